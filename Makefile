@@ -1,0 +1,191 @@
+# Builds and checks mini_stream; `make help` lists what it can do. Needs GNU
+# make. Everything built goes to $(BUILD).
+# SPDX-License-Identifier: 0BSD
+
+# A cross build or another copy of a library:
+#   BEARSSL_DIR  BearSSL's source tree after its make, or where it is installed
+#   JSMN_DIR     directory of jsmn.h
+CFLAGS ?= -O2 -g
+WERROR ?= -Werror
+BUILD ?= build
+BEARSSL_DIR ?=
+JSMN_DIR ?=
+DEMO_SECONDS ?= 10
+CROSS ?= arm-none-eabi-
+PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+
+export BEARSSL_DIR JSMN_DIR CC BUILD DEMO_SECONDS PYTHON
+
+# Evaluated when a recipe needs it: packages may be installed by then. Other
+# people's headers are system headers: our warnings are for our code.
+system = $(patsubst -I%,-isystem%,$(shell pkg-config --cflags $(1)))
+libs = $(shell pkg-config --libs $(1))
+
+WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow $(WERROR)
+BASE_CPPFLAGS = -I. -Iport/posix \
+	$(addprefix -isystem ,$(JSMN_DIR) $(BEARSSL_DIR:%=%/inc) \
+	$(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
+BASE_LDFLAGS = -Wl,--as-needed \
+	$(addprefix -L,$(BEARSSL_DIR:%=%/build) $(BEARSSL_DIR:%=%/lib))
+BASE_LIBS = -lbearssl -pthread
+
+TOOL_MODULES = inih jansson ncursesw
+SANDBOX_MODULES = libsoup-3.0 jansson gnutls
+TEST_MODULES = cmocka jansson
+
+# Standard and include directories of each folder, for compiler and linter.
+flags = $(BASE_CPPFLAGS) $(strip \
+	$(if $(filter examples/sandbox/%,$(1)),-std=gnu11 \
+		$(call system,$(SANDBOX_MODULES)), \
+	$(if $(filter examples/mini-stream/%,$(1)),-std=gnu11 \
+		$(call system,$(TOOL_MODULES)), \
+	$(if $(filter test/%,$(1)),-std=gnu11 -Iport/mock -Itest \
+		$(call system,$(TEST_MODULES)), \
+	$(if $(filter examples/%,$(1)),-std=gnu11,-std=c99)))))
+compile = $(CC) $(call flags,$<) $(CPPFLAGS) $(WARNINGS) $(CFLAGS) -MMD -MP
+
+SANITIZE = -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined \
+	-fno-sanitize-recover=all
+
+TOOL_SRC = $(wildcard examples/mini-stream/*.c)
+SANDBOX_SRC = $(wildcard examples/sandbox/*.c)
+POSIX_SRC = $(wildcard port/posix/*.c)
+# test_*.c are linked with the library; unit_*.c include it, to reach its
+# static functions; what is left helps either.
+TEST_SRC = $(wildcard test/test_*.c)
+UNIT_SRC = $(wildcard test/unit_*.c)
+HELPER_SRC = $(filter-out $(TEST_SRC) $(UNIT_SRC),$(wildcard test/*.c)) \
+	$(wildcard port/mock/*.c) $(POSIX_SRC)
+ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
+	$(sort $(HELPER_SRC)) $(TEST_SRC) $(UNIT_SRC)
+ALL_HEADERS = $(wildcard *.h port/*/*.h examples/*.h examples/*/*.h test/*.h)
+
+PROGRAMS = $(addprefix $(BUILD)/,mini-stream sandbox ws-echo first)
+TESTS = $(TEST_SRC:%.c=$(BUILD)/%) $(UNIT_SRC:%.c=$(BUILD)/%)
+LIBRARY = $(BUILD)/libmini_stream.a
+POSIX = $(BUILD)/libmst_posix.a
+
+# As many jobs as there are processors, unless make was told.
+jobs = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+again = +@$(MAKE) --no-print-directory $(jobs)
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.SECONDARY:
+.PHONY: all packages demo test tests objects lint tidy size format help clean
+
+## The library and the programs: mini-stream, sandbox, ws-echo, first (default)
+all: $(PROGRAMS) $(LIBRARY)
+
+## Install what `all` needs and is missing (Debian packages)
+packages:
+	@test/packages.sh build tool sandbox
+
+## Stream DEMO_SECONDS (10) from a local exchange; installs what is missing
+demo: packages
+	$(again) all
+	@examples/demo.sh
+
+## Run every test; installs what is missing
+test:
+	@test/packages.sh build tool sandbox test
+	$(again) all tests
+	@test/run.sh
+
+## Build the test programs only
+tests: $(TESTS)
+
+## Check format, layering, symbols, scripts and analyse all code
+lint:
+	@test/packages.sh build tool sandbox test lint
+	$(again) CC=gcc BUILD=$(BUILD)/lint/gcc objects
+	$(again) CC=clang BUILD=$(BUILD)/lint/clang objects
+	@test/lint.sh $(ALL_SRC) $(ALL_HEADERS)
+	$(again) -k tidy
+
+## Code, memory and stack of the library on a Cortex-M4 and on this machine
+size:
+	@test/packages.sh build size
+	@CROSS=$(CROSS) test/size.sh $(addprefix -isystem ,$(JSMN_DIR) \
+		$(BEARSSL_DIR:%=%/inc) $(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
+
+braces = readability-braces-around-statements
+## Apply .clang-format and put braces where they are missing
+format:
+	@$(foreach file,$(ALL_SRC),clang-tidy --quiet --fix \
+		--checks=-*,$(braces) $(file) -- $(call flags,$(file));)
+	clang-format -i $(ALL_SRC) $(ALL_HEADERS)
+
+## Remove everything built
+clean:
+	rm -rf $(BUILD)
+
+## This list
+help:
+	@awk '/^## / { text = substr($$0, 4); next } \
+		text && /^[a-z]+:/ { sub(/:.*/, ""); \
+		printf "  make %-9s %s\n", $$0, text } { text = "" }' Makefile
+	@echo "Variables: CC CFLAGS BUILD BEARSSL_DIR JSMN_DIR DEMO_SECONDS V=1"
+
+# V=1 shows the commands.
+quiet = $(if $(V),,@echo "$(1) $@" &&)
+
+$(BUILD)/obj/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call quiet,compile) $(compile) -c -o $@ $<
+
+$(BUILD)/san/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call quiet,compile) $(compile) $(SANITIZE) -c -o $@ $<
+
+$(BUILD)/%.a:
+	$(call quiet,archive) rm -f $@ && $(AR) rcs $@ $^
+
+$(LIBRARY): $(BUILD)/obj/mini_stream.o
+$(POSIX): $(POSIX_SRC:%.c=$(BUILD)/obj/%.o)
+$(BUILD)/san/libmini_stream.a: $(BUILD)/san/mini_stream.o
+$(BUILD)/san/libhelpers.a: $(sort $(HELPER_SRC:%.c=$(BUILD)/san/%.o))
+
+link = $(call quiet,link) mkdir -p $(@D) && \
+	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
+
+$(BUILD)/mini-stream: $(TOOL_SRC:%.c=$(BUILD)/obj/%.o) $(POSIX) $(LIBRARY)
+	$(link) $(BASE_LIBS) $(call libs,$(TOOL_MODULES)) $(LDLIBS)
+
+$(BUILD)/sandbox: $(SANDBOX_SRC:%.c=$(BUILD)/obj/%.o)
+	$(link) $(call libs,$(SANDBOX_MODULES)) $(LDLIBS)
+
+$(BUILD)/ws-echo: $(BUILD)/obj/examples/ws_echo.o $(POSIX) $(LIBRARY)
+	$(link) $(BASE_LIBS) $(LDLIBS)
+
+$(BUILD)/first: $(BUILD)/obj/examples/first.o $(POSIX) $(LIBRARY)
+	$(link) $(BASE_LIBS) $(LDLIBS)
+
+test_link = $(link) $(SANITIZE) \
+	$(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
+
+$(BUILD)/test/test_%: $(BUILD)/san/test/test_%.o $(BUILD)/san/libhelpers.a \
+		$(BUILD)/san/libmini_stream.a
+	$(test_link)
+
+$(BUILD)/test/unit_%: $(BUILD)/san/test/unit_%.o $(BUILD)/san/libhelpers.a
+	$(test_link)
+
+# Everything compiled, nothing linked: for lint, with either compiler.
+objects: $(ALL_SRC:%.c=$(BUILD)/obj/%.o)
+
+# The library's stack is bounded, hence no recursion; a test may stand in for
+# a libc function, whose parameters have names of their own.
+names = readability-inconsistent-declaration-parameter-name
+tidy_checks = $(if $(filter mini_stream.c,$<),--checks=misc-no-recursion) \
+	$(if $(filter test/%,$<),--checks=-$(names))
+
+tidy: $(ALL_SRC:%.c=$(BUILD)/lint/tidy/%.ok)
+
+$(BUILD)/lint/tidy/%.ok: %.c .clang-tidy $(ALL_HEADERS) Makefile
+	@mkdir -p $(@D) && echo "clang-tidy $<"
+	@clang-tidy --quiet $(tidy_checks) $< \
+		-- $(call flags,$<) $(CPPFLAGS)
+	@touch $@
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

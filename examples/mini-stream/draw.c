@@ -1,0 +1,200 @@
+/*
+ * Drawing with ncurses: colours, cut text, bars, numbers in columns.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "draw.h"
+
+#include <langinfo.h>
+#include <ncurses.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+/* Columns that any text may have. */
+#define DRAW_WIDTH_MAX 512
+
+static const struct {
+    attr_t attributes;
+    short color;
+} styles[] = {
+    [DRAW_NORMAL] = {A_NORMAL, -1},      [DRAW_BID] = {A_NORMAL, COLOR_GREEN},
+    [DRAW_ASK] = {A_NORMAL, COLOR_RED},  [DRAW_GOOD] = {A_BOLD, COLOR_GREEN},
+    [DRAW_BAD] = {A_BOLD, COLOR_RED},    [DRAW_FAINT] = {A_DIM, -1},
+    [DRAW_TITLE] = {A_BOLD, COLOR_CYAN}, [DRAW_HEADER] = {A_REVERSE, -1},
+};
+
+static bool colors, utf8;
+
+void draw_init(void)
+{
+    utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    /* https://no-color.org */
+    colors = !getenv("NO_COLOR") && has_colors() && start_color() == OK &&
+             use_default_colors() == OK;
+    for (short i = 0; colors && i < (short)(sizeof styles / sizeof *styles);
+         ++i) {
+        if (styles[i].color >= 0) {
+            init_pair((short)(i + 1), styles[i].color, -1);
+        }
+    }
+}
+
+static void draw_style(enum draw_style style)
+{
+    bool paint = colors && styles[style].color >= 0;
+
+    attr_set(styles[style].attributes, (short)(paint ? style + 1 : 0), NULL);
+}
+
+/* Decodes text into at most so many columns. Returns the columns. */
+static int draw_decode(const char *text, int width, wchar_t *out)
+{
+    mbstate_t state;
+    size_t left = strlen(text);
+    int columns = 0;
+    size_t at = 0;
+
+    memset(&state, 0, sizeof state);
+    while (left > 0 && at < DRAW_WIDTH_MAX) {
+        wchar_t c;
+        size_t used = mbrtowc(&c, text, left, &state);
+        int wide;
+
+        if (used == 0 || used > left) {
+            memset(&state, 0, sizeof state);
+            used = 1;
+            c = L'?';
+        }
+        wide = wcwidth(c);
+        if (wide < 0) {
+            c = L'?';
+            wide = 1;
+        }
+        if (columns + wide > width) {
+            break;
+        }
+        out[at++] = c;
+        columns += wide;
+        text += used;
+        left -= used;
+    }
+    out[at] = L'\0';
+    return columns;
+}
+
+int draw_text(int y, int x, int width, enum draw_style style, const char *text)
+{
+    wchar_t wide[DRAW_WIDTH_MAX + 1];
+    int columns = draw_decode(text, width, wide);
+
+    if (columns > 0) {
+        draw_style(style);
+        mvaddwstr(y, x, wide);
+        draw_style(DRAW_NORMAL);
+    }
+    return columns;
+}
+
+void draw_right(int y, int x, int width, enum draw_style style,
+                const char *text)
+{
+    wchar_t wide[DRAW_WIDTH_MAX + 1];
+    int columns = draw_decode(text, width, wide);
+
+    draw_text(y, x + width - columns, columns, style, text);
+}
+
+int draw_format(int y, int x, int width, enum draw_style style,
+                const char *format, ...)
+{
+    char text[DRAW_WIDTH_MAX];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return draw_text(y, x, width, style, text);
+}
+
+void draw_line(int y, int x, int width)
+{
+    if (width > 0) {
+        draw_style(DRAW_FAINT);
+        mvhline(y, x, 0, width);
+        draw_style(DRAW_NORMAL);
+    }
+}
+
+void draw_fill(int y, int x, int width, enum draw_style style)
+{
+    if (width > 0) {
+        draw_style(style);
+        mvhline(y, x, ' ' | styles[style].attributes, width);
+        draw_style(DRAW_NORMAL);
+    }
+}
+
+void draw_bar(int y, int x, int width, enum draw_style style, double share)
+{
+    int eighths = (int)(share * width * 8 + 0.5);
+    int full = eighths / 8;
+
+    if (width <= 0 || eighths <= 0) {
+        return;
+    }
+    draw_style(style);
+    if (!utf8) {
+        mvhline(y, x, '#', full > 0 ? full : 1);
+    } else {
+        for (int i = 0; i < full && i < width; ++i) {
+            mvaddwstr(y, x + i, L"\u2588");
+        }
+        if (full < width && eighths % 8 > 0) {
+            /* U+2589 to U+258F are blocks of 7 eighths to 1. */
+            wchar_t part[2] = {(wchar_t)(0x2590 - eighths % 8), L'\0'};
+
+            mvaddwstr(y, x + full, part);
+        }
+    }
+    draw_style(DRAW_NORMAL);
+}
+
+int draw_places(struct mst_decimal value)
+{
+    return value.exponent < 0 ? -value.exponent : 0;
+}
+
+void draw_decimal(struct mst_decimal value, int places, int width,
+                  char out[DRAW_DECIMAL_LEN])
+{
+    int len = (int)mst_decimal_format(value, out);
+    int zeros = places - draw_places(value);
+    const char *point;
+
+    if (value.exponent >= 0 && zeros > 0) {
+        out[len++] = '.';
+    }
+    for (; zeros > 0; --zeros) {
+        out[len++] = '0';
+    }
+    out[len] = '\0';
+    point = strchr(out, '.');
+    if (len > width && point && point - out < width) {
+        out[width - 1] = '~';
+        out[width] = '\0';
+    } else if (len > width) {
+        memset(out, '#', (size_t)width);
+        out[width] = '\0';
+    }
+}
+
+double draw_double(struct mst_decimal value)
+{
+    char text[MST_DECIMAL_TEXT_LEN];
+
+    mst_decimal_format(value, text);
+    return strtod(text, NULL);
+}

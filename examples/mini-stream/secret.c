@@ -1,0 +1,126 @@
+/*
+ * The client secret: from the environment or from a file that only its owner
+ * can read; wiped when no longer needed.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "secret.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int secret_from_env(struct secret *secret, const char *name, char *error,
+                    size_t error_len)
+{
+    char *value = getenv(name);
+    size_t len = value ? strlen(value) : 0;
+
+    if (len == 0) {
+        return 0;
+    }
+    if (len > SECRET_MAX) {
+        snprintf(error, error_len, "%s: longer than %d bytes", name,
+                 SECRET_MAX);
+        return -1;
+    }
+    memcpy(secret->text, value, len + 1);
+    explicit_bzero(value, len);
+    unsetenv(name);
+    return 1;
+}
+
+/* Whether the open file is fit for a secret; else returns why not. */
+static const char *secret_objection(int fd)
+{
+    struct stat status;
+
+    if (fstat(fd, &status)) {
+        return strerror(errno);
+    }
+    if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)) {
+        return "not a file";
+    }
+    if (status.st_uid != geteuid()) {
+        return "belongs to another user";
+    }
+    if (status.st_mode & (S_IRWXG | S_IRWXO)) {
+        return "others have access to it: chmod 600 it";
+    }
+    return NULL;
+}
+
+/* Reads up to the end or SECRET_MAX bytes, without stdio, whose buffer would
+ * keep a copy. Returns why it failed, or NULL. */
+static const char *secret_read(struct secret *secret, int fd)
+{
+    size_t len = 0;
+
+    for (;;) {
+        ssize_t got = read(fd, secret->text + len, sizeof secret->text - len);
+
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return strerror(errno);
+        }
+        if (got == 0) {
+            break;
+        }
+        len += (size_t)got;
+        if (len == sizeof secret->text) {
+            return "longer than a secret may be";
+        }
+    }
+    if (len > 0 && secret->text[len - 1] == '\n') {
+        --len;
+    }
+    if (len > 0 && secret->text[len - 1] == '\r') {
+        --len;
+    }
+    secret->text[len] = '\0';
+    if (len == 0) {
+        return "empty";
+    }
+    for (size_t i = 0; i < len; ++i) {
+        unsigned char c = (unsigned char)secret->text[i];
+
+        if (c < ' ' || c == 0x7F) {
+            return "not one line of text";
+        }
+    }
+    return NULL;
+}
+
+bool secret_from_file(struct secret *secret, const char *path, char *error,
+                      size_t error_len)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const char *problem;
+
+    if (fd < 0) {
+        snprintf(error, error_len, "secret file %s: %s", path, strerror(errno));
+        return false;
+    }
+    problem = secret_objection(fd);
+    if (!problem) {
+        problem = secret_read(secret, fd);
+    }
+    close(fd);
+    if (problem) {
+        secret_wipe(secret);
+        snprintf(error, error_len, "secret file %s: %s", path, problem);
+        return false;
+    }
+    return true;
+}
+
+void secret_wipe(struct secret *secret)
+{
+    explicit_bzero(secret, sizeof *secret);
+}

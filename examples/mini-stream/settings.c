@@ -1,0 +1,257 @@
+/*
+ * Where the service is and who the client is, from options, environment and
+ * profile, in this order of precedence. Shared by the subcommands.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#define _GNU_SOURCE /* asprintf() */
+
+#include "settings.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ENV_PREFIX "MINI_STREAM_"
+#define ENV_SECRET ENV_PREFIX "CLIENT_SECRET"
+#define ENV_PROFILE ENV_PREFIX "PROFILE"
+
+/* Keys of options without a letter: a setting's own comes after the first. */
+enum { KEY_SETTING = 0x100, KEY_PROFILE = KEY_SETTING + SETTING_COUNT };
+
+static const struct argp_option settings_options[] = {
+    {0, 0, 0, 0, "The service:", 1},
+    {"ws-url", KEY_SETTING + SETTING_WS_URL, "URL", 0,
+     "Streaming endpoint, wss://host[:port]", 0},
+    {"auth-url", KEY_SETTING + SETTING_AUTH_URL, "URL", 0,
+     "Token endpoint's server, https://host[:port]", 0},
+    {"endpoints", KEY_SETTING + SETTING_ENDPOINTS, "FILE", 0,
+     "JSON file with both, as ws_url and auth_url", 0},
+    {"ca", KEY_SETTING + SETTING_CA, "FILE", 0,
+     "Trust anchors, PEM (default: the system's store)", 0},
+    {0, 0, 0, 0, "The client:", 2},
+    {"client-id", KEY_SETTING + SETTING_CLIENT_ID, "ID", 0, "Client identifier",
+     0},
+    {"secret-file", KEY_SETTING + SETTING_SECRET_FILE, "FILE", 0,
+     "File with the client secret, accessible to its owner only", 0},
+    {"profile", KEY_PROFILE, "FILE", 0,
+     "Profile with what is not said otherwise; a NAME without '/' and '.' "
+     "is ~/.config/mini-stream/NAME.ini (default: ~/.config/mini-stream.ini "
+     "if there is one)",
+     0},
+    {0}};
+
+static error_t settings_parse(int key, char *arg, struct argp_state *state)
+{
+    struct settings *settings = state->input;
+
+    if (key >= KEY_SETTING && key < KEY_SETTING + SETTING_COUNT) {
+        layer_set(&settings->options, (enum setting)(key - KEY_SETTING), arg);
+        return 0;
+    }
+    if (key == KEY_PROFILE) {
+        settings->profile = arg;
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+const struct argp settings_argp = {.options = settings_options,
+                                   .parser = settings_parse};
+
+/* The value of an environment variable, or NULL where it says nothing. */
+static const char *env(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value && value[0] != '\0' ? value : NULL;
+}
+
+static void settings_env(struct layer *layer)
+{
+    for (int i = 0; i < SETTING_COUNT; ++i) {
+        char name[sizeof ENV_PREFIX + 16] = ENV_PREFIX;
+        size_t at = sizeof ENV_PREFIX - 1;
+        const char *value;
+
+        for (const char *key = profile_key((enum setting)i); *key; ++key) {
+            name[at++] = (char)toupper((unsigned char)*key);
+        }
+        value = env(name);
+        if (value) {
+            layer_set(layer, (enum setting)i, value);
+        }
+    }
+}
+
+/* The path of the profile to read, allocated, or NULL for none. */
+static char *settings_profile(const char *wanted)
+{
+    const char *folder = env("XDG_CONFIG_HOME");
+    const char *home = env("HOME");
+    char *base = NULL;
+    char *path = NULL;
+    int len;
+
+    if (wanted && strpbrk(wanted, "/.")) {
+        return strdup(wanted);
+    }
+    len = folder ? asprintf(&base, "%s", folder)
+                 : asprintf(&base, "%s/.config", home ? home : "");
+    if (len < 0) {
+        abort();
+    }
+    if (wanted) {
+        len = asprintf(&path, "%s/mini-stream/%s.ini", base, wanted);
+    } else {
+        len = asprintf(&path, "%s/mini-stream.ini", base);
+    }
+    if (len < 0) {
+        abort();
+    }
+    free(base);
+    if (!wanted && access(path, F_OK)) {
+        free(path);
+        path = NULL;
+    }
+    return path;
+}
+
+/* Takes from a layer what is not set yet. Frees the layer. */
+static void settings_merge(struct layer *into, struct layer *from)
+{
+    for (int i = 0; i < SETTING_COUNT; ++i) {
+        if (!into->value[i] && from->value[i]) {
+            layer_set(into, (enum setting)i, from->value[i]);
+        }
+    }
+    layer_free(from);
+}
+
+/* The same, and from the file of endpoints that the layer names, after the
+ * layer's own URLs. */
+static bool settings_take(struct layer *into, struct layer *from, char *error)
+{
+    bool named = from->value[SETTING_ENDPOINTS] != NULL;
+    struct layer file = {{NULL}};
+    bool ok = true;
+
+    settings_merge(into, from);
+    if (named &&
+        !(into->value[SETTING_WS_URL] && into->value[SETTING_AUTH_URL])) {
+        ok = endpoints_read(&file, into->value[SETTING_ENDPOINTS], error,
+                            SETTINGS_ERROR_LEN);
+        settings_merge(into, &file);
+    }
+    return ok;
+}
+
+/* The environment's secret goes before a file that it or the profile names,
+ * a file that an option names before it. */
+static bool settings_secret(struct settings *settings, bool option, char *error)
+{
+    const char *path = settings->options.value[SETTING_SECRET_FILE];
+    int got = secret_from_env(&settings->secret, ENV_SECRET, error,
+                              SETTINGS_ERROR_LEN);
+
+    if (got < 0) {
+        return false;
+    }
+    if (got > 0 && !option) {
+        return true;
+    }
+    if (!path) {
+        snprintf(error, SETTINGS_ERROR_LEN,
+                 "no client secret: set " ENV_SECRET
+                 " or give --secret-file FILE");
+        return false;
+    }
+    return secret_from_file(&settings->secret, path, error, SETTINGS_ERROR_LEN);
+}
+
+/* Fails with a line that says how to give what is missing. */
+static bool settings_complete(const struct layer *layer, char *error)
+{
+    static const struct {
+        enum setting setting;
+        const char *name;
+    } needed[] = {
+        {SETTING_WS_URL,
+         "--ws-url URL, --endpoints FILE, " ENV_PREFIX "WS_URL"},
+        {SETTING_AUTH_URL,
+         "--auth-url URL, --endpoints FILE, " ENV_PREFIX "AUTH_URL"},
+        {SETTING_CLIENT_ID, "--client-id ID, " ENV_PREFIX "CLIENT_ID"},
+    };
+
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; ++i) {
+        if (!layer->value[needed[i].setting]) {
+            snprintf(error, SETTINGS_ERROR_LEN, "no %s: give %s or a profile",
+                     profile_key(needed[i].setting), needed[i].name);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool settings_anchors(struct settings *settings, char *error)
+{
+    const char *ca = settings->options.value[SETTING_CA];
+    int rc = mst_posix_anchors_load(&settings->anchors, ca);
+    const char *path = settings->anchors.path;
+
+    if (rc == 0) {
+        return true;
+    }
+    snprintf(error, SETTINGS_ERROR_LEN, "trust anchors %s: %s%s%s",
+             path ? path : "of the system", mst_posix_strerror(rc),
+             rc == MST_POSIX_ERR_FILE ? ": " : "",
+             rc == MST_POSIX_ERR_FILE ? strerror(settings->anchors.detail)
+                                      : "");
+    return false;
+}
+
+bool settings_resolve(struct settings *settings, struct mst_config *config,
+                      char error[SETTINGS_ERROR_LEN])
+{
+    struct layer *holds = &settings->options;
+    bool secret_option = holds->value[SETTING_SECRET_FILE] != NULL;
+    struct layer options = *holds;
+    struct layer environment = {{NULL}};
+    struct layer file = {{NULL}};
+    char *path = settings_profile(settings->profile ? settings->profile
+                                                    : env(ENV_PROFILE));
+    bool ok;
+
+    memset(holds, 0, sizeof *holds);
+    settings_env(&environment);
+    ok = settings_take(holds, &options, error) &&
+         settings_take(holds, &environment, error) &&
+         (!path || (profile_read(&file, path, error, SETTINGS_ERROR_LEN) &&
+                    settings_take(holds, &file, error))) &&
+         settings_complete(holds, error) &&
+         settings_secret(settings, secret_option, error) &&
+         settings_anchors(settings, error);
+    layer_free(&options);
+    layer_free(&environment);
+    layer_free(&file);
+    free(path);
+    if (!ok) {
+        return false;
+    }
+    config->ws_url = holds->value[SETTING_WS_URL];
+    config->auth_url = holds->value[SETTING_AUTH_URL];
+    config->client_id = holds->value[SETTING_CLIENT_ID];
+    config->client_secret = settings->secret.text;
+    config->anchors = settings->anchors.anchors;
+    config->anchors_len = settings->anchors.len;
+    return true;
+}
+
+void settings_free(struct settings *settings)
+{
+    secret_wipe(&settings->secret);
+    mst_posix_anchors_free(&settings->anchors);
+    layer_free(&settings->options);
+}

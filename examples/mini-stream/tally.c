@@ -1,0 +1,130 @@
+/*
+ * The summary at the end.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "tally.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Widths in columns: the channel's name, all its messages, one market. */
+#define NAME_WIDTH 24
+#define TOTAL_WIDTH 10
+#define MARKET_WIDTH 10
+#define TABLE_WIDTH 79
+
+/* The width that a market's column needs. */
+static int tally_width(const struct board_market *market)
+{
+    int len = (int)strlen(market->name);
+
+    return (len < MARKET_WIDTH ? MARKET_WIDTH : len) + 1;
+}
+
+/* One channel, with the markets from first up to end. */
+static void tally_row(FILE *file, const struct board *board,
+                      enum mst_channel channel, size_t first, size_t end)
+{
+    fprintf(file, "%-*s%*" PRIu64, NAME_WIDTH, mst_channel_name(channel),
+            TOTAL_WIDTH, board->messages[channel]);
+    for (size_t i = first; i < end; ++i) {
+        const struct board_market *market = &board->markets[i];
+
+        if (channel == MST_HEARTBEAT) {
+            fprintf(file, "%*s", tally_width(market), "-");
+        } else {
+            fprintf(file, "%*" PRIu64, tally_width(market),
+                    market->messages[channel]);
+        }
+    }
+    fputc('\n', file);
+}
+
+/* As many markets beside each other as fit, then the next ones below. */
+static void tally_table(FILE *file, const struct board *board)
+{
+    size_t first = 0;
+
+    do {
+        int width = NAME_WIDTH + TOTAL_WIDTH;
+        size_t end = first;
+
+        fprintf(file, "%-*s%*s", NAME_WIDTH, "channel", TOTAL_WIDTH,
+                "messages");
+        while (end < board->market_count &&
+               (end == first ||
+                width + tally_width(&board->markets[end]) <= TABLE_WIDTH)) {
+            width += tally_width(&board->markets[end]);
+            fprintf(file, "%*s", tally_width(&board->markets[end]),
+                    board->markets[end].name);
+            ++end;
+        }
+        fputc('\n', file);
+        for (int c = MST_MARKET_DATA; c < BOARD_CHANNELS; ++c) {
+            if (board_wants(board, (enum mst_channel)c)) {
+                tally_row(file, board, (enum mst_channel)c, first, end);
+            }
+        }
+        first = end;
+    } while (first < board->market_count);
+}
+
+void tally_print(FILE *file, const struct board *board,
+                 const struct mst_stats *stats)
+{
+    fputc('\n', file);
+    tally_table(file, board);
+    fprintf(file,
+            "errors: %" PRIu32 " messages not decoded, %" PRIu32
+            " requests unanswered, %zu subscriptions refused\n",
+            stats->bad_messages, stats->unanswered, board_refused(board));
+    fprintf(file,
+            "connections: %" PRIu32 " opened, %" PRIu32 " failed; %" PRIu32
+            " items of unknown kinds\n",
+            stats->opens, stats->failures, stats->unknown);
+    if (board->error) {
+        fprintf(file, "last error: %s\n", board->error_text);
+    }
+}
+
+static bool tally_delivered(FILE *file, enum mst_channel channel,
+                            const char *market, uint64_t messages)
+{
+    if (messages == 0) {
+        fprintf(file, "mini-stream: %s%s%s delivered nothing\n",
+                mst_channel_name(channel), market ? " " : "",
+                market ? market : "");
+    }
+    return messages > 0;
+}
+
+bool tally_met(FILE *file, const struct board *board,
+               const struct mst_stats *stats)
+{
+    bool met = true;
+
+    for (int c = MST_MARKET_DATA; c < BOARD_CHANNELS; ++c) {
+        enum mst_channel channel = (enum mst_channel)c;
+
+        if (!board_wants(board, channel)) {
+            continue;
+        }
+        if (channel == MST_HEARTBEAT) {
+            met &=
+                tally_delivered(file, channel, NULL, board->messages[channel]);
+            continue;
+        }
+        for (size_t i = 0; i < board->market_count; ++i) {
+            met &= tally_delivered(file, channel, board->markets[i].name,
+                                   board->markets[i].messages[channel]);
+        }
+    }
+    if (stats->bad_messages > 0) {
+        fprintf(file, "mini-stream: %" PRIu32 " messages were not decoded\n",
+                stats->bad_messages);
+        met = false;
+    }
+    return met;
+}

@@ -1,0 +1,97 @@
+/*
+ * Text for people: times, errors, and what a service sent, made harmless.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define NS_PER_S INT64_C(1000000000)
+
+void text_time(int64_t ns, char out[TEXT_TIME_LEN])
+{
+    char text[MST_TIME_TEXT_LEN];
+
+    mst_time_format(ns < 0 ? 0 : ns, text);
+    memcpy(out, text, TEXT_TIME_LEN - 2);
+    out[TEXT_TIME_LEN - 2] = 'Z';
+    out[TEXT_TIME_LEN - 1] = '\0';
+}
+
+void text_now(char out[TEXT_TIME_LEN])
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    text_time((int64_t)now.tv_sec * NS_PER_S + now.tv_nsec, out);
+}
+
+const char *text_clean(const char *in, char *out, size_t len)
+{
+    size_t i = 0;
+
+    for (; in[i] != '\0' && i + 1 < len; ++i) {
+        unsigned char c = (unsigned char)in[i];
+        /* C1 controls are 0xC2 0x80 to 0xC2 0x9F in UTF-8. */
+        bool c1 = i > 0 && (unsigned char)in[i - 1] == 0xC2 && c < 0xA0;
+
+        out[i] = in[i];
+        if (c < ' ' || c == 0x7F || c1) {
+            out[i] = '?';
+        }
+        if (c1) {
+            out[i - 1] = '?';
+        }
+    }
+    out[i] = '\0';
+    return out;
+}
+
+/* Appends to a text of TEXT_FAILURE_LEN bytes, as far as there is room. */
+__attribute__((format(printf, 2, 3))) static void
+text_add(char *out, const char *format, ...)
+{
+    size_t at = strlen(out);
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(out + at, TEXT_FAILURE_LEN - at, format, arguments);
+    va_end(arguments);
+}
+
+void text_failure(const struct mst_failure *failure, char out[TEXT_FAILURE_LEN])
+{
+    char clean[MST_TEXT_MAX + 1];
+    char time[TEXT_TIME_LEN];
+
+    out[0] = '\0';
+    text_add(out, "%s", mst_strerror(failure->error));
+    if (failure->text && failure->text[0] != '\0') {
+        text_add(out, ": \"%s\"",
+                 text_clean(failure->text, clean, sizeof clean));
+    }
+    text_add(out, " (stage %s", mst_state_name(failure->stage));
+    if (failure->http_status) {
+        text_add(out, ", HTTP status %d", failure->http_status);
+    }
+    if (failure->ws_code) {
+        text_add(out, ", close code %d", failure->ws_code);
+    }
+    if (failure->detail) {
+        text_add(out, ", detail %d", failure->detail);
+    }
+    if (failure->error == MST_ERR_TLS_TIME && failure->clock_s > 0 &&
+        failure->clock_s < INT64_MAX / NS_PER_S) {
+        text_time(failure->clock_s * NS_PER_S, time);
+        text_add(out, ", the clock here says %s", time);
+    }
+    text_add(out, ")%s", failure->permanent ? ", permanent" : "");
+    if (failure->retry_ms) {
+        text_add(out, ", next attempt in %.1f s",
+                 (double)failure->retry_ms / 1000);
+    }
+}

@@ -1,0 +1,14 @@
+/*
+ * The HTTP API.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef SANDBOX_API_H
+#define SANDBOX_API_H
+
+#include <libsoup/soup.h>
+
+/* Adds the API's paths to the server. */
+void api_add(SoupServer *server);
+
+#endif

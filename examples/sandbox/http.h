@@ -1,0 +1,33 @@
+/*
+ * What the three HTTPS listeners have in common.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef SANDBOX_HTTP_H
+#define SANDBOX_HTTP_H
+
+#include <jansson.h>
+#include <libsoup/soup.h>
+#include <stdbool.h>
+
+/* A server that does not listen yet and refuses large request bodies. */
+SoupServer *http_server_new(GTlsCertificate *certificate);
+
+/* Listens on the address, or, if it is NULL, on both loopback addresses.
+ * *port 0 takes a free port; *port is then set to it. */
+bool http_server_listen(SoupServer *server, const char *address, guint *port,
+                        GError **error);
+
+/* Answers with a JSON body, and closes the connection after it; json is
+ * released. */
+void http_reply_json(SoupServerMessage *message, guint status,
+                     const char *content_type, json_t *json);
+
+/* Answers with application/problem+json (RFC 9457). */
+void http_reply_problem(SoupServerMessage *message, guint status,
+                        const char *detail);
+
+/* Answers 404. */
+void http_reply_not_found(SoupServerMessage *message);
+
+#endif

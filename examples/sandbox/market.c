@@ -1,0 +1,293 @@
+/*
+ * One synthetic market: a random-walk order book.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "market.h"
+
+#define DEPTH_MIN 100U
+#define DEPTH_MAX 150U
+
+#define NS_PER_MS INT64_C(1000000)
+
+struct market {
+    const struct market_spec *spec;
+    GRand *random;
+    GArray *levels[MARKET_SIDES]; /* struct market_level, best first */
+    struct market_change change;
+    int64_t time_ns;
+};
+
+static struct market_level *level_at(const GArray *levels, guint index)
+{
+    return &g_array_index(levels, struct market_level, index);
+}
+
+static struct market_level best(const struct market *market,
+                                enum market_side side)
+{
+    return *level_at(market->levels[side], 0);
+}
+
+/* The price this many ticks further from the other side. */
+static int64_t away(enum market_side side, int64_t price, int64_t ticks)
+{
+    return side == MARKET_BID ? price - ticks : price + ticks;
+}
+
+/* Index of the level with this price, or of where it would go. */
+static guint level_position(const struct market *market, enum market_side side,
+                            int64_t price)
+{
+    const GArray *levels = market->levels[side];
+    guint i = 0;
+
+    while (i < levels->len &&
+           (side == MARKET_BID ? level_at(levels, i)->price > price
+                               : level_at(levels, i)->price < price)) {
+        i++;
+    }
+    return i;
+}
+
+static void record_level(struct market *market, enum market_side side,
+                         struct market_level level)
+{
+    GArray *changed = market->change.levels[side];
+
+    for (guint i = 0; i < changed->len; i++) {
+        if (level_at(changed, i)->price == level.price) {
+            level_at(changed, i)->amount = level.amount;
+            return;
+        }
+    }
+    g_array_append_val(changed, level);
+}
+
+/* The only function that changes the book; amount 0 removes the level. */
+static void set_level(struct market *market, enum market_side side,
+                      int64_t price, int64_t amount)
+{
+    GArray *levels = market->levels[side];
+    struct market_level level = {.price = price, .amount = amount};
+    guint i = level_position(market, side, price);
+    bool present = i < levels->len && level_at(levels, i)->price == price;
+
+    if (amount == 0 && present) {
+        g_array_remove_index(levels, i);
+    } else if (present) {
+        *level_at(levels, i) = level;
+    } else {
+        g_array_insert_val(levels, i, level);
+    }
+    record_level(market, side, level);
+}
+
+static enum market_side random_side(struct market *market)
+{
+    return g_rand_boolean(market->random) ? MARKET_BID : MARKET_ASK;
+}
+
+/* Small amounts are more likely than large ones. */
+static int64_t random_amount(struct market *market)
+{
+    int a = g_rand_int_range(market->random, 1, market->spec->max_amount + 1);
+    int b = g_rand_int_range(market->random, 1, market->spec->max_amount + 1);
+
+    return MIN(a, b);
+}
+
+static int random_gap(struct market *market)
+{
+    return g_rand_int_range(market->random, 1, market->spec->max_gap + 1);
+}
+
+/* A level of the side; those near the top are more likely. */
+static struct market_level random_level(struct market *market,
+                                        enum market_side side)
+{
+    const GArray *levels = market->levels[side];
+    int a = g_rand_int_range(market->random, 0, (int)levels->len);
+    int b = g_rand_int_range(market->random, 0, (int)levels->len);
+
+    return *level_at(levels, (guint)MIN(a, b));
+}
+
+/* Takes from a best level. The further the price has strayed from where it
+ * started, the likelier the side that brings it back. */
+static void trade(struct market *market)
+{
+    int64_t start = market->spec->start_price;
+    int64_t middle =
+        (best(market, MARKET_BID).price + best(market, MARKET_ASK).price) / 2;
+    int64_t pull = CLAMP((start - middle) * 2000 / start, -400, 400);
+    bool up = g_rand_int_range(market->random, 0, 1000) < 500 + pull;
+    enum market_side side = up ? MARKET_ASK : MARKET_BID;
+    struct market_level top = best(market, side);
+    struct market_level taken = {
+        .price = top.price,
+        .amount = random_amount(market),
+    };
+
+    taken.amount = MIN(taken.amount, top.amount);
+    g_array_append_val(market->change.trades, taken);
+    set_level(market, side, top.price, top.amount - taken.amount);
+}
+
+/* Puts a new best level into the spread, where there is room for one. */
+static void improve(struct market *market)
+{
+    enum market_side side = random_side(market);
+    struct market_level top = best(market, side);
+    int64_t room =
+        best(market, MARKET_ASK).price - best(market, MARKET_BID).price - 1;
+
+    if (room > 0) {
+        int ticks = g_rand_int_range(market->random, 1, (int)room + 1);
+
+        set_level(market, side, away(side, top.price, -ticks),
+                  random_amount(market));
+    }
+}
+
+static void add(struct market *market)
+{
+    enum market_side side = random_side(market);
+    int64_t price =
+        away(side, random_level(market, side).price, random_gap(market));
+
+    set_level(market, side, price, random_amount(market));
+}
+
+static void resize(struct market *market)
+{
+    enum market_side side = random_side(market);
+
+    set_level(market, side, random_level(market, side).price,
+              random_amount(market));
+}
+
+static void cancel(struct market *market)
+{
+    enum market_side side = random_side(market);
+
+    set_level(market, side, random_level(market, side).price, 0);
+}
+
+/* Keeps the depth of a side within its bounds, at its far end. */
+static void restock(struct market *market, enum market_side side)
+{
+    GArray *levels = market->levels[side];
+
+    while (levels->len < DEPTH_MIN) {
+        int64_t worst = level_at(levels, levels->len - 1)->price;
+
+        set_level(market, side, away(side, worst, random_gap(market)),
+                  random_amount(market));
+    }
+    while (levels->len > DEPTH_MAX) {
+        set_level(market, side, level_at(levels, levels->len - 1)->price, 0);
+    }
+}
+
+static void act(struct market *market)
+{
+    int dice = g_rand_int_range(market->random, 0, 100);
+
+    if (dice < 10) {
+        trade(market);
+    } else if (dice < 25) {
+        improve(market);
+    } else if (dice < 45) {
+        add(market);
+    } else if (dice < 60) {
+        cancel(market);
+    } else {
+        resize(market);
+    }
+}
+
+static void clear_change(struct market *market)
+{
+    for (int side = 0; side < MARKET_SIDES; side++) {
+        g_array_set_size(market->change.levels[side], 0);
+    }
+    g_array_set_size(market->change.trades, 0);
+}
+
+struct market *market_new(const struct market_spec *spec, uint32_t seed,
+                          int64_t now_ns)
+{
+    struct market *market = g_new0(struct market, 1);
+
+    market->spec = spec;
+    market->random = g_rand_new_with_seed(seed);
+    market->time_ns = now_ns;
+    market->change.trades =
+        g_array_new(FALSE, FALSE, sizeof(struct market_level));
+    for (int side = 0; side < MARKET_SIDES; side++) {
+        market->levels[side] =
+            g_array_new(FALSE, FALSE, sizeof(struct market_level));
+        market->change.levels[side] =
+            g_array_new(FALSE, FALSE, sizeof(struct market_level));
+    }
+    set_level(market, MARKET_BID, away(MARKET_BID, spec->start_price, 1),
+              random_amount(market));
+    set_level(market, MARKET_ASK, away(MARKET_ASK, spec->start_price, 1),
+              random_amount(market));
+    restock(market, MARKET_BID);
+    restock(market, MARKET_ASK);
+    return market;
+}
+
+void market_free(struct market *market)
+{
+    for (int side = 0; side < MARKET_SIDES; side++) {
+        g_array_unref(market->levels[side]);
+        g_array_unref(market->change.levels[side]);
+    }
+    g_array_unref(market->change.trades);
+    g_rand_free(market->random);
+    g_free(market);
+}
+
+const struct market_spec *market_spec(const struct market *market)
+{
+    return market->spec;
+}
+
+const GArray *market_levels(const struct market *market, enum market_side side)
+{
+    return market->levels[side];
+}
+
+int64_t market_time_ns(const struct market *market)
+{
+    return market->time_ns;
+}
+
+static bool same_level(struct market_level a, struct market_level b)
+{
+    return a.price == b.price && a.amount == b.amount;
+}
+
+const struct market_change *market_step(struct market *market, int64_t now_ns)
+{
+    struct market_level bid = best(market, MARKET_BID);
+    struct market_level ask = best(market, MARKET_ASK);
+    /* Messages carry milliseconds, and a consumer drops what is not later
+     * than its snapshot: two changes must not share one. */
+    int64_t next_ns = (market->time_ns / NS_PER_MS + 1) * NS_PER_MS;
+
+    clear_change(market);
+    for (int n = g_rand_int_range(market->random, 1, 5); n > 0; n--) {
+        act(market);
+    }
+    restock(market, MARKET_BID);
+    restock(market, MARKET_ASK);
+    market->time_ns = MAX(now_ns, next_ns);
+    market->change.time_ns = market->time_ns;
+    market->change.top_changed = !same_level(bid, best(market, MARKET_BID)) ||
+                                 !same_level(ask, best(market, MARKET_ASK));
+    return &market->change;
+}

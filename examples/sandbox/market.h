@@ -1,0 +1,59 @@
+/*
+ * One synthetic market: a random-walk order book in integer ticks and lots.
+ *
+ * No I/O and no clock: the same seed and the same number of steps give the
+ * same book and the same trades.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef SANDBOX_MARKET_H
+#define SANDBOX_MARKET_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct market_spec {
+    const char *symbol;
+    int price_decimals;  /* a tick is 10^-price_decimals */
+    int amount_decimals; /* a lot is 10^-amount_decimals */
+    int64_t start_price; /* ticks; the walk is drawn back to it */
+    int max_gap;         /* ticks between neighbouring levels when added */
+    int max_amount;      /* lots in a new level */
+};
+
+enum market_side { MARKET_BID, MARKET_ASK, MARKET_SIDES };
+
+struct market_level {
+    int64_t price;  /* ticks */
+    int64_t amount; /* lots; 0 only in a change: the level is gone */
+};
+
+/* What one step did. */
+struct market_change {
+    int64_t time_ns;              /* since 1970; later by at least a whole
+                                     millisecond than the change before */
+    GArray *levels[MARKET_SIDES]; /* struct market_level, each price once */
+    GArray *trades;               /* struct market_level: what was taken */
+    bool top_changed;             /* price or amount of a best level */
+};
+
+struct market;
+
+/* The spec must outlive the market. */
+struct market *market_new(const struct market_spec *spec, uint32_t seed,
+                          int64_t now_ns);
+void market_free(struct market *market);
+
+const struct market_spec *market_spec(const struct market *market);
+
+/* The whole side, best level first, valid until the next step. Never empty. */
+const GArray *market_levels(const struct market *market, enum market_side side);
+
+/* When the book last changed, ns since 1970. */
+int64_t market_time_ns(const struct market *market);
+
+/* Moves the market on. The answer is valid until the next step. */
+const struct market_change *market_step(struct market *market, int64_t now_ns);
+
+#endif

@@ -1,0 +1,231 @@
+/*
+ * subscribe, unsubscribe and subscription_list.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "request.h"
+
+#include <jansson.h>
+#include <string.h>
+
+/* What a request works on. */
+struct context {
+    const struct feed *feed;
+    GArray *held;
+    GArray *begun;
+};
+
+/* Carries out one entry of the request's channels. */
+typedef enum message_error (*entry_action)(struct context *context,
+                                           struct subscription wanted);
+
+static const char *const channel_names[CHANNEL_COUNT] = {
+    [CHANNEL_MARKET_DATA] = "market_data",
+    [CHANNEL_TOP_OF_BOOK] = "market_data.top_of_book",
+    [CHANNEL_EXECUTION_DATA] = "execution_data",
+    [CHANNEL_HEARTBEAT] = "heartbeat",
+};
+
+/* Index in the array, or its length. */
+static guint subscription_index(const GArray *held, enum channel channel,
+                                const struct market *market)
+{
+    guint i = 0;
+
+    for (; i < held->len; i++) {
+        const struct subscription *each =
+            &g_array_index(held, struct subscription, i);
+
+        if (each->channel == channel && each->market == market) {
+            break;
+        }
+    }
+    return i;
+}
+
+bool subscription_held(const GArray *held, enum channel channel,
+                       const struct market *market)
+{
+    return subscription_index(held, channel, market) < held->len;
+}
+
+static enum message_error subscribe(struct context *context,
+                                    struct subscription wanted)
+{
+    if (subscription_held(context->held, wanted.channel, wanted.market)) {
+        return MESSAGE_NO_EFFECT_ACTION;
+    }
+    g_array_append_val(context->held, wanted);
+    g_array_append_val(context->begun, wanted);
+    return MESSAGE_OK;
+}
+
+static enum message_error unsubscribe(struct context *context,
+                                      struct subscription wanted)
+{
+    guint i = subscription_index(context->held, wanted.channel, wanted.market);
+
+    if (i == context->held->len) {
+        return MESSAGE_NO_EFFECT_ACTION;
+    }
+    g_array_remove_index(context->held, i);
+    return MESSAGE_OK;
+}
+
+/* The heartbeat takes no parameters, the others the market and nothing else. */
+static bool read_params(const json_t *params, const struct feed *feed,
+                        struct subscription *wanted)
+{
+    const char *symbol = json_string_value(json_object_get(params, "market"));
+
+    if (wanted->channel == CHANNEL_HEARTBEAT) {
+        return !params ||
+               (json_is_object(params) && json_object_size(params) == 0);
+    }
+    if (!symbol || json_object_size(params) != 1) {
+        return false;
+    }
+    wanted->market = feed_find(feed, symbol);
+    return wanted->market != NULL;
+}
+
+static enum message_error read_entry(const json_t *entry,
+                                     const struct feed *feed,
+                                     struct subscription *wanted)
+{
+    const char *name = json_string_value(json_object_get(entry, "type"));
+    int channel = 0;
+
+    while (channel < CHANNEL_COUNT &&
+           strcmp(channel_names[channel], name) != 0) {
+        channel++;
+    }
+    if (channel == CHANNEL_COUNT) {
+        return MESSAGE_UNKNOWN_CHANNEL;
+    }
+    wanted->channel = (enum channel)channel;
+    wanted->market = NULL;
+    return read_params(json_object_get(entry, "params"), feed, wanted)
+               ? MESSAGE_OK
+               : MESSAGE_UNKNOWN_CHANNEL_PARAMS_CONFIGURATION;
+}
+
+/* The entry's type and params as they came, with its result. */
+static json_t *entry_result(const json_t *entry, enum message_error error)
+{
+    json_t *result = json_pack(
+        "{s:O, s:O*, s:b}", "type", json_object_get(entry, "type"), "params",
+        json_object_get(entry, "params"), "success", error == MESSAGE_OK);
+
+    if (error != MESSAGE_OK) {
+        json_object_set_new(result, "error",
+                            json_string(message_error_code(error)));
+    }
+    return result;
+}
+
+/* Whether it is an array of objects with a type each. */
+static bool channels_well_formed(const json_t *channels)
+{
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach(channels, i, entry)
+    {
+        if (!json_is_string(json_object_get(entry, "type"))) {
+            return false;
+        }
+    }
+    return json_is_array(channels);
+}
+
+static enum message_error answer_entries(struct context *context,
+                                         const json_t *channels,
+                                         entry_action action, json_t *results)
+{
+    size_t i;
+    json_t *entry;
+
+    if (!channels_well_formed(channels)) {
+        return MESSAGE_MALFORMED_REQUEST;
+    }
+    if (json_array_size(channels) == 0) {
+        return MESSAGE_NO_EFFECT_ACTION;
+    }
+    json_array_foreach(channels, i, entry)
+    {
+        struct subscription wanted;
+        enum message_error error = read_entry(entry, context->feed, &wanted);
+
+        if (error == MESSAGE_OK) {
+            error = action(context, wanted);
+        }
+        json_array_append_new(results, entry_result(entry, error));
+    }
+    return MESSAGE_OK;
+}
+
+static enum message_error answer_list(const struct context *context,
+                                      json_t *results)
+{
+    for (guint i = 0; i < context->held->len; i++) {
+        const struct subscription *each =
+            &g_array_index(context->held, struct subscription, i);
+        json_t *params = NULL;
+
+        if (each->market) {
+            params =
+                json_pack("{s:s}", "market", market_spec(each->market)->symbol);
+        }
+        json_array_append_new(results, json_pack("{s:s, s:o*}", "type",
+                                                 channel_names[each->channel],
+                                                 "params", params));
+    }
+    return MESSAGE_OK;
+}
+
+static enum message_error answer(struct context *context, const json_t *request,
+                                 json_t *results)
+{
+    const char *type = json_string_value(json_object_get(request, "type"));
+    const json_t *channels = json_object_get(request, "channels");
+
+    if (!type) {
+        return MESSAGE_MALFORMED_REQUEST;
+    }
+    if (strcmp(type, "subscribe") == 0) {
+        return answer_entries(context, channels, subscribe, results);
+    }
+    if (strcmp(type, "unsubscribe") == 0) {
+        return answer_entries(context, channels, unsubscribe, results);
+    }
+    if (strcmp(type, "subscription_list") == 0) {
+        return answer_list(context, results);
+    }
+    return MESSAGE_UNKNOWN_ACTION;
+}
+
+char *request_answer(const char *text, size_t len, const struct feed *feed,
+                     enum message_error_shape shape, GArray *held,
+                     GArray *begun)
+{
+    struct context context = {.feed = feed, .held = held, .begun = begun};
+    json_t *request = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+    json_t *results = json_array();
+    enum message_error error = answer(&context, request, results);
+    char *reply;
+
+    if (error == MESSAGE_OK) {
+        json_t *response =
+            json_pack("{s:O, s:O}", "type", json_object_get(request, "type"),
+                      "channels", results);
+
+        reply = json_dumps(response, JSON_COMPACT);
+        json_decref(response);
+    } else {
+        reply = message_error(error, shape);
+    }
+    json_decref(results);
+    json_decref(request);
+    return reply;
+}

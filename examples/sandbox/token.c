@@ -1,0 +1,324 @@
+/*
+ * OAuth 2.0: clients, the token endpoint, bearer tokens.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "token.h"
+
+#include "http.h"
+
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+#include <string.h>
+
+#define TOKEN_SIZE 32
+
+struct token_store {
+    GHashTable *tokens; /* its text to struct token */
+    int lifetime_s;
+};
+
+struct token {
+    const struct token_client *client;
+    unsigned scopes;
+    int64_t expires_us; /* monotonic */
+};
+
+static const struct {
+    const char *name;
+    enum token_scope scope;
+} scope_names[] = {
+    {"exchange:read_aggregated_marketdata_stream", TOKEN_SCOPE_STREAM},
+    {"transfer:write_crypto_destination_address", TOKEN_SCOPE_ADDRESS},
+};
+
+static const struct token_client clients[] = {
+    {"sandbox-client", "sandbox-secret",
+     TOKEN_SCOPE_STREAM | TOKEN_SCOPE_ADDRESS, true},
+    {"sandbox-noscope", "sandbox-secret", TOKEN_SCOPE_ADDRESS, true},
+    {"sandbox-denied", "sandbox-secret",
+     TOKEN_SCOPE_STREAM | TOKEN_SCOPE_ADDRESS, false},
+};
+
+struct token_store *token_store_new(int lifetime_s)
+{
+    struct token_store *store = g_new0(struct token_store, 1);
+
+    store->tokens =
+        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    store->lifetime_s = lifetime_s;
+    return store;
+}
+
+void token_store_free(struct token_store *store)
+{
+    g_hash_table_unref(store->tokens);
+    g_free(store);
+}
+
+static gboolean token_expired(gpointer key, gpointer value, gpointer user_data)
+{
+    const struct token *token = value;
+
+    (void)key;
+    (void)user_data;
+    return token->expires_us <= g_get_monotonic_time();
+}
+
+/* base64url without padding (RFC 4648, section 5). */
+static char *random_text(void)
+{
+    unsigned char bytes[TOKEN_SIZE];
+    char *text;
+
+    if (gnutls_rnd(GNUTLS_RND_KEY, bytes, sizeof bytes) < 0) {
+        g_error("no random bytes");
+    }
+    text = g_base64_encode(bytes, sizeof bytes);
+    g_strdelimit(text, "+", '-');
+    g_strdelimit(text, "/", '_');
+    text[strcspn(text, "=")] = '\0';
+    return text;
+}
+
+/* The new token's text, which the store owns. */
+static const char *token_issue(struct token_store *store,
+                               const struct token_client *client,
+                               unsigned scopes)
+{
+    struct token *token = g_new0(struct token, 1);
+    char *text = random_text();
+
+    token->client = client;
+    token->scopes = scopes;
+    token->expires_us =
+        g_get_monotonic_time() + (int64_t)store->lifetime_s * G_USEC_PER_SEC;
+    g_hash_table_foreach_remove(store->tokens, token_expired, NULL);
+    g_hash_table_insert(store->tokens, text, token);
+    return text;
+}
+
+/* An error as in RFC 6749, section 5.2. */
+static void refuse(SoupServerMessage *message, const char *error,
+                   const char *description)
+{
+    guint status = strcmp(error, "invalid_client") == 0
+                       ? SOUP_STATUS_UNAUTHORIZED
+                       : SOUP_STATUS_BAD_REQUEST;
+
+    http_reply_json(message, status, "application/json",
+                    json_pack("{s:s, s:s}", "error", error, "error_description",
+                              description));
+}
+
+/* The fields of the form by name, or NULL when they are malformed. A field
+ * without a value counts as absent, and none may come twice (RFC 6749, 3.2). */
+static GHashTable *read_form(SoupServerMessage *message)
+{
+    SoupMessageBody *body = soup_server_message_get_request_body(message);
+    GBytes *bytes = soup_message_body_flatten(body);
+    GHashTable *form =
+        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    GError *error = NULL;
+    bool repeated = false;
+    GUriParamsIter iter;
+    char *name;
+    char *value;
+
+    g_uri_params_iter_init(&iter, g_bytes_get_data(bytes, NULL),
+                           (gssize)g_bytes_get_size(bytes), "&",
+                           G_URI_PARAMS_WWW_FORM);
+    while (!repeated && g_uri_params_iter_next(&iter, &name, &value, &error)) {
+        if (*value == '\0') {
+            g_free(name);
+            g_free(value);
+        } else {
+            repeated = !g_hash_table_insert(form, name, value);
+        }
+    }
+    g_bytes_unref(bytes);
+    if (error || repeated) {
+        g_clear_error(&error);
+        g_clear_pointer(&form, g_hash_table_unref);
+    }
+    return form;
+}
+
+static const struct token_client *find_client(const char *id,
+                                              const char *secret)
+{
+    for (guint i = 0; i < G_N_ELEMENTS(clients); i++) {
+        if (strcmp(clients[i].id, id) == 0 &&
+            strcmp(clients[i].secret, secret) == 0) {
+            return &clients[i];
+        }
+    }
+    return NULL;
+}
+
+/* Scopes by name, separated by single spaces; 0 if one of them is unknown. */
+static unsigned read_scopes(const char *text)
+{
+    char **names = g_strsplit(text, " ", -1);
+    unsigned scopes = 0;
+
+    for (char **name = names; *name; name++) {
+        unsigned scope = 0;
+
+        for (guint i = 0; i < G_N_ELEMENTS(scope_names); i++) {
+            if (strcmp(scope_names[i].name, *name) == 0) {
+                scope = scope_names[i].scope;
+            }
+        }
+        if (scope == 0) {
+            scopes = 0;
+            break;
+        }
+        scopes |= scope;
+    }
+    g_strfreev(names);
+    return scopes;
+}
+
+static void grant(struct token_store *store, SoupServerMessage *message,
+                  GHashTable *form)
+{
+    const char *grant_type = g_hash_table_lookup(form, "grant_type");
+    const char *id = g_hash_table_lookup(form, "client_id");
+    const char *secret = g_hash_table_lookup(form, "client_secret");
+    const char *scope = g_hash_table_lookup(form, "scope");
+    const struct token_client *client;
+    unsigned scopes;
+
+    if (!grant_type || !id || !secret) {
+        refuse(message, "invalid_request",
+               "grant_type, client_id and client_secret are required");
+        return;
+    }
+    if (strcmp(grant_type, "client_credentials") != 0) {
+        refuse(message, "unsupported_grant_type",
+               "only client_credentials is supported");
+        return;
+    }
+    client = find_client(id, secret);
+    if (!client) {
+        refuse(message, "invalid_client", "unknown client or wrong secret");
+        return;
+    }
+    scopes = scope ? read_scopes(scope) : 0;
+    if (scopes == 0 || (scopes & ~client->scopes) != 0) {
+        refuse(message, "invalid_scope",
+               "the scope is missing, unknown or not for this client");
+        return;
+    }
+    http_reply_json(message, SOUP_STATUS_OK, "application/json",
+                    json_pack("{s:s, s:i, s:s, s:s}", "access_token",
+                              token_issue(store, client, scopes), "expires_in",
+                              store->lifetime_s, "token_type", "bearer",
+                              "scope", scope));
+}
+
+static void on_token_request(SoupServer *server, SoupServerMessage *message,
+                             const char *path, GHashTable *query,
+                             gpointer user_data)
+{
+    SoupMessageHeaders *in = soup_server_message_get_request_headers(message);
+    SoupMessageHeaders *out = soup_server_message_get_response_headers(message);
+    const char *type = soup_message_headers_get_content_type(in, NULL);
+    GHashTable *form;
+
+    (void)server;
+    (void)query;
+    soup_message_headers_replace(out, "Cache-Control", "no-store");
+    soup_message_headers_replace(out, "Pragma", "no-cache");
+    if (strcmp(path, "/oauth2/token") != 0) {
+        http_reply_not_found(message);
+        return;
+    }
+    if (soup_server_message_get_method(message) != SOUP_METHOD_POST) {
+        soup_message_headers_replace(out, "Allow", "POST");
+        http_reply_problem(message, SOUP_STATUS_METHOD_NOT_ALLOWED,
+                           "A token is requested with POST.");
+        return;
+    }
+    if (!type ||
+        g_ascii_strcasecmp(type, "application/x-www-form-urlencoded") != 0) {
+        refuse(message, "invalid_request",
+               "the content type must be application/x-www-form-urlencoded");
+        return;
+    }
+    form = read_form(message);
+    if (!form) {
+        refuse(message, "invalid_request",
+               "the form is malformed or repeats a field");
+        return;
+    }
+    grant(user_data, message, form);
+    g_hash_table_unref(form);
+}
+
+void token_endpoint_add(struct token_store *store, SoupServer *server)
+{
+    soup_server_add_handler(server, NULL, on_token_request, store, NULL);
+}
+
+static const char *scope_name(enum token_scope scope)
+{
+    guint i = 0;
+
+    while (scope_names[i].scope != scope) {
+        i++;
+    }
+    return scope_names[i].name;
+}
+
+/* The token in the request's Authorization header, or NULL. */
+static const char *bearer_text(SoupServerMessage *message)
+{
+    const char *header = soup_message_headers_get_one(
+        soup_server_message_get_request_headers(message), "Authorization");
+
+    if (!header || g_ascii_strncasecmp(header, "Bearer ", 7) != 0) {
+        return NULL;
+    }
+    return header + 7;
+}
+
+const struct token_client *token_admit(struct token_store *store,
+                                       SoupServerMessage *message,
+                                       enum token_scope scope)
+{
+    SoupMessageHeaders *out = soup_server_message_get_response_headers(message);
+    const char *text = bearer_text(message);
+    const struct token *token =
+        text ? g_hash_table_lookup(store->tokens, text) : NULL;
+    char *challenge;
+
+    if (!text) {
+        soup_message_headers_replace(out, "WWW-Authenticate",
+                                     "Bearer realm=\"sandbox\"");
+        http_reply_problem(message, SOUP_STATUS_UNAUTHORIZED,
+                           "A bearer token is required.");
+        return NULL;
+    }
+    if (!token || token->expires_us <= g_get_monotonic_time()) {
+        soup_message_headers_replace(
+            out, "WWW-Authenticate",
+            "Bearer realm=\"sandbox\", error=\"invalid_token\"");
+        http_reply_problem(message, SOUP_STATUS_UNAUTHORIZED,
+                           "The token is invalid or has expired.");
+        return NULL;
+    }
+    if ((token->scopes & scope) == 0) {
+        challenge = g_strdup_printf("Bearer realm=\"sandbox\", "
+                                    "error=\"insufficient_scope\", "
+                                    "scope=\"%s\"",
+                                    scope_name(scope));
+        soup_message_headers_replace(out, "WWW-Authenticate", challenge);
+        g_free(challenge);
+        http_reply_problem(message, SOUP_STATUS_FORBIDDEN,
+                           "The token does not have the required scope.");
+        return NULL;
+    }
+    return token->client;
+}

@@ -1,0 +1,39 @@
+/*
+ * OAuth 2.0: clients, the token endpoint (RFC 6749), bearer tokens
+ * (RFC 6750).
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef SANDBOX_TOKEN_H
+#define SANDBOX_TOKEN_H
+
+#include <libsoup/soup.h>
+#include <stdbool.h>
+
+enum token_scope {
+    TOKEN_SCOPE_STREAM = 1 << 0,
+    TOKEN_SCOPE_ADDRESS = 1 << 1,
+};
+
+struct token_client {
+    const char *id;
+    const char *secret;
+    unsigned scopes; /* enum token_scope: what it may have */
+    bool allow_listed;
+};
+
+struct token_store;
+
+struct token_store *token_store_new(int lifetime_s);
+void token_store_free(struct token_store *store);
+
+/* Adds POST /oauth2/token to the server. */
+void token_endpoint_add(struct token_store *store, SoupServer *server);
+
+/* The client whose valid token with this scope the request carries. NULL when
+ * there is none; the request is then answered, with 401 or 403. */
+const struct token_client *token_admit(struct token_store *store,
+                                       SoupServerMessage *message,
+                                       enum token_scope scope);
+
+#endif

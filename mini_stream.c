@@ -1,0 +1,5712 @@
+/*
+ * mini_stream: client for an order-routing exchange's streaming interface.
+ *
+ * SPDX-License-Identifier: 0BSD
+ *
+ * Ten sections; each calls only those above it, so the file has no static
+ * prototype and its order is its architecture:
+ *
+ *    1 base              bounded writer, text, UTF-8, base64
+ *    2 decimal and time  exact decimals, RFC 3339 to integer nanoseconds
+ *    3 json              resumable scanner; tokens over what passed it
+ *    4 message           messages to events, requests to text
+ *    5 book              order book in the caller's arrays
+ *    6 ws                RFC 6455 framing
+ *    7 http              requests and responses, the opening handshake
+ *    8 tls               BearSSL's engine: bytes in, bytes out
+ *    9 session           what to do next: one state a link, one step
+ *   10 pump              the port, and the public calls of the client
+ */
+#include "mini_stream.h"
+
+#include <string.h>
+
+#ifdef MST_NO_TLS
+#include <bearssl_hash.h>
+#endif
+
+#define JSMN_STATIC
+#define JSMN_STRICT
+#define JSMN_PARENT_LINKS
+#include <jsmn.h>
+
+/* ------------------------------------------------------------------------
+ * 1 base
+ * ------------------------------------------------------------------------ */
+
+/* A window onto a text: what lies before skip or beyond cap is counted but
+ * not stored. A text of any length is so written piece by piece, each time by
+ * generating it anew, and the only state between the pieces is an offset. */
+struct out {
+    uint8_t *data;
+    size_t cap, skip, len;
+};
+
+static void out_bytes(struct out *o, const void *data, size_t len)
+{
+    const uint8_t *from = data;
+    size_t begin = o->len, end = o->len + len;
+
+    o->len = end;
+    if (begin < o->skip) {
+        if (end <= o->skip) {
+            return;
+        }
+        from += o->skip - begin;
+        begin = o->skip;
+    }
+    if (end > o->skip + o->cap) {
+        end = o->skip + o->cap;
+    }
+    if (begin < end) {
+        memcpy(o->data + (begin - o->skip), from, end - begin);
+    }
+}
+
+static void out_text(struct out *o, const char *text)
+{
+    out_bytes(o, text, strlen(text));
+}
+
+static void out_byte(struct out *o, char c)
+{
+    out_bytes(o, &c, 1);
+}
+
+static void out_number(struct out *o, size_t n)
+{
+    char text[20];
+    size_t at = sizeof text;
+
+    do {
+        text[--at] = (char)('0' + n % 10);
+        n /= 10;
+    } while (n != 0);
+    out_bytes(o, text + at, sizeof text - at);
+}
+
+/* Bytes that the window holds now. */
+static size_t out_stored(const struct out *o)
+{
+    size_t n = o->len > o->skip ? o->len - o->skip : 0;
+
+    return n < o->cap ? n : o->cap;
+}
+
+static void mem_wipe(void *data, size_t len)
+{
+    volatile uint8_t *p = data;
+
+    while (len-- > 0) {
+        *p++ = 0;
+    }
+}
+
+static bool mem_equal(const void *a, const void *b, size_t len)
+{
+    const uint8_t *p = a, *q = b;
+    uint8_t diff = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        diff |= (uint8_t)(p[i] ^ q[i]);
+    }
+    return diff == 0;
+}
+
+static bool text_is(const char *text, size_t len, const char *word)
+{
+    return len == strlen(word) && memcmp(text, word, len) == 0;
+}
+
+static char text_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
+/* Compares without ASCII case; word is in lower case. */
+static bool text_is_nocase(const char *text, size_t len, const char *word)
+{
+    if (len != strlen(word)) {
+        return false;
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (text_lower(text[i]) != word[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Copies as much as fits, cut between characters, and a NUL. Control
+ * characters become spaces: the text may end up in a log. */
+static void text_copy(char *to, size_t cap, const char *from, size_t len)
+{
+    size_t n = len < cap - 1 ? len : cap - 1;
+
+    while (n < len && n > 0 && ((uint8_t)from[n] & 0xC0u) == 0x80u) {
+        n--;
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint8_t c = (uint8_t)from[i];
+        to[i] = c < 0x20u || c == 0x7Fu ? ' ' : from[i];
+    }
+    to[n] = '\0';
+}
+
+/* True where every byte may stand in a header's value or a request line. */
+static bool text_is_field(const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if ((uint8_t)*text < 0x20u || (uint8_t)*text == 0x7Fu) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/*
+ * Checks UTF-8 (RFC 3629) piece by piece. *state, 0 at the start and after
+ * each whole character, holds how many bytes are missing and, above that,
+ * the bounds of the next one: that alone keeps out overlong forms,
+ * surrogates and what lies beyond U+10FFFF. Returns how many bytes are good.
+ */
+static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len)
+{
+    uint32_t need = *state & 3u, low = *state >> 8 & 255u;
+    uint32_t high = *state >> 16 & 255u;
+    size_t at = 0;
+
+    for (; at < len; at++) {
+        uint8_t c = p[at];
+        if (need != 0) {
+            if (c < low || c > high) {
+                break;
+            }
+            need--;
+            low = 0x80;
+            high = 0xBF;
+        } else if (c < 0x80) {
+            uint64_t word;
+            while (len - at > 8) {
+                memcpy(&word, p + at + 1, 8);
+                if ((word & UINT64_C(0x8080808080808080)) != 0) {
+                    break;
+                }
+                at += 8;
+            }
+        } else if (c >= 0xC2 && c <= 0xF4) {
+            need = c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
+            low = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80;
+            high = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF;
+        } else {
+            break;
+        }
+    }
+    *state = need == 0 ? 0 : need | low << 8 | high << 16;
+    return at;
+}
+
+static bool utf8_is(const char *text, size_t len)
+{
+    uint32_t state = 0;
+
+    return utf8_check(&state, (const uint8_t *)text, len) == len && state == 0;
+}
+
+/* Writes base64 (RFC 4648, section 4) and a NUL. */
+static void base64_write(char *to, const uint8_t *from, size_t len)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopq"
+                                 "rstuvwxyz0123456789+/";
+
+    for (size_t i = 0; i < len; i += 3) {
+        uint32_t group = (uint32_t)from[i] << 16;
+        group |= i + 1 < len ? (uint32_t)from[i + 1] << 8 : 0;
+        group |= i + 2 < len ? (uint32_t)from[i + 2] : 0;
+        *to++ = digits[group >> 18];
+        *to++ = digits[group >> 12 & 63u];
+        *to++ = i + 1 < len ? digits[group >> 6 & 63u] : '=';
+        *to++ = i + 2 < len ? digits[group & 63u] : '=';
+    }
+    *to = '\0';
+}
+
+const char *mst_strerror(int error)
+{
+    switch ((enum mst_error)error) {
+    case MST_OK: return "no error";
+    case MST_ERR_ARGUMENT: return "argument is missing, too long or not UTF-8";
+    case MST_ERR_BUILD: return "client was built with other limits";
+    case MST_ERR_MEMORY: return "memory is too small";
+    case MST_ERR_URL: return "not a usable URL";
+    case MST_ERR_PLAIN: return "ws and http are not allowed";
+    case MST_ERR_CREDENTIALS: return "client id or secret is missing";
+    case MST_ERR_ANCHORS: return "no trust anchors";
+    case MST_ERR_IP_HOST: return "an IP address as host under TLS";
+    case MST_ERR_HEADER_VALUE: return "control character in a header value";
+    case MST_ERR_FULL: return "no room for one more subscription";
+    case MST_ERR_EXISTS: return "subscribed already";
+    case MST_ERR_MISSING: return "no such subscription";
+    case MST_ERR_CLOSED: return "client is closed";
+    case MST_ERR_CLOCK: return "clock is not set";
+    case MST_ERR_ENTROPY: return "no entropy";
+    case MST_ERR_RESOLVE: return "host name cannot be resolved";
+    case MST_ERR_REFUSED: return "connection refused";
+    case MST_ERR_UNREACHABLE: return "host is unreachable";
+    case MST_ERR_RESET: return "connection reset";
+    case MST_ERR_EOF: return "connection closed by the peer";
+    case MST_ERR_PORT: return "error of the port";
+    case MST_ERR_TLS_ISSUER: return "certificate's issuer is not trusted";
+    case MST_ERR_TLS_NAME: return "certificate is for another name";
+    case MST_ERR_TLS_TIME: return "certificate is not valid at this time";
+    case MST_ERR_TLS_CERTIFICATE: return "certificate is malformed";
+    case MST_ERR_TLS_VERSION: return "server refuses TLS 1.2";
+    case MST_ERR_TLS_HANDSHAKE: return "TLS handshake failed";
+    case MST_ERR_TLS_ALERT: return "fatal TLS alert";
+    case MST_ERR_TLS_PROTOCOL: return "TLS protocol error";
+    case MST_ERR_TLS_TRUNCATED: return "TLS ended without close_notify";
+    case MST_ERR_HTTP_SYNTAX: return "malformed HTTP response";
+    case MST_ERR_HTTP_LENGTH: return "malformed or conflicting HTTP lengths";
+    case MST_ERR_HTTP_CODING: return "HTTP coding that was not asked for";
+    case MST_ERR_HTTP_HEADER: return "HTTP header is too large";
+    case MST_ERR_HTTP_BODY: return "HTTP body is too large";
+    case MST_ERR_HTTP_TRUNCATED: return "HTTP response ended early";
+    case MST_ERR_HTTP_STATUS: return "unexpected HTTP status";
+    case MST_ERR_TOKEN_REFUSED: return "token was refused";
+    case MST_ERR_TOKEN_SHAPE: return "reply is not a token response";
+    case MST_ERR_TOKEN_TYPE: return "token is not a bearer token";
+    case MST_ERR_TOKEN_SCOPE: return "token has a narrower scope";
+    case MST_ERR_TOKEN_TOO_LARGE: return "token is too large";
+    case MST_ERR_UNAUTHORIZED: return "token is not accepted";
+    case MST_ERR_FORBIDDEN: return "scope missing or not on the allow list";
+    case MST_ERR_THROTTLED: return "too many requests";
+    case MST_ERR_WS_UPGRADE: return "not upgraded to WebSocket";
+    case MST_ERR_WS_ACCEPT: return "wrong Sec-WebSocket-Accept";
+    case MST_ERR_WS_EXTENSION: return "WebSocket extension not asked for";
+    case MST_ERR_WS_RESERVED: return "reserved WebSocket bit or opcode";
+    case MST_ERR_WS_MASKED: return "masked frame from the server";
+    case MST_ERR_WS_LENGTH: return "malformed WebSocket frame length";
+    case MST_ERR_WS_CONTROL: return "malformed WebSocket control frame";
+    case MST_ERR_WS_FRAGMENT: return "WebSocket fragment out of order";
+    case MST_ERR_WS_UTF8: return "WebSocket text is not UTF-8";
+    case MST_ERR_WS_CLOSE: return "malformed WebSocket close frame";
+    case MST_ERR_WS_CLOSED: return "closed by the service";
+    case MST_ERR_JSON_SYNTAX: return "not JSON";
+    case MST_ERR_JSON_DEPTH: return "JSON is nested too deeply";
+    case MST_ERR_JSON_TOKENS: return "JSON item has too many values";
+    case MST_ERR_MESSAGE_SHAPE: return "field is missing or of a wrong type";
+    case MST_ERR_MESSAGE_KEY: return "key stands twice";
+    case MST_ERR_MESSAGE_SIZE: return "item does not fit the message buffer";
+    case MST_ERR_MESSAGE_ORDER: return "levels before what they belong to";
+    case MST_ERR_MESSAGE_BINARY: return "binary message";
+    case MST_ERR_DECIMAL: return "not a decimal number, or negative";
+    case MST_ERR_DECIMAL_WIDE: return "number has too many digits";
+    case MST_ERR_TIME: return "not a timestamp";
+    case MST_ERR_TIMEOUT: return "took too long";
+    case MST_ERR_SILENCE: return "nothing came for too long";
+    case MST_ERR_SLOW: return "frame came too slowly";
+    case MST_ERR_ANSWER: return "request was not answered in time";
+    case MST_ERR_SERVICE: return "error message of the service";
+    }
+    return "unknown error";
+}
+
+const char *mst_state_name(enum mst_state state)
+{
+    switch (state) {
+    case MST_STATE_OFF: return "off";
+    case MST_STATE_WAIT: return "wait";
+    case MST_STATE_RESOLVE: return "resolve";
+    case MST_STATE_CONNECT: return "connect";
+    case MST_STATE_TLS: return "tls";
+    case MST_STATE_TOKEN: return "token";
+    case MST_STATE_UPGRADE: return "upgrade";
+    case MST_STATE_OPEN: return "open";
+    case MST_STATE_CLOSING: return "closing";
+    }
+    return "";
+}
+
+/* ------------------------------------------------------------------------
+ * 2 decimal and time
+ * ------------------------------------------------------------------------ */
+
+#define DECIMAL_DIGITS 18
+
+static const uint64_t decimal_powers[] = {
+    UINT64_C(1),
+    UINT64_C(10),
+    UINT64_C(100),
+    UINT64_C(1000),
+    UINT64_C(10000),
+    UINT64_C(100000),
+    UINT64_C(1000000),
+    UINT64_C(10000000),
+    UINT64_C(100000000),
+    UINT64_C(1000000000),
+    UINT64_C(10000000000),
+    UINT64_C(100000000000),
+    UINT64_C(1000000000000),
+    UINT64_C(10000000000000),
+    UINT64_C(100000000000000),
+    UINT64_C(1000000000000000),
+    UINT64_C(10000000000000000),
+    UINT64_C(100000000000000000),
+    UINT64_C(1000000000000000000),
+    UINT64_C(10000000000000000000),
+};
+
+/* The digits of a number as they are read. Trailing zeros are only counted
+ * until a further digit shows that they are not the last. */
+struct decimal_digits {
+    uint64_t coefficient;
+    int32_t seen;   /* digits from the first that is not zero */
+    int32_t stored; /* of these, in the coefficient */
+    int32_t after_point;
+    bool inexact;
+};
+
+static size_t decimal_run(struct decimal_digits *d, const char *text,
+                          size_t len)
+{
+    size_t n = 0;
+
+    for (; n < len && text[n] >= '0' && text[n] <= '9'; n++) {
+        int32_t digit = text[n] - '0';
+        if (digit == 0 && d->seen == 0) {
+            continue;
+        }
+        d->seen++;
+        if (digit == 0) {
+            continue;
+        }
+        if (d->seen > DECIMAL_DIGITS) {
+            d->inexact = true;
+            continue;
+        }
+        d->coefficient = d->coefficient * decimal_powers[d->seen - d->stored] +
+                         (uint64_t)digit;
+        d->stored = d->seen;
+    }
+    return n;
+}
+
+/* Reads what follows the 'e'; beyond any use, the value no longer grows. */
+static bool decimal_exponent(const char *text, size_t len, int32_t *out)
+{
+    bool negative = len > 0 && text[0] == '-';
+    size_t at = len > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0;
+    int32_t value = 0;
+
+    if (at == len) {
+        return false;
+    }
+    for (; at < len; at++) {
+        if (text[at] < '0' || text[at] > '9') {
+            return false;
+        }
+        if (value < 10000000) {
+            value = value * 10 + (text[at] - '0');
+        }
+    }
+    *out = negative ? -value : value;
+    return true;
+}
+
+int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out)
+{
+    struct decimal_digits d = {0, 0, 0, 0, false};
+    bool negative = len > 0 && text[0] == '-';
+    size_t at = negative ? 1 : 0, n;
+    int32_t exponent = 0;
+
+    if (len > 1000000) {
+        return MST_ERR_DECIMAL_WIDE;
+    }
+    n = decimal_run(&d, text + at, len - at);
+    if (n == 0 || (n > 1 && text[at] == '0')) {
+        return MST_ERR_DECIMAL;
+    }
+    at += n;
+    if (at < len && text[at] == '.') {
+        at++;
+        n = decimal_run(&d, text + at, len - at);
+        if (n == 0) {
+            return MST_ERR_DECIMAL;
+        }
+        d.after_point = (int32_t)n;
+        at += n;
+    }
+    if (at < len) {
+        if ((text[at] != 'e' && text[at] != 'E') ||
+            !decimal_exponent(text + at + 1, len - at - 1, &exponent)) {
+            return MST_ERR_DECIMAL;
+        }
+    }
+    out->inexact = d.inexact;
+    out->coefficient = 0;
+    out->exponent = 0;
+    if (d.coefficient == 0) {
+        return 0;
+    }
+    exponent += d.seen - d.stored - d.after_point;
+    if (exponent < -64 || exponent > 63) {
+        return MST_ERR_DECIMAL_WIDE;
+    }
+    out->exponent = (int8_t)exponent;
+    out->coefficient =
+        negative ? -(int64_t)d.coefficient : (int64_t)d.coefficient;
+    return 0;
+}
+
+static int decimal_len(uint64_t n)
+{
+    int len = 1;
+
+    while (len < 20 && n >= decimal_powers[len]) {
+        len++;
+    }
+    return len;
+}
+
+static uint64_t decimal_magnitude(int64_t coefficient)
+{
+    return coefficient < 0 ? 0 - (uint64_t)coefficient : (uint64_t)coefficient;
+}
+
+int mst_decimal_cmp(struct mst_decimal a, struct mst_decimal b)
+{
+    bool negative = a.coefficient < 0;
+    uint64_t p, q;
+    int p_end, q_end;
+
+    if (a.exponent == b.exponent) {
+        return (a.coefficient > b.coefficient) -
+               (a.coefficient < b.coefficient);
+    }
+    if (a.coefficient == 0 || b.coefficient == 0 ||
+        negative != (b.coefficient < 0)) {
+        return (a.coefficient > 0) - (a.coefficient < 0) -
+               ((b.coefficient > 0) - (b.coefficient < 0));
+    }
+    p = decimal_magnitude(a.coefficient);
+    q = decimal_magnitude(b.coefficient);
+    p_end = decimal_len(p) + a.exponent;
+    q_end = decimal_len(q) + b.exponent;
+    if (p_end != q_end) {
+        return (p_end > q_end) != negative ? 1 : -1;
+    }
+    /* The leading digits have the same weight, so the exponents differ by no
+     * more than the lengths do and the product has at most 19 digits. */
+    if (a.exponent > b.exponent) {
+        p *= decimal_powers[a.exponent - b.exponent];
+    } else {
+        q *= decimal_powers[b.exponent - a.exponent];
+    }
+    if (p == q) {
+        return 0;
+    }
+    return (p > q) != negative ? 1 : -1;
+}
+
+size_t mst_decimal_format(struct mst_decimal value, char *text)
+{
+    uint64_t n = decimal_magnitude(value.coefficient);
+    struct out o = {(uint8_t *)text, MST_DECIMAL_TEXT_LEN - 1, 0, 0};
+    char digits[20];
+    int len = decimal_len(n), point = len + value.exponent;
+
+    for (int i = len; i-- > 0; n /= 10) {
+        digits[i] = (char)('0' + n % 10);
+    }
+    if (value.coefficient < 0) {
+        out_byte(&o, '-');
+    }
+    if (point <= 0) {
+        out_text(&o, "0.");
+        for (int i = point; i < 0; i++) {
+            out_byte(&o, '0');
+        }
+    }
+    for (int i = 0; i < len; i++) {
+        if (i > 0 && i == point) {
+            out_byte(&o, '.');
+        }
+        out_byte(&o, digits[i]);
+    }
+    for (int i = len; i < point && value.coefficient != 0; i++) {
+        out_byte(&o, '0');
+    }
+    text[out_stored(&o)] = '\0';
+    return out_stored(&o);
+}
+
+static bool time_number(const char *text, size_t digits, int32_t *out)
+{
+    int32_t value = 0;
+
+    for (size_t i = 0; i < digits; i++) {
+        if (text[i] < '0' || text[i] > '9') {
+            return false;
+        }
+        value = value * 10 + (text[i] - '0');
+    }
+    *out = value;
+    return true;
+}
+
+/* Days since 1970-01-01 of a date in the Gregorian calendar: years are
+ * counted from March, so that the leap day is the last. */
+static int32_t time_days(int32_t year, int32_t month, int32_t day)
+{
+    int32_t y = month > 2 ? year : year - 1;
+    int32_t m = month > 2 ? month - 3 : month + 9;
+
+    return y * 365 + y / 4 - y / 100 + y / 400 + (m * 153 + 2) / 5 + day -
+           719469;
+}
+
+static int32_t time_month_days(int32_t year, int32_t month)
+{
+    static const uint8_t days[12] = {31, 28, 31, 30, 31, 30,
+                                     31, 31, 30, 31, 30, 31};
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+
+    return days[month - 1] + (month == 2 && leap ? 1 : 0);
+}
+
+/* Reads 'Z' or an offset such as "+01:30"; in seconds east of UTC. */
+static bool time_offset(const char *text, size_t len, int32_t *seconds)
+{
+    int32_t hours, minutes;
+
+    *seconds = 0;
+    if (len == 1) {
+        return text[0] == 'Z' || text[0] == 'z';
+    }
+    if (len != 6 || (text[0] != '+' && text[0] != '-') || text[3] != ':' ||
+        !time_number(text + 1, 2, &hours) ||
+        !time_number(text + 4, 2, &minutes) || hours > 23 || minutes > 59) {
+        return false;
+    }
+    *seconds = (hours * 60 + minutes) * (text[0] == '-' ? -60 : 60);
+    return true;
+}
+
+int mst_time_parse(const char *text, size_t len, int64_t *ns)
+{
+    int32_t year, month, day, hour, minute, second, offset, fraction = 0;
+    size_t at = 19;
+    int64_t seconds;
+
+    if (len < 20 || text[4] != '-' || text[7] != '-' ||
+        (text[10] != 'T' && text[10] != 't') || text[13] != ':' ||
+        text[16] != ':' || !time_number(text, 4, &year) ||
+        !time_number(text + 5, 2, &month) || !time_number(text + 8, 2, &day) ||
+        !time_number(text + 11, 2, &hour) ||
+        !time_number(text + 14, 2, &minute) ||
+        !time_number(text + 17, 2, &second)) {
+        return MST_ERR_TIME;
+    }
+    if (year < 1970 || year > 2261 || month < 1 || month > 12 || day < 1 ||
+        day > time_month_days(year, month) || hour > 23 || minute > 59 ||
+        second > 60) {
+        return MST_ERR_TIME;
+    }
+    if (text[at] == '.') {
+        size_t digits = 0;
+        for (at++; at < len && text[at] >= '0' && text[at] <= '9'; at++) {
+            if (digits < 9) {
+                fraction = fraction * 10 + (text[at] - '0');
+            }
+            digits++;
+        }
+        if (digits == 0) {
+            return MST_ERR_TIME;
+        }
+        for (; digits < 9; digits++) {
+            fraction *= 10;
+        }
+    }
+    if (!time_offset(text + at, len - at, &offset)) {
+        return MST_ERR_TIME;
+    }
+    seconds = (int64_t)time_days(year, month, day) * 86400 + hour * 3600 +
+              minute * 60 + second - offset;
+    if (seconds < 0) {
+        return MST_ERR_TIME;
+    }
+    *ns = seconds * 1000000000 + fraction;
+    return 0;
+}
+
+static void time_digits(char *text, int32_t value, int digits)
+{
+    while (digits-- > 0) {
+        text[digits] = (char)('0' + value % 10);
+        value /= 10;
+    }
+}
+
+size_t mst_time_format(int64_t ns, char *text)
+{
+    int32_t fraction = (int32_t)(ns % 1000000000);
+    int64_t seconds = ns / 1000000000;
+    int32_t days = (int32_t)(seconds / 86400);
+    int32_t rest = (int32_t)(seconds % 86400);
+    int32_t year = 1970 + days / 366, month = 1;
+
+    while (time_days(year + 1, 1, 1) <= days) {
+        year++;
+    }
+    days -= time_days(year, 1, 1);
+    while (days >= time_month_days(year, month)) {
+        days -= time_month_days(year, month);
+        month++;
+    }
+    memcpy(text, "0000-00-00T00:00:00.000000000Z", MST_TIME_TEXT_LEN);
+    time_digits(text, year, 4);
+    time_digits(text + 5, month, 2);
+    time_digits(text + 8, days + 1, 2);
+    time_digits(text + 11, rest / 3600, 2);
+    time_digits(text + 14, rest / 60 % 60, 2);
+    time_digits(text + 17, rest % 60, 2);
+    time_digits(text + 20, fraction, 9);
+    return MST_TIME_TEXT_LEN - 1;
+}
+
+/* ------------------------------------------------------------------------
+ * 3 json
+ *
+ * A scanner that checks every byte against RFC 8259 and stops where its
+ * caller must decide: at the start of each value (enter it, take it whole, or
+ * skip it), after a value that was taken, after a container that was entered.
+ * Its state fits any cut between two bytes.
+ * ------------------------------------------------------------------------ */
+
+enum json_state {
+    JSON_AT_VALUE,
+    JSON_AT_VALUE_OR_CLOSE, /* after '[' */
+    JSON_AT_KEY,            /* after ',' in an object */
+    JSON_AT_KEY_OR_CLOSE,   /* after '{' */
+    JSON_AT_COLON,
+    JSON_AT_COMMA, /* after a value */
+    JSON_AT_END,   /* after the root value */
+    JSON_IN_KEY,
+    JSON_IN_STRING,
+    JSON_IN_LITERAL,
+    JSON_NUMBER_MINUS,
+    JSON_NUMBER_ZERO,
+    JSON_NUMBER_INTEGER,
+    JSON_NUMBER_POINT,
+    JSON_NUMBER_FRACTION,
+    JSON_NUMBER_E,
+    JSON_NUMBER_SIGN,
+    JSON_NUMBER_EXPONENT
+};
+
+enum json_mode { JSON_STEP, JSON_TAKE, JSON_SKIP };
+
+/* What the scanner stopped for; a negative value is an mst_error. */
+enum json_stop {
+    JSON_MORE,  /* the input is used up */
+    JSON_VALUE, /* before the first byte of a value */
+    JSON_ITEM,  /* behind the last byte of a value that was taken */
+    JSON_CLOSE  /* behind a container that was entered */
+};
+
+/* Marks a key that is too long, or holds what no key that matters does. */
+#define JSON_KEY_OTHER (MST_KEY_MAX + 1)
+
+static const char *const json_literals[] = {"true", "false", "null"};
+
+static void json_init(struct mst_json *j)
+{
+    memset(j, 0, sizeof *j);
+    j->state = JSON_AT_VALUE;
+}
+
+static void json_take(struct mst_json *j, enum json_mode mode)
+{
+    j->mode = (uint8_t)mode;
+    j->take_depth = j->depth;
+}
+
+static bool json_key_is(const struct mst_json *j, const char *key)
+{
+    return text_is(j->key, j->key_len, key);
+}
+
+static bool json_is_space(uint8_t c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+static bool json_in_array(const struct mst_json *j)
+{
+    return j->depth > 0 && (j->arrays >> (j->depth - 1) & 1u) != 0;
+}
+
+static void json_key_add(struct mst_json *j, uint32_t c)
+{
+    if (j->key_len >= MST_KEY_MAX || c == 0 || c > 0x7F) {
+        j->key_len = JSON_KEY_OTHER;
+    } else {
+        j->key[j->key_len++] = (char)c;
+    }
+}
+
+/* The character that an escape's letter stands for, or 0. */
+static uint8_t json_escaped(uint8_t c)
+{
+    switch (c) {
+    case '"':
+    case '\\':
+    case '/': return c;
+    case 'b': return '\b';
+    case 'f': return '\f';
+    case 'n': return '\n';
+    case 'r': return '\r';
+    case 't': return '\t';
+    default: return 0;
+    }
+}
+
+static int json_hex(uint8_t c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* After a value: inside a container a comma or its end follows. */
+static int json_value_end(struct mst_json *j)
+{
+    j->state = j->depth == 0 ? JSON_AT_END : JSON_AT_COMMA;
+    if (j->mode != JSON_STEP && j->depth == j->take_depth) {
+        int stop = j->mode == JSON_TAKE ? JSON_ITEM : JSON_MORE;
+        j->mode = JSON_STEP;
+        return stop;
+    }
+    return JSON_MORE;
+}
+
+/* One byte of an escape sequence. escape counts down: 5 behind the backslash,
+ * 4 to 1 for hexadecimal digits. */
+static int json_escape(struct mst_json *j, uint8_t c)
+{
+    int digit;
+    uint8_t plain;
+
+    if (j->escape == 5) {
+        plain = json_escaped(c);
+        j->escape = c == 'u' ? 4 : 0;
+        j->code = 0;
+        if (plain != 0 && j->state == JSON_IN_KEY) {
+            json_key_add(j, plain);
+        }
+        return plain != 0 || c == 'u' ? 0 : MST_ERR_JSON_SYNTAX;
+    }
+    digit = json_hex(c);
+    if (digit < 0) {
+        return MST_ERR_JSON_SYNTAX;
+    }
+    j->code = (uint16_t)(j->code << 4 | digit);
+    j->escape--;
+    if (j->escape == 0 && j->state == JSON_IN_KEY) {
+        json_key_add(j, j->code);
+    }
+    return 0;
+}
+
+/* Goes on inside a string; the byte at hand is data[*at]. */
+static int json_string(struct mst_json *j, const uint8_t *data, size_t len,
+                       size_t *at)
+{
+    size_t i = *at;
+    int rc = 0;
+
+    for (; i < len && rc == 0; i++) {
+        uint8_t c = data[i];
+        if (j->escape != 0) {
+            rc = json_escape(j, c);
+        } else if (c == '"') {
+            *at = i + 1;
+            if (j->state == JSON_IN_KEY) {
+                j->state = JSON_AT_COLON;
+                return JSON_MORE;
+            }
+            return json_value_end(j);
+        } else if (c == '\\') {
+            j->escape = 5;
+        } else if (c < 0x20) {
+            rc = MST_ERR_JSON_SYNTAX;
+        } else if (j->state == JSON_IN_KEY && j->mode == JSON_STEP) {
+            json_key_add(j, c);
+        }
+    }
+    *at = i;
+    return rc;
+}
+
+/* The state of a number behind c, or JSON_AT_END where c does not belong. */
+static enum json_state json_number_next(enum json_state state, uint8_t c)
+{
+    bool digit = c >= '0' && c <= '9', e = c == 'e' || c == 'E';
+
+    switch (state) {
+    case JSON_NUMBER_MINUS:
+        return c == '0' ? JSON_NUMBER_ZERO
+               : digit  ? JSON_NUMBER_INTEGER
+                        : JSON_AT_END;
+    case JSON_NUMBER_ZERO:
+        return c == '.' ? JSON_NUMBER_POINT : e ? JSON_NUMBER_E : JSON_AT_END;
+    case JSON_NUMBER_INTEGER:
+        return digit      ? JSON_NUMBER_INTEGER
+               : c == '.' ? JSON_NUMBER_POINT
+               : e        ? JSON_NUMBER_E
+                          : JSON_AT_END;
+    case JSON_NUMBER_POINT:
+        return digit ? JSON_NUMBER_FRACTION : JSON_AT_END;
+    case JSON_NUMBER_FRACTION:
+        return digit ? JSON_NUMBER_FRACTION : e ? JSON_NUMBER_E : JSON_AT_END;
+    case JSON_NUMBER_E:
+        return digit                  ? JSON_NUMBER_EXPONENT
+               : c == '-' || c == '+' ? JSON_NUMBER_SIGN
+                                      : JSON_AT_END;
+    default: /* JSON_NUMBER_SIGN, JSON_NUMBER_EXPONENT */
+        return digit ? JSON_NUMBER_EXPONENT : JSON_AT_END;
+    }
+}
+
+static bool json_number_whole(enum json_state state)
+{
+    return state == JSON_NUMBER_ZERO || state == JSON_NUMBER_INTEGER ||
+           state == JSON_NUMBER_FRACTION || state == JSON_NUMBER_EXPONENT;
+}
+
+/* Goes on inside a number. It ends at the first byte that is not its own,
+ * which is left to be looked at again. */
+static int json_number(struct mst_json *j, const uint8_t *data, size_t len,
+                       size_t *at)
+{
+    for (; *at < len; (*at)++) {
+        enum json_state state = (enum json_state)j->state;
+        enum json_state next = json_number_next(state, data[*at]);
+        if (next == JSON_AT_END) {
+            return json_number_whole(state) ? json_value_end(j)
+                                            : MST_ERR_JSON_SYNTAX;
+        }
+        j->state = (uint8_t)next;
+    }
+    return JSON_MORE;
+}
+
+static int json_literal(struct mst_json *j, uint8_t c)
+{
+    const char *literal = json_literals[j->literal];
+
+    if (c != (uint8_t)literal[j->literal_at]) {
+        return MST_ERR_JSON_SYNTAX;
+    }
+    j->literal_at++;
+    return literal[j->literal_at] == '\0' ? json_value_end(j) : JSON_MORE;
+}
+
+static int json_open(struct mst_json *j, bool array)
+{
+    uint32_t bit = UINT32_C(1) << j->depth;
+
+    if (j->depth == MST_JSON_DEPTH) {
+        return MST_ERR_JSON_DEPTH;
+    }
+    j->arrays = array ? j->arrays | bit : j->arrays & ~bit;
+    j->depth++;
+    j->state = array ? JSON_AT_VALUE_OR_CLOSE : JSON_AT_KEY_OR_CLOSE;
+    return JSON_MORE;
+}
+
+static int json_close(struct mst_json *j, bool array)
+{
+    if (j->depth == 0 || json_in_array(j) != array) {
+        return MST_ERR_JSON_SYNTAX;
+    }
+    j->depth--;
+    if (j->mode == JSON_STEP) {
+        (void)json_value_end(j);
+        return JSON_CLOSE;
+    }
+    return json_value_end(j);
+}
+
+/* The first byte of a value. */
+static int json_begin(struct mst_json *j, uint8_t c)
+{
+    switch (c) {
+    case '{': return json_open(j, false);
+    case '[': return json_open(j, true);
+    case '"': j->state = JSON_IN_STRING; return JSON_MORE;
+    case '-': j->state = JSON_NUMBER_MINUS; return JSON_MORE;
+    case '0': j->state = JSON_NUMBER_ZERO; return JSON_MORE;
+    case 't': j->literal = 0; break;
+    case 'f': j->literal = 1; break;
+    case 'n': j->literal = 2; break;
+    default:
+        j->state = JSON_NUMBER_INTEGER;
+        return c >= '1' && c <= '9' ? JSON_MORE : MST_ERR_JSON_SYNTAX;
+    }
+    j->state = JSON_IN_LITERAL;
+    j->literal_at = 1;
+    return JSON_MORE;
+}
+
+static bool json_begins(uint8_t c)
+{
+    return c != '\0' && strchr("{[\"-0123456789tfn", c) != NULL;
+}
+
+/* A byte between values that is no white space. */
+static int json_between(struct mst_json *j, uint8_t c)
+{
+    switch ((enum json_state)j->state) {
+    case JSON_AT_KEY_OR_CLOSE:
+        if (c == '}') {
+            return json_close(j, false);
+        }
+        break;
+    case JSON_AT_KEY: break;
+    case JSON_AT_COLON:
+        j->state = JSON_AT_VALUE;
+        return c == ':' ? JSON_MORE : MST_ERR_JSON_SYNTAX;
+    case JSON_AT_COMMA:
+        if (c == ',') {
+            j->state = json_in_array(j) ? JSON_AT_VALUE : JSON_AT_KEY;
+            return JSON_MORE;
+        }
+        return c == '}' || c == ']' ? json_close(j, c == ']')
+                                    : MST_ERR_JSON_SYNTAX;
+    default: return MST_ERR_JSON_SYNTAX; /* JSON_AT_END */
+    }
+    if (c != '"') {
+        return MST_ERR_JSON_SYNTAX;
+    }
+    j->state = JSON_IN_KEY;
+    j->key_len = 0;
+    return JSON_MORE;
+}
+
+/*
+ * Scans data from *at until something is to be decided. At JSON_VALUE the
+ * caller calls json_enter() or json_take() and comes back; the key of an
+ * object's member is in j->key.
+ */
+static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
+                     size_t *at)
+{
+    int stop = JSON_MORE;
+
+    while (*at < len && stop == JSON_MORE) {
+        uint8_t c = data[*at];
+        switch ((enum json_state)j->state) {
+        case JSON_IN_KEY:
+        case JSON_IN_STRING: stop = json_string(j, data, len, at); continue;
+        case JSON_IN_LITERAL: stop = json_literal(j, c); break;
+        case JSON_AT_VALUE:
+        case JSON_AT_VALUE_OR_CLOSE:
+            if (json_is_space(c)) {
+                break;
+            }
+            if (c == ']' && j->state == JSON_AT_VALUE_OR_CLOSE) {
+                stop = json_close(j, true);
+                break;
+            }
+            if (j->mode == JSON_STEP) {
+                return JSON_VALUE;
+            }
+            stop = json_begin(j, c);
+            break;
+        case JSON_AT_KEY:
+        case JSON_AT_KEY_OR_CLOSE:
+        case JSON_AT_COLON:
+        case JSON_AT_COMMA:
+        case JSON_AT_END:
+            if (!json_is_space(c)) {
+                stop = json_between(j, c);
+            }
+            break;
+        default: stop = json_number(j, data, len, at); continue;
+        }
+        (*at)++;
+    }
+    return stop;
+}
+
+/* Steps into the container whose first byte is c. */
+static int json_enter(struct mst_json *j, uint8_t c, size_t *at)
+{
+    (*at)++;
+    return json_open(j, c == '[');
+}
+
+/* True where the input may end here: one whole value was read. */
+static bool json_whole(const struct mst_json *j)
+{
+    return j->state == JSON_AT_END ||
+           (j->depth == 0 && json_number_whole((enum json_state)j->state));
+}
+
+/* Appends a code point as UTF-8, or nothing where it does not fit. */
+static size_t json_put(char *to, size_t cap, uint32_t code)
+{
+    size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+    if (n > cap) {
+        return 0;
+    }
+    for (size_t i = n; i-- > 1; code >>= 6) {
+        to[i] = (char)(0x80u | (code & 0x3Fu));
+    }
+    to[0] = (char)(n == 1 ? code : (0xF00u >> n & 0xF0u) | code);
+    return n;
+}
+
+static uint32_t json_code(const char *hex)
+{
+    uint32_t code = 0;
+
+    for (int i = 0; i < 4; i++) {
+        code = code << 4 | (uint32_t)json_hex((uint8_t)hex[i]);
+    }
+    return code;
+}
+
+/* Reads an escape sequence of text that the scanner has passed: *at is behind
+ * the backslash. A surrogate without its other half, and NUL, become U+FFFD:
+ * texts here end with a NUL. */
+static uint32_t json_unescape_one(const char *text, size_t len, size_t *at)
+{
+    uint32_t code, low;
+
+    if (text[*at] != 'u') {
+        return json_escaped((uint8_t)text[(*at)++]);
+    }
+    code = json_code(text + *at + 1);
+    *at += 5;
+    if (code >= 0xD800 && code < 0xDC00 && len - *at >= 6 &&
+        text[*at] == '\\' && text[*at + 1] == 'u') {
+        low = json_code(text + *at + 2);
+        if (low >= 0xDC00 && low < 0xE000) {
+            *at += 6;
+            return 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+        }
+    }
+    return code == 0 || (code >= 0xD800 && code < 0xE000) ? 0xFFFD : code;
+}
+
+/* Unescapes the inside of a string that the scanner has passed; in place is
+ * allowed. Returns the length; *cut says that whole characters were left out
+ * at the end, for want of room. */
+static size_t json_unescape(const char *text, size_t len, char *to, size_t cap,
+                            bool *cut)
+{
+    size_t at = 0, n = 0;
+
+    *cut = false;
+    while (at < len) {
+        size_t put = 0;
+        if (text[at] == '\\') {
+            uint32_t code;
+            at++;
+            code = json_unescape_one(text, len, &at);
+            put = json_put(to + n, cap - n, code);
+        } else if (n < cap) {
+            to[n] = text[at++];
+            put = 1;
+        }
+        if (put == 0) {
+            *cut = true;
+            while (n > 0 && at < len && ((uint8_t)text[at] & 0xC0u) == 0x80u) {
+                at--;
+                n--;
+            }
+            break;
+        }
+        n += put;
+    }
+    return n;
+}
+
+/* A value as text: a string without quotes and escapes, another scalar as it
+ * stands. What has no escapes is left where it is; what has is written to
+ * scratch, and is cut to its length. */
+struct json_text {
+    const char *at;
+    size_t len;
+    bool string, cut;
+};
+
+static struct json_text json_scalar(const char *item, size_t len,
+                                    char *scratch, size_t cap)
+{
+    struct json_text text = {item, len, false, false};
+
+    if (len < 2 || item[0] != '"') {
+        return text;
+    }
+    text.string = true;
+    text.at++;
+    text.len -= 2;
+    if (memchr(text.at, '\\', text.len) != NULL) {
+        text.len = json_unescape(text.at, text.len, scratch, cap, &text.cut);
+        text.at = scratch;
+    }
+    return text;
+}
+
+/* An item with its tokens, by jsmn: small and whole, and passed by the
+ * scanner before, so jsmn's own leniency does not matter. */
+struct json_item {
+    const char *text;
+    int count;
+    jsmntok_t tokens[MST_JSON_TOKENS];
+};
+
+static int json_tokens(struct json_item *item, const char *text, size_t len)
+{
+    jsmn_parser parser;
+
+    jsmn_init(&parser);
+    item->text = text;
+    item->count = jsmn_parse(&parser, text, len, item->tokens,
+                             MST_JSON_TOKENS);
+    return item->count < 0 ? MST_ERR_JSON_TOKENS : 0;
+}
+
+static bool json_token_is(const struct json_item *item, int token,
+                          const char *word)
+{
+    char scratch[MST_KEY_MAX + 1];
+    const jsmntok_t *t = &item->tokens[token];
+    const char *text = item->text + t->start;
+    size_t len = (size_t)(t->end - t->start);
+    bool cut = false;
+
+    if (memchr(text, '\\', len) != NULL) {
+        len = json_unescape(text, len, scratch, sizeof scratch, &cut);
+        text = scratch;
+    }
+    return !cut && text_is(text, len, word);
+}
+
+/* Token of an object's member, 0 where there is none (the root is nobody's
+ * member), or an error where the key stands twice. */
+static int json_find(const struct json_item *item, int object, const char *key)
+{
+    int found = 0;
+
+    for (int i = object + 1; i + 1 < item->count; i++) {
+        if (item->tokens[i].parent == object && json_token_is(item, i, key)) {
+            if (found != 0) {
+                return MST_ERR_MESSAGE_KEY;
+            }
+            found = i + 1;
+        }
+    }
+    return found;
+}
+
+/* Token of a member that is a string. */
+static int json_find_string(const struct json_item *item, int object,
+                            const char *key)
+{
+    int token = json_find(item, object, key);
+
+    return token > 0 && item->tokens[token].type != JSMN_STRING
+               ? MST_ERR_MESSAGE_SHAPE
+               : token;
+}
+
+static bool json_is_boolean(const struct json_item *item, int token)
+{
+    return item->tokens[token].type == JSMN_PRIMITIVE &&
+           (json_token_is(item, token, "true") ||
+            json_token_is(item, token, "false"));
+}
+
+/* Copies a token's text, unescaped, and a NUL. Returns false where it had to
+ * be cut. */
+static bool json_copy(const struct json_item *item, int token, char *to,
+                      size_t cap)
+{
+    const jsmntok_t *t = &item->tokens[token];
+    bool cut;
+    size_t len = json_unescape(item->text + t->start,
+                               (size_t)(t->end - t->start), to, cap - 1, &cut);
+
+    text_copy(to, cap, to, len);
+    return !cut;
+}
+
+static void json_write_string(struct out *o, const char *text)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    out_byte(o, '"');
+    for (; *text != '\0'; text++) {
+        uint8_t c = (uint8_t)*text;
+        if (c == '"' || c == '\\') {
+            out_byte(o, '\\');
+            out_byte(o, *text);
+        } else if (c < 0x20) {
+            out_text(o, "\\u00");
+            out_byte(o, digits[c >> 4]);
+            out_byte(o, digits[c & 15u]);
+        } else {
+            out_byte(o, *text);
+        }
+    }
+    out_byte(o, '"');
+}
+
+/* ------------------------------------------------------------------------
+ * 4 message
+ *
+ * A message is read in one pass: fields are kept as they come, levels and
+ * entries of a response are handed out at once if it is known what they
+ * belong to. Where it is not yet, the pass goes to the end without them and a
+ * second one, over the message in the buffer, delivers them.
+ * ------------------------------------------------------------------------ */
+
+static const char *const message_channels[] = {
+    "market_data", "market_data.top_of_book", "execution_data", "heartbeat"};
+
+/* As enum mst_action, and behind it what no request has. */
+static const char *const message_actions[] = {"subscribe", "unsubscribe",
+                                              "subscription_list", "error"};
+
+#define MESSAGE_ACTION_ERROR 3
+#define MESSAGE_ACTION_OTHER 4
+#define MESSAGE_NONE 255 /* no channel or action seen yet */
+
+/* From MST_CODE_UNKNOWN_ACTION on. */
+static const char *const message_codes[] = {
+    "UNKNOWN_ACTION",   "INTERNAL_SERVER_ERROR",
+    "MALFORMED_REQUEST", "NO_EFFECT_ACTION",
+    "UNKNOWN_CHANNEL",  "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION"};
+
+enum message_place {
+    MESSAGE_BEFORE,
+    MESSAGE_ROOT,
+    MESSAGE_PAYLOAD,
+    MESSAGE_LEVELS,
+    MESSAGE_ENTRIES
+};
+
+enum message_phase {
+    MESSAGE_SCAN,
+    MESSAGE_ERROR, /* the error comes next */
+    MESSAGE_DONE   /* what may be left of the message is passed over */
+};
+
+enum message_field {
+    FIELD_CHANNEL,
+    FIELD_ACTION,
+    FIELD_PAYLOAD,
+    FIELD_ENTRIES,
+    FIELD_ERROR,
+    FIELD_MARKET,
+    FIELD_TYPE,
+    FIELD_TIME,
+    FIELD_TIMESTAMP,
+    FIELD_EXECUTED_AT,
+    FIELD_PRICE,
+    FIELD_AMOUNT,
+    FIELD_BIDS,
+    FIELD_ASKS,
+    FIELD_NONE
+};
+
+#define BIT(field) (1u << (field))
+
+static const struct {
+    const char *key;
+    uint8_t place;
+} message_fields[MST_FIELDS] = {
+    {"channel", MESSAGE_ROOT},        {"type", MESSAGE_ROOT},
+    {"payload", MESSAGE_ROOT},        {"channels", MESSAGE_ROOT},
+    {"error", MESSAGE_ROOT},          {"market", MESSAGE_PAYLOAD},
+    {"type", MESSAGE_PAYLOAD},        {"time", MESSAGE_PAYLOAD},
+    {"timestamp", MESSAGE_PAYLOAD},   {"executed_at", MESSAGE_PAYLOAD},
+    {"price", MESSAGE_PAYLOAD},       {"amount", MESSAGE_PAYLOAD},
+    {"bids", MESSAGE_PAYLOAD},        {"asks", MESSAGE_PAYLOAD},
+};
+
+/* Fields that a message of each channel must have, beside channel and
+ * payload. */
+static const uint16_t message_required[] = {
+    BIT(FIELD_MARKET) | BIT(FIELD_TYPE) | BIT(FIELD_TIME),
+    BIT(FIELD_MARKET) | BIT(FIELD_TIMESTAMP),
+    BIT(FIELD_MARKET) | BIT(FIELD_EXECUTED_AT) | BIT(FIELD_PRICE) |
+        BIT(FIELD_AMOUNT),
+    BIT(FIELD_TIMESTAMP)};
+
+#define MESSAGE_SIDES (BIT(FIELD_BIDS) | BIT(FIELD_ASKS))
+
+const char *mst_channel_name(enum mst_channel channel)
+{
+    return channel < MST_CHANNEL_OTHER ? message_channels[channel] : "";
+}
+
+/* Index of a text in a table, or count where it is not there. */
+static uint8_t message_lookup(const char *const *table, uint8_t count,
+                              const char *text, size_t len)
+{
+    uint8_t i = 0;
+
+    while (i < count && !text_is(text, len, table[i])) {
+        i++;
+    }
+    return i;
+}
+
+static enum mst_code message_code(const char *text)
+{
+    return (enum mst_code)(message_lookup(message_codes, 6, text,
+                                          strlen(text)) +
+                           MST_CODE_UNKNOWN_ACTION);
+}
+
+static bool message_is_data(const struct mst_decoder *d)
+{
+    return d->channel < MST_CHANNEL_OTHER;
+}
+
+static bool message_is_response(const struct mst_decoder *d)
+{
+    return !message_is_data(d) && d->action <= MST_SUBSCRIPTION_LIST;
+}
+
+static bool message_has_levels(const struct mst_decoder *d)
+{
+    return d->channel == MST_MARKET_DATA || d->channel == MST_TOP_OF_BOOK;
+}
+
+static bool message_is_known(const struct mst_decoder *d)
+{
+    return message_is_data(d) || message_is_response(d);
+}
+
+/* Fields that matter in this message, as far as it is known. */
+static unsigned message_relevant(const struct mst_decoder *d)
+{
+    if (message_is_data(d)) {
+        return BIT(FIELD_CHANNEL) | BIT(FIELD_PAYLOAD) |
+               message_required[d->channel] |
+               (message_has_levels(d) ? MESSAGE_SIDES : 0u);
+    }
+    return BIT(FIELD_CHANNEL) | BIT(FIELD_ACTION) |
+           (message_is_response(d) ? BIT(FIELD_ENTRIES) : 0u);
+}
+
+static void message_event(struct mst_event *event, enum mst_event_type type)
+{
+    memset(event, 0, sizeof *event);
+    event->type = type;
+}
+
+static int message_part(struct mst_decoder *d, struct mst_event *event,
+                        bool last)
+{
+    struct mst_part *part = &event->as.part;
+
+    message_event(event, MST_EVENT_PART);
+    part->market = d->market;
+    part->time_ns = d->times[0];
+    part->levels = d->levels;
+    part->count = d->count;
+    part->snapshot = d->snapshot;
+    part->first = !d->parts_out;
+    part->last = last;
+    d->parts_out = true;
+    d->count = 0;
+    return 1;
+}
+
+/* Notes that a field is of no use; the text is kept for the error. */
+static void message_bad(struct mst_decoder *d, enum message_field field,
+                        int error, const char *text, size_t len)
+{
+    if (d->bad[field] == 0) {
+        d->bad[field] = (int16_t)error;
+        d->text_field = (uint8_t)field;
+        text_copy(d->text, sizeof d->text, text, len);
+    }
+}
+
+/* The first thing that is wrong with a field that matters, or 0. */
+static int message_fault(struct mst_decoder *d)
+{
+    unsigned relevant = message_relevant(d);
+
+    for (unsigned i = 0; i < MST_FIELDS; i++) {
+        if ((relevant & BIT(i)) != 0 && d->bad[i] != 0) {
+            if (d->text_field != i) {
+                d->text[0] = '\0';
+            }
+            return d->bad[i];
+        }
+    }
+    d->text[0] = '\0';
+    return (d->twice & relevant) != 0 ? MST_ERR_MESSAGE_KEY : 0;
+}
+
+/* Reads a price or an amount. */
+static int message_number(const struct mst_decoder *d,
+                          const struct json_text *text, bool price,
+                          struct mst_decimal *out)
+{
+    int rc = text->cut ? MST_ERR_DECIMAL_WIDE
+                       : mst_decimal_parse(text->at, text->len, out);
+
+    if (rc != 0) {
+        return rc;
+    }
+    if (out->coefficient < 0) {
+        return MST_ERR_DECIMAL;
+    }
+    return out->inexact && (price || d->strict) ? MST_ERR_DECIMAL_WIDE : 0;
+}
+
+static bool message_is_number(const struct json_text *text)
+{
+    return text->string || text->at[0] == '-' ||
+           (text->at[0] >= '0' && text->at[0] <= '9');
+}
+
+/* Takes in the value of a field that is a scalar. */
+static void message_scalar(struct mst_decoder *d, enum message_field field,
+                           const char *item, size_t len)
+{
+    char scratch[MST_TEXT_MAX + 1];
+    struct json_text t = json_scalar(item, len, scratch, sizeof scratch);
+    bool number = field == FIELD_PRICE || field == FIELD_AMOUNT;
+    int rc = 0;
+
+    if (number ? !message_is_number(&t) : !t.string) {
+        rc = MST_ERR_MESSAGE_SHAPE;
+    } else if (field == FIELD_CHANNEL) {
+        d->channel = message_lookup(message_channels, MST_CHANNEL_OTHER, t.at,
+                                    t.len);
+    } else if (field == FIELD_ACTION) {
+        d->action = message_lookup(message_actions, MESSAGE_ACTION_OTHER, t.at,
+                                   t.len);
+    } else if (field == FIELD_MARKET) {
+        if (t.cut || t.len > MST_MARKET_MAX) {
+            rc = MST_ERR_MESSAGE_SIZE;
+        } else {
+            text_copy(d->market, sizeof d->market, t.at, t.len);
+        }
+    } else if (field == FIELD_TYPE) {
+        d->snapshot = !text_is(t.at, t.len, "UPDATE");
+    } else if (number) {
+        bool price = field == FIELD_PRICE;
+        rc = message_number(d, &t, price, price ? &d->price : &d->amount);
+    } else {
+        rc = mst_time_parse(t.at, t.len, &d->times[field - FIELD_TIME]);
+    }
+    if (rc != 0) {
+        message_bad(d, field, rc, t.at, t.len);
+    }
+}
+
+/* Price or amount of a level, by its token. */
+static int message_level_number(struct mst_decoder *d,
+                                const struct json_item *item, const char *key,
+                                bool price, struct mst_decimal *out)
+{
+    char scratch[MST_TEXT_MAX + 1];
+    struct json_text text;
+    int token = json_find(item, 0, key), rc;
+    size_t begin, end;
+
+    if (token <= 0) {
+        return token == 0 ? MST_ERR_MESSAGE_SHAPE : token;
+    }
+    begin = (size_t)item->tokens[token].start;
+    end = (size_t)item->tokens[token].end;
+    if (item->tokens[token].type == JSMN_STRING) {
+        begin--;
+        end++;
+    }
+    text = json_scalar(item->text + begin, end - begin, scratch,
+                       sizeof scratch);
+    rc = message_is_number(&text) ? message_number(d, &text, price, out)
+                                  : MST_ERR_MESSAGE_SHAPE;
+    if (rc != 0) {
+        text_copy(d->text, sizeof d->text, text.at, text.len);
+    }
+    return rc;
+}
+
+/* Takes in a level: into the part at hand, or as the best of its side. */
+static int message_level(struct mst_decoder *d, const char *text, size_t len)
+{
+    struct json_item item;
+    struct mst_decimal price, amount;
+    struct mst_level *level;
+    bool top = d->channel == MST_TOP_OF_BOOK;
+    int rc = json_tokens(&item, text, len);
+
+    d->text[0] = '\0';
+    if (rc == 0) {
+        rc = message_level_number(d, &item, "price", true, &price);
+    }
+    if (rc == 0) {
+        rc = message_level_number(d, &item, "amount", false, &amount);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    level = top ? &d->best[d->side] : &d->levels[d->count++];
+    level->price_coefficient = price.coefficient;
+    level->price_exponent = price.exponent;
+    level->amount_coefficient = amount.coefficient;
+    level->amount_exponent = amount.exponent;
+    level->side = d->side;
+    level->flags = amount.inexact ? MST_LEVEL_INEXACT : 0;
+    level->time_ns = d->times[0];
+    if (top) {
+        d->has_best[d->side] = true;
+    }
+    return 0;
+}
+
+static int message_first_error(int a, int b, int c, int d, int e)
+{
+    const int results[] = {a, b, c, d, e};
+
+    for (size_t i = 0; i < 5; i++) {
+        if (results[i] < 0) {
+            return results[i];
+        }
+    }
+    return 0;
+}
+
+/* Hands out an entry of a response. */
+static int message_entry(struct mst_decoder *d, const char *text, size_t len,
+                         struct mst_event *event)
+{
+    struct json_item item;
+    struct mst_entry *entry = &event->as.entry;
+    int name, params, market = 0, success, error, rc;
+
+    d->text[0] = '\0';
+    if (json_tokens(&item, text, len) != 0) {
+        return MST_ERR_JSON_TOKENS;
+    }
+    name = json_find_string(&item, 0, "type");
+    params = json_find(&item, 0, "params");
+    success = json_find(&item, 0, "success");
+    error = json_find_string(&item, 0, "error");
+    if (params > 0 && item.tokens[params].type == JSMN_OBJECT) {
+        market = json_find_string(&item, params, "market");
+    }
+    rc = message_first_error(name, params, success, error, market);
+    if (rc != 0) {
+        return rc;
+    }
+    if (name == 0 || (success > 0 && !json_is_boolean(&item, success))) {
+        return MST_ERR_MESSAGE_SHAPE;
+    }
+    (void)json_copy(&item, name, d->name, sizeof d->name);
+    d->market[0] = '\0';
+    if (market > 0 && !json_copy(&item, market, d->market, sizeof d->market)) {
+        (void)json_copy(&item, market, d->text, sizeof d->text);
+        return MST_ERR_MESSAGE_SIZE;
+    }
+    if (error > 0) {
+        (void)json_copy(&item, error, d->text, sizeof d->text);
+    }
+    message_event(event, MST_EVENT_ENTRY);
+    entry->action = (enum mst_action)d->action;
+    entry->channel = (enum mst_channel)message_lookup(
+        message_channels, MST_CHANNEL_OTHER, d->name, strlen(d->name));
+    entry->channel_name = d->name;
+    entry->market = d->market;
+    entry->success = success > 0 ? json_token_is(&item, success, "true")
+                                 : error == 0;
+    entry->code = error > 0 ? message_code(d->text) : MST_CODE_NONE;
+    entry->text = d->text;
+    d->entries++;
+    d->failed += entry->success ? 0 : 1;
+    return 1;
+}
+
+/* The message as a whole, if it is at hand or fits the buffer. */
+static bool message_whole(struct mst_decoder *d, const char **text)
+{
+    if (d->message_len > d->buffer_len) {
+        return false;
+    }
+    *text = (const char *)d->data;
+    if (d->held > 0) {
+        memcpy(d->buffer + d->held, d->data, d->len);
+        *text = (const char *)d->buffer;
+    }
+    return true;
+}
+
+/* Hands out an error message of the service, in any of its shapes. */
+static int message_service_error(struct mst_decoder *d,
+                                 struct mst_event *event)
+{
+    struct json_item item;
+    struct mst_service_error *out = &event->as.service_error;
+    const char *text;
+    int error, code, message, object = 0;
+
+    if (!message_whole(d, &text)) {
+        return MST_ERR_MESSAGE_SIZE;
+    }
+    if (json_tokens(&item, text, d->message_len) != 0) {
+        return MST_ERR_JSON_TOKENS;
+    }
+    error = json_find(&item, 0, "error");
+    if (error > 0 && item.tokens[error].type == JSMN_OBJECT) {
+        object = error;
+    }
+    code = error > 0 && item.tokens[error].type == JSMN_STRING
+               ? error
+               : json_find_string(&item, object, "code");
+    message = json_find_string(&item, object, "message");
+    if (error < 0 || code < 0 || message < 0) {
+        return error < 0 ? error : code < 0 ? code : message;
+    }
+    d->text[0] = d->message[0] = '\0';
+    if (code > 0) {
+        (void)json_copy(&item, code, d->text, sizeof d->text);
+    }
+    if (message > 0) {
+        (void)json_copy(&item, message, d->message, sizeof d->message);
+    }
+    message_event(event, MST_EVENT_SERVICE_ERROR);
+    out->code = message_code(d->text);
+    out->code_text = d->text;
+    out->message = d->message;
+    return 1;
+}
+
+/* The field that the scanner's key names here, or FIELD_NONE. */
+static enum message_field message_field(const struct mst_decoder *d)
+{
+    unsigned i = 0;
+
+    while (i < MST_FIELDS && (message_fields[i].place != d->place ||
+                              !json_key_is(&d->json, message_fields[i].key))) {
+        i++;
+    }
+    return (enum message_field)i;
+}
+
+static void message_take(struct mst_decoder *d)
+{
+    json_take(&d->json, JSON_TAKE);
+    d->item = true;
+    d->item_held = false;
+    d->item_at = d->at;
+}
+
+/* Enters the container at hand, where the field's levels or entries can be
+ * handed out; else they are left to the second pass. */
+static int message_stream(struct mst_decoder *d, enum message_field field)
+{
+    bool entries = field == FIELD_ENTRIES, known;
+
+    if (d->channel == MST_MARKET_DATA) {
+        known = (message_required[MST_MARKET_DATA] & ~(unsigned)d->seen) == 0;
+    } else {
+        known = entries ? message_is_response(d)
+                        : d->channel == MST_TOP_OF_BOOK;
+    }
+    if (!known || (d->deferred && !d->second_pass)) {
+        d->deferred = true;
+        json_take(&d->json, JSON_SKIP);
+        return 0;
+    }
+    if (!d->second_pass) {
+        d->retain = false;
+        d->held = 0;
+    }
+    d->place = entries ? MESSAGE_ENTRIES : MESSAGE_LEVELS;
+    d->side = field == FIELD_ASKS ? MST_ASK : MST_BID;
+    return json_enter(&d->json, '[', &d->at);
+}
+
+/* A value that belongs to a field which is an array or an object. */
+static int message_container(struct mst_decoder *d, enum message_field field)
+{
+    uint8_t c = d->data[d->at];
+
+    if (c != (field == FIELD_PAYLOAD ? '{' : '[')) {
+        json_take(&d->json, JSON_SKIP);
+        if (c != 'n') { /* null is as good as absent */
+            message_bad(d, field, MST_ERR_MESSAGE_SHAPE, "", 0);
+        }
+        return 0;
+    }
+    if (field == FIELD_PAYLOAD) {
+        d->place = MESSAGE_PAYLOAD;
+        return json_enter(&d->json, c, &d->at);
+    }
+    return message_stream(d, field);
+}
+
+/* A member of the root or of the payload. */
+static int message_member(struct mst_decoder *d)
+{
+    enum message_field field = message_field(d);
+    bool container = field == FIELD_PAYLOAD || field == FIELD_ENTRIES ||
+                     field == FIELD_BIDS || field == FIELD_ASKS;
+    int rc = 0;
+
+    if (field == FIELD_NONE || (d->second_pass && !container) ||
+        (message_is_known(d) && (message_relevant(d) & BIT(field)) == 0)) {
+        json_take(&d->json, JSON_SKIP);
+        return 0;
+    }
+    if (!d->second_pass) {
+        if (field == FIELD_ERROR && d->data[d->at] == 'n') {
+            json_take(&d->json, JSON_SKIP);
+            return 0;
+        }
+        d->twice |= (uint16_t)(d->seen & BIT(field));
+        d->seen |= (uint16_t)BIT(field);
+        rc = message_is_known(d) ? message_fault(d) : 0;
+    }
+    if (rc == 0 && container) {
+        return message_container(d, field);
+    }
+    if (field == FIELD_ERROR) {
+        json_take(&d->json, JSON_SKIP);
+    } else if (rc == 0) {
+        d->field = (uint8_t)field;
+        message_take(d);
+    }
+    return rc;
+}
+
+/* Decides about the value at hand: 0 to go on, 1 with an event, or an
+ * error. */
+static int message_value(struct mst_decoder *d, struct mst_event *event)
+{
+    uint8_t c = d->data[d->at];
+
+    switch ((enum message_place)d->place) {
+    case MESSAGE_BEFORE:
+        if (c != '{') {
+            json_take(&d->json, JSON_SKIP);
+            return 0;
+        }
+        d->place = MESSAGE_ROOT;
+        return json_enter(&d->json, c, &d->at);
+    case MESSAGE_ROOT:
+    case MESSAGE_PAYLOAD: return message_member(d);
+    case MESSAGE_LEVELS:
+    case MESSAGE_ENTRIES: break;
+    }
+    if (c != '{') {
+        d->text[0] = '\0';
+        return json_begins(c) ? MST_ERR_MESSAGE_SHAPE : MST_ERR_JSON_SYNTAX;
+    }
+    if (d->place == MESSAGE_LEVELS) {
+        if (d->channel == MST_TOP_OF_BOOK && d->has_best[d->side]) {
+            json_take(&d->json, JSON_SKIP);
+            return 0;
+        }
+        if (d->count == MST_PART_LEVELS) {
+            return message_part(d, event, false);
+        }
+    }
+    message_take(d);
+    return 0;
+}
+
+/* An item does not fit the buffer: an error, unless it may turn out not to
+ * matter. */
+static int message_oversized(struct mst_decoder *d)
+{
+    if (d->place == MESSAGE_LEVELS || d->place == MESSAGE_ENTRIES) {
+        d->text[0] = '\0';
+        return MST_ERR_MESSAGE_SIZE;
+    }
+    message_bad(d, (enum message_field)d->field, MST_ERR_MESSAGE_SIZE, "", 0);
+    return message_is_known(d) ? message_fault(d) : 0;
+}
+
+/* An item has been read: where it began earlier, its bytes are in the
+ * buffer. */
+static int message_item(struct mst_decoder *d, struct mst_event *event)
+{
+    const char *text = (const char *)d->data + d->item_at;
+    size_t len = d->at - d->item_at;
+
+    if (d->item_held) {
+        len = d->held - d->item_at + d->at;
+        if (len <= d->buffer_len - d->item_at) {
+            memcpy(d->buffer + d->held, d->data, d->at);
+        } else if (len <= d->buffer_len) {
+            /* What is kept before the item must make room. */
+            memmove(d->buffer, d->buffer + d->item_at, d->held - d->item_at);
+            d->held -= d->item_at;
+            d->item_at = 0;
+            d->retain = false;
+            memcpy(d->buffer + d->held, d->data, d->at);
+        }
+        text = (const char *)d->buffer + d->item_at;
+    }
+    d->item = false;
+    if (!d->retain && !d->second_pass) {
+        d->held = 0;
+    }
+    if (len > d->buffer_len) {
+        return message_oversized(d);
+    }
+    if (d->place == MESSAGE_LEVELS) {
+        return message_level(d, text, len);
+    }
+    if (d->place == MESSAGE_ENTRIES) {
+        return message_entry(d, text, len, event);
+    }
+    message_scalar(d, (enum message_field)d->field, text, len);
+    return message_is_known(d) ? message_fault(d) : 0;
+}
+
+static void message_close(struct mst_decoder *d)
+{
+    d->place = d->place == MESSAGE_LEVELS ? MESSAGE_PAYLOAD : MESSAGE_ROOT;
+}
+
+/* Keeps what will be needed of a piece that is used up. */
+static int message_keep(struct mst_decoder *d)
+{
+    size_t from = 0;
+
+    if (d->retain && d->len <= d->buffer_len - d->held) {
+        memcpy(d->buffer + d->held, d->data, d->len);
+        if (d->item && !d->item_held) {
+            d->item_held = true;
+            d->item_at += d->held;
+        }
+        d->held += d->len;
+        return 0;
+    }
+    d->retain = false;
+    if (!d->item) {
+        d->held = 0;
+        return 0;
+    }
+    if (d->item_held) {
+        memmove(d->buffer, d->buffer + d->item_at, d->held - d->item_at);
+        d->held -= d->item_at;
+    } else {
+        d->held = 0;
+        from = d->item_at;
+    }
+    d->item_held = true;
+    d->item_at = 0;
+    if (d->len - from > d->buffer_len - d->held) {
+        d->json.mode = JSON_SKIP;
+        d->item = false;
+        d->held = 0;
+        return message_oversized(d);
+    }
+    memcpy(d->buffer + d->held, d->data + from, d->len - from);
+    d->held += d->len - from;
+    return 0;
+}
+
+/* Starts over on the whole message, for the levels or entries that came
+ * before it was known what they belong to. */
+static int message_again(struct mst_decoder *d)
+{
+    const char *text;
+
+    if (!message_whole(d, &text)) {
+        return MST_ERR_MESSAGE_ORDER;
+    }
+    d->data = (const uint8_t *)text;
+    d->len = d->message_len;
+    d->at = 0;
+    d->second_pass = true;
+    d->place = MESSAGE_BEFORE;
+    json_init(&d->json);
+    return 0;
+}
+
+/* The last event of a data message that is known to be good. */
+static int message_data(struct mst_decoder *d, struct mst_event *event)
+{
+    switch ((enum mst_channel)d->channel) {
+    case MST_MARKET_DATA: return message_part(d, event, true);
+    case MST_TOP_OF_BOOK:
+        message_event(event, MST_EVENT_TOP);
+        event->as.top.market = d->market;
+        event->as.top.time_ns = d->times[1];
+        event->as.top.has_bid = d->has_best[MST_BID];
+        event->as.top.has_ask = d->has_best[MST_ASK];
+        event->as.top.bid = d->best[MST_BID];
+        event->as.top.ask = d->best[MST_ASK];
+        event->as.top.bid.time_ns = d->times[1];
+        event->as.top.ask.time_ns = d->times[1];
+        return 1;
+    case MST_EXECUTION_DATA:
+        message_event(event, MST_EVENT_EXECUTION);
+        event->as.execution.market = d->market;
+        event->as.execution.time_ns = d->times[2];
+        event->as.execution.price = d->price;
+        event->as.execution.amount = d->amount;
+        return 1;
+    default:
+        message_event(event, MST_EVENT_HEARTBEAT);
+        event->as.heartbeat.time_ns = d->times[1];
+        return 1;
+    }
+}
+
+static int message_unknown(struct mst_decoder *d, struct mst_event *event)
+{
+    const char *text = NULL;
+
+    message_event(event, MST_EVENT_UNKNOWN);
+    event->as.unknown.len = d->message_len;
+    if (message_whole(d, &text)) {
+        event->as.unknown.text = text;
+    }
+    return 1;
+}
+
+/* The input is not JSON; but if the item at hand was too large before that,
+ * this is what counts, as it does where the input comes in pieces. */
+static int message_syntax(struct mst_decoder *d, int error)
+{
+    size_t len = (d->item_held ? d->held : 0) + d->at - d->item_at;
+    int rc = 0;
+
+    if (d->item && !d->second_pass && len > d->buffer_len) {
+        rc = message_oversized(d);
+    }
+    if (rc == 0) {
+        d->text[0] = '\0';
+    }
+    return rc != 0 ? rc : error;
+}
+
+/* The input ends here: 0 to start over, 1 with the last event, or an
+ * error. */
+static int message_end(struct mst_decoder *d, struct mst_event *event)
+{
+    bool data = message_is_data(d), response = message_is_response(d);
+    unsigned needs = data ? message_required[d->channel] | BIT(FIELD_PAYLOAD)
+                          : 0u;
+    int rc;
+
+    if (!json_whole(&d->json)) {
+        return message_syntax(d, MST_ERR_JSON_SYNTAX);
+    }
+    if (!d->second_pass) {
+        rc = d->place == MESSAGE_BEFORE ? MST_ERR_MESSAGE_SHAPE
+                                        : message_fault(d);
+        if (rc != 0) {
+            return rc;
+        }
+        if ((needs & ~(unsigned)d->seen) != 0 ||
+            (data && d->action <= MESSAGE_ACTION_ERROR)) {
+            return MST_ERR_MESSAGE_SHAPE;
+        }
+        if (d->deferred && (message_has_levels(d) || response)) {
+            return message_again(d);
+        }
+    }
+    d->phase = MESSAGE_DONE;
+    if (data) {
+        return message_data(d, event);
+    }
+    if (response && (d->seen & BIT(FIELD_ENTRIES)) != 0) {
+        message_event(event, MST_EVENT_RESPONSE);
+        event->as.response.action = (enum mst_action)d->action;
+        event->as.response.entries = d->entries;
+        event->as.response.failed = d->failed;
+        return 1;
+    }
+    if (d->action == MESSAGE_ACTION_ERROR ||
+        (d->seen & BIT(FIELD_ERROR)) != 0) {
+        return message_service_error(d, event);
+    }
+    return response ? MST_ERR_MESSAGE_SHAPE : message_unknown(d, event);
+}
+
+/* Reads on: 1 with an event, 0 when the piece is used up, or an error. */
+static int message_scan(struct mst_decoder *d, struct mst_event *event)
+{
+    int rc;
+
+    do {
+        rc = json_next(&d->json, d->data, d->len, &d->at);
+        switch (rc) {
+        case JSON_VALUE: rc = message_value(d, event); break;
+        case JSON_ITEM: rc = message_item(d, event); break;
+        case JSON_CLOSE:
+            message_close(d);
+            rc = 0;
+            break;
+        case JSON_MORE:
+            if (d->final) {
+                rc = message_end(d, event);
+                break;
+            }
+            rc = message_keep(d);
+            d->at = d->len = 0;
+            return rc;
+        default: rc = message_syntax(d, rc); break;
+        }
+    } while (rc == 0);
+    return rc;
+}
+
+static void message_aborted(struct mst_decoder *d, struct mst_event *event)
+{
+    d->count = 0;
+    (void)message_part(d, event, false);
+    event->as.part.aborted = true;
+}
+
+static int message_failure(struct mst_decoder *d, struct mst_event *event)
+{
+    message_event(event, MST_EVENT_ERROR);
+    event->as.failure.error = d->error;
+    event->as.failure.stage = MST_STATE_OPEN;
+    event->as.failure.market = message_is_data(d) ? d->market : "";
+    event->as.failure.text = d->text;
+    d->phase = MESSAGE_DONE;
+    return 1;
+}
+
+int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
+                     unsigned flags)
+{
+    if (decoder == NULL || buffer == NULL || len < 256) {
+        return MST_ERR_ARGUMENT;
+    }
+    memset(decoder, 0, sizeof *decoder);
+    decoder->buffer = buffer;
+    decoder->buffer_len = len;
+    decoder->strict = (flags & MST_STRICT_AMOUNTS) != 0;
+    return 0;
+}
+
+void mst_decoder_feed(struct mst_decoder *decoder, const void *data,
+                      size_t len, bool final)
+{
+    struct mst_decoder *d = decoder;
+
+    if (!d->started) {
+        json_init(&d->json);
+        d->started = d->retain = true;
+        d->held = d->message_len = d->entries = d->failed = d->count = 0;
+        d->item = d->item_held = false;
+        d->snapshot = d->deferred = d->second_pass = d->parts_out = false;
+        d->phase = MESSAGE_SCAN;
+        d->place = MESSAGE_BEFORE;
+        d->channel = d->action = MESSAGE_NONE;
+        d->seen = d->twice = 0;
+        memset(d->bad, 0, sizeof d->bad);
+        memset(d->best, 0, sizeof d->best);
+        d->has_best[MST_BID] = d->has_best[MST_ASK] = false;
+        d->market[0] = d->text[0] = '\0';
+    }
+    d->data = data;
+    d->len = len;
+    d->at = 0;
+    d->final = final;
+    d->message_len += len;
+}
+
+int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event)
+{
+    struct mst_decoder *d = decoder;
+    int rc;
+
+    if (d->phase == MESSAGE_DONE) {
+        d->started = d->started && !d->final;
+        return 0;
+    }
+    if (d->phase == MESSAGE_ERROR) {
+        return message_failure(d, event);
+    }
+    rc = message_scan(d, event);
+    if (rc >= 0) {
+        return rc;
+    }
+    d->error = rc;
+    if (d->parts_out) {
+        message_aborted(d, event);
+        d->phase = MESSAGE_ERROR;
+        return 1;
+    }
+    return message_failure(d, event);
+}
+
+int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event)
+{
+    struct mst_decoder *d = decoder;
+    bool aborted = d->started && d->phase == MESSAGE_SCAN && d->parts_out;
+
+    if (aborted) {
+        message_aborted(d, event);
+    }
+    d->started = false;
+    return aborted ? 1 : 0;
+}
+
+/* Opens a request; entries follow one by one, then the close. */
+static void message_request_open(struct out *o, enum mst_action action)
+{
+    out_text(o, "{\"type\":\"");
+    out_text(o, message_actions[action]);
+    out_byte(o, '"');
+    if (action != MST_SUBSCRIPTION_LIST) {
+        out_text(o, ",\"channels\":[");
+    }
+}
+
+static void message_request_entry(struct out *o, enum mst_channel channel,
+                                  const char *market, bool first)
+{
+    out_text(o, first ? "{\"type\":\"" : ",{\"type\":\"");
+    out_text(o, message_channels[channel]);
+    out_byte(o, '"');
+    if (channel != MST_HEARTBEAT) {
+        out_text(o, ",\"params\":{\"market\":");
+        json_write_string(o, market);
+        out_byte(o, '}');
+    }
+    out_byte(o, '}');
+}
+
+static void message_request_close(struct out *o, enum mst_action action)
+{
+    out_text(o, action != MST_SUBSCRIPTION_LIST ? "]}" : "}");
+}
+
+/* ------------------------------------------------------------------------
+ * 5 book
+ *
+ * Each side is sorted from its worst level to its best, so that a change near
+ * the top moves few bytes. Every level has the time that set it. That is all
+ * it takes to merge updates that came before their snapshot: until it is
+ * whole, a removal is kept as a level of amount 0.
+ * ------------------------------------------------------------------------ */
+
+int mst_book_init(struct mst_book *book, struct mst_level *levels,
+                  size_t capacity)
+{
+    if (book == NULL || levels == NULL || capacity == 0 ||
+        capacity > UINT32_MAX / 2) {
+        return MST_ERR_ARGUMENT;
+    }
+    memset(book, 0, sizeof *book);
+    book->sides[MST_BID] = levels;
+    book->sides[MST_ASK] = levels + capacity;
+    book->capacity = (uint32_t)capacity;
+    return 0;
+}
+
+struct mst_decimal mst_level_price(const struct mst_level *level)
+{
+    struct mst_decimal price = {level->price_coefficient,
+                                level->price_exponent, false};
+
+    return price;
+}
+
+struct mst_decimal mst_level_amount(const struct mst_level *level)
+{
+    struct mst_decimal amount = {level->amount_coefficient,
+                                 level->amount_exponent,
+                                 (level->flags & MST_LEVEL_INEXACT) != 0};
+
+    return amount;
+}
+
+/* Positive where a is the better price. */
+static int book_better(const struct mst_level *a, const struct mst_level *b)
+{
+    int cmp = mst_decimal_cmp(mst_level_price(a), mst_level_price(b));
+
+    return a->side == MST_BID ? cmp : -cmp;
+}
+
+/* Place of the first level that is not worse than this one. */
+static uint32_t book_find(const struct mst_book *book,
+                          const struct mst_level *level)
+{
+    const struct mst_level *side = book->sides[level->side];
+    uint32_t low = 0, high = book->count[level->side];
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (book_better(&side[middle], level) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static void book_move(struct mst_book *book, uint8_t side, uint32_t from,
+                      uint32_t to)
+{
+    struct mst_level *levels = book->sides[side];
+
+    memmove(levels + to, levels + from,
+            (book->count[side] - from) * sizeof *levels);
+    book->count[side] += to - from;
+}
+
+static void book_insert(struct mst_book *book, const struct mst_level *level,
+                        uint32_t at)
+{
+    uint8_t side = level->side;
+    struct mst_level *levels = book->sides[side];
+
+    if (book->count[side] < book->capacity) {
+        book_move(book, side, at, at + 1);
+    } else {
+        /* Full: the worst level makes room. */
+        if (at == 0) {
+            return;
+        }
+        at--;
+        memmove(levels, levels + 1, at * sizeof *levels);
+    }
+    levels[at] = *level;
+}
+
+static void book_set(struct mst_book *book, const struct mst_level *level,
+                     bool snapshot, bool merging)
+{
+    struct mst_level *side = book->sides[level->side];
+    uint32_t at = book_find(book, level);
+    bool found = at < book->count[level->side] &&
+                 book_better(&side[at], level) == 0;
+    bool removed = level->amount_coefficient == 0 && !merging;
+
+    if (found && snapshot) {
+        return; /* set by an update that is newer than the snapshot */
+    }
+    if (found && removed) {
+        book_move(book, level->side, at + 1, at);
+    } else if (found) {
+        side[at] = *level;
+    } else if (!removed) {
+        book_insert(book, level, at);
+    }
+}
+
+/* Keeps the levels that are newer than a time, or those that are real. */
+static void book_sweep(struct mst_book *book, bool tombstones, int64_t time_ns)
+{
+    for (unsigned s = 0; s < 2; s++) {
+        struct mst_level *side = book->sides[s];
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < book->count[s]; i++) {
+            if (tombstones ? side[i].amount_coefficient != 0
+                           : side[i].time_ns > time_ns) {
+                side[kept++] = side[i];
+            }
+        }
+        book->count[s] = kept;
+    }
+}
+
+static void book_clear(struct mst_book *book, enum mst_book_state state)
+{
+    book->count[MST_BID] = book->count[MST_ASK] = 0;
+    book->state = (uint8_t)state;
+    book->crossed = book->has_snapshot = false;
+    book->time_ns = 0;
+}
+
+void mst_book_stale(struct mst_book *book)
+{
+    if (book->state == MST_BOOK_BUILDING) {
+        book_clear(book, MST_BOOK_STALE);
+    } else if (book->state == MST_BOOK_LIVE) {
+        book->state = MST_BOOK_STALE;
+    }
+    book->restart = true;
+}
+
+static void book_judge(struct mst_book *book)
+{
+    const struct mst_level *bid = mst_book_level(book, MST_BID, 0);
+    const struct mst_level *ask = mst_book_level(book, MST_ASK, 0);
+
+    book->crossed =
+        bid != NULL && ask != NULL &&
+        mst_decimal_cmp(mst_level_price(bid), mst_level_price(ask)) >= 0;
+}
+
+void mst_book_apply(struct mst_book *book, const struct mst_part *part)
+{
+    if (part->aborted) {
+        book_clear(book, MST_BOOK_STALE);
+        return;
+    }
+    if (book->restart) {
+        book_clear(book, MST_BOOK_BUILDING);
+        book->restart = false;
+    }
+    if (part->first && part->snapshot) {
+        book_sweep(book, false, part->time_ns);
+        book->snapshot_ns = part->time_ns;
+        book->has_snapshot = false;
+    }
+    if (part->time_ns > book->time_ns) {
+        book->time_ns = part->time_ns;
+    }
+    book->state = MST_BOOK_BUILDING;
+    if (part->snapshot || !book->has_snapshot ||
+        part->time_ns > book->snapshot_ns) {
+        for (size_t i = 0; i < part->count; i++) {
+            book_set(book, &part->levels[i], part->snapshot,
+                     !part->snapshot && !book->has_snapshot);
+        }
+    }
+    if (part->last && part->snapshot) {
+        book_sweep(book, true, 0);
+        book->has_snapshot = true;
+    }
+    if (part->last && book->has_snapshot) {
+        book->state = MST_BOOK_LIVE;
+        book_judge(book);
+    }
+}
+
+enum mst_book_state mst_book_state(const struct mst_book *book)
+{
+    return (enum mst_book_state)book->state;
+}
+
+const char *mst_book_state_name(enum mst_book_state state)
+{
+    switch (state) {
+    case MST_BOOK_EMPTY: return "empty";
+    case MST_BOOK_BUILDING: return "building";
+    case MST_BOOK_LIVE: return "live";
+    case MST_BOOK_STALE: return "stale";
+    }
+    return "";
+}
+
+size_t mst_book_depth(const struct mst_book *book, enum mst_side side)
+{
+    return book->state == MST_BOOK_BUILDING ? 0 : book->count[side];
+}
+
+const struct mst_level *mst_book_level(const struct mst_book *book,
+                                       enum mst_side side, size_t rank)
+{
+    size_t depth = mst_book_depth(book, side);
+
+    return rank < depth ? &book->sides[side][depth - 1 - rank] : NULL;
+}
+
+bool mst_book_crossed(const struct mst_book *book)
+{
+    return book->crossed;
+}
+
+int64_t mst_book_time(const struct mst_book *book)
+{
+    return book->time_ns;
+}
+
+/* ------------------------------------------------------------------------
+ * 6 ws
+ * ------------------------------------------------------------------------ */
+
+enum ws_state { WS_HEADER, WS_DATA, WS_CONTROL, WS_FAILED };
+
+#define WS_FIN 0x80u
+#define WS_RESERVED 0x70u
+#define WS_OPCODE 0x0Fu
+#define WS_MASK 0x80u
+#define WS_LENGTH 0x7Fu
+
+void mst_ws_init(struct mst_ws *ws)
+{
+    memset(ws, 0, sizeof *ws);
+    ws->need = 2;
+}
+
+bool mst_ws_midway(const struct mst_ws *ws)
+{
+    return ws->state != WS_HEADER || ws->header_len > 0 || ws->in_message;
+}
+
+uint16_t mst_ws_error_code(int error)
+{
+    return error == MST_ERR_WS_UTF8 ? 1007 : 1002;
+}
+
+static bool ws_is_control(uint8_t opcode)
+{
+    return (opcode & 0x8u) != 0;
+}
+
+/* The first two bytes of a header (RFC 6455, section 5.2). */
+static int ws_header_begin(struct mst_ws *ws)
+{
+    uint8_t first = ws->header[0], second = ws->header[1];
+    uint8_t opcode = first & WS_OPCODE, len = second & WS_LENGTH;
+
+    if ((first & WS_RESERVED) != 0 || (opcode & 0x7u) > 2) {
+        return MST_ERR_WS_RESERVED;
+    }
+    if ((second & WS_MASK) != 0) {
+        return MST_ERR_WS_MASKED;
+    }
+    ws->opcode = opcode;
+    ws->fin = (first & WS_FIN) != 0;
+    if (ws_is_control(opcode)) {
+        if (!ws->fin || len > MST_WS_CONTROL_MAX) {
+            return MST_ERR_WS_CONTROL;
+        }
+    } else if ((opcode == MST_WS_CONTINUATION) != ws->in_message) {
+        return MST_ERR_WS_FRAGMENT;
+    }
+    ws->need = len == 126 ? 4 : len == 127 ? 10 : 2;
+    return 0;
+}
+
+/* The whole header: a length must be written in as few bytes as it takes. */
+static int ws_header_end(struct mst_ws *ws)
+{
+    uint64_t len = ws->header[1] & WS_LENGTH;
+
+    if (ws->need > 2) {
+        len = 0;
+        for (unsigned i = 2; i < ws->need; i++) {
+            len = len << 8 | ws->header[i];
+        }
+        if (len < (ws->need == 4 ? 126u : 65536u) || len >> 63 != 0) {
+            return MST_ERR_WS_LENGTH;
+        }
+    }
+    ws->frame_left = len;
+    ws->header_len = 0;
+    ws->need = 2;
+    if (ws_is_control(ws->opcode)) {
+        ws->control_len = 0;
+        ws->state = WS_CONTROL;
+        return 0;
+    }
+    if (ws->opcode != MST_WS_CONTINUATION) {
+        ws->message_opcode = ws->opcode;
+        ws->in_message = ws->first = true;
+        ws->utf8 = 0;
+    }
+    ws->state = WS_DATA;
+    return 0;
+}
+
+static int ws_read_header(struct mst_ws *ws, const uint8_t *data, size_t len,
+                          size_t *used)
+{
+    while (*used < len) {
+        ws->header[ws->header_len++] = data[(*used)++];
+        if (ws->header_len == 2) {
+            int rc = ws_header_begin(ws);
+            if (rc != 0) {
+                return rc;
+            }
+        }
+        if (ws->header_len == ws->need) {
+            return ws_header_end(ws);
+        }
+    }
+    return 0;
+}
+
+/* Payload of a data frame: as much as there is, if there is any or if it
+ * ends the message. */
+static int ws_read_data(struct mst_ws *ws, const uint8_t *data, size_t len,
+                        size_t *used, struct mst_ws_piece *piece)
+{
+    size_t n = len - *used;
+    bool ends;
+
+    if (n > ws->frame_left) {
+        n = (size_t)ws->frame_left;
+    }
+    if (n == 0 && ws->frame_left > 0) {
+        return 0;
+    }
+    if (ws->message_opcode == MST_WS_TEXT) {
+        size_t good = utf8_check(&ws->utf8, data + *used, n);
+        if (good < n) {
+            n = good;
+            if (n == 0) {
+                return MST_ERR_WS_UTF8;
+            }
+        }
+    }
+    ws->frame_left -= n;
+    ends = ws->frame_left == 0 && ws->fin;
+    if (ends && ws->utf8 != 0) {
+        if (n == 0) {
+            return MST_ERR_WS_UTF8;
+        }
+        ends = false; /* what is good goes out first, the error comes next */
+    } else if (ws->frame_left == 0) {
+        ws->state = WS_HEADER;
+    }
+    ws->in_message = !ends;
+    if (n == 0 && !ends) {
+        return 0;
+    }
+    memset(piece, 0, sizeof *piece);
+    piece->opcode = (enum mst_ws_opcode)ws->message_opcode;
+    piece->data = data + *used;
+    piece->len = n;
+    piece->first = ws->first;
+    piece->last = ends;
+    ws->first = false;
+    *used += n;
+    return 1;
+}
+
+/* Codes that may stand in a close frame (RFC 6455, section 7.4, and the
+ * registry that it opens). */
+static bool ws_is_close_code(uint16_t code)
+{
+    return (code >= 1000 && code <= 1014 && (code < 1004 || code > 1006)) ||
+           (code >= 3000 && code <= 4999);
+}
+
+static int ws_close_piece(struct mst_ws *ws, struct mst_ws_piece *piece)
+{
+    piece->close_code = 1005;
+    if (piece->len == 0) {
+        return 1;
+    }
+    if (piece->len == 1) {
+        return MST_ERR_WS_CLOSE;
+    }
+    piece->close_code = (uint16_t)(ws->control[0] << 8 | ws->control[1]);
+    piece->data += 2;
+    piece->len -= 2;
+    if (!ws_is_close_code(piece->close_code)) {
+        return MST_ERR_WS_CLOSE;
+    }
+    return utf8_is((const char *)piece->data, piece->len) ? 1
+                                                          : MST_ERR_WS_UTF8;
+}
+
+static int ws_read_control(struct mst_ws *ws, const uint8_t *data, size_t len,
+                           size_t *used, struct mst_ws_piece *piece)
+{
+    size_t n = len - *used;
+
+    if (n > ws->frame_left) {
+        n = (size_t)ws->frame_left;
+    }
+    memcpy(ws->control + ws->control_len, data + *used, n);
+    ws->control_len = (uint8_t)(ws->control_len + n);
+    ws->frame_left -= n;
+    *used += n;
+    if (ws->frame_left > 0) {
+        return 0;
+    }
+    ws->state = WS_HEADER;
+    memset(piece, 0, sizeof *piece);
+    piece->opcode = (enum mst_ws_opcode)ws->opcode;
+    piece->data = ws->control;
+    piece->len = ws->control_len;
+    piece->first = piece->last = true;
+    return ws->opcode == MST_WS_CLOSE ? ws_close_piece(ws, piece) : 1;
+}
+
+int mst_ws_read(struct mst_ws *ws, const uint8_t *data, size_t len,
+                size_t *used, struct mst_ws_piece *piece)
+{
+    int rc = 0;
+
+    *used = 0;
+    do {
+        switch ((enum ws_state)ws->state) {
+        case WS_HEADER: rc = ws_read_header(ws, data, len, used); break;
+        case WS_DATA: rc = ws_read_data(ws, data, len, used, piece); break;
+        case WS_CONTROL:
+            rc = ws_read_control(ws, data, len, used, piece);
+            break;
+        case WS_FAILED: return ws->error;
+        }
+        /* Once more at the end: an empty frame needs no further byte. */
+    } while (rc == 0 &&
+             (*used < len || (ws->state != WS_HEADER && ws->frame_left == 0)));
+    if (rc < 0) {
+        ws->state = WS_FAILED;
+        ws->error = (int16_t)rc;
+    }
+    return rc;
+}
+
+size_t mst_ws_header(uint8_t *out, enum mst_ws_opcode opcode, bool fin,
+                     uint64_t payload_len, const uint8_t mask[4])
+{
+    size_t bytes = payload_len < 126 ? 0 : payload_len < 65536 ? 2 : 8;
+
+    out[0] = (uint8_t)((fin ? WS_FIN : 0u) | (unsigned)opcode);
+    out[1] = (uint8_t)(WS_MASK | (bytes == 0   ? (unsigned)payload_len
+                                  : bytes == 2 ? 126u
+                                               : 127u));
+    for (size_t i = 0; i < bytes; i++) {
+        out[2 + i] = (uint8_t)(payload_len >> (8 * (bytes - 1 - i)));
+    }
+    memcpy(out + 2 + bytes, mask, 4);
+    return 6 + bytes;
+}
+
+void mst_ws_mask(uint8_t *data, size_t len, const uint8_t mask[4],
+                 uint64_t offset)
+{
+    for (size_t i = 0; i < len; i++) {
+        data[i] ^= mask[(offset + i) & 3u];
+    }
+}
+
+void mst_ws_key(const uint8_t random[16], char key[MST_WS_KEY_LEN + 1])
+{
+    base64_write(key, random, 16);
+}
+
+/* Sec-WebSocket-Accept for a key (RFC 6455, section 4.2.2). */
+static void ws_accept(const char *key, char accept[MST_WS_ACCEPT_LEN + 1])
+{
+    static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+    uint8_t digest[br_sha1_SIZE];
+    br_sha1_context sha1;
+
+    br_sha1_init(&sha1);
+    br_sha1_update(&sha1, key, strlen(key));
+    br_sha1_update(&sha1, guid, sizeof guid - 1);
+    br_sha1_out(&sha1, digest);
+    base64_write(accept, digest, sizeof digest);
+}
+
+/* ------------------------------------------------------------------------
+ * 7 http
+ * ------------------------------------------------------------------------ */
+
+enum http_state {
+    HTTP_STATUS_LINE,
+    HTTP_HEADER_LINE,
+    HTTP_BODY_SIZED,
+    HTTP_BODY_TO_END,
+    HTTP_CHUNK_SIZE,
+    HTTP_CHUNK_EXTENSION,
+    HTTP_CHUNK_DATA,
+    HTTP_CHUNK_END,
+    HTTP_TRAILER,
+    HTTP_OVER
+};
+
+/* What http_read() found; a negative value is an mst_error. */
+enum http_found {
+    HTTP_MORE, /* the input is used up */
+    HTTP_HEAD, /* status and headers are known */
+    HTTP_BODY, /* a piece of the body */
+    HTTP_END   /* the response is complete */
+};
+
+static void http_init(struct mst_http *h)
+{
+    memset(h, 0, sizeof *h);
+    h->state = HTTP_STATUS_LINE;
+}
+
+static bool http_is_tchar(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9') ||
+           (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
+}
+
+static void http_trim(const char **text, size_t *len)
+{
+    while (*len > 0 && (**text == ' ' || **text == '\t')) {
+        ++*text;
+        --*len;
+    }
+    while (*len > 0 &&
+           ((*text)[*len - 1] == ' ' || (*text)[*len - 1] == '\t')) {
+        --*len;
+    }
+}
+
+/* True where a comma-separated list has this member, without case. */
+static bool http_list_has(const char *list, size_t len, const char *word)
+{
+    while (len > 0) {
+        const char *comma = memchr(list, ',', len);
+        size_t n = comma != NULL ? (size_t)(comma - list) : len;
+        size_t step = comma != NULL ? n + 1 : n;
+        const char *member = list;
+        http_trim(&member, &n);
+        if (text_is_nocase(member, n, word)) {
+            return true;
+        }
+        list += step;
+        len -= step;
+    }
+    return false;
+}
+
+/* Reads digits that fill the text; a number beyond any use stays at the
+ * largest. */
+static bool http_number(const char *text, size_t len, uint32_t *out)
+{
+    uint32_t value = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] < '0' || text[i] > '9') {
+            return false;
+        }
+        value = value > (UINT32_MAX - 9) / 10
+                    ? UINT32_MAX
+                    : value * 10 + (uint32_t)(text[i] - '0');
+    }
+    *out = value;
+    return len > 0;
+}
+
+static int http_status_line(struct mst_http *h)
+{
+    uint32_t status;
+
+    if (h->line_len < 12 || memcmp(h->line, "HTTP/1.", 7) != 0 ||
+        (h->line[7] != '0' && h->line[7] != '1') || h->line[8] != ' ' ||
+        !http_number(h->line + 9, 3, &status) || status < 100 ||
+        status > 599 || (h->line_len > 12 && h->line[12] != ' ')) {
+        return MST_ERR_HTTP_SYNTAX;
+    }
+    h->status = (uint16_t)status;
+    h->state = HTTP_HEADER_LINE;
+    /* HTTP/1.0 knows no upgrade (RFC 9110, section 7.8). */
+    return status == 101 && h->line[7] == '0' ? MST_ERR_HTTP_SYNTAX
+                                              : HTTP_MORE;
+}
+
+/* Headers that matter. */
+enum http_header {
+    HTTP_CONTENT_LENGTH,
+    HTTP_TRANSFER_ENCODING,
+    HTTP_CONTENT_ENCODING,
+    HTTP_CONNECTION,
+    HTTP_UPGRADE,
+    HTTP_ACCEPT,
+    HTTP_EXTENSIONS,
+    HTTP_PROTOCOL,
+    HTTP_RETRY_AFTER,
+    HTTP_OTHER
+};
+
+static enum http_header http_header_name(const char *name, size_t len)
+{
+    static const char *const names[] = {
+        "content-length",           "transfer-encoding",
+        "content-encoding",         "connection",
+        "upgrade",                  "sec-websocket-accept",
+        "sec-websocket-extensions", "sec-websocket-protocol",
+        "retry-after"};
+    unsigned i = 0;
+
+    while (i < HTTP_OTHER && !text_is_nocase(name, len, names[i])) {
+        i++;
+    }
+    return (enum http_header)i;
+}
+
+static int http_header(struct mst_http *h, enum http_header header,
+                       const char *value, size_t len)
+{
+    switch (header) {
+    case HTTP_CONTENT_LENGTH:
+        if (h->has_length || !http_number(value, len, &h->left)) {
+            return MST_ERR_HTTP_LENGTH;
+        }
+        h->has_length = true;
+        break;
+    case HTTP_TRANSFER_ENCODING:
+        if (h->chunked || !text_is_nocase(value, len, "chunked")) {
+            return MST_ERR_HTTP_CODING;
+        }
+        h->chunked = true;
+        break;
+    case HTTP_CONTENT_ENCODING:
+        return text_is_nocase(value, len, "identity") ? 0
+                                                      : MST_ERR_HTTP_CODING;
+    case HTTP_CONNECTION:
+        h->connection_upgrade |= http_list_has(value, len, "upgrade");
+        break;
+    case HTTP_UPGRADE:
+        h->upgrade |= http_list_has(value, len, "websocket");
+        break;
+    case HTTP_ACCEPT:
+        if (h->upgrading) {
+            if (len != MST_WS_ACCEPT_LEN || h->accepted ||
+                !mem_equal(value, h->accept, len)) {
+                return MST_ERR_WS_ACCEPT;
+            }
+            h->accepted = true;
+        }
+        break;
+    case HTTP_EXTENSIONS:
+    case HTTP_PROTOCOL: return h->upgrading ? MST_ERR_WS_EXTENSION : 0;
+    case HTTP_RETRY_AFTER:
+        h->has_retry_after = http_number(value, len, &h->retry_after_s);
+        break;
+    case HTTP_OTHER: break;
+    }
+    return 0;
+}
+
+/* The empty line behind the headers: how long the body is (RFC 9112,
+ * section 6.3). */
+static int http_head(struct mst_http *h)
+{
+    if (h->status < 200 && !(h->status == 101 && h->upgrading)) {
+        if (h->status == 101) {
+            return MST_ERR_HTTP_STATUS;
+        }
+        h->state = HTTP_STATUS_LINE;
+        return HTTP_MORE;
+    }
+    if (h->has_length && h->chunked) {
+        return MST_ERR_HTTP_LENGTH;
+    }
+    if (h->has_length && h->left > MST_BODY_MAX && !h->upgrading) {
+        return MST_ERR_HTTP_BODY;
+    }
+    if (h->status == 101 || h->status == 204 || h->status == 304 ||
+        (h->has_length && h->left == 0)) {
+        h->state = HTTP_OVER;
+    } else if (h->chunked) {
+        h->state = HTTP_CHUNK_SIZE;
+        h->left = 0;
+    } else {
+        h->state = h->has_length ? HTTP_BODY_SIZED : HTTP_BODY_TO_END;
+    }
+    return HTTP_HEAD;
+}
+
+static int http_header_line(struct mst_http *h)
+{
+    const char *colon, *value;
+    size_t len = h->line_len < MST_LINE_MAX ? h->line_len : MST_LINE_MAX;
+    size_t name_len = 0;
+    enum http_header header;
+
+    if (h->line_len == 0) {
+        return http_head(h);
+    }
+    while (name_len < len && http_is_tchar(h->line[name_len])) {
+        name_len++;
+    }
+    if (name_len == MST_LINE_MAX) {
+        return MST_ERR_HTTP_HEADER;
+    }
+    if (name_len == 0 || name_len == len || h->line[name_len] != ':') {
+        return MST_ERR_HTTP_SYNTAX;
+    }
+    header = http_header_name(h->line, name_len);
+    if (header != HTTP_OTHER && h->line_len > MST_LINE_MAX) {
+        return MST_ERR_HTTP_HEADER;
+    }
+    colon = h->line + name_len;
+    value = colon + 1;
+    len -= name_len + 1;
+    http_trim(&value, &len);
+    return http_header(h, header, value, len);
+}
+
+/* Goes on with a line; of a long one only the beginning is kept. */
+static int http_line(struct mst_http *h, char c)
+{
+    int rc;
+
+    if (++h->headers_len > MST_HEADERS_MAX) {
+        return MST_ERR_HTTP_HEADER;
+    }
+    if (h->cr) {
+        if (c != '\n') {
+            return MST_ERR_HTTP_SYNTAX;
+        }
+        h->cr = false;
+        rc = h->state == HTTP_STATUS_LINE ? http_status_line(h)
+                                          : http_header_line(h);
+        h->line_len = 0;
+        return rc;
+    }
+    if (c == '\r') {
+        h->cr = true;
+        return HTTP_MORE;
+    }
+    if (((uint8_t)c < 0x20 && c != '\t') || c == 0x7F) {
+        return MST_ERR_HTTP_SYNTAX;
+    }
+    if (h->line_len < MST_LINE_MAX) {
+        h->line[h->line_len] = c;
+    }
+    if (h->line_len <= MST_LINE_MAX) {
+        h->line_len++;
+    }
+    return HTTP_MORE;
+}
+
+/* The line that gives a chunk's size; extensions are passed over. */
+static int http_chunk_line(struct mst_http *h, char c)
+{
+    int digit = json_hex((uint8_t)c);
+
+    if (h->cr) {
+        h->cr = false;
+        if (c != '\n' || h->digits == 0) {
+            return MST_ERR_HTTP_LENGTH;
+        }
+        h->digits = 0;
+        h->state = h->left > 0 ? HTTP_CHUNK_DATA : HTTP_TRAILER;
+        h->line_len = 0;
+        return HTTP_MORE;
+    }
+    if (++h->headers_len > MST_HEADERS_MAX) {
+        return MST_ERR_HTTP_HEADER;
+    }
+    if (c == '\r') {
+        h->cr = true;
+    } else if (h->state == HTTP_CHUNK_EXTENSION) {
+        return (uint8_t)c < 0x20 && c != '\t' ? MST_ERR_HTTP_LENGTH
+                                              : HTTP_MORE;
+    } else if (digit >= 0 && h->digits < 8) {
+        h->left = h->left << 4 | (uint32_t)digit;
+        h->digits++;
+    } else if (h->digits > 0 && (c == ';' || c == ' ' || c == '\t')) {
+        h->state = HTTP_CHUNK_EXTENSION;
+    } else {
+        return MST_ERR_HTTP_LENGTH;
+    }
+    return HTTP_MORE;
+}
+
+/* CR LF behind a chunk. */
+static int http_chunk_end(struct mst_http *h, char c)
+{
+    if (!h->cr) {
+        h->cr = true;
+        return c == '\r' ? HTTP_MORE : MST_ERR_HTTP_LENGTH;
+    }
+    h->cr = false;
+    h->state = HTTP_CHUNK_SIZE;
+    return c == '\n' ? HTTP_MORE : MST_ERR_HTTP_LENGTH;
+}
+
+/* Trailer lines are passed over; an empty one ends the response. */
+static int http_trailer(struct mst_http *h, char c)
+{
+    if (++h->headers_len > MST_HEADERS_MAX) {
+        return MST_ERR_HTTP_HEADER;
+    }
+    if (h->cr) {
+        h->cr = false;
+        if (c != '\n') {
+            return MST_ERR_HTTP_SYNTAX;
+        }
+        if (h->line_len == 0) {
+            h->state = HTTP_OVER;
+            return HTTP_END;
+        }
+        h->line_len = 0;
+    } else if (c == '\r') {
+        h->cr = true;
+    } else {
+        h->line_len = 1;
+    }
+    return HTTP_MORE;
+}
+
+/* A piece of the body: what is there, and belongs to it. */
+static int http_body(struct mst_http *h, size_t len, size_t *piece)
+{
+    *piece = len;
+    if (h->state != HTTP_BODY_TO_END && *piece > h->left) {
+        *piece = h->left;
+    }
+    if (*piece > MST_BODY_MAX - h->body_len) {
+        return MST_ERR_HTTP_BODY;
+    }
+    h->body_len += (uint32_t)*piece;
+    if (h->state != HTTP_BODY_TO_END) {
+        h->left -= (uint32_t)*piece;
+        if (h->left == 0) {
+            h->state = h->state == HTTP_CHUNK_DATA ? HTTP_CHUNK_END
+                                                   : HTTP_OVER;
+        }
+    }
+    return HTTP_BODY;
+}
+
+/* Reads on from data[*used]. A piece of the body lies in data, *piece bytes
+ * up to the new *used. */
+static int http_read(struct mst_http *h, const uint8_t *data, size_t len,
+                     size_t *used, size_t *piece)
+{
+    int rc = HTTP_MORE;
+
+    while (rc == HTTP_MORE) {
+        if (h->state == HTTP_OVER) {
+            return HTTP_END;
+        }
+        if (*used == len) {
+            break;
+        }
+        switch ((enum http_state)h->state) {
+        case HTTP_STATUS_LINE:
+        case HTTP_HEADER_LINE: rc = http_line(h, (char)data[*used]); break;
+        case HTTP_CHUNK_SIZE:
+        case HTTP_CHUNK_EXTENSION:
+            rc = http_chunk_line(h, (char)data[*used]);
+            break;
+        case HTTP_CHUNK_END: rc = http_chunk_end(h, (char)data[*used]); break;
+        case HTTP_TRAILER: rc = http_trailer(h, (char)data[*used]); break;
+        default: /* a body */
+            rc = http_body(h, len - *used, piece);
+            *used += rc == HTTP_BODY ? *piece : 0;
+            continue;
+        }
+        ++*used;
+    }
+    return rc;
+}
+
+/* The connection has ended: HTTP_END where that ends the response, too. */
+static int http_eof(const struct mst_http *h)
+{
+    return h->state == HTTP_BODY_TO_END || h->state == HTTP_OVER
+               ? HTTP_END
+               : MST_ERR_HTTP_TRUNCATED;
+}
+
+int mst_http_status(const struct mst_http *http)
+{
+    return http->status;
+}
+
+static void http_line_write(struct out *o, const char *name, const char *value)
+{
+    out_text(o, name);
+    out_text(o, ": ");
+    out_text(o, value);
+    out_text(o, "\r\n");
+}
+
+static void http_request_write(struct out *o, const char *method,
+                               const char *path, const char *host)
+{
+    out_text(o, method);
+    out_byte(o, ' ');
+    out_text(o, path);
+    out_text(o, " HTTP/1.1\r\n");
+    http_line_write(o, "Host", host);
+    http_line_write(o, "User-Agent", "mini_stream/" MST_VERSION);
+}
+
+static void http_upgrade_write(struct out *o, const char *host,
+                               const char *path, const char *key)
+{
+    http_request_write(o, "GET", path[0] != '\0' ? path : "/", host);
+    http_line_write(o, "Upgrade", "websocket");
+    http_line_write(o, "Connection", "Upgrade");
+    http_line_write(o, "Sec-WebSocket-Key", key);
+    http_line_write(o, "Sec-WebSocket-Version", "13");
+}
+
+int mst_ws_upgrade_write(char *out, size_t len, const char *host,
+                         const char *path, const char *key,
+                         const char *authorization)
+{
+    struct out o = {(uint8_t *)out, len, 0, 0};
+
+    if (path[0] != '\0' && path[0] != '/') {
+        return MST_ERR_ARGUMENT;
+    }
+    if (!text_is_field(host) || !text_is_field(path) || !text_is_field(key) ||
+        (authorization != NULL && !text_is_field(authorization)) ||
+        strchr(path, ' ') != NULL) {
+        return MST_ERR_HEADER_VALUE;
+    }
+    http_upgrade_write(&o, host, path, key);
+    if (authorization != NULL) {
+        http_line_write(&o, "Authorization", authorization);
+    }
+    out_text(&o, "\r\n");
+    return o.len <= len && o.len <= INT32_MAX ? (int)o.len : MST_ERR_ARGUMENT;
+}
+
+void mst_ws_upgrade_init(struct mst_http *http, const char *key)
+{
+    http_init(http);
+    http->upgrading = true;
+    ws_accept(key, http->accept);
+}
+
+/* The error for a status that is not the one hoped for. */
+static int http_status_error(int status, int otherwise)
+{
+    return status == 401   ? MST_ERR_UNAUTHORIZED
+           : status == 403 ? MST_ERR_FORBIDDEN
+           : status == 429 ? MST_ERR_THROTTLED
+                           : otherwise;
+}
+
+int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data,
+                        size_t len, size_t *used)
+{
+    size_t piece;
+    int rc;
+
+    *used = 0;
+    rc = http_read(http, data, len, used, &piece);
+    if (rc <= HTTP_MORE) {
+        return rc;
+    }
+    if (http->status != 101) {
+        return http_status_error(http->status, MST_ERR_WS_UPGRADE);
+    }
+    if (!http->upgrade || !http->connection_upgrade) {
+        return MST_ERR_WS_UPGRADE;
+    }
+    return http->accepted ? 1 : MST_ERR_WS_ACCEPT;
+}
+
+static bool http_is_host_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
+}
+
+/* Reads the authority of a URL: host, in brackets or not, and port. */
+static const char *http_authority(const char *at, struct mst_endpoint *out)
+{
+    bool bracket = *at == '[';
+    size_t len = 0;
+    uint32_t port;
+
+    at += bracket ? 1 : 0;
+    while (http_is_host_char(*at) || (bracket && *at == ':')) {
+        if (len == MST_HOST_MAX) {
+            return NULL;
+        }
+        out->host[len++] = *at++;
+    }
+    if (len == 0 || (bracket && *at++ != ']')) {
+        return NULL;
+    }
+    out->host[len] = '\0';
+    if (*at == ':') {
+        for (len = 0, at++; at[len] >= '0' && at[len] <= '9'; len++) {
+        }
+        if (!http_number(at, len, &port) || port < 1 || port > 65535) {
+            return NULL;
+        }
+        out->port = (uint16_t)port;
+        at += len;
+    }
+    return at;
+}
+
+/* Reads a URL of the scheme secure ("wss://") or plain ("ws://"). */
+static int http_url(const char *url, const char *secure, const char *plain,
+                    struct mst_endpoint *out)
+{
+    size_t len;
+
+    memset(out, 0, sizeof *out);
+    out->tls = strncmp(url, secure, strlen(secure)) == 0;
+    if (!out->tls && strncmp(url, plain, strlen(plain)) != 0) {
+        return MST_ERR_URL;
+    }
+    out->port = out->tls ? 443 : 80;
+    url = http_authority(url + strlen(out->tls ? secure : plain), out);
+    if (url == NULL || (*url != '\0' && *url != '/')) {
+        return MST_ERR_URL;
+    }
+    len = strlen(url);
+    if (len > MST_PATH_MAX || !text_is_field(url) ||
+        strpbrk(url, " #") != NULL) {
+        return MST_ERR_URL;
+    }
+    memcpy(out->path, url, len + 1);
+    return 0;
+}
+
+static bool http_host_is_ip(const char *host)
+{
+    return strchr(host, ':') != NULL ||
+           strspn(host, "0123456789.") == strlen(host);
+}
+
+/* The Host header's value. */
+static void http_host(const struct mst_endpoint *endpoint,
+                      char host[MST_HOST_MAX + 9])
+{
+    struct out o = {(uint8_t *)host, MST_HOST_MAX + 8, 0, 0};
+    bool bracket = strchr(endpoint->host, ':') != NULL;
+
+    out_text(&o, bracket ? "[" : "");
+    out_text(&o, endpoint->host);
+    out_text(&o, bracket ? "]" : "");
+    if (endpoint->port != (endpoint->tls ? 443 : 80)) {
+        out_byte(&o, ':');
+        out_number(&o, endpoint->port);
+    }
+    host[o.len] = '\0';
+}
+
+/* A field of application/x-www-form-urlencoded. */
+static void http_form_write(struct out *o, const char *name, const char *value)
+{
+    static const char digits[] = "0123456789ABCDEF";
+
+    out_text(o, name);
+    out_byte(o, '=');
+    for (; *value != '\0'; value++) {
+        uint8_t c = (uint8_t)*value;
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+            (c >= '0' && c <= '9') || strchr("-._~", c) != NULL) {
+            out_byte(o, *value);
+        } else {
+            out_byte(o, '%');
+            out_byte(o, digits[c >> 4]);
+            out_byte(o, digits[c & 15u]);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------
+ * 8 tls
+ *
+ * Two pairs of buffers a link: the wire's side and the plaintext's. Where the
+ * port is secure itself, or the URL is plain, one is the other.
+ * ------------------------------------------------------------------------ */
+
+#ifndef MST_NO_TLS
+
+#define TLS_HANDSHAKE 22 /* record type (RFC 5246, section 6.2.1) */
+
+static br_ssl_engine_context *tls_engine(const struct mst_link *l)
+{
+    struct mst_tls *tls = l->tls;
+
+    return &tls->client.eng;
+}
+
+/*
+ * TLS 1.2, ECDHE and AEAD, AES-GCM first where the processor has instructions
+ * for it. br_ssl_client_init_full() would offer TLS 1.0 and CBC as well.
+ */
+static void tls_suites(br_ssl_engine_context *engine)
+{
+    static const uint16_t aes_first[] = {
+        BR_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+        BR_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+        BR_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+        BR_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+        BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+        BR_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256};
+    static const uint16_t chacha_first[] = {
+        BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+        BR_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+        BR_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+        BR_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+        BR_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+        BR_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384};
+    bool aes = br_aes_x86ni_ctr_get_vtable() != NULL ||
+               br_aes_pwr8_ctr_get_vtable() != NULL;
+
+    br_ssl_engine_set_versions(engine, BR_TLS12, BR_TLS12);
+    br_ssl_engine_set_suites(engine, aes ? aes_first : chacha_first, 6);
+    br_ssl_engine_add_flags(engine, BR_OPT_NO_RENEGOTIATION);
+    br_ssl_engine_set_default_ecdsa(engine);
+    br_ssl_engine_set_default_rsavrfy(engine);
+    br_ssl_engine_set_default_aes_gcm(engine);
+    br_ssl_engine_set_default_chapol(engine);
+    br_ssl_engine_set_prf_sha256(engine, &br_tls12_sha256_prf);
+    br_ssl_engine_set_prf_sha384(engine, &br_tls12_sha384_prf);
+    br_ssl_engine_set_hash(engine, br_sha256_ID, &br_sha256_vtable);
+    br_ssl_engine_set_hash(engine, br_sha384_ID, &br_sha384_vtable);
+    br_ssl_engine_set_hash(engine, br_sha512_ID, &br_sha512_vtable);
+}
+
+static void tls_validator(struct mst_tls *tls, const struct mst_config *config,
+                          int64_t unix_s)
+{
+    br_x509_minimal_context *x509 = &tls->x509;
+
+    br_x509_minimal_init(x509, &br_sha256_vtable, config->anchors,
+                         config->anchors_len);
+    br_x509_minimal_set_rsa(x509, br_rsa_pkcs1_vrfy_get_default());
+    br_x509_minimal_set_ecdsa(x509, br_ec_get_default(),
+                              br_ecdsa_vrfy_asn1_get_default());
+    br_x509_minimal_set_hash(x509, br_sha256_ID, &br_sha256_vtable);
+    br_x509_minimal_set_hash(x509, br_sha384_ID, &br_sha384_vtable);
+    br_x509_minimal_set_hash(x509, br_sha512_ID, &br_sha512_vtable);
+    /* BearSSL counts days from the year 0. */
+    br_x509_minimal_set_time(x509, (uint32_t)(unix_s / 86400) + 719528u,
+                             (uint32_t)(unix_s % 86400));
+    br_ssl_engine_set_x509(&tls->client.eng, &x509->vtable);
+}
+
+/* Begins the handshake. entropy is handed over because Debian's build of
+ * BearSSL would otherwise rely on the system's alone. */
+static void tls_start(struct mst_link *l, const struct mst_config *config,
+                      int64_t unix_s, const uint8_t entropy[32])
+{
+    struct mst_tls *tls = l->tls;
+
+    br_ssl_client_zero(&tls->client);
+    tls_suites(&tls->client.eng);
+    br_ssl_client_set_default_rsapub(&tls->client);
+    tls_validator(tls, config, unix_s);
+    br_ssl_engine_set_buffers_bidi(&tls->client.eng, l->in,
+                                   config->record_in_len, l->out,
+                                   config->record_out_len);
+    br_ssl_engine_inject_entropy(&tls->client.eng, entropy, 32);
+    (void)br_ssl_client_reset(&tls->client, l->endpoint.host, 0);
+}
+
+static bool tls_is_on(const struct mst_link *l)
+{
+    return l->secured;
+}
+
+static int tls_detail(const struct mst_link *l)
+{
+    return l->secured ? br_ssl_engine_last_error(tls_engine(l)) : 0;
+}
+
+/* The engine's error as an mst_error, or 0. */
+static int tls_error(const struct mst_link *l)
+{
+    int error = tls_detail(l);
+
+    switch (error) {
+    case BR_ERR_OK: return 0;
+    case BR_ERR_X509_NOT_TRUSTED: return MST_ERR_TLS_ISSUER;
+    case BR_ERR_X509_BAD_SERVER_NAME: return MST_ERR_TLS_NAME;
+    case BR_ERR_X509_EXPIRED: return MST_ERR_TLS_TIME;
+    case BR_ERR_UNSUPPORTED_VERSION:
+        /* Also said of bytes that are no TLS record at all. */
+        return tls_engine(l)->record_type_in == TLS_HANDSHAKE
+                   ? MST_ERR_TLS_VERSION
+                   : MST_ERR_TLS_PROTOCOL;
+    case BR_ERR_RECV_FATAL_ALERT + BR_ALERT_PROTOCOL_VERSION:
+        return MST_ERR_TLS_VERSION;
+    case BR_ERR_BAD_CIPHER_SUITE:
+    case BR_ERR_RECV_FATAL_ALERT + BR_ALERT_HANDSHAKE_FAILURE:
+    case BR_ERR_RECV_FATAL_ALERT + BR_ALERT_INSUFFICIENT_SECURITY:
+        return MST_ERR_TLS_HANDSHAKE;
+    default: break;
+    }
+    if (error >= BR_ERR_RECV_FATAL_ALERT) {
+        return MST_ERR_TLS_ALERT;
+    }
+    return error > BR_ERR_X509_OK ? MST_ERR_TLS_CERTIFICATE
+                                  : MST_ERR_TLS_PROTOCOL;
+}
+
+/* The handshake is not over: nothing can be sent yet. */
+static bool tls_is_busy(const struct mst_link *l)
+{
+    return l->secured && (br_ssl_engine_current_state(tls_engine(l)) &
+                          (BR_SSL_SENDAPP | BR_SSL_CLOSED)) == 0;
+}
+
+/* The peer ended the connection with a close_notify. */
+static bool tls_is_closed(const struct mst_link *l)
+{
+    return l->secured &&
+           br_ssl_engine_current_state(tls_engine(l)) == BR_SSL_CLOSED;
+}
+
+static void tls_close(struct mst_link *l)
+{
+    size_t len;
+
+    /* Whatever is still there would keep the engine from closing. */
+    while (br_ssl_engine_recvapp_buf(tls_engine(l), &len) != NULL) {
+        br_ssl_engine_recvapp_ack(tls_engine(l), len);
+    }
+    br_ssl_engine_close(tls_engine(l));
+}
+
+#else
+
+static bool tls_is_on(const struct mst_link *l)
+{
+    (void)l;
+    return false;
+}
+
+static int tls_detail(const struct mst_link *l)
+{
+    (void)l;
+    return 0;
+}
+
+static int tls_error(const struct mst_link *l)
+{
+    (void)l;
+    return 0;
+}
+
+static bool tls_is_busy(const struct mst_link *l)
+{
+    (void)l;
+    return false;
+}
+
+static bool tls_is_closed(const struct mst_link *l)
+{
+    (void)l;
+    return false;
+}
+
+#endif
+
+/* Plaintext that has come and was not looked at yet. */
+static const uint8_t *tls_received(const struct mst_link *l, size_t *len)
+{
+    const uint8_t *data = l->in;
+    size_t n = l->in_len;
+
+#ifndef MST_NO_TLS
+    if (l->secured) {
+        data = br_ssl_engine_recvapp_buf(tls_engine(l), &n);
+        n = data != NULL ? n : 0;
+    }
+#endif
+    *len = n - l->used;
+    return n > l->used ? data + l->used : l->in;
+}
+
+/* Lets go of the plaintext that was looked at. */
+static void tls_release(struct mst_link *l)
+{
+    size_t used = l->used;
+
+    l->used = 0;
+#ifndef MST_NO_TLS
+    if (l->secured) {
+        if (used > 0) {
+            br_ssl_engine_recvapp_ack(tls_engine(l), used);
+        }
+        return;
+    }
+#endif
+    l->in_len -= used;
+    memmove(l->in, l->in + used, l->in_len);
+}
+
+/* Room for plaintext to send; 0 for not now. */
+static uint8_t *tls_space(const struct mst_link *l, size_t out_len,
+                          size_t *len)
+{
+#ifndef MST_NO_TLS
+    if (l->secured) {
+        uint8_t *data = br_ssl_engine_sendapp_buf(tls_engine(l), len);
+        *len = data != NULL ? *len : 0;
+        return data;
+    }
+#endif
+    *len = out_len - l->out_len;
+    return l->out + l->out_len;
+}
+
+static void tls_wrote(struct mst_link *l, size_t len, bool flush)
+{
+#ifndef MST_NO_TLS
+    if (l->secured) {
+        br_ssl_engine_sendapp_ack(tls_engine(l), len);
+        if (flush) {
+            br_ssl_engine_flush(tls_engine(l), 0);
+        }
+        return;
+    }
+#endif
+    (void)flush;
+    l->out_len += len;
+}
+
+/* Bytes for the wire. */
+static const uint8_t *tls_wire_out(const struct mst_link *l, size_t *len)
+{
+#ifndef MST_NO_TLS
+    if (l->secured) {
+        const uint8_t *data = br_ssl_engine_sendrec_buf(tls_engine(l), len);
+        *len = data != NULL ? *len : 0;
+        return data;
+    }
+#endif
+    *len = l->out_len;
+    return l->out;
+}
+
+static void tls_wire_sent(struct mst_link *l, size_t len)
+{
+#ifndef MST_NO_TLS
+    if (l->secured) {
+        br_ssl_engine_sendrec_ack(tls_engine(l), len);
+        return;
+    }
+#endif
+    l->out_len -= len;
+    memmove(l->out, l->out + len, l->out_len);
+}
+
+/* Room for bytes from the wire; none while plaintext waits. */
+static uint8_t *tls_wire_in(const struct mst_link *l, size_t in_len,
+                            size_t *len)
+{
+#ifndef MST_NO_TLS
+    if (l->secured) {
+        uint8_t *data = br_ssl_engine_recvrec_buf(tls_engine(l), len);
+        *len = data != NULL ? *len : 0;
+        return data;
+    }
+#endif
+    *len = l->in_len == 0 ? in_len : 0;
+    return l->in;
+}
+
+static void tls_wire_got(struct mst_link *l, size_t len)
+{
+#ifndef MST_NO_TLS
+    if (l->secured) {
+        br_ssl_engine_recvrec_ack(tls_engine(l), len);
+        return;
+    }
+#endif
+    l->in_len += len;
+}
+
+/* ------------------------------------------------------------------------
+ * 9 session
+ *
+ * A link has one job at a time: to fetch a token, or to stream. Both go
+ * through the same states:
+ *
+ *    state     ends with                       next state
+ *    --------  ------------------------------  -----------------------------
+ *    WAIT      its time is up                  RESOLVE
+ *    RESOLVE   the port has addresses          CONNECT
+ *    CONNECT   the port is connected           TLS, or straight on as below
+ *    TLS       the handshake is done           TOKEN or UPGRADE, by the job
+ *    TOKEN     the reply is complete           WAIT of 0 ms, to stream
+ *    UPGRADE   101 and the proper headers      OPEN
+ *    OPEN      close frame, or mst_close()     CLOSING
+ *    CLOSING   close frames are exchanged      WAIT, or OFF if by the caller
+ *    any       an error, or its deadline       WAIT; from CONNECT first the
+ *                                              next address
+ *    any       mst_close()                     OFF, from OPEN by CLOSING
+ *
+ * The session touches no port: time, random bytes and plaintext come to it,
+ * and what it wants is in its states.
+ * ------------------------------------------------------------------------ */
+
+enum session_job { SESSION_TOKEN, SESSION_STREAM };
+
+/* What a link is writing. */
+enum session_sending {
+    SEND_NOTHING,
+    SEND_HTTP,
+    SEND_REQUEST,
+    SEND_PING,
+    SEND_PONG,
+    SEND_CLOSE
+};
+
+/* Where a subscription stands on this connection. */
+enum session_subscribed {
+    SUB_FREE, /* the slot is not in use */
+    SUB_NONE,
+    SUB_ASKED,   /* in the subscribe request that is outstanding */
+    SUB_ACTIVE,
+    SUB_LEAVING, /* in the unsubscribe request that is outstanding */
+    SUB_FAILED   /* refused; not asked for again on this connection */
+};
+
+#define SESSION_NEVER UINT64_MAX
+#define SESSION_SCOPE "exchange:read_aggregated_marketdata_stream"
+#define SESSION_TOKEN_PATH "/oauth2/token"
+
+/* A token is not used in the last seconds before its end. */
+#define SESSION_TOKEN_MARGIN_MS 30000u
+#define SESSION_TOKEN_LIFE_MAX_S 86400u
+#define SESSION_THROTTLED_MS 300000u
+#define SESSION_RETRY_MAX_S 86400u /* of a Retry-After */
+#define SESSION_LOCAL_MS 1000u
+
+/* After so many requests in a row without success, reconnect. */
+#define SESSION_REQUEST_TRIES 3
+
+#define SESSION_NO_REQUEST 255
+
+static void session_tap(const struct mst_client *c, int link,
+                        enum mst_tap_kind kind, int64_t value, int64_t value2,
+                        const void *data, size_t len)
+{
+    if (c->config.tap != NULL) {
+        struct mst_tap_record record = {kind,   link, value,
+                                        value2, data, len};
+        c->config.tap(c->config.tap_context, &record);
+    }
+}
+
+static int session_link(const struct mst_client *c, const struct mst_link *l)
+{
+    return (int)(l - c->links);
+}
+
+/* Takes random bytes from the client's stock, which the pump fills. */
+static bool session_draw(struct mst_client *c, void *to, size_t len)
+{
+    if (c->random_len < len) {
+        return false;
+    }
+    c->random_len = (uint8_t)(c->random_len - len);
+    memcpy(to, c->random + c->random_len, len);
+    mem_wipe(c->random + c->random_len, len);
+    return true;
+}
+
+static const char *session_scope(const struct mst_client *c)
+{
+    return c->config.scope != NULL ? c->config.scope : SESSION_SCOPE;
+}
+
+/* The one place that changes a link's state: it arms the deadline. */
+static void session_enter(struct mst_client *c, struct mst_link *l,
+                          enum mst_state state, uint64_t wait_ms)
+{
+    const struct mst_config *g = &c->config;
+    uint64_t limit = SESSION_NEVER;
+
+    switch (state) {
+    case MST_STATE_OFF: break;
+    case MST_STATE_WAIT: limit = wait_ms; break;
+    case MST_STATE_RESOLVE: limit = g->resolve_ms; break;
+    case MST_STATE_CONNECT: limit = g->connect_ms; break;
+    case MST_STATE_TLS: limit = g->tls_ms; break;
+    case MST_STATE_TOKEN: limit = g->token_ms; break;
+    case MST_STATE_UPGRADE: limit = g->upgrade_ms; break;
+    case MST_STATE_OPEN: break;
+    case MST_STATE_CLOSING: limit = g->closing_ms; break;
+    }
+    if (state == MST_STATE_WAIT && c->closing) {
+        state = MST_STATE_OFF;
+        limit = SESSION_NEVER;
+    }
+    l->state = state;
+    l->deadline_ms = limit == SESSION_NEVER ? limit : c->now_ms + limit;
+}
+
+/* Forgets the token. */
+static void session_drop_token(struct mst_client *c)
+{
+    mem_wipe(c->token, sizeof c->token);
+    c->token_len = 0;
+}
+
+/* All of the connection's subscriptions are gone, and the books in doubt. */
+static void session_drop_stream(struct mst_client *c)
+{
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        if (s->state == SUB_FREE) {
+            continue;
+        }
+        s->state = s->wanted ? SUB_NONE : SUB_FREE;
+        s->resync = false;
+        s->trouble = 0;
+        if (s->book != NULL) {
+            mst_book_stale(s->book);
+        }
+    }
+    c->request = SESSION_NO_REQUEST;
+    c->request_tries = 0;
+    c->audit = false;
+}
+
+static bool session_is_local(int error)
+{
+    return error == MST_ERR_CLOCK || error == MST_ERR_ENTROPY;
+}
+
+/* Errors that do not mend by trying again. */
+static bool session_is_permanent(const struct mst_client *c, int error)
+{
+    static const char *const codes[] = {"invalid_client", "invalid_scope",
+                                        "unauthorized_client",
+                                        "unsupported_grant_type",
+                                        "invalid_request"};
+
+    if (error == MST_ERR_TOKEN_REFUSED) {
+        return message_lookup(codes, 5, c->text, strlen(c->text)) < 5;
+    }
+    return error == MST_ERR_FORBIDDEN || error == MST_ERR_TOKEN_SCOPE ||
+           error == MST_ERR_TOKEN_TYPE || error == MST_ERR_TOKEN_TOO_LARGE ||
+           (error <= MST_ERR_TLS_ISSUER && error >= MST_ERR_TLS_VERSION);
+}
+
+/* How long to wait before the next attempt. */
+static uint32_t session_backoff(struct mst_client *c, const struct mst_link *l,
+                                int error)
+{
+    const struct mst_config *g = &c->config;
+    uint32_t longest = g->backoff_ms, jitter = 0, wait;
+
+    if (session_is_local(error)) {
+        return SESSION_LOCAL_MS;
+    }
+    if (error == MST_ERR_UNAUTHORIZED && !c->token_again) {
+        c->token_again = true;
+        return 0;
+    }
+    for (uint32_t i = 0; i < c->attempts && longest < g->backoff_max_ms; i++) {
+        longest = longest > UINT32_MAX / 2 ? UINT32_MAX : longest * 2;
+    }
+    c->attempts++;
+    if (longest > g->backoff_max_ms) {
+        longest = g->backoff_max_ms;
+    }
+    if (session_is_permanent(c, error)) {
+        longest = g->backoff_slow_ms;
+    }
+    (void)session_draw(c, &jitter, sizeof jitter);
+    wait = (uint32_t)((uint64_t)longest * jitter >> 32);
+    if (session_is_permanent(c, error)) {
+        wait = longest - wait / 4; /* slow, but not all at one time */
+    }
+    if ((l->state == MST_STATE_TOKEN || l->state == MST_STATE_UPGRADE) &&
+        l->http.has_retry_after) {
+        uint32_t s = l->http.retry_after_s;
+        uint32_t least =
+            (s < SESSION_RETRY_MAX_S ? s : SESSION_RETRY_MAX_S) * 1000;
+        wait = wait < least ? least : wait;
+    } else if (error == MST_ERR_THROTTLED) {
+        wait = wait < SESSION_THROTTLED_MS ? SESSION_THROTTLED_MS : wait;
+    }
+    return wait;
+}
+
+/* Errors that come with a text of the service. */
+static bool session_has_text(int error)
+{
+    return error == MST_ERR_TOKEN_REFUSED || error == MST_ERR_TOKEN_SCOPE ||
+           error == MST_ERR_WS_CLOSED || error == MST_ERR_SERVICE;
+}
+
+/* Notes what is to be reported, unless it was already and lasts. */
+static void session_report(struct mst_client *c, const struct mst_link *l,
+                           int error, uint32_t retry_ms)
+{
+    struct mst_failure *f = &c->failure;
+    bool lasts = session_is_permanent(c, error) || session_is_local(error);
+
+    if (lasts && c->reported_error == error) {
+        return;
+    }
+    c->reported_error = lasts ? error : 0;
+    memset(f, 0, sizeof *f);
+    f->error = error;
+    f->stage = l->failing != 0 ? MST_STATE_OPEN : l->state;
+    f->permanent = session_is_permanent(c, error);
+    f->retry_ms = retry_ms;
+    f->market = "";
+    f->text = session_has_text(error) ? c->text : "";
+    f->detail = tls_error(l) == error ? tls_detail(l) : c->port_detail;
+    if (l->state == MST_STATE_TOKEN || l->state == MST_STATE_UPGRADE) {
+        f->http_status = l->http.status;
+    }
+    f->ws_code = error == MST_ERR_WS_CLOSED ? l->close_code : 0;
+    f->clock_s = error == MST_ERR_TLS_TIME ? c->clock_s : 0;
+    c->report = MST_EVENT_CLOSED;
+}
+
+/* Ends the attempt or connection. The first error wins. */
+static void session_fail(struct mst_client *c, struct mst_link *l, int error)
+{
+    uint32_t retry_ms;
+
+    if (l->state == MST_STATE_WAIT && !session_is_local(error)) {
+        return;
+    }
+    c->stats.failures++;
+    if (l->opened) {
+        c->abort_due = true;
+        session_drop_stream(c);
+        if (c->now_ms - c->open_ms >= c->config.stable_ms) {
+            c->attempts = 0;
+        }
+        l->opened = false;
+    }
+    if (error == MST_ERR_UNAUTHORIZED || l->state == MST_STATE_TOKEN) {
+        session_drop_token(c);
+    }
+    retry_ms = session_backoff(c, l, error);
+    session_report(c, l, error, retry_ms);
+    session_tap(c, session_link(c, l), MST_TAP_END, error, 0, NULL, 0);
+    c->port_detail = 0;
+    l->failing = 0;
+    session_enter(c, l, MST_STATE_WAIT, retry_ms);
+}
+
+/* Begins an attempt, once clock and entropy are known to be there. */
+static void session_begin(struct mst_client *c, struct mst_link *l)
+{
+    bool token = c->token_len == 0 ||
+                 (c->now_ms >= c->token_until_ms && !c->token_fresh);
+
+    l->job = token ? SESSION_TOKEN : SESSION_STREAM;
+    c->token_fresh = false;
+    /* Both were checked by mst_client_init(). */
+    if (token) {
+        (void)http_url(c->config.auth_url, "https://", "http://",
+                       &l->endpoint);
+    } else {
+        (void)http_url(c->config.ws_url, "wss://", "ws://", &l->endpoint);
+        c->generation++;
+    }
+    l->in_len = l->out_len = l->used = 0;
+    l->staging_at = l->staging_len = 0;
+    l->send_at = 0;
+    l->sending = SEND_NOTHING;
+    l->address = l->addresses = l->end = l->failing = 0;
+    l->send_error = 0;
+    l->secured = l->pinged = l->pong_due = l->close_due = l->decoding = false;
+    l->close_sent = false;
+    session_tap(c, session_link(c, l), MST_TAP_OPEN, l->endpoint.port, 0,
+                l->endpoint.host, strlen(l->endpoint.host));
+    session_enter(c, l, MST_STATE_RESOLVE, 0);
+}
+
+/* Goes on to the next address of the host, if there is one. */
+static bool session_next_address(struct mst_client *c, struct mst_link *l)
+{
+    if (l->address + 1 >= l->addresses) {
+        return false;
+    }
+    l->address++;
+    session_enter(c, l, MST_STATE_CONNECT, 0);
+    return true;
+}
+
+/* The link can carry plaintext: on to the job's first exchange. */
+static void session_connected(struct mst_client *c, struct mst_link *l)
+{
+    uint8_t random[16];
+
+    session_tap(c, session_link(c, l), MST_TAP_OPENED, 0, 0, NULL, 0);
+    if (l->job == SESSION_TOKEN) {
+        http_init(&l->http);
+        memset(&c->reply, 0, sizeof c->reply);
+        json_init(&c->reply.json);
+        session_enter(c, l, MST_STATE_TOKEN, 0);
+    } else {
+        if (!session_draw(c, random, sizeof random)) {
+            session_fail(c, l, MST_ERR_ENTROPY);
+            return;
+        }
+        mst_ws_key(random, c->key);
+        mst_ws_upgrade_init(&l->http, c->key);
+        session_enter(c, l, MST_STATE_UPGRADE, 0);
+    }
+    l->sending = SEND_HTTP;
+    l->send_at = 0;
+}
+
+/* -- what is written ---------------------------------------------------- */
+
+static void session_write_form(const struct mst_client *c, struct out *o)
+{
+    http_form_write(o, "grant_type", "client_credentials");
+    out_byte(o, '&');
+    http_form_write(o, "client_id", c->config.client_id);
+    out_byte(o, '&');
+    http_form_write(o, "client_secret", c->config.client_secret);
+    out_byte(o, '&');
+    http_form_write(o, "scope", session_scope(c));
+}
+
+static void session_write_token(const struct mst_client *c,
+                                const struct mst_endpoint *endpoint,
+                                struct out *o)
+{
+    char host[MST_HOST_MAX + 9];
+    char path[MST_PATH_MAX + sizeof SESSION_TOKEN_PATH];
+    size_t len = strlen(endpoint->path);
+    struct out form = {NULL, 0, 0, 0};
+
+    while (len > 0 && endpoint->path[len - 1] == '/') {
+        len--;
+    }
+    memcpy(path, endpoint->path, len);
+    memcpy(path + len, SESSION_TOKEN_PATH, sizeof SESSION_TOKEN_PATH);
+    http_host(endpoint, host);
+    http_request_write(o, "POST", path, host);
+    http_line_write(o, "Content-Type", "application/x-www-form-urlencoded");
+    http_line_write(o, "Accept", "application/json");
+    session_write_form(c, &form);
+    out_text(o, "Content-Length: ");
+    out_number(o, form.len);
+    out_text(o, "\r\n\r\n");
+    session_write_form(c, o);
+}
+
+static void session_write_upgrade(const struct mst_client *c,
+                                  const struct mst_endpoint *endpoint,
+                                  struct out *o, bool masked)
+{
+    char host[MST_HOST_MAX + 9];
+
+    http_host(endpoint, host);
+    http_upgrade_write(o, host, endpoint->path, c->key);
+    out_text(o, "Authorization: Bearer ");
+    if (masked) {
+        for (size_t i = 0; i < c->token_len; i++) {
+            out_byte(o, '*');
+        }
+    } else {
+        out_bytes(o, c->token, c->token_len);
+    }
+    out_text(o, "\r\n\r\n");
+}
+
+static void session_write_request(const struct mst_client *c, struct out *o)
+{
+    enum mst_action action = (enum mst_action)c->request;
+    uint8_t member = action == MST_SUBSCRIBE ? SUB_ASKED : SUB_LEAVING;
+    bool first = true;
+
+    message_request_open(o, action);
+    for (unsigned i = 0;
+         action != MST_SUBSCRIPTION_LIST && i < MST_SUBSCRIPTIONS_MAX; i++) {
+        const struct mst_subscription *s = &c->subscriptions[i];
+        if (s->state == member) {
+            message_request_entry(o, (enum mst_channel)s->channel, s->market,
+                                  first);
+            first = false;
+        }
+    }
+    message_request_close(o, action);
+}
+
+static void session_write_payload(const struct mst_client *c,
+                                  const struct mst_link *l, struct out *o)
+{
+    uint8_t code[2] = {(uint8_t)(l->close_code >> 8),
+                       (uint8_t)(l->close_code & 255u)};
+
+    if (l->sending == SEND_REQUEST) {
+        session_write_request(c, o);
+    } else if (l->sending == SEND_PONG) {
+        out_bytes(o, l->pong, l->pong_len);
+    } else if (l->sending == SEND_CLOSE && l->close_code != 1005) {
+        out_bytes(o, code, sizeof code);
+    }
+}
+
+/* Writes the window of what is being sent. masked stands for the tap, which
+ * sees no token. */
+static void session_write(const struct mst_client *c, const struct mst_link *l,
+                          struct out *o, bool masked)
+{
+    static const uint8_t opcodes[] = {0,           0,           MST_WS_TEXT,
+                                      MST_WS_PING, MST_WS_PONG, MST_WS_CLOSE};
+    uint8_t header[MST_WS_HEADER_MAX];
+    struct out payload = {NULL, 0, 0, 0};
+    size_t n, header_len;
+
+    if (l->sending == SEND_HTTP) {
+        if (l->job == SESSION_TOKEN) {
+            session_write_token(c, &l->endpoint, o);
+        } else {
+            session_write_upgrade(c, &l->endpoint, o, masked);
+        }
+        return;
+    }
+    session_write_payload(c, l, &payload);
+    header_len =
+        mst_ws_header(header, (enum mst_ws_opcode)opcodes[l->sending], true,
+                      payload.len, l->mask);
+    out_bytes(o, header, header_len);
+    session_write_payload(c, l, o);
+    /* Mask what of the payload is in the window. */
+    n = o->skip < header_len ? header_len - o->skip : 0;
+    if (out_stored(o) > n) {
+        mst_ws_mask(o->data + n, out_stored(o) - n, l->mask,
+                    o->skip + n - header_len);
+    }
+}
+
+/* Shows the tap a request that holds a token, in small pieces. */
+static void session_tap_masked(const struct mst_client *c,
+                               const struct mst_link *l, size_t len)
+{
+    uint8_t piece[64];
+    size_t end = l->send_at + len;
+
+    for (size_t at = l->send_at; at < end; at += sizeof piece) {
+        size_t n = end - at < sizeof piece ? end - at : sizeof piece;
+        struct out o = {piece, n, at, 0};
+        session_write(c, l, &o, true);
+        session_tap(c, session_link(c, l), MST_TAP_OUT, 0, 0, piece, n);
+    }
+}
+
+/* Decides what to write next, once the last is written. */
+static void session_choose(struct mst_client *c, struct mst_link *l)
+{
+    uint8_t next = SEND_NOTHING;
+
+    if (l->close_due) {
+        next = SEND_CLOSE;
+    } else if (l->state != MST_STATE_OPEN) {
+        return;
+    } else if (l->pong_due) {
+        next = SEND_PONG;
+    } else if (c->request_due) {
+        next = SEND_REQUEST;
+    } else if (!l->pinged && c->now_ms - l->whole_ms >= c->config.ping_ms) {
+        next = SEND_PING;
+    }
+    if (next == SEND_NOTHING) {
+        return;
+    }
+    if (!session_draw(c, l->mask, sizeof l->mask)) {
+        session_fail(c, l, MST_ERR_ENTROPY);
+        return;
+    }
+    l->sending = next;
+    l->send_at = 0;
+    l->pinged |= next == SEND_PING;
+    l->close_due &= next != SEND_CLOSE;
+    c->request_due &= next != SEND_REQUEST;
+}
+
+/* Writes as much as there is room for; true where something was. */
+static bool session_send(struct mst_client *c, struct mst_link *l)
+{
+    struct out o = {NULL, 0, 0, 0};
+    bool done;
+    size_t n;
+
+    if (l->sending == SEND_NOTHING) {
+        session_choose(c, l);
+    }
+    if (l->sending == SEND_NOTHING) {
+        return false;
+    }
+    o.data = tls_space(l, c->config.record_out_len, &o.cap);
+    o.skip = l->send_at;
+    if (o.cap == 0) {
+        return false;
+    }
+    session_write(c, l, &o, false);
+    n = out_stored(&o);
+    if (l->sending == SEND_HTTP && l->job == SESSION_STREAM) {
+        session_tap_masked(c, l, n);
+    } else if (l->job == SESSION_STREAM) {
+        session_tap(c, session_link(c, l), MST_TAP_OUT, 0, 0, o.data, n);
+    }
+    l->send_at += n;
+    c->stats.bytes_out += n;
+    done = l->send_at == o.len;
+    tls_wrote(l, n, done);
+    if (done) {
+        l->close_sent |= l->sending == SEND_CLOSE;
+        l->pong_due &= l->sending != SEND_PONG;
+        l->sending = SEND_NOTHING;
+    }
+    return true;
+}
+
+/* -- the token's reply -------------------------------------------------- */
+
+enum reply_field {
+    REPLY_TOKEN,
+    REPLY_EXPIRES,
+    REPLY_TYPE,
+    REPLY_SCOPE,
+    REPLY_ERROR,
+    REPLY_OTHER
+};
+
+/* A lifetime in whole seconds; a huge one is as good as a day. */
+static int session_reply_lifetime(struct mst_reply *r,
+                                  const struct json_text *t)
+{
+    struct mst_decimal n;
+    uint64_t s = SESSION_TOKEN_LIFE_MAX_S;
+
+    if (mst_decimal_parse(t->at, t->len, &n) != 0 || n.coefficient < 0 ||
+        n.exponent < 0) {
+        return MST_ERR_TOKEN_SHAPE;
+    }
+    if (n.exponent < 6 && n.coefficient < (int64_t)s) {
+        uint64_t value = (uint64_t)n.coefficient * decimal_powers[n.exponent];
+        s = value < s ? value : s;
+    }
+    r->expires_in = (uint32_t)s;
+    return 0;
+}
+
+static int session_reply_token(struct mst_client *c, const struct json_text *t)
+{
+    memmove(c->token, t->at, t->len);
+    c->token[t->len] = '\0';
+    c->token_len = t->len;
+    for (size_t i = 0; i < t->len; i++) {
+        if (c->token[i] <= 0x20 || c->token[i] >= 0x7F) {
+            return MST_ERR_TOKEN_SHAPE;
+        }
+    }
+    return t->len > 0 ? 0 : MST_ERR_TOKEN_SHAPE;
+}
+
+/* Takes in a field of the reply; it lies in its store. */
+static int session_reply_field(struct mst_client *c, struct mst_link *l)
+{
+    struct mst_reply *r = &c->reply;
+    char *store = r->field == REPLY_TOKEN ? c->token : l->http.line;
+    struct json_text t = json_scalar(store, r->item_len, store, r->item_len);
+
+    if (t.string != (r->field != REPLY_EXPIRES)) {
+        return MST_ERR_TOKEN_SHAPE;
+    }
+    switch ((enum reply_field)r->field) {
+    case REPLY_TOKEN: return session_reply_token(c, &t);
+    case REPLY_EXPIRES: return session_reply_lifetime(r, &t);
+    case REPLY_TYPE:
+        return text_is_nocase(t.at, t.len, "bearer") ? 0 : MST_ERR_TOKEN_TYPE;
+    case REPLY_SCOPE:
+        text_copy(r->scope, sizeof r->scope, t.at, t.len);
+        return 0;
+    default: /* REPLY_ERROR */
+        text_copy(c->text, sizeof c->text, t.at, t.len);
+        return 0;
+    }
+}
+
+/* Appends to the item at hand, in the field's own store. */
+static int session_reply_keep(struct mst_client *c, struct mst_link *l,
+                              const uint8_t *data, size_t len)
+{
+    struct mst_reply *r = &c->reply;
+    bool token = r->field == REPLY_TOKEN;
+    size_t cap = token ? MST_TOKEN_MAX + 2u : MST_LINE_MAX;
+
+    if (len > cap - r->item_len) {
+        return token ? MST_ERR_TOKEN_TOO_LARGE : MST_ERR_TOKEN_SHAPE;
+    }
+    memcpy((token ? c->token : l->http.line) + r->item_len, data, len);
+    r->item_len += len;
+    return 0;
+}
+
+/* Decides about a value of the reply. */
+static int session_reply_value(struct mst_client *c, const uint8_t *data,
+                               size_t *at)
+{
+    static const char *const keys[] = {"access_token", "expires_in",
+                                       "token_type", "scope", "error"};
+    struct mst_reply *r = &c->reply;
+
+    if (r->json.depth == 0) {
+        return data[*at] == '{' ? json_enter(&r->json, '{', at)
+                                : MST_ERR_TOKEN_SHAPE;
+    }
+    r->field = 0;
+    while (r->field < REPLY_OTHER && !json_key_is(&r->json, keys[r->field])) {
+        r->field++;
+    }
+    if (r->field == REPLY_OTHER || data[*at] == 'n') {
+        json_take(&r->json, JSON_SKIP);
+        return 0;
+    }
+    if ((r->seen & BIT(r->field)) != 0) {
+        return MST_ERR_TOKEN_SHAPE;
+    }
+    r->seen |= (uint8_t)BIT(r->field);
+    r->item = true;
+    r->item_len = 0;
+    json_take(&r->json, JSON_TAKE);
+    return 0;
+}
+
+/* Reads on in the reply's body. */
+static int session_reply_read(struct mst_client *c, struct mst_link *l,
+                              const uint8_t *data, size_t len)
+{
+    struct mst_reply *r = &c->reply;
+    size_t at = 0, from = 0;
+    int rc = 0;
+
+    while (rc == 0) {
+        int stop = json_next(&r->json, data, len, &at);
+        if (r->item && stop >= 0) {
+            rc = session_reply_keep(c, l, data + from, at - from);
+        }
+        if (rc != 0 || stop == JSON_MORE) {
+            break;
+        }
+        if (stop == JSON_ITEM) {
+            r->item = false;
+            rc = session_reply_field(c, l);
+        } else if (stop == JSON_VALUE) {
+            rc = session_reply_value(c, data, &at);
+        } else if (stop < 0) {
+            rc = MST_ERR_TOKEN_SHAPE;
+        }
+        from = at;
+    }
+    return rc;
+}
+
+/* True where every word of the scope that was asked for was granted; the
+ * first that was not is put into text. */
+static bool session_scope_granted(struct mst_client *c)
+{
+    const char *word = session_scope(c);
+
+    while (*word != '\0') {
+        size_t len = strcspn(word, " ");
+        const char *granted = c->reply.scope;
+        bool found = len == 0;
+        while (*granted != '\0' && !found) {
+            size_t n = strcspn(granted, " ");
+            found = n == len && memcmp(granted, word, len) == 0;
+            granted += n + (granted[n] == ' ');
+        }
+        if (!found) {
+            text_copy(c->text, sizeof c->text, word, len);
+            return false;
+        }
+        word += len + (word[len] == ' ');
+    }
+    return true;
+}
+
+/* The reply is complete: is it a token? */
+static int session_reply_end(struct mst_client *c, const struct mst_link *l)
+{
+    struct mst_reply *r = &c->reply;
+    int status = l->http.status;
+
+    if (status != 200) {
+        return (r->seen & BIT(REPLY_ERROR)) != 0
+                   ? MST_ERR_TOKEN_REFUSED
+                   : http_status_error(status, MST_ERR_HTTP_STATUS);
+    }
+    if (!json_whole(&r->json) || (r->seen & BIT(REPLY_TOKEN)) == 0 ||
+        (r->seen & BIT(REPLY_TYPE)) == 0) {
+        return MST_ERR_TOKEN_SHAPE;
+    }
+    if ((r->seen & BIT(REPLY_SCOPE)) != 0 && !session_scope_granted(c)) {
+        return MST_ERR_TOKEN_SCOPE;
+    }
+    return 0;
+}
+
+/* A token has come: the next attempt streams. */
+static void session_token_done(struct mst_client *c, struct mst_link *l)
+{
+    const struct mst_reply *r = &c->reply;
+    bool known = (r->seen & BIT(REPLY_EXPIRES)) != 0;
+    uint64_t life_ms = (uint64_t)r->expires_in * 1000;
+    const char *scope = r->seen & BIT(REPLY_SCOPE) ? r->scope
+                                                   : session_scope(c);
+
+    c->token_until_ms = !known ? SESSION_NEVER
+                        : life_ms > SESSION_TOKEN_MARGIN_MS
+                            ? c->now_ms + life_ms - SESSION_TOKEN_MARGIN_MS
+                            : c->now_ms;
+    c->token_fresh = true; /* serves for one connect in any case */
+    c->stats.tokens++;
+    session_tap(c, session_link(c, l), MST_TAP_TOKEN,
+                known ? (int64_t)r->expires_in : -1, (int64_t)c->token_len,
+                scope, strlen(scope));
+    session_tap(c, session_link(c, l), MST_TAP_END, 0, 0, NULL, 0);
+    session_enter(c, l, MST_STATE_WAIT, 0);
+}
+
+/* -- requests and their answers ----------------------------------------- */
+
+static struct mst_subscription *session_find(struct mst_client *c,
+                                             enum mst_channel channel,
+                                             const char *market)
+{
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        if (s->state != SUB_FREE && s->channel == channel &&
+            strcmp(s->market, market) == 0) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+/* A subscription leaves the service, or never was there. */
+static void session_left(struct mst_subscription *s)
+{
+    s->state = s->wanted ? SUB_NONE : SUB_FREE;
+    s->resync = false;
+    if (s->book != NULL) {
+        mst_book_stale(s->book);
+    }
+}
+
+/* Something of a market_data message was lost: the books that it may have
+ * been for are stale, and subscribed anew; for one and the same reason only
+ * once on a connection. */
+static void session_doubt(struct mst_client *c, const char *market, int error)
+{
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        if (s->state == SUB_FREE || s->channel != MST_MARKET_DATA ||
+            (market[0] != '\0' && strcmp(s->market, market) != 0)) {
+            continue;
+        }
+        if (s->book != NULL) {
+            mst_book_stale(s->book);
+            s->resync |= s->trouble != error;
+        }
+        s->trouble = (int16_t)error;
+    }
+}
+
+/* Marks what goes into the next request: true where something does. */
+static bool session_mark(struct mst_client *c, enum mst_action action)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        if (action == MST_UNSUBSCRIBE && s->state == SUB_ACTIVE &&
+            (!s->wanted || s->resync)) {
+            s->state = SUB_LEAVING;
+            any = true;
+        } else if (action == MST_SUBSCRIBE && s->state == SUB_NONE) {
+            s->state = SUB_ASKED;
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* Makes the next request, if there is one to make and it is time. */
+static void session_request(struct mst_client *c)
+{
+    if (c->request != SESSION_NO_REQUEST || c->now_ms < c->request_ms) {
+        return;
+    }
+    if (c->audit) {
+        c->audit = false;
+        c->request = MST_SUBSCRIPTION_LIST;
+        for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+            c->subscriptions[i].listed = false;
+        }
+    } else if (session_mark(c, MST_UNSUBSCRIBE)) {
+        c->request = MST_UNSUBSCRIBE;
+    } else if (session_mark(c, MST_SUBSCRIBE)) {
+        c->request = MST_SUBSCRIBE;
+    } else {
+        return;
+    }
+    c->request_due = true;
+    c->request_ms = c->now_ms + c->config.request_gap_ms;
+    c->answer_ms = c->now_ms + c->config.answer_ms;
+}
+
+static bool session_has_request(const struct mst_client *c)
+{
+    if (c->audit) {
+        return true;
+    }
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        const struct mst_subscription *s = &c->subscriptions[i];
+        if (s->state == SUB_NONE ||
+            (s->state == SUB_ACTIVE && (!s->wanted || s->resync))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The outstanding request had no success: look what the service has, or
+ * begin anew. */
+static void session_request_failed(struct mst_client *c, struct mst_link *l,
+                                   int error)
+{
+    bool list = c->request == MST_SUBSCRIPTION_LIST;
+
+    c->request = SESSION_NO_REQUEST;
+    if (list || ++c->request_tries >= SESSION_REQUEST_TRIES) {
+        session_fail(c, l, error);
+    } else {
+        c->audit = true;
+    }
+}
+
+static void session_entry(struct mst_client *c, const struct mst_entry *entry)
+{
+    struct mst_subscription *s =
+        session_find(c, entry->channel, entry->market);
+    bool done = entry->success || entry->code == MST_CODE_NO_EFFECT_ACTION;
+
+    if (s == NULL) {
+        c->stats.unknown++;
+        return;
+    }
+    s->listed = true;
+    if (entry->action == MST_SUBSCRIBE && s->state == SUB_ASKED) {
+        s->state = done ? SUB_ACTIVE : s->wanted ? SUB_FAILED : SUB_FREE;
+    } else if (entry->action == MST_UNSUBSCRIBE && s->state == SUB_LEAVING) {
+        session_left(s);
+    }
+}
+
+/* A list has come: what it names is subscribed, what it does not is not. */
+static void session_audited(struct mst_client *c)
+{
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        if (s->state == SUB_FREE || s->state == SUB_FAILED) {
+            continue;
+        }
+        if (s->listed) {
+            s->state = SUB_ACTIVE;
+        } else if (s->state != SUB_NONE) {
+            session_left(s);
+        }
+    }
+}
+
+static void session_response(struct mst_client *c, struct mst_link *l,
+                             const struct mst_response *response)
+{
+    bool open = false;
+
+    if (c->request != (uint8_t)response->action) {
+        return; /* late: the states of its entries were looked after */
+    }
+    if (response->action == MST_SUBSCRIPTION_LIST) {
+        session_audited(c);
+        c->request = SESSION_NO_REQUEST;
+        return;
+    }
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        uint8_t state = c->subscriptions[i].state;
+        open |= state == SUB_ASKED || state == SUB_LEAVING;
+    }
+    if (open) {
+        session_request_failed(c, l, MST_ERR_ANSWER);
+        return;
+    }
+    c->request = SESSION_NO_REQUEST;
+    c->request_tries = 0;
+}
+
+/* An error message completes the outstanding request. */
+static void session_refused(struct mst_client *c, struct mst_link *l,
+                            enum mst_code code)
+{
+    bool ours = code == MST_CODE_UNKNOWN_CHANNEL ||
+                code == MST_CODE_UNKNOWN_CHANNEL_PARAMS_CONFIGURATION ||
+                code == MST_CODE_MALFORMED_REQUEST ||
+                code == MST_CODE_UNKNOWN_ACTION;
+
+    if (c->request == SESSION_NO_REQUEST) {
+        return;
+    }
+    for (unsigned i = 0; ours && i < MST_SUBSCRIPTIONS_MAX; i++) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        if (s->state == SUB_ASKED) {
+            s->state = s->wanted ? SUB_FAILED : SUB_FREE;
+        }
+    }
+    session_request_failed(c, l, MST_ERR_SERVICE);
+}
+
+/* -- what is read ------------------------------------------------------- */
+
+/* Looks at an event of the decoder before the caller does. */
+static void session_event(struct mst_client *c, struct mst_link *l,
+                          struct mst_event *event)
+{
+    struct mst_subscription *s;
+
+    switch (event->type) {
+    case MST_EVENT_PART:
+        s = session_find(c, MST_MARKET_DATA, event->as.part.market);
+        if (s != NULL && s->book != NULL) {
+            mst_book_apply(s->book, &event->as.part);
+        }
+        break;
+    case MST_EVENT_ENTRY: session_entry(c, &event->as.entry); break;
+    case MST_EVENT_RESPONSE:
+        session_response(c, l, &event->as.response);
+        break;
+    case MST_EVENT_SERVICE_ERROR:
+        text_copy(c->text, sizeof c->text, event->as.service_error.code_text,
+                  strlen(event->as.service_error.code_text));
+        session_refused(c, l, event->as.service_error.code);
+        break;
+    case MST_EVENT_UNKNOWN: c->stats.unknown++; break;
+    case MST_EVENT_ERROR:
+        c->stats.bad_messages++;
+        if (!message_is_known(&c->decoder) ||
+            c->decoder.channel == MST_MARKET_DATA) {
+            session_doubt(c, event->as.failure.market,
+                          event->as.failure.error);
+        }
+        break;
+    default: break;
+    }
+}
+
+static void session_stamp(const struct mst_client *c, const struct mst_link *l,
+                          struct mst_event *event)
+{
+    event->link = session_link(c, l);
+    event->generation = c->generation;
+    event->received_ns = l->received_ns;
+}
+
+/* Begins the closing handshake: failing is the error that it is for, 0 for
+ * the caller's wish. */
+static void session_close(struct mst_client *c, struct mst_link *l,
+                          uint16_t code, int failing)
+{
+    l->close_code = code;
+    l->close_due = true;
+    l->decoding = false;
+    l->failing = failing;
+    session_enter(c, l, MST_STATE_CLOSING, 0);
+}
+
+/* A whole control frame. */
+static void session_control(struct mst_client *c, struct mst_link *l,
+                            const struct mst_ws_piece *piece)
+{
+    if (piece->opcode == MST_WS_PING) {
+        /* One that is being answered stays; else the latest counts. */
+        if (l->sending != SEND_PONG) {
+            l->pong_len = (uint8_t)piece->len;
+            memcpy(l->pong, piece->data, piece->len);
+            l->pong_due = true;
+        }
+    } else if (piece->opcode == MST_WS_CLOSE) {
+        text_copy(c->text, sizeof c->text, (const char *)piece->data,
+                  piece->len);
+        session_close(c, l, piece->close_code, MST_ERR_WS_CLOSED);
+    }
+}
+
+/* Keeps the times by which the peer is judged. */
+static void session_alive(struct mst_client *c, struct mst_link *l, size_t n)
+{
+    bool within = l->ws.state != WS_HEADER || l->ws.header_len > 0;
+
+    if (l->frame_bytes == 0) {
+        l->frame_ms = c->now_ms;
+    }
+    l->frame_bytes += n;
+    if (!within) {
+        l->frame_bytes = 0;
+        l->whole_ms = c->now_ms;
+        l->pinged = false;
+    }
+}
+
+static int session_binary(struct mst_event *event)
+{
+    message_event(event, MST_EVENT_ERROR);
+    event->as.failure.error = MST_ERR_MESSAGE_BINARY;
+    event->as.failure.stage = MST_STATE_OPEN;
+    event->as.failure.market = event->as.failure.text = "";
+    return 1;
+}
+
+/* Reads frames and messages: 1 with an event, or 0. */
+static int session_read_stream(struct mst_client *c, struct mst_link *l,
+                               struct mst_event *event)
+{
+    struct mst_ws_piece piece;
+    const uint8_t *data;
+    size_t len, used;
+    int rc;
+
+    do {
+        if (l->decoding) {
+            if (mst_decoder_next(&c->decoder, event) == 1) {
+                session_stamp(c, l, event);
+                session_event(c, l, event);
+                return 1;
+            }
+            l->decoding = false;
+        }
+        data = tls_received(l, &len);
+        rc = mst_ws_read(&l->ws, data, len, &used, &piece);
+        l->used += used;
+        c->stats.bytes_in += used;
+        if (used > 0) {
+            session_tap(c, session_link(c, l), MST_TAP_IN, 0, 0, data, used);
+            session_alive(c, l, used);
+        }
+        if (rc < 0) {
+            session_close(c, l, mst_ws_error_code(rc), rc);
+            return 0;
+        }
+        if (rc == 0) {
+            return 0;
+        }
+        if (ws_is_control((uint8_t)piece.opcode)) {
+            session_control(c, l, &piece);
+            continue;
+        }
+        c->stats.messages += piece.last ? 1 : 0;
+        if (piece.opcode == MST_WS_TEXT) {
+            mst_decoder_feed(&c->decoder, piece.data, piece.len, piece.last);
+            l->decoding = true;
+        } else if (piece.last) {
+            c->stats.bad_messages++;
+            (void)session_binary(event);
+            session_stamp(c, l, event);
+            return 1;
+        }
+    } while (l->state == MST_STATE_OPEN);
+    return 0;
+}
+
+/* The caller closes: nothing is delivered any more, but the peer's close
+ * frame, or the end, is waited for. */
+static void session_read_closing(struct mst_client *c, struct mst_link *l)
+{
+    struct mst_ws_piece piece;
+    const uint8_t *data;
+    size_t len, used;
+    int rc;
+
+    if (l->failing != 0) {
+        return;
+    }
+    do {
+        data = tls_received(l, &len);
+        rc = mst_ws_read(&l->ws, data, len, &used, &piece);
+        l->used += used;
+        c->stats.bytes_in += used;
+        if (rc < 0 || (rc == 1 && piece.opcode == MST_WS_CLOSE)) {
+            l->end = MST_ERR_EOF;
+        }
+    } while (rc == 1 && l->end == 0);
+}
+
+/* The opening handshake. */
+static int session_read_upgrade(struct mst_client *c, struct mst_link *l,
+                                struct mst_event *event)
+{
+    size_t len, used;
+    const uint8_t *data = tls_received(l, &len);
+    int rc = mst_ws_upgrade_read(&l->http, data, len, &used);
+
+    if (used > 0) {
+        session_tap(c, session_link(c, l), MST_TAP_IN, 0, 0, data, used);
+    }
+    l->used += used;
+    c->stats.bytes_in += used;
+    if (rc < 0) {
+        session_fail(c, l, rc);
+        return 0;
+    }
+    if (rc == 0) {
+        return 0;
+    }
+    mst_ws_init(&l->ws);
+    l->opened = true;
+    l->whole_ms = c->open_ms = c->now_ms;
+    l->frame_bytes = 0;
+    c->request_due = false;
+    c->reported_error = 0;
+    c->token_again = false;
+    c->stats.opens++;
+    session_enter(c, l, MST_STATE_OPEN, 0);
+    message_event(event, MST_EVENT_OPEN);
+    session_stamp(c, l, event);
+    return 1;
+}
+
+static void session_read_token(struct mst_client *c, struct mst_link *l)
+{
+    size_t len, used = 0, piece;
+    const uint8_t *data = tls_received(l, &len);
+    int rc, found;
+
+    do {
+        found = http_read(&l->http, data, len, &used, &piece);
+        rc = found < 0 ? found : 0;
+        if (found == HTTP_HEAD && l->http.status != 200 &&
+            l->http.status != 400 && l->http.status != 401) {
+            rc = http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
+        }
+        if (found == HTTP_BODY) {
+            rc = session_reply_read(c, l, data + used - piece, piece);
+        }
+    } while (rc == 0 && (found == HTTP_HEAD || found == HTTP_BODY));
+    l->used += used;
+    c->stats.bytes_in += used;
+    if (rc != 0 && l->http.status > 0 && l->http.status != 200) {
+        /* The status says more than what is wrong with its body. */
+        rc = http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
+    } else if (rc == 0 && found == HTTP_END) {
+        rc = session_reply_end(c, l);
+        if (rc == 0) {
+            session_token_done(c, l);
+        }
+    }
+    if (rc != 0) {
+        session_fail(c, l, rc);
+    }
+}
+
+/* The closing handshake is over, well or not. */
+static void session_closed(struct mst_client *c, struct mst_link *l)
+{
+    if (l->failing != 0) {
+        session_fail(c, l, l->failing);
+        return;
+    }
+    memset(&c->failure, 0, sizeof c->failure);
+    c->failure.stage = l->state;
+    c->failure.text = c->failure.market = "";
+    c->report = MST_EVENT_CLOSED;
+    c->abort_due = l->opened;
+    l->opened = false;
+    session_drop_stream(c);
+    session_tap(c, session_link(c, l), MST_TAP_END, 0, 0, NULL, 0);
+    session_enter(c, l, MST_STATE_OFF, 0);
+}
+
+/* The transport has ended, and all that came before has been read. */
+static void session_ended(struct mst_client *c, struct mst_link *l)
+{
+    int error = l->end;
+
+    if (l->state == MST_STATE_CLOSING) {
+        session_closed(c, l);
+        return;
+    }
+    if (error == MST_ERR_EOF && tls_is_on(l) && !tls_is_closed(l)) {
+        error = MST_ERR_TLS_TRUNCATED;
+    }
+    if (error == MST_ERR_EOF && l->http.headers_len > 0 &&
+        (l->state == MST_STATE_TOKEN || l->state == MST_STATE_UPGRADE)) {
+        error = http_eof(&l->http);
+        if (error == HTTP_END) {
+            error = session_reply_end(c, l);
+        }
+        if (error == 0) {
+            session_token_done(c, l);
+            return;
+        }
+    }
+    session_fail(c, l, error);
+}
+
+/* The link's own part of a step, by its state. */
+static int session_read(struct mst_client *c, struct mst_link *l,
+                        struct mst_event *event)
+{
+    switch (l->state) {
+    case MST_STATE_TLS:
+        if (!tls_is_busy(l)) {
+            session_connected(c, l);
+        }
+        return 0;
+    case MST_STATE_TOKEN: session_read_token(c, l); return 0;
+    case MST_STATE_UPGRADE: return session_read_upgrade(c, l, event);
+    case MST_STATE_OPEN: return session_read_stream(c, l, event);
+    case MST_STATE_CLOSING: session_read_closing(c, l); return 0;
+    default: return 0;
+    }
+}
+
+/* Looks at the plaintext that is there. Returns 1 with an event, or 0. */
+static int session_step(struct mst_client *c, struct mst_link *l,
+                        struct mst_event *event)
+{
+    size_t unread, unsent;
+
+    if (session_read(c, l, event) == 1) {
+        return 1;
+    }
+    if (l->state == MST_STATE_OPEN) {
+        session_request(c);
+    }
+    if (l->state < MST_STATE_TLS) {
+        return 0;
+    }
+    (void)tls_received(l, &unread);
+    (void)tls_wire_out(l, &unsent);
+    if (l->state == MST_STATE_CLOSING && l->failing != 0) {
+        /* Our close frame is all that is left to do. */
+        if (l->end != 0 || (l->close_sent && unsent == 0)) {
+            session_closed(c, l);
+        }
+    } else if (l->end != 0 && unread == 0) {
+        session_ended(c, l);
+    }
+    return 0;
+}
+
+/* The next moment at which the session does something by itself. */
+static uint64_t session_due(const struct mst_client *c,
+                            const struct mst_link *l)
+{
+    const struct mst_config *g = &c->config;
+    uint64_t due = l->deadline_ms, next;
+
+    if (l->state != MST_STATE_OPEN) {
+        return due;
+    }
+    due = l->whole_ms + g->silence_ms;
+    if (l->frame_bytes > 0) {
+        next = l->frame_ms + l->frame_bytes * 1000 / g->min_rate;
+        due = next > due ? next : due;
+    }
+    if (!l->pinged && l->whole_ms + g->ping_ms < due) {
+        due = l->whole_ms + g->ping_ms;
+    }
+    if (c->request != SESSION_NO_REQUEST) {
+        due = c->answer_ms < due ? c->answer_ms : due;
+    } else if (session_has_request(c)) {
+        due = c->request_ms < due ? c->request_ms : due;
+    }
+    return due;
+}
+
+/* A request has had no answer in time: reported, and mended. */
+static void session_unanswered(struct mst_client *c, struct mst_link *l)
+{
+    c->stats.unanswered++;
+    session_request_failed(c, l, MST_ERR_ANSWER);
+    if (c->report != MST_EVENT_NONE || l->state != MST_STATE_OPEN) {
+        return;
+    }
+    memset(&c->failure, 0, sizeof c->failure);
+    c->failure.error = MST_ERR_ANSWER;
+    c->failure.stage = MST_STATE_OPEN;
+    c->failure.text = c->failure.market = "";
+    c->report = MST_EVENT_ERROR;
+}
+
+/* Deadlines, looked at when no I/O gets further; true where one passed. */
+static bool session_expire(struct mst_client *c, struct mst_link *l)
+{
+    uint64_t now = c->now_ms;
+
+    if (l->state == MST_STATE_OPEN) {
+        uint64_t least =
+            l->frame_ms + l->frame_bytes * 1000 / c->config.min_rate;
+        if (now >= l->whole_ms + c->config.silence_ms &&
+            (l->frame_bytes == 0 || now >= least)) {
+            session_fail(c, l,
+                         l->frame_bytes == 0 ? MST_ERR_SILENCE : MST_ERR_SLOW);
+            return true;
+        }
+        if (c->request != SESSION_NO_REQUEST && now >= c->answer_ms) {
+            session_unanswered(c, l);
+            return true;
+        }
+        return false;
+    }
+    if (now < l->deadline_ms || l->state == MST_STATE_WAIT ||
+        l->state == MST_STATE_OFF) {
+        return false;
+    }
+    if (l->state == MST_STATE_CONNECT && session_next_address(c, l)) {
+        return true;
+    }
+    if (l->state == MST_STATE_CLOSING) {
+        session_closed(c, l);
+    } else {
+        session_fail(c, l, MST_ERR_TIMEOUT);
+    }
+    return true;
+}
+
+/* Time that passed without the caller polling is nobody's silence. */
+static void session_forgive(struct mst_client *c, struct mst_link *l,
+                            uint64_t ms)
+{
+    if (l->deadline_ms != SESSION_NEVER && l->state != MST_STATE_WAIT) {
+        l->deadline_ms += ms;
+    }
+    l->whole_ms += ms;
+    l->frame_ms += ms;
+    if (l->state == MST_STATE_OPEN) {
+        c->answer_ms += ms;
+    }
+}
+
+/* ------------------------------------------------------------------------
+ * 10 pump and public calls
+ * ------------------------------------------------------------------------ */
+
+/* A caller that takes longer over an event is slow: the rest of the time is
+ * not counted as anybody's silence. */
+#define PUMP_SLOW_CALLER_MS 100u
+
+static bool pump_is_secure(const struct mst_client *c)
+{
+    return (c->port->flags & MST_PORT_SECURE) != 0;
+}
+
+static void pump_clock(struct mst_client *c)
+{
+    uint32_t raw = c->port->now_ms(c->port->context);
+
+    c->now_ms += (uint32_t)(raw - c->raw_ms);
+    c->raw_ms = raw;
+    session_tap(c, 0, MST_TAP_CLOCK, (int64_t)raw, 0, NULL, 0);
+}
+
+/* Fills the stock of random bytes: the one place where the session's are
+ * drawn. */
+static bool pump_stock(struct mst_client *c)
+{
+    if (c->random_len >= sizeof c->random / 2) {
+        return true;
+    }
+    if (c->port->entropy(c->port->context, c->random, sizeof c->random) < 0) {
+        return false;
+    }
+    c->random_len = sizeof c->random;
+    session_tap(c, 0, MST_TAP_RANDOM, 0, 0, c->random, sizeof c->random);
+    return true;
+}
+
+/* The platform's own number for the link's last error. */
+static void pump_detail(struct mst_client *c, const struct mst_link *l)
+{
+    const struct mst_port *port = c->port;
+
+    c->port_detail = port->detail != NULL
+                         ? port->detail(port->context, session_link(c, l))
+                         : 0;
+}
+
+/* Begins an attempt, if there is a clock and entropy for it. */
+static void pump_begin(struct mst_client *c, struct mst_link *l)
+{
+    const struct mst_port *port = c->port;
+    int64_t ns = 0;
+    bool set = port->unix_ns(port->context, &ns) >= 0;
+
+    session_tap(c, 0, MST_TAP_CLOCK, set ? ns : -1, 1, NULL, 0);
+    c->clock_s = ns / 1000000000;
+    if (!pump_is_secure(c) && (!set || c->clock_s < MST_CLOCK_MIN)) {
+        session_fail(c, l, MST_ERR_CLOCK);
+    } else if (!pump_stock(c)) {
+        session_fail(c, l, MST_ERR_ENTROPY);
+    } else {
+        session_begin(c, l);
+        l->up = true;
+    }
+}
+
+/* Connected: on to TLS, unless the port has done that or the URL is plain. */
+static void pump_connected(struct mst_client *c, struct mst_link *l)
+{
+#ifndef MST_NO_TLS
+    if (l->endpoint.tls && !pump_is_secure(c)) {
+        uint8_t entropy[32];
+        if (c->port->entropy(c->port->context, entropy, sizeof entropy) < 0) {
+            session_fail(c, l, MST_ERR_ENTROPY);
+            return;
+        }
+        tls_start(l, &c->config, c->clock_s, entropy);
+        mem_wipe(entropy, sizeof entropy);
+        l->secured = true;
+        session_enter(c, l, MST_STATE_TLS, 0);
+        return;
+    }
+#endif
+    session_connected(c, l);
+}
+
+static bool pump_connect(struct mst_client *c, struct mst_link *l)
+{
+    const struct mst_port *port = c->port;
+    int link = session_link(c, l), rc;
+
+    if (l->state == MST_STATE_RESOLVE) {
+        rc = port->resolve(port->context, link, &l->endpoint);
+        if (rc > 0) {
+            l->addresses = rc;
+            session_enter(c, l, MST_STATE_CONNECT, 0);
+        }
+    } else {
+        rc = port->connect(port->context, link, l->address);
+        if (rc > 0) {
+            pump_connected(c, l);
+        } else if (rc < 0 && session_next_address(c, l)) {
+            return true;
+        }
+    }
+    if (rc < 0) {
+        pump_detail(c, l);
+        session_fail(c, l, rc);
+    }
+    return rc != 0;
+}
+
+/* Sends what there is to send; true where something was. */
+static bool pump_send(struct mst_client *c, struct mst_link *l)
+{
+    const struct mst_port *port = c->port;
+    size_t len;
+    const uint8_t *data = tls_wire_out(l, &len);
+    int n;
+
+    if (len == 0 || l->send_error != 0) {
+        return false;
+    }
+    n = port->send(port->context, session_link(c, l), data, len);
+    if (n > 0) {
+        tls_wire_sent(l, (size_t)n);
+    } else if (n < 0) {
+        /* What the peer sent before is still to be read. */
+        l->send_error = n;
+        pump_detail(c, l);
+    }
+    return n != 0;
+}
+
+/* Reads from the port, into the staging buffer if there is one. */
+static int pump_read(struct mst_client *c, struct mst_link *l, uint8_t *to,
+                     size_t len)
+{
+    const struct mst_port *port = c->port;
+    int n = port->recv(port->context, session_link(c, l), to, len);
+
+    if (n > 0) {
+        l->received_ns = port->now_ns != NULL ? port->now_ns(port->context)
+                                              : c->now_ms * 1000000;
+    } else if (n == 0) {
+        l->end = l->send_error;
+    } else {
+        l->end = l->send_error != 0 ? l->send_error : n;
+        if (l->send_error == 0) {
+            pump_detail(c, l);
+        }
+    }
+    return n;
+}
+
+/* TLS has ended, by a close_notify or an error; true where this is news. */
+static bool pump_tls_closed(struct mst_client *c, struct mst_link *l)
+{
+    int error = tls_error(l);
+
+    if (error != 0 && l->state != MST_STATE_CLOSING) {
+        session_fail(c, l, error);
+        return true;
+    }
+    if (l->end != 0) {
+        return false;
+    }
+    l->end = MST_ERR_EOF;
+    return true;
+}
+
+/* Takes in what has come; true where something did, or the end. */
+static bool pump_receive(struct mst_client *c, struct mst_link *l)
+{
+    size_t len;
+    uint8_t *to = tls_wire_in(l, c->config.record_in_len, &len);
+    int n;
+
+    if (tls_is_closed(l)) {
+        return pump_tls_closed(c, l);
+    }
+    if (len == 0) {
+        return false;
+    }
+    if (l->staging_at < l->staging_len) {
+        size_t staged = l->staging_len - l->staging_at;
+        n = (int)(staged < len ? staged : len);
+        memcpy(to, l->staging + l->staging_at, (size_t)n);
+        l->staging_at += (size_t)n;
+    } else if (l->end != 0) {
+        return false;
+    } else if (c->config.staging_len > 0) {
+        n = pump_read(c, l, l->staging, c->config.staging_len);
+        l->staging_at = 0;
+        l->staging_len = n > 0 ? (size_t)n : 0;
+        return n != 0 || l->end != 0;
+    } else {
+        n = pump_read(c, l, to, len);
+        if (n <= 0) {
+            return n != 0 || l->end != 0;
+        }
+    }
+    tls_wire_got(l, (size_t)n);
+    return true;
+}
+
+/* Lets the port's side of a link go; TLS says goodbye if it can at once. */
+static void pump_drop(struct mst_client *c, struct mst_link *l)
+{
+    const struct mst_port *port = c->port;
+
+    if (!l->up) {
+        return;
+    }
+#ifndef MST_NO_TLS
+    if (l->secured && l->end == 0 && l->send_error == 0) {
+        const uint8_t *data;
+        size_t len;
+        tls_close(l);
+        data = tls_wire_out(l, &len);
+        if (len > 0) {
+            (void)port->send(port->context, session_link(c, l), data, len);
+        }
+    }
+#endif
+    port->close(port->context, session_link(c, l));
+    l->up = l->secured = l->decoding = false;
+    l->in_len = l->out_len = l->used = 0;
+}
+
+/* One round of a link. Returns 1 with an event, 0 if it got nowhere, else
+ * 2. */
+static int pump_link(struct mst_client *c, struct mst_link *l,
+                     struct mst_event *event)
+{
+    enum mst_state before = l->state;
+    bool moved = false;
+
+    if (before == MST_STATE_OFF || before == MST_STATE_WAIT) {
+        pump_drop(c, l);
+        if (before == MST_STATE_OFF || c->now_ms < l->deadline_ms) {
+            return 0;
+        }
+        pump_begin(c, l);
+        return 2;
+    }
+    if (before == MST_STATE_RESOLVE || before == MST_STATE_CONNECT) {
+        return pump_connect(c, l) ? 2 : 0;
+    }
+    if (l->used > 0 && !l->decoding) {
+        tls_release(l);
+        moved = true;
+    }
+    if (!pump_stock(c)) {
+        session_fail(c, l, MST_ERR_ENTROPY);
+        return 2;
+    }
+    if (session_step(c, l, event) == 1) {
+        return 1;
+    }
+    if (l->state < MST_STATE_TLS) {
+        return 2;
+    }
+    moved |= session_send(c, l);
+    if (l->state >= MST_STATE_TLS) {
+        moved |= pump_send(c, l);
+        moved |= pump_receive(c, l);
+    }
+    return moved || l->used > 0 || l->state != before ? 2 : 0;
+}
+
+/* Hands out what was noted: first the end of a message that was cut off. */
+static bool pump_report(struct mst_client *c, struct mst_event *event)
+{
+    if (c->abort_due) {
+        c->abort_due = false;
+        if (mst_decoder_abort(&c->decoder, event) == 1) {
+            session_stamp(c, &c->links[0], event);
+            session_event(c, &c->links[0], event);
+            return true;
+        }
+    }
+    if (c->report == MST_EVENT_NONE) {
+        return false;
+    }
+    message_event(event, (enum mst_event_type)c->report);
+    session_stamp(c, &c->links[0], event);
+    event->as.failure = c->failure;
+    c->report = MST_EVENT_NONE;
+    return true;
+}
+
+static unsigned pump_links(const struct mst_client *c)
+{
+    return c->config.links;
+}
+
+/* The moment at which a poll does something without new I/O. */
+static uint64_t pump_due(const struct mst_client *c)
+{
+    uint64_t due = SESSION_NEVER;
+
+    for (unsigned i = 0; i < pump_links(c); i++) {
+        uint64_t next = session_due(c, &c->links[i]);
+        due = next < due ? next : due;
+    }
+    return due;
+}
+
+/* All links are off: nothing that is secret stays. */
+static void pump_wipe(struct mst_client *c)
+{
+    session_drop_token(c);
+    mem_wipe(c->memory, c->memory_len);
+    mem_wipe(c->random, sizeof c->random);
+    mem_wipe(&c->reply, sizeof c->reply);
+    for (unsigned i = 0; i < MST_LINKS_MAX; i++) {
+        mem_wipe(&c->links[i].http, sizeof c->links[i].http);
+    }
+    c->random_len = 0;
+    c->wiped = true;
+}
+
+/* The caller has an event: what it does with it takes its own time. */
+static int pump_hand_out(struct mst_client *c)
+{
+    c->more = true;
+    c->due_ms = c->now_ms + PUMP_SLOW_CALLER_MS;
+    return 1;
+}
+
+int mst_poll(struct mst_client *client, struct mst_event *event)
+{
+    struct mst_client *c = client;
+    bool moved;
+
+    event->type = MST_EVENT_NONE;
+    if (c->wiped) {
+        return MST_ERR_CLOSED;
+    }
+    pump_clock(c);
+    if (c->due_ms != SESSION_NEVER && c->now_ms > c->due_ms) {
+        for (unsigned i = 0; i < pump_links(c); i++) {
+            session_forgive(c, &c->links[i], c->now_ms - c->due_ms);
+        }
+    }
+    c->due_ms = SESSION_NEVER;
+    do {
+        bool off = true;
+        moved = false;
+        if (pump_report(c, event)) {
+            return pump_hand_out(c);
+        }
+        for (unsigned i = 0; i < pump_links(c); i++) {
+            int rc = pump_link(c, &c->links[i], event);
+            if (rc == 1) {
+                return pump_hand_out(c);
+            }
+            moved |= rc == 2;
+            off &= c->links[i].state == MST_STATE_OFF;
+        }
+        for (unsigned i = 0; i < pump_links(c) && !moved; i++) {
+            moved = session_expire(c, &c->links[i]);
+        }
+        moved |= c->report != MST_EVENT_NONE || c->abort_due;
+        if (off && !moved) {
+            pump_wipe(c);
+            return MST_ERR_CLOSED;
+        }
+    } while (moved);
+    c->more = false;
+    c->due_ms = pump_due(c);
+    return 0;
+}
+
+uint32_t mst_next_deadline_ms(const struct mst_client *client)
+{
+    const struct mst_client *c = client;
+    uint32_t raw;
+    uint64_t now, due;
+
+    if (c->more || c->wiped) {
+        return 0;
+    }
+    raw = c->port->now_ms(c->port->context);
+    now = c->now_ms + (uint32_t)(raw - c->raw_ms);
+    due = pump_due(c);
+    if (due <= now) {
+        return 0;
+    }
+    return due - now < UINT32_MAX ? (uint32_t)(due - now) : UINT32_MAX;
+}
+
+unsigned mst_wants(const struct mst_client *client, int link)
+{
+    const struct mst_link *l = &client->links[link];
+    size_t out, in;
+
+    if (link < 0 || (unsigned)link >= pump_links(client)) {
+        return 0;
+    }
+    if (l->state == MST_STATE_CONNECT) {
+        return MST_WANT_WRITE;
+    }
+    if (l->state < MST_STATE_TLS) {
+        return 0;
+    }
+    (void)tls_wire_out(l, &out);
+    (void)tls_wire_in(l, client->config.record_in_len, &in);
+    return (out > 0 ? MST_WANT_WRITE : 0u) | (in > 0 ? MST_WANT_READ : 0u);
+}
+
+enum mst_state mst_client_state(const struct mst_client *client)
+{
+    return client->links[0].state;
+}
+
+const struct mst_stats *mst_client_stats(const struct mst_client *client)
+{
+    return &client->stats;
+}
+
+static uint32_t pump_default(uint32_t value, uint32_t otherwise)
+{
+    return value != 0 ? value : otherwise;
+}
+
+static void pump_defaults(struct mst_config *g)
+{
+    g->record_in_len = g->record_in_len ? g->record_in_len : MST_RECORD_IN_ANY;
+    g->record_out_len =
+        g->record_out_len ? g->record_out_len : MST_RECORD_OUT_MIN;
+    g->message_len = g->message_len ? g->message_len : 2048;
+    g->links = g->links ? g->links : 1;
+    g->resolve_ms = pump_default(g->resolve_ms, 10000);
+    g->connect_ms = pump_default(g->connect_ms, 10000);
+    g->tls_ms = pump_default(g->tls_ms, 30000);
+    g->token_ms = pump_default(g->token_ms, 15000);
+    g->upgrade_ms = pump_default(g->upgrade_ms, 15000);
+    g->answer_ms = pump_default(g->answer_ms, 10000);
+    g->closing_ms = pump_default(g->closing_ms, 3000);
+    g->ping_ms = pump_default(g->ping_ms, 20000);
+    g->silence_ms = pump_default(g->silence_ms, 60000);
+    g->min_rate = pump_default(g->min_rate, 1024);
+    g->request_gap_ms = pump_default(g->request_gap_ms, 1000);
+    g->backoff_ms = pump_default(g->backoff_ms, 1000);
+    g->backoff_max_ms = pump_default(g->backoff_max_ms, 60000);
+    g->backoff_slow_ms = pump_default(g->backoff_slow_ms, 300000);
+    g->stable_ms = pump_default(g->stable_ms, 30000);
+}
+
+static bool pump_port_is_whole(const struct mst_port *port)
+{
+    return port->resolve != NULL && port->connect != NULL &&
+           port->send != NULL && port->recv != NULL && port->close != NULL &&
+           port->now_ms != NULL && port->unix_ns != NULL &&
+           port->entropy != NULL;
+}
+
+/* Checks an endpoint's URL, and that it can be reached safely. */
+static int pump_check_url(const struct mst_config *config,
+                          const struct mst_port *port, const char *url,
+                          const char *secure, const char *plain)
+{
+    struct mst_endpoint endpoint;
+    bool own_tls;
+
+    if (url == NULL || http_url(url, secure, plain, &endpoint) != 0) {
+        return MST_ERR_URL;
+    }
+#ifdef MST_NO_PLAIN
+    if (!endpoint.tls) {
+        return MST_ERR_PLAIN;
+    }
+#endif
+    if (!endpoint.tls && (config->flags & MST_ALLOW_PLAIN) == 0) {
+        return MST_ERR_PLAIN;
+    }
+    own_tls = endpoint.tls && (port->flags & MST_PORT_SECURE) == 0;
+    if (own_tls && http_host_is_ip(endpoint.host)) {
+        return MST_ERR_IP_HOST;
+    }
+#ifdef MST_NO_TLS
+    return own_tls ? MST_ERR_BUILD : 0;
+#else
+    return own_tls && (config->anchors == NULL || config->anchors_len == 0)
+               ? MST_ERR_ANCHORS
+               : 0;
+#endif
+}
+
+static int pump_check(const struct mst_config *config,
+                      const struct mst_port *port)
+{
+    int rc;
+
+    if (!pump_port_is_whole(port)) {
+        return MST_ERR_ARGUMENT;
+    }
+    rc = pump_check_url(config, port, config->ws_url, "wss://", "ws://");
+    if (rc == 0) {
+        rc = pump_check_url(config, port, config->auth_url, "https://",
+                            "http://");
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    if (config->client_id == NULL || config->client_id[0] == '\0' ||
+        config->client_secret == NULL || config->client_secret[0] == '\0') {
+        return MST_ERR_CREDENTIALS;
+    }
+    return config->links > MST_LINKS_MAX || config->message_len < 256 ||
+                   config->record_in_len < MST_RECORD_IN_MIN ||
+                   config->record_out_len < MST_RECORD_OUT_MIN
+               ? MST_ERR_ARGUMENT
+               : 0;
+}
+
+/* Cuts the memory into its pieces. */
+static void pump_layout(struct mst_client *c)
+{
+    const struct mst_config *g = &c->config;
+    uint8_t *at = c->memory + (16 - (uintptr_t)c->memory % 16) % 16;
+
+    for (unsigned i = 0; i < g->links; i++) {
+        struct mst_link *l = &c->links[i];
+        l->tls = at;
+        at += MST_ALIGNED(MST_TLS_LEN);
+        l->in = at;
+        at += MST_ALIGNED(g->record_in_len);
+        l->out = at;
+        at += MST_ALIGNED(g->record_out_len);
+        l->staging = at;
+        at += MST_ALIGNED(g->staging_len);
+    }
+    (void)mst_decoder_init(&c->decoder, at, g->message_len, g->flags);
+}
+
+int mst_client_init_checked(struct mst_client *client, size_t client_len,
+                            uint32_t limits, const struct mst_config *config,
+                            const struct mst_port *port, void *memory,
+                            size_t memory_len)
+{
+    struct mst_client *c = client;
+    int rc;
+
+    if (client_len != sizeof *client || limits != MST_LIMITS) {
+        return MST_ERR_BUILD;
+    }
+    if (client == NULL || config == NULL || port == NULL || memory == NULL) {
+        return MST_ERR_ARGUMENT;
+    }
+    memset(c, 0, sizeof *c);
+    c->wiped = true; /* until all is well */
+    c->config = *config;
+    pump_defaults(&c->config);
+    rc = pump_check(&c->config, port);
+    if (rc != 0) {
+        return rc;
+    }
+    if (memory_len < MST_MEMORY_LEN(c->config.record_in_len,
+                                    c->config.record_out_len,
+                                    c->config.message_len,
+                                    c->config.staging_len, c->config.links)) {
+        return MST_ERR_MEMORY;
+    }
+    c->port = port;
+    c->memory = memory;
+    c->memory_len = memory_len;
+    pump_layout(c);
+    c->request = SESSION_NO_REQUEST;
+    c->raw_ms = port->now_ms(port->context);
+    c->due_ms = SESSION_NEVER;
+    c->more = true;
+    c->wiped = false;
+    for (unsigned i = 0; i < c->config.links; i++) {
+        session_enter(c, &c->links[i], MST_STATE_WAIT, 0);
+    }
+    return 0;
+}
+
+static bool pump_is_market(enum mst_channel channel, const char *market)
+{
+    size_t len;
+
+    if (channel == MST_HEARTBEAT) {
+        return market == NULL || market[0] == '\0';
+    }
+    if (market == NULL || channel >= MST_CHANNEL_OTHER) {
+        return false;
+    }
+    len = strlen(market);
+    return len >= 1 && len <= MST_MARKET_MAX && text_is_field(market) &&
+           utf8_is(market, len);
+}
+
+/* The wish for a channel, or NULL. */
+static struct mst_subscription *pump_wish(struct mst_client *c,
+                                          enum mst_channel channel,
+                                          const char *market)
+{
+    struct mst_subscription *s =
+        session_find(c, channel, market != NULL ? market : "");
+
+    return s != NULL && s->wanted ? s : NULL;
+}
+
+int mst_subscribe(struct mst_client *client, enum mst_channel channel,
+                  const char *market, struct mst_book *book)
+{
+    struct mst_client *c = client;
+    const char *name = market != NULL ? market : "";
+    struct mst_subscription *s;
+
+    if (!pump_is_market(channel, market) ||
+        (book != NULL && channel != MST_MARKET_DATA)) {
+        return MST_ERR_ARGUMENT;
+    }
+    if (c->closing || c->wiped) {
+        return MST_ERR_CLOSED;
+    }
+    if (pump_wish(c, channel, market) != NULL) {
+        return MST_ERR_EXISTS;
+    }
+    s = session_find(c, channel, name);
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX && s == NULL; i++) {
+        if (c->subscriptions[i].state == SUB_FREE) {
+            s = &c->subscriptions[i];
+            memset(s, 0, sizeof *s);
+            s->channel = (uint8_t)channel;
+            memcpy(s->market, name, strlen(name) + 1);
+            s->state = SUB_NONE;
+        }
+    }
+    if (s == NULL) {
+        return MST_ERR_FULL;
+    }
+    s->wanted = true;
+    s->book = book;
+    /* A wish that comes back before it was taken to the service: a new book
+     * still needs a snapshot. */
+    s->resync = s->state == SUB_ACTIVE || s->state == SUB_ASKED;
+    return 0;
+}
+
+int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
+                    const char *market)
+{
+    struct mst_subscription *s = pump_wish(client, channel, market);
+
+    if (client->closing || client->wiped) {
+        return MST_ERR_CLOSED;
+    }
+    if (s == NULL) {
+        return MST_ERR_MISSING;
+    }
+    s->wanted = false;
+    s->book = NULL;
+    if (s->state == SUB_NONE || s->state == SUB_FAILED) {
+        s->state = SUB_FREE;
+    }
+    return 0;
+}
+
+int mst_resync(struct mst_client *client, enum mst_channel channel,
+               const char *market)
+{
+    struct mst_subscription *s = pump_wish(client, channel, market);
+
+    if (client->closing || client->wiped) {
+        return MST_ERR_CLOSED;
+    }
+    if (s == NULL) {
+        return MST_ERR_MISSING;
+    }
+    if (s->state == SUB_FAILED) {
+        s->state = SUB_NONE;
+    } else {
+        s->resync = s->state != SUB_NONE;
+    }
+    return 0;
+}
+
+int mst_subscription_list(struct mst_client *client)
+{
+    if (client->closing || client->wiped) {
+        return MST_ERR_CLOSED;
+    }
+    client->audit = true;
+    return 0;
+}
+
+void mst_close(struct mst_client *client)
+{
+    struct mst_client *c = client;
+
+    c->closing = true;
+    c->more = true;
+    for (unsigned i = 0; i < pump_links(c) && !c->wiped; i++) {
+        struct mst_link *l = &c->links[i];
+        if (l->state == MST_STATE_OPEN) {
+            session_close(c, l, 1000, 0);
+        } else if (l->state == MST_STATE_WAIT ||
+                   (l->state != MST_STATE_OFF &&
+                    l->state != MST_STATE_CLOSING)) {
+            session_closed(c, l);
+        }
+    }
+}
+
+void mst_client_wipe(struct mst_client *client)
+{
+    struct mst_client *c = client;
+
+    for (unsigned i = 0; i < MST_LINKS_MAX && c->port != NULL; i++) {
+        if (c->links[i].up) {
+            c->port->close(c->port->context, (int)i);
+        }
+    }
+    if (c->memory != NULL) {
+        mem_wipe(c->memory, c->memory_len);
+    }
+    mem_wipe(c, sizeof *c);
+    c->wiped = true;
+}

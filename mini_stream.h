@@ -1,0 +1,1021 @@
+/*
+ * mini_stream: client for an order-routing exchange's streaming interface.
+ *
+ * Two files, C99, no allocation. The caller owns every byte: the client, the
+ * memory that holds its records and messages, the books. A user's program and
+ * a port include this header and nothing else of the library.
+ *
+ * SPDX-License-Identifier: 0BSD
+ *
+ * In this order: version, limits, errors, numbers and time, port, tap,
+ * events, decoder, book, WebSocket, configuration, client.
+ */
+#ifndef MINI_STREAM_H
+#define MINI_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* MST_NO_TLS leaves BearSSL's engine out: for ports that are secure
+ * themselves. SHA-1, for the WebSocket handshake, still comes from BearSSL. */
+#ifndef MST_NO_TLS
+#include <bearssl.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MST_VERSION "0.1.0"
+
+/* ------------------------------------------------------------------------
+ * Limits: a build may set others (-DMST_...=n), the same for the library and
+ * for everything that includes this header; mst_client_init() checks that.
+ * ------------------------------------------------------------------------ */
+
+/* Subscriptions of one client. Beyond: mst_subscribe() says MST_ERR_FULL. */
+#ifndef MST_SUBSCRIPTIONS_MAX
+#define MST_SUBSCRIPTIONS_MAX 32
+#endif
+
+/* Bytes of a market symbol. Beyond: MST_ERR_ARGUMENT from the caller,
+ * MST_ERR_MESSAGE_SIZE in a message. */
+#ifndef MST_MARKET_MAX
+#define MST_MARKET_MAX 31
+#endif
+
+/* Bytes of an access token, as written in the reply's JSON. Beyond:
+ * MST_ERR_TOKEN_TOO_LARGE. */
+#ifndef MST_TOKEN_MAX
+#define MST_TOKEN_MAX 4096
+#endif
+
+/* Bytes of a host name (RFC 1035 allows 253). Beyond: MST_ERR_URL. */
+#ifndef MST_HOST_MAX
+#define MST_HOST_MAX 253
+#endif
+
+/* Bytes of the path of a configured URL. Beyond: MST_ERR_URL. */
+#ifndef MST_PATH_MAX
+#define MST_PATH_MAX 127
+#endif
+
+/* Bytes of one HTTP header line that matters (beyond: MST_ERR_HTTP_HEADER; a
+ * longer one that does not matter is skipped), and of one field of a token
+ * reply other than the token (beyond: MST_ERR_TOKEN_SHAPE). */
+#ifndef MST_LINE_MAX
+#define MST_LINE_MAX 512
+#endif
+
+/* Bytes of all header lines of one response. Beyond: MST_ERR_HTTP_HEADER. */
+#ifndef MST_HEADERS_MAX
+#define MST_HEADERS_MAX 16384
+#endif
+
+/* Bytes of a response's body. Beyond: MST_ERR_HTTP_BODY. */
+#ifndef MST_BODY_MAX
+#define MST_BODY_MAX 65536
+#endif
+
+/* Nesting of JSON arrays and objects, at most 32. Beyond: MST_ERR_JSON_DEPTH. */
+#ifndef MST_JSON_DEPTH
+#define MST_JSON_DEPTH 16
+#endif
+
+/* Tokens (values and names) of one item that is looked into as a whole: a
+ * level, a channel entry, an error object. Beyond: MST_ERR_JSON_TOKENS. */
+#ifndef MST_JSON_TOKENS
+#define MST_JSON_TOKENS 32
+#endif
+
+/* Levels in one part of a market_data message. Beyond: a further part. */
+#ifndef MST_PART_LEVELS
+#define MST_PART_LEVELS 32
+#endif
+
+/* Bytes of a text kept for an event: an error code, a message, a bad number.
+ * Beyond: the text is cut at a character's boundary. */
+#ifndef MST_TEXT_MAX
+#define MST_TEXT_MAX 95
+#endif
+
+/* Links (connections at one time) of one client. Beyond: MST_ERR_ARGUMENT. */
+#ifndef MST_LINKS_MAX
+#define MST_LINKS_MAX 1
+#endif
+
+/* Earliest wall clock, in Unix seconds, that is taken for a set clock:
+ * 2024-01-01. Before: MST_ERR_CLOCK. */
+#ifndef MST_CLOCK_MIN
+#define MST_CLOCK_MIN 1704067200
+#endif
+
+/* ------------------------------------------------------------------------
+ * Errors: banded by layer; 0 and above is success or a count.
+ * ------------------------------------------------------------------------ */
+
+enum mst_error {
+    MST_OK = 0,
+
+    /* The caller's: nothing has happened. */
+    MST_ERR_ARGUMENT = -1,    /* null, empty, too long or not valid UTF-8 */
+    MST_ERR_BUILD = -2,       /* size or limits are not the library's */
+    MST_ERR_MEMORY = -3,      /* memory is too small for the lengths asked */
+    MST_ERR_URL = -4,         /* not a URL of an expected scheme, or too long */
+    MST_ERR_PLAIN = -5,       /* ws or http without MST_ALLOW_PLAIN */
+    MST_ERR_CREDENTIALS = -6, /* client_id or client_secret is missing */
+    MST_ERR_ANCHORS = -7,     /* no trust anchors */
+    MST_ERR_IP_HOST = -8,     /* an IP address as host under TLS */
+    MST_ERR_HEADER_VALUE = -9, /* CR, LF, NUL or another control character */
+    MST_ERR_FULL = -10,       /* no room for one more subscription */
+    MST_ERR_EXISTS = -11,     /* subscribed already */
+    MST_ERR_MISSING = -12,    /* no such subscription */
+    MST_ERR_CLOSED = -13,     /* the client was closed by mst_close() */
+
+    /* The port's. */
+    MST_ERR_CLOCK = -100,    /* the wall clock is not set */
+    MST_ERR_ENTROPY = -101,  /* no entropy */
+    MST_ERR_RESOLVE = -102,  /* the host name has no address */
+    MST_ERR_REFUSED = -103,  /* connection refused */
+    MST_ERR_UNREACHABLE = -104, /* no route to the host or network */
+    MST_ERR_RESET = -105,    /* connection reset */
+    MST_ERR_EOF = -106,      /* the peer closed the connection */
+    MST_ERR_PORT = -107,     /* another error of the port, see detail */
+
+    /* TLS. The detail is BearSSL's error code. */
+    MST_ERR_TLS_ISSUER = -200,  /* chain does not lead to a trust anchor */
+    MST_ERR_TLS_NAME = -201,    /* certificate is for another name */
+    MST_ERR_TLS_TIME = -202,    /* expired or not yet valid: see clock_s */
+    MST_ERR_TLS_CERTIFICATE = -203, /* certificate or chain is malformed */
+    MST_ERR_TLS_VERSION = -204, /* the server insists on another version */
+    MST_ERR_TLS_HANDSHAKE = -205, /* no common suite, or handshake refused */
+    MST_ERR_TLS_ALERT = -206,   /* another fatal alert */
+    MST_ERR_TLS_PROTOCOL = -207, /* malformed or forged records */
+    MST_ERR_TLS_TRUNCATED = -208, /* ended without close_notify */
+
+    /* HTTP (RFC 9110, 9112). */
+    MST_ERR_HTTP_SYNTAX = -300, /* not an HTTP/1.1 response */
+    MST_ERR_HTTP_LENGTH = -301, /* malformed or conflicting lengths */
+    MST_ERR_HTTP_CODING = -302, /* a transfer or content coding not asked for */
+    MST_ERR_HTTP_HEADER = -303, /* header line or all headers too large */
+    MST_ERR_HTTP_BODY = -304,   /* body too large */
+    MST_ERR_HTTP_TRUNCATED = -305, /* the response ended early */
+    MST_ERR_HTTP_STATUS = -306, /* an unexpected status, see http_status */
+
+    /* OAuth 2.0 (RFC 6749) and access. */
+    MST_ERR_TOKEN_REFUSED = -400, /* error response; text is its code */
+    MST_ERR_TOKEN_SHAPE = -401, /* reply is not a token response */
+    MST_ERR_TOKEN_TYPE = -402,  /* token_type is not bearer */
+    MST_ERR_TOKEN_SCOPE = -403, /* narrower scope than asked; text names it */
+    MST_ERR_TOKEN_TOO_LARGE = -404, /* longer than MST_TOKEN_MAX */
+    MST_ERR_UNAUTHORIZED = -405, /* 401: the token is not accepted */
+    MST_ERR_FORBIDDEN = -406,   /* 403: scope missing or not on allow list */
+    MST_ERR_THROTTLED = -407,   /* 429: too many requests */
+
+    /* WebSocket (RFC 6455). */
+    MST_ERR_WS_UPGRADE = -500,  /* a 101 without the proper Upgrade headers,
+                                 * or another status than 101 */
+    MST_ERR_WS_ACCEPT = -501,   /* wrong Sec-WebSocket-Accept */
+    MST_ERR_WS_EXTENSION = -502, /* extension or subprotocol not asked for */
+    MST_ERR_WS_RESERVED = -503, /* reserved bit or opcode */
+    MST_ERR_WS_MASKED = -504,   /* a masked frame from a server */
+    MST_ERR_WS_LENGTH = -505,   /* malformed frame length */
+    MST_ERR_WS_CONTROL = -506,  /* fragmented or oversized control frame */
+    MST_ERR_WS_FRAGMENT = -507, /* continuation out of order */
+    MST_ERR_WS_UTF8 = -508,     /* text that is not UTF-8 */
+    MST_ERR_WS_CLOSE = -509,    /* malformed close frame */
+    MST_ERR_WS_CLOSED = -510,   /* the service closed; see ws_code and text */
+
+    /* Messages: each costs one message, not the connection. */
+    MST_ERR_JSON_SYNTAX = -600, /* not JSON (RFC 8259) */
+    MST_ERR_JSON_DEPTH = -601,  /* nested too deeply */
+    MST_ERR_JSON_TOKENS = -602, /* an item has too many values */
+    MST_ERR_MESSAGE_SHAPE = -603, /* a field is missing or of a wrong type */
+    MST_ERR_MESSAGE_KEY = -604, /* a key that matters stands twice */
+    MST_ERR_MESSAGE_SIZE = -605, /* an item does not fit the message buffer */
+    MST_ERR_MESSAGE_ORDER = -606, /* levels before channel, market, type and
+                                   * time, and the message does not fit the
+                                   * message buffer */
+    MST_ERR_MESSAGE_BINARY = -607, /* a binary message */
+    MST_ERR_DECIMAL = -608,     /* not a decimal number, or negative */
+    MST_ERR_DECIMAL_WIDE = -609, /* more digits or exponent than can be kept */
+    MST_ERR_TIME = -610,        /* not an RFC 3339 timestamp */
+
+    /* The session's. */
+    MST_ERR_TIMEOUT = -700, /* a stage took too long; stage says which */
+    MST_ERR_SILENCE = -701, /* nothing whole came for too long */
+    MST_ERR_SLOW = -702,    /* a large frame came below the minimum rate */
+    MST_ERR_ANSWER = -703,  /* a request was not answered in time */
+    MST_ERR_SERVICE = -704  /* error message of the service; see code */
+};
+
+/* One line of English for an error, never NULL, of static lifetime. */
+const char *mst_strerror(int error);
+
+/* Error codes of the service (specification, section 7). */
+enum mst_code {
+    MST_CODE_NONE,
+    MST_CODE_UNKNOWN_ACTION,
+    MST_CODE_INTERNAL_SERVER_ERROR,
+    MST_CODE_MALFORMED_REQUEST,
+    MST_CODE_NO_EFFECT_ACTION,
+    MST_CODE_UNKNOWN_CHANNEL,
+    MST_CODE_UNKNOWN_CHANNEL_PARAMS_CONFIGURATION,
+    MST_CODE_OTHER /* a code this version does not know: see the text */
+};
+
+/* ------------------------------------------------------------------------
+ * Numbers and time
+ * ------------------------------------------------------------------------ */
+
+/* coefficient * 10^exponent. Without trailing zeros, zero is 0 * 10^0: equal
+ * numbers are equal member by member. */
+struct mst_decimal {
+    int64_t coefficient; /* at most 18 digits */
+    int8_t exponent;     /* -64 to 63 */
+    bool inexact;        /* digits beyond the 18th were cut off */
+};
+
+/* Bytes that hold any decimal as text, with the terminating NUL. */
+#define MST_DECIMAL_TEXT_LEN 88
+
+/* Bytes that hold any time as text, with the terminating NUL. */
+#define MST_TIME_TEXT_LEN 31
+
+/*
+ * Reads a decimal in the grammar of a JSON number (RFC 8259, section 6),
+ * without the quotes. Returns 0; MST_ERR_DECIMAL for another text;
+ * MST_ERR_DECIMAL_WIDE for a number out of the exponent's range. More than
+ * 18 significant digits: keeps the first 18, sets inexact and returns 0.
+ */
+int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out);
+
+/* Compares by value: negative, zero or positive as a is less than, equal to
+ * or greater than b. Exact for all exponents. */
+int mst_decimal_cmp(struct mst_decimal a, struct mst_decimal b);
+
+/* Writes plain notation ("0.00012", "50000") and a NUL into a buffer of
+ * MST_DECIMAL_TEXT_LEN bytes; returns the length without the NUL. */
+size_t mst_decimal_format(struct mst_decimal value, char *text);
+
+/*
+ * Reads an RFC 3339 timestamp of the years 1970 to 2261 into nanoseconds
+ * since the Unix epoch. 0 to 9 fraction digits count, further ones are cut
+ * off. A leap second counts as the first of the next minute. Returns 0 or
+ * MST_ERR_TIME.
+ */
+int mst_time_parse(const char *text, size_t len, int64_t *ns);
+
+/* Writes "2026-01-02T03:04:05.678901234Z" and a NUL into a buffer of
+ * MST_TIME_TEXT_LEN bytes; returns the length without the NUL. ns is at
+ * least 0. */
+size_t mst_time_format(int64_t ns, char *text);
+
+/* ------------------------------------------------------------------------
+ * Port: sockets, clocks, entropy. The contract is in port/README.md.
+ * ------------------------------------------------------------------------ */
+
+/* Where a link goes. Lives as long as the link is in use. */
+struct mst_endpoint {
+    char host[MST_HOST_MAX + 1]; /* without brackets; NUL-terminated */
+    char path[MST_PATH_MAX + 1]; /* begins with '/', or is empty */
+    uint16_t port;
+    bool tls; /* wss or https */
+};
+
+/* The port does TLS itself: the library hands it plain bytes. */
+#define MST_PORT_SECURE 1u
+
+struct mst_port {
+    void *context; /* handed to every function */
+    unsigned flags; /* MST_PORT_SECURE, or 0 */
+
+    /* Begins to resolve the host, or goes on: number of addresses (1 or
+     * more), 0 for not yet, or a negative mst_error. */
+    int (*resolve)(void *context, int link,
+                   const struct mst_endpoint *endpoint);
+    /* Begins to connect to the address of this number, or goes on: 1 once
+     * connected, 0 for not yet, or a negative mst_error. A port that is
+     * secure also does its TLS handshake here. */
+    int (*connect)(void *context, int link, int address);
+    /* Takes up to len bytes (len > 0): number taken, 0 for not now, or a
+     * negative mst_error. */
+    int (*send)(void *context, int link, const void *data, size_t len);
+    /* Gives up to len bytes (len > 0): number given, 0 for not now,
+     * MST_ERR_EOF for the end, or another negative mst_error. */
+    int (*recv)(void *context, int link, void *data, size_t len);
+    /* Ends whatever the link does, also a resolution; legal at any time. */
+    void (*close)(void *context, int link);
+    /* Monotonic milliseconds; may start anywhere and may wrap. */
+    uint32_t (*now_ms)(void *context);
+    /* Wall clock in nanoseconds since the Unix epoch: 0, or negative as long
+     * as the clock is not set. */
+    int (*unix_ns)(void *context, int64_t *ns);
+    /* Fills with bytes fit for cryptography: 0, or negative. */
+    int (*entropy)(void *context, void *data, size_t len);
+    /* Optional (NULL): monotonic nanoseconds, for the times in events. */
+    uint64_t (*now_ns)(void *context);
+    /* Optional (NULL): the platform's own number of the link's last error,
+     * such as errno. */
+    int (*detail)(void *context, int link);
+};
+
+/* ------------------------------------------------------------------------
+ * Tap: sees what passes, for recording, replay and diagnosis
+ * ------------------------------------------------------------------------ */
+
+enum mst_tap_kind {
+    MST_TAP_OPEN,    /* attempt begins; data is the host, value its port */
+    MST_TAP_OPENED,  /* connected and, where TLS is in use, verified */
+    MST_TAP_IN,      /* plaintext received */
+    MST_TAP_OUT,     /* plaintext sent; Authorization is masked at equal
+                      * length */
+    MST_TAP_TOKEN,   /* token obtained; data is its scope, value its lifetime
+                      * in seconds, value2 its length in bytes */
+    MST_TAP_END,     /* link ended; value is MST_OK or the mst_error */
+    MST_TAP_CLOCK,   /* a clock was read: value monotonic ms, value2 0; or
+                      * value Unix ns, value2 1 */
+    MST_TAP_RANDOM   /* random bytes for WebSocket keys, masks and jitter */
+};
+
+/* What the tap is told. The bytes of a token exchange never pass it. */
+struct mst_tap_record {
+    enum mst_tap_kind kind;
+    int link;
+    int64_t value, value2;
+    const void *data; /* until the tap returns */
+    size_t len;
+};
+
+/* ------------------------------------------------------------------------
+ * Events
+ * ------------------------------------------------------------------------ */
+
+enum mst_channel {
+    MST_MARKET_DATA,
+    MST_TOP_OF_BOOK,
+    MST_EXECUTION_DATA,
+    MST_HEARTBEAT,
+    MST_CHANNEL_OTHER /* a channel this version does not know */
+};
+
+/* The channel's name on the wire ("market_data.top_of_book"), or "". */
+const char *mst_channel_name(enum mst_channel channel);
+
+enum mst_side { MST_BID, MST_ASK };
+
+/* A price level (specification, section 2.2). Also the unit in which books
+ * are stored, hence packed: use mst_level_price() and mst_level_amount(). */
+struct mst_level {
+    int64_t price_coefficient;
+    int64_t amount_coefficient; /* 0: the level is removed */
+    int64_t time_ns;            /* of the message that set it */
+    int8_t price_exponent;
+    int8_t amount_exponent;
+    uint8_t side; /* enum mst_side */
+    uint8_t flags; /* MST_LEVEL_... */
+};
+
+/* The amount has more than 18 significant digits: the first 18 are kept. */
+#define MST_LEVEL_INEXACT 1u
+
+struct mst_decimal mst_level_price(const struct mst_level *level);
+struct mst_decimal mst_level_amount(const struct mst_level *level);
+
+/*
+ * A part of a market_data message: up to MST_PART_LEVELS levels, bids and
+ * asks together. A message is one or more parts; the last comes only when the
+ * whole message is known to be good, so a message of one part is all or
+ * nothing. A message that turns bad after parts of it went out ends with a
+ * part that is aborted (and has no levels). A message without levels is one
+ * part that is first and last.
+ */
+struct mst_part {
+    const char *market; /* NUL-terminated */
+    int64_t time_ns;    /* the message's time, Unix ns */
+    const struct mst_level *levels;
+    size_t count;
+    bool snapshot; /* replaces the book; otherwise an update */
+    bool first, last, aborted;
+};
+
+/* Best bid and ask (specification, section 2.3). A side may be empty. */
+struct mst_top {
+    const char *market;
+    int64_t time_ns;
+    bool has_bid, has_ask;
+    struct mst_level bid, ask;
+};
+
+/* A trade (specification, section 2.4). May come out of time order. */
+struct mst_execution {
+    const char *market;
+    int64_t time_ns;
+    struct mst_decimal price, amount;
+};
+
+struct mst_heartbeat {
+    int64_t time_ns;
+};
+
+enum mst_action { MST_SUBSCRIBE, MST_UNSUBSCRIBE, MST_SUBSCRIPTION_LIST };
+
+/* One entry of a response (specification, sections 2.1 and 4.1). */
+struct mst_entry {
+    enum mst_action action;
+    enum mst_channel channel;
+    const char *channel_name; /* as the service wrote it */
+    const char *market;       /* "" where the entry has none */
+    bool success;             /* true for an entry of a list */
+    enum mst_code code;       /* why it failed, or MST_CODE_NONE */
+    const char *text;         /* the code as text, or "" */
+};
+
+/* The end of a response: all its entries went before. */
+struct mst_response {
+    enum mst_action action;
+    size_t entries, failed;
+};
+
+/* An error message of the service. */
+struct mst_service_error {
+    enum mst_code code;
+    const char *code_text; /* or "" */
+    const char *message;   /* or "" */
+};
+
+/* A message of an unknown type or channel, whole. */
+struct mst_unknown {
+    const char *text; /* NULL where it did not fit; not NUL-terminated */
+    size_t len;       /* of the whole message, also where text is NULL */
+};
+
+/* Where a link stands; the stages of a connection in their order. */
+enum mst_state {
+    MST_STATE_OFF,     /* closed by the caller */
+    MST_STATE_WAIT,    /* waiting before the next attempt */
+    MST_STATE_RESOLVE, /* resolving the host name */
+    MST_STATE_CONNECT, /* connecting */
+    MST_STATE_TLS,     /* in the TLS handshake */
+    MST_STATE_TOKEN,   /* requesting a token */
+    MST_STATE_UPGRADE, /* in the WebSocket opening handshake */
+    MST_STATE_OPEN,    /* streaming */
+    MST_STATE_CLOSING  /* in the closing handshake */
+};
+
+const char *mst_state_name(enum mst_state state);
+
+/* What went wrong, with all that is known about it. */
+struct mst_failure {
+    int error;            /* mst_error */
+    enum mst_state stage; /* in which it happened */
+    bool permanent;       /* will not mend by itself: retried slowly */
+    uint32_t retry_ms;    /* until the next attempt; 0: none is due */
+    int detail;           /* BearSSL's code, or the port's number, or 0 */
+    int http_status;      /* or 0 */
+    int ws_code;          /* close code received (RFC 6455, 7.4), or 0 */
+    int64_t clock_s;      /* the Unix time used, with MST_ERR_TLS_TIME */
+    const char *market;   /* of the message, or "" */
+    const char *text;     /* what the service said, or the bad value, or "" */
+};
+
+enum mst_event_type {
+    MST_EVENT_NONE,
+    MST_EVENT_OPEN,      /* connected; subscriptions follow: no payload */
+    MST_EVENT_CLOSED,    /* connection or attempt ended: failure */
+    MST_EVENT_ERROR,     /* a message or a request failed, the connection
+                          * goes on: failure */
+    MST_EVENT_PART,      /* market_data: part */
+    MST_EVENT_TOP,       /* market_data.top_of_book: top */
+    MST_EVENT_EXECUTION, /* execution_data: execution */
+    MST_EVENT_HEARTBEAT, /* heartbeat: heartbeat */
+    MST_EVENT_ENTRY,     /* an entry of a response: entry */
+    MST_EVENT_RESPONSE,  /* the end of a response: response */
+    MST_EVENT_SERVICE_ERROR, /* error message of the service: service_error */
+    MST_EVENT_UNKNOWN    /* message of an unknown kind: unknown */
+};
+
+struct mst_event {
+    enum mst_event_type type;
+    int link;             /* the link it came by */
+    uint32_t generation;  /* of the connection, counting from 1 */
+    uint64_t received_ns; /* monotonic: when its last bytes were read */
+    union {
+        struct mst_part part;
+        struct mst_top top;
+        struct mst_execution execution;
+        struct mst_heartbeat heartbeat;
+        struct mst_entry entry;
+        struct mst_response response;
+        struct mst_service_error service_error;
+        struct mst_unknown unknown;
+        struct mst_failure failure;
+    } as;
+};
+
+/* ------------------------------------------------------------------------
+ * Decoder: messages to events, I/O-free. The client has one inside; it can
+ * be used alone, for replay or a gateway. Members are private.
+ * ------------------------------------------------------------------------ */
+
+#define MST_KEY_MAX 23
+#define MST_FIELDS 14
+
+struct mst_json {
+    uint32_t arrays; /* bit n: the container at depth n + 1 is an array */
+    uint16_t code;   /* of the \u escape at hand */
+    uint8_t state, depth, take_depth, mode;
+    uint8_t escape, literal, literal_at;
+    uint8_t key_len;
+    char key[MST_KEY_MAX + 1];
+};
+
+struct mst_decoder {
+    struct mst_json json;
+    /* The piece at hand. */
+    const uint8_t *data;
+    size_t at, len;
+    bool final;
+    /* What must be kept of earlier pieces: all of the message as long as it
+     * may be needed again (retain), or the item at hand. */
+    uint8_t *buffer;
+    size_t buffer_len, held, item_at, message_len;
+    bool retain, item, item_held;
+    /* What is known of the message. */
+    bool started, snapshot, deferred, second_pass, parts_out, strict;
+    uint8_t phase, place, field, side, channel, action;
+    uint16_t seen, twice;
+    int16_t bad[MST_FIELDS];
+    uint8_t text_field;
+    int error;
+    int64_t times[3];
+    struct mst_decimal price, amount;
+    size_t entries, failed, count;
+    bool has_best[2];
+    struct mst_level best[2];
+    struct mst_level levels[MST_PART_LEVELS];
+    char market[MST_MARKET_MAX + 1];
+    char name[MST_MARKET_MAX + 1];
+    char text[MST_TEXT_MAX + 1];
+    char message[MST_TEXT_MAX + 1];
+};
+
+/* Refuses amounts of more than 18 significant digits (MST_ERR_DECIMAL_WIDE)
+ * instead of flagging them as inexact. */
+#define MST_STRICT_AMOUNTS 1u
+
+/* Prepares a decoder that keeps what it must in buffer (borrowed for the
+ * decoder's life; 256 bytes at least). flags: MST_STRICT_AMOUNTS or 0.
+ * Returns 0 or MST_ERR_ARGUMENT. */
+int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
+                     unsigned flags);
+
+/* Gives the next piece of a message, borrowed until mst_decoder_next()
+ * returns 0; final says that the message ends with it. UTF-8 is taken for
+ * checked. */
+void mst_decoder_feed(struct mst_decoder *decoder, const void *data,
+                      size_t len, bool final);
+
+/* Hands out the next event (link, generation and received_ns are not set).
+ * Returns 1, or 0 once the piece is used up. What the event points to lives
+ * until the next call on the decoder. */
+int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event);
+
+/* Gives up the message at hand. Where parts of it went out, writes an aborted
+ * part to event and returns 1; else returns 0. */
+int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event);
+
+/* ------------------------------------------------------------------------
+ * Book
+ * ------------------------------------------------------------------------ */
+
+enum mst_book_state {
+    MST_BOOK_EMPTY,    /* nothing has come yet */
+    MST_BOOK_BUILDING, /* a message is being merged: no depth is given */
+    MST_BOOK_LIVE,
+    MST_BOOK_STALE     /* shows what was last known */
+};
+
+/* Members are private: use the calls. */
+struct mst_book {
+    struct mst_level *sides[2];
+    uint32_t capacity;
+    uint32_t count[2];
+    int64_t snapshot_ns, time_ns;
+    uint8_t state;
+    bool has_snapshot, restart, crossed;
+};
+
+/* Prepares an empty book over levels[2 * capacity], which is borrowed for
+ * the book's life: the best capacity levels of each side are kept. Returns 0
+ * or MST_ERR_ARGUMENT. */
+int mst_book_init(struct mst_book *book, struct mst_level *levels,
+                  size_t capacity);
+
+/* Applies a part; parts must come in order. The client does this for a book
+ * that is attached to a subscription. */
+void mst_book_apply(struct mst_book *book, const struct mst_part *part);
+
+/* Marks the book stale, as a reconnect does. */
+void mst_book_stale(struct mst_book *book);
+
+enum mst_book_state mst_book_state(const struct mst_book *book);
+const char *mst_book_state_name(enum mst_book_state state);
+
+/* Number of levels that can be read: 0 while the book is building. O(1). */
+size_t mst_book_depth(const struct mst_book *book, enum mst_side side);
+
+/* The level of this rank, 0 being the best, or NULL. Lives until the book is
+ * next changed. O(1). */
+const struct mst_level *mst_book_level(const struct mst_book *book,
+                                       enum mst_side side, size_t rank);
+
+/* Best bid at or above best ask: legitimate in an aggregated book. */
+bool mst_book_crossed(const struct mst_book *book);
+
+/* Time of the last message that was applied, Unix ns. */
+int64_t mst_book_time(const struct mst_book *book);
+
+/* ------------------------------------------------------------------------
+ * WebSocket (RFC 6455), I/O-free: a client's framing in both directions.
+ * ------------------------------------------------------------------------ */
+
+enum mst_ws_opcode {
+    MST_WS_CONTINUATION = 0x0,
+    MST_WS_TEXT = 0x1,
+    MST_WS_BINARY = 0x2,
+    MST_WS_CLOSE = 0x8,
+    MST_WS_PING = 0x9,
+    MST_WS_PONG = 0xA
+};
+
+#define MST_WS_HEADER_MAX 14  /* bytes of a frame header, masking key included */
+#define MST_WS_CONTROL_MAX 125 /* bytes of a control frame's payload */
+#define MST_WS_KEY_LEN 24     /* characters of Sec-WebSocket-Key */
+#define MST_WS_ACCEPT_LEN 28  /* characters of Sec-WebSocket-Accept */
+
+/* Reader of the frames that a server sends. Members are private. */
+struct mst_ws {
+    uint64_t frame_left;
+    int16_t error;
+    uint8_t state, need, header_len;
+    uint8_t opcode, message_opcode;
+    bool fin, in_message, first;
+    uint8_t control_len;
+    uint32_t utf8;
+    uint8_t header[10];
+    uint8_t control[MST_WS_CONTROL_MAX + 1];
+};
+
+/* What mst_ws_read() found. */
+struct mst_ws_piece {
+    enum mst_ws_opcode opcode; /* of the message, not MST_WS_CONTINUATION */
+    const uint8_t *data;       /* in the input, or in the reader (control) */
+    size_t len;
+    bool first, last; /* piece of its message; a control frame is both */
+    uint16_t close_code; /* of a close frame; 1005 where it has none */
+};
+
+void mst_ws_init(struct mst_ws *ws);
+
+/*
+ * Reads on. *used says how much of data was consumed, at most len. Returns 1
+ * with a piece: part of a text or binary message, as it lies in data, or a
+ * whole ping, pong or close frame; 0 when data is used up without one; or a
+ * negative mst_error (MST_ERR_WS_...), which stays until mst_ws_init(). Call
+ * it until it returns 0. Text is UTF-8 as far as it has come; its last piece
+ * comes only when the whole is. A piece is empty only if it is the last.
+ */
+int mst_ws_read(struct mst_ws *ws, const uint8_t *data, size_t len,
+                size_t *used, struct mst_ws_piece *piece);
+
+/* True inside of a frame, or between the fragments of a message. */
+bool mst_ws_midway(const struct mst_ws *ws);
+
+/* The close code with which to answer an error of mst_ws_read(). */
+uint16_t mst_ws_error_code(int error);
+
+/* Writes the header of a masked frame into out[MST_WS_HEADER_MAX]; returns
+ * its length. opcode may be MST_WS_CONTINUATION. */
+size_t mst_ws_header(uint8_t *out, enum mst_ws_opcode opcode, bool fin,
+                     uint64_t payload_len, const uint8_t mask[4]);
+
+/* Masks data in place; offset is its place in the frame's payload. */
+void mst_ws_mask(uint8_t *data, size_t len, const uint8_t mask[4],
+                 uint64_t offset);
+
+/* Writes Sec-WebSocket-Key from 16 random bytes, with a NUL. */
+void mst_ws_key(const uint8_t random[16], char key[MST_WS_KEY_LEN + 1]);
+
+/* Reader of an HTTP/1.1 response (RFC 9112). Members are private. */
+struct mst_http {
+    uint32_t headers_len, body_len, left;
+    uint32_t retry_after_s;
+    uint16_t status, line_len;
+    uint8_t state, digits;
+    bool cr, has_length, chunked, has_retry_after;
+    bool upgrading, upgrade, connection_upgrade, accepted;
+    char line[MST_LINE_MAX + 1];
+    char accept[MST_WS_ACCEPT_LEN + 1];
+};
+
+/*
+ * Writes the request of the opening handshake (RFC 6455, section 4.1) into
+ * out; returns its length, or MST_ERR_ARGUMENT where it does not fit. host is
+ * the Host header's value; path begins with '/' or is empty; authorization is a header value such as
+ * "Bearer ...", or NULL. A control character in any: MST_ERR_HEADER_VALUE.
+ */
+int mst_ws_upgrade_write(char *out, size_t len, const char *host,
+                         const char *path, const char *key,
+                         const char *authorization);
+
+/* Prepares to read the response to a request with this key. */
+void mst_ws_upgrade_init(struct mst_http *http, const char *key);
+
+/*
+ * Reads the response. *used says how much of data belongs to it: what
+ * follows is the first frame. Returns 1 once the connection is upgraded, 0
+ * for more, or a negative mst_error; the status is in mst_http_status().
+ */
+int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data,
+                        size_t len, size_t *used);
+
+/* Status of the response read so far, or 0. */
+int mst_http_status(const struct mst_http *http);
+
+/* ------------------------------------------------------------------------
+ * Configuration: all zero but the hosts, credentials and trust anchors works.
+ * ------------------------------------------------------------------------ */
+
+/* Lengths of record buffers, bytes. A server may send records of 16 KB
+ * unless it honours max_fragment_length, hence MST_RECORD_IN_ANY. With a
+ * small output record BearSSL asks for fragments of 512 bytes. */
+#define MST_RECORD_IN_ANY 16709
+#define MST_RECORD_IN_MIN 837
+#define MST_RECORD_OUT_FULL 16469
+#define MST_RECORD_OUT_MIN 597
+
+/* Allows ws:// and http://, where the token can be read on the way: for
+ * tests. A build with MST_NO_PLAIN refuses it all the same. */
+#define MST_ALLOW_PLAIN 2u
+
+struct mst_config {
+    /* Endpoints: "wss://host[:port][/path]", "https://host[:port]". Borrowed,
+     * as all pointers here, for the client's life. */
+    const char *ws_url;
+    const char *auth_url;
+
+    const char *client_id;
+    const char *client_secret;
+
+    /* Scope to ask for; NULL: exchange:read_aggregated_marketdata_stream. */
+    const char *scope;
+
+#ifndef MST_NO_TLS
+    /* Trust anchors: a server's chain must lead to one of them. Revocation is
+     * not checked. Not needed where the port is secure itself. */
+    const br_x509_trust_anchor *anchors;
+    size_t anchors_len;
+#endif
+
+    unsigned flags; /* MST_STRICT_AMOUNTS, MST_ALLOW_PLAIN, or 0 */
+
+    /* Lengths of the pieces of memory, bytes; the same as in
+     * MST_MEMORY_LEN(). */
+    size_t record_in_len;  /* 0: MST_RECORD_IN_ANY */
+    size_t record_out_len; /* 0: MST_RECORD_OUT_MIN */
+    size_t message_len;    /* 256 or more; 0: 2,048 */
+    size_t staging_len;    /* ciphertext read ahead; 0: none */
+    unsigned links;        /* up to MST_LINKS_MAX; 0: 1 */
+
+    /* Deadline of each stage, ms. */
+    uint32_t resolve_ms; /* 0: 10,000 */
+    uint32_t connect_ms; /* for each address; 0: 10,000 */
+    uint32_t tls_ms;     /* 0: 30,000 */
+    uint32_t token_ms;   /* 0: 15,000 */
+    uint32_t upgrade_ms; /* 0: 15,000 */
+    uint32_t answer_ms;  /* for each request; 0: 10,000 */
+    uint32_t closing_ms; /* 0: 3,000 */
+
+    /* Liveness. */
+    uint32_t ping_ms;    /* ping after such a silence; 0: 20,000 */
+    uint32_t silence_ms; /* give up after it; 0: 60,000 */
+    uint32_t min_rate;   /* inside a large frame, bytes/s; 0: 1,024 */
+
+    /* Requests: at most one in this time, ms; 0: 1,000. */
+    uint32_t request_gap_ms;
+
+    /* Waits before the next attempt, ms: exponential with full jitter. */
+    uint32_t backoff_ms;     /* the first; 0: 1,000 */
+    uint32_t backoff_max_ms; /* the longest; 0: 60,000 */
+    uint32_t backoff_slow_ms; /* after a permanent error; 0: 300,000 */
+    uint32_t stable_ms; /* open for so long begins anew; 0: 30,000 */
+
+    /* Optional (NULL): told of what passes. Calls no function of the client. */
+    void (*tap)(void *context, const struct mst_tap_record *record);
+    void *tap_context;
+};
+
+/* ------------------------------------------------------------------------
+ * Client
+ * ------------------------------------------------------------------------ */
+
+/* Counts since mst_client_init(). */
+struct mst_stats {
+    uint64_t bytes_in, bytes_out; /* of plaintext */
+    uint64_t messages;            /* received whole */
+    uint32_t unknown;      /* messages and entries of unknown kinds */
+    uint32_t bad_messages; /* messages that cost an MST_EVENT_ERROR */
+    uint32_t tokens;       /* obtained */
+    uint32_t opens;        /* streams opened */
+    uint32_t failures;     /* connections and attempts that failed */
+    uint32_t unanswered;   /* requests without an answer in time */
+};
+
+/* The rest of this section up to the calls is private. */
+
+struct mst_subscription {
+    struct mst_book *book;
+    int16_t trouble; /* for which it was last resynchronised */
+    uint8_t channel, state;
+    bool wanted, resync, listed;
+    char market[MST_MARKET_MAX + 1];
+};
+
+struct mst_link {
+    enum mst_state state;
+    uint64_t deadline_ms; /* of the state */
+    struct mst_endpoint endpoint;
+    /* Its pieces of the memory. */
+    void *tls;
+    uint8_t *in, *out, *staging;
+    size_t in_len, out_len, staging_at, staging_len;
+    size_t used; /* plaintext looked at, not yet let go of */
+    uint64_t received_ns;
+    int address, addresses;
+    int end, send_error; /* of the transport: 0, or an mst_error */
+    int failing;         /* the error that the closing handshake is for */
+    bool up, secured, opened, decoding;
+    /* What is being written. */
+    bool pinged, pong_due, close_due, close_sent;
+    uint8_t job, sending, pong_len, mask[4];
+    uint16_t close_code;
+    size_t send_at;
+    uint8_t pong[MST_WS_CONTROL_MAX];
+    /* When the last whole frame came; the one at hand. */
+    uint64_t whole_ms, frame_ms, frame_bytes;
+    struct mst_http http;
+    struct mst_ws ws;
+};
+
+struct mst_reply {
+    struct mst_json json;
+    size_t item_len;
+    uint32_t expires_in;
+    uint8_t seen, field;
+    bool item;
+    char scope[MST_LINE_MAX + 1];
+};
+
+struct mst_client {
+    struct mst_config config;
+    const struct mst_port *port;
+    uint8_t *memory;
+    size_t memory_len;
+    struct mst_link links[MST_LINKS_MAX];
+    struct mst_decoder decoder;
+    struct mst_reply reply;
+    struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
+    struct mst_stats stats;
+    struct mst_failure failure; /* of the report */
+    uint64_t now_ms, due_ms, open_ms, request_ms, answer_ms, token_until_ms;
+    int64_t clock_s;
+    uint32_t raw_ms, generation, attempts;
+    int port_detail, reported_error;
+    uint8_t request, request_tries, report, random_len;
+    bool request_due, audit, abort_due, token_again, token_fresh, more, closing, wiped;
+    uint8_t random[32];
+    size_t token_len;
+    char key[MST_WS_KEY_LEN + 1];
+    char text[MST_TEXT_MAX + 1];
+    char token[MST_TOKEN_MAX + 3];
+};
+
+#ifndef MST_NO_TLS
+struct mst_tls {
+    br_ssl_client_context client;
+    br_x509_minimal_context x509;
+};
+#define MST_TLS_LEN sizeof(struct mst_tls)
+#else
+#define MST_TLS_LEN 0u
+#endif
+
+#define MST_ALIGNED(n) (((size_t)(n) + 15u) & ~(size_t)15u)
+
+/* Bytes of memory that a client with these lengths needs, whatever the
+ * memory's alignment. */
+#define MST_MEMORY_LEN(record_in, record_out, message, staging, links)        \
+    (16u + MST_ALIGNED(message) +                                             \
+     (size_t)(links) * (MST_ALIGNED(MST_TLS_LEN) + MST_ALIGNED(record_in) +   \
+                        MST_ALIGNED(record_out) + MST_ALIGNED(staging)))
+
+/* The same for a configuration that leaves the lengths at 0. */
+#define MST_MEMORY_LEN_DEFAULT                                                \
+    MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, 0, 1)
+
+/* The limits in one number, to tell builds apart. */
+#define MST_LIMITS                                                            \
+    (((((((((((((MST_SUBSCRIPTIONS_MAX * 33u) ^ MST_MARKET_MAX) * 33u) ^      \
+             MST_TOKEN_MAX) * 33u) ^ MST_HOST_MAX) * 33u) ^ MST_PATH_MAX) *   \
+         33u) ^ MST_LINE_MAX) * 33u) ^ MST_TEXT_MAX) * 33u ^                  \
+     (MST_PART_LEVELS * 4099u) ^ (MST_LINKS_MAX * 65537u) ^                   \
+     (MST_JSON_TOKENS * 257u) ^ (MST_JSON_DEPTH * 1031u))
+
+/* Is called through mst_client_init(). */
+int mst_client_init_checked(struct mst_client *client, size_t client_len,
+                            uint32_t limits, const struct mst_config *config,
+                            const struct mst_port *port, void *memory,
+                            size_t memory_len);
+
+/*
+ * Prepares a client. config is copied, what it points to is borrowed, as are
+ * port and memory, for the client's life. memory has MST_MEMORY_LEN() bytes,
+ * of any alignment. Touches no port function: the first mst_poll() does.
+ * Returns 0 or the error of the band "the caller's" that says what is
+ * missing.
+ */
+static inline int mst_client_init(struct mst_client *client,
+                                  const struct mst_config *config,
+                                  const struct mst_port *port, void *memory,
+                                  size_t memory_len)
+{
+    return mst_client_init_checked(client, sizeof *client, MST_LIMITS, config,
+                                   port, memory, memory_len);
+}
+
+/*
+ * Wishes for a channel: it is subscribed at the next occasion and again after
+ * every reconnect. market is copied; NULL for MST_HEARTBEAT. book (or NULL)
+ * is borrowed until the subscription ends and follows the channel
+ * MST_MARKET_DATA. Returns 0, MST_ERR_FULL, MST_ERR_EXISTS, MST_ERR_ARGUMENT
+ * or MST_ERR_CLOSED.
+ */
+int mst_subscribe(struct mst_client *client, enum mst_channel channel,
+                  const char *market, struct mst_book *book);
+
+/* Takes a wish back. The book is released at once. Returns 0,
+ * MST_ERR_MISSING or MST_ERR_CLOSED. */
+int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
+                    const char *market);
+
+/* Subscribes one channel anew (unsubscribe, answer, subscribe), for a fresh
+ * snapshot; others are not touched. Returns 0, MST_ERR_MISSING or
+ * MST_ERR_CLOSED. */
+int mst_resync(struct mst_client *client, enum mst_channel channel,
+               const char *market);
+
+/* Asks for the list of subscriptions; the answer comes as MST_EVENT_ENTRY and
+ * MST_EVENT_RESPONSE. Wishes that are not in it are subscribed anew; what was
+ * never wished is only counted as unknown. Returns 0 or MST_ERR_CLOSED. */
+int mst_subscription_list(struct mst_client *client);
+
+/*
+ * Goes on with all there is to do and hands out the next event, whose
+ * pointers live until the next mst_poll(). Never waits, but may compute: the
+ * check of a certificate chain is done in one go (tens of millions of
+ * instructions). Returns 1 with an event, 0 when there is none for now, or
+ * MST_ERR_CLOSED once the client is closed and has handed out its last event.
+ */
+int mst_poll(struct mst_client *client, struct mst_event *event);
+
+/* How long the caller may sleep if nothing happens on a link, ms. 0 only
+ * while another mst_poll() can get further without. */
+uint32_t mst_next_deadline_ms(const struct mst_client *client);
+
+#define MST_WANT_READ 1u
+#define MST_WANT_WRITE 2u
+
+/* What to wait for on a link (0 to links - 1): MST_WANT_... bits, or 0. */
+unsigned mst_wants(const struct mst_client *client, int link);
+
+/* State of the link that streams, or that works towards it. */
+enum mst_state mst_client_state(const struct mst_client *client);
+
+/* Lives as long as the client. */
+const struct mst_stats *mst_client_stats(const struct mst_client *client);
+
+/* Begins to close: the closing handshake is tried for closing_ms. Go on with
+ * mst_poll() until it says MST_ERR_CLOSED; secrets are wiped by then. */
+void mst_close(struct mst_client *client);
+
+/* Closes the links without a handshake and wipes client and memory, at once.
+ * Afterwards the client may only be initialised anew. */
+void mst_client_wipe(struct mst_client *client);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,239 @@
+/*
+ * Mock port: a network without sockets, for tests of the library and of
+ * programs that use it. A scripted peer, a virtual clock, seeded entropy and
+ * a fault plan; nothing happens but what the test asks for, in virtual time,
+ * and the same seed gives the same run to the byte.
+ *
+ * SPDX-License-Identifier: 0BSD
+ *
+ * In short:
+ *
+ *     static struct mst_mock mock;
+ *     struct mst_port port;
+ *     mst_mock_init(&mock, &port, 1);
+ *     mock.peer = peer;                      (what the network answers)
+ *     mst_client_init(&client, &config, &port, memory, sizeof memory);
+ *     mst_mock_run(&mock, &client, 60000, on_event, context);
+ *     assert(mock.broken == NULL);           (the port's contract was kept)
+ */
+#ifndef MST_MOCK_H
+#define MST_MOCK_H
+
+#include "mini_stream.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bytes on the way to the client, for each link. Beyond: mst_mock_write()
+ * takes fewer. */
+#ifndef MST_MOCK_IN_LEN
+#define MST_MOCK_IN_LEN 65536
+#endif
+
+/* Bytes on the way from the client, for each link: fills only where data has
+ * latency. Beyond: a send takes fewer. */
+#ifndef MST_MOCK_OUT_LEN
+#define MST_MOCK_OUT_LEN 16384
+#endif
+
+/* Pieces of different arrival times on the way. Beyond: the last of them
+ * arrive together. */
+#ifndef MST_MOCK_CHUNKS
+#define MST_MOCK_CHUNKS 64
+#endif
+
+/* Addresses that a host name may have. */
+#ifndef MST_MOCK_ADDRESSES
+#define MST_MOCK_ADDRESSES 8
+#endif
+
+/* Result of a resolution or connection in the plan: it stays pending. */
+#define MST_MOCK_NEVER 1
+
+/* No time: nothing is due. */
+#define MST_MOCK_NO_TIME UINT64_MAX
+
+/* Wall clock after mst_mock_init(): 2026-01-02T03:04:05Z, in ns. */
+#define MST_MOCK_WALL_NS INT64_C(1767323045000000000)
+
+/* The port's functions that can fail. */
+enum mst_mock_call {
+    MST_MOCK_RESOLVE,
+    MST_MOCK_CONNECT,
+    MST_MOCK_SEND,
+    MST_MOCK_RECV,
+    MST_MOCK_UNIX_NS,
+    MST_MOCK_ENTROPY,
+    MST_MOCK_ANY /* each of them, counted together */
+};
+
+/* The far side. Every callback may be NULL, and each may call
+ * mst_mock_write(), mst_mock_end() and mst_mock_wake(). */
+struct mst_mock_peer {
+    void *context; /* handed to every callback */
+    /* The client has connected. */
+    void (*opened)(void *context, int link,
+                   const struct mst_endpoint *endpoint);
+    /* Bytes of the client have arrived; data lives until the return. */
+    void (*received)(void *context, int link, const void *data, size_t len);
+    /* The client has closed the link, or a fault of the plan has. */
+    void (*closed)(void *context, int link);
+    /* The client has read all that was written: there is full room again. */
+    void (*drained)(void *context, int link);
+    /* The time asked for with mst_mock_wake() has come. now_ms counts from
+     * mst_mock_init() and does not wrap. */
+    void (*tick)(void *context, uint64_t now_ms);
+};
+
+/* What goes wrong, and how slowly the rest goes. All zero: nothing, and all
+ * at once. A test may change it at any time. */
+struct mst_mock_plan {
+    uint32_t resolve_ms, connect_ms; /* latency, virtual ms */
+    uint32_t data_ms;                /* of bytes, each direction */
+
+    int addresses;     /* of every host name; 0: 1 */
+    int resolve_error; /* mst_error, MST_MOCK_NEVER, or 0: resolves */
+    /* For each address: mst_error, MST_MOCK_NEVER, or 0: connects. */
+    int connect_error[MST_MOCK_ADDRESSES];
+    int detail; /* what the port's detail function says */
+
+    bool clock_unset;  /* the wall clock is not set */
+    bool entropy_none; /* no entropy */
+
+    size_t recv_max, send_max; /* bytes at most for each call; 0: any */
+    bool send_stall;           /* sends take nothing */
+
+    /* recv gives bytes up to this one, counting all bytes that the client
+     * ever read, then once nothing, then the rest; 0: no cut. */
+    uint64_t cut_at;
+
+    /* Bytes that arrive in a virtual second, rounded to whole bytes a ms or
+     * whole ms a byte; 0: any. */
+    uint32_t drip;
+
+    /* The call with this number (counting from 1, see mst_mock.calls) and
+     * those after it, fail_count in all (0: 1), fail with fail_error. A link
+     * on which send or recv fails is dead. */
+    enum mst_mock_call fail_call;
+    uint64_t fail_at; /* 0: none fails */
+    uint64_t fail_count;
+    int fail_error;
+};
+
+/* Private: bytes on the way, in the order of their arrival. */
+struct mst_mock_queue {
+    size_t at, len, chunk_at, chunks;
+    struct {
+        uint64_t due_ms;
+        size_t len;
+    } chunk[MST_MOCK_CHUNKS];
+};
+
+/* Private. */
+struct mst_mock_link {
+    int stage, address, end, failure;
+    bool told, frozen;
+    uint64_t due_ms, end_ms, drip_ms;
+    const struct mst_endpoint *endpoint;
+    struct mst_mock_queue in, out;
+    unsigned char in_data[MST_MOCK_IN_LEN];
+    unsigned char out_data[MST_MOCK_OUT_LEN];
+};
+
+/* The network. The caller owns it; nothing is allocated. */
+struct mst_mock {
+    /* For the test to set. */
+    struct mst_mock_peer peer;
+    struct mst_mock_plan plan;
+
+    /* For the test to read. */
+    uint64_t calls[MST_MOCK_ANY + 1]; /* of each function, and of all */
+    uint64_t failed;                  /* calls that failed by the plan */
+    uint64_t bytes_in, bytes_out;     /* read and written by the client */
+    uint64_t connects;                /* connections that came about */
+    const char *broken; /* the first breach of the port's contract, or NULL */
+
+    /* Private. */
+    uint64_t elapsed_ms, wake_ms, random, moved, cut_done;
+    uint32_t start_ms;
+    int64_t wall_ns;
+    struct mst_mock_link links[MST_LINKS_MAX];
+};
+
+/*
+ * Prepares a mock and a port over it that acts as secure itself
+ * (MST_PORT_SECURE); with port->flags = 0 the library puts TLS on top. mock
+ * is borrowed for the port's life. Afterwards set peer and plan.
+ */
+void mst_mock_init(struct mst_mock *mock, struct mst_port *port, uint64_t seed);
+
+/* Sets what the monotonic clock says now, for instance shortly before it
+ * wraps. Before the client's first poll: later the clock would jump. */
+void mst_mock_set_now(struct mst_mock *mock, uint32_t now_ms);
+
+/* Sets what the wall clock says now, ns since the Unix epoch; it goes on with
+ * the virtual time. */
+void mst_mock_set_wall(struct mst_mock *mock, int64_t unix_ns);
+
+/* What the wall clock says now, also where the plan leaves it unset. */
+int64_t mst_mock_wall(const struct mst_mock *mock);
+
+/* Virtual ms since mst_mock_init(). */
+uint64_t mst_mock_elapsed(const struct mst_mock *mock);
+
+/* Lets time pass, and the peer see on time what falls due in it. */
+void mst_mock_advance(struct mst_mock *mock, uint32_t ms);
+
+/* Virtual ms until something is due in the mock (an arrival, a connection, a
+ * tick), or MST_MOCK_NO_TIME. */
+uint64_t mst_mock_next(const struct mst_mock *mock);
+
+/* For the peer: sends bytes to the client. Returns how many were taken: fewer
+ * than len where the room ends, 0 on a link that is closed or ended. */
+size_t mst_mock_write(struct mst_mock *mock, int link, const void *data,
+                      size_t len);
+
+/* For the peer: bytes that mst_mock_write() would take. */
+size_t mst_mock_room(const struct mst_mock *mock, int link);
+
+/* For the peer: ends the link with MST_ERR_EOF, MST_ERR_RESET or another
+ * error, which the client sees after the bytes written before. */
+void mst_mock_end(struct mst_mock *mock, int link, int error);
+
+/* For the peer: asks for a tick in so many virtual ms (at least 1), or sooner
+ * if one is due sooner. */
+void mst_mock_wake(struct mst_mock *mock, uint32_t ms);
+
+/* Does the client hold the link: resolving, connecting or connected, and not
+ * yet closed? */
+bool mst_mock_in_use(const struct mst_mock *mock, int link);
+
+/* Leaves the link half-open until the client closes it: sends are accepted,
+ * nothing arrives any more on either side. */
+void mst_mock_freeze(struct mst_mock *mock, int link);
+
+/* Fills with the mock's reproducible random bytes: no good for
+ * cryptography. */
+void mst_mock_random(struct mst_mock *mock, void *data, size_t len);
+
+/*
+ * Runs a client as a program's main loop would: polls it until it has no
+ * event, then sleeps, in virtual time, until its deadline, until a link it
+ * waits for (mst_wants()) is ready, or until something is due here. Hands each
+ * event to on_event (or drops it where that is NULL), until it returns false.
+ * Ends then, after budget_ms, or when the client is closed. Returns the
+ * virtual ms that went by. A client that asks to be polled at once over and
+ * over without getting further is reported in mock->broken.
+ */
+uint32_t mst_mock_run(struct mst_mock *mock, struct mst_client *client,
+                      uint32_t budget_ms,
+                      bool (*on_event)(void *context,
+                                       const struct mst_event *event),
+                      void *context);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,531 @@
+/*
+ * Port of mini_stream for POSIX systems.
+ *
+ * In this order: clocks and entropy, sockets, resolver, port.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifdef __APPLE__
+#define _DARWIN_C_SOURCE /* SO_NOSIGPIPE */
+#else
+#define _POSIX_C_SOURCE 200809L
+#endif
+
+#include "mst_posix.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/random.h>
+#endif
+
+/* Without SOCK_CLOEXEC, a process that another thread starts at the wrong
+ * moment may inherit a descriptor. */
+#ifdef SOCK_CLOEXEC
+#define STREAM_TYPE (SOCK_STREAM | SOCK_CLOEXEC)
+#else
+#define STREAM_TYPE SOCK_STREAM
+#endif
+
+#ifdef MSG_NOSIGNAL
+#define SEND_FLAGS MSG_NOSIGNAL
+#else
+#define SEND_FLAGS 0
+#endif
+
+/* ------------------------------------------------------------------------
+ * Clocks and entropy
+ * ------------------------------------------------------------------------ */
+
+static uint64_t posix_now_ns(void *context)
+{
+    struct timespec now = {0, 0};
+
+    (void)context;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint32_t posix_now_ms(void *context)
+{
+    return (uint32_t)(posix_now_ns(context) / 1000000u);
+}
+
+static int posix_unix_ns(void *context, int64_t *ns)
+{
+    struct timespec now;
+
+    (void)context;
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0) {
+        return MST_ERR_CLOCK;
+    }
+    *ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return 0;
+}
+
+static int entropy_from_device(void *data, size_t len)
+{
+    int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+    size_t got = 0;
+    ssize_t n = 1;
+
+    if (fd < 0) {
+        return MST_ERR_ENTROPY;
+    }
+    while (got < len && (n > 0 || (n < 0 && errno == EINTR))) {
+        n = read(fd, (char *)data + got, len - got);
+        got += n > 0 ? (size_t)n : 0;
+    }
+    close(fd);
+    return got == len ? 0 : MST_ERR_ENTROPY;
+}
+
+static int posix_entropy(void *context, void *data, size_t len)
+{
+    (void)context;
+#ifdef __linux__
+    size_t got = 0;
+
+    while (got < len) {
+        /* Does not wait for a system that has only just started. */
+        ssize_t n = getrandom((char *)data + got, len - got, GRND_NONBLOCK);
+
+        if (n < 0 && errno == ENOSYS) {
+            return entropy_from_device(data, len);
+        }
+        if (n < 0 && errno != EINTR) {
+            return MST_ERR_ENTROPY;
+        }
+        if (n > 0) {
+            got += (size_t)n;
+        }
+    }
+    return 0;
+#else
+    return entropy_from_device(data, len);
+#endif
+}
+
+/* ------------------------------------------------------------------------
+ * Sockets
+ * ------------------------------------------------------------------------ */
+
+static int socket_error(int number)
+{
+    switch (number) {
+    case ECONNREFUSED:
+        return MST_ERR_REFUSED;
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case ENETDOWN:
+    case ETIMEDOUT:
+    case EADDRNOTAVAIL: /* no address of ours that could reach it */
+    case EAFNOSUPPORT:  /* no IPv6 (or IPv4) here at all */
+        return MST_ERR_UNREACHABLE;
+    case ECONNRESET:
+    case ECONNABORTED:
+    case EPIPE:
+        return MST_ERR_RESET;
+    default:
+        return MST_ERR_PORT;
+    }
+}
+
+static struct mst_posix_link *link_of(void *context, int number)
+{
+    struct mst_posix *posix = context;
+
+    return &posix->links[number];
+}
+
+static int link_fail(struct mst_posix_link *link, int number)
+{
+    link->detail = number;
+    return socket_error(number);
+}
+
+static void descriptor_close(int *fd)
+{
+    if (*fd >= 0) {
+        close(*fd);
+        *fd = -1;
+    }
+}
+
+static bool descriptor_set_up(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 &&
+           fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+}
+
+/* Begins to connect. Returns 1, 0 or an error, as posix_connect(). */
+static int socket_begin(struct mst_posix_link *link, int address)
+{
+    const union mst_posix_address *to = &link->answer.addresses[address];
+    socklen_t len = to->any.sa_family == AF_INET6 ? (socklen_t)sizeof to->v6
+                                                  : (socklen_t)sizeof to->v4;
+    const int on = 1;
+
+    link->fd = socket(to->any.sa_family, STREAM_TYPE, 0);
+    link->address = address;
+    if (link->fd < 0 || !descriptor_set_up(link->fd)) {
+        return link_fail(link, errno);
+    }
+#ifdef SO_NOSIGPIPE
+    setsockopt(link->fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
+#endif
+    /* A frame or record is written in one go, and should leave at once. Where
+     * this fails the stream is merely slower. */
+    setsockopt(link->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (connect(link->fd, &to->any, len) == 0) {
+        return 1;
+    }
+    /* An interrupted connect() goes on by itself. */
+    return errno == EINPROGRESS || errno == EINTR ? 0 : link_fail(link, errno);
+}
+
+static int socket_go_on(struct mst_posix_link *link)
+{
+    struct pollfd ready = {link->fd, POLLOUT, 0};
+    int number = 0;
+    socklen_t len = sizeof number;
+    int n = poll(&ready, 1, 0);
+
+    if (n == 0 || (n < 0 && errno == EINTR)) {
+        return 0;
+    }
+    if (n < 0 ||
+        getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &number, &len) != 0) {
+        number = errno;
+    }
+    return number == 0 ? 1 : link_fail(link, number);
+}
+
+static int posix_connect(void *context, int number, int address)
+{
+    struct mst_posix_link *link = link_of(context, number);
+    int rc;
+
+    if (address < 0 || address >= link->answer.count) {
+        return link_fail(link, EINVAL);
+    }
+    if (link->fd >= 0 && link->address != address) {
+        descriptor_close(&link->fd);
+    }
+    if (link->fd < 0) {
+        link->connected = false;
+        rc = socket_begin(link, address);
+    } else {
+        rc = link->connected ? 1 : socket_go_on(link);
+    }
+    if (rc < 0) {
+        descriptor_close(&link->fd);
+    }
+    link->connected = rc > 0;
+    return rc;
+}
+
+/* What send() and recv() return, as the library wants it. */
+static int socket_result(struct mst_posix_link *link, ssize_t n)
+{
+    if (n >= 0) {
+        return (int)n;
+    }
+    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
+        return 0;
+    }
+    return link_fail(link, errno);
+}
+
+static int posix_send(void *context, int number, const void *data, size_t len)
+{
+    struct mst_posix_link *link = link_of(context, number);
+
+    if (len > INT_MAX) {
+        len = INT_MAX;
+    }
+    return socket_result(link, send(link->fd, data, len, SEND_FLAGS));
+}
+
+static int posix_recv(void *context, int number, void *data, size_t len)
+{
+    struct mst_posix_link *link = link_of(context, number);
+    ssize_t n;
+
+    if (len > INT_MAX) {
+        len = INT_MAX;
+    }
+    n = recv(link->fd, data, len, 0);
+    if (n == 0) {
+        link->detail = 0;
+        return MST_ERR_EOF;
+    }
+    return socket_result(link, n);
+}
+
+/* ------------------------------------------------------------------------
+ * Resolver
+ *
+ * getaddrinfo() can take minutes and cannot be interrupted, so it runs in a
+ * detached thread. The thread owns its request and shares nothing: it sends
+ * the answer through a socket pair and ends. To give a resolution up is to
+ * close the other end.
+ * ------------------------------------------------------------------------ */
+
+struct resolver_request {
+    int fd;
+    uint16_t port;
+    char host[MST_HOST_MAX + 1];
+};
+
+static void resolver_ask(struct mst_posix_answer *answer, const char *host,
+                         uint16_t port, int flags)
+{
+    struct addrinfo hints;
+    struct addrinfo *list = NULL;
+    char service[8];
+    int rc;
+
+    memset(answer, 0, sizeof *answer);
+    memset(&hints, 0, sizeof hints);
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = flags | AI_NUMERICSERV;
+    snprintf(service, sizeof service, "%u", (unsigned)port);
+    rc = getaddrinfo(host, service, &hints, &list);
+    if (rc != 0) {
+        answer->error = rc == EAI_SYSTEM || rc == EAI_MEMORY ? MST_ERR_PORT
+                                                             : MST_ERR_RESOLVE;
+        answer->detail = rc == EAI_SYSTEM ? errno : rc;
+        return;
+    }
+    for (const struct addrinfo *item = list;
+         item != NULL && answer->count < MST_POSIX_ADDRESSES_MAX;
+         item = item->ai_next) {
+        if (item->ai_family == AF_INET || item->ai_family == AF_INET6) {
+            memcpy(&answer->addresses[answer->count++], item->ai_addr,
+                   item->ai_addrlen);
+        }
+    }
+    freeaddrinfo(list);
+    if (answer->count == 0) {
+        answer->error = MST_ERR_RESOLVE;
+        answer->detail = EAI_NONAME;
+    }
+}
+
+static void *resolver_run(void *argument)
+{
+    struct resolver_request *request = argument;
+    struct mst_posix_answer answer;
+
+    resolver_ask(&answer, request->host, request->port, 0);
+    /* The answer fits the socket's buffer whole. It is lost where nobody
+     * waits for it any more. */
+    send(request->fd, &answer, sizeof answer, SEND_FLAGS);
+    close(request->fd);
+    free(request);
+    return NULL;
+}
+
+/* Starts the thread with all signals blocked: they are the program's. Returns
+ * 0 or an errno. */
+static int resolver_spawn(struct resolver_request *request)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all, before;
+    int rc = pthread_attr_init(&attributes);
+
+    if (rc != 0) {
+        return rc;
+    }
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    rc = pthread_create(&thread, &attributes, resolver_run, request);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return rc;
+}
+
+static int resolver_begin(struct mst_posix_link *link,
+                          const struct mst_endpoint *endpoint)
+{
+    struct resolver_request *request;
+    int pair[2];
+    int rc;
+
+    request = malloc(sizeof *request);
+    if (request == NULL) {
+        return link_fail(link, ENOMEM);
+    }
+    if (socketpair(AF_UNIX, STREAM_TYPE, 0, pair) != 0) {
+        rc = errno;
+        free(request);
+        return link_fail(link, rc);
+    }
+    request->fd = pair[1];
+    request->port = endpoint->port;
+    memcpy(request->host, endpoint->host, sizeof request->host);
+    rc = descriptor_set_up(pair[0]) && descriptor_set_up(pair[1])
+             ? resolver_spawn(request)
+             : errno;
+    if (rc != 0) {
+        close(pair[0]);
+        close(pair[1]);
+        free(request);
+        return link_fail(link, rc);
+    }
+    link->resolver = pair[0];
+    return 0;
+}
+
+static int resolver_result(struct mst_posix_link *link)
+{
+    link->detail = link->answer.detail;
+    return link->answer.error != 0 ? link->answer.error : link->answer.count;
+}
+
+static int resolver_go_on(struct mst_posix_link *link)
+{
+    ssize_t n = recv(link->resolver, &link->answer, sizeof link->answer, 0);
+
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
+        return 0;
+    }
+    descriptor_close(&link->resolver);
+    if (n != (ssize_t)sizeof link->answer) {
+        link->answer.count = 0;
+        return link_fail(link, EIO);
+    }
+    return resolver_result(link);
+}
+
+static int posix_resolve(void *context, int number,
+                         const struct mst_endpoint *endpoint)
+{
+    struct mst_posix_link *link = link_of(context, number);
+
+    if (link->resolver >= 0) {
+        return resolver_go_on(link);
+    }
+    link->detail = 0;
+    /* An address needs no thread: this asks nobody. */
+    resolver_ask(&link->answer, endpoint->host, endpoint->port, AI_NUMERICHOST);
+    return link->answer.count > 0 ? resolver_result(link)
+                                  : resolver_begin(link, endpoint);
+}
+
+/* ------------------------------------------------------------------------
+ * Port
+ * ------------------------------------------------------------------------ */
+
+static void posix_close(void *context, int number)
+{
+    struct mst_posix_link *link = link_of(context, number);
+
+    descriptor_close(&link->resolver);
+    descriptor_close(&link->fd);
+    link->connected = false;
+}
+
+static int posix_detail(void *context, int number)
+{
+    return link_of(context, number)->detail;
+}
+
+int mst_posix_init(struct mst_posix *posix, struct mst_port *port)
+{
+    if (posix == NULL || port == NULL) {
+        return MST_ERR_ARGUMENT;
+    }
+    memset(posix, 0, sizeof *posix);
+    for (int i = 0; i < MST_LINKS_MAX; i++) {
+        posix->links[i].resolver = -1;
+        posix->links[i].fd = -1;
+    }
+    memset(port, 0, sizeof *port);
+    port->context = posix;
+    port->resolve = posix_resolve;
+    port->connect = posix_connect;
+    port->send = posix_send;
+    port->recv = posix_recv;
+    port->close = posix_close;
+    port->now_ms = posix_now_ms;
+    port->unix_ns = posix_unix_ns;
+    port->entropy = posix_entropy;
+    port->now_ns = posix_now_ns;
+    port->detail = posix_detail;
+    return 0;
+}
+
+void mst_posix_free(struct mst_posix *posix)
+{
+    for (int i = 0; i < MST_LINKS_MAX; i++) {
+        posix_close(posix, i);
+    }
+}
+
+size_t mst_posix_pollfds(const struct mst_posix *posix,
+                         const struct mst_client *client,
+                         struct pollfd fds[MST_LINKS_MAX])
+{
+    size_t count = 0;
+
+    for (int i = 0; i < MST_LINKS_MAX; i++) {
+        const struct mst_posix_link *link = &posix->links[i];
+        int fd = link->fd;
+        short events = 0;
+
+        if (link->resolver >= 0) {
+            fd = link->resolver;
+            events = POLLIN;
+        } else if (fd >= 0 && !link->connected) {
+            events = POLLOUT;
+        } else if (fd >= 0) {
+            unsigned wants = mst_wants(client, i);
+
+            events = (short)((wants & MST_WANT_READ ? POLLIN : 0) |
+                             (wants & MST_WANT_WRITE ? POLLOUT : 0));
+        }
+        /* poll() reports a dead socket also to those who wait for nothing. */
+        if (events != 0) {
+            fds[count].fd = fd;
+            fds[count].events = events;
+            fds[count].revents = 0;
+            count++;
+        }
+    }
+    return count;
+}
+
+int mst_posix_wait(struct mst_posix *posix, const struct mst_client *client,
+                   uint32_t max_ms)
+{
+    struct pollfd fds[MST_LINKS_MAX];
+    size_t count = mst_posix_pollfds(posix, client, fds);
+    uint32_t ms = mst_next_deadline_ms(client);
+    int rc;
+
+    if (ms > max_ms) {
+        ms = max_ms;
+    }
+    rc = poll(fds, (nfds_t)count, ms > INT_MAX ? INT_MAX : (int)ms);
+    if (rc < 0) {
+        return errno == EINTR ? 0 : MST_ERR_PORT;
+    }
+    return rc > 0;
+}

@@ -1,0 +1,129 @@
+/*
+ * Port of mini_stream for POSIX systems: sockets, name resolution, clocks,
+ * entropy, and a loader for trust stores. The contract is in ../README.md.
+ *
+ * Needs POSIX threads (-pthread): a name is resolved in a thread of its own,
+ * so that no call here ever waits for a name server.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef MST_POSIX_H
+#define MST_POSIX_H
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "mini_stream.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Addresses kept of one host; further ones are left out. */
+#define MST_POSIX_ADDRESSES_MAX 16
+
+/* The members of these three are private. */
+
+union mst_posix_address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+struct mst_posix_answer {
+    int error, detail, count;
+    union mst_posix_address addresses[MST_POSIX_ADDRESSES_MAX];
+};
+
+struct mst_posix_link {
+    struct mst_posix_answer answer; /* what the host name led to */
+    int resolver; /* where the resolver's thread answers, or -1 */
+    int fd;       /* the socket, or -1 */
+    int address;  /* the one it goes to */
+    bool connected;
+    int detail;
+};
+
+/* The port: one for each client, owned by the caller. */
+struct mst_posix {
+    struct mst_posix_link links[MST_LINKS_MAX];
+};
+
+/* Prepares posix and fills port with its functions. posix must stay where it
+ * is until mst_posix_free(). Returns 0 or MST_ERR_ARGUMENT. */
+int mst_posix_init(struct mst_posix *posix, struct mst_port *port);
+
+/*
+ * Sleeps until a link of the client (one on this port) is ready for what it
+ * waits for, until the client's next deadline, until max_ms have passed or
+ * until a signal was caught, whichever is first. Returns 1 when a link is
+ * ready, 0 when not, or MST_ERR_PORT with the reason in errno.
+ */
+int mst_posix_wait(struct mst_posix *posix, const struct mst_client *client,
+                   uint32_t max_ms);
+
+/* For a loop of one's own, also around many clients: writes what
+ * mst_posix_wait() would wait for and returns how many entries these are.
+ * They hold until the next mst_poll(). */
+size_t mst_posix_pollfds(const struct mst_posix *posix,
+                         const struct mst_client *client,
+                         struct pollfd fds[MST_LINKS_MAX]);
+
+/* Closes what is open, without waiting. To be called after the client is
+ * closed or wiped. */
+void mst_posix_free(struct mst_posix *posix);
+
+/* ------------------------------------------------------------------------
+ * Trust stores
+ * ------------------------------------------------------------------------ */
+
+#ifndef MST_NO_TLS
+
+/* Errors of mst_posix_anchors_load(), apart from all of enum mst_error. */
+enum mst_posix_error {
+    MST_POSIX_ERR_FILE = -1000,  /* cannot be read; detail is errno */
+    MST_POSIX_ERR_STORE = -1001, /* no trust store where systems have one */
+    MST_POSIX_ERR_EMPTY = -1002, /* no certificate in it */
+    MST_POSIX_ERR_PEM = -1003,   /* damaged PEM, or cut off inside of it */
+    /* A malformed certificate; detail is BearSSL's code. */
+    MST_POSIX_ERR_CERTIFICATE = -1004,
+    /* All were skipped; detail is BearSSL's code for the last. */
+    MST_POSIX_ERR_UNUSABLE = -1005,
+    MST_POSIX_ERR_MEMORY = -1006 /* out of memory */
+};
+
+/* Trust anchors, as they go into struct mst_config. */
+struct mst_posix_anchors {
+    const br_x509_trust_anchor *anchors;
+    size_t len;
+    size_t skipped;   /* certificates that were left out */
+    const char *path; /* what was read, borrowed; or NULL */
+    int detail;       /* see enum mst_posix_error */
+};
+
+/*
+ * Reads the certificates of a PEM file; other objects and text in it are
+ * passed over. NULL reads the file that $SSL_CERT_FILE names or, where that
+ * is not set, the system's store. A certificate with a key of a kind or size
+ * that BearSSL does not know (Ed25519) is skipped and counted. A damaged one
+ * fails the whole file; in the system's store it too is skipped.
+ *
+ * Returns 0, with at least one anchor, or an mst_posix_error. Either way
+ * mst_posix_anchors_free() may follow; it must, once no client uses the
+ * anchors any more.
+ */
+int mst_posix_anchors_load(struct mst_posix_anchors *anchors, const char *path);
+
+void mst_posix_anchors_free(struct mst_posix_anchors *anchors);
+
+/* One line of English for an mst_posix_error, never NULL, static. */
+const char *mst_posix_strerror(int error);
+
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,324 @@
+/*
+ * Trust stores for the POSIX port: PEM files to BearSSL's trust anchors.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "mst_posix.h"
+
+#ifndef MST_NO_TLS
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Bytes of the anchor at hand: its name, then the parts of its key. */
+struct anchor_bytes {
+    unsigned char *data;
+    size_t len, size;
+    bool failed; /* out of memory */
+};
+
+struct anchor_loader {
+    br_pem_decoder_context pem;
+    br_x509_decoder_context x509;
+    struct anchor_bytes bytes;
+    br_x509_trust_anchor *anchors;
+    size_t len, size, skipped;
+    bool tolerant;    /* skips what is malformed */
+    bool certificate; /* inside of one */
+    int detail;
+};
+
+static void anchor_append(void *context, const void *data, size_t len)
+{
+    struct anchor_bytes *bytes = context;
+
+    if (bytes->failed || len == 0) {
+        return;
+    }
+    if (len > bytes->size - bytes->len) {
+        size_t size = 2 * (bytes->len + len) + 512;
+        unsigned char *larger = realloc(bytes->data, size);
+
+        if (larger == NULL) {
+            bytes->failed = true;
+            return;
+        }
+        bytes->data = larger;
+        bytes->size = size;
+    }
+    memcpy(bytes->data + bytes->len, data, len);
+    bytes->len += len;
+}
+
+static void anchor_decode(void *context, const void *data, size_t len)
+{
+    br_x509_decoder_context *x509 = context;
+    int code = br_x509_decoder_last_error(x509);
+
+    /* A decoder that has failed must not go on: it would read far outside of
+     * what it was given. */
+    if (code == 0 || code == BR_ERR_X509_TRUNCATED) {
+        br_x509_decoder_push(x509, data, len);
+    }
+}
+
+/* Takes the bytes over: the anchor's name begins them, its key follows. */
+static void anchor_fill(struct anchor_loader *loader,
+                        br_x509_trust_anchor *anchor, size_t name_len)
+{
+    unsigned char *name = loader->bytes.data;
+    unsigned char *key = name + name_len;
+
+    anchor->dn.data = name;
+    anchor->dn.len = name_len;
+    anchor->flags = br_x509_decoder_isCA(&loader->x509) ? BR_X509_TA_CA : 0;
+    anchor->pkey = *br_x509_decoder_get_pkey(&loader->x509);
+    if (anchor->pkey.key_type == BR_KEYTYPE_RSA) {
+        anchor->pkey.key.rsa.n = key;
+        anchor->pkey.key.rsa.e = key + anchor->pkey.key.rsa.nlen;
+    } else {
+        anchor->pkey.key.ec.q = key;
+    }
+    memset(&loader->bytes, 0, sizeof loader->bytes);
+}
+
+static int anchor_add(struct anchor_loader *loader)
+{
+    const br_x509_pkey *key = br_x509_decoder_get_pkey(&loader->x509);
+    size_t name_len = loader->bytes.len;
+
+    if (key->key_type == BR_KEYTYPE_RSA) {
+        anchor_append(&loader->bytes, key->key.rsa.n, key->key.rsa.nlen);
+        anchor_append(&loader->bytes, key->key.rsa.e, key->key.rsa.elen);
+    } else {
+        anchor_append(&loader->bytes, key->key.ec.q, key->key.ec.qlen);
+    }
+    if (loader->len == loader->size) {
+        size_t size = 2 * loader->size + 8;
+        br_x509_trust_anchor *larger =
+            realloc(loader->anchors, size * sizeof *larger);
+
+        if (larger == NULL) {
+            return MST_POSIX_ERR_MEMORY;
+        }
+        loader->anchors = larger;
+        loader->size = size;
+    }
+    if (loader->bytes.failed) {
+        return MST_POSIX_ERR_MEMORY;
+    }
+    anchor_fill(loader, &loader->anchors[loader->len++], name_len);
+    return 0;
+}
+
+/* Counts a malformed certificate, or fails for it. */
+static int anchor_malformed(struct anchor_loader *loader, int error)
+{
+    if (!loader->tolerant) {
+        return error;
+    }
+    loader->skipped++;
+    return 0;
+}
+
+static int anchor_end(struct anchor_loader *loader)
+{
+    int code = br_x509_decoder_last_error(&loader->x509);
+
+    if (code == 0) {
+        return anchor_add(loader);
+    }
+    loader->detail = code;
+    if (code == BR_ERR_X509_UNSUPPORTED || code == BR_ERR_X509_LIMIT_EXCEEDED) {
+        loader->skipped++;
+        return 0;
+    }
+    return anchor_malformed(loader, MST_POSIX_ERR_CERTIFICATE);
+}
+
+/* BearSSL leaves the dashes on where the line ends in CR LF. */
+static bool anchor_is_certificate(const char *name)
+{
+    size_t len = strlen(name);
+
+    while (len > 0 && name[len - 1] == '-') {
+        len--;
+    }
+    return (len == 11 && memcmp(name, "CERTIFICATE", len) == 0) ||
+           (len == 16 && memcmp(name, "X509 CERTIFICATE", len) == 0);
+}
+
+static int anchor_event(struct anchor_loader *loader)
+{
+    int event = br_pem_decoder_event(&loader->pem);
+    bool certificate = loader->certificate;
+
+    if (event == BR_PEM_BEGIN_OBJ) {
+        loader->certificate =
+            anchor_is_certificate(br_pem_decoder_name(&loader->pem));
+        loader->bytes.len = 0;
+        br_x509_decoder_init(&loader->x509, anchor_append, &loader->bytes);
+        br_pem_decoder_setdest(&loader->pem,
+                               loader->certificate ? anchor_decode : NULL,
+                               &loader->x509);
+    } else if (event != 0) {
+        loader->certificate = false;
+        if (certificate) {
+            return event == BR_PEM_END_OBJ
+                       ? anchor_end(loader)
+                       : anchor_malformed(loader, MST_POSIX_ERR_PEM);
+        }
+    }
+    return 0;
+}
+
+static int anchor_push(struct anchor_loader *loader, const void *data,
+                       size_t len)
+{
+    const unsigned char *at = data;
+    int rc = 0;
+
+    while (len > 0 && rc == 0) {
+        size_t used = br_pem_decoder_push(&loader->pem, at, len);
+
+        at += used;
+        len -= used;
+        rc = anchor_event(loader);
+    }
+    return rc;
+}
+
+/* Returns 0, or the error that fails the file. */
+static int anchor_read(struct anchor_loader *loader, int fd)
+{
+    unsigned char piece[4096];
+    ssize_t n = 1;
+    int rc = 0;
+
+    while (rc == 0 && n != 0) {
+        n = read(fd, piece, sizeof piece);
+        if (n < 0 && errno != EINTR) {
+            loader->detail = errno;
+            return MST_POSIX_ERR_FILE;
+        }
+        if (n > 0) {
+            rc = anchor_push(loader, piece, (size_t)n);
+        }
+    }
+    if (rc == 0) {
+        /* The last line may have no end. */
+        rc = anchor_push(loader, "\n", 1);
+    }
+    if (rc == 0 && loader->certificate) {
+        rc = anchor_malformed(loader, MST_POSIX_ERR_PEM);
+    }
+    return rc;
+}
+
+/* Where systems keep their trust store as one file. */
+static const char *const anchor_stores[] = {
+    "/etc/ssl/certs/ca-certificates.crt",     /* Debian, Alpine, Arch */
+    "/etc/pki/tls/certs/ca-bundle.crt",       /* Fedora, Red Hat */
+    "/etc/ssl/ca-bundle.pem",                 /* SUSE */
+    "/etc/ssl/cert.pem",                      /* OpenBSD, macOS */
+    "/usr/local/share/certs/ca-root-nss.crt", /* FreeBSD */
+};
+
+/* Opens the file to read, and says in anchors and loader which. */
+static int anchor_open(struct mst_posix_anchors *anchors,
+                       struct anchor_loader *loader, const char *path)
+{
+    size_t i = 0;
+    int fd;
+
+    if (path == NULL) {
+        const char *variable = getenv("SSL_CERT_FILE");
+
+        path = variable != NULL && *variable != '\0' ? variable : NULL;
+    }
+    loader->tolerant = path == NULL;
+    do {
+        anchors->path = loader->tolerant ? anchor_stores[i++] : path;
+        fd = open(anchors->path, O_RDONLY | O_CLOEXEC);
+        loader->detail = errno;
+    } while (fd < 0 && loader->tolerant &&
+             i < sizeof anchor_stores / sizeof *anchor_stores);
+    return fd;
+}
+
+static void anchor_free(br_x509_trust_anchor *anchors, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        free(anchors[i].dn.data); /* and the key, in the same block */
+    }
+    free(anchors);
+}
+
+int mst_posix_anchors_load(struct mst_posix_anchors *anchors, const char *path)
+{
+    struct anchor_loader loader;
+    int fd, rc;
+
+    memset(anchors, 0, sizeof *anchors);
+    memset(&loader, 0, sizeof loader);
+    br_pem_decoder_init(&loader.pem);
+    fd = anchor_open(anchors, &loader, path);
+    if (fd < 0) {
+        rc = loader.tolerant ? MST_POSIX_ERR_STORE : MST_POSIX_ERR_FILE;
+    } else {
+        loader.detail = 0;
+        rc = anchor_read(&loader, fd);
+        close(fd);
+    }
+    if (rc == 0 && loader.len == 0) {
+        rc = loader.skipped > 0 ? MST_POSIX_ERR_UNUSABLE : MST_POSIX_ERR_EMPTY;
+    }
+    free(loader.bytes.data);
+    anchors->skipped = loader.skipped;
+    anchors->detail = loader.detail;
+    if (rc != 0) {
+        anchor_free(loader.anchors, loader.len);
+        return rc;
+    }
+    anchors->anchors = loader.anchors;
+    anchors->len = loader.len;
+    return 0;
+}
+
+void mst_posix_anchors_free(struct mst_posix_anchors *anchors)
+{
+    anchor_free((br_x509_trust_anchor *)anchors->anchors, anchors->len);
+    anchors->anchors = NULL;
+    anchors->len = 0;
+}
+
+const char *mst_posix_strerror(int error)
+{
+    switch (error) {
+    case 0:
+        return "success";
+    case MST_POSIX_ERR_FILE:
+        return "the trust store cannot be read";
+    case MST_POSIX_ERR_STORE:
+        return "no trust store found on this system";
+    case MST_POSIX_ERR_EMPTY:
+        return "the trust store has no certificate";
+    case MST_POSIX_ERR_PEM:
+        return "the trust store is damaged or cut off";
+    case MST_POSIX_ERR_CERTIFICATE:
+        return "the trust store has a malformed certificate";
+    case MST_POSIX_ERR_UNUSABLE:
+        return "no certificate of the trust store can be used";
+    case MST_POSIX_ERR_MEMORY:
+        return "out of memory";
+    default:
+        return "unknown error";
+    }
+}
+
+#endif

@@ -1,0 +1,124 @@
+#!/bin/bash
+# The checks of `make lint` beside the compilers and clang-tidy: format,
+# layering, symbols, C++, scripts, the README's example.
+# Usage: test/lint.sh C FILE...     (make lint names all)
+# SPDX-License-Identifier: 0BSD
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+dir=${BUILD:-build}/lint
+python=${PYTHON:-python3}
+mkdir -p "$dir"
+include=(-I. ${JSMN_DIR:+-isystem "$JSMN_DIR"})
+if [ -n "${BEARSSL_DIR:-}" ]; then
+    include+=(-isystem "$BEARSSL_DIR/inc" -isystem "$BEARSSL_DIR/include")
+fi
+warnings=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
+passed=0
+failed=0
+
+# check TITLE COMMAND...: runs it, counts it, shows what it says if it fails.
+check() {
+    local title=$1
+    shift
+    if "$@" >"$dir/output" 2>&1; then
+        passed=$((passed + 1))
+        echo "ok    $title"
+    else
+        failed=$((failed + 1))
+        echo "FAIL  $title"
+        cat "$dir/output"
+    fi
+}
+
+# What the library may take from elsewhere: memory and text functions of the
+# C library, BearSSL, and what a compiler calls by itself (division, shifts
+# and bit counts on 32-bit machines, stack protector, position independence).
+allowed='^(mem[a-z]+|str[a-z]+|br_[a-z0-9_]+|__aeabi_[a-z0-9]+'
+allowed+='|__gnu_thumb1_case_[a-z]+|__u?(div|mod|divmod)[sd]i[34]'
+allowed+='|__(mul|ashl|ashr|lshr|bswap|clz|ctz|popcount)[sd]i[23]'
+allowed+='|__stack_chk_(fail|guard)|_GLOBAL_OFFSET_TABLE_)$'
+
+# symbols NM PATTERN COMPILER_AND_OPTIONS...: compiles the library and checks
+# what its object gives and takes; PATTERN restricts what is taken further.
+symbols() {
+    local nm=$1 pattern=$2 object=$dir/symbols.o bad=0
+    shift 2
+    "$@" -std=c99 "${include[@]}" -Wmissing-prototypes "${warnings[@]}" \
+        -c -o "$object" mini_stream.c || return
+    if ! "$nm" -g --defined-only "$object" | grep -q ' T mst_client_init'; then
+        echo "The object has no functions of the library."
+        bad=1
+    fi
+    echo "Exported without mst_, data that can change, not allowed:"
+    "$nm" -g --defined-only "$object" | awk '$3 !~ /^mst_/' | grep . && bad=1
+    "$nm" "$object" | grep -E ' [dDbBcCsSgGuv] ' && bad=1
+    "$nm" -u "$object" | awk '{ print $2 }' |
+        grep -vE "$allowed" && bad=1
+    "$nm" -u "$object" | awk '{ print $2 }' | grep '^br_' |
+        grep -vE "$pattern" && bad=1
+    return "$bad"
+}
+
+header_alone() {
+    echo '#include "mini_stream.h"' |
+        "$@" "${include[@]}" "${warnings[@]}" -fsyntax-only -
+}
+
+# The C API must be usable from C++ as it is.
+header_cpp() {
+    header_alone clang -x c++ -std=c++11 "$@" &&
+        header_alone clang -x c++ -std=c++20 "$@"
+}
+
+header_c() {
+    header_alone gcc -x c -std=c99 "$@" && header_alone gcc -x c -std=c17 "$@"
+}
+
+spdx() {
+    ! grep -L 'SPDX-License-Identifier: 0BSD' "$@" | grep .
+}
+
+mapfile -t scripts < <(grep -lE '^#!/bin/(ba)?sh' .ci/run examples/*.sh \
+    test/*.sh)
+
+check "format" clang-format --dry-run -Werror "$@"
+check "layering" "$python" test/layering.py mini_stream.c mini_stream.h
+check "scripts" shellcheck "${scripts[@]}"
+check "license lines" spdx "$@" "${scripts[@]}" Makefile .clang-tidy \
+    .clang-format test/*.py
+check "README's example" test/readme_example.sh
+check "header as C" header_c
+check "header as C, MST_NO_TLS" header_c -DMST_NO_TLS
+check "header as C++" header_cpp
+check "header as C++, MST_NO_TLS" header_cpp -DMST_NO_TLS
+# Position independence would make tables of pointers writable at the start;
+# clang writes memcmp() as bcmp() where the C library is known to have it.
+native=(-fno-pie -fno-builtin-bcmp)
+for compiler in gcc clang; do
+    for level in -O0 -Os -O2; do
+        check "symbols, $compiler $level" \
+            symbols nm . "$compiler" "${native[@]}" "$level"
+    done
+    check "symbols, $compiler -Os, MST_NO_TLS" \
+        symbols nm '^br_sha1_' "$compiler" "${native[@]}" -Os -DMST_NO_TLS
+done
+
+# 32-bit: what the compiler calls there differs. make size installs it.
+if command -v arm-none-eabi-gcc >/dev/null; then
+    check "no static data, Cortex-M4" \
+        env BUILD="$dir" CC=gcc test/size.sh "${include[@]}"
+    include=(-I. -isystem "$dir/size/include")
+    for cpu in cortex-m0 cortex-m4; do
+        for level in -O0 -Os -O2; do
+            check "symbols, $cpu $level" symbols arm-none-eabi-nm . \
+                arm-none-eabi-gcc -mcpu=$cpu -mthumb "$level"
+        done
+        check "symbols, $cpu -Os, MST_NO_TLS" symbols arm-none-eabi-nm \
+            '^br_sha1_' arm-none-eabi-gcc -mcpu=$cpu -mthumb -Os -DMST_NO_TLS
+    done
+fi
+
+echo
+echo "lint: $passed passed, $failed failed"
+[ "$failed" -eq 0 ]

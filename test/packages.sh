@@ -1,0 +1,117 @@
+#!/bin/sh
+# Installs the Debian packages that the groups named need and that are missing.
+# Usage: test/packages.sh GROUP...     (groups: first column of the table)
+# SPDX-License-Identifier: 0BSD
+set -eu
+
+# group, package, how to find it without dpkg, what it is for. A package whose
+# directory is given (BEARSSL_DIR, JSMN_DIR) is not needed.
+table() {
+    cat <<'END'
+build    libc6-dev              header:stdio.h      C library
+build    libbearssl-dev         header:bearssl.h    TLS engine
+build    libjsmn-dev            header:jsmn.h       JSON tokens
+build    pkg-config             command:pkg-config  finds the libraries below
+tool     libinih-dev            header:ini.h        reads the tool's profile
+tool     libjansson-dev         header:jansson.h    reads endpoints.json
+tool     libncurses-dev         header:ncurses.h    live view on a terminal
+tool     ca-certificates        none                the system's trust store
+sandbox  libsoup-3.0-dev        module:libsoup-3.0  HTTP and WebSocket server
+sandbox  libjansson-dev         header:jansson.h    the server's JSON
+sandbox  libgnutls28-dev        module:gnutls       makes the sandbox's CA
+sandbox  glib-networking        none                TLS for libsoup
+test     libcmocka-dev          header:cmocka.h     test framework
+test     libjansson-dev         header:jansson.h    another reader of JSON
+test     openssl                command:openssl     TLS peer and certificates
+test     python3                command:python3     runs the interop tests
+test     python3-websockets     python:websockets   WebSocket peer
+lint     gcc                    command:gcc         first compiler
+lint     clang                  command:clang       second compiler
+lint     clang-format           command:clang-format  checks the format
+lint     clang-tidy             command:clang-tidy  static analysis
+lint     shellcheck             command:shellcheck  checks the scripts
+lint     python3                command:python3     runs the layering check
+size     gcc-arm-none-eabi      command:arm-none-eabi-gcc  cross compiler
+size     libnewlib-arm-none-eabi  none              its C headers
+END
+}
+
+# The lines of the table for the groups asked for.
+wanted() {
+    table | while read -r group package probe reason; do
+        case " $groups " in *" $group "*) ;; *) continue ;; esac
+        case $package in
+        libbearssl-dev) [ -z "${BEARSSL_DIR:-}" ] || continue ;;
+        libjsmn-dev) [ -z "${JSMN_DIR:-}" ] || continue ;;
+        esac
+        echo "$package $probe $reason"
+    done | sort -u -k 1,1
+}
+
+# Is it there, on a system without dpkg?
+found() {
+    what=${1#*:}
+    case $1 in
+    header:*) echo "#include <$what>" | ${CC:-cc} -E -x c - ;;
+    module:*) pkg-config --exists "$what" ;;
+    command:*) command -v "$what" ;;
+    python:*) python3 -c "import $what" ;;
+    esac >/dev/null 2>&1
+}
+
+groups=$*
+for group in "$@"; do
+    table | grep -q "^$group " || {
+        echo "$0: no group of packages is called $group" >&2
+        exit 2
+    }
+done
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    missing=$(wanted | while read -r package probe reason; do
+        found "$probe" || printf '  %-24s %s\n' "$package" "$reason"
+    done)
+    [ -n "$missing" ] || exit 0
+    echo "Not a Debian system: install your system's equivalents of" >&2
+    echo "$missing" >&2
+    exit 1
+fi
+
+packages=$(wanted | cut -d ' ' -f 1)
+# shellcheck disable=SC2086 # a list of names
+installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' $packages \
+    2>/dev/null | sed -n 's/ installed$//p') || true
+missing=
+for package in $packages; do
+    case "
+$installed
+" in *"
+$package
+"*) ;; *) missing="$missing $package" ;; esac
+done
+[ -n "$missing" ] || exit 0
+missing=${missing# }
+
+echo "Packages needed that are not installed:"
+wanted | while read -r package _ reason; do
+    case " $missing " in
+    *" $package "*) printf '  %-24s %s\n' "$package" "$reason" ;;
+    esac
+done
+
+if [ "$(id -u)" -eq 0 ]; then
+    as_root=
+elif command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; }
+then
+    as_root=sudo
+else
+    echo "This command, run as root, installs them:"
+    echo "  apt-get update && apt-get install -y --no-install-recommends $missing"
+    exit 1
+fi
+
+echo "Installing them with apt-get"
+$as_root apt-get update -qq
+# shellcheck disable=SC2086 # a list of names
+$as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends $missing >/dev/null

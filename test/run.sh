@@ -1,0 +1,100 @@
+#!/bin/bash
+# Runs every test program and script that `make test` has built, several at a
+# time, and ends with "N passed, N failed"; fails unless all passed.
+# Usage: test/run.sh [NAME...]    (default: all; NAME such as test_json)
+# BUILD: where the programs are; JOBS: how many at a time.
+# SPDX-License-Identifier: 0BSD
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+export BUILD=${BUILD:-build}
+export PYTHON=${PYTHON:-python3}
+export LIMIT_S=150 # for one program: a hang, not a slow machine
+LOGS=$BUILD/test/log
+export LOGS
+
+run_one() {
+    local name=$1 file command=() begin=$SECONDS status
+    file=$(find "$BUILD/test" test -maxdepth 1 -name "$name" -type f)
+    case $name in
+    *.py) command=("$PYTHON" "$file") ;;
+    *) command=("$file") ;;
+    esac
+    timeout -k 10 "$LIMIT_S" "${command[@]}" >"$LOGS/$name" 2>&1 </dev/null
+    status=$?
+    report "$name" "$status" $((SECONDS - begin))
+}
+
+# Counts what the log says, writes "passed failed" to NAME.count and one line
+# to the terminal. Of a cmocka group, what is not OK has failed: an error in
+# a teardown, a skipped test, one that a crash kept from running. Scripts end
+# with "N passed, N failed".
+report() {
+    local name=$1 status=$2 seconds=$3 passed failed note=
+    read -r passed failed < <(awk '
+        /\[==========\] .*Running [0-9]+ test/ {
+            sub(/.*Running /, ""); run += $1 }
+        /\[       OK \]/ { ok++ }
+        /^[0-9]+ passed, [0-9]+ failed$/ { p = $1; f = $3 }
+        END { print ok + p, run - ok + f }' "$LOGS/$name")
+    if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then
+        note=" (stopped after $LIMIT_S s)"
+    elif [ "$status" -ne 0 ] && [ "$failed" -eq 0 ]; then
+        note=" (exit status $status)"
+    elif [ $((passed + failed)) -eq 0 ]; then
+        note=" (ran nothing)"
+    fi
+    if [ -n "$note" ]; then
+        failed=$((failed + 1))
+    fi
+    echo "$passed $failed" >"$LOGS/$name.count"
+    if [ "$failed" -eq 0 ]; then
+        printf 'ok    %-28s %4d passed  %3d s\n' "$name" "$passed" "$seconds"
+    else
+        printf 'FAIL  %-28s %4d passed, %d failed%s\n' \
+            "$name" "$passed" "$failed" "$note"
+    fi
+}
+export -f run_one report
+
+rm -rf "$LOGS"
+mkdir -p "$LOGS"
+if [ $# -gt 0 ]; then
+    names=("$@")
+else
+    shopt -s nullglob
+    names=()
+    # The scripts first: they wait more than they compute.
+    for file in test/e2e_*.sh test/interop_*.sh test/interop_*.py \
+        test/test_*.c test/unit_*.c; do
+        name=${file##*/}
+        names+=("${name%.c}")
+    done
+fi
+
+if [ ${#names[@]} -gt 0 ]; then
+    # shellcheck disable=SC2016 # the inner shell expands it
+    printf '%s\n' "${names[@]}" | xargs -P "${JOBS:-$(nproc)}" -I{} \
+        bash -c 'run_one "$1"' run_one {}
+fi
+
+passed=0
+failed=0
+for name in "${names[@]}"; do
+    if read -r p f 2>/dev/null <"$LOGS/$name.count"; then
+        passed=$((passed + p))
+        failed=$((failed + f))
+    else
+        f=1
+        failed=$((failed + 1))
+    fi
+    if [ "$f" -ne 0 ]; then
+        printf '\n---- %s, the end of %s/%s\n' "$name" "$LOGS" "$name"
+        grep -E '^\[  (FAILED|ERROR )  \] [a-z_]|^FAIL' "$LOGS/$name" | sort -u
+        tail -n 60 "$LOGS/$name"
+    fi
+done
+
+echo
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -1,0 +1,185 @@
+/*
+ * Support for the tests: memory that ends at a protected page, a record of
+ * what happened as comparable text, and the replay of a stream in pieces.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef SUPPORT_H
+#define SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "mini_stream.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The bytes of a literal and their number, which may contain NUL. */
+#define BYTES(literal) (literal), sizeof(literal) - 1
+
+/* ---- Expectations: a table goes on after a case that fails ---- */
+
+/* A cmocka test that also fails when an expectation of its failed. */
+#define TEST(function) \
+    cmocka_unit_test_setup_teardown(function, expect_begin, expect_end)
+
+int expect_begin(void **state);
+int expect_end(void **state);
+
+/* Says that an expectation failed, printf-like. */
+void expect_failed(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+
+/* Expects two texts to be equal; name tells the case. */
+void expect_text(const char *name, const char *expected, const char *got);
+
+/* Expects two numbers to be equal. */
+void expect_int(const char *name, long long expected, long long got);
+
+/* ---- Text that grows ---- */
+
+struct text {
+    char *data; /* NUL-terminated, or NULL while empty */
+    size_t len, size;
+};
+
+void text_add(struct text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void text_add_bytes(struct text *text, const void *data, size_t len);
+void text_clear(struct text *text);
+void text_free(struct text *text);
+const char *text_get(const struct text *text);
+
+/* ---- Memory that ends at a protected page ---- */
+
+struct guard {
+    uint8_t *base, *end;
+    size_t mapped;
+};
+
+/* Room for up to max bytes. */
+void guard_open(struct guard *guard, size_t max);
+void guard_close(struct guard *guard);
+
+/* The last len bytes before the protected page; guard_put() fills them. */
+uint8_t *guard_room(const struct guard *guard, size_t len);
+uint8_t *guard_put(const struct guard *guard, const void *data, size_t len);
+
+/* ---- Replay in pieces ---- */
+
+/* What reads a stream. Each piece ends at a protected page and is overwritten
+ * once it was taken. */
+struct reader {
+    void *context;
+    void (*begin)(void *context);
+    void (*piece)(void *context, const uint8_t *data, size_t len, bool final,
+                  struct text *record);
+};
+
+/* Replays data in pieces of this size (0: whole), appending to record. */
+void replay(const struct reader *reader, const void *data, size_t len,
+            size_t piece, struct text *record);
+
+/*
+ * Replays data whole, byte by byte, in pieces of some other sizes and in two
+ * pieces at every offset (streams of 2,048 bytes and more: at fewer of them). All must give the expected record; NULL: that of the whole.
+ */
+void replay_everywhere(const char *name, const struct reader *reader,
+                       const void *data, size_t len, const char *expected);
+
+/* ---- Events and errors as text ---- */
+
+/* "JSON_SYNTAX" for MST_ERR_JSON_SYNTAX. */
+const char *error_name(int error);
+
+/* "NO_EFFECT_ACTION" for MST_CODE_NO_EFFECT_ACTION. */
+const char *code_name(enum mst_code code);
+
+/* Appends a decimal: "5e4", "12", "15e-1", with "~" where it is inexact. */
+void record_decimal(struct text *record, struct mst_decimal value);
+
+/* Appends one line for an event of the decoder:
+ *
+ *   part MARKET NS snapshot|update [first] [last]: bid PRICE AMOUNT, ask ...
+ *   part MARKET aborted
+ *   top MARKET NS: bid PRICE AMOUNT, ask PRICE AMOUNT
+ *   execution MARKET NS: PRICE AMOUNT
+ *   heartbeat NS
+ *   entry ACTION CHANNEL "NAME" "MARKET" ok|failed CODE "TEXT"
+ *   response ACTION: ENTRIES entries, FAILED failed
+ *   service_error CODE "CODE TEXT" "MESSAGE"
+ *   unknown LEN: RAW TEXT|NULL
+ *   error NAME "TEXT" [in MARKET]
+ */
+void record_event(struct text *record, const struct mst_event *event);
+
+/* ---- Decoder ---- */
+
+/* A decoder whose message buffer ends at a protected page, as a reader of one
+ * message. */
+struct decoding {
+    struct reader reader;
+    size_t buffer_len; /* 0: 2,048 */
+    unsigned flags;
+    struct guard guard;
+    struct mst_decoder decoder;
+};
+
+void decoding_open(struct decoding *decoding, size_t buffer_len,
+                   unsigned flags);
+void decoding_close(struct decoding *decoding);
+
+/* Feeds a piece and records its events. */
+void decoding_feed(struct decoding *decoding, const void *data, size_t len,
+                   bool final, struct text *record);
+
+/*
+ * Decodes a message everywhere (replay_everywhere()), each time followed by a
+ * good heartbeat that must be understood whatever the message was. expected
+ * is the record without that heartbeat; NULL: that of the whole message.
+ */
+void expect_events(const char *name, struct decoding *decoding,
+                   const char *message, size_t len, const char *expected);
+
+/* The same with a decoder of this buffer and these flags. */
+void expect_decoded(const char *message, size_t buffer_len, unsigned flags,
+                    const char *expected);
+
+/* The same for a message that gives one error ("DECIMAL \"x\"") and nothing
+ * else. The error names the market BTCUSD if the message does. */
+void expect_error(const char *message, size_t buffer_len, unsigned flags,
+                  const char *error);
+
+/* A row of a table: a message, and what it gives with the usual decoder. */
+struct message_case {
+    const char *message, *expected;
+};
+
+void expect_message_cases(const struct message_case *cases, size_t count);
+void expect_error_cases(const struct message_case *cases, size_t count);
+
+/* ---- Messages ---- */
+
+/* The time in the messages of the tests, and in nanoseconds. */
+#define TIME "2026-01-02T03:04:05.678Z"
+#define NS "1767323045678000000"
+
+/* A market_data message with these levels, as text. */
+#define BOOK_MESSAGE(type, bids, asks)                                 \
+    "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\"," \
+    "\"type\":\"" type "\",\"time\":\"" TIME "\","                     \
+    "\"bids\":[" bids "],\"asks\":[" asks "]}}"
+
+#define LEVEL(price, amount) \
+    "{\"price\":\"" price "\",\"amount\":\"" amount "\"}"
+
+/* ---- Seeded random numbers (SplitMix64) ---- */
+
+uint64_t random_next(uint64_t *seed);
+
+#endif

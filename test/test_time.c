@@ -1,0 +1,348 @@
+/*
+ * Tests of timestamps (RFC 3339): reading and writing.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "support.h"
+
+#include <inttypes.h>
+#include <regex.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* Seconds of a UTC date and time, by the C library. */
+static int64_t utc(int year, int month, int day, int hour, int minute,
+                   int second)
+{
+    struct tm tm = {.tm_year = year - 1900,
+                    .tm_mon = month - 1,
+                    .tm_mday = day,
+                    .tm_hour = hour,
+                    .tm_min = minute,
+                    .tm_sec = second};
+
+    return timegm(&tm);
+}
+
+static int parse_at_page(const struct guard *guard, const char *text,
+                         size_t len, int64_t *ns)
+{
+    return mst_time_parse((char *)guard_put(guard, text, len), len, ns);
+}
+
+static void expect_refused(const struct guard *guard, const char *text,
+                           size_t len)
+{
+    int64_t ns = -1;
+    int rc = parse_at_page(guard, text, len, &ns);
+
+    if (rc != MST_ERR_TIME) {
+        expect_failed("%.*s: %s, %" PRId64, (int)len, text, error_name(rc), ns);
+    }
+}
+
+static void expect_time(const struct guard *guard, const char *text,
+                        int64_t expected)
+{
+    int64_t ns = -1;
+    int rc = parse_at_page(guard, text, strlen(text), &ns);
+
+    if (rc != 0 || ns != expected) {
+        expect_failed("%s: %s, %" PRId64 " instead of %" PRId64, text,
+                      error_name(rc), ns, expected);
+    }
+}
+
+static void every_form_of_rfc_3339_is_read(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t ns;
+    } cases[] = {
+        {"1970-01-01T00:00:00Z", 0},
+        {"1970-01-01T00:00:00.000000001Z", 1},
+        {"2026-01-02T03:04:05Z", 1767323045000000000},
+        {"2026-01-02T03:04:05.6Z", 1767323045600000000},
+        {"2026-01-02T03:04:05.67Z", 1767323045670000000},
+        {"2026-01-02T03:04:05.678Z", 1767323045678000000},
+        {"2026-01-02T03:04:05.6789Z", 1767323045678900000},
+        {"2026-01-02T03:04:05.67890Z", 1767323045678900000},
+        {"2026-01-02T03:04:05.678901Z", 1767323045678901000},
+        {"2026-01-02T03:04:05.6789012Z", 1767323045678901200},
+        {"2026-01-02T03:04:05.67890123Z", 1767323045678901230},
+        {"2026-01-02T03:04:05.678901234Z", 1767323045678901234},
+        {"2026-01-02T03:04:05.000000000Z", 1767323045000000000},
+        /* Digits beyond the ninth are cut off, not rounded. */
+        {"2026-01-02T03:04:05.6789012349Z", 1767323045678901234},
+        {"2026-01-02T03:04:05.99999999999999999999999Z", 1767323045999999999},
+        {"2026-01-02t03:04:05z", 1767323045000000000},
+        {"2026-01-02T03:04:05+00:00", 1767323045000000000},
+        {"2026-01-02T03:04:05-00:00", 1767323045000000000},
+        {"2026-01-02T04:34:05.5+01:30", 1767323045500000000},
+        {"2026-01-01T21:04:05.5-06:00", 1767323045500000000},
+        {"2026-01-03T03:03:05+23:59", 1767323045000000000},
+        {"2026-01-01T03:05:05-23:59", 1767323045000000000},
+        /* The examples of RFC 3339, section 5.8. */
+        {"1985-04-12T23:20:50.52Z", 482196050520000000},
+        {"1996-12-19T16:39:57-08:00", 851042397000000000},
+        /* Bounds. */
+        {"1970-01-01T00:00:00+00:00", 0},
+        {"2261-12-31T23:59:59.999999999Z", 9214646399999999999},
+    };
+    struct guard guard;
+
+    (void)state;
+    guard_open(&guard, 64);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        expect_time(&guard, cases[i].text, cases[i].ns);
+    }
+    guard_close(&guard);
+}
+
+static void a_leap_second_is_the_first_of_the_next_minute(void **state)
+{
+    struct guard guard;
+
+    (void)state;
+    guard_open(&guard, 64);
+    expect_time(&guard, "1990-12-31T23:59:60Z",
+                utc(1991, 1, 1, 0, 0, 0) * 1000000000);
+    expect_time(&guard, "1990-12-31T15:59:60-08:00",
+                utc(1991, 1, 1, 0, 0, 0) * 1000000000);
+    expect_time(&guard, "2015-06-30T23:59:60.25Z",
+                utc(2015, 7, 1, 0, 0, 0) * 1000000000 + 250000000);
+    expect_refused(&guard, BYTES("1990-12-31T23:59:61Z"));
+    guard_close(&guard);
+}
+
+/* Expects a day of the calendar to be read, and another to be refused;
+ * returns 1 for the former. */
+static int expect_day(const struct guard *guard, int year, int month, int day)
+{
+    int64_t s = utc(year, month, day, 12, 34, 56);
+    time_t back = (time_t)s;
+    struct tm tm;
+    char text[64];
+
+    snprintf(text, sizeof text, "%04d-%02d-%02dT12:34:56Z", year, month, day);
+    gmtime_r(&back, &tm);
+    if (tm.tm_mday != day) {
+        expect_refused(guard, text, strlen(text));
+        return 0;
+    }
+    expect_time(guard, text, s * 1000000000);
+    return 1;
+}
+
+static void every_day_from_1970_to_2261_is_read(void **state)
+{
+    struct guard guard;
+    int days = 0;
+
+    (void)state;
+    guard_open(&guard, 64);
+    for (int year = 1970; year <= 2261; year++) {
+        for (int month = 1; month <= 12; month++) {
+            for (int day = 1; day <= 31; day++) {
+                days += expect_day(&guard, year, month, day);
+            }
+        }
+    }
+    assert_int_equal(days, utc(2262, 1, 1, 0, 0, 0) / 86400);
+    guard_close(&guard);
+}
+
+static void malformed_and_impossible_times_are_refused(void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "now",
+        "2026",
+        "2026-01-02",
+        "2026-01-02T03:04Z",
+        "2026-01-02T03:04:05",
+        "2026-01-02T03:04:05.678",
+        "2026-01-02T03:04:05.Z",
+        "2026-01-02T03:04:05,678Z",
+        "2026-01-02T03:04:05.67 8Z",
+        "2026-01-02T03:04:05.-78Z",
+        "2026-01-02T03:04:05ZZ",
+        "2026-01-02T03:04:05Z ",
+        " 2026-01-02T03:04:05Z",
+        "2026-01-02T03:04:05 Z",
+        "2026-01-02T03:04:05UTC",
+        "2026-01-02T03:04:05+01",
+        "2026-01-02T03:04:05+0100",
+        "2026-01-02T03:04:05+1:00",
+        "2026-01-02T03:04:05+01:0",
+        "2026-01-02T03:04:05+01:000",
+        "2026-01-02T03:04:05+01-00",
+        "2026-01-02T03:04:05+24:00",
+        "2026-01-02T03:04:05+01:60",
+        "2026-01-02T03:04:05-99:99",
+        "2026-01-02T03:04:05Z+01:00",
+        "2026/01/02T03:04:05Z",
+        "2026-1-2T03:04:05Z",
+        "2026-01-2T03:04:05Z",
+        "26-01-02T03:04:05Z",
+        "02026-01-02T03:04:05Z",
+        "+2026-01-02T03:04:05Z",
+        "-026-01-02T03:04:05Z",
+        "20260102T030405Z",
+        "2026-W01-5T03:04:05Z",
+        "2026-002T03:04:05Z",
+        "2026-00-02T03:04:05Z",
+        "2026-13-02T03:04:05Z",
+        "2026-01-00T03:04:05Z",
+        "2026-01-32T03:04:05Z",
+        "2026-02-29T03:04:05Z",
+        "2100-02-29T03:04:05Z",
+        "2024-02-30T03:04:05Z",
+        "2026-04-31T03:04:05Z",
+        "2026-01-02T24:00:00Z",
+        "2026-01-02T25:04:05Z",
+        "2026-01-02T03:60:05Z",
+        "2026-01-02T03:04:61Z",
+        "2026-01-02T3:04:05Z",
+        "1969-12-31T23:59:59Z",
+        "0000-01-01T00:00:00Z",
+        "2262-01-01T00:00:00Z",
+        "9999-12-31T23:59:59Z",
+        "1767323045678",
+    };
+    struct guard guard;
+
+    (void)state;
+    guard_open(&guard, 64);
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        expect_refused(&guard, texts[i], strlen(texts[i]));
+    }
+    expect_refused(&guard, BYTES("2026-01-02T03:04:05\0Z"));
+    expect_refused(&guard, BYTES("2026-01-02T03:04:05Z\0"));
+    guard_close(&guard);
+}
+
+/* An offset may lead out of the years; never to a time before the epoch or
+ * to one that overflowed. */
+static void an_offset_never_leads_to_a_negative_time(void **state)
+{
+    static const char *const texts[] = {
+        "1970-01-01T00:00:00+00:01",
+        "1970-01-01T00:00:00+23:59",
+        "1970-01-01T23:58:59.999999999+23:59",
+        "2261-12-31T23:59:59.999999999-23:59",
+        "2261-12-31T23:59:60-23:59",
+    };
+    struct guard guard;
+
+    (void)state;
+    guard_open(&guard, 64);
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        int64_t ns = 0;
+        int rc = parse_at_page(&guard, texts[i], strlen(texts[i]), &ns);
+
+        if (rc != MST_ERR_TIME && (rc != 0 || ns < 0)) {
+            expect_failed("%s: %s, %" PRId64, texts[i], error_name(rc), ns);
+        }
+    }
+    guard_close(&guard);
+}
+
+/* What a text of the form with three fraction digits means; false: nothing. */
+static bool oracle(const regex_t *grammar, const char *text, int64_t *ns)
+{
+    int year, month, day, hour, minute, second, millisecond;
+    struct tm tm;
+    time_t s;
+
+    if (regexec(grammar, text, 0, NULL, 0) != 0 ||
+        sscanf(text, "%4d-%2d-%2d%*c%2d:%2d:%2d.%3d", &year, &month, &day,
+               &hour, &minute, &second, &millisecond) != 7 ||
+        year < 1970 || year > 2261) {
+        return false;
+    }
+    s = (time_t)utc(year, month, day, hour, minute, second);
+    gmtime_r(&s, &tm);
+    *ns = (int64_t)s * 1000000000 + millisecond * 1000000;
+    return tm.tm_sec == second && tm.tm_min == minute && tm.tm_hour == hour &&
+           tm.tm_mday == day && tm.tm_mon + 1 == month;
+}
+
+static void one_wrong_character_is_one_too_many(void **state)
+{
+    static const char good[] = "2028-02-29T13:14:15.678Z";
+    struct guard guard;
+    regex_t grammar;
+
+    (void)state;
+    assert_int_equal(regcomp(&grammar,
+                             "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:"
+                             "[0-9]{2}:[0-9]{2}\\.[0-9]{3}[Zz]$",
+                             REG_EXTENDED | REG_NOSUB),
+                     0);
+    guard_open(&guard, 64);
+    for (size_t at = 0; at < sizeof good - 1; at++) {
+        expect_refused(&guard, good, at);
+        for (int c = 1; c < 256; c++) {
+            char text[sizeof good];
+            int64_t ns;
+
+            memcpy(text, good, sizeof good);
+            text[at] = (char)c;
+            if (oracle(&grammar, text, &ns)) {
+                expect_time(&guard, text, ns);
+            } else if (at != 19 && at != 23) { /* there other forms begin */
+                expect_refused(&guard, text, sizeof good - 1);
+            }
+        }
+    }
+    guard_close(&guard);
+    regfree(&grammar);
+}
+
+static void what_is_written_is_the_c_librarys_and_reads_back(void **state)
+{
+    struct guard guard;
+    uint64_t seed = 1;
+
+    (void)state;
+    guard_open(&guard, MST_TIME_TEXT_LEN);
+    for (int i = 0; i < 100000; i++) {
+        int64_t ns = (int64_t)(random_next(&seed) % 9214646400000000000u);
+        char *text = (char *)guard_room(&guard, MST_TIME_TEXT_LEN);
+        char expected[48];
+        int64_t back = -1;
+        struct tm tm;
+        time_t s;
+
+        if (i < 4) { /* and the extremes */
+            ns = (const int64_t[]){0, 1, 9214646399999999999, 999999999}[i];
+        }
+        s = (time_t)(ns / 1000000000);
+        gmtime_r(&s, &tm);
+        strftime(expected, sizeof expected, "%Y-%m-%dT%H:%M:%S", &tm);
+        snprintf(expected + 19, sizeof expected - 19, ".%09dZ",
+                 (int)(ns % 1000000000));
+        assert_int_equal(mst_time_format(ns, text), 30);
+        expect_text("format", expected, text);
+        assert_int_equal(mst_time_parse(text, 30, &back), 0);
+        expect_int(text, ns, back);
+    }
+    guard_close(&guard);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_form_of_rfc_3339_is_read),
+        TEST(a_leap_second_is_the_first_of_the_next_minute),
+        TEST(every_day_from_1970_to_2261_is_read),
+        TEST(malformed_and_impossible_times_are_refused),
+        TEST(an_offset_never_leads_to_a_negative_time),
+        TEST(one_wrong_character_is_one_too_many),
+        TEST(what_is_written_is_the_c_librarys_and_reads_back),
+    };
+
+    return cmocka_run_group_tests_name("time", tests, NULL, NULL);
+}
