@@ -151,7 +151,8 @@ void expect_decoded(const char *message, size_t buffer_len, unsigned flags,
                     const char *expected);
 
 /* The same for a message that gives one error ("DECIMAL \"x\"") and nothing
- * else. The error names the market BTCUSD if the message does. */
+ * else. The error names the market BTCUSD if the message does, and a channel
+ * to which it belongs. */
 void expect_error(const char *message, size_t buffer_len, unsigned flags,
                   const char *error);
 
@@ -177,6 +178,21 @@ void expect_error_cases(const struct message_case *cases, size_t count);
 
 #define LEVEL(price, amount) \
     "{\"price\":\"" price "\",\"amount\":\"" amount "\"}"
+
+/* The payload of a heartbeat; an execution; a top of book; an update whose
+ * payload ends with further members, each with a comma before it. */
+#define HEARTBEAT_PAYLOAD "{\"timestamp\":\"" TIME "\"}"
+#define EXECUTION(price, amount)                                          \
+    "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\"," \
+    "\"price\":\"" price "\",\"amount\":\"" amount                        \
+    "\",\"executed_at\":\"" TIME "\"}}"
+#define TOP(bids, asks)                                                    \
+    "{\"channel\":\"market_data.top_of_book\",\"payload\":{"               \
+    "\"market\":\"BTCUSD\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"" TIME \
+    "\",\"bids\":[" bids "],\"asks\":[" asks "]}}"
+#define UPDATE_WITH(fields)                                            \
+    "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\"," \
+    "\"type\":\"UPDATE\",\"time\":\"" TIME "\"" fields "}}"
 
 /* ---- Seeded random numbers (SplitMix64) ---- */
 

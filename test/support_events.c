@@ -1,0 +1,399 @@
+/*
+ * Support for the tests: events as text, and the decoder (see support.h).
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "support.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Events and errors as text ---- */
+
+#define NAMED(name)           \
+    {                         \
+        MST_ERR_##name, #name \
+    }
+
+static const struct {
+    int error;
+    const char *name;
+} error_names[] = {
+    {MST_OK, "OK"},
+    NAMED(ARGUMENT),
+    NAMED(BUILD),
+    NAMED(MEMORY),
+    NAMED(URL),
+    NAMED(PLAIN),
+    NAMED(CREDENTIALS),
+    NAMED(ANCHORS),
+    NAMED(IP_HOST),
+    NAMED(HEADER_VALUE),
+    NAMED(FULL),
+    NAMED(EXISTS),
+    NAMED(MISSING),
+    NAMED(CLOSED),
+    NAMED(CLOCK),
+    NAMED(ENTROPY),
+    NAMED(RESOLVE),
+    NAMED(REFUSED),
+    NAMED(UNREACHABLE),
+    NAMED(RESET),
+    NAMED(EOF),
+    NAMED(PORT),
+    NAMED(TLS_ISSUER),
+    NAMED(TLS_NAME),
+    NAMED(TLS_TIME),
+    NAMED(TLS_CERTIFICATE),
+    NAMED(TLS_VERSION),
+    NAMED(TLS_HANDSHAKE),
+    NAMED(TLS_ALERT),
+    NAMED(TLS_PROTOCOL),
+    NAMED(TLS_TRUNCATED),
+    NAMED(HTTP_SYNTAX),
+    NAMED(HTTP_LENGTH),
+    NAMED(HTTP_CODING),
+    NAMED(HTTP_HEADER),
+    NAMED(HTTP_BODY),
+    NAMED(HTTP_TRUNCATED),
+    NAMED(HTTP_STATUS),
+    NAMED(TOKEN_REFUSED),
+    NAMED(TOKEN_SHAPE),
+    NAMED(TOKEN_TYPE),
+    NAMED(TOKEN_SCOPE),
+    NAMED(TOKEN_TOO_LARGE),
+    NAMED(UNAUTHORIZED),
+    NAMED(FORBIDDEN),
+    NAMED(THROTTLED),
+    NAMED(WS_UPGRADE),
+    NAMED(WS_ACCEPT),
+    NAMED(WS_EXTENSION),
+    NAMED(WS_RESERVED),
+    NAMED(WS_MASKED),
+    NAMED(WS_LENGTH),
+    NAMED(WS_CONTROL),
+    NAMED(WS_FRAGMENT),
+    NAMED(WS_UTF8),
+    NAMED(WS_CLOSE),
+    NAMED(WS_CLOSED),
+    NAMED(JSON_SYNTAX),
+    NAMED(JSON_DEPTH),
+    NAMED(JSON_TOKENS),
+    NAMED(MESSAGE_SHAPE),
+    NAMED(MESSAGE_KEY),
+    NAMED(MESSAGE_SIZE),
+    NAMED(MESSAGE_ORDER),
+    NAMED(MESSAGE_BINARY),
+    NAMED(DECIMAL),
+    NAMED(DECIMAL_WIDE),
+    NAMED(TIME),
+    NAMED(TIMEOUT),
+    NAMED(SILENCE),
+    NAMED(SLOW),
+    NAMED(ANSWER),
+    NAMED(SERVICE),
+};
+
+const char *error_name(int error)
+{
+    static char number[24];
+
+    for (size_t i = 0; i < COUNT(error_names); i++) {
+        if (error_names[i].error == error) {
+            return error_names[i].name;
+        }
+    }
+    snprintf(number, sizeof number, "error %d", error);
+    return number;
+}
+
+const char *code_name(enum mst_code code)
+{
+    switch (code) {
+    case MST_CODE_NONE:
+        return "NONE";
+    case MST_CODE_UNKNOWN_ACTION:
+        return "UNKNOWN_ACTION";
+    case MST_CODE_INTERNAL_SERVER_ERROR:
+        return "INTERNAL_SERVER_ERROR";
+    case MST_CODE_MALFORMED_REQUEST:
+        return "MALFORMED_REQUEST";
+    case MST_CODE_NO_EFFECT_ACTION:
+        return "NO_EFFECT_ACTION";
+    case MST_CODE_UNKNOWN_CHANNEL:
+        return "UNKNOWN_CHANNEL";
+    case MST_CODE_UNKNOWN_CHANNEL_PARAMS_CONFIGURATION:
+        return "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
+    case MST_CODE_OTHER:
+        return "OTHER";
+    }
+    return "not a code";
+}
+
+void record_decimal(struct text *record, struct mst_decimal value)
+{
+    text_add(record, "%" PRId64, value.coefficient);
+    if (value.exponent != 0) {
+        text_add(record, "e%d", value.exponent);
+    }
+    if (value.inexact) {
+        text_add(record, "~");
+    }
+}
+
+static void record_level(struct text *record, const struct mst_level *level,
+                         int64_t message_ns)
+{
+    text_add(record, level->side == MST_BID ? " bid " : " ask ");
+    record_decimal(record, mst_level_price(level));
+    text_add(record, " ");
+    record_decimal(record, mst_level_amount(level));
+    if (level->time_ns != message_ns) {
+        text_add(record, " at %" PRId64, level->time_ns);
+    }
+}
+
+static void record_part(struct text *record, const struct mst_part *part)
+{
+    text_add(record, "part %s", part->market);
+    if (part->aborted) {
+        text_add(record, " aborted%s%s%s", part->first ? " first" : "",
+                 part->last ? " last" : "",
+                 part->count != 0 ? " with levels" : "");
+    } else {
+        text_add(record, " %" PRId64 " %s%s%s:", part->time_ns,
+                 part->snapshot ? "snapshot" : "update",
+                 part->first ? " first" : "", part->last ? " last" : "");
+        for (size_t i = 0; i < part->count; i++) {
+            if (i > 0) {
+                text_add(record, ",");
+            }
+            record_level(record, &part->levels[i], part->time_ns);
+        }
+    }
+}
+
+static void record_top(struct text *record, const struct mst_top *top)
+{
+    text_add(record, "top %s %" PRId64 ":", top->market, top->time_ns);
+    if (top->has_bid) {
+        record_level(record, &top->bid, top->time_ns);
+    }
+    if (top->has_bid && top->has_ask) {
+        text_add(record, ",");
+    }
+    if (top->has_ask) {
+        record_level(record, &top->ask, top->time_ns);
+    }
+}
+
+static const char *action_name(enum mst_action action)
+{
+    static const char *const names[] = {"subscribe", "unsubscribe",
+                                        "subscription_list"};
+
+    return (size_t)action < COUNT(names) ? names[action] : "not an action";
+}
+
+static const char *channel_label(enum mst_channel channel)
+{
+    return channel == MST_CHANNEL_OTHER ? "other" : mst_channel_name(channel);
+}
+
+static void record_entry(struct text *record, const struct mst_entry *entry)
+{
+    text_add(record, "entry %s %s \"%s\" \"%s\" ", action_name(entry->action),
+             channel_label(entry->channel), entry->channel_name, entry->market);
+    if (entry->success && entry->code == MST_CODE_NONE && !*entry->text) {
+        text_add(record, "ok");
+    } else {
+        text_add(record, "%s %s \"%s\"", entry->success ? "ok" : "failed",
+                 code_name(entry->code), entry->text);
+    }
+}
+
+void record_event(struct text *record, const struct mst_event *event)
+{
+    switch (event->type) {
+    case MST_EVENT_PART:
+        record_part(record, &event->as.part);
+        break;
+    case MST_EVENT_TOP:
+        record_top(record, &event->as.top);
+        break;
+    case MST_EVENT_EXECUTION:
+        text_add(record, "execution %s %" PRId64 ": ",
+                 event->as.execution.market, event->as.execution.time_ns);
+        record_decimal(record, event->as.execution.price);
+        text_add(record, " ");
+        record_decimal(record, event->as.execution.amount);
+        break;
+    case MST_EVENT_HEARTBEAT:
+        text_add(record, "heartbeat %" PRId64, event->as.heartbeat.time_ns);
+        break;
+    case MST_EVENT_ENTRY:
+        record_entry(record, &event->as.entry);
+        break;
+    case MST_EVENT_RESPONSE:
+        text_add(record, "response %s: %zu entries, %zu failed",
+                 action_name(event->as.response.action),
+                 event->as.response.entries, event->as.response.failed);
+        break;
+    case MST_EVENT_SERVICE_ERROR:
+        text_add(record, "service_error %s \"%s\" \"%s\"",
+                 code_name(event->as.service_error.code),
+                 event->as.service_error.code_text,
+                 event->as.service_error.message);
+        break;
+    case MST_EVENT_UNKNOWN:
+        text_add(record, "unknown %zu: ", event->as.unknown.len);
+        if (event->as.unknown.text == NULL) {
+            text_add(record, "NULL");
+        } else {
+            text_add_bytes(record, event->as.unknown.text,
+                           event->as.unknown.len);
+        }
+        break;
+    case MST_EVENT_ERROR:
+        text_add(record, "error %s \"%s\"", error_name(event->as.failure.error),
+                 event->as.failure.text);
+        if (event->as.failure.market[0] != '\0') {
+            text_add(record, " in %s", event->as.failure.market);
+        }
+        break;
+    case MST_EVENT_NONE:
+    case MST_EVENT_OPEN:
+    case MST_EVENT_CLOSED:
+        text_add(record, "not an event of the decoder: %d", event->type);
+        break;
+    }
+    text_add(record, "\n");
+}
+
+/* ---- Decoder ---- */
+
+#define HEARTBEAT_PROBE                                      \
+    "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":" \
+    "\"1970-01-01T00:00:00.000000007Z\"}}"
+#define HEARTBEAT_PROBED "heartbeat 7\n"
+
+/* More events of one piece than this are taken for an endless loop. */
+#define EVENTS_MAX 100000
+
+static void decoding_begin(void *context)
+{
+    struct decoding *decoding = context;
+    void *buffer = guard_room(&decoding->guard, decoding->buffer_len);
+
+    assert_int_equal(mst_decoder_init(&decoding->decoder, buffer,
+                                      decoding->buffer_len, decoding->flags),
+                     0);
+}
+
+void decoding_feed(struct decoding *decoding, const void *data, size_t len,
+                   bool final, struct text *record)
+{
+    struct mst_event event;
+    size_t events = 0;
+    int rc;
+
+    mst_decoder_feed(&decoding->decoder, data, len, final);
+    while ((rc = mst_decoder_next(&decoding->decoder, &event)) == 1) {
+        record_event(record, &event);
+        assert_true(++events <= EVENTS_MAX);
+    }
+    assert_int_equal(rc, 0);
+}
+
+static void decoding_piece(void *context, const uint8_t *data, size_t len,
+                           bool final, struct text *record)
+{
+    decoding_feed(context, data, len, final, record);
+    if (final) {
+        decoding_feed(context, BYTES(HEARTBEAT_PROBE), true, record);
+    }
+}
+
+void decoding_open(struct decoding *decoding, size_t buffer_len, unsigned flags)
+{
+    *decoding = (struct decoding){
+        .reader = {decoding, decoding_begin, decoding_piece},
+        .buffer_len = buffer_len == 0 ? 2048 : buffer_len,
+        .flags = flags,
+    };
+    guard_open(&decoding->guard, decoding->buffer_len);
+    decoding_begin(decoding);
+}
+
+void decoding_close(struct decoding *decoding)
+{
+    guard_close(&decoding->guard);
+}
+
+/* The record of the whole message, which must end with the heartbeat. */
+static void decode_whole(const char *name, const struct decoding *decoding,
+                         const char *message, size_t len, struct text *record)
+{
+    const size_t probed = strlen(HEARTBEAT_PROBED);
+
+    replay(&decoding->reader, message, len, 0, record);
+    if (record->len < probed ||
+        strcmp(record->data + record->len - probed, HEARTBEAT_PROBED) != 0) {
+        expect_failed("%.400s\n    the next message was lost: %.700s", name,
+                      text_get(record));
+    }
+}
+
+void expect_events(const char *name, struct decoding *decoding,
+                   const char *message, size_t len, const char *expected)
+{
+    struct text record = {0};
+
+    if (expected == NULL) {
+        decode_whole(name, decoding, message, len, &record);
+    } else {
+        text_add_bytes(&record, expected, strlen(expected));
+        text_add(&record, HEARTBEAT_PROBED);
+    }
+    replay_everywhere(name, &decoding->reader, message, len, text_get(&record));
+    text_free(&record);
+}
+
+void expect_decoded(const char *message, size_t buffer_len, unsigned flags,
+                    const char *expected)
+{
+    struct decoding decoding;
+
+    decoding_open(&decoding, buffer_len, flags);
+    expect_events(message, &decoding, message, strlen(message), expected);
+    decoding_close(&decoding);
+}
+
+void expect_error(const char *message, size_t buffer_len, unsigned flags,
+                  const char *error)
+{
+    static const char channel[] = "\"channel\":\"";
+    const char *at = strstr(message, channel);
+    bool named = strstr(message, "\"market\":\"BTCUSD\"") != NULL &&
+                 at != NULL && strchr(at + strlen(channel), '"') != NULL;
+    struct text expected = {0};
+
+    text_add(&expected, "error %s%s\n", error, named ? " in BTCUSD" : "");
+    expect_decoded(message, buffer_len, flags, text_get(&expected));
+    text_free(&expected);
+}
+
+void expect_message_cases(const struct message_case *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        expect_decoded(cases[i].message, 0, 0, cases[i].expected);
+    }
+}
+
+void expect_error_cases(const struct message_case *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        expect_error(cases[i].message, 0, 0, cases[i].expected);
+    }
+}

@@ -1,0 +1,479 @@
+/*
+ * Tests of the decoder: the messages of the four channels, their fields in
+ * every order, and what is unknown.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "support.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void each_channel_gives_its_event(void **state)
+{
+    static const struct message_case cases[] = {
+        {BOOK_MESSAGE("UPDATE", LEVEL("50000.10", "1.5"),
+                      LEVEL("50000.20", "0")),
+         "part BTCUSD " NS " update first last: bid 500001e-1 15e-1, "
+         "ask 500002e-1 0\n"},
+        {BOOK_MESSAGE("SNAPSHOT", LEVEL("2", "1") "," LEVEL("1", "0.25"),
+                      LEVEL("3", "4")),
+         "part BTCUSD " NS
+         " snapshot first last: bid 2 1, bid 1 25e-2, ask 3 4\n"},
+        {TOP(LEVEL("50000", "1"), LEVEL("50001", "2")),
+         "top BTCUSD " NS ": bid 5e4 1, ask 50001 2\n"},
+        {EXECUTION("50000.5", "0.001"),
+         "execution BTCUSD " NS ": 500005e-1 1e-3\n"},
+        {"{\"channel\":\"heartbeat\",\"payload\":" HEARTBEAT_PAYLOAD "}",
+         "heartbeat " NS "\n"},
+    };
+
+    (void)state;
+    expect_message_cases(cases, COUNT(cases));
+}
+
+static void any_type_but_update_is_a_snapshot(void **state)
+{
+    static const struct message_case cases[] = {
+        {BOOK_MESSAGE("SNAPSHOT", "", ""),
+         "part BTCUSD " NS " snapshot first last:\n"},
+        {BOOK_MESSAGE("REFRESH", "", ""),
+         "part BTCUSD " NS " snapshot first last:\n"},
+        {BOOK_MESSAGE("", "", ""), "part BTCUSD " NS " snapshot first last:\n"},
+        {BOOK_MESSAGE("update", "", ""),
+         "part BTCUSD " NS " snapshot first last:\n"},
+        {BOOK_MESSAGE("UPDATES", "", ""),
+         "part BTCUSD " NS " snapshot first last:\n"},
+        {BOOK_MESSAGE("UPDATE", "", ""),
+         "part BTCUSD " NS " update first last:\n"},
+        {BOOK_MESSAGE("U\\u0050DATE", "", ""),
+         "part BTCUSD " NS " update first last:\n"},
+    };
+
+    (void)state;
+    expect_message_cases(cases, COUNT(cases));
+}
+
+static void a_side_may_be_empty_absent_or_null(void **state)
+{
+    static const char bid[] = "part BTCUSD " NS " update first last: bid 1 2\n";
+    static const char none[] = "part BTCUSD " NS " update first last:\n";
+    const struct message_case cases[] = {
+        {UPDATE_WITH(",\"bids\":[" LEVEL("1", "2") "]"), bid},
+        {UPDATE_WITH(",\"bids\":[" LEVEL("1", "2") "],\"asks\":[]"), bid},
+        {UPDATE_WITH(",\"asks\":[],\"bids\":[" LEVEL("1", "2") "]"), bid},
+        {UPDATE_WITH(",\"asks\":null,\"bids\":[" LEVEL("1", "2") "]"), bid},
+        {UPDATE_WITH(""), none},
+        {UPDATE_WITH(",\"bids\":[]"), none},
+        {UPDATE_WITH(",\"asks\":[]"), none},
+        {UPDATE_WITH(",\"bids\":null,\"asks\":null"), none},
+        {TOP("", ""), "top BTCUSD " NS ":\n"},
+        {TOP(LEVEL("1", "2"), ""), "top BTCUSD " NS ": bid 1 2\n"},
+        {TOP("", LEVEL("1", "2")), "top BTCUSD " NS ": ask 1 2\n"},
+        {"{\"channel\":\"market_data.top_of_book\",\"payload\":{"
+         "\"market\":\"BTCUSD\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"" TIME
+         "\"}}",
+         "top BTCUSD " NS ":\n"},
+    };
+
+    (void)state;
+    expect_message_cases(cases, COUNT(cases));
+}
+
+static void zero_in_every_spelling_removes_a_level(void **state)
+{
+    static const char *const zeros[] = {"0", "0.00", "0E-8", "0e5", "0.000"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(zeros); i++) {
+        char message[512];
+
+        snprintf(message, sizeof message,
+                 BOOK_MESSAGE("UPDATE", LEVEL("7", "%s"), ""), zeros[i]);
+        expect_decoded(message, 0, 0,
+                       "part BTCUSD " NS " update first last: bid 7 0\n");
+    }
+}
+
+static void times_of_all_precisions_are_read(void **state)
+{
+    static const struct message_case cases[] = {
+        {"{\"channel\":\"heartbeat\",\"payload\":"
+         "{\"timestamp\":\"2026-01-02T03:04:05Z\"}}",
+         "heartbeat 1767323045000000000\n"},
+        {"{\"channel\":\"heartbeat\",\"payload\":"
+         "{\"timestamp\":\"2026-01-02T03:04:05.678901234Z\"}}",
+         "heartbeat 1767323045678901234\n"},
+        {"{\"channel\":\"heartbeat\",\"payload\":"
+         "{\"timestamp\":\"2026-01-02T04:04:05.6\\u002b01:00\"}}",
+         "heartbeat 1767323045600000000\n"},
+    };
+
+    (void)state;
+    expect_message_cases(cases, COUNT(cases));
+}
+
+/* ---- White space and escapes ---- */
+
+/* Puts white space around every token of a message without escapes. */
+static void add_spaces(struct text *spaced, const char *message)
+{
+    bool in_string = false;
+
+    text_add(spaced, "\r\n\t ");
+    for (; *message != '\0'; message++) {
+        bool structural = !in_string && strchr("{}[]:,", *message) != NULL;
+
+        if (*message == '"') {
+            in_string = !in_string;
+        }
+        text_add(spaced, structural ? " \n\t\r%c\t \r\n" : "%c", *message);
+    }
+    text_add(spaced, " \n");
+}
+
+static void white_space_may_stand_around_every_token(void **state)
+{
+    static const struct message_case cases[] = {
+        {BOOK_MESSAGE("UPDATE", LEVEL("1", "2") "," LEVEL("3", "4"),
+                      LEVEL("5", "6")),
+         "part BTCUSD " NS " update first last: bid 1 2, bid 3 4, ask 5 6\n"},
+        {BOOK_MESSAGE("SNAPSHOT", "", ""),
+         "part BTCUSD " NS " snapshot first last:\n"},
+        {TOP(LEVEL("1", "2"), LEVEL("3", "4")),
+         "top BTCUSD " NS ": bid 1 2, ask 3 4\n"},
+        {EXECUTION("1", "2"), "execution BTCUSD " NS ": 1 2\n"},
+        {"{\"channel\":\"heartbeat\",\"payload\":" HEARTBEAT_PAYLOAD "}",
+         "heartbeat " NS "\n"},
+        {"{\"type\":\"subscribe\",\"channels\":[{\"type\":\"heartbeat\","
+         "\"success\":true}]}",
+         "entry subscribe heartbeat \"heartbeat\" \"\" ok\n"
+         "response subscribe: 1 entries, 0 failed\n"},
+        {"{\"type\":\"error\",\"error\":\"MALFORMED_REQUEST\"}",
+         "service_error MALFORMED_REQUEST \"MALFORMED_REQUEST\" \"\"\n"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct text spaced = {0};
+
+        add_spaces(&spaced, cases[i].message);
+        expect_decoded(text_get(&spaced), 0, 0, cases[i].expected);
+        text_free(&spaced);
+    }
+}
+
+static void escapes_in_names_and_values_mean_their_characters(void **state)
+{
+    static const struct message_case cases[] = {
+        {"{\"\\u0063hannel\":\"heart\\u0062eat\",\"p\\u0061yload\":"
+         "{\"times\\u0074amp\":\"2026-01-02T03:04:05\\u002e678Z\"}}",
+         "heartbeat " NS "\n"},
+        {"{\"channel\":\"market_dat\\u0061\",\"payload\":{\"m\\u0061rket\":"
+         "\"BTC\\u0055SD\",\"ty\\u0070e\":\"\\u0055PDATE\",\"t\\u0069me\":"
+         "\"" TIME "\",\"\\u0062ids\":[{\"\\u0070rice\":\"1\\u002e5\","
+         "\"amoun\\u0074\":\"\\u0032\"}],\"\\u0061sks\":[]}}",
+         "part BTCUSD " NS " update first last: bid 15e-1 2\n"},
+        {"{\"channel\":\"execution_data\",\"payload\":{\"market\":"
+         "\"A\\/B\\u00e9\\ud83d\\ude00\",\"price\":\"1\",\"amount\":\"2\","
+         "\"executed_at\":\"" TIME "\"}}",
+         "execution A/B\xc3\xa9\xf0\x9f\x98\x80 " NS ": 1 2\n"},
+        {"{\"channel\":\"execution_data\",\"payload\":{\"market\":"
+         "\"\\\"\\\\\",\"price\":\"1\",\"amount\":\"2\","
+         "\"executed_at\":\"" TIME "\"}}",
+         "execution \"\\ " NS ": 1 2\n"},
+        {"{\"channel\":\"heartbeat\",\"\\ud800\":\"\\udc00\\ud800x\","
+         "\"payload\":" HEARTBEAT_PAYLOAD "}",
+         "heartbeat " NS "\n"},
+    };
+
+    (void)state;
+    expect_message_cases(cases, COUNT(cases));
+}
+
+/* A symbol is compared as a C string by callers: a NUL must not shorten it. */
+static void a_market_with_nul_is_not_taken_for_another(void **state)
+{
+    struct decoding decoding;
+    struct text record = {0};
+
+    (void)state;
+    decoding_open(&decoding, 0, 0);
+    decoding_feed(&decoding,
+                  BYTES("{\"channel\":\"execution_data\",\"payload\":{"
+                        "\"market\":\"BTCUSD\\u0000X\",\"price\":\"1\","
+                        "\"amount\":\"2\",\"executed_at\":\"" TIME "\"}}"),
+                  true, &record);
+    assert_null(strstr(text_get(&record), "BTCUSD " NS));
+    text_free(&record);
+    decoding_close(&decoding);
+}
+
+/* ---- Order of members ---- */
+
+#define ORDERED_MAX 5
+
+/* Writes the n-th order of members, separated by commas. */
+static void add_members(struct text *message, const char *const *members,
+                        size_t count, size_t n)
+{
+    const char *left[ORDERED_MAX];
+
+    memcpy(left, members, count * sizeof *members);
+    for (; count > 0; count--) {
+        size_t i = n % count;
+
+        n /= count;
+        text_add(message, "%s%s", left[i], count > 1 ? "," : "");
+        memmove(left + i, left + i + 1, (count - i - 1) * sizeof *left);
+    }
+}
+
+/* Expects the same event from every order of the members of a payload, with
+ * the channel before and after it. Where asks come first, so do the levels. */
+static void expect_any_order(const char *channel, const char *const *members,
+                             size_t count, const char *expected,
+                             const char *asks_first)
+{
+    size_t orders = 1;
+
+    for (size_t i = 2; i <= count; i++) {
+        orders *= i;
+    }
+    for (size_t n = 0; n < 2 * orders; n++) {
+        struct text message = {0};
+        const char *asks, *bids;
+
+        text_add(&message,
+                 n < orders ? "{\"channel\":\"%s\",\"payload\":{"
+                            : "{\"payload\":{",
+                 channel);
+        add_members(&message, members, count, n % orders);
+        text_add(&message, n < orders ? "}}" : "},\"channel\":\"%s\"}",
+                 channel);
+        asks = strstr(text_get(&message), "\"asks\"");
+        bids = strstr(text_get(&message), "\"bids\"");
+        expect_decoded(text_get(&message), 0, 0,
+                       asks < bids ? asks_first : expected);
+        text_free(&message);
+    }
+}
+
+static void members_may_come_in_any_order(void **state)
+{
+    static const char *const update[] = {
+        "\"market\":\"BTCUSD\"", "\"type\":\"UPDATE\"", "\"time\":\"" TIME "\"",
+        "\"bids\":[" LEVEL("1", "2") "]",
+        "\"asks\":[{\"amount\":\"4\",\"price\":\"3\"}]"};
+    static const char *const top[] = {
+        "\"market\":\"BTCUSD\"", "\"type\":\"TOP_OF_BOOK\"",
+        "\"timestamp\":\"" TIME "\"", "\"bids\":[" LEVEL("1", "2") "]",
+        "\"asks\":[{\"amount\":\"4\",\"price\":\"3\"}]"};
+    static const char *const execution[] = {
+        "\"market\":\"BTCUSD\"", "\"price\":\"1\"", "\"amount\":\"2\"",
+        "\"executed_at\":\"" TIME "\""};
+    static const char top_event[] = "top BTCUSD " NS ": bid 1 2, ask 3 4\n";
+    static const char execution_event[] = "execution BTCUSD " NS ": 1 2\n";
+    static const char *const heartbeat[] = {"\"timestamp\":\"" TIME "\""};
+
+    (void)state;
+    expect_any_order("market_data", update, COUNT(update),
+                     "part BTCUSD " NS " update first last: bid 1 2, ask 3 4\n",
+                     "part BTCUSD " NS
+                     " update first last: ask 3 4, bid 1 2\n");
+    expect_any_order("market_data.top_of_book", top, COUNT(top), top_event,
+                     top_event);
+    expect_any_order("execution_data", execution, COUNT(execution),
+                     execution_event, execution_event);
+    expect_any_order("heartbeat", heartbeat, COUNT(heartbeat),
+                     "heartbeat " NS "\n", "heartbeat " NS "\n");
+}
+
+/* Pads a message with white space at its start to this length. */
+static void expect_padded(const char *message, size_t len, size_t buffer_len,
+                          const char *expected)
+{
+    struct text padded = {0};
+
+    while (padded.len + strlen(message) < len) {
+        text_add(&padded, " ");
+    }
+    text_add_bytes(&padded, message, strlen(message));
+    expect_decoded(text_get(&padded), buffer_len, 0, expected);
+    text_free(&padded);
+}
+
+/* Whether a message that must be kept fits is a matter of its length alone,
+ * not of how it is split. */
+static void levels_before_their_market_are_kept_as_far_as_they_fit(void **state)
+{
+    static const char late[] =
+        "{\"channel\":\"market_data\",\"payload\":{\"bids\":[" LEVEL(
+            "1",
+            "2") "],\"market\":\"BTCUSD\",\"type\":\"UPDATE\",\"time\":\"" TIME
+                 "\"}}";
+    static const char known[] =
+        "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
+        "\"bids\":[" LEVEL("1", "2") "],\"type\":\"UPDATE\",\"time\":\"" TIME
+                                     "\"}}";
+    static const char unknown[] = "{\"payload\":{\"bids\":[" LEVEL(
+        "1", "2") "],\"market\":\"BTCUSD\","
+                  "\"type\":\"UPDATE\",\"time\":\"" TIME
+                  "\"},\"channel\":\"market_data\"}";
+    static const char part[] =
+        "part BTCUSD " NS " update first last: bid 1 2\n";
+
+    (void)state;
+    expect_padded(late, 256, 256, part);
+    expect_padded(known, 256, 256, part);
+    expect_padded(unknown, 256, 256, part);
+    expect_padded(late, 2048, 2048, part);
+    expect_padded(known, 257, 256, "error MESSAGE_ORDER \"\" in BTCUSD\n");
+    expect_padded(known, 2049, 2048, "error MESSAGE_ORDER \"\" in BTCUSD\n");
+    expect_padded(late, 2049, 2048, "error MESSAGE_ORDER \"\" in BTCUSD\n");
+    expect_padded(unknown, 257, 256, "error MESSAGE_ORDER \"\" in BTCUSD\n");
+}
+
+/* ---- What is unknown ---- */
+
+static void unknown_members_are_skipped_wherever_they_stand(void **state)
+{
+    static const char *const values[] = {
+        "0",
+        "-1.5e+10",
+        "true",
+        "null",
+        "\"\"",
+        "\"} ] , \\\" \\\\\"",
+        "[]",
+        "{}",
+        "[[],[[]],{}]",
+        "{\"channel\":\"market_data\",\"payload\":{\"bids\":[1]}}",
+        "[{\"price\":\"x\"},\"price\",[\"type\"]]",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(values); i++) {
+        char message[1024];
+        const char *x = values[i];
+
+        snprintf(message, sizeof message,
+                 "{\"x\":%s,\"channel\":\"market_data\",\"y\":%s,"
+                 "\"payload\":{\"a\":%s,\"market\":\"BTCUSD\",\"b\":%s,"
+                 "\"type\":\"UPDATE\",\"time\":\"" TIME "\",\"bids\":"
+                 "[{\"c\":%s,\"price\":\"1\",\"d\":%s,\"amount\":\"2\","
+                 "\"e\":%s}],\"f\":%s},\"z\":%s}",
+                 x, x, x, x, x, x, x, x, x);
+        expect_decoded(message, 0, 0,
+                       "part BTCUSD " NS " update first last: bid 1 2\n");
+    }
+}
+
+static void unknown_members_may_be_larger_than_the_buffer(void **state)
+{
+    static const char *const opens[] = {"\"", "[\"", "{\"k\":[0,\"", "0."};
+    static const char *const closes[] = {"\"", "\"]", "\"]}", "1"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(opens); i++) {
+        struct text huge = {0}, message = {0};
+
+        text_add(&huge, "%s", opens[i]);
+        while (huge.len < 700) {
+            text_add(&huge, "0123456789");
+        }
+        text_add(&huge, "%s", closes[i]);
+        text_add(&message, "{\"x\":");
+        text_add_bytes(&message, huge.data, huge.len);
+        text_add(&message, ",\"channel\":\"market_data\",\"payload\":"
+                           "{\"y\":");
+        text_add_bytes(&message, huge.data, huge.len);
+        text_add(&message,
+                 ",\"market\":\"BTCUSD\",\"type\":\"UPDATE\",\"time\":\"" TIME
+                 "\",\"bids\":[" LEVEL("1", "2") "],\"z\":");
+        text_add_bytes(&message, huge.data, huge.len);
+        text_add(&message, "}}");
+        expect_decoded(text_get(&message), 256, 0,
+                       "part BTCUSD " NS " update first last: bid 1 2\n");
+        text_free(&message);
+        text_free(&huge);
+    }
+}
+
+static void unknown_messages_are_given_as_they_came(void **state)
+{
+    static const char *const messages[] = {
+        "{\"channel\":\"candles\",\"payload\":{\"market\":\"BTCUSD\"}}",
+        "{\"payload\":{\"market\":\"BTCUSD\"},\"channel\":\"candles\"}",
+        "{\"type\":\"welcome\",\"version\":[1,2]}",
+        "  {\"version\":[1,2],\"type\":\"welcome\"} ",
+        "{\"channel\":\"market_data.depth\",\"payload\":[]}",
+        "{\"channel\":\"market_dat\",\"payload\":{}}",
+        "{\"channel\":\"Heartbeat\",\"payload\":{}}",
+        "{\"channel\":\"a channel of a very very very long name\"}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(messages); i++) {
+        struct text expected = {0};
+
+        text_add(&expected, "unknown %zu: %s\n", strlen(messages[i]),
+                 messages[i]);
+        expect_decoded(messages[i], 256, 0, text_get(&expected));
+        text_free(&expected);
+    }
+}
+
+/* Decodes an unknown message of this length with a buffer of 256 bytes. */
+static void expect_unknown(size_t len)
+{
+    struct text message = {0}, expected = {0};
+
+    text_add(&message, "{\"channel\":\"candles\",\"payload\":\"");
+    while (message.len + 2 < len) {
+        text_add(&message, "%zu", message.len % 10);
+    }
+    text_add(&message, "\"}");
+    text_add(&expected, "unknown %zu: ", len);
+    if (len <= 256) {
+        text_add_bytes(&expected, message.data, message.len);
+    } else {
+        text_add(&expected, "NULL");
+    }
+    text_add(&expected, "\n");
+    expect_decoded(text_get(&message), 256, 0, text_get(&expected));
+    text_free(&message);
+    text_free(&expected);
+}
+
+static void the_text_of_an_unknown_message_is_given_if_it_fits(void **state)
+{
+    (void)state;
+    expect_unknown(255);
+    expect_unknown(256);
+    expect_unknown(257);
+    expect_unknown(258);
+    expect_unknown(3000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(each_channel_gives_its_event),
+        TEST(any_type_but_update_is_a_snapshot),
+        TEST(a_side_may_be_empty_absent_or_null),
+        TEST(zero_in_every_spelling_removes_a_level),
+        TEST(times_of_all_precisions_are_read),
+        TEST(white_space_may_stand_around_every_token),
+        TEST(escapes_in_names_and_values_mean_their_characters),
+        TEST(a_market_with_nul_is_not_taken_for_another),
+        TEST(members_may_come_in_any_order),
+        TEST(levels_before_their_market_are_kept_as_far_as_they_fit),
+        TEST(unknown_members_are_skipped_wherever_they_stand),
+        TEST(unknown_members_may_be_larger_than_the_buffer),
+        TEST(unknown_messages_are_given_as_they_came),
+        TEST(the_text_of_an_unknown_message_is_given_if_it_fits),
+    };
+
+    return cmocka_run_group_tests_name("decoder", tests, NULL, NULL);
+}

@@ -1,0 +1,368 @@
+/*
+ * Tests of the decoder: fields that stand twice, are missing, of a wrong type
+ * or of a bad value.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "support.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Keys that stand twice ---- */
+
+static void a_key_that_matters_twice_makes_the_message_malformed(void **state)
+{
+    static const char *const messages[] = {
+        "{\"channel\":\"heartbeat\",\"channel\":\"heartbeat\","
+        "\"payload\":" HEARTBEAT_PAYLOAD "}",
+        "{\"channel\":\"heartbeat\",\"payload\":" HEARTBEAT_PAYLOAD
+        ",\"channel\":\"heartbeat\"}",
+        "{\"channel\":\"heartbeat\",\"payload\":" HEARTBEAT_PAYLOAD
+        ",\"payload\":" HEARTBEAT_PAYLOAD "}",
+        "{\"payload\":" HEARTBEAT_PAYLOAD ",\"payload\":" HEARTBEAT_PAYLOAD
+        ",\"channel\":\"heartbeat\"}",
+        "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\"" TIME
+        "\",\"timestamp\":\"" TIME "\"}}",
+        "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\"" TIME
+        "\",\"t\\u0069mestamp\":\"" TIME "\"}}",
+        UPDATE_WITH(",\"market\":\"BTCUSD\""),
+        UPDATE_WITH(",\"type\":\"UPDATE\""),
+        UPDATE_WITH(",\"time\":\"" TIME "\""),
+        UPDATE_WITH(",\"bids\":[],\"bids\":[]"),
+        UPDATE_WITH(",\"asks\":[],\"bids\":[],\"asks\":[]"),
+        UPDATE_WITH(",\"bids\":null,\"bids\":[" LEVEL("1", "2") "]"),
+        UPDATE_WITH(",\"bids\":[{\"price\":\"1\",\"price\":\"1\","
+                    "\"amount\":\"2\"}]"),
+        UPDATE_WITH(",\"bids\":[{\"price\":\"1\",\"amount\":\"2\","
+                    "\"amount\":\"2\"}]"),
+        UPDATE_WITH(",\"asks\":[{\"price\":\"1\",\"amount\":\"2\","
+                    "\"\\u0070rice\":\"1\"}]"),
+        TOP(LEVEL("1", "2"), "{\"price\":\"1\",\"price\":\"1\","
+                             "\"amount\":\"2\"}"),
+        "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","
+        "\"price\":\"1\",\"amount\":\"2\",\"price\":\"1\","
+        "\"executed_at\":\"" TIME "\"}}",
+        "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","
+        "\"price\":\"1\",\"amount\":\"2\",\"amount\":\"2\","
+        "\"executed_at\":\"" TIME "\"}}",
+        "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","
+        "\"price\":\"1\",\"amount\":\"2\",\"executed_at\":\"" TIME
+        "\",\"executed_at\":\"" TIME "\"}}",
+        "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","
+        "\"market\":\"ETHUSD\",\"price\":\"1\",\"amount\":\"2\","
+        "\"executed_at\":\"" TIME "\"}}",
+        "{\"type\":\"subscribe\",\"type\":\"subscribe\",\"channels\":[]}",
+        "{\"type\":\"subscribe\",\"channels\":[],\"channels\":[]}",
+        "{\"type\":\"subscribe\",\"channels\":[],\"type\":\"subscribe\"}",
+        "{\"type\":\"error\",\"error\":\"X\",\"error\":\"X\"}",
+        "{\"type\":\"error\",\"code\":\"X\",\"code\":\"X\"}",
+        ("{\"type\":\"error\",\"message\":\"X\",\"code\":\"X\","
+         "\"message\":\"X\"}"),
+        "{\"error\":{\"code\":\"X\",\"code\":\"X\"}}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(messages); i++) {
+        expect_error(messages[i], 0, 0, "MESSAGE_KEY \"\"");
+    }
+}
+
+static void a_key_twice_in_an_entry_costs_the_response(void **state)
+{
+    static const char *const entries[] = {
+        "{\"type\":\"heartbeat\",\"type\":\"heartbeat\",\"success\":true}",
+        "{\"type\":\"heartbeat\",\"success\":true,\"success\":true}",
+        "{\"type\":\"heartbeat\",\"success\":false,\"error\":\"X\","
+        "\"error\":\"X\"}",
+        "{\"type\":\"market_data\",\"params\":{\"market\":\"X\"},"
+        "\"params\":{\"market\":\"X\"},\"success\":true}",
+        "{\"type\":\"market_data\",\"params\":{\"market\":\"X\","
+        "\"market\":\"X\"},\"success\":true}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(entries); i++) {
+        char message[512];
+
+        snprintf(message, sizeof message,
+                 "{\"type\":\"subscribe\",\"channels\":[%s]}", entries[i]);
+        expect_error(message, 0, 0, "MESSAGE_KEY \"\"");
+    }
+}
+
+static void an_unknown_key_may_stand_twice(void **state)
+{
+    static const struct message_case cases[] = {
+        {"{\"x\":1,\"channel\":\"heartbeat\",\"x\":2,\"payload\":"
+         "{\"y\":1,\"y\":2,\"timestamp\":\"" TIME "\"}}",
+         "heartbeat " NS "\n"},
+        {UPDATE_WITH(",\"x\":{\"price\":1,\"price\":1},\"x\":{},\"bids\":"
+                     "[{\"n\":1,\"price\":\"1\",\"n\":1,\"amount\":\"2\"}]"),
+         "part BTCUSD " NS " update first last: bid 1 2\n"},
+        /* The same name at another depth is another key. */
+        {"{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\"" TIME
+         "\",\"channel\":\"x\",\"payload\":{\"timestamp\":1}}}",
+         "heartbeat " NS "\n"},
+        {UPDATE_WITH(",\"bids\":[{\"price\":\"1\",\"amount\":\"2\","
+                     "\"x\":{\"price\":\"3\",\"amount\":\"4\"}}]"),
+         "part BTCUSD " NS " update first last: bid 1 2\n"},
+    };
+
+    (void)state;
+    expect_message_cases(cases, COUNT(cases));
+}
+
+/* ---- Wrong types, missing fields ---- */
+
+/* The text of the error is the value, where it is one of a known place. */
+static void a_field_of_a_wrong_type_is_an_error_of_shape(void **state)
+{
+    static const struct {
+        const char *message, *text;
+    } cases[] = {
+        {"{\"channel\":1,\"payload\":{}}", "1"},
+        {"{\"channel\":\"heartbeat\",\"payload\":[]}", ""},
+        {"{\"channel\":\"heartbeat\",\"payload\":\"x\"}", ""},
+        {"{\"channel\":\"heartbeat\",\"payload\":null}", ""},
+        {"{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":1}}", "1"},
+        {"{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":{}}}", "{}"},
+        {"{\"channel\":\"market_data\",\"payload\":{\"market\":1,"
+         "\"type\":\"UPDATE\",\"time\":\"" TIME "\"}}",
+         "1"},
+        {"{\"channel\":\"market_data\",\"payload\":{\"market\":null,"
+         "\"type\":\"UPDATE\",\"time\":\"" TIME "\"}}",
+         "null"},
+        {"{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
+         "\"type\":true,\"time\":\"" TIME "\"}}",
+         "true"},
+        {"{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
+         "\"type\":\"UPDATE\",\"time\":[]}}",
+         "[]"},
+        {UPDATE_WITH(",\"bids\":{}"), ""},
+        {UPDATE_WITH(",\"bids\":{\"price\":\"1\",\"amount\":\"2\"}"), ""},
+        {UPDATE_WITH(",\"bids\":\"\""), ""},
+        {UPDATE_WITH(",\"asks\":1"), ""},
+        {UPDATE_WITH(",\"asks\":false"), ""},
+        {UPDATE_WITH(",\"bids\":[\"1\"]"), ""},
+        {UPDATE_WITH(",\"bids\":[1]"), ""},
+        {UPDATE_WITH(",\"bids\":[null]"), ""},
+        {UPDATE_WITH(",\"bids\":[[\"1\",\"2\"]]"), ""},
+        {UPDATE_WITH(",\"bids\":[" LEVEL("1", "2") ",0]"), ""},
+        {UPDATE_WITH(",\"bids\":[{\"price\":[],\"amount\":\"2\"}]"), "[]"},
+        {UPDATE_WITH(",\"bids\":[{\"price\":\"1\",\"amount\":{}}]"), "{}"},
+        {UPDATE_WITH(",\"bids\":[{\"price\":null,\"amount\":\"2\"}]"), "null"},
+        {TOP("\"1\"", ""), ""},
+        {TOP("[]", ""), ""},
+        {"{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","
+         "\"price\":{},\"amount\":\"2\",\"executed_at\":\"" TIME "\"}}",
+         "{}"},
+        {"{\"channel\":\"execution_data\",\"payload\":{\"market\":{},"
+         "\"price\":\"1\",\"amount\":\"2\",\"executed_at\":\"" TIME "\"}}",
+         "{}"},
+        {"{\"type\":1,\"channels\":[]}", "1"},
+        {"{\"type\":\"subscribe\",\"channels\":{}}", ""},
+        {"{\"type\":\"subscribe\",\"channels\":\"\"}", ""},
+        {"{\"type\":\"subscribe\",\"channels\":[1]}", ""},
+        {"{\"type\":\"subscribe\",\"channels\":[{\"type\":1}]}", ""},
+        {"{\"type\":\"subscribe\",\"channels\":[{\"type\":\"market_data\","
+         "\"params\":{\"market\":1},\"success\":true}]}",
+         ""},
+        {"[]", ""},
+        {"[{\"channel\":\"heartbeat\"}]", ""},
+        {"1", ""},
+        {"\"heartbeat\"", ""},
+        {"null", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char expected[64];
+
+        snprintf(expected, sizeof expected, "MESSAGE_SHAPE \"%s\"",
+                 cases[i].text);
+        expect_error(cases[i].message, 0, 0, expected);
+    }
+}
+
+static void a_missing_field_is_an_error_of_shape(void **state)
+{
+    static const char *const messages[] = {
+        "{\"channel\":\"heartbeat\"}",
+        "{\"channel\":\"heartbeat\",\"payload\":{}}",
+        "{\"channel\":\"market_data\"}",
+        "{\"channel\":\"market_data\",\"payload\":{\"type\":\"UPDATE\","
+        "\"time\":\"" TIME "\",\"bids\":[],\"asks\":[]}}",
+        "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
+        "\"time\":\"" TIME "\",\"bids\":[],\"asks\":[]}}",
+        "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
+        "\"type\":\"UPDATE\",\"bids\":[],\"asks\":[]}}",
+        "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
+        "\"type\":\"UPDATE\",\"timestamp\":\"" TIME "\"}}",
+        UPDATE_WITH(",\"bids\":[{}]"),
+        UPDATE_WITH(",\"bids\":[{\"price\":\"1\"}]"),
+        UPDATE_WITH(",\"bids\":[{\"amount\":\"1\"}]"),
+        UPDATE_WITH(",\"bids\":[{\"Price\":\"1\",\"amount\":\"2\"}]"),
+        "{\"channel\":\"market_data.top_of_book\",\"payload\":{"
+        "\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"" TIME "\"}}",
+        "{\"channel\":\"market_data.top_of_book\",\"payload\":{"
+        "\"market\":\"BTCUSD\",\"type\":\"TOP_OF_BOOK\"}}",
+        "{\"channel\":\"execution_data\",\"payload\":{\"price\":\"1\","
+        "\"amount\":\"2\",\"executed_at\":\"" TIME "\"}}",
+        "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","
+        "\"amount\":\"2\",\"executed_at\":\"" TIME "\"}}",
+        "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","
+        "\"price\":\"1\",\"executed_at\":\"" TIME "\"}}",
+        "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","
+        "\"price\":\"1\",\"amount\":\"2\"}}",
+        "{\"type\":\"subscribe\"}",
+        "{\"type\":\"subscribe\",\"channels\":[{}]}",
+        "{\"type\":\"subscribe\",\"channels\":[{\"success\":true}]}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(messages); i++) {
+        expect_error(messages[i], 0, 0, "MESSAGE_SHAPE \"\"");
+    }
+}
+
+/* The text of the error is the symbol. */
+static void a_market_too_long_to_be_kept_costs_its_message(void **state)
+{
+    static const char too_long[] = "A1234567890123456789012345678901";
+    static const char *const messages[] = {
+        "{\"channel\":\"market_data\",\"payload\":{\"market\":\"%s\","
+        "\"type\":\"UPDATE\",\"time\":\"" TIME "\"}}",
+        "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"%s\","
+        "\"price\":\"1\",\"amount\":\"2\",\"executed_at\":\"" TIME "\"}}",
+        ("{\"type\":\"subscription_list\",\"channels\":[{\"type\":"
+         "\"market_data\",\"params\":{\"market\":\"%s\"}}]}"),
+    };
+
+    (void)state;
+    assert_int_equal(strlen(too_long), MST_MARKET_MAX + 1);
+    for (size_t i = 0; i < COUNT(messages); i++) {
+        char message[256], expected[64];
+
+        snprintf(message, sizeof message, messages[i], too_long);
+        snprintf(expected, sizeof expected, "MESSAGE_SIZE \"%s\"", too_long);
+        expect_error(message, 0, 0, expected);
+    }
+}
+
+/* ---- Bad numbers and times ---- */
+
+static void a_bad_number_is_named_with_its_text(void **state)
+{
+    static const struct message_case cases[] = {
+        {BOOK_MESSAGE("UPDATE", LEVEL("1,5", "2"), ""), "DECIMAL \"1,5\""},
+        {BOOK_MESSAGE("UPDATE", LEVEL("1", "two"), ""), "DECIMAL \"two\""},
+        {BOOK_MESSAGE("UPDATE", LEVEL("", "2"), ""), "DECIMAL \"\""},
+        {BOOK_MESSAGE("UPDATE", LEVEL(" 1", "2"), ""), "DECIMAL \" 1\""},
+        {BOOK_MESSAGE("UPDATE", LEVEL("-1", "2"), ""), "DECIMAL \"-1\""},
+        {BOOK_MESSAGE("UPDATE", "", LEVEL("1", "-0.5")), "DECIMAL \"-0.5\""},
+        {BOOK_MESSAGE("UPDATE", LEVEL("NaN", "2"), ""), "DECIMAL \"NaN\""},
+        {BOOK_MESSAGE("UPDATE", LEVEL("1e64", "2"), ""),
+         "DECIMAL_WIDE \"1e64\""},
+        {BOOK_MESSAGE("UPDATE", LEVEL("1", "1e-65"), ""),
+         "DECIMAL_WIDE \"1e-65\""},
+        /* A price has no digit to spare. */
+        {BOOK_MESSAGE("UPDATE", LEVEL("1234567890.123456789", "2"), ""),
+         "DECIMAL_WIDE \"1234567890.123456789\""},
+        {TOP(LEVEL("x", "2"), ""), "DECIMAL \"x\""},
+        {TOP("", LEVEL("1234567890.123456789", "2")),
+         "DECIMAL_WIDE \"1234567890.123456789\""},
+        {EXECUTION("-1", "2"), "DECIMAL \"-1\""},
+        {EXECUTION("1", "x"), "DECIMAL \"x\""},
+        {EXECUTION("1e99", "2"), "DECIMAL_WIDE \"1e99\""},
+    };
+
+    (void)state;
+    expect_error_cases(cases, COUNT(cases));
+}
+
+static void a_long_bad_number_is_cut_at_a_characters_boundary(void **state)
+{
+    struct text message = {0}, expected = {0};
+
+    (void)state;
+    text_add(&message, "{\"channel\":\"market_data\",\"payload\":{\"market\":"
+                       "\"BTCUSD\",\"type\":\"UPDATE\",\"time\":\"" TIME
+                       "\",\"bids\":[{\"price\":\"");
+    text_add(&expected, "DECIMAL \"");
+    for (int i = 0; i < 40; i++) {
+        text_add(&message, "\xe2\x82\xac");
+        if (i < MST_TEXT_MAX / 3) {
+            text_add(&expected, "\xe2\x82\xac");
+        }
+    }
+    text_add(&message, "\",\"amount\":\"1\"}]}}");
+    text_add(&expected, "\"");
+    expect_error(text_get(&message), 0, 0, text_get(&expected));
+    text_free(&message);
+    text_free(&expected);
+}
+
+static void a_wide_amount_is_flagged_or_refused_as_wished(void **state)
+{
+    static const char level[] =
+        BOOK_MESSAGE("UPDATE", LEVEL("1", "1234567890.1234567891"), "");
+    static const char top[] = TOP(LEVEL("1", "1234567890.1234567891"), "");
+    static const char execution[] = EXECUTION("1", "1234567890.1234567891");
+    static const char zeros[] =
+        BOOK_MESSAGE("UPDATE", LEVEL("1", "1234567890.1000000000"), "");
+    static const char refused[] = "DECIMAL_WIDE \"1234567890.1234567891\"";
+
+    (void)state;
+    expect_decoded(level, 0, 0,
+                   "part BTCUSD " NS " update first last: "
+                   "bid 1 123456789012345678e-8~\n");
+    expect_decoded(top, 0, 0,
+                   "top BTCUSD " NS ": bid 1 123456789012345678e-8~\n");
+    expect_decoded(execution, 0, 0,
+                   "execution BTCUSD " NS ": 1 123456789012345678e-8~\n");
+    expect_error(level, 0, MST_STRICT_AMOUNTS, refused);
+    expect_error(top, 0, MST_STRICT_AMOUNTS, refused);
+    expect_error(execution, 0, MST_STRICT_AMOUNTS, refused);
+    expect_decoded(zeros, 0, MST_STRICT_AMOUNTS,
+                   "part BTCUSD " NS " update first last: "
+                   "bid 1 12345678901e-1\n");
+}
+
+static void a_bad_time_is_named_with_its_text(void **state)
+{
+    static const struct message_case cases[] = {
+        {"{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\"noon\"}}",
+         "TIME \"noon\""},
+        {"{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\"\"}}",
+         "TIME \"\""},
+        {"{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
+         "\"type\":\"UPDATE\",\"time\":\"2026-02-30T00:00:00Z\","
+         "\"bids\":[]}}",
+         "TIME \"2026-02-30T00:00:00Z\""},
+        {"{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","
+         "\"price\":\"1\",\"amount\":\"2\",\"executed_at\":\"2026\"}}",
+         "TIME \"2026\""},
+    };
+
+    (void)state;
+    expect_error_cases(cases, COUNT(cases));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_key_that_matters_twice_makes_the_message_malformed),
+        TEST(a_key_twice_in_an_entry_costs_the_response),
+        TEST(an_unknown_key_may_stand_twice),
+        TEST(a_field_of_a_wrong_type_is_an_error_of_shape),
+        TEST(a_missing_field_is_an_error_of_shape),
+        TEST(a_market_too_long_to_be_kept_costs_its_message),
+        TEST(a_bad_number_is_named_with_its_text),
+        TEST(a_long_bad_number_is_cut_at_a_characters_boundary),
+        TEST(a_wide_amount_is_flagged_or_refused_as_wished),
+        TEST(a_bad_time_is_named_with_its_text),
+    };
+
+    return cmocka_run_group_tests_name("decoder, errors", tests, NULL, NULL);
+}

@@ -1,0 +1,512 @@
+/*
+ * Tests of the decoder: the parts in which a market_data message is given.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "support.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define HEAD                                                           \
+    "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\"," \
+    "\"type\":\"SNAPSHOT\",\"time\":\"" TIME "\""
+#define ABORTED "part BTCUSD aborted\n"
+
+/* Appends levels with the prices from, from + 1 and so on, in brackets. */
+static void add_levels(struct text *message, size_t from, size_t count)
+{
+    text_add(message, "[");
+    for (size_t i = 0; i < count; i++) {
+        text_add(message, "%s{\"price\":\"%zu.5\",\"amount\":\"%zu\"}",
+                 i == 0 ? "" : ",", from + i, i % 9 + 1);
+    }
+    text_add(message, "]");
+}
+
+/* Appends the members bids and asks, with prices from 1 on. */
+static void add_sides(struct text *message, size_t bids, size_t asks)
+{
+    text_add(message, ",\"bids\":");
+    add_levels(message, 1, bids);
+    text_add(message, ",\"asks\":");
+    add_levels(message, 1 + bids, asks);
+}
+
+/* The first parts of such a message, in the decoder's record; whole: all. */
+static void add_parts(struct text *record, size_t bids, size_t asks,
+                      size_t parts, bool whole)
+{
+    size_t count = bids + asks, n = 0;
+
+    for (size_t part = 0; part < parts; part++) {
+        text_add(record,
+                 "part BTCUSD " NS " snapshot%s%s:", part == 0 ? " first" : "",
+                 whole && part + 1 == parts ? " last" : "");
+        for (size_t i = 0; i < MST_PART_LEVELS && n < count; i++, n++) {
+            text_add(record, "%s %s %zu5e-1 %zu", i == 0 ? "" : ",",
+                     n < bids ? "bid" : "ask", n + 1,
+                     (n < bids ? n : n - bids) % 9 + 1);
+        }
+        text_add(record, "\n");
+    }
+}
+
+static size_t parts_of(size_t levels)
+{
+    return levels == 0 ? 1 : (levels + MST_PART_LEVELS - 1) / MST_PART_LEVELS;
+}
+
+static void expect_parts(size_t bids, size_t asks, size_t buffer_len)
+{
+    struct text message = {0}, expected = {0};
+
+    text_add(&message, HEAD);
+    add_sides(&message, bids, asks);
+    text_add(&message, "}}");
+    add_parts(&expected, bids, asks, parts_of(bids + asks), true);
+    expect_decoded(text_get(&message), buffer_len, 0, text_get(&expected));
+    text_free(&message);
+    text_free(&expected);
+}
+
+static void levels_come_in_parts_that_say_first_and_last(void **state)
+{
+    static const size_t counts[][2] = {
+        {0, 0},   {1, 0},  {0, 1},  {31, 0},  {32, 0}, {0, 32},  {33, 0},
+        {32, 1},  {31, 1}, {1, 32}, {16, 16}, {0, 33}, {20, 20}, {64, 0},
+        {32, 32}, {65, 0}, {64, 1}, {1, 64},  {96, 1}};
+
+    (void)state;
+    assert_int_equal(MST_PART_LEVELS, 32);
+    for (size_t i = 0; i < COUNT(counts); i++) {
+        expect_parts(counts[i][0], counts[i][1], 256);
+    }
+}
+
+static void a_large_snapshot_passes_through_a_small_buffer(void **state)
+{
+    (void)state;
+    expect_parts(6000, 4000, 256);
+}
+
+/* Feeds a piece and says how many bytes of record it brought. */
+static size_t feed(struct decoding *decoding, const char *piece,
+                   struct text *record)
+{
+    size_t before = record->len;
+
+    decoding_feed(decoding, piece, strlen(piece), false, record);
+    return record->len - before;
+}
+
+static void a_full_part_is_held_until_a_further_level_begins(void **state)
+{
+    static const char *const between[] = {"",         "]",   " ,",
+                                          "\"asks\"", ": [", "\n"};
+    struct text message = {0}, record = {0}, expected = {0};
+    struct decoding decoding;
+
+    (void)state;
+    text_add(&message, HEAD ",\"bids\":");
+    add_levels(&message, 1, 32);
+    message.data[message.len - 1] = '\0'; /* the array goes on */
+    add_parts(&expected, 32, 0, 1, false);
+    decoding_open(&decoding, 256, 0);
+    assert_int_equal(feed(&decoding, message.data, &record), 0);
+    for (size_t i = 0; i < COUNT(between); i++) {
+        assert_int_equal(feed(&decoding, between[i], &record), 0);
+    }
+    feed(&decoding, LEVEL("3", "4"), &record);
+    assert_string_equal(text_get(&record), text_get(&expected));
+    assert_int_equal(feed(&decoding, "]}", &record), 0);
+    decoding_feed(&decoding, BYTES("}"), true, &record);
+    text_add(&expected, "part BTCUSD " NS " snapshot last: ask 3 4\n");
+    assert_string_equal(text_get(&record), text_get(&expected));
+    decoding_close(&decoding);
+    text_free(&message);
+    text_free(&record);
+    text_free(&expected);
+}
+
+static void the_last_part_waits_for_the_end_of_the_message(void **state)
+{
+    struct text record = {0};
+    struct decoding decoding;
+
+    (void)state;
+    decoding_open(&decoding, 256, 0);
+    decoding_feed(&decoding, BYTES(BOOK_MESSAGE("UPDATE", LEVEL("1", "2"), "")),
+                  false, &record);
+    assert_int_equal(record.len, 0);
+    decoding_feed(&decoding, BYTES(" "), false, &record);
+    assert_int_equal(record.len, 0);
+    decoding_feed(&decoding, BYTES(""), true, &record);
+    assert_string_equal(text_get(&record),
+                        "part BTCUSD " NS " update first last: bid 1 2\n");
+    decoding_close(&decoding);
+    text_free(&record);
+}
+
+/* ---- Messages that turn bad ---- */
+
+struct bad_tail {
+    const char *tail, *error;
+};
+
+/* What may follow a number of good levels, inside of their array. */
+static const struct bad_tail bad_tails[] = {
+    {",{\"price\":\"x\",\"amount\":\"1\"}]}}", "DECIMAL \"x\""},
+    {",{\"price\":\"1\",\"amount\":\"-1\"}]}}", "DECIMAL \"-1\""},
+    {",{\"price\":\"1e99\",\"amount\":\"1\"}]}}", "DECIMAL_WIDE \"1e99\""},
+    {",{\"price\":\"1\"}]}}", "MESSAGE_SHAPE \"\""},
+    {",{\"price\":\"1\",\"amount\":\"1\",\"price\":\"1\"}]}}",
+     "MESSAGE_KEY \"\""},
+    {",{\"price\":\"1\",\"amount\"}]}}", "JSON_SYNTAX \"\""},
+    {",{\"price\":\"1\",\"amount\":\"1\"", "JSON_SYNTAX \"\""},
+    {",{[", "JSON_SYNTAX \"\""},
+    {",{\"x\":[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]}]}}", "JSON_DEPTH \"\""},
+    {"", "JSON_SYNTAX \"\""},
+    {"]", "JSON_SYNTAX \"\""},
+    {"]}", "JSON_SYNTAX \"\""},
+    {"]}}}", "JSON_SYNTAX \"\""},
+    {"]}}{}", "JSON_SYNTAX \"\""},
+    {"],}}", "JSON_SYNTAX \"\""},
+    {"],\"asks\":7}}", "MESSAGE_SHAPE \"\""},
+    {"],\"asks\":[7]}}", "MESSAGE_SHAPE \"\""},
+    {"],\"bids\":[]}}", "MESSAGE_KEY \"\""},
+    {"],\"market\":\"ETHUSD\"}}", "MESSAGE_KEY \"\""},
+    {"],\"time\":\"" TIME "\"}}", "MESSAGE_KEY \"\""},
+    {"]},\"channel\":\"heartbeat\"}", "MESSAGE_KEY \"\""},
+    {"]},\"payload\":{}}", "MESSAGE_KEY \"\""},
+    {"],\"x\":tru}}", "JSON_SYNTAX \"\""},
+};
+
+/* A message of that many good levels, then a bad tail: parts of it go out
+ * only if another level follows a full part. */
+static void expect_bad(size_t levels, const struct bad_tail *bad, size_t parts)
+{
+    struct text message = {0}, expected = {0};
+
+    text_add(&message, HEAD ",\"bids\":");
+    add_levels(&message, 1, levels);
+    message.len--; /* the array goes on */
+    text_add(&message, "%s", bad->tail);
+    add_parts(&expected, levels, 0, parts, false);
+    text_add(&expected, "%serror %s in BTCUSD\n", parts == 0 ? "" : ABORTED,
+             bad->error);
+    expect_decoded(text_get(&message), 256, 0, text_get(&expected));
+    text_free(&message);
+    text_free(&expected);
+}
+
+static void a_message_of_one_part_that_is_bad_gives_only_the_error(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(bad_tails); i++) {
+        expect_bad(2, &bad_tails[i], 0);
+        expect_bad(31, &bad_tails[i], 0);
+    }
+}
+
+static void a_message_that_turns_bad_after_parts_is_aborted(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(bad_tails); i++) {
+        expect_bad(40, &bad_tails[i], 1);
+    }
+    expect_bad(65, &bad_tails[0], 2);
+    expect_bad(97, &bad_tails[0], 3);
+}
+
+/* Whether the 33rd level's beginning let the part go or its fault came first
+ * is the decoder's choice; it is the same however the message is split. */
+static void
+a_fault_just_behind_a_full_part_is_the_same_at_all_splits(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(bad_tails); i++) {
+        struct text message = {0};
+
+        text_add(&message, HEAD ",\"bids\":");
+        add_levels(&message, 1, 32);
+        message.len--;
+        text_add(&message, "%s", bad_tails[i].tail);
+        expect_decoded(text_get(&message), 256, 0, NULL);
+        text_free(&message);
+    }
+}
+
+/* What a message of 20 bids and 20 asks that ends early may give: an error,
+ * once the 33rd level began also a part that is aborted. */
+static void expect_truncated(const char *record)
+{
+    struct text error = {0}, aborted = {0};
+
+    text_add(&error, "error JSON_SYNTAX \"\" in BTCUSD\nheartbeat 7\n");
+    add_parts(&aborted, 20, 20, 1, false);
+    text_add(&aborted, ABORTED);
+    text_add_bytes(&aborted, error.data, error.len);
+    expect_text("truncated",
+                strlen(record) > error.len ? text_get(&aborted)
+                                           : text_get(&error),
+                record);
+    text_free(&error);
+    text_free(&aborted);
+}
+
+static void a_truncated_message_never_gives_a_last_part(void **state)
+{
+    struct text message = {0}, record = {0};
+    struct decoding decoding;
+
+    (void)state;
+    text_add(&message, HEAD);
+    add_sides(&message, 20, 20);
+    text_add(&message, "}}");
+    decoding_open(&decoding, 256, 0);
+    for (size_t len = strlen(HEAD); len < message.len; len++) {
+        for (size_t piece = 0; piece < 3; piece++) {
+            text_clear(&record);
+            replay(&decoding.reader, message.data, len, piece, &record);
+            expect_truncated(text_get(&record));
+        }
+    }
+    decoding_close(&decoding);
+    text_free(&message);
+    text_free(&record);
+}
+
+/* ---- Giving a message up ---- */
+
+static void a_message_given_up_is_aborted_if_parts_of_it_went_out(void **state)
+{
+    static const struct {
+        size_t levels;
+        int aborted;
+    } cases[] = {{0, 0}, {5, 0}, {40, 1}, {70, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct text message = {0}, record = {0};
+        struct decoding decoding;
+        struct mst_event event;
+
+        text_add(&message, HEAD ",\"bids\":");
+        add_levels(&message, 1, cases[i].levels);
+        decoding_open(&decoding, 256, 0);
+        feed(&decoding, text_get(&message), &record);
+        text_clear(&record);
+        assert_int_equal(mst_decoder_abort(&decoding.decoder, &event),
+                         cases[i].aborted);
+        if (cases[i].aborted == 1) {
+            record_event(&record, &event);
+        }
+        decoding_feed(&decoding,
+                      BYTES(BOOK_MESSAGE("UPDATE", LEVEL("1", "2"), "")), true,
+                      &record);
+        expect_text("given up",
+                    cases[i].aborted == 1 ? ABORTED
+                        "part BTCUSD " NS " update first last: bid 1 2\n"
+                                          : "part BTCUSD " NS
+                                            " update first last: bid 1 2\n",
+                    text_get(&record));
+        decoding_close(&decoding);
+        text_free(&message);
+        text_free(&record);
+    }
+}
+
+static void giving_up_between_messages_does_nothing(void **state)
+{
+    struct text record = {0};
+    struct decoding decoding;
+    struct mst_event event;
+
+    (void)state;
+    decoding_open(&decoding, 256, 0);
+    assert_int_equal(mst_decoder_abort(&decoding.decoder, &event), 0);
+    decoding_feed(&decoding, BYTES(BOOK_MESSAGE("UPDATE", "", "")), true,
+                  &record);
+    assert_int_equal(mst_decoder_abort(&decoding.decoder, &event), 0);
+    decoding_feed(&decoding, BYTES(BOOK_MESSAGE("UPDATE", "", "")), true,
+                  &record);
+    assert_string_equal(text_get(&record),
+                        "part BTCUSD " NS " update first last:\n"
+                        "part BTCUSD " NS " update first last:\n");
+    decoding_close(&decoding);
+    text_free(&record);
+}
+
+/* ---- Levels before what they belong to ---- */
+
+static void levels_that_were_kept_come_in_the_same_parts(void **state)
+{
+    static const char *const layouts[][3] = {
+        {"{\"payload\":{\"market\":\"BTCUSD\",\"type\":\"SNAPSHOT\",\"time\":"
+         "\"" TIME "\"",
+         "},\"channel\":\"market_data\"}", ""},
+        {"{\"channel\":\"market_data\",\"payload\":{\"x\":0",
+         ",\"market\":\"BTCUSD\",\"type\":\"SNAPSHOT\",\"time\":\"" TIME "\"}}",
+         ""},
+        {"{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
+         "\"type\":\"SNAPSHOT\"",
+         ",\"time\":\"" TIME "\"}}", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(layouts); i++) {
+        struct text message = {0}, expected = {0};
+
+        text_add(&message, "%s", layouts[i][0]);
+        add_sides(&message, 25, 25);
+        text_add(&message, "%s", layouts[i][1]);
+        add_parts(&expected, 25, 25, 2, true);
+        expect_decoded(text_get(&message), 2048, 0, text_get(&expected));
+        /* All of it is checked before any of it goes out. */
+        text_add(&message, "}");
+        expect_error(text_get(&message), 2048, 0, "JSON_SYNTAX \"\"");
+        text_free(&message);
+        text_free(&expected);
+    }
+}
+
+static void levels_that_cannot_be_kept_are_an_error_of_order(void **state)
+{
+    static const char *const layouts[][2] = {
+        {"{\"payload\":{\"market\":\"BTCUSD\",\"type\":\"UPDATE\",\"time\":"
+         "\"" TIME "\"",
+         "},\"channel\":\"market_data\"}"},
+        {"{\"channel\":\"market_data\",\"payload\":{\"type\":\"UPDATE\"",
+         ",\"market\":\"BTCUSD\",\"time\":\"" TIME "\"}}"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(layouts); i++) {
+        struct text message = {0};
+
+        text_add(&message, "%s", layouts[i][0]);
+        add_sides(&message, 100, 100);
+        text_add(&message, "%s", layouts[i][1]);
+        expect_error(text_get(&message), 2048, 0, "MESSAGE_ORDER \"\"");
+        text_free(&message);
+    }
+}
+
+/* ---- Items larger than the buffer ---- */
+
+/* A message whose second level has this many bytes. */
+static void expect_level_of(size_t len, size_t buffer_len, const char *expected)
+{
+    static const char open[] = "{\"price\":\"1\",\"x\":\"";
+    static const char close[] = "\",\"amount\":\"2\"}";
+    struct text message = {0};
+    size_t at;
+
+    text_add(&message, HEAD ",\"bids\":[" LEVEL("3", "4") ",");
+    at = message.len;
+    text_add(&message, "%s", open);
+    while (message.len - at + strlen(close) < len) {
+        text_add(&message, "x");
+    }
+    text_add(&message, "%s," LEVEL("5", "6") "]}}", close);
+    expect_decoded(text_get(&message), buffer_len, 0, expected);
+    text_free(&message);
+}
+
+static void a_level_that_does_not_fit_costs_its_message(void **state)
+{
+    static const char good[] =
+        "part BTCUSD " NS " snapshot first last: bid 3 4, bid 1 2, bid 5 6\n";
+
+    (void)state;
+    expect_level_of(255, 256, good);
+    expect_level_of(256, 256, good);
+    expect_level_of(257, 256, "error MESSAGE_SIZE \"\" in BTCUSD\n");
+    expect_level_of(1000, 256, "error MESSAGE_SIZE \"\" in BTCUSD\n");
+    expect_level_of(2048, 2048, good);
+    expect_level_of(2049, 2048, "error MESSAGE_SIZE \"\" in BTCUSD\n");
+}
+
+static void a_level_of_too_many_values_costs_its_message(void **state)
+{
+    struct text message = {0};
+
+    (void)state;
+    text_add(&message, HEAD ",\"bids\":[{\"price\":\"1\"");
+    for (int i = 0; i < 40; i++) {
+        text_add(&message, ",\"x\":%d", i);
+    }
+    text_add(&message, ",\"amount\":\"2\"}]}}");
+    expect_error(text_get(&message), 2048, 0, "JSON_TOKENS \"\"");
+    text_free(&message);
+}
+
+/* ---- Many messages ---- */
+
+static void one_message_leaves_nothing_to_the_next(void **state)
+{
+    struct text bad = {0}, record = {0};
+    struct decoding decoding;
+
+    (void)state;
+    decoding_open(&decoding, 256, 0);
+    text_add(&bad, HEAD ",\"bids\":");
+    add_levels(&bad, 1, 40);
+    for (int i = 0; i < 3; i++) {
+        decoding_feed(&decoding, bad.data, bad.len, true, &record);
+        text_clear(&record);
+        decoding_feed(&decoding, BYTES(BOOK_MESSAGE("UPDATE", "", "")), true,
+                      &record);
+        assert_string_equal(text_get(&record),
+                            "part BTCUSD " NS " update first last:\n");
+        text_clear(&record);
+        decoding_feed(&decoding,
+                      BYTES("{\"channel\":\"market_data\",\"payload\":"
+                            "{\"type\":\"UPDATE\",\"time\":\"" TIME "\"}}"),
+                      true, &record);
+        assert_string_equal(text_get(&record), "error MESSAGE_SHAPE \"\"\n");
+    }
+    decoding_close(&decoding);
+    text_free(&bad);
+    text_free(&record);
+}
+
+static void a_decoder_without_a_fit_buffer_is_refused(void **state)
+{
+    struct mst_decoder decoder;
+    uint8_t buffer[256];
+
+    (void)state;
+    assert_int_equal(mst_decoder_init(&decoder, buffer, 256, 0), 0);
+    assert_int_equal(mst_decoder_init(&decoder, buffer, 255, 0),
+                     MST_ERR_ARGUMENT);
+    assert_int_equal(mst_decoder_init(&decoder, buffer, 0, 0),
+                     MST_ERR_ARGUMENT);
+    assert_int_equal(mst_decoder_init(&decoder, NULL, 256, 0),
+                     MST_ERR_ARGUMENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(levels_come_in_parts_that_say_first_and_last),
+        TEST(a_large_snapshot_passes_through_a_small_buffer),
+        TEST(a_full_part_is_held_until_a_further_level_begins),
+        TEST(the_last_part_waits_for_the_end_of_the_message),
+        TEST(a_message_of_one_part_that_is_bad_gives_only_the_error),
+        TEST(a_message_that_turns_bad_after_parts_is_aborted),
+        TEST(a_fault_just_behind_a_full_part_is_the_same_at_all_splits),
+        TEST(a_truncated_message_never_gives_a_last_part),
+        TEST(a_message_given_up_is_aborted_if_parts_of_it_went_out),
+        TEST(giving_up_between_messages_does_nothing),
+        TEST(levels_that_were_kept_come_in_the_same_parts),
+        TEST(levels_that_cannot_be_kept_are_an_error_of_order),
+        TEST(a_level_that_does_not_fit_costs_its_message),
+        TEST(a_level_of_too_many_values_costs_its_message),
+        TEST(one_message_leaves_nothing_to_the_next),
+        TEST(a_decoder_without_a_fit_buffer_is_refused),
+    };
+
+    return cmocka_run_group_tests_name("decoder, parts", tests, NULL, NULL);
+}

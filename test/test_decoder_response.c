@@ -1,0 +1,383 @@
+/*
+ * Tests of the decoder: responses to requests and error messages.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "support.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SUBSCRIBE(entries) "{\"type\":\"subscribe\",\"channels\":[" entries "]}"
+#define LIST(entries) \
+    "{\"type\":\"subscription_list\",\"channels\":[" entries "]}"
+#define ENTRY(type, rest) \
+    "{\"type\":\"" type "\",\"params\":{\"market\":\"BTCUSD\"}" rest "}"
+
+static void each_response_gives_its_entries_and_its_end(void **state)
+{
+    static const struct message_case cases[] = {
+        {SUBSCRIBE(ENTRY("market_data", ",\"success\":true") "," ENTRY(
+             "market_data.top_of_book",
+             ",\"success\":true") "," ENTRY("execution_data",
+                                            ",\"success\":true")),
+         "entry subscribe market_data \"market_data\" \"BTCUSD\" ok\n"
+         "entry subscribe market_data.top_of_book "
+         "\"market_data.top_of_book\" \"BTCUSD\" ok\n"
+         "entry subscribe execution_data \"execution_data\" \"BTCUSD\" ok\n"
+         "response subscribe: 3 entries, 0 failed\n"},
+        {SUBSCRIBE("{\"type\":\"heartbeat\",\"success\":true}"),
+         "entry subscribe heartbeat \"heartbeat\" \"\" ok\n"
+         "response subscribe: 1 entries, 0 failed\n"},
+        {"{\"type\":\"unsubscribe\",\"channels\":[" ENTRY(
+             "market_data", ",\"success\":true") "]}",
+         "entry unsubscribe market_data \"market_data\" \"BTCUSD\" ok\n"
+         "response unsubscribe: 1 entries, 0 failed\n"},
+        {LIST(ENTRY("market_data", "") ",{\"type\":\"heartbeat\"}"),
+         "entry subscription_list market_data \"market_data\" \"BTCUSD\" ok\n"
+         "entry subscription_list heartbeat \"heartbeat\" \"\" ok\n"
+         "response subscription_list: 2 entries, 0 failed\n"},
+        {LIST(""), "response subscription_list: 0 entries, 0 failed\n"},
+        {SUBSCRIBE(""), "response subscribe: 0 entries, 0 failed\n"},
+    };
+
+    (void)state;
+    expect_message_cases(cases, COUNT(cases));
+}
+
+static void an_entry_that_failed_says_why(void **state)
+{
+    static const struct message_case cases[] = {
+        {SUBSCRIBE(ENTRY("market_data", ",\"success\":false,"
+                                        "\"error\":\"NO_EFFECT_ACTION\"")),
+         "entry subscribe market_data \"market_data\" \"BTCUSD\" failed "
+         "NO_EFFECT_ACTION \"NO_EFFECT_ACTION\"\n"
+         "response subscribe: 1 entries, 1 failed\n"},
+        {SUBSCRIBE("{\"error\":\"UNKNOWN_CHANNEL\",\"success\":false,"
+                   "\"params\":{\"market\":\"BTCUSD\"},\"type\":\"candles\"}"),
+         "entry subscribe other \"candles\" \"BTCUSD\" failed "
+         "UNKNOWN_CHANNEL \"UNKNOWN_CHANNEL\"\n"
+         "response subscribe: 1 entries, 1 failed\n"},
+        {SUBSCRIBE(ENTRY("market_data", ",\"success\":false,\"error\":"
+                                        "\"MARKET_IS_CLOSED\"")),
+         "entry subscribe market_data \"market_data\" \"BTCUSD\" failed "
+         "OTHER \"MARKET_IS_CLOSED\"\n"
+         "response subscribe: 1 entries, 1 failed\n"},
+        {SUBSCRIBE(ENTRY("market_data", ",\"success\":false")),
+         "entry subscribe market_data \"market_data\" \"BTCUSD\" failed "
+         "NONE \"\"\n"
+         "response subscribe: 1 entries, 1 failed\n"},
+        {SUBSCRIBE(ENTRY("market_data", ",\"success\":true") "," ENTRY(
+             "execution_data",
+             ",\"success\":false") "," ENTRY("heartbeat", ",\"success\":false,"
+                                                          "\"error\":\"X\"")),
+         "entry subscribe market_data \"market_data\" \"BTCUSD\" ok\n"
+         "entry subscribe execution_data \"execution_data\" \"BTCUSD\" failed "
+         "NONE \"\"\n"
+         "entry subscribe heartbeat \"heartbeat\" \"BTCUSD\" failed "
+         "OTHER \"X\"\n"
+         "response subscribe: 3 entries, 2 failed\n"},
+    };
+
+    (void)state;
+    expect_message_cases(cases, COUNT(cases));
+}
+
+static void parameters_may_be_absent_null_or_more(void **state)
+{
+    static const char *const params[] = {
+        "",
+        ",\"params\":null",
+        ",\"params\":{}",
+        ",\"params\":{\"depth\":10,\"x\":{\"market\":\"no\"}}",
+        ",\"market\":\"no\"",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(params); i++) {
+        char message[256];
+
+        snprintf(message, sizeof message,
+                 LIST("{\"x\":[{}],\"type\":\"heartbeat\"%s,\"y\":null}"),
+                 params[i]);
+        expect_decoded(message, 0, 0,
+                       "entry subscription_list heartbeat \"heartbeat\" \"\" "
+                       "ok\nresponse subscription_list: 1 entries, 0 failed\n");
+    }
+}
+
+static void escapes_in_entries_mean_their_characters(void **state)
+{
+    static const struct message_case cases[] = {
+        {SUBSCRIBE("{\"t\\u0079pe\":\"market\\u005fdata\",\"p\\u0061rams\":"
+                   "{\"m\\u0061rket\":\"BTC\\/\\u00e9\"},"
+                   "\"succ\\u0065ss\":false,\"err\\u006fr\":"
+                   "\"NO\\u005fEFFECT_ACTION\"}"),
+         "entry subscribe market_data \"market_data\" \"BTC/\xc3\xa9\" failed "
+         "NO_EFFECT_ACTION \"NO_EFFECT_ACTION\"\n"
+         "response subscribe: 1 entries, 1 failed\n"},
+        {"{\"t\\u0079pe\":\"subscrib\\u0065\",\"ch\\u0061nnels\":[]}",
+         "response subscribe: 0 entries, 0 failed\n"},
+    };
+
+    (void)state;
+    expect_message_cases(cases, COUNT(cases));
+}
+
+/* ---- Responses of many entries ---- */
+
+static void add_entries(struct text *message, struct text *record, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool good = i % 3 != 0;
+
+        text_add(message,
+                 "%s{\"type\":\"execution_data\",\"params\":{\"market\":"
+                 "\"M%zu\"},\"success\":%s}",
+                 i == 0 ? "" : ",", i,
+                 good ? "true" : "false,\"error\":\"NO_EFFECT_ACTION\"");
+        text_add(record,
+                 "entry subscribe execution_data \"execution_data\" \"M%zu\" "
+                 "%s\n",
+                 i,
+                 good ? "ok" : "failed NO_EFFECT_ACTION \"NO_EFFECT_ACTION\"");
+    }
+}
+
+static void a_large_response_passes_through_a_small_buffer(void **state)
+{
+    static const size_t counts[] = {1, 2, 32, 1000};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(counts); i++) {
+        struct text message = {0}, expected = {0};
+
+        text_add(&message, "{\"type\":\"subscribe\",\"channels\":[");
+        add_entries(&message, &expected, counts[i]);
+        text_add(&message, "]}");
+        text_add(&expected, "response subscribe: %zu entries, %zu failed\n",
+                 counts[i], (counts[i] + 2) / 3);
+        expect_decoded(text_get(&message), 256, 0, text_get(&expected));
+        text_free(&message);
+        text_free(&expected);
+    }
+}
+
+static void entries_before_their_type_are_kept_as_far_as_they_fit(void **state)
+{
+    struct text message = {0}, expected = {0};
+
+    (void)state;
+    text_add(&message, "{\"channels\":[");
+    add_entries(&message, &expected, 10);
+    text_add(&message, "],\"type\":\"subscribe\"}");
+    text_add(&expected, "response subscribe: 10 entries, 4 failed\n");
+    expect_decoded(text_get(&message), 2048, 0, text_get(&expected));
+    expect_decoded(text_get(&message), message.len, 0, text_get(&expected));
+    expect_decoded(text_get(&message), message.len - 1, 0,
+                   "error MESSAGE_ORDER \"\"\n");
+    expect_decoded(text_get(&message), 256, 0, "error MESSAGE_ORDER \"\"\n");
+    text_free(&message);
+    text_free(&expected);
+}
+
+static void entries_of_an_unknown_type_are_an_unknown_message(void **state)
+{
+    static const char before[] = "{\"type\":\"presubscribe\",\"channels\":[7]}";
+    static const char after[] = "{\"channels\":[7],\"type\":\"presubscribe\"}";
+    struct text expected = {0};
+
+    (void)state;
+    text_add(&expected, "unknown %zu: %s\n", strlen(before), before);
+    expect_decoded(before, 0, 0, text_get(&expected));
+    text_clear(&expected);
+    text_add(&expected, "unknown %zu: %s\n", strlen(after), after);
+    expect_decoded(after, 0, 0, text_get(&expected));
+    text_free(&expected);
+}
+
+/* ---- Responses that turn bad ---- */
+
+static void entries_go_out_before_a_fault_and_no_end_after_it(void **state)
+{
+    static const char good[] =
+        "entry subscribe heartbeat \"heartbeat\" \"\" ok\n";
+    static const struct message_case cases[] = {
+        {",7]}", "MESSAGE_SHAPE"},
+        {",{}]}", "MESSAGE_SHAPE"},
+        {",{\"type\":\"x\",\"type\":\"x\"}]}", "MESSAGE_KEY"},
+        {",{\"type\"}]}", "JSON_SYNTAX"},
+        {",]}", "JSON_SYNTAX"},
+        {"", "JSON_SYNTAX"},
+        {"]", "JSON_SYNTAX"},
+        {"]}}", "JSON_SYNTAX"},
+        {"],\"channels\":[]}", "MESSAGE_KEY"},
+        {"],\"type\":\"subscribe\"}", "MESSAGE_KEY"},
+        {",{\"type\":\"x\",\"y\":[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]}]}",
+         "JSON_DEPTH"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char message[512], expected[256];
+
+        snprintf(message, sizeof message,
+                 "{\"type\":\"subscribe\",\"channels\":["
+                 "{\"type\":\"heartbeat\",\"success\":true}%s",
+                 cases[i].message);
+        snprintf(expected, sizeof expected, "%serror %s \"\"\n", good,
+                 cases[i].expected);
+        expect_decoded(message, 0, 0, expected);
+    }
+}
+
+static void a_bad_response_names_no_market(void **state)
+{
+    (void)state;
+    expect_decoded(SUBSCRIBE(ENTRY("market_data", ",\"success\":true") ",7"), 0,
+                   0,
+                   "entry subscribe market_data \"market_data\" \"BTCUSD\" "
+                   "ok\nerror MESSAGE_SHAPE \"\"\n");
+}
+
+static void an_entry_that_does_not_fit_costs_its_response(void **state)
+{
+    static const size_t lens[] = {256, 257, 1000};
+    static const char *const expected[] = {
+        ("entry subscription_list heartbeat \"heartbeat\" \"\" ok\n"
+         "response subscription_list: 1 entries, 0 failed\n"),
+        "error MESSAGE_SIZE \"\"\n", "error MESSAGE_SIZE \"\"\n"};
+    static const char head[] = "{\"type\":\"subscription_list\",\"channels\":[";
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(lens); i++) {
+        struct text message = {0};
+
+        text_add(&message, "%s{\"x\":\"", head);
+        while (message.len + strlen("\",\"type\":\"heartbeat\"}") <
+               strlen(head) + lens[i]) {
+            text_add(&message, "x");
+        }
+        text_add(&message, "\",\"type\":\"heartbeat\"}]}");
+        expect_decoded(text_get(&message), 256, 0, expected[i]);
+        text_free(&message);
+    }
+}
+
+/* ---- Error messages ---- */
+
+static void an_error_message_is_understood_in_each_of_its_shapes(void **state)
+{
+    static const struct message_case cases[] = {
+        {"{\"type\":\"error\",\"error\":\"NO_EFFECT_ACTION\"}",
+         "service_error NO_EFFECT_ACTION \"NO_EFFECT_ACTION\" \"\"\n"},
+        {"{\"error\":\"NO_EFFECT_ACTION\",\"type\":\"error\"}",
+         "service_error NO_EFFECT_ACTION \"NO_EFFECT_ACTION\" \"\"\n"},
+        {"{\"type\":\"error\",\"code\":\"UNKNOWN_CHANNEL\",\"message\":"
+         "\"no such channel\"}",
+         "service_error UNKNOWN_CHANNEL \"UNKNOWN_CHANNEL\" "
+         "\"no such channel\"\n"},
+        {"{\"message\":\"no such channel\",\"code\":\"UNKNOWN_CHANNEL\","
+         "\"type\":\"error\"}",
+         "service_error UNKNOWN_CHANNEL \"UNKNOWN_CHANNEL\" "
+         "\"no such channel\"\n"},
+        {"{\"error\":{\"code\":\"UNKNOWN_ACTION\",\"message\":\"what?\"}}",
+         "service_error UNKNOWN_ACTION \"UNKNOWN_ACTION\" \"what?\"\n"},
+        {"{\"x\":1,\"error\":{\"message\":\"what?\",\"y\":{\"code\":1},"
+         "\"code\":\"UNKNOWN_ACTION\"},\"z\":[]}",
+         "service_error UNKNOWN_ACTION \"UNKNOWN_ACTION\" \"what?\"\n"},
+        {"{\"type\":\"error\",\"error\":{\"code\":\"UNKNOWN_ACTION\"}}",
+         "service_error UNKNOWN_ACTION \"UNKNOWN_ACTION\" \"\"\n"},
+        {"{\"t\\u0079pe\":\"err\\u006fr\",\"err\\u006fr\":"
+         "\"UNKNOWN\\u005fACTION\"}",
+         "service_error UNKNOWN_ACTION \"UNKNOWN_ACTION\" \"\"\n"},
+    };
+
+    (void)state;
+    expect_message_cases(cases, COUNT(cases));
+}
+
+static void every_error_code_is_known_and_others_are_kept_as_text(void **state)
+{
+    static const char *const codes[] = {
+        "UNKNOWN_ACTION",    "INTERNAL_SERVER_ERROR",
+        "MALFORMED_REQUEST", "NO_EFFECT_ACTION",
+        "UNKNOWN_CHANNEL",   "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION",
+    };
+    static const struct message_case others[] = {
+        {"{\"type\":\"error\",\"error\":\"RATE_LIMITED\"}",
+         "service_error OTHER \"RATE_LIMITED\" \"\"\n"},
+        {"{\"type\":\"error\",\"error\":\"unknown_action\"}",
+         "service_error OTHER \"unknown_action\" \"\"\n"},
+        {"{\"type\":\"error\",\"error\":\"UNKNOWN_ACTIONS\"}",
+         "service_error OTHER \"UNKNOWN_ACTIONS\" \"\"\n"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(codes); i++) {
+        char message[256], expected[512];
+
+        snprintf(message, sizeof message,
+                 "{\"type\":\"error\",\"error\":\"%s\"}", codes[i]);
+        snprintf(expected, sizeof expected, "service_error %s \"%s\" \"\"\n",
+                 codes[i], codes[i]);
+        expect_decoded(message, 0, 0, expected);
+        snprintf(message, sizeof message,
+                 SUBSCRIBE("{\"type\":\"heartbeat\",\"success\":false,"
+                           "\"error\":\"%s\"}"),
+                 codes[i]);
+        snprintf(expected, sizeof expected,
+                 "entry subscribe heartbeat \"heartbeat\" \"\" failed %s "
+                 "\"%s\"\nresponse subscribe: 1 entries, 1 failed\n",
+                 codes[i], codes[i]);
+        expect_decoded(message, 0, 0, expected);
+    }
+    expect_message_cases(others, COUNT(others));
+}
+
+/* Texts end up in logs and on terminals. */
+static void
+texts_of_the_service_are_cut_and_have_no_control_characters(void **state)
+{
+    struct text message = {0}, expected = {0};
+
+    (void)state;
+    expect_decoded("{\"type\":\"error\",\"error\":\"a\\u0000b\\nc\\u001b[0m\"}",
+                   0, 0,
+                   "service_error OTHER \"a\xef\xbf\xbd"
+                   "b c [0m\" \"\"\n");
+    text_add(&message, "{\"type\":\"error\",\"code\":\"X\",\"message\":\"");
+    text_add(&expected, "service_error OTHER \"X\" \"");
+    for (int i = 0; i < 60; i++) {
+        text_add(&message, "\\u20ac");
+        if (i < MST_TEXT_MAX / 3) {
+            text_add(&expected, "\xe2\x82\xac");
+        }
+    }
+    text_add(&message, "\"}");
+    text_add(&expected, "\"\n");
+    expect_decoded(text_get(&message), 0, 0, text_get(&expected));
+    text_free(&message);
+    text_free(&expected);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(each_response_gives_its_entries_and_its_end),
+        TEST(an_entry_that_failed_says_why),
+        TEST(parameters_may_be_absent_null_or_more),
+        TEST(escapes_in_entries_mean_their_characters),
+        TEST(a_large_response_passes_through_a_small_buffer),
+        TEST(entries_before_their_type_are_kept_as_far_as_they_fit),
+        TEST(entries_of_an_unknown_type_are_an_unknown_message),
+        TEST(entries_go_out_before_a_fault_and_no_end_after_it),
+        TEST(a_bad_response_names_no_market),
+        TEST(an_entry_that_does_not_fit_costs_its_response),
+        TEST(an_error_message_is_understood_in_each_of_its_shapes),
+        TEST(every_error_code_is_known_and_others_are_kept_as_text),
+        TEST(texts_of_the_service_are_cut_and_have_no_control_characters),
+    };
+
+    return cmocka_run_group_tests_name("decoder, responses", tests, NULL, NULL);
+}

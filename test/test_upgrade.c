@@ -1,0 +1,511 @@
+/*
+ * Tests of the WebSocket opening handshake (RFC 6455, section 4): the request
+ * and the response to it.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "support.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The key and its answer in RFC 6455, section 1.3. */
+#define KEY "dGhlIHNhbXBsZSBub25jZQ=="
+#define ACCEPT "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+
+#define STATUS_101 "HTTP/1.1 101 Switching Protocols\r\n"
+#define UPGRADE "Upgrade: websocket\r\n"
+#define CONNECTION "Connection: Upgrade\r\n"
+#define ACCEPTED "Sec-WebSocket-Accept: " ACCEPT "\r\n"
+#define GOOD STATUS_101 UPGRADE CONNECTION ACCEPTED
+
+/* ---- A reader of the response ---- */
+
+struct upgrading {
+    struct reader reader;
+    struct mst_http http;
+    size_t used;
+    int rc;
+};
+
+static void upgrading_begin(void *context)
+{
+    struct upgrading *upgrading = context;
+
+    mst_ws_upgrade_init(&upgrading->http, KEY);
+    upgrading->used = 0;
+    upgrading->rc = 0;
+}
+
+static void upgrading_piece(void *context, const uint8_t *data, size_t len,
+                            bool final, struct text *record)
+{
+    struct upgrading *upgrading = context;
+    size_t used = SIZE_MAX;
+
+    if (upgrading->rc == 0) {
+        upgrading->rc = mst_ws_upgrade_read(&upgrading->http, data, len, &used);
+        if (upgrading->rc >= 0) {
+            assert_true(used <= len);
+            assert_true(upgrading->rc == 1 || used == len);
+            upgrading->used += used;
+        }
+    }
+    if (!final) {
+        return;
+    }
+    if (upgrading->rc == 1) {
+        text_add(record, "upgraded by %zu bytes", upgrading->used);
+    } else if (upgrading->rc == 0) {
+        text_add(record, "more");
+    } else {
+        text_add(record, "%s", error_name(upgrading->rc));
+    }
+    text_add(record, ", %d", mst_http_status(&upgrading->http));
+}
+
+static void expect_response(const char *response, size_t len,
+                            const char *expected)
+{
+    struct upgrading upgrading = {
+        .reader = {&upgrading, upgrading_begin, upgrading_piece}};
+
+    replay_everywhere(response, &upgrading.reader, response, len, expected);
+}
+
+static void expect_upgraded(const char *response)
+{
+    char expected[64];
+
+    snprintf(expected, sizeof expected, "upgraded by %zu bytes, 101",
+             strlen(response));
+    expect_response(response, strlen(response), expected);
+}
+
+struct response_case {
+    const char *response, *expected;
+};
+
+static void expect_responses(const struct response_case *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        expect_response(cases[i].response, strlen(cases[i].response),
+                        cases[i].expected);
+    }
+}
+
+/* ---- Responses that upgrade ---- */
+
+static void good_responses_upgrade(void **state)
+{
+    static const char *const responses[] = {
+        GOOD "\r\n",
+        STATUS_101 ACCEPTED CONNECTION UPGRADE "\r\n",
+        "HTTP/1.1 101 \r\n" UPGRADE CONNECTION ACCEPTED "\r\n",
+        "HTTP/1.1 101 W\xc3\xa9 are (upgraded); really!\r\n" UPGRADE CONNECTION
+            ACCEPTED "\r\n",
+        STATUS_101 "UPGRADE: WebSocket\r\ncONNECTION: uPGRADE\r\n"
+                   "sec-websocket-accept: " ACCEPT "\r\n\r\n",
+        STATUS_101 "Upgrade:websocket\r\nConnection:Upgrade\r\n"
+                   "Sec-WebSocket-Accept:" ACCEPT "\r\n\r\n",
+        STATUS_101 "Upgrade: \t websocket \t\r\nConnection:   Upgrade  \r\n"
+                   "Sec-WebSocket-Accept: \t" ACCEPT " \r\n\r\n",
+        STATUS_101 UPGRADE "Connection: keep-alive, Upgrade\r\n" ACCEPTED
+                           "\r\n",
+        STATUS_101 UPGRADE "Connection: Upgrade,keep-alive\r\n" ACCEPTED "\r\n",
+        STATUS_101 UPGRADE "Connection: , ,upgrade ,\r\n" ACCEPTED "\r\n",
+        STATUS_101 UPGRADE "Connection: keep-alive\r\n" CONNECTION ACCEPTED
+                           "\r\n",
+        GOOD "Server: x\r\nDate: Fri, 02 Jan 2026 03:04:05 GMT\r\n"
+             "X-Empty:\r\nX-Colons: a:b:c\r\n\r\n",
+        "HTTP/1.1 100 Continue\r\n\r\n" GOOD "\r\n",
+        "HTTP/1.1 103 Early Hints\r\nLink: </x>; rel=preload\r\n\r\n"
+        "HTTP/1.1 102 Processing\r\n\r\n" GOOD "\r\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(responses); i++) {
+        expect_upgraded(responses[i]);
+    }
+}
+
+static void bytes_behind_the_response_are_left(void **state)
+{
+    static const char response[] = GOOD "\r\n\x81\x05Hello\r\n\r\nHTTP/1.1";
+    char expected[64];
+
+    (void)state;
+    snprintf(expected, sizeof expected, "upgraded by %zu bytes, 101",
+             strlen(GOOD "\r\n"));
+    expect_response(response, sizeof response - 1, expected);
+}
+
+static void a_long_header_that_does_not_matter_is_skipped(void **state)
+{
+    struct text response = {0};
+
+    (void)state;
+    text_add(&response, STATUS_101 UPGRADE "Set-Cookie: a=");
+    while (response.len < 4 * MST_LINE_MAX) {
+        text_add(&response, "0123456789");
+    }
+    text_add(&response, "\r\n" CONNECTION ACCEPTED "X-Connection: ");
+    while (response.len < 8 * MST_LINE_MAX) {
+        text_add(&response, "close, ");
+    }
+    text_add(&response, "\r\n\r\n");
+    expect_upgraded(text_get(&response));
+    text_free(&response);
+}
+
+/* ---- Responses that do not ---- */
+
+static void a_wrong_answer_to_the_key_is_named(void **state)
+{
+    static const struct response_case cases[] = {
+        {STATUS_101 UPGRADE CONNECTION
+         "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOp=\r\n\r\n",
+         "WS_ACCEPT, 101"},
+        {STATUS_101 UPGRADE CONNECTION
+         "Sec-WebSocket-Accept: S3PPLMBITXAQ9KYGZZHZRBK+XOO=\r\n\r\n",
+         "WS_ACCEPT, 101"},
+        {STATUS_101 UPGRADE CONNECTION "Sec-WebSocket-Accept: " KEY "\r\n\r\n",
+         "WS_ACCEPT, 101"},
+        {STATUS_101 UPGRADE CONNECTION
+         "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo\r\n\r\n",
+         "WS_ACCEPT, 101"},
+        {STATUS_101 UPGRADE CONNECTION "Sec-WebSocket-Accept: " ACCEPT
+                                       "x\r\n\r\n",
+         "WS_ACCEPT, 101"},
+        {STATUS_101 UPGRADE CONNECTION "Sec-WebSocket-Accept:\r\n\r\n",
+         "WS_ACCEPT, 101"},
+    };
+
+    (void)state;
+    expect_responses(cases, COUNT(cases));
+}
+
+static void a_101_without_its_headers_is_no_upgrade(void **state)
+{
+    static const struct response_case cases[] = {
+        {STATUS_101 "\r\n", "WS_UPGRADE, 101"},
+        {STATUS_101 CONNECTION ACCEPTED "\r\n", "WS_UPGRADE, 101"},
+        {STATUS_101 UPGRADE ACCEPTED "\r\n", "WS_UPGRADE, 101"},
+        {STATUS_101 "Upgrade: h2c\r\n" CONNECTION ACCEPTED "\r\n",
+         "WS_UPGRADE, 101"},
+        {STATUS_101 "Upgrade: websockets\r\n" CONNECTION ACCEPTED "\r\n",
+         "WS_UPGRADE, 101"},
+        {STATUS_101 UPGRADE "Connection: keep-alive\r\n" ACCEPTED "\r\n",
+         "WS_UPGRADE, 101"},
+        {STATUS_101 UPGRADE "Connection: not-Upgrade\r\n" ACCEPTED "\r\n",
+         "WS_UPGRADE, 101"},
+        {STATUS_101 UPGRADE "Connection: Upgrade-Insecure\r\n" ACCEPTED "\r\n",
+         "WS_UPGRADE, 101"},
+        {STATUS_101 "X-Upgrade: websocket\r\n" CONNECTION ACCEPTED "\r\n",
+         "WS_UPGRADE, 101"},
+        {"HTTP/1.0 101 Switching Protocols\r\n" UPGRADE CONNECTION ACCEPTED
+         "\r\n",
+         "HTTP_SYNTAX, 101"},
+    };
+
+    (void)state;
+    expect_responses(cases, COUNT(cases));
+}
+
+static void what_was_not_asked_for_is_refused(void **state)
+{
+    static const struct response_case cases[] = {
+        {GOOD "Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n",
+         "WS_EXTENSION, 101"},
+        {GOOD "sec-websocket-extensions: x-unknown; a=1\r\n\r\n",
+         "WS_EXTENSION, 101"},
+        {GOOD "Sec-WebSocket-Protocol: chat\r\n\r\n", "WS_EXTENSION, 101"},
+    };
+
+    (void)state;
+    expect_responses(cases, COUNT(cases));
+}
+
+static void another_status_is_told(void **state)
+{
+    static const struct {
+        int status, error;
+    } cases[] = {
+        {200, MST_ERR_WS_UPGRADE}, {204, MST_ERR_WS_UPGRADE},
+        {301, MST_ERR_WS_UPGRADE}, {302, MST_ERR_WS_UPGRADE},
+        {400, MST_ERR_WS_UPGRADE}, {401, MST_ERR_UNAUTHORIZED},
+        {403, MST_ERR_FORBIDDEN},  {404, MST_ERR_WS_UPGRADE},
+        {426, MST_ERR_WS_UPGRADE}, {429, MST_ERR_THROTTLED},
+        {500, MST_ERR_WS_UPGRADE}, {503, MST_ERR_WS_UPGRADE},
+        {599, MST_ERR_WS_UPGRADE},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char response[256], expected[64];
+
+        snprintf(response, sizeof response,
+                 "HTTP/1.1 %d Something\r\n" UPGRADE CONNECTION ACCEPTED
+                 "Content-Type: text/html\r\nContent-Length: 9\r\n"
+                 "Retry-After: 30\r\n\r\n<html>no!",
+                 cases[i].status);
+        snprintf(expected, sizeof expected, "%s, %d",
+                 error_name(cases[i].error), cases[i].status);
+        expect_response(response, strlen(response), expected);
+    }
+}
+
+static void what_is_not_http_is_refused(void **state)
+{
+    static const char *const responses[] = {
+        "SSH-2.0-OpenSSH_9.2\r\n\r\n",
+        "\r\n\r\n\r\n",
+        "HTTP/2 101 Switching Protocols\r\n\r\n",
+        "HTTP/2.0 101 Switching Protocols\r\n\r\n",
+        "http/1.1 101 Switching Protocols\r\n\r\n",
+        "HTTP/1.1  101 Switching Protocols\r\n\r\n",
+        "HTTP/1.1 1O1 Switching Protocols\r\n\r\n",
+        "HTTP/1.1 10 Switching Protocols\r\n\r\n",
+        "HTTP/1.1 1010 Switching Protocols\r\n\r\n",
+        "HTTP/1.1 -01 Switching Protocols\r\n\r\n",
+        "HTTP/1.1 099 Switching Protocols\r\n\r\n",
+        "HTTP/1.1 Switching Protocols\r\n\r\n",
+        "HTTP/1.1\t101 Switching Protocols\r\n\r\n",
+        "HTTP/1.1\r\n\r\n",
+        "HTTP/11 101 Switching Protocols\r\n\r\n",
+        " HTTP/1.1 101 Switching Protocols\r\n\r\n",
+        "GET / HTTP/1.1\r\n\r\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(responses); i++) {
+        expect_response(responses[i], strlen(responses[i]), "HTTP_SYNTAX, 0");
+    }
+}
+
+static void malformed_header_lines_are_refused(void **state)
+{
+    static const char *const lines[] = {
+        "X-Space : a\r\n",
+        "X-Tab\t: a\r\n",
+        " X-Fold: a\r\n",
+        "X-Fold: a\r\n b\r\n",
+        "X-Fold: a\r\n\tb\r\n",
+        "no colon\r\n",
+        ": no name\r\n",
+        "X Space: a\r\n",
+        "X-Control: a\x01\r\n",
+        "X-Control: a\x7f\r\n",
+        "X-\x01: a\r\n",
+        "X-Return: a\rb\r\n",
+        "X(Y): a\r\n",
+        "X-\xc3\xa9: a\r\n",
+        ("Sec-WebSocket-Accept : " ACCEPT "\r\n"),
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        char response[512];
+
+        snprintf(response, sizeof response, "%s%s\r\n", GOOD, lines[i]);
+        expect_response(response, strlen(response), "HTTP_SYNTAX, 101");
+    }
+    expect_response(BYTES(GOOD "X-Nul: a\0b\r\n\r\n"), "HTTP_SYNTAX, 101");
+    expect_response(BYTES(GOOD "X\0Nul: a\r\n\r\n"), "HTTP_SYNTAX, 101");
+}
+
+/* A lone LF must not end a line in one place and be part of it in another:
+ * it is refused wherever it stands. */
+static void a_lone_line_feed_is_refused(void **state)
+{
+    static const struct response_case cases[] = {
+        {"HTTP/1.1 101 Switching Protocols\n" UPGRADE CONNECTION ACCEPTED
+         "\r\n",
+         "HTTP_SYNTAX, 0"},
+        {STATUS_101 UPGRADE "Connection: Upgrade\n" ACCEPTED "\r\n",
+         "HTTP_SYNTAX, 101"},
+        {GOOD "\n", "HTTP_SYNTAX, 101"},
+        {GOOD "X: a\nSec-WebSocket-Protocol: b\r\n\r\n", "HTTP_SYNTAX, 101"},
+    };
+
+    (void)state;
+    expect_responses(cases, COUNT(cases));
+}
+
+static void headers_are_bounded(void **state)
+{
+    struct text response = {0};
+
+    (void)state;
+    text_add(&response, STATUS_101 UPGRADE "Connection: ");
+    while (response.len < 2 * MST_LINE_MAX) {
+        text_add(&response, "keep-alive, ");
+    }
+    text_add(&response, "Upgrade\r\n" ACCEPTED "\r\n");
+    expect_response(response.data, response.len, "HTTP_HEADER, 101");
+
+    text_clear(&response);
+    text_add(&response, GOOD);
+    while (response.len < MST_HEADERS_MAX) {
+        text_add(&response, "X-Header: of some length or other\r\n");
+    }
+    text_add(&response, "\r\n");
+    expect_response(response.data, response.len, "HTTP_HEADER, 101");
+
+    text_clear(&response);
+    text_add(&response, GOOD "X-Endless: ");
+    while (response.len < MST_HEADERS_MAX + 1000) {
+        text_add(&response, "0123456789");
+    }
+    expect_response(response.data, response.len, "HTTP_HEADER, 101");
+    text_free(&response);
+}
+
+static void a_response_that_ends_early_is_not_an_upgrade(void **state)
+{
+    static const char response[] = GOOD "\r\n";
+    char expected[32];
+
+    (void)state;
+    for (size_t len = 0; len < sizeof response - 1; len++) {
+        snprintf(expected, sizeof expected, "more, %d",
+                 len < strlen(STATUS_101) ? 0 : 101);
+        expect_response(response, len, expected);
+    }
+}
+
+/* ---- The request ---- */
+
+/* Expects a line to be in the request exactly once. */
+static void expect_line(const char *request, const char *line)
+{
+    const char *at = strstr(request, line);
+
+    if (at == NULL || strstr(at + 1, line) != NULL) {
+        expect_failed("%s\n    should have once: %s", request, line);
+    }
+}
+
+static void the_request_is_that_of_rfc_6455(void **state)
+{
+    static const char line[] = "GET /chat?x=1 HTTP/1.1\r\n";
+    char request[512];
+    int len;
+
+    (void)state;
+    len = mst_ws_upgrade_write(request, sizeof request, "example.com:8443",
+                               "/chat?x=1", KEY, "Bearer abc.DEF-123~_+/=");
+    assert_in_range(len, 1, sizeof request - 1);
+    request[len] = '\0';
+    assert_memory_equal(request, line, strlen(line));
+    expect_line(request, "\r\nHost: example.com:8443\r\n");
+    expect_line(request, "\r\nUpgrade: websocket\r\n");
+    expect_line(request, "\r\nConnection: Upgrade\r\n");
+    expect_line(request, "\r\nSec-WebSocket-Key: " KEY "\r\n");
+    expect_line(request, "\r\nSec-WebSocket-Version: 13\r\n");
+    expect_line(request, "\r\nAuthorization: Bearer abc.DEF-123~_+/=\r\n");
+    expect_line(request, "\r\n\r\n");
+    assert_string_equal(request + len - 4, "\r\n\r\n");
+    assert_null(strstr(request, "Sec-WebSocket-Extensions"));
+    assert_null(strstr(request, "Sec-WebSocket-Protocol"));
+}
+
+static void a_request_needs_no_authorization(void **state)
+{
+    char request[512];
+    int len;
+
+    (void)state;
+    len = mst_ws_upgrade_write(request, sizeof request, "localhost", "/", KEY,
+                               NULL);
+    assert_in_range(len, 1, sizeof request - 1);
+    request[len] = '\0';
+    expect_line(request, "\r\nHost: localhost\r\n");
+    assert_null(strstr(request, "Authorization"));
+}
+
+/* An endpoint's path may be empty: the root is asked for. */
+static void an_empty_path_is_the_root(void **state)
+{
+    static const char line[] = "GET / HTTP/1.1\r\n";
+    char request[512];
+
+    (void)state;
+    assert_true(mst_ws_upgrade_write(request, sizeof request, "localhost", "",
+                                     KEY, NULL) > 0);
+    assert_memory_equal(request, line, strlen(line));
+}
+
+static void control_characters_in_a_request_are_refused(void **state)
+{
+    static const char *const bad[] = {"a\rb",  "a\nb",  "a\r\nX: y",
+                                      "a\x01", "a\x7f", "\n"};
+    char request[512];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        char path[32];
+
+        snprintf(path, sizeof path, "/%s", bad[i]);
+        expect_int("host", MST_ERR_HEADER_VALUE,
+                   mst_ws_upgrade_write(request, sizeof request, bad[i], "/",
+                                        KEY, NULL));
+        expect_int("path", MST_ERR_HEADER_VALUE,
+                   mst_ws_upgrade_write(request, sizeof request, "localhost",
+                                        path, KEY, NULL));
+        expect_int("authorization", MST_ERR_HEADER_VALUE,
+                   mst_ws_upgrade_write(request, sizeof request, "localhost",
+                                        "/", KEY, bad[i]));
+    }
+    expect_int("space in the path", MST_ERR_HEADER_VALUE,
+               mst_ws_upgrade_write(request, sizeof request, "localhost",
+                                    "/a b", KEY, NULL));
+}
+
+static void a_buffer_too_small_for_the_request_is_refused(void **state)
+{
+    char request[512];
+    struct guard guard;
+    int whole;
+
+    (void)state;
+    whole = mst_ws_upgrade_write(request, sizeof request, "localhost", "/", KEY,
+                                 "Bearer x");
+    assert_in_range(whole, 1, sizeof request);
+    guard_open(&guard, sizeof request);
+    for (size_t len = 0; len < (size_t)whole; len++) {
+        expect_int("too small", MST_ERR_ARGUMENT,
+                   mst_ws_upgrade_write((char *)guard_room(&guard, len), len,
+                                        "localhost", "/", KEY, "Bearer x"));
+    }
+    expect_int("just fits", whole,
+               mst_ws_upgrade_write(
+                   (char *)guard_room(&guard, (size_t)whole + 1),
+                   (size_t)whole + 1, "localhost", "/", KEY, "Bearer x"));
+    guard_close(&guard);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(good_responses_upgrade),
+        TEST(bytes_behind_the_response_are_left),
+        TEST(a_long_header_that_does_not_matter_is_skipped),
+        TEST(a_wrong_answer_to_the_key_is_named),
+        TEST(a_101_without_its_headers_is_no_upgrade),
+        TEST(what_was_not_asked_for_is_refused),
+        TEST(another_status_is_told),
+        TEST(what_is_not_http_is_refused),
+        TEST(malformed_header_lines_are_refused),
+        TEST(a_lone_line_feed_is_refused),
+        TEST(headers_are_bounded),
+        TEST(a_response_that_ends_early_is_not_an_upgrade),
+        TEST(the_request_is_that_of_rfc_6455),
+        TEST(a_request_needs_no_authorization),
+        TEST(an_empty_path_is_the_root),
+        TEST(control_characters_in_a_request_are_refused),
+        TEST(a_buffer_too_small_for_the_request_is_refused),
+    };
+
+    return cmocka_run_group_tests_name("upgrade", tests, NULL, NULL);
+}
