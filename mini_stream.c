@@ -3440,11 +3440,11 @@ static int tls_error(const struct mst_link *l)
                                   : MST_ERR_TLS_PROTOCOL;
 }
 
-/* The handshake is not over: nothing can be sent yet. */
+/* Nothing can be sent: as long as the handshake is not over. */
 static bool tls_is_busy(const struct mst_link *l)
 {
     return l->secured && (br_ssl_engine_current_state(tls_engine(l)) &
-                          (BR_SSL_SENDAPP | BR_SSL_CLOSED)) == 0;
+                          BR_SSL_SENDAPP) == 0;
 }
 
 /* The peer ended the connection with a close_notify. */

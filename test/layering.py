@@ -25,7 +25,7 @@ SECTIONS = [
     ("http", "http", "message book"),
     ("tls", "tls", "json message book ws http"),
     ("session", "session", ""),
-    ("pump", "pump", ""),
+    ("pump and public calls", "pump client", ""),
 ]
 FORBIDDEN = (
     r"\b(malloc|calloc|realloc|free|alloca|strdup|\w*printf|puts|FILE|"

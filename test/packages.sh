@@ -4,8 +4,9 @@
 # SPDX-License-Identifier: 0BSD
 set -eu
 
-# group, package, how to find it without dpkg, what it is for. A package whose
-# directory is given (BEARSSL_DIR, JSMN_DIR) is not needed.
+# group, package, how to find it without dpkg, what it is for. Not needed is a
+# package whose directory is given (BEARSSL_DIR, JSMN_DIR), nor a resolver for
+# localhost where /etc/hosts or another has it: a minimal system may not.
 table() {
     cat <<'END'
 build    libc6-dev              header:stdio.h      C library
@@ -20,6 +21,7 @@ sandbox  libsoup-3.0-dev        module:libsoup-3.0  HTTP and WebSocket server
 sandbox  libjansson-dev         header:jansson.h    the server's JSON
 sandbox  libgnutls28-dev        module:gnutls       makes the sandbox's CA
 sandbox  glib-networking        none                TLS for libsoup
+sandbox  libnss-myhostname      host:localhost      resolves localhost
 test     libcmocka-dev          header:cmocka.h     test framework
 test     libjansson-dev         header:jansson.h    another reader of JSON
 test     openssl                command:openssl     TLS peer and certificates
@@ -36,18 +38,6 @@ size     libnewlib-arm-none-eabi  none              its C headers
 END
 }
 
-# The lines of the table for the groups asked for.
-wanted() {
-    table | while read -r group package probe reason; do
-        case " $groups " in *" $group "*) ;; *) continue ;; esac
-        case $package in
-        libbearssl-dev) [ -z "${BEARSSL_DIR:-}" ] || continue ;;
-        libjsmn-dev) [ -z "${JSMN_DIR:-}" ] || continue ;;
-        esac
-        echo "$package $probe $reason"
-    done | sort -u -k 1,1
-}
-
 # Is it there, on a system without dpkg?
 found() {
     what=${1#*:}
@@ -56,7 +46,21 @@ found() {
     module:*) pkg-config --exists "$what" ;;
     command:*) command -v "$what" ;;
     python:*) python3 -c "import $what" ;;
+    host:*) getent hosts "$what" ;;
     esac >/dev/null 2>&1
+}
+
+# The lines of the table for the groups asked for.
+wanted() {
+    table | while read -r group package probe reason; do
+        case " $groups " in *" $group "*) ;; *) continue ;; esac
+        case $package in
+        libbearssl-dev) [ -z "${BEARSSL_DIR:-}" ] || continue ;;
+        libjsmn-dev) [ -z "${JSMN_DIR:-}" ] || continue ;;
+        libnss-myhostname) ! found "$probe" || continue ;;
+        esac
+        echo "$package $probe $reason"
+    done | sort -u -k 1,1
 }
 
 groups=$*

@@ -369,6 +369,46 @@ static void unknown_members_are_skipped_wherever_they_stand(void **state)
     }
 }
 
+/* Names that begin like one that matters, or that one begins. */
+static void a_similar_name_is_another_name(void **state)
+{
+    static const char *const names[] = {
+        "",
+        "p",
+        "payloa",
+        "payloads",
+        "Payload",
+        "payload ",
+        "payload\\u0000",
+        "payload\\u0000x",
+        "payload\\ud800",
+        "\\u0050ayload",
+        "p\\\\u0061yload",
+        "channe",
+        "channelz",
+        "channel\\u0000",
+        "a name of 23 characters",
+        "a name of 24 characters!",
+        "a name that is so long that it is not kept as a whole at all",
+        "\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061"
+        "\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061"
+        "\\ud83d\\ude00\\u20ac\\u20ac\\u00e9",
+        "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"
+        "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(names); i++) {
+        char message[512];
+
+        snprintf(message, sizeof message,
+                 "{\"%s\":{\"timestamp\":1},\"channel\":\"heartbeat\","
+                 "\"payload\":{\"%s\":2,\"timestamp\":\"" TIME "\"}}",
+                 names[i], names[i]);
+        expect_decoded(message, 256, 0, "heartbeat " NS "\n");
+    }
+}
+
 static void unknown_members_may_be_larger_than_the_buffer(void **state)
 {
     static const char *const opens[] = {"\"", "[\"", "{\"k\":[0,\"", "0."};
@@ -470,6 +510,7 @@ int main(void)
         TEST(members_may_come_in_any_order),
         TEST(levels_before_their_market_are_kept_as_far_as_they_fit),
         TEST(unknown_members_are_skipped_wherever_they_stand),
+        TEST(a_similar_name_is_another_name),
         TEST(unknown_members_may_be_larger_than_the_buffer),
         TEST(unknown_messages_are_given_as_they_came),
         TEST(the_text_of_an_unknown_message_is_given_if_it_fits),

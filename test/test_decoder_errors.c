@@ -250,6 +250,36 @@ static void a_market_too_long_to_be_kept_costs_its_message(void **state)
     }
 }
 
+/* A field of a message whose value is larger than the buffer. */
+static void a_value_that_does_not_fit_costs_its_message(void **state)
+{
+    static const char *const messages[][2] = {
+        {"{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","
+         "\"price\":\"0.",
+         "\",\"amount\":\"2\",\"executed_at\":\"" TIME "\"}}"},
+        {"{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\"", "\"}}"},
+        {"{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
+         "\"type\":\"UPDATE\",\"time\":\"",
+         "\"}}"},
+        {"{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
+         "\"type\":\"UPDATE\",\"time\":{\"x\":\"",
+         "\"}}}"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(messages); i++) {
+        struct text message = {0};
+
+        text_add(&message, "%s", messages[i][0]);
+        for (int n = 0; n < 40; n++) {
+            text_add(&message, "0000000000");
+        }
+        text_add(&message, "%s", messages[i][1]);
+        expect_error(text_get(&message), 256, 0, "MESSAGE_SIZE \"\"");
+        text_free(&message);
+    }
+}
+
 /* ---- Bad numbers and times ---- */
 
 static void a_bad_number_is_named_with_its_text(void **state)
@@ -358,6 +388,7 @@ int main(void)
         TEST(a_field_of_a_wrong_type_is_an_error_of_shape),
         TEST(a_missing_field_is_an_error_of_shape),
         TEST(a_market_too_long_to_be_kept_costs_its_message),
+        TEST(a_value_that_does_not_fit_costs_its_message),
         TEST(a_bad_number_is_named_with_its_text),
         TEST(a_long_bad_number_is_cut_at_a_characters_boundary),
         TEST(a_wide_amount_is_flagged_or_refused_as_wished),

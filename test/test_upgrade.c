@@ -203,6 +203,13 @@ static void a_101_without_its_headers_is_no_upgrade(void **state)
          "WS_UPGRADE, 101"},
         {STATUS_101 "X-Upgrade: websocket\r\n" CONNECTION ACCEPTED "\r\n",
          "WS_UPGRADE, 101"},
+        /* What an interim response says is not said by the 101. */
+        {"HTTP/1.1 103 Early Hints\r\n" UPGRADE CONNECTION ACCEPTED
+         "\r\n" STATUS_101 "\r\n",
+         "WS_UPGRADE, 101"},
+        {"HTTP/1.1 103 Early Hints\r\n" ACCEPTED
+         "\r\n" STATUS_101 UPGRADE CONNECTION "\r\n",
+         "WS_ACCEPT, 101"},
         {"HTTP/1.0 101 Switching Protocols\r\n" UPGRADE CONNECTION ACCEPTED
          "\r\n",
          "HTTP_SYNTAX, 101"},
@@ -253,6 +260,25 @@ static void another_status_is_told(void **state)
                  error_name(cases[i].error), cases[i].status);
         expect_response(response, strlen(response), expected);
     }
+}
+
+/* A gateway's own headers do not hide what it says. */
+static void a_refusal_is_told_whatever_its_body(void **state)
+{
+    static const struct response_case cases[] = {
+        {"HTTP/1.1 403 Forbidden\r\nContent-Encoding: gzip\r\n"
+         "Content-Length: 3\r\n\r\nxyz",
+         "FORBIDDEN, 403"},
+        {"HTTP/1.1 401 Unauthorized\r\nTransfer-Encoding: chunked\r\n\r\n"
+         "0\r\n\r\n",
+         "UNAUTHORIZED, 401"},
+        {"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 99999999\r\n\r\n",
+         "THROTTLED, 429"},
+        {"HTTP/1.0 503 Service Unavailable\r\n\r\nbusy", "WS_UPGRADE, 503"},
+    };
+
+    (void)state;
+    expect_responses(cases, COUNT(cases));
 }
 
 static void what_is_not_http_is_refused(void **state)
@@ -495,6 +521,7 @@ int main(void)
         TEST(a_101_without_its_headers_is_no_upgrade),
         TEST(what_was_not_asked_for_is_refused),
         TEST(another_status_is_told),
+        TEST(a_refusal_is_told_whatever_its_body),
         TEST(what_is_not_http_is_refused),
         TEST(malformed_header_lines_are_refused),
         TEST(a_lone_line_feed_is_refused),

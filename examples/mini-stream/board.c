@@ -173,7 +173,9 @@ void board_take(struct board *board, const struct mst_event *event,
         break;
     case MST_EVENT_CLOSED:
         board->opened_ms = 0;
-        board_failure(board, &event->as.failure, now_ms);
+        if (event->as.failure.error != MST_OK) {
+            board_failure(board, &event->as.failure, now_ms);
+        }
         break;
     case MST_EVENT_ERROR:
         board_failure(board, &event->as.failure, now_ms);

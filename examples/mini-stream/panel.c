@@ -169,34 +169,46 @@ static void panel_title(const struct board *board,
                 mst_book_depth(&market->book, MST_ASK));
 }
 
-/* The service's own best bid and ask, in one row. */
+/* Writes a price of the top of book, or "-" where there is none. */
+static void top_price(bool has, const struct mst_level *level, int places,
+                      char text[DRAW_DECIMAL_LEN])
+{
+    memcpy(text, "-", sizeof "-");
+    if (has) {
+        draw_decimal(mst_level_price(level), places, PRICE_WIDTH, text);
+    }
+}
+
+/* The service's own best bid and ask, in one row; the amounts where both
+ * fit. */
 static void panel_top(const struct board_market *market, struct draw_area area)
 {
     const struct mst_top *top = &market->top;
-    char bid[MST_DECIMAL_TEXT_LEN] = "-";
-    char ask[MST_DECIMAL_TEXT_LEN] = "-";
-    int used = draw_text(area.y, area.x, area.width, DRAW_FAINT, "top ");
-    int x = area.x + used;
-    int left = area.width - used;
+    int bid_places = draw_places(mst_level_price(&top->bid));
+    int ask_places = draw_places(mst_level_price(&top->ask));
+    int places = bid_places > ask_places ? bid_places : ask_places;
+    char bid[DRAW_DECIMAL_LEN];
+    char ask[DRAW_DECIMAL_LEN];
+    char amounts[2 * MST_DECIMAL_TEXT_LEN + 8];
+    int x = area.x + draw_text(area.y, area.x, area.width, DRAW_FAINT, "top ");
+    int end = area.x + area.width;
 
     if (!market->has_top) {
-        draw_text(area.y, x, left, DRAW_FAINT, "-");
+        draw_text(area.y, x, end - x, DRAW_FAINT, "-");
         return;
     }
-    if (top->has_bid) {
-        mst_decimal_format(mst_level_price(&top->bid), bid);
-    }
-    if (top->has_ask) {
-        mst_decimal_format(mst_level_price(&top->ask), ask);
-    }
-    used = draw_text(area.y, x, left, DRAW_BID, bid);
-    used += draw_text(area.y, x + used, left - used, DRAW_FAINT, " / ");
-    used += draw_text(area.y, x + used, left - used, DRAW_ASK, ask);
+    top_price(top->has_bid, &top->bid, places, bid);
+    top_price(top->has_ask, &top->ask, places, ask);
+    x += draw_text(area.y, x, end - x, DRAW_BID, bid);
+    x += draw_text(area.y, x, end - x, DRAW_FAINT, " / ");
+    x += draw_text(area.y, x, end - x, DRAW_ASK, ask);
     if (top->has_bid && top->has_ask) {
         mst_decimal_format(mst_level_amount(&top->bid), bid);
         mst_decimal_format(mst_level_amount(&top->ask), ask);
-        draw_format(area.y, x + used, left - used, DRAW_FAINT, "  %s x %s", bid,
-                    ask);
+        if (snprintf(amounts, sizeof amounts, "  %s x %s", bid, ask) <=
+            end - x) {
+            draw_text(area.y, x, end - x, DRAW_FAINT, amounts);
+        }
     }
 }
 
@@ -267,7 +279,8 @@ static struct draw_area area_below(struct draw_area area, int rows)
 void panel_draw(const struct board *board, const struct board_market *market,
                 struct draw_area area)
 {
-    bool has_book = board_wants(board, MST_MARKET_DATA);
+    bool has_book = board_wants(board, MST_MARKET_DATA) &&
+                    market->refused[MST_MARKET_DATA][0] == '\0';
     bool has_trades = board_wants(board, MST_EXECUTION_DATA);
 
     if (area.height < 1) {

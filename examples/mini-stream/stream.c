@@ -88,9 +88,8 @@ static uint64_t stream_now_ms(void)
 static const char *stream_service(const struct stream *stream)
 {
     const char *url = stream->options.settings.options.value[SETTING_WS_URL];
-    const char *host = strstr(url, "://");
 
-    return host ? host + 3 : url;
+    return url + strlen("wss://");
 }
 
 static void stream_draw(struct stream *stream, uint64_t now_ms)

@@ -69,6 +69,10 @@ void text_failure(const struct mst_failure *failure, char out[TEXT_FAILURE_LEN])
     char time[TEXT_TIME_LEN];
 
     out[0] = '\0';
+    if (failure->error == MST_OK) {
+        text_add(out, "as asked");
+        return;
+    }
     text_add(out, "%s", mst_strerror(failure->error));
     if (failure->text && failure->text[0] != '\0') {
         text_add(out, ": \"%s\"",

@@ -87,8 +87,8 @@ static void view_header(const struct board *board,
             right = 0;
         }
     }
-    draw_format(0, used, COLS - used - right, DRAW_HEADER, " %s",
-                status->service);
+    draw_format(0, used, COLS - used - right, DRAW_HEADER, " %.*s",
+                (int)strcspn(status->service, "/"), status->service);
 }
 
 static void view_counters(const struct board *board,

@@ -11,7 +11,7 @@
 /* What a view shows beside the board. */
 struct view_status {
     enum mst_state state;
-    const char *service; /* where the stream comes from */
+    const char *service; /* host[:port][/path] it comes from */
     uint64_t now_ms;     /* monotonic */
     uint64_t messages;   /* received, of all kinds */
     double rate;         /* messages a second */

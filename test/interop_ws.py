@@ -1,0 +1,569 @@
+#!/usr/bin/env python3
+"""Runs ws-echo against WebSocket servers: those of the websockets package,
+and raw sockets that do what such a server never would.
+
+Usage: interop_ws.py [WS_ECHO]     (default: $BUILD/ws-echo, BUILD=build)
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import asyncio
+import base64
+import hashlib
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+
+import websockets
+
+WS_ECHO = sys.argv[1] if len(sys.argv) > 1 else os.path.join(
+    os.environ.get("BUILD", "build"), "ws-echo")
+HANG_S = 5  # a hang, not a slow machine
+MIB = 1 << 20
+CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
+
+
+def equal(got, wanted, what):
+    if got != wanted:
+        raise AssertionError(f"{what}: got {got!r:.200}, not {wanted!r:.200}")
+
+
+def start(port, path="/", host="127.0.0.1"):
+    return subprocess.Popen([WS_ECHO, host, str(port), path],
+                            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def finish(process, status, line):
+    """ws-echo ends with this status and one line with this in it."""
+    stderr = process.communicate(timeout=HANG_S)[1].decode()
+    equal(process.returncode, status, f"exit status ({stderr.strip()})")
+    equal(stderr.count("\n"), 1 if status else 0, f"lines of {stderr!r}")
+    if line not in stderr:
+        raise AssertionError(f"{line!r} is not in {stderr!r}")
+
+
+def peak_memory(pid):
+    """Most memory that a process had so far, bytes."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        for line in status:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    raise AssertionError("no VmHWM")
+
+
+# ---------------------------------------------------------------------------
+# Against the websockets package
+# ---------------------------------------------------------------------------
+
+def library(handler, path="/"):
+    """Serves one connection with handler(websocket, process)."""
+    async def main():
+        done = asyncio.get_running_loop().create_future()
+
+        async def serve(websocket, *_):
+            try:
+                await handler(websocket, process)
+                done.set_result(None)
+            except Exception as error:  # whatever it is, the check reports it
+                done.set_exception(error)
+
+        async with websockets.serve(serve, "127.0.0.1", 0, max_size=None,
+                                    ping_interval=None) as server:
+            process = start(server.sockets[0].getsockname()[1], path)
+            try:
+                await asyncio.wait_for(done, HANG_S)
+                await asyncio.to_thread(finish, process, 0, "")
+            finally:
+                process.kill()
+
+    asyncio.run(main())
+
+
+def library_messages():
+    """text, binary and empty messages come back, with their type"""
+    messages = ["hello", "", "Grüße, 世界 \U0001f600", b"", b"\x00\xff" * 99,
+                "x" * 125, "x" * 126, "x" * 65535, b"y" * 65536]
+
+    async def handler(websocket, _):
+        for message in messages:
+            await websocket.send(message)
+            equal(await websocket.recv(), message, "echo")
+
+    library(handler)
+
+
+def library_many():
+    """10,000 messages sent without waiting come back in order"""
+    async def handler(websocket, _):
+        async def send():
+            for i in range(10000):
+                await websocket.send(str(i))
+
+        sender = asyncio.create_task(send())
+        for i in range(10000):
+            equal(await websocket.recv(), str(i), "echo")
+        await sender
+
+    library(handler)
+
+
+def library_large():
+    """16 MiB pass through, in less than 8 MiB of memory"""
+    async def handler(websocket, process):
+        binary = os.urandom(16 * MIB)
+        for message in (binary, "é" * (8 * MIB)):
+            await websocket.send(message)
+            if await websocket.recv() != message:
+                raise AssertionError("the echo differs")
+        peak = peak_memory(process.pid)
+        if peak >= 8 * MIB:
+            raise AssertionError(f"peak memory is {peak} bytes")
+
+    library(handler)
+
+
+def library_fragments():
+    """a fragmented message comes back whole, pings inside are answered"""
+    async def handler(websocket, _):
+        pongs = []
+
+        async def fragments():
+            for i in range(50):
+                yield f"part {i} "
+                pongs.append(await websocket.ping(f"ping {i}".encode()))
+
+        await websocket.send(fragments())
+        equal(await websocket.recv(),
+              "".join(f"part {i} " for i in range(50)), "echo")
+        await asyncio.wait_for(asyncio.gather(*pongs), HANG_S)
+
+    library(handler)
+
+
+def library_close(code, reason=""):
+    async def handler(websocket, _):
+        await websocket.close(code, reason)
+        equal(websocket.close_code, code, "code of the answer")
+
+    library(handler)
+
+
+def library_close_codes():
+    """a close is answered with the same code"""
+    for code in (1000, 1001, 1003, 1007, 1008, 1009, 1011, 3000, 4999):
+        library_close(code)
+    library_close(1000, "the reason" * 12)
+
+
+def library_request():
+    """path and Host header arrive as given"""
+    async def handler(websocket, _):
+        port = websocket.local_address[1]
+        # Version 14 and later keep the request as an object.
+        request = getattr(websocket, "request", None)
+        path = request.path if request else websocket.path
+        headers = request.headers if request else websocket.request_headers
+        equal(path, "/a/b?c=d", "path")
+        equal(headers["Host"], f"127.0.0.1:{port}", "Host")
+        equal(headers.get_all("Authorization"), [], "Authorization")
+
+    library(handler, path="/a/b?c=d")
+
+
+# ---------------------------------------------------------------------------
+# Against raw sockets
+# ---------------------------------------------------------------------------
+
+class Raw:
+    """The server's end of a connection, byte by byte."""
+
+    def __init__(self, connection):
+        self.socket = connection
+        self.socket.settimeout(HANG_S)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.masks = set()
+        request = b""
+        while not request.endswith(b"\r\n\r\n"):
+            request += self.take(1)
+        self.request = request.decode("ascii")
+        self.headers = dict(
+            line.split(": ", 1) for line in self.request.split("\r\n")[1:-2])
+        key = self.headers["Sec-WebSocket-Key"]
+        equal(len(base64.b64decode(key, validate=True)), 16, "length of key")
+        digest = hashlib.sha1(
+            (key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()
+        self.accept = base64.b64encode(digest).decode()
+
+    def take(self, length):
+        data = b""
+        while len(data) < length:
+            piece = self.socket.recv(length - len(data))
+            if not piece:
+                raise AssertionError("the client hung up")
+            data += piece
+        return data
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def response(self, accept=None, more=""):
+        return ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                "Connection: Upgrade\r\nSec-WebSocket-Accept: "
+                f"{accept or self.accept}\r\n{more}\r\n").encode()
+
+    def frame(self):
+        """Reads a frame: opcode, fin, payload. It must be masked."""
+        first, second = self.take(2)
+        equal(first & 0x70, 0, "reserved bits")
+        equal(second & 0x80, 0x80, "mask bit")
+        length = second & 0x7f
+        if length == 126:
+            length, = struct.unpack("!H", self.take(2))
+        elif length == 127:
+            length, = struct.unpack("!Q", self.take(8))
+        mask = self.take(4)
+        self.masks.add(mask)
+        data = int.from_bytes(self.take(length), "big")
+        key = int.from_bytes((mask * (length // 4 + 1))[:length], "big")
+        return (first & 15, bool(first & 0x80),
+                (data ^ key).to_bytes(length, "big"))
+
+    def message(self):
+        """Reads the fragments of a message: opcode, payload."""
+        opcode, fin, data = self.frame()
+        while not fin:
+            following, fin, more = self.frame()
+            equal(following, CONTINUATION, "opcode of a fragment")
+            data += more
+        return opcode, data
+
+    def ended(self):
+        """True once the client has hung up and sent nothing before."""
+        try:
+            return self.socket.recv(1) == b""
+        except ConnectionResetError:
+            return True
+
+
+def frame(opcode, data=b"", fin=True, first=0, length=None):
+    """A frame as a server sends it, or one that is wrong in some way."""
+    header = bytes([first or (0x80 if fin else 0) | opcode])
+    if length is None:
+        length = (bytes([len(data)]) if len(data) < 126 else
+                  struct.pack("!BH", 126, len(data)) if len(data) < 65536 else
+                  struct.pack("!BQ", 127, len(data)))
+    return header + length + data
+
+
+def close_frame(code, reason=b""):
+    return frame(CLOSE, struct.pack("!H", code) + reason)
+
+
+def raw(handler, status=0, line="", family=socket.AF_INET):
+    """Serves one connection with handler(Raw), then looks at ws-echo."""
+    failures = []
+    address = "::1" if family == socket.AF_INET6 else "127.0.0.1"
+
+    def serve():
+        try:
+            connection = listener.accept()[0]
+            with connection:
+                handler(Raw(connection))
+        except Exception as error:  # whatever it is, the check reports it
+            failures.append(error)
+
+    with socket.create_server((address, 0), family=family) as listener:
+        listener.settimeout(HANG_S)
+        thread = threading.Thread(target=serve)
+        thread.start()
+        process = start(listener.getsockname()[1], host=address)
+        try:
+            finish(process, status, line)
+        finally:
+            process.kill()
+            thread.join()
+    if failures:
+        raise failures[0]
+
+
+def clean_end(peer):
+    """Closes as a server does."""
+    peer.send(close_frame(1000))
+    equal(peer.frame(), (CLOSE, True, struct.pack("!H", 1000)), "close")
+
+
+def raw_together():
+    """bytes that come together with the 101 are not lost"""
+    def handler(peer):
+        peer.send(peer.response() + frame(TEXT, b"one") + frame(PING, b"p") +
+                  frame(BINARY, b"two") + close_frame(1000))
+        equal(peer.message(), (TEXT, b"one"), "first")
+        equal(peer.frame(), (PONG, True, b"p"), "pong")
+        equal(peer.message(), (BINARY, b"two"), "second")
+        equal(peer.frame(), (CLOSE, True, b"\x03\xe8"), "close")
+
+    raw(handler)
+
+
+def raw_bytewise():
+    """a stream that comes byte by byte is the same stream"""
+    def handler(peer):
+        for byte in (peer.response() + frame(TEXT, "aé€".encode(), fin=False) +
+                     frame(PING, b"ping") + frame(CONTINUATION, b"b") +
+                     frame(BINARY, b"z" * 300)):
+            peer.send(bytes([byte]))
+        opcode, data = TEXT, b""
+        pongs = []
+        fin = False
+        while not fin:
+            following, last, more = peer.frame()
+            if following == PONG:
+                pongs.append(more)
+                continue
+            equal(following, opcode, "opcode")
+            data, opcode, fin = data + more, CONTINUATION, last
+        equal(data, "aé€b".encode(), "text")
+        equal(pongs, [b"ping"], "pongs")
+        equal(peer.message(), (BINARY, b"z" * 300), "binary")
+        if len(peer.masks) < 4:
+            raise AssertionError("masking keys repeat")
+        clean_end(peer)
+
+    raw(handler)
+
+
+def raw_streams():
+    """the first pieces come back before the message has ended"""
+    def handler(peer):
+        block = bytes(range(256)) * 256
+        peer.send(peer.response() + struct.pack("!BBQ", 0x82, 127, 16 * MIB))
+        opcode = BINARY
+        for number in range(256):
+            peer.send(block)
+            got = b""
+            fin = False
+            while len(got) < len(block):
+                following, fin, data = peer.frame()
+                equal(following, opcode, "opcode")
+                if len(data) == 0 or len(data) > 16384:
+                    raise AssertionError(f"a fragment of {len(data)} bytes")
+                got += data
+                opcode = CONTINUATION
+            equal(got, block, "echo")
+            equal(fin, number == 255, "the end")
+        clean_end(peer)
+
+    raw(handler)
+
+
+def raw_empty_fragments():
+    """empty fragments make no message longer, an empty message is one frame"""
+    def handler(peer):
+        peer.send(peer.response() + frame(TEXT, b"", fin=False) +
+                  frame(CONTINUATION, b"", fin=False) + frame(CONTINUATION) +
+                  frame(TEXT, b"ab", fin=False) +
+                  frame(CONTINUATION, b"", fin=False) + frame(CONTINUATION) +
+                  frame(BINARY))
+        equal(peer.frame(), (TEXT, True, b""), "empty text")
+        equal(peer.message(), (TEXT, b"ab"), "text")
+        equal(peer.frame(), (BINARY, True, b""), "empty binary")
+        clean_end(peer)
+
+    raw(handler)
+
+
+def raw_ping_between():
+    """a ping between fragments and inside a large message is answered"""
+    def handler(peer):
+        peer.send(peer.response() + frame(BINARY, b"1" * 100, fin=False))
+        equal(peer.frame(), (BINARY, False, b"1" * 100), "first fragment")
+        peer.send(frame(PING, b"q" * 125))
+        equal(peer.frame(), (PONG, True, b"q" * 125), "pong")
+        peer.send(frame(PING) + frame(PONG, b"unasked") +
+                  frame(CONTINUATION, b"2"))
+        equal(peer.frame(), (PONG, True, b""), "empty pong")
+        equal(peer.frame(), (CONTINUATION, True, b"2"), "last fragment")
+        clean_end(peer)
+
+    raw(handler)
+
+
+def raw_close_forms():
+    """a close is answered in kind, and nothing behind it is"""
+    def no_code(peer):
+        peer.send(peer.response() + frame(CLOSE) + frame(TEXT, b"late"))
+        equal(peer.frame(), (CLOSE, True, b""), "close")
+
+    def inside(peer):
+        peer.send(peer.response() + frame(TEXT, b"a", fin=False))
+        equal(peer.frame(), (TEXT, False, b"a"), "fragment")
+        peer.send(close_frame(1001, b"going away"))
+        equal(peer.frame(), (CLOSE, True, b"\x03\xe9"), "close")
+
+    def peer_never_hangs_up(peer):
+        peer.send(peer.response() + close_frame(1000))
+        equal(peer.frame(), (CLOSE, True, b"\x03\xe8"), "close")
+        equal(peer.ended(), True, "the client hangs up")
+
+    for handler in (no_code, inside, peer_never_hangs_up):
+        raw(handler)
+
+
+def raw_ipv6():
+    """IPv6, with the address in brackets in the Host header"""
+    def handler(peer):
+        port = peer.socket.getsockname()[1]
+        equal(peer.headers["Host"], f"[::1]:{port}", "Host")
+        peer.send(peer.response())
+        clean_end(peer)
+
+    raw(handler, family=socket.AF_INET6)
+
+
+def bad(data, code, line):
+    """This from a server: a close frame with the code, then the end."""
+    def handler(peer):
+        peer.send(peer.response() + data)
+        opcode, _, payload = peer.frame()
+        while opcode != CLOSE:
+            opcode, _, payload = peer.frame()
+        equal(payload, struct.pack("!H", code), "close code")
+        peer.send(close_frame(code))
+
+    raw(handler, 1, line)
+
+
+def raw_bad_frames():
+    """frames that break RFC 6455 end with 1002"""
+    for first in (0xc1, 0xa1, 0x91, 0x83, 0x87, 0x8b, 0x8f):
+        bad(frame(0, b"x", first=first), 1002, "reserved")
+    bad(frame(TEXT, b"\0\0\0\0abc", length=b"\x83"), 1002, "mask")
+    bad(frame(TEXT, b"abc", length=b"\x7e\x00\x03"), 1002, "length")
+    bad(frame(TEXT, length=b"\x7f" + b"\0" * 6 + b"\xff\xff"), 1002, "length")
+    bad(frame(TEXT, length=b"\x7f\x80" + b"\0" * 7), 1002, "length")
+    bad(frame(PING, b"x" * 126), 1002, "control")
+    bad(frame(PING, b"x", fin=False), 1002, "control")
+    bad(frame(CLOSE, b"", fin=False), 1002, "control")
+    bad(frame(CONTINUATION, b"x"), 1002, "fragment")
+    bad(frame(TEXT, b"x", fin=False) + frame(TEXT, b"y"), 1002, "fragment")
+    bad(frame(TEXT, b"x") + frame(CONTINUATION, b"y"), 1002, "fragment")
+
+
+def raw_bad_text():
+    """text that is not UTF-8 ends with 1007, wherever it is cut"""
+    for data in (b"\xff", b"ok \xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80",
+                 b"cut \xe2\x82"):
+        bad(frame(TEXT, data), 1007, "UTF-8")
+        for cut in range(len(data)):
+            bad(frame(TEXT, data[:cut], fin=False) +
+                frame(CONTINUATION, data[cut:]), 1007, "UTF-8")
+
+
+def raw_bad_close():
+    """malformed close frames end with 1002, or 1007 for their reason"""
+    bad(frame(CLOSE, b"\x03"), 1002, "close")
+    for code in (0, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000, 65535):
+        bad(close_frame(code), 1002, "close")
+    bad(close_frame(1000, b"\xff"), 1007, "UTF-8")
+
+
+def raw_end_without_close():
+    """an end without a close frame is not a clean close"""
+    for data in (b"", frame(TEXT, b"x"), frame(TEXT, b"x", fin=False),
+                 frame(TEXT, b"xyz")[:4], b"\x81"):
+        def handler(peer, data=data):
+            peer.send(peer.response() + data)
+            peer.socket.shutdown(socket.SHUT_WR)
+            while peer.socket.recv(4096):
+                pass
+
+        raw(handler, 1, "closed")
+
+    def reset(peer):
+        peer.send(peer.response())
+        peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                               struct.pack("ii", 1, 0))
+
+    raw(reset, 1, "reset")
+
+
+def raw_bad_handshake():
+    """a response that does not upgrade ends before any frame"""
+    def check(response, line):
+        def handler(peer):
+            peer.send(response(peer))
+            peer.socket.shutdown(socket.SHUT_WR)
+            equal(peer.ended(), True, "nothing more is sent")
+
+        raw(handler, 1, line)
+
+    check(lambda peer: peer.response(accept="A" * 27 + "="), "Accept")
+    check(lambda peer: peer.response(
+        more="Sec-WebSocket-Extensions: permessage-deflate\r\n"), "extension")
+    check(lambda peer: peer.response(
+        more="Sec-WebSocket-Protocol: chat\r\n"), "extension")
+    check(lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+          "HTTP status 200")
+    check(lambda _: b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno",
+          "HTTP status 404")
+    check(lambda _: b"SSH-2.0-OpenSSH_9.2\r\n", "handshake")
+    check(lambda _: b"", "handshake")
+    check(lambda peer: peer.response()[:-3], "handshake")
+
+
+# ---------------------------------------------------------------------------
+# Without a server
+# ---------------------------------------------------------------------------
+
+def no_server():
+    """a refused connection and an unknown port are named"""
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        finish(start(holder.getsockname()[1]), 1, "refused")
+    finish(start("no-such-port"), 1, "127.0.0.1")
+
+
+def usage():
+    """wrong arguments: exit status 2"""
+    for arguments in ([], ["localhost"], ["localhost", "80"],
+                      ["localhost", "80", "/", "more"]):
+        run = subprocess.run([WS_ECHO, *arguments], stderr=subprocess.PIPE,
+                             timeout=HANG_S, check=False)
+        equal(run.returncode, 2, "exit status")
+        equal(run.stderr, b"usage: ws-echo HOST PORT PATH\n", "stderr")
+
+
+def bad_path():
+    """a path with a control character is refused before it is sent"""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        finish(start(port, path="/a\r\nX: y"), 1, "handshake")
+        with listener.accept()[0] as connection:
+            equal(connection.recv(1), b"", "bytes sent")
+
+
+CHECKS = [library_messages, library_many, library_large, library_fragments,
+          library_close_codes, library_request, raw_together, raw_bytewise,
+          raw_streams, raw_empty_fragments, raw_ping_between, raw_close_forms,
+          raw_ipv6, raw_bad_frames, raw_bad_text, raw_bad_close,
+          raw_end_without_close, raw_bad_handshake, no_server, usage,
+          bad_path]
+
+
+def main():
+    failed = 0
+    for check in CHECKS:
+        try:
+            check()
+            print(f"ok    {check.__doc__}", flush=True)
+        except Exception as error:  # one failure shall not hide the rest
+            failed += 1
+            print(f"FAIL  {check.__doc__}: {type(error).__name__}: {error}",
+                  flush=True)
+    print(f"{len(CHECKS) - failed} passed, {failed} failed")
+    return failed > 0
+
+
+sys.exit(main())

@@ -1,0 +1,162 @@
+/*
+ * A scripted exchange service for the mock port: token endpoint, WebSocket
+ * endpoint, subscriptions, pushes. I/O-free and independent of the library:
+ * BearSSL's SHA-1, jansson, framing and parsing of its own. It notes what a
+ * client does wrong, and when it did what.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef SERVICE_H
+#define SERVICE_H
+
+#include "mst_mock.h"
+
+/* What a client should be configured with to be accepted. The id and secret
+ * have characters that a form must escape. */
+#define SERVICE_AUTH_HOST "auth.example"
+#define SERVICE_WS_HOST "ws.example"
+#define SERVICE_ID "client id&1"
+#define SERVICE_SECRET "s+cr=t/%\xC3\xA4~"
+#define SERVICE_SCOPE "exchange:read_aggregated_marketdata_stream"
+#define SERVICE_TOKEN "token-AbC.123_x~y+z/w=="
+
+#define SERVICE_TIMES 64
+#define SERVICE_SUBSCRIPTIONS 64
+#define SERVICE_BUFFER 65536
+
+/* Where the service's bytes go: the mock, or a TLS server in between. */
+struct service_sink {
+    void *context;
+    size_t (*write)(void *context, int link, const void *data, size_t len);
+    void (*end)(void *context, int link, int error);
+};
+
+/* How often something was seen, and when (virtual ms). */
+struct service_count {
+    uint64_t count;
+    uint64_t first_ms, last_ms;
+    uint64_t gap_min_ms;        /* between two in a row */
+    uint64_t ms[SERVICE_TIMES]; /* of the last, at count % SERVICE_TIMES */
+};
+
+/* How the token or WebSocket endpoint answers; all zero: as it should. */
+struct service_script {
+    bool never;        /* takes the request and says nothing */
+    uint32_t delay_ms; /* answers so much later */
+    /* A whole response instead of the proper one, for the first raw_times
+     * requests (0: for all). raw_len 0: up to the NUL. */
+    const char *raw;
+    size_t raw_len;
+    unsigned raw_times;
+    int raw_end;         /* ends the link so afterwards; 0: does not */
+    const char *headers; /* further header lines, each with CRLF */
+    const char *interim; /* a 1xx response in front */
+};
+
+enum service_framing { SERVICE_LENGTH, SERVICE_CHUNKED, SERVICE_UNTIL_CLOSE };
+
+/* How errors are told, field notes: {"type":"error","error":CODE},
+ * {"type":"error","code":,"message":} or {"error":{"code":,"message":}}. */
+enum service_shape { SERVICE_FLAT, SERVICE_CODED, SERVICE_NESTED };
+
+/* How requests on the stream are answered; all zero: as they should be. */
+struct service_rules {
+    bool never;             /* requests are not answered */
+    const char *only_never; /* nor are those of this type */
+    uint32_t delay_ms;      /* answers so much later */
+    const char *error;      /* answers with this error message instead */
+    unsigned error_times;   /* for so many requests; 0: for all */
+    enum service_shape shape;
+    const char *fail_code; /* entries of this market fail so */
+    const char *fail_market;
+    bool overlap; /* a request may come before the last one's answer */
+    bool no_echo; /* a close frame is not answered */
+    bool no_pong; /* a ping is not answered */
+    bool no_snapshot;
+    uint32_t feed_ms;     /* pushes to every subscription so often; 0: never */
+    const char *greeting; /* raw frames in the same write as the 101 */
+    size_t greeting_len;
+};
+
+struct service_link {
+    int kind; /* 0: closed, 1: HTTP, 2: WebSocket */
+    struct mst_endpoint endpoint;
+    size_t len; /* in data: what has come and is not used up */
+    size_t message_len;
+    bool message_open, close_sent, close_seen;
+    unsigned char data[SERVICE_BUFFER];
+    char message[SERVICE_BUFFER];
+};
+
+struct service {
+    /* For the test to set. */
+    struct service_script token, upgrade;
+    struct service_rules rules;
+    enum service_framing framing;
+    const char *token_body;  /* instead of the proper JSON */
+    const char *token_value; /* instead of SERVICE_TOKEN */
+    uint32_t expires_in;     /* 0: 3600 */
+
+    /* For the test to read. */
+    struct service_count connects, tokens, upgrades, requests, pings, pongs,
+        closes;
+    uint64_t subscribes, unsubscribes, lists;
+    int stream;          /* link that streams, or -1 */
+    uint16_t close_code; /* of the client's last close frame */
+    char pong[126];      /* payload of the last pong */
+    char ping[126];      /* and of the last ping */
+    char request[4096];  /* text of the last request */
+    char wrong[256];     /* the first thing a client did wrong, or "" */
+
+    /* Private. */
+    struct mst_mock *mock;
+    struct service_sink sink;
+    struct service_link links[MST_LINKS_MAX];
+    struct {
+        char channel[32], market[64];
+    } subscriptions[SERVICE_SUBSCRIPTIONS];
+    size_t subscriptions_len;
+    uint64_t token_due_ms, upgrade_due_ms, answer_due_ms, feed_due_ms;
+    char held[SERVICE_BUFFER]; /* the request whose answer is delayed */
+    char key[64];
+    uint64_t serial;
+};
+
+/* Prepares a service over the mock, and makes it the mock's peer. A TLS layer
+ * in between sets mock->peer and service->sink afterwards. */
+void service_init(struct service *service, struct mst_mock *mock);
+
+/* The service as a peer, for a layer in between. */
+struct mst_mock_peer service_peer(struct service *service);
+
+/* Is this subscribed on the connection that streams? market "" for none. */
+bool service_has(const struct service *service, const char *channel,
+                 const char *market);
+
+/* Sends an unmasked frame on the connection that streams; flags are the four
+ * upper bits of the first byte (0x80: FIN). */
+void service_frame(struct service *service, unsigned flags, unsigned opcode,
+                   const void *data, size_t len);
+
+/* Sends a text message. */
+void service_text(struct service *service, const char *text);
+
+/* Sends raw bytes on the connection that streams. */
+void service_bytes(struct service *service, const void *data, size_t len);
+
+/* Sends a close frame, and ends the link when it is answered. */
+void service_close(struct service *service, unsigned code, const char *reason);
+
+/* Ends the connection that streams. */
+void service_end(struct service *service, int error);
+
+/* Pushes one message of the channel to this market (numbers come from a
+ * serial counter, times from the mock's wall clock). */
+void service_push(struct service *service, const char *channel,
+                  const char *market);
+
+/* Writes an unmasked frame header of a server; returns its length. */
+size_t service_frame_header(unsigned char out[10], unsigned first,
+                            uint64_t len);
+
+#endif

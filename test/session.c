@@ -1,0 +1,268 @@
+/*
+ * What the session's tests share: see session.h.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define GUARD_BYTE 0xA7
+
+struct session session;
+
+static char certificates[64];
+
+int session_certificates(void **state)
+{
+    (void)state;
+    bool made = tls_make_certificates(certificates, "DNS:" SERVICE_AUTH_HOST
+                                                    ",DNS:" SERVICE_WS_HOST);
+    if (!made) {
+        print_error("  openssl failed: see %s/log\n", certificates);
+    }
+    return made ? 0 : -1;
+}
+
+int session_no_certificates(void **state)
+{
+    (void)state;
+    tls_remove_certificates(certificates);
+    return 0;
+}
+
+/* ---- events ---- */
+
+static void failure_copy(struct mst_failure *copy, char *text,
+                         const struct mst_failure *failure)
+{
+    *copy = *failure;
+    snprintf(text, MST_TEXT_MAX + 1, "%s", failure->text);
+    copy->text = text;
+}
+
+static void closed_record(struct session_seen *seen,
+                          const struct mst_event *event)
+{
+    const struct mst_failure *failure = &event->as.failure;
+
+    failure_copy(&seen->closed, seen->closed_text, failure);
+    seen->closed_ms = mst_mock_elapsed(&session.mock);
+    text_add(&seen->record, "closed %s in %s%s http %d ws %d \"%s\"\n",
+             error_name(failure->error), mst_state_name(failure->stage),
+             failure->permanent ? " permanent" : "", failure->http_status,
+             failure->ws_code, failure->text);
+}
+
+static bool session_event(void *context, const struct mst_event *event)
+{
+    struct session_seen *seen = &session.seen;
+
+    (void)context;
+    assert_in_range(event->type, MST_EVENT_OPEN, MST_EVENT_UNKNOWN);
+    seen->events[event->type]++;
+    if (event->generation < seen->generation) {
+        expect_failed("generation %u after %u", event->generation,
+                      seen->generation);
+    }
+    seen->generation = event->generation;
+    text_add(&seen->record, "%u: ", event->generation);
+    if (event->type == MST_EVENT_OPEN) {
+        text_add(&seen->record, "open\n");
+    } else if (event->type == MST_EVENT_CLOSED) {
+        closed_record(seen, event);
+    } else {
+        record_event(&seen->record, event);
+    }
+    if (event->type == MST_EVENT_ERROR) {
+        failure_copy(&seen->error, seen->error_text, &event->as.failure);
+    }
+    return session.stop == MST_EVENT_NONE || event->type != session.stop;
+}
+
+/* ---- runs ---- */
+
+void session_run(uint32_t ms)
+{
+    session.stop = MST_EVENT_NONE;
+    mst_mock_run(&session.mock, &session.client, ms, session_event, NULL);
+}
+
+bool session_until(enum mst_event_type type, uint32_t ms)
+{
+    unsigned before = session.seen.events[type];
+
+    session.stop = type;
+    mst_mock_run(&session.mock, &session.client, ms, session_event, NULL);
+    return session.seen.events[type] > before;
+}
+
+static const char *const markets[] = {"BTCUSD", "ETHUSD"};
+
+bool session_subscribed(void)
+{
+    for (enum mst_channel channel = MST_MARKET_DATA;
+         channel <= MST_EXECUTION_DATA; channel++) {
+        for (size_t i = 0; i < COUNT(markets); i++) {
+            if (!service_has(&session.service, mst_channel_name(channel),
+                             markets[i])) {
+                return false;
+            }
+        }
+    }
+    for (size_t i = 0; i < COUNT(session.books); i++) {
+        if (mst_book_state(&session.books[i]) != MST_BOOK_LIVE) {
+            return false;
+        }
+    }
+    return service_has(&session.service, "heartbeat", "") &&
+           session.service.subscriptions_len == 7;
+}
+
+bool session_until_subscribed(uint32_t ms)
+{
+    uint64_t end = mst_mock_elapsed(&session.mock) + ms;
+
+    while (!session_subscribed() && mst_mock_elapsed(&session.mock) < end) {
+        session_run(100);
+    }
+    return session_subscribed();
+}
+
+void session_begin(void)
+{
+    struct session *s = &session;
+
+    text_free(&s->seen.record);
+    memset(s, 0, sizeof *s);
+    memset(s->guard_0, GUARD_BYTE, sizeof s->guard_0);
+    memset(s->guard_1, GUARD_BYTE, sizeof s->guard_1);
+    memset(s->memory, GUARD_BYTE, sizeof s->memory);
+    memset(s->guard_2, GUARD_BYTE, sizeof s->guard_2);
+    mst_mock_init(&s->mock, &s->port, 1);
+    service_init(&s->service, &s->mock);
+    s->config.ws_url = "wss://" SERVICE_WS_HOST;
+    s->config.auth_url = "https://" SERVICE_AUTH_HOST;
+    s->config.client_id = SERVICE_ID;
+    s->config.client_secret = SERVICE_SECRET;
+    s->memory_len = MST_MEMORY_LEN_DEFAULT;
+    for (size_t i = 0; i < COUNT(s->books); i++) {
+        assert_int_equal(
+            mst_book_init(&s->books[i], s->levels[i], SESSION_LEVELS), 0);
+    }
+    /* Below TLS it is not used, but may not be missing. */
+    s->config.anchors = &s->anchor.anchor;
+    s->config.anchors_len = 1;
+}
+
+void session_certificate(const char *certificate)
+{
+    assert_true(
+        tls_identity_load(&session.identity, certificates, certificate));
+}
+
+void session_begin_tls(const char *certificate)
+{
+    struct session *s = &session;
+
+    session_begin();
+    s->port.flags = 0;
+    session_certificate(certificate);
+    assert_true(tls_anchor_load(&s->anchor, certificates));
+    tls_peer_init(&s->tls, &s->mock, &s->identity);
+    s->service.sink =
+        (struct service_sink){&s->tls, tls_peer_write, tls_peer_end};
+}
+
+void session_start(void)
+{
+    struct session *s = &session;
+
+    assert_true(s->memory_len <= sizeof s->memory);
+    assert_int_equal(mst_client_init(&s->client, &s->config, &s->port,
+                                     s->memory, s->memory_len),
+                     0);
+}
+
+void session_subscribe(void)
+{
+    struct session *s = &session;
+
+    for (size_t i = 0; i < COUNT(markets); i++) {
+        assert_int_equal(mst_subscribe(&s->client, MST_MARKET_DATA, markets[i],
+                                       &s->books[i]),
+                         0);
+        assert_int_equal(
+            mst_subscribe(&s->client, MST_TOP_OF_BOOK, markets[i], NULL), 0);
+        assert_int_equal(
+            mst_subscribe(&s->client, MST_EXECUTION_DATA, markets[i], NULL), 0);
+    }
+    assert_int_equal(mst_subscribe(&s->client, MST_HEARTBEAT, NULL, NULL), 0);
+}
+
+void session_new(void)
+{
+    session_begin();
+    session_start();
+    session_subscribe();
+}
+
+static void guard_check(const char *name, const unsigned char *guard,
+                        size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (guard[i] != GUARD_BYTE) {
+            expect_failed("written beside the %s, at %zu", name, i);
+            return;
+        }
+    }
+}
+
+void session_check(void)
+{
+    struct session *s = &session;
+
+    guard_check("client, before", s->guard_0, sizeof s->guard_0);
+    guard_check("client, after", s->guard_1, sizeof s->guard_1);
+    guard_check("memory, after", s->guard_2, sizeof s->guard_2);
+    guard_check("memory given", s->memory + s->memory_len,
+                sizeof s->memory - s->memory_len);
+    expect_text("what the service found wrong", "", s->service.wrong);
+    expect_text("what the port found wrong", "",
+                s->mock.broken != NULL ? s->mock.broken : "");
+}
+
+void session_end(void)
+{
+    struct session *s = &session;
+    struct mst_event event;
+
+    mst_close(&s->client);
+    session_run(SESSION_MINUTE);
+    expect_int("mst_poll() once closed", MST_ERR_CLOSED,
+               mst_poll(&s->client, &event));
+    session_check();
+    text_free(&s->seen.record);
+}
+
+void session_record_copy(struct text *text)
+{
+    text_add_bytes(text, session.seen.record.data, session.seen.record.len);
+}
+
+void session_expect_closed(const char *name, int error, enum mst_state stage)
+{
+    const struct mst_failure *closed = &session.seen.closed;
+
+    if (session.seen.events[MST_EVENT_CLOSED] == 0) {
+        expect_failed("%s: no MST_EVENT_CLOSED", name);
+        return;
+    }
+    if (closed->error != error || closed->stage != stage) {
+        expect_failed("%s\n    expected: %s in %s\n    got:      %s in %s",
+                      name, mst_strerror(error), mst_state_name(stage),
+                      mst_strerror(closed->error),
+                      mst_state_name(closed->stage));
+    }
+}

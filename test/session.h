@@ -1,0 +1,112 @@
+/*
+ * What the session's tests share: a client on the mock port, before the
+ * scripted service, in virtual time, with guard bytes around its memory.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef SESSION_H
+#define SESSION_H
+
+#include "service.h"
+#include "support.h"
+#include "tls_peer.h"
+
+#define SESSION_LEVELS 8
+#define SESSION_GUARD 64
+#define SESSION_MINUTE 60000u
+#define SESSION_HOUR 3600000u
+#define SESSION_DAY 86400000u
+
+/* Memory of a client under TLS, of the largest message buffer in use. */
+#define SESSION_MEMORY \
+    MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 4096, 0, 1)
+
+/* What a run of the client has seen. */
+struct session_seen {
+    struct text record; /* every event, one a line */
+    unsigned events[MST_EVENT_UNKNOWN + 1];
+    struct mst_failure closed; /* of the last MST_EVENT_CLOSED */
+    char closed_text[MST_TEXT_MAX + 1];
+    uint64_t closed_ms;       /* virtual time of it */
+    struct mst_failure error; /* of the last MST_EVENT_ERROR */
+    char error_text[MST_TEXT_MAX + 1];
+    uint32_t generation; /* of the last event */
+};
+
+struct session {
+    struct mst_mock mock;
+    struct mst_port port;
+    struct service service;
+    struct mst_config config;
+    struct session_seen seen;
+    enum mst_event_type stop; /* session_until(): the event that ends it */
+    struct mst_book books[2];
+    struct mst_level levels[2][2 * SESSION_LEVELS];
+
+    unsigned char guard_0[SESSION_GUARD];
+    struct mst_client client;
+    unsigned char guard_1[SESSION_GUARD];
+    unsigned char memory[SESSION_MEMORY];
+    unsigned char guard_2[SESSION_GUARD];
+    size_t memory_len; /* that the client is given */
+
+    struct tls_peer tls; /* in use with session_begin_tls() */
+    struct tls_identity identity;
+    struct tls_anchor anchor;
+};
+
+/* The one session at hand. */
+extern struct session session;
+
+/* Prepares mock, service and configuration, on which the test may then
+ * change what it likes. */
+void session_begin(void);
+
+/* The same below BearSSL, with this certificate (see tls_peer.h). */
+void session_begin_tls(const char *certificate);
+
+/* Gives the service another certificate. */
+void session_certificate(const char *certificate);
+
+/* Initialises the client. */
+void session_start(void);
+
+/* Subscribes everything there is for BTCUSD and ETHUSD, with books. */
+void session_subscribe(void);
+
+/* session_begin(), session_start() and session_subscribe(). */
+void session_new(void);
+
+/* Runs for so many virtual ms. */
+void session_run(uint32_t ms);
+
+/* Runs until an event of this type has come, at most so long; says whether
+ * it has. */
+bool session_until(enum mst_event_type type, uint32_t ms);
+
+/* Runs until the service has every subscription of session_subscribe() and
+ * the books are live, at most so long; says whether it is so. */
+bool session_until_subscribed(uint32_t ms);
+
+/* Is that so? */
+bool session_subscribed(void);
+
+/* Closes, checks that the client and the service are content and nothing was
+ * written beside the client's memory, and cleans up. */
+void session_end(void);
+
+/* The checks alone. */
+void session_check(void);
+
+/* Appends what was recorded so far to another text. */
+void session_record_copy(struct text *text);
+
+/* Expects the last MST_EVENT_CLOSED to have this error and stage. */
+void session_expect_closed(const char *name, int error, enum mst_state stage);
+
+/* Makes and removes the certificates that session_begin_tls() uses: group
+ * setup and teardown of cmocka. */
+int session_certificates(void **state);
+int session_no_certificates(void **state);
+
+#endif

@@ -1,0 +1,354 @@
+/*
+ * The mock port by itself: the tests of the session rest on it.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "service.h"
+#include "support.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct mst_mock mock;
+static struct mst_port port;
+static const struct mst_endpoint endpoint = {
+    .host = "host.example", .port = 443, .tls = true};
+
+/* A peer that echoes in upper case and notes what it sees. */
+static struct text notes;
+
+static void note_opened(void *context, int link, const struct mst_endpoint *to)
+{
+    assert_ptr_equal(context, &notes);
+    text_add(&notes, "opened %d %s:%u\n", link, to->host, to->port);
+}
+
+static void note_received(void *context, int link, const void *data, size_t len)
+{
+    (void)context;
+    text_add(&notes, "received %d at %d: %.*s\n", link,
+             (int)mst_mock_elapsed(&mock), (int)len, (const char *)data);
+    mst_mock_write(&mock, link, data, len);
+}
+
+static void note_closed(void *context, int link)
+{
+    (void)context;
+    text_add(&notes, "closed %d\n", link);
+}
+
+static void note_drained(void *context, int link)
+{
+    (void)context;
+    text_add(&notes, "drained %d\n", link);
+}
+
+static void note_tick(void *context, uint64_t now_ms)
+{
+    (void)context;
+    text_add(&notes, "tick %d\n", (int)now_ms);
+}
+
+static int begin(void **state)
+{
+    expect_begin(state);
+    text_free(&notes);
+    mst_mock_init(&mock, &port, 1);
+    mock.peer = (struct mst_mock_peer){&notes,      note_opened,  note_received,
+                                       note_closed, note_drained, note_tick};
+    return 0;
+}
+
+static int end(void **state)
+{
+    text_free(&notes);
+    return expect_end(state);
+}
+
+static void connect_now(void)
+{
+    assert_int_equal(port.resolve(&mock, 0, &endpoint), 1);
+    assert_int_equal(port.connect(&mock, 0, 0), 1);
+}
+
+/* Reads what there is; returns what the last call said. */
+static int read_all(struct text *text)
+{
+    char data[100];
+    int n;
+
+    while ((n = port.recv(&mock, 0, data, sizeof data)) > 0) {
+        text_add_bytes(text, data, (size_t)n);
+    }
+    return n;
+}
+
+static void test_echo(void **state)
+{
+    struct text text = {0};
+
+    (void)state;
+    connect_now();
+    assert_int_equal(port.send(&mock, 0, "hello", 5), 5);
+    assert_int_equal(read_all(&text), 0);
+    mst_mock_write(&mock, 0, "bye", 3);
+    mst_mock_end(&mock, 0, MST_ERR_EOF);
+    assert_int_equal(mst_mock_write(&mock, 0, "late", 4), 0);
+    assert_int_equal(read_all(&text), MST_ERR_EOF);
+    assert_int_equal(read_all(&text), MST_ERR_EOF);
+    assert_true(mst_mock_in_use(&mock, 0));
+    port.close(&mock, 0);
+    assert_false(mst_mock_in_use(&mock, 0));
+    expect_text("bytes", "hellobye", text_get(&text));
+    expect_text("notes",
+                "opened 0 host.example:443\nreceived 0 at 0: hello\n"
+                "drained 0\nclosed 0\n",
+                text_get(&notes));
+    assert_null(mock.broken);
+    text_free(&text);
+}
+
+static void test_latency(void **state)
+{
+    struct text text = {0};
+
+    (void)state;
+    mock.plan.resolve_ms = 10;
+    mock.plan.connect_ms = 20;
+    mock.plan.data_ms = 5;
+    assert_int_equal(port.resolve(&mock, 0, &endpoint), 0);
+    assert_int_equal(mst_mock_next(&mock), 10);
+    mst_mock_advance(&mock, 10);
+    assert_int_equal(port.resolve(&mock, 0, &endpoint), 1);
+    assert_int_equal(port.connect(&mock, 0, 0), 0);
+    mst_mock_advance(&mock, 19);
+    assert_int_equal(port.connect(&mock, 0, 0), 0);
+    mst_mock_advance(&mock, 1);
+    assert_int_equal(port.connect(&mock, 0, 0), 1);
+    port.send(&mock, 0, "a", 1);
+    mst_mock_advance(&mock, 3);
+    port.send(&mock, 0, "b", 1);
+    mst_mock_wake(&mock, 4);
+    mst_mock_advance(&mock, 100);
+    expect_text("notes",
+                "opened 0 host.example:443\nreceived 0 at 35: a\n"
+                "tick 37\nreceived 0 at 38: b\n",
+                text_get(&notes));
+    assert_int_equal(read_all(&text), 0);
+    expect_text("bytes", "ab", text_get(&text));
+    text_free(&text);
+}
+
+static void test_slices_and_cut(void **state)
+{
+    char data[16];
+
+    (void)state;
+    mock.plan.send_max = 2;
+    connect_now();
+    assert_int_equal(port.send(&mock, 0, "abcdef", 6), 2);
+    assert_int_equal(port.send(&mock, 0, "cdef", 4), 2);
+    mst_mock_write(&mock, 0, "efghij", 6);
+    mock.plan.cut_at = 3;
+    assert_int_equal(port.recv(&mock, 0, data, sizeof data), 3);
+    assert_int_equal(port.recv(&mock, 0, data, sizeof data), 0);
+    mock.plan.recv_max = 5;
+    assert_int_equal(port.recv(&mock, 0, data, sizeof data), 5);
+    assert_memory_equal(data, "defgh", 5);
+    assert_int_equal(port.recv(&mock, 0, data, sizeof data), 2);
+    assert_int_equal(mock.bytes_in, 10);
+    assert_int_equal(mock.bytes_out, 4);
+}
+
+static void test_drip(void **state)
+{
+    char data[16];
+
+    (void)state;
+    mock.plan.drip = 4;
+    connect_now();
+    mst_mock_write(&mock, 0, "abcdef", 6);
+    assert_int_equal(port.recv(&mock, 0, data, sizeof data), 0);
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(mst_mock_next(&mock), 250);
+        mst_mock_advance(&mock, 250);
+        assert_int_equal(port.recv(&mock, 0, data, sizeof data), 1);
+        assert_int_equal(data[0], "abcdef"[i]);
+    }
+    assert_int_equal(mst_mock_next(&mock), MST_MOCK_NO_TIME);
+}
+
+static void test_faults(void **state)
+{
+    char data[16];
+    int64_t ns;
+
+    (void)state;
+    mock.plan.addresses = 2;
+    mock.plan.connect_error[0] = MST_ERR_REFUSED;
+    mock.plan.detail = 5;
+    assert_int_equal(port.resolve(&mock, 0, &endpoint), 2);
+    assert_int_equal(port.connect(&mock, 0, 0), MST_ERR_REFUSED);
+    assert_int_equal(port.detail(&mock, 0), 5);
+    assert_int_equal(port.connect(&mock, 0, 1), 1);
+
+    mock.plan.fail_call = MST_MOCK_RECV;
+    mock.plan.fail_at = 2;
+    mock.plan.fail_error = MST_ERR_RESET;
+    assert_int_equal(port.recv(&mock, 0, data, sizeof data), 0);
+    assert_int_equal(port.recv(&mock, 0, data, sizeof data), MST_ERR_RESET);
+    assert_int_equal(port.recv(&mock, 0, data, sizeof data), MST_ERR_RESET);
+    assert_int_equal(port.send(&mock, 0, "x", 1), MST_ERR_RESET);
+    assert_int_equal(mock.failed, 1);
+
+    assert_int_equal(port.unix_ns(&mock, &ns), 0);
+    assert_true(ns == MST_MOCK_WALL_NS);
+    mock.plan.clock_unset = true;
+    mock.plan.entropy_none = true;
+    assert_int_equal(port.unix_ns(&mock, &ns), MST_ERR_CLOCK);
+    assert_int_equal(port.entropy(&mock, data, 4), MST_ERR_ENTROPY);
+
+    port.close(&mock, 0);
+    mock.plan.resolve_error = MST_ERR_RESOLVE;
+    assert_int_equal(port.resolve(&mock, 0, &endpoint), MST_ERR_RESOLVE);
+    mock.plan.resolve_error = MST_MOCK_NEVER;
+    assert_int_equal(port.resolve(&mock, 0, &endpoint), 0);
+    mst_mock_advance(&mock, 1000000);
+    assert_int_equal(port.resolve(&mock, 0, &endpoint), 0);
+    assert_null(mock.broken);
+}
+
+static void test_freeze(void **state)
+{
+    struct text text = {0};
+
+    (void)state;
+    connect_now();
+    mst_mock_freeze(&mock, 0);
+    mst_mock_write(&mock, 0, "a", 1);
+    assert_int_equal(port.send(&mock, 0, "hello", 5), 5);
+    mst_mock_end(&mock, 0, MST_ERR_EOF);
+    mst_mock_advance(&mock, 1000);
+    assert_int_equal(read_all(&text), 0);
+    port.close(&mock, 0);
+    expect_text("notes", "opened 0 host.example:443\nclosed 0\n",
+                text_get(&notes));
+    connect_now();
+    port.send(&mock, 0, "b", 1);
+    assert_int_equal(read_all(&text), 0);
+    expect_text("bytes", "b", text_get(&text));
+    text_free(&text);
+}
+
+static void test_clocks(void **state)
+{
+    int64_t ns;
+
+    (void)state;
+    mst_mock_set_now(&mock, 0xFFFFFFF0u);
+    assert_int_equal(port.now_ms(&mock), 0xFFFFFFF0u);
+    mst_mock_advance(&mock, 0x20);
+    assert_int_equal(port.now_ms(&mock), 0x10);
+    assert_true(port.now_ns(&mock) == UINT64_C(0x100000010) * 1000000);
+    mst_mock_set_wall(&mock, INT64_C(5000000000));
+    mst_mock_advance(&mock, 7);
+    assert_int_equal(port.unix_ns(&mock, &ns), 0);
+    assert_true(ns == INT64_C(5007000000));
+    assert_int_equal(mst_mock_elapsed(&mock), 0x27);
+}
+
+static void test_reproducible(void **state)
+{
+    unsigned char a[40], b[40];
+
+    (void)state;
+    port.entropy(&mock, a, sizeof a);
+    mst_mock_init(&mock, &port, 1);
+    port.entropy(&mock, b, sizeof b);
+    assert_memory_equal(a, b, sizeof a);
+    mst_mock_init(&mock, &port, 2);
+    port.entropy(&mock, b, sizeof b);
+    assert_memory_not_equal(a, b, sizeof a);
+}
+
+/* A full queue takes no more; nothing is lost, nor in wrong order. */
+static void test_room(void **state)
+{
+    static unsigned char data[MST_MOCK_IN_LEN];
+    size_t written = 0, read = 0;
+
+    (void)state;
+    connect_now();
+    for (size_t i = 0; i < sizeof data; i++) {
+        data[i] = (unsigned char)(i * 7 + i / 251);
+    }
+    for (int round = 0; round < 50; round++) {
+        unsigned char got[3001];
+        size_t at = written % sizeof data;
+        written += mst_mock_write(&mock, 0, data + at, sizeof data - at);
+        int n = port.recv(&mock, 0, got, sizeof got);
+        assert_true(n > 0);
+        for (int i = 0; i < n; i++) {
+            assert_int_equal(got[i], data[(read + (size_t)i) % sizeof data]);
+        }
+        read += (size_t)n;
+        assert_int_equal(mst_mock_room(&mock, 0),
+                         MST_MOCK_IN_LEN - (written - read));
+        mst_mock_advance(&mock, 1);
+    }
+}
+
+static void breach_expect(const char *what)
+{
+    if (mock.broken == NULL || strstr(mock.broken, what) == NULL) {
+        expect_failed("not noticed: %s", what);
+    }
+    mst_mock_init(&mock, &port, 1);
+}
+
+/* What a client may not do is noticed. */
+static void test_contract(void **state)
+{
+    struct mst_endpoint nowhere = {.host = ""};
+    char data[4];
+
+    (void)state;
+    port.send(&mock, 0, "x", 1);
+    breach_expect("send");
+    port.recv(&mock, 0, data, 4);
+    breach_expect("recv");
+    port.connect(&mock, 0, 0);
+    breach_expect("connect");
+    port.resolve(&mock, 0, &endpoint);
+    port.connect(&mock, 0, 1);
+    breach_expect("no such address");
+    port.resolve(&mock, 0, &nowhere);
+    breach_expect("resolve");
+    port.resolve(&mock, MST_LINKS_MAX, &endpoint);
+    breach_expect("link");
+    connect_now();
+    port.send(&mock, 0, "", 0);
+    breach_expect("no bytes");
+    connect_now();
+    port.resolve(&mock, 0, &endpoint);
+    breach_expect("is connected");
+    port.close(&mock, 0);
+    port.close(&mock, 0);
+    assert_null(mock.broken);
+}
+
+#define MOCK_TEST(function) \
+    cmocka_unit_test_setup_teardown(function, begin, end)
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        MOCK_TEST(test_echo),           MOCK_TEST(test_latency),
+        MOCK_TEST(test_slices_and_cut), MOCK_TEST(test_drip),
+        MOCK_TEST(test_faults),         MOCK_TEST(test_freeze),
+        MOCK_TEST(test_clocks),         MOCK_TEST(test_reproducible),
+        MOCK_TEST(test_room),           MOCK_TEST(test_contract),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,837 @@
+/*
+ * Tests of the POSIX port: what the library relies on, through the functions
+ * of struct mst_port, against small servers on the loopback interface.
+ *
+ * No query leaves the machine: getaddrinfo() is replaced here, and so are
+ * getrandom(), socket(), socketpair() and connect(), whose failures cannot be
+ * had otherwise.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#define _GNU_SOURCE
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mst_posix.h"
+
+static struct mst_posix posix;
+static struct mst_port port;
+
+/* ------------------------------------------------------------------------
+ * Functions of the system, replaced
+ * ------------------------------------------------------------------------ */
+
+static sem_t hang_entered, hang_leave;
+static sigset_t hang_mask; /* signals blocked in the thread that hangs */
+
+/* A list of loopback addresses: the first is IPv6, the rest are IPv4. */
+static int many_addresses(const char *service, int count,
+                          struct addrinfo **list)
+{
+    struct addrinfo **at = list;
+
+    for (int i = 0; i < count; i++) {
+        struct addrinfo hints = {.ai_flags = AI_NUMERICHOST,
+                                 .ai_socktype = SOCK_STREAM};
+        char host[32];
+        int (*real)(const char *, const char *, const struct addrinfo *,
+                    struct addrinfo **);
+        int rc;
+
+        *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+        snprintf(host, sizeof host, i == 0 ? "::1" : "127.0.0.%d", i);
+        rc = real(host, service, &hints, at);
+        if (rc != 0) {
+            return rc;
+        }
+        at = &(*at)->ai_next;
+    }
+    return 0;
+}
+
+/*
+ * Knows these names: "hang.test" hangs until it is let go, "two.test" and
+ * "many.test" have 2 and 40 addresses; "system.test" fails with an errno. All
+ * that ends in ".invalid" has none (RFC 6761). The rest is the system's.
+ */
+int getaddrinfo(const char *host, const char *service,
+                const struct addrinfo *hints, struct addrinfo **list)
+{
+    int (*real)(const char *, const char *, const struct addrinfo *,
+                struct addrinfo **);
+
+    *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+    if (hints->ai_flags & AI_NUMERICHOST) {
+        return real(host, service, hints, list);
+    }
+    if (strcmp(host, "hang.test") == 0) {
+        pthread_sigmask(SIG_BLOCK, NULL, &hang_mask);
+        sem_post(&hang_entered);
+        sem_wait(&hang_leave);
+        return EAI_AGAIN;
+    }
+    if (strcmp(host, "two.test") == 0) {
+        return many_addresses(service, 2, list);
+    }
+    if (strcmp(host, "many.test") == 0) {
+        return many_addresses(service, 40, list);
+    }
+    if (strcmp(host, "system.test") == 0) {
+        errno = ENFILE;
+        return EAI_SYSTEM;
+    }
+    if (strstr(host, ".invalid") != NULL) {
+        return EAI_NONAME;
+    }
+    return real(host, service, hints, list);
+}
+
+static int getrandom_errno;
+static size_t getrandom_most = SIZE_MAX;
+static unsigned getrandom_calls, getrandom_flags;
+
+ssize_t getrandom(void *data, size_t len, unsigned flags)
+{
+    ssize_t (*real)(void *, size_t, unsigned);
+
+    getrandom_calls++;
+    getrandom_flags = flags;
+    if (getrandom_errno != 0) {
+        errno = getrandom_errno;
+        return -1;
+    }
+    if (getrandom_most < SIZE_MAX && getrandom_calls % 2 == 0) {
+        errno = EINTR;
+        return -1;
+    }
+    *(void **)&real = dlsym(RTLD_NEXT, "getrandom");
+    return real(data, len < getrandom_most ? len : getrandom_most, flags);
+}
+
+static int connect_errno;
+
+/* glibc's own type of the argument, as its header has it in GNU mode. */
+int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t len)
+{
+    __typeof__(&connect) real;
+
+    if (connect_errno != 0) {
+        errno = connect_errno;
+        return -1;
+    }
+    *(void **)&real = dlsym(RTLD_NEXT, "connect");
+    return real(fd, address, len);
+}
+
+static int socket_errno;
+
+int socket(int family, int type, int protocol)
+{
+    __typeof__(&socket) real;
+
+    if (socket_errno != 0) {
+        errno = socket_errno;
+        return -1;
+    }
+    *(void **)&real = dlsym(RTLD_NEXT, "socket");
+    return real(family, type, protocol);
+}
+
+int socketpair(int family, int type, int protocol, int pair[2])
+{
+    __typeof__(&socketpair) real;
+
+    if (socket_errno != 0) {
+        errno = socket_errno;
+        return -1;
+    }
+    *(void **)&real = dlsym(RTLD_NEXT, "socketpair");
+    return real(family, type, protocol, pair);
+}
+
+/* ------------------------------------------------------------------------
+ * Helpers
+ * ------------------------------------------------------------------------ */
+
+static int open_descriptors(void)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    int count = 0;
+
+    assert_non_null(directory);
+    while (readdir(directory) != NULL) {
+        count++;
+    }
+    closedir(directory);
+    return count;
+}
+
+static void short_sleep(void)
+{
+    const struct timespec pause = {0, 1000000};
+
+    nanosleep(&pause, NULL);
+}
+
+static struct mst_endpoint endpoint_of(const char *host, uint16_t number)
+{
+    struct mst_endpoint endpoint = {.port = number};
+
+    snprintf(endpoint.host, sizeof endpoint.host, "%s", host);
+    return endpoint;
+}
+
+/* Resolves to the end: addresses or an error. */
+static int resolve(const struct mst_endpoint *endpoint)
+{
+    int rc = port.resolve(port.context, 0, endpoint);
+
+    while (rc == 0) {
+        short_sleep();
+        rc = port.resolve(port.context, 0, endpoint);
+    }
+    return rc;
+}
+
+/* Connects to the end. */
+static int connect_to(int address)
+{
+    int rc = port.connect(port.context, 0, address);
+
+    while (rc == 0) {
+        short_sleep();
+        rc = port.connect(port.context, 0, address);
+    }
+    return rc;
+}
+
+/* Reads until there is something, or an error. */
+static int receive(void *data, size_t len)
+{
+    int rc = port.recv(port.context, 0, data, len);
+
+    while (rc == 0) {
+        short_sleep();
+        rc = port.recv(port.context, 0, data, len);
+    }
+    return rc;
+}
+
+/* A socket on a free loopback port, which listens where backlog >= 0. */
+static int server_socket(int family, int backlog, uint16_t *number)
+{
+    union mst_posix_address address;
+    socklen_t len = family == AF_INET6 ? (socklen_t)sizeof address.v6
+                                       : (socklen_t)sizeof address.v4;
+    int fd = socket(family, SOCK_STREAM, 0);
+
+    assert_true(fd >= 0);
+    memset(&address, 0, sizeof address);
+    address.any.sa_family = (sa_family_t)family;
+    if (family == AF_INET6) {
+        const int on = 1;
+
+        address.v6.sin6_addr = in6addr_loopback;
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    } else {
+        address.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    }
+    assert_int_equal(bind(fd, &address.any, len), 0);
+    assert_int_equal(getsockname(fd, &address.any, &len), 0);
+    *number =
+        ntohs(family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
+    if (backlog >= 0) {
+        assert_int_equal(listen(fd, backlog), 0);
+    }
+    return fd;
+}
+
+/* Connects link 0 to a server of this family; returns the server's end. */
+static int connected_pair(int family)
+{
+    struct mst_endpoint endpoint;
+    uint16_t number;
+    int listener = server_socket(family, 1, &number);
+    int peer;
+
+    endpoint = endpoint_of(family == AF_INET6 ? "::1" : "127.0.0.1", number);
+    assert_int_equal(resolve(&endpoint), 1);
+    assert_int_equal(connect_to(0), 1);
+    peer = accept(listener, NULL, NULL);
+    assert_true(peer >= 0);
+    close(listener);
+    return peer;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    getrandom_errno = 0;
+    getrandom_most = SIZE_MAX;
+    getrandom_calls = 0;
+    connect_errno = socket_errno = 0;
+    sem_init(&hang_entered, 0, 0);
+    sem_init(&hang_leave, 0, 0);
+    return mst_posix_init(&posix, &port);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    mst_posix_free(&posix);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------
+ * Init, clocks, entropy
+ * ------------------------------------------------------------------------ */
+
+static void init_fills_the_port(void **state)
+{
+    struct mst_posix other;
+
+    (void)state;
+    assert_ptr_equal(port.context, &posix);
+    assert_int_equal(port.flags, 0);
+    assert_non_null(port.now_ns);
+    assert_non_null(port.detail);
+    assert_int_equal(mst_posix_init(NULL, &port), MST_ERR_ARGUMENT);
+    assert_int_equal(mst_posix_init(&other, NULL), MST_ERR_ARGUMENT);
+}
+
+static void clocks_agree_and_go_forward(void **state)
+{
+    uint64_t ns = port.now_ns(port.context);
+    uint32_t ms = port.now_ms(port.context);
+    int64_t before = (int64_t)time(NULL);
+    int64_t wall = 0;
+
+    (void)state;
+    assert_true((uint32_t)(ms - (uint32_t)(ns / 1000000)) < 60000);
+    assert_true(port.now_ns(port.context) >= ns);
+    assert_true((uint32_t)(port.now_ms(port.context) - ms) < 60000);
+    assert_int_equal(port.unix_ns(port.context, &wall), 0);
+    assert_true(wall / 1000000000 >= before - 1);
+    assert_true(wall / 1000000000 <= (int64_t)time(NULL) + 1);
+}
+
+/* Every byte differs from its neighbour draw somewhere: what stays equal in
+ * 64 draws was never written. */
+static void assert_fills(size_t len)
+{
+    unsigned char first[600], next[600], changed[600] = {0};
+
+    assert_true(len < sizeof first);
+    memset(first, 0xA5, sizeof first);
+    assert_int_equal(port.entropy(port.context, first, len), 0);
+    assert_int_equal(first[len], 0xA5);
+    for (int draw = 0; draw < 64; draw++) {
+        assert_int_equal(port.entropy(port.context, next, len), 0);
+        for (size_t i = 0; i < len; i++) {
+            changed[i] |= first[i] ^ next[i];
+        }
+    }
+    for (size_t i = 0; i < len; i++) {
+        assert_int_not_equal(changed[i], 0);
+    }
+}
+
+static void entropy_fills_all(void **state)
+{
+    (void)state;
+    assert_fills(1);
+    assert_fills(500);
+    assert_true(getrandom_calls > 0);
+    /* It must not wait for a system that has only just started. */
+    assert_true(getrandom_flags & GRND_NONBLOCK);
+}
+
+static void entropy_goes_on_after_part_and_signal(void **state)
+{
+    (void)state;
+    getrandom_most = 7;
+    assert_fills(500);
+}
+
+static void entropy_without_getrandom(void **state)
+{
+    (void)state;
+    getrandom_errno = ENOSYS;
+    assert_fills(500);
+}
+
+static void entropy_not_ready_is_an_error(void **state)
+{
+    unsigned char byte;
+
+    (void)state;
+    getrandom_errno = EAGAIN;
+    assert_int_equal(port.entropy(port.context, &byte, 1), MST_ERR_ENTROPY);
+}
+
+/* ------------------------------------------------------------------------
+ * Resolver
+ * ------------------------------------------------------------------------ */
+
+static void addresses_need_no_wait(void **state)
+{
+    static const char *const hosts[] = {"127.0.0.1", "::1"};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct mst_endpoint endpoint = endpoint_of(hosts[i], 80);
+
+        assert_int_equal(port.resolve(port.context, 0, &endpoint), 1);
+        assert_int_equal(posix.links[0].resolver, -1);
+    }
+}
+
+static void localhost_resolves(void **state)
+{
+    struct mst_endpoint endpoint = endpoint_of("localhost", 80);
+
+    (void)state;
+    assert_true(resolve(&endpoint) >= 1);
+    assert_int_equal(port.detail(port.context, 0), 0);
+}
+
+static void unknown_name_is_an_error(void **state)
+{
+    struct mst_endpoint endpoint = endpoint_of("nobody.invalid", 80);
+
+    (void)state;
+    assert_int_equal(port.resolve(port.context, 0, &endpoint), 0);
+    assert_int_equal(resolve(&endpoint), MST_ERR_RESOLVE);
+    assert_int_equal(port.detail(port.context, 0), EAI_NONAME);
+    /* And once more, from the beginning. */
+    assert_int_equal(resolve(&endpoint), MST_ERR_RESOLVE);
+    /* The next one is not coloured by it. */
+    endpoint = endpoint_of("127.0.0.1", 80);
+    assert_int_equal(resolve(&endpoint), 1);
+    assert_int_equal(port.detail(port.context, 0), 0);
+}
+
+static void resolver_failure_of_the_system(void **state)
+{
+    struct mst_endpoint endpoint = endpoint_of("system.test", 80);
+
+    (void)state;
+    assert_int_equal(resolve(&endpoint), MST_ERR_PORT);
+    assert_int_equal(port.detail(port.context, 0), ENFILE);
+}
+
+static void addresses_are_capped_in_order(void **state)
+{
+    struct mst_endpoint endpoint = endpoint_of("many.test", 4711);
+    const union mst_posix_address *addresses = posix.links[0].answer.addresses;
+
+    (void)state;
+    assert_int_equal(resolve(&endpoint), MST_POSIX_ADDRESSES_MAX);
+    assert_int_equal(addresses[0].any.sa_family, AF_INET6);
+    assert_int_equal(ntohs(addresses[0].v6.sin6_port), 4711);
+    for (int i = 1; i < MST_POSIX_ADDRESSES_MAX; i++) {
+        assert_int_equal(addresses[i].any.sa_family, AF_INET);
+        assert_int_equal(ntohl(addresses[i].v4.sin_addr.s_addr) & 0xFF, i);
+        assert_int_equal(ntohs(addresses[i].v4.sin_port), 4711);
+    }
+}
+
+static void hung_resolver_stalls_nothing(void **state)
+{
+    struct mst_endpoint hung = endpoint_of("hang.test", 80);
+    struct mst_endpoint number = endpoint_of("127.0.0.1", 80);
+    int descriptors = open_descriptors();
+
+    (void)state;
+    assert_int_equal(port.resolve(port.context, 0, &hung), 0);
+    sem_wait(&hang_entered);
+    assert_int_equal(port.resolve(port.context, 0, &hung), 0);
+    assert_int_equal(port.resolve(port.context, 0, &hung), 0);
+    port.close(port.context, 0);
+    port.close(port.context, 0);
+    /* The link is free for something else while the thread still hangs. */
+    assert_int_equal(port.resolve(port.context, 0, &number), 1);
+    /* Another one is given up by mst_posix_free(). */
+    assert_int_equal(port.resolve(port.context, 0, &hung), 0);
+    sem_wait(&hang_entered);
+    mst_posix_free(&posix);
+    /* Both threads end and leave nothing open. */
+    sem_post(&hang_leave);
+    sem_post(&hang_leave);
+    while (open_descriptors() > descriptors) {
+        short_sleep();
+    }
+}
+
+static void signals_stay_with_the_program(void **state)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGPIPE};
+    struct mst_endpoint hung = endpoint_of("hang.test", 80);
+    sigset_t before, after;
+
+    (void)state;
+    pthread_sigmask(SIG_BLOCK, NULL, &before);
+    assert_int_equal(port.resolve(port.context, 0, &hung), 0);
+    pthread_sigmask(SIG_BLOCK, NULL, &after);
+    sem_wait(&hang_entered);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        assert_int_equal(sigismember(&hang_mask, numbers[i]), 1);
+        assert_int_equal(sigismember(&after, numbers[i]),
+                         sigismember(&before, numbers[i]));
+    }
+    sem_post(&hang_leave);
+    assert_int_equal(resolve(&hung), MST_ERR_RESOLVE);
+    assert_int_equal(port.detail(port.context, 0), EAI_AGAIN);
+}
+
+static void no_thread_is_an_error(void **state)
+{
+    struct mst_endpoint endpoint = endpoint_of("nobody.invalid", 80);
+    int descriptors = open_descriptors();
+    pthread_attr_t before, huge;
+
+    (void)state;
+    pthread_getattr_default_np(&before);
+    pthread_attr_init(&huge);
+    pthread_attr_setstacksize(&huge, SIZE_MAX / 2 + 1);
+    assert_int_equal(pthread_setattr_default_np(&huge), 0);
+    assert_int_equal(port.resolve(port.context, 0, &endpoint), MST_ERR_PORT);
+    assert_int_not_equal(port.detail(port.context, 0), 0);
+    assert_int_equal(pthread_setattr_default_np(&before), 0);
+    assert_int_equal(open_descriptors(), descriptors);
+    assert_int_equal(resolve(&endpoint), MST_ERR_RESOLVE);
+    pthread_attr_destroy(&before);
+    pthread_attr_destroy(&huge);
+}
+
+static void no_descriptor_is_an_error(void **state)
+{
+    struct mst_endpoint name = endpoint_of("nobody.invalid", 80);
+    struct mst_endpoint number = endpoint_of("127.0.0.1", 80);
+    int descriptors = open_descriptors();
+
+    (void)state;
+    socket_errno = EMFILE;
+    assert_int_equal(port.resolve(port.context, 0, &name), MST_ERR_PORT);
+    assert_int_equal(port.detail(port.context, 0), EMFILE);
+    assert_int_equal(port.resolve(port.context, 0, &number), 1);
+    assert_int_equal(port.connect(port.context, 0, 0), MST_ERR_PORT);
+    assert_int_equal(port.detail(port.context, 0), EMFILE);
+    socket_errno = EAFNOSUPPORT;
+    assert_int_equal(port.connect(port.context, 0, 0), MST_ERR_UNREACHABLE);
+    assert_int_equal(open_descriptors(), descriptors);
+}
+
+/* ------------------------------------------------------------------------
+ * Connect
+ * ------------------------------------------------------------------------ */
+
+static void connects_and_passes_bytes(void **state)
+{
+    static const int families[] = {AF_INET, AF_INET6};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        int peer = connected_pair(families[i]);
+        int fd = posix.links[0].fd;
+        int no_delay = 0;
+        socklen_t len = sizeof no_delay;
+        char data[8];
+
+        assert_int_equal(port.connect(port.context, 0, 0), 1);
+        assert_int_equal(port.recv(port.context, 0, data, sizeof data), 0);
+        assert_int_equal(port.send(port.context, 0, "there", 5), 5);
+        assert_int_equal(recv(peer, data, 5, MSG_WAITALL), 5);
+        assert_memory_equal(data, "there", 5);
+        assert_int_equal(send(peer, "back", 4, 0), 4);
+        assert_int_equal(receive(data, sizeof data), 4);
+        assert_memory_equal(data, "back", 4);
+
+        getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &no_delay, &len);
+        assert_int_not_equal(no_delay, 0);
+        assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
+        assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+        port.close(port.context, 0);
+        assert_int_equal(recv(peer, data, sizeof data, 0), 0);
+        close(peer);
+    }
+}
+
+static void refused_is_named(void **state)
+{
+    struct mst_endpoint endpoint;
+    int descriptors;
+    uint16_t number;
+    int holder = server_socket(AF_INET, -1, &number);
+
+    (void)state;
+    endpoint = endpoint_of("127.0.0.1", number);
+    assert_int_equal(resolve(&endpoint), 1);
+    descriptors = open_descriptors();
+    assert_int_equal(connect_to(0), MST_ERR_REFUSED);
+    assert_int_equal(port.detail(port.context, 0), ECONNREFUSED);
+    assert_int_equal(open_descriptors(), descriptors);
+    /* The same address may be tried again. */
+    assert_int_equal(listen(holder, 1), 0);
+    assert_int_equal(connect_to(0), 1);
+    close(holder);
+}
+
+static void next_address_after_a_refused_one(void **state)
+{
+    struct mst_endpoint endpoint;
+    uint16_t number;
+    int listener = server_socket(AF_INET, 1, &number);
+
+    (void)state;
+    endpoint = endpoint_of("two.test", number);
+    assert_int_equal(resolve(&endpoint), 2);
+    assert_int_equal(connect_to(0), MST_ERR_REFUSED);
+    assert_int_equal(connect_to(1), 1);
+    assert_int_equal(port.connect(port.context, 0, 2), MST_ERR_PORT);
+    assert_int_equal(port.connect(port.context, 0, -1), MST_ERR_PORT);
+    close(listener);
+}
+
+static void unanswered_connect_can_be_left(void **state)
+{
+    struct mst_endpoint endpoint;
+    struct mst_endpoint numeric = endpoint_of("127.0.0.1", 1);
+    uint16_t number;
+    int listener = server_socket(AF_INET, 0, &number);
+    int fillers[8];
+    int descriptors;
+
+    (void)state;
+    /* A full backlog: further attempts get no answer. */
+    endpoint = endpoint_of("127.0.0.1", number);
+    assert_int_equal(resolve(&endpoint), 1);
+    for (size_t i = 0; i < 8; i++) {
+        fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        connect(fillers[i], &posix.links[0].answer.addresses[0].any,
+                sizeof(struct sockaddr_in));
+    }
+    descriptors = open_descriptors();
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(port.connect(port.context, 0, 0), 0);
+        short_sleep();
+    }
+    port.close(port.context, 0);
+    assert_int_equal(open_descriptors(), descriptors);
+
+    /* Or for the next address, without a close in between. */
+    endpoint = endpoint_of("many.test", number);
+    assert_int_equal(resolve(&endpoint), MST_POSIX_ADDRESSES_MAX);
+    assert_int_equal(port.connect(port.context, 0, 1), 0);
+    assert_int_equal(connect_to(2), MST_ERR_REFUSED);
+    assert_int_equal(open_descriptors(), descriptors);
+    for (size_t i = 0; i < 8; i++) {
+        close(fillers[i]);
+    }
+    close(listener);
+    assert_int_equal(resolve(&numeric), 1);
+}
+
+static void connect_errors_are_named(void **state)
+{
+    static const struct {
+        int number, error;
+    } cases[] = {
+        {ENETUNREACH, MST_ERR_UNREACHABLE},
+        {EHOSTUNREACH, MST_ERR_UNREACHABLE},
+        {ENETDOWN, MST_ERR_UNREACHABLE},
+        {ETIMEDOUT, MST_ERR_UNREACHABLE},
+        {EADDRNOTAVAIL, MST_ERR_UNREACHABLE},
+        {ECONNREFUSED, MST_ERR_REFUSED},
+        {ECONNRESET, MST_ERR_RESET},
+        {EACCES, MST_ERR_PORT},
+    };
+    struct mst_endpoint endpoint = endpoint_of("127.0.0.1", 1);
+    int descriptors;
+
+    (void)state;
+    assert_int_equal(resolve(&endpoint), 1);
+    descriptors = open_descriptors();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        connect_errno = cases[i].number;
+        assert_int_equal(connect_to(0), cases[i].error);
+        assert_int_equal(port.detail(port.context, 0), cases[i].number);
+    }
+    assert_int_equal(open_descriptors(), descriptors);
+}
+
+/* ------------------------------------------------------------------------
+ * Send, receive, close
+ * ------------------------------------------------------------------------ */
+
+static void full_buffer_takes_a_part(void **state)
+{
+    enum { BLOCK = 1 << 20 };
+    unsigned char *block = malloc(BLOCK);
+    int peer = connected_pair(AF_INET);
+    bool part = false;
+    size_t sent = 0, got = 0;
+    int rc;
+
+    (void)state;
+    assert_non_null(block);
+    /* Byte n of the stream is a function of n. */
+    do {
+        for (size_t i = 0; i < BLOCK; i++) {
+            block[i] = (unsigned char)((sent + i) * 31 >> 3);
+        }
+        rc = port.send(port.context, 0, block, BLOCK);
+        assert_true(rc >= 0);
+        part |= rc > 0 && rc < BLOCK;
+        sent += (size_t)rc;
+    } while (rc > 0);
+    assert_true(part);
+    assert_int_equal(port.send(port.context, 0, block, BLOCK), 0);
+    while (got < sent) {
+        ssize_t n = recv(peer, block, BLOCK, 0);
+
+        assert_true(n > 0);
+        for (size_t i = 0; i < (size_t)n; i++) {
+            assert_int_equal(block[i], (unsigned char)((got + i) * 31 >> 3));
+        }
+        got += (size_t)n;
+    }
+    assert_int_equal(got, sent);
+    assert_true(port.send(port.context, 0, block, BLOCK) > 0);
+    close(peer);
+    free(block);
+}
+
+static void end_comes_after_the_data(void **state)
+{
+    int peer = connected_pair(AF_INET);
+    char data[3];
+
+    (void)state;
+    assert_int_equal(send(peer, "abcd", 4, 0), 4);
+    close(peer);
+    assert_int_equal(receive(data, sizeof data), 3);
+    assert_int_equal(receive(data, sizeof data), 1);
+    assert_int_equal(data[0], 'd');
+    assert_int_equal(receive(data, sizeof data), MST_ERR_EOF);
+    assert_int_equal(port.detail(port.context, 0), 0);
+    assert_int_equal(receive(data, sizeof data), MST_ERR_EOF);
+}
+
+static void reset_is_named(void **state)
+{
+    const struct linger at_once = {1, 0};
+    int peer = connected_pair(AF_INET);
+    char data[4];
+
+    (void)state;
+    setsockopt(peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    close(peer);
+    assert_int_equal(receive(data, sizeof data), MST_ERR_RESET);
+    assert_int_equal(port.detail(port.context, 0), ECONNRESET);
+}
+
+static volatile sig_atomic_t signals_caught;
+
+static void count_signal(int number)
+{
+    (void)number;
+    signals_caught++;
+}
+
+static void no_sigpipe(void **state)
+{
+    struct sigaction action = {.sa_handler = count_signal}, before;
+    int peer = connected_pair(AF_INET);
+    int rc;
+
+    (void)state;
+    signals_caught = 0;
+    sigaction(SIGPIPE, &action, &before);
+    close(peer);
+    do {
+        rc = port.send(port.context, 0, "data", 4);
+    } while (rc >= 0);
+    assert_int_equal(rc, MST_ERR_RESET);
+    assert_int_equal(port.send(port.context, 0, "data", 4), MST_ERR_RESET);
+    assert_int_equal(port.detail(port.context, 0), EPIPE);
+    sigaction(SIGPIPE, &before, NULL);
+    assert_int_equal(signals_caught, 0);
+}
+
+static void close_is_legal_at_any_time(void **state)
+{
+    int descriptors = open_descriptors();
+    int peer;
+
+    (void)state;
+    for (int i = 0; i < MST_LINKS_MAX; i++) {
+        port.close(port.context, i);
+    }
+    peer = connected_pair(AF_INET);
+    port.close(port.context, 0);
+    port.close(port.context, 0);
+    close(peer);
+    assert_int_equal(open_descriptors(), descriptors);
+    /* And the link serves again. */
+    close(connected_pair(AF_INET));
+    mst_posix_free(&posix);
+    mst_posix_free(&posix);
+    assert_int_equal(open_descriptors(), descriptors);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(init_fills_the_port),
+        TEST(clocks_agree_and_go_forward),
+        TEST(entropy_fills_all),
+        TEST(entropy_goes_on_after_part_and_signal),
+        TEST(entropy_without_getrandom),
+        TEST(entropy_not_ready_is_an_error),
+        TEST(addresses_need_no_wait),
+        TEST(localhost_resolves),
+        TEST(unknown_name_is_an_error),
+        TEST(resolver_failure_of_the_system),
+        TEST(addresses_are_capped_in_order),
+        TEST(hung_resolver_stalls_nothing),
+        TEST(signals_stay_with_the_program),
+        TEST(no_thread_is_an_error),
+        TEST(no_descriptor_is_an_error),
+        TEST(connects_and_passes_bytes),
+        TEST(refused_is_named),
+        TEST(next_address_after_a_refused_one),
+        TEST(unanswered_connect_can_be_left),
+        TEST(connect_errors_are_named),
+        TEST(full_buffer_takes_a_part),
+        TEST(end_comes_after_the_data),
+        TEST(reset_is_named),
+        TEST(no_sigpipe),
+        TEST(close_is_legal_at_any_time),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

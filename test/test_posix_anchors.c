@@ -1,0 +1,487 @@
+/*
+ * Tests of the POSIX port's loader of trust stores: what it takes, what it
+ * refuses and under which name, and that no file makes it crash or leak.
+ *
+ * The certificates are made by the openssl command in a directory of the
+ * test's own. The system's store is stood in for by a file of the test, for
+ * which open() is replaced here.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#define _GNU_SOURCE
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mst_posix.h"
+
+static struct mst_posix_anchors anchors;
+static char directory[] = "/tmp/mst-anchors-XXXXXX";
+
+/* What stands for the first of the system's stores: a file, or NULL for the
+ * system's own; "" for a system without any store. */
+static const char *system_store;
+
+int open(const char *path, int flags, ...)
+{
+    int (*real)(const char *, int, ...);
+
+    *(void **)&real = dlsym(RTLD_NEXT, "open");
+    if (system_store != NULL &&
+        (strstr(path, "/ca-") != NULL || strstr(path, "/cert.pem") != NULL)) {
+        if (*system_store == '\0') {
+            errno = ENOENT;
+            return -1;
+        }
+        path = system_store;
+    }
+    return real(path, flags, 0600);
+}
+
+/* ------------------------------------------------------------------------
+ * Helpers
+ * ------------------------------------------------------------------------ */
+
+/* The name of a file in the test's directory; lives until the next call. */
+static const char *file_name(const char *name)
+{
+    static char path[128];
+
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    return path;
+}
+
+static size_t file_read(const char *name, char *data, size_t len)
+{
+    FILE *file = fopen(file_name(name), "rb");
+    size_t got;
+
+    assert_non_null(file);
+    got = fread(data, 1, len, file);
+    assert_true(got < len);
+    fclose(file);
+    return got;
+}
+
+static void file_write(const char *name, const char *data, size_t len)
+{
+    FILE *file = fopen(file_name(name), "wb");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, len, file), len);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Loads a file of the test's directory. */
+static int load(const char *name)
+{
+    mst_posix_anchors_free(&anchors);
+    return mst_posix_anchors_load(&anchors, file_name(name));
+}
+
+/* Loads a file with this content. */
+static int load_text(const char *data, size_t len)
+{
+    file_write("text.pem", data, len);
+    return load("text.pem");
+}
+
+/* BearSSL's judgement of the leaf under the anchors that are loaded. */
+static unsigned judge_leaf(void)
+{
+    static char leaf[4096];
+    size_t len = file_read("leaf.der", leaf, sizeof leaf);
+    time_t now = time(NULL);
+    br_x509_minimal_context context;
+    const br_x509_class **class = &context.vtable;
+
+    br_x509_minimal_init_full(&context, anchors.anchors, anchors.len);
+    br_x509_minimal_set_time(&context, (uint32_t)(now / 86400 + 719528),
+                             (uint32_t)(now % 86400));
+    (*class)->start_chain(class, "localhost");
+    (*class)->start_cert(class, (uint32_t)len);
+    (*class)->append(class, (const unsigned char *)leaf, len);
+    (*class)->end_cert(class);
+    return (*class)->end_chain(class);
+}
+
+/* An EC authority with a leaf, an RSA authority, an Ed25519 one, and a
+ * certificate that is no authority's. */
+static const char make_certificates[] =
+    "ca() { name=$1; shift; openssl req -x509 -nodes -days 30 "
+    "-subj \"/O=mini_stream/CN=Test $name\" -keyout $name.key "
+    "-out $name.pem \"$@\"; }\n"
+    "set -e\n"
+    "ca ec -newkey ec -pkeyopt ec_paramgen_curve:P-256\n"
+    "ca rsa -newkey rsa:2048\n"
+    "ca ed -newkey ed25519\n"
+    "ca own -newkey ec -pkeyopt ec_paramgen_curve:P-384 "
+    "-addext basicConstraints=critical,CA:FALSE\n"
+    "echo subjectAltName=DNS:localhost >leaf.ext\n"
+    "openssl req -new -nodes -newkey ec -pkeyopt ec_paramgen_curve:P-256 "
+    "-subj /CN=localhost -keyout leaf.key -out leaf.csr\n"
+    "openssl x509 -req -in leaf.csr -CA ec.pem -CAkey ec.key -days 30 "
+    "-extfile leaf.ext -CAcreateserial -outform DER -out leaf.der\n"
+    "cat rsa.pem ec.key ed.pem ec.pem own.pem >bundle.pem\n";
+
+static int make_directory(void **state)
+{
+    char command[256];
+
+    (void)state;
+    if (mkdtemp(directory) == NULL) {
+        return -1;
+    }
+    file_write("make.sh", make_certificates, sizeof make_certificates - 1);
+    snprintf(command, sizeof command, "cd %s && sh make.sh >log 2>&1",
+             directory);
+    return system(command);
+}
+
+static int remove_directory(void **state)
+{
+    char command[256];
+
+    (void)state;
+    snprintf(command, sizeof command, "rm -r %s", directory);
+    return system(command);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    system_store = NULL;
+    unsetenv("SSL_CERT_FILE");
+    memset(&anchors, 0, sizeof anchors);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    mst_posix_anchors_free(&anchors);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------
+ * Good files
+ * ------------------------------------------------------------------------ */
+
+static void anchor_verifies_its_leaf(void **state)
+{
+    (void)state;
+    assert_int_equal(load("ec.pem"), 0);
+    assert_int_equal(anchors.len, 1);
+    assert_int_equal(anchors.skipped, 0);
+    assert_string_equal(anchors.path, file_name("ec.pem"));
+    assert_int_equal(anchors.anchors[0].flags, BR_X509_TA_CA);
+    assert_int_equal(judge_leaf(), 0);
+    assert_int_equal(load("rsa.pem"), 0);
+    assert_int_equal(judge_leaf(), BR_ERR_X509_NOT_TRUSTED);
+}
+
+static void bundle_gives_all_that_can_be_used(void **state)
+{
+    const br_x509_trust_anchor *at;
+
+    (void)state;
+    assert_int_equal(load("bundle.pem"), 0);
+    assert_int_equal(anchors.len, 3);
+    assert_int_equal(anchors.skipped, 1);
+    at = anchors.anchors;
+    assert_int_equal(at[0].pkey.key_type, BR_KEYTYPE_RSA);
+    assert_int_equal(at[0].pkey.key.rsa.nlen, 256);
+    assert_memory_equal(at[0].pkey.key.rsa.e, "\x01\x00\x01", 3);
+    assert_int_equal(at[0].flags, BR_X509_TA_CA);
+    assert_int_equal(at[1].pkey.key_type, BR_KEYTYPE_EC);
+    assert_int_equal(at[1].pkey.key.ec.curve, BR_EC_secp256r1);
+    /* For direct trust only. */
+    assert_int_equal(at[2].pkey.key.ec.curve, BR_EC_secp384r1);
+    assert_int_equal(at[2].flags, 0);
+    assert_int_equal(judge_leaf(), 0);
+}
+
+static void many_certificates(void **state)
+{
+    char one[2048];
+    char *all;
+    size_t len = file_read("ec.pem", one, sizeof one);
+
+    (void)state;
+    all = malloc(len * 300);
+    assert_non_null(all);
+    for (size_t i = 0; i < 300; i++) {
+        memcpy(all + i * len, one, len);
+    }
+    assert_int_equal(load_text(all, len * 300), 0);
+    assert_int_equal(anchors.len, 300);
+    assert_int_equal(judge_leaf(), 0);
+    free(all);
+}
+
+static void text_and_line_ends_do_not_matter(void **state)
+{
+    char one[2048], text[8192];
+    size_t len = file_read("ec.pem", one, sizeof one);
+    size_t n = (size_t)snprintf(text, sizeof text, "Subject: CN=x\r\n\r\n");
+
+    (void)state;
+    for (size_t i = 0; i < len; i++) {
+        if (one[i] == '\n') {
+            text[n++] = '\r';
+        }
+        text[n++] = one[i];
+    }
+    assert_int_equal(load_text(text, n), 0);
+    assert_int_equal(judge_leaf(), 0);
+    /* The last line without its end. */
+    assert_int_equal(load_text(one, len - 1), 0);
+    assert_int_equal(judge_leaf(), 0);
+}
+
+/* ------------------------------------------------------------------------
+ * Bad files
+ * ------------------------------------------------------------------------ */
+
+static void assert_error(int rc, int error)
+{
+    assert_int_equal(rc, error);
+    assert_null(anchors.anchors);
+    assert_int_equal(anchors.len, 0);
+}
+
+static void missing_file(void **state)
+{
+    (void)state;
+    assert_error(load("none.pem"), MST_POSIX_ERR_FILE);
+    assert_int_equal(anchors.detail, ENOENT);
+    assert_error(load("."), MST_POSIX_ERR_FILE);
+    assert_int_equal(anchors.detail, EISDIR);
+}
+
+static void nothing_in_it(void **state)
+{
+    static const char garbage[] = "\0\xFF-----BEGIN\n-----END X-----\n\x80";
+
+    (void)state;
+    assert_error(load_text("", 0), MST_POSIX_ERR_EMPTY);
+    assert_error(load_text(garbage, sizeof garbage), MST_POSIX_ERR_EMPTY);
+    assert_error(load("ec.key"), MST_POSIX_ERR_EMPTY);
+    assert_error(load("leaf.der"), MST_POSIX_ERR_EMPTY);
+}
+
+static void not_pem(void **state)
+{
+    static const char text[] = "-----BEGIN CERTIFICATE-----\n"
+                               "MIIB*not base64*\n"
+                               "-----END CERTIFICATE-----\n";
+
+    (void)state;
+    assert_error(load_text(text, sizeof text - 1), MST_POSIX_ERR_PEM);
+}
+
+static void not_a_certificate(void **state)
+{
+    static const char text[] = "-----BEGIN CERTIFICATE-----\n"
+                               "AAAAAAAA\n"
+                               "-----END CERTIFICATE-----\n";
+    static const char empty[] = "-----BEGIN CERTIFICATE-----\n"
+                                "-----END CERTIFICATE-----\n";
+
+    (void)state;
+    assert_error(load_text(text, sizeof text - 1), MST_POSIX_ERR_CERTIFICATE);
+    assert_int_not_equal(anchors.detail, 0);
+    assert_error(load_text(empty, sizeof empty - 1), MST_POSIX_ERR_CERTIFICATE);
+    assert_int_equal(anchors.detail, BR_ERR_X509_TRUNCATED);
+}
+
+static void unknown_kind_of_key(void **state)
+{
+    (void)state;
+    assert_error(load("ed.pem"), MST_POSIX_ERR_UNUSABLE);
+    assert_int_equal(anchors.skipped, 1);
+    assert_int_equal(anchors.detail, BR_ERR_X509_UNSUPPORTED);
+}
+
+/* A file that is cut short inside of a certificate is refused; between two
+ * it has those that are whole. */
+static void truncated_everywhere(void **state)
+{
+    static const char begin[] = "-----BEGIN CERTIFICATE";
+    static const char end[] = "-----END ";
+    char text[4096];
+    size_t len = file_read("ec.pem", text, sizeof text);
+    size_t whole = 0;
+    bool inside = false;
+
+    (void)state;
+    len += file_read("own.pem", text + len, sizeof text - len);
+    for (size_t cut = 0; cut <= len; cut++) {
+        int rc = load_text(text, cut);
+
+        if (cut >= sizeof begin - 1 && memcmp(text + cut - (sizeof begin - 1),
+                                              begin, sizeof begin - 1) == 0) {
+            inside = true;
+        }
+        if (cut >= sizeof end - 1 &&
+            memcmp(text + cut - (sizeof end - 1), end, sizeof end - 1) == 0) {
+            inside = false;
+            whole++;
+        }
+        if (inside) {
+            assert_error(rc, MST_POSIX_ERR_PEM);
+        } else if (whole == 0) {
+            assert_error(rc, MST_POSIX_ERR_EMPTY);
+        } else {
+            assert_int_equal(rc, 0);
+            assert_int_equal(anchors.len, whole);
+        }
+    }
+    assert_int_equal(whole, 2);
+}
+
+/* Whatever one byte of the file becomes: anchors or a named error. Memory
+ * errors and leaks are for the sanitizers to find. */
+static void damaged_everywhere(void **state)
+{
+    static const char bytes[] = {'\0', '\n', '-', 'A', '=', '\x80'};
+    char text[2048];
+    size_t len = file_read("rsa.pem", text, sizeof text);
+    size_t refused = 0;
+
+    (void)state;
+    for (size_t i = 0; i < len; i++) {
+        char before = text[i];
+
+        for (size_t k = 0; k < sizeof bytes; k++) {
+            int rc;
+
+            text[i] = bytes[k];
+            rc = load_text(text, len);
+            if (rc == 0) {
+                assert_int_equal(anchors.len, 1);
+            } else {
+                assert_true(rc <= MST_POSIX_ERR_EMPTY &&
+                            rc >= MST_POSIX_ERR_UNUSABLE);
+                assert_null(anchors.anchors);
+                refused++;
+            }
+        }
+        text[i] = before;
+    }
+    assert_true(refused > len);
+}
+
+/* ------------------------------------------------------------------------
+ * The system's store
+ * ------------------------------------------------------------------------ */
+
+static void variable_names_the_store(void **state)
+{
+    (void)state;
+    system_store = "";
+    setenv("SSL_CERT_FILE", file_name("ec.pem"), 1);
+    assert_int_equal(mst_posix_anchors_load(&anchors, NULL), 0);
+    assert_int_equal(anchors.len, 1);
+    assert_string_equal(anchors.path, file_name("ec.pem"));
+    mst_posix_anchors_free(&anchors);
+    /* It says what to trust: nothing else is taken in its place. */
+    system_store = NULL;
+    setenv("SSL_CERT_FILE", file_name("none.pem"), 1);
+    assert_error(mst_posix_anchors_load(&anchors, NULL), MST_POSIX_ERR_FILE);
+    assert_int_equal(anchors.detail, ENOENT);
+    /* An explicit file goes before it, an empty one is none. */
+    assert_int_equal(load("rsa.pem"), 0);
+    mst_posix_anchors_free(&anchors);
+    setenv("SSL_CERT_FILE", "", 1);
+    system_store = "";
+    assert_error(mst_posix_anchors_load(&anchors, NULL), MST_POSIX_ERR_STORE);
+}
+
+static void system_without_a_store(void **state)
+{
+    (void)state;
+    system_store = "";
+    assert_error(mst_posix_anchors_load(&anchors, NULL), MST_POSIX_ERR_STORE);
+}
+
+static void damage_in_the_system_store_is_skipped(void **state)
+{
+    static const char bad[] = "-----BEGIN CERTIFICATE-----\n"
+                              "AAAAAAAA\n"
+                              "-----END CERTIFICATE-----\n"
+                              "-----BEGIN CERTIFICATE-----\n"
+                              "*\n"
+                              "-----END CERTIFICATE-----\n";
+    static const char cut[] = "-----BEGIN CERTIFICATE-----\nAAAA";
+    char text[8192];
+    char name[128];
+    size_t len = sizeof bad - 1;
+
+    (void)state;
+    memcpy(text, bad, len);
+    len += file_read("bundle.pem", text + len, sizeof text - len);
+    memcpy(text + len, cut, sizeof cut);
+    len += sizeof cut - 1;
+    file_write("system.pem", text, len);
+    snprintf(name, sizeof name, "%s", file_name("system.pem"));
+    system_store = name;
+    assert_int_equal(mst_posix_anchors_load(&anchors, NULL), 0);
+    assert_int_equal(anchors.len, 3);
+    assert_int_equal(anchors.skipped, 4);
+    assert_int_equal(judge_leaf(), 0);
+    /* The same as a file that was asked for. */
+    assert_error(load("system.pem"), MST_POSIX_ERR_CERTIFICATE);
+}
+
+/* ------------------------------------------------------------------------ */
+
+static void errors_have_texts(void **state)
+{
+    (void)state;
+    for (int error = MST_POSIX_ERR_MEMORY; error < MST_POSIX_ERR_FILE;
+         error++) {
+        assert_string_not_equal(mst_posix_strerror(error),
+                                mst_posix_strerror(error + 1));
+        assert_string_not_equal(mst_posix_strerror(error),
+                                mst_posix_strerror(1));
+    }
+    assert_string_equal(mst_posix_strerror(1), "unknown error");
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(anchor_verifies_its_leaf),
+        TEST(bundle_gives_all_that_can_be_used),
+        TEST(many_certificates),
+        TEST(text_and_line_ends_do_not_matter),
+        TEST(missing_file),
+        TEST(nothing_in_it),
+        TEST(not_pem),
+        TEST(not_a_certificate),
+        TEST(unknown_kind_of_key),
+        TEST(truncated_everywhere),
+        TEST(damaged_everywhere),
+        TEST(variable_names_the_store),
+        TEST(system_without_a_store),
+        TEST(damage_in_the_system_store_is_skipped),
+        TEST(errors_have_texts),
+    };
+
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

@@ -1,0 +1,478 @@
+/*
+ * The session on the mock port, in virtual time: the main job, the same
+ * whatever the slicing, the clock and the faults of the port.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the main job ---- */
+
+static void test_main_job(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.rules.feed_ms = 1000;
+    session_start();
+    session_subscribe();
+    assert_true(session_until(MST_EVENT_OPEN, 1000));
+    session_run(10000);
+
+    const unsigned *events = session.seen.events;
+    const struct service *service = &session.service;
+    expect_int("token requests", 1, (long long)service->tokens.count);
+    expect_int("upgrades", 1, (long long)service->upgrades.count);
+    expect_int("requests", 1, (long long)service->requests.count);
+    expect_int("opens", 1, events[MST_EVENT_OPEN]);
+    expect_int("entries", 7, events[MST_EVENT_ENTRY]);
+    expect_int("responses", 1, events[MST_EVENT_RESPONSE]);
+    /* A snapshot each, then ten rounds of the feed. */
+    expect_int("parts", 2 + 20, events[MST_EVENT_PART]);
+    expect_int("tops", 20, events[MST_EVENT_TOP]);
+    expect_int("executions", 20, events[MST_EVENT_EXECUTION]);
+    expect_int("heartbeats", 10, events[MST_EVENT_HEARTBEAT]);
+    expect_int("errors", 0, events[MST_EVENT_ERROR]);
+    expect_int("closed", 0, events[MST_EVENT_CLOSED]);
+
+    const struct mst_stats *stats = mst_client_stats(&session.client);
+    expect_int("messages", 1 + 2 + 70, (long long)stats->messages);
+    expect_int("stats.tokens", 1, stats->tokens);
+    expect_int("stats.opens", 1, stats->opens);
+    expect_int("stats.failures", 0, stats->failures);
+    expect_int("state", MST_STATE_OPEN, mst_client_state(&session.client));
+    session_end();
+}
+
+static void expect_level(const char *name, const struct mst_level *level,
+                         const char *price, const char *amount)
+{
+    char text[MST_DECIMAL_TEXT_LEN];
+
+    if (level == NULL) {
+        expect_failed("%s: no such level", name);
+        return;
+    }
+    mst_decimal_format(mst_level_price(level), text);
+    expect_text(name, price, text);
+    mst_decimal_format(mst_level_amount(level), text);
+    expect_text(name, amount, text);
+}
+
+static void test_book_follows(void **state)
+{
+    (void)state;
+    session_new();
+    const struct mst_book *book = &session.books[1];
+    expect_int("before", MST_BOOK_EMPTY, mst_book_state(book));
+    assert_true(session_until_subscribed(5000));
+    expect_int("bids", 3, (long long)mst_book_depth(book, MST_BID));
+    expect_int("asks", 2, (long long)mst_book_depth(book, MST_ASK));
+    expect_level("best bid", mst_book_level(book, MST_BID, 0), "100", "1");
+    expect_level("best ask", mst_book_level(book, MST_ASK, 0), "101", "1.5");
+
+    /* An update of the other market, then one of this. */
+    session_run(10);
+    service_push(&session.service, "market_data", "BTCUSD");
+    service_push(&session.service, "market_data", "ETHUSD");
+    session_run(10);
+    expect_level("updated", mst_book_level(book, MST_BID, 0), "100", "2.25");
+    expect_level("the other's", mst_book_level(&session.books[0], MST_BID, 0),
+                 "100", "1.25");
+
+    /* A lost connection makes it stale at once, a snapshot live again. */
+    service_end(&session.service, MST_ERR_RESET);
+    assert_true(session_until(MST_EVENT_CLOSED, 100));
+    expect_int("without connection", MST_BOOK_STALE, mst_book_state(book));
+    assert_true(session_until_subscribed(10000));
+    expect_level("new snapshot", mst_book_level(book, MST_BID, 0), "100", "1");
+    session_end();
+}
+
+/* A snapshot far beyond the message buffer comes in parts, and the book keeps
+ * the best of it. */
+static void test_large_snapshot(void **state)
+{
+    enum { LEVELS = 1200 };
+    struct text text = {0};
+
+    (void)state;
+    session_begin();
+    session.config.message_len = 256;
+    session.memory_len =
+        MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 256, 0, 1);
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(5000));
+    session_run(100);
+    unsigned parts = session.seen.events[MST_EVENT_PART];
+    text_add(&text, "{\"channel\":\"market_data\",\"payload\":{"
+                    "\"market\":\"BTCUSD\",\"type\":\"SNAPSHOT\","
+                    "\"time\":\"" TIME "\",\"bids\":[");
+    for (int i = 1; i <= LEVELS; i++) {
+        text_add(&text, "%s" LEVEL("%d", "0.%d"), i > 1 ? "," : "", i, i);
+    }
+    text_add(&text, "],\"asks\":[]}}");
+    service_text(&session.service, text_get(&text));
+    session_run(100);
+    expect_int("parts", (LEVELS + MST_PART_LEVELS - 1) / MST_PART_LEVELS,
+               session.seen.events[MST_EVENT_PART] - parts);
+    expect_int("depth", SESSION_LEVELS,
+               (long long)mst_book_depth(&session.books[0], MST_BID));
+    expect_level("best bid", mst_book_level(&session.books[0], MST_BID, 0),
+                 "1200", "0.12");
+
+    /* A connection that is lost within such a message aborts it. */
+    service_frame(&session.service, 0, 1, text_get(&text), text.len / 2);
+    service_end(&session.service, MST_ERR_RESET);
+    assert_true(session_until(MST_EVENT_CLOSED, 100));
+    assert_non_null(strstr(text_get(&session.seen.record),
+                           "part BTCUSD aborted\n1: closed"));
+    assert_true(session_until_subscribed(10000));
+    text_free(&text);
+    session_end();
+}
+
+/* ---- slicing ---- */
+
+/* A stream with all that can come: a greeting with the 101, fragments,
+ * control frames between them, an empty message, something unknown, a
+ * message error, a closing handshake and another connection. */
+static void stream_play(void)
+{
+    static const char half[] = "{\"channel\":\"heartbeat\",\"payload\":{";
+    static const char rest[] =
+        "\"timestamp\":\"2026-01-02T03:04:05.000000009Z\"}}";
+    struct service *service = &session.service;
+
+    session_run(1500);
+    service_push(service, "market_data", "BTCUSD");
+    service_frame(service, 0, 1, half, strlen(half));
+    service_frame(service, 0x80, 9, "ping", 4);
+    service_frame(service, 0, 0, "", 0);
+    service_frame(service, 0x80, 0, rest, strlen(rest));
+    service_text(service,
+                 "{\"channel\":\"news\",\"payload\":\"\xE2\x82\xAC\"}");
+    service_text(service, "{\"channel\":");
+    session_run(10);
+    expect_text("pong", "ping", service->pong);
+    service_push(service, "execution_data", "ETHUSD");
+    service_push(service, "market_data.top_of_book", "ETHUSD");
+    service_close(service, 1001, "restart");
+    session_run(SESSION_MINUTE);
+}
+
+static void stream_begin(void)
+{
+    static const char greeting[] = "\x89\x02hi\x81\x02{}";
+
+    session_begin();
+    session.service.rules.greeting = greeting;
+    session.service.rules.greeting_len = sizeof greeting - 1;
+    session.service.framing = SERVICE_CHUNKED;
+    session.service.token.interim = "HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\n";
+    session_start();
+    session_subscribe();
+}
+
+static void stream_expect(const char *name, size_t value, const char *expected)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "%s %zu", name, value);
+    stream_play();
+    expect_text(text, expected, text_get(&session.seen.record));
+    if (!session_subscribed()) {
+        expect_failed("%s: not subscribed again", text);
+    }
+    session_end();
+}
+
+static void test_slicing(void **state)
+{
+    static const size_t sizes[] = {1, 2, 3, 5, 7, 16, 61, 127, 500};
+    struct text expected = {0};
+
+    (void)state;
+    stream_begin();
+    stream_play();
+    session_record_copy(&expected);
+    assert_non_null(strstr(text_get(&expected), "WS_CLOSED"));
+    assert_non_null(strstr(text_get(&expected), "unknown"));
+    size_t bytes = (size_t)session.mock.bytes_in;
+    session_end();
+
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        stream_begin();
+        session.mock.plan.recv_max = sizes[i];
+        session.mock.plan.send_max = sizes[COUNT(sizes) - 1 - i];
+        stream_expect("bytes at a time:", sizes[i], text_get(&expected));
+    }
+    for (size_t offset = 1; offset < bytes; offset++) {
+        stream_begin();
+        session.mock.plan.cut_at = offset;
+        stream_expect("cut at", offset, text_get(&expected));
+    }
+    text_free(&expected);
+}
+
+/* ---- a long time ---- */
+
+static void test_day_of_reconnects(void **state)
+{
+    unsigned connections = 0;
+
+    (void)state;
+    session_begin();
+    session.service.rules.feed_ms = 20000;
+    session_start();
+    session_subscribe();
+    while (mst_mock_elapsed(&session.mock) < SESSION_DAY) {
+        if (!session_until_subscribed(5 * SESSION_MINUTE)) {
+            expect_failed("connection %u: not subscribed", connections);
+            break;
+        }
+        session_run(3 * SESSION_MINUTE);
+        switch (connections++ % 4) {
+        case 0:
+            service_end(&session.service, MST_ERR_EOF);
+            break;
+        case 1:
+            service_end(&session.service, MST_ERR_RESET);
+            break;
+        case 2:
+            service_close(&session.service, 1012, "restart");
+            break;
+        default:
+            mst_mock_freeze(&session.mock, session.service.stream);
+            break;
+        }
+        session_run(10);
+        text_clear(&session.seen.record);
+    }
+
+    const struct service *service = &session.service;
+    assert_in_range(connections, 400, 480);
+    expect_int("failures", connections,
+               mst_client_stats(&session.client)->failures);
+    assert_true(service->requests.gap_min_ms >= 1000);
+    assert_in_range(service->requests.count, connections, connections + 1);
+    /* A token lasts an hour, and is fetched anew only when it is needed. */
+    assert_in_range(service->tokens.count, 24, 26);
+    session_end();
+}
+
+/* Longer than 32 bits of ms: an idle stream, with the token of an hour. */
+static void test_weeks_idle(void **state)
+{
+    (void)state;
+    session_new();
+    for (int day = 0; day < 60; day++) {
+        session_run(SESSION_DAY);
+    }
+    expect_int("connections", 1, session.seen.events[MST_EVENT_OPEN]);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    assert_true(session_subscribed());
+    session_end();
+}
+
+/* ---- the clock ---- */
+
+static void wrap_play(void)
+{
+    session_run(10000);
+    service_push(&session.service, "market_data", "BTCUSD");
+    session_run(25000);
+    mst_mock_freeze(&session.mock, session.service.stream);
+    session_run(2 * SESSION_MINUTE);
+}
+
+static void test_monotonic_wrap(void **state)
+{
+    /* So long before the wrap: in the first stage, before the first answer,
+     * while it is idle, between ping and pong, in silence, in backoff. */
+    static const uint32_t before_ms[] = {0,     1,     999,   5000,  20000,
+                                         34999, 50000, 60000, 94900, 95500};
+    struct text expected = {0};
+    uint64_t closed_ms = 0;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(before_ms); i++) {
+        session_begin();
+        session.mock.plan.resolve_ms = 50;
+        session.mock.plan.connect_ms = 50;
+        session.mock.plan.data_ms = 20;
+        if (i > 0) {
+            mst_mock_set_now(&session.mock, 0u - before_ms[i]);
+        }
+        session_start();
+        session_subscribe();
+        wrap_play();
+        if (i == 0) {
+            session_record_copy(&expected);
+            closed_ms = session.seen.closed_ms;
+            expect_int("closed once", 1, session.seen.events[MST_EVENT_CLOSED]);
+        }
+        expect_text("events", text_get(&expected),
+                    text_get(&session.seen.record));
+        expect_int("time of the close", (long long)closed_ms,
+                   (long long)session.seen.closed_ms);
+        assert_true(session_subscribed());
+        session_end();
+    }
+    text_free(&expected);
+}
+
+/* The wall clock may jump: nothing of the session depends on it. */
+static void test_wall_clock_jumps(void **state)
+{
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(5000));
+    mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS * 2);
+    session_run(5 * SESSION_MINUTE);
+    mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS / 2);
+    session_run(5 * SESSION_MINUTE);
+    session.mock.plan.clock_unset = true;
+    session_run(5 * SESSION_MINUTE);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session_end();
+}
+
+/* ---- the port's faults ---- */
+
+/* A connection, a message, a lost connection, another. */
+static void fault_play(void)
+{
+    session_until_subscribed(SESSION_HOUR);
+    service_push(&session.service, "market_data", "BTCUSD");
+    service_frame(&session.service, 0x80, 9, "x", 1);
+    session_run(30000);
+    service_end(&session.service, MST_ERR_EOF);
+    session_run(SESSION_MINUTE);
+}
+
+static uint64_t fault_calls(enum mst_mock_call call)
+{
+    session_new();
+    fault_play();
+    uint64_t calls = session.mock.calls[call];
+    session_end();
+    return calls;
+}
+
+/* The calls of one function fail in turn, one alone or a row of them. */
+static void fault_each(enum mst_mock_call call, int error, uint64_t count)
+{
+    uint64_t calls = fault_calls(call);
+
+    assert_true(calls > 0);
+    for (uint64_t n = 1; n <= calls; n++) {
+        session_begin();
+        session.mock.plan.fail_call = call;
+        session.mock.plan.fail_at = n;
+        session.mock.plan.fail_count = count;
+        session.mock.plan.fail_error = error;
+        session_start();
+        session_subscribe();
+        fault_play();
+        if (session.mock.failed == 0) {
+            expect_failed("call %d, number %d: was not made", (int)call,
+                          (int)n);
+        }
+        if (!session_until_subscribed(SESSION_HOUR)) {
+            expect_failed("call %d, number %d, error %d, %d times: state %s\n"
+                          "%s",
+                          (int)call, (int)n, error, (int)count,
+                          mst_state_name(mst_client_state(&session.client)),
+                          text_get(&session.seen.record));
+        }
+        session_end();
+    }
+}
+
+static void test_every_call_fails(void **state)
+{
+    static const struct {
+        enum mst_mock_call call;
+        int error;
+    } faults[] = {
+        {MST_MOCK_RESOLVE, MST_ERR_RESOLVE},
+        {MST_MOCK_CONNECT, MST_ERR_REFUSED},
+        {MST_MOCK_CONNECT, MST_ERR_UNREACHABLE},
+        {MST_MOCK_SEND, MST_ERR_RESET},
+        {MST_MOCK_RECV, MST_ERR_RESET},
+        {MST_MOCK_RECV, MST_ERR_EOF},
+        {MST_MOCK_RECV, MST_ERR_PORT},
+        {MST_MOCK_ENTROPY, MST_ERR_ENTROPY},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(faults); i++) {
+        fault_each(faults[i].call, faults[i].error, 1);
+        fault_each(faults[i].call, faults[i].error, 7);
+    }
+}
+
+static void test_port_errors_are_named(void **state)
+{
+    static const struct {
+        enum mst_mock_call call;
+        int error;
+        enum mst_state stage;
+    } faults[] = {
+        {MST_MOCK_RESOLVE, MST_ERR_RESOLVE, MST_STATE_RESOLVE},
+        {MST_MOCK_CONNECT, MST_ERR_REFUSED, MST_STATE_CONNECT},
+        {MST_MOCK_CONNECT, MST_ERR_UNREACHABLE, MST_STATE_CONNECT},
+        {MST_MOCK_SEND, MST_ERR_RESET, MST_STATE_TOKEN},
+        {MST_MOCK_RECV, MST_ERR_PORT, MST_STATE_TOKEN},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(faults); i++) {
+        session_begin();
+        session.mock.plan.fail_call = faults[i].call;
+        session.mock.plan.fail_at = 1;
+        session.mock.plan.fail_error = faults[i].error;
+        session.mock.plan.detail = 111;
+        session_start();
+        session_subscribe();
+        assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+        session_expect_closed("port error", faults[i].error, faults[i].stage);
+        expect_int("detail", 111, session.seen.closed.detail);
+        expect_int("permanent", false, session.seen.closed.permanent);
+        assert_true(session_until_subscribed(SESSION_MINUTE));
+        session_end();
+    }
+}
+
+/* Addresses are tried in turn; only when all have failed the attempt has. */
+static void test_addresses_in_turn(void **state)
+{
+    (void)state;
+    session_begin();
+    session.mock.plan.addresses = 3;
+    session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
+    session.mock.plan.connect_error[1] = MST_MOCK_NEVER;
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session_end();
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_main_job),          TEST(test_book_follows),
+        TEST(test_large_snapshot),    TEST(test_slicing),
+        TEST(test_day_of_reconnects), TEST(test_weeks_idle),
+        TEST(test_monotonic_wrap),    TEST(test_wall_clock_jumps),
+        TEST(test_every_call_fails),  TEST(test_port_errors_are_named),
+        TEST(test_addresses_in_turn),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,641 @@
+/*
+ * Bad input to the session: what the caller sees of it, and how the session
+ * goes on. Responses of the token and WebSocket endpoints, then messages.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RESPONSE(status, type, body)             \
+    "HTTP/1.1 " status "\r\nContent-Type: " type \
+    "\r\nConnection: close\r\n\r\n" body
+#define JSON_RESPONSE(status, body) RESPONSE(status, "application/json", body)
+#define REFUSED \
+    "{\"error\":\"invalid_client\",\"error_description\":\"no such client\"}"
+#define TOKEN_JSON(token, expires, type, scope)           \
+    "{\"access_token\":" token ",\"expires_in\":" expires \
+    ",\"token_type\":" type scope "}"
+
+struct bad_response {
+    const char *name;
+    const char *raw; /* NULL: see the test */
+    int raw_end;
+    int error;
+    int http_status;
+    bool permanent;
+    const char *text; /* that the failure's text must contain */
+};
+
+/* The endpoint answers so once; what the caller sees; then all is well. */
+static void expect_bad(const struct bad_response *bad,
+                       struct service_script *script, enum mst_state stage)
+{
+    session_start();
+    session_subscribe();
+    if (!session_until(MST_EVENT_CLOSED, SESSION_MINUTE)) {
+        expect_failed("%s: was not noticed", bad->name);
+    }
+    session_expect_closed(bad->name, bad->error, stage);
+    expect_int(bad->name, bad->http_status, session.seen.closed.http_status);
+    expect_int(bad->name, bad->permanent, session.seen.closed.permanent);
+    if (strstr(session.seen.closed.text, bad->text) == NULL) {
+        expect_failed("%s: text is \"%s\"", bad->name,
+                      session.seen.closed.text);
+    }
+    if (session.seen.events[MST_EVENT_OPEN] != 0) {
+        expect_failed("%s: was opened", bad->name);
+    }
+    memset(script, 0, sizeof *script);
+    session.service.token_body = NULL;
+    session.service.token_value = NULL;
+    if (!session_until_subscribed(10 * SESSION_MINUTE)) {
+        expect_failed("%s: does not go on", bad->name);
+    }
+    session_end();
+}
+
+/* ---- the token endpoint ---- */
+
+static void test_bad_token_responses(void **state)
+{
+    static const struct bad_response cases[] = {
+        {"wrong secret, 401", JSON_RESPONSE("401 Unauthorized", REFUSED),
+         MST_ERR_EOF, MST_ERR_TOKEN_REFUSED, 401, true, "invalid_client"},
+        {"wrong secret, 400", JSON_RESPONSE("400 Bad Request", REFUSED),
+         MST_ERR_EOF, MST_ERR_TOKEN_REFUSED, 400, true, "invalid_client"},
+        {"wrong scope",
+         JSON_RESPONSE("400 Bad Request", "{\"error\":\"invalid_scope\"}"),
+         MST_ERR_EOF, MST_ERR_TOKEN_REFUSED, 400, true, "invalid_scope"},
+        {"HTML instead of JSON",
+         RESPONSE("200 OK", "text/html", "<html><body>Hello</body></html>"),
+         MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
+        {"not JSON", JSON_RESPONSE("200 OK", "{\"access_token\":\"a\",}"),
+         MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
+        {"empty body", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 0,
+         MST_ERR_TOKEN_SHAPE, 200, false, ""},
+        {"no token",
+         JSON_RESPONSE("200 OK",
+                       "{\"expires_in\":60,\"token_type\":\"bearer\"}"),
+         MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
+        {"no token type",
+         JSON_RESPONSE("200 OK", "{\"access_token\":\"a\",\"expires_in\":60}"),
+         MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
+        {"token is a number",
+         JSON_RESPONSE("200 OK", TOKEN_JSON("1", "60", "\"bearer\"", "")),
+         MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
+        {"empty token",
+         JSON_RESPONSE("200 OK", TOKEN_JSON("\"\"", "60", "\"bearer\"", "")),
+         MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
+        {"token twice",
+         JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60", "\"bearer\"",
+                                            ",\"access_token\":\"b\"")),
+         MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
+        {"token with CR and LF",
+         JSON_RESPONSE("200 OK",
+                       TOKEN_JSON("\"a\\r\\nX: y\"", "60", "\"bearer\"", "")),
+         MST_ERR_EOF, MST_ERR_TOKEN_SHAPE, 200, false, ""},
+        {"other token type",
+         JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60", "\"mac\"", "")),
+         MST_ERR_EOF, MST_ERR_TOKEN_TYPE, 200, true, ""},
+        {"narrower scope",
+         JSON_RESPONSE("200 OK", TOKEN_JSON("\"a\"", "60", "\"bearer\"",
+                                            ",\"scope\":\"exchange:other\"")),
+         MST_ERR_EOF, MST_ERR_TOKEN_SCOPE, 200, true, SERVICE_SCOPE},
+        {"404", RESPONSE("404 Not Found", "text/plain", "what?"), MST_ERR_EOF,
+         MST_ERR_HTTP_STATUS, 404, false, ""},
+        {"500", RESPONSE("500 Oops", "text/html", "<html>"), MST_ERR_EOF,
+         MST_ERR_HTTP_STATUS, 500, false, ""},
+        {"redirect",
+         "HTTP/1.1 302 Found\r\nLocation: https://evil.example/\r\n"
+         "Content-Length: 0\r\n\r\n",
+         0, MST_ERR_HTTP_STATUS, 302, false, ""},
+        {"truncated headers", "HTTP/1.1 200 OK\r\nContent-Le", MST_ERR_EOF,
+         MST_ERR_HTTP_TRUNCATED, 200, false, ""},
+        {"truncated body",
+         "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"access_token\":",
+         MST_ERR_EOF, MST_ERR_HTTP_TRUNCATED, 200, false, ""},
+        {"truncated chunk",
+         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{\"a",
+         MST_ERR_EOF, MST_ERR_HTTP_TRUNCATED, 200, false, ""},
+        {"no response", "", MST_ERR_EOF, MST_ERR_EOF, 0, false, ""},
+        {"reset", "HTTP/1.1 200 OK\r\n", MST_ERR_RESET, MST_ERR_RESET, 200,
+         false, ""},
+        {"two lengths",
+         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+         0, MST_ERR_HTTP_LENGTH, 200, false, ""},
+        {"length and chunked",
+         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
+         "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+         0, MST_ERR_HTTP_LENGTH, 200, false, ""},
+        {"content coding",
+         "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
+         "Content-Length: 2\r\n\r\n{}",
+         0, MST_ERR_HTTP_CODING, 200, false, ""},
+        {"not HTTP", "SSH-2.0-OpenSSH_9.2\r\n", 0, MST_ERR_HTTP_SYNTAX, 0,
+         false, ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        session_begin();
+        struct service_script *script = &session.service.token;
+        script->raw = cases[i].raw;
+        script->raw_end = cases[i].raw_end;
+        expect_bad(&cases[i], script, MST_STATE_TOKEN);
+    }
+}
+
+static void test_large_headers(void **state)
+{
+    static char headers[SERVICE_BUFFER / 2];
+    static const struct bad_response line = {"a long header that matters",
+                                             NULL,
+                                             0,
+                                             MST_ERR_HTTP_HEADER,
+                                             200,
+                                             false,
+                                             ""};
+    static const struct bad_response all = {
+        "too many headers", NULL, 0, MST_ERR_HTTP_HEADER, 200, false, ""};
+    struct text text = {0};
+
+    (void)state;
+    /* Longer than a line may be, but of no matter. */
+    session_begin();
+    snprintf(headers, sizeof headers, "X-Long: %0*d\r\nSet-Cookie: %0*d\r\n",
+             3000, 1, MST_LINE_MAX, 2);
+    session.service.token.headers = headers;
+    session.service.upgrade.headers = headers;
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(5000));
+    session_end();
+
+    session_begin();
+    snprintf(headers, sizeof headers,
+             "HTTP/1.1 200 OK\r\nContent-Length: %0*d\r\n\r\n",
+             MST_LINE_MAX + 1, 2);
+    session.service.token.raw = headers;
+    expect_bad(&line, &session.service.token, MST_STATE_TOKEN);
+
+    session_begin();
+    text_clear(&text);
+    text_add(&text, "HTTP/1.1 200 OK\r\n");
+    while (text.len < MST_HEADERS_MAX + 100) {
+        text_add(&text, "X-Header: %0*d\r\n", 100, 1);
+    }
+    session.service.token.raw = text_get(&text);
+    expect_bad(&all, &session.service.token, MST_STATE_TOKEN);
+    text_free(&text);
+}
+
+static void test_good_token_responses(void **state)
+{
+    static const char *const bodies[] = {
+        TOKEN_JSON("\"" SERVICE_TOKEN "\"", "3600", "\"Bearer\"", ""),
+        TOKEN_JSON("\"" SERVICE_TOKEN "\"", "3599", "\"BEARER\"",
+                   ",\"scope\":\"" SERVICE_SCOPE "\""),
+        TOKEN_JSON("\"" SERVICE_TOKEN "\"", "3599", "\"bearer\"",
+                   ",\"scope\":\"a:b " SERVICE_SCOPE " c:d\",\"x\":[{}]"),
+        " { \"token_type\" : \"bearer\" , \"expires_in\" : 3600 ,\n"
+        "\"access_token\" : \"token-AbC.123_x~y+z\\/w\\u003d=\" } ",
+        TOKEN_JSON("\"" SERVICE_TOKEN "\"", "3600", "\"bearer\"",
+                   ",\"refresh_token\":null,\"error\":null"),
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(bodies); i++) {
+        for (enum service_framing framing = SERVICE_LENGTH;
+             framing <= SERVICE_UNTIL_CLOSE; framing++) {
+            session_begin();
+            session.service.token_body = bodies[i];
+            session.service.framing = framing;
+            session.mock.plan.recv_max = 7;
+            session_start();
+            session_subscribe();
+            if (!session_until_subscribed(5000)) {
+                expect_failed("not taken: %s\n%s", bodies[i],
+                              text_get(&session.seen.record));
+            }
+            session_end();
+        }
+    }
+}
+
+/* A lifetime that is over at once serves for one connect, also where the
+ * caller polls seldom: no storm of requests. */
+static void test_short_lifetimes(void **state)
+{
+    static const char *const seconds[] = {"0", "1", "29", "60"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(seconds); i++) {
+        char body[256];
+        snprintf(body, sizeof body,
+                 "{\"access_token\":\"" SERVICE_TOKEN "\",\"expires_in\":%s,"
+                 "\"token_type\":\"bearer\"}",
+                 seconds[i]);
+        session_begin();
+        session.service.token_body = body;
+        session_start();
+        session_subscribe();
+        for (int poll = 0; poll < 1000; poll++) {
+            struct mst_event event;
+            mst_poll(&session.client, &event);
+            mst_mock_advance(&session.mock, 10);
+        }
+        expect_int(seconds[i], 1, (long long)session.service.tokens.count);
+        expect_int(seconds[i], MST_STATE_OPEN,
+                   mst_client_state(&session.client));
+        session_end();
+    }
+}
+
+/* A token of any length up to the limit, far beyond the message buffer. */
+static void test_large_token(void **state)
+{
+    static char token[MST_TOKEN_MAX + 2];
+    static const struct bad_response large = {
+        "a token too large", NULL, 0, MST_ERR_TOKEN_TOO_LARGE, 200, true, ""};
+
+    (void)state;
+    memset(token, 't', sizeof token);
+    token[MST_TOKEN_MAX] = '\0';
+    session_begin();
+    session.config.message_len = 256;
+    session.memory_len =
+        MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 256, 0, 1);
+    session.service.token_value = token;
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(5000));
+    session_end();
+
+    token[MST_TOKEN_MAX] = 't';
+    token[MST_TOKEN_MAX + 1] = '\0';
+    session_begin();
+    session.service.token_value = token;
+    expect_bad(&large, &session.service.token, MST_STATE_TOKEN);
+}
+
+/* ---- the WebSocket endpoint ---- */
+
+#define SWITCHING "HTTP/1.1 101 Switching Protocols\r\n"
+#define ACCEPT "Sec-WebSocket-Accept: dGhlIHNhbXBsZSBub25jZQAAAAA=\r\n"
+
+static void test_bad_upgrade_responses(void **state)
+{
+    static const struct bad_response cases[] = {
+        {"200 instead of 101",
+         RESPONSE("200 OK", "text/html", "<html>hello</html>"), MST_ERR_EOF,
+         MST_ERR_WS_UPGRADE, 200, false, ""},
+        {"503", RESPONSE("503 Oops", "text/html", ""), MST_ERR_EOF,
+         MST_ERR_WS_UPGRADE, 503, false, ""},
+        {"403", RESPONSE("403 Forbidden", "text/plain", ""), MST_ERR_EOF,
+         MST_ERR_FORBIDDEN, 403, true, ""},
+        {"wrong accept",
+         SWITCHING "Upgrade: websocket\r\nConnection: Upgrade\r\n" ACCEPT
+                   "\r\n",
+         0, MST_ERR_WS_ACCEPT, 101, false, ""},
+        {"no accept",
+         SWITCHING "Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n", 0,
+         MST_ERR_WS_ACCEPT, 101, false, ""},
+        {"truncated", SWITCHING "Upgrade: webs", MST_ERR_EOF,
+         MST_ERR_HTTP_TRUNCATED, 101, false, ""},
+        {"no response", "", MST_ERR_EOF, MST_ERR_EOF, 0, false, ""},
+        {"not HTTP", "\x81\x02{}", 0, MST_ERR_HTTP_SYNTAX, 0, false, ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        session_begin();
+        struct service_script *script = &session.service.upgrade;
+        script->raw = cases[i].raw;
+        script->raw_end = cases[i].raw_end;
+        expect_bad(&cases[i], script, MST_STATE_UPGRADE);
+    }
+}
+
+static void test_extension_not_asked_for(void **state)
+{
+    static const struct bad_response extension = {
+        "an extension", NULL, 0, MST_ERR_WS_EXTENSION, 101, false, ""};
+
+    (void)state;
+    session_begin();
+    session.service.upgrade.headers =
+        "Sec-WebSocket-Extensions: permessage-deflate\r\n";
+    expect_bad(&extension, &session.service.upgrade, MST_STATE_UPGRADE);
+    session_begin();
+    session.service.upgrade.headers = "Sec-WebSocket-Protocol: chat\r\n";
+    expect_bad(&extension, &session.service.upgrade, MST_STATE_UPGRADE);
+}
+
+static const char unauthorized[] =
+    "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
+
+/* The token is fetched once more, at once, and no more than once. */
+static void test_unauthorized(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.upgrade.raw = unauthorized;
+    session.service.upgrade.raw_times = 1;
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(2000));
+    expect_int("tokens", 2, (long long)session.service.tokens.count);
+    expect_int("upgrades", 2, (long long)session.service.upgrades.count);
+    session_end();
+
+    session_begin();
+    session.service.upgrade.raw = unauthorized;
+    session_start();
+    session_subscribe();
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    session_run(SESSION_HOUR);
+    session_expect_closed("always", MST_ERR_UNAUTHORIZED, MST_STATE_UPGRADE);
+    expect_int("status", 401, session.seen.closed.http_status);
+    /* Backoff up to a minute, half of it on average. */
+    assert_in_range(session.service.upgrades.count, 30, 300);
+    assert_true(session.service.tokens.count <=
+                session.service.upgrades.count + 1);
+    session.service.upgrade.raw = NULL;
+    assert_true(session_until_subscribed(2 * SESSION_MINUTE));
+    session_end();
+}
+
+/* Reported once, retried slowly. */
+static void permanent_expect(const char *name)
+{
+    const struct service *service = &session.service;
+
+    session_start();
+    session_subscribe();
+    session_run(2 * SESSION_HOUR);
+    expect_int(name, 1, session.seen.events[MST_EVENT_CLOSED]);
+    expect_int(name, true, session.seen.closed.permanent);
+    /* Every five minutes, or less with full jitter. */
+    assert_in_range(service->connects.count, 20, 150);
+    assert_in_range(service->tokens.count, 1, 80);
+}
+
+static void test_permanent_errors(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.upgrade.raw =
+        "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
+    permanent_expect("403");
+    session.service.upgrade.raw = NULL;
+    assert_true(session_until_subscribed(10 * SESSION_MINUTE));
+    /* It has been well: the same error is news again. */
+    session_run(SESSION_MINUTE);
+    session.service.upgrade.raw =
+        "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
+    service_end(&session.service, MST_ERR_EOF);
+    session_run(20 * SESSION_MINUTE);
+    expect_int("closed, then 403 anew", 3,
+               session.seen.events[MST_EVENT_CLOSED]);
+    session_end();
+
+    session_begin();
+    session.service.token.raw =
+        JSON_RESPONSE("401 Unauthorized", "{\"error\":\"invalid_client\"}");
+    session.service.token.raw_end = MST_ERR_EOF;
+    permanent_expect("invalid_client");
+    session_end();
+}
+
+static void throttled_expect(struct service_script *script, const char *headers,
+                             uint32_t wait_ms)
+{
+    static const char body[] = "{\"error\":\"slow_down\"}";
+    static char raw[256];
+
+    snprintf(raw, sizeof raw,
+             "HTTP/1.1 429 Too Many Requests\r\n%s"
+             "Content-Length: %zu\r\n\r\n%s",
+             headers, strlen(body), body);
+    script->raw = raw;
+    session_start();
+    session_subscribe();
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    expect_int("error", MST_ERR_THROTTLED, session.seen.closed.error);
+    expect_int("status", 429, session.seen.closed.http_status);
+    assert_true(session.seen.closed.retry_ms >= wait_ms);
+    script->raw = NULL;
+    uint64_t connects = session.service.connects.count;
+    session_run(wait_ms - 1);
+    expect_int("connections meanwhile", (long long)connects,
+               (long long)session.service.connects.count);
+    assert_true(session_until_subscribed(2 * SESSION_MINUTE));
+    session_end();
+}
+
+static void test_throttled(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *headers;
+        uint32_t wait_ms;
+    } cases[] = {{"Retry-After: 7\r\n", 7000},
+                 {"", 300000},
+                 {"Retry-After: 900\r\n", 900000},
+                 {"Retry-After: soon\r\n", 300000}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        session_begin();
+        throttled_expect(&session.service.token, cases[i].headers,
+                         cases[i].wait_ms);
+        session_begin();
+        throttled_expect(&session.service.upgrade, cases[i].headers,
+                         cases[i].wait_ms);
+    }
+}
+
+/* ---- frames ---- */
+
+static void test_bad_frames(void **state)
+{
+    static const struct {
+        const char *name, *bytes;
+        size_t len;
+        int error;
+        unsigned code;
+    } cases[] = {
+        {"reserved bit", BYTES("\xC1\x02{}"), MST_ERR_WS_RESERVED, 1002},
+        {"reserved opcode", BYTES("\x83\x02{}"), MST_ERR_WS_RESERVED, 1002},
+        {"masked", BYTES("\x81\x82{}"), MST_ERR_WS_MASKED, 1002},
+        {"length in too many bytes", BYTES("\x81\x7E\x00\x02{}"),
+         MST_ERR_WS_LENGTH, 1002},
+        {"negative length", BYTES("\x81\x7F\x80\x00\x00\x00\x00\x00\x00\x00"),
+         MST_ERR_WS_LENGTH, 1002},
+        {"fragmented ping", BYTES("\x09\x01x"), MST_ERR_WS_CONTROL, 1002},
+        {"large ping", BYTES("\x89\x7E\x01\x00"), MST_ERR_WS_CONTROL, 1002},
+        {"continuation of nothing", BYTES("\x80\x02{}"), MST_ERR_WS_FRAGMENT,
+         1002},
+        {"invalid UTF-8", BYTES("\x81\x03\"\xC0\""), MST_ERR_WS_UTF8, 1007},
+        {"malformed close", BYTES("\x88\x01x"), MST_ERR_WS_CLOSE, 1002},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        session_new();
+        assert_true(session_until_subscribed(5000));
+        uint64_t begin = mst_mock_elapsed(&session.mock);
+        service_bytes(&session.service, cases[i].bytes, cases[i].len);
+        service_push(&session.service, "heartbeat", "");
+        if (!session_until(MST_EVENT_CLOSED, 10000)) {
+            expect_failed("%s: was not noticed", cases[i].name);
+        }
+        expect_int(cases[i].name, cases[i].error, session.seen.closed.error);
+        expect_int(cases[i].name, cases[i].code, session.service.close_code);
+        expect_int("closed as soon as the service has answered",
+                   (long long)begin, (long long)session.seen.closed_ms);
+        expect_int("nothing after the error", 0,
+                   session.seen.events[MST_EVENT_HEARTBEAT]);
+        if (!session_until_subscribed(SESSION_MINUTE)) {
+            expect_failed("%s: does not go on", cases[i].name);
+        }
+        session_end();
+    }
+}
+
+static void test_service_closes(void **state)
+{
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(5000));
+    service_close(&session.service, 1013, "try again l\xC3\xA4ter");
+    assert_true(session_until(MST_EVENT_CLOSED, 5000));
+    session_expect_closed("close frame", MST_ERR_WS_CLOSED, MST_STATE_OPEN);
+    expect_int("code", 1013, session.seen.closed.ws_code);
+    expect_text("reason", "try again l\xC3\xA4ter", session.seen.closed.text);
+    expect_int("answered with", 1013, session.service.close_code);
+    assert_true(session_until_subscribed(5000));
+
+    service_frame(&session.service, 0x80, 8, "", 0);
+    session.service.links[0].close_sent = true;
+    assert_true(session_until(MST_EVENT_CLOSED, 5000));
+    session_expect_closed("without code", MST_ERR_WS_CLOSED, MST_STATE_OPEN);
+    expect_int("code", 1005, session.seen.closed.ws_code);
+    assert_true(session_until_subscribed(5000));
+
+    service_end(&session.service, MST_ERR_EOF);
+    assert_true(session_until(MST_EVENT_CLOSED, 5000));
+    session_expect_closed("without close frame", MST_ERR_EOF, MST_STATE_OPEN);
+    assert_true(session_until_subscribed(5000));
+    session_end();
+}
+
+/* ---- messages ---- */
+
+/* Each costs the message, not the connection. */
+static void test_bad_messages(void **state)
+{
+    static const struct {
+        const char *text;
+        int error;
+    } cases[] = {
+        {"{\"a\"}", MST_ERR_JSON_SYNTAX},
+        {"{}{}", MST_ERR_JSON_SYNTAX},
+        {"", MST_ERR_JSON_SYNTAX},
+        {"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", MST_ERR_JSON_DEPTH},
+        {"{\"channel\":\"heartbeat\",\"payload\":{}}", MST_ERR_MESSAGE_SHAPE},
+        {"{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\"now\"}}",
+         MST_ERR_TIME},
+        {"{\"channel\":\"heartbeat\",\"channel\":\"heartbeat\",\"payload\":{"
+         "\"timestamp\":\"2026-01-02T03:04:05Z\"}}",
+         MST_ERR_MESSAGE_KEY},
+        {BOOK_MESSAGE("UPDATE", LEVEL("x", "1"), ""), MST_ERR_DECIMAL},
+        {BOOK_MESSAGE("UPDATE", LEVEL("1e99", "1"), ""), MST_ERR_DECIMAL_WIDE},
+    };
+
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(5000));
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        service_text(&session.service, cases[i].text);
+        service_push(&session.service, "heartbeat", "");
+        session_run(1);
+        expect_int(cases[i].text, (long long)i + 1,
+                   session.seen.events[MST_EVENT_ERROR]);
+        expect_int(cases[i].text, cases[i].error, session.seen.error.error);
+        expect_int("the next", (long long)i + 1,
+                   session.seen.events[MST_EVENT_HEARTBEAT]);
+    }
+    service_frame(&session.service, 0x80, 2, "\0\1", 2);
+    session_run(1);
+    expect_int("binary", MST_ERR_MESSAGE_BINARY, session.seen.error.error);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    expect_int("bad_messages", COUNT(cases) + 1,
+               mst_client_stats(&session.client)->bad_messages);
+    session_end();
+}
+
+static void test_unknown_things(void **state)
+{
+    static const char *const messages[] = {
+        "{\"channel\":\"news\",\"payload\":{\"text\":\"hello\"}}",
+        "{\"type\":\"greeting\",\"text\":\"hello\"}",
+        "{}",
+        "{\"hello\":[1,2,{\"a\":null}]}",
+    };
+
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(5000));
+    for (size_t i = 0; i < COUNT(messages); i++) {
+        service_text(&session.service, messages[i]);
+    }
+    session_run(10);
+    expect_int("unknown", COUNT(messages),
+               session.seen.events[MST_EVENT_UNKNOWN]);
+    expect_int("stats.unknown", COUNT(messages),
+               mst_client_stats(&session.client)->unknown);
+    expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
+    assert_non_null(strstr(text_get(&session.seen.record), messages[3]));
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session_end();
+}
+
+/* A market that was never subscribed, and a wrong part of a book. */
+static void test_data_not_asked_for(void **state)
+{
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(5000));
+    service_push(&session.service, "market_data", "XRPUSD");
+    service_push(&session.service, "market_data", "BTCUSD");
+    session_run(10);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    assert_true(session_subscribed());
+    session_end();
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_bad_token_responses),
+        TEST(test_large_headers),
+        TEST(test_good_token_responses),
+        TEST(test_short_lifetimes),
+        TEST(test_large_token),
+        TEST(test_bad_upgrade_responses),
+        TEST(test_extension_not_asked_for),
+        TEST(test_unauthorized),
+        TEST(test_permanent_errors),
+        TEST(test_throttled),
+        TEST(test_bad_frames),
+        TEST(test_service_closes),
+        TEST(test_bad_messages),
+        TEST(test_unknown_things),
+        TEST(test_data_not_asked_for),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

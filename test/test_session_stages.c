@@ -1,0 +1,580 @@
+/*
+ * The session's deadlines: every stage's, liveness, dripping peers, the waits
+ * before the next attempt, closing in every state.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- deadlines ---- */
+
+/* The attempt ends after so many ms with a timeout of this stage, and goes
+ * on once the fault is gone. */
+static void expect_timeout(const char *name, enum mst_state stage, uint32_t ms)
+{
+    session_start();
+    session_subscribe();
+    if (!session_until(MST_EVENT_CLOSED, 2 * ms)) {
+        expect_failed("%s: no end", name);
+    }
+    session_expect_closed(name, MST_ERR_TIMEOUT, stage);
+    expect_int(name, ms, (long long)session.seen.closed_ms);
+    expect_int(name, false, session.seen.closed.permanent);
+    memset(&session.mock.plan, 0, sizeof session.mock.plan);
+    session.service.token.never = false;
+    session.service.upgrade.never = false;
+    session.tls.silent = false;
+    if (!session_until_subscribed(SESSION_MINUTE)) {
+        expect_failed("%s: does not go on", name);
+    }
+    session_end();
+}
+
+static void test_resolve_deadline(void **state)
+{
+    (void)state;
+    session_begin();
+    session.mock.plan.resolve_error = MST_MOCK_NEVER;
+    expect_timeout("default", MST_STATE_RESOLVE, 10000);
+    session_begin();
+    session.mock.plan.resolve_error = MST_MOCK_NEVER;
+    session.config.resolve_ms = 250;
+    expect_timeout("configured", MST_STATE_RESOLVE, 250);
+}
+
+static void test_connect_deadline(void **state)
+{
+    (void)state;
+    session_begin();
+    session.mock.plan.connect_error[0] = MST_MOCK_NEVER;
+    expect_timeout("default", MST_STATE_CONNECT, 10000);
+    session_begin();
+    session.mock.plan.connect_error[0] = MST_MOCK_NEVER;
+    session.mock.plan.connect_error[1] = MST_MOCK_NEVER;
+    session.mock.plan.addresses = 2;
+    session.config.connect_ms = 300;
+    expect_timeout("each address", MST_STATE_CONNECT, 600);
+}
+
+static void test_tls_deadline(void **state)
+{
+    (void)state;
+    session_begin_tls("localhost");
+    session.tls.silent = true;
+    expect_timeout("default", MST_STATE_TLS, 30000);
+    session_begin_tls("localhost");
+    session.tls.silent = true;
+    session.config.tls_ms = 700;
+    expect_timeout("configured", MST_STATE_TLS, 700);
+}
+
+static void test_token_deadline(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.token.never = true;
+    expect_timeout("default", MST_STATE_TOKEN, 15000);
+    session_begin();
+    session.service.token.never = true;
+    session.config.token_ms = 700;
+    expect_timeout("configured", MST_STATE_TOKEN, 700);
+    session_begin();
+    session.mock.plan.send_stall = true;
+    expect_timeout("request not sent", MST_STATE_TOKEN, 15000);
+}
+
+static void test_upgrade_deadline(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.upgrade.never = true;
+    expect_timeout("default", MST_STATE_UPGRADE, 15000);
+    session_begin();
+    session.service.upgrade.never = true;
+    session.config.upgrade_ms = 700;
+    expect_timeout("configured", MST_STATE_UPGRADE, 700);
+}
+
+static void test_closing_deadline(void **state)
+{
+    (void)state;
+    for (int configured = 0; configured < 2; configured++) {
+        session_begin();
+        session.service.rules.no_echo = true;
+        session.config.closing_ms = configured ? 700 : 0;
+        session_start();
+        session_subscribe();
+        assert_true(session_until_subscribed(5000));
+        uint64_t begin = mst_mock_elapsed(&session.mock);
+        mst_close(&session.client);
+        session_run(SESSION_MINUTE);
+        expect_int("closing", configured ? 700 : 3000,
+                   (long long)(mst_mock_elapsed(&session.mock) - begin));
+        expect_int("state", MST_STATE_OFF, mst_client_state(&session.client));
+        expect_int("close code", 1000, session.service.close_code);
+        session_end();
+    }
+}
+
+/* ---- dripping peers ---- */
+
+/* A byte a second does not keep a stage alive. */
+static void test_drip_in_stages(void **state)
+{
+    (void)state;
+    session_begin_tls("localhost");
+    session.mock.plan.drip = 1;
+    expect_timeout("TLS", MST_STATE_TLS, 30000);
+    session_begin();
+    session.mock.plan.drip = 1;
+    expect_timeout("token", MST_STATE_TOKEN, 15000);
+
+    session_begin();
+    session.mock.plan.data_ms = 5;
+    session_start();
+    session_subscribe();
+    while (mst_client_state(&session.client) != MST_STATE_UPGRADE) {
+        session_run(1);
+    }
+    uint64_t begin = mst_mock_elapsed(&session.mock);
+    session.mock.plan.drip = 1;
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    session_expect_closed("upgrade", MST_ERR_TIMEOUT, MST_STATE_UPGRADE);
+    assert_in_range(session.seen.closed_ms - begin, 14999, 15000);
+    session_end();
+}
+
+static void message_of(char *text, size_t len)
+{
+    memset(text, ' ', len);
+    text[0] = '{';
+    text[len - 1] = '}';
+}
+
+static void test_drip_in_a_frame(void **state)
+{
+    static char text[60000];
+
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(5000));
+    message_of(text, sizeof text);
+    session.mock.plan.drip = 1;
+    service_frame(&session.service, 0x80, 1, text, sizeof text);
+    assert_true(session_until(MST_EVENT_CLOSED, 2 * SESSION_MINUTE));
+    if (session.seen.closed.error != MST_ERR_SLOW) {
+        session_expect_closed("a byte a second", MST_ERR_SILENCE,
+                              MST_STATE_OPEN);
+    }
+    assert_in_range(session.seen.closed_ms, 1000, 65000);
+    session.mock.plan.drip = 0;
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+
+    /* Slow, but above the minimum rate: longer than silence may be. */
+    session.config.silence_ms = 0;
+    session.mock.plan.drip = 500;
+    service_frame(&session.service, 0x80, 1, text, sizeof text);
+    assert_true(session_until(MST_EVENT_CLOSED, 2 * SESSION_MINUTE));
+    session_expect_closed("below the minimum rate", MST_ERR_SLOW,
+                          MST_STATE_OPEN);
+    session.mock.plan.drip = 0;
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    session_end();
+}
+
+/* A large snapshot on a slow line is not cut off. */
+static void test_large_frame_on_a_slow_line(void **state)
+{
+    static char text[60000];
+
+    (void)state;
+    session_begin();
+    session.config.min_rate = 400;
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(5000));
+    message_of(text, sizeof text);
+    session.mock.plan.drip = 500;
+    service_frame(&session.service, 0x80, 1, text, sizeof text);
+    session_run(3 * SESSION_MINUTE);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    expect_int("delivered", 1, session.seen.events[MST_EVENT_UNKNOWN]);
+    session_end();
+}
+
+/* ---- liveness ---- */
+
+static void test_silence(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.rules.no_pong = true;
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(5000));
+    session_run(5000);
+    service_push(&session.service, "heartbeat", "");
+    session_run(0);
+    uint64_t last = mst_mock_elapsed(&session.mock);
+    assert_true(session_until(MST_EVENT_CLOSED, 2 * SESSION_MINUTE));
+    expect_int("ping", (long long)last + 20000,
+               (long long)session.service.pings.first_ms);
+    session_expect_closed("silence", MST_ERR_SILENCE, MST_STATE_OPEN);
+    expect_int("silence", (long long)last + 60000,
+               (long long)session.seen.closed_ms);
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    session_end();
+}
+
+static void test_silence_configured(void **state)
+{
+    (void)state;
+    session_begin();
+    session.config.ping_ms = 300;
+    session.config.silence_ms = 1000;
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(5000));
+    uint64_t pings = session.service.pings.count;
+    session_run(3000);
+    assert_in_range(session.service.pings.count - pings, 9, 11);
+    uint64_t last = mst_mock_elapsed(&session.mock);
+    mst_mock_freeze(&session.mock, session.service.stream);
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    session_expect_closed("frozen", MST_ERR_SILENCE, MST_STATE_OPEN);
+    assert_in_range(session.seen.closed_ms, last + 700, last + 1000);
+    session_end();
+}
+
+/* Time in which the caller did not poll is not the service's silence. */
+static void test_slow_caller(void **state)
+{
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(5000));
+    service_push(&session.service, "heartbeat", "");
+    mst_mock_advance(&session.mock, 10 * SESSION_MINUTE);
+    session_run(2000);
+    expect_int("bytes were waiting", 0, session.seen.events[MST_EVENT_CLOSED]);
+    expect_int("and were read", 1, session.seen.events[MST_EVENT_HEARTBEAT]);
+    mst_mock_advance(&session.mock, 10 * SESSION_MINUTE);
+    session_run(2000);
+    expect_int("nothing was waiting", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session_end();
+}
+
+static void test_pings_are_answered(void **state)
+{
+    char payload[126];
+
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(5000));
+    for (size_t len = 0; len <= 125; len++) {
+        memset(payload, 'a' + (int)(len % 26), len);
+        payload[len] = '\0';
+        service_frame(&session.service, 0x80, 9, payload, len);
+        session_run(1);
+        expect_int("pongs", (long long)len + 1,
+                   (long long)session.service.pongs.count);
+        expect_text("payload", payload, session.service.pong);
+    }
+    /* A flood: the last at least is answered (RFC 6455, section 5.5.3). */
+    for (int i = 0; i < 1000; i++) {
+        service_frame(&session.service, 0x80, 9, "flood", 5);
+    }
+    service_frame(&session.service, 0x80, 9, "last", 4);
+    session_run(1);
+    expect_text("last of a flood", "last", session.service.pong);
+    session_end();
+}
+
+/* ---- waits before the next attempt ---- */
+
+/* Retry waits of so many attempts that are refused. */
+static void waits_collect(uint64_t seed, uint32_t *waits, size_t count)
+{
+    session_begin();
+    mst_mock_init(&session.mock, &session.port, seed);
+    service_init(&session.service, &session.mock);
+    session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
+    session_start();
+    session_subscribe();
+    for (size_t i = 0; i < count; i++) {
+        assert_true(session_until(MST_EVENT_CLOSED, 2 * SESSION_MINUTE));
+        waits[i] = session.seen.closed.retry_ms;
+        uint64_t due = session.seen.closed_ms + waits[i];
+        uint64_t calls = session.mock.calls[MST_MOCK_RESOLVE];
+        if (waits[i] > 1) {
+            session_run(waits[i] - 1);
+        }
+        expect_int("before the wait is over", (long long)calls,
+                   (long long)session.mock.calls[MST_MOCK_RESOLVE]);
+        assert_true(mst_mock_elapsed(&session.mock) <= due);
+    }
+    session.mock.plan.connect_error[0] = 0;
+    assert_true(session_until_subscribed(2 * SESSION_MINUTE));
+    session_end();
+}
+
+static void test_backoff_grows(void **state)
+{
+    enum { SEEDS = 60, ATTEMPTS = 12 };
+    uint64_t sum[ATTEMPTS] = {0};
+    uint32_t least[ATTEMPTS], most[ATTEMPTS] = {0};
+
+    (void)state;
+    memset(least, 0xFF, sizeof least);
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        uint32_t waits[ATTEMPTS];
+        waits_collect(seed, waits, ATTEMPTS);
+        for (size_t i = 0; i < ATTEMPTS; i++) {
+            uint32_t bound = i < 6 ? 1000u << i : 60000;
+            if (waits[i] > bound) {
+                expect_failed("wait %zu is %u ms, more than %u", i, waits[i],
+                              bound);
+            }
+            sum[i] += waits[i];
+            if (waits[i] < least[i]) {
+                least[i] = waits[i];
+            }
+            if (waits[i] > most[i]) {
+                most[i] = waits[i];
+            }
+        }
+    }
+    for (size_t i = 0; i < ATTEMPTS; i++) {
+        /* Full jitter: half of the bound on average, and all over it. */
+        uint64_t bound = i < 6 ? 1000u << i : 60000;
+        assert_in_range(sum[i] / SEEDS, bound / 4, bound * 3 / 4);
+        assert_true(least[i] < bound / 4);
+        assert_true(most[i] > bound * 3 / 4);
+    }
+}
+
+static void test_backoff_begins_anew_when_stable(void **state)
+{
+    (void)state;
+    session_begin();
+    session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
+    session_start();
+    session_subscribe();
+    for (int i = 0; i < 10; i++) {
+        assert_true(session_until(MST_EVENT_CLOSED, 2 * SESSION_MINUTE));
+    }
+    session.mock.plan.connect_error[0] = 0;
+
+    /* Connections that end at once do not count as stable: over many of
+     * them the waits stay long. */
+    uint64_t sum = 0;
+    for (int i = 0; i < 20; i++) {
+        assert_true(session_until(MST_EVENT_OPEN, 2 * SESSION_MINUTE));
+        session_run(1000);
+        service_end(&session.service, MST_ERR_EOF);
+        assert_true(session_until(MST_EVENT_CLOSED, 1000));
+        sum += session.seen.closed.retry_ms;
+    }
+    assert_true(sum / 20 > 10000);
+
+    assert_true(session_until_subscribed(2 * SESSION_MINUTE));
+    session_run(31000);
+    service_end(&session.service, MST_ERR_EOF);
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    assert_true(session.seen.closed.retry_ms <= 1000);
+    session_end();
+}
+
+/* ---- what is missing at home ---- */
+
+static void local_expect(int error)
+{
+    session_start();
+    session_subscribe();
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    expect_int("error", error, session.seen.closed.error);
+    expect_int("permanent", false, session.seen.closed.permanent);
+    uint64_t looks = session.mock.calls[MST_MOCK_UNIX_NS] +
+                     session.mock.calls[MST_MOCK_ENTROPY];
+    session_run(SESSION_MINUTE);
+    looks = session.mock.calls[MST_MOCK_UNIX_NS] +
+            session.mock.calls[MST_MOCK_ENTROPY] - looks;
+    /* Once a second; both may be looked at each time. */
+    assert_in_range(looks, 58, 125);
+    expect_int("resolutions", 0,
+               (long long)session.mock.calls[MST_MOCK_RESOLVE]);
+    expect_int("connections", 0, (long long)session.mock.connects);
+    expect_int("reported once", 1, session.seen.events[MST_EVENT_CLOSED]);
+    session.mock.plan.clock_unset = false;
+    session.mock.plan.entropy_none = false;
+    uint64_t begin = mst_mock_elapsed(&session.mock);
+    assert_true(session_until(MST_EVENT_OPEN, 5000));
+    assert_true(mst_mock_elapsed(&session.mock) - begin <= 1000);
+    session_end();
+}
+
+static void test_clock_not_set(void **state)
+{
+    (void)state;
+    session_begin_tls("localhost");
+    session.mock.plan.clock_unset = true;
+    local_expect(MST_ERR_CLOCK);
+}
+
+/* A clock that starts at 1970 is not set either. */
+static void test_clock_in_1970(void **state)
+{
+    (void)state;
+    session_begin_tls("localhost");
+    mst_mock_set_wall(&session.mock, INT64_C(1000000000));
+    session_start();
+    session_subscribe();
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    expect_int("error", MST_ERR_CLOCK, session.seen.closed.error);
+    expect_int("connections", 0, (long long)session.mock.connects);
+    mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS);
+    assert_true(session_until(MST_EVENT_OPEN, 1000));
+    session_end();
+}
+
+static void test_no_entropy(void **state)
+{
+    (void)state;
+    session_begin();
+    session.mock.plan.entropy_none = true;
+    local_expect(MST_ERR_ENTROPY);
+    session_begin_tls("localhost");
+    session.mock.plan.entropy_none = true;
+    local_expect(MST_ERR_ENTROPY);
+}
+
+/* ---- closing in every state ---- */
+
+/* Polls so often, or until the client waits with nothing to come. */
+static size_t polls_make(size_t count)
+{
+    size_t polls = 0;
+
+    for (; polls < count; polls++) {
+        struct mst_event event;
+        if (mst_poll(&session.client, &event) == 0) {
+            mst_mock_advance(&session.mock, 1);
+        }
+        if (mst_mock_elapsed(&session.mock) > 30000) {
+            break;
+        }
+    }
+    return polls;
+}
+
+enum { CLOSE_ANSWERED, CLOSE_UNANSWERED, CLOSE_REFUSED, CLOSE_TLS };
+
+static void close_begin(int how)
+{
+    if (how == CLOSE_TLS) {
+        session_begin_tls("localhost");
+    } else {
+        session_begin();
+    }
+    session.mock.plan.resolve_ms = 2;
+    session.mock.plan.connect_ms = 2;
+    session.mock.plan.data_ms = 2;
+    session.mock.plan.recv_max = 40;
+    session.mock.plan.send_max = 60;
+    session.service.rules.no_echo = how == CLOSE_UNANSWERED;
+    if (how == CLOSE_REFUSED) {
+        session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
+    }
+    session_start();
+    session_subscribe();
+}
+
+static void test_close_everywhere(void **state)
+{
+    unsigned seen = 0;
+
+    (void)state;
+    for (int how = CLOSE_ANSWERED; how <= CLOSE_TLS; how++) {
+        for (size_t n = 0; n < 1500; n += n >= 300           ? 97
+                                          : how == CLOSE_TLS ? 7
+                                                             : 1) {
+            close_begin(how);
+            polls_make(n);
+            seen |= 1u << mst_client_state(&session.client);
+            uint64_t begin = mst_mock_elapsed(&session.mock);
+            mst_close(&session.client);
+            mst_close(&session.client);
+            expect_int(
+                "subscribe", MST_ERR_CLOSED,
+                mst_subscribe(&session.client, MST_HEARTBEAT, NULL, NULL));
+            session_run(SESSION_MINUTE);
+            if (mst_mock_elapsed(&session.mock) - begin > 3000) {
+                expect_failed("closed after %zu polls: took %d ms", n,
+                              (int)(mst_mock_elapsed(&session.mock) - begin));
+            }
+            expect_int("state", MST_STATE_OFF,
+                       mst_client_state(&session.client));
+            expect_int("link left", false, mst_mock_in_use(&session.mock, 0));
+            uint64_t calls = session.mock.calls[MST_MOCK_ANY];
+            session_run(SESSION_MINUTE);
+            expect_int("calls after", (long long)calls,
+                       (long long)session.mock.calls[MST_MOCK_ANY]);
+            session_end();
+        }
+    }
+    unsigned all = 1u << MST_STATE_WAIT | 1u << MST_STATE_TLS |
+                   1u << MST_STATE_RESOLVE | 1u << MST_STATE_CONNECT |
+                   1u << MST_STATE_TOKEN | 1u << MST_STATE_UPGRADE |
+                   1u << MST_STATE_OPEN;
+    expect_int("states seen", all, seen & all);
+}
+
+static void test_wipe_everywhere(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < 600; n += n < 300 ? 1 : 7) {
+        close_begin(n < 300 ? CLOSE_ANSWERED : CLOSE_TLS);
+        polls_make(n % 300);
+        mst_client_wipe(&session.client);
+        for (size_t i = 0; i < session.memory_len; i++) {
+            if (session.memory[i] != 0 && session.memory[i] != 0xA7) {
+                expect_failed("after %zu polls: byte %zu is left", n % 300, i);
+                break;
+            }
+        }
+        expect_int("link left", false, mst_mock_in_use(&session.mock, 0));
+        session_check();
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_resolve_deadline),
+        TEST(test_connect_deadline),
+        TEST(test_tls_deadline),
+        TEST(test_token_deadline),
+        TEST(test_upgrade_deadline),
+        TEST(test_closing_deadline),
+        TEST(test_drip_in_stages),
+        TEST(test_drip_in_a_frame),
+        TEST(test_large_frame_on_a_slow_line),
+        TEST(test_silence),
+        TEST(test_silence_configured),
+        TEST(test_slow_caller),
+        TEST(test_pings_are_answered),
+        TEST(test_backoff_grows),
+        TEST(test_backoff_begins_anew_when_stable),
+        TEST(test_clock_not_set),
+        TEST(test_clock_in_1970),
+        TEST(test_no_entropy),
+        TEST(test_close_everywhere),
+        TEST(test_wipe_everywhere),
+    };
+
+    return cmocka_run_group_tests(tests, session_certificates,
+                                  session_no_certificates);
+}

@@ -1,0 +1,440 @@
+/*
+ * Subscriptions as wishes: whatever the caller, the service and the line do,
+ * the service ends with what is wanted.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- calls ---- */
+
+static void test_calls(void **state)
+{
+    char market[MST_MARKET_MAX + 2];
+
+    (void)state;
+    session_begin();
+    session_start();
+    struct mst_client *client = &session.client;
+    expect_int("heartbeat", 0,
+               mst_subscribe(client, MST_HEARTBEAT, NULL, NULL));
+    expect_int("again", MST_ERR_EXISTS,
+               mst_subscribe(client, MST_HEARTBEAT, NULL, NULL));
+    expect_int("no market", MST_ERR_ARGUMENT,
+               mst_subscribe(client, MST_MARKET_DATA, NULL, NULL));
+    expect_int("empty market", MST_ERR_ARGUMENT,
+               mst_subscribe(client, MST_MARKET_DATA, "", NULL));
+    expect_int("no channel", MST_ERR_ARGUMENT,
+               mst_subscribe(client, MST_CHANNEL_OTHER, "BTCUSD", NULL));
+    expect_int("not UTF-8", MST_ERR_ARGUMENT,
+               mst_subscribe(client, MST_MARKET_DATA, "\xC0", NULL));
+    memset(market, 'M', sizeof market);
+    market[MST_MARKET_MAX + 1] = '\0';
+    expect_int("too long", MST_ERR_ARGUMENT,
+               mst_subscribe(client, MST_MARKET_DATA, market, NULL));
+    market[MST_MARKET_MAX] = '\0';
+    expect_int("as long as may be", 0,
+               mst_subscribe(client, MST_MARKET_DATA, market, NULL));
+    expect_int("missing", MST_ERR_MISSING,
+               mst_unsubscribe(client, MST_MARKET_DATA, "BTCUSD"));
+    expect_int("missing", MST_ERR_MISSING,
+               mst_resync(client, MST_MARKET_DATA, "BTCUSD"));
+    for (int i = 2; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        snprintf(market, sizeof market, "M%d \"\\/", i);
+        expect_int("room", 0,
+                   mst_subscribe(client, MST_EXECUTION_DATA, market, NULL));
+    }
+    expect_int("full", MST_ERR_FULL,
+               mst_subscribe(client, MST_EXECUTION_DATA, "BTCUSD", NULL));
+    session_run(5000);
+    expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
+               (long long)session.service.subscriptions_len);
+    assert_true(service_has(&session.service, "execution_data", "M2 \"\\/"));
+    expect_int("in one request", 1, (long long)session.service.requests.count);
+    unsigned entries = session.seen.events[MST_EVENT_ENTRY];
+    expect_int("list", 0, mst_subscription_list(client));
+    session_run(5000);
+    expect_int("entries", MST_SUBSCRIPTIONS_MAX,
+               session.seen.events[MST_EVENT_ENTRY] - entries);
+    expect_int("still", MST_SUBSCRIPTIONS_MAX,
+               (long long)session.service.subscriptions_len);
+    expect_int("requests", 2, (long long)session.service.requests.count);
+    session_end();
+}
+
+/* Before, during and after a connect. */
+static void test_wishes_at_any_time(void **state)
+{
+    (void)state;
+    session_begin();
+    session_start();
+    struct mst_client *client = &session.client;
+    const struct service *service = &session.service;
+    mst_subscribe(client, MST_TOP_OF_BOOK, "BTCUSD", NULL);
+    mst_subscribe(client, MST_TOP_OF_BOOK, "ETHUSD", NULL);
+    mst_unsubscribe(client, MST_TOP_OF_BOOK, "ETHUSD");
+    assert_true(session_until(MST_EVENT_OPEN, 1000));
+    mst_subscribe(client, MST_TOP_OF_BOOK, "LTCUSD", NULL);
+    session_run(3000);
+    assert_true(service_has(service, "market_data.top_of_book", "BTCUSD"));
+    assert_true(service_has(service, "market_data.top_of_book", "LTCUSD"));
+    expect_int("subscribed", 2, (long long)service->subscriptions_len);
+
+    mst_unsubscribe(client, MST_TOP_OF_BOOK, "BTCUSD");
+    session_run(2000);
+    expect_int("unsubscribed", 1, (long long)service->subscriptions_len);
+    /* Taken back before it was asked for: nothing to ask. */
+    uint64_t requests = service->requests.count;
+    mst_subscribe(client, MST_TOP_OF_BOOK, "SOLUSD", NULL);
+    mst_unsubscribe(client, MST_TOP_OF_BOOK, "SOLUSD");
+    session_run(3000);
+    expect_int("requests", (long long)requests,
+               (long long)service->requests.count);
+    expect_int("subscribed", 1, (long long)service->subscriptions_len);
+    session_end();
+}
+
+/* Taken back while the request is under way, and wanted again. */
+static void test_change_of_mind(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.rules.delay_ms = 3000;
+    session_start();
+    struct mst_client *client = &session.client;
+    const struct service *service = &session.service;
+    mst_subscribe(client, MST_MARKET_DATA, "BTCUSD", &session.books[0]);
+    session_run(1500);
+    expect_int("asked", 1, (long long)service->requests.count);
+    mst_unsubscribe(client, MST_MARKET_DATA, "BTCUSD");
+    session_run(20000);
+    expect_int("subscribed", 0, (long long)service->subscriptions_len);
+    expect_int("requests", 2, (long long)service->requests.count);
+
+    mst_subscribe(client, MST_MARKET_DATA, "BTCUSD", NULL);
+    session_run(20000);
+    mst_unsubscribe(client, MST_MARKET_DATA, "BTCUSD");
+    session_run(1500);
+    mst_subscribe(client, MST_MARKET_DATA, "BTCUSD", &session.books[1]);
+    session_run(20000);
+    expect_int("subscribed", 1, (long long)service->subscriptions_len);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    expect_int("book", MST_BOOK_LIVE, mst_book_state(&session.books[1]));
+    session_end();
+}
+
+/* Random wishes at random times on a bad line end in what is wanted. */
+static void wishes_random(uint64_t seed)
+{
+    static const char *const markets[] = {"BTCUSD", "ETHUSD", "SOLUSD"};
+    bool wanted[3][3] = {{false}};
+    size_t count = 0;
+
+    session_begin();
+    session.mock.plan.data_ms = (uint32_t)(seed % 4 * 250);
+    session.service.rules.delay_ms = (uint32_t)(seed % 3 * 900);
+    session_start();
+    for (int step = 0; step < 150; step++) {
+        unsigned channel = (unsigned)(random_next(&seed) % 3);
+        unsigned at = (unsigned)(random_next(&seed) % 3);
+        bool *wish = &wanted[channel][at];
+        switch (random_next(&seed) % 8) {
+        case 0:
+            if (session.service.stream >= 0) {
+                service_end(&session.service, MST_ERR_RESET);
+            }
+            break;
+        case 1:
+            expect_int("resync", *wish ? 0 : MST_ERR_MISSING,
+                       mst_resync(&session.client, channel, markets[at]));
+            break;
+        case 2:
+            mst_subscription_list(&session.client);
+            break;
+        default:
+            expect_int(
+                "wish", 0,
+                *wish ? mst_unsubscribe(&session.client, channel, markets[at])
+                      : mst_subscribe(&session.client, channel, markets[at],
+                                      NULL));
+            *wish = !*wish;
+            break;
+        }
+        session_run((uint32_t)(random_next(&seed) % 3000));
+    }
+    session_run(3 * SESSION_MINUTE);
+    for (unsigned i = 0; i < 9; i++) {
+        bool has = service_has(&session.service, mst_channel_name(i / 3),
+                               markets[i % 3]);
+        count += wanted[i / 3][i % 3];
+        if (has != wanted[i / 3][i % 3]) {
+            expect_failed("%s %s: wanted %d, is %d", mst_channel_name(i / 3),
+                          markets[i % 3], wanted[i / 3][i % 3], has);
+        }
+    }
+    expect_int("subscriptions", (long long)count,
+               (long long)session.service.subscriptions_len);
+    assert_true(session.service.requests.gap_min_ms >= 1000 ||
+                session.mock.plan.data_ms > 0);
+    session_end();
+}
+
+static void test_random_wishes(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        wishes_random(seed);
+    }
+}
+
+/* ---- resync, list ---- */
+
+static void test_resync(void **state)
+{
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(5000));
+    session_run(2000);
+    service_push(&session.service, "market_data", "BTCUSD");
+    session_run(10);
+    uint64_t requests = session.service.requests.count;
+    unsigned parts = session.seen.events[MST_EVENT_PART];
+    mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
+    session_run(5000);
+    expect_int("unsubscribe, subscribe", 2,
+               (long long)(session.service.requests.count - requests));
+    expect_int("unsubscribes", 1, (long long)session.service.unsubscribes);
+    expect_int("a snapshot", 1, session.seen.events[MST_EVENT_PART] - parts);
+    assert_non_null(strstr(session.service.request, "BTCUSD"));
+    assert_null(strstr(session.service.request, "ETHUSD"));
+    assert_true(session_subscribed());
+    assert_true(session.service.requests.gap_min_ms >= 1000);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session_end();
+}
+
+/* The list shows what has gone astray, and the session puts it right. */
+static void test_list_puts_right(void **state)
+{
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(5000));
+    session_run(2000);
+    /* The service forgets one. */
+    struct service *service = &session.service;
+    assert_true(service_has(service, "heartbeat", ""));
+    for (size_t i = 0; i < service->subscriptions_len; i++) {
+        if (strcmp(service->subscriptions[i].channel, "heartbeat") == 0) {
+            service->subscriptions[i] =
+                service->subscriptions[--service->subscriptions_len];
+        }
+    }
+    unsigned entries = session.seen.events[MST_EVENT_ENTRY];
+    mst_subscription_list(&session.client);
+    session_run(900);
+    expect_int("entries", 6, session.seen.events[MST_EVENT_ENTRY] - entries);
+    session_run(10000);
+    assert_true(session_subscribed());
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session_end();
+}
+
+/* ---- answers ---- */
+
+static void test_entry_fails(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.rules.fail_code = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
+    session.service.rules.fail_market = "ETHUSD";
+    session_start();
+    session_subscribe();
+    session_run(2 * SESSION_MINUTE);
+    expect_int("the others", 4, (long long)session.service.subscriptions_len);
+    assert_non_null(
+        strstr(text_get(&session.seen.record),
+               "entry subscribe market_data \"market_data\" \"ETHUSD\" failed "
+               "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION"));
+    assert_non_null(strstr(text_get(&session.seen.record),
+                           "response subscribe: 7 entries, 3 failed"));
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    /* What the service refuses is not asked for in a storm. */
+    assert_in_range(session.service.requests.count, 1, 4);
+
+    /* Asked for again by the caller, and now granted. */
+    session.service.rules.fail_code = NULL;
+    expect_int("unsubscribe", 0,
+               mst_unsubscribe(&session.client, MST_MARKET_DATA, "ETHUSD"));
+    session_run(3000);
+    expect_int("subscribe", 0,
+               mst_subscribe(&session.client, MST_MARKET_DATA, "ETHUSD",
+                             &session.books[1]));
+    session_run(3000);
+    assert_true(service_has(&session.service, "market_data", "ETHUSD"));
+    /* And after a reconnect all is asked for again. */
+    service_end(&session.service, MST_ERR_EOF);
+    session_run(10000);
+    assert_true(session_subscribed());
+    session_end();
+}
+
+/* An error message in place of an answer, in each shape. Some codes say that
+ * the request will never do: that is not repeated on this connection. */
+static void test_error_answers(void **state)
+{
+    static const struct {
+        const char *code;
+        bool repeated;
+    } cases[] = {
+        {"UNKNOWN_ACTION", false},
+        {"INTERNAL_SERVER_ERROR", true},
+        {"MALFORMED_REQUEST", false},
+        {"NO_EFFECT_ACTION", true},
+        {"UNKNOWN_CHANNEL", false},
+        {"UNKNOWN_CHANNEL_PARAMS_CONFIGURATION", false},
+        {"SOMETHING_NEW", true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases) * 3; i++) {
+        const char *code = cases[i / 3].code;
+        session_begin();
+        session.service.rules.error = code;
+        session.service.rules.error_times = 1;
+        session.service.rules.shape = (enum service_shape)(i % 3);
+        session_start();
+        session_subscribe();
+        assert_true(session_until(MST_EVENT_SERVICE_ERROR, 5000));
+        if (strstr(text_get(&session.seen.record), code) == NULL) {
+            expect_failed("%s is not told", code);
+        }
+        session_run(SESSION_MINUTE);
+        expect_int(code, cases[i / 3].repeated, session_subscribed());
+        expect_int(code, 0, session.seen.events[MST_EVENT_CLOSED]);
+        assert_in_range(session.service.requests.count, 1, 4);
+        service_end(&session.service, MST_ERR_EOF);
+        session_run(10);
+        if (!session_until_subscribed(SESSION_MINUTE)) {
+            expect_failed("%s, shape %zu: not after a reconnect", code, i % 3);
+        }
+        assert_true(session.service.requests.gap_min_ms >= 1000);
+        session_end();
+    }
+}
+
+/* A request that is always answered with an error is not repeated in a
+ * storm. */
+static void test_error_always(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.rules.error = "INTERNAL_SERVER_ERROR";
+    session_start();
+    session_subscribe();
+    session_run(SESSION_HOUR);
+    assert_in_range(session.service.requests.count, 2, 1200);
+    session.service.rules.error = NULL;
+    assert_true(session_until_subscribed(10 * SESSION_MINUTE));
+    session_end();
+}
+
+static void test_no_answer(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.rules.only_never = "subscribe";
+    session_start();
+    session_subscribe();
+    assert_true(session_until(MST_EVENT_OPEN, 1000));
+    session_run(100);
+    uint64_t asked = session.service.requests.last_ms;
+    assert_true(session_until(MST_EVENT_ERROR, SESSION_MINUTE));
+    expect_int("error", MST_ERR_ANSWER, session.seen.error.error);
+    expect_int("after", (long long)asked + 10000,
+               (long long)mst_mock_elapsed(&session.mock));
+    expect_int("unanswered", 1, mst_client_stats(&session.client)->unanswered);
+    session_run(2000);
+    expect_int("audit", 1, (long long)session.service.lists);
+    /* The list says that nothing is subscribed: it is asked for again. */
+    session.service.rules.only_never = NULL;
+    assert_true(session_until_subscribed(2 * SESSION_MINUTE));
+    session_end();
+
+    session_begin();
+    session.service.rules.never = true;
+    session_start();
+    session_subscribe();
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    session_expect_closed("no answer at all", MST_ERR_ANSWER, MST_STATE_OPEN);
+    expect_int("told before", 1, session.seen.events[MST_EVENT_ERROR]);
+    expect_int("requests", 2, (long long)session.service.requests.count);
+    session.service.rules.never = false;
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    session_end();
+}
+
+/* Subscribed, but the answer was lost: the list shows it. */
+static void test_answer_lost(void **state)
+{
+    (void)state;
+    session_begin();
+    session.config.answer_ms = 1500;
+    session.service.rules.delay_ms = 2500;
+    session.service.rules.overlap = true;
+    session_start();
+    session_subscribe();
+    session_run(SESSION_MINUTE);
+    session.service.rules.delay_ms = 0;
+    assert_true(session_until_subscribed(2 * SESSION_MINUTE));
+    session_end();
+}
+
+/* Answers that nobody asked for, wrong ones, and entries of another kind. */
+static void test_wrong_answers(void **state)
+{
+    static const char *const answers[] = {
+        "{\"type\":\"subscribe\",\"channels\":[{\"type\":\"news\","
+        "\"success\":true}]}",
+        "{\"type\":\"subscribe\",\"channels\":[]}",
+        "{\"type\":\"unsubscribe\",\"channels\":[{\"type\":\"market_data\","
+        "\"params\":{\"market\":\"BTCUSD\"},\"success\":false,"
+        "\"error\":\"NO_EFFECT_ACTION\"}]}",
+        "{\"type\":\"error\",\"error\":\"UNKNOWN_ACTION\"}",
+        "{\"type\":\"subscribe\",\"channels\":[{\"success\":true}]}",
+        "{\"type\":\"subscribe\",\"channels\":7}",
+        "{\"type\":\"subscribe\"}",
+    };
+
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(5000));
+    session_run(2000);
+    for (size_t i = 0; i < COUNT(answers); i++) {
+        service_text(&session.service, answers[i]);
+        session_run(5000);
+        if (session.seen.events[MST_EVENT_CLOSED] != 0) {
+            expect_failed("costs the connection: %s", answers[i]);
+        }
+    }
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    assert_true(mst_client_stats(&session.client)->unknown >= 1);
+    session_end();
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_calls),          TEST(test_wishes_at_any_time),
+        TEST(test_change_of_mind), TEST(test_random_wishes),
+        TEST(test_resync),         TEST(test_list_puts_right),
+        TEST(test_entry_fails),    TEST(test_error_answers),
+        TEST(test_error_always),   TEST(test_no_answer),
+        TEST(test_answer_lost),    TEST(test_wrong_answers),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,534 @@
+/*
+ * The session below BearSSL on the mock port, and what becomes of secrets:
+ * in memory, and in what the tap is told.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- TLS ---- */
+
+static void main_job(void)
+{
+    session.service.rules.feed_ms = 1000;
+    session_start();
+    session_subscribe();
+    assert_true(session_until(MST_EVENT_OPEN, 1000));
+    session_run(5000);
+}
+
+/* The same events with TLS and without, whole and byte by byte. */
+static void test_main_job(void **state)
+{
+    static const size_t sizes[] = {0, 1, 5, 1000};
+    struct text expected = {0};
+
+    (void)state;
+    session_begin();
+    main_job();
+    session_record_copy(&expected);
+    session_end();
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        session_begin_tls("localhost");
+        session.mock.plan.recv_max = sizes[i];
+        session.mock.plan.send_max = sizes[COUNT(sizes) - 1 - i];
+        main_job();
+        expect_text("events", text_get(&expected),
+                    text_get(&session.seen.record));
+        session_end();
+    }
+    text_free(&expected);
+}
+
+/* Split at many offsets of the ciphertext. */
+static void test_cut_ciphertext(void **state)
+{
+    (void)state;
+    for (uint64_t offset = 1; offset < 3500; offset += 61) {
+        session_begin_tls("localhost");
+        session.mock.plan.cut_at = offset;
+        session_start();
+        session_subscribe();
+        if (!session_until_subscribed(5000)) {
+            expect_failed("cut at %d", (int)offset);
+        }
+        session_end();
+    }
+}
+
+/* With every length of buffers that TLS can have. */
+static void test_buffers(void **state)
+{
+    static const struct {
+        size_t in, out, staging;
+    } lengths[] = {{MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 0},
+                   {MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 1},
+                   {MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 300},
+                   {MST_RECORD_IN_MIN, MST_RECORD_OUT_MIN, 0}};
+    static unsigned char memory[MST_MEMORY_LEN(
+        MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 4096, 1)];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(lengths); i++) {
+        session_begin_tls("localhost");
+        session.service.rules.feed_ms = 500;
+        session.config.record_in_len = lengths[i].in;
+        session.config.record_out_len = lengths[i].out;
+        session.config.staging_len = lengths[i].staging;
+        size_t len = MST_MEMORY_LEN(lengths[i].in, lengths[i].out, 2048,
+                                    lengths[i].staging, 1);
+        assert_int_equal(mst_client_init(&session.client, &session.config,
+                                         &session.port, memory, len),
+                         0);
+        session_subscribe();
+        if (!session_until_subscribed(5000)) {
+            expect_failed("lengths %zu: not subscribed\n%s", i,
+                          text_get(&session.seen.record));
+        }
+        session_run(10000);
+        expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+        session_end();
+    }
+}
+
+static void certificate_expect(const char *certificate, int error)
+{
+    session_begin_tls(certificate);
+    session_start();
+    session_subscribe();
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    session_expect_closed(certificate, error, MST_STATE_TLS);
+    expect_int("requests", 0, (long long)session.service.tokens.count);
+    if (error == MST_ERR_TLS_TIME) {
+        expect_int("clock_s", mst_mock_wall(&session.mock) / 1000000000,
+                   (long long)session.seen.closed.clock_s);
+    } else {
+        assert_int_not_equal(session.seen.closed.detail, 0);
+    }
+
+    /* The service gets a good one: the session goes on by itself. */
+    session_certificate("localhost");
+    if (!session_until_subscribed(15 * SESSION_MINUTE)) {
+        expect_failed("%s: does not go on", certificate);
+    }
+    session_end();
+}
+
+static void test_certificates(void **state)
+{
+    (void)state;
+    certificate_expect("wrong", MST_ERR_TLS_NAME);
+    certificate_expect("expired", MST_ERR_TLS_TIME);
+    certificate_expect("early", MST_ERR_TLS_TIME);
+    certificate_expect("unknown", MST_ERR_TLS_ISSUER);
+}
+
+/* A good certificate, and a clock of the client that is wrong. */
+static void test_wrong_clock(void **state)
+{
+    static const int64_t year_s = INT64_C(31557600);
+
+    (void)state;
+    session_begin_tls("localhost");
+    mst_mock_set_wall(&session.mock,
+                      MST_MOCK_WALL_NS + 30 * year_s * 1000000000);
+    session_start();
+    session_subscribe();
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    session_expect_closed("clock", MST_ERR_TLS_TIME, MST_STATE_TLS);
+    expect_int("clock_s", MST_MOCK_WALL_NS / 1000000000 + 30 * year_s,
+               (long long)session.seen.closed.clock_s);
+    mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS);
+    assert_true(session_until_subscribed(10 * SESSION_MINUTE));
+    session_end();
+}
+
+/* A server that answers the first record with a fatal alert. */
+static void test_alerts(void **state)
+{
+    static const struct {
+        uint8_t alert;
+        int error;
+        bool permanent;
+    } cases[] = {{70, MST_ERR_TLS_VERSION, true}, /* insists on TLS 1.3 */
+                 {40, MST_ERR_TLS_HANDSHAKE, false},
+                 {80, MST_ERR_TLS_ALERT, false}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        uint8_t alert[7] = {21, 3, 3, 0, 2, 2, cases[i].alert};
+        session_begin_tls("localhost");
+        session.tls.silent = true;
+        session_start();
+        session_subscribe();
+        session_run(10);
+        mst_mock_write(&session.mock, 0, alert, sizeof alert);
+        assert_true(session_until(MST_EVENT_CLOSED, 1000));
+        session_expect_closed("alert", cases[i].error, MST_STATE_TLS);
+        expect_int("permanent", cases[i].permanent,
+                   session.seen.closed.permanent);
+        expect_int("detail", 256 + cases[i].alert, session.seen.closed.detail);
+        session.tls.silent = false;
+        assert_true(session_until_subscribed(10 * SESSION_MINUTE));
+        session_end();
+    }
+}
+
+static void test_truncation(void **state)
+{
+    (void)state;
+    session_begin_tls("localhost");
+    session.tls.truncate = true;
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(5000));
+    service_end(&session.service, MST_ERR_EOF);
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    session_expect_closed("no close_notify", MST_ERR_TLS_TRUNCATED,
+                          MST_STATE_OPEN);
+    session.tls.truncate = false;
+    assert_true(session_until_subscribed(10000));
+    service_end(&session.service, MST_ERR_EOF);
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    session_expect_closed("close_notify", MST_ERR_EOF, MST_STATE_OPEN);
+    assert_true(session_until_subscribed(10000));
+    session_end();
+}
+
+/* A body that ends with the connection may have been cut off by anybody. */
+static void test_truncated_token(void **state)
+{
+    (void)state;
+    session_begin_tls("localhost");
+    session.tls.truncate = true;
+    session.service.framing = SERVICE_UNTIL_CLOSE;
+    session_start();
+    session_subscribe();
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    session_expect_closed("body", MST_ERR_TLS_TRUNCATED, MST_STATE_TOKEN);
+    session.tls.truncate = false;
+    assert_true(session_until_subscribed(10000));
+    session_end();
+}
+
+static void test_forged_record(void **state)
+{
+    (void)state;
+    session_begin_tls("localhost");
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(5000));
+    mst_mock_write(&session.mock, 0,
+                   "\x17\x03\x03\x00\x20"
+                   "0123456789abcdef0123456789abcdef",
+                   37);
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    session_expect_closed("forged", MST_ERR_TLS_PROTOCOL, MST_STATE_OPEN);
+    assert_int_not_equal(session.seen.closed.detail, 0);
+    assert_true(session_until_subscribed(10000));
+    session_end();
+
+    session_begin_tls("localhost");
+    session.mock.peer = service_peer(&session.service);
+    session.mock.peer.opened = NULL;
+    session.mock.peer.received = NULL;
+    session_start();
+    session_run(10);
+    mst_mock_write(&session.mock, 0, "HTTP/1.1 400 Bad Request\r\n", 26);
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    session_expect_closed("not TLS", MST_ERR_TLS_PROTOCOL, MST_STATE_TLS);
+    session_check();
+}
+
+/* Every call of the port fails in turn, that for the clock included. */
+static void test_every_call_fails(void **state)
+{
+    uint64_t calls = 0;
+
+    (void)state;
+    for (uint64_t n = 0; n <= calls; n++) {
+        session_begin_tls("localhost");
+        session.mock.plan.fail_call = MST_MOCK_ANY;
+        session.mock.plan.fail_at = n;
+        session.mock.plan.fail_error = MST_ERR_PORT;
+        session_start();
+        session_subscribe();
+        session_until_subscribed(SESSION_HOUR);
+        session_run(2000);
+        if (n == 0) {
+            calls = session.mock.calls[MST_MOCK_ANY];
+        }
+        if (!session_until_subscribed(SESSION_HOUR)) {
+            expect_failed("call %d: not subscribed\n%s", (int)n,
+                          text_get(&session.seen.record));
+        }
+        session_end();
+    }
+    assert_in_range(calls, 20, 500);
+}
+
+/* ---- secrets ---- */
+
+static const char *const secrets[] = {SERVICE_SECRET, "s%2Bcr%3Dt",
+                                      SERVICE_TOKEN, "token-AbC.123"};
+
+static bool contains(const void *data, size_t len, const char *text)
+{
+    const char *bytes = data;
+    size_t text_len = strlen(text);
+
+    for (size_t i = 0; i + text_len <= len; i++) {
+        if (memcmp(bytes + i, text, text_len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void expect_no_secret(const char *name, const void *data, size_t len)
+{
+    for (size_t i = 0; i < COUNT(secrets); i++) {
+        if (contains(data, len, secrets[i])) {
+            expect_failed("%s contains \"%s\"", name, secrets[i]);
+        }
+    }
+}
+
+static void memory_expect_clean(const char *name)
+{
+    expect_no_secret(name, &session.client, sizeof session.client);
+    expect_no_secret(name, session.memory, session.memory_len);
+}
+
+static void test_wiped_after_close(void **state)
+{
+    (void)state;
+    for (int tls = 0; tls < 2; tls++) {
+        for (int how = 0; how < 3; how++) {
+            if (tls) {
+                session_begin_tls("localhost");
+            } else {
+                session_begin();
+            }
+            session.service.rules.no_echo = how == 1;
+            session_start();
+            session_subscribe();
+            assert_true(session_until_subscribed(5000));
+            if (how == 2) {
+                mst_client_wipe(&session.client);
+            } else {
+                session_end();
+            }
+            memory_expect_clean(tls ? "TLS" : "secure port");
+        }
+    }
+}
+
+/* A secret is in memory only as long as it is needed. */
+static void test_wiped_after_use(void **state)
+{
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(5000));
+    for (size_t i = 0; i < 2; i++) {
+        if (contains(session.memory, session.memory_len, secrets[i]) ||
+            contains(&session.client, sizeof session.client, secrets[i])) {
+            expect_failed("client_secret is in memory while it streams");
+        }
+    }
+    session_end();
+
+    /* A refused token, and one cut off in the middle. */
+    session_begin();
+    session.service.token_value = SERVICE_TOKEN "\\r\\n";
+    session_start();
+    session_run(500);
+    session_end();
+    memory_expect_clean("a bad token");
+    session_begin();
+    session.mock.plan.fail_call = MST_MOCK_RECV;
+    session.mock.plan.fail_at = 30;
+    session.mock.plan.recv_max = 8;
+    session_start();
+    session_run(0);
+    session_end();
+    memory_expect_clean("a token cut off");
+}
+
+/* ---- the tap ---- */
+
+static struct {
+    struct text all, in, out, order;
+    unsigned counts[MST_TAP_RANDOM + 1];
+    int64_t token_len, token_s;
+    char host[MST_HOST_MAX + 1];
+} tap;
+
+static void tap_record(void *context, const struct mst_tap_record *record)
+{
+    static const char letters[] = "oOIUTEcr";
+
+    assert_ptr_equal(context, &tap);
+    assert_in_range(record->kind, MST_TAP_OPEN, MST_TAP_RANDOM);
+    tap.counts[record->kind]++;
+    if ((record->kind == MST_TAP_IN || record->kind == MST_TAP_OUT) &&
+        record->len == 0) {
+        expect_failed("a record of no bytes");
+    }
+    if (record->kind < MST_TAP_CLOCK) {
+        text_add(&tap.order, "%c", letters[record->kind]);
+    }
+    if (record->len > 0) {
+        text_add_bytes(&tap.all, record->data, record->len);
+    }
+    if (record->kind == MST_TAP_IN) {
+        text_add_bytes(&tap.in, record->data, record->len);
+    }
+    if (record->kind == MST_TAP_OUT) {
+        text_add_bytes(&tap.out, record->data, record->len);
+    }
+    if (record->kind == MST_TAP_TOKEN) {
+        tap.token_s = record->value;
+        tap.token_len = record->value2;
+        expect_int("scope", (long long)strlen(SERVICE_SCOPE),
+                   (long long)record->len);
+    }
+    if (record->kind == MST_TAP_OPEN) {
+        snprintf(tap.host, sizeof tap.host, "%.*s", (int)record->len,
+                 (const char *)record->data);
+        expect_int("port", 443, record->value);
+    }
+}
+
+static void tap_begin(bool tls)
+{
+    text_free(&tap.all);
+    text_free(&tap.in);
+    text_free(&tap.out);
+    text_free(&tap.order);
+    memset(&tap, 0, sizeof tap);
+    if (tls) {
+        session_begin_tls("localhost");
+    } else {
+        session_begin();
+    }
+    session.config.tap = tap_record;
+    session.config.tap_context = &tap;
+}
+
+static void tap_expect_out(void)
+{
+    static const char name[] = "Authorization: ";
+    const char *line = strstr(text_get(&tap.out), name);
+
+    assert_non_null(strstr(text_get(&tap.out), "GET / HTTP/1.1\r\n"));
+    if (line == NULL) {
+        expect_failed("no Authorization in what was sent");
+        return;
+    }
+    size_t len = strcspn(line + strlen(name), "\r");
+    expect_int("length of the masked value",
+               (long long)strlen("Bearer " SERVICE_TOKEN), (long long)len);
+    assert_null(strstr(text_get(&tap.out), "oauth2"));
+    assert_null(strstr(text_get(&tap.in), "expires_in"));
+    assert_non_null(strstr(text_get(&tap.in), "101 Switching Protocols"));
+    assert_non_null(strstr(text_get(&tap.in), "\"SNAPSHOT\""));
+}
+
+static void test_tap(void **state)
+{
+    static const size_t sizes[] = {0, 1, 3, 50};
+
+    (void)state;
+    for (int tls = 0; tls < 2; tls++) {
+        for (size_t i = 0; i < COUNT(sizes); i++) {
+            tap_begin(tls);
+            session.mock.plan.recv_max = sizes[i];
+            session.mock.plan.send_max = sizes[i];
+            session_start();
+            session_subscribe();
+            assert_true(session_until_subscribed(5000));
+            session_end();
+            expect_no_secret("the tap", text_get(&tap.all), tap.all.len);
+            tap_expect_out();
+            expect_int("opens", 2, tap.counts[MST_TAP_OPEN]);
+            expect_int("opened", 2, tap.counts[MST_TAP_OPENED]);
+            expect_int("tokens", 1, tap.counts[MST_TAP_TOKEN]);
+            expect_int("ends", 2, tap.counts[MST_TAP_END]);
+            expect_int("lifetime", 3600, tap.token_s);
+            expect_int("token length", (long long)strlen(SERVICE_TOKEN),
+                       tap.token_len);
+            expect_text("last host", SERVICE_WS_HOST, tap.host);
+            assert_true(tap.counts[MST_TAP_CLOCK] > 0);
+            assert_true(tap.counts[MST_TAP_RANDOM] > 0);
+            if (strncmp(text_get(&tap.order), "oOTEoOU", 7) != 0) {
+                expect_failed("order: %.20s", text_get(&tap.order));
+            }
+        }
+    }
+}
+
+/* "Opened" is told only of a link that is verified. */
+static void test_tap_of_bad_certificate(void **state)
+{
+    (void)state;
+    tap_begin(true);
+    session_certificate("wrong");
+    session_start();
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    expect_int("open", 1, tap.counts[MST_TAP_OPEN]);
+    expect_int("opened", 0, tap.counts[MST_TAP_OPENED]);
+    expect_int("end", 1, tap.counts[MST_TAP_END]);
+    session_end();
+}
+
+/* No secret passes when the exchange goes wrong either. */
+static void test_tap_of_bad_tokens(void **state)
+{
+    static const char *const raws[] = {
+        "HTTP/1.1 200 OK\r\nContent-Length: "
+        "999\r\n\r\n{\"access_token\":\"" SERVICE_TOKEN,
+        "HTTP/1.1 400 Bad\r\nX: " SERVICE_TOKEN "\r\n\r\n" SERVICE_SECRET,
+        SERVICE_TOKEN "\r\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(raws); i++) {
+        tap_begin(false);
+        session.service.token.raw = raws[i];
+        session.service.token.raw_end = MST_ERR_EOF;
+        session.mock.plan.recv_max = i;
+        session_start();
+        assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+        session_end();
+        expect_no_secret("the tap", text_get(&tap.all), tap.all.len);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_main_job),
+        TEST(test_cut_ciphertext),
+        TEST(test_buffers),
+        TEST(test_certificates),
+        TEST(test_wrong_clock),
+        TEST(test_alerts),
+        TEST(test_truncation),
+        TEST(test_truncated_token),
+        TEST(test_forged_record),
+        TEST(test_every_call_fails),
+        TEST(test_wiped_after_close),
+        TEST(test_wiped_after_use),
+        TEST(test_tap),
+        TEST(test_tap_of_bad_tokens),
+        TEST(test_tap_of_bad_certificate),
+    };
+
+    return cmocka_run_group_tests(tests, session_certificates,
+                                  session_no_certificates);
+}
