@@ -868,8 +868,7 @@ static enum json_state json_number_next(enum json_state state, uint8_t c)
                : c == '.' ? JSON_NUMBER_POINT
                : e        ? JSON_NUMBER_E
                           : JSON_AT_END;
-    case JSON_NUMBER_POINT:
-        return digit ? JSON_NUMBER_FRACTION : JSON_AT_END;
+    case JSON_NUMBER_POINT: return digit ? JSON_NUMBER_FRACTION : JSON_AT_END;
     case JSON_NUMBER_FRACTION:
         return digit ? JSON_NUMBER_FRACTION : e ? JSON_NUMBER_E : JSON_AT_END;
     case JSON_NUMBER_E:
@@ -1147,8 +1146,8 @@ struct json_text {
     bool string, cut;
 };
 
-static struct json_text json_scalar(const char *item, size_t len,
-                                    char *scratch, size_t cap)
+static struct json_text json_scalar(const char *item, size_t len, char *scratch,
+                                    size_t cap)
 {
     struct json_text text = {item, len, false, false};
 
@@ -1179,8 +1178,7 @@ static int json_tokens(struct json_item *item, const char *text, size_t len)
 
     jsmn_init(&parser);
     item->text = text;
-    item->count = jsmn_parse(&parser, text, len, item->tokens,
-                             MST_JSON_TOKENS);
+    item->count = jsmn_parse(&parser, text, len, item->tokens, MST_JSON_TOKENS);
     return item->count < 0 ? MST_ERR_JSON_TOKENS : 0;
 }
 
@@ -1292,9 +1290,9 @@ static const char *const message_actions[] = {"subscribe", "unsubscribe",
 
 /* From MST_CODE_UNKNOWN_ACTION on. */
 static const char *const message_codes[] = {
-    "UNKNOWN_ACTION",   "INTERNAL_SERVER_ERROR",
+    "UNKNOWN_ACTION",    "INTERNAL_SERVER_ERROR",
     "MALFORMED_REQUEST", "NO_EFFECT_ACTION",
-    "UNKNOWN_CHANNEL",  "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION"};
+    "UNKNOWN_CHANNEL",   "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION"};
 
 enum message_place {
     MESSAGE_BEFORE,
@@ -1334,13 +1332,13 @@ static const struct {
     const char *key;
     uint8_t place;
 } message_fields[MST_FIELDS] = {
-    {"channel", MESSAGE_ROOT},        {"type", MESSAGE_ROOT},
-    {"payload", MESSAGE_ROOT},        {"channels", MESSAGE_ROOT},
-    {"error", MESSAGE_ROOT},          {"market", MESSAGE_PAYLOAD},
-    {"type", MESSAGE_PAYLOAD},        {"time", MESSAGE_PAYLOAD},
-    {"timestamp", MESSAGE_PAYLOAD},   {"executed_at", MESSAGE_PAYLOAD},
-    {"price", MESSAGE_PAYLOAD},       {"amount", MESSAGE_PAYLOAD},
-    {"bids", MESSAGE_PAYLOAD},        {"asks", MESSAGE_PAYLOAD},
+    {"channel", MESSAGE_ROOT},      {"type", MESSAGE_ROOT},
+    {"payload", MESSAGE_ROOT},      {"channels", MESSAGE_ROOT},
+    {"error", MESSAGE_ROOT},        {"market", MESSAGE_PAYLOAD},
+    {"type", MESSAGE_PAYLOAD},      {"time", MESSAGE_PAYLOAD},
+    {"timestamp", MESSAGE_PAYLOAD}, {"executed_at", MESSAGE_PAYLOAD},
+    {"price", MESSAGE_PAYLOAD},     {"amount", MESSAGE_PAYLOAD},
+    {"bids", MESSAGE_PAYLOAD},      {"asks", MESSAGE_PAYLOAD},
 };
 
 /* Fields that a message of each channel must have, beside channel and
@@ -1373,9 +1371,9 @@ static uint8_t message_lookup(const char *const *table, uint8_t count,
 
 static enum mst_code message_code(const char *text)
 {
-    return (enum mst_code)(message_lookup(message_codes, 6, text,
-                                          strlen(text)) +
-                           MST_CODE_UNKNOWN_ACTION);
+    return (enum mst_code)(
+        message_lookup(message_codes, 6, text, strlen(text)) +
+        MST_CODE_UNKNOWN_ACTION);
 }
 
 static bool message_is_data(const struct mst_decoder *d)
@@ -1497,11 +1495,11 @@ static void message_scalar(struct mst_decoder *d, enum message_field field,
     if (number ? !message_is_number(&t) : !t.string) {
         rc = MST_ERR_MESSAGE_SHAPE;
     } else if (field == FIELD_CHANNEL) {
-        d->channel = message_lookup(message_channels, MST_CHANNEL_OTHER, t.at,
-                                    t.len);
+        d->channel =
+            message_lookup(message_channels, MST_CHANNEL_OTHER, t.at, t.len);
     } else if (field == FIELD_ACTION) {
-        d->action = message_lookup(message_actions, MESSAGE_ACTION_OTHER, t.at,
-                                   t.len);
+        d->action =
+            message_lookup(message_actions, MESSAGE_ACTION_OTHER, t.at, t.len);
     } else if (field == FIELD_MARKET) {
         if (t.cut || t.len > MST_MARKET_MAX) {
             rc = MST_ERR_MESSAGE_SIZE;
@@ -1540,8 +1538,8 @@ static int message_level_number(struct mst_decoder *d,
         begin--;
         end++;
     }
-    text = json_scalar(item->text + begin, end - begin, scratch,
-                       sizeof scratch);
+    text =
+        json_scalar(item->text + begin, end - begin, scratch, sizeof scratch);
     rc = message_is_number(&text) ? message_number(d, &text, price, out)
                                   : MST_ERR_MESSAGE_SHAPE;
     if (rc != 0) {
@@ -1636,8 +1634,8 @@ static int message_entry(struct mst_decoder *d, const char *text, size_t len,
         message_channels, MST_CHANNEL_OTHER, d->name, strlen(d->name));
     entry->channel_name = d->name;
     entry->market = d->market;
-    entry->success = success > 0 ? json_token_is(&item, success, "true")
-                                 : error == 0;
+    entry->success =
+        success > 0 ? json_token_is(&item, success, "true") : error == 0;
     entry->code = error > 0 ? message_code(d->text) : MST_CODE_NONE;
     entry->text = d->text;
     d->entries++;
@@ -1660,8 +1658,7 @@ static bool message_whole(struct mst_decoder *d, const char **text)
 }
 
 /* Hands out an error message of the service, in any of its shapes. */
-static int message_service_error(struct mst_decoder *d,
-                                 struct mst_event *event)
+static int message_service_error(struct mst_decoder *d, struct mst_event *event)
 {
     struct json_item item;
     struct mst_service_error *out = &event->as.service_error;
@@ -1728,8 +1725,8 @@ static int message_stream(struct mst_decoder *d, enum message_field field)
     if (d->channel == MST_MARKET_DATA) {
         known = (message_required[MST_MARKET_DATA] & ~(unsigned)d->seen) == 0;
     } else {
-        known = entries ? message_is_response(d)
-                        : d->channel == MST_TOP_OF_BOOK;
+        known =
+            entries ? message_is_response(d) : d->channel == MST_TOP_OF_BOOK;
     }
     if (!known || (d->deferred && !d->second_pass)) {
         d->deferred = true;
@@ -2009,8 +2006,8 @@ static int message_syntax(struct mst_decoder *d, int error)
 static int message_end(struct mst_decoder *d, struct mst_event *event)
 {
     bool data = message_is_data(d), response = message_is_response(d);
-    unsigned needs = data ? message_required[d->channel] | BIT(FIELD_PAYLOAD)
-                          : 0u;
+    unsigned needs =
+        data ? message_required[d->channel] | BIT(FIELD_PAYLOAD) : 0u;
     int rc;
 
     if (!json_whole(&d->json)) {
@@ -2107,8 +2104,8 @@ int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
     return 0;
 }
 
-void mst_decoder_feed(struct mst_decoder *decoder, const void *data,
-                      size_t len, bool final)
+void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
+                      bool final)
 {
     struct mst_decoder *d = decoder;
 
@@ -2226,8 +2223,8 @@ int mst_book_init(struct mst_book *book, struct mst_level *levels,
 
 struct mst_decimal mst_level_price(const struct mst_level *level)
 {
-    struct mst_decimal price = {level->price_coefficient,
-                                level->price_exponent, false};
+    struct mst_decimal price = {level->price_coefficient, level->price_exponent,
+                                false};
 
     return price;
 }
@@ -2301,8 +2298,8 @@ static void book_set(struct mst_book *book, const struct mst_level *level,
 {
     struct mst_level *side = book->sides[level->side];
     uint32_t at = book_find(book, level);
-    bool found = at < book->count[level->side] &&
-                 book_better(&side[at], level) == 0;
+    bool found =
+        at < book->count[level->side] && book_better(&side[at], level) == 0;
     bool removed = level->amount_coefficient == 0 && !merging;
 
     if (found && snapshot) {
@@ -2351,6 +2348,45 @@ void mst_book_stale(struct mst_book *book)
     book->restart = true;
 }
 
+enum mst_book_state mst_book_state(const struct mst_book *book)
+{
+    return (enum mst_book_state)book->state;
+}
+
+const char *mst_book_state_name(enum mst_book_state state)
+{
+    switch (state) {
+    case MST_BOOK_EMPTY: return "empty";
+    case MST_BOOK_BUILDING: return "building";
+    case MST_BOOK_LIVE: return "live";
+    case MST_BOOK_STALE: return "stale";
+    }
+    return "";
+}
+
+size_t mst_book_depth(const struct mst_book *book, enum mst_side side)
+{
+    return book->state == MST_BOOK_BUILDING ? 0 : book->count[side];
+}
+
+const struct mst_level *mst_book_level(const struct mst_book *book,
+                                       enum mst_side side, size_t rank)
+{
+    size_t depth = mst_book_depth(book, side);
+
+    return rank < depth ? &book->sides[side][depth - 1 - rank] : NULL;
+}
+
+bool mst_book_crossed(const struct mst_book *book)
+{
+    return book->crossed;
+}
+
+int64_t mst_book_time(const struct mst_book *book)
+{
+    return book->time_ns;
+}
+
 static void book_judge(struct mst_book *book)
 {
     const struct mst_level *bid = mst_book_level(book, MST_BID, 0);
@@ -2395,45 +2431,6 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part)
         book->state = MST_BOOK_LIVE;
         book_judge(book);
     }
-}
-
-enum mst_book_state mst_book_state(const struct mst_book *book)
-{
-    return (enum mst_book_state)book->state;
-}
-
-const char *mst_book_state_name(enum mst_book_state state)
-{
-    switch (state) {
-    case MST_BOOK_EMPTY: return "empty";
-    case MST_BOOK_BUILDING: return "building";
-    case MST_BOOK_LIVE: return "live";
-    case MST_BOOK_STALE: return "stale";
-    }
-    return "";
-}
-
-size_t mst_book_depth(const struct mst_book *book, enum mst_side side)
-{
-    return book->state == MST_BOOK_BUILDING ? 0 : book->count[side];
-}
-
-const struct mst_level *mst_book_level(const struct mst_book *book,
-                                       enum mst_side side, size_t rank)
-{
-    size_t depth = mst_book_depth(book, side);
-
-    return rank < depth ? &book->sides[side][depth - 1 - rank] : NULL;
-}
-
-bool mst_book_crossed(const struct mst_book *book)
-{
-    return book->crossed;
-}
-
-int64_t mst_book_time(const struct mst_book *book)
-{
-    return book->time_ns;
 }
 
 /* ------------------------------------------------------------------------
@@ -2614,8 +2611,7 @@ static int ws_close_piece(struct mst_ws *ws, struct mst_ws_piece *piece)
     if (!ws_is_close_code(piece->close_code)) {
         return MST_ERR_WS_CLOSE;
     }
-    return utf8_is((const char *)piece->data, piece->len) ? 1
-                                                          : MST_ERR_WS_UTF8;
+    return utf8_is((const char *)piece->data, piece->len) ? 1 : MST_ERR_WS_UTF8;
 }
 
 static int ws_read_control(struct mst_ws *ws, const uint8_t *data, size_t len,
@@ -2802,15 +2798,14 @@ static int http_status_line(struct mst_http *h)
 
     if (h->line_len < 12 || memcmp(h->line, "HTTP/1.", 7) != 0 ||
         (h->line[7] != '0' && h->line[7] != '1') || h->line[8] != ' ' ||
-        !http_number(h->line + 9, 3, &status) || status < 100 ||
-        status > 599 || (h->line_len > 12 && h->line[12] != ' ')) {
+        !http_number(h->line + 9, 3, &status) || status < 100 || status > 599 ||
+        (h->line_len > 12 && h->line[12] != ' ')) {
         return MST_ERR_HTTP_SYNTAX;
     }
     h->status = (uint16_t)status;
     h->state = HTTP_HEADER_LINE;
     /* HTTP/1.0 knows no upgrade (RFC 9110, section 7.8). */
-    return status == 101 && h->line[7] == '0' ? MST_ERR_HTTP_SYNTAX
-                                              : HTTP_MORE;
+    return status == 101 && h->line[7] == '0' ? MST_ERR_HTTP_SYNTAX : HTTP_MORE;
 }
 
 /* Headers that matter. */
@@ -2829,12 +2824,15 @@ enum http_header {
 
 static enum http_header http_header_name(const char *name, size_t len)
 {
-    static const char *const names[] = {
-        "content-length",           "transfer-encoding",
-        "content-encoding",         "connection",
-        "upgrade",                  "sec-websocket-accept",
-        "sec-websocket-extensions", "sec-websocket-protocol",
-        "retry-after"};
+    static const char *const names[] = {"content-length",
+                                        "transfer-encoding",
+                                        "content-encoding",
+                                        "connection",
+                                        "upgrade",
+                                        "sec-websocket-accept",
+                                        "sec-websocket-extensions",
+                                        "sec-websocket-protocol",
+                                        "retry-after"};
     unsigned i = 0;
 
     while (i < HTTP_OTHER && !text_is_nocase(name, len, names[i])) {
@@ -2846,6 +2844,11 @@ static enum http_header http_header_name(const char *name, size_t len)
 static int http_header(struct mst_http *h, enum http_header header,
                        const char *value, size_t len)
 {
+    bool upgraded = h->upgrading && h->status == 101;
+
+    if (h->upgrading && header <= HTTP_CONTENT_ENCODING) {
+        return 0; /* the body of a refusal is not read */
+    }
     switch (header) {
     case HTTP_CONTENT_LENGTH:
         if (h->has_length || !http_number(value, len, &h->left)) {
@@ -2860,8 +2863,7 @@ static int http_header(struct mst_http *h, enum http_header header,
         h->chunked = true;
         break;
     case HTTP_CONTENT_ENCODING:
-        return text_is_nocase(value, len, "identity") ? 0
-                                                      : MST_ERR_HTTP_CODING;
+        return text_is_nocase(value, len, "identity") ? 0 : MST_ERR_HTTP_CODING;
     case HTTP_CONNECTION:
         h->connection_upgrade |= http_list_has(value, len, "upgrade");
         break;
@@ -2869,7 +2871,7 @@ static int http_header(struct mst_http *h, enum http_header header,
         h->upgrade |= http_list_has(value, len, "websocket");
         break;
     case HTTP_ACCEPT:
-        if (h->upgrading) {
+        if (upgraded) {
             if (len != MST_WS_ACCEPT_LEN || h->accepted ||
                 !mem_equal(value, h->accept, len)) {
                 return MST_ERR_WS_ACCEPT;
@@ -2878,13 +2880,23 @@ static int http_header(struct mst_http *h, enum http_header header,
         }
         break;
     case HTTP_EXTENSIONS:
-    case HTTP_PROTOCOL: return h->upgrading ? MST_ERR_WS_EXTENSION : 0;
+    case HTTP_PROTOCOL: return upgraded ? MST_ERR_WS_EXTENSION : 0;
     case HTTP_RETRY_AFTER:
         h->has_retry_after = http_number(value, len, &h->retry_after_s);
         break;
     case HTTP_OTHER: break;
     }
     return 0;
+}
+
+/* After an interim response: nothing that it said counts for the next. */
+static void http_next(struct mst_http *h)
+{
+    h->state = HTTP_STATUS_LINE;
+    h->status = 0;
+    h->left = 0;
+    h->has_length = h->chunked = h->has_retry_after = false;
+    h->upgrade = h->connection_upgrade = h->accepted = false;
 }
 
 /* The empty line behind the headers: how long the body is (RFC 9112,
@@ -2895,7 +2907,7 @@ static int http_head(struct mst_http *h)
         if (h->status == 101) {
             return MST_ERR_HTTP_STATUS;
         }
-        h->state = HTTP_STATUS_LINE;
+        http_next(h);
         return HTTP_MORE;
     }
     if (h->has_length && h->chunked) {
@@ -3001,8 +3013,7 @@ static int http_chunk_line(struct mst_http *h, char c)
     if (c == '\r') {
         h->cr = true;
     } else if (h->state == HTTP_CHUNK_EXTENSION) {
-        return (uint8_t)c < 0x20 && c != '\t' ? MST_ERR_HTTP_LENGTH
-                                              : HTTP_MORE;
+        return (uint8_t)c < 0x20 && c != '\t' ? MST_ERR_HTTP_LENGTH : HTTP_MORE;
     } else if (digit >= 0 && h->digits < 8) {
         h->left = h->left << 4 | (uint32_t)digit;
         h->digits++;
@@ -3064,8 +3075,7 @@ static int http_body(struct mst_http *h, size_t len, size_t *piece)
     if (h->state != HTTP_BODY_TO_END) {
         h->left -= (uint32_t)*piece;
         if (h->left == 0) {
-            h->state = h->state == HTTP_CHUNK_DATA ? HTTP_CHUNK_END
-                                                   : HTTP_OVER;
+            h->state = h->state == HTTP_CHUNK_DATA ? HTTP_CHUNK_END : HTTP_OVER;
         }
     }
     return HTTP_BODY;
@@ -3184,8 +3194,8 @@ static int http_status_error(int status, int otherwise)
                            : otherwise;
 }
 
-int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data,
-                        size_t len, size_t *used)
+int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
+                        size_t *used)
 {
     size_t piece;
     int rc;
@@ -3229,8 +3239,7 @@ static const char *http_authority(const char *at, struct mst_endpoint *out)
     }
     out->host[len] = '\0';
     if (*at == ':') {
-        for (len = 0, at++; at[len] >= '0' && at[len] <= '9'; len++) {
-        }
+        for (len = 0, at++; at[len] >= '0' && at[len] <= '9'; len++) {}
         if (!http_number(at, len, &port) || port < 1 || port > 65535) {
             return NULL;
         }
@@ -3443,8 +3452,8 @@ static int tls_error(const struct mst_link *l)
 /* Nothing can be sent: as long as the handshake is not over. */
 static bool tls_is_busy(const struct mst_link *l)
 {
-    return l->secured && (br_ssl_engine_current_state(tls_engine(l)) &
-                          BR_SSL_SENDAPP) == 0;
+    return l->secured &&
+           (br_ssl_engine_current_state(tls_engine(l)) & BR_SSL_SENDAPP) == 0;
 }
 
 /* The peer ended the connection with a close_notify. */
@@ -3534,8 +3543,7 @@ static void tls_release(struct mst_link *l)
 }
 
 /* Room for plaintext to send; 0 for not now. */
-static uint8_t *tls_space(const struct mst_link *l, size_t out_len,
-                          size_t *len)
+static uint8_t *tls_space(const struct mst_link *l, size_t out_len, size_t *len)
 {
 #ifndef MST_NO_TLS
     if (l->secured) {
@@ -3655,7 +3663,7 @@ enum session_sending {
 enum session_subscribed {
     SUB_FREE, /* the slot is not in use */
     SUB_NONE,
-    SUB_ASKED,   /* in the subscribe request that is outstanding */
+    SUB_ASKED, /* in the subscribe request that is outstanding */
     SUB_ACTIVE,
     SUB_LEAVING, /* in the unsubscribe request that is outstanding */
     SUB_FAILED   /* refused; not asked for again on this connection */
@@ -3682,8 +3690,7 @@ static void session_tap(const struct mst_client *c, int link,
                         const void *data, size_t len)
 {
     if (c->config.tap != NULL) {
-        struct mst_tap_record record = {kind,   link, value,
-                                        value2, data, len};
+        struct mst_tap_record record = {kind, link, value, value2, data, len};
         c->config.tap(c->config.tap_context, &record);
     }
 }
@@ -3771,10 +3778,9 @@ static bool session_is_local(int error)
 /* Errors that do not mend by trying again. */
 static bool session_is_permanent(const struct mst_client *c, int error)
 {
-    static const char *const codes[] = {"invalid_client", "invalid_scope",
-                                        "unauthorized_client",
-                                        "unsupported_grant_type",
-                                        "invalid_request"};
+    static const char *const codes[] = {
+        "invalid_client", "invalid_scope", "unauthorized_client",
+        "unsupported_grant_type", "invalid_request"};
 
     if (error == MST_ERR_TOKEN_REFUSED) {
         return message_lookup(codes, 5, c->text, strlen(c->text)) < 5;
@@ -3897,8 +3903,7 @@ static void session_begin(struct mst_client *c, struct mst_link *l)
     c->token_fresh = false;
     /* Both were checked by mst_client_init(). */
     if (token) {
-        (void)http_url(c->config.auth_url, "https://", "http://",
-                       &l->endpoint);
+        (void)http_url(c->config.auth_url, "https://", "http://", &l->endpoint);
     } else {
         (void)http_url(c->config.ws_url, "wss://", "ws://", &l->endpoint);
         c->generation++;
@@ -4062,9 +4067,8 @@ static void session_write(const struct mst_client *c, const struct mst_link *l,
         return;
     }
     session_write_payload(c, l, &payload);
-    header_len =
-        mst_ws_header(header, (enum mst_ws_opcode)opcodes[l->sending], true,
-                      payload.len, l->mask);
+    header_len = mst_ws_header(header, (enum mst_ws_opcode)opcodes[l->sending],
+                               true, payload.len, l->mask);
     out_bytes(o, header, header_len);
     session_write_payload(c, l, o);
     /* Mask what of the payload is in the window. */
@@ -4350,8 +4354,8 @@ static void session_token_done(struct mst_client *c, struct mst_link *l)
     const struct mst_reply *r = &c->reply;
     bool known = (r->seen & BIT(REPLY_EXPIRES)) != 0;
     uint64_t life_ms = (uint64_t)r->expires_in * 1000;
-    const char *scope = r->seen & BIT(REPLY_SCOPE) ? r->scope
-                                                   : session_scope(c);
+    const char *scope =
+        r->seen & BIT(REPLY_SCOPE) ? r->scope : session_scope(c);
 
     c->token_until_ms = !known ? SESSION_NEVER
                         : life_ms > SESSION_TOKEN_MARGIN_MS
@@ -4368,9 +4372,8 @@ static void session_token_done(struct mst_client *c, struct mst_link *l)
 
 /* -- requests and their answers ----------------------------------------- */
 
-static struct mst_subscription *session_find(struct mst_client *c,
-                                             enum mst_channel channel,
-                                             const char *market)
+static struct mst_subscription *
+session_find(struct mst_client *c, enum mst_channel channel, const char *market)
 {
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
@@ -4486,8 +4489,7 @@ static void session_request_failed(struct mst_client *c, struct mst_link *l,
 
 static void session_entry(struct mst_client *c, const struct mst_entry *entry)
 {
-    struct mst_subscription *s =
-        session_find(c, entry->channel, entry->market);
+    struct mst_subscription *s = session_find(c, entry->channel, entry->market);
     bool done = entry->success || entry->code == MST_CODE_NO_EFFECT_ACTION;
 
     if (s == NULL) {
@@ -4580,9 +4582,7 @@ static void session_event(struct mst_client *c, struct mst_link *l,
         }
         break;
     case MST_EVENT_ENTRY: session_entry(c, &event->as.entry); break;
-    case MST_EVENT_RESPONSE:
-        session_response(c, l, &event->as.response);
-        break;
+    case MST_EVENT_RESPONSE: session_response(c, l, &event->as.response); break;
     case MST_EVENT_SERVICE_ERROR:
         text_copy(c->text, sizeof c->text, event->as.service_error.code_text,
                   strlen(event->as.service_error.code_text));
@@ -4593,8 +4593,7 @@ static void session_event(struct mst_client *c, struct mst_link *l,
         c->stats.bad_messages++;
         if (!message_is_known(&c->decoder) ||
             c->decoder.channel == MST_MARKET_DATA) {
-            session_doubt(c, event->as.failure.market,
-                          event->as.failure.error);
+            session_doubt(c, event->as.failure.market, event->as.failure.error);
         }
         break;
     default: break;
@@ -5582,9 +5581,8 @@ static bool pump_is_market(enum mst_channel channel, const char *market)
 }
 
 /* The wish for a channel, or NULL. */
-static struct mst_subscription *pump_wish(struct mst_client *c,
-                                          enum mst_channel channel,
-                                          const char *market)
+static struct mst_subscription *
+pump_wish(struct mst_client *c, enum mst_channel channel, const char *market)
 {
     struct mst_subscription *s =
         session_find(c, channel, market != NULL ? market : "");

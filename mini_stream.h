@@ -128,31 +128,31 @@ enum mst_error {
     MST_ERR_ANCHORS = -7,     /* no trust anchors */
     MST_ERR_IP_HOST = -8,     /* an IP address as host under TLS */
     MST_ERR_HEADER_VALUE = -9, /* CR, LF, NUL or another control character */
-    MST_ERR_FULL = -10,       /* no room for one more subscription */
-    MST_ERR_EXISTS = -11,     /* subscribed already */
-    MST_ERR_MISSING = -12,    /* no such subscription */
-    MST_ERR_CLOSED = -13,     /* the client was closed by mst_close() */
+    MST_ERR_FULL = -10,        /* no room for one more subscription */
+    MST_ERR_EXISTS = -11,      /* subscribed already */
+    MST_ERR_MISSING = -12,     /* no such subscription */
+    MST_ERR_CLOSED = -13,      /* the client was closed by mst_close() */
 
     /* The port's. */
-    MST_ERR_CLOCK = -100,    /* the wall clock is not set */
-    MST_ERR_ENTROPY = -101,  /* no entropy */
-    MST_ERR_RESOLVE = -102,  /* the host name has no address */
-    MST_ERR_REFUSED = -103,  /* connection refused */
+    MST_ERR_CLOCK = -100,       /* the wall clock is not set */
+    MST_ERR_ENTROPY = -101,     /* no entropy */
+    MST_ERR_RESOLVE = -102,     /* the host name has no address */
+    MST_ERR_REFUSED = -103,     /* connection refused */
     MST_ERR_UNREACHABLE = -104, /* no route to the host or network */
-    MST_ERR_RESET = -105,    /* connection reset */
-    MST_ERR_EOF = -106,      /* the peer closed the connection */
-    MST_ERR_PORT = -107,     /* another error of the port, see detail */
+    MST_ERR_RESET = -105,       /* connection reset */
+    MST_ERR_EOF = -106,         /* the peer closed the connection */
+    MST_ERR_PORT = -107,        /* another error of the port, see detail */
 
     /* TLS. The detail is BearSSL's error code. */
-    MST_ERR_TLS_ISSUER = -200,  /* chain does not lead to a trust anchor */
-    MST_ERR_TLS_NAME = -201,    /* certificate is for another name */
-    MST_ERR_TLS_TIME = -202,    /* expired or not yet valid: see clock_s */
+    MST_ERR_TLS_ISSUER = -200,      /* chain does not lead to a trust anchor */
+    MST_ERR_TLS_NAME = -201,        /* certificate is for another name */
+    MST_ERR_TLS_TIME = -202,        /* expired or not yet valid: see clock_s */
     MST_ERR_TLS_CERTIFICATE = -203, /* certificate or chain is malformed */
-    MST_ERR_TLS_VERSION = -204, /* the server insists on another version */
-    MST_ERR_TLS_HANDSHAKE = -205, /* no common suite, or handshake refused */
-    MST_ERR_TLS_ALERT = -206,   /* another fatal alert */
-    MST_ERR_TLS_PROTOCOL = -207, /* malformed or forged records */
-    MST_ERR_TLS_TRUNCATED = -208, /* ended without close_notify */
+    MST_ERR_TLS_VERSION = -204,     /* the server insists on another version */
+    MST_ERR_TLS_HANDSHAKE = -205,   /* no common suite, or handshake refused */
+    MST_ERR_TLS_ALERT = -206,       /* another fatal alert */
+    MST_ERR_TLS_PROTOCOL = -207,    /* malformed or forged records */
+    MST_ERR_TLS_TRUNCATED = -208,   /* ended without close_notify */
 
     /* HTTP (RFC 9110, 9112). */
     MST_ERR_HTTP_SYNTAX = -300, /* not an HTTP/1.1 response */
@@ -161,46 +161,46 @@ enum mst_error {
     MST_ERR_HTTP_HEADER = -303, /* header line or all headers too large */
     MST_ERR_HTTP_BODY = -304,   /* body too large */
     MST_ERR_HTTP_TRUNCATED = -305, /* the response ended early */
-    MST_ERR_HTTP_STATUS = -306, /* an unexpected status, see http_status */
+    MST_ERR_HTTP_STATUS = -306,    /* an unexpected status, see http_status */
 
     /* OAuth 2.0 (RFC 6749) and access. */
     MST_ERR_TOKEN_REFUSED = -400, /* error response; text is its code */
-    MST_ERR_TOKEN_SHAPE = -401, /* reply is not a token response */
-    MST_ERR_TOKEN_TYPE = -402,  /* token_type is not bearer */
-    MST_ERR_TOKEN_SCOPE = -403, /* narrower scope than asked; text names it */
+    MST_ERR_TOKEN_SHAPE = -401,   /* reply is not a token response */
+    MST_ERR_TOKEN_TYPE = -402,    /* token_type is not bearer */
+    MST_ERR_TOKEN_SCOPE = -403,   /* narrower scope than asked; text names it */
     MST_ERR_TOKEN_TOO_LARGE = -404, /* longer than MST_TOKEN_MAX */
-    MST_ERR_UNAUTHORIZED = -405, /* 401: the token is not accepted */
-    MST_ERR_FORBIDDEN = -406,   /* 403: scope missing or not on allow list */
-    MST_ERR_THROTTLED = -407,   /* 429: too many requests */
+    MST_ERR_UNAUTHORIZED = -405,    /* 401: the token is not accepted */
+    MST_ERR_FORBIDDEN = -406, /* 403: scope missing or not on allow list */
+    MST_ERR_THROTTLED = -407, /* 429: too many requests */
 
     /* WebSocket (RFC 6455). */
-    MST_ERR_WS_UPGRADE = -500,  /* a 101 without the proper Upgrade headers,
+    MST_ERR_WS_UPGRADE = -500,   /* a 101 without the proper Upgrade headers,
                                  * or another status than 101 */
-    MST_ERR_WS_ACCEPT = -501,   /* wrong Sec-WebSocket-Accept */
+    MST_ERR_WS_ACCEPT = -501,    /* wrong Sec-WebSocket-Accept */
     MST_ERR_WS_EXTENSION = -502, /* extension or subprotocol not asked for */
-    MST_ERR_WS_RESERVED = -503, /* reserved bit or opcode */
-    MST_ERR_WS_MASKED = -504,   /* a masked frame from a server */
-    MST_ERR_WS_LENGTH = -505,   /* malformed frame length */
-    MST_ERR_WS_CONTROL = -506,  /* fragmented or oversized control frame */
-    MST_ERR_WS_FRAGMENT = -507, /* continuation out of order */
-    MST_ERR_WS_UTF8 = -508,     /* text that is not UTF-8 */
-    MST_ERR_WS_CLOSE = -509,    /* malformed close frame */
-    MST_ERR_WS_CLOSED = -510,   /* the service closed; see ws_code and text */
+    MST_ERR_WS_RESERVED = -503,  /* reserved bit or opcode */
+    MST_ERR_WS_MASKED = -504,    /* a masked frame from a server */
+    MST_ERR_WS_LENGTH = -505,    /* malformed frame length */
+    MST_ERR_WS_CONTROL = -506,   /* fragmented or oversized control frame */
+    MST_ERR_WS_FRAGMENT = -507,  /* continuation out of order */
+    MST_ERR_WS_UTF8 = -508,      /* text that is not UTF-8 */
+    MST_ERR_WS_CLOSE = -509,     /* malformed close frame */
+    MST_ERR_WS_CLOSED = -510,    /* the service closed; see ws_code and text */
 
     /* Messages: each costs one message, not the connection. */
-    MST_ERR_JSON_SYNTAX = -600, /* not JSON (RFC 8259) */
-    MST_ERR_JSON_DEPTH = -601,  /* nested too deeply */
-    MST_ERR_JSON_TOKENS = -602, /* an item has too many values */
-    MST_ERR_MESSAGE_SHAPE = -603, /* a field is missing or of a wrong type */
-    MST_ERR_MESSAGE_KEY = -604, /* a key that matters stands twice */
-    MST_ERR_MESSAGE_SIZE = -605, /* an item does not fit the message buffer */
-    MST_ERR_MESSAGE_ORDER = -606, /* levels before channel, market, type and
+    MST_ERR_JSON_SYNTAX = -600,    /* not JSON (RFC 8259) */
+    MST_ERR_JSON_DEPTH = -601,     /* nested too deeply */
+    MST_ERR_JSON_TOKENS = -602,    /* an item has too many values */
+    MST_ERR_MESSAGE_SHAPE = -603,  /* a field is missing or of a wrong type */
+    MST_ERR_MESSAGE_KEY = -604,    /* a key that matters stands twice */
+    MST_ERR_MESSAGE_SIZE = -605,   /* an item does not fit the message buffer */
+    MST_ERR_MESSAGE_ORDER = -606,  /* levels before channel, market, type and
                                    * time, and the message does not fit the
                                    * message buffer */
     MST_ERR_MESSAGE_BINARY = -607, /* a binary message */
-    MST_ERR_DECIMAL = -608,     /* not a decimal number, or negative */
+    MST_ERR_DECIMAL = -608,        /* not a decimal number, or negative */
     MST_ERR_DECIMAL_WIDE = -609, /* more digits or exponent than can be kept */
-    MST_ERR_TIME = -610,        /* not an RFC 3339 timestamp */
+    MST_ERR_TIME = -610,         /* not an RFC 3339 timestamp */
 
     /* The session's. */
     MST_ERR_TIMEOUT = -700, /* a stage took too long; stage says which */
@@ -288,7 +288,7 @@ struct mst_endpoint {
 #define MST_PORT_SECURE 1u
 
 struct mst_port {
-    void *context; /* handed to every function */
+    void *context;  /* handed to every function */
     unsigned flags; /* MST_PORT_SECURE, or 0 */
 
     /* Begins to resolve the host, or goes on: number of addresses (1 or
@@ -326,17 +326,17 @@ struct mst_port {
  * ------------------------------------------------------------------------ */
 
 enum mst_tap_kind {
-    MST_TAP_OPEN,    /* attempt begins; data is the host, value its port */
-    MST_TAP_OPENED,  /* connected and, where TLS is in use, verified */
-    MST_TAP_IN,      /* plaintext received */
-    MST_TAP_OUT,     /* plaintext sent; Authorization is masked at equal
+    MST_TAP_OPEN,   /* attempt begins; data is the host, value its port */
+    MST_TAP_OPENED, /* connected and, where TLS is in use, verified */
+    MST_TAP_IN,     /* plaintext received */
+    MST_TAP_OUT,    /* plaintext sent; Authorization is masked at equal
                       * length */
-    MST_TAP_TOKEN,   /* token obtained; data is its scope, value its lifetime
+    MST_TAP_TOKEN,  /* token obtained; data is its scope, value its lifetime
                       * in seconds, value2 its length in bytes */
-    MST_TAP_END,     /* link ended; value is MST_OK or the mst_error */
-    MST_TAP_CLOCK,   /* a clock was read: value monotonic ms, value2 0; or
+    MST_TAP_END,    /* link ended; value is MST_OK or the mst_error */
+    MST_TAP_CLOCK,  /* a clock was read: value monotonic ms, value2 0; or
                       * value Unix ns, value2 1 */
-    MST_TAP_RANDOM   /* random bytes for WebSocket keys, masks and jitter */
+    MST_TAP_RANDOM  /* random bytes for WebSocket keys, masks and jitter */
 };
 
 /* What the tap is told. The bytes of a token exchange never pass it. */
@@ -373,7 +373,7 @@ struct mst_level {
     int64_t time_ns;            /* of the message that set it */
     int8_t price_exponent;
     int8_t amount_exponent;
-    uint8_t side; /* enum mst_side */
+    uint8_t side;  /* enum mst_side */
     uint8_t flags; /* MST_LEVEL_... */
 };
 
@@ -482,18 +482,18 @@ struct mst_failure {
 
 enum mst_event_type {
     MST_EVENT_NONE,
-    MST_EVENT_OPEN,      /* connected; subscriptions follow: no payload */
-    MST_EVENT_CLOSED,    /* connection or attempt ended: failure */
-    MST_EVENT_ERROR,     /* a message or a request failed, the connection
+    MST_EVENT_OPEN,          /* connected; subscriptions follow: no payload */
+    MST_EVENT_CLOSED,        /* connection or attempt ended: failure */
+    MST_EVENT_ERROR,         /* a message or a request failed, the connection
                           * goes on: failure */
-    MST_EVENT_PART,      /* market_data: part */
-    MST_EVENT_TOP,       /* market_data.top_of_book: top */
-    MST_EVENT_EXECUTION, /* execution_data: execution */
-    MST_EVENT_HEARTBEAT, /* heartbeat: heartbeat */
-    MST_EVENT_ENTRY,     /* an entry of a response: entry */
-    MST_EVENT_RESPONSE,  /* the end of a response: response */
+    MST_EVENT_PART,          /* market_data: part */
+    MST_EVENT_TOP,           /* market_data.top_of_book: top */
+    MST_EVENT_EXECUTION,     /* execution_data: execution */
+    MST_EVENT_HEARTBEAT,     /* heartbeat: heartbeat */
+    MST_EVENT_ENTRY,         /* an entry of a response: entry */
+    MST_EVENT_RESPONSE,      /* the end of a response: response */
     MST_EVENT_SERVICE_ERROR, /* error message of the service: service_error */
-    MST_EVENT_UNKNOWN    /* message of an unknown kind: unknown */
+    MST_EVENT_UNKNOWN        /* message of an unknown kind: unknown */
 };
 
 struct mst_event {
@@ -574,8 +574,8 @@ int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
 /* Gives the next piece of a message, borrowed until mst_decoder_next()
  * returns 0; final says that the message ends with it. UTF-8 is taken for
  * checked. */
-void mst_decoder_feed(struct mst_decoder *decoder, const void *data,
-                      size_t len, bool final);
+void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
+                      bool final);
 
 /* Hands out the next event (link, generation and received_ns are not set).
  * Returns 1, or 0 once the piece is used up. What the event points to lives
@@ -594,7 +594,7 @@ enum mst_book_state {
     MST_BOOK_EMPTY,    /* nothing has come yet */
     MST_BOOK_BUILDING, /* a message is being merged: no depth is given */
     MST_BOOK_LIVE,
-    MST_BOOK_STALE     /* shows what was last known */
+    MST_BOOK_STALE /* shows what was last known */
 };
 
 /* Members are private: use the calls. */
@@ -650,10 +650,10 @@ enum mst_ws_opcode {
     MST_WS_PONG = 0xA
 };
 
-#define MST_WS_HEADER_MAX 14  /* bytes of a frame header, masking key included */
+#define MST_WS_HEADER_MAX 14 /* bytes of a frame header, masking key included */
 #define MST_WS_CONTROL_MAX 125 /* bytes of a control frame's payload */
-#define MST_WS_KEY_LEN 24     /* characters of Sec-WebSocket-Key */
-#define MST_WS_ACCEPT_LEN 28  /* characters of Sec-WebSocket-Accept */
+#define MST_WS_KEY_LEN 24      /* characters of Sec-WebSocket-Key */
+#define MST_WS_ACCEPT_LEN 28   /* characters of Sec-WebSocket-Accept */
 
 /* Reader of the frames that a server sends. Members are private. */
 struct mst_ws {
@@ -673,7 +673,7 @@ struct mst_ws_piece {
     enum mst_ws_opcode opcode; /* of the message, not MST_WS_CONTINUATION */
     const uint8_t *data;       /* in the input, or in the reader (control) */
     size_t len;
-    bool first, last; /* piece of its message; a control frame is both */
+    bool first, last;    /* piece of its message; a control frame is both */
     uint16_t close_code; /* of a close frame; 1005 where it has none */
 };
 
@@ -738,8 +738,8 @@ void mst_ws_upgrade_init(struct mst_http *http, const char *key);
  * follows is the first frame. Returns 1 once the connection is upgraded, 0
  * for more, or a negative mst_error; the status is in mst_http_status().
  */
-int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data,
-                        size_t len, size_t *used);
+int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
+                        size_t *used);
 
 /* Status of the response read so far, or 0. */
 int mst_http_status(const struct mst_http *http);
@@ -807,10 +807,10 @@ struct mst_config {
     uint32_t request_gap_ms;
 
     /* Waits before the next attempt, ms: exponential with full jitter. */
-    uint32_t backoff_ms;     /* the first; 0: 1,000 */
-    uint32_t backoff_max_ms; /* the longest; 0: 60,000 */
+    uint32_t backoff_ms;      /* the first; 0: 1,000 */
+    uint32_t backoff_max_ms;  /* the longest; 0: 60,000 */
     uint32_t backoff_slow_ms; /* after a permanent error; 0: 300,000 */
-    uint32_t stable_ms; /* open for so long begins anew; 0: 30,000 */
+    uint32_t stable_ms;       /* open for so long begins anew; 0: 30,000 */
 
     /* Optional (NULL): told of what passes. Calls no function of the client. */
     void (*tap)(void *context, const struct mst_tap_record *record);
@@ -825,12 +825,12 @@ struct mst_config {
 struct mst_stats {
     uint64_t bytes_in, bytes_out; /* of plaintext */
     uint64_t messages;            /* received whole */
-    uint32_t unknown;      /* messages and entries of unknown kinds */
-    uint32_t bad_messages; /* messages that cost an MST_EVENT_ERROR */
-    uint32_t tokens;       /* obtained */
-    uint32_t opens;        /* streams opened */
-    uint32_t failures;     /* connections and attempts that failed */
-    uint32_t unanswered;   /* requests without an answer in time */
+    uint32_t unknown;             /* messages and entries of unknown kinds */
+    uint32_t bad_messages;        /* messages that cost an MST_EVENT_ERROR */
+    uint32_t tokens;              /* obtained */
+    uint32_t opens;               /* streams opened */
+    uint32_t failures;            /* connections and attempts that failed */
+    uint32_t unanswered;          /* requests without an answer in time */
 };
 
 /* The rest of this section up to the calls is private. */
@@ -894,7 +894,8 @@ struct mst_client {
     uint32_t raw_ms, generation, attempts;
     int port_detail, reported_error;
     uint8_t request, request_tries, report, random_len;
-    bool request_due, audit, abort_due, token_again, token_fresh, more, closing, wiped;
+    bool request_due, audit, abort_due, token_again, token_fresh, more, closing,
+        wiped;
     uint8_t random[32];
     size_t token_len;
     char key[MST_WS_KEY_LEN + 1];
@@ -916,21 +917,29 @@ struct mst_tls {
 
 /* Bytes of memory that a client with these lengths needs, whatever the
  * memory's alignment. */
-#define MST_MEMORY_LEN(record_in, record_out, message, staging, links)        \
-    (16u + MST_ALIGNED(message) +                                             \
-     (size_t)(links) * (MST_ALIGNED(MST_TLS_LEN) + MST_ALIGNED(record_in) +   \
+#define MST_MEMORY_LEN(record_in, record_out, message, staging, links)      \
+    (16u + MST_ALIGNED(message) +                                           \
+     (size_t)(links) * (MST_ALIGNED(MST_TLS_LEN) + MST_ALIGNED(record_in) + \
                         MST_ALIGNED(record_out) + MST_ALIGNED(staging)))
 
 /* The same for a configuration that leaves the lengths at 0. */
-#define MST_MEMORY_LEN_DEFAULT                                                \
+#define MST_MEMORY_LEN_DEFAULT \
     MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, 0, 1)
 
 /* The limits in one number, to tell builds apart. */
-#define MST_LIMITS                                                            \
-    (((((((((((((MST_SUBSCRIPTIONS_MAX * 33u) ^ MST_MARKET_MAX) * 33u) ^      \
-             MST_TOKEN_MAX) * 33u) ^ MST_HOST_MAX) * 33u) ^ MST_PATH_MAX) *   \
-         33u) ^ MST_LINE_MAX) * 33u) ^ MST_TEXT_MAX) * 33u ^                  \
-     (MST_PART_LEVELS * 4099u) ^ (MST_LINKS_MAX * 65537u) ^                   \
+#define MST_LIMITS                                                       \
+    (((((((((((((MST_SUBSCRIPTIONS_MAX * 33u) ^ MST_MARKET_MAX) * 33u) ^ \
+              MST_TOKEN_MAX) *                                           \
+             33u) ^                                                      \
+            MST_HOST_MAX) *                                              \
+           33u) ^                                                        \
+          MST_PATH_MAX) *                                                \
+         33u) ^                                                          \
+        MST_LINE_MAX) *                                                  \
+       33u) ^                                                            \
+      MST_TEXT_MAX) *                                                    \
+         33u ^                                                           \
+     (MST_PART_LEVELS * 4099u) ^ (MST_LINKS_MAX * 65537u) ^              \
      (MST_JSON_TOKENS * 257u) ^ (MST_JSON_DEPTH * 1031u))
 
 /* Is called through mst_client_init(). */

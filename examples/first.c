@@ -56,6 +56,6 @@ int main(void)
             puts(mst_strerror(event.as.failure.error));
         }
     }
-    fprintf(stderr, "%s\n", mst_strerror(rc));
+    fprintf(stderr, "%s\n", mst_posix_strerror(rc));
     return EXIT_FAILURE;
 }

@@ -211,10 +211,8 @@ static int echo_answer(struct echo *echo, const struct mst_ws_piece *piece)
     switch (piece->opcode) {
     case MST_WS_PING:
         return echo_send(echo, MST_WS_PONG, true, piece->data, piece->len);
-    case MST_WS_PONG:
-        return 0;
-    case MST_WS_CLOSE:
-        return echo_send_close(echo, piece->close_code);
+    case MST_WS_PONG: return 0;
+    case MST_WS_CLOSE: return echo_send_close(echo, piece->close_code);
     default:
         return echo_send(echo,
                          piece->first ? piece->opcode : MST_WS_CONTINUATION,

@@ -111,22 +111,15 @@ const char *error_name(int error)
 const char *code_name(enum mst_code code)
 {
     switch (code) {
-    case MST_CODE_NONE:
-        return "NONE";
-    case MST_CODE_UNKNOWN_ACTION:
-        return "UNKNOWN_ACTION";
-    case MST_CODE_INTERNAL_SERVER_ERROR:
-        return "INTERNAL_SERVER_ERROR";
-    case MST_CODE_MALFORMED_REQUEST:
-        return "MALFORMED_REQUEST";
-    case MST_CODE_NO_EFFECT_ACTION:
-        return "NO_EFFECT_ACTION";
-    case MST_CODE_UNKNOWN_CHANNEL:
-        return "UNKNOWN_CHANNEL";
+    case MST_CODE_NONE: return "NONE";
+    case MST_CODE_UNKNOWN_ACTION: return "UNKNOWN_ACTION";
+    case MST_CODE_INTERNAL_SERVER_ERROR: return "INTERNAL_SERVER_ERROR";
+    case MST_CODE_MALFORMED_REQUEST: return "MALFORMED_REQUEST";
+    case MST_CODE_NO_EFFECT_ACTION: return "NO_EFFECT_ACTION";
+    case MST_CODE_UNKNOWN_CHANNEL: return "UNKNOWN_CHANNEL";
     case MST_CODE_UNKNOWN_CHANNEL_PARAMS_CONFIGURATION:
         return "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
-    case MST_CODE_OTHER:
-        return "OTHER";
+    case MST_CODE_OTHER: return "OTHER";
     }
     return "not a code";
 }
@@ -216,12 +209,8 @@ static void record_entry(struct text *record, const struct mst_entry *entry)
 void record_event(struct text *record, const struct mst_event *event)
 {
     switch (event->type) {
-    case MST_EVENT_PART:
-        record_part(record, &event->as.part);
-        break;
-    case MST_EVENT_TOP:
-        record_top(record, &event->as.top);
-        break;
+    case MST_EVENT_PART: record_part(record, &event->as.part); break;
+    case MST_EVENT_TOP: record_top(record, &event->as.top); break;
     case MST_EVENT_EXECUTION:
         text_add(record, "execution %s %" PRId64 ": ",
                  event->as.execution.market, event->as.execution.time_ns);
@@ -232,9 +221,7 @@ void record_event(struct text *record, const struct mst_event *event)
     case MST_EVENT_HEARTBEAT:
         text_add(record, "heartbeat %" PRId64, event->as.heartbeat.time_ns);
         break;
-    case MST_EVENT_ENTRY:
-        record_entry(record, &event->as.entry);
-        break;
+    case MST_EVENT_ENTRY: record_entry(record, &event->as.entry); break;
     case MST_EVENT_RESPONSE:
         text_add(record, "response %s: %zu entries, %zu failed",
                  action_name(event->as.response.action),

@@ -399,6 +399,23 @@ static void a_stale_book_shows_what_was_last_known(void **state)
     shelf_close(&shelf);
 }
 
+/* Another connection's messages may be older than those seen before. */
+static void a_stale_book_takes_an_older_snapshot(void **state)
+{
+    struct shelf shelf;
+
+    (void)state;
+    shelf_open(&shelf, CAPACITY);
+    apply_at(&shelf, 9, SNAPSHOT | WHOLE, "b 100 1, b 98 1, a 101 2");
+    mst_book_stale(&shelf.book);
+    apply_at(&shelf, 5, SNAPSHOT | WHOLE, "b 99 1, a 100 2");
+    expect_book(&shelf, "live: 99x1 | 100x2");
+    assert_int_equal(mst_book_time(&shelf.book), 5);
+    apply_at(&shelf, 6, UPDATE | WHOLE, "b 99 3");
+    expect_book(&shelf, "live: 99x3 | 100x2");
+    shelf_close(&shelf);
+}
+
 static void a_book_that_goes_stale_midway_shows_no_half_message(void **state)
 {
     struct shelf shelf;
@@ -550,6 +567,7 @@ int main(void)
         TEST(a_first_snapshot_that_is_aborted_shows_nothing),
         TEST(updates_count_by_their_time_not_by_their_order),
         TEST(a_stale_book_shows_what_was_last_known),
+        TEST(a_stale_book_takes_an_older_snapshot),
         TEST(a_book_that_goes_stale_midway_shows_no_half_message),
         TEST(a_crossed_book_is_flagged_at_the_end_of_a_message),
         TEST(a_book_without_levels_is_refused),

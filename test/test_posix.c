@@ -75,43 +75,43 @@ static int many_addresses(const char *service, int count,
  * "many.test" have 2 and 40 addresses; "system.test" fails with an errno. All
  * that ends in ".invalid" has none (RFC 6761). The rest is the system's.
  */
-int getaddrinfo(const char *host, const char *service,
-                const struct addrinfo *hints, struct addrinfo **list)
+int getaddrinfo(const char *name, const char *service,
+                const struct addrinfo *req, struct addrinfo **pai)
 {
     int (*real)(const char *, const char *, const struct addrinfo *,
                 struct addrinfo **);
 
     *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
-    if (hints->ai_flags & AI_NUMERICHOST) {
-        return real(host, service, hints, list);
+    if (req->ai_flags & AI_NUMERICHOST) {
+        return real(name, service, req, pai);
     }
-    if (strcmp(host, "hang.test") == 0) {
+    if (strcmp(name, "hang.test") == 0) {
         pthread_sigmask(SIG_BLOCK, NULL, &hang_mask);
         sem_post(&hang_entered);
         sem_wait(&hang_leave);
         return EAI_AGAIN;
     }
-    if (strcmp(host, "two.test") == 0) {
-        return many_addresses(service, 2, list);
+    if (strcmp(name, "two.test") == 0) {
+        return many_addresses(service, 2, pai);
     }
-    if (strcmp(host, "many.test") == 0) {
-        return many_addresses(service, 40, list);
+    if (strcmp(name, "many.test") == 0) {
+        return many_addresses(service, 40, pai);
     }
-    if (strcmp(host, "system.test") == 0) {
+    if (strcmp(name, "system.test") == 0) {
         errno = ENFILE;
         return EAI_SYSTEM;
     }
-    if (strstr(host, ".invalid") != NULL) {
+    if (strstr(name, ".invalid") != NULL) {
         return EAI_NONAME;
     }
-    return real(host, service, hints, list);
+    return real(name, service, req, pai);
 }
 
 static int getrandom_errno;
 static size_t getrandom_most = SIZE_MAX;
 static unsigned getrandom_calls, getrandom_flags;
 
-ssize_t getrandom(void *data, size_t len, unsigned flags)
+ssize_t getrandom(void *buffer, size_t length, unsigned flags)
 {
     ssize_t (*real)(void *, size_t, unsigned);
 
@@ -126,13 +126,14 @@ ssize_t getrandom(void *data, size_t len, unsigned flags)
         return -1;
     }
     *(void **)&real = dlsym(RTLD_NEXT, "getrandom");
-    return real(data, len < getrandom_most ? len : getrandom_most, flags);
+    return real(buffer, length < getrandom_most ? length : getrandom_most,
+                flags);
 }
 
 static int connect_errno;
 
 /* glibc's own type of the argument, as its header has it in GNU mode. */
-int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t len)
+int connect(int fd, __CONST_SOCKADDR_ARG addr, socklen_t len)
 {
     __typeof__(&connect) real;
 
@@ -141,12 +142,12 @@ int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t len)
         return -1;
     }
     *(void **)&real = dlsym(RTLD_NEXT, "connect");
-    return real(fd, address, len);
+    return real(fd, addr, len);
 }
 
 static int socket_errno;
 
-int socket(int family, int type, int protocol)
+int socket(int domain, int type, int protocol)
 {
     __typeof__(&socket) real;
 
@@ -155,10 +156,10 @@ int socket(int family, int type, int protocol)
         return -1;
     }
     *(void **)&real = dlsym(RTLD_NEXT, "socket");
-    return real(family, type, protocol);
+    return real(domain, type, protocol);
 }
 
-int socketpair(int family, int type, int protocol, int pair[2])
+int socketpair(int domain, int type, int protocol, int fds[2])
 {
     __typeof__(&socketpair) real;
 
@@ -167,7 +168,7 @@ int socketpair(int family, int type, int protocol, int pair[2])
         return -1;
     }
     *(void **)&real = dlsym(RTLD_NEXT, "socketpair");
-    return real(family, type, protocol, pair);
+    return real(domain, type, protocol, fds);
 }
 
 /* ------------------------------------------------------------------------
@@ -629,8 +630,8 @@ static void unanswered_connect_can_be_left(void **state)
     assert_int_equal(resolve(&endpoint), 1);
     for (size_t i = 0; i < 8; i++) {
         fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-        connect(fillers[i], &posix.links[0].answer.addresses[0].any,
-                sizeof(struct sockaddr_in));
+        (void)connect(fillers[i], &posix.links[0].answer.addresses[0].any,
+                      sizeof(struct sockaddr_in));
     }
     descriptors = open_descriptors();
     for (int i = 0; i < 20; i++) {

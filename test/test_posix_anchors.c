@@ -34,20 +34,20 @@ static char directory[] = "/tmp/mst-anchors-XXXXXX";
  * system's own; "" for a system without any store. */
 static const char *system_store;
 
-int open(const char *path, int flags, ...)
+int open(const char *file, int oflag, ...)
 {
     int (*real)(const char *, int, ...);
 
     *(void **)&real = dlsym(RTLD_NEXT, "open");
     if (system_store != NULL &&
-        (strstr(path, "/ca-") != NULL || strstr(path, "/cert.pem") != NULL)) {
+        (strstr(file, "/ca-") != NULL || strstr(file, "/cert.pem") != NULL)) {
         if (*system_store == '\0') {
             errno = ENOENT;
             return -1;
         }
-        path = system_store;
+        file = system_store;
     }
-    return real(path, flags, 0600);
+    return real(file, oflag, 0600);
 }
 
 /* ------------------------------------------------------------------------

@@ -43,19 +43,19 @@ static char ws_url[64], auth_url[64];
 static sem_t hang_leave;
 
 /* "hang.test" hangs until it is let go; the rest is the system's. */
-int getaddrinfo(const char *host, const char *service,
-                const struct addrinfo *hints, struct addrinfo **list)
+int getaddrinfo(const char *name, const char *service,
+                const struct addrinfo *req, struct addrinfo **pai)
 {
     int (*real)(const char *, const char *, const struct addrinfo *,
                 struct addrinfo **);
 
-    if (strcmp(host, "hang.test") == 0 &&
-        (hints->ai_flags & AI_NUMERICHOST) == 0) {
+    if (strcmp(name, "hang.test") == 0 &&
+        (req->ai_flags & AI_NUMERICHOST) == 0) {
         sem_wait(&hang_leave);
         return EAI_AGAIN;
     }
     *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
-    return real(host, service, hints, list);
+    return real(name, service, req, pai);
 }
 
 /* ------------------------------------------------------------------------
@@ -64,7 +64,7 @@ int getaddrinfo(const char *host, const char *service,
 
 static void client_begin(const char *host)
 {
-    struct sockaddr_in address;
+    struct sockaddr_in address = {0};
     socklen_t len = sizeof address;
 
     assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &len),
@@ -253,7 +253,7 @@ static void waits_for_the_connection(void **state)
     getsockname(listener, (struct sockaddr *)&address, &len);
     for (size_t i = 0; i < 8; i++) {
         fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-        connect(fillers[i], (struct sockaddr *)&address, len);
+        (void)connect(fillers[i], (struct sockaddr *)&address, len);
     }
     client_begin("127.0.0.1");
     poll_until_idle();

@@ -236,18 +236,10 @@ static void test_day_of_reconnects(void **state)
         }
         session_run(3 * SESSION_MINUTE);
         switch (connections++ % 4) {
-        case 0:
-            service_end(&session.service, MST_ERR_EOF);
-            break;
-        case 1:
-            service_end(&session.service, MST_ERR_RESET);
-            break;
-        case 2:
-            service_close(&session.service, 1012, "restart");
-            break;
-        default:
-            mst_mock_freeze(&session.mock, session.service.stream);
-            break;
+        case 0: service_end(&session.service, MST_ERR_EOF); break;
+        case 1: service_end(&session.service, MST_ERR_RESET); break;
+        case 2: service_close(&session.service, 1012, "restart"); break;
+        default: mst_mock_freeze(&session.mock, session.service.stream); break;
         }
         session_run(10);
         text_clear(&session.seen.record);

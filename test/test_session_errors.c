@@ -350,6 +350,20 @@ static void test_unauthorized(void **state)
     assert_true(session_until_subscribed(2000));
     expect_int("tokens", 2, (long long)session.service.tokens.count);
     expect_int("upgrades", 2, (long long)session.service.upgrades.count);
+    expect_int("at once", (long long)session.service.upgrades.first_ms,
+               (long long)session.service.upgrades.last_ms);
+
+    /* A later 401 is another matter, with another token. */
+    session_run(SESSION_MINUTE);
+    session.service.upgrade.raw = unauthorized;
+    session.service.upgrade.raw_times = 1;
+    service_end(&session.service, MST_ERR_EOF);
+    session_run(10);
+    assert_true(session_until_subscribed(5000));
+    expect_int("tokens", 3, (long long)session.service.tokens.count);
+    expect_int("upgrades", 4, (long long)session.service.upgrades.count);
+    expect_int("at once", (long long)session.service.upgrades.ms[2],
+               (long long)session.service.upgrades.ms[3]);
     session_end();
 
     session_begin();

@@ -255,6 +255,7 @@ static void test_slow_caller(void **state)
 {
     (void)state;
     session_new();
+    session.mock.plan.data_ms = 50;
     assert_true(session_until_subscribed(5000));
     service_push(&session.service, "heartbeat", "");
     mst_mock_advance(&session.mock, 10 * SESSION_MINUTE);

@@ -152,9 +152,7 @@ static void wishes_random(uint64_t seed)
             expect_int("resync", *wish ? 0 : MST_ERR_MISSING,
                        mst_resync(&session.client, channel, markets[at]));
             break;
-        case 2:
-            mst_subscription_list(&session.client);
-            break;
+        case 2: mst_subscription_list(&session.client); break;
         default:
             expect_int(
                 "wish", 0,

@@ -180,12 +180,8 @@ void board_take(struct board *board, const struct mst_event *event,
     case MST_EVENT_ERROR:
         board_failure(board, &event->as.failure, now_ms);
         break;
-    case MST_EVENT_PART:
-        board_part(board, &event->as.part);
-        break;
-    case MST_EVENT_TOP:
-        board_top(board, &event->as.top);
-        break;
+    case MST_EVENT_PART: board_part(board, &event->as.part); break;
+    case MST_EVENT_TOP: board_top(board, &event->as.top); break;
     case MST_EVENT_EXECUTION:
         board_execution(board, &event->as.execution);
         break;
@@ -193,11 +189,8 @@ void board_take(struct board *board, const struct mst_event *event,
         ++board->messages[MST_HEARTBEAT];
         board->heartbeat_ms = now_ms;
         break;
-    case MST_EVENT_ENTRY:
-        board_entry(board, &event->as.entry);
-        break;
-    default:
-        break;
+    case MST_EVENT_ENTRY: board_entry(board, &event->as.entry); break;
+    default: break;
     }
 }
 

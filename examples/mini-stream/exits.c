@@ -10,21 +10,17 @@
 int exits_code(int error)
 {
     switch (error) {
-    case MST_OK:
-        return EXITS_OK;
+    case MST_OK: return EXITS_OK;
     case MST_ERR_BUILD:
     case MST_ERR_MEMORY:
     case MST_ERR_CLOCK:
-    case MST_ERR_ENTROPY:
-        return EXITS_LOCAL;
+    case MST_ERR_ENTROPY: return EXITS_LOCAL;
     case MST_ERR_TOKEN_SHAPE:
     case MST_ERR_TOKEN_TYPE:
     case MST_ERR_TOKEN_TOO_LARGE:
     case MST_ERR_ANSWER:
-    case MST_ERR_SERVICE:
-        return EXITS_SERVICE;
-    default:
-        break;
+    case MST_ERR_SERVICE: return EXITS_SERVICE;
+    default: break;
     }
     if (error > MST_ERR_CLOCK) {
         return EXITS_CONFIG;

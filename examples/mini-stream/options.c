@@ -155,12 +155,8 @@ static error_t stream_parse(int key, char *arg, struct argp_state *state)
     struct options *options = state->input;
 
     switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &options->settings;
-        return 0;
-    case 'c':
-        options->channels = options_channels(state, arg);
-        return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = &options->settings; return 0;
+    case 'c': options->channels = options_channels(state, arg); return 0;
     case 'l':
         options->levels = options_number(state, "levels", arg, 1, LEVELS_MAX);
         return 0;
@@ -168,20 +164,11 @@ static error_t stream_parse(int key, char *arg, struct argp_state *state)
         options->seconds =
             options_number(state, "seconds", arg, 0, SECONDS_MAX);
         return 0;
-    case KEY_PLAIN:
-        options->plain = true;
-        return 0;
-    case KEY_EXPECT_ALL:
-        options->expect_all = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        options_market(state, options, arg);
-        return 0;
-    case ARGP_KEY_END:
-        options_check(state, options);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
+    case KEY_PLAIN: options->plain = true; return 0;
+    case KEY_EXPECT_ALL: options->expect_all = true; return 0;
+    case ARGP_KEY_ARG: options_market(state, options, arg); return 0;
+    case ARGP_KEY_END: options_check(state, options); return 0;
+    default: return ARGP_ERR_UNKNOWN;
     }
 }
 

@@ -82,12 +82,8 @@ static void plain_top(const struct mst_top *top)
 void plain_data(const struct board *board, const struct mst_event *event)
 {
     switch (event->type) {
-    case MST_EVENT_PART:
-        plain_part(board, &event->as.part);
-        break;
-    case MST_EVENT_TOP:
-        plain_top(&event->as.top);
-        break;
+    case MST_EVENT_PART: plain_part(board, &event->as.part); break;
+    case MST_EVENT_TOP: plain_top(&event->as.top); break;
     case MST_EVENT_EXECUTION:
         plain_begin(stdout, event->as.execution.time_ns,
                     mst_channel_name(MST_EXECUTION_DATA),
@@ -101,8 +97,7 @@ void plain_data(const struct board *board, const struct mst_event *event)
                     mst_channel_name(MST_HEARTBEAT), "");
         putchar('\n');
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -119,12 +114,9 @@ static void plain_note(const char *kind)
 static const char *plain_action(enum mst_action action)
 {
     switch (action) {
-    case MST_SUBSCRIBE:
-        return "subscribe";
-    case MST_UNSUBSCRIBE:
-        return "unsubscribe";
-    default:
-        return "subscription_list";
+    case MST_SUBSCRIBE: return "subscribe";
+    case MST_UNSUBSCRIBE: return "unsubscribe";
+    default: return "subscription_list";
     }
 }
 
@@ -178,9 +170,7 @@ void plain_log(const struct mst_event *event)
         text_failure(&event->as.failure, text);
         fprintf(stderr, "%s\n", text);
         break;
-    case MST_EVENT_ENTRY:
-        plain_entry(&event->as.entry);
-        break;
+    case MST_EVENT_ENTRY: plain_entry(&event->as.entry); break;
     case MST_EVENT_SERVICE_ERROR:
         plain_service_error(&event->as.service_error);
         break;
@@ -189,8 +179,7 @@ void plain_log(const struct mst_event *event)
         fprintf(stderr, "message of an unknown kind, %zu bytes\n",
                 event->as.unknown.len);
         break;
-    default:
-        break;
+    default: break;
     }
 }
 

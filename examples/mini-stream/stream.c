@@ -220,14 +220,9 @@ static void stream_show(struct stream *stream, uint64_t now_ms)
     }
     stream_draw(stream, now_ms);
     switch (view_keys(&stream->board)) {
-    case VIEW_QUIT:
-        stream_close(stream);
-        break;
-    case VIEW_CHANGED:
-        stream_draw(stream, now_ms);
-        break;
-    default:
-        break;
+    case VIEW_QUIT: stream_close(stream); break;
+    case VIEW_CHANGED: stream_draw(stream, now_ms); break;
+    default: break;
     }
 }
 

@@ -200,8 +200,7 @@ enum view_key view_keys(const struct board *board)
     while ((key = getch()) != ERR) {
         switch (key) {
         case 'q':
-        case 'Q':
-            return VIEW_QUIT;
+        case 'Q': return VIEW_QUIT;
         case KEY_RIGHT:
         case '\t':
             if (board->market_count > 0) {
@@ -221,8 +220,7 @@ enum view_key view_keys(const struct board *board)
             clear();
             result = VIEW_CHANGED;
             break;
-        default:
-            break;
+        default: break;
         }
     }
     return result;

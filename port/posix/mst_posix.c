@@ -47,7 +47,7 @@
  * Clocks and entropy
  * ------------------------------------------------------------------------ */
 
-static uint64_t posix_now_ns(void *context)
+static uint64_t port_now_ns(void *context)
 {
     struct timespec now = {0, 0};
 
@@ -56,12 +56,12 @@ static uint64_t posix_now_ns(void *context)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static uint32_t posix_now_ms(void *context)
+static uint32_t port_now_ms(void *context)
 {
-    return (uint32_t)(posix_now_ns(context) / 1000000u);
+    return (uint32_t)(port_now_ns(context) / 1000000u);
 }
 
-static int posix_unix_ns(void *context, int64_t *ns)
+static int port_unix_ns(void *context, int64_t *ns)
 {
     struct timespec now;
 
@@ -90,7 +90,7 @@ static int entropy_from_device(void *data, size_t len)
     return got == len ? 0 : MST_ERR_ENTROPY;
 }
 
-static int posix_entropy(void *context, void *data, size_t len)
+static int port_entropy(void *context, void *data, size_t len)
 {
     (void)context;
 #ifdef __linux__
@@ -123,8 +123,7 @@ static int posix_entropy(void *context, void *data, size_t len)
 static int socket_error(int number)
 {
     switch (number) {
-    case ECONNREFUSED:
-        return MST_ERR_REFUSED;
+    case ECONNREFUSED: return MST_ERR_REFUSED;
     case ENETUNREACH:
     case EHOSTUNREACH:
     case ENETDOWN:
@@ -134,10 +133,8 @@ static int socket_error(int number)
         return MST_ERR_UNREACHABLE;
     case ECONNRESET:
     case ECONNABORTED:
-    case EPIPE:
-        return MST_ERR_RESET;
-    default:
-        return MST_ERR_PORT;
+    case EPIPE: return MST_ERR_RESET;
+    default: return MST_ERR_PORT;
     }
 }
 
@@ -170,7 +167,7 @@ static bool descriptor_set_up(int fd)
            fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
 }
 
-/* Begins to connect. Returns 1, 0 or an error, as posix_connect(). */
+/* Begins to connect. Returns 1, 0 or an error, as port_connect(). */
 static int socket_begin(struct mst_posix_link *link, int address)
 {
     const union mst_posix_address *to = &link->answer.addresses[address];
@@ -213,7 +210,7 @@ static int socket_go_on(struct mst_posix_link *link)
     return number == 0 ? 1 : link_fail(link, number);
 }
 
-static int posix_connect(void *context, int number, int address)
+static int port_connect(void *context, int number, int address)
 {
     struct mst_posix_link *link = link_of(context, number);
     int rc;
@@ -249,7 +246,7 @@ static int socket_result(struct mst_posix_link *link, ssize_t n)
     return link_fail(link, errno);
 }
 
-static int posix_send(void *context, int number, const void *data, size_t len)
+static int port_send(void *context, int number, const void *data, size_t len)
 {
     struct mst_posix_link *link = link_of(context, number);
 
@@ -259,7 +256,7 @@ static int posix_send(void *context, int number, const void *data, size_t len)
     return socket_result(link, send(link->fd, data, len, SEND_FLAGS));
 }
 
-static int posix_recv(void *context, int number, void *data, size_t len)
+static int port_recv(void *context, int number, void *data, size_t len)
 {
     struct mst_posix_link *link = link_of(context, number);
     ssize_t n;
@@ -361,6 +358,15 @@ static int resolver_spawn(struct resolver_request *request)
     return rc;
 }
 
+static int resolver_give_up(struct mst_posix_link *link, int number,
+                            struct resolver_request *request, const int pair[2])
+{
+    close(pair[0]);
+    close(pair[1]);
+    free(request);
+    return link_fail(link, number);
+}
+
 static int resolver_begin(struct mst_posix_link *link,
                           const struct mst_endpoint *endpoint)
 {
@@ -368,26 +374,22 @@ static int resolver_begin(struct mst_posix_link *link,
     int pair[2];
     int rc;
 
+    if (socketpair(AF_UNIX, STREAM_TYPE, 0, pair) != 0) {
+        return link_fail(link, errno);
+    }
+    if (!descriptor_set_up(pair[0]) || !descriptor_set_up(pair[1])) {
+        return resolver_give_up(link, errno, NULL, pair);
+    }
     request = malloc(sizeof *request);
     if (request == NULL) {
-        return link_fail(link, ENOMEM);
-    }
-    if (socketpair(AF_UNIX, STREAM_TYPE, 0, pair) != 0) {
-        rc = errno;
-        free(request);
-        return link_fail(link, rc);
+        return resolver_give_up(link, ENOMEM, NULL, pair);
     }
     request->fd = pair[1];
     request->port = endpoint->port;
     memcpy(request->host, endpoint->host, sizeof request->host);
-    rc = descriptor_set_up(pair[0]) && descriptor_set_up(pair[1])
-             ? resolver_spawn(request)
-             : errno;
+    rc = resolver_spawn(request);
     if (rc != 0) {
-        close(pair[0]);
-        close(pair[1]);
-        free(request);
-        return link_fail(link, rc);
+        return resolver_give_up(link, rc, request, pair);
     }
     link->resolver = pair[0];
     return 0;
@@ -414,8 +416,8 @@ static int resolver_go_on(struct mst_posix_link *link)
     return resolver_result(link);
 }
 
-static int posix_resolve(void *context, int number,
-                         const struct mst_endpoint *endpoint)
+static int port_resolve(void *context, int number,
+                        const struct mst_endpoint *endpoint)
 {
     struct mst_posix_link *link = link_of(context, number);
 
@@ -433,7 +435,7 @@ static int posix_resolve(void *context, int number,
  * Port
  * ------------------------------------------------------------------------ */
 
-static void posix_close(void *context, int number)
+static void port_close(void *context, int number)
 {
     struct mst_posix_link *link = link_of(context, number);
 
@@ -442,7 +444,7 @@ static void posix_close(void *context, int number)
     link->connected = false;
 }
 
-static int posix_detail(void *context, int number)
+static int port_detail(void *context, int number)
 {
     return link_of(context, number)->detail;
 }
@@ -459,23 +461,23 @@ int mst_posix_init(struct mst_posix *posix, struct mst_port *port)
     }
     memset(port, 0, sizeof *port);
     port->context = posix;
-    port->resolve = posix_resolve;
-    port->connect = posix_connect;
-    port->send = posix_send;
-    port->recv = posix_recv;
-    port->close = posix_close;
-    port->now_ms = posix_now_ms;
-    port->unix_ns = posix_unix_ns;
-    port->entropy = posix_entropy;
-    port->now_ns = posix_now_ns;
-    port->detail = posix_detail;
+    port->resolve = port_resolve;
+    port->connect = port_connect;
+    port->send = port_send;
+    port->recv = port_recv;
+    port->close = port_close;
+    port->now_ms = port_now_ms;
+    port->unix_ns = port_unix_ns;
+    port->entropy = port_entropy;
+    port->now_ns = port_now_ns;
+    port->detail = port_detail;
     return 0;
 }
 
 void mst_posix_free(struct mst_posix *posix)
 {
     for (int i = 0; i < MST_LINKS_MAX; i++) {
-        posix_close(posix, i);
+        port_close(posix, i);
     }
 }
 

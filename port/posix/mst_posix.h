@@ -117,7 +117,8 @@ int mst_posix_anchors_load(struct mst_posix_anchors *anchors, const char *path);
 
 void mst_posix_anchors_free(struct mst_posix_anchors *anchors);
 
-/* One line of English for an mst_posix_error, never NULL, static. */
+/* One line of English for an mst_posix_error, and for any mst_error as
+ * mst_strerror() has it; never NULL, static. */
 const char *mst_posix_strerror(int error);
 
 #endif
