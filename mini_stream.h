@@ -428,8 +428,10 @@ struct mst_entry {
     const char *channel_name; /* as the service wrote it */
     const char *market;       /* "" where the entry has none */
     bool success;             /* true for an entry of a list */
-    enum mst_code code;       /* why it failed, or MST_CODE_NONE */
-    const char *text;         /* the code as text, or "" */
+    /* Why it failed, or MST_CODE_NONE. With MST_CODE_NO_EFFECT_ACTION the
+     * channel is already as it should be. */
+    enum mst_code code;
+    const char *text; /* the code as text, or "" */
 };
 
 /* The end of a response: all its entries went before. */
@@ -1009,14 +1011,17 @@ uint32_t mst_next_deadline_ms(const struct mst_client *client);
 /* What to wait for on a link (0 to links - 1): MST_WANT_... bits, or 0. */
 unsigned mst_wants(const struct mst_client *client, int link);
 
-/* State of the link that streams, or that works towards it. */
+/* State of the link that streams, or that works towards it: a sample, since
+ * one mst_poll() may pass through several. */
 enum mst_state mst_client_state(const struct mst_client *client);
 
 /* Lives as long as the client. */
 const struct mst_stats *mst_client_stats(const struct mst_client *client);
 
 /* Begins to close: the closing handshake is tried for closing_ms. Go on with
- * mst_poll() until it says MST_ERR_CLOSED; secrets are wiped by then. */
+ * mst_poll(): the last event is MST_EVENT_CLOSED with the error MST_OK (or
+ * what went wrong at the last moment), then it says MST_ERR_CLOSED and secrets
+ * are wiped. */
 void mst_close(struct mst_client *client);
 
 /* Closes the links without a handshake and wipes client and memory, at once.

@@ -66,6 +66,7 @@ struct service_rules {
     uint32_t delay_ms;      /* answers so much later */
     const char *error;      /* answers with this error message instead */
     unsigned error_times;   /* for so many requests; 0: for all */
+    const char *error_type; /* only for requests of this type; NULL: for all */
     enum service_shape shape;
     const char *fail_code; /* entries of this market fail so */
     const char *fail_market;

@@ -236,7 +236,9 @@ static void request_answer(struct service *service, const char *text)
 
     if (type == NULL) {
         service_wrong(service, "not a request: %.100s", text);
-    } else if (service->rules.error != NULL) {
+    } else if (service->rules.error != NULL &&
+               (service->rules.error_type == NULL ||
+                strcmp(service->rules.error_type, type) == 0)) {
         answer_error(service);
     } else if (strcmp(type, "subscription_list") == 0) {
         answer_list(service);

@@ -390,11 +390,13 @@ static void a_similar_name_is_another_name(void **state)
         "a name of 23 characters",
         "a name of 24 characters!",
         "a name that is so long that it is not kept as a whole at all",
-        "\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061"
-        "\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061"
-        "\\ud83d\\ude00\\u20ac\\u20ac\\u00e9",
-        "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"
-        "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac",
+        ("\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u006"
+         "1"
+         "\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u006"
+         "1"
+         "\\ud83d\\ude00\\u20ac\\u20ac\\u00e9"),
+        ("\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"
+         "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"),
     };
 
     (void)state;
@@ -437,6 +439,23 @@ static void unknown_members_may_be_larger_than_the_buffer(void **state)
                        "part BTCUSD " NS " update first last: bid 1 2\n");
         text_free(&message);
         text_free(&huge);
+    }
+}
+
+/* Only what must be whole must fit, wherever in the message it stands. */
+static void a_message_may_be_larger_than_the_buffer(void **state)
+{
+    (void)state;
+    for (size_t len = 100; len < 420; len += 3) {
+        struct text message = {0};
+
+        while (message.len < len) {
+            text_add(&message, "\n");
+        }
+        text_add(&message, "%s", EXECUTION("1", "2"));
+        expect_decoded(text_get(&message), 256, 0,
+                       "execution BTCUSD " NS ": 1 2\n");
+        text_free(&message);
     }
 }
 
@@ -512,6 +531,7 @@ int main(void)
         TEST(unknown_members_are_skipped_wherever_they_stand),
         TEST(a_similar_name_is_another_name),
         TEST(unknown_members_may_be_larger_than_the_buffer),
+        TEST(a_message_may_be_larger_than_the_buffer),
         TEST(unknown_messages_are_given_as_they_came),
         TEST(the_text_of_an_unknown_message_is_given_if_it_fits),
     };

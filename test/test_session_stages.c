@@ -250,6 +250,38 @@ static void test_silence_configured(void **state)
     session_end();
 }
 
+/* What a program is told to wait for. */
+static void test_wants(void **state)
+{
+    struct mst_client *client = &session.client;
+
+    (void)state;
+    session_begin();
+    session.mock.plan.connect_ms = 100;
+    session.mock.plan.send_stall = true;
+    session_start();
+    expect_int("before the first poll", 0, mst_wants(client, 0));
+    session_run(50);
+    expect_int("connecting", MST_WANT_WRITE, mst_wants(client, 0));
+    session_run(100);
+    expect_int("state", MST_STATE_TOKEN, mst_client_state(client));
+    expect_int("line is full", MST_WANT_READ | MST_WANT_WRITE,
+               mst_wants(client, 0));
+    session.mock.plan.send_stall = false;
+    session_run(1000);
+    expect_int("state", MST_STATE_OPEN, mst_client_state(client));
+    expect_int("idle", MST_WANT_READ, mst_wants(client, 0));
+    expect_int("no such link", 0, mst_wants(client, MST_LINKS_MAX));
+    expect_int("no such link", 0, mst_wants(client, -1));
+    assert_in_range(mst_next_deadline_ms(client), 1, 20000);
+    service_end(&session.service, MST_ERR_EOF);
+    assert_true(session_until(MST_EVENT_CLOSED, 100));
+    session_run(0);
+    expect_int("in backoff", 0, mst_wants(client, 0));
+    session_end();
+    expect_int("closed", 0, mst_wants(client, 0));
+}
+
 /* Time in which the caller did not poll is not the service's silence. */
 static void test_slow_caller(void **state)
 {
@@ -565,6 +597,7 @@ int main(void)
         TEST(test_large_frame_on_a_slow_line),
         TEST(test_silence),
         TEST(test_silence_configured),
+        TEST(test_wants),
         TEST(test_slow_caller),
         TEST(test_pings_are_answered),
         TEST(test_backoff_grows),

@@ -340,6 +340,24 @@ static void test_error_always(void **state)
     session_end();
 }
 
+/* Where only subscribing fails the connection is given up after a while. */
+static void test_subscribe_always_fails(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.rules.error = "INTERNAL_SERVER_ERROR";
+    session.service.rules.error_type = "subscribe";
+    session_start();
+    session_subscribe();
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    session_expect_closed("given up", MST_ERR_SERVICE, MST_STATE_OPEN);
+    expect_text("code", "INTERNAL_SERVER_ERROR", session.seen.closed.text);
+    assert_true(session.service.lists >= 1);
+    session.service.rules.error = NULL;
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    session_end();
+}
+
 static void test_no_answer(void **state)
 {
     (void)state;
@@ -430,8 +448,9 @@ int main(void)
         TEST(test_change_of_mind), TEST(test_random_wishes),
         TEST(test_resync),         TEST(test_list_puts_right),
         TEST(test_entry_fails),    TEST(test_error_answers),
-        TEST(test_error_always),   TEST(test_no_answer),
-        TEST(test_answer_lost),    TEST(test_wrong_answers),
+        TEST(test_error_always),   TEST(test_subscribe_always_fails),
+        TEST(test_no_answer),      TEST(test_answer_lost),
+        TEST(test_wrong_answers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -512,6 +512,8 @@ static void close_frames_give_code_and_reason(void **state)
     static const struct frame_case cases[] = {
         {"no code", BYTES("\x88\0"), "close 1005<>\n"},
         {"half a code", BYTES("\x88\x01\x03"), "WS_CLOSE\n"},
+        {"half a code, after a ping that spells one",
+         BYTES("\x89\x02\x03\xe8\x88\x01\x03"), "ping<\x03\xe8>\nWS_CLOSE\n"},
         {"code alone", BYTES("\x88\x02\x03\xe8"), "close 1000<>\n"},
         {"code and reason", BYTES("\x88\x07\x03\xe9gone!"),
          "close 1001<gone!>\n"},

@@ -1,0 +1,563 @@
+#!/usr/bin/env python3
+"""Runs mini-stream against the TLS of OpenSSL: s_server where a handshake
+and one exchange are enough, Python's ssl module where it must be wronged.
+
+Usage: interop_tls.py [MINI_STREAM]     (default: $BUILD/mini-stream)
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import base64
+import calendar
+import concurrent.futures
+import hashlib
+import re
+import socket
+import sys
+import tempfile
+import threading
+import time
+
+sys.dont_write_bytecode = True
+from tls_lab import (Certificates, ISSUER, OpensslServer, Peer, Process, SERVER,
+                     SERVICE, Server, Tool, equal, matches, wait_until)
+
+FOLDER = tempfile.TemporaryDirectory()
+CERTIFICATES = Certificates(FOLDER.name)
+TRUSTED = ("root-ec", "root-384", "root-rsa")
+SUITES = {auth + "-" + suite for auth in ("ECDHE-ECDSA", "ECDHE-RSA")
+          for suite in ("AES128-GCM-SHA256", "AES256-GCM-SHA384",
+                        "CHACHA20-POLY1305")}
+OK, CONFIG, ACCESS, NETWORK, SERVICE_FAULT = 0, 3, 4, 5, 6
+
+
+def make_certificates():
+    make, localhost = CERTIFICATES.issue, SERVER.format("DNS:localhost")
+    for kind, key, digest in (("ec", "P-256", "sha256"),
+                              ("384", "P-384", "sha384"),
+                              ("rsa", "2048", "sha256")):
+        root, between = "root-" + kind, "between-" + kind
+        make(root, root, ISSUER, key=key, digest=digest)
+        make(between, root, ISSUER, key=key, digest=digest)
+        make(kind, between, localhost, key=key, digest=digest)
+        CERTIFICATES.bundle(kind + "-chain", kind, between, root)
+    for name, names in (("other", "DNS:other.example"),
+                        ("wildcard", "DNS:*, DNS:*.localhost"),
+                        ("address", "IP:127.0.0.1")):
+        make(name, "between-ec", SERVER.format(names), "localhost")
+    make("expired", "between-ec", localhost, days=(-9, -1))
+    make("early", "between-ec", localhost, days=(1, 9))
+    make("old-between", "root-ec", ISSUER, days=(-9, -1))
+    make("old-chain", "old-between", localhost)
+    make("unknown-root", "unknown-root", ISSUER)
+    make("unknown", "unknown-root", localhost)
+    # Calls itself what a trusted one is called, and has another key.
+    make("forged-root", "forged-root", ISSUER, "root-ec")
+    make("forged", "forged-root", localhost)
+    make("self-signed", "self-signed", localhost)
+    # Issued by a server's certificate, which is no issuer.
+    make("no-issuer", "ec", localhost)
+    CERTIFICATES.bundle("no-issuer-chain", "ec", "between-ec")
+    CERTIFICATES.bundle("anchors", *TRUSTED)
+
+
+# ---------------------------------------------------------------------------
+# What the user sees
+# ---------------------------------------------------------------------------
+
+def start(auth_port, ws_port=1, *more, host="localhost", ca="anchors"):
+    return Tool(FOLDER.name, CERTIFICATES.path(ca + ".pem"),
+                ["--auth-url", f"https://{host}:{auth_port}",
+                 "--ws-url", f"wss://localhost:{ws_port}",
+                 *(more or ["-c", "heartbeat"])])
+
+
+def permanent(port, status, line, **options):
+    """mini-stream says this once and ends at once, with this status."""
+    with start(port, **options) as tool:
+        tool.finish(status)
+        closed = tool.closed()
+        equal(len(closed), 1, f"lines of {closed}")
+        matches(f"^{line}, permanent", closed[0], "error")
+        matches("^last error: " + line, tool.out(), "summary")
+        equal("open -" in tool.err(), False, "opened")
+    return closed[0]
+
+
+def passing(port, line, **options):
+    """mini-stream says this and tries again until its time is up."""
+    for seconds in ("1", "4", "16"):  # more only where this machine is slow
+        with start(port, 1, "-c", "heartbeat", "--seconds", seconds,
+                   **options) as tool:
+            tool.finish(NETWORK)
+            closed = tool.closed()
+        if closed:
+            break
+    for said in closed or [""]:
+        matches(f"^{line}, next attempt in", said, "error")
+    matches("^last error: " + line, tool.out(), "summary")
+    return closed[0]
+
+
+# ---------------------------------------------------------------------------
+# Handshakes with openssl s_server
+# ---------------------------------------------------------------------------
+
+REFUSAL = '{"error":"invalid_client"}'
+REFUSED = (r'token was refused: "invalid_client" '
+           r'\(stage token, HTTP status 401\)')
+
+
+def serve(certificate, *arguments, chain=None):
+    """s_server with a certificate, and the chain of its kind."""
+    return OpensslServer(
+        "-cert", CERTIFICATES.path(certificate + ".pem"),
+        "-key", CERTIFICATES.path(certificate + ".key"),
+        *(["-cert_chain", CERTIFICATES.path(chain + ".pem")] if chain else []),
+        *arguments)
+
+
+def exchange(server, **options):
+    """A request arrives and its response comes back, both in the clear."""
+    answered = threading.Thread(target=answer, args=[server])
+    answered.start()
+    try:
+        permanent(server.port, ACCESS, REFUSED, **options)
+    finally:
+        answered.join()
+    matches(r"^POST /oauth2/token HTTP/1.1\r$", server.text(), "request")
+
+
+def answer(server):
+    server.until("grant_type=client_credentials")
+    server.write("HTTP/1.1 401 Unauthorized\r\nContent-Type: application/json"
+                 f"\r\nContent-Length: {len(REFUSAL)}\r\n\r\n{REFUSAL}")
+
+
+def good(certificate, *arguments, cipher="ECDHE-", chain=None, **options):
+    with serve(certificate, *arguments,
+               chain=chain or "between-" + certificate) as server:
+        exchange(server, **options)
+        server.until(f"^CIPHER is {cipher}")
+        matches("Secure Renegotiation IS supported", server.text(), "session")
+
+
+def offered():
+    """nothing is offered but ECDHE with AEAD"""
+    with serve("ec", "-cipher", "ALL:COMPLEMENTOFALL:@SECLEVEL=0",
+               chain="between-ec") as server:
+        exchange(server)
+        shared = server.until(r"^Shared ciphers:(\S+)").group(1)
+        equal(set(re.findall(r"ECDHE-[A-Z]+-[A-Z0-9-]+|[^:]+", shared)),
+              SUITES, "suites")
+
+
+def bad_certificate(certificate, line, chain="between-ec", **options):
+    """Refused before a request is sent."""
+    with serve(certificate, chain=chain) as server:
+        said = permanent(server.port, NETWORK, line, **options)
+        equal("POST" in server.text(), False, "a request was sent")
+    return said
+
+
+def bad_time(certificate, chain="between-ec"):
+    before = int(time.time())
+    said = bad_certificate(
+        certificate, r"certificate is not valid at this time \(stage tls, "
+        r"detail 54, the clock here says \S+\)", chain)
+    clock = re.search(r"says (\S+)\.\d+Z\)", said).group(1)
+    clock = calendar.timegm(time.strptime(clock, "%Y-%m-%dT%H:%M:%S"))
+    equal(before <= clock <= time.time(), True, f"clock of {said}")
+
+
+def refused(line, *arguments, certificate="ec", always=False, chain=None):
+    """The server does not want what mini-stream offers, or the reverse."""
+    with serve(certificate, *arguments,
+               chain=chain or "between-" + certificate) as server:
+        if always:
+            permanent(server.port, NETWORK, line)
+        else:
+            passing(server.port, line)
+        equal("POST" in server.text(), False, "a request was sent")
+
+
+def renegotiation(command):
+    """s_server begins it once it has the request."""
+    def begin():
+        server.until("grant_type=client_credentials")
+        server.write(command)
+
+    with serve("ec", "-msg", chain="between-ec") as server:
+        beginner = threading.Thread(target=begin)
+        beginner.start()
+        try:
+            passing(server.port, r"TLS handshake failed "
+                    r"\(stage token, detail 296\)")
+        finally:
+            beginner.join()
+        first = server.until(r"(?s)^.*?grant_type.*?ERROR").group()
+    matches(r">>> .*HelloRequest", first, "server")
+    matches(r"<<< .*Alert.*warning no_renegotiation", first, "client")
+    equal(len(re.findall("<<< .*ClientHello", first)), 1, "ClientHellos")
+
+
+# ---------------------------------------------------------------------------
+# A server in Python
+# ---------------------------------------------------------------------------
+
+def serving(handler, segment=None, certificate="ec"):
+    """A server whose handler(peer) begins after the handshake."""
+    context = CERTIFICATES.context(certificate)
+
+    def handle(connection):
+        peer = Peer(connection, context, segment)
+        peer.handshake()
+        handler(peer)
+
+    return Server(handle)
+
+
+def reply(body, status="200 OK", length=True):
+    return (f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\n"
+            + (f"Content-Length: {len(body)}\r\n" if length else "")
+            + f"\r\n{body}").encode()
+
+
+def token(padding=0):
+    return ('{"access_token":"TOKEN","expires_in":3600,"token_type":"bearer",'
+            f'"padding":"{"x" * padding}"}}')
+
+
+def records(size, segment=None, padding=0):
+    """A response in records of so many bytes."""
+    def handler(peer):
+        peer.request()
+        peer.send(reply('{"padding":"' + "x" * padding + '","error":'
+                        '"invalid_client"}', "401 Unauthorized"), size)
+        peer.close_notify()
+        peer.end()
+
+    with serving(handler, segment) as server:
+        permanent(server.port, ACCESS, REFUSED)
+
+
+def ends(line, data, notify, record=16384):
+    """Ends in the token's stage, after this data."""
+    def handler(peer):
+        peer.request()
+        peer.send(data, record)
+        if notify:
+            peer.close_notify()
+        peer.end()
+
+    with serving(handler) as server:
+        passing(server.port, line + r" \(stage token.*\)")
+
+
+def ends_complete():
+    """a response that its end delimits needs a close_notify"""
+    body = reply(REFUSAL, "401 Unauthorized", length=False)
+
+    def handler(peer):
+        peer.request()
+        peer.send(body)
+        peer.close_notify()
+        peer.end()
+
+    with serving(handler) as server:
+        permanent(server.port, ACCESS, REFUSED)
+    ends("TLS ended without close_notify", body, False)
+
+
+def ends_in_handshake():
+    """an end in the handshake"""
+    def handler(connection):
+        connection.recv(5)
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(4096):
+            pass
+
+    with Server(handler) as server:
+        passing(server.port, r"TLS ended without close_notify \(stage tls\)")
+
+
+def ends_in_stream(line, notify):
+    """Ends after the upgrade; the session goes on with a new connection."""
+    def stream(peer):
+        key = re.search("Sec-WebSocket-Key: (.*)\r", peer.request()).group(1)
+        accept = base64.b64encode(hashlib.sha1(
+            (key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest())
+        peer.send(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                  b"Connection: Upgrade\r\nSec-WebSocket-Accept: " + accept +
+                  b"\r\n\r\n")
+        peer.wait(peer.tls.read, 65536)
+        if notify:
+            peer.close_notify()
+        peer.end()
+
+    def auth(peer):
+        peer.request()
+        peer.send(reply(token()))
+
+    with serving(stream) as server, serving(auth) as auth_server, \
+            start(auth_server.port, server.port) as tool:
+        wait_until(tool.err, r"open - generation 2$", "second connection")
+        matches(f"^{line} " + r"\(stage open\), next attempt in",
+                tool.closed()[0], "error")
+        tool.interrupt()
+        tool.finish(OK)
+
+
+def forged():
+    """a record with one bit changed"""
+    def handler(peer):
+        peer.request()
+        peer.send(reply(REFUSAL), damage=True)
+        peer.end()
+
+    with serving(handler) as server:
+        passing(server.port, r"TLS protocol error \(stage token, detail \d+\)")
+
+
+def name_indication():
+    """the name is sent, as server name indication"""
+    names = []
+    context = CERTIFICATES.context("ec")
+    context.sni_callback = lambda _, name, __: names.append(name)
+
+    def handler(connection):
+        peer = Peer(connection, context)
+        peer.request()
+        peer.send(reply(REFUSAL, "401 Unauthorized"))
+        peer.end()
+
+    with Server(handler) as server:
+        permanent(server.port, ACCESS, REFUSED)
+    equal(names, ["localhost"], "names")
+
+
+def plaintext(greeting, first):
+    """Another protocol than TLS."""
+    def handler(connection):
+        if not first:
+            connection.recv(1)
+        connection.sendall(greeting)
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(4096):
+            pass
+
+    with Server(handler) as server:
+        passing(server.port, r"TLS protocol error \(stage tls, detail \d+\)")
+
+
+def old_hello():
+    """a ServerHello of TLS 1.1"""
+    hello = b"\x03\x02" + bytes(32) + b"\0\xc0\x09\0"
+    record = (b"\x16\x03\x02" + (len(hello) + 4).to_bytes(2, "big") + b"\x02" +
+              len(hello).to_bytes(3, "big") + hello)
+
+    def handler(connection):
+        connection.recv(4096)
+        connection.sendall(record)
+        while connection.recv(4096):
+            pass
+
+    with Server(handler) as server:
+        permanent(server.port, NETWORK,
+                  r"server refuses TLS 1\.2 \(stage tls, detail \d+\)")
+
+
+def address_host(auth_host, ws_host):
+    """Refused before any traffic."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        urls = f"wss://{ws_host}:{port}", f"https://{auth_host}:{port}"
+        with Tool(FOLDER.name, CERTIFICATES.path("anchors.pem"),
+                  ["--ws-url", urls[0], "--auth-url", urls[1],
+                   "-c", "heartbeat"]) as tool:
+            tool.finish(CONFIG)
+            equal(tool.err(), "mini-stream: an IP address as host under TLS "
+                  f"({urls[0]}, {urls[1]})\n", "stderr")
+        listener.setblocking(False)
+        try:
+            listener.accept()
+        except BlockingIOError:
+            return
+        raise AssertionError("it connected")
+
+
+# ---------------------------------------------------------------------------
+# A whole stream
+# ---------------------------------------------------------------------------
+
+STREAM = (
+    r"^2026-01-02T03:04:05\.006Z market_data BTCUSD snapshot "
+    r"bids={0} asks={0} best=50000\.5/50001\.5 live$",
+    r"^2026-01-02T03:04:05\.007Z market_data BTCUSD update bids=1 asks=0 "
+    r"best=49999\.5/50001\.5 live$",
+    r"^2026-01-02T03:04:05\.008Z market_data\.top_of_book BTCUSD bid=49999\.5 "
+    r"bid_amount=0\.25 ask=50001\.5 ask_amount=0\.25$",
+    r"^2026-01-02T03:04:05\.009Z execution_data BTCUSD price=50001\.5 "
+    r"amount=0\.125$",
+    r"^2026-01-02T03:04:05\.010Z heartbeat -$",
+)
+
+
+def stream(levels, record=None, certificate="ec"):
+    """Token, upgrade, subscribe, one message of each kind, close. With a
+    record size, the service's plaintext passes through a TLS of our own."""
+    def auth(peer):
+        matches("^client_secret=secret$", peer.request().replace("&", "\n"),
+                "request")
+        peer.send(reply(token(40000)), record or 16384)
+
+    files = [CERTIFICATES.path(certificate + "-chain.pem"),
+             CERTIFICATES.path(certificate + ".key")]
+    with Process([sys.executable, SERVICE, str(levels),
+                  *([] if record else files)]) as service:
+        port = int(service.until(r"^port (\d+)\n").group(1))
+        with serving(lambda peer: peer.relay(port, record),
+                     certificate=certificate) as relay, \
+                serving(auth, certificate=certificate) as auth_server, \
+                start(auth_server.port, relay.port if record else port,
+                      "--expect-all", "BTCUSD") as tool:
+            for line in STREAM:
+                wait_until(tool.out, line.format(levels), "output")
+            tool.interrupt()
+            tool.finish(OK)
+            equal(tool.closed(), ["as asked"], "closed")
+            matches(r"^errors: 0 messages not decoded, 0 requests unanswered, "
+                    r"0 subscriptions", tool.out(), "summary")
+        service.until(r"^authorization Bearer TOKEN\nasked subscribe "
+                      r"market_data market_data\.top_of_book execution_data "
+                      r"heartbeat\nclose 1000\n")
+
+
+# ---------------------------------------------------------------------------
+# All checks: name, function, arguments
+# ---------------------------------------------------------------------------
+
+NOT_TRUSTED = r"certificate's issuer is not trusted \(stage tls, detail 62\)"
+OTHER_NAME = r"certificate is for another name \(stage tls, detail 56\)"
+HANDSHAKE = r"TLS handshake failed \(stage tls, detail 296\)"
+VERSION = r"server refuses TLS 1\.2 \(stage tls, detail 326\)"
+TRUNCATED = "TLS ended without close_notify"
+CLOSED = "connection closed by the peer"
+
+CHECKS = [
+    ("a stream over Python's TLS", stream, 20),
+    ("a stream over Python's TLS, RSA, 4,000 levels", stream, 2000, None,
+     "rsa"),
+    ("a stream in records of 1 byte", stream, 20, 1),
+    ("a stream in records of 16 KB", stream, 2000, 16384),
+    ("ECDSA P-256", good, "ec"),
+    ("ECDSA P-384", good, "384"),
+    ("RSA 2048", good, "rsa"),
+    *((f"{suite} alone", good, "ec" if "ECDSA" in suite else "rsa",
+       "-cipher", suite, {"cipher": suite + "\n"})
+      for suite in sorted(SUITES)),
+    *((f"{group} alone", good, "ec", "-groups", group)
+      for group in ("X25519", "P-256", "P-384", "P-521")),
+    (offered.__doc__, offered),
+    ("a handshake in records of 512 bytes", good, "rsa", "-max_send_frag",
+     "512"),
+    ("a chain with its root", good, "384", {"chain": "384-chain"}),
+    ("an intermediate as trust anchor", good, "ec",
+     {"ca": "between-ec", "chain": "between-ec"}),
+    ("a host in capitals", good, "ec", {"host": "LOCALHOST"}),
+    ("a server that warns of an unknown name", good, "ec", "-servername",
+     "other.example", "-cert2", "rsa"),
+    ("a client certificate is optional", good, "ec", "-verify", "1"),
+    ("a client certificate is required", refused, r"TLS handshake failed "
+     r"\(stage tls, detail 296\)", "-Verify", "1"),
+    (name_indication.__doc__, name_indication),
+    ("another name", bad_certificate, "other", OTHER_NAME),
+    ("names with wildcards", bad_certificate, "wildcard", OTHER_NAME),
+    ("an address only", bad_certificate, "address", OTHER_NAME),
+    ("expired", bad_time, "expired"),
+    ("not yet valid", bad_time, "early"),
+    ("an intermediate that has expired", bad_time, "old-chain", "old-between"),
+    ("unknown CA", bad_certificate, "unknown", NOT_TRUSTED, "unknown-root"),
+    ("a CA that calls itself a trusted one", bad_certificate, "forged",
+     NOT_TRUSTED, "forged-root"),
+    ("self-signed", bad_certificate, "self-signed", NOT_TRUSTED, None),
+    ("missing intermediate", bad_certificate, "ec", NOT_TRUSTED, None),
+    ("a server's certificate as issuer", bad_certificate, "no-issuer",
+     r"certificate is malformed \(stage tls, detail \d+\)",
+     "no-issuer-chain"),
+    ("TLS 1.3 only", refused, VERSION, "-tls1_3", {"always": True}),
+    (old_hello.__doc__, old_hello),
+    *((f"{option} only", refused, HANDSHAKE, option, "-cipher",
+       "ALL:@SECLEVEL=0") for option in ("-tls1_1", "-tls1")),
+    ("CBC only, ECDSA", refused, HANDSHAKE, "-tls1_2", "-cipher",
+     "ECDHE-ECDSA-AES128-SHA256:ECDHE-ECDSA-AES256-SHA"),
+    ("CBC only, RSA", refused, HANDSHAKE, "-tls1_2", "-cipher",
+     "ECDHE-RSA-AES128-SHA256:ECDHE-RSA-AES256-SHA", {"certificate": "rsa"}),
+    ("static RSA only", refused, HANDSHAKE, "-tls1_2", "-cipher",
+     "AES128-GCM-SHA256:AES256-GCM-SHA384", {"certificate": "rsa"}),
+    ("DHE only", refused, HANDSHAKE, "-tls1_2", "-cipher",
+     "DHE-RSA-AES128-GCM-SHA256", {"certificate": "rsa"}),
+    ("a fatal alert for the name", refused,
+     r"fatal TLS alert \(stage tls, detail 368\)", "-servername",
+     "other.example", "-cert2", "rsa", "-servername_fatal"),
+    ("renegotiation is not accepted", renegotiation, "r\n"),
+    ("renegotiation for a client certificate is not accepted", renegotiation,
+     "R\n"),
+    ("a response in records of 1 byte", records, 1),
+    ("a response in records of 16 KB", records, 16384, None, 40000),
+    ("ciphertext byte by byte", records, 16384, 1),
+    ("an end without close_notify, before a response", ends, TRUNCATED, b"",
+     False),
+    ("an end without close_notify, in a response", ends, TRUNCATED,
+     reply(REFUSAL)[:-1], False),
+    ("an end with close_notify, before a response", ends, CLOSED, b"", True),
+    ("an end with close_notify, in a response", ends,
+     "HTTP response ended early", reply(REFUSAL)[:-1], True),
+    (ends_complete.__doc__, ends_complete),
+    (ends_in_handshake.__doc__, ends_in_handshake),
+    ("an end without close_notify, in a stream", ends_in_stream, TRUNCATED,
+     False),
+    ("an end with close_notify, in a stream", ends_in_stream, CLOSED, True),
+    (forged.__doc__, forged),
+    ("HTTP in place of TLS", plaintext,
+     b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", False),
+    ("SSH in place of TLS", plaintext, b"SSH-2.0-OpenSSH_9.2\r\n", True),
+    ("an IPv4 address as token endpoint", address_host, "127.0.0.1",
+     "localhost"),
+    ("an IPv4 address as stream endpoint", address_host, "localhost",
+     "127.0.0.1"),
+    ("an IPv6 address", address_host, "[::1]", "localhost"),
+]
+
+
+def run(check):
+    """Runs a check; returns what went wrong, or None."""
+    arguments = [a for a in check[2:] if not isinstance(a, dict)]
+    options = check[-1] if isinstance(check[-1], dict) else {}
+    for i, argument in enumerate(arguments):
+        if argument == "-cert2":
+            certificate = CERTIFICATES.path(arguments[i + 1])
+            arguments[i + 1:i + 2] = [certificate + ".pem", "-key2",
+                                      certificate + ".key"]
+    try:
+        check[1](*arguments, **options)
+    except Exception as error:  # one failure shall not hide the rest
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def main():
+    failed = 0
+    make_certificates()
+    # They wait more than they compute.
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for check, failure in zip(CHECKS, pool.map(run, CHECKS)):
+            if failure:
+                failed += 1
+                print(f"FAIL  {check[0]}: {failure}", flush=True)
+            else:
+                print(f"ok    {check[0]}", flush=True)
+    print(f"{len(CHECKS) - failed} passed, {failed} failed")
+    return failed > 0
+
+
+sys.exit(main())

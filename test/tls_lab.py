@@ -1,0 +1,382 @@
+"""What interop_tls.py needs: certificates, TLS servers that do as they are
+told, and mini-stream as a user runs it.
+
+SPDX-License-Identifier: 0BSD
+"""
+import itertools
+import os
+import re
+import select
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+
+HANG_S = 30  # a hang, not a slow machine
+TOOL = sys.argv[1] if len(sys.argv) > 1 else os.path.join(
+    os.environ.get("BUILD", "build"), "mini-stream")
+SERVICE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                       "tls_stream.py")
+
+
+def equal(got, wanted, what):
+    if got != wanted:
+        raise AssertionError(f"{what}: got {got!r:.300}, not {wanted!r:.300}")
+
+
+def matches(pattern, text, what):
+    found = re.search(pattern, text, re.MULTILINE)
+    if not found:
+        raise AssertionError(f"{what}: no {pattern!r} in\n{text}")
+    return found
+
+
+def wait_until(read, pattern, what):
+    """Waits until read() gives a text with the pattern in it."""
+    deadline = time.monotonic() + HANG_S
+    while not re.search(pattern, read(), re.MULTILINE):
+        if time.monotonic() > deadline:
+            matches(pattern, read(), what)
+        time.sleep(0.01)
+
+
+# ---------------------------------------------------------------------------
+# Certificates
+# ---------------------------------------------------------------------------
+
+CA_CONFIG = """[ca]
+default_ca = any
+[any]
+database = index
+unique_subject = no
+new_certs_dir = .
+rand_serial = yes
+policy = names
+[names]
+commonName = supplied
+"""
+ISSUER = """basicConstraints = critical, CA:TRUE
+keyUsage = critical, keyCertSign, cRLSign
+subjectKeyIdentifier = hash
+"""
+SERVER = """basicConstraints = CA:FALSE
+keyUsage = digitalSignature
+extendedKeyUsage = serverAuth
+subjectKeyIdentifier = hash
+authorityKeyIdentifier = keyid
+subjectAltName = {}
+"""
+DAY_S = 86400
+
+
+class Certificates:
+    """Makes certificates in a folder: NAME.pem and NAME.key."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.write("ca.ini", CA_CONFIG)
+        self.write("index", "")
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def read(self, *names):
+        text = ""
+        for name in names:
+            with open(self.path(name + ".pem"), encoding="ascii") as file:
+                text += file.read()
+        return text
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="ascii") as file:
+            file.write(text)
+
+    def bundle(self, name, *names):
+        """Several certificates in one file; returns its path."""
+        self.write(name + ".pem", self.read(*names))
+        return self.path(name + ".pem")
+
+    def openssl(self, *arguments):
+        run = subprocess.run(["openssl", *arguments], cwd=self.folder,
+                             stdin=subprocess.DEVNULL, capture_output=True,
+                             text=True, timeout=HANG_S, check=False)
+        equal(run.returncode, 0, f"openssl {arguments[0]}: {run.stderr}")
+
+    def issue(self, name, issuer, extensions, common_name=None, key="P-256",
+              days=(-2, 30), digest="sha256"):
+        """key: a curve, or the bits of an RSA key; days: from, until."""
+        kind = (["rsa:" + key] if key.isdigit() else
+                ["ec", "-pkeyopt", "ec_paramgen_curve:" + key])
+        self.openssl("req", "-new", "-newkey", *kind, "-nodes", "-keyout",
+                     name + ".key", "-out", name + ".csr", "-subj",
+                     "/CN=" + (common_name or name))
+        signer = (["-selfsign"] if issuer == name else
+                  ["-cert", issuer + ".pem"])
+        dates = [time.strftime("%Y%m%d%H%M%SZ",
+                               time.gmtime(time.time() + day * DAY_S))
+                 for day in days]
+        if issuer == name:
+            extensions = re.sub("authority.*\n", "", extensions)
+        self.write(name + ".ext", extensions)
+        self.openssl("ca", "-batch", "-notext", "-config", "ca.ini", *signer,
+                     "-keyfile", issuer + ".key", "-in", name + ".csr",
+                     "-out", name + ".pem", "-extfile", name + ".ext",
+                     "-startdate", dates[0], "-enddate", dates[1],
+                     "-md", digest)
+
+    def context(self, name):
+        """Python's TLS, as a server with NAME-chain.pem and NAME.key."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.path(name + "-chain.pem"),
+                                self.path(name + ".key"))
+        return context
+
+
+# ---------------------------------------------------------------------------
+# openssl s_server
+# ---------------------------------------------------------------------------
+
+class Process:
+    """A program whose output is kept as one text, and that ends with it."""
+
+    def __init__(self, command):
+        self.output = b""
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT)
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self):
+        while True:
+            data = os.read(self.process.stdout.fileno(), 65536)
+            if not data:
+                break
+            self.output += data
+
+    def text(self):
+        return self.output.decode("latin-1")
+
+    def until(self, pattern):
+        wait_until(self.text, pattern, self.process.args[0])
+        return matches(pattern, self.text(), self.process.args[0])
+
+    def write(self, text):
+        self.process.stdin.write(text.encode())
+        self.process.stdin.flush()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.reader.join()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class OpensslServer(Process):
+    """openssl s_server: prints what comes, sends what it is given. It serves
+    one connection after the other."""
+
+    def __init__(self, *arguments):
+        super().__init__(["openssl", "s_server", "-accept", "127.0.0.1:0",
+                          "-no-CAfile", "-no-CApath", *arguments])
+        self.port = int(self.until(r"^ACCEPT \S+:(\d+)\n").group(1))
+
+
+# ---------------------------------------------------------------------------
+# Servers in Python
+# ---------------------------------------------------------------------------
+
+class Peer:
+    """The server's end of a TLS connection, down to its records."""
+
+    def __init__(self, connection, context, segment=None):
+        self.socket = connection
+        self.segment = segment  # bytes of ciphertext in one send(), or None
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = context.wrap_bio(self.incoming, self.outgoing,
+                                    server_side=True)
+
+    def flush(self, damage=False):
+        data = bytearray(self.outgoing.read())
+        if damage:
+            data[-1] ^= 1
+        step = self.segment or len(data) or 1
+        for at in range(0, len(data), step):
+            self.socket.sendall(data[at:at + step])
+
+    def take(self):
+        """Reads ciphertext; an end without close_notify is an end."""
+        data = self.socket.recv(65536)
+        if data:
+            self.incoming.write(data)
+        else:
+            self.incoming.write_eof()
+
+    def wait(self, call, *arguments):
+        while True:
+            try:
+                result = call(*arguments)
+                self.flush()
+                return result
+            except ssl.SSLWantReadError:
+                self.flush()
+                self.take()
+
+    def handshake(self):
+        self.wait(self.tls.do_handshake)
+
+    def request(self):
+        """Reads an HTTP request: its header and body, as text."""
+        text = ""
+        while "\r\n\r\n" not in text:
+            text += self.wait(self.tls.read, 65536).decode("ascii")
+        length = re.search(r"Content-Length: (\d+)", text)
+        end = text.index("\r\n\r\n") + 4 + int(length[1] if length else 0)
+        while len(text) < end:
+            text += self.wait(self.tls.read, 65536).decode("ascii")
+        return text
+
+    def send(self, data, record=16384, damage=False):
+        """Sends in records of so many bytes, or ones that fail their MAC."""
+        for at in range(0, len(data), record):
+            self.tls.write(data[at:at + record])
+            self.flush(damage)
+
+    def close_notify(self):
+        """Sends a close_notify, waits for none."""
+        try:
+            self.tls.unwrap()
+        except ssl.SSLWantReadError:
+            pass
+        self.flush()
+
+    def end(self):
+        """Ends what is sent, and reads until the client has, too."""
+        self.socket.shutdown(socket.SHUT_WR)
+        while self.socket.recv(65536):
+            pass
+
+    def relay(self, port, record):
+        """Passes plaintext to a server on this port and back, in records of
+        so many bytes."""
+        with socket.create_connection(("127.0.0.1", port)) as backend:
+            while True:
+                ready = select.select([self.socket, backend], [], [])[0]
+                if backend in ready:
+                    data = backend.recv(65536)
+                    if not data:
+                        break
+                    self.send(data, record)
+                if self.socket in ready:
+                    self.take()
+                    try:
+                        while data := self.tls.read(65536):
+                            backend.sendall(data)
+                        break
+                    except ssl.SSLWantReadError:
+                        pass
+        self.close_notify()
+
+
+class Server:
+    """Serves connections, one after the other, with handler(connection)."""
+
+    def __init__(self, handler):
+        self.handler = handler
+        self.failures = []
+        self.connections = 0
+        self.stopping = False
+        self.current = None
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self):
+        while True:
+            connection = self.listener.accept()[0]
+            with connection:
+                if self.stopping:
+                    return
+                connection.settimeout(HANG_S)
+                connection.setsockopt(socket.IPPROTO_TCP,
+                                      socket.TCP_NODELAY, 1)
+                self.connections += 1
+                try:
+                    self.handler(connection)
+                except OSError:
+                    pass  # the client left: the check looks at the client
+                except Exception as error:  # whatever it is, report it
+                    self.failures.append(error)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        self.stopping = True
+        with socket.create_connection(("127.0.0.1", self.port)):
+            self.thread.join()
+        self.listener.close()
+        if self.failures and kind is None:
+            raise self.failures[0]
+
+
+# ---------------------------------------------------------------------------
+# mini-stream
+# ---------------------------------------------------------------------------
+
+class Tool:
+    """mini-stream stream, its output in files."""
+    numbers = itertools.count()
+
+    def __init__(self, folder, ca, arguments):
+        environment = {key: value for key, value in os.environ.items()
+                       if not key.startswith(("MINI_STREAM_", "XDG_"))}
+        environment.update(HOME=folder, MINI_STREAM_CLIENT_SECRET="secret")
+        base = os.path.join(folder, f"tool-{next(self.numbers)}")
+        self.paths = [base + ".out", base + ".err"]
+        with open(self.paths[0], "wb") as out, \
+                open(self.paths[1], "wb") as err:
+            self.process = subprocess.Popen(
+                [TOOL, "stream", "--ca", ca, "--client-id", "client",
+                 *arguments], env=environment, stdin=subprocess.DEVNULL,
+                stdout=out, stderr=err)
+
+    def read(self, which):
+        with open(self.paths[which], encoding="utf-8") as file:
+            return file.read()
+
+    def out(self):
+        return self.read(0)
+
+    def err(self):
+        return self.read(1)
+
+    def interrupt(self):
+        self.process.send_signal(signal.SIGINT)
+
+    def finish(self, status):
+        """Waits for its end, with this exit status."""
+        try:
+            self.process.wait(HANG_S)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"does not end:\n{self.err()}") from None
+        equal(self.process.returncode, status, f"exit status\n{self.err()}")
+
+    def closed(self):
+        """What it said of connections that ended."""
+        return re.findall(r"^\S+ closed - (.*)$", self.err(), re.MULTILINE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
