@@ -821,30 +821,48 @@ static int json_escape(struct mst_json *j, uint8_t c)
     return 0;
 }
 
+/* Bytes from data that stand for themselves in a string. */
+static size_t json_plain(const uint8_t *data, size_t len)
+{
+    size_t n = 0;
+
+    while (n < len && data[n] != '"' && data[n] != '\\' && data[n] >= 0x20) {
+        n++;
+    }
+    return n;
+}
+
 /* Goes on inside a string; the byte at hand is data[*at]. */
 static int json_string(struct mst_json *j, const uint8_t *data, size_t len,
                        size_t *at)
 {
+    bool key = j->state == JSON_IN_KEY;
     size_t i = *at;
     int rc = 0;
 
-    for (; i < len && rc == 0; i++) {
-        uint8_t c = data[i];
+    while (i < len && rc == 0) {
+        size_t n;
         if (j->escape != 0) {
-            rc = json_escape(j, c);
-        } else if (c == '"') {
+            rc = json_escape(j, data[i++]);
+            continue;
+        }
+        n = json_plain(data + i, len - i);
+        for (size_t k = 0; key && j->mode == JSON_STEP && k < n; k++) {
+            json_key_add(j, data[i + k]);
+        }
+        i += n;
+        if (i == len) {
+            break;
+        }
+        if (data[i] == '"') {
             *at = i + 1;
-            if (j->state == JSON_IN_KEY) {
-                j->state = JSON_AT_COLON;
-                return JSON_MORE;
-            }
-            return json_value_end(j);
-        } else if (c == '\\') {
+            j->state = key ? JSON_AT_COLON : j->state;
+            return key ? JSON_MORE : json_value_end(j);
+        }
+        rc = data[i] == '\\' ? 0 : MST_ERR_JSON_SYNTAX;
+        if (rc == 0) {
             j->escape = 5;
-        } else if (c < 0x20) {
-            rc = MST_ERR_JSON_SYNTAX;
-        } else if (j->state == JSON_IN_KEY && j->mode == JSON_STEP) {
-            json_key_add(j, c);
+            i++;
         }
     }
     *at = i;
@@ -1436,7 +1454,8 @@ static int message_part(struct mst_decoder *d, struct mst_event *event,
 static void message_bad(struct mst_decoder *d, enum message_field field,
                         int error, const char *text, size_t len)
 {
-    if (d->bad[field] == 0) {
+    if ((d->unusable & BIT(field)) == 0) {
+        d->unusable |= (uint16_t)BIT(field);
         d->bad[field] = (int16_t)error;
         d->text_field = (uint8_t)field;
         text_copy(d->text, sizeof d->text, text, len);
@@ -1446,10 +1465,10 @@ static void message_bad(struct mst_decoder *d, enum message_field field,
 /* The first thing that is wrong with a field that matters, or 0. */
 static int message_fault(struct mst_decoder *d)
 {
-    unsigned relevant = message_relevant(d);
+    unsigned relevant = message_relevant(d), bad = d->unusable & relevant;
 
-    for (unsigned i = 0; i < MST_FIELDS; i++) {
-        if ((relevant & BIT(i)) != 0 && d->bad[i] != 0) {
+    for (unsigned i = 0; bad != 0 && i < MST_FIELDS; i++) {
+        if ((bad & BIT(i)) != 0) {
             if (d->text_field != i) {
                 d->text[0] = '\0';
             }
@@ -1690,7 +1709,7 @@ static int message_service_error(struct mst_decoder *d, struct mst_event *event)
         (void)json_copy(&item, message, d->message, sizeof d->message);
     }
     message_event(event, MST_EVENT_SERVICE_ERROR);
-    out->code = message_code(d->text);
+    out->code = code > 0 ? message_code(d->text) : MST_CODE_NONE;
     out->code_text = d->text;
     out->message = d->message;
     return 1;
@@ -1702,6 +1721,7 @@ static enum message_field message_field(const struct mst_decoder *d)
     unsigned i = 0;
 
     while (i < MST_FIELDS && (message_fields[i].place != d->place ||
+                              message_fields[i].key[0] != d->json.key[0] ||
                               !json_key_is(&d->json, message_fields[i].key))) {
         i++;
     }
@@ -1954,10 +1974,14 @@ static int message_data(struct mst_decoder *d, struct mst_event *event)
         event->as.top.time_ns = d->times[1];
         event->as.top.has_bid = d->has_best[MST_BID];
         event->as.top.has_ask = d->has_best[MST_ASK];
-        event->as.top.bid = d->best[MST_BID];
-        event->as.top.ask = d->best[MST_ASK];
-        event->as.top.bid.time_ns = d->times[1];
-        event->as.top.ask.time_ns = d->times[1];
+        if (d->has_best[MST_BID]) {
+            event->as.top.bid = d->best[MST_BID];
+            event->as.top.bid.time_ns = d->times[1];
+        }
+        if (d->has_best[MST_ASK]) {
+            event->as.top.ask = d->best[MST_ASK];
+            event->as.top.ask.time_ns = d->times[1];
+        }
         return 1;
     case MST_EXECUTION_DATA:
         message_event(event, MST_EVENT_EXECUTION);
@@ -2118,9 +2142,7 @@ void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
         d->phase = MESSAGE_SCAN;
         d->place = MESSAGE_BEFORE;
         d->channel = d->action = MESSAGE_NONE;
-        d->seen = d->twice = 0;
-        memset(d->bad, 0, sizeof d->bad);
-        memset(d->best, 0, sizeof d->best);
+        d->seen = d->twice = d->unusable = 0;
         d->has_best[MST_BID] = d->has_best[MST_ASK] = false;
         d->market[0] = d->text[0] = '\0';
     }

@@ -547,7 +547,7 @@ struct mst_decoder {
     /* What is known of the message. */
     bool started, snapshot, deferred, second_pass, parts_out, strict;
     uint8_t phase, place, field, side, channel, action;
-    uint16_t seen, twice;
+    uint16_t seen, twice, unusable;
     int16_t bad[MST_FIELDS];
     uint8_t text_field;
     int error;
