@@ -22,7 +22,7 @@
 #include <string.h>
 
 #ifdef MST_NO_TLS
-#include <bearssl_hash.h>
+#include <bearssl.h> /* SHA-1 alone */
 #endif
 
 #define JSMN_STATIC

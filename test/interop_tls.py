@@ -10,16 +10,17 @@ import base64
 import calendar
 import concurrent.futures
 import hashlib
+import os
 import re
+import signal
 import socket
 import sys
 import tempfile
-import threading
 import time
 
 sys.dont_write_bytecode = True
-from tls_lab import (Certificates, ISSUER, OpensslServer, Peer, Process, SERVER,
-                     SERVICE, Server, Tool, equal, matches, wait_until)
+from tls_lab import (CHILDREN, Certificates, ISSUER, OpensslServer, Peer,
+                     Process, SERVER, SERVICE, Server, Tool, equal, matches)
 
 FOLDER = tempfile.TemporaryDirectory()
 CERTIFICATES = Certificates(FOLDER.name)
@@ -39,7 +40,7 @@ def make_certificates():
         make(root, root, ISSUER, key=key, digest=digest)
         make(between, root, ISSUER, key=key, digest=digest)
         make(kind, between, localhost, key=key, digest=digest)
-        CERTIFICATES.bundle(kind + "-chain", kind, between, root)
+        CERTIFICATES.bundle(kind + "-chain", kind, between)
     for name, names in (("other", "DNS:other.example"),
                         ("wildcard", "DNS:*, DNS:*.localhost"),
                         ("address", "IP:127.0.0.1")):
@@ -56,6 +57,7 @@ def make_certificates():
     make("self-signed", "self-signed", localhost)
     # Issued by a server's certificate, which is no issuer.
     make("no-issuer", "ec", localhost)
+    CERTIFICATES.bundle("to-root", "between-384", "root-384")
     CERTIFICATES.bundle("no-issuer-chain", "ec", "between-ec")
     CERTIFICATES.bundle("anchors", *TRUSTED)
 
@@ -71,31 +73,32 @@ def start(auth_port, ws_port=1, *more, host="localhost", ca="anchors"):
                  *(more or ["-c", "heartbeat"])])
 
 
-def permanent(port, status, line, **options):
+def permanent(port, status, line, meanwhile=None, **options):
     """mini-stream says this once and ends at once, with this status."""
     with start(port, **options) as tool:
+        if meanwhile:
+            meanwhile(tool)
         tool.finish(status)
-        closed = tool.closed()
-        equal(len(closed), 1, f"lines of {closed}")
-        matches(f"^{line}, permanent", closed[0], "error")
+        said = tool.failures()
+        equal(len(said), 1, f"errors in {said}")
+        matches(f"^{line}, permanent", said[0], "error")
         matches("^last error: " + line, tool.out(), "summary")
         equal("open -" in tool.err(), False, "opened")
-    return closed[0]
+    return said[0]
 
 
-def passing(port, line, **options):
+def passing(port, line, status=NETWORK):
     """mini-stream says this and tries again until its time is up."""
     for seconds in ("1", "4", "16"):  # more only where this machine is slow
-        with start(port, 1, "-c", "heartbeat", "--seconds", seconds,
-                   **options) as tool:
-            tool.finish(NETWORK)
-            closed = tool.closed()
-        if closed:
+        with start(port, 1, "-c", "heartbeat", "--seconds", seconds) as tool:
+            tool.wait()
+            said = tool.failures()
+        if said:
             break
-    for said in closed or [""]:
-        matches(f"^{line}, next attempt in", said, "error")
+    tool.finish(status)
+    for each in said or [""]:
+        matches(f"^{line}, next attempt in", each, "error")
     matches("^last error: " + line, tool.out(), "summary")
-    return closed[0]
 
 
 # ---------------------------------------------------------------------------
@@ -118,19 +121,14 @@ def serve(certificate, *arguments, chain=None):
 
 def exchange(server, **options):
     """A request arrives and its response comes back, both in the clear."""
-    answered = threading.Thread(target=answer, args=[server])
-    answered.start()
-    try:
-        permanent(server.port, ACCESS, REFUSED, **options)
-    finally:
-        answered.join()
+    def answer(tool):
+        server.until("grant_type=client_credentials", tool.process)
+        server.write("HTTP/1.1 401 Unauthorized\r\nContent-Type: "
+                     "application/json\r\nContent-Length: "
+                     f"{len(REFUSAL)}\r\n\r\n{REFUSAL}")
+
+    permanent(server.port, ACCESS, REFUSED, answer, **options)
     matches(r"^POST /oauth2/token HTTP/1.1\r$", server.text(), "request")
-
-
-def answer(server):
-    server.until("grant_type=client_credentials")
-    server.write("HTTP/1.1 401 Unauthorized\r\nContent-Type: application/json"
-                 f"\r\nContent-Length: {len(REFUSAL)}\r\n\r\n{REFUSAL}")
 
 
 def good(certificate, *arguments, cipher="ECDHE-", chain=None, **options):
@@ -182,19 +180,16 @@ def refused(line, *arguments, certificate="ec", always=False, chain=None):
 
 def renegotiation(command):
     """s_server begins it once it has the request."""
-    def begin():
-        server.until("grant_type=client_credentials")
+    with serve("ec", "-msg", chain="between-ec") as server, \
+            start(server.port) as tool:
+        server.until("grant_type=client_credentials", tool.process)
         server.write(command)
-
-    with serve("ec", "-msg", chain="between-ec") as server:
-        beginner = threading.Thread(target=begin)
-        beginner.start()
-        try:
-            passing(server.port, r"TLS handshake failed "
-                    r"\(stage token, detail 296\)")
-        finally:
-            beginner.join()
+        tool.until(tool.err, "closed - ")
         first = server.until(r"(?s)^.*?grant_type.*?ERROR").group()
+        tool.interrupt()
+        tool.finish(OK)
+        matches(r"^TLS handshake failed \(stage token, detail 296\), next",
+                tool.failures()[0], "error")
     matches(r">>> .*HelloRequest", first, "server")
     matches(r"<<< .*Alert.*warning no_renegotiation", first, "client")
     equal(len(re.findall("<<< .*ClientHello", first)), 1, "ClientHellos")
@@ -240,17 +235,17 @@ def records(size, segment=None, padding=0):
         permanent(server.port, ACCESS, REFUSED)
 
 
-def ends(line, data, notify, record=16384):
+def ends(line, data, notify, status=NETWORK):
     """Ends in the token's stage, after this data."""
     def handler(peer):
         peer.request()
-        peer.send(data, record)
+        peer.send(data)
         if notify:
             peer.close_notify()
         peer.end()
 
     with serving(handler) as server:
-        passing(server.port, line + r" \(stage token.*\)")
+        passing(server.port, line + r" \(stage token.*\)", status)
 
 
 def ends_complete():
@@ -280,15 +275,20 @@ def ends_in_handshake():
         passing(server.port, r"TLS ended without close_notify \(stage tls\)")
 
 
+def upgrade(request):
+    """The response to a WebSocket's opening handshake."""
+    key = re.search("Sec-WebSocket-Key: (.*)\r", request).group(1)
+    accept = base64.b64encode(hashlib.sha1(
+        (key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest())
+    return (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+            b"Connection: Upgrade\r\nSec-WebSocket-Accept: " + accept +
+            b"\r\n\r\n")
+
+
 def ends_in_stream(line, notify):
     """Ends after the upgrade; the session goes on with a new connection."""
     def stream(peer):
-        key = re.search("Sec-WebSocket-Key: (.*)\r", peer.request()).group(1)
-        accept = base64.b64encode(hashlib.sha1(
-            (key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest())
-        peer.send(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
-                  b"Connection: Upgrade\r\nSec-WebSocket-Accept: " + accept +
-                  b"\r\n\r\n")
+        peer.send(upgrade(peer.request()))
         peer.wait(peer.tls.read, 65536)
         if notify:
             peer.close_notify()
@@ -300,11 +300,32 @@ def ends_in_stream(line, notify):
 
     with serving(stream) as server, serving(auth) as auth_server, \
             start(auth_server.port, server.port) as tool:
-        wait_until(tool.err, r"open - generation 2$", "second connection")
-        matches(f"^{line} " + r"\(stage open\), next attempt in",
-                tool.closed()[0], "error")
+        tool.until(tool.err, r"open - generation 2$")
         tool.interrupt()
         tool.finish(OK)
+        matches(f"^{line} " + r"\(stage open\), next attempt in",
+                tool.failures()[0], "error")
+
+
+def says_goodbye():
+    """mini-stream ends with a close_notify, after a reply and in a stream"""
+    ends = []
+
+    def auth(peer):
+        peer.request()
+        peer.send(reply(token()))
+        ends.append(peer.closed())
+
+    def stream(peer):
+        peer.send(upgrade(peer.request()))
+        ends.append(peer.closed())
+
+    with serving(stream) as server, serving(auth) as auth_server, \
+            start(auth_server.port, server.port) as tool:
+        tool.until(tool.err, "open - ")
+        tool.interrupt()
+        tool.finish(OK)
+    equal(ends, [True, True], "close_notify")
 
 
 def forged():
@@ -421,15 +442,15 @@ def stream(levels, record=None, certificate="ec"):
                 start(auth_server.port, relay.port if record else port,
                       "--expect-all", "BTCUSD") as tool:
             for line in STREAM:
-                wait_until(tool.out, line.format(levels), "output")
+                tool.until(tool.out, line.format(levels))
             tool.interrupt()
             tool.finish(OK)
-            equal(tool.closed(), ["as asked"], "closed")
+            equal(tool.failures(), [], "errors")
             matches(r"^errors: 0 messages not decoded, 0 requests unanswered, "
                     r"0 subscriptions", tool.out(), "summary")
         service.until(r"^authorization Bearer TOKEN\nasked subscribe "
-                      r"market_data market_data\.top_of_book execution_data "
-                      r"heartbeat\nclose 1000\n")
+                      r"heartbeat market_data market_data\.top_of_book "
+                      r"execution_data\nclose 1000\n")
 
 
 # ---------------------------------------------------------------------------
@@ -460,7 +481,7 @@ CHECKS = [
     (offered.__doc__, offered),
     ("a handshake in records of 512 bytes", good, "rsa", "-max_send_frag",
      "512"),
-    ("a chain with its root", good, "384", {"chain": "384-chain"}),
+    ("a chain with its root", good, "384", {"chain": "to-root"}),
     ("an intermediate as trust anchor", good, "ec",
      {"ca": "between-ec", "chain": "between-ec"}),
     ("a host in capitals", good, "ec", {"host": "LOCALHOST"}),
@@ -511,12 +532,13 @@ CHECKS = [
      reply(REFUSAL)[:-1], False),
     ("an end with close_notify, before a response", ends, CLOSED, b"", True),
     ("an end with close_notify, in a response", ends,
-     "HTTP response ended early", reply(REFUSAL)[:-1], True),
+     "HTTP response ended early", reply(REFUSAL)[:-1], True, SERVICE_FAULT),
     (ends_complete.__doc__, ends_complete),
     (ends_in_handshake.__doc__, ends_in_handshake),
     ("an end without close_notify, in a stream", ends_in_stream, TRUNCATED,
      False),
     ("an end with close_notify, in a stream", ends_in_stream, CLOSED, True),
+    (says_goodbye.__doc__, says_goodbye),
     (forged.__doc__, forged),
     ("HTTP in place of TLS", plaintext,
      b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", False),
@@ -545,8 +567,18 @@ def run(check):
     return None
 
 
+def stop(*_):
+    """Leaves nothing behind when it is stopped."""
+    for child in CHILDREN:
+        child.kill()
+    FOLDER.cleanup()
+    os._exit(1)
+
+
 def main():
     failed = 0
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
     make_certificates()
     # They wait more than they compute.
     with concurrent.futures.ThreadPoolExecutor(8) as pool:

@@ -65,15 +65,19 @@ def library(handler, path="/"):
         async def serve(websocket, *_):
             try:
                 await handler(websocket, process)
-                done.set_result(None)
+                result = None
             except Exception as error:  # whatever it is, the check reports it
-                done.set_exception(error)
+                result = error
+            if not done.done():
+                done.set_result(result)
 
         async with websockets.serve(serve, "127.0.0.1", 0, max_size=None,
                                     ping_interval=None) as server:
             process = start(server.sockets[0].getsockname()[1], path)
             try:
-                await asyncio.wait_for(done, HANG_S)
+                error = await asyncio.wait_for(done, HANG_S)
+                if error:
+                    raise error
                 await asyncio.to_thread(finish, process, 0, "")
             finally:
                 process.kill()
@@ -283,6 +287,7 @@ def raw(handler, status=0, line="", family=socket.AF_INET):
             finish(process, status, line)
         finally:
             process.kill()
+            listener.shutdown(socket.SHUT_RDWR)  # where nobody came
             thread.join()
     if failures:
         raise failures[0]
@@ -430,7 +435,10 @@ def bad(data, code, line):
         while opcode != CLOSE:
             opcode, _, payload = peer.frame()
         equal(payload, struct.pack("!H", code), "close code")
-        peer.send(close_frame(code))
+        # The client reads on until the server hangs up, else it is a reset.
+        peer.send(b"\0" * 65536 + close_frame(code))
+        peer.socket.shutdown(socket.SHUT_WR)
+        equal(peer.socket.recv(1), b"", "the end")
 
     raw(handler, 1, line)
 

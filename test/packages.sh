@@ -110,7 +110,8 @@ then
     as_root=sudo
 else
     echo "This command, run as root, installs them:"
-    echo "  apt-get update && apt-get install -y --no-install-recommends $missing"
+    echo "  apt-get update &&" \
+        "apt-get install -y --no-install-recommends $missing"
     exit 1
 fi
 

@@ -10,4 +10,4 @@ if [ -z "$block" ]; then
     echo "README.md has no C block" >&2
     exit 1
 fi
-echo "$block" | diff -u --label README.md - examples/first.c
+printf '%s\n' "$block" | diff -u --label README.md - examples/first.c

@@ -80,7 +80,7 @@ struct service_rules {
 };
 
 struct service_link {
-    int kind; /* 0: closed, 1: HTTP, 2: WebSocket */
+    int kind;
     struct mst_endpoint endpoint;
     size_t len; /* in data: what has come and is not used up */
     size_t message_len;

@@ -166,9 +166,9 @@ static void answer_channels(struct service *service, const char *type,
             json_object_size(entry) != (params != NULL ? 2u : 1u)) {
             service_wrong(service, "a malformed channel entry");
         }
-        const char *code =
-            entry_apply(service, subscribe, channel != NULL ? channel : "",
-                        market != NULL ? market : "");
+        channel = channel != NULL ? channel : "";
+        market = market != NULL ? market : "";
+        const char *code = entry_apply(service, subscribe, channel, market);
         json_t *result = json_copy(entry);
         json_object_set_new(result, "success", json_boolean(code == NULL));
         if (code != NULL) {

@@ -59,9 +59,10 @@ measure() {
 frames() {
     echo
     echo "Largest stack frames, $1, bytes:"
-    sort -t "$(printf '\t')" -k 2,2nr "$dir/$2.su" | head -n 8 |
-        awk -F '\t' '{ sub(/.*:/, "", $1); note = $3 == "static" ? "" : ", " $3
-            printf "%10d  %s%s\n", $2, $1, note }'
+    sort -t "$(printf '\t')" -k 2,2nr "$dir/$2.su" |
+        awk -F '\t' 'NR <= 8 {
+            sub(/.*:/, "", $1)
+            printf "%10d  %s%s\n", $2, $1, $3 == "static" ? "" : ", " $3 }'
 }
 
 m4=("${cross}gcc" -mcpu=cortex-m4 -mthumb)

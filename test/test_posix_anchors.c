@@ -108,6 +108,15 @@ static int load_text(const char *data, size_t len)
     return rc;
 }
 
+/* The descriptor that would be opened next: all are closed that were. */
+static int next_descriptor(void)
+{
+    int fd = dup(0);
+
+    close(fd);
+    return fd;
+}
+
 /* BearSSL's judgement of the leaf under the anchors that are loaded. */
 static unsigned judge_leaf(void)
 {
@@ -191,6 +200,8 @@ static int tear_down(void **state)
 
 static void anchor_verifies_its_leaf(void **state)
 {
+    int descriptor = next_descriptor();
+
     (void)state;
     assert_int_equal(load("ec.pem"), 0);
     assert_int_equal(anchors.len, 1);
@@ -200,6 +211,8 @@ static void anchor_verifies_its_leaf(void **state)
     assert_int_equal(judge_leaf(), 0);
     assert_int_equal(load("rsa.pem"), 0);
     assert_int_equal(judge_leaf(), BR_ERR_X509_NOT_TRUSTED);
+    assert_int_equal(load("ed.pem"), MST_POSIX_ERR_UNUSABLE);
+    assert_int_equal(next_descriptor(), descriptor);
 }
 
 static void bundle_gives_all_that_can_be_used(void **state)

@@ -1,13 +1,12 @@
 /*
  * Bad input to the session: what the caller sees of it, and how the session
- * goes on. Responses of the token and WebSocket endpoints, then messages.
+ * goes on: responses of the token and WebSocket endpoints.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "session.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define RESPONSE(status, type, body)             \
@@ -471,166 +470,6 @@ static void test_throttled(void **state)
     }
 }
 
-/* ---- frames ---- */
-
-static void test_bad_frames(void **state)
-{
-    static const struct {
-        const char *name, *bytes;
-        size_t len;
-        int error;
-        unsigned code;
-    } cases[] = {
-        {"reserved bit", BYTES("\xC1\x02{}"), MST_ERR_WS_RESERVED, 1002},
-        {"reserved opcode", BYTES("\x83\x02{}"), MST_ERR_WS_RESERVED, 1002},
-        {"masked", BYTES("\x81\x82{}"), MST_ERR_WS_MASKED, 1002},
-        {"length in too many bytes", BYTES("\x81\x7E\x00\x02{}"),
-         MST_ERR_WS_LENGTH, 1002},
-        {"negative length", BYTES("\x81\x7F\x80\x00\x00\x00\x00\x00\x00\x00"),
-         MST_ERR_WS_LENGTH, 1002},
-        {"fragmented ping", BYTES("\x09\x01x"), MST_ERR_WS_CONTROL, 1002},
-        {"large ping", BYTES("\x89\x7E\x01\x00"), MST_ERR_WS_CONTROL, 1002},
-        {"continuation of nothing", BYTES("\x80\x02{}"), MST_ERR_WS_FRAGMENT,
-         1002},
-        {"invalid UTF-8", BYTES("\x81\x03\"\xC0\""), MST_ERR_WS_UTF8, 1007},
-        {"malformed close", BYTES("\x88\x01x"), MST_ERR_WS_CLOSE, 1002},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        session_new();
-        assert_true(session_until_subscribed(5000));
-        uint64_t begin = mst_mock_elapsed(&session.mock);
-        service_bytes(&session.service, cases[i].bytes, cases[i].len);
-        service_push(&session.service, "heartbeat", "");
-        if (!session_until(MST_EVENT_CLOSED, 10000)) {
-            expect_failed("%s: was not noticed", cases[i].name);
-        }
-        expect_int(cases[i].name, cases[i].error, session.seen.closed.error);
-        expect_int(cases[i].name, cases[i].code, session.service.close_code);
-        expect_int("closed as soon as the service has answered",
-                   (long long)begin, (long long)session.seen.closed_ms);
-        expect_int("nothing after the error", 0,
-                   session.seen.events[MST_EVENT_HEARTBEAT]);
-        if (!session_until_subscribed(SESSION_MINUTE)) {
-            expect_failed("%s: does not go on", cases[i].name);
-        }
-        session_end();
-    }
-}
-
-static void test_service_closes(void **state)
-{
-    (void)state;
-    session_new();
-    assert_true(session_until_subscribed(5000));
-    service_close(&session.service, 1013, "try again l\xC3\xA4ter");
-    assert_true(session_until(MST_EVENT_CLOSED, 5000));
-    session_expect_closed("close frame", MST_ERR_WS_CLOSED, MST_STATE_OPEN);
-    expect_int("code", 1013, session.seen.closed.ws_code);
-    expect_text("reason", "try again l\xC3\xA4ter", session.seen.closed.text);
-    expect_int("answered with", 1013, session.service.close_code);
-    assert_true(session_until_subscribed(5000));
-
-    service_frame(&session.service, 0x80, 8, "", 0);
-    session.service.links[0].close_sent = true;
-    assert_true(session_until(MST_EVENT_CLOSED, 5000));
-    session_expect_closed("without code", MST_ERR_WS_CLOSED, MST_STATE_OPEN);
-    expect_int("code", 1005, session.seen.closed.ws_code);
-    assert_true(session_until_subscribed(5000));
-
-    service_end(&session.service, MST_ERR_EOF);
-    assert_true(session_until(MST_EVENT_CLOSED, 5000));
-    session_expect_closed("without close frame", MST_ERR_EOF, MST_STATE_OPEN);
-    assert_true(session_until_subscribed(5000));
-    session_end();
-}
-
-/* ---- messages ---- */
-
-/* Each costs the message, not the connection. */
-static void test_bad_messages(void **state)
-{
-    static const struct {
-        const char *text;
-        int error;
-    } cases[] = {
-        {"{\"a\"}", MST_ERR_JSON_SYNTAX},
-        {"{}{}", MST_ERR_JSON_SYNTAX},
-        {"", MST_ERR_JSON_SYNTAX},
-        {"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", MST_ERR_JSON_DEPTH},
-        {"{\"channel\":\"heartbeat\",\"payload\":{}}", MST_ERR_MESSAGE_SHAPE},
-        {"{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\"now\"}}",
-         MST_ERR_TIME},
-        {"{\"channel\":\"heartbeat\",\"channel\":\"heartbeat\",\"payload\":{"
-         "\"timestamp\":\"2026-01-02T03:04:05Z\"}}",
-         MST_ERR_MESSAGE_KEY},
-        {BOOK_MESSAGE("UPDATE", LEVEL("x", "1"), ""), MST_ERR_DECIMAL},
-        {BOOK_MESSAGE("UPDATE", LEVEL("1e99", "1"), ""), MST_ERR_DECIMAL_WIDE},
-    };
-
-    (void)state;
-    session_new();
-    assert_true(session_until_subscribed(5000));
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        service_text(&session.service, cases[i].text);
-        service_push(&session.service, "heartbeat", "");
-        session_run(1);
-        expect_int(cases[i].text, (long long)i + 1,
-                   session.seen.events[MST_EVENT_ERROR]);
-        expect_int(cases[i].text, cases[i].error, session.seen.error.error);
-        expect_int("the next", (long long)i + 1,
-                   session.seen.events[MST_EVENT_HEARTBEAT]);
-    }
-    service_frame(&session.service, 0x80, 2, "\0\1", 2);
-    session_run(1);
-    expect_int("binary", MST_ERR_MESSAGE_BINARY, session.seen.error.error);
-    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    expect_int("bad_messages", COUNT(cases) + 1,
-               mst_client_stats(&session.client)->bad_messages);
-    session_end();
-}
-
-static void test_unknown_things(void **state)
-{
-    static const char *const messages[] = {
-        "{\"channel\":\"news\",\"payload\":{\"text\":\"hello\"}}",
-        "{\"type\":\"greeting\",\"text\":\"hello\"}",
-        "{}",
-        "{\"hello\":[1,2,{\"a\":null}]}",
-    };
-
-    (void)state;
-    session_new();
-    assert_true(session_until_subscribed(5000));
-    for (size_t i = 0; i < COUNT(messages); i++) {
-        service_text(&session.service, messages[i]);
-    }
-    session_run(10);
-    expect_int("unknown", COUNT(messages),
-               session.seen.events[MST_EVENT_UNKNOWN]);
-    expect_int("stats.unknown", COUNT(messages),
-               mst_client_stats(&session.client)->unknown);
-    expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
-    assert_non_null(strstr(text_get(&session.seen.record), messages[3]));
-    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
-}
-
-/* A market that was never subscribed, and a wrong part of a book. */
-static void test_data_not_asked_for(void **state)
-{
-    (void)state;
-    session_new();
-    assert_true(session_until_subscribed(5000));
-    service_push(&session.service, "market_data", "XRPUSD");
-    service_push(&session.service, "market_data", "BTCUSD");
-    session_run(10);
-    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    assert_true(session_subscribed());
-    session_end();
-}
-
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -644,11 +483,6 @@ int main(void)
         TEST(test_unauthorized),
         TEST(test_permanent_errors),
         TEST(test_throttled),
-        TEST(test_bad_frames),
-        TEST(test_service_closes),
-        TEST(test_bad_messages),
-        TEST(test_unknown_things),
-        TEST(test_data_not_asked_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,6 @@
 #include "session.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- calls ---- */
@@ -260,6 +259,14 @@ static void test_entry_fails(void **state)
     assert_non_null(strstr(text_get(&session.seen.record),
                            "response subscribe: 7 entries, 3 failed"));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    /* What was never granted is not taken back either. */
+    expect_int("unsubscribe", 0,
+               mst_unsubscribe(&session.client, MST_TOP_OF_BOOK, "ETHUSD"));
+    session_run(5000);
+    expect_int("unsubscribes", 0, (long long)session.service.unsubscribes);
+    expect_int("subscribe", 0,
+               mst_subscribe(&session.client, MST_TOP_OF_BOOK, "ETHUSD", NULL));
+    session_run(5000);
     /* What the service refuses is not asked for in a storm. */
     assert_in_range(session.service.requests.count, 1, 4);
 
@@ -409,6 +416,23 @@ static void test_answer_lost(void **state)
     session_end();
 }
 
+/* An answer to something else does not complete a request. */
+static void test_answer_to_another_request(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.rules.delay_ms = 5000;
+    session_start();
+    session_subscribe();
+    session_run(2000);
+    service_text(&session.service,
+                 "{\"type\":\"unsubscribe\",\"channels\":[]}");
+    session_run(2500);
+    expect_int("requests", 1, (long long)session.service.requests.count);
+    assert_true(session_until_subscribed(5000));
+    session_end();
+}
+
 /* Answers that nobody asked for, wrong ones, and entries of another kind. */
 static void test_wrong_answers(void **state)
 {
@@ -444,12 +468,19 @@ static void test_wrong_answers(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST(test_calls),          TEST(test_wishes_at_any_time),
-        TEST(test_change_of_mind), TEST(test_random_wishes),
-        TEST(test_resync),         TEST(test_list_puts_right),
-        TEST(test_entry_fails),    TEST(test_error_answers),
-        TEST(test_error_always),   TEST(test_subscribe_always_fails),
-        TEST(test_no_answer),      TEST(test_answer_lost),
+        TEST(test_calls),
+        TEST(test_wishes_at_any_time),
+        TEST(test_change_of_mind),
+        TEST(test_random_wishes),
+        TEST(test_resync),
+        TEST(test_list_puts_right),
+        TEST(test_entry_fails),
+        TEST(test_error_answers),
+        TEST(test_error_always),
+        TEST(test_subscribe_always_fails),
+        TEST(test_no_answer),
+        TEST(test_answer_lost),
+        TEST(test_answer_to_another_request),
         TEST(test_wrong_answers),
     };
 

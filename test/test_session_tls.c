@@ -7,7 +7,6 @@
 #include "session.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- TLS ---- */

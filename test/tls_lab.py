@@ -16,6 +16,7 @@ import threading
 import time
 
 HANG_S = 30  # a hang, not a slow machine
+CHILDREN = []  # all processes that were started
 TOOL = sys.argv[1] if len(sys.argv) > 1 else os.path.join(
     os.environ.get("BUILD", "build"), "mini-stream")
 SERVICE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -34,12 +35,15 @@ def matches(pattern, text, what):
     return found
 
 
-def wait_until(read, pattern, what):
-    """Waits until read() gives a text with the pattern in it."""
+def wait_until(read, pattern, what, process):
+    """Waits until read() gives a text with the pattern in it; in vain if the
+    process ends without."""
     deadline = time.monotonic() + HANG_S
+    over = False
     while not re.search(pattern, read(), re.MULTILINE):
-        if time.monotonic() > deadline:
+        if over:
             matches(pattern, read(), what)
+        over = process.poll() is not None or time.monotonic() > deadline
         time.sleep(0.01)
 
 
@@ -147,6 +151,7 @@ class Process:
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT)
+        CHILDREN.append(self.process)
         self.reader = threading.Thread(target=self.read)
         self.reader.start()
 
@@ -160,8 +165,11 @@ class Process:
     def text(self):
         return self.output.decode("latin-1")
 
-    def until(self, pattern):
-        wait_until(self.text, pattern, self.process.args[0])
+    def until(self, pattern, process=None):
+        """Waits for this output, as long as the process (its own, or another
+        that leads to the output) runs."""
+        wait_until(self.text, pattern, self.process.args[0],
+                   process or self.process)
         return matches(pattern, self.text(), self.process.args[0])
 
     def write(self, text):
@@ -257,6 +265,15 @@ class Peer:
             pass
         self.flush()
 
+    def closed(self):
+        """Waits for the client's end; was it a close_notify?"""
+        try:
+            while self.wait(self.tls.read, 65536):
+                pass
+            return True
+        except ssl.SSLEOFError:
+            return False
+
     def end(self):
         """Ends what is sent, and reads until the client has, too."""
         self.socket.shutdown(socket.SHUT_WR)
@@ -291,9 +308,7 @@ class Server:
     def __init__(self, handler):
         self.handler = handler
         self.failures = []
-        self.connections = 0
         self.stopping = False
-        self.current = None
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.thread = threading.Thread(target=self.serve)
@@ -308,7 +323,6 @@ class Server:
                 connection.settimeout(HANG_S)
                 connection.setsockopt(socket.IPPROTO_TCP,
                                       socket.TCP_NODELAY, 1)
-                self.connections += 1
                 try:
                     self.handler(connection)
                 except OSError:
@@ -319,12 +333,12 @@ class Server:
     def __enter__(self):
         return self
 
-    def __exit__(self, kind, *_):
+    def __exit__(self, *_):
         self.stopping = True
         with socket.create_connection(("127.0.0.1", self.port)):
             self.thread.join()
         self.listener.close()
-        if self.failures and kind is None:
+        if self.failures:
             raise self.failures[0]
 
 
@@ -348,6 +362,7 @@ class Tool:
                 [TOOL, "stream", "--ca", ca, "--client-id", "client",
                  *arguments], env=environment, stdin=subprocess.DEVNULL,
                 stdout=out, stderr=err)
+        CHILDREN.append(self.process)
 
     def read(self, which):
         with open(self.paths[which], encoding="utf-8") as file:
@@ -362,17 +377,26 @@ class Tool:
     def interrupt(self):
         self.process.send_signal(signal.SIGINT)
 
-    def finish(self, status):
-        """Waits for its end, with this exit status."""
+    def wait(self):
         try:
             self.process.wait(HANG_S)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"does not end:\n{self.err()}") from None
+
+    def finish(self, status):
+        """Waits for its end, with this exit status."""
+        self.wait()
         equal(self.process.returncode, status, f"exit status\n{self.err()}")
 
-    def closed(self):
-        """What it said of connections that ended."""
-        return re.findall(r"^\S+ closed - (.*)$", self.err(), re.MULTILINE)
+    def until(self, read, pattern):
+        """Waits for this output: of read, self.out or self.err."""
+        wait_until(read, pattern, "output", self.process)
+
+    def failures(self):
+        """What it said of connections, until it closed as asked."""
+        said = re.findall(r"^\S+ closed - (.*)$", self.err(), re.MULTILINE)
+        equal(said[-1:], ["as asked"], "last line of " + self.err())
+        return said[:-1]
 
     def __enter__(self):
         return self

@@ -150,8 +150,7 @@ static void peer_send_first(struct peer *peer, const struct subscription *begun)
         break;
     case CHANNEL_EXECUTION_DATA:
     case CHANNEL_HEARTBEAT:
-    case CHANNEL_COUNT:
-        break;
+    case CHANNEL_COUNT: break;
     }
 }
 

@@ -1,0 +1,331 @@
+/*
+ * A scripted exchange service: the token endpoint and the opening handshake.
+ * See service.h.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "service.h"
+
+#include "service_private.h"
+
+#include <bearssl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Value of a header in a NUL-terminated request, in out; "" if absent. */
+static void header_get(const char *request, const char *name, char *out,
+                       size_t out_len)
+{
+    size_t name_len = strlen(name);
+    const char *line = strstr(request, "\r\n");
+
+    out[0] = '\0';
+    for (; line != NULL && line[2] != '\r'; line = strstr(line + 2, "\r\n")) {
+        if (strncasecmp(line + 2, name, name_len) != 0 ||
+            line[2 + name_len] != ':') {
+            continue;
+        }
+        const char *value = line + 3 + name_len;
+        value += strspn(value, " \t");
+        snprintf(out, out_len, "%.*s", (int)strcspn(value, "\r"), value);
+        return;
+    }
+}
+
+static void header_expect(struct service *service, const char *request,
+                          const char *name, const char *expected)
+{
+    char value[8192];
+
+    header_get(request, name, value, sizeof value);
+    if (strcasecmp(value, expected) != 0) {
+        service_wrong(service, "header %s is \"%.80s\", not \"%.80s\"", name,
+                      value, expected);
+    }
+}
+
+/* Takes a form field out of a body, decoded. */
+static void form_get(const char *body, const char *name, char *out,
+                     size_t out_len)
+{
+    size_t at = 0, name_len = strlen(name);
+
+    out[0] = '\0';
+    while (strncmp(body, name, name_len) != 0 || body[name_len] != '=') {
+        body = strchr(body, '&');
+        if (body++ == NULL) {
+            return;
+        }
+    }
+    for (body += name_len + 1; *body != '\0' && *body != '&'; body++) {
+        char c = *body == '+' ? ' ' : *body;
+        if (*body == '%') {
+            char hex[3] = {body[1], body[1] != '\0' ? body[2] : '\0', '\0'};
+            c = (char)strtol(hex, NULL, 16);
+            body += strlen(hex);
+        }
+        if (at + 1 < out_len) {
+            out[at++] = c;
+        }
+    }
+    out[at] = '\0';
+}
+
+static void form_expect(struct service *service, const char *body,
+                        const char *name, const char *expected)
+{
+    char value[512];
+
+    form_get(body, name, value, sizeof value);
+    if (strcmp(value, expected) != 0) {
+        service_wrong(service, "form field %s is \"%.80s\"", name, value);
+    }
+}
+
+static void token_check(struct service *service, const char *request,
+                        const char *body)
+{
+    if (strncmp(request, "POST /oauth2/token HTTP/1.1\r\n", 29) != 0) {
+        service_wrong(service, "not a token request: %.60s", request);
+    }
+    header_expect(service, request, "Host", SERVICE_AUTH_HOST);
+    header_expect(service, request, "Content-Type",
+                  "application/x-www-form-urlencoded");
+    form_expect(service, body, "grant_type", "client_credentials");
+    form_expect(service, body, "client_id", SERVICE_ID);
+    form_expect(service, body, "client_secret", SERVICE_SECRET);
+    form_expect(service, body, "scope", SERVICE_SCOPE);
+    for (const char *c = body; *c != '\0'; c++) {
+        if (strchr("%&=+.-_~*", *c) == NULL && (*c < '0' || *c > '9') &&
+            (*c < 'A' || *c > 'Z') && (*c < 'a' || *c > 'z')) {
+            service_wrong(service, "form byte %02x is not escaped",
+                          (unsigned)*c & 0xFF);
+        }
+    }
+}
+
+/* A canned response, if the script has one for this request. */
+static bool script_raw(struct service *service, struct service_script *script,
+                       int link)
+{
+    if (script->raw == NULL) {
+        return false;
+    }
+    service_write(service, link, script->raw,
+                  script->raw_len > 0 ? script->raw_len : strlen(script->raw));
+    if (script->raw_end != 0) {
+        service->sink.end(service->sink.context, link, script->raw_end);
+    }
+    if (script->raw_times > 0 && --script->raw_times == 0) {
+        script->raw = NULL;
+    }
+    return true;
+}
+
+/* Writes the body in chunks of different sizes, with an extension and a
+ * trailer (RFC 9112, section 7.1). */
+static void write_chunked(struct service *service, int link, const char *body)
+{
+    size_t len = strlen(body), at = 0, size = 1;
+    char line[64];
+
+    for (; at < len; at += size, size = size * 3 + 1) {
+        if (size > len - at) {
+            size = len - at;
+        }
+        snprintf(line, sizeof line, "%zX%s\r\n", size,
+                 at == 0 ? ";a=\"b\"" : "");
+        service_write(service, link, line, strlen(line));
+        service_write(service, link, body + at, size);
+        service_write(service, link, "\r\n", 2);
+    }
+    const char *end = "0\r\nX-Trailer: 1\r\n\r\n";
+    service_write(service, link, end, strlen(end));
+}
+
+void service_token_answer(struct service *service, int link)
+{
+    struct service_script *script = &service->token;
+    static char body[SERVICE_BUFFER];
+    char head[4096], framing[64] = "";
+
+    if (script_raw(service, script, link)) {
+        return;
+    }
+    snprintf(body, sizeof body,
+             "{\"access_token\":\"%s\",\"expires_in\":%u,"
+             "\"token_type\":\"bearer\",\"scope\":\"" SERVICE_SCOPE "\"}",
+             service->token_value ? service->token_value : SERVICE_TOKEN,
+             service->expires_in > 0 ? service->expires_in : 3600u);
+    if (service->token_body != NULL) {
+        snprintf(body, sizeof body, "%s", service->token_body);
+    }
+    if (service->framing == SERVICE_LENGTH) {
+        snprintf(framing, sizeof framing, "Content-Length: %zu\r\n",
+                 strlen(body));
+    } else if (service->framing == SERVICE_CHUNKED) {
+        snprintf(framing, sizeof framing, "Transfer-Encoding: chunked\r\n");
+    }
+    snprintf(head, sizeof head,
+             "%sHTTP/1.1 200 OK\r\n%s"
+             "Content-Type: application/json;charset=UTF-8\r\n"
+             "Cache-Control: no-store\r\n%s\r\n",
+             script->interim ? script->interim : "", framing,
+             script->headers ? script->headers : "");
+    service_write(service, link, head, strlen(head));
+    if (service->framing == SERVICE_CHUNKED) {
+        write_chunked(service, link, body);
+    } else {
+        service_write(service, link, body, strlen(body));
+    }
+    if (service->framing == SERVICE_UNTIL_CLOSE) {
+        service->sink.end(service->sink.context, link, MST_ERR_EOF);
+    }
+}
+
+static void token_request(struct service *service, int link,
+                          const char *request, const char *body)
+{
+    service_note(service, &service->tokens);
+    token_check(service, request, body);
+    if (service->token.never) {
+        return;
+    }
+    if (service->token.delay_ms == 0) {
+        service_token_answer(service, link);
+        return;
+    }
+    service->token_due_ms =
+        mst_mock_elapsed(service->mock) + service->token.delay_ms;
+    mst_mock_wake(service->mock, service->token.delay_ms);
+}
+
+static void base64(const unsigned char *data, size_t len, char *out)
+{
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    for (size_t i = 0; i < len; i += 3) {
+        unsigned bits = (unsigned)data[i] << 16;
+        if (i + 1 < len) {
+            bits |= (unsigned)data[i + 1] << 8;
+        }
+        if (i + 2 < len) {
+            bits |= data[i + 2];
+        }
+        *out++ = digits[bits >> 18];
+        *out++ = digits[bits >> 12 & 63];
+        *out++ = i + 1 < len ? digits[bits >> 6 & 63] : '=';
+        *out++ = i + 2 < len ? digits[bits & 63] : '=';
+    }
+    *out = '\0';
+}
+
+void service_upgrade_answer(struct service *service, int link)
+{
+    struct service_script *script = &service->upgrade;
+    const struct service_rules *rules = &service->rules;
+    static char out[SERVICE_BUFFER];
+    unsigned char hash[br_sha1_SIZE];
+    char accept[32];
+    br_sha1_context sha1;
+
+    if (script_raw(service, script, link)) {
+        return;
+    }
+    br_sha1_init(&sha1);
+    br_sha1_update(&sha1, service->key, strlen(service->key));
+    br_sha1_update(&sha1, "258EAFA5-E914-47DA-95CA-C5AB0DC85B11", 36);
+    br_sha1_out(&sha1, hash);
+    base64(hash, sizeof hash, accept);
+    int len = snprintf(out, sizeof out - rules->greeting_len,
+                       "%sHTTP/1.1 101 Switching Protocols\r\n"
+                       "Upgrade: WebSocket\r\nConnection: Upgrade\r\n"
+                       "Sec-WebSocket-Accept: %s\r\n%s\r\n",
+                       script->interim ? script->interim : "", accept,
+                       script->headers ? script->headers : "");
+    if (rules->greeting != NULL) {
+        memcpy(out + len, rules->greeting, rules->greeting_len);
+    }
+    service->links[link].kind = SERVICE_STREAM;
+    service->stream = link;
+    service->subscriptions_len = 0;
+    service_write(service, link, out, (size_t)len + rules->greeting_len);
+    service_feed_begin(service);
+}
+
+static void upgrade_check(struct service *service, const char *request)
+{
+    char value[64], expected[8300];
+
+    if (strncmp(request, "GET / HTTP/1.1\r\n", 16) != 0) {
+        service_wrong(service, "not an upgrade of /: %.60s", request);
+    }
+    header_expect(service, request, "Host", SERVICE_WS_HOST);
+    header_expect(service, request, "Upgrade", "websocket");
+    header_expect(service, request, "Connection", "Upgrade");
+    header_expect(service, request, "Sec-WebSocket-Version", "13");
+    header_expect(service, request, "Sec-WebSocket-Extensions", "");
+    snprintf(expected, sizeof expected, "Bearer %s",
+             service->token_value ? service->token_value : SERVICE_TOKEN);
+    header_expect(service, request, "Authorization", expected);
+    header_get(request, "Sec-WebSocket-Key", value, sizeof value);
+    if (strlen(value) != 24 || strcmp(value + 22, "==") != 0) {
+        service_wrong(service, "Sec-WebSocket-Key is \"%s\"", value);
+    }
+    if (strcmp(value, service->key) == 0) {
+        service_wrong(service, "Sec-WebSocket-Key was used before");
+    }
+    snprintf(service->key, sizeof service->key, "%s", value);
+}
+
+static void upgrade_request(struct service *service, int link,
+                            const char *request)
+{
+    service_note(service, &service->upgrades);
+    upgrade_check(service, request);
+    if (service->upgrade.never) {
+        return;
+    }
+    if (service->upgrade.delay_ms == 0) {
+        service_upgrade_answer(service, link);
+        return;
+    }
+    service->stream = link;
+    service->upgrade_due_ms =
+        mst_mock_elapsed(service->mock) + service->upgrade.delay_ms;
+    mst_mock_wake(service->mock, service->upgrade.delay_ms);
+}
+
+size_t service_http_request(struct service *service, int number)
+{
+    struct service_link *link = &service->links[number];
+    char *request = (char *)link->data, length[32];
+
+    request[link->len] = '\0';
+    char *body = strstr(request, "\r\n\r\n");
+    if (body == NULL) {
+        return 0;
+    }
+    body += 4;
+    header_get(request, "Content-Length", length, sizeof length);
+    size_t body_len = strtoul(length, NULL, 10);
+    size_t used = (size_t)(body - request) + body_len;
+    if (link->len < used) {
+        return 0;
+    }
+    bool more = link->len > used;
+    if (strcmp(link->endpoint.host, SERVICE_AUTH_HOST) == 0) {
+        token_request(service, number, request, body);
+    } else if (strcmp(link->endpoint.host, SERVICE_WS_HOST) == 0) {
+        upgrade_request(service, number, request);
+    } else {
+        service_wrong(service, "unknown host %.60s", link->endpoint.host);
+    }
+    if (more) {
+        service_wrong(service, "bytes after a request, before its answer");
+    }
+    return used;
+}

@@ -1,0 +1,181 @@
+/*
+ * The session before its first and after its last moment: no clock, no
+ * entropy, closing and wiping in every state.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "session.h"
+
+/* ---- what is missing at home ---- */
+
+static void local_expect(int error)
+{
+    session_start();
+    session_subscribe();
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    expect_int("error", error, session.seen.closed.error);
+    expect_int("permanent", false, session.seen.closed.permanent);
+    uint64_t looks = session.mock.calls[MST_MOCK_UNIX_NS] +
+                     session.mock.calls[MST_MOCK_ENTROPY];
+    session_run(SESSION_MINUTE);
+    looks = session.mock.calls[MST_MOCK_UNIX_NS] +
+            session.mock.calls[MST_MOCK_ENTROPY] - looks;
+    /* Once a second; both may be looked at each time. */
+    assert_in_range(looks, 58, 125);
+    expect_int("resolutions", 0,
+               (long long)session.mock.calls[MST_MOCK_RESOLVE]);
+    expect_int("connections", 0, (long long)session.mock.connects);
+    expect_int("reported once", 1, session.seen.events[MST_EVENT_CLOSED]);
+    session.mock.plan.clock_unset = false;
+    session.mock.plan.entropy_none = false;
+    uint64_t begin = mst_mock_elapsed(&session.mock);
+    assert_true(session_until(MST_EVENT_OPEN, 5000));
+    assert_true(mst_mock_elapsed(&session.mock) - begin <= 1000);
+    session_end();
+}
+
+static void test_clock_not_set(void **state)
+{
+    (void)state;
+    session_begin_tls("localhost");
+    session.mock.plan.clock_unset = true;
+    local_expect(MST_ERR_CLOCK);
+}
+
+/* A clock that starts at 1970 is not set either. */
+static void test_clock_in_1970(void **state)
+{
+    (void)state;
+    session_begin_tls("localhost");
+    mst_mock_set_wall(&session.mock, INT64_C(1000000000));
+    session_start();
+    session_subscribe();
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    expect_int("error", MST_ERR_CLOCK, session.seen.closed.error);
+    expect_int("connections", 0, (long long)session.mock.connects);
+    mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS);
+    assert_true(session_until(MST_EVENT_OPEN, 1000));
+    session_end();
+}
+
+static void test_no_entropy(void **state)
+{
+    (void)state;
+    session_begin();
+    session.mock.plan.entropy_none = true;
+    local_expect(MST_ERR_ENTROPY);
+    session_begin_tls("localhost");
+    session.mock.plan.entropy_none = true;
+    local_expect(MST_ERR_ENTROPY);
+}
+
+/* ---- closing in every state ---- */
+
+/* Polls so often, or until the client waits with nothing to come. */
+static size_t polls_make(size_t count)
+{
+    size_t polls = 0;
+
+    for (; polls < count; polls++) {
+        struct mst_event event;
+        if (mst_poll(&session.client, &event) == 0) {
+            mst_mock_advance(&session.mock, 1);
+        }
+        if (mst_mock_elapsed(&session.mock) > 30000) {
+            break;
+        }
+    }
+    return polls;
+}
+
+enum { CLOSE_ANSWERED, CLOSE_UNANSWERED, CLOSE_REFUSED, CLOSE_TLS };
+
+static void close_begin(int how)
+{
+    if (how == CLOSE_TLS) {
+        session_begin_tls("localhost");
+    } else {
+        session_begin();
+    }
+    session.mock.plan.resolve_ms = 2;
+    session.mock.plan.connect_ms = 2;
+    session.mock.plan.data_ms = 2;
+    session.mock.plan.recv_max = 40;
+    session.mock.plan.send_max = 60;
+    session.service.rules.no_echo = how == CLOSE_UNANSWERED;
+    if (how == CLOSE_REFUSED) {
+        session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
+    }
+    session_start();
+    session_subscribe();
+}
+
+static void test_close_everywhere(void **state)
+{
+    unsigned seen = 0;
+
+    (void)state;
+    for (int how = CLOSE_ANSWERED; how <= CLOSE_TLS; how++) {
+        for (size_t n = 0; n < 1500; n += n >= 300           ? 97
+                                          : how == CLOSE_TLS ? 7
+                                                             : 1) {
+            close_begin(how);
+            polls_make(n);
+            seen |= 1u << mst_client_state(&session.client);
+            uint64_t begin = mst_mock_elapsed(&session.mock);
+            mst_close(&session.client);
+            mst_close(&session.client);
+            expect_int(
+                "subscribe", MST_ERR_CLOSED,
+                mst_subscribe(&session.client, MST_HEARTBEAT, NULL, NULL));
+            session_run(SESSION_MINUTE);
+            if (mst_mock_elapsed(&session.mock) - begin > 3000) {
+                expect_failed("closed after %zu polls: took %d ms", n,
+                              (int)(mst_mock_elapsed(&session.mock) - begin));
+            }
+            expect_int("state", MST_STATE_OFF,
+                       mst_client_state(&session.client));
+            expect_int("link left", false, mst_mock_in_use(&session.mock, 0));
+            uint64_t calls = session.mock.calls[MST_MOCK_ANY];
+            session_run(SESSION_MINUTE);
+            expect_int("calls after", (long long)calls,
+                       (long long)session.mock.calls[MST_MOCK_ANY]);
+            session_end();
+        }
+    }
+    unsigned all = 1u << MST_STATE_WAIT | 1u << MST_STATE_TLS |
+                   1u << MST_STATE_RESOLVE | 1u << MST_STATE_CONNECT |
+                   1u << MST_STATE_TOKEN | 1u << MST_STATE_UPGRADE |
+                   1u << MST_STATE_OPEN;
+    expect_int("states seen", all, seen & all);
+}
+
+static void test_wipe_everywhere(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < 600; n += n < 300 ? 1 : 7) {
+        close_begin(n < 300 ? CLOSE_ANSWERED : CLOSE_TLS);
+        polls_make(n % 300);
+        mst_client_wipe(&session.client);
+        for (size_t i = 0; i < session.memory_len; i++) {
+            if (session.memory[i] != 0 && session.memory[i] != 0xA7) {
+                expect_failed("after %zu polls: byte %zu is left", n % 300, i);
+                break;
+            }
+        }
+        expect_int("link left", false, mst_mock_in_use(&session.mock, 0));
+        session_check();
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_clock_not_set),   TEST(test_clock_in_1970),
+        TEST(test_no_entropy),      TEST(test_close_everywhere),
+        TEST(test_wipe_everywhere),
+    };
+
+    return cmocka_run_group_tests(tests, session_certificates,
+                                  session_no_certificates);
+}
