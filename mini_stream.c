@@ -5401,12 +5401,13 @@ uint32_t mst_next_deadline_ms(const struct mst_client *client)
 
 unsigned mst_wants(const struct mst_client *client, int link)
 {
-    const struct mst_link *l = &client->links[link];
+    const struct mst_link *l;
     size_t out, in;
 
     if (link < 0 || (unsigned)link >= pump_links(client)) {
         return 0;
     }
+    l = &client->links[link];
     if (l->state == MST_STATE_CONNECT) {
         return MST_WANT_WRITE;
     }

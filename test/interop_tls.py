@@ -19,47 +19,16 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True
-from tls_lab import (CHILDREN, Certificates, ISSUER, OpensslServer, Peer,
-                     Process, SERVER, SERVICE, Server, Tool, equal, matches)
+from tls_certificates import make_certificates
+from tls_lab import (CHILDREN, OpensslServer, Peer, Process, SERVICE, Server,
+                     Tool, equal, matches)
 
 FOLDER = tempfile.TemporaryDirectory()
-CERTIFICATES = Certificates(FOLDER.name)
-TRUSTED = ("root-ec", "root-384", "root-rsa")
+CERTIFICATES = make_certificates(FOLDER.name)
 SUITES = {auth + "-" + suite for auth in ("ECDHE-ECDSA", "ECDHE-RSA")
           for suite in ("AES128-GCM-SHA256", "AES256-GCM-SHA384",
                         "CHACHA20-POLY1305")}
 OK, CONFIG, ACCESS, NETWORK, SERVICE_FAULT = 0, 3, 4, 5, 6
-
-
-def make_certificates():
-    make, localhost = CERTIFICATES.issue, SERVER.format("DNS:localhost")
-    for kind, key, digest in (("ec", "P-256", "sha256"),
-                              ("384", "P-384", "sha384"),
-                              ("rsa", "2048", "sha256")):
-        root, between = "root-" + kind, "between-" + kind
-        make(root, root, ISSUER, key=key, digest=digest)
-        make(between, root, ISSUER, key=key, digest=digest)
-        make(kind, between, localhost, key=key, digest=digest)
-        CERTIFICATES.bundle(kind + "-chain", kind, between)
-    for name, names in (("other", "DNS:other.example"),
-                        ("wildcard", "DNS:*, DNS:*.localhost"),
-                        ("address", "IP:127.0.0.1")):
-        make(name, "between-ec", SERVER.format(names), "localhost")
-    make("expired", "between-ec", localhost, days=(-9, -1))
-    make("early", "between-ec", localhost, days=(1, 9))
-    make("old-between", "root-ec", ISSUER, days=(-9, -1))
-    make("old-chain", "old-between", localhost)
-    make("unknown-root", "unknown-root", ISSUER)
-    make("unknown", "unknown-root", localhost)
-    # Calls itself what a trusted one is called, and has another key.
-    make("forged-root", "forged-root", ISSUER, "root-ec")
-    make("forged", "forged-root", localhost)
-    make("self-signed", "self-signed", localhost)
-    # Issued by a server's certificate, which is no issuer.
-    make("no-issuer", "ec", localhost)
-    CERTIFICATES.bundle("to-root", "between-384", "root-384")
-    CERTIFICATES.bundle("no-issuer-chain", "ec", "between-ec")
-    CERTIFICATES.bundle("anchors", *TRUSTED)
 
 
 # ---------------------------------------------------------------------------
@@ -579,7 +548,6 @@ def main():
     failed = 0
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    make_certificates()
     # They wait more than they compute.
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         for check, failure in zip(CHECKS, pool.map(run, CHECKS)):

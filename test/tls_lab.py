@@ -1,5 +1,5 @@
-"""What interop_tls.py needs: certificates, TLS servers that do as they are
-told, and mini-stream as a user runs it.
+"""What interop_tls.py needs: TLS servers that do as they are told, and
+mini-stream as a user runs it.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -45,98 +45,6 @@ def wait_until(read, pattern, what, process):
             matches(pattern, read(), what)
         over = process.poll() is not None or time.monotonic() > deadline
         time.sleep(0.01)
-
-
-# ---------------------------------------------------------------------------
-# Certificates
-# ---------------------------------------------------------------------------
-
-CA_CONFIG = """[ca]
-default_ca = any
-[any]
-database = index
-unique_subject = no
-new_certs_dir = .
-rand_serial = yes
-policy = names
-[names]
-commonName = supplied
-"""
-ISSUER = """basicConstraints = critical, CA:TRUE
-keyUsage = critical, keyCertSign, cRLSign
-subjectKeyIdentifier = hash
-"""
-SERVER = """basicConstraints = CA:FALSE
-keyUsage = digitalSignature
-extendedKeyUsage = serverAuth
-subjectKeyIdentifier = hash
-authorityKeyIdentifier = keyid
-subjectAltName = {}
-"""
-DAY_S = 86400
-
-
-class Certificates:
-    """Makes certificates in a folder: NAME.pem and NAME.key."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.write("ca.ini", CA_CONFIG)
-        self.write("index", "")
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def read(self, *names):
-        text = ""
-        for name in names:
-            with open(self.path(name + ".pem"), encoding="ascii") as file:
-                text += file.read()
-        return text
-
-    def write(self, name, text):
-        with open(self.path(name), "w", encoding="ascii") as file:
-            file.write(text)
-
-    def bundle(self, name, *names):
-        """Several certificates in one file; returns its path."""
-        self.write(name + ".pem", self.read(*names))
-        return self.path(name + ".pem")
-
-    def openssl(self, *arguments):
-        run = subprocess.run(["openssl", *arguments], cwd=self.folder,
-                             stdin=subprocess.DEVNULL, capture_output=True,
-                             text=True, timeout=HANG_S, check=False)
-        equal(run.returncode, 0, f"openssl {arguments[0]}: {run.stderr}")
-
-    def issue(self, name, issuer, extensions, common_name=None, key="P-256",
-              days=(-2, 30), digest="sha256"):
-        """key: a curve, or the bits of an RSA key; days: from, until."""
-        kind = (["rsa:" + key] if key.isdigit() else
-                ["ec", "-pkeyopt", "ec_paramgen_curve:" + key])
-        self.openssl("req", "-new", "-newkey", *kind, "-nodes", "-keyout",
-                     name + ".key", "-out", name + ".csr", "-subj",
-                     "/CN=" + (common_name or name))
-        signer = (["-selfsign"] if issuer == name else
-                  ["-cert", issuer + ".pem"])
-        dates = [time.strftime("%Y%m%d%H%M%SZ",
-                               time.gmtime(time.time() + day * DAY_S))
-                 for day in days]
-        if issuer == name:
-            extensions = re.sub("authority.*\n", "", extensions)
-        self.write(name + ".ext", extensions)
-        self.openssl("ca", "-batch", "-notext", "-config", "ca.ini", *signer,
-                     "-keyfile", issuer + ".key", "-in", name + ".csr",
-                     "-out", name + ".pem", "-extfile", name + ".ext",
-                     "-startdate", dates[0], "-enddate", dates[1],
-                     "-md", digest)
-
-    def context(self, name):
-        """Python's TLS, as a server with NAME-chain.pem and NAME.key."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.path(name + "-chain.pem"),
-                                self.path(name + ".key"))
-        return context
 
 
 # ---------------------------------------------------------------------------
