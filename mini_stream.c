@@ -4494,6 +4494,14 @@ static bool session_has_request(const struct mst_client *c)
     return false;
 }
 
+/* The request is not yet wholly written: until it is, nothing that it names
+ * may change, and whatever comes is no answer to it. */
+static bool session_is_asking(const struct mst_client *c,
+                              const struct mst_link *l)
+{
+    return c->request_due || l->sending == SEND_REQUEST;
+}
+
 /* The outstanding request had no success: look what the service has, or
  * begin anew. */
 static void session_request_failed(struct mst_client *c, struct mst_link *l,
@@ -4501,6 +4509,10 @@ static void session_request_failed(struct mst_client *c, struct mst_link *l,
 {
     bool list = c->request == MST_SUBSCRIPTION_LIST;
 
+    if (session_is_asking(c, l)) {
+        session_fail(c, l, error);
+        return;
+    }
     c->request = SESSION_NO_REQUEST;
     if (list || ++c->request_tries >= SESSION_REQUEST_TRIES) {
         session_fail(c, l, error);
@@ -4603,12 +4615,22 @@ static void session_event(struct mst_client *c, struct mst_link *l,
             mst_book_apply(s->book, &event->as.part);
         }
         break;
-    case MST_EVENT_ENTRY: session_entry(c, &event->as.entry); break;
-    case MST_EVENT_RESPONSE: session_response(c, l, &event->as.response); break;
+    case MST_EVENT_ENTRY:
+        if (!session_is_asking(c, l)) {
+            session_entry(c, &event->as.entry);
+        }
+        break;
+    case MST_EVENT_RESPONSE:
+        if (!session_is_asking(c, l)) {
+            session_response(c, l, &event->as.response);
+        }
+        break;
     case MST_EVENT_SERVICE_ERROR:
         text_copy(c->text, sizeof c->text, event->as.service_error.code_text,
                   strlen(event->as.service_error.code_text));
-        session_refused(c, l, event->as.service_error.code);
+        if (!session_is_asking(c, l)) {
+            session_refused(c, l, event->as.service_error.code);
+        }
         break;
     case MST_EVENT_UNKNOWN: c->stats.unknown++; break;
     case MST_EVENT_ERROR:
@@ -4931,7 +4953,8 @@ static uint64_t session_due(const struct mst_client *c,
         next = l->frame_ms + l->frame_bytes * 1000 / g->min_rate;
         due = next > due ? next : due;
     }
-    if (!l->pinged && l->whole_ms + g->ping_ms < due) {
+    if (!l->pinged && l->sending == SEND_NOTHING &&
+        l->whole_ms + g->ping_ms < due) {
         due = l->whole_ms + g->ping_ms;
     }
     if (c->request != SESSION_NO_REQUEST) {
@@ -5378,6 +5401,9 @@ int mst_poll(struct mst_client *client, struct mst_event *event)
     } while (moved);
     c->more = false;
     c->due_ms = pump_due(c);
+    if (c->due_ms < c->now_ms) {
+        c->due_ms = c->now_ms;
+    }
     return 0;
 }
 

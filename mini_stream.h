@@ -119,7 +119,8 @@ enum mst_error {
     MST_OK = 0,
 
     /* The caller's: nothing has happened. */
-    MST_ERR_ARGUMENT = -1,    /* null, empty, too long or not valid UTF-8 */
+    MST_ERR_ARGUMENT = -1,    /* null, empty, too long, not UTF-8, or with a
+                               * control character */
     MST_ERR_BUILD = -2,       /* size or limits are not the library's */
     MST_ERR_MEMORY = -3,      /* memory is too small for the lengths asked */
     MST_ERR_URL = -4,         /* not a URL of an expected scheme, or too long */

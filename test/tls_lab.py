@@ -148,15 +148,21 @@ class Peer:
     def handshake(self):
         self.wait(self.tls.do_handshake)
 
+    def read(self):
+        data = self.wait(self.tls.read, 65536)
+        if not data:
+            raise ConnectionError("the client left")
+        return data.decode("latin-1")
+
     def request(self):
         """Reads an HTTP request: its header and body, as text."""
         text = ""
         while "\r\n\r\n" not in text:
-            text += self.wait(self.tls.read, 65536).decode("ascii")
+            text += self.read()
         length = re.search(r"Content-Length: (\d+)", text)
         end = text.index("\r\n\r\n") + 4 + int(length[1] if length else 0)
         while len(text) < end:
-            text += self.wait(self.tls.read, 65536).decode("ascii")
+            text += self.read()
         return text
 
     def send(self, data, record=16384, damage=False):
