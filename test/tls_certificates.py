@@ -1,0 +1,134 @@
+"""Certificates for interop_tls.py, made with the openssl command.
+
+SPDX-License-Identifier: 0BSD
+"""
+import os
+import re
+import ssl
+import subprocess
+import time
+
+CA_CONFIG = """[ca]
+default_ca = any
+[any]
+database = index
+unique_subject = no
+new_certs_dir = .
+rand_serial = yes
+policy = names
+[names]
+commonName = supplied
+"""
+ISSUER = """basicConstraints = critical, CA:TRUE
+keyUsage = critical, keyCertSign, cRLSign
+subjectKeyIdentifier = hash
+"""
+SERVER = """basicConstraints = CA:FALSE
+keyUsage = digitalSignature
+extendedKeyUsage = serverAuth
+subjectKeyIdentifier = hash
+authorityKeyIdentifier = keyid
+subjectAltName = {}
+"""
+MINUTE_S = 60
+
+
+class Certificates:
+    """Makes certificates in a folder: NAME.pem and NAME.key."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.write("ca.ini", CA_CONFIG)
+        self.write("index", "")
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def read(self, *names):
+        text = ""
+        for name in names:
+            with open(self.path(name + ".pem"), encoding="ascii") as file:
+                text += file.read()
+        return text
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="ascii") as file:
+            file.write(text)
+
+    def bundle(self, name, *names):
+        """Several certificates in one file; returns its path."""
+        self.write(name + ".pem", self.read(*names))
+        return self.path(name + ".pem")
+
+    def openssl(self, *arguments):
+        run = subprocess.run(["openssl", *arguments], cwd=self.folder,
+                             stdin=subprocess.DEVNULL, capture_output=True,
+                             text=True, check=False)
+        if run.returncode:
+            raise AssertionError(f"openssl {arguments[0]}: {run.stderr}")
+
+    def issue(self, name, issuer, extensions, common_name=None, key="P-256",
+              valid=(-30, 30), digest="sha256"):
+        """key: a curve, or the bits of an RSA key; valid: minutes from now.
+        A clock that is wrong by an hour, a time zone, does not get by."""
+        kind = (["rsa:" + key] if key.isdigit() else
+                ["ec", "-pkeyopt", "ec_paramgen_curve:" + key])
+        self.openssl("req", "-new", "-newkey", *kind, "-nodes", "-keyout",
+                     name + ".key", "-out", name + ".csr", "-subj",
+                     "/CN=" + (common_name or name))
+        signer = (["-selfsign"] if issuer == name else
+                  ["-cert", issuer + ".pem"])
+        dates = [time.strftime("%Y%m%d%H%M%SZ",
+                               time.gmtime(time.time() + at * MINUTE_S))
+                 for at in valid]
+        if issuer == name:
+            extensions = re.sub("authority.*\n", "", extensions)
+        self.write(name + ".ext", extensions)
+        self.openssl("ca", "-batch", "-notext", "-config", "ca.ini", *signer,
+                     "-keyfile", issuer + ".key", "-in", name + ".csr",
+                     "-out", name + ".pem", "-extfile", name + ".ext",
+                     "-startdate", dates[0], "-enddate", dates[1],
+                     "-md", digest)
+
+    def context(self, name):
+        """Python's TLS, as a server with NAME-chain.pem and NAME.key."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.path(name + "-chain.pem"),
+                                self.path(name + ".key"))
+        # Python would take any end for one with a close_notify.
+        context.options &= ~getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)
+        return context
+
+
+def make_certificates(folder):
+    """All that interop_tls.py uses, good and bad; "anchors" are trusted."""
+    certificates = Certificates(folder)
+    make, localhost = certificates.issue, SERVER.format("DNS:localhost")
+    for kind, key, digest in (("ec", "P-256", "sha256"),
+                              ("384", "P-384", "sha384"),
+                              ("rsa", "2048", "sha256")):
+        root, between = "root-" + kind, "between-" + kind
+        make(root, root, ISSUER, key=key, digest=digest)
+        make(between, root, ISSUER, key=key, digest=digest)
+        make(kind, between, localhost, key=key, digest=digest)
+        certificates.bundle(kind + "-chain", kind, between)
+    for name, names in (("other", "DNS:other.example"),
+                        ("wildcard", "DNS:*, DNS:*.localhost"),
+                        ("address", "IP:127.0.0.1")):
+        make(name, "between-ec", SERVER.format(names), "localhost")
+    make("expired", "between-ec", localhost, valid=(-30, -1))
+    make("early", "between-ec", localhost, valid=(15, 30))
+    make("old-between", "root-ec", ISSUER, valid=(-30, -1))
+    make("old-chain", "old-between", localhost)
+    make("unknown-root", "unknown-root", ISSUER)
+    make("unknown", "unknown-root", localhost)
+    # Calls itself what a trusted one is called, and has another key.
+    make("forged-root", "forged-root", ISSUER, "root-ec")
+    make("forged", "forged-root", localhost)
+    make("self-signed", "self-signed", localhost)
+    # Issued by a server's certificate, which is no issuer.
+    make("no-issuer", "ec", localhost)
+    certificates.bundle("to-root", "between-384", "root-384")
+    certificates.bundle("no-issuer-chain", "ec", "between-ec")
+    certificates.bundle("anchors", "root-ec", "root-384", "root-rsa")
+    return certificates
