@@ -21,6 +21,10 @@
 
 #include <string.h>
 
+#if MST_JSON_DEPTH > 32 || MST_TEXT_MAX < 47 || MST_LINE_MAX < 64
+#error "a limit is out of its range: see mini_stream.h"
+#endif
+
 #ifdef MST_NO_TLS
 #include <bearssl.h> /* SHA-1 alone */
 #endif
@@ -259,7 +263,8 @@ const char *mst_strerror(int error)
     case MST_ERR_TLS_ISSUER: return "certificate's issuer is not trusted";
     case MST_ERR_TLS_NAME: return "certificate is for another name";
     case MST_ERR_TLS_TIME: return "certificate is not valid at this time";
-    case MST_ERR_TLS_CERTIFICATE: return "certificate is malformed";
+    case MST_ERR_TLS_CERTIFICATE:
+        return "certificate is malformed or not acceptable";
     case MST_ERR_TLS_VERSION: return "server refuses TLS 1.2";
     case MST_ERR_TLS_HANDSHAKE: return "TLS handshake failed";
     case MST_ERR_TLS_ALERT: return "fatal TLS alert";
@@ -507,6 +512,60 @@ int mst_decimal_cmp(struct mst_decimal a, struct mst_decimal b)
         return 0;
     }
     return (p > q) != negative ? 1 : -1;
+}
+
+/* A decimal in its one form: no trailing zeros, no more than 18 digits. */
+static struct mst_decimal decimal_normal(uint64_t n, int exponent, bool inexact)
+{
+    struct mst_decimal out = {0, 0, inexact};
+
+    while (n >= decimal_powers[DECIMAL_DIGITS]) {
+        out.inexact |= n % 10 != 0;
+        n /= 10;
+        exponent++;
+    }
+    while (n != 0 && n % 10 == 0) {
+        n /= 10;
+        exponent++;
+    }
+    if (n != 0 && exponent >= -64 && exponent <= 63) {
+        out.coefficient = (int64_t)n;
+        out.exponent = (int8_t)exponent;
+    } else {
+        out.inexact |= n != 0;
+    }
+    return out;
+}
+
+struct mst_decimal mst_decimal_add(struct mst_decimal a, struct mst_decimal b)
+{
+    bool inexact = a.inexact || b.inexact;
+    uint64_t p, q;
+    int shift;
+
+    if (a.coefficient == 0 || b.coefficient == 0) {
+        struct mst_decimal other = a.coefficient == 0 ? b : a;
+        other.inexact = inexact;
+        return other;
+    }
+    if (a.exponent < b.exponent) {
+        struct mst_decimal other = a;
+        a = b;
+        b = other;
+    }
+    /* a is of the larger exponent: to b's, as far as there is room. */
+    p = decimal_magnitude(a.coefficient);
+    q = decimal_magnitude(b.coefficient);
+    shift = a.exponent - b.exponent;
+    for (; shift > 0 && p < decimal_powers[DECIMAL_DIGITS - 1]; shift--) {
+        p *= 10;
+    }
+    for (; shift > 0 && q != 0; shift--) {
+        inexact |= q % 10 != 0;
+        q /= 10;
+        b.exponent++;
+    }
+    return decimal_normal(p + q, b.exponent + shift, inexact);
 }
 
 size_t mst_decimal_format(struct mst_decimal value, char *text)
@@ -934,11 +993,12 @@ static int json_literal(struct mst_json *j, uint8_t c)
 
 static int json_open(struct mst_json *j, bool array)
 {
-    uint32_t bit = UINT32_C(1) << j->depth;
+    uint32_t bit;
 
     if (j->depth == MST_JSON_DEPTH) {
         return MST_ERR_JSON_DEPTH;
     }
+    bit = UINT32_C(1) << j->depth;
     j->arrays = array ? j->arrays | bit : j->arrays & ~bit;
     j->depth++;
     j->state = array ? JSON_AT_VALUE_OR_CLOSE : JSON_AT_KEY_OR_CLOSE;
@@ -1216,8 +1276,8 @@ static bool json_token_is(const struct json_item *item, int token,
     return !cut && text_is(text, len, word);
 }
 
-/* Token of an object's member, 0 where there is none (the root is nobody's
- * member), or an error where the key stands twice. */
+/* Token of an object's member, 0 where there is none or null (the root is
+ * nobody's member), or an error where the key stands twice. */
 static int json_find(const struct json_item *item, int object, const char *key)
 {
     int found = 0;
@@ -1230,7 +1290,10 @@ static int json_find(const struct json_item *item, int object, const char *key)
             found = i + 1;
         }
     }
-    return found;
+    return found != 0 && item->tokens[found].type == JSMN_PRIMITIVE &&
+                   item->text[item->tokens[found].start] == 'n'
+               ? 0
+               : found;
 }
 
 /* Token of a member that is a string. */
@@ -1367,6 +1430,10 @@ static const uint16_t message_required[] = {
     BIT(FIELD_MARKET) | BIT(FIELD_EXECUTED_AT) | BIT(FIELD_PRICE) |
         BIT(FIELD_AMOUNT),
     BIT(FIELD_TIMESTAMP)};
+
+/* What tells the kind of a message, whatever it is taken for so far. */
+#define MESSAGE_KINDS \
+    (BIT(FIELD_CHANNEL) | BIT(FIELD_ACTION) | BIT(FIELD_ERROR))
 
 #define MESSAGE_SIDES (BIT(FIELD_BIDS) | BIT(FIELD_ASKS))
 
@@ -1600,6 +1667,18 @@ static int message_level(struct mst_decoder *d, const char *text, size_t len)
     return 0;
 }
 
+static enum mst_channel message_entry_channel(const struct json_item *item,
+                                              int name)
+{
+    int channel = 0;
+
+    while (channel < MST_CHANNEL_OTHER &&
+           !json_token_is(item, name, message_channels[channel])) {
+        channel++;
+    }
+    return (enum mst_channel)channel;
+}
+
 static int message_first_error(int a, int b, int c, int d, int e)
 {
     const int results[] = {a, b, c, d, e};
@@ -1649,8 +1728,7 @@ static int message_entry(struct mst_decoder *d, const char *text, size_t len,
     }
     message_event(event, MST_EVENT_ENTRY);
     entry->action = (enum mst_action)d->action;
-    entry->channel = (enum mst_channel)message_lookup(
-        message_channels, MST_CHANNEL_OTHER, d->name, strlen(d->name));
+    entry->channel = message_entry_channel(&item, name);
     entry->channel_name = d->name;
     entry->market = d->market;
     entry->success =
@@ -1694,12 +1772,14 @@ static int message_service_error(struct mst_decoder *d, struct mst_event *event)
     if (error > 0 && item.tokens[error].type == JSMN_OBJECT) {
         object = error;
     }
-    code = error > 0 && item.tokens[error].type == JSMN_STRING
-               ? error
-               : json_find_string(&item, object, "code");
+    code = error > 0 && object == 0 ? error : json_find(&item, object, "code");
     message = json_find_string(&item, object, "message");
     if (error < 0 || code < 0 || message < 0) {
         return error < 0 ? error : code < 0 ? code : message;
+    }
+    if (item.tokens[code].type != JSMN_STRING &&
+        item.tokens[code].type != JSMN_PRIMITIVE && code > 0) {
+        return MST_ERR_MESSAGE_SHAPE;
     }
     d->text[0] = d->message[0] = '\0';
     if (code > 0) {
@@ -1769,7 +1849,9 @@ static int message_container(struct mst_decoder *d, enum message_field field)
 
     if (c != (field == FIELD_PAYLOAD ? '{' : '[')) {
         json_take(&d->json, JSON_SKIP);
-        if (c != 'n') { /* null is as good as absent */
+        if (c == 'n') { /* null is as good as absent */
+            d->absent |= (uint16_t)BIT(field);
+        } else {
             message_bad(d, field, MST_ERR_MESSAGE_SHAPE, "", 0);
         }
         return 0;
@@ -1790,7 +1872,8 @@ static int message_member(struct mst_decoder *d)
     int rc = 0;
 
     if (field == FIELD_NONE || (d->second_pass && !container) ||
-        (message_is_known(d) && (message_relevant(d) & BIT(field)) == 0)) {
+        (message_is_known(d) &&
+         ((message_relevant(d) | MESSAGE_KINDS) & BIT(field)) == 0)) {
         json_take(&d->json, JSON_SKIP);
         return 0;
     }
@@ -2055,7 +2138,7 @@ static int message_end(struct mst_decoder *d, struct mst_event *event)
     if (data) {
         return message_data(d, event);
     }
-    if (response && (d->seen & BIT(FIELD_ENTRIES)) != 0) {
+    if (response && (d->seen & ~d->absent & BIT(FIELD_ENTRIES)) != 0) {
         message_event(event, MST_EVENT_RESPONSE);
         event->as.response.action = (enum mst_action)d->action;
         event->as.response.entries = d->entries;
@@ -2142,11 +2225,11 @@ void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
         d->phase = MESSAGE_SCAN;
         d->place = MESSAGE_BEFORE;
         d->channel = d->action = MESSAGE_NONE;
-        d->seen = d->twice = d->unusable = 0;
+        d->seen = d->absent = d->twice = d->unusable = 0;
         d->has_best[MST_BID] = d->has_best[MST_ASK] = false;
         d->market[0] = d->text[0] = '\0';
     }
-    d->data = data;
+    d->data = data != NULL ? data : d->buffer;
     d->len = len;
     d->at = 0;
     d->final = final;
@@ -2186,6 +2269,7 @@ int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event)
     if (aborted) {
         message_aborted(d, event);
     }
+    d->phase = MESSAGE_DONE;
     d->started = false;
     return aborted ? 1 : 0;
 }
@@ -2224,23 +2308,55 @@ static void message_request_close(struct out *o, enum mst_action action)
  * 5 book
  *
  * Each side is sorted from its worst level to its best, so that a change near
- * the top moves few bytes. Every level has the time that set it. That is all
- * it takes to merge updates that came before their snapshot: until it is
- * whole, a removal is kept as a level of amount 0.
+ * the top moves few bytes, and each level has the time that set it. Before
+ * the snapshot is whole, updates are collected in the same way; a removal is
+ * then kept as a level of amount 0. A snapshot leaves of these what is newer
+ * than itself, at the array's end, and is put before it as it comes: as long
+ * as its levels are in order, one behind the other, else as a heap with the
+ * worst on top.
+ *
+ * A full side drops its worst level, or removal, and remembers the price as
+ * its horizon: what is better is exact, the rest is unknown and not shown.
  * ------------------------------------------------------------------------ */
+
+/* What a book is doing. */
+enum book_phase {
+    BOOK_COLLECT,  /* updates, until the snapshot comes */
+    BOOK_SNAPSHOT, /* inside of a snapshot */
+    BOOK_FOLLOW,   /* updates on top of the snapshot */
+    BOOK_UPDATE,   /* inside of an update of several parts */
+    BOOK_PASS      /* inside of a message that does not count */
+};
+
+/* In which order the levels of the snapshot have come so far. */
+enum book_order { BOOK_BEST_FIRST, BOOK_WORST_FIRST, BOOK_HEAP };
 
 int mst_book_init(struct mst_book *book, struct mst_level *levels,
                   size_t capacity)
 {
     if (book == NULL || levels == NULL || capacity == 0 ||
-        capacity > UINT32_MAX / 2) {
+        capacity > UINT32_MAX / 4) {
         return MST_ERR_ARGUMENT;
     }
     memset(book, 0, sizeof *book);
-    book->sides[MST_BID] = levels;
-    book->sides[MST_ASK] = levels + capacity;
+    book->sides[MST_BID].levels = levels;
+    book->sides[MST_ASK].levels = levels + capacity;
     book->capacity = (uint32_t)capacity;
+    book->reason = MST_BOOK_NO_SNAPSHOT;
+    book->restart = true;
     return 0;
+}
+
+void mst_book_set_spare(struct mst_book *book, struct mst_level *levels)
+{
+    book->spare = true;
+    book->build[MST_BID].levels = levels;
+    book->build[MST_ASK].levels = levels + book->capacity;
+}
+
+void mst_book_set_thin(struct mst_book *book, size_t levels)
+{
+    book->thin = levels < book->capacity ? (uint32_t)levels : book->capacity;
 }
 
 struct mst_decimal mst_level_price(const struct mst_level *level)
@@ -2260,24 +2376,30 @@ struct mst_decimal mst_level_amount(const struct mst_level *level)
     return amount;
 }
 
-/* Positive where a is the better price. */
-static int book_better(const struct mst_level *a, const struct mst_level *b)
+/* Positive where price a is better than b. */
+static int book_better(enum mst_side side, struct mst_decimal a,
+                       struct mst_decimal b)
 {
-    int cmp = mst_decimal_cmp(mst_level_price(a), mst_level_price(b));
+    int cmp = mst_decimal_cmp(a, b);
 
-    return a->side == MST_BID ? cmp : -cmp;
+    return side == MST_BID ? cmp : -cmp;
 }
 
-/* Place of the first level that is not worse than this one. */
-static uint32_t book_find(const struct mst_book *book,
-                          const struct mst_level *level)
+static int book_compare(const struct mst_level *a, const struct mst_level *b)
 {
-    const struct mst_level *side = book->sides[level->side];
-    uint32_t low = 0, high = book->count[level->side];
+    return book_better((enum mst_side)a->side, mst_level_price(a),
+                       mst_level_price(b));
+}
+
+/* Place of the first of the sorted levels that is not worse than a price. */
+static uint32_t book_search(const struct mst_level *levels, uint32_t count,
+                            enum mst_side side, struct mst_decimal price)
+{
+    uint32_t low = 0, high = count;
 
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (book_better(&side[middle], level) < 0) {
+        if (book_better(side, mst_level_price(&levels[middle]), price) < 0) {
             low = middle + 1;
         } else {
             high = middle;
@@ -2286,93 +2408,545 @@ static uint32_t book_find(const struct mst_book *book,
     return low;
 }
 
-static void book_move(struct mst_book *book, uint8_t side, uint32_t from,
-                      uint32_t to)
+/* A side as it is being changed: the spare arrays, if there are any and the
+ * others are to be shown meanwhile. */
+static struct mst_book_side *book_work(struct mst_book *book, uint8_t side)
 {
-    struct mst_level *levels = book->sides[side];
-
-    memmove(levels + to, levels + from,
-            (book->count[side] - from) * sizeof *levels);
-    book->count[side] += to - from;
+    return book->spare && book->phase != BOOK_FOLLOW ? &book->build[side]
+                                                     : &book->sides[side];
 }
 
-static void book_insert(struct mst_book *book, const struct mst_level *level,
-                        uint32_t at)
+/* A level that a side has no room for: from here on it knows nothing. */
+static void book_cut(struct mst_book_side *s, const struct mst_level *level)
 {
-    uint8_t side = level->side;
-    struct mst_level *levels = book->sides[side];
+    struct mst_decimal price = mst_level_price(level);
 
-    if (book->count[side] < book->capacity) {
-        book_move(book, side, at, at + 1);
+    if (!s->cut ||
+        book_better((enum mst_side)level->side, price, s->horizon) > 0) {
+        s->horizon = price;
+    }
+    s->cut = true;
+}
+
+static bool book_is_beyond(const struct mst_book_side *s,
+                           const struct mst_level *level)
+{
+    return s->cut && book_better((enum mst_side)level->side,
+                                 mst_level_price(level), s->horizon) <= 0;
+}
+
+static void book_insert(struct mst_book *book, struct mst_book_side *s,
+                        const struct mst_level *level, uint32_t at)
+{
+    if (s->count < book->capacity) {
+        memmove(s->levels + at + 1, s->levels + at,
+                (s->count - at) * sizeof *level);
+        s->count++;
+    } else if (at == 0) {
+        book_cut(s, level);
+        return;
     } else {
-        /* Full: the worst level makes room. */
-        if (at == 0) {
+        book_cut(s, &s->levels[0]);
+        at--;
+        memmove(s->levels, s->levels + 1, at * sizeof *level);
+    }
+    s->levels[at] = *level;
+}
+
+/* Applies a level of an update. */
+static void book_update(struct mst_book *book, const struct mst_level *level)
+{
+    struct mst_book_side *s = book_work(book, level->side);
+    bool removed = level->amount_coefficient == 0;
+    bool forget = removed && book->phase != BOOK_COLLECT;
+    uint32_t at;
+    bool found;
+
+    if (book_is_beyond(s, level)) {
+        return;
+    }
+    at = book_search(s->levels, s->count, (enum mst_side)level->side,
+                     mst_level_price(level));
+    found = at < s->count && book_compare(&s->levels[at], level) == 0;
+    if (found && forget) {
+        s->count--;
+        memmove(s->levels + at, s->levels + at + 1,
+                (s->count - at) * sizeof *level);
+    } else if (found) {
+        s->levels[at] = *level;
+    } else if (!forget) {
+        book_insert(book, s, level, at);
+    }
+}
+
+/* -- a snapshot --------------------------------------------------------- */
+
+static void book_swap(struct mst_level *a, struct mst_level *b)
+{
+    struct mst_level level = *a;
+
+    *a = *b;
+    *b = level;
+}
+
+static void book_reverse(struct mst_level *levels, uint32_t count)
+{
+    for (uint32_t i = 0; i < count / 2; i++) {
+        book_swap(&levels[i], &levels[count - 1 - i]);
+    }
+}
+
+static void book_sift_down(struct mst_level *heap, uint32_t count, uint32_t at)
+{
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        if (child >= count) {
             return;
         }
-        at--;
-        memmove(levels, levels + 1, at * sizeof *levels);
-    }
-    levels[at] = *level;
-}
-
-static void book_set(struct mst_book *book, const struct mst_level *level,
-                     bool snapshot, bool merging)
-{
-    struct mst_level *side = book->sides[level->side];
-    uint32_t at = book_find(book, level);
-    bool found =
-        at < book->count[level->side] && book_better(&side[at], level) == 0;
-    bool removed = level->amount_coefficient == 0 && !merging;
-
-    if (found && snapshot) {
-        return; /* set by an update that is newer than the snapshot */
-    }
-    if (found && removed) {
-        book_move(book, level->side, at + 1, at);
-    } else if (found) {
-        side[at] = *level;
-    } else if (!removed) {
-        book_insert(book, level, at);
+        if (child + 1 < count &&
+            book_compare(&heap[child + 1], &heap[child]) < 0) {
+            child++;
+        }
+        if (book_compare(&heap[at], &heap[child]) <= 0) {
+            return;
+        }
+        book_swap(&heap[at], &heap[child]);
+        at = child;
     }
 }
 
-/* Keeps the levels that are newer than a time, or those that are real. */
-static void book_sweep(struct mst_book *book, bool tombstones, int64_t time_ns)
+static void book_sift_up(struct mst_level *heap, uint32_t at)
 {
-    for (unsigned s = 0; s < 2; s++) {
-        struct mst_level *side = book->sides[s];
+    while (at > 0 && book_compare(&heap[at], &heap[(at - 1) / 2]) < 0) {
+        book_swap(&heap[at], &heap[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+}
+
+/* Sorts a heap, from the worst level to the best. */
+static void book_sort(struct mst_level *heap, uint32_t count)
+{
+    for (uint32_t n = count; n > 1; n--) {
+        book_swap(&heap[0], &heap[n - 1]);
+        book_sift_down(heap, n - 1, 0);
+    }
+    book_reverse(heap, count);
+}
+
+/* Makes a heap of what has come in order. */
+static void book_to_heap(struct mst_book_side *s)
+{
+    if (s->order == BOOK_BEST_FIRST) {
+        book_reverse(s->levels, s->fresh);
+    }
+    s->order = BOOK_HEAP;
+}
+
+/* The worst level of the snapshot so far. */
+static struct mst_level *book_worst(struct mst_book_side *s)
+{
+    return s->order == BOOK_BEST_FIRST ? &s->levels[s->fresh - 1]
+                                       : &s->levels[0];
+}
+
+static void book_drop_worst(struct mst_book_side *s)
+{
+    s->fresh--;
+    if (s->order == BOOK_BEST_FIRST) {
+        return;
+    }
+    s->order = BOOK_HEAP; /* what has come worst first is one already */
+    s->levels[0] = s->levels[s->fresh];
+    book_sift_down(s->levels, s->fresh, 0);
+}
+
+/* Makes room for a level, if it is not the worst itself. */
+static bool book_make_room(struct mst_book *book, struct mst_book_side *s,
+                           const struct mst_level *level)
+{
+    struct mst_level *newer = s->levels + book->capacity - s->count;
+    struct mst_level *worst = s->fresh > 0 ? book_worst(s) : newer;
+
+    if (s->fresh + s->count < book->capacity) {
+        return true;
+    }
+    if (s->count > 0 && book_compare(newer, worst) < 0) {
+        worst = newer;
+    }
+    if (book_compare(level, worst) <= 0) {
+        book_cut(s, level);
+        return false;
+    }
+    book_cut(s, worst);
+    if (worst == newer && s->count > 0) {
+        s->count--;
+    } else {
+        book_drop_worst(s);
+    }
+    return true;
+}
+
+/* Takes in a level of the snapshot, unless a newer update set its price. */
+static void book_add(struct mst_book *book, const struct mst_level *level)
+{
+    struct mst_book_side *s = book_work(book, level->side);
+    const struct mst_level *newer = s->levels + book->capacity - s->count;
+    enum mst_side side = (enum mst_side)level->side;
+    uint32_t at = book_search(newer, s->count, side, mst_level_price(level));
+    int cmp;
+
+    if (level->amount_coefficient == 0 || book_is_beyond(s, level) ||
+        (at < s->count && book_compare(&newer[at], level) == 0) ||
+        !book_make_room(book, s, level)) {
+        return;
+    }
+    if (s->order != BOOK_HEAP && s->fresh > 0) {
+        cmp = book_compare(level, &s->levels[s->fresh - 1]);
+        if (s->fresh == 1 && cmp > 0) {
+            s->order = BOOK_WORST_FIRST;
+        }
+        if (cmp == 0 || (cmp > 0) != (s->order == BOOK_WORST_FIRST)) {
+            book_to_heap(s);
+        }
+    }
+    s->levels[s->fresh++] = *level;
+    if (s->order == BOOK_HEAP) {
+        book_sift_up(s->levels, s->fresh - 1);
+    }
+}
+
+/* Of what was collected, keeps what is newer than the snapshot, at the end
+ * of the array. */
+static void book_begin_snapshot(struct mst_book *book, int64_t time_ns)
+{
+    for (uint8_t side = 0; side < 2; side++) {
+        struct mst_book_side *s = book_work(book, side);
         uint32_t kept = 0;
-        for (uint32_t i = 0; i < book->count[s]; i++) {
-            if (tombstones ? side[i].amount_coefficient != 0
-                           : side[i].time_ns > time_ns) {
-                side[kept++] = side[i];
+        for (uint32_t i = s->count; i-- > 0;) {
+            if (s->levels[i].time_ns > time_ns) {
+                kept++;
+                s->levels[s->count - kept] = s->levels[i];
             }
         }
-        book->count[s] = kept;
+        memmove(s->levels + book->capacity - kept, s->levels + s->count - kept,
+                kept * sizeof *s->levels);
+        s->count = kept;
+        s->fresh = 0;
+        s->order = BOOK_BEST_FIRST;
     }
 }
 
-static void book_clear(struct mst_book *book, enum mst_book_state state)
+/* Puts a side in order; false where the snapshot has a price twice. */
+static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s)
 {
-    book->count[MST_BID] = book->count[MST_ASK] = 0;
-    book->state = (uint8_t)state;
-    book->crossed = book->has_snapshot = false;
-    book->time_ns = 0;
+    const struct mst_level *newer = s->levels + book->capacity - s->count;
+    bool once = true;
+
+    if (s->count > 0 && s->order != BOOK_HEAP) {
+        book_to_heap(s);
+    }
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (newer[i].amount_coefficient != 0) {
+            s->levels[s->fresh++] = newer[i];
+            book_sift_up(s->levels, s->fresh - 1);
+        }
+    }
+    if (s->order == BOOK_BEST_FIRST) {
+        book_reverse(s->levels, s->fresh);
+    } else if (s->order == BOOK_HEAP) {
+        book_sort(s->levels, s->fresh);
+        for (uint32_t i = 1; i < s->fresh; i++) {
+            once &= book_compare(&s->levels[i], &s->levels[i - 1]) != 0;
+        }
+    }
+    s->count = s->fresh;
+    s->fresh = 0;
+    return once;
 }
 
-void mst_book_stale(struct mst_book *book)
+/* -- states ------------------------------------------------------------- */
+
+static void book_clear(struct mst_book_side sides[2])
+{
+    for (unsigned i = 0; i < 2; i++) {
+        sides[i].count = sides[i].fresh = 0;
+        sides[i].cut = false;
+    }
+}
+
+/* Is being changed: shows what it showed only where that is kept apart. */
+static void book_hide(struct mst_book *book, enum mst_book_reason reason)
+{
+    bool shown = book->spare && (book->state == MST_BOOK_LIVE ||
+                                 book->state == MST_BOOK_STALE);
+
+    book->state = shown ? MST_BOOK_STALE : MST_BOOK_BUILDING;
+    book->reason = (uint8_t)reason;
+}
+
+void mst_book_stale(struct mst_book *book, enum mst_book_reason reason)
 {
     if (book->state == MST_BOOK_BUILDING) {
-        book_clear(book, MST_BOOK_STALE);
-    } else if (book->state == MST_BOOK_LIVE) {
-        book->state = MST_BOOK_STALE;
+        book_clear(book->sides);
     }
+    if (book->state != MST_BOOK_EMPTY) {
+        book->state = MST_BOOK_STALE;
+        book->reason = (uint8_t)reason;
+    }
+    book->phase = BOOK_COLLECT;
     book->restart = true;
+    book->flags = 0;
+    book->disagreements = 0;
 }
 
 enum mst_book_state mst_book_state(const struct mst_book *book)
 {
     return (enum mst_book_state)book->state;
+}
+
+enum mst_book_reason mst_book_reason(const struct mst_book *book)
+{
+    return (enum mst_book_reason)book->reason;
+}
+
+unsigned mst_book_flags(const struct mst_book *book)
+{
+    return book->flags;
+}
+
+size_t mst_book_depth(const struct mst_book *book, enum mst_side side)
+{
+    return book->state == MST_BOOK_BUILDING ? 0 : book->sides[side].count;
+}
+
+const struct mst_level *mst_book_level(const struct mst_book *book,
+                                       enum mst_side side, size_t rank)
+{
+    size_t depth = mst_book_depth(book, side);
+
+    return rank < depth ? &book->sides[side].levels[depth - 1 - rank] : NULL;
+}
+
+const struct mst_level *mst_book_find(const struct mst_book *book,
+                                      enum mst_side side,
+                                      struct mst_decimal price)
+{
+    const struct mst_level *levels = book->sides[side].levels;
+    uint32_t depth = (uint32_t)mst_book_depth(book, side);
+    uint32_t at = book_search(levels, depth, side, price);
+
+    return at < depth &&
+                   book_better(side, mst_level_price(&levels[at]), price) == 0
+               ? &levels[at]
+               : NULL;
+}
+
+bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
+                      struct mst_decimal *price)
+{
+    const struct mst_book_side *s = &book->sides[side];
+
+    if (s->cut) {
+        *price = s->horizon;
+    }
+    return s->cut;
+}
+
+int mst_book_amount(const struct mst_book *book, enum mst_side side,
+                    struct mst_decimal price, struct mst_decimal *sum)
+{
+    const struct mst_book_side *s = &book->sides[side];
+    size_t depth = mst_book_depth(book, side);
+
+    memset(sum, 0, sizeof *sum);
+    for (size_t i = depth; i-- > 0;) {
+        if (book_better(side, mst_level_price(&s->levels[i]), price) < 0) {
+            return 0;
+        }
+        *sum = mst_decimal_add(*sum, mst_level_amount(&s->levels[i]));
+    }
+    return s->cut && book_better(side, s->horizon, price) >= 0 ? MST_ERR_MISSING
+                                                               : 0;
+}
+
+int64_t mst_book_time(const struct mst_book *book)
+{
+    return book->time_ns;
+}
+
+static void book_flag(struct mst_book *book, unsigned flag, bool on)
+{
+    book->flags = (uint8_t)(on ? book->flags | flag : book->flags & ~flag);
+}
+
+/* A whole message has been applied: is the book crossed, or thin? */
+static void book_judge(struct mst_book *book)
+{
+    const struct mst_level *bid = mst_book_level(book, MST_BID, 0);
+    const struct mst_level *ask = mst_book_level(book, MST_ASK, 0);
+    bool crossed =
+        bid != NULL && ask != NULL &&
+        mst_decimal_cmp(mst_level_price(bid), mst_level_price(ask)) >= 0;
+    bool thin = false;
+
+    for (unsigned side = 0; side < 2; side++) {
+        const struct mst_book_side *s = &book->sides[side];
+        thin |= s->cut && s->count < book->thin;
+    }
+    if (crossed && (book->flags & MST_BOOK_CROSSED) == 0) {
+        book->crossings++;
+    }
+    book_flag(book, MST_BOOK_CROSSED, crossed);
+    book_flag(book, MST_BOOK_THIN, thin);
+}
+
+static void book_live(struct mst_book *book)
+{
+    book->state = MST_BOOK_LIVE;
+    book->reason = MST_BOOK_OK;
+    book->phase = BOOK_FOLLOW;
+    book_judge(book);
+}
+
+/* What was built is shown from now on. */
+static void book_show(struct mst_book *book)
+{
+    for (unsigned side = 0; side < 2 && book->spare; side++) {
+        struct mst_book_side built = book->build[side];
+        book->build[side] = book->sides[side];
+        book->sides[side] = built;
+    }
+    book_live(book);
+}
+
+static void book_open_snapshot(struct mst_book *book, int64_t time_ns)
+{
+    if (book->phase == BOOK_FOLLOW) {
+        if (time_ns < book->time_ns) {
+            /* What was removed since then is not known any more. */
+            mst_book_stale(book, MST_BOOK_DISORDER);
+            book->phase = BOOK_PASS;
+            return;
+        }
+        book->phase = BOOK_SNAPSHOT;
+        book_clear(book->spare ? book->build : book->sides);
+    }
+    book->phase = BOOK_SNAPSHOT;
+    book->snapshot_ns = time_ns;
+    book->time_ns = time_ns;
+    book_hide(book, MST_BOOK_IN_MESSAGE);
+    book_begin_snapshot(book, time_ns);
+}
+
+static void book_open_update(struct mst_book *book, const struct mst_part *part)
+{
+    if (book->phase == BOOK_COLLECT) {
+        book_hide(book, mst_book_reason(book));
+    } else if (part->time_ns <= book->snapshot_ns) {
+        book->phase = BOOK_PASS;
+    } else if (!part->last) {
+        for (unsigned side = 0; side < 2 && book->spare; side++) {
+            struct mst_level *levels = book->build[side].levels;
+            book->build[side] = book->sides[side];
+            book->build[side].levels = levels;
+            memcpy(levels, book->sides[side].levels,
+                   book->sides[side].count * sizeof *levels);
+        }
+        book->phase = BOOK_UPDATE;
+        book_hide(book, MST_BOOK_IN_MESSAGE);
+    }
+}
+
+static void book_end(struct mst_book *book, const struct mst_part *part)
+{
+    if (part->time_ns > book->time_ns) {
+        book->time_ns = part->time_ns;
+    }
+    switch ((enum book_phase)book->phase) {
+    case BOOK_COLLECT: break;
+    case BOOK_SNAPSHOT: {
+        bool bids = book_end_snapshot(book, book_work(book, MST_BID));
+        bool asks = book_end_snapshot(book, book_work(book, MST_ASK));
+        if (bids && asks) {
+            book_show(book);
+        } else {
+            mst_book_stale(book, MST_BOOK_DISORDER);
+        }
+        break;
+    }
+    case BOOK_FOLLOW: book_judge(book); break;
+    case BOOK_UPDATE: book_show(book); break;
+    case BOOK_PASS:
+        book->phase = book->restart ? BOOK_COLLECT : BOOK_FOLLOW;
+        break;
+    }
+}
+
+void mst_book_apply(struct mst_book *book, const struct mst_part *part)
+{
+    if (part->aborted) {
+        mst_book_stale(book, MST_BOOK_ABORTED);
+        return;
+    }
+    if (part->first) {
+        if (book->restart) {
+            book->phase = BOOK_COLLECT;
+            book_clear(book->spare ? book->build : book->sides);
+            book->restart = false;
+            book->time_ns = 0;
+        }
+        if (part->snapshot) {
+            book_open_snapshot(book, part->time_ns);
+        } else {
+            book_open_update(book, part);
+        }
+    }
+    for (size_t i = 0; i < part->count && book->phase != BOOK_PASS; i++) {
+        if (part->snapshot) {
+            book_add(book, &part->levels[i]);
+        } else {
+            book_update(book, &part->levels[i]);
+        }
+    }
+    if (part->last) {
+        book_end(book, part);
+    }
+}
+
+/* True where the top's side says the same as the book's. */
+static bool book_agrees(const struct mst_book *book, enum mst_side side,
+                        bool has, const struct mst_level *best)
+{
+    const struct mst_level *level = mst_book_level(book, side, 0);
+
+    if (!has || level == NULL) {
+        return !has && level == NULL;
+    }
+    return book_compare(level, best) == 0 &&
+           mst_decimal_cmp(mst_level_amount(level), mst_level_amount(best)) ==
+               0;
+}
+
+void mst_book_check(struct mst_book *book, const struct mst_top *top)
+{
+    if (book->state != MST_BOOK_LIVE ||
+        (book_agrees(book, MST_BID, top->has_bid, &top->bid) &&
+         book_agrees(book, MST_ASK, top->has_ask, &top->ask))) {
+        book->disagreements = 0;
+        book_flag(book, MST_BOOK_DISAGREES, false);
+        return;
+    }
+    if (book->disagreements == 0) {
+        book->disagrees_ns = top->time_ns;
+    }
+    if (book->disagreements < MST_DISAGREEMENTS) {
+        book->disagreements++;
+    }
+    if (book->disagreements == MST_DISAGREEMENTS &&
+        top->time_ns - book->disagrees_ns >=
+            (int64_t)MST_DISAGREEMENT_MS * 1000000) {
+        book_flag(book, MST_BOOK_DISAGREES, true);
+    }
 }
 
 const char *mst_book_state_name(enum mst_book_state state)
@@ -2386,73 +2960,20 @@ const char *mst_book_state_name(enum mst_book_state state)
     return "";
 }
 
-size_t mst_book_depth(const struct mst_book *book, enum mst_side side)
+const char *mst_book_reason_name(enum mst_book_reason reason)
 {
-    return book->state == MST_BOOK_BUILDING ? 0 : book->count[side];
-}
-
-const struct mst_level *mst_book_level(const struct mst_book *book,
-                                       enum mst_side side, size_t rank)
-{
-    size_t depth = mst_book_depth(book, side);
-
-    return rank < depth ? &book->sides[side][depth - 1 - rank] : NULL;
-}
-
-bool mst_book_crossed(const struct mst_book *book)
-{
-    return book->crossed;
-}
-
-int64_t mst_book_time(const struct mst_book *book)
-{
-    return book->time_ns;
-}
-
-static void book_judge(struct mst_book *book)
-{
-    const struct mst_level *bid = mst_book_level(book, MST_BID, 0);
-    const struct mst_level *ask = mst_book_level(book, MST_ASK, 0);
-
-    book->crossed =
-        bid != NULL && ask != NULL &&
-        mst_decimal_cmp(mst_level_price(bid), mst_level_price(ask)) >= 0;
-}
-
-void mst_book_apply(struct mst_book *book, const struct mst_part *part)
-{
-    if (part->aborted) {
-        book_clear(book, MST_BOOK_STALE);
-        return;
+    switch (reason) {
+    case MST_BOOK_OK: return "";
+    case MST_BOOK_NO_SNAPSHOT: return "no snapshot yet";
+    case MST_BOOK_IN_MESSAGE: return "inside of a message";
+    case MST_BOOK_RECONNECT: return "connection lost";
+    case MST_BOOK_RESYNC: return "subscribed anew";
+    case MST_BOOK_ABORTED: return "message cut off";
+    case MST_BOOK_BAD_MESSAGE: return "message lost";
+    case MST_BOOK_NUMBER: return "number that cannot be kept";
+    case MST_BOOK_DISORDER: return "snapshot out of order";
     }
-    if (book->restart) {
-        book_clear(book, MST_BOOK_BUILDING);
-        book->restart = false;
-    }
-    if (part->first && part->snapshot) {
-        book_sweep(book, false, part->time_ns);
-        book->snapshot_ns = part->time_ns;
-        book->has_snapshot = false;
-    }
-    if (part->time_ns > book->time_ns) {
-        book->time_ns = part->time_ns;
-    }
-    book->state = MST_BOOK_BUILDING;
-    if (part->snapshot || !book->has_snapshot ||
-        part->time_ns > book->snapshot_ns) {
-        for (size_t i = 0; i < part->count; i++) {
-            book_set(book, &part->levels[i], part->snapshot,
-                     !part->snapshot && !book->has_snapshot);
-        }
-    }
-    if (part->last && part->snapshot) {
-        book_sweep(book, true, 0);
-        book->has_snapshot = true;
-    }
-    if (part->last && book->has_snapshot) {
-        book->state = MST_BOOK_LIVE;
-        book_judge(book);
-    }
+    return "";
 }
 
 /* ------------------------------------------------------------------------
@@ -2644,7 +3165,9 @@ static int ws_read_control(struct mst_ws *ws, const uint8_t *data, size_t len,
     if (n > ws->frame_left) {
         n = (size_t)ws->frame_left;
     }
-    memcpy(ws->control + ws->control_len, data + *used, n);
+    if (n > 0) {
+        memcpy(ws->control + ws->control_len, data + *used, n);
+    }
     ws->control_len = (uint8_t)(ws->control_len + n);
     ws->frame_left -= n;
     *used += n;
@@ -3348,6 +3871,7 @@ static void http_form_write(struct out *o, const char *name, const char *value)
 
 #ifndef MST_NO_TLS
 
+#define TLS_RSA_MIN 256  /* bytes of an RSA key that is long enough */
 #define TLS_HANDSHAKE 22 /* record type (RFC 5246, section 6.2.1) */
 
 static br_ssl_engine_context *tls_engine(const struct mst_link *l)
@@ -3401,6 +3925,7 @@ static void tls_validator(struct mst_tls *tls, const struct mst_config *config,
 
     br_x509_minimal_init(x509, &br_sha256_vtable, config->anchors,
                          config->anchors_len);
+    br_x509_minimal_set_minrsa(x509, TLS_RSA_MIN);
     br_x509_minimal_set_rsa(x509, br_rsa_pkcs1_vrfy_get_default());
     br_x509_minimal_set_ecdsa(x509, br_ec_get_default(),
                               br_ecdsa_vrfy_asn1_get_default());
@@ -3702,6 +4227,10 @@ enum session_subscribed {
 #define SESSION_RETRY_MAX_S 86400u /* of a Retry-After */
 #define SESSION_LOCAL_MS 1000u
 
+/* A subscription that was refused for a reason that may pass is asked for
+ * again after such a time. */
+#define SESSION_AGAIN_MS 60000u
+
 /* After so many requests in a row without success, reconnect. */
 #define SESSION_REQUEST_TRIES 3
 
@@ -3782,14 +4311,14 @@ static void session_drop_stream(struct mst_client *c)
         }
         s->state = s->wanted ? SUB_NONE : SUB_FREE;
         s->resync = false;
-        s->trouble = 0;
         if (s->book != NULL) {
-            mst_book_stale(s->book);
+            mst_book_stale(s->book, MST_BOOK_RECONNECT);
         }
     }
     c->request = SESSION_NO_REQUEST;
     c->request_tries = 0;
-    c->audit = false;
+    c->again_ms = SESSION_NEVER;
+    c->audit = c->one_by_one = false;
 }
 
 static bool session_is_local(int error)
@@ -4413,26 +4942,59 @@ static void session_left(struct mst_subscription *s)
     s->state = s->wanted ? SUB_NONE : SUB_FREE;
     s->resync = false;
     if (s->book != NULL) {
-        mst_book_stale(s->book);
+        mst_book_stale(s->book, MST_BOOK_RESYNC);
+    }
+}
+
+/* Subscribes a market anew, as often as its budget allows: so many times at
+ * once, then one more each time a certain time has passed. */
+static void session_resync(struct mst_client *c, struct mst_subscription *s)
+{
+    const uint64_t most = (uint64_t)MST_RESYNCS_MAX * MST_RESYNC_EVERY_MS;
+
+    if (s->resync || s->state != SUB_ACTIVE) {
+        return;
+    }
+    if (s->resync_ms < c->now_ms) {
+        s->resync_ms = c->now_ms;
+    }
+    if (s->resync_ms + MST_RESYNC_EVERY_MS > c->now_ms + most) {
+        return;
+    }
+    s->resync_ms += MST_RESYNC_EVERY_MS;
+    s->resync = true;
+    c->stats.resyncs++;
+}
+
+/* Asks for a fresh snapshot where the book needs one. */
+static void session_judge(struct mst_client *c, struct mst_subscription *s)
+{
+    unsigned reasons = MST_BOOK_THIN | MST_BOOK_DISAGREES;
+
+    if ((c->config.flags & MST_RESYNC_CROSSED) != 0) {
+        reasons |= MST_BOOK_CROSSED;
+    }
+    if ((mst_book_flags(s->book) & reasons) != 0 ||
+        mst_book_reason(s->book) == MST_BOOK_DISORDER) {
+        session_resync(c, s);
     }
 }
 
 /* Something of a market_data message was lost: the books that it may have
- * been for are stale, and subscribed anew; for one and the same reason only
- * once on a connection. */
+ * been for are stale, and subscribed anew. */
 static void session_doubt(struct mst_client *c, const char *market, int error)
 {
+    bool number = error == MST_ERR_DECIMAL || error == MST_ERR_DECIMAL_WIDE;
+
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
-        if (s->state == SUB_FREE || s->channel != MST_MARKET_DATA ||
+        if (s->state == SUB_FREE || s->book == NULL ||
             (market[0] != '\0' && strcmp(s->market, market) != 0)) {
             continue;
         }
-        if (s->book != NULL) {
-            mst_book_stale(s->book);
-            s->resync |= s->trouble != error;
-        }
-        s->trouble = (int16_t)error;
+        mst_book_stale(s->book,
+                       number ? MST_BOOK_NUMBER : MST_BOOK_BAD_MESSAGE);
+        session_resync(c, s);
     }
 }
 
@@ -4451,13 +5013,31 @@ static bool session_mark(struct mst_client *c, enum mst_action action)
             s->state = SUB_ASKED;
             any = true;
         }
+        if (any && c->one_by_one) {
+            break;
+        }
     }
     return any;
+}
+
+/* What was refused for a reason that passes is asked for again. */
+static void session_again(struct mst_client *c)
+{
+    c->again_ms = SESSION_NEVER;
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        if (s->state == SUB_FAILED && s->again) {
+            s->state = SUB_NONE;
+        }
+    }
 }
 
 /* Makes the next request, if there is one to make and it is time. */
 static void session_request(struct mst_client *c)
 {
+    if (c->now_ms >= c->again_ms) {
+        session_again(c);
+    }
     if (c->request != SESSION_NO_REQUEST || c->now_ms < c->request_ms) {
         return;
     }
@@ -4521,6 +5101,25 @@ static void session_request_failed(struct mst_client *c, struct mst_link *l,
     }
 }
 
+/* Codes that another attempt may not meet again. */
+static bool session_is_passing(enum mst_code code)
+{
+    return code == MST_CODE_INTERNAL_SERVER_ERROR || code == MST_CODE_OTHER ||
+           code == MST_CODE_NONE;
+}
+
+/* The service refuses a subscription: it is asked for again on the next
+ * connection or, where that may help, after a while. */
+static void session_refuse(struct mst_client *c, struct mst_subscription *s,
+                           enum mst_code code)
+{
+    s->state = s->wanted ? SUB_FAILED : SUB_FREE;
+    s->again = session_is_passing(code);
+    if (s->again && c->again_ms == SESSION_NEVER) {
+        c->again_ms = c->now_ms + SESSION_AGAIN_MS;
+    }
+}
+
 static void session_entry(struct mst_client *c, const struct mst_entry *entry)
 {
     struct mst_subscription *s = session_find(c, entry->channel, entry->market);
@@ -4532,8 +5131,13 @@ static void session_entry(struct mst_client *c, const struct mst_entry *entry)
     }
     s->listed = true;
     if (entry->action == MST_SUBSCRIBE && s->state == SUB_ASKED) {
-        s->state = done ? SUB_ACTIVE : s->wanted ? SUB_FAILED : SUB_FREE;
-    } else if (entry->action == MST_UNSUBSCRIBE && s->state == SUB_LEAVING) {
+        if (done) {
+            s->state = SUB_ACTIVE;
+        } else {
+            session_refuse(c, s, entry->code);
+        }
+    } else if (entry->action == MST_UNSUBSCRIBE && s->state == SUB_LEAVING &&
+               done) {
         session_left(s);
     }
 }
@@ -4547,6 +5151,8 @@ static void session_audited(struct mst_client *c)
             continue;
         }
         if (s->listed) {
+            /* What was leaving, and is wanted by now, is wanted anew. */
+            s->resync |= s->state == SUB_LEAVING && s->wanted;
             s->state = SUB_ACTIVE;
         } else if (s->state != SUB_NONE) {
             session_left(s);
@@ -4571,33 +5177,47 @@ static void session_response(struct mst_client *c, struct mst_link *l,
         uint8_t state = c->subscriptions[i].state;
         open |= state == SUB_ASKED || state == SUB_LEAVING;
     }
-    if (open) {
-        session_request_failed(c, l, MST_ERR_ANSWER);
+    if (open) { /* an entry without a result, or one that cannot leave */
+        session_request_failed(c, l, MST_ERR_SERVICE);
         return;
     }
     c->request = SESSION_NO_REQUEST;
     c->request_tries = 0;
 }
 
-/* An error message completes the outstanding request. */
+/* An error message completes the outstanding request. Where it was for
+ * several channels, they are asked for one by one from now on, so that one that
+ * the service does not know costs the others nothing. */
 static void session_refused(struct mst_client *c, struct mst_link *l,
                             enum mst_code code)
 {
-    bool ours = code == MST_CODE_UNKNOWN_CHANNEL ||
-                code == MST_CODE_UNKNOWN_CHANNEL_PARAMS_CONFIGURATION ||
-                code == MST_CODE_MALFORMED_REQUEST ||
-                code == MST_CODE_UNKNOWN_ACTION;
+    struct mst_subscription *asked = NULL;
+    unsigned count = 0;
 
-    if (c->request == SESSION_NO_REQUEST) {
-        return;
-    }
-    for (unsigned i = 0; ours && i < MST_SUBSCRIPTIONS_MAX; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
-        if (s->state == SUB_ASKED) {
-            s->state = s->wanted ? SUB_FAILED : SUB_FREE;
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        if (c->subscriptions[i].state == SUB_ASKED) {
+            asked = &c->subscriptions[i];
+            count++;
         }
     }
-    session_request_failed(c, l, MST_ERR_SERVICE);
+    if (count == 0 || session_is_passing(code) ||
+        code == MST_CODE_NO_EFFECT_ACTION) {
+        if (c->request != SESSION_NO_REQUEST) {
+            session_request_failed(c, l, MST_ERR_SERVICE);
+        }
+        return;
+    }
+    if (count == 1) {
+        session_refuse(c, asked, code);
+    }
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        if (s->state == SUB_ASKED) {
+            s->state = s->wanted ? SUB_NONE : SUB_FREE;
+        }
+    }
+    c->one_by_one = true;
+    c->request = SESSION_NO_REQUEST;
 }
 
 /* -- what is read ------------------------------------------------------- */
@@ -4613,6 +5233,14 @@ static void session_event(struct mst_client *c, struct mst_link *l,
         s = session_find(c, MST_MARKET_DATA, event->as.part.market);
         if (s != NULL && s->book != NULL) {
             mst_book_apply(s->book, &event->as.part);
+            session_judge(c, s);
+        }
+        break;
+    case MST_EVENT_TOP:
+        s = session_find(c, MST_MARKET_DATA, event->as.top.market);
+        if (s != NULL && s->book != NULL) {
+            mst_book_check(s->book, &event->as.top);
+            session_judge(c, s);
         }
         break;
     case MST_EVENT_ENTRY:
@@ -4691,6 +5319,7 @@ static void session_alive(struct mst_client *c, struct mst_link *l, size_t n)
         l->frame_ms = c->now_ms;
     }
     l->frame_bytes += n;
+    l->byte_ms = c->now_ms;
     if (!within) {
         l->frame_bytes = 0;
         l->whole_ms = c->now_ms;
@@ -4938,21 +5567,33 @@ static int session_step(struct mst_client *c, struct mst_link *l,
     return 0;
 }
 
+/* When the peer has been silent for too long: no whole frame, unless one is
+ * coming in at a good rate; and no byte at all. */
+static uint64_t session_silence(const struct mst_client *c,
+                                const struct mst_link *l)
+{
+    const struct mst_config *g = &c->config;
+    uint64_t whole = l->whole_ms + g->silence_ms;
+    uint64_t any = l->byte_ms + g->silence_ms;
+    uint64_t slow = l->frame_ms + l->frame_bytes * 1000 / g->min_rate;
+
+    if (l->frame_bytes > 0 && slow > whole) {
+        return slow < any ? slow : any;
+    }
+    return whole;
+}
+
 /* The next moment at which the session does something by itself. */
 static uint64_t session_due(const struct mst_client *c,
                             const struct mst_link *l)
 {
     const struct mst_config *g = &c->config;
-    uint64_t due = l->deadline_ms, next;
+    uint64_t due = l->deadline_ms;
 
     if (l->state != MST_STATE_OPEN) {
         return due;
     }
-    due = l->whole_ms + g->silence_ms;
-    if (l->frame_bytes > 0) {
-        next = l->frame_ms + l->frame_bytes * 1000 / g->min_rate;
-        due = next > due ? next : due;
-    }
+    due = session_silence(c, l);
     if (!l->pinged && l->sending == SEND_NOTHING &&
         l->whole_ms + g->ping_ms < due) {
         due = l->whole_ms + g->ping_ms;
@@ -4962,6 +5603,7 @@ static uint64_t session_due(const struct mst_client *c,
     } else if (session_has_request(c)) {
         due = c->request_ms < due ? c->request_ms : due;
     }
+    due = c->again_ms < due ? c->again_ms : due;
     return due;
 }
 
@@ -4986,12 +5628,12 @@ static bool session_expire(struct mst_client *c, struct mst_link *l)
     uint64_t now = c->now_ms;
 
     if (l->state == MST_STATE_OPEN) {
-        uint64_t least =
-            l->frame_ms + l->frame_bytes * 1000 / c->config.min_rate;
-        if (now >= l->whole_ms + c->config.silence_ms &&
-            (l->frame_bytes == 0 || now >= least)) {
+        if (now >= session_silence(c, l)) {
             session_fail(c, l,
-                         l->frame_bytes == 0 ? MST_ERR_SILENCE : MST_ERR_SLOW);
+                         l->frame_bytes > 0 &&
+                                 now < l->byte_ms + c->config.silence_ms
+                             ? MST_ERR_SLOW
+                             : MST_ERR_SILENCE);
             return true;
         }
         if (c->request != SESSION_NO_REQUEST && now >= c->answer_ms) {
@@ -5024,6 +5666,7 @@ static void session_forgive(struct mst_client *c, struct mst_link *l,
     }
     l->whole_ms += ms;
     l->frame_ms += ms;
+    l->byte_ms += ms;
     if (l->state == MST_STATE_OPEN) {
         c->answer_ms += ms;
     }
@@ -5036,6 +5679,10 @@ static void session_forgive(struct mst_client *c, struct mst_link *l,
 /* A caller that takes longer over an event is slow: the rest of the time is
  * not counted as anybody's silence. */
 #define PUMP_SLOW_CALLER_MS 100u
+
+/* So often a poll goes round without an event: a peer that sends without end
+ * what makes none does not keep the caller waiting. */
+#define PUMP_ROUNDS_MAX 64u
 
 static bool pump_is_secure(const struct mst_client *c)
 {
@@ -5363,6 +6010,7 @@ static int pump_hand_out(struct mst_client *c)
 int mst_poll(struct mst_client *client, struct mst_event *event)
 {
     struct mst_client *c = client;
+    unsigned rounds = 0;
     bool moved;
 
     event->type = MST_EVENT_NONE;
@@ -5390,16 +6038,19 @@ int mst_poll(struct mst_client *client, struct mst_event *event)
             moved |= rc == 2;
             off &= c->links[i].state == MST_STATE_OFF;
         }
-        for (unsigned i = 0; i < pump_links(c) && !moved; i++) {
-            moved = session_expire(c, &c->links[i]);
+        rounds++;
+        for (unsigned i = 0; i < pump_links(c); i++) {
+            if (!moved || rounds == PUMP_ROUNDS_MAX) {
+                moved |= session_expire(c, &c->links[i]);
+            }
         }
         moved |= c->report != MST_EVENT_NONE || c->abort_due;
         if (off && !moved) {
             pump_wipe(c);
             return MST_ERR_CLOSED;
         }
-    } while (moved);
-    c->more = false;
+    } while (moved && rounds < PUMP_ROUNDS_MAX);
+    c->more = moved;
     c->due_ms = pump_due(c);
     if (c->due_ms < c->now_ms) {
         c->due_ms = c->now_ms;
@@ -5544,7 +6195,7 @@ static int pump_check(const struct mst_config *config,
         config->client_secret == NULL || config->client_secret[0] == '\0') {
         return MST_ERR_CREDENTIALS;
     }
-    return config->links > MST_LINKS_MAX || config->message_len < 256 ||
+    return config->links != 1 || config->message_len < 256 ||
                    config->record_in_len < MST_RECORD_IN_MIN ||
                    config->record_out_len < MST_RECORD_OUT_MIN
                ? MST_ERR_ARGUMENT
@@ -5604,6 +6255,7 @@ int mst_client_init_checked(struct mst_client *client, size_t client_len,
     c->memory_len = memory_len;
     pump_layout(c);
     c->request = SESSION_NO_REQUEST;
+    c->again_ms = SESSION_NEVER;
     c->raw_ms = port->now_ms(port->context);
     c->due_ms = SESSION_NEVER;
     c->more = true;

@@ -94,13 +94,34 @@ extern "C" {
 #define MST_PART_LEVELS 32
 #endif
 
-/* Bytes of a text kept for an event: an error code, a message, a bad number.
+/* A market whose book needs it is subscribed anew so many times at once, and
+ * then once more each time that so much time (ms) has passed. Beyond: the
+ * book stays as it is, and says so. */
+#ifndef MST_RESYNCS_MAX
+#define MST_RESYNCS_MAX 3
+#endif
+#ifndef MST_RESYNC_EVERY_MS
+#define MST_RESYNC_EVERY_MS 600000
+#endif
+
+/* A book that disagrees with the top of book is in doubt once so many top of
+ * book messages in a row, over so much of their time (ms), have said so. */
+#ifndef MST_DISAGREEMENTS
+#define MST_DISAGREEMENTS 3
+#endif
+#ifndef MST_DISAGREEMENT_MS
+#define MST_DISAGREEMENT_MS 2000
+#endif
+
+/* Bytes of a text kept for an event (47 or more): an error code, a message, a
+ * bad number.
  * Beyond: the text is cut at a character's boundary. */
 #ifndef MST_TEXT_MAX
 #define MST_TEXT_MAX 95
 #endif
 
-/* Links (connections at one time) of one client. Beyond: MST_ERR_ARGUMENT. */
+/* Links (connections at one time) of one client. This version uses one; more
+ * are refused with MST_ERR_ARGUMENT. */
 #ifndef MST_LINKS_MAX
 #define MST_LINKS_MAX 1
 #endif
@@ -119,8 +140,7 @@ enum mst_error {
     MST_OK = 0,
 
     /* The caller's: nothing has happened. */
-    MST_ERR_ARGUMENT = -1,    /* null, empty, too long, not UTF-8, or with a
-                               * control character */
+    MST_ERR_ARGUMENT = -1,    /* null, empty, too long or not valid UTF-8 */
     MST_ERR_BUILD = -2,       /* size or limits are not the library's */
     MST_ERR_MEMORY = -3,      /* memory is too small for the lengths asked */
     MST_ERR_URL = -4,         /* not a URL of an expected scheme, or too long */
@@ -148,7 +168,8 @@ enum mst_error {
     MST_ERR_TLS_ISSUER = -200,      /* chain does not lead to a trust anchor */
     MST_ERR_TLS_NAME = -201,        /* certificate is for another name */
     MST_ERR_TLS_TIME = -202,        /* expired or not yet valid: see clock_s */
-    MST_ERR_TLS_CERTIFICATE = -203, /* certificate or chain is malformed */
+    MST_ERR_TLS_CERTIFICATE = -203, /* malformed, or not acceptable: a weak
+                                     * key or hash, an issuer that is none */
     MST_ERR_TLS_VERSION = -204,     /* the server insists on another version */
     MST_ERR_TLS_HANDSHAKE = -205,   /* no common suite, or handshake refused */
     MST_ERR_TLS_ALERT = -206,       /* another fatal alert */
@@ -251,6 +272,10 @@ struct mst_decimal {
  * 18 significant digits: keeps the first 18, sets inexact and returns 0.
  */
 int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out);
+
+/* The sum of two decimals that are not negative; inexact where it has more
+ * than 18 digits, of which the first are kept. */
+struct mst_decimal mst_decimal_add(struct mst_decimal a, struct mst_decimal b);
 
 /* Compares by value: negative, zero or positive as a is less than, equal to
  * or greater than b. Exact for all exponents. */
@@ -548,7 +573,7 @@ struct mst_decoder {
     /* What is known of the message. */
     bool started, snapshot, deferred, second_pass, parts_out, strict;
     uint8_t phase, place, field, side, channel, action;
-    uint16_t seen, twice, unusable;
+    uint16_t seen, absent, twice, unusable;
     int16_t bad[MST_FIELDS];
     uint8_t text_field;
     int error;
@@ -559,7 +584,7 @@ struct mst_decoder {
     struct mst_level best[2];
     struct mst_level levels[MST_PART_LEVELS];
     char market[MST_MARKET_MAX + 1];
-    char name[MST_MARKET_MAX + 1];
+    char name[32];
     char text[MST_TEXT_MAX + 1];
     char message[MST_TEXT_MAX + 1];
 };
@@ -595,19 +620,46 @@ int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event);
 
 enum mst_book_state {
     MST_BOOK_EMPTY,    /* nothing has come yet */
-    MST_BOOK_BUILDING, /* a message is being merged: no depth is given */
+    MST_BOOK_BUILDING, /* is being merged: no depth is given */
     MST_BOOK_LIVE,
     MST_BOOK_STALE /* shows what was last known */
 };
 
+/* Why a book is not live. */
+enum mst_book_reason {
+    MST_BOOK_OK,          /* it is */
+    MST_BOOK_NO_SNAPSHOT, /* the snapshot has not come yet */
+    MST_BOOK_IN_MESSAGE,  /* a message of several parts has not all come */
+    MST_BOOK_RECONNECT,   /* the connection was lost */
+    MST_BOOK_RESYNC,      /* is being subscribed anew */
+    MST_BOOK_ABORTED,     /* a message turned out bad, or was cut off */
+    MST_BOOK_BAD_MESSAGE, /* a message that may have been for it was bad */
+    MST_BOOK_NUMBER,      /* a price or amount that cannot be kept */
+    MST_BOOK_DISORDER /* a snapshot older than the book, or with a price twice */
+};
+
+/* Doubts about a live book, judged at the end of each message. */
+#define MST_BOOK_CROSSED \
+    1u                        /* best bid at or above best ask: legitimate where
+                             * the service aggregates venues */
+#define MST_BOOK_THIN 2u      /* fewer exact levels than mst_book_set_thin() */
+#define MST_BOOK_DISAGREES 4u /* with the top of book, and it lasts */
+
+struct mst_book_side {
+    struct mst_level *levels;
+    uint32_t count, fresh;
+    struct mst_decimal horizon;
+    uint8_t order;
+    bool cut;
+};
+
 /* Members are private: use the calls. */
 struct mst_book {
-    struct mst_level *sides[2];
-    uint32_t capacity;
-    uint32_t count[2];
-    int64_t snapshot_ns, time_ns;
-    uint8_t state;
-    bool has_snapshot, restart, crossed;
+    struct mst_book_side sides[2], build[2];
+    int64_t snapshot_ns, time_ns, disagrees_ns;
+    uint32_t capacity, thin, crossings;
+    uint8_t state, reason, flags, phase, disagreements;
+    bool spare, restart;
 };
 
 /* Prepares an empty book over levels[2 * capacity], which is borrowed for
@@ -616,26 +668,63 @@ struct mst_book {
 int mst_book_init(struct mst_book *book, struct mst_level *levels,
                   size_t capacity);
 
-/* Applies a part; parts must come in order. The client does this for a book
- * that is attached to a subscription. */
+/* Gives a book levels[2 * capacity] more, before it is first used: while a
+ * message is merged it then goes on showing what it had, marked as stale. */
+void mst_book_set_spare(struct mst_book *book, struct mst_level *levels);
+
+/* A side that has lost sight of worse levels and has fewer than this many
+ * left is thin; 0, the default: never. */
+void mst_book_set_thin(struct mst_book *book, size_t levels);
+
+/*
+ * Applies a part of a market_data message; parts must come in order. The
+ * client does this for a book that is attached to a subscription. Updates
+ * that come before their snapshot are merged with it: what is as old as it or
+ * older is dropped. Costs O(log n + k) for a level k places from the best; a
+ * snapshot of n levels O(n), or O(n log n) where its levels are in no order.
+ */
 void mst_book_apply(struct mst_book *book, const struct mst_part *part);
 
-/* Marks the book stale, as a reconnect does. */
-void mst_book_stale(struct mst_book *book);
+/* Compares a live book with a top of book message of its market, as the client
+ * does where both are subscribed. A disagreement counts once it has lasted
+ * for MST_DISAGREEMENTS messages and MST_DISAGREEMENT_MS of their time. */
+void mst_book_check(struct mst_book *book, const struct mst_top *top);
+
+/* Marks the book stale; the next part begins a new one. */
+void mst_book_stale(struct mst_book *book, enum mst_book_reason reason);
 
 enum mst_book_state mst_book_state(const struct mst_book *book);
+enum mst_book_reason mst_book_reason(const struct mst_book *book);
+
+/* MST_BOOK_CROSSED and its like, or 0. */
+unsigned mst_book_flags(const struct mst_book *book);
+
 const char *mst_book_state_name(enum mst_book_state state);
+const char *mst_book_reason_name(enum mst_book_reason reason);
 
 /* Number of levels that can be read: 0 while the book is building. O(1). */
 size_t mst_book_depth(const struct mst_book *book, enum mst_side side);
 
-/* The level of this rank, 0 being the best, or NULL. Lives until the book is
- * next changed. O(1). */
+/* The level of this rank, 0 being the best, or NULL: for the best price, a
+ * depth walk and iteration. Lives until the book is next changed. O(1). */
 const struct mst_level *mst_book_level(const struct mst_book *book,
                                        enum mst_side side, size_t rank);
 
-/* Best bid at or above best ask: legitimate in an aggregated book. */
-bool mst_book_crossed(const struct mst_book *book);
+/* The level of this price, or NULL. O(log n). */
+const struct mst_level *mst_book_find(const struct mst_book *book,
+                                      enum mst_side side,
+                                      struct mst_decimal price);
+
+/* True where a side had to drop levels: it is exact only for prices better
+ * than *price, and shows no others. O(1). */
+bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
+                      struct mst_decimal *price);
+
+/* Adds up the amounts from the best price to this one, which counts. Returns
+ * 0, or MST_ERR_MISSING where the price is beyond the horizon: *sum is then of
+ * all levels that are known. O(k) for k levels. */
+int mst_book_amount(const struct mst_book *book, enum mst_side side,
+                    struct mst_decimal price, struct mst_decimal *sum);
 
 /* Time of the last message that was applied, Unix ns. */
 int64_t mst_book_time(const struct mst_book *book);
@@ -763,6 +852,10 @@ int mst_http_status(const struct mst_http *http);
  * tests. A build with MST_NO_PLAIN refuses it all the same. */
 #define MST_ALLOW_PLAIN 2u
 
+/* Subscribes a market anew whose book is crossed. Not by default: an aggregated
+ * book may be crossed for good reason. */
+#define MST_RESYNC_CROSSED 4u
+
 struct mst_config {
     /* Endpoints: "wss://host[:port][/path]", "https://host[:port]". Borrowed,
      * as all pointers here, for the client's life. */
@@ -782,7 +875,7 @@ struct mst_config {
     size_t anchors_len;
 #endif
 
-    unsigned flags; /* MST_STRICT_AMOUNTS, MST_ALLOW_PLAIN, or 0 */
+    unsigned flags; /* MST_STRICT_AMOUNTS, _ALLOW_PLAIN, _RESYNC_CROSSED */
 
     /* Lengths of the pieces of memory, bytes; the same as in
      * MST_MEMORY_LEN(). */
@@ -790,7 +883,7 @@ struct mst_config {
     size_t record_out_len; /* 0: MST_RECORD_OUT_MIN */
     size_t message_len;    /* 256 or more; 0: 2,048 */
     size_t staging_len;    /* ciphertext read ahead; 0: none */
-    unsigned links;        /* up to MST_LINKS_MAX; 0: 1 */
+    unsigned links;        /* 0 or 1 */
 
     /* Deadline of each stage, ms. */
     uint32_t resolve_ms; /* 0: 10,000 */
@@ -834,15 +927,16 @@ struct mst_stats {
     uint32_t opens;               /* streams opened */
     uint32_t failures;            /* connections and attempts that failed */
     uint32_t unanswered;          /* requests without an answer in time */
+    uint32_t resyncs; /* markets subscribed anew because of their book */
 };
 
 /* The rest of this section up to the calls is private. */
 
 struct mst_subscription {
     struct mst_book *book;
-    int16_t trouble; /* for which it was last resynchronised */
+    uint64_t resync_ms; /* how far its budget is used up */
     uint8_t channel, state;
-    bool wanted, resync, listed;
+    bool wanted, resync, listed, again;
     char market[MST_MARKET_MAX + 1];
 };
 
@@ -867,7 +961,7 @@ struct mst_link {
     size_t send_at;
     uint8_t pong[MST_WS_CONTROL_MAX];
     /* When the last whole frame came; the one at hand. */
-    uint64_t whole_ms, frame_ms, frame_bytes;
+    uint64_t whole_ms, byte_ms, frame_ms, frame_bytes;
     struct mst_http http;
     struct mst_ws ws;
 };
@@ -892,13 +986,14 @@ struct mst_client {
     struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
     struct mst_stats stats;
     struct mst_failure failure; /* of the report */
-    uint64_t now_ms, due_ms, open_ms, request_ms, answer_ms, token_until_ms;
+    uint64_t now_ms, due_ms, open_ms, request_ms, answer_ms, again_ms;
+    uint64_t token_until_ms;
     int64_t clock_s;
     uint32_t raw_ms, generation, attempts;
     int port_detail, reported_error;
     uint8_t request, request_tries, report, random_len;
-    bool request_due, audit, abort_due, token_again, token_fresh, more, closing,
-        wiped;
+    bool request_due, one_by_one, audit, abort_due, token_again, token_fresh,
+        more, closing, wiped;
     uint8_t random[32];
     size_t token_len;
     char key[MST_WS_KEY_LEN + 1];

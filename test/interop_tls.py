@@ -472,7 +472,7 @@ CHECKS = [
     ("self-signed", bad_certificate, "self-signed", NOT_TRUSTED, None),
     ("missing intermediate", bad_certificate, "ec", NOT_TRUSTED, None),
     ("a server's certificate as issuer", bad_certificate, "no-issuer",
-     r"certificate is malformed \(stage tls, detail \d+\)",
+     r"certificate is malformed or not acceptable \(stage tls, detail \d+\)",
      "no-issuer-chain"),
     ("TLS 1.3 only", refused, VERSION, "-tls1_3", {"always": True}),
     (old_hello.__doc__, old_hello),

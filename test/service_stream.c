@@ -49,15 +49,14 @@ void service_push(struct service *service, const char *channel,
         snprintf(text, sizeof text,
                  "{\"channel\":\"market_data.top_of_book\",\"payload\":{"
                  "\"market\":\"%s\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":"
-                 "\"%s\",\"bids\":[{\"price\":\"%" PRIu64
-                 "\",\"amount\":\"1\"}],\"asks\":[{\"price\":\"%" PRIu64
-                 "\",\"amount\":\"2\"}]}}",
-                 market, time, 100 + n % 3, 104 + n % 3);
+                 "\"%s\",\"bids\":[{\"price\":\"100\",\"amount\":\"1\"}],"
+                 "\"asks\":[{\"price\":\"101\",\"amount\":\"1.5\"}]}}",
+                 market, time);
     } else {
         snprintf(text, sizeof text,
                  "{\"channel\":\"market_data\",\"payload\":{\"market\":\"%s\","
                  "\"type\":\"UPDATE\",\"time\":\"%s\",\"bids\":[{\"price\":"
-                 "\"100\",\"amount\":\"%" PRIu64 ".25\"}],\"asks\":[]}}",
+                 "\"99.5\",\"amount\":\"%" PRIu64 ".25\"}],\"asks\":[]}}",
                  market, time, n);
     }
     service_text(service, text);

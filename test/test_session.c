@@ -78,9 +78,9 @@ static void test_book_follows(void **state)
     service_push(&session.service, "market_data", "BTCUSD");
     service_push(&session.service, "market_data", "ETHUSD");
     session_run(10);
-    expect_level("updated", mst_book_level(book, MST_BID, 0), "100", "2.25");
-    expect_level("the other's", mst_book_level(&session.books[0], MST_BID, 0),
-                 "100", "1.25");
+    expect_level("updated", mst_book_level(book, MST_BID, 1), "99.5", "2.25");
+    expect_level("the other's", mst_book_level(&session.books[0], MST_BID, 1),
+                 "99.5", "1.25");
 
     /* A lost connection makes it stale at once, a snapshot live again. */
     service_end(&session.service, MST_ERR_RESET);

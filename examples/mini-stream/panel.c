@@ -116,7 +116,7 @@ static void ladder_spread(const struct ladder *ladder, struct draw_area area,
         used += draw_format(y, x + used, left - used, DRAW_FAINT, "%.2f bp ",
                             (high - low) / ((high + low) / 2) * 10000);
     }
-    if (mst_book_crossed(ladder->book)) {
+    if ((mst_book_flags(ladder->book) & MST_BOOK_CROSSED) != 0) {
         draw_text(y, x + used, left - used, DRAW_BAD, "crossed ");
     }
 }

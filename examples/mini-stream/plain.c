@@ -63,7 +63,8 @@ static void plain_part(const struct board *board, const struct mst_part *part)
         plain_best(" best=", &market->book, MST_BID);
         plain_best("/", &market->book, MST_ASK);
         printf(" %s%s", mst_book_state_name(mst_book_state(&market->book)),
-               mst_book_crossed(&market->book) ? " crossed" : "");
+               mst_book_flags(&market->book) & MST_BOOK_CROSSED ? " crossed"
+                                                                : "");
     }
     putchar('\n');
 }
