@@ -4404,7 +4404,7 @@ static void session_report(struct mst_client *c, const struct mst_link *l,
     f->error = error;
     f->stage = l->failing != 0 ? MST_STATE_OPEN : l->state;
     f->permanent = session_is_permanent(c, error);
-    f->retry_ms = retry_ms;
+    f->retry_ms = c->closing ? 0 : retry_ms;
     f->market = "";
     f->text = session_has_text(error) ? c->text : "";
     f->detail = tls_error(l) == error ? tls_detail(l) : c->port_detail;
@@ -4433,12 +4433,15 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
         }
         l->opened = false;
     }
-    if (error == MST_ERR_UNAUTHORIZED || l->state == MST_STATE_TOKEN) {
+    if (error == MST_ERR_UNAUTHORIZED || error == MST_ERR_FORBIDDEN ||
+        l->state == MST_STATE_TOKEN) {
         session_drop_token(c);
     }
     retry_ms = session_backoff(c, l, error);
     session_report(c, l, error, retry_ms);
-    session_tap(c, session_link(c, l), MST_TAP_END, error, 0, NULL, 0);
+    if (l->up) {
+        session_tap(c, session_link(c, l), MST_TAP_END, error, 0, NULL, 0);
+    }
     c->port_detail = 0;
     l->failing = 0;
     session_enter(c, l, MST_STATE_WAIT, retry_ms);
@@ -4465,7 +4468,7 @@ static void session_begin(struct mst_client *c, struct mst_link *l)
     l->sending = SEND_NOTHING;
     l->address = l->addresses = l->end = l->failing = 0;
     l->send_error = 0;
-    l->secured = l->pinged = l->pong_due = l->close_due = l->decoding = false;
+    l->secured = l->pinged = l->ping_due = l->close_due = l->decoding = false;
     l->close_sent = false;
     session_tap(c, session_link(c, l), MST_TAP_OPEN, l->endpoint.port, 0,
                 l->endpoint.host, strlen(l->endpoint.host));
@@ -4654,7 +4657,7 @@ static void session_choose(struct mst_client *c, struct mst_link *l)
         next = SEND_CLOSE;
     } else if (l->state != MST_STATE_OPEN) {
         return;
-    } else if (l->pong_due) {
+    } else if (l->ping_due) {
         next = SEND_PONG;
     } else if (c->request_due) {
         next = SEND_REQUEST;
@@ -4665,8 +4668,13 @@ static void session_choose(struct mst_client *c, struct mst_link *l)
         return;
     }
     if (!session_draw(c, l->mask, sizeof l->mask)) {
-        session_fail(c, l, MST_ERR_ENTROPY);
+        session_fail(c, l, l->failing != 0 ? l->failing : MST_ERR_ENTROPY);
         return;
+    }
+    if (next == SEND_PONG) {
+        l->ping_due = false;
+        l->pong_len = l->ping_len;
+        memcpy(l->pong, l->ping, l->ping_len);
     }
     l->sending = next;
     l->send_at = 0;
@@ -4706,7 +4714,6 @@ static bool session_send(struct mst_client *c, struct mst_link *l)
     tls_wrote(l, n, done);
     if (done) {
         l->close_sent |= l->sending == SEND_CLOSE;
-        l->pong_due &= l->sending != SEND_PONG;
         l->sending = SEND_NOTHING;
     }
     return true;
@@ -5297,12 +5304,11 @@ static void session_control(struct mst_client *c, struct mst_link *l,
                             const struct mst_ws_piece *piece)
 {
     if (piece->opcode == MST_WS_PING) {
-        /* One that is being answered stays; else the latest counts. */
-        if (l->sending != SEND_PONG) {
-            l->pong_len = (uint8_t)piece->len;
-            memcpy(l->pong, piece->data, piece->len);
-            l->pong_due = true;
-        }
+        /* The latest counts (RFC 6455, section 5.5.3); one that is being
+         * answered is kept apart. */
+        l->ping_len = (uint8_t)piece->len;
+        memcpy(l->ping, piece->data, piece->len);
+        l->ping_due = true;
     } else if (piece->opcode == MST_WS_CLOSE) {
         text_copy(c->text, sizeof c->text, (const char *)piece->data,
                   piece->len);
@@ -5404,6 +5410,9 @@ static void session_read_closing(struct mst_client *c, struct mst_link *l)
         rc = mst_ws_read(&l->ws, data, len, &used, &piece);
         l->used += used;
         c->stats.bytes_in += used;
+        if (used > 0) {
+            session_tap(c, session_link(c, l), MST_TAP_IN, 0, 0, data, used);
+        }
         if (rc < 0 || (rc == 1 && piece.opcode == MST_WS_CLOSE)) {
             l->end = MST_ERR_EOF;
         }
@@ -5684,6 +5693,9 @@ static void session_forgive(struct mst_client *c, struct mst_link *l,
  * what makes none does not keep the caller waiting. */
 #define PUMP_ROUNDS_MAX 64u
 
+/* Of a piece of memory: keeps sums and the results of port calls in range. */
+#define PUMP_LEN_MAX ((size_t)1 << 28)
+
 static bool pump_is_secure(const struct mst_client *c)
 {
     return (c->port->flags & MST_PORT_SECURE) != 0;
@@ -5847,6 +5859,30 @@ static bool pump_tls_closed(struct mst_client *c, struct mst_link *l)
     return true;
 }
 
+/* Nothing can be sent any more, and TLS takes nothing in: that is the end. */
+static bool pump_is_stuck(struct mst_link *l)
+{
+    size_t unread;
+
+    (void)tls_received(l, &unread);
+    if (l->send_error == 0 || l->end != 0 || unread > 0) {
+        return false;
+    }
+    l->end = l->send_error;
+    return true;
+}
+
+/* A handshake computes for as long as it takes: that is nobody's silence. */
+static void pump_computed(struct mst_client *c)
+{
+    uint64_t before = c->now_ms;
+
+    pump_clock(c);
+    for (unsigned i = 0; i < c->config.links; i++) {
+        session_forgive(c, &c->links[i], c->now_ms - before);
+    }
+}
+
 /* Takes in what has come; true where something did, or the end. */
 static bool pump_receive(struct mst_client *c, struct mst_link *l)
 {
@@ -5858,7 +5894,7 @@ static bool pump_receive(struct mst_client *c, struct mst_link *l)
         return pump_tls_closed(c, l);
     }
     if (len == 0) {
-        return false;
+        return pump_is_stuck(l);
     }
     if (l->staging_at < l->staging_len) {
         size_t staged = l->staging_len - l->staging_at;
@@ -5879,6 +5915,9 @@ static bool pump_receive(struct mst_client *c, struct mst_link *l)
         }
     }
     tls_wire_got(l, (size_t)n);
+    if (l->state == MST_STATE_TLS) {
+        pump_computed(c);
+    }
     return true;
 }
 
@@ -5929,10 +5968,7 @@ static int pump_link(struct mst_client *c, struct mst_link *l,
         tls_release(l);
         moved = true;
     }
-    if (!pump_stock(c)) {
-        session_fail(c, l, MST_ERR_ENTROPY);
-        return 2;
-    }
+    (void)pump_stock(c); /* if it is empty, what needs it fails */
     if (session_step(c, l, event) == 1) {
         return 1;
     }
@@ -6195,7 +6231,11 @@ static int pump_check(const struct mst_config *config,
         config->client_secret == NULL || config->client_secret[0] == '\0') {
         return MST_ERR_CREDENTIALS;
     }
-    return config->links != 1 || config->message_len < 256 ||
+    return config->links != 1 || config->message_len > PUMP_LEN_MAX ||
+                   config->record_in_len > PUMP_LEN_MAX ||
+                   config->record_out_len > PUMP_LEN_MAX ||
+                   config->staging_len > PUMP_LEN_MAX ||
+                   config->message_len < 256 ||
                    config->record_in_len < MST_RECORD_IN_MIN ||
                    config->record_out_len < MST_RECORD_OUT_MIN
                ? MST_ERR_ARGUMENT

@@ -955,11 +955,12 @@ struct mst_link {
     int failing;         /* the error that the closing handshake is for */
     bool up, secured, opened, decoding;
     /* What is being written. */
-    bool pinged, pong_due, close_due, close_sent;
-    uint8_t job, sending, pong_len, mask[4];
+    bool pinged, ping_due, close_due, close_sent;
+    uint8_t job, sending, ping_len, pong_len, mask[4];
     uint16_t close_code;
     size_t send_at;
-    uint8_t pong[MST_WS_CONTROL_MAX];
+    uint8_t ping[MST_WS_CONTROL_MAX]; /* to be answered */
+    uint8_t pong[MST_WS_CONTROL_MAX]; /* being written */
     /* When the last whole frame came; the one at hand. */
     uint64_t whole_ms, byte_ms, frame_ms, frame_bytes;
     struct mst_http http;
@@ -1049,7 +1050,7 @@ int mst_client_init_checked(struct mst_client *client, size_t client_len,
 /*
  * Prepares a client. config is copied, what it points to is borrowed, as are
  * port and memory, for the client's life. memory has MST_MEMORY_LEN() bytes,
- * of any alignment. Touches no port function: the first mst_poll() does.
+ * of any alignment. Of the port's functions it calls now_ms alone.
  * Returns 0 or the error of the band "the caller's" that says what is
  * missing.
  */

@@ -29,6 +29,8 @@ int board_init(struct board *board, const char *const *names, size_t count,
             return MST_ERR_MEMORY;
         }
         mst_book_init(&market->book, market->levels, levels);
+        /* Deep enough to look at, far enough from full to be seldom. */
+        mst_book_set_thin(&market->book, levels / 4);
     }
     return 0;
 }

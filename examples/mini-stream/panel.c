@@ -102,6 +102,7 @@ static void ladder_spread(const struct ladder *ladder, struct draw_area area,
     int x = area.x + 1;
     int left = area.width - 2;
     double low, high;
+    unsigned flags;
     int used;
 
     draw_line(y, area.x, area.width);
@@ -116,9 +117,11 @@ static void ladder_spread(const struct ladder *ladder, struct draw_area area,
         used += draw_format(y, x + used, left - used, DRAW_FAINT, "%.2f bp ",
                             (high - low) / ((high + low) / 2) * 10000);
     }
-    if ((mst_book_flags(ladder->book) & MST_BOOK_CROSSED) != 0) {
-        draw_text(y, x + used, left - used, DRAW_BAD, "crossed ");
-    }
+    flags = mst_book_flags(ladder->book);
+    draw_format(y, x + used, left - used, DRAW_BAD, "%s%s%s",
+                flags & MST_BOOK_CROSSED ? "crossed " : "",
+                flags & MST_BOOK_THIN ? "thin " : "",
+                flags & MST_BOOK_DISAGREES ? "disagrees " : "");
 }
 
 /* Draws the depth into the area: asks above, bids below, the best ones next

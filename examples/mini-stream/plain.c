@@ -45,6 +45,21 @@ static void plain_best(const char *label, const struct mst_book *book,
                   level ? mst_level_price(level) : (struct mst_decimal){0});
 }
 
+/* The book's state, and what there is to doubt. */
+static void plain_doubts(const struct mst_book *book)
+{
+    enum mst_book_reason reason = mst_book_reason(book);
+    unsigned flags = mst_book_flags(book);
+
+    printf(" %s", mst_book_state_name(mst_book_state(book)));
+    if (reason != MST_BOOK_OK) {
+        printf(" (%s)", mst_book_reason_name(reason));
+    }
+    printf("%s%s%s", flags & MST_BOOK_CROSSED ? " crossed" : "",
+           flags & MST_BOOK_THIN ? " thin" : "",
+           flags & MST_BOOK_DISAGREES ? " disagrees" : "");
+}
+
 static void plain_part(const struct board *board, const struct mst_part *part)
 {
     const struct board_market *market = board_find(board, part->market);
@@ -62,9 +77,7 @@ static void plain_part(const struct board *board, const struct mst_part *part)
     if (market) {
         plain_best(" best=", &market->book, MST_BID);
         plain_best("/", &market->book, MST_ASK);
-        printf(" %s%s", mst_book_state_name(mst_book_state(&market->book)),
-               mst_book_flags(&market->book) & MST_BOOK_CROSSED ? " crossed"
-                                                                : "");
+        plain_doubts(&market->book);
     }
     putchar('\n');
 }
