@@ -21,7 +21,8 @@
 
 #include <string.h>
 
-#if MST_JSON_DEPTH > 32 || MST_TEXT_MAX < 47 || MST_LINE_MAX < 64
+#if MST_JSON_DEPTH > 32 || MST_TEXT_MAX < 47 || MST_LINE_MAX < 64 || \
+    MST_LINE_MAX > 32768
 #error "a limit is out of its range: see mini_stream.h"
 #endif
 
@@ -104,17 +105,6 @@ static void mem_wipe(void *data, size_t len)
     while (len-- > 0) {
         *p++ = 0;
     }
-}
-
-static bool mem_equal(const void *a, const void *b, size_t len)
-{
-    const uint8_t *p = a, *q = b;
-    uint8_t diff = 0;
-
-    for (size_t i = 0; i < len; i++) {
-        diff |= (uint8_t)(p[i] ^ q[i]);
-    }
-    return diff == 0;
 }
 
 static bool text_is(const char *text, size_t len, const char *word)
@@ -358,7 +348,6 @@ static const uint64_t decimal_powers[] = {
     UINT64_C(10000000000000000),
     UINT64_C(100000000000000000),
     UINT64_C(1000000000000000000),
-    UINT64_C(10000000000000000000),
 };
 
 /* The digits of a number as they are read. Trailing zeros are only counted
@@ -468,7 +457,7 @@ static int decimal_len(uint64_t n)
 {
     int len = 1;
 
-    while (len < 20 && n >= decimal_powers[len]) {
+    while (len < 19 && n >= decimal_powers[len]) {
         len++;
     }
     return len;
@@ -669,7 +658,7 @@ int mst_time_parse(const char *text, size_t len, int64_t *ns)
     }
     if (year < 1970 || year > 2261 || month < 1 || month > 12 || day < 1 ||
         day > time_month_days(year, month) || hour > 23 || minute > 59 ||
-        second > 60) {
+        second > (minute == 59 ? 60 : 59)) {
         return MST_ERR_TIME;
     }
     if (text[at] == '.') {
@@ -1247,6 +1236,7 @@ static struct json_text json_scalar(const char *item, size_t len, char *scratch,
 struct json_item {
     const char *text;
     int count;
+    int error; /* the first that a look-up met */
     jsmntok_t tokens[MST_JSON_TOKENS];
 };
 
@@ -1256,6 +1246,7 @@ static int json_tokens(struct json_item *item, const char *text, size_t len)
 
     jsmn_init(&parser);
     item->text = text;
+    item->error = 0;
     item->count = jsmn_parse(&parser, text, len, item->tokens, MST_JSON_TOKENS);
     return item->count < 0 ? MST_ERR_JSON_TOKENS : 0;
 }
@@ -1276,16 +1267,16 @@ static bool json_token_is(const struct json_item *item, int token,
     return !cut && text_is(text, len, word);
 }
 
-/* Token of an object's member, 0 where there is none or null (the root is
- * nobody's member), or an error where the key stands twice. */
-static int json_find(const struct json_item *item, int object, const char *key)
+/* Token of an object's member, or 0 where there is none or null (the root is
+ * nobody's member). A key that stands twice is the item's error. */
+static int json_find(struct json_item *item, int object, const char *key)
 {
     int found = 0;
 
     for (int i = object + 1; i + 1 < item->count; i++) {
         if (item->tokens[i].parent == object && json_token_is(item, i, key)) {
-            if (found != 0) {
-                return MST_ERR_MESSAGE_KEY;
+            if (found != 0 && item->error == 0) {
+                item->error = MST_ERR_MESSAGE_KEY;
             }
             found = i + 1;
         }
@@ -1296,15 +1287,16 @@ static int json_find(const struct json_item *item, int object, const char *key)
                : found;
 }
 
-/* Token of a member that is a string. */
-static int json_find_string(const struct json_item *item, int object,
-                            const char *key)
+/* The same for a member that has to be a string. */
+static int json_find_string(struct json_item *item, int object, const char *key)
 {
     int token = json_find(item, object, key);
 
-    return token > 0 && item->tokens[token].type != JSMN_STRING
-               ? MST_ERR_MESSAGE_SHAPE
-               : token;
+    if (token != 0 && item->tokens[token].type != JSMN_STRING &&
+        item->error == 0) {
+        item->error = MST_ERR_MESSAGE_SHAPE;
+    }
+    return token;
 }
 
 static bool json_is_boolean(const struct json_item *item, int token)
@@ -1606,17 +1598,17 @@ static void message_scalar(struct mst_decoder *d, enum message_field field,
 }
 
 /* Price or amount of a level, by its token. */
-static int message_level_number(struct mst_decoder *d,
-                                const struct json_item *item, const char *key,
-                                bool price, struct mst_decimal *out)
+static int message_level_number(struct mst_decoder *d, struct json_item *item,
+                                const char *key, bool price,
+                                struct mst_decimal *out)
 {
     char scratch[MST_TEXT_MAX + 1];
     struct json_text text;
     int token = json_find(item, 0, key), rc;
     size_t begin, end;
 
-    if (token <= 0) {
-        return token == 0 ? MST_ERR_MESSAGE_SHAPE : token;
+    if (item->error != 0 || token == 0) {
+        return item->error != 0 ? item->error : MST_ERR_MESSAGE_SHAPE;
     }
     begin = (size_t)item->tokens[token].start;
     end = (size_t)item->tokens[token].end;
@@ -1662,7 +1654,7 @@ static int message_level(struct mst_decoder *d, const char *text, size_t len)
     level->flags = amount.inexact ? MST_LEVEL_INEXACT : 0;
     level->time_ns = d->times[0];
     if (top) {
-        d->has_best[d->side] = true;
+        d->has_best[d->side] = amount.coefficient != 0;
     }
     return 0;
 }
@@ -1679,25 +1671,13 @@ static enum mst_channel message_entry_channel(const struct json_item *item,
     return (enum mst_channel)channel;
 }
 
-static int message_first_error(int a, int b, int c, int d, int e)
-{
-    const int results[] = {a, b, c, d, e};
-
-    for (size_t i = 0; i < 5; i++) {
-        if (results[i] < 0) {
-            return results[i];
-        }
-    }
-    return 0;
-}
-
 /* Hands out an entry of a response. */
 static int message_entry(struct mst_decoder *d, const char *text, size_t len,
                          struct mst_event *event)
 {
     struct json_item item;
     struct mst_entry *entry = &event->as.entry;
-    int name, params, market = 0, success, error, rc;
+    int name, params, market = 0, success, error;
 
     d->text[0] = '\0';
     if (json_tokens(&item, text, len) != 0) {
@@ -1710,9 +1690,8 @@ static int message_entry(struct mst_decoder *d, const char *text, size_t len,
     if (params > 0 && item.tokens[params].type == JSMN_OBJECT) {
         market = json_find_string(&item, params, "market");
     }
-    rc = message_first_error(name, params, success, error, market);
-    if (rc != 0) {
-        return rc;
+    if (item.error != 0) {
+        return item.error;
     }
     if (name == 0 || (success > 0 && !json_is_boolean(&item, success))) {
         return MST_ERR_MESSAGE_SHAPE;
@@ -1774,11 +1753,11 @@ static int message_service_error(struct mst_decoder *d, struct mst_event *event)
     }
     code = error > 0 && object == 0 ? error : json_find(&item, object, "code");
     message = json_find_string(&item, object, "message");
-    if (error < 0 || code < 0 || message < 0) {
-        return error < 0 ? error : code < 0 ? code : message;
+    if (item.error != 0) {
+        return item.error;
     }
-    if (item.tokens[code].type != JSMN_STRING &&
-        item.tokens[code].type != JSMN_PRIMITIVE && code > 0) {
+    if (code > 0 && item.tokens[code].type != JSMN_STRING &&
+        item.tokens[code].type != JSMN_PRIMITIVE) {
         return MST_ERR_MESSAGE_SHAPE;
     }
     d->text[0] = d->message[0] = '\0';
@@ -2138,7 +2117,8 @@ static int message_end(struct mst_decoder *d, struct mst_event *event)
     if (data) {
         return message_data(d, event);
     }
-    if (response && (d->seen & ~d->absent & BIT(FIELD_ENTRIES)) != 0) {
+    if (response && (d->seen & ~d->absent & BIT(FIELD_ENTRIES)) != 0 &&
+        (d->entries > 0 || (d->seen & BIT(FIELD_ERROR)) == 0)) {
         message_event(event, MST_EVENT_RESPONSE);
         event->as.response.action = (enum mst_action)d->action;
         event->as.response.entries = d->entries;
@@ -2192,7 +2172,10 @@ static int message_failure(struct mst_decoder *d, struct mst_event *event)
     message_event(event, MST_EVENT_ERROR);
     event->as.failure.error = d->error;
     event->as.failure.stage = MST_STATE_OPEN;
-    event->as.failure.market = message_is_data(d) ? d->market : "";
+    /* A market that stands twice is none. */
+    event->as.failure.market =
+        message_is_data(d) && (d->twice & BIT(FIELD_MARKET)) == 0 ? d->market
+                                                                  : "";
     event->as.failure.text = d->text;
     d->phase = MESSAGE_DONE;
     return 1;
@@ -3418,7 +3401,7 @@ static int http_header(struct mst_http *h, enum http_header header,
     case HTTP_ACCEPT:
         if (upgraded) {
             if (len != MST_WS_ACCEPT_LEN || h->accepted ||
-                !mem_equal(value, h->accept, len)) {
+                memcmp(value, h->accept, len) != 0) {
                 return MST_ERR_WS_ACCEPT;
             }
             h->accepted = true;
@@ -3475,7 +3458,7 @@ static int http_head(struct mst_http *h)
 
 static int http_header_line(struct mst_http *h)
 {
-    const char *colon, *value;
+    const char *value;
     size_t len = h->line_len < MST_LINE_MAX ? h->line_len : MST_LINE_MAX;
     size_t name_len = 0;
     enum http_header header;
@@ -3496,8 +3479,7 @@ static int http_header_line(struct mst_http *h)
     if (header != HTTP_OTHER && h->line_len > MST_LINE_MAX) {
         return MST_ERR_HTTP_HEADER;
     }
-    colon = h->line + name_len;
-    value = colon + 1;
+    value = h->line + name_len + 1;
     len -= name_len + 1;
     http_trim(&value, &len);
     return http_header(h, header, value, len);
@@ -3544,25 +3526,25 @@ static int http_chunk_line(struct mst_http *h, char c)
 
     if (h->cr) {
         h->cr = false;
-        if (c != '\n' || h->digits == 0) {
+        if (c != '\n' || !h->digits) {
             return MST_ERR_HTTP_LENGTH;
         }
-        h->digits = 0;
+        h->digits = false;
         h->state = h->left > 0 ? HTTP_CHUNK_DATA : HTTP_TRAILER;
         h->line_len = 0;
         return HTTP_MORE;
     }
-    if (++h->headers_len > MST_HEADERS_MAX) {
-        return MST_ERR_HTTP_HEADER;
-    }
     if (c == '\r') {
         h->cr = true;
     } else if (h->state == HTTP_CHUNK_EXTENSION) {
+        if (++h->headers_len > MST_HEADERS_MAX) {
+            return MST_ERR_HTTP_HEADER;
+        }
         return (uint8_t)c < 0x20 && c != '\t' ? MST_ERR_HTTP_LENGTH : HTTP_MORE;
-    } else if (digit >= 0 && h->digits < 8) {
+    } else if (digit >= 0 && h->left <= UINT32_MAX >> 4) {
         h->left = h->left << 4 | (uint32_t)digit;
-        h->digits++;
-    } else if (h->digits > 0 && (c == ';' || c == ' ' || c == '\t')) {
+        h->digits = true;
+    } else if (h->digits && (c == ';' || c == ' ' || c == '\t')) {
         h->state = HTTP_CHUNK_EXTENSION;
     } else {
         return MST_ERR_HTTP_LENGTH;
@@ -3712,7 +3694,7 @@ int mst_ws_upgrade_write(char *out, size_t len, const char *host,
     }
     if (!text_is_field(host) || !text_is_field(path) || !text_is_field(key) ||
         (authorization != NULL && !text_is_field(authorization)) ||
-        strchr(path, ' ') != NULL) {
+        strpbrk(path, " #") != NULL || strchr(host, ' ') != NULL) {
         return MST_ERR_HEADER_VALUE;
     }
     http_upgrade_write(&o, host, path, key);

@@ -451,7 +451,7 @@ enum mst_action { MST_SUBSCRIBE, MST_UNSUBSCRIBE, MST_SUBSCRIPTION_LIST };
 struct mst_entry {
     enum mst_action action;
     enum mst_channel channel;
-    const char *channel_name; /* as the service wrote it */
+    const char *channel_name; /* as the service wrote it, up to 31 bytes */
     const char *market;       /* "" where the entry has none */
     bool success;             /* true for an entry of a list */
     /* Why it failed, or MST_CODE_NONE. With MST_CODE_NO_EFFECT_ACTION the
@@ -805,8 +805,8 @@ struct mst_http {
     uint32_t headers_len, body_len, left;
     uint32_t retry_after_s;
     uint16_t status, line_len;
-    uint8_t state, digits;
-    bool cr, has_length, chunked, has_retry_after;
+    uint8_t state;
+    bool cr, digits, has_length, chunked, has_retry_after;
     bool upgrading, upgrade, connection_upgrade, accepted;
     char line[MST_LINE_MAX + 1];
     char accept[MST_WS_ACCEPT_LEN + 1];
@@ -814,9 +814,11 @@ struct mst_http {
 
 /*
  * Writes the request of the opening handshake (RFC 6455, section 4.1) into
- * out; returns its length, or MST_ERR_ARGUMENT where it does not fit. host is
- * the Host header's value; path begins with '/' or is empty; authorization is a header value such as
- * "Bearer ...", or NULL. A control character in any: MST_ERR_HEADER_VALUE.
+ * out; returns its length, or MST_ERR_ARGUMENT where it does not fit or the
+ * path is none: it begins with '/' or is empty. host is the Host header's
+ * value; authorization is a header value such as "Bearer ...", or NULL. A
+ * control character in any, or a blank in host or path:
+ * MST_ERR_HEADER_VALUE.
  */
 int mst_ws_upgrade_write(char *out, size_t len, const char *host,
                          const char *path, const char *key,
@@ -1026,20 +1028,20 @@ struct mst_tls {
     MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, 0, 1)
 
 /* The limits in one number, to tell builds apart. */
-#define MST_LIMITS                                                       \
-    (((((((((((((MST_SUBSCRIPTIONS_MAX * 33u) ^ MST_MARKET_MAX) * 33u) ^ \
-              MST_TOKEN_MAX) *                                           \
-             33u) ^                                                      \
-            MST_HOST_MAX) *                                              \
-           33u) ^                                                        \
-          MST_PATH_MAX) *                                                \
-         33u) ^                                                          \
-        MST_LINE_MAX) *                                                  \
-       33u) ^                                                            \
-      MST_TEXT_MAX) *                                                    \
-         33u ^                                                           \
-     (MST_PART_LEVELS * 4099u) ^ (MST_LINKS_MAX * 65537u) ^              \
-     (MST_JSON_TOKENS * 257u) ^ (MST_JSON_DEPTH * 1031u))
+#define MST_LIMITS                                                             \
+    ((uint32_t)MST_SUBSCRIPTIONS_MAX * 3u ^ (uint32_t)MST_MARKET_MAX * 1009u ^ \
+     (uint32_t)MST_TOKEN_MAX * 10007u ^ (uint32_t)MST_HOST_MAX * 30011u ^      \
+     (uint32_t)MST_PATH_MAX * 50021u ^ (uint32_t)MST_LINE_MAX * 70001u ^       \
+     (uint32_t)MST_HEADERS_MAX * 90001u ^ (uint32_t)MST_BODY_MAX * 110017u ^   \
+     (uint32_t)MST_JSON_DEPTH * 130003u ^                                      \
+     (uint32_t)MST_JSON_TOKENS * 150001u ^                                     \
+     (uint32_t)MST_PART_LEVELS * 170003u ^                                     \
+     (uint32_t)MST_RESYNCS_MAX * 190027u ^                                     \
+     (uint32_t)MST_RESYNC_EVERY_MS * 210011u ^                                 \
+     (uint32_t)MST_DISAGREEMENTS * 230003u ^                                   \
+     (uint32_t)MST_DISAGREEMENT_MS * 250007u ^                                 \
+     (uint32_t)MST_TEXT_MAX * 270001u ^ (uint32_t)MST_LINKS_MAX * 290011u ^    \
+     (uint32_t)MST_CLOCK_MIN * 310019u)
 
 /* Is called through mst_client_init(). */
 int mst_client_init_checked(struct mst_client *client, size_t client_len,

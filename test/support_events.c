@@ -362,7 +362,9 @@ void expect_error(const char *message, size_t buffer_len, unsigned flags,
 {
     static const char channel[] = "\"channel\":\"";
     const char *at = strstr(message, channel);
-    bool named = strstr(message, "\"market\":\"BTCUSD\"") != NULL &&
+    const char *market = strstr(message, "\"market\":\"BTCUSD\"");
+    /* A market that stands twice is none. */
+    bool named = market != NULL && strstr(market + 1, "\"market\":") == NULL &&
                  at != NULL && strchr(at + strlen(channel), '"') != NULL;
     struct text expected = {0};
 
