@@ -87,7 +87,7 @@ check "layering" "$python" test/layering.py mini_stream.c mini_stream.h
 check "scripts" shellcheck "${scripts[@]}"
 check "license lines" spdx "$@" "${scripts[@]}" Makefile .clang-tidy \
     .clang-format test/*.py
-check "README's example" test/readme_example.sh
+check "README" test/readme.sh
 check "header as C" header_c
 check "header as C, MST_NO_TLS" header_c -DMST_NO_TLS
 check "header as C++" header_cpp

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The first C block of README.md is examples/first.c, which make builds.
+# What README.md says of the code: its C block is examples/first.c, which make
+# builds; it names every error and every limit of the header.
 # SPDX-License-Identifier: 0BSD
 set -eu
 cd "$(dirname "$0")/.."
@@ -11,3 +12,14 @@ if [ -z "$block" ]; then
     exit 1
 fi
 printf '%s\n' "$block" | diff -u --label README.md - examples/first.c
+
+errors=$(sed -n 's/^ *MST_ERR\(_[A-Z0-9_]*\) = -.*/\1`/p' mini_stream.h)
+limits=$(sed -n 's/^#ifndef \(MST_[A-Z_]*[A-Z]\)$/\1`/p' mini_stream.h)
+missing=0
+for name in $errors $limits; do
+    if ! grep -qF -- "$name" README.md; then
+        echo "README.md does not name $name" >&2
+        missing=1
+    fi
+done
+[ "$missing" -eq 0 ] && [ -n "$errors" ] && [ -n "$limits" ]

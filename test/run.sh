@@ -30,13 +30,14 @@ run_one() {
 # a teardown, a skipped test, one that a crash kept from running. Scripts end
 # with "N passed, N failed".
 report() {
-    local name=$1 status=$2 seconds=$3 passed failed note=
-    read -r passed failed < <(awk '
-        /\[==========\] .*Running [0-9]+ test/ {
-            sub(/.*Running /, ""); run += $1 }
-        /\[       OK \]/ { ok++ }
+    local name=$1 status=$2 seconds=$3 passed=0 failed=0 counts note=
+    counts=$(awk '
+        /^\[  PASSED  \] [0-9]+ test/ { passed += $4 }
+        /^\[  FAILED  \] [0-9]+ test/ { failed += $4 }
+        /^\[  SKIPPED \] [0-9]+ test/ { failed += $4 }
         /^[0-9]+ passed, [0-9]+ failed$/ { p = $1; f = $3 }
-        END { print ok + p, run - ok + f }' "$LOGS/$name")
+        END { print passed + p, failed + f }' "$LOGS/$name") &&
+        passed=${counts% *} failed=${counts#* }
     if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then
         note=" (stopped after $LIMIT_S s)"
     elif [ "$status" -ne 0 ] && [ "$failed" -eq 0 ]; then
@@ -81,7 +82,8 @@ fi
 passed=0
 failed=0
 for name in "${names[@]}"; do
-    if read -r p f 2>/dev/null <"$LOGS/$name.count"; then
+    if read -r p f 2>/dev/null <"$LOGS/$name.count" &&
+        [[ $p =~ ^[0-9]+$ && $f =~ ^[0-9]+$ ]]; then
         passed=$((passed + p))
         failed=$((failed + f))
     else
