@@ -4348,7 +4348,7 @@ static uint32_t session_backoff(struct mst_client *c, const struct mst_link *l,
         longest = g->backoff_slow_ms;
     }
     (void)session_draw(c, &jitter, sizeof jitter);
-    wait = (uint32_t)((uint64_t)longest * jitter >> 32);
+    wait = (uint32_t)((uint64_t)longest * jitter >> 32) + 1;
     if (session_is_permanent(c, error)) {
         wait = longest - wait / 4; /* slow, but not all at one time */
     }

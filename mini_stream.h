@@ -499,7 +499,8 @@ struct mst_failure {
     int error;            /* mst_error */
     enum mst_state stage; /* in which it happened */
     bool permanent;       /* will not mend by itself: retried slowly */
-    uint32_t retry_ms;    /* until the next attempt; 0: none is due */
+    uint32_t retry_ms;    /* until the next attempt; 0: at once, or none once
+                           * the client is to close */
     int detail;           /* BearSSL's code, or the port's number, or 0 */
     int http_status;      /* or 0 */
     int ws_code;          /* close code received (RFC 6455, 7.4), or 0 */

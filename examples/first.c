@@ -12,38 +12,36 @@ static struct mst_book book;
 
 static void print_best(enum mst_side side)
 {
-    const struct mst_level *level = mst_book_level(&book, side, 0);
     char price[MST_DECIMAL_TEXT_LEN] = "-";
 
-    if (level != NULL) {
-        mst_decimal_format(mst_level_price(level), price);
+    if (mst_book_depth(&book, side) > 0) {
+        mst_decimal_format(mst_level_price(mst_book_level(&book, side, 0)),
+                           price);
     }
-    printf("%s %s  ", side == MST_BID ? "bid" : "ask", price);
+    printf("%s%c", price, side == MST_BID ? ' ' : '\n');
 }
 
 int main(void)
 {
     struct mst_posix_anchors ca; /* from a PEM file; NULL: the system's */
     int rc = mst_posix_anchors_load(&ca, getenv("MINI_STREAM_CA"));
-    struct mst_config config = {.ws_url = getenv("MINI_STREAM_WS_URL"),
-                                .auth_url = getenv("MINI_STREAM_AUTH_URL"),
-                                .client_id = getenv("MINI_STREAM_CLIENT_ID"),
-                                .client_secret =
-                                    getenv("MINI_STREAM_CLIENT_SECRET"),
-                                .anchors = ca.anchors,
-                                .anchors_len = ca.len};
+    struct mst_config config = {
+        .ws_url = getenv("MINI_STREAM_WS_URL"),
+        .auth_url = getenv("MINI_STREAM_AUTH_URL"),
+        .client_id = getenv("MINI_STREAM_CLIENT_ID"),
+        .client_secret = getenv("MINI_STREAM_CLIENT_SECRET"),
+        .anchors = ca.anchors,
+        .anchors_len = ca.len,
+    };
     struct mst_posix posix;
     struct mst_port port;
     struct mst_event event;
 
     mst_posix_init(&posix, &port);
     mst_book_init(&book, levels, 100);
-    if (rc == 0) {
-        rc = mst_client_init(&client, &config, &port, memory, sizeof memory);
-    }
-    if (rc == 0) {
-        rc = mst_subscribe(&client, MST_MARKET_DATA, "BTCUSD", &book);
-    }
+    rc = rc ? rc
+            : mst_client_init(&client, &config, &port, memory, sizeof memory);
+    rc = rc ? rc : mst_subscribe(&client, MST_MARKET_DATA, "BTCUSD", &book);
     while (rc >= 0) {
         rc = mst_poll(&client, &event); /* never waits */
         if (rc == 0) {
@@ -51,7 +49,6 @@ int main(void)
         } else if (event.type == MST_EVENT_PART && event.as.part.last) {
             print_best(MST_BID);
             print_best(MST_ASK);
-            puts(mst_book_state_name(mst_book_state(&book)));
         } else if (event.type == MST_EVENT_CLOSED) {
             puts(mst_strerror(event.as.failure.error));
         }
