@@ -3938,14 +3938,64 @@ static void tls_start(struct mst_link *l, const struct mst_config *config,
     (void)br_ssl_client_reset(&tls->client, l->endpoint.host, 0);
 }
 
-static bool tls_is_on(const struct mst_link *l)
+static void tls_close(struct mst_link *l)
 {
-    return l->secured;
+    size_t len;
+
+    /* Whatever is still there would keep the engine from closing. */
+    while (br_ssl_engine_recvapp_buf(tls_engine(l), &len) != NULL) {
+        br_ssl_engine_recvapp_ack(tls_engine(l), len);
+    }
+    br_ssl_engine_close(tls_engine(l));
 }
 
+#endif
+
+/* The engine's state; one that is in the clear can always send. */
+static unsigned tls_state(const struct mst_link *l)
+{
+#ifndef MST_NO_TLS
+    if (l->secured) {
+        return br_ssl_engine_current_state(tls_engine(l));
+    }
+#endif
+    (void)l;
+    return BR_SSL_SENDAPP;
+}
+
+/* Nothing can be sent: as long as the handshake is not over. */
+static bool tls_is_busy(const struct mst_link *l)
+{
+    return (tls_state(l) & BR_SSL_SENDAPP) == 0;
+}
+
+/* TLS has ended, by a close_notify or an error. */
+static bool tls_is_closed(const struct mst_link *l)
+{
+    return tls_state(l) == BR_SSL_CLOSED;
+}
+
+/* BearSSL's code for what went wrong, or 0. */
 static int tls_detail(const struct mst_link *l)
 {
-    return l->secured ? br_ssl_engine_last_error(tls_engine(l)) : 0;
+#ifndef MST_NO_TLS
+    if (l->secured) {
+        return br_ssl_engine_last_error(tls_engine(l));
+    }
+#endif
+    (void)l;
+    return BR_ERR_OK;
+}
+
+/* The last record was of the handshake, and not something else than TLS. */
+static bool tls_is_handshake(const struct mst_link *l)
+{
+#ifndef MST_NO_TLS
+    return tls_engine(l)->record_type_in == TLS_HANDSHAKE;
+#else
+    (void)l;
+    return false;
+#endif
 }
 
 /* The engine's error as an mst_error, or 0. */
@@ -3960,9 +4010,7 @@ static int tls_error(const struct mst_link *l)
     case BR_ERR_X509_EXPIRED: return MST_ERR_TLS_TIME;
     case BR_ERR_UNSUPPORTED_VERSION:
         /* Also said of bytes that are no TLS record at all. */
-        return tls_engine(l)->record_type_in == TLS_HANDSHAKE
-                   ? MST_ERR_TLS_VERSION
-                   : MST_ERR_TLS_PROTOCOL;
+        return tls_is_handshake(l) ? MST_ERR_TLS_VERSION : MST_ERR_TLS_PROTOCOL;
     case BR_ERR_RECV_FATAL_ALERT + BR_ALERT_PROTOCOL_VERSION:
         return MST_ERR_TLS_VERSION;
     case BR_ERR_BAD_CIPHER_SUITE:
@@ -3977,65 +4025,6 @@ static int tls_error(const struct mst_link *l)
     return error > BR_ERR_X509_OK ? MST_ERR_TLS_CERTIFICATE
                                   : MST_ERR_TLS_PROTOCOL;
 }
-
-/* Nothing can be sent: as long as the handshake is not over. */
-static bool tls_is_busy(const struct mst_link *l)
-{
-    return l->secured &&
-           (br_ssl_engine_current_state(tls_engine(l)) & BR_SSL_SENDAPP) == 0;
-}
-
-/* The peer ended the connection with a close_notify. */
-static bool tls_is_closed(const struct mst_link *l)
-{
-    return l->secured &&
-           br_ssl_engine_current_state(tls_engine(l)) == BR_SSL_CLOSED;
-}
-
-static void tls_close(struct mst_link *l)
-{
-    size_t len;
-
-    /* Whatever is still there would keep the engine from closing. */
-    while (br_ssl_engine_recvapp_buf(tls_engine(l), &len) != NULL) {
-        br_ssl_engine_recvapp_ack(tls_engine(l), len);
-    }
-    br_ssl_engine_close(tls_engine(l));
-}
-
-#else
-
-static bool tls_is_on(const struct mst_link *l)
-{
-    (void)l;
-    return false;
-}
-
-static int tls_detail(const struct mst_link *l)
-{
-    (void)l;
-    return 0;
-}
-
-static int tls_error(const struct mst_link *l)
-{
-    (void)l;
-    return 0;
-}
-
-static bool tls_is_busy(const struct mst_link *l)
-{
-    (void)l;
-    return false;
-}
-
-static bool tls_is_closed(const struct mst_link *l)
-{
-    (void)l;
-    return false;
-}
-
-#endif
 
 /* Plaintext that has come and was not looked at yet. */
 static const uint8_t *tls_received(const struct mst_link *l, size_t *len)
@@ -4166,11 +4155,13 @@ static void tls_wire_got(struct mst_link *l, size_t len)
  *    TLS       the handshake is done           TOKEN or UPGRADE, by the job
  *    TOKEN     the reply is complete           WAIT of 0 ms, to stream
  *    UPGRADE   101 and the proper headers      OPEN
- *    OPEN      close frame, or mst_close()     CLOSING
- *    CLOSING   close frames are exchanged      WAIT, or OFF if by the caller
+ *    OPEN      close or malformed frame        CLOSING, then WAIT once ours
+ *                                              is sent
+ *    OPEN      mst_close()                     CLOSING, then OFF once close
+ *                                              frames are exchanged
  *    any       an error, or its deadline       WAIT; from CONNECT first the
  *                                              next address
- *    any       mst_close()                     OFF, from OPEN by CLOSING
+ *    others    mst_close()                     OFF
  *
  * The session touches no port: time, random bytes and plaintext come to it,
  * and what it wants is in its states.
@@ -4333,7 +4324,8 @@ static uint32_t session_backoff(struct mst_client *c, const struct mst_link *l,
     if (session_is_local(error)) {
         return SESSION_LOCAL_MS;
     }
-    if (error == MST_ERR_UNAUTHORIZED && !c->token_again) {
+    if (error == MST_ERR_UNAUTHORIZED && l->state == MST_STATE_UPGRADE &&
+        !c->token_again) {
         c->token_again = true;
         return 0;
     }
@@ -4402,6 +4394,7 @@ static void session_report(struct mst_client *c, const struct mst_link *l,
 static void session_fail(struct mst_client *c, struct mst_link *l, int error)
 {
     uint32_t retry_ms;
+    bool expired = false;
 
     if (l->state == MST_STATE_WAIT && !session_is_local(error)) {
         return;
@@ -4412,6 +4405,7 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
         session_drop_stream(c);
         if (c->now_ms - c->open_ms >= c->config.stable_ms) {
             c->attempts = 0;
+            expired = c->now_ms >= c->token_until_ms;
         }
         l->opened = false;
     }
@@ -4419,7 +4413,8 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
         l->state == MST_STATE_TOKEN) {
         session_drop_token(c);
     }
-    retry_ms = session_backoff(c, l, error);
+    /* The end of a token's life is no reason to wait. */
+    retry_ms = expired ? 0 : session_backoff(c, l, error);
     session_report(c, l, error, retry_ms);
     if (l->up) {
         session_tap(c, session_link(c, l), MST_TAP_END, error, 0, NULL, 0);
@@ -4935,28 +4930,39 @@ static void session_left(struct mst_subscription *s)
     }
 }
 
-/* Subscribes a market anew, as often as its budget allows: so many times at
+/* When the budget of a market allows to subscribe it anew: so many times at
  * once, then one more each time a certain time has passed. */
-static void session_resync(struct mst_client *c, struct mst_subscription *s)
+static uint64_t session_resync_due(const struct mst_client *c,
+                                   const struct mst_subscription *s)
 {
-    const uint64_t most = (uint64_t)MST_RESYNCS_MAX * MST_RESYNC_EVERY_MS;
+    const uint64_t ahead =
+        (MST_RESYNCS_MAX - 1) * (uint64_t)MST_RESYNC_EVERY_MS;
 
-    if (s->resync || s->state != SUB_ACTIVE) {
-        return;
+    return s->resync_ms > c->now_ms + ahead ? s->resync_ms - ahead : c->now_ms;
+}
+
+/* Books in doubt are subscribed anew, as their budget allows. */
+static void session_settle(struct mst_client *c)
+{
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        if (s->state != SUB_ACTIVE || !s->doubted ||
+            session_resync_due(c, s) > c->now_ms) {
+            continue;
+        }
+        if (s->resync_ms < c->now_ms) {
+            s->resync_ms = c->now_ms;
+        }
+        s->resync_ms += MST_RESYNC_EVERY_MS;
+        s->doubted = false;
+        s->resync = true;
+        c->stats.resyncs++;
     }
-    if (s->resync_ms < c->now_ms) {
-        s->resync_ms = c->now_ms;
-    }
-    if (s->resync_ms + MST_RESYNC_EVERY_MS > c->now_ms + most) {
-        return;
-    }
-    s->resync_ms += MST_RESYNC_EVERY_MS;
-    s->resync = true;
-    c->stats.resyncs++;
 }
 
 /* Asks for a fresh snapshot where the book needs one. */
-static void session_judge(struct mst_client *c, struct mst_subscription *s)
+static void session_judge(const struct mst_client *c,
+                          struct mst_subscription *s)
 {
     unsigned reasons = MST_BOOK_THIN | MST_BOOK_DISAGREES;
 
@@ -4965,7 +4971,9 @@ static void session_judge(struct mst_client *c, struct mst_subscription *s)
     }
     if ((mst_book_flags(s->book) & reasons) != 0 ||
         mst_book_reason(s->book) == MST_BOOK_DISORDER) {
-        session_resync(c, s);
+        s->doubted = true;
+    } else if (mst_book_state(s->book) == MST_BOOK_LIVE) {
+        s->doubted = false;
     }
 }
 
@@ -4983,7 +4991,7 @@ static void session_doubt(struct mst_client *c, const char *market, int error)
         }
         mst_book_stale(s->book,
                        number ? MST_BOOK_NUMBER : MST_BOOK_BAD_MESSAGE);
-        session_resync(c, s);
+        s->doubted = true;
     }
 }
 
@@ -5000,6 +5008,7 @@ static bool session_mark(struct mst_client *c, enum mst_action action)
             any = true;
         } else if (action == MST_SUBSCRIBE && s->state == SUB_NONE) {
             s->state = SUB_ASKED;
+            s->doubted = false;
             any = true;
         }
         if (any && c->one_by_one) {
@@ -5027,6 +5036,7 @@ static void session_request(struct mst_client *c)
     if (c->now_ms >= c->again_ms) {
         session_again(c);
     }
+    session_settle(c);
     if (c->request != SESSION_NO_REQUEST || c->now_ms < c->request_ms) {
         return;
     }
@@ -5048,19 +5058,23 @@ static void session_request(struct mst_client *c)
     c->answer_ms = c->now_ms + c->config.answer_ms;
 }
 
-static bool session_has_request(const struct mst_client *c)
+/* When there is a next request to make. */
+static uint64_t session_request_due(const struct mst_client *c)
 {
-    if (c->audit) {
-        return true;
-    }
+    uint64_t due = c->audit ? c->request_ms : SESSION_NEVER;
+
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
         const struct mst_subscription *s = &c->subscriptions[i];
+        uint64_t at = SESSION_NEVER;
         if (s->state == SUB_NONE ||
             (s->state == SUB_ACTIVE && (!s->wanted || s->resync))) {
-            return true;
+            at = c->request_ms;
+        } else if (s->state == SUB_ACTIVE && s->doubted) {
+            at = session_resync_due(c, s);
         }
+        due = at < due ? at : due;
     }
-    return false;
+    return due;
 }
 
 /* The request is not yet wholly written: until it is, nothing that it names
@@ -5122,6 +5136,9 @@ static void session_entry(struct mst_client *c, const struct mst_entry *entry)
     if (entry->action == MST_SUBSCRIBE && s->state == SUB_ASKED) {
         if (done) {
             s->state = SUB_ACTIVE;
+            /* No effect, no snapshot. */
+            s->doubted |= !entry->success && s->book != NULL &&
+                          mst_book_state(s->book) != MST_BOOK_LIVE;
         } else {
             session_refuse(c, s, entry->code);
         }
@@ -5482,7 +5499,9 @@ static void session_closed(struct mst_client *c, struct mst_link *l)
     c->abort_due = l->opened;
     l->opened = false;
     session_drop_stream(c);
-    session_tap(c, session_link(c, l), MST_TAP_END, 0, 0, NULL, 0);
+    if (l->up) {
+        session_tap(c, session_link(c, l), MST_TAP_END, 0, 0, NULL, 0);
+    }
     session_enter(c, l, MST_STATE_OFF, 0);
 }
 
@@ -5495,7 +5514,7 @@ static void session_ended(struct mst_client *c, struct mst_link *l)
         session_closed(c, l);
         return;
     }
-    if (error == MST_ERR_EOF && tls_is_on(l) && !tls_is_closed(l)) {
+    if (error == MST_ERR_EOF && l->secured && !tls_is_closed(l)) {
         error = MST_ERR_TLS_TRUNCATED;
     }
     if (error == MST_ERR_EOF && l->http.headers_len > 0 &&
@@ -5579,7 +5598,7 @@ static uint64_t session_due(const struct mst_client *c,
                             const struct mst_link *l)
 {
     const struct mst_config *g = &c->config;
-    uint64_t due = l->deadline_ms;
+    uint64_t due = l->deadline_ms, next;
 
     if (l->state != MST_STATE_OPEN) {
         return due;
@@ -5591,8 +5610,10 @@ static uint64_t session_due(const struct mst_client *c,
     }
     if (c->request != SESSION_NO_REQUEST) {
         due = c->answer_ms < due ? c->answer_ms : due;
-    } else if (session_has_request(c)) {
-        due = c->request_ms < due ? c->request_ms : due;
+    } else {
+        next = session_request_due(c);
+        next = next < c->request_ms ? c->request_ms : next;
+        due = next < due ? next : due;
     }
     due = c->again_ms < due ? c->again_ms : due;
     return due;
@@ -5925,6 +5946,11 @@ static void pump_drop(struct mst_client *c, struct mst_link *l)
     port->close(port->context, session_link(c, l));
     l->up = l->secured = l->decoding = false;
     l->in_len = l->out_len = l->used = 0;
+    /* A token may lie in any of them. */
+    mem_wipe(l->tls, MST_TLS_LEN);
+    mem_wipe(l->in, c->config.record_in_len);
+    mem_wipe(l->out, c->config.record_out_len);
+    mem_wipe(l->staging, c->config.staging_len);
 }
 
 /* One round of a link. Returns 1 with an event, 0 if it got nowhere, else
@@ -6408,9 +6434,7 @@ void mst_close(struct mst_client *client)
         struct mst_link *l = &c->links[i];
         if (l->state == MST_STATE_OPEN) {
             session_close(c, l, 1000, 0);
-        } else if (l->state == MST_STATE_WAIT ||
-                   (l->state != MST_STATE_OFF &&
-                    l->state != MST_STATE_CLOSING)) {
+        } else if (l->state != MST_STATE_OFF && l->state != MST_STATE_CLOSING) {
             session_closed(c, l);
         }
     }

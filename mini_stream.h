@@ -939,7 +939,7 @@ struct mst_subscription {
     struct mst_book *book;
     uint64_t resync_ms; /* how far its budget is used up */
     uint8_t channel, state;
-    bool wanted, resync, listed, again;
+    bool wanted, resync, doubted, listed, again;
     char market[MST_MARKET_MAX + 1];
 };
 

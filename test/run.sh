@@ -8,7 +8,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 export BUILD=${BUILD:-build}
-export PYTHON=${PYTHON:-python3}
+[ -x "${PYTHON:=/usr/bin/python3}" ] || PYTHON=python3
+export PYTHON
 export LIMIT_S=150 # for one program: a hang, not a slow machine
 LOGS=$BUILD/test/log
 export LOGS
