@@ -2644,7 +2644,8 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s)
     }
     s->count = s->fresh;
     s->fresh = 0;
-    return once;
+    /* A level that is kept, and as bad as one that was not, was there twice. */
+    return once && (s->count == 0 || !book_is_beyond(s, &s->levels[0]));
 }
 
 /* -- states ------------------------------------------------------------- */
@@ -2816,7 +2817,6 @@ static void book_open_snapshot(struct mst_book *book, int64_t time_ns)
     }
     book->phase = BOOK_SNAPSHOT;
     book->snapshot_ns = time_ns;
-    book->time_ns = time_ns;
     book_hide(book, MST_BOOK_IN_MESSAGE);
     book_begin_snapshot(book, time_ns);
 }
@@ -2883,6 +2883,8 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part)
         } else {
             book_open_update(book, part);
         }
+    } else if (book->restart) {
+        return; /* the rest of a message that was given up */
     }
     for (size_t i = 0; i < part->count && book->phase != BOOK_PASS; i++) {
         if (part->snapshot) {
