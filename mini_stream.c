@@ -2418,22 +2418,27 @@ static bool book_is_beyond(const struct mst_book_side *s,
                                  mst_level_price(level), s->horizon) <= 0;
 }
 
+/* Puts a level at its place. A full side lets some of its worst levels go at
+ * once, so that not each new level moves all the others. */
 static void book_insert(struct mst_book *book, struct mst_book_side *s,
                         const struct mst_level *level, uint32_t at)
 {
-    if (s->count < book->capacity) {
-        memmove(s->levels + at + 1, s->levels + at,
-                (s->count - at) * sizeof *level);
-        s->count++;
-    } else if (at == 0) {
-        book_cut(s, level);
-        return;
-    } else {
-        book_cut(s, &s->levels[0]);
-        at--;
-        memmove(s->levels, s->levels + 1, at * sizeof *level);
+    if (s->count == book->capacity) {
+        uint32_t drop = book->capacity / 64 + 1;
+        if (at == 0) {
+            book_cut(s, level);
+            return;
+        }
+        drop = drop < at ? drop : at;
+        book_cut(s, &s->levels[drop - 1]);
+        s->count -= drop;
+        at -= drop;
+        memmove(s->levels, s->levels + drop, s->count * sizeof *level);
     }
+    memmove(s->levels + at + 1, s->levels + at,
+            (s->count - at) * sizeof *level);
     s->levels[at] = *level;
+    s->count++;
 }
 
 /* Applies a level of an update. */

@@ -664,8 +664,8 @@ struct mst_book {
 };
 
 /* Prepares an empty book over levels[2 * capacity], which is borrowed for
- * the book's life: the best capacity levels of each side are kept. Returns 0
- * or MST_ERR_ARGUMENT. */
+ * the book's life: the best capacity levels of each side are kept, or up to a
+ * 64th less. Returns 0 or MST_ERR_ARGUMENT. */
 int mst_book_init(struct mst_book *book, struct mst_level *levels,
                   size_t capacity);
 
@@ -681,7 +681,7 @@ void mst_book_set_thin(struct mst_book *book, size_t levels);
  * Applies a part of a market_data message; parts must come in order. The
  * client does this for a book that is attached to a subscription. Updates
  * that come before their snapshot are merged with it: what is as old as it or
- * older is dropped. Costs O(log n + k) for a level k places from the best; a
+ * older is dropped. A level k places from the best costs O(log n + k), and a
  * snapshot of n levels O(n), or O(n log n) where its levels are in no order.
  */
 void mst_book_apply(struct mst_book *book, const struct mst_part *part);

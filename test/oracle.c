@@ -1,0 +1,384 @@
+/*
+ * Oracle of the order book: see oracle.h.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "oracle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Lists ---- */
+
+static void list_reserve(struct oracle_list *list)
+{
+    if (list->count == list->size) {
+        list->size = 2 * list->size + 64;
+        list->levels = realloc(list->levels, list->size * sizeof *list->levels);
+        assert_non_null(list->levels);
+    }
+}
+
+void oracle_list_add(struct oracle_list *list, const struct oracle_level *level)
+{
+    list_reserve(list);
+    list->levels[list->count++] = *level;
+}
+
+static void list_free(struct oracle_list *list)
+{
+    free(list->levels);
+    *list = (struct oracle_list){.count = 0};
+}
+
+static bool is_better(enum mst_side side, int64_t a, int64_t b)
+{
+    return side == MST_BID ? a > b : a < b;
+}
+
+static size_t list_place(const struct oracle_list *list, enum mst_side side,
+                         int64_t price)
+{
+    size_t low = 0, high = list->count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (is_better(side, list->levels[middle].price, price)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Sets the level of this price. */
+static void list_set(struct oracle_list *list, const struct oracle_level *level)
+{
+    size_t at = list_place(list, level->side, level->price);
+
+    if (at == list->count || list->levels[at].price != level->price) {
+        list_reserve(list);
+        memmove(list->levels + at + 1, list->levels + at,
+                (list->count - at) * sizeof *level);
+        list->count++;
+    }
+    list->levels[at] = *level;
+}
+
+static void list_remove(struct oracle_list *list, enum mst_side side,
+                        int64_t price)
+{
+    size_t at = list_place(list, side, price);
+
+    if (at < list->count && list->levels[at].price == price) {
+        list->count--;
+        memmove(list->levels + at, list->levels + at + 1,
+                (list->count - at) * sizeof *list->levels);
+    }
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct oracle_level *p = a, *q = b;
+
+    return is_better(q->side, q->price, p->price) -
+           is_better(p->side, p->price, q->price);
+}
+
+/* ---- The book ---- */
+
+void oracle_open(struct oracle *o, size_t capacity, bool spare, size_t thin)
+{
+    *o = (struct oracle){
+        .capacity = capacity,
+        .thin = thin < capacity ? thin : capacity,
+        .spare = spare,
+        .state = MST_BOOK_EMPTY,
+        .reason = MST_BOOK_NO_SNAPSHOT,
+    };
+}
+
+void oracle_close(struct oracle *o)
+{
+    list_free(&o->arrivals);
+    for (unsigned side = 0; side < 2; side++) {
+        list_free(&o->sides[side]);
+        list_free(&o->touched[side]);
+    }
+}
+
+size_t oracle_place(const struct oracle *o, enum mst_side side, int64_t price)
+{
+    return list_place(&o->sides[side], side, price);
+}
+
+size_t oracle_depth(const struct oracle *o, enum mst_side side)
+{
+    return o->cut[side] ? oracle_place(o, side, o->horizon[side])
+                        : o->sides[side].count;
+}
+
+/* Of a list with more prices than the book has room for, its horizon is the
+ * best that it cannot hold. */
+static void tighten(struct oracle *o, const struct oracle_list *list,
+                    enum mst_side side)
+{
+    if (list->count > o->capacity) {
+        int64_t price = list->levels[o->capacity].price;
+
+        if (!o->cut[side] || is_better(side, price, o->horizon[side])) {
+            o->horizon[side] = price;
+            o->cut[side] = true;
+        }
+    }
+}
+
+/* A level has come by an update: where the book has no room for one more, it
+ * lets up to a 64th of its levels go at once, all worse than this one. */
+static void tighten_after(struct oracle *o, const struct oracle_list *list,
+                          enum mst_side side, int64_t price)
+{
+    size_t room = o->capacity;
+    size_t seen =
+        o->cut[side] ? list_place(list, side, o->horizon[side]) : list->count;
+    size_t worse, drop;
+
+    if (seen <= room) {
+        return;
+    }
+    worse = room - list_place(list, side, price);
+    drop = room / 64 + 1 < worse ? room / 64 + 1 : worse;
+    o->horizon[side] = list->levels[room + (drop == 0 ? 0 : 1 - drop)].price;
+    o->cut[side] = true;
+}
+
+static void judge(struct oracle *o)
+{
+    const struct oracle_list *sides = o->sides;
+    size_t bids = oracle_depth(o, MST_BID), asks = oracle_depth(o, MST_ASK);
+    bool crossed =
+        bids > 0 && asks > 0 &&
+        sides[MST_BID].levels[0].price >= sides[MST_ASK].levels[0].price;
+    bool thin = (o->cut[MST_BID] && bids < o->thin) ||
+                (o->cut[MST_ASK] && asks < o->thin);
+
+    o->flags = (crossed ? MST_BOOK_CROSSED : 0) | (thin ? MST_BOOK_THIN : 0);
+    o->state = MST_BOOK_LIVE;
+    o->reason = MST_BOOK_OK;
+    o->shows = true;
+}
+
+/* Only a book with spare arrays has something to show while it changes. */
+static void hide(struct oracle *o, enum mst_book_reason reason)
+{
+    bool shown = o->state == MST_BOOK_LIVE || o->state == MST_BOOK_STALE;
+
+    o->state = o->spare && shown ? MST_BOOK_STALE : MST_BOOK_BUILDING;
+    o->reason = reason;
+    o->shows = o->state == MST_BOOK_STALE;
+}
+
+void oracle_stale(struct oracle *o, enum mst_book_reason reason)
+{
+    if (o->state != MST_BOOK_EMPTY) {
+        o->state = MST_BOOK_STALE;
+        o->reason = reason;
+    }
+    o->begun = false;
+    o->flags = 0;
+}
+
+static void forget(struct oracle *o)
+{
+    o->arrivals.count = 0;
+    for (unsigned side = 0; side < 2; side++) {
+        o->sides[side].count = 0;
+        o->touched[side].count = 0;
+        o->cut[side] = false;
+    }
+}
+
+static void begin(struct oracle *o, const struct oracle_part *part)
+{
+    if (!o->begun) {
+        o->begun = true;
+        o->merged = false;
+        o->time_ns = 0;
+        forget(o);
+    }
+    o->ignored = false;
+    if (part->snapshot && o->merged && part->time_ns < o->time_ns) {
+        oracle_stale(o, MST_BOOK_DISORDER);
+    } else if (part->snapshot) {
+        if (o->merged) {
+            forget(o);
+        }
+        o->merged = false;
+        hide(o, MST_BOOK_IN_MESSAGE);
+    } else if (!o->merged) {
+        hide(o, o->reason);
+    } else if (part->time_ns <= o->snapshot_ns) {
+        o->ignored = true;
+    } else if (!part->last) {
+        hide(o, MST_BOOK_IN_MESSAGE);
+    }
+}
+
+/* A level of an update that counts. */
+static void set_level(struct oracle *o, const struct oracle_level *level)
+{
+    if (level->amount == 0) {
+        list_remove(&o->sides[level->side], level->side, level->price);
+    } else {
+        list_set(&o->sides[level->side], level);
+        tighten_after(o, &o->sides[level->side], level->side, level->price);
+    }
+}
+
+static void take(struct oracle *o, const struct oracle_part *part,
+                 const struct oracle_level *level)
+{
+    if (part->snapshot) {
+        if (level->amount != 0) {
+            oracle_list_add(&o->sides[level->side], level);
+        }
+    } else if (o->merged) {
+        set_level(o, level);
+    } else {
+        oracle_list_add(&o->arrivals, level);
+        list_set(&o->touched[level->side], level);
+        tighten_after(o, &o->touched[level->side], level->side, level->price);
+    }
+}
+
+/* True where a newer update has the say about a price of the snapshot. */
+static bool is_overruled(const struct oracle *o, enum mst_side side,
+                         int64_t price)
+{
+    const struct oracle_list *touched = &o->touched[side];
+    size_t at = list_place(touched, side, price);
+
+    return at < touched->count && touched->levels[at].price == price &&
+           touched->levels[at].time_ns > o->snapshot_ns;
+}
+
+/* Sorts the levels of the snapshot and joins equal prices; remembers the best
+ * price that the snapshot has twice. */
+static bool sort_side(struct oracle *o, enum mst_side side, int64_t *twice)
+{
+    struct oracle_list *list = &o->sides[side];
+    bool found = false;
+    size_t kept = 0;
+
+    if (list->count > 0) {
+        qsort(list->levels, list->count, sizeof *list->levels, by_rank);
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        int64_t price = list->levels[i].price;
+
+        if (kept > 0 && list->levels[kept - 1].price == price) {
+            if (!found && !is_overruled(o, side, price)) {
+                *twice = price;
+                found = true;
+            }
+        } else {
+            list->levels[kept++] = list->levels[i];
+        }
+    }
+    list->count = kept;
+    return found;
+}
+
+/* The room that a book needs to merge a side: its levels, and the removals
+ * that are newer than the snapshot. */
+static void tighten_merged(struct oracle *o, enum mst_side side)
+{
+    const struct oracle_list *touched = &o->touched[side];
+    struct oracle_list all = {.count = 0};
+
+    for (size_t i = 0; i < o->sides[side].count; i++) {
+        oracle_list_add(&all, &o->sides[side].levels[i]);
+    }
+    for (size_t i = 0; i < touched->count; i++) {
+        if (touched->levels[i].time_ns > o->snapshot_ns) {
+            list_set(&all, &touched->levels[i]);
+        }
+    }
+    tighten(o, &all, side);
+    list_free(&all);
+}
+
+/* The snapshot is whole: what came before it and is newer goes on top. */
+static void merge(struct oracle *o, int64_t time_ns)
+{
+    bool found[2], twice = false;
+    int64_t price[2] = {0, 0};
+
+    o->snapshot_ns = time_ns;
+    found[MST_BID] = sort_side(o, MST_BID, &price[MST_BID]);
+    found[MST_ASK] = sort_side(o, MST_ASK, &price[MST_ASK]);
+    for (size_t i = 0; i < o->arrivals.count; i++) {
+        const struct oracle_level *level = &o->arrivals.levels[i];
+
+        if (level->time_ns <= time_ns) {
+            continue;
+        }
+        if (level->amount == 0) {
+            list_remove(&o->sides[level->side], level->side, level->price);
+        } else {
+            list_set(&o->sides[level->side], level);
+        }
+    }
+    for (enum mst_side side = MST_BID; side <= MST_ASK; side++) {
+        tighten_merged(o, side);
+        twice |= found[side] && (!o->cut[side] || is_better(side, price[side],
+                                                            o->horizon[side]));
+    }
+    if (twice) {
+        oracle_stale(o, MST_BOOK_DISORDER);
+    } else {
+        o->merged = true;
+        judge(o);
+    }
+}
+
+void oracle_apply(struct oracle *o, const struct oracle_part *part)
+{
+    if (part->aborted) {
+        oracle_stale(o, MST_BOOK_ABORTED);
+        return;
+    }
+    if (part->first) {
+        begin(o, part);
+    }
+    if (!o->begun || o->ignored) {
+        return;
+    }
+    for (size_t i = 0; i < part->count; i++) {
+        take(o, part, &part->levels[i]);
+    }
+    if (part->last && part->time_ns > o->time_ns) {
+        o->time_ns = part->time_ns;
+    }
+    if (part->last && part->snapshot) {
+        merge(o, part->time_ns);
+    } else if (part->last && o->merged) {
+        judge(o);
+    }
+}
+
+struct mst_decimal oracle_decimal(int64_t units, int exponent)
+{
+    struct mst_decimal value = {0, 0, false};
+
+    if (units != 0) {
+        for (; units % 10 == 0; units /= 10) {
+            exponent++;
+        }
+        value.coefficient = units;
+        value.exponent = (int8_t)exponent;
+    }
+    return value;
+}

@@ -1,0 +1,72 @@
+/*
+ * Oracle of the order book: follows the same messages with everything kept,
+ * and says what a book of a certain capacity has to show. It counts in whole
+ * units of price and amount, so it shares no arithmetic with the library.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef ORACLE_H
+#define ORACLE_H
+
+#include "support.h"
+
+struct oracle_level {
+    int64_t price, amount; /* in units; amount 0: the level is removed */
+    int64_t time_ns;
+    enum mst_side side;
+    bool inexact; /* the amount is written with more than 18 digits */
+};
+
+/* A part of a message, as in struct mst_part. */
+struct oracle_part {
+    int64_t time_ns;
+    const struct oracle_level *levels;
+    size_t count;
+    bool snapshot, first, last, aborted;
+};
+
+struct oracle_list {
+    struct oracle_level *levels;
+    size_t count, size;
+};
+
+void oracle_list_add(struct oracle_list *list,
+                     const struct oracle_level *level);
+
+struct oracle {
+    /* Of the book. */
+    size_t capacity, thin;
+    bool spare;
+    int price_exponent, amount_exponent; /* a unit is 10 to this power */
+    /* What the book has to say. */
+    enum mst_book_state state;
+    enum mst_book_reason reason;
+    unsigned flags;
+    bool shows;      /* what it showed when it was last live, if it is not */
+    int64_t time_ns; /* if it is live */
+    bool cut[2];
+    int64_t horizon[2];
+    /* What is known. */
+    struct oracle_list sides[2];   /* best first; nothing is ever dropped */
+    struct oracle_list arrivals;   /* every update before the snapshot */
+    struct oracle_list touched[2]; /* the prices that these name */
+    bool begun, merged, ignored;
+    int64_t snapshot_ns;
+};
+
+void oracle_open(struct oracle *o, size_t capacity, bool spare, size_t thin);
+void oracle_close(struct oracle *o);
+
+void oracle_apply(struct oracle *o, const struct oracle_part *part);
+void oracle_stale(struct oracle *o, enum mst_book_reason reason);
+
+/* Number of levels that a live book shows: those better than its horizon. */
+size_t oracle_depth(const struct oracle *o, enum mst_side side);
+
+/* Place of the first level of a side that is not better than a price. */
+size_t oracle_place(const struct oracle *o, enum mst_side side, int64_t price);
+
+/* units * 10^exponent in the one form that the library has for it. */
+struct mst_decimal oracle_decimal(int64_t units, int exponent);
+
+#endif
