@@ -1,0 +1,204 @@
+/*
+ * mst_client_init(): what is missing or wrong is a named error, before
+ * anything happens.
+ * SPDX-License-Identifier: 0BSD
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "mini_stream.h"
+#include "mst_mock.h"
+#include "support.h"
+
+static struct mst_mock mock;
+static struct mst_port port;
+static struct mst_client client;
+static unsigned char memory[MST_MEMORY_LEN_DEFAULT];
+static const br_x509_trust_anchor anchor; /* only counted here */
+
+static struct mst_config good(void)
+{
+    struct mst_config config = {
+        .ws_url = "wss://localhost",
+        .auth_url = "https://localhost",
+        .client_id = "id",
+        .client_secret = "secret",
+        .anchors = &anchor,
+        .anchors_len = 1,
+    };
+
+    mst_mock_init(&mock, &port, 1);
+    port.flags = 0;
+    return config;
+}
+
+static int init(const struct mst_config *config)
+{
+    return mst_client_init(&client, config, &port, memory, sizeof memory);
+}
+
+static void a_good_configuration_is_taken(void **state)
+{
+    struct mst_config config = good();
+
+    (void)state;
+    assert_int_equal(init(&config), 0);
+    assert_int_equal(mst_client_state(&client), MST_STATE_WAIT);
+}
+
+static void urls_are_checked(void **state)
+{
+    static const struct {
+        const char *ws_url;
+        int error;
+    } cases[] = {
+        {"wss://a.example", 0},
+        {"wss://a.example:8443/path?q=1", 0},
+        {NULL, MST_ERR_URL},
+        {"", MST_ERR_URL},
+        {"a.example", MST_ERR_URL},
+        {"https://a.example", MST_ERR_URL},
+        {"wss://", MST_ERR_URL},
+        {"wss://:443", MST_ERR_URL},
+        {"wss://a.example:0", MST_ERR_URL},
+        {"wss://a.example:65536", MST_ERR_URL},
+        {"wss://a.example:", MST_ERR_URL},
+        {"wss://user@a.example", MST_ERR_URL},
+        {"wss://a.example/a b", MST_ERR_URL},
+        {"wss://a.example/a#b", MST_ERR_URL},
+        {"wss://a.example/a\r\nX: y", MST_ERR_URL},
+        {"wss://[::1", MST_ERR_URL},
+        {"ws://a.example", MST_ERR_PLAIN},
+        {"wss://127.0.0.1", MST_ERR_IP_HOST},
+        {"wss://[::1]:443", MST_ERR_IP_HOST},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct mst_config config = good();
+        config.ws_url = cases[i].ws_url;
+        expect_int(cases[i].ws_url != NULL ? cases[i].ws_url : "(null)",
+                   cases[i].error, init(&config));
+    }
+}
+
+static void the_token_url_is_checked_as_well(void **state)
+{
+    struct mst_config config = good();
+
+    (void)state;
+    config.auth_url = "wss://localhost";
+    assert_int_equal(init(&config), MST_ERR_URL);
+    config.auth_url = "http://localhost";
+    assert_int_equal(init(&config), MST_ERR_PLAIN);
+    config.flags = MST_ALLOW_PLAIN;
+    assert_int_equal(init(&config), 0);
+}
+
+static void trust_anchors_are_needed_unless_the_port_is_secure(void **state)
+{
+    struct mst_config config = good();
+
+    (void)state;
+    config.anchors_len = 0;
+    assert_int_equal(init(&config), MST_ERR_ANCHORS);
+    config.anchors = NULL;
+    config.anchors_len = 1;
+    assert_int_equal(init(&config), MST_ERR_ANCHORS);
+    port.flags = MST_PORT_SECURE;
+    assert_int_equal(init(&config), 0);
+}
+
+static void credentials_are_needed(void **state)
+{
+    struct mst_config config = good();
+
+    (void)state;
+    config.client_id = "";
+    assert_int_equal(init(&config), MST_ERR_CREDENTIALS);
+    config = good();
+    config.client_secret = NULL;
+    assert_int_equal(init(&config), MST_ERR_CREDENTIALS);
+}
+
+static void lengths_and_links_are_bounded(void **state)
+{
+    struct mst_config config = good();
+
+    (void)state;
+    config.message_len = 255;
+    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
+    config.message_len = SIZE_MAX;
+    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
+    config = good();
+    config.record_in_len = MST_RECORD_IN_MIN - 1;
+    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
+    config = good();
+    config.record_out_len = MST_RECORD_OUT_MIN - 1;
+    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
+    config = good();
+    config.links = 2;
+    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
+    config = good();
+    config.staging_len = 64;
+    assert_int_equal(init(&config), MST_ERR_MEMORY);
+}
+
+static void a_client_of_another_build_is_refused(void **state)
+{
+    struct mst_config config = good();
+
+    (void)state;
+    assert_int_equal(mst_client_init_checked(&client, sizeof client - 1,
+                                             MST_LIMITS, &config, &port, memory,
+                                             sizeof memory),
+                     MST_ERR_BUILD);
+    assert_int_equal(mst_client_init_checked(&client, sizeof client,
+                                             MST_LIMITS + 1, &config, &port,
+                                             memory, sizeof memory),
+                     MST_ERR_BUILD);
+}
+
+static void a_port_that_lacks_a_function_is_refused(void **state)
+{
+    struct mst_config config = good();
+
+    (void)state;
+    port.entropy = NULL;
+    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
+}
+
+static void a_client_that_was_refused_does_nothing(void **state)
+{
+    struct mst_config config = good();
+    struct mst_event event;
+
+    (void)state;
+    config.ws_url = NULL;
+    assert_int_equal(init(&config), MST_ERR_URL);
+    assert_int_equal(mst_poll(&client, &event), MST_ERR_CLOSED);
+    assert_int_equal(mst_subscribe(&client, MST_HEARTBEAT, NULL, NULL),
+                     MST_ERR_CLOSED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_good_configuration_is_taken),
+        TEST(urls_are_checked),
+        TEST(the_token_url_is_checked_as_well),
+        TEST(trust_anchors_are_needed_unless_the_port_is_secure),
+        TEST(credentials_are_needed),
+        TEST(lengths_and_links_are_bounded),
+        TEST(a_client_of_another_build_is_refused),
+        TEST(a_port_that_lacks_a_function_is_refused),
+        TEST(a_client_that_was_refused_does_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
