@@ -2907,8 +2907,13 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part)
 static bool book_agrees(const struct mst_book *book, enum mst_side side,
                         bool has, const struct mst_level *best)
 {
+    const struct mst_book_side *s = &book->sides[side];
     const struct mst_level *level = mst_book_level(book, side, 0);
 
+    if (level == NULL && s->cut) {
+        /* What there is, is beyond the horizon. */
+        return !has || book_is_beyond(s, best);
+    }
     if (!has || level == NULL) {
         return !has && level == NULL;
     }

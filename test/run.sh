@@ -67,7 +67,7 @@ else
     shopt -s nullglob
     names=()
     # The scripts first: they wait more than they compute.
-    for file in test/e2e_*.sh test/interop_*.sh test/interop_*.py \
+    for file in test/e2e_*.sh test/e2e_*.py test/interop_*.sh test/interop_*.py \
         test/test_*.c test/unit_*.c; do
         name=${file##*/}
         names+=("${name%.c}")

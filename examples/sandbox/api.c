@@ -6,6 +6,11 @@
 #include "api.h"
 
 #include "http.h"
+#include "message.h"
+
+#include <string.h>
+
+#define TRUTH_PATH "/sandbox/truth"
 
 static void on_unknown_path(SoupServer *server, SoupServerMessage *message,
                             const char *path, GHashTable *query,
@@ -18,7 +23,35 @@ static void on_unknown_path(SoupServer *server, SoupServerMessage *message,
     http_reply_not_found(message);
 }
 
-void api_add(SoupServer *server)
+static void on_truth(SoupServer *server, SoupServerMessage *message,
+                     const char *path, GHashTable *query, gpointer user_data)
 {
+    const struct feed *feed = user_data;
+    const char *symbol = query ? g_hash_table_lookup(query, "market") : NULL;
+    const struct market *market = symbol ? feed_find(feed, symbol) : NULL;
+
+    (void)server;
+    if (strcmp(path, TRUTH_PATH) != 0) {
+        http_reply_not_found(message);
+    } else if (strcmp(soup_server_message_get_method(message), "GET") != 0) {
+        soup_message_headers_replace(
+            soup_server_message_get_response_headers(message), "Allow", "GET");
+        http_reply_problem(message, SOUP_STATUS_METHOD_NOT_ALLOWED,
+                           "This can only be read.");
+    } else if (!symbol) {
+        http_reply_problem(message, SOUP_STATUS_BAD_REQUEST,
+                           "The query names no market.");
+    } else if (!market) {
+        http_reply_problem(message, SOUP_STATUS_NOT_FOUND,
+                           "There is no such market.");
+    } else {
+        http_reply_json(message, SOUP_STATUS_OK, "application/json",
+                        message_truth(market));
+    }
+}
+
+void api_add(SoupServer *server, const struct feed *feed)
+{
+    soup_server_add_handler(server, TRUTH_PATH, on_truth, (gpointer)feed, NULL);
     soup_server_add_handler(server, NULL, on_unknown_path, NULL, NULL);
 }

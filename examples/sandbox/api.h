@@ -6,9 +6,11 @@
 #ifndef SANDBOX_API_H
 #define SANDBOX_API_H
 
+#include "feed.h"
+
 #include <libsoup/soup.h>
 
-/* Adds the API's paths to the server. */
-void api_add(SoupServer *server);
+/* Adds the API's paths to the server. The feed must outlive it. */
+void api_add(SoupServer *server, const struct feed *feed);
 
 #endif

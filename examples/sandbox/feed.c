@@ -33,14 +33,14 @@ int64_t feed_now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-struct feed *feed_new(uint32_t seed, int rate)
+struct feed *feed_new(uint32_t seed, int rate, guint levels)
 {
     struct feed *feed = g_new0(struct feed, 1);
 
     feed->rate = rate;
     for (guint i = 0; i < G_N_ELEMENTS(market_specs); i++) {
         feed->markets[i] =
-            market_new(&market_specs[i], seed + i, feed_now_ns());
+            market_new(&market_specs[i], levels, seed + i, feed_now_ns());
     }
     return feed;
 }
@@ -84,6 +84,17 @@ void feed_start(struct feed *feed, feed_callback callback, void *user_data)
     feed->user_data = user_data;
     feed->started_us = g_get_monotonic_time();
     feed->timer = g_timeout_add((guint)tick_ms, on_tick, feed);
+}
+
+guint feed_levels(const struct feed *feed)
+{
+    guint levels = 0;
+
+    for (guint i = 0; i < G_N_ELEMENTS(market_specs); i++) {
+        levels += market_levels(feed->markets[i], MARKET_BID)->len +
+                  market_levels(feed->markets[i], MARKET_ASK)->len;
+    }
+    return levels;
 }
 
 const struct market *feed_find(const struct feed *feed, const char *symbol)

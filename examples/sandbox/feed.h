@@ -20,12 +20,16 @@ typedef void (*feed_callback)(const struct market *market,
 /* Wall clock, ns since 1970. */
 int64_t feed_now_ns(void);
 
-/* rate: changes a second of each market, 1 to FEED_RATE_MAX. */
-struct feed *feed_new(uint32_t seed, int rate);
+/* rate: changes a second of each market, 1 to FEED_RATE_MAX; levels: see
+ * market_new. */
+struct feed *feed_new(uint32_t seed, int rate, guint levels);
 void feed_free(struct feed *feed);
 
 /* Lets the markets move; every change goes to the callback. */
 void feed_start(struct feed *feed, feed_callback callback, void *user_data);
+
+/* Levels of all sides of all markets. */
+guint feed_levels(const struct feed *feed);
 
 /* NULL when there is no such market. */
 const struct market *feed_find(const struct feed *feed, const char *symbol);

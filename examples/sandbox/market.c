@@ -8,10 +8,16 @@
 #define DEPTH_MIN 100U
 #define DEPTH_MAX 150U
 
+/* Books deeper than this have a tick of a hundredth. */
+#define COARSE_DEPTH_MAX 1000U
+
 #define NS_PER_MS INT64_C(1000000)
+#define NS_PER_S INT64_C(1000000000)
 
 struct market {
-    const struct market_spec *spec;
+    struct market_spec spec;
+    guint depth_min;
+    guint depth_max;
     GRand *random;
     GArray *levels[MARKET_SIDES]; /* struct market_level, best first */
     struct market_change change;
@@ -40,14 +46,20 @@ static guint level_position(const struct market *market, enum market_side side,
                             int64_t price)
 {
     const GArray *levels = market->levels[side];
-    guint i = 0;
+    guint first = 0;
+    guint end = levels->len;
 
-    while (i < levels->len &&
-           (side == MARKET_BID ? level_at(levels, i)->price > price
-                               : level_at(levels, i)->price < price)) {
-        i++;
+    while (first < end) {
+        guint i = first + (end - first) / 2;
+        int64_t other = level_at(levels, i)->price;
+
+        if (side == MARKET_BID ? other > price : other < price) {
+            first = i + 1;
+        } else {
+            end = i;
+        }
     }
-    return i;
+    return first;
 }
 
 static void record_level(struct market *market, enum market_side side,
@@ -91,15 +103,15 @@ static enum market_side random_side(struct market *market)
 /* Small amounts are more likely than large ones. */
 static int64_t random_amount(struct market *market)
 {
-    int a = g_rand_int_range(market->random, 1, market->spec->max_amount + 1);
-    int b = g_rand_int_range(market->random, 1, market->spec->max_amount + 1);
+    int a = g_rand_int_range(market->random, 1, market->spec.max_amount + 1);
+    int b = g_rand_int_range(market->random, 1, market->spec.max_amount + 1);
 
     return MIN(a, b);
 }
 
 static int random_gap(struct market *market)
 {
-    return g_rand_int_range(market->random, 1, market->spec->max_gap + 1);
+    return g_rand_int_range(market->random, 1, market->spec.max_gap + 1);
 }
 
 /* A level of the side; those near the top are more likely. */
@@ -117,7 +129,7 @@ static struct market_level random_level(struct market *market,
  * started, the likelier the side that brings it back. */
 static void trade(struct market *market)
 {
-    int64_t start = market->spec->start_price;
+    int64_t start = market->spec.start_price;
     int64_t middle =
         (best(market, MARKET_BID).price + best(market, MARKET_ASK).price) / 2;
     int64_t pull = CLAMP((start - middle) * 2000 / start, -400, 400);
@@ -179,13 +191,13 @@ static void restock(struct market *market, enum market_side side)
 {
     GArray *levels = market->levels[side];
 
-    while (levels->len < DEPTH_MIN) {
+    while (levels->len < market->depth_min) {
         int64_t worst = level_at(levels, levels->len - 1)->price;
+        int64_t price = away(side, worst, random_gap(market));
 
-        set_level(market, side, away(side, worst, random_gap(market)),
-                  random_amount(market));
+        set_level(market, side, price, random_amount(market));
     }
-    while (levels->len > DEPTH_MAX) {
+    while (levels->len > market->depth_max) {
         set_level(market, side, level_at(levels, levels->len - 1)->price, 0);
     }
 }
@@ -215,12 +227,34 @@ static void clear_change(struct market *market)
     g_array_set_size(market->change.trades, 0);
 }
 
-struct market *market_new(const struct market_spec *spec, uint32_t seed,
-                          int64_t now_ns)
+/* Levels of a new book, which are no change. */
+static void fill(struct market *market, enum market_side side)
+{
+    int64_t price = away(side, market->spec.start_price, 1);
+
+    for (guint i = 0; i < market->depth_min; i++) {
+        struct market_level level = {
+            .price = price,
+            .amount = random_amount(market),
+        };
+
+        g_array_append_val(market->levels[side], level);
+        price = away(side, price, random_gap(market));
+    }
+}
+
+struct market *market_new(const struct market_spec *spec, guint levels,
+                          uint32_t seed, int64_t now_ns)
 {
     struct market *market = g_new0(struct market, 1);
 
-    market->spec = spec;
+    market->spec = *spec;
+    if (levels > COARSE_DEPTH_MAX) {
+        market->spec.price_decimals += 2;
+        market->spec.start_price *= 100;
+    }
+    market->depth_min = levels > 0 ? levels : DEPTH_MIN;
+    market->depth_max = levels > 0 ? levels : DEPTH_MAX;
     market->random = g_rand_new_with_seed(seed);
     market->time_ns = now_ns;
     market->change.trades =
@@ -230,13 +264,8 @@ struct market *market_new(const struct market_spec *spec, uint32_t seed,
             g_array_new(FALSE, FALSE, sizeof(struct market_level));
         market->change.levels[side] =
             g_array_new(FALSE, FALSE, sizeof(struct market_level));
+        fill(market, (enum market_side)side);
     }
-    set_level(market, MARKET_BID, away(MARKET_BID, spec->start_price, 1),
-              random_amount(market));
-    set_level(market, MARKET_ASK, away(MARKET_ASK, spec->start_price, 1),
-              random_amount(market));
-    restock(market, MARKET_BID);
-    restock(market, MARKET_ASK);
     return market;
 }
 
@@ -253,7 +282,7 @@ void market_free(struct market *market)
 
 const struct market_spec *market_spec(const struct market *market)
 {
-    return market->spec;
+    return &market->spec;
 }
 
 const GArray *market_levels(const struct market *market, enum market_side side)
@@ -266,6 +295,17 @@ int64_t market_time_ns(const struct market *market)
     return market->time_ns;
 }
 
+/* The first change in a second is at its beginning, so that there are times
+ * without a fraction. Messages may carry milliseconds, and a consumer drops
+ * what is not later than its snapshot: no two changes share one. */
+static int64_t next_time_ns(const struct market *market, int64_t now_ns)
+{
+    int64_t least_ns = (market->time_ns / NS_PER_MS + 1) * NS_PER_MS;
+    int64_t second_ns = now_ns / NS_PER_S * NS_PER_S;
+
+    return second_ns >= least_ns ? second_ns : MAX(now_ns, least_ns);
+}
+
 static bool same_level(struct market_level a, struct market_level b)
 {
     return a.price == b.price && a.amount == b.amount;
@@ -275,9 +315,6 @@ const struct market_change *market_step(struct market *market, int64_t now_ns)
 {
     struct market_level bid = best(market, MARKET_BID);
     struct market_level ask = best(market, MARKET_ASK);
-    /* Messages carry milliseconds, and a consumer drops what is not later
-     * than its snapshot: two changes must not share one. */
-    int64_t next_ns = (market->time_ns / NS_PER_MS + 1) * NS_PER_MS;
 
     clear_change(market);
     for (int n = g_rand_int_range(market->random, 1, 5); n > 0; n--) {
@@ -285,7 +322,7 @@ const struct market_change *market_step(struct market *market, int64_t now_ns)
     }
     restock(market, MARKET_BID);
     restock(market, MARKET_ASK);
-    market->time_ns = MAX(now_ns, next_ns);
+    market->time_ns = next_time_ns(market, now_ns);
     market->change.time_ns = market->time_ns;
     market->change.top_changed = !same_level(bid, best(market, MARKET_BID)) ||
                                  !same_level(ask, best(market, MARKET_ASK));

@@ -13,6 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Bounds of what market_new takes as levels: a step may remove four. */
+#define MARKET_DEPTH_LEAST 8
+#define MARKET_DEPTH_MOST 80000
+
 struct market_spec {
     const char *symbol;
     int price_decimals;  /* a tick is 10^-price_decimals */
@@ -31,8 +35,8 @@ struct market_level {
 
 /* What one step did. */
 struct market_change {
-    int64_t time_ns;              /* since 1970; later by at least a whole
-                                     millisecond than the change before */
+    int64_t time_ns;              /* since 1970; in a later millisecond than
+                                     the change before */
     GArray *levels[MARKET_SIDES]; /* struct market_level, each price once */
     GArray *trades;               /* struct market_level: what was taken */
     bool top_changed;             /* price or amount of a best level */
@@ -40,9 +44,11 @@ struct market_change {
 
 struct market;
 
-/* The spec must outlive the market. */
-struct market *market_new(const struct market_spec *spec, uint32_t seed,
-                          int64_t now_ns);
+/* levels: of each side after each step; 0: from 100 to 150. The symbol must
+ * outlive the market. A deep book has a smaller tick than the spec says, so
+ * that no price gets near 0. */
+struct market *market_new(const struct market_spec *spec, guint levels,
+                          uint32_t seed, int64_t now_ns);
 void market_free(struct market *market);
 
 const struct market_spec *market_spec(const struct market *market);

@@ -5,14 +5,10 @@
  */
 #include "message.h"
 
-#include <inttypes.h>
-#include <jansson.h>
-#include <time.h>
+/* Executions are late by at most so much. */
+#define LATE_MAX_MS 1000
 
-#define DECIMAL_SIZE 32
-#define TIME_SIZE 40
-
-#define NS_PER_S INT64_C(1000000000)
+#define NS_PER_MS INT64_C(1000000)
 
 static const struct {
     const char *code;
@@ -34,50 +30,21 @@ static const struct {
                                        "unexpected server error"},
 };
 
-static void decimal_text(char text[DECIMAL_SIZE], int64_t value, int decimals)
-{
-    int64_t scale = 1;
-
-    if (value == 0) {
-        g_strlcpy(text, "0", DECIMAL_SIZE);
-        return;
-    }
-    for (int i = 0; i < decimals; i++) {
-        scale *= 10;
-    }
-    g_snprintf(text, DECIMAL_SIZE, "%" PRId64 ".%0*" PRId64, value / scale,
-               decimals, value % scale);
-}
-
-/* ISO 8601, UTC, with this many digits (1 to 9) of a second's fraction. */
-static void time_text(char text[TIME_SIZE], int64_t time_ns, int digits)
-{
-    time_t seconds = (time_t)(time_ns / NS_PER_S);
-    int64_t fraction = time_ns % NS_PER_S;
-    struct tm tm;
-    char date[TIME_SIZE / 2];
-
-    for (int i = digits; i < 9; i++) {
-        fraction /= 10;
-    }
-    gmtime_r(&seconds, &tm);
-    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
-    g_snprintf(text, TIME_SIZE, "%s.%0*" PRId64 "Z", date, digits, fraction);
-}
-
-static json_t *level_json(const struct market_spec *spec,
+static json_t *level_json(const struct writer *writer,
+                          const struct market_spec *spec,
                           const struct market_level *level)
 {
-    char price[DECIMAL_SIZE];
-    char amount[DECIMAL_SIZE];
+    char price[WRITER_SIZE];
+    char amount[WRITER_SIZE];
 
-    decimal_text(price, level->price, spec->price_decimals);
-    decimal_text(amount, level->amount, spec->amount_decimals);
+    writer_decimal(writer, price, level->price, spec->price_decimals);
+    writer_decimal(writer, amount, level->amount, spec->amount_decimals);
     return json_pack("{s:s, s:s}", "price", price, "amount", amount);
 }
 
 /* The first levels of the array, at most limit of them. */
-static json_t *levels_json(const struct market_spec *spec, const GArray *levels,
+static json_t *levels_json(const struct writer *writer,
+                           const struct market_spec *spec, const GArray *levels,
                            guint limit)
 {
     json_t *array = json_array();
@@ -86,32 +53,52 @@ static json_t *levels_json(const struct market_spec *spec, const GArray *levels,
         const struct market_level *level =
             &g_array_index(levels, struct market_level, i);
 
-        json_array_append_new(array, level_json(spec, level));
+        json_array_append_new(array, level_json(writer, spec, level));
     }
     return array;
 }
 
-/* Text of the JSON value, which is released. */
-static char *json_text(json_t *json)
+/* A snapshot's side. */
+static json_t *side_json(const struct writer *writer,
+                         const struct market *market, enum market_side side)
 {
-    char *text = json_dumps(json, JSON_COMPACT);
+    const GArray *levels = market_levels(market, side);
+    GArray *mixed;
+    json_t *array;
 
-    json_decref(json);
-    return text;
+    if (!quirk_on(writer->quirks, QUIRK_LEVEL_ORDER)) {
+        return levels_json(writer, market_spec(market), levels, G_MAXUINT);
+    }
+    mixed = g_array_new(FALSE, FALSE, sizeof(struct market_level));
+    g_array_append_vals(mixed, levels->data, levels->len);
+    for (guint i = mixed->len; i > 1; i--) {
+        guint j = (guint)g_rand_int_range(writer->random, 0, (int)i);
+        struct market_level *a =
+            &g_array_index(mixed, struct market_level, i - 1);
+        struct market_level *b = &g_array_index(mixed, struct market_level, j);
+        struct market_level level = *a;
+
+        *a = *b;
+        *b = level;
+    }
+    array = levels_json(writer, market_spec(market), mixed, G_MAXUINT);
+    g_array_unref(mixed);
+    return array;
 }
 
-static char *book_text(const struct market *market, const char *type,
-                       int64_t time_ns, const GArray *bids, const GArray *asks)
+/* bids and asks are released; one that is NULL is absent. */
+static char *book_text(const struct writer *writer, const struct market *market,
+                       const char *type, int64_t time_ns, json_t *bids,
+                       json_t *asks)
 {
-    const struct market_spec *spec = market_spec(market);
-    char time[TIME_SIZE];
+    char time[WRITER_SIZE];
 
-    time_text(time, time_ns, 3);
-    return json_text(json_pack("{s:s, s:{s:s, s:s, s:s, s:o, s:o}}", "channel",
-                               "market_data", "payload", "market", spec->symbol,
-                               "type", type, "time", time, "bids",
-                               levels_json(spec, bids, G_MAXUINT), "asks",
-                               levels_json(spec, asks, G_MAXUINT)));
+    writer_time(writer, time, time_ns, 3);
+    return writer_text(writer,
+                       json_pack("{s:s, s:{s:s, s:s, s:s, s:o*, s:o*}}",
+                                 "channel", "market_data", "payload", "market",
+                                 market_spec(market)->symbol, "type", type,
+                                 "time", time, "bids", bids, "asks", asks));
 }
 
 const char *message_error_code(enum message_error error)
@@ -119,78 +106,148 @@ const char *message_error_code(enum message_error error)
     return errors[error].code;
 }
 
-char *message_error(enum message_error error, enum message_error_shape shape)
+static enum writer_error_shape error_shape(const struct writer *writer)
+{
+    if (quirk_on(writer->quirks, QUIRK_ERROR_SHAPES)) {
+        return (enum writer_error_shape)g_rand_int_range(writer->random, 0,
+                                                         WRITER_ERROR_SHAPES);
+    }
+    return writer->error_shape;
+}
+
+char *message_error(const struct writer *writer, enum message_error error)
 {
     const char *code = errors[error].code;
     const char *text = errors[error].text;
     json_t *json = NULL;
 
-    switch (shape) {
-    case MESSAGE_ERROR_PLAIN:
-        json = json_pack("{s:s, s:s}", "type", "error", "error", code);
-        break;
-    case MESSAGE_ERROR_OBJECT:
+    switch (error_shape(writer)) {
+    case WRITER_ERROR_OBJECT:
         json = json_pack("{s:s, s:s, s:s}", "type", "error", "code", code,
                          "message", text);
         break;
-    case MESSAGE_ERROR_NESTED:
+    case WRITER_ERROR_NESTED:
         json =
             json_pack("{s:{s:s, s:s}}", "error", "code", code, "message", text);
         break;
+    case WRITER_ERROR_PLAIN:
+    case WRITER_ERROR_SHAPES:
+        json = json_pack("{s:s, s:s}", "type", "error", "error", code);
+        break;
     }
-    return json_text(json);
+    return writer_text(writer, json);
 }
 
-char *message_snapshot(const struct market *market)
+char *message_snapshot(const struct writer *writer, const struct market *market)
 {
-    return book_text(market, "SNAPSHOT", market_time_ns(market),
-                     market_levels(market, MARKET_BID),
-                     market_levels(market, MARKET_ASK));
+    static const char *const others[] = {"INITIAL", "FULL_REFRESH", "image"};
+    const char *type = "SNAPSHOT";
+
+    if (quirk_on(writer->quirks, QUIRK_SNAPSHOT_TYPE)) {
+        type =
+            others[g_rand_int_range(writer->random, 0, G_N_ELEMENTS(others))];
+    }
+    return book_text(writer, market, type, market_time_ns(market),
+                     side_json(writer, market, MARKET_BID),
+                     side_json(writer, market, MARKET_ASK));
 }
 
-char *message_update(const struct market *market,
+/* An update's side; NULL: absent. */
+static json_t *changed_json(const struct writer *writer,
+                            const struct market *market, const GArray *levels)
+{
+    if (levels->len == 0 && writer_chance(writer, QUIRK_ABSENT_SIDES, 1)) {
+        return NULL;
+    }
+    return levels_json(writer, market_spec(market), levels, G_MAXUINT);
+}
+
+char *message_update(const struct writer *writer, const struct market *market,
                      const struct market_change *change)
 {
-    return book_text(market, "UPDATE", change->time_ns,
-                     change->levels[MARKET_BID], change->levels[MARKET_ASK]);
+    return book_text(writer, market, "UPDATE", change->time_ns,
+                     changed_json(writer, market, change->levels[MARKET_BID]),
+                     changed_json(writer, market, change->levels[MARKET_ASK]));
 }
 
-char *message_top(const struct market *market)
+char *message_top(const struct writer *writer, const struct market *market)
 {
     const struct market_spec *spec = market_spec(market);
-    char time[TIME_SIZE];
+    char time[WRITER_SIZE];
 
-    time_text(time, market_time_ns(market), 9);
-    return json_text(json_pack(
-        "{s:s, s:{s:s, s:s, s:s, s:o, s:o}}", "channel",
-        "market_data.top_of_book", "payload", "market", spec->symbol, "type",
-        "TOP_OF_BOOK", "timestamp", time, "bids",
-        levels_json(spec, market_levels(market, MARKET_BID), 1), "asks",
-        levels_json(spec, market_levels(market, MARKET_ASK), 1)));
+    writer_time(writer, time, market_time_ns(market), 9);
+    return writer_text(
+        writer,
+        json_pack(
+            "{s:s, s:{s:s, s:s, s:s, s:o, s:o}}", "channel",
+            "market_data.top_of_book", "payload", "market", spec->symbol,
+            "type", "TOP_OF_BOOK", "timestamp", time, "bids",
+            levels_json(writer, spec, market_levels(market, MARKET_BID), 1),
+            "asks",
+            levels_json(writer, spec, market_levels(market, MARKET_ASK), 1)));
 }
 
-char *message_trade(const struct market *market,
+char *message_trade(const struct writer *writer, const struct market *market,
                     const struct market_level *taken, int64_t time_ns)
 {
     const struct market_spec *spec = market_spec(market);
-    char price[DECIMAL_SIZE];
-    char amount[DECIMAL_SIZE];
-    char time[TIME_SIZE];
+    char price[WRITER_SIZE];
+    char amount[WRITER_SIZE];
+    char time[WRITER_SIZE];
 
-    decimal_text(price, taken->price, spec->price_decimals);
-    decimal_text(amount, taken->amount, spec->amount_decimals);
-    time_text(time, time_ns, 3);
-    return json_text(json_pack("{s:s, s:{s:s, s:s, s:s, s:s}}", "channel",
-                               "execution_data", "payload", "market",
-                               spec->symbol, "price", price, "amount", amount,
-                               "executed_at", time));
+    if (writer_chance(writer, QUIRK_LATE_EXECUTIONS, 2)) {
+        time_ns -=
+            NS_PER_MS * g_rand_int_range(writer->random, 1, LATE_MAX_MS + 1);
+    }
+    writer_decimal(writer, price, taken->price, spec->price_decimals);
+    writer_decimal(writer, amount, taken->amount, spec->amount_decimals);
+    writer_time(writer, time, time_ns, 3);
+    return writer_text(writer,
+                       json_pack("{s:s, s:{s:s, s:s, s:s, s:s}}", "channel",
+                                 "execution_data", "payload", "market",
+                                 spec->symbol, "price", price, "amount", amount,
+                                 "executed_at", time));
 }
 
-char *message_heartbeat(int64_t time_ns)
+char *message_heartbeat(const struct writer *writer, int64_t time_ns)
 {
-    char time[TIME_SIZE];
+    char time[WRITER_SIZE];
 
-    time_text(time, time_ns, 9);
-    return json_text(json_pack("{s:s, s:{s:s}}", "channel", "heartbeat",
-                               "payload", "timestamp", time));
+    writer_time(writer, time, time_ns, 9);
+    return writer_text(writer,
+                       json_pack("{s:s, s:{s:s}}", "channel", "heartbeat",
+                                 "payload", "timestamp", time));
+}
+
+char *message_unknown_channel(const struct writer *writer, int64_t time_ns)
+{
+    char time[WRITER_SIZE];
+
+    writer_time(writer, time, time_ns, 9);
+    return writer_text(writer,
+                       json_pack("{s:s, s:{s:s, s:s, s:[{s:s}]}}", "channel",
+                                 "market_data.statistics", "payload", "type",
+                                 "STATISTICS", "timestamp", time, "bids",
+                                 "price", "0"));
+}
+
+char *message_unknown_type(const struct writer *writer)
+{
+    return writer_text(writer, json_pack("{s:s, s:[{s:s}]}", "type", "notice",
+                                         "channels", "type", "market_data"));
+}
+
+json_t *message_truth(const struct market *market)
+{
+    const struct writer plain = {.quirks = 0};
+    const struct market_spec *spec = market_spec(market);
+    char time[WRITER_SIZE];
+
+    writer_time(&plain, time, market_time_ns(market), 9);
+    return json_pack(
+        "{s:s, s:s, s:o, s:o}", "market", spec->symbol, "time", time, "bids",
+        levels_json(&plain, spec, market_levels(market, MARKET_BID), G_MAXUINT),
+        "asks",
+        levels_json(&plain, spec, market_levels(market, MARKET_ASK),
+                    G_MAXUINT));
 }

@@ -1,7 +1,8 @@
 /*
  * The text of every message that the streaming side writes, in one place.
  *
- * Each function returns JSON text that the caller frees with g_free.
+ * Each function with a writer returns JSON text that the caller frees with
+ * g_free.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -9,6 +10,10 @@
 #define SANDBOX_MESSAGE_H
 
 #include "market.h"
+#include "writer.h"
+
+/* At most this many bytes are a level in a message. */
+#define MESSAGE_LEVEL_SIZE 160
 
 enum message_error {
     MESSAGE_OK,
@@ -20,33 +25,35 @@ enum message_error {
     MESSAGE_INTERNAL_SERVER_ERROR,
 };
 
-/* The specification does not show how an error outside a response looks. */
-enum message_error_shape {
-    MESSAGE_ERROR_PLAIN,  /* {"type":"error","error":CODE} */
-    MESSAGE_ERROR_OBJECT, /* {"type":"error","code":CODE,"message":...} */
-    MESSAGE_ERROR_NESTED, /* {"error":{"code":CODE,"message":...}} */
-};
-
 /* The code as it is written. */
 const char *message_error_code(enum message_error error);
 
-char *message_error(enum message_error error, enum message_error_shape shape);
+char *message_error(const struct writer *writer, enum message_error error);
 
 /* market_data: the whole book at the time of its last change. */
-char *message_snapshot(const struct market *market);
+char *message_snapshot(const struct writer *writer,
+                       const struct market *market);
 
 /* market_data: the levels that changed. */
-char *message_update(const struct market *market,
+char *message_update(const struct writer *writer, const struct market *market,
                      const struct market_change *change);
 
 /* market_data.top_of_book: both best levels. */
-char *message_top(const struct market *market);
+char *message_top(const struct writer *writer, const struct market *market);
 
 /* execution_data */
-char *message_trade(const struct market *market,
+char *message_trade(const struct writer *writer, const struct market *market,
                     const struct market_level *taken, int64_t time_ns);
 
 /* heartbeat */
-char *message_heartbeat(int64_t time_ns);
+char *message_heartbeat(const struct writer *writer, int64_t time_ns);
+
+/* A channel, and a type, that the specification does not name. */
+char *message_unknown_channel(const struct writer *writer, int64_t time_ns);
+char *message_unknown_type(const struct writer *writer);
+
+/* The whole book without quirks, for those who compare; the caller releases
+ * it. */
+json_t *message_truth(const struct market *market);
 
 #endif

@@ -5,14 +5,12 @@
  */
 #include "request.h"
 
-#include <jansson.h>
 #include <string.h>
 
 /* What a request works on. */
 struct context {
     const struct feed *feed;
     GArray *held;
-    GArray *begun;
 };
 
 /* Carries out one entry of the request's channels. */
@@ -26,6 +24,27 @@ static const char *const channel_names[CHANNEL_COUNT] = {
     [CHANNEL_HEARTBEAT] = "heartbeat",
 };
 
+static void subscription_clear(gpointer data)
+{
+    struct subscription *subscription = data;
+
+    g_free(subscription->snapshot);
+    g_free(subscription->late_update);
+}
+
+GArray *subscriptions_new(void)
+{
+    GArray *held = g_array_new(FALSE, FALSE, sizeof(struct subscription));
+
+    g_array_set_clear_func(held, subscription_clear);
+    return held;
+}
+
+struct subscription *subscription_at(const GArray *held, guint index)
+{
+    return &g_array_index(held, struct subscription, index);
+}
+
 /* Index in the array, or its length. */
 static guint subscription_index(const GArray *held, enum channel channel,
                                 const struct market *market)
@@ -33,8 +52,7 @@ static guint subscription_index(const GArray *held, enum channel channel,
     guint i = 0;
 
     for (; i < held->len; i++) {
-        const struct subscription *each =
-            &g_array_index(held, struct subscription, i);
+        const struct subscription *each = subscription_at(held, i);
 
         if (each->channel == channel && each->market == market) {
             break;
@@ -43,20 +61,21 @@ static guint subscription_index(const GArray *held, enum channel channel,
     return i;
 }
 
-bool subscription_held(const GArray *held, enum channel channel,
-                       const struct market *market)
+struct subscription *subscription_find(const GArray *held, enum channel channel,
+                                       const struct market *market)
 {
-    return subscription_index(held, channel, market) < held->len;
+    guint i = subscription_index(held, channel, market);
+
+    return i < held->len ? subscription_at(held, i) : NULL;
 }
 
 static enum message_error subscribe(struct context *context,
                                     struct subscription wanted)
 {
-    if (subscription_held(context->held, wanted.channel, wanted.market)) {
+    if (subscription_find(context->held, wanted.channel, wanted.market)) {
         return MESSAGE_NO_EFFECT_ACTION;
     }
     g_array_append_val(context->held, wanted);
-    g_array_append_val(context->begun, wanted);
     return MESSAGE_OK;
 }
 
@@ -103,8 +122,7 @@ static enum message_error read_entry(const json_t *entry,
     if (channel == CHANNEL_COUNT) {
         return MESSAGE_UNKNOWN_CHANNEL;
     }
-    wanted->channel = (enum channel)channel;
-    wanted->market = NULL;
+    *wanted = (struct subscription){.channel = (enum channel)channel};
     return read_params(json_object_get(entry, "params"), feed, wanted)
                ? MESSAGE_OK
                : MESSAGE_UNKNOWN_CHANNEL_PARAMS_CONFIGURATION;
@@ -169,8 +187,7 @@ static enum message_error answer_list(const struct context *context,
                                       json_t *results)
 {
     for (guint i = 0; i < context->held->len; i++) {
-        const struct subscription *each =
-            &g_array_index(context->held, struct subscription, i);
+        const struct subscription *each = subscription_at(context->held, i);
         json_t *params = NULL;
 
         if (each->market) {
@@ -205,11 +222,10 @@ static enum message_error answer(struct context *context, const json_t *request,
     return MESSAGE_UNKNOWN_ACTION;
 }
 
-char *request_answer(const char *text, size_t len, const struct feed *feed,
-                     enum message_error_shape shape, GArray *held,
-                     GArray *begun)
+char *request_answer(const struct writer *writer, const char *text, size_t len,
+                     const struct feed *feed, GArray *held)
 {
-    struct context context = {.feed = feed, .held = held, .begun = begun};
+    struct context context = {.feed = feed, .held = held};
     json_t *request = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
     json_t *results = json_array();
     enum message_error error = answer(&context, request, results);
@@ -220,10 +236,9 @@ char *request_answer(const char *text, size_t len, const struct feed *feed,
             json_pack("{s:O, s:O}", "type", json_object_get(request, "type"),
                       "channels", results);
 
-        reply = json_dumps(response, JSON_COMPACT);
-        json_decref(response);
+        reply = writer_text(writer, response);
     } else {
-        reply = message_error(error, shape);
+        reply = message_error(writer, error);
     }
     json_decref(results);
     json_decref(request);

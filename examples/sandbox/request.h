@@ -21,18 +21,26 @@ enum channel {
 struct subscription {
     enum channel channel;
     const struct market *market; /* NULL for the heartbeat */
+    guint serial;                /* unique; 0 until data begins */
+
+    /* While the snapshot waits for updates to go first (early-updates): */
+    char *snapshot;      /* owned; NULL: sent */
+    char *late_update;   /* owned; to follow it; may be NULL */
+    guint early_updates; /* changes since it was made */
 };
 
-/* Whether the array of struct subscription holds this one. */
-bool subscription_held(const GArray *held, enum channel channel,
-                       const struct market *market);
+/* An array of struct subscription, oldest first. */
+GArray *subscriptions_new(void);
+struct subscription *subscription_at(const GArray *held, guint index);
 
-/* Carries out one request and returns the answer's text, for g_free.
- *
- * held and begun are arrays of struct subscription: those of the connection,
- * which the request changes, and, appended, those that it began. */
-char *request_answer(const char *text, size_t len, const struct feed *feed,
-                     enum message_error_shape shape, GArray *held,
-                     GArray *begun);
+/* NULL: not held. Valid until the array changes. */
+struct subscription *subscription_find(const GArray *held, enum channel channel,
+                                       const struct market *market);
+
+/* Carries out one request and returns the answer's text, for g_free. held are
+ * the subscriptions of the connection; those that the request begins are added
+ * with serial 0. */
+char *request_answer(const struct writer *writer, const char *text, size_t len,
+                     const struct feed *feed, GArray *held);
 
 #endif

@@ -1,11 +1,15 @@
 /*
- * WebSocket connections, and who is sent what.
+ * Who subscribed to what, and what is sent to them.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "stream.h"
 
+#include "connection.h"
+#include "delay.h"
+#include "early.h"
 #include "http.h"
+#include "message.h"
 #include "request.h"
 
 #include <string.h>
@@ -16,137 +20,98 @@
  * code arrives. It is given room to read what is merely too large. */
 #define FRAME_MAX ((guint64)256 * MESSAGE_MAX)
 
-/* A client that lets this many bytes pile up is closed. */
+/* What may pile up for a client beside a snapshot of each market. */
 #define BACKLOG_MAX ((size_t)4 << 20)
-
-/* How long a client has to answer a close frame. */
-#define CLOSE_GRACE_S 5
 
 struct stream {
     struct token_store *tokens;
     const struct feed *feed;
-    enum message_error_shape error_shape;
+    struct writer writer;
+    int lose;
+    GRand *loss;         /* apart, so that nobody's requests change it */
+    struct early *early; /* NULL: without this quirk */
+    struct delay_addresses *delays; /* NULL: without this quirk */
+    guint serial;                   /* of the last subscription */
+    size_t backlog_max;
     GPtrArray *peers; /* struct peer, owned */
-    guint heartbeat_timer;
+    guint second_timer;
 };
 
-/* One client's connection. */
+/* One client. */
 struct peer {
     struct stream *stream;
-    SoupWebsocketConnection *connection;
-    GSocket *socket;
-    GArray *held;         /* struct subscription, oldest first */
-    size_t backlog;       /* bytes sent since libsoup's queue was empty */
-    GSource *drain_watch; /* NULL while the backlog is 0 */
-    guint kill_timer;
+    SoupWebsocketConnection *websocket;
+    struct connection *connection;
+    GArray *held;              /* struct subscription */
+    struct delay_queue *delay; /* NULL: without this quirk */
 };
-
-static void stop_drain_watch(struct peer *peer)
-{
-    if (peer->drain_watch) {
-        g_source_destroy(peer->drain_watch);
-        g_clear_pointer(&peer->drain_watch, g_source_unref);
-    }
-}
 
 static void peer_free(gpointer data)
 {
     struct peer *peer = data;
 
-    stop_drain_watch(peer);
-    if (peer->kill_timer != 0) {
-        g_source_remove(peer->kill_timer);
+    g_signal_handlers_disconnect_by_data(peer->websocket, peer);
+    if (peer->delay) {
+        delay_queue_free(peer->delay);
     }
-    g_signal_handlers_disconnect_by_data(peer->connection, peer);
-    g_object_unref(peer->connection);
-    g_object_unref(peer->socket);
+    connection_free(peer->connection);
+    g_object_unref(peer->websocket);
     g_array_unref(peer->held);
     g_free(peer);
 }
 
-static bool peer_open(const struct peer *peer)
+/* Every message that answers no request goes out through here. */
+static void push(struct peer *peer, guint serial, const char *text)
 {
-    return soup_websocket_connection_get_state(peer->connection) ==
-           SOUP_WEBSOCKET_STATE_OPEN;
-}
-
-/* Without this, closing TLS would wait for a client that does not read. */
-static gboolean on_kill_timer(gpointer user_data)
-{
-    struct peer *peer = user_data;
-
-    peer->kill_timer = 0;
-    g_socket_shutdown(peer->socket, TRUE, TRUE, NULL);
-    return G_SOURCE_REMOVE;
-}
-
-static void peer_close(struct peer *peer, gushort code, const char *reason)
-{
-    if (peer_open(peer)) {
-        peer->kill_timer =
-            g_timeout_add_seconds(CLOSE_GRACE_S, on_kill_timer, peer);
-        soup_websocket_connection_close(peer->connection, code, reason);
+    if (!peer->delay || !delay_take(peer->delay, serial, text)) {
+        connection_send(peer->connection, text);
     }
 }
 
-static gboolean on_drained(GObject *output, gpointer user_data)
+static void push_take(struct peer *peer, guint serial, char *text)
 {
-    struct peer *peer = user_data;
-
-    (void)output;
-    peer->backlog = 0;
-    stop_drain_watch(peer);
-    return G_SOURCE_REMOVE;
-}
-
-/* libsoup does not tell how much it has queued. But while it has anything, it
- * watches for the stream to become writable, at default priority; a watch at
- * a lower one is reached only once the queue is empty. */
-static void start_drain_watch(struct peer *peer)
-{
-    GIOStream *io = soup_websocket_connection_get_io_stream(peer->connection);
-    GOutputStream *output = g_io_stream_get_output_stream(io);
-
-    peer->drain_watch = g_pollable_output_stream_create_source(
-        G_POLLABLE_OUTPUT_STREAM(output), NULL);
-    g_source_set_priority(peer->drain_watch, G_PRIORITY_LOW);
-    g_source_set_callback(peer->drain_watch, G_SOURCE_FUNC(on_drained), peer,
-                          NULL);
-    g_source_attach(peer->drain_watch, NULL);
-}
-
-/* Every message goes out through here. */
-static void peer_send(struct peer *peer, const char *text)
-{
-    if (!peer_open(peer)) {
-        return;
-    }
-    soup_websocket_connection_send_text(peer->connection, text);
-    peer->backlog += strlen(text);
-    if (peer->backlog > BACKLOG_MAX) {
-        peer_close(peer, SOUP_WEBSOCKET_CLOSE_POLICY_VIOLATION,
-                   "reads too slowly");
-    }
-    if (!peer->drain_watch) {
-        start_drain_watch(peer);
-    }
-}
-
-static void peer_send_take(struct peer *peer, char *text)
-{
-    peer_send(peer, text);
+    push(peer, serial, text);
     g_free(text);
 }
 
-/* What a new subscription begins with. */
-static void peer_send_first(struct peer *peer, const struct subscription *begun)
+/* A delay_send: what was delayed is sent unless its subscription ended. */
+static void send_delayed(void *user_data, guint serial, const char *text)
 {
+    const struct peer *peer = user_data;
+
+    for (guint i = 0; i < peer->held->len; i++) {
+        if (subscription_at(peer->held, i)->serial == serial) {
+            connection_send(peer->connection, text);
+            return;
+        }
+    }
+}
+
+static void begin_book(struct peer *peer, struct subscription *begun)
+{
+    struct stream *stream = peer->stream;
+    char *snapshot = message_snapshot(&stream->writer, begun->market);
+    const GQueue *updates;
+
+    if (!stream->early) {
+        push_take(peer, begun->serial, snapshot);
+        return;
+    }
+    updates = early_begin(stream->early, begun, snapshot);
+    for (const GList *each = updates->head; each; each = each->next) {
+        push(peer, begun->serial, each->data);
+    }
+}
+
+/* What a new subscription begins with. */
+static void begin(struct peer *peer, struct subscription *begun)
+{
+    begun->serial = ++peer->stream->serial;
     switch (begun->channel) {
-    case CHANNEL_MARKET_DATA:
-        peer_send_take(peer, message_snapshot(begun->market));
-        break;
+    case CHANNEL_MARKET_DATA: begin_book(peer, begun); break;
     case CHANNEL_TOP_OF_BOOK:
-        peer_send_take(peer, message_top(begun->market));
+        push_take(peer, begun->serial,
+                  message_top(&peer->stream->writer, begun->market));
         break;
     case CHANNEL_EXECUTION_DATA:
     case CHANNEL_HEARTBEAT:
@@ -154,41 +119,54 @@ static void peer_send_first(struct peer *peer, const struct subscription *begun)
     }
 }
 
-static void on_message(SoupWebsocketConnection *connection,
+static void answer(struct peer *peer, const char *text, size_t len)
+{
+    struct stream *stream = peer->stream;
+    char *reply =
+        request_answer(&stream->writer, text, len, stream->feed, peer->held);
+    guint first = 0;
+
+    connection_send(peer->connection, reply);
+    g_free(reply);
+    while (first < peer->held->len &&
+           subscription_at(peer->held, first)->serial != 0) {
+        first++;
+    }
+    if (peer->delay && first < peer->held->len) {
+        delay_subscribed(peer->delay);
+    }
+    for (guint i = first; i < peer->held->len; i++) {
+        begin(peer, subscription_at(peer->held, i));
+    }
+}
+
+static void on_message(SoupWebsocketConnection *websocket,
                        SoupWebsocketDataType type, GBytes *bytes,
                        gpointer user_data)
 {
     struct peer *peer = user_data;
-    GArray *begun;
     const char *text;
     size_t len;
 
-    (void)connection;
+    (void)websocket;
     text = g_bytes_get_data(bytes, &len);
     if (type != SOUP_WEBSOCKET_DATA_TEXT) {
-        peer_close(peer, SOUP_WEBSOCKET_CLOSE_UNSUPPORTED_DATA,
-                   "messages are text");
-        return;
+        connection_close(peer->connection,
+                         SOUP_WEBSOCKET_CLOSE_UNSUPPORTED_DATA,
+                         "messages are text");
+    } else if (len > MESSAGE_MAX) {
+        connection_close(peer->connection, SOUP_WEBSOCKET_CLOSE_TOO_BIG,
+                         "message too large");
+    } else {
+        answer(peer, text, len);
     }
-    if (len > MESSAGE_MAX) {
-        peer_close(peer, SOUP_WEBSOCKET_CLOSE_TOO_BIG, "message too large");
-        return;
-    }
-    begun = g_array_new(FALSE, FALSE, sizeof(struct subscription));
-    peer_send_take(peer, request_answer(text, len, peer->stream->feed,
-                                        peer->stream->error_shape, peer->held,
-                                        begun));
-    for (guint i = 0; i < begun->len; i++) {
-        peer_send_first(peer, &g_array_index(begun, struct subscription, i));
-    }
-    g_array_unref(begun);
 }
 
-static void on_closed(SoupWebsocketConnection *connection, gpointer user_data)
+static void on_closed(SoupWebsocketConnection *websocket, gpointer user_data)
 {
     struct peer *peer = user_data;
 
-    (void)connection;
+    (void)websocket;
     g_ptr_array_remove_fast(peer->stream->peers, peer);
 }
 
@@ -214,7 +192,7 @@ static void on_request(SoupServer *server, SoupServerMessage *message,
 }
 
 static void on_connection(SoupServer *server, SoupServerMessage *message,
-                          const char *path, SoupWebsocketConnection *connection,
+                          const char *path, SoupWebsocketConnection *websocket,
                           gpointer user_data)
 {
     struct stream *stream = user_data;
@@ -223,13 +201,20 @@ static void on_connection(SoupServer *server, SoupServerMessage *message,
     (void)server;
     (void)path;
     peer->stream = stream;
-    peer->connection = g_object_ref(connection);
-    peer->socket = g_object_ref(soup_server_message_get_socket(message));
-    peer->held = g_array_new(FALSE, FALSE, sizeof(struct subscription));
-    soup_websocket_connection_set_max_incoming_payload_size(connection,
+    peer->websocket = g_object_ref(websocket);
+    peer->connection = connection_new(message, websocket, stream->backlog_max);
+    peer->held = subscriptions_new();
+    if (stream->delays) {
+        char *address = connection_address(peer->connection);
+
+        peer->delay =
+            delay_queue_new(stream->delays, address, send_delayed, peer);
+        g_free(address);
+    }
+    soup_websocket_connection_set_max_incoming_payload_size(websocket,
                                                             FRAME_MAX);
-    g_signal_connect(connection, "message", G_CALLBACK(on_message), peer);
-    g_signal_connect(connection, "closed", G_CALLBACK(on_closed), peer);
+    g_signal_connect(websocket, "message", G_CALLBACK(on_message), peer);
+    g_signal_connect(websocket, "closed", G_CALLBACK(on_closed), peer);
     g_ptr_array_add(stream->peers, peer);
 }
 
@@ -239,7 +224,7 @@ static bool wanted(const struct stream *stream, enum channel channel,
     for (guint i = 0; i < stream->peers->len; i++) {
         const struct peer *peer = g_ptr_array_index(stream->peers, i);
 
-        if (subscription_held(peer->held, channel, market)) {
+        if (subscription_find(peer->held, channel, market)) {
             return true;
         }
     }
@@ -252,25 +237,89 @@ static void publish_take(const struct stream *stream, enum channel channel,
 {
     for (guint i = 0; i < stream->peers->len; i++) {
         struct peer *peer = g_ptr_array_index(stream->peers, i);
+        const struct subscription *subscription =
+            subscription_find(peer->held, channel, market);
 
-        if (subscription_held(peer->held, channel, market)) {
-            peer_send(peer, text);
+        if (subscription) {
+            push(peer, subscription->serial, text);
         }
     }
     g_free(text);
 }
 
+static bool removes_level(const struct market_change *change)
+{
+    for (int side = 0; side < MARKET_SIDES; side++) {
+        const GArray *levels = change->levels[side];
+
+        for (guint i = 0; i < levels->len; i++) {
+            if (g_array_index(levels, struct market_level, i).amount == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Sends the snapshots that waited for this change. */
+static void end_early(const struct stream *stream, const struct market *market,
+                      bool removes)
+{
+    for (guint i = 0; i < stream->peers->len; i++) {
+        struct peer *peer = g_ptr_array_index(stream->peers, i);
+        struct subscription *begun =
+            subscription_find(peer->held, CHANNEL_MARKET_DATA, market);
+
+        if (begun && begun->snapshot && early_ends(begun, removes)) {
+            push_take(peer, begun->serial, g_steal_pointer(&begun->snapshot));
+            if (begun->late_update) {
+                push_take(peer, begun->serial,
+                          g_steal_pointer(&begun->late_update));
+            }
+        }
+    }
+}
+
+static void send_update(struct stream *stream, const struct market *market,
+                        const struct market_change *change)
+{
+    char *text;
+
+    if (!stream->early && !wanted(stream, CHANNEL_MARKET_DATA, market)) {
+        return;
+    }
+    text = message_update(&stream->writer, market, change);
+    if (stream->early) {
+        early_record(stream->early, market, text);
+    }
+    publish_take(stream, CHANNEL_MARKET_DATA, market, text);
+}
+
+static void publish_update(struct stream *stream, const struct market *market,
+                           const struct market_change *change)
+{
+    /* By the change, not by the message: the same seed loses the same ones. */
+    bool lost = stream->lose > 0 &&
+                g_rand_int_range(stream->loss, 0, stream->lose) == 0;
+
+    if (!lost) {
+        send_update(stream, market, change);
+    }
+    if (stream->early) {
+        end_early(stream, market, !lost && removes_level(change));
+    }
+}
+
 void stream_publish(const struct market *market,
                     const struct market_change *change, void *user_data)
 {
-    const struct stream *stream = user_data;
+    struct stream *stream = user_data;
+    const struct writer *writer = &stream->writer;
 
-    if (wanted(stream, CHANNEL_MARKET_DATA, market)) {
-        publish_take(stream, CHANNEL_MARKET_DATA, market,
-                     message_update(market, change));
-    }
+    publish_update(stream, market, change);
     if (change->top_changed && wanted(stream, CHANNEL_TOP_OF_BOOK, market)) {
-        publish_take(stream, CHANNEL_TOP_OF_BOOK, market, message_top(market));
+        publish_take(stream, CHANNEL_TOP_OF_BOOK, market,
+                     message_top(writer, market));
     }
     if (wanted(stream, CHANNEL_EXECUTION_DATA, market)) {
         for (guint i = 0; i < change->trades->len; i++) {
@@ -278,31 +327,66 @@ void stream_publish(const struct market *market,
                 &g_array_index(change->trades, struct market_level, i);
 
             publish_take(stream, CHANNEL_EXECUTION_DATA, market,
-                         message_trade(market, taken, change->time_ns));
+                         message_trade(writer, market, taken, change->time_ns));
         }
     }
 }
 
-static gboolean on_heartbeat_timer(gpointer user_data)
+/* To everyone, subscribed or not: nobody can have asked for them. */
+static void send_unknown(const struct stream *stream)
+{
+    char *channel = message_unknown_channel(&stream->writer, feed_now_ns());
+    char *type = message_unknown_type(&stream->writer);
+
+    for (guint i = 0; i < stream->peers->len; i++) {
+        const struct peer *peer = g_ptr_array_index(stream->peers, i);
+
+        connection_send(peer->connection, channel);
+        connection_send(peer->connection, type);
+    }
+    g_free(channel);
+    g_free(type);
+}
+
+static gboolean on_second_timer(gpointer user_data)
 {
     const struct stream *stream = user_data;
 
     publish_take(stream, CHANNEL_HEARTBEAT, NULL,
-                 message_heartbeat(feed_now_ns()));
+                 message_heartbeat(&stream->writer, feed_now_ns()));
+    if (quirk_on(stream->writer.quirks, QUIRK_UNKNOWN_CHANNELS)) {
+        send_unknown(stream);
+    }
     return G_SOURCE_CONTINUE;
+}
+
+static size_t snapshots_size(const struct feed *feed)
+{
+    return (size_t)feed_levels(feed) * MESSAGE_LEVEL_SIZE;
 }
 
 struct stream *stream_new(SoupServer *server, struct token_store *tokens,
                           const struct feed *feed,
-                          enum message_error_shape error_shape)
+                          const struct stream_options *options)
 {
     struct stream *stream = g_new0(struct stream, 1);
 
     stream->tokens = tokens;
     stream->feed = feed;
-    stream->error_shape = error_shape;
+    stream->writer.quirks = options->quirks;
+    stream->writer.error_shape = options->error_shape;
+    stream->writer.random = g_rand_new_with_seed(options->seed);
+    stream->lose = options->lose;
+    stream->loss = g_rand_new_with_seed(options->seed);
+    if (quirk_on(options->quirks, QUIRK_EARLY_UPDATES)) {
+        stream->early = early_new();
+    }
+    if (quirk_on(options->quirks, QUIRK_DELAYED_DATA)) {
+        stream->delays = delay_addresses_new();
+    }
+    stream->backlog_max = BACKLOG_MAX + snapshots_size(feed);
     stream->peers = g_ptr_array_new_with_free_func(peer_free);
-    stream->heartbeat_timer = g_timeout_add(1000, on_heartbeat_timer, stream);
+    stream->second_timer = g_timeout_add(1000, on_second_timer, stream);
     soup_server_remove_websocket_extension(
         server, SOUP_TYPE_WEBSOCKET_EXTENSION_DEFLATE);
     soup_server_add_handler(server, NULL, on_request, stream, NULL);
@@ -313,16 +397,22 @@ struct stream *stream_new(SoupServer *server, struct token_store *tokens,
 
 void stream_free(struct stream *stream)
 {
-    g_source_remove(stream->heartbeat_timer);
+    g_source_remove(stream->second_timer);
     g_ptr_array_unref(stream->peers);
+    g_clear_pointer(&stream->early, early_free);
+    g_clear_pointer(&stream->delays, delay_addresses_free);
+    g_rand_free(stream->writer.random);
+    g_rand_free(stream->loss);
     g_free(stream);
 }
 
 void stream_close(struct stream *stream)
 {
     for (guint i = 0; i < stream->peers->len; i++) {
-        peer_close(g_ptr_array_index(stream->peers, i),
-                   SOUP_WEBSOCKET_CLOSE_GOING_AWAY, "the service ends");
+        const struct peer *peer = g_ptr_array_index(stream->peers, i);
+
+        connection_close(peer->connection, SOUP_WEBSOCKET_CLOSE_GOING_AWAY,
+                         "the service ends");
     }
 }
 

@@ -1,5 +1,5 @@
 /*
- * The streaming interface: WebSocket connections and what is sent to them.
+ * The streaming interface: who subscribed to what, and what is sent to them.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -7,17 +7,25 @@
 #define SANDBOX_STREAM_H
 
 #include "feed.h"
-#include "message.h"
 #include "token.h"
+#include "writer.h"
 
 #include <libsoup/soup.h>
+
+struct stream_options {
+    quirk_set quirks;
+    enum writer_error_shape error_shape;
+    int lose;      /* about one of so many market_data updates is not sent; 0:
+                      each is */
+    uint32_t seed; /* of what is left to chance */
+};
 
 struct stream;
 
 /* Serves the root path of the server. tokens and feed must outlive it. */
 struct stream *stream_new(SoupServer *server, struct token_store *tokens,
                           const struct feed *feed,
-                          enum message_error_shape error_shape);
+                          const struct stream_options *options);
 void stream_free(struct stream *stream);
 
 /* A feed_callback: sends the change to those who subscribed; user_data is

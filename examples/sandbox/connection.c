@@ -1,0 +1,135 @@
+/*
+ * One client's WebSocket connection.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "connection.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* How long a client has to answer a close frame. */
+#define CLOSE_GRACE_S 5
+
+struct connection {
+    SoupWebsocketConnection *websocket;
+    GSocket *socket;
+    size_t backlog_max;
+    size_t backlog;       /* bytes sent since libsoup's queue was empty */
+    GSource *drain_watch; /* NULL while the backlog is 0 */
+    guint kill_timer;
+};
+
+struct connection *connection_new(SoupServerMessage *message,
+                                  SoupWebsocketConnection *websocket,
+                                  size_t backlog_max)
+{
+    struct connection *connection = g_new0(struct connection, 1);
+
+    connection->websocket = g_object_ref(websocket);
+    connection->socket = g_object_ref(soup_server_message_get_socket(message));
+    connection->backlog_max = backlog_max;
+    return connection;
+}
+
+static void stop_drain_watch(struct connection *connection)
+{
+    if (connection->drain_watch) {
+        g_source_destroy(connection->drain_watch);
+        g_clear_pointer(&connection->drain_watch, g_source_unref);
+    }
+}
+
+void connection_free(struct connection *connection)
+{
+    stop_drain_watch(connection);
+    if (connection->kill_timer != 0) {
+        g_source_remove(connection->kill_timer);
+    }
+    g_object_unref(connection->websocket);
+    g_object_unref(connection->socket);
+    g_free(connection);
+}
+
+static bool is_open(const struct connection *connection)
+{
+    return soup_websocket_connection_get_state(connection->websocket) ==
+           SOUP_WEBSOCKET_STATE_OPEN;
+}
+
+/* Without this, closing TLS would wait for a client that does not read. */
+static gboolean on_kill_timer(gpointer user_data)
+{
+    struct connection *connection = user_data;
+
+    connection->kill_timer = 0;
+    g_socket_shutdown(connection->socket, TRUE, TRUE, NULL);
+    return G_SOURCE_REMOVE;
+}
+
+void connection_close(struct connection *connection, gushort code,
+                      const char *reason)
+{
+    if (is_open(connection)) {
+        connection->kill_timer =
+            g_timeout_add_seconds(CLOSE_GRACE_S, on_kill_timer, connection);
+        soup_websocket_connection_close(connection->websocket, code, reason);
+    }
+}
+
+static gboolean on_drained(GObject *output, gpointer user_data)
+{
+    struct connection *connection = user_data;
+
+    (void)output;
+    connection->backlog = 0;
+    stop_drain_watch(connection);
+    return G_SOURCE_REMOVE;
+}
+
+/* libsoup does not tell how much it has queued. But while it has anything, it
+ * watches for the stream to become writable, at default priority; a watch at
+ * a lower one is reached only once the queue is empty. */
+static void start_drain_watch(struct connection *connection)
+{
+    GIOStream *io =
+        soup_websocket_connection_get_io_stream(connection->websocket);
+    GOutputStream *output = g_io_stream_get_output_stream(io);
+
+    connection->drain_watch = g_pollable_output_stream_create_source(
+        G_POLLABLE_OUTPUT_STREAM(output), NULL);
+    g_source_set_priority(connection->drain_watch, G_PRIORITY_LOW);
+    g_source_set_callback(connection->drain_watch, G_SOURCE_FUNC(on_drained),
+                          connection, NULL);
+    g_source_attach(connection->drain_watch, NULL);
+}
+
+void connection_send(struct connection *connection, const char *text)
+{
+    if (!is_open(connection)) {
+        return;
+    }
+    soup_websocket_connection_send_text(connection->websocket, text);
+    connection->backlog += strlen(text);
+    if (connection->backlog > connection->backlog_max) {
+        connection_close(connection, SOUP_WEBSOCKET_CLOSE_POLICY_VIOLATION,
+                         "reads too slowly");
+    }
+    if (!connection->drain_watch) {
+        start_drain_watch(connection);
+    }
+}
+
+char *connection_address(const struct connection *connection)
+{
+    GSocketAddress *address =
+        g_socket_get_remote_address(connection->socket, NULL);
+    char *text = NULL;
+
+    if (G_IS_INET_SOCKET_ADDRESS(address)) {
+        text = g_inet_address_to_string(
+            g_inet_socket_address_get_address(G_INET_SOCKET_ADDRESS(address)));
+    }
+    g_clear_object(&address);
+    return text ? text : g_strdup("unknown");
+}

@@ -1,0 +1,30 @@
+/*
+ * One client's WebSocket connection: sends and closes, with bounds on what
+ * piles up for a client that does not read.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef SANDBOX_CONNECTION_H
+#define SANDBOX_CONNECTION_H
+
+#include <libsoup/soup.h>
+
+struct connection;
+
+/* backlog_max: a client that lets more bytes than this pile up is closed. */
+struct connection *connection_new(SoupServerMessage *message,
+                                  SoupWebsocketConnection *websocket,
+                                  size_t backlog_max);
+void connection_free(struct connection *connection);
+
+/* Starts to close, with this code, if it is open. */
+void connection_close(struct connection *connection, gushort code,
+                      const char *reason);
+
+/* Sends a text message; does nothing if the connection is not open. */
+void connection_send(struct connection *connection, const char *text);
+
+/* The client's IP address as text, for g_free. */
+char *connection_address(const struct connection *connection);
+
+#endif

@@ -1,0 +1,144 @@
+/*
+ * The quirk delayed-data.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "delay.h"
+
+/* One subscribe in this time is free, each other costs as much. */
+#define INTERVAL_US G_USEC_PER_SEC
+#define HOLD_MAX_US (5 * INTERVAL_US)
+
+/* Monotonic times. */
+struct address {
+    int64_t subscribed_us;
+    int64_t held_until_us;
+};
+
+struct delay_addresses {
+    GHashTable *table; /* text to struct address, both owned */
+};
+
+struct item {
+    guint serial;
+    char *text;
+};
+
+struct delay_queue {
+    struct address *address;
+    GQueue items; /* struct item, owned */
+    guint timer;  /* runs while there are items */
+    delay_send send;
+    void *user_data;
+};
+
+struct delay_addresses *delay_addresses_new(void)
+{
+    struct delay_addresses *addresses = g_new0(struct delay_addresses, 1);
+
+    addresses->table =
+        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    return addresses;
+}
+
+void delay_addresses_free(struct delay_addresses *addresses)
+{
+    g_hash_table_unref(addresses->table);
+    g_free(addresses);
+}
+
+struct delay_queue *delay_queue_new(struct delay_addresses *addresses,
+                                    const char *address, delay_send send,
+                                    void *user_data)
+{
+    struct delay_queue *queue = g_new0(struct delay_queue, 1);
+
+    queue->address = g_hash_table_lookup(addresses->table, address);
+    if (!queue->address) {
+        queue->address = g_new0(struct address, 1);
+        queue->address->subscribed_us = g_get_monotonic_time() - INTERVAL_US;
+        g_hash_table_insert(addresses->table, g_strdup(address),
+                            queue->address);
+    }
+    g_queue_init(&queue->items);
+    queue->send = send;
+    queue->user_data = user_data;
+    return queue;
+}
+
+static void item_free(gpointer data)
+{
+    struct item *item = data;
+
+    g_free(item->text);
+    g_free(item);
+}
+
+void delay_queue_free(struct delay_queue *queue)
+{
+    if (queue->timer != 0) {
+        g_source_remove(queue->timer);
+    }
+    g_queue_clear_full(&queue->items, item_free);
+    g_free(queue);
+}
+
+void delay_subscribed(struct delay_queue *queue)
+{
+    struct address *address = queue->address;
+    int64_t now_us = g_get_monotonic_time();
+
+    if (now_us - address->subscribed_us < INTERVAL_US) {
+        int64_t from_us = MAX(now_us, address->held_until_us);
+
+        address->held_until_us =
+            MIN(from_us + INTERVAL_US, now_us + HOLD_MAX_US);
+    }
+    address->subscribed_us = now_us;
+}
+
+static gboolean on_timer(gpointer user_data);
+
+static void start_timer(struct delay_queue *queue)
+{
+    int64_t rest_us = queue->address->held_until_us - g_get_monotonic_time();
+
+    queue->timer =
+        g_timeout_add((guint)(MAX(rest_us, 0) / 1000 + 1), on_timer, queue);
+}
+
+static gboolean on_timer(gpointer user_data)
+{
+    struct delay_queue *queue = user_data;
+
+    queue->timer = 0;
+    if (g_get_monotonic_time() < queue->address->held_until_us) {
+        start_timer(queue); /* another subscribe came */
+        return G_SOURCE_REMOVE;
+    }
+    while (!g_queue_is_empty(&queue->items)) {
+        struct item *item = g_queue_pop_head(&queue->items);
+
+        queue->send(queue->user_data, item->serial, item->text);
+        item_free(item);
+    }
+    return G_SOURCE_REMOVE;
+}
+
+bool delay_take(struct delay_queue *queue, guint serial, const char *text)
+{
+    struct item *item;
+
+    if (g_queue_is_empty(&queue->items) &&
+        g_get_monotonic_time() >= queue->address->held_until_us) {
+        return false;
+    }
+    item = g_new0(struct item, 1);
+    item->serial = serial;
+    item->text = g_strdup(text);
+    g_queue_push_tail(&queue->items, item);
+    if (queue->timer == 0) {
+        start_timer(queue);
+    }
+    return true;
+}

@@ -1,0 +1,78 @@
+/*
+ * The quirk early-updates.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "early.h"
+
+#define RECENT_MAX 8
+
+/* The snapshot waits for so many later updates, until one removes a level,
+ * but not for ever. */
+#define EARLY_MIN 2
+#define EARLY_MAX 20
+
+struct early {
+    GHashTable *recent; /* struct market to GQueue of char *, oldest first */
+};
+
+static void free_texts(gpointer data)
+{
+    g_queue_free_full(data, g_free);
+}
+
+struct early *early_new(void)
+{
+    struct early *early = g_new0(struct early, 1);
+
+    early->recent = g_hash_table_new_full(NULL, NULL, NULL, free_texts);
+    return early;
+}
+
+void early_free(struct early *early)
+{
+    g_hash_table_unref(early->recent);
+    g_free(early);
+}
+
+static GQueue *recent_updates(struct early *early, const struct market *market)
+{
+    GQueue *recent = g_hash_table_lookup(early->recent, market);
+
+    if (!recent) {
+        recent = g_queue_new();
+        g_hash_table_insert(early->recent, (gpointer)market, recent);
+    }
+    return recent;
+}
+
+void early_record(struct early *early, const struct market *market,
+                  const char *update)
+{
+    GQueue *recent = recent_updates(early, market);
+
+    g_queue_push_tail(recent, g_strdup(update));
+    if (recent->length > RECENT_MAX) {
+        g_free(g_queue_pop_head(recent));
+    }
+}
+
+const GQueue *early_begin(struct early *early,
+                          struct subscription *subscription, char *snapshot)
+{
+    GQueue *recent = recent_updates(early, subscription->market);
+
+    subscription->snapshot = snapshot;
+    /* Of those at most the last is of the snapshot's time. */
+    if (recent->length > 1) {
+        subscription->late_update = g_strdup(g_queue_peek_head(recent));
+    }
+    return recent;
+}
+
+bool early_ends(struct subscription *subscription, bool removes)
+{
+    subscription->early_updates++;
+    return subscription->early_updates >= EARLY_MAX ||
+           (subscription->early_updates >= EARLY_MIN && removes);
+}

@@ -1,0 +1,183 @@
+/*
+ * The command line.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "options.h"
+
+#include "feed.h"
+
+#include <string.h>
+
+#define TOKEN_LIFETIME_MAX 31536000 /* s: a year */
+
+/* What is a text on the command line, and something else in the options. */
+struct texts {
+    char *error_shape;
+    char **quirks;
+};
+
+static const char *const error_shapes[WRITER_ERROR_SHAPES] = {
+    [WRITER_ERROR_PLAIN] = "plain",
+    [WRITER_ERROR_OBJECT] = "object",
+    [WRITER_ERROR_NESTED] = "nested",
+};
+
+static bool refuse(const char *what, const char *why, GError **error)
+{
+    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s %s", what,
+                why);
+    return false;
+}
+
+static bool in_range(const char *name, int64_t value, int64_t min, int64_t max,
+                     GError **error)
+{
+    if (value < min || value > max) {
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                    "%s must be from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
+                    name, min, max);
+        return false;
+    }
+    return true;
+}
+
+/* A host name in the certificate: letters, digits, dots and hyphens, or an IP
+ * address. */
+static bool valid_host_name(const char *name)
+{
+    return g_hostname_is_ip_address(name) ||
+           (*name != '\0' &&
+            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                         "0123456789.-") == strlen(name));
+}
+
+static bool read_error_shape(struct options *options, const char *text,
+                             GError **error)
+{
+    for (int i = 0; text && i < WRITER_ERROR_SHAPES; i++) {
+        if (strcmp(text, error_shapes[i]) == 0) {
+            options->error_shape = (enum writer_error_shape)i;
+            return true;
+        }
+    }
+    return !text ||
+           refuse("--error-shape", "must be plain, object or nested", error);
+}
+
+static bool read_quirks(struct options *options, char *const *names,
+                        GError **error)
+{
+    for (; names && *names; names++) {
+        if (strcmp(*names, "help") == 0) {
+            options->quirk_help = true;
+        } else if (!quirk_add(&options->quirks, *names)) {
+            return refuse(*names, "is not a quirk: --quirk help lists them",
+                          error);
+        }
+    }
+    return true;
+}
+
+static bool check_numbers(const struct options *options, GError **error)
+{
+    return in_range("--ws-port", options->ws_port, 0, G_MAXUINT16, error) &&
+           in_range("--auth-port", options->auth_port, 0, G_MAXUINT16, error) &&
+           in_range("--api-port", options->api_port, 0, G_MAXUINT16, error) &&
+           in_range("--token-lifetime", options->token_lifetime, 1,
+                    TOKEN_LIFETIME_MAX, error) &&
+           in_range("--rate", options->rate, 1, FEED_RATE_MAX, error) &&
+           (options->levels == 0 ||
+            in_range("--levels", options->levels, MARKET_DEPTH_LEAST,
+                     MARKET_DEPTH_MOST, error)) &&
+           in_range("--lose", options->lose, 0, G_MAXINT32, error) &&
+           in_range("--seed", options->seed, 0, G_MAXUINT32, error);
+}
+
+static bool check(const struct options *options, GError **error)
+{
+    if (options->quirk_help) {
+        return true;
+    }
+    if (!options->state) {
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED,
+                    "--state DIR is required");
+        return false;
+    }
+    for (char **name = options->host_names; name && *name; name++) {
+        if (!valid_host_name(*name)) {
+            return refuse(*name, "is not a host name", error);
+        }
+    }
+    return check_numbers(options, error);
+}
+
+static bool read_command_line(const GOptionEntry *entries, int argc,
+                              char **argv, GError **error)
+{
+    GOptionContext *context =
+        g_option_context_new("- a local sandbox of the streaming service");
+    bool ok;
+
+    g_option_context_add_main_entries(context, entries, NULL);
+    ok = g_option_context_parse(context, &argc, &argv, error);
+    g_option_context_free(context);
+    if (ok && argc > 1) {
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED,
+                    "unexpected argument %s", argv[1]);
+        ok = false;
+    }
+    return ok;
+}
+
+bool options_parse(struct options *options, int argc, char **argv,
+                   GError **error)
+{
+    struct texts texts = {.error_shape = NULL};
+    const GOptionEntry entries[] = {
+        {"state", 0, 0, G_OPTION_ARG_FILENAME, &options->state,
+         "Directory for certificates and endpoints.json", "DIR"},
+        {"ws-port", 0, 0, G_OPTION_ARG_INT, &options->ws_port,
+         "WebSocket port (0, the default: a free one)", "N"},
+        {"auth-port", 0, 0, G_OPTION_ARG_INT, &options->auth_port,
+         "Token endpoint's port (default 0)", "N"},
+        {"api-port", 0, 0, G_OPTION_ARG_INT, &options->api_port,
+         "HTTP API's port (default 0)", "N"},
+        {"bind", 0, 0, G_OPTION_ARG_STRING, &options->bind,
+         "Listen on this IP address (default: loopback)", "ADDRESS"},
+        {"host-name", 0, 0, G_OPTION_ARG_STRING_ARRAY, &options->host_names,
+         "Also name this host in the certificate (repeatable)", "NAME"},
+        {"token-lifetime", 0, 0, G_OPTION_ARG_INT, &options->token_lifetime,
+         "Lifetime of a token (default 3600)", "SECONDS"},
+        {"rate", 0, 0, G_OPTION_ARG_INT, &options->rate,
+         "Book changes a second in each market (default 10)", "N"},
+        {"levels", 0, 0, G_OPTION_ARG_INT, &options->levels,
+         "Levels of each side of a book (default: 100 to 150)", "N"},
+        {"seed", 0, 0, G_OPTION_ARG_INT64, &options->seed,
+         "Seed of the markets (default: random)", "N"},
+        {"error-shape", 0, 0, G_OPTION_ARG_STRING, &texts.error_shape,
+         "Errors outside a response: plain (default), object, nested", "SHAPE"},
+        {"quirk", 0, 0, G_OPTION_ARG_STRING_ARRAY, &texts.quirks,
+         "Do this (repeatable): a name, all, or help for a list", "NAME"},
+        {"lose", 0, 0, G_OPTION_ARG_INT, &options->lose,
+         "Do not send about one of N book updates (default 0: send all)", "N"},
+        G_OPTION_ENTRY_NULL,
+    };
+    bool ok;
+
+    *options = (struct options){
+        .token_lifetime = 3600, .rate = 10, .seed = g_random_int()};
+    ok = read_command_line(entries, argc, argv, error) &&
+         read_error_shape(options, texts.error_shape, error) &&
+         read_quirks(options, texts.quirks, error) && check(options, error);
+    g_free(texts.error_shape);
+    g_strfreev(texts.quirks);
+    return ok;
+}
+
+void options_free(struct options *options)
+{
+    g_free(options->state);
+    g_free(options->bind);
+    g_strfreev(options->host_names);
+}

@@ -1,0 +1,34 @@
+/*
+ * The command line.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef SANDBOX_OPTIONS_H
+#define SANDBOX_OPTIONS_H
+
+#include "writer.h"
+
+struct options {
+    char *state; /* directory; NULL: quirk_help is set */
+    int ws_port; /* 0: a free one; so the next two */
+    int auth_port;
+    int api_port;
+    char *bind;         /* NULL: loopback */
+    char **host_names;  /* NULL: none beside localhost */
+    int token_lifetime; /* s */
+    int rate;
+    int levels;   /* 0: the markets' own number */
+    int lose;     /* one of how many updates; 0: none */
+    int64_t seed; /* 0 to 2^32 - 1 */
+    enum writer_error_shape error_shape;
+    quirk_set quirks;
+    bool quirk_help; /* only list the quirks */
+};
+
+/* Options that are not given have their defaults. options_free is needed in
+ * either case. */
+bool options_parse(struct options *options, int argc, char **argv,
+                   GError **error);
+void options_free(struct options *options);
+
+#endif

@@ -1,0 +1,709 @@
+#!/usr/bin/env python3
+"""The sandbox by itself, seen by a client that shares no code with it: each
+quirk shows when it is on and not otherwise, and a simple order book that
+follows the stream equals the truth endpoint at like times.
+
+Usage: e2e_sandbox.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import asyncio
+import calendar
+import collections
+import contextlib
+import decimal
+import json
+import os
+import re
+import shutil
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import websockets
+
+SANDBOX = os.path.join(os.environ.get("BUILD", "build"), "sandbox")
+HANG_S = 100  # for one thing to happen: a hang, not a slow machine
+# Changes a second of each market: little, since a client that is slower than
+# the service never catches up.
+RATE = 30
+MARKETS = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD")
+CHANNELS = ("market_data", "market_data.top_of_book", "execution_data")
+BOOK, TOP, EXECUTION = CHANNELS
+FIELDS = {  # of the specification
+    BOOK: {"market", "type", "time", "bids", "asks"},
+    TOP: {"market", "type", "timestamp", "bids", "asks"},
+    EXECUTION: {"market", "price", "amount", "executed_at"},
+    "heartbeat": {"timestamp"},
+}
+Decimal = decimal.Decimal
+
+
+class Different(AssertionError):
+    """The reference is not the truth."""
+
+
+class Missing(AssertionError):
+    """There was no message of the truth's time."""
+
+
+def check(condition, what, error=AssertionError):
+    if not condition:
+        raise error(what)
+
+
+def parse_time(text):
+    """RFC 3339 to (ns since 1970, digits of the fraction)."""
+    match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.(\d{1,9}))?Z",
+                         text)
+    check(match, f"time {text!r}")
+    fraction = match[3] or ""
+    seconds = calendar.timegm(time.strptime(match[1], "%Y-%m-%dT%H:%M:%S"))
+    return seconds * 10**9 + int(fraction.ljust(9, "0")), len(fraction)
+
+
+def milliseconds(text):
+    """No two changes of a market share a millisecond."""
+    return parse_time(text)[0] // 10**6
+
+
+# ---------------------------------------------------------------------------
+# The reference
+# ---------------------------------------------------------------------------
+
+class Book:
+    """Bids and asks by price, as the field notes merge them."""
+
+    def __init__(self):
+        self.sides = None  # until the snapshot
+        self.snapshot_ns = None
+        self.waiting = []
+        self.history = collections.OrderedDict()  # milliseconds: sides
+
+    def change(self, update):
+        if parse_time(update["time"])[0] <= self.snapshot_ns:
+            return
+        for side in ("bids", "asks"):
+            for level in update.get(side, ()):
+                price, amount = Decimal(level["price"]), Decimal(
+                    level["amount"])
+                if amount == 0:
+                    self.sides[side].pop(price, None)
+                else:
+                    self.sides[side][price] = amount
+        self.remember(update)
+
+    def remember(self, message):
+        self.history[milliseconds(message["time"])] = {
+            side: dict(levels) for side, levels in self.sides.items()}
+        while len(self.history) > 2000:
+            self.history.popitem(last=False)
+
+    def take(self, message):
+        if message["type"] == "UPDATE" and self.sides is None:
+            self.waiting.append(message)
+        elif message["type"] == "UPDATE":
+            self.change(message)
+        else:
+            self.snapshot_ns = parse_time(message["time"])[0]
+            self.sides = {side: {Decimal(level["price"]):
+                                 Decimal(level["amount"])
+                                 for level in message[side]}
+                          for side in ("bids", "asks")}
+            self.remember(message)
+            waiting, self.waiting = self.waiting, []
+            for update in waiting:
+                self.change(update)
+
+
+# ---------------------------------------------------------------------------
+# Service and client
+# ---------------------------------------------------------------------------
+
+class Service:
+    """One running sandbox."""
+
+    def __init__(self, *options):
+        self.state = tempfile.mkdtemp()
+        self.process = subprocess.Popen(
+            [SANDBOX, "--state", self.state, *options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+
+    def wait_ready(self):
+        check(self.process.stdout.readline() == b"ready\n", "not ready")
+        with open(os.path.join(self.state, "endpoints.json"),
+                  encoding="ascii") as file:
+            self.urls = json.load(file)
+        self.tls = ssl.create_default_context(
+            cafile=os.path.join(self.state, "ca.pem"))
+
+    def stop(self):
+        self.process.terminate()
+        status = self.process.wait(HANG_S)
+        self.process.stdout.close()
+        shutil.rmtree(self.state)
+        return status
+
+    def http(self, url, method="GET", data=None):
+        """(status, content type, parsed body)"""
+        request = urllib.request.Request(url, method=method, data=data)
+        try:
+            with urllib.request.urlopen(request, context=self.tls,
+                                        timeout=HANG_S) as reply:
+                return (reply.status, reply.headers.get_content_type(),
+                        json.load(reply))
+        except urllib.error.HTTPError as error:
+            with error:
+                return (error.code, error.headers.get_content_type(),
+                        json.load(error))
+
+    def token(self):
+        form = {"grant_type": "client_credentials",
+                "client_id": "sandbox-client",
+                "client_secret": "sandbox-secret",
+                "scope": "exchange:read_aggregated_marketdata_stream"}
+        return self.http(self.urls["auth_url"] + "/oauth2/token", "POST",
+                         urllib.parse.urlencode(form).encode())[2][
+                             "access_token"]
+
+    def truth(self, query, method="GET"):
+        return self.http(self.urls["base_url"] + "/sandbox/truth" + query,
+                         method)
+
+
+class Client:
+    """One connection, and all that came over it."""
+
+    def __init__(self, service, socket):
+        self.service = service
+        self.socket = socket
+        self.raw = []
+        self.messages = []
+        self.books = {market: Book() for market in MARKETS}
+
+    async def receive(self):
+        raw = await asyncio.wait_for(self.socket.recv(), HANG_S)
+        message = json.loads(raw)
+        self.raw.append(raw)
+        self.messages.append(message)
+        if message.get("channel") == BOOK:
+            self.books[message["payload"]["market"]].take(message["payload"])
+        return message
+
+    async def until(self, condition, what, step=1):
+        """Receives until the condition of this client holds; looks each step
+        messages."""
+        end = time.monotonic() + HANG_S
+        while not condition(self):
+            check(time.monotonic() < end, f"never: {what}")
+            for _ in range(step):
+                await self.receive()
+
+    async def request(self, action, channels=None):
+        """The answer; what comes before it is kept, too."""
+        message = {"type": action}
+        if channels is not None:
+            message["channels"] = channels
+        await self.socket.send(json.dumps(message))
+        while True:
+            reply = await self.receive()
+            if reply.get("type") == action or "error" in reply:
+                return reply
+
+    async def subscribe(self, channels=CHANNELS, markets=MARKETS):
+        reply = await self.request("subscribe", entries(channels, markets))
+        check(all(entry["success"] for entry in reply["channels"]),
+              "subscribed")
+
+    def payloads(self, channel, market=None):
+        return [message["payload"] for message in self.messages
+                if message.get("channel") == channel and
+                market in (None, message["payload"]["market"])]
+
+    def updates(self):
+        return [book for book in self.payloads(BOOK)
+                if book["type"] == "UPDATE"]
+
+    def levels(self):
+        return [level for book in self.payloads(BOOK)
+                for side in ("bids", "asks") for level in book.get(side, ())]
+
+
+def entries(channels, markets):
+    return [{"type": channel, "params": {"market": market}}
+            for channel in channels for market in markets]
+
+
+@contextlib.asynccontextmanager
+async def client_of(*options, rate=RATE):
+    service = Service("--rate", str(rate), *options)
+    try:
+        await asyncio.to_thread(service.wait_ready)
+        token = await asyncio.to_thread(service.token)
+        async with websockets.connect(
+                service.urls["ws_url"], ssl=service.tls, max_size=None,
+                max_queue=None, ping_interval=None, compression=None,
+                extra_headers={"Authorization": f"Bearer {token}"}) as socket:
+            yield Client(service, socket)
+    finally:
+        status = await asyncio.to_thread(service.stop)
+    check(status == 0, f"the sandbox ended with {status}")
+
+
+# ---------------------------------------------------------------------------
+# What shows a quirk, in what a client has received
+# ---------------------------------------------------------------------------
+
+def removals(updates):
+    return [level for update in updates for side in ("bids", "asks")
+            for level in update.get(side, ()) if Decimal(level["amount"]) == 0]
+
+
+def shows_early_updates(client):
+    """Each market's snapshot waits; one market suffices for what is older."""
+    whole = False
+    for market in MARKETS:
+        books = client.payloads(BOOK, market)
+        types = [book["type"] != "UPDATE" for book in books]
+        if True not in types:
+            return False
+        first = types.index(True)
+        limit = parse_time(books[first]["time"])[0]
+        before = books[:first]
+        old = [book for book in before if parse_time(book["time"])[0] <= limit]
+        new = [book for book in before if parse_time(book["time"])[0] > limit]
+        late = [book for book in books[first + 1:]
+                if parse_time(book["time"])[0] < limit]
+        if len(new) < 2 or not (removals(new) or len(new) >= 20):
+            return False
+        whole = whole or bool(removals(old) and removals(new) and late)
+    return whole
+
+
+def digits(client, channel=BOOK, field="time"):
+    return {parse_time(payload[field])[1]
+            for payload in client.payloads(channel)}
+
+
+def shows_mixed_precision(client):
+    return all({3, 9} <= digits(client, *where) for where in (
+        (BOOK, "time"), (TOP, "timestamp"), (EXECUTION, "executed_at")))
+
+
+def shows_trimmed_zeros(client):
+    numbers = [level[key] for level in client.levels()
+               for key in ("price", "amount") if Decimal(level["amount"])]
+    return (any("." not in number for number in numbers) and
+            len({len(payload["amount"].partition(".")[2])
+                 for payload in client.payloads(EXECUTION, "BTCUSD")}) > 1 and
+            {0, 2, 3} <= digits(client))
+
+
+def shows_zero_spellings(client):
+    return {level["amount"] for level in removals(client.updates())} == {
+        "0", "0.00", "0.000", "0E-8"}
+
+
+def shows_absent_sides(client):
+    return {("bids" in update, "asks" in update)
+            for update in client.updates()} == {
+                (True, True), (True, False), (False, True), (False, False)}
+
+
+def shows_late_executions(client):
+    """Out of order, but none before it happened: the book changes first."""
+    book_at, times = 0, []
+    for message in client.messages:
+        payload = message.get("payload", {})
+        if payload.get("market") != "BTCUSD":
+            continue
+        if message["channel"] == BOOK:
+            book_at = max(book_at, milliseconds(payload["time"]))
+        elif message["channel"] == EXECUTION:
+            times.append(parse_time(payload["executed_at"])[0])
+            check(times[-1] // 10**6 <= book_at, "executed in the future")
+    return any(later < earlier for earlier, later in zip(times, times[1:]))
+
+
+def shows_snapshot_type(client):
+    kinds = {book["type"] for book in client.payloads(BOOK)}
+    return len(kinds) > 1 and "SNAPSHOT" not in kinds
+
+
+def shows_level_order(client):
+    for book in client.payloads(BOOK):
+        if book["type"] != "UPDATE":
+            prices = [Decimal(level["price"]) for level in book["bids"]]
+            if prices == sorted(prices, reverse=True):
+                return False
+    return any(book["type"] != "UPDATE" for book in client.payloads(BOOK))
+
+
+def shows_key_order(client):
+    books = [message for message in client.messages
+             if message.get("channel") == BOOK]
+    return (any(list(message)[0] == "payload" for message in books) and
+            any(list(level)[0] == "amount" for level in client.levels()) and
+            any(list(book)[0] in ("bids", "asks")
+                for book in client.updates()))
+
+
+def shows_white_space(client):
+    text = "".join(client.raw)
+    return all(re.search(f'[{{}}[\\]:,]{space}["{{}}[\\]]', text)
+               for space in " \t\n\r")
+
+
+def shows_unknown_fields(client):
+    pushed = [message for message in client.messages
+              if message.get("channel") in CHANNELS]
+    return (any(set(message) - {"channel", "payload"} for message in pushed)
+            and any(set(message["payload"]) - FIELDS[message["channel"]]
+                    for message in pushed)
+            and any(set(level) - {"price", "amount"}
+                    for level in client.levels()))
+
+
+def shows_unknown_channels(client):
+    actions = {"subscribe", "unsubscribe", "subscription_list"}
+    return (any(message.get("channel", BOOK) not in FIELDS
+                for message in client.messages) and
+            any("channel" not in message and "error" not in message and
+                message.get("type") not in actions
+                for message in client.messages))
+
+
+SHOWS = {
+    "early-updates": shows_early_updates,
+    "mixed-precision": shows_mixed_precision,
+    "trimmed-zeros": shows_trimmed_zeros,
+    "zero-spellings": shows_zero_spellings,
+    "absent-sides": shows_absent_sides,
+    "late-executions": shows_late_executions,
+    "snapshot-type": shows_snapshot_type,
+    "level-order": shows_level_order,
+    "key-order": shows_key_order,
+    "white-space": shows_white_space,
+    "unknown-fields": shows_unknown_fields,
+    "unknown-channels": shows_unknown_channels,
+}
+# Shown by requests: these have tests of their own.
+ASKED = {"delayed-data", "error-shapes"}
+
+
+# ---------------------------------------------------------------------------
+# Truth
+# ---------------------------------------------------------------------------
+
+async def compare(client, market):
+    """The truth now, and the reference once it has come as far."""
+    fetch = asyncio.ensure_future(asyncio.to_thread(
+        client.service.truth, f"?market={market}"))
+    while not fetch.done():  # a client that does not read is closed
+        await client.receive()
+    status, kind, truth = await fetch
+    check((status, kind) == (200, "application/json"), "truth")
+    check(set(truth) == {"market", "time", "bids", "asks"} and
+          truth["market"] == market, "fields of the truth")
+    at = milliseconds(truth["time"])
+    history = client.books[market].history
+    await client.until(lambda _: history and max(history) >= at,
+                       "the time of the truth")
+    if min(history) > at:
+        return False
+    check(at in history, "no message of the truth's time", Missing)
+    for side, reverse in (("bids", True), ("asks", False)):
+        prices = [Decimal(level["price"]) for level in truth[side]]
+        check(prices == sorted(set(prices), reverse=reverse),
+              f"order of the truth's {side}")
+        check({Decimal(level["price"]): Decimal(level["amount"])
+               for level in truth[side]} == history[at][side],
+              f"{side} of {market} at {truth['time']} are not the truth",
+              Different)
+    return True
+
+
+async def follow(client, rounds=4):
+    """Several comparisons of each market, with changes between them."""
+    for market in MARKETS:
+        compared = 0
+        while compared < rounds:
+            seen = len(client.updates())
+            compared += await compare(client, market)
+            await client.until(lambda c: len(c.updates()) >= seen + 5,
+                               "5 updates")
+
+
+# ---------------------------------------------------------------------------
+# Tests
+# ---------------------------------------------------------------------------
+
+async def test_help_lists_every_quirk():
+    run = subprocess.run([SANDBOX, "--quirk", "help"], capture_output=True,
+                         text=True, check=True)
+    names = {line.split()[0] for line in run.stdout.splitlines()}
+    check(names == {*SHOWS, *ASKED, "all"}, f"quirks {names}")
+
+
+async def test_unknown_quirk_is_refused():
+    run = subprocess.run([SANDBOX, "--state", "/nonexistent", "--quirk", "x"],
+                         capture_output=True, text=True, check=False)
+    check(run.returncode == 1 and "x is not a quirk" in run.stderr, run.stderr)
+
+
+async def test_plain():
+    async with client_of() as client:
+        await client.subscribe()
+        await follow(client)
+        await client.until(lambda c: len(c.updates()) >= 800, "updates",
+                           100)
+        await follow(client, 1)
+        for name, shows in SHOWS.items():
+            check(not shows(client), f"{name} without the quirk")
+        for payload in client.payloads(BOOK):
+            check(set(payload) == FIELDS[BOOK], "fields of a book")
+            check(payload["type"] in ("SNAPSHOT", "UPDATE"), payload["type"])
+        check(digits(client) == {3}, "times of books")
+        check(digits(client, TOP, "timestamp") == {9}, "times of tops")
+        check({level["amount"] for level in removals(client.updates())} ==
+              {"0"}, "amounts of removals")
+        times = [parse_time(payload["executed_at"])[0]
+                 for payload in client.payloads(EXECUTION, "BTCUSD")]
+        check(times == sorted(times), "executions in order")
+        check(not re.search(r"\s", "".join(client.raw)), "white space")
+
+
+async def test_a_millisecond_for_each_change():
+    async with client_of(rate=1000) as client:
+        await client.subscribe((BOOK,), ("BTCUSD",))
+        await client.until(lambda c: len(c.updates()) >= 500, "updates", 20)
+        times = [milliseconds(book["time"])
+                 for book in client.payloads(BOOK)]
+        check(times == sorted(set(times)), "changes share a millisecond")
+
+
+def quirk_test(name):
+    async def test():
+        async with client_of("--quirk", name) as client:
+            # Early updates need a past.
+            await asyncio.sleep(0.5)
+            await client.subscribe()
+            await follow(client, 1)
+            await client.until(SHOWS[name], name, 20)
+    return test
+
+
+async def test_all_together():
+    async with client_of("--quirk", "all") as client:
+        await asyncio.sleep(0.5)
+        await client.subscribe()
+        await follow(client)
+        for name, shows in SHOWS.items():
+            await client.until(shows, name, 20)
+        # Many levels can be streamed in any order of keys.
+        for message in client.messages:
+            book = message.get("payload")
+            if message.get("channel") == BOOK and book["type"] != "UPDATE":
+                keys = list(book)
+                last = max(keys.index(key)
+                           for key in ("market", "type", "time"))
+                check(last < min(keys.index("bids"), keys.index("asks")),
+                      f"keys {keys}")
+                check(list(message).index("channel") <
+                      list(message).index("payload"), "envelope")
+
+
+async def test_all_together_resubscribed():
+    async with client_of("--quirk", "all") as client:
+        for _ in range(3):
+            await client.subscribe((BOOK,))
+            await follow(client, 1)
+            await client.request("unsubscribe", entries((BOOK,), MARKETS))
+            client.books = {market: Book() for market in MARKETS}
+
+
+def book_seen(market):
+    return lambda client: bool(client.payloads(BOOK, market))
+
+
+async def test_fast_subscribe_delays_data():
+    async with client_of("--quirk", "delayed-data") as client:
+        await client.subscribe((BOOK,), ("BTCUSD",))
+        await client.until(book_seen("BTCUSD"), "the first's data")
+        await client.subscribe((BOOK,), ("ETHUSD",))
+        seen = len(client.payloads(BOOK))
+        reply = await client.request("subscription_list")
+        check(len(reply["channels"]) == 2, "both are subscribed")
+        check(len(client.payloads(BOOK)) == seen, "no data before the answer")
+        await client.until(book_seen("ETHUSD"), "delayed data")
+        made = parse_time(client.payloads(BOOK, "ETHUSD")[0]["time"])[0]
+        check(time.time() - made / 1e9 > 0.9, "the data is late")
+        await follow_two(client)
+
+
+async def follow_two(client):
+    for market in ("BTCUSD", "ETHUSD"):
+        check(await compare(client, market), "late data is whole")
+
+
+async def test_unsubscribe_drops_delayed_data():
+    async with client_of("--quirk", "delayed-data") as client:
+        await client.subscribe((BOOK,), ("BTCUSD",))
+        await client.subscribe((BOOK,), ("ETHUSD",))
+        await client.subscribe((BOOK,), ("SOLUSD",))
+        await client.request("unsubscribe", entries((BOOK,), ("ETHUSD",)))
+        await client.until(book_seen("SOLUSD"), "delayed data")
+        check(not client.payloads(BOOK, "ETHUSD"), "data that was unsubscribed")
+
+
+async def test_fast_subscribe_without_the_quirk():
+    async with client_of() as client:
+        await client.subscribe((BOOK,), ("BTCUSD",))
+        await client.subscribe((BOOK,), ("ETHUSD",))
+        await client.request("subscription_list")
+        check(client.payloads(BOOK, "ETHUSD"), "data before the next answer")
+
+
+PLAIN = {"type": "error", "error": "UNKNOWN_ACTION"}
+OBJECT = {"type": "error", "code": "UNKNOWN_ACTION", "message": "text"}
+NESTED = {"error": {"code": "UNKNOWN_ACTION", "message": "text"}}
+
+
+async def test_error_shapes():
+    for options, wanted in (((), [PLAIN]),
+                            (("--error-shape", "object"), [OBJECT]),
+                            (("--error-shape", "nested"), [NESTED]),
+                            (("--quirk", "error-shapes"),
+                             [PLAIN, OBJECT, NESTED])):
+        async with client_of(*options) as client:
+            shapes = []
+            for _ in range(60):
+                await client.socket.send('{"type":"nonsense"}')
+                reply = await client.receive()
+                error = reply["error"] if "code" not in reply else reply
+                if "message" in error:
+                    check(error["message"], "a message")
+                    error["message"] = "text"
+                check(reply in wanted, reply)
+                shapes.append(reply)
+            check(all(shape in shapes for shape in wanted), "each of them")
+
+
+def losses(client):
+    """{best levels before and after: whether the book's update was lost}, of
+    BTCUSD. A top alone comes back when the next one is cancelled."""
+    seen = {milliseconds(book["time"])
+            for book in client.payloads(BOOK, "BTCUSD")}
+    tops = client.payloads(TOP, "BTCUSD")
+    # The first is not a change; what is later than the book may yet come.
+    return {json.dumps([[top["bids"], top["asks"]] for top in pair]):
+            milliseconds(pair[1]["timestamp"]) not in seen
+            for pair in zip(tops, tops[1:])
+            if milliseconds(pair[1]["timestamp"]) <= max(seen)}
+
+
+async def test_lost_updates():
+    options = ("--lose", "4", "--seed", "7")
+    # One market alone: many changes are few messages.
+    async with client_of(*options, rate=150) as first, client_of(
+            *options, rate=150) as second:
+        for client in (first, second):
+            await client.subscribe((BOOK, TOP), ("BTCUSD",))
+        await first.until(lambda c: len(c.payloads(TOP)) > 300, "tops", 20)
+        await second.until(lambda c: len(c.payloads(TOP)) > 300, "tops", 20)
+        a, b = losses(first), losses(second)
+        share = sum(a.values()) / len(a)
+        check(0.15 < share < 0.35, f"lost {share}")
+        both = a.keys() & b.keys()
+        check(len(both) > 100, "both runs saw the same changes")
+        check(all(a[key] == b[key] for key in both), "the seed decides")
+
+
+async def test_without_loss():
+    async with client_of(rate=100) as client:
+        await client.subscribe((BOOK, TOP), ("BTCUSD",))
+        await client.until(lambda c: len(c.payloads(TOP)) > 100, "tops", 20)
+        check(not any(losses(client).values()), "lost without --lose")
+
+
+async def test_loss_shows_in_the_book():
+    async with client_of("--lose", "2") as client:
+        await client.subscribe((BOOK,))
+        with contextlib.suppress(Different):
+            for _ in range(100):
+                with contextlib.suppress(Missing):
+                    await compare(client, "BTCUSD")
+            raise AssertionError("the book is the truth in spite of losses")
+
+
+async def test_large_book():
+    async with client_of("--levels", "80000", rate=2) as client:
+        await client.subscribe((BOOK,), ("LTCUSD",))
+        await client.until(book_seen("LTCUSD"), "the snapshot")
+        snapshot = client.payloads(BOOK, "LTCUSD")[0]
+        check(len(snapshot["bids"]) == len(snapshot["asks"]) == 80000,
+              "levels")
+        check(min(Decimal(level["price"]) for level in snapshot["bids"]) > 0,
+              "prices")
+        check(await compare(client, "LTCUSD"), "compared")
+
+
+async def test_small_book():
+    async with client_of("--levels", "8", "--quirk", "all") as client:
+        await client.subscribe((BOOK,))
+        await follow(client)
+        for book in client.books.values():
+            for sides in list(book.history.values())[-20:]:
+                check(all(len(side) == 8 for side in sides.values()), "8")
+
+
+async def test_truth_errors():
+    async with client_of() as client:
+        for query, method, status in (("?market=NOSUCH", "GET", 404),
+                                      ("", "GET", 400), ("?x=1", "GET", 400),
+                                      ("/x?market=BTCUSD", "GET", 404),
+                                      ("?market=BTCUSD", "POST", 405)):
+            got, kind, problem = await asyncio.to_thread(
+                client.service.truth, query, method)
+            check((got, kind) == (status, "application/problem+json"),
+                  f"{query}: {got} {kind}")
+            check(problem["status"] == status and problem["detail"], problem)
+
+
+def tests():
+    for name, value in globals().items():
+        if name.startswith("test_"):
+            yield name[5:].replace("_", " "), value
+    for name in SHOWS:
+        yield f"quirk {name}", quirk_test(name)
+
+
+async def run(name, test, slots):
+    async with slots:
+        try:
+            await test()
+        except Exception:  # pylint: disable=broad-except
+            print(f"FAIL  {name}\n{traceback.format_exc()}")
+            return False
+    print(f"ok    {name}")
+    return True
+
+
+async def main():
+    slots = asyncio.Semaphore(4)
+    results = await asyncio.gather(
+        *(run(name, test, slots) for name, test in list(tests())
+          if not sys.argv[1:] or any(part in name for part in sys.argv[1:])))
+    print(f"\n{sum(results)} passed, {len(results) - sum(results)} failed")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))
