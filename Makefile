@@ -57,7 +57,7 @@ UNIT_SRC = $(wildcard test/unit_*.c)
 HELPER_SRC = $(filter-out $(TEST_SRC) $(UNIT_SRC),$(wildcard test/*.c)) \
 	$(wildcard port/mock/*.c) $(POSIX_SRC)
 ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
-	$(sort $(HELPER_SRC)) $(TEST_SRC) $(UNIT_SRC)
+	$(sort $(HELPER_SRC)) $(TEST_SRC) $(UNIT_SRC) $(wildcard test/bench/*.c)
 ALL_HEADERS = $(wildcard *.h port/*/*.h examples/*.h examples/*/*.h test/*.h)
 
 PROGRAMS = $(addprefix $(BUILD)/,mini-stream sandbox ws-echo first)
@@ -72,7 +72,8 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all packages demo test tests objects lint tidy size format help clean
+.PHONY: all packages demo test tests objects lint tidy size bench format help \
+	clean
 
 ## The library and the programs: mini-stream, sandbox, ws-echo, first (default)
 all: $(PROGRAMS) $(LIBRARY)
@@ -109,6 +110,12 @@ size:
 	@CROSS=$(CROSS) test/size.sh $(addprefix -isystem ,$(JSMN_DIR) \
 		$(BEARSSL_DIR:%=%/inc) $(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
 
+## What an update and a snapshot cost in books of different sizes
+bench:
+	@test/packages.sh build
+	$(again) $(BUILD)/bench/book
+	@$(BUILD)/bench/book
+
 braces = readability-braces-around-statements
 ## Apply .clang-format and put braces where they are missing
 format:
@@ -138,6 +145,11 @@ $(BUILD)/san/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,compile) $(compile) $(SANITIZE) -c -o $@ $<
 
+# Measured at -O2 whatever CFLAGS says.
+$(BUILD)/bench/obj/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call quiet,compile) $(compile) -O2 -c -o $@ $<
+
 $(BUILD)/%.a:
 	$(call quiet,archive) rm -f $@ && $(AR) rcs $@ $^
 
@@ -159,6 +171,10 @@ $(BUILD)/ws-echo: $(BUILD)/obj/examples/ws_echo.o $(POSIX) $(LIBRARY)
 	$(link) $(BASE_LIBS) $(LDLIBS)
 
 $(BUILD)/first: $(BUILD)/obj/examples/first.o $(POSIX) $(LIBRARY)
+	$(link) $(BASE_LIBS) $(LDLIBS)
+
+$(BUILD)/bench/book: $(BUILD)/bench/obj/test/bench/book.o \
+		$(BUILD)/bench/obj/mini_stream.o
 	$(link) $(BASE_LIBS) $(LDLIBS)
 
 test_link = $(link) $(SANITIZE) \

@@ -26,6 +26,10 @@ static const struct argp_option stream_options[] = {
      0},
     {"levels", 'l', "N", 0, "Levels kept of each side of a book (default 100)",
      0},
+    {"depth", 'd', "N", 0,
+     "In lines: also the N best levels of each side of a live book, and the "
+     "book's time (default 0: none)",
+     0},
     {"seconds", 's', "N", 0, "End after N seconds (default 0: at Ctrl-C)", 0},
     {"plain", KEY_PLAIN, 0, 0, "Lines instead of the live view", 0},
     {"expect-all", KEY_EXPECT_ALL, 0, 0,
@@ -159,6 +163,9 @@ static error_t stream_parse(int key, char *arg, struct argp_state *state)
     case 'c': options->channels = options_channels(state, arg); return 0;
     case 'l':
         options->levels = options_number(state, "levels", arg, 1, LEVELS_MAX);
+        return 0;
+    case 'd':
+        options->depth = options_number(state, "depth", arg, 0, LEVELS_MAX);
         return 0;
     case 's':
         options->seconds =

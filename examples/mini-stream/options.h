@@ -14,6 +14,7 @@ struct options {
     size_t market_count;
     unsigned channels; /* bit n is channel n of enum mst_channel */
     size_t levels;     /* of a side of a book */
+    size_t depth;      /* how many of them lines show */
     unsigned seconds;  /* 0: without end */
     bool plain, expect_all;
 };

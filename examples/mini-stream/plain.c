@@ -60,7 +60,36 @@ static void plain_doubts(const struct mst_book *book)
            flags & MST_BOOK_DISAGREES ? " disagrees" : "");
 }
 
-static void plain_part(const struct board *board, const struct mst_part *part)
+/* The best levels of a side as price x amount, best first, or "-" where there
+ * are none. */
+static void plain_levels(const char *label, const struct mst_book *book,
+                         enum mst_side side, size_t depth)
+{
+    const struct mst_level *level;
+
+    printf("%s%s", label, mst_book_level(book, side, 0) ? "" : "-");
+    for (size_t i = 0;
+         i < depth && (level = mst_book_level(book, side, i)) != NULL; ++i) {
+        plain_decimal(i > 0 ? "," : "", true, mst_level_price(level));
+        plain_decimal("x", true, mst_level_amount(level));
+    }
+}
+
+/* The book's time is not the line's where an update came late. */
+static void plain_depth(const struct mst_book *book, size_t depth)
+{
+    char time[MST_TIME_TEXT_LEN];
+
+    if (depth > 0 && mst_book_state(book) == MST_BOOK_LIVE) {
+        mst_time_format(mst_book_time(book), time);
+        printf(" depth_time=%s", time);
+        plain_levels(" depth_bids=", book, MST_BID, depth);
+        plain_levels(" depth_asks=", book, MST_ASK, depth);
+    }
+}
+
+static void plain_part(const struct board *board, const struct mst_part *part,
+                       size_t depth)
 {
     const struct board_market *market = board_find(board, part->market);
 
@@ -78,6 +107,7 @@ static void plain_part(const struct board *board, const struct mst_part *part)
         plain_best(" best=", &market->book, MST_BID);
         plain_best("/", &market->book, MST_ASK);
         plain_doubts(&market->book);
+        plain_depth(&market->book, depth);
     }
     putchar('\n');
 }
@@ -93,10 +123,11 @@ static void plain_top(const struct mst_top *top)
     putchar('\n');
 }
 
-void plain_data(const struct board *board, const struct mst_event *event)
+void plain_data(const struct board *board, const struct mst_event *event,
+                size_t depth)
 {
     switch (event->type) {
-    case MST_EVENT_PART: plain_part(board, &event->as.part); break;
+    case MST_EVENT_PART: plain_part(board, &event->as.part, depth); break;
     case MST_EVENT_TOP: plain_top(&event->as.top); break;
     case MST_EVENT_EXECUTION:
         plain_begin(stdout, event->as.execution.time_ns,

@@ -10,9 +10,10 @@
 
 #include "board.h"
 
-/* Prints what an event delivers, once its message is whole. The board has
- * taken it in. */
-void plain_data(const struct board *board, const struct mst_event *event);
+/* Prints what an event delivers, once its message is whole, with so many
+ * levels of each side of a live book. The board has taken it in. */
+void plain_data(const struct board *board, const struct mst_event *event,
+                size_t depth);
 
 /* Prints what an event says about errors, requests and the connection. */
 void plain_log(const struct mst_event *event);

@@ -161,7 +161,7 @@ static void stream_event(struct stream *stream, const struct mst_event *event,
 
     board_take(board, event, now_ms);
     if (!stream->live) {
-        plain_data(board, event);
+        plain_data(board, event, stream->options.depth);
         stream_check_output(stream);
     }
     if (stream->log) {

@@ -1,0 +1,493 @@
+#!/usr/bin/env python3
+"""The books that mini-stream shows, compared with the sandbox's own at like
+times: level by level, through quirks, small arrays, a service that is killed,
+and one that loses updates.
+
+Usage: e2e_truth.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import bisect
+import calendar
+import collections
+import concurrent.futures
+import contextlib
+import decimal
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import urllib.parse
+
+BUILD = os.environ.get("BUILD", "build")
+HANG_S = 30  # for one thing to happen: a hang, not a slow machine
+MARKETS = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD")
+MOMENTS = 40  # of each market that are compared, at least
+
+# The library's rule: a book that disagrees with so many tops of book in a
+# row, over so much of their time, is in doubt.
+DISAGREEMENTS = 3
+DISAGREEMENT_MS = 2000
+
+BOOK_LINE = re.compile(
+    r"(?P<line_time>\S+) market_data (?P<market>\S+) "
+    r"(?P<kind>snapshot|update|aborted) bids=\d+ asks=\d+ best=\S+ "
+    r"(?P<state>empty|building|live|stale)(?: \([a-z ]+\))?"
+    r"(?P<flags>(?: crossed| thin| disagrees)*)"
+    r"(?: depth_time=(?P<time>\S+) depth_bids=(?P<bids>\S+) "
+    r"depth_asks=(?P<asks>\S+))?\n")
+TOP_LINE = re.compile(
+    r"(?P<time>\S+) market_data\.top_of_book (?P<market>\S+) bid=(?P<bid>\S+) "
+    r"bid_amount=(?P<bid_amount>\S+) ask=(?P<ask>\S+) "
+    r"ask_amount=(?P<ask_amount>\S+)\n")
+OPEN_LINE = re.compile(r"\S+ open - generation (?P<generation>\d+)\n")
+CLOSED_LINE = re.compile(r"\S+ closed - .*\n")
+
+Level = collections.namedtuple("Level", "price amount")
+
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def milliseconds(text):
+    """RFC 3339 to ms since 1970. No two changes of a market share one."""
+    match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z",
+                         text)
+    check(match, f"time {text!r}")
+    seconds = calendar.timegm(time.strptime(match[1], "%Y-%m-%dT%H:%M:%S"))
+    return seconds * 1000 + int((match[2] or "").ljust(3, "0")[:3])
+
+
+def level(price, amount):
+    return Level(decimal.Decimal(price), decimal.Decimal(amount))
+
+
+# ---------------------------------------------------------------------------
+# The service
+# ---------------------------------------------------------------------------
+
+class Service:
+    """A running sandbox; on the ports of another one, if need be."""
+
+    def __init__(self, state, options, like=None):
+        self.state = state
+        ports = []
+        if like:
+            for name, url in (("ws", "ws_url"), ("auth", "auth_url"),
+                              ("api", "base_url")):
+                port = urllib.parse.urlsplit(like.urls[url]).port
+                ports += [f"--{name}-port", str(port)]
+        self.process = subprocess.Popen(
+            [os.path.join(BUILD, "sandbox"), "--state", state, *options,
+             *ports], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        try:
+            check(self.process.stdout.readline() == b"ready\n", "not ready")
+            with open(os.path.join(state, "endpoints.json"),
+                      encoding="ascii") as file:
+                self.urls = json.load(file)
+        except BaseException:
+            self.kill()
+            raise
+        url = urllib.parse.urlsplit(self.urls["base_url"])
+        self.api = http.client.HTTPSConnection(
+            url.hostname, url.port, timeout=HANG_S,
+            context=ssl.create_default_context(
+                cafile=os.path.join(state, "ca.pem")))
+
+    def truth(self, market):
+        self.api.request("GET", f"/sandbox/truth?market={market}")
+        reply = self.api.getresponse()
+        text = reply.read()
+        check(reply.status == 200, f"truth: {reply.status}")
+        return Truth(market, json.loads(text))
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+class Truth:
+    """The whole book of a market at a time."""
+
+    def __init__(self, market, document):
+        self.market = market
+        self.time = milliseconds(document["time"])
+        self.sides = [[level(each["price"], each["amount"])
+                       for each in document[side]]
+                      for side in ("bids", "asks")]
+
+
+# ---------------------------------------------------------------------------
+# The client
+# ---------------------------------------------------------------------------
+
+class Book:
+    """A line of market_data: what the client knew after that message."""
+
+    def __init__(self, match):
+        self.market = match["market"]
+        self.kind = match["kind"]
+        self.live = match["state"] == "live"
+        self.flags = frozenset(match["flags"].split())
+        check(self.live == (match["time"] is not None),
+              "depth is shown of a live book, and of no other")
+        if self.live:
+            self.time = milliseconds(match["time"])
+            self.texts = match["bids"], match["asks"]
+
+    def sides(self):
+        return [[level(*each.split("x")) for each in text.split(",")]
+                if text != "-" else [] for text in self.texts]
+
+    def best(self):
+        """Price and amount of both best levels, or None."""
+        return [level(*text.split(",", 1)[0].split("x"))
+                if text != "-" else None for text in self.texts]
+
+
+class Top:
+    """A line of market_data.top_of_book."""
+
+    def __init__(self, match):
+        self.market = match["market"]
+        self.time = milliseconds(match["time"])
+        self.best = [level(match[side], match[side + "_amount"])
+                     if match[side] != "-" else None
+                     for side in ("bid", "ask")]
+
+
+class Tool:
+    """A running mini-stream, and all that it has printed. Standard output and
+    standard error share a pipe, which it fills in the order of events."""
+
+    def __init__(self, service, levels, markets):
+        self.generation = 0
+        self.closed = 0
+        self.lines = []  # Book and Top, in their order
+        # By (market, generation): live books, their times, tops by time.
+        self.books = collections.defaultdict(list)
+        self.times = collections.defaultdict(list)
+        self.tops = collections.defaultdict(dict)
+        self.error = None
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("MINI_STREAM_") and
+                       name != "XDG_CONFIG_HOME"}
+        environment.update(MINI_STREAM_CLIENT_SECRET="sandbox-secret",
+                           HOME=service.state)
+        self.process = subprocess.Popen(
+            [os.path.join(BUILD, "mini-stream"), "stream", "--plain",
+             "--depth=1000", f"--levels={levels}", "--endpoints",
+             os.path.join(service.state, "endpoints.json"), "--ca",
+             os.path.join(service.state, "ca.pem"), "--client-id",
+             "sandbox-client", *markets], env=environment, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT)
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self):
+        try:
+            for line in self.process.stdout:
+                self.take(line)
+        except Exception as error:  # pylint: disable=broad-except
+            self.error = error
+            self.process.kill()
+
+    def take(self, line):
+        if " market_data " in line:
+            match = BOOK_LINE.fullmatch(line)
+            check(match, f"line {line[:200]!r}")
+            self.take_book(Book(match))
+        elif " market_data.top_of_book " in line:
+            match = TOP_LINE.fullmatch(line)
+            check(match, f"line {line!r}")
+            top = Top(match)
+            self.tops[top.market, self.generation][top.time] = top
+            self.lines.append(top)
+        elif OPEN_LINE.fullmatch(line):
+            self.generation = int(OPEN_LINE.fullmatch(line)["generation"])
+        elif CLOSED_LINE.fullmatch(line):
+            self.closed += 1
+
+    def take_book(self, book):
+        if book.live:
+            key = book.market, self.generation
+            check(self.books[key] or book.kind == "snapshot",
+                  "a connection's first live book is its snapshot")
+            check(not self.times[key] or self.times[key][-1] <= book.time,
+                  "a book's time never goes back")
+            self.books[key].append(book)
+            self.times[key].append(book.time)
+        self.lines.append(book)
+
+    def stop(self):
+        """Ends it as a user does; returns the exit status."""
+        self.process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(HANG_S)
+        self.kill()
+        return self.process.returncode
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.reader.join()
+        self.process.stdout.close()
+
+
+# ---------------------------------------------------------------------------
+# Comparisons
+# ---------------------------------------------------------------------------
+
+class Run:
+    """A service, a client, and the comparisons between them."""
+
+    def __init__(self, options, levels=1000, markets=MARKETS, loses=False):
+        self.options = options
+        self.levels = levels
+        self.markets = markets
+        self.loses = loses
+        self.pending = []
+        self.compared = collections.Counter()
+        self.state = tempfile.mkdtemp()
+        self.end = time.monotonic() + HANG_S
+        self.service = self.tool = None
+
+    def __enter__(self):
+        try:
+            self.service = Service(self.state, self.options)
+            self.tool = Tool(self.service, self.levels, self.markets)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        if self.tool:
+            self.tool.kill()
+        if self.service:
+            self.service.kill()
+        shutil.rmtree(self.state)
+
+    def alive(self, what):
+        if self.tool.error:
+            raise self.tool.error
+        check(self.tool.process.poll() is None, "mini-stream has ended")
+        check(time.monotonic() < self.end, f"never: {what}")
+
+    def follow(self, condition, what):
+        """Compares until the condition holds."""
+        while not condition():
+            self.alive(what)
+            for market in self.markets:
+                self.pending.append((self.tool.generation,
+                                     self.service.truth(market)))
+            time.sleep(0.01)
+            self.pending = [each for each in self.pending
+                            if not self.compare(*each)]
+
+    def follow_all(self):
+        self.compared.clear()
+        self.follow(lambda: all(self.compared[market] >= MOMENTS
+                                for market in self.markets), "moments")
+
+    def compare(self, generation, truth):
+        """False as long as the client's book is not as far."""
+        key = truth.market, generation
+        books, times = self.tool.books[key], self.tool.times[key]
+        if generation < self.tool.generation:
+            return True
+        first = bisect.bisect_left(times, truth.time)
+        if first == len(times):
+            return False
+        same = bisect.bisect_right(times, truth.time)
+        for book in books[first:same]:
+            self.compare_book(book, truth)
+        top = self.tool.tops[key].get(truth.time)
+        check(not top or top.best == [side[0] for side in truth.sides],
+              f"top of {truth.market} at {truth.time}")
+        if first == same and first > 0 and not self.loses:
+            check(books[first].kind == "snapshot",
+                  f"{truth.market} has no book of {truth.time}, and goes on")
+        return True
+
+    def compare_book(self, book, truth):
+        if self.loses and book.kind != "snapshot":
+            return
+        for name, shown, true in zip(("bids", "asks"), book.sides(),
+                                     truth.sides):
+            where = f"{name} of {truth.market} at {truth.time}"
+            check(shown == true[:len(shown)],
+                  f"{where}: wrong levels "
+                  f"{[str(e) for e in set(shown) ^ set(true[:len(shown)])]}")
+            if self.levels >= len(true):
+                check(len(shown) == len(true), f"{where}: {len(shown)} levels")
+            elif "thin" not in book.flags:
+                check(len(shown) >= min(self.levels // 4, len(true)),
+                      f"{where}: {len(shown)} levels, and not thin")
+        self.compared[truth.market] += 1
+
+    def finish(self):
+        """What holds of every run."""
+        check(self.tool.stop() == 0, "exit status of mini-stream")
+        if self.tool.error:
+            raise self.tool.error
+        if not self.loses:
+            for book in (line for line in self.tool.lines
+                         if isinstance(line, Book)):
+                check(not book.flags & {"crossed", "disagrees"},
+                      f"{book.market}: {set(book.flags)} without a reason")
+                check(book.kind != "aborted", f"{book.market}: aborted")
+
+    def resynced(self, flag):
+        """How many books with this flag were followed by a snapshot."""
+        count = 0
+        flagged = set()
+        for line in self.tool.lines:
+            if isinstance(line, Book) and line.live:
+                if line.kind == "snapshot" and line.market in flagged:
+                    count += 1
+                    flagged.remove(line.market)
+                elif flag in line.flags:
+                    flagged.add(line.market)
+        return count
+
+
+class Doubt:
+    """The rule about a book that disagrees with the top of book, applied to
+    the lines of one market: which of its books have to be flagged.
+
+    The service loses updates, never tops. So a book of which an update was
+    lost near the top disagrees with the next top, and the count begins."""
+
+    def __init__(self):
+        self.best = None
+        self.tops = 0  # so many disagreed, one after the other,
+        self.since = self.last = None  # from this time to this
+
+    def take(self, line):
+        if isinstance(line, Top):
+            self.take_top(line)
+        elif line.live:
+            self.take_book(line)
+
+    def take_top(self, top):
+        if self.best is None or self.best == top.best:
+            self.tops = 0
+            return
+        if self.tops == 0:
+            self.since = top.time
+        self.tops += 1
+        self.last = top.time
+
+    def take_book(self, book):
+        if book.kind == "snapshot":
+            self.tops = 0
+            check("disagrees" not in book.flags, "a fresh book is not in doubt")
+        lasting = self.last - self.since if self.tops else 0
+        # Lines have times in whole milliseconds: one more may have passed.
+        if self.tops >= DISAGREEMENTS and lasting > DISAGREEMENT_MS:
+            check("disagrees" in book.flags,
+                  f"{book.market} is wrong for {lasting} ms, and shows it not")
+        if "disagrees" in book.flags:
+            check(self.tops >= DISAGREEMENTS and lasting >= DISAGREEMENT_MS,
+                  f"{book.market} is in doubt after {lasting} ms")
+        self.best = book.best()
+
+
+# ---------------------------------------------------------------------------
+# Tests
+# ---------------------------------------------------------------------------
+
+def test_plain():
+    with Run(("--rate", "50")) as run:
+        run.follow_all()
+        run.finish()
+        check(run.tool.generation == 1, "one connection")
+
+
+def test_every_quirk():
+    with Run(("--rate", "50", "--quirk", "all")) as run:
+        run.follow_all()
+        run.finish()
+
+
+def test_small_books():
+    """Full sides, levels dropped, and a new snapshot where few are left."""
+    with Run(("--rate", "400"), levels=20) as run:
+        run.follow_all()
+        run.follow(lambda: run.resynced("thin") >= 2, "thin")
+        run.follow_all()
+        run.finish()
+        check(run.tool.generation == 1, "one connection")
+
+
+def test_small_books_with_every_quirk():
+    with Run(("--rate", "200", "--quirk", "all"), levels=20) as run:
+        run.follow_all()
+        run.finish()
+
+
+def test_service_killed():
+    """Updates come before the next connection's snapshot: they are not for
+    the book that was there."""
+    with Run(("--rate", "50", "--quirk", "all")) as run:
+        run.follow_all()
+        run.service.kill()
+        while run.tool.closed == 0:
+            run.alive("the connection's end")
+            time.sleep(0.01)
+        run.service = Service(run.state, run.options, run.service)
+        run.follow(lambda: run.tool.generation > 1, "another connection")
+        run.follow_all()
+        run.finish()
+
+
+def test_lost_updates():
+    """No level is known to be wrong until it is the best: then the client
+    has to notice by the rule, and to get a new snapshot."""
+    with Run(("--rate", "50", "--lose", "3"), loses=True) as run:
+        run.follow(lambda: run.resynced("disagrees") >= 2, "resynchronised")
+        run.finish()
+        doubts = collections.defaultdict(Doubt)
+        for line in run.tool.lines:
+            doubts[line.market].take(line)
+
+
+def attempt(name, test):
+    begin = time.monotonic()
+    try:
+        test()
+    except Exception:  # pylint: disable=broad-except
+        print(f"FAIL  {name}\n{traceback.format_exc()}", flush=True)
+        return False
+    print(f"ok    {name} ({time.monotonic() - begin:.1f} s)", flush=True)
+    return True
+
+
+def main():
+    tests = {name[5:].replace("_", " "): test
+             for name, test in globals().items() if name.startswith("test_")}
+    wanted = {name: test for name, test in tests.items()
+              if not sys.argv[1:] or any(part in name for part in sys.argv[1:])}
+    with concurrent.futures.ThreadPoolExecutor(len(tests)) as pool:
+        results = list(pool.map(attempt, wanted, wanted.values()))
+    print(f"\n{sum(results)} passed, {len(results) - sum(results)} failed")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
