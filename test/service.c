@@ -253,6 +253,7 @@ static void peer_closed(void *context, int number)
     service->links[number].kind = SERVICE_CLOSED;
     if (service->stream == number) {
         service->stream = -1;
+        service->opening[0] = '\0';
         service->subscriptions_len = 0;
         service->answer_due_ms = UINT64_MAX;
         service->upgrade_due_ms = UINT64_MAX;

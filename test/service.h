@@ -67,13 +67,16 @@ struct service_rules {
     const char *error;      /* answers with this error message instead */
     unsigned error_times;   /* for so many requests; 0: for all */
     const char *error_type; /* only for requests of this type; NULL: for all */
+    const char *error_market; /* only where it is named; NULL: for all */
     enum service_shape shape;
     const char *fail_code; /* entries of this market fail so */
     const char *fail_market;
-    bool overlap; /* a request may come before the last one's answer */
-    bool no_echo; /* a close frame is not answered */
-    bool no_pong; /* a ping is not answered */
+    const char *fail_type; /* only in requests of this type; NULL: in all */
+    bool overlap;          /* a request may come before the last one's answer */
+    bool no_echo;          /* a close frame is not answered */
+    bool no_pong;          /* a ping is not answered */
     bool no_snapshot;
+    const char *bids, *asks; /* levels of snapshots; NULL: the usual ones */
     uint32_t feed_ms;     /* pushes to every subscription so often; 0: never */
     const char *greeting; /* raw frames in the same write as the 101 */
     size_t greeting_len;
@@ -107,6 +110,7 @@ struct service {
     char pong[126];      /* payload of the last pong */
     char ping[126];      /* and of the last ping */
     char request[4096];  /* text of the last request */
+    char opening[4096];  /* and of the connection's first */
     char wrong[256];     /* the first thing a client did wrong, or "" */
 
     /* Private. */
@@ -155,6 +159,13 @@ void service_end(struct service *service, int error);
  * serial counter, times from the mock's wall clock). */
 void service_push(struct service *service, const char *channel,
                   const char *market);
+
+/* Pushes a market_data message of this type ("SNAPSHOT", "UPDATE") and time
+ * (Unix ns, sent in ms), or a top of book, with these levels as JSON. */
+void service_book(struct service *service, const char *market, const char *type,
+                  int64_t time_ns, const char *bids, const char *asks);
+void service_top(struct service *service, const char *market, int64_t time_ns,
+                 const char *bids, const char *asks);
 
 /* Writes an unmasked frame header of a server; returns its length. */
 size_t service_frame_header(unsigned char out[10], unsigned first,

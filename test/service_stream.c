@@ -15,9 +15,8 @@
 #include <string.h>
 #include <time.h>
 
-static void time_text(const struct service *service, char *out, size_t len)
+static void time_text(int64_t ns, char *out, size_t len)
 {
-    int64_t ns = mst_mock_wall(service->mock);
     time_t seconds = (time_t)(ns / 1000000000);
     struct tm tm;
     char text[32];
@@ -33,7 +32,7 @@ void service_push(struct service *service, const char *channel,
     uint64_t n = ++service->serial;
     char text[1024], time[48];
 
-    time_text(service, time, sizeof time);
+    time_text(mst_mock_wall(service->mock), time, sizeof time);
     if (strcmp(channel, "heartbeat") == 0) {
         snprintf(text, sizeof text,
                  "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":"
@@ -62,21 +61,55 @@ void service_push(struct service *service, const char *channel,
     service_text(service, text);
 }
 
+/* A message with levels, however many. */
+static void levels_push(struct service *service, const char *channel,
+                        const char *market, const char *type, int64_t time_ns,
+                        const char *bids, const char *asks)
+{
+    bool top = strcmp(type, "TOP_OF_BOOK") == 0;
+    size_t len = 512 + strlen(bids) + strlen(asks);
+    char *text = malloc(len), time[48];
+
+    if (text == NULL) {
+        abort();
+    }
+    time_text(time_ns, time, sizeof time);
+    snprintf(text, len,
+             "{\"channel\":\"%s\",\"payload\":{\"market\":\"%s\","
+             "\"type\":\"%s\",\"%s\":\"%s\",\"bids\":[%s],"
+             "\"asks\":[%s]}}",
+             channel, market, type, top ? "timestamp" : "time", time, bids,
+             asks);
+    service_text(service, text);
+    free(text);
+}
+
+void service_book(struct service *service, const char *market, const char *type,
+                  int64_t time_ns, const char *bids, const char *asks)
+{
+    levels_push(service, "market_data", market, type, time_ns, bids, asks);
+}
+
+void service_top(struct service *service, const char *market, int64_t time_ns,
+                 const char *bids, const char *asks)
+{
+    levels_push(service, "market_data.top_of_book", market, "TOP_OF_BOOK",
+                time_ns, bids, asks);
+}
+
 static void snapshot_push(struct service *service, const char *market)
 {
-    char text[1024], time[48];
+    const struct service_rules *rules = &service->rules;
 
-    time_text(service, time, sizeof time);
-    snprintf(text, sizeof text,
-             "{\"channel\":\"market_data\",\"payload\":{\"market\":\"%s\","
-             "\"type\":\"SNAPSHOT\",\"time\":\"%s\",\"bids\":["
-             "{\"price\":\"100\",\"amount\":\"1\"},"
-             "{\"price\":\"99.5\",\"amount\":\"2\"},"
-             "{\"price\":\"99\",\"amount\":\"3.125\"}],\"asks\":["
-             "{\"price\":\"101\",\"amount\":\"1.5\"},"
-             "{\"price\":\"101.5\",\"amount\":\"2.5\"}]}}",
-             market, time);
-    service_text(service, text);
+    service_book(
+        service, market, "SNAPSHOT", mst_mock_wall(service->mock),
+        rules->bids != NULL ? rules->bids
+                            : "{\"price\":\"100\",\"amount\":\"1\"},"
+                              "{\"price\":\"99.5\",\"amount\":\"2\"},"
+                              "{\"price\":\"99\",\"amount\":\"3.125\"}",
+        rules->asks != NULL ? rules->asks
+                            : "{\"price\":\"101\",\"amount\":\"1.5\"},"
+                              "{\"price\":\"101.5\",\"amount\":\"2.5\"}");
 }
 
 static size_t subscription_find(const struct service *service,
@@ -116,7 +149,10 @@ static const char *entry_apply(struct service *service, bool subscribe,
         return "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
     }
     if (rules->fail_code != NULL && rules->fail_market != NULL &&
-        strcmp(rules->fail_market, market) == 0) {
+        strcmp(rules->fail_market, market) == 0 &&
+        (rules->fail_type == NULL ||
+         strcmp(rules->fail_type, subscribe ? "subscribe" : "unsubscribe") ==
+             0)) {
         return rules->fail_code;
     }
     if (subscribe == (at < service->subscriptions_len)) {
@@ -226,6 +262,22 @@ static void answer_error(struct service *service)
     }
 }
 
+/* Is it answered with an error message as a whole? */
+static bool request_is_refused(const struct service *service, const char *type,
+                               const char *text)
+{
+    const struct service_rules *rules = &service->rules;
+    char name[80];
+
+    if (rules->error == NULL ||
+        (rules->error_type != NULL && strcmp(rules->error_type, type) != 0)) {
+        return false;
+    }
+    snprintf(name, sizeof name, "\"%s\"",
+             rules->error_market != NULL ? rules->error_market : "");
+    return rules->error_market == NULL || strstr(text, name) != NULL;
+}
+
 static void request_answer(struct service *service, const char *text)
 {
     json_error_t error;
@@ -235,9 +287,7 @@ static void request_answer(struct service *service, const char *text)
 
     if (type == NULL) {
         service_wrong(service, "not a request: %.100s", text);
-    } else if (service->rules.error != NULL &&
-               (service->rules.error_type == NULL ||
-                strcmp(service->rules.error_type, type) == 0)) {
+    } else if (request_is_refused(service, type, text)) {
         answer_error(service);
     } else if (strcmp(type, "subscription_list") == 0) {
         answer_list(service);
@@ -280,6 +330,9 @@ void service_request(struct service *service, const char *text)
 {
     service_note(service, &service->requests);
     snprintf(service->request, sizeof service->request, "%s", text);
+    if (service->opening[0] == '\0') {
+        snprintf(service->opening, sizeof service->opening, "%s", text);
+    }
     if (!request_note(service, text)) {
         return;
     }

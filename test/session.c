@@ -208,6 +208,34 @@ void session_new(void)
     session_subscribe();
 }
 
+static int stalling_send(void *context, int link, const void *data, size_t len)
+{
+    struct session *s = &session;
+    size_t most = s->send_left > 0 ? s->send_left : 1; /* 1: stalls */
+    int n = s->send(context, link, data, len < most ? len : most);
+
+    s->send_left -= n > 0 ? (size_t)n : 0;
+    s->mock.plan.send_stall |= s->send_left == 0;
+    return n;
+}
+
+void session_stall_after(size_t bytes)
+{
+    struct session *s = &session;
+
+    if (s->send == NULL) {
+        s->send = s->port.send;
+        s->port.send = stalling_send;
+    }
+    s->send_left = bytes;
+    s->mock.plan.send_stall = bytes == 0;
+}
+
+void session_unstall(void)
+{
+    session_stall_after(SIZE_MAX);
+}
+
 static void guard_check(const char *name, const unsigned char *guard,
                         size_t len)
 {

@@ -40,6 +40,8 @@ struct session {
     struct mst_config config;
     struct session_seen seen;
     enum mst_event_type stop; /* session_until(): the event that ends it */
+    int (*send)(void *context, int link, const void *data, size_t len);
+    size_t send_left; /* session_stall_after() */
     struct mst_book books[2];
     struct mst_level levels[2][2 * SESSION_LEVELS];
 
@@ -90,6 +92,11 @@ bool session_until_subscribed(uint32_t ms);
 
 /* Is that so? */
 bool session_subscribed(void);
+
+/* The line takes so many bytes more of the client's, then nothing, until
+ * session_unstall(). */
+void session_stall_after(size_t bytes);
+void session_unstall(void);
 
 /* Closes, checks that the client and the service are content and nothing was
  * written beside the client's memory, and cleans up. */

@@ -194,8 +194,8 @@ static void expect_bad(size_t levels, const struct bad_tail *bad, size_t parts)
     text_add(&message, "%s", bad->tail);
     add_parts(&expected, levels, 0, parts, false);
     /* A market that stands twice is none. */
-    text_add(&expected, "%serror %s%s\n", parts == 0 ? "" : ABORTED,
-             bad->error, strstr(bad->tail, "market") ? "" : " in BTCUSD");
+    text_add(&expected, "%serror %s%s\n", parts == 0 ? "" : ABORTED, bad->error,
+             strstr(bad->tail, "market") ? "" : " in BTCUSD");
     expect_decoded(text_get(&message), 256, 0, text_get(&expected));
     text_free(&message);
     text_free(&expected);

@@ -1,0 +1,459 @@
+/*
+ * Tests of the order book: sums, the check against the top of book, and
+ * snapshots that are given up, out of order or malformed.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "support.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Sums, against arithmetic by hand ---- */
+
+#define DIGITS 160 /* the first is that of 10^-64 */
+
+/* A decimal written out, digit by digit. */
+struct big {
+    uint8_t digits[DIGITS];
+};
+
+static struct big big_of(struct mst_decimal value)
+{
+    struct big big = {{0}};
+    int64_t rest = value.coefficient;
+
+    for (int i = value.exponent + 64; rest != 0; i++, rest /= 10) {
+        big.digits[i] = (uint8_t)(rest % 10);
+    }
+    return big;
+}
+
+static struct big big_add(const struct big *a, const struct big *b)
+{
+    struct big sum = {{0}};
+    int carry = 0;
+
+    for (size_t i = 0; i < DIGITS; i++) {
+        carry += a->digits[i] + b->digits[i];
+        sum.digits[i] = (uint8_t)(carry % 10);
+        carry /= 10;
+    }
+    assert_int_equal(carry, 0);
+    return sum;
+}
+
+/* The first 18 digits, and whether there are more. */
+static struct mst_decimal big_cut(const struct big *big)
+{
+    struct mst_decimal value = {0, 0, false};
+    int top = DIGITS - 1, low = 0;
+
+    while (top >= 0 && big->digits[top] == 0) {
+        top--;
+    }
+    if (top < 0) {
+        return value;
+    }
+    while (big->digits[low] == 0) {
+        low++;
+    }
+    if (top - low >= 18) {
+        value.inexact = true;
+        for (low = top - 17; big->digits[low] == 0;) {
+            low++;
+        }
+    }
+    for (int i = top; i >= low; i--) {
+        value.coefficient = value.coefficient * 10 + big->digits[i];
+    }
+    value.exponent = (int8_t)(low - 64);
+    return value;
+}
+
+static void expect_sum(struct mst_decimal a, struct mst_decimal b)
+{
+    struct big p = big_of(a), q = big_of(b), total = big_add(&p, &q);
+    struct mst_decimal expected = big_cut(&total);
+    struct mst_decimal sum = mst_decimal_add(a, b);
+    struct text record = {0}, other = {0};
+
+    expected.inexact |= a.inexact || b.inexact;
+    if (sum.coefficient != expected.coefficient ||
+        sum.exponent != expected.exponent || sum.inexact != expected.inexact) {
+        record_decimal(&record, a);
+        text_add(&record, " + ");
+        record_decimal(&record, b);
+        text_add(&record, " = ");
+        record_decimal(&record, sum);
+        record_decimal(&other, expected);
+        expect_failed("%s for %s", text_get(&record), text_get(&other));
+    }
+    text_free(&record);
+    text_free(&other);
+}
+
+/* A decimal of up to 18 digits, many of which are 9 or 0. */
+static struct mst_decimal random_decimal(uint64_t *seed, int near)
+{
+    struct mst_decimal value = {0, 0, random_next(seed) % 50 == 0};
+    int digits = 1 + (int)(random_next(seed) % 18);
+    int exponent = near + (int)(random_next(seed) % 40) - 20;
+
+    for (int i = 0; i < digits; i++) {
+        uint64_t kind = random_next(seed) % 3;
+        uint64_t digit = kind == 0 ? 9 : kind == 1 ? 0 : random_next(seed) % 10;
+
+        value.coefficient = value.coefficient * 10 + (int64_t)digit;
+    }
+    if (value.coefficient == 0) {
+        return value;
+    }
+    for (; value.coefficient % 10 == 0; value.coefficient /= 10) {
+        exponent++;
+    }
+    exponent = exponent < -64 ? -64 : exponent > 45 ? 45 : exponent;
+    value.exponent = (int8_t)exponent;
+    return value;
+}
+
+static void sums_keep_their_first_18_digits(void **state)
+{
+    const struct mst_decimal zero = {0, 0, false}, one = {1, 0, false};
+    const struct mst_decimal most = {999999999999999999, 0, false};
+    const struct mst_decimal least = {1, -64, false};
+    uint64_t seed = 11;
+
+    (void)state;
+    expect_sum(zero, zero);
+    expect_sum(zero, most);
+    expect_sum(most, one);
+    expect_sum(most, most);
+    expect_sum(one, least);
+    expect_sum(least, most);
+    for (int i = 0; i < 200000; i++) {
+        int near = (int)(random_next(&seed) % 110) - 64;
+        int far = random_next(&seed) % 4 == 0
+                      ? (int)(random_next(&seed) % 110) - 64
+                      : near;
+
+        expect_sum(random_decimal(&seed, near), random_decimal(&seed, far));
+    }
+}
+
+/* ---- A book of four levels a side ---- */
+
+#define CAPACITY 4
+
+struct shelf {
+    struct mst_book book;
+    struct mst_level levels[2 * CAPACITY];
+};
+
+static void shelf_open(struct shelf *shelf, size_t capacity)
+{
+    memset(shelf, 0, sizeof *shelf);
+    assert_int_equal(mst_book_init(&shelf->book, shelf->levels, capacity), 0);
+}
+
+static struct mst_level level_of(enum mst_side side, int64_t price,
+                                 int64_t amount)
+{
+    return (struct mst_level){
+        .price_coefficient = price,
+        .amount_coefficient = amount,
+        .side = (uint8_t)side,
+    };
+}
+
+enum { UPDATE = 0, SNAPSHOT = 1, FIRST = 2, LAST = 4, WHOLE = FIRST | LAST };
+
+/* Applies bids of these prices and amounts, until a price is 0. */
+static void apply_bids(struct shelf *shelf, int64_t time_ns, int flags,
+                       const int64_t (*bids)[2])
+{
+    struct mst_level levels[MST_PART_LEVELS];
+    struct mst_part part = {
+        .market = "BTCUSD",
+        .time_ns = time_ns,
+        .levels = levels,
+        .snapshot = (flags & SNAPSHOT) != 0,
+        .first = (flags & FIRST) != 0,
+        .last = (flags & LAST) != 0,
+    };
+
+    for (; bids[part.count][0] != 0; part.count++) {
+        levels[part.count] =
+            level_of(MST_BID, bids[part.count][0], bids[part.count][1]);
+        levels[part.count].time_ns = time_ns;
+    }
+    mst_book_apply(&shelf->book, &part);
+}
+
+#define BIDS(...)        \
+    (const int64_t[][2]) \
+    {                    \
+        __VA_ARGS__,     \
+        {                \
+            0, 0         \
+        }                \
+    }
+
+static void expect_bids(const struct shelf *shelf, const char *expected)
+{
+    const struct mst_book *book = &shelf->book;
+    struct text text = {0};
+
+    text_add(&text, "%s:", mst_book_state_name(mst_book_state(book)));
+    for (size_t i = 0; i < mst_book_depth(book, MST_BID); i++) {
+        const struct mst_level *level = mst_book_level(book, MST_BID, i);
+
+        text_add(&text, " %" PRId64 "x%" PRId64, level->price_coefficient,
+                 level->amount_coefficient);
+    }
+    expect_text("bids", expected, text_get(&text));
+    text_free(&text);
+}
+
+/* ---- Snapshots ---- */
+
+/* The book is as new as the newest update that is part of it: an older
+ * snapshot would take that back. */
+static void a_snapshot_older_than_what_it_was_merged_with(void **state)
+{
+    struct shelf shelf;
+
+    (void)state;
+    shelf_open(&shelf, CAPACITY);
+    apply_bids(&shelf, 7, UPDATE | WHOLE, BIDS({100, 5}));
+    apply_bids(&shelf, 5, SNAPSHOT | WHOLE, BIDS({100, 1}, {99, 1}));
+    expect_bids(&shelf, "live: 100x5 99x1");
+    assert_int_equal(mst_book_time(&shelf.book), 7);
+    apply_bids(&shelf, 6, SNAPSHOT | WHOLE, BIDS({100, 3}));
+    expect_bids(&shelf, "stale: 100x5 99x1");
+    assert_int_equal(mst_book_reason(&shelf.book), MST_BOOK_DISORDER);
+}
+
+static void the_rest_of_a_message_given_up_does_not_count(void **state)
+{
+    struct shelf shelf;
+
+    (void)state;
+    shelf_open(&shelf, CAPACITY);
+    apply_bids(&shelf, 5, SNAPSHOT | FIRST, BIDS({100, 1}));
+    mst_book_stale(&shelf.book, MST_BOOK_RESYNC);
+    apply_bids(&shelf, 5, SNAPSHOT | LAST, BIDS({99, 1}));
+    expect_bids(&shelf, "stale:");
+    apply_bids(&shelf, 6, UPDATE | FIRST, BIDS({96, 1}));
+    mst_book_stale(&shelf.book, MST_BOOK_RESYNC);
+    apply_bids(&shelf, 6, UPDATE | LAST, BIDS({95, 1}));
+    expect_bids(&shelf, "stale:");
+    apply_bids(&shelf, 6, UPDATE | WHOLE, BIDS({98, 1}));
+    apply_bids(&shelf, 5, SNAPSHOT | WHOLE, BIDS({97, 1}));
+    expect_bids(&shelf, "live: 98x1 97x1");
+}
+
+static void a_snapshot_with_a_price_twice_is_refused(void **state)
+{
+    static const int64_t snapshots[][5][2] = {
+        {{100, 1}, {99, 1}, {99, 2}},           /* at the edge */
+        {{99, 1}, {99, 2}, {100, 1}},           /* one has to go */
+        {{100, 1}, {100, 1}},                   /* both fit */
+        {{98, 1}, {100, 1}, {99, 1}, {100, 2}}, /* in no order */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(snapshots); i++) {
+        struct shelf shelf;
+
+        shelf_open(&shelf, 2);
+        apply_bids(&shelf, 5, SNAPSHOT | WHOLE, snapshots[i]);
+        expect_bids(&shelf, "stale:");
+        expect_int("reason", MST_BOOK_DISORDER, mst_book_reason(&shelf.book));
+    }
+}
+
+/* Beyond the horizon nothing is claimed, so nothing is wrong there. */
+static void a_price_twice_beyond_the_horizon_does_not_matter(void **state)
+{
+    struct shelf shelf;
+
+    (void)state;
+    shelf_open(&shelf, 2);
+    apply_bids(&shelf, 5, SNAPSHOT | WHOLE,
+               BIDS({90, 1}, {100, 1}, {90, 2}, {99, 1}));
+    expect_bids(&shelf, "live: 100x1 99x1");
+}
+
+/* A removal that found no room is no level that comes back. */
+static void a_removal_without_room_moves_the_horizon(void **state)
+{
+    struct mst_decimal horizon;
+    struct shelf shelf;
+
+    (void)state;
+    shelf_open(&shelf, 2);
+    apply_bids(&shelf, 7, UPDATE | WHOLE, BIDS({98, 0}, {99, 0}, {100, 0}));
+    apply_bids(&shelf, 5, SNAPSHOT | WHOLE, BIDS({101, 1}, {98, 1}, {100, 1}));
+    expect_bids(&shelf, "live: 101x1");
+    assert_true(mst_book_horizon(&shelf.book, MST_BID, &horizon));
+    assert_int_equal(horizon.coefficient, 99);
+}
+
+/* ---- Disagreement with the top of book ---- */
+
+#define SECOND INT64_C(1000000000)
+
+static void check_bid(struct shelf *shelf, int64_t time_ns, int64_t price,
+                      int64_t amount)
+{
+    struct mst_top top = {
+        .market = "BTCUSD",
+        .time_ns = time_ns,
+        .has_bid = price != 0,
+        .bid = level_of(MST_BID, price, amount),
+    };
+
+    mst_book_check(&shelf->book, &top);
+}
+
+static bool disagrees(const struct shelf *shelf)
+{
+    return (mst_book_flags(&shelf->book) & MST_BOOK_DISAGREES) != 0;
+}
+
+static void open_live(struct shelf *shelf)
+{
+    shelf_open(shelf, CAPACITY);
+    apply_bids(shelf, 1, SNAPSHOT | WHOLE, BIDS({100, 1}, {99, 1}));
+}
+
+static void a_disagreement_counts_once_it_lasts(void **state)
+{
+    const int64_t apart = (int64_t)MST_DISAGREEMENT_MS * 1000000;
+    const int64_t short_of = apart / MST_DISAGREEMENTS;
+    struct shelf shelf;
+    int64_t now = SECOND;
+
+    (void)state;
+    /* Enough messages, not enough time; then the time is there, too. */
+    open_live(&shelf);
+    for (int i = 0; i < MST_DISAGREEMENTS; i++) {
+        check_bid(&shelf, now + i * short_of, 101, 1);
+        assert_false(disagrees(&shelf));
+    }
+    check_bid(&shelf, now + apart - 1, 101, 1);
+    assert_false(disagrees(&shelf));
+    check_bid(&shelf, now + apart, 101, 1);
+    assert_true(disagrees(&shelf));
+
+    /* Enough time, not enough messages; then the last of them. */
+    open_live(&shelf);
+    for (int i = 0; i < MST_DISAGREEMENTS; i++) {
+        assert_false(disagrees(&shelf));
+        check_bid(&shelf, now + i * apart, 101, 1);
+    }
+    assert_true(disagrees(&shelf));
+}
+
+static void agreement_ends_a_disagreement(void **state)
+{
+    struct shelf shelf;
+    int64_t now = SECOND;
+
+    (void)state;
+    open_live(&shelf);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 1; i < MST_DISAGREEMENTS; i++) {
+            check_bid(&shelf, now += 10 * SECOND, 100, 2);
+        }
+        check_bid(&shelf, now += 10 * SECOND, 100, 1);
+        assert_false(disagrees(&shelf));
+    }
+    for (int i = 0; i < MST_DISAGREEMENTS; i++) {
+        check_bid(&shelf, now += 10 * SECOND, 100, 2);
+    }
+    assert_true(disagrees(&shelf));
+    check_bid(&shelf, now += SECOND, 100, 1);
+    assert_false(disagrees(&shelf));
+}
+
+/* Says whether a top that stays like this counts as a disagreement. */
+static bool disagrees_with(struct shelf *shelf, const struct mst_top *from)
+{
+    struct mst_top top = *from;
+
+    for (int i = 0; i < MST_DISAGREEMENTS; i++) {
+        top.time_ns += 10 * SECOND;
+        mst_book_check(&shelf->book, &top);
+    }
+    return disagrees(shelf);
+}
+
+static void price_amount_and_side_are_compared(void **state)
+{
+    static const struct {
+        int64_t bid, bid_amount, ask, ask_amount;
+        bool disagrees;
+    } tops[] = {
+        {100, 1, 0, 0, false}, {100, 2, 0, 0, true}, {99, 1, 0, 0, true},
+        {101, 1, 0, 0, true},  {0, 0, 0, 0, true},   {100, 1, 102, 1, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(tops); i++) {
+        struct mst_top top = {
+            .market = "BTCUSD",
+            .has_bid = tops[i].bid != 0,
+            .has_ask = tops[i].ask != 0,
+            .bid = level_of(MST_BID, tops[i].bid, tops[i].bid_amount),
+            .ask = level_of(MST_ASK, tops[i].ask, tops[i].ask_amount),
+        };
+        char name[32];
+        struct shelf shelf;
+
+        open_live(&shelf);
+        snprintf(name, sizeof name, "top %zu", i);
+        expect_int(name, tops[i].disagrees, disagrees_with(&shelf, &top));
+    }
+}
+
+static void a_book_that_is_not_live_does_not_disagree(void **state)
+{
+    struct mst_top top = {.market = "BTCUSD"};
+    struct shelf shelf;
+
+    (void)state;
+    shelf_open(&shelf, CAPACITY);
+    top.has_bid = true;
+    top.bid = level_of(MST_BID, 101, 1);
+    assert_false(disagrees_with(&shelf, &top));
+    open_live(&shelf);
+    assert_true(disagrees_with(&shelf, &top));
+    mst_book_stale(&shelf.book, MST_BOOK_RESYNC);
+    assert_false(disagrees(&shelf));
+    assert_false(disagrees_with(&shelf, &top));
+    /* A fresh start: what was said before does not count. */
+    apply_bids(&shelf, 2, SNAPSHOT | WHOLE, BIDS({100, 1}));
+    check_bid(&shelf, 90 * SECOND, 101, 1);
+    assert_false(disagrees(&shelf));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(sums_keep_their_first_18_digits),
+        TEST(a_snapshot_older_than_what_it_was_merged_with),
+        TEST(the_rest_of_a_message_given_up_does_not_count),
+        TEST(a_snapshot_with_a_price_twice_is_refused),
+        TEST(a_price_twice_beyond_the_horizon_does_not_matter),
+        TEST(a_removal_without_room_moves_the_horizon),
+        TEST(a_disagreement_counts_once_it_lasts),
+        TEST(agreement_ends_a_disagreement),
+        TEST(price_amount_and_side_are_compared),
+        TEST(a_book_that_is_not_live_does_not_disagree),
+    };
+
+    return cmocka_run_group_tests_name("book: build", tests, NULL, NULL);
+}

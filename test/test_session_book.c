@@ -1,0 +1,370 @@
+/*
+ * The book in the session: merged through it, subscribed anew where it is in
+ * doubt and the budget allows, one market at a time.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MS INT64_C(1000000)
+
+/* Sides of more levels than the books hold, and one that crosses. */
+#define ONE(price) LEVEL(price, "1")
+static const char bids[] = ONE("90") "," ONE("91") "," ONE("92") "," ONE(
+    "93") "," ONE("94") "," ONE("95") "," ONE("96") "," ONE("97") "," ONE("98");
+static const char asks[] =
+    ONE("101") "," ONE("102") "," ONE("103") "," ONE("104") "," ONE(
+        "105") "," ONE("106") "," ONE("107") "," ONE("108") "," ONE("109");
+#define CROSSED_BIDS LEVEL("105", "1") "," LEVEL("99", "1")
+
+static const struct mst_book *btc(void)
+{
+    return &session.books[0];
+}
+
+static int64_t now_ns(void)
+{
+    return mst_mock_wall(&session.mock);
+}
+
+static void update(const char *bid, const char *ask)
+{
+    session_run(1); /* later than what came before */
+    service_book(&session.service, "BTCUSD", "UPDATE", now_ns(), bid, ask);
+    session_run(0);
+}
+
+/* The book's side as text: "99.5 2, 99 3". */
+static void expect_side(const char *name, const char *expected,
+                        const struct mst_book *book, enum mst_side side)
+{
+    struct text text = {0};
+    char number[MST_DECIMAL_TEXT_LEN];
+
+    for (size_t i = 0; i < mst_book_depth(book, side); i++) {
+        const struct mst_level *level = mst_book_level(book, side, i);
+        mst_decimal_format(mst_level_price(level), number);
+        text_add(&text, "%s%s", i > 0 ? ", " : "", number);
+        mst_decimal_format(mst_level_amount(level), number);
+        text_add(&text, " %s", number);
+    }
+    expect_text(name, expected, text_get(&text));
+    text_free(&text);
+}
+
+static void expect_state(const char *name, enum mst_book_state expected,
+                         const struct mst_book *book)
+{
+    expect_text(name, mst_book_state_name(expected),
+                mst_book_state_name(mst_book_state(book)));
+}
+
+/* Everything is subscribed, and the last request a while ago. */
+static void begin_subscribed(unsigned flags)
+{
+    session_begin();
+    session.config.flags = flags;
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(5000));
+    session_run(5000);
+}
+
+static uint32_t resyncs(void)
+{
+    return mst_client_stats(&session.client)->resyncs;
+}
+
+/* ---- resync ---- */
+
+/* Unsubscribe, its answer, subscribe, at most one request a second; the other
+ * market goes on all the while. */
+static void test_resync_of_one_market(void **state)
+{
+    static const uint32_t delays_ms[] = {0, 300, 2500};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(delays_ms); i++) {
+        struct service *service = &session.service;
+        uint32_t delay = delays_ms[i];
+        begin_subscribed(0);
+        service->rules.delay_ms = delay;
+        uint64_t begin = mst_mock_elapsed(&session.mock);
+        mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
+        uint32_t again = delay < 1000 ? 1000 : delay;
+        for (uint32_t ms = 0; ms < again + delay + 50; ms += 50) {
+            session_run(50);
+            service_push(service, "market_data", "ETHUSD");
+            expect_state("the other market", MST_BOOK_LIVE, &session.books[1]);
+            bool left = ms + 50 >= delay && ms + 50 < again + delay;
+            expect_state("the market itself",
+                         left ? MST_BOOK_STALE : MST_BOOK_LIVE, btc());
+        }
+        expect_int("requests", 2, (long long)service->requests.count - 1);
+        expect_int("unsubscribed", (long long)begin,
+                   (long long)service->requests
+                       .ms[(service->requests.count - 2) % SERVICE_TIMES]);
+        expect_int("subscribed", (long long)begin + again,
+                   (long long)service->requests.last_ms);
+        assert_non_null(strstr(service->request, "BTCUSD"));
+        assert_null(strstr(service->request, "ETHUSD"));
+        assert_null(strstr(service->request, "top_of_book"));
+        session_run(100);
+        assert_true(session_subscribed());
+        session_end();
+    }
+}
+
+/* Several at once share the requests. */
+static void test_resyncs_share_requests(void **state)
+{
+    (void)state;
+    begin_subscribed(0);
+    mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
+    mst_resync(&session.client, MST_MARKET_DATA, "ETHUSD");
+    session_run(3000);
+    expect_int("requests", 1 + 2, (long long)session.service.requests.count);
+    assert_true(session_subscribed());
+    assert_true(session.service.requests.gap_min_ms >= 1000);
+    session_end();
+}
+
+/* ---- merge ---- */
+
+static void test_updates_before_the_snapshot(void **state)
+{
+    struct service *service = &session.service;
+
+    (void)state;
+    for (int resync = 0; resync < 2; resync++) {
+        session_begin();
+        service->rules.no_snapshot = resync == 0;
+        session_start();
+        session_subscribe();
+        session_run(5000);
+        if (resync == 1) {
+            service->rules.no_snapshot = true;
+            mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
+            session_run(3000);
+        }
+        int64_t t = now_ns();
+        service_book(service, "BTCUSD", "UPDATE", t - MS,
+                     LEVEL("100", "9") "," LEVEL("96", "9"), "");
+        service_book(service, "BTCUSD", "UPDATE", t, LEVEL("99", "9"), "");
+        service_book(service, "BTCUSD", "UPDATE", t + MS,
+                     LEVEL("98.00", "5") "," LEVEL("97", "4"),
+                     LEVEL("101.0", "0.000"));
+        session_run(1);
+        expect_state("waits", MST_BOOK_BUILDING, btc());
+        expect_int("depth", 0, (long long)mst_book_depth(btc(), MST_BID));
+        service_book(
+            service, "BTCUSD", "SNAPSHOT", t,
+            LEVEL("100", "1") "," LEVEL("99", "2") "," LEVEL("98", "3"),
+            LEVEL("101", "1") "," LEVEL("102", "2"));
+        session_run(0);
+        expect_state("whole", MST_BOOK_LIVE, btc());
+        expect_side("bids", "100 1, 99 2, 98 5, 97 4", btc(), MST_BID);
+        expect_side("asks", "102 2", btc(), MST_ASK);
+        /* And what is older than the snapshot, but comes after it. */
+        service_book(service, "BTCUSD", "UPDATE", t, LEVEL("100", "7"), "");
+        service_book(service, "BTCUSD", "UPDATE", t + 2 * MS, LEVEL("99", "8"),
+                     "");
+        session_run(0);
+        expect_side("bids", "100 1, 99 8, 98 5, 97 4", btc(), MST_BID);
+        expect_int("resyncs", 0, resyncs());
+        session_end();
+    }
+}
+
+/* ---- doubt ---- */
+
+/* Takes the best bids away, one by one, until the book is as thin as that. */
+static void thin_out(size_t left)
+{
+    char bid[128], number[MST_DECIMAL_TEXT_LEN];
+
+    while (mst_book_depth(btc(), MST_BID) > left) {
+        mst_decimal_format(mst_level_price(mst_book_level(btc(), MST_BID, 0)),
+                           number);
+        snprintf(bid, sizeof bid, LEVEL("%s", "0"), number);
+        update(bid, "");
+    }
+}
+
+static void test_thin_book(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.rules.bids = bids;
+    session.service.rules.asks = asks;
+    mst_book_set_thin(&session.books[0], 4);
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(5000));
+    session_run(5000);
+    for (unsigned i = 1; i <= MST_RESYNCS_MAX; i++) {
+        expect_int("full", SESSION_LEVELS,
+                   (long long)mst_book_depth(btc(), MST_BID));
+        thin_out(4);
+        session_run(3000);
+        expect_int("thick enough", i - 1, resyncs());
+        expect_int("no flag", 0, mst_book_flags(btc()));
+        thin_out(3);
+        expect_int("asked for", i, resyncs());
+        session_run(3000);
+        expect_state("fresh", MST_BOOK_LIVE, btc());
+        expect_int("no flag", 0, mst_book_flags(btc()));
+    }
+    /* Past the budget: flagged, and no less exact than it is. */
+    thin_out(3);
+    session_run(3000);
+    expect_int("past the budget", MST_RESYNCS_MAX, resyncs());
+    expect_state("shown", MST_BOOK_LIVE, btc());
+    expect_int("flagged", MST_BOOK_THIN, mst_book_flags(btc()));
+    expect_side("exact", "93 1, 92 1, 91 1", btc(), MST_BID);
+    /* It has filled up again by itself, in sight: no resync. */
+    update(LEVEL("93.5", "1") "," LEVEL("93.6", "1"), "");
+    expect_int("no flag", 0, mst_book_flags(btc()));
+    session_run(2 * MST_RESYNC_EVERY_MS);
+    expect_int("not needed", MST_RESYNCS_MAX, resyncs());
+    session_end();
+}
+
+/* Drifting all day a market is resynchronised as the budget allows. */
+static void test_drift_all_day(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.rules.bids = bids;
+    session.service.rules.asks = asks;
+    mst_book_set_thin(&session.books[0], SESSION_LEVELS);
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(5000));
+    for (int minute = 0; minute < 24 * 60; minute++) {
+        session_run(SESSION_MINUTE);
+        if (mst_book_state(btc()) == MST_BOOK_LIVE) {
+            thin_out(SESSION_LEVELS - 1);
+        }
+        text_clear(&session.seen.record);
+    }
+    assert_in_range(resyncs(), SESSION_DAY / MST_RESYNC_EVERY_MS,
+                    SESSION_DAY / MST_RESYNC_EVERY_MS + MST_RESYNCS_MAX);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    assert_true(service_has(&session.service, "market_data", "BTCUSD"));
+    session_end();
+}
+
+static void test_crossed_book(void **state)
+{
+    (void)state;
+    for (int wanted = 0; wanted < 2; wanted++) {
+        begin_subscribed(wanted ? MST_RESYNC_CROSSED : 0);
+        session.service.rules.delay_ms = 100;
+        update(CROSSED_BIDS, "");
+        expect_int("flagged", MST_BOOK_CROSSED, mst_book_flags(btc()));
+        expect_int("resyncs", wanted, resyncs());
+        session_run(10000);
+        expect_state("shown", MST_BOOK_LIVE, btc());
+        expect_int("flag", wanted ? 0 : MST_BOOK_CROSSED,
+                   mst_book_flags(btc()));
+        expect_int("unsubscribes", wanted,
+                   (long long)session.service.unsubscribes);
+        expect_int("the others untouched", !wanted,
+                   strstr(session.service.request, "ETHUSD") != NULL);
+        expect_int("the others untouched", !wanted,
+                   strstr(session.service.request, "top_of_book") != NULL);
+        if (!wanted) {
+            update(LEVEL("105", "0"), "");
+            expect_int("no longer", 0, mst_book_flags(btc()));
+        }
+        session_end();
+    }
+}
+
+#define BEST_BID LEVEL("100", "1")
+#define BEST_ASK LEVEL("101", "1.5")
+#define OTHER_ASK LEVEL("101", "2")
+
+/* So many top of book messages that disagree, their times so far apart. */
+static void disagree(int messages, int64_t apart_ms)
+{
+    int64_t t = now_ns();
+
+    for (int i = 0; i < messages; i++) {
+        service_top(&session.service, "BTCUSD", t + i * apart_ms * MS, BEST_BID,
+                    OTHER_ASK);
+    }
+    session_run(0);
+}
+
+static void agree(void)
+{
+    service_top(&session.service, "BTCUSD", now_ns(), BEST_BID, BEST_ASK);
+    session_run(0);
+}
+
+static void test_disagreement_with_top_of_book(void **state)
+{
+    const int64_t long_ms = MST_DISAGREEMENT_MS;
+
+    (void)state;
+    begin_subscribed(0);
+    /* Too short, too few, or with an agreement in between. */
+    disagree(20, (long_ms - 1) / 19);
+    expect_int("too short", 0, mst_book_flags(btc()));
+    agree();
+    disagree(MST_DISAGREEMENTS - 1, 10 * long_ms);
+    expect_int("too few", 0, mst_book_flags(btc()));
+    agree();
+    disagree(1, 0);
+    session_run(60 * MST_DISAGREEMENT_MS);
+    expect_int("one message, for long", 0, mst_book_flags(btc()));
+    agree();
+    for (int i = 0; i < 10; i++) {
+        disagree(MST_DISAGREEMENTS - 1, 0);
+        session_run(MST_DISAGREEMENT_MS);
+        agree();
+    }
+    expect_int("in and out", 0, mst_book_flags(btc()));
+    expect_int("no resync", 0, resyncs());
+    expect_int("no request", 1, (long long)session.service.requests.count);
+    /* It lasts. */
+    session.service.rules.delay_ms = 100;
+    disagree(MST_DISAGREEMENTS, long_ms / (MST_DISAGREEMENTS - 1));
+    expect_int("lasts", MST_BOOK_DISAGREES, mst_book_flags(btc()));
+    expect_int("resync", 1, resyncs());
+    session_run(5000);
+    expect_state("fresh", MST_BOOK_LIVE, btc());
+    expect_int("fresh", 0, mst_book_flags(btc()));
+    expect_state("the other", MST_BOOK_LIVE, &session.books[1]);
+    /* Within the budget; past it the flag stays as long as it is so. */
+    for (unsigned i = 2; i <= MST_RESYNCS_MAX + 2; i++) {
+        disagree(MST_DISAGREEMENTS, long_ms);
+        session_run(5000);
+        expect_int("flag", i <= MST_RESYNCS_MAX ? 0 : MST_BOOK_DISAGREES,
+                   mst_book_flags(btc()));
+    }
+    expect_int("budget", MST_RESYNCS_MAX, resyncs());
+    agree();
+    expect_int("agrees", 0, mst_book_flags(btc()));
+    session_end();
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_resync_of_one_market),
+        TEST(test_resyncs_share_requests),
+        TEST(test_updates_before_the_snapshot),
+        TEST(test_thin_book),
+        TEST(test_drift_all_day),
+        TEST(test_crossed_book),
+        TEST(test_disagreement_with_top_of_book),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,263 @@
+/*
+ * What the service refuses, and what goes wrong on a connection that goes on:
+ * no wish and no book is lost for the connection's life.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BAD_UPDATE BOOK_MESSAGE("UPDATE", LEVEL("x", "1"), "")
+
+static void expect_book(const char *name, enum mst_book_state expected,
+                        const struct mst_book *book)
+{
+    expect_text(name, mst_book_state_name(expected),
+                mst_book_state_name(mst_book_state(book)));
+}
+
+/* One book, of BTCUSD, is live. */
+static void begin_with_a_book(void)
+{
+    session_begin();
+    session_start();
+    assert_int_equal(mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
+                                   &session.books[0]),
+                     0);
+    session_run(3000);
+    expect_book("begins", MST_BOOK_LIVE, &session.books[0]);
+}
+
+/* ---- unsubscribing ---- */
+
+/* Wanted again, with another book, while the unsubscribe is under way and
+ * goes wrong. */
+static void test_wish_repeated_while_leaving(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        struct service_rules *rules = &session.service.rules;
+        begin_with_a_book();
+        rules->delay_ms = 500;
+        rules->error_type = "unsubscribe";
+        rules->error_times = 1;
+        rules->error = way == 0 ? "INTERNAL_SERVER_ERROR" : NULL;
+        rules->only_never = way == 1 ? "unsubscribe" : NULL;
+        rules->fail_market = "BTCUSD";
+        rules->fail_code = way == 2 ? "INTERNAL_SERVER_ERROR" : NULL;
+        mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD");
+        session_run(100);
+        mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
+                      &session.books[1]);
+        if (way == 3) {
+            mst_subscription_list(&session.client);
+        }
+        session_run(2000);
+        rules->only_never = NULL;
+        rules->fail_code = NULL;
+        session_run(SESSION_MINUTE);
+        expect_book("wanted again", MST_BOOK_LIVE, &session.books[1]);
+        expect_int("depth", 3,
+                   (long long)mst_book_depth(&session.books[1], MST_BID));
+        assert_true(service_has(&session.service, "market_data", "BTCUSD"));
+        expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+        session_end();
+    }
+}
+
+/* A resync whose unsubscribe is refused, for a while or for ever: the book
+ * does not stay stale. */
+static void test_refused_unsubscribe_of_a_resync(void **state)
+{
+    static const char *const codes[] = {"INTERNAL_SERVER_ERROR",
+                                        "UNKNOWN_CHANNEL", "SOMETHING_NEW"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(codes) * 2; i++) {
+        struct service_rules *rules = &session.service.rules;
+        bool once = i % 2 == 0;
+        begin_with_a_book();
+        service_push(&session.service, "market_data", "BTCUSD");
+        rules->fail_market = "BTCUSD";
+        rules->fail_type = "unsubscribe";
+        rules->fail_code = codes[i / 2];
+        mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
+        session_run(once ? 300 : 20000);
+        rules->fail_code = NULL;
+        session_run(SESSION_MINUTE);
+        expect_book(codes[i / 2], MST_BOOK_LIVE, &session.books[0]);
+        expect_int("a fresh snapshot", true,
+                   session.service.subscribes > 1 && !session.client.audit);
+        assert_in_range(session.service.requests.count, 3, 40);
+        session_end();
+    }
+}
+
+/* ---- subscribing ---- */
+
+/* For a reason that may pass: asked for again after a minute, not before,
+ * and once a minute only. */
+static void test_passing_refusal_is_asked_again(void **state)
+{
+    struct service *service = &session.service;
+
+    (void)state;
+    session_begin();
+    service->rules.fail_market = "BTCUSD";
+    service->rules.fail_code = "INTERNAL_SERVER_ERROR";
+    session_start();
+    session_subscribe();
+    session_run(2000);
+    uint64_t asked = service->requests.last_ms;
+    expect_int("requests", 1, (long long)service->requests.count);
+    expect_int("the others", 4, (long long)service->subscriptions_len);
+    for (int minute = 1; minute <= 5; minute++) {
+        session_run(SESSION_MINUTE);
+        expect_int("once a minute", 1 + minute,
+                   (long long)service->requests.count);
+    }
+    expect_int("when", (long long)asked + 5 * SESSION_MINUTE,
+               (long long)service->requests.last_ms);
+    service->rules.fail_code = NULL;
+    session_run(SESSION_MINUTE);
+    assert_true(session_subscribed());
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    uint64_t requests = service->requests.count;
+    session_run(5 * SESSION_MINUTE);
+    expect_int("and no more", (long long)requests,
+               (long long)service->requests.count);
+    session_end();
+}
+
+/* For good: not asked for again, until the caller wishes it or reconnects. */
+static void test_lasting_refusal_is_not_repeated(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.rules.fail_market = "BTCUSD";
+    session.service.rules.fail_code = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
+    session_start();
+    session_subscribe();
+    session_run(SESSION_HOUR);
+    expect_int("requests", 1, (long long)session.service.requests.count);
+    session.service.rules.fail_code = NULL;
+    expect_int("resync", 0,
+               mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD"));
+    session_run(3000);
+    expect_book("asked by the caller", MST_BOOK_LIVE, &session.books[0]);
+    session_end();
+}
+
+/* The service refuses every request in which one of the markets stands: it
+ * costs the others nothing, and they all come within a second each. */
+static void test_one_unknown_market_of_many(void **state)
+{
+    static const char *const codes[] = {"UNKNOWN_CHANNEL", "MALFORMED_REQUEST",
+                                        "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION"};
+    char market[MST_MARKET_MAX + 1];
+    struct service *service = &session.service;
+
+    (void)state;
+    for (int at = 0; at < MST_SUBSCRIPTIONS_MAX; at += 10) {
+        session_begin();
+        service->rules.error = codes[at / 10 % 3];
+        service->rules.error_market = "UNKNOWN";
+        session_start();
+        for (int i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+            snprintf(market, sizeof market, "M%d", i);
+            mst_subscribe(&session.client, MST_TOP_OF_BOOK,
+                          i == at ? "UNKNOWN" : market, NULL);
+        }
+        session_run((MST_SUBSCRIPTIONS_MAX + 2) * 1000);
+        expect_int("the others", MST_SUBSCRIPTIONS_MAX - 1,
+                   (long long)service->subscriptions_len);
+        assert_true(service->requests.gap_min_ms >= 1000);
+        session_run(SESSION_HOUR);
+        expect_int("one by one, once each", 1 + MST_SUBSCRIPTIONS_MAX,
+                   (long long)service->requests.count);
+        expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+        session_end();
+    }
+}
+
+/* ---- bad messages ---- */
+
+/* Each costs a resync, as often as the budget allows: so many at once, then
+ * one more each time its time has passed. */
+static void test_bad_message_again(void **state)
+{
+    const struct mst_stats *stats = mst_client_stats(&session.client);
+    const struct mst_book *book = &session.books[0];
+
+    (void)state;
+    begin_with_a_book();
+    session.service.rules.delay_ms = 100;
+    /* Far apart: each is mended. */
+    for (unsigned i = 1; i <= 5; i++) {
+        service_text(&session.service, BAD_UPDATE);
+        session_run(10);
+        expect_book("bad message", MST_BOOK_STALE, book);
+        expect_int("reason", MST_BOOK_NUMBER, mst_book_reason(book));
+        session_run(5000);
+        expect_book("mended", MST_BOOK_LIVE, book);
+        expect_int("resyncs", i, stats->resyncs);
+        session_run(MST_RESYNC_EVERY_MS);
+    }
+    session_run(MST_RESYNCS_MAX * MST_RESYNC_EVERY_MS);
+    /* One after the other: as many as the budget has. */
+    unsigned before = stats->resyncs;
+    for (unsigned i = 1; i <= MST_RESYNCS_MAX + 2; i++) {
+        service_text(&session.service, BAD_UPDATE);
+        session_run(5000);
+        expect_book("within the budget, or past it",
+                    i <= MST_RESYNCS_MAX ? MST_BOOK_LIVE : MST_BOOK_STALE,
+                    book);
+    }
+    expect_int("at once", MST_RESYNCS_MAX, stats->resyncs - before);
+    expect_int("reason", MST_BOOK_NUMBER, mst_book_reason(book));
+    session_run(MST_RESYNC_EVERY_MS);
+    expect_book("once more", MST_BOOK_LIVE, book);
+    expect_int("once more", MST_RESYNCS_MAX + 1, stats->resyncs - before);
+    service_text(&session.service, BAD_UPDATE);
+    session_run(5000);
+    expect_book("too early", MST_BOOK_STALE, book);
+    session_run(MST_RESYNC_EVERY_MS);
+    expect_book("mended", MST_BOOK_LIVE, book);
+    expect_int("in all", MST_RESYNCS_MAX + 2, stats->resyncs - before);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session_end();
+}
+
+/* ---- links ---- */
+
+static void test_one_link_only(void **state)
+{
+    (void)state;
+    for (unsigned links = 0; links < 4; links++) {
+        session_begin();
+        session.config.links = links;
+        expect_int("links", links <= 1 ? 0 : MST_ERR_ARGUMENT,
+                   mst_client_init(&session.client, &session.config,
+                                   &session.port, session.memory,
+                                   sizeof session.memory));
+        session.memory_len = sizeof session.memory;
+        session_end();
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_wish_repeated_while_leaving),
+        TEST(test_refused_unsubscribe_of_a_resync),
+        TEST(test_passing_refusal_is_asked_again),
+        TEST(test_lasting_refusal_is_not_repeated),
+        TEST(test_one_unknown_market_of_many),
+        TEST(test_bad_message_again),
+        TEST(test_one_link_only),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,417 @@
+/*
+ * A line that takes nothing, and a peer that never stops: what is being
+ * written stays whole, a dead link is found, and mst_poll() returns.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ANSWER_MS 10000u
+
+/* ---- a request that is written in windows ---- */
+
+static void market_name(char name[MST_MARKET_MAX + 1], int i)
+{
+    snprintf(name, MST_MARKET_MAX + 1, "MARKET-%02d-OF-MANY", i);
+}
+
+/* As many wishes as there may be: their request is far larger than the
+ * output record. */
+static void wish_for_many(void)
+{
+    char market[MST_MARKET_MAX + 1];
+
+    for (int i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        market_name(market, i);
+        assert_int_equal(
+            mst_subscribe(&session.client, MST_TOP_OF_BOOK, market, NULL), 0);
+    }
+}
+
+static void wishes_back_and_again(void)
+{
+    char market[MST_MARKET_MAX + 1];
+
+    for (int i = 0; i < MST_SUBSCRIPTIONS_MAX; i += 2) {
+        market_name(market, i);
+        assert_int_equal(
+            mst_unsubscribe(&session.client, MST_TOP_OF_BOOK, market), 0);
+        if (i % 4 == 0) {
+            assert_int_equal(
+                mst_subscribe(&session.client, MST_TOP_OF_BOOK, market, NULL),
+                0);
+        }
+    }
+    mst_subscription_list(&session.client);
+}
+
+/* An answer for all of them: each granted, or each refused. */
+static void answer_early(const char *result)
+{
+    char market[MST_MARKET_MAX + 1];
+    struct text text = {0};
+
+    text_add(&text, "{\"type\":\"subscribe\",\"channels\":[");
+    for (int i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        market_name(market, i);
+        text_add(&text,
+                 "%s{\"type\":\"market_data.top_of_book\",\"params\":{"
+                 "\"market\":\"%s\"},%s}",
+                 i > 0 ? "," : "", market, result);
+    }
+    text_add(&text, "]}");
+    service_text(&session.service, text_get(&text));
+    text_free(&text);
+}
+
+enum disturbance {
+    DEADLINE,
+    ERROR_PASSING,
+    ERROR_LASTING,
+    ANSWER_GRANTED,
+    ANSWER_REFUSED,
+    ANSWER_LIST,
+    CHANGE_OF_MIND,
+    DISTURBANCES
+};
+
+static void disturb(enum disturbance what)
+{
+    struct service *service = &session.service;
+
+    switch (what) {
+    case DEADLINE: session_run(ANSWER_MS + 1000); break;
+    case ERROR_PASSING:
+        service_text(
+            service,
+            "{\"type\":\"error\",\"error\":\"INTERNAL_SERVER_ERROR\"}");
+        break;
+    case ERROR_LASTING:
+        service_text(service,
+                     "{\"type\":\"error\",\"error\":\"UNKNOWN_CHANNEL\"}");
+        break;
+    case ANSWER_GRANTED: answer_early("\"success\":true"); break;
+    case ANSWER_REFUSED:
+        answer_early("\"success\":false,\"error\":\"UNKNOWN_CHANNEL\"");
+        break;
+    case ANSWER_LIST:
+        service_text(service,
+                     "{\"type\":\"subscription_list\",\"channels\":[]}");
+        break;
+    default: wishes_back_and_again(); break;
+    }
+    session_run(10);
+}
+
+/* The request of wish_for_many(), as it is when nothing disturbs it. */
+static void request_alone(struct text *text)
+{
+    session_begin();
+    session_start();
+    wish_for_many();
+    session_run(2000);
+    text_add_bytes(text, session.service.opening,
+                   strlen(session.service.opening));
+    assert_true(text->len > 3 * MST_RECORD_OUT_MIN);
+    session_end();
+}
+
+/* The line stalls when so many bytes of the request are out, something
+ * happens, and the line goes on. */
+static void expect_whole(const char *request, size_t at, enum disturbance what)
+{
+    size_t wanted = what == CHANGE_OF_MIND ? MST_SUBSCRIPTIONS_MAX * 3 / 4
+                                           : MST_SUBSCRIPTIONS_MAX;
+    char name[64];
+
+    snprintf(name, sizeof name, "disturbance %d at byte %zu", (int)what, at);
+    session_begin();
+    session_start();
+    assert_true(session_until(MST_EVENT_OPEN, 1000));
+    session_stall_after(at);
+    wish_for_many();
+    session_run(10);
+    disturb(what);
+    session_unstall();
+    session_run(1);
+    if (session.seen.events[MST_EVENT_CLOSED] == 0) {
+        expect_text(name, request, session.service.opening);
+    }
+    session_run(2 * SESSION_MINUTE);
+    expect_int(name, (long long)wanted,
+               (long long)session.service.subscriptions_len);
+    session_end();
+}
+
+static void test_request_stays_whole(void **state)
+{
+    struct text request = {0};
+
+    (void)state;
+    request_alone(&request);
+    for (enum disturbance what = DEADLINE; what < DISTURBANCES; what++) {
+        for (size_t at = 0; at < request.len; at += 149) {
+            expect_whole(text_get(&request), at, what);
+        }
+    }
+    text_free(&request);
+}
+
+/* A request that waits behind a pong: what comes meanwhile is no answer. */
+static void test_request_behind_a_pong(void **state)
+{
+    char payload[MST_WS_CONTROL_MAX];
+
+    (void)state;
+    for (enum disturbance what = DEADLINE; what < DISTURBANCES; what++) {
+        session_begin();
+        session_start();
+        assert_true(session_until(MST_EVENT_OPEN, 1000));
+        session_run(100);
+        session_stall_after(0);
+        memset(payload, 'p', sizeof payload);
+        for (int i = 0; i < 8; i++) {
+            service_frame(&session.service, 0x80, 9, payload, sizeof payload);
+            session_run(1);
+        }
+        wish_for_many();
+        session_run(10);
+        disturb(what);
+        session_unstall();
+        session_run(2 * SESSION_MINUTE);
+        size_t wanted = what == CHANGE_OF_MIND ? MST_SUBSCRIPTIONS_MAX * 3 / 4
+                                               : MST_SUBSCRIPTIONS_MAX;
+        expect_int("subscribed", (long long)wanted,
+                   (long long)session.service.subscriptions_len);
+        session_end();
+    }
+}
+
+/* ---- a link that is dead ---- */
+
+/* Closed by silence so long after the last byte that came; until then the
+ * program may sleep. */
+static void expect_found_dead(const char *name, uint64_t last_ms,
+                              uint32_t silence_ms)
+{
+    while (session.seen.events[MST_EVENT_CLOSED] == 0 &&
+           mst_mock_elapsed(&session.mock) < last_ms + 2 * silence_ms) {
+        session_run(500);
+        if (session.seen.events[MST_EVENT_CLOSED] == 0 &&
+            mst_next_deadline_ms(&session.client) == 0) {
+            expect_failed("%s: spins", name);
+            return;
+        }
+    }
+    session_expect_closed(name, MST_ERR_SILENCE, MST_STATE_OPEN);
+    expect_int(name, (long long)last_ms + silence_ms,
+               (long long)session.seen.closed_ms);
+    session_unstall();
+    session_run(SESSION_MINUTE);
+    expect_int(name, MST_STATE_OPEN, mst_client_state(&session.client));
+    session_end();
+}
+
+static void test_stalled_link_is_found_dead(void **state)
+{
+    static const uint32_t silence_ms[] = {60000, 25000};
+    char payload[MST_WS_CONTROL_MAX] = "";
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(silence_ms); i++) {
+        /* A request is half written; its own deadline is far away. */
+        session_begin();
+        session.config.silence_ms = silence_ms[i];
+        session.config.answer_ms = 10 * SESSION_MINUTE;
+        session_start();
+        assert_true(session_until(MST_EVENT_OPEN, 1000));
+        session_run(100);
+        uint64_t last = session.service.upgrades.last_ms;
+        session_stall_after(100);
+        wish_for_many();
+        expect_found_dead("a request", last, silence_ms[i]);
+
+        /* A pong. */
+        session_begin();
+        session.config.silence_ms = silence_ms[i];
+        session_start();
+        assert_true(session_until(MST_EVENT_OPEN, 1000));
+        session_stall_after(40);
+        for (int n = 0; n < 8; n++) {
+            service_frame(&session.service, 0x80, 9, payload, sizeof payload);
+            session_run(1);
+        }
+        last = mst_mock_elapsed(&session.mock) - 1;
+        expect_found_dead("a pong", last, silence_ms[i]);
+    }
+}
+
+/* With the defaults a request that cannot be written ends the connection when
+ * its answer is due. */
+static void test_unwritten_request_ends_the_link(void **state)
+{
+    (void)state;
+    session_begin();
+    session_start();
+    assert_true(session_until(MST_EVENT_OPEN, 1000));
+    session_run(15000);
+    uint64_t begin = mst_mock_elapsed(&session.mock);
+    session_stall_after(100);
+    wish_for_many();
+    assert_true(session_until(MST_EVENT_CLOSED, 2 * SESSION_MINUTE));
+    session_expect_closed("not written", MST_ERR_ANSWER, MST_STATE_OPEN);
+    expect_int("closed", (long long)begin + ANSWER_MS,
+               (long long)session.seen.closed_ms);
+    session_unstall();
+    session_run(SESSION_MINUTE);
+    expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
+               (long long)session.service.subscriptions_len);
+    session_end();
+}
+
+/* What came fast at first is no credit for a frame that then stops. */
+static void test_burst_then_nothing(void **state)
+{
+    static unsigned char piece[60000];
+    unsigned char head[10];
+
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(5000));
+    service_bytes(&session.service, head,
+                  service_frame_header(head, 0x82, 100000000));
+    for (int i = 0; i < 170; i++) {
+        service_bytes(&session.service, piece, sizeof piece);
+        session_run(1);
+    }
+    assert_true(mst_client_stats(&session.client)->bytes_in > 10000000);
+    uint64_t last = mst_mock_elapsed(&session.mock) - 1;
+    mst_mock_freeze(&session.mock, session.service.stream);
+    assert_true(session_until(MST_EVENT_CLOSED, 2 * SESSION_MINUTE));
+    session_expect_closed("stops", MST_ERR_SILENCE, MST_STATE_OPEN);
+    expect_int("after", (long long)last + 60000,
+               (long long)session.seen.closed_ms);
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    session_end();
+}
+
+/* ---- a peer that never stops ---- */
+
+/* More than a poll may read, by far. */
+#define REFILLS_MAX 5000
+
+static struct {
+    const char *bytes;
+    size_t len, refills;
+    bool on;
+} flood;
+
+/* There is always more. */
+static void flood_more(void *context, int link)
+{
+    char piece[1024];
+
+    if (!flood.on || link != ((struct service *)context)->stream) {
+        return;
+    }
+    if (++flood.refills == REFILLS_MAX) {
+        expect_failed("a poll does not return");
+        flood.on = false;
+        return;
+    }
+    for (size_t i = 0; i < sizeof piece; i++) {
+        piece[i] = flood.bytes[i % flood.len];
+    }
+    service_bytes(context, piece, sizeof piece / flood.len * flood.len);
+}
+
+/* Polls for so long, a ms each; false once the client is closed. */
+static bool flood_run(uint32_t ms)
+{
+    struct mst_event event;
+
+    while (ms > 0) {
+        flood.refills = 0;
+        int rc = mst_poll(&session.client, &event);
+        if (rc < 0) {
+            return false;
+        }
+        mst_mock_advance(&session.mock, 1);
+        ms--;
+    }
+    return true;
+}
+
+static void expect_flood_survived(const char *name, const char *head,
+                                  size_t head_len)
+{
+    session_begin();
+    session.config.closing_ms = 50;
+    session.service.rules.no_echo = true;
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(5000));
+    session.mock.peer.drained = flood_more;
+    flood.on = true;
+    service_bytes(&session.service, head, head_len);
+    flood_more(&session.service, session.service.stream);
+    assert_true(flood_run(20));
+    expect_int(name, MST_STATE_OPEN, mst_client_state(&session.client));
+    /* It lasts, and the client can be closed all the same. */
+    mst_close(&session.client);
+    uint64_t begin = mst_mock_elapsed(&session.mock);
+    if (flood_run(200)) {
+        expect_failed("%s: does not close", name);
+    }
+    assert_in_range(mst_mock_elapsed(&session.mock) - begin, 49, 51);
+    flood.on = false;
+    session_check();
+}
+
+static void test_floods(void **state)
+{
+    static const struct {
+        const char *name, *head;
+        size_t head_len;
+        const char *bytes;
+        size_t len;
+    } cases[] = {
+        {"pongs", BYTES(""), BYTES("\x8A\x00")},
+        {"pings", BYTES(""), BYTES("\x89\x02hi")},
+        {"empty fragments", BYTES("\x01\x01{"), BYTES("\x00\x00")},
+        {"a text that is skipped",
+         BYTES("\x81\x7F\x00\x00\x10\x00\x00\x00\x00\x00]]"), BYTES("   ")},
+        {"a text too large",
+         BYTES("\x81\x7F\x00\x00\x10\x00\x00\x00\x00\x00{\"a\":\""),
+         BYTES("zzz")},
+        {"a binary message", BYTES("\x82\x7F\x00\x00\x10\x00\x00\x00\x00\x00"),
+         BYTES("zzz")},
+        {"binary messages", BYTES(""), BYTES("\x82\x01z")},
+        {"errors", BYTES(""), BYTES("\x81\x01]")},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        flood.bytes = cases[i].bytes;
+        flood.len = cases[i].len;
+        expect_flood_survived(cases[i].name, cases[i].head, cases[i].head_len);
+    }
+    text_free(&session.seen.record);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_request_stays_whole),
+        TEST(test_request_behind_a_pong),
+        TEST(test_stalled_link_is_found_dead),
+        TEST(test_unwritten_request_ends_the_link),
+        TEST(test_burst_then_nothing),
+        TEST(test_floods),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

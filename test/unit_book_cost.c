@@ -1,0 +1,152 @@
+/*
+ * What the order book costs, counted and not timed: the bytes that it moves.
+ * Comparisons are not counted; a search through all levels for each would
+ * run into the time limit of the whole program.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "support.h"
+
+#include <string.h>
+
+static size_t bytes_moved;
+
+static void *counted_move(void *to, const void *from, size_t len)
+{
+    bytes_moved += len;
+    return memmove(to, from, len);
+}
+
+#define memmove counted_move
+#include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
+#undef memmove
+
+#define LEVELS 80000 /* a side */
+
+enum order { BEST_FIRST, WORST_FIRST, RANDOM, ORDERS };
+
+/* Ranks 0 to LEVELS - 1 in this order. */
+static void fill_ranks(uint32_t *ranks, enum order order)
+{
+    uint64_t seed = 3;
+
+    for (uint32_t i = 0; i < LEVELS; i++) {
+        ranks[i] = order == WORST_FIRST ? LEVELS - 1 - i : i;
+    }
+    for (uint32_t i = LEVELS; order == RANDOM && i > 1; i--) {
+        uint32_t at = (uint32_t)(random_next(&seed) % i), rank = ranks[at];
+
+        ranks[at] = ranks[i - 1];
+        ranks[i - 1] = rank;
+    }
+}
+
+static struct mst_level level_at(enum mst_side side, uint32_t rank)
+{
+    int64_t away = 2 * (int64_t)rank + 1; /* no trailing zeros */
+
+    return (struct mst_level){
+        .price_coefficient = 1000001 + (side == MST_BID ? -away - 1 : away + 1),
+        .amount_coefficient = 1 + rank % 7,
+        .side = (uint8_t)side,
+    };
+}
+
+static void apply_levels(struct mst_book *book, const struct mst_level *levels,
+                         size_t count, bool snapshot, int64_t time_ns)
+{
+    for (size_t at = 0; at == 0 || at < count; at += MST_PART_LEVELS) {
+        size_t left = count - at;
+        struct mst_part part = {
+            .market = "BTCUSD",
+            .time_ns = time_ns,
+            .levels = levels + at,
+            .count = left < MST_PART_LEVELS ? left : MST_PART_LEVELS,
+            .snapshot = snapshot,
+            .first = at == 0,
+            .last = left <= MST_PART_LEVELS,
+        };
+
+        mst_book_apply(book, &part);
+    }
+}
+
+/* A snapshot of both sides in an order, into a book with room for them, or
+ * not; before it came some updates that are newer. */
+static void expect_cheap_snapshot(enum order order, size_t capacity)
+{
+    static struct mst_level room[2 * LEVELS], levels[2 * LEVELS];
+    static uint32_t ranks[LEVELS];
+    struct mst_level newer[10];
+    struct mst_book book;
+
+    assert_int_equal(mst_book_init(&book, room, capacity), 0);
+    fill_ranks(ranks, order);
+    for (uint32_t i = 0; i < LEVELS; i++) {
+        levels[i] = level_at(MST_BID, ranks[i]);
+        levels[LEVELS + i] = level_at(MST_ASK, ranks[i]);
+    }
+    for (uint32_t i = 0; i < COUNT(newer); i++) {
+        newer[i] = level_at(MST_BID, 100 * i);
+        newer[i].amount_coefficient = 1000;
+        newer[i].time_ns = 2;
+    }
+    apply_levels(&book, newer, COUNT(newer), false, 2);
+    bytes_moved = 0;
+    apply_levels(&book, levels, 2 * (size_t)LEVELS, true, 1);
+    assert_int_equal(mst_book_state(&book), MST_BOOK_LIVE);
+    for (enum mst_side side = MST_BID; side <= MST_ASK; side++) {
+        assert_int_equal(mst_book_depth(&book, side), capacity);
+        for (uint32_t rank = 0; rank < capacity; rank++) {
+            struct mst_level expected = level_at(side, rank);
+
+            assert_int_equal(
+                mst_book_level(&book, side, rank)->price_coefficient,
+                expected.price_coefficient);
+        }
+    }
+    assert_in_range(bytes_moved, 0, 2 * 2 * (size_t)LEVELS * sizeof *levels);
+}
+
+static void a_snapshot_in_any_order_moves_few_bytes(void **state)
+{
+    (void)state;
+    for (enum order order = BEST_FIRST; order < ORDERS; order++) {
+        expect_cheap_snapshot(order, LEVELS);
+        expect_cheap_snapshot(order, 1000);
+    }
+}
+
+/* A change at a rank moves the better levels only, however deep the book. */
+static void a_change_near_the_top_moves_few_bytes(void **state)
+{
+    enum { DEPTH = 10000, RANK = 5 };
+    static struct mst_level room[2 * DEPTH], levels[DEPTH];
+    struct mst_level change = level_at(MST_BID, RANK);
+    struct mst_book book;
+
+    (void)state;
+    assert_int_equal(mst_book_init(&book, room, DEPTH), 0);
+    for (uint32_t i = 0; i < DEPTH; i++) {
+        levels[i] = level_at(MST_BID, i);
+    }
+    apply_levels(&book, levels, DEPTH, true, 1);
+    for (int64_t i = 0; i < 100; i++) {
+        bytes_moved = 0;
+        change.amount_coefficient = i % 2; /* removed, and put back */
+        apply_levels(&book, &change, 1, false, 2 + i);
+        assert_int_equal(mst_book_depth(&book, MST_BID),
+                         i % 2 == 0 ? DEPTH - 1 : DEPTH);
+        assert_in_range(bytes_moved, 1, RANK * sizeof *room);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_snapshot_in_any_order_moves_few_bytes),
+        TEST(a_change_near_the_top_moves_few_bytes),
+    };
+
+    return cmocka_run_group_tests_name("book: cost", tests, NULL, NULL);
+}
