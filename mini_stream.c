@@ -5327,6 +5327,13 @@ static void session_control(struct mst_client *c, struct mst_link *l,
     }
 }
 
+/* Until when the bytes of the frame at hand suffice, at the minimum rate. */
+static uint64_t session_frame_ms(const struct mst_client *c,
+                                 const struct mst_link *l)
+{
+    return l->frame_ms + l->frame_bytes * 1000 / c->config.min_rate;
+}
+
 /* Keeps the times by which the peer is judged. */
 static void session_alive(struct mst_client *c, struct mst_link *l, size_t n)
 {
@@ -5337,6 +5344,12 @@ static void session_alive(struct mst_client *c, struct mst_link *l, size_t n)
     }
     l->frame_bytes += n;
     l->byte_ms = c->now_ms;
+    if (session_frame_ms(c, l) > c->now_ms + c->config.silence_ms) {
+        /* A burst is no credit for dripping later. */
+        l->frame_ms = c->now_ms;
+        l->frame_bytes =
+            (uint64_t)c->config.silence_ms * c->config.min_rate / 1000 + 1;
+    }
     if (!within) {
         l->frame_bytes = 0;
         l->whole_ms = c->now_ms;
@@ -5590,19 +5603,14 @@ static int session_step(struct mst_client *c, struct mst_link *l,
 }
 
 /* When the peer has been silent for too long: no whole frame, unless one is
- * coming in at a good rate; and no byte at all. */
+ * coming in at a good rate. */
 static uint64_t session_silence(const struct mst_client *c,
                                 const struct mst_link *l)
 {
-    const struct mst_config *g = &c->config;
-    uint64_t whole = l->whole_ms + g->silence_ms;
-    uint64_t any = l->byte_ms + g->silence_ms;
-    uint64_t slow = l->frame_ms + l->frame_bytes * 1000 / g->min_rate;
+    uint64_t whole = l->whole_ms + c->config.silence_ms;
+    uint64_t frame = session_frame_ms(c, l);
 
-    if (l->frame_bytes > 0 && slow > whole) {
-        return slow < any ? slow : any;
-    }
-    return whole;
+    return l->frame_bytes > 0 && frame > whole ? frame : whole;
 }
 
 /* The next moment at which the session does something by itself. */
