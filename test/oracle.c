@@ -15,7 +15,9 @@ static void list_reserve(struct oracle_list *list)
     if (list->count == list->size) {
         list->size = 2 * list->size + 64;
         list->levels = realloc(list->levels, list->size * sizeof *list->levels);
-        assert_non_null(list->levels);
+        if (list->levels == NULL) {
+            abort();
+        }
     }
 }
 

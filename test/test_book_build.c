@@ -375,7 +375,7 @@ static void agreement_ends_a_disagreement(void **state)
         check_bid(&shelf, now += 10 * SECOND, 100, 2);
     }
     assert_true(disagrees(&shelf));
-    check_bid(&shelf, now += SECOND, 100, 1);
+    check_bid(&shelf, now + SECOND, 100, 1);
     assert_false(disagrees(&shelf));
 }
 

@@ -197,6 +197,14 @@ static void check_price(struct bench *b, enum mst_side side)
     check_sum(b, levels, has ? at + 1 : at < depth ? at : depth, sum);
 }
 
+static bool is_same(const struct mst_level *a, const struct mst_level *b)
+{
+    return is_equal(mst_level_price(a), mst_level_price(b)) &&
+           is_equal(mst_level_amount(a), mst_level_amount(b)) &&
+           a->time_ns == b->time_ns && a->side == b->side &&
+           a->flags == b->flags;
+}
+
 /* A book that is not live shows what it showed, or nothing. */
 static void check_shown(struct bench *b, enum mst_side side)
 {
@@ -213,7 +221,7 @@ static void check_shown(struct bench *b, enum mst_side side)
     for (size_t rank = 0; rank < depth; rank++) {
         const struct mst_level *level = mst_book_level(&b->book, side, rank);
 
-        if (memcmp(level, &b->shown[side][rank], sizeof *level) != 0) {
+        if (!is_same(level, &b->shown[side][rank])) {
             WRONG(b, "level %zu of side %d is not what it was", rank, side);
             return;
         }

@@ -12,12 +12,11 @@
 #define MS INT64_C(1000000)
 
 /* Sides of more levels than the books hold, and one that crosses. */
-#define ONE(price) LEVEL(price, "1")
-static const char bids[] = ONE("90") "," ONE("91") "," ONE("92") "," ONE(
-    "93") "," ONE("94") "," ONE("95") "," ONE("96") "," ONE("97") "," ONE("98");
-static const char asks[] =
-    ONE("101") "," ONE("102") "," ONE("103") "," ONE("104") "," ONE(
-        "105") "," ONE("106") "," ONE("107") "," ONE("108") "," ONE("109");
+#define AND(price) "," LEVEL(price, "1")
+static const char bids[] = LEVEL("90", "1") AND("91") AND("92") AND("93")
+    AND("94") AND("95") AND("96") AND("97") AND("98");
+static const char asks[] = LEVEL("101", "1") AND("102") AND("103") AND("104")
+    AND("105") AND("106") AND("107") AND("108") AND("109");
 #define CROSSED_BIDS LEVEL("105", "1") "," LEVEL("99", "1")
 
 static const struct mst_book *btc(void)

@@ -191,7 +191,8 @@ static void test_cut_off(void **state)
     text.data[text.len - 1] = ']';
     /* Newer than the snapshot: it goes with it. */
     service_book(&session.service, "ETHUSD", "UPDATE",
-                 mst_mock_wall(&session.mock), LEVEL("1", "1"), "");
+                 mst_mock_wall(&session.mock), LEVEL("4999999.999999999", "1"),
+                 "");
     send_slowly(&text, 0, &large);
     expect_int("bad at its end", MST_BOOK_STALE, mst_book_state(&large));
     expect_int("depth", 0, (long long)mst_book_depth(&large, MST_BID));
