@@ -1,0 +1,210 @@
+/*
+ * The reader of HTTP responses by itself: bodies and their limits, whole and
+ * byte by byte; and the request for a token.
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "support.h"
+
+#define HEAD "HTTP/1.1 200 OK\r\n"
+#define CHUNKED HEAD "Transfer-Encoding: chunked\r\n\r\n"
+
+/* Reads a response in pieces of step bytes: HTTP_END, HTTP_MORE if it is not
+ * over, or the error. The body is collected. */
+static int read_response(const char *text, size_t len, size_t step,
+                         struct text *body)
+{
+    struct mst_http http;
+    int found = HTTP_MORE;
+
+    http_init(&http);
+    for (size_t at = 0; at < len && found != HTTP_END; at += step) {
+        size_t n = len - at < step ? len - at : step, used = 0, piece = 0;
+        const uint8_t *data = (const uint8_t *)text + at;
+
+        do {
+            found = http_read(&http, data, n, &used, &piece);
+            if (found == HTTP_BODY) {
+                text_add(body, "%.*s", (int)piece,
+                         (const char *)data + used - piece);
+            }
+        } while (found == HTTP_HEAD || found == HTTP_BODY);
+        if (found < 0) {
+            return found;
+        }
+    }
+    return found == HTTP_MORE && http_eof(&http) == HTTP_END ? HTTP_END : found;
+}
+
+static void expect_response(const char *text, int expected, const char *body)
+{
+    static const size_t steps[] = {1, 2, 7, 1000000};
+
+    for (size_t i = 0; i < COUNT(steps); i++) {
+        struct text got = {0};
+        int found = read_response(text, strlen(text), steps[i], &got);
+
+        expect_int(text, expected, found);
+        if (expected == HTTP_END) {
+            expect_text(text, body, text_get(&got));
+        }
+        text_free(&got);
+    }
+}
+
+static void bodies_end_where_they_say(void **state)
+{
+    (void)state;
+    expect_response(HEAD "Content-Length: 3\r\n\r\nabc", HTTP_END, "abc");
+    expect_response(HEAD "Content-Length: 0\r\n\r\n", HTTP_END, "");
+    expect_response(HEAD "\r\nto the end", HTTP_END, "to the end");
+    expect_response(CHUNKED "3\r\nabc\r\n00a;x=y\r\n0123456789\r\n0\r\n\r\n",
+                    HTTP_END, "abc0123456789");
+    expect_response(CHUNKED "1\r\na\r\n0\r\nTrailer: 1\r\n\r\n", HTTP_END, "a");
+    expect_response("HTTP/1.1 100 Continue\r\n\r\n" HEAD
+                    "Content-Length: 1\r\n\r\nx",
+                    HTTP_END, "x");
+    expect_response(HEAD "Content-Length: 4\r\n\r\nabc", HTTP_MORE, "");
+    expect_response(CHUNKED "3\r\nabc\r\n0\r\n", HTTP_MORE, "");
+}
+
+static void lengths_that_conflict_are_refused(void **state)
+{
+    static const char *const heads[] = {
+        "Content-Length: 3\r\nContent-Length: 3\r\n",
+        "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
+        "Content-Length: -1\r\n",
+        "Content-Length: 1x\r\n",
+        "Content-Length: \r\n",
+        "Content-Length: 3, 3\r\n",
+    };
+    static const char *const chunks[] = {
+        "\r\n", "x\r\n", "3\r\nabcd\r\n", "3\nabc", "fffffffff\r\n", ";\r\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(heads); i++) {
+        struct text text = {0};
+        text_add(&text, HEAD "%s\r\nabc", heads[i]);
+        expect_response(text_get(&text), MST_ERR_HTTP_LENGTH, "");
+        text_free(&text);
+    }
+    for (size_t i = 0; i < COUNT(chunks); i++) {
+        struct text text = {0};
+        text_add(&text, CHUNKED "%s", chunks[i]);
+        expect_response(text_get(&text), MST_ERR_HTTP_LENGTH, "");
+        text_free(&text);
+    }
+}
+
+static void codings_not_asked_for_are_refused(void **state)
+{
+    (void)state;
+    expect_response(HEAD "Transfer-Encoding: gzip\r\n\r\n", MST_ERR_HTTP_CODING,
+                    "");
+    expect_response(HEAD "Transfer-Encoding: gzip, chunked\r\n\r\n",
+                    MST_ERR_HTTP_CODING, "");
+    expect_response(HEAD "Content-Encoding: gzip\r\n\r\n", MST_ERR_HTTP_CODING,
+                    "");
+    expect_response(HEAD "Content-Encoding: identity\r\n\r\na", HTTP_END, "a");
+}
+
+/* Adds so many bytes of one kind. */
+static void add_many(struct text *text, const char *what, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        text_add(text, "%s", what);
+    }
+}
+
+static void a_body_has_a_limit(void **state)
+{
+    struct text text = {0};
+
+    (void)state;
+    text_add(&text, HEAD "Content-Length: %d\r\n\r\n", MST_BODY_MAX + 1);
+    expect_response(text_get(&text), MST_ERR_HTTP_BODY, "");
+    text_free(&text);
+
+    text_add(&text, HEAD "\r\n");
+    add_many(&text, "x", MST_BODY_MAX + 1);
+    expect_response(text_get(&text), MST_ERR_HTTP_BODY, "");
+    text_free(&text);
+
+    text_add(&text, CHUNKED);
+    add_many(&text, "10\r\n0123456789abcdef\r\n", MST_BODY_MAX / 16);
+    text_add(&text, "1\r\nx\r\n0\r\n\r\n");
+    expect_response(text_get(&text), MST_ERR_HTTP_BODY, "");
+    text_free(&text);
+}
+
+static void headers_trailers_and_extensions_have_a_limit(void **state)
+{
+    struct text text = {0};
+
+    (void)state;
+    text_add(&text, HEAD);
+    add_many(&text, "A: b\r\n", MST_HEADERS_MAX / 6 + 1);
+    expect_response(text_get(&text), MST_ERR_HTTP_HEADER, "");
+    text_free(&text);
+
+    text_add(&text, CHUNKED "0\r\n");
+    add_many(&text, "A: b\r\n", MST_HEADERS_MAX / 6 + 1);
+    expect_response(text_get(&text), MST_ERR_HTTP_HEADER, "");
+    text_free(&text);
+
+    text_add(&text, CHUNKED "1;");
+    add_many(&text, "x", MST_HEADERS_MAX + 1);
+    expect_response(text_get(&text), MST_ERR_HTTP_HEADER, "");
+    text_free(&text);
+}
+
+static void the_token_path_follows_the_url(void **state)
+{
+    static const struct {
+        const char *url, *line;
+    } cases[] = {
+        {"https://a.example", "POST /oauth2/token HTTP/1.1\r\n"},
+        {"https://a.example/", "POST /oauth2/token HTTP/1.1\r\n"},
+        {"https://a.example/x//", "POST /x/oauth2/token HTTP/1.1\r\n"},
+    };
+    static struct mst_client client;
+
+    (void)state;
+    client.config.client_id = "a+b &=%";
+    client.config.client_secret = "s";
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct mst_endpoint endpoint;
+        char request[1024] = "";
+        struct out o = {(uint8_t *)request, sizeof request - 1, 0, 0};
+
+        assert_int_equal(
+            http_url(cases[i].url, "https://", "http://", &endpoint), 0);
+        session_write_token(&client, &endpoint, &o);
+        assert_int_equal(strncmp(request, cases[i].line, strlen(cases[i].line)),
+                         0);
+        assert_non_null(strstr(request, "client_id=a%2Bb%20%26%3D%25&"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(bodies_end_where_they_say),
+        TEST(lengths_that_conflict_are_refused),
+        TEST(codings_not_asked_for_are_refused),
+        TEST(a_body_has_a_limit),
+        TEST(headers_trailers_and_extensions_have_a_limit),
+        TEST(the_token_path_follows_the_url),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
