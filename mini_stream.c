@@ -2339,7 +2339,10 @@ void mst_book_set_spare(struct mst_book *book, struct mst_level *levels)
 
 void mst_book_set_thin(struct mst_book *book, size_t levels)
 {
-    book->thin = levels < book->capacity ? (uint32_t)levels : book->capacity;
+    /* What a full side lets go at once does not make it thin. */
+    uint32_t most = book->capacity - book->capacity / 64;
+
+    book->thin = levels < most ? (uint32_t)levels : most;
 }
 
 struct mst_decimal mst_level_price(const struct mst_level *level)
@@ -2456,6 +2459,10 @@ static void book_update(struct mst_book *book, const struct mst_level *level)
     at = book_search(s->levels, s->count, (enum mst_side)level->side,
                      mst_level_price(level));
     found = at < s->count && book_compare(&s->levels[at], level) == 0;
+    if (found && book->phase == BOOK_COLLECT &&
+        level->time_ns < s->levels[at].time_ns) {
+        return;
+    }
     if (found && forget) {
         s->count--;
         memmove(s->levels + at, s->levels + at + 1,
@@ -2701,6 +2708,11 @@ enum mst_book_reason mst_book_reason(const struct mst_book *book)
 unsigned mst_book_flags(const struct mst_book *book)
 {
     return book->flags;
+}
+
+uint32_t mst_book_crossings(const struct mst_book *book)
+{
+    return book->crossings;
 }
 
 size_t mst_book_depth(const struct mst_book *book, enum mst_side side)
@@ -4958,7 +4970,7 @@ static void session_settle(struct mst_client *c)
 {
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
-        if (s->state != SUB_ACTIVE || !s->doubted ||
+        if (s->state != SUB_ACTIVE || s->resync || !(s->doubted || s->lost) ||
             session_resync_due(c, s) > c->now_ms) {
             continue;
         }
@@ -4966,7 +4978,6 @@ static void session_settle(struct mst_client *c)
             s->resync_ms = c->now_ms;
         }
         s->resync_ms += MST_RESYNC_EVERY_MS;
-        s->doubted = false;
         s->resync = true;
         c->stats.resyncs++;
     }
@@ -4986,6 +4997,10 @@ static void session_judge(const struct mst_client *c,
         s->doubted = true;
     } else if (mst_book_state(s->book) == MST_BOOK_LIVE) {
         s->doubted = false;
+        if (s->lost) {
+            /* What was lost may be newer than the snapshot. */
+            mst_book_stale(s->book, MST_BOOK_BAD_MESSAGE);
+        }
     }
 }
 
@@ -5003,7 +5018,7 @@ static void session_doubt(struct mst_client *c, const char *market, int error)
         }
         mst_book_stale(s->book,
                        number ? MST_BOOK_NUMBER : MST_BOOK_BAD_MESSAGE);
-        s->doubted = true;
+        s->lost = true;
     }
 }
 
@@ -5020,7 +5035,7 @@ static bool session_mark(struct mst_client *c, enum mst_action action)
             any = true;
         } else if (action == MST_SUBSCRIBE && s->state == SUB_NONE) {
             s->state = SUB_ASKED;
-            s->doubted = false;
+            s->doubted = s->lost = false;
             any = true;
         }
         if (any && c->one_by_one) {
@@ -5081,7 +5096,7 @@ static uint64_t session_request_due(const struct mst_client *c)
         if (s->state == SUB_NONE ||
             (s->state == SUB_ACTIVE && (!s->wanted || s->resync))) {
             at = c->request_ms;
-        } else if (s->state == SUB_ACTIVE && s->doubted) {
+        } else if (s->state == SUB_ACTIVE && (s->doubted || s->lost)) {
             at = session_resync_due(c, s);
         }
         due = at < due ? at : due;
@@ -5149,8 +5164,8 @@ static void session_entry(struct mst_client *c, const struct mst_entry *entry)
         if (done) {
             s->state = SUB_ACTIVE;
             /* No effect, no snapshot. */
-            s->doubted |= !entry->success && s->book != NULL &&
-                          mst_book_state(s->book) != MST_BOOK_LIVE;
+            s->lost |= !entry->success && s->book != NULL &&
+                       mst_book_state(s->book) != MST_BOOK_LIVE;
         } else {
             session_refuse(c, s, entry->code);
         }

@@ -674,7 +674,7 @@ int mst_book_init(struct mst_book *book, struct mst_level *levels,
 void mst_book_set_spare(struct mst_book *book, struct mst_level *levels);
 
 /* A side that has lost sight of worse levels and has fewer than this many
- * left is thin; 0, the default: never. */
+ * left is thin; 63/64 of the capacity at most; 0, the default: never. */
 void mst_book_set_thin(struct mst_book *book, size_t levels);
 
 /*
@@ -699,6 +699,9 @@ enum mst_book_reason mst_book_reason(const struct mst_book *book);
 
 /* MST_BOOK_CROSSED and its like, or 0. */
 unsigned mst_book_flags(const struct mst_book *book);
+
+/* How often the book has become crossed. */
+uint32_t mst_book_crossings(const struct mst_book *book);
 
 const char *mst_book_state_name(enum mst_book_state state);
 const char *mst_book_reason_name(enum mst_book_reason reason);
@@ -939,7 +942,7 @@ struct mst_subscription {
     struct mst_book *book;
     uint64_t resync_ms; /* how far its budget is used up */
     uint8_t channel, state;
-    bool wanted, resync, doubted, listed, again;
+    bool wanted, resync, doubted, lost, listed, again;
     char market[MST_MARKET_MAX + 1];
 };
 

@@ -59,8 +59,9 @@ static size_t list_place(const struct oracle_list *list, enum mst_side side,
 static void list_set(struct oracle_list *list, const struct oracle_level *level)
 {
     size_t at = list_place(list, level->side, level->price);
+    bool found = at < list->count && list->levels[at].price == level->price;
 
-    if (at == list->count || list->levels[at].price != level->price) {
+    if (!found) {
         list_reserve(list);
         memmove(list->levels + at + 1, list->levels + at,
                 (list->count - at) * sizeof *level);
@@ -95,7 +96,8 @@ void oracle_open(struct oracle *o, size_t capacity, bool spare, size_t thin)
 {
     *o = (struct oracle){
         .capacity = capacity,
-        .thin = thin < capacity ? thin : capacity,
+        .thin =
+            thin < capacity - capacity / 64 ? thin : capacity - capacity / 64,
         .spare = spare,
         .state = MST_BOOK_EMPTY,
         .reason = MST_BOOK_NO_SNAPSHOT,

@@ -367,6 +367,7 @@ static void agreement_ends_a_disagreement(void **state)
     for (int round = 0; round < 3; round++) {
         for (int i = 1; i < MST_DISAGREEMENTS; i++) {
             check_bid(&shelf, now += 10 * SECOND, 100, 2);
+            assert_false(disagrees(&shelf));
         }
         check_bid(&shelf, now += 10 * SECOND, 100, 1);
         assert_false(disagrees(&shelf));
@@ -419,6 +420,23 @@ static void price_amount_and_side_are_compared(void **state)
     }
 }
 
+/* What is beyond the horizon is not known, so it is not contradicted. */
+static void an_empty_side_speaks_down_to_its_horizon(void **state)
+{
+    struct mst_top top = {.market = "BTCUSD", .has_bid = true};
+    struct shelf shelf;
+
+    (void)state;
+    shelf_open(&shelf, 1);
+    apply_bids(&shelf, 1, SNAPSHOT | WHOLE, BIDS({100, 1}, {99, 1}));
+    apply_bids(&shelf, 2, UPDATE | WHOLE, BIDS({100, 0}));
+    expect_bids(&shelf, "live:");
+    top.bid = level_of(MST_BID, 99, 1);
+    assert_false(disagrees_with(&shelf, &top));
+    top.bid = level_of(MST_BID, 100, 1);
+    assert_true(disagrees_with(&shelf, &top));
+}
+
 static void a_book_that_is_not_live_does_not_disagree(void **state)
 {
     struct mst_top top = {.market = "BTCUSD"};
@@ -452,6 +470,7 @@ int main(void)
         TEST(a_disagreement_counts_once_it_lasts),
         TEST(agreement_ends_a_disagreement),
         TEST(price_amount_and_side_are_compared),
+        TEST(an_empty_side_speaks_down_to_its_horizon),
         TEST(a_book_that_is_not_live_does_not_disagree),
     };
 

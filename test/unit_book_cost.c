@@ -117,28 +117,59 @@ static void a_snapshot_in_any_order_moves_few_bytes(void **state)
     }
 }
 
+enum { DEPTH = 10000, RANK = 5 };
+
+/* A full book of bids, with a gap after each price. */
+static void open_deep(struct mst_book *book)
+{
+    static struct mst_level room[2 * DEPTH], levels[DEPTH];
+
+    assert_int_equal(mst_book_init(book, room, DEPTH), 0);
+    for (uint32_t i = 0; i < DEPTH; i++) {
+        levels[i] = level_at(MST_BID, i);
+    }
+    apply_levels(book, levels, DEPTH, true, 1);
+    assert_int_equal(mst_book_depth(book, MST_BID), DEPTH);
+}
+
 /* A change at a rank moves the better levels only, however deep the book. */
 static void a_change_near_the_top_moves_few_bytes(void **state)
 {
-    enum { DEPTH = 10000, RANK = 5 };
-    static struct mst_level room[2 * DEPTH], levels[DEPTH];
     struct mst_level change = level_at(MST_BID, RANK);
     struct mst_book book;
 
     (void)state;
-    assert_int_equal(mst_book_init(&book, room, DEPTH), 0);
-    for (uint32_t i = 0; i < DEPTH; i++) {
-        levels[i] = level_at(MST_BID, i);
-    }
-    apply_levels(&book, levels, DEPTH, true, 1);
+    open_deep(&book);
     for (int64_t i = 0; i < 100; i++) {
         bytes_moved = 0;
         change.amount_coefficient = i % 2; /* removed, and put back */
         apply_levels(&book, &change, 1, false, 2 + i);
         assert_int_equal(mst_book_depth(&book, MST_BID),
                          i % 2 == 0 ? DEPTH - 1 : DEPTH);
-        assert_in_range(bytes_moved, 1, RANK * sizeof *room);
+        assert_in_range(bytes_moved, 1, RANK * sizeof change);
     }
+}
+
+/* Prices that drift away from a full book: room is made for many new levels
+ * at once, so that each moves a hundred others on average and no more. */
+static void new_levels_in_a_full_book_move_few_bytes(void **state)
+{
+    enum { NEW = 2000 };
+    struct mst_level level = level_at(MST_BID, 0);
+    struct mst_book book;
+
+    (void)state;
+    open_deep(&book);
+    bytes_moved = 0;
+    for (int64_t i = 1; i <= NEW; i++) {
+        level.price_coefficient += 10;
+        level.price_coefficient += level.price_coefficient % 10 == 0;
+        apply_levels(&book, &level, 1, false, 1 + i);
+        assert_int_equal(mst_book_level(&book, MST_BID, 0)->price_coefficient,
+                         level.price_coefficient);
+    }
+    assert_in_range(mst_book_depth(&book, MST_BID), DEPTH - DEPTH / 64, DEPTH);
+    assert_in_range(bytes_moved, 0, (size_t)NEW * 100 * sizeof level);
 }
 
 int main(void)
@@ -146,6 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_snapshot_in_any_order_moves_few_bytes),
         TEST(a_change_near_the_top_moves_few_bytes),
+        TEST(new_levels_in_a_full_book_move_few_bytes),
     };
 
     return cmocka_run_group_tests_name("book: cost", tests, NULL, NULL);
