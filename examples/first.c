@@ -1,4 +1,4 @@
-/* Prints best bid and ask at every update. SPDX-License-Identifier: 0BSD */
+/* Prints the best bid at every update. SPDX-License-Identifier: 0BSD */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,17 +9,6 @@ static struct mst_client client; /* the whole state: nothing is allocated */
 static unsigned char memory[MST_MEMORY_LEN_DEFAULT];
 static struct mst_level levels[2 * 100]; /* 100 bids and 100 asks */
 static struct mst_book book;
-
-static void print_best(enum mst_side side)
-{
-    char price[MST_DECIMAL_TEXT_LEN] = "-";
-
-    if (mst_book_depth(&book, side) > 0) {
-        mst_decimal_format(mst_level_price(mst_book_level(&book, side, 0)),
-                           price);
-    }
-    printf("%s%c", price, side == MST_BID ? ' ' : '\n');
-}
 
 int main(void)
 {
@@ -36,6 +25,7 @@ int main(void)
     struct mst_posix posix;
     struct mst_port port;
     struct mst_event event;
+    char price[MST_DECIMAL_TEXT_LEN];
 
     mst_posix_init(&posix, &port);
     mst_book_init(&book, levels, 100);
@@ -46,11 +36,12 @@ int main(void)
         rc = mst_poll(&client, &event); /* never waits */
         if (rc == 0) {
             mst_posix_wait(&posix, &client, 1000);
-        } else if (event.type == MST_EVENT_PART && event.as.part.last) {
-            print_best(MST_BID);
-            print_best(MST_ASK);
         } else if (event.type == MST_EVENT_CLOSED) {
             puts(mst_strerror(event.as.failure.error));
+        } else if (mst_book_depth(&book, MST_BID) > 0) {
+            mst_decimal_format(
+                mst_level_price(mst_book_level(&book, MST_BID, 0)), price);
+            puts(price);
         }
     }
     fprintf(stderr, "%s\n", mst_posix_strerror(rc));
