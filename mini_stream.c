@@ -2829,7 +2829,6 @@ static void book_open_snapshot(struct mst_book *book, int64_t time_ns)
             book->phase = BOOK_PASS;
             return;
         }
-        book->phase = BOOK_SNAPSHOT;
         book_clear(book->spare ? book->build : book->sides);
     }
     book->phase = BOOK_SNAPSHOT;
@@ -4387,23 +4386,34 @@ static bool session_has_text(int error)
            error == MST_ERR_WS_CLOSED || error == MST_ERR_SERVICE;
 }
 
+/* Notes an event of a failure; it is handed out before anything else. */
+static struct mst_failure *session_note(struct mst_client *c,
+                                        enum mst_event_type type, int error,
+                                        enum mst_state stage)
+{
+    memset(&c->failure, 0, sizeof c->failure);
+    c->failure.error = error;
+    c->failure.stage = stage;
+    c->failure.market = c->failure.text = "";
+    c->report = (uint8_t)type;
+    return &c->failure;
+}
+
 /* Notes what is to be reported, unless it was already and lasts. */
 static void session_report(struct mst_client *c, const struct mst_link *l,
                            int error, uint32_t retry_ms)
 {
-    struct mst_failure *f = &c->failure;
+    enum mst_state stage = l->failing != 0 ? MST_STATE_OPEN : l->state;
+    struct mst_failure *f;
     bool lasts = session_is_permanent(c, error) || session_is_local(error);
 
     if (lasts && c->reported_error == error) {
         return;
     }
     c->reported_error = lasts ? error : 0;
-    memset(f, 0, sizeof *f);
-    f->error = error;
-    f->stage = l->failing != 0 ? MST_STATE_OPEN : l->state;
+    f = session_note(c, MST_EVENT_CLOSED, error, stage);
     f->permanent = session_is_permanent(c, error);
     f->retry_ms = c->closing ? 0 : retry_ms;
-    f->market = "";
     f->text = session_has_text(error) ? c->text : "";
     f->detail = tls_error(l) == error ? tls_detail(l) : c->port_detail;
     if (l->state == MST_STATE_TOKEN || l->state == MST_STATE_UPGRADE) {
@@ -4411,7 +4421,6 @@ static void session_report(struct mst_client *c, const struct mst_link *l,
     }
     f->ws_code = error == MST_ERR_WS_CLOSED ? l->close_code : 0;
     f->clock_s = error == MST_ERR_TLS_TIME ? c->clock_s : 0;
-    c->report = MST_EVENT_CLOSED;
 }
 
 /* Ends the attempt or connection. The first error wins. */
@@ -5255,6 +5264,17 @@ static void session_refused(struct mst_client *c, struct mst_link *l,
 
 /* -- what is read ------------------------------------------------------- */
 
+/* Plaintext has been looked at. The tap sees none of a token exchange. */
+static void session_took(struct mst_client *c, struct mst_link *l,
+                         const uint8_t *data, size_t len)
+{
+    l->used += len;
+    c->stats.bytes_in += len;
+    if (len > 0 && l->job == SESSION_STREAM) {
+        session_tap(c, session_link(c, l), MST_TAP_IN, 0, 0, data, len);
+    }
+}
+
 /* Looks at an event of the decoder before the caller does. */
 static void session_event(struct mst_client *c, struct mst_link *l,
                           struct mst_event *event)
@@ -5401,10 +5421,8 @@ static int session_read_stream(struct mst_client *c, struct mst_link *l,
         }
         data = tls_received(l, &len);
         rc = mst_ws_read(&l->ws, data, len, &used, &piece);
-        l->used += used;
-        c->stats.bytes_in += used;
+        session_took(c, l, data, used);
         if (used > 0) {
-            session_tap(c, session_link(c, l), MST_TAP_IN, 0, 0, data, used);
             session_alive(c, l, used);
         }
         if (rc < 0) {
@@ -5447,11 +5465,7 @@ static void session_read_closing(struct mst_client *c, struct mst_link *l)
     do {
         data = tls_received(l, &len);
         rc = mst_ws_read(&l->ws, data, len, &used, &piece);
-        l->used += used;
-        c->stats.bytes_in += used;
-        if (used > 0) {
-            session_tap(c, session_link(c, l), MST_TAP_IN, 0, 0, data, used);
-        }
+        session_took(c, l, data, used);
         if (rc < 0 || (rc == 1 && piece.opcode == MST_WS_CLOSE)) {
             l->end = MST_ERR_EOF;
         }
@@ -5466,11 +5480,7 @@ static int session_read_upgrade(struct mst_client *c, struct mst_link *l,
     const uint8_t *data = tls_received(l, &len);
     int rc = mst_ws_upgrade_read(&l->http, data, len, &used);
 
-    if (used > 0) {
-        session_tap(c, session_link(c, l), MST_TAP_IN, 0, 0, data, used);
-    }
-    l->used += used;
-    c->stats.bytes_in += used;
+    session_took(c, l, data, used);
     if (rc < 0) {
         session_fail(c, l, rc);
         return 0;
@@ -5509,8 +5519,7 @@ static void session_read_token(struct mst_client *c, struct mst_link *l)
             rc = session_reply_read(c, l, data + used - piece, piece);
         }
     } while (rc == 0 && (found == HTTP_HEAD || found == HTTP_BODY));
-    l->used += used;
-    c->stats.bytes_in += used;
+    session_took(c, l, data, used);
     if (rc != 0 && l->http.status > 0 && l->http.status != 200) {
         /* The status says more than what is wrong with its body. */
         rc = http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
@@ -5532,10 +5541,7 @@ static void session_closed(struct mst_client *c, struct mst_link *l)
         session_fail(c, l, l->failing);
         return;
     }
-    memset(&c->failure, 0, sizeof c->failure);
-    c->failure.stage = l->state;
-    c->failure.text = c->failure.market = "";
-    c->report = MST_EVENT_CLOSED;
+    (void)session_note(c, MST_EVENT_CLOSED, MST_OK, l->state);
     c->abort_due = l->opened;
     l->opened = false;
     session_drop_stream(c);
@@ -5659,14 +5665,9 @@ static void session_unanswered(struct mst_client *c, struct mst_link *l)
 {
     c->stats.unanswered++;
     session_request_failed(c, l, MST_ERR_ANSWER);
-    if (c->report != MST_EVENT_NONE || l->state != MST_STATE_OPEN) {
-        return;
+    if (c->report == MST_EVENT_NONE && l->state == MST_STATE_OPEN) {
+        (void)session_note(c, MST_EVENT_ERROR, MST_ERR_ANSWER, MST_STATE_OPEN);
     }
-    memset(&c->failure, 0, sizeof c->failure);
-    c->failure.error = MST_ERR_ANSWER;
-    c->failure.stage = MST_STATE_OPEN;
-    c->failure.text = c->failure.market = "";
-    c->report = MST_EVENT_ERROR;
 }
 
 /* Deadlines, looked at when no I/O gets further; true where one passed. */
