@@ -528,6 +528,8 @@ static struct mst_decimal decimal_normal(uint64_t n, int exponent, bool inexact)
 
 struct mst_decimal mst_decimal_add(struct mst_decimal a, struct mst_decimal b)
 {
+    static const struct mst_decimal most = {999999999999999999, 63, true};
+    struct mst_decimal sum;
     bool inexact = a.inexact || b.inexact;
     uint64_t p, q;
     int shift;
@@ -554,7 +556,8 @@ struct mst_decimal mst_decimal_add(struct mst_decimal a, struct mst_decimal b)
         q /= 10;
         b.exponent++;
     }
-    return decimal_normal(p + q, b.exponent + shift, inexact);
+    sum = decimal_normal(p + q, b.exponent + shift, inexact);
+    return sum.coefficient != 0 ? sum : most;
 }
 
 size_t mst_decimal_format(struct mst_decimal value, char *text)
@@ -2311,6 +2314,10 @@ enum book_phase {
     BOOK_PASS      /* inside of a message that does not count */
 };
 
+/* Times are of different precision, milliseconds at the coarsest: those this
+ * close may be of one moment. */
+#define BOOK_ALIKE_NS 1000000
+
 /* In which order the levels of the snapshot have come so far. */
 enum book_order { BOOK_BEST_FIRST, BOOK_WORST_FIRST, BOOK_HEAP };
 
@@ -2760,6 +2767,9 @@ int mst_book_amount(const struct mst_book *book, enum mst_side side,
     size_t depth = mst_book_depth(book, side);
 
     memset(sum, 0, sizeof *sum);
+    if (book->state < MST_BOOK_LIVE) {
+        return MST_ERR_MISSING;
+    }
     for (size_t i = depth; i-- > 0;) {
         if (book_better(side, mst_level_price(&s->levels[i]), price) < 0) {
             return 0;
@@ -2935,6 +2945,9 @@ static bool book_agrees(const struct mst_book *book, enum mst_side side,
 
 void mst_book_check(struct mst_book *book, const struct mst_top *top)
 {
+    if (top->time_ns + BOOK_ALIKE_NS <= book->time_ns) {
+        return; /* of a time that the book has left behind */
+    }
     if (book->state != MST_BOOK_LIVE ||
         (book_agrees(book, MST_BID, top->has_bid, &top->bid) &&
          book_agrees(book, MST_ASK, top->has_ask, &top->ask))) {

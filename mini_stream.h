@@ -274,7 +274,8 @@ struct mst_decimal {
 int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out);
 
 /* The sum of two decimals that are not negative; inexact where it has more
- * than 18 digits, of which the first are kept. */
+ * than 18 digits, of which the first are kept, or is out of range: it is then
+ * the largest decimal. */
 struct mst_decimal mst_decimal_add(struct mst_decimal a, struct mst_decimal b);
 
 /* Compares by value: negative, zero or positive as a is less than, equal to
@@ -687,8 +688,9 @@ void mst_book_set_thin(struct mst_book *book, size_t levels);
 void mst_book_apply(struct mst_book *book, const struct mst_part *part);
 
 /* Compares a live book with a top of book message of its market, as the client
- * does where both are subscribed. A disagreement counts once it has lasted
- * for MST_DISAGREEMENTS messages and MST_DISAGREEMENT_MS of their time. */
+ * does where both are subscribed. A message older than the book says nothing.
+ * A disagreement counts once it has lasted for MST_DISAGREEMENTS messages and
+ * MST_DISAGREEMENT_MS of their time. */
 void mst_book_check(struct mst_book *book, const struct mst_top *top);
 
 /* Marks the book stale; the next part begins a new one. */
@@ -725,8 +727,9 @@ bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
                       struct mst_decimal *price);
 
 /* Adds up the amounts from the best price to this one, which counts. Returns
- * 0, or MST_ERR_MISSING where the price is beyond the horizon: *sum is then of
- * all levels that are known. O(k) for k levels. */
+ * 0, or MST_ERR_MISSING where the book is empty or building (*sum is 0) or the
+ * price is beyond the horizon (*sum is of all levels that are known). O(k) for
+ * k levels. */
 int mst_book_amount(const struct mst_book *book, enum mst_side side,
                     struct mst_decimal price, struct mst_decimal *sum);
 

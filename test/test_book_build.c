@@ -458,6 +458,63 @@ static void a_book_that_is_not_live_does_not_disagree(void **state)
     assert_false(disagrees(&shelf));
 }
 
+/* The book has moved on: such a message neither doubts nor reassures. */
+static void a_top_older_than_the_book_says_nothing(void **state)
+{
+    struct shelf shelf;
+    int64_t now = SECOND;
+
+    (void)state;
+    open_live(&shelf);
+    apply_bids(&shelf, 100 * SECOND, UPDATE | WHOLE, BIDS({101, 1}));
+    for (int i = 0; i < MST_DISAGREEMENTS; i++) {
+        check_bid(&shelf, now += 10 * SECOND, 100, 1);
+    }
+    assert_false(disagrees(&shelf));
+
+    /* As old as the book, to the millisecond, is not older. */
+    now = 100 * SECOND - 999999;
+    for (int i = 0; i < MST_DISAGREEMENTS; i++) {
+        check_bid(&shelf, now + i * 10 * SECOND, 100, 1);
+    }
+    assert_true(disagrees(&shelf));
+    check_bid(&shelf, 100 * SECOND - 1000000, 101, 1);
+    assert_true(disagrees(&shelf));
+    check_bid(&shelf, 100 * SECOND, 101, 1);
+    assert_false(disagrees(&shelf));
+}
+
+static void a_sum_beyond_all_decimals_is_the_largest(void **state)
+{
+    const struct mst_decimal most = {999999999999999999, 63, false};
+    const struct mst_decimal one = {1, 63, false};
+    struct mst_decimal sum = mst_decimal_add(most, one);
+
+    (void)state;
+    assert_int_equal(sum.coefficient, most.coefficient);
+    assert_int_equal(sum.exponent, most.exponent);
+    assert_true(sum.inexact);
+}
+
+static void an_amount_that_no_book_knows_is_missing(void **state)
+{
+    const struct mst_decimal price = {1, 0, false};
+    struct mst_decimal sum = {7, 0, true};
+    struct shelf shelf;
+
+    (void)state;
+    shelf_open(&shelf, CAPACITY);
+    assert_int_equal(mst_book_amount(&shelf.book, MST_BID, price, &sum),
+                     MST_ERR_MISSING);
+    assert_int_equal(sum.coefficient, 0);
+    apply_bids(&shelf, 1, UPDATE | WHOLE, BIDS({100, 1}));
+    assert_int_equal(mst_book_amount(&shelf.book, MST_BID, price, &sum),
+                     MST_ERR_MISSING);
+    apply_bids(&shelf, 1, SNAPSHOT | WHOLE, BIDS({100, 1}));
+    assert_int_equal(mst_book_amount(&shelf.book, MST_BID, price, &sum), 0);
+    assert_int_equal(sum.coefficient, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -472,6 +529,9 @@ int main(void)
         TEST(price_amount_and_side_are_compared),
         TEST(an_empty_side_speaks_down_to_its_horizon),
         TEST(a_book_that_is_not_live_does_not_disagree),
+        TEST(a_top_older_than_the_book_says_nothing),
+        TEST(a_sum_beyond_all_decimals_is_the_largest),
+        TEST(an_amount_that_no_book_knows_is_missing),
     };
 
     return cmocka_run_group_tests_name("book: build", tests, NULL, NULL);
