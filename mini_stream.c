@@ -2337,11 +2337,14 @@ int mst_book_init(struct mst_book *book, struct mst_level *levels,
     return 0;
 }
 
-void mst_book_set_spare(struct mst_book *book, struct mst_level *levels)
+int mst_book_set_spare(struct mst_book *book, struct mst_book *spare)
 {
-    book->spare = true;
-    book->build[MST_BID].levels = levels;
-    book->build[MST_ASK].levels = levels + book->capacity;
+    if (spare == NULL || spare == book || spare->spare != NULL ||
+        spare->capacity != book->capacity) {
+        return MST_ERR_ARGUMENT;
+    }
+    book->spare = spare;
+    return 0;
 }
 
 void mst_book_set_thin(struct mst_book *book, size_t levels)
@@ -2401,14 +2404,6 @@ static uint32_t book_search(const struct mst_level *levels, uint32_t count,
     return low;
 }
 
-/* A side as it is being changed: the spare arrays, if there are any and the
- * others are to be shown meanwhile. */
-static struct mst_book_side *book_work(struct mst_book *book, uint8_t side)
-{
-    return book->spare && book->phase != BOOK_FOLLOW ? &book->build[side]
-                                                     : &book->sides[side];
-}
-
 /* A level that a side has no room for: from here on it knows nothing. */
 static void book_cut(struct mst_book_side *s, const struct mst_level *level)
 {
@@ -2454,7 +2449,7 @@ static void book_insert(struct mst_book *book, struct mst_book_side *s,
 /* Applies a level of an update. */
 static void book_update(struct mst_book *book, const struct mst_level *level)
 {
-    struct mst_book_side *s = book_work(book, level->side);
+    struct mst_book_side *s = &book->sides[level->side];
     bool removed = level->amount_coefficient == 0;
     bool forget = removed && book->phase != BOOK_COLLECT;
     uint32_t at;
@@ -2591,7 +2586,7 @@ static bool book_make_room(struct mst_book *book, struct mst_book_side *s,
 /* Takes in a level of the snapshot, unless a newer update set its price. */
 static void book_add(struct mst_book *book, const struct mst_level *level)
 {
-    struct mst_book_side *s = book_work(book, level->side);
+    struct mst_book_side *s = &book->sides[level->side];
     const struct mst_level *newer = s->levels + book->capacity - s->count;
     enum mst_side side = (enum mst_side)level->side;
     uint32_t at = book_search(newer, s->count, side, mst_level_price(level));
@@ -2622,7 +2617,7 @@ static void book_add(struct mst_book *book, const struct mst_level *level)
 static void book_begin_snapshot(struct mst_book *book, int64_t time_ns)
 {
     for (uint8_t side = 0; side < 2; side++) {
-        struct mst_book_side *s = book_work(book, side);
+        struct mst_book_side *s = &book->sides[side];
         uint32_t kept = 0;
         for (uint32_t i = s->count; i-- > 0;) {
             if (s->levels[i].time_ns > time_ns) {
@@ -2669,28 +2664,25 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s)
 
 /* -- states ------------------------------------------------------------- */
 
-static void book_clear(struct mst_book_side sides[2])
+static void book_clear(struct mst_book *book)
 {
-    for (unsigned i = 0; i < 2; i++) {
-        sides[i].count = sides[i].fresh = 0;
-        sides[i].cut = false;
+    for (unsigned side = 0; side < 2; side++) {
+        book->sides[side].count = book->sides[side].fresh = 0;
+        book->sides[side].cut = false;
     }
 }
 
-/* Is being changed: shows what it showed only where that is kept apart. */
+/* Is being changed: shows nothing meanwhile. */
 static void book_hide(struct mst_book *book, enum mst_book_reason reason)
 {
-    bool shown = book->spare && (book->state == MST_BOOK_LIVE ||
-                                 book->state == MST_BOOK_STALE);
-
-    book->state = shown ? MST_BOOK_STALE : MST_BOOK_BUILDING;
+    book->state = MST_BOOK_BUILDING;
     book->reason = (uint8_t)reason;
 }
 
 void mst_book_stale(struct mst_book *book, enum mst_book_reason reason)
 {
     if (book->state == MST_BOOK_BUILDING) {
-        book_clear(book->sides);
+        book_clear(book);
     }
     if (book->state != MST_BOOK_EMPTY) {
         book->state = MST_BOOK_STALE;
@@ -2698,6 +2690,7 @@ void mst_book_stale(struct mst_book *book, enum mst_book_reason reason)
     }
     book->phase = BOOK_COLLECT;
     book->restart = true;
+    book->aside = false;
     book->flags = 0;
     book->disagreements = 0;
 }
@@ -2819,17 +2812,6 @@ static void book_live(struct mst_book *book)
     book_judge(book);
 }
 
-/* What was built is shown from now on. */
-static void book_show(struct mst_book *book)
-{
-    for (unsigned side = 0; side < 2 && book->spare; side++) {
-        struct mst_book_side built = book->build[side];
-        book->build[side] = book->sides[side];
-        book->sides[side] = built;
-    }
-    book_live(book);
-}
-
 static void book_open_snapshot(struct mst_book *book, int64_t time_ns)
 {
     if (book->phase == BOOK_FOLLOW) {
@@ -2839,7 +2821,7 @@ static void book_open_snapshot(struct mst_book *book, int64_t time_ns)
             book->phase = BOOK_PASS;
             return;
         }
-        book_clear(book->spare ? book->build : book->sides);
+        book_clear(book);
     }
     book->phase = BOOK_SNAPSHOT;
     book->snapshot_ns = time_ns;
@@ -2854,13 +2836,6 @@ static void book_open_update(struct mst_book *book, const struct mst_part *part)
     } else if (part->time_ns <= book->snapshot_ns) {
         book->phase = BOOK_PASS;
     } else if (!part->last) {
-        for (unsigned side = 0; side < 2 && book->spare; side++) {
-            struct mst_level *levels = book->build[side].levels;
-            book->build[side] = book->sides[side];
-            book->build[side].levels = levels;
-            memcpy(levels, book->sides[side].levels,
-                   book->sides[side].count * sizeof *levels);
-        }
         book->phase = BOOK_UPDATE;
         book_hide(book, MST_BOOK_IN_MESSAGE);
     }
@@ -2874,24 +2849,25 @@ static void book_end(struct mst_book *book, const struct mst_part *part)
     switch ((enum book_phase)book->phase) {
     case BOOK_COLLECT: break;
     case BOOK_SNAPSHOT: {
-        bool bids = book_end_snapshot(book, book_work(book, MST_BID));
-        bool asks = book_end_snapshot(book, book_work(book, MST_ASK));
+        bool bids = book_end_snapshot(book, &book->sides[MST_BID]);
+        bool asks = book_end_snapshot(book, &book->sides[MST_ASK]);
         if (bids && asks) {
-            book_show(book);
+            book_live(book);
         } else {
             mst_book_stale(book, MST_BOOK_DISORDER);
         }
         break;
     }
     case BOOK_FOLLOW: book_judge(book); break;
-    case BOOK_UPDATE: book_show(book); break;
+    case BOOK_UPDATE: book_live(book); break;
     case BOOK_PASS:
         book->phase = book->restart ? BOOK_COLLECT : BOOK_FOLLOW;
         break;
     }
 }
 
-void mst_book_apply(struct mst_book *book, const struct mst_part *part)
+/* Applies a part to the book itself. */
+static void book_feed(struct mst_book *book, const struct mst_part *part)
 {
     if (part->aborted) {
         mst_book_stale(book, MST_BOOK_ABORTED);
@@ -2900,7 +2876,7 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part)
     if (part->first) {
         if (book->restart) {
             book->phase = BOOK_COLLECT;
-            book_clear(book->spare ? book->build : book->sides);
+            book_clear(book);
             book->restart = false;
             book->time_ns = 0;
         }
@@ -2921,6 +2897,74 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part)
     }
     if (part->last) {
         book_end(book, part);
+    }
+}
+
+/* Makes the spare book what the book is, or with levels that do not matter
+ * any more. */
+static void book_copy(const struct mst_book *book, bool levels)
+{
+    struct mst_book *spare = book->spare, copy = *book;
+
+    for (unsigned side = 0; side < 2; side++) {
+        struct mst_book_side *s = &copy.sides[side];
+        s->levels = spare->sides[side].levels;
+        if (levels) {
+            memcpy(s->levels, book->sides[side].levels,
+                   s->count * sizeof *s->levels);
+        }
+    }
+    copy.spare = NULL;
+    *spare = copy;
+}
+
+/* The spare book is shown from now on. */
+static void book_swap_in(struct mst_book *book)
+{
+    struct mst_book *spare = book->spare, old = *book;
+
+    *book = *spare;
+    book->spare = spare;
+    book->aside = book->lent = false;
+    *spare = old;
+    spare->spare = NULL;
+}
+
+/* Applies a part to the spare book; it is shown once it is live. */
+static void book_feed_aside(struct mst_book *book, const struct mst_part *part)
+{
+    struct mst_book *spare = book->spare;
+
+    if (!book->aside) {
+        book_copy(book, !part->snapshot && !book->restart);
+        book->aside = true;
+        if (book->state == MST_BOOK_EMPTY) {
+            book->state = MST_BOOK_BUILDING;
+        }
+    }
+    book_feed(spare, part);
+    if (spare->state == MST_BOOK_STALE) {
+        mst_book_stale(book, mst_book_reason(spare));
+    } else if (spare->state == MST_BOOK_BUILDING) {
+        book->state =
+            book->state == MST_BOOK_LIVE || book->state == MST_BOOK_STALE
+                ? MST_BOOK_STALE
+                : MST_BOOK_BUILDING;
+        book->reason = spare->reason;
+    } else if (part->last) {
+        book_swap_in(book);
+    }
+}
+
+void mst_book_apply(struct mst_book *book, const struct mst_part *part)
+{
+    bool at_once = part->last && !part->snapshot && !book->restart;
+
+    if (book->spare == NULL || book->lent || part->aborted ||
+        (at_once && !book->aside)) {
+        book_feed(book, part);
+    } else if (part->first || book->aside) {
+        book_feed_aside(book, part);
     }
 }
 

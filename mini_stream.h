@@ -657,11 +657,12 @@ struct mst_book_side {
 
 /* Members are private: use the calls. */
 struct mst_book {
-    struct mst_book_side sides[2], build[2];
+    struct mst_book_side sides[2];
+    struct mst_book *spare;
     int64_t snapshot_ns, time_ns, disagrees_ns;
     uint32_t capacity, thin, crossings;
     uint8_t state, reason, flags, phase, disagreements;
-    bool spare, restart;
+    bool restart, aside, lent;
 };
 
 /* Prepares an empty book over levels[2 * capacity], which is borrowed for
@@ -670,9 +671,11 @@ struct mst_book {
 int mst_book_init(struct mst_book *book, struct mst_level *levels,
                   size_t capacity);
 
-/* Gives a book levels[2 * capacity] more, before it is first used: while a
- * message is merged it then goes on showing what it had, marked as stale. */
-void mst_book_set_spare(struct mst_book *book, struct mst_level *levels);
+/* Gives a book a second one of the same capacity, borrowed for its life and
+ * not to be used otherwise: while a message is merged there, the book goes on
+ * showing what it had, marked as stale. Both are fresh from mst_book_init().
+ * Returns 0 or MST_ERR_ARGUMENT. */
+int mst_book_set_spare(struct mst_book *book, struct mst_book *spare);
 
 /* A side that has lost sight of worse levels and has fewer than this many
  * left is thin; 63/64 of the capacity at most; 0, the default: never. */

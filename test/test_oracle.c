@@ -20,7 +20,7 @@
 /* A book, its oracle, and what it showed when it last was live. */
 struct bench {
     struct guard guard, spare_guard;
-    struct mst_book book;
+    struct mst_book book, spare;
     struct oracle oracle;
     struct stream stream;
     uint64_t seed; /* for spellings and samples */
@@ -343,6 +343,14 @@ static void step(struct bench *b)
 
 /* ---- Episodes ---- */
 
+static void book_open(struct mst_book *book, struct guard *guard,
+                      size_t capacity)
+{
+    void *levels = guard_room(guard, 2 * capacity * sizeof(struct mst_level));
+
+    assert_int_equal(mst_book_init(book, levels, capacity), 0);
+}
+
 static void bench_open(struct bench *b, uint64_t seed, size_t number)
 {
     static const size_t capacities[] = {1, 2, 3, 10, 100, CAPACITY_MAX};
@@ -355,14 +363,10 @@ static void bench_open(struct bench *b, uint64_t seed, size_t number)
     *b = (struct bench){.seed = seed + number * 1000003};
     guard_open(&b->guard, len);
     guard_open(&b->spare_guard, len);
-    assert_int_equal(
-        mst_book_init(&b->book,
-                      (struct mst_level *)(void *)guard_room(&b->guard, len),
-                      capacity),
-        0);
+    book_open(&b->book, &b->guard, capacity);
+    book_open(&b->spare, &b->spare_guard, capacity);
     if (spare) {
-        mst_book_set_spare(&b->book, (struct mst_level *)(void *)guard_room(
-                                         &b->spare_guard, len));
+        assert_int_equal(mst_book_set_spare(&b->book, &b->spare), 0);
     }
     thin = thins[bench_below(b, COUNT(thins))];
     mst_book_set_thin(&b->book, thin);
