@@ -1815,7 +1815,7 @@ static int message_stream(struct mst_decoder *d, enum message_field field)
         json_take(&d->json, JSON_SKIP);
         return 0;
     }
-    if (!d->second_pass) {
+    if (!d->second_pass && !entries) {
         d->retain = false;
         d->held = 0;
     }
@@ -2022,6 +2022,7 @@ static int message_again(struct mst_decoder *d)
     d->data = (const uint8_t *)text;
     d->len = d->message_len;
     d->at = 0;
+    d->held = 0;
     d->second_pass = true;
     d->place = MESSAGE_BEFORE;
     json_init(&d->json);
