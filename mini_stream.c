@@ -2687,8 +2687,8 @@ void mst_book_stale(struct mst_book *book, enum mst_book_reason reason)
     }
     if (book->state != MST_BOOK_EMPTY) {
         book->state = MST_BOOK_STALE;
-        book->reason = (uint8_t)reason;
     }
+    book->reason = (uint8_t)reason;
     book->phase = BOOK_COLLECT;
     book->restart = true;
     book->aside = false;
@@ -2969,6 +2969,35 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part)
     }
 }
 
+/* Lends the spare book to another connection, which fills it from nothing:
+ * false where there is none, or it is in use. */
+static bool book_lend(struct mst_book *book)
+{
+    if (book->spare == NULL || book->aside) {
+        return false;
+    }
+    book_copy(book, false);
+    mst_book_stale(book->spare, MST_BOOK_NO_SNAPSHOT);
+    book->spare->crossings = book->crossings;
+    book->lent = true;
+    return true;
+}
+
+/* Has the spare book back: to show it and go on with it, or to forget it. */
+static void book_take_back(struct mst_book *book, bool use)
+{
+    book->lent = false;
+    if (!use) {
+        return;
+    }
+    if (book->spare->state == MST_BOOK_LIVE) {
+        book_swap_in(book);
+    } else {
+        mst_book_stale(book, MST_BOOK_RECONNECT);
+        book->aside = true;
+    }
+}
+
 /* True where the top's side says the same as the book's. */
 static bool book_agrees(const struct mst_book *book, enum mst_side side,
                         bool has, const struct mst_level *best)
@@ -3036,6 +3065,7 @@ const char *mst_book_reason_name(enum mst_book_reason reason)
     case MST_BOOK_BAD_MESSAGE: return "message lost";
     case MST_BOOK_NUMBER: return "number that cannot be kept";
     case MST_BOOK_DISORDER: return "snapshot out of order";
+    case MST_BOOK_DETACHED: return "not subscribed";
     }
     return "";
 }
@@ -4225,8 +4255,10 @@ static void tls_wire_got(struct mst_link *l, size_t len)
 /* ------------------------------------------------------------------------
  * 9 session
  *
- * A link has one job at a time: to fetch a token, or to stream. Both go
- * through the same states:
+ * One link streams, or works towards it. A second one fetches a token ahead
+ * of the last one's end, and opens the connection that takes over from the
+ * first. A link has one job at a time, to fetch a token or to stream, and
+ * both go through the same states:
  *
  *    state     ends with                       next state
  *    --------  ------------------------------  -----------------------------
@@ -4238,8 +4270,9 @@ static void tls_wire_got(struct mst_link *l, size_t len)
  *    UPGRADE   101 and the proper headers      OPEN
  *    OPEN      close or malformed frame        CLOSING, then WAIT once ours
  *                                              is sent
- *    OPEN      mst_close()                     CLOSING, then OFF once close
+ *    OPEN      another link has taken over     CLOSING, then WAIT once close
  *                                              frames are exchanged
+ *    OPEN      mst_close()                     CLOSING, then OFF likewise
  *    any       an error, or its deadline       WAIT; from CONNECT first the
  *                                              next address
  *    others    mst_close()                     OFF
@@ -4260,9 +4293,8 @@ enum session_sending {
     SEND_CLOSE
 };
 
-/* Where a subscription stands on this connection. */
+/* Where a subscription stands on a link's connection. */
 enum session_subscribed {
-    SUB_FREE, /* the slot is not in use */
     SUB_NONE,
     SUB_ASKED, /* in the subscribe request that is outstanding */
     SUB_ACTIVE,
@@ -4280,6 +4312,19 @@ enum session_subscribed {
 #define SESSION_THROTTLED_MS 300000u
 #define SESSION_RETRY_MAX_S 86400u /* of a Retry-After */
 #define SESSION_LOCAL_MS 1000u
+
+/* A token is fetched ahead when a tenth of its life is left, and 5 minutes
+ * at most; one that does not live for longer than this is not. */
+#define SESSION_AHEAD_MS 300000u
+#define SESSION_AHEAD_LIFE_MIN_MS 120000u
+
+/* A connection that is to take over has so long for it, and does so once all
+ * it has is as live as what it replaces for so long. */
+#define SESSION_HANDOVER_MS 120000u
+#define SESSION_OVERLAP_MS 2000u
+
+/* What one connection delivered, another one may bring after such a time. */
+#define SESSION_REPEAT_MS 10000u
 
 /* A subscription that was refused for a reason that may pass is asked for
  * again after such a time. */
@@ -4303,6 +4348,44 @@ static void session_tap(const struct mst_client *c, int link,
 static int session_link(const struct mst_client *c, const struct mst_link *l)
 {
     return (int)(l - c->links);
+}
+
+/* The link that streams, or works towards it. */
+static bool session_is_stream(const struct mst_client *c,
+                              const struct mst_link *l)
+{
+    return session_link(c, l) == c->stream;
+}
+
+static struct mst_subscribed *session_on(const struct mst_client *c,
+                                         const struct mst_link *l,
+                                         struct mst_subscription *s)
+{
+    return &s->on[session_link(c, l)];
+}
+
+/* A slot that no wish and no connection holds. */
+static bool session_is_free(const struct mst_subscription *s)
+{
+    bool held = s->wanted;
+
+    for (unsigned i = 0; i < MST_LINKS_MAX; i++) {
+        held |= s->on[i].state != SUB_NONE;
+    }
+    return !held;
+}
+
+/* The book that a link feeds for a subscription, or NULL. */
+static struct mst_book *session_book(const struct mst_client *c,
+                                     const struct mst_link *l,
+                                     const struct mst_subscription *s)
+{
+    if (s->book == NULL || s->over == session_is_stream(c, l)) {
+        return !session_is_stream(c, l) && s->book != NULL && s->book->lent
+                   ? s->book->spare
+                   : NULL;
+    }
+    return s->book;
 }
 
 /* Takes random bytes from the client's stock, which the pump fills. */
@@ -4337,7 +4420,9 @@ static void session_enter(struct mst_client *c, struct mst_link *l,
     case MST_STATE_TLS: limit = g->tls_ms; break;
     case MST_STATE_TOKEN: limit = g->token_ms; break;
     case MST_STATE_UPGRADE: limit = g->upgrade_ms; break;
-    case MST_STATE_OPEN: break;
+    case MST_STATE_OPEN:
+        limit = session_is_stream(c, l) ? SESSION_NEVER : SESSION_HANDOVER_MS;
+        break;
     case MST_STATE_CLOSING: limit = g->closing_ms; break;
     }
     if (state == MST_STATE_WAIT && c->closing) {
@@ -4351,28 +4436,113 @@ static void session_enter(struct mst_client *c, struct mst_link *l,
 /* Forgets the token. */
 static void session_drop_token(struct mst_client *c)
 {
-    mem_wipe(c->token, sizeof c->token);
-    c->token_len = 0;
+    mem_wipe(c->links[c->token.store].token, sizeof c->links[0].token);
+    c->token.len = 0;
+}
+
+/* There is a token to connect with; one that has just come serves for one
+ * connection in any case. */
+static bool session_has_token(const struct mst_client *c)
+{
+    return c->token.len > 0 &&
+           (c->token.fresh || c->now_ms < c->token.until_ms);
+}
+
+/* A book goes on with what comes by the other connection. */
+static void session_move_book(struct mst_subscription *s)
+{
+    if (s->over) {
+        s->over = false;
+    } else if (s->book->lent) {
+        book_take_back(s->book, true);
+    } else {
+        mst_book_stale(s->book, MST_BOOK_RECONNECT);
+    }
+}
+
+/* The link's connection is the stream from now on. */
+static void session_take_over(struct mst_client *c, struct mst_link *l)
+{
+    c->stream = (uint8_t)session_link(c, l);
+    c->rotate_ms = SESSION_NEVER;
+    if (l->state == MST_STATE_OPEN) {
+        l->deadline_ms = SESSION_NEVER;
+        if (c->config.rotate_ms != 0) {
+            c->rotate_ms = l->open_ms + c->config.rotate_ms;
+        }
+    }
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        if (c->subscriptions[i].book != NULL) {
+            session_move_book(&c->subscriptions[i]);
+        }
+    }
+}
+
+/* The book of a link whose connection has ended. */
+static void session_drop_book(struct mst_client *c, const struct mst_link *l,
+                              struct mst_subscription *s)
+{
+    if (session_is_stream(c, l)) {
+        if (!s->over) {
+            mst_book_stale(s->book, MST_BOOK_RECONNECT);
+        }
+    } else if (s->over) {
+        /* The stream brings a snapshot only if it is subscribed anew. */
+        s->over = false;
+        s->on[c->stream].lost = true;
+        mst_book_stale(s->book, MST_BOOK_RESYNC);
+    } else if (s->book->lent) {
+        book_take_back(s->book, false);
+    }
+}
+
+/* The caller has its book back; nothing follows the market in it any more. */
+static void session_release(struct mst_subscription *s)
+{
+    if (s->book != NULL) {
+        if (s->book->lent) {
+            book_take_back(s->book, false);
+        }
+        mst_book_stale(s->book, MST_BOOK_DETACHED);
+    }
+    s->book = NULL;
+    s->over = false;
+}
+
+static void session_drop_books(struct mst_client *c, const struct mst_link *l)
+{
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        if (c->subscriptions[i].book != NULL) {
+            session_drop_book(c, l, &c->subscriptions[i]);
+        }
+    }
 }
 
 /* All of the connection's subscriptions are gone, and the books in doubt. */
-static void session_drop_stream(struct mst_client *c)
+static void session_drop_stream(struct mst_client *c, struct mst_link *l)
 {
+    session_drop_books(c, l);
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
-        if (s->state == SUB_FREE) {
-            continue;
-        }
-        s->state = s->wanted ? SUB_NONE : SUB_FREE;
-        s->resync = false;
-        if (s->book != NULL) {
-            mst_book_stale(s->book, MST_BOOK_RECONNECT);
+        struct mst_subscribed *on = session_on(c, l, &c->subscriptions[i]);
+        memset(on, 0, sizeof *on);
+    }
+    l->request = SESSION_NO_REQUEST;
+    l->request_tries = 0;
+    l->again_ms = SESSION_NEVER;
+    l->audit = l->one_by_one = false;
+}
+
+/* The link that works towards taking over from the stream, or NULL. */
+static struct mst_link *session_successor(struct mst_client *c)
+{
+    for (unsigned i = 0; i < c->config.links; i++) {
+        struct mst_link *l = &c->links[i];
+        if (i != c->stream && l->job == SESSION_STREAM &&
+            l->state != MST_STATE_WAIT && l->state != MST_STATE_CLOSING) {
+            return l;
         }
     }
-    c->request = SESSION_NO_REQUEST;
-    c->request_tries = 0;
-    c->again_ms = SESSION_NEVER;
-    c->audit = c->one_by_one = false;
+    return NULL;
 }
 
 static bool session_is_local(int error)
@@ -4381,14 +4551,14 @@ static bool session_is_local(int error)
 }
 
 /* Errors that do not mend by trying again. */
-static bool session_is_permanent(const struct mst_client *c, int error)
+static bool session_is_permanent(const struct mst_link *l, int error)
 {
     static const char *const codes[] = {
         "invalid_client", "invalid_scope", "unauthorized_client",
         "unsupported_grant_type", "invalid_request"};
 
     if (error == MST_ERR_TOKEN_REFUSED) {
-        return message_lookup(codes, 5, c->text, strlen(c->text)) < 5;
+        return message_lookup(codes, 5, l->text, strlen(l->text)) < 5;
     }
     return error == MST_ERR_FORBIDDEN || error == MST_ERR_TOKEN_SCOPE ||
            error == MST_ERR_TOKEN_TYPE || error == MST_ERR_TOKEN_TOO_LARGE ||
@@ -4396,7 +4566,7 @@ static bool session_is_permanent(const struct mst_client *c, int error)
 }
 
 /* How long to wait before the next attempt. */
-static uint32_t session_backoff(struct mst_client *c, const struct mst_link *l,
+static uint32_t session_backoff(struct mst_client *c, struct mst_link *l,
                                 int error)
 {
     const struct mst_config *g = &c->config;
@@ -4406,23 +4576,23 @@ static uint32_t session_backoff(struct mst_client *c, const struct mst_link *l,
         return SESSION_LOCAL_MS;
     }
     if (error == MST_ERR_UNAUTHORIZED && l->state == MST_STATE_UPGRADE &&
-        !c->token_again) {
-        c->token_again = true;
+        !l->token_again) {
+        l->token_again = true;
         return 0;
     }
-    for (uint32_t i = 0; i < c->attempts && longest < g->backoff_max_ms; i++) {
+    for (uint32_t i = 0; i < l->attempts && longest < g->backoff_max_ms; i++) {
         longest = longest > UINT32_MAX / 2 ? UINT32_MAX : longest * 2;
     }
-    c->attempts++;
+    l->attempts++;
     if (longest > g->backoff_max_ms) {
         longest = g->backoff_max_ms;
     }
-    if (session_is_permanent(c, error)) {
+    if (session_is_permanent(l, error)) {
         longest = g->backoff_slow_ms;
     }
     (void)session_draw(c, &jitter, sizeof jitter);
     wait = (uint32_t)((uint64_t)longest * jitter >> 32) + 1;
-    if (session_is_permanent(c, error)) {
+    if (session_is_permanent(l, error)) {
         wait = longest - wait / 4; /* slow, but not all at one time */
     }
     if ((l->state == MST_STATE_TOKEN || l->state == MST_STATE_UPGRADE) &&
@@ -4445,35 +4615,35 @@ static bool session_has_text(int error)
 }
 
 /* Notes an event of a failure; it is handed out before anything else. */
-static struct mst_failure *session_note(struct mst_client *c,
+static struct mst_failure *session_note(struct mst_link *l,
                                         enum mst_event_type type, int error,
                                         enum mst_state stage)
 {
-    memset(&c->failure, 0, sizeof c->failure);
-    c->failure.error = error;
-    c->failure.stage = stage;
-    c->failure.market = c->failure.text = "";
-    c->report = (uint8_t)type;
-    return &c->failure;
+    memset(&l->failure, 0, sizeof l->failure);
+    l->failure.error = error;
+    l->failure.stage = stage;
+    l->failure.market = l->failure.text = "";
+    l->report = (uint8_t)type;
+    return &l->failure;
 }
 
 /* Notes what is to be reported, unless it was already and lasts. */
-static void session_report(struct mst_client *c, const struct mst_link *l,
+static void session_report(const struct mst_client *c, struct mst_link *l,
                            int error, uint32_t retry_ms)
 {
     enum mst_state stage = l->failing != 0 ? MST_STATE_OPEN : l->state;
     struct mst_failure *f;
-    bool lasts = session_is_permanent(c, error) || session_is_local(error);
+    bool lasts = session_is_permanent(l, error) || session_is_local(error);
 
-    if (lasts && c->reported_error == error) {
+    if (lasts && l->reported_error == error) {
         return;
     }
-    c->reported_error = lasts ? error : 0;
-    f = session_note(c, MST_EVENT_CLOSED, error, stage);
-    f->permanent = session_is_permanent(c, error);
+    l->reported_error = lasts ? error : 0;
+    f = session_note(l, MST_EVENT_CLOSED, error, stage);
+    f->permanent = session_is_permanent(l, error);
     f->retry_ms = c->closing ? 0 : retry_ms;
-    f->text = session_has_text(error) ? c->text : "";
-    f->detail = tls_error(l) == error ? tls_detail(l) : c->port_detail;
+    f->text = session_has_text(error) ? l->text : "";
+    f->detail = tls_error(l) == error ? tls_detail(l) : l->port_detail;
     if (l->state == MST_STATE_TOKEN || l->state == MST_STATE_UPGRADE) {
         f->http_status = l->http.status;
     }
@@ -4484,51 +4654,114 @@ static void session_report(struct mst_client *c, const struct mst_link *l,
 /* Ends the attempt or connection. The first error wins. */
 static void session_fail(struct mst_client *c, struct mst_link *l, int error)
 {
+    struct mst_link *next =
+        session_is_stream(c, l) ? session_successor(c) : NULL;
+    bool token = l->state == MST_STATE_TOKEN, expired = false;
     uint32_t retry_ms;
-    bool expired = false;
 
     if (l->state == MST_STATE_WAIT && !session_is_local(error)) {
         return;
     }
     c->stats.failures++;
+    if (next != NULL) {
+        session_take_over(c, next);
+    }
     if (l->opened) {
-        c->abort_due = true;
-        session_drop_stream(c);
-        if (c->now_ms - c->open_ms >= c->config.stable_ms) {
-            c->attempts = 0;
-            expired = c->now_ms >= c->token_until_ms;
+        l->abort_due = true;
+        session_drop_stream(c, l);
+        if (c->now_ms - l->open_ms >= c->config.stable_ms) {
+            l->attempts = 0;
+            expired = c->now_ms >= c->token.until_ms;
         }
         l->opened = false;
     }
-    if (error == MST_ERR_UNAUTHORIZED || error == MST_ERR_FORBIDDEN ||
-        l->state == MST_STATE_TOKEN) {
+    if (error == MST_ERR_UNAUTHORIZED || error == MST_ERR_FORBIDDEN) {
         session_drop_token(c);
     }
     /* The end of a token's life is no reason to wait. */
     retry_ms = expired ? 0 : session_backoff(c, l, error);
-    session_report(c, l, error, retry_ms);
+    if (token) {
+        mem_wipe(c->links[l->store].token, sizeof l->token);
+        c->token_hold_ms = c->now_ms + retry_ms;
+    }
+    session_report(c, l, error, next != NULL ? 0 : retry_ms);
     if (l->up) {
         session_tap(c, session_link(c, l), MST_TAP_END, error, 0, NULL, 0);
     }
-    c->port_detail = 0;
+    l->port_detail = 0;
     l->failing = 0;
     session_enter(c, l, MST_STATE_WAIT, retry_ms);
+}
+
+/* What the link that does not stream is to do next, and when. */
+static enum session_job session_errand(const struct mst_client *c, uint64_t *at)
+{
+    uint64_t token_ms = c->token.len > 0 ? c->token.refresh_ms : SESSION_NEVER;
+
+    if (token_ms < c->token_hold_ms) {
+        token_ms = c->token_hold_ms;
+    }
+    if (c->rotate_ms < token_ms) {
+        *at = c->rotate_ms;
+        return SESSION_STREAM;
+    }
+    *at = token_ms;
+    return SESSION_TOKEN;
+}
+
+/* Another link is at the token endpoint. */
+static bool session_is_fetching(const struct mst_client *c,
+                                const struct mst_link *l)
+{
+    for (unsigned i = 0; i < c->config.links; i++) {
+        const struct mst_link *other = &c->links[i];
+        if (other != l && other->job == SESSION_TOKEN &&
+            other->state != MST_STATE_WAIT && other->state != MST_STATE_OFF) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* When a link that waits begins its next attempt. */
+static uint64_t session_wake(const struct mst_client *c,
+                             const struct mst_link *l)
+{
+    enum session_job job = SESSION_STREAM;
+    uint64_t at = 0;
+
+    if (!session_is_stream(c, l)) {
+        job = session_errand(c, &at);
+    }
+    if (job == SESSION_TOKEN || !session_has_token(c)) {
+        if (session_is_fetching(c, l)) {
+            return SESSION_NEVER;
+        }
+        at = at < c->token_hold_ms ? c->token_hold_ms : at;
+    }
+    return at < l->deadline_ms ? l->deadline_ms : at;
 }
 
 /* Begins an attempt, once clock and entropy are known to be there. */
 static void session_begin(struct mst_client *c, struct mst_link *l)
 {
-    bool token = c->token_len == 0 ||
-                 (c->now_ms >= c->token_until_ms && !c->token_fresh);
+    enum session_job job = SESSION_STREAM;
+    uint64_t at;
 
-    l->job = token ? SESSION_TOKEN : SESSION_STREAM;
-    c->token_fresh = false;
+    if (!session_is_stream(c, l)) {
+        job = session_errand(c, &at);
+    }
+    if (!session_has_token(c)) {
+        job = SESSION_TOKEN;
+    }
+    l->job = (uint8_t)job;
     /* Both were checked by mst_client_init(). */
-    if (token) {
+    if (job == SESSION_TOKEN) {
         (void)http_url(c->config.auth_url, "https://", "http://", &l->endpoint);
     } else {
         (void)http_url(c->config.ws_url, "wss://", "ws://", &l->endpoint);
-        c->generation++;
+        c->token.fresh = false;
+        l->generation = ++c->generation;
     }
     l->in_len = l->out_len = l->used = 0;
     l->staging_at = l->staging_len = 0;
@@ -4554,6 +4787,15 @@ static bool session_next_address(struct mst_client *c, struct mst_link *l)
     return true;
 }
 
+/* Where the next token is put: not over the one in use, if there is room. */
+static uint8_t session_store(const struct mst_client *c)
+{
+    uint8_t store = c->token.store;
+
+    return c->token.len > 0 && c->config.links > 1 ? (uint8_t)(1 - store)
+                                                   : store;
+}
+
 /* The link can carry plaintext: on to the job's first exchange. */
 static void session_connected(struct mst_client *c, struct mst_link *l)
 {
@@ -4561,17 +4803,23 @@ static void session_connected(struct mst_client *c, struct mst_link *l)
 
     session_tap(c, session_link(c, l), MST_TAP_OPENED, 0, 0, NULL, 0);
     if (l->job == SESSION_TOKEN) {
+        l->store = session_store(c);
+        if (l->store == c->token.store) {
+            session_drop_token(c);
+        }
         http_init(&l->http);
-        memset(&c->reply, 0, sizeof c->reply);
-        json_init(&c->reply.json);
+        memset(&l->reply, 0, sizeof l->reply);
+        json_init(&l->reply.json);
         session_enter(c, l, MST_STATE_TOKEN, 0);
     } else {
         if (!session_draw(c, random, sizeof random)) {
             session_fail(c, l, MST_ERR_ENTROPY);
             return;
         }
-        mst_ws_key(random, c->key);
-        mst_ws_upgrade_init(&l->http, c->key);
+        l->store = c->token.store;
+        l->token_len = c->token.len;
+        mst_ws_key(random, l->key);
+        mst_ws_upgrade_init(&l->http, l->key);
         session_enter(c, l, MST_STATE_UPGRADE, 0);
     }
     l->sending = SEND_HTTP;
@@ -4617,27 +4865,28 @@ static void session_write_token(const struct mst_client *c,
 }
 
 static void session_write_upgrade(const struct mst_client *c,
-                                  const struct mst_endpoint *endpoint,
-                                  struct out *o, bool masked)
+                                  const struct mst_link *l, struct out *o,
+                                  bool masked)
 {
     char host[MST_HOST_MAX + 9];
 
-    http_host(endpoint, host);
-    http_upgrade_write(o, host, endpoint->path, c->key);
+    http_host(&l->endpoint, host);
+    http_upgrade_write(o, host, l->endpoint.path, l->key);
     out_text(o, "Authorization: Bearer ");
     if (masked) {
-        for (size_t i = 0; i < c->token_len; i++) {
+        for (size_t i = 0; i < l->token_len; i++) {
             out_byte(o, '*');
         }
     } else {
-        out_bytes(o, c->token, c->token_len);
+        out_bytes(o, c->links[l->store].token, l->token_len);
     }
     out_text(o, "\r\n\r\n");
 }
 
-static void session_write_request(const struct mst_client *c, struct out *o)
+static void session_write_request(const struct mst_client *c,
+                                  const struct mst_link *l, struct out *o)
 {
-    enum mst_action action = (enum mst_action)c->request;
+    enum mst_action action = (enum mst_action)l->request;
     uint8_t member = action == MST_SUBSCRIBE ? SUB_ASKED : SUB_LEAVING;
     bool first = true;
 
@@ -4645,7 +4894,7 @@ static void session_write_request(const struct mst_client *c, struct out *o)
     for (unsigned i = 0;
          action != MST_SUBSCRIPTION_LIST && i < MST_SUBSCRIPTIONS_MAX; i++) {
         const struct mst_subscription *s = &c->subscriptions[i];
-        if (s->state == member) {
+        if (s->on[session_link(c, l)].state == member) {
             message_request_entry(o, (enum mst_channel)s->channel, s->market,
                                   first);
             first = false;
@@ -4661,7 +4910,7 @@ static void session_write_payload(const struct mst_client *c,
                        (uint8_t)(l->close_code & 255u)};
 
     if (l->sending == SEND_REQUEST) {
-        session_write_request(c, o);
+        session_write_request(c, l, o);
     } else if (l->sending == SEND_PONG) {
         out_bytes(o, l->pong, l->pong_len);
     } else if (l->sending == SEND_CLOSE && l->close_code != 1005) {
@@ -4684,7 +4933,7 @@ static void session_write(const struct mst_client *c, const struct mst_link *l,
         if (l->job == SESSION_TOKEN) {
             session_write_token(c, &l->endpoint, o);
         } else {
-            session_write_upgrade(c, &l->endpoint, o, masked);
+            session_write_upgrade(c, l, o, masked);
         }
         return;
     }
@@ -4727,7 +4976,7 @@ static void session_choose(struct mst_client *c, struct mst_link *l)
         return;
     } else if (l->ping_due) {
         next = SEND_PONG;
-    } else if (c->request_due) {
+    } else if (l->request_due) {
         next = SEND_REQUEST;
     } else if (!l->pinged && c->now_ms - l->whole_ms >= c->config.ping_ms) {
         next = SEND_PING;
@@ -4748,7 +4997,7 @@ static void session_choose(struct mst_client *c, struct mst_link *l)
     l->send_at = 0;
     l->pinged |= next == SEND_PING;
     l->close_due &= next != SEND_CLOSE;
-    c->request_due &= next != SEND_REQUEST;
+    l->request_due &= next != SEND_REQUEST;
 }
 
 /* Writes as much as there is room for; true where something was. */
@@ -4760,6 +5009,11 @@ static bool session_send(struct mst_client *c, struct mst_link *l)
 
     if (l->sending == SEND_NOTHING) {
         session_choose(c, l);
+    }
+    if (l->state == MST_STATE_UPGRADE && l->sending == SEND_HTTP &&
+        c->token.len == 0) {
+        session_fail(c, l, MST_ERR_UNAUTHORIZED); /* found to be bad by now */
+        return true;
     }
     if (l->sending == SEND_NOTHING) {
         return false;
@@ -4817,13 +5071,16 @@ static int session_reply_lifetime(struct mst_reply *r,
     return 0;
 }
 
-static int session_reply_token(struct mst_client *c, const struct json_text *t)
+static int session_reply_token(struct mst_client *c, struct mst_link *l,
+                               const struct json_text *t)
 {
-    memmove(c->token, t->at, t->len);
-    c->token[t->len] = '\0';
-    c->token_len = t->len;
+    char *token = c->links[l->store].token;
+
+    memmove(token, t->at, t->len);
+    token[t->len] = '\0';
+    l->token_len = t->len;
     for (size_t i = 0; i < t->len; i++) {
-        if (c->token[i] <= 0x20 || c->token[i] >= 0x7F) {
+        if (token[i] <= 0x20 || token[i] >= 0x7F) {
             return MST_ERR_TOKEN_SHAPE;
         }
     }
@@ -4833,15 +5090,16 @@ static int session_reply_token(struct mst_client *c, const struct json_text *t)
 /* Takes in a field of the reply; it lies in its store. */
 static int session_reply_field(struct mst_client *c, struct mst_link *l)
 {
-    struct mst_reply *r = &c->reply;
-    char *store = r->field == REPLY_TOKEN ? c->token : l->http.line;
+    struct mst_reply *r = &l->reply;
+    char *store =
+        r->field == REPLY_TOKEN ? c->links[l->store].token : l->http.line;
     struct json_text t = json_scalar(store, r->item_len, store, r->item_len);
 
     if (t.string != (r->field != REPLY_EXPIRES)) {
         return MST_ERR_TOKEN_SHAPE;
     }
     switch ((enum reply_field)r->field) {
-    case REPLY_TOKEN: return session_reply_token(c, &t);
+    case REPLY_TOKEN: return session_reply_token(c, l, &t);
     case REPLY_EXPIRES: return session_reply_lifetime(r, &t);
     case REPLY_TYPE:
         return text_is_nocase(t.at, t.len, "bearer") ? 0 : MST_ERR_TOKEN_TYPE;
@@ -4849,7 +5107,7 @@ static int session_reply_field(struct mst_client *c, struct mst_link *l)
         text_copy(r->scope, sizeof r->scope, t.at, t.len);
         return 0;
     default: /* REPLY_ERROR */
-        text_copy(c->text, sizeof c->text, t.at, t.len);
+        text_copy(l->text, sizeof l->text, t.at, t.len);
         return 0;
     }
 }
@@ -4858,25 +5116,26 @@ static int session_reply_field(struct mst_client *c, struct mst_link *l)
 static int session_reply_keep(struct mst_client *c, struct mst_link *l,
                               const uint8_t *data, size_t len)
 {
-    struct mst_reply *r = &c->reply;
+    struct mst_reply *r = &l->reply;
     bool token = r->field == REPLY_TOKEN;
     size_t cap = token ? MST_TOKEN_MAX + 2u : MST_LINE_MAX;
 
     if (len > cap - r->item_len) {
         return token ? MST_ERR_TOKEN_TOO_LARGE : MST_ERR_TOKEN_SHAPE;
     }
-    memcpy((token ? c->token : l->http.line) + r->item_len, data, len);
+    memcpy((token ? c->links[l->store].token : l->http.line) + r->item_len,
+           data, len);
     r->item_len += len;
     return 0;
 }
 
 /* Decides about a value of the reply. */
-static int session_reply_value(struct mst_client *c, const uint8_t *data,
+static int session_reply_value(struct mst_link *l, const uint8_t *data,
                                size_t *at)
 {
     static const char *const keys[] = {"access_token", "expires_in",
                                        "token_type", "scope", "error"};
-    struct mst_reply *r = &c->reply;
+    struct mst_reply *r = &l->reply;
 
     if (r->json.depth == 0) {
         return data[*at] == '{' ? json_enter(&r->json, '{', at)
@@ -4904,7 +5163,7 @@ static int session_reply_value(struct mst_client *c, const uint8_t *data,
 static int session_reply_read(struct mst_client *c, struct mst_link *l,
                               const uint8_t *data, size_t len)
 {
-    struct mst_reply *r = &c->reply;
+    struct mst_reply *r = &l->reply;
     size_t at = 0, from = 0;
     int rc = 0;
 
@@ -4920,7 +5179,7 @@ static int session_reply_read(struct mst_client *c, struct mst_link *l,
             r->item = false;
             rc = session_reply_field(c, l);
         } else if (stop == JSON_VALUE) {
-            rc = session_reply_value(c, data, &at);
+            rc = session_reply_value(l, data, &at);
         } else if (stop < 0) {
             rc = MST_ERR_TOKEN_SHAPE;
         }
@@ -4931,13 +5190,14 @@ static int session_reply_read(struct mst_client *c, struct mst_link *l,
 
 /* True where every word of the scope that was asked for was granted; the
  * first that was not is put into text. */
-static bool session_scope_granted(struct mst_client *c)
+static bool session_scope_granted(const struct mst_client *c,
+                                  struct mst_link *l)
 {
     const char *word = session_scope(c);
 
     while (*word != '\0') {
         size_t len = strcspn(word, " ");
-        const char *granted = c->reply.scope;
+        const char *granted = l->reply.scope;
         bool found = len == 0;
         while (*granted != '\0' && !found) {
             size_t n = strcspn(granted, " ");
@@ -4945,7 +5205,7 @@ static bool session_scope_granted(struct mst_client *c)
             granted += n + (granted[n] == ' ');
         }
         if (!found) {
-            text_copy(c->text, sizeof c->text, word, len);
+            text_copy(l->text, sizeof l->text, word, len);
             return false;
         }
         word += len + (word[len] == ' ');
@@ -4954,9 +5214,9 @@ static bool session_scope_granted(struct mst_client *c)
 }
 
 /* The reply is complete: is it a token? */
-static int session_reply_end(struct mst_client *c, const struct mst_link *l)
+static int session_reply_end(const struct mst_client *c, struct mst_link *l)
 {
-    struct mst_reply *r = &c->reply;
+    struct mst_reply *r = &l->reply;
     int status = l->http.status;
 
     if (status != 200) {
@@ -4968,31 +5228,55 @@ static int session_reply_end(struct mst_client *c, const struct mst_link *l)
         (r->seen & BIT(REPLY_TYPE)) == 0) {
         return MST_ERR_TOKEN_SHAPE;
     }
-    if ((r->seen & BIT(REPLY_SCOPE)) != 0 && !session_scope_granted(c)) {
+    if ((r->seen & BIT(REPLY_SCOPE)) != 0 && !session_scope_granted(c, l)) {
         return MST_ERR_TOKEN_SCOPE;
     }
     return 0;
 }
 
-/* A token has come: the next attempt streams. */
+/* When a token of this life is fetched ahead of its end. */
+static uint64_t session_refresh(uint64_t now_ms, uint64_t life_ms)
+{
+    uint64_t ahead = life_ms / 10;
+
+    if (life_ms < SESSION_AHEAD_LIFE_MIN_MS) {
+        return SESSION_NEVER;
+    }
+    return now_ms + life_ms -
+           (ahead < SESSION_AHEAD_MS ? ahead : SESSION_AHEAD_MS);
+}
+
+/* A token has come: it serves from now on. */
 static void session_token_done(struct mst_client *c, struct mst_link *l)
 {
-    const struct mst_reply *r = &c->reply;
+    const struct mst_reply *r = &l->reply;
     bool known = (r->seen & BIT(REPLY_EXPIRES)) != 0;
     uint64_t life_ms = (uint64_t)r->expires_in * 1000;
     const char *scope =
         r->seen & BIT(REPLY_SCOPE) ? r->scope : session_scope(c);
+    struct mst_token *t = &c->token;
 
-    c->token_until_ms = !known ? SESSION_NEVER
-                        : life_ms > SESSION_TOKEN_MARGIN_MS
-                            ? c->now_ms + life_ms - SESSION_TOKEN_MARGIN_MS
-                            : c->now_ms;
-    c->token_fresh = true; /* serves for one connect in any case */
+    if (t->len > 0) {
+        session_drop_token(c);
+    }
+    t->store = l->store;
+    t->len = l->token_len;
+    t->fresh = true;
+    t->until_ms = t->refresh_ms = SESSION_NEVER;
+    if (known) {
+        t->until_ms = life_ms > SESSION_TOKEN_MARGIN_MS
+                          ? c->now_ms + life_ms - SESSION_TOKEN_MARGIN_MS
+                          : c->now_ms;
+        t->refresh_ms = session_refresh(c->now_ms, life_ms);
+    }
     c->stats.tokens++;
     session_tap(c, session_link(c, l), MST_TAP_TOKEN,
-                known ? (int64_t)r->expires_in : -1, (int64_t)c->token_len,
-                scope, strlen(scope));
+                known ? (int64_t)r->expires_in : -1, (int64_t)t->len, scope,
+                strlen(scope));
     session_tap(c, session_link(c, l), MST_TAP_END, 0, 0, NULL, 0);
+    if (!session_is_stream(c, l)) {
+        l->attempts = 0;
+    }
     session_enter(c, l, MST_STATE_WAIT, 0);
 }
 
@@ -5003,7 +5287,7 @@ session_find(struct mst_client *c, enum mst_channel channel, const char *market)
 {
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
-        if (s->state != SUB_FREE && s->channel == channel &&
+        if (!session_is_free(s) && s->channel == channel &&
             strcmp(s->market, market) == 0) {
             return s;
         }
@@ -5011,13 +5295,33 @@ session_find(struct mst_client *c, enum mst_channel channel, const char *market)
     return NULL;
 }
 
-/* A subscription leaves the service, or never was there. */
-static void session_left(struct mst_subscription *s)
+/* Takes a slot for a channel, or NULL if there is none. */
+static struct mst_subscription *
+session_slot(struct mst_client *c, enum mst_channel channel, const char *market)
 {
-    s->state = s->wanted ? SUB_NONE : SUB_FREE;
-    s->resync = false;
-    if (s->book != NULL) {
-        mst_book_stale(s->book, MST_BOOK_RESYNC);
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        if (session_is_free(s)) {
+            memset(s, 0, sizeof *s);
+            s->channel = (uint8_t)channel;
+            text_copy(s->market, sizeof s->market, market, strlen(market));
+            return s;
+        }
+    }
+    return NULL;
+}
+
+/* A subscription leaves the service, or never was there. */
+static void session_left(const struct mst_client *c, const struct mst_link *l,
+                         struct mst_subscription *s)
+{
+    struct mst_subscribed *on = session_on(c, l, s);
+    struct mst_book *book = session_book(c, l, s);
+
+    on->state = SUB_NONE;
+    on->resync = false;
+    if (book != NULL) {
+        mst_book_stale(book, MST_BOOK_RESYNC);
     }
 }
 
@@ -5033,11 +5337,13 @@ static uint64_t session_resync_due(const struct mst_client *c,
 }
 
 /* Books in doubt are subscribed anew, as their budget allows. */
-static void session_settle(struct mst_client *c)
+static void session_settle(struct mst_client *c, const struct mst_link *l)
 {
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
-        if (s->state != SUB_ACTIVE || s->resync || !(s->doubted || s->lost) ||
+        struct mst_subscribed *on = session_on(c, l, s);
+        if (on->state != SUB_ACTIVE || on->resync ||
+            !(on->doubted || on->lost) ||
             session_resync_due(c, s) > c->now_ms) {
             continue;
         }
@@ -5045,67 +5351,89 @@ static void session_settle(struct mst_client *c)
             s->resync_ms = c->now_ms;
         }
         s->resync_ms += MST_RESYNC_EVERY_MS;
-        s->resync = true;
+        on->resync = true;
         c->stats.resyncs++;
     }
 }
 
 /* Asks for a fresh snapshot where the book needs one. */
-static void session_judge(const struct mst_client *c,
-                          struct mst_subscription *s)
+static void session_judge(const struct mst_client *c, struct mst_subscribed *on,
+                          struct mst_book *book)
 {
     unsigned reasons = MST_BOOK_THIN | MST_BOOK_DISAGREES;
 
     if ((c->config.flags & MST_RESYNC_CROSSED) != 0) {
         reasons |= MST_BOOK_CROSSED;
     }
-    if ((mst_book_flags(s->book) & reasons) != 0 ||
-        mst_book_reason(s->book) == MST_BOOK_DISORDER) {
-        s->doubted = true;
-    } else if (mst_book_state(s->book) == MST_BOOK_LIVE) {
-        s->doubted = false;
-        if (s->lost) {
+    if ((mst_book_flags(book) & reasons) != 0 ||
+        mst_book_reason(book) == MST_BOOK_DISORDER) {
+        on->doubted = true;
+    } else if (mst_book_state(book) == MST_BOOK_LIVE) {
+        on->doubted = on->number = false;
+        if (on->lost) {
             /* What was lost may be newer than the snapshot. */
-            mst_book_stale(s->book, MST_BOOK_BAD_MESSAGE);
+            mst_book_stale(book, MST_BOOK_BAD_MESSAGE);
         }
     }
 }
 
 /* Something of a market_data message was lost: the books that it may have
  * been for are stale, and subscribed anew. */
-static void session_doubt(struct mst_client *c, const char *market, int error)
+static void session_doubt(struct mst_client *c, const struct mst_link *l,
+                          const char *market, int error)
 {
     bool number = error == MST_ERR_DECIMAL || error == MST_ERR_DECIMAL_WIDE;
 
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
-        if (s->state == SUB_FREE || s->book == NULL ||
+        struct mst_subscribed *on = session_on(c, l, s);
+        struct mst_book *book = session_book(c, l, s);
+        if (s->book == NULL ||
             (market[0] != '\0' && strcmp(s->market, market) != 0)) {
             continue;
         }
-        mst_book_stale(s->book,
-                       number ? MST_BOOK_NUMBER : MST_BOOK_BAD_MESSAGE);
-        s->lost = true;
+        if (book != NULL) {
+            mst_book_stale(book,
+                           number ? MST_BOOK_NUMBER : MST_BOOK_BAD_MESSAGE);
+        }
+        /* What a fresh snapshot did not mend, another one will not. */
+        on->lost |= !number || !on->number;
+        on->number |= number;
     }
 }
 
+/* What a subscription is to be asked for next on a connection: the action, or
+ * MST_SUBSCRIPTION_LIST for none. */
+static enum mst_action session_wanted(const struct mst_subscription *s,
+                                      const struct mst_subscribed *on)
+{
+    if (on->state == SUB_ACTIVE && (!s->wanted || on->resync)) {
+        return MST_UNSUBSCRIBE;
+    }
+    return on->state == SUB_NONE && s->wanted ? MST_SUBSCRIBE
+                                              : MST_SUBSCRIPTION_LIST;
+}
+
 /* Marks what goes into the next request: true where something does. */
-static bool session_mark(struct mst_client *c, enum mst_action action)
+static bool session_mark(struct mst_client *c, const struct mst_link *l,
+                         enum mst_action action)
 {
     bool any = false;
 
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
-        if (action == MST_UNSUBSCRIBE && s->state == SUB_ACTIVE &&
-            (!s->wanted || s->resync)) {
-            s->state = SUB_LEAVING;
-            any = true;
-        } else if (action == MST_SUBSCRIBE && s->state == SUB_NONE) {
-            s->state = SUB_ASKED;
-            s->doubted = s->lost = false;
-            any = true;
+        struct mst_subscribed *on = session_on(c, l, s);
+        if (session_wanted(s, on) != action) {
+            continue;
         }
-        if (any && c->one_by_one) {
+        if (action == MST_UNSUBSCRIBE) {
+            on->state = SUB_LEAVING;
+        } else {
+            on->state = SUB_ASKED;
+            on->doubted = on->lost = false;
+        }
+        any = true;
+        if (l->one_by_one) {
             break;
         }
     }
@@ -5113,57 +5441,58 @@ static bool session_mark(struct mst_client *c, enum mst_action action)
 }
 
 /* What was refused for a reason that passes is asked for again. */
-static void session_again(struct mst_client *c)
+static void session_again(struct mst_client *c, struct mst_link *l)
 {
-    c->again_ms = SESSION_NEVER;
+    l->again_ms = SESSION_NEVER;
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
-        if (s->state == SUB_FAILED && s->again) {
-            s->state = SUB_NONE;
+        struct mst_subscribed *on = session_on(c, l, &c->subscriptions[i]);
+        if (on->state == SUB_FAILED && on->again) {
+            on->state = SUB_NONE;
         }
     }
 }
 
 /* Makes the next request, if there is one to make and it is time. */
-static void session_request(struct mst_client *c)
+static void session_request(struct mst_client *c, struct mst_link *l)
 {
-    if (c->now_ms >= c->again_ms) {
-        session_again(c);
+    if (c->now_ms >= l->again_ms) {
+        session_again(c, l);
     }
-    session_settle(c);
-    if (c->request != SESSION_NO_REQUEST || c->now_ms < c->request_ms) {
+    session_settle(c, l);
+    if (l->request != SESSION_NO_REQUEST || c->now_ms < c->request_ms) {
         return;
     }
-    if (c->audit) {
-        c->audit = false;
-        c->request = MST_SUBSCRIPTION_LIST;
+    if (l->audit) {
+        l->audit = false;
+        l->request = MST_SUBSCRIPTION_LIST;
         for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
-            c->subscriptions[i].listed = false;
+            session_on(c, l, &c->subscriptions[i])->listed = false;
         }
-    } else if (session_mark(c, MST_UNSUBSCRIBE)) {
-        c->request = MST_UNSUBSCRIBE;
-    } else if (session_mark(c, MST_SUBSCRIBE)) {
-        c->request = MST_SUBSCRIBE;
+    } else if (session_mark(c, l, MST_UNSUBSCRIBE)) {
+        l->request = MST_UNSUBSCRIBE;
+    } else if (session_mark(c, l, MST_SUBSCRIBE)) {
+        l->request = MST_SUBSCRIBE;
     } else {
         return;
     }
-    c->request_due = true;
+    l->request_due = true;
     c->request_ms = c->now_ms + c->config.request_gap_ms;
-    c->answer_ms = c->now_ms + c->config.answer_ms;
+    l->answer_ms = c->now_ms + c->config.answer_ms;
 }
 
 /* When there is a next request to make. */
-static uint64_t session_request_due(const struct mst_client *c)
+static uint64_t session_request_due(const struct mst_client *c,
+                                    const struct mst_link *l)
 {
-    uint64_t due = c->audit ? c->request_ms : SESSION_NEVER;
+    uint64_t due = l->audit ? c->request_ms : SESSION_NEVER;
 
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
         const struct mst_subscription *s = &c->subscriptions[i];
+        const struct mst_subscribed *on = &s->on[session_link(c, l)];
         uint64_t at = SESSION_NEVER;
-        if (s->state == SUB_NONE ||
-            (s->state == SUB_ACTIVE && (!s->wanted || s->resync))) {
+        if (session_wanted(s, on) != MST_SUBSCRIPTION_LIST) {
             at = c->request_ms;
-        } else if (s->state == SUB_ACTIVE && (s->doubted || s->lost)) {
+        } else if (on->state == SUB_ACTIVE && (on->doubted || on->lost)) {
             at = session_resync_due(c, s);
         }
         due = at < due ? at : due;
@@ -5173,10 +5502,9 @@ static uint64_t session_request_due(const struct mst_client *c)
 
 /* The request is not yet wholly written: until it is, nothing that it names
  * may change, and whatever comes is no answer to it. */
-static bool session_is_asking(const struct mst_client *c,
-                              const struct mst_link *l)
+static bool session_is_asking(const struct mst_link *l)
 {
-    return c->request_due || l->sending == SEND_REQUEST;
+    return l->request_due || l->sending == SEND_REQUEST;
 }
 
 /* The outstanding request had no success: look what the service has, or
@@ -5184,17 +5512,17 @@ static bool session_is_asking(const struct mst_client *c,
 static void session_request_failed(struct mst_client *c, struct mst_link *l,
                                    int error)
 {
-    bool list = c->request == MST_SUBSCRIPTION_LIST;
+    bool list = l->request == MST_SUBSCRIPTION_LIST;
 
-    if (session_is_asking(c, l)) {
+    if (session_is_asking(l)) {
         session_fail(c, l, error);
         return;
     }
-    c->request = SESSION_NO_REQUEST;
-    if (list || ++c->request_tries >= SESSION_REQUEST_TRIES) {
+    l->request = SESSION_NO_REQUEST;
+    if (list || ++l->request_tries >= SESSION_REQUEST_TRIES) {
         session_fail(c, l, error);
     } else {
-        c->audit = true;
+        l->audit = true;
     }
 }
 
@@ -5207,55 +5535,61 @@ static bool session_is_passing(enum mst_code code)
 
 /* The service refuses a subscription: it is asked for again on the next
  * connection or, where that may help, after a while. */
-static void session_refuse(struct mst_client *c, struct mst_subscription *s,
-                           enum mst_code code)
+static void session_refuse(const struct mst_client *c, struct mst_link *l,
+                           struct mst_subscribed *on, enum mst_code code)
 {
-    s->state = s->wanted ? SUB_FAILED : SUB_FREE;
-    s->again = session_is_passing(code);
-    if (s->again && c->again_ms == SESSION_NEVER) {
-        c->again_ms = c->now_ms + SESSION_AGAIN_MS;
+    on->state = SUB_FAILED;
+    on->again = session_is_passing(code);
+    if (on->again && l->again_ms == SESSION_NEVER) {
+        l->again_ms = c->now_ms + SESSION_AGAIN_MS;
     }
 }
 
-static void session_entry(struct mst_client *c, const struct mst_entry *entry)
+static void session_entry(struct mst_client *c, struct mst_link *l,
+                          const struct mst_entry *entry)
 {
     struct mst_subscription *s = session_find(c, entry->channel, entry->market);
     bool done = entry->success || entry->code == MST_CODE_NO_EFFECT_ACTION;
+    struct mst_subscribed *on;
+    const struct mst_book *book;
 
     if (s == NULL) {
         c->stats.unknown++;
         return;
     }
-    s->listed = true;
-    if (entry->action == MST_SUBSCRIBE && s->state == SUB_ASKED) {
+    on = session_on(c, l, s);
+    on->listed = true;
+    if (entry->action == MST_SUBSCRIBE && on->state == SUB_ASKED) {
         if (done) {
-            s->state = SUB_ACTIVE;
+            on->state = SUB_ACTIVE;
             /* No effect, no snapshot. */
-            s->lost |= !entry->success && s->book != NULL &&
-                       mst_book_state(s->book) != MST_BOOK_LIVE;
+            book = session_book(c, l, s);
+            on->lost |= !entry->success && s->book != NULL &&
+                        (book == NULL || mst_book_state(book) != MST_BOOK_LIVE);
         } else {
-            session_refuse(c, s, entry->code);
+            session_refuse(c, l, on, entry->code);
         }
-    } else if (entry->action == MST_UNSUBSCRIBE && s->state == SUB_LEAVING &&
+    } else if (entry->action == MST_UNSUBSCRIBE && on->state == SUB_LEAVING &&
                done) {
-        session_left(s);
+        session_left(c, l, s);
     }
 }
 
 /* A list has come: what it names is subscribed, what it does not is not. */
-static void session_audited(struct mst_client *c)
+static void session_audited(struct mst_client *c, const struct mst_link *l)
 {
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
-        if (s->state == SUB_FREE || s->state == SUB_FAILED) {
+        struct mst_subscribed *on = session_on(c, l, s);
+        if (on->state == SUB_FAILED) {
             continue;
         }
-        if (s->listed) {
+        if (on->listed) {
             /* What was leaving, and is wanted by now, is wanted anew. */
-            s->resync |= s->state == SUB_LEAVING && s->wanted;
-            s->state = SUB_ACTIVE;
-        } else if (s->state != SUB_NONE) {
-            session_left(s);
+            on->resync |= on->state == SUB_LEAVING && s->wanted;
+            on->state = SUB_ACTIVE;
+        } else if (on->state != SUB_NONE) {
+            session_left(c, l, s);
         }
     }
 }
@@ -5265,24 +5599,24 @@ static void session_response(struct mst_client *c, struct mst_link *l,
 {
     bool open = false;
 
-    if (c->request != (uint8_t)response->action) {
+    if (l->request != (uint8_t)response->action) {
         return; /* late: the states of its entries were looked after */
     }
     if (response->action == MST_SUBSCRIPTION_LIST) {
-        session_audited(c);
-        c->request = SESSION_NO_REQUEST;
+        session_audited(c, l);
+        l->request = SESSION_NO_REQUEST;
         return;
     }
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        uint8_t state = c->subscriptions[i].state;
+        uint8_t state = session_on(c, l, &c->subscriptions[i])->state;
         open |= state == SUB_ASKED || state == SUB_LEAVING;
     }
     if (open) { /* an entry without a result, or one that cannot leave */
         session_request_failed(c, l, MST_ERR_SERVICE);
         return;
     }
-    c->request = SESSION_NO_REQUEST;
-    c->request_tries = 0;
+    l->request = SESSION_NO_REQUEST;
+    l->request_tries = 0;
 }
 
 /* An error message completes the outstanding request. Where it was for
@@ -5291,33 +5625,34 @@ static void session_response(struct mst_client *c, struct mst_link *l,
 static void session_refused(struct mst_client *c, struct mst_link *l,
                             enum mst_code code)
 {
-    struct mst_subscription *asked = NULL;
+    struct mst_subscribed *asked = NULL;
     unsigned count = 0;
 
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        if (c->subscriptions[i].state == SUB_ASKED) {
-            asked = &c->subscriptions[i];
+        struct mst_subscribed *on = session_on(c, l, &c->subscriptions[i]);
+        if (on->state == SUB_ASKED) {
+            asked = on;
             count++;
         }
     }
     if (count == 0 || session_is_passing(code) ||
         code == MST_CODE_NO_EFFECT_ACTION) {
-        if (c->request != SESSION_NO_REQUEST) {
+        if (l->request != SESSION_NO_REQUEST) {
             session_request_failed(c, l, MST_ERR_SERVICE);
         }
         return;
     }
     if (count == 1) {
-        session_refuse(c, asked, code);
+        session_refuse(c, l, asked, code);
     }
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
-        if (s->state == SUB_ASKED) {
-            s->state = s->wanted ? SUB_NONE : SUB_FREE;
+        struct mst_subscribed *on = session_on(c, l, &c->subscriptions[i]);
+        if (on->state == SUB_ASKED) {
+            on->state = SUB_NONE;
         }
     }
-    c->one_by_one = true;
-    c->request = SESSION_NO_REQUEST;
+    l->one_by_one = true;
+    l->request = SESSION_NO_REQUEST;
 }
 
 /* -- what is read ------------------------------------------------------- */
@@ -5333,50 +5668,91 @@ static void session_took(struct mst_client *c, struct mst_link *l,
     }
 }
 
+/* A part goes into the book that this connection feeds. The first that comes
+ * by a connection which is to take over begins the market's next book: the
+ * spare one, or the one and only. */
+static void session_part(struct mst_client *c, const struct mst_link *l,
+                         const struct mst_part *part)
+{
+    struct mst_subscription *s = session_find(c, MST_MARKET_DATA, part->market);
+    struct mst_book *book;
+
+    if (s == NULL || s->book == NULL) {
+        return;
+    }
+    if (!session_is_stream(c, l) && !s->over && !s->book->lent) {
+        s->over = !book_lend(s->book);
+        if (s->over) {
+            mst_book_stale(s->book, MST_BOOK_RESYNC);
+        }
+    }
+    book = session_book(c, l, s);
+    if (book != NULL) {
+        mst_book_apply(book, part);
+        session_judge(c, session_on(c, l, s), book);
+    }
+}
+
+/* Another connection has brought the same, or may have a short while ago. */
+static bool session_is_repeat(struct mst_client *c, const struct mst_link *l,
+                              const char *market)
+{
+    const struct mst_subscription *s =
+        session_find(c, MST_EXECUTION_DATA, market);
+    bool repeat = c->now_ms < c->repeat_ms;
+
+    for (unsigned i = 0; i < c->config.links && s != NULL; i++) {
+        repeat |= &c->links[i] != l && s->on[i].state != SUB_NONE;
+    }
+    return repeat;
+}
+
 /* Looks at an event of the decoder before the caller does. */
 static void session_event(struct mst_client *c, struct mst_link *l,
                           struct mst_event *event)
 {
     struct mst_subscription *s;
+    struct mst_book *book;
 
     switch (event->type) {
-    case MST_EVENT_PART:
-        s = session_find(c, MST_MARKET_DATA, event->as.part.market);
-        if (s != NULL && s->book != NULL) {
-            mst_book_apply(s->book, &event->as.part);
-            session_judge(c, s);
-        }
-        break;
+    case MST_EVENT_PART: session_part(c, l, &event->as.part); break;
     case MST_EVENT_TOP:
         s = session_find(c, MST_MARKET_DATA, event->as.top.market);
-        if (s != NULL && s->book != NULL) {
-            mst_book_check(s->book, &event->as.top);
-            session_judge(c, s);
+        book =
+            s != NULL && session_is_stream(c, l) ? session_book(c, l, s) : NULL;
+        if (book != NULL) {
+            mst_book_check(book, &event->as.top);
+            session_judge(c, session_on(c, l, s), book);
         }
         break;
+    case MST_EVENT_EXECUTION:
+        event->as.execution.repeat =
+            session_is_repeat(c, l, event->as.execution.market);
+        break;
     case MST_EVENT_ENTRY:
-        if (!session_is_asking(c, l)) {
-            session_entry(c, &event->as.entry);
+        if (!session_is_asking(l)) {
+            session_entry(c, l, &event->as.entry);
         }
         break;
     case MST_EVENT_RESPONSE:
-        if (!session_is_asking(c, l)) {
+        if (!session_is_asking(l)) {
             session_response(c, l, &event->as.response);
         }
         break;
     case MST_EVENT_SERVICE_ERROR:
-        text_copy(c->text, sizeof c->text, event->as.service_error.code_text,
+        text_copy(l->text, sizeof l->text, event->as.service_error.code_text,
                   strlen(event->as.service_error.code_text));
-        if (!session_is_asking(c, l)) {
+        if (!session_is_asking(l)) {
             session_refused(c, l, event->as.service_error.code);
         }
         break;
     case MST_EVENT_UNKNOWN: c->stats.unknown++; break;
     case MST_EVENT_ERROR:
         c->stats.bad_messages++;
-        if (!message_is_known(&c->decoder) ||
-            c->decoder.channel == MST_MARKET_DATA) {
-            session_doubt(c, event->as.failure.market, event->as.failure.error);
+        if (!message_is_known(&l->decoder) ||
+            l->decoder.channel == MST_MARKET_DATA) {
+            session_doubt(c, l, event->as.failure.market,
+                          event->as.failure.error);
         }
         break;
     default: break;
@@ -5387,7 +5763,7 @@ static void session_stamp(const struct mst_client *c, const struct mst_link *l,
                           struct mst_event *event)
 {
     event->link = session_link(c, l);
-    event->generation = c->generation;
+    event->generation = l->generation;
     event->received_ns = l->received_ns;
 }
 
@@ -5400,6 +5776,7 @@ static void session_close(struct mst_client *c, struct mst_link *l,
     l->close_due = true;
     l->decoding = false;
     l->failing = failing;
+    session_drop_books(c, l);
     session_enter(c, l, MST_STATE_CLOSING, 0);
 }
 
@@ -5414,7 +5791,7 @@ static void session_control(struct mst_client *c, struct mst_link *l,
         memcpy(l->ping, piece->data, piece->len);
         l->ping_due = true;
     } else if (piece->opcode == MST_WS_CLOSE) {
-        text_copy(c->text, sizeof c->text, (const char *)piece->data,
+        text_copy(l->text, sizeof l->text, (const char *)piece->data,
                   piece->len);
         session_close(c, l, piece->close_code, MST_ERR_WS_CLOSED);
     }
@@ -5470,7 +5847,7 @@ static int session_read_stream(struct mst_client *c, struct mst_link *l,
 
     do {
         if (l->decoding) {
-            if (mst_decoder_next(&c->decoder, event) == 1) {
+            if (mst_decoder_next(&l->decoder, event) == 1) {
                 session_stamp(c, l, event);
                 session_event(c, l, event);
                 return 1;
@@ -5496,7 +5873,7 @@ static int session_read_stream(struct mst_client *c, struct mst_link *l,
         }
         c->stats.messages += piece.last ? 1 : 0;
         if (piece.opcode == MST_WS_TEXT) {
-            mst_decoder_feed(&c->decoder, piece.data, piece.len, piece.last);
+            mst_decoder_feed(&l->decoder, piece.data, piece.len, piece.last);
             l->decoding = true;
         } else if (piece.last) {
             c->stats.bad_messages++;
@@ -5548,13 +5925,17 @@ static int session_read_upgrade(struct mst_client *c, struct mst_link *l,
     }
     mst_ws_init(&l->ws);
     l->opened = true;
-    l->whole_ms = c->open_ms = c->now_ms;
+    l->whole_ms = l->open_ms = c->now_ms;
     l->frame_bytes = 0;
-    c->request_due = false;
-    c->reported_error = 0;
-    c->token_again = false;
+    l->request_due = false;
+    l->reported_error = 0;
+    l->token_again = false;
     c->stats.opens++;
     session_enter(c, l, MST_STATE_OPEN, 0);
+    l->settled_ms = SESSION_NEVER;
+    if (session_is_stream(c, l)) {
+        session_take_over(c, l);
+    }
     message_event(event, MST_EVENT_OPEN);
     session_stamp(c, l, event);
     return 1;
@@ -5599,14 +5980,15 @@ static void session_closed(struct mst_client *c, struct mst_link *l)
         session_fail(c, l, l->failing);
         return;
     }
-    (void)session_note(c, MST_EVENT_CLOSED, MST_OK, l->state);
-    c->abort_due = l->opened;
+    (void)session_note(l, MST_EVENT_CLOSED, MST_OK, l->state);
+    l->abort_due = l->opened;
     l->opened = false;
-    session_drop_stream(c);
+    session_drop_stream(c, l);
     if (l->up) {
         session_tap(c, session_link(c, l), MST_TAP_END, 0, 0, NULL, 0);
     }
-    session_enter(c, l, MST_STATE_OFF, 0);
+    l->attempts = 0;
+    session_enter(c, l, MST_STATE_WAIT, 0);
 }
 
 /* The transport has ended, and all that came before has been read. */
@@ -5653,6 +6035,49 @@ static int session_read(struct mst_client *c, struct mst_link *l,
     }
 }
 
+/* All that is wished for is as live on this connection as it can be. */
+static bool session_is_settled(const struct mst_client *c,
+                               const struct mst_link *l)
+{
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        const struct mst_subscription *s = &c->subscriptions[i];
+        const struct mst_book *book = session_book(c, l, s);
+        uint8_t state = s->on[session_link(c, l)].state;
+        if (state == SUB_FAILED || (state == SUB_NONE && !s->wanted)) {
+            continue;
+        }
+        if (state != SUB_ACTIVE ||
+            (s->book != NULL &&
+             (book == NULL || mst_book_state(book) != MST_BOOK_LIVE))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A connection beside the stream takes over once it has been settled for a
+ * while; the old one is closed then. */
+static void session_hand_over(struct mst_client *c, struct mst_link *l)
+{
+    struct mst_link *old = &c->links[c->stream];
+
+    if (l == old) {
+        return;
+    }
+    if (!session_is_settled(c, l)) {
+        l->settled_ms = SESSION_NEVER;
+    } else if (l->settled_ms == SESSION_NEVER) {
+        l->settled_ms = c->now_ms + SESSION_OVERLAP_MS;
+    } else if (c->now_ms >= l->settled_ms) {
+        session_take_over(c, l);
+        c->repeat_ms = c->now_ms + SESSION_REPEAT_MS;
+        c->stats.rotations++;
+        if (old->state == MST_STATE_OPEN) {
+            session_close(c, old, 1000, 0);
+        }
+    }
+}
+
 /* Looks at the plaintext that is there. Returns 1 with an event, or 0. */
 static int session_step(struct mst_client *c, struct mst_link *l,
                         struct mst_event *event)
@@ -5663,7 +6088,8 @@ static int session_step(struct mst_client *c, struct mst_link *l,
         return 1;
     }
     if (l->state == MST_STATE_OPEN) {
-        session_request(c);
+        session_request(c, l);
+        session_hand_over(c, l);
     }
     if (l->state < MST_STATE_TLS) {
         return 0;
@@ -5699,22 +6125,29 @@ static uint64_t session_due(const struct mst_client *c,
     const struct mst_config *g = &c->config;
     uint64_t due = l->deadline_ms, next;
 
+    if (l->state == MST_STATE_WAIT) {
+        return session_wake(c, l);
+    }
     if (l->state != MST_STATE_OPEN) {
         return due;
     }
-    due = session_silence(c, l);
+    next = session_silence(c, l);
+    due = next < due ? next : due;
+    if (!session_is_stream(c, l) && l->settled_ms < due) {
+        due = l->settled_ms;
+    }
     if (!l->pinged && l->sending == SEND_NOTHING &&
         l->whole_ms + g->ping_ms < due) {
         due = l->whole_ms + g->ping_ms;
     }
-    if (c->request != SESSION_NO_REQUEST) {
-        due = c->answer_ms < due ? c->answer_ms : due;
+    if (l->request != SESSION_NO_REQUEST) {
+        due = l->answer_ms < due ? l->answer_ms : due;
     } else {
-        next = session_request_due(c);
+        next = session_request_due(c, l);
         next = next < c->request_ms ? c->request_ms : next;
         due = next < due ? next : due;
     }
-    due = c->again_ms < due ? c->again_ms : due;
+    due = l->again_ms < due ? l->again_ms : due;
     return due;
 }
 
@@ -5723,8 +6156,8 @@ static void session_unanswered(struct mst_client *c, struct mst_link *l)
 {
     c->stats.unanswered++;
     session_request_failed(c, l, MST_ERR_ANSWER);
-    if (c->report == MST_EVENT_NONE && l->state == MST_STATE_OPEN) {
-        (void)session_note(c, MST_EVENT_ERROR, MST_ERR_ANSWER, MST_STATE_OPEN);
+    if (l->report == MST_EVENT_NONE && l->state == MST_STATE_OPEN) {
+        (void)session_note(l, MST_EVENT_ERROR, MST_ERR_ANSWER, MST_STATE_OPEN);
     }
 }
 
@@ -5742,8 +6175,12 @@ static bool session_expire(struct mst_client *c, struct mst_link *l)
                              : MST_ERR_SILENCE);
             return true;
         }
-        if (c->request != SESSION_NO_REQUEST && now >= c->answer_ms) {
+        if (l->request != SESSION_NO_REQUEST && now >= l->answer_ms) {
             session_unanswered(c, l);
+            return true;
+        }
+        if (now >= l->deadline_ms) {
+            session_fail(c, l, MST_ERR_TIMEOUT);
             return true;
         }
         return false;
@@ -5764,8 +6201,7 @@ static bool session_expire(struct mst_client *c, struct mst_link *l)
 }
 
 /* Time that passed without the caller polling is nobody's silence. */
-static void session_forgive(struct mst_client *c, struct mst_link *l,
-                            uint64_t ms)
+static void session_forgive(struct mst_link *l, uint64_t ms)
 {
     if (l->deadline_ms != SESSION_NEVER && l->state != MST_STATE_WAIT) {
         l->deadline_ms += ms;
@@ -5773,9 +6209,7 @@ static void session_forgive(struct mst_client *c, struct mst_link *l,
     l->whole_ms += ms;
     l->frame_ms += ms;
     l->byte_ms += ms;
-    if (l->state == MST_STATE_OPEN) {
-        c->answer_ms += ms;
-    }
+    l->answer_ms += ms;
 }
 
 /* ------------------------------------------------------------------------
@@ -5823,11 +6257,11 @@ static bool pump_stock(struct mst_client *c)
 }
 
 /* The platform's own number for the link's last error. */
-static void pump_detail(struct mst_client *c, const struct mst_link *l)
+static void pump_detail(const struct mst_client *c, struct mst_link *l)
 {
     const struct mst_port *port = c->port;
 
-    c->port_detail = port->detail != NULL
+    l->port_detail = port->detail != NULL
                          ? port->detail(port->context, session_link(c, l))
                          : 0;
 }
@@ -5976,7 +6410,7 @@ static void pump_computed(struct mst_client *c)
 
     pump_clock(c);
     for (unsigned i = 0; i < c->config.links; i++) {
-        session_forgive(c, &c->links[i], c->now_ms - before);
+        session_forgive(&c->links[i], c->now_ms - before);
     }
 }
 
@@ -6057,7 +6491,7 @@ static int pump_link(struct mst_client *c, struct mst_link *l,
 
     if (before == MST_STATE_OFF || before == MST_STATE_WAIT) {
         pump_drop(c, l);
-        if (before == MST_STATE_OFF || c->now_ms < l->deadline_ms) {
+        if (before == MST_STATE_OFF || c->now_ms < session_wake(c, l)) {
             return 0;
         }
         pump_begin(c, l);
@@ -6085,24 +6519,26 @@ static int pump_link(struct mst_client *c, struct mst_link *l,
     return moved || l->used > 0 || l->state != before ? 2 : 0;
 }
 
-/* Hands out what was noted: first the end of a message that was cut off. */
-static bool pump_report(struct mst_client *c, struct mst_event *event)
+/* Hands out what was noted of a link: first the end of a message that was cut
+ * off. */
+static bool pump_report(struct mst_client *c, struct mst_link *l,
+                        struct mst_event *event)
 {
-    if (c->abort_due) {
-        c->abort_due = false;
-        if (mst_decoder_abort(&c->decoder, event) == 1) {
-            session_stamp(c, &c->links[0], event);
-            session_event(c, &c->links[0], event);
+    if (l->abort_due) {
+        l->abort_due = false;
+        if (mst_decoder_abort(&l->decoder, event) == 1) {
+            session_stamp(c, l, event);
+            session_event(c, l, event);
             return true;
         }
     }
-    if (c->report == MST_EVENT_NONE) {
+    if (l->report == MST_EVENT_NONE) {
         return false;
     }
-    message_event(event, (enum mst_event_type)c->report);
-    session_stamp(c, &c->links[0], event);
-    event->as.failure = c->failure;
-    c->report = MST_EVENT_NONE;
+    message_event(event, (enum mst_event_type)l->report);
+    session_stamp(c, l, event);
+    event->as.failure = l->failure;
+    l->report = MST_EVENT_NONE;
     return true;
 }
 
@@ -6126,13 +6562,9 @@ static uint64_t pump_due(const struct mst_client *c)
 /* All links are off: nothing that is secret stays. */
 static void pump_wipe(struct mst_client *c)
 {
-    session_drop_token(c);
     mem_wipe(c->memory, c->memory_len);
     mem_wipe(c->random, sizeof c->random);
-    mem_wipe(&c->reply, sizeof c->reply);
-    for (unsigned i = 0; i < MST_LINKS_MAX; i++) {
-        mem_wipe(&c->links[i].http, sizeof c->links[i].http);
-    }
+    c->token.len = 0;
     c->random_len = 0;
     c->wiped = true;
 }
@@ -6158,18 +6590,17 @@ int mst_poll(struct mst_client *client, struct mst_event *event)
     pump_clock(c);
     if (c->due_ms != SESSION_NEVER && c->now_ms > c->due_ms) {
         for (unsigned i = 0; i < pump_links(c); i++) {
-            session_forgive(c, &c->links[i], c->now_ms - c->due_ms);
+            session_forgive(&c->links[i], c->now_ms - c->due_ms);
         }
     }
     c->due_ms = SESSION_NEVER;
     do {
         bool off = true;
         moved = false;
-        if (pump_report(c, event)) {
-            return pump_hand_out(c);
-        }
         for (unsigned i = 0; i < pump_links(c); i++) {
-            int rc = pump_link(c, &c->links[i], event);
+            int rc = pump_report(c, &c->links[i], event)
+                         ? 1
+                         : pump_link(c, &c->links[i], event);
             if (rc == 1) {
                 return pump_hand_out(c);
             }
@@ -6182,7 +6613,10 @@ int mst_poll(struct mst_client *client, struct mst_event *event)
                 moved |= session_expire(c, &c->links[i]);
             }
         }
-        moved |= c->report != MST_EVENT_NONE || c->abort_due;
+        for (unsigned i = 0; i < pump_links(c); i++) {
+            moved |=
+                c->links[i].report != MST_EVENT_NONE || c->links[i].abort_due;
+        }
         if (off && !moved) {
             pump_wipe(c);
             return MST_ERR_CLOSED;
@@ -6236,7 +6670,7 @@ unsigned mst_wants(const struct mst_client *client, int link)
 
 enum mst_state mst_client_state(const struct mst_client *client)
 {
-    return client->links[0].state;
+    return client->wiped ? MST_STATE_OFF : client->links[client->stream].state;
 }
 
 const struct mst_stats *mst_client_stats(const struct mst_client *client)
@@ -6333,7 +6767,8 @@ static int pump_check(const struct mst_config *config,
         config->client_secret == NULL || config->client_secret[0] == '\0') {
         return MST_ERR_CREDENTIALS;
     }
-    return config->links != 1 || config->message_len > PUMP_LEN_MAX ||
+    return config->links > MST_LINKS_MAX ||
+                   config->message_len > PUMP_LEN_MAX ||
                    config->record_in_len > PUMP_LEN_MAX ||
                    config->record_out_len > PUMP_LEN_MAX ||
                    config->staging_len > PUMP_LEN_MAX ||
@@ -6350,8 +6785,11 @@ static void pump_layout(struct mst_client *c)
     const struct mst_config *g = &c->config;
     uint8_t *at = c->memory + (16 - (uintptr_t)c->memory % 16) % 16;
 
+    c->links = (struct mst_link *)(void *)at;
+    at += g->links * MST_ALIGNED(sizeof(struct mst_link));
     for (unsigned i = 0; i < g->links; i++) {
         struct mst_link *l = &c->links[i];
+        memset(l, 0, sizeof *l);
         l->tls = at;
         at += MST_ALIGNED(MST_TLS_LEN);
         l->in = at;
@@ -6360,8 +6798,9 @@ static void pump_layout(struct mst_client *c)
         at += MST_ALIGNED(g->record_out_len);
         l->staging = at;
         at += MST_ALIGNED(g->staging_len);
+        (void)mst_decoder_init(&l->decoder, at, g->message_len, g->flags);
+        at += MST_ALIGNED(g->message_len);
     }
-    (void)mst_decoder_init(&c->decoder, at, g->message_len, g->flags);
 }
 
 int mst_client_init_checked(struct mst_client *client, size_t client_len,
@@ -6396,13 +6835,13 @@ int mst_client_init_checked(struct mst_client *client, size_t client_len,
     c->memory = memory;
     c->memory_len = memory_len;
     pump_layout(c);
-    c->request = SESSION_NO_REQUEST;
-    c->again_ms = SESSION_NEVER;
+    c->rotate_ms = SESSION_NEVER;
     c->raw_ms = port->now_ms(port->context);
     c->due_ms = SESSION_NEVER;
     c->more = true;
     c->wiped = false;
     for (unsigned i = 0; i < c->config.links; i++) {
+        session_drop_stream(c, &c->links[i]);
         session_enter(c, &c->links[i], MST_STATE_WAIT, 0);
     }
     return 0;
@@ -6451,23 +6890,21 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
         return MST_ERR_EXISTS;
     }
     s = session_find(c, channel, name);
-    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX && s == NULL; i++) {
-        if (c->subscriptions[i].state == SUB_FREE) {
-            s = &c->subscriptions[i];
-            memset(s, 0, sizeof *s);
-            s->channel = (uint8_t)channel;
-            memcpy(s->market, name, strlen(name) + 1);
-            s->state = SUB_NONE;
-        }
-    }
+    s = s != NULL ? s : session_slot(c, channel, name);
     if (s == NULL) {
         return MST_ERR_FULL;
     }
     s->wanted = true;
     s->book = book;
+    if (book != NULL) {
+        mst_book_stale(book, MST_BOOK_NO_SNAPSHOT);
+    }
     /* A wish that comes back before it was taken to the service: a new book
      * still needs a snapshot. */
-    s->resync = s->state == SUB_ACTIVE || s->state == SUB_ASKED;
+    for (unsigned i = 0; i < MST_LINKS_MAX; i++) {
+        s->on[i].resync =
+            s->on[i].state == SUB_ACTIVE || s->on[i].state == SUB_ASKED;
+    }
     return 0;
 }
 
@@ -6483,9 +6920,11 @@ int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
         return MST_ERR_MISSING;
     }
     s->wanted = false;
-    s->book = NULL;
-    if (s->state == SUB_NONE || s->state == SUB_FAILED) {
-        s->state = SUB_FREE;
+    session_release(s);
+    for (unsigned i = 0; i < MST_LINKS_MAX; i++) {
+        if (s->on[i].state == SUB_FAILED) {
+            s->on[i].state = SUB_NONE;
+        }
     }
     return 0;
 }
@@ -6501,11 +6940,27 @@ int mst_resync(struct mst_client *client, enum mst_channel channel,
     if (s == NULL) {
         return MST_ERR_MISSING;
     }
-    if (s->state == SUB_FAILED) {
-        s->state = SUB_NONE;
-    } else {
-        s->resync = s->state != SUB_NONE;
+    for (unsigned i = 0; i < MST_LINKS_MAX; i++) {
+        if (s->on[i].state == SUB_FAILED) {
+            s->on[i].state = SUB_NONE;
+        } else {
+            s->on[i].resync = s->on[i].state != SUB_NONE;
+            s->on[i].number = false;
+        }
     }
+    return 0;
+}
+
+int mst_rotate(struct mst_client *client)
+{
+    if (client->closing || client->wiped) {
+        return MST_ERR_CLOSED;
+    }
+    if (client->config.links < 2) {
+        return MST_ERR_ARGUMENT;
+    }
+    client->rotate_ms = client->now_ms;
+    client->more = true;
     return 0;
 }
 
@@ -6514,7 +6969,7 @@ int mst_subscription_list(struct mst_client *client)
     if (client->closing || client->wiped) {
         return MST_ERR_CLOSED;
     }
-    client->audit = true;
+    client->links[client->stream].audit = true;
     return 0;
 }
 
@@ -6538,9 +6993,14 @@ void mst_client_wipe(struct mst_client *client)
 {
     struct mst_client *c = client;
 
-    for (unsigned i = 0; i < MST_LINKS_MAX && c->port != NULL; i++) {
-        if (c->links[i].up) {
-            c->port->close(c->port->context, (int)i);
+    if (!c->wiped) {
+        for (unsigned i = 0; i < pump_links(c); i++) {
+            if (c->links[i].up) {
+                c->port->close(c->port->context, (int)i);
+            }
+        }
+        for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+            session_release(&c->subscriptions[i]);
         }
     }
     if (c->memory != NULL) {

@@ -120,11 +120,9 @@ extern "C" {
 #define MST_TEXT_MAX 95
 #endif
 
-/* Links (connections at one time) of one client. This version uses one; more
- * are refused with MST_ERR_ARGUMENT. */
-#ifndef MST_LINKS_MAX
-#define MST_LINKS_MAX 1
-#endif
+/* Links (connections at one time) that a client may have: not a limit to
+ * change, the second one's memory is asked for with mst_config.links. */
+#define MST_LINKS_MAX 2
 
 /* Earliest wall clock, in Unix seconds, that is taken for a set clock:
  * 2024-01-01. Before: MST_ERR_CLOCK. */
@@ -440,6 +438,10 @@ struct mst_execution {
     const char *market;
     int64_t time_ns;
     struct mst_decimal price, amount;
+    /* An execution has no identifier. While one connection takes over from
+     * another, both bring it, and nothing tells that from two equal ones: this
+     * one may be a repeat of one that came by the other connection. */
+    bool repeat;
 };
 
 struct mst_heartbeat {
@@ -637,7 +639,8 @@ enum mst_book_reason {
     MST_BOOK_ABORTED,     /* a message turned out bad, or was cut off */
     MST_BOOK_BAD_MESSAGE, /* a message that may have been for it was bad */
     MST_BOOK_NUMBER,      /* a price or amount that cannot be kept */
-    MST_BOOK_DISORDER /* a snapshot older than the book, or with a price twice */
+    MST_BOOK_DISORDER, /* a snapshot older than the book, or with a price twice */
+    MST_BOOK_DETACHED /* its subscription has ended */
 };
 
 /* Doubts about a live book, judged at the end of each message. */
@@ -895,7 +898,7 @@ struct mst_config {
     size_t record_out_len; /* 0: MST_RECORD_OUT_MIN */
     size_t message_len;    /* 256 or more; 0: 2,048 */
     size_t staging_len;    /* ciphertext read ahead; 0: none */
-    unsigned links;        /* 0 or 1 */
+    unsigned links;        /* 1 or 2; 0: 1 */
 
     /* Deadline of each stage, ms. */
     uint32_t resolve_ms; /* 0: 10,000 */
@@ -920,6 +923,10 @@ struct mst_config {
     uint32_t backoff_slow_ms; /* after a permanent error; 0: 300,000 */
     uint32_t stable_ms;       /* open for so long begins anew; 0: 30,000 */
 
+    /* With two links: a connection of this age, ms, hands over to a new one
+     * before it is closed; 0: never. */
+    uint32_t rotate_ms;
+
     /* Optional (NULL): told of what passes. Calls no function of the client. */
     void (*tap)(void *context, const struct mst_tap_record *record);
     void *tap_context;
@@ -939,17 +946,35 @@ struct mst_stats {
     uint32_t opens;               /* streams opened */
     uint32_t failures;            /* connections and attempts that failed */
     uint32_t unanswered;          /* requests without an answer in time */
-    uint32_t resyncs; /* markets subscribed anew because of their book */
+    uint32_t resyncs;   /* markets subscribed anew because of their book */
+    uint32_t rotations; /* connections that took over from another */
 };
 
 /* The rest of this section up to the calls is private. */
 
+/* Where a subscription stands on a link's connection. */
+struct mst_subscribed {
+    uint8_t state;
+    bool resync, doubted, lost, number, listed, again;
+};
+
 struct mst_subscription {
     struct mst_book *book;
     uint64_t resync_ms; /* how far its budget is used up */
-    uint8_t channel, state;
-    bool wanted, resync, doubted, lost, listed, again;
+    struct mst_subscribed on[MST_LINKS_MAX];
+    uint8_t channel;
+    bool wanted;
+    bool over; /* the book is fed by the link that is to take over */
     char market[MST_MARKET_MAX + 1];
+};
+
+struct mst_reply {
+    struct mst_json json;
+    size_t item_len;
+    uint32_t expires_in;
+    uint8_t seen, field;
+    bool item;
+    char scope[MST_LINE_MAX + 1];
 };
 
 struct mst_link {
@@ -966,6 +991,12 @@ struct mst_link {
     int end, send_error; /* of the transport: 0, or an mst_error */
     int failing;         /* the error that the closing handshake is for */
     bool up, secured, opened, decoding;
+    /* Attempts in a row; what is to be handed out of the last. */
+    uint32_t attempts;
+    int port_detail, reported_error;
+    struct mst_failure failure;
+    uint8_t report;
+    bool abort_due, token_again;
     /* What is being written. */
     bool pinged, ping_due, close_due, close_sent;
     uint8_t job, sending, ping_len, pong_len, mask[4];
@@ -975,17 +1006,29 @@ struct mst_link {
     uint8_t pong[MST_WS_CONTROL_MAX]; /* being written */
     /* When the last whole frame came; the one at hand. */
     uint64_t whole_ms, byte_ms, frame_ms, frame_bytes;
+    /* Its connection: since when, and the request that is outstanding. */
+    uint32_t generation;
+    uint64_t open_ms, settled_ms, answer_ms, again_ms;
+    uint8_t request, request_tries;
+    bool request_due, one_by_one, audit;
     struct mst_http http;
     struct mst_ws ws;
+    struct mst_decoder decoder;
+    struct mst_reply reply;
+    /* The token it uses or fetches: in which link's room, and its length. */
+    uint8_t store;
+    size_t token_len;
+    char key[MST_WS_KEY_LEN + 1];
+    char text[MST_TEXT_MAX + 1];
+    char token[MST_TOKEN_MAX + 3];
 };
 
-struct mst_reply {
-    struct mst_json json;
-    size_t item_len;
-    uint32_t expires_in;
-    uint8_t seen, field;
-    bool item;
-    char scope[MST_LINE_MAX + 1];
+/* The token in use: until when, and when the next one is fetched. */
+struct mst_token {
+    uint64_t until_ms, refresh_ms;
+    size_t len; /* 0: none */
+    uint8_t store;
+    bool fresh;
 };
 
 struct mst_client {
@@ -993,25 +1036,17 @@ struct mst_client {
     const struct mst_port *port;
     uint8_t *memory;
     size_t memory_len;
-    struct mst_link links[MST_LINKS_MAX];
-    struct mst_decoder decoder;
-    struct mst_reply reply;
+    struct mst_link *links; /* in memory */
     struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
+    struct mst_token token;
     struct mst_stats stats;
-    struct mst_failure failure; /* of the report */
-    uint64_t now_ms, due_ms, open_ms, request_ms, answer_ms, again_ms;
-    uint64_t token_until_ms;
+    uint64_t now_ms, due_ms, request_ms, token_hold_ms, rotate_ms, repeat_ms;
     int64_t clock_s;
-    uint32_t raw_ms, generation, attempts;
-    int port_detail, reported_error;
-    uint8_t request, request_tries, report, random_len;
-    bool request_due, one_by_one, audit, abort_due, token_again, token_fresh,
-        more, closing, wiped;
+    uint32_t raw_ms, generation;
+    uint8_t stream; /* the link that streams */
+    uint8_t random_len;
+    bool more, closing, wiped;
     uint8_t random[32];
-    size_t token_len;
-    char key[MST_WS_KEY_LEN + 1];
-    char text[MST_TEXT_MAX + 1];
-    char token[MST_TOKEN_MAX + 3];
 };
 
 #ifndef MST_NO_TLS
@@ -1029,9 +1064,11 @@ struct mst_tls {
 /* Bytes of memory that a client with these lengths needs, whatever the
  * memory's alignment. */
 #define MST_MEMORY_LEN(record_in, record_out, message, staging, links)      \
-    (16u + MST_ALIGNED(message) +                                           \
-     (size_t)(links) * (MST_ALIGNED(MST_TLS_LEN) + MST_ALIGNED(record_in) + \
-                        MST_ALIGNED(record_out) + MST_ALIGNED(staging)))
+    (16u +                                                                  \
+     (size_t)(links) *                                                      \
+         (MST_ALIGNED(sizeof(struct mst_link)) + MST_ALIGNED(MST_TLS_LEN) + \
+          MST_ALIGNED(record_in) + MST_ALIGNED(record_out) +                \
+          MST_ALIGNED(staging) + MST_ALIGNED(message)))
 
 /* The same for a configuration that leaves the lengths at 0. */
 #define MST_MEMORY_LEN_DEFAULT \
@@ -1050,8 +1087,7 @@ struct mst_tls {
      (uint32_t)MST_RESYNC_EVERY_MS * 210011u ^                                 \
      (uint32_t)MST_DISAGREEMENTS * 230003u ^                                   \
      (uint32_t)MST_DISAGREEMENT_MS * 250007u ^                                 \
-     (uint32_t)MST_TEXT_MAX * 270001u ^ (uint32_t)MST_LINKS_MAX * 290011u ^    \
-     (uint32_t)MST_CLOCK_MIN * 310019u)
+     (uint32_t)MST_TEXT_MAX * 270001u ^ (uint32_t)MST_CLOCK_MIN * 310019u)
 
 /* Is called through mst_client_init(). */
 int mst_client_init_checked(struct mst_client *client, size_t client_len,
@@ -1095,6 +1131,14 @@ int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
  * MST_ERR_CLOSED. */
 int mst_resync(struct mst_client *client, enum mst_channel channel,
                const char *market);
+
+/* Opens a new connection beside the one that streams and hands over to it:
+ * the old one is closed once all is subscribed and live on the new one, and
+ * goes on where that fails. A book with a spare one goes over without a gap,
+ * another one is empty until its snapshot has come. Meanwhile both
+ * connections deliver, told apart by mst_event.generation. Returns 0,
+ * MST_ERR_ARGUMENT with one link, or MST_ERR_CLOSED. */
+int mst_rotate(struct mst_client *client);
 
 /* Asks for the list of subscriptions; the answer comes as MST_EVENT_ENTRY and
  * MST_EVENT_RESPONSE. Wishes that are not in it are subscribed anew; what was

@@ -188,8 +188,8 @@ void oracle_stale(struct oracle *o, enum mst_book_reason reason)
 {
     if (o->state != MST_BOOK_EMPTY) {
         o->state = MST_BOOK_STALE;
-        o->reason = reason;
     }
+    o->reason = reason;
     o->begun = false;
     o->flags = 0;
 }

@@ -142,8 +142,10 @@ static void lengths_and_links_are_bounded(void **state)
     config.record_out_len = MST_RECORD_OUT_MIN - 1;
     assert_int_equal(init(&config), MST_ERR_ARGUMENT);
     config = good();
-    config.links = 2;
+    config.links = 3;
     assert_int_equal(init(&config), MST_ERR_ARGUMENT);
+    config.links = 2;
+    assert_int_equal(init(&config), MST_ERR_MEMORY);
     config = good();
     config.staging_len = 64;
     assert_int_equal(init(&config), MST_ERR_MEMORY);

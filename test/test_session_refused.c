@@ -89,7 +89,7 @@ static void test_refused_unsubscribe_of_a_resync(void **state)
         session_run(SESSION_MINUTE);
         expect_book(codes[i / 2], MST_BOOK_LIVE, &session.books[0]);
         expect_int("a fresh snapshot", true,
-                   session.service.subscribes > 1 && !session.client.audit);
+                   session.service.subscribes > 1 && !session.client.links[0].audit);
         assert_in_range(session.service.requests.count, 3, 40);
         session_end();
     }
@@ -230,23 +230,6 @@ static void test_bad_message_again(void **state)
     session_end();
 }
 
-/* ---- links ---- */
-
-static void test_one_link_only(void **state)
-{
-    (void)state;
-    for (unsigned links = 0; links < 4; links++) {
-        session_begin();
-        session.config.links = links;
-        expect_int("links", links <= 1 ? 0 : MST_ERR_ARGUMENT,
-                   mst_client_init(&session.client, &session.config,
-                                   &session.port, session.memory,
-                                   sizeof session.memory));
-        session.memory_len = sizeof session.memory;
-        session_end();
-    }
-}
-
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -256,7 +239,6 @@ int main(void)
         TEST(test_lasting_refusal_is_not_repeated),
         TEST(test_one_unknown_market_of_many),
         TEST(test_bad_message_again),
-        TEST(test_one_link_only),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
