@@ -302,6 +302,24 @@ const char *mst_strerror(int error)
     case MST_ERR_SLOW: return "frame came too slowly";
     case MST_ERR_ANSWER: return "request was not answered in time";
     case MST_ERR_SERVICE: return "error message of the service";
+    case MST_ERR_ADDRESS_NEITHER:
+        return "neither an id nor a network with an address";
+    case MST_ERR_ADDRESS_BOTH: return "an id beside a network or an address";
+    case MST_ERR_ADDRESS_PAIR: return "network and address belong together";
+    case MST_ERR_ADDRESS_UTF8: return "text of a request is not UTF-8";
+    case MST_ERR_ADDRESS_ID: return "id is empty or too long";
+    case MST_ERR_ADDRESS_ADDRESS: return "address is empty or too long";
+    case MST_ERR_ADDRESS_NETWORK: return "not a network, or not its name";
+    case MST_ERR_ADDRESS_NICKNAME: return "nickname is too long";
+    case MST_ERR_ADDRESS_BOOKMARKED: return "not a wish for a bookmark";
+    case MST_ERR_ADDRESS_BENEFICIARY:
+        return "beneficiary is both a person and an institution";
+    case MST_ERR_ADDRESS_NAME: return "name of the beneficiary is too long";
+    case MST_ERR_ADDRESS_VASP_ID: return "id of the VASP is empty or too long";
+    case MST_ERR_ADDRESS_CUSTODIAN:
+        return "custodian type is empty or too long";
+    case MST_ERR_ADDRESS_VASP: return "custodian VASP without the VASP's id";
+    case MST_ERR_ADDRESS_PRIVATE: return "custodian PRIVATE with a VASP's id";
     }
     return "unknown error";
 }
@@ -2289,6 +2307,454 @@ static void message_request_entry(struct out *o, enum mst_channel channel,
 static void message_request_close(struct out *o, enum mst_action action)
 {
     out_text(o, action != MST_SUBSCRIPTION_LIST ? "]}" : "}");
+}
+
+/* -- addresses ---------------------------------------------------------- */
+
+/* From MST_NETWORK_BITCOIN on. */
+static const char *const message_networks[] = {
+    "BITCOIN", "ETHEREUM",    "BITCOIN_CASH", "LITECOIN",
+    "SOLANA",  "POLYGON_POS", "BASE",         "ARBITRUM_ONE",
+    "STELLAR", "INK",         "XLAYER"};
+
+/* From MST_ADDRESS_PENDING on. */
+static const char *const message_statuses[] = {"PENDING", "APPROVED",
+                                               "REJECTED"};
+
+const char *mst_network_name(enum mst_network network)
+{
+    return network > MST_NETWORK_NONE && network < MST_NETWORK_OTHER
+               ? message_networks[network - MST_NETWORK_BITCOIN]
+               : "";
+}
+
+/* 0 for "", else the text's place in a table, counted from 1; behind its last
+ * where it is not there. */
+static unsigned message_word(const char *const *table, uint8_t count,
+                             const char *text)
+{
+    return text[0] == '\0'
+               ? 0
+               : message_lookup(table, count, text, strlen(text)) + 1u;
+}
+
+enum mst_network mst_network_from_name(const char *name)
+{
+    return (enum mst_network)message_word(
+        message_networks, MST_NETWORK_OTHER - MST_NETWORK_BITCOIN,
+        name != NULL ? name : "");
+}
+
+static const struct mst_travelrule message_no_travelrule;
+
+/* Exactly one identification form. */
+static int message_check_form(const struct mst_address_request *r)
+{
+    bool network = r->network != MST_NETWORK_NONE || r->network_text != NULL;
+    bool address = r->address != NULL;
+
+    if (r->id != NULL) {
+        return network || address ? MST_ERR_ADDRESS_BOTH : 0;
+    }
+    if (!network || !address) {
+        return network || address ? MST_ERR_ADDRESS_PAIR
+                                  : MST_ERR_ADDRESS_NEITHER;
+    }
+    return mst_network_from_name(r->network_text != NULL
+                                     ? r->network_text
+                                     : mst_network_name(r->network)) ==
+                   r->network
+               ? 0
+               : MST_ERR_ADDRESS_NETWORK;
+}
+
+static int message_check_texts(const struct mst_address_request *r,
+                               const struct mst_travelrule *t)
+{
+    const struct {
+        const char *text;
+        size_t min, max;
+        int error;
+    } texts[] = {
+        {r->id, 1, MST_ADDRESS_ID_MAX, MST_ERR_ADDRESS_ID},
+        {r->network_text, 1, MST_WORD_MAX, MST_ERR_ADDRESS_NETWORK},
+        {r->address, 1, MST_ADDRESS_MAX, MST_ERR_ADDRESS_ADDRESS},
+        {r->nickname, 0, MST_NICKNAME_MAX, MST_ERR_ADDRESS_NICKNAME},
+        {t->first_name, 0, MST_PARTY_MAX, MST_ERR_ADDRESS_NAME},
+        {t->last_name, 0, MST_PARTY_MAX, MST_ERR_ADDRESS_NAME},
+        {t->institution, 0, MST_PARTY_MAX, MST_ERR_ADDRESS_NAME},
+        {t->vasp_id, 1, MST_PARTY_MAX, MST_ERR_ADDRESS_VASP_ID},
+        {t->custodian_type, 1, MST_WORD_MAX, MST_ERR_ADDRESS_CUSTODIAN},
+    };
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        const char *text = texts[i].text;
+        size_t len = text != NULL ? strlen(text) : texts[i].min;
+        if (len < texts[i].min || len > texts[i].max) {
+            return texts[i].error;
+        }
+        if (text != NULL && !utf8_is(text, len)) {
+            return MST_ERR_ADDRESS_UTF8;
+        }
+    }
+    return 0;
+}
+
+static int message_check_travelrule(const struct mst_travelrule *t)
+{
+    if (t->institution != NULL &&
+        (t->first_name != NULL || t->last_name != NULL)) {
+        return MST_ERR_ADDRESS_BENEFICIARY;
+    }
+    if (t->custodian_type != NULL) {
+        if (t->vasp_id == NULL && strcmp(t->custodian_type, "VASP") == 0) {
+            return MST_ERR_ADDRESS_VASP;
+        }
+        if (t->vasp_id != NULL && strcmp(t->custodian_type, "PRIVATE") == 0) {
+            return MST_ERR_ADDRESS_PRIVATE;
+        }
+    }
+    return 0;
+}
+
+int mst_address_check(const struct mst_address_request *request)
+{
+    const struct mst_address_request *r = request;
+    const struct mst_travelrule *t;
+    int rc;
+
+    if (r == NULL) {
+        return MST_ERR_ARGUMENT;
+    }
+    t = r->travelrule != NULL ? r->travelrule : &message_no_travelrule;
+    rc = message_check_form(r);
+    if (rc == 0) {
+        rc = message_check_texts(r, t);
+    }
+    if (rc == 0 && (unsigned)r->bookmarked > MST_BOOKMARK_TRUE) {
+        rc = MST_ERR_ADDRESS_BOOKMARKED;
+    }
+    return rc != 0 ? rc : message_check_travelrule(t);
+}
+
+/* Writes the name of an object's member, behind '{' for the first and ','
+ * for another. */
+static void message_name_write(struct out *o, char before, const char *name)
+{
+    out_byte(o, before);
+    json_write_string(o, name);
+    out_byte(o, ':');
+}
+
+/* Writes a member, or nothing for NULL; returns what stands before the next. */
+static char message_text_write(struct out *o, char before, const char *name,
+                               const char *text)
+{
+    if (text == NULL) {
+        return before;
+    }
+    message_name_write(o, before, name);
+    json_write_string(o, text);
+    return ',';
+}
+
+static void message_travelrule_write(struct out *o,
+                                     const struct mst_travelrule *t)
+{
+    char before = '{';
+
+    if (t->institution != NULL || t->first_name != NULL ||
+        t->last_name != NULL) {
+        char inner = '{';
+        message_name_write(o, before, "beneficiary");
+        message_name_write(o, '{',
+                           t->institution != NULL ? "institution_details"
+                                                  : "person_details");
+        inner = message_text_write(o, inner, "first_name", t->first_name);
+        inner = message_text_write(o, inner, "last_name", t->last_name);
+        (void)message_text_write(o, inner, "name", t->institution);
+        out_text(o, "}}");
+        before = ',';
+    }
+    if (t->vasp_id != NULL) {
+        message_name_write(o, before, "vasp");
+        before = message_text_write(o, '{', "id", t->vasp_id);
+        out_byte(o, '}');
+    }
+    before = message_text_write(o, before, "custodian_type", t->custodian_type);
+    out_text(o, before == '{' ? "{}" : "}");
+}
+
+/* Writes the body of a request that mst_address_check() has passed. */
+static void message_address_write(struct out *o,
+                                  const struct mst_address_request *r)
+{
+    char before = message_text_write(o, '{', "id", r->id);
+
+    if (r->address != NULL) {
+        before = message_text_write(o, before, "crypto_network",
+                                    r->network_text != NULL
+                                        ? r->network_text
+                                        : mst_network_name(r->network));
+    }
+    before = message_text_write(o, before, "address", r->address);
+    before = message_text_write(o, before, "nickname", r->nickname);
+    if (r->bookmarked != MST_BOOKMARK_UNCHANGED) {
+        message_name_write(o, before, "bookmarked_status");
+        out_text(o, r->bookmarked == MST_BOOKMARK_TRUE ? "true" : "false");
+    }
+    if (r->travelrule != NULL) {
+        message_name_write(o, before, "travelrule_metadata");
+        message_travelrule_write(o, r->travelrule);
+    }
+    out_byte(o, '}');
+}
+
+int mst_address_write(char *out, size_t len,
+                      const struct mst_address_request *request)
+{
+    struct out o = {(uint8_t *)out, len, 0, 0};
+    int rc = mst_address_check(request);
+
+    if (rc == 0) {
+        message_address_write(&o, request);
+        rc = o.len <= len && o.len <= INT32_MAX ? (int)o.len : MST_ERR_ARGUMENT;
+    }
+    return rc;
+}
+
+/* A member that counts in the body of a response; depth 1 is the root's, 2
+ * that of the object which the first of the table is. */
+struct message_member {
+    const char *key;
+    uint8_t depth;
+};
+
+/* Walks through the body of a response, from member to member. */
+struct message_body {
+    struct mst_json json;
+    const struct message_member *members;
+    unsigned count, member, seen;
+    const char *text;
+    size_t len, at, from;
+};
+
+static void message_body_init(struct message_body *b, const void *body,
+                              size_t len, const struct message_member *members,
+                              unsigned count)
+{
+    memset(b, 0, sizeof *b);
+    json_init(&b->json);
+    b->members = members;
+    b->count = count;
+    b->text = body;
+    b->len = len;
+}
+
+/* Decides about a value: enter, take or skip it. */
+static int message_body_value(struct message_body *b)
+{
+    char c = b->text[b->at];
+    unsigned i = 0;
+
+    if (b->json.depth == 0) {
+        return c == '{' ? json_enter(&b->json, '{', &b->at)
+                        : MST_ERR_MESSAGE_SHAPE;
+    }
+    while (i < b->count && (b->members[i].depth != b->json.depth ||
+                            !json_key_is(&b->json, b->members[i].key))) {
+        i++;
+    }
+    if (i == b->count) {
+        json_take(&b->json, JSON_SKIP);
+        return 0;
+    }
+    if ((b->seen & BIT(i)) != 0) {
+        return MST_ERR_MESSAGE_KEY;
+    }
+    b->seen |= BIT(i);
+    if (i == 0 && c == '{') {
+        return json_enter(&b->json, '{', &b->at);
+    }
+    b->member = i;
+    b->from = b->at;
+    json_take(&b->json, JSON_TAKE);
+    return 0;
+}
+
+/* Goes on to the next member that counts and is not null. Returns 1 with its
+ * value from b->from to b->at, 0 at the end of a good body, or an error. */
+static int message_body_next(struct message_body *b)
+{
+    int rc = 0;
+
+    while (rc >= 0) {
+        rc = json_next(&b->json, (const uint8_t *)b->text, b->len, &b->at);
+        if (rc == JSON_VALUE) {
+            rc = message_body_value(b);
+        } else if (rc == JSON_ITEM && b->text[b->from] != 'n') {
+            return 1;
+        } else if (rc == JSON_MORE) {
+            return json_whole(&b->json) && utf8_is(b->text, b->len)
+                       ? 0
+                       : MST_ERR_JSON_SYNTAX;
+        }
+    }
+    return rc;
+}
+
+enum message_record_field {
+    RECORD_ROOT,
+    RECORD_ID,
+    RECORD_NETWORK,
+    RECORD_ADDRESS,
+    RECORD_NICKNAME,
+    RECORD_STATUS,
+    RECORD_CREATED,
+    RECORD_BOOKMARKED,
+    RECORD_FIELDS
+};
+
+static const struct message_member message_record[RECORD_FIELDS] = {
+    {"address", 1},  {"id", 2},     {"crypto_network", 2}, {"address", 2},
+    {"nickname", 2}, {"status", 2}, {"created_at", 2},     {"bookmarked", 2},
+};
+
+#define RECORD_TEXT(member)                           \
+    {                                                 \
+        offsetof(struct mst_address, member),         \
+            sizeof(((struct mst_address *)0)->member) \
+    }
+
+/* Where the texts of a record go, from RECORD_ID on. */
+static const struct {
+    uint16_t at, size;
+} message_record_texts[] = {RECORD_TEXT(id), RECORD_TEXT(network_text),
+                            RECORD_TEXT(address), RECORD_TEXT(nickname),
+                            RECORD_TEXT(status_text)};
+
+/* Takes in a field of the record. */
+static int message_record_field(struct mst_address *a, unsigned field,
+                                const char *item, size_t len)
+{
+    char time[64], *to = time;
+    size_t size = sizeof time;
+    bool cut;
+
+    if (field == RECORD_BOOKMARKED) {
+        a->bookmarked = item[0] == 't';
+        return item[0] == 't' || item[0] == 'f' ? 0 : MST_ERR_MESSAGE_SHAPE;
+    }
+    if (field == RECORD_ROOT || item[0] != '"') {
+        return MST_ERR_MESSAGE_SHAPE;
+    }
+    if (field != RECORD_CREATED) {
+        to = (char *)a + message_record_texts[field - RECORD_ID].at;
+        size = message_record_texts[field - RECORD_ID].size;
+    }
+    len = json_unescape(item + 1, len - 2, to, size - 1, &cut);
+    to[len] = '\0';
+    if (field == RECORD_CREATED) {
+        return cut ? MST_ERR_TIME : mst_time_parse(to, len, &a->created_ns);
+    }
+    return cut ? MST_ERR_MESSAGE_SIZE : 0;
+}
+
+int mst_address_read(const void *body, size_t len, struct mst_address *address)
+{
+    struct mst_address *a = address;
+    struct message_body b;
+    int rc;
+
+    memset(a, 0, sizeof *a);
+    message_body_init(&b, body, len, message_record, RECORD_FIELDS);
+    while ((rc = message_body_next(&b)) > 0) {
+        rc = message_record_field(a, b.member, b.text + b.from, b.at - b.from);
+        if (rc < 0) {
+            break;
+        }
+    }
+    if (rc == 0 && a->id[0] == '\0') {
+        rc = MST_ERR_MESSAGE_SHAPE;
+    }
+    if (rc != 0) {
+        memset(a, 0, sizeof *a);
+        return rc;
+    }
+    a->network = mst_network_from_name(a->network_text);
+    a->status = (enum mst_address_status)message_word(
+        message_statuses, MST_ADDRESS_OTHER - MST_ADDRESS_PENDING,
+        a->status_text);
+    return 0;
+}
+
+enum message_problem_field {
+    PROBLEM_ERROR,
+    PROBLEM_STATUS,
+    PROBLEM_TITLE,
+    PROBLEM_CODE,
+    PROBLEM_ERROR_CODE,
+    PROBLEM_DETAIL, /* it and those below tell the detail */
+    PROBLEM_MESSAGE,
+    PROBLEM_DESCRIPTION,
+    PROBLEM_ERROR_MESSAGE,
+    PROBLEM_FIELDS
+};
+
+static const struct message_member message_problem[PROBLEM_FIELDS] = {
+    {"error", 1},   {"status", 1}, {"title", 1},   {"code", 1},
+    {"code", 2},    {"detail", 1}, {"message", 1}, {"error_description", 1},
+    {"message", 2},
+};
+
+/* A status of HTTP, or 0. */
+static int message_http_status(const struct json_text *t)
+{
+    int status = 0;
+
+    if (t->len != 3 || t->at[0] < '1' || t->at[0] > '5') {
+        return 0;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (t->at[i] < '0' || t->at[i] > '9') {
+            return 0;
+        }
+        status = status * 10 + (t->at[i] - '0');
+    }
+    return status;
+}
+
+/* Takes in a field of a problem. What stands in for a title or a detail gives
+ * way to it. */
+static void message_problem_field(struct mst_problem *p, unsigned field,
+                                  const char *item, size_t len)
+{
+    char scratch[MST_TEXT_MAX + 1];
+    struct json_text t = json_scalar(item, len, scratch, sizeof scratch);
+    char *to = field < PROBLEM_DETAIL ? p->title : p->detail;
+    bool own = field == PROBLEM_TITLE || field == PROBLEM_DETAIL;
+
+    if (field == PROBLEM_STATUS) {
+        p->status = message_http_status(&t);
+    } else if (t.len > 0 && message_is_number(&t) && (own || to[0] == '\0')) {
+        text_copy(to, MST_TEXT_MAX + 1, t.at, t.len);
+    }
+}
+
+void mst_problem_read(const void *body, size_t len, struct mst_problem *problem)
+{
+    struct message_body b;
+    int rc;
+
+    memset(problem, 0, sizeof *problem);
+    message_body_init(&b, body, len, message_problem, PROBLEM_FIELDS);
+    while ((rc = message_body_next(&b)) > 0) {
+        message_problem_field(problem, b.member, b.text + b.from,
+                              b.at - b.from);
+    }
+    if (rc < 0) {
+        memset(problem, 0, sizeof *problem);
+    }
 }
 
 /* ------------------------------------------------------------------------

@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: 0BSD
  *
  * In this order: version, limits, errors, numbers and time, port, tap,
- * events, decoder, book, WebSocket, configuration, client.
+ * events, decoder, addresses, book, WebSocket, configuration, client.
  */
 #ifndef MINI_STREAM_H
 #define MINI_STREAM_H
@@ -120,6 +120,26 @@ extern "C" {
 #define MST_TEXT_MAX 95
 #endif
 
+/* Bytes of the id of an address record (a UUID has 36), of a blockchain
+ * address, of a nickname, of a name or id in travel rule metadata, and of a
+ * word (a network, a status, a custodian type). Beyond: the field's own
+ * MST_ERR_ADDRESS_... from the caller, MST_ERR_MESSAGE_SIZE in a record. */
+#ifndef MST_ADDRESS_ID_MAX
+#define MST_ADDRESS_ID_MAX 63
+#endif
+#ifndef MST_ADDRESS_MAX
+#define MST_ADDRESS_MAX 127
+#endif
+#ifndef MST_NICKNAME_MAX
+#define MST_NICKNAME_MAX 127
+#endif
+#ifndef MST_PARTY_MAX
+#define MST_PARTY_MAX 127
+#endif
+#ifndef MST_WORD_MAX
+#define MST_WORD_MAX 31
+#endif
+
 /* Links (connections at one time) that a client may have: not a limit to
  * change, the second one's memory is asked for with mst_config.links. */
 #define MST_LINKS_MAX 2
@@ -227,7 +247,25 @@ enum mst_error {
     MST_ERR_SILENCE = -701, /* nothing whole came for too long */
     MST_ERR_SLOW = -702,    /* a large frame came below the minimum rate */
     MST_ERR_ANSWER = -703,  /* a request was not answered in time */
-    MST_ERR_SERVICE = -704  /* error message of the service; see code */
+    MST_ERR_SERVICE = -704, /* error message of the service; see code */
+
+    /* Addresses: a request breaks this rule, nothing was sent. */
+    MST_ERR_ADDRESS_NEITHER = -800,     /* neither id nor network and address */
+    MST_ERR_ADDRESS_BOTH = -801,        /* id beside network or address */
+    MST_ERR_ADDRESS_PAIR = -802,        /* network or address is missing */
+    MST_ERR_ADDRESS_UTF8 = -803,        /* a text is not valid UTF-8 */
+    MST_ERR_ADDRESS_ID = -804,          /* empty or too long */
+    MST_ERR_ADDRESS_ADDRESS = -805,     /* empty or too long */
+    MST_ERR_ADDRESS_NETWORK = -806,     /* no such value, or network_text is
+                                         * missing, too long or another's */
+    MST_ERR_ADDRESS_NICKNAME = -807,    /* too long */
+    MST_ERR_ADDRESS_BOOKMARKED = -808,  /* no such value */
+    MST_ERR_ADDRESS_BENEFICIARY = -809, /* a person and an institution */
+    MST_ERR_ADDRESS_NAME = -810,        /* a beneficiary's is too long */
+    MST_ERR_ADDRESS_VASP_ID = -811,     /* empty or too long */
+    MST_ERR_ADDRESS_CUSTODIAN = -812, /* custodian_type is empty or too long */
+    MST_ERR_ADDRESS_VASP = -813,      /* custodian VASP without a vasp_id */
+    MST_ERR_ADDRESS_PRIVATE = -814    /* custodian PRIVATE with a vasp_id */
 };
 
 /* One line of English for an error, never NULL, of static lifetime. */
@@ -617,6 +655,136 @@ int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event);
 /* Gives up the message at hand. Where parts of it went out, writes an aborted
  * part to event and returns 1; else returns 0. */
 int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event);
+
+/* ------------------------------------------------------------------------
+ * Crypto destination addresses (specification, sections 2.6 to 2.8 and 4.2):
+ * what is sent and what comes back, I/O-free.
+ * ------------------------------------------------------------------------ */
+
+enum mst_network {
+    MST_NETWORK_NONE, /* not given */
+    MST_NETWORK_BITCOIN,
+    MST_NETWORK_ETHEREUM,
+    MST_NETWORK_BITCOIN_CASH,
+    MST_NETWORK_LITECOIN,
+    MST_NETWORK_SOLANA,
+    MST_NETWORK_POLYGON_POS,
+    MST_NETWORK_BASE,
+    MST_NETWORK_ARBITRUM_ONE,
+    MST_NETWORK_STELLAR,
+    MST_NETWORK_INK,
+    MST_NETWORK_XLAYER,
+    MST_NETWORK_OTHER /* one this version does not know: see the text */
+};
+
+/* The network's name on the wire ("BITCOIN_CASH"), or "" for
+ * MST_NETWORK_NONE and MST_NETWORK_OTHER. */
+const char *mst_network_name(enum mst_network network);
+
+/* The network of this name on the wire; MST_NETWORK_NONE for NULL or "",
+ * MST_NETWORK_OTHER for a name that this version does not know. */
+enum mst_network mst_network_from_name(const char *name);
+
+enum mst_bookmark {
+    MST_BOOKMARK_UNCHANGED, /* on creation: not bookmarked */
+    MST_BOOKMARK_FALSE,
+    MST_BOOKMARK_TRUE
+};
+
+/*
+ * Travel rule metadata. Every member may be NULL: it is then not sent, and the
+ * service decides whether it can do without. Refused is what contradicts
+ * itself: a beneficiary that is both person and institution, a custodian
+ * "VASP" without a vasp_id, a custodian "PRIVATE" with one.
+ */
+struct mst_travelrule {
+    const char *first_name, *last_name; /* of a person, or else... */
+    const char *institution;            /* ...its name; MST_PARTY_MAX each */
+    const char *vasp_id;                /* not "" */
+    const char *custodian_type; /* "VASP", "PRIVATE" or what else the service
+                                 * knows; not "" */
+};
+
+/*
+ * What an address shall be. All zero but one identification form: either id,
+ * or network and address. Texts are UTF-8 with a NUL.
+ *
+ * Safe to repeat: the first request creates the record or sets the fields
+ * that it names, the same one again finds that record and sets the same
+ * fields to the same values. What it does not name stays as it is, also the
+ * nickname that the service generated at the first. So a request whose
+ * response was lost may be sent again; only a change that another client made
+ * in between is then undone.
+ */
+struct mst_address_request {
+    const char *id; /* of a record that exists; not "" */
+    enum mst_network network;
+    const char *network_text; /* the name of a network; needed with
+                               * MST_NETWORK_OTHER, else NULL or the same as
+                               * mst_network_name() */
+    const char *address;      /* on that network; not "" */
+    const char *nickname;     /* NULL: unchanged, on creation generated by the
+                               * service; "": none */
+    enum mst_bookmark bookmarked;
+    const struct mst_travelrule *travelrule; /* or NULL */
+};
+
+/* Returns 0, or the MST_ERR_ADDRESS_... of the first rule that is broken;
+ * MST_ERR_ARGUMENT for NULL. */
+int mst_address_check(const struct mst_address_request *request);
+
+/* Writes the body of the PUT, JSON without a NUL. Returns its length, what
+ * mst_address_check() says, or MST_ERR_ARGUMENT where it does not fit. */
+int mst_address_write(char *out, size_t len,
+                      const struct mst_address_request *request);
+
+enum mst_address_status {
+    MST_ADDRESS_NONE, /* not said */
+    MST_ADDRESS_PENDING,
+    MST_ADDRESS_APPROVED,
+    MST_ADDRESS_REJECTED,
+    MST_ADDRESS_OTHER /* one this version does not know: see the text */
+};
+
+/*
+ * An address record. Texts are as the service has them, unescaped: they may
+ * hold control characters, which do not belong into a terminal or a log. NUL
+ * and halves of surrogates became U+FFFD. "" is what the service left out.
+ */
+struct mst_address {
+    enum mst_network network;
+    enum mst_address_status status;
+    int64_t created_ns; /* Unix ns; 0: not said */
+    bool bookmarked;
+    char id[MST_ADDRESS_ID_MAX + 1]; /* never empty */
+    char network_text[MST_WORD_MAX + 1];
+    char address[MST_ADDRESS_MAX + 1];
+    char nickname[MST_NICKNAME_MAX + 1];
+    char status_text[MST_WORD_MAX + 1];
+};
+
+/*
+ * Reads the whole body of a 200 response; what address holds is not borrowed.
+ * Fields that this version does not know are skipped. Returns 0, or, with
+ * address all zero: MST_ERR_JSON_SYNTAX (also for what is not UTF-8),
+ * MST_ERR_JSON_DEPTH, MST_ERR_MESSAGE_SHAPE (no record, no id, a field of a
+ * wrong type), MST_ERR_MESSAGE_KEY, MST_ERR_MESSAGE_SIZE, MST_ERR_TIME.
+ */
+int mst_address_read(const void *body, size_t len, struct mst_address *address);
+
+/* What an error response says. Texts are cut to MST_TEXT_MAX and have no
+ * control characters. */
+struct mst_problem {
+    int status; /* as the body says, 100 to 599, or 0: HTTP's own counts */
+    char title[MST_TEXT_MAX + 1];  /* in short, or an error code, or "" */
+    char detail[MST_TEXT_MAX + 1]; /* in full, or "" */
+};
+
+/* Reads the whole body of an error response: application/problem+json (RFC
+ * 9457), the errors of RFC 6749 and other usual shapes. A body that is none
+ * of these gives status 0 and empty texts. */
+void mst_problem_read(const void *body, size_t len,
+                      struct mst_problem *problem);
 
 /* ------------------------------------------------------------------------
  * Book
@@ -1087,7 +1255,11 @@ struct mst_tls {
      (uint32_t)MST_RESYNC_EVERY_MS * 210011u ^                                 \
      (uint32_t)MST_DISAGREEMENTS * 230003u ^                                   \
      (uint32_t)MST_DISAGREEMENT_MS * 250007u ^                                 \
-     (uint32_t)MST_TEXT_MAX * 270001u ^ (uint32_t)MST_CLOCK_MIN * 310019u)
+     (uint32_t)MST_TEXT_MAX * 270001u ^ (uint32_t)MST_CLOCK_MIN * 310019u ^    \
+     (uint32_t)MST_ADDRESS_ID_MAX * 330017u ^                                  \
+     (uint32_t)MST_ADDRESS_MAX * 350003u ^                                     \
+     (uint32_t)MST_NICKNAME_MAX * 370003u ^                                    \
+     (uint32_t)MST_PARTY_MAX * 390001u ^ (uint32_t)MST_WORD_MAX * 410009u)
 
 /* Is called through mst_client_init(). */
 int mst_client_init_checked(struct mst_client *client, size_t client_len,
