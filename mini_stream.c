@@ -2557,15 +2557,14 @@ static int message_body_value(struct message_body *b)
     char c = b->text[b->at];
     unsigned i = 0;
 
-    if (b->json.depth == 0) {
-        return c == '{' ? json_enter(&b->json, '{', &b->at)
-                        : MST_ERR_MESSAGE_SHAPE;
-    }
     while (i < b->count && (b->members[i].depth != b->json.depth ||
                             !json_key_is(&b->json, b->members[i].key))) {
         i++;
     }
     if (i == b->count) {
+        if (b->json.depth == 0 && c == '{') {
+            return json_enter(&b->json, '{', &b->at);
+        }
         json_take(&b->json, JSON_SKIP);
         return 0;
     }

@@ -1,0 +1,966 @@
+/*
+ * Tests of crypto destination addresses: the rules of a request, its body as
+ * jansson reads it, records and problems whatever the service sends.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "support.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#define UUID "01234567-89ab-4cde-8f01-23456789abcd"
+
+/* Every kind of text that JSON must escape, or must leave alone. */
+#define HOSTILE                                                   \
+    "\" \\ / \b\f\n\r\t \x01\x1f\x7f {\"id\":1},[] \\u0041 \\\" " \
+    "\xc3\xa9 \xe2\x80\xa8 \xe2\x82\xac \xf0\x9f\x98\x80 \xef\xbf\xbf"
+
+/* What is not UTF-8 (RFC 3629): bytes of no character, a character cut off,
+ * overlong forms, surrogates, beyond U+10FFFF. */
+static const char *const not_utf8[] = {
+    "\x80",
+    "a\xff",
+    "\xc3",
+    "\xe2\x82",
+    "\xf0\x9f\x98",
+    "\xc3\"",
+    "\xc0\x80",
+    "\xe0\x80\xaf",
+    "\xf0\x80\x80\xaf",
+    "\xed\xa0\x80",
+    "\xed\xbf\xbf",
+    "\xf4\x90\x80\x80",
+    "\xf8\x88\x80\x80\x80",
+};
+
+/* ---- Networks ---- */
+
+static const struct {
+    enum mst_network network;
+    const char *name;
+} networks[] = {
+    {MST_NETWORK_BITCOIN, "BITCOIN"},
+    {MST_NETWORK_ETHEREUM, "ETHEREUM"},
+    {MST_NETWORK_BITCOIN_CASH, "BITCOIN_CASH"},
+    {MST_NETWORK_LITECOIN, "LITECOIN"},
+    {MST_NETWORK_SOLANA, "SOLANA"},
+    {MST_NETWORK_POLYGON_POS, "POLYGON_POS"},
+    {MST_NETWORK_BASE, "BASE"},
+    {MST_NETWORK_ARBITRUM_ONE, "ARBITRUM_ONE"},
+    {MST_NETWORK_STELLAR, "STELLAR"},
+    {MST_NETWORK_INK, "INK"},
+    {MST_NETWORK_XLAYER, "XLAYER"},
+};
+
+static void networks_have_their_names(void **state)
+{
+    static const char *const others[] = {"bitcoin", "BITCOIN ", "BITCOI",
+                                         "DOGECOIN", "OTHER"};
+
+    (void)state;
+    assert_int_equal(COUNT(networks), MST_NETWORK_OTHER - MST_NETWORK_BITCOIN);
+    for (size_t i = 0; i < COUNT(networks); i++) {
+        expect_text("name", networks[i].name,
+                    mst_network_name(networks[i].network));
+        expect_int(networks[i].name, networks[i].network,
+                   mst_network_from_name(networks[i].name));
+    }
+    for (size_t i = 0; i < COUNT(others); i++) {
+        expect_int(others[i], MST_NETWORK_OTHER,
+                   mst_network_from_name(others[i]));
+    }
+    expect_int("\"\"", MST_NETWORK_NONE, mst_network_from_name(""));
+    expect_int("NULL", MST_NETWORK_NONE, mst_network_from_name(NULL));
+    expect_text("none", "", mst_network_name(MST_NETWORK_NONE));
+    expect_text("other", "", mst_network_name(MST_NETWORK_OTHER));
+    expect_text("no such value", "", mst_network_name((enum mst_network)99));
+}
+
+/* ---- Rules of a request ---- */
+
+/* Expects what check and write say of a request. */
+static void expect_checked(const char *name, int expected,
+                           const struct mst_address_request *request)
+{
+    static char out[16384];
+    int rc;
+
+    expect_int(name, expected, mst_address_check(request));
+    memset(out, '#', sizeof out);
+    rc = mst_address_write(out, sizeof out, request);
+    expect_int(name, expected, rc > 0 ? 0 : rc);
+    if (rc < 0 && out[0] != '#') {
+        expect_failed("%s: a refused request was written", name);
+    }
+}
+
+static void a_request_has_one_identification_form(void **state)
+{
+    static const struct {
+        const char *name;
+        int expected;
+        struct mst_address_request request;
+    } cases[] = {
+        {"id", 0, {.id = UUID}},
+        {"pair", 0, {.network = MST_NETWORK_INK, .address = "a"}},
+        {"nothing", MST_ERR_ADDRESS_NEITHER, {0}},
+        {"only a nickname", MST_ERR_ADDRESS_NEITHER, {.nickname = "n"}},
+        {"all",
+         MST_ERR_ADDRESS_BOTH,
+         {.id = UUID, .network = MST_NETWORK_INK, .address = "a"}},
+        {"id and network",
+         MST_ERR_ADDRESS_BOTH,
+         {.id = UUID, .network = MST_NETWORK_INK}},
+        {"id and network's name",
+         MST_ERR_ADDRESS_BOTH,
+         {.id = UUID, .network_text = "INK"}},
+        {"id and address", MST_ERR_ADDRESS_BOTH, {.id = UUID, .address = "a"}},
+        {"network alone", MST_ERR_ADDRESS_PAIR, {.network = MST_NETWORK_INK}},
+        {"name alone", MST_ERR_ADDRESS_PAIR, {.network_text = "INK"}},
+        {"address alone", MST_ERR_ADDRESS_PAIR, {.address = "a"}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        expect_checked(cases[i].name, cases[i].expected, &cases[i].request);
+    }
+    assert_int_equal(MST_ERR_ARGUMENT, mst_address_check(NULL));
+    assert_int_equal(MST_ERR_ARGUMENT, mst_address_write(NULL, 0, NULL));
+}
+
+static void a_network_is_one_of_its_name(void **state)
+{
+    static const struct {
+        const char *text;
+        enum mst_network network;
+        int expected;
+    } cases[] = {
+        {NULL, MST_NETWORK_BITCOIN, 0},
+        {NULL, MST_NETWORK_XLAYER, 0},
+        {"XLAYER", MST_NETWORK_XLAYER, 0},
+        {"DOGECOIN", MST_NETWORK_OTHER, 0},
+        {NULL, MST_NETWORK_OTHER, MST_ERR_ADDRESS_NETWORK},
+        {"", MST_NETWORK_OTHER, MST_ERR_ADDRESS_NETWORK},
+        {"", MST_NETWORK_NONE, MST_ERR_ADDRESS_NETWORK},
+        {"XLAYER", MST_NETWORK_NONE, MST_ERR_ADDRESS_NETWORK},
+        {"XLAYER", MST_NETWORK_OTHER, MST_ERR_ADDRESS_NETWORK},
+        {"XLAYER", MST_NETWORK_INK, MST_ERR_ADDRESS_NETWORK},
+        {"DOGECOIN", MST_NETWORK_INK, MST_ERR_ADDRESS_NETWORK},
+        {NULL, (enum mst_network)(MST_NETWORK_OTHER + 1),
+         MST_ERR_ADDRESS_NETWORK},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct mst_address_request request = {.network = cases[i].network,
+                                              .network_text = cases[i].text,
+                                              .address = "a"};
+        char name[64];
+        snprintf(name, sizeof name, "%d \"%s\"", cases[i].network,
+                 cases[i].text != NULL ? cases[i].text : "NULL");
+        expect_checked(name, cases[i].expected, &request);
+    }
+}
+
+/* A request with a text in one of its fields, the others as they must be. */
+struct text_field {
+    const char *name;
+    size_t max;
+    int error, empty; /* what is said of one too long, of "" */
+    void (*set)(struct mst_address_request *r, struct mst_travelrule *t,
+                const char *text);
+};
+
+#define SETTER(field, assignments)                                      \
+    static void set_##field(struct mst_address_request *r,              \
+                            struct mst_travelrule *t, const char *text) \
+    {                                                                   \
+        r->id = UUID;                                                   \
+        r->travelrule = t;                                              \
+        assignments;                                                    \
+    }
+
+SETTER(id, r->id = text)
+SETTER(network, (r->id = NULL, r->network = MST_NETWORK_OTHER,
+                 r->network_text = text, r->address = "a"))
+SETTER(address,
+       (r->id = NULL, r->network = MST_NETWORK_BASE, r->address = text))
+SETTER(nickname, r->nickname = text)
+SETTER(first_name, t->first_name = text)
+SETTER(last_name, t->last_name = text)
+SETTER(institution, t->institution = text)
+SETTER(vasp_id, t->vasp_id = text)
+SETTER(custodian, t->custodian_type = text)
+
+static const struct text_field text_fields[] = {
+    {"id", MST_ADDRESS_ID_MAX, MST_ERR_ADDRESS_ID, MST_ERR_ADDRESS_ID, set_id},
+    {"network", MST_WORD_MAX, MST_ERR_ADDRESS_NETWORK, MST_ERR_ADDRESS_NETWORK,
+     set_network},
+    {"address", MST_ADDRESS_MAX, MST_ERR_ADDRESS_ADDRESS,
+     MST_ERR_ADDRESS_ADDRESS, set_address},
+    {"nickname", MST_NICKNAME_MAX, MST_ERR_ADDRESS_NICKNAME, 0, set_nickname},
+    {"first_name", MST_PARTY_MAX, MST_ERR_ADDRESS_NAME, 0, set_first_name},
+    {"last_name", MST_PARTY_MAX, MST_ERR_ADDRESS_NAME, 0, set_last_name},
+    {"institution", MST_PARTY_MAX, MST_ERR_ADDRESS_NAME, 0, set_institution},
+    {"vasp_id", MST_PARTY_MAX, MST_ERR_ADDRESS_VASP_ID, MST_ERR_ADDRESS_VASP_ID,
+     set_vasp_id},
+    {"custodian_type", MST_WORD_MAX, MST_ERR_ADDRESS_CUSTODIAN,
+     MST_ERR_ADDRESS_CUSTODIAN, set_custodian},
+};
+
+static void expect_text_field(const struct text_field *field, int expected,
+                              const char *text)
+{
+    struct mst_address_request request = {0};
+    struct mst_travelrule travelrule = {0};
+
+    field->set(&request, &travelrule, text);
+    expect_checked(field->name, expected, &request);
+}
+
+static void texts_have_limits(void **state)
+{
+    char text[1024];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(text_fields); i++) {
+        const struct text_field *field = &text_fields[i];
+        assert_true(field->max + 1 < sizeof text);
+        memset(text, 'x', sizeof text);
+        text[field->max] = '\0';
+        expect_text_field(field, 0, text);
+        memcpy(text + field->max - 2, "\xe2\x82\xac", 4);
+        expect_text_field(field, field->error, text);
+        memcpy(text + field->max - 3, "\xe2\x82\xac", 4);
+        expect_text_field(field, 0, text);
+        expect_text_field(field, field->empty, "");
+        expect_text_field(field, 0, "\"\r\n\x01");
+    }
+}
+
+static void texts_are_utf8(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(text_fields); i++) {
+        for (size_t k = 0; k < COUNT(not_utf8); k++) {
+            expect_text_field(&text_fields[i], MST_ERR_ADDRESS_UTF8,
+                              not_utf8[k]);
+        }
+    }
+}
+
+static void a_bookmark_is_one_of_three_wishes(void **state)
+{
+    struct mst_address_request request = {.id = UUID};
+
+    (void)state;
+    for (int i = MST_BOOKMARK_UNCHANGED; i <= MST_BOOKMARK_TRUE; i++) {
+        request.bookmarked = (enum mst_bookmark)i;
+        expect_checked("a wish", 0, &request);
+    }
+    request.bookmarked = (enum mst_bookmark)(MST_BOOKMARK_TRUE + 1);
+    expect_checked("no wish", MST_ERR_ADDRESS_BOOKMARKED, &request);
+}
+
+static void travel_rule_metadata_may_not_contradict_itself(void **state)
+{
+    static const struct {
+        const char *name;
+        int expected;
+        struct mst_travelrule travelrule;
+    } cases[] = {
+        {"nothing", 0, {0}},
+        {"person", 0, {.first_name = "A", .last_name = "B"}},
+        {"one name", 0, {.last_name = "B"}},
+        {"institution", 0, {.institution = "I"}},
+        {"first name and institution",
+         MST_ERR_ADDRESS_BENEFICIARY,
+         {.first_name = "A", .institution = "I"}},
+        {"last name and institution",
+         MST_ERR_ADDRESS_BENEFICIARY,
+         {.last_name = "", .institution = ""}},
+        {"vasp", 0, {.vasp_id = "v"}},
+        {"custodian VASP", 0, {.vasp_id = "v", .custodian_type = "VASP"}},
+        {"VASP without one", MST_ERR_ADDRESS_VASP, {.custodian_type = "VASP"}},
+        {"custodian PRIVATE", 0, {.custodian_type = "PRIVATE"}},
+        {"PRIVATE with a VASP",
+         MST_ERR_ADDRESS_PRIVATE,
+         {.vasp_id = "v", .custodian_type = "PRIVATE"}},
+        {"another custodian", 0, {.custodian_type = "vasp"}},
+        {"another with a VASP", 0, {.vasp_id = "v", .custodian_type = "X"}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct mst_address_request request = {
+            .id = UUID, .travelrule = &cases[i].travelrule};
+        expect_checked(cases[i].name, cases[i].expected, &request);
+    }
+}
+
+static void every_broken_rule_has_its_words(void **state)
+{
+    (void)state;
+    for (int a = MST_ERR_ADDRESS_PRIVATE; a <= MST_ERR_ADDRESS_NEITHER; a++) {
+        assert_string_not_equal("unknown error", mst_strerror(a));
+        for (int b = a + 1; b <= MST_ERR_ADDRESS_NEITHER; b++) {
+            assert_string_not_equal(mst_strerror(a), mst_strerror(b));
+        }
+    }
+}
+
+/* ---- The body that is sent ---- */
+
+/* Expects the body of a request, also where it just fits. */
+static void expect_written(const char *expected,
+                           const struct mst_address_request *request)
+{
+    struct guard guard;
+    size_t len = strlen(expected);
+    struct text got = {0};
+    int rc;
+
+    guard_open(&guard, len + 1);
+    rc = mst_address_write((char *)guard_room(&guard, len), len, request);
+    expect_int(expected, (long long)len, rc);
+    text_add_bytes(&got, guard_room(&guard, len), len);
+    expect_text("body", expected, text_get(&got));
+    for (size_t room = 0; room < len; room++) {
+        char *out = (char *)guard_room(&guard, room);
+        expect_int(expected, MST_ERR_ARGUMENT,
+                   mst_address_write(out, room, request));
+    }
+    text_free(&got);
+    guard_close(&guard);
+}
+
+static void the_body_names_what_is_wished_for(void **state)
+{
+    static const struct mst_travelrule nothing = {0};
+    static const struct mst_travelrule person = {.first_name = "Ada",
+                                                 .last_name = "Lovelace",
+                                                 .vasp_id = "v-1",
+                                                 .custodian_type = "VASP"};
+    static const struct mst_travelrule institution = {
+        .institution = "Bank", .custodian_type = "PRIVATE"};
+    static const struct mst_travelrule vasp = {.vasp_id = "v-1"};
+    static const struct mst_travelrule custodian = {.custodian_type = "X"};
+    static const struct mst_travelrule last = {.last_name = "Lovelace"};
+    static const struct {
+        const char *expected;
+        struct mst_address_request request;
+    } cases[] = {
+        {"{\"id\":\"" UUID "\"}", {.id = UUID}},
+        {"{\"crypto_network\":\"STELLAR\",\"address\":\"G\"}",
+         {.network = MST_NETWORK_STELLAR, .address = "G"}},
+        {"{\"crypto_network\":\"STELLAR\",\"address\":\"G\"}",
+         {.network = MST_NETWORK_STELLAR,
+          .network_text = "STELLAR",
+          .address = "G"}},
+        {"{\"crypto_network\":\"DOGECOIN\",\"address\":\"D\"}",
+         {.network = MST_NETWORK_OTHER,
+          .network_text = "DOGECOIN",
+          .address = "D"}},
+        {"{\"id\":\"i\",\"nickname\":\"\"}", {.id = "i", .nickname = ""}},
+        {"{\"id\":\"i\",\"nickname\":\"n\",\"bookmarked_status\":false}",
+         {.id = "i", .nickname = "n", .bookmarked = MST_BOOKMARK_FALSE}},
+        {"{\"id\":\"i\",\"bookmarked_status\":true,"
+         "\"travelrule_metadata\":{}}",
+         {.id = "i", .bookmarked = MST_BOOKMARK_TRUE, .travelrule = &nothing}},
+        {"{\"id\":\"i\",\"travelrule_metadata\":{\"beneficiary\":{"
+         "\"person_details\":{\"first_name\":\"Ada\","
+         "\"last_name\":\"Lovelace\"}},\"vasp\":{\"id\":\"v-1\"},"
+         "\"custodian_type\":\"VASP\"}}",
+         {.id = "i", .travelrule = &person}},
+        {"{\"id\":\"i\",\"travelrule_metadata\":{\"beneficiary\":{"
+         "\"institution_details\":{\"name\":\"Bank\"}},"
+         "\"custodian_type\":\"PRIVATE\"}}",
+         {.id = "i", .travelrule = &institution}},
+        {"{\"id\":\"i\",\"travelrule_metadata\":{\"vasp\":{\"id\":\"v-1\"}}}",
+         {.id = "i", .travelrule = &vasp}},
+        {"{\"id\":\"i\",\"travelrule_metadata\":{\"custodian_type\":\"X\"}}",
+         {.id = "i", .travelrule = &custodian}},
+        {"{\"id\":\"i\",\"travelrule_metadata\":{\"beneficiary\":{"
+         "\"person_details\":{\"last_name\":\"Lovelace\"}}}}",
+         {.id = "i", .travelrule = &last}},
+        {"{\"id\":\"i\",\"nickname\":\"\\\"\\\\/\\u000a\\u001f\x7f\"}",
+         {.id = "i", .nickname = "\"\\/\n\x1f\x7f"}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        expect_written(cases[i].expected, &cases[i].request);
+    }
+}
+
+/* The string at a path of names in a JSON object, or NULL. */
+static const char *string_at(const json_t *object, const char *const *path)
+{
+    for (; *path != NULL; path++) {
+        object = json_object_get(object, *path);
+    }
+    return json_string_value(object);
+}
+
+static json_t *written(const struct mst_address_request *request)
+{
+    static char out[16384];
+    int len = mst_address_write(out, sizeof out, request);
+    json_t *json;
+
+    assert_true(len > 0);
+    json = json_loadb(out, (size_t)len, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(json);
+    return json;
+}
+
+/* Each text of its own, so that none can stand in for another. */
+static void an_independent_reader_finds_every_text(void **state)
+{
+    static const char *const network[] = {"crypto_network", NULL};
+    static const char *const address[] = {"address", NULL};
+    static const char *const nickname[] = {"nickname", NULL};
+    static const char *const first_name[] = {"travelrule_metadata",
+                                             "beneficiary", "person_details",
+                                             "first_name", NULL};
+    static const char *const last_name[] = {"travelrule_metadata",
+                                            "beneficiary", "person_details",
+                                            "last_name", NULL};
+    static const char *const vasp[] = {"travelrule_metadata", "vasp", "id",
+                                       NULL};
+    static const char *const custodian[] = {"travelrule_metadata",
+                                            "custodian_type", NULL};
+    static const char *const institution[] = {
+        "travelrule_metadata", "beneficiary", "institution_details", "name",
+        NULL};
+    static const char *const id[] = {"id", NULL};
+    struct mst_travelrule travelrule = {.first_name = "3" HOSTILE,
+                                        .last_name = "4" HOSTILE,
+                                        .vasp_id = "5" HOSTILE,
+                                        .custodian_type = "6\"\\\r\n\xc3\xa9"};
+    struct mst_address_request request = {.network = MST_NETWORK_OTHER,
+                                          .network_text = "0\"\\\r\n\xc3\xa9",
+                                          .address = "1" HOSTILE,
+                                          .nickname = "2" HOSTILE,
+                                          .travelrule = &travelrule};
+    json_t *json = written(&request);
+
+    (void)state;
+    expect_text("network", request.network_text, string_at(json, network));
+    expect_text("address", request.address, string_at(json, address));
+    expect_text("nickname", request.nickname, string_at(json, nickname));
+    expect_text("first", travelrule.first_name, string_at(json, first_name));
+    expect_text("last", travelrule.last_name, string_at(json, last_name));
+    expect_text("vasp", travelrule.vasp_id, string_at(json, vasp));
+    expect_text("custodian", travelrule.custodian_type,
+                string_at(json, custodian));
+    json_decref(json);
+
+    travelrule = (struct mst_travelrule){.institution = "7" HOSTILE};
+    request = (struct mst_address_request){.id = "8\"\\\r\n\xc3\xa9",
+                                           .travelrule = &travelrule};
+    json = written(&request);
+    expect_text("institution", travelrule.institution,
+                string_at(json, institution));
+    expect_text("id", request.id, string_at(json, id));
+    expect_int("members", 2, (long long)json_object_size(json));
+    json_decref(json);
+}
+
+/* ---- Records ---- */
+
+/* A record as one line. */
+static void record_address(struct text *text, const struct mst_address *a)
+{
+    text_add(text, "%s %d %s %s \"%s\" %d %s %" PRId64 " %d", a->id, a->network,
+             a->network_text, a->address, a->nickname, a->status,
+             a->status_text, a->created_ns, a->bookmarked);
+}
+
+/* Reads a body that ends at a protected page. After an error the record must
+ * be all zero. */
+static int read_address(const void *body, size_t len,
+                        struct mst_address *address)
+{
+    static const struct mst_address zero;
+    struct guard guard;
+    int rc;
+
+    guard_open(&guard, len + 1);
+    memset(address, 0xA5, sizeof *address);
+    rc = mst_address_read(guard_put(&guard, body, len), len, address);
+    guard_close(&guard);
+    if (rc != 0) {
+        assert_memory_equal(&zero, address, sizeof zero);
+    }
+    return rc;
+}
+
+/* The record, or the error's name. */
+static void expect_record(const char *body, size_t len, const char *expected)
+{
+    struct mst_address address;
+    struct text got = {0};
+    int rc = read_address(body, len, &address);
+
+    if (rc == 0) {
+        record_address(&got, &address);
+    } else {
+        text_add(&got, "%s", error_name(rc));
+    }
+    expect_text(body, expected, text_get(&got));
+    text_free(&got);
+}
+
+static void expect_records(const struct message_case *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        expect_record(cases[i].message, strlen(cases[i].message),
+                      cases[i].expected);
+    }
+}
+
+#define RECORD                                                            \
+    "{\"address\":{\"id\":\"" UUID "\",\"crypto_network\":\"ETHEREUM\","  \
+    "\"address\":\"0xAb\",\"nickname\":\"Cold \\u20ac\","                 \
+    "\"status\":\"APPROVED\",\"created_at\":\"" TIME "\",\"bookmarked\":" \
+    "true}}"
+#define RECORD_READ \
+    UUID " 2 ETHEREUM 0xAb \"Cold \xe2\x82\xac\" 2 APPROVED " NS " 1"
+
+/* A record that has an id and what is given. */
+#define WITH(fields) "{\"address\":{\"id\":\"i\"" fields "}}"
+
+static void a_record_has_every_field(void **state)
+{
+    static const struct message_case cases[] = {
+        {RECORD, RECORD_READ},
+        {" {\r\n\t\"address\" : { \"bookmarked\" : false , \"id\" : \"i\" } } ",
+         "i 0   \"\" 0  0 0"},
+        {WITH(), "i 0   \"\" 0  0 0"},
+        {WITH(",\"status\":\"PENDING\""), "i 0   \"\" 1 PENDING 0 0"},
+        {WITH(",\"status\":\"REJECTED\""), "i 0   \"\" 3 REJECTED 0 0"},
+        {WITH(",\"status\":\"approved\""), "i 0   \"\" 4 approved 0 0"},
+        {WITH(",\"status\":\"\""), "i 0   \"\" 0  0 0"},
+        {WITH(",\"crypto_network\":\"XLAYER\""), "i 11 XLAYER  \"\" 0  0 0"},
+        {WITH(",\"crypto_network\":\"DOGE\""), "i 12 DOGE  \"\" 0  0 0"},
+        {WITH(",\"created_at\":\"1970-01-01T00:00:01.5Z\""),
+         "i 0   \"\" 0  1500000000 0"},
+        {WITH(",\"crypto_network\":null,\"address\":null,\"nickname\":null,"
+              "\"status\":null,\"created_at\":null,\"bookmarked\":null"),
+         "i 0   \"\" 0  0 0"},
+    };
+
+    (void)state;
+    expect_records(cases, COUNT(cases));
+}
+
+static void unknown_fields_are_skipped(void **state)
+{
+    static const struct message_case cases[] = {
+        {"{\"id\":\"x\",\"status\":3,\"meta\":{\"id\":1,\"address\":"
+         "{\"id\":\"y\"}},\"address\":{\"meta\":[{\"id\":2}],\"id\":\"i\","
+         "\"ID\":5,\"idx\":[],\"nickname_of_some_longer_kind\":1,"
+         "\"tags\":{\"address\":\"z\",\"nickname\":{}}},\"bookmarked\":7}",
+         "i 0   \"\" 0  0 0"},
+        {"{\"address\":{\"\\u0069d\":\"i\",\"nick\\u006eame\":\"n\"}}",
+         "i 0   \"n\" 0  0 0"},
+    };
+    struct text body = {0};
+
+    (void)state;
+    expect_records(cases, COUNT(cases));
+    text_add(&body, "{\"address\":{\"more\":[");
+    for (int i = 0; i < 1000; i++) {
+        text_add(&body, "{\"id\":%d,\"v\":\"\\ud800\"},", i);
+    }
+    text_add(&body, "0],\"id\":\"i\"}}");
+    expect_record(text_get(&body), body.len, "i 0   \"\" 0  0 0");
+    text_free(&body);
+}
+
+static void texts_are_unescaped(void **state)
+{
+    static const struct {
+        const char *escaped, *expected;
+    } cases[] = {
+        {"\\\" \\\\ \\/ \\b\\f\\n\\r\\t", "\" \\ / \b\f\n\r\t"},
+        {"\\u0001\\u001f\\u007f\\u00e9\\u20AC",
+         "\x01\x1f\x7f\xc3\xa9\xe2\x82\xac"},
+        {"\\uD83D\\uDE00", "\xf0\x9f\x98\x80"},
+        {"\\udbff\\udfff", "\xf4\x8f\xbf\xbf"},
+        {"\\u0000", "\xef\xbf\xbd"},
+        {"a\\u0000b", "a\xef\xbf\xbd"
+                      "b"},
+        {"\\ud83d", "\xef\xbf\xbd"},
+        {"\\ud83dx", "\xef\xbf\xbdx"},
+        {"\\ude00\\ud83d", "\xef\xbf\xbd\xef\xbf\xbd"},
+        {"\\ud83d\\u0041", "\xef\xbf\xbd"
+                           "A"},
+        {"\\ud83d\\ud83d\\ude00", "\xef\xbf\xbd\xf0\x9f\x98\x80"},
+        {"\\ud83d\\n", "\xef\xbf\xbd\n"},
+        {"\xf0\x9f\x98\x80\x7f", "\xf0\x9f\x98\x80\x7f"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct mst_address address;
+        struct text body = {0};
+        text_add(&body, WITH(",\"nickname\":\"%s\""), cases[i].escaped);
+        expect_int(cases[i].escaped, 0,
+                   read_address(text_get(&body), body.len, &address));
+        expect_text(cases[i].escaped, cases[i].expected, address.nickname);
+        text_free(&body);
+    }
+}
+
+static void what_is_no_record_is_refused(void **state)
+{
+    static const struct message_case cases[] = {
+        {"{}", "MESSAGE_SHAPE"},
+        {"[]", "MESSAGE_SHAPE"},
+        {"1", "MESSAGE_SHAPE"},
+        {"\"address\"", "MESSAGE_SHAPE"},
+        {"null", "MESSAGE_SHAPE"},
+        {"[{\"address\":{\"id\":\"i\"}}]", "MESSAGE_SHAPE"},
+        {"{\"id\":\"i\"}", "MESSAGE_SHAPE"},
+        {"{\"address\":null}", "MESSAGE_SHAPE"},
+        {"{\"address\":\"i\"}", "MESSAGE_SHAPE"},
+        {"{\"address\":[{\"id\":\"i\"}]}", "MESSAGE_SHAPE"},
+        {"{\"address\":{}}", "MESSAGE_SHAPE"},
+        {"{\"address\":{\"id\":\"\"}}", "MESSAGE_SHAPE"},
+        {"{\"address\":{\"id\":null}}", "MESSAGE_SHAPE"},
+        {"{\"address\":{\"id\":7}}", "MESSAGE_SHAPE"},
+        {"{\"address\":{\"id\":{\"id\":\"i\"}}}", "MESSAGE_SHAPE"},
+        {WITH(",\"crypto_network\":1"), "MESSAGE_SHAPE"},
+        {WITH(",\"address\":{}"), "MESSAGE_SHAPE"},
+        {WITH(",\"nickname\":[\"n\"]"), "MESSAGE_SHAPE"},
+        {WITH(",\"status\":true"), "MESSAGE_SHAPE"},
+        {WITH(",\"created_at\":1767323045"), "MESSAGE_SHAPE"},
+        {WITH(",\"bookmarked\":\"true\""), "MESSAGE_SHAPE"},
+        {WITH(",\"bookmarked\":1"), "MESSAGE_SHAPE"},
+        {WITH(",\"bookmarked\":{}"), "MESSAGE_SHAPE"},
+        {WITH(",\"created_at\":\"\""), "TIME"},
+        {WITH(",\"created_at\":\"yesterday\""), "TIME"},
+        {WITH(",\"created_at\":\"2026-01-02T03:04:05\""), "TIME"},
+        {WITH(",\"created_at\":\"2026-01-02T03:04:05.0000000000000000000000"
+              "0000000000000000000000000000000000000000000000000000000Z\""),
+         "TIME"},
+        {WITH(",\"id\":\"i\""), "MESSAGE_KEY"},
+        {WITH(",\"\\u0069d\":\"i\""), "MESSAGE_KEY"},
+        {WITH(",\"nickname\":null,\"nickname\":\"n\""), "MESSAGE_KEY"},
+        {WITH(",\"bookmarked\":true,\"bookmarked\":true"), "MESSAGE_KEY"},
+        {"{\"address\":{\"id\":\"i\"},\"address\":{}}", "MESSAGE_KEY"},
+        {"{\"address\":{\"id\":\"i\"},\"address\":null}", "MESSAGE_KEY"},
+        {"", "JSON_SYNTAX"},
+        {" ", "JSON_SYNTAX"},
+        {"<html></html>", "JSON_SYNTAX"},
+        {RECORD "x", "JSON_SYNTAX"},
+        {RECORD RECORD, "JSON_SYNTAX"},
+        {"\xef\xbb\xbf" RECORD, "JSON_SYNTAX"},
+        {WITH(","), "JSON_SYNTAX"},
+        {WITH(",\"nickname\":\"a\nb\""), "JSON_SYNTAX"},
+        {WITH(",\"nickname\":\"\\x41\""), "JSON_SYNTAX"},
+        {WITH(",\"nickname\":\"\\u12\""), "JSON_SYNTAX"},
+        {WITH(",\"nickname\":tru"), "JSON_SYNTAX"},
+        {WITH(",\"more\":[1,}"), "JSON_SYNTAX"},
+        {WITH(",\"more\":[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]"),
+         "JSON_DEPTH"},
+    };
+
+    (void)state;
+    expect_records(cases, COUNT(cases));
+    expect_record(BYTES("{\"address\":{\"id\":\"i\0\"}}"), "JSON_SYNTAX");
+    expect_record(BYTES(RECORD "\0"), "JSON_SYNTAX");
+    expect_record(NULL, 0, "JSON_SYNTAX");
+}
+
+static void a_body_is_utf8(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(not_utf8); i++) {
+        struct text body = {0};
+        text_add(&body, WITH(",\"nickname\":\"%s\""),
+                 not_utf8[i][1] == '"' ? "\xc3" : not_utf8[i]);
+        expect_record(text_get(&body), body.len, "JSON_SYNTAX");
+        text_clear(&body);
+        text_add(&body, WITH(",\"more\":[\"%s \"]"),
+                 not_utf8[i][1] == '"' ? "\xc3" : not_utf8[i]);
+        expect_record(text_get(&body), body.len, "JSON_SYNTAX");
+        text_free(&body);
+    }
+}
+
+static void a_body_cut_off_is_no_record(void **state)
+{
+    (void)state;
+    for (size_t len = 0; len < sizeof RECORD - 1; len++) {
+        struct mst_address address;
+        expect_int("cut", MST_ERR_JSON_SYNTAX,
+                   read_address(RECORD, len, &address));
+    }
+    expect_record(BYTES(RECORD), RECORD_READ);
+}
+
+static void texts_of_a_record_have_limits(void **state)
+{
+    static const struct {
+        const char *field;
+        size_t max;
+    } cases[] = {
+        {"id", MST_ADDRESS_ID_MAX},   {"crypto_network", MST_WORD_MAX},
+        {"address", MST_ADDRESS_MAX}, {"nickname", MST_NICKNAME_MAX},
+        {"status", MST_WORD_MAX},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        for (size_t more = 0; more < 4; more++) {
+            struct mst_address a;
+            struct text body = {0};
+            bool id = strcmp(cases[i].field, "id") == 0;
+            size_t len = cases[i].max - 2 + (more == 3 ? 300 : more);
+            text_add(&body, "{\"address\":{%s\"%s\":\"%0*d\\u0041\"}}",
+                     id ? "" : "\"id\":\"i\",", cases[i].field, (int)len, 0);
+            expect_int(cases[i].field, more > 1 ? MST_ERR_MESSAGE_SIZE : 0,
+                       read_address(text_get(&body), body.len, &a));
+            if (more == 1) {
+                expect_int("length", (long long)cases[i].max,
+                           (long long)(strlen(a.id) + strlen(a.network_text) +
+                                       strlen(a.address) + strlen(a.nickname) +
+                                       strlen(a.status_text) - !id));
+            }
+            text_free(&body);
+        }
+    }
+}
+
+static void what_another_writes_is_read_as_it_was_meant(void **state)
+{
+    static const size_t flags[] = {0, JSON_ENSURE_ASCII, JSON_ESCAPE_SLASH,
+                                   JSON_INDENT(4) | JSON_SORT_KEYS};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(flags); i++) {
+        struct mst_address address;
+        json_t *json =
+            json_pack("{s{ss ss ss ss sb}}", "address", "id", "\"\\\r\n",
+                      "crypto_network", "\xf0\x9f\x98\x80", "address",
+                      "1" HOSTILE, "nickname", "2" HOSTILE, "bookmarked", 1);
+        char *body = json_dumps(json, flags[i]);
+        assert_non_null(body);
+        assert_int_equal(0, read_address(body, strlen(body), &address));
+        expect_text("id", "\"\\\r\n", address.id);
+        expect_text("network", "\xf0\x9f\x98\x80", address.network_text);
+        expect_text("address", "1" HOSTILE, address.address);
+        expect_text("nickname", "2" HOSTILE, address.nickname);
+        expect_int("bookmarked", 1, address.bookmarked);
+        free(body);
+        json_decref(json);
+    }
+}
+
+/* Whether jansson reads a record there, for bodies without escapes. */
+static bool jansson_reads(const char *body, size_t len, char *id, size_t cap)
+{
+    json_t *json = json_loadb(body, len, JSON_DECODE_ANY, NULL);
+    const char *text = json_string_value(
+        json_object_get(json_object_get(json, "address"), "id"));
+
+    snprintf(id, cap, "%s", text != NULL ? text : "");
+    json_decref(json);
+    return text != NULL;
+}
+
+/* A record with a few bytes changed: what is read as one is read by another
+ * reader too, with the same id, and the other way round but for our limits. */
+static void damaged_bodies_are_read_as_another_reads_them(void **state)
+{
+    static const char bytes[] = "\"{}[]:,0123 aedinrstlu.-+E\n\x01\xff\xc3";
+    uint64_t seed = 20260102;
+    unsigned good = 0, bad = 0;
+
+    (void)state;
+    for (int round = 0; round < 20000; round++) {
+        struct mst_address address;
+        char body[] = WITH(",\"crypto_network\":\"INK\",\"address\":\"a\","
+                           "\"bookmarked\":true,\"more\":[1,{\"x\":-2.5e3}]");
+        char id[sizeof body];
+        size_t len = sizeof body - 1;
+        bool reads;
+        int rc;
+
+        for (uint64_t n = random_next(&seed) % 3 + 1; n > 0; n--) {
+            body[random_next(&seed) % len] =
+                bytes[random_next(&seed) % (sizeof bytes - 1)];
+        }
+        rc = read_address(body, len, &address);
+        reads = jansson_reads(body, len, id, sizeof id);
+        if (rc == 0) {
+            good++;
+            expect_int(body, true, reads);
+            expect_text(body, id, address.id);
+        } else {
+            bad++;
+            expect_int(body, false,
+                       reads && rc != MST_ERR_MESSAGE_SHAPE &&
+                           rc != MST_ERR_MESSAGE_KEY);
+        }
+    }
+    assert_true(good > 1000 && bad > 1000);
+}
+
+/* ---- Problems ---- */
+
+static void expect_problem(const char *body, size_t len, int status,
+                           const char *title, const char *detail)
+{
+    struct mst_problem problem;
+    struct guard guard;
+
+    guard_open(&guard, len + 1);
+    memset(&problem, 0xA5, sizeof problem);
+    mst_problem_read(guard_put(&guard, body, len), len, &problem);
+    guard_close(&guard);
+    expect_int(body, status, problem.status);
+    expect_text(body, title, problem.title);
+    expect_text(body, detail, problem.detail);
+}
+
+#define PROBLEM                                                           \
+    "{\"type\":\"about:blank\",\"title\":\"Bad Request\",\"status\":400," \
+    "\"detail\":\"nickname is too long\",\"meta\":{\"title\":\"x\","      \
+    "\"detail\":[\"y\"]}}"
+
+static void problems_are_read_in_every_shape(void **state)
+{
+    static const struct {
+        const char *body;
+        int status;
+        const char *title, *detail;
+    } cases[] = {
+        {PROBLEM, 400, "Bad Request", "nickname is too long"},
+        {"{\"title\":\"T\"}", 0, "T", ""},
+        {"{\"detail\":\"D\"}", 0, "", "D"},
+        {"{\"error\":\"invalid_token\",\"error_description\":\"expired\"}", 0,
+         "invalid_token", "expired"},
+        {"{\"error\":\"C\",\"message\":\"M\"}", 0, "C", "M"},
+        {"{\"error\":{\"code\":\"C\",\"message\":\"M\"}}", 0, "C", "M"},
+        {"{\"error\":{\"code\":17,\"message\":\"M\",\"more\":[1]}}", 0, "17",
+         "M"},
+        {"{\"code\":\"C\",\"message\":\"M\"}", 0, "C", "M"},
+        {"{\"error\":\"C\",\"message\":\"M\",\"title\":\"T\",\"detail\":\"D\"}",
+         0, "T", "D"},
+        {"{\"title\":\"T\",\"detail\":\"D\",\"error\":\"C\",\"message\":\"M\"}",
+         0, "T", "D"},
+        {"{\"error\":\"C\",\"title\":\"\"}", 0, "C", ""},
+        {"{\"title\":null,\"error\":\"C\",\"detail\":{\"a\":1},\"message\":["
+         "\"M\"]}",
+         0, "C", ""},
+        {"{\"title\":true,\"detail\":false}", 0, "", ""},
+        {"{\"status\":\"503\"}", 503, "", ""},
+        {"{\"status\":599}", 599, "", ""},
+        {"{\"status\":600}", 0, "", ""},
+        {"{\"status\":99}", 0, "", ""},
+        {"{\"status\":4e2}", 0, "", ""},
+        {"{\"status\":1.5}", 0, "", ""},
+        {"{\"status\":-40}", 0, "", ""},
+        {"{\"status\":4000}", 0, "", ""},
+        {"{\"status\":null}", 0, "", ""},
+        {"{\"status\":\"BAD\"}", 0, "", ""},
+        {"{\"status\":[400]}", 0, "", ""},
+        {"{\"title\":\"a\\r\\nb\\u0000\\ud800\\u001b[0m\\\"\"}", 0,
+         "a  b\xef\xbf\xbd\xef\xbf\xbd [0m\"", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        expect_problem(cases[i].body, strlen(cases[i].body), cases[i].status,
+                       cases[i].title, cases[i].detail);
+    }
+}
+
+static void what_is_no_problem_says_nothing(void **state)
+{
+    static const char *const bodies[] = {
+        "",
+        "Bad Request",
+        "<html><title>502 Bad Gateway</title></html>",
+        "{}",
+        "[]",
+        "null",
+        "[{\"title\":\"T\"}]",
+        "{\"title\":\"T\",\"title\":\"U\"}",
+        "{\"title\":\"T\"}x",
+        "{\"title\":\"T\",}",
+        "{\"title\":\"T\xff\"}",
+        "{\"title\":\"T\",\"x\":[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(bodies); i++) {
+        expect_problem(bodies[i], strlen(bodies[i]), 0, "", "");
+    }
+    for (size_t len = 0; len < sizeof PROBLEM - 1; len++) {
+        expect_problem(PROBLEM, len, 0, "", "");
+    }
+    expect_problem(NULL, 0, 0, "", "");
+}
+
+static void long_texts_of_a_problem_are_cut_between_characters(void **state)
+{
+    for (size_t before = MST_TEXT_MAX - 4; before <= MST_TEXT_MAX; before++) {
+        for (int escaped = 0; escaped < 2; escaped++) {
+            struct text body = {0}, expected = {0};
+            text_add(&expected, "%0*d", (int)before, 0);
+            text_add(&body, "{\"detail\":\"%s%s and more\"}",
+                     text_get(&expected), escaped ? "\\u20ac" : "\xe2\x82\xac");
+            if (before + 3 <= MST_TEXT_MAX) {
+                text_add(&expected, "\xe2\x82\xac");
+            }
+            if (before + 3 < MST_TEXT_MAX) {
+                text_add(&expected, " ");
+            }
+            expect_problem(text_get(&body), body.len, 0, "",
+                           text_get(&expected));
+            text_free(&body);
+            text_free(&expected);
+        }
+    }
+    (void)state;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(networks_have_their_names),
+        TEST(a_request_has_one_identification_form),
+        TEST(a_network_is_one_of_its_name),
+        TEST(texts_have_limits),
+        TEST(texts_are_utf8),
+        TEST(a_bookmark_is_one_of_three_wishes),
+        TEST(travel_rule_metadata_may_not_contradict_itself),
+        TEST(every_broken_rule_has_its_words),
+        TEST(the_body_names_what_is_wished_for),
+        TEST(an_independent_reader_finds_every_text),
+        TEST(a_record_has_every_field),
+        TEST(unknown_fields_are_skipped),
+        TEST(texts_are_unescaped),
+        TEST(what_is_no_record_is_refused),
+        TEST(a_body_is_utf8),
+        TEST(a_body_cut_off_is_no_record),
+        TEST(texts_of_a_record_have_limits),
+        TEST(what_another_writes_is_read_as_it_was_meant),
+        TEST(damaged_bodies_are_read_as_another_reads_them),
+        TEST(problems_are_read_in_every_shape),
+        TEST(what_is_no_problem_says_nothing),
+        TEST(long_texts_of_a_problem_are_cut_between_characters),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
