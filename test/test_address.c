@@ -651,6 +651,9 @@ static void what_is_no_record_is_refused(void **state)
         {WITH(",\"created_at\":\"2026-01-02T03:04:05.0000000000000000000000"
               "0000000000000000000000000000000000000000000000000000000Z\""),
          "TIME"},
+        {WITH(",\"created_at\":\"2026-01-02T03:04:05.000000000000000000000000"
+              "000000000000000000Z and more\""),
+         "TIME"},
         {WITH(",\"id\":\"i\""), "MESSAGE_KEY"},
         {WITH(",\"\\u0069d\":\"i\""), "MESSAGE_KEY"},
         {WITH(",\"nickname\":null,\"nickname\":\"n\""), "MESSAGE_KEY"},
