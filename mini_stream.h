@@ -707,7 +707,8 @@ struct mst_travelrule {
 
 /*
  * What an address shall be. All zero but one identification form: either id,
- * or network and address. Texts are UTF-8 with a NUL.
+ * or network and address. Texts are UTF-8 with a NUL; all pointers are borrowed
+ * until the call that takes the request has returned or says otherwise.
  *
  * Safe to repeat: the first request creates the record or sets the fields
  * that it names, the same one again finds that record and sets the same
