@@ -301,6 +301,8 @@ const char *mst_strerror(int error)
     case MST_ERR_SILENCE: return "nothing came for too long";
     case MST_ERR_SLOW: return "frame came too slowly";
     case MST_ERR_ANSWER: return "request was not answered in time";
+    case MST_ERR_HEARTBEAT: return "no heartbeats come";
+    case MST_ERR_LAG: return "the stream has fallen behind";
     case MST_ERR_SERVICE: return "error message of the service";
     case MST_ERR_ADDRESS_NEITHER:
         return "neither an id nor a network with an address";
@@ -3923,6 +3925,7 @@ enum http_header {
     HTTP_EXTENSIONS,
     HTTP_PROTOCOL,
     HTTP_RETRY_AFTER,
+    HTTP_DATE,
     HTTP_OTHER
 };
 
@@ -3936,13 +3939,69 @@ static enum http_header http_header_name(const char *name, size_t len)
                                         "sec-websocket-accept",
                                         "sec-websocket-extensions",
                                         "sec-websocket-protocol",
-                                        "retry-after"};
+                                        "retry-after",
+                                        "date"};
     unsigned i = 0;
 
     while (i < HTTP_OTHER && !text_is_nocase(name, len, names[i])) {
         i++;
     }
     return (enum http_header)i;
+}
+
+/* The number of a month's name, or 0. */
+static int32_t http_month(const char *name, size_t len)
+{
+    static const char *const months[] = {"jan", "feb", "mar", "apr",
+                                         "may", "jun", "jul", "aug",
+                                         "sep", "oct", "nov", "dec"};
+    int32_t i = 0;
+
+    while (i < 12 && !text_is_nocase(name, len, months[i])) {
+        i++;
+    }
+    return i < 12 ? i + 1 : 0;
+}
+
+/*
+ * A date in any of the three forms of RFC 9110, section 5.6.7, in Unix
+ * seconds, or 0 where it is none. They have the same five numbers: day, year
+ * and time, or day, time and year.
+ */
+static int64_t http_date(const char *text, size_t len)
+{
+    uint32_t n[5] = {0};
+    int32_t month = 0, year;
+    size_t at = 0, count = 0, time_at = 0;
+
+    while (at < len) {
+        size_t word = 0, digits = 0;
+        while (at + word < len && http_is_tchar(text[at + word]) &&
+               text[at + word] != '-') {
+            digits += text[at + word] >= '0' && text[at + word] <= '9';
+            word++;
+        }
+        if (digits > 0 && (digits != word || digits > 4 || count == 5)) {
+            return 0;
+        }
+        if (digits > 0) {
+            if (time_at == 0 && at + word < len && text[at + word] == ':') {
+                time_at = count;
+            }
+            (void)http_number(text + at, word, &n[count++]);
+        } else if (month == 0) {
+            month = http_month(text + at, word);
+        }
+        at += word + 1;
+    }
+    year = (int32_t)(time_at == 1 ? n[4] : n[1]);
+    year += year < 70 ? 2000 : year < 100 ? 1900 : 0;
+    if (count != 5 || month == 0 || n[0] < 1 || n[0] > 31 || year < 1970 ||
+        n[time_at] > 23 || n[time_at + 1] > 59 || n[time_at + 2] > 60) {
+        return 0;
+    }
+    return (int64_t)time_days(year, month, (int32_t)n[0]) * 86400 +
+           n[time_at] * 3600 + n[time_at + 1] * 60 + n[time_at + 2];
 }
 
 static int http_header(struct mst_http *h, enum http_header header,
@@ -3987,7 +4046,11 @@ static int http_header(struct mst_http *h, enum http_header header,
     case HTTP_PROTOCOL: return upgraded ? MST_ERR_WS_EXTENSION : 0;
     case HTTP_RETRY_AFTER:
         h->has_retry_after = http_number(value, len, &h->retry_after_s);
+        if (!h->has_retry_after) {
+            h->retry_at_s = http_date(value, len);
+        }
         break;
+    case HTTP_DATE: h->date_s = http_date(value, len); break;
     case HTTP_OTHER: break;
     }
     return 0;
@@ -4000,6 +4063,7 @@ static void http_next(struct mst_http *h)
     h->status = 0;
     h->left = 0;
     h->has_length = h->chunked = h->has_retry_after = false;
+    h->retry_at_s = h->date_s = 0;
     h->upgrade = h->connection_upgrade = h->accepted = false;
 }
 
@@ -4499,9 +4563,11 @@ static void tls_validator(struct mst_tls *tls, const struct mst_config *config,
 /* Begins the handshake. entropy is handed over because Debian's build of
  * BearSSL would otherwise rely on the system's alone. */
 static void tls_start(struct mst_link *l, const struct mst_config *config,
-                      int64_t unix_s, const uint8_t entropy[32])
+                      int64_t unix_s, const uint8_t entropy[32],
+                      const struct mst_resume *resume)
 {
     struct mst_tls *tls = l->tls;
+    bool known = resume->session.session_id_len > 0;
 
     br_ssl_client_zero(&tls->client);
     tls_suites(&tls->client.eng);
@@ -4511,7 +4577,33 @@ static void tls_start(struct mst_link *l, const struct mst_config *config,
                                    config->record_in_len, l->out,
                                    config->record_out_len);
     br_ssl_engine_inject_entropy(&tls->client.eng, entropy, 32);
-    (void)br_ssl_client_reset(&tls->client, l->endpoint.host, 0);
+    if (known) {
+        br_ssl_engine_set_session_parameters(&tls->client.eng,
+                                             &resume->session);
+    }
+    (void)br_ssl_client_reset(&tls->client, l->endpoint.host, known);
+}
+
+/* Keeps what the next handshake with this server needs to be a short one:
+ * true where this one was short itself, hence without a certificate. */
+static bool tls_keep(const struct mst_link *l, struct mst_resume *resume,
+                     uint64_t now_ms)
+{
+    const struct mst_tls *tls = l->tls;
+    br_ssl_session_parameters session;
+    bool resumed;
+
+    br_ssl_engine_get_session_parameters(&tls->client.eng, &session);
+    resumed = session.session_id_len > 0 &&
+              session.session_id_len == resume->session.session_id_len &&
+              memcmp(session.session_id, resume->session.session_id,
+                     session.session_id_len) == 0;
+    resume->session = session;
+    if (!resumed) {
+        resume->checked_ms = now_ms;
+    }
+    mem_wipe(&session, sizeof session);
+    return resumed;
 }
 
 static void tls_close(struct mst_link *l)
@@ -4788,6 +4880,9 @@ enum session_subscribed {
 #define SESSION_HANDOVER_MS 120000u
 #define SESSION_OVERLAP_MS 2000u
 
+/* So many messages in a row that are too late are a lag. */
+#define SESSION_LATE_MESSAGES 8
+
 /* What one connection delivered, another one may bring after such a time. */
 #define SESSION_REPEAT_MS 10000u
 
@@ -4807,6 +4902,34 @@ static void session_tap(const struct mst_client *c, int link,
     if (c->config.tap != NULL) {
         struct mst_tap_record record = {kind, link, value, value2, data, len};
         c->config.tap(c->config.tap_context, &record);
+    }
+}
+
+static void session_log(const struct mst_client *c, const struct mst_log *log)
+{
+    if (c->config.log != NULL) {
+        c->config.log(c->config.log_context, log);
+    }
+}
+
+static void session_log_text(const struct mst_client *c,
+                             const struct mst_link *l, enum mst_log_kind kind,
+                             const char *text, int64_t value)
+{
+    struct mst_log log = {.kind = kind,
+                          .link = (int)(l - c->links),
+                          .state = l->state,
+                          .value = value,
+                          .text = text};
+
+    session_log(c, &log);
+}
+
+/* Keeps the most that was ever in use. */
+static void session_high(uint32_t *mark, size_t value)
+{
+    if (value > *mark) {
+        *mark = (uint32_t)value;
     }
 }
 
@@ -4894,6 +5017,13 @@ static void session_enter(struct mst_client *c, struct mst_link *l,
         state = MST_STATE_OFF;
         limit = SESSION_NEVER;
     }
+    if (state != l->state) {
+        struct mst_log log = {.kind = MST_LOG_STATE,
+                              .link = session_link(c, l),
+                              .from = l->state,
+                              .state = state};
+        session_log(c, &log);
+    }
     l->state = state;
     l->deadline_ms = limit == SESSION_NEVER ? limit : c->now_ms + limit;
 }
@@ -4903,6 +5033,18 @@ static void session_drop_token(struct mst_client *c)
 {
     mem_wipe(c->links[c->token.store].token, sizeof c->links[0].token);
     c->token.len = 0;
+    c->save_due = true;
+}
+
+/* Forgets what a short TLS handshake with an endpoint needs. */
+static void session_drop_resume(struct mst_client *c, unsigned job)
+{
+#ifndef MST_NO_TLS
+    mem_wipe(&c->resume[job], sizeof c->resume[job]);
+#else
+    (void)c;
+    (void)job;
+#endif
 }
 
 /* There is a token to connect with; one that has just come serves for one
@@ -4993,7 +5135,9 @@ static void session_drop_stream(struct mst_client *c, struct mst_link *l)
     }
     l->request = SESSION_NO_REQUEST;
     l->request_tries = 0;
-    l->again_ms = SESSION_NEVER;
+    l->again_ms = l->beat_ms = l->last_beat_ms = SESSION_NEVER;
+    l->has_lag = false;
+    l->lag_over = 0;
     l->audit = l->one_by_one = false;
 }
 
@@ -5030,6 +5174,46 @@ static bool session_is_permanent(const struct mst_link *l, int error)
            (error <= MST_ERR_TLS_ISSUER && error >= MST_ERR_TLS_VERSION);
 }
 
+/* Keeps count of what went wrong, by the error's band. */
+static void session_count_error(struct mst_client *c, const struct mst_link *l,
+                                int error)
+{
+    struct mst_log log = {.kind = MST_LOG_ERROR,
+                          .link = session_link(c, l),
+                          .state = l->state,
+                          .error = error};
+    unsigned band = (unsigned)(-error) / 100;
+
+    c->stats.failures++;
+
+    if (band < MST_BANDS) {
+        c->stats.errors[band]++;
+    }
+    c->stats.last_error = error;
+    c->stats.last_stage = l->state;
+    session_log(c, &log);
+}
+
+/* The wall clock, as read at the last attempt's begin. */
+static int64_t session_unix_s(const struct mst_client *c)
+{
+    return c->clock_s + (int64_t)((c->now_ms - c->clock_ms) / 1000);
+}
+
+/* How long the service wants us to wait at least, ms. */
+static uint32_t session_retry_after(const struct mst_client *c,
+                                    const struct mst_link *l)
+{
+    const struct mst_http *h = &l->http;
+    int64_t s = h->retry_after_s;
+
+    if (!h->has_retry_after) {
+        s = h->retry_at_s - (h->date_s != 0 ? h->date_s : session_unix_s(c));
+    }
+    s = s < 0 ? 0 : s;
+    return (uint32_t)(s < SESSION_RETRY_MAX_S ? s : SESSION_RETRY_MAX_S) * 1000;
+}
+
 /* How long to wait before the next attempt. */
 static uint32_t session_backoff(struct mst_client *c, struct mst_link *l,
                                 int error)
@@ -5061,10 +5245,8 @@ static uint32_t session_backoff(struct mst_client *c, struct mst_link *l,
         wait = longest - wait / 4; /* slow, but not all at one time */
     }
     if ((l->state == MST_STATE_TOKEN || l->state == MST_STATE_UPGRADE) &&
-        l->http.has_retry_after) {
-        uint32_t s = l->http.retry_after_s;
-        uint32_t least =
-            (s < SESSION_RETRY_MAX_S ? s : SESSION_RETRY_MAX_S) * 1000;
+        (l->http.has_retry_after || l->http.retry_at_s != 0)) {
+        uint32_t least = session_retry_after(c, l);
         wait = wait < least ? least : wait;
     } else if (error == MST_ERR_THROTTLED) {
         wait = wait < SESSION_THROTTLED_MS ? SESSION_THROTTLED_MS : wait;
@@ -5127,7 +5309,13 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
     if (l->state == MST_STATE_WAIT && !session_is_local(error)) {
         return;
     }
-    c->stats.failures++;
+    if (error == MST_ERR_FORBIDDEN && c->token.loaded) {
+        error = MST_ERR_UNAUTHORIZED; /* a new token may have other rights */
+    }
+    session_count_error(c, l, error);
+    if (tls_error(l) != 0) {
+        session_drop_resume(c, l->job);
+    }
     if (next != NULL) {
         session_take_over(c, next);
     }
@@ -5147,7 +5335,9 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
     retry_ms = expired ? 0 : session_backoff(c, l, error);
     if (token) {
         mem_wipe(c->links[l->store].token, sizeof l->token);
-        c->token_hold_ms = c->now_ms + retry_ms;
+        if (error == MST_ERR_THROTTLED) {
+            c->token_hold_ms = c->now_ms + retry_ms;
+        }
     }
     session_report(c, l, error, next != NULL ? 0 : retry_ms);
     if (l->up) {
@@ -5156,6 +5346,14 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
     l->port_detail = 0;
     l->failing = 0;
     session_enter(c, l, MST_STATE_WAIT, retry_ms);
+}
+
+/* Begins an attempt anew, at once. */
+static void session_restart(struct mst_client *c, struct mst_link *l)
+{
+    session_tap(c, session_link(c, l), MST_TAP_END, 0, 0, NULL, 0);
+    l->failing = 0;
+    session_enter(c, l, MST_STATE_WAIT, 0);
 }
 
 /* What the link that does not stream is to do next, and when. */
@@ -5267,10 +5465,15 @@ static void session_connected(struct mst_client *c, struct mst_link *l)
     uint8_t random[16];
 
     session_tap(c, session_link(c, l), MST_TAP_OPENED, 0, 0, NULL, 0);
+#ifndef MST_NO_TLS
+    if (l->secured && tls_keep(l, &c->resume[l->job], c->now_ms)) {
+        c->stats.resumed++;
+    }
+#endif
     if (l->job == SESSION_TOKEN) {
         l->store = session_store(c);
         if (l->store == c->token.store) {
-            session_drop_token(c);
+            c->token.len = 0;
         }
         http_init(&l->http);
         memset(&l->reply, 0, sizeof l->reply);
@@ -5536,6 +5739,17 @@ static int session_reply_lifetime(struct mst_reply *r,
     return 0;
 }
 
+/* Bytes that a header may carry, and no blanks. */
+static bool session_is_token(const char *token, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (token[i] <= 0x20 || token[i] >= 0x7F) {
+            return false;
+        }
+    }
+    return len > 0;
+}
+
 static int session_reply_token(struct mst_client *c, struct mst_link *l,
                                const struct json_text *t)
 {
@@ -5544,12 +5758,7 @@ static int session_reply_token(struct mst_client *c, struct mst_link *l,
     memmove(token, t->at, t->len);
     token[t->len] = '\0';
     l->token_len = t->len;
-    for (size_t i = 0; i < t->len; i++) {
-        if (token[i] <= 0x20 || token[i] >= 0x7F) {
-            return MST_ERR_TOKEN_SHAPE;
-        }
-    }
-    return t->len > 0 ? 0 : MST_ERR_TOKEN_SHAPE;
+    return session_is_token(token, t->len) ? 0 : MST_ERR_TOKEN_SHAPE;
 }
 
 /* Takes in a field of the reply; it lies in its store. */
@@ -5711,14 +5920,10 @@ static uint64_t session_refresh(uint64_t now_ms, uint64_t life_ms)
            (ahead < SESSION_AHEAD_MS ? ahead : SESSION_AHEAD_MS);
 }
 
-/* A token has come: it serves from now on. */
-static void session_token_done(struct mst_client *c, struct mst_link *l)
+/* A token of this life, in ms, serves from now on. */
+static void session_take_token(struct mst_client *c, const struct mst_link *l,
+                               uint64_t life_ms)
 {
-    const struct mst_reply *r = &l->reply;
-    bool known = (r->seen & BIT(REPLY_EXPIRES)) != 0;
-    uint64_t life_ms = (uint64_t)r->expires_in * 1000;
-    const char *scope =
-        r->seen & BIT(REPLY_SCOPE) ? r->scope : session_scope(c);
     struct mst_token *t = &c->token;
 
     if (t->len > 0) {
@@ -5727,17 +5932,45 @@ static void session_token_done(struct mst_client *c, struct mst_link *l)
     t->store = l->store;
     t->len = l->token_len;
     t->fresh = true;
-    t->until_ms = t->refresh_ms = SESSION_NEVER;
-    if (known) {
+    t->loaded = false;
+    t->end_ms = t->until_ms = t->refresh_ms = SESSION_NEVER;
+    if (life_ms != SESSION_NEVER) {
+        t->end_ms = c->now_ms + life_ms;
         t->until_ms = life_ms > SESSION_TOKEN_MARGIN_MS
-                          ? c->now_ms + life_ms - SESSION_TOKEN_MARGIN_MS
+                          ? t->end_ms - SESSION_TOKEN_MARGIN_MS
                           : c->now_ms;
         t->refresh_ms = session_refresh(c->now_ms, life_ms);
     }
+    session_high(&c->stats.high.token, t->len);
+}
+
+/* What a response tells beside its content. */
+static void session_note_http(struct mst_client *c, const struct mst_link *l)
+{
+    session_high(&c->stats.high.headers, l->http.headers_len);
+    session_high(&c->stats.high.body, l->http.body_len);
+    if (l->http.date_s != 0 && c->clock_s >= MST_CLOCK_MIN) {
+        c->stats.skew_s = session_unix_s(c) - l->http.date_s;
+        c->stats.has_skew = true;
+    }
+}
+
+/* A token has come: the link is free for what is next. */
+static void session_token_done(struct mst_client *c, struct mst_link *l)
+{
+    const struct mst_reply *r = &l->reply;
+    bool known = (r->seen & BIT(REPLY_EXPIRES)) != 0;
+    int64_t life_s = known ? (int64_t)r->expires_in : -1;
+    const char *scope =
+        r->seen & BIT(REPLY_SCOPE) ? r->scope : session_scope(c);
+
+    session_take_token(c, l, known ? (uint64_t)life_s * 1000 : SESSION_NEVER);
+    c->save_due = true;
     c->stats.tokens++;
-    session_tap(c, session_link(c, l), MST_TAP_TOKEN,
-                known ? (int64_t)r->expires_in : -1, (int64_t)t->len, scope,
-                strlen(scope));
+    session_note_http(c, l);
+    session_log_text(c, l, MST_LOG_TOKEN, "obtained", life_s);
+    session_tap(c, session_link(c, l), MST_TAP_TOKEN, life_s,
+                (int64_t)c->token.len, scope, strlen(scope));
     session_tap(c, session_link(c, l), MST_TAP_END, 0, 0, NULL, 0);
     if (!session_is_stream(c, l)) {
         l->attempts = 0;
@@ -5767,6 +6000,7 @@ session_slot(struct mst_client *c, enum mst_channel channel, const char *market)
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
         if (session_is_free(s)) {
+            session_high(&c->stats.high.subscriptions, i + 1u);
             memset(s, 0, sizeof *s);
             s->channel = (uint8_t)channel;
             text_copy(s->market, sizeof s->market, market, strlen(market));
@@ -5777,7 +6011,7 @@ session_slot(struct mst_client *c, enum mst_channel channel, const char *market)
 }
 
 /* A subscription leaves the service, or never was there. */
-static void session_left(const struct mst_client *c, const struct mst_link *l,
+static void session_left(const struct mst_client *c, struct mst_link *l,
                          struct mst_subscription *s)
 {
     struct mst_subscribed *on = session_on(c, l, s);
@@ -5785,6 +6019,9 @@ static void session_left(const struct mst_client *c, const struct mst_link *l,
 
     on->state = SUB_NONE;
     on->resync = false;
+    if (s->channel == MST_HEARTBEAT) {
+        l->beat_ms = l->last_beat_ms = SESSION_NEVER;
+    }
     if (book != NULL) {
         mst_book_stale(book, MST_BOOK_RESYNC);
     }
@@ -5818,6 +6055,7 @@ static void session_settle(struct mst_client *c, const struct mst_link *l)
         s->resync_ms += MST_RESYNC_EVERY_MS;
         on->resync = true;
         c->stats.resyncs++;
+        session_log_text(c, l, MST_LOG_RESYNC, s->market, 0);
     }
 }
 
@@ -5879,11 +6117,11 @@ static enum mst_action session_wanted(const struct mst_subscription *s,
                                               : MST_SUBSCRIPTION_LIST;
 }
 
-/* Marks what goes into the next request: true where something does. */
-static bool session_mark(struct mst_client *c, const struct mst_link *l,
-                         enum mst_action action)
+/* Marks what goes into the next request, and says how many channels. */
+static unsigned session_mark(struct mst_client *c, const struct mst_link *l,
+                             enum mst_action action)
 {
-    bool any = false;
+    unsigned count = 0;
 
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
@@ -5897,12 +6135,12 @@ static bool session_mark(struct mst_client *c, const struct mst_link *l,
             on->state = SUB_ASKED;
             on->doubted = on->lost = false;
         }
-        any = true;
+        count++;
         if (l->one_by_one) {
             break;
         }
     }
-    return any;
+    return count;
 }
 
 /* What was refused for a reason that passes is asked for again. */
@@ -5920,6 +6158,8 @@ static void session_again(struct mst_client *c, struct mst_link *l)
 /* Makes the next request, if there is one to make and it is time. */
 static void session_request(struct mst_client *c, struct mst_link *l)
 {
+    unsigned count = 0;
+
     if (c->now_ms >= l->again_ms) {
         session_again(c, l);
     }
@@ -5927,19 +6167,22 @@ static void session_request(struct mst_client *c, struct mst_link *l)
     if (l->request != SESSION_NO_REQUEST || c->now_ms < c->request_ms) {
         return;
     }
-    if (l->audit) {
+    if (l->audit || c->now_ms >= l->audit_ms) {
         l->audit = false;
+        l->audit_ms = c->now_ms + c->config.audit_ms;
         l->request = MST_SUBSCRIPTION_LIST;
         for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
             session_on(c, l, &c->subscriptions[i])->listed = false;
         }
-    } else if (session_mark(c, l, MST_UNSUBSCRIBE)) {
+    } else if ((count = session_mark(c, l, MST_UNSUBSCRIBE)) > 0) {
         l->request = MST_UNSUBSCRIBE;
-    } else if (session_mark(c, l, MST_SUBSCRIBE)) {
+    } else if ((count = session_mark(c, l, MST_SUBSCRIBE)) > 0) {
         l->request = MST_SUBSCRIBE;
     } else {
         return;
     }
+    session_log_text(c, l, MST_LOG_REQUEST, message_actions[l->request],
+                     (int64_t)count);
     l->request_due = true;
     c->request_ms = c->now_ms + c->config.request_gap_ms;
     l->answer_ms = c->now_ms + c->config.answer_ms;
@@ -5949,7 +6192,7 @@ static void session_request(struct mst_client *c, struct mst_link *l)
 static uint64_t session_request_due(const struct mst_client *c,
                                     const struct mst_link *l)
 {
-    uint64_t due = l->audit ? c->request_ms : SESSION_NEVER;
+    uint64_t due = l->audit ? c->request_ms : l->audit_ms;
 
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
         const struct mst_subscription *s = &c->subscriptions[i];
@@ -6010,6 +6253,27 @@ static void session_refuse(const struct mst_client *c, struct mst_link *l,
     }
 }
 
+/* The service has a subscription that nobody wishes for: it is taken in, to be
+ * ended. */
+static void session_stray(struct mst_client *c, const struct mst_link *l,
+                          const struct mst_entry *entry)
+{
+    struct mst_subscription *s = NULL;
+
+    if (entry->action == MST_SUBSCRIPTION_LIST &&
+        entry->channel != MST_CHANNEL_OTHER) {
+        s = session_slot(c, entry->channel, entry->market);
+    }
+    if (s == NULL) {
+        c->stats.unknown++;
+        return;
+    }
+    session_on(c, l, s)->state = SUB_ACTIVE;
+    session_on(c, l, s)->listed = true;
+    c->stats.drifts++;
+    session_log_text(c, l, MST_LOG_DRIFT, s->market, 0);
+}
+
 static void session_entry(struct mst_client *c, struct mst_link *l,
                           const struct mst_entry *entry)
 {
@@ -6019,29 +6283,29 @@ static void session_entry(struct mst_client *c, struct mst_link *l,
     const struct mst_book *book;
 
     if (s == NULL) {
-        c->stats.unknown++;
+        session_stray(c, l, entry);
         return;
     }
     on = session_on(c, l, s);
     on->listed = true;
     if (entry->action == MST_SUBSCRIBE && on->state == SUB_ASKED) {
-        if (done) {
-            on->state = SUB_ACTIVE;
-            /* No effect, no snapshot. */
-            book = session_book(c, l, s);
-            on->lost |= !entry->success && s->book != NULL &&
-                        (book == NULL || mst_book_state(book) != MST_BOOK_LIVE);
-        } else {
+        if (!done) {
             session_refuse(c, l, on, entry->code);
+            return;
         }
+        on->state = SUB_ACTIVE;
+        /* No effect, no snapshot. */
+        book = session_book(c, l, s);
+        on->lost |= !entry->success && s->book != NULL &&
+                    (book == NULL || mst_book_state(book) != MST_BOOK_LIVE);
     } else if (entry->action == MST_UNSUBSCRIBE && on->state == SUB_LEAVING &&
-               done) {
+               (done || (!s->wanted && !session_is_passing(entry->code)))) {
         session_left(c, l, s);
     }
 }
 
 /* A list has come: what it names is subscribed, what it does not is not. */
-static void session_audited(struct mst_client *c, const struct mst_link *l)
+static void session_audited(struct mst_client *c, struct mst_link *l)
 {
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
@@ -6054,6 +6318,10 @@ static void session_audited(struct mst_client *c, const struct mst_link *l)
             on->resync |= on->state == SUB_LEAVING && s->wanted;
             on->state = SUB_ACTIVE;
         } else if (on->state != SUB_NONE) {
+            if (on->state == SUB_ACTIVE) {
+                c->stats.drifts++;
+                session_log_text(c, l, MST_LOG_DRIFT, s->market, 1);
+            }
             session_left(c, l, s);
         }
     }
@@ -6172,6 +6440,45 @@ static bool session_is_repeat(struct mst_client *c, const struct mst_link *l,
     return repeat;
 }
 
+/* Takes in how old a message is, by the connection's least. A few late ones
+ * are no lag: so many in a row are. */
+static void session_lag(struct mst_client *c, struct mst_link *l,
+                        int64_t time_ns)
+{
+    int64_t age_ns = (int64_t)l->received_ns - time_ns, lag_ns;
+    int64_t most_ns = (int64_t)c->config.lag_max_ms * 1000000;
+
+    if (!l->has_lag || age_ns < l->least_ns) {
+        l->least_ns = age_ns;
+        l->has_lag = true;
+    }
+    lag_ns = age_ns - l->least_ns;
+    if (most_ns == 0 || lag_ns <= most_ns) {
+        l->lag_over = 0;
+    } else if (l->lag_over < SESSION_LATE_MESSAGES) {
+        l->lag_over++;
+    }
+    if (session_is_stream(c, l)) {
+        c->stats.lag_ns = lag_ns;
+        if (lag_ns > c->stats.lag_max_ns) {
+            c->stats.lag_max_ns = lag_ns;
+        }
+    }
+}
+
+/* A heartbeat has come. How often they do, their distance tells. */
+static void session_beat(const struct mst_client *c, struct mst_link *l)
+{
+    uint64_t limit = 3 * (c->now_ms - l->last_beat_ms);
+
+    if (l->last_beat_ms != SESSION_NEVER) {
+        l->beat_ms =
+            c->now_ms +
+            (limit < c->config.heartbeat_ms ? c->config.heartbeat_ms : limit);
+    }
+    l->last_beat_ms = c->now_ms;
+}
+
 /* Looks at an event of the decoder before the caller does. */
 static void session_event(struct mst_client *c, struct mst_link *l,
                           struct mst_event *event)
@@ -6180,8 +6487,21 @@ static void session_event(struct mst_client *c, struct mst_link *l,
     struct mst_book *book;
 
     switch (event->type) {
-    case MST_EVENT_PART: session_part(c, l, &event->as.part); break;
+    case MST_EVENT_PART:
+        if (event->as.part.first && !event->as.part.snapshot) {
+            session_lag(c, l, event->as.part.time_ns);
+        }
+        session_part(c, l, &event->as.part);
+        break;
+    case MST_EVENT_HEARTBEAT:
+        session_lag(c, l, event->as.heartbeat.time_ns);
+        s = session_find(c, MST_HEARTBEAT, "");
+        if (s != NULL && session_on(c, l, s)->state == SUB_ACTIVE) {
+            session_beat(c, l);
+        }
+        break;
     case MST_EVENT_TOP:
+        session_lag(c, l, event->as.top.time_ns);
         s = session_find(c, MST_MARKET_DATA, event->as.top.market);
         book =
             s != NULL && session_is_stream(c, l) ? session_book(c, l, s) : NULL;
@@ -6312,7 +6632,10 @@ static int session_read_stream(struct mst_client *c, struct mst_link *l,
 
     do {
         if (l->decoding) {
-            if (mst_decoder_next(&l->decoder, event) == 1) {
+            bool found = mst_decoder_next(&l->decoder, event) == 1;
+            session_high(&c->stats.high.message, l->decoder.held);
+            session_high(&c->stats.high.depth, l->decoder.json.depth);
+            if (found) {
                 session_stamp(c, l, event);
                 session_event(c, l, event);
                 return 1;
@@ -6388,9 +6711,11 @@ static int session_read_upgrade(struct mst_client *c, struct mst_link *l,
     if (rc == 0) {
         return 0;
     }
+    session_note_http(c, l);
     mst_ws_init(&l->ws);
     l->opened = true;
     l->whole_ms = l->open_ms = c->now_ms;
+    l->audit_ms = c->now_ms + c->config.audit_ms;
     l->frame_bytes = 0;
     l->request_due = false;
     l->reported_error = 0;
@@ -6400,6 +6725,7 @@ static int session_read_upgrade(struct mst_client *c, struct mst_link *l,
     l->settled_ms = SESSION_NEVER;
     if (session_is_stream(c, l)) {
         session_take_over(c, l);
+        c->stats.lag_max_ns = 0;
     }
     message_event(event, MST_EVENT_OPEN);
     session_stamp(c, l, event);
@@ -6537,6 +6863,7 @@ static void session_hand_over(struct mst_client *c, struct mst_link *l)
         session_take_over(c, l);
         c->repeat_ms = c->now_ms + SESSION_REPEAT_MS;
         c->stats.rotations++;
+        session_log_text(c, l, MST_LOG_HANDOVER, NULL, 0);
         if (old->state == MST_STATE_OPEN) {
             session_close(c, old, 1000, 0);
         }
@@ -6549,6 +6876,12 @@ static int session_step(struct mst_client *c, struct mst_link *l,
 {
     size_t unread, unsent;
 
+    if (l->state == MST_STATE_OPEN && l->lag_over == SESSION_LATE_MESSAGES) {
+        session_fail(c, l, MST_ERR_LAG);
+        return 0;
+    }
+    (void)tls_received(l, &unread);
+    session_high(&c->stats.high.received, unread);
     if (session_read(c, l, event) == 1) {
         return 1;
     }
@@ -6601,6 +6934,7 @@ static uint64_t session_due(const struct mst_client *c,
     if (!session_is_stream(c, l) && l->settled_ms < due) {
         due = l->settled_ms;
     }
+    due = l->beat_ms < due ? l->beat_ms : due;
     if (!l->pinged && l->sending == SEND_NOTHING &&
         l->whole_ms + g->ping_ms < due) {
         due = l->whole_ms + g->ping_ms;
@@ -6644,8 +6978,9 @@ static bool session_expire(struct mst_client *c, struct mst_link *l)
             session_unanswered(c, l);
             return true;
         }
-        if (now >= l->deadline_ms) {
-            session_fail(c, l, MST_ERR_TIMEOUT);
+        if (now >= l->beat_ms || now >= l->deadline_ms) {
+            session_fail(
+                c, l, now >= l->beat_ms ? MST_ERR_HEARTBEAT : MST_ERR_TIMEOUT);
             return true;
         }
         return false;
@@ -6670,6 +7005,9 @@ static void session_forgive(struct mst_link *l, uint64_t ms)
 {
     if (l->deadline_ms != SESSION_NEVER && l->state != MST_STATE_WAIT) {
         l->deadline_ms += ms;
+    }
+    if (l->beat_ms != SESSION_NEVER) {
+        l->beat_ms += ms;
     }
     l->whole_ms += ms;
     l->frame_ms += ms;
@@ -6700,8 +7038,10 @@ static bool pump_is_secure(const struct mst_client *c)
 static void pump_clock(struct mst_client *c)
 {
     uint32_t raw = c->port->now_ms(c->port->context);
+    uint32_t passed = raw - c->raw_ms;
 
-    c->now_ms += (uint32_t)(raw - c->raw_ms);
+    c->now_ms += passed;
+    c->stats.state_ms[c->links[c->stream].state] += passed;
     c->raw_ms = raw;
     session_tap(c, 0, MST_TAP_CLOCK, (int64_t)raw, 0, NULL, 0);
 }
@@ -6731,6 +7071,74 @@ static void pump_detail(const struct mst_client *c, struct mst_link *l)
                          : 0;
 }
 
+/* Tells apart what is stored for different clients, services and scopes. */
+static uint32_t pump_token_key(const struct mst_client *c)
+{
+    const char *const parts[] = {c->config.auth_url, c->config.client_id,
+                                 session_scope(c)};
+    uint32_t hash = 2166136261u; /* FNV-1a */
+
+    for (unsigned i = 0; i < 3; i++) {
+        for (const char *p = parts[i];; p++) {
+            hash = (hash ^ (uint8_t)*p) * 16777619u;
+            if (*p == '\0') {
+                break;
+            }
+        }
+    }
+    return hash;
+}
+
+/* Takes the token that an earlier life has stored, if it is still good. */
+static void pump_load(struct mst_client *c, struct mst_link *l)
+{
+    const struct mst_port *port = c->port;
+    char *token = c->links[c->token.store].token;
+    int64_t until_s = 0;
+    int len;
+
+    if (c->loaded || port->token_load == NULL || c->clock_s < MST_CLOCK_MIN) {
+        return;
+    }
+    c->loaded = true;
+    l->store = c->token.store;
+    len = port->token_load(port->context, pump_token_key(c), token,
+                           MST_TOKEN_MAX, &until_s);
+    until_s -= c->clock_s;
+    if (len <= 0 || len > MST_TOKEN_MAX || until_s <= 0 ||
+        until_s > SESSION_TOKEN_LIFE_MAX_S ||
+        !session_is_token(token, (size_t)len)) {
+        mem_wipe(token, sizeof l->token);
+        return;
+    }
+    l->token_len = (size_t)len;
+    session_take_token(c, l, (uint64_t)until_s * 1000);
+    c->token.fresh = false;
+    c->token.loaded = true;
+    session_log_text(c, l, MST_LOG_TOKEN, "loaded", until_s);
+}
+
+/* Stores the token, or that there is none any more. */
+static void pump_save(struct mst_client *c)
+{
+    const struct mst_port *port = c->port;
+    const struct mst_token *t = &c->token;
+    uint64_t left_ms = t->end_ms - c->now_ms;
+
+    c->save_due = false;
+    if (port->token_save == NULL || (t->loaded && t->len > 0)) {
+        return;
+    }
+    if (t->len == 0 || t->end_ms == SESSION_NEVER || t->end_ms <= c->now_ms ||
+        session_unix_s(c) < MST_CLOCK_MIN) {
+        port->token_save(port->context, pump_token_key(c), NULL, 0, 0);
+    } else {
+        port->token_save(port->context, pump_token_key(c),
+                         c->links[t->store].token, t->len,
+                         session_unix_s(c) + (int64_t)(left_ms / 1000));
+    }
+}
+
 /* Begins an attempt, if there is a clock and entropy for it. */
 static void pump_begin(struct mst_client *c, struct mst_link *l)
 {
@@ -6740,11 +7148,13 @@ static void pump_begin(struct mst_client *c, struct mst_link *l)
 
     session_tap(c, 0, MST_TAP_CLOCK, set ? ns : -1, 1, NULL, 0);
     c->clock_s = ns / 1000000000;
+    c->clock_ms = c->now_ms;
     if (!pump_is_secure(c) && (!set || c->clock_s < MST_CLOCK_MIN)) {
         session_fail(c, l, MST_ERR_CLOCK);
     } else if (!pump_stock(c)) {
         session_fail(c, l, MST_ERR_ENTROPY);
     } else {
+        pump_load(c, l);
         session_begin(c, l);
         l->up = true;
     }
@@ -6760,7 +7170,10 @@ static void pump_connected(struct mst_client *c, struct mst_link *l)
             session_fail(c, l, MST_ERR_ENTROPY);
             return;
         }
-        tls_start(l, &c->config, c->clock_s, entropy);
+        if (c->now_ms - c->resume[l->job].checked_ms >= c->config.resume_ms) {
+            session_drop_resume(c, l->job);
+        }
+        tls_start(l, &c->config, c->clock_s, entropy, &c->resume[l->job]);
         mem_wipe(entropy, sizeof entropy);
         l->secured = true;
         session_enter(c, l, MST_STATE_TLS, 0);
@@ -6807,6 +7220,7 @@ static bool pump_send(struct mst_client *c, struct mst_link *l)
     if (len == 0 || l->send_error != 0) {
         return false;
     }
+    session_high(&c->stats.high.unsent, len);
     n = port->send(port->context, session_link(c, l), data, len);
     if (n > 0) {
         tls_wire_sent(l, (size_t)n);
@@ -6903,6 +7317,7 @@ static bool pump_receive(struct mst_client *c, struct mst_link *l)
         n = pump_read(c, l, l->staging, c->config.staging_len);
         l->staging_at = 0;
         l->staging_len = n > 0 ? (size_t)n : 0;
+        session_high(&c->stats.high.staged, l->staging_len);
         return n != 0 || l->end != 0;
     } else {
         n = pump_read(c, l, to, len);
@@ -7029,6 +7444,9 @@ static void pump_wipe(struct mst_client *c)
 {
     mem_wipe(c->memory, c->memory_len);
     mem_wipe(c->random, sizeof c->random);
+    for (unsigned i = 0; i < 2; i++) {
+        session_drop_resume(c, i);
+    }
     c->token.len = 0;
     c->random_len = 0;
     c->wiped = true;
@@ -7073,6 +7491,9 @@ int mst_poll(struct mst_client *client, struct mst_event *event)
             off &= c->links[i].state == MST_STATE_OFF;
         }
         rounds++;
+        if (c->save_due) {
+            pump_save(c);
+        }
         for (unsigned i = 0; i < pump_links(c); i++) {
             if (!moved || rounds == PUMP_ROUNDS_MAX) {
                 moved |= session_expire(c, &c->links[i]);
@@ -7169,6 +7590,9 @@ static void pump_defaults(struct mst_config *g)
     g->backoff_ms = pump_default(g->backoff_ms, 1000);
     g->backoff_max_ms = pump_default(g->backoff_max_ms, 60000);
     g->backoff_slow_ms = pump_default(g->backoff_slow_ms, 300000);
+    g->resume_ms = pump_default(g->resume_ms, 86400000);
+    g->heartbeat_ms = pump_default(g->heartbeat_ms, 15000);
+    g->audit_ms = pump_default(g->audit_ms, 600000);
     g->stable_ms = pump_default(g->stable_ms, 30000);
 }
 
@@ -7428,6 +7852,64 @@ int mst_rotate(struct mst_client *client)
     client->more = true;
     return 0;
 }
+
+/* What was for the old credentials or anchors begins anew, at once. */
+static void pump_restart(struct mst_client *c, enum mst_state from,
+                         enum mst_state to)
+{
+    for (unsigned i = 0; i < pump_links(c); i++) {
+        struct mst_link *l = &c->links[i];
+        if (l->state == MST_STATE_WAIT) {
+            l->deadline_ms = c->now_ms;
+            l->reported_error = 0;
+            l->attempts = 0;
+        } else if (l->state >= from && l->state <= to) {
+            session_restart(c, l);
+        }
+    }
+    c->more = true;
+}
+
+int mst_set_credentials(struct mst_client *client, const char *client_id,
+                        const char *client_secret)
+{
+    struct mst_client *c = client;
+
+    if (c->closing || c->wiped) {
+        return MST_ERR_CLOSED;
+    }
+    if (client_id == NULL || client_id[0] == '\0' || client_secret == NULL ||
+        client_secret[0] == '\0') {
+        return MST_ERR_CREDENTIALS;
+    }
+    session_drop_token(c);
+    c->config.client_id = client_id;
+    c->config.client_secret = client_secret;
+    pump_restart(c, MST_STATE_RESOLVE, MST_STATE_UPGRADE);
+    return 0;
+}
+
+#ifndef MST_NO_TLS
+int mst_set_anchors(struct mst_client *client,
+                    const br_x509_trust_anchor *anchors, size_t anchors_len)
+{
+    struct mst_client *c = client;
+
+    if (c->closing || c->wiped) {
+        return MST_ERR_CLOSED;
+    }
+    if (anchors == NULL || anchors_len == 0) {
+        return MST_ERR_ANCHORS;
+    }
+    c->config.anchors = anchors;
+    c->config.anchors_len = anchors_len;
+    for (unsigned i = 0; i < 2; i++) {
+        session_drop_resume(c, i);
+    }
+    pump_restart(c, MST_STATE_TLS, MST_STATE_TLS);
+    return 0;
+}
+#endif
 
 int mst_subscription_list(struct mst_client *client)
 {

@@ -243,11 +243,13 @@ enum mst_error {
     MST_ERR_TIME = -610,         /* not an RFC 3339 timestamp */
 
     /* The session's. */
-    MST_ERR_TIMEOUT = -700, /* a stage took too long; stage says which */
-    MST_ERR_SILENCE = -701, /* nothing whole came for too long */
-    MST_ERR_SLOW = -702,    /* a large frame came below the minimum rate */
-    MST_ERR_ANSWER = -703,  /* a request was not answered in time */
-    MST_ERR_SERVICE = -704, /* error message of the service; see code */
+    MST_ERR_TIMEOUT = -700,   /* a stage took too long; stage says which */
+    MST_ERR_SILENCE = -701,   /* nothing whole came for too long */
+    MST_ERR_SLOW = -702,      /* a large frame came below the minimum rate */
+    MST_ERR_ANSWER = -703,    /* a request was not answered in time */
+    MST_ERR_SERVICE = -704,   /* error message of the service; see code */
+    MST_ERR_HEARTBEAT = -705, /* the heartbeats that are subscribed stay away */
+    MST_ERR_LAG = -706,       /* what comes is older than lag_max_ms allows */
 
     /* Addresses: a request breaks this rule, nothing was sent. */
     MST_ERR_ADDRESS_NEITHER = -800,     /* neither id nor network and address */
@@ -379,6 +381,15 @@ struct mst_port {
     int (*entropy)(void *context, void *data, size_t len);
     /* Optional (NULL): monotonic nanoseconds, for the times in events. */
     uint64_t (*now_ns)(void *context);
+    /* Optional (NULL): a store for the access token that outlasts a restart, so
+     * that a device in a boot loop does not use up the quota of tokens. save
+     * keeps it under this key until this Unix time, s; len 0: forget it. load
+     * writes what was kept under the key, up to cap bytes, and its time:
+     * its length, or 0 for none. The token is a secret: keep it as one. */
+    int (*token_load)(void *context, uint32_t key, char *token, size_t cap,
+                      int64_t *until_s);
+    void (*token_save)(void *context, uint32_t key, const char *token,
+                       size_t len, int64_t until_s);
     /* Optional (NULL): the platform's own number of the link's last error,
      * such as errno. */
     int (*detail)(void *context, int link);
@@ -986,6 +997,7 @@ void mst_ws_key(const uint8_t random[16], char key[MST_WS_KEY_LEN + 1]);
 struct mst_http {
     uint32_t headers_len, body_len, left;
     uint32_t retry_after_s;
+    int64_t retry_at_s, date_s;
     uint16_t status, line_len;
     uint8_t state;
     bool cr, digits, has_length, chunked, has_retry_after;
@@ -1019,6 +1031,34 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
 
 /* Status of the response read so far, or 0. */
 int mst_http_status(const struct mst_http *http);
+
+/* ------------------------------------------------------------------------
+ * Log: what the session does, for people. It never sees a secret.
+ * ------------------------------------------------------------------------ */
+
+enum mst_log_kind {
+    MST_LOG_STATE,   /* a link goes from one state to another: from, state */
+    MST_LOG_ERROR,   /* an attempt or connection failed: error, state; unlike
+                      * events, each time */
+    MST_LOG_TOKEN,   /* a token: value is its lifetime in s, or -1; text says
+                      * "obtained", "loaded" or "dropped" */
+    MST_LOG_REQUEST, /* a request goes out: text is its type, value the number
+                      * of channels */
+    MST_LOG_RESYNC,  /* a market is subscribed anew for its book: text */
+    MST_LOG_DRIFT,   /* an audit found the service's subscriptions to differ:
+                      * text is the market, value 1 for one it lacked, 0 for
+                      * one that was not wished for */
+    MST_LOG_HANDOVER /* a link's connection takes over from the other's */
+};
+
+struct mst_log {
+    enum mst_log_kind kind;
+    int link;
+    enum mst_state from, state;
+    int error;
+    int64_t value;
+    const char *text; /* until the call returns; or NULL */
+};
 
 /* ------------------------------------------------------------------------
  * Configuration: all zero but the hosts, credentials and trust anchors works.
@@ -1096,6 +1136,28 @@ struct mst_config {
      * before it is closed; 0: never. */
     uint32_t rotate_ms;
 
+    /* How old a TLS session may get, ms, before a certificate chain is checked
+     * again; 0: 86,400,000 (a day). */
+    uint32_t resume_ms;
+
+    /* With MST_HEARTBEAT subscribed: a connection on which no further one has
+     * come for so long, ms, or three times the last distance of two where that
+     * is longer, is given up; 0: 15,000. */
+    uint32_t heartbeat_ms;
+
+    /* The service is asked for its list of subscriptions so often, ms, and
+     * what differs from the wishes is mended; 0: 600,000. */
+    uint32_t audit_ms;
+
+    /* A stream that has fallen so far behind, ms, is opened anew for fresh
+     * snapshots (see mst_stats.lag_ms); 0: never. */
+    uint32_t lag_max_ms;
+
+    /* Optional (NULL): told what the session does. Calls no function of the
+     * client. */
+    void (*log)(void *context, const struct mst_log *log);
+    void *log_context;
+
     /* Optional (NULL): told of what passes. Calls no function of the client. */
     void (*tap)(void *context, const struct mst_tap_record *record);
     void *tap_context;
@@ -1105,6 +1167,21 @@ struct mst_config {
  * Client
  * ------------------------------------------------------------------------ */
 
+/* The most that was ever in use of what is bounded: bytes, unless it says
+ * otherwise. */
+struct mst_high_water {
+    uint32_t subscriptions; /* slots, of MST_SUBSCRIPTIONS_MAX */
+    uint32_t token;         /* of MST_TOKEN_MAX */
+    uint32_t headers, body; /* of MST_HEADERS_MAX and MST_BODY_MAX */
+    uint32_t message;       /* of message_len: what had to be kept */
+    uint32_t depth;         /* levels of nesting, of MST_JSON_DEPTH */
+    uint32_t received;      /* plaintext waiting, of record_in_len */
+    uint32_t staged;        /* of staging_len */
+    uint32_t unsent;        /* waiting for the port, of record_out_len */
+};
+
+#define MST_BANDS 9 /* of errors: -1 to -99, -100 to -199, ... */
+
 /* Counts since mst_client_init(). */
 struct mst_stats {
     uint64_t bytes_in, bytes_out; /* of plaintext */
@@ -1113,10 +1190,34 @@ struct mst_stats {
     uint32_t bad_messages;        /* messages that cost an MST_EVENT_ERROR */
     uint32_t tokens;              /* obtained */
     uint32_t opens;               /* streams opened */
-    uint32_t failures;            /* connections and attempts that failed */
+    uint32_t failures;            /* attempts and connections that failed */
+    uint32_t resumed;             /* TLS handshakes that were short */
     uint32_t unanswered;          /* requests without an answer in time */
     uint32_t resyncs;   /* markets subscribed anew because of their book */
     uint32_t rotations; /* connections that took over from another */
+    uint32_t drifts;    /* differences that an audit has mended */
+
+    /* The failures by band of the error: [1] is the
+     * port's, [2] TLS, as in enum mst_error. The last one, and where. */
+    uint32_t errors[MST_BANDS];
+    int last_error;
+    enum mst_state last_stage;
+
+    /* The wall clock less the service's, s, by the last response that had a
+     * date; has_skew says whether one had. */
+    int64_t skew_s;
+    bool has_skew;
+
+    /* How far what is delivered lags behind: the time between a message's own
+     * time and its receipt, less the least of this connection. The last, and
+     * the most of this connection; ns. Snapshots and executions do not count:
+     * their times may be old for good reason. */
+    int64_t lag_ns, lag_max_ns;
+
+    /* Time of the link that streams in each state. */
+    uint64_t state_ms[MST_STATE_CLOSING + 1];
+
+    struct mst_high_water high;
 };
 
 /* The rest of this section up to the calls is private. */
@@ -1177,7 +1278,11 @@ struct mst_link {
     uint64_t whole_ms, byte_ms, frame_ms, frame_bytes;
     /* Its connection: since when, and the request that is outstanding. */
     uint32_t generation;
-    uint64_t open_ms, settled_ms, answer_ms, again_ms;
+    uint64_t open_ms, settled_ms, answer_ms, again_ms, audit_ms;
+    uint64_t beat_ms, last_beat_ms;
+    int64_t least_ns; /* age of the youngest message, see mst_stats.lag_ns */
+    uint8_t lag_over;
+    bool has_lag;
     uint8_t request, request_tries;
     bool request_due, one_by_one, audit;
     struct mst_http http;
@@ -1192,12 +1297,29 @@ struct mst_link {
     char token[MST_TOKEN_MAX + 3];
 };
 
+#ifndef MST_NO_TLS
+/* What a short handshake with a server needs, and when its certificate chain
+ * was last checked. */
+struct mst_resume {
+    br_ssl_session_parameters session;
+    uint64_t checked_ms;
+};
+
+struct mst_tls {
+    br_ssl_client_context client;
+    br_x509_minimal_context x509;
+};
+#define MST_TLS_LEN sizeof(struct mst_tls)
+#else
+#define MST_TLS_LEN 0u
+#endif
+
 /* The token in use: until when, and when the next one is fetched. */
 struct mst_token {
-    uint64_t until_ms, refresh_ms;
+    uint64_t end_ms, until_ms, refresh_ms;
     size_t len; /* 0: none */
     uint8_t store;
-    bool fresh;
+    bool fresh, loaded;
 };
 
 struct mst_client {
@@ -1209,24 +1331,18 @@ struct mst_client {
     struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
     struct mst_token token;
     struct mst_stats stats;
+#ifndef MST_NO_TLS
+    struct mst_resume resume[2]; /* of the token's host and the stream's */
+#endif
     uint64_t now_ms, due_ms, request_ms, token_hold_ms, rotate_ms, repeat_ms;
+    uint64_t clock_ms; /* when clock_s was read */
     int64_t clock_s;
     uint32_t raw_ms, generation;
     uint8_t stream; /* the link that streams */
     uint8_t random_len;
-    bool more, closing, wiped;
+    bool more, closing, wiped, loaded, save_due;
     uint8_t random[32];
 };
-
-#ifndef MST_NO_TLS
-struct mst_tls {
-    br_ssl_client_context client;
-    br_x509_minimal_context x509;
-};
-#define MST_TLS_LEN sizeof(struct mst_tls)
-#else
-#define MST_TLS_LEN 0u
-#endif
 
 #define MST_ALIGNED(n) (((size_t)(n) + 15u) & ~(size_t)15u)
 
@@ -1313,9 +1429,26 @@ int mst_resync(struct mst_client *client, enum mst_channel channel,
  * MST_ERR_ARGUMENT with one link, or MST_ERR_CLOSED. */
 int mst_rotate(struct mst_client *client);
 
-/* Asks for the list of subscriptions; the answer comes as MST_EVENT_ENTRY and
- * MST_EVENT_RESPONSE. Wishes that are not in it are subscribed anew; what was
- * never wished is only counted as unknown. Returns 0 or MST_ERR_CLOSED. */
+/* Replaces the credentials, borrowed like the old ones, which are not used any
+ * more once this has returned. The next connection is made with a new token,
+ * at once if the last attempt failed; a stream that is open goes on. Returns
+ * 0, MST_ERR_CREDENTIALS or MST_ERR_CLOSED. */
+int mst_set_credentials(struct mst_client *client, const char *client_id,
+                        const char *client_secret);
+
+#ifndef MST_NO_TLS
+/* Replaces the trust anchors, borrowed like the old ones, which are not used
+ * any more once this has returned. Handshakes under way begin anew and TLS
+ * sessions are forgotten; a stream that is open goes on. Returns 0,
+ * MST_ERR_ANCHORS or MST_ERR_CLOSED. */
+int mst_set_anchors(struct mst_client *client,
+                    const br_x509_trust_anchor *anchors, size_t anchors_len);
+#endif
+
+/* Asks for the list of subscriptions now, as the client does by itself each
+ * audit_ms; the answer comes as MST_EVENT_ENTRY and MST_EVENT_RESPONSE. Wishes
+ * that are not in it are subscribed anew, what is in it and not wished for is
+ * unsubscribed. Returns 0 or MST_ERR_CLOSED. */
 int mst_subscription_list(struct mst_client *client);
 
 /*
