@@ -4880,6 +4880,11 @@ enum session_subscribed {
 #define SESSION_HANDOVER_MS 120000u
 #define SESSION_OVERLAP_MS 2000u
 
+/* Doubts that may be in a market's nature, so that a fresh snapshot does not
+ * help for long: the wait between two for them is at most this. */
+#define SESSION_DRIFT MST_BOOK_THIN
+#define SESSION_THIN_MAX_MS 86400000u
+
 /* So many messages in a row that are too late are a lag. */
 #define SESSION_LATE_MESSAGES 8
 
@@ -6027,15 +6032,36 @@ static void session_left(const struct mst_client *c, struct mst_link *l,
     }
 }
 
-/* When the budget of a market allows to subscribe it anew: so many times at
- * once, then one more each time a certain time has passed. */
+/* When the budget of a market allows to subscribe it anew, if its book needs
+ * it: so many times at once, then one more each time a certain time has
+ * passed. */
 static uint64_t session_resync_due(const struct mst_client *c,
-                                   const struct mst_subscription *s)
+                                   const struct mst_subscription *s,
+                                   const struct mst_subscribed *on)
 {
     const uint64_t ahead =
         (MST_RESYNCS_MAX - 1) * (uint64_t)MST_RESYNC_EVERY_MS;
+    uint64_t at =
+        s->resync_ms > c->now_ms + ahead ? s->resync_ms - ahead : c->now_ms;
 
-    return s->resync_ms > c->now_ms + ahead ? s->resync_ms - ahead : c->now_ms;
+    if (on->doubted || on->lost) {
+        return at;
+    }
+    return !on->thin ? SESSION_NEVER : at < s->thin_ms ? s->thin_ms : at;
+}
+
+/* A market is subscribed anew because its book is thin. Where that does not
+ * last, it drifts: each time it is left thin for twice as long. */
+static void session_thinned(const struct mst_client *c,
+                            struct mst_subscription *s)
+{
+    bool again = c->now_ms < s->thin_ms + s->thin_gap_ms;
+
+    s->thin_gap_ms = again ? s->thin_gap_ms * 2 : MST_RESYNC_EVERY_MS;
+    if (s->thin_gap_ms > SESSION_THIN_MAX_MS) {
+        s->thin_gap_ms = SESSION_THIN_MAX_MS;
+    }
+    s->thin_ms = c->now_ms + s->thin_gap_ms;
 }
 
 /* Books in doubt are subscribed anew, as their budget allows. */
@@ -6045,9 +6071,11 @@ static void session_settle(struct mst_client *c, const struct mst_link *l)
         struct mst_subscription *s = &c->subscriptions[i];
         struct mst_subscribed *on = session_on(c, l, s);
         if (on->state != SUB_ACTIVE || on->resync ||
-            !(on->doubted || on->lost) ||
-            session_resync_due(c, s) > c->now_ms) {
+            session_resync_due(c, s, on) > c->now_ms) {
             continue;
+        }
+        if (on->thin) {
+            session_thinned(c, s);
         }
         if (s->resync_ms < c->now_ms) {
             s->resync_ms = c->now_ms;
@@ -6063,11 +6091,12 @@ static void session_settle(struct mst_client *c, const struct mst_link *l)
 static void session_judge(const struct mst_client *c, struct mst_subscribed *on,
                           struct mst_book *book)
 {
-    unsigned reasons = MST_BOOK_THIN | MST_BOOK_DISAGREES;
+    unsigned reasons = MST_BOOK_DISAGREES;
 
     if ((c->config.flags & MST_RESYNC_CROSSED) != 0) {
         reasons |= MST_BOOK_CROSSED;
     }
+    on->thin = (mst_book_flags(book) & SESSION_DRIFT) != 0;
     if ((mst_book_flags(book) & reasons) != 0 ||
         mst_book_reason(book) == MST_BOOK_DISORDER) {
         on->doubted = true;
@@ -6133,7 +6162,7 @@ static unsigned session_mark(struct mst_client *c, const struct mst_link *l,
             on->state = SUB_LEAVING;
         } else {
             on->state = SUB_ASKED;
-            on->doubted = on->lost = false;
+            on->doubted = on->lost = on->thin = false;
         }
         count++;
         if (l->one_by_one) {
@@ -6200,8 +6229,8 @@ static uint64_t session_request_due(const struct mst_client *c,
         uint64_t at = SESSION_NEVER;
         if (session_wanted(s, on) != MST_SUBSCRIPTION_LIST) {
             at = c->request_ms;
-        } else if (on->state == SUB_ACTIVE && (on->doubted || on->lost)) {
-            at = session_resync_due(c, s);
+        } else if (on->state == SUB_ACTIVE) {
+            at = session_resync_due(c, s, on);
         }
         due = at < due ? at : due;
     }

@@ -95,7 +95,8 @@ extern "C" {
 #endif
 
 /* A market whose book needs it is subscribed anew so many times at once, and
- * then once more each time that so much time (ms) has passed. Beyond: the
+ * then once more each time that so much time (ms) has passed; for thinness
+ * that comes back, after twice the time of before, up to a day. Beyond: the
  * book stays as it is, and says so. */
 #ifndef MST_RESYNCS_MAX
 #define MST_RESYNCS_MAX 3
@@ -1225,12 +1226,13 @@ struct mst_stats {
 /* Where a subscription stands on a link's connection. */
 struct mst_subscribed {
     uint8_t state;
-    bool resync, doubted, lost, number, listed, again;
+    bool resync, doubted, thin, lost, number, listed, again;
 };
 
 struct mst_subscription {
     struct mst_book *book;
-    uint64_t resync_ms; /* how far its budget is used up */
+    uint64_t resync_ms;            /* how far its budget is used up */
+    uint64_t thin_ms, thin_gap_ms; /* until when it is left thin, how long */
     struct mst_subscribed on[MST_LINKS_MAX];
     uint8_t channel;
     bool wanted;
