@@ -241,6 +241,7 @@ const char *mst_strerror(int error)
     case MST_ERR_FULL: return "no room for one more subscription";
     case MST_ERR_EXISTS: return "subscribed already";
     case MST_ERR_MISSING: return "no such subscription";
+    case MST_ERR_BUSY: return "another request is under way";
     case MST_ERR_CLOSED: return "client is closed";
     case MST_ERR_CLOCK: return "clock is not set";
     case MST_ERR_ENTROPY: return "no entropy";
@@ -336,6 +337,8 @@ const char *mst_state_name(enum mst_state state)
     case MST_STATE_TLS: return "tls";
     case MST_STATE_TOKEN: return "token";
     case MST_STATE_UPGRADE: return "upgrade";
+    case MST_STATE_PUT: return "put";
+    case MST_STATE_IDLE: return "idle";
     case MST_STATE_OPEN: return "open";
     case MST_STATE_CLOSING: return "closing";
     }
@@ -3909,6 +3912,7 @@ static int http_status_line(struct mst_http *h)
         return MST_ERR_HTTP_SYNTAX;
     }
     h->status = (uint16_t)status;
+    h->close = h->line[7] == '0';
     h->state = HTTP_HEADER_LINE;
     /* HTTP/1.0 knows no upgrade (RFC 9110, section 7.8). */
     return status == 101 && h->line[7] == '0' ? MST_ERR_HTTP_SYNTAX : HTTP_MORE;
@@ -4029,6 +4033,7 @@ static int http_header(struct mst_http *h, enum http_header header,
         return text_is_nocase(value, len, "identity") ? 0 : MST_ERR_HTTP_CODING;
     case HTTP_CONNECTION:
         h->connection_upgrade |= http_list_has(value, len, "upgrade");
+        h->close |= http_list_has(value, len, "close");
         break;
     case HTTP_UPGRADE:
         h->upgrade |= http_list_has(value, len, "websocket");
@@ -4092,6 +4097,7 @@ static int http_head(struct mst_http *h)
         h->left = 0;
     } else {
         h->state = h->has_length ? HTTP_BODY_SIZED : HTTP_BODY_TO_END;
+        h->close |= !h->has_length;
     }
     return HTTP_HEAD;
 }
@@ -4838,7 +4844,12 @@ static void tls_wire_got(struct mst_link *l, size_t len)
  * and what it wants is in its states.
  * ------------------------------------------------------------------------ */
 
-enum session_job { SESSION_TOKEN, SESSION_STREAM };
+enum session_job { SESSION_TOKEN, SESSION_STREAM, SESSION_PUT };
+
+#define SESSION_JOBS 3
+
+/* Tokens, by what they give access to. */
+enum session_token { TOKEN_STREAM, TOKEN_ADDRESS };
 
 /* What a link is writing. */
 enum session_sending {
@@ -4862,6 +4873,11 @@ enum session_subscribed {
 #define SESSION_NEVER UINT64_MAX
 #define SESSION_SCOPE "exchange:read_aggregated_marketdata_stream"
 #define SESSION_TOKEN_PATH "/oauth2/token"
+#define SESSION_ADDRESS_SCOPE "transfer:write_crypto_destination_address"
+#define SESSION_ADDRESS_PATH "/v2/transfer/crypto-destination-address"
+
+/* A connection that has carried a request waits so long for another one. */
+#define SESSION_IDLE_MS 15000u
 
 /* A token is not used in the last seconds before its end. */
 #define SESSION_TOKEN_MARGIN_MS 30000u
@@ -4947,7 +4963,7 @@ static int session_link(const struct mst_client *c, const struct mst_link *l)
 static bool session_is_stream(const struct mst_client *c,
                               const struct mst_link *l)
 {
-    return session_link(c, l) == c->stream;
+    return c->config.ws_url != NULL && session_link(c, l) == c->stream;
 }
 
 static struct mst_subscribed *session_on(const struct mst_client *c,
@@ -4993,8 +5009,25 @@ static bool session_draw(struct mst_client *c, void *to, size_t len)
     return true;
 }
 
-static const char *session_scope(const struct mst_client *c)
+/* Is this word one of a list of words with single blanks in between? */
+static bool session_scope_has(const char *list, const char *word, size_t len)
 {
+    while (*list != '\0') {
+        size_t n = strcspn(list, " ");
+        if (n == len && memcmp(list, word, len) == 0) {
+            return true;
+        }
+        list += n + (list[n] == ' ');
+    }
+    return false;
+}
+
+static const char *session_scope(const struct mst_client *c,
+                                 enum session_token kind)
+{
+    if (kind == TOKEN_ADDRESS) {
+        return SESSION_ADDRESS_SCOPE;
+    }
     return c->config.scope != NULL ? c->config.scope : SESSION_SCOPE;
 }
 
@@ -5013,6 +5046,8 @@ static void session_enter(struct mst_client *c, struct mst_link *l,
     case MST_STATE_TLS: limit = g->tls_ms; break;
     case MST_STATE_TOKEN: limit = g->token_ms; break;
     case MST_STATE_UPGRADE: limit = g->upgrade_ms; break;
+    case MST_STATE_PUT: limit = g->answer_ms; break;
+    case MST_STATE_IDLE: limit = SESSION_IDLE_MS; break;
     case MST_STATE_OPEN:
         limit = session_is_stream(c, l) ? SESSION_NEVER : SESSION_HANDOVER_MS;
         break;
@@ -5033,12 +5068,19 @@ static void session_enter(struct mst_client *c, struct mst_link *l,
     l->deadline_ms = limit == SESSION_NEVER ? limit : c->now_ms + limit;
 }
 
-/* Forgets the token. */
-static void session_drop_token(struct mst_client *c)
+/* Forgets a token. */
+static void session_drop_token(struct mst_client *c, struct mst_token *t)
 {
-    mem_wipe(c->links[c->token.store].token, sizeof c->links[0].token);
-    c->token.len = 0;
-    c->save_due = true;
+    mem_wipe(c->links[t->store].token, sizeof c->links[0].token);
+    t->len = 0;
+    c->save_due |= t == &c->tokens[TOKEN_STREAM];
+}
+
+/* The token that a job is done with. */
+static enum session_token session_kind(const struct mst_client *c,
+                                       enum session_job job)
+{
+    return job == SESSION_PUT && !c->one_token ? TOKEN_ADDRESS : TOKEN_STREAM;
 }
 
 /* Forgets what a short TLS handshake with an endpoint needs. */
@@ -5054,10 +5096,11 @@ static void session_drop_resume(struct mst_client *c, unsigned job)
 
 /* There is a token to connect with; one that has just come serves for one
  * connection in any case. */
-static bool session_has_token(const struct mst_client *c)
+static bool session_has_token(const struct mst_client *c, enum session_job job)
 {
-    return c->token.len > 0 &&
-           (c->token.fresh || c->now_ms < c->token.until_ms);
+    const struct mst_token *t = &c->tokens[session_kind(c, job)];
+
+    return t->len > 0 && (t->fresh || c->now_ms < t->until_ms);
 }
 
 /* A book goes on with what comes by the other connection. */
@@ -5179,6 +5222,13 @@ static bool session_is_permanent(const struct mst_link *l, int error)
            (error <= MST_ERR_TLS_ISSUER && error >= MST_ERR_TLS_VERSION);
 }
 
+/* In an exchange of HTTP: what the response says counts. */
+static bool session_is_http(const struct mst_link *l)
+{
+    return l->state == MST_STATE_TOKEN || l->state == MST_STATE_UPGRADE ||
+           l->state == MST_STATE_PUT;
+}
+
 /* Keeps count of what went wrong, by the error's band. */
 static void session_count_error(struct mst_client *c, const struct mst_link *l,
                                 int error)
@@ -5229,6 +5279,9 @@ static uint32_t session_backoff(struct mst_client *c, struct mst_link *l,
     if (session_is_local(error)) {
         return SESSION_LOCAL_MS;
     }
+    if (error == MST_ERR_UNAUTHORIZED && l->state == MST_STATE_PUT) {
+        return 0;
+    }
     if (error == MST_ERR_UNAUTHORIZED && l->state == MST_STATE_UPGRADE &&
         !l->token_again) {
         l->token_again = true;
@@ -5249,7 +5302,7 @@ static uint32_t session_backoff(struct mst_client *c, struct mst_link *l,
     if (session_is_permanent(l, error)) {
         wait = longest - wait / 4; /* slow, but not all at one time */
     }
-    if ((l->state == MST_STATE_TOKEN || l->state == MST_STATE_UPGRADE) &&
+    if (session_is_http(l) &&
         (l->http.has_retry_after || l->http.retry_at_s != 0)) {
         uint32_t least = session_retry_after(c, l);
         wait = wait < least ? least : wait;
@@ -5296,25 +5349,86 @@ static void session_report(const struct mst_client *c, struct mst_link *l,
     f->retry_ms = c->closing ? 0 : retry_ms;
     f->text = session_has_text(error) ? l->text : "";
     f->detail = tls_error(l) == error ? tls_detail(l) : l->port_detail;
-    if (l->state == MST_STATE_TOKEN || l->state == MST_STATE_UPGRADE) {
+    if (session_is_http(l)) {
         f->http_status = l->http.status;
     }
     f->ws_code = error == MST_ERR_WS_CLOSED ? l->close_code : 0;
     f->clock_s = error == MST_ERR_TLS_TIME ? c->clock_s : 0;
 }
 
+/* -- a request for an address ------------------------------------------- */
+
+/* The link that runs the errands: beside the stream, or where there is none. */
+static bool session_is_errand(const struct mst_client *c,
+                              const struct mst_link *l)
+{
+    return c->config.ws_url != NULL ? !session_is_stream(c, l)
+                                    : session_link(c, l) == 0;
+}
+
+/* What the link does is for the request that is under way. */
+static bool session_is_put(const struct mst_client *c, const struct mst_link *l)
+{
+    return c->put.request != NULL && !c->put.done &&
+           (l->job == SESSION_PUT ||
+            (l->job == SESSION_TOKEN && l->kind == TOKEN_ADDRESS));
+}
+
+/* A request waits, or is under way, and the link is the one for it. */
+static bool session_has_put(const struct mst_client *c,
+                            const struct mst_link *l)
+{
+    return c->put.request != NULL && !c->put.done && session_is_errand(c, l);
+}
+
+/* The request is over, well or not: its event is due. */
+static void session_put_end(struct mst_client *c, struct mst_link *l, int error)
+{
+    struct mst_address_result *r = &c->put.result;
+
+    r->error = error;
+    r->http_status = l->state == MST_STATE_PUT ? l->http.status : 0;
+    r->text = error == MST_ERR_FORBIDDEN ? SESSION_ADDRESS_SCOPE
+              : session_has_text(error)  ? l->text
+                                         : "";
+    r->problem = &c->put.problem;
+    c->put.done = true;
+    l->report = MST_EVENT_ADDRESS;
+}
+
+/* An attempt has failed: another one does no harm, since the outcome of the
+ * same request is the same. */
+static void session_put_failed(struct mst_client *c, struct mst_link *l,
+                               int error, uint32_t retry_ms)
+{
+    bool answered = l->state == MST_STATE_PUT && l->http.status >= 300;
+    bool again = error == MST_ERR_UNAUTHORIZED && !c->put.token_again;
+
+    if (!again && (answered || session_is_permanent(l, error) ||
+                   c->now_ms + retry_ms >= c->put.deadline_ms)) {
+        c->put.result.retry_ms = answered ? retry_ms : 0;
+        session_put_end(c, l, error);
+    }
+    c->put.token_again |= again;
+    c->put.result.error = error;
+}
+
 /* Ends the attempt or connection. The first error wins. */
 static void session_fail(struct mst_client *c, struct mst_link *l, int error)
 {
-    struct mst_link *next =
-        session_is_stream(c, l) ? session_successor(c) : NULL;
-    bool token = l->state == MST_STATE_TOKEN, expired = false;
+    struct mst_token *token =
+        &c->tokens[session_kind(c, (enum session_job)l->job)];
+    struct mst_link *next = NULL;
+    bool expired = false;
     uint32_t retry_ms;
 
     if (l->state == MST_STATE_WAIT && !session_is_local(error)) {
         return;
     }
-    if (error == MST_ERR_FORBIDDEN && c->token.loaded) {
+    if (session_is_stream(c, l)) {
+        next = session_successor(c);
+    }
+    if (error == MST_ERR_FORBIDDEN && token->loaded) {
         error = MST_ERR_UNAUTHORIZED; /* a new token may have other rights */
     }
     session_count_error(c, l, error);
@@ -5329,22 +5443,27 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
         session_drop_stream(c, l);
         if (c->now_ms - l->open_ms >= c->config.stable_ms) {
             l->attempts = 0;
-            expired = c->now_ms >= c->token.until_ms;
+            expired = c->now_ms >= token->until_ms;
         }
         l->opened = false;
     }
-    if (error == MST_ERR_UNAUTHORIZED || error == MST_ERR_FORBIDDEN) {
-        session_drop_token(c);
+    if (l->job != SESSION_TOKEN &&
+        (error == MST_ERR_UNAUTHORIZED || error == MST_ERR_FORBIDDEN)) {
+        session_drop_token(c, token);
     }
     /* The end of a token's life is no reason to wait. */
     retry_ms = expired ? 0 : session_backoff(c, l, error);
-    if (token) {
+    if (l->state == MST_STATE_TOKEN) {
         mem_wipe(c->links[l->store].token, sizeof l->token);
         if (error == MST_ERR_THROTTLED) {
             c->token_hold_ms = c->now_ms + retry_ms;
         }
     }
-    session_report(c, l, error, next != NULL ? 0 : retry_ms);
+    if (session_is_put(c, l)) {
+        session_put_failed(c, l, error, retry_ms);
+    } else {
+        session_report(c, l, error, next != NULL ? 0 : retry_ms);
+    }
     if (l->up) {
         session_tap(c, session_link(c, l), MST_TAP_END, error, 0, NULL, 0);
     }
@@ -5361,13 +5480,23 @@ static void session_restart(struct mst_client *c, struct mst_link *l)
     session_enter(c, l, MST_STATE_WAIT, 0);
 }
 
-/* What the link that does not stream is to do next, and when. */
-static enum session_job session_errand(const struct mst_client *c, uint64_t *at)
+/* What a link is to do next, and from when on: what is asked for goes before
+ * a rotation. */
+static enum session_job session_errand(const struct mst_client *c,
+                                       const struct mst_link *l, uint64_t *at)
 {
-    uint64_t token_ms = c->token.len > 0 ? c->token.refresh_ms : SESSION_NEVER;
+    const struct mst_token *t = &c->tokens[TOKEN_STREAM];
+    uint64_t token_ms = t->len > 0 ? t->refresh_ms : SESSION_NEVER;
 
-    if (token_ms < c->token_hold_ms) {
-        token_ms = c->token_hold_ms;
+    *at = 0;
+    if (session_is_stream(c, l)) {
+        return SESSION_STREAM;
+    }
+    if (session_has_put(c, l)) {
+        return SESSION_PUT;
+    }
+    if (!session_is_errand(c, l) || c->config.ws_url == NULL) {
+        token_ms = SESSION_NEVER;
     }
     if (c->rotate_ms < token_ms) {
         *at = c->rotate_ms;
@@ -5395,13 +5524,13 @@ static bool session_is_fetching(const struct mst_client *c,
 static uint64_t session_wake(const struct mst_client *c,
                              const struct mst_link *l)
 {
-    enum session_job job = SESSION_STREAM;
-    uint64_t at = 0;
+    uint64_t at;
+    enum session_job job = session_errand(c, l, &at);
 
-    if (!session_is_stream(c, l)) {
-        job = session_errand(c, &at);
+    if (at == SESSION_NEVER) {
+        return at;
     }
-    if (job == SESSION_TOKEN || !session_has_token(c)) {
+    if (job == SESSION_TOKEN || !session_has_token(c, job)) {
         if (session_is_fetching(c, l)) {
             return SESSION_NEVER;
         }
@@ -5413,24 +5542,28 @@ static uint64_t session_wake(const struct mst_client *c,
 /* Begins an attempt, once clock and entropy are known to be there. */
 static void session_begin(struct mst_client *c, struct mst_link *l)
 {
-    enum session_job job = SESSION_STREAM;
     uint64_t at;
+    enum session_job job = session_errand(c, l, &at);
 
-    if (!session_is_stream(c, l)) {
-        job = session_errand(c, &at);
-    }
-    if (!session_has_token(c)) {
+    l->kind = (uint8_t)session_kind(c, job);
+    if (!session_has_token(c, job)) {
         job = SESSION_TOKEN;
     }
     l->job = (uint8_t)job;
-    /* Both were checked by mst_client_init(). */
-    if (job == SESSION_TOKEN) {
+    /* Checked by mst_client_init(). */
+    switch (job) {
+    case SESSION_TOKEN:
         (void)http_url(c->config.auth_url, "https://", "http://", &l->endpoint);
-    } else {
+        break;
+    case SESSION_STREAM:
         (void)http_url(c->config.ws_url, "wss://", "ws://", &l->endpoint);
-        c->token.fresh = false;
         l->generation = ++c->generation;
+        break;
+    case SESSION_PUT:
+        (void)http_url(c->config.base_url, "https://", "http://", &l->endpoint);
+        break;
     }
+    c->tokens[l->kind].fresh &= job == SESSION_TOKEN;
     l->in_len = l->out_len = l->used = 0;
     l->staging_at = l->staging_len = 0;
     l->send_at = 0;
@@ -5455,13 +5588,65 @@ static bool session_next_address(struct mst_client *c, struct mst_link *l)
     return true;
 }
 
-/* Where the next token is put: not over the one in use, if there is room. */
-static uint8_t session_store(const struct mst_client *c)
+/* Is a request being written with the token in this room? */
+static bool session_is_in_use(const struct mst_client *c, uint8_t store)
 {
-    uint8_t store = c->token.store;
+    bool used = false;
 
-    return c->token.len > 0 && c->config.links > 1 ? (uint8_t)(1 - store)
-                                                   : store;
+    for (unsigned i = 0; i < c->config.links; i++) {
+        const struct mst_link *l = &c->links[i];
+        used |= l->store == store && l->sending == SEND_HTTP &&
+                l->job != SESSION_TOKEN && l->state > MST_STATE_TLS;
+    }
+    return used;
+}
+
+/* Where the next token is put: not over one in use, if there is room. */
+static uint8_t session_store(struct mst_client *c)
+{
+    const struct mst_token *stream = &c->tokens[TOKEN_STREAM];
+    const struct mst_token *address = &c->tokens[TOKEN_ADDRESS];
+    uint8_t store = 0;
+
+    if (c->config.links > 1) {
+        if (stream->len > 0) {
+            store = (uint8_t)(1 - stream->store);
+        } else if (address->len > 0) {
+            store = (uint8_t)(1 - address->store);
+        }
+        if (session_is_in_use(c, store)) {
+            store = (uint8_t)(1 - store);
+        }
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        if (c->tokens[i].store == store) {
+            c->tokens[i].len = 0;
+        }
+    }
+    return store;
+}
+
+/* The request is written next, with the token as it is now. */
+static void session_write_next(const struct mst_client *c, struct mst_link *l)
+{
+    const struct mst_token *t =
+        &c->tokens[session_kind(c, (enum session_job)l->job)];
+
+    if (l->job != SESSION_TOKEN) {
+        l->store = t->store;
+        l->token_len = t->len;
+    }
+    l->sending = SEND_HTTP;
+    l->send_at = 0;
+}
+
+/* On a connection that stands, the address request begins. */
+static void session_put_begin(struct mst_client *c, struct mst_link *l)
+{
+    http_init(&l->http);
+    l->body_len = 0;
+    session_write_next(c, l);
+    session_enter(c, l, MST_STATE_PUT, 0);
 }
 
 /* The link can carry plaintext: on to the job's first exchange. */
@@ -5475,33 +5660,33 @@ static void session_connected(struct mst_client *c, struct mst_link *l)
         c->stats.resumed++;
     }
 #endif
-    if (l->job == SESSION_TOKEN) {
+    switch ((enum session_job)l->job) {
+    case SESSION_TOKEN:
         l->store = session_store(c);
-        if (l->store == c->token.store) {
-            c->token.len = 0;
-        }
         http_init(&l->http);
         memset(&l->reply, 0, sizeof l->reply);
         json_init(&l->reply.json);
+        session_write_next(c, l);
         session_enter(c, l, MST_STATE_TOKEN, 0);
-    } else {
+        break;
+    case SESSION_STREAM:
         if (!session_draw(c, random, sizeof random)) {
             session_fail(c, l, MST_ERR_ENTROPY);
             return;
         }
-        l->store = c->token.store;
-        l->token_len = c->token.len;
         mst_ws_key(random, l->key);
         mst_ws_upgrade_init(&l->http, l->key);
+        session_write_next(c, l);
         session_enter(c, l, MST_STATE_UPGRADE, 0);
+        break;
+    case SESSION_PUT: session_put_begin(c, l); break;
     }
-    l->sending = SEND_HTTP;
-    l->send_at = 0;
 }
 
 /* -- what is written ---------------------------------------------------- */
 
-static void session_write_form(const struct mst_client *c, struct out *o)
+static void session_write_form(const struct mst_client *c,
+                               const struct mst_link *l, struct out *o)
 {
     http_form_write(o, "grant_type", "client_credentials");
     out_byte(o, '&');
@@ -5509,32 +5694,75 @@ static void session_write_form(const struct mst_client *c, struct out *o)
     out_byte(o, '&');
     http_form_write(o, "client_secret", c->config.client_secret);
     out_byte(o, '&');
-    http_form_write(o, "scope", session_scope(c));
+    http_form_write(o, "scope", session_scope(c, (enum session_token)l->kind));
+}
+
+/* The path of an endpoint's URL with this one behind it. */
+static void session_path(const struct mst_endpoint *endpoint, const char *path,
+                         char *out, size_t len)
+{
+    size_t n = strlen(endpoint->path);
+
+    while (n > 0 && endpoint->path[n - 1] == '/') {
+        n--;
+    }
+    memcpy(out, endpoint->path, n);
+    text_copy(out + n, len - n, path, strlen(path));
 }
 
 static void session_write_token(const struct mst_client *c,
-                                const struct mst_endpoint *endpoint,
-                                struct out *o)
+                                const struct mst_link *l, struct out *o)
 {
     char host[MST_HOST_MAX + 9];
     char path[MST_PATH_MAX + sizeof SESSION_TOKEN_PATH];
-    size_t len = strlen(endpoint->path);
     struct out form = {NULL, 0, 0, 0};
 
-    while (len > 0 && endpoint->path[len - 1] == '/') {
-        len--;
-    }
-    memcpy(path, endpoint->path, len);
-    memcpy(path + len, SESSION_TOKEN_PATH, sizeof SESSION_TOKEN_PATH);
-    http_host(endpoint, host);
+    session_path(&l->endpoint, SESSION_TOKEN_PATH, path, sizeof path);
+    http_host(&l->endpoint, host);
     http_request_write(o, "POST", path, host);
     http_line_write(o, "Content-Type", "application/x-www-form-urlencoded");
     http_line_write(o, "Accept", "application/json");
-    session_write_form(c, &form);
+    session_write_form(c, l, &form);
     out_text(o, "Content-Length: ");
     out_number(o, form.len);
     out_text(o, "\r\n\r\n");
-    session_write_form(c, o);
+    session_write_form(c, l, o);
+}
+
+static void session_write_bearer(const struct mst_client *c,
+                                 const struct mst_link *l, struct out *o,
+                                 bool masked)
+{
+    out_text(o, "Authorization: Bearer ");
+    if (masked) {
+        for (size_t i = 0; i < l->token_len; i++) {
+            out_byte(o, '*');
+        }
+    } else {
+        out_bytes(o, c->links[l->store].token, l->token_len);
+    }
+    out_text(o, "\r\n");
+}
+
+static void session_write_put(const struct mst_client *c,
+                              const struct mst_link *l, struct out *o,
+                              bool masked)
+{
+    char host[MST_HOST_MAX + 9];
+    char path[MST_PATH_MAX + sizeof SESSION_ADDRESS_PATH];
+    struct out body = {NULL, 0, 0, 0};
+
+    session_path(&l->endpoint, SESSION_ADDRESS_PATH, path, sizeof path);
+    http_host(&l->endpoint, host);
+    http_request_write(o, "PUT", path, host);
+    session_write_bearer(c, l, o, masked);
+    http_line_write(o, "Content-Type", "application/json");
+    http_line_write(o, "Accept", "application/json");
+    message_address_write(&body, c->put.request);
+    out_text(o, "Content-Length: ");
+    out_number(o, body.len);
+    out_text(o, "\r\n\r\n");
+    message_address_write(o, c->put.request);
 }
 
 static void session_write_upgrade(const struct mst_client *c,
@@ -5545,15 +5773,8 @@ static void session_write_upgrade(const struct mst_client *c,
 
     http_host(&l->endpoint, host);
     http_upgrade_write(o, host, l->endpoint.path, l->key);
-    out_text(o, "Authorization: Bearer ");
-    if (masked) {
-        for (size_t i = 0; i < l->token_len; i++) {
-            out_byte(o, '*');
-        }
-    } else {
-        out_bytes(o, c->links[l->store].token, l->token_len);
-    }
-    out_text(o, "\r\n\r\n");
+    session_write_bearer(c, l, o, masked);
+    out_text(o, "\r\n");
 }
 
 static void session_write_request(const struct mst_client *c,
@@ -5603,10 +5824,10 @@ static void session_write(const struct mst_client *c, const struct mst_link *l,
     size_t n, header_len;
 
     if (l->sending == SEND_HTTP) {
-        if (l->job == SESSION_TOKEN) {
-            session_write_token(c, &l->endpoint, o);
-        } else {
-            session_write_upgrade(c, l, o, masked);
+        switch ((enum session_job)l->job) {
+        case SESSION_TOKEN: session_write_token(c, l, o); break;
+        case SESSION_STREAM: session_write_upgrade(c, l, o, masked); break;
+        case SESSION_PUT: session_write_put(c, l, o, masked); break;
         }
         return;
     }
@@ -5683,8 +5904,8 @@ static bool session_send(struct mst_client *c, struct mst_link *l)
     if (l->sending == SEND_NOTHING) {
         session_choose(c, l);
     }
-    if (l->state == MST_STATE_UPGRADE && l->sending == SEND_HTTP &&
-        c->token.len == 0) {
+    if (l->sending == SEND_HTTP && l->job != SESSION_TOKEN &&
+        c->tokens[session_kind(c, (enum session_job)l->job)].len == 0) {
         session_fail(c, l, MST_ERR_UNAUTHORIZED); /* found to be bad by now */
         return true;
     }
@@ -5698,9 +5919,9 @@ static bool session_send(struct mst_client *c, struct mst_link *l)
     }
     session_write(c, l, &o, false);
     n = out_stored(&o);
-    if (l->sending == SEND_HTTP && l->job == SESSION_STREAM) {
+    if (l->sending == SEND_HTTP && l->job != SESSION_TOKEN) {
         session_tap_masked(c, l, n);
-    } else if (l->job == SESSION_STREAM) {
+    } else if (l->job != SESSION_TOKEN) {
         session_tap(c, session_link(c, l), MST_TAP_OUT, 0, 0, o.data, n);
     }
     l->send_at += n;
@@ -5872,18 +6093,11 @@ static int session_reply_read(struct mst_client *c, struct mst_link *l,
 static bool session_scope_granted(const struct mst_client *c,
                                   struct mst_link *l)
 {
-    const char *word = session_scope(c);
+    const char *word = session_scope(c, (enum session_token)l->kind);
 
     while (*word != '\0') {
         size_t len = strcspn(word, " ");
-        const char *granted = l->reply.scope;
-        bool found = len == 0;
-        while (*granted != '\0' && !found) {
-            size_t n = strcspn(granted, " ");
-            found = n == len && memcmp(granted, word, len) == 0;
-            granted += n + (granted[n] == ' ');
-        }
-        if (!found) {
+        if (len > 0 && !session_scope_has(l->reply.scope, word, len)) {
             text_copy(l->text, sizeof l->text, word, len);
             return false;
         }
@@ -5929,10 +6143,10 @@ static uint64_t session_refresh(uint64_t now_ms, uint64_t life_ms)
 static void session_take_token(struct mst_client *c, const struct mst_link *l,
                                uint64_t life_ms)
 {
-    struct mst_token *t = &c->token;
+    struct mst_token *t = &c->tokens[l->kind];
 
     if (t->len > 0) {
-        session_drop_token(c);
+        session_drop_token(c, t);
     }
     t->store = l->store;
     t->len = l->token_len;
@@ -5946,6 +6160,7 @@ static void session_take_token(struct mst_client *c, const struct mst_link *l,
                           : c->now_ms;
         t->refresh_ms = session_refresh(c->now_ms, life_ms);
     }
+    c->save_due |= l->kind == TOKEN_STREAM;
     session_high(&c->stats.high.token, t->len);
 }
 
@@ -5966,16 +6181,16 @@ static void session_token_done(struct mst_client *c, struct mst_link *l)
     const struct mst_reply *r = &l->reply;
     bool known = (r->seen & BIT(REPLY_EXPIRES)) != 0;
     int64_t life_s = known ? (int64_t)r->expires_in : -1;
-    const char *scope =
-        r->seen & BIT(REPLY_SCOPE) ? r->scope : session_scope(c);
+    const char *scope = r->seen & BIT(REPLY_SCOPE)
+                            ? r->scope
+                            : session_scope(c, (enum session_token)l->kind);
 
     session_take_token(c, l, known ? (uint64_t)life_s * 1000 : SESSION_NEVER);
-    c->save_due = true;
     c->stats.tokens++;
     session_note_http(c, l);
     session_log_text(c, l, MST_LOG_TOKEN, "obtained", life_s);
     session_tap(c, session_link(c, l), MST_TAP_TOKEN, life_s,
-                (int64_t)c->token.len, scope, strlen(scope));
+                (int64_t)l->token_len, scope, strlen(scope));
     session_tap(c, session_link(c, l), MST_TAP_END, 0, 0, NULL, 0);
     if (!session_is_stream(c, l)) {
         l->attempts = 0;
@@ -6425,7 +6640,7 @@ static void session_took(struct mst_client *c, struct mst_link *l,
 {
     l->used += len;
     c->stats.bytes_in += len;
-    if (len > 0 && l->job == SESSION_STREAM) {
+    if (len > 0 && l->job != SESSION_TOKEN) {
         session_tap(c, session_link(c, l), MST_TAP_IN, 0, 0, data, len);
     }
 }
@@ -6793,6 +7008,86 @@ static void session_read_token(struct mst_client *c, struct mst_link *l)
     }
 }
 
+/* The response is complete: 0, or an error that ends the connection. */
+static int session_put_done(struct mst_client *c, struct mst_link *l)
+{
+    struct mst_address_result *r = &c->put.result;
+    int status = l->http.status, error;
+
+    session_note_http(c, l);
+    r->body = (const char *)l->decoder.buffer;
+    r->body_len = l->body_len;
+    if (status == 200) {
+        error = mst_address_read(r->body, r->body_len, c->put.record);
+        r->record = error == 0 ? c->put.record : NULL;
+    } else {
+        mst_problem_read(r->body, r->body_len, &c->put.problem);
+        error = http_status_error(status, MST_ERR_HTTP_STATUS);
+        if (status == 401 || status == 429 || status >= 500) {
+            return error;
+        }
+    }
+    if (error == MST_ERR_FORBIDDEN) {
+        session_drop_token(c, &c->tokens[l->kind]);
+    }
+    session_put_end(c, l, error);
+    l->attempts = 0;
+    if (l->http.close) {
+        session_restart(c, l);
+    } else {
+        session_enter(c, l, MST_STATE_IDLE, 0);
+    }
+    return 0;
+}
+
+static void session_read_put(struct mst_client *c, struct mst_link *l)
+{
+    size_t len, used = 0, piece;
+    const uint8_t *data = tls_received(l, &len);
+    int rc = 0, found;
+
+    do {
+        found = http_read(&l->http, data, len, &used, &piece);
+        if (found < 0) {
+            rc = found;
+        } else if (found == HTTP_BODY) {
+            if (piece > l->decoder.buffer_len - l->body_len) {
+                rc = MST_ERR_HTTP_BODY;
+            } else {
+                memcpy(l->decoder.buffer + l->body_len, data + used - piece,
+                       piece);
+                l->body_len += piece;
+            }
+        } else if (found == HTTP_END) {
+            rc = session_put_done(c, l);
+        }
+    } while (rc == 0 && (found == HTTP_HEAD || found == HTTP_BODY));
+    session_took(c, l, data, used);
+    if (rc != 0) {
+        session_fail(c, l, rc);
+    }
+}
+
+/* A connection that waits for its next request: it has one, it is needed for
+ * something else, or the peer has something to say, which it should not. */
+static void session_read_idle(struct mst_client *c, struct mst_link *l)
+{
+    uint64_t at;
+    enum session_job job = session_errand(c, l, &at);
+    size_t len;
+
+    (void)tls_received(l, &len);
+    if (len > 0) {
+        session_restart(c, l);
+    } else if (at <= c->now_ms) {
+        if (job == SESSION_PUT && session_has_token(c, job)) {
+            session_put_begin(c, l);
+        } else {
+            session_restart(c, l);
+        }
+    }
+}
+
 /* The closing handshake is over, well or not. */
 static void session_closed(struct mst_client *c, struct mst_link *l)
 {
@@ -6800,7 +7095,11 @@ static void session_closed(struct mst_client *c, struct mst_link *l)
         session_fail(c, l, l->failing);
         return;
     }
-    (void)session_note(l, MST_EVENT_CLOSED, MST_OK, l->state);
+    if (session_has_put(c, l)) {
+        session_put_end(c, l, MST_ERR_CLOSED);
+    } else if (l->opened || session_is_stream(c, l)) {
+        (void)session_note(l, MST_EVENT_CLOSED, MST_OK, l->state);
+    }
     l->abort_due = l->opened;
     l->opened = false;
     session_drop_stream(c, l);
@@ -6823,14 +7122,20 @@ static void session_ended(struct mst_client *c, struct mst_link *l)
     if (error == MST_ERR_EOF && l->secured && !tls_is_closed(l)) {
         error = MST_ERR_TLS_TRUNCATED;
     }
-    if (error == MST_ERR_EOF && l->http.headers_len > 0 &&
-        (l->state == MST_STATE_TOKEN || l->state == MST_STATE_UPGRADE)) {
+    if (l->state == MST_STATE_IDLE) {
+        session_restart(c, l); /* the peer's right, after some time */
+        return;
+    }
+    if (error == MST_ERR_EOF && l->http.headers_len > 0 && session_is_http(l)) {
         error = http_eof(&l->http);
         if (error == HTTP_END) {
-            error = session_reply_end(c, l);
+            error = l->state == MST_STATE_PUT ? session_put_done(c, l)
+                                              : session_reply_end(c, l);
         }
         if (error == 0) {
-            session_token_done(c, l);
+            if (l->state == MST_STATE_TOKEN) {
+                session_token_done(c, l);
+            }
             return;
         }
     }
@@ -6849,6 +7154,8 @@ static int session_read(struct mst_client *c, struct mst_link *l,
         return 0;
     case MST_STATE_TOKEN: session_read_token(c, l); return 0;
     case MST_STATE_UPGRADE: return session_read_upgrade(c, l, event);
+    case MST_STATE_PUT: session_read_put(c, l); return 0;
+    case MST_STATE_IDLE: session_read_idle(c, l); return 0;
     case MST_STATE_OPEN: return session_read_stream(c, l, event);
     case MST_STATE_CLOSING: session_read_closing(c, l); return 0;
     default: return 0;
@@ -6945,15 +7252,19 @@ static uint64_t session_silence(const struct mst_client *c,
     return l->frame_bytes > 0 && frame > whole ? frame : whole;
 }
 
-/* The next moment at which the session does something by itself. */
-static uint64_t session_due(const struct mst_client *c,
-                            const struct mst_link *l)
+/* When a link in this state does something by itself. */
+static uint64_t session_due_by_state(const struct mst_client *c,
+                                     const struct mst_link *l)
 {
     const struct mst_config *g = &c->config;
     uint64_t due = l->deadline_ms, next;
 
     if (l->state == MST_STATE_WAIT) {
         return session_wake(c, l);
+    }
+    if (l->state == MST_STATE_IDLE) {
+        (void)session_errand(c, l, &next);
+        return next < due ? next : due;
     }
     if (l->state != MST_STATE_OPEN) {
         return due;
@@ -6979,6 +7290,18 @@ static uint64_t session_due(const struct mst_client *c,
     return due;
 }
 
+/* The next moment at which a link does something by itself. */
+static uint64_t session_due(const struct mst_client *c,
+                            const struct mst_link *l)
+{
+    uint64_t due = session_due_by_state(c, l);
+
+    if (session_has_put(c, l) && c->put.deadline_ms < due) {
+        due = c->put.deadline_ms;
+    }
+    return due;
+}
+
 /* A request has had no answer in time: reported, and mended. */
 static void session_unanswered(struct mst_client *c, struct mst_link *l)
 {
@@ -6994,6 +7317,16 @@ static bool session_expire(struct mst_client *c, struct mst_link *l)
 {
     uint64_t now = c->now_ms;
 
+    if (session_has_put(c, l) && now >= c->put.deadline_ms &&
+        l->report == MST_EVENT_NONE) {
+        bool under_way = session_is_put(c, l) && l->state != MST_STATE_WAIT;
+        int error = c->put.result.error;
+        session_put_end(c, l, error != 0 ? error : MST_ERR_TIMEOUT);
+        if (under_way) {
+            session_restart(c, l);
+        }
+        return true;
+    }
     if (l->state == MST_STATE_OPEN) {
         if (now >= session_silence(c, l)) {
             session_fail(c, l,
@@ -7021,7 +7354,9 @@ static bool session_expire(struct mst_client *c, struct mst_link *l)
     if (l->state == MST_STATE_CONNECT && session_next_address(c, l)) {
         return true;
     }
-    if (l->state == MST_STATE_CLOSING) {
+    if (l->state == MST_STATE_IDLE) {
+        session_restart(c, l);
+    } else if (l->state == MST_STATE_CLOSING) {
         session_closed(c, l);
     } else {
         session_fail(c, l, MST_ERR_TIMEOUT);
@@ -7104,7 +7439,7 @@ static void pump_detail(const struct mst_client *c, struct mst_link *l)
 static uint32_t pump_token_key(const struct mst_client *c)
 {
     const char *const parts[] = {c->config.auth_url, c->config.client_id,
-                                 session_scope(c)};
+                                 session_scope(c, TOKEN_STREAM)};
     uint32_t hash = 2166136261u; /* FNV-1a */
 
     for (unsigned i = 0; i < 3; i++) {
@@ -7122,15 +7457,17 @@ static uint32_t pump_token_key(const struct mst_client *c)
 static void pump_load(struct mst_client *c, struct mst_link *l)
 {
     const struct mst_port *port = c->port;
-    char *token = c->links[c->token.store].token;
+    struct mst_token *t = &c->tokens[TOKEN_STREAM];
+    char *token = c->links[t->store].token;
     int64_t until_s = 0;
     int len;
 
-    if (c->loaded || port->token_load == NULL || c->clock_s < MST_CLOCK_MIN) {
+    if (c->loaded || port->token_load == NULL || t->len > 0 ||
+        c->clock_s < MST_CLOCK_MIN) {
         return;
     }
     c->loaded = true;
-    l->store = c->token.store;
+    l->store = t->store;
     len = port->token_load(port->context, pump_token_key(c), token,
                            MST_TOKEN_MAX, &until_s);
     until_s -= c->clock_s;
@@ -7141,9 +7478,10 @@ static void pump_load(struct mst_client *c, struct mst_link *l)
         return;
     }
     l->token_len = (size_t)len;
+    l->kind = TOKEN_STREAM;
     session_take_token(c, l, (uint64_t)until_s * 1000);
-    c->token.fresh = false;
-    c->token.loaded = true;
+    t->fresh = c->save_due = false;
+    t->loaded = true;
     session_log_text(c, l, MST_LOG_TOKEN, "loaded", until_s);
 }
 
@@ -7151,7 +7489,7 @@ static void pump_load(struct mst_client *c, struct mst_link *l)
 static void pump_save(struct mst_client *c)
 {
     const struct mst_port *port = c->port;
-    const struct mst_token *t = &c->token;
+    const struct mst_token *t = &c->tokens[TOKEN_STREAM];
     uint64_t left_ms = t->end_ms - c->now_ms;
 
     c->save_due = false;
@@ -7446,7 +7784,12 @@ static bool pump_report(struct mst_client *c, struct mst_link *l,
     }
     message_event(event, (enum mst_event_type)l->report);
     session_stamp(c, l, event);
-    event->as.failure = l->failure;
+    if (l->report == MST_EVENT_ADDRESS) {
+        event->as.address = c->put.result;
+        c->put.request = NULL;
+    } else {
+        event->as.failure = l->failure;
+    }
     l->report = MST_EVENT_NONE;
     return true;
 }
@@ -7473,10 +7816,10 @@ static void pump_wipe(struct mst_client *c)
 {
     mem_wipe(c->memory, c->memory_len);
     mem_wipe(c->random, sizeof c->random);
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < SESSION_JOBS; i++) {
         session_drop_resume(c, i);
     }
-    c->token.len = 0;
+    c->tokens[TOKEN_STREAM].len = c->tokens[TOKEN_ADDRESS].len = 0;
     c->random_len = 0;
     c->wiped = true;
 }
@@ -7622,6 +7965,7 @@ static void pump_defaults(struct mst_config *g)
     g->resume_ms = pump_default(g->resume_ms, 86400000);
     g->heartbeat_ms = pump_default(g->heartbeat_ms, 15000);
     g->audit_ms = pump_default(g->audit_ms, 600000);
+    g->put_ms = pump_default(g->put_ms, 60000);
     g->stable_ms = pump_default(g->stable_ms, 30000);
 }
 
@@ -7673,9 +8017,12 @@ static int pump_check(const struct mst_config *config,
     if (!pump_port_is_whole(port)) {
         return MST_ERR_ARGUMENT;
     }
-    rc = pump_check_url(config, port, config->ws_url, "wss://", "ws://");
-    if (rc == 0) {
-        rc = pump_check_url(config, port, config->auth_url, "https://",
+    rc = pump_check_url(config, port, config->auth_url, "https://", "http://");
+    if (rc == 0 && (config->ws_url != NULL || config->base_url == NULL)) {
+        rc = pump_check_url(config, port, config->ws_url, "wss://", "ws://");
+    }
+    if (rc == 0 && config->base_url != NULL) {
+        rc = pump_check_url(config, port, config->base_url, "https://",
                             "http://");
     }
     if (rc != 0) {
@@ -7754,6 +8101,9 @@ int mst_client_init_checked(struct mst_client *client, size_t client_len,
     c->memory_len = memory_len;
     pump_layout(c);
     c->rotate_ms = SESSION_NEVER;
+    c->one_token =
+        session_scope_has(session_scope(c, TOKEN_STREAM), SESSION_ADDRESS_SCOPE,
+                          strlen(SESSION_ADDRESS_SCOPE));
     c->raw_ms = port->now_ms(port->context);
     c->due_ms = SESSION_NEVER;
     c->more = true;
@@ -7803,6 +8153,9 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
     }
     if (c->closing || c->wiped) {
         return MST_ERR_CLOSED;
+    }
+    if (c->config.ws_url == NULL) {
+        return MST_ERR_URL;
     }
     if (pump_wish(c, channel, market) != NULL) {
         return MST_ERR_EXISTS;
@@ -7882,6 +8235,53 @@ int mst_rotate(struct mst_client *client)
     return 0;
 }
 
+int mst_address_put(struct mst_client *client,
+                    const struct mst_address_request *request,
+                    struct mst_address *record)
+{
+    struct mst_client *c = client;
+    struct mst_link *successor;
+    int rc;
+
+    if (c->closing || c->wiped) {
+        return MST_ERR_CLOSED;
+    }
+    if (request == NULL || record == NULL) {
+        return MST_ERR_ARGUMENT;
+    }
+    if (c->config.base_url == NULL) {
+        return MST_ERR_URL;
+    }
+    if (c->put.request != NULL ||
+        (c->config.ws_url != NULL && c->config.links < 2)) {
+        return MST_ERR_BUSY;
+    }
+    rc = mst_address_check(request);
+    if (rc != 0) {
+        return rc;
+    }
+    memset(&c->put, 0, sizeof c->put);
+    c->put.request = request;
+    c->put.record = record;
+    c->put.deadline_ms = c->now_ms + c->config.put_ms;
+    c->more = true;
+    for (unsigned i = 0; i < pump_links(c); i++) {
+        struct mst_link *l = &c->links[i];
+        if (session_has_put(c, l) && l->state == MST_STATE_WAIT &&
+            l->job != SESSION_PUT) {
+            l->deadline_ms = c->now_ms; /* what failed was something else */
+        }
+    }
+    successor = session_successor(c);
+    if (successor != NULL) {
+        /* It goes on once this is done. */
+        session_drop_stream(c, successor);
+        successor->opened = false;
+        session_restart(c, successor);
+    }
+    return 0;
+}
+
 /* What was for the old credentials or anchors begins anew, at once. */
 static void pump_restart(struct mst_client *c, enum mst_state from,
                          enum mst_state to)
@@ -7911,7 +8311,8 @@ int mst_set_credentials(struct mst_client *client, const char *client_id,
         client_secret[0] == '\0') {
         return MST_ERR_CREDENTIALS;
     }
-    session_drop_token(c);
+    session_drop_token(c, &c->tokens[TOKEN_STREAM]);
+    session_drop_token(c, &c->tokens[TOKEN_ADDRESS]);
     c->config.client_id = client_id;
     c->config.client_secret = client_secret;
     pump_restart(c, MST_STATE_RESOLVE, MST_STATE_UPGRADE);
@@ -7932,7 +8333,7 @@ int mst_set_anchors(struct mst_client *client,
     }
     c->config.anchors = anchors;
     c->config.anchors_len = anchors_len;
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < SESSION_JOBS; i++) {
         session_drop_resume(c, i);
     }
     pump_restart(c, MST_STATE_TLS, MST_STATE_TLS);

@@ -172,6 +172,8 @@ enum mst_error {
     MST_ERR_EXISTS = -11,      /* subscribed already */
     MST_ERR_MISSING = -12,     /* no such subscription */
     MST_ERR_CLOSED = -13,      /* the client was closed by mst_close() */
+    MST_ERR_BUSY = -14,        /* another request is under way, or the only
+                                * link is there for the stream */
 
     /* The port's. */
     MST_ERR_CLOCK = -100,       /* the wall clock is not set */
@@ -541,6 +543,8 @@ enum mst_state {
     MST_STATE_TLS,     /* in the TLS handshake */
     MST_STATE_TOKEN,   /* requesting a token */
     MST_STATE_UPGRADE, /* in the WebSocket opening handshake */
+    MST_STATE_PUT,     /* requesting an address to be created or updated */
+    MST_STATE_IDLE,    /* connected, for another such request */
     MST_STATE_OPEN,    /* streaming */
     MST_STATE_CLOSING  /* in the closing handshake */
 };
@@ -562,6 +566,25 @@ struct mst_failure {
     const char *text;     /* what the service said, or the bad value, or "" */
 };
 
+struct mst_address;
+struct mst_problem;
+
+/* The end of mst_address_put(): what it points to lives until the next
+ * mst_poll() or mst_address_put(). */
+struct mst_address_result {
+    int error;         /* MST_OK, or what went wrong: then the record may have
+                        * been changed all the same, unless it is a status */
+    int http_status;   /* or 0 */
+    uint32_t retry_ms; /* after a status of 300 or more: how long to wait before
+                        * the request is repeated, if it is */
+    const struct mst_address *record;  /* the caller's, or NULL */
+    const struct mst_problem *problem; /* what the service says of an error */
+    const char *text; /* the scope that is missing, with MST_ERR_FORBIDDEN; the
+                       * code of the token endpoint; or "" */
+    const char *body; /* as it came, or NULL */
+    size_t body_len;
+};
+
 enum mst_event_type {
     MST_EVENT_NONE,
     MST_EVENT_OPEN,          /* connected; subscriptions follow: no payload */
@@ -575,6 +598,7 @@ enum mst_event_type {
     MST_EVENT_ENTRY,         /* an entry of a response: entry */
     MST_EVENT_RESPONSE,      /* the end of a response: response */
     MST_EVENT_SERVICE_ERROR, /* error message of the service: service_error */
+    MST_EVENT_ADDRESS,       /* mst_address_put() is over: address */
     MST_EVENT_UNKNOWN        /* message of an unknown kind: unknown */
 };
 
@@ -593,6 +617,7 @@ struct mst_event {
         struct mst_service_error service_error;
         struct mst_unknown unknown;
         struct mst_failure failure;
+        struct mst_address_result address;
     } as;
 };
 
@@ -1002,7 +1027,7 @@ struct mst_http {
     uint16_t status, line_len;
     uint8_t state;
     bool cr, digits, has_length, chunked, has_retry_after;
-    bool upgrading, upgrade, connection_upgrade, accepted;
+    bool upgrading, upgrade, connection_upgrade, accepted, close;
     char line[MST_LINE_MAX + 1];
     char accept[MST_WS_ACCEPT_LEN + 1];
 };
@@ -1084,8 +1109,9 @@ struct mst_log {
 struct mst_config {
     /* Endpoints: "wss://host[:port][/path]", "https://host[:port]". Borrowed,
      * as all pointers here, for the client's life. */
-    const char *ws_url;
+    const char *ws_url; /* may be NULL where base_url is not: no stream */
     const char *auth_url;
+    const char *base_url; /* "https://...", for addresses; or NULL */
 
     const char *client_id;
     const char *client_secret;
@@ -1118,6 +1144,7 @@ struct mst_config {
     uint32_t upgrade_ms; /* 0: 15,000 */
     uint32_t answer_ms;  /* for each request; 0: 10,000 */
     uint32_t closing_ms; /* 0: 3,000 */
+    uint32_t put_ms;     /* for mst_address_put(), all attempts; 0: 60,000 */
 
     /* Liveness. */
     uint32_t ping_ms;    /* ping after such a silence; 0: 20,000 */
@@ -1271,7 +1298,7 @@ struct mst_link {
     bool abort_due, token_again;
     /* What is being written. */
     bool pinged, ping_due, close_due, close_sent;
-    uint8_t job, sending, ping_len, pong_len, mask[4];
+    uint8_t job, kind, sending, ping_len, pong_len, mask[4];
     uint16_t close_code;
     size_t send_at;
     uint8_t ping[MST_WS_CONTROL_MAX]; /* to be answered */
@@ -1293,7 +1320,7 @@ struct mst_link {
     struct mst_reply reply;
     /* The token it uses or fetches: in which link's room, and its length. */
     uint8_t store;
-    size_t token_len;
+    size_t token_len, body_len;
     char key[MST_WS_KEY_LEN + 1];
     char text[MST_TEXT_MAX + 1];
     char token[MST_TOKEN_MAX + 3];
@@ -1324,6 +1351,16 @@ struct mst_token {
     bool fresh, loaded;
 };
 
+/* The address request that is under way: request is not NULL. */
+struct mst_put {
+    const struct mst_address_request *request;
+    struct mst_address *record;
+    struct mst_address_result result;
+    struct mst_problem problem;
+    uint64_t deadline_ms;
+    bool done, token_again;
+};
+
 struct mst_client {
     struct mst_config config;
     const struct mst_port *port;
@@ -1331,10 +1368,11 @@ struct mst_client {
     size_t memory_len;
     struct mst_link *links; /* in memory */
     struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
-    struct mst_token token;
+    struct mst_token tokens[2]; /* for the stream, for addresses */
+    struct mst_put put;
     struct mst_stats stats;
 #ifndef MST_NO_TLS
-    struct mst_resume resume[2]; /* of the token's host and the stream's */
+    struct mst_resume resume[3]; /* of each of the URLs */
 #endif
     uint64_t now_ms, due_ms, request_ms, token_hold_ms, rotate_ms, repeat_ms;
     uint64_t clock_ms; /* when clock_s was read */
@@ -1342,7 +1380,7 @@ struct mst_client {
     uint32_t raw_ms, generation;
     uint8_t stream; /* the link that streams */
     uint8_t random_len;
-    bool more, closing, wiped, loaded, save_due;
+    bool more, closing, wiped, loaded, save_due, one_token;
     uint8_t random[32];
 };
 
@@ -1447,6 +1485,21 @@ int mst_set_anchors(struct mst_client *client,
                     const br_x509_trust_anchor *anchors, size_t anchors_len);
 #endif
 
+/*
+ * Creates or updates a crypto destination address (specification, section
+ * 4.2): on the second link beside a stream, or on the first where there is no
+ * stream (ws_url NULL). Its end comes as MST_EVENT_ADDRESS. request and all
+ * it points to, and record, are borrowed until then. A connection or an answer
+ * that is lost costs another attempt, within put_ms: the outcome of the same
+ * request is the same. Needs the scope transfer:write_crypto_destination_address:
+ * a token of its own is fetched unless mst_config.scope names it. Returns 0;
+ * the error of the rule that the request breaks (nothing is sent); MST_ERR_URL
+ * without base_url; MST_ERR_BUSY; MST_ERR_ARGUMENT or MST_ERR_CLOSED.
+ */
+int mst_address_put(struct mst_client *client,
+                    const struct mst_address_request *request,
+                    struct mst_address *record);
+
 /* Asks for the list of subscriptions now, as the client does by itself each
  * audit_ms; the answer comes as MST_EVENT_ENTRY and MST_EVENT_RESPONSE. Wishes
  * that are not in it are subscribed anew, what is in it and not wished for is
@@ -1480,9 +1533,9 @@ enum mst_state mst_client_state(const struct mst_client *client);
 const struct mst_stats *mst_client_stats(const struct mst_client *client);
 
 /* Begins to close: the closing handshake is tried for closing_ms. Go on with
- * mst_poll(): the last event is MST_EVENT_CLOSED with the error MST_OK (or
- * what went wrong at the last moment), then it says MST_ERR_CLOSED and secrets
- * are wiped. */
+ * mst_poll(): the stream ends with an MST_EVENT_CLOSED of the error MST_OK (or
+ * what went wrong at the last moment), and once all has ended it says
+ * MST_ERR_CLOSED and secrets are wiped. */
 void mst_close(struct mst_client *client);
 
 /* Closes the links without a handshake and wipes client and memory, at once.

@@ -34,6 +34,7 @@ static const struct {
     NAMED(EXISTS),
     NAMED(MISSING),
     NAMED(CLOSED),
+    NAMED(BUSY),
     NAMED(CLOCK),
     NAMED(ENTROPY),
     NAMED(RESOLVE),
@@ -93,6 +94,23 @@ static const struct {
     NAMED(SLOW),
     NAMED(ANSWER),
     NAMED(SERVICE),
+    NAMED(HEARTBEAT),
+    NAMED(LAG),
+    NAMED(ADDRESS_NEITHER),
+    NAMED(ADDRESS_BOTH),
+    NAMED(ADDRESS_PAIR),
+    NAMED(ADDRESS_UTF8),
+    NAMED(ADDRESS_ID),
+    NAMED(ADDRESS_ADDRESS),
+    NAMED(ADDRESS_NETWORK),
+    NAMED(ADDRESS_NICKNAME),
+    NAMED(ADDRESS_BOOKMARKED),
+    NAMED(ADDRESS_BENEFICIARY),
+    NAMED(ADDRESS_NAME),
+    NAMED(ADDRESS_VASP_ID),
+    NAMED(ADDRESS_CUSTODIAN),
+    NAMED(ADDRESS_VASP),
+    NAMED(ADDRESS_PRIVATE),
 };
 
 const char *error_name(int error)
@@ -252,6 +270,7 @@ void record_event(struct text *record, const struct mst_event *event)
     case MST_EVENT_NONE:
     case MST_EVENT_OPEN:
     case MST_EVENT_CLOSED:
+    case MST_EVENT_ADDRESS:
         text_add(record, "not an event of the decoder: %d", event->type);
         break;
     }

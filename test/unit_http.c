@@ -182,13 +182,13 @@ static void the_token_path_follows_the_url(void **state)
     client.config.client_id = "a+b &=%";
     client.config.client_secret = "s";
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct mst_endpoint endpoint;
+        struct mst_link link = {.kind = TOKEN_STREAM};
         char request[1024] = "";
         struct out o = {(uint8_t *)request, sizeof request - 1, 0, 0};
 
         assert_int_equal(
-            http_url(cases[i].url, "https://", "http://", &endpoint), 0);
-        session_write_token(&client, &endpoint, &o);
+            http_url(cases[i].url, "https://", "http://", &link.endpoint), 0);
+        session_write_token(&client, &link, &o);
         assert_int_equal(strncmp(request, cases[i].line, strlen(cases[i].line)),
                          0);
         assert_non_null(strstr(request, "client_id=a%2Bb%20%26%3D%25&"));
