@@ -48,11 +48,22 @@ struct mst_posix_link {
 /* The port: one for each client, owned by the caller. */
 struct mst_posix {
     struct mst_posix_link links[MST_LINKS_MAX];
+    const char *token_path;
 };
 
 /* Prepares posix and fills port with its functions. posix must stay where it
  * is until mst_posix_free(). Returns 0 or MST_ERR_ARGUMENT. */
 int mst_posix_init(struct mst_posix *posix, struct mst_port *port);
+
+/*
+ * Keeps the access token in this file (borrowed for the port's life), readable
+ * by its owner alone, for the next start of the program. What cannot be read
+ * or written, or is for other credentials, counts for nothing. One file for
+ * each client. To be called before mst_client_init(). Returns 0 or
+ * MST_ERR_ARGUMENT.
+ */
+int mst_posix_token_file(struct mst_posix *posix, struct mst_port *port,
+                         const char *path);
 
 /*
  * Sleeps until a link of the client (one on this port) is ready for what it
