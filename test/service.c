@@ -69,8 +69,8 @@ void service_bytes(struct service *service, const void *data, size_t len)
     }
 }
 
-void service_frame(struct service *service, unsigned flags, unsigned opcode,
-                   const void *data, size_t len)
+void service_link_frame(struct service *service, int link, unsigned flags,
+                        unsigned opcode, const void *data, size_t len)
 {
     static unsigned char frame[SERVICE_BUFFER + 10];
     size_t head = service_frame_header(frame, flags | opcode, len);
@@ -81,7 +81,20 @@ void service_frame(struct service *service, unsigned flags, unsigned opcode,
     if (len > 0) {
         memcpy(frame + head, data, len);
     }
-    service_bytes(service, frame, head + len);
+    service_write(service, link, frame, head + len);
+}
+
+void service_frame(struct service *service, unsigned flags, unsigned opcode,
+                   const void *data, size_t len)
+{
+    if (service->stream >= 0) {
+        service_link_frame(service, service->stream, flags, opcode, data, len);
+    }
+}
+
+bool service_is_stream(const struct service *service, int link)
+{
+    return service->links[link].kind == SERVICE_STREAM;
 }
 
 void service_text(struct service *service, const char *text)
@@ -89,23 +102,38 @@ void service_text(struct service *service, const char *text)
     service_frame(service, 0x80, 1, text, strlen(text));
 }
 
-void service_close(struct service *service, unsigned code, const char *reason)
+void service_link_close(struct service *service, int link, unsigned code,
+                        const char *reason)
 {
     unsigned char payload[125] = {(unsigned char)(code >> 8),
                                   (unsigned char)code};
     size_t len = strlen(reason);
 
     memcpy(payload + 2, reason, len);
+    service->links[link].close_sent = true;
+    service_link_frame(service, link, 0x80, 8, payload, 2 + len);
+}
+
+void service_close(struct service *service, unsigned code, const char *reason)
+{
     if (service->stream >= 0) {
-        service->links[service->stream].close_sent = true;
+        service_link_close(service, service->stream, code, reason);
     }
-    service_frame(service, 0x80, 8, payload, 2 + len);
 }
 
 void service_end(struct service *service, int error)
 {
     if (service->stream >= 0) {
         service->sink.end(service->sink.context, service->stream, error);
+    }
+}
+
+void service_restart(struct service *service, int error)
+{
+    for (int i = 0; i < MST_LINKS_MAX; i++) {
+        if (service->links[i].kind != SERVICE_CLOSED) {
+            service->sink.end(service->sink.context, i, error);
+        }
     }
 }
 
@@ -120,7 +148,7 @@ static void frame_control(struct service *service, int number, unsigned opcode,
         memcpy(service->ping, data, len);
         service->ping[len] = '\0';
         if (!service->rules.no_pong) {
-            service_frame(service, 0x80, 10, data, len);
+            service_link_frame(service, number, 0x80, 10, data, len);
         }
     } else if (opcode == 10) {
         service_note(service, &service->pongs);
@@ -138,10 +166,10 @@ static void frame_control(struct service *service, int number, unsigned opcode,
             return;
         }
         if (!link->close_sent) {
-            service_frame(service, 0x80, 8, data, len);
+            service_link_frame(service, number, 0x80, 8, data, len);
         }
         link->close_sent = true;
-        service_end(service, MST_ERR_EOF);
+        service->sink.end(service->sink.context, number, MST_ERR_EOF);
     } else {
         service_wrong(service, "a frame with opcode %u", opcode);
     }
@@ -199,7 +227,7 @@ static size_t frame_take(struct service *service, int number)
     if (fin) {
         link->message[link->message_len] = '\0';
         link->message_len = 0;
-        service_request(service, link->message);
+        service_request(service, number, link->message);
     }
     return (size_t)(6 + bytes + len);
 }
@@ -220,6 +248,9 @@ static void peer_opened(void *context, int number,
     link->message_open = false;
     link->close_sent = false;
     link->close_seen = false;
+    link->subscriptions_len = 0;
+    link->answer_due_ms = UINT64_MAX;
+    link->end_ms = UINT64_MAX;
 }
 
 static void peer_received(void *context, int number, const void *data,
@@ -251,34 +282,66 @@ static void peer_closed(void *context, int number)
     struct service *service = context;
 
     service->links[number].kind = SERVICE_CLOSED;
-    if (service->stream == number) {
-        service->stream = -1;
+    if (service->stream != number) {
+        return;
+    }
+    service->stream = -1;
+    for (int i = 0; i < MST_LINKS_MAX; i++) {
+        if (service_is_stream(service, i)) {
+            service->stream = i;
+        }
+    }
+    if (service->stream < 0) {
         service->opening[0] = '\0';
-        service->subscriptions_len = 0;
-        service->answer_due_ms = UINT64_MAX;
-        service->upgrade_due_ms = UINT64_MAX;
         service->feed_due_ms = UINT64_MAX;
-    } else {
-        service->token_due_ms = UINT64_MAX;
+        service->beat_due_ms = UINT64_MAX;
+    }
+}
+
+/* Does what is due on a link. */
+static void link_tick(struct service *service, int number, uint64_t now_ms)
+{
+    struct service_link *link = &service->links[number];
+
+    if (link->kind != SERVICE_CLOSED && now_ms >= link->answer_due_ms) {
+        link->answer_due_ms = UINT64_MAX;
+        if (link->kind == SERVICE_HTTP) {
+            service_http_answer(service, number);
+        } else {
+            service_request_answer(service, number);
+        }
+    }
+    if (service_is_stream(service, number) && now_ms >= link->end_ms) {
+        link->end_ms = UINT64_MAX;
+        service_link_close(service, number, 1008, "token expired");
     }
 }
 
 static void peer_tick(void *context, uint64_t now_ms)
 {
     struct service *service = context;
+    uint64_t next = UINT64_MAX;
 
-    service_stream_tick(service, now_ms);
     for (int i = 0; i < MST_LINKS_MAX; i++) {
-        if (service->links[i].kind != SERVICE_HTTP) {
-            continue;
+        link_tick(service, i, now_ms);
+    }
+    service_feed(service, now_ms);
+
+    const uint64_t feeds[] = {service->feed_due_ms, service->beat_due_ms};
+    for (size_t i = 0; i < 2; i++) {
+        next = feeds[i] < next ? feeds[i] : next;
+    }
+    for (int i = 0; i < MST_LINKS_MAX; i++) {
+        const struct service_link *link = &service->links[i];
+        if (link->kind != SERVICE_CLOSED) {
+            next = link->answer_due_ms < next ? link->answer_due_ms : next;
+            next = link->end_ms < next ? link->end_ms : next;
         }
-        if (now_ms >= service->token_due_ms) {
-            service->token_due_ms = UINT64_MAX;
-            service_token_answer(service, i);
-        } else if (now_ms >= service->upgrade_due_ms) {
-            service->upgrade_due_ms = UINT64_MAX;
-            service_upgrade_answer(service, i);
-        }
+    }
+    if (next != UINT64_MAX) {
+        uint64_t wait = next > now_ms ? next - now_ms : 1;
+        mst_mock_wake(service->mock,
+                      wait < UINT32_MAX ? (uint32_t)wait : UINT32_MAX);
     }
 }
 
@@ -312,10 +375,9 @@ void service_init(struct service *service, struct mst_mock *mock)
     memset(service, 0, sizeof *service);
     service->mock = mock;
     service->stream = -1;
-    service->token_due_ms = UINT64_MAX;
-    service->upgrade_due_ms = UINT64_MAX;
-    service->answer_due_ms = UINT64_MAX;
     service->feed_due_ms = UINT64_MAX;
+    service->beat_due_ms = UINT64_MAX;
+    service->token_end_ms = UINT64_MAX;
     service->sink = (struct service_sink){service, sink_write, sink_end};
     mock->peer = service_peer(service);
 }

@@ -49,6 +49,10 @@ struct service_script {
     size_t raw_len;
     unsigned raw_times;
     int raw_end;         /* ends the link so afterwards; 0: does not */
+    int status;          /* an error with this status and nothing else */
+    uint32_t retry_s;    /* Retry-After: so many s; 0: without */
+    bool retry_date;     /* which it says as a date */
+    bool dated;          /* with a Date */
     const char *headers; /* further header lines, each with CRLF */
     const char *interim; /* a 1xx response in front */
 };
@@ -62,6 +66,7 @@ enum service_shape { SERVICE_FLAT, SERVICE_CODED, SERVICE_NESTED };
 /* How requests on the stream are answered; all zero: as they should be. */
 struct service_rules {
     bool never;             /* requests are not answered */
+    bool unsaid;            /* they are not, but done */
     const char *only_never; /* nor are those of this type */
     uint32_t delay_ms;      /* answers so much later */
     const char *error;      /* answers with this error message instead */
@@ -77,19 +82,32 @@ struct service_rules {
     bool no_pong;          /* a ping is not answered */
     bool no_snapshot;
     const char *bids, *asks; /* levels of snapshots; NULL: the usual ones */
-    uint32_t feed_ms;     /* pushes to every subscription so often; 0: never */
+    uint32_t feed_ms; /* pushes to every subscription so often; 0: never */
+    uint32_t beat_ms; /* and a heartbeat so often; 0: never */
+    bool expire;      /* closes a stream when the life of its token is over */
     const char *greeting; /* raw frames in the same write as the 101 */
     size_t greeting_len;
 };
 
+struct service_subscription {
+    char channel[32], market[64];
+};
+
+/* What belongs to one connection. */
 struct service_link {
     int kind;
     struct mst_endpoint endpoint;
     size_t len; /* in data: what has come and is not used up */
     size_t message_len;
     bool message_open, close_sent, close_seen;
+    uint64_t answer_due_ms; /* of the request that is outstanding */
+    uint64_t end_ms;        /* of the life of its token */
+    struct service_subscription subscriptions[SERVICE_SUBSCRIPTIONS];
+    size_t subscriptions_len;
+    char key[64];
     unsigned char data[SERVICE_BUFFER];
     char message[SERVICE_BUFFER];
+    char held[SERVICE_BUFFER]; /* the request whose answer is delayed */
 };
 
 struct service {
@@ -105,25 +123,21 @@ struct service {
     struct service_count connects, tokens, upgrades, requests, pings, pongs,
         closes;
     uint64_t subscribes, unsubscribes, lists;
-    int stream;          /* link that streams, or -1 */
+    uint64_t duplicates; /* entries that subscribed what was subscribed */
+    int stream;          /* link that streams, the younger of two, or -1 */
     uint16_t close_code; /* of the client's last close frame */
     char pong[126];      /* payload of the last pong */
     char ping[126];      /* and of the last ping */
     char request[4096];  /* text of the last request */
-    char opening[4096];  /* and of the connection's first */
+    char opening[4096];  /* and of the youngest connection's first */
     char wrong[256];     /* the first thing a client did wrong, or "" */
 
     /* Private. */
     struct mst_mock *mock;
     struct service_sink sink;
     struct service_link links[MST_LINKS_MAX];
-    struct {
-        char channel[32], market[64];
-    } subscriptions[SERVICE_SUBSCRIPTIONS];
-    size_t subscriptions_len;
-    uint64_t token_due_ms, upgrade_due_ms, answer_due_ms, feed_due_ms;
-    char held[SERVICE_BUFFER]; /* the request whose answer is delayed */
-    char key[64];
+    uint64_t feed_due_ms, beat_due_ms;
+    uint64_t token_end_ms; /* of the token's life */
     uint64_t serial;
 };
 
@@ -137,6 +151,20 @@ struct mst_mock_peer service_peer(struct service *service);
 /* Is this subscribed on the connection that streams? market "" for none. */
 bool service_has(const struct service *service, const char *channel,
                  const char *market);
+
+/* How much is subscribed on the connection that streams. */
+size_t service_len(const struct service *service);
+
+/* The same for one of two connections. */
+bool service_link_has(const struct service *service, int link,
+                      const char *channel, const char *market);
+
+/* Does this link stream? */
+bool service_is_stream(const struct service *service, int link);
+
+/* Every connection loses this subscription, unnoticed. */
+void service_forget(struct service *service, const char *channel,
+                    const char *market);
 
 /* Sends an unmasked frame on the connection that streams; flags are the four
  * upper bits of the first byte (0x80: FIN). */
@@ -155,13 +183,18 @@ void service_close(struct service *service, unsigned code, const char *reason);
 /* Ends the connection that streams. */
 void service_end(struct service *service, int error);
 
+/* Ends every connection. */
+void service_restart(struct service *service, int error);
+
 /* Pushes one message of the channel to this market (numbers come from a
- * serial counter, times from the mock's wall clock). */
+ * serial counter, times from the mock's wall clock): on every connection that
+ * has subscribed it or, if none has, on the one that streams. */
 void service_push(struct service *service, const char *channel,
                   const char *market);
 
 /* Pushes a market_data message of this type ("SNAPSHOT", "UPDATE") and time
- * (Unix ns, sent in ms), or a top of book, with these levels as JSON. */
+ * (Unix ns, sent in ms), or a top of book, with these levels as JSON, on the
+ * same connections. */
 void service_book(struct service *service, const char *market, const char *type,
                   int64_t time_ns, const char *bids, const char *asks);
 void service_top(struct service *service, const char *market, int64_t time_ns,

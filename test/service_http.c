@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 /* Value of a header in a NUL-terminated request, in out; "" if absent. */
 static void header_get(const char *request, const char *name, char *out,
@@ -124,6 +125,22 @@ static bool script_raw(struct service *service, struct service_script *script,
     return true;
 }
 
+/* Answers now, later or never. */
+static void script_answer(struct service *service,
+                          const struct service_script *script, int link)
+{
+    if (script->never) {
+        return;
+    }
+    if (script->delay_ms == 0) {
+        service_http_answer(service, link);
+        return;
+    }
+    service->links[link].answer_due_ms =
+        mst_mock_elapsed(service->mock) + script->delay_ms;
+    mst_mock_wake(service->mock, script->delay_ms);
+}
+
 /* Writes the body in chunks of different sizes, with an extension and a
  * trailer (RFC 9112, section 7.1). */
 static void write_chunked(struct service *service, int link, const char *body)
@@ -145,20 +162,71 @@ static void write_chunked(struct service *service, int link, const char *body)
     service_write(service, link, end, strlen(end));
 }
 
-void service_token_answer(struct service *service, int link)
+/* Seconds of the mock's wall clock, in the form of RFC 9110, 5.6.7. */
+static void date_text(const struct service *service, uint32_t ahead_s,
+                      char out[40])
+{
+    time_t s = (time_t)(mst_mock_wall(service->mock) / 1000000000) + ahead_s;
+    struct tm tm;
+
+    gmtime_r(&s, &tm);
+    strftime(out, 40, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+}
+
+/* The header lines that a script asks for. */
+static const char *script_headers(const struct service *service,
+                                  const struct service_script *script)
+{
+    static char out[4096];
+    char date[40], retry[60] = "", dated[60] = "";
+
+    if (script->retry_s > 0 && script->retry_date) {
+        date_text(service, script->retry_s, date);
+        snprintf(retry, sizeof retry, "Retry-After: %s\r\n", date);
+    } else if (script->retry_s > 0) {
+        snprintf(retry, sizeof retry, "Retry-After: %u\r\n", script->retry_s);
+    }
+    if (script->dated) {
+        date_text(service, 0, date);
+        snprintf(dated, sizeof dated, "Date: %s\r\n", date);
+    }
+    snprintf(out, sizeof out, "%s%s%s", dated, retry,
+             script->headers != NULL ? script->headers : "");
+    return out;
+}
+
+/* An error, if the script says so. */
+static bool script_error(struct service *service,
+                         const struct service_script *script, int link)
+{
+    char head[4200];
+
+    if (script->status == 0) {
+        return false;
+    }
+    snprintf(head, sizeof head, "HTTP/1.1 %d No\r\nContent-Length: 0\r\n%s\r\n",
+             script->status, script_headers(service, script));
+    service_write(service, link, head, strlen(head));
+    return true;
+}
+
+static void token_answer(struct service *service, int link)
 {
     struct service_script *script = &service->token;
     static char body[SERVICE_BUFFER];
-    char head[4096], framing[64] = "";
+    char head[8192], framing[64] = "";
+    uint32_t life_s = service->expires_in > 0 ? service->expires_in : 3600u;
 
-    if (script_raw(service, script, link)) {
+    if (script_raw(service, script, link) ||
+        script_error(service, script, link)) {
         return;
     }
+    service->token_end_ms = mst_mock_elapsed(service->mock) + life_s * 1000ull;
     snprintf(body, sizeof body,
              "{\"access_token\":\"%s\",\"expires_in\":%u,"
              "\"token_type\":\"bearer\",\"scope\":\"" SERVICE_SCOPE "\"}",
              service->token_value ? service->token_value : SERVICE_TOKEN,
-             service->expires_in > 0 ? service->expires_in : 3600u);
+             life_s);
     if (service->token_body != NULL) {
         snprintf(body, sizeof body, "%s", service->token_body);
     }
@@ -173,7 +241,7 @@ void service_token_answer(struct service *service, int link)
              "Content-Type: application/json;charset=UTF-8\r\n"
              "Cache-Control: no-store\r\n%s\r\n",
              script->interim ? script->interim : "", framing,
-             script->headers ? script->headers : "");
+             script_headers(service, script));
     service_write(service, link, head, strlen(head));
     if (service->framing == SERVICE_CHUNKED) {
         write_chunked(service, link, body);
@@ -190,16 +258,7 @@ static void token_request(struct service *service, int link,
 {
     service_note(service, &service->tokens);
     token_check(service, request, body);
-    if (service->token.never) {
-        return;
-    }
-    if (service->token.delay_ms == 0) {
-        service_token_answer(service, link);
-        return;
-    }
-    service->token_due_ms =
-        mst_mock_elapsed(service->mock) + service->token.delay_ms;
-    mst_mock_wake(service->mock, service->token.delay_ms);
+    script_answer(service, &service->token, link);
 }
 
 static void base64(const unsigned char *data, size_t len, char *out)
@@ -223,20 +282,35 @@ static void base64(const unsigned char *data, size_t len, char *out)
     *out = '\0';
 }
 
-void service_upgrade_answer(struct service *service, int link)
+/* The stream ends with the token that it began with. */
+static void link_expire(struct service *service, struct service_link *link)
+{
+    uint64_t now_ms = mst_mock_elapsed(service->mock);
+
+    if (service->token_end_ms != UINT64_MAX) {
+        link->end_ms = service->token_end_ms;
+        mst_mock_wake(service->mock, link->end_ms > now_ms
+                                         ? (uint32_t)(link->end_ms - now_ms)
+                                         : 1);
+    }
+}
+
+static void upgrade_answer(struct service *service, int link)
 {
     struct service_script *script = &service->upgrade;
     const struct service_rules *rules = &service->rules;
+    const char *key = service->links[link].key;
     static char out[SERVICE_BUFFER];
     unsigned char hash[br_sha1_SIZE];
     char accept[32];
     br_sha1_context sha1;
 
-    if (script_raw(service, script, link)) {
+    if (script_raw(service, script, link) ||
+        script_error(service, script, link)) {
         return;
     }
     br_sha1_init(&sha1);
-    br_sha1_update(&sha1, service->key, strlen(service->key));
+    br_sha1_update(&sha1, key, strlen(key));
     br_sha1_update(&sha1, "258EAFA5-E914-47DA-95CA-C5AB0DC85B11", 36);
     br_sha1_out(&sha1, hash);
     base64(hash, sizeof hash, accept);
@@ -245,18 +319,27 @@ void service_upgrade_answer(struct service *service, int link)
                        "Upgrade: WebSocket\r\nConnection: Upgrade\r\n"
                        "Sec-WebSocket-Accept: %s\r\n%s\r\n",
                        script->interim ? script->interim : "", accept,
-                       script->headers ? script->headers : "");
+                       script_headers(service, script));
     if (rules->greeting != NULL) {
         memcpy(out + len, rules->greeting, rules->greeting_len);
     }
     service->links[link].kind = SERVICE_STREAM;
     service->stream = link;
-    service->subscriptions_len = 0;
+    service->opening[0] = '\0';
     service_write(service, link, out, (size_t)len + rules->greeting_len);
-    service_feed_begin(service);
+    if (service->feed_due_ms == UINT64_MAX) {
+        service_feed_begin(service);
+    }
+    if (service->beat_due_ms == UINT64_MAX) {
+        service_beat_begin(service);
+    }
+    if (rules->expire) {
+        link_expire(service, &service->links[link]);
+    }
 }
 
-static void upgrade_check(struct service *service, const char *request)
+static void upgrade_check(struct service *service, int link,
+                          const char *request)
 {
     char value[64], expected[8300];
 
@@ -275,28 +358,32 @@ static void upgrade_check(struct service *service, const char *request)
     if (strlen(value) != 24 || strcmp(value + 22, "==") != 0) {
         service_wrong(service, "Sec-WebSocket-Key is \"%s\"", value);
     }
-    if (strcmp(value, service->key) == 0) {
-        service_wrong(service, "Sec-WebSocket-Key was used before");
+    for (int i = 0; i < MST_LINKS_MAX; i++) {
+        if (strcmp(value, service->links[i].key) == 0) {
+            service_wrong(service, "Sec-WebSocket-Key was used before");
+        }
     }
-    snprintf(service->key, sizeof service->key, "%s", value);
+    snprintf(service->links[link].key, sizeof service->links[link].key, "%s",
+             value);
 }
 
 static void upgrade_request(struct service *service, int link,
                             const char *request)
 {
     service_note(service, &service->upgrades);
-    upgrade_check(service, request);
-    if (service->upgrade.never) {
-        return;
+    upgrade_check(service, link, request);
+    script_answer(service, &service->upgrade, link);
+}
+
+void service_http_answer(struct service *service, int link)
+{
+    const char *host = service->links[link].endpoint.host;
+
+    if (strcmp(host, SERVICE_AUTH_HOST) == 0) {
+        token_answer(service, link);
+    } else {
+        upgrade_answer(service, link);
     }
-    if (service->upgrade.delay_ms == 0) {
-        service_upgrade_answer(service, link);
-        return;
-    }
-    service->stream = link;
-    service->upgrade_due_ms =
-        mst_mock_elapsed(service->mock) + service->upgrade.delay_ms;
-    mst_mock_wake(service->mock, service->upgrade.delay_ms);
 }
 
 size_t service_http_request(struct service *service, int number)

@@ -19,9 +19,16 @@ void service_write(struct service *service, int link, const void *data,
  * length, or 0 if there is none yet. */
 size_t service_http_request(struct service *service, int number);
 
-/* Answer the request that is due. */
-void service_token_answer(struct service *service, int link);
-void service_upgrade_answer(struct service *service, int link);
+/* Answers the request that is due. */
+void service_http_answer(struct service *service, int link);
+
+/* Sends an unmasked frame on a link. */
+void service_link_frame(struct service *service, int link, unsigned flags,
+                        unsigned opcode, const void *data, size_t len);
+
+/* Sends a close frame on a link. */
+void service_link_close(struct service *service, int link, unsigned code,
+                        const char *reason);
 
 /* Keeps the first thing that a client did wrong. */
 void service_wrong(struct service *service, const char *format, ...)
@@ -31,12 +38,16 @@ void service_wrong(struct service *service, const char *format, ...)
 void service_note(struct service *service, struct service_count *count);
 
 /* A text message of the client. */
-void service_request(struct service *service, const char *text);
+void service_request(struct service *service, int link, const char *text);
 
-/* Begins to push to a new connection, where the rules say so. */
+/* The outstanding request is answered. */
+void service_request_answer(struct service *service, int link);
+
+/* Begins to push to new connections, where the rules say so. */
 void service_feed_begin(struct service *service);
+void service_beat_begin(struct service *service);
 
-/* Does what is due on the connection that streams. */
-void service_stream_tick(struct service *service, uint64_t now_ms);
+/* Pushes what is due. */
+void service_feed(struct service *service, uint64_t now_ms);
 
 #endif

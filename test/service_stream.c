@@ -26,6 +26,75 @@ static void time_text(int64_t ns, char *out, size_t len)
     snprintf(out, len, "%s.%03" PRId64 "Z", text, ns / 1000000 % 1000);
 }
 
+static size_t subscription_find(const struct service_link *link,
+                                const char *channel, const char *market)
+{
+    size_t i = 0;
+
+    while (i < link->subscriptions_len &&
+           (strcmp(link->subscriptions[i].channel, channel) != 0 ||
+            strcmp(link->subscriptions[i].market, market) != 0)) {
+        i++;
+    }
+    return i;
+}
+
+static void subscription_drop(struct service_link *link, size_t at)
+{
+    link->subscriptions[at] = link->subscriptions[--link->subscriptions_len];
+}
+
+bool service_link_has(const struct service *service, int link,
+                      const char *channel, const char *market)
+{
+    return service_is_stream(service, link) &&
+           subscription_find(&service->links[link], channel, market) <
+               service->links[link].subscriptions_len;
+}
+
+bool service_has(const struct service *service, const char *channel,
+                 const char *market)
+{
+    return service->stream >= 0 &&
+           service_link_has(service, service->stream, channel, market);
+}
+
+size_t service_len(const struct service *service)
+{
+    return service->stream >= 0
+               ? service->links[service->stream].subscriptions_len
+               : 0;
+}
+
+void service_forget(struct service *service, const char *channel,
+                    const char *market)
+{
+    for (int i = 0; i < MST_LINKS_MAX; i++) {
+        if (service_link_has(service, i, channel, market)) {
+            struct service_link *link = &service->links[i];
+            subscription_drop(link, subscription_find(link, channel, market));
+        }
+    }
+}
+
+/* Sends a message where its channel is subscribed or, if it is nowhere, to the
+ * connection that streams. */
+static void push_text(struct service *service, const char *channel,
+                      const char *market, const char *text)
+{
+    bool sent = false;
+
+    for (int i = 0; i < MST_LINKS_MAX; i++) {
+        if (service_link_has(service, i, channel, market)) {
+            service_link_frame(service, i, 0x80, 1, text, strlen(text));
+            sent = true;
+        }
+    }
+    if (!sent) {
+        service_text(service, text);
+    }
+}
+
 void service_push(struct service *service, const char *channel,
                   const char *market)
 {
@@ -58,11 +127,12 @@ void service_push(struct service *service, const char *channel,
                  "\"99.5\",\"amount\":\"%" PRIu64 ".25\"}],\"asks\":[]}}",
                  market, time, n);
     }
-    service_text(service, text);
+    push_text(service, channel, market, text);
 }
 
-/* A message with levels, however many. */
-static void levels_push(struct service *service, const char *channel,
+/* A message with levels, however many: to one link, or where it is
+ * subscribed. */
+static void levels_push(struct service *service, int link, const char *channel,
                         const char *market, const char *type, int64_t time_ns,
                         const char *bids, const char *asks)
 {
@@ -80,64 +150,51 @@ static void levels_push(struct service *service, const char *channel,
              "\"asks\":[%s]}}",
              channel, market, type, top ? "timestamp" : "time", time, bids,
              asks);
-    service_text(service, text);
+    if (link >= 0) {
+        service_link_frame(service, link, 0x80, 1, text, strlen(text));
+    } else {
+        push_text(service, channel, market, text);
+    }
     free(text);
 }
 
 void service_book(struct service *service, const char *market, const char *type,
                   int64_t time_ns, const char *bids, const char *asks)
 {
-    levels_push(service, "market_data", market, type, time_ns, bids, asks);
+    levels_push(service, -1, "market_data", market, type, time_ns, bids, asks);
 }
 
 void service_top(struct service *service, const char *market, int64_t time_ns,
                  const char *bids, const char *asks)
 {
-    levels_push(service, "market_data.top_of_book", market, "TOP_OF_BOOK",
+    levels_push(service, -1, "market_data.top_of_book", market, "TOP_OF_BOOK",
                 time_ns, bids, asks);
 }
 
-static void snapshot_push(struct service *service, const char *market)
+static void snapshot_push(struct service *service, int link, const char *market)
 {
     const struct service_rules *rules = &service->rules;
 
-    service_book(
-        service, market, "SNAPSHOT", mst_mock_wall(service->mock),
-        rules->bids != NULL ? rules->bids
-                            : "{\"price\":\"100\",\"amount\":\"1\"},"
-                              "{\"price\":\"99.5\",\"amount\":\"2\"},"
-                              "{\"price\":\"99\",\"amount\":\"3.125\"}",
-        rules->asks != NULL ? rules->asks
-                            : "{\"price\":\"101\",\"amount\":\"1.5\"},"
-                              "{\"price\":\"101.5\",\"amount\":\"2.5\"}");
-}
-
-static size_t subscription_find(const struct service *service,
-                                const char *channel, const char *market)
-{
-    size_t i = 0;
-
-    while (i < service->subscriptions_len &&
-           (strcmp(service->subscriptions[i].channel, channel) != 0 ||
-            strcmp(service->subscriptions[i].market, market) != 0)) {
-        i++;
-    }
-    return i;
-}
-
-bool service_has(const struct service *service, const char *channel,
-                 const char *market)
-{
-    return subscription_find(service, channel, market) <
-           service->subscriptions_len;
+    levels_push(service, link, "market_data", market, "SNAPSHOT",
+                mst_mock_wall(service->mock),
+                rules->bids != NULL ? rules->bids
+                                    : "{\"price\":\"100\",\"amount\":\"1\"},"
+                                      "{\"price\":\"99.5\",\"amount\":\"2\"},"
+                                      "{\"price\":\"99\",\"amount\":\"3.125\"}",
+                rules->asks != NULL
+                    ? rules->asks
+                    : "{\"price\":\"101\",\"amount\":\"1.5\"},"
+                      "{\"price\":\"101.5\",\"amount\":\"2.5\"}");
 }
 
 /* What an entry of a request comes to: NULL, or the code of its failure. */
-static const char *entry_apply(struct service *service, bool subscribe,
-                               const char *channel, const char *market)
+static const char *entry_apply(struct service *service, int number,
+                               bool subscribe, const char *channel,
+                               const char *market)
 {
     const struct service_rules *rules = &service->rules;
-    size_t at = subscription_find(service, channel, market);
+    struct service_link *link = &service->links[number];
+    size_t at = subscription_find(link, channel, market);
     bool beat = strcmp(channel, "heartbeat") == 0;
 
     if (!beat && strcmp(channel, "market_data") != 0 &&
@@ -155,35 +212,37 @@ static const char *entry_apply(struct service *service, bool subscribe,
              0)) {
         return rules->fail_code;
     }
-    if (subscribe == (at < service->subscriptions_len)) {
+    if (subscribe == (at < link->subscriptions_len)) {
+        service->duplicates += subscribe;
         return "NO_EFFECT_ACTION";
     }
     if (subscribe && at == SERVICE_SUBSCRIPTIONS) {
         service_wrong(service, "too many subscriptions");
     } else if (subscribe) {
-        snprintf(service->subscriptions[at].channel,
-                 sizeof service->subscriptions[at].channel, "%s", channel);
-        snprintf(service->subscriptions[at].market,
-                 sizeof service->subscriptions[at].market, "%s", market);
-        service->subscriptions_len++;
+        struct service_subscription *s = &link->subscriptions[at];
+        snprintf(s->channel, sizeof s->channel, "%s", channel);
+        snprintf(s->market, sizeof s->market, "%s", market);
+        link->subscriptions_len++;
     } else {
-        service->subscriptions[at] =
-            service->subscriptions[--service->subscriptions_len];
+        subscription_drop(link, at);
     }
     return NULL;
 }
 
-static void json_send(struct service *service, json_t *json)
+/* Says it, unless the rules have it unsaid. */
+static void json_send(struct service *service, int link, json_t *json)
 {
     char *text = json_dumps(json, JSON_COMPACT);
 
-    service_text(service, text);
+    if (!service->rules.unsaid) {
+        service_link_frame(service, link, 0x80, 1, text, strlen(text));
+    }
     free(text);
     json_decref(json);
 }
 
 /* Answers subscribe or unsubscribe, then sends the snapshots. */
-static void answer_channels(struct service *service, const char *type,
+static void answer_channels(struct service *service, int link, const char *type,
                             json_t *channels)
 {
     bool subscribe = strcmp(type, "subscribe") == 0;
@@ -203,7 +262,8 @@ static void answer_channels(struct service *service, const char *type,
         }
         channel = channel != NULL ? channel : "";
         market = market != NULL ? market : "";
-        const char *code = entry_apply(service, subscribe, channel, market);
+        const char *code =
+            entry_apply(service, link, subscribe, channel, market);
         json_t *result = json_copy(entry);
         json_object_set_new(result, "success", json_boolean(code == NULL));
         if (code != NULL) {
@@ -217,45 +277,49 @@ static void answer_channels(struct service *service, const char *type,
     if (i == 0) {
         service_wrong(service, "a request without channels");
     }
-    json_send(service,
+    json_send(service, link,
               json_pack("{s:s,s:o}", "type", type, "channels", entries));
     for (i = 0; i < fresh_len && !service->rules.no_snapshot; i++) {
-        snapshot_push(service, fresh[i]);
+        snapshot_push(service, link, fresh[i]);
     }
 }
 
-static void answer_list(struct service *service)
+static void answer_list(struct service *service, int number)
 {
+    const struct service_link *link = &service->links[number];
     json_t *entries = json_array();
 
-    for (size_t i = 0; i < service->subscriptions_len; i++) {
-        json_t *entry =
-            json_pack("{s:s}", "type", service->subscriptions[i].channel);
-        if (service->subscriptions[i].market[0] != '\0') {
-            json_object_set_new(
-                entry, "params",
-                json_pack("{s:s}", "market", service->subscriptions[i].market));
+    for (size_t i = 0; i < link->subscriptions_len; i++) {
+        const struct service_subscription *s = &link->subscriptions[i];
+        json_t *entry = json_pack("{s:s}", "type", s->channel);
+        if (s->market[0] != '\0') {
+            json_object_set_new(entry, "params",
+                                json_pack("{s:s}", "market", s->market));
         }
         json_array_append_new(entries, entry);
     }
-    json_send(service, json_pack("{s:s,s:o}", "type", "subscription_list",
-                                 "channels", entries));
+    json_send(service, number,
+              json_pack("{s:s,s:o}", "type", "subscription_list", "channels",
+                        entries));
 }
 
-static void answer_error(struct service *service)
+static void answer_error(struct service *service, int link)
 {
     struct service_rules *rules = &service->rules;
     const char *text = "as told";
 
     if (rules->shape == SERVICE_FLAT) {
-        json_send(service, json_pack("{s:s,s:s}", "type", "error", "error",
-                                     rules->error));
+        json_send(
+            service, link,
+            json_pack("{s:s,s:s}", "type", "error", "error", rules->error));
     } else if (rules->shape == SERVICE_CODED) {
-        json_send(service, json_pack("{s:s,s:s,s:s}", "type", "error", "code",
-                                     rules->error, "message", text));
+        json_send(service, link,
+                  json_pack("{s:s,s:s,s:s}", "type", "error", "code",
+                            rules->error, "message", text));
     } else {
-        json_send(service, json_pack("{s:{s:s,s:s}}", "error", "code",
-                                     rules->error, "message", text));
+        json_send(service, link,
+                  json_pack("{s:{s:s,s:s}}", "error", "code", rules->error,
+                            "message", text));
     }
     if (rules->error_times > 0 && --rules->error_times == 0) {
         rules->error = NULL;
@@ -278,7 +342,7 @@ static bool request_is_refused(const struct service *service, const char *type,
     return rules->error_market == NULL || strstr(text, name) != NULL;
 }
 
-static void request_answer(struct service *service, const char *text)
+static void request_answer(struct service *service, int link, const char *text)
 {
     json_error_t error;
     json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &error);
@@ -288,13 +352,18 @@ static void request_answer(struct service *service, const char *text)
     if (type == NULL) {
         service_wrong(service, "not a request: %.100s", text);
     } else if (request_is_refused(service, type, text)) {
-        answer_error(service);
+        answer_error(service, link);
     } else if (strcmp(type, "subscription_list") == 0) {
-        answer_list(service);
+        answer_list(service, link);
     } else {
-        answer_channels(service, type, channels);
+        answer_channels(service, link, type, channels);
     }
     json_decref(json);
+}
+
+void service_request_answer(struct service *service, int link)
+{
+    request_answer(service, link, service->links[link].held);
 }
 
 /* Notes a request: its type, and whether it is well-formed. */
@@ -326,8 +395,10 @@ static bool request_note(struct service *service, const char *text)
     return answered;
 }
 
-void service_request(struct service *service, const char *text)
+void service_request(struct service *service, int number, const char *text)
 {
+    struct service_link *link = &service->links[number];
+
     service_note(service, &service->requests);
     snprintf(service->request, sizeof service->request, "%s", text);
     if (service->opening[0] == '\0') {
@@ -337,49 +408,77 @@ void service_request(struct service *service, const char *text)
         return;
     }
     if (service->rules.delay_ms == 0) {
-        request_answer(service, text);
+        request_answer(service, number, text);
         return;
     }
-    if (service->answer_due_ms != UINT64_MAX) {
+    if (link->answer_due_ms != UINT64_MAX) {
         if (!service->rules.overlap) {
             service_wrong(service, "a request while another is outstanding");
         }
-        request_answer(service, service->held);
+        request_answer(service, number, link->held);
     }
-    snprintf(service->held, sizeof service->held, "%s", text);
-    service->answer_due_ms =
+    snprintf(link->held, sizeof link->held, "%s", text);
+    link->answer_due_ms =
         mst_mock_elapsed(service->mock) + service->rules.delay_ms;
     mst_mock_wake(service->mock, service->rules.delay_ms);
 }
 
-void service_feed_begin(struct service *service)
+/* When to push next, if ever. */
+static uint64_t push_due(struct service *service, uint32_t every_ms)
 {
-    if (service->rules.feed_ms == 0) {
-        return;
+    if (every_ms == 0) {
+        return UINT64_MAX;
     }
-    service->feed_due_ms =
-        mst_mock_elapsed(service->mock) + service->rules.feed_ms;
-    mst_mock_wake(service->mock, service->rules.feed_ms);
+    mst_mock_wake(service->mock, every_ms);
+    return mst_mock_elapsed(service->mock) + every_ms;
 }
 
-void service_stream_tick(struct service *service, uint64_t now_ms)
+void service_feed_begin(struct service *service)
 {
-    if (now_ms >= service->answer_due_ms) {
-        service->answer_due_ms = UINT64_MAX;
-        request_answer(service, service->held);
+    service->feed_due_ms = push_due(service, service->rules.feed_ms);
+}
+
+void service_beat_begin(struct service *service)
+{
+    service->beat_due_ms = push_due(service, service->rules.beat_ms);
+}
+
+/* Has a link before this one subscribed it? */
+static bool push_is_done(const struct service *service, int link,
+                         const struct service_subscription *s)
+{
+    for (int i = 0; i < link; i++) {
+        if (service_link_has(service, i, s->channel, s->market)) {
+            return true;
+        }
     }
+    return false;
+}
+
+void service_feed(struct service *service, uint64_t now_ms)
+{
     if (now_ms >= service->feed_due_ms) {
-        for (size_t i = 0; i < service->subscriptions_len; i++) {
-            service_push(service, service->subscriptions[i].channel,
-                         service->subscriptions[i].market);
+        for (int i = 0; i < MST_LINKS_MAX; i++) {
+            const struct service_link *link = &service->links[i];
+            for (size_t k = 0;
+                 service_is_stream(service, i) && k < link->subscriptions_len;
+                 k++) {
+                const struct service_subscription *s = &link->subscriptions[k];
+                if (!push_is_done(service, i, s)) {
+                    service_push(service, s->channel, s->market);
+                }
+            }
         }
         service_feed_begin(service);
     }
-    uint64_t due[] = {service->answer_due_ms, service->feed_due_ms,
-                      service->token_due_ms, service->upgrade_due_ms};
-    for (size_t i = 0; i < sizeof due / sizeof due[0]; i++) {
-        if (due[i] != UINT64_MAX && due[i] > now_ms) {
-            mst_mock_wake(service->mock, (uint32_t)(due[i] - now_ms));
+    if (now_ms >= service->beat_due_ms) {
+        bool wanted = false;
+        for (int i = 0; i < MST_LINKS_MAX; i++) {
+            wanted |= service_link_has(service, i, "heartbeat", "");
         }
+        if (wanted) {
+            service_push(service, "heartbeat", "");
+        }
+        service_beat_begin(service);
     }
 }

@@ -62,11 +62,12 @@ static bool session_event(void *context, const struct mst_event *event)
     (void)context;
     assert_in_range(event->type, MST_EVENT_OPEN, MST_EVENT_UNKNOWN);
     seen->events[event->type]++;
-    if (event->generation < seen->generation) {
-        expect_failed("generation %u after %u", event->generation,
-                      seen->generation);
+    if (event->generation < seen->generations[event->link]) {
+        expect_failed("generation %u after %u on link %d", event->generation,
+                      seen->generations[event->link], event->link);
     }
     seen->generation = event->generation;
+    seen->generations[event->link] = event->generation;
     text_add(&seen->record, "%u: ", event->generation);
     if (event->type == MST_EVENT_OPEN) {
         text_add(&seen->record, "open\n");
@@ -100,24 +101,37 @@ bool session_until(enum mst_event_type type, uint32_t ms)
 
 static const char *const markets[] = {"BTCUSD", "ETHUSD"};
 
-bool session_subscribed(void)
+/* Has the link's connection what is wished for, and nothing else? */
+static bool link_subscribed(int link)
 {
+    const struct service *service = &session.service;
+
     for (enum mst_channel channel = MST_MARKET_DATA;
          channel <= MST_EXECUTION_DATA; channel++) {
         for (size_t i = 0; i < COUNT(markets); i++) {
-            if (!service_has(&session.service, mst_channel_name(channel),
-                             markets[i])) {
+            if (!service_link_has(service, link, mst_channel_name(channel),
+                                  markets[i])) {
                 return false;
             }
         }
+    }
+    return service_link_has(service, link, "heartbeat", "") &&
+           service->links[link].subscriptions_len == 7;
+}
+
+bool session_subscribed(void)
+{
+    bool subscribed = false;
+
+    for (int i = 0; i < MST_LINKS_MAX; i++) {
+        subscribed |= link_subscribed(i);
     }
     for (size_t i = 0; i < COUNT(session.books); i++) {
         if (mst_book_state(&session.books[i]) != MST_BOOK_LIVE) {
             return false;
         }
     }
-    return service_has(&session.service, "heartbeat", "") &&
-           session.service.subscriptions_len == 7;
+    return subscribed;
 }
 
 bool session_until_subscribed(uint32_t ms)
@@ -154,6 +168,21 @@ void session_begin(void)
     /* Below TLS it is not used, but may not be missing. */
     s->config.anchors = &s->anchor.anchor;
     s->config.anchors_len = 1;
+}
+
+void session_two_links(void)
+{
+    struct session *s = &session;
+
+    s->config.links = 2;
+    s->memory_len =
+        MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, 0, 2);
+    for (size_t i = 0; i < COUNT(s->books); i++) {
+        assert_int_equal(
+            mst_book_init(&s->spares[i], s->spare_levels[i], SESSION_LEVELS),
+            0);
+        assert_int_equal(mst_book_set_spare(&s->books[i], &s->spares[i]), 0);
+    }
 }
 
 void session_certificate(const char *certificate)

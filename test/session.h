@@ -17,9 +17,10 @@
 #define SESSION_HOUR 3600000u
 #define SESSION_DAY 86400000u
 
-/* Memory of a client under TLS, of the largest message buffer in use. */
+/* Memory of a client under TLS, of the largest message buffer and the most
+ * links in use. */
 #define SESSION_MEMORY \
-    MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 4096, 0, 1)
+    MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 4096, 0, 2)
 
 /* What a run of the client has seen. */
 struct session_seen {
@@ -31,6 +32,7 @@ struct session_seen {
     struct mst_failure error; /* of the last MST_EVENT_ERROR */
     char error_text[MST_TEXT_MAX + 1];
     uint32_t generation; /* of the last event */
+    uint32_t generations[MST_LINKS_MAX];
 };
 
 struct session {
@@ -44,6 +46,8 @@ struct session {
     size_t send_left; /* session_stall_after() */
     struct mst_book books[2];
     struct mst_level levels[2][2 * SESSION_LEVELS];
+    struct mst_book spares[2]; /* session_two_links() */
+    struct mst_level spare_levels[2][2 * SESSION_LEVELS];
 
     unsigned char guard_0[SESSION_GUARD];
     struct mst_client client;
@@ -67,6 +71,9 @@ void session_begin(void);
 /* The same below BearSSL, with this certificate (see tls_peer.h). */
 void session_begin_tls(const char *certificate);
 
+/* The client has a second link, and the books have spare ones. */
+void session_two_links(void);
+
 /* Gives the service another certificate. */
 void session_certificate(const char *certificate);
 
@@ -86,8 +93,9 @@ void session_run(uint32_t ms);
  * it has. */
 bool session_until(enum mst_event_type type, uint32_t ms);
 
-/* Runs until the service has every subscription of session_subscribe() and
- * the books are live, at most so long; says whether it is so. */
+/* Runs until one of the service's connections has every subscription of
+ * session_subscribe(), and the books are live, at most so long; says whether
+ * it is so. */
 bool session_until_subscribed(uint32_t ms);
 
 /* Is that so? */

@@ -121,7 +121,7 @@ static void test_passing_refusal_is_asked_again(void **state)
     session_run(2000);
     uint64_t first_ms = service->requests.last_ms;
     expect_int("requests", 1, asked());
-    expect_int("the others", 4, (long long)service->subscriptions_len);
+    expect_int("the others", 4, (long long)service_len(service));
     for (int minute = 1; minute <= 5; minute++) {
         session_run(SESSION_MINUTE);
         expect_int("once a minute", 1 + minute, asked());
@@ -179,7 +179,7 @@ static void test_one_unknown_market_of_many(void **state)
         }
         session_run((MST_SUBSCRIPTIONS_MAX + 2) * 1000);
         expect_int("the others", MST_SUBSCRIPTIONS_MAX - 1,
-                   (long long)service->subscriptions_len);
+                   (long long)service_len(service));
         assert_true(service->requests.gap_min_ms >= 1000);
         session_run(SESSION_HOUR);
         expect_int("one by one, once each", 1 + MST_SUBSCRIPTIONS_MAX, asked());

@@ -142,7 +142,7 @@ static void expect_whole(const char *request, size_t at, enum disturbance what)
     }
     session_run(2 * SESSION_MINUTE);
     expect_int(name, (long long)wanted,
-               (long long)session.service.subscriptions_len);
+               (long long)service_len(&session.service));
     session_end();
 }
 
@@ -185,7 +185,7 @@ static void test_request_behind_a_pong(void **state)
         size_t wanted = what == CHANGE_OF_MIND ? MST_SUBSCRIPTIONS_MAX * 3 / 4
                                                : MST_SUBSCRIPTIONS_MAX;
         expect_int("subscribed", (long long)wanted,
-                   (long long)session.service.subscriptions_len);
+                   (long long)service_len(&session.service));
         session_end();
     }
 }
@@ -268,7 +268,7 @@ static void test_unwritten_request_ends_the_link(void **state)
     session_unstall();
     session_run(SESSION_MINUTE);
     expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
-               (long long)session.service.subscriptions_len);
+               (long long)service_len(&session.service));
     session_end();
 }
 

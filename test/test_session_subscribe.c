@@ -51,7 +51,7 @@ static void test_calls(void **state)
                mst_subscribe(client, MST_EXECUTION_DATA, "BTCUSD", NULL));
     session_run(5000);
     expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
-               (long long)session.service.subscriptions_len);
+               (long long)service_len(&session.service));
     assert_true(service_has(&session.service, "execution_data", "M2 \"\\/"));
     expect_int("in one request", 1, (long long)session.service.requests.count);
     unsigned entries = session.seen.events[MST_EVENT_ENTRY];
@@ -60,7 +60,7 @@ static void test_calls(void **state)
     expect_int("entries", MST_SUBSCRIPTIONS_MAX,
                session.seen.events[MST_EVENT_ENTRY] - entries);
     expect_int("still", MST_SUBSCRIPTIONS_MAX,
-               (long long)session.service.subscriptions_len);
+               (long long)service_len(&session.service));
     expect_int("requests", 2, (long long)session.service.requests.count);
     session_end();
 }
@@ -81,11 +81,11 @@ static void test_wishes_at_any_time(void **state)
     session_run(3000);
     assert_true(service_has(service, "market_data.top_of_book", "BTCUSD"));
     assert_true(service_has(service, "market_data.top_of_book", "LTCUSD"));
-    expect_int("subscribed", 2, (long long)service->subscriptions_len);
+    expect_int("subscribed", 2, (long long)service_len(service));
 
     mst_unsubscribe(client, MST_TOP_OF_BOOK, "BTCUSD");
     session_run(2000);
-    expect_int("unsubscribed", 1, (long long)service->subscriptions_len);
+    expect_int("unsubscribed", 1, (long long)service_len(service));
     /* Taken back before it was asked for: nothing to ask. */
     uint64_t requests = service->requests.count;
     mst_subscribe(client, MST_TOP_OF_BOOK, "SOLUSD", NULL);
@@ -93,7 +93,7 @@ static void test_wishes_at_any_time(void **state)
     session_run(3000);
     expect_int("requests", (long long)requests,
                (long long)service->requests.count);
-    expect_int("subscribed", 1, (long long)service->subscriptions_len);
+    expect_int("subscribed", 1, (long long)service_len(service));
     session_end();
 }
 
@@ -111,7 +111,7 @@ static void test_change_of_mind(void **state)
     expect_int("asked", 1, (long long)service->requests.count);
     mst_unsubscribe(client, MST_MARKET_DATA, "BTCUSD");
     session_run(20000);
-    expect_int("subscribed", 0, (long long)service->subscriptions_len);
+    expect_int("subscribed", 0, (long long)service_len(service));
     expect_int("requests", 2, (long long)service->requests.count);
 
     mst_subscribe(client, MST_MARKET_DATA, "BTCUSD", NULL);
@@ -120,7 +120,7 @@ static void test_change_of_mind(void **state)
     session_run(1500);
     mst_subscribe(client, MST_MARKET_DATA, "BTCUSD", &session.books[1]);
     session_run(20000);
-    expect_int("subscribed", 1, (long long)service->subscriptions_len);
+    expect_int("subscribed", 1, (long long)service_len(service));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     expect_int("book", MST_BOOK_LIVE, mst_book_state(&session.books[1]));
     session_end();
@@ -174,7 +174,7 @@ static void wishes_random(uint64_t seed)
         }
     }
     expect_int("subscriptions", (long long)count,
-               (long long)session.service.subscriptions_len);
+               (long long)service_len(&session.service));
     assert_true(session.service.requests.gap_min_ms >= 1000 ||
                 session.mock.plan.data_ms > 0);
     session_end();
@@ -224,12 +224,7 @@ static void test_list_puts_right(void **state)
     /* The service forgets one. */
     struct service *service = &session.service;
     assert_true(service_has(service, "heartbeat", ""));
-    for (size_t i = 0; i < service->subscriptions_len; i++) {
-        if (strcmp(service->subscriptions[i].channel, "heartbeat") == 0) {
-            service->subscriptions[i] =
-                service->subscriptions[--service->subscriptions_len];
-        }
-    }
+    service_forget(service, "heartbeat", "");
     unsigned entries = session.seen.events[MST_EVENT_ENTRY];
     mst_subscription_list(&session.client);
     session_run(900);
@@ -251,7 +246,7 @@ static void test_entry_fails(void **state)
     session_start();
     session_subscribe();
     session_run(2 * SESSION_MINUTE);
-    expect_int("the others", 4, (long long)session.service.subscriptions_len);
+    expect_int("the others", 4, (long long)service_len(&session.service));
     assert_non_null(
         strstr(text_get(&session.seen.record),
                "entry subscribe market_data \"market_data\" \"ETHUSD\" failed "
