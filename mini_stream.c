@@ -3980,16 +3980,19 @@ static int64_t http_date(const char *text, size_t len)
 
     while (at < len) {
         size_t word = 0, digits = 0;
+        bool colon;
         while (at + word < len && http_is_tchar(text[at + word]) &&
                text[at + word] != '-') {
             digits += text[at + word] >= '0' && text[at + word] <= '9';
             word++;
         }
-        if (digits > 0 && (digits != word || digits > 4 || count == 5)) {
+        colon = at + word < len && text[at + word] == ':';
+        if (digits > 0 && (digits != word || digits > 4 || count == 5 ||
+                           (colon && count == 0))) {
             return 0;
         }
         if (digits > 0) {
-            if (time_at == 0 && at + word < len && text[at + word] == ':') {
+            if (time_at == 0 && colon) {
                 time_at = count;
             }
             (void)http_number(text + at, word, &n[count++]);
@@ -4000,8 +4003,9 @@ static int64_t http_date(const char *text, size_t len)
     }
     year = (int32_t)(time_at == 1 ? n[4] : n[1]);
     year += year < 70 ? 2000 : year < 100 ? 1900 : 0;
-    if (count != 5 || month == 0 || n[0] < 1 || n[0] > 31 || year < 1970 ||
-        n[time_at] > 23 || n[time_at + 1] > 59 || n[time_at + 2] > 60) {
+    if (count != 5 || time_at < 1 || time_at > 2 || month == 0 || n[0] < 1 ||
+        n[0] > 31 || year < 1970 || n[time_at] > 23 || n[time_at + 1] > 59 ||
+        n[time_at + 2] > 60) {
         return 0;
     }
     return (int64_t)time_days(year, month, (int32_t)n[0]) * 86400 +
