@@ -7474,13 +7474,13 @@ static void pump_load(struct mst_client *c, struct mst_link *l)
     l->store = t->store;
     len = port->token_load(port->context, pump_token_key(c), token,
                            MST_TOKEN_MAX, &until_s);
-    until_s -= c->clock_s;
-    if (len <= 0 || len > MST_TOKEN_MAX || until_s <= 0 ||
-        until_s > SESSION_TOKEN_LIFE_MAX_S ||
+    if (len <= 0 || len > MST_TOKEN_MAX || until_s <= c->clock_s ||
+        until_s > c->clock_s + (int64_t)SESSION_TOKEN_LIFE_MAX_S ||
         !session_is_token(token, (size_t)len)) {
         mem_wipe(token, sizeof l->token);
         return;
     }
+    until_s -= c->clock_s;
     l->token_len = (size_t)len;
     l->kind = TOKEN_STREAM;
     session_take_token(c, l, (uint64_t)until_s * 1000);
