@@ -5432,7 +5432,8 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
     if (session_is_stream(c, l)) {
         next = session_successor(c);
     }
-    if (error == MST_ERR_FORBIDDEN && token->loaded) {
+    if (error == MST_ERR_FORBIDDEN && token->loaded &&
+        l->job != SESSION_TOKEN) {
         error = MST_ERR_UNAUTHORIZED; /* a new token may have other rights */
     }
     session_count_error(c, l, error);
@@ -5451,7 +5452,7 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
         }
         l->opened = false;
     }
-    if (l->job != SESSION_TOKEN &&
+    if (l->job != SESSION_TOKEN && l->store == token->store &&
         (error == MST_ERR_UNAUTHORIZED || error == MST_ERR_FORBIDDEN)) {
         session_drop_token(c, token);
     }
