@@ -5902,6 +5902,8 @@ static void session_choose(struct mst_client *c, struct mst_link *l)
 /* Writes as much as there is room for; true where something was. */
 static bool session_send(struct mst_client *c, struct mst_link *l)
 {
+    const struct mst_token *token =
+        &c->tokens[session_kind(c, (enum session_job)l->job)];
     struct out o = {NULL, 0, 0, 0};
     bool done;
     size_t n;
@@ -5910,8 +5912,8 @@ static bool session_send(struct mst_client *c, struct mst_link *l)
         session_choose(c, l);
     }
     if (l->sending == SEND_HTTP && l->job != SESSION_TOKEN &&
-        c->tokens[session_kind(c, (enum session_job)l->job)].len == 0) {
-        session_fail(c, l, MST_ERR_UNAUTHORIZED); /* found to be bad by now */
+        (token->len == 0 || l->store != token->store)) {
+        session_restart(c, l); /* its token was replaced, or is bad */
         return true;
     }
     if (l->sending == SEND_NOTHING) {
