@@ -5448,7 +5448,7 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
         session_drop_stream(c, l);
         if (c->now_ms - l->open_ms >= c->config.stable_ms) {
             l->attempts = 0;
-            expired = c->now_ms >= token->until_ms;
+            expired = c->now_ms >= l->until_ms;
         }
         l->opened = false;
     }
@@ -5640,6 +5640,7 @@ static void session_write_next(const struct mst_client *c, struct mst_link *l)
     if (l->job != SESSION_TOKEN) {
         l->store = t->store;
         l->token_len = t->len;
+        l->until_ms = t->until_ms;
     }
     l->sending = SEND_HTTP;
     l->send_at = 0;

@@ -1318,9 +1318,11 @@ struct mst_link {
     struct mst_ws ws;
     struct mst_decoder decoder;
     struct mst_reply reply;
-    /* The token it uses or fetches: in which link's room, and its length. */
+    /* The token it uses or fetches: in which link's room, its length; until
+     * when it is of use. */
     uint8_t store;
     size_t token_len, body_len;
+    uint64_t until_ms;
     char key[MST_WS_KEY_LEN + 1];
     char text[MST_TEXT_MAX + 1];
     char token[MST_TOKEN_MAX + 3];
