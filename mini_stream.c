@@ -8296,9 +8296,9 @@ static void pump_restart(struct mst_client *c, enum mst_state from,
 {
     for (unsigned i = 0; i < pump_links(c); i++) {
         struct mst_link *l = &c->links[i];
+        l->reported_error = 0;
         if (l->state == MST_STATE_WAIT) {
             l->deadline_ms = c->now_ms;
-            l->reported_error = 0;
             l->attempts = 0;
         } else if (l->state >= from && l->state <= to) {
             session_restart(c, l);
@@ -8321,6 +8321,7 @@ int mst_set_credentials(struct mst_client *client, const char *client_id,
     }
     session_drop_token(c, &c->tokens[TOKEN_STREAM]);
     session_drop_token(c, &c->tokens[TOKEN_ADDRESS]);
+    pump_save(c); /* forgotten under the name that it was stored under */
     c->config.client_id = client_id;
     c->config.client_secret = client_secret;
     pump_restart(c, MST_STATE_RESOLVE, MST_STATE_UPGRADE);
