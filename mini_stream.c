@@ -2884,6 +2884,9 @@ static void book_cut(struct mst_book_side *s, const struct mst_level *level)
         book_better((enum mst_side)level->side, price, s->horizon) > 0) {
         s->horizon = price;
     }
+    if (!s->cut || level->time_ns > s->cut_ns) {
+        s->cut_ns = level->time_ns;
+    }
     s->cut = true;
 }
 
@@ -2906,7 +2909,9 @@ static void book_insert(struct mst_book *book, struct mst_book_side *s,
             return;
         }
         drop = drop < at ? drop : at;
-        book_cut(s, &s->levels[drop - 1]);
+        for (uint32_t i = 0; i < drop; i++) {
+            book_cut(s, &s->levels[i]);
+        }
         s->count -= drop;
         at -= drop;
         memmove(s->levels, s->levels + drop, s->count * sizeof *level);
@@ -2927,6 +2932,7 @@ static void book_update(struct mst_book *book, const struct mst_level *level)
     bool found;
 
     if (book_is_beyond(s, level)) {
+        book_cut(s, level);
         return;
     }
     at = book_search(s->levels, s->count, (enum mst_side)level->side,
@@ -3084,7 +3090,7 @@ static void book_add(struct mst_book *book, const struct mst_level *level)
 }
 
 /* Of what was collected, keeps what is newer than the snapshot, at the end
- * of the array. */
+ * of the array. Where only older updates found no room, nothing is missing. */
 static void book_begin_snapshot(struct mst_book *book, int64_t time_ns)
 {
     for (uint8_t side = 0; side < 2; side++) {
@@ -3101,6 +3107,7 @@ static void book_begin_snapshot(struct mst_book *book, int64_t time_ns)
         s->count = kept;
         s->fresh = 0;
         s->order = BOOK_BEST_FIRST;
+        s->cut &= s->cut_ns > time_ns;
     }
 }
 

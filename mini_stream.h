@@ -859,6 +859,7 @@ enum mst_book_reason {
 struct mst_book_side {
     struct mst_level *levels;
     uint32_t count, fresh;
+    int64_t cut_ns;
     struct mst_decimal horizon;
     uint8_t order;
     bool cut;

@@ -314,6 +314,21 @@ static void tighten_merged(struct oracle *o, enum mst_side side)
     list_free(&all);
 }
 
+/* Only an update that is newer than the snapshot can be missed: without one
+ * at the horizon or beyond, nothing is. */
+static void widen(struct oracle *o, enum mst_side side)
+{
+    bool missed = false;
+
+    for (size_t i = 0; i < o->arrivals.count; i++) {
+        const struct oracle_level *level = &o->arrivals.levels[i];
+
+        missed |= level->side == side && level->time_ns > o->snapshot_ns &&
+                  !is_better(side, level->price, o->horizon[side]);
+    }
+    o->cut[side] &= missed;
+}
+
 /* The snapshot is whole: what came before it and is newer goes on top. */
 static void merge(struct oracle *o, int64_t time_ns)
 {
@@ -336,6 +351,7 @@ static void merge(struct oracle *o, int64_t time_ns)
         }
     }
     for (enum mst_side side = MST_BID; side <= MST_ASK; side++) {
+        widen(o, side);
         tighten_merged(o, side);
         twice |= found[side] && (!o->cut[side] || is_better(side, price[side],
                                                             o->horizon[side]));

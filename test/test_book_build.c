@@ -145,10 +145,11 @@ static void sums_keep_their_first_18_digits(void **state)
 /* ---- A book of four levels a side ---- */
 
 #define CAPACITY 4
+#define CAPACITY_MOST 64
 
 struct shelf {
     struct mst_book book;
-    struct mst_level levels[2 * CAPACITY];
+    struct mst_level levels[2 * CAPACITY_MOST];
 };
 
 static void shelf_open(struct shelf *shelf, size_t capacity)
@@ -299,6 +300,81 @@ static void a_removal_without_room_moves_the_horizon(void **state)
     expect_bids(&shelf, "live: 101x1");
     assert_true(mst_book_horizon(&shelf.book, MST_BID, &horizon));
     assert_int_equal(horizon.coefficient, 99);
+}
+
+/* What did not find room and is no newer than the snapshot counts for
+ * nothing, whichever way it went: no room from the start, dropped for better
+ * ones, or beyond the horizon by then. */
+static void old_updates_without_room_do_not_cut_the_book(void **state)
+{
+    static const int64_t orders[][6] = {
+        {116, 115, 114, 113, 112, 111},
+        {111, 112, 113, 114, 115, 116},
+        {113, 111, 115, 112, 116, 114},
+    };
+    struct mst_decimal horizon;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(orders); i++) {
+        struct shelf shelf;
+
+        shelf_open(&shelf, CAPACITY);
+        mst_book_set_thin(&shelf.book, CAPACITY);
+        for (size_t k = 0; k < COUNT(orders[i]); k++) {
+            apply_bids(&shelf, 10 + (int64_t)k, UPDATE | WHOLE,
+                       BIDS({orders[i][k], 0}));
+        }
+        apply_bids(&shelf, 100, SNAPSHOT | WHOLE,
+                   BIDS({100, 1}, {99, 1}, {98, 1}));
+        expect_bids(&shelf, "live: 100x1 99x1 98x1");
+        expect_int("flags", 0, mst_book_flags(&shelf.book));
+        assert_false(mst_book_horizon(&shelf.book, MST_BID, &horizon));
+    }
+}
+
+/* The removal of 90 is newer than the snapshot; it finds no room from the
+ * start, is dropped for a better one, or is beyond the horizon by then. */
+static void a_newer_update_without_room_cuts_the_book(void **state)
+{
+    static const struct {
+        int64_t price, time_ns;
+    } orders[][4] = {
+        {{111, 10}, {112, 10}, {90, 101}, {113, 10}},
+        {{90, 101}, {111, 10}, {112, 10}, {113, 10}},
+        {{111, 10}, {112, 10}, {113, 10}, {90, 101}},
+    };
+    struct mst_decimal horizon;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(orders); i++) {
+        struct shelf shelf;
+
+        shelf_open(&shelf, 2);
+        for (size_t k = 0; k < COUNT(orders[i]); k++) {
+            apply_bids(&shelf, orders[i][k].time_ns, UPDATE | WHOLE,
+                       BIDS({orders[i][k].price, 0}));
+        }
+        apply_bids(&shelf, 100, SNAPSHOT | WHOLE, BIDS({120, 1}, {90, 1}));
+        expect_bids(&shelf, "live: 120x1");
+        assert_true(mst_book_horizon(&shelf.book, MST_BID, &horizon));
+        assert_int_equal(horizon.coefficient, 111);
+    }
+}
+
+/* A side of 64 levels lets two go at once: the worst is the newer one. */
+static void each_level_that_goes_counts(void **state)
+{
+    struct shelf shelf;
+
+    (void)state;
+    shelf_open(&shelf, CAPACITY_MOST);
+    apply_bids(&shelf, 101, UPDATE | WHOLE, BIDS({101, 0}));
+    for (int64_t price = 102; price <= 100 + CAPACITY_MOST; price++) {
+        apply_bids(&shelf, 10, UPDATE | WHOLE, BIDS({price, 0}));
+    }
+    apply_bids(&shelf, 10, UPDATE | WHOLE, BIDS({200, 0}));
+    apply_bids(&shelf, 100, SNAPSHOT | WHOLE, BIDS({300, 1}, {101, 1}));
+    expect_bids(&shelf, "live: 300x1");
 }
 
 /* ---- Disagreement with the top of book ---- */
@@ -524,6 +600,9 @@ int main(void)
         TEST(a_snapshot_with_a_price_twice_is_refused),
         TEST(a_price_twice_beyond_the_horizon_does_not_matter),
         TEST(a_removal_without_room_moves_the_horizon),
+        TEST(old_updates_without_room_do_not_cut_the_book),
+        TEST(a_newer_update_without_room_cuts_the_book),
+        TEST(each_level_that_goes_counts),
         TEST(a_disagreement_counts_once_it_lasts),
         TEST(agreement_ends_a_disagreement),
         TEST(price_amount_and_side_are_compared),
