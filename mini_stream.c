@@ -2843,6 +2843,12 @@ struct mst_decimal mst_level_amount(const struct mst_level *level)
     return amount;
 }
 
+/* Older by so much that it is of another moment. */
+static bool book_is_older(int64_t time_ns, int64_t than_ns)
+{
+    return time_ns + BOOK_ALIKE_NS <= than_ns;
+}
+
 /* Positive where price a is better than b. */
 static int book_better(enum mst_side side, struct mst_decimal a,
                        struct mst_decimal b)
@@ -2922,12 +2928,14 @@ static void book_insert(struct mst_book *book, struct mst_book_side *s,
     s->count++;
 }
 
-/* Applies a level of an update. */
+/* Applies a level of an update. A level keeps the newest time that was given
+ * for it: the same moment may come with more digits first. */
 static void book_update(struct mst_book *book, const struct mst_level *level)
 {
     struct mst_book_side *s = &book->sides[level->side];
     bool removed = level->amount_coefficient == 0;
     bool forget = removed && book->phase != BOOK_COLLECT;
+    int64_t known_ns;
     uint32_t at;
     bool found;
 
@@ -2938,8 +2946,9 @@ static void book_update(struct mst_book *book, const struct mst_level *level)
     at = book_search(s->levels, s->count, (enum mst_side)level->side,
                      mst_level_price(level));
     found = at < s->count && book_compare(&s->levels[at], level) == 0;
-    if (found && book->phase == BOOK_COLLECT &&
-        level->time_ns < s->levels[at].time_ns) {
+    known_ns = found ? s->levels[at].time_ns : level->time_ns;
+    if (book->phase == BOOK_COLLECT &&
+        book_is_older(level->time_ns, known_ns)) {
         return;
     }
     if (found && forget) {
@@ -2948,6 +2957,9 @@ static void book_update(struct mst_book *book, const struct mst_level *level)
                 (s->count - at) * sizeof *level);
     } else if (found) {
         s->levels[at] = *level;
+        if (level->time_ns < known_ns) {
+            s->levels[at].time_ns = known_ns;
+        }
     } else if (!forget) {
         book_insert(book, s, level, at);
     }
@@ -3496,7 +3508,7 @@ static bool book_agrees(const struct mst_book *book, enum mst_side side,
 
 void mst_book_check(struct mst_book *book, const struct mst_top *top)
 {
-    if (top->time_ns + BOOK_ALIKE_NS <= book->time_ns) {
+    if (book_is_older(top->time_ns, book->time_ns)) {
         return; /* of a time that the book has left behind */
     }
     if (book->state != MST_BOOK_LIVE ||

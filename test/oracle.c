@@ -55,19 +55,35 @@ static size_t list_place(const struct oracle_list *list, enum mst_side side,
     return low;
 }
 
-/* Sets the level of this price. */
+/* The level of this price, or NULL. */
+static const struct oracle_level *list_find(const struct oracle_list *list,
+                                            enum mst_side side, int64_t price)
+{
+    size_t at = list_place(list, side, price);
+
+    return at < list->count && list->levels[at].price == price
+               ? &list->levels[at]
+               : NULL;
+}
+
+/* Sets the level of this price; of times, the newest stays. */
 static void list_set(struct oracle_list *list, const struct oracle_level *level)
 {
+    const struct oracle_level *known =
+        list_find(list, level->side, level->price);
+    int64_t known_ns = known != NULL ? known->time_ns : INT64_MIN;
     size_t at = list_place(list, level->side, level->price);
-    bool found = at < list->count && list->levels[at].price == level->price;
 
-    if (!found) {
+    if (known == NULL) {
         list_reserve(list);
         memmove(list->levels + at + 1, list->levels + at,
                 (list->count - at) * sizeof *level);
         list->count++;
     }
     list->levels[at] = *level;
+    if (known_ns > level->time_ns) {
+        list->levels[at].time_ns = known_ns;
+    }
 }
 
 static void list_remove(struct oracle_list *list, enum mst_side side,
@@ -75,7 +91,7 @@ static void list_remove(struct oracle_list *list, enum mst_side side,
 {
     size_t at = list_place(list, side, price);
 
-    if (at < list->count && list->levels[at].price == price) {
+    if (list_find(list, side, price) != NULL) {
         list->count--;
         memmove(list->levels + at, list->levels + at + 1,
                 (list->count - at) * sizeof *list->levels);
@@ -261,11 +277,10 @@ static void take(struct oracle *o, const struct oracle_part *part,
 static bool is_overruled(const struct oracle *o, enum mst_side side,
                          int64_t price)
 {
-    const struct oracle_list *touched = &o->touched[side];
-    size_t at = list_place(touched, side, price);
+    const struct oracle_level *newest =
+        list_find(&o->touched[side], side, price);
 
-    return at < touched->count && touched->levels[at].price == price &&
-           touched->levels[at].time_ns > o->snapshot_ns;
+    return newest != NULL && newest->time_ns > o->snapshot_ns;
 }
 
 /* Sorts the levels of the snapshot and joins equal prices; remembers the best
@@ -329,7 +344,31 @@ static void widen(struct oracle *o, enum mst_side side)
     o->cut[side] &= missed;
 }
 
-/* The snapshot is whole: what came before it and is newer goes on top. */
+/* Puts on top of the snapshot what came before it. At each price, the last to
+ * come of the updates of its newest moment counts, if that is newer than the
+ * snapshot. */
+static void replay_arrivals(struct oracle *o)
+{
+    for (size_t i = 0; i < o->arrivals.count; i++) {
+        struct oracle_level level = o->arrivals.levels[i];
+        int64_t newest_ns =
+            list_find(&o->touched[level.side], level.side, level.price)
+                ->time_ns;
+
+        if (newest_ns <= o->snapshot_ns ||
+            newest_ns - level.time_ns >= ORACLE_MOMENT_NS) {
+            continue;
+        }
+        level.time_ns = newest_ns;
+        if (level.amount == 0) {
+            list_remove(&o->sides[level.side], level.side, level.price);
+        } else {
+            list_set(&o->sides[level.side], &level);
+        }
+    }
+}
+
+/* The snapshot is whole. */
 static void merge(struct oracle *o, int64_t time_ns)
 {
     bool found[2], twice = false;
@@ -338,18 +377,7 @@ static void merge(struct oracle *o, int64_t time_ns)
     o->snapshot_ns = time_ns;
     found[MST_BID] = sort_side(o, MST_BID, &price[MST_BID]);
     found[MST_ASK] = sort_side(o, MST_ASK, &price[MST_ASK]);
-    for (size_t i = 0; i < o->arrivals.count; i++) {
-        const struct oracle_level *level = &o->arrivals.levels[i];
-
-        if (level->time_ns <= time_ns) {
-            continue;
-        }
-        if (level->amount == 0) {
-            list_remove(&o->sides[level->side], level->side, level->price);
-        } else {
-            list_set(&o->sides[level->side], level);
-        }
-    }
+    replay_arrivals(o);
     for (enum mst_side side = MST_BID; side <= MST_ASK; side++) {
         widen(o, side);
         tighten_merged(o, side);

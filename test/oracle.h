@@ -17,6 +17,10 @@ struct oracle_level {
     bool inexact; /* the amount is written with more than 18 digits */
 };
 
+/* Times are of milliseconds or finer: those of one may be of one moment, and
+ * then the order of arrival counts. */
+#define ORACLE_MOMENT_NS 1000000
+
 /* A part of a message, as in struct mst_part. */
 struct oracle_part {
     int64_t time_ns;
@@ -49,7 +53,7 @@ struct oracle {
     /* What is known. */
     struct oracle_list sides[2];   /* best first; nothing is ever dropped */
     struct oracle_list arrivals;   /* every update before the snapshot */
-    struct oracle_list touched[2]; /* the prices that these name */
+    struct oracle_list touched[2]; /* the prices that these name, and when */
     bool begun, merged, ignored;
     int64_t snapshot_ns;
 };

@@ -25,14 +25,17 @@ void stream_open(struct stream *s, uint64_t seed)
     static const int64_t middles[] = {40, 5000, 1000000000, 30000000000000000};
     static const int64_t widths[] = {3, 12, 100, 1500};
     static const size_t sizes[] = {3, 12, 60, 400, 5000};
+    /* Of one moment all, of two, or just so. */
+    static const int64_t ticks[] = {1, 500000, 999999, 1000000};
 
-    *s = (struct stream){.seed = seed, .now_ns = 1000000};
+    *s = (struct stream){.seed = seed, .now_ns = 1000000000};
     s->middle = middles[stream_below(s, COUNT(middles))];
     s->width = widths[stream_below(s, COUNT(widths))];
     s->step = 1 + (int64_t)stream_below(s, 3);
     s->drift = (int64_t)stream_below(s, 3) - 1;
     s->snapshot_most = sizes[stream_below(s, COUNT(sizes))];
     s->before_snapshot = stream_below(s, 10);
+    s->tick_ns = ticks[stream_below(s, COUNT(ticks))];
     s->oldest_ns = s->now_ns;
 }
 
@@ -201,17 +204,28 @@ void stream_resubscribe(struct stream *s)
     s->subscribed = false;
     s->before_snapshot = stream_below(s, one_in(s, 10) ? 80 : 8);
     if (one_in(s, 2)) {
-        s->now_ns -= (int64_t)stream_below(s, 10);
+        s->now_ns -= (int64_t)stream_below(s, 10) * s->tick_ns;
     }
     s->oldest_ns = s->now_ns;
 }
 
-/* A time between two, which count. */
-static int64_t between(struct stream *s, int64_t first, int64_t last)
+/* A time from so many ticks before one to so many after another. */
+static int64_t between(struct stream *s, int64_t first_ns, int64_t before,
+                       int64_t last_ns, int64_t after)
 {
-    return first < last
-               ? first + (int64_t)stream_below(s, (size_t)(last - first + 1))
-               : last;
+    int64_t ticks = (last_ns - first_ns) / s->tick_ns + before + after;
+
+    return first_ns +
+           ((int64_t)stream_below(s, (size_t)ticks + 1) - before) * s->tick_ns;
+}
+
+/* The next update in its order; some have less digits than the one before. */
+static void make_next_update(struct stream *s)
+{
+    int64_t back = one_in(s, 8) ? (int64_t)stream_below(s, 4) : 0;
+
+    s->now_ns += (int64_t)stream_below(s, 3) * s->tick_ns;
+    make_update(s, s->now_ns - back * s->tick_ns);
 }
 
 static void next_message(struct stream *s)
@@ -221,22 +235,20 @@ static void next_message(struct stream *s)
     s->middle = positive(s->middle + (int64_t)stream_below(s, 3) - 1 +
                          (one_in(s, 3) ? s->drift : 0));
     if (!s->subscribed && s->before_snapshot == 0) {
-        make_snapshot(s, between(s, s->oldest_ns - 2, s->now_ns + 2));
+        make_snapshot(s, between(s, s->oldest_ns, 2, s->now_ns, 2));
         return;
     }
     if (!s->subscribed) {
         s->before_snapshot--;
-        s->now_ns += (int64_t)stream_below(s, 3);
-        make_update(s, s->now_ns);
+        make_next_update(s);
     } else if (kind < 4) {
-        make_snapshot(s, between(s, s->now_ns - 3, s->now_ns + 1));
+        make_snapshot(s, between(s, s->now_ns, 3, s->now_ns, 1));
     } else if (kind < 40 && s->message.count > 0 && !s->part.snapshot) {
         s->break_at = 0; /* the same once more */
     } else if (kind < 100) {
-        make_update(s, between(s, s->snapshot_ns - 3, s->now_ns));
+        make_update(s, between(s, s->snapshot_ns, 3, s->now_ns, 0));
     } else {
-        s->now_ns += (int64_t)stream_below(s, 3);
-        make_update(s, s->now_ns);
+        make_next_update(s);
     }
 }
 

@@ -21,6 +21,7 @@ struct stream {
     bool subscribed;
     size_t before_snapshot; /* updates that are still to come before it */
     int64_t now_ns, snapshot_ns, oldest_ns;
+    int64_t tick_ns; /* times are so far apart, or several times that */
     /* The message at hand. */
     struct oracle_list message;
     struct oracle_part part;

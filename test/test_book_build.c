@@ -377,6 +377,35 @@ static void each_level_that_goes_counts(void **state)
     expect_bids(&shelf, "live: 300x1");
 }
 
+/* Of one moment, to the millisecond, what comes later counts; what is older
+ * than that does not. Either way the level is as new as the newest. */
+static void a_shorter_time_of_the_same_moment_is_not_older(void **state)
+{
+    static const struct {
+        int64_t first_ns, second_ns;
+        const char *expected;
+    } pairs[] = {
+        {123456789, 123000000, "live: 100x2 90x1"},
+        {123456789, 122456790, "live: 100x2 90x1"},
+        {123456789, 122456789, "live: 100x1 90x1"},
+        {123000000, 123456789, "live: 100x2 90x1"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(pairs); i++) {
+        struct shelf shelf;
+
+        shelf_open(&shelf, CAPACITY);
+        apply_bids(&shelf, pairs[i].first_ns, UPDATE | WHOLE, BIDS({100, 1}));
+        apply_bids(&shelf, pairs[i].second_ns, UPDATE | WHOLE, BIDS({100, 2}));
+        apply_bids(&shelf, 123400000, SNAPSHOT | WHOLE,
+                   BIDS({100, 3}, {90, 1}));
+        expect_bids(&shelf, pairs[i].expected);
+        expect_int("time", 123456789,
+                   mst_book_level(&shelf.book, MST_BID, 0)->time_ns);
+    }
+}
+
 /* ---- Disagreement with the top of book ---- */
 
 #define SECOND INT64_C(1000000000)
@@ -603,6 +632,7 @@ int main(void)
         TEST(old_updates_without_room_do_not_cut_the_book),
         TEST(a_newer_update_without_room_cuts_the_book),
         TEST(each_level_that_goes_counts),
+        TEST(a_shorter_time_of_the_same_moment_is_not_older),
         TEST(a_disagreement_counts_once_it_lasts),
         TEST(agreement_ends_a_disagreement),
         TEST(price_amount_and_side_are_compared),
