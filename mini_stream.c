@@ -2928,8 +2928,8 @@ static void book_insert(struct mst_book *book, struct mst_book_side *s,
     s->count++;
 }
 
-/* Applies a level of an update. A level keeps the newest time that was given
- * for it: the same moment may come with more digits first. */
+/* Applies a level of an update, unless a newer one has set it. A level keeps
+ * the newest of its times: the same moment may come with more digits first. */
 static void book_update(struct mst_book *book, const struct mst_level *level)
 {
     struct mst_book_side *s = &book->sides[level->side];
@@ -2947,8 +2947,7 @@ static void book_update(struct mst_book *book, const struct mst_level *level)
                      mst_level_price(level));
     found = at < s->count && book_compare(&s->levels[at], level) == 0;
     known_ns = found ? s->levels[at].time_ns : level->time_ns;
-    if (book->phase == BOOK_COLLECT &&
-        book_is_older(level->time_ns, known_ns)) {
+    if (book_is_older(level->time_ns, known_ns)) {
         return;
     }
     if (found && forget) {
@@ -3314,6 +3313,8 @@ static void book_open_snapshot(struct mst_book *book, int64_t time_ns)
         book_clear(book);
     }
     book->phase = BOOK_SNAPSHOT;
+    book->flags = 0;
+    book->disagreements = 0;
     book->snapshot_ns = time_ns;
     book_hide(book, MST_BOOK_IN_MESSAGE);
     book_begin_snapshot(book, time_ns);
@@ -3333,6 +3334,8 @@ static void book_open_update(struct mst_book *book, const struct mst_part *part)
 
 static void book_end(struct mst_book *book, const struct mst_part *part)
 {
+    bool backward = book_is_older(part->time_ns, book->time_ns);
+
     if (part->time_ns > book->time_ns) {
         book->time_ns = part->time_ns;
     }
@@ -3348,8 +3351,11 @@ static void book_end(struct mst_book *book, const struct mst_part *part)
         }
         break;
     }
-    case BOOK_FOLLOW: book_judge(book); break;
-    case BOOK_UPDATE: book_live(book); break;
+    case BOOK_FOLLOW:
+    case BOOK_UPDATE:
+        book_live(book);
+        book->flags |= backward ? MST_BOOK_BACKWARD : 0;
+        break;
     case BOOK_PASS:
         book->phase = book->restart ? BOOK_COLLECT : BOOK_FOLLOW;
         break;
@@ -3441,6 +3447,7 @@ static void book_feed_aside(struct mst_book *book, const struct mst_part *part)
                 ? MST_BOOK_STALE
                 : MST_BOOK_BUILDING;
         book->reason = spare->reason;
+        book->flags = spare->flags;
     } else if (part->last) {
         book_swap_in(book);
     }

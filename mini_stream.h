@@ -855,6 +855,8 @@ enum mst_book_reason {
                              * the service aggregates venues */
 #define MST_BOOK_THIN 2u      /* fewer exact levels than mst_book_set_thin() */
 #define MST_BOOK_DISAGREES 4u /* with the top of book, and it lasts */
+#define MST_BOOK_BACKWARD \
+    8u /* an update was older than one before it: levels may be wrong */
 
 struct mst_book_side {
     struct mst_level *levels;
@@ -895,7 +897,10 @@ void mst_book_set_thin(struct mst_book *book, size_t levels);
  * Applies a part of a market_data message; parts must come in order. The
  * client does this for a book that is attached to a subscription. Updates
  * that come before their snapshot are merged with it: what is as old as it or
- * older is dropped. A level k places from the best costs O(log n + k), and a
+ * older is dropped. Of two updates to a level the newer stands, and of one
+ * moment (less than a millisecond apart) the later to come. One that is older
+ * than a live book may bring back what was removed: MST_BOOK_BACKWARD is set.
+ * A level k places from the best costs O(log n + k), and a
  * snapshot of n levels O(n), or O(n log n) where its levels are in no order.
  */
 void mst_book_apply(struct mst_book *book, const struct mst_part *part);

@@ -184,7 +184,8 @@ static void judge(struct oracle *o)
     bool thin = (o->cut[MST_BID] && bids < o->thin) ||
                 (o->cut[MST_ASK] && asks < o->thin);
 
-    o->flags = (crossed ? MST_BOOK_CROSSED : 0) | (thin ? MST_BOOK_THIN : 0);
+    o->flags = (crossed ? MST_BOOK_CROSSED : 0) | (thin ? MST_BOOK_THIN : 0) |
+               (o->backward ? MST_BOOK_BACKWARD : 0);
     o->state = MST_BOOK_LIVE;
     o->reason = MST_BOOK_OK;
     o->shows = true;
@@ -236,6 +237,8 @@ static void begin(struct oracle *o, const struct oracle_part *part)
             forget(o);
         }
         o->merged = false;
+        o->backward = false;
+        o->flags = 0;
         hide(o, MST_BOOK_IN_MESSAGE);
     } else if (!o->merged) {
         hide(o, o->reason);
@@ -249,6 +252,12 @@ static void begin(struct oracle *o, const struct oracle_part *part)
 /* A level of an update that counts. */
 static void set_level(struct oracle *o, const struct oracle_level *level)
 {
+    const struct oracle_level *known =
+        list_find(&o->sides[level->side], level->side, level->price);
+
+    if (known != NULL && known->time_ns - level->time_ns >= ORACLE_MOMENT_NS) {
+        return;
+    }
     if (level->amount == 0) {
         list_remove(&o->sides[level->side], level->side, level->price);
     } else {
@@ -406,6 +415,9 @@ void oracle_apply(struct oracle *o, const struct oracle_part *part)
     }
     for (size_t i = 0; i < part->count; i++) {
         take(o, part, &part->levels[i]);
+    }
+    if (part->last && o->time_ns - part->time_ns >= ORACLE_MOMENT_NS) {
+        o->backward |= o->merged;
     }
     if (part->last && part->time_ns > o->time_ns) {
         o->time_ns = part->time_ns;

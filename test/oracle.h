@@ -54,7 +54,7 @@ struct oracle {
     struct oracle_list sides[2];   /* best first; nothing is ever dropped */
     struct oracle_list arrivals;   /* every update before the snapshot */
     struct oracle_list touched[2]; /* the prices that these name, and when */
-    bool begun, merged, ignored;
+    bool begun, merged, ignored, backward;
     int64_t snapshot_ns;
 };
 

@@ -406,9 +406,88 @@ static void a_shorter_time_of_the_same_moment_is_not_older(void **state)
     }
 }
 
-/* ---- Disagreement with the top of book ---- */
+/* ---- Updates that are older than the book ---- */
 
 #define SECOND INT64_C(1000000000)
+
+static bool is_backward(const struct shelf *shelf)
+{
+    return (mst_book_flags(&shelf->book) & MST_BOOK_BACKWARD) != 0;
+}
+
+static void open_at_3_s(struct shelf *shelf)
+{
+    shelf_open(shelf, CAPACITY);
+    apply_bids(shelf, SECOND, SNAPSHOT | WHOLE, BIDS({100, 1}, {99, 1}));
+    apply_bids(shelf, 3 * SECOND, UPDATE | WHOLE, BIDS({100, 5}, {98, 1}));
+    expect_bids(shelf, "live: 100x5 99x1 98x1");
+    assert_false(is_backward(shelf));
+}
+
+static void the_newer_of_two_updates_stands(void **state)
+{
+    struct shelf shelf;
+
+    (void)state;
+    open_at_3_s(&shelf);
+    apply_bids(&shelf, 2 * SECOND, UPDATE | WHOLE,
+               BIDS({100, 7}, {99, 7}, {98, 0}, {97, 7}));
+    expect_bids(&shelf, "live: 100x5 99x7 98x1 97x7");
+    assert_int_equal(mst_book_time(&shelf.book), 3 * SECOND);
+    /* Of one moment, the one that comes later. */
+    apply_bids(&shelf, 3 * SECOND - 999999, UPDATE | WHOLE,
+               BIDS({100, 8}, {98, 0}));
+    expect_bids(&shelf, "live: 100x8 99x7 97x7");
+    apply_bids(&shelf, 3 * SECOND - 1000000, UPDATE | WHOLE, BIDS({100, 9}));
+    expect_bids(&shelf, "live: 100x8 99x7 97x7");
+}
+
+static void an_update_older_than_the_book_is_doubt(void **state)
+{
+    struct shelf shelf;
+
+    (void)state;
+    open_at_3_s(&shelf);
+    apply_bids(&shelf, SECOND, UPDATE | WHOLE, BIDS({97, 1}));
+    assert_false(is_backward(&shelf)); /* no newer than the snapshot */
+    apply_bids(&shelf, 3 * SECOND - 999999, UPDATE | WHOLE, BIDS({97, 1}));
+    assert_false(is_backward(&shelf));
+    apply_bids(&shelf, 3 * SECOND - 1000000, UPDATE | WHOLE, BIDS({97, 2}));
+    assert_true(is_backward(&shelf));
+    apply_bids(&shelf, 4 * SECOND, UPDATE | WHOLE, BIDS({97, 3}));
+    assert_true(is_backward(&shelf));
+    apply_bids(&shelf, 5 * SECOND, SNAPSHOT | FIRST, BIDS({97, 3}));
+    assert_false(is_backward(&shelf));
+    apply_bids(&shelf, 5 * SECOND, SNAPSHOT | LAST, BIDS({96, 3}));
+    assert_false(is_backward(&shelf));
+
+    /* In two parts: said when it is whole, until the book is given up. */
+    apply_bids(&shelf, 6 * SECOND, UPDATE | WHOLE, BIDS({97, 4}));
+    apply_bids(&shelf, 5 * SECOND + 1, UPDATE | FIRST, BIDS({95, 1}));
+    assert_false(is_backward(&shelf));
+    apply_bids(&shelf, 5 * SECOND + 1, UPDATE | LAST, BIDS({94, 1}));
+    assert_true(is_backward(&shelf));
+    mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
+    assert_false(is_backward(&shelf));
+}
+
+/* Before the snapshot there is no order to keep: the newest counts. */
+static void updates_out_of_order_before_the_snapshot_are_no_doubt(void **state)
+{
+    struct shelf shelf;
+
+    (void)state;
+    shelf_open(&shelf, CAPACITY);
+    apply_bids(&shelf, 3 * SECOND, UPDATE | WHOLE, BIDS({100, 3}));
+    apply_bids(&shelf, 2 * SECOND, UPDATE | WHOLE, BIDS({100, 2}, {99, 2}));
+    apply_bids(&shelf, SECOND, SNAPSHOT | WHOLE, BIDS({100, 1}, {98, 1}));
+    expect_bids(&shelf, "live: 100x3 99x2 98x1");
+    assert_false(is_backward(&shelf));
+    apply_bids(&shelf, 2 * SECOND, UPDATE | WHOLE, BIDS({97, 1}));
+    assert_true(is_backward(&shelf));
+}
+
+/* ---- Disagreement with the top of book ---- */
 
 static void check_bid(struct shelf *shelf, int64_t time_ns, int64_t price,
                       int64_t amount)
@@ -633,6 +712,9 @@ int main(void)
         TEST(a_newer_update_without_room_cuts_the_book),
         TEST(each_level_that_goes_counts),
         TEST(a_shorter_time_of_the_same_moment_is_not_older),
+        TEST(the_newer_of_two_updates_stands),
+        TEST(an_update_older_than_the_book_is_doubt),
+        TEST(updates_out_of_order_before_the_snapshot_are_no_doubt),
         TEST(a_disagreement_counts_once_it_lasts),
         TEST(agreement_ends_a_disagreement),
         TEST(price_amount_and_side_are_compared),
