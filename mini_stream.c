@@ -3235,11 +3235,20 @@ bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
                       struct mst_decimal *price)
 {
     const struct mst_book_side *s = &book->sides[side];
+    bool known = s->cut && book->state != MST_BOOK_BUILDING;
 
-    if (s->cut) {
+    if (known) {
         *price = s->horizon;
     }
-    return s->cut;
+    return known;
+}
+
+/* A stale book without a level may never have had one to show. */
+static bool book_shows(const struct mst_book *book)
+{
+    return book->state == MST_BOOK_LIVE ||
+           (book->state == MST_BOOK_STALE &&
+            (book->sides[MST_BID].count > 0 || book->sides[MST_ASK].count > 0));
 }
 
 int mst_book_amount(const struct mst_book *book, enum mst_side side,
@@ -3249,7 +3258,7 @@ int mst_book_amount(const struct mst_book *book, enum mst_side side,
     size_t depth = mst_book_depth(book, side);
 
     memset(sum, 0, sizeof *sum);
-    if (book->state < MST_BOOK_LIVE) {
+    if (!book_shows(book)) {
         return MST_ERR_MISSING;
     }
     for (size_t i = depth; i-- > 0;) {

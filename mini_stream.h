@@ -900,8 +900,8 @@ void mst_book_set_thin(struct mst_book *book, size_t levels);
  * older is dropped. Of two updates to a level the newer stands, and of one
  * moment (less than a millisecond apart) the later to come. One that is older
  * than a live book may bring back what was removed: MST_BOOK_BACKWARD is set.
- * A level k places from the best costs O(log n + k), and a
- * snapshot of n levels O(n), or O(n log n) where its levels are in no order.
+ * A level k places from the best costs O(log n + k), and a snapshot of n
+ * levels O(n), or O(n log n) where its levels are in no order.
  */
 void mst_book_apply(struct mst_book *book, const struct mst_part *part);
 
@@ -940,14 +940,14 @@ const struct mst_level *mst_book_find(const struct mst_book *book,
                                       struct mst_decimal price);
 
 /* True where a side had to drop levels: it is exact only for prices better
- * than *price, and shows no others. O(1). */
+ * than *price, and shows no others. False while the book is building. O(1). */
 bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
                       struct mst_decimal *price);
 
 /* Adds up the amounts from the best price to this one, which counts. Returns
- * 0, or MST_ERR_MISSING where the book is empty or building (*sum is 0) or the
- * price is beyond the horizon (*sum is of all levels that are known). O(k) for
- * k levels. */
+ * 0, or MST_ERR_MISSING where the book is empty, building, or stale without a
+ * level (*sum is 0), or the price is beyond the horizon (*sum is of all levels
+ * that are known). O(k) for k levels. */
 int mst_book_amount(const struct mst_book *book, enum mst_side side,
                     struct mst_decimal price, struct mst_decimal *sum);
 

@@ -680,23 +680,88 @@ static void a_sum_beyond_all_decimals_is_the_largest(void **state)
     assert_true(sum.inexact);
 }
 
-static void an_amount_that_no_book_knows_is_missing(void **state)
+static void expect_amount(const struct shelf *shelf, int rc, int64_t expected)
 {
     const struct mst_decimal price = {1, 0, false};
     struct mst_decimal sum = {7, 0, true};
+
+    expect_int("amount", rc,
+               mst_book_amount(&shelf->book, MST_BID, price, &sum));
+    expect_int("sum", expected, sum.coefficient);
+}
+
+static void an_amount_that_no_book_knows_is_missing(void **state)
+{
     struct shelf shelf;
 
     (void)state;
     shelf_open(&shelf, CAPACITY);
-    assert_int_equal(mst_book_amount(&shelf.book, MST_BID, price, &sum),
-                     MST_ERR_MISSING);
-    assert_int_equal(sum.coefficient, 0);
+    expect_amount(&shelf, MST_ERR_MISSING, 0);
     apply_bids(&shelf, 1, UPDATE | WHOLE, BIDS({100, 1}));
-    assert_int_equal(mst_book_amount(&shelf.book, MST_BID, price, &sum),
-                     MST_ERR_MISSING);
+    expect_amount(&shelf, MST_ERR_MISSING, 0);
     apply_bids(&shelf, 1, SNAPSHOT | WHOLE, BIDS({100, 1}));
-    assert_int_equal(mst_book_amount(&shelf.book, MST_BID, price, &sum), 0);
-    assert_int_equal(sum.coefficient, 1);
+    expect_amount(&shelf, 0, 1);
+    apply_bids(&shelf, 2, UPDATE | WHOLE, BIDS({100, 0}));
+    expect_amount(&shelf, 0, 0);
+}
+
+/* What was last known counts, as long as something was. */
+static void an_amount_of_a_stale_book_is_what_was_known(void **state)
+{
+    struct shelf shelf;
+
+    (void)state;
+    open_live(&shelf);
+    mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
+    expect_amount(&shelf, 0, 2);
+    apply_bids(&shelf, 1, SNAPSHOT | FIRST, BIDS({100, 1}));
+    mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
+    expect_bids(&shelf, "stale:");
+    expect_amount(&shelf, MST_ERR_MISSING, 0);
+}
+
+/* That of a book without depth would say something about levels that are not
+ * shown. */
+static void a_book_that_is_building_has_no_horizon(void **state)
+{
+    struct mst_decimal horizon = {7, 0, false};
+    struct shelf shelf;
+
+    (void)state;
+    shelf_open(&shelf, 1);
+    apply_bids(&shelf, 1, SNAPSHOT | FIRST, BIDS({100, 1}, {99, 1}));
+    assert_false(mst_book_horizon(&shelf.book, MST_BID, &horizon));
+    apply_bids(&shelf, 1, SNAPSHOT | LAST, BIDS({98, 1}));
+    assert_true(mst_book_horizon(&shelf.book, MST_BID, &horizon));
+    assert_int_equal(horizon.coefficient, 99);
+    apply_bids(&shelf, 2, UPDATE | FIRST, BIDS({100, 2}));
+    assert_false(mst_book_horizon(&shelf.book, MST_BID, &horizon));
+    mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
+    assert_false(mst_book_horizon(&shelf.book, MST_BID, &horizon));
+    assert_int_equal(horizon.coefficient, 99);
+}
+
+/* The doubts about a book end where the next one begins. */
+static void a_snapshot_begins_without_flags(void **state)
+{
+    struct mst_top top = {.market = "BTCUSD", .time_ns = SECOND};
+    struct shelf shelf;
+
+    (void)state;
+    shelf_open(&shelf, 2);
+    mst_book_set_thin(&shelf.book, 2);
+    apply_bids(&shelf, 1, SNAPSHOT | WHOLE, BIDS({100, 1}, {99, 1}, {98, 1}));
+    apply_bids(&shelf, 2, UPDATE | WHOLE, BIDS({100, 0}));
+    assert_true(disagrees_with(&shelf, &top));
+    expect_int("flags", MST_BOOK_THIN | MST_BOOK_DISAGREES,
+               mst_book_flags(&shelf.book));
+    apply_bids(&shelf, 90 * SECOND, SNAPSHOT | FIRST, BIDS({100, 1}));
+    expect_int("flags", 0, mst_book_flags(&shelf.book));
+    apply_bids(&shelf, 90 * SECOND, SNAPSHOT | LAST, BIDS({99, 1}));
+    expect_int("flags", 0, mst_book_flags(&shelf.book));
+    /* It has to be said anew that it lasts. */
+    check_bid(&shelf, 91 * SECOND, 101, 1);
+    expect_int("flags", 0, mst_book_flags(&shelf.book));
 }
 
 int main(void)
@@ -723,6 +788,9 @@ int main(void)
         TEST(a_top_older_than_the_book_says_nothing),
         TEST(a_sum_beyond_all_decimals_is_the_largest),
         TEST(an_amount_that_no_book_knows_is_missing),
+        TEST(an_amount_of_a_stale_book_is_what_was_known),
+        TEST(a_book_that_is_building_has_no_horizon),
+        TEST(a_snapshot_begins_without_flags),
     };
 
     return cmocka_run_group_tests_name("book: build", tests, NULL, NULL);
