@@ -30,6 +30,7 @@ char mst_ws[sizeof(struct mst_ws)];
 char mst_book[sizeof(struct mst_book)];
 char mst_level[sizeof(struct mst_level)];
 char mst_event[sizeof(struct mst_event)];
+char book_of_100[sizeof(struct mst_book) + 2 * 100 * sizeof(struct mst_level)];
 char memory_default[MST_MEMORY_LEN_DEFAULT];
 char memory_small[MST_MEMORY_LEN(MST_RECORD_IN_MIN, MST_RECORD_OUT_MIN,
                                  256, 0, 1)];
@@ -82,6 +83,7 @@ cat <<'END'
 text is the library alone: what it uses of BearSSL comes on top. A client
 takes one mst_client and one memory: default (all lengths 0), small (a server
 that honours max_fragment_length), fast (full records, 64 KB read ahead).
+book_of_100 is a book of 100 levels a side, with its levels.
 END
 frames "Cortex-M4" m4
 frames "this machine" host
