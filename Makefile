@@ -72,8 +72,8 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all packages demo test tests objects lint tidy size bench format help \
-	clean
+.PHONY: all packages demo test tests objects lint tidy size bench oracle \
+	format help clean
 
 ## The library and the programs: mini-stream, sandbox, ws-echo, first (default)
 all: $(PROGRAMS) $(LIBRARY)
@@ -115,6 +115,13 @@ bench:
 	@test/packages.sh build
 	$(again) $(BUILD)/bench/book
 	@$(BUILD)/bench/book
+
+## The order book against its oracle for ORACLE_EVENTS (10 million) events
+oracle:
+	@test/packages.sh build test
+	$(again) $(BUILD)/bench/oracle
+	@ORACLE_EVENTS=$${ORACLE_EVENTS:-10000000} \
+		ORACLE_SEED=$${ORACLE_SEED:-$$(date +%s)} $(BUILD)/bench/oracle
 
 braces = readability-braces-around-statements
 ## Apply .clang-format and put braces where they are missing
@@ -176,6 +183,11 @@ $(BUILD)/first: $(BUILD)/obj/examples/first.o $(POSIX) $(LIBRARY)
 $(BUILD)/bench/book: $(BUILD)/bench/obj/test/bench/book.o \
 		$(BUILD)/bench/obj/mini_stream.o
 	$(link) $(BASE_LIBS) $(LDLIBS)
+
+ORACLE_SRC = mini_stream.c $(addprefix test/,test_oracle.c oracle.c \
+	oracle_stream.c support.c support_events.c)
+$(BUILD)/bench/oracle: $(ORACLE_SRC:%.c=$(BUILD)/bench/obj/%.o)
+	$(link) $(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
 
 test_link = $(link) $(SANITIZE) \
 	$(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
