@@ -2824,6 +2824,9 @@ void mst_book_set_thin(struct mst_book *book, size_t levels)
     uint32_t most = book->capacity - book->capacity / 64;
 
     book->thin = levels < most ? (uint32_t)levels : most;
+    if (book->spare != NULL) {
+        book->spare->thin = book->thin; /* which may be in use */
+    }
 }
 
 struct mst_decimal mst_level_price(const struct mst_level *level)

@@ -3,142 +3,12 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "support.h"
+#include "support_book.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define CAPACITY 5
-
-/* Parts of a message, as the decoder gives them. */
-enum {
-    UPDATE = 0,
-    SNAPSHOT = 1,
-    FIRST = 2,
-    LAST = 4,
-    ABORTED = 8,
-    WHOLE = FIRST | LAST
-};
-
-struct shelf {
-    struct mst_book book;
-    struct guard guard; /* holds the levels */
-    int64_t time_ns;    /* of the message at hand */
-};
-
-static void shelf_open(struct shelf *shelf, size_t capacity)
-{
-    const size_t len = 2 * capacity * sizeof(struct mst_level);
-
-    *shelf = (struct shelf){.time_ns = 0};
-    guard_open(&shelf->guard, len);
-    assert_int_equal(mst_book_init(&shelf->book,
-                                   (struct mst_level *)(void *)guard_room(
-                                       &shelf->guard, len),
-                                   capacity),
-                     0);
-}
-
-static void shelf_close(struct shelf *shelf)
-{
-    guard_close(&shelf->guard);
-}
-
-/* Reads a level as it stands in a message: "b 100.5 2" or "a 101 0E-8". */
-static struct mst_level read_level(const char *text, int *len)
-{
-    char side, price_text[32], amount_text[32];
-    struct mst_decimal price, amount;
-
-    assert_int_equal(sscanf(text, " %c %31s %31[^, ] %n", &side, price_text,
-                            amount_text, len),
-                     3);
-    assert_int_equal(mst_decimal_parse(price_text, strlen(price_text), &price),
-                     0);
-    assert_int_equal(
-        mst_decimal_parse(amount_text, strlen(amount_text), &amount), 0);
-    return (struct mst_level){
-        .price_coefficient = price.coefficient,
-        .price_exponent = price.exponent,
-        .amount_coefficient = amount.coefficient,
-        .amount_exponent = amount.exponent,
-        .side = side == 'b' ? MST_BID : MST_ASK,
-    };
-}
-
-/* Applies a part with these levels: "b 100 1, b 99 2, a 101 3". */
-static void apply_at(struct shelf *shelf, int64_t time_ns, int flags,
-                     const char *text)
-{
-    struct mst_level levels[MST_PART_LEVELS];
-    struct mst_part part = {
-        .market = "BTCUSD",
-        .time_ns = time_ns,
-        .levels = levels,
-        .snapshot = (flags & SNAPSHOT) != 0,
-        .first = (flags & FIRST) != 0,
-        .last = (flags & LAST) != 0,
-        .aborted = (flags & ABORTED) != 0,
-    };
-
-    while (*text != '\0') {
-        int len = 0;
-
-        assert_true(part.count < COUNT(levels));
-        levels[part.count] = read_level(text, &len);
-        levels[part.count++].time_ns = time_ns;
-        text += len;
-        text += *text == ',';
-    }
-    mst_book_apply(&shelf->book, &part);
-}
-
-/* The same; a first part begins the next message, a second later. */
-static void apply(struct shelf *shelf, int flags, const char *text)
-{
-    if ((flags & FIRST) != 0) {
-        shelf->time_ns += 1000000000;
-    }
-    apply_at(shelf, shelf->time_ns, flags, text);
-}
-
-static void add_side(struct text *text, const struct mst_book *book,
-                     enum mst_side side)
-{
-    size_t depth = mst_book_depth(book, side);
-
-    for (size_t rank = 0; rank < depth; rank++) {
-        const struct mst_level *level = mst_book_level(book, side, rank);
-        char price[MST_DECIMAL_TEXT_LEN], amount[MST_DECIMAL_TEXT_LEN];
-
-        assert_non_null(level);
-        expect_int("side of a level", side, level->side);
-        mst_decimal_format(mst_level_price(level), price);
-        mst_decimal_format(mst_level_amount(level), amount);
-        text_add(text, " %sx%s", price, amount);
-    }
-    expect_int("level beyond the depth", 0,
-               mst_book_level(book, side, depth) != NULL);
-}
-
-/* Expects state and sides: "live: 100x1 99x2 | 101x3", "+ crossed". */
-static void expect_book(const struct shelf *shelf, const char *expected)
-{
-    const struct mst_book *book = &shelf->book;
-    struct text text = {0};
-
-    text_add(&text, "%s:", mst_book_state_name(mst_book_state(book)));
-    add_side(&text, book, MST_BID);
-    text_add(&text, " |");
-    add_side(&text, book, MST_ASK);
-    if ((mst_book_flags(book) & MST_BOOK_CROSSED) != 0) {
-        text_add(&text, " crossed");
-    }
-    expect_text("book", expected, text_get(&text));
-    text_free(&text);
-}
 
 /* ---- Messages of one part ---- */
 
@@ -148,10 +18,10 @@ static void a_book_is_empty_until_its_snapshot(void **state)
 
     (void)state;
     shelf_open(&shelf, CAPACITY);
-    expect_book(&shelf, "empty: |");
+    expect_book(&shelf.book, "empty: |");
     assert_int_equal(mst_book_state(&shelf.book), MST_BOOK_EMPTY);
-    apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 2");
-    expect_book(&shelf, "live: 100x1 | 101x2");
+    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 2");
+    expect_book(&shelf.book, "live: 100x1 | 101x2");
     assert_int_equal(mst_book_state(&shelf.book), MST_BOOK_LIVE);
     shelf_close(&shelf);
 }
@@ -162,7 +32,7 @@ static void an_update_before_the_snapshot_does_not_make_a_book(void **state)
 
     (void)state;
     shelf_open(&shelf, CAPACITY);
-    apply(&shelf, UPDATE | WHOLE, "b 100 1, a 101 2");
+    shelf_apply(&shelf, UPDATE | WHOLE, "b 100 1, a 101 2");
     assert_int_not_equal(mst_book_state(&shelf.book), MST_BOOK_LIVE);
     assert_int_equal(mst_book_depth(&shelf.book, MST_BID), 0);
     assert_int_equal(mst_book_depth(&shelf.book, MST_ASK), 0);
@@ -185,8 +55,8 @@ sides_are_sorted_best_first_in_whatever_order_they_come(void **state)
         struct shelf shelf;
 
         shelf_open(&shelf, CAPACITY);
-        apply(&shelf, SNAPSHOT | WHOLE, orders[i]);
-        expect_book(&shelf, "live: 100x1 99x2 98x3 | 101x4 102x5 103x6");
+        shelf_apply(&shelf, SNAPSHOT | WHOLE, orders[i]);
+        expect_book(&shelf.book, "live: 100x1 99x2 98x3 | 101x4 102x5 103x6");
         shelf_close(&shelf);
     }
 }
@@ -197,13 +67,13 @@ static void an_amount_replaces_the_one_before(void **state)
 
     (void)state;
     shelf_open(&shelf, CAPACITY);
-    apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
-    apply(&shelf, UPDATE | WHOLE, "b 99.00 7.5, a 101 0.003");
-    expect_book(&shelf, "live: 100x1 99x7.5 | 101x0.003");
-    apply(&shelf, UPDATE | WHOLE, "b 99.5 4, a 100.5 6");
-    expect_book(&shelf, "live: 100x1 99.5x4 99x7.5 | 100.5x6 101x0.003");
-    apply(&shelf, UPDATE | WHOLE, "");
-    expect_book(&shelf, "live: 100x1 99.5x4 99x7.5 | 100.5x6 101x0.003");
+    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
+    shelf_apply(&shelf, UPDATE | WHOLE, "b 99.00 7.5, a 101 0.003");
+    expect_book(&shelf.book, "live: 100x1 99x7.5 | 101x0.003");
+    shelf_apply(&shelf, UPDATE | WHOLE, "b 99.5 4, a 100.5 6");
+    expect_book(&shelf.book, "live: 100x1 99.5x4 99x7.5 | 100.5x6 101x0.003");
+    shelf_apply(&shelf, UPDATE | WHOLE, "");
+    expect_book(&shelf.book, "live: 100x1 99.5x4 99x7.5 | 100.5x6 101x0.003");
     shelf_close(&shelf);
 }
 
@@ -217,13 +87,14 @@ static void zero_removes_a_level_in_every_spelling(void **state)
         char update[64];
 
         shelf_open(&shelf, CAPACITY);
-        apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3, a 102 4");
+        shelf_apply(&shelf, SNAPSHOT | WHOLE,
+                    "b 100 1, b 99 2, a 101 3, a 102 4");
         snprintf(update, sizeof update, "b 99.0 %s, a 101 %s, a 500 %s",
                  zeros[i], zeros[i], zeros[i]);
-        apply(&shelf, UPDATE | WHOLE, update);
-        expect_book(&shelf, "live: 100x1 | 102x4");
-        apply(&shelf, UPDATE | WHOLE, "b 100 0, a 102 0");
-        expect_book(&shelf, "live: |");
+        shelf_apply(&shelf, UPDATE | WHOLE, update);
+        expect_book(&shelf.book, "live: 100x1 | 102x4");
+        shelf_apply(&shelf, UPDATE | WHOLE, "b 100 0, a 102 0");
+        expect_book(&shelf.book, "live: |");
         shelf_close(&shelf);
     }
 }
@@ -234,13 +105,13 @@ static void a_snapshot_replaces_the_book(void **state)
 
     (void)state;
     shelf_open(&shelf, CAPACITY);
-    apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
-    apply(&shelf, SNAPSHOT | WHOLE, "b 90 1, a 91 2, a 101 5");
-    expect_book(&shelf, "live: 90x1 | 91x2 101x5");
-    apply(&shelf, SNAPSHOT | WHOLE, "a 92 1");
-    expect_book(&shelf, "live: | 92x1");
-    apply(&shelf, SNAPSHOT | WHOLE, "");
-    expect_book(&shelf, "live: |");
+    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
+    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 90 1, a 91 2, a 101 5");
+    expect_book(&shelf.book, "live: 90x1 | 91x2 101x5");
+    shelf_apply(&shelf, SNAPSHOT | WHOLE, "a 92 1");
+    expect_book(&shelf.book, "live: | 92x1");
+    shelf_apply(&shelf, SNAPSHOT | WHOLE, "");
+    expect_book(&shelf.book, "live: |");
     shelf_close(&shelf);
 }
 
@@ -250,8 +121,8 @@ static void a_level_knows_when_it_was_set(void **state)
 
     (void)state;
     shelf_open(&shelf, CAPACITY);
-    apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 2");
-    apply(&shelf, UPDATE | WHOLE, "b 100 3");
+    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 2");
+    shelf_apply(&shelf, UPDATE | WHOLE, "b 100 3");
     assert_int_equal(mst_book_level(&shelf.book, MST_BID, 0)->time_ns,
                      2000000000);
     assert_int_equal(mst_book_level(&shelf.book, MST_ASK, 0)->time_ns,
@@ -266,16 +137,16 @@ static void a_full_side_keeps_the_best(void **state)
 
     (void)state;
     shelf_open(&shelf, 3);
-    apply(&shelf, SNAPSHOT | WHOLE,
-          "b 95 1, b 96 2, b 97 3, b 98 4, b 99 5, "
-          "a 105 1, a 104 2, a 103 3, a 102 4, a 101 5");
-    expect_book(&shelf, "live: 99x5 98x4 97x3 | 101x5 102x4 103x3");
-    apply(&shelf, UPDATE | WHOLE, "b 99.5 6, a 110 7");
-    expect_book(&shelf, "live: 99.5x6 99x5 98x4 | 101x5 102x4 103x3");
-    apply(&shelf, UPDATE | WHOLE, "b 90 6, a 100.5 7");
-    expect_book(&shelf, "live: 99.5x6 99x5 98x4 | 100.5x7 101x5 102x4");
-    apply(&shelf, UPDATE | WHOLE, "b 99 8");
-    expect_book(&shelf, "live: 99.5x6 99x8 98x4 | 100.5x7 101x5 102x4");
+    shelf_apply(&shelf, SNAPSHOT | WHOLE,
+                "b 95 1, b 96 2, b 97 3, b 98 4, b 99 5, "
+                "a 105 1, a 104 2, a 103 3, a 102 4, a 101 5");
+    expect_book(&shelf.book, "live: 99x5 98x4 97x3 | 101x5 102x4 103x3");
+    shelf_apply(&shelf, UPDATE | WHOLE, "b 99.5 6, a 110 7");
+    expect_book(&shelf.book, "live: 99.5x6 99x5 98x4 | 101x5 102x4 103x3");
+    shelf_apply(&shelf, UPDATE | WHOLE, "b 90 6, a 100.5 7");
+    expect_book(&shelf.book, "live: 99.5x6 99x5 98x4 | 100.5x7 101x5 102x4");
+    shelf_apply(&shelf, UPDATE | WHOLE, "b 99 8");
+    expect_book(&shelf.book, "live: 99.5x6 99x8 98x4 | 100.5x7 101x5 102x4");
     shelf_close(&shelf);
 }
 
@@ -285,8 +156,8 @@ static void a_book_of_one_level_is_a_book(void **state)
 
     (void)state;
     shelf_open(&shelf, 1);
-    apply(&shelf, SNAPSHOT | WHOLE, "b 1 1, b 3 3, b 2 2, a 5 5, a 4 4");
-    expect_book(&shelf, "live: 3x3 | 4x4");
+    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 1 1, b 3 3, b 2 2, a 5 5, a 4 4");
+    expect_book(&shelf.book, "live: 3x3 | 4x4");
     shelf_close(&shelf);
 }
 
@@ -298,16 +169,16 @@ static void a_book_gives_no_depth_while_a_message_is_merged(void **state)
 
     (void)state;
     shelf_open(&shelf, CAPACITY);
-    apply(&shelf, SNAPSHOT | FIRST, "b 100 1");
-    expect_book(&shelf, "building: |");
-    apply(&shelf, SNAPSHOT, "b 99 2");
-    expect_book(&shelf, "building: |");
-    apply(&shelf, SNAPSHOT | LAST, "a 101 3");
-    expect_book(&shelf, "live: 100x1 99x2 | 101x3");
-    apply(&shelf, UPDATE | FIRST, "b 100 0");
-    expect_book(&shelf, "building: |");
-    apply(&shelf, UPDATE | LAST, "a 101 4");
-    expect_book(&shelf, "live: 99x2 | 101x4");
+    shelf_apply(&shelf, SNAPSHOT | FIRST, "b 100 1");
+    expect_book(&shelf.book, "building: |");
+    shelf_apply(&shelf, SNAPSHOT, "b 99 2");
+    expect_book(&shelf.book, "building: |");
+    shelf_apply(&shelf, SNAPSHOT | LAST, "a 101 3");
+    expect_book(&shelf.book, "live: 100x1 99x2 | 101x3");
+    shelf_apply(&shelf, UPDATE | FIRST, "b 100 0");
+    expect_book(&shelf.book, "building: |");
+    shelf_apply(&shelf, UPDATE | LAST, "a 101 4");
+    expect_book(&shelf.book, "live: 99x2 | 101x4");
     shelf_close(&shelf);
 }
 
@@ -317,11 +188,11 @@ static void a_snapshot_of_parts_replaces_the_book(void **state)
 
     (void)state;
     shelf_open(&shelf, CAPACITY);
-    apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
-    apply(&shelf, SNAPSHOT | FIRST, "b 90 1");
-    apply(&shelf, SNAPSHOT, "b 89 2");
-    apply(&shelf, SNAPSHOT | LAST, "a 91 3");
-    expect_book(&shelf, "live: 90x1 89x2 | 91x3");
+    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
+    shelf_apply(&shelf, SNAPSHOT | FIRST, "b 90 1");
+    shelf_apply(&shelf, SNAPSHOT, "b 89 2");
+    shelf_apply(&shelf, SNAPSHOT | LAST, "a 91 3");
+    expect_book(&shelf.book, "live: 90x1 89x2 | 91x3");
     shelf_close(&shelf);
 }
 
@@ -334,14 +205,14 @@ static void an_aborted_message_leaves_the_book_stale(void **state)
         struct shelf shelf;
 
         shelf_open(&shelf, CAPACITY);
-        apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 2");
-        apply(&shelf, kinds[i] | FIRST, "b 99 1");
-        apply(&shelf, kinds[i] | ABORTED, "");
+        shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 2");
+        shelf_apply(&shelf, kinds[i] | FIRST, "b 99 1");
+        shelf_apply(&shelf, kinds[i] | ABORTED, "");
         assert_int_equal(mst_book_state(&shelf.book), MST_BOOK_STALE);
-        apply(&shelf, UPDATE | WHOLE, "b 98 1");
+        shelf_apply(&shelf, UPDATE | WHOLE, "b 98 1");
         assert_int_not_equal(mst_book_state(&shelf.book), MST_BOOK_LIVE);
-        apply(&shelf, SNAPSHOT | WHOLE, "b 97 1, a 98 2");
-        expect_book(&shelf, "live: 97x1 | 98x2");
+        shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 97 1, a 98 2");
+        expect_book(&shelf.book, "live: 97x1 | 98x2");
         shelf_close(&shelf);
     }
 }
@@ -352,9 +223,9 @@ static void a_first_snapshot_that_is_aborted_shows_nothing(void **state)
 
     (void)state;
     shelf_open(&shelf, CAPACITY);
-    apply(&shelf, SNAPSHOT | FIRST, "b 99 1");
-    apply(&shelf, SNAPSHOT | ABORTED, "");
-    expect_book(&shelf, "stale: |");
+    shelf_apply(&shelf, SNAPSHOT | FIRST, "b 99 1");
+    shelf_apply(&shelf, SNAPSHOT | ABORTED, "");
+    expect_book(&shelf.book, "stale: |");
     shelf_close(&shelf);
 }
 
@@ -368,18 +239,19 @@ static void updates_count_by_their_time_not_by_their_order(void **state)
 
     (void)state;
     shelf_open(&shelf, 8);
-    apply_at(&shelf, 4, UPDATE | WHOLE, "b 95 4, a 105 4");
-    apply_at(&shelf, 5, UPDATE | WHOLE, "b 96 5, b 100 0");
-    apply_at(&shelf, 6, UPDATE | WHOLE, "b 97 6, b 99 6, a 101 0, a 104 6");
-    apply_at(&shelf, 7, UPDATE | WHOLE, "a 104 0");
-    apply_at(&shelf, 5, SNAPSHOT | WHOLE,
-             "b 100 1, b 99 1, a 101 1, a 102 1, a 104 1");
-    expect_book(&shelf, "live: 100x1 99x6 97x6 | 102x1");
-    apply_at(&shelf, 5, UPDATE | WHOLE, "b 100 0, a 102 9");
-    apply_at(&shelf, 3, UPDATE | WHOLE, "b 98 3");
-    expect_book(&shelf, "live: 100x1 99x6 97x6 | 102x1");
-    apply_at(&shelf, 8, UPDATE | WHOLE, "b 100 0, a 102 8");
-    expect_book(&shelf, "live: 99x6 97x6 | 102x8");
+    apply_part(&shelf.book, 4, UPDATE | WHOLE, "b 95 4, a 105 4");
+    apply_part(&shelf.book, 5, UPDATE | WHOLE, "b 96 5, b 100 0");
+    apply_part(&shelf.book, 6, UPDATE | WHOLE,
+               "b 97 6, b 99 6, a 101 0, a 104 6");
+    apply_part(&shelf.book, 7, UPDATE | WHOLE, "a 104 0");
+    apply_part(&shelf.book, 5, SNAPSHOT | WHOLE,
+               "b 100 1, b 99 1, a 101 1, a 102 1, a 104 1");
+    expect_book(&shelf.book, "live: 100x1 99x6 97x6 | 102x1");
+    apply_part(&shelf.book, 5, UPDATE | WHOLE, "b 100 0, a 102 9");
+    apply_part(&shelf.book, 3, UPDATE | WHOLE, "b 98 3");
+    expect_book(&shelf.book, "live: 100x1 99x6 97x6 | 102x1");
+    apply_part(&shelf.book, 8, UPDATE | WHOLE, "b 100 0, a 102 8");
+    expect_book(&shelf.book, "live: 99x6 97x6 | 102x8");
     shelf_close(&shelf);
 }
 
@@ -391,11 +263,11 @@ static void a_stale_book_shows_what_was_last_known(void **state)
 
     (void)state;
     shelf_open(&shelf, CAPACITY);
-    apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 2");
+    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 2");
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
-    expect_book(&shelf, "stale: 100x1 | 101x2");
-    apply(&shelf, SNAPSHOT | WHOLE, "b 99 1, a 100 2");
-    expect_book(&shelf, "live: 99x1 | 100x2");
+    expect_book(&shelf.book, "stale: 100x1 | 101x2");
+    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 99 1, a 100 2");
+    expect_book(&shelf.book, "live: 99x1 | 100x2");
     shelf_close(&shelf);
 }
 
@@ -406,13 +278,13 @@ static void a_stale_book_takes_an_older_snapshot(void **state)
 
     (void)state;
     shelf_open(&shelf, CAPACITY);
-    apply_at(&shelf, 9, SNAPSHOT | WHOLE, "b 100 1, b 98 1, a 101 2");
+    apply_part(&shelf.book, 9, SNAPSHOT | WHOLE, "b 100 1, b 98 1, a 101 2");
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
-    apply_at(&shelf, 5, SNAPSHOT | WHOLE, "b 99 1, a 100 2");
-    expect_book(&shelf, "live: 99x1 | 100x2");
+    apply_part(&shelf.book, 5, SNAPSHOT | WHOLE, "b 99 1, a 100 2");
+    expect_book(&shelf.book, "live: 99x1 | 100x2");
     assert_int_equal(mst_book_time(&shelf.book), 5);
-    apply_at(&shelf, 6, UPDATE | WHOLE, "b 99 3");
-    expect_book(&shelf, "live: 99x3 | 100x2");
+    apply_part(&shelf.book, 6, UPDATE | WHOLE, "b 99 3");
+    expect_book(&shelf.book, "live: 99x3 | 100x2");
     shelf_close(&shelf);
 }
 
@@ -422,12 +294,12 @@ static void a_book_that_goes_stale_midway_shows_no_half_message(void **state)
 
     (void)state;
     shelf_open(&shelf, CAPACITY);
-    apply(&shelf, SNAPSHOT | FIRST, "b 100 1");
+    shelf_apply(&shelf, SNAPSHOT | FIRST, "b 100 1");
     mst_book_stale(&shelf.book, MST_BOOK_RECONNECT);
     assert_int_not_equal(mst_book_state(&shelf.book), MST_BOOK_LIVE);
     assert_int_equal(mst_book_depth(&shelf.book, MST_BID), 0);
-    apply(&shelf, SNAPSHOT | WHOLE, "b 99 1, a 100 2");
-    expect_book(&shelf, "live: 99x1 | 100x2");
+    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 99 1, a 100 2");
+    expect_book(&shelf.book, "live: 99x1 | 100x2");
     shelf_close(&shelf);
 }
 
@@ -437,22 +309,22 @@ static void a_crossed_book_is_flagged_at_the_end_of_a_message(void **state)
 
     (void)state;
     shelf_open(&shelf, CAPACITY);
-    apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 2");
-    apply(&shelf, UPDATE | WHOLE, "b 101 1");
-    expect_book(&shelf, "live: 101x1 100x1 | 101x2 crossed");
-    apply(&shelf, UPDATE | WHOLE, "b 101 0");
-    expect_book(&shelf, "live: 100x1 | 101x2");
-    apply(&shelf, UPDATE | WHOLE, "a 99.5 1");
-    expect_book(&shelf, "live: 100x1 | 99.5x1 101x2 crossed");
-    apply(&shelf, SNAPSHOT | WHOLE, "b 100 1");
-    expect_book(&shelf, "live: 100x1 |");
+    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1, a 101 2");
+    shelf_apply(&shelf, UPDATE | WHOLE, "b 101 1");
+    expect_book(&shelf.book, "live: 101x1 100x1 | 101x2 crossed");
+    shelf_apply(&shelf, UPDATE | WHOLE, "b 101 0");
+    expect_book(&shelf.book, "live: 100x1 | 101x2");
+    shelf_apply(&shelf, UPDATE | WHOLE, "a 99.5 1");
+    expect_book(&shelf.book, "live: 100x1 | 99.5x1 101x2 crossed");
+    shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 100 1");
+    expect_book(&shelf.book, "live: 100x1 |");
     /* Crossed in between, but not at the end. */
-    apply(&shelf, UPDATE | WHOLE, "b 105 1, a 101 1, b 105 0");
-    expect_book(&shelf, "live: 100x1 | 101x1");
-    apply(&shelf, UPDATE | FIRST, "b 105 1");
+    shelf_apply(&shelf, UPDATE | WHOLE, "b 105 1, a 101 1, b 105 0");
+    expect_book(&shelf.book, "live: 100x1 | 101x1");
+    shelf_apply(&shelf, UPDATE | FIRST, "b 105 1");
     assert_false((mst_book_flags(&shelf.book) & MST_BOOK_CROSSED) != 0);
-    apply(&shelf, UPDATE | LAST, "a 101 0, a 106 1");
-    expect_book(&shelf, "live: 105x1 100x1 | 106x1");
+    shelf_apply(&shelf, UPDATE | LAST, "a 101 0, a 106 1");
+    expect_book(&shelf.book, "live: 105x1 100x1 | 106x1");
     shelf_close(&shelf);
 }
 
@@ -497,10 +369,10 @@ static void random_message(struct shelf *shelf, int all[2][PRICES],
             text_add(&text, "%s%c %zu %d", text.len == 0 ? "" : ",",
                      side == MST_BID ? 'b' : 'a', price + 1, amount);
         }
-        apply(shelf,
-              (snapshot ? SNAPSHOT : UPDATE) | (part == 0 ? FIRST : 0) |
-                  (part + 1 == parts ? LAST : 0),
-              text_get(&text));
+        shelf_apply(shelf,
+                    (snapshot ? SNAPSHOT : UPDATE) | (part == 0 ? FIRST : 0) |
+                        (part + 1 == parts ? LAST : 0),
+                    text_get(&text));
     }
     text_free(&text);
 }
@@ -524,7 +396,7 @@ static void random_messages_leave_the_book_they_should(void **state)
 
     (void)state;
     shelf_open(&shelf, PRICES);
-    apply(&shelf, SNAPSHOT | WHOLE, "");
+    shelf_apply(&shelf, SNAPSHOT | WHOLE, "");
     for (int i = 0; i < 5000; i++) {
         struct text expected = {0};
         size_t bid = PRICES, ask = 0;
@@ -543,7 +415,7 @@ static void random_messages_leave_the_book_they_should(void **state)
         if (bid >= ask + 1 && ask < PRICES) {
             text_add(&expected, " crossed");
         }
-        expect_book(&shelf, text_get(&expected));
+        expect_book(&shelf.book, text_get(&expected));
         text_free(&expected);
     }
     shelf_close(&shelf);

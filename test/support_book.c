@@ -1,0 +1,123 @@
+/*
+ * Support for the tests of the order book: see support_book.h.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "support_book.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void open_book(struct mst_book *book, struct guard *guard,
+                      size_t capacity)
+{
+    const size_t len = 2 * capacity * sizeof(struct mst_level);
+    void *levels;
+
+    guard_open(guard, len);
+    levels = guard_room(guard, len);
+    assert_int_equal(mst_book_init(book, levels, capacity), 0);
+}
+
+void shelf_open(struct shelf *shelf, size_t capacity)
+{
+    *shelf = (struct shelf){.time_ns = 0};
+    open_book(&shelf->book, &shelf->guard, capacity);
+    open_book(&shelf->spare, &shelf->spare_guard, capacity);
+}
+
+void shelf_close(struct shelf *shelf)
+{
+    guard_close(&shelf->guard);
+    guard_close(&shelf->spare_guard);
+}
+
+/* Reads a level as it stands in a message: "b 100.5 2" or "a 101 0E-8". */
+static struct mst_level read_level(const char *text, int *len)
+{
+    char side, price_text[32], amount_text[32];
+    struct mst_decimal price, amount;
+
+    assert_int_equal(sscanf(text, " %c %31s %31[^, ] %n", &side, price_text,
+                            amount_text, len),
+                     3);
+    assert_int_equal(mst_decimal_parse(price_text, strlen(price_text), &price),
+                     0);
+    assert_int_equal(
+        mst_decimal_parse(amount_text, strlen(amount_text), &amount), 0);
+    return (struct mst_level){
+        .price_coefficient = price.coefficient,
+        .price_exponent = price.exponent,
+        .amount_coefficient = amount.coefficient,
+        .amount_exponent = amount.exponent,
+        .side = side == 'b' ? MST_BID : MST_ASK,
+    };
+}
+
+void apply_part(struct mst_book *book, int64_t time_ns, int flags,
+                const char *text)
+{
+    struct mst_level levels[MST_PART_LEVELS];
+    struct mst_part part = {
+        .market = "BTCUSD",
+        .time_ns = time_ns,
+        .levels = levels,
+        .snapshot = (flags & SNAPSHOT) != 0,
+        .first = (flags & FIRST) != 0,
+        .last = (flags & LAST) != 0,
+        .aborted = (flags & ABORTED) != 0,
+    };
+
+    while (*text != '\0') {
+        int len = 0;
+
+        assert_true(part.count < COUNT(levels));
+        levels[part.count] = read_level(text, &len);
+        levels[part.count++].time_ns = time_ns;
+        text += len;
+        text += *text == ',';
+    }
+    mst_book_apply(book, &part);
+}
+
+void shelf_apply(struct shelf *shelf, int flags, const char *levels)
+{
+    if ((flags & FIRST) != 0) {
+        shelf->time_ns += 1000000000;
+    }
+    apply_part(&shelf->book, shelf->time_ns, flags, levels);
+}
+
+static void add_side(struct text *text, const struct mst_book *book,
+                     enum mst_side side)
+{
+    size_t depth = mst_book_depth(book, side);
+
+    for (size_t rank = 0; rank < depth; rank++) {
+        const struct mst_level *level = mst_book_level(book, side, rank);
+        char price[MST_DECIMAL_TEXT_LEN], amount[MST_DECIMAL_TEXT_LEN];
+
+        assert_non_null(level);
+        expect_int("side of a level", side, level->side);
+        mst_decimal_format(mst_level_price(level), price);
+        mst_decimal_format(mst_level_amount(level), amount);
+        text_add(text, " %sx%s", price, amount);
+    }
+    expect_int("level beyond the depth", 0,
+               mst_book_level(book, side, depth) != NULL);
+}
+
+void expect_book(const struct mst_book *book, const char *expected)
+{
+    struct text text = {0};
+
+    text_add(&text, "%s:", mst_book_state_name(mst_book_state(book)));
+    add_side(&text, book, MST_BID);
+    text_add(&text, " |");
+    add_side(&text, book, MST_ASK);
+    if ((mst_book_flags(book) & MST_BOOK_CROSSED) != 0) {
+        text_add(&text, " crossed");
+    }
+    expect_text("book", expected, text_get(&text));
+    text_free(&text);
+}

@@ -1,0 +1,44 @@
+/*
+ * Support for the tests of the order book: a book whose levels end at a
+ * protected page, messages and books as text.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef SUPPORT_BOOK_H
+#define SUPPORT_BOOK_H
+
+#include "support.h"
+
+/* A book, and a second one of the same capacity, which is its spare only if
+ * a test says so. */
+struct shelf {
+    struct mst_book book, spare;
+    struct guard guard, spare_guard; /* hold the levels */
+    int64_t time_ns;                 /* of the message at hand */
+};
+
+void shelf_open(struct shelf *shelf, size_t capacity);
+void shelf_close(struct shelf *shelf);
+
+/* Parts of a message, as the decoder gives them. */
+enum {
+    UPDATE = 0,
+    SNAPSHOT = 1,
+    FIRST = 2,
+    LAST = 4,
+    ABORTED = 8,
+    WHOLE = FIRST | LAST
+};
+
+/* Applies a part with these levels: "b 100 1, b 99 2, a 101 3". */
+void apply_part(struct mst_book *book, int64_t time_ns, int flags,
+                const char *levels);
+
+/* The same to the shelf's book; a first part begins the next message, a second
+ * later. */
+void shelf_apply(struct shelf *shelf, int flags, const char *levels);
+
+/* Expects state and sides: "live: 100x1 99x2 | 101x3", "+ crossed". */
+void expect_book(const struct mst_book *book, const char *expected);
+
+#endif
