@@ -3426,7 +3426,8 @@ static void book_copy(const struct mst_book *book, bool levels)
     *spare = copy;
 }
 
-/* The spare book is shown from now on. */
+/* The spare book is shown from now on. A lent one did not see how often the
+ * book has become crossed. */
 static void book_swap_in(struct mst_book *book)
 {
     struct mst_book *spare = book->spare, old = *book;
@@ -3434,6 +3435,9 @@ static void book_swap_in(struct mst_book *book)
     *book = *spare;
     book->spare = spare;
     book->aside = book->lent = false;
+    if (book->crossings < old.crossings) {
+        book->crossings = old.crossings;
+    }
     *spare = old;
     spare->spare = NULL;
 }
@@ -3446,18 +3450,17 @@ static void book_feed_aside(struct mst_book *book, const struct mst_part *part)
     if (!book->aside) {
         book_copy(book, !part->snapshot && !book->restart);
         book->aside = true;
-        if (book->state == MST_BOOK_EMPTY) {
-            book->state = MST_BOOK_BUILDING;
-        }
+    }
+    if (book->state == MST_BOOK_EMPTY) {
+        book->state = MST_BOOK_BUILDING;
     }
     book_feed(spare, part);
     if (spare->state == MST_BOOK_STALE) {
         mst_book_stale(book, mst_book_reason(spare));
     } else if (spare->state == MST_BOOK_BUILDING) {
-        book->state =
-            book->state == MST_BOOK_LIVE || book->state == MST_BOOK_STALE
-                ? MST_BOOK_STALE
-                : MST_BOOK_BUILDING;
+        if (book->state == MST_BOOK_LIVE) {
+            book->state = MST_BOOK_STALE;
+        }
         book->reason = spare->reason;
         book->flags = spare->flags;
     } else if (part->last) {
@@ -3468,12 +3471,14 @@ static void book_feed_aside(struct mst_book *book, const struct mst_part *part)
 void mst_book_apply(struct mst_book *book, const struct mst_part *part)
 {
     bool at_once = part->last && !part->snapshot && !book->restart;
+    /* What began in the book itself, while its spare was lent, ends there. */
+    bool begins = part->first && book->state != MST_BOOK_BUILDING &&
+                  book->spare != NULL && !book->lent && !at_once;
 
-    if (book->spare == NULL || book->lent || part->aborted ||
-        (at_once && !book->aside)) {
-        book_feed(book, part);
-    } else if (part->first || book->aside) {
+    if (!part->aborted && (book->aside || begins)) {
         book_feed_aside(book, part);
+    } else {
+        book_feed(book, part);
     }
 }
 
@@ -3486,7 +3491,6 @@ static bool book_lend(struct mst_book *book)
     }
     book_copy(book, false);
     mst_book_stale(book->spare, MST_BOOK_NO_SNAPSHOT);
-    book->spare->crossings = book->crossings;
     book->lent = true;
     return true;
 }
@@ -3502,7 +3506,7 @@ static void book_take_back(struct mst_book *book, bool use)
         book_swap_in(book);
     } else {
         mst_book_stale(book, MST_BOOK_RECONNECT);
-        book->aside = true;
+        book->aside = !book->spare->restart; /* something began there */
     }
 }
 
