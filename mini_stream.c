@@ -4944,7 +4944,7 @@ enum session_subscribed {
 
 /* Doubts that may be in a market's nature, so that a fresh snapshot does not
  * help for long: the wait between two for them is at most this. */
-#define SESSION_DRIFT MST_BOOK_THIN
+#define SESSION_DRIFT (MST_BOOK_THIN | MST_BOOK_BACKWARD)
 #define SESSION_THIN_MAX_MS 86400000u
 
 /* So many messages in a row that are too late are a lag. */
