@@ -5275,6 +5275,13 @@ static bool session_is_http(const struct mst_link *l)
            l->state == MST_STATE_PUT;
 }
 
+/* The service has said when to come back. */
+static bool session_is_told(const struct mst_link *l)
+{
+    return session_is_http(l) &&
+           (l->http.has_retry_after || l->http.retry_at_s != 0);
+}
+
 /* Keeps count of what went wrong, by the error's band. */
 static void session_count_error(struct mst_client *c, const struct mst_link *l,
                                 int error)
@@ -5348,8 +5355,7 @@ static uint32_t session_backoff(struct mst_client *c, struct mst_link *l,
     if (session_is_permanent(l, error)) {
         wait = longest - wait / 4; /* slow, but not all at one time */
     }
-    if (session_is_http(l) &&
-        (l->http.has_retry_after || l->http.retry_at_s != 0)) {
+    if (session_is_told(l)) {
         uint32_t least = session_retry_after(c, l);
         wait = wait < least ? least : wait;
     } else if (error == MST_ERR_THROTTLED) {
@@ -5489,7 +5495,8 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
         l->abort_due = true;
         session_drop_stream(c, l);
         if (c->now_ms - l->open_ms >= c->config.stable_ms) {
-            l->attempts = 0;
+            /* A caller that is too slow will be so again. */
+            l->attempts = error == MST_ERR_LAG ? l->attempts : 0;
             expired = c->now_ms >= l->until_ms;
         }
         l->opened = false;
@@ -5502,7 +5509,7 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
     retry_ms = expired ? 0 : session_backoff(c, l, error);
     if (l->state == MST_STATE_TOKEN) {
         mem_wipe(c->links[l->store].token, sizeof l->token);
-        if (error == MST_ERR_THROTTLED) {
+        if (error == MST_ERR_THROTTLED || session_is_told(l)) {
             c->token_hold_ms = c->now_ms + retry_ms;
         }
     }
