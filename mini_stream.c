@@ -3,19 +3,24 @@
  *
  * SPDX-License-Identifier: 0BSD
  *
- * Ten sections; each calls only those above it, so the file has no static
+ * Fifteen sections; each calls only those above it, so the file has no static
  * prototype and its order is its architecture:
  *
- *    1 base              bounded writer, text, UTF-8, base64
- *    2 decimal and time  exact decimals, RFC 3339 to integer nanoseconds
- *    3 json              resumable scanner; tokens over what passed it
- *    4 message           messages to events, requests to text
- *    5 book              order book in the caller's arrays
- *    6 ws                RFC 6455 framing
- *    7 http              requests and responses, the opening handshake
- *    8 tls               BearSSL's engine: bytes in, bytes out
- *    9 session           what to do next: one state a link, one step
- *   10 pump              the port, and the public calls of the client
+ *    1 base                    bounded writer, text, UTF-8, base64
+ *    2 decimal and time        exact decimals, RFC 3339 to nanoseconds
+ *    3 json                    resumable scanner; tokens over what passed it
+ *    4 message                 messages to events, requests to text
+ *    5 book                    order book in the caller's arrays
+ *    6 ws                      RFC 6455 framing
+ *    7 http                    requests, responses, the opening handshake
+ *    8 tls                     BearSSL's engine: bytes in, bytes out
+ *    9 session: links          states, tokens, errors, attempts
+ *   10 session: sending        requests and frames
+ *   11 session: tokens         replies of the token endpoint
+ *   12 session: subscriptions  wishes, and where they stand
+ *   13 session: reading        messages, deadlines: one step of a link
+ *   14 pump                    the port
+ *   15 calls                   the client's public calls
  */
 #include "mini_stream.h"
 
@@ -4862,7 +4867,7 @@ static void tls_wire_got(struct mst_link *l, size_t len)
 }
 
 /* ------------------------------------------------------------------------
- * 9 session
+ * 9 session: links
  *
  * One link streams, or works towards it. A second one fetches a token ahead
  * of the last one's end, and opens the connection that takes over from the
@@ -5738,7 +5743,12 @@ static void session_connected(struct mst_client *c, struct mst_link *l)
     }
 }
 
-/* -- what is written ---------------------------------------------------- */
+/* ------------------------------------------------------------------------
+ * 10 session: sending
+ *
+ * What is being sent is not stored: each piece of it is written anew, from what
+ * it is made of, as far as there is room.
+ * ------------------------------------------------------------------------ */
 
 static void session_write_form(const struct mst_client *c,
                                const struct mst_link *l, struct out *o)
@@ -5992,7 +6002,9 @@ static bool session_send(struct mst_client *c, struct mst_link *l)
     return true;
 }
 
-/* -- the token's reply -------------------------------------------------- */
+/* ------------------------------------------------------------------------
+ * 11 session: tokens
+ * ------------------------------------------------------------------------ */
 
 enum reply_field {
     REPLY_TOKEN,
@@ -6255,7 +6267,12 @@ static void session_token_done(struct mst_client *c, struct mst_link *l)
     session_enter(c, l, MST_STATE_WAIT, 0);
 }
 
-/* -- requests and their answers ----------------------------------------- */
+/* ------------------------------------------------------------------------
+ * 12 session: subscriptions
+ *
+ * Wishes, and where each stands on each connection. One request is outstanding
+ * at a time: the service has no identifier to tell answers apart by.
+ * ------------------------------------------------------------------------ */
 
 static struct mst_subscription *
 session_find(struct mst_client *c, enum mst_channel channel, const char *market)
@@ -6689,7 +6706,9 @@ static void session_refused(struct mst_client *c, struct mst_link *l,
     l->request = SESSION_NO_REQUEST;
 }
 
-/* -- what is read ------------------------------------------------------- */
+/* ------------------------------------------------------------------------
+ * 13 session: reading
+ * ------------------------------------------------------------------------ */
 
 /* Plaintext has been looked at. The tap sees none of a token exchange. */
 static void session_took(struct mst_client *c, struct mst_link *l,
@@ -7437,7 +7456,9 @@ static void session_forgive(struct mst_link *l, uint64_t ms)
 }
 
 /* ------------------------------------------------------------------------
- * 10 pump and public calls
+ * 14 pump
+ *
+ * The only place that calls the port.
  * ------------------------------------------------------------------------ */
 
 /* A caller that takes longer over an event is slow: the rest of the time is
@@ -7465,6 +7486,11 @@ static void pump_clock(struct mst_client *c)
     c->stats.state_ms[c->links[c->stream].state] += passed;
     c->raw_ms = raw;
     session_tap(c, 0, MST_TAP_CLOCK, (int64_t)raw, 0, NULL, 0);
+}
+
+static void pump_start(struct mst_client *c)
+{
+    c->raw_ms = c->port->now_ms(c->port->context);
 }
 
 /* Fills the stock of random bytes: the one place where the session's are
@@ -7785,6 +7811,16 @@ static void pump_drop(struct mst_client *c, struct mst_link *l)
     mem_wipe(l->staging, c->config.staging_len);
 }
 
+/* Lets go of the port's side of all links, as they are. */
+static void pump_shut(const struct mst_client *c)
+{
+    for (unsigned i = 0; i < c->config.links; i++) {
+        if (c->links[i].up) {
+            c->port->close(c->port->context, (int)i);
+        }
+    }
+}
+
 /* One round of a link. Returns 1 with an event, 0 if it got nowhere, else
  * 2. */
 static int pump_link(struct mst_client *c, struct mst_link *l,
@@ -7993,40 +8029,44 @@ const struct mst_stats *mst_client_stats(const struct mst_client *client)
     return &client->stats;
 }
 
-static uint32_t pump_default(uint32_t value, uint32_t otherwise)
+/* ------------------------------------------------------------------------
+ * 15 calls
+ * ------------------------------------------------------------------------ */
+
+static uint32_t call_default(uint32_t value, uint32_t otherwise)
 {
     return value != 0 ? value : otherwise;
 }
 
-static void pump_defaults(struct mst_config *g)
+static void call_defaults(struct mst_config *g)
 {
     g->record_in_len = g->record_in_len ? g->record_in_len : MST_RECORD_IN_ANY;
     g->record_out_len =
         g->record_out_len ? g->record_out_len : MST_RECORD_OUT_MIN;
     g->message_len = g->message_len ? g->message_len : 2048;
     g->links = g->links ? g->links : 1;
-    g->resolve_ms = pump_default(g->resolve_ms, 10000);
-    g->connect_ms = pump_default(g->connect_ms, 10000);
-    g->tls_ms = pump_default(g->tls_ms, 30000);
-    g->token_ms = pump_default(g->token_ms, 15000);
-    g->upgrade_ms = pump_default(g->upgrade_ms, 15000);
-    g->answer_ms = pump_default(g->answer_ms, 10000);
-    g->closing_ms = pump_default(g->closing_ms, 3000);
-    g->ping_ms = pump_default(g->ping_ms, 20000);
-    g->silence_ms = pump_default(g->silence_ms, 60000);
-    g->min_rate = pump_default(g->min_rate, 1024);
-    g->request_gap_ms = pump_default(g->request_gap_ms, 1000);
-    g->backoff_ms = pump_default(g->backoff_ms, 1000);
-    g->backoff_max_ms = pump_default(g->backoff_max_ms, 60000);
-    g->backoff_slow_ms = pump_default(g->backoff_slow_ms, 300000);
-    g->resume_ms = pump_default(g->resume_ms, 86400000);
-    g->heartbeat_ms = pump_default(g->heartbeat_ms, 15000);
-    g->audit_ms = pump_default(g->audit_ms, 600000);
-    g->put_ms = pump_default(g->put_ms, 60000);
-    g->stable_ms = pump_default(g->stable_ms, 30000);
+    g->resolve_ms = call_default(g->resolve_ms, 10000);
+    g->connect_ms = call_default(g->connect_ms, 10000);
+    g->tls_ms = call_default(g->tls_ms, 30000);
+    g->token_ms = call_default(g->token_ms, 15000);
+    g->upgrade_ms = call_default(g->upgrade_ms, 15000);
+    g->answer_ms = call_default(g->answer_ms, 10000);
+    g->closing_ms = call_default(g->closing_ms, 3000);
+    g->ping_ms = call_default(g->ping_ms, 20000);
+    g->silence_ms = call_default(g->silence_ms, 60000);
+    g->min_rate = call_default(g->min_rate, 1024);
+    g->request_gap_ms = call_default(g->request_gap_ms, 1000);
+    g->backoff_ms = call_default(g->backoff_ms, 1000);
+    g->backoff_max_ms = call_default(g->backoff_max_ms, 60000);
+    g->backoff_slow_ms = call_default(g->backoff_slow_ms, 300000);
+    g->resume_ms = call_default(g->resume_ms, 86400000);
+    g->heartbeat_ms = call_default(g->heartbeat_ms, 15000);
+    g->audit_ms = call_default(g->audit_ms, 600000);
+    g->put_ms = call_default(g->put_ms, 60000);
+    g->stable_ms = call_default(g->stable_ms, 30000);
 }
 
-static bool pump_port_is_whole(const struct mst_port *port)
+static bool call_port_is_whole(const struct mst_port *port)
 {
     return port->resolve != NULL && port->connect != NULL &&
            port->send != NULL && port->recv != NULL && port->close != NULL &&
@@ -8035,7 +8075,7 @@ static bool pump_port_is_whole(const struct mst_port *port)
 }
 
 /* Checks an endpoint's URL, and that it can be reached safely. */
-static int pump_check_url(const struct mst_config *config,
+static int call_check_url(const struct mst_config *config,
                           const struct mst_port *port, const char *url,
                           const char *secure, const char *plain)
 {
@@ -8066,20 +8106,20 @@ static int pump_check_url(const struct mst_config *config,
 #endif
 }
 
-static int pump_check(const struct mst_config *config,
+static int call_check(const struct mst_config *config,
                       const struct mst_port *port)
 {
     int rc;
 
-    if (!pump_port_is_whole(port)) {
+    if (!call_port_is_whole(port)) {
         return MST_ERR_ARGUMENT;
     }
-    rc = pump_check_url(config, port, config->auth_url, "https://", "http://");
+    rc = call_check_url(config, port, config->auth_url, "https://", "http://");
     if (rc == 0 && (config->ws_url != NULL || config->base_url == NULL)) {
-        rc = pump_check_url(config, port, config->ws_url, "wss://", "ws://");
+        rc = call_check_url(config, port, config->ws_url, "wss://", "ws://");
     }
     if (rc == 0 && config->base_url != NULL) {
-        rc = pump_check_url(config, port, config->base_url, "https://",
+        rc = call_check_url(config, port, config->base_url, "https://",
                             "http://");
     }
     if (rc != 0) {
@@ -8102,7 +8142,7 @@ static int pump_check(const struct mst_config *config,
 }
 
 /* Cuts the memory into its pieces. */
-static void pump_layout(struct mst_client *c)
+static void call_layout(struct mst_client *c)
 {
     const struct mst_config *g = &c->config;
     uint8_t *at = c->memory + (16 - (uintptr_t)c->memory % 16) % 16;
@@ -8142,8 +8182,8 @@ int mst_client_init_checked(struct mst_client *client, size_t client_len,
     memset(c, 0, sizeof *c);
     c->wiped = true; /* until all is well */
     c->config = *config;
-    pump_defaults(&c->config);
-    rc = pump_check(&c->config, port);
+    call_defaults(&c->config);
+    rc = call_check(&c->config, port);
     if (rc != 0) {
         return rc;
     }
@@ -8156,12 +8196,12 @@ int mst_client_init_checked(struct mst_client *client, size_t client_len,
     c->port = port;
     c->memory = memory;
     c->memory_len = memory_len;
-    pump_layout(c);
+    call_layout(c);
     c->rotate_ms = SESSION_NEVER;
     c->one_token =
         session_scope_has(session_scope(c, TOKEN_STREAM), SESSION_ADDRESS_SCOPE,
                           strlen(SESSION_ADDRESS_SCOPE));
-    c->raw_ms = port->now_ms(port->context);
+    pump_start(c);
     c->due_ms = SESSION_NEVER;
     c->more = true;
     c->wiped = false;
@@ -8172,7 +8212,7 @@ int mst_client_init_checked(struct mst_client *client, size_t client_len,
     return 0;
 }
 
-static bool pump_is_market(enum mst_channel channel, const char *market)
+static bool call_is_market(enum mst_channel channel, const char *market)
 {
     size_t len;
 
@@ -8189,7 +8229,7 @@ static bool pump_is_market(enum mst_channel channel, const char *market)
 
 /* The wish for a channel, or NULL. */
 static struct mst_subscription *
-pump_wish(struct mst_client *c, enum mst_channel channel, const char *market)
+call_wish(struct mst_client *c, enum mst_channel channel, const char *market)
 {
     struct mst_subscription *s =
         session_find(c, channel, market != NULL ? market : "");
@@ -8204,7 +8244,7 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
     const char *name = market != NULL ? market : "";
     struct mst_subscription *s;
 
-    if (!pump_is_market(channel, market) ||
+    if (!call_is_market(channel, market) ||
         (book != NULL && channel != MST_MARKET_DATA)) {
         return MST_ERR_ARGUMENT;
     }
@@ -8214,7 +8254,7 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
     if (c->config.ws_url == NULL) {
         return MST_ERR_URL;
     }
-    if (pump_wish(c, channel, market) != NULL) {
+    if (call_wish(c, channel, market) != NULL) {
         return MST_ERR_EXISTS;
     }
     s = session_find(c, channel, name);
@@ -8239,7 +8279,7 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
 int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
                     const char *market)
 {
-    struct mst_subscription *s = pump_wish(client, channel, market);
+    struct mst_subscription *s = call_wish(client, channel, market);
 
     if (client->closing || client->wiped) {
         return MST_ERR_CLOSED;
@@ -8260,7 +8300,7 @@ int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
 int mst_resync(struct mst_client *client, enum mst_channel channel,
                const char *market)
 {
-    struct mst_subscription *s = pump_wish(client, channel, market);
+    struct mst_subscription *s = call_wish(client, channel, market);
 
     if (client->closing || client->wiped) {
         return MST_ERR_CLOSED;
@@ -8340,7 +8380,7 @@ int mst_address_put(struct mst_client *client,
 }
 
 /* What was for the old credentials or anchors begins anew, at once. */
-static void pump_restart(struct mst_client *c, enum mst_state from,
+static void call_restart(struct mst_client *c, enum mst_state from,
                          enum mst_state to)
 {
     for (unsigned i = 0; i < pump_links(c); i++) {
@@ -8373,7 +8413,7 @@ int mst_set_credentials(struct mst_client *client, const char *client_id,
     pump_save(c); /* forgotten under the name that it was stored under */
     c->config.client_id = client_id;
     c->config.client_secret = client_secret;
-    pump_restart(c, MST_STATE_RESOLVE, MST_STATE_UPGRADE);
+    call_restart(c, MST_STATE_RESOLVE, MST_STATE_UPGRADE);
     return 0;
 }
 
@@ -8394,7 +8434,7 @@ int mst_set_anchors(struct mst_client *client,
     for (unsigned i = 0; i < SESSION_JOBS; i++) {
         session_drop_resume(c, i);
     }
-    pump_restart(c, MST_STATE_TLS, MST_STATE_TLS);
+    call_restart(c, MST_STATE_TLS, MST_STATE_TLS);
     return 0;
 }
 #endif
@@ -8429,11 +8469,7 @@ void mst_client_wipe(struct mst_client *client)
     struct mst_client *c = client;
 
     if (!c->wiped) {
-        for (unsigned i = 0; i < pump_links(c); i++) {
-            if (c->links[i].up) {
-                c->port->close(c->port->context, (int)i);
-            }
-        }
+        pump_shut(c);
         for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
             session_release(&c->subscriptions[i]);
         }
