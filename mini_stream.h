@@ -1283,52 +1283,48 @@ struct mst_reply {
 };
 
 struct mst_link {
-    enum mst_state state;
     uint64_t deadline_ms; /* of the state */
-    struct mst_endpoint endpoint;
+    enum mst_state state;
+    /* Attempts in a row. */
+    uint32_t attempts;
+    int port_detail, reported_error;
+    int address, addresses;
+    int end, send_error; /* of the transport: 0, or an mst_error */
+    int failing;         /* the error that the closing handshake is for */
+    uint32_t generation; /* of its connection */
     /* Its pieces of the memory. */
     void *tls;
     uint8_t *in, *out, *staging;
     size_t in_len, out_len, staging_at, staging_len;
     size_t used; /* plaintext looked at, not yet let go of */
     uint64_t received_ns;
-    int address, addresses;
-    int end, send_error; /* of the transport: 0, or an mst_error */
-    int failing;         /* the error that the closing handshake is for */
-    bool up, secured, opened, decoding;
-    /* Attempts in a row; what is to be handed out of the last. */
-    uint32_t attempts;
-    int port_detail, reported_error;
-    struct mst_failure failure;
-    uint8_t report;
-    bool abort_due, token_again;
-    /* What is being written. */
-    bool pinged, ping_due, close_due, close_sent;
-    uint8_t job, kind, sending, ping_len, pong_len, mask[4];
-    uint16_t close_code;
-    size_t send_at;
-    uint8_t ping[MST_WS_CONTROL_MAX]; /* to be answered */
-    uint8_t pong[MST_WS_CONTROL_MAX]; /* being written */
     /* When the last whole frame came; the one at hand. */
     uint64_t whole_ms, byte_ms, frame_ms, frame_bytes;
-    /* Its connection: since when, and the request that is outstanding. */
-    uint32_t generation;
+    /* Since when it is open; what falls due next on it. */
     uint64_t open_ms, settled_ms, answer_ms, again_ms, audit_ms;
     uint64_t beat_ms, last_beat_ms;
     int64_t least_ns; /* age of the youngest message, see mst_stats.lag_ns */
-    uint8_t lag_over;
-    bool has_lag;
-    uint8_t request, request_tries;
-    bool request_due, one_by_one, audit;
+    /* The token it uses or fetches: until when it is of use, its length, and
+     * in which link's room. */
+    uint64_t until_ms;
+    size_t token_len, body_len;
+    size_t send_at; /* of what is being written */
+    struct mst_failure failure;
     struct mst_http http;
     struct mst_ws ws;
     struct mst_decoder decoder;
     struct mst_reply reply;
-    /* The token it uses or fetches: in which link's room, its length; until
-     * when it is of use. */
-    uint8_t store;
-    size_t token_len, body_len;
-    uint64_t until_ms;
+    struct mst_endpoint endpoint;
+    uint16_t close_code;
+    uint8_t job, kind, store, report, lag_over;
+    uint8_t request, request_tries; /* the one that is outstanding */
+    uint8_t sending, ping_len, pong_len, mask[4];
+    bool up, secured, opened, decoding;
+    bool abort_due, token_again, has_lag;
+    bool pinged, ping_due, close_due, close_sent;
+    bool request_due, one_by_one, audit;
+    uint8_t ping[MST_WS_CONTROL_MAX]; /* to be answered */
+    uint8_t pong[MST_WS_CONTROL_MAX]; /* being written */
     char key[MST_WS_KEY_LEN + 1];
     char text[MST_TEXT_MAX + 1];
     char token[MST_TOKEN_MAX + 3];
