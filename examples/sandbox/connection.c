@@ -13,7 +13,8 @@
 
 struct connection {
     SoupWebsocketConnection *websocket;
-    GSocket *socket;
+    struct relay *relay;
+    GSocketAddress *client;
     size_t backlog_max;
     size_t backlog;       /* bytes sent since libsoup's queue was empty */
     GSource *drain_watch; /* NULL while the backlog is 0 */
@@ -22,12 +23,14 @@ struct connection {
 
 struct connection *connection_new(SoupServerMessage *message,
                                   SoupWebsocketConnection *websocket,
-                                  size_t backlog_max)
+                                  struct relay *relay, size_t backlog_max)
 {
     struct connection *connection = g_new0(struct connection, 1);
 
     connection->websocket = g_object_ref(websocket);
-    connection->socket = g_object_ref(soup_server_message_get_socket(message));
+    connection->relay = relay;
+    connection->client =
+        g_object_ref(soup_server_message_get_remote_address(message));
     connection->backlog_max = backlog_max;
     return connection;
 }
@@ -47,7 +50,7 @@ void connection_free(struct connection *connection)
         g_source_remove(connection->kill_timer);
     }
     g_object_unref(connection->websocket);
-    g_object_unref(connection->socket);
+    g_object_unref(connection->client);
     g_free(connection);
 }
 
@@ -63,7 +66,7 @@ static gboolean on_kill_timer(gpointer user_data)
     struct connection *connection = user_data;
 
     connection->kill_timer = 0;
-    g_socket_shutdown(connection->socket, TRUE, TRUE, NULL);
+    relay_drop(connection->relay, connection->client);
     return G_SOURCE_REMOVE;
 }
 
@@ -122,14 +125,6 @@ void connection_send(struct connection *connection, const char *text)
 
 char *connection_address(const struct connection *connection)
 {
-    GSocketAddress *address =
-        g_socket_get_remote_address(connection->socket, NULL);
-    char *text = NULL;
-
-    if (G_IS_INET_SOCKET_ADDRESS(address)) {
-        text = g_inet_address_to_string(
-            g_inet_socket_address_get_address(G_INET_SOCKET_ADDRESS(address)));
-    }
-    g_clear_object(&address);
-    return text ? text : g_strdup("unknown");
+    return g_inet_address_to_string(g_inet_socket_address_get_address(
+        G_INET_SOCKET_ADDRESS(connection->client)));
 }

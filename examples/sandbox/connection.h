@@ -7,14 +7,15 @@
 #ifndef SANDBOX_CONNECTION_H
 #define SANDBOX_CONNECTION_H
 
-#include <libsoup/soup.h>
+#include "relay.h"
 
 struct connection;
 
-/* backlog_max: a client that lets more bytes than this pile up is closed. */
+/* backlog_max: a client that lets more bytes than this pile up is closed. The
+ * relay, which the connection came through, must outlive it. */
 struct connection *connection_new(SoupServerMessage *message,
                                   SoupWebsocketConnection *websocket,
-                                  size_t backlog_max);
+                                  struct relay *relay, size_t backlog_max);
 void connection_free(struct connection *connection);
 
 /* Starts to close, with this code, if it is open. */

@@ -1,9 +1,11 @@
 /*
- * What the three HTTPS listeners have in common.
+ * What the three HTTPS servers have in common.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "http.h"
+
+#include "listen.h"
 
 #include <string.h>
 
@@ -42,62 +44,17 @@ SoupServer *http_server_new(GTlsCertificate *certificate)
     return server;
 }
 
-static bool listen_loopback(SoupServer *server, guint port, GError **error)
-{
-    GError *failure = NULL;
-
-    if (soup_server_listen_local(server, port, SOUP_SERVER_LISTEN_HTTPS,
-                                 &failure)) {
-        return true;
-    }
-    if (g_error_matches(failure, G_IO_ERROR, G_IO_ERROR_ADDRESS_IN_USE)) {
-        g_propagate_error(error, failure);
-        return false;
-    }
-    /* The machine may have no ::1. */
-    g_error_free(failure);
-    return soup_server_listen_local(
-        server, port, SOUP_SERVER_LISTEN_HTTPS | SOUP_SERVER_LISTEN_IPV4_ONLY,
-        error);
-}
-
-static bool listen_address(SoupServer *server, const char *address, guint port,
-                           GError **error)
-{
-    GSocketAddress *where =
-        g_inet_socket_address_new_from_string(address, port);
-    bool ok;
-
-    if (!where) {
-        g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                    "%s is not an IP address", address);
-        return false;
-    }
-    ok = soup_server_listen(server, where, SOUP_SERVER_LISTEN_HTTPS, error);
-    g_object_unref(where);
-    return ok;
-}
-
-static guint first_port(SoupServer *server)
-{
-    GSList *uris = soup_server_get_uris(server);
-    guint port = (guint)g_uri_get_port(uris->data);
-
-    g_slist_free_full(uris, (GDestroyNotify)g_uri_unref);
-    return port;
-}
-
 bool http_server_listen(SoupServer *server, const char *address, guint *port,
                         GError **error)
 {
-    bool ok = address ? listen_address(server, address, *port, error)
-                      : listen_loopback(server, *port, error);
+    GPtrArray *sockets = listen_open(address, port, error);
+    bool ok = sockets != NULL;
 
-    if (ok) {
-        *port = first_port(server);
-    } else {
-        g_prefix_error(error, "cannot listen on port %u: ", *port);
+    for (guint i = 0; ok && i < sockets->len; i++) {
+        ok = soup_server_listen_socket(server, g_ptr_array_index(sockets, i),
+                                       SOUP_SERVER_LISTEN_HTTPS, error);
     }
+    g_clear_pointer(&sockets, g_ptr_array_unref);
     return ok;
 }
 

@@ -1,5 +1,5 @@
 /*
- * What the three HTTPS listeners have in common.
+ * What the three HTTPS servers have in common.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,11 +10,11 @@
 #include <libsoup/soup.h>
 #include <stdbool.h>
 
-/* A server that does not listen yet and refuses large request bodies. */
+/* A server that does not listen yet and refuses large request bodies. The
+ * certificate is for http_server_listen, else NULL. */
 SoupServer *http_server_new(GTlsCertificate *certificate);
 
-/* Listens on the address, or, if it is NULL, on both loopback addresses.
- * *port 0 takes a free port; *port is then set to it. */
+/* Listens with TLS, see listen_open. */
 bool http_server_listen(SoupServer *server, const char *address, guint *port,
                         GError **error);
 

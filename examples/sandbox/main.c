@@ -22,19 +22,28 @@
 
 struct sandbox {
     GMainLoop *loop;
+    struct faults *faults;
     struct token_store *tokens;
     struct feed *feed;
     struct stream *stream;
     SoupServer *ws_server;
     SoupServer *auth_server;
     SoupServer *api_server;
+    struct relay *ws_relay;
+    struct relay *auth_relay;
     guint end_polls; /* since the end began; 0 before */
 };
 
-static void create_services(struct sandbox *sandbox,
-                            const struct options *options,
-                            GTlsCertificate *certificate)
+static void create_stream(struct sandbox *sandbox,
+                          const struct options *options)
 {
+    const struct stream_around around = {
+        .server = sandbox->ws_server,
+        .relay = sandbox->ws_relay,
+        .tokens = sandbox->tokens,
+        .feed = sandbox->feed,
+        .faults = sandbox->faults,
+    };
     const struct stream_options stream_options = {
         .quirks = options->quirks,
         .error_shape = options->error_shape,
@@ -42,27 +51,41 @@ static void create_services(struct sandbox *sandbox,
         .seed = (uint32_t)options->seed,
     };
 
+    sandbox->stream = stream_new(&around, &stream_options);
+}
+
+static void create_services(struct sandbox *sandbox,
+                            const struct options *options,
+                            GTlsCertificate *certificate)
+{
     sandbox->loop = g_main_loop_new(NULL, FALSE);
-    sandbox->tokens = token_store_new(options->token_lifetime);
+    sandbox->faults = faults_new();
+    sandbox->tokens = token_store_new(options->token_lifetime, sandbox->faults);
     sandbox->feed = feed_new((uint32_t)options->seed, options->rate,
                              (guint)options->levels);
-    sandbox->ws_server = http_server_new(certificate);
-    sandbox->auth_server = http_server_new(certificate);
+    sandbox->ws_server = http_server_new(NULL);
+    sandbox->auth_server = http_server_new(NULL);
     sandbox->api_server = http_server_new(certificate);
-    sandbox->stream = stream_new(sandbox->ws_server, sandbox->tokens,
-                                 sandbox->feed, &stream_options);
+    sandbox->ws_relay =
+        relay_new(sandbox->ws_server, certificate, sandbox->faults, "stream");
+    sandbox->auth_relay =
+        relay_new(sandbox->auth_server, certificate, sandbox->faults, "token");
+    create_stream(sandbox, options);
     token_endpoint_add(sandbox->tokens, sandbox->auth_server);
-    api_add(sandbox->api_server, sandbox->feed);
+    api_add(sandbox->api_server, sandbox->feed, sandbox->faults);
 }
 
 static void free_services(struct sandbox *sandbox)
 {
     stream_free(sandbox->stream);
+    relay_free(sandbox->ws_relay);
+    relay_free(sandbox->auth_relay);
     g_object_unref(sandbox->ws_server);
     g_object_unref(sandbox->auth_server);
     g_object_unref(sandbox->api_server);
     feed_free(sandbox->feed);
     token_store_free(sandbox->tokens);
+    faults_free(sandbox->faults);
     g_main_loop_unref(sandbox->loop);
 }
 
@@ -78,10 +101,8 @@ static bool open_endpoints(struct sandbox *sandbox,
     char *text;
     bool ok;
 
-    if (!http_server_listen(sandbox->ws_server, options->bind, &ws_port,
-                            error) ||
-        !http_server_listen(sandbox->auth_server, options->bind, &auth_port,
-                            error) ||
+    if (!relay_listen(sandbox->ws_relay, options->bind, &ws_port, error) ||
+        !relay_listen(sandbox->auth_relay, options->bind, &auth_port, error) ||
         !http_server_listen(sandbox->api_server, options->bind, &api_port,
                             error)) {
         return false;
@@ -103,7 +124,9 @@ static gboolean on_end_poll(gpointer user_data)
     struct sandbox *sandbox = user_data;
 
     sandbox->end_polls++;
-    if (stream_connections(sandbox->stream) == 0 ||
+    if (relay_connections(sandbox->ws_relay) +
+                relay_connections(sandbox->auth_relay) ==
+            0 ||
         sandbox->end_polls > END_POLLS_MAX) {
         g_main_loop_quit(sandbox->loop);
     }
@@ -114,6 +137,8 @@ static gboolean on_signal(gpointer user_data)
 {
     struct sandbox *sandbox = user_data;
 
+    relay_stop_listening(sandbox->ws_relay);
+    relay_stop_listening(sandbox->auth_relay);
     soup_server_disconnect(sandbox->ws_server);
     soup_server_disconnect(sandbox->auth_server);
     soup_server_disconnect(sandbox->api_server);
@@ -129,7 +154,9 @@ static bool run(const struct options *options, const char *endpoints_path,
     bool ok;
 
     create_services(&sandbox, options, certificate);
-    ok = open_endpoints(&sandbox, options, endpoints_path, error);
+    ok = (!options->faults ||
+          faults_load(sandbox.faults, options->faults, error)) &&
+         open_endpoints(&sandbox, options, endpoints_path, error);
     if (ok) {
         g_unix_signal_add(SIGTERM, on_signal, &sandbox);
         g_unix_signal_add(SIGINT, on_signal, &sandbox);

@@ -161,6 +161,8 @@ bool options_parse(struct options *options, int argc, char **argv,
          "Do this (repeatable): a name, all, or help for a list", "NAME"},
         {"lose", 0, 0, G_OPTION_ARG_INT, &options->lose,
          "Do not send about one of N book updates (default 0: send all)", "N"},
+        {"faults", 0, 0, G_OPTION_ARG_FILENAME, &options->faults,
+         "Begin with the faults in this file", "FILE"},
         G_OPTION_ENTRY_NULL,
     };
     bool ok;
@@ -179,5 +181,6 @@ void options_free(struct options *options)
 {
     g_free(options->state);
     g_free(options->bind);
+    g_free(options->faults);
     g_strfreev(options->host_names);
 }

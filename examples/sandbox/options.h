@@ -21,6 +21,7 @@ struct options {
     int lose;     /* one of how many updates; 0: none */
     int64_t seed; /* 0 to 2^32 - 1 */
     enum writer_error_shape error_shape;
+    char *faults; /* file; NULL: none to begin with */
     quirk_set quirks;
     bool quirk_help; /* only list the quirks */
 };

@@ -24,8 +24,7 @@
 #define BACKLOG_MAX ((size_t)4 << 20)
 
 struct stream {
-    struct token_store *tokens;
-    const struct feed *feed;
+    struct stream_around around;
     struct writer writer;
     int lose;
     GRand *loss;         /* apart, so that nobody's requests change it */
@@ -119,14 +118,36 @@ static void begin(struct peer *peer, struct subscription *begun)
     }
 }
 
+/* Whether a fault withholds this answer; *carried_out: but not the effect. */
+static bool answer_withheld(const struct stream *stream, bool *carried_out)
+{
+    struct faults *faults = stream->around.faults;
+    const json_t *fault = faults_get(faults, FAULT_NO_ANSWER);
+
+    *carried_out =
+        !fault || json_is_true(json_object_get(fault, "carried_out"));
+    if (fault) {
+        faults_use(faults, FAULT_NO_ANSWER);
+    }
+    return fault != NULL;
+}
+
 static void answer(struct peer *peer, const char *text, size_t len)
 {
     struct stream *stream = peer->stream;
-    char *reply =
-        request_answer(&stream->writer, text, len, stream->feed, peer->held);
+    bool carried_out;
+    bool withheld = answer_withheld(stream, &carried_out);
     guint first = 0;
+    char *reply;
 
-    connection_send(peer->connection, reply);
+    if (!carried_out) {
+        return;
+    }
+    reply = request_answer(&stream->writer, text, len, stream->around.feed,
+                           peer->held);
+    if (!withheld) {
+        connection_send(peer->connection, reply);
+    }
     g_free(reply);
     while (first < peer->held->len &&
            subscription_at(peer->held, first)->serial != 0) {
@@ -184,7 +205,10 @@ static void on_request(SoupServer *server, SoupServerMessage *message,
         http_reply_not_found(message);
         return;
     }
-    client = token_admit(stream->tokens, message, TOKEN_SCOPE_STREAM);
+    if (faults_answer(stream->around.faults, FAULT_UPGRADE, message)) {
+        return;
+    }
+    client = token_admit(stream->around.tokens, message, TOKEN_SCOPE_STREAM);
     if (client && !client->allow_listed) {
         http_reply_problem(message, SOUP_STATUS_FORBIDDEN,
                            "The client is not on the allow list.");
@@ -202,7 +226,8 @@ static void on_connection(SoupServer *server, SoupServerMessage *message,
     (void)path;
     peer->stream = stream;
     peer->websocket = g_object_ref(websocket);
-    peer->connection = connection_new(message, websocket, stream->backlog_max);
+    peer->connection = connection_new(message, websocket, stream->around.relay,
+                                      stream->backlog_max);
     peer->held = subscriptions_new();
     if (stream->delays) {
         char *address = connection_address(peer->connection);
@@ -352,8 +377,10 @@ static gboolean on_second_timer(gpointer user_data)
 {
     const struct stream *stream = user_data;
 
-    publish_take(stream, CHANNEL_HEARTBEAT, NULL,
-                 message_heartbeat(&stream->writer, feed_now_ns()));
+    if (!faults_get(stream->around.faults, FAULT_NO_HEARTBEAT)) {
+        publish_take(stream, CHANNEL_HEARTBEAT, NULL,
+                     message_heartbeat(&stream->writer, feed_now_ns()));
+    }
     if (quirk_on(stream->writer.quirks, QUIRK_UNKNOWN_CHANNELS)) {
         send_unknown(stream);
     }
@@ -365,14 +392,46 @@ static size_t snapshots_size(const struct feed *feed)
     return (size_t)feed_levels(feed) * MESSAGE_LEVEL_SIZE;
 }
 
-struct stream *stream_new(SoupServer *server, struct token_store *tokens,
-                          const struct feed *feed,
+static void close_all(const struct stream *stream, gushort code,
+                      const char *reason)
+{
+    for (guint i = 0; i < stream->peers->len; i++) {
+        const struct peer *peer = g_ptr_array_index(stream->peers, i);
+
+        connection_close(peer->connection, code, reason);
+    }
+}
+
+/* A faults_changed. */
+static void on_faults(void *user_data)
+{
+    const struct stream *stream = user_data;
+    struct faults *faults = stream->around.faults;
+    const json_t *garbage = faults_get(faults, FAULT_GARBAGE);
+    const json_t *close = faults_get(faults, FAULT_CLOSE);
+
+    if (garbage) {
+        for (guint i = 0; i < stream->peers->len; i++) {
+            const struct peer *peer = g_ptr_array_index(stream->peers, i);
+
+            connection_send(peer->connection, faults_text(garbage, "text"));
+        }
+        faults_use(faults, FAULT_GARBAGE);
+    }
+    if (close) {
+        close_all(stream, (gushort)faults_number(close, "code"),
+                  faults_text(close, "reason"));
+        faults_use(faults, FAULT_CLOSE);
+    }
+}
+
+struct stream *stream_new(const struct stream_around *around,
                           const struct stream_options *options)
 {
     struct stream *stream = g_new0(struct stream, 1);
+    SoupServer *server = around->server;
 
-    stream->tokens = tokens;
-    stream->feed = feed;
+    stream->around = *around;
     stream->writer.quirks = options->quirks;
     stream->writer.error_shape = options->error_shape;
     stream->writer.random = g_rand_new_with_seed(options->seed);
@@ -384,7 +443,7 @@ struct stream *stream_new(SoupServer *server, struct token_store *tokens,
     if (quirk_on(options->quirks, QUIRK_DELAYED_DATA)) {
         stream->delays = delay_addresses_new();
     }
-    stream->backlog_max = BACKLOG_MAX + snapshots_size(feed);
+    stream->backlog_max = BACKLOG_MAX + snapshots_size(around->feed);
     stream->peers = g_ptr_array_new_with_free_func(peer_free);
     stream->second_timer = g_timeout_add(1000, on_second_timer, stream);
     soup_server_remove_websocket_extension(
@@ -392,6 +451,7 @@ struct stream *stream_new(SoupServer *server, struct token_store *tokens,
     soup_server_add_handler(server, NULL, on_request, stream, NULL);
     soup_server_add_websocket_handler(server, NULL, NULL, NULL, on_connection,
                                       stream, NULL);
+    faults_watch(around->faults, on_faults, stream);
     return stream;
 }
 
@@ -408,15 +468,5 @@ void stream_free(struct stream *stream)
 
 void stream_close(struct stream *stream)
 {
-    for (guint i = 0; i < stream->peers->len; i++) {
-        const struct peer *peer = g_ptr_array_index(stream->peers, i);
-
-        connection_close(peer->connection, SOUP_WEBSOCKET_CLOSE_GOING_AWAY,
-                         "the service ends");
-    }
-}
-
-guint stream_connections(const struct stream *stream)
-{
-    return stream->peers->len;
+    close_all(stream, SOUP_WEBSOCKET_CLOSE_GOING_AWAY, "the service ends");
 }

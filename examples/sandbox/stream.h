@@ -6,7 +6,9 @@
 #ifndef SANDBOX_STREAM_H
 #define SANDBOX_STREAM_H
 
+#include "faults.h"
 #include "feed.h"
+#include "relay.h"
 #include "token.h"
 #include "writer.h"
 
@@ -22,9 +24,17 @@ struct stream_options {
 
 struct stream;
 
-/* Serves the root path of the server. tokens and feed must outlive it. */
-struct stream *stream_new(SoupServer *server, struct token_store *tokens,
-                          const struct feed *feed,
+/* What the stream needs of the others, all of which must outlive it. */
+struct stream_around {
+    SoupServer *server;
+    struct relay *relay; /* in front of the server */
+    struct token_store *tokens;
+    const struct feed *feed;
+    struct faults *faults;
+};
+
+/* Serves the root path of the server. */
+struct stream *stream_new(const struct stream_around *around,
                           const struct stream_options *options);
 void stream_free(struct stream *stream);
 
@@ -35,8 +45,5 @@ void stream_publish(const struct market *market,
 
 /* Starts to close every connection, because the service ends. */
 void stream_close(struct stream *stream);
-
-/* Connections that are not closed yet. */
-guint stream_connections(const struct stream *stream);
 
 #endif

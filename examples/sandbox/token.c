@@ -16,6 +16,7 @@
 struct token_store {
     GHashTable *tokens; /* its text to struct token */
     int lifetime_s;
+    struct faults *faults;
 };
 
 struct token {
@@ -40,13 +41,26 @@ static const struct token_client clients[] = {
      TOKEN_SCOPE_STREAM | TOKEN_SCOPE_ADDRESS, false},
 };
 
-struct token_store *token_store_new(int lifetime_s)
+/* A faults_changed: a token that was revoked is not known any more. */
+static void on_faults(void *user_data)
+{
+    struct token_store *store = user_data;
+
+    if (faults_get(store->faults, FAULT_REVOKE)) {
+        g_hash_table_remove_all(store->tokens);
+        faults_use(store->faults, FAULT_REVOKE);
+    }
+}
+
+struct token_store *token_store_new(int lifetime_s, struct faults *faults)
 {
     struct token_store *store = g_new0(struct token_store, 1);
 
     store->tokens =
         g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     store->lifetime_s = lifetime_s;
+    store->faults = faults;
+    faults_watch(faults, on_faults, store);
     return store;
 }
 
@@ -180,6 +194,20 @@ static unsigned read_scopes(const char *text)
     return scopes;
 }
 
+/* The lifetime that is told, or the value of a fault; NULL: it is not told. */
+static json_t *told_lifetime(const struct token_store *store)
+{
+    const json_t *fault = faults_get(store->faults, FAULT_EXPIRES_IN);
+    json_t *value;
+
+    if (!fault) {
+        return json_integer(store->lifetime_s);
+    }
+    value = json_incref(json_object_get(fault, "value"));
+    faults_use(store->faults, FAULT_EXPIRES_IN);
+    return value;
+}
+
 static void grant(struct token_store *store, SoupServerMessage *message,
                   GHashTable *form)
 {
@@ -212,9 +240,9 @@ static void grant(struct token_store *store, SoupServerMessage *message,
         return;
     }
     http_reply_json(message, SOUP_STATUS_OK, "application/json",
-                    json_pack("{s:s, s:i, s:s, s:s}", "access_token",
+                    json_pack("{s:s, s:o*, s:s, s:s}", "access_token",
                               token_issue(store, client, scopes), "expires_in",
-                              store->lifetime_s, "token_type", "bearer",
+                              told_lifetime(store), "token_type", "bearer",
                               "scope", scope));
 }
 
@@ -222,6 +250,7 @@ static void on_token_request(SoupServer *server, SoupServerMessage *message,
                              const char *path, GHashTable *query,
                              gpointer user_data)
 {
+    struct token_store *store = user_data;
     SoupMessageHeaders *in = soup_server_message_get_request_headers(message);
     SoupMessageHeaders *out = soup_server_message_get_response_headers(message);
     const char *type = soup_message_headers_get_content_type(in, NULL);
@@ -241,6 +270,9 @@ static void on_token_request(SoupServer *server, SoupServerMessage *message,
                            "A token is requested with POST.");
         return;
     }
+    if (faults_answer(store->faults, FAULT_TOKEN, message)) {
+        return;
+    }
     if (!type ||
         g_ascii_strcasecmp(type, "application/x-www-form-urlencoded") != 0) {
         refuse(message, "invalid_request",
@@ -253,7 +285,7 @@ static void on_token_request(SoupServer *server, SoupServerMessage *message,
                "the form is malformed or repeats a field");
         return;
     }
-    grant(user_data, message, form);
+    grant(store, message, form);
     g_hash_table_unref(form);
 }
 

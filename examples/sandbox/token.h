@@ -7,6 +7,8 @@
 #ifndef SANDBOX_TOKEN_H
 #define SANDBOX_TOKEN_H
 
+#include "faults.h"
+
 #include <libsoup/soup.h>
 #include <stdbool.h>
 
@@ -24,7 +26,8 @@ struct token_client {
 
 struct token_store;
 
-struct token_store *token_store_new(int lifetime_s);
+/* The faults must outlive the store. */
+struct token_store *token_store_new(int lifetime_s, struct faults *faults);
 void token_store_free(struct token_store *store);
 
 /* Adds POST /oauth2/token to the server. */

@@ -1,0 +1,235 @@
+/*
+ * The faults that are active, and for how long.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "faults.h"
+
+#include "http.h"
+
+struct watch {
+    faults_changed changed;
+    void *user_data;
+};
+
+struct faults {
+    struct fault_set active;
+    int64_t until_us[FAULT_COUNT]; /* monotonic; of those with for_ms */
+    GArray *watches;               /* struct watch */
+    guint timer;                   /* to the first end; 0: there is none */
+};
+
+struct faults *faults_new(void)
+{
+    struct faults *faults = g_new0(struct faults, 1);
+
+    faults->watches = g_array_new(FALSE, FALSE, sizeof(struct watch));
+    return faults;
+}
+
+void faults_free(struct faults *faults)
+{
+    if (faults->timer != 0) {
+        g_source_remove(faults->timer);
+    }
+    fault_set_clear(&faults->active);
+    g_array_unref(faults->watches);
+    g_free(faults);
+}
+
+void faults_watch(struct faults *faults, faults_changed changed,
+                  void *user_data)
+{
+    const struct watch watch = {.changed = changed, .user_data = user_data};
+
+    g_array_append_val(faults->watches, watch);
+}
+
+static void notify(const struct faults *faults)
+{
+    for (guint i = 0; i < faults->watches->len; i++) {
+        const struct watch *watch =
+            &g_array_index(faults->watches, struct watch, i);
+
+        watch->changed(watch->user_data);
+    }
+}
+
+const json_t *faults_get(const struct faults *faults, enum fault fault)
+{
+    return faults->active.parameters[fault];
+}
+
+int64_t faults_number(const json_t *parameters, const char *field)
+{
+    return json_integer_value(json_object_get(parameters, field));
+}
+
+const char *faults_text(const json_t *parameters, const char *field)
+{
+    return json_string_value(json_object_get(parameters, field));
+}
+
+static bool is_timed(const struct faults *faults, int fault)
+{
+    return json_object_get(faults->active.parameters[fault], "for_ms") != NULL;
+}
+
+static gboolean on_timer(gpointer user_data);
+
+/* Waits for the first fault that ends by itself. */
+static void start_timer(struct faults *faults)
+{
+    int64_t first_us = G_MAXINT64;
+
+    if (faults->timer != 0) {
+        g_source_remove(faults->timer);
+        faults->timer = 0;
+    }
+    for (int i = 0; i < FAULT_COUNT; i++) {
+        if (is_timed(faults, i)) {
+            first_us = MIN(first_us, faults->until_us[i]);
+        }
+    }
+    if (first_us != G_MAXINT64) {
+        int64_t rest_us = MAX(first_us - g_get_monotonic_time(), 0);
+
+        faults->timer =
+            g_timeout_add((guint)(rest_us / 1000 + 1), on_timer, faults);
+    }
+}
+
+static gboolean on_timer(gpointer user_data)
+{
+    struct faults *faults = user_data;
+    int64_t now_us = g_get_monotonic_time();
+
+    faults->timer = 0;
+    for (int i = 0; i < FAULT_COUNT; i++) {
+        if (is_timed(faults, i) && faults->until_us[i] <= now_us) {
+            g_clear_pointer(&faults->active.parameters[i], json_decref);
+        }
+    }
+    start_timer(faults);
+    notify(faults);
+    return G_SOURCE_REMOVE;
+}
+
+bool faults_set(struct faults *faults, const json_t *json, GError **error)
+{
+    int64_t now_us = g_get_monotonic_time();
+    struct fault_set set;
+
+    if (!fault_set_read(&set, json, error)) {
+        return false;
+    }
+    fault_set_clear(&faults->active);
+    faults->active = set;
+    for (int i = 0; i < FAULT_COUNT; i++) {
+        faults->until_us[i] =
+            now_us + faults_number(set.parameters[i], "for_ms") * 1000;
+    }
+    start_timer(faults);
+    notify(faults);
+    return true;
+}
+
+bool faults_load(struct faults *faults, const char *path, GError **error)
+{
+    json_error_t reason;
+    json_t *json = json_load_file(path, JSON_REJECT_DUPLICATES, &reason);
+    bool ok;
+
+    if (!json) {
+        g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s:%d: %s",
+                    path, reason.line, reason.text);
+        return false;
+    }
+    ok = faults_set(faults, json, error);
+    if (!ok) {
+        g_prefix_error(error, "%s: ", path);
+    }
+    json_decref(json);
+    return ok;
+}
+
+json_t *faults_json(const struct faults *faults)
+{
+    int64_t now_us = g_get_monotonic_time();
+    json_t *json = json_object();
+
+    for (int i = 0; i < FAULT_COUNT; i++) {
+        json_t *parameters = json_deep_copy(faults->active.parameters[i]);
+
+        if (is_timed(faults, i)) {
+            int64_t rest_us = MAX(faults->until_us[i] - now_us, 0);
+
+            json_object_set_new(parameters, "for_ms",
+                                json_integer(rest_us / 1000));
+        }
+        if (parameters) {
+            json_object_set_new(json, fault_name((enum fault)i), parameters);
+        }
+    }
+    return json;
+}
+
+void faults_use(struct faults *faults, enum fault fault)
+{
+    json_t *parameters = faults->active.parameters[fault];
+    int64_t left = faults_number(parameters, "count") - 1;
+
+    if (left > 0) {
+        json_object_set_new(parameters, "count", json_integer(left));
+    } else {
+        g_clear_pointer(&faults->active.parameters[fault], json_decref);
+    }
+}
+
+static void set_retry_after(SoupServerMessage *message,
+                            const json_t *parameters)
+{
+    SoupMessageHeaders *headers =
+        soup_server_message_get_response_headers(message);
+    char *text = NULL;
+
+    if (json_object_get(parameters, "retry_after")) {
+        text = g_strdup_printf("%" G_GINT64_FORMAT,
+                               faults_number(parameters, "retry_after"));
+    } else if (json_object_get(parameters, "retry_after_date")) {
+        GDateTime *now = g_date_time_new_now_utc();
+        GDateTime *then = g_date_time_add_seconds(
+            now, (double)faults_number(parameters, "retry_after_date"));
+
+        text = soup_date_time_to_string(then, SOUP_DATE_HTTP);
+        g_date_time_unref(then);
+        g_date_time_unref(now);
+    }
+    if (text) {
+        soup_message_headers_replace(headers, "Retry-After", text);
+        g_free(text);
+    }
+}
+
+bool faults_answer(struct faults *faults, enum fault fault,
+                   SoupServerMessage *message)
+{
+    const json_t *parameters = faults_get(faults, fault);
+    guint status;
+
+    if (!parameters) {
+        return false;
+    }
+    status = (guint)faults_number(parameters, "status");
+    set_retry_after(message, parameters);
+    if (faults_text(parameters, "error")) {
+        http_reply_json(message, status, "application/json",
+                        json_pack("{s:s, s:s}", "error",
+                                  faults_text(parameters, "error"),
+                                  "error_description", "a fault was set"));
+    } else {
+        http_reply_problem(message, status, "A fault was set.");
+    }
+    faults_use(faults, fault);
+    return true;
+}

@@ -1,0 +1,366 @@
+/*
+ * Between the clients and a server.
+ *
+ * A connection is a client's socket and one of a pair, whose other end the
+ * server has as if it were the client's; two pipes join them.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "relay.h"
+
+#include "listen.h"
+#include "pipe.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+
+struct relay {
+    SoupServer *server;
+    GTlsCertificate *certificate;
+    struct faults *faults;
+    const char *place;
+    const char *address;
+    guint port;         /* 0: relay_listen was not called, or it is over */
+    GPtrArray *sockets; /* GSocket, owned; NULL: nobody listens */
+    GPtrArray *sources; /* GSource, owned: one for each of them */
+    GPtrArray *links;   /* struct link, owned */
+};
+
+/* One connection. */
+struct link {
+    struct relay *relay;
+    GSocketAddress *address; /* the client's */
+    GSocket *client;
+    GSocket *server;
+    struct pipe *up;   /* to the server */
+    struct pipe *down; /* to the client; NULL: half open */
+    bool up_ended;
+    bool down_ended;
+};
+
+static void link_free(gpointer data)
+{
+    struct link *link = data;
+
+    pipe_free(link->up);
+    g_clear_pointer(&link->down, pipe_free);
+    g_socket_close(link->client, NULL);
+    g_socket_close(link->server, NULL);
+    g_object_unref(link->address);
+    g_object_unref(link->client);
+    g_object_unref(link->server);
+    g_free(link);
+}
+
+static void link_end(struct link *link)
+{
+    g_ptr_array_remove_fast(link->relay->links, link);
+}
+
+/* Closes with RST. */
+static void link_reset(struct link *link)
+{
+    const struct linger now = {.l_onoff = 1, .l_linger = 0};
+
+    setsockopt(g_socket_get_fd(link->client), SOL_SOCKET, SO_LINGER, &now,
+               sizeof now);
+    link_end(link);
+}
+
+/* The client is never told again of anything; the server lost it. */
+static void link_half_open(struct link *link)
+{
+    g_clear_pointer(&link->down, pipe_free);
+    g_socket_close(link->server, NULL);
+    if (link->up_ended) {
+        link_end(link);
+    } else {
+        pipe_drain(link->up);
+    }
+}
+
+/* Parameters of the fault, if it is active here. */
+static const json_t *fault_here(const struct relay *relay, enum fault fault)
+{
+    const json_t *parameters = faults_get(relay->faults, fault);
+    const char *at = faults_text(parameters, "at");
+
+    return at && (strcmp(at, relay->place) == 0 || strcmp(at, "all") == 0)
+               ? parameters
+               : NULL;
+}
+
+/* Bytes from now on to a client until the fault comes. */
+static uint64_t mark_of(const struct relay *relay, enum fault fault)
+{
+    const json_t *parameters = fault_here(relay, fault);
+
+    return parameters ? (uint64_t)faults_number(parameters, "after_bytes")
+                      : PIPE_NO_MARK;
+}
+
+static struct pipe_limits limits_now(const struct relay *relay)
+{
+    return (struct pipe_limits){
+        .latency_us =
+            faults_number(fault_here(relay, FAULT_LATENCY), "ms") * 1000,
+        .bytes_per_s =
+            faults_number(fault_here(relay, FAULT_BANDWIDTH), "bytes_per_s"),
+        .slice = faults_number(fault_here(relay, FAULT_SLICE), "bytes"),
+        .frozen = fault_here(relay, FAULT_FREEZE) != NULL,
+    };
+}
+
+/* Lets the bytes go as the faults of now demand. */
+static void link_set(struct link *link)
+{
+    const struct relay *relay = link->relay;
+    struct pipe_limits limits = limits_now(relay);
+
+    pipe_set(link->up, &limits, PIPE_NO_MARK);
+    if (link->down) {
+        pipe_set(
+            link->down, &limits,
+            MIN(mark_of(relay, FAULT_RESET), mark_of(relay, FAULT_HALF_OPEN)));
+    }
+}
+
+/* So many bytes have passed; but others may have used the fault up. */
+static void on_mark(struct link *link)
+{
+    const struct relay *relay = link->relay;
+    uint64_t reset = mark_of(relay, FAULT_RESET);
+    uint64_t half_open = mark_of(relay, FAULT_HALF_OPEN);
+
+    if (reset == PIPE_NO_MARK && half_open == PIPE_NO_MARK) {
+        link_set(link);
+    } else if (reset <= half_open) {
+        faults_use(relay->faults, FAULT_RESET);
+        link_reset(link);
+    } else {
+        faults_use(relay->faults, FAULT_HALF_OPEN);
+        link_half_open(link);
+    }
+}
+
+/* A pipe_callback: of what the client sends. */
+static void on_up(enum pipe_event event, void *user_data)
+{
+    struct link *link = user_data;
+
+    if (event == PIPE_BROKEN) {
+        pipe_drain(link->up); /* the server has closed: nobody reads it */
+        return;
+    }
+    link->up_ended = true;
+    if (link->down_ended || !link->down) {
+        link_end(link);
+    } else {
+        g_socket_shutdown(link->server, FALSE, TRUE, NULL);
+    }
+}
+
+/* A pipe_callback: of what the server sends. */
+static void on_down(enum pipe_event event, void *user_data)
+{
+    struct link *link = user_data;
+
+    switch (event) {
+    case PIPE_MARK: on_mark(link); break;
+    case PIPE_BROKEN: link_end(link); break;
+    case PIPE_ENDED:
+        link->down_ended = true;
+        if (link->up_ended) {
+            link_end(link);
+        } else {
+            g_socket_shutdown(link->client, FALSE, TRUE, NULL);
+        }
+        break;
+    }
+}
+
+/* The server's end of a new pair; *other is the relay's. NULL: no more
+ * descriptors. */
+static GSocket *new_pair(GSocket **other)
+{
+    int ends[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        return NULL;
+    }
+    *other = g_socket_new_from_fd(ends[1], NULL);
+    g_socket_set_blocking(*other, FALSE);
+    return g_socket_new_from_fd(ends[0], NULL);
+}
+
+/* Gives the server its end, as a TLS connection of that client. */
+static void connect_server(const struct relay *relay, GSocket *end,
+                           GSocket *client, GSocketAddress *address)
+{
+    GSocketConnection *plain =
+        g_socket_connection_factory_create_connection(end);
+    GSocketAddress *local = g_socket_get_local_address(client, NULL);
+    GIOStream *tls = g_tls_server_connection_new(G_IO_STREAM(plain),
+                                                 relay->certificate, NULL);
+
+    soup_server_accept_iostream(relay->server, tls, local, address, NULL);
+    g_object_unref(tls);
+    g_object_unref(local);
+    g_object_unref(plain);
+}
+
+/* Takes the client's socket over. */
+static void link_new(struct relay *relay, GSocket *client)
+{
+    GSocketAddress *address = g_socket_get_remote_address(client, NULL);
+    struct link *link;
+    GSocket *other;
+    GSocket *end = address ? new_pair(&other) : NULL;
+
+    if (!end) {
+        g_clear_object(&address); /* it is gone, or there is no room */
+        g_object_unref(client);
+        return;
+    }
+    g_socket_set_blocking(client, FALSE);
+    g_socket_set_option(client, IPPROTO_TCP, TCP_NODELAY, TRUE, NULL);
+    connect_server(relay, end, client, address);
+    g_object_unref(end);
+    link = g_new0(struct link, 1);
+    link->relay = relay;
+    link->address = address;
+    link->client = client;
+    link->server = other;
+    link->up = pipe_new(client, other, on_up, link);
+    link->down = pipe_new(other, client, on_down, link);
+    g_ptr_array_add(relay->links, link);
+    link_set(link);
+}
+
+static gboolean on_client(GSocket *socket, GIOCondition condition,
+                          gpointer user_data)
+{
+    GSocket *client = g_socket_accept(socket, NULL, NULL);
+
+    (void)condition;
+    if (client) {
+        link_new(user_data, client);
+    }
+    return G_SOURCE_CONTINUE;
+}
+
+static void source_free(gpointer data)
+{
+    g_source_destroy(data);
+    g_source_unref(data);
+}
+
+static bool begin_listening(struct relay *relay, GError **error)
+{
+    relay->sockets = listen_open(relay->address, &relay->port, error);
+    for (guint i = 0; relay->sockets && i < relay->sockets->len; i++) {
+        GSource *source = g_socket_create_source(
+            g_ptr_array_index(relay->sockets, i), G_IO_IN, NULL);
+
+        g_source_set_callback(source, G_SOURCE_FUNC(on_client), relay, NULL);
+        g_source_attach(source, NULL);
+        g_ptr_array_add(relay->sources, source);
+    }
+    return relay->sockets != NULL;
+}
+
+static void end_listening(struct relay *relay)
+{
+    g_ptr_array_set_size(relay->sources, 0);
+    g_clear_pointer(&relay->sockets, g_ptr_array_unref);
+}
+
+/* Goes away for a restart, and comes back at the same place. */
+static void set_listening(struct relay *relay)
+{
+    bool down = faults_get(relay->faults, FAULT_RESTART) != NULL;
+    GError *error = NULL;
+
+    if (relay->port != 0 && down && relay->sockets) {
+        end_listening(relay);
+        while (relay->links->len > 0) {
+            link_reset(g_ptr_array_index(relay->links, 0));
+        }
+    } else if (relay->port != 0 && !down && !relay->sockets &&
+               !begin_listening(relay, &error)) {
+        g_error("%s", error->message); /* somebody took the port */
+    }
+}
+
+/* A faults_changed. */
+static void on_faults(void *user_data)
+{
+    struct relay *relay = user_data;
+
+    set_listening(relay);
+    for (guint i = 0; i < relay->links->len; i++) {
+        link_set(g_ptr_array_index(relay->links, i));
+    }
+}
+
+struct relay *relay_new(SoupServer *server, GTlsCertificate *certificate,
+                        struct faults *faults, const char *place)
+{
+    struct relay *relay = g_new0(struct relay, 1);
+
+    relay->server = server;
+    relay->certificate = certificate;
+    relay->faults = faults;
+    relay->place = place;
+    relay->sources = g_ptr_array_new_with_free_func(source_free);
+    relay->links = g_ptr_array_new_with_free_func(link_free);
+    faults_watch(faults, on_faults, relay);
+    return relay;
+}
+
+void relay_free(struct relay *relay)
+{
+    end_listening(relay);
+    g_ptr_array_unref(relay->sources);
+    g_ptr_array_unref(relay->links);
+    g_free(relay);
+}
+
+bool relay_listen(struct relay *relay, const char *address, guint *port,
+                  GError **error)
+{
+    bool ok;
+
+    relay->address = address;
+    relay->port = *port;
+    ok = begin_listening(relay, error);
+    if (ok) {
+        *port = relay->port;
+        set_listening(relay);
+    }
+    return ok;
+}
+
+void relay_stop_listening(struct relay *relay)
+{
+    end_listening(relay);
+    relay->port = 0;
+}
+
+void relay_drop(struct relay *relay, GSocketAddress *client)
+{
+    for (guint i = 0; i < relay->links->len; i++) {
+        const struct link *link = g_ptr_array_index(relay->links, i);
+
+        if (link->address == client && link->down) {
+            g_socket_shutdown(link->server, TRUE, TRUE, NULL);
+        }
+    }
+}
+
+guint relay_connections(const struct relay *relay)
+{
+    return relay->links->len;
+}

@@ -1,0 +1,705 @@
+#!/usr/bin/env python3
+"""mini-stream against a sandbox with faults: each is seen, is named where it
+is an error, and afterwards all that is wanted is subscribed again.
+
+Usage: e2e_faults.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import concurrent.futures
+import contextlib
+import email.utils
+import json
+import os
+import re
+import shutil
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import urllib.error
+import urllib.parse
+import urllib.request
+
+BUILD = os.environ.get("BUILD", "build")
+HANG_S = 100  # for one thing to happen: a hang, not a slow machine
+AT_ONCE = 8  # tests: they wait more than they compute
+MARKETS = ("BTCUSD", "ETHUSD")
+# What shows that all is subscribed: of each market, and of the connection.
+WANTED = [rf" {line} {market} " for market in MARKETS
+          for line in ("market_data", r"market_data\.top_of_book",
+                       "execution_data")]
+WANTED += [rf" market_data {market} .* live$" for market in MARKETS]
+WANTED += [" heartbeat -$"]
+OPEN = r" open - generation \d+$"
+CLOSE = {"close": {"code": 1001, "reason": "for the fault"}}
+NEW_TOKEN = {"revoke": {}, **CLOSE}
+NOT_ACCEPTED = "closed - token is not accepted .*HTTP status 401"
+LONG_WAIT_S = 8  # longer than any wait without a reason for it
+
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+class Sandbox:
+    """A running sandbox."""
+
+    def __init__(self, *options):
+        self.state = tempfile.mkdtemp()
+        self.process = subprocess.Popen(
+            [os.path.join(BUILD, "sandbox"), "--state", self.state, "--rate",
+             "20", *options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        try:
+            check(self.process.stdout.readline() == b"ready\n", "not ready")
+            with open(os.path.join(self.state, "endpoints.json"),
+                      encoding="ascii") as file:
+                self.urls = json.load(file)
+            self.tls = ssl.create_default_context(
+                cafile=os.path.join(self.state, "ca.pem"))
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self):
+        self.process.terminate()
+        status = self.process.wait(HANG_S)
+        self.process.stdout.close()
+        shutil.rmtree(self.state)
+        check(status == 0, f"the sandbox ended with {status}")
+
+    def http(self, url, data=None, method=None):
+        """(status, headers, body)"""
+        request = urllib.request.Request(url, data=data, method=method)
+        try:
+            with urllib.request.urlopen(request, context=self.tls,
+                                        timeout=HANG_S) as reply:
+                return reply.status, reply.headers, reply.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.headers, error.read()
+
+    def faults_raw(self, data=None, method=None):
+        status, headers, body = self.http(
+            self.urls["base_url"] + "/sandbox/faults", data, method)
+        return status, headers.get_content_type(), json.loads(body)
+
+    def active(self):
+        status, kind, body = self.faults_raw()
+        check((status, kind) == (200, "application/json"), f"{status} {kind}")
+        return body
+
+    def set(self, **faults):
+        status, _, body = self.faults_raw(json.dumps(faults).encode())
+        check(status == 200, f"{faults}: {body}")
+
+    def token(self):
+        form = {"grant_type": "client_credentials",
+                "client_id": "sandbox-client",
+                "client_secret": "sandbox-secret",
+                "scope": "exchange:read_aggregated_marketdata_stream"}
+        return self.http(self.urls["auth_url"] + "/oauth2/token",
+                         urllib.parse.urlencode(form).encode())
+
+
+class Tool:
+    """A running mini-stream, and all lines that it has printed."""
+
+    def __init__(self, sandbox):
+        self.lines = []
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("MINI_STREAM_") and
+                       name != "XDG_CONFIG_HOME"}
+        environment.update(MINI_STREAM_CLIENT_SECRET="sandbox-secret",
+                           HOME=sandbox.state)
+        self.process = subprocess.Popen(
+            [os.path.join(BUILD, "mini-stream"), "stream", "--plain",
+             "--endpoints", os.path.join(sandbox.state, "endpoints.json"),
+             "--ca", os.path.join(sandbox.state, "ca.pem"), "--client-id",
+             "sandbox-client", *MARKETS], env=environment, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT)
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+
+    def find(self, pattern, begin=0):
+        """The first line after so many that matches, or None."""
+        return next((line for line in self.lines[begin:]
+                     if re.search(pattern, line)), None)
+
+    def until(self, condition, what):
+        end = time.monotonic() + HANG_S
+        while not (result := condition()):
+            if self.process.poll() is not None or time.monotonic() > end:
+                said = [line for line in self.lines if " - " in line]
+                raise AssertionError("\n".join([f"never: {what}", *said[-20:]]))
+            time.sleep(0.02)
+        return result
+
+    def sees(self, pattern, begin=0):
+        return self.until(lambda: self.find(pattern, begin), pattern)
+
+    def opened(self):
+        """How many lines there were when the connection opened."""
+        return max((number for number, line in enumerate(self.lines)
+                    if re.search(OPEN, line)), default=None)
+
+    def streams(self, begin=0):
+        """A connection that opened after so many lines delivers all."""
+        def all_there():
+            opened = self.opened()
+            return (opened is not None and opened >= begin and
+                    all(self.find(line, opened) for line in WANTED))
+        self.until(all_there, "all that is wanted is subscribed")
+        check(not self.find(" refused - "), "a subscription was refused")
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(HANG_S)
+        self.process.kill()
+        self.process.wait()
+        self.reader.join()
+        self.process.stdout.close()
+        return self.process.returncode
+
+
+@contextlib.contextmanager
+def sandbox_of(*options):
+    sandbox = Sandbox(*options)
+    try:
+        yield sandbox
+    finally:
+        sandbox.stop()
+
+
+@contextlib.contextmanager
+def tool_of(sandbox):
+    tool = Tool(sandbox)
+    try:
+        yield tool
+    finally:
+        status = tool.stop()
+    check(status == 0, f"mini-stream ended with {status}")
+
+
+@contextlib.contextmanager
+def streaming(*options):
+    """A sandbox and a mini-stream that has all it wants."""
+    with sandbox_of(*options) as sandbox, tool_of(sandbox) as tool:
+        tool.streams()
+        yield sandbox, tool
+
+
+def wait_of(line):
+    """How long the line says that the next attempt is away."""
+    match = re.search(r"next attempt in ([0-9.]+) s$", line)
+    return float(match[1]) if match else 0
+
+
+def recovers(faults, *errors):
+    """Sets the faults, sees the errors, and sees all subscribed anew. Returns
+    the line of the last error."""
+    with streaming() as (sandbox, tool):
+        begin = len(tool.lines)
+        sandbox.set(**faults)
+        lines = [tool.sees(error, begin) for error in errors]
+        tool.streams(begin)
+        check(sandbox.active() == {}, f"left of it: {sandbox.active()}")
+        return lines[-1]
+
+
+def stays_away(faults, error):
+    """Sets the faults and sees an error after which the client waits for
+    minutes. All is well for one that is started then."""
+    with streaming() as (sandbox, tool):
+        begin = len(tool.lines)
+        sandbox.set(**faults)
+        line = tool.sees(error, begin)
+        check(wait_of(line) > 200, line)
+        check(sandbox.active() == {}, f"left of it: {sandbox.active()}")
+        with tool_of(sandbox) as another:
+            another.streams()
+        check(tool.opened() < begin, "the first one did not wait")
+
+
+def goes_on(sandbox, tool, **faults):
+    """Sets the faults and sees that the connection stays, with all that is
+    wanted, for some time."""
+    begin = len(tool.lines)
+    sandbox.set(**faults)
+    tool.until(lambda: all(tool.find(line, begin) for line in WANTED),
+               "it goes on")
+    check(not tool.find(OPEN, begin), "another connection")
+
+
+# ---------------------------------------------------------------------------
+# The network. The slow ones first.
+# ---------------------------------------------------------------------------
+
+def test_half_open():
+    recovers({"half_open": {}}, "closed - nothing came for too long")
+
+
+def test_half_open_while_it_subscribes():
+    recovers({"half_open": {"after_bytes": 4000}, **CLOSE},
+             "closed - closed by the service",
+             "closed - (nothing came for too long|took too long|"
+             "request was not answered in time)")
+
+
+def test_freeze():
+    """Nothing moves, nothing is lost, nobody is told."""
+    with streaming() as (sandbox, tool):
+        sandbox.set(freeze={"at": "all"})
+        seen = [-1]
+
+        def quiet():
+            time.sleep(1)
+            was, seen[0] = seen[0], len(tool.lines)
+            return was == seen[0]
+        tool.until(quiet, "lines stop")
+        goes_on(sandbox, tool)
+        check(not tool.find(" (closed|error) - "), "an error is told")
+
+
+def test_reset():
+    recovers({"reset": {}}, "closed - connection reset")
+
+
+def test_reset_twice_in_the_midst():
+    with streaming() as (sandbox, tool):
+        begin = len(tool.lines)
+        sandbox.set(reset={"after_bytes": 20000, "count": 2})
+        tool.until(lambda: sandbox.active() == {}, "both")
+        tool.until(lambda: sum("closed - connection reset (stage open" in line
+                               for line in tool.lines[begin:]) == 2, "both")
+        tool.streams(begin + 1)
+
+
+def test_reset_of_the_token():
+    recovers({**NEW_TOKEN, "reset": {"at": "token", "after_bytes": 1000}},
+             NOT_ACCEPTED, r"closed - connection reset \(stage (tls|token)")
+
+
+def test_restart():
+    recovers({"restart": {"for_ms": 4000}}, "closed - connection reset",
+             "closed - connection refused")
+
+
+def probe(sandbox, **faults):
+    """How long a token takes, which must be had all the same."""
+    sandbox.set(**faults)
+    begin = time.monotonic()
+    status, _, body = sandbox.token()
+    passed = time.monotonic() - begin
+    check(status == 200 and json.loads(body)["access_token"], "a token")
+    return passed
+
+
+def test_latency():
+    with streaming() as (sandbox, tool):
+        latency = {"ms": 300, "at": "all"}
+        # Hello there, and the answer back, and the same for the token.
+        check(probe(sandbox, latency=latency) >= 4 * 0.3, "no latency")
+        begin = len(tool.lines)
+        sandbox.set(latency=latency, **CLOSE)
+        tool.sees("closed - closed by the service", begin)
+        tool.streams(begin)
+        goes_on(sandbox, tool)
+
+
+def test_bandwidth():
+    with streaming() as (sandbox, tool):
+        # The certificate and what belongs to it are more than 600 bytes.
+        passed = probe(sandbox,
+                       bandwidth={"bytes_per_s": 1000, "at": "token"})
+        check(passed >= 0.6, f"1000 bytes/s: {passed} s")
+        begin = len(tool.lines)
+        sandbox.set(bandwidth={"bytes_per_s": 50000}, **CLOSE)
+        tool.sees("closed - closed by the service", begin)
+        tool.streams(begin)
+        goes_on(sandbox, tool)
+
+
+def test_slice():
+    with streaming() as (sandbox, tool):
+        # A byte at a time, a millisecond apart.
+        passed = probe(sandbox, slice={"bytes": 1, "at": "token"})
+        check(passed >= 0.6, f"a byte each millisecond: {passed} s")
+        begin = len(tool.lines)
+        sandbox.set(slice={"bytes": 90}, **CLOSE)
+        tool.sees("closed - closed by the service", begin)
+        tool.streams(begin)
+        goes_on(sandbox, tool)
+
+
+# ---------------------------------------------------------------------------
+# Tokens
+# ---------------------------------------------------------------------------
+
+def test_token_429_with_retry_after_as_a_date():
+    """It may be later than that, but not earlier."""
+    with streaming() as (sandbox, tool):
+        begin = len(tool.lines)
+        sandbox.set(**NEW_TOKEN, token={"status": 429,
+                                        "retry_after_date": 60})
+        line = tool.sees("closed - too many requests .*stage token, HTTP "
+                         "status 429", begin)
+        check(wait_of(line) > LONG_WAIT_S, line)
+        check(sandbox.active() == {}, "used up")
+        with tool_of(sandbox) as another:
+            another.streams()
+
+
+def test_token_429_with_retry_after_in_seconds():
+    line = recovers({**NEW_TOKEN, "token": {"status": 429, "retry_after": 9}},
+                    "closed - too many requests .*stage token, HTTP status 429")
+    check(wait_of(line) >= 9, line)
+
+
+def test_token_429_without_retry_after():
+    stays_away({**NEW_TOKEN, "token": {"status": 429}},
+               "closed - too many requests .*stage token, HTTP status 429")
+
+
+def test_token_503_twice():
+    with streaming() as (sandbox, tool):
+        begin = len(tool.lines)
+        sandbox.set(**NEW_TOKEN, token={"status": 503, "count": 2})
+        tool.until(lambda: sum("HTTP status 503" in line
+                               for line in tool.lines[begin:]) == 2, "503")
+        tool.streams(begin)
+        check(sandbox.active() == {}, "used up")
+
+
+def test_token_401():
+    recovers({**NEW_TOKEN, "token": {"status": 401}},
+             "closed - token is not accepted .*stage token, HTTP status 401")
+
+
+def test_token_401_invalid_client():
+    stays_away({**NEW_TOKEN,
+                "token": {"status": 401, "error": "invalid_client"}},
+               'closed - token was refused: "invalid_client".*permanent')
+
+
+def test_token_403():
+    stays_away({**NEW_TOKEN, "token": {"status": 403}},
+               "closed - .*stage token, HTTP status 403.*permanent")
+
+
+def lifetime_test(fault, *errors):
+    def test():
+        recovers({**NEW_TOKEN, "expires_in": fault}, NOT_ACCEPTED, *errors)
+    return test
+
+
+LIFETIMES = {"absent": {}, "0": {"value": 0}, "1": {"value": 1},
+             "3599": {"value": 3599}, "a year": {"value": 31536000},
+             "absurd": {"value": 10**18}, "not a number": {"value": "soon"},
+             "negative": {"value": -1}, "null": {"value": None},
+             "huge": {"value": 1e300}}
+
+
+def test_what_is_told_of_a_lifetime():
+    with sandbox_of() as sandbox:
+        for fault in LIFETIMES.values():
+            sandbox.set(expires_in=fault)
+            reply = json.loads(sandbox.token()[2])
+            check(("expires_in" in reply) == ("value" in fault) and
+                  reply.get("expires_in") == fault.get("value"), reply)
+        sandbox.set()
+        check(json.loads(sandbox.token()[2])["expires_in"] == 3600, "3600")
+
+
+def test_revoked_and_open():
+    with streaming() as (sandbox, tool):
+        goes_on(sandbox, tool, revoke={})
+        begin = len(tool.lines)
+        sandbox.set(**CLOSE)
+        tool.sees(NOT_ACCEPTED, begin)
+        tool.streams(begin)
+
+
+def test_revoked_and_closed():
+    recovers({"revoke": {}, "close": {"code": 1008, "reason": "revoked"}},
+             r'closed by the service: "revoked" .*close code 1008',
+             NOT_ACCEPTED)
+
+
+# ---------------------------------------------------------------------------
+# The stream
+# ---------------------------------------------------------------------------
+
+def test_upgrade_401():
+    recovers({**CLOSE, "upgrade": {"status": 401}},
+             "closed - token is not accepted .*stage upgrade, HTTP status 401")
+
+
+def test_upgrade_401_three_times():
+    recovers({**CLOSE, "upgrade": {"status": 401, "count": 3}},
+             "closed - token is not accepted .*stage upgrade, HTTP status 401")
+
+
+def test_upgrade_403():
+    stays_away({**CLOSE, "upgrade": {"status": 403}},
+               "closed - .*stage upgrade, HTTP status 403.*permanent")
+
+
+def test_upgrade_429_with_retry_after():
+    line = recovers({**CLOSE, "upgrade": {"status": 429, "retry_after": 9}},
+                    "closed - too many requests .*stage upgrade, HTTP status")
+    check(wait_of(line) >= 9, line)
+
+
+def test_upgrade_429():
+    stays_away({**CLOSE, "upgrade": {"status": 429}},
+               "closed - too many requests .*stage upgrade, HTTP status 429")
+
+
+def test_upgrade_502():
+    recovers({**CLOSE, "upgrade": {"status": 502}},
+             "closed - .*stage upgrade, HTTP status 502")
+
+
+def close_test(code):
+    def test():
+        recovers({"close": {"code": code, "reason": f"reason {code}"}},
+                 f'closed by the service: "reason {code}" .*close code {code}')
+    return test
+
+
+CLOSE_CODES = (1000, 1011, 4999)
+
+
+def test_request_not_answered():
+    """The first subscribe of the next connection is lost; a list shows it."""
+    recovers({**CLOSE, "no_answer": {}}, "closed - closed by the service")
+
+
+def unanswered_test(carried_out):
+    """Neither the subscribe nor the list is answered."""
+    def test():
+        with streaming() as (sandbox, tool):
+            begin = len(tool.lines)
+            sandbox.set(**CLOSE, no_answer={"count": 2,
+                                            "carried_out": carried_out})
+            tool.sees("closed - closed by the service", begin)
+            tool.sees(OPEN, begin)
+            opened = tool.opened()
+            line = tool.sees("closed - request was not answered in time", begin)
+            data = [line for line in tool.lines[opened:tool.lines.index(line)]
+                    if " - " not in line]
+            check(bool(data) == carried_out, f"{len(data)} lines of data")
+            tool.streams(opened + 1)
+            check(sandbox.active() == {}, "used up")
+    return test
+
+
+def test_no_heartbeat():
+    with streaming() as (sandbox, tool):
+        sandbox.set(no_heartbeat={})
+        begin = len(tool.lines)
+        tool.until(lambda: len(tool.lines) > begin + 150, "other lines")
+        beats = sum(" heartbeat " in line for line in tool.lines[begin:])
+        check(beats <= 1, f"{beats} heartbeats")  # one was on its way
+        begin = len(tool.lines)
+        sandbox.set()
+        tool.sees(" heartbeat -", begin)
+        goes_on(sandbox, tool)
+
+
+def test_garbage():
+    with streaming() as (sandbox, tool):
+        begin = len(tool.lines)
+        sandbox.set(garbage={})
+        tool.sees("error - ", begin)
+        goes_on(sandbox, tool)
+        begin = len(tool.lines)
+        sandbox.set(garbage={"text": "\u2603 {\"channel\""})
+        tool.sees("error - not JSON", begin)
+        goes_on(sandbox, tool)
+
+
+# ---------------------------------------------------------------------------
+# The control endpoint
+# ---------------------------------------------------------------------------
+
+def test_set_read_and_clear():
+    with sandbox_of() as sandbox:
+        for end in ({}, {"clear": True}):
+            faults = {"latency": {"ms": 5, "at": "token"},
+                      "token": {"status": 500, "count": 3}}
+            sandbox.set(**faults)
+            check(sandbox.active() == faults, sandbox.active())
+            check(sandbox.token()[0] == 500, "500")
+            check(sandbox.active()["token"]["count"] == 2, "what is left")
+            sandbox.set(**end)
+            check(sandbox.active() == {}, "ended")
+            check(sandbox.token()[0] == 200, "200")
+
+
+def test_another_set_replaces_the_first():
+    with sandbox_of() as sandbox:
+        sandbox.set(token={"status": 500}, slice={"bytes": 3})
+        sandbox.set(slice={"bytes": 4})
+        check(sandbox.active() == {"slice": {"bytes": 4, "at": "stream"}},
+              sandbox.active())
+
+
+def test_a_duration_ends_by_itself():
+    with sandbox_of() as sandbox:
+        sandbox.set(no_heartbeat={"for_ms": 300}, slice={"bytes": 7},
+                    freeze={"for_ms": 600000})
+        left = sandbox.active()
+        check(0 <= left["freeze"]["for_ms"] <= 600000, left)
+        end = time.monotonic() + HANG_S
+        while "no_heartbeat" in sandbox.active():
+            check(time.monotonic() < end, "it lasts")
+            time.sleep(0.02)
+        check(set(sandbox.active()) == {"slice", "freeze"}, sandbox.active())
+
+
+WRONG = {
+    "no JSON": (b"{", "line 1"),
+    "nothing": (b"", "line 1"),
+    "no object": (b"[]", "must be an object"),
+    "key twice": (b'{"slice":{"bytes":1},"slice":{"bytes":1}}', "slice"),
+    "no such fault": (b'{"lag":{}}', "lag: there is no"),
+    "no object in it": (b'{"slice":1}', "slice: must be an object"),
+    "no such field": (b'{"slice":{"bytes":1,"b":1}}', "slice.b: there is no"),
+    "a field is missing": (b'{"slice":{}}', "slice.bytes: is missing"),
+    "no number": (b'{"slice":{"bytes":"1"}}', "slice.bytes: must be a whole"),
+    "no whole number": (b'{"slice":{"bytes":1.5}}', "slice.bytes: must be"),
+    "too small": (b'{"slice":{"bytes":0}}', "slice.bytes: must be"),
+    "too large": (b'{"close":{"code":5000}}', "close.code: must be"),
+    "code not for the wire": (b'{"close":{"code":1006}}', "close.code: must"),
+    "reason too long": (json.dumps({"close": {"code": 1000, "reason":
+                                              124 * "x"}}).encode(),
+                        "close.reason: must be"),
+    "status of success": (b'{"token":{"status":200}}', "token.status: must"),
+    "no place": (b'{"freeze":{"at":"api"}}', "freeze.at: must be stream"),
+    "no flag": (b'{"no_answer":{"carried_out":1}}', "carried_out: must be"),
+    "no count": (b'{"no_answer":{"count":0}}', "no_answer.count: must be"),
+    "no duration": (b'{"restart":{}}', "restart.for_ms: is missing"),
+    "two dates": (b'{"token":{"status":429,"retry_after":1,'
+                  b'"retry_after_date":1}}', "token.retry_after_date: not"),
+    "clear is not true": (b'{"clear":false}', "clear: must be true"),
+    "clear is not alone": (b'{"clear":true,"revoke":{}}', "clear: must be"),
+    "the second is wrong": (b'{"freeze":{},"slice":{"bytes":0}}', "slice."),
+}
+
+
+def test_wrong_input_changes_nothing():
+    with sandbox_of() as sandbox:
+        active = {"token": {"status": 500, "count": 7}}
+        sandbox.set(**active)
+        for name, (data, message) in WRONG.items():
+            status, kind, body = sandbox.faults_raw(data)
+            check((status, kind) == (400, "application/problem+json"),
+                  f"{name}: {status} {kind}")
+            check(message in body["detail"] and body["status"] == 400,
+                  f"{name}: {body}")
+            check(sandbox.active() == active, f"{name}: {sandbox.active()}")
+
+
+def test_other_methods_and_paths():
+    with sandbox_of() as sandbox:
+        status, _, _ = sandbox.faults_raw(b"{}", "PUT")
+        check(status == 405, f"PUT: {status}")
+        status, _, _ = sandbox.http(
+            sandbox.urls["base_url"] + "/sandbox/faults/x", b"{}")
+        check(status == 404, f"another path: {status}")
+
+
+def test_retry_after():
+    with sandbox_of() as sandbox:
+        sandbox.set(token={"status": 429, "retry_after": 17})
+        status, headers, _ = sandbox.token()
+        check((status, headers["Retry-After"]) == (429, "17"), headers)
+        sandbox.set(token={"status": 429, "retry_after_date": 86400})
+        status, headers, _ = sandbox.token()
+        then = email.utils.parsedate_to_datetime(headers["Retry-After"])
+        check(headers["Retry-After"].endswith(" GMT") and
+              80000 < then.timestamp() - time.time() < 90000, headers)
+        sandbox.set(token={"status": 429})
+        status, headers, _ = sandbox.token()
+        check((status, headers["Retry-After"]) == (429, None), headers)
+
+
+def test_file():
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "faults.json")
+        with open(path, "w", encoding="ascii") as file:
+            json.dump({"restart": {"for_ms": 2000}, "upgrade":
+                       {"status": 503}}, file)
+        with sandbox_of("--faults", path) as sandbox:
+            with tool_of(sandbox) as tool:
+                tool.sees("closed - connection refused")
+                tool.sees("closed - .*stage upgrade, HTTP status 503")
+                tool.streams()
+            check(sandbox.active() == {}, sandbox.active())
+
+
+def test_wrong_file():
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "faults.json")
+        for text, message in ((None, "No such file"), ('{"x"', f"{path}:1: "),
+                              ('{"slice":{}}', "slice.bytes: is missing")):
+            if text is not None:
+                with open(path, "w", encoding="ascii") as file:
+                    file.write(text)
+            run = subprocess.run(
+                [os.path.join(BUILD, "sandbox"), "--state",
+                 os.path.join(directory, "state"), "--faults", path],
+                capture_output=True, text=True, check=False, timeout=HANG_S)
+            check(run.returncode == 1 and path in run.stderr and
+                  message in run.stderr, f"{run.returncode} {run.stderr}")
+
+
+def all_tests():
+    tests = {name[5:].replace("_", " "): test
+             for name, test in globals().items() if name.startswith("test_")}
+    for name, fault in LIFETIMES.items():
+        tests[f"lifetime {name}"] = lifetime_test(fault)
+    for code in CLOSE_CODES:
+        tests[f"close code {code}"] = close_test(code)
+    for carried_out in (False, True):
+        tests[f"unanswered, carried out: {carried_out}"] = unanswered_test(
+            carried_out)
+    return tests
+
+
+def attempt(name, test):
+    begin = time.monotonic()
+    try:
+        test()
+    except Exception:  # pylint: disable=broad-except
+        print(f"FAIL  {name}\n{traceback.format_exc()}", flush=True)
+        return False
+    print(f"ok    {name} ({time.monotonic() - begin:.1f} s)", flush=True)
+    return True
+
+
+def main():
+    wanted = {name: test for name, test in all_tests().items()
+              if not sys.argv[1:] or any(part in name for part in sys.argv[1:])}
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        results = list(pool.map(attempt, wanted, wanted.values()))
+    print(f"\n{sum(results)} passed, {len(results) - sum(results)} failed")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
