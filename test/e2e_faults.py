@@ -576,27 +576,27 @@ WRONG = {
     "nothing": (b"", "line 1"),
     "no object": (b"[]", "must be an object"),
     "key twice": (b'{"slice":{"bytes":1},"slice":{"bytes":1}}', "slice"),
-    "no such fault": (b'{"lag":{}}', "lag: there is no"),
-    "no object in it": (b'{"slice":1}', "slice: must be an object"),
-    "no such field": (b'{"slice":{"bytes":1,"b":1}}', "slice.b: there is no"),
-    "a field is missing": (b'{"slice":{}}', "slice.bytes: is missing"),
-    "no number": (b'{"slice":{"bytes":"1"}}', "slice.bytes: must be a whole"),
-    "no whole number": (b'{"slice":{"bytes":1.5}}', "slice.bytes: must be"),
-    "too small": (b'{"slice":{"bytes":0}}', "slice.bytes: must be"),
-    "too large": (b'{"close":{"code":5000}}', "close.code: must be"),
-    "code not for the wire": (b'{"close":{"code":1006}}', "close.code: must"),
+    "no such fault": (b'{"lag":{}}', "lag is not a fault"),
+    "no object in it": (b'{"slice":1}', "slice must be an object"),
+    "no such field": (b'{"slice":{"bytes":1,"b":1}}', "slice.b is not known"),
+    "a field is missing": (b'{"slice":{}}', "slice.bytes is missing"),
+    "no number": (b'{"slice":{"bytes":"1"}}', "slice.bytes must be a whole"),
+    "no whole number": (b'{"slice":{"bytes":1.5}}', "slice.bytes must be"),
+    "too small": (b'{"slice":{"bytes":0}}', "slice.bytes must be"),
+    "too large": (b'{"close":{"code":5000}}', "close.code must be"),
+    "code not for the wire": (b'{"close":{"code":1006}}', "close.code must"),
     "reason too long": (json.dumps({"close": {"code": 1000, "reason":
                                               124 * "x"}}).encode(),
-                        "close.reason: must be"),
-    "status of success": (b'{"token":{"status":200}}', "token.status: must"),
-    "no place": (b'{"freeze":{"at":"api"}}', "freeze.at: must be stream"),
-    "no flag": (b'{"no_answer":{"carried_out":1}}', "carried_out: must be"),
-    "no count": (b'{"no_answer":{"count":0}}', "no_answer.count: must be"),
-    "no duration": (b'{"restart":{}}', "restart.for_ms: is missing"),
+                        "close.reason must be"),
+    "status of success": (b'{"token":{"status":200}}', "token.status must"),
+    "no place": (b'{"freeze":{"at":"api"}}', "freeze.at must be one"),
+    "no flag": (b'{"no_answer":{"carried_out":1}}', "carried_out must be"),
+    "no count": (b'{"no_answer":{"count":0}}', "no_answer.count must be"),
+    "no duration": (b'{"restart":{}}', "restart.for_ms is missing"),
     "two dates": (b'{"token":{"status":429,"retry_after":1,'
-                  b'"retry_after_date":1}}', "token.retry_after_date: not"),
-    "clear is not true": (b'{"clear":false}', "clear: must be true"),
-    "clear is not alone": (b'{"clear":true,"revoke":{}}', "clear: must be"),
+                  b'"retry_after_date":1}}', "token.retry_after_date must not"),
+    "clear is not true": (b'{"clear":false}', "clear must be true"),
+    "clear is not alone": (b'{"clear":true,"revoke":{}}', "clear must be"),
     "the second is wrong": (b'{"freeze":{},"slice":{"bytes":0}}', "slice."),
 }
 
@@ -609,7 +609,8 @@ def test_wrong_input_changes_nothing():
             status, kind, body = sandbox.faults_raw(data)
             check((status, kind) == (400, "application/problem+json"),
                   f"{name}: {status} {kind}")
-            check(message in body["detail"] and body["status"] == 400,
+            check(message in body["detail"] and body["status"] == 400 and
+                  body["detail"].startswith(body["meta"]["field"]),
                   f"{name}: {body}")
             check(sandbox.active() == active, f"{name}: {sandbox.active()}")
 
@@ -656,7 +657,7 @@ def test_wrong_file():
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "faults.json")
         for text, message in ((None, "No such file"), ('{"x"', f"{path}:1: "),
-                              ('{"slice":{}}', "slice.bytes: is missing")):
+                              ('{"slice":{}}', "slice.bytes is missing")):
             if text is not None:
                 with open(path, "w", encoding="ascii") as file:
                     file.write(text)

@@ -24,14 +24,6 @@ static void on_unknown_path(SoupServer *server, SoupServerMessage *message,
     http_reply_not_found(message);
 }
 
-static void refuse_method(SoupServerMessage *message, const char *allowed,
-                          const char *detail)
-{
-    soup_message_headers_replace(
-        soup_server_message_get_response_headers(message), "Allow", allowed);
-    http_reply_problem(message, SOUP_STATUS_METHOD_NOT_ALLOWED, detail);
-}
-
 static void on_truth(SoupServer *server, SoupServerMessage *message,
                      const char *path, GHashTable *query, gpointer user_data)
 {
@@ -43,7 +35,7 @@ static void on_truth(SoupServer *server, SoupServerMessage *message,
     if (strcmp(path, TRUTH_PATH) != 0) {
         http_reply_not_found(message);
     } else if (strcmp(soup_server_message_get_method(message), "GET") != 0) {
-        refuse_method(message, "GET", "This can only be read.");
+        http_reply_method(message, "GET");
     } else if (!symbol) {
         http_reply_problem(message, SOUP_STATUS_BAD_REQUEST,
                            "The query names no market.");
@@ -56,37 +48,16 @@ static void on_truth(SoupServer *server, SoupServerMessage *message,
     }
 }
 
-/* The request's body as JSON; NULL, with an error: it is none. */
-static json_t *read_body(SoupServerMessage *message, GError **error)
-{
-    GBytes *bytes = soup_message_body_flatten(
-        soup_server_message_get_request_body(message));
-    json_error_t reason;
-    gsize len;
-    const char *data = g_bytes_get_data(bytes, &len);
-    json_t *json =
-        json_loadb(data ? data : "", len, JSON_REJECT_DUPLICATES, &reason);
-
-    if (!json) {
-        g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
-                    "line %d, column %d: %s", reason.line, reason.column,
-                    reason.text);
-    }
-    g_bytes_unref(bytes);
-    return json;
-}
-
 static void set_faults(struct faults *faults, SoupServerMessage *message)
 {
-    GError *error = NULL;
-    json_t *json = read_body(message, &error);
+    struct schema_error error;
+    json_t *json = http_read_json(message, &error);
 
     if (json && faults_set(faults, json, &error)) {
         http_reply_json(message, SOUP_STATUS_OK, "application/json",
                         faults_json(faults));
     } else {
-        http_reply_problem(message, SOUP_STATUS_BAD_REQUEST, error->message);
-        g_error_free(error);
+        http_reply_invalid(message, &error);
     }
     json_decref(json);
 }
@@ -107,7 +78,7 @@ static void on_faults(SoupServer *server, SoupServerMessage *message,
     } else if (strcmp(method, "POST") == 0) {
         set_faults(faults, message);
     } else {
-        refuse_method(message, "GET, POST", "Faults are read and set.");
+        http_reply_method(message, "GET, POST");
     }
 }
 

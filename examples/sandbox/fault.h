@@ -6,9 +6,7 @@
 #ifndef SANDBOX_FAULT_H
 #define SANDBOX_FAULT_H
 
-#include <glib.h>
-#include <jansson.h>
-#include <stdbool.h>
+#include "schema.h"
 
 enum fault {
     /* Of the network: */
@@ -32,18 +30,11 @@ enum fault {
     FAULT_COUNT,
 };
 
-/* An object of parameters for each fault of the set, valid and with defaults
- * where it named none; NULL where the set lacks the fault. */
-struct fault_set {
-    json_t *parameters[FAULT_COUNT];
-};
-
 const char *fault_name(enum fault fault);
 
 /* Reads a set: an object with a member for each fault, or {"clear":true},
- * which is the empty set. False, with the error naming the field and the set
- * empty, when anything is wrong with it. */
-bool fault_set_read(struct fault_set *set, const json_t *json, GError **error);
-void fault_set_clear(struct fault_set *set);
+ * which is the empty set. Returns it with defaults for what it does not name,
+ * to be released; NULL, with the error set, when anything is wrong. */
+json_t *fault_set_read(const json_t *json, struct schema_error *error);
 
 #endif

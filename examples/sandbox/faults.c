@@ -13,7 +13,7 @@ struct watch {
 };
 
 struct faults {
-    struct fault_set active;
+    json_t *active;                /* the set */
     int64_t until_us[FAULT_COUNT]; /* monotonic; of those with for_ms */
     GArray *watches;               /* struct watch */
     guint timer;                   /* to the first end; 0: there is none */
@@ -23,6 +23,7 @@ struct faults *faults_new(void)
 {
     struct faults *faults = g_new0(struct faults, 1);
 
+    faults->active = json_object();
     faults->watches = g_array_new(FALSE, FALSE, sizeof(struct watch));
     return faults;
 }
@@ -32,7 +33,7 @@ void faults_free(struct faults *faults)
     if (faults->timer != 0) {
         g_source_remove(faults->timer);
     }
-    fault_set_clear(&faults->active);
+    json_decref(faults->active);
     g_array_unref(faults->watches);
     g_free(faults);
 }
@@ -57,7 +58,7 @@ static void notify(const struct faults *faults)
 
 const json_t *faults_get(const struct faults *faults, enum fault fault)
 {
-    return faults->active.parameters[fault];
+    return json_object_get(faults->active, fault_name(fault));
 }
 
 int64_t faults_number(const json_t *parameters, const char *field)
@@ -70,9 +71,9 @@ const char *faults_text(const json_t *parameters, const char *field)
     return json_string_value(json_object_get(parameters, field));
 }
 
-static bool is_timed(const struct faults *faults, int fault)
+static bool is_timed(const struct faults *faults, enum fault fault)
 {
-    return json_object_get(faults->active.parameters[fault], "for_ms") != NULL;
+    return json_object_get(faults_get(faults, fault), "for_ms") != NULL;
 }
 
 static gboolean on_timer(gpointer user_data);
@@ -86,7 +87,7 @@ static void start_timer(struct faults *faults)
         g_source_remove(faults->timer);
         faults->timer = 0;
     }
-    for (int i = 0; i < FAULT_COUNT; i++) {
+    for (enum fault i = 0; i < FAULT_COUNT; i++) {
         if (is_timed(faults, i)) {
             first_us = MIN(first_us, faults->until_us[i]);
         }
@@ -105,9 +106,9 @@ static gboolean on_timer(gpointer user_data)
     int64_t now_us = g_get_monotonic_time();
 
     faults->timer = 0;
-    for (int i = 0; i < FAULT_COUNT; i++) {
+    for (enum fault i = 0; i < FAULT_COUNT; i++) {
         if (is_timed(faults, i) && faults->until_us[i] <= now_us) {
-            g_clear_pointer(&faults->active.parameters[i], json_decref);
+            json_object_del(faults->active, fault_name(i));
         }
     }
     start_timer(faults);
@@ -115,19 +116,20 @@ static gboolean on_timer(gpointer user_data)
     return G_SOURCE_REMOVE;
 }
 
-bool faults_set(struct faults *faults, const json_t *json, GError **error)
+bool faults_set(struct faults *faults, const json_t *json,
+                struct schema_error *error)
 {
     int64_t now_us = g_get_monotonic_time();
-    struct fault_set set;
+    json_t *set = fault_set_read(json, error);
 
-    if (!fault_set_read(&set, json, error)) {
+    if (!set) {
         return false;
     }
-    fault_set_clear(&faults->active);
+    json_decref(faults->active);
     faults->active = set;
-    for (int i = 0; i < FAULT_COUNT; i++) {
+    for (enum fault i = 0; i < FAULT_COUNT; i++) {
         faults->until_us[i] =
-            now_us + faults_number(set.parameters[i], "for_ms") * 1000;
+            now_us + faults_number(faults_get(faults, i), "for_ms") * 1000;
     }
     start_timer(faults);
     notify(faults);
@@ -138,16 +140,16 @@ bool faults_load(struct faults *faults, const char *path, GError **error)
 {
     json_error_t reason;
     json_t *json = json_load_file(path, JSON_REJECT_DUPLICATES, &reason);
-    bool ok;
+    struct schema_error wrong;
+    bool ok = json && faults_set(faults, json, &wrong);
 
     if (!json) {
         g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s:%d: %s",
                     path, reason.line, reason.text);
-        return false;
-    }
-    ok = faults_set(faults, json, error);
-    if (!ok) {
-        g_prefix_error(error, "%s: ", path);
+    } else if (!ok) {
+        g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s: %s %s",
+                    path, wrong.path, wrong.text);
+        schema_error_clear(&wrong);
     }
     json_decref(json);
     return ok;
@@ -156,19 +158,14 @@ bool faults_load(struct faults *faults, const char *path, GError **error)
 json_t *faults_json(const struct faults *faults)
 {
     int64_t now_us = g_get_monotonic_time();
-    json_t *json = json_object();
+    json_t *json = json_deep_copy(faults->active);
 
-    for (int i = 0; i < FAULT_COUNT; i++) {
-        json_t *parameters = json_deep_copy(faults->active.parameters[i]);
-
+    for (enum fault i = 0; i < FAULT_COUNT; i++) {
         if (is_timed(faults, i)) {
             int64_t rest_us = MAX(faults->until_us[i] - now_us, 0);
 
-            json_object_set_new(parameters, "for_ms",
+            json_object_set_new(json_object_get(json, fault_name(i)), "for_ms",
                                 json_integer(rest_us / 1000));
-        }
-        if (parameters) {
-            json_object_set_new(json, fault_name((enum fault)i), parameters);
         }
     }
     return json;
@@ -176,13 +173,13 @@ json_t *faults_json(const struct faults *faults)
 
 void faults_use(struct faults *faults, enum fault fault)
 {
-    json_t *parameters = faults->active.parameters[fault];
+    json_t *parameters = json_object_get(faults->active, fault_name(fault));
     int64_t left = faults_number(parameters, "count") - 1;
 
     if (left > 0) {
         json_object_set_new(parameters, "count", json_integer(left));
     } else {
-        g_clear_pointer(&faults->active.parameters[fault], json_decref);
+        json_object_del(faults->active, fault_name(fault));
     }
 }
 

@@ -24,7 +24,8 @@ void faults_watch(struct faults *faults, faults_changed changed,
 
 /* Puts a set, see fault_set_read, in the place of the one that is active.
  * False, and nothing is changed, when it is not valid. */
-bool faults_set(struct faults *faults, const json_t *json, GError **error);
+bool faults_set(struct faults *faults, const json_t *json,
+                struct schema_error *error);
 
 /* The same with the JSON in a file. */
 bool faults_load(struct faults *faults, const char *path, GError **error);

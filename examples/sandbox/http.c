@@ -74,17 +74,62 @@ void http_reply_json(SoupServerMessage *message, guint status,
     json_decref(json);
 }
 
+/* meta is released. */
+static void reply_problem(SoupServerMessage *message, guint status,
+                          const char *detail, json_t *meta)
+{
+    http_reply_json(message, status, "application/problem+json",
+                    json_pack("{s:s, s:s, s:i, s:s, s:o}", "type",
+                              "about:blank", "title",
+                              soup_status_get_phrase(status), "status",
+                              (int)status, "detail", detail, "meta", meta));
+}
+
 void http_reply_problem(SoupServerMessage *message, guint status,
                         const char *detail)
 {
-    http_reply_json(message, status, "application/problem+json",
-                    json_pack("{s:s, s:s, s:i, s:s}", "type", "about:blank",
-                              "title", soup_status_get_phrase(status), "status",
-                              (int)status, "detail", detail));
+    reply_problem(message, status, detail, json_object());
+}
+
+void http_reply_invalid(SoupServerMessage *message, struct schema_error *error)
+{
+    char *detail =
+        g_strconcat(error->path, *error->path ? " " : "", error->text, NULL);
+
+    reply_problem(message, SOUP_STATUS_BAD_REQUEST, detail,
+                  json_pack("{s:s}", "field", error->path));
+    g_free(detail);
+    schema_error_clear(error);
 }
 
 void http_reply_not_found(SoupServerMessage *message)
 {
     http_reply_problem(message, SOUP_STATUS_NOT_FOUND,
                        "There is nothing at this path.");
+}
+
+void http_reply_method(SoupServerMessage *message, const char *allowed)
+{
+    soup_message_headers_replace(
+        soup_server_message_get_response_headers(message), "Allow", allowed);
+    http_reply_problem(message, SOUP_STATUS_METHOD_NOT_ALLOWED,
+                       "This path has no such method.");
+}
+
+json_t *http_read_json(SoupServerMessage *message, struct schema_error *error)
+{
+    GBytes *bytes = soup_message_body_flatten(
+        soup_server_message_get_request_body(message));
+    json_error_t reason;
+    gsize len;
+    const char *data = g_bytes_get_data(bytes, &len);
+    json_t *json =
+        json_loadb(data ? data : "", len, JSON_REJECT_DUPLICATES, &reason);
+
+    if (!json) {
+        schema_refuse(error, "", NULL, "line %d, column %d: %s", reason.line,
+                      reason.column, reason.text);
+    }
+    g_bytes_unref(bytes);
+    return json;
 }

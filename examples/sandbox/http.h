@@ -6,9 +6,9 @@
 #ifndef SANDBOX_HTTP_H
 #define SANDBOX_HTTP_H
 
-#include <jansson.h>
+#include "schema.h"
+
 #include <libsoup/soup.h>
-#include <stdbool.h>
 
 /* A server that does not listen yet and refuses large request bodies. The
  * certificate is for http_server_listen, else NULL. */
@@ -27,7 +27,17 @@ void http_reply_json(SoupServerMessage *message, guint status,
 void http_reply_problem(SoupServerMessage *message, guint status,
                         const char *detail);
 
+/* Answers 400 with a problem that names the field, and clears the error. */
+void http_reply_invalid(SoupServerMessage *message, struct schema_error *error);
+
 /* Answers 404. */
 void http_reply_not_found(SoupServerMessage *message);
+
+/* Answers 405. */
+void http_reply_method(SoupServerMessage *message, const char *allowed);
+
+/* The request's body, to be released; NULL, with the error set, if it is no
+ * JSON or has a key twice. */
+json_t *http_read_json(SoupServerMessage *message, struct schema_error *error);
 
 #endif

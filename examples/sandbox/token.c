@@ -265,9 +265,7 @@ static void on_token_request(SoupServer *server, SoupServerMessage *message,
         return;
     }
     if (soup_server_message_get_method(message) != SOUP_METHOD_POST) {
-        soup_message_headers_replace(out, "Allow", "POST");
-        http_reply_problem(message, SOUP_STATUS_METHOD_NOT_ALLOWED,
-                           "A token is requested with POST.");
+        http_reply_method(message, "POST");
         return;
     }
     if (faults_answer(store->faults, FAULT_TOKEN, message)) {

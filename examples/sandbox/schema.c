@@ -1,0 +1,145 @@
+/*
+ * What a JSON object may have in it.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "schema.h"
+
+#include <string.h>
+
+bool schema_refuse(struct schema_error *error, const char *path,
+                   const char *name, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    error->path = name && *path ? g_strdup_printf("%s.%s", path, name)
+                                : g_strdup(name ? name : path);
+    error->text = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+void schema_error_clear(struct schema_error *error)
+{
+    g_clear_pointer(&error->path, g_free);
+    g_clear_pointer(&error->text, g_free);
+}
+
+static bool check_number(const json_t *value, const char *path,
+                         const struct schema_field *field,
+                         struct schema_error *error)
+{
+    return (json_is_integer(value) && json_integer_value(value) >= field->min &&
+            json_integer_value(value) <= field->max) ||
+           schema_refuse(error, path, field->name,
+                         "must be a whole number from %" G_GINT64_FORMAT
+                         " to %" G_GINT64_FORMAT,
+                         field->min, field->max);
+}
+
+static bool check_text(const json_t *value, const char *path,
+                       const struct schema_field *field,
+                       struct schema_error *error)
+{
+    int64_t len = (int64_t)json_string_length(value);
+
+    return (json_is_string(value) && len >= field->min && len <= field->max) ||
+           schema_refuse(error, path, field->name,
+                         "must be text of %" G_GINT64_FORMAT
+                         " to %" G_GINT64_FORMAT " bytes",
+                         field->min, field->max);
+}
+
+static bool check_choice(const json_t *value, const char *path,
+                         const struct schema_field *field,
+                         struct schema_error *error)
+{
+    const char *text = json_string_value(value);
+    char *choices;
+
+    if (text && g_strv_contains(field->choices, text)) {
+        return true;
+    }
+    choices = g_strjoinv(", ", (char **)field->choices);
+    schema_refuse(error, path, field->name, "must be one of %s", choices);
+    g_free(choices);
+    return false;
+}
+
+static bool check_object(const json_t *value, const char *path,
+                         const struct schema_field *field,
+                         struct schema_error *error)
+{
+    char *inside = *path ? g_strdup_printf("%s.%s", path, field->name)
+                         : g_strdup(field->name);
+    bool ok = schema_check(value, inside, field->fields, error);
+
+    g_free(inside);
+    return ok;
+}
+
+static bool check_field(const json_t *value, const char *path,
+                        const struct schema_field *field,
+                        struct schema_error *error)
+{
+    switch (field->kind) {
+    case SCHEMA_NUMBER: return check_number(value, path, field, error);
+    case SCHEMA_TEXT: return check_text(value, path, field, error);
+    case SCHEMA_CHOICE: return check_choice(value, path, field, error);
+    case SCHEMA_OBJECT: return check_object(value, path, field, error);
+    case SCHEMA_FLAG:
+        return json_is_boolean(value) ||
+               schema_refuse(error, path, field->name, "must be true or false");
+    case SCHEMA_ANY: break;
+    }
+    return true;
+}
+
+static bool is_known(const char *name, const struct schema_field *const *fields)
+{
+    while (*fields && strcmp((*fields)->name, name) != 0) {
+        fields++;
+    }
+    return *fields != NULL;
+}
+
+bool schema_check(const json_t *value, const char *path,
+                  const struct schema_field *const *fields,
+                  struct schema_error *error)
+{
+    const char *name;
+    json_t *each;
+
+    if (!json_is_object(value)) {
+        return schema_refuse(error, path, NULL, "must be an object");
+    }
+    json_object_foreach((json_t *)value, name, each)
+    {
+        if (!is_known(name, fields)) {
+            return schema_refuse(error, path, name, "is not known");
+        }
+    }
+    for (; *fields; fields++) {
+        const json_t *found = json_object_get(value, (*fields)->name);
+
+        if (found && !check_field(found, path, *fields, error)) {
+            return false;
+        }
+        if (!found && (*fields)->required) {
+            return schema_refuse(error, path, (*fields)->name, "is missing");
+        }
+    }
+    return true;
+}
+
+void schema_fill(json_t *object, const struct schema_field *const *fields)
+{
+    for (; *fields; fields++) {
+        if ((*fields)->otherwise && !json_object_get(object, (*fields)->name)) {
+            json_object_set_new(
+                object, (*fields)->name,
+                json_loads((*fields)->otherwise, JSON_DECODE_ANY, NULL));
+        }
+    }
+}
