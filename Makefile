@@ -30,7 +30,7 @@ BASE_LDFLAGS = -Wl,--as-needed \
 BASE_LIBS = -lbearssl -pthread
 
 TOOL_MODULES = inih jansson ncursesw
-SANDBOX_MODULES = libsoup-3.0 jansson gnutls
+SANDBOX_MODULES = libsoup-3.0 jansson gnutls sqlite3
 TEST_MODULES = cmocka jansson
 
 # Standard and include directories of each folder, for compiler and linter.

@@ -20,10 +20,12 @@ tool     ca-certificates        none                the system's trust store
 sandbox  libsoup-3.0-dev        module:libsoup-3.0  HTTP and WebSocket server
 sandbox  libjansson-dev         header:jansson.h    the server's JSON
 sandbox  libgnutls28-dev        module:gnutls       makes the sandbox's CA
+sandbox  libsqlite3-dev         header:sqlite3.h    keeps the addresses
 sandbox  glib-networking        none                TLS for libsoup
 sandbox  libnss-myhostname      host:localhost      resolves localhost
 test     libcmocka-dev          header:cmocka.h     test framework
 test     libjansson-dev         header:jansson.h    another reader of JSON
+test     curl                   command:curl        another client of HTTP
 test     openssl                command:openssl     TLS peer and certificates
 test     python3                command:python3     runs the interop tests
 test     python3-websockets     python:websockets   WebSocket peer

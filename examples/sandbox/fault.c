@@ -73,6 +73,9 @@ static const struct {
     [FAULT_NO_ANSWER] = {"no_answer", {&carried_out, &count}},
     [FAULT_NO_HEARTBEAT] = {"no_heartbeat", {&for_ms}},
     [FAULT_GARBAGE] = {"garbage", {&text}},
+    [FAULT_ADDRESS] = {"address",
+                       {&status, &retry_after, &retry_after_date, &count}},
+    [FAULT_ADDRESS_LOST] = {"address_lost", {&count}},
 };
 
 const char *fault_name(enum fault fault)

@@ -27,6 +27,9 @@ enum fault {
     FAULT_NO_ANSWER,
     FAULT_NO_HEARTBEAT,
     FAULT_GARBAGE,
+    /* Of addresses: */
+    FAULT_ADDRESS,
+    FAULT_ADDRESS_LOST,
     FAULT_COUNT,
 };
 

@@ -5,8 +5,6 @@
  */
 #include "http.h"
 
-#include "listen.h"
-
 #include <string.h>
 
 #define BODY_MAX 65536
@@ -44,18 +42,17 @@ SoupServer *http_server_new(GTlsCertificate *certificate)
     return server;
 }
 
-bool http_server_listen(SoupServer *server, const char *address, guint *port,
-                        GError **error)
+void http_server_accept(GSocketConnection *connection, GSocketAddress *local,
+                        GSocketAddress *remote, void *user_data)
 {
-    GPtrArray *sockets = listen_open(address, port, error);
-    bool ok = sockets != NULL;
+    static const char *const protocols[] = {"http/1.1", NULL};
+    SoupServer *server = user_data;
+    GIOStream *tls = g_tls_server_connection_new(
+        G_IO_STREAM(connection), soup_server_get_tls_certificate(server), NULL);
 
-    for (guint i = 0; ok && i < sockets->len; i++) {
-        ok = soup_server_listen_socket(server, g_ptr_array_index(sockets, i),
-                                       SOUP_SERVER_LISTEN_HTTPS, error);
-    }
-    g_clear_pointer(&sockets, g_ptr_array_unref);
-    return ok;
+    g_tls_connection_set_advertised_protocols(G_TLS_CONNECTION(tls), protocols);
+    soup_server_accept_iostream(server, tls, local, remote, NULL);
+    g_object_unref(tls);
 }
 
 void http_reply_json(SoupServerMessage *message, guint status,
@@ -63,8 +60,8 @@ void http_reply_json(SoupServerMessage *message, guint status,
 {
     char *text = json_dumps(json, JSON_COMPACT);
 
-    /* libsoup 3.2 does not notice that a client closed a connection that is
-     * kept alive. */
+    /* libsoup 3.2 keeps only those alive that it accepted itself, and of these
+     * does not notice that a client closed them. */
     soup_message_headers_replace(
         soup_server_message_get_response_headers(message), "Connection",
         "close");

@@ -10,13 +10,13 @@
 
 #include <libsoup/soup.h>
 
-/* A server that does not listen yet and refuses large request bodies. The
- * certificate is for http_server_listen, else NULL. */
+/* A server that does not listen and refuses large request bodies. */
 SoupServer *http_server_new(GTlsCertificate *certificate);
 
-/* Listens with TLS, see listen_open. */
-bool http_server_listen(SoupServer *server, const char *address, guint *port,
-                        GError **error);
+/* A listener_accepted: serves the connection with TLS, for one request;
+ * user_data is the server. */
+void http_server_accept(GSocketConnection *connection, GSocketAddress *local,
+                        GSocketAddress *remote, void *user_data);
 
 /* Answers with a JSON body, and closes the connection after it; json is
  * released. */

@@ -4,9 +4,11 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
+#include "address.h"
 #include "api.h"
 #include "certificate.h"
 #include "http.h"
+#include "listener.h"
 #include "options.h"
 #include "stream.h"
 
@@ -26,9 +28,12 @@ struct sandbox {
     struct token_store *tokens;
     struct feed *feed;
     struct stream *stream;
+    struct address_store *addresses;
+    struct address_around address_around;
     SoupServer *ws_server;
     SoupServer *auth_server;
     SoupServer *api_server;
+    struct listener *api_listener;
     struct relay *ws_relay;
     struct relay *auth_relay;
     guint end_polls; /* since the end began; 0 before */
@@ -63,20 +68,27 @@ static void create_services(struct sandbox *sandbox,
     sandbox->tokens = token_store_new(options->token_lifetime, sandbox->faults);
     sandbox->feed = feed_new((uint32_t)options->seed, options->rate,
                              (guint)options->levels);
-    sandbox->ws_server = http_server_new(NULL);
-    sandbox->auth_server = http_server_new(NULL);
+    sandbox->ws_server = http_server_new(certificate);
+    sandbox->auth_server = http_server_new(certificate);
     sandbox->api_server = http_server_new(certificate);
     sandbox->ws_relay =
-        relay_new(sandbox->ws_server, certificate, sandbox->faults, "stream");
+        relay_new(sandbox->ws_server, sandbox->faults, "stream");
     sandbox->auth_relay =
-        relay_new(sandbox->auth_server, certificate, sandbox->faults, "token");
+        relay_new(sandbox->auth_server, sandbox->faults, "token");
     create_stream(sandbox, options);
     token_endpoint_add(sandbox->tokens, sandbox->auth_server);
+    sandbox->address_around = (struct address_around){
+        .store = sandbox->addresses,
+        .tokens = sandbox->tokens,
+        .faults = sandbox->faults,
+    };
+    address_add(sandbox->api_server, &sandbox->address_around);
     api_add(sandbox->api_server, sandbox->feed, sandbox->faults);
 }
 
 static void free_services(struct sandbox *sandbox)
 {
+    g_clear_pointer(&sandbox->api_listener, listener_free);
     stream_free(sandbox->stream);
     relay_free(sandbox->ws_relay);
     relay_free(sandbox->auth_relay);
@@ -85,6 +97,7 @@ static void free_services(struct sandbox *sandbox)
     g_object_unref(sandbox->api_server);
     feed_free(sandbox->feed);
     token_store_free(sandbox->tokens);
+    address_store_close(sandbox->addresses);
     faults_free(sandbox->faults);
     g_main_loop_unref(sandbox->loop);
 }
@@ -102,9 +115,13 @@ static bool open_endpoints(struct sandbox *sandbox,
     bool ok;
 
     if (!relay_listen(sandbox->ws_relay, options->bind, &ws_port, error) ||
-        !relay_listen(sandbox->auth_relay, options->bind, &auth_port, error) ||
-        !http_server_listen(sandbox->api_server, options->bind, &api_port,
-                            error)) {
+        !relay_listen(sandbox->auth_relay, options->bind, &auth_port, error)) {
+        return false;
+    }
+    sandbox->api_listener =
+        listener_new(options->bind, &api_port, http_server_accept,
+                     sandbox->api_server, error);
+    if (!sandbox->api_listener) {
         return false;
     }
     json =
@@ -139,6 +156,7 @@ static gboolean on_signal(gpointer user_data)
 
     relay_stop_listening(sandbox->ws_relay);
     relay_stop_listening(sandbox->auth_relay);
+    g_clear_pointer(&sandbox->api_listener, listener_free);
     soup_server_disconnect(sandbox->ws_server);
     soup_server_disconnect(sandbox->auth_server);
     soup_server_disconnect(sandbox->api_server);
@@ -150,9 +168,16 @@ static gboolean on_signal(gpointer user_data)
 static bool run(const struct options *options, const char *endpoints_path,
                 GTlsCertificate *certificate, GError **error)
 {
-    struct sandbox sandbox = {.end_polls = 0};
+    const char *status =
+        options->address_status ? options->address_status : "APPROVED";
+    struct sandbox sandbox = {
+        .addresses = address_store_open(options->state, status, error),
+    };
     bool ok;
 
+    if (!sandbox.addresses) {
+        return false;
+    }
     create_services(&sandbox, options, certificate);
     ok = (!options->faults ||
           faults_load(sandbox.faults, options->faults, error)) &&

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define TOKEN_LIFETIME_MAX 31536000 /* s: a year */
+#define STATUS_MAX 31
 
 /* What is a text on the command line, and something else in the options. */
 struct texts {
@@ -94,6 +95,15 @@ static bool check_numbers(const struct options *options, GError **error)
            in_range("--seed", options->seed, 0, G_MAXUINT32, error);
 }
 
+/* One of the specification or another: letters and underscores. */
+static bool valid_status(const char *status)
+{
+    size_t len = strlen(status);
+
+    return len >= 1 && len <= STATUS_MAX &&
+           strspn(status, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == len;
+}
+
 static bool check(const struct options *options, GError **error)
 {
     if (options->quirk_help) {
@@ -108,6 +118,10 @@ static bool check(const struct options *options, GError **error)
         if (!valid_host_name(*name)) {
             return refuse(*name, "is not a host name", error);
         }
+    }
+    if (options->address_status && !valid_status(options->address_status)) {
+        return refuse("--address-status", "must be capitals and underscores",
+                      error);
     }
     return check_numbers(options, error);
 }
@@ -161,6 +175,8 @@ bool options_parse(struct options *options, int argc, char **argv,
          "Do this (repeatable): a name, all, or help for a list", "NAME"},
         {"lose", 0, 0, G_OPTION_ARG_INT, &options->lose,
          "Do not send about one of N book updates (default 0: send all)", "N"},
+        {"address-status", 0, 0, G_OPTION_ARG_STRING, &options->address_status,
+         "Status of an address that is created (default APPROVED)", "STATUS"},
         {"faults", 0, 0, G_OPTION_ARG_FILENAME, &options->faults,
          "Begin with the faults in this file", "FILE"},
         G_OPTION_ENTRY_NULL,
@@ -182,5 +198,6 @@ void options_free(struct options *options)
     g_free(options->state);
     g_free(options->bind);
     g_free(options->faults);
+    g_free(options->address_status);
     g_strfreev(options->host_names);
 }

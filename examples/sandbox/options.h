@@ -17,9 +17,10 @@ struct options {
     char **host_names;  /* NULL: none beside localhost */
     int token_lifetime; /* s */
     int rate;
-    int levels;   /* 0: the markets' own number */
-    int lose;     /* one of how many updates; 0: none */
-    int64_t seed; /* 0 to 2^32 - 1 */
+    int levels;           /* 0: the markets' own number */
+    int lose;             /* one of how many updates; 0: none */
+    int64_t seed;         /* 0 to 2^32 - 1 */
+    char *address_status; /* NULL: APPROVED */
     enum writer_error_shape error_shape;
     char *faults; /* file; NULL: none to begin with */
     quirk_set quirks;

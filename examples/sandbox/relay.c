@@ -8,31 +8,29 @@
  */
 #include "relay.h"
 
-#include "listen.h"
+#include "http.h"
+#include "listener.h"
 #include "pipe.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 
 struct relay {
     SoupServer *server;
-    GTlsCertificate *certificate;
     struct faults *faults;
     const char *place;
     const char *address;
-    guint port;         /* 0: relay_listen was not called, or it is over */
-    GPtrArray *sockets; /* GSocket, owned; NULL: nobody listens */
-    GPtrArray *sources; /* GSource, owned: one for each of them */
-    GPtrArray *links;   /* struct link, owned */
+    guint port; /* 0: relay_listen was not called, or it is over */
+    struct listener *listener; /* NULL: nobody listens */
+    GPtrArray *links;          /* struct link, owned */
 };
 
 /* One connection. */
 struct link {
     struct relay *relay;
-    GSocketAddress *address; /* the client's */
-    GSocket *client;
+    GSocketAddress *address;       /* the client's */
+    GSocketConnection *connection; /* its, which closes the socket */
+    GSocket *client;               /* of the connection */
     GSocket *server;
     struct pipe *up;   /* to the server */
     struct pipe *down; /* to the client; NULL: half open */
@@ -46,10 +44,9 @@ static void link_free(gpointer data)
 
     pipe_free(link->up);
     g_clear_pointer(&link->down, pipe_free);
-    g_socket_close(link->client, NULL);
     g_socket_close(link->server, NULL);
     g_object_unref(link->address);
-    g_object_unref(link->client);
+    g_object_unref(link->connection);
     g_object_unref(link->server);
     g_free(link);
 }
@@ -181,100 +178,75 @@ static void on_down(enum pipe_event event, void *user_data)
     }
 }
 
-/* The server's end of a new pair; *other is the relay's. NULL: no more
- * descriptors. */
-static GSocket *new_pair(GSocket **other)
+/* Two sockets that are joined, to be released; false: there are no more. */
+static bool new_pair(GSocket *ends[2])
 {
-    int ends[2];
+    int descriptors[2];
 
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-        return NULL;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, descriptors) != 0) {
+        return false;
     }
-    *other = g_socket_new_from_fd(ends[1], NULL);
-    g_socket_set_blocking(*other, FALSE);
-    return g_socket_new_from_fd(ends[0], NULL);
+    for (int i = 0; i < 2; i++) {
+        ends[i] = g_socket_new_from_fd(descriptors[i], NULL);
+    }
+    return true;
 }
 
-/* Gives the server its end, as a TLS connection of that client. */
+/* Gives the server its end, as that of a client with this address. */
 static void connect_server(const struct relay *relay, GSocket *end,
-                           GSocket *client, GSocketAddress *address)
+                           GSocketAddress *local, GSocketAddress *remote)
 {
-    GSocketConnection *plain =
+    GSocketConnection *connection =
         g_socket_connection_factory_create_connection(end);
-    GSocketAddress *local = g_socket_get_local_address(client, NULL);
-    GIOStream *tls = g_tls_server_connection_new(G_IO_STREAM(plain),
-                                                 relay->certificate, NULL);
 
-    soup_server_accept_iostream(relay->server, tls, local, address, NULL);
-    g_object_unref(tls);
-    g_object_unref(local);
-    g_object_unref(plain);
+    http_server_accept(connection, local, remote, relay->server);
+    g_object_unref(connection);
 }
 
-/* Takes the client's socket over. */
-static void link_new(struct relay *relay, GSocket *client)
+/* Joins the client and the relay's end, which it takes over. */
+static void link_new(struct relay *relay, GSocketConnection *connection,
+                     GSocket *end, GSocketAddress *address)
 {
-    GSocketAddress *address = g_socket_get_remote_address(client, NULL);
-    struct link *link;
-    GSocket *other;
-    GSocket *end = address ? new_pair(&other) : NULL;
+    GSocket *client = g_socket_connection_get_socket(connection);
+    struct link *link = g_new0(struct link, 1);
 
-    if (!end) {
-        g_clear_object(&address); /* it is gone, or there is no room */
-        g_object_unref(client);
-        return;
-    }
     g_socket_set_blocking(client, FALSE);
-    g_socket_set_option(client, IPPROTO_TCP, TCP_NODELAY, TRUE, NULL);
-    connect_server(relay, end, client, address);
-    g_object_unref(end);
-    link = g_new0(struct link, 1);
+    g_socket_set_blocking(end, FALSE);
     link->relay = relay;
-    link->address = address;
+    link->address = g_object_ref(address);
+    link->connection = g_object_ref(connection);
     link->client = client;
-    link->server = other;
-    link->up = pipe_new(client, other, on_up, link);
-    link->down = pipe_new(other, client, on_down, link);
+    link->server = end;
+    link->up = pipe_new(client, end, on_up, link);
+    link->down = pipe_new(end, client, on_down, link);
     g_ptr_array_add(relay->links, link);
     link_set(link);
 }
 
-static gboolean on_client(GSocket *socket, GIOCondition condition,
-                          gpointer user_data)
+/* A listener_accepted. */
+static void on_accepted(GSocketConnection *connection, GSocketAddress *local,
+                        GSocketAddress *remote, void *user_data)
 {
-    GSocket *client = g_socket_accept(socket, NULL, NULL);
+    struct relay *relay = user_data;
+    GSocket *ends[2];
 
-    (void)condition;
-    if (client) {
-        link_new(user_data, client);
+    if (new_pair(ends)) {
+        connect_server(relay, ends[0], local, remote);
+        link_new(relay, connection, ends[1], remote);
+        g_object_unref(ends[0]);
     }
-    return G_SOURCE_CONTINUE;
-}
-
-static void source_free(gpointer data)
-{
-    g_source_destroy(data);
-    g_source_unref(data);
 }
 
 static bool begin_listening(struct relay *relay, GError **error)
 {
-    relay->sockets = listen_open(relay->address, &relay->port, error);
-    for (guint i = 0; relay->sockets && i < relay->sockets->len; i++) {
-        GSource *source = g_socket_create_source(
-            g_ptr_array_index(relay->sockets, i), G_IO_IN, NULL);
-
-        g_source_set_callback(source, G_SOURCE_FUNC(on_client), relay, NULL);
-        g_source_attach(source, NULL);
-        g_ptr_array_add(relay->sources, source);
-    }
-    return relay->sockets != NULL;
+    relay->listener =
+        listener_new(relay->address, &relay->port, on_accepted, relay, error);
+    return relay->listener != NULL;
 }
 
 static void end_listening(struct relay *relay)
 {
-    g_ptr_array_set_size(relay->sources, 0);
-    g_clear_pointer(&relay->sockets, g_ptr_array_unref);
+    g_clear_pointer(&relay->listener, listener_free);
 }
 
 /* Goes away for a restart, and comes back at the same place. */
@@ -283,12 +255,12 @@ static void set_listening(struct relay *relay)
     bool down = faults_get(relay->faults, FAULT_RESTART) != NULL;
     GError *error = NULL;
 
-    if (relay->port != 0 && down && relay->sockets) {
+    if (relay->port != 0 && down && relay->listener) {
         end_listening(relay);
         while (relay->links->len > 0) {
             link_reset(g_ptr_array_index(relay->links, 0));
         }
-    } else if (relay->port != 0 && !down && !relay->sockets &&
+    } else if (relay->port != 0 && !down && !relay->listener &&
                !begin_listening(relay, &error)) {
         g_error("%s", error->message); /* somebody took the port */
     }
@@ -305,16 +277,14 @@ static void on_faults(void *user_data)
     }
 }
 
-struct relay *relay_new(SoupServer *server, GTlsCertificate *certificate,
-                        struct faults *faults, const char *place)
+struct relay *relay_new(SoupServer *server, struct faults *faults,
+                        const char *place)
 {
     struct relay *relay = g_new0(struct relay, 1);
 
     relay->server = server;
-    relay->certificate = certificate;
     relay->faults = faults;
     relay->place = place;
-    relay->sources = g_ptr_array_new_with_free_func(source_free);
     relay->links = g_ptr_array_new_with_free_func(link_free);
     faults_watch(faults, on_faults, relay);
     return relay;
@@ -323,7 +293,6 @@ struct relay *relay_new(SoupServer *server, GTlsCertificate *certificate,
 void relay_free(struct relay *relay)
 {
     end_listening(relay);
-    g_ptr_array_unref(relay->sources);
     g_ptr_array_unref(relay->links);
     g_free(relay);
 }

@@ -15,11 +15,11 @@ struct relay;
 
 /* place: whose faults these are, "stream" or "token", a constant. All
  * arguments must outlive the relay. */
-struct relay *relay_new(SoupServer *server, GTlsCertificate *certificate,
-                        struct faults *faults, const char *place);
+struct relay *relay_new(SoupServer *server, struct faults *faults,
+                        const char *place);
 void relay_free(struct relay *relay);
 
-/* Listens, see listen_open; address must outlive the relay. */
+/* Listens, see listener_new; address must outlive the relay. */
 bool relay_listen(struct relay *relay, const char *address, guint *port,
                   GError **error);
 void relay_stop_listening(struct relay *relay);

@@ -1,0 +1,104 @@
+/*
+ * The operation that creates or updates a crypto destination address.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "address.h"
+
+#include "http.h"
+
+#include <string.h>
+
+#define ADDRESS_PATH "/v2/transfer/crypto-destination-address"
+
+/* Ends the connection without an answer, if a fault demands it. */
+static bool lose_answer(struct faults *faults, SoupServerMessage *message)
+{
+    GIOStream *connection;
+
+    if (!faults_get(faults, FAULT_ADDRESS_LOST)) {
+        return false;
+    }
+    faults_use(faults, FAULT_ADDRESS_LOST);
+    connection = soup_server_message_steal_connection(message);
+    g_io_stream_close(connection, NULL, NULL);
+    g_object_unref(connection);
+    return true;
+}
+
+static void put(const struct address_around *around,
+                const struct token_client *client, SoupServerMessage *message,
+                const struct address_request *request)
+{
+    GError *error = NULL;
+    json_t *record =
+        address_store_put(around->store, client->id, request, &error);
+
+    if (record && lose_answer(around->faults, message)) {
+        json_decref(record);
+    } else if (record) {
+        http_reply_json(message, SOUP_STATUS_OK, "application/json",
+                        json_pack("{s:o}", "address", record));
+    } else if (error) {
+        http_reply_problem(message, SOUP_STATUS_INTERNAL_SERVER_ERROR,
+                           error->message);
+        g_error_free(error);
+    } else {
+        http_reply_problem(message, SOUP_STATUS_NOT_FOUND,
+                           "There is no address with this id.");
+    }
+}
+
+static bool is_json(SoupServerMessage *message)
+{
+    const char *type = soup_message_headers_get_content_type(
+        soup_server_message_get_request_headers(message), NULL);
+
+    return type && g_ascii_strcasecmp(type, "application/json") == 0;
+}
+
+static void on_address(SoupServer *server, SoupServerMessage *message,
+                       const char *path, GHashTable *query, gpointer user_data)
+{
+    const struct address_around *around = user_data;
+    const struct token_client *client;
+    struct address_request request;
+    struct schema_error error;
+    json_t *json;
+
+    (void)server;
+    (void)query;
+    if (strcmp(path, ADDRESS_PATH) != 0) {
+        http_reply_not_found(message);
+        return;
+    }
+    if (soup_server_message_get_method(message) != SOUP_METHOD_PUT) {
+        http_reply_method(message, "PUT");
+        return;
+    }
+    if (faults_answer(around->faults, FAULT_ADDRESS, message)) {
+        return;
+    }
+    client = token_admit(around->tokens, message, TOKEN_SCOPE_ADDRESS);
+    if (!client) {
+        return;
+    }
+    if (!is_json(message)) {
+        http_reply_problem(message, SOUP_STATUS_UNSUPPORTED_MEDIA_TYPE,
+                           "The content type must be application/json.");
+        return;
+    }
+    json = http_read_json(message, &error);
+    if (json && address_request_read(&request, json, &error)) {
+        put(around, client, message, &request);
+    } else {
+        http_reply_invalid(message, &error);
+    }
+    json_decref(json);
+}
+
+void address_add(SoupServer *server, const struct address_around *around)
+{
+    soup_server_add_handler(server, ADDRESS_PATH, on_address, (gpointer)around,
+                            NULL);
+}

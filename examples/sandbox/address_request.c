@@ -1,0 +1,128 @@
+/*
+ * What a client asks for a crypto destination address, and the rules for it.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "address_request.h"
+
+#include <string.h>
+
+#define TEXT_MAX 128 /* bytes */
+#define TRAVELRULE "travelrule_metadata"
+
+static const char *const networks[] = {
+    "BITCOIN", "ETHEREUM",    "BITCOIN_CASH", "LITECOIN",
+    "SOLANA",  "POLYGON_POS", "BASE",         "ARBITRUM_ONE",
+    "STELLAR", "INK",         "XLAYER",       NULL};
+
+static const char *const custodian_types[] = {"VASP", "PRIVATE", NULL};
+
+static const struct schema_field first_name = {"first_name", SCHEMA_TEXT,
+                                               .max = TEXT_MAX};
+static const struct schema_field last_name = {"last_name", SCHEMA_TEXT,
+                                              .max = TEXT_MAX};
+static const struct schema_field *const person[] = {&first_name, &last_name,
+                                                    NULL};
+
+static const struct schema_field name = {"name", SCHEMA_TEXT, .max = TEXT_MAX};
+static const struct schema_field *const institution[] = {&name, NULL};
+
+static const struct schema_field person_details = {
+    "person_details", SCHEMA_OBJECT, .fields = person};
+static const struct schema_field institution_details = {
+    "institution_details", SCHEMA_OBJECT, .fields = institution};
+static const struct schema_field *const parties[] = {
+    &person_details, &institution_details, NULL};
+
+static const struct schema_field vasp_id = {"id", SCHEMA_TEXT, .required = true,
+                                            .min = 1, .max = TEXT_MAX};
+static const struct schema_field *const vasp_fields[] = {&vasp_id, NULL};
+
+static const struct schema_field beneficiary = {"beneficiary", SCHEMA_OBJECT,
+                                                .fields = parties};
+static const struct schema_field vasp = {"vasp", SCHEMA_OBJECT,
+                                         .fields = vasp_fields};
+static const struct schema_field custodian_type = {
+    "custodian_type", SCHEMA_CHOICE, .choices = custodian_types};
+static const struct schema_field *const travelrule_fields[] = {
+    &beneficiary, &vasp, &custodian_type, NULL};
+
+static const struct schema_field id = {"id", SCHEMA_TEXT, .max = TEXT_MAX};
+static const struct schema_field crypto_network = {
+    "crypto_network", SCHEMA_CHOICE, .choices = networks};
+static const struct schema_field address = {"address", SCHEMA_TEXT, .min = 1,
+                                            .max = TEXT_MAX};
+static const struct schema_field nickname = {"nickname", SCHEMA_TEXT,
+                                             .max = TEXT_MAX};
+static const struct schema_field bookmarked_status = {
+    .name = "bookmarked_status", .kind = SCHEMA_FLAG};
+static const struct schema_field travelrule = {TRAVELRULE, SCHEMA_OBJECT,
+                                               .fields = travelrule_fields};
+static const struct schema_field *const fields[] = {
+    &id, &crypto_network, &address, &nickname, &bookmarked_status, &travelrule,
+    NULL};
+
+/* Exactly one form: the id, or network and address. */
+static bool check_form(const struct address_request *request,
+                       struct schema_error *error)
+{
+    if (request->id && (request->network || request->address)) {
+        return schema_refuse(error, "id", NULL,
+                             "must not stand beside crypto_network or address");
+    }
+    if (request->id) {
+        return g_uuid_string_is_valid(request->id) ||
+               schema_refuse(error, "id", NULL, "must be a UUID");
+    }
+    if (!request->network && !request->address) {
+        return schema_refuse(
+            error, "id", NULL,
+            "is missing, and so are crypto_network and address");
+    }
+    if (!request->network) {
+        return schema_refuse(error, "crypto_network", NULL,
+                             "is missing beside address");
+    }
+    return request->address ||
+           schema_refuse(error, "address", NULL,
+                         "is missing beside crypto_network");
+}
+
+static bool check_travelrule(const json_t *given, struct schema_error *error)
+{
+    const json_t *party = json_object_get(given, "beneficiary");
+    const char *type =
+        json_string_value(json_object_get(given, "custodian_type"));
+    bool has_vasp = json_object_get(given, "vasp") != NULL;
+
+    if (party && json_object_size(party) != 1) {
+        return schema_refuse(error, TRAVELRULE, "beneficiary",
+                             "must have exactly one of person_details and "
+                             "institution_details");
+    }
+    if (type && strcmp(type, "VASP") == 0 && !has_vasp) {
+        return schema_refuse(error, TRAVELRULE, "vasp",
+                             "is missing: custodian_type is VASP");
+    }
+    if (type && strcmp(type, "PRIVATE") == 0 && has_vasp) {
+        return schema_refuse(error, TRAVELRULE, "vasp",
+                             "must be absent: custodian_type is PRIVATE");
+    }
+    return true;
+}
+
+bool address_request_read(struct address_request *request, const json_t *json,
+                          struct schema_error *error)
+{
+    *request = (struct address_request){
+        .id = json_string_value(json_object_get(json, "id")),
+        .network = json_string_value(json_object_get(json, "crypto_network")),
+        .address = json_string_value(json_object_get(json, "address")),
+        .nickname = json_string_value(json_object_get(json, "nickname")),
+        .bookmarked = json_object_get(json, "bookmarked_status"),
+        .travelrule = json_object_get(json, TRAVELRULE),
+    };
+    return schema_check(json, "", fields, error) &&
+           check_form(request, error) &&
+           check_travelrule(request->travelrule, error);
+}

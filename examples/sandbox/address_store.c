@@ -1,0 +1,178 @@
+/*
+ * The records of crypto destination addresses.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "address_store.h"
+
+#include "feed.h"
+#include "writer.h"
+
+#include <gio/gio.h>
+#include <sqlite3.h>
+
+#define BUSY_MS 5000 /* for another process */
+
+/* Texts of times and the travel rule's JSON are stored as they are written. */
+static const char schema[] = "CREATE TABLE IF NOT EXISTS address ("
+                             " id TEXT PRIMARY KEY,"
+                             " client TEXT NOT NULL,"
+                             " crypto_network TEXT NOT NULL,"
+                             " address TEXT NOT NULL,"
+                             " nickname TEXT NOT NULL,"
+                             " status TEXT NOT NULL,"
+                             " created_at TEXT NOT NULL,"
+                             " bookmarked INTEGER NOT NULL,"
+                             " travelrule_metadata TEXT,"
+                             " UNIQUE (client, crypto_network, address))";
+
+/* What is NULL is absent: it stays as it is. */
+#define CHANGES                                        \
+    " SET nickname = coalesce(:nickname, nickname),"   \
+    " bookmarked = coalesce(:bookmarked, bookmarked)," \
+    " travelrule_metadata = coalesce(:travelrule, travelrule_metadata)"
+#define RECORD                                                              \
+    " RETURNING id, crypto_network, address, nickname, status, created_at," \
+    " bookmarked"
+
+static const char put_by_address[] =
+    "INSERT INTO address VALUES (:id, :client, :network, :address,"
+    " coalesce(:nickname, 'Address ' ||"
+    " (SELECT count(*) + 1 FROM address WHERE client = :client)),"
+    " :status, :created_at, coalesce(:bookmarked, 0), :travelrule)"
+    " ON CONFLICT (client, crypto_network, address) DO UPDATE" CHANGES RECORD;
+
+static const char put_by_id[] =
+    "UPDATE address" CHANGES " WHERE id = :id AND client = :client" RECORD;
+
+struct address_store {
+    sqlite3 *database;
+    const char *status;
+};
+
+static bool succeeded(const struct address_store *store, int rc, GError **error)
+{
+    if (rc != SQLITE_OK && rc != SQLITE_ROW && rc != SQLITE_DONE) {
+        g_set_error(error, G_IO_ERROR, G_IO_ERROR_FAILED, "addresses.db: %s",
+                    sqlite3_errmsg(store->database));
+        return false;
+    }
+    return true;
+}
+
+struct address_store *address_store_open(const char *directory,
+                                         const char *status, GError **error)
+{
+    struct address_store *store = g_new0(struct address_store, 1);
+    char *path = g_build_filename(directory, "addresses.db", NULL);
+    bool ok = succeeded(store, sqlite3_open(path, &store->database), error);
+
+    store->status = status;
+    if (ok) {
+        sqlite3_busy_timeout(store->database, BUSY_MS);
+        ok = succeeded(store,
+                       sqlite3_exec(store->database, schema, NULL, NULL, NULL),
+                       error);
+    }
+    if (!ok) {
+        address_store_close(store);
+        store = NULL;
+    }
+    g_free(path);
+    return store;
+}
+
+void address_store_close(struct address_store *store)
+{
+    sqlite3_close(store->database);
+    g_free(store);
+}
+
+/* A text for a parameter of the statement, which may lack it; NULL: absent.
+ * It must outlive the statement. */
+static void bind(sqlite3_stmt *statement, const char *name, const char *text)
+{
+    int index = sqlite3_bind_parameter_index(statement, name);
+
+    if (index > 0) {
+        sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
+    }
+}
+
+static void bind_flag(sqlite3_stmt *statement, const char *name,
+                      const json_t *flag)
+{
+    if (flag) {
+        sqlite3_bind_int(statement,
+                         sqlite3_bind_parameter_index(statement, name),
+                         json_is_true(flag));
+    }
+}
+
+static const char *column(sqlite3_stmt *statement, int index)
+{
+    return (const char *)sqlite3_column_text(statement, index);
+}
+
+static json_t *record_json(sqlite3_stmt *statement)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "id",
+                     column(statement, 0), "crypto_network",
+                     column(statement, 1), "address", column(statement, 2),
+                     "nickname", column(statement, 3), "status",
+                     column(statement, 4), "created_at", column(statement, 5),
+                     "bookmarked", sqlite3_column_int(statement, 6));
+}
+
+/* Runs the statement, which is finished when it returns, and committed if it
+ * returns a record. */
+static json_t *run(const struct address_store *store, sqlite3_stmt *statement,
+                   GError **error)
+{
+    json_t *record = NULL;
+    int rc = sqlite3_step(statement);
+
+    if (rc == SQLITE_ROW) {
+        record = record_json(statement);
+        rc = sqlite3_step(statement);
+    }
+    if (!succeeded(store, rc, error)) {
+        g_clear_pointer(&record, json_decref);
+    }
+    sqlite3_finalize(statement);
+    return record;
+}
+
+json_t *address_store_put(struct address_store *store, const char *client,
+                          const struct address_request *request, GError **error)
+{
+    const struct writer plain = {.quirks = 0};
+    char created_at[WRITER_SIZE];
+    char *id =
+        request->id ? g_ascii_strdown(request->id, -1) : g_uuid_string_random();
+    char *travelrule = request->travelrule
+                           ? json_dumps(request->travelrule, JSON_COMPACT)
+                           : NULL;
+    sqlite3_stmt *statement;
+    json_t *record = NULL;
+    int rc = sqlite3_prepare_v2(store->database,
+                                request->id ? put_by_id : put_by_address, -1,
+                                &statement, NULL);
+
+    if (succeeded(store, rc, error)) {
+        writer_time(&plain, created_at, feed_now_ns(), 3);
+        bind(statement, ":id", id);
+        bind(statement, ":client", client);
+        bind(statement, ":network", request->network);
+        bind(statement, ":address", request->address);
+        bind(statement, ":nickname", request->nickname);
+        bind(statement, ":status", store->status);
+        bind(statement, ":created_at", created_at);
+        bind(statement, ":travelrule", travelrule);
+        bind_flag(statement, ":bookmarked", request->bookmarked);
+        record = run(store, statement, error);
+    }
+    g_free(travelrule);
+    g_free(id);
+    return record;
+}

@@ -1,0 +1,148 @@
+/*
+ * Listens where the sandbox does, and accepts what comes.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "listener.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+/* A port that is free on one address may be taken on the other. */
+#define FREE_PORT_TRIES 16
+
+struct listener {
+    GPtrArray *sources; /* GSource, owned: one for each address */
+    listener_accepted accepted;
+    void *user_data;
+};
+
+static gboolean on_client(GSocket *socket, GIOCondition condition,
+                          gpointer user_data)
+{
+    const struct listener *listener = user_data;
+    GSocket *client = g_socket_accept(socket, NULL, NULL);
+    GSocketAddress *local;
+    GSocketAddress *remote;
+
+    (void)condition;
+    if (!client) {
+        return G_SOURCE_CONTINUE;
+    }
+    local = g_socket_get_local_address(client, NULL);
+    remote = g_socket_get_remote_address(client, NULL);
+    if (local && remote) { /* it may be gone already */
+        GSocketConnection *connection =
+            g_socket_connection_factory_create_connection(client);
+
+        g_socket_set_option(client, IPPROTO_TCP, TCP_NODELAY, TRUE, NULL);
+        listener->accepted(connection, local, remote, listener->user_data);
+        g_object_unref(connection);
+    }
+    g_clear_object(&local);
+    g_clear_object(&remote);
+    g_object_unref(client);
+    return G_SOURCE_CONTINUE;
+}
+
+/* A socket that listens; *port is set to the one that it is. */
+static GSocket *listen_at(const char *address, guint *port, GError **error)
+{
+    GSocketAddress *where =
+        g_inet_socket_address_new_from_string(address, *port);
+    GSocket *socket;
+
+    if (!where) {
+        g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+                    "%s is not an IP address", address);
+        return NULL;
+    }
+    socket = g_socket_new(g_socket_address_get_family(where),
+                          G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, error);
+    if (socket && (!g_socket_bind(socket, where, TRUE, error) ||
+                   !g_socket_listen(socket, error))) {
+        g_clear_object(&socket);
+    }
+    g_object_unref(where);
+    if (socket) {
+        where = g_socket_get_local_address(socket, NULL);
+        *port = g_inet_socket_address_get_port(G_INET_SOCKET_ADDRESS(where));
+        g_object_unref(where);
+    }
+    return socket;
+}
+
+static gboolean add(struct listener *listener, const char *address, guint *port,
+                    GError **error)
+{
+    GSocket *socket = listen_at(address, port, error);
+    GSource *source;
+
+    if (!socket) {
+        return FALSE;
+    }
+    g_socket_set_blocking(socket, FALSE);
+    source = g_socket_create_source(socket, G_IO_IN, NULL);
+    g_source_set_callback(source, G_SOURCE_FUNC(on_client), listener, NULL);
+    g_source_attach(source, NULL);
+    g_ptr_array_add(listener->sources, source);
+    g_object_unref(socket);
+    return TRUE;
+}
+
+/* Both addresses, or one where the machine has no ::1. */
+static gboolean add_loopback(struct listener *listener, guint *port,
+                             GError **error)
+{
+    GError *failure = NULL;
+
+    if (!add(listener, "127.0.0.1", port, error)) {
+        return FALSE;
+    }
+    if (!add(listener, "::1", port, &failure)) {
+        if (g_error_matches(failure, G_IO_ERROR, G_IO_ERROR_ADDRESS_IN_USE)) {
+            g_propagate_error(error, failure);
+            return FALSE;
+        }
+        g_error_free(failure);
+    }
+    return TRUE;
+}
+
+static void source_free(gpointer data)
+{
+    g_source_destroy(data);
+    g_source_unref(data);
+}
+
+struct listener *listener_new(const char *address, guint *port,
+                              listener_accepted accepted, void *user_data,
+                              GError **error)
+{
+    struct listener *listener = g_new0(struct listener, 1);
+    guint wanted = *port;
+    int tries = address || wanted != 0 ? 1 : FREE_PORT_TRIES;
+    gboolean ok = FALSE;
+
+    listener->sources = g_ptr_array_new_with_free_func(source_free);
+    listener->accepted = accepted;
+    listener->user_data = user_data;
+    while (!ok && tries-- > 0) {
+        g_clear_error(error);
+        g_ptr_array_set_size(listener->sources, 0);
+        *port = wanted;
+        ok = address ? add(listener, address, port, error)
+                     : add_loopback(listener, port, error);
+    }
+    if (!ok) {
+        g_prefix_error(error, "cannot listen on port %u: ", wanted);
+        g_clear_pointer(&listener, listener_free);
+    }
+    return listener;
+}
+
+void listener_free(struct listener *listener)
+{
+    g_ptr_array_unref(listener->sources);
+    g_free(listener);
+}

@@ -1,0 +1,525 @@
+#!/usr/bin/env python3
+"""The sandbox's crypto destination addresses, with curl over TLS: every rule
+for a request, defaults, what survives its end, and whose a record is.
+
+Usage: e2e_address.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import concurrent.futures
+import contextlib
+import datetime
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+import uuid
+
+SANDBOX = os.path.join(os.environ.get("BUILD", "build"), "sandbox")
+HANG_S = 60  # for one thing to happen: a hang, not a slow machine
+AT_ONCE = 4
+PATH = "/v2/transfer/crypto-destination-address"
+STREAM = "exchange:read_aggregated_marketdata_stream"
+ADDRESS = "transfer:write_crypto_destination_address"
+NETWORKS = ("BITCOIN", "ETHEREUM", "BITCOIN_CASH", "LITECOIN", "SOLANA",
+            "POLYGON_POS", "BASE", "ARBITRUM_ONE", "STELLAR", "INK", "XLAYER")
+FIELDS = {"id", "crypto_network", "address", "nickname", "status",
+          "created_at", "bookmarked"}
+PAIR = {"crypto_network": "BITCOIN", "address": "bc1qexample"}
+LONGEST = 128  # bytes of a text
+
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+class Sandbox:
+    """A running sandbox, and curl as its client."""
+
+    def __init__(self, state, *options):
+        self.state = state
+        self.process = subprocess.Popen(
+            [SANDBOX, "--state", state, "--rate", "1", *options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        check(self.process.stdout.readline() == b"ready\n", "not ready")
+        with open(os.path.join(state, "endpoints.json"),
+                  encoding="ascii") as file:
+            self.urls = json.load(file)
+        self.bearer = self.token()
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+            status = self.process.wait(HANG_S)
+            check(status == 0, f"the sandbox ended with {status}")
+        self.process.stdout.close()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def curl(self, url, *options, data=None):
+        """(status, content type, headers, parsed body)"""
+        run = subprocess.run(
+            ["curl", "-sS", "-i", "--max-time", str(HANG_S), "--cacert",
+             os.path.join(self.state, "ca.pem"), *options,
+             *(["--data-binary", "@-"] if data is not None else []), url],
+            input=data, capture_output=True, check=False)
+        check(run.returncode == 0, f"curl: {run.returncode} {run.stderr}")
+        head, _, body = run.stdout.partition(b"\r\n\r\n")
+        while head.startswith(b"HTTP/1.1 100"):
+            head, _, body = body.partition(b"\r\n\r\n")
+        lines = head.decode().split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in
+                   (line.partition(":") for line in lines[1:])}
+        return (int(lines[0].split()[1]), headers.get("content-type"), headers,
+                json.loads(body))
+
+    def ask_token(self, scope, client="sandbox-client"):
+        return self.curl(
+            self.urls["auth_url"] + "/oauth2/token", "-d",
+            "grant_type=client_credentials", "-d", f"client_id={client}",
+            "-d", "client_secret=sandbox-secret",
+            *(["--data-urlencode", f"scope={scope}"] if scope else []))
+
+    def token(self, scope=ADDRESS, client="sandbox-client"):
+        status, _, _, reply = self.ask_token(scope, client)
+        check(status == 200 and reply["scope"] == scope, f"{status} {reply}")
+        return reply["access_token"]
+
+    def put_raw(self, data, *options, bearer=None, kind="application/json"):
+        return self.curl(
+            self.urls["base_url"] + PATH, "-X", "PUT", "-H",
+            f"Authorization: Bearer {bearer or self.bearer}", "-H",
+            f"Content-Type: {kind}", *options, data=data)
+
+    def put(self, bearer=None, **request):
+        """The record."""
+        status, kind, _, reply = self.put_raw(json.dumps(request).encode(),
+                                              bearer=bearer)
+        check((status, kind) == (200, "application/json"),
+              f"{status} {kind} {reply}")
+        check(set(reply) == {"address"}, reply)
+        record = reply["address"]
+        check(set(record) == FIELDS, record)
+        return record
+
+    def refused(self, data, status, field=None, **options):
+        """The problem."""
+        got, kind, headers, problem = self.put_raw(data, **options)
+        what = f"{data[:99]}: {got} {kind} {problem}"
+        check((got, kind) == (status, "application/problem+json"), what)
+        check(set(problem) == {"type", "title", "status", "detail", "meta"} and
+              problem["status"] == status and problem["title"] and
+              problem["detail"], what)
+        if field is not None:
+            check(problem["meta"] == {"field": field} and
+                  problem["detail"].startswith(field), what)
+        return headers, problem
+
+
+@contextlib.contextmanager
+def directory():
+    path = tempfile.mkdtemp()
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)
+
+
+@contextlib.contextmanager
+def sandbox_in(state, *options):
+    sandbox = Sandbox(state, *options)
+    try:
+        yield sandbox
+    finally:
+        sandbox.end()
+
+
+@contextlib.contextmanager
+def sandbox_of(*options):
+    with directory() as state, sandbox_in(state, *options) as sandbox:
+        yield sandbox
+
+
+# ---------------------------------------------------------------------------
+# Records
+# ---------------------------------------------------------------------------
+
+def test_defaults():
+    with sandbox_of() as sandbox:
+        before = datetime.datetime.now(datetime.timezone.utc)
+        record = sandbox.put(**PAIR)
+        check(str(uuid.UUID(record["id"])) == record["id"], record["id"])
+        check({key: record[key] for key in PAIR} == PAIR, record)
+        check(record["nickname"] and record["status"] == "APPROVED" and
+              record["bookmarked"] is False, record)
+        check(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z",
+                           record["created_at"]), record["created_at"])
+        created = datetime.datetime.fromisoformat(
+            record["created_at"].replace("Z", "+00:00"))
+        check(created >= before - datetime.timedelta(milliseconds=1), created)
+        other = sandbox.put(crypto_network="BITCOIN", address="another")
+        check(other["nickname"] != record["nickname"] and
+              other["id"] != record["id"], "names and ids are one's own")
+
+
+def test_every_network():
+    with sandbox_of() as sandbox:
+        records = [sandbox.put(crypto_network=network, address="the same")
+                   for network in NETWORKS]
+        check([record["crypto_network"] for record in records] ==
+              list(NETWORKS), records)
+        check(len({record["id"] for record in records}) == len(NETWORKS),
+              "each network has its own")
+
+
+def test_created_with_everything():
+    with sandbox_of() as sandbox:
+        record = sandbox.put(**PAIR, nickname="mine", bookmarked_status=True,
+                             travelrule_metadata=VASP)
+        check((record["nickname"], record["bookmarked"]) == ("mine", True),
+              record)
+
+
+def update(sandbox, record, **form):
+    """Absent, empty and false are three different wishes."""
+    changes = [({}, {}), ({"nickname": "first"}, {"nickname": "first"}),
+               ({"bookmarked_status": True}, {"bookmarked": True}), ({}, {}),
+               ({"nickname": "second"}, {"nickname": "second"}),
+               ({"travelrule_metadata": {}}, {}),
+               ({"nickname": "", "bookmarked_status": False},
+                {"nickname": "", "bookmarked": False}), ({}, {})]
+    for request, change in changes:
+        record = {**record, **change}
+        got = sandbox.put(**form, **request)
+        check(got == record, f"{request}: {got}, not {record}")
+    return record
+
+
+def test_update_by_pair():
+    with sandbox_of() as sandbox:
+        update(sandbox, sandbox.put(**PAIR), **PAIR)
+
+
+def test_update_by_id():
+    with sandbox_of() as sandbox:
+        record = update(sandbox, sandbox.put(**PAIR),
+                        id=sandbox.put(**PAIR)["id"])
+        check(sandbox.put(id=record["id"].upper()) == record, "capitals")
+
+
+TEXTS = ("quote \" backslash \\ slash /", "\b\f\n\r\t\x01\x1f\x7f",
+         "CR\r\nLF: header", "\u00e9\u20ac\u2028\ufffd", "\U0001f511 surrogates",
+         "'; DROP TABLE address; --", " ", "x" * LONGEST, "\u00e9" * 64)
+
+
+def test_hostile_texts():
+    with sandbox_of() as sandbox:
+        for text in TEXTS:
+            record = sandbox.put(crypto_network="BASE", address=text,
+                                 nickname=text)
+            check(record["address"] == record["nickname"] == text, record)
+            check(sandbox.put(id=record["id"]) == record, "read again")
+
+
+def test_many_at_once_make_one():
+    with sandbox_of() as sandbox, concurrent.futures.ThreadPoolExecutor(
+            8) as pool:
+        records = list(pool.map(lambda _: sandbox.put(**PAIR), range(24)))
+        check(all(record == records[0] for record in records), records)
+
+
+def test_status():
+    for status in ("PENDING", "REJECTED", "ON_HOLD"):
+        with sandbox_of("--address-status", status) as sandbox:
+            check(sandbox.put(**PAIR)["status"] == status, status)
+
+
+def test_wrong_status():
+    for status in ("", "approved", "A" * 32):
+        run = subprocess.run(
+            [SANDBOX, "--state", "/nonexistent", "--address-status", status],
+            capture_output=True, text=True, check=False)
+        check(run.returncode == 1 and "--address-status" in run.stderr,
+              run.stderr)
+
+
+# ---------------------------------------------------------------------------
+# Rules
+# ---------------------------------------------------------------------------
+
+PERSON = {"beneficiary": {"person_details": {"first_name": "Ada",
+                                             "last_name": "L"}}}
+INSTITUTION = {"beneficiary": {"institution_details": {"name": "Bank"}}}
+VASP = {**PERSON, "vasp": {"id": "vasp-1"}, "custodian_type": "VASP"}
+
+
+def test_travel_rule():
+    with sandbox_of() as sandbox:
+        for metadata in ({}, PERSON, INSTITUTION, VASP,
+                         {**INSTITUTION, "custodian_type": "PRIVATE"},
+                         {"vasp": {"id": "x"}}, {"custodian_type": "PRIVATE"},
+                         {"beneficiary": {"person_details": {}}}):
+            sandbox.put(**PAIR, travelrule_metadata=metadata)
+
+
+ID = "00000000-0000-4000-8000-000000000000"
+RULE = "travelrule_metadata"
+PARTY = f"{RULE}.beneficiary"
+LONG = "x" * (LONGEST + 1)
+# What is wrong, and the field that the problem names.
+WRONG = [
+    # One identification form.
+    ({}, "id"), ({"nickname": "x"}, "id"),
+    ({"id": ID, **PAIR}, "id"), ({"id": ID, "address": "x"}, "id"),
+    ({"id": ID, "crypto_network": "BITCOIN"}, "id"),
+    ({"crypto_network": "BITCOIN"}, "address"),
+    ({"address": "x"}, "crypto_network"),
+    # Values.
+    ({"id": ""}, "id"), ({"id": "not-a-uuid"}, "id"), ({"id": 1}, "id"),
+    ({"id": None}, "id"), ({"id": LONG}, "id"),
+    ({**PAIR, "crypto_network": "DOGECOIN"}, "crypto_network"),
+    ({**PAIR, "crypto_network": "bitcoin"}, "crypto_network"),
+    ({**PAIR, "crypto_network": ""}, "crypto_network"),
+    ({**PAIR, "crypto_network": 1}, "crypto_network"),
+    ({**PAIR, "address": ""}, "address"), ({**PAIR, "address": 1}, "address"),
+    ({**PAIR, "address": LONG}, "address"),
+    ({**PAIR, "address": "\u00e9" * 65}, "address"),
+    ({**PAIR, "address": None}, "address"),
+    ({**PAIR, "nickname": 1}, "nickname"),
+    ({**PAIR, "nickname": None}, "nickname"),
+    ({**PAIR, "nickname": LONG}, "nickname"),
+    ({**PAIR, "bookmarked_status": "true"}, "bookmarked_status"),
+    ({**PAIR, "bookmarked_status": 0}, "bookmarked_status"),
+    ({**PAIR, "bookmarked_status": None}, "bookmarked_status"),
+    ({**PAIR, "bookmarked": True}, "bookmarked"),
+    ({**PAIR, "status": "APPROVED"}, "status"),
+    # The travel rule.
+    ({**PAIR, RULE: None}, RULE), ({**PAIR, RULE: []}, RULE),
+    ({**PAIR, RULE: {"x": 1}}, f"{RULE}.x"),
+    ({**PAIR, RULE: {"beneficiary": "Ada"}}, PARTY),
+    ({**PAIR, RULE: {"beneficiary": {}}}, PARTY),
+    ({**PAIR, RULE: {"beneficiary": {**PERSON["beneficiary"],
+                                     **INSTITUTION["beneficiary"]}}}, PARTY),
+    ({**PAIR, RULE: {"beneficiary": {"name": "x"}}}, f"{PARTY}.name"),
+    ({**PAIR, RULE: {"beneficiary": {"person_details": "Ada"}}},
+     f"{PARTY}.person_details"),
+    ({**PAIR, RULE: {"beneficiary": {"person_details": {"first_name": 1}}}},
+     f"{PARTY}.person_details.first_name"),
+    ({**PAIR, RULE: {"beneficiary": {"person_details": {"last_name": LONG}}}},
+     f"{PARTY}.person_details.last_name"),
+    ({**PAIR, RULE: {"beneficiary": {"institution_details": {"name": 1}}}},
+     f"{PARTY}.institution_details.name"),
+    ({**PAIR, RULE: {"vasp": "x"}}, f"{RULE}.vasp"),
+    ({**PAIR, RULE: {"vasp": {}}}, f"{RULE}.vasp.id"),
+    ({**PAIR, RULE: {"vasp": {"id": ""}}}, f"{RULE}.vasp.id"),
+    ({**PAIR, RULE: {"vasp": {"id": 1}}}, f"{RULE}.vasp.id"),
+    ({**PAIR, RULE: {"custodian_type": "OTHER"}}, f"{RULE}.custodian_type"),
+    ({**PAIR, RULE: {"custodian_type": 1}}, f"{RULE}.custodian_type"),
+    ({**PAIR, RULE: {"custodian_type": "VASP"}}, f"{RULE}.vasp"),
+    ({**PAIR, RULE: {"custodian_type": "PRIVATE", "vasp": {"id": "x"}}},
+     f"{RULE}.vasp"),
+]
+
+
+def test_wrong_requests():
+    with sandbox_of() as sandbox:
+        record = sandbox.put(**PAIR, nickname="as it was")
+        for request, field in WRONG:
+            sandbox.refused(json.dumps({"nickname": "changed", **request}
+                                       if field != "nickname" else
+                                       request).encode(), 400, field)
+        check(sandbox.put(**PAIR) == record, "changed")
+
+
+def test_no_request_at_all():
+    with sandbox_of() as sandbox:
+        body = json.dumps(PAIR).encode()
+        for data in (b"", b"{", b"[]", b'"x"', b"null", body + b"x",
+                     b'{"id":"a","id":"b"}', b'{"id":"\xff"}',
+                     b'{"address":"\\u0000","crypto_network":"BASE"}',
+                     b'{"address":"\\ud800","crypto_network":"BASE"}'):
+            sandbox.refused(data, 400, "")
+        for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
+            sandbox.refused(body, 415, kind=kind)
+        sandbox.refused(b" " * 65537 + body, 413)
+        sandbox.put_raw(body, kind="application/json; charset=utf-8")
+
+
+def test_other_methods_and_paths():
+    with sandbox_of() as sandbox:
+        url = sandbox.urls["base_url"]
+        for method in ("GET", "POST", "DELETE"):
+            status, kind, headers, _ = sandbox.curl(url + PATH, "-X", method)
+            check((status, kind, headers["allow"]) ==
+                  (405, "application/problem+json", "PUT"), method)
+        for path in (PATH + "/x", PATH + "x", PATH[:-1], "/"):
+            status, kind, _, _ = sandbox.curl(url + path, "-X", "PUT")
+            check((status, kind) == (404, "application/problem+json"), path)
+
+
+# ---------------------------------------------------------------------------
+# Tokens and clients
+# ---------------------------------------------------------------------------
+
+def test_scopes_are_granted():
+    with sandbox_of() as sandbox:
+        for scope in (ADDRESS, f"{STREAM} {ADDRESS}", f"{ADDRESS} {STREAM}"):
+            sandbox.put(sandbox.token(scope), **PAIR)
+
+
+def test_scopes_are_refused():
+    with sandbox_of() as sandbox:
+        for client, scope in (("sandbox-client", f"{ADDRESS}x"),
+                              ("sandbox-client", f"{ADDRESS} other"),
+                              ("sandbox-client", "transfer:read"),
+                              ("sandbox-client", None),
+                              ("sandbox-noscope", f"{ADDRESS} {STREAM}")):
+            status, _, _, reply = sandbox.ask_token(scope, client)
+            check((status, reply["error"]) == (400, "invalid_scope"),
+                  f"{scope}: {status} {reply}")
+
+
+def test_without_the_scope():
+    with sandbox_of() as sandbox:
+        headers, _ = sandbox.refused(json.dumps(PAIR).encode(), 403,
+                                     bearer=sandbox.token(STREAM))
+        check(f'scope="{ADDRESS}"' in headers["www-authenticate"], headers)
+
+
+def test_without_a_token():
+    with sandbox_of() as sandbox:
+        body = json.dumps(PAIR).encode()
+        sandbox.refused(body, 401, bearer="nonsense")
+        status, kind, headers, _ = sandbox.curl(
+            sandbox.urls["base_url"] + PATH, "-X", "PUT", "-H",
+            "Content-Type: application/json", data=body)
+        check((status, kind) == (401, "application/problem+json") and
+              headers["www-authenticate"].startswith("Bearer"), headers)
+        set_faults(sandbox, revoke={})
+        sandbox.refused(body, 401)
+        # Who may not write is not told what is wrong.
+        sandbox.refused(b"{", 401)
+
+
+def test_two_clients():
+    with sandbox_of() as sandbox:
+        other = sandbox.token(client="sandbox-noscope")
+        mine = sandbox.put(**PAIR, nickname="mine")
+        theirs = sandbox.put(other, **PAIR, nickname="theirs")
+        check(mine["id"] != theirs["id"], "one record for two")
+        for bearer, record in ((other, mine), (sandbox.bearer, theirs)):
+            sandbox.refused(json.dumps({"id": record["id"],
+                                        "nickname": "stolen"}).encode(),
+                            404, bearer=bearer)
+        check(sandbox.put(id=mine["id"]) == mine, "mine")
+        check(sandbox.put(other, id=theirs["id"]) == theirs, "theirs")
+
+
+def test_unknown_id():
+    with sandbox_of() as sandbox:
+        sandbox.put(**PAIR)
+        sandbox.refused(json.dumps({"id": ID}).encode(), 404)
+
+
+# ---------------------------------------------------------------------------
+# What lasts
+# ---------------------------------------------------------------------------
+
+def test_restart():
+    with directory() as state:
+        with sandbox_in(state) as sandbox:
+            record = sandbox.put(**PAIR, nickname="kept",
+                                 bookmarked_status=True)
+        with sandbox_in(state, "--address-status", "PENDING") as sandbox:
+            check(sandbox.put(**PAIR) == record, "by network and address")
+            check(sandbox.put(id=record["id"]) == record, "by id")
+
+
+def test_killed_after_the_answer():
+    with directory() as state:
+        record = None
+        for number in range(5):
+            with sandbox_in(state) as sandbox:
+                if record:
+                    check(sandbox.put(id=record["id"]) == record, "lost")
+                    record = sandbox.put(**PAIR, nickname=f"{number}")
+                else:
+                    record = sandbox.put(**PAIR)
+                sandbox.kill()
+
+
+def test_a_database_that_is_none():
+    with directory() as state:
+        with open(os.path.join(state, "addresses.db"), "wb") as file:
+            file.write(b"not a database, but a text" * 99)
+        run = subprocess.run([SANDBOX, "--state", state], capture_output=True,
+                             text=True, check=False, timeout=HANG_S)
+        check(run.returncode == 1 and "addresses.db" in run.stderr, run.stderr)
+
+
+# ---------------------------------------------------------------------------
+# Faults
+# ---------------------------------------------------------------------------
+
+def set_faults(sandbox, **faults):
+    status, _, _, _ = sandbox.curl(
+        sandbox.urls["base_url"] + "/sandbox/faults",
+        data=json.dumps(faults).encode())
+    check(status == 200, faults)
+
+
+def test_fault_answers():
+    with sandbox_of() as sandbox:
+        body = json.dumps(PAIR).encode()
+        for status in (401, 403, 409, 429, 500, 503):
+            set_faults(sandbox, address={"status": status, "count": 2})
+            sandbox.refused(body, status)
+            sandbox.refused(body, status)
+            sandbox.put(**PAIR)
+        set_faults(sandbox, address={"status": 429, "retry_after": 7})
+        check(sandbox.refused(body, 429)[0]["retry-after"] == "7", "header")
+
+
+def test_fault_loses_the_answer():
+    with sandbox_of() as sandbox:
+        set_faults(sandbox, address_lost={})
+        try:
+            sandbox.put(**PAIR, nickname="nobody was told")
+        except AssertionError as error:
+            check("curl: 52 " in str(error), error)  # no reply
+        else:
+            raise AssertionError("an answer")
+        check(sandbox.put(**PAIR)["nickname"] == "nobody was told", "lost")
+
+
+def attempt(name, test):
+    try:
+        test()
+    except Exception:  # pylint: disable=broad-except
+        print(f"FAIL  {name}\n{traceback.format_exc()}", flush=True)
+        return False
+    print(f"ok    {name}", flush=True)
+    return True
+
+
+def main():
+    tests = {name[5:].replace("_", " "): test
+             for name, test in globals().items() if name.startswith("test_")}
+    wanted = {name: test for name, test in tests.items()
+              if not sys.argv[1:] or any(part in name for part in sys.argv[1:])}
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        results = list(pool.map(attempt, wanted, wanted.values()))
+    print(f"\n{sum(results)} passed, {len(results) - sum(results)} failed")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
