@@ -243,12 +243,13 @@ def test_status():
 
 
 def test_wrong_status():
-    for status in ("", "approved", "A" * 32):
-        run = subprocess.run(
-            [SANDBOX, "--state", "/nonexistent", "--address-status", status],
-            capture_output=True, text=True, check=False)
-        check(run.returncode == 1 and "--address-status" in run.stderr,
-              run.stderr)
+    with directory() as state:
+        for status in ("", "approved", "A" * 32):
+            run = subprocess.run(
+                [SANDBOX, "--state", state, "--address-status", status],
+                capture_output=True, text=True, check=False, timeout=HANG_S)
+            check(run.returncode == 1 and "--address-status" in run.stderr,
+                  run.stderr)
 
 
 # ---------------------------------------------------------------------------

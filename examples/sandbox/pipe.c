@@ -179,14 +179,19 @@ static void account(struct pipe *pipe, struct chunk *first, size_t len)
     }
 }
 
-/* Writes what is due. G_IO_ERROR_WOULD_BLOCK and others say why it stopped
- * before; 0: it did not. */
-static int write_due(struct pipe *pipe)
-{
-    struct chunk *first;
-    int code = 0;
+enum outcome {
+    WRITE_DONE, /* all that was due */
+    WRITE_BLOCKED,
+    WRITE_BROKEN,
+};
 
-    while (code == 0 && (first = g_queue_peek_head(&pipe->chunks)) != NULL) {
+static enum outcome write_due(struct pipe *pipe)
+{
+    enum outcome outcome = WRITE_DONE;
+    struct chunk *first;
+
+    while (outcome == WRITE_DONE &&
+           (first = g_queue_peek_head(&pipe->chunks)) != NULL) {
         size_t len = may_write(pipe, first);
         const char *data = g_bytes_get_data(first->bytes, NULL);
         GError *error = NULL;
@@ -200,27 +205,29 @@ static int write_due(struct pipe *pipe)
         if (written > 0) {
             account(pipe, first, (size_t)written);
         } else {
-            code = error->code;
+            outcome = g_error_matches(error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK)
+                          ? WRITE_BLOCKED
+                          : WRITE_BROKEN;
             g_error_free(error);
         }
     }
-    return code;
+    return outcome;
 }
 
 /* Goes on as far as it can. Ends with the callback, which may free the
  * pipe. */
 static void pump(struct pipe *pipe)
 {
-    int stopped;
+    enum outcome outcome;
 
     stop(&pipe->due);
     stop(&pipe->writable);
-    stopped = write_due(pipe);
-    if (stopped != 0 && stopped != G_IO_ERROR_WOULD_BLOCK) {
+    outcome = write_due(pipe);
+    if (outcome == WRITE_BROKEN) {
         pipe->callback(PIPE_BROKEN, pipe->user_data);
         return;
     }
-    await(pipe, stopped != 0);
+    await(pipe, outcome == WRITE_BLOCKED);
     if (pipe->mark == 0) {
         pipe->mark = PIPE_NO_MARK;
         pipe->callback(PIPE_MARK, pipe->user_data);

@@ -34,6 +34,7 @@ struct link {
     GSocket *server;
     struct pipe *up;   /* to the server */
     struct pipe *down; /* to the client; NULL: half open */
+    uint64_t mark;     /* bytes to the client when a fault may be due */
     bool up_ended;
     bool down_ended;
 };
@@ -116,29 +117,34 @@ static void link_set(struct link *link)
     const struct relay *relay = link->relay;
     struct pipe_limits limits = limits_now(relay);
 
+    link->mark =
+        MIN(mark_of(relay, FAULT_RESET), mark_of(relay, FAULT_HALF_OPEN));
     pipe_set(link->up, &limits, PIPE_NO_MARK);
     if (link->down) {
-        pipe_set(
-            link->down, &limits,
-            MIN(mark_of(relay, FAULT_RESET), mark_of(relay, FAULT_HALF_OPEN)));
+        pipe_set(link->down, &limits, link->mark);
     }
 }
 
-/* So many bytes have passed; but others may have used the fault up. */
+/* The first of the two faults is due, unless others have used it up. */
 static void on_mark(struct link *link)
 {
     const struct relay *relay = link->relay;
+    struct pipe_limits limits = limits_now(relay);
     uint64_t reset = mark_of(relay, FAULT_RESET);
     uint64_t half_open = mark_of(relay, FAULT_HALF_OPEN);
+    uint64_t passed = link->mark;
 
-    if (reset == PIPE_NO_MARK && half_open == PIPE_NO_MARK) {
-        link_set(link);
-    } else if (reset <= half_open) {
+    if (reset <= passed) {
         faults_use(relay->faults, FAULT_RESET);
         link_reset(link);
-    } else {
+    } else if (half_open <= passed) {
         faults_use(relay->faults, FAULT_HALF_OPEN);
         link_half_open(link);
+    } else {
+        link->mark = MIN(reset, half_open);
+        pipe_set(link->down, &limits,
+                 link->mark == PIPE_NO_MARK ? PIPE_NO_MARK
+                                            : link->mark - passed);
     }
 }
 
