@@ -15,10 +15,14 @@
  * have characters that a form must escape. */
 #define SERVICE_AUTH_HOST "auth.example"
 #define SERVICE_WS_HOST "ws.example"
+#define SERVICE_API_HOST "api.example"
 #define SERVICE_ID "client id&1"
 #define SERVICE_SECRET "s+cr=t/%\xC3\xA4~"
 #define SERVICE_SCOPE "exchange:read_aggregated_marketdata_stream"
 #define SERVICE_TOKEN "token-AbC.123_x~y+z/w=="
+#define SERVICE_ADDRESS_SCOPE "transfer:write_crypto_destination_address"
+#define SERVICE_ADDRESS_TOKEN "another-Token/of+addresses=="
+#define SERVICE_ADDRESS_PATH "/v2/transfer/crypto-destination-address"
 
 #define SERVICE_TIMES 64
 #define SERVICE_SUBSCRIPTIONS 64
@@ -112,16 +116,20 @@ struct service_link {
 
 struct service {
     /* For the test to set. */
-    struct service_script token, upgrade;
+    struct service_script token, upgrade, address;
     struct service_rules rules;
     enum service_framing framing;
     const char *token_body;  /* instead of the proper JSON */
-    const char *token_value; /* instead of SERVICE_TOKEN */
+    const char *token_value; /* instead of SERVICE_TOKEN or its like */
+    const char *scope;       /* also granted; NULL: SERVICE_SCOPE */
+    const char *api_path;    /* of base_url; NULL: "" */
+    const char *api_token;   /* NULL: SERVICE_ADDRESS_TOKEN */
     uint32_t expires_in;     /* 0: 3600 */
 
     /* For the test to read. */
     struct service_count connects, tokens, upgrades, requests, pings, pongs,
-        closes;
+        closes, puts;
+    uint64_t address_tokens; /* tokens asked for with that scope */
     uint64_t subscribes, unsubscribes, lists;
     uint64_t duplicates; /* entries that subscribed what was subscribed */
     int stream;          /* link that streams, the younger of two, or -1 */
@@ -130,6 +138,8 @@ struct service {
     char ping[126];      /* and of the last ping */
     char request[4096];  /* text of the last request */
     char opening[4096];  /* and of the youngest connection's first */
+    char put[8192];      /* the last request for an address, whole */
+    char record[8192];   /* the record it made, as sent */
     char wrong[256];     /* the first thing a client did wrong, or "" */
 
     /* Private. */
@@ -138,6 +148,7 @@ struct service {
     struct service_link links[MST_LINKS_MAX];
     uint64_t feed_due_ms, beat_due_ms;
     uint64_t token_end_ms; /* of the token's life */
+    char token_scope[256]; /* asked for last */
     uint64_t serial;
 };
 

@@ -15,9 +15,8 @@
 #include <strings.h>
 #include <time.h>
 
-/* Value of a header in a NUL-terminated request, in out; "" if absent. */
-static void header_get(const char *request, const char *name, char *out,
-                       size_t out_len)
+void service_header_get(const char *request, const char *name, char *out,
+                        size_t out_len)
 {
     size_t name_len = strlen(name);
     const char *line = strstr(request, "\r\n");
@@ -35,12 +34,12 @@ static void header_get(const char *request, const char *name, char *out,
     }
 }
 
-static void header_expect(struct service *service, const char *request,
-                          const char *name, const char *expected)
+void service_header_expect(struct service *service, const char *request,
+                           const char *name, const char *expected)
 {
     char value[8192];
 
-    header_get(request, name, value, sizeof value);
+    service_header_get(request, name, value, sizeof value);
     if (strcasecmp(value, expected) != 0) {
         service_wrong(service, "header %s is \"%.80s\", not \"%.80s\"", name,
                       value, expected);
@@ -85,19 +84,33 @@ static void form_expect(struct service *service, const char *body,
     }
 }
 
+/* The stream's scope, that of addresses, or both if the test says so. */
+static void token_scope(struct service *service, const char *body)
+{
+    char *scope = service->token_scope;
+
+    form_get(body, "scope", scope, sizeof service->token_scope);
+    if (strcmp(scope, SERVICE_ADDRESS_SCOPE) == 0) {
+        service->address_tokens++;
+    } else if (strcmp(scope, service->scope ? service->scope : SERVICE_SCOPE) !=
+               0) {
+        service_wrong(service, "scope is \"%.80s\"", scope);
+    }
+}
+
 static void token_check(struct service *service, const char *request,
                         const char *body)
 {
     if (strncmp(request, "POST /oauth2/token HTTP/1.1\r\n", 29) != 0) {
         service_wrong(service, "not a token request: %.60s", request);
     }
-    header_expect(service, request, "Host", SERVICE_AUTH_HOST);
-    header_expect(service, request, "Content-Type",
-                  "application/x-www-form-urlencoded");
+    service_header_expect(service, request, "Host", SERVICE_AUTH_HOST);
+    service_header_expect(service, request, "Content-Type",
+                          "application/x-www-form-urlencoded");
     form_expect(service, body, "grant_type", "client_credentials");
     form_expect(service, body, "client_id", SERVICE_ID);
     form_expect(service, body, "client_secret", SERVICE_SECRET);
-    form_expect(service, body, "scope", SERVICE_SCOPE);
+    token_scope(service, body);
     for (const char *c = body; *c != '\0'; c++) {
         if (strchr("%&=+.-_~*", *c) == NULL && (*c < '0' || *c > '9') &&
             (*c < 'A' || *c > 'Z') && (*c < 'a' || *c > 'z')) {
@@ -125,9 +138,8 @@ static bool script_raw(struct service *service, struct service_script *script,
     return true;
 }
 
-/* Answers now, later or never. */
-static void script_answer(struct service *service,
-                          const struct service_script *script, int link)
+void service_script_answer(struct service *service,
+                           const struct service_script *script, int link)
 {
     if (script->never) {
         return;
@@ -195,12 +207,14 @@ static const char *script_headers(const struct service *service,
     return out;
 }
 
-/* An error, if the script says so. */
-static bool script_error(struct service *service,
-                         const struct service_script *script, int link)
+bool service_script_says(struct service *service, struct service_script *script,
+                         int link)
 {
     char head[4200];
 
+    if (script_raw(service, script, link)) {
+        return true;
+    }
     if (script->status == 0) {
         return false;
     }
@@ -210,26 +224,12 @@ static bool script_error(struct service *service,
     return true;
 }
 
-static void token_answer(struct service *service, int link)
+void service_respond(struct service *service,
+                     const struct service_script *script, int link,
+                     const char *status, const char *type, const char *body)
 {
-    struct service_script *script = &service->token;
-    static char body[SERVICE_BUFFER];
     char head[8192], framing[64] = "";
-    uint32_t life_s = service->expires_in > 0 ? service->expires_in : 3600u;
 
-    if (script_raw(service, script, link) ||
-        script_error(service, script, link)) {
-        return;
-    }
-    service->token_end_ms = mst_mock_elapsed(service->mock) + life_s * 1000ull;
-    snprintf(body, sizeof body,
-             "{\"access_token\":\"%s\",\"expires_in\":%u,"
-             "\"token_type\":\"bearer\",\"scope\":\"" SERVICE_SCOPE "\"}",
-             service->token_value ? service->token_value : SERVICE_TOKEN,
-             life_s);
-    if (service->token_body != NULL) {
-        snprintf(body, sizeof body, "%s", service->token_body);
-    }
     if (service->framing == SERVICE_LENGTH) {
         snprintf(framing, sizeof framing, "Content-Length: %zu\r\n",
                  strlen(body));
@@ -237,10 +237,9 @@ static void token_answer(struct service *service, int link)
         snprintf(framing, sizeof framing, "Transfer-Encoding: chunked\r\n");
     }
     snprintf(head, sizeof head,
-             "%sHTTP/1.1 200 OK\r\n%s"
-             "Content-Type: application/json;charset=UTF-8\r\n"
+             "%sHTTP/1.1 %s\r\n%sContent-Type: %s\r\n"
              "Cache-Control: no-store\r\n%s\r\n",
-             script->interim ? script->interim : "", framing,
+             script->interim ? script->interim : "", status, framing, type,
              script_headers(service, script));
     service_write(service, link, head, strlen(head));
     if (service->framing == SERVICE_CHUNKED) {
@@ -253,12 +252,36 @@ static void token_answer(struct service *service, int link)
     }
 }
 
+static void token_answer(struct service *service, int link)
+{
+    struct service_script *script = &service->token;
+    static char body[SERVICE_BUFFER];
+    bool address = strcmp(service->token_scope, SERVICE_ADDRESS_SCOPE) == 0;
+    const char *token = service->token_value;
+    uint32_t life_s = service->expires_in > 0 ? service->expires_in : 3600u;
+
+    if (service_script_says(service, script, link)) {
+        return;
+    }
+    service->token_end_ms = mst_mock_elapsed(service->mock) + life_s * 1000ull;
+    if (token == NULL) {
+        token = address ? SERVICE_ADDRESS_TOKEN : SERVICE_TOKEN;
+    }
+    snprintf(body, sizeof body,
+             "{\"access_token\":\"%s\",\"expires_in\":%u,"
+             "\"token_type\":\"bearer\",\"scope\":\"%s\"}",
+             token, life_s, service->token_scope);
+    service_respond(service, script, link, "200 OK",
+                    "application/json;charset=UTF-8",
+                    service->token_body != NULL ? service->token_body : body);
+}
+
 static void token_request(struct service *service, int link,
                           const char *request, const char *body)
 {
     service_note(service, &service->tokens);
     token_check(service, request, body);
-    script_answer(service, &service->token, link);
+    service_script_answer(service, &service->token, link);
 }
 
 static void base64(const unsigned char *data, size_t len, char *out)
@@ -305,8 +328,7 @@ static void upgrade_answer(struct service *service, int link)
     char accept[32];
     br_sha1_context sha1;
 
-    if (script_raw(service, script, link) ||
-        script_error(service, script, link)) {
+    if (service_script_says(service, script, link)) {
         return;
     }
     br_sha1_init(&sha1);
@@ -346,15 +368,15 @@ static void upgrade_check(struct service *service, int link,
     if (strncmp(request, "GET / HTTP/1.1\r\n", 16) != 0) {
         service_wrong(service, "not an upgrade of /: %.60s", request);
     }
-    header_expect(service, request, "Host", SERVICE_WS_HOST);
-    header_expect(service, request, "Upgrade", "websocket");
-    header_expect(service, request, "Connection", "Upgrade");
-    header_expect(service, request, "Sec-WebSocket-Version", "13");
-    header_expect(service, request, "Sec-WebSocket-Extensions", "");
+    service_header_expect(service, request, "Host", SERVICE_WS_HOST);
+    service_header_expect(service, request, "Upgrade", "websocket");
+    service_header_expect(service, request, "Connection", "Upgrade");
+    service_header_expect(service, request, "Sec-WebSocket-Version", "13");
+    service_header_expect(service, request, "Sec-WebSocket-Extensions", "");
     snprintf(expected, sizeof expected, "Bearer %s",
              service->token_value ? service->token_value : SERVICE_TOKEN);
-    header_expect(service, request, "Authorization", expected);
-    header_get(request, "Sec-WebSocket-Key", value, sizeof value);
+    service_header_expect(service, request, "Authorization", expected);
+    service_header_get(request, "Sec-WebSocket-Key", value, sizeof value);
     if (strlen(value) != 24 || strcmp(value + 22, "==") != 0) {
         service_wrong(service, "Sec-WebSocket-Key is \"%s\"", value);
     }
@@ -372,7 +394,7 @@ static void upgrade_request(struct service *service, int link,
 {
     service_note(service, &service->upgrades);
     upgrade_check(service, link, request);
-    script_answer(service, &service->upgrade, link);
+    service_script_answer(service, &service->upgrade, link);
 }
 
 void service_http_answer(struct service *service, int link)
@@ -381,6 +403,8 @@ void service_http_answer(struct service *service, int link)
 
     if (strcmp(host, SERVICE_AUTH_HOST) == 0) {
         token_answer(service, link);
+    } else if (strcmp(host, SERVICE_API_HOST) == 0) {
+        service_address_answer(service, link);
     } else {
         upgrade_answer(service, link);
     }
@@ -397,7 +421,7 @@ size_t service_http_request(struct service *service, int number)
         return 0;
     }
     body += 4;
-    header_get(request, "Content-Length", length, sizeof length);
+    service_header_get(request, "Content-Length", length, sizeof length);
     size_t body_len = strtoul(length, NULL, 10);
     size_t used = (size_t)(body - request) + body_len;
     if (link->len < used) {
@@ -408,6 +432,8 @@ size_t service_http_request(struct service *service, int number)
         token_request(service, number, request, body);
     } else if (strcmp(link->endpoint.host, SERVICE_WS_HOST) == 0) {
         upgrade_request(service, number, request);
+    } else if (strcmp(link->endpoint.host, SERVICE_API_HOST) == 0) {
+        service_address_request(service, number, request, body, body_len);
     } else {
         service_wrong(service, "unknown host %.60s", link->endpoint.host);
     }

@@ -19,6 +19,33 @@ void service_write(struct service *service, int link, const void *data,
  * length, or 0 if there is none yet. */
 size_t service_http_request(struct service *service, int number);
 
+/* Value of a header in a NUL-terminated request, in out; "" if absent. */
+void service_header_get(const char *request, const char *name, char *out,
+                        size_t out_len);
+
+/* It has to be this one, the case of letters apart. */
+void service_header_expect(struct service *service, const char *request,
+                           const char *name, const char *expected);
+
+/* Answers now, later or never. */
+void service_script_answer(struct service *service,
+                           const struct service_script *script, int link);
+
+/* Sends the response that a script has instead of the proper one; false
+ * where it has none. */
+bool service_script_says(struct service *service, struct service_script *script,
+                         int link);
+
+/* Sends a response, in the framing that the test asks for. */
+void service_respond(struct service *service,
+                     const struct service_script *script, int link,
+                     const char *status, const char *type, const char *body);
+
+/* A request to create or update an address, and its answer. */
+void service_address_request(struct service *service, int link,
+                             const char *request, const char *body, size_t len);
+void service_address_answer(struct service *service, int link);
+
 /* Answers the request that is due. */
 void service_http_answer(struct service *service, int link);
 

@@ -18,7 +18,8 @@ int session_certificates(void **state)
 {
     (void)state;
     bool made = tls_make_certificates(certificates, "DNS:" SERVICE_AUTH_HOST
-                                                    ",DNS:" SERVICE_WS_HOST);
+                                                    ",DNS:" SERVICE_WS_HOST
+                                                    ",DNS:" SERVICE_API_HOST);
     if (!made) {
         print_error("  openssl failed: see %s/log\n", certificates);
     }
@@ -55,6 +56,27 @@ static void closed_record(struct session_seen *seen,
              failure->ws_code, failure->text);
 }
 
+static void address_record(struct session_seen *seen,
+                           const struct mst_event *event)
+{
+    struct mst_address_result *copy = &seen->address;
+
+    *copy = event->as.address;
+    seen->address_ms = mst_mock_elapsed(&session.mock);
+    seen->problem = *copy->problem;
+    copy->problem = &seen->problem;
+    snprintf(seen->address_text, sizeof seen->address_text, "%s", copy->text);
+    copy->text = seen->address_text;
+    assert_true(copy->body_len < sizeof seen->address_body);
+    memset(seen->address_body, 0, sizeof seen->address_body);
+    if (copy->body != NULL) {
+        memcpy(seen->address_body, copy->body, copy->body_len);
+        copy->body = seen->address_body;
+    }
+    text_add(&seen->record, "address %s http %d \"%s\"\n",
+             error_name(copy->error), copy->http_status, copy->text);
+}
+
 static bool session_event(void *context, const struct mst_event *event)
 {
     struct session_seen *seen = &session.seen;
@@ -73,6 +95,8 @@ static bool session_event(void *context, const struct mst_event *event)
         text_add(&seen->record, "open\n");
     } else if (event->type == MST_EVENT_CLOSED) {
         closed_record(seen, event);
+    } else if (event->type == MST_EVENT_ADDRESS) {
+        address_record(seen, event);
     } else {
         record_event(&seen->record, event);
     }

@@ -31,6 +31,11 @@ struct session_seen {
     uint64_t closed_ms;       /* virtual time of it */
     struct mst_failure error; /* of the last MST_EVENT_ERROR */
     char error_text[MST_TEXT_MAX + 1];
+    struct mst_address_result address; /* of the last MST_EVENT_ADDRESS */
+    struct mst_problem problem;
+    char address_text[MST_TEXT_MAX + 1];
+    char address_body[4096];
+    uint64_t address_ms; /* virtual time of it */
     uint32_t generation; /* of the last event */
     uint32_t generations[MST_LINKS_MAX];
 };
