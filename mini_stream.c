@@ -8324,6 +8324,9 @@ int mst_rotate(struct mst_client *client)
     if (client->closing || client->wiped) {
         return MST_ERR_CLOSED;
     }
+    if (client->config.ws_url == NULL) {
+        return MST_ERR_URL;
+    }
     if (client->config.links < 2) {
         return MST_ERR_ARGUMENT;
     }

@@ -1448,8 +1448,8 @@ static inline int mst_client_init(struct mst_client *client,
  * Wishes for a channel: it is subscribed at the next occasion and again after
  * every reconnect. market is copied; NULL for MST_HEARTBEAT. book (or NULL)
  * is borrowed until the subscription ends and follows the channel
- * MST_MARKET_DATA. Returns 0, MST_ERR_FULL, MST_ERR_EXISTS, MST_ERR_ARGUMENT
- * or MST_ERR_CLOSED.
+ * MST_MARKET_DATA. Returns 0, MST_ERR_FULL, MST_ERR_EXISTS, MST_ERR_ARGUMENT,
+ * MST_ERR_URL without a stream, or MST_ERR_CLOSED.
  */
 int mst_subscribe(struct mst_client *client, enum mst_channel channel,
                   const char *market, struct mst_book *book);
@@ -1470,7 +1470,8 @@ int mst_resync(struct mst_client *client, enum mst_channel channel,
  * goes on where that fails. A book with a spare one goes over without a gap,
  * another one is empty until its snapshot has come. Meanwhile both
  * connections deliver, told apart by mst_event.generation. Returns 0,
- * MST_ERR_ARGUMENT with one link, or MST_ERR_CLOSED. */
+ * MST_ERR_URL without a stream, MST_ERR_ARGUMENT with one link, or
+ * MST_ERR_CLOSED. */
 int mst_rotate(struct mst_client *client);
 
 /* Replaces the credentials, borrowed like the old ones, which are not used any
