@@ -7171,9 +7171,7 @@ static void session_closed(struct mst_client *c, struct mst_link *l)
         session_fail(c, l, l->failing);
         return;
     }
-    if (session_has_put(c, l)) {
-        session_put_end(c, l, MST_ERR_CLOSED);
-    } else if (l->opened || session_is_stream(c, l)) {
+    if (l->opened || session_is_stream(c, l)) {
         (void)session_note(l, MST_EVENT_CLOSED, MST_OK, l->state);
     }
     l->abort_due = l->opened;
@@ -8374,10 +8372,7 @@ int mst_address_put(struct mst_client *client,
     }
     successor = session_successor(c);
     if (successor != NULL) {
-        /* It goes on once this is done. */
-        session_drop_stream(c, successor);
-        successor->opened = false;
-        session_restart(c, successor);
+        session_closed(c, successor); /* it goes on once this is done */
     }
     return 0;
 }
@@ -8463,6 +8458,9 @@ void mst_close(struct mst_client *client)
             session_close(c, l, 1000, 0);
         } else if (l->state != MST_STATE_OFF && l->state != MST_STATE_CLOSING) {
             session_closed(c, l);
+        }
+        if (session_has_put(c, l)) {
+            session_put_end(c, l, MST_ERR_CLOSED);
         }
     }
 }
