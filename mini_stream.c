@@ -5423,19 +5423,20 @@ static bool session_is_errand(const struct mst_client *c,
                                     : session_link(c, l) == 0;
 }
 
-/* What the link does is for the request that is under way. */
-static bool session_is_put(const struct mst_client *c, const struct mst_link *l)
-{
-    return c->put.request != NULL && !c->put.done &&
-           (l->job == SESSION_PUT ||
-            (l->job == SESSION_TOKEN && l->kind == TOKEN_ADDRESS));
-}
-
 /* A request waits, or is under way, and the link is the one for it. */
 static bool session_has_put(const struct mst_client *c,
                             const struct mst_link *l)
 {
     return c->put.request != NULL && !c->put.done && session_is_errand(c, l);
+}
+
+/* What the link does, or is about to do, is for that request. */
+static bool session_is_put(const struct mst_client *c, const struct mst_link *l)
+{
+    return session_has_put(c, l) &&
+           (l->state == MST_STATE_WAIT || l->job == SESSION_PUT ||
+            (l->job == SESSION_TOKEN &&
+             l->kind == session_kind(c, SESSION_PUT)));
 }
 
 /* The request is over, well or not: its event is due. */
@@ -5459,7 +5460,8 @@ static void session_put_failed(struct mst_client *c, struct mst_link *l,
                                int error, uint32_t retry_ms)
 {
     bool answered = l->state == MST_STATE_PUT && l->http.status >= 300;
-    bool again = error == MST_ERR_UNAUTHORIZED && !c->put.token_again;
+    bool again = error == MST_ERR_UNAUTHORIZED && !c->put.token_again &&
+                 l->state == MST_STATE_PUT;
 
     if (!again && (answered || session_is_permanent(l, error) ||
                    c->now_ms + retry_ms >= c->put.deadline_ms)) {
