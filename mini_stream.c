@@ -5454,6 +5454,12 @@ static void session_put_end(struct mst_client *c, struct mst_link *l, int error)
     l->report = MST_EVENT_ADDRESS;
 }
 
+/* A response has come, but is none: another one would be no better. */
+static bool session_is_bad(int error)
+{
+    return error <= MST_ERR_HTTP_SYNTAX && error >= MST_ERR_HTTP_BODY;
+}
+
 /* An attempt has failed: another one does no harm, since the outcome of the
  * same request is the same. */
 static void session_put_failed(struct mst_client *c, struct mst_link *l,
@@ -5464,11 +5470,15 @@ static void session_put_failed(struct mst_client *c, struct mst_link *l,
                  l->state == MST_STATE_PUT;
 
     if (!again && (answered || session_is_permanent(l, error) ||
+                   (l->state == MST_STATE_PUT && session_is_bad(error)) ||
                    c->now_ms + retry_ms >= c->put.deadline_ms)) {
         c->put.result.retry_ms = answered ? retry_ms : 0;
         session_put_end(c, l, error);
+        return;
     }
     c->put.token_again |= again;
+    memset(&c->put.problem, 0, sizeof c->put.problem);
+    memset(&c->put.result, 0, sizeof c->put.result);
     c->put.result.error = error;
 }
 
@@ -5486,6 +5496,10 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
     }
     if (session_is_stream(c, l)) {
         next = session_successor(c);
+    }
+    if (l->state == MST_STATE_PUT && l->http.status >= 300) {
+        /* It says more than what is wrong with its body. */
+        error = http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
     }
     if (error == MST_ERR_FORBIDDEN && token->loaded &&
         l->job != SESSION_TOKEN) {
