@@ -5461,25 +5461,29 @@ static bool session_is_bad(int error)
 }
 
 /* An attempt has failed: another one does no harm, since the outcome of the
- * same request is the same. */
-static void session_put_failed(struct mst_client *c, struct mst_link *l,
-                               int error, uint32_t retry_ms)
+ * same request is the same. Returns how long the link is to wait. */
+static uint32_t session_put_failed(struct mst_client *c, struct mst_link *l,
+                                   int error, uint32_t retry_ms)
 {
     bool answered = l->state == MST_STATE_PUT && l->http.status >= 300;
     bool again = error == MST_ERR_UNAUTHORIZED && !c->put.token_again &&
                  l->state == MST_STATE_PUT;
 
-    if (!again && (answered || session_is_permanent(l, error) ||
-                   (l->state == MST_STATE_PUT && session_is_bad(error)) ||
-                   c->now_ms + retry_ms >= c->put.deadline_ms)) {
-        c->put.result.retry_ms = answered ? retry_ms : 0;
+    bool useless = session_is_permanent(l, error) ||
+                   (l->state == MST_STATE_PUT && session_is_bad(error));
+
+    if (!again &&
+        (answered || useless || c->now_ms + retry_ms >= c->put.deadline_ms)) {
+        c->put.result.retry_ms = useless ? 0 : retry_ms;
+        c->put_hold_ms = answered ? c->now_ms + retry_ms : 0;
         session_put_end(c, l, error);
-        return;
+        return 0;
     }
     c->put.token_again |= again;
     memset(&c->put.problem, 0, sizeof c->put.problem);
     memset(&c->put.result, 0, sizeof c->put.result);
     c->put.result.error = error;
+    return retry_ms;
 }
 
 /* Ends the attempt or connection. The first error wins. */
@@ -5535,8 +5539,9 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
         }
     }
     if (session_is_put(c, l)) {
-        session_put_failed(c, l, error, retry_ms);
+        retry_ms = session_put_failed(c, l, error, retry_ms);
     } else {
+        retry_ms = session_has_put(c, l) ? 0 : retry_ms;
         session_report(c, l, error, next != NULL ? 0 : retry_ms);
     }
     if (l->up) {
@@ -5568,6 +5573,7 @@ static enum session_job session_errand(const struct mst_client *c,
         return SESSION_STREAM;
     }
     if (session_has_put(c, l)) {
+        *at = c->put_hold_ms;
         return SESSION_PUT;
     }
     if (!session_is_errand(c, l) || c->config.ws_url == NULL) {
@@ -8381,8 +8387,7 @@ int mst_address_put(struct mst_client *client,
     c->more = true;
     for (unsigned i = 0; i < pump_links(c); i++) {
         struct mst_link *l = &c->links[i];
-        if (session_has_put(c, l) && l->state == MST_STATE_WAIT &&
-            l->job != SESSION_PUT) {
+        if (session_has_put(c, l) && l->state == MST_STATE_WAIT) {
             l->deadline_ms = c->now_ms; /* what failed was something else */
         }
     }

@@ -575,8 +575,9 @@ struct mst_address_result {
     int error;         /* MST_OK, or what went wrong: then the record may have
                         * been changed all the same, unless it is a status */
     int http_status;   /* or 0 */
-    uint32_t retry_ms; /* after a status of 300 or more: how long to wait before
-                        * the request is repeated, if it is */
+    uint32_t retry_ms; /* how long to wait before the request is repeated; 0
+                        * where that would not help. One that comes before is
+                        * held back */
     const struct mst_address *record;  /* the caller's, or NULL */
     const struct mst_problem *problem; /* what the service says of an error */
     const char *text; /* the scope that is missing, with MST_ERR_FORBIDDEN; the
@@ -1378,8 +1379,9 @@ struct mst_client {
 #ifndef MST_NO_TLS
     struct mst_resume resume[3]; /* of each of the URLs */
 #endif
-    uint64_t now_ms, due_ms, request_ms, token_hold_ms, rotate_ms, repeat_ms;
-    uint64_t clock_ms; /* when clock_s was read */
+    uint64_t now_ms, due_ms, request_ms, rotate_ms, repeat_ms;
+    uint64_t token_hold_ms, put_hold_ms; /* the service does not want any */
+    uint64_t clock_ms;                   /* when clock_s was read */
     int64_t clock_s;
     uint32_t raw_ms, generation;
     uint8_t stream; /* the link that streams */
