@@ -7175,7 +7175,7 @@ static void session_read_idle(struct mst_client *c, struct mst_link *l)
     size_t len;
 
     (void)tls_received(l, &len);
-    if (len > 0) {
+    if (len > 0 || l->end != 0) {
         session_restart(c, l);
     } else if (at <= c->now_ms) {
         if (job == SESSION_PUT && session_has_token(c, job)) {
@@ -7865,6 +7865,9 @@ static int pump_link(struct mst_client *c, struct mst_link *l,
         moved = true;
     }
     (void)pump_stock(c); /* if it is empty, what needs it fails */
+    if (before == MST_STATE_IDLE) {
+        moved |= pump_receive(c, l); /* before it is used once more */
+    }
     if (session_step(c, l, event) == 1) {
         return 1;
     }
