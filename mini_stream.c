@@ -5454,10 +5454,16 @@ static void session_put_end(struct mst_client *c, struct mst_link *l, int error)
     l->report = MST_EVENT_ADDRESS;
 }
 
-/* A response has come, but is none: another one would be no better. */
-static bool session_is_bad(int error)
+/* A response has come that another attempt would not make better: it is none,
+ * or says what does not mend by itself. */
+static bool session_is_final(const struct mst_link *l, int error)
 {
-    return error <= MST_ERR_HTTP_SYNTAX && error >= MST_ERR_HTTP_BODY;
+    int status = l->http.status;
+
+    return l->state == MST_STATE_PUT &&
+           (status >= 300
+                ? status != 429 && status < 500
+                : error <= MST_ERR_HTTP_SYNTAX && error >= MST_ERR_HTTP_BODY);
 }
 
 /* An attempt has failed: another one does no harm, since the outcome of the
@@ -5465,21 +5471,19 @@ static bool session_is_bad(int error)
 static uint32_t session_put_failed(struct mst_client *c, struct mst_link *l,
                                    int error, uint32_t retry_ms)
 {
-    bool answered = l->state == MST_STATE_PUT && l->http.status >= 300;
-    bool again = error == MST_ERR_UNAUTHORIZED && !c->put.token_again &&
-                 l->state == MST_STATE_PUT;
+    bool put = l->state == MST_STATE_PUT;
+    bool answered = put && l->http.status >= 300;
+    bool final = session_is_permanent(l, error) || session_is_final(l, error);
 
-    bool useless = session_is_permanent(l, error) ||
-                   (l->state == MST_STATE_PUT && session_is_bad(error));
-
-    if (!again &&
-        (answered || useless || c->now_ms + retry_ms >= c->put.deadline_ms)) {
-        c->put.result.retry_ms = useless ? 0 : retry_ms;
-        c->put_hold_ms = answered ? c->now_ms + retry_ms : 0;
+    if (put && error == MST_ERR_UNAUTHORIZED && !c->put.token_again) {
+        c->put.token_again = true;
+    } else if (answered || final ||
+               c->now_ms + retry_ms >= c->put.deadline_ms) {
+        c->put.result.retry_ms = final ? 0 : retry_ms;
+        c->put_hold_ms = answered ? c->now_ms + c->put.result.retry_ms : 0;
         session_put_end(c, l, error);
         return 0;
     }
-    c->put.token_again |= again;
     memset(&c->put.problem, 0, sizeof c->put.problem);
     memset(&c->put.result, 0, sizeof c->put.result);
     c->put.result.error = error;
