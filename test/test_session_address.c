@@ -1,0 +1,873 @@
+/*
+ * Address requests where no stream runs: what goes out, what comes back, and
+ * what is made of everything that can go wrong in between.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "session.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PROBLEM                                                      \
+    "{\"type\":\"about:blank\",\"title\":\"Not so\",\"status\":400," \
+    "\"detail\":\"The address \\\"x\\\" is\\u0000 none\",\"meta\":{}}"
+#define RESPONSE(status, headers, body) \
+    "HTTP/1.1 " status "\r\n" headers "\r\n" body
+#define CLOSING "Connection: close\r\n"
+
+static struct mst_address_request request;
+static struct mst_address record;
+
+/* A client without a stream, before a service that answers. */
+static void begin(void)
+{
+    session_begin();
+    session.config.ws_url = NULL;
+    session.config.base_url = "https://" SERVICE_API_HOST;
+    request = (struct mst_address_request){.network = MST_NETWORK_BITCOIN,
+                                           .address = "bc1qxy2kgdygjrsqtzq2n"};
+    memset(&record, 0xA5, sizeof record);
+}
+
+static int put(void)
+{
+    return mst_address_put(&session.client, &request, &record);
+}
+
+/* Runs a request to its end. */
+static void put_and_wait(const char *name)
+{
+    expect_int(name, 0, put());
+    if (!session_until(MST_EVENT_ADDRESS, 2 * SESSION_MINUTE)) {
+        expect_failed("%s: no end", name);
+    }
+}
+
+static void expect_result(const char *name, int error, int status)
+{
+    const struct mst_address_result *result = &session.seen.address;
+
+    expect_text(name, error_name(error), error_name(result->error));
+    expect_int(name, status, result->http_status);
+    if ((error == MST_OK) != (result->record == &record)) {
+        expect_failed("%s: the record's pointer", name);
+    }
+}
+
+/* As begin(), with one whole response to every request. */
+static void answer(const char *name, const char *raw)
+{
+    begin();
+    session.service.address.raw = raw;
+    session.service.address.raw_end = MST_ERR_EOF;
+    session_start();
+    put_and_wait(name);
+}
+
+/* ---- what goes out ---- */
+
+/* The body of the last request is this JSON. */
+static void expect_body(const char *name, const char *expected)
+{
+    const char *body = strstr(session.service.put, "\r\n\r\n");
+    json_t *a = json_loads(expected, 0, NULL);
+    json_t *b = body != NULL ? json_loads(body + 4, 0, NULL) : NULL;
+
+    assert_non_null(a);
+    if (!json_equal(a, b)) {
+        expect_failed("%s: body is %s", name, body != NULL ? body : "none");
+    }
+    json_decref(a);
+    json_decref(b);
+}
+
+static void test_request_in_full(void **state)
+{
+    const struct mst_travelrule rule = {.first_name = "Ada",
+                                        .last_name = "L\xC3\xB6velace",
+                                        .vasp_id = "vasp-1",
+                                        .custodian_type = "VASP"};
+
+    (void)state;
+    begin();
+    request.nickname = "cold store";
+    request.bookmarked = MST_BOOKMARK_TRUE;
+    request.travelrule = &rule;
+    session_start();
+    put_and_wait("in full");
+    expect_result("in full", MST_OK, 200);
+    expect_body(
+        "in full",
+        "{\"crypto_network\":\"BITCOIN\",\"address\":\"bc1qxy2kgdygjrsqtzq2n\","
+        "\"nickname\":\"cold store\",\"bookmarked_status\":true,"
+        "\"travelrule_metadata\":{\"beneficiary\":{\"person_details\":"
+        "{\"first_name\":\"Ada\",\"last_name\":\"L\\u00f6velace\"}},"
+        "\"vasp\":{\"id\":\"vasp-1\"},\"custodian_type\":\"VASP\"}}");
+    expect_text("id", "0c1e6d1e-9d0e-4f44-8f6b-3f1f3a6e2a11", record.id);
+    expect_int("network", MST_NETWORK_BITCOIN, record.network);
+    expect_text("address", request.address, record.address);
+    expect_text("nickname", "cold store", record.nickname);
+    expect_int("status", MST_ADDRESS_APPROVED, record.status);
+    expect_int("created", MST_MOCK_WALL_NS, record.created_ns);
+    expect_int("bookmarked", true, record.bookmarked);
+    expect_text("raw body", session.service.record, session.seen.address_body);
+    expect_int("tokens", 1, (long long)session.service.address_tokens);
+    expect_int("events", 1, session.seen.events[MST_EVENT_ADDRESS]);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session_end();
+}
+
+/* Absent, empty and false are three wishes; an id stands alone. */
+static void test_request_by_id(void **state)
+{
+    (void)state;
+    begin();
+    request = (struct mst_address_request){.id = "some-id", .nickname = ""};
+    request.bookmarked = MST_BOOKMARK_FALSE;
+    session_start();
+    put_and_wait("by id");
+    expect_body("by id", "{\"id\":\"some-id\",\"nickname\":\"\","
+                         "\"bookmarked_status\":false}");
+    expect_text("id", "some-id", record.id);
+    expect_text("nickname", "", record.nickname);
+    request = (struct mst_address_request){.id = "other-id"};
+    put_and_wait("nothing else");
+    expect_body("nothing else", "{\"id\":\"other-id\"}");
+    session_end();
+}
+
+static void test_path_of_the_url(void **state)
+{
+    static const struct {
+        const char *url, *path;
+    } cases[] = {{"https://" SERVICE_API_HOST, ""},
+                 {"https://" SERVICE_API_HOST "/", ""},
+                 {"https://" SERVICE_API_HOST "/api", "/api"},
+                 {"https://" SERVICE_API_HOST "/api/x//", "/api/x"}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        begin();
+        session.config.base_url = cases[i].url;
+        session.service.api_path = cases[i].path;
+        session_start();
+        put_and_wait(cases[i].url);
+        expect_result(cases[i].url, MST_OK, 200);
+        session_end();
+    }
+}
+
+/* What jansson reads from the request is what was meant, and what it writes
+ * for it, all escaped, comes back the same. */
+static void test_hostile_text(void **state)
+{
+    static const char *const texts[] = {
+        "\"}, \"bookmarked_status\": true, \"x\": \"",
+        "a\r\nContent-Length: 0\r\n\r\nPUT / HTTP/1.1\r\n",
+        "\x01\x1F\x7F\t\b\f\\/ \\u0041",
+        "\xF0\x9F\x98\x80 \xE2\x80\xA8\xEF\xBF\xBF\xC2\x85\xD7\xA9",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        begin();
+        request.nickname = texts[i];
+        session_start();
+        put_and_wait(texts[i]);
+        expect_result(texts[i], MST_OK, 200);
+        expect_text("nickname", texts[i], record.nickname);
+        session_end();
+    }
+}
+
+static void test_longest_texts(void **state)
+{
+    static char address[MST_ADDRESS_MAX + 1], name[MST_PARTY_MAX + 1];
+    static char nickname[MST_NICKNAME_MAX + 1];
+    const struct mst_travelrule rule = {
+        .institution = name, .vasp_id = name, .custodian_type = "VASP"};
+
+    (void)state;
+    memset(address, 'a', MST_ADDRESS_MAX);
+    memset(nickname, '"', MST_NICKNAME_MAX);
+    memset(name, 1, MST_PARTY_MAX);
+    begin();
+    request.address = address;
+    request.nickname = nickname;
+    request.travelrule = &rule;
+    session_start();
+    put_and_wait("longest");
+    expect_result("longest", MST_OK, 200);
+    expect_text("address", address, record.address);
+    expect_text("nickname", nickname, record.nickname);
+    session_end();
+}
+
+/* ---- what is refused here ---- */
+
+static void test_rules_before_a_byte(void **state)
+{
+    static const struct mst_travelrule two = {.first_name = "A",
+                                              .institution = "B"},
+                                       none = {.custodian_type = "VASP"};
+    const struct {
+        struct mst_address_request request;
+        int error;
+    } cases[] = {
+        {{0}, MST_ERR_ADDRESS_NEITHER},
+        {{.nickname = "x"}, MST_ERR_ADDRESS_NEITHER},
+        {{.id = "i", .address = "a"}, MST_ERR_ADDRESS_BOTH},
+        {{.id = "i", .network = MST_NETWORK_INK}, MST_ERR_ADDRESS_BOTH},
+        {{.network = MST_NETWORK_INK}, MST_ERR_ADDRESS_PAIR},
+        {{.address = "a"}, MST_ERR_ADDRESS_PAIR},
+        {{.id = ""}, MST_ERR_ADDRESS_ID},
+        {{.id = "\xFF"}, MST_ERR_ADDRESS_UTF8},
+        {{.id = "i", .bookmarked = 3}, MST_ERR_ADDRESS_BOOKMARKED},
+        {{.network = MST_NETWORK_OTHER, .address = "a"},
+         MST_ERR_ADDRESS_NETWORK},
+        {{.id = "i", .travelrule = &two}, MST_ERR_ADDRESS_BENEFICIARY},
+        {{.id = "i", .travelrule = &none}, MST_ERR_ADDRESS_VASP},
+    };
+
+    (void)state;
+    begin();
+    session_start();
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        request = cases[i].request;
+        expect_text(mst_strerror(cases[i].error), error_name(cases[i].error),
+                    error_name(put()));
+    }
+    request = (struct mst_address_request){.id = "i"};
+    expect_int("no request", MST_ERR_ARGUMENT,
+               mst_address_put(&session.client, NULL, &record));
+    expect_int("no record", MST_ERR_ARGUMENT,
+               mst_address_put(&session.client, &request, NULL));
+    session_run(SESSION_HOUR);
+    expect_int("connects", 0, (long long)session.service.connects.count);
+    expect_int("events", 0, session.seen.events[MST_EVENT_ADDRESS]);
+    session_end();
+    expect_int("closed", MST_ERR_CLOSED, put());
+}
+
+static void test_urls(void **state)
+{
+    (void)state;
+    begin();
+    session.config.base_url = NULL;
+    expect_int("neither URL", MST_ERR_URL,
+               mst_client_init(&session.client, &session.config, &session.port,
+                               session.memory, session.memory_len));
+    session.config.base_url = "wss://" SERVICE_API_HOST;
+    expect_int("a stream's", MST_ERR_URL,
+               mst_client_init(&session.client, &session.config, &session.port,
+                               session.memory, session.memory_len));
+    session.config.base_url = "http://" SERVICE_API_HOST;
+    expect_int("plain", MST_ERR_PLAIN,
+               mst_client_init(&session.client, &session.config, &session.port,
+                               session.memory, session.memory_len));
+    session.config.base_url = NULL;
+    session.config.ws_url = "wss://" SERVICE_WS_HOST;
+    session_start();
+    expect_int("no base_url", MST_ERR_URL, put());
+    session_end();
+    begin();
+    session_two_links();
+    session_start();
+    expect_int("no stream to subscribe", MST_ERR_URL,
+               mst_subscribe(&session.client, MST_HEARTBEAT, NULL, NULL));
+    expect_int("none to rotate", MST_ERR_URL, mst_rotate(&session.client));
+    put_and_wait("two links, no stream");
+    expect_result("two links, no stream", MST_OK, 200);
+    session_end();
+}
+
+static void test_busy(void **state)
+{
+    (void)state;
+    begin();
+    session.service.address.delay_ms = 500;
+    session_start();
+    expect_int("first", 0, put());
+    expect_int("second", MST_ERR_BUSY, put());
+    session_run(100);
+    expect_int("under way", MST_ERR_BUSY, put());
+    session_run(1000);
+    expect_int("once over", 0, put());
+    session_run(1000);
+    expect_int("events", 2, session.seen.events[MST_EVENT_ADDRESS]);
+    expect_int("requests", 2, (long long)session.service.puts.count);
+    session_end();
+
+    begin();
+    session.config.ws_url = "wss://" SERVICE_WS_HOST;
+    session_start();
+    session_run(1000);
+    expect_int("the stream's only link", MST_ERR_BUSY, put());
+    session_end();
+}
+
+/* ---- what the service says ---- */
+
+static void test_statuses(void **state)
+{
+    static const struct {
+        const char *raw;
+        int status, error;
+        const char *title, *detail, *text;
+        bool retry;
+    } cases[] = {
+        {RESPONSE("400 Bad Request",
+                  "Content-Type: application/problem+json\r\n" CLOSING,
+                  PROBLEM),
+         400, MST_ERR_HTTP_STATUS, "Not so",
+         "The address \"x\" is\xEF\xBF\xBD none", "", false},
+        {RESPONSE("401 No", CLOSING, ""), 401, MST_ERR_UNAUTHORIZED, "", "", "",
+         false},
+        {RESPONSE("403 Forbidden", CLOSING, "{\"title\":\"no\"}"), 403,
+         MST_ERR_FORBIDDEN, "no", "", SERVICE_ADDRESS_SCOPE, false},
+        {RESPONSE("404 Not Found", CLOSING, "<html>"), 404, MST_ERR_HTTP_STATUS,
+         "", "", "", false},
+        {RESPONSE("409 Conflict", CLOSING, PROBLEM), 409, MST_ERR_HTTP_STATUS,
+         "Not so", "The address \"x\" is\xEF\xBF\xBD none", "", false},
+        {RESPONSE("429 Too Many", CLOSING, ""), 429, MST_ERR_THROTTLED, "", "",
+         "", true},
+        {RESPONSE("500 Oops", CLOSING, "{"), 500, MST_ERR_HTTP_STATUS, "", "",
+         "", true},
+        {RESPONSE("503 Later", CLOSING, PROBLEM), 503, MST_ERR_HTTP_STATUS,
+         "Not so", "The address \"x\" is\xEF\xBF\xBD none", "", true},
+        {RESPONSE("307 Elsewhere", "Location: https://x.example/\r\n" CLOSING,
+                  ""),
+         307, MST_ERR_HTTP_STATUS, "", "", "", false},
+        {RESPONSE("204 No Content", "", ""), 204, MST_ERR_HTTP_STATUS, "", "",
+         "", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char name[40];
+        bool twice = cases[i].status == 401;
+        snprintf(name, sizeof name, "status %d", cases[i].status);
+        answer(name, cases[i].raw);
+        expect_result(name, cases[i].error, cases[i].status);
+        expect_text(name, cases[i].title, session.seen.problem.title);
+        expect_text(name, cases[i].detail, session.seen.problem.detail);
+        expect_text(name, cases[i].text, session.seen.address_text);
+        expect_int(name, cases[i].retry, session.seen.address.retry_ms > 0);
+        expect_text(name, strstr(cases[i].raw, "\r\n\r\n") + 4,
+                    session.seen.address_body);
+        session_run(SESSION_HOUR);
+        expect_int(name, twice ? 2 : 1, (long long)session.service.puts.count);
+        expect_int(name, 1, session.seen.events[MST_EVENT_ADDRESS]);
+        expect_int(name, 0, session.seen.events[MST_EVENT_CLOSED]);
+        session_end();
+    }
+}
+
+/* One 401 costs a new token, a second one the request. */
+static void test_new_token_once(void **state)
+{
+    (void)state;
+    begin();
+    session.service.address.raw = RESPONSE("401 No", CLOSING, PROBLEM);
+    session.service.address.raw_times = 1;
+    session.service.address.raw_end = MST_ERR_EOF;
+    session_start();
+    put_and_wait("once");
+    expect_result("once", MST_OK, 200);
+    expect_text("nothing of the first", "", session.seen.problem.title);
+    expect_int("tokens", 2, (long long)session.service.tokens.count);
+    expect_int("requests", 2, (long long)session.service.puts.count);
+    session_end();
+
+    answer("twice", RESPONSE("401 No", CLOSING, ""));
+    expect_int("tokens", 2, (long long)session.service.tokens.count);
+    session.service.address.raw = NULL;
+    put_and_wait("afterwards");
+    expect_result("afterwards", MST_OK, 200);
+    expect_int("tokens afterwards", 3, (long long)session.service.tokens.count);
+    session_end();
+}
+
+/* Nothing is sent before the time that the service asked for. */
+static void test_retry_after(void **state)
+{
+    static const struct {
+        const char *raw;
+        uint32_t min_ms, max_ms;
+    } cases[] = {
+        {RESPONSE("429 No", CLOSING, ""), 300000, 300000},
+        {RESPONSE("429 No", CLOSING "Retry-After: 7\r\n", ""), 7000, 7000},
+        {RESPONSE("503 No", "Content-Length: 0\r\nRetry-After: 7\r\n", ""),
+         7000, 7000},
+        {RESPONSE("503 No",
+                  CLOSING "Date: Fri, 02 Jan 2026 00:00:00 GMT\r\n"
+                          "Retry-After: Fri, 02 Jan 2026 00:00:20 GMT\r\n",
+                  ""),
+         20000, 20000},
+        {RESPONSE("500 No", CLOSING, ""), 1, 1000},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        uint64_t asked_ms;
+        begin();
+        session.config.put_ms = SESSION_HOUR;
+        session.service.address.raw = cases[i].raw;
+        session.service.address.raw_times = 1;
+        session.service.address.raw_end = MST_ERR_EOF;
+        session_start();
+        put_and_wait(cases[i].raw);
+        assert_in_range(session.seen.address.retry_ms, cases[i].min_ms,
+                        cases[i].max_ms);
+        asked_ms = session.seen.address_ms;
+        expect_int("asked too early", 0, put());
+        assert_true(session_until(MST_EVENT_ADDRESS, SESSION_HOUR));
+        expect_result(cases[i].raw, MST_OK, 200);
+        assert_true(session.service.puts.last_ms - asked_ms >= cases[i].min_ms);
+        session_end();
+    }
+}
+
+/* ---- how a response comes ---- */
+
+static void test_framing(void **state)
+{
+    static const enum service_framing framings[] = {
+        SERVICE_LENGTH, SERVICE_CHUNKED, SERVICE_UNTIL_CLOSE};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(framings); i++) {
+        begin();
+        session_start();
+        put_and_wait("the token");
+        session.service.framing = framings[i];
+        session.service.address.interim = "HTTP/1.1 103 Early Hints\r\n"
+                                          "Link: </x>\r\n\r\n";
+        uint64_t begin_at = session.mock.bytes_in, end_at;
+        put_and_wait("framing");
+        expect_result("framing", MST_OK, 200);
+        expect_text("body", session.service.record, session.seen.address_body);
+        end_at = session.mock.bytes_in;
+        session_end();
+        for (uint64_t cut = begin_at + 1; cut <= end_at; cut++) {
+            begin();
+            session_start();
+            put_and_wait("the token");
+            session.service.framing = framings[i];
+            session.service.address.interim = "HTTP/1.1 103 Early Hints\r\n"
+                                              "Link: </x>\r\n\r\n";
+            session.mock.plan.cut_at = cut;
+            session.mock.plan.recv_max = cut == end_at ? 1 : 0;
+            put_and_wait("cut");
+            expect_result("cut", MST_OK, 200);
+            expect_text("cut", session.service.record,
+                        session.seen.address_body);
+            session_end();
+        }
+    }
+}
+
+/* Not lost but bad: the request was done, another one would not help. */
+static void test_bad_responses(void **state)
+{
+    static char large[6000];
+    static const struct {
+        const char *raw;
+        int error, status;
+    } cases[] = {
+        {large, MST_ERR_HTTP_BODY, 200},
+        {"220 smtp.example ESMTP\r\n", MST_ERR_HTTP_SYNTAX, 0},
+        {RESPONSE("200 OK", "Content-Encoding: gzip\r\n" CLOSING, "x"),
+         MST_ERR_HTTP_CODING, 200},
+        {RESPONSE("200 OK", "Content-Length: 1\r\nContent-Length: 2\r\n", "{}"),
+         MST_ERR_HTTP_LENGTH, 200},
+        {RESPONSE("200 OK", CLOSING, ""), MST_ERR_JSON_SYNTAX, 200},
+        {RESPONSE("200 OK", CLOSING, "<html>"), MST_ERR_JSON_SYNTAX, 200},
+        {RESPONSE("200 OK", CLOSING, "{\"address\":{}}"), MST_ERR_MESSAGE_SHAPE,
+         200},
+        {RESPONSE("200 OK", CLOSING,
+                  "{\"address\":{\"id\":\"a\",\"id\":\"b\"}}"),
+         MST_ERR_MESSAGE_KEY, 200},
+    };
+
+    (void)state;
+    snprintf(large, sizeof large,
+             "HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n%4999s}", "{");
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        answer(cases[i].raw, cases[i].raw);
+        session_run(SESSION_MINUTE);
+        expect_result(cases[i].raw, cases[i].error, cases[i].status);
+        expect_int(cases[i].raw, 1, (long long)session.service.puts.count);
+        session.service.address.raw = NULL;
+        put_and_wait("afterwards");
+        expect_result("afterwards", MST_OK, 200);
+        session_end();
+    }
+}
+
+/* A status says more than what is wrong with its body. */
+static void test_status_before_body(void **state)
+{
+    static const struct {
+        const char *raw;
+        int end, error, status, requests;
+    } cases[] = {
+        {RESPONSE("401 No", "Content-Encoding: gzip\r\n" CLOSING, "x"), 0,
+         MST_OK, 200, 2},
+        {RESPONSE("401 No", "Content-Length: 9\r\n", "x"), MST_ERR_EOF, MST_OK,
+         200, 2},
+        {RESPONSE("403 No", "Content-Length: 9\r\n", "x"), MST_ERR_RESET,
+         MST_ERR_FORBIDDEN, 403, 1},
+        {RESPONSE("429 No", "Transfer-Encoding: br\r\n", "x"), 0,
+         MST_ERR_THROTTLED, 429, 1},
+        {RESPONSE("503 No", "Content-Length: 99999\r\n", "x"), 0,
+         MST_ERR_HTTP_STATUS, 503, 1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        begin();
+        session.service.address.raw = cases[i].raw;
+        session.service.address.raw_end = cases[i].end;
+        session.service.address.raw_times = 1;
+        session_start();
+        put_and_wait(cases[i].raw);
+        expect_result(cases[i].raw, cases[i].error, cases[i].status);
+        expect_int(cases[i].raw, cases[i].requests,
+                   (long long)session.service.puts.count);
+        session_end();
+    }
+}
+
+/* ---- what is lost ---- */
+
+/* The request was done and its answer is lost, whole or in part: it is
+ * repeated, with the same outcome. */
+static void test_lost_answer(void **state)
+{
+    static const struct {
+        const char *raw;
+        int end;
+    } cases[] = {
+        {"", MST_ERR_RESET},
+        {"", MST_ERR_EOF},
+        {"HTTP/1.1 2", MST_ERR_EOF},
+        {"HTTP/1.1 100 Continue\r\n\r\n", MST_ERR_RESET},
+        {RESPONSE("200 OK", "Content-Length: 9\r\n", "{"), MST_ERR_EOF},
+        {RESPONSE("200 OK", "Transfer-Encoding: chunked\r\n", "9\r\n{"),
+         MST_ERR_RESET},
+        {RESPONSE("200 OK", "Content-Length: 9\r\n", "{"), 0}, /* and no more */
+        {"", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        begin();
+        request.nickname = "once";
+        session.service.address.raw = cases[i].raw;
+        session.service.address.raw_end = cases[i].end;
+        session.service.address.raw_times = 1;
+        session_start();
+        put_and_wait(cases[i].raw);
+        expect_result(cases[i].raw, MST_OK, 200);
+        expect_text(cases[i].raw, "once", record.nickname);
+        expect_int(cases[i].raw, 2, (long long)session.service.puts.count);
+        expect_int(cases[i].raw, 1, (long long)session.service.tokens.count);
+        expect_int(cases[i].raw, 0, session.seen.events[MST_EVENT_CLOSED]);
+        session_end();
+    }
+}
+
+/* All attempts together have put_ms; the last error is told. */
+static void test_total_deadline(void **state)
+{
+    static const struct {
+        const char *name;
+        int end, connect, error;
+        uint32_t put_ms;
+    } cases[] = {
+        {"always reset", MST_ERR_RESET, 0, MST_ERR_RESET, 20000},
+        {"never an answer", 0, 0, MST_ERR_TIMEOUT, 25000},
+        {"one attempt is too long", 0, 0, MST_ERR_TIMEOUT, 1000},
+        {"refused", 0, MST_ERR_REFUSED, MST_ERR_REFUSED, 0},
+        {"no connection", 0, MST_MOCK_NEVER, MST_ERR_TIMEOUT, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        uint32_t put_ms = cases[i].put_ms > 0 ? cases[i].put_ms : 60000;
+        begin();
+        session.config.put_ms = cases[i].put_ms;
+        session.service.address.raw = "";
+        session.service.address.raw_end = cases[i].end;
+        session.mock.plan.connect_error[0] = cases[i].connect;
+        session_start();
+        put_and_wait(cases[i].name);
+        expect_result(cases[i].name, cases[i].error, 0);
+        if (session.seen.address_ms > put_ms) {
+            expect_failed("%s: ended after %llu ms", cases[i].name,
+                          (unsigned long long)session.seen.address_ms);
+        }
+        session_run(SESSION_HOUR);
+        expect_int(cases[i].name, 1, session.seen.events[MST_EVENT_ADDRESS]);
+        expect_int(cases[i].name, 0, session.seen.events[MST_EVENT_CLOSED]);
+        session.mock.plan.connect_error[0] = 0;
+        session.service.address.raw = NULL;
+        put_and_wait("afterwards");
+        expect_result("afterwards", MST_OK, 200);
+        session_end();
+    }
+}
+
+/* Whatever port call fails, once: the request goes through all the same. */
+static void test_a_fault_at_each_call(void **state)
+{
+    uint64_t calls;
+
+    (void)state;
+    begin();
+    session_start();
+    put_and_wait("without a fault");
+    calls = session.mock.calls[MST_MOCK_ANY];
+    session_end();
+    for (uint64_t at = 1; at <= calls; at++) {
+        char name[40];
+        begin();
+        snprintf(name, sizeof name, "fault at call %u", (unsigned)at);
+        session.mock.plan.fail_call = MST_MOCK_ANY;
+        session.mock.plan.fail_at = at;
+        session.mock.plan.fail_error = MST_ERR_RESET;
+        session_start();
+        put_and_wait(name);
+        expect_result(name, MST_OK, 200);
+        expect_int(name, 1, session.seen.events[MST_EVENT_ADDRESS]);
+        session_end();
+    }
+}
+
+/* ---- tokens ---- */
+
+static void test_token_failures(void **state)
+{
+    static const struct {
+        const char *raw;
+        int error;
+        const char *text;
+    } cases[] = {
+        {RESPONSE("401 No", CLOSING, "{\"error\":\"invalid_client\"}"),
+         MST_ERR_TOKEN_REFUSED, "invalid_client"},
+        {RESPONSE("400 No", CLOSING, "{\"error\":\"invalid_scope\"}"),
+         MST_ERR_TOKEN_REFUSED, "invalid_scope"},
+        {RESPONSE("200 OK", CLOSING,
+                  "{\"access_token\":\"a\",\"token_type\":\"bearer\","
+                  "\"scope\":\"" SERVICE_SCOPE "\"}"),
+         MST_ERR_TOKEN_SCOPE, SERVICE_ADDRESS_SCOPE},
+        {RESPONSE("200 OK", CLOSING,
+                  "{\"access_token\":\"a\",\"token_type\":\"mac\"}"),
+         MST_ERR_TOKEN_TYPE, ""},
+        {RESPONSE("429 No", CLOSING, ""), MST_ERR_THROTTLED, ""},
+        {RESPONSE("500 No", CLOSING, ""), MST_ERR_HTTP_STATUS, ""},
+        {RESPONSE("401 No", CLOSING, ""), MST_ERR_UNAUTHORIZED, ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases) * 2; i++) {
+        const char *raw = cases[i / 2].raw;
+        begin();
+        if (i % 2 == 1) {
+            session.config.scope = SERVICE_ADDRESS_SCOPE;
+        }
+        session.service.token.raw = raw;
+        session.service.token.raw_end = MST_ERR_EOF;
+        session_start();
+        put_and_wait(raw);
+        expect_result(raw, cases[i / 2].error, 0);
+        expect_text(raw, cases[i / 2].text, session.seen.address_text);
+        expect_int(raw, 0, session.seen.events[MST_EVENT_CLOSED]);
+        expect_int(raw, 0, (long long)session.service.puts.count);
+        session_end();
+    }
+}
+
+/* The token serves for several requests, and for one that expires there is
+ * another. */
+static void test_token_lives_on(void **state)
+{
+    (void)state;
+    begin();
+    session.service.expires_in = 600;
+    session_start();
+    for (int i = 0; i < 4; i++) {
+        put_and_wait("in its life");
+        expect_result("in its life", MST_OK, 200);
+        session_run(100000);
+    }
+    expect_int("tokens", 1, (long long)session.service.tokens.count);
+    session_run(200000);
+    put_and_wait("afterwards");
+    expect_result("afterwards", MST_OK, 200);
+    expect_int("tokens", 2, (long long)session.service.tokens.count);
+    session_end();
+}
+
+static void test_one_token_for_both(void **state)
+{
+    (void)state;
+    begin();
+    session_two_links();
+    session.config.ws_url = "wss://" SERVICE_WS_HOST;
+    session.config.scope = SERVICE_SCOPE " " SERVICE_ADDRESS_SCOPE;
+    session.service.scope = session.config.scope;
+    session.service.api_token = SERVICE_TOKEN;
+    session_start();
+    session_run(1000);
+    put_and_wait("one token");
+    expect_result("one token", MST_OK, 200);
+    expect_int("tokens", 1, (long long)session.service.tokens.count);
+    session_end();
+}
+
+/* What is missing here is told as what it is, not as time that ran out. */
+static void test_local_errors(void **state)
+{
+    (void)state;
+    for (int entropy = 0; entropy < 2; entropy++) {
+        begin();
+        session.port.flags = entropy == 0 ? 0 : session.port.flags;
+        session.mock.plan.clock_unset = entropy == 0;
+        session.mock.plan.entropy_none = entropy == 1;
+        session_start();
+        put_and_wait("local");
+        expect_result("local", entropy ? MST_ERR_ENTROPY : MST_ERR_CLOCK, 0);
+        expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+        session_end();
+    }
+}
+
+/* ---- one connection for several ---- */
+
+static void test_keep_alive(void **state)
+{
+    struct service *service = &session.service;
+
+    (void)state;
+    begin();
+    session_start();
+    for (int i = 0; i < 5; i++) {
+        put_and_wait("in a row");
+        expect_result("in a row", MST_OK, 200);
+        session_run(1000);
+    }
+    expect_int("one after the token's", 2, (long long)service->connects.count);
+    expect_int("idle", MST_STATE_IDLE, mst_client_state(&session.client));
+    service->sink.end(service->sink.context, 0, MST_ERR_EOF);
+    session_run(100);
+    assert_false(mst_mock_in_use(&session.mock, 0));
+    put_and_wait("closed in between");
+    expect_result("closed in between", MST_OK, 200);
+    expect_int("a new one", 3, (long long)service->connects.count);
+    service->sink.end(service->sink.context, 0, MST_ERR_EOF);
+    put_and_wait("closed just now");
+    expect_result("closed just now", MST_OK, 200);
+    service->sink.write(service->sink.context, 0, "HTTP/1.1 408 No\r\n", 17);
+    put_and_wait("speaks unasked");
+    expect_result("speaks unasked", MST_OK, 200);
+    session_run(SESSION_MINUTE);
+    assert_false(mst_mock_in_use(&session.mock, 0));
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session_end();
+}
+
+static void test_connection_close(void **state)
+{
+    static const char *const headers[] = {"Connection: close\r\n",
+                                          "Connection: x, CLOSE\r\n"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(headers); i++) {
+        begin();
+        session.service.address.headers = headers[i];
+        session_start();
+        for (int n = 0; n < 3; n++) {
+            put_and_wait("each its own");
+            expect_result("each its own", MST_OK, 200);
+            session_run(10);
+            assert_false(mst_mock_in_use(&session.mock, 0));
+        }
+        expect_int("connects", 4, (long long)session.service.connects.count);
+        session_end();
+    }
+}
+
+static void test_below_tls(void **state)
+{
+    (void)state;
+    session_begin_tls("localhost");
+    session.config.ws_url = NULL;
+    session.config.base_url = "https://" SERVICE_API_HOST;
+    request = (struct mst_address_request){.id = "x", .nickname = "tls"};
+    session_start();
+    for (int i = 0; i < 3; i++) {
+        put_and_wait("below TLS");
+        expect_result("below TLS", MST_OK, 200);
+        session_run(i == 1 ? SESSION_MINUTE : 100);
+    }
+    expect_int("connects", 3, (long long)session.service.connects.count);
+    session_end();
+}
+
+/* A failure that lasts does not keep the next request from being tried. */
+static void test_again_after_a_lasting_failure(void **state)
+{
+    (void)state;
+    session_begin_tls("localhost");
+    session.config.ws_url = NULL;
+    session.config.base_url = "https://" SERVICE_API_HOST;
+    request = (struct mst_address_request){.id = "x"};
+    session_start();
+    put_and_wait("localhost");
+    session_run(SESSION_MINUTE);
+    session_certificate("unknown");
+    put_and_wait("another issuer");
+    expect_result("another issuer", MST_ERR_TLS_ISSUER, 0);
+    session_certificate("localhost");
+    put_and_wait("good again");
+    expect_result("good again", MST_OK, 200);
+    session_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_request_in_full),
+        TEST(test_request_by_id),
+        TEST(test_path_of_the_url),
+        TEST(test_hostile_text),
+        TEST(test_longest_texts),
+        TEST(test_rules_before_a_byte),
+        TEST(test_urls),
+        TEST(test_busy),
+        TEST(test_statuses),
+        TEST(test_new_token_once),
+        TEST(test_retry_after),
+        TEST(test_framing),
+        TEST(test_bad_responses),
+        TEST(test_status_before_body),
+        TEST(test_lost_answer),
+        TEST(test_total_deadline),
+        TEST(test_a_fault_at_each_call),
+        TEST(test_token_failures),
+        TEST(test_token_lives_on),
+        TEST(test_one_token_for_both),
+        TEST(test_local_errors),
+        TEST(test_keep_alive),
+        TEST(test_connection_close),
+        TEST(test_below_tls),
+        TEST(test_again_after_a_lasting_failure),
+    };
+
+    return cmocka_run_group_tests(tests, session_certificates,
+                                  session_no_certificates);
+}
