@@ -1,0 +1,412 @@
+/*
+ * Address requests beside a stream, before, during and after the handover of
+ * one connection to another; what becomes of one that the client is closed
+ * in; and what a tap may see of it.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct mst_address_request request;
+static struct mst_address record;
+
+/* A client with two links, whose stream is fed. */
+static void begin(void)
+{
+    session_begin();
+    session_two_links();
+    session.config.base_url = "https://" SERVICE_API_HOST;
+    session.service.rules.feed_ms = 100;
+    session.service.rules.beat_ms = 1000;
+    request = (struct mst_address_request){.id = "an-id", .nickname = "n"};
+    memset(&record, 0xA5, sizeof record);
+}
+
+static int put(void)
+{
+    return mst_address_put(&session.client, &request, &record);
+}
+
+static void put_and_wait(const char *name)
+{
+    unsigned before = session.seen.events[MST_EVENT_ADDRESS];
+
+    expect_int(name, 0, put());
+    if (!session_until(MST_EVENT_ADDRESS, 2 * SESSION_MINUTE)) {
+        expect_failed("%s: no end", name);
+    }
+    expect_text(name, "OK", error_name(session.seen.address.error));
+    expect_text(name, "an-id", record.id);
+    expect_int(name, before + 1, session.seen.events[MST_EVENT_ADDRESS]);
+}
+
+static void begin_subscribed(void)
+{
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+}
+
+/* The one stream has been there all the time. */
+static void expect_undisturbed(const char *name)
+{
+    session_run(3000);
+    expect_int(name, 1, session.seen.events[MST_EVENT_OPEN]);
+    expect_int(name, 0, session.seen.events[MST_EVENT_CLOSED]);
+    expect_int(name, 0, session.seen.events[MST_EVENT_ERROR]);
+    assert_true(session_subscribed());
+}
+
+static void test_stream_goes_on(void **state)
+{
+    unsigned parts;
+
+    (void)state;
+    begin();
+    session.service.address.delay_ms = 5000;
+    begin_subscribed();
+    parts = session.seen.events[MST_EVENT_PART];
+    for (int i = 0; i < 3; i++) {
+        put_and_wait("beside");
+    }
+    /* Every feed of the 15 s that the answers took has come. */
+    assert_true(session.seen.events[MST_EVENT_PART] - parts >= 2 * 140);
+    expect_int("tokens", 2, (long long)session.service.tokens.count);
+    expect_int("connects", 4, (long long)session.service.connects.count);
+    expect_undisturbed("beside");
+    session_end();
+}
+
+/* Nothing that happens to a request reaches the stream. */
+static void test_failures_beside_the_stream(void **state)
+{
+    static const struct {
+        const char *raw;
+        int end, error;
+    } cases[] = {
+        {"", MST_ERR_RESET, MST_ERR_RESET},
+        {"", 0, MST_ERR_TIMEOUT},
+        {"x\r\n", 0, MST_ERR_HTTP_SYNTAX},
+        {"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n", 0,
+         MST_ERR_UNAUTHORIZED},
+        {"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", 0, MST_ERR_FORBIDDEN},
+        {"HTTP/1.1 429 No\r\nContent-Length: 0\r\n\r\n", 0, MST_ERR_THROTTLED},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases) * 2; i++) {
+        const char *name = error_name(cases[i / 2].error);
+        begin();
+        session.service.address.raw = cases[i / 2].raw;
+        session.service.address.raw_end = cases[i / 2].end;
+        if (i % 2 == 1) {
+            session.config.scope = SERVICE_SCOPE " " SERVICE_ADDRESS_SCOPE;
+            session.service.scope = session.config.scope;
+            session.service.api_token = SERVICE_TOKEN;
+        }
+        begin_subscribed();
+        expect_int(name, 0, put());
+        assert_true(session_until(MST_EVENT_ADDRESS, 2 * SESSION_MINUTE));
+        expect_text(name, name, error_name(session.seen.address.error));
+        expect_undisturbed(name);
+        session_end();
+    }
+}
+
+/* A token of its own that is refused is the request's failure alone. */
+static void test_token_refused_beside_the_stream(void **state)
+{
+    (void)state;
+    begin();
+    begin_subscribed();
+    session.service.token.raw = "HTTP/1.1 400 No\r\nConnection: close\r\n\r\n"
+                                "{\"error\":\"invalid_scope\"}";
+    session.service.token.raw_end = MST_ERR_EOF;
+    session.service.token.raw_times = 1;
+    expect_int("refused", 0, put());
+    assert_true(session_until(MST_EVENT_ADDRESS, SESSION_MINUTE));
+    expect_text("refused", "TOKEN_REFUSED",
+                error_name(session.seen.address.error));
+    expect_text("refused", "invalid_scope", session.seen.address_text);
+    expect_undisturbed("refused");
+    put_and_wait("granted");
+    expect_undisturbed("granted");
+    session_end();
+}
+
+/* The two tokens share two rooms with one that is fetched ahead: hours of it,
+ * with rotations. */
+static void test_hours_of_tokens_and_rotations(void **state)
+{
+    (void)state;
+    begin();
+    session.service.rules.feed_ms = 0;
+    session.service.expires_in = 900;
+    session.service.rules.expire = true;
+    session.config.rotate_ms = 500000;
+    begin_subscribed();
+    for (int i = 0; i < 100; i++) {
+        put_and_wait("in all the hours");
+        session_run(97000 + (uint32_t)i * 1009);
+    }
+    expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
+    assert_true(mst_client_stats(&session.client)->rotations > 5);
+    assert_true(session_subscribed());
+    session_end();
+}
+
+/* ---- handover ---- */
+
+/* A request at every moment of a rotation: it comes through, the rotation
+ * does too, and every connection that was opened is closed but the last. */
+static void test_at_each_moment_of_a_rotation(void **state)
+{
+    (void)state;
+    for (uint32_t ms = 0; ms < 6000; ms += ms < 1000 ? 20 : 130) {
+        char name[40];
+        unsigned opened;
+        snprintf(name, sizeof name, "%u ms after the begin", (unsigned)ms);
+        begin();
+        session.mock.plan.resolve_ms = 30;
+        session.mock.plan.connect_ms = 30;
+        session.service.upgrade.delay_ms = 100;
+        session.service.token.delay_ms = 100;
+        session.service.address.delay_ms = 100;
+        session.service.rules.delay_ms = 100;
+        begin_subscribed();
+        expect_int(name, 0, mst_rotate(&session.client));
+        session_run(ms);
+        put_and_wait(name);
+        session_run(SESSION_MINUTE);
+        expect_int(name, 1, mst_client_stats(&session.client)->rotations);
+        opened = session.seen.events[MST_EVENT_OPEN];
+        expect_int(name, opened - 1, session.seen.events[MST_EVENT_CLOSED]);
+        expect_text(name, "OK", error_name(session.seen.closed.error));
+        assert_true(session_subscribed());
+        session_end();
+    }
+}
+
+/* An old connection whose peer never says goodbye does not cost the request
+ * that waits for its link. */
+static void test_behind_a_slow_goodbye(void **state)
+{
+    (void)state;
+    begin();
+    begin_subscribed();
+    session.service.rules.no_echo = true;
+    expect_int("rotate", 0, mst_rotate(&session.client));
+    while (mst_client_stats(&session.client)->rotations == 0) {
+        session_run(10);
+    }
+    put_and_wait("while the old one closes");
+    session.service.rules.no_echo = false;
+    session_end();
+}
+
+/* The stream breaks while a request is under way: each goes its way. */
+static void test_stream_breaks_meanwhile(void **state)
+{
+    (void)state;
+    for (uint32_t ms = 0; ms < 400; ms += 10) {
+        begin();
+        session.mock.plan.connect_ms = 20;
+        session.service.token.delay_ms = 100;
+        session.service.address.delay_ms = 100;
+        begin_subscribed();
+        expect_int("put", 0, put());
+        session_run(ms);
+        service_end(&session.service, MST_ERR_RESET);
+        if (session.seen.events[MST_EVENT_ADDRESS] == 0) {
+            assert_true(session_until(MST_EVENT_ADDRESS, SESSION_MINUTE));
+        }
+        expect_text("put", "OK", error_name(session.seen.address.error));
+        assert_true(session_until_subscribed(SESSION_MINUTE));
+        session_end();
+    }
+}
+
+/* ---- the end ---- */
+
+static void slow(void)
+{
+    begin();
+    session.mock.plan.resolve_ms = 20;
+    session.mock.plan.connect_ms = 20;
+    session.service.token.delay_ms = 50;
+    session.service.upgrade.delay_ms = 50;
+    session.service.address.delay_ms = 50;
+}
+
+/* Closed at each moment of a request: it has one end, which says so unless it
+ * was over before. */
+static void test_closed_at_each_moment(void **state)
+{
+    (void)state;
+    for (int alone = 0; alone < 2; alone++) {
+        for (uint32_t ms = 0; ms < 600; ms += 10) {
+            char name[60];
+            snprintf(name, sizeof name, "closed after %u ms, %s", (unsigned)ms,
+                     alone ? "alone" : "beside");
+            slow();
+            session.config.ws_url = alone ? NULL : session.config.ws_url;
+            session_start();
+            expect_int(name, 0, put());
+            session_run(ms);
+            bool over = session.seen.events[MST_EVENT_ADDRESS] == 1;
+            session_end();
+            expect_int(name, 1, session.seen.events[MST_EVENT_ADDRESS]);
+            expect_text(name, over ? "OK" : "CLOSED",
+                        error_name(session.seen.address.error));
+            expect_int(name, MST_ERR_CLOSED, put());
+        }
+    }
+}
+
+/* Closed in each moment of a rotation with a request waiting for the link. */
+static void test_closed_in_a_rotation(void **state)
+{
+    (void)state;
+    for (uint32_t ms = 0; ms < 6000; ms += 70) {
+        begin();
+        session.service.rules.delay_ms = 100;
+        session.service.address.never = true;
+        begin_subscribed();
+        mst_rotate(&session.client);
+        session_run(ms);
+        expect_int("put", 0, put());
+        session_run(ms % 3 == 0 ? 0 : 5);
+        session_end();
+        expect_int("ends", 1, session.seen.events[MST_EVENT_ADDRESS]);
+        expect_text("ends", "CLOSED", error_name(session.seen.address.error));
+    }
+}
+
+static bool holds(const void *data, size_t len, const char *text)
+{
+    const char *at = data;
+    size_t n = strlen(text);
+
+    for (size_t i = 0; i + n <= len; i++) {
+        if (memcmp(at + i, text, n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Wiped at each moment: nothing of the tokens is left. */
+static void test_wiped_at_each_moment(void **state)
+{
+    static const char *const secrets[] = {SERVICE_ADDRESS_TOKEN, SERVICE_TOKEN};
+    struct session *s = &session;
+
+    (void)state;
+    for (uint32_t ms = 0; ms < 600; ms += 10) {
+        struct mst_event event;
+        slow();
+        session_start();
+        expect_int("put", 0, put());
+        session_run(ms);
+        mst_client_wipe(&s->client);
+        for (size_t i = 0; i < COUNT(secrets); i++) {
+            assert_false(holds(&s->client, sizeof s->client, secrets[i]));
+            assert_false(holds(s->memory, s->memory_len, secrets[i]));
+        }
+        for (int link = 0; link < MST_LINKS_MAX; link++) {
+            assert_false(mst_mock_in_use(&s->mock, link));
+        }
+        expect_int("put", MST_ERR_CLOSED, put());
+        expect_int("poll", MST_ERR_CLOSED, mst_poll(&s->client, &event));
+        session_check();
+        text_free(&s->seen.record);
+    }
+}
+
+/* New credentials while a request is under way: it is done with them. */
+static void test_new_credentials_meanwhile(void **state)
+{
+    (void)state;
+    for (uint32_t ms = 0; ms < 600; ms += 10) {
+        slow();
+        session_start();
+        expect_int("put", 0, put());
+        session_run(ms);
+        bool over = session.seen.events[MST_EVENT_ADDRESS] == 1;
+        expect_int(
+            "credentials", 0,
+            mst_set_credentials(&session.client, SERVICE_ID, SERVICE_SECRET));
+        if (!over) {
+            assert_true(session_until(MST_EVENT_ADDRESS, SESSION_MINUTE));
+        }
+        expect_text("put", "OK", error_name(session.seen.address.error));
+        session_end();
+    }
+}
+
+/* ---- the tap ---- */
+
+static struct text tapped;
+
+static void tap(void *context, const struct mst_tap_record *tap_record)
+{
+    (void)context;
+    if (tap_record->kind == MST_TAP_IN || tap_record->kind == MST_TAP_OUT) {
+        text_add_bytes(&tapped, tap_record->data, tap_record->len);
+    }
+}
+
+/* The tap sees the request as it went out, but for the token; whatever small
+ * pieces it goes out in. */
+static void test_tap_sees_no_secret(void **state)
+{
+    static const size_t sizes[] = {0, 1, 7};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        char expected[8192], *token;
+        begin();
+        session.config.ws_url = NULL;
+        session.config.tap = tap;
+        session.mock.plan.send_max = sizes[i];
+        session_start();
+        put_and_wait("tapped");
+        snprintf(expected, sizeof expected, "%s", session.service.put);
+        token = strstr(expected, SERVICE_ADDRESS_TOKEN);
+        assert_non_null(token);
+        memset(token, '*', strlen(SERVICE_ADDRESS_TOKEN));
+        if (tapped.len < strlen(expected)) {
+            expect_failed("tapped only %zu bytes", tapped.len);
+        } else {
+            char *response = tapped.data + strlen(expected);
+            assert_true(strstr(response, session.service.record) != NULL);
+            *response = '\0';
+            expect_text("tapped", expected, tapped.data);
+        }
+        text_free(&tapped);
+        session_end();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_stream_goes_on),
+        TEST(test_failures_beside_the_stream),
+        TEST(test_token_refused_beside_the_stream),
+        TEST(test_hours_of_tokens_and_rotations),
+        TEST(test_at_each_moment_of_a_rotation),
+        TEST(test_behind_a_slow_goodbye),
+        TEST(test_stream_breaks_meanwhile),
+        TEST(test_closed_at_each_moment),
+        TEST(test_closed_in_a_rotation),
+        TEST(test_wiped_at_each_moment),
+        TEST(test_new_credentials_meanwhile),
+        TEST(test_tap_sees_no_secret),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
