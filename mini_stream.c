@@ -6759,7 +6759,8 @@ static void session_part(struct mst_client *c, const struct mst_link *l,
     if (s == NULL || s->book == NULL) {
         return;
     }
-    if (!session_is_stream(c, l) && !s->over && !s->book->lent) {
+    if (!session_is_stream(c, l) && l->state == MST_STATE_OPEN && !s->over &&
+        !s->book->lent) {
         s->over = !book_lend(s->book);
         if (s->over) {
             mst_book_stale(s->book, MST_BOOK_RESYNC);
