@@ -7263,7 +7263,8 @@ static int session_read(struct mst_client *c, struct mst_link *l,
     }
 }
 
-/* All that is wished for is as live on this connection as it can be. */
+/* All that is wished for is as live on this connection as it can be: refused
+ * is only what the stream does not have either. */
 static bool session_is_settled(const struct mst_client *c,
                                const struct mst_link *l)
 {
@@ -7271,7 +7272,8 @@ static bool session_is_settled(const struct mst_client *c,
         const struct mst_subscription *s = &c->subscriptions[i];
         const struct mst_book *book = session_book(c, l, s);
         uint8_t state = s->on[session_link(c, l)].state;
-        if (state == SUB_FAILED || (state == SUB_NONE && !s->wanted)) {
+        if ((state == SUB_FAILED && s->on[c->stream].state != SUB_ACTIVE) ||
+            (state == SUB_NONE && !s->wanted)) {
             continue;
         }
         if (state != SUB_ACTIVE ||
