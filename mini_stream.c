@@ -5565,7 +5565,8 @@ static void session_restart(struct mst_client *c, struct mst_link *l)
 }
 
 /* What a link is to do next, and from when on: what is asked for goes before
- * a rotation. */
+ * a rotation. Only a stream that is open is taken over from: another one is a
+ * new connection itself. */
 static enum session_job session_errand(const struct mst_client *c,
                                        const struct mst_link *l, uint64_t *at)
 {
@@ -5583,7 +5584,8 @@ static enum session_job session_errand(const struct mst_client *c,
     if (!session_is_errand(c, l) || c->config.ws_url == NULL) {
         token_ms = SESSION_NEVER;
     }
-    if (c->rotate_ms < token_ms) {
+    if (c->rotate_ms < token_ms &&
+        c->links[c->stream].state == MST_STATE_OPEN) {
         *at = c->rotate_ms;
         return SESSION_STREAM;
     }
