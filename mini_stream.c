@@ -5523,6 +5523,9 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
     if (l->opened) {
         l->abort_due = true;
         session_drop_stream(c, l);
+        if (!session_is_stream(c, l)) {
+            c->repeat_ms = c->now_ms + SESSION_REPEAT_MS;
+        }
         if (c->now_ms - l->open_ms >= c->config.stable_ms) {
             /* A caller that is too slow will be so again. */
             l->attempts = error == MST_ERR_LAG ? l->attempts : 0;
