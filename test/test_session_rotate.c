@@ -1,0 +1,881 @@
+/*
+ * One connection takes over from another: books without a gap, executions
+ * without a loss, and what happens when something goes wrong meanwhile.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "service_private.h"
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define STEP_MS 20
+
+/* ---- the truth: what a book must show ---- */
+
+#define PRICES 6     /* of each side: 95 to 100 and 101 to 106 */
+#define HISTORY 64   /* states of the truth that are remembered */
+#define LATE_MS 1000 /* older ones are wrong */
+
+struct prices {
+    uint64_t ms;
+    unsigned amounts[2][PRICES]; /* 0: no such level */
+};
+
+static struct {
+    struct prices history[HISTORY];
+    size_t at; /* the last */
+    uint64_t seed;
+    char bids[512], asks[512];
+} truth;
+
+static int price_of(int side, int rank)
+{
+    return side == MST_BID ? 100 - rank : 101 + rank;
+}
+
+static void truth_write(int side, char *out, size_t len)
+{
+    size_t at = 0;
+
+    out[0] = '\0';
+    for (int i = 0; i < PRICES; i++) {
+        unsigned amount = truth.history[truth.at].amounts[side][i];
+        if (amount > 0) {
+            at += (size_t)snprintf(
+                out + at, len - at, "%s{\"price\":\"%d\",\"amount\":\"%u\"}",
+                at > 0 ? "," : "", price_of(side, i), amount);
+        }
+    }
+}
+
+/* The service's snapshots are of the truth. */
+static void truth_publish(void)
+{
+    truth_write(MST_BID, truth.bids, sizeof truth.bids);
+    truth_write(MST_ASK, truth.asks, sizeof truth.asks);
+    session.service.rules.bids = truth.bids;
+    session.service.rules.asks = truth.asks;
+}
+
+static void truth_begin(void)
+{
+    memset(&truth, 0, sizeof truth);
+    truth.seed = 7;
+    for (int i = 0; i < PRICES; i++) {
+        truth.history[0].amounts[MST_BID][i] = (unsigned)i + 1;
+        truth.history[0].amounts[MST_ASK][i] = (unsigned)i + 2;
+    }
+    truth_publish();
+}
+
+/* One level changes, in both markets. A snapshot of the same ms has it. */
+static void truth_change(void)
+{
+    unsigned side = (unsigned)random_next(&truth.seed) % 2;
+    int rank = (int)(random_next(&truth.seed) % PRICES);
+    unsigned amount = (unsigned)(random_next(&truth.seed) % 9);
+    char level[64];
+    int64_t now;
+
+    truth.history[(truth.at + 1) % HISTORY] = truth.history[truth.at];
+    truth.at = (truth.at + 1) % HISTORY;
+    truth.history[truth.at].ms = mst_mock_elapsed(&session.mock);
+    truth.history[truth.at].amounts[side][rank] = amount;
+    truth_publish();
+    mst_mock_advance(&session.mock, 1);
+    snprintf(level, sizeof level, "{\"price\":\"%d\",\"amount\":\"%u\"}",
+             price_of((int)side, rank), amount);
+    now = mst_mock_wall(&session.mock);
+    for (size_t i = 0; i < 2; i++) {
+        service_book(&session.service, i == 0 ? "BTCUSD" : "ETHUSD", "UPDATE",
+                     now, side == MST_BID ? level : "",
+                     side == MST_ASK ? level : "");
+    }
+}
+
+static bool side_is(const struct mst_book *book, int side,
+                    const unsigned amounts[PRICES])
+{
+    size_t rank = 0;
+
+    for (int i = 0; i < PRICES; i++) {
+        const struct mst_level *level;
+        if (amounts[i] == 0) {
+            continue;
+        }
+        level = mst_book_level(book, (enum mst_side)side, rank++);
+        if (level == NULL || level->amount_coefficient != (int)amounts[i] ||
+            level->amount_exponent != 0 ||
+            mst_decimal_cmp(
+                mst_level_price(level),
+                (struct mst_decimal){price_of(side, i), 0, false}) != 0) {
+            return false;
+        }
+    }
+    return mst_book_depth(book, (enum mst_side)side) == rank;
+}
+
+/* Does the book show what was true a short while ago, or is? */
+static bool book_is_true(const struct mst_book *book, uint64_t late_ms)
+{
+    uint64_t now = mst_mock_elapsed(&session.mock), until = now;
+
+    for (size_t i = 0; i < HISTORY; i++) {
+        const struct prices *p =
+            &truth.history[(truth.at + HISTORY - i) % HISTORY];
+        if (until + late_ms < now) {
+            break;
+        }
+        if (side_is(book, MST_BID, p->amounts[MST_BID]) &&
+            side_is(book, MST_ASK, p->amounts[MST_ASK])) {
+            return true;
+        }
+        until = p->ms;
+    }
+    return false;
+}
+
+/* ---- what the client sees ---- */
+
+#define EXECUTIONS 4096
+
+static struct {
+    bool live; /* books must be, at any time */
+    unsigned gaps, lies;
+    unsigned events[MST_EVENT_UNKNOWN + 1];
+    uint32_t generation; /* the youngest */
+    unsigned stray;      /* events of a generation that was closed */
+    uint32_t closed[2];  /* generation that each link last closed */
+    struct mst_failure failure;
+    int failure_link;
+    /* Executions by the time in ms at which they were pushed. */
+    uint8_t pushed[EXECUTIONS], seen[EXECUTIONS], again[EXECUTIONS];
+    unsigned unmarked; /* repeats that were not marked */
+    unsigned marked;
+    uint64_t executions_ms;
+} seen;
+
+static void books_look(void)
+{
+    for (size_t i = 0; i < 2; i++) {
+        const struct mst_book *book = &session.books[i];
+        bool live = mst_book_state(book) == MST_BOOK_LIVE;
+        seen.gaps += seen.live && !live;
+        if (live && !book_is_true(book, LATE_MS)) {
+            seen.lies++;
+        }
+    }
+}
+
+static void execution_look(const struct mst_execution *execution)
+{
+    int64_t at = (execution->time_ns - MST_MOCK_WALL_NS) / 1000000 -
+                 (int64_t)seen.executions_ms;
+
+    if (strcmp(execution->market, "BTCUSD") != 0) {
+        return;
+    }
+    assert_in_range(at, 0, EXECUTIONS - 1);
+    seen.marked += execution->repeat;
+    seen.unmarked += seen.seen[at] > 0 && !execution->repeat;
+    seen.seen[at]++;
+}
+
+static bool on_event(void *context, const struct mst_event *event)
+{
+    (void)context;
+    seen.events[event->type]++;
+    assert_in_range(event->link, 0, 1);
+    if (event->generation > seen.generation) {
+        seen.generation = event->generation;
+    }
+    if (event->generation != 0 &&
+        event->generation == seen.closed[event->link]) {
+        seen.stray++;
+    }
+    if (event->type == MST_EVENT_CLOSED) {
+        seen.failure = event->as.failure;
+        seen.failure.text = seen.failure.market = "";
+        seen.failure_link = event->link;
+        seen.closed[event->link] = event->generation;
+    }
+    if (event->type == MST_EVENT_EXECUTION) {
+        execution_look(&event->as.execution);
+    }
+    books_look();
+    return true;
+}
+
+static void run(uint32_t ms)
+{
+    mst_mock_run(&session.mock, &session.client, ms, on_event, NULL);
+    books_look();
+}
+
+/* Something changes now and then. */
+static void run_changing(uint32_t ms)
+{
+    uint64_t end = mst_mock_elapsed(&session.mock) + ms;
+
+    while (mst_mock_elapsed(&session.mock) + STEP_MS <= end) {
+        run(STEP_MS - 1);
+        truth_change();
+    }
+    run(1);
+}
+
+static const struct mst_stats *stats(void)
+{
+    return mst_client_stats(&session.client);
+}
+
+static bool is_well(void)
+{
+    uint64_t late_ms = 200 + session.mock.plan.data_ms;
+
+    return session_subscribed() && book_is_true(&session.books[0], late_ms) &&
+           book_is_true(&session.books[1], late_ms) &&
+           mst_client_state(&session.client) == MST_STATE_OPEN;
+}
+
+/* All is as it should be, soon. */
+static bool well_within(uint32_t ms)
+{
+    uint64_t end = mst_mock_elapsed(&session.mock) + ms;
+
+    while (!is_well() && mst_mock_elapsed(&session.mock) < end) {
+        run_changing(100);
+    }
+    return is_well();
+}
+
+static void expect_truth(const char *name)
+{
+    if (seen.lies + seen.gaps + seen.stray > 0) {
+        expect_failed("%s: %u lies, %u gaps, %u events of the dead", name,
+                      seen.lies, seen.gaps, seen.stray);
+    }
+}
+
+/* A client with two links on a line that takes its time. */
+static void begin(bool spares)
+{
+    memset(&seen, 0, sizeof seen);
+    session_begin();
+    session_two_links();
+    for (size_t i = 0; i < 2 && !spares; i++) {
+        assert_int_equal(
+            mst_book_init(&session.books[i], session.levels[i], SESSION_LEVELS),
+            0);
+    }
+    session.mock.plan.resolve_ms = 15;
+    session.mock.plan.connect_ms = 25;
+    session.mock.plan.data_ms = 10;
+    truth_begin();
+}
+
+static void start(void)
+{
+    session_start();
+    session_subscribe();
+    assert_true(well_within(5000));
+    run_changing(2000);
+    seen.live = true;
+}
+
+static void new_client(bool spares)
+{
+    begin(spares);
+    start();
+}
+
+/* How long a handover takes here, with time to spare. */
+#define HANDOVER_MS 4000
+
+static int old_link(void)
+{
+    return session.client.stream;
+}
+
+/* ---- all is well ---- */
+
+static void test_no_gap(void **state)
+{
+    (void)state;
+    begin(true);
+    session.config.rotate_ms = 30000;
+    start();
+    for (uint32_t i = 1; i <= 20; i++) {
+        run_changing(33000);
+        assert_in_range(stats()->rotations, i, i + 1);
+    }
+    expect_truth("rotations by age");
+    assert_in_range(stats()->opens, 1 + stats()->rotations,
+                    2 + stats()->rotations);
+    expect_int("failures", 0, stats()->failures);
+    expect_int("drifts", 0, stats()->drifts);
+    expect_int("tokens", 1, stats()->tokens);
+    expect_int("generations", stats()->opens, seen.generation);
+    expect_int("duplicates", 0, (long long)session.service.duplicates);
+    expect_int("unsubscribes", 0, (long long)session.service.unsubscribes);
+    expect_int("closes", stats()->rotations,
+               (long long)session.service.closes.count);
+    expect_int("close code", 1000, session.service.close_code);
+    expect_int("how they ended", MST_OK, seen.failure.error);
+    assert_true(session.service.requests.gap_min_ms >= 1000);
+    session_end();
+}
+
+static void test_by_call(void **state)
+{
+    (void)state;
+    new_client(true);
+    for (uint32_t i = 1; i <= 10; i++) {
+        assert_int_equal(mst_rotate(&session.client), 0);
+        assert_int_equal(mst_rotate(&session.client), 0);
+        run_changing(1000);
+        expect_int("meanwhile", i, 1 + stats()->rotations);
+        assert_int_equal(mst_rotate(&session.client), 0);
+        run_changing(HANDOVER_MS);
+        expect_int("rotations", i, stats()->rotations);
+        expect_int("generation", i + 1, seen.generation);
+        run_changing(5000);
+        expect_int("only one", i, stats()->rotations);
+    }
+    expect_truth("rotations by call");
+    session_end();
+}
+
+/* At other times between two changes, and with other latencies. */
+static void test_no_gap_at_any_time(void **state)
+{
+    static const uint32_t latencies[] = {0, 1, 7, 60, 300};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(latencies); i++) {
+        begin(true);
+        session.mock.plan.data_ms = latencies[i];
+        start();
+        for (uint32_t at = 0; at < STEP_MS; at++) {
+            run(at);
+            assert_int_equal(mst_rotate(&session.client), 0);
+            run_changing(HANDOVER_MS + 8 * latencies[i]);
+            expect_int("rotations", at + 1, stats()->rotations);
+        }
+        expect_truth("at any time");
+        session_end();
+    }
+}
+
+/* Without a spare one a book is stale until its snapshot has come, but never
+ * wrong. */
+static void test_without_spares(void **state)
+{
+    (void)state;
+    new_client(false);
+    seen.live = false;
+    for (uint32_t i = 1; i <= 10; i++) {
+        assert_int_equal(mst_rotate(&session.client), 0);
+        run_changing(1500);
+        assert_true(is_well());
+        run_changing(HANDOVER_MS);
+        expect_int("rotations", i, stats()->rotations);
+        assert_true(is_well());
+    }
+    expect_int("lies", 0, seen.lies);
+    expect_int("resyncs", 0, stats()->resyncs);
+    session_end();
+}
+
+static void test_not_possible(void **state)
+{
+    (void)state;
+    session_new();
+    expect_int("one link", MST_ERR_ARGUMENT, mst_rotate(&session.client));
+    session_end();
+    new_client(true);
+    session_end();
+    expect_int("closed", MST_ERR_CLOSED, mst_rotate(&session.client));
+}
+
+/* ---- executions ---- */
+
+static void execution_push(void)
+{
+    uint64_t at;
+
+    mst_mock_advance(&session.mock, 1);
+    at = mst_mock_elapsed(&session.mock) - seen.executions_ms;
+    assert_in_range(at, 0, EXECUTIONS - 1);
+    seen.pushed[at]++;
+    service_push(&session.service, "execution_data", "BTCUSD");
+}
+
+static void executions_begin(void)
+{
+    memset(seen.pushed, 0, sizeof seen.pushed);
+    memset(seen.seen, 0, sizeof seen.seen);
+    seen.marked = seen.unmarked = 0;
+    seen.executions_ms = mst_mock_elapsed(&session.mock);
+}
+
+static void executions_expect(const char *name, bool all)
+{
+    for (size_t i = 0; i < EXECUTIONS; i++) {
+        if (all && seen.pushed[i] > 0 && seen.seen[i] == 0) {
+            expect_failed("%s: the one of ms %zu was lost", name, i);
+            break;
+        }
+        if (seen.seen[i] > 2 || seen.seen[i] > 2 * seen.pushed[i]) {
+            expect_failed("%s: the one of ms %zu came %u times", name, i,
+                          seen.seen[i]);
+        }
+    }
+    expect_int(name, 0, seen.unmarked);
+}
+
+static void test_executions(void **state)
+{
+    (void)state;
+    new_client(true);
+    executions_begin();
+    for (int i = 0; i < 20; i++) {
+        run(40);
+        execution_push();
+    }
+    run(100);
+    expect_int("one connection", 0, seen.marked);
+    assert_int_equal(mst_rotate(&session.client), 0);
+    while (stats()->rotations == 0) {
+        run(6);
+        execution_push();
+    }
+    run(100);
+    for (int i = 0; i < 20; i++) {
+        run(6);
+        execution_push();
+    }
+    run(100);
+    executions_expect("in the overlap", true);
+    assert_true(seen.marked > 100);
+
+    run(15000);
+    executions_begin();
+    execution_push();
+    run(100);
+    executions_expect("after it", true);
+    expect_int("after it", 0, seen.marked);
+    session_end();
+}
+
+/* One of two connections brings an execution and breaks, the other one brings
+ * it later: that is marked, too. */
+static void test_execution_of_a_broken_one(void **state)
+{
+    char text[256], time[MST_TIME_TEXT_LEN];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        int first;
+
+        new_client(true);
+        executions_begin();
+        assert_int_equal(mst_rotate(&session.client), 0);
+        run(1000);
+        first = i == 0 ? old_link() : 1 - old_link();
+        mst_time_format(mst_mock_wall(&session.mock), time);
+        snprintf(text, sizeof text,
+                 "{\"channel\":\"execution_data\",\"payload\":{\"market\":"
+                 "\"BTCUSD\",\"price\":\"1\",\"amount\":\"1\","
+                 "\"executed_at\":\"%s\"}}",
+                 time);
+        service_link_frame(&session.service, first, 0x80, 1, text,
+                           strlen(text));
+        mst_mock_end(&session.mock, first, MST_ERR_RESET);
+        run(500);
+        expect_int("broken", 1, seen.events[MST_EVENT_CLOSED]);
+        service_link_frame(&session.service, 1 - first, 0x80, 1, text,
+                           strlen(text));
+        run(500);
+        expect_int("came", 2, seen.events[MST_EVENT_EXECUTION]);
+        expect_int("unmarked", 0, seen.unmarked);
+        session_end();
+    }
+}
+
+/* ---- something breaks ---- */
+
+enum breaking { BREAK_OLD, BREAK_NEW, BREAK_BOTH, BREAK_CLOSE };
+
+static void break_links(enum breaking what)
+{
+    int old = old_link(), other = 1 - old;
+
+    if (what == BREAK_OLD || what == BREAK_BOTH) {
+        mst_mock_end(&session.mock, old, MST_ERR_RESET);
+    }
+    if (what == BREAK_NEW || what == BREAK_BOTH) {
+        mst_mock_end(&session.mock, other, MST_ERR_RESET);
+    }
+    if (what == BREAK_CLOSE && service_is_stream(&session.service, old)) {
+        service_link_close(&session.service, old, 1001, "restart");
+    }
+}
+
+static void break_at(enum breaking what, bool spares, uint32_t at)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "break %d, spares %d, at %u ms", what, spares,
+             at);
+    new_client(spares);
+    seen.live = spares && what == BREAK_NEW;
+    assert_int_equal(mst_rotate(&session.client), 0);
+    run_changing(at);
+    break_links(what);
+    run_changing(HANDOVER_MS);
+    if (!well_within(8000)) {
+        expect_failed("%s: not well", name);
+    }
+    run_changing(20000);
+    if (!is_well()) {
+        expect_failed("%s: not well in the end", name);
+    }
+    expect_truth(name);
+    expect_int(name, 0, stats()->drifts);
+    expect_text(name, "", session.service.wrong);
+    session_end();
+}
+
+/* At every stage: before it resolves, until after the handover. */
+static void test_break_at_any_time(void **state)
+{
+    (void)state;
+    for (int what = BREAK_OLD; what <= BREAK_CLOSE; what++) {
+        for (int spares = 0; spares < 2; spares++) {
+            for (uint32_t at = 0; at <= 3000; at += at < 200 ? 20 : 200) {
+                break_at((enum breaking)what, spares, at);
+            }
+        }
+    }
+}
+
+/* A line that takes its time over every stage. */
+static void test_new_never_gets_there(void **state)
+{
+    (void)state;
+    for (int stage = 0; stage < 5; stage++) {
+        new_client(true);
+        session.mock.plan.resolve_error = stage == 0 ? MST_MOCK_NEVER : 0;
+        session.mock.plan.connect_error[0] = stage == 1 ? MST_MOCK_NEVER : 0;
+        session.service.upgrade.never = stage == 2;
+        session.service.upgrade.status = stage == 3 ? 500 : 0;
+        session.mock.plan.resolve_error =
+            stage == 4 ? MST_ERR_RESOLVE : session.mock.plan.resolve_error;
+        assert_int_equal(mst_rotate(&session.client), 0);
+        run_changing(SESSION_MINUTE);
+        assert_true(is_well());
+        expect_int("the old one", 1, stats()->opens);
+        assert_in_range(stats()->failures, 1, 12);
+        session.mock.plan.resolve_error = 0;
+        session.mock.plan.connect_error[0] = 0;
+        session.service.upgrade = (struct service_script){0};
+        run_changing(SESSION_MINUTE + HANDOVER_MS);
+        expect_int("the new one", 1, stats()->rotations);
+        expect_truth("a stage");
+        session_end();
+    }
+}
+
+/* The new connection's snapshots never come: it is given up, the old one goes
+ * on, and its books with it. */
+static void test_snapshot_never_comes(void **state)
+{
+    (void)state;
+    for (int spares = 0; spares < 2; spares++) {
+        new_client(spares);
+        seen.live = spares;
+        session.service.rules.no_snapshot = true;
+        assert_int_equal(mst_rotate(&session.client), 0);
+        for (int i = 0; i < 119; i++) {
+            run_changing(1000);
+        }
+        expect_int("rotations", 0, stats()->rotations);
+        expect_int("closed", 0, seen.events[MST_EVENT_CLOSED]);
+        session.service.rules.no_snapshot = false;
+        run_changing(3000);
+        expect_int("closed", 1, seen.events[MST_EVENT_CLOSED]);
+        expect_int("error", MST_ERR_TIMEOUT, seen.failure.error);
+        expect_int("link", 1, seen.failure_link);
+        if (!well_within(20000)) {
+            expect_failed("spares %d: the old one does not go on", spares);
+        }
+        expect_int("lies", 0, seen.lies);
+        expect_int("gaps", 0, seen.gaps);
+        session_end();
+    }
+}
+
+/* A message of several parts is cut off by the end of either connection, or
+ * by the handover. */
+static void test_cut_in_a_message(void **state)
+{
+    static char update[8192];
+    static unsigned char frame[8300];
+
+    (void)state;
+    for (int what = BREAK_OLD; what <= BREAK_CLOSE; what++) {
+        for (int spares = 0; spares < 2; spares++) {
+            size_t len = 0, head;
+            int link;
+
+            new_client(spares);
+            seen.live = false;
+            assert_int_equal(mst_rotate(&session.client), 0);
+            run_changing(1500);
+            assert_true(is_well());
+            len += (size_t)snprintf(
+                update, sizeof update,
+                "{\"channel\":\"market_data\",\"payload\":{\"market\":"
+                "\"BTCUSD\",\"type\":\"UPDATE\",\"time\":"
+                "\"2026-01-03T00:00:00.000Z\",\"asks\":[],\"bids\":[");
+            for (int i = 0; i < 80; i++) {
+                len += (size_t)snprintf(update + len, sizeof update - len,
+                                        "{\"price\":\"%d\",\"amount\":\"0\"},",
+                                        10 + i);
+            }
+            head = service_frame_header(frame, 0x81, len + 1000);
+            memcpy(frame + head, update, len);
+            link = what == BREAK_NEW ? 1 - old_link() : old_link();
+            mst_mock_write(&session.mock, link, frame, head + len);
+            run(what == BREAK_CLOSE ? 5000 : 100);
+            if (what != BREAK_CLOSE) { /* that is the handover */
+                break_links((enum breaking)what);
+            }
+            if (!well_within(12000)) {
+                expect_failed("break %d, spares %d: not well", what, spares);
+            }
+            run_changing(30000);
+            if (!is_well()) {
+                expect_failed("break %d, spares %d: not well in the end", what,
+                              spares);
+            }
+            expect_int("lies", 0, seen.lies);
+            session_end();
+        }
+    }
+}
+
+/* A subscription that the new connection is refused, and the old one has: no
+ * handover before it is granted. */
+static void test_refused_on_the_new(void **state)
+{
+    (void)state;
+    new_client(true);
+    session.service.rules.fail_code = "INTERNAL_SERVER_ERROR";
+    session.service.rules.fail_market = "ETHUSD";
+    session.service.rules.fail_type = "subscribe";
+    assert_int_equal(mst_rotate(&session.client), 0);
+    run_changing(20000);
+    expect_int("not yet", 0, stats()->rotations);
+    assert_true(is_well());
+    session.service.rules.fail_code = NULL;
+    run_changing(SESSION_MINUTE);
+    expect_int("by now", 1, stats()->rotations);
+    expect_truth("refused for a while");
+    session_end();
+
+    /* What the old one was refused as well does not keep it from going. */
+    begin(true);
+    session_start();
+    session_subscribe();
+    assert_int_equal(
+        mst_subscribe(&session.client, MST_TOP_OF_BOOK, "XYZ", NULL), 0);
+    session.service.rules.fail_code = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
+    session.service.rules.fail_market = "XYZ";
+    run_changing(5000);
+    assert_int_equal(mst_rotate(&session.client), 0);
+    run_changing(HANDOVER_MS);
+    expect_int("refused by both", 1, stats()->rotations);
+    session_end();
+}
+
+/* The stream is down when the time for a rotation comes: there is one new
+ * connection, not two. */
+static void test_while_down(void **state)
+{
+    (void)state;
+    new_client(true);
+    seen.live = false;
+    session.service.upgrade.status = 503;
+    mst_mock_end(&session.mock, old_link(), MST_ERR_RESET);
+    run_changing(500);
+    assert_int_equal(mst_rotate(&session.client), 0);
+    run_changing(10000);
+    session.service.upgrade.status = 0;
+    if (!well_within(30000)) {
+        expect_failed("not well");
+    }
+    run_changing(20000);
+    assert_true(is_well());
+    expect_int("opens", 2, stats()->opens);
+    expect_int("lies", 0, seen.lies);
+    session_end();
+}
+
+/* ---- the caller has other wishes meanwhile ---- */
+
+enum wish {
+    WISH_SUBSCRIBE,
+    WISH_UNSUBSCRIBE,
+    WISH_RESYNC,
+    WISH_SWAP_BOOK,
+    WISH_LIST,
+    WISH_CLOSE,
+    WISH_WIPE,
+    WISH_CREDENTIALS,
+    WISHES
+};
+
+static void wish_make(enum wish wish)
+{
+    struct mst_client *c = &session.client;
+
+    switch (wish) {
+    case WISH_SUBSCRIBE:
+        assert_int_equal(mst_subscribe(c, MST_MARKET_DATA, "LTCEUR", NULL), 0);
+        break;
+    case WISH_UNSUBSCRIBE:
+        assert_int_equal(mst_unsubscribe(c, MST_MARKET_DATA, "ETHUSD"), 0);
+        break;
+    case WISH_RESYNC:
+        assert_int_equal(mst_resync(c, MST_MARKET_DATA, "BTCUSD"), 0);
+        break;
+    case WISH_SWAP_BOOK:
+        assert_int_equal(mst_unsubscribe(c, MST_MARKET_DATA, "ETHUSD"), 0);
+        expect_int("detached", MST_BOOK_DETACHED,
+                   mst_book_reason(&session.books[1]));
+        /* The caller may do with it as it likes: it is not written to. */
+        memset(session.levels[1], 0x55, sizeof session.levels[1]);
+        memset(session.spare_levels[1], 0x55, sizeof session.spare_levels[1]);
+        assert_int_equal(mst_subscribe(c, MST_MARKET_DATA, "ETHUSD", NULL), 0);
+        break;
+    case WISH_LIST: assert_int_equal(mst_subscription_list(c), 0); break;
+    case WISH_CLOSE: mst_close(c); break;
+    case WISH_WIPE: mst_client_wipe(c); break;
+    case WISH_CREDENTIALS:
+        assert_int_equal(mst_set_credentials(c, SERVICE_ID, SERVICE_SECRET), 0);
+        break;
+    case WISHES: break;
+    }
+}
+
+static bool has(const char *market)
+{
+    return service_link_has(&session.service, old_link(), "market_data",
+                            market);
+}
+
+static bool is_scribbled(void)
+{
+    const unsigned char *levels = (const unsigned char *)session.levels[1];
+    const unsigned char *spare = (const unsigned char *)session.spare_levels[1];
+
+    for (size_t i = 0; i < sizeof session.levels[1]; i++) {
+        if (levels[i] != 0x55 || spare[i] != 0x55) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void wish_check(const char *name, enum wish wish)
+{
+    const struct mst_book *book = &session.books[1];
+    bool book_1 = wish != WISH_UNSUBSCRIBE && wish != WISH_SWAP_BOOK;
+
+    if (wish == WISH_CLOSE || wish == WISH_WIPE) {
+        struct mst_event event;
+        expect_int(name, MST_ERR_CLOSED, mst_poll(&session.client, &event));
+        expect_int(name, false, mst_mock_in_use(&session.mock, 0));
+        expect_int(name, false, mst_mock_in_use(&session.mock, 1));
+        return;
+    }
+    expect_int(name, wish == WISH_SUBSCRIBE, has("LTCEUR"));
+    expect_int(name, wish != WISH_UNSUBSCRIBE, has("ETHUSD"));
+    expect_int(name, true, book_is_true(&session.books[0], 200));
+    expect_int(name, MST_BOOK_LIVE, mst_book_state(&session.books[0]));
+    if (book_1) {
+        expect_int(name, true, book_is_true(book, 200));
+        expect_int(name, MST_BOOK_LIVE, mst_book_state(book));
+    } else {
+        expect_int(name, MST_BOOK_DETACHED, mst_book_reason(book));
+    }
+    expect_int(name, wish != WISH_SWAP_BOOK || is_scribbled(), true);
+    expect_int(name, 1, stats()->rotations);
+    expect_int(name, 0, stats()->drifts);
+    expect_int(name, 0, (long long)session.service.duplicates);
+    expect_int(name, 0, seen.lies);
+}
+
+static void test_wishes_at_any_time(void **state)
+{
+    (void)state;
+    for (int wish = 0; wish < WISHES; wish++) {
+        for (int spares = 0; spares < 2; spares++) {
+            for (uint32_t at = 0; at <= 2800; at += at < 160 ? 20 : 240) {
+                char name[64];
+                snprintf(name, sizeof name, "wish %d, spares %d, at %u ms",
+                         wish, spares, at);
+                new_client(spares);
+                seen.live = false;
+                assert_int_equal(mst_rotate(&session.client), 0);
+                run_changing(at);
+                wish_make((enum wish)wish);
+                run_changing(12000);
+                wish_check(name, (enum wish)wish);
+                session_end();
+            }
+        }
+    }
+}
+
+/* Closing in the middle of it: each connection has its closing handshake. */
+static void test_close_both(void **state)
+{
+    (void)state;
+    new_client(true);
+    assert_int_equal(mst_rotate(&session.client), 0);
+    run_changing(1500);
+    mst_close(&session.client);
+    run(5000);
+    expect_int("close frames", 2, (long long)session.service.closes.count);
+    expect_int("code", 1000, session.service.close_code);
+    expect_int("error", MST_OK, seen.failure.error);
+    session_end();
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_no_gap),
+        TEST(test_by_call),
+        TEST(test_no_gap_at_any_time),
+        TEST(test_without_spares),
+        TEST(test_not_possible),
+        TEST(test_executions),
+        TEST(test_execution_of_a_broken_one),
+        TEST(test_break_at_any_time),
+        TEST(test_new_never_gets_there),
+        TEST(test_snapshot_never_comes),
+        TEST(test_cut_in_a_message),
+        TEST(test_refused_on_the_new),
+        TEST(test_while_down),
+        TEST(test_wishes_at_any_time),
+        TEST(test_close_both),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
