@@ -5171,6 +5171,7 @@ static void session_take_over(struct mst_client *c, struct mst_link *l)
 {
     c->stream = (uint8_t)session_link(c, l);
     c->rotate_ms = SESSION_NEVER;
+    c->stats.lag_ns = c->stats.lag_max_ns = 0;
     if (l->state == MST_STATE_OPEN) {
         l->deadline_ms = SESSION_NEVER;
         if (c->config.rotate_ms != 0) {
@@ -7077,7 +7078,6 @@ static int session_read_upgrade(struct mst_client *c, struct mst_link *l,
     l->settled_ms = SESSION_NEVER;
     if (session_is_stream(c, l)) {
         session_take_over(c, l);
-        c->stats.lag_max_ns = 0;
     }
     message_event(event, MST_EVENT_OPEN);
     session_stamp(c, l, event);
