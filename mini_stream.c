@@ -6624,13 +6624,25 @@ static void session_stray(struct mst_client *c, const struct mst_link *l,
     session_log_text(c, l, MST_LOG_DRIFT, s->market, 0);
 }
 
+/* The service has it already: no effect, no snapshot. A book that is not live
+ * needs one. */
+static void session_found(const struct mst_client *c, const struct mst_link *l,
+                          struct mst_subscription *s)
+{
+    struct mst_subscribed *on = session_on(c, l, s);
+    const struct mst_book *book = session_book(c, l, s);
+
+    on->state = SUB_ACTIVE;
+    on->lost |= s->book != NULL &&
+                (book == NULL || mst_book_state(book) != MST_BOOK_LIVE);
+}
+
 static void session_entry(struct mst_client *c, struct mst_link *l,
                           const struct mst_entry *entry)
 {
     struct mst_subscription *s = session_find(c, entry->channel, entry->market);
     bool done = entry->success || entry->code == MST_CODE_NO_EFFECT_ACTION;
     struct mst_subscribed *on;
-    const struct mst_book *book;
 
     if (s == NULL) {
         session_stray(c, l, entry);
@@ -6644,10 +6656,9 @@ static void session_entry(struct mst_client *c, struct mst_link *l,
             return;
         }
         on->state = SUB_ACTIVE;
-        /* No effect, no snapshot. */
-        book = session_book(c, l, s);
-        on->lost |= !entry->success && s->book != NULL &&
-                    (book == NULL || mst_book_state(book) != MST_BOOK_LIVE);
+        if (!entry->success) {
+            session_found(c, l, s);
+        }
     } else if (entry->action == MST_UNSUBSCRIBE && on->state == SUB_LEAVING &&
                (done || (!s->wanted && !session_is_passing(entry->code)))) {
         session_left(c, l, s);
@@ -6666,7 +6677,9 @@ static void session_audited(struct mst_client *c, struct mst_link *l)
         if (on->listed) {
             /* What was leaving, and is wanted by now, is wanted anew. */
             on->resync |= on->state == SUB_LEAVING && s->wanted;
-            on->state = SUB_ACTIVE;
+            if (on->state != SUB_ACTIVE) {
+                session_found(c, l, s);
+            }
         } else if (on->state != SUB_NONE) {
             if (on->state == SUB_ACTIVE) {
                 c->stats.drifts++;
