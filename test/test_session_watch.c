@@ -1,0 +1,559 @@
+/*
+ * What the session watches by itself: heartbeats, the service's list of
+ * subscriptions, the lag of what comes; and a caller that does not poll.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct mst_stats *stats(void)
+{
+    return mst_client_stats(&session.client);
+}
+
+static void start(void)
+{
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(10000));
+}
+
+static uint64_t now(void)
+{
+    return mst_mock_elapsed(&session.mock);
+}
+
+/* ---- heartbeats ---- */
+
+/* So often they come, and after such a time without one the connection is
+ * given up: 15 s, or three times their distance. */
+static void test_heartbeats_stay_away(void **state)
+{
+    static const struct {
+        uint32_t beat_ms, heartbeat_ms, limit_ms;
+    } cases[] = {{1000, 0, 15000},     {4999, 0, 15000},   {20000, 0, 60000},
+                 {1000, 5000, 5000},   {1000, 2000, 3000}, {300000, 0, 900000},
+                 {1000, 60000, 60000}, {10, 0, 15000}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char name[64];
+        uint64_t last;
+
+        snprintf(name, sizeof name, "each %u ms", cases[i].beat_ms);
+        session_begin();
+        session.service.rules.beat_ms = cases[i].beat_ms;
+        session.config.heartbeat_ms = cases[i].heartbeat_ms;
+        start();
+        session_run(100 * cases[i].beat_ms);
+        expect_int(name, 0, session.seen.events[MST_EVENT_CLOSED]);
+        session.service.rules.beat_ms = 0;
+        session_until(MST_EVENT_HEARTBEAT, 2 * cases[i].beat_ms);
+        last = now();
+        assert_true(session_until(MST_EVENT_CLOSED, 2 * cases[i].limit_ms));
+        session_expect_closed(name, MST_ERR_HEARTBEAT, MST_STATE_OPEN);
+        expect_int(name, cases[i].limit_ms, (long long)(now() - last));
+        session.service.rules.beat_ms = cases[i].beat_ms;
+        if (!session_until_subscribed(10000)) {
+            expect_failed("%s: not subscribed again", name);
+        }
+        session_run(3 * cases[i].beat_ms);
+        expect_int(name, 1, session.seen.events[MST_EVENT_CLOSED]);
+        session_end();
+    }
+}
+
+/* Silence on that channel says nothing where none are expected. */
+static void test_no_heartbeats(void **state)
+{
+    (void)state;
+    /* None ever came, or just one: nothing says how often they come. */
+    session_new();
+    assert_true(session_until_subscribed(10000));
+    session_run(SESSION_HOUR);
+    service_push(&session.service, "heartbeat", "");
+    session_run(SESSION_HOUR);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session_end();
+
+    /* They came, and are not wished for any more; or came unasked. */
+    session_begin();
+    session.service.rules.beat_ms = 1000;
+    start();
+    session_run(SESSION_MINUTE);
+    assert_int_equal(mst_unsubscribe(&session.client, MST_HEARTBEAT, NULL), 0);
+    session_run(5000);
+    service_push(&session.service, "heartbeat", "");
+    session_run(1000);
+    service_push(&session.service, "heartbeat", "");
+    session_run(SESSION_HOUR);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+
+    /* They are again. */
+    assert_int_equal(mst_subscribe(&session.client, MST_HEARTBEAT, NULL, NULL),
+                     0);
+    session_run(SESSION_MINUTE);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session.service.rules.beat_ms = 0;
+    assert_true(session_until(MST_EVENT_CLOSED, 20000));
+    session_expect_closed("again", MST_ERR_HEARTBEAT, MST_STATE_OPEN);
+    session_end();
+}
+
+/* ---- audits ---- */
+
+static bool has(const char *channel, const char *market)
+{
+    return service_has(&session.service, channel, market);
+}
+
+/* The service's connection has one more, or one less, than was asked for. */
+static void stray(const char *channel, const char *market)
+{
+    struct service_link *link = &session.service.links[0];
+    struct service_subscription *s =
+        &link->subscriptions[link->subscriptions_len++];
+
+    snprintf(s->channel, sizeof s->channel, "%s", channel);
+    snprintf(s->market, sizeof s->market, "%s", market);
+}
+
+static void test_audit(void **state)
+{
+    (void)state;
+    for (int by_call = 0; by_call < 2; by_call++) {
+        session_new();
+        assert_true(session_until_subscribed(10000));
+        expect_int("no need", 0, (long long)session.service.lists);
+        session_run(2000);
+        service_forget(&session.service, "market_data", "BTCUSD");
+        service_forget(&session.service, "heartbeat", "");
+        stray("execution_data", "LTCEUR");
+        stray("market_data", "LTCEUR");
+        if (by_call) {
+            assert_int_equal(mst_subscription_list(&session.client), 0);
+            session_run(3500);
+        } else {
+            session_run(10 * SESSION_MINUTE - 5000);
+            expect_int("not yet", 0, stats()->drifts);
+            session_run(10000);
+        }
+        expect_int("lists", 1, (long long)session.service.lists);
+        expect_int("drifts", 4, stats()->drifts);
+        expect_int("stray", false, has("market_data", "LTCEUR"));
+        expect_int("stray", false, has("execution_data", "LTCEUR"));
+        assert_true(session_subscribed());
+        expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+        expect_int("duplicates", 0, (long long)session.service.duplicates);
+
+        /* All is as it should be: nothing is done. */
+        session_run(2 * SESSION_HOUR);
+        expect_int("drifts", 4, stats()->drifts);
+        assert_in_range(session.service.lists, 12, 14);
+        expect_int("subscribes", 2, (long long)session.service.subscribes);
+        session_end();
+    }
+}
+
+static void test_audit_often(void **state)
+{
+    (void)state;
+    session_begin();
+    session.config.audit_ms = 5000;
+    start();
+    session_run(SESSION_MINUTE);
+    assert_in_range(session.service.lists, 11, 12);
+    expect_int("drifts", 0, stats()->drifts);
+    session_end();
+}
+
+/* The list comes while a wish for what it names is still to be sent: its book
+ * has no snapshot, and is given one. */
+static void test_audit_before_subscribe(void **state)
+{
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(10000));
+    assert_int_equal(
+        mst_unsubscribe(&session.client, MST_MARKET_DATA, "ETHUSD"), 0);
+    session_run(3000);
+    expect_int("unsubscribed", false, has("market_data", "ETHUSD"));
+    stray("market_data", "ETHUSD");
+    assert_int_equal(mst_subscribe(&session.client, MST_MARKET_DATA, "ETHUSD",
+                                   &session.books[1]),
+                     0);
+    assert_int_equal(mst_subscription_list(&session.client), 0);
+    if (!session_until_subscribed(10000)) {
+        expect_failed("the book is %s",
+                      mst_book_state_name(mst_book_state(&session.books[1])));
+    }
+    session_end();
+}
+
+/* Wishes change while the list is on its way. */
+static void test_audit_and_wishes(void **state)
+{
+    (void)state;
+    for (uint32_t at = 0; at <= 400; at += 20) {
+        session_begin();
+        session.mock.plan.data_ms = 100;
+        start();
+        session_run(2000);
+        assert_int_equal(mst_subscription_list(&session.client), 0);
+        session_run(at);
+        assert_int_equal(
+            mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD"), 0);
+        assert_int_equal(
+            mst_subscribe(&session.client, MST_MARKET_DATA, "LTCEUR", NULL), 0);
+        session_run(100);
+        assert_int_equal(mst_subscribe(&session.client, MST_MARKET_DATA,
+                                       "BTCUSD", &session.books[0]),
+                         0);
+        session_run(6000);
+        assert_true(has("market_data", "BTCUSD"));
+        assert_true(has("market_data", "LTCEUR"));
+        expect_int("live", MST_BOOK_LIVE, mst_book_state(&session.books[0]));
+        expect_int("drifts", 0, stats()->drifts);
+        expect_int("duplicates", 0, (long long)session.service.duplicates);
+        session_end();
+    }
+}
+
+/* An answer is lost, but what was asked for is done: the list says so. */
+static void test_answer_lost(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.rules.unsaid = true;
+    session_start();
+    session_subscribe();
+    session_run(5000);
+    session.service.rules.unsaid = false;
+    if (!session_until_subscribed(20000)) {
+        expect_failed("not subscribed");
+    }
+    session_run(10000);
+    expect_int("unanswered", 1, stats()->unanswered);
+    expect_int("lists", 1, (long long)session.service.lists);
+    expect_int("subscribes", 1, (long long)session.service.subscribes);
+    expect_int("duplicates", 0, (long long)session.service.duplicates);
+    expect_int("resyncs", 0, stats()->resyncs);
+    expect_int("reported", 1, session.seen.events[MST_EVENT_ERROR]);
+    expect_int("error", MST_ERR_ANSWER, session.seen.error.error);
+    session_end();
+}
+
+/* Subscribed already is as good as subscribed; without a snapshot, the book
+ * gets one. */
+static void test_no_effect(void **state)
+{
+    (void)state;
+    session_begin();
+    session_start();
+    session_until(MST_EVENT_OPEN, 1000);
+    stray("market_data", "BTCUSD");
+    stray("execution_data", "BTCUSD");
+    session_subscribe();
+    if (!session_until_subscribed(10000)) {
+        expect_failed("not subscribed");
+    }
+    expect_int("duplicates", 2, (long long)session.service.duplicates);
+    expect_int("resyncs", 1, stats()->resyncs);
+    expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session_end();
+}
+
+static const char *market(unsigned i)
+{
+    static char name[16];
+
+    snprintf(name, sizeof name, "M%u", i);
+    return name;
+}
+
+/* As many as there is room for, and what drifts then. */
+static void test_full_table(void **state)
+{
+    struct mst_client *c = &session.client;
+
+    (void)state;
+    session_begin();
+    session_start();
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        assert_int_equal(mst_subscribe(c, MST_TOP_OF_BOOK, market(i), NULL), 0);
+    }
+    expect_int("one more", MST_ERR_FULL,
+               mst_subscribe(c, MST_TOP_OF_BOOK, "ONE", NULL));
+    session_run(5000);
+    expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
+               (long long)service_len(&session.service));
+    expect_int("high", MST_SUBSCRIPTIONS_MAX, stats()->high.subscriptions);
+    expect_int("one request", 1, (long long)session.service.subscribes);
+
+    /* There is no room to take in a stray one; what is missing is mended. */
+    stray("market_data", "STRAY");
+    service_forget(&session.service, "market_data.top_of_book", "M7");
+    assert_int_equal(mst_subscription_list(c), 0);
+    session_run(5000);
+    assert_true(has("market_data.top_of_book", "M7"));
+    assert_true(has("market_data", "STRAY"));
+
+    /* A slot is free once the service has let go of it. */
+    assert_int_equal(mst_unsubscribe(c, MST_TOP_OF_BOOK, "M3"), 0);
+    expect_int("not yet", MST_ERR_FULL,
+               mst_subscribe(c, MST_TOP_OF_BOOK, "ONE", NULL));
+    session_run(2000);
+    assert_int_equal(mst_subscription_list(c), 0);
+    session_run(5000);
+    expect_int("stray", false, has("market_data", "STRAY"));
+    expect_int("by now", 0, mst_subscribe(c, MST_TOP_OF_BOOK, "ONE", NULL));
+    session_run(5000);
+    expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
+               (long long)service_len(&session.service));
+    assert_true(has("market_data.top_of_book", "ONE"));
+    session_end();
+}
+
+/* ---- lag ---- */
+
+/* Updates come each 100 ms, so much later than they were sent. */
+static void run_late(uint32_t ms, uint32_t late_ms)
+{
+    session.mock.plan.data_ms = late_ms;
+    for (uint32_t i = 0; i < ms / 100; i++) {
+        session_run(100);
+        service_push(&session.service, "market_data", "BTCUSD");
+    }
+}
+
+static void lag_begin(uint32_t lag_max_ms)
+{
+    session_begin();
+    session.mock.plan.data_ms = 10;
+    session.config.lag_max_ms = lag_max_ms;
+    start();
+    run_late(2000, 10);
+}
+
+static void test_lag_is_measured(void **state)
+{
+    (void)state;
+    lag_begin(0);
+    expect_int("none", 0, stats()->lag_ns);
+    expect_int("most", 0, stats()->lag_max_ns);
+    run_late(5000, 2510);
+    expect_int("lag", 2500000000, stats()->lag_ns);
+    run_late(3000, 10);
+    session_run(5000);
+    expect_int("over", 0, stats()->lag_ns);
+    expect_int("most", 2500000000, stats()->lag_max_ns);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+
+    /* A new connection has a measure of its own. */
+    service_end(&session.service, MST_ERR_EOF);
+    assert_true(session_until_subscribed(10000));
+    run_late(2000, 10);
+    expect_int("most", 0, stats()->lag_max_ns);
+    session_end();
+}
+
+/* So does one that takes over. */
+static void test_lag_after_handover(void **state)
+{
+    (void)state;
+    session_begin();
+    session_two_links();
+    session.mock.plan.data_ms = 10;
+    start();
+    run_late(2000, 10);
+    run_late(2000, 1510);
+    run_late(2000, 10);
+    session_run(2000);
+    expect_int("most", 1500000000, stats()->lag_max_ns);
+    assert_int_equal(mst_rotate(&session.client), 0);
+    run_late(8000, 10);
+    expect_int("rotations", 1, stats()->rotations);
+    expect_int("most", 0, stats()->lag_max_ns);
+    expect_int("lag", 0, stats()->lag_ns);
+    session_end();
+}
+
+static void test_too_late(void **state)
+{
+    (void)state;
+    lag_begin(1000);
+    run_late(20000, 900);
+    expect_int("within", 0, session.seen.events[MST_EVENT_CLOSED]);
+    run_late(10000, 1500);
+    assert_true(session.seen.events[MST_EVENT_CLOSED] > 0);
+    session_expect_closed("lag", MST_ERR_LAG, MST_STATE_OPEN);
+    expect_int("permanent", false, session.seen.closed.permanent);
+    /* A line that is slow, but no slower than before, does not lag. */
+    run_late(5000, 1500);
+    assert_in_range(session.seen.events[MST_EVENT_CLOSED], 1, 2);
+    run_late(60000, 1500);
+    assert_in_range(session.seen.events[MST_EVENT_CLOSED], 1, 2);
+    assert_true(session_until_subscribed(10000));
+    session_end();
+}
+
+/* A line that gets slower and slower: with backoff, not over and over. */
+static void test_later_and_later(void **state)
+{
+    (void)state;
+    lag_begin(1000);
+    for (uint32_t late = 1500, i = 0; i < 120; i++, late += 150) {
+        run_late(1000, late % 60000);
+    }
+    assert_in_range(session.seen.events[MST_EVENT_CLOSED], 2, 20);
+    assert_true(session.service.upgrades.count < 22);
+    run_late(SESSION_MINUTE, 10);
+    run_late(SESSION_MINUTE, 10);
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    session_end();
+}
+
+/* What is old for good reason, or just once, is no lag. */
+static void test_not_late(void **state)
+{
+    int64_t old;
+
+    (void)state;
+    lag_begin(1000);
+    old = mst_mock_wall(&session.mock) - INT64_C(3600000000000);
+    for (int i = 0; i < 7; i++) {
+        service_top(&session.service, "BTCUSD", old,
+                    "{\"price\":\"100\",\"amount\":\"1\"}", "");
+    }
+    run_late(1000, 10);
+    for (int i = 0; i < 30; i++) {
+        int64_t wall_ns = mst_mock_wall(&session.mock);
+        mst_mock_set_wall(&session.mock, old);
+        service_push(&session.service, "execution_data", "BTCUSD");
+        mst_mock_set_wall(&session.mock, wall_ns);
+        session_run(1);
+    }
+    for (int i = 0; i < 30; i++) {
+        service_book(&session.service, "ETHUSD", "SNAPSHOT", old,
+                     "{\"price\":\"100\",\"amount\":\"1\"}", "");
+        session_run(1);
+    }
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    assert_true(stats()->lag_max_ns > INT64_C(3000000000000));
+    run_late(1000, 10);
+    assert_true(stats()->lag_ns < INT64_C(100000000));
+    session_end();
+}
+
+static int64_t wall_ahead_ns;
+
+static int wall(void *context, int64_t *ns)
+{
+    *ns = mst_mock_wall(context) + wall_ahead_ns;
+    return 0;
+}
+
+/* The client's own wall clock may jump: lag is measured without it. */
+static void test_lag_and_wall_clock(void **state)
+{
+    (void)state;
+    wall_ahead_ns = 0;
+    session_begin();
+    session.port.unix_ns = wall;
+    session.config.lag_max_ms = 1000;
+    start();
+    run_late(3000, 10);
+    wall_ahead_ns = INT64_C(-7200000000000);
+    run_late(3000, 10);
+    wall_ahead_ns = INT64_C(86400000000000);
+    run_late(3000, 10);
+    expect_int("most", 0, stats()->lag_max_ns);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session_end();
+}
+
+/* ---- a caller that does not poll ---- */
+
+/* However long it takes: nothing is taken for the service's silence. */
+static void test_slow_caller(void **state)
+{
+    static const uint32_t pauses[] = {1000, 61000, 5 * SESSION_MINUTE,
+                                      SESSION_HOUR, SESSION_DAY};
+
+    (void)state;
+    for (int two = 0; two < 2; two++) {
+        session_begin();
+        if (two) {
+            session_two_links();
+        }
+        session.service.rules.beat_ms = 5000;
+        start();
+        session_run(SESSION_MINUTE);
+        for (size_t i = 0; i < COUNT(pauses); i++) {
+            /* The service goes on, as far as its buffers go. */
+            session.service.rules.beat_ms = pauses[i] < SESSION_DAY ? 5000 : 0;
+            mst_mock_advance(&session.mock, pauses[i]);
+            session.service.rules.beat_ms = 5000;
+            session_run(3 * SESSION_MINUTE);
+            if (session.seen.events[MST_EVENT_CLOSED] > 0) {
+                expect_failed("closed after %u ms: %s", pauses[i],
+                              mst_strerror(session.seen.closed.error));
+            }
+        }
+        assert_true(session_subscribed());
+        session_end();
+    }
+}
+
+/* A handover is not given up because the caller was away. */
+static void test_slow_caller_in_handover(void **state)
+{
+    (void)state;
+    session_begin();
+    session_two_links();
+    session.service.rules.feed_ms = 1000;
+    start();
+    session.service.rules.no_snapshot = true;
+    assert_int_equal(mst_rotate(&session.client), 0);
+    session_run(5000);
+    session.service.rules.feed_ms = 0;
+    mst_mock_advance(&session.mock, 5 * SESSION_MINUTE);
+    session_run(100);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session.service.rules.no_snapshot = false;
+    assert_int_equal(mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD"), 0);
+    assert_int_equal(mst_resync(&session.client, MST_MARKET_DATA, "ETHUSD"), 0);
+    session_run(20000);
+    expect_int("rotations", 1, stats()->rotations);
+    assert_true(session_subscribed());
+    session_end();
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_heartbeats_stay_away),
+        TEST(test_no_heartbeats),
+        TEST(test_audit),
+        TEST(test_audit_often),
+        TEST(test_audit_before_subscribe),
+        TEST(test_audit_and_wishes),
+        TEST(test_answer_lost),
+        TEST(test_no_effect),
+        TEST(test_full_table),
+        TEST(test_lag_is_measured),
+        TEST(test_lag_after_handover),
+        TEST(test_too_late),
+        TEST(test_later_and_later),
+        TEST(test_not_late),
+        TEST(test_lag_and_wall_clock),
+        TEST(test_slow_caller),
+        TEST(test_slow_caller_in_handover),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
