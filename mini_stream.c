@@ -5281,11 +5281,17 @@ static bool session_is_http(const struct mst_link *l)
            l->state == MST_STATE_PUT;
 }
 
-/* The service has said when to come back. */
-static bool session_is_told(const struct mst_link *l)
+/* The service has said when to try again, in a way that can be understood: a
+ * date needs a clock to go with it. */
+static bool session_is_told(const struct mst_client *c,
+                            const struct mst_link *l)
 {
+    const struct mst_http *h = &l->http;
+
     return session_is_http(l) &&
-           (l->http.has_retry_after || l->http.retry_at_s != 0);
+           (h->has_retry_after ||
+            (h->retry_at_s != 0 &&
+             (h->date_s != 0 || c->clock_s >= MST_CLOCK_MIN)));
 }
 
 /* Keeps count of what went wrong, by the error's band. */
@@ -5299,7 +5305,6 @@ static void session_count_error(struct mst_client *c, const struct mst_link *l,
     unsigned band = (unsigned)(-error) / 100;
 
     c->stats.failures++;
-
     if (band < MST_BANDS) {
         c->stats.errors[band]++;
     }
@@ -5361,7 +5366,7 @@ static uint32_t session_backoff(struct mst_client *c, struct mst_link *l,
     if (session_is_permanent(l, error)) {
         wait = longest - wait / 4; /* slow, but not all at one time */
     }
-    if (session_is_told(l)) {
+    if (session_is_told(c, l)) {
         uint32_t least = session_retry_after(c, l);
         wait = wait < least ? least : wait;
     } else if (error == MST_ERR_THROTTLED) {
@@ -5542,7 +5547,7 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
     retry_ms = expired ? 0 : session_backoff(c, l, error);
     if (l->state == MST_STATE_TOKEN) {
         mem_wipe(c->links[l->store].token, sizeof l->token);
-        if (error == MST_ERR_THROTTLED || session_is_told(l)) {
+        if (error == MST_ERR_THROTTLED || session_is_told(c, l)) {
             c->token_hold_ms = c->now_ms + retry_ms;
         }
     }
@@ -7642,7 +7647,7 @@ static void pump_begin(struct mst_client *c, struct mst_link *l)
     bool set = port->unix_ns(port->context, &ns) >= 0;
 
     session_tap(c, 0, MST_TAP_CLOCK, set ? ns : -1, 1, NULL, 0);
-    c->clock_s = ns / 1000000000;
+    c->clock_s = set ? ns / 1000000000 : 0;
     c->clock_ms = c->now_ms;
     if (!pump_is_secure(c) && (!set || c->clock_s < MST_CLOCK_MIN)) {
         session_fail(c, l, MST_ERR_CLOCK);
