@@ -5333,6 +5333,17 @@ static uint32_t session_retry_after(const struct mst_client *c,
     return (uint32_t)(s < SESSION_RETRY_MAX_S ? s : SESSION_RETRY_MAX_S) * 1000;
 }
 
+/* What a response tells beside its content. */
+static void session_note_http(struct mst_client *c, const struct mst_link *l)
+{
+    session_high(&c->stats.high.headers, l->http.headers_len);
+    session_high(&c->stats.high.body, l->http.body_len);
+    if (l->http.date_s != 0 && c->clock_s >= MST_CLOCK_MIN) {
+        c->stats.skew_s = session_unix_s(c) - l->http.date_s;
+        c->stats.has_skew = true;
+    }
+}
+
 /* How long to wait before the next attempt. */
 static uint32_t session_backoff(struct mst_client *c, struct mst_link *l,
                                 int error)
@@ -5520,6 +5531,9 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
         error = MST_ERR_UNAUTHORIZED; /* a new token may have other rights */
     }
     session_count_error(c, l, error);
+    if (l->state == MST_STATE_TOKEN || l->state == MST_STATE_UPGRADE) {
+        session_note_http(c, l);
+    }
     if (tls_error(l) != 0) {
         session_drop_resume(c, l->job);
     }
@@ -6268,17 +6282,6 @@ static void session_take_token(struct mst_client *c, const struct mst_link *l,
     }
     c->save_due |= l->kind == TOKEN_STREAM;
     session_high(&c->stats.high.token, t->len);
-}
-
-/* What a response tells beside its content. */
-static void session_note_http(struct mst_client *c, const struct mst_link *l)
-{
-    session_high(&c->stats.high.headers, l->http.headers_len);
-    session_high(&c->stats.high.body, l->http.body_len);
-    if (l->http.date_s != 0 && c->clock_s >= MST_CLOCK_MIN) {
-        c->stats.skew_s = session_unix_s(c) - l->http.date_s;
-        c->stats.has_skew = true;
-    }
 }
 
 /* A token has come: the link is free for what is next. */
