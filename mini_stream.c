@@ -6840,17 +6840,24 @@ static void session_lag(struct mst_client *c, struct mst_link *l,
     }
 }
 
-/* A heartbeat has come. How often they do, their distance tells. */
-static void session_beat(const struct mst_client *c, struct mst_link *l)
+/* A heartbeat has come. How often they do, their distance tells: also that of
+ * their own times, for those that were held up come all at once. */
+static void session_beat(const struct mst_client *c, struct mst_link *l,
+                         int64_t time_ns)
 {
+    int64_t apart_ms = (time_ns - l->last_beat_ns) / 1000000;
     uint64_t limit = 3 * (c->now_ms - l->last_beat_ms);
 
+    if (apart_ms > 0 && 3 * (uint64_t)apart_ms > limit) {
+        limit = 3 * (uint64_t)apart_ms;
+    }
     if (l->last_beat_ms != SESSION_NEVER) {
         l->beat_ms =
             c->now_ms +
             (limit < c->config.heartbeat_ms ? c->config.heartbeat_ms : limit);
     }
     l->last_beat_ms = c->now_ms;
+    l->last_beat_ns = time_ns;
 }
 
 /* Looks at an event of the decoder before the caller does. */
@@ -6871,7 +6878,7 @@ static void session_event(struct mst_client *c, struct mst_link *l,
         session_lag(c, l, event->as.heartbeat.time_ns);
         s = session_find(c, MST_HEARTBEAT, "");
         if (s != NULL && session_on(c, l, s)->state == SUB_ACTIVE) {
-            session_beat(c, l);
+            session_beat(c, l, event->as.heartbeat.time_ns);
         }
         break;
     case MST_EVENT_TOP:

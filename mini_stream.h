@@ -1176,8 +1176,9 @@ struct mst_config {
     uint32_t resume_ms;
 
     /* With MST_HEARTBEAT subscribed: a connection on which no further one has
-     * come for so long, ms, or three times the last distance of two where that
-     * is longer, is given up; 0: 15,000. */
+     * come for so long, ms, or three times the distance of the last two (as
+     * they came or as their times say) where that is longer, is given up; 0:
+     * 15,000. */
     uint32_t heartbeat_ms;
 
     /* The service is asked for its list of subscriptions so often, ms, and
@@ -1304,6 +1305,7 @@ struct mst_link {
     /* Since when it is open; what falls due next on it. */
     uint64_t open_ms, settled_ms, answer_ms, again_ms, audit_ms;
     uint64_t beat_ms, last_beat_ms;
+    int64_t last_beat_ns; /* its own time */
     int64_t least_ns; /* age of the youngest message, see mst_stats.lag_ns */
     /* The token it uses or fetches: until when it is of use, its length, and
      * in which link's room. */
