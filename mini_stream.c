@@ -6657,7 +6657,7 @@ static void session_entry(struct mst_client *c, struct mst_link *l,
         return;
     }
     on = session_on(c, l, s);
-    on->listed = true;
+    on->listed |= entry->action == MST_SUBSCRIPTION_LIST;
     if (entry->action == MST_SUBSCRIBE && on->state == SUB_ASKED) {
         if (!done) {
             session_refuse(c, l, on, entry->code);
