@@ -365,6 +365,28 @@ texts_of_the_service_are_cut_and_have_no_control_characters(void **state)
     text_free(&expected);
 }
 
+/* The error of a response whose entries came first, and were none: read from
+ * all of the message, wherever it was cut. */
+static void an_error_behind_no_entries_is_read_at_every_split(void **state)
+{
+    char filler[1901], message[2048], expected[2200];
+
+    (void)state;
+    expect_decoded("{\"type\":\"subscribe\",\"channels\":[],"
+                   "\"error\":\"MALFORMED_REQUEST\"}",
+                   2048, 0,
+                   "service_error MALFORMED_REQUEST \"MALFORMED_REQUEST\" "
+                   "\"\"\n");
+    memset(filler, 'x', sizeof filler - 1);
+    filler[sizeof filler - 1] = '\0';
+    snprintf(message, sizeof message,
+             "{\"channels\":[],\"error\":\"X\",\"pad\":\"%s\","
+             "\"type\":\"subscribe\"}",
+             filler);
+    snprintf(expected, sizeof expected, "service_error OTHER \"X\" \"\"\n");
+    expect_decoded(message, 2048, 0, expected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -381,6 +403,7 @@ int main(void)
         TEST(an_error_message_is_understood_in_each_of_its_shapes),
         TEST(every_error_code_is_known_and_others_are_kept_as_text),
         TEST(texts_of_the_service_are_cut_and_have_no_control_characters),
+        TEST(an_error_behind_no_entries_is_read_at_every_split),
     };
 
     return cmocka_run_group_tests_name("decoder, responses", tests, NULL, NULL);

@@ -236,6 +236,81 @@ static void test_bad_message_again(void **state)
     session_end();
 }
 
+/* A snapshot that cannot be kept is as bad the next time: one more try, then
+ * the book says why it is not there, until the caller asks or reconnects. */
+static void test_number_in_every_snapshot(void **state)
+{
+    const struct mst_stats *stats = mst_client_stats(&session.client);
+    const struct mst_book *book = &session.books[0];
+
+    (void)state;
+    session_begin();
+    session.service.rules.bids = LEVEL("1.23456789012345678901", "1");
+    session_start();
+    mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
+                  &session.books[0]);
+    session_run(SESSION_DAY);
+    expect_int("resyncs", 1, stats->resyncs);
+    expect_int("reason", MST_BOOK_NUMBER, mst_book_reason(book));
+    assert_true(mst_book_state(book) != MST_BOOK_LIVE);
+    session.service.rules.bids = NULL;
+    mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
+    session_run(5000);
+    expect_book("once it can be kept", MST_BOOK_LIVE, book);
+    session_end();
+}
+
+/* What nothing follows any more does not look alive. */
+static void test_book_that_is_given_back(void **state)
+{
+    const struct mst_book *book = &session.books[0];
+
+    (void)state;
+    begin_with_a_book();
+    expect_book("live", MST_BOOK_LIVE, book);
+    mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD");
+    expect_book("unsubscribed", MST_BOOK_STALE, book);
+    expect_int("reason", MST_BOOK_DETACHED, mst_book_reason(book));
+    session_run(5000);
+    /* Given once more it begins anew, whatever comes before the snapshot. */
+    session.service.rules.no_snapshot = true;
+    mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
+                  &session.books[0]);
+    session_run(5000);
+    service_book(&session.service, "BTCUSD", "UPDATE",
+                 mst_mock_wall(&session.mock), LEVEL("1", "1"), "");
+    session_run(100);
+    expect_book("before the snapshot", MST_BOOK_BUILDING, book);
+    expect_int("nothing of before", 0,
+               (long long)mst_book_depth(book, MST_BID));
+    session_end();
+
+    begin_with_a_book();
+    mst_client_wipe(&session.client);
+    expect_book("wiped", MST_BOOK_STALE, book);
+    session_end();
+}
+
+/* While the connection closes nothing is delivered, so nothing is live. */
+static void test_book_of_a_stream_that_closes(void **state)
+{
+    (void)state;
+    for (int ours = 0; ours < 2; ours++) {
+        begin_with_a_book();
+        session_stall_after(0);
+        if (ours) {
+            mst_close(&session.client);
+        } else {
+            service_close(&session.service, 1001, "");
+        }
+        session_run(50);
+        expect_book(ours ? "closed by us" : "closed by the service",
+                    MST_BOOK_STALE, &session.books[0]);
+        session_unstall();
+        session_end();
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -245,6 +320,9 @@ int main(void)
         TEST(test_lasting_refusal_is_not_repeated),
         TEST(test_one_unknown_market_of_many),
         TEST(test_bad_message_again),
+        TEST(test_number_in_every_snapshot),
+        TEST(test_book_that_is_given_back),
+        TEST(test_book_of_a_stream_that_closes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
