@@ -5119,9 +5119,12 @@ static void session_enter(struct mst_client *c, struct mst_link *l,
     l->deadline_ms = limit == SESSION_NEVER ? limit : c->now_ms + limit;
 }
 
-/* Forgets a token. */
+/* Forgets a token: it is of no use any more. */
 static void session_drop_token(struct mst_client *c, struct mst_token *t)
 {
+    if (t->len > 0) {
+        session_log_text(c, &c->links[c->stream], MST_LOG_TOKEN, "dropped", -1);
+    }
     mem_wipe(c->links[t->store].token, sizeof c->links[0].token);
     t->len = 0;
     c->save_due |= t == &c->tokens[TOKEN_STREAM];
@@ -6266,7 +6269,7 @@ static void session_take_token(struct mst_client *c, const struct mst_link *l,
     struct mst_token *t = &c->tokens[l->kind];
 
     if (t->len > 0) {
-        session_drop_token(c, t);
+        mem_wipe(c->links[t->store].token, sizeof l->token);
     }
     t->store = l->store;
     t->len = l->token_len;
