@@ -1,0 +1,434 @@
+/*
+ * What the session tells of itself: the log, and the statistics.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "service_private.h"
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct mst_stats *stats(void)
+{
+    return mst_client_stats(&session.client);
+}
+
+/* ---- the log ---- */
+
+static struct {
+    struct text text;   /* one line a record */
+    struct text states; /* transitions that were seen, each once */
+    unsigned counts[MST_LOG_HANDOVER + 1];
+    enum mst_state state[MST_LINKS_MAX];
+} seen;
+
+/* The state table of the session. */
+static bool is_transition(enum mst_state from, enum mst_state to)
+{
+    static const unsigned next[] = {
+        [MST_STATE_OFF] = 1u << MST_STATE_WAIT, /* mst_client_init() */
+        [MST_STATE_WAIT] = 1u << MST_STATE_RESOLVE | 1u << MST_STATE_OFF,
+        [MST_STATE_RESOLVE] = 1u << MST_STATE_CONNECT,
+        [MST_STATE_CONNECT] = 1u << MST_STATE_TLS | 1u << MST_STATE_TOKEN |
+                              1u << MST_STATE_UPGRADE,
+        [MST_STATE_TLS] = 1u << MST_STATE_TOKEN | 1u << MST_STATE_UPGRADE,
+        [MST_STATE_TOKEN] = 0,
+        [MST_STATE_UPGRADE] = 1u << MST_STATE_OPEN,
+        [MST_STATE_OPEN] = 1u << MST_STATE_CLOSING,
+        [MST_STATE_CLOSING] = 1u << MST_STATE_OFF};
+
+    return (next[from] & 1u << to) != 0 ||
+           (from != MST_STATE_OFF &&
+            (to == MST_STATE_WAIT || to == MST_STATE_OFF));
+}
+
+static void state_seen(const struct mst_log *log)
+{
+    char line[64];
+
+    expect_int("from", seen.state[log->link], log->from);
+    seen.state[log->link] = log->state;
+    if (log->from == log->state || !is_transition(log->from, log->state)) {
+        expect_failed("from %s to %s", mst_state_name(log->from),
+                      mst_state_name(log->state));
+    }
+    snprintf(line, sizeof line, "%s %s\n", mst_state_name(log->from),
+             mst_state_name(log->state));
+    if (strstr(text_get(&seen.states), line) == NULL) {
+        text_add(&seen.states, "%s", line);
+    }
+}
+
+static void on_log(void *context, const struct mst_log *log)
+{
+    static const char *const names[] = {"state",  "error", "token",   "request",
+                                        "resync", "drift", "handover"};
+
+    assert_ptr_equal(context, &seen);
+    assert_in_range(log->kind, MST_LOG_STATE, MST_LOG_HANDOVER);
+    assert_in_range(log->link, 0, (int)session.client.config.links - 1);
+    assert_in_range(log->state, MST_STATE_OFF, MST_STATE_CLOSING);
+    seen.counts[log->kind]++;
+    if (log->kind == MST_LOG_STATE) {
+        state_seen(log);
+        return;
+    }
+    expect_int("state", seen.state[log->link], log->state);
+    expect_int("an error", log->kind == MST_LOG_ERROR, log->error < 0);
+    text_add(&seen.text, "%s %lld %s\n", names[log->kind],
+             log->kind == MST_LOG_ERROR ? (long long)log->error
+                                        : (long long)log->value,
+             log->text != NULL ? log->text : "-");
+}
+
+static void log_begin(bool two_links)
+{
+    text_free(&seen.text);
+    text_free(&seen.states);
+    memset(&seen, 0, sizeof seen);
+    session_begin();
+    if (two_links) {
+        session_two_links();
+    }
+    session.config.log = on_log;
+    session.config.log_context = &seen;
+}
+
+static void log_start(void)
+{
+    session_start();
+    session_subscribe();
+}
+
+static void log_end(void)
+{
+    session_end();
+    text_free(&seen.text);
+    text_free(&seen.states);
+}
+
+static bool told(const char *line)
+{
+    const char *at = strstr(text_get(&seen.text), line);
+
+    return at != NULL;
+}
+
+static void expect_told(const char *line)
+{
+    if (!told(line)) {
+        expect_failed("\"%s\" is not in\n%s", line, text_get(&seen.text));
+    }
+}
+
+static const char *const secrets[] = {SERVICE_ID,     "client%20id",
+                                      SERVICE_SECRET, "s%2Bcr%3Dt",
+                                      SERVICE_TOKEN,  "token-AbC.123"};
+
+static void expect_no_secret(void)
+{
+    for (size_t i = 0; i < COUNT(secrets); i++) {
+        if (told(secrets[i])) {
+            expect_failed("the log has %s", secrets[i]);
+        }
+    }
+}
+
+static int load(void *context, uint32_t key, char *token, size_t cap,
+                int64_t *until_s)
+{
+    (void)key;
+    assert_true(cap >= strlen(SERVICE_TOKEN));
+    memcpy(token, SERVICE_TOKEN, strlen(SERVICE_TOKEN));
+    *until_s = mst_mock_wall(context) / 1000000000 + 1800;
+    return (int)strlen(SERVICE_TOKEN);
+}
+
+/* A line or more of every kind. */
+static void test_log(void **state)
+{
+    struct service_link *link = &session.service.links[0];
+
+    (void)state;
+    log_begin(true);
+    session.port.token_load = load;
+    session.service.upgrade.raw =
+        "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
+    session.service.upgrade.raw_times = 1;
+    log_start();
+    assert_true(session_until_subscribed(10000));
+    expect_told("token 1800 loaded\n");
+    expect_told("error -405 -\n"); /* MST_ERR_UNAUTHORIZED */
+    expect_told("token -1 dropped\n");
+    expect_told("token 3600 obtained\n");
+    expect_told("request 7 subscribe\n");
+
+    session_run(2000);
+    service_forget(&session.service, "market_data", "BTCUSD");
+    snprintf(link->subscriptions[link->subscriptions_len].channel, 32,
+             "market_data");
+    snprintf(link->subscriptions[link->subscriptions_len++].market, 64,
+             "LTCEUR");
+    assert_int_equal(mst_subscription_list(&session.client), 0);
+    session_run(5000);
+    expect_told("request 0 subscription_list\n");
+    expect_told("drift 1 BTCUSD\n");
+    expect_told("drift 0 LTCEUR\n");
+    expect_told("request 1 unsubscribe\n");
+
+    service_text(&session.service,
+                 "{\"channel\":\"market_data\",\"payload\":{\"market\":"
+                 "\"ETHUSD\",\"type\":\"UPDATE\"}}");
+    session_run(5000);
+    expect_told("resync 0 ETHUSD\n");
+
+    assert_int_equal(mst_rotate(&session.client), 0);
+    session_run(10000);
+    expect_told("handover 0 -\n");
+
+    assert_int_equal(
+        mst_set_credentials(&session.client, SERVICE_ID, SERVICE_SECRET), 0);
+    service_close(&session.service, 1011, "as told");
+    session_run(10000);
+    expect_told("error -510 -\n"); /* MST_ERR_WS_CLOSED */
+    assert_true(session_until_subscribed(10000));
+    for (int kind = 0; kind <= MST_LOG_HANDOVER; kind++) {
+        assert_true(seen.counts[kind] > 0);
+    }
+    session_end();
+    expect_no_secret();
+    text_free(&seen.text);
+    text_free(&seen.states);
+}
+
+/* Each failure is told, also where the caller is told but once. */
+static void test_log_of_errors(void **state)
+{
+    (void)state;
+    log_begin(false);
+    session.service.token.raw = "HTTP/1.1 401 Unauthorized\r\n"
+                                "Content-Length: 26\r\n\r\n"
+                                "{\"error\":\"invalid_client\"}";
+    log_start();
+    session_run(SESSION_HOUR);
+    expect_int("events", 1, session.seen.events[MST_EVENT_CLOSED]);
+    assert_in_range(seen.counts[MST_LOG_ERROR], 10, 20);
+    expect_int("failures", stats()->failures, seen.counts[MST_LOG_ERROR]);
+    expect_told("error -400 -\n");
+    expect_no_secret();
+    log_end();
+}
+
+/* The states of the session's table: all are seen, and no others. */
+static void test_transitions(void **state)
+{
+    static const char *const all[] = {
+        "wait resolve\n", "resolve connect\n", "connect token\n",
+        "token wait\n",   "connect upgrade\n", "upgrade open\n",
+        "open closing\n", "closing wait\n",    "open wait\n",
+        "upgrade wait\n", "connect wait\n",    "resolve wait\n",
+        "closing off\n"};
+
+    (void)state;
+    log_begin(false);
+    session.mock.plan.resolve_error = MST_ERR_RESOLVE;
+    log_start();
+    session_run(500);
+    session.mock.plan.resolve_error = 0;
+    session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
+    session_run(3000);
+    session.mock.plan.connect_error[0] = 0;
+    session.service.upgrade.status = 500;
+    session_run(10000);
+    session.service.upgrade.status = 0;
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    service_close(&session.service, 1001, "");
+    session_run(10);
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    service_end(&session.service, MST_ERR_RESET);
+    session_run(10);
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    session_end();
+    for (size_t i = 0; i < COUNT(all); i++) {
+        if (strstr(text_get(&seen.states), all[i]) == NULL) {
+            expect_failed("not seen: %s", all[i]);
+        }
+    }
+    text_free(&seen.text);
+    text_free(&seen.states);
+}
+
+/* ---- statistics ---- */
+
+static void expect_failure(unsigned band, int error, enum mst_state stage)
+{
+    expect_int(mst_strerror(error), 1, stats()->errors[band]);
+    expect_int(mst_strerror(error), error, stats()->last_error);
+    expect_int(mst_strerror(error), stage, stats()->last_stage);
+}
+
+static void test_errors_by_band(void **state)
+{
+    unsigned sum = 0;
+
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(10000));
+    expect_int("none", 0, stats()->last_error);
+    service_end(&session.service, MST_ERR_RESET);
+    assert_true(session_until(MST_EVENT_OPEN, 5000));
+    expect_failure(1, MST_ERR_RESET, MST_STATE_OPEN);
+
+    assert_int_equal(
+        mst_set_credentials(&session.client, SERVICE_ID, SERVICE_SECRET), 0);
+    session.service.token.status = 500;
+    service_frame(&session.service, 0xF0, 1, "", 0);
+    assert_true(session_until(MST_EVENT_CLOSED, 5000));
+    expect_failure(5, MST_ERR_WS_RESERVED, MST_STATE_CLOSING);
+    assert_true(session_until(MST_EVENT_CLOSED, 10000));
+    expect_failure(3, MST_ERR_HTTP_STATUS, MST_STATE_TOKEN);
+    session.service.token.status = 0;
+    session.service.token_body = "{}";
+    assert_true(session_until(MST_EVENT_CLOSED, 10000));
+    expect_failure(4, MST_ERR_TOKEN_SHAPE, MST_STATE_TOKEN);
+    session.service.token_body = NULL;
+    session.service.upgrade.never = true;
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    expect_failure(7, MST_ERR_TIMEOUT, MST_STATE_UPGRADE);
+    session.service.upgrade.never = false;
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+
+    /* A message that is bad is none of these. */
+    service_text(&session.service, "{\"channel\":\"heartbeat\"}");
+    service_text(&session.service, "nonsense");
+    session_run(10000);
+    expect_int("bad messages", 2, stats()->bad_messages);
+    for (unsigned i = 0; i < MST_BANDS; i++) {
+        sum += stats()->errors[i];
+    }
+    expect_int("failures", stats()->failures, sum);
+    expect_int("failures", 5, sum);
+    session_end();
+}
+
+/* The time of the link that streams, in whatever state it is. */
+static void test_state_ms(void **state)
+{
+    uint64_t sum = 0;
+
+    (void)state;
+    session_begin();
+    session.mock.plan.resolve_ms = 100;
+    session.mock.plan.connect_ms = 200;
+    session.service.token.delay_ms = 300;
+    session.service.upgrade.delay_ms = 400;
+    session_start();
+    session_subscribe();
+    session_run(SESSION_HOUR);
+    expect_int("resolve", 200, (long long)stats()->state_ms[MST_STATE_RESOLVE]);
+    expect_int("connect", 400, (long long)stats()->state_ms[MST_STATE_CONNECT]);
+    expect_int("token", 300, (long long)stats()->state_ms[MST_STATE_TOKEN]);
+    expect_int("upgrade", 400, (long long)stats()->state_ms[MST_STATE_UPGRADE]);
+    expect_int("wait", 0, (long long)stats()->state_ms[MST_STATE_WAIT]);
+    session.mock.plan.resolve_error = MST_MOCK_NEVER;
+    service_end(&session.service, MST_ERR_EOF);
+    session_run(SESSION_HOUR);
+    assert_true(stats()->state_ms[MST_STATE_WAIT] > 1000000);
+    assert_true(stats()->state_ms[MST_STATE_RESOLVE] > 500000);
+    for (int i = 0; i <= MST_STATE_CLOSING; i++) {
+        sum += stats()->state_ms[i];
+    }
+    expect_int("in all", 2 * (long long)SESSION_HOUR, (long long)sum);
+    session_end();
+}
+
+/* Of two links, the one that streams counts. */
+static void test_state_ms_of_two(void **state)
+{
+    (void)state;
+    session_begin();
+    session_two_links();
+    session.config.rotate_ms = SESSION_MINUTE;
+    session_start();
+    session_subscribe();
+    session_run(SESSION_HOUR);
+    assert_true(stats()->rotations > 50);
+    expect_int("open", SESSION_HOUR,
+               (long long)stats()->state_ms[MST_STATE_OPEN]);
+    session_end();
+}
+
+static void test_counts(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.rules.feed_ms = 1000;
+    session_start();
+    session_subscribe();
+    session_run(SESSION_HOUR + 500);
+    expect_int("in", (long long)session.mock.bytes_in,
+               (long long)stats()->bytes_in);
+    expect_int("out", (long long)session.mock.bytes_out,
+               (long long)stats()->bytes_out);
+    /* A response, two snapshots, seven pushes each second, and audits. */
+    expect_int("messages", 1 + 2 + 7 * 3600 + (long long)session.service.lists,
+               (long long)stats()->messages);
+    expect_int("tokens", 1, stats()->tokens);
+    expect_int("opens", 1, stats()->opens);
+    expect_int("failures", 0, stats()->failures);
+    expect_int("unknown", 0, stats()->unknown);
+    service_text(&session.service, "{\"channel\":\"new\",\"payload\":{}}");
+    session_run(10);
+    expect_int("unknown", 1, stats()->unknown);
+    session_end();
+}
+
+static void test_high_water(void **state)
+{
+    const struct mst_high_water *high = &session.client.stats.high;
+    struct mst_high_water after;
+
+    (void)state;
+    session_begin();
+    session.config.staging_len = 1000;
+    session.memory_len =
+        MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, 1000, 1);
+    session.service.rules.feed_ms = 500;
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(10000));
+    session_run(SESSION_MINUTE);
+    expect_int("subscriptions", 7, high->subscriptions);
+    expect_int("token", (long long)strlen(SERVICE_TOKEN), high->token);
+    assert_in_range(high->headers, 80, 300);
+    assert_in_range(high->body, 100, 300);
+    assert_in_range(high->message, 10, 2048);
+    assert_in_range(high->depth, 1, MST_JSON_DEPTH);
+    assert_in_range(high->received, 100, MST_RECORD_IN_ANY);
+    assert_in_range(high->staged, 100, 1000);
+    assert_in_range(high->unsent, 100, MST_RECORD_OUT_MIN);
+
+    /* What goes on in the same way uses no more. */
+    after = *high;
+    for (int i = 0; i < 20; i++) {
+        session_run(SESSION_MINUTE);
+        service_end(&session.service, MST_ERR_EOF);
+        session_run(5000);
+        assert_true(session_until_subscribed(SESSION_MINUTE));
+    }
+    assert_memory_equal(&after, high, sizeof after);
+    session_end();
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_log),         TEST(test_log_of_errors),
+        TEST(test_transitions), TEST(test_errors_by_band),
+        TEST(test_state_ms),    TEST(test_state_ms_of_two),
+        TEST(test_counts),      TEST(test_high_water),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
