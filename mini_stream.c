@@ -5537,8 +5537,8 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
     if (l->state == MST_STATE_TOKEN || l->state == MST_STATE_UPGRADE) {
         session_note_http(c, l);
     }
-    if (tls_error(l) != 0) {
-        session_drop_resume(c, l->job);
+    if (tls_error(l) != 0 || l->state == MST_STATE_TLS) {
+        session_drop_resume(c, l->job); /* it may be what the server minds */
     }
     if (next != NULL) {
         session_take_over(c, next);
