@@ -5,6 +5,7 @@
  */
 #include "tls_peer.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,7 +194,7 @@ static void link_pump(struct tls_peer *peer, int link)
         moved = false;
         size_t len;
         unsigned char *data = br_ssl_engine_sendrec_buf(engine, &len);
-        if (data != NULL && !peer->silent) {
+        if (data != NULL && !peer->silent && !l->stalled) {
             len = mst_mock_write(peer->mock, link, data, len);
             if (len > 0) {
                 br_ssl_engine_sendrec_ack(engine, len);
@@ -230,6 +231,61 @@ static void link_pump(struct tls_peer *peer, int link)
     }
 }
 
+/* ---- sessions ---- */
+
+static struct tls_peer *peer_of_cache(const br_ssl_session_cache_class **cache)
+{
+    return (struct tls_peer *)(void *)((char *)cache -
+                                       offsetof(struct tls_peer, cache));
+}
+
+static struct tls_peer_link *link_of_server(struct tls_peer *peer,
+                                            const br_ssl_server_context *server)
+{
+    return &peer->links[server == &peer->links[0].server ? 0 : 1];
+}
+
+/* A full handshake is over. */
+static void session_save(const br_ssl_session_cache_class **cache,
+                         br_ssl_server_context *server,
+                         const br_ssl_session_parameters *parameters)
+{
+    struct tls_peer *peer = peer_of_cache(cache);
+    struct tls_session *session =
+        &peer->sessions[peer->full++ % TLS_PEER_SESSIONS];
+
+    memcpy(session->host, link_of_server(peer, server)->host,
+           sizeof session->host);
+    session->parameters = *parameters;
+}
+
+/* The client offers a session: is it resumed? */
+static int session_load(const br_ssl_session_cache_class **cache,
+                        br_ssl_server_context *server,
+                        br_ssl_session_parameters *parameters)
+{
+    struct tls_peer *peer = peer_of_cache(cache);
+    struct tls_peer_link *l = link_of_server(peer, server);
+
+    peer->offered++;
+    l->reset = peer->offer == TLS_RESETS;
+    l->stalled = peer->offer == TLS_STALLS;
+    for (size_t i = 0; i < TLS_PEER_SESSIONS; i++) {
+        const struct tls_session *session = &peer->sessions[i];
+        if (memcmp(session->parameters.session_id, parameters->session_id,
+                   sizeof parameters->session_id) == 0) {
+            peer->foreign += strcmp(session->host, l->host) != 0;
+            *parameters = session->parameters;
+            parameters->master_secret[0] ^= peer->offer == TLS_SPOILS;
+            return peer->offer != TLS_FORGETS;
+        }
+    }
+    return 0;
+}
+
+static const br_ssl_session_cache_class cache_class = {
+    sizeof(struct tls_peer), session_save, session_load};
+
 static void tls_opened(void *context, int link,
                        const struct mst_endpoint *endpoint)
 {
@@ -243,6 +299,8 @@ static void tls_opened(void *context, int link,
     l->open = true;
     l->ending = false;
     l->end = 0;
+    l->stalled = l->reset = false;
+    memcpy(l->host, endpoint->host, sizeof l->host);
     peer->handshakes++;
     br_ssl_server_init_full_ec(server, id->chain, id->chain_len, BR_KEYTYPE_EC,
                                &id->key.key.ec);
@@ -252,6 +310,7 @@ static void tls_opened(void *context, int link,
     br_ssl_engine_set_buffer(&server->eng, l->buffer, sizeof l->buffer, 1);
     mst_mock_random(peer->mock, seed, sizeof seed);
     br_ssl_engine_inject_entropy(&server->eng, seed, sizeof seed);
+    br_ssl_server_set_cache(server, &peer->cache);
     br_ssl_server_reset(server);
     peer->inner.opened(peer->inner.context, link, endpoint);
 }
@@ -275,6 +334,10 @@ static void tls_received(void *context, int link, const void *data, size_t len)
         br_ssl_engine_recvrec_ack(engine, room);
         from += room;
         len -= room;
+        if (peer->links[link].reset) {
+            mst_mock_end(peer->mock, link, MST_ERR_RESET);
+            return;
+        }
         link_pump(peer, link);
     }
 }
@@ -336,6 +399,7 @@ void tls_peer_init(struct tls_peer *peer, struct mst_mock *mock,
     memset(peer, 0, sizeof *peer);
     peer->mock = mock;
     peer->identity = identity;
+    peer->cache = &cache_class;
     peer->inner = mock->peer;
     mock->peer = (struct mst_mock_peer){.context = peer,
                                         .opened = tls_opened,

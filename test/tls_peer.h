@@ -14,6 +14,7 @@
 
 #define TLS_PEER_CERTIFICATE 2048
 #define TLS_PEER_PENDING 65536
+#define TLS_PEER_SESSIONS 16
 
 /* A chain of certificates and the key of its first. */
 struct tls_identity {
@@ -48,8 +49,25 @@ bool tls_identity_load(struct tls_identity *identity, const char *dir,
 /* Reads DIR/ca.pem. */
 bool tls_anchor_load(struct tls_anchor *anchor, const char *dir);
 
+/* What becomes of a handshake that offers a session. */
+enum tls_offer {
+    TLS_FORGETS, /* it is a full one */
+    TLS_RESUMES,
+    TLS_RESETS, /* it is reset */
+    TLS_STALLS, /* it gets no answer */
+    TLS_SPOILS  /* it is short, with other keys than the client's */
+};
+
+/* A session that can be resumed, and the host that it is of. */
+struct tls_session {
+    char host[MST_HOST_MAX + 1];
+    br_ssl_session_parameters parameters;
+};
+
 struct tls_peer_link {
     br_ssl_server_context server;
+    char host[MST_HOST_MAX + 1]; /* that the client connected to */
+    bool stalled, reset;
     unsigned char buffer[BR_SSL_BUFSIZE_BIDI];
     unsigned char pending[TLS_PEER_PENDING]; /* plaintext not yet taken */
     size_t pending_len;
@@ -64,12 +82,18 @@ struct tls_peer {
     bool silent;                       /* answers nothing in the handshake */
     bool truncate;                     /* ends without close_notify */
     unsigned version_min, version_max; /* 0: TLS 1.2 */
+    enum tls_offer offer;
 
     /* For the test to read. */
     int error;           /* the engine's last error */
     uint64_t handshakes; /* that were begun */
+    uint64_t full;       /* in which the client checked the certificate */
+    uint64_t offered;    /* sessions by the client */
+    uint64_t foreign;    /* of these, sessions of another host */
+    struct tls_session sessions[TLS_PEER_SESSIONS]; /* the last ones */
 
     /* Private. */
+    const br_ssl_session_cache_class *cache;
     struct mst_mock *mock;
     struct tls_peer_link links[MST_LINKS_MAX];
 };

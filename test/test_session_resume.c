@@ -1,0 +1,512 @@
+/*
+ * Short TLS handshakes, other trust anchors, and what is left of secrets in
+ * the end. How often a certificate was checked, the peer knows: in each full
+ * handshake.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct mst_stats *stats(void)
+{
+    return mst_client_stats(&session.client);
+}
+
+static void begin(enum tls_offer offer)
+{
+    session_begin_tls("localhost");
+    session.tls.offer = offer;
+}
+
+static void start(void)
+{
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(10000));
+}
+
+/* The stream breaks; subscribed anew, at most so much later. */
+static void reconnect(const char *name, uint32_t ms)
+{
+    service_end(&session.service, MST_ERR_EOF);
+    if (!session_until(MST_EVENT_CLOSED, 1000) ||
+        !session_until(MST_EVENT_OPEN, ms) || !session_until_subscribed(5000)) {
+        expect_failed("%s: not subscribed anew", name);
+    }
+}
+
+static void expect_handshakes(const char *name, uint64_t full, uint64_t offered)
+{
+    expect_int(name, (long long)full, (long long)session.tls.full);
+    expect_int(name, (long long)offered, (long long)session.tls.offered);
+    expect_int(name, 0, (long long)session.tls.foreign);
+}
+
+/* ---- resumption ---- */
+
+static void test_resumed(void **state)
+{
+    (void)state;
+    begin(TLS_RESUMES);
+    start();
+    expect_handshakes("two hosts", 2, 0);
+    expect_int("resumed", 0, stats()->resumed);
+    for (unsigned i = 1; i <= 20; i++) {
+        session_run(SESSION_MINUTE);
+        reconnect("resumed", 5000);
+        expect_handshakes("resumed", 2, i);
+        expect_int("resumed", i, stats()->resumed);
+    }
+    /* The token's host has a session of its own. */
+    session_run(SESSION_HOUR);
+    reconnect("next token", 5000);
+    expect_handshakes("next token", 2, 22);
+    expect_int("resumed", 22, stats()->resumed);
+    expect_int("tokens", 2, stats()->tokens);
+    session_end();
+}
+
+/* The server does not know the session any more. */
+static void test_forgotten(void **state)
+{
+    (void)state;
+    begin(TLS_RESUMES);
+    start();
+    reconnect("resumed", 5000);
+    session.tls.offer = TLS_FORGETS;
+    session_run(SESSION_MINUTE);
+    reconnect("forgotten", 5000);
+    expect_handshakes("forgotten", 3, 2);
+    session.tls.offer = TLS_RESUMES;
+    session_run(SESSION_MINUTE);
+    reconnect("resumed", 5000);
+    expect_handshakes("the new one", 3, 3);
+    expect_int("resumed", 2, stats()->resumed);
+    session_end();
+}
+
+/* With two links, at the same time to the same host and to another. */
+static void test_two_links(void **state)
+{
+    (void)state;
+    begin(TLS_RESUMES);
+    session_two_links();
+    session.config.rotate_ms = 7 * SESSION_MINUTE;
+    start();
+    session_run(10 * SESSION_HOUR);
+    assert_true(stats()->rotations > 80);
+    assert_true(stats()->tokens > 9);
+    expect_int("full", 2, (long long)session.tls.full);
+    expect_int("foreign", 0, (long long)session.tls.foreign);
+    expect_int("resumed", (long long)session.tls.handshakes - 2,
+               stats()->resumed);
+    expect_int("failures", 0, stats()->failures);
+    session_end();
+}
+
+/* However often it is resumed: the chain is checked again in time. */
+static void test_checked_again(void **state)
+{
+    static const struct {
+        uint32_t resume_ms, every_ms;
+        unsigned times;
+        uint64_t full; /* of the stream's host */
+    } cases[] = {
+        {0, SESSION_HOUR, 72, 3},
+        {10 * SESSION_MINUTE, SESSION_MINUTE, 60, 6},
+        {1, SESSION_MINUTE, 10, 11},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        uint64_t full;
+
+        begin(TLS_RESUMES);
+        session.config.resume_ms = cases[i].resume_ms;
+        /* One that lives for as long as the test: its host is met once. */
+        session.service.token_body = "{\"access_token\":\"" SERVICE_TOKEN
+                                     "\",\"token_type\":\"bearer\"}";
+        start();
+        for (unsigned j = 0; j < cases[i].times; j++) {
+            session_run(cases[i].every_ms - 1000);
+            reconnect("checked again", 5000);
+        }
+        full = session.tls.full - 1;
+        if (full < cases[i].full || full > cases[i].full + 1) {
+            expect_failed("case %zu: %d full handshakes", i, (int)full);
+        }
+        session_end();
+    }
+}
+
+/* A certificate that expires is found out when it is checked again. */
+static void test_expired_meanwhile(void **state)
+{
+    (void)state;
+    begin(TLS_RESUMES);
+    start();
+    session_certificate("expired");
+    session_run(23 * SESSION_HOUR);
+    reconnect("not looked at", 5000);
+    expect_handshakes("not looked at", 2, 2);
+    session_run(SESSION_HOUR);
+    service_end(&session.service, MST_ERR_EOF);
+    session_run(SESSION_MINUTE);
+    session_expect_closed("after a day", MST_ERR_TLS_TIME, MST_STATE_TLS);
+    session_end();
+}
+
+/* A session that does the server harm is not offered again. */
+static void test_bad_sessions(void **state)
+{
+    static const struct {
+        const char *name;
+        enum tls_offer offer;
+        int error;
+    } cases[] = {{"reset", TLS_RESETS, MST_ERR_RESET},
+                 {"no answer", TLS_STALLS, MST_ERR_TIMEOUT},
+                 {"other keys", TLS_SPOILS, MST_ERR_TLS_PROTOCOL}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        begin(TLS_RESUMES);
+        start();
+        session_run(SESSION_MINUTE);
+        session.tls.offer = cases[i].offer;
+        service_end(&session.service, MST_ERR_EOF);
+        assert_true(session_until(MST_EVENT_CLOSED, 1000));
+        assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+        session_expect_closed(cases[i].name, cases[i].error, MST_STATE_TLS);
+        if (!session_until_subscribed(SESSION_MINUTE)) {
+            expect_failed("%s: not without", cases[i].name);
+        }
+        expect_handshakes(cases[i].name, 3, 1);
+        expect_int(cases[i].name, 0, stats()->resumed);
+        session_end();
+    }
+}
+
+/* Nor is one whose connection ended with a TLS error. */
+static void test_forged_record(void **state)
+{
+    (void)state;
+    begin(TLS_RESUMES);
+    start();
+    reconnect("resumed", 5000);
+    mst_mock_write(&session.mock, 0,
+                   "\x17\x03\x03\x00\x20"
+                   "0123456789abcdef0123456789abcdef",
+                   37);
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    session_expect_closed("forged", MST_ERR_TLS_PROTOCOL, MST_STATE_OPEN);
+    assert_true(session_until_subscribed(10000));
+    expect_handshakes("forged", 3, 1);
+    /* The token's host has nothing to do with it. */
+    session_run(SESSION_HOUR);
+    reconnect("next token", 5000);
+    expect_handshakes("next token", 3, 3);
+    session_end();
+}
+
+/* ---- other trust anchors ---- */
+
+static struct tls_anchor *anchor_copy(bool good)
+{
+    struct tls_anchor *copy = malloc(sizeof *copy);
+
+    assert_non_null(copy);
+    *copy = session.anchor;
+    copy->anchor.dn.data = copy->name;
+    copy->anchor.pkey.key.ec.q = copy->point;
+    if (!good) {
+        copy->name[copy->anchor.dn.len - 1] ^= 1; /* another CA's name */
+    }
+    return copy;
+}
+
+static struct tls_anchor *owned;
+
+static void owned_begin(bool good, bool two_links)
+{
+    begin(TLS_RESUMES);
+    if (two_links) {
+        session_two_links();
+    }
+    owned = anchor_copy(good);
+    session.config.anchors = &owned->anchor;
+    session_start();
+    session_subscribe();
+}
+
+/* Replaces them; the old ones are gone once the call returns. */
+static void replace(bool good)
+{
+    struct tls_anchor *old = owned;
+
+    owned = anchor_copy(good);
+    assert_int_equal(mst_set_anchors(&session.client, &owned->anchor, 1), 0);
+    memset(old, '!', sizeof *old);
+    free(old);
+}
+
+static void owned_end(void)
+{
+    session_end();
+    free(owned);
+}
+
+/* The sessions are forgotten, the stream goes on. */
+static void test_anchors_of_a_stream(void **state)
+{
+    (void)state;
+    for (int two = 0; two < 2; two++) {
+        owned_begin(true, two);
+        assert_true(session_until_subscribed(10000));
+        replace(true);
+        session_run(SESSION_MINUTE);
+        expect_int("goes on", 0, session.seen.events[MST_EVENT_CLOSED]);
+        reconnect("good", 5000);
+        expect_handshakes("good", 3, 0);
+
+        replace(false);
+        session_run(SESSION_MINUTE);
+        expect_int("goes on", 1, session.seen.events[MST_EVENT_CLOSED]);
+        service_end(&session.service, MST_ERR_EOF);
+        session_run(SESSION_HOUR);
+        session_expect_closed("bad", MST_ERR_TLS_ISSUER, MST_STATE_TLS);
+        expect_int("permanent", true, session.seen.closed.permanent);
+        /* Once by each link: the second one wants a token ahead of time. */
+        expect_int("reported", 3 + two, session.seen.events[MST_EVENT_CLOSED]);
+        expect_int("offered", 0, (long long)session.tls.offered);
+
+        /* A permanent error ends at once with good ones. */
+        replace(true);
+        if (!session_until_subscribed(5000)) {
+            expect_failed("not subscribed with good anchors");
+        }
+        owned_end();
+    }
+}
+
+static void test_anchors_in_every_state(void **state)
+{
+    static const enum mst_state states[] = {
+        MST_STATE_WAIT, MST_STATE_RESOLVE, MST_STATE_CONNECT,
+        MST_STATE_TLS,  MST_STATE_TOKEN,   MST_STATE_UPGRADE};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(states); i++) {
+        enum mst_state at = states[i];
+        /* Before the handshake is over, bad ones are replaced in time. */
+        bool before = at <= MST_STATE_TLS;
+
+        owned_begin(!before, i % 2);
+        session.mock.plan.resolve_error =
+            at == MST_STATE_RESOLVE ? MST_MOCK_NEVER : 0;
+        session.mock.plan.connect_error[0] =
+            at == MST_STATE_CONNECT ? MST_MOCK_NEVER : 0;
+        session.tls.silent = at == MST_STATE_TLS;
+        session.service.token.never = at == MST_STATE_TOKEN;
+        session.service.upgrade.never = at == MST_STATE_UPGRADE;
+        if (at != MST_STATE_WAIT) {
+            session_run(500);
+        }
+        expect_int(mst_state_name(at), at, mst_client_state(&session.client));
+        replace(true);
+        session.mock.plan.resolve_error = 0;
+        session.mock.plan.connect_error[0] = 0;
+        session.tls.silent = false;
+        session.service.token.never = session.service.upgrade.never = false;
+        if (!session_until_subscribed(before ? 1000 : SESSION_MINUTE)) {
+            expect_failed("%s: not subscribed", mst_state_name(at));
+        }
+        expect_int(mst_state_name(at), !before,
+                   session.seen.events[MST_EVENT_CLOSED]);
+        owned_end();
+    }
+}
+
+/* In the middle of a handshake, after every so many bytes of it: the old
+ * ones' certificate check is not gone on with. */
+static void test_anchors_in_a_handshake(void **state)
+{
+    (void)state;
+    for (uint64_t at = 1; at < 1400; at += 35) {
+        owned_begin(true, false);
+        session.mock.plan.drip = 1000;
+        while (session.mock.bytes_in < at) {
+            session_run(1);
+        }
+        replace(true);
+        session.mock.plan.drip = 0;
+        if (!session_until_subscribed(5000)) {
+            expect_failed("after %d bytes: not subscribed", (int)at);
+        }
+        expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+        owned_end();
+    }
+}
+
+static void test_no_anchors(void **state)
+{
+    (void)state;
+    begin(TLS_RESUMES);
+    start();
+    expect_int("NULL", MST_ERR_ANCHORS,
+               mst_set_anchors(&session.client, NULL, 1));
+    expect_int("none", MST_ERR_ANCHORS,
+               mst_set_anchors(&session.client, &session.anchor.anchor, 0));
+    reconnect("resumed", 5000);
+    expect_handshakes("nothing has happened", 2, 1);
+    session_end();
+    expect_int("closed", MST_ERR_CLOSED,
+               mst_set_anchors(&session.client, &session.anchor.anchor, 1));
+}
+
+/* ---- secrets ---- */
+
+static bool contains(const void *data, size_t len, const void *what,
+                     size_t what_len)
+{
+    const unsigned char *bytes = data;
+
+    for (size_t i = 0; i + what_len <= len; i++) {
+        if (memcmp(bytes + i, what, what_len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool client_contains(const void *what, size_t len)
+{
+    return contains(&session.client, sizeof session.client, what, len) ||
+           contains(session.memory, session.memory_len, what, len);
+}
+
+/* After the end nothing secret is in the client or its memory: not the
+ * token, not what was sent to get it, not the keys of any TLS session. */
+static void expect_clean(const char *name)
+{
+    static const char *const secrets[] = {SERVICE_SECRET, "s%2Bcr%3Dt",
+                                          SERVICE_TOKEN};
+    size_t masters = 0;
+
+    for (size_t i = 0; i < COUNT(secrets); i++) {
+        if (client_contains(secrets[i], strlen(secrets[i]))) {
+            expect_failed("%s: \"%s\"", name, secrets[i]);
+        }
+    }
+    for (size_t i = 0; i < TLS_PEER_SESSIONS; i++) {
+        const struct tls_session *s = &session.tls.sessions[i];
+        if (s->host[0] == '\0') {
+            continue;
+        }
+        masters++;
+        for (size_t at = 0; at < sizeof s->parameters.master_secret; at += 16) {
+            if (client_contains(s->parameters.master_secret + at, 16)) {
+                expect_failed("%s: a master secret", name);
+            }
+        }
+    }
+    assert_true(masters >= 2);
+}
+
+enum ending {
+    END_CLOSE,   /* in good order */
+    END_NO_ECHO, /* the peer does not answer the close frame */
+    END_WIPE,    /* mst_client_wipe() while it streams */
+    END_UPGRADE, /* mst_close() in the opening handshake */
+    END_WAIT,    /* while it waits, after a connection */
+    END_WIPED_TWICE,
+    ENDINGS
+};
+
+static void end_client(enum ending ending)
+{
+    struct service *service = &session.service;
+
+    service->rules.no_echo = ending == END_NO_ECHO;
+    if (ending == END_UPGRADE || ending == END_WAIT) {
+        service->upgrade.never = ending == END_UPGRADE;
+        service->upgrade.status = ending == END_WAIT ? 500 : 0;
+        service_end(service, MST_ERR_EOF);
+        session_run(2000);
+    }
+    if (ending == END_WIPE || ending == END_WIPED_TWICE) {
+        mst_client_wipe(&session.client);
+    } else {
+        session_end();
+    }
+    if (ending == END_WIPED_TWICE) {
+        mst_client_wipe(&session.client);
+    }
+}
+
+static void test_nothing_is_left(void **state)
+{
+    (void)state;
+    for (int two = 0; two < 2; two++) {
+        for (int ending = 0; ending < ENDINGS; ending++) {
+            begin(TLS_RESUMES);
+            if (two) {
+                session_two_links();
+                session.config.rotate_ms = SESSION_MINUTE;
+            }
+            start();
+            /* They are there, or the search is for nothing. */
+            assert_true(client_contains(SERVICE_TOKEN, strlen(SERVICE_TOKEN)));
+            assert_true(client_contains(
+                session.tls.sessions[0].parameters.master_secret, 48));
+            session_run(SESSION_HOUR);
+            reconnect("resumed", 5000);
+            end_client((enum ending)ending);
+            expect_clean(two ? "two links" : "one link");
+        }
+    }
+}
+
+/* Forgotten sessions are not in memory any more. */
+static void test_forgotten_sessions_are_wiped(void **state)
+{
+    (void)state;
+    begin(TLS_RESUMES);
+    start();
+    assert_int_equal(
+        mst_set_anchors(&session.client, &session.anchor.anchor, 1), 0);
+    /* The stream's own goes with its connection, the token's is gone. */
+    session_run(100);
+    for (size_t i = 0; i < 2; i++) {
+        const struct tls_session *s = &session.tls.sessions[i];
+        if (strcmp(s->host, SERVICE_AUTH_HOST) == 0 &&
+            client_contains(s->parameters.master_secret, 48)) {
+            expect_failed("the session with the token's host");
+        }
+    }
+    session_end();
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_resumed),
+        TEST(test_forgotten),
+        TEST(test_two_links),
+        TEST(test_checked_again),
+        TEST(test_expired_meanwhile),
+        TEST(test_bad_sessions),
+        TEST(test_forged_record),
+        TEST(test_anchors_of_a_stream),
+        TEST(test_anchors_in_every_state),
+        TEST(test_anchors_in_a_handshake),
+        TEST(test_no_anchors),
+        TEST(test_nothing_is_left),
+        TEST(test_forgotten_sessions_are_wiped),
+    };
+
+    return cmocka_run_group_tests(tests, session_certificates,
+                                  session_no_certificates);
+}
