@@ -22,6 +22,9 @@ int exits_code(int error)
     case MST_ERR_SERVICE: return EXITS_SERVICE;
     default: break;
     }
+    if (error <= MST_ERR_ADDRESS_NEITHER) {
+        return EXITS_USAGE;
+    }
     if (error > MST_ERR_CLOCK) {
         return EXITS_CONFIG;
     }

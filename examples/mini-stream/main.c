@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "address.h"
 #include "exits.h"
 #include "mini_stream.h"
 #include "stream.h"
@@ -21,6 +22,8 @@ static const struct {
     const char *purpose;
 } commands[] = {
     {"stream", stream_main, "show order books, trades and heartbeats, live"},
+    {"address put", address_put_main,
+     "create or update a crypto destination address"},
 };
 
 #define COMMANDS (sizeof commands / sizeof *commands)
@@ -29,18 +32,37 @@ static void print_help(FILE *file)
 {
     fputs("Usage: mini-stream COMMAND [OPTION...]\n"
           "\n"
-          "Client of an order-routing exchange's streaming interface.\n"
+          "Client of an order-routing exchange's streaming and address "
+          "interfaces.\n"
           "\n"
           "Commands (`mini-stream COMMAND --help' says more):\n",
           file);
     for (size_t i = 0; i < COMMANDS; ++i) {
-        fprintf(file, "  %-10s%s\n", commands[i].name, commands[i].purpose);
+        fprintf(file, "  %-13s%s\n", commands[i].name, commands[i].purpose);
     }
     fputs("\n"
           "  --help      print this and end\n"
           "  --version   print the version and end\n"
           "\n" EXITS_HELP,
           file);
+}
+
+/* How many arguments the words of a command's name take up, or 0 where they
+ * are others. */
+static int match_command(const char *name, int argc, char **argv)
+{
+    for (int i = 1; i < argc; ++i) {
+        size_t len = strcspn(name, " ");
+
+        if (strlen(argv[i]) != len || memcmp(argv[i], name, len) != 0) {
+            return 0;
+        }
+        if (name[len] == '\0') {
+            return i;
+        }
+        name += len + 1;
+    }
+    return 0;
 }
 
 /* Opens what the caller closed of the standard streams: a socket in the place
@@ -66,8 +88,10 @@ int main(int argc, char **argv)
     setlocale(LC_CTYPE, "");
     argp_err_exit_status = EXITS_USAGE;
     for (size_t i = 0; i < COMMANDS; ++i) {
-        if (strcmp(command, commands[i].name) == 0) {
-            return commands[i].run(argc - 1, argv + 1);
+        int words = match_command(commands[i].name, argc, argv);
+
+        if (words > 0) {
+            return commands[i].run(argc - words, argv + words);
         }
     }
     if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0) {
@@ -81,8 +105,9 @@ int main(int argc, char **argv)
     if (argc < 2) {
         print_help(stderr);
     } else {
-        fprintf(stderr, "mini-stream: no command is called '%s': see --help\n",
-                command);
+        fprintf(stderr,
+                "mini-stream: no command is called '%s%s%s': see --help\n",
+                command, argc > 2 ? " " : "", argc > 2 ? argv[2] : "");
     }
     return EXITS_USAGE;
 }

@@ -188,23 +188,14 @@ void options_parse(struct options *options, const char *name, int argc,
         .options = stream_options,
         .parser = stream_parse,
         .args_doc = "MARKET...",
-        .doc =
-            "Streams order books, best prices, trades and heartbeats: as a "
-            "live view on a terminal, as lines elsewhere. Standard output "
-            "has the data, standard error what happens to the connection.\v"
-            "The environment: MINI_STREAM_WS_URL, _AUTH_URL, _ENDPOINTS, "
-            "_CLIENT_ID, _SECRET_FILE, _CA and _PROFILE say what the options "
-            "of these names say; MINI_STREAM_CLIENT_SECRET is the secret "
-            "itself. Options go before the environment, it before the "
-            "profile.\n"
-            "\n"
-            "A profile is an INI file with a section [service] and the keys "
-            "ws_url, auth_url, endpoints, client_id, secret_file and ca. A "
-            "relative path in it counts from the profile's folder.\n"
-            "\n" EXITS_HELP,
+        .doc = "Streams order books, best prices, trades and heartbeats: as a "
+               "live view on a terminal, as lines elsewhere. Standard output "
+               "has the data, standard error what happens to the "
+               "connection.\v" SETTINGS_HELP "\n" EXITS_HELP,
         .children = children};
 
     memset(options, 0, sizeof *options);
+    options->settings.url = SETTING_WS_URL;
     options->channels = CHANNELS_ALL;
     options->levels = LEVELS_DEFAULT;
     argv[0] = (char *)name;

@@ -16,9 +16,13 @@
 #include <string.h>
 
 static const char *const keys[SETTING_COUNT] = {
-    [SETTING_WS_URL] = "ws_url",           [SETTING_AUTH_URL] = "auth_url",
-    [SETTING_ENDPOINTS] = "endpoints",     [SETTING_CLIENT_ID] = "client_id",
-    [SETTING_SECRET_FILE] = "secret_file", [SETTING_CA] = "ca",
+    [SETTING_WS_URL] = "ws_url",
+    [SETTING_AUTH_URL] = "auth_url",
+    [SETTING_BASE_URL] = "base_url",
+    [SETTING_ENDPOINTS] = "endpoints",
+    [SETTING_CLIENT_ID] = "client_id",
+    [SETTING_SECRET_FILE] = "secret_file",
+    [SETTING_CA] = "ca",
 };
 
 const char *profile_key(enum setting setting)
@@ -180,10 +184,10 @@ bool profile_read(struct layer *layer, const char *path, char *error,
     return profile.bad_line == 0;
 }
 
-bool endpoints_read(struct layer *layer, const char *path, char *error,
-                    size_t error_len)
+bool endpoints_read(struct layer *layer, enum setting url, const char *path,
+                    char *error, size_t error_len)
 {
-    static const enum setting wanted[] = {SETTING_WS_URL, SETTING_AUTH_URL};
+    const enum setting wanted[] = {url, SETTING_AUTH_URL};
     json_error_t reason;
     json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &reason);
     bool ok = true;

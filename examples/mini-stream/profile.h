@@ -14,6 +14,7 @@
 enum setting {
     SETTING_WS_URL,
     SETTING_AUTH_URL,
+    SETTING_BASE_URL,
     SETTING_ENDPOINTS,
     SETTING_CLIENT_ID,
     SETTING_SECRET_FILE,
@@ -40,9 +41,9 @@ void layer_free(struct layer *layer);
 bool profile_read(struct layer *layer, const char *path, char *error,
                   size_t error_len);
 
-/* Reads ws_url and auth_url from a JSON object. Returns false with a line in
- * error that names file, line and column where it can. */
-bool endpoints_read(struct layer *layer, const char *path, char *error,
-                    size_t error_len);
+/* Reads auth_url and one other URL from a JSON object. Returns false with a
+ * line in error that names file, line and column where it can. */
+bool endpoints_read(struct layer *layer, enum setting url, const char *path,
+                    char *error, size_t error_len);
 
 #endif

@@ -22,16 +22,18 @@
 enum { KEY_SETTING = 0x100, KEY_PROFILE = KEY_SETTING + SETTING_COUNT };
 
 static const struct argp_option settings_options[] = {
-    {0, 0, 0, 0, "The service:", 1},
+    {0, 0, 0, 0, "The service:", 8},
     {"ws-url", KEY_SETTING + SETTING_WS_URL, "URL", 0,
      "Streaming endpoint, wss://host[:port]", 0},
     {"auth-url", KEY_SETTING + SETTING_AUTH_URL, "URL", 0,
      "Token endpoint's server, https://host[:port]", 0},
+    {"base-url", KEY_SETTING + SETTING_BASE_URL, "URL", 0,
+     "HTTP API, https://host[:port][/path]", 0},
     {"endpoints", KEY_SETTING + SETTING_ENDPOINTS, "FILE", 0,
-     "JSON file with both, as ws_url and auth_url", 0},
+     "JSON file with the URLs, as ws_url, auth_url and base_url", 0},
     {"ca", KEY_SETTING + SETTING_CA, "FILE", 0,
      "Trust anchors, PEM (default: the system's store)", 0},
-    {0, 0, 0, 0, "The client:", 2},
+    {0, 0, 0, 0, "The client:", 9},
     {"client-id", KEY_SETTING + SETTING_CLIENT_ID, "ID", 0, "Client identifier",
      0},
     {"secret-file", KEY_SETTING + SETTING_SECRET_FILE, "FILE", 0,
@@ -132,16 +134,16 @@ static void settings_merge(struct layer *into, struct layer *from)
 
 /* The same, and from the file of endpoints that the layer names, after the
  * layer's own URLs. */
-static bool settings_take(struct layer *into, struct layer *from, char *error)
+static bool settings_take(struct layer *into, struct layer *from,
+                          enum setting url, char *error)
 {
     bool named = from->value[SETTING_ENDPOINTS] != NULL;
     struct layer file = {{NULL}};
     bool ok = true;
 
     settings_merge(into, from);
-    if (named &&
-        !(into->value[SETTING_WS_URL] && into->value[SETTING_AUTH_URL])) {
-        ok = endpoints_read(&file, into->value[SETTING_ENDPOINTS], error,
+    if (named && !(into->value[url] && into->value[SETTING_AUTH_URL])) {
+        ok = endpoints_read(&file, url, into->value[SETTING_ENDPOINTS], error,
                             SETTINGS_ERROR_LEN);
         settings_merge(into, &file);
     }
@@ -172,14 +174,16 @@ static bool settings_secret(struct settings *settings, bool option, char *error)
 }
 
 /* Fails with a line that says how to give what is missing. */
-static bool settings_complete(const struct layer *layer, char *error)
+static bool settings_complete(const struct layer *layer, enum setting url,
+                              char *error)
 {
-    static const struct {
+    const struct {
         enum setting setting;
         const char *name;
     } needed[] = {
-        {SETTING_WS_URL,
-         "--ws-url URL, --endpoints FILE, " ENV_PREFIX "WS_URL"},
+        {url, url == SETTING_WS_URL
+                  ? "--ws-url URL, --endpoints FILE, " ENV_PREFIX "WS_URL"
+                  : "--base-url URL, --endpoints FILE, " ENV_PREFIX "BASE_URL"},
         {SETTING_AUTH_URL,
          "--auth-url URL, --endpoints FILE, " ENV_PREFIX "AUTH_URL"},
         {SETTING_CLIENT_ID, "--client-id ID, " ENV_PREFIX "CLIENT_ID"},
@@ -222,15 +226,16 @@ bool settings_resolve(struct settings *settings, struct mst_config *config,
     struct layer file = {{NULL}};
     char *path = settings_profile(settings->profile ? settings->profile
                                                     : env(ENV_PROFILE));
+    enum setting url = settings->url;
     bool ok;
 
     memset(holds, 0, sizeof *holds);
     settings_env(&environment);
-    ok = settings_take(holds, &options, error) &&
-         settings_take(holds, &environment, error) &&
+    ok = settings_take(holds, &options, url, error) &&
+         settings_take(holds, &environment, url, error) &&
          (!path || (profile_read(&file, path, error, SETTINGS_ERROR_LEN) &&
-                    settings_take(holds, &file, error))) &&
-         settings_complete(holds, error) &&
+                    settings_take(holds, &file, url, error))) &&
+         settings_complete(holds, url, error) &&
          settings_secret(settings, secret_option, error) &&
          settings_anchors(settings, error);
     layer_free(&options);
@@ -240,7 +245,8 @@ bool settings_resolve(struct settings *settings, struct mst_config *config,
     if (!ok) {
         return false;
     }
-    config->ws_url = holds->value[SETTING_WS_URL];
+    *(url == SETTING_WS_URL ? &config->ws_url : &config->base_url) =
+        holds->value[url];
     config->auth_url = holds->value[SETTING_AUTH_URL];
     config->client_id = holds->value[SETTING_CLIENT_ID];
     config->client_secret = settings->secret.text;

@@ -18,6 +18,7 @@
 #define SETTINGS_ERROR_LEN 512
 
 struct settings {
+    enum setting url;     /* the one needed beside auth_url */
     struct layer options; /* what the options say, then what holds */
     char *profile;        /* of the option, or NULL */
     struct secret secret;
@@ -25,12 +26,23 @@ struct settings {
 };
 
 /* Options for a subcommand's parser, as its child; the input is a struct
- * settings, zeroed at first. */
+ * settings, zeroed at first but for url. */
 extern const struct argp settings_argp;
 
+/* What --help says of environment and profile. */
+#define SETTINGS_HELP                                                         \
+    "The environment: MINI_STREAM_WS_URL, _AUTH_URL, _BASE_URL, _ENDPOINTS, " \
+    "_CLIENT_ID, _SECRET_FILE, _CA and _PROFILE say what the options of "     \
+    "these names say; MINI_STREAM_CLIENT_SECRET is the secret itself. "       \
+    "Options go before the environment, it before the profile.\n"             \
+    "\n"                                                                      \
+    "A profile is an INI file with a section [service] and the keys ws_url, " \
+    "auth_url, base_url, endpoints, client_id, secret_file and ca. A "        \
+    "relative path in it counts from the profile's folder.\n"
+
 /* Adds what environment and profile say, reads secret and trust anchors, and
- * fills the configuration, which borrows from settings. Returns false with a
- * line in error. */
+ * fills the configuration, which borrows from settings; of the URLs, those
+ * that are needed. Returns false with a line in error. */
 bool settings_resolve(struct settings *settings, struct mst_config *config,
                       char error[SETTINGS_ERROR_LEN]);
 

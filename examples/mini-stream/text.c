@@ -30,21 +30,42 @@ void text_now(char out[TEXT_TIME_LEN])
     text_time((int64_t)now.tv_sec * NS_PER_S + now.tv_nsec, out);
 }
 
+/* Bytes of the character in UTF-8 that a terminal would obey, or 0: controls,
+ * and what turns the direction of writing, so that a text does not read as it
+ * is. */
+static size_t text_control(const unsigned char *c)
+{
+    if (c[0] < ' ' || c[0] == 0x7F) {
+        return 1;
+    }
+    if (c[0] == 0xC2 && c[1] < 0xA0) { /* U+0080 to U+009F */
+        return c[1] != '\0' ? 2 : 1;
+    }
+    if (c[0] == 0xD8 && c[1] == 0x9C) { /* U+061C */
+        return 2;
+    }
+    if (c[0] == 0xE2 && /* U+200E, U+200F, U+2028 to U+202E, U+2066 to 69 */
+        ((c[1] == 0x80 &&
+          (c[2] == 0x8E || c[2] == 0x8F || (c[2] >= 0xA8 && c[2] <= 0xAE))) ||
+         (c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9))) {
+        return 3;
+    }
+    return 0;
+}
+
 const char *text_clean(const char *in, char *out, size_t len)
 {
     size_t i = 0;
 
-    for (; in[i] != '\0' && i + 1 < len; ++i) {
-        unsigned char c = (unsigned char)in[i];
-        /* C1 controls are 0xC2 0x80 to 0xC2 0x9F in UTF-8. */
-        bool c1 = i > 0 && (unsigned char)in[i - 1] == 0xC2 && c < 0xA0;
+    while (in[i] != '\0' && i + 1 < len) {
+        size_t n = text_control((const unsigned char *)in + i);
 
-        out[i] = in[i];
-        if (c < ' ' || c == 0x7F || c1) {
-            out[i] = '?';
+        if (n == 0) {
+            out[i] = in[i];
+            ++i;
         }
-        if (c1) {
-            out[i - 1] = '?';
+        for (; n > 0 && i + 1 < len; --n) {
+            out[i++] = '?';
         }
     }
     out[i] = '\0';

@@ -1,0 +1,179 @@
+/*
+ * `mini-stream address put`: creates or updates an address, and shows the
+ * record.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "address.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "address_options.h"
+#include "address_print.h"
+#include "exits.h"
+#include "mst_posix.h"
+
+/* A response's body: a record whose every byte is escaped has less. */
+#define MESSAGE_LEN 16384
+
+/* The longest sleep: a signal may come just before it. */
+#define WAIT_MS 200
+
+/* How far the request has come. */
+struct put_progress {
+    int error; /* of the last attempt, or 0 */
+    enum mst_state stage;
+    bool sent; /* at least in part */
+};
+
+static struct put_progress progress;
+static struct mst_client client;
+static unsigned char memory[MST_MEMORY_LEN(
+    MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, MESSAGE_LEN, 0, 1)];
+
+static volatile sig_atomic_t signals;
+
+static void put_signal(int number)
+{
+    (void)number;
+    signals = 1;
+}
+
+static void put_catch_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = put_signal};
+
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
+        sigaction(numbers[i], &action, NULL);
+    }
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* Says what an attempt failed of, once there is another. */
+static void put_log(void *context, const struct mst_log *log)
+{
+    (void)context;
+    if (log->kind == MST_LOG_ERROR) {
+        progress.error = log->error;
+        progress.stage = log->state;
+    } else if (log->kind == MST_LOG_STATE && log->state == MST_STATE_RESOLVE &&
+               progress.error != 0) {
+        fprintf(stderr, "mini-stream: %s (stage %s): another attempt\n",
+                mst_strerror(progress.error), mst_state_name(progress.stage));
+        progress.error = 0;
+    } else if (log->kind == MST_LOG_STATE && log->state == MST_STATE_PUT) {
+        progress.sent = true;
+    }
+}
+
+/* Shows how the request ended. Returns the exit code. */
+static int put_show(const struct mst_address_result *result, bool json)
+{
+    int code = exits_code(result->error);
+
+    if (json) {
+        address_print_json(result);
+    } else if (result->record != NULL) {
+        address_print_table(result->record);
+    }
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "mini-stream: standard output: %s\n", strerror(errno));
+        code = code == EXITS_OK ? EXITS_LOCAL : code;
+    }
+    if (result->error == MST_ERR_CLOSED) {
+        code = EXITS_CUT;
+    }
+    if (result->record == NULL) {
+        address_print_failure(result);
+    }
+    if (result->record == NULL && result->http_status < 300 && progress.sent) {
+        fputs("mini-stream: it may have been done all the same; the same "
+              "command again does no harm\n",
+              stderr);
+    }
+    return code;
+}
+
+/* Goes on until the request has ended and the connection is closed. Returns
+ * the exit code. */
+static int put_run(struct mst_posix *posix, bool json)
+{
+    int code = EXITS_LOCAL;
+
+    for (;;) {
+        struct mst_event event;
+        int rc = mst_poll(&client, &event);
+
+        if (rc < 0) {
+            return code;
+        }
+        if (rc > 0 && event.type == MST_EVENT_ADDRESS) {
+            code = put_show(&event.as.address, json);
+            mst_close(&client);
+        } else if (signals != 0) {
+            signals = 0;
+            mst_close(&client);
+        } else if (rc == 0) {
+            mst_posix_wait(posix, &client, WAIT_MS);
+        }
+    }
+}
+
+/* Prepares the client and puts the request to it. */
+static int put_begin(struct address_options *options, struct mst_posix *posix,
+                     struct mst_config *config, char *error)
+{
+    static struct mst_address record;
+    static struct mst_port port;
+    int rc;
+
+    if (!settings_resolve(&options->settings, config, error)) {
+        return EXITS_CONFIG;
+    }
+    rc = mst_posix_init(posix, &port);
+    if (rc == 0) {
+        rc = mst_client_init(&client, config, &port, memory, sizeof memory);
+    }
+    if (rc == 0) {
+        rc = mst_address_put(&client, &options->request, &record);
+    }
+    if (rc != 0) {
+        snprintf(error, SETTINGS_ERROR_LEN, "%s (%s, %s)", mst_strerror(rc),
+                 config->base_url, config->auth_url);
+    }
+    return exits_code(rc);
+}
+
+int address_put_main(int argc, char **argv)
+{
+    static struct address_options options;
+    static struct mst_posix posix;
+    struct mst_config config = {
+        .record_in_len = MST_RECORD_IN_ANY,
+        .record_out_len = MST_RECORD_OUT_FULL,
+        .message_len = MESSAGE_LEN,
+        .links = 1,
+        .log = put_log,
+    };
+    char error[SETTINGS_ERROR_LEN] = "";
+    int result;
+
+    address_options_parse(&options, "mini-stream address put", argc, argv);
+    config.put_ms = options.seconds * 1000;
+    put_catch_signals();
+    result = put_begin(&options, &posix, &config, error);
+    if (result != EXITS_OK) {
+        fprintf(stderr, "mini-stream: %s\n", error);
+    } else {
+        result = put_run(&posix, options.json);
+        mst_client_wipe(&client);
+    }
+    mst_posix_free(&posix);
+    settings_free(&options.settings);
+    return result;
+}

@@ -1,0 +1,172 @@
+/*
+ * The arguments of `mini-stream address put`.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "address_options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exits.h"
+
+#define SECONDS_DEFAULT 60
+#define SECONDS_MAX 86400
+
+enum {
+    KEY_ID = 0x200,
+    KEY_NETWORK,
+    KEY_ADDRESS,
+    KEY_NICKNAME,
+    KEY_BOOKMARKED,
+    KEY_FIRST_NAME,
+    KEY_LAST_NAME,
+    KEY_INSTITUTION,
+    KEY_VASP_ID,
+    KEY_CUSTODIAN,
+    KEY_SECONDS,
+    KEY_JSON
+};
+
+static const struct argp_option address_options[] = {
+    {0, 0, 0, 0, "Which address, either of the two:", 1},
+    {"network", KEY_NETWORK, "NETWORK", 0,
+     "BITCOIN, ETHEREUM, BITCOIN_CASH, LITECOIN, SOLANA, POLYGON_POS, BASE, "
+     "ARBITRUM_ONE, STELLAR, INK, XLAYER, or a newer one",
+     0},
+    {"address", KEY_ADDRESS, "ADDRESS", 0, "The address on that network", 0},
+    {"id", KEY_ID, "ID", 0, "Or the id of its record", 0},
+    {0, 0, 0, 0, "What to set; the rest stays as it is:", 2},
+    {"nickname", KEY_NICKNAME, "TEXT", 0,
+     "Its label, also an empty one (a new address: one is generated)", 0},
+    {"bookmarked", KEY_BOOKMARKED, "yes|no", 0,
+     "Its bookmark (a new address: no)", 0},
+    {0, 0, 0, 0, "Travel rule metadata:", 3},
+    {"first-name", KEY_FIRST_NAME, "TEXT", 0, "Of a person as beneficiary", 0},
+    {"last-name", KEY_LAST_NAME, "TEXT", 0, "Of the same", 0},
+    {"institution", KEY_INSTITUTION, "TEXT", 0,
+     "Name of an institution as beneficiary", 0},
+    {"custodian-type", KEY_CUSTODIAN, "TYPE", 0, "VASP, PRIVATE, or another",
+     0},
+    {"vasp-id", KEY_VASP_ID, "ID", 0, "The custodian's, where it is a VASP", 0},
+    {0, 0, 0, 0, "How:", 4},
+    {"json", KEY_JSON, 0, 0, "One JSON object instead of a table", 0},
+    {"seconds", KEY_SECONDS, "N", 0,
+     "Give up after N seconds, all attempts together (default 60)", 0},
+    {0}};
+
+static unsigned parse_seconds(const struct argp_state *state, const char *text)
+{
+    char *end;
+    unsigned long value;
+
+    errno = 0;
+    value = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
+        value < 1 || value > SECONDS_MAX) {
+        argp_failure(state, EXITS_USAGE, 0,
+                     "--seconds %s: not a whole number from 1 to %d", text,
+                     SECONDS_MAX);
+    }
+    return (unsigned)value;
+}
+
+static enum mst_bookmark parse_bookmarked(const struct argp_state *state,
+                                          const char *text)
+{
+    if (strcmp(text, "yes") == 0) {
+        return MST_BOOKMARK_TRUE;
+    }
+    if (strcmp(text, "no") != 0) {
+        argp_failure(state, EXITS_USAGE, 0,
+                     "--bookmarked %s: neither yes nor "
+                     "no",
+                     text);
+    }
+    return MST_BOOKMARK_FALSE;
+}
+
+/* The member that an option sets, or NULL for an option of another kind. */
+static const char **options_text(struct address_options *options, int key)
+{
+    switch (key) {
+    case KEY_ID: return &options->request.id;
+    case KEY_ADDRESS: return &options->request.address;
+    case KEY_NETWORK: return &options->request.network_text;
+    case KEY_NICKNAME: return &options->request.nickname;
+    case KEY_FIRST_NAME: return &options->travelrule.first_name;
+    case KEY_LAST_NAME: return &options->travelrule.last_name;
+    case KEY_INSTITUTION: return &options->travelrule.institution;
+    case KEY_VASP_ID: return &options->travelrule.vasp_id;
+    case KEY_CUSTODIAN: return &options->travelrule.custodian_type;
+    default: return NULL;
+    }
+}
+
+/* The library's rules, before there is a client. */
+static void options_check(const struct argp_state *state,
+                          struct address_options *options)
+{
+    struct mst_address_request *request = &options->request;
+    int rc;
+
+    if (request->network_text != NULL) {
+        request->network = request->network_text[0] == '\0'
+                               ? MST_NETWORK_OTHER
+                               : mst_network_from_name(request->network_text);
+    }
+    rc = mst_address_check(request);
+    if (rc != 0) {
+        argp_failure(state, EXITS_USAGE, 0, "%s: `%s --help' says more",
+                     mst_strerror(rc), state->name);
+    }
+}
+
+static error_t address_parse(int key, char *arg, struct argp_state *state)
+{
+    struct address_options *options = state->input;
+    const char **text = options_text(options, key);
+
+    if (text != NULL) {
+        if (*text != NULL) {
+            argp_failure(state, EXITS_USAGE, 0, "'%s' and '%s': given twice",
+                         *text, arg);
+        }
+        *text = arg;
+        if (key >= KEY_FIRST_NAME) {
+            options->request.travelrule = &options->travelrule;
+        }
+        return 0;
+    }
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &options->settings; return 0;
+    case KEY_BOOKMARKED:
+        options->request.bookmarked = parse_bookmarked(state, arg);
+        return 0;
+    case KEY_SECONDS: options->seconds = parse_seconds(state, arg); return 0;
+    case KEY_JSON: options->json = true; return 0;
+    case ARGP_KEY_END: options_check(state, options); return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+void address_options_parse(struct address_options *options, const char *name,
+                           int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&settings_argp, 0, NULL, 0},
+                                                 {0}};
+    static const struct argp argp = {
+        .options = address_options,
+        .parser = address_parse,
+        .doc = "Creates a crypto destination address, or updates one, and "
+               "prints its record. The same command again does no harm: the "
+               "outcome is the same.\v" SETTINGS_HELP "\n" EXITS_HELP,
+        .children = children};
+
+    memset(options, 0, sizeof *options);
+    options->settings.url = SETTING_BASE_URL;
+    options->seconds = SECONDS_DEFAULT;
+    argv[0] = (char *)name;
+    argp_parse(&argp, argc, argv, 0, NULL, options);
+}

@@ -1,0 +1,111 @@
+/*
+ * An address record, or what went wrong, as a table, as JSON, as a line.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "address_print.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "text.h"
+
+/* Bytes that hold each text of a record or problem. */
+#define TEXT_LEN 256
+
+static void print_field(const char *name, const char *value)
+{
+    char clean[TEXT_LEN];
+
+    printf("%-12s%s\n", name,
+           value[0] != '\0' ? text_clean(value, clean, sizeof clean) : "-");
+}
+
+void address_print_table(const struct mst_address *record)
+{
+    char time[TEXT_TIME_LEN] = "";
+
+    print_field("id", record->id);
+    print_field("network", record->network_text);
+    print_field("address", record->address);
+    print_field("nickname", record->nickname);
+    print_field("status", record->status_text);
+    if (record->created_ns > 0) {
+        text_time(record->created_ns, time);
+    }
+    print_field("created at", time);
+    print_field("bookmarked", record->bookmarked ? "yes" : "no");
+}
+
+/* A text, or null where there is none. */
+static json_t *json_text(const char *text)
+{
+    return text[0] != '\0' ? json_string(text) : json_null();
+}
+
+static json_t *json_record(const struct mst_address *record)
+{
+    char time[MST_TIME_TEXT_LEN] = "";
+
+    if (record->created_ns > 0) {
+        mst_time_format(record->created_ns, time);
+    }
+    return json_pack("{s:o,s:o,s:o,s:s,s:o,s:o,s:b}", "id",
+                     json_text(record->id), "crypto_network",
+                     json_text(record->network_text), "address",
+                     json_text(record->address), "nickname", record->nickname,
+                     "status", json_text(record->status_text), "created_at",
+                     json_text(time), "bookmarked", record->bookmarked);
+}
+
+static json_t *json_failure(const struct mst_address_result *result)
+{
+    return json_pack(
+        "{s:s,s:i,s:o,s:o,s:o,s:i}", "error", mst_strerror(result->error),
+        "http_status", result->http_status, "title",
+        json_text(result->problem->title), "detail",
+        json_text(result->problem->detail), "text", json_text(result->text),
+        "retry_ms", (int)result->retry_ms);
+}
+
+void address_print_json(const struct mst_address_result *result)
+{
+    json_t *object = result->record != NULL ? json_record(result->record)
+                                            : json_failure(result);
+
+    /* Escaped, a terminal obeys nothing in it. */
+    if (object == NULL ||
+        json_dumpf(object, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) != 0) {
+        abort();
+    }
+    putchar('\n');
+    json_decref(object);
+}
+
+/* Adds a text of the service, if there is one. */
+static void print_text(const char *text)
+{
+    char clean[TEXT_LEN];
+
+    if (text[0] != '\0') {
+        fprintf(stderr, ": %s", text_clean(text, clean, sizeof clean));
+    }
+}
+
+void address_print_failure(const struct mst_address_result *result)
+{
+    if (result->error == MST_ERR_HTTP_STATUS) {
+        fprintf(stderr, "mini-stream: HTTP status %d", result->http_status);
+    } else {
+        fprintf(stderr, "mini-stream: %s", mst_strerror(result->error));
+    }
+    print_text(result->text);
+    print_text(result->problem->title);
+    print_text(result->problem->detail);
+    if (result->retry_ms > 0) {
+        fprintf(stderr, "; may be tried again in %u s",
+                (result->retry_ms + 999) / 1000);
+    }
+    putc('\n', stderr);
+}
