@@ -60,7 +60,7 @@ ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
 	$(sort $(HELPER_SRC)) $(TEST_SRC) $(UNIT_SRC) $(wildcard test/bench/*.c)
 ALL_HEADERS = $(wildcard *.h port/*/*.h examples/*.h examples/*/*.h test/*.h)
 
-PROGRAMS = $(addprefix $(BUILD)/,mini-stream sandbox ws-echo first)
+PROGRAMS = $(addprefix $(BUILD)/,mini-stream sandbox ws-echo first put-address)
 TESTS = $(TEST_SRC:%.c=$(BUILD)/%) $(UNIT_SRC:%.c=$(BUILD)/%)
 LIBRARY = $(BUILD)/libmini_stream.a
 POSIX = $(BUILD)/libmst_posix.a
@@ -75,7 +75,7 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 .PHONY: all packages demo test tests objects lint tidy size bench oracle \
 	format help clean
 
-## The library and the programs: mini-stream, sandbox, ws-echo, first (default)
+## The library and the programs: mini-stream, sandbox, the examples (default)
 all: $(PROGRAMS) $(LIBRARY)
 
 ## Install what `all` needs and is missing (Debian packages)
@@ -178,6 +178,9 @@ $(BUILD)/ws-echo: $(BUILD)/obj/examples/ws_echo.o $(POSIX) $(LIBRARY)
 	$(link) $(BASE_LIBS) $(LDLIBS)
 
 $(BUILD)/first: $(BUILD)/obj/examples/first.o $(POSIX) $(LIBRARY)
+	$(link) $(BASE_LIBS) $(LDLIBS)
+
+$(BUILD)/put-address: $(BUILD)/obj/examples/put_address.o $(POSIX) $(LIBRARY)
 	$(link) $(BASE_LIBS) $(LDLIBS)
 
 $(BUILD)/bench/book: $(BUILD)/bench/obj/test/bench/book.o \
