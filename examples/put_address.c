@@ -1,6 +1,5 @@
 /*
- * Creates a crypto destination address, or updates it: the one request that
- * this interface has beside the stream.
+ * Creates a crypto destination address, or updates it.
  *
  *     put-address NETWORK ADDRESS [NICKNAME]
  *
@@ -55,7 +54,10 @@ int main(int argc, char **argv)
         printf("%s %s\n", record.id, record.status_text);
         return EXIT_SUCCESS;
     }
-    rc = rc < 0 ? rc : event.as.address.error;
-    fprintf(stderr, "%s\n", mst_posix_strerror(rc));
+    fprintf(stderr, "%s\n",
+            rc < 0 ? mst_posix_strerror(rc)
+            : event.as.address.problem->detail[0] != '\0'
+                ? event.as.address.problem->detail
+                : mst_strerror(event.as.address.error));
     return EXIT_FAILURE;
 }

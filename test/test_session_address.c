@@ -381,6 +381,22 @@ static void test_new_token_once(void **state)
     expect_int("requests", 2, (long long)session.service.puts.count);
     session_end();
 
+    begin();
+    session.service.token.status = 401;
+    session.service.address.raw =
+        RESPONSE("401 No", "Content-Length: 0\r\n", "");
+    session.service.address.raw_times = 1;
+    session_start();
+    expect_int("first the token's", 0, put());
+    while (session.service.tokens.count == 0) {
+        session_run(1);
+    }
+    session.service.token.status = 0;
+    session_run(SESSION_MINUTE);
+    expect_result("first the token's", MST_OK, 200);
+    expect_int("requests", 2, (long long)session.service.puts.count);
+    session_end();
+
     answer("twice", RESPONSE("401 No", CLOSING, ""));
     expect_int("tokens", 2, (long long)session.service.tokens.count);
     session.service.address.raw = NULL;
@@ -524,6 +540,8 @@ static void test_status_before_body(void **state)
          MST_ERR_THROTTLED, 429, 1},
         {RESPONSE("503 No", "Content-Length: 99999\r\n", "x"), 0,
          MST_ERR_HTTP_STATUS, 503, 1},
+        {RESPONSE("409 No", "Content-Length: 9\r\n", "x"), 0,
+         MST_ERR_HTTP_STATUS, 409, 1},
     };
 
     (void)state;
@@ -537,6 +555,9 @@ static void test_status_before_body(void **state)
         expect_result(cases[i].raw, cases[i].error, cases[i].status);
         expect_int(cases[i].raw, cases[i].requests,
                    (long long)session.service.puts.count);
+        expect_int(cases[i].raw,
+                   cases[i].status == 429 || cases[i].status == 503,
+                   session.seen.address.retry_ms > 0);
         session_end();
     }
 }

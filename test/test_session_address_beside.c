@@ -137,6 +137,32 @@ static void test_token_refused_beside_the_stream(void **state)
     session_end();
 }
 
+/* What the link has failed at before, even for long, is not the request's. */
+static void test_after_another_failure(void **state)
+{
+    (void)state;
+    for (int under_way = 0; under_way < 2; under_way++) {
+        uint64_t asked_ms;
+        begin();
+        session.service.rules.feed_ms = 0;
+        session.service.expires_in = 600;
+        begin_subscribed();
+        session.service.token.raw =
+            "HTTP/1.1 400 No\r\nConnection: close\r\n\r\n"
+            "{\"error\":\"invalid_client\"}";
+        session.service.token.raw_end = MST_ERR_EOF;
+        session.service.token.raw_times = 1;
+        session.service.token.delay_ms = under_way ? 1000 : 0;
+        while (session.service.tokens.count < 2) {
+            session_run(100); /* until the next token is asked for */
+        }
+        asked_ms = mst_mock_elapsed(&session.mock);
+        put_and_wait("after another failure");
+        assert_true(session.seen.address_ms - asked_ms < 5000);
+        session_end();
+    }
+}
+
 /* The two tokens share two rooms with one that is fetched ahead: hours of it,
  * with rotations. */
 static void test_hours_of_tokens_and_rotations(void **state)
@@ -397,6 +423,7 @@ int main(void)
         TEST(test_stream_goes_on),
         TEST(test_failures_beside_the_stream),
         TEST(test_token_refused_beside_the_stream),
+        TEST(test_after_another_failure),
         TEST(test_hours_of_tokens_and_rotations),
         TEST(test_at_each_moment_of_a_rotation),
         TEST(test_behind_a_slow_goodbye),
