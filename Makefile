@@ -110,10 +110,12 @@ size:
 	@CROSS=$(CROSS) test/size.sh $(addprefix -isystem ,$(JSMN_DIR) \
 		$(BEARSSL_DIR:%=%/inc) $(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
 
-## What an update and a snapshot cost in books of different sizes
+## What it costs to decode messages, and to update books of different sizes
 bench:
 	@test/packages.sh build
-	$(again) $(BUILD)/bench/book
+	$(again) $(BUILD)/bench/decode $(BUILD)/bench/book
+	@$(BUILD)/bench/decode
+	@echo
 	@$(BUILD)/bench/book
 
 ## The order book against its oracle for ORACLE_EVENTS (10 million) events
@@ -183,7 +185,7 @@ $(BUILD)/first: $(BUILD)/obj/examples/first.o $(POSIX) $(LIBRARY)
 $(BUILD)/put-address: $(BUILD)/obj/examples/put_address.o $(POSIX) $(LIBRARY)
 	$(link) $(BASE_LIBS) $(LDLIBS)
 
-$(BUILD)/bench/book: $(BUILD)/bench/obj/test/bench/book.o \
+$(BUILD)/bench/%: $(BUILD)/bench/obj/test/bench/%.o \
 		$(BUILD)/bench/obj/mini_stream.o
 	$(link) $(BASE_LIBS) $(LDLIBS)
 
