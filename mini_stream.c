@@ -378,106 +378,106 @@ static const uint64_t decimal_powers[] = {
     UINT64_C(1000000000000000000),
 };
 
-/* The digits of a number as they are read. Trailing zeros are only counted
- * until a further digit shows that they are not the last. */
+/* A number as it is read. */
 struct decimal_digits {
-    uint64_t coefficient;
-    int32_t seen;   /* digits from the first that is not zero */
-    int32_t stored; /* of these, in the coefficient */
-    int32_t after_point;
+    uint64_t value;       /* of all digits so far, up to 18 of them */
+    uint64_t coefficient; /* the same without the zeros at the end */
+    const char *last;     /* behind the last digit in the coefficient */
     bool inexact;
 };
 
-static size_t decimal_run(struct decimal_digits *d, const char *text,
-                          size_t len)
+static const char *decimal_run(struct decimal_digits *d, const char *text,
+                               const char *end)
 {
-    size_t n = 0;
-
-    for (; n < len && text[n] >= '0' && text[n] <= '9'; n++) {
-        int32_t digit = text[n] - '0';
-        if (digit == 0 && d->seen == 0) {
+    for (; text < end && (uint8_t)(*text - '0') <= 9; text++) {
+        uint8_t digit = (uint8_t)(*text - '0');
+        if (d->value >= decimal_powers[DECIMAL_DIGITS - 1]) {
+            d->inexact |= digit != 0;
             continue;
         }
-        d->seen++;
-        if (digit == 0) {
-            continue;
+        d->value = d->value * 10 + digit;
+        if (digit != 0) {
+            d->coefficient = d->value;
+            d->last = text + 1;
         }
-        if (d->seen > DECIMAL_DIGITS) {
-            d->inexact = true;
-            continue;
-        }
-        d->coefficient = d->coefficient * decimal_powers[d->seen - d->stored] +
-                         (uint64_t)digit;
-        d->stored = d->seen;
     }
-    return n;
+    return text;
+}
+
+/* Reads a number up to its exponent; returns what is behind it, or NULL where
+ * it is none. *exponent is what the digits alone make it; the decimal's own is
+ * not set. */
+static const char *decimal_read(const char *text, const char *end,
+                                struct mst_decimal *out, int32_t *exponent)
+{
+    bool negative = text < end && *text == '-';
+    const char *begin = negative ? text + 1 : text, *point, *at;
+    struct decimal_digits d = {0, 0, begin, false};
+
+    point = at = decimal_run(&d, begin, end);
+    if (at == begin || (at > begin + 1 && *begin == '0')) {
+        return NULL;
+    }
+    if (at < end && *at == '.') {
+        at = decimal_run(&d, point + 1, end);
+        if (at == point + 1) {
+            return NULL;
+        }
+    }
+    *exponent = d.coefficient == 0 ? 0
+                : d.last > point   ? -(int32_t)(d.last - point - 1)
+                                   : (int32_t)(point - d.last);
+    out->coefficient =
+        negative ? -(int64_t)d.coefficient : (int64_t)d.coefficient;
+    out->inexact = d.inexact;
+    return at;
 }
 
 /* Reads what follows the 'e'; beyond any use, the value no longer grows. */
-static bool decimal_exponent(const char *text, size_t len, int32_t *out)
+static bool decimal_exponent(const char *text, const char *end, int32_t *out)
 {
-    bool negative = len > 0 && text[0] == '-';
-    size_t at = len > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0;
+    bool negative = text < end && *text == '-';
     int32_t value = 0;
 
-    if (at == len) {
+    if (text < end && (*text == '-' || *text == '+')) {
+        text++;
+    }
+    if (text == end) {
         return false;
     }
-    for (; at < len; at++) {
-        if (text[at] < '0' || text[at] > '9') {
+    for (; text < end; text++) {
+        if (*text < '0' || *text > '9') {
             return false;
         }
         if (value < 10000000) {
-            value = value * 10 + (text[at] - '0');
+            value = value * 10 + (*text - '0');
         }
     }
-    *out = negative ? -value : value;
+    *out += negative ? -value : value;
     return true;
 }
 
 int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out)
 {
-    struct decimal_digits d = {0, 0, 0, 0, false};
-    bool negative = len > 0 && text[0] == '-';
-    size_t at = negative ? 1 : 0, n;
-    int32_t exponent = 0;
+    const char *at, *end = text + len;
+    int32_t exponent;
 
     if (len > 1000000) {
         return MST_ERR_DECIMAL_WIDE;
     }
-    n = decimal_run(&d, text + at, len - at);
-    if (n == 0 || (n > 1 && text[at] == '0')) {
+    at = decimal_read(text, end, out, &exponent);
+    if (at == NULL ||
+        (at < end && ((*at != 'e' && *at != 'E') ||
+                      !decimal_exponent(at + 1, end, &exponent)))) {
         return MST_ERR_DECIMAL;
     }
-    at += n;
-    if (at < len && text[at] == '.') {
-        at++;
-        n = decimal_run(&d, text + at, len - at);
-        if (n == 0) {
-            return MST_ERR_DECIMAL;
-        }
-        d.after_point = (int32_t)n;
-        at += n;
+    if (out->coefficient == 0) {
+        exponent = 0;
     }
-    if (at < len) {
-        if ((text[at] != 'e' && text[at] != 'E') ||
-            !decimal_exponent(text + at + 1, len - at - 1, &exponent)) {
-            return MST_ERR_DECIMAL;
-        }
-    }
-    out->inexact = d.inexact;
-    out->coefficient = 0;
-    out->exponent = 0;
-    if (d.coefficient == 0) {
-        return 0;
-    }
-    exponent += d.seen - d.stored - d.after_point;
     if (exponent < -64 || exponent > 63) {
         return MST_ERR_DECIMAL_WIDE;
     }
     out->exponent = (int8_t)exponent;
-    out->coefficient =
-        negative ? -(int64_t)d.coefficient : (int64_t)d.coefficient;
     return 0;
 }
 
@@ -620,18 +620,12 @@ size_t mst_decimal_format(struct mst_decimal value, char *text)
     return out_stored(&o);
 }
 
-static bool time_number(const char *text, size_t digits, int32_t *out)
+/* Two digits as a number, or 100 where they are none. */
+static int32_t time_pair(const char *text)
 {
-    int32_t value = 0;
+    uint8_t tens = (uint8_t)(text[0] - '0'), ones = (uint8_t)(text[1] - '0');
 
-    for (size_t i = 0; i < digits; i++) {
-        if (text[i] < '0' || text[i] > '9') {
-            return false;
-        }
-        value = value * 10 + (text[i] - '0');
-    }
-    *out = value;
-    return true;
+    return tens <= 9 && ones <= 9 ? tens * 10 + ones : 100;
 }
 
 /* Days since 1970-01-01 of a date in the Gregorian calendar: years are
@@ -663,60 +657,83 @@ static bool time_offset(const char *text, size_t len, int32_t *seconds)
     if (len == 1) {
         return text[0] == 'Z' || text[0] == 'z';
     }
-    if (len != 6 || (text[0] != '+' && text[0] != '-') || text[3] != ':' ||
-        !time_number(text + 1, 2, &hours) ||
-        !time_number(text + 4, 2, &minutes) || hours > 23 || minutes > 59) {
+    if (len != 6 || (text[0] != '+' && text[0] != '-') || text[3] != ':') {
         return false;
     }
+    hours = time_pair(text + 1);
+    minutes = time_pair(text + 4);
     *seconds = (hours * 60 + minutes) * (text[0] == '-' ? -60 : 60);
+    return hours <= 23 && minutes <= 59;
+}
+
+#define TIME_MINUTE_LEN 17 /* of "2026-01-02T03:04:" */
+
+/* Reads so much of a time, to seconds. */
+static bool time_minute(const char *text, int64_t *seconds)
+{
+    int32_t century = time_pair(text), year = time_pair(text + 2);
+    int32_t month = time_pair(text + 5), day = time_pair(text + 8);
+    int32_t hour = time_pair(text + 11), minute = time_pair(text + 14);
+
+    if (text[4] != '-' || text[7] != '-' ||
+        (text[10] != 'T' && text[10] != 't') || text[13] != ':' ||
+        text[16] != ':' || year > 99) {
+        return false;
+    }
+    year += century * 100;
+    if (year < 1970 || year > 2261 || month < 1 || month > 12 || day < 1 ||
+        day > time_month_days(year, month) || hour > 23 || minute > 59) {
+        return false;
+    }
+    *seconds = (int64_t)time_days(year, month, day) * 86400 + hour * 3600 +
+               minute * 60;
     return true;
 }
 
-int mst_time_parse(const char *text, size_t len, int64_t *ns)
+/* Reads the rest of a time whose minute, in seconds, is known. */
+static int time_rest(const char *text, size_t len, int64_t seconds, int64_t *ns)
 {
-    int32_t year, month, day, hour, minute, second, offset, fraction = 0;
-    size_t at = 19;
-    int64_t seconds;
+    int32_t second = time_pair(text + TIME_MINUTE_LEN), offset;
+    size_t at = TIME_MINUTE_LEN + 2;
+    uint32_t fraction = 0;
 
-    if (len < 20 || text[4] != '-' || text[7] != '-' ||
-        (text[10] != 'T' && text[10] != 't') || text[13] != ':' ||
-        text[16] != ':' || !time_number(text, 4, &year) ||
-        !time_number(text + 5, 2, &month) || !time_number(text + 8, 2, &day) ||
-        !time_number(text + 11, 2, &hour) ||
-        !time_number(text + 14, 2, &minute) ||
-        !time_number(text + 17, 2, &second)) {
-        return MST_ERR_TIME;
-    }
-    if (year < 1970 || year > 2261 || month < 1 || month > 12 || day < 1 ||
-        day > time_month_days(year, month) || hour > 23 || minute > 59 ||
-        second > (minute == 59 ? 60 : 59)) {
+    if (second > 59 && (second != 60 || memcmp(text + 14, "59", 2) != 0)) {
         return MST_ERR_TIME;
     }
     if (text[at] == '.') {
-        size_t digits = 0;
-        for (at++; at < len && text[at] >= '0' && text[at] <= '9'; at++) {
-            if (digits < 9) {
-                fraction = fraction * 10 + (text[at] - '0');
+        size_t begin = ++at, digits;
+        for (; at < len && (uint8_t)(text[at] - '0') <= 9; at++) {
+            if (at - begin < 9) {
+                fraction = fraction * 10 + (uint8_t)(text[at] - '0');
             }
-            digits++;
         }
+        digits = at - begin;
         if (digits == 0) {
             return MST_ERR_TIME;
         }
-        for (; digits < 9; digits++) {
-            fraction *= 10;
+        if (digits < 9) {
+            fraction *= (uint32_t)decimal_powers[9 - digits];
         }
     }
     if (!time_offset(text + at, len - at, &offset)) {
         return MST_ERR_TIME;
     }
-    seconds = (int64_t)time_days(year, month, day) * 86400 + hour * 3600 +
-              minute * 60 + second - offset;
+    seconds += second - offset;
     if (seconds < 0) {
         return MST_ERR_TIME;
     }
     *ns = seconds * 1000000000 + fraction;
     return 0;
+}
+
+int mst_time_parse(const char *text, size_t len, int64_t *ns)
+{
+    int64_t seconds;
+
+    if (len <= TIME_MINUTE_LEN + 2 || !time_minute(text, &seconds)) {
+        return MST_ERR_TIME;
+    }
+    return time_rest(text, len, seconds, ns);
 }
 
 static void time_digits(char *text, int32_t value, int digits)
@@ -1351,6 +1368,60 @@ static bool json_copy(const struct json_item *item, int token, char *to,
     return !cut;
 }
 
+static const char *json_space(const char *at)
+{
+    while (json_is_space((uint8_t)*at)) {
+        at++;
+    }
+    return at;
+}
+
+/* A member of an object in its plain form: nothing escaped, the value a
+ * scalar. */
+struct json_member {
+    const char *key;
+    size_t key_len;
+    struct json_text value;
+    bool last; /* of its object */
+};
+
+/* Reads the member behind the '{' or ',' at hand, if it is a plain one, and
+ * moves *at to the ',' or '}' behind it. The text passed the scanner. */
+static bool json_member(const char **at, struct json_member *m)
+{
+    const char *p = json_space(*at + 1);
+
+    if (*p != '"') {
+        return false; /* of an empty object */
+    }
+    for (m->key = ++p; *p != '"' && *p != '\\';) {
+        p++;
+    }
+    m->key_len = (size_t)(p - m->key);
+    if (*p == '\\') {
+        return false;
+    }
+    p = json_space(json_space(p + 1) + 1);
+    m->value = (struct json_text){p, 0, *p == '"', false};
+    if (m->value.string) {
+        m->value.at = ++p;
+        while (*p != '"' && *p != '\\') {
+            p++;
+        }
+    } else {
+        while (*p != ',' && *p != '}' && !json_is_space((uint8_t)*p)) {
+            p++;
+        }
+    }
+    m->value.len = (size_t)(p - m->value.at);
+    if (*p == '\\' || *m->value.at == '[' || *m->value.at == '{') {
+        return false;
+    }
+    *at = json_space(p + (m->value.string ? 1 : 0));
+    m->last = **at == '}';
+    return true;
+}
+
 static void json_write_string(struct out *o, const char *text)
 {
     static const char digits[] = "0123456789abcdef";
@@ -1628,14 +1699,55 @@ static void message_scalar(struct mst_decoder *d, enum message_field field,
     }
 }
 
-/* Price or amount of a level, by its token. */
-static int message_level_number(struct mst_decoder *d, struct json_item *item,
-                                const char *key, bool price,
+/* Price or amount of a level. */
+static int message_level_number(struct mst_decoder *d,
+                                const struct json_text *text, bool price,
                                 struct mst_decimal *out)
+{
+    int rc = message_is_number(text) ? message_number(d, text, price, out)
+                                     : MST_ERR_MESSAGE_SHAPE;
+
+    if (rc != 0) {
+        text_copy(d->text, sizeof d->text, text->at, text->len);
+    }
+    return rc;
+}
+
+/* Finds both in a level of plain members, each once. */
+static bool message_level_plain(const char *level, struct json_text *price,
+                                struct json_text *amount)
+{
+    struct json_member m = {0};
+
+    price->at = amount->at = NULL;
+    for (int n = 0; !m.last; n++) {
+        struct json_text *text = NULL;
+        if (2 * n + 3 > MST_JSON_TOKENS || !json_member(&level, &m)) {
+            return false;
+        }
+        if (text_is(m.key, m.key_len, "price")) {
+            text = price;
+        } else if (text_is(m.key, m.key_len, "amount")) {
+            text = amount;
+        }
+        if (text != NULL) {
+            if (text->at != NULL || *m.value.at == 'n') {
+                return false;
+            }
+            *text = m.value;
+        }
+    }
+    return price->at != NULL && amount->at != NULL;
+}
+
+/* Reads one of them in a level of any form, by its token. */
+static int message_level_find(struct mst_decoder *d, struct json_item *item,
+                              const char *key, bool price,
+                              struct mst_decimal *out)
 {
     char scratch[MST_TEXT_MAX + 1];
     struct json_text text;
-    int token = json_find(item, 0, key), rc;
+    int token = json_find(item, 0, key);
     size_t begin, end;
 
     if (item->error != 0 || token == 0) {
@@ -1649,45 +1761,64 @@ static int message_level_number(struct mst_decoder *d, struct json_item *item,
     }
     text =
         json_scalar(item->text + begin, end - begin, scratch, sizeof scratch);
-    rc = message_is_number(&text) ? message_number(d, &text, price, out)
-                                  : MST_ERR_MESSAGE_SHAPE;
-    if (rc != 0) {
-        text_copy(d->text, sizeof d->text, text.at, text.len);
+    return message_level_number(d, &text, price, out);
+}
+
+static int message_level_any(struct mst_decoder *d, const char *text,
+                             size_t len, struct mst_decimal *price,
+                             struct mst_decimal *amount)
+{
+    struct json_item item;
+    int rc = json_tokens(&item, text, len);
+
+    if (rc == 0) {
+        rc = message_level_find(d, &item, "price", true, price);
+    }
+    if (rc == 0) {
+        rc = message_level_find(d, &item, "amount", false, amount);
     }
     return rc;
 }
 
 /* Takes in a level: into the part at hand, or as the best of its side. */
-static int message_level(struct mst_decoder *d, const char *text, size_t len)
+static void message_level_add(struct mst_decoder *d,
+                              const struct mst_decimal *price,
+                              const struct mst_decimal *amount)
 {
-    struct json_item item;
-    struct mst_decimal price, amount;
-    struct mst_level *level;
     bool top = d->channel == MST_TOP_OF_BOOK;
-    int rc = json_tokens(&item, text, len);
+    struct mst_level *level = top ? &d->best[d->side] : &d->levels[d->count++];
 
-    d->text[0] = '\0';
-    if (rc == 0) {
-        rc = message_level_number(d, &item, "price", true, &price);
-    }
-    if (rc == 0) {
-        rc = message_level_number(d, &item, "amount", false, &amount);
-    }
-    if (rc != 0) {
-        return rc;
-    }
-    level = top ? &d->best[d->side] : &d->levels[d->count++];
-    level->price_coefficient = price.coefficient;
-    level->price_exponent = price.exponent;
-    level->amount_coefficient = amount.coefficient;
-    level->amount_exponent = amount.exponent;
+    level->price_coefficient = price->coefficient;
+    level->price_exponent = price->exponent;
+    level->amount_coefficient = amount->coefficient;
+    level->amount_exponent = amount->exponent;
     level->side = d->side;
-    level->flags = amount.inexact ? MST_LEVEL_INEXACT : 0;
+    level->flags = amount->inexact ? MST_LEVEL_INEXACT : 0;
     level->time_ns = d->times[0];
     if (top) {
-        d->has_best[d->side] = amount.coefficient != 0;
+        d->has_best[d->side] = amount->coefficient != 0;
     }
-    return 0;
+}
+
+static int message_level(struct mst_decoder *d, const char *text, size_t len)
+{
+    struct json_text price_text, amount_text;
+    struct mst_decimal price, amount;
+    int rc;
+
+    d->text[0] = '\0';
+    if (message_level_plain(text, &price_text, &amount_text)) {
+        rc = message_level_number(d, &price_text, true, &price);
+        if (rc == 0) {
+            rc = message_level_number(d, &amount_text, false, &amount);
+        }
+    } else {
+        rc = message_level_any(d, text, len, &price, &amount);
+    }
+    if (rc == 0) {
+        message_level_add(d, &price, &amount);
+    }
+    return rc;
 }
 
 static enum mst_channel message_entry_channel(const struct json_item *item,
