@@ -835,7 +835,7 @@ static bool json_key_is(const struct mst_json *j, const char *key)
 
 static bool json_is_space(uint8_t c)
 {
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+    return c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t');
 }
 
 static bool json_in_array(const struct mst_json *j)
@@ -1157,6 +1157,14 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
     return stop;
 }
 
+/* True where a member or the end of its object comes next, if in an object,
+ * and the caller decides about it. */
+static bool json_at_member(const struct mst_json *j)
+{
+    return j->mode == JSON_STEP &&
+           (j->state == JSON_AT_COMMA || j->state == JSON_AT_KEY_OR_CLOSE);
+}
+
 /* Steps into the container whose first byte is c. */
 static int json_enter(struct mst_json *j, uint8_t c, size_t *at)
 {
@@ -1368,58 +1376,48 @@ static bool json_copy(const struct json_item *item, int token, char *to,
     return !cut;
 }
 
-static const char *json_space(const char *at)
+/* Passes over white space and the byte c; NULL where another comes, or the
+ * end. Takes NULL for such an end. */
+static const char *json_token(const char *at, const char *end, char c)
 {
-    while (json_is_space((uint8_t)*at)) {
+    while (at < end && json_is_space((uint8_t)*at)) {
         at++;
     }
-    return at;
+    return at < end && *at == c ? at + 1 : NULL;
 }
 
-/* A member of an object in its plain form: nothing escaped, the value a
- * scalar. */
-struct json_member {
-    const char *key;
-    size_t key_len;
-    struct json_text value;
-    bool last; /* of its object */
-};
-
-/* Reads the member behind the '{' or ',' at hand, if it is a plain one, and
- * moves *at to the ',' or '}' behind it. The text passed the scanner. */
-static bool json_member(const char **at, struct json_member *m)
+/* Passes over a string with nothing escaped; returns what is behind its
+ * second quote, or NULL. */
+static const char *json_plain_string(const char *at, const char *end)
 {
-    const char *p = json_space(*at + 1);
+    if (at == end || *at != '"') {
+        return NULL;
+    }
+    at++;
+    at += json_plain((const uint8_t *)at, (size_t)(end - at));
+    return at < end && *at == '"' ? at + 1 : NULL;
+}
 
-    if (*p != '"') {
-        return false; /* of an empty object */
+/* Passes over the name of a member and its colon, if nothing in it is escaped
+ * and the first byte of the value is at hand; returns that, or NULL. */
+static const char *json_name(const char *at, const char *end, const char **name,
+                             size_t *len)
+{
+    at = json_token(at, end, '"');
+    if (at == NULL) {
+        return NULL;
     }
-    for (m->key = ++p; *p != '"' && *p != '\\';) {
-        p++;
+    *name = at;
+    at = json_plain_string(at - 1, end);
+    if (at == NULL) {
+        return NULL;
     }
-    m->key_len = (size_t)(p - m->key);
-    if (*p == '\\') {
-        return false;
+    *len = (size_t)(at - *name) - 1;
+    at = json_token(at, end, ':');
+    while (at != NULL && at < end && json_is_space((uint8_t)*at)) {
+        at++;
     }
-    p = json_space(json_space(p + 1) + 1);
-    m->value = (struct json_text){p, 0, *p == '"', false};
-    if (m->value.string) {
-        m->value.at = ++p;
-        while (*p != '"' && *p != '\\') {
-            p++;
-        }
-    } else {
-        while (*p != ',' && *p != '}' && !json_is_space((uint8_t)*p)) {
-            p++;
-        }
-    }
-    m->value.len = (size_t)(p - m->value.at);
-    if (*p == '\\' || *m->value.at == '[' || *m->value.at == '{') {
-        return false;
-    }
-    *at = json_space(p + (m->value.string ? 1 : 0));
-    m->last = **at == '}';
-    return true;
+    return at == end ? NULL : at;
 }
 
 static void json_write_string(struct out *o, const char *text)
@@ -1503,17 +1501,20 @@ enum message_field {
 
 #define BIT(field) (1u << (field))
 
-static const struct {
-    const char *key;
-    uint8_t place;
-} message_fields[MST_FIELDS] = {
-    {"channel", MESSAGE_ROOT},      {"type", MESSAGE_ROOT},
-    {"payload", MESSAGE_ROOT},      {"channels", MESSAGE_ROOT},
-    {"error", MESSAGE_ROOT},        {"market", MESSAGE_PAYLOAD},
-    {"type", MESSAGE_PAYLOAD},      {"time", MESSAGE_PAYLOAD},
-    {"timestamp", MESSAGE_PAYLOAD}, {"executed_at", MESSAGE_PAYLOAD},
-    {"price", MESSAGE_PAYLOAD},     {"amount", MESSAGE_PAYLOAD},
-    {"bids", MESSAGE_PAYLOAD},      {"asks", MESSAGE_PAYLOAD},
+/* The fast lane reads what is at hand as a whole, members and levels with
+ * nothing escaped, where the scanner would go byte by byte to the same end. A
+ * build may leave it out for its size. */
+#ifdef MST_NO_FAST_LANE
+#define MESSAGE_FAST false
+#elif !defined MESSAGE_FAST
+#define MESSAGE_FAST true
+#endif
+
+/* Their names: first those of the root, from FIELD_MARKET on the payload's. */
+static const char message_fields[MST_FIELDS][12] = {
+    "channel", "type",   "payload", "channels",  "error",
+    "market",  "type",   "time",    "timestamp", "executed_at",
+    "price",   "amount", "bids",    "asks",
 };
 
 /* Fields that a message of each channel must have, beside channel and
@@ -1626,8 +1627,14 @@ static void message_bad(struct mst_decoder *d, enum message_field field,
 /* The first thing that is wrong with a field that matters, or 0. */
 static int message_fault(struct mst_decoder *d)
 {
-    unsigned relevant = message_relevant(d), bad = d->unusable & relevant;
+    unsigned relevant, bad;
 
+    if ((d->unusable | d->twice) == 0) {
+        d->text[0] = '\0';
+        return 0;
+    }
+    relevant = message_relevant(d);
+    bad = d->unusable & relevant;
     for (unsigned i = 0; bad != 0 && i < MST_FIELDS; i++) {
         if ((bad & BIT(i)) != 0) {
             if (d->text_field != i) {
@@ -1664,90 +1671,48 @@ static bool message_is_number(const struct json_text *text)
 }
 
 /* Takes in the value of a field that is a scalar. */
-static void message_scalar(struct mst_decoder *d, enum message_field field,
-                           const char *item, size_t len)
+static int message_scalar(struct mst_decoder *d, enum message_field field,
+                          const struct json_text *t)
 {
-    char scratch[MST_TEXT_MAX + 1];
-    struct json_text t = json_scalar(item, len, scratch, sizeof scratch);
     bool number = field == FIELD_PRICE || field == FIELD_AMOUNT;
     int rc = 0;
 
-    if (number ? !message_is_number(&t) : !t.string) {
+    if (number ? !message_is_number(t) : !t->string) {
         rc = MST_ERR_MESSAGE_SHAPE;
     } else if (field == FIELD_CHANNEL) {
         d->channel =
-            message_lookup(message_channels, MST_CHANNEL_OTHER, t.at, t.len);
+            message_lookup(message_channels, MST_CHANNEL_OTHER, t->at, t->len);
     } else if (field == FIELD_ACTION) {
-        d->action =
-            message_lookup(message_actions, MESSAGE_ACTION_OTHER, t.at, t.len);
+        d->action = message_lookup(message_actions, MESSAGE_ACTION_OTHER, t->at,
+                                   t->len);
     } else if (field == FIELD_MARKET) {
-        if (t.cut || t.len > MST_MARKET_MAX) {
+        if (t->cut || t->len > MST_MARKET_MAX) {
             rc = MST_ERR_MESSAGE_SIZE;
         } else {
-            text_copy(d->market, sizeof d->market, t.at, t.len);
+            text_copy(d->market, sizeof d->market, t->at, t->len);
         }
     } else if (field == FIELD_TYPE) {
-        d->snapshot = !text_is(t.at, t.len, "UPDATE");
+        d->snapshot = !text_is(t->at, t->len, "UPDATE");
     } else if (number) {
         bool price = field == FIELD_PRICE;
-        rc = message_number(d, &t, price, price ? &d->price : &d->amount);
+        rc = message_number(d, t, price, price ? &d->price : &d->amount);
     } else {
-        rc = mst_time_parse(t.at, t.len, &d->times[field - FIELD_TIME]);
+        rc = mst_time_parse(t->at, t->len, &d->times[field - FIELD_TIME]);
     }
     if (rc != 0) {
-        message_bad(d, field, rc, t.at, t.len);
+        message_bad(d, field, rc, t->at, t->len);
     }
+    return message_is_known(d) ? message_fault(d) : 0;
 }
 
-/* Price or amount of a level. */
-static int message_level_number(struct mst_decoder *d,
-                                const struct json_text *text, bool price,
+/* Price or amount of a level, by its token. */
+static int message_level_number(struct mst_decoder *d, struct json_item *item,
+                                const char *key, bool price,
                                 struct mst_decimal *out)
-{
-    int rc = message_is_number(text) ? message_number(d, text, price, out)
-                                     : MST_ERR_MESSAGE_SHAPE;
-
-    if (rc != 0) {
-        text_copy(d->text, sizeof d->text, text->at, text->len);
-    }
-    return rc;
-}
-
-/* Finds both in a level of plain members, each once. */
-static bool message_level_plain(const char *level, struct json_text *price,
-                                struct json_text *amount)
-{
-    struct json_member m = {0};
-
-    price->at = amount->at = NULL;
-    for (int n = 0; !m.last; n++) {
-        struct json_text *text = NULL;
-        if (2 * n + 3 > MST_JSON_TOKENS || !json_member(&level, &m)) {
-            return false;
-        }
-        if (text_is(m.key, m.key_len, "price")) {
-            text = price;
-        } else if (text_is(m.key, m.key_len, "amount")) {
-            text = amount;
-        }
-        if (text != NULL) {
-            if (text->at != NULL || *m.value.at == 'n') {
-                return false;
-            }
-            *text = m.value;
-        }
-    }
-    return price->at != NULL && amount->at != NULL;
-}
-
-/* Reads one of them in a level of any form, by its token. */
-static int message_level_find(struct mst_decoder *d, struct json_item *item,
-                              const char *key, bool price,
-                              struct mst_decimal *out)
 {
     char scratch[MST_TEXT_MAX + 1];
     struct json_text text;
-    int token = json_find(item, 0, key);
+    int token = json_find(item, 0, key), rc;
     size_t begin, end;
 
     if (item->error != 0 || token == 0) {
@@ -1761,21 +1726,10 @@ static int message_level_find(struct mst_decoder *d, struct json_item *item,
     }
     text =
         json_scalar(item->text + begin, end - begin, scratch, sizeof scratch);
-    return message_level_number(d, &text, price, out);
-}
-
-static int message_level_any(struct mst_decoder *d, const char *text,
-                             size_t len, struct mst_decimal *price,
-                             struct mst_decimal *amount)
-{
-    struct json_item item;
-    int rc = json_tokens(&item, text, len);
-
-    if (rc == 0) {
-        rc = message_level_find(d, &item, "price", true, price);
-    }
-    if (rc == 0) {
-        rc = message_level_find(d, &item, "amount", false, amount);
+    rc = message_is_number(&text) ? message_number(d, &text, price, out)
+                                  : MST_ERR_MESSAGE_SHAPE;
+    if (rc != 0) {
+        text_copy(d->text, sizeof d->text, text.at, text.len);
     }
     return rc;
 }
@@ -1800,20 +1754,97 @@ static void message_level_add(struct mst_decoder *d,
     }
 }
 
+/* Reads a price or an amount that needs no second look, and the quote behind
+ * it; returns what is behind that, or NULL. */
+static const char *message_fast_number(const char *at, const char *end,
+                                       struct mst_decimal *out)
+{
+    int32_t exponent;
+
+    at = decimal_read(at, end, out, &exponent);
+    if (at == NULL || at == end || *at != '"' || out->coefficient < 0 ||
+        out->inexact || exponent < -64 || exponent > 63) {
+        return NULL;
+    }
+    out->exponent = (int8_t)exponent;
+    return at + 1;
+}
+
+/* Reads a level that is a price and an amount with nothing escaped; returns
+ * what is behind it, or NULL for a level of another form, or not all at
+ * hand. */
+static const char *message_fast_level(const char *at, const char *end,
+                                      struct mst_decimal *price,
+                                      struct mst_decimal *amount)
+{
+    bool has_price = false, has_amount = false;
+
+    at = json_token(at, end, '{');
+    while (at != NULL && !(has_price && has_amount)) {
+        const char *name;
+        size_t len;
+        at = json_name(at, end, &name, &len);
+        if (at == NULL || *at != '"') {
+            return NULL;
+        }
+        if (!has_price && text_is(name, len, "price")) {
+            has_price = true;
+            at = message_fast_number(at + 1, end, price);
+        } else if (!has_amount && text_is(name, len, "amount")) {
+            has_amount = true;
+            at = message_fast_number(at + 1, end, amount);
+        } else {
+            return NULL;
+        }
+        if (at != NULL) {
+            at = json_token(at, end, has_price && has_amount ? '}' : ',');
+        }
+    }
+    return at;
+}
+
+/* Takes in the levels at hand, as far as they are of that form; false where
+ * the first is not. */
+static bool message_fast_levels(struct mst_decoder *d)
+{
+    const char *data = (const char *)d->data, *end = data + d->len;
+    const char *at = data + d->at;
+    bool one = d->channel == MST_TOP_OF_BOOK, any = false;
+    struct mst_decimal price, amount;
+
+    while (at != NULL && d->count < MST_PART_LEVELS && !(one && any)) {
+        const char *behind = message_fast_level(at, end, &price, &amount);
+        if (behind == NULL || (size_t)(behind - at) > d->buffer_len) {
+            break;
+        }
+        any = true;
+        message_level_add(d, &price, &amount);
+        at = json_token(behind, end, ',');
+        d->json.state = at != NULL ? JSON_AT_VALUE : JSON_AT_COMMA;
+        d->at = (size_t)((at != NULL ? at : behind) - data);
+    }
+    return any;
+}
+
+/* Takes in a level that has been read whole. */
 static int message_level(struct mst_decoder *d, const char *text, size_t len)
 {
-    struct json_text price_text, amount_text;
     struct mst_decimal price, amount;
+    struct json_item item;
     int rc;
 
+    if (MESSAGE_FAST &&
+        message_fast_level(text, text + len, &price, &amount) != NULL) {
+        message_level_add(d, &price, &amount);
+        return 0;
+    }
     d->text[0] = '\0';
-    if (message_level_plain(text, &price_text, &amount_text)) {
-        rc = message_level_number(d, &price_text, true, &price);
-        if (rc == 0) {
-            rc = message_level_number(d, &amount_text, false, &amount);
-        }
-    } else {
-        rc = message_level_any(d, text, len, &price, &amount);
+    rc = json_tokens(&item, text, len);
+    if (rc == 0) {
+        rc = message_level_number(d, &item, "price", true, &price);
+    }
+    if (rc == 0) {
+        rc = message_level_number(d, &item, "amount", false, &amount);
     }
     if (rc == 0) {
         message_level_add(d, &price, &amount);
@@ -1936,17 +1967,27 @@ static int message_service_error(struct mst_decoder *d, struct mst_event *event)
     return 1;
 }
 
-/* The field that the scanner's key names here, or FIELD_NONE. */
-static enum message_field message_field(const struct mst_decoder *d)
+/* The field of the root or the payload that has this name, or FIELD_NONE. */
+static enum message_field message_field(const struct mst_decoder *d,
+                                        const char *name, size_t len)
 {
-    unsigned i = 0;
+    bool root = d->place == MESSAGE_ROOT;
+    unsigned i = root ? FIELD_CHANNEL : FIELD_MARKET;
+    unsigned end = root ? FIELD_MARKET : FIELD_NONE;
 
-    while (i < MST_FIELDS && (message_fields[i].place != d->place ||
-                              message_fields[i].key[0] != d->json.key[0] ||
-                              !json_key_is(&d->json, message_fields[i].key))) {
-        i++;
+    for (; i < end; i++) {
+        const char *field = message_fields[i];
+        if (field[0] == name[0] && text_is(name, len, field)) {
+            return (enum message_field)i;
+        }
     }
-    return (enum message_field)i;
+    return FIELD_NONE;
+}
+
+static bool message_is_container(enum message_field field)
+{
+    return field == FIELD_PAYLOAD || field == FIELD_ENTRIES ||
+           field == FIELD_BIDS || field == FIELD_ASKS;
 }
 
 static void message_take(struct mst_decoder *d)
@@ -2004,39 +2045,46 @@ static int message_container(struct mst_decoder *d, enum message_field field)
     return message_stream(d, field);
 }
 
-/* A member of the root or of the payload. */
-static int message_member(struct mst_decoder *d)
+/* Notes that a member has come: says whether its value is wanted, or returns
+ * an error. */
+static int message_admit(struct mst_decoder *d, enum message_field field,
+                         bool *wanted)
 {
-    enum message_field field = message_field(d);
-    bool container = field == FIELD_PAYLOAD || field == FIELD_ENTRIES ||
-                     field == FIELD_BIDS || field == FIELD_ASKS;
-    int rc = 0;
+    bool known = message_is_known(d);
 
-    if (field == FIELD_NONE || (d->second_pass && !container) ||
-        (message_is_known(d) &&
-         ((message_relevant(d) | MESSAGE_KINDS) & BIT(field)) == 0)) {
-        json_take(&d->json, JSON_SKIP);
+    *wanted =
+        field != FIELD_NONE &&
+        !(known && ((message_relevant(d) | MESSAGE_KINDS) & BIT(field)) == 0);
+    if (d->second_pass || !*wanted) {
+        *wanted &= message_is_container(field);
         return 0;
     }
-    if (!d->second_pass) {
-        if (field == FIELD_ERROR && d->data[d->at] == 'n') {
-            json_take(&d->json, JSON_SKIP);
-            return 0;
-        }
-        d->twice |= (uint16_t)(d->seen & BIT(field));
-        d->seen |= (uint16_t)BIT(field);
-        rc = message_is_known(d) ? message_fault(d) : 0;
+    d->twice |= (uint16_t)(d->seen & BIT(field));
+    d->seen |= (uint16_t)BIT(field);
+    return known ? message_fault(d) : 0;
+}
+
+/* The value at hand is that of a member of the root or of the payload. */
+static int message_member(struct mst_decoder *d, enum message_field field)
+{
+    bool wanted = false;
+    int rc = 0;
+
+    if (field != FIELD_ERROR || d->data[d->at] != 'n') {
+        rc = message_admit(d, field, &wanted);
     }
-    if (rc == 0 && container) {
-        return message_container(d, field);
+    if (rc != 0) {
+        return rc;
     }
-    if (field == FIELD_ERROR) {
+    if (!wanted || field == FIELD_ERROR) {
         json_take(&d->json, JSON_SKIP);
-    } else if (rc == 0) {
+    } else if (message_is_container(field)) {
+        return message_container(d, field);
+    } else {
         d->field = (uint8_t)field;
         message_take(d);
     }
-    return rc;
+    return 0;
 }
 
 /* Decides about the value at hand: 0 to go on, 1 with an event, or an
@@ -2054,7 +2102,9 @@ static int message_value(struct mst_decoder *d, struct mst_event *event)
         d->place = MESSAGE_ROOT;
         return json_enter(&d->json, c, &d->at);
     case MESSAGE_ROOT:
-    case MESSAGE_PAYLOAD: return message_member(d);
+    case MESSAGE_PAYLOAD:
+        return message_member(d,
+                              message_field(d, d->json.key, d->json.key_len));
     case MESSAGE_LEVELS:
     case MESSAGE_ENTRIES: break;
     }
@@ -2069,6 +2119,9 @@ static int message_value(struct mst_decoder *d, struct mst_event *event)
         }
         if (d->count == MST_PART_LEVELS) {
             return message_part(d, event, false);
+        }
+        if (MESSAGE_FAST && message_fast_levels(d)) {
+            return 0;
         }
     }
     message_take(d);
@@ -2091,6 +2144,8 @@ static int message_oversized(struct mst_decoder *d)
  * buffer. */
 static int message_item(struct mst_decoder *d, struct mst_event *event)
 {
+    char scratch[MST_TEXT_MAX + 1];
+    struct json_text value;
     const char *text = (const char *)d->data + d->item_at;
     size_t len = d->at - d->item_at;
 
@@ -2121,8 +2176,8 @@ static int message_item(struct mst_decoder *d, struct mst_event *event)
     if (d->place == MESSAGE_ENTRIES) {
         return message_entry(d, text, len, event);
     }
-    message_scalar(d, (enum message_field)d->field, text, len);
-    return message_is_known(d) ? message_fault(d) : 0;
+    value = json_scalar(text, len, scratch, sizeof scratch);
+    return message_scalar(d, (enum message_field)d->field, &value);
 }
 
 static void message_close(struct mst_decoder *d)
@@ -2295,31 +2350,83 @@ static int message_end(struct mst_decoder *d, struct mst_event *event)
     return response ? MST_ERR_MESSAGE_SHAPE : message_unknown(d, event);
 }
 
+/* Takes in the members of the root and of the payload that are at hand: those
+ * with a text value as a whole, of others the name. 0 to go on with the
+ * scanner, or an error. */
+static int message_fast_members(struct mst_decoder *d)
+{
+    const char *data = (const char *)d->data, *end = data + d->len;
+    int rc = 0;
+
+    while (rc == 0 && json_at_member(&d->json) &&
+           (d->place == MESSAGE_ROOT || d->place == MESSAGE_PAYLOAD)) {
+        const char *at = data + d->at, *name, *behind;
+        enum message_field field;
+        size_t len;
+        bool wanted;
+        if (d->json.state == JSON_AT_COMMA) {
+            at = json_token(at, end, ',');
+        }
+        at = at == NULL ? NULL : json_name(at, end, &name, &len);
+        if (at == NULL) {
+            return 0;
+        }
+        field = message_field(d, name, len);
+        behind = json_plain_string(at, end);
+        if (behind == NULL || (size_t)(behind - at) > d->buffer_len ||
+            message_is_container(field) || field == FIELD_ERROR) {
+            d->json.state = JSON_AT_VALUE;
+            d->at = (size_t)(at - data);
+            rc = message_member(d, field);
+            continue;
+        }
+        d->json.state = JSON_AT_COMMA;
+        d->at = (size_t)(behind - data);
+        rc = message_admit(d, field, &wanted);
+        if (rc == 0 && wanted) {
+            struct json_text text = {at + 1, (size_t)(behind - at) - 2, true,
+                                     false};
+            rc = message_scalar(d, field, &text);
+        }
+    }
+    return rc;
+}
+
+/* Reads on to the next decision: 1 with an event, 0 to go on, or an error;
+ * *used_up says that the piece is. */
+static int message_step(struct mst_decoder *d, struct mst_event *event,
+                        bool *used_up)
+{
+    int rc = json_next(&d->json, d->data, d->len, &d->at);
+
+    switch (rc) {
+    case JSON_VALUE: return message_value(d, event);
+    case JSON_ITEM: return message_item(d, event);
+    case JSON_CLOSE: message_close(d); return 0;
+    case JSON_MORE: break;
+    default: return message_syntax(d, rc);
+    }
+    if (d->final) {
+        return message_end(d, event);
+    }
+    *used_up = true;
+    rc = message_keep(d);
+    d->at = d->len = 0;
+    return rc;
+}
+
 /* Reads on: 1 with an event, 0 when the piece is used up, or an error. */
 static int message_scan(struct mst_decoder *d, struct mst_event *event)
 {
+    bool used_up = false;
     int rc;
 
     do {
-        rc = json_next(&d->json, d->data, d->len, &d->at);
-        switch (rc) {
-        case JSON_VALUE: rc = message_value(d, event); break;
-        case JSON_ITEM: rc = message_item(d, event); break;
-        case JSON_CLOSE:
-            message_close(d);
-            rc = 0;
-            break;
-        case JSON_MORE:
-            if (d->final) {
-                rc = message_end(d, event);
-                break;
-            }
-            rc = message_keep(d);
-            d->at = d->len = 0;
-            return rc;
-        default: rc = message_syntax(d, rc); break;
+        rc = MESSAGE_FAST ? message_fast_members(d) : 0;
+        if (rc == 0) {
+            rc = message_step(d, event, &used_up);
         }
-    } while (rc == 0);
+    } while (rc == 0 && !used_up);
     return rc;
 }
 
