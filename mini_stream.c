@@ -354,6 +354,27 @@ const char *mst_state_name(enum mst_state state)
  * 2 decimal and time
  * ------------------------------------------------------------------------ */
 
+/* Several bytes at once: the first is the lowest on any machine. */
+#define WORD_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+static uint64_t word_load(const void *data)
+{
+    const uint8_t *p = data;
+
+    return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 |
+           (uint64_t)p[3] << 24 | (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 |
+           (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
+}
+
+/* How many bytes are below the first of those marked with their high bit; of
+ * these there is one at least. */
+static unsigned word_below(uint64_t marks)
+{
+    marks >>= 7;
+    return (unsigned)((((marks & (0 - marks)) - 1) & WORD_OF(1)) * WORD_OF(1) >>
+                      56);
+}
+
 #define DECIMAL_DIGITS 18
 
 static const uint64_t decimal_powers[] = {
@@ -378,58 +399,73 @@ static const uint64_t decimal_powers[] = {
     UINT64_C(1000000000000000000),
 };
 
-/* A number as it is read. */
-struct decimal_digits {
-    uint64_t value;       /* of all digits so far, up to 18 of them */
-    uint64_t coefficient; /* the same without the zeros at the end */
-    const char *last;     /* behind the last digit in the coefficient */
-    bool inexact;
-};
-
-static const char *decimal_run(struct decimal_digits *d, const char *text,
-                               const char *end)
+static bool decimal_is_digit(char c)
 {
-    for (; text < end && (uint8_t)(*text - '0') <= 9; text++) {
-        uint8_t digit = (uint8_t)(*text - '0');
-        if (d->value >= decimal_powers[DECIMAL_DIGITS - 1]) {
-            d->inexact |= digit != 0;
-            continue;
-        }
-        d->value = d->value * 10 + digit;
-        if (digit != 0) {
-            d->coefficient = d->value;
-            d->last = text + 1;
-        }
-    }
-    return text;
+    return (uint8_t)(c - '0') <= 9;
 }
 
-/* Reads a number up to its exponent; returns what is behind it, or NULL where
- * it is none. *exponent is what the digits alone make it; the decimal's own is
- * not set. */
-static const char *decimal_read(const char *text, const char *end,
-                                struct mst_decimal *out, int32_t *exponent)
+/* Passes over digits and appends them to the value. */
+static const char *decimal_run(const char *at, const char *end, uint64_t *value)
 {
-    bool negative = text < end && *text == '-';
-    const char *begin = negative ? text + 1 : text, *point, *at;
-    struct decimal_digits d = {0, 0, begin, false};
+    for (; at < end && decimal_is_digit(*at); at++) {
+        *value = *value * 10 + (uint8_t)(*at - '0');
+    }
+    return at;
+}
 
-    point = at = decimal_run(&d, begin, end);
+/* Reads the digits of a number again that may have more than 18 of them:
+ * later ones are left out, and zeros at the end. Returns what is behind the
+ * last one that counts. */
+static const char *decimal_cut(const char *at, const char *end, uint64_t *value,
+                               bool *inexact)
+{
+    const char *last = at;
+    uint64_t all = 0;
+
+    *value = 0;
+    for (; at < end; at++) {
+        uint8_t digit = (uint8_t)(*at - '0');
+        if (*at == '.') {
+            continue;
+        }
+        if (all >= decimal_powers[DECIMAL_DIGITS - 1]) {
+            *inexact |= digit != 0;
+            continue;
+        }
+        all = all * 10 + digit;
+        if (digit != 0) {
+            *value = all;
+            last = at + 1;
+        }
+    }
+    return last;
+}
+
+/* Reads a number without sign or exponent; returns what is behind it, or NULL
+ * where it is none. The exponent is one for decimal_fits(). */
+static inline const char *decimal_read(const char *begin, const char *end,
+                                       struct mst_decimal *out,
+                                       int32_t *exponent)
+{
+    uint64_t value = 0;
+    const char *point = decimal_run(begin, end, &value), *at = point, *last;
+
     if (at == begin || (at > begin + 1 && *begin == '0')) {
         return NULL;
     }
     if (at < end && *at == '.') {
-        at = decimal_run(&d, point + 1, end);
+        at = decimal_run(point + 1, end, &value);
         if (at == point + 1) {
             return NULL;
         }
     }
-    *exponent = d.coefficient == 0 ? 0
-                : d.last > point   ? -(int32_t)(d.last - point - 1)
-                                   : (int32_t)(point - d.last);
-    out->coefficient =
-        negative ? -(int64_t)d.coefficient : (int64_t)d.coefficient;
-    out->inexact = d.inexact;
+    last = at;
+    out->inexact = false;
+    if (at - begin > DECIMAL_DIGITS || at[-1] == '0') {
+        last = decimal_cut(begin, at, &value, &out->inexact);
+    }
+    *exponent = (int32_t)(point - last) + (last > point ? 1 : 0);
+    out->coefficient = (int64_t)value;
     return at;
 }
 
@@ -457,28 +493,35 @@ static bool decimal_exponent(const char *text, const char *end, int32_t *out)
     return true;
 }
 
+/* Gives a decimal its exponent, if that can be kept. */
+static inline bool decimal_fits(struct mst_decimal *d, int32_t exponent)
+{
+    if (d->coefficient == 0) {
+        exponent = 0;
+    }
+    d->exponent = (int8_t)exponent;
+    return exponent >= -64 && exponent <= 63;
+}
+
 int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out)
 {
     const char *at, *end = text + len;
+    bool negative = len > 0 && *text == '-';
     int32_t exponent;
 
     if (len > 1000000) {
         return MST_ERR_DECIMAL_WIDE;
     }
-    at = decimal_read(text, end, out, &exponent);
+    at = decimal_read(negative ? text + 1 : text, end, out, &exponent);
     if (at == NULL ||
         (at < end && ((*at != 'e' && *at != 'E') ||
                       !decimal_exponent(at + 1, end, &exponent)))) {
         return MST_ERR_DECIMAL;
     }
-    if (out->coefficient == 0) {
-        exponent = 0;
+    if (negative) {
+        out->coefficient = -out->coefficient;
     }
-    if (exponent < -64 || exponent > 63) {
-        return MST_ERR_DECIMAL_WIDE;
-    }
-    out->exponent = (int8_t)exponent;
-    return 0;
+    return decimal_fits(out, exponent) ? 0 : MST_ERR_DECIMAL_WIDE;
 }
 
 static int decimal_len(uint64_t n)
@@ -922,6 +965,16 @@ static size_t json_plain(const uint8_t *data, size_t len)
 {
     size_t n = 0;
 
+    for (; len - n >= 8; n += 8) {
+        uint64_t word = word_load(data + n);
+        uint64_t others =
+            ((word - WORD_OF(0x20)) | ((word ^ WORD_OF('"')) - WORD_OF(1)) |
+             ((word ^ WORD_OF('\\')) - WORD_OF(1))) &
+            ~word & WORD_OF(0x80);
+        if (others != 0) {
+            return n + word_below(others);
+        }
+    }
     while (n < len && data[n] != '"' && data[n] != '\\' && data[n] >= 0x20) {
         n++;
     }
@@ -1734,73 +1787,70 @@ static int message_level_number(struct mst_decoder *d, struct json_item *item,
     return rc;
 }
 
-/* Takes in a level: into the part at hand, or as the best of its side. */
-static void message_level_add(struct mst_decoder *d,
-                              const struct mst_decimal *price,
-                              const struct mst_decimal *amount)
+/* Where a level goes: into the part at hand, or as the best of its side. */
+static struct mst_level *message_level_place(struct mst_decoder *d)
 {
-    bool top = d->channel == MST_TOP_OF_BOOK;
-    struct mst_level *level = top ? &d->best[d->side] : &d->levels[d->count++];
+    return d->channel == MST_TOP_OF_BOOK ? &d->best[d->side]
+                                         : &d->levels[d->count];
+}
 
-    level->price_coefficient = price->coefficient;
-    level->price_exponent = price->exponent;
-    level->amount_coefficient = amount->coefficient;
-    level->amount_exponent = amount->exponent;
+/* Takes in the level that is there now. */
+static void message_level_add(struct mst_decoder *d, struct mst_level *level)
+{
     level->side = d->side;
-    level->flags = amount->inexact ? MST_LEVEL_INEXACT : 0;
     level->time_ns = d->times[0];
-    if (top) {
-        d->has_best[d->side] = amount->coefficient != 0;
+    if (d->channel == MST_TOP_OF_BOOK) {
+        d->has_best[d->side] = level->amount_coefficient != 0;
+    } else {
+        d->count++;
     }
 }
 
 /* Reads a price or an amount that needs no second look, and the quote behind
  * it; returns what is behind that, or NULL. */
-static const char *message_fast_number(const char *at, const char *end,
-                                       struct mst_decimal *out)
+static inline const char *message_fast_number(const char *at, const char *end,
+                                              int64_t *coefficient,
+                                              int8_t *power)
 {
+    struct mst_decimal number;
     int32_t exponent;
 
-    at = decimal_read(at, end, out, &exponent);
-    if (at == NULL || at == end || *at != '"' || out->coefficient < 0 ||
-        out->inexact || exponent < -64 || exponent > 63) {
+    at = decimal_read(at, end, &number, &exponent);
+    if (at == NULL || at == end || *at != '"' || number.inexact ||
+        !decimal_fits(&number, exponent)) {
         return NULL;
     }
-    out->exponent = (int8_t)exponent;
+    *coefficient = number.coefficient;
+    *power = number.exponent;
     return at + 1;
 }
 
-/* Reads a level that is a price and an amount with nothing escaped; returns
- * what is behind it, or NULL for a level of another form, or not all at
- * hand. */
-static const char *message_fast_level(const char *at, const char *end,
-                                      struct mst_decimal *price,
-                                      struct mst_decimal *amount)
-{
-    bool has_price = false, has_amount = false;
+/* Passes over a text if it is at hand; else returns NULL. */
+#define MESSAGE_PASS(at, end, text)                      \
+    ((size_t)((end) - (at)) >= sizeof(text) - 1 &&       \
+             memcmp((at), (text), sizeof(text) - 1) == 0 \
+         ? (at) + (sizeof(text) - 1)                     \
+         : NULL)
 
-    at = json_token(at, end, '{');
-    while (at != NULL && !(has_price && has_amount)) {
-        const char *name;
-        size_t len;
-        at = json_name(at, end, &name, &len);
-        if (at == NULL || *at != '"') {
-            return NULL;
-        }
-        if (!has_price && text_is(name, len, "price")) {
-            has_price = true;
-            at = message_fast_number(at + 1, end, price);
-        } else if (!has_amount && text_is(name, len, "amount")) {
-            has_amount = true;
-            at = message_fast_number(at + 1, end, amount);
-        } else {
-            return NULL;
-        }
-        if (at != NULL) {
-            at = json_token(at, end, has_price && has_amount ? '}' : ',');
-        }
+/* Reads a level in the form in which the service writes it; returns what is
+ * behind it, or NULL for one of another form, or not all at hand. */
+static const char *message_fast_level(const char *at, const char *end,
+                                      struct mst_level *level)
+{
+    at = MESSAGE_PASS(at, end, "{\"price\":\"");
+    if (at != NULL) {
+        at = message_fast_number(at, end, &level->price_coefficient,
+                                 &level->price_exponent);
     }
-    return at;
+    if (at != NULL) {
+        at = MESSAGE_PASS(at, end, ",\"amount\":\"");
+    }
+    if (at != NULL) {
+        at = message_fast_number(at, end, &level->amount_coefficient,
+                                 &level->amount_exponent);
+    }
+    level->flags = 0;
+    return at != NULL && at < end && *at == '}' ? at + 1 : NULL;
 }
 
 /* Takes in the levels at hand, as far as they are of that form; false where
@@ -1809,33 +1859,34 @@ static bool message_fast_levels(struct mst_decoder *d)
 {
     const char *data = (const char *)d->data, *end = data + d->len;
     const char *at = data + d->at;
-    bool one = d->channel == MST_TOP_OF_BOOK, any = false;
-    struct mst_decimal price, amount;
+    bool one = d->channel == MST_TOP_OF_BOOK, any = false, comma = true;
 
-    while (at != NULL && d->count < MST_PART_LEVELS && !(one && any)) {
-        const char *behind = message_fast_level(at, end, &price, &amount);
+    while (comma && d->count < MST_PART_LEVELS && !(one && any)) {
+        struct mst_level *level = message_level_place(d);
+        const char *behind = message_fast_level(at, end, level);
         if (behind == NULL || (size_t)(behind - at) > d->buffer_len) {
             break;
         }
+        message_level_add(d, level);
         any = true;
-        message_level_add(d, &price, &amount);
-        at = json_token(behind, end, ',');
-        d->json.state = at != NULL ? JSON_AT_VALUE : JSON_AT_COMMA;
-        d->at = (size_t)((at != NULL ? at : behind) - data);
+        comma = behind < end && *behind == ',';
+        d->json.state = comma ? JSON_AT_VALUE : JSON_AT_COMMA;
+        at = comma ? behind + 1 : behind;
     }
+    d->at = (size_t)(at - data);
     return any;
 }
 
 /* Takes in a level that has been read whole. */
 static int message_level(struct mst_decoder *d, const char *text, size_t len)
 {
+    struct mst_level *level = message_level_place(d);
     struct mst_decimal price, amount;
     struct json_item item;
     int rc;
 
-    if (MESSAGE_FAST &&
-        message_fast_level(text, text + len, &price, &amount) != NULL) {
-        message_level_add(d, &price, &amount);
+    if (MESSAGE_FAST && message_fast_level(text, text + len, level) != NULL) {
+        message_level_add(d, level);
         return 0;
     }
     d->text[0] = '\0';
@@ -1847,7 +1898,12 @@ static int message_level(struct mst_decoder *d, const char *text, size_t len)
         rc = message_level_number(d, &item, "amount", false, &amount);
     }
     if (rc == 0) {
-        message_level_add(d, &price, &amount);
+        level->price_coefficient = price.coefficient;
+        level->price_exponent = price.exponent;
+        level->amount_coefficient = amount.coefficient;
+        level->amount_exponent = amount.exponent;
+        level->flags = amount.inexact ? MST_LEVEL_INEXACT : 0;
+        message_level_add(d, level);
     }
     return rc;
 }

@@ -43,7 +43,7 @@ struct corpus {
     size_t ends[MESSAGES];
 };
 
-static struct corpus corpora[FORMS], snapshot;
+static struct corpus corpora[FORMS], varied, snapshot, varied_snapshot;
 
 static void *copy; /* where the floor copies to */
 
@@ -204,30 +204,27 @@ static void add_message(struct corpus *corpus, enum form form,
     corpus->ends[corpus->count++] = corpus->len;
 }
 
-/* Five digits and cents; an amount of up to eight decimals, or a removal. */
-static void quote_random(struct quote *quote)
+/* Five digits and cents; an amount of four decimals, or of one to eight. */
+static void quote_random(struct quote *quote, bool varies)
 {
-    unsigned decimals = 1 + random_below(8), scale = 1;
+    unsigned decimals = varies ? 1 + random_below(8) : 4, scale = 1;
 
     for (unsigned i = 0; i < decimals; i++) {
         scale *= 10;
     }
     snprintf(quote->price, sizeof quote->price, "%u.%02u",
              50000 + random_below(5000), random_below(100));
-    if (random_below(8) == 0) {
-        snprintf(quote->amount, sizeof quote->amount, "0");
-    } else {
-        snprintf(quote->amount, sizeof quote->amount, "%u.%0*u",
-                 random_below(20), (int)decimals, random_below(scale));
-    }
+    snprintf(quote->amount, sizeof quote->amount, "%u.%0*u",
+             random_below(varies ? 20 : 10), (int)decimals,
+             random_below(scale));
 }
 
 /* 80% updates of 1 to 10 levels, 10% top of book, 9% executions, 1%
- * heartbeats. */
-static void content_random(struct content *content, unsigned n)
+ * heartbeats. One level in eight is a removal. */
+static void content_random(struct content *content, unsigned n, bool varies)
 {
     unsigned dice = random_below(100);
-    bool millis;
+    bool sides = dice < 90, millis;
 
     content->channel = dice < 80   ? MST_MARKET_DATA
                        : dice < 90 ? MST_TOP_OF_BOOK
@@ -241,7 +238,10 @@ static void content_random(struct content *content, unsigned n)
                         ? random_below((unsigned)content->count + 1)
                         : 1;
     for (size_t i = 0; i < content->count; i++) {
-        quote_random(&content->quotes[i]);
+        quote_random(&content->quotes[i], varies);
+        if (sides && random_below(8) == 0) {
+            strcpy(content->quotes[i].amount, "0");
+        }
     }
     millis = content->channel == MST_MARKET_DATA ||
              content->channel == MST_EXECUTION_DATA;
@@ -250,27 +250,40 @@ static void content_random(struct content *content, unsigned n)
              n / 1000 % 60, n % 1000, random_below(1000000));
 }
 
-static void make_corpora(void)
+static void make_snapshot(struct corpus *corpus, bool varies)
 {
     static struct quote quotes[2 * SNAPSHOT_LEVELS];
+    struct content content = {
+        .channel = MST_MARKET_DATA,
+        .snapshot = true,
+        .time = TIME_PREFIX "05.678Z",
+        .quotes = quotes,
+        .count = 2 * SNAPSHOT_LEVELS,
+        .bids = SNAPSHOT_LEVELS,
+    };
+
+    for (size_t i = 0; i < content.count; i++) {
+        quote_random(&quotes[i], varies);
+    }
+    add_message(corpus, FORM_USUAL, &content);
+}
+
+static void make_corpora(void)
+{
+    struct quote quotes[LEVELS_MOST];
     struct content content = {.quotes = quotes};
 
     for (unsigned n = 0; n < MESSAGES; n++) {
-        content_random(&content, n);
+        content_random(&content, n, false);
         for (int form = 0; form < FORMS; form++) {
             add_message(&corpora[form], (enum form)form, &content);
         }
+        content_random(&content, n, true);
+        add_message(&varied, FORM_USUAL, &content);
     }
-    content.channel = MST_MARKET_DATA;
-    content.snapshot = true;
-    content.count = 2 * (content.bids = SNAPSHOT_LEVELS);
-    for (size_t i = 0; i < content.count; i++) {
-        do {
-            quote_random(&quotes[i]);
-        } while (strcmp(quotes[i].amount, "0") == 0);
-    }
-    add_message(&snapshot, FORM_USUAL, &content);
-    copy = malloc(corpora[FORM_SPACED].len + snapshot.len);
+    make_snapshot(&snapshot, false);
+    make_snapshot(&varied_snapshot, true);
+    copy = malloc(corpora[FORM_USUAL].len + snapshot.len);
     if (copy == NULL) {
         fputs("no memory\n", stderr);
         exit(1);
@@ -364,6 +377,7 @@ static const struct row {
 } rows[] = {
     {"copied", &corpora[FORM_USUAL], NULL, 0, 0, 0},
     {"usual", &corpora[FORM_USUAL], NULL, SIZE_MAX, 120, 90},
+    {"varied", &varied, NULL, SIZE_MAX, 0, 0},
     {"spaced", &corpora[FORM_SPACED], &corpora[FORM_USUAL], SIZE_MAX, 900, 450},
     {"ordered", &corpora[FORM_ORDERED], &corpora[FORM_USUAL], SIZE_MAX, 900,
      450},
@@ -371,6 +385,7 @@ static const struct row {
     {"pieces", &corpora[FORM_USUAL], &corpora[FORM_USUAL], 64, 0, 0},
     {"snapshot-copied", &snapshot, NULL, 0, 0, 0},
     {"snapshot", &snapshot, NULL, SIZE_MAX, 150000, 115000},
+    {"snapshot-varied", &varied_snapshot, NULL, SIZE_MAX, 0, 0},
 };
 
 #define ROWS (sizeof rows / sizeof *rows)
