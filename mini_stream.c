@@ -691,27 +691,27 @@ static int32_t time_month_days(int32_t year, int32_t month)
     return days[month - 1] + (month == 2 && leap ? 1 : 0);
 }
 
-/* Reads 'Z' or an offset such as "+01:30"; in seconds east of UTC. */
-static bool time_offset(const char *text, size_t len, int32_t *seconds)
+/* Reads 'Z' or an offset such as "+01:30", in seconds east of UTC; returns
+ * what is behind it, or NULL. */
+static const char *time_offset(const char *at, const char *end,
+                               int32_t *seconds)
 {
     int32_t hours, minutes;
 
     *seconds = 0;
-    if (len == 1) {
-        return text[0] == 'Z' || text[0] == 'z';
+    if (at < end && (*at == 'Z' || *at == 'z')) {
+        return at + 1;
     }
-    if (len != 6 || (text[0] != '+' && text[0] != '-') || text[3] != ':') {
-        return false;
+    if (end - at < 6 || (*at != '+' && *at != '-') || at[3] != ':') {
+        return NULL;
     }
-    hours = time_pair(text + 1);
-    minutes = time_pair(text + 4);
-    *seconds = (hours * 60 + minutes) * (text[0] == '-' ? -60 : 60);
-    return hours <= 23 && minutes <= 59;
+    hours = time_pair(at + 1);
+    minutes = time_pair(at + 4);
+    *seconds = (hours * 60 + minutes) * (*at == '-' ? -60 : 60);
+    return hours <= 23 && minutes <= 59 ? at + 6 : NULL;
 }
 
-#define TIME_MINUTE_LEN 17 /* of "2026-01-02T03:04:" */
-
-/* Reads so much of a time, to seconds. */
+/* Reads a time up to its minute, "2026-01-02T03:04:", in seconds. */
 static bool time_minute(const char *text, int64_t *seconds)
 {
     int32_t century = time_pair(text), year = time_pair(text + 2);
@@ -733,50 +733,50 @@ static bool time_minute(const char *text, int64_t *seconds)
     return true;
 }
 
-/* Reads the rest of a time whose minute, in seconds, is known. */
-static int time_rest(const char *text, size_t len, int64_t seconds, int64_t *ns)
+#define TIME_LEN_MIN 20
+
+/* Reads the rest of a time of at least this length whose minute, in seconds,
+ * is known; returns what is behind it, or NULL. */
+static const char *time_rest(const char *text, const char *end, int64_t seconds,
+                             int64_t *ns)
 {
-    int32_t second = time_pair(text + TIME_MINUTE_LEN), offset;
-    size_t at = TIME_MINUTE_LEN + 2;
+    const char *at = text + MST_MINUTE_LEN + 2;
+    int32_t second = time_pair(at - 2), offset;
     uint32_t fraction = 0;
 
     if (second > 59 && (second != 60 || memcmp(text + 14, "59", 2) != 0)) {
-        return MST_ERR_TIME;
+        return NULL;
     }
-    if (text[at] == '.') {
-        size_t begin = ++at, digits;
-        for (; at < len && (uint8_t)(text[at] - '0') <= 9; at++) {
+    if (*at == '.') {
+        const char *begin = ++at;
+        for (; at < end && decimal_is_digit(*at); at++) {
             if (at - begin < 9) {
-                fraction = fraction * 10 + (uint8_t)(text[at] - '0');
+                fraction = fraction * 10 + (uint8_t)(*at - '0');
             }
         }
-        digits = at - begin;
-        if (digits == 0) {
-            return MST_ERR_TIME;
+        if (at == begin) {
+            return NULL;
         }
-        if (digits < 9) {
-            fraction *= (uint32_t)decimal_powers[9 - digits];
+        if (at - begin < 9) {
+            fraction *= (uint32_t)decimal_powers[9 - (at - begin)];
         }
     }
-    if (!time_offset(text + at, len - at, &offset)) {
-        return MST_ERR_TIME;
-    }
+    at = time_offset(at, end, &offset);
     seconds += second - offset;
-    if (seconds < 0) {
-        return MST_ERR_TIME;
-    }
     *ns = seconds * 1000000000 + fraction;
-    return 0;
+    return seconds < 0 ? NULL : at;
 }
 
 int mst_time_parse(const char *text, size_t len, int64_t *ns)
 {
-    int64_t seconds;
+    int64_t seconds, value;
 
-    if (len <= TIME_MINUTE_LEN + 2 || !time_minute(text, &seconds)) {
+    if (len < TIME_LEN_MIN || !time_minute(text, &seconds) ||
+        time_rest(text, text + len, seconds, &value) != text + len) {
         return MST_ERR_TIME;
     }
-    return time_rest(text, len, seconds, ns);
+    *ns = value;
+    return 0;
 }
 
 static void time_digits(char *text, int32_t value, int digits)
@@ -1210,14 +1210,6 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
     return stop;
 }
 
-/* True where a member or the end of its object comes next, if in an object,
- * and the caller decides about it. */
-static bool json_at_member(const struct mst_json *j)
-{
-    return j->mode == JSON_STEP &&
-           (j->state == JSON_AT_COMMA || j->state == JSON_AT_KEY_OR_CLOSE);
-}
-
 /* Steps into the container whose first byte is c. */
 static int json_enter(struct mst_json *j, uint8_t c, size_t *at)
 {
@@ -1427,50 +1419,6 @@ static bool json_copy(const struct json_item *item, int token, char *to,
 
     text_copy(to, cap, to, len);
     return !cut;
-}
-
-/* Passes over white space and the byte c; NULL where another comes, or the
- * end. Takes NULL for such an end. */
-static const char *json_token(const char *at, const char *end, char c)
-{
-    while (at < end && json_is_space((uint8_t)*at)) {
-        at++;
-    }
-    return at < end && *at == c ? at + 1 : NULL;
-}
-
-/* Passes over a string with nothing escaped; returns what is behind its
- * second quote, or NULL. */
-static const char *json_plain_string(const char *at, const char *end)
-{
-    if (at == end || *at != '"') {
-        return NULL;
-    }
-    at++;
-    at += json_plain((const uint8_t *)at, (size_t)(end - at));
-    return at < end && *at == '"' ? at + 1 : NULL;
-}
-
-/* Passes over the name of a member and its colon, if nothing in it is escaped
- * and the first byte of the value is at hand; returns that, or NULL. */
-static const char *json_name(const char *at, const char *end, const char **name,
-                             size_t *len)
-{
-    at = json_token(at, end, '"');
-    if (at == NULL) {
-        return NULL;
-    }
-    *name = at;
-    at = json_plain_string(at - 1, end);
-    if (at == NULL) {
-        return NULL;
-    }
-    *len = (size_t)(at - *name) - 1;
-    at = json_token(at, end, ':');
-    while (at != NULL && at < end && json_is_space((uint8_t)*at)) {
-        at++;
-    }
-    return at == end ? NULL : at;
 }
 
 static void json_write_string(struct out *o, const char *text)
@@ -1723,6 +1671,23 @@ static bool message_is_number(const struct json_text *text)
            (text->at[0] >= '0' && text->at[0] <= '9');
 }
 
+/* Reads a time; returns what is behind it, or NULL. The minute is most often
+ * that of the time before. */
+static const char *message_time(struct mst_decoder *d, const char *at,
+                                const char *end, int64_t *ns)
+{
+    if (end - at < TIME_LEN_MIN) {
+        return NULL;
+    }
+    if (memcmp(at, d->minute, MST_MINUTE_LEN) != 0) {
+        if (!time_minute(at, &d->minute_s)) {
+            return NULL;
+        }
+        memcpy(d->minute, at, MST_MINUTE_LEN);
+    }
+    return time_rest(at, end, d->minute_s, ns);
+}
+
 /* Takes in the value of a field that is a scalar. */
 static int message_scalar(struct mst_decoder *d, enum message_field field,
                           const struct json_text *t)
@@ -1750,7 +1715,10 @@ static int message_scalar(struct mst_decoder *d, enum message_field field,
         bool price = field == FIELD_PRICE;
         rc = message_number(d, t, price, price ? &d->price : &d->amount);
     } else {
-        rc = mst_time_parse(t->at, t->len, &d->times[field - FIELD_TIME]);
+        rc = message_time(d, t->at, t->at + t->len,
+                          &d->times[field - FIELD_TIME]) == t->at + t->len
+                 ? 0
+                 : MST_ERR_TIME;
     }
     if (rc != 0) {
         message_bad(d, field, rc, t->at, t->len);
@@ -1806,86 +1774,67 @@ static void message_level_add(struct mst_decoder *d, struct mst_level *level)
     }
 }
 
-/* Reads a price or an amount that needs no second look, and the quote behind
- * it; returns what is behind that, or NULL. */
-static inline const char *message_fast_number(const char *at, const char *end,
-                                              int64_t *coefficient,
-                                              int8_t *power)
+/* What is at hand of a message. */
+struct message_rest {
+    const char *at, *end;
+};
+
+static inline bool message_pass(struct message_rest *r, const char *text,
+                                size_t len)
+{
+    if ((size_t)(r->end - r->at) < len || memcmp(r->at, text, len) != 0) {
+        return false;
+    }
+    r->at += len;
+    return true;
+}
+
+/* Passes over a text that is a literal, if it is at hand. */
+#define MESSAGE_PASS(r, text) message_pass((r), (text), sizeof(text) - 1)
+
+/* Passes over a price or an amount that needs no second look, and the quote
+ * behind it. */
+static inline bool message_fast_number(struct message_rest *r,
+                                       int64_t *coefficient, int8_t *power)
 {
     struct mst_decimal number;
     int32_t exponent;
+    const char *at = decimal_read(r->at, r->end, &number, &exponent);
 
-    at = decimal_read(at, end, &number, &exponent);
-    if (at == NULL || at == end || *at != '"' || number.inexact ||
+    if (at == NULL || at == r->end || *at != '"' || number.inexact ||
         !decimal_fits(&number, exponent)) {
-        return NULL;
+        return false;
     }
     *coefficient = number.coefficient;
     *power = number.exponent;
-    return at + 1;
+    r->at = at + 1;
+    return true;
 }
 
-/* Passes over a text if it is at hand; else returns NULL. */
-#define MESSAGE_PASS(at, end, text)                      \
-    ((size_t)((end) - (at)) >= sizeof(text) - 1 &&       \
-             memcmp((at), (text), sizeof(text) - 1) == 0 \
-         ? (at) + (sizeof(text) - 1)                     \
-         : NULL)
-
-/* Reads a level in the form in which the service writes it; returns what is
- * behind it, or NULL for one of another form, or not all at hand. */
-static const char *message_fast_level(const char *at, const char *end,
+/* Passes over a level in the form in which the service writes it. */
+static inline bool message_fast_level(struct message_rest *r,
                                       struct mst_level *level)
 {
-    at = MESSAGE_PASS(at, end, "{\"price\":\"");
-    if (at != NULL) {
-        at = message_fast_number(at, end, &level->price_coefficient,
-                                 &level->price_exponent);
-    }
-    if (at != NULL) {
-        at = MESSAGE_PASS(at, end, ",\"amount\":\"");
-    }
-    if (at != NULL) {
-        at = message_fast_number(at, end, &level->amount_coefficient,
-                                 &level->amount_exponent);
-    }
     level->flags = 0;
-    return at != NULL && at < end && *at == '}' ? at + 1 : NULL;
-}
-
-/* Takes in the levels at hand, as far as they are of that form; false where
- * the first is not. */
-static bool message_fast_levels(struct mst_decoder *d)
-{
-    const char *data = (const char *)d->data, *end = data + d->len;
-    const char *at = data + d->at;
-    bool one = d->channel == MST_TOP_OF_BOOK, any = false, comma = true;
-
-    while (comma && d->count < MST_PART_LEVELS && !(one && any)) {
-        struct mst_level *level = message_level_place(d);
-        const char *behind = message_fast_level(at, end, level);
-        if (behind == NULL || (size_t)(behind - at) > d->buffer_len) {
-            break;
-        }
-        message_level_add(d, level);
-        any = true;
-        comma = behind < end && *behind == ',';
-        d->json.state = comma ? JSON_AT_VALUE : JSON_AT_COMMA;
-        at = comma ? behind + 1 : behind;
-    }
-    d->at = (size_t)(at - data);
-    return any;
+    return MESSAGE_PASS(r, "{\"price\":\"") &&
+           message_fast_number(r, &level->price_coefficient,
+                               &level->price_exponent) &&
+           MESSAGE_PASS(r, ",\"amount\":\"") &&
+           message_fast_number(r, &level->amount_coefficient,
+                               &level->amount_exponent) &&
+           MESSAGE_PASS(r, "}");
 }
 
 /* Takes in a level that has been read whole. */
 static int message_level(struct mst_decoder *d, const char *text, size_t len)
 {
     struct mst_level *level = message_level_place(d);
+    struct message_rest rest = {text, text + len};
     struct mst_decimal price, amount;
     struct json_item item;
     int rc;
 
-    if (MESSAGE_FAST && message_fast_level(text, text + len, level) != NULL) {
+    if (MESSAGE_FAST && message_fast_level(&rest, level)) {
         message_level_add(d, level);
         return 0;
     }
@@ -2176,9 +2125,6 @@ static int message_value(struct mst_decoder *d, struct mst_event *event)
         if (d->count == MST_PART_LEVELS) {
             return message_part(d, event, false);
         }
-        if (MESSAGE_FAST && message_fast_levels(d)) {
-            return 0;
-        }
     }
     message_take(d);
     return 0;
@@ -2406,44 +2352,177 @@ static int message_end(struct mst_decoder *d, struct mst_event *event)
     return response ? MST_ERR_MESSAGE_SHAPE : message_unknown(d, event);
 }
 
-/* Takes in the members of the root and of the payload that are at hand: those
- * with a text value as a whole, of others the name. 0 to go on with the
- * scanner, or an error. */
-static int message_fast_members(struct mst_decoder *d)
+/* How a message of each channel begins: up to the market, of a heartbeat up to
+ * the time. */
+#define MESSAGE_HEAD(channel, name) \
+    MESSAGE_TEXT("{\"channel\":\"" channel "\",\"payload\":{\"" name "\":\"")
+
+#define MESSAGE_TEXT(text)     \
+    {                          \
+        text, sizeof(text) - 1 \
+    }
+
+static const struct {
+    char text[63];
+    uint8_t len;
+} message_heads[] = {
+    MESSAGE_HEAD("market_data", "market"),
+    MESSAGE_HEAD("market_data.top_of_book", "market"),
+    MESSAGE_HEAD("execution_data", "market"),
+    MESSAGE_HEAD("heartbeat", "timestamp"),
+};
+
+/* Passes over what comes between the market of a message and its time. */
+static inline bool message_fast_fields(struct mst_decoder *d,
+                                       enum mst_channel channel,
+                                       struct message_rest *r)
 {
-    const char *data = (const char *)d->data, *end = data + d->len;
+    switch (channel) {
+    case MST_MARKET_DATA:
+        d->snapshot = MESSAGE_PASS(r, "\",\"type\":\"SNAPSHOT\"");
+        return (d->snapshot || MESSAGE_PASS(r, "\",\"type\":\"UPDATE\"")) &&
+               MESSAGE_PASS(r, ",\"time\":\"");
+    case MST_TOP_OF_BOOK:
+        return MESSAGE_PASS(r, "\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"");
+    case MST_EXECUTION_DATA:
+        d->price.inexact = d->amount.inexact = false;
+        return MESSAGE_PASS(r, "\",\"price\":\"") &&
+               message_fast_number(r, &d->price.coefficient,
+                                   &d->price.exponent) &&
+               MESSAGE_PASS(r, ",\"amount\":\"") &&
+               message_fast_number(r, &d->amount.coefficient,
+                                   &d->amount.exponent) &&
+               MESSAGE_PASS(r, ",\"executed_at\":\"");
+    default: return true;
+    }
+}
+
+/* Takes in a message up to its time. If it is not what it should be, nothing
+ * was set that the scanner does not set anew. */
+static void message_fast_head(struct mst_decoder *d, struct message_rest *rest)
+{
+    static const uint8_t times[] = {0, 1, 2, 1};
+    struct message_rest r = *rest;
+    const char *market;
+    uint8_t channel = 0;
+    size_t len = 0;
+
+    while (channel < MST_CHANNEL_OTHER &&
+           !message_pass(&r, message_heads[channel].text,
+                         message_heads[channel].len)) {
+        channel++;
+    }
+    if (channel == MST_CHANNEL_OTHER || d->second_pass ||
+        d->json.state != JSON_AT_VALUE) {
+        return;
+    }
+    market = r.at;
+    if (channel != MST_HEARTBEAT) {
+        len = json_plain((const uint8_t *)r.at, (size_t)(r.end - r.at));
+        r.at += len;
+    }
+    if (len > MST_MARKET_MAX ||
+        !message_fast_fields(d, (enum mst_channel)channel, &r)) {
+        return;
+    }
+    r.at = message_time(d, r.at, r.end, &d->times[times[channel]]);
+    if (r.at == NULL || !MESSAGE_PASS(&r, "\"") ||
+        (size_t)(r.at - rest->at) > d->buffer_len) {
+        return;
+    }
+    text_copy(d->market, sizeof d->market, market, len);
+    d->channel = channel;
+    d->seen =
+        BIT(FIELD_CHANNEL) | BIT(FIELD_PAYLOAD) | message_required[channel];
+    d->place = MESSAGE_PAYLOAD;
+    d->json.state = JSON_AT_COMMA;
+    d->json.depth = 2;
+    *rest = r;
+}
+
+/* Takes in levels, and the end of their side. */
+static void message_fast_levels(struct mst_decoder *d,
+                                struct message_rest *rest)
+{
+    struct message_rest r = *rest;
+
+    if (d->json.state == JSON_AT_COMMA ||
+        (d->channel == MST_TOP_OF_BOOK && d->has_best[d->side])) {
+        return;
+    }
+    while (d->count < MST_PART_LEVELS) {
+        struct mst_level *level = message_level_place(d);
+        if (!message_fast_level(&r, level) ||
+            (size_t)(r.at - rest->at) > d->buffer_len) {
+            return;
+        }
+        message_level_add(d, level);
+        d->json.state = JSON_AT_COMMA;
+        if (MESSAGE_PASS(&r, "]")) {
+            (void)json_close(&d->json, true);
+            message_close(d);
+        } else if (MESSAGE_PASS(&r, ",")) {
+            d->json.state = JSON_AT_VALUE;
+        }
+        *rest = r;
+        if (d->json.state == JSON_AT_COMMA || d->channel == MST_TOP_OF_BOOK) {
+            return;
+        }
+    }
+}
+
+/* Takes in the beginning of a side, or the end of the payload and of the
+ * message. */
+static int message_fast_side(struct mst_decoder *d, struct message_rest *r)
+{
+    const char *data = (const char *)d->data;
+    enum message_field field;
+    int rc;
+
+    if (d->json.state != JSON_AT_COMMA) {
+        return 0;
+    }
+    if (MESSAGE_PASS(r, "}}")) {
+        d->place = MESSAGE_ROOT;
+        d->json.state = JSON_AT_END;
+        d->json.depth = 0;
+        return 0;
+    }
+    if (MESSAGE_PASS(r, ",\"bids\":[")) {
+        field = FIELD_BIDS;
+    } else if (MESSAGE_PASS(r, ",\"asks\":[")) {
+        field = FIELD_ASKS;
+    } else {
+        return 0;
+    }
+    d->json.state = JSON_AT_VALUE;
+    d->at = (size_t)(r->at - 1 - data);
+    rc = message_member(d, field);
+    r->at = data + d->at;
+    return rc;
+}
+
+/* Goes on in large steps as long as the message is what the service usually
+ * writes. Returns 0, or an error. */
+static int message_fast(struct mst_decoder *d)
+{
+    const char *data = (const char *)d->data;
     int rc = 0;
 
-    while (rc == 0 && json_at_member(&d->json) &&
-           (d->place == MESSAGE_ROOT || d->place == MESSAGE_PAYLOAD)) {
-        const char *at = data + d->at, *name, *behind;
-        enum message_field field;
-        size_t len;
-        bool wanted;
-        if (d->json.state == JSON_AT_COMMA) {
-            at = json_token(at, end, ',');
+    while (rc == 0 && d->json.mode == JSON_STEP) {
+        struct message_rest r = {data + d->at, data + d->len};
+        const char *begin = r.at;
+        if (d->place == MESSAGE_BEFORE) {
+            message_fast_head(d, &r);
+        } else if (d->place == MESSAGE_LEVELS) {
+            message_fast_levels(d, &r);
+        } else if (d->place == MESSAGE_PAYLOAD) {
+            rc = message_fast_side(d, &r);
         }
-        at = at == NULL ? NULL : json_name(at, end, &name, &len);
-        if (at == NULL) {
-            return 0;
+        if (r.at == begin) {
+            break;
         }
-        field = message_field(d, name, len);
-        behind = json_plain_string(at, end);
-        if (behind == NULL || (size_t)(behind - at) > d->buffer_len ||
-            message_is_container(field) || field == FIELD_ERROR) {
-            d->json.state = JSON_AT_VALUE;
-            d->at = (size_t)(at - data);
-            rc = message_member(d, field);
-            continue;
-        }
-        d->json.state = JSON_AT_COMMA;
-        d->at = (size_t)(behind - data);
-        rc = message_admit(d, field, &wanted);
-        if (rc == 0 && wanted) {
-            struct json_text text = {at + 1, (size_t)(behind - at) - 2, true,
-                                     false};
-            rc = message_scalar(d, field, &text);
-        }
+        d->at = (size_t)(r.at - data);
     }
     return rc;
 }
@@ -2478,7 +2557,7 @@ static int message_scan(struct mst_decoder *d, struct mst_event *event)
     int rc;
 
     do {
-        rc = MESSAGE_FAST ? message_fast_members(d) : 0;
+        rc = MESSAGE_FAST ? message_fast(d) : 0;
         if (rc == 0) {
             rc = message_step(d, event, &used_up);
         }

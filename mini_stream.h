@@ -629,6 +629,7 @@ struct mst_event {
 
 #define MST_KEY_MAX 23
 #define MST_FIELDS 14
+#define MST_MINUTE_LEN 17
 
 struct mst_json {
     uint32_t arrays; /* bit n: the container at depth n + 1 is an array */
@@ -658,6 +659,9 @@ struct mst_decoder {
     uint8_t text_field;
     int error;
     int64_t times[3];
+    /* The minute of the last time: its text, and in seconds. */
+    int64_t minute_s;
+    char minute[MST_MINUTE_LEN];
     struct mst_decimal price, amount;
     size_t entries, failed, count;
     bool has_best[2];
