@@ -404,41 +404,28 @@ static bool decimal_is_digit(char c)
     return (uint8_t)(c - '0') <= 9;
 }
 
-/* Passes over digits and appends them to the value. */
-static const char *decimal_run(const char *at, const char *end, uint64_t *value)
+/* A number as its digits are read. */
+struct decimal_digits {
+    uint64_t value;       /* of the first 18, or all so far */
+    uint64_t coefficient; /* the same without the zeros at the end */
+    const char *last;     /* behind the last digit of the coefficient */
+    bool inexact;
+};
+
+static inline const char *decimal_run(const char *at, const char *end,
+                                      struct decimal_digits *d)
 {
     for (; at < end && decimal_is_digit(*at); at++) {
-        *value = *value * 10 + (uint8_t)(*at - '0');
+        uint8_t digit = (uint8_t)(*at - '0');
+        if (d->value >= decimal_powers[DECIMAL_DIGITS - 1]) {
+            d->inexact |= digit != 0;
+            continue;
+        }
+        d->value = d->value * 10 + digit;
+        d->coefficient = digit != 0 ? d->value : d->coefficient;
+        d->last = digit != 0 ? at + 1 : d->last;
     }
     return at;
-}
-
-/* Reads the digits of a number again that may have more than 18 of them:
- * later ones are left out, and zeros at the end. Returns what is behind the
- * last one that counts. */
-static const char *decimal_cut(const char *at, const char *end, uint64_t *value,
-                               bool *inexact)
-{
-    const char *last = at;
-    uint64_t all = 0;
-
-    *value = 0;
-    for (; at < end; at++) {
-        uint8_t digit = (uint8_t)(*at - '0');
-        if (*at == '.') {
-            continue;
-        }
-        if (all >= decimal_powers[DECIMAL_DIGITS - 1]) {
-            *inexact |= digit != 0;
-            continue;
-        }
-        all = all * 10 + digit;
-        if (digit != 0) {
-            *value = all;
-            last = at + 1;
-        }
-    }
-    return last;
 }
 
 /* Reads a number without sign or exponent; returns what is behind it, or NULL
@@ -447,25 +434,21 @@ static inline const char *decimal_read(const char *begin, const char *end,
                                        struct mst_decimal *out,
                                        int32_t *exponent)
 {
-    uint64_t value = 0;
-    const char *point = decimal_run(begin, end, &value), *at = point, *last;
+    struct decimal_digits d = {0, 0, begin, false};
+    const char *point = decimal_run(begin, end, &d), *at = point;
 
     if (at == begin || (at > begin + 1 && *begin == '0')) {
         return NULL;
     }
     if (at < end && *at == '.') {
-        at = decimal_run(point + 1, end, &value);
+        at = decimal_run(point + 1, end, &d);
         if (at == point + 1) {
             return NULL;
         }
     }
-    last = at;
-    out->inexact = false;
-    if (at - begin > DECIMAL_DIGITS || at[-1] == '0') {
-        last = decimal_cut(begin, at, &value, &out->inexact);
-    }
-    *exponent = (int32_t)(point - last) + (last > point ? 1 : 0);
-    out->coefficient = (int64_t)value;
+    *exponent = (int32_t)(point - d.last) + (d.last > point ? 1 : 0);
+    out->coefficient = (int64_t)d.coefficient;
+    out->inexact = d.inexact;
     return at;
 }
 
