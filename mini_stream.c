@@ -1757,67 +1757,60 @@ static void message_level_add(struct mst_decoder *d, struct mst_level *level)
     }
 }
 
-/* What is at hand of a message. */
-struct message_rest {
-    const char *at, *end;
-};
-
-static inline bool message_pass(struct message_rest *r, const char *text,
-                                size_t len)
+/* Passes over a text, if it is at hand. The result of this and the like is
+ * what is behind it, or NULL; NULL for what is at hand gives NULL. */
+static inline const char *message_pass(const char *at, const char *end,
+                                       const char *text, size_t len)
 {
-    if ((size_t)(r->end - r->at) < len || memcmp(r->at, text, len) != 0) {
-        return false;
-    }
-    r->at += len;
-    return true;
+    return at != NULL && (size_t)(end - at) >= len && memcmp(at, text, len) == 0
+               ? at + len
+               : NULL;
 }
 
-/* Passes over a text that is a literal, if it is at hand. */
-#define MESSAGE_PASS(r, text) message_pass((r), (text), sizeof(text) - 1)
+#define MESSAGE_PASS(at, end, text) \
+    message_pass((at), (end), (text), sizeof(text) - 1)
 
 /* Passes over a price or an amount that needs no second look, and the quote
  * behind it. */
-static inline bool message_fast_number(struct message_rest *r,
-                                       int64_t *coefficient, int8_t *power)
+static inline const char *message_fast_number(const char *at, const char *end,
+                                              int64_t *coefficient,
+                                              int8_t *power)
 {
     struct mst_decimal number;
     int32_t exponent;
-    const char *at = decimal_read(r->at, r->end, &number, &exponent);
 
-    if (at == NULL || at == r->end || *at != '"' || number.inexact ||
-        !decimal_fits(&number, exponent)) {
-        return false;
+    at = at != NULL ? decimal_read(at, end, &number, &exponent) : NULL;
+    if (at == NULL || number.inexact || !decimal_fits(&number, exponent)) {
+        return NULL;
     }
     *coefficient = number.coefficient;
     *power = number.exponent;
-    r->at = at + 1;
-    return true;
+    return MESSAGE_PASS(at, end, "\"");
 }
 
 /* Passes over a level in the form in which the service writes it. */
-static inline bool message_fast_level(struct message_rest *r,
-                                      struct mst_level *level)
+static inline const char *message_fast_level(const char *at, const char *end,
+                                             struct mst_level *level)
 {
     level->flags = 0;
-    return MESSAGE_PASS(r, "{\"price\":\"") &&
-           message_fast_number(r, &level->price_coefficient,
-                               &level->price_exponent) &&
-           MESSAGE_PASS(r, ",\"amount\":\"") &&
-           message_fast_number(r, &level->amount_coefficient,
-                               &level->amount_exponent) &&
-           MESSAGE_PASS(r, "}");
+    at = MESSAGE_PASS(at, end, "{\"price\":\"");
+    at = message_fast_number(at, end, &level->price_coefficient,
+                             &level->price_exponent);
+    at = MESSAGE_PASS(at, end, ",\"amount\":\"");
+    at = message_fast_number(at, end, &level->amount_coefficient,
+                             &level->amount_exponent);
+    return MESSAGE_PASS(at, end, "}");
 }
 
 /* Takes in a level that has been read whole. */
 static int message_level(struct mst_decoder *d, const char *text, size_t len)
 {
     struct mst_level *level = message_level_place(d);
-    struct message_rest rest = {text, text + len};
     struct mst_decimal price, amount;
     struct json_item item;
     int rc;
 
-    if (MESSAGE_FAST && message_fast_level(&rest, level)) {
+    if (MESSAGE_FAST && message_fast_level(text, text + len, level) != NULL) {
         message_level_add(d, level);
         return 0;
     }
@@ -2356,62 +2349,67 @@ static const struct {
 };
 
 /* Passes over what comes between the market of a message and its time. */
-static inline bool message_fast_fields(struct mst_decoder *d,
-                                       enum mst_channel channel,
-                                       struct message_rest *r)
+static inline const char *message_fast_fields(struct mst_decoder *d,
+                                              enum mst_channel channel,
+                                              const char *at, const char *end)
 {
+    const char *update;
+
     switch (channel) {
     case MST_MARKET_DATA:
-        d->snapshot = MESSAGE_PASS(r, "\",\"type\":\"SNAPSHOT\"");
-        return (d->snapshot || MESSAGE_PASS(r, "\",\"type\":\"UPDATE\"")) &&
-               MESSAGE_PASS(r, ",\"time\":\"");
+        update = MESSAGE_PASS(at, end, "\",\"type\":\"UPDATE\"");
+        d->snapshot = update == NULL;
+        at = d->snapshot ? MESSAGE_PASS(at, end, "\",\"type\":\"SNAPSHOT\"")
+                         : update;
+        return MESSAGE_PASS(at, end, ",\"time\":\"");
     case MST_TOP_OF_BOOK:
-        return MESSAGE_PASS(r, "\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"");
+        return MESSAGE_PASS(at, end,
+                            "\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"");
     case MST_EXECUTION_DATA:
         d->price.inexact = d->amount.inexact = false;
-        return MESSAGE_PASS(r, "\",\"price\":\"") &&
-               message_fast_number(r, &d->price.coefficient,
-                                   &d->price.exponent) &&
-               MESSAGE_PASS(r, ",\"amount\":\"") &&
-               message_fast_number(r, &d->amount.coefficient,
-                                   &d->amount.exponent) &&
-               MESSAGE_PASS(r, ",\"executed_at\":\"");
-    default: return true;
+        at = MESSAGE_PASS(at, end, "\",\"price\":\"");
+        at = message_fast_number(at, end, &d->price.coefficient,
+                                 &d->price.exponent);
+        at = MESSAGE_PASS(at, end, ",\"amount\":\"");
+        at = message_fast_number(at, end, &d->amount.coefficient,
+                                 &d->amount.exponent);
+        return MESSAGE_PASS(at, end, ",\"executed_at\":\"");
+    default: return at;
     }
 }
 
-/* Takes in a message up to its time. If it is not what it should be, nothing
- * was set that the scanner does not set anew. */
-static void message_fast_head(struct mst_decoder *d, struct message_rest *rest)
+/* Takes in a message up to its time; false where it is not of that form, and
+ * then nothing was set that the scanner does not set anew. */
+static bool message_fast_head(struct mst_decoder *d)
 {
     static const uint8_t times[] = {0, 1, 2, 1};
-    struct message_rest r = *rest;
-    const char *market;
+    const char *data = (const char *)d->data, *end = data + d->len;
+    const char *begin = data + d->at, *at = NULL, *market;
     uint8_t channel = 0;
     size_t len = 0;
 
-    while (channel < MST_CHANNEL_OTHER &&
-           !message_pass(&r, message_heads[channel].text,
-                         message_heads[channel].len)) {
-        channel++;
+    for (; channel < MST_CHANNEL_OTHER; channel++) {
+        at = message_pass(begin, end, message_heads[channel].text,
+                          message_heads[channel].len);
+        if (at != NULL) {
+            break;
+        }
     }
-    if (channel == MST_CHANNEL_OTHER || d->second_pass ||
-        d->json.state != JSON_AT_VALUE) {
-        return;
+    if (at == NULL || d->json.state != JSON_AT_VALUE || d->second_pass) {
+        return false;
     }
-    market = r.at;
+    market = at;
     if (channel != MST_HEARTBEAT) {
-        len = json_plain((const uint8_t *)r.at, (size_t)(r.end - r.at));
-        r.at += len;
+        len = json_plain((const uint8_t *)at, (size_t)(end - at));
+        at = len <= MST_MARKET_MAX ? at + len : NULL;
     }
-    if (len > MST_MARKET_MAX ||
-        !message_fast_fields(d, (enum mst_channel)channel, &r)) {
-        return;
+    at = message_fast_fields(d, (enum mst_channel)channel, at, end);
+    if (at != NULL) {
+        at = message_time(d, at, end, &d->times[times[channel]]);
     }
-    r.at = message_time(d, r.at, r.end, &d->times[times[channel]]);
-    if (r.at == NULL || !MESSAGE_PASS(&r, "\"") ||
-        (size_t)(r.at - rest->at) > d->buffer_len) {
-        return;
+    at = MESSAGE_PASS(at, end, "\"");
+    if (at == NULL || (size_t)(at - begin) > d->buffer_len) {
+        return false;
     }
     text_copy(d->market, sizeof d->market, market, len);
     d->channel = channel;
@@ -2420,92 +2418,85 @@ static void message_fast_head(struct mst_decoder *d, struct message_rest *rest)
     d->place = MESSAGE_PAYLOAD;
     d->json.state = JSON_AT_COMMA;
     d->json.depth = 2;
-    *rest = r;
+    d->at = (size_t)(at - data);
+    return true;
 }
 
-/* Takes in levels, and the end of their side. */
-static void message_fast_levels(struct mst_decoder *d,
-                                struct message_rest *rest)
+/* Takes in levels; true where the end of their side was among what is at
+ * hand. */
+static bool message_fast_levels(struct mst_decoder *d)
 {
-    struct message_rest r = *rest;
+    const char *data = (const char *)d->data, *end = data + d->len;
+    const char *at = data + d->at;
+    bool top = d->channel == MST_TOP_OF_BOOK;
 
-    if (d->json.state == JSON_AT_COMMA ||
-        (d->channel == MST_TOP_OF_BOOK && d->has_best[d->side])) {
-        return;
-    }
-    while (d->count < MST_PART_LEVELS) {
+    while (d->json.state != JSON_AT_COMMA && d->count < MST_PART_LEVELS &&
+           !(top && d->has_best[d->side])) {
         struct mst_level *level = message_level_place(d);
-        if (!message_fast_level(&r, level) ||
-            (size_t)(r.at - rest->at) > d->buffer_len) {
-            return;
+        const char *next, *behind = message_fast_level(at, end, level);
+        if (behind == NULL || (size_t)(behind - at) > d->buffer_len) {
+            return false;
         }
         message_level_add(d, level);
-        d->json.state = JSON_AT_COMMA;
-        if (MESSAGE_PASS(&r, "]")) {
-            (void)json_close(&d->json, true);
-            message_close(d);
-        } else if (MESSAGE_PASS(&r, ",")) {
-            d->json.state = JSON_AT_VALUE;
-        }
-        *rest = r;
-        if (d->json.state == JSON_AT_COMMA || d->channel == MST_TOP_OF_BOOK) {
-            return;
-        }
+        next = MESSAGE_PASS(behind, end, ",");
+        d->json.state = next != NULL ? JSON_AT_VALUE : JSON_AT_COMMA;
+        at = next != NULL ? next : behind;
+        d->at = (size_t)(at - data);
     }
+    at = MESSAGE_PASS(at, end, "]");
+    if (at == NULL || d->json.state == JSON_AT_VALUE) {
+        return false;
+    }
+    (void)json_close(&d->json, true);
+    d->place = MESSAGE_PAYLOAD;
+    d->at = (size_t)(at - data);
+    return true;
 }
 
-/* Takes in the beginning of a side, or the end of the payload and of the
- * message. */
-static int message_fast_side(struct mst_decoder *d, struct message_rest *r)
+/* Takes in the beginning of a side; false where none is at hand, or with an
+ * error. */
+static bool message_fast_side(struct mst_decoder *d, int *rc)
 {
-    const char *data = (const char *)d->data;
-    enum message_field field;
-    int rc;
+    const char *data = (const char *)d->data, *end = data + d->len;
+    const char *bids = MESSAGE_PASS(data + d->at, end, ",\"bids\":[");
+    const char *asks =
+        bids != NULL ? NULL : MESSAGE_PASS(data + d->at, end, ",\"asks\":[");
 
-    if (d->json.state != JSON_AT_COMMA) {
-        return 0;
-    }
-    if (MESSAGE_PASS(r, "}}")) {
-        d->place = MESSAGE_ROOT;
-        d->json.state = JSON_AT_END;
-        d->json.depth = 0;
-        return 0;
-    }
-    if (MESSAGE_PASS(r, ",\"bids\":[")) {
-        field = FIELD_BIDS;
-    } else if (MESSAGE_PASS(r, ",\"asks\":[")) {
-        field = FIELD_ASKS;
-    } else {
-        return 0;
+    if (bids == NULL && asks == NULL) {
+        return false;
     }
     d->json.state = JSON_AT_VALUE;
-    d->at = (size_t)(r->at - 1 - data);
-    rc = message_member(d, field);
-    r->at = data + d->at;
-    return rc;
+    d->at = (size_t)((bids != NULL ? bids : asks) - 1 - data);
+    *rc = message_member(d, bids != NULL ? FIELD_BIDS : FIELD_ASKS);
+    return *rc == 0 && d->place == MESSAGE_LEVELS;
 }
 
-/* Goes on in large steps as long as the message is what the service usually
- * writes. Returns 0, or an error. */
+/* Goes on in large steps, as far as the message is what the service usually
+ * writes. Returns 0 or an error. */
 static int message_fast(struct mst_decoder *d)
 {
-    const char *data = (const char *)d->data;
+    const char *data = (const char *)d->data, *at;
     int rc = 0;
 
-    while (rc == 0 && d->json.mode == JSON_STEP) {
-        struct message_rest r = {data + d->at, data + d->len};
-        const char *begin = r.at;
-        if (d->place == MESSAGE_BEFORE) {
-            message_fast_head(d, &r);
-        } else if (d->place == MESSAGE_LEVELS) {
-            message_fast_levels(d, &r);
-        } else if (d->place == MESSAGE_PAYLOAD) {
-            rc = message_fast_side(d, &r);
+    if (d->json.mode != JSON_STEP ||
+        (d->place == MESSAGE_BEFORE && !message_fast_head(d)) ||
+        (d->place == MESSAGE_LEVELS && !message_fast_levels(d)) ||
+        d->place != MESSAGE_PAYLOAD || d->json.state != JSON_AT_COMMA) {
+        return 0;
+    }
+    while (message_fast_side(d, &rc)) {
+        if (!message_fast_levels(d)) {
+            return 0;
         }
-        if (r.at == begin) {
-            break;
+    }
+    if (rc == 0 && d->json.state == JSON_AT_COMMA) {
+        at = MESSAGE_PASS(data + d->at, data + d->len, "}}");
+        if (at != NULL) {
+            d->place = MESSAGE_ROOT;
+            d->json.state = JSON_AT_END;
+            d->json.depth = 0;
+            d->at += 2;
         }
-        d->at = (size_t)(r.at - data);
     }
     return rc;
 }

@@ -5,7 +5,7 @@
  * corpus must give the same values.
  *
  *   decode           runs all, interleaved, and prints the best of all rounds
- *   decode ROW       runs one row once, for a profiler that counts, such as
+ *   decode ROW [N]   runs one row once, or N times, for a profiler such as
  *                    valgrind --tool=callgrind --toggle-collect=decode
  *
  * SPDX-License-Identifier: 0BSD
@@ -456,6 +456,10 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < ROWS; i++) {
         if (strcmp(argv[1], rows[i].name) == 0) {
+            for (long n = argc > 2 ? strtol(argv[2], NULL, 10) : 1; n > 1;
+                 n--) {
+                run(&rows[i]);
+            }
             printf("%s: %zu messages, checksum %016" PRIx64 "\n", rows[i].name,
                    rows[i].corpus->count, run(&rows[i]));
             return 0;
