@@ -404,51 +404,68 @@ static bool decimal_is_digit(char c)
     return (uint8_t)(c - '0') <= 9;
 }
 
-/* A number as its digits are read. */
-struct decimal_digits {
-    uint64_t value;       /* of the first 18, or all so far */
-    uint64_t coefficient; /* the same without the zeros at the end */
-    const char *last;     /* behind the last digit of the coefficient */
-    bool inexact;
-};
-
+/* Passes over digits and appends them to a value. */
 static inline const char *decimal_run(const char *at, const char *end,
-                                      struct decimal_digits *d)
+                                      uint64_t *value)
 {
-    for (; at < end && decimal_is_digit(*at); at++) {
-        uint8_t digit = (uint8_t)(*at - '0');
-        if (d->value >= decimal_powers[DECIMAL_DIGITS - 1]) {
-            d->inexact |= digit != 0;
-            continue;
-        }
-        d->value = d->value * 10 + digit;
-        d->coefficient = digit != 0 ? d->value : d->coefficient;
-        d->last = digit != 0 ? at + 1 : d->last;
+    uint8_t digit;
+
+    for (; at < end && (digit = (uint8_t)(*at - '0')) <= 9; at++) {
+        *value = *value * 10 + digit;
     }
     return at;
 }
 
+/* The coefficient of a number of any length, without zeros at its end and what
+ * is beyond 18 digits; *last is behind its last digit. */
+static uint64_t decimal_cut(const char *at, const char *end, const char **last,
+                            bool *inexact)
+{
+    uint64_t value = 0, coefficient = 0;
+
+    for (*last = at; at < end; at++) {
+        uint8_t digit = (uint8_t)(*at - '0');
+        if (*at == '.') {
+            continue;
+        }
+        if (value >= decimal_powers[DECIMAL_DIGITS - 1]) {
+            *inexact |= digit != 0;
+            continue;
+        }
+        value = value * 10 + digit;
+        if (digit != 0) {
+            coefficient = value;
+            *last = at + 1;
+        }
+    }
+    return coefficient;
+}
+
 /* Reads a number without sign or exponent; returns what is behind it, or NULL
- * where it is none. The exponent is one for decimal_fits(). */
+ * where it is none. *exponent is what the digits alone make it. */
 static inline const char *decimal_read(const char *begin, const char *end,
                                        struct mst_decimal *out,
                                        int32_t *exponent)
 {
-    struct decimal_digits d = {0, 0, begin, false};
-    const char *point = decimal_run(begin, end, &d), *at = point;
+    uint64_t value = 0;
+    const char *point = decimal_run(begin, end, &value), *at = point, *last;
 
-    if (at == begin || (at > begin + 1 && *begin == '0')) {
+    if (at == begin || (*begin == '0' && at > begin + 1)) {
         return NULL;
     }
     if (at < end && *at == '.') {
-        at = decimal_run(point + 1, end, &d);
+        at = decimal_run(point + 1, end, &value);
         if (at == point + 1) {
             return NULL;
         }
     }
-    *exponent = (int32_t)(point - d.last) + (d.last > point ? 1 : 0);
-    out->coefficient = (int64_t)d.coefficient;
-    out->inexact = d.inexact;
+    last = at;
+    out->inexact = false;
+    if (at[-1] == '0' || at - begin > DECIMAL_DIGITS) {
+        value = decimal_cut(begin, at, &last, &out->inexact);
+    }
+    *exponent = (int32_t)(last > point ? point + 1 - last : point - last);
+    out->coefficient = (int64_t)value;
     return at;
 }
 
@@ -2435,7 +2452,7 @@ static bool message_fast_levels(struct mst_decoder *d)
         struct mst_level *level = message_level_place(d);
         const char *next, *behind = message_fast_level(at, end, level);
         if (behind == NULL || (size_t)(behind - at) > d->buffer_len) {
-            return false;
+            break;
         }
         message_level_add(d, level);
         next = MESSAGE_PASS(behind, end, ",");
