@@ -26,8 +26,8 @@
 
 #include <string.h>
 
-#if MST_JSON_DEPTH > 32 || MST_TEXT_MAX < 47 || MST_LINE_MAX < 64 || \
-    MST_LINE_MAX > 32768
+#if MST_JSON_DEPTH < 4 || MST_JSON_DEPTH > 32 || MST_TEXT_MAX < 47 || \
+    MST_LINE_MAX < 64 || MST_LINE_MAX > 32768
 #error "a limit is out of its range: see mini_stream.h"
 #endif
 
@@ -1598,16 +1598,16 @@ static void message_event(struct mst_event *event, enum mst_event_type type)
 static int message_part(struct mst_decoder *d, struct mst_event *event,
                         bool last)
 {
-    struct mst_part *part = &event->as.part;
-
-    message_event(event, MST_EVENT_PART);
-    part->market = d->market;
-    part->time_ns = d->times[0];
-    part->levels = d->levels;
-    part->count = d->count;
-    part->snapshot = d->snapshot;
-    part->first = !d->parts_out;
-    part->last = last;
+    event->type = MST_EVENT_PART;
+    event->as.part = (struct mst_part){
+        .market = d->market,
+        .time_ns = d->times[0],
+        .levels = d->levels,
+        .count = d->count,
+        .snapshot = d->snapshot,
+        .first = !d->parts_out,
+        .last = last,
+    };
     d->parts_out = true;
     d->count = 0;
     return 1;
@@ -2259,14 +2259,16 @@ static int message_data(struct mst_decoder *d, struct mst_event *event)
         }
         return 1;
     case MST_EXECUTION_DATA:
-        message_event(event, MST_EVENT_EXECUTION);
-        event->as.execution.market = d->market;
-        event->as.execution.time_ns = d->times[2];
-        event->as.execution.price = d->price;
-        event->as.execution.amount = d->amount;
+        event->type = MST_EVENT_EXECUTION;
+        event->as.execution = (struct mst_execution){
+            .market = d->market,
+            .time_ns = d->times[2],
+            .price = d->price,
+            .amount = d->amount,
+        };
         return 1;
     default:
-        message_event(event, MST_EVENT_HEARTBEAT);
+        event->type = MST_EVENT_HEARTBEAT;
         event->as.heartbeat.time_ns = d->times[1];
         return 1;
     }
@@ -2470,52 +2472,57 @@ static bool message_fast_levels(struct mst_decoder *d)
     return true;
 }
 
-/* Takes in the beginning of a side; false where none is at hand, or with an
- * error. */
-static bool message_fast_side(struct mst_decoder *d, int *rc)
+/* Behind a member of the payload. */
+static bool message_fast_payload(const struct mst_decoder *d)
+{
+    return d->place == MESSAGE_PAYLOAD && d->json.state == JSON_AT_COMMA;
+}
+
+/* Takes in the beginning of a side, the first time that it comes. */
+static bool message_fast_side(struct mst_decoder *d)
 {
     const char *data = (const char *)d->data, *end = data + d->len;
-    const char *bids = MESSAGE_PASS(data + d->at, end, ",\"bids\":[");
-    const char *asks =
-        bids != NULL ? NULL : MESSAGE_PASS(data + d->at, end, ",\"asks\":[");
+    const char *at = MESSAGE_PASS(data + d->at, end, ",\"bids\":[");
+    enum message_field field = at != NULL ? FIELD_BIDS : FIELD_ASKS;
 
-    if (bids == NULL && asks == NULL) {
+    if (at == NULL) {
+        at = MESSAGE_PASS(data + d->at, end, ",\"asks\":[");
+    }
+    if (at == NULL || !message_fast_payload(d) || d->second_pass ||
+        (d->seen & BIT(field)) != 0 || !message_has_levels(d) ||
+        (d->unusable | d->twice) != 0) {
         return false;
     }
+    d->seen |= (uint16_t)BIT(field);
     d->json.state = JSON_AT_VALUE;
-    d->at = (size_t)((bids != NULL ? bids : asks) - 1 - data);
-    *rc = message_member(d, bids != NULL ? FIELD_BIDS : FIELD_ASKS);
-    return *rc == 0 && d->place == MESSAGE_LEVELS;
+    d->at = (size_t)(at - data) - 1;
+    (void)message_stream(d, field);
+    return d->place == MESSAGE_LEVELS;
 }
 
 /* Goes on in large steps, as far as the message is what the service usually
- * writes. Returns 0 or an error. */
-static int message_fast(struct mst_decoder *d)
+ * writes. */
+static void message_fast(struct mst_decoder *d)
 {
-    const char *data = (const char *)d->data, *at;
-    int rc = 0;
+    const char *data = (const char *)d->data;
 
     if (d->json.mode != JSON_STEP ||
         (d->place == MESSAGE_BEFORE && !message_fast_head(d)) ||
-        (d->place == MESSAGE_LEVELS && !message_fast_levels(d)) ||
-        d->place != MESSAGE_PAYLOAD || d->json.state != JSON_AT_COMMA) {
-        return 0;
+        (d->place == MESSAGE_LEVELS && !message_fast_levels(d))) {
+        return;
     }
-    while (message_fast_side(d, &rc)) {
+    while (message_fast_side(d)) {
         if (!message_fast_levels(d)) {
-            return 0;
+            return;
         }
     }
-    if (rc == 0 && d->json.state == JSON_AT_COMMA) {
-        at = MESSAGE_PASS(data + d->at, data + d->len, "}}");
-        if (at != NULL) {
-            d->place = MESSAGE_ROOT;
-            d->json.state = JSON_AT_END;
-            d->json.depth = 0;
-            d->at += 2;
-        }
+    if (message_fast_payload(d) &&
+        MESSAGE_PASS(data + d->at, data + d->len, "}}") != NULL) {
+        d->place = MESSAGE_ROOT;
+        d->json.state = JSON_AT_END;
+        d->json.depth = 0;
+        d->at += 2;
     }
-    return rc;
 }
 
 /* Reads on to the next decision: 1 with an event, 0 to go on, or an error;
@@ -2548,10 +2555,10 @@ static int message_scan(struct mst_decoder *d, struct mst_event *event)
     int rc;
 
     do {
-        rc = MESSAGE_FAST ? message_fast(d) : 0;
-        if (rc == 0) {
-            rc = message_step(d, event, &used_up);
+        if (MESSAGE_FAST) {
+            message_fast(d);
         }
+        rc = message_step(d, event, &used_up);
     } while (rc == 0 && !used_up);
     return rc;
 }

@@ -78,7 +78,7 @@ extern "C" {
 #define MST_BODY_MAX 65536
 #endif
 
-/* Nesting of JSON arrays and objects, at most 32. Beyond: MST_ERR_JSON_DEPTH. */
+/* Nesting of JSON arrays and objects, 4 to 32. Beyond: MST_ERR_JSON_DEPTH. */
 #ifndef MST_JSON_DEPTH
 #define MST_JSON_DEPTH 16
 #endif
