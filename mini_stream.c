@@ -461,10 +461,12 @@ static inline const char *decimal_read(const char *begin, const char *end,
     }
     last = at;
     out->inexact = false;
-    if (at[-1] == '0' || at - begin > DECIMAL_DIGITS) {
+    if ((at[-1] == '0' && value != 0) || at - begin > DECIMAL_DIGITS) {
         value = decimal_cut(begin, at, &last, &out->inexact);
     }
-    *exponent = (int32_t)(last > point ? point + 1 - last : point - last);
+    *exponent = value == 0     ? 0
+                : last > point ? (int32_t)(point + 1 - last)
+                               : (int32_t)(point - last);
     out->coefficient = (int64_t)value;
     return at;
 }
@@ -493,16 +495,6 @@ static bool decimal_exponent(const char *text, const char *end, int32_t *out)
     return true;
 }
 
-/* Gives a decimal its exponent, if that can be kept. */
-static inline bool decimal_fits(struct mst_decimal *d, int32_t exponent)
-{
-    if (d->coefficient == 0) {
-        exponent = 0;
-    }
-    d->exponent = (int8_t)exponent;
-    return exponent >= -64 && exponent <= 63;
-}
-
 int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out)
 {
     const char *at, *end = text + len;
@@ -518,10 +510,14 @@ int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out)
                       !decimal_exponent(at + 1, end, &exponent)))) {
         return MST_ERR_DECIMAL;
     }
+    if (out->coefficient == 0) {
+        exponent = 0;
+    }
     if (negative) {
         out->coefficient = -out->coefficient;
     }
-    return decimal_fits(out, exponent) ? 0 : MST_ERR_DECIMAL_WIDE;
+    out->exponent = (int8_t)exponent;
+    return exponent < -64 || exponent > 63 ? MST_ERR_DECIMAL_WIDE : 0;
 }
 
 static int decimal_len(uint64_t n)
@@ -1797,11 +1793,11 @@ static inline const char *message_fast_number(const char *at, const char *end,
     int32_t exponent;
 
     at = at != NULL ? decimal_read(at, end, &number, &exponent) : NULL;
-    if (at == NULL || number.inexact || !decimal_fits(&number, exponent)) {
+    if (at == NULL || number.inexact || exponent < -64 || exponent > 63) {
         return NULL;
     }
     *coefficient = number.coefficient;
-    *power = number.exponent;
+    *power = (int8_t)exponent;
     return MESSAGE_PASS(at, end, "\"");
 }
 
@@ -2446,30 +2442,40 @@ static bool message_fast_head(struct mst_decoder *d)
 static bool message_fast_levels(struct mst_decoder *d)
 {
     const char *data = (const char *)d->data, *end = data + d->len;
-    const char *at = data + d->at;
-    bool top = d->channel == MST_TOP_OF_BOOK;
+    const char *at = data + d->at, *behind;
+    const bool top = d->channel == MST_TOP_OF_BOOK;
+    struct mst_level *levels = top ? &d->best[d->side] : d->levels;
+    size_t count = top ? d->has_best[d->side] : d->count;
+    const size_t most = top ? 1 : MST_PART_LEVELS;
+    const int64_t time_ns = d->times[0];
+    uint8_t state = d->json.state;
 
-    while (d->json.state != JSON_AT_COMMA && d->count < MST_PART_LEVELS &&
-           !(top && d->has_best[d->side])) {
-        struct mst_level *level = message_level_place(d);
-        const char *next, *behind = message_fast_level(at, end, level);
+    while (state != JSON_AT_COMMA && count < most) {
+        behind = message_fast_level(at, end, &levels[count]);
         if (behind == NULL || (size_t)(behind - at) > d->buffer_len) {
             break;
         }
-        message_level_add(d, level);
-        next = MESSAGE_PASS(behind, end, ",");
-        d->json.state = next != NULL ? JSON_AT_VALUE : JSON_AT_COMMA;
-        at = next != NULL ? next : behind;
-        d->at = (size_t)(at - data);
+        levels[count].side = d->side;
+        levels[count].time_ns = time_ns;
+        count++;
+        at = MESSAGE_PASS(behind, end, ",");
+        state = at != NULL ? JSON_AT_VALUE : JSON_AT_COMMA;
+        at = at != NULL ? at : behind;
     }
-    at = MESSAGE_PASS(at, end, "]");
-    if (at == NULL || d->json.state == JSON_AT_VALUE) {
-        return false;
+    if (top) {
+        d->has_best[d->side] = count > 0 && levels->amount_coefficient != 0;
+    } else {
+        d->count = count;
     }
-    (void)json_close(&d->json, true);
-    d->place = MESSAGE_PAYLOAD;
+    d->json.state = state;
+    behind = state != JSON_AT_VALUE ? MESSAGE_PASS(at, end, "]") : NULL;
+    if (behind != NULL) {
+        (void)json_close(&d->json, true);
+        d->place = MESSAGE_PAYLOAD;
+        at = behind;
+    }
     d->at = (size_t)(at - data);
-    return true;
+    return behind != NULL;
 }
 
 /* Behind a member of the payload. */

@@ -294,10 +294,11 @@ static void make_corpora(void)
 
 static uint64_t sum_level(const struct mst_level *level)
 {
+    uint32_t rest;
+
+    memcpy(&rest, &level->price_exponent, sizeof rest); /* to the flags */
     return (uint64_t)level->price_coefficient * 3 +
-           (uint64_t)level->amount_coefficient * 5 +
-           (uint64_t)(level->price_exponent * 7 + level->amount_exponent * 11 +
-                      level->side * 13);
+           (uint64_t)level->amount_coefficient * 5 + rest;
 }
 
 /* All that was decoded in one number, in whatever order the sides came. */
