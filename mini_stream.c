@@ -1783,8 +1783,7 @@ static inline const char *message_pass(const char *at, const char *end,
 #define MESSAGE_PASS(at, end, text) \
     message_pass((at), (end), (text), sizeof(text) - 1)
 
-/* Passes over a price or an amount that needs no second look, and the quote
- * behind it. */
+/* Passes over a price or an amount that needs no second look. */
 static inline const char *message_fast_number(const char *at, const char *end,
                                               int64_t *coefficient,
                                               int8_t *power)
@@ -1798,7 +1797,7 @@ static inline const char *message_fast_number(const char *at, const char *end,
     }
     *coefficient = number.coefficient;
     *power = (int8_t)exponent;
-    return MESSAGE_PASS(at, end, "\"");
+    return at;
 }
 
 /* Passes over a level in the form in which the service writes it. */
@@ -1809,10 +1808,10 @@ static inline const char *message_fast_level(const char *at, const char *end,
     at = MESSAGE_PASS(at, end, "{\"price\":\"");
     at = message_fast_number(at, end, &level->price_coefficient,
                              &level->price_exponent);
-    at = MESSAGE_PASS(at, end, ",\"amount\":\"");
+    at = MESSAGE_PASS(at, end, "\",\"amount\":\"");
     at = message_fast_number(at, end, &level->amount_coefficient,
                              &level->amount_exponent);
-    return MESSAGE_PASS(at, end, "}");
+    return MESSAGE_PASS(at, end, "\"}");
 }
 
 /* Takes in a level that has been read whole. */
@@ -1992,30 +1991,30 @@ static void message_take(struct mst_decoder *d)
     d->item_at = d->at;
 }
 
-/* Enters the container at hand, where the field's levels or entries can be
- * handed out; else they are left to the second pass. */
+/* True where the levels or entries of a field can be handed out. */
+static bool message_streams(const struct mst_decoder *d,
+                            enum message_field field)
+{
+    if (d->deferred && !d->second_pass) {
+        return false;
+    }
+    if (d->channel == MST_MARKET_DATA) {
+        return (message_required[MST_MARKET_DATA] & ~(unsigned)d->seen) == 0;
+    }
+    return field == FIELD_ENTRIES ? message_is_response(d)
+                                  : d->channel == MST_TOP_OF_BOOK;
+}
+
+/* Steps into the levels or entries of a field. */
 static int message_stream(struct mst_decoder *d, enum message_field field)
 {
-    bool entries = field == FIELD_ENTRIES, known;
-
-    if (d->channel == MST_MARKET_DATA) {
-        known = (message_required[MST_MARKET_DATA] & ~(unsigned)d->seen) == 0;
-    } else {
-        known =
-            entries ? message_is_response(d) : d->channel == MST_TOP_OF_BOOK;
-    }
-    if (!known || (d->deferred && !d->second_pass)) {
-        d->deferred = true;
-        json_take(&d->json, JSON_SKIP);
-        return 0;
-    }
-    if (!d->second_pass && !entries) {
+    if (!d->second_pass && field != FIELD_ENTRIES) {
         d->retain = false;
         d->held = 0;
     }
-    d->place = entries ? MESSAGE_ENTRIES : MESSAGE_LEVELS;
+    d->place = field == FIELD_ENTRIES ? MESSAGE_ENTRIES : MESSAGE_LEVELS;
     d->side = field == FIELD_ASKS ? MST_ASK : MST_BID;
-    return json_enter(&d->json, '[', &d->at);
+    return json_open(&d->json, true);
 }
 
 /* A value that belongs to a field which is an array or an object. */
@@ -2036,6 +2035,12 @@ static int message_container(struct mst_decoder *d, enum message_field field)
         d->place = MESSAGE_PAYLOAD;
         return json_enter(&d->json, c, &d->at);
     }
+    if (!message_streams(d, field)) { /* left to the second pass */
+        d->deferred = true;
+        json_take(&d->json, JSON_SKIP);
+        return 0;
+    }
+    d->at++;
     return message_stream(d, field);
 }
 
@@ -2385,21 +2390,22 @@ static inline const char *message_fast_fields(struct mst_decoder *d,
         at = MESSAGE_PASS(at, end, "\",\"price\":\"");
         at = message_fast_number(at, end, &d->price.coefficient,
                                  &d->price.exponent);
-        at = MESSAGE_PASS(at, end, ",\"amount\":\"");
+        at = MESSAGE_PASS(at, end, "\",\"amount\":\"");
         at = message_fast_number(at, end, &d->amount.coefficient,
                                  &d->amount.exponent);
-        return MESSAGE_PASS(at, end, ",\"executed_at\":\"");
+        return MESSAGE_PASS(at, end, "\",\"executed_at\":\"");
     default: return at;
     }
 }
 
-/* Takes in a message up to its time; false where it is not of that form, and
- * then nothing was set that the scanner does not set anew. */
-static bool message_fast_head(struct mst_decoder *d)
+/* Takes in a message up to its time; returns what is behind that, or NULL for
+ * one of another form, of which nothing was kept that the scanner does not set
+ * anew. */
+static const char *message_fast_head(struct mst_decoder *d, const char *begin,
+                                     const char *end)
 {
     static const uint8_t times[] = {0, 1, 2, 1};
-    const char *data = (const char *)d->data, *end = data + d->len;
-    const char *begin = data + d->at, *at = NULL, *market;
+    const char *at = NULL, *market;
     uint8_t channel = 0;
     size_t len = 0;
 
@@ -2411,7 +2417,7 @@ static bool message_fast_head(struct mst_decoder *d)
         }
     }
     if (at == NULL || d->json.state != JSON_AT_VALUE || d->second_pass) {
-        return false;
+        return NULL;
     }
     market = at;
     if (channel != MST_HEARTBEAT) {
@@ -2424,7 +2430,7 @@ static bool message_fast_head(struct mst_decoder *d)
     }
     at = MESSAGE_PASS(at, end, "\"");
     if (at == NULL || (size_t)(at - begin) > d->buffer_len) {
-        return false;
+        return NULL;
     }
     text_copy(d->market, sizeof d->market, market, len);
     d->channel = channel;
@@ -2433,16 +2439,14 @@ static bool message_fast_head(struct mst_decoder *d)
     d->place = MESSAGE_PAYLOAD;
     d->json.state = JSON_AT_COMMA;
     d->json.depth = 2;
-    d->at = (size_t)(at - data);
-    return true;
+    return at;
 }
 
-/* Takes in levels; true where the end of their side was among what is at
+/* Takes in levels and the end of their side; returns what is behind those at
  * hand. */
-static bool message_fast_levels(struct mst_decoder *d)
+static inline const char *message_fast_levels(struct mst_decoder *d,
+                                              const char *at, const char *end)
 {
-    const char *data = (const char *)d->data, *end = data + d->len;
-    const char *at = data + d->at, *behind;
     const bool top = d->channel == MST_TOP_OF_BOOK;
     struct mst_level *levels = top ? &d->best[d->side] : d->levels;
     size_t count = top ? d->has_best[d->side] : d->count;
@@ -2451,7 +2455,7 @@ static bool message_fast_levels(struct mst_decoder *d)
     uint8_t state = d->json.state;
 
     while (state != JSON_AT_COMMA && count < most) {
-        behind = message_fast_level(at, end, &levels[count]);
+        const char *behind = message_fast_level(at, end, &levels[count]);
         if (behind == NULL || (size_t)(behind - at) > d->buffer_len) {
             break;
         }
@@ -2468,67 +2472,67 @@ static bool message_fast_levels(struct mst_decoder *d)
         d->count = count;
     }
     d->json.state = state;
-    behind = state != JSON_AT_VALUE ? MESSAGE_PASS(at, end, "]") : NULL;
-    if (behind != NULL) {
+    if (state != JSON_AT_VALUE && MESSAGE_PASS(at, end, "]") != NULL) {
         (void)json_close(&d->json, true);
         d->place = MESSAGE_PAYLOAD;
-        at = behind;
+        at++;
     }
-    d->at = (size_t)(at - data);
-    return behind != NULL;
+    return at;
 }
 
-/* Behind a member of the payload. */
-static bool message_fast_payload(const struct mst_decoder *d)
+/* Takes in the beginning of a side, the first time that it comes; returns what
+ * is behind it, or NULL. */
+static inline const char *message_fast_side(struct mst_decoder *d,
+                                            const char *at, const char *end)
 {
-    return d->place == MESSAGE_PAYLOAD && d->json.state == JSON_AT_COMMA;
-}
+    const char *bids = MESSAGE_PASS(at, end, ",\"bids\":[");
+    enum message_field field = bids != NULL ? FIELD_BIDS : FIELD_ASKS;
 
-/* Takes in the beginning of a side, the first time that it comes. */
-static bool message_fast_side(struct mst_decoder *d)
-{
-    const char *data = (const char *)d->data, *end = data + d->len;
-    const char *at = MESSAGE_PASS(data + d->at, end, ",\"bids\":[");
-    enum message_field field = at != NULL ? FIELD_BIDS : FIELD_ASKS;
-
-    if (at == NULL) {
-        at = MESSAGE_PASS(data + d->at, end, ",\"asks\":[");
-    }
-    if (at == NULL || !message_fast_payload(d) || d->second_pass ||
-        (d->seen & BIT(field)) != 0 || !message_has_levels(d) ||
-        (d->unusable | d->twice) != 0) {
-        return false;
+    at = bids != NULL ? bids : MESSAGE_PASS(at, end, ",\"asks\":[");
+    if (at == NULL || d->second_pass || (d->seen & BIT(field)) != 0 ||
+        !message_streams(d, field) || (d->unusable | d->twice) != 0) {
+        return NULL;
     }
     d->seen |= (uint16_t)BIT(field);
-    d->json.state = JSON_AT_VALUE;
-    d->at = (size_t)(at - data) - 1;
     (void)message_stream(d, field);
-    return d->place == MESSAGE_LEVELS;
+    return at;
 }
 
 /* Goes on in large steps, as far as the message is what the service usually
  * writes. */
 static void message_fast(struct mst_decoder *d)
 {
-    const char *data = (const char *)d->data;
+    const char *data = (const char *)d->data, *end = data + d->len;
+    const char *at = data + d->at, *next;
 
-    if (d->json.mode != JSON_STEP ||
-        (d->place == MESSAGE_BEFORE && !message_fast_head(d)) ||
-        (d->place == MESSAGE_LEVELS && !message_fast_levels(d))) {
+    if (d->json.mode != JSON_STEP) {
         return;
     }
-    while (message_fast_side(d)) {
-        if (!message_fast_levels(d)) {
-            return;
-        }
+    if (d->place == MESSAGE_BEFORE) {
+        next = message_fast_head(d, at, end);
+        at = next != NULL ? next : at;
     }
-    if (message_fast_payload(d) &&
-        MESSAGE_PASS(data + d->at, data + d->len, "}}") != NULL) {
+    for (;;) {
+        if (d->place == MESSAGE_LEVELS) {
+            at = message_fast_levels(d, at, end);
+        }
+        if (d->place != MESSAGE_PAYLOAD || d->json.state != JSON_AT_COMMA) {
+            break;
+        }
+        next = message_fast_side(d, at, end);
+        if (next == NULL) {
+            break;
+        }
+        at = next;
+    }
+    if (d->place == MESSAGE_PAYLOAD && d->json.state == JSON_AT_COMMA &&
+        MESSAGE_PASS(at, end, "}}") != NULL) {
         d->place = MESSAGE_ROOT;
         d->json.state = JSON_AT_END;
         d->json.depth = 0;
-        d->at += 2;
+        at += 2;
     }
+    d->at = (size_t)(at - data);
 }
 
 /* Reads on to the next decision: 1 with an event, 0 to go on, or an error;
