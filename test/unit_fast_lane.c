@@ -1,0 +1,499 @@
+/*
+ * The decoder's fast lane against the scanner alone: the same events from both
+ * for messages in the service's usual form, in others, damaged ones, and all
+ * of them in pieces.
+ *
+ * FAST_LANE_CASES sets how many messages are tried, FAST_LANE_SEED which. With
+ * clang's -fsanitize=fuzzer the same comparison is a fuzz target.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include <stdbool.h>
+
+static bool fast_lane;
+
+#define MESSAGE_FAST fast_lane
+#include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MESSAGE_MAX (1 << 18)
+#define CASES 100000
+
+/* A decoder for each lane; they live on from message to message. */
+struct lanes {
+    struct decoding usual, scanned;
+    struct text usual_record, scanned_record;
+    struct guard guard;
+};
+
+static const struct {
+    size_t buffer_len;
+    unsigned flags;
+} kinds[] = {
+    {256, 0}, {300, MST_STRICT_AMOUNTS}, {2048, 0}, {2048, MST_STRICT_AMOUNTS}};
+
+static void lanes_open(struct lanes *lanes, size_t kind)
+{
+    *lanes = (struct lanes){0};
+    decoding_open(&lanes->usual, kinds[kind].buffer_len, kinds[kind].flags);
+    decoding_open(&lanes->scanned, kinds[kind].buffer_len, kinds[kind].flags);
+    guard_open(&lanes->guard, MESSAGE_MAX);
+}
+
+static void lanes_close(struct lanes *lanes)
+{
+    decoding_close(&lanes->usual);
+    decoding_close(&lanes->scanned);
+    text_free(&lanes->usual_record);
+    text_free(&lanes->scanned_record);
+    guard_close(&lanes->guard);
+}
+
+/* Decodes a message in random pieces of up to most bytes. */
+static void decode(struct decoding *decoding, const struct guard *guard,
+                   const char *message, size_t len, size_t most, uint64_t seed,
+                   struct text *record)
+{
+    size_t at = 0;
+
+    text_clear(record);
+    do {
+        size_t piece = most < len ? random_next(&seed) % (most + 1) : len;
+        uint8_t *data;
+
+        piece = piece < len - at ? piece : len - at;
+        data = guard_put(guard, message + at, piece);
+        at += piece;
+        decoding_feed(decoding, data, piece, at == len, record);
+        memset(data, 0xA5, piece);
+    } while (at < len);
+}
+
+/* Decodes a message in pieces by both lanes; true if they say the same. */
+static bool lanes_agree(struct lanes *lanes, const char *message, size_t len,
+                        size_t most, uint64_t seed)
+{
+    fast_lane = true;
+    decode(&lanes->usual, &lanes->guard, message, len, most, seed,
+           &lanes->usual_record);
+    fast_lane = false;
+    decode(&lanes->scanned, &lanes->guard, message, len, most, seed,
+           &lanes->scanned_record);
+    return strcmp(text_get(&lanes->usual_record),
+                  text_get(&lanes->scanned_record)) == 0;
+}
+
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+/* The first byte chooses the decoder and the pieces; a line is a message. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+    struct lanes lanes;
+    const char *at = (const char *)data + 1, *end = (const char *)data + len;
+    size_t most;
+
+    if (len == 0 || len > MESSAGE_MAX) {
+        return 0;
+    }
+    lanes_open(&lanes, data[0] % COUNT(kinds));
+    most = (data[0] >> 2) < 32 ? MESSAGE_MAX : (size_t)(data[0] >> 2);
+    while (at < end) {
+        const char *line = memchr(at, '\n', (size_t)(end - at));
+
+        line = line != NULL ? line : end;
+        if (!lanes_agree(&lanes, at, (size_t)(line - at), most, data[0])) {
+            printf("fast lane:\n%sscanner:\n%s", text_get(&lanes.usual_record),
+                   text_get(&lanes.scanned_record));
+            abort();
+        }
+        at = line + 1;
+    }
+    lanes_close(&lanes);
+    return 0;
+}
+
+#else
+
+/* ---- Messages ---- */
+
+static uint64_t seed;
+
+static size_t below(size_t n)
+{
+    return (size_t)(random_next(&seed) % n);
+}
+
+/* True once in n times. */
+static bool rarely(size_t n)
+{
+    return below(n) == 0;
+}
+
+#define ONE_OF(array) ((array)[below(COUNT(array))])
+
+/* How far a message is from the usual form. */
+static bool odd;
+
+static void add_space(struct text *text)
+{
+    static const char *const spaces[] = {" ", "\n", "\r\n\t", "  "};
+
+    if (odd && rarely(20)) {
+        text_add(text, "%s", ONE_OF(spaces));
+    }
+}
+
+static void add_token(struct text *text, const char *token)
+{
+    add_space(text);
+    text_add(text, "%s", token);
+    add_space(text);
+}
+
+/* Digits, of which most are few and the last may be zeros. */
+static void add_digits(struct text *text, size_t most)
+{
+    size_t n = 1 + below(rarely(30) ? 300 : most), zeros = below(4);
+
+    for (size_t i = 0; i < n; i++) {
+        text_add(text, "%c", i + zeros < n ? (int)('0' + below(10)) : '0');
+    }
+}
+
+static void add_number(struct text *text)
+{
+    static const char *const forms[] = {"0",
+                                        "0.00",
+                                        "-1",
+                                        "-0",
+                                        "01",
+                                        "1.",
+                                        ".5",
+                                        "1e5",
+                                        "0E-8",
+                                        "1e64",
+                                        "1e-70",
+                                        "+1",
+                                        "",
+                                        " 1",
+                                        "1 ",
+                                        "x",
+                                        "1.2.3",
+                                        "1\\u0030",
+                                        "12345678901234567890",
+                                        "1234567890123456780",
+                                        "0.1234567890123456789",
+                                        "10000000000000000000000000000000000000"
+                                        "0000000000000000000000000000000"};
+
+    if (rarely(odd ? 10 : 200)) {
+        text_add(text, "%s", ONE_OF(forms));
+        return;
+    }
+    if (rarely(5)) {
+        text_add(text, "0");
+    } else {
+        text_add(text, "%c", (int)('1' + below(9)));
+        if (!rarely(3)) {
+            add_digits(text, 6);
+        }
+    }
+    if (!rarely(6)) {
+        text_add(text, ".");
+        add_digits(text, 9);
+    }
+}
+
+static void add_time(struct text *text)
+{
+    static const char *const times[] = {"2026-01-02T03:04:05Z",
+                                        "2026-01-02T03:59:60Z",
+                                        "2026-01-02T03:04:60Z",
+                                        "2026-01-02T03:04:05.Z",
+                                        "2026-01-02T03:04:05.6+01:30",
+                                        "2026-01-02t03:04:05.678z",
+                                        "2026-02-30T03:04:05.678Z",
+                                        "1970-01-01T00:00:00+00:01",
+                                        "2262-01-01T00:00:00Z",
+                                        "2026-01-02T03:04:05.678Z0",
+                                        "2026-01-02T03:04:05.67890123456789Z",
+                                        "2026-01-02T03:04",
+                                        "",
+                                        "2026-01-02T03:04:05.678",
+                                        "2026-01-02T03:04:05.678\\u005a"};
+
+    if (rarely(odd ? 10 : 100)) {
+        text_add(text, "%s", ONE_OF(times));
+        return;
+    }
+    text_add(text, "2026-01-0%zuT03:0%zu:%02zu.%0*zuZ", 1 + below(3), below(3),
+             below(60), rarely(2) ? 3 : 9, below(1000));
+}
+
+static void add_string(struct text *text, void (*add)(struct text *text))
+{
+    bool bare = odd && rarely(20);
+
+    add_space(text);
+    text_add(text, "%s", bare ? "" : "\"");
+    add(text);
+    text_add(text, "%s", bare ? "" : "\"");
+    add_space(text);
+}
+
+static void add_market(struct text *text)
+{
+    static const char *const markets[] = {"BTCUSD",
+                                          "",
+                                          "ETH/USD",
+                                          "\xc3\xa9",
+                                          "\\u0041",
+                                          "a\x7f"
+                                          "b",
+                                          "A-MARKET-OF-EXACTLY-31-BYTES-AB",
+                                          "A-MARKET-OF-EXACTLY-32-BYTES-ABC"};
+
+    text_add(text, "%s", rarely(odd ? 4 : 20) ? ONE_OF(markets) : "BTCUSD");
+}
+
+static void add_type(struct text *text)
+{
+    static const char *const types[] = {"UPDATE",  "SNAPSHOT", "TOP_OF_BOOK",
+                                        "REFRESH", "",         "U\\u0050DATE"};
+
+    text_add(text, "%s", odd ? ONE_OF(types) : types[below(3)]);
+}
+
+static void add_name(struct text *text, const char *name)
+{
+    add_space(text);
+    if (odd && rarely(40)) {
+        text_add(text, "\"\\u%04x%s\"", (unsigned char)name[0], name + 1);
+    } else {
+        text_add(text, "\"%s\"", name);
+    }
+    add_token(text, ":");
+}
+
+static void add_level(struct text *text)
+{
+    bool swapped = odd && rarely(8);
+
+    add_token(text, "{");
+    if (odd && rarely(30)) {
+        text_add(text, "\"venue\":[1,{\"price\":\"2\"}],");
+    }
+    for (int i = 0; i < 2; i++) {
+        add_name(text, (i == 0) != swapped ? "price" : "amount");
+        add_string(text, add_number);
+        if (i == 0 || (odd && rarely(60))) {
+            add_token(text, ",");
+        }
+    }
+    if (odd && rarely(40)) {
+        text_add(text, ",\"amount\":\"1\"");
+    }
+    add_token(text, "}");
+}
+
+static void add_side(struct text *text)
+{
+    size_t count = rarely(10) ? below(80) : below(5);
+
+    if (odd && rarely(20)) {
+        text_add(text, "%s", rarely(2) ? "null" : "{\"price\":\"1\"}");
+        return;
+    }
+    add_token(text, "[");
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0) {
+            add_token(text, ",");
+        }
+        add_level(text);
+    }
+    add_token(text, "]");
+}
+
+enum { MEMBERS_MAX = 5 };
+
+struct member {
+    const char *name;
+    void (*add)(struct text *text);
+    bool string;
+};
+
+/* The members of a payload, in the usual order or with some of them moved,
+ * left out or repeated. */
+static const struct {
+    const char *channel;
+    struct member members[MEMBERS_MAX];
+} payloads[] = {
+    {"market_data",
+     {{"market", add_market, true},
+      {"type", add_type, true},
+      {"time", add_time, true},
+      {"bids", add_side, false},
+      {"asks", add_side, false}}},
+    {"market_data.top_of_book",
+     {{"market", add_market, true},
+      {"type", add_type, true},
+      {"timestamp", add_time, true},
+      {"bids", add_side, false},
+      {"asks", add_side, false}}},
+    {"execution_data",
+     {{"market", add_market, true},
+      {"price", add_number, true},
+      {"amount", add_number, true},
+      {"executed_at", add_time, true}}},
+    {"heartbeat", {{"timestamp", add_time, true}}},
+    {"candles", {{"market", add_market, true}, {"bids", add_side, false}}},
+};
+
+static void add_payload(struct text *text, size_t kind)
+{
+    struct member members[MEMBERS_MAX];
+    size_t count = 0;
+    bool first = true;
+
+    while (count < MEMBERS_MAX && payloads[kind].members[count].name != NULL) {
+        members[count] = payloads[kind].members[count];
+        count++;
+    }
+    if (odd && rarely(2)) {
+        size_t from = below(count), to = below(count);
+        struct member moved = members[from];
+
+        members[from] = members[to];
+        if (!rarely(8)) {
+            members[to] = moved;
+        }
+    }
+    add_token(text, "{");
+    for (size_t i = 0; i < count; i++) {
+        if (rarely(odd ? 30 : 10) && !members[i].string) {
+            continue;
+        }
+        if (!first) {
+            add_token(text, ",");
+        }
+        first = false;
+        if (odd && rarely(30)) {
+            text_add(text, "\"new\":{\"bids\":[1,\"}\"]},");
+        }
+        add_name(text, members[i].name);
+        if (members[i].string) {
+            add_string(text, members[i].add);
+        } else {
+            members[i].add(text);
+        }
+    }
+    add_token(text, "}");
+}
+
+static void add_message(struct text *text)
+{
+    size_t kind = rarely(3) ? below(COUNT(payloads)) : below(2);
+    bool swapped;
+
+    odd = rarely(3);
+    swapped = odd && rarely(6);
+    add_token(text, "{");
+    for (int i = 0; i < 2; i++) {
+        bool channel = (i == 0) != swapped;
+
+        add_name(text, channel ? "channel" : "payload");
+        if (channel) {
+            text_add(text, "\"%s\"", payloads[kind].channel);
+        } else {
+            add_payload(text, kind);
+        }
+        add_token(text, i == 0 ? "," : "}");
+    }
+    if (odd && rarely(20)) {
+        text_add(text, "%s", rarely(2) ? " " : ",");
+    }
+}
+
+/* Overwrites, removes or repeats some bytes. */
+static void damage(struct text *text)
+{
+    static const char bytes[] = "\"\\{}[]:,0159.-eZ \n\x01x";
+    size_t at = below(text->len), len = 1 + below(rarely(4) ? 40 : 2);
+    char copy[64];
+
+    len = len < text->len - at ? len : text->len - at;
+    switch (below(4)) {
+    case 0: text->data[at] = bytes[below(sizeof bytes - 1)]; break;
+    case 1:
+        memmove(text->data + at, text->data + at + len, text->len - at - len);
+        text->len -= len;
+        break;
+    case 2: text->len = at + 1; break;
+    default:
+        memcpy(copy, text->data + at, len);
+        text_add_bytes(text, copy, len);
+        break;
+    }
+}
+
+/* ---- Tests ---- */
+
+static unsigned long number_from(const char *name, unsigned long otherwise)
+{
+    const char *value = getenv(name);
+
+    return value != NULL ? strtoul(value, NULL, 0) : otherwise;
+}
+
+static void both_lanes_give_the_same_events(void **state)
+{
+    static struct lanes lanes[COUNT(kinds)];
+    const unsigned long cases = number_from("FAST_LANE_CASES", CASES);
+    struct text message = {0};
+
+    (void)state;
+    seed = number_from("FAST_LANE_SEED", 7);
+    printf("FAST_LANE_SEED=%llu FAST_LANE_CASES=%lu\n",
+           (unsigned long long)seed, cases);
+    for (size_t kind = 0; kind < COUNT(kinds); kind++) {
+        lanes_open(&lanes[kind], kind);
+    }
+    for (unsigned long n = 0; n < cases; n++) {
+        struct lanes *pair = &lanes[below(COUNT(lanes))];
+        size_t most = rarely(2) ? MESSAGE_MAX : 1 + below(200);
+
+        text_clear(&message);
+        add_message(&message);
+        while (message.len > 0 && rarely(3)) {
+            damage(&message);
+        }
+        if (!lanes_agree(pair, message.data, message.len, most, seed)) {
+            printf("case %lu, pieces of up to %zu bytes\n", n, most);
+            text_add(&message, "%s", "");
+            expect_text(message.data, text_get(&pair->scanned_record),
+                        text_get(&pair->usual_record));
+            break;
+        }
+    }
+    for (size_t kind = 0; kind < COUNT(kinds); kind++) {
+        lanes_close(&lanes[kind]);
+    }
+    text_free(&message);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(both_lanes_give_the_same_events),
+    };
+
+    return cmocka_run_group_tests_name("fast lane", tests, NULL, NULL);
+}
+
+#endif
