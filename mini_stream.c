@@ -1800,10 +1800,49 @@ static inline const char *message_fast_number(const char *at, const char *end,
     return at;
 }
 
-/* Passes over a level in the form in which the service writes it. */
+/* Passes over white space and a byte. */
+static const char *message_token(const char *at, const char *end, char c)
+{
+    while (at != NULL && at < end && json_is_space((uint8_t)*at)) {
+        at++;
+    }
+    return message_pass(at, end, &c, 1);
+}
+
+/* Passes over a level with white space, or the amount before the price. */
+static const char *message_loose_level(const char *at, const char *end,
+                                       struct mst_level *level)
+{
+    bool price = false;
+
+    at = message_token(at, end, '{');
+    for (int n = 0; n < 2; n++) {
+        const char *name = message_token(at, end, '"');
+        bool first = price;
+        at = MESSAGE_PASS(name, end, "price\"");
+        price = at != NULL;
+        at = price ? at : MESSAGE_PASS(name, end, "amount\"");
+        if (n == 1 && price == first) {
+            return NULL;
+        }
+        at = message_token(message_token(at, end, ':'), end, '"');
+        at = message_fast_number(
+            at, end,
+            price ? &level->price_coefficient : &level->amount_coefficient,
+            price ? &level->price_exponent : &level->amount_exponent);
+        at =
+            message_token(MESSAGE_PASS(at, end, "\""), end, n == 0 ? ',' : '}');
+    }
+    return at;
+}
+
+/* Passes over a level; best of all in the form in which the service writes
+ * it. */
 static inline const char *message_fast_level(const char *at, const char *end,
                                              struct mst_level *level)
 {
+    const char *begin = at;
+
     level->flags = 0;
     at = MESSAGE_PASS(at, end, "{\"price\":\"");
     at = message_fast_number(at, end, &level->price_coefficient,
@@ -1811,7 +1850,8 @@ static inline const char *message_fast_level(const char *at, const char *end,
     at = MESSAGE_PASS(at, end, "\",\"amount\":\"");
     at = message_fast_number(at, end, &level->amount_coefficient,
                              &level->amount_exponent);
-    return MESSAGE_PASS(at, end, "\"}");
+    at = MESSAGE_PASS(at, end, "\"}");
+    return at != NULL ? at : message_loose_level(begin, end, level);
 }
 
 /* Takes in a level that has been read whole. */
@@ -2454,7 +2494,7 @@ static inline const char *message_fast_levels(struct mst_decoder *d,
     const int64_t time_ns = d->times[0];
     uint8_t state = d->json.state;
 
-    while (state != JSON_AT_COMMA && count < most) {
+    while (state != JSON_AT_COMMA && count < most && at < end && *at != ']') {
         const char *behind = message_fast_level(at, end, &levels[count]);
         if (behind == NULL || (size_t)(behind - at) > d->buffer_len) {
             break;
