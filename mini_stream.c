@@ -354,27 +354,6 @@ const char *mst_state_name(enum mst_state state)
  * 2 decimal and time
  * ------------------------------------------------------------------------ */
 
-/* Several bytes at once: the first is the lowest on any machine. */
-#define WORD_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
-
-static uint64_t word_load(const void *data)
-{
-    const uint8_t *p = data;
-
-    return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 |
-           (uint64_t)p[3] << 24 | (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 |
-           (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
-}
-
-/* How many bytes are below the first of those marked with their high bit; of
- * these there is one at least. */
-static unsigned word_below(uint64_t marks)
-{
-    marks >>= 7;
-    return (unsigned)((((marks & (0 - marks)) - 1) & WORD_OF(1)) * WORD_OF(1) >>
-                      56);
-}
-
 #define DECIMAL_DIGITS 18
 
 static const uint64_t decimal_powers[] = {
@@ -738,28 +717,23 @@ static const char *time_rest(const char *text, const char *end, int64_t seconds,
 {
     const char *at = text + MST_MINUTE_LEN + 2;
     int32_t second = time_pair(at - 2), offset;
-    uint32_t fraction = 0;
+    uint64_t fraction = 0;
 
     if (second > 59 && (second != 60 || memcmp(text + 14, "59", 2) != 0)) {
         return NULL;
     }
     if (*at == '.') {
         const char *begin = ++at;
-        for (; at < end && decimal_is_digit(*at); at++) {
-            if (at - begin < 9) {
-                fraction = fraction * 10 + (uint8_t)(*at - '0');
-            }
-        }
+        at = decimal_run(at, end - at > 9 ? at + 9 : end, &fraction);
         if (at == begin) {
             return NULL;
         }
-        if (at - begin < 9) {
-            fraction *= (uint32_t)decimal_powers[9 - (at - begin)];
-        }
+        fraction *= decimal_powers[9 - (at - begin)];
+        for (; at < end && decimal_is_digit(*at); at++) {}
     }
     at = time_offset(at, end, &offset);
     seconds += second - offset;
-    *ns = seconds * 1000000000 + fraction;
+    *ns = seconds * 1000000000 + (int64_t)fraction;
     return seconds < 0 ? NULL : at;
 }
 
@@ -961,16 +935,6 @@ static size_t json_plain(const uint8_t *data, size_t len)
 {
     size_t n = 0;
 
-    for (; len - n >= 8; n += 8) {
-        uint64_t word = word_load(data + n);
-        uint64_t others =
-            ((word - WORD_OF(0x20)) | ((word ^ WORD_OF('"')) - WORD_OF(1)) |
-             ((word ^ WORD_OF('\\')) - WORD_OF(1))) &
-            ~word & WORD_OF(0x80);
-        if (others != 0) {
-            return n + word_below(others);
-        }
-    }
     while (n < len && data[n] != '"' && data[n] != '\\' && data[n] >= 0x20) {
         n++;
     }
