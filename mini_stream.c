@@ -380,17 +380,15 @@ static const uint64_t decimal_powers[] = {
 
 static bool decimal_is_digit(char c)
 {
-    return (uint8_t)(c - '0') <= 9;
+    return c >= '0' && c <= '9';
 }
 
 /* Passes over digits and appends them to a value. */
 static inline const char *decimal_run(const char *at, const char *end,
                                       uint64_t *value)
 {
-    uint8_t digit;
-
-    for (; at < end && (digit = (uint8_t)(*at - '0')) <= 9; at++) {
-        *value = *value * 10 + digit;
+    for (; at < end && decimal_is_digit(*at); at++) {
+        *value = *value * 10 + (uint8_t)(*at - '0');
     }
     return at;
 }
@@ -729,7 +727,9 @@ static const char *time_rest(const char *text, const char *end, int64_t seconds,
             return NULL;
         }
         fraction *= decimal_powers[9 - (at - begin)];
-        for (; at < end && decimal_is_digit(*at); at++) {}
+        while (at < end && decimal_is_digit(*at)) {
+            at++;
+        }
     }
     at = time_offset(at, end, &offset);
     seconds += second - offset;
@@ -1649,41 +1649,42 @@ static const char *message_time(struct mst_decoder *d, const char *at,
 }
 
 /* Takes in the value of a field that is a scalar. */
-static int message_scalar(struct mst_decoder *d, enum message_field field,
-                          const struct json_text *t)
+static void message_scalar(struct mst_decoder *d, enum message_field field,
+                           const char *item, size_t len)
 {
+    char scratch[MST_TEXT_MAX + 1];
+    struct json_text t = json_scalar(item, len, scratch, sizeof scratch);
     bool number = field == FIELD_PRICE || field == FIELD_AMOUNT;
     int rc = 0;
 
-    if (number ? !message_is_number(t) : !t->string) {
+    if (number ? !message_is_number(&t) : !t.string) {
         rc = MST_ERR_MESSAGE_SHAPE;
     } else if (field == FIELD_CHANNEL) {
         d->channel =
-            message_lookup(message_channels, MST_CHANNEL_OTHER, t->at, t->len);
+            message_lookup(message_channels, MST_CHANNEL_OTHER, t.at, t.len);
     } else if (field == FIELD_ACTION) {
-        d->action = message_lookup(message_actions, MESSAGE_ACTION_OTHER, t->at,
-                                   t->len);
+        d->action =
+            message_lookup(message_actions, MESSAGE_ACTION_OTHER, t.at, t.len);
     } else if (field == FIELD_MARKET) {
-        if (t->cut || t->len > MST_MARKET_MAX) {
+        if (t.cut || t.len > MST_MARKET_MAX) {
             rc = MST_ERR_MESSAGE_SIZE;
         } else {
-            text_copy(d->market, sizeof d->market, t->at, t->len);
+            text_copy(d->market, sizeof d->market, t.at, t.len);
         }
     } else if (field == FIELD_TYPE) {
-        d->snapshot = !text_is(t->at, t->len, "UPDATE");
+        d->snapshot = !text_is(t.at, t.len, "UPDATE");
     } else if (number) {
         bool price = field == FIELD_PRICE;
-        rc = message_number(d, t, price, price ? &d->price : &d->amount);
+        rc = message_number(d, &t, price, price ? &d->price : &d->amount);
     } else {
-        rc = message_time(d, t->at, t->at + t->len,
-                          &d->times[field - FIELD_TIME]) == t->at + t->len
+        int64_t *ns = &d->times[field - FIELD_TIME];
+        rc = message_time(d, t.at, t.at + t.len, ns) == t.at + t.len
                  ? 0
                  : MST_ERR_TIME;
     }
     if (rc != 0) {
-        message_bad(d, field, rc, t->at, t->len);
+        message_bad(d, field, rc, t.at, t.len);
     }
-    return message_is_known(d) ? message_fault(d) : 0;
 }
 
 /* Price or amount of a level, by its token. */
@@ -1964,27 +1965,17 @@ static int message_service_error(struct mst_decoder *d, struct mst_event *event)
     return 1;
 }
 
-/* The field of the root or the payload that has this name, or FIELD_NONE. */
-static enum message_field message_field(const struct mst_decoder *d,
-                                        const char *name, size_t len)
+/* The field that the scanner's key names here, or FIELD_NONE. */
+static enum message_field message_field(const struct mst_decoder *d)
 {
-    bool root = d->place == MESSAGE_ROOT;
-    unsigned i = root ? FIELD_CHANNEL : FIELD_MARKET;
-    unsigned end = root ? FIELD_MARKET : FIELD_NONE;
+    unsigned i = d->place == MESSAGE_ROOT ? FIELD_CHANNEL : FIELD_MARKET;
+    unsigned end = d->place == MESSAGE_ROOT ? FIELD_MARKET : FIELD_NONE;
 
-    for (; i < end; i++) {
-        const char *field = message_fields[i];
-        if (field[0] == name[0] && text_is(name, len, field)) {
-            return (enum message_field)i;
-        }
+    while (i < end && (message_fields[i][0] != d->json.key[0] ||
+                       !json_key_is(&d->json, message_fields[i]))) {
+        i++;
     }
-    return FIELD_NONE;
-}
-
-static bool message_is_container(enum message_field field)
-{
-    return field == FIELD_PAYLOAD || field == FIELD_ENTRIES ||
-           field == FIELD_BIDS || field == FIELD_ASKS;
+    return i < end ? (enum message_field)i : FIELD_NONE;
 }
 
 static void message_take(struct mst_decoder *d)
@@ -2048,46 +2039,39 @@ static int message_container(struct mst_decoder *d, enum message_field field)
     return message_stream(d, field);
 }
 
-/* Notes that a member has come: says whether its value is wanted, or returns
- * an error. */
-static int message_admit(struct mst_decoder *d, enum message_field field,
-                         bool *wanted)
+/* A member of the root or of the payload. */
+static int message_member(struct mst_decoder *d)
 {
-    bool known = message_is_known(d);
-
-    *wanted =
-        field != FIELD_NONE &&
-        !(known && ((message_relevant(d) | MESSAGE_KINDS) & BIT(field)) == 0);
-    if (d->second_pass || !*wanted) {
-        *wanted &= message_is_container(field);
-        return 0;
-    }
-    d->twice |= (uint16_t)(d->seen & BIT(field));
-    d->seen |= (uint16_t)BIT(field);
-    return known ? message_fault(d) : 0;
-}
-
-/* The value at hand is that of a member of the root or of the payload. */
-static int message_member(struct mst_decoder *d, enum message_field field)
-{
-    bool wanted = false;
+    enum message_field field = message_field(d);
+    bool container = field == FIELD_PAYLOAD || field == FIELD_ENTRIES ||
+                     field == FIELD_BIDS || field == FIELD_ASKS;
     int rc = 0;
 
-    if (field != FIELD_ERROR || d->data[d->at] != 'n') {
-        rc = message_admit(d, field, &wanted);
-    }
-    if (rc != 0) {
-        return rc;
-    }
-    if (!wanted || field == FIELD_ERROR) {
+    if (field == FIELD_NONE || (d->second_pass && !container) ||
+        (message_is_known(d) &&
+         ((message_relevant(d) | MESSAGE_KINDS) & BIT(field)) == 0)) {
         json_take(&d->json, JSON_SKIP);
-    } else if (message_is_container(field)) {
+        return 0;
+    }
+    if (!d->second_pass) {
+        if (field == FIELD_ERROR && d->data[d->at] == 'n') {
+            json_take(&d->json, JSON_SKIP);
+            return 0;
+        }
+        d->twice |= (uint16_t)(d->seen & BIT(field));
+        d->seen |= (uint16_t)BIT(field);
+        rc = message_is_known(d) ? message_fault(d) : 0;
+    }
+    if (rc == 0 && container) {
         return message_container(d, field);
-    } else {
+    }
+    if (field == FIELD_ERROR) {
+        json_take(&d->json, JSON_SKIP);
+    } else if (rc == 0) {
         d->field = (uint8_t)field;
         message_take(d);
     }
-    return 0;
+    return rc;
 }
 
 /* Decides about the value at hand: 0 to go on, 1 with an event, or an
@@ -2105,9 +2089,7 @@ static int message_value(struct mst_decoder *d, struct mst_event *event)
         d->place = MESSAGE_ROOT;
         return json_enter(&d->json, c, &d->at);
     case MESSAGE_ROOT:
-    case MESSAGE_PAYLOAD:
-        return message_member(d,
-                              message_field(d, d->json.key, d->json.key_len));
+    case MESSAGE_PAYLOAD: return message_member(d);
     case MESSAGE_LEVELS:
     case MESSAGE_ENTRIES: break;
     }
@@ -2144,8 +2126,6 @@ static int message_oversized(struct mst_decoder *d)
  * buffer. */
 static int message_item(struct mst_decoder *d, struct mst_event *event)
 {
-    char scratch[MST_TEXT_MAX + 1];
-    struct json_text value;
     const char *text = (const char *)d->data + d->item_at;
     size_t len = d->at - d->item_at;
 
@@ -2176,8 +2156,8 @@ static int message_item(struct mst_decoder *d, struct mst_event *event)
     if (d->place == MESSAGE_ENTRIES) {
         return message_entry(d, text, len, event);
     }
-    value = json_scalar(text, len, scratch, sizeof scratch);
-    return message_scalar(d, (enum message_field)d->field, &value);
+    message_scalar(d, (enum message_field)d->field, text, len);
+    return message_is_known(d) ? message_fault(d) : 0;
 }
 
 static void message_close(struct mst_decoder *d)
@@ -2539,41 +2519,34 @@ static void message_fast(struct mst_decoder *d)
     d->at = (size_t)(at - data);
 }
 
-/* Reads on to the next decision: 1 with an event, 0 to go on, or an error;
- * *used_up says that the piece is. */
-static int message_step(struct mst_decoder *d, struct mst_event *event,
-                        bool *used_up)
-{
-    int rc = json_next(&d->json, d->data, d->len, &d->at);
-
-    switch (rc) {
-    case JSON_VALUE: return message_value(d, event);
-    case JSON_ITEM: return message_item(d, event);
-    case JSON_CLOSE: message_close(d); return 0;
-    case JSON_MORE: break;
-    default: return message_syntax(d, rc);
-    }
-    if (d->final) {
-        return message_end(d, event);
-    }
-    *used_up = true;
-    rc = message_keep(d);
-    d->at = d->len = 0;
-    return rc;
-}
-
 /* Reads on: 1 with an event, 0 when the piece is used up, or an error. */
 static int message_scan(struct mst_decoder *d, struct mst_event *event)
 {
-    bool used_up = false;
     int rc;
 
     do {
         if (MESSAGE_FAST) {
             message_fast(d);
         }
-        rc = message_step(d, event, &used_up);
-    } while (rc == 0 && !used_up);
+        rc = json_next(&d->json, d->data, d->len, &d->at);
+        switch (rc) {
+        case JSON_VALUE: rc = message_value(d, event); break;
+        case JSON_ITEM: rc = message_item(d, event); break;
+        case JSON_CLOSE:
+            message_close(d);
+            rc = 0;
+            break;
+        case JSON_MORE:
+            if (d->final) {
+                rc = message_end(d, event);
+                break;
+            }
+            rc = message_keep(d);
+            d->at = d->len = 0;
+            return rc;
+        default: rc = message_syntax(d, rc); break;
+        }
+    } while (rc == 0);
     return rc;
 }
 
