@@ -2473,7 +2473,7 @@ static inline const char *message_fast_side(struct mst_decoder *d,
     enum message_field field = bids != NULL ? FIELD_BIDS : FIELD_ASKS;
 
     at = bids != NULL ? bids : MESSAGE_PASS(at, end, ",\"asks\":[");
-    if (at == NULL || d->second_pass || (d->seen & BIT(field)) != 0 ||
+    if (at == NULL || (d->seen & BIT(field)) != 0 ||
         !message_streams(d, field) || (d->unusable | d->twice) != 0) {
         return NULL;
     }

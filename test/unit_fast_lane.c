@@ -204,7 +204,9 @@ static void add_number(struct text *text)
             add_digits(text, 6);
         }
     }
-    if (!rarely(6)) {
+    if (odd && rarely(100)) {
+        text_add(text, ".%0300d", 0); /* exact, and larger than a buffer */
+    } else if (!rarely(6)) {
         text_add(text, ".");
         add_digits(text, 9);
     }
@@ -232,8 +234,12 @@ static void add_time(struct text *text)
         text_add(text, "%s", ONE_OF(times));
         return;
     }
-    text_add(text, "2026-01-0%zuT03:0%zu:%02zu.%0*zuZ", 1 + below(3), below(3),
+    text_add(text, "2026-01-0%zuT03:0%zu:%02zu.%0*zu", 1 + below(3), below(3),
              below(60), rarely(2) ? 3 : 9, below(1000));
+    if (odd && rarely(20)) {
+        text_add(text, "%0300d", 0);
+    }
+    text_add(text, "Z");
 }
 
 static void add_string(struct text *text, void (*add)(struct text *text))
@@ -283,21 +289,21 @@ static void add_name(struct text *text, const char *name)
 
 static void add_level(struct text *text)
 {
-    bool swapped = odd && rarely(8);
+    static const char *const names[] = {"price", "amount"};
+    size_t first = odd && rarely(8) ? 1 : 0;
+    size_t second = odd && rarely(40) ? first : 1 - first;
 
     add_token(text, "{");
     if (odd && rarely(30)) {
         text_add(text, "\"venue\":[1,{\"price\":\"2\"}],");
     }
-    for (int i = 0; i < 2; i++) {
-        add_name(text, (i == 0) != swapped ? "price" : "amount");
-        add_string(text, add_number);
-        if (i == 0 || (odd && rarely(60))) {
-            add_token(text, ",");
-        }
-    }
+    add_name(text, names[first]);
+    add_string(text, add_number);
+    add_token(text, ",");
+    add_name(text, names[second]);
+    add_string(text, add_number);
     if (odd && rarely(40)) {
-        text_add(text, ",\"amount\":\"1\"");
+        text_add(text, rarely(2) ? "," : ",\"amount\":\"1\"");
     }
     add_token(text, "}");
 }
@@ -317,7 +323,7 @@ static void add_side(struct text *text)
         }
         add_level(text);
     }
-    add_token(text, "]");
+    add_token(text, odd && rarely(20) ? ",]" : "]");
 }
 
 enum { MEMBERS_MAX = 5 };
@@ -374,7 +380,7 @@ static void add_payload(struct text *text, size_t kind)
             members[to] = moved;
         }
     }
-    add_token(text, "{");
+    add_token(text, odd && rarely(20) ? "{," : "{");
     for (size_t i = 0; i < count; i++) {
         if (rarely(odd ? 30 : 10) && !members[i].string) {
             continue;
@@ -403,7 +409,7 @@ static void add_message(struct text *text)
 
     odd = rarely(3);
     swapped = odd && rarely(6);
-    add_token(text, "{");
+    add_token(text, odd && rarely(40) ? "null{" : "{");
     for (int i = 0; i < 2; i++) {
         bool channel = (i == 0) != swapped;
 
