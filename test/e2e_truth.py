@@ -30,7 +30,7 @@ import traceback
 import urllib.parse
 
 BUILD = os.environ.get("BUILD", "build")
-HANG_S = 30  # for one thing to happen: a hang, not a slow machine
+HANG_S = 100  # for one thing to happen: a hang, not a slow machine
 MARKETS = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD")
 MOMENTS = 40  # of each market that are compared, at least
 
@@ -43,7 +43,7 @@ BOOK_LINE = re.compile(
     r"(?P<line_time>\S+) market_data (?P<market>\S+) "
     r"(?P<kind>snapshot|update|aborted) bids=\d+ asks=\d+ best=\S+ "
     r"(?P<state>empty|building|live|stale)(?: \([a-z ]+\))?"
-    r"(?P<flags>(?: crossed| thin| disagrees)*)"
+    r"(?P<flags>(?: crossed| thin| disagrees| backward)*)"
     r"(?: depth_time=(?P<time>\S+) depth_bids=(?P<bids>\S+) "
     r"depth_asks=(?P<asks>\S+))?\n")
 TOP_LINE = re.compile(
