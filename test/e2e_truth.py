@@ -176,6 +176,7 @@ class Tool:
     def __init__(self, service, levels, markets):
         self.generation = 0
         self.closed = 0
+        self.closings = ""
         self.lines = []  # Book and Top, in their order
         # By (market, generation): live books, their times, tops by time.
         self.books = collections.defaultdict(list)
@@ -221,6 +222,7 @@ class Tool:
             self.generation = int(OPEN_LINE.fullmatch(line)["generation"])
         elif CLOSED_LINE.fullmatch(line):
             self.closed += 1
+            self.closings += line
 
     def take_book(self, book):
         if book.live:
@@ -303,6 +305,11 @@ class Run:
         self.compared.clear()
         self.follow(lambda: all(self.compared[market] >= MOMENTS
                                 for market in self.markets), "moments")
+
+    def check_closings(self):
+        """On a busy machine the service may find its reader too slow."""
+        for line in self.tool.closings.splitlines():
+            check("reads too slowly" in line or "as asked" in line, line)
 
     def compare(self, generation, truth):
         """False as long as the client's book is not as far."""
@@ -416,7 +423,7 @@ def test_plain():
     with Run(("--rate", "50")) as run:
         run.follow_all()
         run.finish()
-        check(run.tool.generation == 1, "one connection")
+        run.check_closings()
 
 
 def test_every_quirk():
@@ -432,7 +439,7 @@ def test_small_books():
         run.follow(lambda: run.resynced("thin") >= 2, "thin")
         run.follow_all()
         run.finish()
-        check(run.tool.generation == 1, "one connection")
+        run.check_closings()
 
 
 def test_small_books_with_every_quirk():
