@@ -11,6 +11,7 @@ BUILD ?= build
 BEARSSL_DIR ?=
 JSMN_DIR ?=
 DEMO_SECONDS ?= 10
+FUZZ_SECONDS ?= 60
 CROSS ?= arm-none-eabi-
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
@@ -73,7 +74,7 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 .SUFFIXES:
 .SECONDARY:
 .PHONY: all packages demo test tests objects lint tidy size bench oracle \
-	format help clean
+	fuzz format help clean
 
 ## The library and the programs: mini-stream, sandbox, the examples (default)
 all: $(PROGRAMS) $(LIBRARY)
@@ -110,6 +111,13 @@ size:
 	@CROSS=$(CROSS) test/size.sh $(addprefix -isystem ,$(JSMN_DIR) \
 		$(BEARSSL_DIR:%=%/inc) $(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
 
+## Fuzz the decoder's two lanes against each other for FUZZ_SECONDS (60)
+fuzz:
+	@test/packages.sh build test lint
+	$(again) $(BUILD)/fuzz/lanes
+	@mkdir -p $(BUILD)/fuzz/corpus
+	$(BUILD)/fuzz/lanes -max_total_time=$(FUZZ_SECONDS) $(BUILD)/fuzz/corpus
+
 ## What it costs to decode messages, and to update books of different sizes
 bench:
 	@test/packages.sh build
@@ -141,7 +149,7 @@ help:
 	@awk '/^## / { text = substr($$0, 4); next } \
 		text && /^[a-z]+:/ { sub(/:.*/, ""); \
 		printf "  make %-9s %s\n", $$0, text } { text = "" }' Makefile
-	@echo "Variables: CC CFLAGS BUILD BEARSSL_DIR JSMN_DIR DEMO_SECONDS V=1"
+	@echo "Variables: CC CFLAGS BUILD BEARSSL_DIR JSMN_DIR DEMO_SECONDS FUZZ_SECONDS V=1"
 
 # V=1 shows the commands.
 quiet = $(if $(V),,@echo "$(1) $@" &&)
@@ -203,6 +211,14 @@ $(BUILD)/test/test_%: $(BUILD)/san/test/test_%.o $(BUILD)/san/libhelpers.a \
 
 $(BUILD)/test/unit_%: $(BUILD)/san/test/unit_%.o $(BUILD)/san/libhelpers.a
 	$(test_link)
+
+# libFuzzer comes with clang.
+$(BUILD)/fuzz/lanes: test/unit_fast_lane.c test/support.c \
+		test/support_events.c mini_stream.c mini_stream.h Makefile
+	$(call quiet,link) mkdir -p $(@D) && clang $(call flags,$<) $(WARNINGS) \
+		-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION $(SANITIZE) \
+		-fsanitize=fuzzer $(BASE_LDFLAGS) -o $@ $(filter test/%.c,$^) \
+		$(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
 
 # Everything compiled, nothing linked: for lint, with either compiler.
 objects: $(ALL_SRC:%.c=$(BUILD)/obj/%.o)
