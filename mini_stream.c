@@ -1409,6 +1409,10 @@ static void json_write_string(struct out *o, const char *text)
  * entries of a response are handed out at once if it is known what they
  * belong to. Where it is not yet, the pass goes to the end without them and a
  * second one, over the message in the buffer, delivers them.
+ *
+ * Where the scanner rests, a fast lane (message_fast) goes before it: it takes
+ * in what is at hand as a whole in the form in which the service writes it, or
+ * leaves it to the scanner, with the same events either way.
  * ------------------------------------------------------------------------ */
 
 static const char *const message_channels[] = {
@@ -1461,15 +1465,6 @@ enum message_field {
 };
 
 #define BIT(field) (1u << (field))
-
-/* The fast lane reads what is at hand as a whole, members and levels with
- * nothing escaped, where the scanner would go byte by byte to the same end. A
- * build may leave it out for its size. */
-#ifdef MST_NO_FAST_LANE
-#define MESSAGE_FAST false
-#elif !defined MESSAGE_FAST
-#define MESSAGE_FAST true
-#endif
 
 /* Their names: first those of the root, from FIELD_MARKET on the payload's. */
 static const char message_fields[MST_FIELDS][12] = {
@@ -1734,6 +1729,14 @@ static void message_level_add(struct mst_decoder *d, struct mst_level *level)
         d->count++;
     }
 }
+
+/* A build may leave the fast lane out for its size: MST_NO_FAST_LANE. A unit
+ * test switches it while it runs. */
+#ifdef MST_NO_FAST_LANE
+#define MESSAGE_FAST false
+#elif !defined MESSAGE_FAST
+#define MESSAGE_FAST true
+#endif
 
 /* Passes over a text, if it is at hand. The result of this and the like is
  * what is behind it, or NULL; NULL for what is at hand gives NULL. */
@@ -2388,9 +2391,9 @@ static inline const char *message_fast_fields(struct mst_decoder *d,
 static const char *message_fast_head(struct mst_decoder *d, const char *begin,
                                      const char *end)
 {
-    static const uint8_t times[] = {0, 1, 2, 1};
+    static const uint8_t times[] = {0, 1, 2, 1}; /* in d->times */
     const char *at = NULL, *market;
-    uint8_t channel = 0;
+    unsigned channel = MST_MARKET_DATA;
     size_t len = 0;
 
     for (; channel < MST_CHANNEL_OTHER; channel++) {
@@ -2417,7 +2420,7 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
         return NULL;
     }
     text_copy(d->market, sizeof d->market, market, len);
-    d->channel = channel;
+    d->channel = (uint8_t)channel;
     d->seen =
         BIT(FIELD_CHANNEL) | BIT(FIELD_PAYLOAD) | message_required[channel];
     d->place = MESSAGE_PAYLOAD;

@@ -133,7 +133,7 @@ static uint64_t seed;
 
 static size_t below(size_t n)
 {
-    return (size_t)(random_next(&seed) % n);
+    return n > 0 ? (size_t)(random_next(&seed) % n) : 0;
 }
 
 /* True once in n times. */
@@ -175,29 +175,30 @@ static void add_digits(struct text *text, size_t most)
 
 static void add_number(struct text *text)
 {
-    static const char *const forms[] = {"0",
-                                        "0.00",
-                                        "-1",
-                                        "-0",
-                                        "01",
-                                        "1.",
-                                        ".5",
-                                        "1e5",
-                                        "0E-8",
-                                        "1e64",
-                                        "1e-70",
-                                        "+1",
-                                        "",
-                                        " 1",
-                                        "1 ",
-                                        "x",
-                                        "1.2.3",
-                                        "1\\u0030",
-                                        "12345678901234567890",
-                                        "1234567890123456780",
-                                        "0.1234567890123456789",
-                                        "10000000000000000000000000000000000000"
-                                        "0000000000000000000000000000000"};
+    static const char *const forms[] = {
+        "0",
+        "0.00",
+        "-1",
+        "-0",
+        "01",
+        "1.",
+        ".5",
+        "1e5",
+        "0E-8",
+        "1e64",
+        "1e-70",
+        "+1",
+        "",
+        " 1",
+        "1 ",
+        "x",
+        "1.2.3",
+        "1\\u0030",
+        "12345678901234567890",
+        "1234567890123456780",
+        "0.1234567890123456789",
+        ("1000000000000000000000000000000000000000"
+         "00000000000000000000000000000")};
 
     if (rarely(odd ? 10 : 200)) {
         text_add(text, "%s", ONE_OF(forms));
@@ -267,8 +268,7 @@ static void add_market(struct text *text)
                                           "ETH/USD",
                                           "\xc3\xa9",
                                           "\\u0041",
-                                          "a\x7f"
-                                          "b",
+                                          "a\x7fz",
                                           "A-MARKET-OF-EXACTLY-31-BYTES-AB",
                                           "A-MARKET-OF-EXACTLY-32-BYTES-ABC"};
 
