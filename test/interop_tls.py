@@ -14,6 +14,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import sys
 import tempfile
 import time
@@ -376,6 +377,92 @@ def address_host(auth_host, ws_host):
 
 
 # ---------------------------------------------------------------------------
+# Short handshakes
+# ---------------------------------------------------------------------------
+
+UNAVAILABLE = "HTTP/1.1 503 Later\r\nContent-Length: 0\r\n\r\n"
+
+
+def resumed_by_openssl(reused, *arguments):
+    """Attempts in a row at one s_server: how many are short."""
+    with serve("ec", *arguments, chain="between-ec") as server, \
+            start(server.port) as tool:
+        for attempt in range(1, 4):
+            server.until("(?s)(grant_type=client_credentials.*){%d}" % attempt,
+                         tool.process)
+            server.write(UNAVAILABLE)
+        tool.until(tool.err, "(?s)(closed - .*){3}")
+        tool.interrupt()
+        tool.finish(OK)
+        equal(server.text().count("Reused session-id"), reused, "reused")
+        for said in tool.failures():
+            matches("HTTP status 503", said, "error")
+
+
+def session_context():
+    """A context with sessions of its own, but for both hosts."""
+    context = CERTIFICATES.context("ec")
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_TICKET
+    return context
+
+
+def streams_end(context, damaged=()):
+    """Three streams that end, some with a damaged record. context() is that
+    of a connection. Returns which handshakes of each host were short."""
+    short = {"auth": [], "stream": []}
+
+    def serving_sessions(host, handler):
+        def handle(connection):
+            peer = Peer(connection, context())
+            peer.handshake()
+            short[host].append(peer.tls.session_reused)
+            handler(peer)
+
+        return Server(handle)
+
+    def auth(peer):
+        peer.request()
+        peer.send(reply(token()))
+
+    def stream_end(peer):
+        peer.send(upgrade(peer.request()))
+        peer.read()
+        if len(short["stream"]) in damaged:
+            peer.send(b"\x81\x02{}", damage=True)
+        else:
+            peer.close_notify()
+        peer.end()
+
+    with serving_sessions("stream", stream_end) as server, \
+            serving_sessions("auth", auth) as auth_server, \
+            start(auth_server.port, server.port) as tool:
+        tool.until(tool.err, r"open - generation 4$")
+        tool.interrupt()
+        tool.finish(OK)
+    equal(short["auth"], [False], "token host")
+    return short["stream"][:4]
+
+
+def resumed():
+    """a stream is resumed, with the session of no other host"""
+    context = session_context()
+    equal(streams_end(lambda: context), [False, True, True, True], "short")
+
+
+def forgotten():
+    """a server that has forgotten its sessions"""
+    equal(streams_end(session_context), [False] * 4, "short")
+
+
+def not_after_error():
+    """no session is resumed after a TLS error"""
+    context = session_context()
+    equal(streams_end(lambda: context, damaged=[2]),
+          [False, True, False, True], "short")
+
+
+# ---------------------------------------------------------------------------
 # A whole stream
 # ---------------------------------------------------------------------------
 
@@ -460,6 +547,14 @@ CHECKS = [
     ("a client certificate is required", refused, r"TLS handshake failed "
      r"\(stage tls, detail 296\)", "-Verify", "1"),
     (name_indication.__doc__, name_indication),
+    ("resumed by session id, of a server without tickets", resumed_by_openssl,
+     2, "-no_ticket"),
+    ("resumed by session id, of a server with tickets", resumed_by_openssl, 2),
+    ("a server without sessions", resumed_by_openssl, 0, "-no_ticket",
+     "-no_cache"),
+    (resumed.__doc__, resumed),
+    (forgotten.__doc__, forgotten),
+    (not_after_error.__doc__, not_after_error),
     ("another name", bad_certificate, "other", OTHER_NAME),
     ("names with wildcards", bad_certificate, "wildcard", OTHER_NAME),
     ("an address only", bad_certificate, "address", OTHER_NAME),
