@@ -5708,6 +5708,14 @@ static void session_note_http(struct mst_client *c, const struct mst_link *l)
     }
 }
 
+/* What will not mend soon is tried again slowly: so is a handover, which costs
+ * books without a spare one their levels. */
+static bool session_is_slow(const struct mst_link *l, int error)
+{
+    return session_is_permanent(l, error) ||
+           (error == MST_ERR_TIMEOUT && l->state == MST_STATE_OPEN);
+}
+
 /* How long to wait before the next attempt. */
 static uint32_t session_backoff(struct mst_client *c, struct mst_link *l,
                                 int error)
@@ -5733,12 +5741,12 @@ static uint32_t session_backoff(struct mst_client *c, struct mst_link *l,
     if (longest > g->backoff_max_ms) {
         longest = g->backoff_max_ms;
     }
-    if (session_is_permanent(l, error)) {
+    if (session_is_slow(l, error)) {
         longest = g->backoff_slow_ms;
     }
     (void)session_draw(c, &jitter, sizeof jitter);
     wait = (uint32_t)((uint64_t)longest * jitter >> 32) + 1;
-    if (session_is_permanent(l, error)) {
+    if (session_is_slow(l, error)) {
         wait = longest - wait / 4; /* slow, but not all at one time */
     }
     if (session_is_told(c, l)) {
