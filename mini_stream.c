@@ -7668,6 +7668,19 @@ static int session_read(struct mst_client *c, struct mst_link *l,
     }
 }
 
+/* The book of this connection is as live as the one that it replaces, or as
+ * it can be. */
+static bool session_is_level(const struct mst_client *c,
+                             const struct mst_link *l,
+                             const struct mst_subscription *s)
+{
+    const struct mst_book *book = session_book(c, l, s);
+
+    return s->book == NULL || s->on[session_link(c, l)].number ||
+           (book != NULL && mst_book_state(book) == MST_BOOK_LIVE) ||
+           (!s->over && mst_book_state(s->book) != MST_BOOK_LIVE);
+}
+
 /* All that is wished for is as live on this connection as it can be: refused
  * is only what the stream does not have either. */
 static bool session_is_settled(const struct mst_client *c,
@@ -7675,15 +7688,12 @@ static bool session_is_settled(const struct mst_client *c,
 {
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
         const struct mst_subscription *s = &c->subscriptions[i];
-        const struct mst_book *book = session_book(c, l, s);
         uint8_t state = s->on[session_link(c, l)].state;
         if ((state == SUB_FAILED && s->on[c->stream].state != SUB_ACTIVE) ||
             (state == SUB_NONE && !s->wanted)) {
             continue;
         }
-        if (state != SUB_ACTIVE ||
-            (s->book != NULL &&
-             (book == NULL || mst_book_state(book) != MST_BOOK_LIVE))) {
+        if (state != SUB_ACTIVE || !session_is_level(c, l, s)) {
             return false;
         }
     }
