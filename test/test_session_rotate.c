@@ -618,6 +618,56 @@ static void test_snapshot_never_comes(void **state)
     }
 }
 
+/* If they never do, it is not tried all the time: books without spares are
+ * empty meanwhile. */
+static void test_tried_again_slowly(void **state)
+{
+    (void)state;
+    for (int spares = 0; spares < 2; spares++) {
+        new_client(spares);
+        seen.live = false;
+        session.service.rules.no_snapshot = true;
+        assert_int_equal(mst_rotate(&session.client), 0);
+        for (int i = 0; i < 60; i++) {
+            run(SESSION_MINUTE);
+        }
+        assert_in_range(stats()->opens, 5, 12);
+        expect_int("rotations", 0, stats()->rotations);
+        session.service.rules.no_snapshot = false;
+        for (int i = 0; i < 8; i++) {
+            run(SESSION_MINUTE);
+        }
+        expect_int("rotations", 1, stats()->rotations);
+        assert_true(well_within(1000));
+        session_end();
+    }
+}
+
+/* A book that cannot be live on either connection does not keep them from
+ * it. */
+static void test_book_that_cannot_be_live(void **state)
+{
+    (void)state;
+    for (int spares = 0; spares < 2; spares++) {
+        begin(spares);
+        session.service.rules.bids =
+            "{\"price\":\"1.2345678901234567890123\",\"amount\":\"1\"}";
+        session_start();
+        session_subscribe();
+        for (int i = 0; i < 60; i++) {
+            run(1000);
+        }
+        expect_int("number", MST_BOOK_NUMBER,
+                   mst_book_reason(&session.books[0]));
+        assert_int_equal(mst_rotate(&session.client), 0);
+        for (int i = 0; i < 30; i++) {
+            run(1000);
+        }
+        expect_int("rotations", 1, stats()->rotations);
+        session_end();
+    }
+}
+
 /* A message of several parts is cut off by the end of either connection, or
  * by the handover. */
 static void test_cut_in_a_message(void **state)
@@ -870,6 +920,8 @@ int main(void)
         TEST(test_break_at_any_time),
         TEST(test_new_never_gets_there),
         TEST(test_snapshot_never_comes),
+        TEST(test_tried_again_slowly),
+        TEST(test_book_that_cannot_be_live),
         TEST(test_cut_in_a_message),
         TEST(test_refused_on_the_new),
         TEST(test_while_down),
