@@ -69,17 +69,26 @@ static json_t *json_failure(const struct mst_address_result *result)
         "retry_ms", (int)result->retry_ms);
 }
 
+/* Escaped, so that a terminal obeys nothing in it. */
 void address_print_json(const struct mst_address_result *result)
 {
     json_t *object = result->record != NULL ? json_record(result->record)
                                             : json_failure(result);
 
-    /* Escaped, a terminal obeys nothing in it. */
-    if (object == NULL ||
-        json_dumpf(object, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) != 0) {
+    char *text = json_dumps(object, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+
+    if (text == NULL) {
         abort();
     }
+    for (const char *c = text; *c != '\0'; ++c) {
+        if (*c == 0x7F) { /* which jansson leaves as it is */
+            fputs("\\u007F", stdout);
+        } else {
+            putchar(*c);
+        }
+    }
     putchar('\n');
+    free(text);
     json_decref(object);
 }
 

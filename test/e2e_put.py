@@ -1,0 +1,588 @@
+#!/usr/bin/env python3
+"""`mini-stream address put` and put-address as a user runs them: against the
+sandbox, and against an HTTPS server of Python's that can be wronged.
+
+Usage: e2e_put.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import concurrent.futures
+import contextlib
+import http.server
+import json
+import os
+import re
+import shutil
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import uuid
+
+BUILD = os.environ.get("BUILD", "build")
+HANG_S = 100  # for one thing to happen: a hang, not a slow machine
+AT_ONCE = 3
+PATH = "/v2/transfer/crypto-destination-address"
+SCOPE = "transfer:write_crypto_destination_address"
+NETWORKS = ("BITCOIN", "ETHEREUM", "BITCOIN_CASH", "LITECOIN", "SOLANA",
+            "POLYGON_POS", "BASE", "ARBITRUM_ONE", "STELLAR", "INK", "XLAYER")
+OK, USAGE, CONFIG, ACCESS, NETWORK, SERVICE, LOCAL, CUT = 0, 2, 3, 4, 5, 6, 7, 130
+PAIR = ("--network", "BITCOIN", "--address", "bc1qexample")
+# Quotes, an escape sequence, C1, bidirectional overrides, line ends, a
+# character outside the basic plane.
+HOSTILE = "\"\\' \x1b[2J\x07\x9b1m\u202e\u2066 \r\n\x7f \U0001f600 e\u0301"
+# What a terminal obeys.
+CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e"
+                     "\u2066-\u2069]")
+
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def equal(expected, got, what=""):
+    check(expected == got, f"{what}\n  expected: {expected!r}\n  got: {got!r}")
+
+
+# ---------------------------------------------------------------------------
+# The programs
+# ---------------------------------------------------------------------------
+
+class User:
+    """Somebody with a configuration, in an environment without any other."""
+
+    def __init__(self, urls, ca, client="sandbox-client"):
+        self.env = {name: value for name, value in os.environ.items()
+                    if not name.startswith(("MINI_STREAM_", "XDG_"))}
+        self.env.update(HOME="/nonexistent", LC_ALL="C.UTF-8",
+                        MINI_STREAM_CLIENT_ID=client,
+                        MINI_STREAM_CLIENT_SECRET="sandbox-secret",
+                        MINI_STREAM_AUTH_URL=urls["auth_url"],
+                        MINI_STREAM_BASE_URL=urls["base_url"],
+                        MINI_STREAM_CA=ca)
+
+    def start(self, *arguments, program="mini-stream", **options):
+        command = ["address", "put"] if program == "mini-stream" else []
+        options = {"stdout": subprocess.PIPE, **options}
+        return subprocess.Popen(
+            [os.path.join(BUILD, program), *command, *arguments], env=self.env,
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, **options)
+
+    def run(self, *arguments, **options):
+        """(exit status, standard output, standard error)"""
+        process = self.start(*arguments, **options)
+        out, err = process.communicate(timeout=HANG_S)
+        out, err = (out or b"").decode(), err.decode()
+        check(not CONTROL.search(out + err), f"not harmless: {out!r} {err!r}")
+        check("sandbox-secret" not in out + err, "the secret is told")
+        return process.returncode, out, err
+
+    def put(self, *arguments):
+        """The record, as JSON."""
+        status, out, err = self.run("--json", *arguments)
+        equal((OK, ""), (status, err), arguments)
+        return json.loads(out)
+
+    def fails(self, status, pattern, *arguments, **options):
+        got, out, err = self.run(*arguments, **options)
+        equal((status, ""), (got, out), f"{arguments}: {err}")
+        check(re.search(pattern, err), f"{pattern}: {err!r}")
+        return err
+
+
+class Sandbox:
+    """A running sandbox, and curl as its client."""
+
+    def __init__(self, state, *options):
+        self.ca = os.path.join(state, "ca.pem")
+        self.process = subprocess.Popen(
+            [os.path.join(BUILD, "sandbox"), "--state", state, "--rate", "1",
+             *options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        check(self.process.stdout.readline() == b"ready\n", "not ready")
+        self.endpoints = os.path.join(state, "endpoints.json")
+        with open(self.endpoints, encoding="ascii") as file:
+            self.urls = json.load(file)
+
+    def user(self, client="sandbox-client"):
+        return User(self.urls, self.ca, client)
+
+    def end(self, number=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+            self.process.wait(HANG_S)
+        self.process.stdout.close()
+
+    def curl(self, url, *options):
+        run = subprocess.run(
+            ["curl", "-sS", "--max-time", str(HANG_S), "--cacert", self.ca,
+             *options, url], capture_output=True, check=True)
+        return json.loads(run.stdout)
+
+    def put(self, **request):
+        """The record that the same request makes when curl sends it."""
+        token = self.curl(self.urls["auth_url"] + "/oauth2/token", "-d",
+                          "grant_type=client_credentials", "-d",
+                          "client_id=sandbox-client", "-d",
+                          "client_secret=sandbox-secret", "-d",
+                          f"scope={SCOPE}")["access_token"]
+        return self.curl(self.urls["base_url"] + PATH, "-X", "PUT", "-H",
+                         f"Authorization: Bearer {token}", "-H",
+                         "Content-Type: application/json", "-d",
+                         json.dumps(request))["address"]
+
+
+@contextlib.contextmanager
+def folder():
+    path = tempfile.mkdtemp()
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def sandbox_of(*options):
+    with folder() as state:
+        sandbox = Sandbox(state, *options)
+        try:
+            yield sandbox
+        finally:
+            sandbox.end()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Token and address endpoint; the server's answers, one after the other,
+    say what a PUT is answered with, and the last one is for all that follow."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):  # pylint: disable=arguments-differ
+        pass
+
+    def body(self):
+        return self.rfile.read(int(self.headers["Content-Length"]))
+
+    def do_POST(self):  # pylint: disable=invalid-name
+        self.server.tokens.append(self.body())
+        reply = json.dumps({"access_token": f"t{len(self.server.tokens)}",
+                            "token_type": "Bearer"}).encode()
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" %
+                         (len(reply), reply))
+
+    def do_PUT(self):  # pylint: disable=invalid-name
+        request = (self.path, dict(self.headers), json.loads(self.body()))
+        self.server.requests.append(request)
+        answers = self.server.answers
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if answer is None:
+            self.server.released.wait(HANG_S)
+        else:
+            self.wfile.write(answer)
+        self.close_connection = True
+
+    def finish(self):
+        super().finish()
+        with contextlib.suppress(OSError):
+            self.connection.unwrap()  # the end is one, not a cut
+
+
+class Independent(http.server.ThreadingHTTPServer):
+    """An HTTPS server that shares no code with client or sandbox."""
+
+    daemon_threads = True
+
+    def __init__(self, path, *answers):
+        self.ca = os.path.join(path, "cert.pem")
+        key = os.path.join(path, "key.pem")
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+             "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out",
+             self.ca, "-subj", "/CN=localhost", "-days", "2", "-addext",
+             "subjectAltName=DNS:localhost"], capture_output=True, check=True)
+        super().__init__(("127.0.0.1", 0), Handler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.ca, key)
+        self.socket = context.wrap_socket(self.socket, server_side=True)
+        self.answers = list(answers)
+        self.tokens, self.requests = [], []
+        self.released = threading.Event()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def user(self):
+        url = f"https://localhost:{self.server_address[1]}"
+        return User({"auth_url": url, "base_url": url + "/base/"}, self.ca)
+
+
+@contextlib.contextmanager
+def independent_of(*answers):
+    with folder() as path:
+        server = Independent(path, *answers)
+        try:
+            yield server
+        finally:
+            server.released.set()
+            server.shutdown()
+            server.server_close()
+
+
+def response(status, body, *headers, length=None):
+    lines = [f"HTTP/1.1 {status} Some Reason", "Content-Type: application/json",
+             f"Content-Length: {len(body) if length is None else length}",
+             *headers, "", ""]
+    return "\r\n".join(lines).encode() + body
+
+
+RECORD = {"id": "0c1e6d1e-9d0e-4f44-8f6b-3f1f3a6e2a11",
+          "crypto_network": "BITCOIN", "address": "bc1qexample",
+          "nickname": "a label", "status": "APPROVED",
+          "created_at": "2026-01-02T03:04:05.678901234Z", "bookmarked": False}
+GOOD = response(200, json.dumps({"address": RECORD}).encode())
+
+
+# ---------------------------------------------------------------------------
+# Against the sandbox
+# ---------------------------------------------------------------------------
+
+def test_created_then_updated():
+    with sandbox_of() as sandbox:
+        user = sandbox.user()
+        made = user.put(*PAIR)
+        equal(("BITCOIN", "bc1qexample", "APPROVED", False),
+              (made["crypto_network"], made["address"], made["status"],
+               made["bookmarked"]))
+        check(str(uuid.UUID(made["id"])) == made["id"], made)
+        check(made["nickname"], "a nickname is generated")
+        changed = user.put("--id", made["id"], "--nickname", "cold",
+                           "--bookmarked", "yes")
+        equal({**made, "nickname": "cold", "bookmarked": True}, changed)
+        equal(changed, user.put(*PAIR), "what is absent stays")
+        equal({**changed, "nickname": ""}, user.put(*PAIR, "--nickname", ""))
+        equal({**changed, "nickname": "", "bookmarked": False},
+              user.put("--id", made["id"], "--bookmarked", "no"))
+
+
+def test_each_network():
+    with sandbox_of() as sandbox:
+        for network in NETWORKS:
+            record = sandbox.user().put("--network", network, "--address", "a")
+            equal(network, record["crypto_network"])
+        sandbox.user().fails(SERVICE, "HTTP status 400.*crypto_network",
+                             "--network", "NEWER", "--address", "a")
+
+
+def test_curl_makes_the_same_record():
+    with sandbox_of() as sandbox:
+        user = sandbox.user()
+        ours = user.put(*PAIR, "--nickname", HOSTILE, "--first-name", "A\"",
+                        "--last-name", "\u00d6", "--custodian-type", "VASP",
+                        "--vasp-id", "v")
+        equal(HOSTILE, ours["nickname"])
+        theirs = sandbox.put(
+            crypto_network="BITCOIN", address="bc1qexample", nickname=HOSTILE,
+            travelrule_metadata={
+                "beneficiary": {"person_details": {"first_name": "A\"",
+                                                   "last_name": "\u00d6"}},
+                "vasp": {"id": "v"}, "custodian_type": "VASP"})
+        check(theirs.pop("created_at")[:19] == ours.pop("created_at")[:19],
+              "created at")
+        equal(theirs, ours)
+        theirs = sandbox.put(id=ours["id"], bookmarked_status=True)
+        check(theirs["bookmarked"], theirs)
+        equal(True, user.put(*PAIR)["bookmarked"])
+
+
+def test_record_outlives_a_kill():
+    with folder() as state:
+        sandbox = Sandbox(state)
+        try:
+            made = sandbox.user().put(*PAIR, "--nickname", "kept")
+            sandbox.end(signal.SIGKILL)
+            sandbox = Sandbox(state)
+            equal(made, sandbox.user().put("--id", made["id"]))
+            equal(made, sandbox.user().put(*PAIR))
+        finally:
+            sandbox.end()
+
+
+def test_two_clients():
+    with sandbox_of() as sandbox:
+        made = sandbox.user().put(*PAIR)
+        other = sandbox.user("sandbox-noscope")
+        other.fails(SERVICE, "HTTP status 404", "--id", made["id"],
+                    "--nickname", "theirs")
+        check(other.put(*PAIR)["id"] != made["id"], "one record for two")
+        equal(made, sandbox.user().put(*PAIR))
+        sandbox.user("nobody").fails(ACCESS, "token was refused: invalid_client",
+                                     *PAIR)
+
+
+def test_states_of_an_address():
+    for word in ("PENDING", "REJECTED", "SOMETHING_NEW"):
+        with sandbox_of("--address-status", word) as sandbox:
+            equal(word, sandbox.user().put(*PAIR)["status"])
+
+
+def test_lost_answer_of_the_sandbox():
+    with sandbox_of() as sandbox:
+        sandbox.curl(sandbox.urls["base_url"] + "/sandbox/faults", "-d",
+                     '{"address_lost": {"count": 2}}')
+        status, out, err = sandbox.user().run("--json", *PAIR)
+        equal(OK, status, err)
+        equal(2, err.count("another attempt"), err)
+        equal(json.loads(out), sandbox.user().put(*PAIR))
+
+
+def test_configuration():
+    with sandbox_of() as sandbox, folder() as path:
+        user = sandbox.user()
+        made = user.put(*PAIR)
+        for name in ("AUTH_URL", "BASE_URL", "CLIENT_ID", "CA"):
+            del user.env["MINI_STREAM_" + name]
+        user.fails(CONFIG, "no base_url: give --base-url URL", *PAIR)
+        profile = os.path.join(path, "own.ini")
+        with open(profile, "w", encoding="ascii") as file:
+            file.write(f"[service]\nendpoints = {sandbox.endpoints}\n"
+                       f"ca = {sandbox.ca}\nclient_id = sandbox-client\n")
+        equal(made, user.put(*PAIR, "--profile", profile))
+        with open(profile, "w", encoding="ascii") as file:
+            file.write(f"[service]\nbase_url = {sandbox.urls['base_url']}\n"
+                       f"auth_url = {sandbox.urls['auth_url']}\n"
+                       f"ca = {sandbox.ca}\nclient_id = sandbox-client\n")
+        equal(made, user.put(*PAIR, "--profile", profile))
+        user.fails(CONFIG, "not a usable URL", *PAIR, "--profile", profile,
+                   "--base-url", "ftp://localhost")
+        user.fails(NETWORK, "issuer is not trusted", *PAIR, "--profile",
+                   profile, "--ca", "/etc/ssl/certs/ca-certificates.crt")
+
+
+def test_small_program():
+    with sandbox_of() as sandbox:
+        user = sandbox.user()
+        status, out, err = user.run("BITCOIN", "bc1qexample", "small",
+                                    program="put-address")
+        equal((OK, ""), (status, err))
+        record = user.put(*PAIR)
+        equal("small", record["nickname"])
+        equal(f"{record['id']} APPROVED\n", out)
+        user.fails(1, "^neither an id nor", program="put-address")
+        user.fails(1, "crypto_network must be", "NEWER", "a",
+                   program="put-address")
+
+
+# ---------------------------------------------------------------------------
+# Against an independent server
+# ---------------------------------------------------------------------------
+
+def test_request_as_another_server_reads_it():
+    with independent_of(GOOD) as server:
+        equal(RECORD, server.user().put(
+            *PAIR, "--nickname", HOSTILE, "--bookmarked", "no",
+            "--institution", "I", "--custodian-type", "PRIVATE"))
+        (path, headers, body), = server.requests
+        equal("/base" + PATH, path)
+        equal({"Host": f"localhost:{server.server_address[1]}",
+               "Authorization": "Bearer t1",
+               "Content-Type": "application/json",
+               "Accept": "application/json"},
+              {name: value for name, value in headers.items()
+               if name not in ("Content-Length", "User-Agent")})
+        equal({"crypto_network": "BITCOIN", "address": "bc1qexample",
+               "nickname": HOSTILE, "bookmarked_status": False,
+               "travelrule_metadata": {
+                   "beneficiary": {"institution_details": {"name": "I"}},
+                   "custodian_type": "PRIVATE"}}, body)
+        check(b"scope=transfer" in server.tokens[0], server.tokens)
+
+
+def test_table():
+    with independent_of(GOOD) as server:
+        status, out, err = server.user().run(*PAIR)
+        equal((OK, ""), (status, err))
+        equal(["id          0c1e6d1e-9d0e-4f44-8f6b-3f1f3a6e2a11",
+               "network     BITCOIN", "address     bc1qexample",
+               "nickname    a label", "status      APPROVED",
+               "created at  2026-01-02T03:04:05.678Z", "bookmarked  no"],
+              out.splitlines())
+
+
+def test_hostile_record():
+    record = {**RECORD, "nickname": HOSTILE, "status": "X\u202eY\n",
+              "crypto_network": "\x1b]0;x\x07", "address": "a\ud800b"}
+    raw = json.dumps({"address": record}).encode()
+    with independent_of(response(200, raw)) as server:
+        got = server.user().put(*PAIR)
+        equal({**record, "address": "a\ufffdb"}, got)
+        status, out, err = server.user().run(*PAIR)
+        equal((OK, "", 7), (status, err, len(out.splitlines())))
+
+
+def test_record_with_little_in_it():
+    raw = b'{"new": [1, {}], "address": {"id": "i", "newer": null}}'
+    with independent_of(response(200, raw)) as server:
+        got = server.user().put(*PAIR)
+        equal({"id": "i", "crypto_network": None, "address": None,
+               "nickname": "", "status": None, "created_at": None,
+               "bookmarked": False}, got)
+        _, out, _ = server.user().run(*PAIR)
+        equal(["id          i", "network     -"], out.splitlines()[:2])
+
+
+def test_statuses():
+    problem = json.dumps({"type": "about:blank", "title": "No", "status": 499,
+                          "detail": "because \x1b[31m\u202e", "meta": {}})
+    for status, code, requests, line in (
+            (400, SERVICE, 1, "HTTP status 400: No: because "),
+            (401, ACCESS, 2, "not accepted.*: No"),
+            (403, ACCESS, 1, f"{SCOPE}: No: because"),
+            (404, SERVICE, 1, "HTTP status 404: No"),
+            (409, SERVICE, 1, "HTTP status 409: No"),
+            (429, ACCESS, 1, "No: because .*may be tried again in 7 s"),
+            (500, SERVICE, 1, "HTTP status 500: .*may be tried again in 7 s"),
+            (503, SERVICE, 1, "HTTP status 503: .*may be tried again in 7 s")):
+        with independent_of(response(status, problem.encode(),
+                                     "Retry-After: 7")) as server:
+            err = server.user().fails(code, line, *PAIR)
+            equal(requests, len(server.requests), status)
+            check("may have been done" not in err, err)
+            got, out, _ = server.user().run("--json", *PAIR)
+            equal(code, got)
+            said = json.loads(out)
+            equal((status, "No", 7000 if status >= 429 else 0),
+                  (said["http_status"], said["title"], said["retry_ms"]))
+
+
+def test_new_token_once():
+    with independent_of(response(401, b""), GOOD) as server:
+        status, _, err = server.user().run(*PAIR)
+        equal(OK, status, err)
+        equal(["Bearer t1", "Bearer t2"],
+              [headers["Authorization"] for _, headers, _ in server.requests])
+
+
+def test_lost_answer():
+    for lost in (b"", b"HTTP/1.1 20", response(200, b"{", length=90),
+                 b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{"):
+        with independent_of(lost, GOOD) as server:
+            status, out, err = server.user().run("--json", *PAIR)
+            equal((OK, RECORD), (status, json.loads(out)), err)
+            equal(1, err.count("another attempt"), err)
+            first, second = server.requests
+            equal(first, second, "the same request")
+
+
+def test_other_framings():
+    raw = json.dumps({"address": RECORD}).encode()
+    head = b"HTTP/1.1 200 OK\r\n"
+    chunks = b"".join(b"%x\r\n%c\r\n" % (1, byte) for byte in raw)
+    for answer in (head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks +
+                   b"0\r\n\r\n",
+                   head + b"Connection: close\r\n\r\n" + raw,
+                   b"HTTP/1.0 200 OK\r\n\r\n" + raw,
+                   b"HTTP/1.1 100 Continue\r\n\r\n" + GOOD):
+        with independent_of(answer) as server:
+            equal(RECORD, server.user().put(*PAIR), answer[:60])
+
+
+def test_bad_answers():
+    for answer, line in ((response(200, b"<html>"), "JSON"),
+                         (response(200, b"x" * 20000), "body is too large"),
+                         (b"SSH-2.0-x\r\n", "HTTP"),
+                         (response(200, b"x", "Content-Encoding: gzip"),
+                          "coding")):
+        with independent_of(answer) as server:
+            err = server.user().fails(SERVICE, line, *PAIR)
+            equal(1, len(server.requests), answer[:60])
+            check("may have been done all the same" in err, err)
+
+
+def test_never_answered():
+    with independent_of(None) as server:
+        user = server.user()
+        user.fails(NETWORK, "took too long|timed out|time", "--seconds", "2",
+                   *PAIR)
+        process = user.start(*PAIR)
+        for _ in range(HANG_S * 10):
+            if len(server.requests) > 1:
+                break
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=HANG_S)
+        equal((CUT, b""), (process.returncode, out), err)
+        check(b"may have been done all the same" in err, err)
+
+
+def test_nobody_there():
+    with independent_of(GOOD) as server:
+        user = server.user()
+        server.shutdown()
+        server.server_close()
+        err = user.fails(NETWORK, "connection refused", "--seconds", "1", *PAIR)
+        check("may have been done" not in err, err)
+
+
+def test_standard_output_is_full():
+    with independent_of(GOOD) as server, open("/dev/full", "wb") as full:
+        server.user().fails(LOCAL, "standard output: No space", *PAIR,
+                            stdout=full)
+
+
+def test_wrong_arguments():
+    with independent_of(GOOD) as server:
+        for line, *arguments in (
+                ("neither an id nor",),
+                ("neither an id nor", "--nickname", "x"),
+                ("an id beside", "--id", "x", *PAIR),
+                ("belong together", "--network", "INK"),
+                ("belong together", "--address", "x"),
+                ("network", "--network", "", "--address", "x"),
+                ("address is empty", "--network", "INK", "--address", ""),
+                ("too long", "--network", "INK", "--address", "x" * 128),
+                ("nickname is too long", *PAIR, "--nickname", "\u00e4" * 64),
+                ("id is empty", "--id", ""),
+                ("UTF-8", *PAIR, "--nickname", b"\xff"),
+                ("--bookmarked maybe: neither yes nor no", *PAIR,
+                 "--bookmarked", "maybe"),
+                ("person and an institution", *PAIR, "--last-name", "x",
+                 "--institution", "y"),
+                ("VASP without", *PAIR, "--custodian-type", "VASP"),
+                ("PRIVATE with", *PAIR, "--custodian-type", "PRIVATE",
+                 "--vasp-id", "x"),
+                ("given twice", *PAIR, "--network", "INK"),
+                ("--seconds 0: not a whole number", *PAIR, "--seconds", "0"),
+                ("Too many arguments", *PAIR, "surplus"),
+                ("unrecognized option", *PAIR, "--surplus")):
+            server.user().fails(USAGE, line, *arguments)
+        equal(([], []), (server.tokens, server.requests), "nothing is sent")
+
+
+# ---------------------------------------------------------------------------
+
+def attempt(name, test):
+    try:
+        test()
+    except Exception:  # pylint: disable=broad-except
+        print(f"FAIL  {name}\n{traceback.format_exc()}", flush=True)
+        return False
+    print(f"ok    {name}", flush=True)
+    return True
+
+
+def main():
+    tests = {name[5:].replace("_", " "): test
+             for name, test in globals().items() if name.startswith("test_")}
+    wanted = {name: test for name, test in tests.items()
+              if not sys.argv[1:] or any(part in name for part in sys.argv[1:])}
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        results = list(pool.map(attempt, wanted, wanted.values()))
+    print(f"\n{sum(results)} passed, {len(results) - sum(results)} failed")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
