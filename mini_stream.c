@@ -5485,8 +5485,8 @@ static void session_drop_token(struct mst_client *c, struct mst_token *t)
 {
     if (t->len > 0) {
         session_log_text(c, &c->links[c->stream], MST_LOG_TOKEN, "dropped", -1);
-    }
-    mem_wipe(c->links[t->store].token, sizeof c->links[0].token);
+        mem_wipe(c->links[t->store].token, sizeof c->links[0].token);
+    } /* else its room may have another one in it */
     t->len = 0;
     c->save_due |= t == &c->tokens[TOKEN_STREAM];
 }
