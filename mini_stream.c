@@ -8806,6 +8806,7 @@ int mst_address_put(struct mst_client *client,
         return rc;
     }
     memset(&c->put, 0, sizeof c->put);
+    pump_clock(c); /* the caller may not have polled for long */
     c->put.request = request;
     c->put.record = record;
     c->put.deadline_ms = c->now_ms + c->config.put_ms;
