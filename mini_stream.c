@@ -7838,7 +7838,11 @@ static bool session_expire(struct mst_client *c, struct mst_link *l)
     if (session_has_put(c, l) && now >= c->put.deadline_ms &&
         l->report == MST_EVENT_NONE) {
         bool under_way = session_is_put(c, l) && l->state != MST_STATE_WAIT;
+        uint64_t wake = l->state == MST_STATE_WAIT ? session_wake(c, l) : 0;
         int error = c->put.result.error;
+        if (wake > now && wake != SESSION_NEVER) {
+            c->put.result.retry_ms = (uint32_t)(wake - now); /* held back */
+        }
         session_put_end(c, l, error != 0 ? error : MST_ERR_TIMEOUT);
         if (under_way) {
             session_restart(c, l);
