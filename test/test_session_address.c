@@ -642,6 +642,43 @@ static void test_total_deadline(void **state)
     }
 }
 
+/* A program without a stream has no reason to poll between two requests: the
+ * time until then is not the second one's. */
+static void test_after_a_long_pause(void **state)
+{
+    (void)state;
+    begin();
+    session.mock.plan.connect_ms = 100;
+    session_start();
+    put_and_wait("before");
+    mst_mock_advance(&session.mock, SESSION_HOUR);
+    put_and_wait("afterwards");
+    expect_result("afterwards", MST_OK, 200);
+    expect_int("requests", 2, (long long)session.service.puts.count);
+    session_end();
+}
+
+/* One that was held back all its time says for how much longer. */
+static void test_held_back(void **state)
+{
+    (void)state;
+    begin();
+    session.service.address.raw = RESPONSE("429 No", CLOSING, "");
+    session.service.address.raw_end = MST_ERR_EOF;
+    session.service.address.raw_times = 1;
+    session_start();
+    put_and_wait("throttled");
+    expect_result("throttled", MST_ERR_THROTTLED, 429);
+    put_and_wait("held back");
+    expect_result("held back", MST_ERR_TIMEOUT, 0);
+    assert_in_range(session.seen.address.retry_ms, 239000, 240000);
+    expect_int("requests", 1, (long long)session.service.puts.count);
+    session_run(session.seen.address.retry_ms);
+    put_and_wait("afterwards");
+    expect_result("afterwards", MST_OK, 200);
+    session_end();
+}
+
 /* Whatever port call fails, once: the request goes through all the same. */
 static void test_a_fault_at_each_call(void **state)
 {
@@ -824,11 +861,14 @@ static void test_connection_close(void **state)
 
 static void test_below_tls(void **state)
 {
+    static char nickname[MST_NICKNAME_MAX + 1];
+
     (void)state;
     session_begin_tls("localhost");
     session.config.ws_url = NULL;
     session.config.base_url = "https://" SERVICE_API_HOST;
-    request = (struct mst_address_request){.id = "x", .nickname = "tls"};
+    memset(nickname, 1, MST_NICKNAME_MAX); /* more than one record */
+    request = (struct mst_address_request){.id = "x", .nickname = nickname};
     session_start();
     for (int i = 0; i < 3; i++) {
         put_and_wait("below TLS");
@@ -878,6 +918,8 @@ int main(void)
         TEST(test_status_before_body),
         TEST(test_lost_answer),
         TEST(test_total_deadline),
+        TEST(test_after_a_long_pause),
+        TEST(test_held_back),
         TEST(test_a_fault_at_each_call),
         TEST(test_token_failures),
         TEST(test_token_lives_on),

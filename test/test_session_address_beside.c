@@ -163,6 +163,30 @@ static void test_after_another_failure(void **state)
     }
 }
 
+/* A token that was refused is forgotten, not the one that took its room. */
+static void test_refused_token_whose_room_was_taken(void **state)
+{
+    (void)state;
+    begin();
+    session.service.expires_in = 100; /* none is fetched ahead */
+    begin_subscribed();
+    session_run(80000);
+    session.service.address.delay_ms = 5000;
+    session.service.address.raw =
+        "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n";
+    session.service.address.raw_times = 1;
+    expect_int("put", 0, put());
+    while (session.service.puts.count == 0) {
+        session_run(10);
+    }
+    service_end(&session.service, MST_ERR_RESET);
+    assert_true(session_until(MST_EVENT_OPEN, 4000));
+    assert_true(session_until(MST_EVENT_ADDRESS, SESSION_MINUTE));
+    service_end(&session.service, MST_ERR_RESET);
+    assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
+    session_end();
+}
+
 /* The two tokens share two rooms with one that is fetched ahead: hours of it,
  * with rotations. */
 static void test_hours_of_tokens_and_rotations(void **state)
@@ -424,6 +448,7 @@ int main(void)
         TEST(test_failures_beside_the_stream),
         TEST(test_token_refused_beside_the_stream),
         TEST(test_after_another_failure),
+        TEST(test_refused_token_whose_room_was_taken),
         TEST(test_hours_of_tokens_and_rotations),
         TEST(test_at_each_moment_of_a_rotation),
         TEST(test_behind_a_slow_goodbye),
