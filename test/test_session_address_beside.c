@@ -187,6 +187,54 @@ static void test_refused_token_whose_room_was_taken(void **state)
     session_end();
 }
 
+static int (*port_send)(void *context, int link, const void *data, size_t len);
+static bool stalled;
+
+/* Takes the beginning of an address request, and not the rest of it. */
+static int send_a_beginning(void *context, int link, const void *data,
+                            size_t len)
+{
+    bool *stall = &session.mock.plan.send_stall;
+    int n;
+
+    *stall = stalled && link == 1;
+    n = port_send(context, link, data, len);
+    stalled |= len >= 4 && memcmp(data, "PUT ", 4) == 0;
+    *stall = stalled;
+    return n;
+}
+
+/* The stream needs a new token while the other one, a long one, is still being
+ * written: it is not put in the same room. */
+static void test_token_in_use_keeps_its_room(void **state)
+{
+    static char old[2000], new[2000];
+
+    (void)state;
+    memset(old, 'o', sizeof old - 1);
+    memset(new, 'n', sizeof new - 1);
+    begin();
+    session.service.expires_in = 100; /* none is fetched ahead */
+    session.service.token_value = session.service.api_token = old;
+    begin_subscribed();
+    session_run(80000);
+    port_send = session.port.send;
+    session.port.send = send_a_beginning;
+    stalled = false;
+    expect_int("put", 0, put());
+    while (!stalled) {
+        session_run(10);
+    }
+    session.service.token_value = new;
+    service_end(&session.service, MST_ERR_RESET);
+    assert_true(session_until(MST_EVENT_OPEN, 9000));
+    session.port.send = port_send;
+    session.mock.plan.send_stall = false;
+    assert_true(session_until(MST_EVENT_ADDRESS, 5000));
+    expect_text("put", "OK", error_name(session.seen.address.error));
+    session_end();
+}
+
 /* The two tokens share two rooms with one that is fetched ahead: hours of it,
  * with rotations. */
 static void test_hours_of_tokens_and_rotations(void **state)
@@ -397,6 +445,85 @@ static void test_new_credentials_meanwhile(void **state)
     }
 }
 
+/* ---- everything at once ---- */
+
+static uint64_t storm;
+
+static uint32_t roll(uint32_t sides)
+{
+    storm ^= storm << 13;
+    storm ^= storm >> 7;
+    storm ^= storm << 17;
+    return (uint32_t)(storm >> 32) % sides;
+}
+
+static void storm_begin(void)
+{
+    static const size_t sizes[] = {0, 0, 1, 17, 300};
+    struct mst_mock_plan *plan = &session.mock.plan;
+
+    begin();
+    plan->resolve_ms = roll(100);
+    plan->connect_ms = roll(200);
+    plan->data_ms = roll(50);
+    plan->recv_max = sizes[roll(COUNT(sizes))];
+    plan->send_max = sizes[roll(COUNT(sizes))];
+    session.config.rotate_ms = roll(2) * (20000 + roll(20000));
+    session.service.expires_in = 40 + roll(600);
+    session.service.address.delay_ms = roll(3000);
+    session.service.rules.feed_ms = 5000;
+    begin_subscribed();
+}
+
+/* One thing happens; says whether it was a request that was taken. */
+static bool storm_step(void)
+{
+    static const int statuses[] = {0, 0, 401, 403, 404, 429, 503};
+    struct service *service = &session.service;
+    int link = (int)roll(MST_LINKS_MAX);
+
+    switch (roll(9)) {
+    case 0: service_end(service, MST_ERR_RESET); break;
+    case 1: service->sink.end(service->sink.context, link, MST_ERR_EOF); break;
+    case 2: service->address.status = statuses[roll(COUNT(statuses))]; break;
+    case 3: service->token.status = roll(3) == 0 ? 500 : 0; break;
+    case 4: (void)mst_rotate(&session.client); break;
+    case 5:
+        (void)mst_set_credentials(&session.client, SERVICE_ID, SERVICE_SECRET);
+        break;
+    case 6: mst_mock_freeze(&session.mock, link); break;
+    case 7: mst_mock_advance(&session.mock, roll(30000)); break;
+    default: return put() == 0;
+    }
+    return false;
+}
+
+/* Whatever happens, each request that is taken ends once, and when the storm
+ * is over all is as it should be. */
+static void test_storms(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        unsigned taken = 0;
+        char name[40];
+        storm = seed * 0x9E3779B97F4A7C15u;
+        snprintf(name, sizeof name, "storm %u", (unsigned)seed);
+        storm_begin();
+        for (int i = 0; i < 60; i++) {
+            taken += storm_step();
+            session_run(roll(4) == 0 ? roll(20000) : roll(500));
+        }
+        session.service.token.status = session.service.address.status = 0;
+        session_run(10 * SESSION_MINUTE);
+        expect_int(name, taken, session.seen.events[MST_EVENT_ADDRESS]);
+        put_and_wait(name);
+        if (!session_until_subscribed(SESSION_MINUTE)) {
+            expect_failed("%s: not all is subscribed", name);
+        }
+        session_end();
+    }
+}
+
 /* ---- the tap ---- */
 
 static struct text tapped;
@@ -449,6 +576,7 @@ int main(void)
         TEST(test_token_refused_beside_the_stream),
         TEST(test_after_another_failure),
         TEST(test_refused_token_whose_room_was_taken),
+        TEST(test_token_in_use_keeps_its_room),
         TEST(test_hours_of_tokens_and_rotations),
         TEST(test_at_each_moment_of_a_rotation),
         TEST(test_behind_a_slow_goodbye),
@@ -457,6 +585,7 @@ int main(void)
         TEST(test_closed_in_a_rotation),
         TEST(test_wiped_at_each_moment),
         TEST(test_new_credentials_meanwhile),
+        TEST(test_storms),
         TEST(test_tap_sees_no_secret),
     };
 
