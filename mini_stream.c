@@ -5879,6 +5879,28 @@ static uint32_t session_put_failed(struct mst_client *c, struct mst_link *l,
     return retry_ms;
 }
 
+/* A stream has ended: true where its token's life is the reason. */
+static bool session_lost(struct mst_client *c, struct mst_link *l,
+                         struct mst_token *token, int error)
+{
+    bool stable = c->now_ms - l->open_ms >= c->config.stable_ms;
+
+    l->opened = false;
+    l->abort_due = true;
+    session_drop_stream(c, l);
+    if (!session_is_stream(c, l)) {
+        c->repeat_ms = c->now_ms + SESSION_REPEAT_MS;
+    }
+    if (stable && error != MST_ERR_LAG) { /* who is too slow will be so again */
+        l->attempts = 0;
+    }
+    if (!stable && error == MST_ERR_WS_CLOSED && l->store == token->store &&
+        l->until_ms == SESSION_NEVER) {
+        session_drop_token(c, token); /* this may have been its end */
+    }
+    return stable && c->now_ms >= l->until_ms;
+}
+
 /* Ends the attempt or connection. The first error wins. */
 static void session_fail(struct mst_client *c, struct mst_link *l, int error)
 {
@@ -5913,17 +5935,7 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
         session_take_over(c, next);
     }
     if (l->opened) {
-        l->abort_due = true;
-        session_drop_stream(c, l);
-        if (!session_is_stream(c, l)) {
-            c->repeat_ms = c->now_ms + SESSION_REPEAT_MS;
-        }
-        if (c->now_ms - l->open_ms >= c->config.stable_ms) {
-            /* A caller that is too slow will be so again. */
-            l->attempts = error == MST_ERR_LAG ? l->attempts : 0;
-            expired = c->now_ms >= l->until_ms;
-        }
-        l->opened = false;
+        expired = session_lost(c, l, token, error);
     }
     if (l->job != SESSION_TOKEN && l->store == token->store &&
         (error == MST_ERR_UNAUTHORIZED || error == MST_ERR_FORBIDDEN)) {

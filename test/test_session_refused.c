@@ -311,6 +311,27 @@ static void test_book_of_a_stream_that_closes(void **state)
     }
 }
 
+/* A token whose end is not known, with which the service closes each stream at
+ * once: another one is tried. One whose end is known is not given up for it. */
+static void test_token_of_unknown_end(void **state)
+{
+    (void)state;
+    for (int known = 0; known < 2; known++) {
+        session_begin();
+        if (!known) {
+            session.service.token_body = "{\"access_token\":\"" SERVICE_TOKEN
+                                         "\",\"token_type\":\"bearer\"}";
+        }
+        session_start();
+        assert_true(session_until(MST_EVENT_OPEN, 5000));
+        service_close(&session.service, 1008, "token expired");
+        assert_true(session_until(MST_EVENT_OPEN, 5000));
+        expect_int("tokens", known ? 1 : 2,
+                   (long long)session.service.tokens.count);
+        session_end();
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -323,6 +344,7 @@ int main(void)
         TEST(test_number_in_every_snapshot),
         TEST(test_book_that_is_given_back),
         TEST(test_book_of_a_stream_that_closes),
+        TEST(test_token_of_unknown_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
