@@ -88,7 +88,13 @@ struct service_rules {
     const char *bids, *asks; /* levels of snapshots; NULL: the usual ones */
     uint32_t feed_ms; /* pushes to every subscription so often; 0: never */
     uint32_t beat_ms; /* and a heartbeat so often; 0: never */
-    bool expire;      /* closes a stream when the life of its token is over */
+    bool no_beats;    /* though none is sent */
+    /* A stream is closed when the life of its token is over, and a token that is
+     * over is not accepted. */
+    bool expire;
+    /* It is wrong to come back too early after a 429: before retry_s, or
+     * within 5 minutes without. */
+    bool hold;
     const char *greeting; /* raw frames in the same write as the 101 */
     size_t greeting_len;
 };
@@ -149,6 +155,7 @@ struct service {
     uint64_t feed_due_ms, beat_due_ms;
     uint64_t token_end_ms; /* of the token's life */
     char token_scope[256]; /* asked for last */
+    uint64_t hold_ms[2];   /* no token or upgrade is asked for before */
     uint64_t serial;
 };
 
@@ -172,6 +179,11 @@ bool service_link_has(const struct service *service, int link,
 
 /* Does this link stream? */
 bool service_is_stream(const struct service *service, int link);
+
+/* The connection that streams has this subscription, which it was not asked
+ * for. */
+void service_add(struct service *service, const char *channel,
+                 const char *market);
 
 /* Every connection loses this subscription, unnoticed. */
 void service_forget(struct service *service, const char *channel,

@@ -98,6 +98,17 @@ static void token_scope(struct service *service, const char *body)
     }
 }
 
+/* Is it too early after a 429? */
+static void hold_check(struct service *service, bool upgrade)
+{
+    uint64_t now_ms = mst_mock_elapsed(service->mock);
+
+    if (service->rules.hold && now_ms < service->hold_ms[upgrade]) {
+        service_wrong(service, "a request %u ms too early after a 429",
+                      (unsigned)(service->hold_ms[upgrade] - now_ms));
+    }
+}
+
 static void token_check(struct service *service, const char *request,
                         const char *body)
 {
@@ -218,6 +229,13 @@ bool service_script_says(struct service *service, struct service_script *script,
     if (script->status == 0) {
         return false;
     }
+    if (script->status == 429 && script != &service->address) {
+        /* A date is in whole seconds. */
+        uint32_t s = script->retry_s > 0 ? script->retry_s : 300;
+        service->hold_ms[script == &service->upgrade] =
+            mst_mock_elapsed(service->mock) +
+            (s - (script->retry_date ? 1 : 0)) * 1000ull;
+    }
     snprintf(head, sizeof head, "HTTP/1.1 %d No\r\nContent-Length: 0\r\n%s\r\n",
              script->status, script_headers(service, script));
     service_write(service, link, head, strlen(head));
@@ -263,7 +281,10 @@ static void token_answer(struct service *service, int link)
     if (service_script_says(service, script, link)) {
         return;
     }
-    service->token_end_ms = mst_mock_elapsed(service->mock) + life_s * 1000ull;
+    if (!address) {
+        service->token_end_ms =
+            mst_mock_elapsed(service->mock) + life_s * 1000ull;
+    }
     if (token == NULL) {
         token = address ? SERVICE_ADDRESS_TOKEN : SERVICE_TOKEN;
     }
@@ -281,6 +302,7 @@ static void token_request(struct service *service, int link,
 {
     service_note(service, &service->tokens);
     token_check(service, request, body);
+    hold_check(service, false);
     service_script_answer(service, &service->token, link);
 }
 
@@ -303,6 +325,20 @@ static void base64(const unsigned char *data, size_t len, char *out)
         *out++ = i + 2 < len ? digits[bits & 63] : '=';
     }
     *out = '\0';
+}
+
+/* A token whose life is over is not accepted. */
+static bool token_refuse(struct service *service, int link)
+{
+    static const char unauthorized[] = "HTTP/1.1 401 Unauthorized\r\n"
+                                       "Content-Length: 0\r\n\r\n";
+
+    if (!service->rules.expire ||
+        mst_mock_elapsed(service->mock) < service->token_end_ms) {
+        return false;
+    }
+    service_write(service, link, unauthorized, strlen(unauthorized));
+    return true;
 }
 
 /* The stream ends with the token that it began with. */
@@ -328,7 +364,8 @@ static void upgrade_answer(struct service *service, int link)
     char accept[32];
     br_sha1_context sha1;
 
-    if (service_script_says(service, script, link)) {
+    if (service_script_says(service, script, link) ||
+        token_refuse(service, link)) {
         return;
     }
     br_sha1_init(&sha1);
@@ -394,6 +431,7 @@ static void upgrade_request(struct service *service, int link,
 {
     service_note(service, &service->upgrades);
     upgrade_check(service, link, request);
+    hold_check(service, true);
     service_script_answer(service, &service->upgrade, link);
 }
 

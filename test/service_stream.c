@@ -39,6 +39,16 @@ static size_t subscription_find(const struct service_link *link,
     return i;
 }
 
+static void subscription_add(struct service_link *link, const char *channel,
+                             const char *market)
+{
+    struct service_subscription *s =
+        &link->subscriptions[link->subscriptions_len++];
+
+    snprintf(s->channel, sizeof s->channel, "%s", channel);
+    snprintf(s->market, sizeof s->market, "%s", market);
+}
+
 static void subscription_drop(struct service_link *link, size_t at)
 {
     link->subscriptions[at] = link->subscriptions[--link->subscriptions_len];
@@ -64,6 +74,14 @@ size_t service_len(const struct service *service)
     return service->stream >= 0
                ? service->links[service->stream].subscriptions_len
                : 0;
+}
+
+void service_add(struct service *service, const char *channel,
+                 const char *market)
+{
+    if (service->stream >= 0 && !service_has(service, channel, market)) {
+        subscription_add(&service->links[service->stream], channel, market);
+    }
 }
 
 void service_forget(struct service *service, const char *channel,
@@ -219,10 +237,7 @@ static const char *entry_apply(struct service *service, int number,
     if (subscribe && at == SERVICE_SUBSCRIPTIONS) {
         service_wrong(service, "too many subscriptions");
     } else if (subscribe) {
-        struct service_subscription *s = &link->subscriptions[at];
-        snprintf(s->channel, sizeof s->channel, "%s", channel);
-        snprintf(s->market, sizeof s->market, "%s", market);
-        link->subscriptions_len++;
+        subscription_add(link, channel, market);
     } else {
         subscription_drop(link, at);
     }
@@ -407,15 +422,16 @@ void service_request(struct service *service, int number, const char *text)
     if (!request_note(service, text)) {
         return;
     }
-    if (service->rules.delay_ms == 0) {
-        request_answer(service, number, text);
-        return;
-    }
     if (link->answer_due_ms != UINT64_MAX) {
         if (!service->rules.overlap) {
             service_wrong(service, "a request while another is outstanding");
         }
+        link->answer_due_ms = UINT64_MAX;
         request_answer(service, number, link->held);
+    }
+    if (service->rules.delay_ms == 0) {
+        request_answer(service, number, text);
+        return;
     }
     snprintf(link->held, sizeof link->held, "%s", text);
     link->answer_due_ms =
@@ -443,10 +459,13 @@ void service_beat_begin(struct service *service)
     service->beat_due_ms = push_due(service, service->rules.beat_ms);
 }
 
-/* Has a link before this one subscribed it? */
+/* Has a link before this one subscribed it, or is it pushed by itself? */
 static bool push_is_done(const struct service *service, int link,
                          const struct service_subscription *s)
 {
+    if (service->rules.beat_ms > 0 && strcmp(s->channel, "heartbeat") == 0) {
+        return true;
+    }
     for (int i = 0; i < link; i++) {
         if (service_link_has(service, i, s->channel, s->market)) {
             return true;
@@ -476,7 +495,7 @@ void service_feed(struct service *service, uint64_t now_ms)
         for (int i = 0; i < MST_LINKS_MAX; i++) {
             wanted |= service_link_has(service, i, "heartbeat", "");
         }
-        if (wanted) {
+        if (wanted && !service->rules.no_beats) {
             service_push(service, "heartbeat", "");
         }
         service_beat_begin(service);

@@ -240,6 +240,20 @@ static void test_freeze(void **state)
     text_free(&text);
 }
 
+/* One link stands still, also after it has been connected anew. */
+static void test_stall(void **state)
+{
+    (void)state;
+    connect_now();
+    mst_mock_stall(&mock, 0, true);
+    assert_int_equal(port.send(&mock, 0, "hello", 5), 0);
+    port.close(&mock, 0);
+    connect_now();
+    assert_int_equal(port.send(&mock, 0, "hello", 5), 0);
+    mst_mock_stall(&mock, 0, false);
+    assert_int_equal(port.send(&mock, 0, "hello", 5), 5);
+}
+
 static void test_clocks(void **state)
 {
     int64_t ns;
@@ -346,8 +360,9 @@ int main(void)
         MOCK_TEST(test_echo),           MOCK_TEST(test_latency),
         MOCK_TEST(test_slices_and_cut), MOCK_TEST(test_drip),
         MOCK_TEST(test_faults),         MOCK_TEST(test_freeze),
-        MOCK_TEST(test_clocks),         MOCK_TEST(test_reproducible),
-        MOCK_TEST(test_room),           MOCK_TEST(test_contract),
+        MOCK_TEST(test_stall),          MOCK_TEST(test_clocks),
+        MOCK_TEST(test_reproducible),   MOCK_TEST(test_room),
+        MOCK_TEST(test_contract),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

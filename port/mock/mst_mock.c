@@ -256,7 +256,7 @@ static size_t link_send_room(const struct mst_mock *mock,
     if (mock->plan.send_max > 0 && room > mock->plan.send_max) {
         room = mock->plan.send_max;
     }
-    return mock->plan.send_stall ? 0 : room;
+    return mock->plan.send_stall || l->stalled ? 0 : room;
 }
 
 static int mock_send(void *context, int link, const void *data, size_t len)
@@ -603,6 +603,14 @@ void mst_mock_freeze(struct mst_mock *mock, int link)
     struct mst_mock_link *l = mock_link(mock, link);
     if (l != NULL) {
         l->frozen = true;
+    }
+}
+
+void mst_mock_stall(struct mst_mock *mock, int link, bool stalled)
+{
+    struct mst_mock_link *l = mock_link(mock, link);
+    if (l != NULL) {
+        l->stalled = stalled;
     }
 }
 

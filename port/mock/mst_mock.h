@@ -133,7 +133,7 @@ struct mst_mock_queue {
 /* Private. */
 struct mst_mock_link {
     int stage, address, end, failure;
-    bool told, frozen;
+    bool told, frozen, stalled;
     uint64_t due_ms, end_ms, drip_ms;
     const struct mst_endpoint *endpoint;
     struct mst_mock_queue in, out;
@@ -208,6 +208,10 @@ void mst_mock_wake(struct mst_mock *mock, uint32_t ms);
 /* Does the client hold the link: resolving, connecting or connected, and not
  * yet closed? */
 bool mst_mock_in_use(const struct mst_mock *mock, int link);
+
+/* Sends on this link take nothing, on this connection and those that follow,
+ * until it is called with false. */
+void mst_mock_stall(struct mst_mock *mock, int link, bool stalled);
 
 /* Leaves the link half-open until the client closes it: sends are accepted,
  * nothing arrives any more on either side. */
