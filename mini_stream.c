@@ -5235,22 +5235,48 @@ static void tls_wire_got(struct mst_link *l, size_t len)
  * first. A link has one job at a time, to fetch a token or to stream, and
  * both go through the same states:
  *
- *    state     ends with                       next state
- *    --------  ------------------------------  -----------------------------
- *    WAIT      its time is up                  RESOLVE
- *    RESOLVE   the port has addresses          CONNECT
- *    CONNECT   the port is connected           TLS, or straight on as below
- *    TLS       the handshake is done           TOKEN or UPGRADE, by the job
- *    TOKEN     the reply is complete           WAIT of 0 ms, to stream
- *    UPGRADE   101 and the proper headers      OPEN
- *    OPEN      close or malformed frame        CLOSING, then WAIT once ours
- *                                              is sent
- *    OPEN      another link has taken over     CLOSING, then WAIT once close
- *                                              frames are exchanged
- *    OPEN      mst_close()                     CLOSING, then OFF likewise
- *    any       an error, or its deadline       WAIT; from CONNECT first the
- *                                              next address
- *    others    mst_close()                     OFF
+ * (test_session_states.c reads this table: all of it happens, and no more.)
+ *
+ *    in state              this comes                               next
+ *    --------------------  ---------------------------------------  --------
+ *    OFF                   mst_client_init()                        WAIT
+ *    WAIT                  its time is up                           RESOLVE
+ *    RESOLVE               the port has addresses                   CONNECT
+ *    CONNECT               the port is connected                    TLS
+ *    CONNECT TLS           ready for plaintext, to fetch a token    TOKEN
+ *    CONNECT TLS           the same, to stream                      UPGRADE
+ *    CONNECT TLS IDLE      the same, to request an address          PUT
+ *    TOKEN                 the reply is complete                    WAIT
+ *    UPGRADE               101 and the proper headers               OPEN
+ *    UPGRADE PUT           its token is no good before it is sent   WAIT
+ *    PUT                   the response is complete                 IDLE
+ *    PUT                   it is, and the connection's last         WAIT
+ *    IDLE                  its end, its time is up, another job     WAIT
+ *    OPEN                  a close frame or a malformed frame       CLOSING
+ *    OPEN                  another link has taken over              CLOSING
+ *    CLOSING               close frames are exchanged, or time up   WAIT
+ *
+ *    RESOLVE CONNECT TLS   put_ms is over: the request ends         WAIT
+ *    TOKEN PUT             put_ms is over: the request ends         WAIT
+ *    RESOLVE CONNECT TLS   mst_address_put(), before a rotation     WAIT
+ *    UPGRADE OPEN          mst_address_put(), before a rotation     WAIT
+ *    RESOLVE CONNECT TLS   credentials are replaced                 WAIT
+ *    TOKEN UPGRADE         credentials are replaced                 WAIT
+ *    TLS                   trust anchors are replaced               WAIT
+ *
+ *    WAIT                  error: no clock, no random bytes         WAIT
+ *    CONNECT               error, but there is another address      CONNECT
+ *    RESOLVE CONNECT TLS   error, or too late                       WAIT
+ *    TOKEN UPGRADE PUT     error, or too late                       WAIT
+ *    IDLE OPEN             error, or too late                       WAIT
+ *    CLOSING               the error that it is for, frame sent     WAIT
+ *
+ *    WAIT RESOLVE CONNECT  mst_close()                              OFF
+ *    TLS TOKEN UPGRADE     mst_close()                              OFF
+ *    PUT IDLE              mst_close()                              OFF
+ *    OPEN                  mst_close()                              CLOSING
+ *    CLOSING               as above, and the client is to close     OFF
+ *    CLOSING               the error, and the client is to close    OFF
  *
  * The session touches no port: time, random bytes and plaintext come to it,
  * and what it wants is in its states.
