@@ -662,10 +662,12 @@ static void test_forbidden_after_load(void **state)
 
 static char *copy_of(const char *text)
 {
-    char *copy = malloc(strlen(text) + 1);
+    size_t len = strlen(text) + 1;
+    char *copy = malloc(len);
 
     assert_non_null(copy);
-    return strcpy(copy, text);
+    memcpy(copy, text, len);
+    return copy;
 }
 
 static struct {
