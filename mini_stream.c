@@ -8060,7 +8060,7 @@ static void pump_save(struct mst_client *c)
     uint64_t left_ms = t->end_ms - c->now_ms;
 
     c->save_due = false;
-    if (port->token_save == NULL || (t->loaded && t->len > 0)) {
+    if (port->token_save == NULL) {
         return;
     }
     if (t->len == 0 || t->end_ms == SESSION_NEVER || t->end_ms <= c->now_ms ||
