@@ -5541,7 +5541,9 @@ static bool session_has_token(const struct mst_client *c, enum session_job job)
 {
     const struct mst_token *t = &c->tokens[session_kind(c, job)];
 
-    return t->len > 0 && (t->fresh || c->now_ms < t->until_ms);
+    return t->len > 0 &&
+           (c->now_ms < t->until_ms ||
+            (t->fresh && c->now_ms < t->until_ms + SESSION_TOKEN_MARGIN_MS));
 }
 
 /* A book goes on with what comes by the other connection. */
