@@ -5639,7 +5639,7 @@ static struct mst_link *session_successor(struct mst_client *c)
     for (unsigned i = 0; i < c->config.links; i++) {
         struct mst_link *l = &c->links[i];
         if (i != c->stream && l->job == SESSION_STREAM &&
-            l->state != MST_STATE_WAIT && l->state != MST_STATE_CLOSING) {
+            l->state >= MST_STATE_RESOLVE && l->state <= MST_STATE_OPEN) {
             return l;
         }
     }
@@ -8947,6 +8947,8 @@ void mst_close(struct mst_client *client)
         struct mst_link *l = &c->links[i];
         if (l->state == MST_STATE_OPEN) {
             session_close(c, l, 1000, 0);
+        } else if (l->state == MST_STATE_WAIT && !session_is_stream(c, l)) {
+            session_enter(c, l, MST_STATE_OFF, 0); /* nothing to tell */
         } else if (l->state != MST_STATE_OFF && l->state != MST_STATE_CLOSING) {
             session_closed(c, l);
         }
