@@ -904,6 +904,20 @@ static void test_close_both(void **state)
     expect_int("close frames", 2, (long long)session.service.closes.count);
     expect_int("code", 1000, session.service.close_code);
     expect_int("error", MST_OK, seen.failure.error);
+    expect_int("told", 2, seen.events[MST_EVENT_CLOSED]);
+    session_end();
+}
+
+/* A link that has nothing to do has nothing to tell when it is closed. */
+static void test_close_with_an_idle_link(void **state)
+{
+    (void)state;
+    new_client(true);
+    mst_close(&session.client);
+    run(5000);
+    expect_int("told", 1, seen.events[MST_EVENT_CLOSED]);
+    expect_int("link", 0, seen.failure_link);
+    expect_int("error", MST_OK, seen.failure.error);
     session_end();
 }
 
@@ -927,6 +941,7 @@ int main(void)
         TEST(test_while_down),
         TEST(test_wishes_at_any_time),
         TEST(test_close_both),
+        TEST(test_close_with_an_idle_link),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,6 +155,39 @@ static void test_closed_at_expiry(void **state)
     }
 }
 
+/* One that was fetched ahead, and has ended unused, is not offered: the next
+ * ones could not be had. */
+static void test_ended_unused(void **state)
+{
+    (void)state;
+    begin(true);
+    start();
+    session_run(3400 * 1000);
+    expect_tokens("ahead", 2);
+    session.service.token.status = 500;
+    session_run(2 * SESSION_HOUR);
+    session.service.token.status = 0;
+    session.service.token_value = "the-third";
+    service_end(&session.service, MST_ERR_EOF);
+    assert_true(session_until(MST_EVENT_OPEN, 5000));
+    expect_int("upgrades", 2, (long long)session.service.upgrades.count);
+    session_end();
+}
+
+/* One that lives for no time at all serves for a handover, once. */
+static void test_handover_with_short_tokens(void **state)
+{
+    (void)state;
+    begin(true);
+    session.config.rotate_ms = SESSION_MINUTE;
+    session.service.token_body = TOKEN_BODY("\"expires_in\":0,");
+    start();
+    session_run(SESSION_HOUR);
+    assert_in_range(mst_client_stats(&session.client)->rotations, 50, 60);
+    assert_in_range(session.service.tokens.count, 50, 62);
+    session_end();
+}
+
 /* A service that ends it long before, over and over, is not stormed. */
 static void test_not_stormed(void **state)
 {
@@ -899,6 +932,8 @@ int main(void)
         TEST(test_used_at_next_connect),
         TEST(test_one_link),
         TEST(test_closed_at_expiry),
+        TEST(test_ended_unused),
+        TEST(test_handover_with_short_tokens),
         TEST(test_not_stormed),
         TEST(test_failing_refresh),
         TEST(test_permanent_refresh_error),
