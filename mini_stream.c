@@ -5231,9 +5231,10 @@ static void tls_wire_got(struct mst_link *l, size_t len)
  * 9 session: links
  *
  * One link streams, or works towards it. A second one fetches a token ahead
- * of the last one's end, and opens the connection that takes over from the
- * first. A link has one job at a time, to fetch a token or to stream, and
- * both go through the same states:
+ * of the last one's end, opens the connection that takes over from the first,
+ * and before either puts the request for an address, if there is one; where
+ * there is no stream, the first link does. A link has one job at a time, to
+ * fetch a token, to stream or to put, and all go through the same states:
  *
  * (test_session_states.c reads this table: all of it happens, and no more.)
  *

@@ -1504,8 +1504,10 @@ int mst_set_anchors(struct mst_client *client,
  * stream (ws_url NULL). Its end comes as MST_EVENT_ADDRESS. request and all
  * it points to, and record, are borrowed until then. A connection or an answer
  * that is lost costs another attempt, within put_ms: the outcome of the same
- * request is the same. Needs the scope transfer:write_crypto_destination_address:
- * a token of its own is fetched unless mst_config.scope names it. Returns 0;
+ * request is the same. A 401 costs a new token, once; another status than 200,
+ * or an answer that is none or larger than message_len, is the end. Needs the
+ * scope transfer:write_crypto_destination_address: a token of its own is
+ * fetched unless mst_config.scope names it. Returns 0;
  * the error of the rule that the request breaks (nothing is sent); MST_ERR_URL
  * without base_url; MST_ERR_BUSY; MST_ERR_ARGUMENT or MST_ERR_CLOSED.
  */
