@@ -558,7 +558,28 @@ def test_wrong_arguments():
                 ("Too many arguments", *PAIR, "surplus"),
                 ("unrecognized option", *PAIR, "--surplus")):
             server.user().fails(USAGE, line, *arguments)
+        user = server.user()
+        del user.env["MINI_STREAM_BASE_URL"]
+        user.fails(USAGE, "belong together", "--network", "INK")
         equal(([], []), (server.tokens, server.requests), "nothing is sent")
+
+
+def test_names_of_commands():
+    def run(*words):
+        run = subprocess.run([os.path.join(BUILD, "mini-stream"), *words],
+                             capture_output=True, check=False, text=True)
+        return run.returncode, run.stdout, run.stderr
+
+    for words in ((), ("address",), ("address", "get"), ("adress", "put"),
+                  ("put",), ("addressput",), ("address put",)):
+        status, out, err = run(*words)
+        equal((USAGE, ""), (status, out), words)
+        check("--help" in err, err)
+    for words in (("--help",), ("address", "--help")):
+        status, out, _ = run(*words)
+        check(status == OK and "  address put  create or update" in out, out)
+    status, out, _ = run("address", "put", "--help")
+    check(status == OK and "--vasp-id=ID" in out and "Exit status" in out, out)
 
 
 # ---------------------------------------------------------------------------

@@ -113,7 +113,7 @@ void address_print_failure(const struct mst_address_result *result)
     print_text(result->problem->title);
     print_text(result->problem->detail);
     if (result->retry_ms > 0) {
-        fprintf(stderr, "; may be tried again in %u s",
+        fprintf(stderr, " (may be tried again in %u s)",
                 (result->retry_ms + 999) / 1000);
     }
     putc('\n', stderr);

@@ -94,7 +94,8 @@ int main(int argc, char **argv)
             return commands[i].run(argc - words, argv + words);
         }
     }
-    if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0) {
+    if (strcmp(command, "-h") == 0 ||
+        (argc > 1 && strcmp(argv[argc - 1], "--help") == 0)) {
         print_help(stdout);
         return EXITS_OK;
     }
