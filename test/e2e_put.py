@@ -272,8 +272,10 @@ def test_each_network():
         for network in NETWORKS:
             record = sandbox.user().put("--network", network, "--address", "a")
             equal(network, record["crypto_network"])
-        sandbox.user().fails(SERVICE, "HTTP status 400.*crypto_network",
-                             "--network", "NEWER", "--address", "a")
+        arguments = "--network", "NEWER", "--address", "a"
+        sandbox.user().fails(SERVICE, "HTTP status 400.*XLAYER", *arguments)
+        _, out, _ = sandbox.user().run("--json", *arguments)
+        check("XLAYER" in json.loads(out)["detail"], out)
 
 
 def test_curl_makes_the_same_record():

@@ -11,8 +11,8 @@
 
 #include "text.h"
 
-/* Bytes that hold each text of a record or problem. */
-#define TEXT_LEN 256
+/* Bytes of a text that are shown: each text of a record has less. */
+#define TEXT_LEN 1024
 
 static void print_field(const char *name, const char *value)
 {
@@ -59,14 +59,36 @@ static json_t *json_record(const struct mst_address *record)
                      json_text(time), "bookmarked", record->bookmarked);
 }
 
+/* The body as JSON, to be freed, or NULL where it is none. */
+static json_t *body_read(const struct mst_address_result *result)
+{
+    return result->body != NULL
+               ? json_loadb(result->body, result->body_len, 0, NULL)
+               : NULL;
+}
+
+/* What the service says in full: the library keeps the beginning. Lives as
+ * long as the body. */
+static const char *body_detail(const struct mst_address_result *result,
+                               const json_t *body)
+{
+    const char *detail = json_string_value(json_object_get(body, "detail"));
+
+    return detail != NULL ? detail : result->problem->detail;
+}
+
 static json_t *json_failure(const struct mst_address_result *result)
 {
-    return json_pack(
+    json_t *body = body_read(result);
+    json_t *failure = json_pack(
         "{s:s,s:i,s:o,s:o,s:o,s:i}", "error", mst_strerror(result->error),
         "http_status", result->http_status, "title",
         json_text(result->problem->title), "detail",
-        json_text(result->problem->detail), "text", json_text(result->text),
+        json_text(body_detail(result, body)), "text", json_text(result->text),
         "retry_ms", (int)result->retry_ms);
+
+    json_decref(body);
+    return failure;
 }
 
 /* Escaped, so that a terminal obeys nothing in it. */
@@ -74,7 +96,6 @@ void address_print_json(const struct mst_address_result *result)
 {
     json_t *object = result->record != NULL ? json_record(result->record)
                                             : json_failure(result);
-
     char *text = json_dumps(object, JSON_INDENT(2) | JSON_ENSURE_ASCII);
 
     if (text == NULL) {
@@ -104,6 +125,8 @@ static void print_text(const char *text)
 
 void address_print_failure(const struct mst_address_result *result)
 {
+    json_t *body = body_read(result);
+
     if (result->error == MST_ERR_HTTP_STATUS) {
         fprintf(stderr, "mini-stream: HTTP status %d", result->http_status);
     } else {
@@ -111,7 +134,8 @@ void address_print_failure(const struct mst_address_result *result)
     }
     print_text(result->text);
     print_text(result->problem->title);
-    print_text(result->problem->detail);
+    print_text(body_detail(result, body));
+    json_decref(body);
     if (result->retry_ms > 0) {
         fprintf(stderr, " (may be tried again in %u s)",
                 (result->retry_ms + 999) / 1000);
