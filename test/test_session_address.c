@@ -21,14 +21,23 @@ static struct mst_address_request request;
 static struct mst_address record;
 
 /* A client without a stream, before a service that answers. */
-static void begin(void)
+static void begin_over(bool tls)
 {
-    session_begin();
+    if (tls) {
+        session_begin_tls("localhost");
+    } else {
+        session_begin();
+    }
     session.config.ws_url = NULL;
     session.config.base_url = "https://" SERVICE_API_HOST;
     request = (struct mst_address_request){.network = MST_NETWORK_BITCOIN,
                                            .address = "bc1qxy2kgdygjrsqtzq2n"};
     memset(&record, 0xA5, sizeof record);
+}
+
+static void begin(void)
+{
+    begin_over(false);
 }
 
 static int put(void)
@@ -680,19 +689,18 @@ static void test_held_back(void **state)
 }
 
 /* Whatever port call fails, once: the request goes through all the same. */
-static void test_a_fault_at_each_call(void **state)
+static void put_with_faults(bool tls)
 {
     uint64_t calls;
 
-    (void)state;
-    begin();
+    begin_over(tls);
     session_start();
     put_and_wait("without a fault");
     calls = session.mock.calls[MST_MOCK_ANY];
     session_end();
     for (uint64_t at = 1; at <= calls; at++) {
         char name[40];
-        begin();
+        begin_over(tls);
         snprintf(name, sizeof name, "fault at call %u", (unsigned)at);
         session.mock.plan.fail_call = MST_MOCK_ANY;
         session.mock.plan.fail_at = at;
@@ -703,6 +711,13 @@ static void test_a_fault_at_each_call(void **state)
         expect_int(name, 1, session.seen.events[MST_EVENT_ADDRESS]);
         session_end();
     }
+}
+
+static void test_a_fault_at_each_call(void **state)
+{
+    (void)state;
+    put_with_faults(false);
+    put_with_faults(true);
 }
 
 /* ---- tokens ---- */
@@ -864,9 +879,7 @@ static void test_below_tls(void **state)
     static char nickname[MST_NICKNAME_MAX + 1];
 
     (void)state;
-    session_begin_tls("localhost");
-    session.config.ws_url = NULL;
-    session.config.base_url = "https://" SERVICE_API_HOST;
+    begin_over(true);
     memset(nickname, 1, MST_NICKNAME_MAX); /* more than one record */
     request = (struct mst_address_request){.id = "x", .nickname = nickname};
     session_start();
@@ -883,9 +896,7 @@ static void test_below_tls(void **state)
 static void test_again_after_a_lasting_failure(void **state)
 {
     (void)state;
-    session_begin_tls("localhost");
-    session.config.ws_url = NULL;
-    session.config.base_url = "https://" SERVICE_API_HOST;
+    begin_over(true);
     request = (struct mst_address_request){.id = "x"};
     session_start();
     put_and_wait("localhost");
