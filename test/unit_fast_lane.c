@@ -476,6 +476,7 @@ static void both_lanes_agree_wherever_a_message_is_cut(void **state)
         EXECUTION("1", "2") EXECUTION("1", "2"),
         UPDATE_WITH(",\"bids\":[" LEVEL("1", "2") "],\"bids\":[]"),
         UPDATE_WITH(",\"bids\":[" LEVEL("1", "2") ",]"),
+        UPDATE_WITH(",\"bids\":{},\"asks\":[" LEVEL("x", "2") "]"),
     };
     struct lanes lanes;
 
