@@ -562,6 +562,32 @@ static void test_break_at_any_time(void **state)
     }
 }
 
+/* The new one breaks when it was about to take over, then the old one does:
+ * what the new one had brought is not taken for live. */
+static void test_break_one_after_the_other(void **state)
+{
+    (void)state;
+    for (int spares = 0; spares < 2; spares++) {
+        new_client(spares);
+        seen.live = false;
+        assert_int_equal(mst_rotate(&session.client), 0);
+        run_changing(1500);
+        break_links(BREAK_NEW);
+        run_changing(40);
+        session.service.upgrade.status = 500;
+        break_links(BREAK_OLD);
+        run(100);
+        for (size_t i = 0; i < 2; i++) {
+            expect_int("state", MST_BOOK_STALE,
+                       mst_book_state(&session.books[i]));
+        }
+        session.service.upgrade.status = 0;
+        assert_true(well_within(20000));
+        expect_int("lies", 0, seen.lies);
+        session_end();
+    }
+}
+
 /* A line that takes its time over every stage. */
 static void test_new_never_gets_there(void **state)
 {
@@ -936,6 +962,7 @@ int main(void)
         TEST(test_executions),
         TEST(test_execution_of_a_broken_one),
         TEST(test_break_at_any_time),
+        TEST(test_break_one_after_the_other),
         TEST(test_new_never_gets_there),
         TEST(test_snapshot_never_comes),
         TEST(test_tried_again_slowly),
