@@ -1051,6 +1051,7 @@ static int json_open(struct mst_json *j, bool array)
     bit = UINT32_C(1) << j->depth;
     j->arrays = array ? j->arrays | bit : j->arrays & ~bit;
     j->depth++;
+    j->deepest = j->depth > j->deepest ? j->depth : j->deepest;
     j->state = array ? JSON_AT_VALUE_OR_CLOSE : JSON_AT_KEY_OR_CLOSE;
     return JSON_MORE;
 }
@@ -1822,6 +1823,18 @@ static inline const char *message_fast_level(const char *at, const char *end,
     return at != NULL ? at : message_loose_level(begin, end, level);
 }
 
+/* Cuts an item into tokens, and notes how many they were. */
+static int message_tokens(struct mst_decoder *d, struct json_item *item,
+                          const char *text, size_t len)
+{
+    int rc = json_tokens(item, text, len);
+
+    if (item->count > d->most_tokens) {
+        d->most_tokens = (uint16_t)item->count;
+    }
+    return rc;
+}
+
 /* Takes in a level that has been read whole. */
 static int message_level(struct mst_decoder *d, const char *text, size_t len)
 {
@@ -1835,7 +1848,7 @@ static int message_level(struct mst_decoder *d, const char *text, size_t len)
         return 0;
     }
     d->text[0] = '\0';
-    rc = json_tokens(&item, text, len);
+    rc = message_tokens(d, &item, text, len);
     if (rc == 0) {
         rc = message_level_number(d, &item, "price", true, &price);
     }
@@ -1874,7 +1887,7 @@ static int message_entry(struct mst_decoder *d, const char *text, size_t len,
     int name, params, market = 0, success, error;
 
     d->text[0] = '\0';
-    if (json_tokens(&item, text, len) != 0) {
+    if (message_tokens(d, &item, text, len) != 0) {
         return MST_ERR_JSON_TOKENS;
     }
     name = json_find_string(&item, 0, "type");
@@ -1938,7 +1951,7 @@ static int message_service_error(struct mst_decoder *d, struct mst_event *event)
     if (!message_whole(d, &text)) {
         return MST_ERR_MESSAGE_SIZE;
     }
-    if (json_tokens(&item, text, d->message_len) != 0) {
+    if (message_tokens(d, &item, text, d->message_len) != 0) {
         return MST_ERR_JSON_TOKENS;
     }
     error = json_find(&item, 0, "error");
@@ -2425,7 +2438,7 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
         BIT(FIELD_CHANNEL) | BIT(FIELD_PAYLOAD) | message_required[channel];
     d->place = MESSAGE_PAYLOAD;
     d->json.state = JSON_AT_COMMA;
-    d->json.depth = 2;
+    d->json.depth = d->json.deepest = 2;
     return at;
 }
 
@@ -2482,6 +2495,7 @@ static inline const char *message_fast_side(struct mst_decoder *d,
     }
     d->seen |= (uint16_t)BIT(field);
     (void)message_stream(d, field);
+    d->json.deepest = 4; /* its levels */
     return at;
 }
 
@@ -4558,6 +4572,9 @@ static int http_line(struct mst_http *h, char c)
         h->cr = false;
         rc = h->state == HTTP_STATUS_LINE ? http_status_line(h)
                                           : http_header_line(h);
+        if (h->line_len > h->longest) {
+            h->longest = h->line_len;
+        }
         h->line_len = 0;
         return rc;
     }
@@ -5731,6 +5748,9 @@ static void session_note_http(struct mst_client *c, const struct mst_link *l)
 {
     session_high(&c->stats.high.headers, l->http.headers_len);
     session_high(&c->stats.high.body, l->http.body_len);
+    session_high(&c->stats.high.line, l->http.longest < MST_LINE_MAX
+                                          ? l->http.longest
+                                          : MST_LINE_MAX);
     if (l->http.date_s != 0 && c->clock_s >= MST_CLOCK_MIN) {
         c->stats.skew_s = session_unix_s(c) - l->http.date_s;
         c->stats.has_skew = true;
@@ -5857,19 +5877,42 @@ static bool session_is_put(const struct mst_client *c, const struct mst_link *l)
              l->kind == session_kind(c, SESSION_PUT)));
 }
 
+/* Keeps what is known of an attempt that has failed, or been answered. */
+static void session_put_note(struct mst_client *c, const struct mst_link *l,
+                             int error)
+{
+    struct mst_address_result *r = &c->put.result;
+    int status = session_is_http(l) ? l->http.status : 0;
+
+    if (session_is_http(l) || error != r->error) {
+        r->http_status = status;
+    }
+    r->error = error;
+    /* Neither a refusal nor an answer: what became of the request is open. */
+    c->put.maybe_done |=
+        l->state == MST_STATE_PUT && (status < 300 || status >= 500);
+}
+
 /* The request is over, well or not: its event is due. */
 static void session_put_end(struct mst_client *c, struct mst_link *l, int error)
 {
     struct mst_address_result *r = &c->put.result;
 
-    r->error = error;
-    r->http_status = l->state == MST_STATE_PUT ? l->http.status : 0;
+    session_put_note(c, l, error);
+    r->maybe_done = error != 0 && c->put.maybe_done;
     r->text = error == MST_ERR_FORBIDDEN ? SESSION_ADDRESS_SCOPE
               : session_has_text(error)  ? l->text
                                          : "";
     r->problem = &c->put.problem;
     c->put.done = true;
     l->report = MST_EVENT_ADDRESS;
+}
+
+/* A status that another try may not meet: too late, too early, too many, or
+ * the service's own trouble. */
+static bool session_is_retryable(int status)
+{
+    return status == 408 || status == 425 || status == 429 || status >= 500;
 }
 
 /* A response has come that another attempt would not make better: it is none,
@@ -5880,7 +5923,7 @@ static bool session_is_final(const struct mst_link *l, int error)
 
     return l->state == MST_STATE_PUT &&
            (status >= 300
-                ? status != 429 && status < 500
+                ? !session_is_retryable(status)
                 : error <= MST_ERR_HTTP_SYNTAX && error >= MST_ERR_HTTP_BODY);
 }
 
@@ -5904,7 +5947,7 @@ static uint32_t session_put_failed(struct mst_client *c, struct mst_link *l,
     }
     memset(&c->put.problem, 0, sizeof c->put.problem);
     memset(&c->put.result, 0, sizeof c->put.result);
-    c->put.result.error = error;
+    session_put_note(c, l, error);
     return retry_ms;
 }
 
@@ -6286,7 +6329,7 @@ static void session_write_put(const struct mst_client *c,
     http_request_write(o, "PUT", path, host);
     session_write_bearer(c, l, o, masked);
     http_line_write(o, "Content-Type", "application/json");
-    http_line_write(o, "Accept", "application/json");
+    http_line_write(o, "Accept", "application/json, application/problem+json");
     message_address_write(&body, c->put.request);
     out_text(o, "Content-Length: ");
     out_number(o, body.len);
@@ -6540,7 +6583,8 @@ static int session_reply_field(struct mst_client *c, struct mst_link *l)
         text_copy(r->scope, sizeof r->scope, t.at, t.len);
         return 0;
     default: /* REPLY_ERROR */
-        text_copy(l->text, sizeof l->text, t.at, t.len);
+        text_copy(l->text, sizeof l->text, t.at,
+                  utf8_is(t.at, t.len) ? t.len : 0);
         return 0;
     }
 }
@@ -6748,6 +6792,7 @@ session_slot(struct mst_client *c, enum mst_channel channel, const char *market)
         struct mst_subscription *s = &c->subscriptions[i];
         if (session_is_free(s)) {
             session_high(&c->stats.high.subscriptions, i + 1u);
+            session_high(&c->stats.high.market, strlen(market));
             memset(s, 0, sizeof *s);
             s->channel = (uint8_t)channel;
             text_copy(s->market, sizeof s->market, market, strlen(market));
@@ -7428,7 +7473,8 @@ static int session_read_stream(struct mst_client *c, struct mst_link *l,
         if (l->decoding) {
             bool found = mst_decoder_next(&l->decoder, event) == 1;
             session_high(&c->stats.high.message, l->decoder.held);
-            session_high(&c->stats.high.depth, l->decoder.json.depth);
+            session_high(&c->stats.high.depth, l->decoder.json.deepest);
+            session_high(&c->stats.high.tokens, l->decoder.most_tokens);
             if (found) {
                 session_stamp(c, l, event);
                 session_event(c, l, event);
@@ -7562,6 +7608,7 @@ static int session_put_done(struct mst_client *c, struct mst_link *l)
 {
     struct mst_address_result *r = &c->put.result;
     int status = l->http.status, error;
+    size_t unsent;
 
     session_note_http(c, l);
     r->body = (const char *)l->decoder.buffer;
@@ -7572,17 +7619,15 @@ static int session_put_done(struct mst_client *c, struct mst_link *l)
     } else {
         mst_problem_read(r->body, r->body_len, &c->put.problem);
         error = http_status_error(status, MST_ERR_HTTP_STATUS);
-        if (status == 401 || status == 429 || status >= 500) {
+        if (status == 401 || status == 403 || session_is_retryable(status)) {
             return error;
         }
     }
-    if (error == MST_ERR_FORBIDDEN) {
-        session_drop_token(c, &c->tokens[l->kind]);
-    }
     session_put_end(c, l, error);
     l->attempts = 0;
-    if (l->http.close) {
-        session_restart(c, l);
+    (void)tls_wire_out(l, &unsent);
+    if (l->http.close || l->sending != SEND_NOTHING || unsent > 0) {
+        session_restart(c, l); /* nor is the rest of the request sent */
     } else {
         session_enter(c, l, MST_STATE_IDLE, 0);
     }

@@ -572,9 +572,11 @@ struct mst_problem;
 /* The end of mst_address_put(): what it points to lives until the next
  * mst_poll() or mst_address_put(). */
 struct mst_address_result {
-    int error;         /* MST_OK, or what went wrong: then the record may have
-                        * been changed all the same, unless it is a status */
-    int http_status;   /* or 0 */
+    int error; /* MST_OK, or what went wrong */
+    /* With an error: the record may have been changed all the same, since an
+     * attempt was left without an answer, or with a status of 500 or more. */
+    bool maybe_done;
+    int http_status;   /* of the API, or of the token endpoint; or 0 */
     uint32_t retry_ms; /* how long to wait before the request is repeated; 0
                         * where that would not help. One that comes before is
                         * held back */
@@ -634,7 +636,7 @@ struct mst_event {
 struct mst_json {
     uint32_t arrays; /* bit n: the container at depth n + 1 is an array */
     uint16_t code;   /* of the \u escape at hand */
-    uint8_t state, depth, take_depth, mode;
+    uint8_t state, depth, deepest, take_depth, mode;
     uint8_t escape, literal, literal_at;
     uint8_t key_len;
     char key[MST_KEY_MAX + 1];
@@ -654,7 +656,7 @@ struct mst_decoder {
     /* What is known of the message. */
     bool started, snapshot, deferred, second_pass, parts_out, strict;
     uint8_t phase, place, field, side, channel, action;
-    uint16_t seen, absent, twice, unusable;
+    uint16_t seen, absent, twice, unusable, most_tokens;
     int16_t bad[MST_FIELDS];
     uint8_t text_field;
     int error;
@@ -850,8 +852,8 @@ enum mst_book_reason {
     MST_BOOK_ABORTED,     /* a message turned out bad, or was cut off */
     MST_BOOK_BAD_MESSAGE, /* a message that may have been for it was bad */
     MST_BOOK_NUMBER,      /* a price or amount that cannot be kept */
-    MST_BOOK_DISORDER, /* a snapshot older than the book, or with a price twice */
-    MST_BOOK_DETACHED /* its subscription has ended */
+    MST_BOOK_DISORDER,    /* snapshot older than the book, or a price twice */
+    MST_BOOK_DETACHED     /* its subscription has ended */
 };
 
 /* Doubts about a live book, judged at the end of each message. */
@@ -1035,7 +1037,7 @@ struct mst_http {
     uint32_t headers_len, body_len, left;
     uint32_t retry_after_s;
     int64_t retry_at_s, date_s;
-    uint16_t status, line_len;
+    uint16_t status, line_len, longest;
     uint8_t state;
     bool cr, digits, has_length, chunked, has_retry_after;
     bool upgrading, upgrade, connection_upgrade, accepted, close;
@@ -1211,10 +1213,13 @@ struct mst_config {
  * otherwise. */
 struct mst_high_water {
     uint32_t subscriptions; /* slots, of MST_SUBSCRIPTIONS_MAX */
+    uint32_t market;        /* of MST_MARKET_MAX */
     uint32_t token;         /* of MST_TOKEN_MAX */
+    uint32_t line;          /* of MST_LINE_MAX */
     uint32_t headers, body; /* of MST_HEADERS_MAX and MST_BODY_MAX */
     uint32_t message;       /* of message_len: what had to be kept */
     uint32_t depth;         /* levels of nesting, of MST_JSON_DEPTH */
+    uint32_t tokens;        /* of one item, of MST_JSON_TOKENS */
     uint32_t received;      /* plaintext waiting, of record_in_len */
     uint32_t staged;        /* of staging_len */
     uint32_t unsent;        /* waiting for the port, of record_out_len */
@@ -1369,7 +1374,7 @@ struct mst_put {
     struct mst_address_result result;
     struct mst_problem problem;
     uint64_t deadline_ms;
-    bool done, token_again;
+    bool done, token_again, maybe_done;
 };
 
 struct mst_client {

@@ -391,7 +391,7 @@ def test_request_as_another_server_reads_it():
         equal({"Host": f"localhost:{server.server_address[1]}",
                "Authorization": "Bearer t1",
                "Content-Type": "application/json",
-               "Accept": "application/json"},
+               "Accept": "application/json, application/problem+json"},
               {name: value for name, value in headers.items()
                if name not in ("Content-Length", "User-Agent")})
         equal({"crypto_network": "BITCOIN", "address": "bc1qexample",

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define PROBLEM                                                      \
@@ -756,12 +757,74 @@ static void test_token_failures(void **state)
         session.service.token.raw_end = MST_ERR_EOF;
         session_start();
         put_and_wait(raw);
-        expect_result(raw, cases[i / 2].error, 0);
+        /* The status is the token endpoint's. */
+        expect_result(raw, cases[i / 2].error, atoi(raw + sizeof "HTTP/1.1"));
         expect_text(raw, cases[i / 2].text, session.seen.address_text);
         expect_int(raw, 0, session.seen.events[MST_EVENT_CLOSED]);
         expect_int(raw, 0, (long long)session.service.puts.count);
         session_end();
     }
+}
+
+/* The service answers what it has not read all of: that is the end of the
+ * connection, and what comes next goes by another one from its beginning. */
+static void test_early_response(void **state)
+{
+    static const char early[] =
+        "HTTP/1.1 400 No\r\nContent-Length: 2\r\n\r\n{}";
+    struct service *service = &session.service;
+
+    (void)state;
+    for (size_t at = 1; at < 300; at += 23) {
+        begin();
+        session_start();
+        put_and_wait("before");
+        expect_result("before", MST_OK, 200);
+        session_stall_after(at);
+        expect_int("put", 0, put());
+        session_run(10);
+        service->sink.write(service->sink.context, 0, early, sizeof early - 1);
+        assert_true(session_until(MST_EVENT_ADDRESS, 1000));
+        expect_result("early", MST_ERR_HTTP_STATUS, 400);
+        session_unstall();
+        put_and_wait("after");
+        expect_result("after", MST_OK, 200);
+        session_end();
+    }
+}
+
+/* Whether the record may have been changed, where no answer says so. */
+static void test_maybe_done(void **state)
+{
+    static const struct {
+        const char *raw; /* NULL: none */
+        bool maybe;
+    } cases[] = {
+        {RESPONSE("400 No", CLOSING, ""), false},
+        {RESPONSE("409 No", CLOSING, ""), false},
+        {RESPONSE("500 No", CLOSING, ""), true},
+        {RESPONSE("504 No", CLOSING, ""), true},
+        {RESPONSE("201 Yes", CLOSING, ""), true},
+        {RESPONSE("200 OK", CLOSING, "{}"), true},
+        {NULL, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        begin();
+        session.service.address.raw = cases[i].raw;
+        session.service.address.never = cases[i].raw == NULL;
+        session_start();
+        put_and_wait("maybe");
+        expect_int(cases[i].raw != NULL ? cases[i].raw : "no answer",
+                   cases[i].maybe, session.seen.address.maybe_done);
+        session_end();
+    }
+    begin();
+    session_start();
+    put_and_wait("done");
+    expect_int("done", false, session.seen.address.maybe_done);
+    session_end();
 }
 
 /* The token serves for several requests, and for one that expires there is
@@ -933,6 +996,8 @@ int main(void)
         TEST(test_held_back),
         TEST(test_a_fault_at_each_call),
         TEST(test_token_failures),
+        TEST(test_early_response),
+        TEST(test_maybe_done),
         TEST(test_token_lives_on),
         TEST(test_one_token_for_both),
         TEST(test_local_errors),
