@@ -6747,6 +6747,7 @@ static void session_token_done(struct mst_client *c, struct mst_link *l)
     const struct mst_reply *r = &l->reply;
     bool known = (r->seen & BIT(REPLY_EXPIRES)) != 0;
     int64_t life_s = known ? (int64_t)r->expires_in : -1;
+    uint64_t at;
     const char *scope = r->seen & BIT(REPLY_SCOPE)
                             ? r->scope
                             : session_scope(c, (enum session_token)l->kind);
@@ -6758,8 +6759,10 @@ static void session_token_done(struct mst_client *c, struct mst_link *l)
     session_tap(c, session_link(c, l), MST_TAP_TOKEN, life_s,
                 (int64_t)l->token_len, scope, strlen(scope));
     session_tap(c, session_link(c, l), MST_TAP_END, 0, 0, NULL, 0);
-    if (!session_is_stream(c, l)) {
+    if (session_errand(c, l, &at) == SESSION_TOKEN || at > c->now_ms) {
+        /* It was all that was to be done. */
         l->attempts = 0;
+        l->reported_error = 0;
     }
     session_enter(c, l, MST_STATE_WAIT, 0);
 }

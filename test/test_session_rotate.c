@@ -644,6 +644,28 @@ static void test_snapshot_never_comes(void **state)
     }
 }
 
+/* A token for each attempt is no reason to make them without pause. */
+static void test_refused_with_every_token(void **state)
+{
+    static const struct {
+        int status;
+        uint32_t expires_in;
+    } cases[] = {{401, 3600}, {503, 20}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        begin(true);
+        session.service.expires_in = cases[i].expires_in;
+        start();
+        session.service.upgrade.status = cases[i].status;
+        assert_int_equal(mst_rotate(&session.client), 0);
+        run(SESSION_HOUR);
+        assert_in_range(session.service.tokens.count, 60, 200);
+        expect_truth("the old one goes on");
+        session_end();
+    }
+}
+
 /* If they never do, it is not tried all the time: books without spares are
  * empty meanwhile. */
 static void test_tried_again_slowly(void **state)
@@ -966,6 +988,7 @@ int main(void)
         TEST(test_new_never_gets_there),
         TEST(test_snapshot_never_comes),
         TEST(test_tried_again_slowly),
+        TEST(test_refused_with_every_token),
         TEST(test_book_that_cannot_be_live),
         TEST(test_cut_in_a_message),
         TEST(test_refused_on_the_new),

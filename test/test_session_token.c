@@ -266,6 +266,11 @@ static void test_permanent_refresh_error(void **state)
     expect_int("closed", 1, session.seen.events[MST_EVENT_CLOSED]);
     expect_int("permanent", true, session.seen.closed.permanent);
     assert_in_range(session.service.tokens.count, 20, 45);
+    session.service.token.raw = NULL;
+    session_run(SESSION_HOUR);
+    session.service.token.raw = refused;
+    session_run(3 * SESSION_HOUR);
+    expect_int("closed once more", 2, session.seen.events[MST_EVENT_CLOSED]);
     expect_undisturbed("stream");
     session_end();
 }
