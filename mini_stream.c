@@ -7695,6 +7695,9 @@ static void session_closed(struct mst_client *c, struct mst_link *l)
     if (l->opened || session_is_stream(c, l)) {
         (void)session_note(l, MST_EVENT_CLOSED, MST_OK, l->state);
     }
+    if (l->opened && !session_is_stream(c, l)) {
+        c->repeat_ms = c->now_ms + SESSION_REPEAT_MS;
+    }
     l->abort_due = l->opened;
     l->opened = false;
     session_drop_stream(c, l);
@@ -7975,8 +7978,7 @@ static bool session_expire(struct mst_client *c, struct mst_link *l)
     return true;
 }
 
-/* Time that passed without the caller polling is nobody's silence. */
-static void session_forgive(struct mst_link *l, uint64_t ms)
+static void session_forgive_link(struct mst_link *l, uint64_t ms)
 {
     if (l->deadline_ms != SESSION_NEVER && l->state != MST_STATE_WAIT) {
         l->deadline_ms += ms;
@@ -7988,6 +7990,16 @@ static void session_forgive(struct mst_link *l, uint64_t ms)
     l->frame_ms += ms;
     l->byte_ms += ms;
     l->answer_ms += ms;
+}
+
+/* Time that passed without the caller polling is nobody's silence. */
+static void session_forgive(struct mst_client *c, uint64_t ms)
+{
+    for (unsigned i = 0; i < c->config.links; i++) {
+        session_forgive_link(&c->links[i], ms);
+    }
+    c->put.deadline_ms += ms;
+    c->repeat_ms += ms;
 }
 
 /* ------------------------------------------------------------------------
@@ -8028,16 +8040,20 @@ static void pump_start(struct mst_client *c)
     c->raw_ms = c->port->now_ms(c->port->context);
 }
 
-/* Fills the stock of random bytes: the one place where the session's are
- * drawn. */
-static bool pump_stock(struct mst_client *c)
+/* Fills the stock of random bytes, the one place where the session's are
+ * drawn: when it runs low, or to see whether there are any. */
+static bool pump_stock(struct mst_client *c, bool anew)
 {
-    if (c->random_len >= sizeof c->random / 2) {
+    uint8_t random[sizeof c->random];
+
+    if (!anew && c->random_len >= sizeof c->random / 2) {
         return true;
     }
-    if (c->port->entropy(c->port->context, c->random, sizeof c->random) < 0) {
+    if (c->port->entropy(c->port->context, random, sizeof random) < 0) {
         return false;
     }
+    memcpy(c->random, random, sizeof random);
+    mem_wipe(random, sizeof random);
     c->random_len = sizeof c->random;
     session_tap(c, 0, MST_TAP_RANDOM, 0, 0, c->random, sizeof c->random);
     return true;
@@ -8136,7 +8152,7 @@ static void pump_begin(struct mst_client *c, struct mst_link *l)
     c->clock_ms = c->now_ms;
     if (!pump_is_secure(c) && (!set || c->clock_s < MST_CLOCK_MIN)) {
         session_fail(c, l, MST_ERR_CLOCK);
-    } else if (!pump_stock(c)) {
+    } else if (!pump_stock(c, true)) {
         session_fail(c, l, MST_ERR_ENTROPY);
     } else {
         pump_load(c, l);
@@ -8273,9 +8289,7 @@ static void pump_computed(struct mst_client *c)
     uint64_t before = c->now_ms;
 
     pump_clock(c);
-    for (unsigned i = 0; i < c->config.links; i++) {
-        session_forgive(&c->links[i], c->now_ms - before);
-    }
+    session_forgive(c, c->now_ms - before);
 }
 
 /* Takes in what has come; true where something did, or the end. */
@@ -8379,7 +8393,7 @@ static int pump_link(struct mst_client *c, struct mst_link *l,
         tls_release(l);
         moved = true;
     }
-    (void)pump_stock(c); /* if it is empty, what needs it fails */
+    (void)pump_stock(c, false); /* if it is empty, what needs it fails */
     if (before == MST_STATE_IDLE) {
         moved |= pump_receive(c, l); /* before it is used once more */
     }
@@ -8463,6 +8477,16 @@ static int pump_hand_out(struct mst_client *c)
     return 1;
 }
 
+/* The caller is back. */
+static void pump_wake(struct mst_client *c)
+{
+    pump_clock(c);
+    if (c->due_ms != SESSION_NEVER && c->now_ms > c->due_ms) {
+        session_forgive(c, c->now_ms - c->due_ms);
+        c->due_ms = c->now_ms;
+    }
+}
+
 int mst_poll(struct mst_client *client, struct mst_event *event)
 {
     struct mst_client *c = client;
@@ -8473,12 +8497,7 @@ int mst_poll(struct mst_client *client, struct mst_event *event)
     if (c->wiped) {
         return MST_ERR_CLOSED;
     }
-    pump_clock(c);
-    if (c->due_ms != SESSION_NEVER && c->now_ms > c->due_ms) {
-        for (unsigned i = 0; i < pump_links(c); i++) {
-            session_forgive(&c->links[i], c->now_ms - c->due_ms);
-        }
-    }
+    pump_wake(c);
     c->due_ms = SESSION_NEVER;
     do {
         bool off = true;
@@ -8899,7 +8918,7 @@ int mst_address_put(struct mst_client *client,
         return rc;
     }
     memset(&c->put, 0, sizeof c->put);
-    pump_clock(c); /* the caller may not have polled for long */
+    pump_wake(c); /* the caller may not have polled for long */
     c->put.request = request;
     c->put.record = record;
     c->put.deadline_ms = c->now_ms + c->config.put_ms;

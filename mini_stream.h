@@ -1192,7 +1192,7 @@ struct mst_config {
     uint32_t audit_ms;
 
     /* A stream that has fallen so far behind, ms, is opened anew for fresh
-     * snapshots (see mst_stats.lag_ms); 0: never. */
+     * snapshots (see mst_stats.lag_ns); 0: never. */
     uint32_t lag_max_ms;
 
     /* Optional (NULL): told what the session does. Calls no function of the

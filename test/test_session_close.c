@@ -60,6 +60,8 @@ static void test_clock_in_1970(void **state)
 
 static void test_no_entropy(void **state)
 {
+    uint64_t connects;
+
     (void)state;
     session_begin();
     session.mock.plan.entropy_none = true;
@@ -67,6 +69,19 @@ static void test_no_entropy(void **state)
     session_begin_tls("localhost");
     session.mock.plan.entropy_none = true;
     local_expect(MST_ERR_ENTROPY);
+    session_begin_tls("localhost");
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(20000));
+    session.mock.plan.entropy_none = true;
+    connects = session.mock.connects;
+    service_end(&session.service, MST_ERR_RESET);
+    session_run(SESSION_MINUTE);
+    expect_int("connections", (long long)connects,
+               (long long)session.mock.connects);
+    session.mock.plan.entropy_none = false;
+    assert_true(session_until_subscribed(5000));
+    session_end();
 }
 
 /* ---- closing in every state ---- */
