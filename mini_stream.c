@@ -3823,10 +3823,9 @@ static void book_swap_in(struct mst_book *book)
 }
 
 /* Applies a part to the spare book; it is shown once it is live. */
-static void book_feed_aside(struct mst_book *book, const struct mst_part *part)
+static void book_feed_aside(struct mst_book *book, struct mst_book *spare,
+                            const struct mst_part *part)
 {
-    struct mst_book *spare = book->spare;
-
     if (!book->aside) {
         book_copy(book, !part->snapshot && !book->restart);
         book->aside = true;
@@ -3853,10 +3852,10 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part)
     bool at_once = part->last && !part->snapshot && !book->restart;
     /* What began in the book itself, while its spare was lent, ends there. */
     bool begins = part->first && book->state != MST_BOOK_BUILDING &&
-                  book->spare != NULL && !book->lent && !at_once;
+                  !book->lent && !at_once;
 
-    if (!part->aborted && (book->aside || begins)) {
-        book_feed_aside(book, part);
+    if (book->spare != NULL && !part->aborted && (book->aside || begins)) {
+        book_feed_aside(book, book->spare, part);
     } else {
         book_feed(book, part);
     }
@@ -5704,6 +5703,12 @@ static bool session_is_told(const struct mst_client *c,
              (h->date_s != 0 || c->clock_s >= MST_CLOCK_MIN)));
 }
 
+/* BearSSL's number of an error, or the port's. */
+static int session_detail(const struct mst_link *l, int error)
+{
+    return tls_error(l) == error ? tls_detail(l) : l->port_detail;
+}
+
 /* Keeps count of what went wrong, by the error's band. */
 static void session_count_error(struct mst_client *c, const struct mst_link *l,
                                 int error)
@@ -5720,6 +5725,9 @@ static void session_count_error(struct mst_client *c, const struct mst_link *l,
     }
     c->stats.last_error = error;
     c->stats.last_stage = l->state;
+    c->stats.last_detail = session_detail(l, error);
+    c->stats.last_http_status = session_is_http(l) ? l->http.status : 0;
+    c->stats.last_ws_code = error == MST_ERR_WS_CLOSED ? l->close_code : 0;
     session_log(c, &log);
 }
 
@@ -5843,7 +5851,7 @@ static void session_report(const struct mst_client *c, struct mst_link *l,
     f->permanent = session_is_permanent(l, error);
     f->retry_ms = c->closing ? 0 : retry_ms;
     f->text = session_has_text(error) ? l->text : "";
-    f->detail = tls_error(l) == error ? tls_detail(l) : l->port_detail;
+    f->detail = session_detail(l, error);
     if (session_is_http(l)) {
         f->http_status = l->http.status;
     }
@@ -5951,98 +5959,6 @@ static uint32_t session_put_failed(struct mst_client *c, struct mst_link *l,
     return retry_ms;
 }
 
-/* A stream has ended: true where its token's life is the reason. */
-static bool session_lost(struct mst_client *c, struct mst_link *l,
-                         struct mst_token *token, int error)
-{
-    bool stable = c->now_ms - l->open_ms >= c->config.stable_ms;
-
-    l->opened = false;
-    l->abort_due = true;
-    session_drop_stream(c, l);
-    if (!session_is_stream(c, l)) {
-        c->repeat_ms = c->now_ms + SESSION_REPEAT_MS;
-    }
-    if (stable && error != MST_ERR_LAG) { /* who is too slow will be so again */
-        l->attempts = 0;
-    }
-    if (!stable && error == MST_ERR_WS_CLOSED && l->store == token->store &&
-        l->until_ms == SESSION_NEVER) {
-        session_drop_token(c, token); /* this may have been its end */
-    }
-    return stable && c->now_ms >= l->until_ms;
-}
-
-/* Ends the attempt or connection. The first error wins. */
-static void session_fail(struct mst_client *c, struct mst_link *l, int error)
-{
-    struct mst_token *token =
-        &c->tokens[session_kind(c, (enum session_job)l->job)];
-    struct mst_link *next = NULL;
-    bool expired = false;
-    uint32_t retry_ms;
-
-    if (l->state == MST_STATE_WAIT && !session_is_local(error)) {
-        return;
-    }
-    if (session_is_stream(c, l)) {
-        next = session_successor(c);
-    }
-    if (l->state == MST_STATE_PUT && l->http.status >= 300) {
-        /* It says more than what is wrong with its body. */
-        error = http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
-    }
-    if (error == MST_ERR_FORBIDDEN && token->loaded &&
-        l->job != SESSION_TOKEN) {
-        error = MST_ERR_UNAUTHORIZED; /* a new token may have other rights */
-    }
-    session_count_error(c, l, error);
-    if (l->state == MST_STATE_TOKEN || l->state == MST_STATE_UPGRADE) {
-        session_note_http(c, l);
-    }
-    if (tls_error(l) != 0 || l->state == MST_STATE_TLS) {
-        session_drop_resume(c, l->job); /* it may be what the server minds */
-    }
-    if (next != NULL) {
-        session_take_over(c, next);
-    }
-    if (l->opened) {
-        expired = session_lost(c, l, token, error);
-    }
-    if (l->job != SESSION_TOKEN && l->store == token->store &&
-        (error == MST_ERR_UNAUTHORIZED || error == MST_ERR_FORBIDDEN)) {
-        session_drop_token(c, token);
-    }
-    /* The end of a token's life is no reason to wait. */
-    retry_ms = expired ? 0 : session_backoff(c, l, error);
-    if (l->state == MST_STATE_TOKEN) {
-        mem_wipe(c->links[l->store].token, sizeof l->token);
-        if (error == MST_ERR_THROTTLED || session_is_told(c, l)) {
-            c->token_hold_ms = c->now_ms + retry_ms;
-        }
-    }
-    if (session_is_put(c, l)) {
-        retry_ms = session_put_failed(c, l, error, retry_ms);
-    } else {
-        retry_ms = session_has_put(c, l) ? 0 : retry_ms;
-        session_report(c, l, error, next != NULL ? 0 : retry_ms);
-    }
-    if (l->up) {
-        session_tap(c, session_link(c, l), MST_TAP_END, error, 0, NULL, 0);
-    }
-    l->port_detail = 0;
-    l->failing = 0;
-    session_enter(c, l, MST_STATE_WAIT, retry_ms);
-}
-
-/* Begins an attempt anew, at once. */
-static void session_restart(struct mst_client *c, struct mst_link *l)
-{
-    session_tap(c, session_link(c, l), MST_TAP_END, 0, 0, NULL, 0);
-    l->failing = 0;
-    session_enter(c, l, MST_STATE_WAIT, 0);
-}
-
 /* What a link is to do next, and from when on: what is asked for goes before
  * a rotation. Only a stream that is open is taken over from: another one is a
  * new connection itself. */
@@ -6101,8 +6017,128 @@ static uint64_t session_wake(const struct mst_client *c,
             return SESSION_NEVER;
         }
         at = at < c->token_hold_ms ? c->token_hold_ms : at;
+    } else if (job == SESSION_STREAM) {
+        at = at < c->stream_hold_ms ? c->stream_hold_ms : at;
     }
     return at < l->deadline_ms ? l->deadline_ms : at;
+}
+
+/* A stream has ended: true where its token's life is the reason. */
+static bool session_lost(struct mst_client *c, struct mst_link *l,
+                         struct mst_token *token, int error)
+{
+    bool stable = c->now_ms - l->open_ms >= c->config.stable_ms;
+
+    l->opened = false;
+    l->abort_due = true;
+    session_drop_stream(c, l);
+    if (!session_is_stream(c, l)) {
+        c->repeat_ms = c->now_ms + SESSION_REPEAT_MS;
+    }
+    if (stable && error != MST_ERR_LAG) { /* who is too slow will be so again */
+        l->attempts = 0;
+    }
+    if (!stable && error == MST_ERR_WS_CLOSED && l->store == token->store &&
+        l->until_ms == SESSION_NEVER) {
+        session_drop_token(c, token); /* this may have been its end */
+    }
+    return stable && c->now_ms >= l->until_ms;
+}
+
+/* What the service wants is for both links: not to come back before. */
+static void session_hold(struct mst_client *c, const struct mst_link *l,
+                         int error, uint32_t retry_ms)
+{
+    if (error != MST_ERR_THROTTLED && !session_is_told(c, l)) {
+        return;
+    }
+    if (l->state == MST_STATE_TOKEN) {
+        c->token_hold_ms = c->now_ms + retry_ms;
+    } else if (l->state == MST_STATE_UPGRADE) {
+        c->stream_hold_ms = c->now_ms + retry_ms;
+    }
+}
+
+/* The wait that is reported is the one that it comes to. */
+static void session_tell_wait(const struct mst_client *c, struct mst_link *l)
+{
+    uint64_t at = session_wake(c, l);
+
+    if (at != SESSION_NEVER && at > c->now_ms + l->failure.retry_ms &&
+        !c->closing) {
+        l->failure.retry_ms = (uint32_t)(at - c->now_ms);
+    }
+}
+
+/* Ends the attempt or connection. The first error wins. */
+static void session_fail(struct mst_client *c, struct mst_link *l, int error)
+{
+    struct mst_token *token =
+        &c->tokens[session_kind(c, (enum session_job)l->job)];
+    struct mst_link *next = NULL;
+    bool expired = false;
+    uint32_t retry_ms;
+
+    if (l->state == MST_STATE_WAIT && !session_is_local(error)) {
+        return;
+    }
+    if (session_is_stream(c, l)) {
+        next = session_successor(c);
+    }
+    if (l->state == MST_STATE_PUT && l->http.status >= 300) {
+        /* It says more than what is wrong with its body. */
+        error = http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
+    }
+    if (error == MST_ERR_FORBIDDEN && token->loaded &&
+        l->job != SESSION_TOKEN) {
+        error = MST_ERR_UNAUTHORIZED; /* a new token may have other rights */
+    }
+    session_count_error(c, l, error);
+    if (l->state == MST_STATE_TOKEN || l->state == MST_STATE_UPGRADE) {
+        session_note_http(c, l);
+    }
+    if (tls_error(l) != 0 || l->state == MST_STATE_TLS) {
+        session_drop_resume(c, l->job); /* it may be what the server minds */
+    }
+    if (next != NULL) {
+        session_take_over(c, next);
+    }
+    if (l->opened) {
+        expired = session_lost(c, l, token, error);
+    }
+    if (l->job != SESSION_TOKEN && l->store == token->store &&
+        (error == MST_ERR_UNAUTHORIZED || error == MST_ERR_FORBIDDEN)) {
+        session_drop_token(c, token);
+    }
+    /* The end of a token's life is no reason to wait. */
+    retry_ms = expired ? 0 : session_backoff(c, l, error);
+    if (l->state == MST_STATE_TOKEN) {
+        mem_wipe(c->links[l->store].token, sizeof l->token);
+    }
+    session_hold(c, l, error, retry_ms);
+    if (session_is_put(c, l)) {
+        retry_ms = session_put_failed(c, l, error, retry_ms);
+    } else {
+        retry_ms = session_has_put(c, l) ? 0 : retry_ms;
+        session_report(c, l, error, next != NULL ? 0 : retry_ms);
+    }
+    if (l->up) {
+        session_tap(c, session_link(c, l), MST_TAP_END, error, 0, NULL, 0);
+    }
+    l->port_detail = 0;
+    l->failing = 0;
+    session_enter(c, l, MST_STATE_WAIT, retry_ms);
+    if (next == NULL && l->report == MST_EVENT_CLOSED) {
+        session_tell_wait(c, l);
+    }
+}
+
+/* Begins an attempt anew, at once. */
+static void session_restart(struct mst_client *c, struct mst_link *l)
+{
+    session_tap(c, session_link(c, l), MST_TAP_END, 0, 0, NULL, 0);
+    l->failing = 0;
+    session_enter(c, l, MST_STATE_WAIT, 0);
 }
 
 /* Begins an attempt, once clock and entropy are known to be there. */
@@ -6134,7 +6170,7 @@ static void session_begin(struct mst_client *c, struct mst_link *l)
     l->staging_at = l->staging_len = 0;
     l->send_at = 0;
     l->sending = SEND_NOTHING;
-    l->address = l->addresses = l->end = l->failing = 0;
+    l->address = l->addresses = l->tried = l->end = l->failing = 0;
     l->send_error = 0;
     l->secured = l->pinged = l->ping_due = l->close_due = l->decoding = false;
     l->close_sent = false;
@@ -6143,13 +6179,14 @@ static void session_begin(struct mst_client *c, struct mst_link *l)
     session_enter(c, l, MST_STATE_RESOLVE, 0);
 }
 
-/* Goes on to the next address of the host, if there is one. */
+/* Goes on to the next address of the host, if there is one left. */
 static bool session_next_address(struct mst_client *c, struct mst_link *l)
 {
-    if (l->address + 1 >= l->addresses) {
+    if (l->tried + 1 >= l->addresses) {
         return false;
     }
-    l->address++;
+    l->tried++;
+    l->address = (l->address + 1) % l->addresses;
     session_enter(c, l, MST_STATE_CONNECT, 0);
     return true;
 }
@@ -7616,6 +7653,7 @@ static int session_put_done(struct mst_client *c, struct mst_link *l)
     session_note_http(c, l);
     r->body = (const char *)l->decoder.buffer;
     r->body_len = l->body_len;
+    session_high(&c->stats.high.message, l->body_len);
     if (status == 200) {
         error = mst_address_read(r->body, r->body_len, c->put.record);
         r->record = error == 0 ? c->put.record : NULL;
@@ -8096,7 +8134,8 @@ static void pump_load(struct mst_client *c, struct mst_link *l)
     int64_t until_s = 0;
     int len;
 
-    if (c->loaded || port->token_load == NULL || t->len > 0 ||
+    if (c->loaded || port->token_load == NULL ||
+        c->tokens[TOKEN_STREAM].len > 0 || c->tokens[TOKEN_ADDRESS].len > 0 ||
         c->clock_s < MST_CLOCK_MIN) {
         return;
     }
@@ -8192,7 +8231,9 @@ static bool pump_connect(struct mst_client *c, struct mst_link *l)
     if (l->state == MST_STATE_RESOLVE) {
         rc = port->resolve(port->context, link, &l->endpoint);
         if (rc > 0) {
+            /* The one at which the last attempt got stuck may be no good. */
             l->addresses = rc;
+            l->address = (int)(l->attempts % (uint32_t)rc);
             session_enter(c, l, MST_STATE_CONNECT, 0);
         }
     } else {
@@ -8503,27 +8544,21 @@ int mst_poll(struct mst_client *client, struct mst_event *event)
         bool off = true;
         moved = false;
         for (unsigned i = 0; i < pump_links(c); i++) {
-            int rc = pump_report(c, &c->links[i], event)
-                         ? 1
-                         : pump_link(c, &c->links[i], event);
+            struct mst_link *l = &c->links[(c->turn + i) % pump_links(c)];
+            int rc = pump_report(c, l, event) ? 1 : pump_link(c, l, event);
             if (rc == 1) {
+                c->turn = (uint8_t)(session_link(c, l) + 1);
                 return pump_hand_out(c);
             }
-            moved |= rc == 2;
-            off &= c->links[i].state == MST_STATE_OFF;
+            if (rc == 0 || rounds + 1 == PUMP_ROUNDS_MAX) {
+                rc = session_expire(c, l) ? 2 : rc;
+            }
+            moved |= rc == 2 || l->report != MST_EVENT_NONE || l->abort_due;
+            off &= l->state == MST_STATE_OFF;
         }
         rounds++;
         if (c->save_due) {
             pump_save(c);
-        }
-        for (unsigned i = 0; i < pump_links(c); i++) {
-            if (!moved || rounds == PUMP_ROUNDS_MAX) {
-                moved |= session_expire(c, &c->links[i]);
-            }
-        }
-        for (unsigned i = 0; i < pump_links(c); i++) {
-            moved |=
-                c->links[i].report != MST_EVENT_NONE || c->links[i].abort_due;
         }
         if (off && !moved) {
             pump_wipe(c);

@@ -1247,6 +1247,7 @@ struct mst_stats {
     uint32_t errors[MST_BANDS];
     int last_error;
     enum mst_state last_stage;
+    int last_detail, last_http_status, last_ws_code; /* as in mst_failure */
 
     /* The wall clock less the service's, s, by the last response that had a
      * date; has_skew says whether one had. */
@@ -1299,8 +1300,8 @@ struct mst_link {
     /* Attempts in a row. */
     uint32_t attempts;
     int port_detail, reported_error;
-    int address, addresses;
-    int end, send_error; /* of the transport: 0, or an mst_error */
+    int address, addresses, tried; /* of the host */
+    int end, send_error;           /* of the transport: 0, or an mst_error */
     int failing;         /* the error that the closing handshake is for */
     uint32_t generation; /* of its connection */
     /* Its pieces of the memory. */
@@ -1392,10 +1393,12 @@ struct mst_client {
 #endif
     uint64_t now_ms, due_ms, request_ms, rotate_ms, repeat_ms;
     uint64_t token_hold_ms, put_hold_ms; /* the service does not want any */
-    uint64_t clock_ms;                   /* when clock_s was read */
+    uint64_t stream_hold_ms;
+    uint64_t clock_ms; /* when clock_s was read */
     int64_t clock_s;
     uint32_t raw_ms, generation;
     uint8_t stream; /* the link that streams */
+    uint8_t turn;   /* the link that a poll looks at first */
     uint8_t random_len;
     bool more, closing, wiped, loaded, save_due, one_token;
     uint8_t random[32];
