@@ -421,6 +421,95 @@ static void test_backoff_begins_anew_when_stable(void **state)
     session_end();
 }
 
+/* ---- addresses ---- */
+
+static int (*mock_connect)(void *context, int link, int address);
+static int (*mock_recv)(void *context, int link, void *data, size_t len);
+static int connected_to;
+
+static int noting_connect(void *context, int link, int address)
+{
+    connected_to = address;
+    return mock_connect(context, link, address);
+}
+
+/* The first address accepts connections, and that is all. */
+static int breaking_recv(void *context, int link, void *data, size_t len)
+{
+    return connected_to == 0 ? MST_ERR_RESET
+                             : mock_recv(context, link, data, len);
+}
+
+static void test_an_address_that_only_accepts(void **state)
+{
+    (void)state;
+    session_begin();
+    session.mock.plan.addresses = 2;
+    mock_connect = session.port.connect;
+    mock_recv = session.port.recv;
+    session.port.connect = noting_connect;
+    session.port.recv = breaking_recv;
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    expect_int("the other", 1, connected_to);
+    session.port.recv = mock_recv;
+    session_end();
+}
+
+/* ---- two links ---- */
+
+/* What the service wants of one link, the other one does as well, and the
+ * event says how long it will be. */
+static void test_retry_after_holds_the_stream(void **state)
+{
+    (void)state;
+    session_begin();
+    session_two_links();
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    session.service.upgrade.raw = "HTTP/1.1 429 No\r\nRetry-After: 600\r\n"
+                                  "Content-Length: 0\r\n\r\n";
+    session.service.upgrade.raw_times = 1;
+    expect_int("rotate", 0, mst_rotate(&session.client));
+    session_run(5000);
+    expect_int("refused", MST_ERR_THROTTLED, session.seen.closed.error);
+    uint64_t refused_ms = session.service.upgrades.last_ms;
+    service_end(&session.service, MST_ERR_RESET);
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    assert_in_range(session.seen.closed.retry_ms, 594000, 600000);
+    assert_true(session_until(MST_EVENT_OPEN, 2 * SESSION_HOUR));
+    assert_true(session.service.upgrades.last_ms >= refused_ms + 600000);
+    session_end();
+}
+
+/* A link that always has an event does not keep the other one from working. */
+static void test_links_take_turns(void **state)
+{
+    struct mst_event event;
+    enum mst_state seen = MST_STATE_WAIT;
+
+    (void)state;
+    session_begin();
+    session_two_links();
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    for (int i = 0; i < 200; i++) {
+        service_push(&session.service, "execution_data", "BTCUSD");
+    }
+    expect_int("rotate", 0, mst_rotate(&session.client));
+    for (int i = 0; i < 100; i++) {
+        expect_int("event", 1, mst_poll(&session.client, &event));
+        if (session.client.links[1].state > seen) {
+            seen = session.client.links[1].state;
+        }
+    }
+    assert_true(seen > MST_STATE_CONNECT);
+    session_end();
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -440,6 +529,9 @@ int main(void)
         TEST(test_pings_are_answered),
         TEST(test_backoff_grows),
         TEST(test_backoff_begins_anew_when_stable),
+        TEST(test_an_address_that_only_accepts),
+        TEST(test_retry_after_holds_the_stream),
+        TEST(test_links_take_turns),
     };
 
     return cmocka_run_group_tests(tests, session_certificates,
