@@ -1,0 +1,167 @@
+/*
+ * What all contenders share: exact numbers and times out of texts, and the
+ * sum that what was decoded is folded into. For C and C++.
+ *
+ * The sum of a message does not depend on the order of its levels, nor on how
+ * a number was written; each contender does the same work for it.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+enum bench_kind {
+    BENCH_UPDATE,
+    BENCH_SNAPSHOT,
+    BENCH_TOP,
+    BENCH_EXECUTION,
+    BENCH_HEARTBEAT
+};
+
+enum bench_side { BENCH_BID, BENCH_ASK, BENCH_TRADE };
+
+/* coefficient * 10^exponent. */
+struct bench_number {
+    int64_t coefficient;
+    int exponent;
+};
+
+/* Bytes that may be read behind a message; the first of them is 0. */
+#define BENCH_PADDING 64
+
+static inline uint64_t bench_ns(clockid_t clock)
+{
+    struct timespec now;
+
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- Texts ---- */
+
+static inline bool bench_is(const char *text, size_t len, const char *literal)
+{
+    return len == strlen(literal) && memcmp(text, literal, len) == 0;
+}
+
+/* A number that cannot be: it spoils the sum. */
+#define BENCH_BAD 127
+
+/* Plain notation of up to 18 digits, which is all that the service writes. */
+static inline struct bench_number bench_decimal(const char *text, size_t len)
+{
+    struct bench_number number = {0, 0};
+    size_t point = len;
+
+    for (size_t i = 0; i < len; i++) {
+        unsigned digit = (unsigned)(unsigned char)text[i] - '0';
+
+        if (digit <= 9) {
+            number.coefficient = number.coefficient * 10 + (int64_t)digit;
+        } else if (text[i] == '.' && point == len) {
+            point = i;
+        } else {
+            number.exponent = BENCH_BAD;
+            return number;
+        }
+    }
+    number.exponent =
+        len == 0 || len > 19 ? BENCH_BAD : -(int)(len - point) + (point < len);
+    return number;
+}
+
+static inline int64_t bench_digits(const char *text, size_t len)
+{
+    int64_t value = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        value = value * 10 + (text[i] - '0');
+    }
+    return value;
+}
+
+/* RFC 3339 in UTC with 0 to 9 fraction digits, to Unix ns; -1 for what is
+ * none. */
+static inline int64_t bench_time(const char *text, size_t len)
+{
+    int64_t year, month, days, seconds, fraction = 0;
+
+    if (len < 20 || len > 30 || len == 21 || text[len - 1] != 'Z' ||
+        text[4] != '-' || text[10] != 'T' || text[13] != ':') {
+        return -1;
+    }
+    /* Days since 0000-03-01, so that a leap day is the last of its year. */
+    year = bench_digits(text, 4);
+    month = bench_digits(text + 5, 2);
+    year -= month <= 2;
+    month += month <= 2 ? 9 : -3;
+    days = year * 365 + year / 4 - year / 100 + year / 400 +
+           (month * 153 + 2) / 5 + bench_digits(text + 8, 2) - 1;
+    seconds = (days - 719468) * 86400 + bench_digits(text + 11, 2) * 3600 +
+              bench_digits(text + 14, 2) * 60 + bench_digits(text + 17, 2);
+    if (len > 21) {
+        fraction = bench_digits(text + 20, len - 21);
+        for (size_t i = len - 21; i < 9; i++) {
+            fraction *= 10;
+        }
+    }
+    return seconds * 1000000000 + fraction;
+}
+
+/* ---- The sum ---- */
+
+/* In units of 10^-8: equal for equal numbers, however they were written. */
+static inline uint64_t bench_scaled(struct bench_number number)
+{
+    static const uint64_t powers[] = {
+        1u,
+        10u,
+        100u,
+        1000u,
+        10000u,
+        100000u,
+        1000000u,
+        10000000u,
+        100000000u,
+        1000000000u,
+        10000000000u,
+        100000000000u,
+        1000000000000u,
+        10000000000000u,
+        100000000000000u,
+    };
+    unsigned power = (unsigned)(number.exponent + 8);
+
+    return power < sizeof powers / sizeof *powers
+               ? (uint64_t)number.coefficient * powers[power]
+               : UINT64_MAX;
+}
+
+/* A level, or the price and amount of an execution. */
+static inline uint64_t bench_sum_level(enum bench_side side,
+                                       struct bench_number price,
+                                       struct bench_number amount)
+{
+    return (bench_scaled(price) + (uint64_t)side * 0x9E3779B97F4A7C15u) *
+           (bench_scaled(amount) * 2 + 0xD1B54A32D192ED03u);
+}
+
+/* What a message has beside levels; market has 4 bytes or more, also where
+ * there is none. */
+static inline uint64_t bench_sum_message(enum bench_kind kind,
+                                         const char *market, int64_t time_ns)
+{
+    uint32_t symbol;
+
+    memcpy(&symbol, market, sizeof symbol);
+    return ((uint64_t)symbol << 3 | (uint64_t)kind) * 0x94D049BB133111EBu +
+           (uint64_t)time_ns * 3;
+}
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * Messages as the service writes them, and the sum that decoding them must
+ * give, which comes from their content and from no decoder.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef CORPUS_H
+#define CORPUS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Digits of a time that is written in nanoseconds. */
+#define CORPUS_TIME_LEN 30
+
+#define CORPUS_MARKETS_MAX 10
+#define CORPUS_MARKET_LEN 6
+
+struct corpus_message {
+    size_t at, len;
+    uint64_t sum;
+};
+
+/* Behind each message are BENCH_PADDING bytes that may be read, of which the
+ * first is 0. */
+struct corpus {
+    char *text;
+    size_t len, size;
+    struct corpus_message *messages;
+    size_t count;
+};
+
+/* 80% updates of 1 to 10 levels, 10% top of book, 9% executions, 1%
+ * heartbeats, of so many markets; the same in each run. */
+void corpus_mixed(struct corpus *corpus, size_t count, unsigned markets);
+
+/* One snapshot of so many levels on each side. */
+void corpus_snapshot(struct corpus *corpus, size_t levels);
+
+/* Bytes of the messages alone. */
+size_t corpus_bytes(const struct corpus *corpus);
+
+void corpus_free(struct corpus *corpus);
+
+/* Writes the market of this number, with a NUL. */
+void corpus_market(unsigned number, char market[CORPUS_MARKET_LEN + 1]);
+
+#endif

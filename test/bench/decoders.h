@@ -1,0 +1,30 @@
+/*
+ * The decoders that are compared: each reads one message, followed by
+ * BENCH_PADDING bytes of which the first is 0, and returns its sum. What
+ * cannot be read gives another sum than the right one.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef DECODERS_H
+#define DECODERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+uint64_t decode_mini_stream(const char *text, size_t len);
+uint64_t decode_simdjson(const char *text, size_t len);         /* raw tokens */
+uint64_t decode_simdjson_strings(const char *text, size_t len); /* unescaped */
+uint64_t decode_rapidjson(const char *text, size_t len);
+uint64_t decode_jsmn(const char *text, size_t len);
+uint64_t decode_cjson(const char *text, size_t len);
+uint64_t decode_jansson(const char *text, size_t len);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,106 @@
+/*
+ * mini_stream's decoder and others, on the same messages. They take turns, so
+ * that whatever slows the machine slows all of them; time is the processor's,
+ * and the best of all rounds is shown. Each sum is checked.
+ *
+ *   peers     prints rows: corpus, decoder, ns a message
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "bench.h"
+#include "corpus.h"
+#include "decoders.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MESSAGES 10000
+#define MARKETS 4
+#define SNAPSHOT_LEVELS 5000 /* of each side */
+
+#define ROUNDS 21
+
+static char *copy;
+
+/* The floor: reads every byte, and understands nothing. */
+static uint64_t copy_only(const char *text, size_t len)
+{
+    memcpy(copy, text, len);
+    __asm__ volatile("" : : "r"(copy) : "memory");
+    return 0;
+}
+
+static const struct decoder {
+    const char *name;
+    uint64_t (*decode)(const char *text, size_t len);
+} decoders[] = {
+    {"memcpy", copy_only},
+    {"mini_stream", decode_mini_stream},
+    {"simdjson, raw tokens", decode_simdjson},
+    {"simdjson, strings", decode_simdjson_strings},
+    {"jsmn", decode_jsmn},
+    {"RapidJSON SAX", decode_rapidjson},
+    {"cJSON", decode_cjson},
+    {"jansson", decode_jansson},
+};
+
+#define DECODERS (sizeof decoders / sizeof *decoders)
+
+/* ns a message. */
+static double time_round(const struct corpus *corpus,
+                         const struct decoder *decoder)
+{
+    uint64_t begin = bench_ns(CLOCK_PROCESS_CPUTIME_ID), sum = 0, right = 0;
+
+    for (size_t i = 0; i < corpus->count; i++) {
+        sum += decoder->decode(corpus->text + corpus->messages[i].at,
+                               corpus->messages[i].len);
+    }
+    begin = bench_ns(CLOCK_PROCESS_CPUTIME_ID) - begin;
+    for (size_t i = 0; i < corpus->count; i++) {
+        right += corpus->messages[i].sum;
+    }
+    if (sum != right && decoder->decode != copy_only) {
+        fprintf(stderr, "%s: wrong sum\n", decoder->name);
+        exit(1);
+    }
+    return (double)begin / (double)corpus->count;
+}
+
+static void compare(const char *name, struct corpus *corpus)
+{
+    double best[DECODERS];
+
+    copy = malloc(corpus->len);
+    if (copy == NULL) {
+        fputs("no memory\n", stderr);
+        exit(1);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        for (size_t d = 0; d < DECODERS; d++) {
+            double ns = time_round(corpus, &decoders[d]);
+
+            if (round == 0 || ns < best[d]) {
+                best[d] = ns;
+            }
+        }
+    }
+    printf("%s\tbytes\t%.0f\n", name,
+           (double)corpus_bytes(corpus) / (double)corpus->count);
+    for (size_t d = 0; d < DECODERS; d++) {
+        printf("%s\t%s\t%.1f\n", name, decoders[d].name, best[d]);
+    }
+    free(copy);
+    corpus_free(corpus);
+}
+
+int main(void)
+{
+    struct corpus corpus;
+
+    corpus_mixed(&corpus, MESSAGES, MARKETS);
+    compare("mixed", &corpus);
+    corpus_snapshot(&corpus, SNAPSHOT_LEVELS);
+    compare("snapshot", &corpus);
+    return 0;
+}
