@@ -1,0 +1,464 @@
+/*
+ * The service that clients are measured against. It is not measured: a stream
+ * is framed and encrypted ahead of time and then sent as fast as the client
+ * takes it, so what costs is the client.
+ *
+ *   server PLAIN|CIPHER DIRECTORY
+ *
+ * CIPHER is a cipher suite's name (see openssl ciphers); the directory has
+ * key.pem and cert.pem. Listens on a port of 127.0.0.1, whose number it
+ * prints. One connection at a time. The path of a WebSocket says what to send
+ * once a request to subscribe has been answered:
+ *
+ *   /MESSAGES/RECORD/RATE/MARKETS
+ *
+ * RECORD 1 puts each message into a TLS record, 0 fills records of 16 KB.
+ * RATE, if not 0, is the number of messages a second; each is then stamped
+ * with its time of sending (CLOCK_MONOTONIC, ns), in the file "stamps" of the
+ * directory. After a connection the server prints how many messages went out
+ * and their sum.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#define _GNU_SOURCE
+
+#include "bench.h"
+#include "corpus.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/ssl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MESSAGES 10000 /* of the corpus; then it begins anew */
+#define RECORD 16384
+
+#define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+
+struct connection {
+    int fd;
+    SSL *ssl; /* or NULL */
+    BIO *out; /* what is to be sent: memory */
+};
+
+/* What a path asks for. */
+struct order {
+    size_t messages;
+    unsigned record, rate, markets;
+};
+
+static uint64_t *stamps;
+static size_t stamps_len;
+
+__attribute__((noreturn)) static void die(const char *what)
+{
+    perror(what);
+    ERR_print_errors_fp(stderr);
+    exit(1);
+}
+
+/* ---- Bytes. A function here returns false once the connection is over. ---- */
+
+static void put(const struct connection *connection, const void *data,
+                size_t len)
+{
+    int n = connection->ssl != NULL
+                ? SSL_write(connection->ssl, data, (int)len)
+                : BIO_write(connection->out, data, (int)len);
+
+    if (n != (int)len) {
+        die("cannot encrypt");
+    }
+}
+
+static bool flush(const struct connection *connection)
+{
+    char *data;
+    size_t len = (size_t)BIO_get_mem_data(connection->out, &data);
+
+    while (len > 0) {
+        ssize_t n = send(connection->fd, data, len, MSG_NOSIGNAL);
+
+        if (n < 0 && errno != EINTR) {
+            return false;
+        }
+        data += n > 0 ? n : 0;
+        len -= n > 0 ? (size_t)n : 0;
+    }
+    BIO_reset(connection->out);
+    return true;
+}
+
+static bool get(const struct connection *connection, void *data, size_t len)
+{
+    for (size_t at = 0; at < len;) {
+        unsigned char *to = (unsigned char *)data + at;
+        ssize_t n = connection->ssl != NULL
+                        ? SSL_read(connection->ssl, to, (int)(len - at))
+                        : recv(connection->fd, to, len - at, 0);
+
+        if (n <= 0) {
+            return false;
+        }
+        at += (size_t)n;
+    }
+    return true;
+}
+
+/* ---- WebSocket ---- */
+
+#define FRAME_MAX (65535 + 4)
+
+/* Writes a frame; returns its length. */
+static size_t frame_write(void *out, unsigned first, const void *data,
+                          size_t len)
+{
+    unsigned char *frame = out;
+    size_t header = len < 126 ? 2 : 4;
+
+    if (len > 65535) {
+        die("message too long");
+    }
+    frame[0] = (unsigned char)first;
+    frame[1] = (unsigned char)(len < 126 ? len : 126);
+    if (header == 4) {
+        frame[2] = (unsigned char)(len >> 8);
+        frame[3] = (unsigned char)len;
+    }
+    memcpy(frame + header, data, len);
+    return header + len;
+}
+
+static void put_frame(const struct connection *connection, unsigned first,
+                      const void *data, size_t len)
+{
+    unsigned char frame[FRAME_MAX];
+
+    put(connection, frame, frame_write(frame, first, data, len));
+}
+
+/* Reads frames until a text has come. */
+static bool get_text(const struct connection *connection, char *text,
+                     size_t size)
+{
+    unsigned char header[2], extended[2], mask[4];
+    size_t len;
+
+    do {
+        if (!get(connection, header, 2)) {
+            return false;
+        }
+        len = header[1] & 0x7Fu;
+        if (len == 126) {
+            if (!get(connection, extended, 2)) {
+                return false;
+            }
+            len = (size_t)extended[0] << 8 | extended[1];
+        }
+        if (len >= size || !get(connection, mask, 4) ||
+            !get(connection, text, len)) {
+            return false;
+        }
+        for (size_t i = 0; i < len; i++) {
+            text[i] = (char)((unsigned char)text[i] ^ mask[i % 4]);
+        }
+        text[len] = '\0';
+    } while (header[0] != 0x81);
+    return true;
+}
+
+/* The request itself, with success in each entry. */
+static void put_answer(const struct connection *connection, const char *text)
+{
+    static const char success[] = ",\"success\":true";
+    char answer[16384];
+    size_t len = 0;
+    int depth = 0;
+
+    for (; *text != '\0' && len < sizeof answer - sizeof success; text++) {
+        depth += *text == '{';
+        if (*text == '}' && depth-- == 2) {
+            memcpy(answer + len, success, sizeof success - 1);
+            len += sizeof success - 1;
+        }
+        answer[len++] = *text;
+    }
+    put_frame(connection, 0x81, answer, len);
+}
+
+/* Reads the path of a request; true if it is one. */
+static bool order_read(const char *request, struct order *order)
+{
+    unsigned long numbers[4];
+
+    request += strncmp(request, "GET ", 4) == 0 ? 4 : 0;
+    for (size_t i = 0; i < 4; i++) {
+        char *end;
+
+        if (*request != '/') {
+            return false;
+        }
+        numbers[i] = strtoul(request + 1, &end, 10);
+        request = end;
+    }
+    order->messages = numbers[0];
+    order->record = (unsigned)numbers[1];
+    order->rate = (unsigned)numbers[2];
+    order->markets = (unsigned)numbers[3];
+    return order->markets >= 1 && order->markets <= CORPUS_MARKETS_MAX;
+}
+
+/* Reads the request and answers it. */
+static bool upgrade(const struct connection *connection, struct order *order)
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    char request[8192], keyed[128], accept[64], response[256];
+    size_t len = 0;
+    const char *key;
+    int n;
+
+    do {
+        if (len == sizeof request - 1 || !get(connection, request + len++, 1)) {
+            return false;
+        }
+        request[len] = '\0';
+    } while (len < 4 || memcmp(request + len - 4, "\r\n\r\n", 4) != 0);
+    key = strcasestr(request, "\r\nSec-WebSocket-Key: ");
+    if (key == NULL || !order_read(request, order)) {
+        return false;
+    }
+    n = snprintf(keyed, sizeof keyed, "%.24s" GUID, key + 21);
+    EVP_Digest(keyed, (size_t)n, digest, NULL, EVP_sha1(), NULL);
+    EVP_EncodeBlock((unsigned char *)accept, digest, 20);
+    n = snprintf(response, sizeof response,
+                 "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                 "Connection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n",
+                 accept);
+    put(connection, response, (size_t)n);
+    return flush(connection);
+}
+
+/* ---- Streams ---- */
+
+static const struct corpus *corpus_of(unsigned markets)
+{
+    static struct corpus corpora[CORPUS_MARKETS_MAX + 1];
+    struct corpus *corpus = &corpora[markets];
+
+    if (corpus->count == 0) {
+        corpus_mixed(corpus, MESSAGES, markets);
+    }
+    return corpus;
+}
+
+/* Encrypts everything, then sends it. */
+static void send_at_once(const struct connection *connection,
+                         const struct order *order, const struct corpus *corpus)
+{
+    static unsigned char record[RECORD + FRAME_MAX];
+    size_t len = 0;
+
+    for (size_t i = 0; i < order->messages; i++) {
+        const struct corpus_message *m = &corpus->messages[i % corpus->count];
+
+        len += frame_write(record + len, 0x81, corpus->text + m->at, m->len);
+        if (order->record == 1) {
+            put(connection, record, len);
+            len = 0;
+        }
+        while (len >= RECORD) {
+            put(connection, record, RECORD);
+            len -= RECORD;
+            memmove(record, record + RECORD, len);
+        }
+    }
+    if (len > 0) {
+        put(connection, record, len);
+    }
+    flush(connection);
+}
+
+/* Sends at a steady rate. */
+static void send_paced(const struct connection *connection,
+                       const struct order *order, const struct corpus *corpus)
+{
+    uint64_t due = bench_ns(CLOCK_MONOTONIC);
+    bool up = true;
+
+    for (size_t i = 0; i < order->messages && i < stamps_len && up; i++) {
+        const struct corpus_message *m = &corpus->messages[i % corpus->count];
+        struct timespec until;
+
+        due += 1000000000u / order->rate;
+        until.tv_sec = (time_t)(due / 1000000000u);
+        until.tv_nsec = (long)(due % 1000000000u);
+        put_frame(connection, 0x81, corpus->text + m->at, m->len);
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+        stamps[i] = bench_ns(CLOCK_MONOTONIC);
+        up = flush(connection);
+    }
+}
+
+static void report(const struct order *order, const struct corpus *corpus)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < order->messages; i++) {
+        sum += corpus->messages[i % corpus->count].sum;
+    }
+    printf("%zu %016" PRIx64 "\n", order->messages, sum);
+    fflush(stdout);
+}
+
+static void serve(const struct connection *connection)
+{
+    struct order order;
+    char text[8192];
+
+    if (!upgrade(connection, &order) ||
+        !get_text(connection, text, sizeof text)) {
+        return;
+    }
+    put_answer(connection, text);
+    if (flush(connection)) {
+        const struct corpus *corpus = corpus_of(order.markets);
+
+        if (order.rate > 0) {
+            send_paced(connection, &order, corpus);
+        } else {
+            send_at_once(connection, &order, corpus);
+        }
+        put_frame(connection, 0x88, "\3\350", 2);
+        flush(connection);
+        report(&order, corpus);
+    }
+}
+
+static void accept_one(int listener, SSL_CTX *context)
+{
+    struct connection connection = {.fd = accept(listener, NULL, NULL)};
+    char rest[4096];
+
+    if (connection.fd < 0) {
+        die("accept");
+    }
+    setsockopt(connection.fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    connection.out = BIO_new(BIO_s_mem());
+    if (context != NULL) {
+        connection.ssl = SSL_new(context);
+        SSL_set_fd(connection.ssl, connection.fd);
+    }
+    if (connection.ssl == NULL || SSL_accept(connection.ssl) == 1) {
+        if (connection.ssl != NULL) {
+            BIO_up_ref(connection.out);
+            SSL_set0_wbio(connection.ssl, connection.out);
+        }
+        serve(&connection);
+    }
+    if (connection.ssl != NULL) {
+        SSL_shutdown(connection.ssl); /* or the session would be forgotten */
+        SSL_set_shutdown(connection.ssl,
+                         SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+        flush(&connection);
+        SSL_free(connection.ssl);
+    }
+    shutdown(connection.fd, SHUT_WR);
+    while (recv(connection.fd, rest, sizeof rest, 0) > 0) {}
+    BIO_free(connection.out);
+    close(connection.fd);
+}
+
+/* ---- Preparation ---- */
+
+static SSL_CTX *context_new(const char *cipher, const char *directory)
+{
+    SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+    char cert[256], key[256];
+
+    snprintf(cert, sizeof cert, "%s/cert.pem", directory);
+    snprintf(key, sizeof key, "%s/key.pem", directory);
+    if (context == NULL ||
+        SSL_CTX_set_max_proto_version(context, TLS1_2_VERSION) != 1 ||
+        SSL_CTX_set_cipher_list(context, cipher) != 1 ||
+        SSL_CTX_use_certificate_chain_file(context, cert) != 1 ||
+        SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1 ||
+        SSL_CTX_set_session_id_context(context, (const unsigned char *)"b",
+                                       1) != 1) {
+        die("TLS");
+    }
+    return context;
+}
+
+static int listen_any(void)
+{
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = {
+        .sin_family = AF_INET,
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+    };
+    socklen_t len = sizeof address;
+
+    if (listener < 0 ||
+        bind(listener, (struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(listener, 8) != 0 ||
+        getsockname(listener, (struct sockaddr *)&address, &len) != 0) {
+        die("listen");
+    }
+    printf("%d\n", ntohs(address.sin_port));
+    fflush(stdout);
+    return listener;
+}
+
+static void map_stamps(const char *directory)
+{
+    char path[256];
+    FILE *file;
+    long size;
+
+    snprintf(path, sizeof path, "%s/stamps", directory);
+    file = fopen(path, "r+b");
+    if (file == NULL || fseek(file, 0, SEEK_END) != 0 ||
+        (size = ftell(file)) < 0) {
+        die(path);
+    }
+    stamps_len = (size_t)size / sizeof *stamps;
+    stamps = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED,
+                  fileno(file), 0);
+    if (stamps == MAP_FAILED) {
+        die(path);
+    }
+    fclose(file);
+}
+
+int main(int argc, char **argv)
+{
+    SSL_CTX *context = NULL;
+    int listener;
+
+    if (argc != 3) {
+        fputs("usage: server PLAIN|CIPHER DIRECTORY\n", stderr);
+        return 2;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    prctl(PR_SET_TIMERSLACK, 1ul);
+    if (strcmp(argv[1], "PLAIN") != 0) {
+        context = context_new(argv[1], argv[2]);
+    }
+    map_stamps(argv[2]);
+    corpus_of(4); /* not while a client waits */
+    listener = listen_any();
+    for (;;) {
+        accept_one(listener, context);
+    }
+}
