@@ -33,6 +33,7 @@ BASE_LIBS = -lbearssl -pthread
 TOOL_MODULES = inih jansson ncursesw
 SANDBOX_MODULES = libsoup-3.0 jansson gnutls sqlite3
 TEST_MODULES = cmocka jansson
+BENCH_MODULES = simdjson RapidJSON libcjson jansson libwebsockets openssl
 
 # Standard and include directories of each folder, for compiler and linter.
 flags = $(BASE_CPPFLAGS) $(strip \
@@ -40,10 +41,14 @@ flags = $(BASE_CPPFLAGS) $(strip \
 		$(call system,$(SANDBOX_MODULES)), \
 	$(if $(filter examples/mini-stream/%,$(1)),-std=gnu11 \
 		$(call system,$(TOOL_MODULES)), \
+	$(if $(filter test/bench/%,$(1)), \
+		$(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) \
+		$(call system,$(BENCH_MODULES)), \
 	$(if $(filter test/%,$(1)),-std=gnu11 -Iport/mock -Itest \
 		$(call system,$(TEST_MODULES)), \
-	$(if $(filter examples/%,$(1)),-std=gnu11,-std=c99)))))
-compile = $(CC) $(call flags,$<) $(CPPFLAGS) $(WARNINGS) $(CFLAGS) -MMD -MP
+	$(if $(filter examples/%,$(1)),-std=gnu11,-std=c99))))))
+options = $(call flags,$<) $(CPPFLAGS) $(WARNINGS) $(CFLAGS) -MMD -MP
+compile = $(CC) $(options)
 
 SANITIZE = -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined \
 	-fno-sanitize-recover=all
@@ -59,7 +64,9 @@ HELPER_SRC = $(filter-out $(TEST_SRC) $(UNIT_SRC),$(wildcard test/*.c)) \
 	$(wildcard port/mock/*.c) $(POSIX_SRC)
 ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
 	$(sort $(HELPER_SRC)) $(TEST_SRC) $(UNIT_SRC) $(wildcard test/bench/*.c)
-ALL_HEADERS = $(wildcard *.h port/*/*.h examples/*.h examples/*/*.h test/*.h)
+ALL_HEADERS = $(wildcard *.h port/*/*.h examples/*.h examples/*/*.h test/*.h \
+	test/bench/*.h)
+BENCH_CXX = $(wildcard test/bench/*.cc)
 
 PROGRAMS = $(addprefix $(BUILD)/,mini-stream sandbox ws-echo first put-address)
 TESTS = $(TEST_SRC:%.c=$(BUILD)/%) $(UNIT_SRC:%.c=$(BUILD)/%)
@@ -99,10 +106,10 @@ tests: $(TESTS)
 
 ## Check format, layering, symbols, scripts and analyse all code
 lint:
-	@test/packages.sh build tool sandbox test lint
+	@test/packages.sh build tool sandbox test lint bench
 	$(again) CC=gcc BUILD=$(BUILD)/lint/gcc objects
 	$(again) CC=clang BUILD=$(BUILD)/lint/clang objects
-	@test/lint.sh $(ALL_SRC) $(ALL_HEADERS)
+	@test/lint.sh $(ALL_SRC) $(ALL_HEADERS) $(BENCH_CXX)
 	$(again) -k tidy
 
 ## Code, memory and stack of the library on a Cortex-M4 and on this machine
@@ -118,13 +125,21 @@ fuzz:
 	@mkdir -p $(BUILD)/fuzz/corpus
 	$(BUILD)/fuzz/lanes -max_total_time=$(FUZZ_SECONDS) $(BUILD)/fuzz/corpus
 
-## What it costs to decode messages, and to update books of different sizes
+## Speed, memory and latency beside other libraries; installs them
 bench:
-	@test/packages.sh build
-	$(again) $(BUILD)/bench/decode $(BUILD)/bench/book
+	@test/packages.sh build bench
+	$(again) $(BENCH)
 	@$(BUILD)/bench/decode
 	@echo
 	@$(BUILD)/bench/book
+	@echo
+	@$(PYTHON) test/bench/run.py
+
+## What the last `make bench` measured, as PNG files
+bench-plot:
+	@test/packages.sh plot
+	@test -f $(BUILD)/bench/results.json || $(MAKE) bench
+	@$(PYTHON) test/bench/plot.py
 
 ## The order book against its oracle for ORACLE_EVENTS (10 million) events
 oracle:
@@ -138,7 +153,7 @@ braces = readability-braces-around-statements
 format:
 	@$(foreach file,$(ALL_SRC),clang-tidy --quiet --fix \
 		--checks=-*,$(braces) $(file) -- $(call flags,$(file));)
-	clang-format -i $(ALL_SRC) $(ALL_HEADERS)
+	clang-format -i $(ALL_SRC) $(ALL_HEADERS) $(BENCH_CXX)
 
 ## Remove everything built
 clean:
@@ -147,8 +162,8 @@ clean:
 ## This list
 help:
 	@awk '/^## / { text = substr($$0, 4); next } \
-		text && /^[a-z]+:/ { sub(/:.*/, ""); \
-		printf "  make %-9s %s\n", $$0, text } { text = "" }' Makefile
+		text && /^[a-z-]+:/ { sub(/:.*/, ""); \
+		printf "  make %-10s %s\n", $$0, text } { text = "" }' Makefile
 	@echo "Variables: CC CFLAGS BUILD BEARSSL_DIR JSMN_DIR DEMO_SECONDS FUZZ_SECONDS V=1"
 
 # V=1 shows the commands.
@@ -166,6 +181,10 @@ $(BUILD)/san/%.o: %.c Makefile
 $(BUILD)/bench/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,compile) $(compile) -O2 -c -o $@ $<
+
+$(BUILD)/bench/obj/%.o: %.cc Makefile
+	@mkdir -p $(@D)
+	$(call quiet,compile) $(CXX) $(options) -O2 -c -o $@ $<
 
 $(BUILD)/%.a:
 	$(call quiet,archive) rm -f $@ && $(AR) rcs $@ $^
@@ -193,9 +212,31 @@ $(BUILD)/first: $(BUILD)/obj/examples/first.o $(POSIX) $(LIBRARY)
 $(BUILD)/put-address: $(BUILD)/obj/examples/put_address.o $(POSIX) $(LIBRARY)
 	$(link) $(BASE_LIBS) $(LDLIBS)
 
-$(BUILD)/bench/%: $(BUILD)/bench/obj/test/bench/%.o \
-		$(BUILD)/bench/obj/mini_stream.o
-	$(link) $(BASE_LIBS) $(LDLIBS)
+bench_objects = $(patsubst %,$(BUILD)/bench/obj/test/bench/%.o,$(1))
+BENCH_OURS = $(addprefix $(BUILD)/bench/,decode book peers scale \
+	client_mini_stream)
+BENCH = $(BENCH_OURS) $(addprefix $(BUILD)/bench/,server client_beast \
+	client_lws client_wslay)
+
+$(BENCH): $(BUILD)/bench/%: $(BUILD)/bench/obj/test/bench/%.o
+	$(link) $(BASE_LIBS) $(bench_libs) $(LDLIBS)
+
+$(BENCH_OURS): $(BUILD)/bench/obj/mini_stream.o
+$(BUILD)/bench/peers: $(call bench_objects,corpus decode_mini_stream \
+	decode_simdjson decode_rapidjson decode_jsmn decode_cjson decode_jansson)
+$(BUILD)/bench/peers: bench_libs = -lsimdjson -lcjson -ljansson -lstdc++
+$(BUILD)/bench/scale: $(call bench_objects,corpus)
+$(BUILD)/bench/scale: bench_libs = -lm
+$(BUILD)/bench/server: $(call bench_objects,corpus)
+$(BUILD)/bench/server: bench_libs = -lssl -lcrypto
+$(filter $(BUILD)/bench/client_%,$(BENCH)): $(call bench_objects,client corpus)
+$(BUILD)/bench/client_mini_stream: $(POSIX_SRC:%.c=$(BUILD)/bench/obj/%.o)
+$(BUILD)/bench/client_beast: $(call bench_objects,decode_simdjson)
+$(BUILD)/bench/client_beast: bench_libs = -lsimdjson -lssl -lcrypto -lstdc++
+$(BUILD)/bench/client_lws: $(call bench_objects,decode_cjson)
+$(BUILD)/bench/client_lws: bench_libs = -lwebsockets -lcjson -lssl -lcrypto
+$(BUILD)/bench/client_wslay: $(call bench_objects,decode_jsmn)
+$(BUILD)/bench/client_wslay: bench_libs = -lwslay -lssl -lcrypto
 
 ORACLE_SRC = mini_stream.c $(addprefix test/,test_oracle.c oracle.c \
 	oracle_stream.c support.c support_events.c)

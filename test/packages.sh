@@ -35,6 +35,19 @@ lint     clang-format           command:clang-format  checks the format
 lint     clang-tidy             command:clang-tidy  static analysis
 lint     shellcheck             command:shellcheck  checks the scripts
 lint     python3                command:python3     runs the layering check
+bench    g++                    command:g++         C++ compiler
+bench    libboost-dev           header:boost/version.hpp  Beast, a peer
+bench    libcjson-dev           header:cjson/cJSON.h  a peer
+bench    libjansson-dev         header:jansson.h    a peer
+bench    libsimdjson-dev        module:simdjson     a peer
+bench    libssl-dev             module:openssl      TLS of server and peers
+bench    libwebsockets-dev      header:libwebsockets.h  a peer
+bench    libwslay-dev           header:wslay/wslay.h  a peer
+bench    openssl                command:openssl     makes a certificate
+bench    python3                command:python3     runs the contenders
+bench    rapidjson-dev          module:RapidJSON    a peer
+plot     python3                command:python3     runs the next
+plot     python3-matplotlib     python:matplotlib   draws the figures
 size     gcc-arm-none-eabi      command:arm-none-eabi-gcc  cross compiler
 size     libnewlib-arm-none-eabi  none              its C headers
 END

@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+"""Runs the benchmarks of `make bench`, prints their tables and says which
+bars hold; what was measured goes to $BUILD/bench/results.json.
+
+BENCH_MESSAGES (300000): messages of a stream whose processor time is measured
+BENCH_PACED (30000): messages of a stream at 10,000 a second
+BENCH_ROUNDS (5): how often the clients take turns
+
+SPDX-License-Identifier: 0BSD
+"""
+import datetime
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.environ.get("BUILD", "build") + "/bench/"
+MESSAGES = int(os.environ.get("BENCH_MESSAGES", "300000"))
+PACED = int(os.environ.get("BENCH_PACED", "30000"))
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
+CONNECTIONS = 20  # of each round
+RATE = 10000  # messages a second
+MARKETS = 4
+
+AES = "ECDHE-ECDSA-AES128-GCM-SHA256"
+CHACHA = "ECDHE-ECDSA-CHACHA20-POLY1305"
+
+# Name, cipher of the server, whether a record holds one message.
+TRANSPORTS = [
+    ("plain", "PLAIN", 0),
+    ("AES-GCM, 16 KB records", AES, 0),
+    ("AES-GCM, a record a message", AES, 1),
+    ("ChaCha20, a record a message", CHACHA, 1),
+]
+CLIENTS = [
+    ("mini_stream", "client_mini_stream"),
+    ("Boost.Beast + OpenSSL + simdjson", "client_beast"),
+    ("wslay + OpenSSL + jsmn", "client_wslay"),
+    ("libwebsockets + OpenSSL + cJSON", "client_lws"),
+]
+OURS, BEAST, _, LWS = [name for name, _ in CLIENTS]
+
+bars = []
+results = {}
+
+
+def stop(why):
+    sys.exit(f"bench: {why}")
+
+
+def bar(what, value, limit, aim=None, form="{:.2f}"):
+    """Notes whether a bar holds."""
+    said = "aim" if aim is not None and value <= aim else "holds"
+    bars.append((what, form.format(value), form.format(limit),
+                 "" if aim is None else form.format(aim),
+                 said if value <= limit else "BEYOND"))
+
+
+def table(title, head, rows):
+    """Prints a table whose first column is text."""
+    rows = [head] + rows
+    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+    print(f"\n{title}\n")
+    for n, row in enumerate(rows):
+        cells = [row[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]
+        print("| " + " | ".join(cells) + " |")
+        if n == 0:
+            print("|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    sys.stdout.flush()
+
+
+def output(program):
+    """What a program of ours prints, in rows of fields."""
+    try:
+        text = subprocess.run([BUILD + program], check=True, timeout=540,
+                              stdout=subprocess.PIPE, text=True).stdout
+    except subprocess.SubprocessError as error:
+        stop(error)
+    return [line.split("\t") for line in text.splitlines()]
+
+
+# ---- Decoding ----
+
+def bench_decoders():
+    measured = {}
+    for corpus, name, value in output("peers"):
+        measured.setdefault(name, {})[corpus] = float(value)
+    sizes = measured.pop("bytes")
+    ours = measured["mini_stream"]
+    table("Decoding (times as much as mini_stream)",
+          ["", f"mixed, {sizes['mixed']:.0f} bytes: ns", "x",
+           "snapshot of 2 x 5,000 levels: us", "x"],
+          [[name, f"{m['mixed']:.0f}", f"{m['mixed'] / ours['mixed']:.2f}",
+            f"{m['snapshot'] / 1000:.0f}",
+            f"{m['snapshot'] / ours['snapshot']:.2f}"]
+           for name, m in measured.items()])
+    raw = measured["simdjson, raw tokens"]
+    bar("decode, mixed, ns", ours["mixed"], 120, 90, "{:.0f}")
+    bar("decode, mixed, to simdjson's raw tokens",
+        ours["mixed"] / raw["mixed"], 120 / 233, 90 / 233)
+    bar("decode, snapshot, us", ours["snapshot"] / 1000, 150, 115, "{:.0f}")
+    bar("decode, snapshot, to simdjson's raw tokens",
+        ours["snapshot"] / raw["snapshot"], 150 / 226, 115 / 226)
+    results["decode"] = measured
+
+
+# ---- Clients ----
+
+class Server:
+    def __init__(self, cipher, directory):
+        self.directory = directory
+        self.scheme = "ws" if cipher == "PLAIN" else "wss"
+        self.process = subprocess.Popen(
+            [BUILD + "server", cipher, directory], stdout=subprocess.PIPE,
+            text=True)
+        self.port = self.process.stdout.readline().strip()
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+    def run(self, program, mode="stream", repeats=1, messages=MESSAGES,
+            record=1, rate=0, markets=MARKETS):
+        """Runs a client; returns what it measured, once its sum is right."""
+        command = [BUILD + program, mode, self.scheme, self.port,
+                   self.directory, repeats, messages, record, rate, markets]
+        try:
+            text = subprocess.run([str(word) for word in command], check=True,
+                                  timeout=300, stdout=subprocess.PIPE,
+                                  text=True).stdout
+        except subprocess.SubprocessError as error:
+            stop(error)
+        found = dict(field.split("=") for field in text.split())
+        right = 0
+        for _ in range(int(found["connections"])):
+            right += int(self.process.stdout.readline().split()[1], 16)
+        if right % 2 ** 64 != int(found.pop("sum"), 16):
+            stop(f"{program}: wrong sum")
+        return {key: int(value) for key, value in found.items()}
+
+
+def prepare(directory):
+    """A certificate for localhost, and room for time stamps."""
+    script = """
+        new="openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1"
+        $new -nodes -x509 -subj "/CN=Benchmark" -days 2 -keyout ca.key \
+            -out ca.pem
+        $new -nodes -subj "/CN=localhost" -keyout key.pem -out cert.csr
+        echo "subjectAltName=DNS:localhost" >extensions
+        openssl x509 -req -in cert.csr -CA ca.pem -CAkey ca.key \
+            -CAcreateserial -days 2 -extfile extensions -out cert.pem"""
+    made = subprocess.run(["sh", "-ec", script], cwd=directory, text=True,
+                          capture_output=True, check=False)
+    if made.returncode != 0:
+        stop(made.stderr)
+    with open(directory + "/stamps", "wb") as stamps:
+        stamps.truncate(8 * PACED)
+
+
+def bench_cpu(servers):
+    """Processor seconds for a million messages, and memory."""
+    cpu = {name: {} for name, _ in CLIENTS}
+    memory = {name: 0 for name, _ in CLIENTS}
+    for _ in range(ROUNDS):
+        for transport, cipher, record in TRANSPORTS:
+            for name, program in CLIENTS:
+                found = servers[cipher].run(program, record=record)
+                seconds = found["cpu_us"] / MESSAGES
+                cpu[name].setdefault(transport, []).append(seconds)
+                memory[name] = max(memory[name], found["rss_kb"])
+    best = {name: {t: min(all_) for t, all_ in of.items()}
+            for name, of in cpu.items()}
+    head = ["s"]
+    for transport, _, _ in TRANSPORTS:
+        head += [transport, "x"]
+    rows = []
+    for name, _ in CLIENTS:
+        row = [name]
+        for transport, _, _ in TRANSPORTS:
+            row += [f"{best[name][transport]:.3f}",
+                    f"{best[name][transport] / best[OURS][transport]:.1f}"]
+        rows.append(row + [f"{memory[name] / 1024:.1f}"])
+    table("Processor time of a client for a million messages, and its memory "
+          "(times as much as mini_stream)", head + ["RSS, MB"], rows)
+    for n, (transport, _, _) in enumerate(TRANSPORTS[:3]):
+        limit = 0.5 if n < 2 else 0.45
+        ours = best[OURS][transport]
+        bar(f"CPU to Beast's, {transport}", ours / best[BEAST][transport],
+            limit, 1 / 3)
+        bar(f"CPU to libwebsockets', {transport}",
+            ours / best[LWS][transport], 1 / 10, 1 / 15)
+    bar("resident memory, MB", memory[OURS] / 1024, 3, 2, "{:.1f}")
+    results["cpu"] = best
+    results["memory"] = memory
+
+
+def against_peers(what, measured):
+    """Bars of the kind "lower than each peer"."""
+    least = min(value for name, value in measured.items() if name != OURS)
+    bar(what + ", to the best peer's", measured[OURS] / least, 1)
+
+
+def bench_latency(server):
+    found = {name: [] for name, _ in CLIENTS}
+    for _ in range(ROUNDS):
+        for name, program in CLIENTS:
+            found[name].append(server.run(program, messages=PACED, rate=RATE))
+    least = {name: {key: min(run[key] for run in runs) / 1000
+                    for key in ("p50_ns", "p999_ns")}
+             for name, runs in found.items()}
+    table(f"From sending to the event in hand, {RATE:,} a second, us; the "
+          "best round",
+          ["", "p50", "p99.9"],
+          [[name, f"{m['p50_ns']:.1f}", f"{m['p999_ns']:.1f}"]
+           for name, m in least.items()])
+    for key, what in (("p50_ns", "p50"), ("p999_ns", "p99.9")):
+        against_peers(f"latency {what}",
+                      {name: m[key] for name, m in least.items()})
+    results["latency"] = least
+
+
+def bench_connect(server):
+    median = {name: {} for name, _ in CLIENTS}
+    for mode in ("full", "resumed"):
+        found = {}
+        for _ in range(ROUNDS):
+            for name, program in CLIENTS:
+                if (name, mode) != (LWS, "resumed"):  # it cannot
+                    run = server.run(program, mode, CONNECTIONS, 1)
+                    found.setdefault(name, []).append(run["p50_ns"] / 1e6)
+        for name, all_ in found.items():
+            median[name][mode] = statistics.median(all_)
+    table("From the name's resolution to the first event, ms",
+          ["", "full handshake", "resumed"],
+          [[name] + [f"{m[mode]:.2f}" if mode in m else "-"
+                     for mode in ("full", "resumed")]
+           for name, m in median.items()])
+    against_peers("connect, resumed", {name: m["resumed"]
+                                       for name, m in median.items()
+                                       if "resumed" in m})
+    results["connect"] = median
+
+
+# ---- Cost against size ----
+
+def bench_scale(server):
+    rows = {}
+    for what, unit, size, value in output("scale"):
+        rows.setdefault((what, unit), []).append((int(size), float(value)))
+    markets = (1, 3, 10)
+    best = {}
+    for _ in range(ROUNDS):
+        for count in markets:
+            ns = server.run("client_mini_stream",
+                            markets=count)["cpu_us"] * 1000 / MESSAGES
+            best[count] = min(ns, best.get(count, math.inf))
+    rows["client", "message, by markets"] = list(best.items())
+    lines = []
+    for (what, unit), points in rows.items():
+        least = min(value for _, value in points)
+        growth = points[-1][1] / least
+        lines.append([what, unit] +
+                     [f"{size:,}: {value:.3g}" for size, value in points] +
+                     [""] * (5 - len(points)) +
+                     [f"{growth:.1f}", "grows" if growth > 2 else ""])
+    table("Cost of a unit of work at sizes from small to large, ns; beyond "
+          "twice the least it grows faster than the work",
+          ["", "unit", "", "", "", "", "", "x", ""], lines)
+    results["scale"] = [[what, unit, points]
+                        for (what, unit), points in rows.items()]
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="ascii") as info:
+        models = [line.split(":")[1].strip() for line in info
+                  if line.startswith("model name")]
+    return f"{len(models)} x {models[0]}" if models else os.uname().machine
+
+
+def main():
+    today = datetime.date.today().isoformat()
+    command = (f"make bench BENCH_MESSAGES={MESSAGES} BENCH_PACED={PACED} "
+               f"BENCH_ROUNDS={ROUNDS}")
+    results["about"] = f"{today}, {machine()}, {command}"
+    print(results["about"])
+    bench_decoders()
+    with tempfile.TemporaryDirectory() as directory:
+        prepare(directory)
+        servers = {cipher: Server(cipher, directory)
+                   for cipher in ("PLAIN", AES, CHACHA)}
+        try:
+            bench_cpu(servers)
+            bench_latency(servers[AES])
+            bench_connect(servers[AES])
+            bench_scale(servers[AES])
+        finally:
+            for server in servers.values():
+                server.stop()
+    table("Bars", ["", "is", "bar", "aim", ""], [list(row) for row in bars])
+    with open(BUILD + "results.json", "w", encoding="ascii") as file:
+        json.dump(results, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
