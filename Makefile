@@ -225,7 +225,7 @@ $(BENCH_OURS): $(BUILD)/bench/obj/mini_stream.o
 $(BUILD)/bench/peers: $(call bench_objects,corpus decode_mini_stream \
 	decode_simdjson decode_rapidjson decode_jsmn decode_cjson decode_jansson)
 $(BUILD)/bench/peers: bench_libs = -lsimdjson -lcjson -ljansson -lstdc++
-$(BUILD)/bench/scale: $(call bench_objects,corpus)
+$(BUILD)/bench/decode $(BUILD)/bench/scale: $(call bench_objects,corpus)
 $(BUILD)/bench/scale: bench_libs = -lm
 $(BUILD)/bench/server: $(call bench_objects,corpus)
 $(BUILD)/bench/server: bench_libs = -lssl -lcrypto

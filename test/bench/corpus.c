@@ -34,13 +34,22 @@ static unsigned random_below(unsigned n)
     return (unsigned)(random_next() % n);
 }
 
-/* What a message says. */
+struct quote {
+    char price[16], amount[16];
+    uint64_t sum;
+};
+
+/* What a message says, whatever its form. */
 struct content {
     enum bench_kind kind;
     char market[CORPUS_MARKET_LEN + 1];
     char time[CORPUS_TIME_LEN + 1];
-    size_t bids, asks; /* an execution is a bid here */
+    int64_t time_ns;
+    struct quote *quotes; /* bids, then asks; an execution is one */
+    size_t bids, asks;
 };
+
+/* ---- Text ---- */
 
 __attribute__((format(printf, 2, 3))) static void add(struct corpus *corpus,
                                                       const char *format, ...)
@@ -62,149 +71,254 @@ __attribute__((format(printf, 2, 3))) static void add(struct corpus *corpus,
     va_end(arguments);
 }
 
-/* Five digits and cents; an amount of four decimals. One level in eight of an
- * update is a removal. Returns its sum. */
-static uint64_t add_quote(struct corpus *corpus, const char *format,
-                          enum bench_side side, bool removals)
+static void add_comma(struct corpus *corpus, enum corpus_form form)
 {
-    unsigned whole = 50000 + random_below(5000), cents = random_below(100);
-    unsigned amount = random_below(100000);
-    char text[16] = "0";
-    struct bench_number price = {whole * 100 + cents, -2};
-
-    if (removals && random_below(8) == 0) {
-        amount = 0;
-    } else {
-        snprintf(text, sizeof text, "%u.%04u", amount / 10000, amount % 10000);
-    }
-    add(corpus, format, whole, cents, text);
-    return bench_sum_level(side, price, (struct bench_number){amount, -4});
+    add(corpus, form == CORPUS_SPACED ? ", " : ",");
 }
 
-static uint64_t add_levels(struct corpus *corpus, const char *name,
-                           enum bench_side side, size_t count, bool removals)
+static void add_field(struct corpus *corpus, enum corpus_form form,
+                      const char *name, const char *value)
 {
-    uint64_t sum = 0;
+    add(corpus, form == CORPUS_SPACED ? "\"%s\": \"%s\"" : "\"%s\":\"%s\"",
+        name, value);
+}
 
-    add(corpus, ",\"%s\":[", name);
+static void add_levels(struct corpus *corpus, enum corpus_form form,
+                       const char *name, const struct quote *quotes,
+                       size_t count)
+{
+    bool price_last = form == CORPUS_ORDERED || form == CORPUS_SORTED;
+
+    add(corpus, form == CORPUS_SPACED ? "\"%s\": [" : "\"%s\":[", name);
     for (size_t i = 0; i < count; i++) {
-        sum += add_quote(corpus,
-                         i == 0 ? "{\"price\":\"%u.%02u\",\"amount\":\"%s\"}"
-                                : ",{\"price\":\"%u.%02u\",\"amount\":\"%s\"}",
-                         side, removals);
+        if (i > 0) {
+            add_comma(corpus, form);
+        }
+        add(corpus, "{");
+        if (price_last) {
+            add_field(corpus, form, "amount", quotes[i].amount);
+            add_comma(corpus, form);
+        }
+        add_field(corpus, form, "price", quotes[i].price);
+        if (!price_last) {
+            add_comma(corpus, form);
+            add_field(corpus, form, "amount", quotes[i].amount);
+        }
+        add(corpus, "}");
     }
     add(corpus, "]");
+}
+
+static void add_sides(struct corpus *corpus, enum corpus_form form,
+                      const struct content *content)
+{
+    const struct quote *asks = content->quotes + content->bids;
+
+    if (form == CORPUS_SORTED) {
+        add_levels(corpus, form, "asks", asks, content->asks);
+        add_comma(corpus, form);
+    }
+    add_levels(corpus, form, "bids", content->quotes, content->bids);
+    if (form != CORPUS_SORTED) {
+        add_comma(corpus, form);
+        add_levels(corpus, form, "asks", asks, content->asks);
+    }
+}
+
+/* The fields that a payload has beside levels, in one of two orders. */
+static void add_fields(struct corpus *corpus, enum corpus_form form,
+                       const struct content *content)
+{
+    static const char *const types[] = {"UPDATE", "SNAPSHOT", "TOP_OF_BOOK", "",
+                                        ""};
+    static const char *const times[] = {"time", "time", "timestamp",
+                                        "executed_at", "timestamp"};
+    static const unsigned used[] = {1u | 8u | 16u, 1u | 8u | 16u, 1u | 8u | 16u,
+                                    1u | 2u | 4u | 16u, 16u};
+    const char *const fields[][2] = {
+        {"market", content->market},
+        {"price", content->quotes[0].price},
+        {"amount", content->quotes[0].amount},
+        {"type", types[content->kind]},
+        {times[content->kind], content->time},
+    };
+    bool first = true;
+
+    for (size_t n = 0; n < 5; n++) {
+        size_t i = form == CORPUS_ORDERED || form == CORPUS_SORTED ? 4 - n : n;
+
+        if ((used[content->kind] >> i & 1u) != 0) {
+            if (!first) {
+                add_comma(corpus, form);
+            }
+            add_field(corpus, form, fields[i][0], fields[i][1]);
+            first = false;
+        }
+    }
+}
+
+static uint64_t content_sum(const struct content *content)
+{
+    uint64_t sum = bench_sum_message(
+        content->kind,
+        content->kind == BENCH_HEARTBEAT ? "\0\0\0" : content->market,
+        content->time_ns);
+
+    for (size_t i = 0; i < content->bids + content->asks; i++) {
+        sum += content->quotes[i].sum;
+    }
     return sum;
 }
 
-static uint64_t add_payload(struct corpus *corpus,
-                            const struct content *content)
-{
-    static const char *const types[] = {"UPDATE", "SNAPSHOT", "TOP_OF_BOOK"};
-    bool removals = content->kind == BENCH_UPDATE;
-    uint64_t sum;
-
-    switch (content->kind) {
-    case BENCH_HEARTBEAT:
-        add(corpus, "\"timestamp\":\"%s\"", content->time);
-        return 0;
-    case BENCH_EXECUTION:
-        add(corpus, "\"market\":\"%s\",", content->market);
-        sum = add_quote(corpus, "\"price\":\"%u.%02u\",\"amount\":\"%s\",",
-                        BENCH_TRADE, false);
-        add(corpus, "\"executed_at\":\"%s\"", content->time);
-        return sum;
-    default:
-        add(corpus, "\"market\":\"%s\",\"type\":\"%s\",\"%s\":\"%s\"",
-            content->market, types[content->kind],
-            content->kind == BENCH_TOP ? "timestamp" : "time", content->time);
-        sum = add_levels(corpus, "bids", BENCH_BID, content->bids, removals);
-        return sum +
-               add_levels(corpus, "asks", BENCH_ASK, content->asks, removals);
-    }
-}
-
-static void add_message(struct corpus *corpus, const struct content *content,
-                        int64_t time_ns)
+static void add_message(struct corpus *corpus, enum corpus_form form,
+                        const struct content *content)
 {
     static const char *const channels[] = {"market_data", "market_data",
                                            "market_data.top_of_book",
                                            "execution_data", "heartbeat"};
     struct corpus_message *message = &corpus->messages[corpus->count++];
+    bool sides = content->kind <= BENCH_TOP;
 
     message->at = corpus->len;
-    message->sum = bench_sum_message(
-        content->kind,
-        content->kind == BENCH_HEARTBEAT ? "\0\0\0" : content->market, time_ns);
-    add(corpus, "{\"channel\":\"%s\",\"payload\":{", channels[content->kind]);
-    message->sum += add_payload(corpus, content);
+    message->sum = content_sum(content);
+    add(corpus, "{");
+    add_field(corpus, form, "channel", channels[content->kind]);
+    add(corpus, form == CORPUS_SPACED ? ", \"payload\": {" : ",\"payload\":{");
+    if (sides && form == CORPUS_SORTED) {
+        add_sides(corpus, form, content);
+        add_comma(corpus, form);
+    }
+    add_fields(corpus, form, content);
+    if (sides && form != CORPUS_SORTED) {
+        add_comma(corpus, form);
+        add_sides(corpus, form, content);
+    }
     add(corpus, "}}");
     message->len = corpus->len - message->at;
     add(corpus, "%c", '\0');
 }
 
-static void corpus_init(struct corpus *corpus, size_t count)
+/* ---- Content ---- */
+
+/* Five digits and cents; an amount of four decimals, or of one to eight. One
+ * level in eight of an update is a removal. */
+static void quote_random(struct quote *quote, enum bench_side side,
+                         enum corpus_form form, bool removals)
 {
-    *corpus = (struct corpus){
-        .messages = calloc(count, sizeof *corpus->messages),
-    };
-    if (corpus->messages == NULL) {
+    bool varied = form == CORPUS_VARIED;
+    unsigned whole = 50000 + random_below(5000), cents = random_below(100);
+    unsigned decimals = varied ? 1 + random_below(8) : 4, scale = 1;
+    unsigned units = random_below(varied ? 20 : 10), fraction;
+    struct bench_number price = {whole * 100 + cents, -2};
+    struct bench_number amount = {0, -(int)decimals};
+
+    for (unsigned i = 0; i < decimals; i++) {
+        scale *= 10;
+    }
+    fraction = 1 + random_below(scale - 1); /* no removal by chance */
+    snprintf(quote->price, sizeof quote->price, "%u.%02u", whole, cents);
+    if (removals && random_below(8) == 0) {
+        strcpy(quote->amount, "0");
+    } else {
+        snprintf(quote->amount, sizeof quote->amount, "%u.%0*u", units,
+                 (int)decimals, fraction);
+        amount.coefficient = (int64_t)units * scale + fraction;
+    }
+    quote->sum = bench_sum_level(side, price, amount);
+}
+
+static void content_quotes(struct content *content, enum corpus_form form)
+{
+    for (size_t i = 0; i < content->bids + content->asks; i++) {
+        quote_random(&content->quotes[i],
+                     content->kind == BENCH_EXECUTION ? BENCH_TRADE
+                     : i < content->bids              ? BENCH_BID
+                                                      : BENCH_ASK,
+                     form, content->kind == BENCH_UPDATE);
+    }
+}
+
+static void content_random(struct content *content, unsigned n,
+                           unsigned markets, enum corpus_form form)
+{
+    unsigned dice = random_below(100), second = n / 1000 % 60;
+    unsigned ns = n % 1000 * 1000000;
+    bool millis;
+
+    content->kind = dice < 80   ? BENCH_UPDATE
+                    : dice < 90 ? BENCH_TOP
+                    : dice < 99 ? BENCH_EXECUTION
+                                : BENCH_HEARTBEAT;
+    content->bids = content->kind != BENCH_HEARTBEAT;
+    content->asks = content->kind == BENCH_TOP;
+    if (content->kind == BENCH_UPDATE) {
+        unsigned levels = 1 + random_below(LEVELS_MOST);
+
+        content->bids = random_below(levels + 1);
+        content->asks = levels - content->bids;
+    }
+    corpus_market(random_below(markets), content->market);
+    content_quotes(content, form);
+    millis = content->kind == BENCH_UPDATE || content->kind == BENCH_EXECUTION;
+    ns += millis ? 0 : random_below(1000000);
+    snprintf(content->time, sizeof content->time, TIME_PREFIX "%02u.%0*uZ",
+             second, millis ? 3 : 9, millis ? ns / 1000000 : ns);
+    content->time_ns = TIME_BASE_NS + second * 1000000000LL + ns;
+}
+
+/* ---- Corpora ---- */
+
+static void *allocate(size_t count, size_t size)
+{
+    void *memory = calloc(count, size);
+
+    if (memory == NULL) {
         fputs("no memory\n", stderr);
         exit(1);
     }
+    return memory;
+}
+
+static void corpus_init(struct corpus *corpus, size_t count)
+{
+    *corpus = (struct corpus){
+        .messages = allocate(count, sizeof *corpus->messages),
+    };
     random_state = 1;
 }
 
-static void add_random(struct corpus *corpus, unsigned n, unsigned markets)
+void corpus_mixed(struct corpus *corpus, size_t count, unsigned markets,
+                  enum corpus_form form)
 {
-    unsigned dice = random_below(100), ns = n % 1000 * 1000000;
-    struct content content = {
-        .kind = dice < 80   ? BENCH_UPDATE
-                : dice < 90 ? BENCH_TOP
-                : dice < 99 ? BENCH_EXECUTION
-                            : BENCH_HEARTBEAT,
-        .bids = 1,
-        .asks = 1,
-    };
-    bool millis =
-        content.kind == BENCH_UPDATE || content.kind == BENCH_EXECUTION;
+    struct quote quotes[LEVELS_MOST] = {{.sum = 0}};
+    struct content content = {.quotes = quotes};
 
-    if (content.kind == BENCH_UPDATE) {
-        unsigned levels = 1 + random_below(LEVELS_MOST);
-
-        content.bids = random_below(levels + 1);
-        content.asks = levels - content.bids;
-    }
-    corpus_market(random_below(markets), content.market);
-    ns += millis ? 0 : random_below(1000000);
-    snprintf(content.time, sizeof content.time, TIME_PREFIX "%02u.%0*uZ",
-             n / 1000 % 60, millis ? 3 : 9, millis ? ns / 1000000 : ns);
-    add_message(corpus, &content,
-                TIME_BASE_NS + n / 1000 % 60 * 1000000000LL + ns);
-}
-
-void corpus_mixed(struct corpus *corpus, size_t count, unsigned markets)
-{
     corpus_init(corpus, count);
     for (size_t n = 0; n < count; n++) {
-        add_random(corpus, (unsigned)n, markets);
+        content_random(&content, (unsigned)n, markets, form);
+        add_message(corpus, form, &content);
     }
     add(corpus, "%*s", BENCH_PADDING, "");
 }
 
-void corpus_snapshot(struct corpus *corpus, size_t levels)
+void corpus_snapshot(struct corpus *corpus, size_t levels,
+                     enum corpus_form form)
 {
     struct content content = {
         .kind = BENCH_SNAPSHOT,
         .time = TIME_PREFIX "05.678Z",
+        .time_ns = TIME_BASE_NS + 5678000000,
+        .quotes = allocate(2 * levels, sizeof *content.quotes),
         .bids = levels,
         .asks = levels,
     };
 
     corpus_init(corpus, 1);
     corpus_market(0, content.market);
-    add_message(corpus, &content, TIME_BASE_NS + 5678000000);
+    content_quotes(&content, form);
+    add_message(corpus, form, &content);
     add(corpus, "%*s", BENCH_PADDING, "");
+    free(content.quotes);
 }
 
 size_t corpus_bytes(const struct corpus *corpus)
@@ -215,6 +329,16 @@ size_t corpus_bytes(const struct corpus *corpus)
         bytes += corpus->messages[i].len;
     }
     return bytes;
+}
+
+uint64_t corpus_sum(const struct corpus *corpus)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < corpus->count; i++) {
+        sum += corpus->messages[i].sum;
+    }
+    return sum;
 }
 
 void corpus_free(struct corpus *corpus)

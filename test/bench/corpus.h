@@ -30,15 +30,27 @@ struct corpus {
     size_t count;
 };
 
+/* How messages are written. All but the varied say the same. */
+enum corpus_form {
+    CORPUS_USUAL,   /* as the service does */
+    CORPUS_SPACED,  /* a space behind each ':' and ',' between values */
+    CORPUS_ORDERED, /* other orders of members that need one pass all the same */
+    CORPUS_SORTED,  /* by name, so that levels come before their market */
+    CORPUS_VARIED   /* as usual; amounts have 1 to 8 decimals instead of 4 */
+};
+
 /* 80% updates of 1 to 10 levels, 10% top of book, 9% executions, 1%
  * heartbeats, of so many markets; the same in each run. */
-void corpus_mixed(struct corpus *corpus, size_t count, unsigned markets);
+void corpus_mixed(struct corpus *corpus, size_t count, unsigned markets,
+                  enum corpus_form form);
 
 /* One snapshot of so many levels on each side. */
-void corpus_snapshot(struct corpus *corpus, size_t levels);
+void corpus_snapshot(struct corpus *corpus, size_t levels,
+                     enum corpus_form form);
 
-/* Bytes of the messages alone. */
+/* Bytes of the messages alone, and the sum of them all. */
 size_t corpus_bytes(const struct corpus *corpus);
+uint64_t corpus_sum(const struct corpus *corpus);
 
 void corpus_free(struct corpus *corpus);
 

@@ -70,7 +70,7 @@ static double decode_snapshot(size_t levels)
     struct corpus corpus;
     double ns;
 
-    corpus_snapshot(&corpus, levels);
+    corpus_snapshot(&corpus, levels, CORPUS_USUAL);
     ns = decode(corpus.text, corpus.messages[0].len, 1 + UNITS / levels);
     corpus_free(&corpus);
     return ns / (double)(2 * levels);

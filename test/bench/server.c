@@ -256,7 +256,7 @@ static const struct corpus *corpus_of(unsigned markets)
     struct corpus *corpus = &corpora[markets];
 
     if (corpus->count == 0) {
-        corpus_mixed(corpus, MESSAGES, markets);
+        corpus_mixed(corpus, MESSAGES, markets, CORPUS_USUAL);
     }
     return corpus;
 }
