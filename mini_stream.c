@@ -5587,7 +5587,7 @@ static void session_take_over(struct mst_client *c, struct mst_link *l)
             c->rotate_ms = l->open_ms + c->config.rotate_ms;
         }
     }
-    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+    for (unsigned i = 0; i < c->slots; i++) {
         if (c->subscriptions[i].book != NULL) {
             session_move_book(&c->subscriptions[i]);
         }
@@ -5627,7 +5627,7 @@ static void session_release(struct mst_subscription *s)
 
 static void session_drop_books(struct mst_client *c, const struct mst_link *l)
 {
-    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+    for (unsigned i = 0; i < c->slots; i++) {
         if (c->subscriptions[i].book != NULL) {
             session_drop_book(c, l, &c->subscriptions[i]);
         }
@@ -5638,7 +5638,7 @@ static void session_drop_books(struct mst_client *c, const struct mst_link *l)
 static void session_drop_stream(struct mst_client *c, struct mst_link *l)
 {
     session_drop_books(c, l);
-    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+    for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscribed *on = session_on(c, l, &c->subscriptions[i]);
         memset(on, 0, sizeof *on);
     }
@@ -6394,8 +6394,7 @@ static void session_write_request(const struct mst_client *c,
     bool first = true;
 
     message_request_open(o, action);
-    for (unsigned i = 0;
-         action != MST_SUBSCRIPTION_LIST && i < MST_SUBSCRIPTIONS_MAX; i++) {
+    for (unsigned i = 0; action != MST_SUBSCRIPTION_LIST && i < c->slots; i++) {
         const struct mst_subscription *s = &c->subscriptions[i];
         if (s->on[session_link(c, l)].state == member) {
             message_request_entry(o, (enum mst_channel)s->channel, s->market,
@@ -6814,7 +6813,7 @@ static void session_token_done(struct mst_client *c, struct mst_link *l)
 static struct mst_subscription *
 session_find(struct mst_client *c, enum mst_channel channel, const char *market)
 {
-    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+    for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
         if (!session_is_free(s) && s->channel == channel &&
             strcmp(s->market, market) == 0) {
@@ -6831,7 +6830,8 @@ session_slot(struct mst_client *c, enum mst_channel channel, const char *market)
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
         if (session_is_free(s)) {
-            session_high(&c->stats.high.subscriptions, i + 1u);
+            session_high(&c->slots, i + 1u);
+            c->stats.high.subscriptions = c->slots;
             session_high(&c->stats.high.market, strlen(market));
             memset(s, 0, sizeof *s);
             s->channel = (uint8_t)channel;
@@ -6894,7 +6894,7 @@ static void session_thinned(const struct mst_client *c,
 /* Books in doubt are subscribed anew, as their budget allows. */
 static void session_settle(struct mst_client *c, const struct mst_link *l)
 {
-    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+    for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
         struct mst_subscribed *on = session_on(c, l, s);
         if (on->state != SUB_ACTIVE || on->resync ||
@@ -6943,7 +6943,7 @@ static void session_doubt(struct mst_client *c, const struct mst_link *l,
 {
     bool number = error == MST_ERR_DECIMAL || error == MST_ERR_DECIMAL_WIDE;
 
-    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+    for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
         struct mst_subscribed *on = session_on(c, l, s);
         struct mst_book *book = session_book(c, l, s);
@@ -6979,7 +6979,7 @@ static unsigned session_mark(struct mst_client *c, const struct mst_link *l,
 {
     unsigned count = 0;
 
-    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+    for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
         struct mst_subscribed *on = session_on(c, l, s);
         if (session_wanted(s, on) != action) {
@@ -7003,7 +7003,7 @@ static unsigned session_mark(struct mst_client *c, const struct mst_link *l,
 static void session_again(struct mst_client *c, struct mst_link *l)
 {
     l->again_ms = SESSION_NEVER;
-    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+    for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscribed *on = session_on(c, l, &c->subscriptions[i]);
         if (on->state == SUB_FAILED && on->again) {
             on->state = SUB_NONE;
@@ -7027,7 +7027,7 @@ static void session_request(struct mst_client *c, struct mst_link *l)
         l->audit = false;
         l->audit_ms = c->now_ms + c->config.audit_ms;
         l->request = MST_SUBSCRIPTION_LIST;
-        for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        for (unsigned i = 0; i < c->slots; i++) {
             session_on(c, l, &c->subscriptions[i])->listed = false;
         }
     } else if ((count = session_mark(c, l, MST_UNSUBSCRIBE)) > 0) {
@@ -7050,7 +7050,7 @@ static uint64_t session_request_due(const struct mst_client *c,
 {
     uint64_t due = l->audit ? c->request_ms : l->audit_ms;
 
-    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+    for (unsigned i = 0; i < c->slots; i++) {
         const struct mst_subscription *s = &c->subscriptions[i];
         const struct mst_subscribed *on = &s->on[session_link(c, l)];
         uint64_t at = SESSION_NEVER;
@@ -7174,7 +7174,7 @@ static void session_entry(struct mst_client *c, struct mst_link *l,
 /* A list has come: what it names is subscribed, what it does not is not. */
 static void session_audited(struct mst_client *c, struct mst_link *l)
 {
-    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+    for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
         struct mst_subscribed *on = session_on(c, l, s);
         if (on->state == SUB_FAILED) {
@@ -7209,7 +7209,7 @@ static void session_response(struct mst_client *c, struct mst_link *l,
         l->request = SESSION_NO_REQUEST;
         return;
     }
-    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+    for (unsigned i = 0; i < c->slots; i++) {
         uint8_t state = session_on(c, l, &c->subscriptions[i])->state;
         open |= state == SUB_ASKED || state == SUB_LEAVING;
     }
@@ -7230,7 +7230,7 @@ static void session_refused(struct mst_client *c, struct mst_link *l,
     struct mst_subscribed *asked = NULL;
     unsigned count = 0;
 
-    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+    for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscribed *on = session_on(c, l, &c->subscriptions[i]);
         if (on->state == SUB_ASKED) {
             asked = on;
@@ -7247,7 +7247,7 @@ static void session_refused(struct mst_client *c, struct mst_link *l,
     if (count == 1) {
         session_refuse(c, l, asked, code);
     }
-    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+    for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscribed *on = session_on(c, l, &c->subscriptions[i]);
         if (on->state == SUB_ASKED) {
             on->state = SUB_NONE;
@@ -7816,7 +7816,7 @@ static bool session_is_level(const struct mst_client *c,
 static bool session_is_settled(const struct mst_client *c,
                                const struct mst_link *l)
 {
-    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+    for (unsigned i = 0; i < c->slots; i++) {
         const struct mst_subscription *s = &c->subscriptions[i];
         uint8_t state = s->on[session_link(c, l)].state;
         if ((state == SUB_FAILED && s->on[c->stream].state != SUB_ACTIVE) ||
@@ -9067,7 +9067,7 @@ void mst_client_wipe(struct mst_client *client)
 
     if (!c->wiped) {
         pump_shut(c);
-        for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        for (unsigned i = 0; i < c->slots; i++) {
             session_release(&c->subscriptions[i]);
         }
     }

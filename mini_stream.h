@@ -1386,6 +1386,7 @@ struct mst_client {
     size_t memory_len;
     struct mst_link *links; /* in memory */
     struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
+    uint32_t slots; /* of them that were ever in use, the first ones */
     struct mst_token tokens[2]; /* for the stream, for addresses */
     struct mst_put put;
     struct mst_stats stats;
