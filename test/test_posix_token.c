@@ -200,6 +200,17 @@ static void a_symbolic_link_is_not_followed(void **state)
     assert_int_equal(unlink(other), 0);
 }
 
+/* Nobody writes to it: it is not waited for. */
+static void a_fifo_counts_for_nothing(void **state)
+{
+    (void)state;
+    (void)unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_string_equal(load(KEY), "");
+    save(TOKEN);
+    assert_string_equal(load(KEY), TOKEN);
+}
+
 static void a_place_that_cannot_be_written_is_no_error(void **state)
 {
     (void)state;
@@ -230,6 +241,7 @@ int main(void)
         TEST(a_huge_file_and_a_small_buffer_are_refused),
         TEST(what_a_killed_program_left_is_no_obstacle),
         TEST(a_symbolic_link_is_not_followed),
+        TEST(a_fifo_counts_for_nothing),
         TEST(a_place_that_cannot_be_written_is_no_error),
         TEST(wrong_arguments_are_refused),
     };

@@ -22,9 +22,20 @@
 #define TOKEN_FORMAT "mini_stream-token 1 %08" PRIx32 " %" PRId64 "\n"
 #define TOKEN_LINE_MAX 64
 
+/* Overwrites it, although nothing reads it again. */
+static void token_wipe(void *data, size_t len)
+{
+    volatile char *p = data;
+
+    while (len > 0) {
+        p[--len] = 0;
+    }
+}
+
+/* Whatever is at that path: a FIFO without a writer is empty, not waited for. */
 static int token_read(const char *path, char *text, size_t cap)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     size_t len = 0;
     ssize_t n = -1;
 
@@ -39,24 +50,18 @@ static int token_read(const char *path, char *text, size_t cap)
     return n < 0 || len == cap ? -1 : (int)len;
 }
 
-static int port_token_load(void *context, uint32_t key, char *token, size_t cap,
-                           int64_t *until_s)
+/* Takes the token out of a file's text: its length, or 0 if what is there is
+ * not what would have been written for it. */
+static int token_parse(const char *text, uint32_t key, char *token, size_t cap,
+                       int64_t *until_s)
 {
-    const struct mst_posix *posix = context;
-    char text[TOKEN_LINE_MAX + MST_TOKEN_MAX + 2], line[TOKEN_LINE_MAX];
-    int len = token_read(posix->token_path, text, sizeof text - 1);
-    const char *end;
+    const char *end = strchr(text, '\n');
+    char line[TOKEN_LINE_MAX];
     size_t line_len, token_len;
 
-    if (len <= 0) {
-        return 0;
-    }
-    text[len] = '\0';
-    end = strchr(text, '\n');
     if (end == NULL || strncmp(text, "mini_stream-token 1 ", 20) != 0) {
         return 0;
     }
-    /* What we would have written for it is what is there, or it is none. */
     *until_s = strtoll(text + 29 < end ? text + 29 : end, NULL, 10);
     line_len = (size_t)snprintf(line, sizeof line, TOKEN_FORMAT, key, *until_s);
     if (line_len != (size_t)(end + 1 - text) ||
@@ -69,6 +74,21 @@ static int port_token_load(void *context, uint32_t key, char *token, size_t cap,
     }
     memcpy(token, end + 1, token_len);
     return (int)token_len;
+}
+
+static int port_token_load(void *context, uint32_t key, char *token, size_t cap,
+                           int64_t *until_s)
+{
+    const struct mst_posix *posix = context;
+    char text[TOKEN_LINE_MAX + MST_TOKEN_MAX + 2];
+    int len = token_read(posix->token_path, text, sizeof text - 1);
+
+    if (len > 0) {
+        text[len] = '\0';
+        len = token_parse(text, key, token, cap, until_s);
+    }
+    token_wipe(text, sizeof text);
+    return len > 0 ? len : 0;
 }
 
 static bool token_write(int fd, const char *text, size_t len)
