@@ -320,6 +320,36 @@ static void breach_expect(const char *what)
     mst_mock_init(&mock, &port, 1);
 }
 
+static bool take_long(void *context, const struct mst_event *event)
+{
+    (void)context;
+    (void)event;
+    mst_mock_advance(&mock, 500);
+    return mst_mock_elapsed(&mock) < 10000;
+}
+
+/* A run ends when an event has taken longer than the run may. */
+static void test_run_ends(void **state)
+{
+    static unsigned char memory[MST_MEMORY_LEN_DEFAULT];
+    static struct mst_client client;
+    static const br_x509_trust_anchor anchor;
+    static const struct mst_config config = {.ws_url = "wss://" SERVICE_WS_HOST,
+                                             .auth_url =
+                                                 "https://" SERVICE_AUTH_HOST,
+                                             .client_id = SERVICE_ID,
+                                             .client_secret = SERVICE_SECRET,
+                                             .anchors = &anchor,
+                                             .anchors_len = 1};
+
+    (void)state;
+    mock.plan.resolve_error = MST_ERR_RESOLVE;
+    assert_int_equal(
+        mst_client_init(&client, &config, &port, memory, sizeof memory), 0);
+    assert_int_equal(mst_mock_run(&mock, &client, 100, take_long, NULL), 500);
+    assert_int_equal(mst_mock_elapsed(&mock), 500);
+}
+
 /* What a client may not do is noticed. */
 static void test_contract(void **state)
 {
@@ -362,7 +392,7 @@ int main(void)
         MOCK_TEST(test_faults),         MOCK_TEST(test_freeze),
         MOCK_TEST(test_stall),          MOCK_TEST(test_clocks),
         MOCK_TEST(test_reproducible),   MOCK_TEST(test_room),
-        MOCK_TEST(test_contract),
+        MOCK_TEST(test_run_ends),       MOCK_TEST(test_contract),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -674,7 +674,6 @@ uint32_t mst_mock_run(struct mst_mock *mock, struct mst_client *client,
     for (;;) {
         struct mst_event event;
         int rc = mst_poll(client, &event);
-        uint64_t left = budget_ms - (mock->elapsed_ms - start);
         if (rc < 0) {
             break;
         }
@@ -702,9 +701,11 @@ uint32_t mst_mock_run(struct mst_mock *mock, struct mst_client *client,
         if (wait > due) {
             wait = due;
         }
-        if (left == 0) {
+        uint64_t passed = mock->elapsed_ms - start;
+        if (passed >= budget_ms) { /* on_event may have let it pass, too */
             break;
         }
+        uint64_t left = budget_ms - passed;
         mst_mock_advance(mock, (uint32_t)(wait < left ? wait : left));
     }
     return (uint32_t)(mock->elapsed_ms - start);
