@@ -48,6 +48,7 @@ struct fault {
     uint32_t detect_ms; /* until the client notices */
     uint32_t wait_ms;   /* the longest wait between attempts */
     bool two_links;     /* only with two */
+    bool beside;        /* the stream goes on meanwhile */
     int after;          /* an error that may still follow, or 0 */
 };
 
@@ -146,24 +147,35 @@ static void year_log(void *context, const struct mst_log *log)
     }
 }
 
-/* No more of these than 64 in so many ms. */
+/* No more of these than 64 (SERVICE_TIMES) in so many ms. */
 static void storm_check(const struct service_count *count, uint64_t ms)
 {
     uint64_t first = count->ms[count->count % SERVICE_TIMES];
 
     if (!year.failed && count->count >= SERVICE_TIMES &&
         count->last_ms - first < ms) {
-        year_fail("ms for 64 connections, token requests or requests",
+        year_fail("ms for 64 connections or requests of a kind",
                   (int64_t)(count->last_ms - first));
     }
 }
 
+/* Nothing is asked for again and again. */
+static void storms_check(void)
+{
+    storm_check(&session.service.connects, 64 * SECOND);
+    storm_check(&session.service.tokens, 300 * SECOND);
+    storm_check(&session.service.upgrades, 300 * SECOND);
+    storm_check(&session.service.requests, 50 * SECOND);
+}
+
 /* In quiet times a stream ends with its token or for another one alone, or
- * for what the last fault has left behind. */
+ * for what the last fault has left behind. What does not get that far is not
+ * the end of a stream. */
 static void quiet_check(const struct mst_failure *failure)
 {
     if (now_ms() >= year.quiet_ms && failure->error != MST_OK &&
-        failure->ws_code != 1008 && failure->error != year.fault->after) {
+        failure->ws_code != 1008 && failure->error != year.fault->after &&
+        (failure->stage >= MST_STATE_OPEN || !year.fault->beside)) {
         year_fail(mst_strerror(failure->error), failure->error);
     }
 }
@@ -183,9 +195,7 @@ static bool year_event(void *context, const struct mst_event *event)
     }
     if (event->type == MST_EVENT_CLOSED) {
         quiet_check(&event->as.failure);
-        storm_check(&session.service.connects, 64 * SECOND);
-        storm_check(&session.service.tokens, 300 * SECOND);
-        storm_check(&session.service.requests, 50 * SECOND);
+        storms_check();
     }
     return !year.stop || (event->type != MST_EVENT_PART &&
                           event->type != MST_EVENT_RESPONSE &&
@@ -203,6 +213,7 @@ static void year_run(uint64_t until_ms, bool stop)
 
 static void year_check(void)
 {
+    storms_check();
     if (year.failed) {
         return;
     }
@@ -655,47 +666,73 @@ static void fault_address(void)
     }
 }
 
+/* The stream goes on, and what should follow it is turned away. */
+static void fault_successor(void)
+{
+    static const int statuses[] = {401, 403, 503};
+
+    year.quiet_ms = now_ms();
+    script_fail(&session.service.upgrade, PICK(statuses));
+    if (pick(2) == 0) {
+        session.service.expires_in = 1 + pick(150);
+    }
+    assert_int_equal(mst_rotate(&session.client), 0);
+}
+
+/* The stream goes on, until one follows it whose token lives for a short
+ * while, and that one is followed in turn. */
+static void fault_short_lives(void)
+{
+    session.service.expires_in = 1 + pick(150);
+    assert_int_equal(mst_rotate(&session.client), 0);
+}
+
 static const struct fault faults[] = {
-    {"dns", fault_dns, 240 * SECOND, 0, BACKOFF_MS, false, 0},
-    {"refuse", fault_refuse, 240 * SECOND, 0, BACKOFF_MS, false, 0},
-    {"reset", cut, 0, 0, BACKOFF_MS, false, 0},
-    {"half-open", fault_half_open, 0, SILENCE_MS, BACKOFF_MS, false, 0},
-    {"drip", fault_drip, 900 * SECOND, SILENCE_MS, BACKOFF_MS, false, 0},
-    {"tls", fault_tls, 240 * SECOND, 0, SLOW_MS, false, 0},
-    {"401", fault_unauthorized, 240 * SECOND, 0, BACKOFF_MS, false, 0},
-    {"403", fault_forbidden, 240 * SECOND, 0, SLOW_MS, false, 0},
-    {"429", fault_throttled, 240 * SECOND, 0, THROTTLED_MS, false, 0},
+    {"dns", fault_dns, 240 * SECOND, 0, BACKOFF_MS, false, false, 0},
+    {"refuse", fault_refuse, 240 * SECOND, 0, BACKOFF_MS, false, false, 0},
+    {"reset", cut, 0, 0, BACKOFF_MS, false, false, 0},
+    {"half-open", fault_half_open, 0, SILENCE_MS, BACKOFF_MS, false, false, 0},
+    {"drip", fault_drip, 900 * SECOND, SILENCE_MS, BACKOFF_MS, false, false, 0},
+    {"tls", fault_tls, 240 * SECOND, 0, SLOW_MS, false, false, 0},
+    {"401", fault_unauthorized, 240 * SECOND, 0, BACKOFF_MS, false, false, 0},
+    {"403", fault_forbidden, 240 * SECOND, 0, SLOW_MS, false, false, 0},
+    {"429", fault_throttled, 240 * SECOND, 0, THROTTLED_MS, false, false, 0},
     {"429 upgrade", fault_throttled_upgrade, 240 * SECOND, 0, THROTTLED_MS,
-     false, 0},
-    {"5xx", fault_server_error, 240 * SECOND, 0, RETRY_MS, false, 0},
+     false, false, 0},
+    {"5xx", fault_server_error, 240 * SECOND, 0, RETRY_MS, false, false, 0},
     {"client refused", fault_client_refused, 240 * SECOND, 0, SLOW_MS, false,
-     0},
+     false, 0},
     {"token garbage", fault_token_garbage, 240 * SECOND, 0, BACKOFF_MS, false,
-     0},
-    {"token life", fault_token_life, 240 * SECOND, 0, BACKOFF_MS, false,
+     false, 0},
+    {"token life", fault_token_life, 240 * SECOND, 0, BACKOFF_MS, false, false,
      MST_ERR_UNAUTHORIZED},
-    {"restart", fault_restart, 240 * SECOND, 0, BACKOFF_MS, false, 0},
-    {"clock", fault_clock, 240 * SECOND, 0, BACKOFF_MS, false, 0},
-    {"no beats", fault_no_beats, 900 * SECOND, 0, BACKOFF_MS, false,
+    {"restart", fault_restart, 240 * SECOND, 0, BACKOFF_MS, false, false, 0},
+    {"clock", fault_clock, 240 * SECOND, 0, BACKOFF_MS, false, false, 0},
+    {"no beats", fault_no_beats, 900 * SECOND, 0, BACKOFF_MS, false, false,
      MST_ERR_HEARTBEAT},
-    {"garbage", fault_garbage, 0, UNANSWERED_MS, BACKOFF_MS, false, 0},
+    {"garbage", fault_garbage, 0, UNANSWERED_MS, BACKOFF_MS, false, false, 0},
     {"unanswered", fault_unanswered, 240 * SECOND, UNANSWERED_MS, BACKOFF_MS,
-     false, 0},
+     false, false, 0},
     {"refused request", fault_refused_request, 240 * SECOND, REFUSED_MS,
-     BACKOFF_MS, false, 0},
-    {"drift", fault_drift, 0, AUDIT_MS, BACKOFF_MS, false, 0},
+     BACKOFF_MS, false, false, 0},
+    {"drift", fault_drift, 0, AUDIT_MS, BACKOFF_MS, false, false, 0},
     {"send stall", fault_send_stall, 240 * SECOND, UNANSWERED_MS, BACKOFF_MS,
-     false, 0},
-    {"no entropy", fault_no_entropy, 240 * SECOND, 0, BACKOFF_MS, false, 0},
-    {"port", fault_port, 240 * SECOND, UNANSWERED_MS, BACKOFF_MS, false, 0},
+     false, false, 0},
+    {"no entropy", fault_no_entropy, 240 * SECOND, 0, BACKOFF_MS, false, false,
+     0},
+    {"port", fault_port, 240 * SECOND, UNANSWERED_MS, BACKOFF_MS, false, false,
+     0},
     {"slow line", fault_slow_line, 240 * SECOND, UNANSWERED_MS, BACKOFF_MS,
-     false, 0},
-    {"slices", fault_slices, 60 * SECOND, 0, BACKOFF_MS, false, 0},
-    {"slow caller", fault_caller, 0, 0, BACKOFF_MS, false, 0},
-    {"credentials", fault_credentials, 0, 0, BACKOFF_MS, false, 0},
-    {"wishes", fault_wishes, 0, 0, BACKOFF_MS, false, 0},
-    {"address", fault_address, 60 * SECOND, PUT_MS, BACKOFF_MS, true, 0},
-    {"rotation", fault_rotate, 0, 0, BACKOFF_MS, true, 0},
+     false, false, 0},
+    {"slices", fault_slices, 60 * SECOND, 0, BACKOFF_MS, false, false, 0},
+    {"slow caller", fault_caller, 0, 0, BACKOFF_MS, false, false, 0},
+    {"credentials", fault_credentials, 0, 0, BACKOFF_MS, false, false, 0},
+    {"wishes", fault_wishes, 0, 0, BACKOFF_MS, false, false, 0},
+    {"address", fault_address, 60 * SECOND, PUT_MS, BACKOFF_MS, true, false, 0},
+    {"rotation", fault_rotate, 0, 0, BACKOFF_MS, true, false, 0},
+    {"successor", fault_successor, 900 * SECOND, 0, SLOW_MS, true, true, 0},
+    {"short lives", fault_short_lives, 900 * SECOND, 0, BACKOFF_MS, true, false,
+     MST_ERR_UNAUTHORIZED},
 };
 
 /* What the outages of a kind came to. */
