@@ -111,6 +111,7 @@ struct service_link {
     size_t message_len;
     bool message_open, close_sent, close_seen;
     uint64_t answer_due_ms; /* of the request that is outstanding */
+    uint64_t answers;       /* to requests on this connection */
     uint64_t end_ms;        /* of the life of its token */
     struct service_subscription subscriptions[SERVICE_SUBSCRIPTIONS];
     size_t subscriptions_len;

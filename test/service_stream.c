@@ -244,13 +244,14 @@ static const char *entry_apply(struct service *service, int number,
     return NULL;
 }
 
-/* Says it, unless the rules have it unsaid. */
-static void json_send(struct service *service, int link, json_t *json)
+/* Answers with it, unless the rules have it unsaid. */
+static void json_send(struct service *service, int number, json_t *json)
 {
     char *text = json_dumps(json, JSON_COMPACT);
 
     if (!service->rules.unsaid) {
-        service_link_frame(service, link, 0x80, 1, text, strlen(text));
+        service->links[number].answers++;
+        service_link_frame(service, number, 0x80, 1, text, strlen(text));
     }
     free(text);
     json_decref(json);

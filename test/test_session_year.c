@@ -63,6 +63,10 @@ static struct {
     uint64_t put_due_ms; /* when a request for an address must be over */
     uint32_t generations[MST_LINKS_MAX];
     uint64_t request_ms;
+    struct {
+        uint64_t count, ms; /* requests on this connection, time of the last */
+        uint64_t given_up;  /* after ANSWER_MS, and not answered so far */
+    } asked[MST_LINKS_MAX];
     int (*connect)(void *context, int link, int address);
     bool failed;
     /* The last lines of the log. */
@@ -128,6 +132,29 @@ static void year_fail(const char *what, int64_t value)
     lines_show();
 }
 
+/* A request goes out: not too soon after the last one of all, nor before the
+ * last one on this connection is answered or given up. */
+static void request_check(int link)
+{
+    uint64_t answers = session.service.links[link].answers;
+    uint64_t answered = answers + year.asked[link].given_up;
+
+    if (year.request_ms != 0 && now_ms() - year.request_ms < SECOND) {
+        year_fail("ms between two requests",
+                  (int64_t)(now_ms() - year.request_ms));
+    }
+    year.request_ms = now_ms();
+    if (answered < year.asked[link].count) {
+        if (now_ms() - year.asked[link].ms < ANSWER_MS) {
+            year_fail("ms after a request that is outstanding",
+                      (int64_t)(now_ms() - year.asked[link].ms));
+        }
+        year.asked[link].given_up = year.asked[link].count - answers;
+    }
+    year.asked[link].count++;
+    year.asked[link].ms = now_ms();
+}
+
 static void year_log(void *context, const struct mst_log *log)
 {
     size_t at = (size_t)(year.lines_len++ % YEAR_LINES);
@@ -139,11 +166,9 @@ static void year_log(void *context, const struct mst_log *log)
     snprintf(year.lines[at].text, sizeof year.lines[at].text, "%s",
              log->text != NULL ? log->text : "");
     if (log->kind == MST_LOG_REQUEST) {
-        if (year.request_ms != 0 && now_ms() - year.request_ms < SECOND) {
-            year_fail("ms between two requests",
-                      (int64_t)(now_ms() - year.request_ms));
-        }
-        year.request_ms = now_ms();
+        request_check(log->link);
+    } else if (log->kind == MST_LOG_STATE && log->state == MST_STATE_OPEN) {
+        memset(&year.asked[log->link], 0, sizeof year.asked[log->link]);
     }
 }
 
@@ -241,12 +266,12 @@ static void faults_end(void)
         .resolve_ms = 20, .connect_ms = 30, .data_ms = 10, .addresses = 2};
     mst_mock_set_wall(mock, MST_MOCK_WALL_NS + (int64_t)now_ms() * 1000000);
     service->token = service->upgrade = (struct service_script){.dated = true};
-    service->rules =
-        (struct service_rules){.feed_ms = 30 * SESSION_MINUTE,
-                               .beat_ms = BEAT_MS,
-                               .expire = true,
-                               .hold = true,
-                               .overlap = true /* a late answer is given up */};
+    service->rules = (struct service_rules){
+        .feed_ms = 30 * SESSION_MINUTE,
+        .beat_ms = BEAT_MS,
+        .expire = true,
+        .hold = true,
+        .overlap = true /* seen to by request_check() */};
     service->address = (struct service_script){.dated = true};
     service->token_body = NULL;
     service->expires_in = 3600 - pick(2);
