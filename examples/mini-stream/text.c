@@ -30,43 +30,59 @@ void text_now(char out[TEXT_TIME_LEN])
     text_time((int64_t)now.tv_sec * NS_PER_S + now.tv_nsec, out);
 }
 
-/* Bytes of the character in UTF-8 that a terminal would obey, or 0: controls,
- * and what turns the direction of writing, so that a text does not read as it
- * is. */
-static size_t text_control(const unsigned char *c)
+/* Bytes of the character that the text begins with, or 0 where its beginning
+ * is not UTF-8 (RFC 3629). */
+static size_t text_character(const unsigned char *c)
 {
-    if (c[0] < ' ' || c[0] == 0x7F) {
-        return 1;
+    size_t len = c[0] < 0x80                   ? 1
+                 : c[0] >= 0xC2 && c[0] < 0xE0 ? 2
+                 : c[0] >= 0xE0 && c[0] < 0xF0 ? 3
+                 : c[0] >= 0xF0 && c[0] < 0xF5 ? 4
+                                               : 0;
+
+    for (size_t i = 1; i < len; ++i) {
+        if ((c[i] & 0xC0) != 0x80) {
+            return 0;
+        }
     }
-    if (c[0] == 0xC2 && c[1] < 0xA0) { /* U+0080 to U+009F */
-        return c[1] != '\0' ? 2 : 1;
+    if ((c[0] == 0xE0 && c[1] < 0xA0) || (c[0] == 0xF0 && c[1] < 0x90) ||
+        (c[0] == 0xED && c[1] >= 0xA0) || (c[0] == 0xF4 && c[1] >= 0x90)) {
+        return 0; /* longer than need be, half of a pair, beyond the last */
     }
-    if (c[0] == 0xD8 && c[1] == 0x9C) { /* U+061C */
-        return 2;
-    }
-    if (c[0] == 0xE2 && /* U+200E, U+200F, U+2028 to U+202E, U+2066 to 69 */
-        ((c[1] == 0x80 &&
-          (c[2] == 0x8E || c[2] == 0x8F || (c[2] >= 0xA8 && c[2] <= 0xAE))) ||
-         (c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9))) {
-        return 3;
-    }
-    return 0;
+    return len;
+}
+
+/* Whether a terminal would obey the character in UTF-8: controls, and what
+ * turns the direction of writing, so that a text does not read as it is. */
+static bool text_is_control(const unsigned char *c)
+{
+    return c[0] < ' ' || c[0] == 0x7F ||
+           (c[0] == 0xC2 && c[1] < 0xA0) ||  /* U+0080 to U+009F */
+           (c[0] == 0xD8 && c[1] == 0x9C) || /* U+061C */
+           (c[0] == 0xE2 && /* U+200E, U+200F, U+2028 to 2E, U+2066 to 69 */
+            ((c[1] == 0x80 && (c[2] == 0x8E || c[2] == 0x8F ||
+                               (c[2] >= 0xA8 && c[2] <= 0xAE))) ||
+             (c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9)));
 }
 
 const char *text_clean(const char *in, char *out, size_t len)
 {
     size_t i = 0;
 
-    while (in[i] != '\0' && i + 1 < len) {
-        size_t n = text_control((const unsigned char *)in + i);
+    while (in[i] != '\0') {
+        const unsigned char *c = (const unsigned char *)in + i;
+        size_t character = text_character(c);
+        size_t n = character > 0 ? character : 1;
 
-        if (n == 0) {
-            out[i] = in[i];
-            ++i;
+        if (i + n >= len) {
+            break;
         }
-        for (; n > 0 && i + 1 < len; --n) {
-            out[i++] = '?';
+        if (character == 0 || text_is_control(c)) {
+            memset(out + i, '?', n);
+        } else {
+            memcpy(out + i, c, n);
         }
+        i += n;
     }
     out[i] = '\0';
     return out;

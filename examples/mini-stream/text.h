@@ -20,8 +20,9 @@ void text_time(int64_t ns, char out[TEXT_TIME_LEN]);
 /* Writes the wall clock's time. */
 void text_now(char out[TEXT_TIME_LEN]);
 
-/* Copies what a service sent, up to len - 1 bytes, with '?' for the bytes of
- * characters that a terminal would obey. Returns out. */
+/* Copies what a service sent, whole characters in up to len - 1 bytes, with '?'
+ * for the bytes of characters that a terminal would obey, and for those that
+ * are not UTF-8. Returns out. */
 const char *text_clean(const char *in, char *out, size_t len);
 
 /* Writes a failure in one line: what, where, the numbers known, what next. */
