@@ -38,10 +38,20 @@ void address_print_table(const struct mst_address *record)
     print_field("bookmarked", record->bookmarked ? "yes" : "no");
 }
 
+/* A text of the service; what jansson would not take is not UTF-8. */
+static json_t *json_any_text(const char *text)
+{
+    char clean[TEXT_LEN];
+    json_t *json = json_string(text);
+
+    return json != NULL ? json
+                        : json_string(text_clean(text, clean, sizeof clean));
+}
+
 /* A text, or null where there is none. */
 static json_t *json_text(const char *text)
 {
-    return text[0] != '\0' ? json_string(text) : json_null();
+    return text[0] != '\0' ? json_any_text(text) : json_null();
 }
 
 static json_t *json_record(const struct mst_address *record)
@@ -51,12 +61,12 @@ static json_t *json_record(const struct mst_address *record)
     if (record->created_ns > 0) {
         mst_time_format(record->created_ns, time);
     }
-    return json_pack("{s:o,s:o,s:o,s:s,s:o,s:o,s:b}", "id",
-                     json_text(record->id), "crypto_network",
-                     json_text(record->network_text), "address",
-                     json_text(record->address), "nickname", record->nickname,
-                     "status", json_text(record->status_text), "created_at",
-                     json_text(time), "bookmarked", record->bookmarked);
+    return json_pack(
+        "{s:o,s:o,s:o,s:o,s:o,s:o,s:b}", "id", json_text(record->id),
+        "crypto_network", json_text(record->network_text), "address",
+        json_text(record->address), "nickname", json_any_text(record->nickname),
+        "status", json_text(record->status_text), "created_at", json_text(time),
+        "bookmarked", record->bookmarked);
 }
 
 /* The body as JSON, to be freed, or NULL where it is none. */
