@@ -172,8 +172,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.server.tokens.append(self.body())
         reply = json.dumps({"access_token": f"t{len(self.server.tokens)}",
                             "token_type": "Bearer"}).encode()
-        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" %
-                         (len(reply), reply))
+        self.wfile.write(response(400, self.server.refusal)
+                         if self.server.refusal else response(200, reply))
 
     def do_PUT(self):  # pylint: disable=invalid-name
         request = (self.path, dict(self.headers), json.loads(self.body()))
@@ -210,6 +210,7 @@ class Independent(http.server.ThreadingHTTPServer):
         context.load_cert_chain(self.ca, key)
         self.socket = context.wrap_socket(self.socket, server_side=True)
         self.answers = list(answers)
+        self.refusal = None  # the token endpoint's
         self.tokens, self.requests = [], []
         self.released = threading.Event()
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -424,6 +425,31 @@ def test_hostile_record():
         equal((OK, "", 7), (status, err, len(out.splitlines())))
 
 
+def test_text_that_is_not_utf_8():
+    for status, raw in ((400, b'{"title": "a\x9b1mb", "detail": "\xe2\x82"}'),
+                        (200, b'{"address": {"nickname": "a\xed\xa0\x80"}}')):
+        with independent_of(response(status, raw)) as server:
+            for options in ((), ("--json",)):
+                code, out, err = server.user().run(*options, *PAIR)
+                equal(SERVICE, code, out + err)
+    with independent_of(GOOD) as server:
+        server.refusal = b'{"error": "a\x9b1mb\xc3"}'
+        server.user().fails(ACCESS, "token was refused", *PAIR)
+        code, out, _ = server.user().run("--json", *PAIR)
+        equal(ACCESS, code)
+        equal(-400, json.loads(out)["error_code"])
+
+
+def test_long_text_is_cut_between_characters():
+    for first in range(3):
+        detail = "x" * first + "\u20ac" * 900
+        body = json.dumps({"detail": detail}).encode()
+        with independent_of(response(400, body)) as server:
+            err = server.user().fails(SERVICE, "HTTP status 400: ", *PAIR)
+            said = err.rstrip("\n").partition("400: ")[2]
+            check(detail.startswith(said) and len(said.encode()) > 1000, said)
+
+
 def test_record_with_little_in_it():
     raw = b'{"new": [1, {}], "address": {"id": "i", "newer": null}}'
     with independent_of(response(200, raw)) as server:
@@ -451,10 +477,13 @@ def test_statuses():
                                      "Retry-After: 7")) as server:
             err = server.user().fails(code, line, *PAIR)
             equal(requests, len(server.requests), status)
-            check("may have been done" not in err, err)
+            equal(status >= 500, "may have been done all the same" in err, err)
             got, out, _ = server.user().run("--json", *PAIR)
             equal(code, got)
             said = json.loads(out)
+            equal(status >= 500, said["maybe_done"])
+            equal({401: -405, 403: -406, 429: -407}.get(status, -306),
+                  said["error_code"], status)
             equal((status, "No", 7000 if status >= 429 else 0),
                   (said["http_status"], said["title"], said["retry_ms"]))
 
@@ -476,6 +505,17 @@ def test_lost_answer():
             equal(1, err.count("another attempt"), err)
             first, second = server.requests
             equal(first, second, "the same request")
+
+
+def test_refused_after_a_lost_answer():
+    with independent_of(b"", response(409, b"{}"), b"",
+                        response(409, b"{}")) as server:
+        user = server.user()
+        err = user.fails(SERVICE, "HTTP status 409", *PAIR)
+        check("may have been done all the same" in err, err)
+        _, out, _ = user.run("--json", *PAIR)
+        said = json.loads(out)
+        equal((409, True), (said["http_status"], said["maybe_done"]))
 
 
 def test_other_framings():
@@ -526,6 +566,10 @@ def test_nobody_there():
         server.server_close()
         err = user.fails(NETWORK, "connection refused", "--seconds", "1", *PAIR)
         check("may have been done" not in err, err)
+        status, out, _ = user.run("--json", "--seconds", "1", *PAIR)
+        equal(NETWORK, status)
+        said = json.loads(out)
+        equal((None, False), (said["http_status"], said["maybe_done"]))
 
 
 def test_standard_output_is_full():

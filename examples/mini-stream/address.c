@@ -22,14 +22,10 @@
 /* The longest sleep: a signal may come just before it. */
 #define WAIT_MS 200
 
-/* How far the request has come. */
-struct put_progress {
-    int error; /* of the last attempt, or 0 */
-    enum mst_state stage;
-    bool sent; /* at least in part */
-};
+/* What the last attempt failed of, until there is another; or 0, and where. */
+static int failed;
+static enum mst_state failed_stage;
 
-static struct put_progress progress;
 static struct mst_client client;
 static unsigned char memory[MST_MEMORY_LEN(
     MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, MESSAGE_LEN, 0, 1)];
@@ -59,15 +55,13 @@ static void put_log(void *context, const struct mst_log *log)
 {
     (void)context;
     if (log->kind == MST_LOG_ERROR) {
-        progress.error = log->error;
-        progress.stage = log->state;
+        failed = log->error;
+        failed_stage = log->state;
     } else if (log->kind == MST_LOG_STATE && log->state == MST_STATE_RESOLVE &&
-               progress.error != 0) {
+               failed != 0) {
         fprintf(stderr, "mini-stream: %s (stage %s): another attempt\n",
-                mst_strerror(progress.error), mst_state_name(progress.stage));
-        progress.error = 0;
-    } else if (log->kind == MST_LOG_STATE && log->state == MST_STATE_PUT) {
-        progress.sent = true;
+                mst_strerror(failed), mst_state_name(failed_stage));
+        failed = 0;
     }
 }
 
@@ -90,11 +84,6 @@ static int put_show(const struct mst_address_result *result, bool json)
     }
     if (result->record == NULL) {
         address_print_failure(result);
-    }
-    if (result->record == NULL && result->http_status < 300 && progress.sent) {
-        fputs("mini-stream: it may have been done all the same; the same "
-              "command again does no harm\n",
-              stderr);
     }
     return code;
 }

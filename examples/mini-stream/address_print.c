@@ -91,11 +91,14 @@ static json_t *json_failure(const struct mst_address_result *result)
 {
     json_t *body = body_read(result);
     json_t *failure = json_pack(
-        "{s:s,s:i,s:o,s:o,s:o,s:i}", "error", mst_strerror(result->error),
-        "http_status", result->http_status, "title",
-        json_text(result->problem->title), "detail",
+        "{s:s,s:i,s:b,s:o,s:o,s:o,s:o,s:I}", "error",
+        mst_strerror(result->error), "error_code", result->error, "maybe_done",
+        result->maybe_done, "http_status",
+        result->http_status > 0 ? json_integer(result->http_status)
+                                : json_null(),
+        "title", json_text(result->problem->title), "detail",
         json_text(body_detail(result, body)), "text", json_text(result->text),
-        "retry_ms", (int)result->retry_ms);
+        "retry_ms", (json_int_t)result->retry_ms);
 
     json_decref(body);
     return failure;
@@ -137,7 +140,7 @@ void address_print_failure(const struct mst_address_result *result)
 {
     json_t *body = body_read(result);
 
-    if (result->error == MST_ERR_HTTP_STATUS) {
+    if (result->error == MST_ERR_HTTP_STATUS && result->http_status > 0) {
         fprintf(stderr, "mini-stream: HTTP status %d", result->http_status);
     } else {
         fprintf(stderr, "mini-stream: %s", mst_strerror(result->error));
@@ -151,4 +154,9 @@ void address_print_failure(const struct mst_address_result *result)
                 (result->retry_ms + 999) / 1000);
     }
     putc('\n', stderr);
+    if (result->maybe_done) {
+        fputs("mini-stream: it may have been done all the same; the same "
+              "command again does no harm\n",
+              stderr);
+    }
 }

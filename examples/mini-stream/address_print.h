@@ -13,10 +13,11 @@
 void address_print_table(const struct mst_address *record);
 
 /* Prints the record, or what went wrong, as a JSON object; null for what the
- * service left out. */
+ * service left out. error_code is an mst_error. */
 void address_print_json(const struct mst_address_result *result);
 
-/* Says in a line on standard error what went wrong. */
+/* Says on standard error, in a line, what went wrong; in another one, whether
+ * the record may have been changed all the same. */
 void address_print_failure(const struct mst_address_result *result);
 
 #endif
