@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define TEXT_MAX 128 /* bytes */
+#define TEXT_MAX 127 /* bytes */
 #define TRAVELRULE "travelrule_metadata"
 
 static const char *const networks[] = {
