@@ -594,6 +594,8 @@ def test_wrong_arguments():
                 ("UTF-8", *PAIR, "--nickname", b"\xff"),
                 ("--bookmarked maybe: neither yes nor no", *PAIR,
                  "--bookmarked", "maybe"),
+                ("--bookmarked: given twice", *PAIR, "--bookmarked", "yes",
+                 "--bookmarked", "no"),
                 ("person and an institution", *PAIR, "--last-name", "x",
                  "--institution", "y"),
                 ("VASP without", *PAIR, "--custodian-type", "VASP"),

@@ -142,6 +142,9 @@ static error_t address_parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &options->settings; return 0;
     case KEY_BOOKMARKED:
+        if (options->request.bookmarked != MST_BOOKMARK_UNCHANGED) {
+            argp_failure(state, EXITS_USAGE, 0, "--bookmarked: given twice");
+        }
         options->request.bookmarked = parse_bookmarked(state, arg);
         return 0;
     case KEY_SECONDS: options->seconds = parse_seconds(state, arg); return 0;
