@@ -1,13 +1,4 @@
-/*
- * Creates a crypto destination address, or updates it.
- *
- *     put-address NETWORK ADDRESS [NICKNAME]
- *
- * The service and the client are named by MINI_STREAM_AUTH_URL, _BASE_URL,
- * _CLIENT_ID, _CLIENT_SECRET and _CA (a PEM file; without: the system's).
- *
- * SPDX-License-Identifier: 0BSD
- */
+/* Creates or updates an address. SPDX-License-Identifier: 0BSD */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,10 +8,13 @@
 static struct mst_client client;
 static unsigned char memory[MST_MEMORY_LEN_DEFAULT];
 
-int main(int argc, char **argv)
+static int put(const struct mst_address_request *request)
 {
+    struct mst_posix posix;
+    struct mst_port port;
     struct mst_posix_anchors ca;
-    int rc = mst_posix_anchors_load(&ca, getenv("MINI_STREAM_CA"));
+    int result = EXIT_FAILURE, rc = mst_posix_init(&posix, &port);
+    int loaded = mst_posix_anchors_load(&ca, getenv("MINI_STREAM_CA"));
     struct mst_config config = {
         .auth_url = getenv("MINI_STREAM_AUTH_URL"),
         .base_url = getenv("MINI_STREAM_BASE_URL"), /* no ws_url: no stream */
@@ -29,35 +23,50 @@ int main(int argc, char **argv)
         .anchors = ca.anchors,
         .anchors_len = ca.len,
     };
-    struct mst_address_request request = {
-        .network = mst_network_from_name(argc > 1 ? argv[1] : NULL),
-        .network_text = argc > 1 ? argv[1] : NULL,
-        .address = argc > 2 ? argv[2] : NULL,
-        .nickname = argc > 3 ? argv[3] : NULL, /* NULL: as it is */
-    };
-    struct mst_address record; /* both are borrowed until the event */
-    struct mst_posix posix;
-    struct mst_port port;
-    struct mst_event event = {.type = MST_EVENT_NONE};
+    struct mst_address record;
+    struct mst_event event;
+    const struct mst_address_result *end = &event.as.address;
 
-    mst_posix_init(&posix, &port);
+    rc = rc ? rc : loaded;
     rc = rc ? rc
             : mst_client_init(&client, &config, &port, memory, sizeof memory);
-    rc = rc ? rc : mst_address_put(&client, &request, &record);
-    while (rc >= 0 && event.type != MST_EVENT_ADDRESS) {
+    rc = rc ? rc : mst_address_put(&client, request, &record);
+    while (rc >= 0) {
         rc = mst_poll(&client, &event); /* never waits */
         if (rc == 0) {
             mst_posix_wait(&posix, &client, 1000);
+        } else if (rc > 0 && event.type == MST_EVENT_ADDRESS) {
+            if (end->error == 0) {
+                printf("%s %s\n", record.id, record.status_text);
+                result = EXIT_SUCCESS;
+            } else {
+                fprintf(stderr, "%s %s%s\n", mst_strerror(end->error),
+                        end->problem->detail,
+                        end->maybe_done ? " (may have been done)" : "");
+            }
+            mst_close(&client); /* goes on until MST_ERR_CLOSED */
         }
     }
-    if (rc >= 0 && event.as.address.error == 0) {
-        printf("%s %s\n", record.id, record.status_text);
-        return EXIT_SUCCESS;
+    if (rc != MST_ERR_CLOSED) {
+        fprintf(stderr, "%s\n", mst_posix_strerror(rc));
     }
-    fprintf(stderr, "%s\n",
-            rc < 0 ? mst_posix_strerror(rc)
-            : event.as.address.problem->detail[0] != '\0'
-                ? event.as.address.problem->detail
-                : mst_strerror(event.as.address.error));
-    return EXIT_FAILURE;
+    mst_posix_free(&posix);
+    mst_posix_anchors_free(&ca);
+    return result;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3 || getenv("MINI_STREAM_BASE_URL") == NULL) {
+        fputs("Usage: put-address NETWORK ADDRESS [NICKNAME]\n"
+              "MINI_STREAM_AUTH_URL, _BASE_URL, _CLIENT_ID, _CLIENT_SECRET and "
+              "_CA (a PEM file,\nor the system's) are in the environment.\n",
+              stderr);
+        return EXIT_FAILURE;
+    }
+    return put(&(struct mst_address_request){
+        .network = mst_network_from_name(argv[1]),
+        .network_text = argv[1],
+        .address = argv[2],
+        .nickname = argv[3] /* NULL: as it is */});
 }

@@ -373,9 +373,13 @@ def test_small_program():
         record = user.put(*PAIR)
         equal("small", record["nickname"])
         equal(f"{record['id']} APPROVED\n", out)
-        user.fails(1, "^neither an id nor", program="put-address")
         user.fails(1, "crypto_network must be", "NEWER", "a",
                    program="put-address")
+        user.fails(1, "network", "", "a", program="put-address")
+        for arguments in ((), ("BITCOIN",)):
+            user.fails(1, "^Usage: ", *arguments, program="put-address")
+        del user.env["MINI_STREAM_BASE_URL"]
+        user.fails(1, "^Usage: ", "BITCOIN", "a", program="put-address")
 
 
 # ---------------------------------------------------------------------------
