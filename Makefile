@@ -57,19 +57,21 @@ TOOL_SRC = $(wildcard examples/mini-stream/*.c)
 SANDBOX_SRC = $(wildcard examples/sandbox/*.c)
 POSIX_SRC = $(wildcard port/posix/*.c)
 # test_*.c are linked with the library; unit_*.c include it, to reach its
-# static functions; what is left helps either.
+# static functions; put_beside is run by e2e_put.py; what is left helps either.
 TEST_SRC = $(wildcard test/test_*.c)
 UNIT_SRC = $(wildcard test/unit_*.c)
-HELPER_SRC = $(filter-out $(TEST_SRC) $(UNIT_SRC),$(wildcard test/*.c)) \
-	$(wildcard port/mock/*.c) $(POSIX_SRC)
+BESIDE_SRC = test/put_beside.c
+HELPER_SRC = $(filter-out $(TEST_SRC) $(UNIT_SRC) $(BESIDE_SRC), \
+	$(wildcard test/*.c)) $(wildcard port/mock/*.c) $(POSIX_SRC)
 ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
-	$(sort $(HELPER_SRC)) $(TEST_SRC) $(UNIT_SRC) $(wildcard test/bench/*.c)
+	$(sort $(HELPER_SRC)) $(TEST_SRC) $(UNIT_SRC) $(BESIDE_SRC) \
+	$(wildcard test/bench/*.c)
 ALL_HEADERS = $(wildcard *.h port/*/*.h examples/*.h examples/*/*.h test/*.h \
 	test/bench/*.h)
 BENCH_CXX = $(wildcard test/bench/*.cc)
 
 PROGRAMS = $(addprefix $(BUILD)/,mini-stream sandbox ws-echo first put-address)
-TESTS = $(TEST_SRC:%.c=$(BUILD)/%) $(UNIT_SRC:%.c=$(BUILD)/%)
+TESTS = $(patsubst %.c,$(BUILD)/%,$(TEST_SRC) $(UNIT_SRC) $(BESIDE_SRC))
 LIBRARY = $(BUILD)/libmini_stream.a
 POSIX = $(BUILD)/libmst_posix.a
 
@@ -247,6 +249,10 @@ test_link = $(link) $(SANITIZE) \
 	$(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
 
 $(BUILD)/test/test_%: $(BUILD)/san/test/test_%.o $(BUILD)/san/libhelpers.a \
+		$(BUILD)/san/libmini_stream.a
+	$(test_link)
+
+$(BUILD)/test/put_%: $(BUILD)/san/test/put_%.o $(BUILD)/san/libhelpers.a \
 		$(BUILD)/san/libmini_stream.a
 	$(test_link)
 

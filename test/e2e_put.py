@@ -67,6 +67,12 @@ class User:
                         MINI_STREAM_BASE_URL=urls["base_url"],
                         MINI_STREAM_CA=ca)
 
+    def beside(self, count):
+        """What put_beside has seen of so many requests in a row."""
+        status, out, err = self.run(str(count), program="test/put_beside")
+        equal((OK, ""), (status, err), out)
+        return json.loads(out)
+
     def start(self, *arguments, program="mini-stream", **options):
         command = ["address", "put"] if program == "mini-stream" else []
         options = {"stdout": subprocess.PIPE, **options}
@@ -184,7 +190,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.server.released.wait(HANG_S)
         else:
             self.wfile.write(answer)
-        self.close_connection = True
+        self.close_connection = not self.server.keeps
+
+    def setup(self):
+        super().setup()
+        self.server.connections += 1
 
     def finish(self):
         super().finish()
@@ -211,6 +221,8 @@ class Independent(http.server.ThreadingHTTPServer):
         self.socket = context.wrap_socket(self.socket, server_side=True)
         self.answers = list(answers)
         self.refusal = None  # the token endpoint's
+        self.keeps = False  # a connection on which a PUT was answered
+        self.connections = 0
         self.tokens, self.requests = [], []
         self.released = threading.Event()
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -339,6 +351,18 @@ def test_lost_answer_of_the_sandbox():
         equal(OK, status, err)
         equal(2, err.count("another attempt"), err)
         equal(json.loads(out), sandbox.user().put(*PAIR))
+
+
+def test_beside_a_stream():
+    with sandbox_of("--rate", "50") as sandbox:
+        user = sandbox.user()
+        user.env["MINI_STREAM_WS_URL"] = sandbox.urls["ws_url"]
+        seen = user.beside(20)
+        check(seen.pop("parts") >= 20, "a part before each request")
+        equal({"puts": 20, "failed": 0, "closed": 0, "errors": 0, "live": True,
+               "nickname": "20"}, seen)
+        record = user.put("--network", "BASE", "--address", "beside")
+        equal("20", record["nickname"])
 
 
 def test_configuration():
@@ -520,6 +544,17 @@ def test_refused_after_a_lost_answer():
         _, out, _ = user.run("--json", *PAIR)
         said = json.loads(out)
         equal((409, True), (said["http_status"], said["maybe_done"]))
+
+
+def test_several_on_one_connection():
+    with independent_of(GOOD) as server:
+        server.keeps = True
+        seen = server.user().beside(20)
+        equal((20, 0), (seen["puts"], seen["failed"]))
+        equal([str(i + 1) for i in range(20)],
+              [body["nickname"] for _, _, body in server.requests])
+        equal(1, len(server.tokens))
+        equal(2, server.connections, "the token's and theirs")
 
 
 def test_other_framings():
