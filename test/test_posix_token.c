@@ -124,7 +124,7 @@ static void only_the_owner_can_read_it(void **state)
 /* Whatever is in the file that was not written for this key is none. */
 static void a_damaged_file_counts_for_nothing(void **state)
 {
-    char good[256] = "", bad[256];
+    char good[256] = "", bad[256] = "";
     FILE *file;
     size_t len;
 
