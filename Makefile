@@ -57,21 +57,21 @@ TOOL_SRC = $(wildcard examples/mini-stream/*.c)
 SANDBOX_SRC = $(wildcard examples/sandbox/*.c)
 POSIX_SRC = $(wildcard port/posix/*.c)
 # test_*.c are linked with the library; unit_*.c include it, to reach its
-# static functions; put_beside is run by e2e_put.py; what is left helps either.
+# static functions; run_*.c are programs for e2e_*.py; what is left helps them.
 TEST_SRC = $(wildcard test/test_*.c)
 UNIT_SRC = $(wildcard test/unit_*.c)
-BESIDE_SRC = test/put_beside.c
-HELPER_SRC = $(filter-out $(TEST_SRC) $(UNIT_SRC) $(BESIDE_SRC), \
+RUN_SRC = $(wildcard test/run_*.c)
+HELPER_SRC = $(filter-out $(TEST_SRC) $(UNIT_SRC) $(RUN_SRC), \
 	$(wildcard test/*.c)) $(wildcard port/mock/*.c) $(POSIX_SRC)
 ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
-	$(sort $(HELPER_SRC)) $(TEST_SRC) $(UNIT_SRC) $(BESIDE_SRC) \
+	$(sort $(HELPER_SRC)) $(TEST_SRC) $(UNIT_SRC) $(RUN_SRC) \
 	$(wildcard test/bench/*.c)
 ALL_HEADERS = $(wildcard *.h port/*/*.h examples/*.h examples/*/*.h test/*.h \
 	test/bench/*.h)
 BENCH_CXX = $(wildcard test/bench/*.cc)
 
 PROGRAMS = $(addprefix $(BUILD)/,mini-stream sandbox ws-echo first put-address)
-TESTS = $(patsubst %.c,$(BUILD)/%,$(TEST_SRC) $(UNIT_SRC) $(BESIDE_SRC))
+TESTS = $(patsubst %.c,$(BUILD)/%,$(TEST_SRC) $(UNIT_SRC) $(RUN_SRC))
 LIBRARY = $(BUILD)/libmini_stream.a
 POSIX = $(BUILD)/libmst_posix.a
 
@@ -252,7 +252,7 @@ $(BUILD)/test/test_%: $(BUILD)/san/test/test_%.o $(BUILD)/san/libhelpers.a \
 		$(BUILD)/san/libmini_stream.a
 	$(test_link)
 
-$(BUILD)/test/put_%: $(BUILD)/san/test/put_%.o $(BUILD)/san/libhelpers.a \
+$(BUILD)/test/run_%: $(BUILD)/san/test/run_%.o $(BUILD)/san/libhelpers.a \
 		$(BUILD)/san/libmini_stream.a
 	$(test_link)
 

@@ -9048,15 +9048,15 @@ void mst_close(struct mst_client *client)
     c->more = true;
     for (unsigned i = 0; i < pump_links(c) && !c->wiped; i++) {
         struct mst_link *l = &c->links[i];
+        if (session_has_put(c, l)) {
+            session_put_end(c, l, MST_ERR_CLOSED);
+        }
         if (l->state == MST_STATE_OPEN) {
             session_close(c, l, 1000, 0);
         } else if (l->state == MST_STATE_WAIT && !session_is_stream(c, l)) {
             session_enter(c, l, MST_STATE_OFF, 0); /* nothing to tell */
         } else if (l->state != MST_STATE_OFF && l->state != MST_STATE_CLOSING) {
             session_closed(c, l);
-        }
-        if (session_has_put(c, l)) {
-            session_put_end(c, l, MST_ERR_CLOSED);
         }
     }
 }

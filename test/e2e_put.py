@@ -68,8 +68,8 @@ class User:
                         MINI_STREAM_CA=ca)
 
     def beside(self, count):
-        """What put_beside has seen of so many requests in a row."""
-        status, out, err = self.run(str(count), program="test/put_beside")
+        """What run_puts has seen of so many requests in a row."""
+        status, out, err = self.run(str(count), program="test/run_puts")
         equal((OK, ""), (status, err), out)
         return json.loads(out)
 

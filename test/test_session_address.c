@@ -759,7 +759,7 @@ static void test_token_failures(void **state)
         put_and_wait(raw);
         /* The status is the token endpoint's. */
         expect_result(raw, cases[i / 2].error,
-                      strtol(raw + sizeof "HTTP/1.1", NULL, 10));
+                      (int)strtol(raw + sizeof "HTTP/1.1", NULL, 10));
         expect_text(raw, cases[i / 2].text, session.seen.address_text);
         expect_int(raw, 0, session.seen.events[MST_EVENT_CLOSED]);
         expect_int(raw, 0, (long long)session.service.puts.count);

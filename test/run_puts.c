@@ -2,7 +2,7 @@
  * Several address requests, one after the other, on one client; where there
  * is a ws_url, beside a stream of BTCUSD, one after each part of its book.
  *
- *     put_beside COUNT       for e2e_put.py
+ *     run_puts COUNT       for e2e_put.py
  *
  * SPDX-License-Identifier: 0BSD
  */
