@@ -178,6 +178,11 @@ void session_begin(void)
     memset(s->guard_1, GUARD_BYTE, sizeof s->guard_1);
     memset(s->memory, GUARD_BYTE, sizeof s->memory);
     memset(s->guard_2, GUARD_BYTE, sizeof s->guard_2);
+    memset(s->guard_3, GUARD_BYTE, sizeof s->guard_3);
+    memset(s->guard_4, GUARD_BYTE, sizeof s->guard_4);
+    memset(s->guard_5, GUARD_BYTE, sizeof s->guard_5);
+    memset(s->levels, GUARD_BYTE, sizeof s->levels);
+    memset(s->spare_levels, GUARD_BYTE, sizeof s->spare_levels);
     mst_mock_init(&s->mock, &s->port, 1);
     service_init(&s->service, &s->mock);
     s->config.ws_url = "wss://" SERVICE_WS_HOST;
@@ -187,7 +192,7 @@ void session_begin(void)
     s->memory_len = MST_MEMORY_LEN_DEFAULT;
     for (size_t i = 0; i < COUNT(s->books); i++) {
         assert_int_equal(
-            mst_book_init(&s->books[i], s->levels[i], SESSION_LEVELS), 0);
+            mst_book_init(&s->books[i], s->levels[i].of, SESSION_LEVELS), 0);
     }
     /* Below TLS it is not used, but may not be missing. */
     s->config.anchors = &s->anchor.anchor;
@@ -203,7 +208,7 @@ void session_two_links(void)
         MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, 0, 2);
     for (size_t i = 0; i < COUNT(s->books); i++) {
         assert_int_equal(
-            mst_book_init(&s->spares[i], s->spare_levels[i], SESSION_LEVELS),
+            mst_book_init(&s->spares[i], s->spare_levels[i].of, SESSION_LEVELS),
             0);
         assert_int_equal(mst_book_set_spare(&s->books[i], &s->spares[i]), 0);
     }
@@ -309,6 +314,13 @@ void session_check(void)
     guard_check("memory, after", s->guard_2, sizeof s->guard_2);
     guard_check("memory given", s->memory + s->memory_len,
                 sizeof s->memory - s->memory_len);
+    guard_check("books, before", s->guard_3, sizeof s->guard_3);
+    guard_check("books, after", s->guard_4, sizeof s->guard_4);
+    guard_check("spare books, after", s->guard_5, sizeof s->guard_5);
+    for (size_t i = 0; i < COUNT(s->levels); i++) {
+        guard_check("levels", s->levels[i].guard, SESSION_GUARD);
+        guard_check("spare levels", s->spare_levels[i].guard, SESSION_GUARD);
+    }
     expect_text("what the service found wrong", "", s->service.wrong);
     expect_text("what the port found wrong", "",
                 s->mock.broken != NULL ? s->mock.broken : "");

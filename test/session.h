@@ -1,6 +1,7 @@
 /*
  * What the session's tests share: a client on the mock port, before the
- * scripted service, in virtual time, with guard bytes around its memory.
+ * scripted service, in virtual time, with guard bytes around its memory and
+ * its books.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -21,6 +22,12 @@
  * links in use. */
 #define SESSION_MEMORY \
     MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 4096, 0, 2)
+
+/* Of one book. */
+struct session_levels {
+    struct mst_level of[2 * SESSION_LEVELS];
+    unsigned char guard[SESSION_GUARD];
+};
 
 /* What a run of the client has seen. */
 struct session_seen {
@@ -49,10 +56,13 @@ struct session {
     enum mst_event_type stop; /* session_until(): the event that ends it */
     int (*send)(void *context, int link, const void *data, size_t len);
     size_t send_left; /* session_stall_after() */
+
+    unsigned char guard_3[SESSION_GUARD];
     struct mst_book books[2];
-    struct mst_level levels[2][2 * SESSION_LEVELS];
+    unsigned char guard_4[SESSION_GUARD];
     struct mst_book spares[2]; /* session_two_links() */
-    struct mst_level spare_levels[2][2 * SESSION_LEVELS];
+    unsigned char guard_5[SESSION_GUARD];
+    struct session_levels levels[2], spare_levels[2];
 
     unsigned char guard_0[SESSION_GUARD];
     struct mst_client client;
@@ -112,7 +122,7 @@ void session_stall_after(size_t bytes);
 void session_unstall(void);
 
 /* Closes, checks that the client and the service are content and nothing was
- * written beside the client's memory, and cleans up. */
+ * written beside the client's memory or its books, and cleans up. */
 void session_end(void);
 
 /* The checks alone. */

@@ -266,9 +266,9 @@ static void begin(bool spares)
     session_begin();
     session_two_links();
     for (size_t i = 0; i < 2 && !spares; i++) {
-        assert_int_equal(
-            mst_book_init(&session.books[i], session.levels[i], SESSION_LEVELS),
-            0);
+        assert_int_equal(mst_book_init(&session.books[i], session.levels[i].of,
+                                       SESSION_LEVELS),
+                         0);
     }
     session.mock.plan.resolve_ms = 15;
     session.mock.plan.connect_ms = 25;
@@ -860,8 +860,9 @@ static void wish_make(enum wish wish)
         expect_int("detached", MST_BOOK_DETACHED,
                    mst_book_reason(&session.books[1]));
         /* The caller may do with it as it likes: it is not written to. */
-        memset(session.levels[1], 0x55, sizeof session.levels[1]);
-        memset(session.spare_levels[1], 0x55, sizeof session.spare_levels[1]);
+        memset(session.levels[1].of, 0x55, sizeof session.levels[1].of);
+        memset(session.spare_levels[1].of, 0x55,
+               sizeof session.spare_levels[1].of);
         assert_int_equal(mst_subscribe(c, MST_MARKET_DATA, "ETHUSD", NULL), 0);
         break;
     case WISH_LIST: assert_int_equal(mst_subscription_list(c), 0); break;
@@ -882,10 +883,11 @@ static bool has(const char *market)
 
 static bool is_scribbled(void)
 {
-    const unsigned char *levels = (const unsigned char *)session.levels[1];
-    const unsigned char *spare = (const unsigned char *)session.spare_levels[1];
+    const unsigned char *levels = (const unsigned char *)session.levels[1].of;
+    const unsigned char *spare =
+        (const unsigned char *)session.spare_levels[1].of;
 
-    for (size_t i = 0; i < sizeof session.levels[1]; i++) {
+    for (size_t i = 0; i < sizeof session.levels[1].of; i++) {
         if (levels[i] != 0x55 || spare[i] != 0x55) {
             return false;
         }
