@@ -50,6 +50,31 @@ static void begin_subscribed(void)
     assert_true(session_until_subscribed(SESSION_MINUTE));
 }
 
+/* The time in which the caller does not poll is not the service's. */
+static void test_slow_caller(void **state)
+{
+    static const uint32_t away_ms[] = {61000, SESSION_HOUR};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(away_ms); i++) {
+        for (uint32_t ms = 0; ms < 300; ms += 20) {
+            begin();
+            session.service.rules.feed_ms = session.service.rules.beat_ms = 0;
+            session.mock.plan.connect_ms = session.mock.plan.data_ms = 20;
+            begin_subscribed();
+            expect_int("put", 0, put());
+            session_run(ms);
+            mst_mock_advance(&session.mock, away_ms[i]);
+            session_run(5000);
+            expect_int("ends", 1, session.seen.events[MST_EVENT_ADDRESS]);
+            expect_text("put", "OK", error_name(session.seen.address.error));
+            expect_text("put", "an-id", record.id);
+            expect_int("requests", 1, (long long)session.service.puts.count);
+            session_end();
+        }
+    }
+}
+
 /* The one stream has been there all the time. */
 static void expect_undisturbed(const char *name)
 {
@@ -572,6 +597,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_stream_goes_on),
+        TEST(test_slow_caller),
         TEST(test_failures_beside_the_stream),
         TEST(test_token_refused_beside_the_stream),
         TEST(test_after_another_failure),

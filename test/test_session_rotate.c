@@ -470,37 +470,100 @@ static void test_executions(void **state)
     session_end();
 }
 
+/* The same one, on this connection; of time_ns. */
+static void execution_on(int link, int64_t time_ns)
+{
+    char text[256], time[MST_TIME_TEXT_LEN];
+
+    mst_time_format(time_ns, time);
+    snprintf(text, sizeof text,
+             "{\"channel\":\"execution_data\",\"payload\":{\"market\":"
+             "\"BTCUSD\",\"price\":\"1\",\"amount\":\"1\","
+             "\"executed_at\":\"%s\"}}",
+             time);
+    service_link_frame(&session.service, link, 0x80, 1, text, strlen(text));
+}
+
+/* How long a caller takes over an event: no time passes for it. */
+static const uint32_t pauses_ms[] = {0, 11000, SESSION_HOUR};
+
+/* A rotation has come so far that both connections are subscribed. */
+static void begin_overlap(void)
+{
+    begin(true);
+    session.config.base_url = "https://" SERVICE_API_HOST;
+    start();
+    executions_begin();
+    assert_int_equal(mst_rotate(&session.client), 0);
+    run(1000);
+}
+
+static bool until_closed(void *context, const struct mst_event *event)
+{
+    return on_event(context, event) && event->type != MST_EVENT_CLOSED;
+}
+
+/* One connection ends; the other one brings this execution while the caller
+ * still looks at the end, for so long. */
+static void execution_at_end(const char *name, int link, int64_t time_ns,
+                             uint32_t away_ms)
+{
+    mst_mock_run(&session.mock, &session.client, 500, until_closed, NULL);
+    expect_int(name, 1, seen.events[MST_EVENT_CLOSED]);
+    execution_on(link, time_ns);
+    mst_mock_advance(&session.mock, away_ms);
+    run(100);
+}
+
+/* The second of two copies came, and is marked. */
+static void expect_copy(const char *name)
+{
+    expect_int(name, 2, seen.events[MST_EVENT_EXECUTION]);
+    expect_int(name, 1, seen.marked > 0);
+    expect_int(name, 0, seen.unmarked);
+}
+
 /* One of two connections brings an execution and breaks, the other one brings
  * it later: that is marked, too. */
 static void test_execution_of_a_broken_one(void **state)
 {
-    char text[256], time[MST_TIME_TEXT_LEN];
-
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2 * COUNT(pauses_ms); i++) {
+        int64_t time_ns;
         int first;
 
-        new_client(true);
-        executions_begin();
-        assert_int_equal(mst_rotate(&session.client), 0);
-        run(1000);
-        first = i == 0 ? old_link() : 1 - old_link();
-        mst_time_format(mst_mock_wall(&session.mock), time);
-        snprintf(text, sizeof text,
-                 "{\"channel\":\"execution_data\",\"payload\":{\"market\":"
-                 "\"BTCUSD\",\"price\":\"1\",\"amount\":\"1\","
-                 "\"executed_at\":\"%s\"}}",
-                 time);
-        service_link_frame(&session.service, first, 0x80, 1, text,
-                           strlen(text));
+        begin_overlap();
+        first = i % 2 == 0 ? old_link() : 1 - old_link();
+        time_ns = mst_mock_wall(&session.mock);
+        execution_on(first, time_ns);
         mst_mock_end(&session.mock, first, MST_ERR_RESET);
-        run(500);
-        expect_int("broken", 1, seen.events[MST_EVENT_CLOSED]);
-        service_link_frame(&session.service, 1 - first, 0x80, 1, text,
-                           strlen(text));
-        run(500);
-        expect_int("came", 2, seen.events[MST_EVENT_EXECUTION]);
-        expect_int("unmarked", 0, seen.unmarked);
+        execution_at_end("broken", 1 - first, time_ns, pauses_ms[i / 2]);
+        expect_copy("of a broken one");
+        session_end();
+    }
+}
+
+/* The connection that was to take over brings an execution, and gives way to
+ * a request for an address: so does the stream, later. */
+static void test_execution_before_a_request(void **state)
+{
+    static const struct mst_address_request request = {.id = "an-id",
+                                                       .nickname = "n"};
+    static struct mst_address record;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(pauses_ms); i++) {
+        int64_t time_ns;
+
+        begin_overlap();
+        time_ns = mst_mock_wall(&session.mock);
+        execution_on(1 - old_link(), time_ns);
+        run(100);
+        expect_int("first", 1, seen.events[MST_EVENT_EXECUTION]);
+        assert_int_equal(mst_address_put(&session.client, &request, &record),
+                         0);
+        execution_at_end("gives way", old_link(), time_ns, pauses_ms[i]);
+        expect_copy("before a request");
         session_end();
     }
 }
@@ -985,6 +1048,7 @@ int main(void)
         TEST(test_not_possible),
         TEST(test_executions),
         TEST(test_execution_of_a_broken_one),
+        TEST(test_execution_before_a_request),
         TEST(test_break_at_any_time),
         TEST(test_break_one_after_the_other),
         TEST(test_new_never_gets_there),
