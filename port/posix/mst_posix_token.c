@@ -32,7 +32,7 @@ static void token_wipe(void *data, size_t len)
     }
 }
 
-/* Whatever is at that path: a FIFO without a writer is empty, not waited for. */
+/* Whatever is at that path: a FIFO without a writer is not waited for. */
 static int token_read(const char *path, char *text, size_t cap)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
