@@ -694,7 +694,7 @@ static void fault_address(void)
 /* The stream goes on, and what should follow it is turned away. */
 static void fault_successor(void)
 {
-    static const int statuses[] = {401, 403, 503};
+    static const int statuses[] = {401, 403, 429, 503};
 
     year.quiet_ms = now_ms();
     script_fail(&session.service.upgrade, PICK(statuses));
@@ -807,6 +807,15 @@ static uint32_t fault_bound_ms(const struct fault *fault)
     return fault->detect_ms + fault->wait_ms + STAGE_MS + ATTEMPT_MS;
 }
 
+/* For how long the service still wants no upgrade: a 429 beside a stream
+ * outlasts its fault, and the stream may end in the next. */
+static uint32_t held_ms(void)
+{
+    uint64_t until_ms = session.service.hold_ms[true] + SECOND;
+
+    return until_ms > now_ms() ? (uint32_t)(until_ms - now_ms()) : 0;
+}
+
 /* Runs until what is wished for is subscribed, and arrives. */
 static bool year_recover(uint32_t bound_ms)
 {
@@ -849,7 +858,7 @@ static void year_outage(const struct fault *fault)
     uint32_t last = PICK(most), failures;
     uint32_t bound_ms = fault_bound_ms(fault);
 
-    if (!year_recover(ATTEMPT_MS)) {
+    if (!year_recover(held_ms() + ATTEMPT_MS)) {
         year_fail("not subscribed any more", 0);
         return;
     }
@@ -865,6 +874,7 @@ static void year_outage(const struct fault *fault)
         year_run(now_ms() + pick(last), false);
         faults_end();
     }
+    bound_ms += held_ms();
     year.quiet_ms = now_ms() + bound_ms;
     if (!year_recover(bound_ms)) {
         year_fail("not subscribed in time", 0);
