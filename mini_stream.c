@@ -6047,15 +6047,19 @@ static bool session_lost(struct mst_client *c, struct mst_link *l,
 
 /* What the service wants is for both links: not to come back before. */
 static void session_hold(struct mst_client *c, const struct mst_link *l,
-                         int error, uint32_t retry_ms)
+                         int error)
 {
-    if (error != MST_ERR_THROTTLED && !session_is_told(c, l)) {
+    bool told = session_is_told(c, l);
+    uint64_t until =
+        c->now_ms + (told ? session_retry_after(c, l) : SESSION_THROTTLED_MS);
+
+    if (error != MST_ERR_THROTTLED && !told) {
         return;
     }
     if (l->state == MST_STATE_TOKEN) {
-        c->token_hold_ms = c->now_ms + retry_ms;
+        c->token_hold_ms = until;
     } else if (l->state == MST_STATE_UPGRADE) {
-        c->stream_hold_ms = c->now_ms + retry_ms;
+        c->stream_hold_ms = until;
     }
 }
 
@@ -6115,7 +6119,7 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
     if (l->state == MST_STATE_TOKEN) {
         mem_wipe(c->links[l->store].token, sizeof l->token);
     }
-    session_hold(c, l, error, retry_ms);
+    session_hold(c, l, error);
     if (session_is_put(c, l)) {
         retry_ms = session_put_failed(c, l, error, retry_ms);
     } else {
