@@ -92,8 +92,8 @@ struct service_rules {
     /* A stream is closed when the life of its token is over, and a token that is
      * over is not accepted. */
     bool expire;
-    /* It is wrong to come back too early after a 429: before retry_s, or
-     * within 5 minutes without. */
+    /* It is wrong to come back too early: before retry_s or, after a 429
+     * without, within 5 minutes. */
     bool hold;
     const char *greeting; /* raw frames in the same write as the 101 */
     size_t greeting_len;

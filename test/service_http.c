@@ -98,13 +98,13 @@ static void token_scope(struct service *service, const char *body)
     }
 }
 
-/* Is it too early after a 429? */
+/* Is it too early after a Retry-After, or a 429 without? */
 static void hold_check(struct service *service, bool upgrade)
 {
     uint64_t now_ms = mst_mock_elapsed(service->mock);
 
     if (service->rules.hold && now_ms < service->hold_ms[upgrade]) {
-        service_wrong(service, "a request %u ms too early after a 429",
+        service_wrong(service, "a request %u ms earlier than told",
                       (unsigned)(service->hold_ms[upgrade] - now_ms));
     }
 }
@@ -229,7 +229,8 @@ bool service_script_says(struct service *service, struct service_script *script,
     if (script->status == 0) {
         return false;
     }
-    if (script->status == 429 && script != &service->address) {
+    if ((script->status == 429 || script->retry_s > 0) &&
+        script != &service->address) {
         /* A date is in whole seconds. */
         uint32_t s = script->retry_s > 0 ? script->retry_s : 300;
         service->hold_ms[script == &service->upgrade] =

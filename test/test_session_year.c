@@ -807,8 +807,8 @@ static uint32_t fault_bound_ms(const struct fault *fault)
     return fault->detect_ms + fault->wait_ms + STAGE_MS + ATTEMPT_MS;
 }
 
-/* For how long the service still wants no upgrade: a 429 beside a stream
- * outlasts its fault, and the stream may end in the next. */
+/* For how long the service still wants no upgrade: what it says beside a
+ * stream outlasts its fault, and the stream may end in the next. */
 static uint32_t held_ms(void)
 {
     uint64_t until_ms = session.service.hold_ms[true] + SECOND;
