@@ -7308,7 +7308,7 @@ static bool session_is_repeat(struct mst_client *c, const struct mst_link *l,
 {
     const struct mst_subscription *s =
         session_find(c, MST_EXECUTION_DATA, market);
-    bool repeat = c->now_ms < c->repeat_ms;
+    bool repeat = c->repeat_ms != 0 && c->now_ms <= c->repeat_ms;
 
     for (unsigned i = 0; i < c->config.links && s != NULL; i++) {
         repeat |= &c->links[i] != l && s->on[i].state != SUB_NONE;
@@ -8492,7 +8492,8 @@ static unsigned pump_links(const struct mst_client *c)
 /* The moment at which a poll does something without new I/O. */
 static uint64_t pump_due(const struct mst_client *c)
 {
-    uint64_t due = SESSION_NEVER;
+    /* Until then the caller's absence is forgiven to repeats, too. */
+    uint64_t due = c->repeat_ms > c->now_ms ? c->repeat_ms : SESSION_NEVER;
 
     for (unsigned i = 0; i < pump_links(c); i++) {
         uint64_t next = session_due(c, &c->links[i]);

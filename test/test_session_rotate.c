@@ -543,6 +543,27 @@ static void test_execution_of_a_broken_one(void **state)
     }
 }
 
+/* The same, and the caller was waiting, not at work, when it went away. */
+static void test_execution_after_a_long_sleep(void **state)
+{
+    int64_t time_ns;
+    int first;
+
+    (void)state;
+    begin_overlap();
+    first = old_link();
+    time_ns = mst_mock_wall(&session.mock);
+    execution_on(first, time_ns);
+    mst_mock_end(&session.mock, first, MST_ERR_RESET);
+    mst_mock_run(&session.mock, &session.client, 500, until_closed, NULL);
+    run(50);
+    execution_on(1 - first, time_ns);
+    mst_mock_advance(&session.mock, 3 * SESSION_MINUTE);
+    run(100);
+    expect_copy("after a sleep");
+    session_end();
+}
+
 /* The connection that was to take over brings an execution, and gives way to
  * a request for an address: so does the stream, later. */
 static void test_execution_before_a_request(void **state)
@@ -1048,6 +1069,7 @@ int main(void)
         TEST(test_not_possible),
         TEST(test_executions),
         TEST(test_execution_of_a_broken_one),
+        TEST(test_execution_after_a_long_sleep),
         TEST(test_execution_before_a_request),
         TEST(test_break_at_any_time),
         TEST(test_break_one_after_the_other),
