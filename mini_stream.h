@@ -1243,8 +1243,8 @@ struct mst_stats {
     uint32_t rotations; /* connections that took over from another */
     uint32_t drifts;    /* differences that an audit has mended */
 
-    /* The failures by band of the error: [1] is the
-     * port's, [2] TLS, as in enum mst_error. The last one, and where. */
+    /* The failures by band of the error, as in enum mst_error: [1] is the
+     * port's, [2] TLS. The last one, where it was, and its details. */
     uint32_t errors[MST_BANDS];
     int last_error;
     enum mst_state last_stage;
