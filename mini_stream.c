@@ -4354,6 +4354,18 @@ enum http_header {
     HTTP_OTHER
 };
 
+/* Place of a text in a table, without case; count where it is not there. */
+static uint8_t http_lookup(const char *const *table, uint8_t count,
+                           const char *text, size_t len)
+{
+    uint8_t i = 0;
+
+    while (i < count && !text_is_nocase(text, len, table[i])) {
+        i++;
+    }
+    return i;
+}
+
 static enum http_header http_header_name(const char *name, size_t len)
 {
     static const char *const names[] = {"content-length",
@@ -4366,26 +4378,8 @@ static enum http_header http_header_name(const char *name, size_t len)
                                         "sec-websocket-protocol",
                                         "retry-after",
                                         "date"};
-    unsigned i = 0;
 
-    while (i < HTTP_OTHER && !text_is_nocase(name, len, names[i])) {
-        i++;
-    }
-    return (enum http_header)i;
-}
-
-/* The number of a month's name, or 0. */
-static int32_t http_month(const char *name, size_t len)
-{
-    static const char *const months[] = {"jan", "feb", "mar", "apr",
-                                         "may", "jun", "jul", "aug",
-                                         "sep", "oct", "nov", "dec"};
-    int32_t i = 0;
-
-    while (i < 12 && !text_is_nocase(name, len, months[i])) {
-        i++;
-    }
-    return i < 12 ? i + 1 : 0;
+    return (enum http_header)http_lookup(names, HTTP_OTHER, name, len);
 }
 
 /*
@@ -4395,8 +4389,12 @@ static int32_t http_month(const char *name, size_t len)
  */
 static int64_t http_date(const char *text, size_t len)
 {
+    static const char *const months[] = {"jan", "feb", "mar", "apr",
+                                         "may", "jun", "jul", "aug",
+                                         "sep", "oct", "nov", "dec"};
     uint32_t n[5] = {0};
-    int32_t month = 0, year;
+    uint8_t month = 12; /* from 0 */
+    int32_t year;
     size_t at = 0, count = 0, time_at = 0;
 
     while (at < len) {
@@ -4417,19 +4415,19 @@ static int64_t http_date(const char *text, size_t len)
                 time_at = count;
             }
             (void)http_number(text + at, word, &n[count++]);
-        } else if (month == 0) {
-            month = http_month(text + at, word);
+        } else if (month == 12) {
+            month = http_lookup(months, 12, text + at, word);
         }
         at += word + 1;
     }
     year = (int32_t)(time_at == 1 ? n[4] : n[1]);
     year += year < 70 ? 2000 : year < 100 ? 1900 : 0;
-    if (count != 5 || time_at < 1 || time_at > 2 || month == 0 || n[0] < 1 ||
+    if (count != 5 || time_at < 1 || time_at > 2 || month == 12 || n[0] < 1 ||
         n[0] > 31 || year < 1970 || n[time_at] > 23 || n[time_at + 1] > 59 ||
         n[time_at + 2] > 60) {
         return 0;
     }
-    return (int64_t)time_days(year, month, (int32_t)n[0]) * 86400 +
+    return (int64_t)time_days(year, month + 1, (int32_t)n[0]) * 86400 +
            n[time_at] * 3600 + n[time_at + 1] * 60 + n[time_at + 2];
 }
 
@@ -5371,6 +5369,11 @@ enum session_subscribed {
 
 #define SESSION_NO_REQUEST 255
 
+static int session_link(const struct mst_client *c, const struct mst_link *l)
+{
+    return (int)(l - c->links);
+}
+
 static void session_tap(const struct mst_client *c, int link,
                         enum mst_tap_kind kind, int64_t value, int64_t value2,
                         const void *data, size_t len)
@@ -5393,7 +5396,7 @@ static void session_log_text(const struct mst_client *c,
                              const char *text, int64_t value)
 {
     struct mst_log log = {.kind = kind,
-                          .link = (int)(l - c->links),
+                          .link = session_link(c, l),
                           .state = l->state,
                           .value = value,
                           .text = text};
@@ -5407,11 +5410,6 @@ static void session_high(uint32_t *mark, size_t value)
     if (value > *mark) {
         *mark = (uint32_t)value;
     }
-}
-
-static int session_link(const struct mst_client *c, const struct mst_link *l)
-{
-    return (int)(l - c->links);
 }
 
 /* The link that streams, or works towards it. */
@@ -5439,17 +5437,21 @@ static bool session_is_free(const struct mst_subscription *s)
     return !held;
 }
 
-/* The book that a link feeds for a subscription, or NULL. */
+/* The book that a link feeds for a subscription, or NULL: the stream feeds the
+ * book itself until another connection has gone over to it. */
 static struct mst_book *session_book(const struct mst_client *c,
                                      const struct mst_link *l,
                                      const struct mst_subscription *s)
 {
-    if (s->book == NULL || s->over == session_is_stream(c, l)) {
-        return !session_is_stream(c, l) && s->book != NULL && s->book->lent
-                   ? s->book->spare
-                   : NULL;
+    bool stream = session_is_stream(c, l);
+
+    if (s->book == NULL) {
+        return NULL;
     }
-    return s->book;
+    if (stream != s->over) {
+        return s->book;
+    }
+    return !stream && s->book->lent ? s->book->spare : NULL;
 }
 
 /* Takes random bytes from the client's stock, which the pump fills. */
@@ -6023,18 +6025,24 @@ static uint64_t session_wake(const struct mst_client *c,
     return at < l->deadline_ms ? l->deadline_ms : at;
 }
 
+/* A connection is no more: what it delivered, the one beside it may bring. */
+static void session_gone(struct mst_client *c, struct mst_link *l)
+{
+    if (l->opened && !session_is_stream(c, l)) {
+        c->repeat_ms = c->now_ms + SESSION_REPEAT_MS;
+    }
+    l->abort_due = l->opened;
+    l->opened = false;
+    session_drop_stream(c, l);
+}
+
 /* A stream has ended: true where its token's life is the reason. */
 static bool session_lost(struct mst_client *c, struct mst_link *l,
                          struct mst_token *token, int error)
 {
     bool stable = c->now_ms - l->open_ms >= c->config.stable_ms;
 
-    l->opened = false;
-    l->abort_due = true;
-    session_drop_stream(c, l);
-    if (!session_is_stream(c, l)) {
-        c->repeat_ms = c->now_ms + SESSION_REPEAT_MS;
-    }
+    session_gone(c, l);
     if (stable && error != MST_ERR_LAG) { /* who is too slow will be so again */
         l->attempts = 0;
     }
@@ -6310,35 +6318,42 @@ static void session_write_form(const struct mst_client *c,
     http_form_write(o, "scope", session_scope(c, (enum session_token)l->kind));
 }
 
-/* The path of an endpoint's URL with this one behind it. */
-static void session_path(const struct mst_endpoint *endpoint, const char *path,
-                         char *out, size_t len)
+/* Begins a request for this path below that of the endpoint's URL. */
+static void session_write_head(const struct mst_endpoint *endpoint,
+                               const char *method, const char *path,
+                               struct out *o)
 {
+    char host[MST_HOST_MAX + 9];
+    char full[MST_PATH_MAX + sizeof SESSION_ADDRESS_PATH];
     size_t n = strlen(endpoint->path);
 
     while (n > 0 && endpoint->path[n - 1] == '/') {
         n--;
     }
-    memcpy(out, endpoint->path, n);
-    text_copy(out + n, len - n, path, strlen(path));
+    memcpy(full, endpoint->path, n);
+    text_copy(full + n, sizeof full - n, path, strlen(path));
+    http_host(endpoint, host);
+    http_request_write(o, method, full, host);
+}
+
+/* Ends the headers of a request with a body of this length. */
+static void session_write_length(struct out *o, size_t len)
+{
+    out_text(o, "Content-Length: ");
+    out_number(o, len);
+    out_text(o, "\r\n\r\n");
 }
 
 static void session_write_token(const struct mst_client *c,
                                 const struct mst_link *l, struct out *o)
 {
-    char host[MST_HOST_MAX + 9];
-    char path[MST_PATH_MAX + sizeof SESSION_TOKEN_PATH];
     struct out form = {NULL, 0, 0, 0};
 
-    session_path(&l->endpoint, SESSION_TOKEN_PATH, path, sizeof path);
-    http_host(&l->endpoint, host);
-    http_request_write(o, "POST", path, host);
+    session_write_head(&l->endpoint, "POST", SESSION_TOKEN_PATH, o);
     http_line_write(o, "Content-Type", "application/x-www-form-urlencoded");
     http_line_write(o, "Accept", "application/json");
     session_write_form(c, l, &form);
-    out_text(o, "Content-Length: ");
-    out_number(o, form.len);
-    out_text(o, "\r\n\r\n");
+    session_write_length(o, form.len);
     session_write_form(c, l, o);
 }
 
@@ -6361,20 +6376,14 @@ static void session_write_put(const struct mst_client *c,
                               const struct mst_link *l, struct out *o,
                               bool masked)
 {
-    char host[MST_HOST_MAX + 9];
-    char path[MST_PATH_MAX + sizeof SESSION_ADDRESS_PATH];
     struct out body = {NULL, 0, 0, 0};
 
-    session_path(&l->endpoint, SESSION_ADDRESS_PATH, path, sizeof path);
-    http_host(&l->endpoint, host);
-    http_request_write(o, "PUT", path, host);
+    session_write_head(&l->endpoint, "PUT", SESSION_ADDRESS_PATH, o);
     session_write_bearer(c, l, o, masked);
     http_line_write(o, "Content-Type", "application/json");
     http_line_write(o, "Accept", "application/json, application/problem+json");
     message_address_write(&body, c->put.request);
-    out_text(o, "Content-Length: ");
-    out_number(o, body.len);
-    out_text(o, "\r\n\r\n");
+    session_write_length(o, body.len);
     message_address_write(o, c->put.request);
 }
 
@@ -7165,8 +7174,9 @@ static void session_entry(struct mst_client *c, struct mst_link *l,
             session_refuse(c, l, on, entry->code);
             return;
         }
-        on->state = SUB_ACTIVE;
-        if (!entry->success) {
+        if (entry->success) {
+            on->state = SUB_ACTIVE;
+        } else {
             session_found(c, l, s);
         }
     } else if (entry->action == MST_UNSUBSCRIBE && on->state == SUB_LEAVING &&
@@ -7302,6 +7312,20 @@ static void session_part(struct mst_client *c, const struct mst_link *l,
     }
 }
 
+/* The stream's book is compared with the top of book. */
+static void session_top(struct mst_client *c, const struct mst_link *l,
+                        const struct mst_top *top)
+{
+    struct mst_subscription *s = session_find(c, MST_MARKET_DATA, top->market);
+    struct mst_book *book =
+        s != NULL && session_is_stream(c, l) ? session_book(c, l, s) : NULL;
+
+    if (book != NULL) {
+        mst_book_check(book, top);
+        session_judge(c, session_on(c, l, s), book);
+    }
+}
+
 /* Another connection has brought the same, or may have a short while ago. */
 static bool session_is_repeat(struct mst_client *c, const struct mst_link *l,
                               const char *market)
@@ -7367,7 +7391,6 @@ static void session_event(struct mst_client *c, struct mst_link *l,
                           struct mst_event *event)
 {
     struct mst_subscription *s;
-    struct mst_book *book;
 
     switch (event->type) {
     case MST_EVENT_PART:
@@ -7385,13 +7408,7 @@ static void session_event(struct mst_client *c, struct mst_link *l,
         break;
     case MST_EVENT_TOP:
         session_lag(c, l, event->as.top.time_ns);
-        s = session_find(c, MST_MARKET_DATA, event->as.top.market);
-        book =
-            s != NULL && session_is_stream(c, l) ? session_book(c, l, s) : NULL;
-        if (book != NULL) {
-            mst_book_check(book, &event->as.top);
-            session_judge(c, session_on(c, l, s), book);
-        }
+        session_top(c, l, &event->as.top);
         break;
     case MST_EVENT_EXECUTION:
         event->as.execution.repeat =
@@ -7737,12 +7754,7 @@ static void session_closed(struct mst_client *c, struct mst_link *l)
     if (l->opened || session_is_stream(c, l)) {
         (void)session_note(l, MST_EVENT_CLOSED, MST_OK, l->state);
     }
-    if (l->opened && !session_is_stream(c, l)) {
-        c->repeat_ms = c->now_ms + SESSION_REPEAT_MS;
-    }
-    l->abort_due = l->opened;
-    l->opened = false;
-    session_drop_stream(c, l);
+    session_gone(c, l);
     if (l->up) {
         session_tap(c, session_link(c, l), MST_TAP_END, 0, 0, NULL, 0);
     }
@@ -7868,8 +7880,6 @@ static int session_step(struct mst_client *c, struct mst_link *l,
         session_fail(c, l, MST_ERR_LAG);
         return 0;
     }
-    (void)tls_received(l, &unread);
-    session_high(&c->stats.high.received, unread);
     if (session_read(c, l, event) == 1) {
         return 1;
     }
@@ -7964,6 +7974,23 @@ static void session_unanswered(struct mst_client *c, struct mst_link *l)
     }
 }
 
+/* The time for a request is over. */
+static void session_put_late(struct mst_client *c, struct mst_link *l)
+{
+    bool waits = l->state == MST_STATE_WAIT;
+    bool under_way = session_is_put(c, l) && !waits;
+    uint64_t wake = waits ? session_wake(c, l) : 0;
+    int error = c->put.result.error;
+
+    if (wake > c->now_ms && wake != SESSION_NEVER) {
+        c->put.result.retry_ms = (uint32_t)(wake - c->now_ms); /* held back */
+    }
+    session_put_end(c, l, error != 0 ? error : MST_ERR_TIMEOUT);
+    if (under_way) {
+        session_restart(c, l);
+    }
+}
+
 /* Deadlines, looked at when no I/O gets further; true where one passed. */
 static bool session_expire(struct mst_client *c, struct mst_link *l)
 {
@@ -7971,16 +7998,7 @@ static bool session_expire(struct mst_client *c, struct mst_link *l)
 
     if (session_has_put(c, l) && now >= c->put.deadline_ms &&
         l->report == MST_EVENT_NONE) {
-        bool under_way = session_is_put(c, l) && l->state != MST_STATE_WAIT;
-        uint64_t wake = l->state == MST_STATE_WAIT ? session_wake(c, l) : 0;
-        int error = c->put.result.error;
-        if (wake > now && wake != SESSION_NEVER) {
-            c->put.result.retry_ms = (uint32_t)(wake - now); /* held back */
-        }
-        session_put_end(c, l, error != 0 ? error : MST_ERR_TIMEOUT);
-        if (under_way) {
-            session_restart(c, l);
-        }
+        session_put_late(c, l);
         return true;
     }
     if (l->state == MST_STATE_OPEN) {
@@ -8370,6 +8388,8 @@ static bool pump_receive(struct mst_client *c, struct mst_link *l)
         }
     }
     tls_wire_got(l, (size_t)n);
+    (void)tls_received(l, &len);
+    session_high(&c->stats.high.received, len);
     if (l->state == MST_STATE_TLS) {
         pump_computed(c);
     }
