@@ -17,11 +17,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import traceback
 import uuid
 
-SANDBOX = os.path.join(os.environ.get("BUILD", "build"), "sandbox")
-HANG_S = 60  # for one thing to happen: a hang, not a slow machine
+from e2e import SANDBOX, Sandbox, check, run_all, tests_of
+
+HANG_S = 60  # for one answer: a hang, not a slow machine
 AT_ONCE = 4
 PATH = "/v2/transfer/crypto-destination-address"
 STREAM = "exchange:read_aggregated_marketdata_stream"
@@ -34,41 +34,24 @@ PAIR = {"crypto_network": "BITCOIN", "address": "bc1qexample"}
 LONGEST = 127  # bytes of a text
 
 
-def check(condition, what):
-    if not condition:
-        raise AssertionError(what)
-
-
-class Sandbox:
+class Service(Sandbox):
     """A running sandbox, and curl as its client."""
 
     def __init__(self, state, *options):
-        self.state = state
-        self.process = subprocess.Popen(
-            [SANDBOX, "--state", state, "--rate", "1", *options],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-        check(self.process.stdout.readline() == b"ready\n", "not ready")
-        with open(os.path.join(state, "endpoints.json"),
-                  encoding="ascii") as file:
-            self.urls = json.load(file)
+        super().__init__(state, "--rate", "1", *options)
+        self.wait_ready()
         self.bearer = self.token()
 
     def end(self):
         if self.process.poll() is None:
-            self.process.terminate()
-            status = self.process.wait(HANG_S)
+            status = self.terminate()
             check(status == 0, f"the sandbox ended with {status}")
-        self.process.stdout.close()
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
 
     def curl(self, url, *options, data=None):
         """(status, content type, headers, parsed body)"""
         run = subprocess.run(
             ["curl", "-sS", "-i", "--max-time", str(HANG_S), "--cacert",
-             os.path.join(self.state, "ca.pem"), *options,
+             self.ca, *options,
              *(["--data-binary", "@-"] if data is not None else []), url],
             input=data, capture_output=True, check=False)
         check(run.returncode == 0, f"curl: {run.returncode} {run.stderr}")
@@ -135,7 +118,7 @@ def directory():
 
 @contextlib.contextmanager
 def sandbox_in(state, *options):
-    sandbox = Sandbox(state, *options)
+    sandbox = Service(state, *options)
     try:
         yield sandbox
     finally:
@@ -501,26 +484,5 @@ def test_fault_loses_the_answer():
         check(sandbox.put(**PAIR)["nickname"] == "nobody was told", "lost")
 
 
-def attempt(name, test):
-    try:
-        test()
-    except Exception:  # pylint: disable=broad-except
-        print(f"FAIL  {name}\n{traceback.format_exc()}", flush=True)
-        return False
-    print(f"ok    {name}", flush=True)
-    return True
-
-
-def main():
-    tests = {name[5:].replace("_", " "): test
-             for name, test in globals().items() if name.startswith("test_")}
-    wanted = {name: test for name, test in tests.items()
-              if not sys.argv[1:] or any(part in name for part in sys.argv[1:])}
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        results = list(pool.map(attempt, wanted, wanted.values()))
-    print(f"\n{sum(results)} passed, {len(results) - sum(results)} failed")
-    return 0 if all(results) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_all(tests_of(globals()), AT_ONCE))

@@ -7,7 +7,6 @@ BUILD: where the programs are (default: build).
 Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
-import concurrent.futures
 import contextlib
 import email.utils
 import json
@@ -15,19 +14,17 @@ import os
 import re
 import shutil
 import signal
-import ssl
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import traceback
 import urllib.error
 import urllib.parse
 import urllib.request
 
-BUILD = os.environ.get("BUILD", "build")
-HANG_S = 100  # for one thing to happen: a hang, not a slow machine
+from e2e import BUILD, HANG_S, SANDBOX, Sandbox, check, run_all, tests_of
+
 AT_ONCE = 8  # tests: they wait more than they compute
 MARKETS = ("BTCUSD", "ETHUSD")
 # What shows that all is subscribed: of each market, and of the connection.
@@ -43,34 +40,15 @@ NOT_ACCEPTED = "closed - token is not accepted .*HTTP status 401"
 LONG_WAIT_S = 8  # longer than any wait without a reason for it
 
 
-def check(condition, what):
-    if not condition:
-        raise AssertionError(what)
-
-
-class Sandbox:
-    """A running sandbox."""
+class Service(Sandbox):
+    """A running sandbox, and its control endpoint."""
 
     def __init__(self, *options):
-        self.state = tempfile.mkdtemp()
-        self.process = subprocess.Popen(
-            [os.path.join(BUILD, "sandbox"), "--state", self.state, "--rate",
-             "20", *options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-        try:
-            check(self.process.stdout.readline() == b"ready\n", "not ready")
-            with open(os.path.join(self.state, "endpoints.json"),
-                      encoding="ascii") as file:
-                self.urls = json.load(file)
-            self.tls = ssl.create_default_context(
-                cafile=os.path.join(self.state, "ca.pem"))
-        except BaseException:
-            self.stop()
-            raise
+        super().__init__(tempfile.mkdtemp(), "--rate", "20", *options)
+        self.wait_ready()
 
     def stop(self):
-        self.process.terminate()
-        status = self.process.wait(HANG_S)
-        self.process.stdout.close()
+        status = self.terminate()
         shutil.rmtree(self.state)
         check(status == 0, f"the sandbox ended with {status}")
 
@@ -176,7 +154,7 @@ class Tool:
 
 @contextlib.contextmanager
 def sandbox_of(*options):
-    sandbox = Sandbox(*options)
+    sandbox = Service(*options)
     try:
         yield sandbox
     finally:
@@ -691,7 +669,7 @@ def test_wrong_file():
                 with open(path, "w", encoding="ascii") as file:
                     file.write(text)
             run = subprocess.run(
-                [os.path.join(BUILD, "sandbox"), "--state",
+                [SANDBOX, "--state",
                  os.path.join(directory, "state"), "--faults", path],
                 capture_output=True, text=True, check=False, timeout=HANG_S)
             check(run.returncode == 1 and path in run.stderr and
@@ -699,8 +677,7 @@ def test_wrong_file():
 
 
 def all_tests():
-    tests = {name[5:].replace("_", " "): test
-             for name, test in globals().items() if name.startswith("test_")}
+    tests = tests_of(globals())
     for name, fault in LIFETIMES.items():
         tests[f"lifetime {name}"] = lifetime_test(fault)
     for code in CLOSE_CODES:
@@ -711,25 +688,5 @@ def all_tests():
     return tests
 
 
-def attempt(name, test):
-    begin = time.monotonic()
-    try:
-        test()
-    except Exception:  # pylint: disable=broad-except
-        print(f"FAIL  {name}\n{traceback.format_exc()}", flush=True)
-        return False
-    print(f"ok    {name} ({time.monotonic() - begin:.1f} s)", flush=True)
-    return True
-
-
-def main():
-    wanted = {name: test for name, test in all_tests().items()
-              if not sys.argv[1:] or any(part in name for part in sys.argv[1:])}
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        results = list(pool.map(attempt, wanted, wanted.values()))
-    print(f"\n{sum(results)} passed, {len(results) - sum(results)} failed")
-    return 0 if all(results) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_all(all_tests(), AT_ONCE))

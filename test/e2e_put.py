@@ -7,7 +7,6 @@ BUILD: where the programs are (default: build).
 Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
-import concurrent.futures
 import contextlib
 import http.server
 import json
@@ -21,11 +20,10 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 import uuid
 
-BUILD = os.environ.get("BUILD", "build")
-HANG_S = 100  # for one thing to happen: a hang, not a slow machine
+from e2e import BUILD, HANG_S, Sandbox, check, run_all, tests_of
+
 AT_ONCE = 3
 PATH = "/v2/transfer/crypto-destination-address"
 SCOPE = "transfer:write_crypto_destination_address"
@@ -39,11 +37,6 @@ HOSTILE = "\"\\' \x1b[2J\x07\x9b1m\u202e\u2066 \r\n\x7f \U0001f600 e\u0301"
 # What a terminal obeys.
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e"
                      "\u2066-\u2069]")
-
-
-def check(condition, what):
-    if not condition:
-        raise AssertionError(what)
 
 
 def equal(expected, got, what=""):
@@ -102,18 +95,12 @@ class User:
         return err
 
 
-class Sandbox:
+class Service(Sandbox):
     """A running sandbox, and curl as its client."""
 
     def __init__(self, state, *options):
-        self.ca = os.path.join(state, "ca.pem")
-        self.process = subprocess.Popen(
-            [os.path.join(BUILD, "sandbox"), "--state", state, "--rate", "1",
-             *options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-        check(self.process.stdout.readline() == b"ready\n", "not ready")
-        self.endpoints = os.path.join(state, "endpoints.json")
-        with open(self.endpoints, encoding="ascii") as file:
-            self.urls = json.load(file)
+        super().__init__(state, "--rate", "1", *options)
+        self.wait_ready()
 
     def user(self, client="sandbox-client"):
         return User(self.urls, self.ca, client)
@@ -155,7 +142,7 @@ def folder():
 @contextlib.contextmanager
 def sandbox_of(*options):
     with folder() as state:
-        sandbox = Sandbox(state, *options)
+        sandbox = Service(state, *options)
         try:
             yield sandbox
         finally:
@@ -314,11 +301,11 @@ def test_curl_makes_the_same_record():
 
 def test_record_outlives_a_kill():
     with folder() as state:
-        sandbox = Sandbox(state)
+        sandbox = Service(state)
         try:
             made = sandbox.user().put(*PAIR, "--nickname", "kept")
             sandbox.end(signal.SIGKILL)
-            sandbox = Sandbox(state)
+            sandbox = Service(state)
             equal(made, sandbox.user().put("--id", made["id"]))
             equal(made, sandbox.user().put(*PAIR))
         finally:
@@ -671,26 +658,5 @@ def test_names_of_commands():
 
 # ---------------------------------------------------------------------------
 
-def attempt(name, test):
-    try:
-        test()
-    except Exception:  # pylint: disable=broad-except
-        print(f"FAIL  {name}\n{traceback.format_exc()}", flush=True)
-        return False
-    print(f"ok    {name}", flush=True)
-    return True
-
-
-def main():
-    tests = {name[5:].replace("_", " "): test
-             for name, test in globals().items() if name.startswith("test_")}
-    wanted = {name: test for name, test in tests.items()
-              if not sys.argv[1:] or any(part in name for part in sys.argv[1:])}
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        results = list(pool.map(attempt, wanted, wanted.values()))
-    print(f"\n{sum(results)} passed, {len(results) - sum(results)} failed")
-    return 0 if all(results) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_all(tests_of(globals()), AT_ONCE))

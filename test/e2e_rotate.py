@@ -2,7 +2,7 @@
 """A stream that goes from one connection to the next, against the sandbox:
 run_handovers follows a market while its connections take over from one another.
 
-Usage: e2e_rotate.py
+Usage: e2e_rotate.py [PART_OF_A_TEST'S_NAME...]
 BUILD: where the programs are (default: build).
 Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
@@ -13,35 +13,25 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
-BUILD = os.environ.get("BUILD", "build")
-HANG_S = 100  # for one thing to happen: a hang, not a slow machine
+from e2e import BUILD, HANG_S, Sandbox, check, run_all
+
 HANDOVERS = 4
 
 
 def hand_over(*options):
     """What the program has seen of so many handovers."""
     state = tempfile.mkdtemp()
-    endpoints = os.path.join(state, "endpoints.json")
-    service = subprocess.Popen(
-        [os.path.join(BUILD, "sandbox"), "--state", state, *options],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    service = Sandbox(state, *options)
     try:
-        end = time.monotonic() + HANG_S
-        while not os.path.exists(endpoints):
-            assert service.poll() is None, "the sandbox has ended"
-            assert time.monotonic() < end, "never: endpoints"
-            time.sleep(0.05)
-        with open(endpoints, encoding="utf-8") as file:
-            urls = json.load(file)
+        service.wait_ready()
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith("MINI_STREAM_")}
-        environment.update(MINI_STREAM_WS_URL=urls["ws_url"],
-                           MINI_STREAM_AUTH_URL=urls["auth_url"],
+        environment.update(MINI_STREAM_WS_URL=service.urls["ws_url"],
+                           MINI_STREAM_AUTH_URL=service.urls["auth_url"],
                            MINI_STREAM_CLIENT_ID="sandbox-client",
                            MINI_STREAM_CLIENT_SECRET="sandbox-secret",
-                           MINI_STREAM_CA=os.path.join(state, "ca.pem"))
+                           MINI_STREAM_CA=service.ca)
         out = subprocess.run(
             [os.path.join(BUILD, "test/run_handovers"), str(HANDOVERS)],
             env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -49,35 +39,25 @@ def hand_over(*options):
         return json.loads(out)
     finally:
         service.kill()
-        service.wait()
         shutil.rmtree(state)
 
 
-def test(options):
+def expect_handovers(*options):
     seen = hand_over(*options)
     print(seen)
-    assert seen["failed"] == 0, "nothing breaks"
-    assert seen["not_live"] == 0, "the book is live all the time"
-    assert seen["opens"] == seen["generation"] == HANDOVERS + 1, \
-        "each connection takes over from the last"
-    assert seen["tokens"] == 1, "one token serves for all"
-    assert seen["executions"] > 0, "trades come"
-    assert seen["unmarked"] == 0, "what comes twice says that it may"
+    check(seen["failed"] == 0, "nothing breaks")
+    check(seen["not_live"] == 0, "the book is live all the time")
+    check(seen["opens"] == seen["generation"] == HANDOVERS + 1,
+          "each connection takes over from the last")
+    check(seen["tokens"] == 1, "one token serves for all")
+    check(seen["executions"] > 0, "trades come")
+    check(seen["unmarked"] == 0, "what comes twice says that it may")
 
 
-def main():
-    failed = 0
-    tests = ((), ("--quirk", "all"))
-    for options in tests:
-        name = " ".join(options) or "plain"
-        try:
-            test(options)
-            print(f"ok    {name}")
-        except (AssertionError, subprocess.SubprocessError) as error:
-            failed += 1
-            print(f"FAIL  {name}: {error}")
-    print(f"{len(tests) - failed} passed, {failed} failed")
-    return failed != 0
+TESTS = {
+    "plain": expect_handovers,
+    "every quirk": lambda: expect_handovers("--quirk", "all"),
+}
 
-
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(run_all(TESTS, len(TESTS)))

@@ -14,10 +14,8 @@ import collections
 import contextlib
 import decimal
 import json
-import os
 import re
 import shutil
-import ssl
 import subprocess
 import sys
 import tempfile
@@ -29,8 +27,8 @@ import urllib.request
 
 import websockets
 
-SANDBOX = os.path.join(os.environ.get("BUILD", "build"), "sandbox")
-HANG_S = 100  # for one thing to happen: a hang, not a slow machine
+from e2e import HANG_S, SANDBOX, Sandbox, check, finish, is_wanted
+
 # Changes a second of each market: little, since a client that is slower than
 # the service never catches up.
 RATE = 30
@@ -52,11 +50,6 @@ class Different(AssertionError):
 
 class Missing(AssertionError):
     """There was no message of the truth's time."""
-
-
-def check(condition, what, error=AssertionError):
-    if not condition:
-        raise error(what)
 
 
 def parse_time(text):
@@ -127,27 +120,14 @@ class Book:
 # Service and client
 # ---------------------------------------------------------------------------
 
-class Service:
+class Service(Sandbox):
     """One running sandbox."""
 
     def __init__(self, *options):
-        self.state = tempfile.mkdtemp()
-        self.process = subprocess.Popen(
-            [SANDBOX, "--state", self.state, *options],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-
-    def wait_ready(self):
-        check(self.process.stdout.readline() == b"ready\n", "not ready")
-        with open(os.path.join(self.state, "endpoints.json"),
-                  encoding="ascii") as file:
-            self.urls = json.load(file)
-        self.tls = ssl.create_default_context(
-            cafile=os.path.join(self.state, "ca.pem"))
+        super().__init__(tempfile.mkdtemp(), *options)
 
     def stop(self):
-        self.process.terminate()
-        status = self.process.wait(HANG_S)
-        self.process.stdout.close()
+        status = self.terminate()
         shutil.rmtree(self.state)
         return status
 
@@ -700,9 +680,8 @@ async def main():
     slots = asyncio.Semaphore(4)
     results = await asyncio.gather(
         *(run(name, test, slots) for name, test in list(tests())
-          if not sys.argv[1:] or any(part in name for part in sys.argv[1:])))
-    print(f"\n{sum(results)} passed, {len(results) - sum(results)} failed")
-    return 0 if all(results) else 1
+          if is_wanted(name)))
+    return finish(results)
 
 
 if __name__ == "__main__":

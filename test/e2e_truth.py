@@ -11,7 +11,6 @@ SPDX-License-Identifier: 0BSD
 import bisect
 import calendar
 import collections
-import concurrent.futures
 import contextlib
 import decimal
 import http.client
@@ -20,17 +19,15 @@ import os
 import re
 import shutil
 import signal
-import ssl
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import traceback
 import urllib.parse
 
-BUILD = os.environ.get("BUILD", "build")
-HANG_S = 100  # for one thing to happen: a hang, not a slow machine
+from e2e import BUILD, HANG_S, Sandbox, check, run_all, tests_of
+
 MARKETS = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD")
 MOMENTS = 40  # of each market that are compared, at least
 
@@ -56,11 +53,6 @@ CLOSED_LINE = re.compile(r"\S+ closed - .*\n")
 Level = collections.namedtuple("Level", "price amount")
 
 
-def check(condition, what):
-    if not condition:
-        raise AssertionError(what)
-
-
 def milliseconds(text):
     """RFC 3339 to ms since 1970. No two changes of a market share one."""
     match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z",
@@ -78,33 +70,21 @@ def level(price, amount):
 # The service
 # ---------------------------------------------------------------------------
 
-class Service:
+class Service(Sandbox):
     """A running sandbox; on the ports of another one, if need be."""
 
     def __init__(self, state, options, like=None):
-        self.state = state
         ports = []
         if like:
             for name, url in (("ws", "ws_url"), ("auth", "auth_url"),
                               ("api", "base_url")):
                 port = urllib.parse.urlsplit(like.urls[url]).port
                 ports += [f"--{name}-port", str(port)]
-        self.process = subprocess.Popen(
-            [os.path.join(BUILD, "sandbox"), "--state", state, *options,
-             *ports], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-        try:
-            check(self.process.stdout.readline() == b"ready\n", "not ready")
-            with open(os.path.join(state, "endpoints.json"),
-                      encoding="ascii") as file:
-                self.urls = json.load(file)
-        except BaseException:
-            self.kill()
-            raise
+        super().__init__(state, *options, *ports)
+        self.wait_ready()
         url = urllib.parse.urlsplit(self.urls["base_url"])
         self.api = http.client.HTTPSConnection(
-            url.hostname, url.port, timeout=HANG_S,
-            context=ssl.create_default_context(
-                cafile=os.path.join(state, "ca.pem")))
+            url.hostname, url.port, timeout=HANG_S, context=self.tls)
 
     def truth(self, market):
         self.api.request("GET", f"/sandbox/truth?market={market}")
@@ -112,11 +92,6 @@ class Service:
         text = reply.read()
         check(reply.status == 200, f"truth: {reply.status}")
         return Truth(market, json.loads(text))
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
 
 
 class Truth:
@@ -191,8 +166,8 @@ class Tool:
         self.process = subprocess.Popen(
             [os.path.join(BUILD, "mini-stream"), "stream", "--plain",
              "--depth=1000", f"--levels={levels}", "--endpoints",
-             os.path.join(service.state, "endpoints.json"), "--ca",
-             os.path.join(service.state, "ca.pem"), "--client-id",
+             service.endpoints, "--ca",
+             service.ca, "--client-id",
              "sandbox-client", *markets], env=environment, text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT)
@@ -474,27 +449,5 @@ def test_lost_updates():
             doubts[line.market].take(line)
 
 
-def attempt(name, test):
-    begin = time.monotonic()
-    try:
-        test()
-    except Exception:  # pylint: disable=broad-except
-        print(f"FAIL  {name}\n{traceback.format_exc()}", flush=True)
-        return False
-    print(f"ok    {name} ({time.monotonic() - begin:.1f} s)", flush=True)
-    return True
-
-
-def main():
-    tests = {name[5:].replace("_", " "): test
-             for name, test in globals().items() if name.startswith("test_")}
-    wanted = {name: test for name, test in tests.items()
-              if not sys.argv[1:] or any(part in name for part in sys.argv[1:])}
-    with concurrent.futures.ThreadPoolExecutor(len(tests)) as pool:
-        results = list(pool.map(attempt, wanted, wanted.values()))
-    print(f"\n{sum(results)} passed, {len(results) - sum(results)} failed")
-    return 0 if all(results) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_all(tests_of(globals()), len(tests_of(globals()))))

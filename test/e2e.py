@@ -1,0 +1,93 @@
+"""What the end-to-end tests share: what they expect, a running sandbox, and
+the end with "N passed, N failed".
+
+BUILD: where the programs are (default: build).
+SPDX-License-Identifier: 0BSD
+"""
+import concurrent.futures
+import json
+import os
+import ssl
+import subprocess
+import sys
+import time
+import traceback
+
+BUILD = os.environ.get("BUILD", "build")
+SANDBOX = os.path.join(BUILD, "sandbox")
+HANG_S = 100  # for one thing to happen: a hang, not a slow machine
+
+
+def check(condition, what, error=AssertionError):
+    if not condition:
+        raise error(what)
+
+
+class Sandbox:
+    """A sandbox in the directory state: running, and ready once its URLs and
+    its authority are known."""
+
+    def __init__(self, state, *options):
+        self.state = state
+        self.endpoints = os.path.join(state, "endpoints.json")
+        self.ca = os.path.join(state, "ca.pem")
+        self.process = subprocess.Popen(
+            [SANDBOX, "--state", state, *options], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE)
+
+    def wait_ready(self):
+        try:
+            check(self.process.stdout.readline() == b"ready\n", "not ready")
+            with open(self.endpoints, encoding="ascii") as file:
+                self.urls = json.load(file)
+            self.tls = ssl.create_default_context(cafile=self.ca)
+        except BaseException:
+            self.kill()
+            raise
+
+    def terminate(self):
+        """Ends it as its user does; returns the exit status."""
+        self.process.terminate()
+        status = self.process.wait(HANG_S)
+        self.process.stdout.close()
+        return status
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def tests_of(names):
+    """The functions test_... of a module's globals(), by their names."""
+    return {name[5:].replace("_", " "): test for name, test in names.items()
+            if name.startswith("test_")}
+
+
+def is_wanted(name):
+    return not sys.argv[1:] or any(part in name for part in sys.argv[1:])
+
+
+def finish(results):
+    """Says how it went; returns the exit status."""
+    print(f"\n{sum(results)} passed, {len(results) - sum(results)} failed")
+    return 0 if all(results) else 1
+
+
+def attempt(name, test):
+    begin = time.monotonic()
+    try:
+        test()
+    except Exception:  # pylint: disable=broad-except
+        print(f"FAIL  {name}\n{traceback.format_exc()}", flush=True)
+        return False
+    print(f"ok    {name} ({time.monotonic() - begin:.1f} s)", flush=True)
+    return True
+
+
+def run_all(tests, at_once):
+    """Runs those whose names have one of the arguments in them, so many at a
+    time; returns the exit status."""
+    wanted = {name: test for name, test in tests.items() if is_wanted(name)}
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        return finish(list(pool.map(attempt, wanted, wanted.values())))
