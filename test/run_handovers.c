@@ -8,19 +8,15 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "mini_stream.h"
-#include "mst_posix.h"
+#include "real.h"
 
 #define DEPTH 200
 #define EXECUTIONS 4096
 
-static struct mst_client client;
+static struct real real;
 static struct mst_book book, spare;
 static struct mst_level levels[2][2 * DEPTH];
-static unsigned char memory[MST_MEMORY_LEN(
-    MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, 0, MST_LINKS_MAX)];
 
 static struct {
     struct mst_execution executions[EXECUTIONS];
@@ -67,36 +63,23 @@ static void take(const struct mst_event *event)
 int main(int argc, char **argv)
 {
     unsigned count = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 1;
-    struct mst_posix posix;
-    struct mst_port port;
-    struct mst_posix_anchors ca;
-    int rc = mst_posix_init(&posix, &port);
-    int loaded = mst_posix_anchors_load(&ca, getenv("MINI_STREAM_CA"));
-    struct mst_config config = {
-        .ws_url = getenv("MINI_STREAM_WS_URL"),
-        .auth_url = getenv("MINI_STREAM_AUTH_URL"),
-        .client_id = getenv("MINI_STREAM_CLIENT_ID"),
-        .client_secret = getenv("MINI_STREAM_CLIENT_SECRET"),
-        .anchors = ca.anchors,
-        .anchors_len = ca.len,
-        .links = MST_LINKS_MAX,
-        .rotate_ms = 1000,
-    };
-    const struct mst_stats *stats = mst_client_stats(&client);
+    int rc = real_begin(&real);
+    const struct mst_stats *stats = mst_client_stats(&real.client);
     struct mst_event event;
 
+    real.config.rotate_ms = 1000;
     mst_book_init(&book, levels[0], DEPTH);
     mst_book_init(&spare, levels[1], DEPTH);
     rc = rc ? rc : mst_book_set_spare(&book, &spare);
-    rc = rc ? rc : loaded;
+    rc = rc ? rc : real_start(&real);
+    rc =
+        rc ? rc : mst_subscribe(&real.client, MST_MARKET_DATA, "BTCUSD", &book);
     rc = rc ? rc
-            : mst_client_init(&client, &config, &port, memory, sizeof memory);
-    rc = rc ? rc : mst_subscribe(&client, MST_MARKET_DATA, "BTCUSD", &book);
-    rc = rc ? rc : mst_subscribe(&client, MST_EXECUTION_DATA, "BTCUSD", NULL);
+            : mst_subscribe(&real.client, MST_EXECUTION_DATA, "BTCUSD", NULL);
     while (rc >= 0 && stats->rotations < count) {
-        rc = mst_poll(&client, &event);
+        rc = mst_poll(&real.client, &event);
         if (rc == 0) {
-            mst_posix_wait(&posix, &client, 1000);
+            mst_posix_wait(&real.posix, &real.client, 1000);
         } else if (rc > 0) {
             take(&event);
         }
@@ -111,11 +94,6 @@ int main(int argc, char **argv)
            (unsigned)seen.generation, (unsigned)stats->opens,
            (unsigned)stats->tokens, seen.count, seen.repeats, seen.unmarked,
            seen.not_live, seen.closed, seen.failed);
-    mst_close(&client);
-    while (mst_poll(&client, &event) >= 0) {
-        mst_posix_wait(&posix, &client, 1000);
-    }
-    mst_posix_free(&posix);
-    mst_posix_anchors_free(&ca);
+    real_end(&real);
     return EXIT_SUCCESS;
 }

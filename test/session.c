@@ -214,6 +214,14 @@ void session_two_links(void)
     }
 }
 
+void session_begin_links(bool two_links)
+{
+    session_begin();
+    if (two_links) {
+        session_two_links();
+    }
+}
+
 void session_certificate(const char *certificate)
 {
     assert_true(
@@ -257,6 +265,13 @@ void session_subscribe(void)
             mst_subscribe(&s->client, MST_EXECUTION_DATA, markets[i], NULL), 0);
     }
     assert_int_equal(mst_subscribe(&s->client, MST_HEARTBEAT, NULL, NULL), 0);
+}
+
+void session_open(void)
+{
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(10000));
 }
 
 void session_new(void)
@@ -358,4 +373,18 @@ void session_expect_closed(const char *name, int error, enum mst_state stage)
                       mst_strerror(closed->error),
                       mst_state_name(closed->stage));
     }
+}
+
+void session_expect_undisturbed(const char *name)
+{
+    expect_int(name, 1, mst_client_stats(&session.client)->opens);
+    expect_int(name, MST_STATE_OPEN, mst_client_state(&session.client));
+    if (!session_subscribed()) {
+        expect_failed("%s: not subscribed", name);
+    }
+}
+
+void session_expect_tokens(const char *name, uint64_t count)
+{
+    expect_int(name, (long long)count, (long long)session.service.tokens.count);
 }

@@ -98,6 +98,12 @@ void session_start(void);
 /* Subscribes everything there is for BTCUSD and ETHUSD, with books. */
 void session_subscribe(void);
 
+/* session_begin(), and session_two_links() if there are to be two. */
+void session_begin_links(bool two_links);
+
+/* session_start() and session_subscribe(), until all is subscribed. */
+void session_open(void);
+
 /* session_begin(), session_start() and session_subscribe(). */
 void session_new(void);
 
@@ -133,6 +139,12 @@ void session_record_copy(struct text *text);
 
 /* Expects the last MST_EVENT_CLOSED to have this error and stage. */
 void session_expect_closed(const char *name, int error, enum mst_state stage);
+
+/* Expects the stream to be as it was when it began. */
+void session_expect_undisturbed(const char *name);
+
+/* Expects the service to have handed out so many tokens. */
+void session_expect_tokens(const char *name, uint64_t count);
 
 /* Makes and removes the certificates that session_begin_tls() uses: group
  * setup and teardown of cmocka. */

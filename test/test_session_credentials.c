@@ -9,36 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void begin(bool two_links)
-{
-    session_begin();
-    if (two_links) {
-        session_two_links();
-    }
-}
-
-static void start(void)
-{
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(10000));
-}
-
-/* The stream is as it was when it began. */
-static void expect_undisturbed(const char *name)
-{
-    expect_int(name, 1, mst_client_stats(&session.client)->opens);
-    expect_int(name, MST_STATE_OPEN, mst_client_state(&session.client));
-    if (!session_subscribed()) {
-        expect_failed("%s: not subscribed", name);
-    }
-}
-
-static void expect_tokens(const char *name, uint64_t count)
-{
-    expect_int(name, (long long)count, (long long)session.service.tokens.count);
-}
-
 static const char refused[] = "HTTP/1.1 401 Unauthorized\r\n"
                               "Content-Length: 26\r\n\r\n"
                               "{\"error\":\"invalid_client\"}";
@@ -86,7 +56,7 @@ static void replace(const char *id, const char *secret)
 
 static void owned_begin(bool two_links)
 {
-    begin(two_links);
+    session_begin_links(two_links);
     own(SERVICE_ID, SERVICE_SECRET);
     session.config.client_id = owned.id;
     session.config.client_secret = owned.secret;
@@ -144,7 +114,7 @@ static void test_replaced_in_every_state(void **state)
         hold(at, false);
         if (at == MST_STATE_OPEN) {
             session_run(SESSION_HOUR);
-            expect_undisturbed(name);
+            session_expect_undisturbed(name);
             service_end(&session.service, MST_ERR_EOF);
             session_run(5000);
         }
@@ -152,7 +122,7 @@ static void test_replaced_in_every_state(void **state)
             expect_failed("%s: not subscribed", name);
         }
         /* None that was got with the old ones is used any more. */
-        expect_tokens(name, tokens + 1);
+        session_expect_tokens(name, tokens + 1);
         session_end();
         disown();
     }
@@ -189,11 +159,11 @@ static void test_replaced_while_fetching_ahead(void **state)
     assert_true(session_until_subscribed(10000));
     session.service.token.never = true;
     session_run(3310 * 1000);
-    expect_tokens("ahead", 2);
+    session_expect_tokens("ahead", 2);
     replace(SERVICE_ID, SERVICE_SECRET);
     session.service.token.never = false;
     session_run(1000);
-    expect_undisturbed("stream");
+    session_expect_undisturbed("stream");
     service_end(&session.service, MST_ERR_EOF);
     session_run(2000);
     assert_true(session_until_subscribed(10000));
@@ -213,10 +183,10 @@ static void test_replaced_after_permanent_error(void **state)
         session_run(5000);
         session_expect_closed("first", MST_ERR_TOKEN_REFUSED, MST_STATE_TOKEN);
         expect_int("permanent", true, session.seen.closed.permanent);
-        expect_tokens("one attempt", 1);
+        session_expect_tokens("one attempt", 1);
         replace(SERVICE_ID, SERVICE_SECRET);
         session_run(1);
-        expect_tokens("at once", 2);
+        session_expect_tokens("at once", 2);
         expect_int("reported", 2, session.seen.events[MST_EVENT_CLOSED]);
 
         /* Replaced while an attempt is under way. */
@@ -245,8 +215,8 @@ static void test_replaced_wrongly(void **state)
                                          {"", SERVICE_SECRET},
                                          {SERVICE_ID, ""}};
     (void)state;
-    begin(false);
-    start();
+    session_begin_links(false);
+    session_open();
     for (size_t i = 0; i < COUNT(bad); i++) {
         expect_int("refused", MST_ERR_CREDENTIALS,
                    mst_set_credentials(&session.client, bad[i][0], bad[i][1]));
@@ -254,7 +224,7 @@ static void test_replaced_wrongly(void **state)
     service_end(&session.service, MST_ERR_EOF);
     session_run(5000);
     assert_true(session_until_subscribed(10000));
-    expect_tokens("the token is kept", 1);
+    session_expect_tokens("the token is kept", 1);
     session_end();
     expect_int("closed", MST_ERR_CLOSED,
                mst_set_credentials(&session.client, "a", "b"));

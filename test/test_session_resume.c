@@ -21,13 +21,6 @@ static void begin(enum tls_offer offer)
     session.tls.offer = offer;
 }
 
-static void start(void)
-{
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(10000));
-}
-
 /* The stream breaks; subscribed anew, at most so much later. */
 static void reconnect(const char *name, uint32_t ms)
 {
@@ -51,7 +44,7 @@ static void test_resumed(void **state)
 {
     (void)state;
     begin(TLS_RESUMES);
-    start();
+    session_open();
     expect_handshakes("two hosts", 2, 0);
     expect_int("resumed", 0, stats()->resumed);
     for (unsigned i = 1; i <= 20; i++) {
@@ -74,7 +67,7 @@ static void test_forgotten(void **state)
 {
     (void)state;
     begin(TLS_RESUMES);
-    start();
+    session_open();
     reconnect("resumed", 5000);
     session.tls.offer = TLS_FORGETS;
     session_run(SESSION_MINUTE);
@@ -95,7 +88,7 @@ static void test_two_links(void **state)
     begin(TLS_RESUMES);
     session_two_links();
     session.config.rotate_ms = 7 * SESSION_MINUTE;
-    start();
+    session_open();
     session_run(10 * SESSION_HOUR);
     assert_true(stats()->rotations > 80);
     assert_true(stats()->tokens > 9);
@@ -129,7 +122,7 @@ static void test_checked_again(void **state)
         /* One that lives for as long as the test: its host is met once. */
         session.service.token_body = "{\"access_token\":\"" SERVICE_TOKEN
                                      "\",\"token_type\":\"bearer\"}";
-        start();
+        session_open();
         for (unsigned j = 0; j < cases[i].times; j++) {
             session_run(cases[i].every_ms - 1000);
             reconnect("checked again", 5000);
@@ -147,7 +140,7 @@ static void test_expired_meanwhile(void **state)
 {
     (void)state;
     begin(TLS_RESUMES);
-    start();
+    session_open();
     session_certificate("expired");
     session_run(23 * SESSION_HOUR);
     reconnect("not looked at", 5000);
@@ -173,7 +166,7 @@ static void test_bad_sessions(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin(TLS_RESUMES);
-        start();
+        session_open();
         session_run(SESSION_MINUTE);
         session.tls.offer = cases[i].offer;
         service_end(&session.service, MST_ERR_EOF);
@@ -194,7 +187,7 @@ static void test_forged_record(void **state)
 {
     (void)state;
     begin(TLS_RESUMES);
-    start();
+    session_open();
     reconnect("resumed", 5000);
     mst_mock_write(&session.mock, 0,
                    "\x17\x03\x03\x00\x20"
@@ -354,7 +347,7 @@ static void test_no_anchors(void **state)
 {
     (void)state;
     begin(TLS_RESUMES);
-    start();
+    session_open();
     expect_int("NULL", MST_ERR_ANCHORS,
                mst_set_anchors(&session.client, NULL, 1));
     expect_int("none", MST_ERR_ANCHORS,
@@ -456,7 +449,7 @@ static void test_nothing_is_left(void **state)
                 session_two_links();
                 session.config.rotate_ms = SESSION_MINUTE;
             }
-            start();
+            session_open();
             /* They are there, or the search is for nothing. */
             assert_true(client_contains(SERVICE_TOKEN, strlen(SERVICE_TOKEN)));
             assert_true(client_contains(
@@ -474,7 +467,7 @@ static void test_forgotten_sessions_are_wiped(void **state)
 {
     (void)state;
     begin(TLS_RESUMES);
-    start();
+    session_open();
     assert_int_equal(
         mst_set_anchors(&session.client, &session.anchor.anchor, 1), 0);
     /* The stream's own goes with its connection, the token's is gone. */

@@ -8,26 +8,6 @@
 
 #include <string.h>
 
-static void begin(bool two_links)
-{
-    session_begin();
-    if (two_links) {
-        session_two_links();
-    }
-}
-
-static void start(void)
-{
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(10000));
-}
-
-static void expect_tokens(const char *name, uint64_t count)
-{
-    expect_int(name, (long long)count, (long long)session.service.tokens.count);
-}
-
 #define STORE_SLOTS 4
 
 /* A port's store: kept over restarts, one token a key. */
@@ -90,7 +70,7 @@ static void store_save(void *context, uint32_t key, const char *token,
 static void store_begin(bool two_links)
 {
     memset(&store, 0, sizeof store);
-    begin(two_links);
+    session_begin_links(two_links);
     session.port.token_load = store_load;
     session.port.token_save = store_save;
 }
@@ -131,7 +111,7 @@ static void test_boot_loop(void **state)
     (void)state;
     for (int two = 0; two < 2; two++) {
         store_begin(two);
-        start();
+        session_open();
         expect_stored(SERVICE_TOKEN);
         assert_in_range(store.slots[0].until_s, wall_s() + 3590,
                         wall_s() + 3600);
@@ -140,7 +120,7 @@ static void test_boot_loop(void **state)
             assert_true(session_until_subscribed(10000));
             session_run(2000);
         }
-        expect_tokens("one token for 101 boots", 1);
+        session_expect_tokens("one token for 101 boots", 1);
         expect_int("loads", 101, store.loads);
         expect_int("saves", 1, store.saves);
         session_end();
@@ -155,15 +135,15 @@ static void test_loaded_token_ends(void **state)
 {
     (void)state;
     store_begin(true);
-    start();
+    session_open();
     session_run(1000 * 1000);
     reboot();
     assert_true(session_until_subscribed(10000));
     session.service.token_value = "the-second";
     session_run(2200 * 1000);
-    expect_tokens("not yet", 1);
+    session_expect_tokens("not yet", 1);
     session_run(200 * 1000);
-    expect_tokens("ahead of its end", 2);
+    session_expect_tokens("ahead of its end", 2);
     expect_stored("the-second");
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 
@@ -171,8 +151,8 @@ static void test_loaded_token_ends(void **state)
     mst_client_wipe(&session.client);
     mst_mock_advance(&session.mock, 2 * SESSION_HOUR);
     session.service.token_value = "the-third";
-    start();
-    expect_tokens("after a long night", 3);
+    session_open();
+    session_expect_tokens("after a long night", 3);
     expect_stored("the-third");
     session_end();
 }
@@ -211,7 +191,7 @@ static void test_bad_store(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         store_begin(i % 2);
-        start();
+        session_open();
         assert_int_equal(store.used, 1);
         memcpy(store.slots[0].token, cases[i].token, cases[i].len);
         store.slots[0].len = cases[i].len;
@@ -221,7 +201,7 @@ static void test_bad_store(void **state)
         if (!session_until_subscribed(10000)) {
             expect_failed("%s: not subscribed", cases[i].name);
         }
-        expect_tokens(cases[i].name, 2);
+        session_expect_tokens(cases[i].name, 2);
         expect_int(cases[i].name, 0, session.seen.events[MST_EVENT_CLOSED]);
         store.answer = 0;
         expect_stored(SERVICE_TOKEN);
@@ -238,11 +218,11 @@ static void test_bad_store_times(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(times); i++) {
         store_begin(false);
-        start();
+        session_open();
         store.slots[0].until_s = times[i];
         reboot();
         assert_true(session_until_subscribed(10000));
-        expect_tokens("time", 2);
+        session_expect_tokens("time", 2);
         session_end();
     }
 }
@@ -256,10 +236,10 @@ static void test_longest_stored_token(void **state)
     memset(token, 'x', MST_TOKEN_MAX);
     store_begin(false);
     session.service.token_value = token;
-    start();
+    session_open();
     reboot();
     assert_true(session_until_subscribed(10000));
-    expect_tokens("one", 1);
+    session_expect_tokens("one", 1);
     expect_int("high", MST_TOKEN_MAX,
                mst_client_stats(&session.client)->high.token);
     session_end();
@@ -270,11 +250,11 @@ static void test_foreign_key(void **state)
 {
     (void)state;
     store_begin(false);
-    start();
+    session_open();
     mst_client_wipe(&session.client);
     session.config.auth_url = "https://" SERVICE_AUTH_HOST "/";
-    start();
-    expect_tokens("other URL", 2);
+    session_open();
+    session_expect_tokens("other URL", 2);
     expect_int("keys", 2, (long long)store.used);
     session_end();
 }
@@ -286,7 +266,7 @@ static void test_not_stored(void **state)
     store_begin(false);
     session.service.token_body =
         "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\"}";
-    start();
+    session_open();
     expect_stored("");
     session_end();
 }
@@ -299,10 +279,10 @@ static void test_half_a_store(void **state)
         store_begin(false);
         *(i == 0 ? (void **)&session.port.token_load
                  : (void **)&session.port.token_save) = NULL;
-        start();
+        session_open();
         reboot();
         assert_true(session_until_subscribed(10000));
-        expect_tokens("half a store", 2);
+        session_expect_tokens("half a store", 2);
         session_end();
     }
 }
@@ -319,12 +299,12 @@ static void test_refused_stored_token(void **state)
     for (size_t i = 0; i < COUNT(refusals); i++) {
         /* The new one is better. */
         store_begin(i % 2);
-        start();
+        session_open();
         session.service.upgrade.raw = refusals[i];
         session.service.upgrade.raw_times = 1;
         reboot();
         session_run(1);
-        expect_tokens("fetched anew at once", 2);
+        session_expect_tokens("fetched anew at once", 2);
         expect_int("saves", 3, store.saves); /* dropped, and the new one */
         assert_true(session_until_subscribed(10000));
         expect_stored(SERVICE_TOKEN);
@@ -334,7 +314,7 @@ static void test_refused_stored_token(void **state)
 
         /* The new one is no better. */
         store_begin(i % 2);
-        start();
+        session_open();
         session.service.upgrade.raw = refusals[i];
         reboot();
         session_run(2 * SESSION_HOUR);
@@ -357,11 +337,11 @@ static void test_forbidden_after_load(void **state)
 {
     (void)state;
     store_begin(false);
-    start();
+    session_open();
     session_run(3500 * 1000);
     reboot();
     assert_true(session_until_subscribed(10000));
-    expect_tokens("loaded", 1);
+    session_expect_tokens("loaded", 1);
     session_run(SESSION_HOUR);
     session.service.token.status = 403;
     service_end(&session.service, MST_ERR_EOF);
@@ -377,7 +357,7 @@ static void test_replaced_and_store(void **state)
 {
     (void)state;
     store_begin(false);
-    start();
+    session_open();
     expect_stored(SERVICE_TOKEN);
     assert_int_equal(mst_set_credentials(&session.client, "another", "secret"),
                      0);

@@ -12,36 +12,6 @@
     "{\"access_token\":\"" SERVICE_TOKEN "\"," expires \
     "\"token_type\":\"bearer\"}"
 
-static void begin(bool two_links)
-{
-    session_begin();
-    if (two_links) {
-        session_two_links();
-    }
-}
-
-static void start(void)
-{
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(10000));
-}
-
-/* The stream is as it was when it began. */
-static void expect_undisturbed(const char *name)
-{
-    expect_int(name, 1, mst_client_stats(&session.client)->opens);
-    expect_int(name, MST_STATE_OPEN, mst_client_state(&session.client));
-    if (!session_subscribed()) {
-        expect_failed("%s: not subscribed", name);
-    }
-}
-
-static void expect_tokens(const char *name, uint64_t count)
-{
-    expect_int(name, (long long)count, (long long)session.service.tokens.count);
-}
-
 /* ---- ahead of its end ---- */
 
 /* With a second link a token is fetched when a tenth of its life is left, or
@@ -71,21 +41,21 @@ static void test_fetched_ahead(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         uint64_t took_ms;
 
-        begin(true);
+        session_begin_links(true);
         session.service.token_body = cases[i].body;
-        start();
+        session_open();
         took_ms = session.service.tokens.last_ms;
         session_run(cases[i].ahead_s > 0 ? cases[i].ahead_s * 1000 - 5000
                                          : 90000 * 1000u);
-        expect_tokens(cases[i].body, 1);
+        session_expect_tokens(cases[i].body, 1);
         session_run(6000);
-        expect_tokens(cases[i].body, cases[i].ahead_s > 0 ? 2 : 1);
+        session_expect_tokens(cases[i].body, cases[i].ahead_s > 0 ? 2 : 1);
         if (cases[i].ahead_s > 0) {
             expect_int(cases[i].body, cases[i].ahead_s,
                        (long long)(session.service.tokens.last_ms - took_ms) /
                            1000);
         }
-        expect_undisturbed(cases[i].body);
+        session_expect_undisturbed(cases[i].body);
         session_end();
     }
 }
@@ -94,17 +64,17 @@ static void test_fetched_ahead(void **state)
 static void test_used_at_next_connect(void **state)
 {
     (void)state;
-    begin(true);
-    start();
+    session_begin_links(true);
+    session_open();
     session_run(3000 * 1000);
     session.service.token_value = "the-second";
     session_run(400 * 1000);
-    expect_tokens("ahead", 2);
-    expect_undisturbed("ahead");
+    session_expect_tokens("ahead", 2);
+    session_expect_undisturbed("ahead");
     service_end(&session.service, MST_ERR_EOF);
     assert_true(session_until(MST_EVENT_OPEN, 5000));
     assert_true(session_until_subscribed(5000));
-    expect_tokens("in all", 2);
+    session_expect_tokens("in all", 2);
     session_end();
 }
 
@@ -112,15 +82,15 @@ static void test_used_at_next_connect(void **state)
 static void test_one_link(void **state)
 {
     (void)state;
-    begin(false);
-    start();
+    session_begin_links(false);
+    session_open();
     session_run(2 * SESSION_HOUR);
-    expect_tokens("while it streams", 1);
-    expect_undisturbed("while it streams");
+    session_expect_tokens("while it streams", 1);
+    session_expect_undisturbed("while it streams");
     session.service.token_value = "the-second";
     service_end(&session.service, MST_ERR_EOF);
     assert_true(session_until(MST_EVENT_OPEN, 100));
-    expect_tokens("in all", 2);
+    session_expect_tokens("in all", 2);
     assert_true(session_until_subscribed(5000));
     session_end();
 }
@@ -131,9 +101,9 @@ static void test_closed_at_expiry(void **state)
 {
     (void)state;
     for (int two = 0; two < 2; two++) {
-        begin(two);
+        session_begin_links(two);
         session.service.rules.expire = true;
-        start();
+        session_open();
         for (int i = 0; i < 10; i++) {
             if (!session_until(MST_EVENT_CLOSED, 2 * SESSION_HOUR)) {
                 expect_failed("was not closed");
@@ -158,10 +128,10 @@ static void test_closed_at_expiry(void **state)
 static void test_ended_unused(void **state)
 {
     (void)state;
-    begin(true);
-    start();
+    session_begin_links(true);
+    session_open();
     session_run(3400 * 1000);
-    expect_tokens("ahead", 2);
+    session_expect_tokens("ahead", 2);
     session.service.token.status = 500;
     session_run(2 * SESSION_HOUR);
     session.service.token.status = 0;
@@ -176,10 +146,10 @@ static void test_ended_unused(void **state)
 static void test_handover_with_short_tokens(void **state)
 {
     (void)state;
-    begin(true);
+    session_begin_links(true);
     session.config.rotate_ms = SESSION_MINUTE;
     session.service.token_body = TOKEN_BODY("\"expires_in\":0,");
-    start();
+    session_open();
     session_run(SESSION_HOUR);
     assert_in_range(mst_client_stats(&session.client)->rotations, 50, 60);
     assert_in_range(session.service.tokens.count, 50, 62);
@@ -190,9 +160,9 @@ static void test_handover_with_short_tokens(void **state)
 static void test_not_stormed(void **state)
 {
     (void)state;
-    begin(true);
+    session_begin_links(true);
     session.service.token_body = TOKEN_BODY("\"expires_in\":1,");
-    start();
+    session_open();
     for (int i = 0; i < 200; i++) {
         service_end(&session.service, MST_ERR_EOF);
         session_run(1000);
@@ -231,13 +201,13 @@ static void test_failing_refresh(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        begin(true);
-        start();
+        session_begin_links(true);
+        session_open();
         session_run(3200 * 1000);
         session.service.token = cases[i].script;
         session_run(200 * 1000);
         assert_true(session.service.tokens.count >= 2);
-        expect_undisturbed(cases[i].name);
+        session_expect_undisturbed(cases[i].name);
         expect_int(cases[i].name, 1, mst_client_stats(&session.client)->tokens);
         assert_true(session.seen.events[MST_EVENT_CLOSED] > 0);
 
@@ -259,8 +229,8 @@ static void test_failing_refresh(void **state)
 static void test_permanent_refresh_error(void **state)
 {
     (void)state;
-    begin(true);
-    start();
+    session_begin_links(true);
+    session_open();
     session.service.token.raw = refused;
     session_run(3 * SESSION_HOUR);
     expect_int("closed", 1, session.seen.events[MST_EVENT_CLOSED]);
@@ -271,7 +241,7 @@ static void test_permanent_refresh_error(void **state)
     session.service.token.raw = refused;
     session_run(3 * SESSION_HOUR);
     expect_int("closed once more", 2, session.seen.events[MST_EVENT_CLOSED]);
-    expect_undisturbed("stream");
+    session_expect_undisturbed("stream");
     session_end();
 }
 
@@ -326,17 +296,17 @@ static void test_token_while_upgrading(void **state)
     (void)state;
     memset(token, 't', sizeof token - 1);
     for (size_t at = 0; at < 1700; at += 23) {
-        begin(true);
+        session_begin_links(true);
         session.service.expires_in = 600;
         session.service.token_value = token;
         stall_begin();
-        start();
+        session_open();
         session_run((600 - 60 - 3) * 1000);
-        expect_tokens("before", 1);
+        session_expect_tokens("before", 1);
         stall_after(at);
         service_end(&session.service, MST_ERR_EOF);
         session_run(6000);
-        expect_tokens("ahead", 2);
+        session_expect_tokens("ahead", 2);
         stall_after(SIZE_MAX);
         if (!session_until_subscribed(3000)) {
             expect_failed("at %zu: not subscribed", at);

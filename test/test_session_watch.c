@@ -14,13 +14,6 @@ static const struct mst_stats *stats(void)
     return mst_client_stats(&session.client);
 }
 
-static void start(void)
-{
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(10000));
-}
-
 static uint64_t now(void)
 {
     return mst_mock_elapsed(&session.mock);
@@ -47,7 +40,7 @@ static void test_heartbeats_stay_away(void **state)
         session_begin();
         session.service.rules.beat_ms = cases[i].beat_ms;
         session.config.heartbeat_ms = cases[i].heartbeat_ms;
-        start();
+        session_open();
         session_run(100 * cases[i].beat_ms);
         expect_int(name, 0, session.seen.events[MST_EVENT_CLOSED]);
         session.service.rules.beat_ms = 0;
@@ -82,7 +75,7 @@ static void test_no_heartbeats(void **state)
     /* They came, and are not wished for any more; or came unasked. */
     session_begin();
     session.service.rules.beat_ms = 1000;
-    start();
+    session_open();
     session_run(SESSION_MINUTE);
     assert_int_equal(mst_unsubscribe(&session.client, MST_HEARTBEAT, NULL), 0);
     session_run(5000);
@@ -163,7 +156,7 @@ static void test_audit_often(void **state)
     (void)state;
     session_begin();
     session.config.audit_ms = 5000;
-    start();
+    session_open();
     session_run(SESSION_MINUTE);
     assert_in_range(session.service.lists, 11, 12);
     expect_int("drifts", 0, stats()->drifts);
@@ -200,7 +193,7 @@ static void test_audit_and_wishes(void **state)
     for (uint32_t at = 0; at <= 400; at += 20) {
         session_begin();
         session.mock.plan.data_ms = 100;
-        start();
+        session_open();
         session_run(2000);
         assert_int_equal(mst_subscription_list(&session.client), 0);
         session_run(at);
@@ -335,7 +328,7 @@ static void lag_begin(uint32_t lag_max_ms)
     session_begin();
     session.mock.plan.data_ms = 10;
     session.config.lag_max_ms = lag_max_ms;
-    start();
+    session_open();
     run_late(2000, 10);
 }
 
@@ -344,7 +337,7 @@ static void test_lag_is_measured(void **state)
     (void)state;
     session_begin();
     session.mock.plan.data_ms = 10;
-    start();
+    session_open();
     /* The first ones are late: the least delay counts, whenever it comes. */
     run_late(1000, 1010);
     run_late(3000, 10);
@@ -373,7 +366,7 @@ static void test_lag_after_handover(void **state)
     session_begin();
     session_two_links();
     session.mock.plan.data_ms = 10;
-    start();
+    session_open();
     run_late(2000, 10);
     run_late(2000, 1510);
     run_late(2000, 10);
@@ -470,7 +463,7 @@ static void test_lag_and_wall_clock(void **state)
     session_begin();
     session.port.unix_ns = wall;
     session.config.lag_max_ms = 1000;
-    start();
+    session_open();
     run_late(3000, 10);
     wall_ahead_ns = INT64_C(-7200000000000);
     run_late(3000, 10);
@@ -496,7 +489,7 @@ static void test_slow_caller(void **state)
             session_two_links();
         }
         session.service.rules.beat_ms = 5000;
-        start();
+        session_open();
         session_run(SESSION_MINUTE);
         for (size_t i = 0; i < COUNT(pauses); i++) {
             /* The service goes on, as far as its buffers go. */
@@ -546,7 +539,7 @@ static void test_slow_caller_in_handover(void **state)
     session_begin();
     session_two_links();
     session.service.rules.feed_ms = 1000;
-    start();
+    session_open();
     session.service.rules.no_snapshot = true;
     assert_int_equal(mst_rotate(&session.client), 0);
     session_run(5000);
