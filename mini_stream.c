@@ -44,6 +44,58 @@
  * 1 base
  * ------------------------------------------------------------------------ */
 
+/* A build for speed inlines what runs for each number and level, however large
+ * it is, keeps what seldom runs out of its way, and takes eight bytes at once
+ * where the first of them is the lowest of a word. */
+#if defined __GNUC__ && defined __OPTIMIZE__ && !defined __OPTIMIZE_SIZE__
+#define HOT static inline __attribute__((always_inline))
+#define COLD static __attribute__((noinline))
+#ifndef WORDS
+#define WORDS \
+    (UINTPTR_MAX > UINT32_MAX && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+#endif
+#else
+#define HOT static inline
+#define COLD static
+#undef WORDS
+#define WORDS 0
+#endif
+
+#if WORDS
+/* A word of eight equal bytes. */
+#define WORD_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+HOT uint64_t word_load(const void *from)
+{
+    uint64_t word;
+
+    memcpy(&word, from, sizeof word);
+    return word;
+}
+
+/* The first byte of a word of which a bit is set, which is not 0. */
+HOT unsigned word_first(uint64_t word)
+{
+    return (unsigned)__builtin_ctzll(word) / 8;
+}
+#endif
+
+/* Whether bytes are equal; compilers inline a comparison of 16, if their
+ * number is a constant. */
+HOT bool mem_equal(const char *a, const char *b, size_t len)
+{
+#if WORDS
+    for (; len > 16; len -= 16) {
+        if (memcmp(a, b, 16) != 0) {
+            return false;
+        }
+        a += 16;
+        b += 16;
+    }
+#endif
+    return memcmp(a, b, len) == 0;
+}
+
 /* A window onto a text: what lies before skip or beyond cap is counted but
  * not stored. A text of any length is so written piece by piece, each time by
  * generating it anew, and the only state between the pieces is an offset. */
@@ -418,15 +470,148 @@ static uint64_t decimal_cut(const char *at, const char *end, const char **last,
     return coefficient;
 }
 
+/* What the first eight bytes of a number are: most often the same as those of
+ * the number before, so that nothing has to wait for where this one ends. */
+struct decimal_shape {
+    uint64_t others;       /* the high bits of the bytes that are no digits */
+    uint64_t mark, marked; /* the first of these: all its bits, its value */
+    uint64_t whole;        /* the bytes before the point; all without one */
+    uint8_t shift;         /* by which the last digit gets to the last byte */
+    uint8_t len, fraction; /* bytes in all, digits behind the point */
+};
+
+#if WORDS
+/* The high bits of the bytes that are no digits; each byte less '0'. */
+HOT uint64_t decimal_others(uint64_t word)
+{
+    return ((word + WORD_OF(0x76)) | word) & WORD_OF(0x80);
+}
+
+/* True for a number that begins with 0 and another digit. */
+HOT bool decimal_padded(uint64_t word, uint64_t others)
+{
+    return ((others >> 8 & 0x80) | (word & 0xFF)) == 0;
+}
+
+/* Finds out the shape of a number; false where the word does not hold it. */
+static inline bool decimal_shape(struct decimal_shape *shape, uint64_t word,
+                                 uint64_t others)
+{
+    uint64_t first = (others & (0 - others)) >> 7;
+    uint64_t rest = others & (others - 1);
+    unsigned len, end;
+    bool point = (word & first * 0xFF) == first * ('.' ^ '0');
+
+    if (others == 0 || (others & 0x80) != 0) {
+        return false;
+    }
+    len = word_first(others);
+    end = rest != 0 ? word_first(rest) : 8;
+    if (point && end == len + 1) {
+        return false;
+    }
+    shape->others = others;
+    shape->mark = first * 0xFF;
+    shape->marked = word & shape->mark;
+    shape->whole = point ? first - 1 : UINT64_MAX;
+    shape->shift = (uint8_t)(8 * (point ? 9 - end : 8 - len));
+    shape->fraction = (uint8_t)(point ? end - len - 1 : 0);
+    shape->len = (uint8_t)(point ? end : len);
+    return true;
+}
+
+/* The number that eight digits make, the first in the lowest byte. */
+HOT uint64_t decimal_digits(uint64_t digits)
+{
+    digits = digits * (1 + (10 << 8)) >> 8 & UINT64_C(0x00FF00FF00FF00FF);
+    digits = digits * (1 + (100 << 16)) >> 16 & UINT64_C(0x0000FFFF0000FFFF);
+    return digits * (1 + (UINT64_C(10000) << 32)) >> 32;
+}
+
+/* Reads a number in eight bytes; returns what is behind as much of it as lies
+ * in them, or NULL for what decimal_read() has to look at. */
+HOT const char *decimal_word(const char *at, struct decimal_shape *shape,
+                             int64_t *coefficient, int8_t *exponent)
+{
+    uint64_t word = word_load(at) ^ WORD_OF('0');
+    uint64_t others = decimal_others(word), digits;
+    unsigned zeros;
+
+    if ((word & 0xFFFF) == (('"' ^ '0') << 8)) {
+        *coefficient = *exponent = 0; /* a level that goes is no exception */
+        return at + 1;
+    }
+    if ((others != shape->others || (word & shape->mark) != shape->marked) &&
+        !decimal_shape(shape, word, others)) {
+        return NULL;
+    }
+    digits = ((word & shape->whole) | (word >> 8 & ~shape->whole))
+             << shape->shift;
+    if (digits == 0 || decimal_padded(word, others)) {
+        return NULL;
+    }
+    zeros = (unsigned)__builtin_clzll(digits) / 8;
+    *coefficient = (int64_t)decimal_digits(digits << 8 * zeros);
+    *exponent = (int8_t)((int)zeros - shape->fraction);
+    return at + shape->len;
+}
+
+/* Reads a number that has a point and up to eight digits on either side of it;
+ * returns what is behind it, or NULL for another. */
+static inline const char *decimal_words(const char *at, const char *end,
+                                        struct mst_decimal *out,
+                                        int32_t *exponent)
+{
+    uint64_t whole, fraction, others;
+    unsigned digits, zeros;
+
+    if (end - at < 8 + 1 + 8) {
+        return NULL;
+    }
+    whole = word_load(at) ^ WORD_OF('0');
+    others = decimal_others(whole) | UINT64_C(1) << 63;
+    digits = word_first(others);
+    if (digits == 0 || decimal_padded(whole, others) || at[digits] != '.') {
+        return NULL;
+    }
+    whole <<= 8 * (8 - digits);
+    at += digits + 1;
+    fraction = word_load(at) ^ WORD_OF('0');
+    others = decimal_others(fraction);
+    digits = others != 0 ? word_first(others) : 8;
+    if (digits == 0 ||
+        (digits == 8 && at + 8 < end && decimal_is_digit(at[8]))) {
+        return NULL;
+    }
+    fraction <<= 8 * (8 - digits);
+    if (fraction == 0) {
+        return NULL; /* more zeros to take away */
+    }
+    zeros = (unsigned)__builtin_clzll(fraction) / 8;
+    out->coefficient =
+        (int64_t)(decimal_digits(whole) * decimal_powers[digits - zeros] +
+                  decimal_digits(fraction << 8 * zeros));
+    out->inexact = false;
+    *exponent = (int32_t)zeros - (int32_t)digits;
+    return at + digits;
+}
+#endif
+
 /* Reads a number without sign or exponent; returns what is behind it, or NULL
  * where it is none. *exponent is what the digits alone make it. */
-static inline const char *decimal_read(const char *begin, const char *end,
-                                       struct mst_decimal *out,
-                                       int32_t *exponent)
+COLD const char *decimal_read(const char *begin, const char *end,
+                              struct mst_decimal *out, int32_t *exponent)
 {
     uint64_t value = 0;
-    const char *point = decimal_run(begin, end, &value), *at = point, *last;
+    const char *point, *at, *last;
 
+#if WORDS
+    at = decimal_words(begin, end, out, exponent);
+    if (at != NULL) {
+        return at;
+    }
+#endif
+    at = point = decimal_run(begin, end, &value);
     if (at == begin || (*begin == '0' && at > begin + 1)) {
         return NULL;
     }
@@ -930,11 +1115,32 @@ static int json_escape(struct mst_json *j, uint8_t c)
     return 0;
 }
 
+#if WORDS
+/* Bits of which the first is in the first byte that does not stand for itself
+ * in a string. */
+HOT uint64_t json_stops(uint64_t word)
+{
+    uint64_t quote = word ^ WORD_OF('"'), slash = word ^ WORD_OF('\\');
+
+    return (((quote - WORD_OF(1)) & ~quote) | ((slash - WORD_OF(1)) & ~slash) |
+            ((word - WORD_OF(0x20)) & ~word)) &
+           WORD_OF(0x80);
+}
+#endif
+
 /* Bytes from data that stand for themselves in a string. */
 static size_t json_plain(const uint8_t *data, size_t len)
 {
     size_t n = 0;
 
+#if WORDS
+    for (; len - n >= 8; n += 8) {
+        uint64_t stops = json_stops(word_load(data + n));
+        if (stops != 0) {
+            return n + word_first(stops);
+        }
+    }
+#endif
     while (n < len && data[n] != '"' && data[n] != '\\' && data[n] >= 0x20) {
         n++;
     }
@@ -1635,7 +1841,7 @@ static const char *message_time(struct mst_decoder *d, const char *at,
     if (end - at < TIME_LEN_MIN) {
         return NULL;
     }
-    if (memcmp(at, d->minute, MST_MINUTE_LEN) != 0) {
+    if (!mem_equal(at, d->minute, MST_MINUTE_LEN)) {
         if (!time_minute(at, &d->minute_s)) {
             return NULL;
         }
@@ -1741,10 +1947,10 @@ static void message_level_add(struct mst_decoder *d, struct mst_level *level)
 
 /* Passes over a text, if it is at hand. The result of this and the like is
  * what is behind it, or NULL; NULL for what is at hand gives NULL. */
-static inline const char *message_pass(const char *at, const char *end,
-                                       const char *text, size_t len)
+HOT const char *message_pass(const char *at, const char *end, const char *text,
+                             size_t len)
 {
-    return at != NULL && (size_t)(end - at) >= len && memcmp(at, text, len) == 0
+    return at != NULL && (size_t)(end - at) >= len && mem_equal(at, text, len)
                ? at + len
                : NULL;
 }
@@ -1753,9 +1959,8 @@ static inline const char *message_pass(const char *at, const char *end,
     message_pass((at), (end), (text), sizeof(text) - 1)
 
 /* Passes over a price or an amount that needs no second look. */
-static inline const char *message_fast_number(const char *at, const char *end,
-                                              int64_t *coefficient,
-                                              int8_t *power)
+COLD const char *message_number_pass(const char *at, const char *end,
+                                     int64_t *coefficient, int8_t *power)
 {
     struct mst_decimal number;
     int32_t exponent;
@@ -1795,7 +2000,7 @@ static const char *message_loose_level(const char *at, const char *end,
             return NULL;
         }
         at = message_token(message_token(at, end, ':'), end, '"');
-        at = message_fast_number(
+        at = message_number_pass(
             at, end,
             price ? &level->price_coefficient : &level->amount_coefficient,
             price ? &level->price_exponent : &level->amount_exponent);
@@ -1807,20 +2012,78 @@ static const char *message_loose_level(const char *at, const char *end,
 
 /* Passes over a level; best of all in the form in which the service writes
  * it. */
-static inline const char *message_fast_level(const char *at, const char *end,
-                                             struct mst_level *level)
+COLD const char *message_level_pass(const char *at, const char *end,
+                                    struct mst_level *level)
 {
     const char *begin = at;
 
     level->flags = 0;
     at = MESSAGE_PASS(at, end, "{\"price\":\"");
-    at = message_fast_number(at, end, &level->price_coefficient,
+    at = message_number_pass(at, end, &level->price_coefficient,
                              &level->price_exponent);
     at = MESSAGE_PASS(at, end, "\",\"amount\":\"");
-    at = message_fast_number(at, end, &level->amount_coefficient,
+    at = message_number_pass(at, end, &level->amount_coefficient,
                              &level->amount_exponent);
     at = MESSAGE_PASS(at, end, "\"}");
     return at != NULL ? at : message_loose_level(begin, end, level);
+}
+
+#if WORDS
+/* Passes over a level in the form in which the service writes it, if so much
+ * is at hand that two words can be read. */
+HOT const char *message_level_words(const char *at, const char *end,
+                                    struct mst_level *level,
+                                    struct decimal_shape shapes[2])
+{
+    static const char price[] = "{\"price\":\"", amount[] = "\",\"amount\":\"";
+    static const char close[] = "\"}";
+    const size_t price_len = sizeof price - 1, amount_len = sizeof amount - 1;
+    const size_t close_len = sizeof close - 1;
+    const char *next;
+
+    if ((size_t)(end - at) < price_len + 8 + amount_len + 8 + close_len ||
+        !mem_equal(at, price, price_len)) {
+        return NULL;
+    }
+    at += price_len;
+    level->flags = 0;
+    next = decimal_word(at, &shapes[0], &level->price_coefficient,
+                        &level->price_exponent);
+    if (next != NULL && mem_equal(next, amount, amount_len)) {
+        at = next + amount_len;
+    } else {
+        at = message_number_pass(at, end, &level->price_coefficient,
+                                 &level->price_exponent);
+        at = message_pass(at, end, amount, amount_len);
+        if (at == NULL || (size_t)(end - at) < 8 + close_len) {
+            return NULL;
+        }
+    }
+    next = decimal_word(at, &shapes[1], &level->amount_coefficient,
+                        &level->amount_exponent);
+    if (next != NULL && mem_equal(next, close, close_len)) {
+        return next + close_len;
+    }
+    at = message_number_pass(at, end, &level->amount_coefficient,
+                             &level->amount_exponent);
+    return message_pass(at, end, close, close_len);
+}
+#endif
+
+/* The same in any build, for any level. */
+HOT const char *message_fast_level(const char *at, const char *end,
+                                   struct mst_level *level,
+                                   struct decimal_shape shapes[2])
+{
+#if WORDS
+    const char *behind = message_level_words(at, end, level, shapes);
+    if (behind != NULL) {
+        return behind;
+    }
+#else
+    (void)shapes;
+#endif
+    return message_level_pass(at, end, level);
 }
 
 /* Cuts an item into tokens, and notes how many they were. */
@@ -1843,7 +2106,7 @@ static int message_level(struct mst_decoder *d, const char *text, size_t len)
     struct json_item item;
     int rc;
 
-    if (MESSAGE_FAST && message_fast_level(text, text + len, level) != NULL) {
+    if (MESSAGE_FAST && message_level_pass(text, text + len, level) != NULL) {
         message_level_add(d, level);
         return 0;
     }
@@ -2348,25 +2611,53 @@ static int message_end(struct mst_decoder *d, struct mst_event *event)
     return response ? MST_ERR_MESSAGE_SHAPE : message_unknown(d, event);
 }
 
-/* How a message of each channel begins: up to the market, of a heartbeat up to
- * the time. */
-#define MESSAGE_HEAD(channel, name) \
-    MESSAGE_TEXT("{\"channel\":\"" channel "\",\"payload\":{\"" name "\":\"")
+/* Passes over the beginning of a message: up to its market, of a heartbeat up
+ * to its time. */
+static inline const char *message_fast_begin(enum mst_channel *channel,
+                                             const char *at, const char *end)
+{
+    const char *payload;
 
-#define MESSAGE_TEXT(text)     \
-    {                          \
-        text, sizeof(text) - 1 \
+    at = MESSAGE_PASS(at, end, "{\"channel\":\"");
+    *channel = MST_MARKET_DATA;
+    payload = MESSAGE_PASS(at, end, "market_data\",\"payload\":{\"market\":\"");
+    if (payload == NULL) {
+        *channel = MST_TOP_OF_BOOK;
+        payload = MESSAGE_PASS(
+            at, end, "market_data.top_of_book\",\"payload\":{\"market\":\"");
     }
+    if (payload == NULL) {
+        *channel = MST_EXECUTION_DATA;
+        payload = MESSAGE_PASS(at, end,
+                               "execution_data\",\"payload\":{\"market\":\"");
+    }
+    if (payload == NULL) {
+        *channel = MST_HEARTBEAT;
+        payload =
+            MESSAGE_PASS(at, end, "heartbeat\",\"payload\":{\"timestamp\":\"");
+    }
+    return payload;
+}
 
-static const struct {
-    char text[63];
-    uint8_t len;
-} message_heads[] = {
-    MESSAGE_HEAD("market_data", "market"),
-    MESSAGE_HEAD("market_data.top_of_book", "market"),
-    MESSAGE_HEAD("execution_data", "market"),
-    MESSAGE_HEAD("heartbeat", "timestamp"),
-};
+/* Takes in a market that may stand in a log as it is; returns what is behind
+ * it, or NULL. */
+static inline const char *message_fast_market(struct mst_decoder *d,
+                                              const char *at, const char *end)
+{
+    size_t len = json_plain((const uint8_t *)at, (size_t)(end - at));
+
+    if (len > MST_MARKET_MAX) {
+        return NULL;
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (at[i] == 0x7F) {
+            return NULL;
+        }
+        d->market[i] = at[i];
+    }
+    d->market[len] = '\0';
+    return at + len;
+}
 
 /* Passes over what comes between the market of a message and its time. */
 static inline const char *message_fast_fields(struct mst_decoder *d,
@@ -2388,10 +2679,10 @@ static inline const char *message_fast_fields(struct mst_decoder *d,
     case MST_EXECUTION_DATA:
         d->price.inexact = d->amount.inexact = false;
         at = MESSAGE_PASS(at, end, "\",\"price\":\"");
-        at = message_fast_number(at, end, &d->price.coefficient,
+        at = message_number_pass(at, end, &d->price.coefficient,
                                  &d->price.exponent);
         at = MESSAGE_PASS(at, end, "\",\"amount\":\"");
-        at = message_fast_number(at, end, &d->amount.coefficient,
+        at = message_number_pass(at, end, &d->amount.coefficient,
                                  &d->amount.exponent);
         return MESSAGE_PASS(at, end, "\",\"executed_at\":\"");
     default: return at;
@@ -2405,34 +2696,24 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
                                      const char *end)
 {
     static const uint8_t times[] = {0, 1, 2, 1}; /* in d->times */
-    const char *at = NULL, *market;
-    unsigned channel = MST_MARKET_DATA;
-    size_t len = 0;
+    enum mst_channel channel;
+    const char *at = message_fast_begin(&channel, begin, end);
 
-    for (; channel < MST_CHANNEL_OTHER; channel++) {
-        at = message_pass(begin, end, message_heads[channel].text,
-                          message_heads[channel].len);
-        if (at != NULL) {
-            break;
-        }
-    }
     if (at == NULL || d->json.state != JSON_AT_VALUE || d->second_pass) {
         return NULL;
     }
-    market = at;
     if (channel != MST_HEARTBEAT) {
-        len = json_plain((const uint8_t *)at, (size_t)(end - at));
-        at = len <= MST_MARKET_MAX ? at + len : NULL;
+        at = message_fast_market(d, at, end);
     }
-    at = message_fast_fields(d, (enum mst_channel)channel, at, end);
+    at = message_fast_fields(d, channel, at, end);
     if (at != NULL) {
         at = message_time(d, at, end, &d->times[times[channel]]);
     }
     at = MESSAGE_PASS(at, end, "\"");
     if (at == NULL || (size_t)(at - begin) > d->buffer_len) {
+        d->market[0] = '\0';
         return NULL;
     }
-    text_copy(d->market, sizeof d->market, market, len);
     d->channel = (uint8_t)channel;
     d->seen =
         BIT(FIELD_CHANNEL) | BIT(FIELD_PAYLOAD) | message_required[channel];
@@ -2444,8 +2725,9 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
 
 /* Takes in levels and the end of their side; returns what is behind those at
  * hand. */
-static inline const char *message_fast_levels(struct mst_decoder *d,
-                                              const char *at, const char *end)
+HOT const char *message_fast_levels(struct mst_decoder *d,
+                                    struct decimal_shape shapes[2],
+                                    const char *at, const char *end)
 {
     const bool top = d->channel == MST_TOP_OF_BOOK;
     struct mst_level *levels = top ? &d->best[d->side] : d->levels;
@@ -2455,7 +2737,8 @@ static inline const char *message_fast_levels(struct mst_decoder *d,
     uint8_t state = d->json.state;
 
     while (state != JSON_AT_COMMA && count < most && at < end && *at != ']') {
-        const char *behind = message_fast_level(at, end, &levels[count]);
+        const char *behind =
+            message_fast_level(at, end, &levels[count], shapes);
         if (behind == NULL || (size_t)(behind - at) > d->buffer_len) {
             break;
         }
@@ -2505,6 +2788,7 @@ static void message_fast(struct mst_decoder *d)
 {
     const char *data = (const char *)d->data, *end = data + d->len;
     const char *at = data + d->at, *next;
+    struct decimal_shape shapes[2] = {{0}};
 
     if (d->json.mode != JSON_STEP) {
         return;
@@ -2515,7 +2799,7 @@ static void message_fast(struct mst_decoder *d)
     }
     for (;;) {
         if (d->place == MESSAGE_LEVELS) {
-            at = message_fast_levels(d, at, end);
+            at = message_fast_levels(d, shapes, at, end);
         }
         if (d->place != MESSAGE_PAYLOAD || d->json.state != JSON_AT_COMMA) {
             break;
@@ -2626,15 +2910,11 @@ void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
     d->message_len += len;
 }
 
-int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event)
+/* As mst_decoder_next(), in a message that is not done. */
+static int message_next(struct mst_decoder *d, struct mst_event *event)
 {
-    struct mst_decoder *d = decoder;
     int rc;
 
-    if (d->phase == MESSAGE_DONE) {
-        d->started = d->started && !d->final;
-        return 0;
-    }
     if (d->phase == MESSAGE_ERROR) {
         return message_failure(d, event);
     }
@@ -2649,6 +2929,17 @@ int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event)
         return 1;
     }
     return message_failure(d, event);
+}
+
+int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event)
+{
+    struct mst_decoder *d = decoder;
+
+    if (d->phase == MESSAGE_DONE) {
+        d->started = d->started && !d->final;
+        return 0;
+    }
+    return message_next(d, event);
 }
 
 int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event)

@@ -1,0 +1,8 @@
+/*
+ * unit_fast_lane.c once more in a build that reads byte by byte, as those for
+ * small machines do.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#define WORDS 0
+#include "unit_fast_lane.c" /* NOLINT(bugprone-suspicious-include) */
