@@ -215,7 +215,7 @@ $(BUILD)/put-address: $(BUILD)/obj/examples/put_address.o $(POSIX) $(LIBRARY)
 	$(link) $(BASE_LIBS) $(LDLIBS)
 
 bench_objects = $(patsubst %,$(BUILD)/bench/obj/test/bench/%.o,$(1))
-BENCH_OURS = $(addprefix $(BUILD)/bench/,decode book peers scale \
+BENCH_OURS = $(addprefix $(BUILD)/bench/,decode book live peers scale \
 	client_mini_stream)
 BENCH = $(BENCH_OURS) $(addprefix $(BUILD)/bench/,server client_beast \
 	client_lws client_wslay)
@@ -228,6 +228,7 @@ $(BUILD)/bench/peers: $(call bench_objects,corpus decode_mini_stream \
 	decode_simdjson decode_rapidjson decode_jsmn decode_cjson decode_jansson)
 $(BUILD)/bench/peers: bench_libs = -lsimdjson -lcjson -ljansson -lstdc++
 $(BUILD)/bench/decode $(BUILD)/bench/scale: $(call bench_objects,corpus)
+$(BUILD)/bench/live: $(call bench_objects,corpus follow)
 $(BUILD)/bench/scale: bench_libs = -lm
 $(BUILD)/bench/server: $(call bench_objects,corpus)
 $(BUILD)/bench/server: bench_libs = -lssl -lcrypto

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #define LEVELS_MOST 10 /* of an update */
+#define REMOVALS 8     /* one level in so many of an update */
 
 /* 2026-01-02T03:04:05Z and what follows within a minute. */
 #define TIME_PREFIX "2026-01-02T03:04:"
@@ -32,6 +33,17 @@ static uint64_t random_next(void)
 static unsigned random_below(unsigned n)
 {
     return (unsigned)(random_next() % n);
+}
+
+static void *allocate(size_t count, size_t size)
+{
+    void *memory = calloc(count, size);
+
+    if (memory == NULL) {
+        fputs("no memory\n", stderr);
+        exit(1);
+    }
+    return memory;
 }
 
 struct quote {
@@ -200,24 +212,25 @@ static void add_message(struct corpus *corpus, enum corpus_form form,
 
 /* ---- Content ---- */
 
-/* Five digits and cents; an amount of four decimals, or of one to eight. One
- * level in eight of an update is a removal. */
-static void quote_random(struct quote *quote, enum bench_side side,
-                         enum corpus_form form, bool removals)
+/* A price in cents; an amount of four decimals, or of one to eight. One level
+ * in so many is a removal; 0: none is. */
+static void quote_write(struct quote *quote, enum bench_side side,
+                        unsigned cents, enum corpus_form form,
+                        unsigned removals)
 {
     bool varied = form == CORPUS_VARIED;
-    unsigned whole = 50000 + random_below(5000), cents = random_below(100);
     unsigned decimals = varied ? 1 + random_below(8) : 4, scale = 1;
     unsigned units = random_below(varied ? 20 : 10), fraction;
-    struct bench_number price = {whole * 100 + cents, -2};
+    struct bench_number price = {cents, -2};
     struct bench_number amount = {0, -(int)decimals};
 
     for (unsigned i = 0; i < decimals; i++) {
         scale *= 10;
     }
     fraction = 1 + random_below(scale - 1); /* no removal by chance */
-    snprintf(quote->price, sizeof quote->price, "%u.%02u", whole, cents);
-    if (removals && random_below(8) == 0) {
+    snprintf(quote->price, sizeof quote->price, "%u.%02u", cents / 100,
+             cents % 100);
+    if (removals > 0 && random_below(removals) == 0) {
         strcpy(quote->amount, "0");
     } else {
         snprintf(quote->amount, sizeof quote->amount, "%u.%0*u", units,
@@ -230,20 +243,20 @@ static void quote_random(struct quote *quote, enum bench_side side,
 static void content_quotes(struct content *content, enum corpus_form form)
 {
     for (size_t i = 0; i < content->bids + content->asks; i++) {
-        quote_random(&content->quotes[i],
-                     content->kind == BENCH_EXECUTION ? BENCH_TRADE
-                     : i < content->bids              ? BENCH_BID
-                                                      : BENCH_ASK,
-                     form, content->kind == BENCH_UPDATE);
+        unsigned cents = (50000 + random_below(5000)) * 100;
+
+        cents += random_below(100);
+        quote_write(&content->quotes[i],
+                    content->kind == BENCH_EXECUTION ? BENCH_TRADE
+                    : i < content->bids              ? BENCH_BID
+                                                     : BENCH_ASK,
+                    cents, form, content->kind == BENCH_UPDATE ? REMOVALS : 0);
     }
 }
 
-static void content_random(struct content *content, unsigned n,
-                           unsigned markets, enum corpus_form form)
+static void content_kind(struct content *content)
 {
-    unsigned dice = random_below(100), second = n / 1000 % 60;
-    unsigned ns = n % 1000 * 1000000;
-    bool millis;
+    unsigned dice = random_below(100);
 
     content->kind = dice < 80   ? BENCH_UPDATE
                     : dice < 90 ? BENCH_TOP
@@ -257,27 +270,168 @@ static void content_random(struct content *content, unsigned n,
         content->bids = random_below(levels + 1);
         content->asks = levels - content->bids;
     }
-    corpus_market(random_below(markets), content->market);
-    content_quotes(content, form);
-    millis = content->kind == BENCH_UPDATE || content->kind == BENCH_EXECUTION;
+}
+
+/* The n-th message is of the n-th millisecond. */
+static void content_time(struct content *content, unsigned n)
+{
+    unsigned second = n / 1000 % 60, ns = n % 1000 * 1000000;
+    bool millis =
+        content->kind == BENCH_UPDATE || content->kind == BENCH_EXECUTION;
+
     ns += millis ? 0 : random_below(1000000);
     snprintf(content->time, sizeof content->time, TIME_PREFIX "%02u.%0*uZ",
              second, millis ? 3 : 9, millis ? ns / 1000000 : ns);
     content->time_ns = TIME_BASE_NS + second * 1000000000LL + ns;
 }
 
-/* ---- Corpora ---- */
+/* ---- A book that changes ---- */
 
-static void *allocate(size_t count, size_t size)
+#define STEP 19         /* cents between levels at most, and beyond the best */
+#define LEVELS_LEAST 50 /* that a side keeps */
+
+/* One side, best first: a plain array, since only what it says matters. */
+struct ladder {
+    enum bench_side side;
+    unsigned count, levels; /* has so many; about so many on average */
+    struct rung {
+        unsigned cents;
+        struct quote quote;
+    } * rungs;
+};
+
+static void ladder_init(struct ladder *ladder, enum bench_side side,
+                        unsigned levels)
 {
-    void *memory = calloc(count, size);
+    *ladder = (struct ladder){
+        .side = side,
+        .count = levels,
+        .levels = levels,
+        .rungs = allocate(2 * levels, sizeof *ladder->rungs),
+    };
+    for (unsigned i = 0, away = 0; i < levels; i++) {
+        struct rung *rung = &ladder->rungs[i];
 
-    if (memory == NULL) {
-        fputs("no memory\n", stderr);
-        exit(1);
+        away += 1 + random_below(STEP);
+        rung->cents = side == BENCH_BID ? 5245000 - away : 5255000 + away;
+        quote_write(&rung->quote, side, rung->cents, CORPUS_USUAL, 0);
     }
-    return memory;
 }
+
+/* A price between a level and the next better one; the level's own if there
+ * is none. */
+static unsigned ladder_between(const struct ladder *ladder, size_t rank)
+{
+    unsigned cents = ladder->rungs[rank].cents, gap = STEP + 1, better;
+
+    if (rank > 0) {
+        better = ladder->rungs[rank - 1].cents;
+        gap = better > cents ? better - cents : cents - better;
+    }
+    better = gap > 1 ? 1 + random_below(gap - 1) : 0;
+    return ladder->side == BENCH_BID ? cents + better : cents - better;
+}
+
+static void ladder_remove(struct ladder *ladder, size_t rank)
+{
+    struct rung *rung = &ladder->rungs[rank];
+
+    ladder->count--;
+    memmove(rung, rung + 1, (ladder->count - rank) * sizeof *rung);
+}
+
+static void ladder_insert(struct ladder *ladder, size_t rank, unsigned cents)
+{
+    struct rung *rung = &ladder->rungs[rank];
+
+    memmove(rung + 1, rung, (ladder->count - rank) * sizeof *rung);
+    ladder->count++;
+    rung->cents = cents;
+}
+
+/* Half within 10 levels of the best, 90% within 100, the rest anywhere. */
+static unsigned ladder_rank(const struct ladder *ladder, unsigned dice)
+{
+    unsigned rank = dice < 5   ? random_below(10)
+                    : dice < 9 ? 10 + random_below(90)
+                               : random_below(ladder->count);
+
+    return rank < ladder->count ? rank : ladder->count - 1;
+}
+
+static bool is_among(const unsigned *named, size_t count, unsigned cents)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (named[i] == cents) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Changes the amount of a level, or removes it, or puts another before it, but
+ * no price twice in a message. Adds the price to those named. */
+static void ladder_change(struct ladder *ladder, struct quote *quote,
+                          unsigned *named, size_t count)
+{
+    unsigned dice = random_below(10), cents;
+    bool comes, goes;
+    size_t rank;
+
+    do {
+        bool moves = random_below(REMOVALS / 2) == 0;
+
+        rank = ladder_rank(ladder, dice);
+        goes = moves && ladder->count > LEVELS_LEAST &&
+               random_below(2 * ladder->levels) < ladder->count;
+        comes = moves && !goes;
+        cents =
+            comes ? ladder_between(ladder, rank) : ladder->rungs[rank].cents;
+    } while (is_among(named, count, cents) ||
+             (comes && cents == ladder->rungs[rank].cents));
+    named[count] = cents;
+    quote_write(quote, ladder->side, cents, CORPUS_USUAL, goes ? 1 : 0);
+    if (goes) {
+        ladder_remove(ladder, rank);
+        return;
+    }
+    if (comes) {
+        ladder_insert(ladder, rank, cents);
+    }
+    ladder->rungs[rank].quote = *quote;
+}
+
+static uint64_t ladder_sum(const struct ladder *ladder)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < ladder->count; i++) {
+        sum += ladder->rungs[i].quote.sum;
+    }
+    return sum;
+}
+
+/* What a message says about the book of these ladders. */
+static void content_book(struct content *content, struct ladder ladders[2])
+{
+    unsigned named[LEVELS_MOST];
+
+    if (content->kind != BENCH_UPDATE && content->kind != BENCH_TOP) {
+        content_quotes(content, CORPUS_USUAL);
+        return;
+    }
+    for (size_t i = 0; i < content->bids + content->asks; i++) {
+        struct ladder *ladder = &ladders[i < content->bids ? 0 : 1];
+
+        if (content->kind == BENCH_TOP) {
+            content->quotes[i] = ladder->rungs[0].quote;
+        } else {
+            ladder_change(ladder, &content->quotes[i], named, i);
+        }
+    }
+}
+
+/* ---- Corpora ---- */
 
 static void corpus_init(struct corpus *corpus, size_t count)
 {
@@ -295,7 +449,10 @@ void corpus_mixed(struct corpus *corpus, size_t count, unsigned markets,
 
     corpus_init(corpus, count);
     for (size_t n = 0; n < count; n++) {
-        content_random(&content, (unsigned)n, markets, form);
+        content_kind(&content);
+        corpus_market(random_below(markets), content.market);
+        content_quotes(&content, form);
+        content_time(&content, (unsigned)n);
         add_message(corpus, form, &content);
     }
     add(corpus, "%*s", BENCH_PADDING, "");
@@ -319,6 +476,45 @@ void corpus_snapshot(struct corpus *corpus, size_t levels,
     add_message(corpus, form, &content);
     add(corpus, "%*s", BENCH_PADDING, "");
     free(content.quotes);
+}
+
+uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels)
+{
+    struct content content = {
+        .kind = BENCH_SNAPSHOT,
+        .quotes = allocate(2 * levels, sizeof *content.quotes),
+        .bids = levels,
+        .asks = levels,
+    };
+    struct ladder ladders[2];
+    uint64_t sum;
+
+    if (levels <= LEVELS_LEAST) {
+        fputs("too few levels\n", stderr);
+        exit(1);
+    }
+    corpus_init(corpus, 1 + count);
+    corpus_market(0, content.market);
+    for (size_t side = 0; side < 2; side++) {
+        ladder_init(&ladders[side], side == 0 ? BENCH_BID : BENCH_ASK, levels);
+        for (size_t i = 0; i < levels; i++) {
+            content.quotes[side * levels + i] = ladders[side].rungs[i].quote;
+        }
+    }
+    content_time(&content, 0);
+    add_message(corpus, CORPUS_USUAL, &content);
+    for (size_t n = 1; n <= count; n++) {
+        content_kind(&content);
+        content_book(&content, ladders);
+        content_time(&content, (unsigned)n);
+        add_message(corpus, CORPUS_USUAL, &content);
+    }
+    add(corpus, "%*s", BENCH_PADDING, "");
+    sum = ladder_sum(&ladders[0]) + ladder_sum(&ladders[1]);
+    free(ladders[0].rungs);
+    free(ladders[1].rungs);
+    free(content.quotes);
+    return sum;
 }
 
 size_t corpus_bytes(const struct corpus *corpus)

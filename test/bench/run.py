@@ -108,6 +108,23 @@ def bench_decoders():
     results["decode"] = measured
 
 
+# ---- A live book ----
+
+def bench_live():
+    measured = [[int(levels), float(without), float(with_it)]
+                for levels, without, with_it in output("live")]
+    table("A live book that follows the messages, ns a message",
+          ["levels a side", "decoding", "decoding and book", "the book adds"],
+          [[f"{levels:,}", f"{without:.0f}", f"{with_it:.0f}",
+            f"{with_it - without:.0f}"]
+           for levels, without, with_it in measured])
+    for levels, without, with_it in measured:
+        if levels == 1000:
+            bar("a live book of 1,000 levels a side adds, ns a message",
+                with_it - without, 60, 40, "{:.0f}")
+    results["live"] = measured
+
+
 # ---- Clients ----
 
 class Server:
@@ -288,6 +305,7 @@ def main():
     results["about"] = f"{today}, {machine()}, {command}"
     print(results["about"])
     bench_decoders()
+    bench_live()
     with tempfile.TemporaryDirectory() as directory:
         prepare(directory)
         servers = {cipher: Server(cipher, directory)

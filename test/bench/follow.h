@@ -1,0 +1,22 @@
+/*
+ * Decoding a corpus, with a book that follows it or without.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef FOLLOW_H
+#define FOLLOW_H
+
+#include "corpus.h"
+#include "mini_stream.h"
+
+/* Decodes so many messages from the first on. book, or NULL, is fed like a
+ * client's: updates are applied, the top of book is checked. The events' sum
+ * is added to *sum unless sum is NULL. */
+void follow(const struct corpus *corpus, size_t first, size_t count,
+            struct mst_book *book, uint64_t *sum);
+
+/* The sum of what a book holds; 0, which no levels give, if it is not live or
+ * in any doubt. */
+uint64_t follow_book_sum(const struct mst_book *book);
+
+#endif
