@@ -226,6 +226,7 @@ $(BENCH): $(BUILD)/bench/%: $(BUILD)/bench/obj/test/bench/%.o
 $(BENCH_OURS): $(BUILD)/bench/obj/mini_stream.o
 $(BUILD)/bench/peers: $(call bench_objects,corpus decode_mini_stream \
 	decode_simdjson decode_rapidjson decode_jsmn decode_cjson decode_jansson)
+$(BUILD)/bench/peers: $(BUILD)/bench/no_fast_lane.o
 $(BUILD)/bench/peers: bench_libs = -lsimdjson -lcjson -ljansson -lstdc++
 $(BUILD)/bench/decode $(BUILD)/bench/scale: $(call bench_objects,corpus)
 $(BUILD)/bench/live: $(call bench_objects,corpus follow)
@@ -240,6 +241,18 @@ $(BUILD)/bench/client_lws: $(call bench_objects,decode_cjson)
 $(BUILD)/bench/client_lws: bench_libs = -lwebsockets -lcjson -lssl -lcrypto
 $(BUILD)/bench/client_wslay: $(call bench_objects,decode_jsmn)
 $(BUILD)/bench/client_wslay: bench_libs = -lwslay -lssl -lcrypto
+
+# The decoder built without its fast lane, beside the other in one program: it
+# shows no name but its own.
+$(BUILD)/bench/obj/no_fast_lane.o: mini_stream.c Makefile
+	@mkdir -p $(@D)
+	$(call quiet,compile) $(compile) -O2 -DMST_NO_FAST_LANE -c -o $@ $<
+
+no_lane = decode_mini_stream_no_fast_lane
+$(BUILD)/bench/no_fast_lane.o: $(BUILD)/bench/obj/no_fast_lane.o \
+		$(call bench_objects,decode_mini_stream)
+	$(call quiet,link) $(LD) -r -o $@ $^ && objcopy --redefine-sym \
+		decode_mini_stream=$(no_lane) --keep-global-symbol=$(no_lane) $@
 
 ORACLE_SRC = mini_stream.c $(addprefix test/,test_oracle.c oracle.c \
 	oracle_stream.c support.c support_events.c)

@@ -16,6 +16,7 @@ extern "C" {
 #endif
 
 uint64_t decode_mini_stream(const char *text, size_t len);
+uint64_t decode_mini_stream_no_fast_lane(const char *text, size_t len);
 uint64_t decode_simdjson(const char *text, size_t len);         /* raw tokens */
 uint64_t decode_simdjson_strings(const char *text, size_t len); /* unescaped */
 uint64_t decode_rapidjson(const char *text, size_t len);

@@ -36,6 +36,7 @@ static const struct decoder {
 } decoders[] = {
     {"memcpy", copy_only},
     {"mini_stream", decode_mini_stream},
+    {"mini_stream, MST_NO_FAST_LANE", decode_mini_stream_no_fast_lane},
     {"simdjson, raw tokens", decode_simdjson},
     {"simdjson, strings", decode_simdjson_strings},
     {"jsmn", decode_jsmn},
