@@ -82,8 +82,8 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all packages demo test tests objects lint tidy size bench oracle \
-	fuzz format help clean
+.PHONY: all packages demo test tests objects lint tidy size bench bench-plot \
+	count oracle fuzz format help clean
 
 ## The library and the programs: mini-stream, sandbox, the examples (default)
 all: $(PROGRAMS) $(LIBRARY)
@@ -114,11 +114,13 @@ lint:
 	@test/lint.sh $(ALL_SRC) $(ALL_HEADERS) $(BENCH_CXX)
 	$(again) -k tidy
 
+cross_includes = $(addprefix -isystem ,$(JSMN_DIR) \
+	$(BEARSSL_DIR:%=%/inc) $(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
+
 ## Code, memory and stack of the library on a Cortex-M4 and on this machine
 size:
 	@test/packages.sh build size
-	@CROSS=$(CROSS) test/size.sh $(addprefix -isystem ,$(JSMN_DIR) \
-		$(BEARSSL_DIR:%=%/inc) $(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
+	@CROSS=$(CROSS) test/size.sh $(cross_includes)
 
 ## Fuzz the decoder's two lanes against each other for FUZZ_SECONDS (60)
 fuzz:
@@ -136,6 +138,11 @@ bench:
 	@$(BUILD)/bench/book
 	@echo
 	@$(PYTHON) test/bench/run.py
+
+## Instructions of units of work on an emulated Cortex-M4
+count:
+	@test/packages.sh build size count
+	@CROSS=$(CROSS) $(PYTHON) test/bench/count.py $(cross_includes)
 
 ## What the last `make bench` measured, as PNG files
 bench-plot:

@@ -49,7 +49,9 @@ bench    rapidjson-dev          module:RapidJSON    a peer
 plot     python3                command:python3     runs the next
 plot     python3-matplotlib     python:matplotlib   draws the figures
 size     gcc-arm-none-eabi      command:arm-none-eabi-gcc  cross compiler
-size     libnewlib-arm-none-eabi  none              its C headers
+size     libnewlib-arm-none-eabi  none              its C library
+count    python3                command:python3     runs the next
+count    qemu-system-arm        command:qemu-system-arm  emulates a Cortex-M4
 END
 }
 

@@ -206,6 +206,9 @@ static void add_message(struct corpus *corpus, enum corpus_form form,
         add_sides(corpus, form, content);
     }
     add(corpus, "}}");
+    if (content->kind <= BENCH_SNAPSHOT) {
+        corpus->levels += content->bids + content->asks;
+    }
     message->len = corpus->len - message->at;
     add(corpus, "%c", '\0');
 }

@@ -28,6 +28,7 @@ struct corpus {
     size_t len, size;
     struct corpus_message *messages;
     size_t count;
+    size_t levels; /* of updates and snapshots */
 };
 
 /* How messages are written. All but the varied say the same. */

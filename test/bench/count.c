@@ -1,0 +1,183 @@
+/*
+ * What units of work cost on a small machine. `make count` runs it where the
+ * clock counts instructions; elsewhere they are ns. Sums are checked, apart
+ * from what is counted.
+ *
+ *   count     prints rows: what, its cost
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "bench.h"
+#include "follow.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MESSAGES 1000
+#define SNAPSHOT_LEVELS 500
+#define BOOK_LEVELS 100
+#define BOOK_ROOM 150
+
+static void stop(const char *why)
+{
+    fprintf(stderr, "%s\n", why);
+    exit(1);
+}
+
+static uint64_t now(void)
+{
+    return bench_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+static void print_row(const char *what, uint64_t cost, size_t units)
+{
+    printf("%s\t%.1f\n", what, (double)cost / (double)units);
+}
+
+/* ---- Decoding ---- */
+
+/* The cost of all but so many messages at the front. */
+static uint64_t decode(const struct corpus *corpus, size_t skipped)
+{
+    uint64_t begin, sum = 0;
+
+    follow(corpus, 0, corpus->count, NULL, &sum);
+    if (sum != corpus_sum(corpus)) {
+        stop("wrong sum");
+    }
+    begin = now();
+    follow(corpus, skipped, corpus->count - skipped, NULL, NULL);
+    return now() - begin;
+}
+
+static void count_mixed(const char *what, enum corpus_form form)
+{
+    struct corpus corpus;
+
+    corpus_mixed(&corpus, MESSAGES, 1, form);
+    print_row(what, decode(&corpus, 0), MESSAGES);
+    corpus_free(&corpus);
+}
+
+static void count_snapshot(void)
+{
+    struct corpus corpus;
+
+    corpus_snapshot(&corpus, SNAPSHOT_LEVELS, CORPUS_USUAL);
+    print_row("decode a level of a snapshot", decode(&corpus, 0),
+              corpus.levels);
+    corpus_free(&corpus);
+}
+
+/* ---- Frames ---- */
+
+/* Writes a text frame as a server does; returns its length. */
+static size_t write_frame(uint8_t *out, const char *text, size_t len)
+{
+    size_t header = len < 126 ? 2 : 4;
+
+    out[0] = 0x81;
+    out[1] = (uint8_t)(len < 126 ? len : 126);
+    if (header == 4) {
+        out[2] = (uint8_t)(len >> 8);
+        out[3] = (uint8_t)len;
+    }
+    memcpy(out + header, text, len);
+    return header + len;
+}
+
+/* The cost of reading frames with so many messages of so many bytes. */
+static uint64_t read_frames(const uint8_t *data, size_t len, size_t messages,
+                            size_t bytes)
+{
+    uint64_t begin = now();
+    struct mst_ws_piece piece;
+    struct mst_ws ws;
+    size_t used;
+
+    mst_ws_init(&ws);
+    while (mst_ws_read(&ws, data, len, &used, &piece) == 1) {
+        data += used;
+        len -= used;
+        bytes -= piece.len;
+        messages -= piece.last;
+    }
+    begin = now() - begin;
+    if (bytes != 0 || messages != 0) {
+        stop("wrong frames");
+    }
+    return begin;
+}
+
+static void count_frames(void)
+{
+    struct corpus corpus;
+    uint8_t *frames;
+    size_t len = 0;
+
+    corpus_mixed(&corpus, MESSAGES, 1, CORPUS_USUAL);
+    frames = malloc(corpus.len + (size_t)4 * MESSAGES);
+    if (frames == NULL) {
+        stop("no memory");
+    }
+    for (size_t i = 0; i < MESSAGES; i++) {
+        len += write_frame(frames + len, corpus.text + corpus.messages[i].at,
+                           corpus.messages[i].len);
+    }
+    print_row("read a message's frame and check its UTF-8",
+              read_frames(frames, len, MESSAGES, corpus_bytes(&corpus)),
+              MESSAGES);
+    free(frames);
+    corpus_free(&corpus);
+}
+
+/* The payload of a frame in characters of one byte, or two. */
+static void count_characters(const char *what, const char *character)
+{
+    static char text[30000];
+    static uint8_t frame[sizeof text + 4];
+    size_t len = strlen(character);
+
+    for (size_t i = 0; i < sizeof text; i++) {
+        text[i] = character[i % len];
+    }
+    len = write_frame(frame, text, sizeof text);
+    print_row(what, read_frames(frame, len, 1, sizeof text), sizeof text);
+}
+
+/* ---- Book ---- */
+
+static void count_book(void)
+{
+    static struct mst_level levels[2 * BOOK_ROOM];
+    struct mst_book book;
+    struct corpus corpus;
+    uint64_t sum, begin, without;
+
+    sum = corpus_live(&corpus, MESSAGES, BOOK_LEVELS);
+    without = decode(&corpus, 1);
+    mst_book_init(&book, levels, BOOK_ROOM);
+    follow(&corpus, 0, 1, &book, NULL);
+    begin = now();
+    follow(&corpus, 1, MESSAGES, &book, NULL);
+    begin = now() - begin;
+    if (follow_book_sum(&book) != sum) {
+        stop("wrong book");
+    }
+    print_row("change a level in a live book of 100 a side", begin - without,
+              corpus.levels - (size_t)2 * BOOK_LEVELS);
+    corpus_free(&corpus);
+}
+
+int main(void)
+{
+    count_mixed("decode a message", CORPUS_USUAL);
+    count_mixed("decode one with keys in another order", CORPUS_ORDERED);
+    count_mixed("decode one with white space", CORPUS_SPACED);
+    count_snapshot();
+    count_frames();
+    count_characters("UTF-8, a byte of ASCII", "a");
+    count_characters("UTF-8, a byte of characters of two", "\303\244");
+    count_book();
+    return 0;
+}

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Counts the instructions of units of work on an emulated Cortex-M4, for
+builds of the library that may be chosen; prints a Markdown table.
+
+Usage: test/bench/count.py [INCLUDE OPTION...]
+CROSS: prefix of the target's tools.
+
+The emulator gives each instruction 1 ns of its time (-icount shift=0), so
+that a clock of the board counts them: the same in each run.
+
+SPDX-License-Identifier: 0BSD
+"""
+import datetime
+import os
+import subprocess
+import sys
+
+DIR = os.environ.get("BUILD", "build") + "/count"
+CROSS = os.environ.get("CROSS", "arm-none-eabi-")
+COMPILER = [CROSS + "gcc", "-mcpu=cortex-m4", "-mthumb"]
+QEMU = ["qemu-system-arm", "-M", "mps2-an386", "-icount", "shift=0",
+        "-nographic", "-monitor", "none", "-serial", "none",
+        "-semihosting-config", "enable=on,target=native"]
+PROGRAM = [f"test/bench/{name}.c"
+           for name in ("count", "follow", "corpus", "target")]
+# newlib has the clocks of POSIX only where a system has: target.c does.
+HAS_CLOCK = ["-D_POSIX_TIMERS=1", "-D_POSIX_CPUTIME=1"]
+
+BUILDS = [["-Os"], ["-Os", "-DMST_NO_FAST_LANE"],
+          ["-O2"], ["-O2", "-DMST_NO_FAST_LANE"]]
+
+
+def output(*command):
+    try:
+        return subprocess.run(command, check=True, timeout=300, text=True,
+                              stdout=subprocess.PIPE).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        sys.exit(f"count: {error}")
+
+
+def count(build):
+    """Rows of what and its cost for a build with these options."""
+    library, program = DIR + "/library.o", DIR + "/program"
+    include = ["-I.", "-isystem", DIR + "/size/include"]
+    # As test/size.sh does it.
+    output(*COMPILER, "-std=c99", "-fno-common", *build, *include, "-c",
+           "-o", library, "mini_stream.c")
+    size = output(CROSS + "size", library).splitlines()[1].split()[0]
+    # What is counted does not get to BearSSL, which needs not be there.
+    absent = [f"-Wl,--defsym={line.split()[1]}=0"
+              for line in output(CROSS + "nm", "-u", library).splitlines()
+              if line.split()[1].startswith("br_")]
+    output(*COMPILER, "-std=gnu11", "-O2", *HAS_CLOCK, *include, *absent,
+           "--specs=rdimon.specs", "-Wl,--section-start=.vectors=0",
+           "-o", program, *PROGRAM, library)
+    rows = [line.split("\t")
+            for line in output(*QEMU, "-kernel", program).splitlines()]
+    return rows + [["code of the library, bytes", size]]
+
+
+def number(text):
+    value = float(text)
+    return f"{value:,.0f}" if value >= 100 else text
+
+
+def main():
+    # Puts the headers of BearSSL and jsmn where a cross compiler may see them.
+    subprocess.run(["test/size.sh"] + sys.argv[1:], check=True,
+                   stdout=subprocess.DEVNULL, env=dict(os.environ, BUILD=DIR))
+    tables = [count(build) for build in BUILDS]
+    print(f"{datetime.date.today().isoformat()}, make count,",
+          output(CROSS + "gcc", "--version").splitlines()[0])
+    print()
+    heads = [" ".join(build).replace("-D", "") for build in BUILDS]
+    print("| instructions |", " | ".join(heads), "|")
+    print("|---|" + "---|" * len(BUILDS))
+    for row in zip(*tables):
+        print("|", row[0][0], "|",
+              " | ".join(number(value) for _, value in row), "|")
+
+
+if __name__ == "__main__":
+    main()
