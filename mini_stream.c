@@ -215,6 +215,30 @@ static bool text_is_field(const char *text)
     return true;
 }
 
+/* True for ASCII of eight bytes or more; the last eight may overlap others. */
+static bool utf8_is_ascii(const uint8_t *p, size_t len)
+{
+    uint64_t seen = 0, a, b, c, d;
+    size_t at = 0;
+
+    if (len < sizeof a) {
+        return false;
+    }
+    for (; len - at >= 4 * sizeof a; at += 4 * sizeof a) {
+        memcpy(&a, p + at, sizeof a);
+        memcpy(&b, p + at + sizeof a, sizeof a);
+        memcpy(&c, p + at + 2 * sizeof a, sizeof a);
+        memcpy(&d, p + at + 3 * sizeof a, sizeof a);
+        seen |= a | b | c | d;
+    }
+    for (; len - at >= sizeof a; at += sizeof a) {
+        memcpy(&a, p + at, sizeof a);
+        seen |= a;
+    }
+    memcpy(&a, p + len - sizeof a, sizeof a);
+    return ((seen | a) & UINT64_C(0x8080808080808080)) == 0;
+}
+
 /*
  * Checks UTF-8 (RFC 3629) piece by piece. *state, 0 at the start and after
  * each whole character, holds how many bytes are missing and, above that,
@@ -227,6 +251,9 @@ static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len)
     uint32_t high = *state >> 16 & 255u;
     size_t at = 0;
 
+    if (need == 0 && utf8_is_ascii(p, len)) {
+        return len;
+    }
     for (; at < len; at++) {
         uint8_t c = p[at];
         if (need != 0) {
@@ -2028,13 +2055,13 @@ COLD const char *message_level_pass(const char *at, const char *end,
     return at != NULL ? at : message_loose_level(begin, end, level);
 }
 
-#if WORDS
 /* Passes over a level in the form in which the service writes it, if so much
  * is at hand that two words can be read. */
 HOT const char *message_level_words(const char *at, const char *end,
                                     struct mst_level *level,
                                     struct decimal_shape shapes[2])
 {
+#if WORDS
     static const char price[] = "{\"price\":\"", amount[] = "\",\"amount\":\"";
     static const char close[] = "\"}";
     const size_t price_len = sizeof price - 1, amount_len = sizeof amount - 1;
@@ -2067,23 +2094,10 @@ HOT const char *message_level_words(const char *at, const char *end,
     at = message_number_pass(at, end, &level->amount_coefficient,
                              &level->amount_exponent);
     return message_pass(at, end, close, close_len);
-}
-#endif
-
-/* The same in any build, for any level. */
-HOT const char *message_fast_level(const char *at, const char *end,
-                                   struct mst_level *level,
-                                   struct decimal_shape shapes[2])
-{
-#if WORDS
-    const char *behind = message_level_words(at, end, level, shapes);
-    if (behind != NULL) {
-        return behind;
-    }
 #else
-    (void)shapes;
+    (void)at, (void)end, (void)level, (void)shapes;
+    return NULL;
 #endif
-    return message_level_pass(at, end, level);
 }
 
 /* Cuts an item into tokens, and notes how many they were. */
@@ -2734,28 +2748,30 @@ HOT const char *message_fast_levels(struct mst_decoder *d,
     size_t count = top ? d->has_best[d->side] : d->count;
     const size_t most = top ? 1 : MST_PART_LEVELS;
     const int64_t time_ns = d->times[0];
-    uint8_t state = d->json.state;
+    bool more = d->json.state != JSON_AT_COMMA && at < end && *at != ']';
 
-    while (state != JSON_AT_COMMA && count < most && at < end && *at != ']') {
+    while (more && count < most) {
         const char *behind =
-            message_fast_level(at, end, &levels[count], shapes);
+            message_level_words(at, end, &levels[count], shapes);
+        if (behind == NULL) {
+            behind = message_level_pass(at, end, &levels[count]);
+        }
         if (behind == NULL || (size_t)(behind - at) > d->buffer_len) {
             break;
         }
         levels[count].side = d->side;
         levels[count].time_ns = time_ns;
         count++;
-        at = MESSAGE_PASS(behind, end, ",");
-        state = at != NULL ? JSON_AT_VALUE : JSON_AT_COMMA;
-        at = at != NULL ? at : behind;
+        more = behind < end && *behind == ',';
+        at = more ? behind + 1 : behind;
+        d->json.state = more ? JSON_AT_VALUE : JSON_AT_COMMA;
     }
     if (top) {
         d->has_best[d->side] = count > 0 && levels->amount_coefficient != 0;
     } else {
         d->count = count;
     }
-    d->json.state = state;
-    if (state != JSON_AT_VALUE && MESSAGE_PASS(at, end, "]") != NULL) {
+    if (d->json.state != JSON_AT_VALUE && at < end && *at == ']') {
         (void)json_close(&d->json, true);
         d->place = MESSAGE_PAYLOAD;
         at++;
@@ -4286,9 +4302,9 @@ static bool ws_is_control(uint8_t opcode)
 }
 
 /* The first two bytes of a header (RFC 6455, section 5.2). */
-static int ws_header_begin(struct mst_ws *ws)
+static int ws_header_begin(struct mst_ws *ws, const uint8_t *header)
 {
-    uint8_t first = ws->header[0], second = ws->header[1];
+    uint8_t first = header[0], second = header[1];
     uint8_t opcode = first & WS_OPCODE, len = second & WS_LENGTH;
 
     if ((first & WS_RESERVED) != 0 || (opcode & 0x7u) > 2) {
@@ -4311,14 +4327,14 @@ static int ws_header_begin(struct mst_ws *ws)
 }
 
 /* The whole header: a length must be written in as few bytes as it takes. */
-static int ws_header_end(struct mst_ws *ws)
+static int ws_header_end(struct mst_ws *ws, const uint8_t *header)
 {
-    uint64_t len = ws->header[1] & WS_LENGTH;
+    uint64_t len = header[1] & WS_LENGTH;
 
     if (ws->need > 2) {
         len = 0;
         for (unsigned i = 2; i < ws->need; i++) {
-            len = len << 8 | ws->header[i];
+            len = len << 8 | header[i];
         }
         if (len < (ws->need == 4 ? 126u : 65536u) || len >> 63 != 0) {
             return MST_ERR_WS_LENGTH;
@@ -4344,19 +4360,24 @@ static int ws_header_end(struct mst_ws *ws)
 static int ws_read_header(struct mst_ws *ws, const uint8_t *data, size_t len,
                           size_t *used)
 {
-    while (*used < len) {
+    int rc = 0;
+
+    if (ws->header_len == 0 && len - *used >= sizeof ws->header) {
+        data += *used; /* all of it is there */
+        rc = ws_header_begin(ws, data);
+        *used += rc == 0 ? ws->need : 2u;
+        return rc == 0 ? ws_header_end(ws, data) : rc;
+    }
+    while (*used < len && rc == 0) {
         ws->header[ws->header_len++] = data[(*used)++];
         if (ws->header_len == 2) {
-            int rc = ws_header_begin(ws);
-            if (rc != 0) {
-                return rc;
-            }
+            rc = ws_header_begin(ws, ws->header);
         }
-        if (ws->header_len == ws->need) {
-            return ws_header_end(ws);
+        if (rc == 0 && ws->header_len == ws->need) {
+            return ws_header_end(ws, ws->header);
         }
     }
-    return 0;
+    return rc;
 }
 
 /* Payload of a data frame: as much as there is, if there is any or if it
@@ -7127,6 +7148,19 @@ session_find(struct mst_client *c, enum mst_channel channel, const char *market)
     return NULL;
 }
 
+/* The market's subscription that has a book, or NULL. */
+static struct mst_subscription *session_fed(struct mst_client *c,
+                                            const char *market)
+{
+    for (unsigned i = 0; i < c->slots; i++) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        if (s->book != NULL && strcmp(s->market, market) == 0) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
 /* Takes a slot for a channel, or NULL if there is none. */
 static struct mst_subscription *
 session_slot(struct mst_client *c, enum mst_channel channel, const char *market)
@@ -7583,10 +7617,10 @@ static void session_took(struct mst_client *c, struct mst_link *l,
 static void session_part(struct mst_client *c, const struct mst_link *l,
                          const struct mst_part *part)
 {
-    struct mst_subscription *s = session_find(c, MST_MARKET_DATA, part->market);
+    struct mst_subscription *s = session_fed(c, part->market);
     struct mst_book *book;
 
-    if (s == NULL || s->book == NULL) {
+    if (s == NULL) {
         return;
     }
     if (!session_is_stream(c, l) && l->state == MST_STATE_OPEN && !s->over &&
@@ -7607,7 +7641,7 @@ static void session_part(struct mst_client *c, const struct mst_link *l,
 static void session_top(struct mst_client *c, const struct mst_link *l,
                         const struct mst_top *top)
 {
-    struct mst_subscription *s = session_find(c, MST_MARKET_DATA, top->market);
+    struct mst_subscription *s = session_fed(c, top->market);
     struct mst_book *book =
         s != NULL && session_is_stream(c, l) ? session_book(c, l, s) : NULL;
 
@@ -7622,7 +7656,8 @@ static bool session_is_repeat(struct mst_client *c, const struct mst_link *l,
                               const char *market)
 {
     const struct mst_subscription *s =
-        session_find(c, MST_EXECUTION_DATA, market);
+        c->config.links > 1 ? session_find(c, MST_EXECUTION_DATA, market)
+                            : NULL;
     bool repeat = c->repeat_ms != 0 && c->now_ms <= c->repeat_ms;
 
     for (unsigned i = 0; i < c->config.links && s != NULL; i++) {
@@ -7823,16 +7858,15 @@ static int session_read_stream(struct mst_client *c, struct mst_link *l,
 
     do {
         if (l->decoding) {
-            bool found = mst_decoder_next(&l->decoder, event) == 1;
-            session_high(&c->stats.high.message, l->decoder.held);
-            session_high(&c->stats.high.depth, l->decoder.json.deepest);
-            session_high(&c->stats.high.tokens, l->decoder.most_tokens);
-            if (found) {
+            if (mst_decoder_next(&l->decoder, event) == 1) {
                 session_stamp(c, l, event);
                 session_event(c, l, event);
                 return 1;
             }
             l->decoding = false;
+            session_high(&c->stats.high.message, l->decoder.held);
+            session_high(&c->stats.high.depth, l->decoder.json.deepest);
+            session_high(&c->stats.high.tokens, l->decoder.most_tokens);
         }
         data = tls_received(l, &len);
         rc = mst_ws_read(&l->ws, data, len, &used, &piece);
@@ -8359,6 +8393,10 @@ static void session_forgive(struct mst_client *c, uint64_t ms)
  * The only place that calls the port.
  * ------------------------------------------------------------------------ */
 
+/* So many events are handed out of what is at hand before the clock and the
+ * other link are looked at again. */
+#define PUMP_BURST 16u
+
 /* A caller that takes longer over an event is slow: the rest of the time is
  * not counted as anybody's silence. */
 #define PUMP_SLOW_CALLER_MS 100u
@@ -8587,7 +8625,7 @@ static bool pump_send(struct mst_client *c, struct mst_link *l)
     return n != 0;
 }
 
-/* Reads from the port, into the staging buffer if there is one. */
+/* Reads from the port. */
 static int pump_read(struct mst_client *c, struct mst_link *l, uint8_t *to,
                      size_t len)
 {
@@ -8666,7 +8704,7 @@ static bool pump_receive(struct mst_client *c, struct mst_link *l)
         l->staging_at += (size_t)n;
     } else if (l->end != 0) {
         return false;
-    } else if (c->config.staging_len > 0) {
+    } else if (c->config.staging_len > 0 && l->secured) {
         n = pump_read(c, l, l->staging, c->config.staging_len);
         l->staging_at = 0;
         l->staging_len = n > 0 ? (size_t)n : 0;
@@ -8834,6 +8872,17 @@ static int pump_hand_out(struct mst_client *c)
     return 1;
 }
 
+/* Goes on with the message that the last event was part of, and those behind
+ * it. Returns true with an event. */
+static bool pump_burst(struct mst_client *c, struct mst_event *event)
+{
+    struct mst_link *l = &c->links[c->turn - 1];
+
+    c->burst--;
+    return l->state == MST_STATE_OPEN && l->decoding &&
+           session_read_stream(c, l, event) == 1;
+}
+
 /* The caller is back. */
 static void pump_wake(struct mst_client *c)
 {
@@ -8854,6 +8903,10 @@ int mst_poll(struct mst_client *client, struct mst_event *event)
     if (c->wiped) {
         return MST_ERR_CLOSED;
     }
+    if (c->burst > 0 && pump_burst(c, event)) {
+        return 1;
+    }
+    c->burst = 0;
     pump_wake(c);
     c->due_ms = SESSION_NEVER;
     do {
@@ -8864,6 +8917,7 @@ int mst_poll(struct mst_client *client, struct mst_event *event)
             int rc = pump_report(c, l, event) ? 1 : pump_link(c, l, event);
             if (rc == 1) {
                 c->turn = (uint8_t)(session_link(c, l) + 1);
+                c->burst = PUMP_BURST;
                 return pump_hand_out(c);
             }
             if (rc == 0 || rounds + 1 == PUMP_ROUNDS_MAX) {

@@ -1146,7 +1146,7 @@ struct mst_config {
     size_t record_in_len;  /* 0: MST_RECORD_IN_ANY */
     size_t record_out_len; /* 0: MST_RECORD_OUT_MIN */
     size_t message_len;    /* 256 or more; 0: 2,048 */
-    size_t staging_len;    /* ciphertext read ahead; 0: none */
+    size_t staging_len;    /* ciphertext read ahead of TLS; 0: none */
     unsigned links;        /* 1 or 2; 0: 1 */
 
     /* Deadline of each stage, ms. */
@@ -1401,6 +1401,7 @@ struct mst_client {
     uint32_t raw_ms, generation;
     uint8_t stream; /* the link that streams */
     uint8_t turn;   /* the link that a poll looks at first */
+    uint8_t burst;  /* events until a poll looks at more than one link */
     uint8_t random_len;
     bool more, closing, wiped, loaded, save_due, one_token;
     uint8_t random[32];

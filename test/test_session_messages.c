@@ -168,12 +168,45 @@ static void test_data_not_asked_for(void **state)
     session_end();
 }
 
+static unsigned clock_readings;
+static uint32_t (*clock_read)(void *context);
+
+static uint32_t clock_count(void *context)
+{
+    clock_readings++;
+    return clock_read(context);
+}
+
+/* What is at hand is handed out in bursts, without a look at the clock for
+ * each event, but at times with one. */
+static void test_bursts(void **state)
+{
+    struct mst_event event;
+    unsigned events = 0;
+
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(5000));
+    clock_read = session.port.now_ms;
+    session.port.now_ms = clock_count;
+    for (int i = 0; i < 100; i++) {
+        service_text(&session.service, "{\"channel\":\"news\"}");
+    }
+    for (unsigned polls = 0; events < 100 && polls < 1000; polls++) {
+        events += mst_poll(&session.client, &event) == 1 ? 1 : 0;
+    }
+    expect_int("events", 100, events);
+    assert_in_range(clock_readings, 100 / 20, 100 / 10);
+    session.port.now_ms = clock_read;
+    session_end();
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         TEST(test_bad_frames),         TEST(test_service_closes),
         TEST(test_bad_messages),       TEST(test_unknown_things),
-        TEST(test_data_not_asked_for),
+        TEST(test_data_not_asked_for), TEST(test_bursts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

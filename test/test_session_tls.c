@@ -90,6 +90,8 @@ static void test_buffers(void **state)
         }
         session_run(10000);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+        expect_int("staged", (long long)lengths[i].staging,
+                   mst_client_stats(&session.client)->high.staged);
         session_end();
     }
 }

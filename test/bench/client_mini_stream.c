@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <time.h>
 
-#define STAGING 65536
+#define READ_AHEAD 262144
 #define MESSAGE 2048
 
 static struct mst_client stream;
 static unsigned char memory[MST_MEMORY_LEN(
-    MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, MESSAGE, STAGING, 1)];
+    MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, MESSAGE, READ_AHEAD, 1)];
 
 /* A token that is at hand, as the other clients have it. */
 static int token_load(void *context, uint32_t key, char *token, size_t cap,
@@ -90,7 +90,9 @@ int main(int argc, char **argv)
         .flags = client->tls ? 0 : MST_ALLOW_PLAIN,
         .record_out_len = MST_RECORD_OUT_FULL,
         .message_len = MESSAGE,
-        .staging_len = STAGING,
+        /* In the clear, a record is what is read at once. */
+        .record_in_len = client->tls ? MST_RECORD_IN_ANY : READ_AHEAD,
+        .staging_len = client->tls ? READ_AHEAD : 0,
         .request_gap_ms = 1,
         .backoff_ms = 1,
         .backoff_max_ms = 1,
