@@ -8421,6 +8421,7 @@ static void pump_clock(struct mst_client *c)
     c->now_ms += passed;
     c->stats.state_ms[c->links[c->stream].state] += passed;
     c->raw_ms = raw;
+    c->moment += passed > 0;
     session_tap(c, 0, MST_TAP_CLOCK, (int64_t)raw, 0, NULL, 0);
 }
 
@@ -8548,6 +8549,7 @@ static void pump_begin(struct mst_client *c, struct mst_link *l)
         pump_load(c, l);
         session_begin(c, l);
         l->up = true;
+        l->drained = c->moment - 1;
     }
 }
 
@@ -8631,7 +8633,11 @@ static int pump_read(struct mst_client *c, struct mst_link *l, uint8_t *to,
 {
     const struct mst_port *port = c->port;
     int n = port->recv(port->context, session_link(c, l), to, len);
+    bool drains = (port->flags & MST_PORT_DRAINS) != 0;
 
+    if (n == 0 || (n > 0 && (size_t)n < len && drains)) {
+        l->drained = c->moment;
+    }
     if (n > 0) {
         l->received_ns = port->now_ns != NULL ? port->now_ns(port->context)
                                               : c->now_ms * 1000000;
@@ -8684,6 +8690,52 @@ static void pump_computed(struct mst_client *c)
     session_forgive(c, c->now_ms - before);
 }
 
+/* Bytes have come from the wire. */
+static void pump_got(struct mst_client *c, struct mst_link *l)
+{
+    size_t len;
+
+    (void)tls_received(l, &len);
+    session_high(&c->stats.high.received, len);
+    if (l->state == MST_STATE_TLS) {
+        pump_computed(c);
+    }
+}
+
+/* Hands on what is staged, until there is plaintext; true where something
+ * was. */
+static bool pump_feed(struct mst_client *c, struct mst_link *l)
+{
+    size_t before = l->staging_at;
+
+    while (l->staging_at < l->staging_len) {
+        size_t staged = l->staging_len - l->staging_at, len;
+        uint8_t *to = tls_wire_in(l, c->config.record_in_len, &len);
+        if (len == 0) {
+            break;
+        }
+        len = staged < len ? staged : len;
+        memcpy(to, l->staging + l->staging_at, len);
+        l->staging_at += len;
+        tls_wire_got(l, len);
+    }
+    if (l->staging_at == before) {
+        return false;
+    }
+    pump_got(c, l);
+    return true;
+}
+
+/* The port has just said that there is no more. Whether an end has come must
+ * be known at once where nothing can be sent, and before a connection is used
+ * once more. */
+static bool pump_is_drained(const struct mst_client *c,
+                            const struct mst_link *l)
+{
+    return l->drained == c->moment && l->send_error == 0 &&
+           l->state != MST_STATE_IDLE;
+}
+
 /* Takes in what has come; true where something did, or the end. */
 static bool pump_receive(struct mst_client *c, struct mst_link *l)
 {
@@ -8691,38 +8743,29 @@ static bool pump_receive(struct mst_client *c, struct mst_link *l)
     uint8_t *to = tls_wire_in(l, c->config.record_in_len, &len);
     int n;
 
-    if (tls_is_closed(l)) {
-        return pump_tls_closed(c, l);
-    }
     if (len == 0) {
-        return pump_is_stuck(l);
+        return tls_is_closed(l) ? pump_tls_closed(c, l) : pump_is_stuck(l);
     }
-    if (l->staging_at < l->staging_len) {
-        size_t staged = l->staging_len - l->staging_at;
-        n = (int)(staged < len ? staged : len);
-        memcpy(to, l->staging + l->staging_at, (size_t)n);
-        l->staging_at += (size_t)n;
-    } else if (l->end != 0) {
+    if (pump_feed(c, l)) {
+        return true;
+    }
+    if (l->end != 0 || pump_is_drained(c, l)) {
         return false;
-    } else if (c->config.staging_len > 0 && l->secured) {
+    }
+    if (c->config.staging_len > 0 && l->secured) {
         n = pump_read(c, l, l->staging, c->config.staging_len);
         l->staging_at = 0;
         l->staging_len = n > 0 ? (size_t)n : 0;
         session_high(&c->stats.high.staged, l->staging_len);
-        return n != 0 || l->end != 0;
+        (void)pump_feed(c, l);
     } else {
         n = pump_read(c, l, to, len);
-        if (n <= 0) {
-            return n != 0 || l->end != 0;
+        if (n > 0) {
+            tls_wire_got(l, (size_t)n);
+            pump_got(c, l);
         }
     }
-    tls_wire_got(l, (size_t)n);
-    (void)tls_received(l, &len);
-    session_high(&c->stats.high.received, len);
-    if (l->state == MST_STATE_TLS) {
-        pump_computed(c);
-    }
-    return true;
+    return n != 0 || l->end != 0;
 }
 
 /* Lets the port's side of a link go; TLS says goodbye if it can at once. */
@@ -8786,6 +8829,9 @@ static int pump_link(struct mst_client *c, struct mst_link *l,
     if (l->used > 0 && !l->decoding) {
         tls_release(l);
         moved = true;
+        if (l->rounded == c->moment) {
+            (void)pump_feed(c, l); /* nothing else is due so soon */
+        }
     }
     (void)pump_stock(c, false); /* if it is empty, what needs it fails */
     if (before == MST_STATE_IDLE) {
@@ -8802,6 +8848,7 @@ static int pump_link(struct mst_client *c, struct mst_link *l,
         moved |= pump_send(c, l);
         moved |= pump_receive(c, l);
     }
+    l->rounded = c->moment;
     return moved || l->used > 0 || l->state != before ? 2 : 0;
 }
 
@@ -8936,6 +8983,7 @@ int mst_poll(struct mst_client *client, struct mst_event *event)
         }
     } while (moved && rounds < PUMP_ROUNDS_MAX);
     c->more = moved;
+    c->moment++;
     c->due_ms = pump_due(c);
     if (c->due_ms < c->now_ms) {
         c->due_ms = c->now_ms;
@@ -9165,6 +9213,7 @@ int mst_client_init_checked(struct mst_client *client, size_t client_len,
                           strlen(SESSION_ADDRESS_SCOPE));
     pump_start(c);
     c->due_ms = SESSION_NEVER;
+    c->moment = 1;
     c->more = true;
     c->wiped = false;
     for (unsigned i = 0; i < c->config.links; i++) {

@@ -354,10 +354,13 @@ struct mst_endpoint {
 
 /* The port does TLS itself: the library hands it plain bytes. */
 #define MST_PORT_SECURE 1u
+/* Where recv gives less than it was asked for, that was all there is: it is
+ * not asked again before the caller may have waited. */
+#define MST_PORT_DRAINS 2u
 
 struct mst_port {
     void *context;  /* handed to every function */
-    unsigned flags; /* MST_PORT_SECURE, or 0 */
+    unsigned flags; /* MST_PORT_SECURE and MST_PORT_DRAINS, or 0 */
 
     /* Begins to resolve the host, or goes on: number of addresses (1 or
      * more), 0 for not yet, or a negative mst_error. */
@@ -1310,6 +1313,9 @@ struct mst_link {
     uint8_t *in, *out, *staging;
     size_t in_len, out_len, staging_at, staging_len;
     size_t used; /* plaintext looked at, not yet let go of */
+    /* The client's moments at which the port had no more, and at which the
+     * link was last looked at from end to end. */
+    uint32_t drained, rounded;
     uint64_t received_ns;
     /* When the last whole frame came; the one at hand. */
     uint64_t whole_ms, byte_ms, frame_ms, frame_bytes;
@@ -1399,6 +1405,8 @@ struct mst_client {
     uint64_t clock_ms; /* when clock_s was read */
     int64_t clock_s;
     uint32_t raw_ms, generation;
+    /* Another one once time has passed, or the caller may have waited. */
+    uint32_t moment;
     uint8_t stream; /* the link that streams */
     uint8_t turn;   /* the link that a poll looks at first */
     uint8_t burst;  /* events until a poll looks at more than one link */

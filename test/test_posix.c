@@ -314,7 +314,7 @@ static void init_fills_the_port(void **state)
 
     (void)state;
     assert_ptr_equal(port.context, &posix);
-    assert_int_equal(port.flags, 0);
+    assert_int_equal(port.flags, MST_PORT_DRAINS);
     assert_non_null(port.now_ns);
     assert_non_null(port.detail);
     assert_int_equal(mst_posix_init(NULL, &port), MST_ERR_ARGUMENT);

@@ -20,7 +20,17 @@ static void main_job(void)
     session_run(5000);
 }
 
-/* The same events with TLS and without, whole and byte by byte. */
+/* Reads ahead, from a port with these flags. */
+static void read_ahead(unsigned flags)
+{
+    session.port.flags = flags;
+    session.config.staging_len = 1000;
+    session.memory_len =
+        MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, 1000, 1);
+}
+
+/* The same events with TLS and without, whole and byte by byte, read ahead or
+ * not, and also if the port says that it gives all it has but does not. */
 static void test_main_job(void **state)
 {
     static const size_t sizes[] = {0, 1, 5, 1000};
@@ -31,16 +41,52 @@ static void test_main_job(void **state)
     main_job();
     session_record_copy(&expected);
     session_end();
-    for (size_t i = 0; i < COUNT(sizes); i++) {
+    for (size_t i = 0; i < 3 * COUNT(sizes); i++) {
         session_begin_tls("localhost");
-        session.mock.plan.recv_max = sizes[i];
-        session.mock.plan.send_max = sizes[COUNT(sizes) - 1 - i];
+        session.mock.plan.recv_max = sizes[i % COUNT(sizes)];
+        session.mock.plan.send_max = sizes[COUNT(sizes) - 1 - i % COUNT(sizes)];
+        if (i >= COUNT(sizes)) {
+            read_ahead(i >= 2 * COUNT(sizes) ? MST_PORT_DRAINS : 0);
+        }
         main_job();
         expect_text("events", text_get(&expected),
                     text_get(&session.seen.record));
         session_end();
     }
     text_free(&expected);
+}
+
+/* What a port calls all it has is not asked for twice, but what comes later
+ * is read: in the same millisecond, and without an event between. */
+static void test_drained(void **state)
+{
+    const uint64_t *calls = &session.mock.calls[MST_MOCK_RECV];
+
+    (void)state;
+    for (unsigned flags = 0; flags <= MST_PORT_DRAINS;
+         flags += MST_PORT_DRAINS) {
+        session_begin_tls("localhost");
+        read_ahead(flags);
+        session_start();
+        session_subscribe();
+        assert_true(session_until_subscribed(5000));
+        session_run(0);
+        for (unsigned i = 1; i <= 3; i++) {
+            uint64_t before = *calls;
+            service_push(&session.service, "heartbeat", "");
+            session_run(0);
+            expect_int("heartbeats", i,
+                       session.seen.events[MST_EVENT_HEARTBEAT]);
+            expect_int("calls", flags == 0 ? 2 : 1,
+                       (long long)(*calls - before));
+        }
+        service_push(&session.service, "heartbeat", "");
+        service_end(&session.service, MST_ERR_RESET);
+        session_run(0);
+        expect_int("heartbeats", 4, session.seen.events[MST_EVENT_HEARTBEAT]);
+        session_expect_closed("end", MST_ERR_RESET, MST_STATE_OPEN);
+        session_end();
+    }
 }
 
 /* Split at many offsets of the ciphertext. */
@@ -514,6 +560,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         TEST(test_main_job),
+        TEST(test_drained),
         TEST(test_cut_ciphertext),
         TEST(test_buffers),
         TEST(test_certificates),

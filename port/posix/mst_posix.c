@@ -461,6 +461,7 @@ int mst_posix_init(struct mst_posix *posix, struct mst_port *port)
     }
     memset(port, 0, sizeof *port);
     port->context = posix;
+    port->flags = MST_PORT_DRAINS;
     port->resolve = port_resolve;
     port->connect = port_connect;
     port->send = port_send;
