@@ -5350,6 +5350,24 @@ static bool tls_keep(const struct mst_link *l, struct mst_resume *resume,
     return resumed;
 }
 
+/* Holds back records of the handshake that fit, for they leave together with
+ * what comes next: a peer wakes up once. True where there were any. */
+static bool tls_hold(struct mst_link *l)
+{
+    const uint8_t *data;
+    size_t before = l->held, len;
+
+    while ((data = br_ssl_engine_sendrec_buf(tls_engine(l), &len)) != NULL &&
+           len <= MST_TLS_HELD - l->held) {
+        uint8_t *to = l->out - l->held;
+        memmove(to - len, to, l->held);
+        memcpy(l->out - len, data, len);
+        l->held = (uint8_t)(l->held + len);
+        br_ssl_engine_sendrec_ack(tls_engine(l), len);
+    }
+    return l->held > before;
+}
+
 static void tls_close(struct mst_link *l)
 {
     size_t len;
@@ -5501,12 +5519,17 @@ static void tls_wrote(struct mst_link *l, size_t len, bool flush)
     l->out_len += len;
 }
 
-/* Bytes for the wire. */
+/* Bytes for the wire. What is held back ends where the engine's records
+ * begin. */
 static const uint8_t *tls_wire_out(const struct mst_link *l, size_t *len)
 {
 #ifndef MST_NO_TLS
     if (l->secured) {
         const uint8_t *data = br_ssl_engine_sendrec_buf(tls_engine(l), len);
+        if (l->held > 0) {
+            *len = l->held + (data == l->out ? *len : 0);
+            return l->out - l->held;
+        }
         *len = data != NULL ? *len : 0;
         return data;
     }
@@ -5519,7 +5542,11 @@ static void tls_wire_sent(struct mst_link *l, size_t len)
 {
 #ifndef MST_NO_TLS
     if (l->secured) {
-        br_ssl_engine_sendrec_ack(tls_engine(l), len);
+        size_t held = len < l->held ? len : l->held;
+        l->held = (uint8_t)(l->held - held);
+        if (len > held) {
+            br_ssl_engine_sendrec_ack(tls_engine(l), len - held);
+        }
         return;
     }
 #endif
@@ -8608,10 +8635,16 @@ static bool pump_connect(struct mst_client *c, struct mst_link *l)
 static bool pump_send(struct mst_client *c, struct mst_link *l)
 {
     const struct mst_port *port = c->port;
+    const uint8_t *data;
     size_t len;
-    const uint8_t *data = tls_wire_out(l, &len);
     int n;
 
+#ifndef MST_NO_TLS
+    if (l->state == MST_STATE_TLS && tls_hold(l) && !tls_is_busy(l)) {
+        return true; /* the request follows at once */
+    }
+#endif
+    data = tls_wire_out(l, &len);
     if (len == 0 || l->send_error != 0) {
         return false;
     }
@@ -8790,6 +8823,7 @@ static void pump_drop(struct mst_client *c, struct mst_link *l)
     port->close(port->context, session_link(c, l));
     l->up = l->secured = l->decoding = false;
     l->in_len = l->out_len = l->used = 0;
+    l->held = 0;
     /* A token may lie in any of them. */
     mem_wipe(l->tls, MST_TLS_LEN);
     mem_wipe(l->in, c->config.record_in_len);
@@ -9166,8 +9200,8 @@ static void call_layout(struct mst_client *c)
         at += MST_ALIGNED(MST_TLS_LEN);
         l->in = at;
         at += MST_ALIGNED(g->record_in_len);
-        l->out = at;
-        at += MST_ALIGNED(g->record_out_len);
+        l->out = at + MST_TLS_HELD;
+        at += MST_ALIGNED(MST_TLS_HELD + g->record_out_len);
         l->staging = at;
         at += MST_ALIGNED(g->staging_len);
         (void)mst_decoder_init(&l->decoder, at, g->message_len, g->flags);

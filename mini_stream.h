@@ -1339,6 +1339,7 @@ struct mst_link {
     uint8_t job, kind, store, report, lag_over;
     uint8_t request, request_tries; /* the one that is outstanding */
     uint8_t sending, ping_len, pong_len, mask[4];
+    uint8_t held; /* bytes of the handshake that wait in front of out */
     bool up, secured, opened, decoding;
     bool abort_due, token_again, has_lag;
     bool pinged, ping_due, close_due, close_sent;
@@ -1363,8 +1364,10 @@ struct mst_tls {
     br_x509_minimal_context x509;
 };
 #define MST_TLS_LEN sizeof(struct mst_tls)
+#define MST_TLS_HELD 128u /* bytes of a handshake that are held back */
 #else
 #define MST_TLS_LEN 0u
+#define MST_TLS_HELD 0u
 #endif
 
 /* The token in use: until when, and when the next one is fetched. */
@@ -1419,11 +1422,11 @@ struct mst_client {
 
 /* Bytes of memory that a client with these lengths needs, whatever the
  * memory's alignment. */
-#define MST_MEMORY_LEN(record_in, record_out, message, staging, links)      \
-    (16u +                                                                  \
-     (size_t)(links) *                                                      \
-         (MST_ALIGNED(sizeof(struct mst_link)) + MST_ALIGNED(MST_TLS_LEN) + \
-          MST_ALIGNED(record_in) + MST_ALIGNED(record_out) +                \
+#define MST_MEMORY_LEN(record_in, record_out, message, staging, links)        \
+    (16u +                                                                    \
+     (size_t)(links) *                                                        \
+         (MST_ALIGNED(sizeof(struct mst_link)) + MST_ALIGNED(MST_TLS_LEN) +   \
+          MST_ALIGNED(record_in) + MST_ALIGNED(MST_TLS_HELD + (record_out)) + \
           MST_ALIGNED(staging) + MST_ALIGNED(message)))
 
 /* The same for a configuration that leaves the lengths at 0. */

@@ -62,6 +62,28 @@ static void test_resumed(void **state)
     session_end();
 }
 
+/* What the client has to say at a time leaves together: its greeting, the end
+ * of its handshake, with the request where it has the last word. */
+static void test_flights(void **state)
+{
+    const uint64_t *sends = &session.mock.calls[MST_MOCK_SEND];
+    uint64_t before;
+
+    (void)state;
+    begin(TLS_RESUMES);
+    session_start();
+    assert_true(session_until(MST_EVENT_OPEN, 5000));
+    expect_int("twice greeting, end, request; a goodbye", 7, (long long)*sends);
+    service_end(&session.service, MST_ERR_EOF);
+    before = *sends;
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    assert_true(session_until(MST_EVENT_OPEN, 5000));
+    expect_int("resumed", 1, stats()->resumed);
+    expect_int("goodbye; greeting; end and request", 3,
+               (long long)(*sends - before));
+    session_end();
+}
+
 /* The server does not know the session any more. */
 static void test_forgotten(void **state)
 {
@@ -486,6 +508,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         TEST(test_resumed),
+        TEST(test_flights),
         TEST(test_forgotten),
         TEST(test_two_links),
         TEST(test_checked_again),
