@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 #ifdef __linux__
@@ -36,6 +37,9 @@
 #else
 #define STREAM_TYPE SOCK_STREAM
 #endif
+
+#define HOSTS "/etc/hosts"
+#define HOSTS_LEN 4096 /* bytes that are read without a thread */
 
 #ifdef MSG_NOSIGNAL
 #define SEND_FLAGS MSG_NOSIGNAL
@@ -279,6 +283,9 @@ static int port_recv(void *context, int number, void *data, size_t len)
  * detached thread. The thread owns its request and shares nothing: it sends
  * the answer through a socket pair and ends. To give a resolution up is to
  * close the other end.
+ *
+ * What is at hand needs no thread, which may wait for a processor longer than
+ * the whole connection takes: an address, or a name in a short file of hosts.
  * ------------------------------------------------------------------------ */
 
 struct resolver_request {
@@ -287,6 +294,7 @@ struct resolver_request {
     char host[MST_HOST_MAX + 1];
 };
 
+/* Appends to the answer, whose errors are those of the last question. */
 static void resolver_ask(struct mst_posix_answer *answer, const char *host,
                          uint16_t port, int flags)
 {
@@ -295,7 +303,6 @@ static void resolver_ask(struct mst_posix_answer *answer, const char *host,
     char service[8];
     int rc;
 
-    memset(answer, 0, sizeof *answer);
     memset(&hints, 0, sizeof hints);
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_STREAM;
@@ -308,6 +315,7 @@ static void resolver_ask(struct mst_posix_answer *answer, const char *host,
         answer->detail = rc == EAI_SYSTEM ? errno : rc;
         return;
     }
+    answer->error = answer->detail = 0;
     for (const struct addrinfo *item = list;
          item != NULL && answer->count < MST_POSIX_ADDRESSES_MAX;
          item = item->ai_next) {
@@ -323,11 +331,49 @@ static void resolver_ask(struct mst_posix_answer *answer, const char *host,
     }
 }
 
+/* Reads the file of hosts; empty if there is none, or too much of it. */
+static void hosts_read(char text[HOSTS_LEN])
+{
+    int fd = open(HOSTS, O_RDONLY | O_CLOEXEC);
+    ssize_t n = 0;
+
+    if (fd >= 0) {
+        n = read(fd, text, HOSTS_LEN);
+        close(fd);
+    }
+    text[n > 0 && n < HOSTS_LEN ? n : 0] = '\0';
+}
+
+/* Looks in the file of hosts, in its order. */
+static void hosts_ask(struct mst_posix_answer *answer, const char *host,
+                      uint16_t port)
+{
+    char text[HOSTS_LEN];
+    char *rest, *words;
+
+    hosts_read(text);
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        const char *address, *name;
+
+        line[strcspn(line, "#")] = '\0';
+        address = name = strtok_r(line, " \t\r", &words);
+        while (name != NULL) {
+            name = strtok_r(NULL, " \t\r", &words);
+            if (name != NULL && strcasecmp(name, host) == 0) {
+                resolver_ask(answer, address, port, AI_NUMERICHOST);
+                break;
+            }
+        }
+    }
+}
+
 static void *resolver_run(void *argument)
 {
     struct resolver_request *request = argument;
     struct mst_posix_answer answer;
 
+    memset(&answer, 0, sizeof answer);
     resolver_ask(&answer, request->host, request->port, 0);
     /* The answer fits the socket's buffer whole. It is lost where nobody
      * waits for it any more. */
@@ -425,9 +471,12 @@ static int port_resolve(void *context, int number,
         return resolver_go_on(link);
     }
     link->detail = 0;
-    /* An address needs no thread: this asks nobody. */
+    memset(&link->answer, 0, sizeof link->answer);
     resolver_ask(&link->answer, endpoint->host, endpoint->port, AI_NUMERICHOST);
-    return link->answer.count > 0 ? resolver_result(link)
+    if (link->answer.count == 0) {
+        hosts_ask(&link->answer, endpoint->host, endpoint->port);
+    }
+    return link->answer.count > 0 ? link->answer.count
                                   : resolver_begin(link, endpoint);
 }
 

@@ -3,7 +3,8 @@
  * entropy, and a loader for trust stores. The contract is in ../README.md.
  *
  * Needs POSIX threads (-pthread): a name is resolved in a thread of its own,
- * so that no call here ever waits for a name server.
+ * so that no call here ever waits for a name server. One that /etc/hosts has,
+ * where that is shorter than 4 KB, needs no thread.
  *
  * SPDX-License-Identifier: 0BSD
  */
