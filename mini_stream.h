@@ -1310,6 +1310,11 @@ struct mst_link {
     uint32_t generation; /* of its connection */
     /* Its pieces of the memory. */
     void *tls;
+#ifndef MST_NO_TLS
+    const br_block_ctr_class *aes; /* or NULL: not yet looked for */
+    br_ghash ghash;
+    bool aes_first;
+#endif
     uint8_t *in, *out, *staging;
     size_t in_len, out_len, staging_at, staging_len;
     size_t used; /* plaintext looked at, not yet let go of */
