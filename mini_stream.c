@@ -8878,9 +8878,6 @@ static int pump_link(struct mst_client *c, struct mst_link *l,
     if (l->used > 0 && !l->decoding) {
         tls_release(l);
         moved = true;
-        if (l->rounded == c->moment) {
-            (void)pump_feed(c, l); /* nothing else is due so soon */
-        }
     }
     (void)pump_stock(c, false); /* if it is empty, what needs it fails */
     if (before == MST_STATE_IDLE) {
@@ -8897,7 +8894,6 @@ static int pump_link(struct mst_client *c, struct mst_link *l,
         moved |= pump_send(c, l);
         moved |= pump_receive(c, l);
     }
-    l->rounded = c->moment;
     return moved || l->used > 0 || l->state != before ? 2 : 0;
 }
 
@@ -8968,15 +8964,26 @@ static int pump_hand_out(struct mst_client *c)
     return 1;
 }
 
-/* Goes on with the message that the last event was part of, and those behind
- * it. Returns true with an event. */
+/* Goes on with what the link that the last event came by has at hand. Returns
+ * true with an event. */
 static bool pump_burst(struct mst_client *c, struct mst_event *event)
 {
     struct mst_link *l = &c->links[c->turn - 1];
 
     c->burst--;
-    return l->state == MST_STATE_OPEN && l->decoding &&
-           session_read_stream(c, l, event) == 1;
+    while (l->state == MST_STATE_OPEN) {
+        if (session_read_stream(c, l, event) == 1) {
+            return true;
+        }
+        if (l->staging_at == l->staging_len || l->state != MST_STATE_OPEN) {
+            break;
+        }
+        tls_release(l);
+        if (!pump_feed(c, l)) {
+            break;
+        }
+    }
+    return false;
 }
 
 /* The caller is back. */

@@ -1318,9 +1318,7 @@ struct mst_link {
     uint8_t *in, *out, *staging;
     size_t in_len, out_len, staging_at, staging_len;
     size_t used; /* plaintext looked at, not yet let go of */
-    /* The client's moments at which the port had no more, and at which the
-     * link was last looked at from end to end. */
-    uint32_t drained, rounded;
+    uint32_t drained; /* the client's moment at which the port had no more */
     uint64_t received_ns;
     /* When the last whole frame came; the one at hand. */
     uint64_t whole_ms, byte_ms, frame_ms, frame_bytes;
