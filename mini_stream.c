@@ -462,10 +462,43 @@ static bool decimal_is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+#if WORDS
+/* The high bits of the bytes that are no digits; each byte less '0'. */
+HOT uint64_t decimal_others(uint64_t word)
+{
+    return ((word + WORD_OF(0x76)) | word) & WORD_OF(0x80);
+}
+
+/* The number that eight digits make, the first in the lowest byte. */
+HOT uint64_t decimal_digits(uint64_t digits)
+{
+    digits = digits * (1 + (10 << 8)) >> 8 & UINT64_C(0x00FF00FF00FF00FF);
+    digits = digits * (1 + (100 << 16)) >> 16 & UINT64_C(0x0000FFFF0000FFFF);
+    return digits * (1 + (UINT64_C(10000) << 32)) >> 32;
+}
+
+#endif
+
 /* Passes over digits and appends them to a value. */
 static inline const char *decimal_run(const char *at, const char *end,
                                       uint64_t *value)
 {
+#if WORDS
+    while (end - at >= 8) {
+        uint64_t word = word_load(at) ^ WORD_OF('0');
+        uint64_t others = decimal_others(word);
+        unsigned digits = others != 0 ? word_first(others) : 8;
+        if (digits == 0) {
+            return at;
+        }
+        word = decimal_digits(word << (8 * (8 - digits)));
+        *value = *value * decimal_powers[digits] + word;
+        at += digits;
+        if (digits < 8) {
+            return at;
+        }
+    }
+#endif
     for (; at < end && decimal_is_digit(*at); at++) {
         *value = *value * 10 + (uint8_t)(*at - '0');
     }
@@ -508,12 +541,6 @@ struct decimal_shape {
 };
 
 #if WORDS
-/* The high bits of the bytes that are no digits; each byte less '0'. */
-HOT uint64_t decimal_others(uint64_t word)
-{
-    return ((word + WORD_OF(0x76)) | word) & WORD_OF(0x80);
-}
-
 /* True for a number that begins with 0 and another digit. */
 HOT bool decimal_padded(uint64_t word, uint64_t others)
 {
@@ -547,14 +574,6 @@ static inline bool decimal_shape(struct decimal_shape *shape, uint64_t word,
     return true;
 }
 
-/* The number that eight digits make, the first in the lowest byte. */
-HOT uint64_t decimal_digits(uint64_t digits)
-{
-    digits = digits * (1 + (10 << 8)) >> 8 & UINT64_C(0x00FF00FF00FF00FF);
-    digits = digits * (1 + (100 << 16)) >> 16 & UINT64_C(0x0000FFFF0000FFFF);
-    return digits * (1 + (UINT64_C(10000) << 32)) >> 32;
-}
-
 /* Reads a number in eight bytes; returns what is behind as much of it as lies
  * in them, or NULL for what decimal_read() has to look at. */
 HOT const char *decimal_word(const char *at, struct decimal_shape *shape,
@@ -582,46 +601,6 @@ HOT const char *decimal_word(const char *at, struct decimal_shape *shape,
     *exponent = (int8_t)((int)zeros - shape->fraction);
     return at + shape->len;
 }
-
-/* Reads a number that has a point and up to eight digits on either side of it;
- * returns what is behind it, or NULL for another. */
-static inline const char *decimal_words(const char *at, const char *end,
-                                        struct mst_decimal *out,
-                                        int32_t *exponent)
-{
-    uint64_t whole, fraction, others;
-    unsigned digits, zeros;
-
-    if (end - at < 8 + 1 + 8) {
-        return NULL;
-    }
-    whole = word_load(at) ^ WORD_OF('0');
-    others = decimal_others(whole) | UINT64_C(1) << 63;
-    digits = word_first(others);
-    if (digits == 0 || decimal_padded(whole, others) || at[digits] != '.') {
-        return NULL;
-    }
-    whole <<= 8 * (8 - digits);
-    at += digits + 1;
-    fraction = word_load(at) ^ WORD_OF('0');
-    others = decimal_others(fraction);
-    digits = others != 0 ? word_first(others) : 8;
-    if (digits == 0 ||
-        (digits == 8 && at + 8 < end && decimal_is_digit(at[8]))) {
-        return NULL;
-    }
-    fraction <<= 8 * (8 - digits);
-    if (fraction == 0) {
-        return NULL; /* more zeros to take away */
-    }
-    zeros = (unsigned)__builtin_clzll(fraction) / 8;
-    out->coefficient =
-        (int64_t)(decimal_digits(whole) * decimal_powers[digits - zeros] +
-                  decimal_digits(fraction << 8 * zeros));
-    out->inexact = false;
-    *exponent = (int32_t)zeros - (int32_t)digits;
-    return at + digits;
-}
 #endif
 
 /* Reads a number without sign or exponent; returns what is behind it, or NULL
@@ -630,15 +609,8 @@ COLD const char *decimal_read(const char *begin, const char *end,
                               struct mst_decimal *out, int32_t *exponent)
 {
     uint64_t value = 0;
-    const char *point, *at, *last;
+    const char *point = decimal_run(begin, end, &value), *at = point, *last;
 
-#if WORDS
-    at = decimal_words(begin, end, out, exponent);
-    if (at != NULL) {
-        return at;
-    }
-#endif
-    at = point = decimal_run(begin, end, &value);
     if (at == begin || (*begin == '0' && at > begin + 1)) {
         return NULL;
     }
@@ -650,12 +622,17 @@ COLD const char *decimal_read(const char *begin, const char *end,
     }
     last = at;
     out->inexact = false;
-    if ((at[-1] == '0' && value != 0) || at - begin > DECIMAL_DIGITS) {
+    if (at - begin > DECIMAL_DIGITS) {
         value = decimal_cut(begin, at, &last, &out->inexact);
     }
-    *exponent = value == 0     ? 0
-                : last > point ? (int32_t)(point + 1 - last)
-                               : (int32_t)(point - last);
+    *exponent =
+        last > point ? (int32_t)(point + 1 - last) : (int32_t)(point - last);
+    if (last == at && at[-1] == '0') {
+        for (; value != 0 && value % 10 == 0; value /= 10) {
+            ++*exponent;
+        }
+    }
+    *exponent = value == 0 ? 0 : *exponent;
     out->coefficient = (int64_t)value;
     return at;
 }
