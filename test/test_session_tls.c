@@ -89,6 +89,31 @@ static void test_drained(void **state)
     }
 }
 
+/* A caller that takes its time does not keep the peer waiting, however much
+ * has been read ahead. */
+static void test_slow_caller(void **state)
+{
+    (void)state;
+    session_begin_tls("localhost");
+    read_ahead(MST_PORT_DRAINS);
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(5000));
+    session_run(0);
+    for (int i = 0; i < 6; i++) {
+        service_push(&session.service, "heartbeat", "");
+        if (i == 1) {
+            service_frame(&session.service, 0x80, MST_WS_PING, "ping", 4);
+        }
+    }
+    for (int i = 0; i < 6; i++) {
+        assert_true(session_until(MST_EVENT_HEARTBEAT, 0));
+        expect_text("pong", i < 3 ? "" : "ping", session.service.pong);
+        mst_mock_advance(&session.mock, 10);
+    }
+    session_end();
+}
+
 /* Split at many offsets of the ciphertext. */
 static void test_cut_ciphertext(void **state)
 {
@@ -561,6 +586,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         TEST(test_main_job),
         TEST(test_drained),
+        TEST(test_slow_caller),
         TEST(test_cut_ciphertext),
         TEST(test_buffers),
         TEST(test_certificates),
