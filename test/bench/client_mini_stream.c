@@ -1,5 +1,5 @@
 /*
- * mini_stream on the port for POSIX systems, with 64 KB read ahead.
+ * mini_stream on the port for POSIX systems, with 256 KB read ahead.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -90,7 +90,7 @@ int main(int argc, char **argv)
         .flags = client->tls ? 0 : MST_ALLOW_PLAIN,
         .record_out_len = MST_RECORD_OUT_FULL,
         .message_len = MESSAGE,
-        /* In the clear, a record is what is read at once. */
+        /* In the clear, what a record has room for is read at once. */
         .record_in_len = client->tls ? MST_RECORD_IN_ANY : READ_AHEAD,
         .staging_len = client->tls ? READ_AHEAD : 0,
         .request_gap_ms = 1,
