@@ -8857,6 +8857,10 @@ static int pump_link(struct mst_client *c, struct mst_link *l,
         moved = true;
     }
     (void)pump_stock(c, false); /* if it is empty, what needs it fails */
+    if (l->decoding) {          /* much may be at hand, and the caller slow */
+        moved |= session_send(c, l);
+        moved |= pump_send(c, l);
+    }
     if (before == MST_STATE_IDLE) {
         moved |= pump_receive(c, l); /* before it is used once more */
     }
@@ -8948,7 +8952,7 @@ static bool pump_burst(struct mst_client *c, struct mst_event *event)
     struct mst_link *l = &c->links[c->turn - 1];
 
     c->burst--;
-    while (l->state == MST_STATE_OPEN) {
+    while (l->state == MST_STATE_OPEN && !l->ping_due) {
         if (session_read_stream(c, l, event) == 1) {
             return true;
         }

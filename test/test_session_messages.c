@@ -201,12 +201,35 @@ static void test_bursts(void **state)
     session_end();
 }
 
+/* A ping is answered while many events wait to be handed out. */
+static void test_ping_amid_events(void **state)
+{
+    struct mst_event event;
+    unsigned events = 0;
+
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(5000));
+    for (int i = 0; i < 40; i++) {
+        service_text(&session.service, "{\"channel\":\"news\"}");
+        if (i == 4) {
+            service_frame(&session.service, 0x80, MST_WS_PING, "ping", 4);
+        }
+    }
+    while (strcmp(session.service.pong, "ping") != 0 && events < 40) {
+        events += mst_poll(&session.client, &event) == 1 ? 1 : 0;
+    }
+    assert_in_range(events, 5, 7);
+    session_end();
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         TEST(test_bad_frames),         TEST(test_service_closes),
         TEST(test_bad_messages),       TEST(test_unknown_things),
         TEST(test_data_not_asked_for), TEST(test_bursts),
+        TEST(test_ping_amid_events),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
