@@ -8996,6 +8996,17 @@ static bool pump_burst(struct mst_client *c, struct mst_event *event)
     return false;
 }
 
+/* The caller has waited, most likely for a message: that goes first. */
+static void pump_greet(struct mst_client *c)
+{
+    for (unsigned i = 0; i < pump_links(c); i++) {
+        struct mst_link *l = &c->links[i];
+        if (l->state == MST_STATE_OPEN) {
+            (void)pump_receive(c, l);
+        }
+    }
+}
+
 /* The caller is back. */
 static void pump_wake(struct mst_client *c)
 {
@@ -9022,6 +9033,9 @@ int mst_poll(struct mst_client *client, struct mst_event *event)
     c->burst = 0;
     pump_wake(c);
     c->due_ms = SESSION_NEVER;
+    if (!c->more) {
+        pump_greet(c);
+    }
     do {
         bool off = true;
         moved = false;
