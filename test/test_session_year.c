@@ -58,6 +58,7 @@ static struct {
     const struct fault *fault; /* at hand, or the last */
     bool stop;                 /* a run ends at what may be the end of it */
     uint64_t quiet_ms;         /* from then on nothing is wrong */
+    uint64_t short_ms; /* until then a stream may end with its short token */
     uint64_t executions;
     size_t turn;         /* of garbage */
     uint64_t put_due_ms; /* when a request for an address must be over */
@@ -256,6 +257,8 @@ static void year_check(void)
 
 /* ---- what goes wrong ---- */
 
+#define SHORT_LIFE_S 150u
+
 /* All that the faults below change is put back. */
 static void faults_end(void)
 {
@@ -274,6 +277,9 @@ static void faults_end(void)
         .overlap = true /* seen to by request_check() */};
     service->address = (struct service_script){.dated = true};
     service->token_body = NULL;
+    if (service->expires_in > 0 && service->expires_in <= SHORT_LIFE_S) {
+        year.short_ms = now_ms() + SHORT_LIFE_S * SECOND;
+    }
     service->expires_in = 3600 - pick(2);
     session_unstall();
 }
@@ -430,7 +436,7 @@ static void fault_token_life(void)
         "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\","
         "\"expires_in\":1e30}"};
 
-    session.service.expires_in = 1 + pick(150);
+    session.service.expires_in = 1 + pick(SHORT_LIFE_S);
     session.service.token_body = pick(2) == 0 ? NULL : PICK(bodies);
     revoke();
 }
@@ -699,7 +705,7 @@ static void fault_successor(void)
     year.quiet_ms = now_ms();
     script_fail(&session.service.upgrade, PICK(statuses));
     if (pick(2) == 0) {
-        session.service.expires_in = 1 + pick(150);
+        session.service.expires_in = 1 + pick(SHORT_LIFE_S);
     }
     assert_int_equal(mst_rotate(&session.client), 0);
 }
@@ -708,7 +714,7 @@ static void fault_successor(void)
  * while, and that one is followed in turn. */
 static void fault_short_lives(void)
 {
-    session.service.expires_in = 1 + pick(150);
+    session.service.expires_in = 1 + pick(SHORT_LIFE_S);
     assert_int_equal(mst_rotate(&session.client), 0);
 }
 
@@ -816,6 +822,13 @@ static uint32_t held_ms(void)
     return until_ms > now_ms() ? (uint32_t)(until_ms - now_ms()) : 0;
 }
 
+/* For how long the stream may be away though nothing is wrong. */
+static uint32_t away_ms(void)
+{
+    return held_ms() + ATTEMPT_MS +
+           (now_ms() <= year.short_ms + BACKOFF_MS ? BACKOFF_MS : 0);
+}
+
 /* Runs until what is wished for is subscribed, and arrives. */
 static bool year_recover(uint32_t bound_ms)
 {
@@ -858,7 +871,7 @@ static void year_outage(const struct fault *fault)
     uint32_t last = PICK(most), failures;
     uint32_t bound_ms = fault_bound_ms(fault);
 
-    if (!year_recover(held_ms() + ATTEMPT_MS)) {
+    if (!year_recover(away_ms())) {
         year_fail("not subscribed any more", 0);
         return;
     }
