@@ -3,7 +3,7 @@
 bars hold; what was measured goes to $BUILD/bench/results.json.
 
 BENCH_MESSAGES (300000): messages of a stream whose processor time is measured
-BENCH_PACED (30000): messages of a stream at 10,000 a second
+BENCH_PACED (10000): messages of a stream at 10,000 a second
 BENCH_ROUNDS (5): how often the clients take turns
 
 SPDX-License-Identifier: 0BSD
@@ -19,7 +19,7 @@ import tempfile
 
 BUILD = os.environ.get("BUILD", "build") + "/bench/"
 MESSAGES = int(os.environ.get("BENCH_MESSAGES", "300000"))
-PACED = int(os.environ.get("BENCH_PACED", "30000"))
+PACED = int(os.environ.get("BENCH_PACED", "10000"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 CONNECTIONS = 20  # of each round
 RATE = 10000  # messages a second
@@ -223,7 +223,7 @@ def against_peers(what, measured):
 
 def bench_latency(server):
     found = {name: [] for name, _ in CLIENTS}
-    for _ in range(ROUNDS):
+    for _ in range(3 * ROUNDS):  # see README.md
         for name, program in CLIENTS:
             found[name].append(server.run(program, messages=PACED, rate=RATE))
     least = {name: {key: min(run[key] for run in runs) / 1000
