@@ -2850,7 +2850,8 @@ static int message_scan(struct mst_decoder *d, struct mst_event *event)
         if (MESSAGE_FAST) {
             message_fast(d);
         }
-        rc = json_next(&d->json, d->data, d->len, &d->at);
+        rc = d->at < d->len ? json_next(&d->json, d->data, d->len, &d->at)
+                            : JSON_MORE;
         switch (rc) {
         case JSON_VALUE: rc = message_value(d, event); break;
         case JSON_ITEM: rc = message_item(d, event); break;
@@ -9017,19 +9018,12 @@ static void pump_wake(struct mst_client *c)
     }
 }
 
-int mst_poll(struct mst_client *client, struct mst_event *event)
+/* Goes round until there is an event, or nothing gets further. */
+COLD int pump_poll(struct mst_client *c, struct mst_event *event)
 {
-    struct mst_client *c = client;
     unsigned rounds = 0;
     bool moved;
 
-    event->type = MST_EVENT_NONE;
-    if (c->wiped) {
-        return MST_ERR_CLOSED;
-    }
-    if (c->burst > 0 && pump_burst(c, event)) {
-        return 1;
-    }
     c->burst = 0;
     pump_wake(c);
     c->due_ms = SESSION_NEVER;
@@ -9069,6 +9063,17 @@ int mst_poll(struct mst_client *client, struct mst_event *event)
         c->due_ms = c->now_ms;
     }
     return 0;
+}
+
+int mst_poll(struct mst_client *client, struct mst_event *event)
+{
+    event->type = MST_EVENT_NONE;
+    if (client->wiped) {
+        return MST_ERR_CLOSED;
+    }
+    return client->burst > 0 && pump_burst(client, event)
+               ? 1
+               : pump_poll(client, event);
 }
 
 uint32_t mst_next_deadline_ms(const struct mst_client *client)

@@ -26,7 +26,7 @@ namespace beast = boost::beast;
 namespace websocket = beast::websocket;
 using asio::ip::tcp;
 
-constexpr std::size_t read_ahead = 262144;
+constexpr std::size_t read_ahead = 524288;
 
 struct TlsArguments {
     asio::io_context &io;

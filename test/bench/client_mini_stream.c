@@ -1,5 +1,5 @@
 /*
- * mini_stream on the port for POSIX systems, with 256 KB read ahead.
+ * mini_stream on the port for POSIX systems, with 512 KB read ahead.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#define READ_AHEAD 262144
+#define READ_AHEAD 524288
 #define MESSAGE 2048
 
 static struct mst_client stream;
