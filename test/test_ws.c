@@ -366,6 +366,10 @@ static void text_is_utf_8(void **state)
          BYTES("\x81\x01\xc3\x81\x01\xa9"), "WS_UTF8\n"},
         {"continued wrongly in a fragment", BYTES("\x01\x01\xc3\x80\x01x"),
          "WS_UTF8\n"},
+        {"ASCII within a character",
+         BYTES("\x01\x01\xc3\0\x0a"
+               "0123456789\x80\x01\xa9"),
+         "WS_UTF8\n"},
         {"tail alone", BYTES("\x81\x01\x80"), "WS_UTF8\n"},
         {"overlong solidus", BYTES("\x81\x02\xc0\xaf"), "WS_UTF8\n"},
         {"overlong NUL", BYTES("\x81\x03\xe0\x80\x80"), "WS_UTF8\n"},
@@ -476,6 +480,27 @@ static void every_sequence_of_up_to_four_bytes_is_judged_alike(void **state)
         if (got != expected) {
             expect_failed("%02x %02x %02x %02x of %zu: %d", frame[2], frame[3],
                           frame[4], frame[5], len, got);
+        }
+    }
+}
+
+/* ASCII is looked at many bytes at a time. */
+static void what_is_not_utf_8_is_found_anywhere_in_ascii(void **state)
+{
+    uint8_t frame[2 + 125];
+
+    (void)state;
+    for (size_t len = 1; len <= 125; len++) {
+        frame[0] = 0x81;
+        frame[1] = (uint8_t)len;
+        memset(frame + 2, 'a', len);
+        assert_int_equal(read_text(frame, 2 + len, 2 + len), 1);
+        for (size_t at = 0; at < len; at++) {
+            frame[2 + at] = 0x80;
+            if (read_text(frame, 2 + len, 2 + len) != MST_ERR_WS_UTF8) {
+                expect_failed("byte %zu of %zu", at, len);
+            }
+            frame[2 + at] = 'a';
         }
     }
 }
@@ -656,6 +681,7 @@ int main(void)
         TEST(a_control_frame_of_125_bytes_is_whole),
         TEST(text_is_utf_8),
         TEST(every_sequence_of_up_to_four_bytes_is_judged_alike),
+        TEST(what_is_not_utf_8_is_found_anywhere_in_ascii),
         TEST(close_codes_are_those_that_may_be_sent),
         TEST(close_frames_give_code_and_reason),
         TEST(errors_are_answered_with_the_close_code_of_rfc_6455),

@@ -228,6 +228,8 @@ static void add_time(struct text *text)
     static const char *const times[] = {"2026-01-02T03:04:05Z",
                                         "2026-01-02T03:59:60Z",
                                         "2026-01-02T03:04:60Z",
+                                        "2026-01-02T03:04:60.000Z",
+                                        "2026-01-02T03:59:60.999Z",
                                         "2026-01-02T03:04:05.Z",
                                         "2026-01-02T03:04:05.6+01:30",
                                         "2026-01-02t03:04:05.678z",
@@ -500,6 +502,70 @@ static void both_lanes_agree_wherever_a_message_is_cut(void **state)
     lanes_close(&lanes);
 }
 
+/* The fast lane expects a number to look like the one before: each number
+ * behind each other one, all lengths and places of the point that eight bytes
+ * have room for, and such as differ from these only by a mark. */
+static void a_number_is_read_alike_whatever_was_before_it(void **state)
+{
+    static const char *const marks[] = {"1e5",  "1x5", "1,5",  "1-5",
+                                        "12E3", "0.5", "00.5", "1.5."};
+    enum { WHOLE = 9, FRACTION = 9, FORMS = WHOLE * FRACTION };
+    char numbers[FORMS + COUNT(marks)][24], message[512];
+    struct lanes lanes;
+
+    (void)state;
+    for (int i = 0; i < FORMS; i++) {
+        (void)snprintf(numbers[i], sizeof numbers[i], "%.*s%s%.*s",
+                       1 + i % WHOLE, "123456789", i < WHOLE ? "" : ".",
+                       i / WHOLE, "987654321");
+    }
+    for (size_t i = 0; i < COUNT(marks); i++) {
+        (void)snprintf(numbers[FORMS + i], sizeof numbers[0], "%s", marks[i]);
+    }
+    lanes_open(&lanes, 2);
+    for (size_t n = 0; n < COUNT(numbers) * COUNT(numbers); n++) {
+        const char *a = numbers[n / COUNT(numbers)];
+        const char *b = numbers[n % COUNT(numbers)];
+        int len = snprintf(message, sizeof message,
+                           BOOK_MESSAGE("UPDATE",
+                                        LEVEL("%s", "7") "," LEVEL("%s", "7"),
+                                        LEVEL("7", "%s") "," LEVEL("7", "%s")),
+                           a, b, a, b);
+
+        if (!lanes_agree(&lanes, message, (size_t)len,
+                         (struct cuts){MESSAGE_MAX, MESSAGE_MAX, 0})) {
+            expect_text(message, text_get(&lanes.scanned_record),
+                        text_get(&lanes.usual_record));
+        }
+    }
+    lanes_close(&lanes);
+}
+
+static void a_second_after_the_59th_is_read_alike(void **state)
+{
+    static const char *const times[] = {
+        "2026-01-02T03:04:60.000Z", "2026-01-02T03:59:60.999Z",
+        "2026-01-02T03:04:61.000Z", "2026-01-02T03:04:59.999Z"};
+    char message[256];
+    struct lanes lanes;
+
+    (void)state;
+    lanes_open(&lanes, 2);
+    for (size_t i = 0; i < COUNT(times); i++) {
+        int len = snprintf(message, sizeof message,
+                           "{\"channel\":\"heartbeat\",\"payload\":"
+                           "{\"timestamp\":\"%s\"}}",
+                           times[i]);
+
+        if (!lanes_agree(&lanes, message, (size_t)len,
+                         (struct cuts){MESSAGE_MAX, MESSAGE_MAX, 0})) {
+            expect_text(message, text_get(&lanes.scanned_record),
+                        text_get(&lanes.usual_record));
+        }
+    }
+    lanes_close(&lanes);
+}
+
 static void both_lanes_give_the_same_events(void **state)
 {
     static struct lanes lanes[COUNT(kinds)];
@@ -540,6 +606,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(both_lanes_agree_wherever_a_message_is_cut),
+        TEST(a_number_is_read_alike_whatever_was_before_it),
+        TEST(a_second_after_the_59th_is_read_alike),
         TEST(both_lanes_give_the_same_events),
     };
 
