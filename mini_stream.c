@@ -8982,7 +8982,8 @@ static bool pump_burst(struct mst_client *c, struct mst_event *event)
     struct mst_link *l = &c->links[c->turn - 1];
 
     c->burst--;
-    while (l->state == MST_STATE_OPEN && !l->ping_due) {
+    while (l->state == MST_STATE_OPEN && !l->ping_due &&
+           l->lag_over < SESSION_LATE_MESSAGES) {
         if (session_read_stream(c, l, event) == 1) {
             return true;
         }

@@ -332,6 +332,24 @@ static void lag_begin(uint32_t lag_max_ms)
     run_late(2000, 10);
 }
 
+/* What is at hand at once counts as what comes one by one. */
+static void test_lag_then_none_at_once(void **state)
+{
+    (void)state;
+    lag_begin(1000);
+    session.mock.plan.data_ms = 3000;
+    for (int i = 0; i < 8; i++) {
+        service_push(&session.service, "market_data", "BTCUSD");
+    }
+    session_run(2990);
+    expect_int("not yet", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session.mock.plan.data_ms = 10;
+    service_push(&session.service, "market_data", "BTCUSD");
+    session_run(100);
+    session_expect_closed("lag", MST_ERR_LAG, MST_STATE_OPEN);
+    session_end();
+}
+
 static void test_lag_is_measured(void **state)
 {
     (void)state;
@@ -568,6 +586,7 @@ int main(void)
         TEST(test_answer_lost),
         TEST(test_no_effect),
         TEST(test_full_table),
+        TEST(test_lag_then_none_at_once),
         TEST(test_lag_is_measured),
         TEST(test_lag_after_handover),
         TEST(test_too_late),
