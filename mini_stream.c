@@ -3467,6 +3467,9 @@ void mst_problem_read(const void *body, size_t len, struct mst_problem *problem)
  *
  * A full side drops its worst level, or removal, and remembers the price as
  * its horizon: what is better is exact, the rest is unknown and not shown.
+ *
+ * Comparing decimals takes long, so each level has a key, too: its price in a
+ * unit that the side has chosen, as a number of 32 bits.
  * ------------------------------------------------------------------------ */
 
 /* What a book is doing. */
@@ -3482,6 +3485,20 @@ enum book_phase {
  * close may be of one moment. */
 #define BOOK_ALIKE_NS 1000000
 
+/* A key holds a price in units, of which the best price has so many digits,
+ * and a bit. Once it has fewer than the least or too many for a key, the side
+ * chooses its unit anew. Without one, all prices have the same key. */
+#define BOOK_UNITS_DIGITS 9
+#define BOOK_UNITS_LEAST 10000000
+#define BOOK_UNITS_MOST (UINT32_MAX / 2)
+#define BOOK_NO_UNIT INT8_MAX
+
+/* Most changes are among one less than so many levels at the best end. */
+#define BOOK_NEAR 128
+
+/* Levels of an update whose places are looked for at once. */
+#define BOOK_AHEAD 16
+
 /* In which order the levels of the snapshot have come so far. */
 enum book_order { BOOK_BEST_FIRST, BOOK_WORST_FIRST, BOOK_HEAP };
 
@@ -3495,6 +3512,7 @@ int mst_book_init(struct mst_book *book, struct mst_level *levels,
     memset(book, 0, sizeof *book);
     book->sides[MST_BID].levels = levels;
     book->sides[MST_ASK].levels = levels + capacity;
+    book->sides[MST_BID].unit = book->sides[MST_ASK].unit = BOOK_NO_UNIT;
     book->capacity = (uint32_t)capacity;
     book->reason = MST_BOOK_NO_SNAPSHOT;
     book->restart = true;
@@ -3560,22 +3578,193 @@ static int book_compare(const struct mst_level *a, const struct mst_level *b)
                        mst_level_price(b));
 }
 
-/* Place of the first of the sorted levels that is not worse than a price. */
-static uint32_t book_search(const struct mst_level *levels, uint32_t count,
-                            enum mst_side side, struct mst_decimal price)
-{
-    uint32_t low = 0, high = count;
+/* -- keys ---------------------------------------------------------------- */
 
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
+/* The key of a price that is not a number of units, or of far too many. */
+COLD uint32_t book_key_rounded(int64_t coefficient, int shift)
+{
+    const int powers = sizeof decimal_powers / sizeof *decimal_powers;
+    uint64_t units = BOOK_UNITS_MOST;
+    bool whole = false;
+
+    if (coefficient <= 0 || shift <= -powers) {
+        units = 0;
+    } else if (shift < 0) {
+        uint64_t power = decimal_powers[-shift];
+        units = (uint64_t)coefficient / power;
+        whole = (uint64_t)coefficient % power == 0;
+    }
+    return units < BOOK_UNITS_MOST ? 2 * (uint32_t)units + !whole : UINT32_MAX;
+}
+
+/* A price's key: of two that differ, the larger is the better price's. Bids
+ * have twice their units, rounded down, and one more if there is a rest; asks
+ * have the complement. Prices that are equal have the same key, and those that
+ * have the same are equal, or both have a rest. */
+HOT uint32_t book_key(const struct mst_book_side *s, unsigned side,
+                      struct mst_decimal price)
+{
+    int shift = price.exponent - s->unit;
+    uint64_t units = (uint64_t)price.coefficient;
+    uint32_t key;
+
+    if ((unsigned)shift <= BOOK_UNITS_DIGITS && units - 1 < UINT32_MAX &&
+        units * decimal_powers[shift] < BOOK_UNITS_MOST) {
+        key = 2 * (uint32_t)(units * decimal_powers[shift]);
+    } else {
+        key = book_key_rounded(price.coefficient, shift);
+    }
+    return key ^ (0 - (uint32_t)side);
+}
+
+/* True where no other price has this key. */
+static bool book_key_is_exact(uint32_t key, unsigned side)
+{
+    return ((key ^ side) & 1) == 0;
+}
+
+static uint32_t book_key_of(const struct mst_book_side *s,
+                            const struct mst_level *level)
+{
+    return book_key(s, level->side, mst_level_price(level));
+}
+
+/* Positive where level a is better than b, by the keys that a side gave. */
+static int book_rank(const struct mst_level *a, const struct mst_level *b)
+{
+    if (a->key != b->key) {
+        return a->key > b->key ? 1 : -1;
+    }
+    return book_key_is_exact(a->key, a->side) ? 0 : book_compare(a, b);
+}
+
+/* Chooses a side's unit for a price; of 0 or less, none is better. */
+static void book_choose_unit(struct mst_book_side *s,
+                             const struct mst_level *level)
+{
+    if (level->price_coefficient > 0) {
+        s->unit = (int8_t)(decimal_len((uint64_t)level->price_coefficient) +
+                           level->price_exponent - BOOK_UNITS_DIGITS);
+    }
+}
+
+/* Chooses a side's unit anew where its best price asks for it. */
+static void book_measure(struct mst_book_side *s)
+{
+    const struct mst_level *best;
+    uint32_t units;
+
+    if (s->count == 0) {
+        return;
+    }
+    best = &s->levels[s->count - 1];
+    units = (best->key ^ (0 - (uint32_t)best->side)) / 2;
+    if ((units >= BOOK_UNITS_LEAST && units < BOOK_UNITS_MOST) ||
+        best->price_coefficient <= 0) {
+        return;
+    }
+    book_choose_unit(s, best);
+    for (uint32_t i = 0; i < s->count; i++) {
+        s->levels[i].key = book_key_of(s, &s->levels[i]);
+    }
+}
+
+/* Steps of a search: they leave of one less than twice, or four times, as many
+ * levels one less than width. What is added depends on comparisons, but without
+ * a branch, which no processor could predict. */
+HOT const struct mst_level *book_halve(const struct mst_level *at, size_t width,
+                                       uint32_t key)
+{
+    return at + (width & (0 - (size_t)(at[width - 1].key < key)));
+}
+
+#if WORDS
+HOT const struct mst_level *book_quarter(const struct mst_level *at,
+                                         size_t width, uint32_t key)
+{
+    return at + width * ((size_t)(at[width - 1].key < key) +
+                         (size_t)(at[2 * width - 1].key < key) +
+                         (size_t)(at[3 * width - 1].key < key));
+}
+#endif
+
+/* Where a search goes on for a key that is not near the best: there BOOK_NEAR
+ * levels begin of which the first whose key is not less is one. */
+HOT const struct mst_level *book_far(const struct mst_level *at, size_t count,
+                                     uint32_t key)
+{
+    size_t less = 0;
+
+    while (count > 8 * (size_t)BOOK_NEAR) {
+        at = book_halve(at, count / 2, key);
+        count -= count / 2;
+    }
+    for (size_t i = BOOK_NEAR; i <= count; i += BOOK_NEAR) {
+        less += at[i - 1].key < key;
+    }
+    return at + less * BOOK_NEAR;
+}
+
+/* Place of the first of the sorted levels whose key is not less. */
+HOT uint32_t book_place(const struct mst_level *levels, uint32_t count,
+                        uint32_t key)
+{
+    const struct mst_level *at = levels;
+    size_t width = BOOK_NEAR;
+
+    if (count == 0) {
+        return 0;
+    }
+    while (width > count) {
+        width /= 2;
+    }
+    if (at[count - width].key < key) {
+        at += count - width + 1;
+    } else if (count >= 2 * BOOK_NEAR) {
+        at = book_far(levels, count, key);
+    }
+#if WORDS
+    if (width == BOOK_NEAR) {
+        at = book_quarter(at, BOOK_NEAR / 4, key);
+        at = book_quarter(at, BOOK_NEAR / 16, key);
+        at = book_quarter(at, BOOK_NEAR / 64, key);
+        width = BOOK_NEAR / 64;
+    } else if (width == BOOK_NEAR / 2) {
+        at = book_quarter(at, BOOK_NEAR / 8, key);
+        at = book_quarter(at, BOOK_NEAR / 32, key);
+        at = book_quarter(at, BOOK_NEAR / 128, key);
+        width = BOOK_NEAR / 128;
+    }
+#endif
+    while ((width /= 2) > 0) {
+        at = book_halve(at, width, key);
+    }
+    return (uint32_t)(at - levels);
+}
+
+/* Place of the first of the sorted levels that is not worse than a price,
+ * from that of the first whose key is not less. */
+static uint32_t book_search(const struct mst_level *levels, uint32_t count,
+                            enum mst_side side, struct mst_decimal price,
+                            uint32_t key, uint32_t at)
+{
+    uint32_t high = count;
+
+    if (at == count || levels[at].key != key || book_key_is_exact(key, side)) {
+        return at;
+    }
+    while (at < high) {
+        uint32_t middle = at + (high - at) / 2;
         if (book_better(side, mst_level_price(&levels[middle]), price) < 0) {
-            low = middle + 1;
+            at = middle + 1;
         } else {
             high = middle;
         }
     }
-    return low;
+    return at;
 }
+
+/* -- an update ----------------------------------------------------------- */
 
 /* A level that a side has no room for: from here on it knows nothing. */
 static void book_cut(struct mst_book_side *s, const struct mst_level *level)
@@ -3599,10 +3788,58 @@ static bool book_is_beyond(const struct mst_book_side *s,
                                  mst_level_price(level), s->horizon) <= 0;
 }
 
+/* Moves a side's levels to where its array begins. */
+static void book_pack(struct mst_book_side *s)
+{
+    struct mst_level *begin = s->levels - s->room;
+
+    if (s->room > 0) {
+        memmove(begin, s->levels, s->count * sizeof *begin);
+        s->levels = begin;
+        s->room = 0;
+    }
+}
+
+/* Takes a level out: of the better ones and the worse ones, the fewer move. */
+static void book_remove(struct mst_book_side *s, uint32_t at)
+{
+    uint32_t better = s->count - 1 - at;
+    struct mst_level *here = &s->levels[at];
+
+    if (at < better) {
+        memmove(s->levels + 1, s->levels, at * sizeof *here);
+        s->levels++;
+        s->room++;
+    } else {
+        memmove(here, here + 1, better * sizeof *here);
+    }
+    s->count--;
+}
+
+/* Makes a gap in the same way, if there is room before the worse levels. */
+static void book_gap(struct mst_book *book, struct mst_book_side *s,
+                     uint32_t at)
+{
+    uint32_t better = s->count - at;
+
+    if (at < better && s->room > 0) {
+        s->levels--;
+        s->room--;
+        memmove(s->levels, s->levels + 1, at * sizeof *s->levels);
+    } else {
+        if (s->room + s->count == book->capacity) {
+            book_pack(s);
+        }
+        memmove(s->levels + at + 1, s->levels + at, better * sizeof *s->levels);
+    }
+    s->count++;
+}
+
 /* Puts a level at its place. A full side lets some of its worst levels go at
  * once, so that not each new level moves all the others. */
 static void book_insert(struct mst_book *book, struct mst_book_side *s,
-                        const struct mst_level *level, uint32_t at)
+                        const struct mst_level *level, uint32_t key,
+                        uint32_t at)
 {
     if (s->count == book->capacity) {
         uint32_t drop = book->capacity / 64 + 1;
@@ -3618,45 +3855,144 @@ static void book_insert(struct mst_book *book, struct mst_book_side *s,
         at -= drop;
         memmove(s->levels, s->levels + drop, s->count * sizeof *level);
     }
-    memmove(s->levels + at + 1, s->levels + at,
-            (s->count - at) * sizeof *level);
+    book_gap(book, s, at);
     s->levels[at] = *level;
-    s->count++;
+    s->levels[at].key = key;
+}
+
+/* Whether a price is among those of some levels. */
+static bool book_is_named(const struct mst_level *level,
+                          const struct mst_level *levels, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (levels[i].side == level->side &&
+            book_compare(&levels[i], level) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A level of an update that is not applied at once. */
+struct book_late {
+    const struct mst_level *level;
+    uint32_t key, place;
+};
+
+/* A level's place, after others have changed. */
+static uint32_t book_settle(const struct mst_book_side *s,
+                            const struct book_late *late)
+{
+    uint32_t at = late->place < s->count ? late->place : s->count;
+
+    while (at > 0 && s->levels[at - 1].key >= late->key) {
+        at--;
+    }
+    while (at < s->count && s->levels[at].key < late->key) {
+        at++;
+    }
+    return book_search(s->levels, s->count, (enum mst_side)late->level->side,
+                       mst_level_price(late->level), late->key, at);
 }
 
 /* Applies a level of an update, unless a newer one has set it. A level keeps
- * the newest of its times: the same moment may come with more digits first. */
-static void book_update(struct mst_book *book, const struct mst_level *level)
+ * the newest of its times: the same moment may come with more digits first.
+ * Does nothing and returns false for a removal of what the update sets again
+ * before its end, which may have been done. */
+static bool book_change(struct mst_book *book, const struct book_late *late,
+                        const struct mst_level *end)
 {
+    const struct mst_level *level = late->level;
     struct mst_book_side *s = &book->sides[level->side];
     bool removed = level->amount_coefficient == 0;
     bool forget = removed && book->phase != BOOK_COLLECT;
+    uint32_t at = book_settle(s, late);
+    struct mst_level *here = &s->levels[at];
     int64_t known_ns;
-    uint32_t at;
-    bool found;
 
-    if (book_is_beyond(s, level)) {
-        book_cut(s, level);
-        return;
-    }
-    at = book_search(s->levels, s->count, (enum mst_side)level->side,
-                     mst_level_price(level));
-    found = at < s->count && book_compare(&s->levels[at], level) == 0;
-    known_ns = found ? s->levels[at].time_ns : level->time_ns;
-    if (book_is_older(level->time_ns, known_ns)) {
-        return;
-    }
-    if (found && forget) {
-        s->count--;
-        memmove(s->levels + at, s->levels + at + 1,
-                (s->count - at) * sizeof *level);
-    } else if (found) {
-        s->levels[at] = *level;
-        if (level->time_ns < known_ns) {
-            s->levels[at].time_ns = known_ns;
+    if (at == s->count || here->key != late->key ||
+        book_compare(here, level) != 0) {
+        if (at == 0 && book_is_beyond(s, level)) {
+            book_cut(s, level);
+        } else if (!forget) {
+            book_insert(book, s, level, late->key, at);
         }
-    } else if (!forget) {
-        book_insert(book, s, level, at);
+        return true;
+    }
+    known_ns = here->time_ns;
+    if (removed && known_ns >= level->time_ns &&
+        book_is_named(level, level + 1, (size_t)(end - level - 1))) {
+        return false;
+    }
+    if (book_is_older(level->time_ns, known_ns)) {
+        return true;
+    }
+    if (forget) {
+        book_remove(s, at);
+        return true;
+    }
+    *here = *level;
+    here->key = late->key;
+    if (level->time_ns < known_ns) {
+        here->time_ns = known_ns;
+    }
+    return true;
+}
+
+/* Applies levels of an update one after the other. */
+static void book_follow(struct mst_book *book, const struct mst_level *level,
+                        const struct mst_level *end)
+{
+    for (; level < end; level++) {
+        const struct mst_book_side *s = &book->sides[level->side];
+        struct book_late late = {level, book_key_of(s, level), s->count};
+        book_change(book, &late, level + 1);
+    }
+}
+
+/* Sets an amount, if this is the level of this key and nothing else is to be
+ * done; if not, it does the same to no level, without a branch. */
+HOT bool book_set(struct mst_level *here, const struct mst_level *level,
+                  uint32_t key)
+{
+    struct mst_level none;
+    bool is = (here->key == key) & book_key_is_exact(key, level->side) &
+              (level->amount_coefficient != 0) &
+              (level->time_ns >= here->time_ns);
+    struct mst_level *to = is ? here : &none;
+
+    to->amount_coefficient = level->amount_coefficient;
+    to->amount_exponent = level->amount_exponent;
+    to->flags = level->flags;
+    to->time_ns = level->time_ns;
+    return is;
+}
+
+/* Applies some levels of an update. Most set an amount, which moves no other
+ * level: these come first, so that no search waits for another to end. */
+static void book_update(struct mst_book *book, const struct mst_level *levels,
+                        size_t count)
+{
+    struct book_late late[BOOK_AHEAD], *last = late;
+
+    for (size_t i = 0; i < count; i++) {
+        struct mst_book_side *s = &book->sides[levels[i].side];
+        uint32_t key = book_key_of(s, &levels[i]);
+        last->level = &levels[i];
+        last->key = key;
+        last->place = s->count;
+        if (s->count == 0 || s->levels[s->count - 1].key < key) {
+            last++;
+        } else {
+            last->place = book_place(s->levels, s->count, key);
+            last += !book_set(&s->levels[last->place], &levels[i], key);
+        }
+    }
+    for (const struct book_late *l = late; l < last; l++) {
+        if (!book_change(book, l, levels + count)) {
+            book_follow(book, l->level, levels + count);
+            break;
+        }
     }
 }
 
@@ -3685,10 +4021,10 @@ static void book_sift_down(struct mst_level *heap, uint32_t count, uint32_t at)
             return;
         }
         if (child + 1 < count &&
-            book_compare(&heap[child + 1], &heap[child]) < 0) {
+            book_rank(&heap[child + 1], &heap[child]) < 0) {
             child++;
         }
-        if (book_compare(&heap[at], &heap[child]) <= 0) {
+        if (book_rank(&heap[at], &heap[child]) <= 0) {
             return;
         }
         book_swap(&heap[at], &heap[child]);
@@ -3698,7 +4034,7 @@ static void book_sift_down(struct mst_level *heap, uint32_t count, uint32_t at)
 
 static void book_sift_up(struct mst_level *heap, uint32_t at)
 {
-    while (at > 0 && book_compare(&heap[at], &heap[(at - 1) / 2]) < 0) {
+    while (at > 0 && book_rank(&heap[at], &heap[(at - 1) / 2]) < 0) {
         book_swap(&heap[at], &heap[(at - 1) / 2]);
         at = (at - 1) / 2;
     }
@@ -3751,10 +4087,10 @@ static bool book_make_room(struct mst_book *book, struct mst_book_side *s,
     if (s->fresh + s->count < book->capacity) {
         return true;
     }
-    if (s->count > 0 && book_compare(newer, worst) < 0) {
+    if (s->count > 0 && book_rank(newer, worst) < 0) {
         worst = newer;
     }
-    if (book_compare(level, worst) <= 0) {
+    if (book_rank(level, worst) <= 0) {
         book_cut(s, level);
         return false;
     }
@@ -3768,29 +4104,36 @@ static bool book_make_room(struct mst_book *book, struct mst_book_side *s,
 }
 
 /* Takes in a level of the snapshot, unless a newer update set its price. */
-static void book_add(struct mst_book *book, const struct mst_level *level)
+static void book_add(struct mst_book *book, const struct mst_level *from)
 {
-    struct mst_book_side *s = &book->sides[level->side];
+    struct mst_book_side *s = &book->sides[from->side];
     const struct mst_level *newer = s->levels + book->capacity - s->count;
-    enum mst_side side = (enum mst_side)level->side;
-    uint32_t at = book_search(newer, s->count, side, mst_level_price(level));
-    int cmp;
+    struct mst_level level = *from;
+    uint32_t at;
+    int rank;
 
-    if (level->amount_coefficient == 0 || book_is_beyond(s, level) ||
-        (at < s->count && book_compare(&newer[at], level) == 0) ||
-        !book_make_room(book, s, level)) {
+    if (s->fresh + s->count == 0) {
+        book_choose_unit(s, &level);
+    }
+    level.key = book_key_of(s, &level);
+    at = book_search(newer, s->count, (enum mst_side)level.side,
+                     mst_level_price(&level), level.key,
+                     book_place(newer, s->count, level.key));
+    if (level.amount_coefficient == 0 || book_is_beyond(s, &level) ||
+        (at < s->count && book_rank(&newer[at], &level) == 0) ||
+        !book_make_room(book, s, &level)) {
         return;
     }
     if (s->order != BOOK_HEAP && s->fresh > 0) {
-        cmp = book_compare(level, &s->levels[s->fresh - 1]);
-        if (s->fresh == 1 && cmp > 0) {
+        rank = book_rank(&level, &s->levels[s->fresh - 1]);
+        if (s->fresh == 1 && rank > 0) {
             s->order = BOOK_WORST_FIRST;
         }
-        if (cmp == 0 || (cmp > 0) != (s->order == BOOK_WORST_FIRST)) {
+        if (rank == 0 || (rank > 0) != (s->order == BOOK_WORST_FIRST)) {
             book_to_heap(s);
         }
     }
-    s->levels[s->fresh++] = *level;
+    s->levels[s->fresh++] = level;
     if (s->order == BOOK_HEAP) {
         book_sift_up(s->levels, s->fresh - 1);
     }
@@ -3838,7 +4181,7 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s)
     } else if (s->order == BOOK_HEAP) {
         book_sort(s->levels, s->fresh);
         for (uint32_t i = 1; i < s->fresh; i++) {
-            once &= book_compare(&s->levels[i], &s->levels[i - 1]) != 0;
+            once &= book_rank(&s->levels[i], &s->levels[i - 1]) != 0;
         }
     }
     s->count = s->fresh;
@@ -3852,8 +4195,10 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s)
 static void book_clear(struct mst_book *book)
 {
     for (unsigned side = 0; side < 2; side++) {
-        book->sides[side].count = book->sides[side].fresh = 0;
-        book->sides[side].cut = false;
+        struct mst_book_side *s = &book->sides[side];
+        s->count = s->fresh = 0;
+        s->cut = false;
+        book_pack(s);
     }
 }
 
@@ -3917,9 +4262,12 @@ const struct mst_level *mst_book_find(const struct mst_book *book,
                                       enum mst_side side,
                                       struct mst_decimal price)
 {
-    const struct mst_level *levels = book->sides[side].levels;
+    const struct mst_book_side *s = &book->sides[side];
+    const struct mst_level *levels = s->levels;
     uint32_t depth = (uint32_t)mst_book_depth(book, side);
-    uint32_t at = book_search(levels, depth, side, price);
+    uint32_t key = book_key(s, side, price);
+    uint32_t at = book_search(levels, depth, side, price, key,
+                              book_place(levels, depth, key));
 
     return at < depth &&
                    book_better(side, mst_level_price(&levels[at]), price) == 0
@@ -3977,14 +4325,26 @@ static void book_flag(struct mst_book *book, unsigned flag, bool on)
     book->flags = (uint8_t)(on ? book->flags | flag : book->flags & ~flag);
 }
 
+/* Keys of one unit tell bid and ask apart, mostly. */
+static bool book_is_crossed(const struct mst_book_side *bids,
+                            const struct mst_book_side *asks)
+{
+    const struct mst_level *bid, *ask;
+
+    if (bids->count == 0 || asks->count == 0) {
+        return false;
+    }
+    bid = &bids->levels[bids->count - 1];
+    ask = &asks->levels[asks->count - 1];
+    return (bids->unit != asks->unit || bid->key >= ~ask->key) &&
+           mst_decimal_cmp(mst_level_price(bid), mst_level_price(ask)) >= 0;
+}
+
 /* A whole message has been applied: is the book crossed, or thin? */
 static void book_judge(struct mst_book *book)
 {
-    const struct mst_level *bid = mst_book_level(book, MST_BID, 0);
-    const struct mst_level *ask = mst_book_level(book, MST_ASK, 0);
     bool crossed =
-        bid != NULL && ask != NULL &&
-        mst_decimal_cmp(mst_level_price(bid), mst_level_price(ask)) >= 0;
+        book_is_crossed(&book->sides[MST_BID], &book->sides[MST_ASK]);
     bool thin = false;
 
     for (unsigned side = 0; side < 2; side++) {
@@ -4000,6 +4360,8 @@ static void book_judge(struct mst_book *book)
 
 static void book_live(struct mst_book *book)
 {
+    book_measure(&book->sides[MST_BID]);
+    book_measure(&book->sides[MST_ASK]);
     book->state = MST_BOOK_LIVE;
     book->reason = MST_BOOK_OK;
     book->phase = BOOK_FOLLOW;
@@ -4089,11 +4451,14 @@ static void book_feed(struct mst_book *book, const struct mst_part *part)
     } else if (book->restart) {
         return; /* the rest of a message that was given up */
     }
-    for (size_t i = 0; i < part->count && book->phase != BOOK_PASS; i++) {
+    for (size_t i = 0; i < part->count && book->phase != BOOK_PASS;) {
+        size_t left = part->count - i;
         if (part->snapshot) {
-            book_add(book, &part->levels[i]);
+            book_add(book, &part->levels[i++]);
         } else {
-            book_update(book, &part->levels[i]);
+            left = left < BOOK_AHEAD ? left : BOOK_AHEAD;
+            book_update(book, &part->levels[i], left);
+            i += left;
         }
     }
     if (part->last) {
@@ -4109,7 +4474,8 @@ static void book_copy(const struct mst_book *book, bool levels)
 
     for (unsigned side = 0; side < 2; side++) {
         struct mst_book_side *s = &copy.sides[side];
-        s->levels = spare->sides[side].levels;
+        s->levels = spare->sides[side].levels - spare->sides[side].room;
+        s->room = 0;
         if (levels) {
             memcpy(s->levels, book->sides[side].levels,
                    s->count * sizeof *s->levels);

@@ -455,6 +455,7 @@ struct mst_level {
     int8_t amount_exponent;
     uint8_t side;  /* enum mst_side */
     uint8_t flags; /* MST_LEVEL_... */
+    uint32_t key;  /* private: a book's */
 };
 
 /* The amount has more than 18 significant digits: the first 18 are kept. */
@@ -875,6 +876,8 @@ struct mst_book_side {
     struct mst_decimal horizon;
     uint8_t order;
     bool cut;
+    int8_t unit;
+    uint32_t room;
 };
 
 /* Members are private: use the calls. */

@@ -132,13 +132,12 @@ static void open_deep(struct mst_book *book)
     assert_int_equal(mst_book_depth(book, MST_BID), DEPTH);
 }
 
-/* A change at a rank moves the better levels only, however deep the book. */
-static void a_change_near_the_top_moves_few_bytes(void **state)
+/* Removes the level of a rank and puts it back, which moves so many levels. */
+static void expect_moves(uint32_t rank, size_t most)
 {
-    struct mst_level change = level_at(MST_BID, RANK);
+    struct mst_level change = level_at(MST_BID, rank);
     struct mst_book book;
 
-    (void)state;
     open_deep(&book);
     for (int64_t i = 0; i < 100; i++) {
         bytes_moved = 0;
@@ -146,8 +145,48 @@ static void a_change_near_the_top_moves_few_bytes(void **state)
         apply_levels(&book, &change, 1, false, 2 + i);
         assert_int_equal(mst_book_depth(&book, MST_BID),
                          i % 2 == 0 ? DEPTH - 1 : DEPTH);
-        assert_in_range(bytes_moved, 1, RANK * sizeof change);
+        assert_in_range(bytes_moved, 1, most * sizeof change);
     }
+}
+
+/* A change at a rank moves the better levels only, however deep the book, or
+ * the worse ones, if they are fewer. */
+static void a_change_near_an_end_moves_few_bytes(void **state)
+{
+    (void)state;
+    expect_moves(RANK, RANK);
+    expect_moves(DEPTH - 1 - RANK, RANK);
+}
+
+/* Levels go at the worse end, which leaves room there, and others come near
+ * the top, until the array is at its end: it begins anew, once. */
+static void room_behind_is_taken_all_at_once(void **state)
+{
+    struct mst_level level;
+    struct mst_book book;
+    size_t before, most = 0;
+
+    (void)state;
+    open_deep(&book);
+    for (int64_t i = 0; i < 100; i++) {
+        level = level_at(MST_BID, (uint32_t)(DEPTH - 2 - i));
+        level.amount_coefficient = 0;
+        apply_levels(&book, &level, 1, false, 2 + i);
+    }
+    level = level_at(MST_BID, 0);
+    bytes_moved = 0;
+    for (int64_t i = 1; i <= 100; i++) {
+        before = bytes_moved;
+        level.price_coefficient += 10;
+        level.price_coefficient += level.price_coefficient % 10 == 0;
+        apply_levels(&book, &level, 1, false, 1000 + i);
+        most = bytes_moved - before > most ? bytes_moved - before : most;
+        assert_int_equal(mst_book_level(&book, MST_BID, 0)->price_coefficient,
+                         level.price_coefficient);
+    }
+    assert_int_equal(mst_book_depth(&book, MST_BID), DEPTH);
+    assert_int_equal(most, (DEPTH - 100) * sizeof level);
+    assert_int_equal(bytes_moved, most);
 }
 
 /* Prices that drift away from a full book: room is made for many new levels
@@ -176,7 +215,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_snapshot_in_any_order_moves_few_bytes),
-        TEST(a_change_near_the_top_moves_few_bytes),
+        TEST(a_change_near_an_end_moves_few_bytes),
+        TEST(room_behind_is_taken_all_at_once),
         TEST(new_levels_in_a_full_book_move_few_bytes),
     };
 

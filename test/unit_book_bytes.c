@@ -1,0 +1,7 @@
+/*
+ * The same as unit_book_search.c, for builds that do not search for speed.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#define WORDS 0
+#include "unit_book_search.c" /* NOLINT(bugprone-suspicious-include) */
