@@ -9336,6 +9336,9 @@ static void pump_wipe(struct mst_client *c)
 /* The caller has an event: what it does with it takes its own time. */
 static int pump_hand_out(struct mst_client *c)
 {
+    if (c->save_due) {
+        pump_save(c);
+    }
     c->more = true;
     c->due_ms = c->now_ms + PUMP_SLOW_CALLER_MS;
     return 1;
@@ -9351,6 +9354,7 @@ static bool pump_burst(struct mst_client *c, struct mst_event *event)
     while (l->state == MST_STATE_OPEN && !l->ping_due &&
            l->lag_over < SESSION_LATE_MESSAGES) {
         if (session_read_stream(c, l, event) == 1) {
+            c->due_ms += PUMP_SLOW_CALLER_MS; /* this event has its own time */
             return true;
         }
         if (l->staging_at == l->staging_len || l->state != MST_STATE_OPEN) {

@@ -75,6 +75,37 @@ static void test_slow_caller(void **state)
     }
 }
 
+/* A caller that takes a while over each event, which never end: the request
+ * ends in its time all the same. */
+static void test_busy_caller(void **state)
+{
+    uint64_t begin_ms, end_ms;
+    struct mst_event event = {.type = MST_EVENT_NONE};
+
+    (void)state;
+    begin();
+    session.config.put_ms = 10000;
+    session.service.rules.feed_ms = session.service.rules.beat_ms = 0;
+    session.service.address.delay_ms = SESSION_HOUR;
+    begin_subscribed();
+    begin_ms = mst_mock_elapsed(&session.mock);
+    expect_int("put", 0, put());
+    for (int i = 0; event.type != MST_EVENT_ADDRESS && i < 5000; i++) {
+        if (i % 40 == 0) {
+            for (int n = 0; n < 40; n++) {
+                service_text(&session.service, "{\"channel\":\"news\"}");
+            }
+        }
+        (void)mst_poll(&session.client, &event);
+        mst_mock_advance(&session.mock, 20);
+    }
+    end_ms = mst_mock_elapsed(&session.mock);
+    expect_int("ends", MST_EVENT_ADDRESS, event.type);
+    expect_text("put", "TIMEOUT", error_name(event.as.address.error));
+    assert_in_range(end_ms - begin_ms, 10000, 12000);
+    session_end();
+}
+
 /* The one stream has been there all the time. */
 static void expect_undisturbed(const char *name)
 {
@@ -598,6 +629,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_stream_goes_on),
         TEST(test_slow_caller),
+        TEST(test_busy_caller),
         TEST(test_failures_beside_the_stream),
         TEST(test_token_refused_beside_the_stream),
         TEST(test_after_another_failure),
