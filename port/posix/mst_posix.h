@@ -4,7 +4,8 @@
  *
  * Needs POSIX threads (-pthread): a name is resolved in a thread of its own,
  * so that no call here ever waits for a name server. One that /etc/hosts has,
- * where that is shorter than 4 KB, needs no thread.
+ * where that is shorter than 4 KB, needs no thread; it comes first, also where
+ * nsswitch.conf has another order.
  *
  * SPDX-License-Identifier: 0BSD
  */
