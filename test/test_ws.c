@@ -273,48 +273,79 @@ static void a_frame_larger_than_any_memory_passes_in_pieces(void **state)
 
 /* ---- Malformed frames ---- */
 
+static const struct frame_case malformed[] = {
+    {"125 in 16 bits", BYTES("\x82\x7e\0\x7d"), "WS_LENGTH\n"},
+    {"0 in 16 bits", BYTES("\x82\x7e\0\0"), "WS_LENGTH\n"},
+    {"65535 in 64 bits", BYTES("\x82\x7f\0\0\0\0\0\0\xff\xff"), "WS_LENGTH\n"},
+    {"5 in 64 bits", BYTES("\x81\x7f\0\0\0\0\0\0\0\x05Hello"), "WS_LENGTH\n"},
+    {"top bit of the length", BYTES("\x82\x7f\x80\0\0\0\0\x01\0\0"),
+     "WS_LENGTH\n"},
+    {"all bits of the length",
+     BYTES("\x82\x7f\xff\xff\xff\xff\xff\xff\xff\xff"), "WS_LENGTH\n"},
+    {"masked", BYTES("\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58"),
+     "WS_MASKED\n"},
+    {"masked and empty", BYTES("\x81\x80\0\0\0\0"), "WS_MASKED\n"},
+    {"masked ping", BYTES("\x89\x80\0\0\0\0"), "WS_MASKED\n"},
+    {"first reserved bit", BYTES("\xc1\x01x"), "WS_RESERVED\n"},
+    {"second reserved bit", BYTES("\xa1\x01x"), "WS_RESERVED\n"},
+    {"third reserved bit", BYTES("\x91\x01x"), "WS_RESERVED\n"},
+    {"reserved bit in a continuation", BYTES("\x01\x01x\xc0\x01y"),
+     "WS_RESERVED\n"},
+    {"reserved bit in a ping", BYTES("\xc9\0"), "WS_RESERVED\n"},
+    {"fragmented ping", BYTES("\x09\x01x"), "WS_CONTROL\n"},
+    {"fragmented close", BYTES("\x08\x02\x03\xe8"), "WS_CONTROL\n"},
+    {"ping of 126 bytes", BYTES("\x89\x7e\0\x7e"), "WS_CONTROL\n"},
+    {"close of 64-bit length", BYTES("\x88\x7f\0\0\0\0\0\x01\0\0"),
+     "WS_CONTROL\n"},
+    {"continuation of nothing", BYTES("\x80\x01x"), "WS_FRAGMENT\n"},
+    {"continuation after a whole message", BYTES("\x81\x01x\x80\x01y"),
+     "text<x>\nWS_FRAGMENT\n"},
+    {"continuation after the last", BYTES("\x01\x01x\x80\x01y\x80\x01z"),
+     "text<xy>\nWS_FRAGMENT\n"},
+    {"text inside of a text", BYTES("\x01\x01x\x81\x01y"), "WS_FRAGMENT\n"},
+    {"binary inside of a text", BYTES("\x01\x01x\x02\x01y"), "WS_FRAGMENT\n"},
+    {"good frames before stay good", BYTES("\x81\x01x\x89\x01p\x83\0"),
+     "text<x>\nping<p>\nWS_RESERVED\n"},
+};
+
 static void malformed_frames_are_named(void **state)
 {
-    static const struct frame_case cases[] = {
-        {"125 in 16 bits", BYTES("\x82\x7e\0\x7d"), "WS_LENGTH\n"},
-        {"0 in 16 bits", BYTES("\x82\x7e\0\0"), "WS_LENGTH\n"},
-        {"65535 in 64 bits", BYTES("\x82\x7f\0\0\0\0\0\0\xff\xff"),
-         "WS_LENGTH\n"},
-        {"5 in 64 bits", BYTES("\x81\x7f\0\0\0\0\0\0\0\x05Hello"),
-         "WS_LENGTH\n"},
-        {"top bit of the length", BYTES("\x82\x7f\x80\0\0\0\0\x01\0\0"),
-         "WS_LENGTH\n"},
-        {"all bits of the length",
-         BYTES("\x82\x7f\xff\xff\xff\xff\xff\xff\xff\xff"), "WS_LENGTH\n"},
-        {"masked", BYTES("\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58"),
-         "WS_MASKED\n"},
-        {"masked and empty", BYTES("\x81\x80\0\0\0\0"), "WS_MASKED\n"},
-        {"masked ping", BYTES("\x89\x80\0\0\0\0"), "WS_MASKED\n"},
-        {"first reserved bit", BYTES("\xc1\x01x"), "WS_RESERVED\n"},
-        {"second reserved bit", BYTES("\xa1\x01x"), "WS_RESERVED\n"},
-        {"third reserved bit", BYTES("\x91\x01x"), "WS_RESERVED\n"},
-        {"reserved bit in a continuation", BYTES("\x01\x01x\xc0\x01y"),
-         "WS_RESERVED\n"},
-        {"reserved bit in a ping", BYTES("\xc9\0"), "WS_RESERVED\n"},
-        {"fragmented ping", BYTES("\x09\x01x"), "WS_CONTROL\n"},
-        {"fragmented close", BYTES("\x08\x02\x03\xe8"), "WS_CONTROL\n"},
-        {"ping of 126 bytes", BYTES("\x89\x7e\0\x7e"), "WS_CONTROL\n"},
-        {"close of 64-bit length", BYTES("\x88\x7f\0\0\0\0\0\x01\0\0"),
-         "WS_CONTROL\n"},
-        {"continuation of nothing", BYTES("\x80\x01x"), "WS_FRAGMENT\n"},
-        {"continuation after a whole message", BYTES("\x81\x01x\x80\x01y"),
-         "text<x>\nWS_FRAGMENT\n"},
-        {"continuation after the last", BYTES("\x01\x01x\x80\x01y\x80\x01z"),
-         "text<xy>\nWS_FRAGMENT\n"},
-        {"text inside of a text", BYTES("\x01\x01x\x81\x01y"), "WS_FRAGMENT\n"},
-        {"binary inside of a text", BYTES("\x01\x01x\x02\x01y"),
-         "WS_FRAGMENT\n"},
-        {"good frames before stay good", BYTES("\x81\x01x\x89\x01p\x83\0"),
-         "text<x>\nping<p>\nWS_RESERVED\n"},
-    };
-
     (void)state;
-    expect_frame_cases(cases, COUNT(cases));
+    expect_frame_cases(malformed, COUNT(malformed));
+}
+
+/* How much is consumed until the error, so many bytes at a time. */
+static size_t used_until_error(const uint8_t *data, size_t len, size_t step)
+{
+    struct mst_ws ws;
+    struct mst_ws_piece piece;
+    size_t at = 0, used;
+    int rc = 0;
+
+    mst_ws_init(&ws);
+    while (rc >= 0 && at < len) {
+        used = SIZE_MAX;
+        rc = mst_ws_read(&ws, data + at, len - at < step ? len - at : step,
+                         &used, &piece);
+        assert_true(used <= step && used <= len - at);
+        at += used;
+    }
+    assert_true(rc < 0);
+    return at;
+}
+
+static void malformed_frames_are_consumed_alike(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(malformed); i++) {
+        uint8_t data[64] = {0}; /* with bytes behind: headers come at once */
+        size_t len = malformed[i].len;
+
+        assert_true(len + 10 <= sizeof data);
+        memcpy(data, malformed[i].data, len);
+        expect_int(malformed[i].name, (long long)used_until_error(data, len, 1),
+                   (long long)used_until_error(data, sizeof data, 64));
+    }
 }
 
 static void every_reserved_opcode_is_refused(void **state)
@@ -677,6 +708,7 @@ int main(void)
         TEST(every_length_form_carries_its_payload),
         TEST(a_frame_larger_than_any_memory_passes_in_pieces),
         TEST(malformed_frames_are_named),
+        TEST(malformed_frames_are_consumed_alike),
         TEST(every_reserved_opcode_is_refused),
         TEST(a_control_frame_of_125_bytes_is_whole),
         TEST(text_is_utf_8),
