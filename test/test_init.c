@@ -151,6 +151,74 @@ static void lengths_and_links_are_bounded(void **state)
     assert_int_equal(init(&config), MST_ERR_MEMORY);
 }
 
+struct piece {
+    uintptr_t from, to;
+};
+
+static void piece_add(struct piece *pieces, size_t *n, const void *from,
+                      size_t len)
+{
+    pieces[*n].from = (uintptr_t)from;
+    pieces[(*n)++].to = (uintptr_t)from + len;
+}
+
+/* Bytes of a handshake that are held back lie in front of the output. */
+static size_t pieces_of_client(struct piece *pieces)
+{
+    const struct mst_config *config = &client.config;
+    size_t n = 0;
+
+    piece_add(pieces, &n, client.links, config->links * sizeof *client.links);
+    for (unsigned i = 0; i < config->links; i++) {
+        const struct mst_link *l = &client.links[i];
+        piece_add(pieces, &n, l->tls, MST_TLS_LEN);
+        piece_add(pieces, &n, l->in, config->record_in_len);
+        piece_add(pieces, &n, l->out - MST_TLS_HELD,
+                  MST_TLS_HELD + config->record_out_len);
+        piece_add(pieces, &n, l->staging, config->staging_len);
+        piece_add(pieces, &n, l->decoder.buffer, config->message_len);
+    }
+    return n;
+}
+
+static void expect_apart(const void *from, size_t len)
+{
+    struct piece pieces[1 + 2 * 5];
+    size_t n = pieces_of_client(pieces);
+
+    for (size_t i = 0; i < n; i++) {
+        assert_true(pieces[i].from >= (uintptr_t)from);
+        assert_true(pieces[i].to <= (uintptr_t)from + len);
+        for (size_t j = 0; j < i; j++) {
+            assert_true(pieces[i].from >= pieces[j].to ||
+                        pieces[i].to <= pieces[j].from);
+        }
+    }
+}
+
+/* However the memory is aligned, with nothing left over between them. */
+static void pieces_of_memory_lie_apart(void **state)
+{
+    static const size_t stagings[] = {0, 64};
+    static unsigned char room[15 + MST_MEMORY_LEN(848, 608, 256, 64, 2)];
+
+    (void)state;
+    for (size_t i = 0; i < 16 * COUNT(stagings); i++) {
+        size_t staging = stagings[i / 16];
+        size_t len = MST_MEMORY_LEN(848, 608, 256, staging, 2);
+        struct mst_config config = good();
+
+        config.record_in_len = 848;
+        config.record_out_len = 608;
+        config.message_len = 256;
+        config.staging_len = staging;
+        config.links = 2;
+        assert_int_equal(
+            mst_client_init(&client, &config, &port, room + i % 16, len), 0);
+        expect_apart(room + i % 16, len);
+    }
+}
+
 static void a_client_of_another_build_is_refused(void **state)
 {
     struct mst_config config = good();
@@ -197,6 +265,7 @@ int main(void)
         TEST(trust_anchors_are_needed_unless_the_port_is_secure),
         TEST(credentials_are_needed),
         TEST(lengths_and_links_are_bounded),
+        TEST(pieces_of_memory_lie_apart),
         TEST(a_client_of_another_build_is_refused),
         TEST(a_port_that_lacks_a_function_is_refused),
         TEST(a_client_that_was_refused_does_nothing),
