@@ -130,6 +130,80 @@ static void test_cut_ciphertext(void **state)
     }
 }
 
+/* What the service sees of each connection, before TLS looks at it. */
+static struct {
+    struct mst_mock_peer peer;
+    uint8_t first[6];
+    size_t len;                 /* of it that has come */
+    unsigned greetings, others; /* connections that begin so, or not */
+} wire;
+
+static void wire_opened(void *context, int link,
+                        const struct mst_endpoint *endpoint)
+{
+    wire.len = 0;
+    wire.peer.opened(context, link, endpoint);
+}
+
+static void wire_received(void *context, int link, const void *data, size_t len)
+{
+    const uint8_t *bytes = data;
+
+    for (size_t i = 0; i < len && wire.len < sizeof wire.first; i++) {
+        wire.first[wire.len++] = bytes[i];
+        if (wire.len == sizeof wire.first) {
+            bool hello = wire.first[0] == 22 && wire.first[5] == 1;
+            wire.greetings += hello;
+            wire.others += !hello;
+        }
+    }
+    wire.peer.received(context, link, data, len);
+}
+
+static void wire_watch(void)
+{
+    memset(&wire, 0, sizeof wire);
+    wire.peer = session.mock.peer;
+    session.mock.peer.opened = wire_opened;
+    session.mock.peer.received = wire_received;
+}
+
+/* A connection ends while the line takes nothing of the handshake's last
+ * words: the next one begins with a ClientHello, not with them. */
+static void test_cut_at_the_last_words(void **state)
+{
+    static const struct {
+        int end; /* 0: the client gives up */
+        int error;
+    } cases[] = {{MST_ERR_RESET, MST_ERR_RESET},
+                 {MST_ERR_EOF, MST_ERR_TLS_TRUNCATED},
+                 {0, MST_ERR_TIMEOUT}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        session_begin_tls("localhost");
+        wire_watch();
+        session.mock.plan.data_ms = 20;
+        session_start();
+        session_subscribe();
+        session_run(30); /* the greeting has arrived, no answer has */
+        session_stall_after(0);
+        session_run(100);
+        assert_true(session.client.links[0].held > 0);
+        if (cases[i].end != 0) {
+            mst_mock_end(&session.mock, 0, cases[i].end);
+        }
+        assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+        session_expect_closed("cut", cases[i].error, MST_STATE_TLS);
+        session_unstall();
+        assert_true(session_until_subscribed(SESSION_MINUTE));
+        expect_int("greetings", 3, wire.greetings);
+        expect_int("something else", 0, wire.others);
+        expect_int("closed", 1, session.seen.events[MST_EVENT_CLOSED]);
+        session_end();
+    }
+}
+
 /* With every length of buffers that TLS can have. */
 static void test_buffers(void **state)
 {
@@ -588,6 +662,7 @@ int main(void)
         TEST(test_drained),
         TEST(test_slow_caller),
         TEST(test_cut_ciphertext),
+        TEST(test_cut_at_the_last_words),
         TEST(test_buffers),
         TEST(test_certificates),
         TEST(test_wrong_clock),
