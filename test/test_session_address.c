@@ -885,12 +885,13 @@ static void test_local_errors(void **state)
 
 /* ---- one connection for several ---- */
 
-static void test_keep_alive(void **state)
+static void keep_alive(unsigned flags)
 {
     struct service *service = &session.service;
+    uint64_t sends;
 
-    (void)state;
     begin();
+    session.port.flags |= flags;
     session_start();
     for (int i = 0; i < 5; i++) {
         put_and_wait("in a row");
@@ -905,9 +906,12 @@ static void test_keep_alive(void **state)
     put_and_wait("closed in between");
     expect_result("closed in between", MST_OK, 200);
     expect_int("a new one", 3, (long long)service->connects.count);
+    sends = session.mock.calls[MST_MOCK_SEND];
     service->sink.end(service->sink.context, 0, MST_ERR_EOF);
     put_and_wait("closed just now");
     expect_result("closed just now", MST_OK, 200);
+    expect_int("not sent to nobody", 1,
+               (long long)(session.mock.calls[MST_MOCK_SEND] - sends));
     service->sink.write(service->sink.context, 0, "HTTP/1.1 408 No\r\n", 17);
     put_and_wait("speaks unasked");
     expect_result("speaks unasked", MST_OK, 200);
@@ -915,6 +919,13 @@ static void test_keep_alive(void **state)
     assert_false(mst_mock_in_use(&session.mock, 0));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     session_end();
+}
+
+static void test_keep_alive(void **state)
+{
+    (void)state;
+    keep_alive(0);
+    keep_alive(MST_PORT_DRAINS);
 }
 
 static void test_connection_close(void **state)
