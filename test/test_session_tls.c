@@ -89,6 +89,36 @@ static void test_drained(void **state)
     }
 }
 
+/* Of what the port has called all: an end is seen at once where nothing can
+ * be sent, and the next connection is read from at once. */
+static void test_drained_and_over(void **state)
+{
+    struct mst_event event;
+
+    (void)state;
+    session_begin();
+    session.port.flags |= MST_PORT_DRAINS;
+    session_start();
+    session_subscribe();
+    expect_int("token and upgrade in one poll", 1,
+               mst_poll(&session.client, &event));
+    expect_int("open", MST_EVENT_OPEN, event.type);
+    assert_true(session_until_subscribed(5000));
+    session_run(1000);
+    service_push(&session.service, "heartbeat", "");
+    assert_true(session_until(MST_EVENT_HEARTBEAT, 0));
+    session.mock.plan.fail_call = MST_MOCK_SEND;
+    session.mock.plan.fail_at = session.mock.calls[MST_MOCK_SEND] + 1;
+    session.mock.plan.fail_error = MST_ERR_RESET;
+    expect_int("request", 0,
+               mst_subscribe(&session.client, MST_TOP_OF_BOOK, "LTCUSD", NULL));
+    expect_int("not sent", 1, mst_poll(&session.client, &event));
+    expect_int("closed", MST_EVENT_CLOSED, event.type);
+    expect_int("error", MST_ERR_RESET, event.as.failure.error);
+    assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
+    session_end();
+}
+
 /* A caller that takes its time does not keep the peer waiting, however much
  * has been read ahead. */
 static void test_slow_caller(void **state)
@@ -660,6 +690,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         TEST(test_main_job),
         TEST(test_drained),
+        TEST(test_drained_and_over),
         TEST(test_slow_caller),
         TEST(test_cut_ciphertext),
         TEST(test_cut_at_the_last_words),
