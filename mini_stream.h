@@ -1320,7 +1320,7 @@ struct mst_link {
 #endif
     uint8_t *in, *out, *staging;
     size_t in_len, out_len, staging_at, staging_len;
-    size_t used; /* plaintext looked at, not yet let go of */
+    size_t used;      /* plaintext looked at, not yet let go of */
     uint32_t drained; /* the client's moment at which the port had no more */
     uint64_t received_ns;
     /* When the last whole frame came; the one at hand. */
