@@ -8266,7 +8266,7 @@ static int session_binary(struct mst_event *event)
 static int session_read_stream(struct mst_client *c, struct mst_link *l,
                                struct mst_event *event)
 {
-    struct mst_ws_piece piece;
+    struct mst_ws_piece piece = {.len = 0};
     const uint8_t *data;
     size_t len, used;
     int rc;
@@ -8318,7 +8318,7 @@ static int session_read_stream(struct mst_client *c, struct mst_link *l,
  * frame, or the end, is waited for. */
 static void session_read_closing(struct mst_client *c, struct mst_link *l)
 {
-    struct mst_ws_piece piece;
+    struct mst_ws_piece piece = {.len = 0};
     const uint8_t *data;
     size_t len, used;
     int rc;
