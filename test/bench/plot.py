@@ -27,7 +27,9 @@ def bars(axes, title, values):
     drawn = axes.barh(names, [values[name] for name in names],
                       color=["tab:orange" if name == "mini_stream"
                              else "tab:blue" for name in names])
-    axes.bar_label(drawn, fmt="%.3g", padding=2, fontsize=7)
+    labels = [f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+              for value in drawn.datavalues]
+    axes.bar_label(drawn, labels, padding=2, fontsize=7)
     axes.set_title(title, fontsize=9)
     axes.tick_params(labelsize=7)
     axes.margins(x=0.15)
