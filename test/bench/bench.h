@@ -43,6 +43,35 @@ static inline uint64_t bench_ns(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* SplitMix64: the same numbers for a state in each run. */
+static inline uint64_t bench_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9E3779B97F4A7C15u;
+
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+/* Bytes of a frame's header, for up to 65,535 of payload. */
+#define BENCH_FRAME_HEADER 4
+
+/* Writes a frame as a server does; returns its length. */
+static inline size_t bench_frame(uint8_t *out, unsigned first, const void *data,
+                                 size_t len)
+{
+    size_t header = len < 126 ? 2 : BENCH_FRAME_HEADER;
+
+    out[0] = (uint8_t)first;
+    out[1] = (uint8_t)(len < 126 ? len : 126);
+    if (header == BENCH_FRAME_HEADER) {
+        out[2] = (uint8_t)(len >> 8);
+        out[3] = (uint8_t)len;
+    }
+    memcpy(out + header, data, len);
+    return header + len;
+}
+
 /* ---- Texts ---- */
 
 static inline bool bench_is(const char *text, size_t len, const char *literal)

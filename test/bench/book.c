@@ -5,11 +5,11 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
+#include "bench.h"
 #include "mini_stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define LEVELS_MOST 10000
 #define SNAPSHOT_LEVELS 5000
@@ -55,27 +55,14 @@ static struct mst_part parts[BATCH];
 
 static uint64_t random_state = 1;
 
-/* SplitMix64, for the same changes in each run. */
-static uint64_t random_next(void)
-{
-    uint64_t z = random_state += 0x9E3779B97F4A7C15u;
-
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-}
-
 static size_t random_below(size_t n)
 {
-    return (size_t)(random_next() % n);
+    return (size_t)(bench_random(&random_state) % n);
 }
 
 static double now_ns(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+    return (double)bench_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /* The level of a slot: bids below, asks above, far from each other. */

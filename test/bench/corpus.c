@@ -20,19 +20,9 @@
 
 static uint64_t random_state;
 
-/* SplitMix64, for the same messages in each run. */
-static uint64_t random_next(void)
-{
-    uint64_t z = random_state += 0x9E3779B97F4A7C15u;
-
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-}
-
 static unsigned random_below(unsigned n)
 {
-    return (unsigned)(random_next() % n);
+    return (unsigned)(bench_random(&random_state) % n);
 }
 
 static void *allocate(size_t count, size_t size)

@@ -18,6 +18,8 @@
 #define BOOK_LEVELS 100
 #define BOOK_ROOM 150
 
+#define TEXT_FRAME 0x81u
+
 static void stop(const char *why)
 {
     fprintf(stderr, "%s\n", why);
@@ -71,21 +73,6 @@ static void count_snapshot(void)
 
 /* ---- Frames ---- */
 
-/* Writes a text frame as a server does; returns its length. */
-static size_t write_frame(uint8_t *out, const char *text, size_t len)
-{
-    size_t header = len < 126 ? 2 : 4;
-
-    out[0] = 0x81;
-    out[1] = (uint8_t)(len < 126 ? len : 126);
-    if (header == 4) {
-        out[2] = (uint8_t)(len >> 8);
-        out[3] = (uint8_t)len;
-    }
-    memcpy(out + header, text, len);
-    return header + len;
-}
-
 /* The cost of reading frames with so many messages of so many bytes. */
 static uint64_t read_frames(const uint8_t *data, size_t len, size_t messages,
                             size_t bytes)
@@ -116,12 +103,13 @@ static void count_frames(void)
     size_t len = 0;
 
     corpus_mixed(&corpus, MESSAGES, 1, CORPUS_USUAL);
-    frames = malloc(corpus.len + (size_t)4 * MESSAGES);
+    frames = malloc(corpus.len + (size_t)BENCH_FRAME_HEADER * MESSAGES);
     if (frames == NULL) {
         stop("no memory");
     }
     for (size_t i = 0; i < MESSAGES; i++) {
-        len += write_frame(frames + len, corpus.text + corpus.messages[i].at,
+        len += bench_frame(frames + len, TEXT_FRAME,
+                           corpus.text + corpus.messages[i].at,
                            corpus.messages[i].len);
     }
     print_row("read a message's frame and check its UTF-8",
@@ -135,13 +123,13 @@ static void count_frames(void)
 static void count_characters(const char *what, const char *character)
 {
     static char text[30000];
-    static uint8_t frame[sizeof text + 4];
+    static uint8_t frame[sizeof text + BENCH_FRAME_HEADER];
     size_t len = strlen(character);
 
     for (size_t i = 0; i < sizeof text; i++) {
         text[i] = character[i % len];
     }
-    len = write_frame(frame, text, sizeof text);
+    len = bench_frame(frame, TEXT_FRAME, text, sizeof text);
     print_row(what, read_frames(frame, len, 1, sizeof text), sizeof text);
 }
 

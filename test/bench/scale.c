@@ -20,14 +20,9 @@
 
 static uint64_t random_state = 1;
 
-/* SplitMix64, for the same order in each run. */
 static size_t random_below(size_t n) /* at most 2^32 */
 {
-    uint64_t z = random_state += 0x9E3779B97F4A7C15u;
-
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return (size_t)((z ^ z >> 31) >> 32) * n >> 32;
+    return (size_t)(bench_random(&random_state) >> 32) * n >> 32;
 }
 
 static void *allocate(size_t len)

@@ -117,26 +117,16 @@ static bool get(const struct connection *connection, void *data, size_t len)
 
 /* ---- WebSocket ---- */
 
-#define FRAME_MAX (65535 + 4)
+#define FRAME_MAX (65535 + BENCH_FRAME_HEADER)
 
 /* Writes a frame; returns its length. */
 static size_t frame_write(void *out, unsigned first, const void *data,
                           size_t len)
 {
-    unsigned char *frame = out;
-    size_t header = len < 126 ? 2 : 4;
-
-    if (len > 65535) {
+    if (len > FRAME_MAX - BENCH_FRAME_HEADER) {
         die("message too long");
     }
-    frame[0] = (unsigned char)first;
-    frame[1] = (unsigned char)(len < 126 ? len : 126);
-    if (header == 4) {
-        frame[2] = (unsigned char)(len >> 8);
-        frame[3] = (unsigned char)len;
-    }
-    memcpy(frame + header, data, len);
-    return header + len;
+    return bench_frame(out, first, data, len);
 }
 
 static void put_frame(const struct connection *connection, unsigned first,
