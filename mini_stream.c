@@ -3718,10 +3718,12 @@ HOT uint32_t book_place(const struct mst_level *levels, uint32_t count,
     while (width > count) {
         width /= 2;
     }
-    if (at[count - width].key < key) {
+    if (count < 2 * BOOK_NEAR) {
+        at = book_halve(at, count - width + 1, key);
+    } else if (at[count - width].key < key) {
         at += count - width + 1;
-    } else if (count >= 2 * BOOK_NEAR) {
-        at = book_far(levels, count, key);
+    } else {
+        at = book_far(at, count, key);
     }
 #if WORDS
     if (width == BOOK_NEAR) {
