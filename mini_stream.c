@@ -5621,8 +5621,8 @@ static br_ssl_engine_context *tls_engine(const struct mst_link *l)
     return &tls->client.eng;
 }
 
-/* Finds the best AES, once: to ask a processor for its instructions takes some
- * 10 us each time in a virtual machine. */
+/* Finds BearSSL's best AES where the port has none, once: to ask a processor
+ * for its instructions takes some 10 us each time in a virtual machine. */
 static void tls_find_aes(struct mst_link *l, br_ssl_engine_context *engine)
 {
     if (l->aes == NULL) {
@@ -9534,12 +9534,26 @@ static void call_defaults(struct mst_config *g)
     g->stable_ms = call_default(g->stable_ms, 30000);
 }
 
+/* The port has AES and GHASH or neither, and the former's keys fit where
+ * BearSSL keeps those of its own. */
+static bool call_aes_fits(const struct mst_port *port)
+{
+#ifndef MST_NO_TLS
+    return (port->aes_ctr == NULL) == (port->ghash == NULL) &&
+           (port->aes_ctr == NULL ||
+            port->aes_ctr->context_size <= sizeof(br_aes_gen_ctr_keys));
+#else
+    (void)port;
+    return true;
+#endif
+}
+
 static bool call_port_is_whole(const struct mst_port *port)
 {
     return port->resolve != NULL && port->connect != NULL &&
            port->send != NULL && port->recv != NULL && port->close != NULL &&
            port->now_ms != NULL && port->unix_ns != NULL &&
-           port->entropy != NULL;
+           port->entropy != NULL && call_aes_fits(port);
 }
 
 /* Checks an endpoint's URL, and that it can be reached safely. */
@@ -9622,6 +9636,11 @@ static void call_layout(struct mst_client *c)
         memset(l, 0, sizeof *l);
         l->tls = at;
         at += MST_ALIGNED(MST_TLS_LEN);
+#ifndef MST_NO_TLS
+        l->aes = c->port->aes_ctr;
+        l->ghash = c->port->ghash;
+        l->aes_first = c->port->aes_ctr != NULL;
+#endif
         l->in = at;
         at += MST_ALIGNED(g->record_in_len);
         l->out = at + MST_TLS_HELD;

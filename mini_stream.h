@@ -399,6 +399,15 @@ struct mst_port {
     /* Optional (NULL): the platform's own number of the link's last error,
      * such as errno. */
     int (*detail)(void *context, int link);
+#ifndef MST_NO_TLS
+    /* Optional (both NULL: BearSSL's): the platform's own AES in counter mode
+     * and GHASH, of a peripheral or of wide instructions. AES-GCM is then
+     * offered first. They take the same time whatever the data and keys are.
+     * One without the other, or a context_size beyond that of
+     * br_aes_gen_ctr_keys: MST_ERR_ARGUMENT. */
+    const br_block_ctr_class *aes_ctr;
+    br_ghash ghash;
+#endif
 };
 
 /* ------------------------------------------------------------------------
@@ -1314,7 +1323,7 @@ struct mst_link {
     /* Its pieces of the memory. */
     void *tls;
 #ifndef MST_NO_TLS
-    const br_block_ctr_class *aes; /* or NULL: not yet looked for */
+    const br_block_ctr_class *aes; /* the port's, or NULL until looked for */
     br_ghash ghash;
     bool aes_first;
 #endif

@@ -271,6 +271,66 @@ static void test_buffers(void **state)
     }
 }
 
+/* AES and GHASH of a port, BearSSL's portable ones, with what they did. */
+static struct {
+    br_block_ctr_class aes;
+    unsigned streams, hashes;
+} own;
+
+static void own_init(const br_block_ctr_class **context, const void *key,
+                     size_t len)
+{
+    br_aes_ct64_ctr_vtable.init(context, key, len);
+    *context = &own.aes;
+}
+
+static uint32_t own_run(const br_block_ctr_class *const *context,
+                        const void *iv, uint32_t counter, void *data,
+                        size_t len)
+{
+    own.streams++;
+    return br_aes_ct64_ctr_vtable.run(context, iv, counter, data, len);
+}
+
+static void own_ghash(void *y, const void *h, const void *data, size_t len)
+{
+    own.hashes++;
+    br_ghash_ctmul64(y, h, data, len);
+}
+
+/* What the port brings is used on every connection, and AES is preferred by a
+ * service that leaves it to the client. */
+static void test_aes_of_the_port(void **state)
+{
+    (void)state;
+    memset(&own, 0, sizeof own);
+    own.aes = br_aes_ct64_ctr_vtable;
+    own.aes.init = own_init;
+    own.aes.run = own_run;
+    session_begin_tls("localhost");
+    session.port.aes_ctr = &own.aes;
+    session.port.ghash = own_ghash;
+    session_start();
+    session_subscribe();
+    for (unsigned connection = 1; connection <= 2; connection++) {
+        assert_true(session_until_subscribed(SESSION_MINUTE));
+        expect_int("suite", BR_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+                   session.tls.links[0].server.eng.session.cipher_suite);
+        unsigned streams = own.streams, hashes = own.hashes;
+        service_push(&session.service, "heartbeat", "");
+        session_run(0);
+        expect_int("heartbeats", connection,
+                   session.seen.events[MST_EVENT_HEARTBEAT]);
+        /* For the record and for its tag; for the record and what the tag
+         * covers beside it. */
+        expect_int("streams", 2, own.streams - streams);
+        expect_int("hashes", 3, own.hashes - hashes);
+        service_end(&session.service, MST_ERR_RESET);
+        session_run(0);
+    }
+    session_end();
+}
+
 static void certificate_expect(const char *certificate, int error)
 {
     session_begin_tls(certificate);
@@ -695,6 +755,7 @@ int main(void)
         TEST(test_cut_ciphertext),
         TEST(test_cut_at_the_last_words),
         TEST(test_buffers),
+        TEST(test_aes_of_the_port),
         TEST(test_certificates),
         TEST(test_wrong_clock),
         TEST(test_alerts),
