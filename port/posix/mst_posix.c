@@ -521,6 +521,9 @@ int mst_posix_init(struct mst_posix *posix, struct mst_port *port)
     port->entropy = port_entropy;
     port->now_ns = port_now_ns;
     port->detail = port_detail;
+#ifndef MST_NO_TLS
+    mst_posix_gcm(port);
+#endif
     return 0;
 }
 
