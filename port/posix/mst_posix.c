@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 #ifdef __linux__
@@ -46,6 +47,18 @@
 #else
 #define SEND_FLAGS 0
 #endif
+
+/* A wait may block in recv() on Linux, where a caught signal ends one that has
+ * SO_RCVTIMEO, whatever SA_RESTART says. All other calls on such a socket say
+ * that they do not block. */
+#ifdef __linux__
+#define AT_ONCE MSG_DONTWAIT
+#else
+#define AT_ONCE 0
+#endif
+
+#define RECV_MS 200      /* for which it blocks at most, */
+#define RECV_LATE_MS 50u /* or for so much longer: by the kernel's ticks */
 
 /* ------------------------------------------------------------------------
  * Clocks and entropy
@@ -214,6 +227,18 @@ static int socket_go_on(struct mst_posix_link *link)
     return number == 0 ? 1 : link_fail(link, number);
 }
 
+/* From now on a wait may block in recv(). Where this fails it is merely
+ * slower. */
+static void socket_let_block(int fd)
+{
+    const struct timeval limit = {0, RECV_MS * 1000};
+
+    if (AT_ONCE != 0 &&
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0) {
+        (void)fcntl(fd, F_SETFL, 0); /* had O_NONBLOCK alone */
+    }
+}
+
 static int port_connect(void *context, int number, int address)
 {
     struct mst_posix_link *link = link_of(context, number);
@@ -234,8 +259,16 @@ static int port_connect(void *context, int number, int address)
     if (rc < 0) {
         descriptor_close(&link->fd);
     }
+    if (rc > 0 && !link->connected) {
+        socket_let_block(link->fd);
+    }
     link->connected = rc > 0;
     return rc;
+}
+
+static bool is_not_now(int number)
+{
+    return number == EAGAIN || number == EWOULDBLOCK || number == EINTR;
 }
 
 /* What send() and recv() return, as the library wants it. */
@@ -244,10 +277,49 @@ static int socket_result(struct mst_posix_link *link, ssize_t n)
     if (n >= 0) {
         return (int)n;
     }
-    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
-        return 0;
+    return is_not_now(errno) ? 0 : link_fail(link, errno);
+}
+
+/* As recv(), but says each time what the system says once: an error. */
+static ssize_t socket_read(struct mst_posix_link *link, void *data, size_t len,
+                           int flags)
+{
+    ssize_t n = -1;
+
+    if (link->error == 0) {
+        n = recv(link->fd, data, len, flags);
+        if (n >= 0 || is_not_now(errno)) {
+            return n;
+        }
+        link->error = errno;
     }
-    return link_fail(link, errno);
+    errno = link->error;
+    return n;
+}
+
+/* Waits for RECV_MS at most, and reads. Returns 1 when there is something for
+ * port_recv(), 0 for a signal and -1 when nothing has come. */
+static int ahead_read(struct mst_posix_link *link)
+{
+    ssize_t n = socket_read(link, link->ahead, sizeof link->ahead, 0);
+
+    link->ahead_at = 0;
+    link->ahead_len = n > 0 ? (size_t)n : 0;
+    if (n < 0 && is_not_now(errno)) {
+        return errno == EINTR ? 0 : -1;
+    }
+    return 1;
+}
+
+/* Hands out what was read ahead. */
+static size_t ahead_take(struct mst_posix_link *link, void *data, size_t len)
+{
+    size_t left = link->ahead_len - link->ahead_at;
+
+    len = len < left ? len : left;
+    memcpy(data, link->ahead + link->ahead_at, len);
+    link->ahead_at += len;
+    return len;
 }
 
 static int port_send(void *context, int number, const void *data, size_t len)
@@ -257,18 +329,29 @@ static int port_send(void *context, int number, const void *data, size_t len)
     if (len > INT_MAX) {
         len = INT_MAX;
     }
-    return socket_result(link, send(link->fd, data, len, SEND_FLAGS));
+    if (link->error != 0) {
+        return link_fail(link, link->error);
+    }
+    return socket_result(link, send(link->fd, data, len, SEND_FLAGS | AT_ONCE));
 }
 
 static int port_recv(void *context, int number, void *data, size_t len)
 {
     struct mst_posix_link *link = link_of(context, number);
+    size_t taken;
     ssize_t n;
 
     if (len > INT_MAX) {
         len = INT_MAX;
     }
-    n = recv(link->fd, data, len, 0);
+    taken = ahead_take(link, data, len);
+    if (taken == len || (taken > 0 && link->ahead_len < sizeof link->ahead)) {
+        return (int)taken; /* all that was asked for, or all there was */
+    }
+    n = socket_read(link, (char *)data + taken, len - taken, AT_ONCE);
+    if (taken > 0) {
+        return (int)taken + (n > 0 ? (int)n : 0);
+    }
     if (n == 0) {
         link->detail = 0;
         return MST_ERR_EOF;
@@ -451,7 +534,7 @@ static int resolver_go_on(struct mst_posix_link *link)
 {
     ssize_t n = recv(link->resolver, &link->answer, sizeof link->answer, 0);
 
-    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
+    if (n < 0 && is_not_now(errno)) {
         return 0;
     }
     descriptor_close(&link->resolver);
@@ -491,6 +574,8 @@ static void port_close(void *context, int number)
     descriptor_close(&link->resolver);
     descriptor_close(&link->fd);
     link->connected = false;
+    link->error = 0;
+    link->ahead_at = link->ahead_len = 0;
 }
 
 static int port_detail(void *context, int number)
@@ -534,6 +619,16 @@ void mst_posix_free(struct mst_posix *posix)
     }
 }
 
+/* Whether the client waits for what was read ahead. */
+static bool link_is_ready(const struct mst_posix *posix,
+                          const struct mst_client *client, int number)
+{
+    const struct mst_posix_link *link = &posix->links[number];
+
+    return link->ahead_at < link->ahead_len &&
+           (mst_wants(client, number) & MST_WANT_READ) != 0;
+}
+
 size_t mst_posix_pollfds(const struct mst_posix *posix,
                          const struct mst_client *client,
                          struct pollfd fds[MST_LINKS_MAX])
@@ -555,6 +650,9 @@ size_t mst_posix_pollfds(const struct mst_posix *posix,
 
             events = (short)((wants & MST_WANT_READ ? POLLIN : 0) |
                              (wants & MST_WANT_WRITE ? POLLOUT : 0));
+            if (link_is_ready(posix, client, i)) {
+                events |= POLLOUT; /* as good as always */
+            }
         }
         /* poll() reports a dead socket also to those who wait for nothing. */
         if (events != 0) {
@@ -567,16 +665,47 @@ size_t mst_posix_pollfds(const struct mst_posix *posix,
     return count;
 }
 
+/* The link that is alone in waiting, and only to read; or NULL. */
+static struct mst_posix_link *link_alone(struct mst_posix *posix,
+                                         const struct pollfd *fds, size_t count)
+{
+    for (int i = 0; i < MST_LINKS_MAX; i++) {
+        struct mst_posix_link *link = &posix->links[i];
+
+        if (count == 1 && link->fd == fds[0].fd && fds[0].events == POLLIN) {
+            return link;
+        }
+    }
+    return NULL;
+}
+
 int mst_posix_wait(struct mst_posix *posix, const struct mst_client *client,
                    uint32_t max_ms)
 {
     struct pollfd fds[MST_LINKS_MAX];
     size_t count = mst_posix_pollfds(posix, client, fds);
+    struct mst_posix_link *link = link_alone(posix, fds, count);
     uint32_t ms = mst_next_deadline_ms(client);
     int rc;
 
     if (ms > max_ms) {
         ms = max_ms;
+    }
+    for (int i = 0; i < MST_LINKS_MAX; i++) {
+        if (link_is_ready(posix, client, i)) {
+            return 1;
+        }
+    }
+    /* To read at once saves a call of the system for each message. */
+    if (AT_ONCE != 0 && link != NULL && ms >= RECV_MS + RECV_LATE_MS) {
+        uint64_t begin_ns = port_now_ns(NULL), passed_ms;
+
+        rc = ahead_read(link);
+        if (rc >= 0) {
+            return rc;
+        }
+        passed_ms = (port_now_ns(NULL) - begin_ns) / 1000000;
+        ms = passed_ms < ms ? ms - (uint32_t)passed_ms : 0;
     }
     rc = poll(fds, (nfds_t)count, ms > INT_MAX ? INT_MAX : (int)ms);
     if (rc < 0) {

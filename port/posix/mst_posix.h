@@ -45,6 +45,9 @@ struct mst_posix_link {
     int address;  /* the one it goes to */
     bool connected;
     int detail;
+    int error;                  /* that recv() met: the end of it */
+    size_t ahead_at, ahead_len; /* of what a wait has read, not handed out */
+    unsigned char ahead[2048];  /* several messages; more saves nothing */
 };
 
 /* The port: one for each client, owned by the caller. */
@@ -79,13 +82,18 @@ int mst_posix_token_file(struct mst_posix *posix, struct mst_port *port,
  * waits for, until the client's next deadline, until max_ms have passed or
  * until a signal was caught, whichever is first. Returns 1 when a link is
  * ready, 0 when not, or MST_ERR_PORT with the reason in errno.
+ *
+ * On Linux, one link that is read from and nothing else is waited for inside
+ * of recv(), if there are 250 ms or more to wait: an event comes sooner by a
+ * call of the system. What is read so is kept for the next mst_poll().
  */
 int mst_posix_wait(struct mst_posix *posix, const struct mst_client *client,
                    uint32_t max_ms);
 
 /* For a loop of one's own, also around many clients: writes what
  * mst_posix_wait() would wait for and returns how many entries these are.
- * They hold until the next mst_poll(). */
+ * They hold until the next mst_poll(). Where mst_posix_wait() has read and
+ * mst_poll() has not followed, POLLOUT is among them: there is mostly room. */
 size_t mst_posix_pollfds(const struct mst_posix *posix,
                          const struct mst_client *client,
                          struct pollfd fds[MST_LINKS_MAX]);
