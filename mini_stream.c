@@ -3730,7 +3730,8 @@ HOT uint32_t book_place(const struct mst_level *levels, uint32_t count,
         at = book_quarter(at, BOOK_NEAR / 4, key);
         at = book_quarter(at, BOOK_NEAR / 16, key);
         at = book_quarter(at, BOOK_NEAR / 64, key);
-        width = BOOK_NEAR / 64;
+        at += (size_t)(at->key < key);
+        width = 1;
     } else if (width == BOOK_NEAR / 2) {
         at = book_quarter(at, BOOK_NEAR / 8, key);
         at = book_quarter(at, BOOK_NEAR / 32, key);
