@@ -5666,6 +5666,9 @@ static void tls_suites(const struct mst_link *l, br_ssl_engine_context *engine)
     br_ssl_engine_set_gcm(engine, &br_sslrec_in_gcm_vtable,
                           &br_sslrec_out_gcm_vtable);
     br_ssl_engine_set_default_chapol(engine);
+    if (l->chacha20 != NULL) {
+        br_ssl_engine_set_chacha20(engine, l->chacha20);
+    }
     br_ssl_engine_set_prf_sha256(engine, &br_tls12_sha256_prf);
     br_ssl_engine_set_prf_sha384(engine, &br_tls12_sha384_prf);
     br_ssl_engine_set_hash(engine, br_sha256_ID, &br_sha256_vtable);
@@ -9640,6 +9643,7 @@ static void call_layout(struct mst_client *c)
 #ifndef MST_NO_TLS
         l->aes = c->port->aes_ctr;
         l->ghash = c->port->ghash;
+        l->chacha20 = c->port->chacha20;
         l->aes_first = c->port->aes_ctr != NULL;
 #endif
         l->in = at;

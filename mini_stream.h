@@ -407,6 +407,8 @@ struct mst_port {
      * br_aes_gen_ctr_keys: MST_ERR_ARGUMENT. */
     const br_block_ctr_class *aes_ctr;
     br_ghash ghash;
+    /* Optional (NULL: BearSSL's): the platform's own ChaCha20, likewise. */
+    br_chacha20_run chacha20;
 #endif
 };
 
@@ -1325,6 +1327,7 @@ struct mst_link {
 #ifndef MST_NO_TLS
     const br_block_ctr_class *aes; /* the port's, or NULL until looked for */
     br_ghash ghash;
+    br_chacha20_run chacha20; /* the port's, or NULL */
     bool aes_first;
 #endif
     uint8_t *in, *out, *staging;

@@ -331,6 +331,33 @@ static void test_aes_of_the_port(void **state)
     session_end();
 }
 
+static unsigned own_chacha20_calls; /* calls of own_chacha20() */
+
+static uint32_t own_chacha20(const void *key, const void *iv, uint32_t counter,
+                             void *data, size_t len)
+{
+    own_chacha20_calls++;
+    return br_chacha20_ct_run(key, iv, counter, data, len);
+}
+
+static void test_chacha20_of_the_port(void **state)
+{
+    (void)state;
+    session_begin_tls("localhost");
+    session.tls.suite = BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256;
+    session.port.chacha20 = own_chacha20;
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    own_chacha20_calls = 0;
+    service_push(&session.service, "heartbeat", "");
+    session_run(0);
+    expect_int("heartbeats", 1, session.seen.events[MST_EVENT_HEARTBEAT]);
+    expect_int("calls", 2,
+               own_chacha20_calls); /* for the record and for its tag */
+    session_end();
+}
+
 static void certificate_expect(const char *certificate, int error)
 {
     session_begin_tls(certificate);
@@ -756,6 +783,7 @@ int main(void)
         TEST(test_cut_at_the_last_words),
         TEST(test_buffers),
         TEST(test_aes_of_the_port),
+        TEST(test_chacha20_of_the_port),
         TEST(test_certificates),
         TEST(test_wrong_clock),
         TEST(test_alerts),

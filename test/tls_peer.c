@@ -307,6 +307,9 @@ static void tls_opened(void *context, int link,
     br_ssl_engine_set_versions(
         &server->eng, peer->version_min ? peer->version_min : BR_TLS12,
         peer->version_max ? peer->version_max : BR_TLS12);
+    if (peer->suite != 0) {
+        br_ssl_engine_set_suites(&server->eng, &peer->suite, 1);
+    }
     br_ssl_engine_set_buffer(&server->eng, l->buffer, sizeof l->buffer, 1);
     mst_mock_random(peer->mock, seed, sizeof seed);
     br_ssl_engine_inject_entropy(&server->eng, seed, sizeof seed);

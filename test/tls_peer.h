@@ -82,6 +82,7 @@ struct tls_peer {
     bool silent;                       /* answers nothing in the handshake */
     bool truncate;                     /* ends without close_notify */
     unsigned version_min, version_max; /* 0: TLS 1.2 */
+    uint16_t suite;                    /* the only one, or 0 */
     enum tls_offer offer;
 
     /* For the test to read. */

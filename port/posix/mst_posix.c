@@ -607,7 +607,7 @@ int mst_posix_init(struct mst_posix *posix, struct mst_port *port)
     port->now_ns = port_now_ns;
     port->detail = port_detail;
 #ifndef MST_NO_TLS
-    mst_posix_gcm(port);
+    mst_posix_ciphers(port);
 #endif
     return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * Tests of the POSIX port's own AES-GCM, beside BearSSL's portable one. Where
- * the processor lacks the instructions for it, only that the port has none.
+ * Tests of the POSIX port's own AES-GCM and ChaCha20, beside BearSSL's portable
+ * ones. Where the processor lacks the instructions, only that the port has none.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -88,6 +88,7 @@ static void the_port_has_it_where_the_processor_has(void **state)
     (void)state;
     assert_int_equal(port.aes_ctr != NULL, is_supported());
     assert_int_equal(port.ghash != NULL, is_supported());
+    assert_int_equal(port.chacha20 != NULL, is_supported());
 }
 
 /* Test cases 4 and 16 of "The Galois/Counter Mode of Operation (GCM)" by D.
@@ -134,6 +135,29 @@ static void known_answers(void **state)
         from_hex(cases[i].tag, tag, 16);
         assert_int_equal(br_gcm_check_tag(&gcm, tag), 1);
     }
+}
+
+/* RFC 8439, section 2.4.2. */
+static void known_answer_of_chacha20(void **state)
+{
+    static const char text[] =
+        "Ladies and Gentlemen of the class of '99: If I could offer you only "
+        "one tip for the future, sunscreen would be it.";
+    uint8_t key[32], iv[12], data[114], expected[114];
+
+    (void)state;
+    from_hex("000102030405060708090a0b0c0d0e0f"
+             "101112131415161718191a1b1c1d1e1f",
+             key, sizeof key);
+    from_hex("000000000000004a00000000", iv, sizeof iv);
+    from_hex("6e2e359a2568f98041ba0728dd0d6981e97e7aec1d4360c20a27afccfd9fae0b"
+             "f91b65c5524733ab8f593dabcd62b3571639d624e65152ab8f530c359f0861d8"
+             "07ca0dbf500d6a6156a38e088a22b65e52bc514d16ccf806818ce91ab7793736"
+             "5af90bbf74a35be6b40b8eedf2785e42874d",
+             expected, sizeof expected);
+    memcpy(data, text, sizeof data);
+    assert_int_equal(port.chacha20(key, iv, 1, data, sizeof data), 3);
+    assert_memory_equal(data, expected, sizeof expected);
 }
 
 /* At every length, one call after the other, up to a protected page. */
@@ -222,6 +246,33 @@ static void encrypts_as_the_portable_one(void **state)
     }
 }
 
+/* In the same way. */
+static void chacha20_is_the_portable_one(void **state)
+{
+    static const uint32_t counters[] = {0, 1, UINT32_MAX, UINT32_MAX - 6,
+                                        UINT32_MAX - 20};
+    static uint8_t expected[LEN_MAX + 1];
+    uint8_t key[32], iv[12];
+    size_t turn = 0;
+
+    (void)state;
+    for (size_t len = 0; len <= LEN_MAX; len = len_after(len)) {
+        uint32_t counter = counters[turn++ % COUNT(counters)];
+        uint8_t *before = guard_room(&guard, len + 1);
+
+        random_bytes(key, sizeof key);
+        random_bytes(iv, sizeof iv);
+        random_bytes(before, len + 1);
+        memcpy(expected, before, len + 1);
+        uint32_t next = br_chacha20_ct_run(key, iv, counter, expected + 1, len);
+        if (port.chacha20(key, iv, counter, before + 1, len) != next ||
+            memcmp(before, expected, len + 1) != 0) {
+            expect_failed("%zu bytes from counter %lu", len,
+                          (unsigned long)counter);
+        }
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest anywhere[] = {
@@ -230,14 +281,16 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         TEST(the_port_has_it_where_the_processor_has),
         TEST(known_answers),
+        TEST(known_answer_of_chacha20),
         TEST(hashes_as_the_portable_one),
         TEST(hashes_with_extreme_keys),
         TEST(encrypts_as_the_portable_one),
+        TEST(chacha20_is_the_portable_one),
     };
 
     if (!is_supported()) {
         printf("This processor lacks VAES, VPCLMULQDQ or AVX-512, and the "
-               "port has no AES-GCM of its own: that is not tested here.\n");
+               "port has no ciphers of its own: they are not tested here.\n");
         return cmocka_run_group_tests(anywhere, begin, end);
     }
     return cmocka_run_group_tests(tests, begin, end);

@@ -1,13 +1,13 @@
 /*
- * AES-GCM for the POSIX port, on x86-64 processors whose instructions for AES
- * and for carry-less products take four blocks at a time (VAES and VPCLMULQDQ
- * with AVX-512). On others BearSSL's own stays.
+ * AES-GCM and ChaCha20 for the POSIX port, on x86-64 processors with AVX-512
+ * whose instructions for AES and for carry-less products take four blocks at a
+ * time (VAES and VPCLMULQDQ). On others BearSSL's own stay.
  *
  * Constant time: no table, and no branch but on lengths. An optimizing compiler
  * keeps all that is secret in registers, but for the round keys, which lie in
  * BearSSL's context.
  *
- * In this order: GHASH, AES, port.
+ * In this order: vectors, GHASH, AES, ChaCha20, port.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -23,10 +23,29 @@
 
 #define WIDE __attribute__((target("aes,avx512bw,bmi2,vaes,vpclmulqdq")))
 
+/* ------------------------------------------------------------------------
+ * Vectors
+ * ------------------------------------------------------------------------ */
+
 /* The first n bytes of a vector. */
-static WIDE __mmask64 gcm_mask(size_t n)
+static WIDE __mmask64 wide_mask(size_t n)
 {
     return _bzhi_u64(~0ull, n < 64 ? (unsigned)n : 64);
+}
+
+/* One block, four times. */
+static WIDE __m512i wide_load(const void *block)
+{
+    return _mm512_broadcast_i32x4(_mm_loadu_si128(block));
+}
+
+/* Encrypts up to 64 bytes. */
+static WIDE void wide_encrypt(uint8_t *data, size_t len, __m512i with)
+{
+    __mmask64 mask = wide_mask(len);
+    __m512i bytes = _mm512_maskz_loadu_epi8(mask, data);
+
+    _mm512_mask_storeu_epi8(data, mask, _mm512_xor_si512(bytes, with));
 }
 
 /* ------------------------------------------------------------------------
@@ -121,7 +140,7 @@ static WIDE __m512i gcm_fold(__m512i blocks)
 /* H times z, four times. */
 static WIDE __m512i gcm_key(const void *h)
 {
-    __m512i key = gcm_mirror(_mm512_broadcast_i32x4(_mm_loadu_si128(h)));
+    __m512i key = gcm_mirror(wide_load(h));
     __m512i carry = _mm512_bslli_epi128(_mm512_srli_epi64(key, 63), 8);
     __m512i top =
         _mm512_srai_epi32(_mm512_shuffle_epi32(key, _MM_PERM_DDDD), 31);
@@ -174,7 +193,7 @@ static WIDE void gcm_ghash(void *y, const void *h, const void *data, size_t len)
     __m512i power[8];
     __m512i next = _mm512_zextsi128_si512(_mm_loadu_si128(y));
 
-    next = _mm512_xor_si512(next, _mm512_maskz_loadu_epi8(gcm_mask(n), at));
+    next = _mm512_xor_si512(next, _mm512_maskz_loadu_epi8(wide_mask(n), at));
     next = gcm_mirror(next);
     if (blocks == 1) {
         next = gcm_multiply(next, gcm_key(h));
@@ -195,7 +214,7 @@ static WIDE void gcm_ghash(void *y, const void *h, const void *data, size_t len)
                 at += n;
                 len -= n;
                 n = len < 64 ? len : 64;
-                next = gcm_mirror(_mm512_maskz_loadu_epi8(gcm_mask(n), at));
+                next = gcm_mirror(_mm512_maskz_loadu_epi8(wide_mask(n), at));
             }
         }
         next = _mm512_xor_si512(next, gcm_fold(gcm_reduce(&sum)));
@@ -249,43 +268,27 @@ static void gcm_aes_init(const br_block_ctr_class **context, const void *key,
     }
 }
 
-static WIDE __m512i gcm_round_key(const struct gcm_keys *keys, size_t round)
-{
-    const void *key = &keys->words[4 * round];
-
-    return _mm512_broadcast_i32x4(_mm_loadu_si128(key));
-}
-
 /* Encrypts 32 blocks. */
 static WIDE void gcm_encrypt(const struct gcm_keys *keys, __m512i blocks[8])
 {
-    __m512i key = gcm_round_key(keys, 0);
+    __m512i key = wide_load(keys->words);
 
 #pragma GCC unroll 8
     for (size_t i = 0; i < 8; i++) {
         blocks[i] = _mm512_xor_si512(blocks[i], key);
     }
     for (size_t round = 1; round < keys->rounds; round++) {
-        key = gcm_round_key(keys, round);
+        key = wide_load(&keys->words[4 * round]);
 #pragma GCC unroll 8
         for (size_t i = 0; i < 8; i++) {
             blocks[i] = _mm512_aesenc_epi128(blocks[i], key);
         }
     }
-    key = gcm_round_key(keys, keys->rounds);
+    key = wide_load(&keys->words[4 * keys->rounds]);
 #pragma GCC unroll 8
     for (size_t i = 0; i < 8; i++) {
         blocks[i] = _mm512_aesenclast_epi128(blocks[i], key);
     }
-}
-
-/* Of up to 64 bytes. */
-static WIDE void gcm_xor(uint8_t *data, size_t len, __m512i with)
-{
-    __mmask64 mask = gcm_mask(len);
-    __m512i bytes = _mm512_maskz_loadu_epi8(mask, data);
-
-    _mm512_mask_storeu_epi8(data, mask, _mm512_xor_si512(bytes, with));
 }
 
 /* The first four counter blocks: the nonce, then the counter, lowest byte first
@@ -327,7 +330,7 @@ static WIDE uint32_t gcm_aes_run(const br_block_ctr_class *const *context,
 #pragma GCC unroll 8
         for (size_t i = 0; i < 8; i++) {
             if (n > 64 * i) {
-                gcm_xor(at + 64 * i, n - 64 * i, blocks[i]);
+                wide_encrypt(at + 64 * i, n - 64 * i, blocks[i]);
             }
         }
         at += n;
@@ -340,12 +343,129 @@ static const br_block_ctr_class gcm_aes_ctr = {sizeof(struct gcm_keys), 16, 4,
                                                gcm_aes_init, gcm_aes_run};
 
 /* ------------------------------------------------------------------------
+ * ChaCha20 (RFC 8439, section 2.4)
+ *
+ * Each vector has the same row of four blocks' matrices. Two such sets go side
+ * by side, for a set's steps wait for each other.
+ * ------------------------------------------------------------------------ */
+
+struct chacha {
+    __m512i a, b, c, d;
+};
+
+/* Quarter rounds (section 2.1) of all columns. */
+static WIDE void chacha_columns(struct chacha *s)
+{
+    s->a = _mm512_add_epi32(s->a, s->b);
+    s->d = _mm512_rol_epi32(_mm512_xor_si512(s->d, s->a), 16);
+    s->c = _mm512_add_epi32(s->c, s->d);
+    s->b = _mm512_rol_epi32(_mm512_xor_si512(s->b, s->c), 12);
+    s->a = _mm512_add_epi32(s->a, s->b);
+    s->d = _mm512_rol_epi32(_mm512_xor_si512(s->d, s->a), 8);
+    s->c = _mm512_add_epi32(s->c, s->d);
+    s->b = _mm512_rol_epi32(_mm512_xor_si512(s->b, s->c), 7);
+}
+
+/* Columns, and diagonals, which the rows make columns by turning. */
+static WIDE void chacha_double_round(struct chacha *s)
+{
+    chacha_columns(s);
+    s->b = _mm512_shuffle_epi32(s->b, _MM_PERM_ADCB);
+    s->c = _mm512_shuffle_epi32(s->c, _MM_PERM_BADC);
+    s->d = _mm512_shuffle_epi32(s->d, _MM_PERM_CBAD);
+    chacha_columns(s);
+    s->b = _mm512_shuffle_epi32(s->b, _MM_PERM_CBAD);
+    s->c = _mm512_shuffle_epi32(s->c, _MM_PERM_BADC);
+    s->d = _mm512_shuffle_epi32(s->d, _MM_PERM_ADCB);
+}
+
+/* The first four blocks' matrices (section 2.3). */
+static WIDE struct chacha chacha_begin(const uint8_t *key, const void *iv,
+                                       uint32_t counter)
+{
+    static const char constants[] = "expand 32-byte k";
+    struct chacha s;
+    int nonce[3];
+
+    memcpy(nonce, iv, sizeof nonce);
+    s.a = wide_load(constants);
+    s.b = wide_load(key);
+    s.c = wide_load(key + 16);
+    s.d = _mm512_broadcast_i32x4(
+        _mm_set_epi32(nonce[2], nonce[1], nonce[0], (int)counter));
+    s.d = _mm512_add_epi32(
+        s.d, _mm512_set_epi32(0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0));
+    return s;
+}
+
+static WIDE void chacha_add(struct chacha *s, const struct chacha *begin)
+{
+    s->a = _mm512_add_epi32(s->a, begin->a);
+    s->b = _mm512_add_epi32(s->b, begin->b);
+    s->c = _mm512_add_epi32(s->c, begin->c);
+    s->d = _mm512_add_epi32(s->d, begin->d);
+}
+
+/* Encrypts up to four blocks: a block's rows, one behind the other. */
+static WIDE void chacha_encrypt(uint8_t *data, size_t len,
+                                const struct chacha *s)
+{
+    __m512i ab = _mm512_shuffle_i64x2(s->a, s->b, 0x44);
+    __m512i cd = _mm512_shuffle_i64x2(s->c, s->d, 0x44);
+    __m512i ab2 = _mm512_shuffle_i64x2(s->a, s->b, 0xee);
+    __m512i cd2 = _mm512_shuffle_i64x2(s->c, s->d, 0xee);
+    const __m512i blocks[4] = {_mm512_shuffle_i64x2(ab, cd, 0x88),
+                               _mm512_shuffle_i64x2(ab, cd, 0xdd),
+                               _mm512_shuffle_i64x2(ab2, cd2, 0x88),
+                               _mm512_shuffle_i64x2(ab2, cd2, 0xdd)};
+
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; i++) {
+        if (len > 64 * i) {
+            wide_encrypt(data + 64 * i, len - 64 * i, blocks[i]);
+        }
+    }
+}
+
+/* br_chacha20_run. */
+static WIDE uint32_t chacha_run(const void *key, const void *iv,
+                                uint32_t counter, void *data, size_t len)
+{
+    const __m512i four = _mm512_broadcast_i32x4(_mm_set_epi32(0, 0, 0, 4));
+    struct chacha begin = chacha_begin(key, iv, counter);
+    uint8_t *at = data;
+
+    counter += (uint32_t)(len / 64 + (len % 64 != 0));
+    while (len > 0) {
+        size_t n = len < 512 ? len : 512;
+        struct chacha s = begin, s2 = begin;
+
+        s2.d = _mm512_add_epi32(s2.d, four);
+        for (int i = 0; i < 10; i++) {
+            chacha_double_round(&s);
+            chacha_double_round(&s2);
+        }
+        chacha_add(&s, &begin);
+        chacha_encrypt(at, n, &s);
+        begin.d = _mm512_add_epi32(begin.d, four);
+        if (n > 256) {
+            chacha_add(&s2, &begin);
+            chacha_encrypt(at + 256, n - 256, &s2);
+        }
+        begin.d = _mm512_add_epi32(begin.d, four);
+        at += n;
+        len -= n;
+    }
+    return counter;
+}
+
+/* ------------------------------------------------------------------------
  * Port
  * ------------------------------------------------------------------------ */
 
 /* cpuid, some us in a virtual machine, is for what not every compiler knows
  * by name. */
-static bool gcm_is_supported(void)
+static bool wide_is_supported(void)
 {
     unsigned a, b, c, d;
 
@@ -355,17 +475,18 @@ static bool gcm_is_supported(void)
            (c & bit_VAES) != 0 && (c & bit_VPCLMULQDQ) != 0;
 }
 
-void mst_posix_gcm(struct mst_port *port)
+void mst_posix_ciphers(struct mst_port *port)
 {
-    if (gcm_is_supported()) {
+    if (wide_is_supported()) {
         port->aes_ctr = &gcm_aes_ctr;
         port->ghash = gcm_ghash;
+        port->chacha20 = chacha_run;
     }
 }
 
 #else
 
-void mst_posix_gcm(struct mst_port *port)
+void mst_posix_ciphers(struct mst_port *port)
 {
     (void)port;
 }
