@@ -5636,8 +5636,9 @@ static void tls_find_aes(struct mst_link *l, br_ssl_engine_context *engine)
 }
 
 /*
- * TLS 1.2, ECDHE and AEAD, AES-GCM first where the processor has instructions
- * for it. br_ssl_client_init_full() would offer TLS 1.0 and CBC as well.
+ * TLS 1.2, ECDHE and AEAD, AES-GCM first where the port has one of its own or
+ * the processor instructions for it. br_ssl_client_init_full() would offer TLS
+ * 1.0 and CBC as well.
  */
 static void tls_suites(const struct mst_link *l, br_ssl_engine_context *engine)
 {
@@ -9160,7 +9161,7 @@ static bool pump_is_drained(const struct mst_client *c,
                             const struct mst_link *l)
 {
     return l->drained == c->moment && l->send_error == 0 &&
-           l->state != MST_STATE_IDLE;
+           l->state != MST_STATE_IDLE && c->now_ms < session_due(c, l);
 }
 
 /* Takes in what has come; true where something did, or the end. */

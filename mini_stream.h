@@ -355,7 +355,7 @@ struct mst_endpoint {
 /* The port does TLS itself: the library hands it plain bytes. */
 #define MST_PORT_SECURE 1u
 /* Where recv gives less than it was asked for, that was all there is: it is
- * not asked again before the caller may have waited. */
+ * not asked again before the caller may have waited, or something is due. */
 #define MST_PORT_DRAINS 2u
 
 struct mst_port {
@@ -399,17 +399,16 @@ struct mst_port {
     /* Optional (NULL): the platform's own number of the link's last error,
      * such as errno. */
     int (*detail)(void *context, int link);
-#ifndef MST_NO_TLS
     /* Optional (both NULL: BearSSL's): the platform's own AES in counter mode
      * and GHASH, of a peripheral or of wide instructions. AES-GCM is then
      * offered first. They take the same time whatever the data and keys are.
      * One without the other, or a context_size beyond that of
      * br_aes_gen_ctr_keys: MST_ERR_ARGUMENT. */
-    const br_block_ctr_class *aes_ctr;
-    br_ghash ghash;
+    const struct br_block_ctr_class_ *aes_ctr;
+    void (*ghash)(void *y, const void *h, const void *data, size_t len);
     /* Optional (NULL: BearSSL's): the platform's own ChaCha20, likewise. */
-    br_chacha20_run chacha20;
-#endif
+    uint32_t (*chacha20)(const void *key, const void *iv, uint32_t counter,
+                         void *data, size_t len);
 };
 
 /* ------------------------------------------------------------------------

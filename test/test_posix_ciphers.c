@@ -28,10 +28,10 @@ static void random_bytes(void *data, size_t len)
     }
 }
 
-/* Each length up to 600, then ever longer ones. */
+/* Each length up to 1,200, then ever longer ones. */
 static size_t len_after(size_t len)
 {
-    return len < 600 ? len + 1 : len + len / 9;
+    return len < 1200 ? len + 1 : len + len / 9;
 }
 
 static void from_hex(const char *text, uint8_t *bytes, size_t len)

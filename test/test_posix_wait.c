@@ -564,8 +564,14 @@ static void sleeps_no_longer_than_told(void **state)
 {
     static const uint32_t limits[] = {0, 1, 30, 249, 250, 251, 555};
     int peer = reading_client();
+    struct timeval limit;
+    socklen_t len = sizeof limit;
 
     (void)state;
+    assert_int_equal(
+        getsockopt(posix.links[0].fd, SOL_SOCKET, SO_RCVTIMEO, &limit, &len),
+        0);
+    assert_int_equal(limit.tv_sec * 1000 + limit.tv_usec / 1000, 200);
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
         uint64_t begin_ns = clock_ns(), passed_ns;
 
@@ -596,6 +602,25 @@ static void wakes_up_at_the_deadline_of_a_read(void **state)
     }
     assert_int_equal(next_event(), MST_EVENT_CLOSED);
     assert_int_equal(event.as.failure.error, MST_ERR_TIMEOUT);
+    close(peer);
+}
+
+/* The wait has read the first part of an answer; the rest comes while the
+ * program does something else until after the deadline. */
+static void what_came_in_time_counts(void **state)
+{
+    int peer;
+
+    (void)state;
+    config.token_ms = 600;
+    peer = reading_client();
+    send(peer, token, 20, MSG_NOSIGNAL);
+    assert_int_equal(mst_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(calls.sleeping_reads, 1);
+    send(peer, token + 20, sizeof token - 1 - 20, MSG_NOSIGNAL);
+    usleep(700000);
+    poll_until_idle();
+    assert_int_equal(mst_client_stats(&client)->tokens, 1);
     close(peer);
 }
 
@@ -666,6 +691,7 @@ int main(void)
         TEST(next_connection_starts_clean),
         TEST(sleeps_no_longer_than_told),
         TEST(wakes_up_at_the_deadline_of_a_read),
+        TEST(what_came_in_time_counts),
         TEST(either_of_two_links_is_noticed),
         TEST(room_to_send_is_noticed),
     };

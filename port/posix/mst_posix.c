@@ -576,6 +576,7 @@ static void port_close(void *context, int number)
     link->connected = false;
     link->error = 0;
     link->ahead_at = link->ahead_len = 0;
+    memset(link->ahead, 0, sizeof link->ahead); /* of a token, in the clear */
 }
 
 static int port_detail(void *context, int number)

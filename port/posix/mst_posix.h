@@ -62,8 +62,8 @@ int mst_posix_init(struct mst_posix *posix, struct mst_port *port);
 
 #ifndef MST_NO_TLS
 /* Gives the port AES, GHASH and ChaCha20 that take from half to a tenth of
- * BearSSL's time, where the processor has AVX-512, VAES and VPCLMULQDQ.
- * mst_posix_init() does so. */
+ * BearSSL's time for some hundred bytes and more, where the processor has
+ * AVX-512, VAES and VPCLMULQDQ. mst_posix_init() does so. */
 void mst_posix_ciphers(struct mst_port *port);
 #endif
 

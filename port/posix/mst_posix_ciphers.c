@@ -3,9 +3,9 @@
  * whose instructions for AES and for carry-less products take four blocks at a
  * time (VAES and VPCLMULQDQ). On others BearSSL's own stay.
  *
- * Constant time: no table, and no branch but on lengths. An optimizing compiler
- * keeps all that is secret in registers, but for the round keys, which lie in
- * BearSSL's context.
+ * Constant time: no table, and no branch but on lengths. At -O2 all that is
+ * secret stays in registers, but for the round keys, which lie in BearSSL's
+ * context.
  *
  * In this order: vectors, GHASH, AES, ChaCha20, port.
  *
@@ -15,7 +15,7 @@
 
 #ifndef MST_NO_TLS
 
-#if defined(__x86_64__) && (__GNUC__ >= 8 || defined(__clang__))
+#if defined(__x86_64__) && (__GNUC__ >= 8 || __clang_major__ >= 7)
 
 #include <cpuid.h>
 #include <immintrin.h>
@@ -37,6 +37,12 @@ static WIDE __mmask64 wide_mask(size_t n)
 static WIDE __m512i wide_load(const void *block)
 {
     return _mm512_broadcast_i32x4(_mm_loadu_si128(block));
+}
+
+/* One block, and zeros. */
+static WIDE __m512i wide_first(__m128i block)
+{
+    return _mm512_inserti32x4(_mm512_setzero_si512(), block, 0);
 }
 
 /* Encrypts up to 64 bytes. */
@@ -134,7 +140,7 @@ static WIDE __m512i gcm_fold(__m512i blocks)
     __m128i one = _mm_xor_si128(_mm256_castsi256_si128(two),
                                 _mm256_extracti128_si256(two, 1));
 
-    return _mm512_zextsi128_si512(one);
+    return wide_first(one);
 }
 
 /* H times z, four times. */
@@ -191,7 +197,7 @@ static WIDE void gcm_ghash(void *y, const void *h, const void *data, size_t len)
     size_t missing = 4 * left - blocks;
     size_t n = len < 64 - 16 * missing ? len : 64 - 16 * missing;
     __m512i power[8];
-    __m512i next = _mm512_zextsi128_si512(_mm_loadu_si128(y));
+    __m512i next = wide_first(_mm_loadu_si128(y));
 
     next = _mm512_xor_si512(next, _mm512_maskz_loadu_epi8(wide_mask(n), at));
     next = gcm_mirror(next);
@@ -470,7 +476,7 @@ static bool wide_is_supported(void)
     unsigned a, b, c, d;
 
     return __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("bmi2") &&
+           __builtin_cpu_supports("aes") && __builtin_cpu_supports("bmi2") &&
            __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 &&
            (c & bit_VAES) != 0 && (c & bit_VPCLMULQDQ) != 0;
 }
