@@ -178,13 +178,20 @@ def prepare(directory):
         stamps.truncate(8 * PACED)
 
 
+def turns(rounds):
+    """All clients, each round by another one first."""
+    for n in range(rounds):
+        first = n % len(CLIENTS)
+        yield CLIENTS[first:] + CLIENTS[:first]
+
+
 def bench_cpu(servers):
     """Processor seconds for a million messages, and memory."""
     cpu = {name: {} for name, _ in CLIENTS}
     memory = {name: 0 for name, _ in CLIENTS}
-    for _ in range(ROUNDS):
+    for clients in turns(ROUNDS):
         for transport, cipher, record in TRANSPORTS:
-            for name, program in CLIENTS:
+            for name, program in clients:
                 found = servers[cipher].run(program, record=record)
                 seconds = found["cpu_us"] / MESSAGES
                 cpu[name].setdefault(transport, []).append(seconds)
@@ -223,8 +230,8 @@ def against_peers(what, measured):
 
 def bench_latency(server):
     found = {name: [] for name, _ in CLIENTS}
-    for _ in range(3 * ROUNDS):  # see README.md
-        for name, program in CLIENTS:
+    for clients in turns(5 * ROUNDS):  # see README.md
+        for name, program in clients:
             found[name].append(server.run(program, messages=PACED, rate=RATE))
     median = {name: {key: statistics.median(run[key] for run in runs) / 1000
                      for key in ("p50_ns", "p999_ns")}
@@ -244,8 +251,8 @@ def bench_connect(server):
     median = {name: {} for name, _ in CLIENTS}
     for mode in ("full", "resumed"):
         found = {}
-        for _ in range(ROUNDS):
-            for name, program in CLIENTS:
+        for clients in turns(ROUNDS):
+            for name, program in clients:
                 if (name, mode) != (LWS, "resumed"):  # it cannot
                     run = server.run(program, mode, CONNECTIONS, 1)
                     found.setdefault(name, []).append(run["p50_ns"] / 1e6)
