@@ -3730,7 +3730,7 @@ HOT uint32_t book_place(const struct mst_level *levels, uint32_t count,
         at = book_quarter(at, BOOK_NEAR / 4, key);
         at = book_quarter(at, BOOK_NEAR / 16, key);
         at = book_quarter(at, BOOK_NEAR / 64, key);
-        at += (size_t)(at->key < key);
+        at += (size_t)(at->key < key); /* in the loop, clang has a branch */
         width = 1;
     } else if (width == BOOK_NEAR / 2) {
         at = book_quarter(at, BOOK_NEAR / 8, key);
@@ -9156,7 +9156,8 @@ static bool pump_feed(struct mst_client *c, struct mst_link *l)
 
 /* The port has just said that there is no more. Whether an end has come must
  * be known at once where nothing can be sent, and before a connection is used
- * once more. */
+ * once more; whether more has come, before something that is due ends it, for a
+ * port's wait may have read long ago. */
 static bool pump_is_drained(const struct mst_client *c,
                             const struct mst_link *l)
 {

@@ -502,6 +502,17 @@ static void both_lanes_agree_wherever_a_message_is_cut(void **state)
     lanes_close(&lanes);
 }
 
+/* On a message that comes whole. */
+static void expect_lanes_to_agree(struct lanes *lanes, const char *message,
+                                  size_t len)
+{
+    if (!lanes_agree(lanes, message, len,
+                     (struct cuts){MESSAGE_MAX, MESSAGE_MAX, 0})) {
+        expect_text(message, text_get(&lanes->scanned_record),
+                    text_get(&lanes->usual_record));
+    }
+}
+
 /* The fast lane expects a number to look like the one before: each number
  * behind each other one, all lengths and places of the point that eight bytes
  * have room for, and such as differ from these only by a mark. */
@@ -532,11 +543,7 @@ static void a_number_is_read_alike_whatever_was_before_it(void **state)
                                         LEVEL("7", "%s") "," LEVEL("7", "%s")),
                            a, b, a, b);
 
-        if (!lanes_agree(&lanes, message, (size_t)len,
-                         (struct cuts){MESSAGE_MAX, MESSAGE_MAX, 0})) {
-            expect_text(message, text_get(&lanes.scanned_record),
-                        text_get(&lanes.usual_record));
-        }
+        expect_lanes_to_agree(&lanes, message, (size_t)len);
     }
     lanes_close(&lanes);
 }
@@ -557,11 +564,7 @@ static void a_second_after_the_59th_is_read_alike(void **state)
                            "{\"timestamp\":\"%s\"}}",
                            times[i]);
 
-        if (!lanes_agree(&lanes, message, (size_t)len,
-                         (struct cuts){MESSAGE_MAX, MESSAGE_MAX, 0})) {
-            expect_text(message, text_get(&lanes.scanned_record),
-                        text_get(&lanes.usual_record));
-        }
+        expect_lanes_to_agree(&lanes, message, (size_t)len);
     }
     lanes_close(&lanes);
 }
