@@ -287,6 +287,7 @@ static void content_time(struct content *content, unsigned n)
 struct ladder {
     enum bench_side side;
     unsigned count, levels; /* has so many; about so many on average */
+    bool moves;             /* levels come and go */
     struct rung {
         unsigned cents;
         struct quote quote;
@@ -294,12 +295,13 @@ struct ladder {
 };
 
 static void ladder_init(struct ladder *ladder, enum bench_side side,
-                        unsigned levels)
+                        unsigned levels, bool moves)
 {
     *ladder = (struct ladder){
         .side = side,
         .count = levels,
         .levels = levels,
+        .moves = moves,
         .rungs = allocate(2 * levels, sizeof *ladder->rungs),
     };
     for (unsigned i = 0, away = 0; i < levels; i++) {
@@ -372,7 +374,7 @@ static void ladder_change(struct ladder *ladder, struct quote *quote,
     size_t rank;
 
     do {
-        bool moves = random_below(REMOVALS / 2) == 0;
+        bool moves = ladder->moves && random_below(REMOVALS / 2) == 0;
 
         rank = ladder_rank(ladder, dice);
         goes = moves && ladder->count > LEVELS_LEAST &&
@@ -471,7 +473,8 @@ void corpus_snapshot(struct corpus *corpus, size_t levels,
     free(content.quotes);
 }
 
-uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels)
+uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels,
+                     bool moves)
 {
     struct content content = {
         .kind = BENCH_SNAPSHOT,
@@ -489,7 +492,8 @@ uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels)
     corpus_init(corpus, 1 + count);
     corpus_market(0, content.market);
     for (size_t side = 0; side < 2; side++) {
-        ladder_init(&ladders[side], side == 0 ? BENCH_BID : BENCH_ASK, levels);
+        ladder_init(&ladders[side], side == 0 ? BENCH_BID : BENCH_ASK, levels,
+                    moves);
         for (size_t i = 0; i < levels; i++) {
             content.quotes[side * levels + i] = ladders[side].rungs[i].quote;
         }

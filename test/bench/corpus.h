@@ -7,6 +7,7 @@
 #ifndef CORPUS_H
 #define CORPUS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,11 +53,13 @@ void corpus_snapshot(struct corpus *corpus, size_t levels,
 /* What a book lives on: a snapshot of so many levels (more than 50) on each
  * side, then so many messages (fewer than 60,000) in the mix of above, of one
  * market. Half of the changes are within 10 levels of the best price, 90%
- * within 100, the rest anywhere; one in eight removes a level and as many
- * bring one, so that a side keeps about its size, and never has twice as many.
- * Returns the sum of the levels, bench_sum_level(), that are there at the end.
+ * within 100, the rest anywhere. If levels move, one in eight removes a level
+ * and as many bring one, so that a side keeps about its size, and never has
+ * twice as many; if not, all changes are of amounts. Returns the sum of the
+ * levels, bench_sum_level(), that are there at the end.
  */
-uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels);
+uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels,
+                     bool moves);
 
 /* Bytes of the messages alone, and the sum of them all. */
 size_t corpus_bytes(const struct corpus *corpus);

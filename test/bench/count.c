@@ -142,7 +142,7 @@ static void count_book(void)
     struct corpus corpus;
     uint64_t sum, begin, without;
 
-    sum = corpus_live(&corpus, MESSAGES, BOOK_LEVELS);
+    sum = corpus_live(&corpus, MESSAGES, BOOK_LEVELS, true);
     without = decode(&corpus, 1);
     mst_book_init(&book, levels, BOOK_ROOM);
     follow(&corpus, 0, 1, &book, NULL);

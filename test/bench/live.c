@@ -3,9 +3,11 @@
  * where changes are, decoded with and without a book that follows them. Both
  * take turns, time is the processor's, the best of all rounds is shown. The
  * sums of the messages are checked, and the book at the end of each round.
+ * What the levels that come and go cost is the difference to messages that
+ * only change amounts.
  *
- *   live [ROUNDS]    prints rows: levels a side, ns a message without a book,
- *                    with one
+ *   live [ROUNDS]    prints rows: levels a side, whether levels move (1) or not
+ *                    (0), ns a message without a book, with one
  *
  * For a profile: valgrind --tool=callgrind --toggle-collect=mst_book_apply
  *
@@ -21,11 +23,9 @@
 
 #define ROUNDS 101
 
-static const unsigned sizes[] = {100, 1000};
-
-#define SIZES (sizeof sizes / sizeof *sizes)
-
 struct subject {
+    unsigned size;        /* levels a side */
+    bool moves;           /* levels come and go */
     struct corpus corpus; /* a snapshot, then MESSAGES */
     struct mst_book book;
     struct mst_level *levels;
@@ -34,13 +34,14 @@ struct subject {
     double least[2];        /* ns a message, without and with the book */
 };
 
-static void subject_init(struct subject *subject, unsigned levels)
+static void subject_init(struct subject *subject)
 {
     struct corpus *corpus = &subject->corpus;
 
-    subject->book_sum = corpus_live(corpus, MESSAGES, levels);
+    subject->book_sum =
+        corpus_live(corpus, MESSAGES, subject->size, subject->moves);
     subject->sum = corpus_sum(corpus) - corpus->messages[0].sum;
-    subject->capacity = (size_t)levels * 3 / 2;
+    subject->capacity = (size_t)subject->size * 3 / 2;
     subject->levels = calloc(2 * subject->capacity, sizeof *subject->levels);
     if (subject->levels == NULL) {
         fputs("no memory\n", stderr);
@@ -71,21 +72,27 @@ static void run(struct subject *subject, bool with_book)
 
 int main(int argc, char **argv)
 {
-    static struct subject subjects[SIZES];
+    static struct subject subjects[] = {
+        {.size = 100, .moves = true},
+        {.size = 1000, .moves = true},
+        {.size = 100},
+        {.size = 1000},
+    };
+    const size_t count = sizeof subjects / sizeof *subjects;
     long rounds = argc > 1 ? strtol(argv[1], NULL, 10) : ROUNDS;
 
-    for (size_t s = 0; s < SIZES; s++) {
-        subject_init(&subjects[s], sizes[s]);
+    for (size_t s = 0; s < count; s++) {
+        subject_init(&subjects[s]);
     }
     for (long round = 0; round < rounds; round++) {
-        for (size_t s = 0; s < SIZES; s++) {
+        for (size_t s = 0; s < count; s++) {
             run(&subjects[s], false);
             run(&subjects[s], true);
         }
     }
-    for (size_t s = 0; s < SIZES; s++) {
-        printf("%u\t%.1f\t%.1f\n", sizes[s], subjects[s].least[false],
-               subjects[s].least[true]);
+    for (size_t s = 0; s < count; s++) {
+        printf("%u\t%d\t%.1f\t%.1f\n", subjects[s].size, subjects[s].moves,
+               subjects[s].least[false], subjects[s].least[true]);
     }
     return 0;
 }

@@ -111,15 +111,16 @@ def bench_decoders():
 # ---- A live book ----
 
 def bench_live():
-    measured = [[int(levels), float(without), float(with_it)]
-                for levels, without, with_it in output("live")]
+    measured = [[int(levels), moves == "1", float(without), float(with_it)]
+                for levels, moves, without, with_it in output("live")]
     table("A live book that follows the messages, ns a message",
-          ["levels a side", "decoding", "decoding and book", "the book adds"],
-          [[f"{levels:,}", f"{without:.0f}", f"{with_it:.0f}",
-            f"{with_it - without:.0f}"]
-           for levels, without, with_it in measured])
-    for levels, without, with_it in measured:
-        if levels == 1000:
+          ["levels a side", "levels come and go", "decoding",
+           "decoding and book", "the book adds"],
+          [[f"{levels:,}", "yes" if moves else "no", f"{without:.0f}",
+            f"{with_it:.0f}", f"{with_it - without:.0f}"]
+           for levels, moves, without, with_it in measured])
+    for levels, moves, without, with_it in measured:
+        if levels == 1000 and moves:
             bar("a live book of 1,000 levels a side adds, ns a message",
                 with_it - without, 60, 40, "{:.0f}")
     results["live"] = measured
