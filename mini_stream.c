@@ -1049,6 +1049,13 @@ static void json_take(struct mst_json *j, enum json_mode mode)
     j->take_depth = j->depth;
 }
 
+/* As if the scanner had read this key. */
+static void json_key_set(struct mst_json *j, const char *key)
+{
+    j->key_len = (uint8_t)strlen(key);
+    memcpy(j->key, key, j->key_len);
+}
+
 static bool json_key_is(const struct mst_json *j, const char *key)
 {
     return text_is(j->key, j->key_len, key);
@@ -1070,6 +1077,17 @@ static void json_key_add(struct mst_json *j, uint32_t c)
         j->key_len = JSON_KEY_OTHER;
     } else {
         j->key[j->key_len++] = (char)c;
+    }
+}
+
+/* Adds bytes that stand for themselves. */
+static void json_key_text(struct mst_json *j, const uint8_t *text, size_t len)
+{
+    if (j->key_len + len > MST_KEY_MAX) {
+        j->key_len = JSON_KEY_OTHER;
+    } else {
+        memcpy(j->key + j->key_len, text, len);
+        j->key_len = (uint8_t)(j->key_len + len);
     }
 }
 
@@ -1185,8 +1203,8 @@ static int json_string(struct mst_json *j, const uint8_t *data, size_t len,
             continue;
         }
         n = json_plain(data + i, len - i);
-        for (size_t k = 0; key && j->mode == JSON_STEP && k < n; k++) {
-            json_key_add(j, data[i + k]);
+        if (key && j->mode == JSON_STEP) {
+            json_key_text(j, data + i, n);
         }
         i += n;
         if (i == len) {
@@ -1270,6 +1288,14 @@ static int json_literal(struct mst_json *j, uint8_t c)
     return literal[j->literal_at] == '\0' ? json_value_end(j) : JSON_MORE;
 }
 
+/* A value was this deep. */
+HOT void json_reach(struct mst_json *j, unsigned depth)
+{
+    if (depth > j->deepest) {
+        j->deepest = (uint8_t)depth;
+    }
+}
+
 static int json_open(struct mst_json *j, bool array)
 {
     uint32_t bit;
@@ -1280,7 +1306,7 @@ static int json_open(struct mst_json *j, bool array)
     bit = UINT32_C(1) << j->depth;
     j->arrays = array ? j->arrays | bit : j->arrays & ~bit;
     j->depth++;
-    j->deepest = j->depth > j->deepest ? j->depth : j->deepest;
+    json_reach(j, j->depth);
     j->state = array ? JSON_AT_VALUE_OR_CLOSE : JSON_AT_KEY_OR_CLOSE;
     return JSON_MORE;
 }
@@ -2060,45 +2086,80 @@ COLD const char *message_level_pass(const char *at, const char *end,
     return at != NULL ? at : message_loose_level(begin, end, level);
 }
 
-/* Passes over a level in the form in which the service writes it, if so much
- * is at hand that two words can be read. */
+#if WORDS
+/* A number of a level: the text before it, what it is expected to look like,
+ * and where it goes. */
+struct message_figure {
+    const char *before;
+    size_t before_len;
+    struct decimal_shape *shape;
+    int64_t *coefficient;
+    int8_t *exponent;
+};
+
+/* Passes over a level whose numbers come in this order, if so much is at hand
+ * that two words can be read. */
+HOT const char *message_level_order(const char *at, const char *end,
+                                    struct message_figure first,
+                                    struct message_figure second)
+{
+    static const char close[] = "\"}";
+    const size_t close_len = sizeof close - 1;
+    const char *next;
+
+    if ((size_t)(end - at) <
+            first.before_len + 8 + second.before_len + 8 + close_len ||
+        !mem_equal(at, first.before, first.before_len)) {
+        return NULL;
+    }
+    at += first.before_len;
+    next = decimal_word(at, first.shape, first.coefficient, first.exponent);
+    if (next != NULL && mem_equal(next, second.before, second.before_len)) {
+        at = next + second.before_len;
+    } else {
+        at = message_number_pass(at, end, first.coefficient, first.exponent);
+        at = message_pass(at, end, second.before, second.before_len);
+        if (at == NULL || (size_t)(end - at) < 8 + close_len) {
+            return NULL;
+        }
+    }
+    next = decimal_word(at, second.shape, second.coefficient, second.exponent);
+    if (next != NULL && mem_equal(next, close, close_len)) {
+        return next + close_len;
+    }
+    at = message_number_pass(at, end, second.coefficient, second.exponent);
+    return message_pass(at, end, close, close_len);
+}
+
+#define MESSAGE_FIGURE(text, level, name, shape)            \
+    ((struct message_figure){text, sizeof(text) - 1, shape, \
+                             &(level)->name##_coefficient,  \
+                             &(level)->name##_exponent})
+
+COLD const char *message_level_swapped(const char *at, const char *end,
+                                       struct mst_level *level,
+                                       struct decimal_shape shapes[2])
+{
+    return message_level_order(
+        at, end, MESSAGE_FIGURE("{\"amount\":\"", level, amount, &shapes[1]),
+        MESSAGE_FIGURE("\",\"price\":\"", level, price, &shapes[0]));
+}
+#endif
+
+/* Passes over a level without white space, if so much is at hand that two words
+ * can be read; best of all in the form in which the service writes it. */
 HOT const char *message_level_words(const char *at, const char *end,
                                     struct mst_level *level,
                                     struct decimal_shape shapes[2])
 {
 #if WORDS
-    static const char price[] = "{\"price\":\"", amount[] = "\",\"amount\":\"";
-    static const char close[] = "\"}";
-    const size_t price_len = sizeof price - 1, amount_len = sizeof amount - 1;
-    const size_t close_len = sizeof close - 1;
-    const char *next;
+    const char *behind = message_level_order(
+        at, end, MESSAGE_FIGURE("{\"price\":\"", level, price, &shapes[0]),
+        MESSAGE_FIGURE("\",\"amount\":\"", level, amount, &shapes[1]));
 
-    if ((size_t)(end - at) < price_len + 8 + amount_len + 8 + close_len ||
-        !mem_equal(at, price, price_len)) {
-        return NULL;
-    }
-    at += price_len;
     level->flags = 0;
-    next = decimal_word(at, &shapes[0], &level->price_coefficient,
-                        &level->price_exponent);
-    if (next != NULL && mem_equal(next, amount, amount_len)) {
-        at = next + amount_len;
-    } else {
-        at = message_number_pass(at, end, &level->price_coefficient,
-                                 &level->price_exponent);
-        at = message_pass(at, end, amount, amount_len);
-        if (at == NULL || (size_t)(end - at) < 8 + close_len) {
-            return NULL;
-        }
-    }
-    next = decimal_word(at, &shapes[1], &level->amount_coefficient,
-                        &level->amount_exponent);
-    if (next != NULL && mem_equal(next, close, close_len)) {
-        return next + close_len;
-    }
-    at = message_number_pass(at, end, &level->amount_coefficient,
-                             &level->amount_exponent);
-    return message_pass(at, end, close, close_len);
+    return behind != NULL ? behind
+                          : message_level_swapped(at, end, level, shapes);
 #else
     (void)at, (void)end, (void)level, (void)shapes;
     return NULL;
@@ -2288,7 +2349,7 @@ static void message_take(struct mst_decoder *d)
 static bool message_streams(const struct mst_decoder *d,
                             enum message_field field)
 {
-    if (d->deferred && !d->second_pass) {
+    if (d->deferred_at > 0 && !d->second_pass) {
         return false;
     }
     if (d->channel == MST_MARKET_DATA) {
@@ -2310,6 +2371,31 @@ static int message_stream(struct mst_decoder *d, enum message_field field)
     return json_open(&d->json, true);
 }
 
+/* Passes over levels that are left to the second pass, with the end of their
+ * side; false if they are not all at hand, or not what the service writes. */
+static bool message_fast_skip(struct mst_decoder *d)
+{
+    const char *data = (const char *)d->data, *end = data + d->len;
+    const char *at = data + d->at;
+    struct decimal_shape shapes[2] = {{0}};
+    struct mst_level level;
+
+    do {
+        const char *begin = at + 1;
+        at = message_level_words(begin, end, &level, shapes);
+        if (at == NULL) {
+            at = message_level_pass(begin, end, &level);
+        }
+    } while (at != NULL && at < end && *at == ',');
+    if (at == NULL || at == end || *at != ']') {
+        return false;
+    }
+    d->at = (size_t)(at + 1 - data);
+    d->json.state = JSON_AT_COMMA;
+    json_reach(&d->json, d->json.depth + 2U);
+    return true;
+}
+
 /* A value that belongs to a field which is an array or an object. */
 static int message_container(struct mst_decoder *d, enum message_field field)
 {
@@ -2329,8 +2415,13 @@ static int message_container(struct mst_decoder *d, enum message_field field)
         return json_enter(&d->json, c, &d->at);
     }
     if (!message_streams(d, field)) { /* left to the second pass */
-        d->deferred = true;
-        json_take(&d->json, JSON_SKIP);
+        if (d->deferred_at == 0) {
+            d->deferred_at = d->message_len - d->len + d->at;
+            d->deferred = (uint8_t)field;
+        }
+        if (!MESSAGE_FAST || !message_fast_skip(d)) {
+            json_take(&d->json, JSON_SKIP);
+        }
         return 0;
     }
     d->at++;
@@ -2502,10 +2593,11 @@ static int message_keep(struct mst_decoder *d)
     return 0;
 }
 
-/* Starts over on the whole message, for the levels or entries that came
- * before it was known what they belong to. */
+/* Goes back to the first levels or entries that came before it was known what
+ * they belong to, as if their key had just been read. */
 static int message_again(struct mst_decoder *d)
 {
+    const bool root = d->deferred < FIELD_MARKET;
     const char *text;
 
     if (!message_whole(d, &text)) {
@@ -2513,11 +2605,14 @@ static int message_again(struct mst_decoder *d)
     }
     d->data = (const uint8_t *)text;
     d->len = d->message_len;
-    d->at = 0;
+    d->at = d->deferred_at;
     d->held = 0;
     d->second_pass = true;
-    d->place = MESSAGE_BEFORE;
-    json_init(&d->json);
+    d->place = root ? MESSAGE_ROOT : MESSAGE_PAYLOAD;
+    d->json.state = JSON_AT_VALUE;
+    d->json.depth = root ? 1 : 2;
+    d->json.arrays = 0;
+    json_key_set(&d->json, message_fields[d->deferred]);
     return 0;
 }
 
@@ -2607,7 +2702,7 @@ static int message_end(struct mst_decoder *d, struct mst_event *event)
             (data && d->action <= MESSAGE_ACTION_ERROR)) {
             return MST_ERR_MESSAGE_SHAPE;
         }
-        if (d->deferred && (message_has_levels(d) || response)) {
+        if (d->deferred_at > 0 && (message_has_levels(d) || response)) {
             return message_again(d);
         }
     }
@@ -2771,6 +2866,9 @@ HOT const char *message_fast_levels(struct mst_decoder *d,
         at = more ? behind + 1 : behind;
         d->json.state = more ? JSON_AT_VALUE : JSON_AT_COMMA;
     }
+    if (count > 0) {
+        json_reach(&d->json, d->json.depth + 1U);
+    }
     if (top) {
         d->has_best[d->side] = count > 0 && levels->amount_coefficient != 0;
     } else {
@@ -2799,7 +2897,6 @@ static inline const char *message_fast_side(struct mst_decoder *d,
     }
     d->seen |= (uint16_t)BIT(field);
     (void)message_stream(d, field);
-    d->json.deepest = 4; /* its levels */
     return at;
 }
 
@@ -2917,7 +3014,8 @@ void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
         d->started = d->retain = true;
         d->held = d->message_len = d->entries = d->failed = d->count = 0;
         d->item = d->item_held = false;
-        d->snapshot = d->deferred = d->second_pass = d->parts_out = false;
+        d->snapshot = d->second_pass = d->parts_out = false;
+        d->deferred_at = 0;
         d->phase = MESSAGE_SCAN;
         d->place = MESSAGE_BEFORE;
         d->channel = d->action = MESSAGE_NONE;

@@ -78,6 +78,7 @@ static void decode(struct decoding *decoding, const struct guard *guard,
         piece =
             cuts.most < len ? random_next(&cuts.seed) % (cuts.most + 1) : len;
     } while (at < len);
+    text_add(record, "depth %u\n", decoding->decoder.json.deepest);
 }
 
 /* Decodes a message by both lanes; true if they say the same. */
@@ -469,6 +470,15 @@ static unsigned long number_from(const char *name, unsigned long otherwise)
     return value != NULL ? strtoul(value, NULL, 0) : otherwise;
 }
 
+#define SWAPPED(price, amount) \
+    "{\"amount\":\"" amount "\",\"price\":\"" price "\"}"
+
+/* Levels that come before it is known what they are. */
+#define EARLY(asks, bids)                                          \
+    "{\"channel\":\"market_data\",\"payload\":{\"asks\":[" asks    \
+    "],\"bids\":[" bids "],\"time\":\"2026-01-02T03:04:05.678Z\"," \
+    "\"type\":\"UPDATE\",\"market\":\"BTCUSD\"}}"
+
 static void both_lanes_agree_wherever_a_message_is_cut(void **state)
 {
     static const char *const messages[] = {
@@ -482,6 +492,11 @@ static void both_lanes_agree_wherever_a_message_is_cut(void **state)
         UPDATE_WITH(",\"bids\":[" LEVEL("1", "2") "],\"bids\":[]"),
         UPDATE_WITH(",\"bids\":[" LEVEL("1", "2") ",]"),
         UPDATE_WITH(",\"bids\":{},\"asks\":[" LEVEL("x", "2") "]"),
+        UPDATE_WITH(
+            ",\"bids\":[" SWAPPED("1.50", "0") "," SWAPPED("2", "x") "]"),
+        EARLY(LEVEL("1.50", "2") "," SWAPPED("20", "0.7"), LEVEL("7", "0")),
+        EARLY(SWAPPED("1", "2"), LEVEL("7", "0") ",{}"),
+        EARLY("", "[]"),
     };
     struct lanes lanes;
 
@@ -543,6 +558,11 @@ static void a_number_is_read_alike_whatever_was_before_it(void **state)
                                         LEVEL("7", "%s") "," LEVEL("7", "%s")),
                            a, b, a, b);
 
+        expect_lanes_to_agree(&lanes, message, (size_t)len);
+        len = snprintf(message, sizeof message,
+                       EARLY(SWAPPED("%s", "7") "," SWAPPED("%s", "7"),
+                             SWAPPED("7", "%s") "," SWAPPED("7", "%s")),
+                       a, b, a, b);
         expect_lanes_to_agree(&lanes, message, (size_t)len);
     }
     lanes_close(&lanes);
