@@ -1032,7 +1032,8 @@ enum json_stop {
     JSON_CLOSE  /* behind a container that was entered */
 };
 
-/* Marks a key that is too long, or holds what no key that matters does. */
+/* Marks a key that is too long, or has an escape for what no key that matters
+ * holds. */
 #define JSON_KEY_OTHER (MST_KEY_MAX + 1)
 
 static const char *const json_literals[] = {"true", "false", "null"};
@@ -1664,7 +1665,8 @@ static void json_write_string(struct out *o, const char *text)
  * A message is read in one pass: fields are kept as they come, levels and
  * entries of a response are handed out at once if it is known what they
  * belong to. Where it is not yet, the pass goes to the end without them and a
- * second one, over the message in the buffer, delivers them.
+ * second one, from the first of them on, delivers them; a message that came in
+ * pieces is in the buffer then.
  *
  * Where the scanner rests, a fast lane (message_fast) goes before it: it takes
  * in what is at hand as a whole in the form in which the service writes it, or
@@ -2417,7 +2419,7 @@ static int message_container(struct mst_decoder *d, enum message_field field)
     if (!message_streams(d, field)) { /* left to the second pass */
         if (d->deferred_at == 0) {
             d->deferred_at = d->message_len - d->len + d->at;
-            d->deferred = (uint8_t)field;
+            d->deferred_field = (uint8_t)field;
         }
         if (!MESSAGE_FAST || !message_fast_skip(d)) {
             json_take(&d->json, JSON_SKIP);
@@ -2597,7 +2599,7 @@ static int message_keep(struct mst_decoder *d)
  * they belong to, as if their key had just been read. */
 static int message_again(struct mst_decoder *d)
 {
-    const bool root = d->deferred < FIELD_MARKET;
+    const bool root = d->deferred_field < FIELD_MARKET;
     const char *text;
 
     if (!message_whole(d, &text)) {
@@ -2612,7 +2614,7 @@ static int message_again(struct mst_decoder *d)
     d->json.state = JSON_AT_VALUE;
     d->json.depth = root ? 1 : 2;
     d->json.arrays = 0;
-    json_key_set(&d->json, message_fields[d->deferred]);
+    json_key_set(&d->json, message_fields[d->deferred_field]);
     return 0;
 }
 
@@ -2813,7 +2815,7 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
     enum mst_channel channel;
     const char *at = message_fast_begin(&channel, begin, end);
 
-    if (at == NULL || d->json.state != JSON_AT_VALUE || d->second_pass) {
+    if (at == NULL || d->json.state != JSON_AT_VALUE) {
         return NULL;
     }
     if (channel != MST_HEARTBEAT) {

@@ -666,11 +666,13 @@ struct mst_decoder {
      * may be needed again (retain), or the item at hand. */
     uint8_t *buffer;
     size_t buffer_len, held, item_at, message_len;
-    size_t deferred_at; /* where the second pass begins; 0: none is needed */
+    /* Where the second pass begins, 0 if none is needed, and with which field. */
+    size_t deferred_at;
+    uint8_t deferred_field;
     bool retain, item, item_held;
     /* What is known of the message. */
     bool started, snapshot, second_pass, parts_out, strict;
-    uint8_t phase, place, field, deferred, side, channel, action;
+    uint8_t phase, place, field, side, channel, action;
     uint16_t seen, absent, twice, unusable, most_tokens;
     int16_t bad[MST_FIELDS];
     uint8_t text_field;

@@ -291,6 +291,30 @@ static void members_may_come_in_any_order(void **state)
                      "heartbeat " NS "\n", "heartbeat " NS "\n");
 }
 
+/* Of what is left out until the message is known, the first is where the
+ * content is not. */
+static void what_came_early_may_belong_to_another_message(void **state)
+{
+    static const struct message_case cases[] = {
+        {"{\"channels\":[7],\"channel\":\"market_data\",\"payload\":{"
+         "\"market\":\"BTCUSD\",\"type\":\"UPDATE\",\"time\":\"" TIME
+         "\",\"bids\":[" LEVEL("1", "2") "]}}",
+         "part BTCUSD " NS " update first last: bid 1 2\n"},
+        {"{\"payload\":{\"bids\":[1]},\"channels\":[{\"type\":"
+         "\"heartbeat\"}],\"type\":\"subscription_list\"}",
+         "entry subscription_list heartbeat \"heartbeat\" \"\" ok\n"
+         "response subscription_list: 1 entries, 0 failed\n"},
+        {"{\"payload\":{\"\\u0062ids\":[" LEVEL(
+             "1", "2") "],\"market\":"
+                       "\"BTCUSD\",\"time\":\"" TIME "\",\"type\":\"UPDATE\"},"
+                       "\"channel\":\"market_data\"}",
+         "part BTCUSD " NS " update first last: bid 1 2\n"},
+    };
+
+    (void)state;
+    expect_message_cases(cases, COUNT(cases));
+}
+
 /* Pads a message with white space at its start to this length. */
 static void expect_padded(const char *message, size_t len, size_t buffer_len,
                           const char *expected)
@@ -529,6 +553,7 @@ int main(void)
         TEST(escapes_in_names_and_values_mean_their_characters),
         TEST(a_market_with_nul_is_not_taken_for_another),
         TEST(members_may_come_in_any_order),
+        TEST(what_came_early_may_belong_to_another_message),
         TEST(levels_before_their_market_are_kept_as_far_as_they_fit),
         TEST(unknown_members_are_skipped_wherever_they_stand),
         TEST(a_similar_name_is_another_name),

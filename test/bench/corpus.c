@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LEVELS_MOST 10 /* of an update */
+#define LEVELS_MOST 10 /* of an update; a side has 10 that most are among */
 #define REMOVALS 8     /* one level in so many of an update */
 
 /* 2026-01-02T03:04:05Z and what follows within a minute. */

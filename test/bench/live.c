@@ -4,7 +4,7 @@
  * take turns, time is the processor's, the best of all rounds is shown. The
  * sums of the messages are checked, and the book at the end of each round.
  * What the levels that come and go cost is the difference to messages that
- * only change amounts.
+ * only change amounts, as often in the same places.
  *
  *   live [ROUNDS]    prints rows: levels a side, whether levels move (1) or not
  *                    (0), ns a message without a book, with one
