@@ -252,7 +252,7 @@ def bench_connect(server):
     median = {name: {} for name, _ in CLIENTS}
     for mode in ("full", "resumed"):
         found = {}
-        for clients in turns(ROUNDS):
+        for clients in turns(5 * ROUNDS):
             for name, program in clients:
                 if (name, mode) != (LWS, "resumed"):  # it cannot
                     run = server.run(program, mode, CONNECTIONS, 1)
