@@ -2760,8 +2760,21 @@ static inline const char *message_fast_begin(enum mst_channel *channel,
 static inline const char *message_fast_market(struct mst_decoder *d,
                                               const char *at, const char *end)
 {
-    size_t len = json_plain((const uint8_t *)at, (size_t)(end - at));
+    size_t len;
 
+#if WORDS
+    if ((size_t)(end - at) >= 8 && sizeof d->market >= 8) {
+        uint64_t word = word_load(at), del = word ^ WORD_OF(0x7F);
+        uint64_t stops =
+            json_stops(word) | ((del - WORD_OF(1)) & ~del & WORD_OF(0x80));
+        if (stops != 0) {
+            memcpy(d->market, at, 8);
+            d->market[word_first(stops)] = '\0';
+            return at + word_first(stops);
+        }
+    }
+#endif
+    len = json_plain((const uint8_t *)at, (size_t)(end - at));
     if (len > MST_MARKET_MAX) {
         return NULL;
     }

@@ -275,6 +275,9 @@ static void add_market(struct text *text)
                                           "\xc3\xa9",
                                           "\\u0041",
                                           "a\x7fz",
+                                          "MARKET7",
+                                          "MARKET-8",
+                                          "MARKET7\x7f",
                                           "A-MARKET-OF-EXACTLY-31-BYTES-AB",
                                           "A-MARKET-OF-EXACTLY-32-BYTES-ABC"};
 
