@@ -78,6 +78,12 @@ HOT unsigned word_first(uint64_t word)
 {
     return (unsigned)__builtin_ctzll(word) / 8;
 }
+
+/* Bits of which the first is in the first byte that is 0. */
+HOT uint64_t word_zeros(uint64_t word)
+{
+    return (word - WORD_OF(1)) & ~word & WORD_OF(0x80);
+}
 #endif
 
 /* Whether bytes are equal; compilers inline a comparison of 16, if their
@@ -1050,13 +1056,6 @@ static void json_take(struct mst_json *j, enum json_mode mode)
     j->take_depth = j->depth;
 }
 
-/* As if the scanner had read this key. */
-static void json_key_set(struct mst_json *j, const char *key)
-{
-    j->key_len = (uint8_t)strlen(key);
-    memcpy(j->key, key, j->key_len);
-}
-
 static bool json_key_is(const struct mst_json *j, const char *key)
 {
     return text_is(j->key, j->key_len, key);
@@ -1162,11 +1161,8 @@ static int json_escape(struct mst_json *j, uint8_t c)
  * in a string. */
 HOT uint64_t json_stops(uint64_t word)
 {
-    uint64_t quote = word ^ WORD_OF('"'), slash = word ^ WORD_OF('\\');
-
-    return (((quote - WORD_OF(1)) & ~quote) | ((slash - WORD_OF(1)) & ~slash) |
-            ((word - WORD_OF(0x20)) & ~word)) &
-           WORD_OF(0x80);
+    return word_zeros(word ^ WORD_OF('"')) | word_zeros(word ^ WORD_OF('\\')) |
+           ((word - WORD_OF(0x20)) & ~word & WORD_OF(0x80));
 }
 #endif
 
@@ -2138,21 +2134,23 @@ HOT const char *message_level_order(const char *at, const char *end,
                              &(level)->name##_coefficient,  \
                              &(level)->name##_exponent})
 
-COLD const char *message_level_swapped(const char *at, const char *end,
-                                       struct mst_level *level,
-                                       struct decimal_shape shapes[2])
+/* Passes over a level in another form than the service's. */
+COLD const char *message_level_other(const char *at, const char *end,
+                                     struct mst_level *level,
+                                     struct decimal_shape shapes[2])
 {
-    return message_level_order(
+    const char *behind = message_level_order(
         at, end, MESSAGE_FIGURE("{\"amount\":\"", level, amount, &shapes[1]),
         MESSAGE_FIGURE("\",\"price\":\"", level, price, &shapes[0]));
+
+    return behind != NULL ? behind : message_level_pass(at, end, level);
 }
 #endif
 
-/* Passes over a level without white space, if so much is at hand that two words
- * can be read; best of all in the form in which the service writes it. */
-HOT const char *message_level_words(const char *at, const char *end,
-                                    struct mst_level *level,
-                                    struct decimal_shape shapes[2])
+/* As message_level_pass(), in words where so much is at hand. */
+HOT const char *message_level_fast(const char *at, const char *end,
+                                   struct mst_level *level,
+                                   struct decimal_shape shapes[2])
 {
 #if WORDS
     const char *behind = message_level_order(
@@ -2161,10 +2159,10 @@ HOT const char *message_level_words(const char *at, const char *end,
 
     level->flags = 0;
     return behind != NULL ? behind
-                          : message_level_swapped(at, end, level, shapes);
+                          : message_level_other(at, end, level, shapes);
 #else
-    (void)at, (void)end, (void)level, (void)shapes;
-    return NULL;
+    (void)shapes;
+    return message_level_pass(at, end, level);
 #endif
 }
 
@@ -2383,11 +2381,7 @@ static bool message_fast_skip(struct mst_decoder *d)
     struct mst_level level;
 
     do {
-        const char *begin = at + 1;
-        at = message_level_words(begin, end, &level, shapes);
-        if (at == NULL) {
-            at = message_level_pass(begin, end, &level);
-        }
+        at = message_level_fast(at + 1, end, &level, shapes);
     } while (at != NULL && at < end && *at == ',');
     if (at == NULL || at == end || *at != ']') {
         return false;
@@ -2600,7 +2594,7 @@ static int message_keep(struct mst_decoder *d)
 static int message_again(struct mst_decoder *d)
 {
     const bool root = d->deferred_field < FIELD_MARKET;
-    const char *text;
+    const char *field = message_fields[d->deferred_field], *text;
 
     if (!message_whole(d, &text)) {
         return MST_ERR_MESSAGE_ORDER;
@@ -2614,7 +2608,8 @@ static int message_again(struct mst_decoder *d)
     d->json.state = JSON_AT_VALUE;
     d->json.depth = root ? 1 : 2;
     d->json.arrays = 0;
-    json_key_set(&d->json, message_fields[d->deferred_field]);
+    d->json.key_len = 0;
+    json_key_text(&d->json, (const uint8_t *)field, strlen(field));
     return 0;
 }
 
@@ -2764,9 +2759,8 @@ static inline const char *message_fast_market(struct mst_decoder *d,
 
 #if WORDS
     if ((size_t)(end - at) >= 8 && sizeof d->market >= 8) {
-        uint64_t word = word_load(at), del = word ^ WORD_OF(0x7F);
-        uint64_t stops =
-            json_stops(word) | ((del - WORD_OF(1)) & ~del & WORD_OF(0x80));
+        uint64_t word = word_load(at);
+        uint64_t stops = json_stops(word) | word_zeros(word ^ WORD_OF(0x7F));
         if (stops != 0) {
             memcpy(d->market, at, 8);
             d->market[word_first(stops)] = '\0';
@@ -2867,10 +2861,7 @@ HOT const char *message_fast_levels(struct mst_decoder *d,
 
     while (more && count < most) {
         const char *behind =
-            message_level_words(at, end, &levels[count], shapes);
-        if (behind == NULL) {
-            behind = message_level_pass(at, end, &levels[count]);
-        }
+            message_level_fast(at, end, &levels[count], shapes);
         if (behind == NULL || (size_t)(behind - at) > d->buffer_len) {
             break;
         }

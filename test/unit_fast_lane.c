@@ -477,9 +477,9 @@ static unsigned long number_from(const char *name, unsigned long otherwise)
     "{\"amount\":\"" amount "\",\"price\":\"" price "\"}"
 
 /* Levels that come before it is known what they are. */
-#define EARLY(asks, bids)                                          \
-    "{\"channel\":\"market_data\",\"payload\":{\"asks\":[" asks    \
-    "],\"bids\":[" bids "],\"time\":\"2026-01-02T03:04:05.678Z\"," \
+#define EARLY(asks, bids)                                       \
+    "{\"channel\":\"market_data\",\"payload\":{\"asks\":[" asks \
+    "],\"bids\":[" bids "],\"time\":\"" TIME "\","              \
     "\"type\":\"UPDATE\",\"market\":\"BTCUSD\"}}"
 
 static void both_lanes_agree_wherever_a_message_is_cut(void **state)
