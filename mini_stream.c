@@ -3589,6 +3589,10 @@ enum book_phase {
  * close may be of one moment. */
 #define BOOK_ALIKE_NS 1000000
 
+/* Updates older than a snapshot that were sent before it, or are of one moment
+ * with it, come within such a time. */
+#define BOOK_LATE_NS 2000000000
+
 /* A key holds a price in units, of which the best price has so many digits,
  * and a bit. Once it has fewer than the least or too many for a key, the side
  * chooses its unit anew. Without one, all prices have the same key. */
@@ -4324,10 +4328,12 @@ void mst_book_stale(struct mst_book *book, enum mst_book_reason reason)
     if (book->state != MST_BOOK_EMPTY) {
         book->state = MST_BOOK_STALE;
     }
-    book->reason = (uint8_t)reason;
+    if (reason != MST_BOOK_RECONNECT || book->reason != MST_BOOK_NO_SNAPSHOT) {
+        book->reason = (uint8_t)reason;
+    }
     book->phase = BOOK_COLLECT;
     book->restart = true;
-    book->aside = false;
+    book->aside = book->midway = false;
     book->flags = 0;
     book->disagreements = 0;
 }
@@ -4447,6 +4453,38 @@ static bool book_is_crossed(const struct mst_book_side *bids,
            mst_decimal_cmp(mst_level_price(bid), mst_level_price(ask)) >= 0;
 }
 
+/* A level of an update that is dropped says something else than the book, which
+ * has it from the snapshot, or has lost it. */
+static bool book_contradicts(const struct mst_book *book,
+                             const struct mst_level *level)
+{
+    const struct mst_level *here =
+        mst_book_find(book, (enum mst_side)level->side, mst_level_price(level));
+
+    if (here == NULL) {
+        return level->amount_coefficient != 0 &&
+               !book_is_beyond(&book->sides[level->side], level);
+    }
+    return here->time_ns <= book->snapshot_ns &&
+           mst_decimal_cmp(mst_level_amount(here), mst_level_amount(level)) !=
+               0;
+}
+
+/* Drops levels of an update that is not newer than the snapshot: of the same
+ * moment, they should be in the book already. */
+static void book_drop(struct mst_book *book, const struct mst_part *part)
+{
+    if (part->snapshot || book->state != MST_BOOK_LIVE ||
+        book_is_older(part->time_ns, book->snapshot_ns)) {
+        return;
+    }
+    for (size_t i = 0; i < part->count; i++) {
+        if (book_contradicts(book, &part->levels[i])) {
+            book_flag(book, MST_BOOK_TIME_STEP, true);
+        }
+    }
+}
+
 /* A whole message has been applied: is the book crossed, or thin? */
 static void book_judge(struct mst_book *book)
 {
@@ -4486,38 +4524,50 @@ static void book_open_snapshot(struct mst_book *book, int64_t time_ns)
         }
         book_clear(book);
     }
-    book->phase = BOOK_SNAPSHOT;
     book->flags = 0;
+    book_flag(book, MST_BOOK_TIME_STEP,
+              book->phase == BOOK_COLLECT &&
+                  time_ns + BOOK_LATE_NS < book->time_ns);
+    book->phase = BOOK_SNAPSHOT;
     book->disagreements = 0;
     book->snapshot_ns = time_ns;
     book_hide(book, MST_BOOK_IN_MESSAGE);
     book_begin_snapshot(book, time_ns);
 }
 
-static void book_open_update(struct mst_book *book, const struct mst_part *part)
+static void book_open_update(struct mst_book *book, const struct mst_part *part,
+                             uint64_t received_ns)
 {
     if (book->phase == BOOK_COLLECT) {
         book_hide(book, mst_book_reason(book));
     } else if (part->time_ns <= book->snapshot_ns) {
         book->phase = BOOK_PASS;
+        if (received_ns - book->snapshot_received_ns >= BOOK_LATE_NS) {
+            book_flag(book, MST_BOOK_TIME_STEP, true);
+        }
     } else if (!part->last) {
         book->phase = BOOK_UPDATE;
         book_hide(book, MST_BOOK_IN_MESSAGE);
     }
 }
 
-static void book_end(struct mst_book *book, const struct mst_part *part)
+static void book_end(struct mst_book *book, const struct mst_part *part,
+                     uint64_t received_ns)
 {
     bool backward = book_is_older(part->time_ns, book->time_ns);
 
     if (part->time_ns > book->time_ns) {
         book->time_ns = part->time_ns;
     }
+    if (book->phase != BOOK_PASS) {
+        book->received_ns = received_ns;
+    }
     switch ((enum book_phase)book->phase) {
     case BOOK_COLLECT: break;
     case BOOK_SNAPSHOT: {
         bool bids = book_end_snapshot(book, &book->sides[MST_BID]);
         bool asks = book_end_snapshot(book, &book->sides[MST_ASK]);
+        book->snapshot_received_ns = received_ns;
         if (bids && asks) {
             book_live(book);
         } else {
@@ -4536,31 +4586,33 @@ static void book_end(struct mst_book *book, const struct mst_part *part)
     }
 }
 
-/* Applies a part to the book itself. */
-static void book_feed(struct mst_book *book, const struct mst_part *part)
+/* Begins a message with its first part. */
+static void book_open(struct mst_book *book, const struct mst_part *part,
+                      uint64_t received_ns)
 {
-    if (part->aborted) {
-        mst_book_stale(book, MST_BOOK_ABORTED);
+    if (book->restart) {
+        book->phase = BOOK_COLLECT;
+        book_clear(book);
+        book->restart = false;
+        book->time_ns = 0;
+    }
+    if (part->snapshot) {
+        book_open_snapshot(book, part->time_ns);
+    } else {
+        book_open_update(book, part, received_ns);
+    }
+}
+
+/* Applies a part's levels, by what its message has begun as. */
+static void book_levels(struct mst_book *book, const struct mst_part *part)
+{
+    if (book->phase == BOOK_PASS) {
+        book_drop(book, part);
         return;
     }
-    if (part->first) {
-        if (book->restart) {
-            book->phase = BOOK_COLLECT;
-            book_clear(book);
-            book->restart = false;
-            book->time_ns = 0;
-        }
-        if (part->snapshot) {
-            book_open_snapshot(book, part->time_ns);
-        } else {
-            book_open_update(book, part);
-        }
-    } else if (book->restart) {
-        return; /* the rest of a message that was given up */
-    }
-    for (size_t i = 0; i < part->count && book->phase != BOOK_PASS;) {
+    for (size_t i = 0; i < part->count;) {
         size_t left = part->count - i;
-        if (part->snapshot) {
+        if (book->phase == BOOK_SNAPSHOT) {
             book_add(book, &part->levels[i++]);
         } else {
             left = left < BOOK_AHEAD ? left : BOOK_AHEAD;
@@ -4568,8 +4620,29 @@ static void book_feed(struct mst_book *book, const struct mst_part *part)
             i += left;
         }
     }
+}
+
+/* Applies a part to the book itself. */
+static void book_feed(struct mst_book *book, const struct mst_part *part,
+                      uint64_t received_ns)
+{
+    /* A message begins while another one has not ended, or one goes on that has
+     * not begun. */
+    bool broken = part->first ? book->midway : !book->midway && !book->restart;
+
+    if (part->aborted || broken) {
+        mst_book_stale(book, MST_BOOK_ABORTED);
+    }
+    if (part->aborted || (!part->first && book->restart)) {
+        return; /* the rest of a message that was given up */
+    }
+    book->midway = !part->last;
+    if (part->first) {
+        book_open(book, part, received_ns);
+    }
+    book_levels(book, part);
     if (part->last) {
-        book_end(book, part);
+        book_end(book, part, received_ns);
     }
 }
 
@@ -4610,7 +4683,7 @@ static void book_swap_in(struct mst_book *book)
 
 /* Applies a part to the spare book; it is shown once it is live. */
 static void book_feed_aside(struct mst_book *book, struct mst_book *spare,
-                            const struct mst_part *part)
+                            const struct mst_part *part, uint64_t received_ns)
 {
     if (!book->aside) {
         book_copy(book, !part->snapshot && !book->restart);
@@ -4619,21 +4692,24 @@ static void book_feed_aside(struct mst_book *book, struct mst_book *spare,
     if (book->state == MST_BOOK_EMPTY) {
         book->state = MST_BOOK_BUILDING;
     }
-    book_feed(spare, part);
+    book_feed(spare, part, received_ns);
     if (spare->state == MST_BOOK_STALE) {
         mst_book_stale(book, mst_book_reason(spare));
-    } else if (spare->state == MST_BOOK_BUILDING) {
+        return;
+    }
+    book->flags = spare->flags;
+    if (spare->state == MST_BOOK_BUILDING) {
         if (book->state == MST_BOOK_LIVE) {
             book->state = MST_BOOK_STALE;
         }
         book->reason = spare->reason;
-        book->flags = spare->flags;
     } else if (part->last) {
         book_swap_in(book);
     }
 }
 
-void mst_book_apply(struct mst_book *book, const struct mst_part *part)
+void mst_book_apply(struct mst_book *book, const struct mst_part *part,
+                    uint64_t received_ns)
 {
     bool at_once = part->last && !part->snapshot && !book->restart;
     /* What began in the book itself, while its spare was lent, ends there. */
@@ -4641,9 +4717,9 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part)
                   !book->lent && !at_once;
 
     if (book->spare != NULL && !part->aborted && (book->aside || begins)) {
-        book_feed_aside(book, book->spare, part);
+        book_feed_aside(book, book->spare, part, received_ns);
     } else {
-        book_feed(book, part);
+        book_feed(book, part, received_ns);
     }
 }
 
@@ -4694,9 +4770,11 @@ static bool book_agrees(const struct mst_book *book, enum mst_side side,
                0;
 }
 
-void mst_book_check(struct mst_book *book, const struct mst_top *top)
+void mst_book_check(struct mst_book *book, const struct mst_top *top,
+                    uint64_t received_ns)
 {
-    if (book_is_older(top->time_ns, book->time_ns)) {
+    if (book_is_older(top->time_ns, book->time_ns) &&
+        received_ns - book->received_ns < BOOK_LATE_NS) {
         return; /* of a time that the book has left behind */
     }
     if (book->state != MST_BOOK_LIVE ||
@@ -4706,7 +4784,7 @@ void mst_book_check(struct mst_book *book, const struct mst_top *top)
         book_flag(book, MST_BOOK_DISAGREES, false);
         return;
     }
-    if (book->disagreements == 0) {
+    if (book->disagreements == 0 || top->time_ns < book->disagrees_ns) {
         book->disagrees_ns = top->time_ns;
     }
     if (book->disagreements < MST_DISAGREEMENTS) {
@@ -7781,7 +7859,7 @@ static void session_settle(struct mst_client *c, const struct mst_link *l)
 static void session_judge(const struct mst_client *c, struct mst_subscribed *on,
                           struct mst_book *book)
 {
-    unsigned reasons = MST_BOOK_DISAGREES;
+    unsigned reasons = MST_BOOK_DISAGREES | MST_BOOK_TIME_STEP;
 
     if ((c->config.flags & MST_RESYNC_CROSSED) != 0) {
         reasons |= MST_BOOK_CROSSED;
@@ -8157,7 +8235,7 @@ static void session_part(struct mst_client *c, const struct mst_link *l,
     }
     book = session_book(c, l, s);
     if (book != NULL) {
-        mst_book_apply(book, part);
+        mst_book_apply(book, part, l->received_ns);
         session_judge(c, session_on(c, l, s), book);
     }
 }
@@ -8171,7 +8249,7 @@ static void session_top(struct mst_client *c, const struct mst_link *l,
         s != NULL && session_is_stream(c, l) ? session_book(c, l, s) : NULL;
 
     if (book != NULL) {
-        mst_book_check(book, top);
+        mst_book_check(book, top, l->received_ns);
         session_judge(c, session_on(c, l, s), book);
     }
 }

@@ -881,6 +881,10 @@ enum mst_book_reason {
 #define MST_BOOK_DISAGREES 4u /* with the top of book, and it lasts */
 #define MST_BOOK_BACKWARD \
     8u /* an update was older than one before it: levels may be wrong */
+#define MST_BOOK_TIME_STEP \
+    16u /* the service's time went back: an update was dropped as not newer than
+         * the snapshot, though it came long after it or contradicts it, or the
+         * snapshot is much older than updates before it */
 
 struct mst_book_side {
     struct mst_level *levels;
@@ -898,9 +902,10 @@ struct mst_book {
     struct mst_book_side sides[2];
     struct mst_book *spare;
     int64_t snapshot_ns, time_ns, disagrees_ns;
+    uint64_t snapshot_received_ns, received_ns; /* monotonic */
     uint32_t capacity, thin, crossings;
     uint8_t state, reason, flags, phase, disagreements;
-    bool restart, aside, lent;
+    bool restart, midway, aside, lent;
 };
 
 /* Prepares an empty book over levels[2 * capacity], which is borrowed for
@@ -920,22 +925,33 @@ int mst_book_set_spare(struct mst_book *book, struct mst_book *spare);
 void mst_book_set_thin(struct mst_book *book, size_t levels);
 
 /*
- * Applies a part of a market_data message; parts must come in order. The
- * client does this for a book that is attached to a subscription. Updates
- * that come before their snapshot are merged with it: what is as old as it or
- * older is dropped. Of two updates to a level the newer stands, and of one
- * moment (less than a millisecond apart) the later to come. One that is older
- * than a live book may bring back what was removed: MST_BOOK_BACKWARD is set.
+ * Applies a part of a market_data message. The client does this for a book
+ * that is attached to a subscription. received_ns is monotonic, as in struct
+ * mst_event, or always 0 where there is no such clock. A part that does not
+ * continue the one before makes the book stale (MST_BOOK_ABORTED) until the
+ * next snapshot.
+ *
+ * Updates that come before their snapshot are merged with it: what is as old
+ * as it or older is dropped, whenever it comes. Where that must be wrong
+ * MST_BOOK_TIME_STEP is set: the update comes 2 s or more after the snapshot, or
+ * is less than a millisecond older than it and contradicts the book, or the
+ * snapshot is more than 2 s older than updates before it. Of two updates to a
+ * level the newer stands, and of one moment (less than a millisecond apart) the
+ * later to come. One that is older than a live book may bring back what was
+ * removed: MST_BOOK_BACKWARD is set.
  * A level k places from the best costs O(log n + k), and a snapshot of n
  * levels O(n), or O(n log n) where its levels are in no order.
  */
-void mst_book_apply(struct mst_book *book, const struct mst_part *part);
+void mst_book_apply(struct mst_book *book, const struct mst_part *part,
+                    uint64_t received_ns);
 
 /* Compares a live book with a top of book message of its market, as the client
- * does where both are subscribed. A message older than the book says nothing.
+ * does where both are subscribed. A message older than the book says nothing,
+ * unless it comes (received_ns, as above) 2 s or more after the book's last.
  * A disagreement counts once it has lasted for MST_DISAGREEMENTS messages and
  * MST_DISAGREEMENT_MS of their time. */
-void mst_book_check(struct mst_book *book, const struct mst_top *top);
+void mst_book_check(struct mst_book *book, const struct mst_top *top,
+                    uint64_t received_ns);
 
 /* Marks the book stale; the next part begins a new one. */
 void mst_book_stale(struct mst_book *book, enum mst_book_reason reason);

@@ -185,7 +185,8 @@ static void judge(struct oracle *o)
                 (o->cut[MST_ASK] && asks < o->thin);
 
     o->flags = (crossed ? MST_BOOK_CROSSED : 0) | (thin ? MST_BOOK_THIN : 0) |
-               (o->backward ? MST_BOOK_BACKWARD : 0);
+               (o->backward ? MST_BOOK_BACKWARD : 0) |
+               (o->stepped ? MST_BOOK_TIME_STEP : 0);
     o->state = MST_BOOK_LIVE;
     o->reason = MST_BOOK_OK;
     o->shows = true;
@@ -206,7 +207,10 @@ void oracle_stale(struct oracle *o, enum mst_book_reason reason)
     if (o->state != MST_BOOK_EMPTY) {
         o->state = MST_BOOK_STALE;
     }
-    o->reason = reason;
+    /* Until the first snapshot that is what is missing. */
+    if (reason != MST_BOOK_RECONNECT || o->reason != MST_BOOK_NO_SNAPSHOT) {
+        o->reason = reason;
+    }
     o->begun = false;
     o->flags = 0;
 }
@@ -218,6 +222,30 @@ static void forget(struct oracle *o)
         o->sides[side].count = 0;
         o->touched[side].count = 0;
         o->cut[side] = false;
+    }
+}
+
+/* The time of the service has gone back. */
+static void step_back(struct oracle *o)
+{
+    o->stepped = true;
+    o->flags |= MST_BOOK_TIME_STEP;
+}
+
+/* A level of an update that does not count, though of the snapshot's moment. */
+static void doubt(struct oracle *o, const struct oracle_level *level)
+{
+    enum mst_side side = level->side;
+    const struct oracle_level *known =
+        list_find(&o->sides[side], side, level->price);
+
+    if (o->cut[side] && !is_better(side, level->price, o->horizon[side])) {
+        return;
+    }
+    if (known == NULL ? level->amount != 0
+                      : known->time_ns <= o->snapshot_ns &&
+                            known->amount != level->amount) {
+        step_back(o);
     }
 }
 
@@ -233,17 +261,21 @@ static void begin(struct oracle *o, const struct oracle_part *part)
     if (part->snapshot && o->merged && part->time_ns < o->time_ns) {
         oracle_stale(o, MST_BOOK_DISORDER);
     } else if (part->snapshot) {
+        o->stepped = !o->merged && part->time_ns + ORACLE_LATE_NS < o->time_ns;
         if (o->merged) {
             forget(o);
         }
         o->merged = false;
         o->backward = false;
-        o->flags = 0;
+        o->flags = o->stepped ? MST_BOOK_TIME_STEP : 0;
         hide(o, MST_BOOK_IN_MESSAGE);
     } else if (!o->merged) {
         hide(o, o->reason);
     } else if (part->time_ns <= o->snapshot_ns) {
         o->ignored = true;
+        if (part->received_ns - o->snapshot_received_ns >= ORACLE_LATE_NS) {
+            step_back(o);
+        }
     } else if (!part->last) {
         hide(o, MST_BOOK_IN_MESSAGE);
     }
@@ -410,7 +442,15 @@ void oracle_apply(struct oracle *o, const struct oracle_part *part)
     if (part->first) {
         begin(o, part);
     }
-    if (!o->begun || o->ignored) {
+    if (!o->begun) {
+        return;
+    }
+    if (o->ignored) {
+        for (size_t i = 0; i < part->count; i++) {
+            if (part->time_ns + ORACLE_MOMENT_NS > o->snapshot_ns) {
+                doubt(o, &part->levels[i]);
+            }
+        }
         return;
     }
     for (size_t i = 0; i < part->count; i++) {
@@ -423,6 +463,7 @@ void oracle_apply(struct oracle *o, const struct oracle_part *part)
         o->time_ns = part->time_ns;
     }
     if (part->last && part->snapshot) {
+        o->snapshot_received_ns = part->received_ns;
         merge(o, part->time_ns);
     } else if (part->last && o->merged) {
         judge(o);

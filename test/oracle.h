@@ -21,9 +21,13 @@ struct oracle_level {
  * then the order of arrival counts. */
 #define ORACLE_MOMENT_NS 1000000
 
+/* What is sent before a snapshot, or of its moment, comes within such a time. */
+#define ORACLE_LATE_NS 2000000000
+
 /* A part of a message, as in struct mst_part. */
 struct oracle_part {
     int64_t time_ns;
+    uint64_t received_ns;
     const struct oracle_level *levels;
     size_t count;
     bool snapshot, first, last, aborted;
@@ -54,8 +58,9 @@ struct oracle {
     struct oracle_list sides[2];   /* best first; nothing is ever dropped */
     struct oracle_list arrivals;   /* every update before the snapshot */
     struct oracle_list touched[2]; /* the prices that these name, and when */
-    bool begun, merged, ignored, backward;
+    bool begun, merged, ignored, backward, stepped;
     int64_t snapshot_ns;
+    uint64_t snapshot_received_ns;
 };
 
 void oracle_open(struct oracle *o, size_t capacity, bool spare, size_t thin);

@@ -234,6 +234,9 @@ static void next_message(struct stream *s)
 
     s->middle = positive(s->middle + (int64_t)stream_below(s, 3) - 1 +
                          (one_in(s, 3) ? s->drift : 0));
+    if (!s->subscribed && one_in(s, 100)) {
+        s->now_ns += ORACLE_LATE_NS; /* and back with the snapshot */
+    }
     if (!s->subscribed && s->before_snapshot == 0) {
         make_snapshot(s, between(s, s->oldest_ns, 2, s->now_ns, 2));
         return;
@@ -297,6 +300,7 @@ void stream_next(struct stream *s, struct stream_event *event)
         return;
     }
     if (!s->open) {
+        s->received_ns += one_in(s, 20) ? ORACLE_LATE_NS / 2 : 1000000;
         next_message(s);
         s->open = true;
         s->next = s->sent = 0;
@@ -304,6 +308,7 @@ void stream_next(struct stream *s, struct stream_event *event)
     left = s->message.count - s->next;
     event->is_part = true;
     event->part = s->part;
+    event->part.received_ns = s->received_ns;
     event->part.levels = s->message.levels + s->next;
     event->part.count = left < MST_PART_LEVELS ? left : MST_PART_LEVELS;
     event->part.first = s->sent++ == 0;

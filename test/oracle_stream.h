@@ -22,6 +22,7 @@ struct stream {
     size_t before_snapshot; /* updates that are still to come before it */
     int64_t now_ns, snapshot_ns, oldest_ns;
     int64_t tick_ns; /* times are so far apart, or several times that */
+    uint64_t received_ns;
     /* The message at hand. */
     struct oracle_list message;
     struct oracle_part part;

@@ -54,8 +54,8 @@ static struct mst_level read_level(const char *text, int *len)
     };
 }
 
-void apply_part(struct mst_book *book, int64_t time_ns, int flags,
-                const char *text)
+void apply_part_at(struct mst_book *book, int64_t time_ns, uint64_t received_ns,
+                   int flags, const char *text)
 {
     struct mst_level levels[MST_PART_LEVELS];
     struct mst_part part = {
@@ -77,7 +77,13 @@ void apply_part(struct mst_book *book, int64_t time_ns, int flags,
         text += len;
         text += *text == ',';
     }
-    mst_book_apply(book, &part);
+    mst_book_apply(book, &part, received_ns);
+}
+
+void apply_part(struct mst_book *book, int64_t time_ns, int flags,
+                const char *levels)
+{
+    apply_part_at(book, time_ns, 0, flags, levels);
 }
 
 void shelf_apply(struct shelf *shelf, int flags, const char *levels)

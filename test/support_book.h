@@ -30,7 +30,10 @@ enum {
     WHOLE = FIRST | LAST
 };
 
-/* Applies a part with these levels: "b 100 1, b 99 2, a 101 3". */
+/* Applies a part with these levels: "b 100 1, b 99 2, a 101 3". The second one
+ * says when it was received. */
+void apply_part_at(struct mst_book *book, int64_t time_ns, uint64_t received_ns,
+                   int flags, const char *levels);
 void apply_part(struct mst_book *book, int64_t time_ns, int flags,
                 const char *levels);
 

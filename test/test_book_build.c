@@ -189,7 +189,7 @@ static void apply_bids(struct shelf *shelf, int64_t time_ns, int flags,
             level_of(MST_BID, bids[part.count][0], bids[part.count][1]);
         levels[part.count].time_ns = time_ns;
     }
-    mst_book_apply(&shelf->book, &part);
+    mst_book_apply(&shelf->book, &part, 0);
 }
 
 #define BIDS(...)        \
@@ -499,7 +499,7 @@ static void check_bid(struct shelf *shelf, int64_t time_ns, int64_t price,
         .bid = level_of(MST_BID, price, amount),
     };
 
-    mst_book_check(&shelf->book, &top);
+    mst_book_check(&shelf->book, &top, 0);
 }
 
 static bool disagrees(const struct shelf *shelf)
@@ -571,7 +571,7 @@ static bool disagrees_with(struct shelf *shelf, const struct mst_top *from)
 
     for (int i = 0; i < MST_DISAGREEMENTS; i++) {
         top.time_ns += 10 * SECOND;
-        mst_book_check(&shelf->book, &top);
+        mst_book_check(&shelf->book, &top, 0);
     }
     return disagrees(shelf);
 }

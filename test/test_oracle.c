@@ -313,7 +313,7 @@ static void apply(struct bench *b, const struct oracle_part *from)
         levels[i].side = (uint8_t)level->side;
         levels[i].flags = amount.inexact ? MST_LEVEL_INEXACT : 0;
     }
-    mst_book_apply(&b->book, &part);
+    mst_book_apply(&b->book, &part, from->received_ns);
     oracle_apply(&b->oracle, from);
 }
 

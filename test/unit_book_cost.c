@@ -67,7 +67,7 @@ static void apply_levels(struct mst_book *book, const struct mst_level *levels,
             .last = left <= MST_PART_LEVELS,
         };
 
-        mst_book_apply(book, &part);
+        mst_book_apply(book, &part, 0);
     }
 }
 

@@ -291,7 +291,7 @@ static void apply_oracle_part(struct mst_book *book,
             .side = (uint8_t)from->levels[i].side,
         };
     }
-    mst_book_apply(book, &part);
+    mst_book_apply(book, &part, from->received_ns);
 }
 
 static void feed_step(struct feed *feed, struct mst_book *book)

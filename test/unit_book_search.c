@@ -229,7 +229,7 @@ static void apply(struct mst_book *book, const struct mst_level *levels,
         .last = true,
     };
 
-    mst_book_apply(book, &part);
+    mst_book_apply(book, &part, 0);
 }
 
 /* Times are a moment apart, now and then less. */

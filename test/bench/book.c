@@ -94,7 +94,7 @@ static void apply(struct mst_book *book, const struct mst_level *levels,
             .last = left <= MST_PART_LEVELS,
         };
 
-        mst_book_apply(book, &part);
+        mst_book_apply(book, &part, 0);
     }
 }
 
@@ -181,7 +181,7 @@ static double time_batch(struct subject *subject, enum mix mix)
     }
     begin = now_ns();
     for (size_t i = 0; i < BATCH; i++) {
-        mst_book_apply(&subject->book, &parts[i]);
+        mst_book_apply(&subject->book, &parts[i], 0);
     }
     return (now_ns() - begin) / BATCH;
 }

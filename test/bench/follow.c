@@ -10,9 +10,9 @@
 static void feed_book(struct mst_book *book, const struct mst_event *event)
 {
     if (event->type == MST_EVENT_PART) {
-        mst_book_apply(book, &event->as.part);
+        mst_book_apply(book, &event->as.part, event->received_ns);
     } else if (event->type == MST_EVENT_TOP) {
-        mst_book_check(book, &event->as.top);
+        mst_book_check(book, &event->as.top, event->received_ns);
     }
 }
 

@@ -214,7 +214,7 @@ static void subject_build(struct subject *subject, size_t count)
             .last = left <= MST_PART_LEVELS,
         };
 
-        mst_book_apply(&subject->book, &part);
+        mst_book_apply(&subject->book, &part, 0);
     }
 }
 
@@ -268,7 +268,7 @@ static double update(size_t count, size_t within)
         };
 
         level.time_ns = subject.time_ns;
-        mst_book_apply(&subject.book, &part);
+        mst_book_apply(&subject.book, &part, 0);
     }
     begin = bench_ns(CLOCK_PROCESS_CPUTIME_ID) - begin;
     subject_free(&subject);

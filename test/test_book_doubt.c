@@ -1,0 +1,300 @@
+/*
+ * Tests of the order book where a service misbehaves: its time goes back, or
+ * parts of messages come in an order in which no message has them.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "support_book.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CAPACITY 4
+#define SECOND INT64_C(1000000000)
+#define MILLISECOND INT64_C(1000000)
+
+/* ---- The service's time goes back ---- */
+
+#define SNAPSHOT_NS (100 * SECOND)
+#define RECEIVED_NS UINT64_C(7000000000)
+
+static void open_live(struct shelf *shelf)
+{
+    shelf_open(shelf, CAPACITY);
+    apply_part_at(&shelf->book, SNAPSHOT_NS, RECEIVED_NS, SNAPSHOT | WHOLE,
+                  "b 100 1, b 99 1, a 101 1");
+    expect_int("flags", 0, mst_book_flags(&shelf->book));
+}
+
+/* Applies an update that is not newer than the snapshot, received so much
+ * later: it is dropped, and the flag says whether that may be wrong. */
+static void expect_dropped(struct shelf *shelf, int64_t time_ns,
+                           uint64_t later_ns, const char *levels, bool doubt)
+{
+    apply_part_at(&shelf->book, time_ns, RECEIVED_NS + later_ns, UPDATE | WHOLE,
+                  levels);
+    expect_book(&shelf->book, "live: 100x1 99x1 | 101x1");
+    expect_int(levels, doubt ? MST_BOOK_TIME_STEP : 0,
+               mst_book_flags(&shelf->book));
+}
+
+static void what_comes_soon_after_a_snapshot_may_be_older(void **state)
+{
+    struct shelf shelf;
+
+    (void)state;
+    open_live(&shelf);
+    expect_dropped(&shelf, SNAPSHOT_NS - SECOND, 0, "b 100 5", false);
+    expect_dropped(&shelf, SNAPSHOT_NS - MILLISECOND, 2 * SECOND - 1, "b 98 5",
+                   false);
+    shelf_close(&shelf);
+}
+
+static void what_comes_long_after_a_snapshot_is_newer(void **state)
+{
+    static const int64_t times[] = {SNAPSHOT_NS, SNAPSHOT_NS - 1,
+                                    SNAPSHOT_NS - 3600 * SECOND, 0};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(times); i++) {
+        struct shelf shelf;
+
+        open_live(&shelf);
+        expect_dropped(&shelf, times[i], 2 * SECOND, "b 100 1", true);
+        /* That lasts until the next snapshot. */
+        apply_part_at(&shelf.book, SNAPSHOT_NS + SECOND, RECEIVED_NS + SECOND,
+                      UPDATE | WHOLE, "b 100 1");
+        expect_int("flags", MST_BOOK_TIME_STEP, mst_book_flags(&shelf.book));
+        apply_part_at(&shelf.book, SNAPSHOT_NS + SECOND, RECEIVED_NS,
+                      SNAPSHOT | WHOLE, "b 90 1");
+        expect_int("flags", 0, mst_book_flags(&shelf.book));
+        shelf_close(&shelf);
+    }
+}
+
+/* An update of the snapshot's own moment should be in it. */
+static void what_contradicts_a_snapshot_of_its_moment_is_doubt(void **state)
+{
+    static const struct {
+        const char *levels;
+        bool doubt;
+    } updates[] = {
+        {"b 100 1, b 99 1, a 101 1.0", false},
+        {"b 98 0, a 102 0E-8", false},
+        {"b 100 2", true},
+        {"b 99 0", true},
+        {"a 102 1", true},
+        {"b 100 1, b 98 1", true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(updates); i++) {
+        struct shelf shelf;
+
+        open_live(&shelf);
+        expect_dropped(&shelf, SNAPSHOT_NS - MILLISECOND, 0, updates[i].levels,
+                       false);
+        expect_dropped(&shelf, SNAPSHOT_NS - MILLISECOND + 1, 0,
+                       updates[i].levels, updates[i].doubt);
+        shelf_close(&shelf);
+        open_live(&shelf);
+        expect_dropped(&shelf, SNAPSHOT_NS, 0, updates[i].levels,
+                       updates[i].doubt);
+        shelf_close(&shelf);
+    }
+}
+
+/* Nor does what a newer update has changed since, or what is not in sight. */
+static void what_is_not_the_snapshots_contradicts_nothing(void **state)
+{
+    struct shelf shelf;
+
+    (void)state;
+    open_live(&shelf);
+    apply_part_at(&shelf.book, SNAPSHOT_NS + 1, RECEIVED_NS, UPDATE | WHOLE,
+                  "b 100 7");
+    apply_part_at(&shelf.book, SNAPSHOT_NS, RECEIVED_NS, UPDATE | WHOLE,
+                  "b 100 1");
+    expect_book(&shelf.book, "live: 100x7 99x1 | 101x1");
+    expect_int("flags", 0, mst_book_flags(&shelf.book));
+    shelf_close(&shelf);
+
+    shelf_open(&shelf, 1);
+    apply_part_at(&shelf.book, SNAPSHOT_NS, RECEIVED_NS, SNAPSHOT | WHOLE,
+                  "b 100 1, b 99 1, a 101 1");
+    apply_part_at(&shelf.book, SNAPSHOT_NS, RECEIVED_NS, UPDATE | WHOLE,
+                  "b 99 2");
+    expect_int("flags", 0, mst_book_flags(&shelf.book));
+    shelf_close(&shelf);
+}
+
+static void a_snapshot_much_older_than_updates_before_it_is_doubt(void **state)
+{
+    static const struct {
+        int64_t older_ns;
+        unsigned flags;
+    } snapshots[] = {{2 * SECOND, 0}, {2 * SECOND + 1, MST_BOOK_TIME_STEP}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(snapshots); i++) {
+        struct shelf shelf;
+
+        shelf_open(&shelf, CAPACITY);
+        apply_part(&shelf.book, SNAPSHOT_NS, UPDATE | WHOLE, "b 100 2");
+        apply_part(&shelf.book, SNAPSHOT_NS - snapshots[i].older_ns,
+                   SNAPSHOT | WHOLE, "b 100 1, b 99 1");
+        expect_book(&shelf.book, "live: 100x2 99x1 |");
+        expect_int("flags", snapshots[i].flags, mst_book_flags(&shelf.book));
+        shelf_close(&shelf);
+    }
+}
+
+static void check_bid(struct shelf *shelf, int64_t time_ns, uint64_t later_ns)
+{
+    struct mst_top top = {
+        .market = "BTCUSD",
+        .time_ns = time_ns,
+        .has_bid = true,
+        .bid = {.price_coefficient = 98, .amount_coefficient = 1},
+    };
+
+    mst_book_check(&shelf->book, &top, RECEIVED_NS + later_ns);
+}
+
+/* The service's time has gone back, and no update has come since then. */
+static void an_older_top_of_book_that_comes_late_counts(void **state)
+{
+    struct shelf shelf;
+
+    (void)state;
+    open_live(&shelf);
+    for (int i = 0; i < 2 * MST_DISAGREEMENTS; i++) {
+        check_bid(&shelf, (1 + i) * 10 * SECOND, 2 * SECOND - 1);
+    }
+    expect_int("flags", 0, mst_book_flags(&shelf.book));
+    for (int i = 0; i < MST_DISAGREEMENTS; i++) {
+        expect_int("flags", 0, mst_book_flags(&shelf.book));
+        check_bid(&shelf, (1 + i) * SECOND, 2 * SECOND);
+    }
+    expect_int("flags", MST_BOOK_DISAGREES, mst_book_flags(&shelf.book));
+    shelf_close(&shelf);
+}
+
+/* It goes back while book and top of book disagree. */
+static void a_disagreement_lasts_though_the_time_goes_back(void **state)
+{
+    struct shelf shelf;
+
+    (void)state;
+    open_live(&shelf);
+    check_bid(&shelf, SNAPSHOT_NS + 3600 * SECOND, 0);
+    for (int i = 0; i < MST_DISAGREEMENTS; i++) {
+        expect_int("flags", 0, mst_book_flags(&shelf.book));
+        check_bid(&shelf, SNAPSHOT_NS + (1 + i) * SECOND, 0);
+    }
+    expect_int("flags", MST_BOOK_DISAGREES, mst_book_flags(&shelf.book));
+    shelf_close(&shelf);
+}
+
+/* ---- Parts in any order ---- */
+
+/* A message begins before the last one has ended, or goes on without having
+ * begun. */
+static void a_message_that_does_not_end_makes_a_book_stale(void **state)
+{
+    static const struct {
+        int flags[2];
+        const char *expected;
+    } orders[] = {
+        {{UPDATE | FIRST, UPDATE | WHOLE}, "building: |"},
+        {{UPDATE | FIRST, UPDATE | FIRST}, "building: |"},
+        {{UPDATE | FIRST, SNAPSHOT | WHOLE}, "live: 90x1 | 95x1"},
+        {{SNAPSHOT | FIRST, SNAPSHOT | WHOLE}, "live: 90x1 | 95x1"},
+        {{SNAPSHOT | FIRST, UPDATE | WHOLE}, "building: |"},
+        {{UPDATE, SNAPSHOT | WHOLE}, "live: 90x1 | 95x1"},
+        {{UPDATE | LAST, UPDATE | WHOLE}, "building: |"},
+        {{SNAPSHOT | LAST, SNAPSHOT}, "stale: 100x1 99x1 | 101x1"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(orders); i++) {
+        struct shelf shelf;
+
+        open_live(&shelf);
+        apply_part(&shelf.book, SNAPSHOT_NS + 1, orders[i].flags[0],
+                   "b 100 7, b 98 1");
+        apply_part(&shelf.book, SNAPSHOT_NS + 2, orders[i].flags[1],
+                   "b 90 1, a 95 1");
+        expect_book(&shelf.book, orders[i].expected);
+        if (mst_book_state(&shelf.book) != MST_BOOK_LIVE) {
+            expect_int("reason", MST_BOOK_ABORTED,
+                       mst_book_reason(&shelf.book));
+        }
+        shelf_close(&shelf);
+    }
+}
+
+/* Writes a random part; the text has room for 4 levels. */
+static void random_part(uint64_t *seed, char *text)
+{
+    size_t count = (size_t)(random_next(seed) % 5);
+
+    text[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        uint64_t r = random_next(seed);
+
+        text += sprintf(text, "%s%c %u %u", i > 0 ? ", " : "",
+                        r % 2 == 0 ? 'b' : 'a', 90 + (unsigned)(r / 2 % 20),
+                        (unsigned)(r / 64 % 3));
+    }
+}
+
+/* Whatever comes, nothing is written beside the levels, which lie before a
+ * protected page, nor more than there is room for; and the next snapshot that
+ * comes whole makes the book live. */
+static void any_order_of_parts_is_safe(void **state)
+{
+    uint64_t seed = 20;
+
+    (void)state;
+    for (size_t round = 0; round < 600; round++) {
+        struct shelf shelf;
+        size_t capacity = 1 + round % 7;
+
+        shelf_open(&shelf, capacity);
+        if (round % 3 == 0) {
+            assert_int_equal(mst_book_set_spare(&shelf.book, &shelf.spare), 0);
+        }
+        for (size_t i = 0; i < 60; i++) {
+            int flags = (int)(random_next(&seed) % 8);
+            char text[64];
+
+            flags |= random_next(&seed) % 50 == 0 ? ABORTED : 0;
+            random_part(&seed, text);
+            shelf_apply(&shelf, flags, text);
+            assert_in_range(mst_book_depth(&shelf.book, MST_BID), 0, capacity);
+            assert_in_range(mst_book_depth(&shelf.book, MST_ASK), 0, capacity);
+        }
+        shelf_apply(&shelf, SNAPSHOT | WHOLE, "b 80 1, a 81 1");
+        expect_book(&shelf.book, "live: 80x1 | 81x1");
+        expect_int("flags", 0, mst_book_flags(&shelf.book));
+        shelf_close(&shelf);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_comes_soon_after_a_snapshot_may_be_older),
+        TEST(what_comes_long_after_a_snapshot_is_newer),
+        TEST(what_contradicts_a_snapshot_of_its_moment_is_doubt),
+        TEST(what_is_not_the_snapshots_contradicts_nothing),
+        TEST(a_snapshot_much_older_than_updates_before_it_is_doubt),
+        TEST(an_older_top_of_book_that_comes_late_counts),
+        TEST(a_disagreement_lasts_though_the_time_goes_back),
+        TEST(a_message_that_does_not_end_makes_a_book_stale),
+        TEST(any_order_of_parts_is_safe),
+    };
+
+    return cmocka_run_group_tests_name("book: doubt", tests, NULL, NULL);
+}
