@@ -26,8 +26,9 @@
 
 #include <string.h>
 
-#if MST_JSON_DEPTH < 4 || MST_JSON_DEPTH > 32 || MST_TEXT_MAX < 47 || \
-    MST_LINE_MAX < 64 || MST_LINE_MAX > 32768
+#if MST_JSON_DEPTH < 4 || MST_JSON_DEPTH > 32 || MST_TEXT_MAX < 47 ||   \
+    MST_LINE_MAX < 64 || MST_LINE_MAX > 32768 || MST_RESYNCS_MAX < 1 || \
+    MST_DISAGREEMENTS < 1 || MST_DISAGREEMENTS > 255
 #error "a limit is out of its range: see mini_stream.h"
 #endif
 
@@ -394,6 +395,7 @@ const char *mst_strerror(int error)
     case MST_ERR_ANSWER: return "request was not answered in time";
     case MST_ERR_HEARTBEAT: return "no heartbeats come";
     case MST_ERR_LAG: return "the stream has fallen behind";
+    case MST_ERR_SNAPSHOT: return "no snapshot came in time";
     case MST_ERR_SERVICE: return "error message of the service";
     case MST_ERR_ADDRESS_NEITHER:
         return "neither an id nor a network with an address";
@@ -1784,6 +1786,18 @@ static bool message_has_levels(const struct mst_decoder *d)
 static bool message_is_known(const struct mst_decoder *d)
 {
     return message_is_data(d) || message_is_response(d);
+}
+
+/* A message that turned out bad may have had levels of a book: it says so, or
+ * has not said what else it is. */
+static bool message_may_have_levels(const struct mst_decoder *d)
+{
+    if (d->channel == MST_MARKET_DATA || (d->twice & BIT(FIELD_CHANNEL)) != 0) {
+        return true;
+    }
+    return d->channel == MESSAGE_NONE &&
+           ((d->seen & BIT(FIELD_CHANNEL)) != 0 ||
+            (d->action == MESSAGE_NONE && (d->seen & BIT(FIELD_ERROR)) == 0));
 }
 
 /* Fields that matter in this message, as far as it is known. */
@@ -6235,7 +6249,7 @@ enum session_subscribed {
     SUB_ASKED, /* in the subscribe request that is outstanding */
     SUB_ACTIVE,
     SUB_LEAVING, /* in the unsubscribe request that is outstanding */
-    SUB_FAILED   /* refused; not asked for again on this connection */
+    SUB_FAILED   /* refused: asked for again after a while */
 };
 
 #define SESSION_NEVER UINT64_MAX
@@ -6265,7 +6279,8 @@ enum session_subscribed {
 #define SESSION_OVERLAP_MS 2000u
 
 /* Doubts that may be in a market's nature, so that a fresh snapshot does not
- * help for long: the wait between two for them is at most this. */
+ * help for long: the wait between two for them is at most this. The same holds
+ * for numbers that cannot be kept. */
 #define SESSION_DRIFT (MST_BOOK_THIN | MST_BOOK_BACKWARD)
 #define SESSION_THIN_MAX_MS 86400000u
 
@@ -6275,9 +6290,13 @@ enum session_subscribed {
 /* What one connection delivered, another one may bring after such a time. */
 #define SESSION_REPEAT_MS 10000u
 
-/* A subscription that was refused for a reason that may pass is asked for
- * again after such a time. */
+/* A subscription that was refused for a reason that may pass soon is asked for
+ * again after such a time, for another one after backoff_slow_ms. */
 #define SESSION_AGAIN_MS 60000u
+
+/* A snapshot that is overdue while a frame is arriving, which may be it or
+ * another one before it, has so much more time. */
+#define SESSION_ARRIVING_MS 1000u
 
 /* After so many requests in a row without success, reconnect. */
 #define SESSION_REQUEST_TRIES 3
@@ -6561,8 +6580,8 @@ static void session_drop_stream(struct mst_client *c, struct mst_link *l)
     }
     l->request = SESSION_NO_REQUEST;
     l->request_tries = 0;
-    l->again_ms = l->beat_ms = l->last_beat_ms = SESSION_NEVER;
-    l->has_lag = false;
+    l->beat_ms = l->last_beat_ms = SESSION_NEVER;
+    l->has_lag = l->subscribed = l->has_snapshot = false;
     l->lag_over = 0;
     l->audit = l->one_by_one = false;
 }
@@ -6830,7 +6849,7 @@ static void session_put_end(struct mst_client *c, struct mst_link *l, int error)
                                          : "";
     r->problem = &c->put.problem;
     c->put.done = true;
-    l->report = MST_EVENT_ADDRESS;
+    c->put.link = (uint8_t)session_link(c, l);
 }
 
 /* A status that another try may not meet: too late, too early, too many, or
@@ -6951,16 +6970,31 @@ static void session_gone(struct mst_client *c, struct mst_link *l)
     session_drop_stream(c, l);
 }
 
+/* The connection was of use: something was subscribed, or nothing is wished
+ * for. */
+static bool session_was_useful(const struct mst_client *c,
+                               const struct mst_link *l)
+{
+    bool wanted = false;
+
+    for (unsigned i = 0; i < c->slots; i++) {
+        wanted |= c->subscriptions[i].wanted;
+    }
+    return l->subscribed || !wanted;
+}
+
 /* A stream has ended: true where its token's life is the reason. */
 static bool session_lost(struct mst_client *c, struct mst_link *l,
                          struct mst_token *token, int error)
 {
     bool stable = c->now_ms - l->open_ms >= c->config.stable_ms;
+    /* Who is too slow, or has no snapshots, will be so again. */
+    bool again = error == MST_ERR_LAG || error == MST_ERR_SNAPSHOT;
 
-    session_gone(c, l);
-    if (stable && error != MST_ERR_LAG) { /* who is too slow will be so again */
+    if (stable && !again && session_was_useful(c, l)) {
         l->attempts = 0;
     }
+    session_gone(c, l);
     if (!stable && error == MST_ERR_WS_CLOSED && l->store == token->store &&
         l->until_ms == SESSION_NEVER) {
         session_drop_token(c, token); /* this may have been its end */
@@ -7063,6 +7097,9 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
 /* Begins an attempt anew, at once. */
 static void session_restart(struct mst_client *c, struct mst_link *l)
 {
+    if (l->state == MST_STATE_TOKEN) {
+        mem_wipe(c->links[l->store].token, sizeof l->token);
+    }
     session_tap(c, session_link(c, l), MST_TAP_END, 0, 0, NULL, 0);
     l->failing = 0;
     session_enter(c, l, MST_STATE_WAIT, 0);
@@ -7101,6 +7138,7 @@ static void session_begin(struct mst_client *c, struct mst_link *l)
     l->send_error = 0;
     l->secured = l->pinged = l->ping_due = l->close_due = l->decoding = false;
     l->close_sent = false;
+    l->text[0] = '\0';
     session_tap(c, session_link(c, l), MST_TAP_OPEN, l->endpoint.port, 0,
                 l->endpoint.host, strlen(l->endpoint.host));
     session_enter(c, l, MST_STATE_RESOLVE, 0);
@@ -7380,18 +7418,25 @@ static void session_write(const struct mst_client *c, const struct mst_link *l,
     }
 }
 
-/* Shows the tap a request that holds a token, in small pieces. */
-static void session_tap_masked(const struct mst_client *c,
-                               const struct mst_link *l, size_t len)
+/* Writes the window, and shows the tap what goes out. A request that holds a
+ * token is written twice: masked for the tap first, and then as it is. */
+static void session_write_seen(const struct mst_client *c,
+                               const struct mst_link *l, struct out *o)
 {
-    uint8_t piece[64];
-    size_t end = l->send_at + len;
+    bool http = l->sending == SEND_HTTP;
+    struct out seen = *o;
 
-    for (size_t at = l->send_at; at < end; at += sizeof piece) {
-        size_t n = end - at < sizeof piece ? end - at : sizeof piece;
-        struct out o = {piece, n, at, 0};
-        session_write(c, l, &o, true);
-        session_tap(c, session_link(c, l), MST_TAP_OUT, 0, 0, piece, n);
+    if (c->config.tap == NULL || l->job == SESSION_TOKEN) {
+        session_write(c, l, o, false);
+        return;
+    }
+    session_write(c, l, &seen, http);
+    session_tap(c, session_link(c, l), MST_TAP_OUT, 0, 0, seen.data,
+                out_stored(&seen));
+    if (http) {
+        session_write(c, l, o, false);
+    } else {
+        *o = seen;
     }
 }
 
@@ -7455,13 +7500,8 @@ static bool session_send(struct mst_client *c, struct mst_link *l)
     if (o.cap == 0) {
         return false;
     }
-    session_write(c, l, &o, false);
+    session_write_seen(c, l, &o);
     n = out_stored(&o);
-    if (l->sending == SEND_HTTP && l->job != SESSION_TOKEN) {
-        session_tap_masked(c, l, n);
-    } else if (l->job != SESSION_TOKEN) {
-        session_tap(c, session_link(c, l), MST_TAP_OUT, 0, 0, o.data, n);
-    }
     l->send_at += n;
     c->stats.bytes_out += n;
     done = l->send_at == o.len;
@@ -7743,25 +7783,38 @@ session_find(struct mst_client *c, enum mst_channel channel, const char *market)
 {
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
-        if (!session_is_free(s) && s->channel == channel &&
-            strcmp(s->market, market) == 0) {
+        if (s->channel == channel && strcmp(s->market, market) == 0 &&
+            !session_is_free(s)) {
             return s;
         }
     }
     return NULL;
 }
 
-/* The market's subscription that has a book, or NULL. */
-static struct mst_subscription *session_fed(struct mst_client *c,
-                                            const char *market)
+/* The wish that a list names in another case, or NULL. */
+static struct mst_subscription *
+session_find_recased(struct mst_client *c, const struct mst_entry *entry)
 {
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
-        if (s->book != NULL && strcmp(s->market, market) == 0) {
+        if (s->wanted && s->channel == entry->channel &&
+            text_is_nocase(s->market, strlen(s->market), entry->market)) {
             return s;
         }
     }
     return NULL;
+}
+
+/* What may be a channel's market, "" for none. */
+static bool session_is_market(enum mst_channel channel, const char *market)
+{
+    size_t len = strlen(market);
+
+    if (channel == MST_HEARTBEAT) {
+        return len == 0;
+    }
+    return channel < MST_CHANNEL_OTHER && len >= 1 && len <= MST_MARKET_MAX &&
+           text_is_field(market) && utf8_is(market, len);
 }
 
 /* Takes a slot for a channel, or NULL if there is none. */
@@ -7815,11 +7868,15 @@ static uint64_t session_resync_due(const struct mst_client *c,
     if (on->doubted || on->lost) {
         return at;
     }
-    return !on->thin ? SESSION_NEVER : at < s->thin_ms ? s->thin_ms : at;
+    if (!on->thin && !on->number) {
+        return SESSION_NEVER;
+    }
+    return at < s->thin_ms ? s->thin_ms : at;
 }
 
-/* A market is subscribed anew because its book is thin. Where that does not
- * last, it drifts: each time it is left thin for twice as long. */
+/* A market is subscribed anew because its book is thin, or has a number that
+ * cannot be kept. Where that does not help for long, it is left so for twice as
+ * long each time. */
 static void session_thinned(const struct mst_client *c,
                             struct mst_subscription *s)
 {
@@ -7832,8 +7889,10 @@ static void session_thinned(const struct mst_client *c,
     s->thin_ms = c->now_ms + s->thin_gap_ms;
 }
 
-/* Books in doubt are subscribed anew, as their budget allows. */
-static void session_settle(struct mst_client *c, const struct mst_link *l)
+/* Books in doubt are subscribed anew, as their budget allows. Where that has
+ * brought no snapshot, and none has come for any other market either, the
+ * connection is to blame. */
+static void session_settle(struct mst_client *c, struct mst_link *l)
 {
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
@@ -7842,16 +7901,31 @@ static void session_settle(struct mst_client *c, const struct mst_link *l)
             session_resync_due(c, s, on) > c->now_ms) {
             continue;
         }
-        if (on->thin) {
+        if (on->thin || on->number) {
             session_thinned(c, s);
         }
         if (s->resync_ms < c->now_ms) {
             s->resync_ms = c->now_ms;
         }
         s->resync_ms += MST_RESYNC_EVERY_MS;
+        if (on->overdue > 1 && !l->has_snapshot && session_is_stream(c, l)) {
+            session_fail(c, l, MST_ERR_SNAPSHOT);
+            return;
+        }
         on->resync = true;
         c->stats.resyncs++;
         session_log_text(c, l, MST_LOG_RESYNC, s->market, 0);
+    }
+}
+
+/* A snapshot has been merged, or handed out where there is no book. */
+static void session_has_come(struct mst_link *l, struct mst_subscribed *on)
+{
+    l->has_snapshot = on->has_snapshot = true;
+    on->overdue = 0;
+    if (on->state == SUB_ACTIVE) {
+        on->due_ms = SESSION_NEVER;
+        on->doubted = false; /* session_judge() may find another reason */
     }
 }
 
@@ -7896,9 +7970,12 @@ static void session_doubt(struct mst_client *c, const struct mst_link *l,
             mst_book_stale(book,
                            number ? MST_BOOK_NUMBER : MST_BOOK_BAD_MESSAGE);
         }
-        /* What a fresh snapshot did not mend, another one will not. */
+        /* What a fresh snapshot did not mend, another one soon will not. */
         on->lost |= !number || !on->number;
         on->number |= number;
+        if (number && market[0] != '\0' && on->state == SUB_ACTIVE) {
+            on->due_ms = SESSION_NEVER; /* this may have been its snapshot */
+        }
     }
 }
 
@@ -7930,7 +8007,7 @@ static unsigned session_mark(struct mst_client *c, const struct mst_link *l,
             on->state = SUB_LEAVING;
         } else {
             on->state = SUB_ASKED;
-            on->doubted = on->lost = on->thin = false;
+            on->doubted = on->lost = on->thin = on->has_snapshot = false;
         }
         count++;
         if (l->one_by_one) {
@@ -7940,15 +8017,33 @@ static unsigned session_mark(struct mst_client *c, const struct mst_link *l,
     return count;
 }
 
-/* What was refused for a reason that passes is asked for again. */
+/* Something is subscribed, as far as is known. */
+static bool session_has_any(struct mst_client *c, const struct mst_link *l)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < c->slots; i++) {
+        uint8_t state = session_on(c, l, &c->subscriptions[i])->state;
+        any |= state == SUB_ACTIVE || state == SUB_LEAVING;
+    }
+    return any;
+}
+
+/* What was refused is asked for again; on another connection, where this one
+ * has been of no use for long. */
 static void session_again(struct mst_client *c, struct mst_link *l)
 {
-    l->again_ms = SESSION_NEVER;
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscribed *on = session_on(c, l, &c->subscriptions[i]);
-        if (on->state == SUB_FAILED && on->again) {
-            on->state = SUB_NONE;
+        if (on->state != SUB_FAILED || c->now_ms < on->due_ms) {
+            continue;
         }
+        if (c->now_ms - l->open_ms >= c->config.backoff_slow_ms &&
+            session_is_stream(c, l) && !session_has_any(c, l)) {
+            session_fail(c, l, MST_ERR_SERVICE);
+            return;
+        }
+        on->state = SUB_NONE;
     }
 }
 
@@ -7957,11 +8052,10 @@ static void session_request(struct mst_client *c, struct mst_link *l)
 {
     unsigned count = 0;
 
-    if (c->now_ms >= l->again_ms) {
-        session_again(c, l);
-    }
+    session_again(c, l);
     session_settle(c, l);
-    if (l->request != SESSION_NO_REQUEST || c->now_ms < c->request_ms) {
+    if (l->state != MST_STATE_OPEN || l->request != SESSION_NO_REQUEST ||
+        c->now_ms < c->request_ms) {
         return;
     }
     if (l->audit || c->now_ms >= l->audit_ms) {
@@ -7985,6 +8079,47 @@ static void session_request(struct mst_client *c, struct mst_link *l)
     l->answer_ms = c->now_ms + c->config.answer_ms;
 }
 
+/* Snapshots that should have come by now are asked for again; true where there
+ * are any. */
+static bool session_expire_snapshots(struct mst_client *c,
+                                     const struct mst_link *l)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < c->slots && session_is_stream(c, l); i++) {
+        struct mst_subscribed *on = session_on(c, l, &c->subscriptions[i]);
+        if (on->state != SUB_ACTIVE || c->now_ms < on->due_ms) {
+            continue;
+        }
+        any = true;
+        if (l->frame_bytes > 0) {
+            on->due_ms = c->now_ms + SESSION_ARRIVING_MS;
+            continue;
+        }
+        on->due_ms = SESSION_NEVER;
+        on->doubted = true;
+        on->overdue = on->overdue < 2 ? on->overdue + 1 : 2;
+    }
+    return any;
+}
+
+/* When a subscription does something by itself. */
+static uint64_t session_subscribed_due(const struct mst_client *c,
+                                       const struct mst_link *l)
+{
+    uint64_t due = SESSION_NEVER;
+
+    for (unsigned i = 0; i < c->slots; i++) {
+        const struct mst_subscribed *on =
+            &c->subscriptions[i].on[session_link(c, l)];
+        bool waits = on->state == SUB_ACTIVE && session_is_stream(c, l);
+        if ((on->state == SUB_FAILED || waits) && on->due_ms < due) {
+            due = on->due_ms;
+        }
+    }
+    return due;
+}
+
 /* When there is a next request to make. */
 static uint64_t session_request_due(const struct mst_client *c,
                                     const struct mst_link *l)
@@ -8006,10 +8141,12 @@ static uint64_t session_request_due(const struct mst_client *c,
 }
 
 /* The request is not yet wholly written: until it is, nothing that it names
- * may change, and whatever comes is no answer to it. */
+ * may change, and whatever comes is no answer to it. Nor is what comes once the
+ * connection is closing. */
 static bool session_is_asking(const struct mst_link *l)
 {
-    return l->request_due || l->sending == SEND_REQUEST;
+    return l->state != MST_STATE_OPEN || l->request_due ||
+           l->sending == SEND_REQUEST;
 }
 
 /* The outstanding request had no success: look what the service has, or
@@ -8038,34 +8175,48 @@ static bool session_is_passing(enum mst_code code)
            code == MST_CODE_NONE;
 }
 
-/* The service refuses a subscription: it is asked for again on the next
- * connection or, where that may help, after a while. */
-static void session_refuse(const struct mst_client *c, struct mst_link *l,
+/* The service has a subscription. If it has just begun, a snapshot comes with
+ * it. */
+static void session_activate(const struct mst_client *c, struct mst_link *l,
+                             struct mst_subscription *s, bool begun)
+{
+    struct mst_subscribed *on = session_on(c, l, s);
+    bool waits = begun && s->channel == MST_MARKET_DATA && !on->has_snapshot;
+
+    on->state = SUB_ACTIVE;
+    on->due_ms = waits ? c->now_ms + c->config.snapshot_ms : SESSION_NEVER;
+    l->subscribed = true;
+}
+
+/* The service refuses a subscription: it is asked for again after a while. */
+static void session_refuse(const struct mst_client *c,
                            struct mst_subscribed *on, enum mst_code code)
 {
-    on->state = SUB_FAILED;
-    on->again = session_is_passing(code);
-    if (on->again && l->again_ms == SESSION_NEVER) {
-        l->again_ms = c->now_ms + SESSION_AGAIN_MS;
+    uint32_t wait_ms = c->config.backoff_slow_ms;
+
+    if (session_is_passing(code) && SESSION_AGAIN_MS < wait_ms) {
+        wait_ms = SESSION_AGAIN_MS;
     }
+    on->state = SUB_FAILED;
+    on->due_ms = c->now_ms + wait_ms;
 }
 
 /* The service has a subscription that nobody wishes for: it is taken in, to be
  * ended. */
-static void session_stray(struct mst_client *c, const struct mst_link *l,
+static void session_stray(struct mst_client *c, struct mst_link *l,
                           const struct mst_entry *entry)
 {
     struct mst_subscription *s = NULL;
 
     if (entry->action == MST_SUBSCRIPTION_LIST &&
-        entry->channel != MST_CHANNEL_OTHER) {
+        session_is_market(entry->channel, entry->market)) {
         s = session_slot(c, entry->channel, entry->market);
     }
     if (s == NULL) {
         c->stats.unknown++;
         return;
     }
-    session_on(c, l, s)->state = SUB_ACTIVE;
+    session_activate(c, l, s, false);
     session_on(c, l, s)->listed = true;
     c->stats.drifts++;
     session_log_text(c, l, MST_LOG_DRIFT, s->market, 0);
@@ -8073,13 +8224,13 @@ static void session_stray(struct mst_client *c, const struct mst_link *l,
 
 /* The service has it already: no effect, no snapshot. A book that is not live
  * needs one. */
-static void session_found(const struct mst_client *c, const struct mst_link *l,
+static void session_found(const struct mst_client *c, struct mst_link *l,
                           struct mst_subscription *s)
 {
     struct mst_subscribed *on = session_on(c, l, s);
     const struct mst_book *book = session_book(c, l, s);
 
-    on->state = SUB_ACTIVE;
+    session_activate(c, l, s, false);
     on->lost |= s->book != NULL &&
                 (book == NULL || mst_book_state(book) != MST_BOOK_LIVE);
 }
@@ -8091,6 +8242,12 @@ static void session_entry(struct mst_client *c, struct mst_link *l,
     bool done = entry->success || entry->code == MST_CODE_NO_EFFECT_ACTION;
     struct mst_subscribed *on;
 
+    if (!done) {
+        text_copy(l->text, sizeof l->text, entry->text, strlen(entry->text));
+    }
+    if (s == NULL && entry->action == MST_SUBSCRIPTION_LIST) {
+        s = session_find_recased(c, entry);
+    }
     if (s == NULL) {
         session_stray(c, l, entry);
         return;
@@ -8099,11 +8256,9 @@ static void session_entry(struct mst_client *c, struct mst_link *l,
     on->listed |= entry->action == MST_SUBSCRIPTION_LIST;
     if (entry->action == MST_SUBSCRIBE && on->state == SUB_ASKED) {
         if (!done) {
-            session_refuse(c, l, on, entry->code);
-            return;
-        }
-        if (entry->success) {
-            on->state = SUB_ACTIVE;
+            session_refuse(c, on, entry->code);
+        } else if (entry->success) {
+            session_activate(c, l, s, true);
         } else {
             session_found(c, l, s);
         }
@@ -8119,9 +8274,6 @@ static void session_audited(struct mst_client *c, struct mst_link *l)
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
         struct mst_subscribed *on = session_on(c, l, s);
-        if (on->state == SUB_FAILED) {
-            continue;
-        }
         if (on->listed) {
             /* What was leaving, and is wanted by now, is wanted anew. */
             on->resync |= on->state == SUB_LEAVING && s->wanted;
@@ -8163,21 +8315,33 @@ static void session_response(struct mst_client *c, struct mst_link *l,
     l->request_tries = 0;
 }
 
+/* The service will not end a subscription: one that is wished for goes on, one
+ * that is not is given up. */
+static void session_keep(struct mst_client *c, struct mst_link *l,
+                         struct mst_subscription *s)
+{
+    struct mst_subscribed *on = session_on(c, l, s);
+
+    if (s->wanted) {
+        on->state = SUB_ACTIVE;
+        on->resync = false;
+    } else {
+        session_left(c, l, s);
+    }
+}
+
 /* An error message completes the outstanding request. Where it was for
  * several channels, they are asked for one by one from now on, so that one that
  * the service does not know costs the others nothing. */
 static void session_refused(struct mst_client *c, struct mst_link *l,
                             enum mst_code code)
 {
-    struct mst_subscribed *asked = NULL;
+    bool ends = l->request == MST_UNSUBSCRIBE;
+    uint8_t member = ends ? SUB_LEAVING : SUB_ASKED;
     unsigned count = 0;
 
     for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_subscribed *on = session_on(c, l, &c->subscriptions[i]);
-        if (on->state == SUB_ASKED) {
-            asked = on;
-            count++;
-        }
+        count += session_on(c, l, &c->subscriptions[i])->state == member;
     }
     if (count == 0 || session_is_passing(code) ||
         code == MST_CODE_NO_EFFECT_ACTION) {
@@ -8186,13 +8350,18 @@ static void session_refused(struct mst_client *c, struct mst_link *l,
         }
         return;
     }
-    if (count == 1) {
-        session_refuse(c, l, asked, code);
-    }
     for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_subscribed *on = session_on(c, l, &c->subscriptions[i]);
-        if (on->state == SUB_ASKED) {
-            on->state = SUB_NONE;
+        struct mst_subscription *s = &c->subscriptions[i];
+        struct mst_subscribed *on = session_on(c, l, s);
+        if (on->state != member) {
+            continue;
+        }
+        if (count > 1) {
+            on->state = ends ? SUB_ACTIVE : SUB_NONE;
+        } else if (ends) {
+            session_keep(c, l, s);
+        } else {
+            session_refuse(c, on, code);
         }
     }
     l->one_by_one = true;
@@ -8217,13 +8386,19 @@ static void session_took(struct mst_client *c, struct mst_link *l,
 /* A part goes into the book that this connection feeds. The first that comes
  * by a connection which is to take over begins the market's next book: the
  * spare one, or the one and only. */
-static void session_part(struct mst_client *c, const struct mst_link *l,
+static void session_part(struct mst_client *c, struct mst_link *l,
                          const struct mst_part *part)
 {
-    struct mst_subscription *s = session_fed(c, part->market);
+    struct mst_subscription *s = session_find(c, MST_MARKET_DATA, part->market);
     struct mst_book *book;
 
     if (s == NULL) {
+        return;
+    }
+    if (part->snapshot && part->last && !part->aborted) {
+        session_has_come(l, session_on(c, l, s));
+    }
+    if (s->book == NULL) {
         return;
     }
     if (!session_is_stream(c, l) && l->state == MST_STATE_OPEN && !s->over &&
@@ -8244,7 +8419,7 @@ static void session_part(struct mst_client *c, const struct mst_link *l,
 static void session_top(struct mst_client *c, const struct mst_link *l,
                         const struct mst_top *top)
 {
-    struct mst_subscription *s = session_fed(c, top->market);
+    struct mst_subscription *s = session_find(c, MST_MARKET_DATA, top->market);
     struct mst_book *book =
         s != NULL && session_is_stream(c, l) ? session_book(c, l, s) : NULL;
 
@@ -8363,8 +8538,7 @@ static void session_event(struct mst_client *c, struct mst_link *l,
     case MST_EVENT_UNKNOWN: c->stats.unknown++; break;
     case MST_EVENT_ERROR:
         c->stats.bad_messages++;
-        if (!message_is_known(&l->decoder) ||
-            l->decoder.channel == MST_MARKET_DATA) {
+        if (message_may_have_levels(&l->decoder)) {
             session_doubt(c, l, event->as.failure.market,
                           event->as.failure.error);
         }
@@ -8382,14 +8556,15 @@ static void session_stamp(const struct mst_client *c, const struct mst_link *l,
 }
 
 /* Begins the closing handshake: failing is the error that it is for, 0 for
- * the caller's wish. */
+ * the caller's wish, or for another connection's sake. */
 static void session_close(struct mst_client *c, struct mst_link *l,
                           uint16_t code, int failing)
 {
     l->close_code = code;
     l->close_due = true;
-    l->decoding = false;
     l->failing = failing;
+    l->deaf = failing != 0;
+    l->request = SESSION_NO_REQUEST;
     session_drop_books(c, l);
     session_enter(c, l, MST_STATE_CLOSING, 0);
 }
@@ -8404,6 +8579,9 @@ static void session_control(struct mst_client *c, struct mst_link *l,
         l->ping_len = (uint8_t)piece->len;
         memcpy(l->ping, piece->data, piece->len);
         l->ping_due = true;
+    } else if (piece->opcode == MST_WS_CLOSE && l->state != MST_STATE_OPEN) {
+        l->deaf = true;
+        l->end = MST_ERR_WS_CLOSED;
     } else if (piece->opcode == MST_WS_CLOSE) {
         text_copy(l->text, sizeof l->text, (const char *)piece->data,
                   piece->len);
@@ -8442,24 +8620,51 @@ static void session_alive(struct mst_client *c, struct mst_link *l, size_t n)
     }
 }
 
-static int session_binary(struct mst_event *event)
+/* A binary message may have been anything. */
+static void session_binary(struct mst_client *c, const struct mst_link *l,
+                           struct mst_event *event)
 {
+    c->stats.bad_messages++;
+    session_doubt(c, l, "", MST_ERR_MESSAGE_BINARY);
     message_event(event, MST_EVENT_ERROR);
     event->as.failure.error = MST_ERR_MESSAGE_BINARY;
     event->as.failure.stage = MST_STATE_OPEN;
     event->as.failure.market = event->as.failure.text = "";
-    return 1;
+    session_stamp(c, l, event);
 }
 
-/* Reads frames and messages: 1 with an event, or 0. */
+/* Another connection has taken over: this one is read to its end. */
+static bool session_is_read_out(const struct mst_client *c,
+                                const struct mst_link *l)
+{
+    return l->state == MST_STATE_CLOSING && l->failing == 0 && !c->closing;
+}
+
+/* A frame is malformed: the connection is closed for it, if it is not closing
+ * already. */
+static void session_malformed(struct mst_client *c, struct mst_link *l,
+                              int error)
+{
+    if (l->state == MST_STATE_OPEN) {
+        session_close(c, l, mst_ws_error_code(error), error);
+    } else {
+        l->deaf = true;
+        l->end = error;
+    }
+}
+
+/* Reads frames and messages: 1 with an event, or 0. Once the caller closes,
+ * messages are passed over. */
 static int session_read_stream(struct mst_client *c, struct mst_link *l,
                                struct mst_event *event)
 {
+    bool counts = l->state == MST_STATE_OPEN || session_is_read_out(c, l);
     struct mst_ws_piece piece = {.len = 0};
     const uint8_t *data;
     size_t len, used;
     int rc;
 
+    l->decoding &= counts;
     do {
         if (l->decoding) {
             if (mst_decoder_next(&l->decoder, event) == 1) {
@@ -8479,14 +8684,16 @@ static int session_read_stream(struct mst_client *c, struct mst_link *l,
             session_alive(c, l, used);
         }
         if (rc < 0) {
-            session_close(c, l, mst_ws_error_code(rc), rc);
-            return 0;
+            session_malformed(c, l, rc);
         }
-        if (rc == 0) {
+        if (rc <= 0) {
             return 0;
         }
         if (ws_is_control((uint8_t)piece.opcode)) {
             session_control(c, l, &piece);
+            continue;
+        }
+        if (!counts) {
             continue;
         }
         c->stats.messages += piece.last ? 1 : 0;
@@ -8494,35 +8701,29 @@ static int session_read_stream(struct mst_client *c, struct mst_link *l,
             mst_decoder_feed(&l->decoder, piece.data, piece.len, piece.last);
             l->decoding = true;
         } else if (piece.last) {
-            c->stats.bad_messages++;
-            (void)session_binary(event);
-            session_stamp(c, l, event);
+            session_binary(c, l, event);
             return 1;
         }
-    } while (l->state == MST_STATE_OPEN);
+    } while (!l->deaf);
     return 0;
 }
 
-/* The caller closes: nothing is delivered any more, but the peer's close
- * frame, or the end, is waited for. */
-static void session_read_closing(struct mst_client *c, struct mst_link *l)
+/* In the closing handshake: what comes behind a close frame is no part of the
+ * stream (RFC 6455, section 1.4). */
+static int session_read_closing(struct mst_client *c, struct mst_link *l,
+                                struct mst_event *event)
 {
-    struct mst_ws_piece piece = {.len = 0};
     const uint8_t *data;
-    size_t len, used;
-    int rc;
+    size_t len;
 
-    if (l->failing != 0) {
-        return;
+    if (!l->deaf && session_read_stream(c, l, event) == 1) {
+        return 1;
     }
-    do {
+    if (l->deaf) {
         data = tls_received(l, &len);
-        rc = mst_ws_read(&l->ws, data, len, &used, &piece);
-        session_took(c, l, data, used);
-        if (rc < 0 || (rc == 1 && piece.opcode == MST_WS_CLOSE)) {
-            l->end = MST_ERR_EOF;
-        }
-    } while (rc == 1 && l->end == 0);
+        session_took(c, l, data, len);
+    }
+    return 0;
 }
 
 /* The opening handshake. */
@@ -8544,6 +8745,7 @@ static int session_read_upgrade(struct mst_client *c, struct mst_link *l,
     session_note_http(c, l);
     mst_ws_init(&l->ws);
     l->opened = true;
+    l->deaf = false;
     l->whole_ms = l->open_ms = c->now_ms;
     l->audit_ms = c->now_ms + c->config.audit_ms;
     l->frame_bytes = 0;
@@ -8673,15 +8875,25 @@ static void session_read_idle(struct mst_client *c, struct mst_link *l)
     }
 }
 
-/* The closing handshake is over, well or not. */
+/* The closing handshake is over, well or not. Where a connection was to be
+ * read to its end, but did not get to the peer's close frame, something may be
+ * lost. */
 static void session_closed(struct mst_client *c, struct mst_link *l)
 {
+    int error = MST_OK;
+
     if (l->failing != 0) {
         session_fail(c, l, l->failing);
         return;
     }
-    if (l->opened || session_is_stream(c, l)) {
-        (void)session_note(l, MST_EVENT_CLOSED, MST_OK, l->state);
+    if (session_is_read_out(c, l) && l->end != MST_ERR_WS_CLOSED) {
+        error = l->end != 0 ? l->end : MST_ERR_TIMEOUT;
+        session_count_error(c, l, error);
+    }
+    if (l->report == MST_EVENT_CLOSED) {
+        l->failure.retry_ms = 0; /* what went wrong is still to be told */
+    } else if (l->opened || session_is_stream(c, l)) {
+        (void)session_note(l, MST_EVENT_CLOSED, error, l->state);
     }
     session_gone(c, l);
     if (l->up) {
@@ -8738,7 +8950,7 @@ static int session_read(struct mst_client *c, struct mst_link *l,
     case MST_STATE_PUT: session_read_put(c, l); return 0;
     case MST_STATE_IDLE: session_read_idle(c, l); return 0;
     case MST_STATE_OPEN: return session_read_stream(c, l, event);
-    case MST_STATE_CLOSING: session_read_closing(c, l); return 0;
+    case MST_STATE_CLOSING: return session_read_closing(c, l, event);
     default: return 0;
     }
 }
@@ -8822,8 +9034,9 @@ static int session_step(struct mst_client *c, struct mst_link *l,
     (void)tls_received(l, &unread);
     (void)tls_wire_out(l, &unsent);
     if (l->state == MST_STATE_CLOSING && l->failing != 0) {
-        /* Our close frame is all that is left to do. */
-        if (l->end != 0 || (l->close_sent && unsent == 0)) {
+        /* Our close frame is all that is left to do, if it can be sent. */
+        if (l->end != 0 || l->send_error != 0 ||
+            (l->close_sent && unsent == 0)) {
             session_closed(c, l);
         }
     } else if (l->end != 0 && unread == 0) {
@@ -8877,8 +9090,8 @@ static uint64_t session_due_by_state(const struct mst_client *c,
         next = next < c->request_ms ? c->request_ms : next;
         due = next < due ? next : due;
     }
-    due = l->again_ms < due ? l->again_ms : due;
-    return due;
+    next = session_subscribed_due(c, l);
+    return next < due ? next : due;
 }
 
 /* The next moment at which a link does something by itself. */
@@ -8925,8 +9138,7 @@ static bool session_expire(struct mst_client *c, struct mst_link *l)
 {
     uint64_t now = c->now_ms;
 
-    if (session_has_put(c, l) && now >= c->put.deadline_ms &&
-        l->report == MST_EVENT_NONE) {
+    if (session_has_put(c, l) && now >= c->put.deadline_ms) {
         session_put_late(c, l);
         return true;
     }
@@ -8948,7 +9160,7 @@ static bool session_expire(struct mst_client *c, struct mst_link *l)
                 c, l, now >= l->beat_ms ? MST_ERR_HEARTBEAT : MST_ERR_TIMEOUT);
             return true;
         }
-        return false;
+        return session_expire_snapshots(c, l);
     }
     if (now < l->deadline_ms || l->state == MST_STATE_WAIT ||
         l->state == MST_STATE_OFF) {
@@ -8987,6 +9199,13 @@ static void session_forgive(struct mst_client *c, uint64_t ms)
     for (unsigned i = 0; i < c->config.links; i++) {
         session_forgive_link(&c->links[i], ms);
     }
+    for (unsigned i = 0; i < c->slots * MST_LINKS_MAX; i++) {
+        struct mst_subscribed *on =
+            &c->subscriptions[i / MST_LINKS_MAX].on[i % MST_LINKS_MAX];
+        if (on->state == SUB_ACTIVE && on->due_ms != SESSION_NEVER) {
+            on->due_ms += ms;
+        }
+    }
     c->put.deadline_ms += ms;
     c->repeat_ms += ms;
 }
@@ -9008,6 +9227,9 @@ static void session_forgive(struct mst_client *c, uint64_t ms)
 /* So often a poll goes round without an event: a peer that sends without end
  * what makes none does not keep the caller waiting. */
 #define PUMP_ROUNDS_MAX 64u
+
+/* The port's clock must not wrap between two polls. */
+#define PUMP_SLEEP_MAX_MS (24u * 86400000u)
 
 /* Of a piece of memory: keeps sums and the results of port calls in range. */
 #define PUMP_LEN_MAX ((size_t)1 << 28)
@@ -9464,6 +9686,13 @@ static int pump_link(struct mst_client *c, struct mst_link *l,
     return moved || l->used > 0 || l->state != before ? 2 : 0;
 }
 
+/* A request for an address has ended on the link, which is still to be told. */
+static bool pump_has_result(const struct mst_client *c,
+                            const struct mst_link *l)
+{
+    return c->put.done && session_link(c, l) == c->put.link;
+}
+
 /* Hands out what was noted of a link: first the end of a message that was cut
  * off. */
 static bool pump_report(struct mst_client *c, struct mst_link *l,
@@ -9477,18 +9706,19 @@ static bool pump_report(struct mst_client *c, struct mst_link *l,
             return true;
         }
     }
-    if (l->report == MST_EVENT_NONE) {
-        return false;
-    }
-    message_event(event, (enum mst_event_type)l->report);
-    session_stamp(c, l, event);
-    if (l->report == MST_EVENT_ADDRESS) {
+    if (l->report != MST_EVENT_NONE) {
+        message_event(event, (enum mst_event_type)l->report);
+        event->as.failure = l->failure;
+        l->report = MST_EVENT_NONE;
+    } else if (pump_has_result(c, l)) {
+        message_event(event, MST_EVENT_ADDRESS);
         event->as.address = c->put.result;
         c->put.request = NULL;
+        c->put.done = false;
     } else {
-        event->as.failure = l->failure;
+        return false;
     }
-    l->report = MST_EVENT_NONE;
+    session_stamp(c, l, event);
     return true;
 }
 
@@ -9605,7 +9835,8 @@ COLD int pump_poll(struct mst_client *c, struct mst_event *event)
             if (rc == 0 || rounds + 1 == PUMP_ROUNDS_MAX) {
                 rc = session_expire(c, l) ? 2 : rc;
             }
-            moved |= rc == 2 || l->report != MST_EVENT_NONE || l->abort_due;
+            moved |= rc == 2 || l->report != MST_EVENT_NONE || l->abort_due ||
+                     pump_has_result(c, l);
             off &= l->state == MST_STATE_OFF;
         }
         rounds++;
@@ -9652,7 +9883,8 @@ uint32_t mst_next_deadline_ms(const struct mst_client *client)
     if (due <= now) {
         return 0;
     }
-    return due - now < UINT32_MAX ? (uint32_t)(due - now) : UINT32_MAX;
+    return due - now < PUMP_SLEEP_MAX_MS ? (uint32_t)(due - now)
+                                         : PUMP_SLEEP_MAX_MS;
 }
 
 unsigned mst_wants(const struct mst_client *client, int link)
@@ -9660,7 +9892,7 @@ unsigned mst_wants(const struct mst_client *client, int link)
     const struct mst_link *l;
     size_t out, in;
 
-    if (link < 0 || (unsigned)link >= pump_links(client)) {
+    if (client->wiped || link < 0 || (unsigned)link >= pump_links(client)) {
         return 0;
     }
     l = &client->links[link];
@@ -9672,7 +9904,8 @@ unsigned mst_wants(const struct mst_client *client, int link)
     }
     (void)tls_wire_out(l, &out);
     (void)tls_wire_in(l, client->config.record_in_len, &in);
-    return (out > 0 ? MST_WANT_WRITE : 0u) | (in > 0 ? MST_WANT_READ : 0u);
+    return (out > 0 && l->send_error == 0 ? MST_WANT_WRITE : 0u) |
+           (in > 0 ? MST_WANT_READ : 0u);
 }
 
 enum mst_state mst_client_state(const struct mst_client *client)
@@ -9707,6 +9940,7 @@ static void call_defaults(struct mst_config *g)
     g->token_ms = call_default(g->token_ms, 15000);
     g->upgrade_ms = call_default(g->upgrade_ms, 15000);
     g->answer_ms = call_default(g->answer_ms, 10000);
+    g->snapshot_ms = call_default(g->snapshot_ms, 30000);
     g->closing_ms = call_default(g->closing_ms, 3000);
     g->ping_ms = call_default(g->ping_ms, 20000);
     g->silence_ms = call_default(g->silence_ms, 60000);
@@ -9852,11 +10086,14 @@ int mst_client_init_checked(struct mst_client *client, size_t client_len,
     if (client_len != sizeof *client || limits != MST_LIMITS) {
         return MST_ERR_BUILD;
     }
-    if (client == NULL || config == NULL || port == NULL || memory == NULL) {
+    if (client == NULL) {
         return MST_ERR_ARGUMENT;
     }
     memset(c, 0, sizeof *c);
     c->wiped = true; /* until all is well */
+    if (config == NULL || port == NULL || memory == NULL) {
+        return MST_ERR_ARGUMENT;
+    }
     c->config = *config;
     call_defaults(&c->config);
     rc = call_check(&c->config, port);
@@ -9889,21 +10126,6 @@ int mst_client_init_checked(struct mst_client *client, size_t client_len,
     return 0;
 }
 
-static bool call_is_market(enum mst_channel channel, const char *market)
-{
-    size_t len;
-
-    if (channel == MST_HEARTBEAT) {
-        return market == NULL || market[0] == '\0';
-    }
-    if (market == NULL || channel >= MST_CHANNEL_OTHER) {
-        return false;
-    }
-    len = strlen(market);
-    return len >= 1 && len <= MST_MARKET_MAX && text_is_field(market) &&
-           utf8_is(market, len);
-}
-
 /* The wish for a channel, or NULL. */
 static struct mst_subscription *
 call_wish(struct mst_client *c, enum mst_channel channel, const char *market)
@@ -9921,7 +10143,7 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
     const char *name = market != NULL ? market : "";
     struct mst_subscription *s;
 
-    if (!call_is_market(channel, market) ||
+    if (!session_is_market(channel, name) ||
         (book != NULL && channel != MST_MARKET_DATA)) {
         return MST_ERR_ARGUMENT;
     }

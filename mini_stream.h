@@ -253,6 +253,7 @@ enum mst_error {
     MST_ERR_SERVICE = -704,   /* error message of the service; see code */
     MST_ERR_HEARTBEAT = -705, /* the heartbeats that are subscribed stay away */
     MST_ERR_LAG = -706,       /* what comes is older than lag_max_ms allows */
+    MST_ERR_SNAPSHOT = -707,  /* no snapshot came, though asked for again */
 
     /* Addresses: a request breaks this rule, nothing was sent. */
     MST_ERR_ADDRESS_NEITHER = -800,     /* neither id nor network and address */
@@ -1185,14 +1186,17 @@ struct mst_config {
     unsigned links;        /* 1 or 2; 0: 1 */
 
     /* Deadline of each stage, ms. */
-    uint32_t resolve_ms; /* 0: 10,000 */
-    uint32_t connect_ms; /* for each address; 0: 10,000 */
-    uint32_t tls_ms;     /* 0: 30,000 */
-    uint32_t token_ms;   /* 0: 15,000 */
-    uint32_t upgrade_ms; /* 0: 15,000 */
-    uint32_t answer_ms;  /* for each request; 0: 10,000 */
-    uint32_t closing_ms; /* 0: 3,000 */
-    uint32_t put_ms;     /* for mst_address_put(), all attempts; 0: 60,000 */
+    uint32_t resolve_ms;  /* 0: 10,000 */
+    uint32_t connect_ms;  /* for each address; 0: 10,000 */
+    uint32_t tls_ms;      /* 0: 30,000 */
+    uint32_t token_ms;    /* 0: 15,000 */
+    uint32_t upgrade_ms;  /* 0: 15,000 */
+    uint32_t answer_ms;   /* for each request; 0: 10,000 */
+    uint32_t snapshot_ms; /* for a market's snapshot, from the confirmation of
+                           * its subscription, longer while a frame is
+                           * arriving: then it is subscribed anew; 0: 30,000 */
+    uint32_t closing_ms;  /* 0: 3,000 */
+    uint32_t put_ms;      /* for mst_address_put(), all attempts; 0: 60,000 */
 
     /* Liveness. */
     uint32_t ping_ms;    /* ping after such a silence; 0: 20,000 */
@@ -1306,14 +1310,19 @@ struct mst_stats {
 
 /* Where a subscription stands on a link's connection. */
 struct mst_subscribed {
+    /* Refused: when it is asked for again. Active: when its snapshot, which
+     * has not come yet, is overdue. */
+    uint64_t due_ms;
     uint8_t state;
-    bool resync, doubted, thin, lost, number, listed, again;
+    uint8_t overdue; /* snapshots in a row */
+    bool resync, doubted, thin, lost, number, listed;
+    bool has_snapshot; /* since it was asked for */
 };
 
 struct mst_subscription {
     struct mst_book *book;
     uint64_t resync_ms;            /* how far its budget is used up */
-    uint64_t thin_ms, thin_gap_ms; /* until when it is left thin, how long */
+    uint64_t thin_ms, thin_gap_ms; /* until when it is left so, how long */
     struct mst_subscribed on[MST_LINKS_MAX];
     uint8_t channel;
     bool wanted;
@@ -1356,7 +1365,7 @@ struct mst_link {
     /* When the last whole frame came; the one at hand. */
     uint64_t whole_ms, byte_ms, frame_ms, frame_bytes;
     /* Since when it is open; what falls due next on it. */
-    uint64_t open_ms, settled_ms, answer_ms, again_ms, audit_ms;
+    uint64_t open_ms, settled_ms, answer_ms, audit_ms;
     uint64_t beat_ms, last_beat_ms;
     int64_t last_beat_ns; /* its own time */
     int64_t least_ns; /* age of the youngest message, see mst_stats.lag_ns */
@@ -1379,7 +1388,9 @@ struct mst_link {
     bool up, secured, opened, decoding;
     bool abort_due, token_again, has_lag;
     bool pinged, ping_due, close_due, close_sent;
+    bool deaf; /* nothing more that comes counts */
     bool request_due, one_by_one, audit;
+    bool subscribed, has_snapshot;    /* anything, any, on its connection */
     uint8_t ping[MST_WS_CONTROL_MAX]; /* to be answered */
     uint8_t pong[MST_WS_CONTROL_MAX]; /* being written */
     char key[MST_WS_KEY_LEN + 1];
@@ -1421,6 +1432,7 @@ struct mst_put {
     struct mst_address_result result;
     struct mst_problem problem;
     uint64_t deadline_ms;
+    uint8_t link; /* by which it was done */
     bool done, token_again, maybe_done;
 };
 
@@ -1589,8 +1601,9 @@ int mst_subscription_list(struct mst_client *client);
  */
 int mst_poll(struct mst_client *client, struct mst_event *event);
 
-/* How long the caller may sleep if nothing happens on a link, ms. 0 only
- * while another mst_poll() can get further without. */
+/* How long the caller may sleep if nothing happens on a link, ms, 24 days at
+ * most: between two polls the port's now_ms must not wrap. 0 only while another
+ * mst_poll() can get further without. */
 uint32_t mst_next_deadline_ms(const struct mst_client *client);
 
 #define MST_WANT_READ 1u

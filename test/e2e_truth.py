@@ -40,7 +40,7 @@ BOOK_LINE = re.compile(
     r"(?P<line_time>\S+) market_data (?P<market>\S+) "
     r"(?P<kind>snapshot|update|aborted) bids=\d+ asks=\d+ best=\S+ "
     r"(?P<state>empty|building|live|stale)(?: \([a-z ]+\))?"
-    r"(?P<flags>(?: crossed| thin| disagrees| backward)*)"
+    r"(?P<flags>(?: crossed| thin| disagrees| backward| time step)*)"
     r"(?: depth_time=(?P<time>\S+) depth_bids=(?P<bids>\S+) "
     r"depth_asks=(?P<asks>\S+))?\n")
 TOP_LINE = re.compile(

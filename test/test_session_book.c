@@ -168,7 +168,8 @@ static void test_updates_before_the_snapshot(void **state)
         expect_side("bids", "100 1, 99 2, 98 5, 97 4", btc(), MST_BID);
         expect_side("asks", "102 2", btc(), MST_ASK);
         /* And what is older than the snapshot, but comes after it. */
-        service_book(service, "BTCUSD", "UPDATE", t, LEVEL("100", "7"), "");
+        service_book(service, "BTCUSD", "UPDATE", t - MS, LEVEL("100", "7"),
+                     "");
         service_book(service, "BTCUSD", "UPDATE", t + 2 * MS, LEVEL("99", "8"),
                      "");
         session_run(0);

@@ -138,8 +138,9 @@ static void test_passing_refusal_is_asked_again(void **state)
     session_end();
 }
 
-/* For good: not asked for again, until the caller wishes it or reconnects. */
-static void test_lasting_refusal_is_not_repeated(void **state)
+/* For a reason that lasts: asked for again each backoff_slow_ms, or when the
+ * caller wishes it. */
+static void test_lasting_refusal_is_asked_again_slowly(void **state)
 {
     (void)state;
     session_begin();
@@ -148,7 +149,7 @@ static void test_lasting_refusal_is_not_repeated(void **state)
     session_start();
     session_subscribe();
     session_run(SESSION_HOUR);
-    expect_int("requests", 1, asked());
+    expect_int("requests", 1 + 60 / 5 - 1, asked());
     session.service.rules.fail_code = NULL;
     expect_int("resync", 0,
                mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD"));
@@ -182,7 +183,8 @@ static void test_one_unknown_market_of_many(void **state)
                    (long long)service_len(service));
         assert_true(service->requests.gap_min_ms >= 1000);
         session_run(SESSION_HOUR);
-        expect_int("one by one, once each", 1 + MST_SUBSCRIPTIONS_MAX, asked());
+        expect_int("one by one, and again each five minutes",
+                   1 + MST_SUBSCRIPTIONS_MAX + 60 / 5, asked());
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
         session_end();
     }
@@ -236,8 +238,8 @@ static void test_bad_message_again(void **state)
     session_end();
 }
 
-/* A snapshot that cannot be kept is as bad the next time: one more try, then
- * the book says why it is not there, until the caller asks or reconnects. */
+/* A snapshot that cannot be kept is as bad the next time: it is asked for less
+ * and less often, and the book says why it is not there. */
 static void test_number_in_every_snapshot(void **state)
 {
     const struct mst_stats *stats = mst_client_stats(&session.client);
@@ -250,9 +252,11 @@ static void test_number_in_every_snapshot(void **state)
     mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
                   &session.books[0]);
     session_run(SESSION_DAY);
-    expect_int("resyncs", 1, stats->resyncs);
+    /* At once, after 10 minutes, 20, ... */
+    assert_in_range(stats->resyncs, 7, 8);
     expect_int("reason", MST_BOOK_NUMBER, mst_book_reason(book));
     assert_true(mst_book_state(book) != MST_BOOK_LIVE);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     session.service.rules.bids = NULL;
     mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
     session_run(5000);
@@ -338,7 +342,7 @@ int main(void)
         TEST(test_wish_repeated_while_leaving),
         TEST(test_refused_unsubscribe_of_a_resync),
         TEST(test_passing_refusal_is_asked_again),
-        TEST(test_lasting_refusal_is_not_repeated),
+        TEST(test_lasting_refusal_is_asked_again_slowly),
         TEST(test_one_unknown_market_of_many),
         TEST(test_bad_message_again),
         TEST(test_number_in_every_snapshot),

@@ -788,6 +788,7 @@ static void test_book_that_cannot_be_live(void **state)
             session.service.rules.feed_ms = 100;
         } else {
             session.service.rules.no_snapshot = true;
+            session.config.snapshot_ms = SESSION_HOUR;
         }
         session_start();
         session_subscribe();

@@ -118,11 +118,12 @@ static void ladder_spread(const struct ladder *ladder, struct draw_area area,
                             (high - low) / ((high + low) / 2) * 10000);
     }
     flags = mst_book_flags(ladder->book);
-    draw_format(y, x + used, left - used, DRAW_BAD, "%s%s%s%s",
+    draw_format(y, x + used, left - used, DRAW_BAD, "%s%s%s%s%s",
                 flags & MST_BOOK_CROSSED ? "crossed " : "",
                 flags & MST_BOOK_THIN ? "thin " : "",
                 flags & MST_BOOK_DISAGREES ? "disagrees " : "",
-                flags & MST_BOOK_BACKWARD ? "backward " : "");
+                flags & MST_BOOK_BACKWARD ? "backward " : "",
+                flags & MST_BOOK_TIME_STEP ? "time step " : "");
 }
 
 /* Draws the depth into the area: asks above, bids below, the best ones next

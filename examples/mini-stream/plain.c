@@ -55,10 +55,11 @@ static void plain_doubts(const struct mst_book *book)
     if (reason != MST_BOOK_OK) {
         printf(" (%s)", mst_book_reason_name(reason));
     }
-    printf("%s%s%s%s", flags & MST_BOOK_CROSSED ? " crossed" : "",
+    printf("%s%s%s%s%s", flags & MST_BOOK_CROSSED ? " crossed" : "",
            flags & MST_BOOK_THIN ? " thin" : "",
            flags & MST_BOOK_DISAGREES ? " disagrees" : "",
-           flags & MST_BOOK_BACKWARD ? " backward" : "");
+           flags & MST_BOOK_BACKWARD ? " backward" : "",
+           flags & MST_BOOK_TIME_STEP ? " time step" : "");
 }
 
 /* The best levels of a side as price x amount, best first, or "-" where there
