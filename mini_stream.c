@@ -8564,7 +8564,6 @@ static void session_close(struct mst_client *c, struct mst_link *l,
     l->close_due = true;
     l->failing = failing;
     l->deaf = failing != 0;
-    l->request = SESSION_NO_REQUEST;
     session_drop_books(c, l);
     session_enter(c, l, MST_STATE_CLOSING, 0);
 }
@@ -9647,6 +9646,7 @@ static int pump_link(struct mst_client *c, struct mst_link *l,
                      struct mst_event *event)
 {
     enum mst_state before = l->state;
+    uint8_t stream = c->stream; /* where another takes over, it is to close */
     bool moved = false;
 
     if (before == MST_STATE_OFF || before == MST_STATE_WAIT) {
@@ -9683,7 +9683,9 @@ static int pump_link(struct mst_client *c, struct mst_link *l,
         moved |= pump_send(c, l);
         moved |= pump_receive(c, l);
     }
-    return moved || l->used > 0 || l->state != before ? 2 : 0;
+    return moved || l->used > 0 || l->state != before || c->stream != stream
+               ? 2
+               : 0;
 }
 
 /* A request for an address has ended on the link, which is still to be told. */
