@@ -1,5 +1,5 @@
 /*
- * Tests of the access token's file, mst_posix_token_file().
+ * Tests of the access tokens' file, mst_posix_token_file().
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -11,25 +11,42 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "mst_posix.h"
-#include "support.h"
 
 #define KEY 0x01ABCDEFu
-#define UNTIL INT64_C(1767326645)
+#define UNTIL INT64_C(4102444800) /* no clock of a test is there yet */
 #define TOKEN "abc.DEF-123_~+/=="
+#define FIRST "mini_stream-tokens 2\n"
+#define LAST "end\n"
+#define BYTES(literal) (literal), sizeof(literal) - 1
 
 static char directory[] = "/tmp/mst_token_XXXXXX";
-static char path[64], aside[80];
+static char path[64], aside[80], lock[80], other[80];
 static struct mst_posix posix;
 static struct mst_port port;
+static uid_t user; /* whom geteuid() names */
 
-static int begin(void **state)
+/* Stands in for the libc's: the file of another user needs no second one. */
+uid_t geteuid(void)
+{
+    return user;
+}
+
+static int make_directory(void **state)
 {
     (void)state;
     if (mkdtemp(directory) == NULL) {
@@ -37,22 +54,53 @@ static int begin(void **state)
     }
     snprintf(path, sizeof path, "%s/token", directory);
     snprintf(aside, sizeof aside, "%s.new", path);
+    snprintf(lock, sizeof lock, "%s.lock", path);
+    snprintf(other, sizeof other, "%s/other", directory);
+    return 0;
+}
+
+static int remove_directory(void **state)
+{
+    (void)state;
+    return rmdir(directory);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    user = getuid();
     return mst_posix_init(&posix, &port) != 0 ||
            mst_posix_token_file(&posix, &port, path) != 0;
 }
 
-static int end(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     (void)unlink(path);
     (void)unlink(aside);
+    (void)unlink(lock);
+    (void)unlink(other);
     mst_posix_free(&posix);
-    return rmdir(directory);
+    return 0;
 }
 
-static void save(const char *token)
+/* The program starts again. */
+static void restart(void)
 {
-    port.token_save(port.context, KEY, token, strlen(token), UNTIL);
+    void *none = NULL;
+
+    mst_posix_free(&posix);
+    assert_int_equal(set_up(&none), 0);
+}
+
+static void save(uint32_t key, const char *token)
+{
+    port.token_save(port.context, key, token, strlen(token), UNTIL);
+}
+
+static void forget(uint32_t key)
+{
+    port.token_save(port.context, key, NULL, 0, 0);
 }
 
 /* Loads with this key: the token, or "". */
@@ -71,14 +119,45 @@ static const char *load(uint32_t key)
     return token;
 }
 
+/* What went wrong since the last look. */
+static void assert_error(int error, int detail)
+{
+    assert_int_equal(posix.token_error, error);
+    assert_int_equal(posix.token_detail, detail);
+    posix.token_error = posix.token_detail = 0;
+}
+
 static void write_file(const char *name, const char *text, size_t len)
 {
-    FILE *file = fopen(name, "wb");
+    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, len), len);
+    assert_int_equal(close(fd), 0);
+}
+
+static size_t read_file(const char *name, char *text, size_t cap)
+{
+    FILE *file = fopen(name, "rb");
+    size_t len;
 
     assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, len, file), len);
-    assert_int_equal(fclose(file), 0);
+    len = fread(text, 1, cap, file);
+    (void)fclose(file);
+    return len;
 }
+
+static void assert_mode(const char *name, mode_t mode)
+{
+    struct stat status;
+
+    assert_int_equal(lstat(name, &status), 0);
+    assert_int_equal(status.st_mode, S_IFREG | mode);
+}
+
+/* ------------------------------------------------------------------------
+ * What is kept
+ * ------------------------------------------------------------------------ */
 
 static void what_was_saved_is_loaded(void **state)
 {
@@ -86,139 +165,582 @@ static void what_was_saved_is_loaded(void **state)
 
     (void)state;
     assert_string_equal(load(KEY), "");
-    save(TOKEN);
+    save(KEY, TOKEN);
     assert_string_equal(load(KEY), TOKEN);
-    save("another");
+    save(KEY, "another");
     assert_string_equal(load(KEY), "another");
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
-    save(longest);
+    save(KEY, longest);
     assert_string_equal(load(KEY), longest);
-    port.token_save(port.context, KEY, NULL, 0, 0);
+    forget(KEY);
     assert_string_equal(load(KEY), "");
     assert_int_not_equal(access(path, F_OK), 0);
-    port.token_save(port.context, KEY, NULL, 0, 0);
+    forget(KEY);
+    assert_error(0, 0);
 }
 
 static void another_key_finds_nothing(void **state)
 {
     (void)state;
-    save(TOKEN);
+    save(KEY, TOKEN);
     assert_string_equal(load(KEY + 1), "");
     assert_string_equal(load(0), "");
     assert_string_equal(load(KEY), TOKEN);
+    assert_error(0, 0);
 }
 
-static void only_the_owner_can_read_it(void **state)
+static void keys_are_kept_side_by_side(void **state)
 {
-    struct stat status;
-    mode_t mask = umask(0);
+    int64_t until_s;
+    char token[8];
 
     (void)state;
-    save(TOKEN);
-    umask(mask);
-    assert_int_equal(stat(path, &status), 0);
-    assert_int_equal(status.st_mode & 0777, 0600);
+    save(KEY, "first");
+    save(0, "second");
+    save(UINT32_MAX, "third");
+    restart();
+    assert_string_equal(load(KEY), "first");
+    assert_string_equal(load(0), "second");
+    assert_string_equal(load(UINT32_MAX), "third");
+
+    /* Replaced, forgotten, with an end of its own: the others stay. */
+    save(0, "anew");
+    forget(UINT32_MAX);
+    port.token_save(port.context, 7, BYTES("fourth"), INT64_MAX);
+    restart();
+    assert_string_equal(load(KEY), "first");
+    assert_string_equal(load(0), "anew");
+    assert_string_equal(load(UINT32_MAX), "");
+    assert_int_equal(
+        port.token_load(port.context, 7, token, sizeof token, &until_s), 6);
+    assert_true(until_s == INT64_MAX);
+
+    forget(7);
+    forget(0);
+    forget(1);
+    assert_string_equal(load(KEY), "first");
+    forget(KEY);
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_error(0, 0);
 }
 
-/* Whatever is in the file that was not written for this key is none. */
-static void a_damaged_file_counts_for_nothing(void **state)
+/* As many as there is room for, each as long as can be; then the one that was
+ * saved first makes room. */
+static void the_oldest_makes_room(void **state)
 {
-    char good[256] = "", bad[256] = "";
-    FILE *file;
-    size_t len;
+    static char longest[MST_TOKEN_MAX + 1];
 
     (void)state;
-    save(TOKEN);
-    file = fopen(path, "rb");
-    assert_non_null(file);
-    len = fread(good, 1, sizeof good, file);
-    (void)fclose(file);
-    for (size_t i = 0; i < len; i++) {
-        write_file(path, good, i);
-        assert_string_equal(load(KEY), "");
+    memset(longest, 'x', sizeof longest - 1);
+    for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX; i++) {
+        save(i, longest);
     }
-    for (size_t i = 0; good[i] != '\n'; i++) {
-        int64_t until_s;
-        char token[MST_TOKEN_MAX];
-        memcpy(bad, good, len);
-        bad[i] ^= 0x40;
-        write_file(path, bad, len);
-        assert_int_equal(
-            port.token_load(port.context, KEY, token, sizeof token, &until_s),
-            0);
+    for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX; i++) {
+        assert_string_equal(load(i), longest);
     }
-    write_file(path, "mini_stream-token 1\n\n", 21);
-    assert_string_equal(load(KEY), "");
-    write_file(path, "\n\n\n", 3);
-    assert_string_equal(load(KEY), "");
+    save(0, "anew"); /* 1 is the oldest now */
+    save(KEY, TOKEN);
+    assert_string_equal(load(1), "");
+    assert_string_equal(load(0), "anew");
+    assert_string_equal(load(KEY), TOKEN);
+    for (uint32_t i = 2; i < MST_POSIX_TOKENS_MAX; i++) {
+        assert_string_equal(load(i), longest);
+    }
+    assert_error(0, 0);
 }
 
-static void a_huge_file_and_a_small_buffer_are_refused(void **state)
+static void the_longest_lines_fit(void **state)
 {
-    static char huge[2 * MST_TOKEN_MAX];
-    char small[4];
+    static char longest[MST_TOKEN_MAX];
+    static char token[MST_TOKEN_MAX];
     int64_t until_s;
 
     (void)state;
-    save(TOKEN);
-    assert_int_equal(
-        port.token_load(port.context, KEY, small, sizeof small, &until_s), 0);
-    memset(huge, 'x', sizeof huge);
-    write_file(path, huge, sizeof huge);
-    assert_string_equal(load(KEY), "");
+    memset(longest, 'x', sizeof longest);
+    for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX; i++) {
+        int64_t end = i < MST_POSIX_TOKENS_MAX - 1 ? INT64_MAX : INT64_MIN;
+        port.token_save(port.context, i, longest, sizeof longest, end);
+    }
+    for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX; i++) {
+        assert_int_equal(
+            port.token_load(port.context, i, token, sizeof token, &until_s),
+            MST_TOKEN_MAX);
+    }
+    assert_true(until_s == INT64_MIN);
+    assert_error(0, 0);
 }
 
-static void what_a_killed_program_left_is_no_obstacle(void **state)
+/* Before any that is good, whichever came first. */
+static void an_expired_one_makes_room(void **state)
 {
     (void)state;
-    write_file(aside, "half", 4);
-    save(TOKEN);
-    assert_string_equal(load(KEY), TOKEN);
-    assert_int_not_equal(access(aside, F_OK), 0);
+    for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX - 1; i++) {
+        save(i, TOKEN);
+    }
+    port.token_save(port.context, KEY, BYTES("expired"), 1);
+    save(KEY + 1, TOKEN);
+    assert_string_equal(load(KEY), "");
+    assert_string_equal(load(KEY + 1), TOKEN);
+    for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX - 1; i++) {
+        assert_string_equal(load(i), TOKEN);
+    }
+    assert_error(0, 0);
+}
+
+/* ------------------------------------------------------------------------
+ * Whose file it is
+ * ------------------------------------------------------------------------ */
+
+static void only_the_owner_can_read_it(void **state)
+{
+    mode_t mask = umask(0);
+
+    (void)state;
+    save(KEY, TOKEN);
+    umask(mask);
+    assert_mode(path, 0600);
+    assert_mode(lock, 0600);
+}
+
+/* What others may have read or written is not taken over either. */
+static void a_file_open_to_others_is_replaced(void **state)
+{
+    (void)state;
+    for (mode_t bit = 1; bit <= 040; bit <<= 1) {
+        save(KEY, TOKEN);
+        assert_int_equal(chmod(path, 0600 | bit), 0);
+        assert_string_equal(load(KEY), "");
+        assert_error(MST_POSIX_ERR_TOKEN_ACCESS, 0);
+        save(KEY + 1, TOKEN);
+        assert_error(MST_POSIX_ERR_TOKEN_ACCESS, 0);
+        assert_mode(path, 0600);
+        assert_string_equal(load(KEY), "");
+        assert_string_equal(load(KEY + 1), TOKEN);
+        assert_error(0, 0);
+    }
+    assert_int_equal(chmod(path, 0400), 0);
+    assert_string_equal(load(KEY + 1), TOKEN);
+}
+
+static void a_file_of_another_user_is_replaced(void **state)
+{
+    (void)state;
+    save(KEY, TOKEN);
+    user++;
+    assert_string_equal(load(KEY), "");
+    assert_error(MST_POSIX_ERR_TOKEN_ACCESS, 0);
+    save(KEY + 1, TOKEN);
+    assert_error(MST_POSIX_ERR_TOKEN_ACCESS, 0);
+    user--;
+    assert_string_equal(load(KEY), "");
+    assert_string_equal(load(KEY + 1), TOKEN);
+    assert_error(0, 0);
+}
+
+/* Whatever is there by mistake is not removed for nothing. */
+static void forgetting_touches_no_strange_file(void **state)
+{
+    char text[16];
+
+    (void)state;
+    write_file(path, "mine", 4);
+    forget(KEY);
+    assert_error(MST_POSIX_ERR_TOKEN_DAMAGED, 0);
+    assert_int_equal(chmod(path, 0644), 0);
+    forget(KEY);
+    assert_error(MST_POSIX_ERR_TOKEN_ACCESS, 0);
+    assert_int_equal(read_file(path, text, sizeof text), 4);
+    assert_mode(path, 0644);
 }
 
 /* Neither reads nor overwrites what a link leads to. */
 static void a_symbolic_link_is_not_followed(void **state)
 {
-    char other[80], text[16] = "";
-    FILE *file;
+    char text[16];
 
     (void)state;
-    snprintf(other, sizeof other, "%s/other", directory);
-    save(TOKEN);
+    save(KEY, TOKEN);
     assert_int_equal(rename(path, other), 0);
     assert_int_equal(symlink(other, path), 0);
     assert_string_equal(load(KEY), "");
+    assert_error(MST_POSIX_ERR_TOKEN_ACCESS, ELOOP);
     write_file(other, "mine", 4);
-    save(TOKEN);
+    assert_int_equal(symlink(other, aside), 0);
+    save(KEY, TOKEN);
+    assert_error(MST_POSIX_ERR_TOKEN_ACCESS, ELOOP);
+    assert_mode(path, 0600);
     assert_string_equal(load(KEY), TOKEN);
-    file = fopen(other, "rb");
-    assert_non_null(file);
-    assert_int_equal(fread(text, 1, sizeof text, file), 4);
-    (void)fclose(file);
+    assert_int_equal(read_file(other, text, sizeof text), 4);
+
+    /* The lock has no contents, but a link would make a file. */
     assert_int_equal(unlink(other), 0);
+    assert_int_equal(unlink(lock), 0);
+    assert_int_equal(symlink(other, lock), 0);
+    save(KEY, "another");
+    assert_error(MST_POSIX_ERR_TOKEN_FILE, ELOOP);
+    assert_int_not_equal(access(other, F_OK), 0);
+    assert_string_equal(load(KEY), TOKEN);
 }
 
 /* Nobody writes to it: it is not waited for. */
 static void a_fifo_counts_for_nothing(void **state)
 {
     (void)state;
-    (void)unlink(path);
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_string_equal(load(KEY), "");
-    save(TOKEN);
+    assert_error(MST_POSIX_ERR_TOKEN_ACCESS, 0);
+    save(KEY, TOKEN);
+    assert_error(MST_POSIX_ERR_TOKEN_ACCESS, 0);
+    assert_mode(path, 0600);
     assert_string_equal(load(KEY), TOKEN);
+}
+
+static void a_directory_counts_for_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_string_equal(load(KEY), "");
+    assert_error(MST_POSIX_ERR_TOKEN_ACCESS, 0);
+    save(KEY, TOKEN);
+    assert_error(MST_POSIX_ERR_TOKEN_FILE, EISDIR);
+    assert_int_not_equal(access(aside, F_OK), 0);
+    assert_int_equal(rmdir(path), 0);
+}
+
+/* ------------------------------------------------------------------------
+ * What is in it
+ * ------------------------------------------------------------------------ */
+
+static void assert_damaged(const char *text, size_t len)
+{
+    write_file(path, text, len);
+    assert_string_equal(load(KEY), "");
+    assert_error(MST_POSIX_ERR_TOKEN_DAMAGED, 0);
+}
+
+static void a_file_that_is_cut_off_counts_for_nothing(void **state)
+{
+    char text[256];
+    size_t len;
+
+    (void)state;
+    save(KEY + 1, TOKEN);
+    save(KEY, TOKEN);
+    len = read_file(path, text, sizeof text);
+    for (size_t i = 0; i < len; i++) {
+        assert_damaged(text, i);
+    }
+    save(KEY + 1, TOKEN);
+    assert_error(MST_POSIX_ERR_TOKEN_DAMAGED, 0);
+    assert_string_equal(load(KEY), "");
+    assert_string_equal(load(KEY + 1), TOKEN);
+    assert_error(0, 0);
+}
+
+/* One damaged line makes the whole file one that nobody wrote so. */
+static void a_garbled_file_counts_for_nothing(void **state)
+{
+#define GOOD "01abcdef 4102444800 abc\n"
+    static const struct {
+        const char *text;
+        size_t len;
+    } bad[] = {
+        {BYTES("")},
+        {BYTES("\n\n\n")},
+        {BYTES("\0\0\0\0")},
+        {BYTES(LAST)},
+        {BYTES(FIRST)},
+        {BYTES("mini_stream-token 1 01abcdef 4102444800\nabc\n")},
+        {BYTES("mini_stream-tokens 3\n" GOOD LAST)},
+        {BYTES(FIRST GOOD "END\n")},
+        {BYTES(FIRST GOOD LAST "\n")},
+        {BYTES(FIRST GOOD LAST LAST)},
+        {BYTES(FIRST GOOD "end\0\n")},
+        {BYTES(FIRST GOOD "\n" LAST)},
+        {BYTES(FIRST GOOD "abc" LAST)},
+        {BYTES(FIRST GOOD "01abcdef 4102444800 \n" LAST)},
+        {BYTES(FIRST GOOD "01abcdef 4102444800\n" LAST)},
+        {BYTES(FIRST GOOD "01abcdef\n" LAST)},
+        {BYTES(FIRST GOOD "01ABCDEF 4102444800 abc\n" LAST)},
+        {BYTES(FIRST GOOD "1abcdef 4102444800 abc\n" LAST)},
+        {BYTES(FIRST GOOD "001abcdef 4102444800 abc\n" LAST)},
+        {BYTES(FIRST GOOD "101abcdef 4102444800 abc\n" LAST)},
+        {BYTES(FIRST GOOD "-1abcdef 4102444800 abc\n" LAST)},
+        {BYTES(FIRST GOOD "0x1abcde 4102444800 abc\n" LAST)},
+        {BYTES(FIRST GOOD "01abcdef  4102444800 abc\n" LAST)},
+        {BYTES(FIRST GOOD "01abcdef 04102444800 abc\n" LAST)},
+        {BYTES(FIRST GOOD "01abcdef +4102444800 abc\n" LAST)},
+        {BYTES(FIRST GOOD "01abcdef 99999999999999999999 abc\n" LAST)},
+        {BYTES(FIRST GOOD "01abcdef\0"
+                          "4102444800 abc\n" LAST)},
+        {BYTES(FIRST GOOD "01abcdef -\n" LAST)},
+        {BYTES(FIRST GOOD GOOD GOOD GOOD GOOD GOOD GOOD GOOD GOOD LAST)},
+    };
+
+    (void)state;
+    write_file(path, BYTES(FIRST GOOD LAST));
+    assert_string_equal(load(KEY), "abc");
+    assert_error(0, 0);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_damaged(bad[i].text, bad[i].len);
+        save(KEY, TOKEN);
+        assert_error(MST_POSIX_ERR_TOKEN_DAMAGED, 0);
+        assert_string_equal(load(KEY), TOKEN);
+    }
+}
+
+/* Bytes changed at random: nothing is read or written beyond a buffer, and
+ * what is called damaged gives no token. */
+static void random_damage_is_survived(void **state)
+{
+    char text[512], bad[512], token[MST_TOKEN_MAX];
+    unsigned seed = 1;
+    int64_t until_s;
+    size_t len;
+
+    (void)state;
+    for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX; i++) {
+        save(KEY + i, TOKEN);
+    }
+    len = read_file(path, text, sizeof text);
+    for (int i = 0; i < 3000; i++) {
+        int got;
+
+        memcpy(bad, text, len);
+        for (int j = 0; j <= i % 4; j++) {
+            seed = seed * 1103515245u + 12345u;
+            bad[(seed >> 16) % len] = "\n 0f\0\xFF-~"[(seed >> 8) % 8];
+        }
+        write_file(path, bad, len);
+        got = port.token_load(port.context, KEY + (unsigned)i % 8, token,
+                              sizeof token, &until_s);
+        assert_true(got == 0 || posix.token_error == 0);
+        port.token_save(port.context, KEY, BYTES(TOKEN), UNTIL);
+        assert_string_equal(load(KEY), TOKEN);
+        posix.token_error = 0;
+    }
+}
+
+static void a_huge_file_and_a_small_buffer_are_refused(void **state)
+{
+    static char huge[(MST_POSIX_TOKENS_MAX + 1) * (MST_TOKEN_MAX + 64)];
+    char small[sizeof TOKEN - 2];
+    int64_t until_s;
+
+    (void)state;
+    save(KEY, TOKEN);
+    assert_int_equal(
+        port.token_load(port.context, KEY, small, sizeof small, &until_s), 0);
+    memset(huge, 'x', sizeof huge);
+    memcpy(huge, BYTES(FIRST "01abcdef 4102444800 "));
+    assert_damaged(huge, sizeof huge);
+    /* Of lengths around the longest that a file may have. */
+    for (size_t i = 0; i < 64; i++) {
+        size_t len = MST_POSIX_TOKENS_MAX * (MST_TOKEN_MAX + 31) + i;
+        memcpy(huge + len - 5, BYTES("\n" LAST));
+        write_file(path, huge, len);
+        assert_string_equal(load(KEY), "");
+        memset(huge + len - 5, 'x', 5);
+    }
+    posix.token_error = 0;
+    assert_damaged(huge, sizeof huge);
+    save(KEY, TOKEN);
+    assert_string_equal(load(KEY), TOKEN);
+}
+
+/* ------------------------------------------------------------------------
+ * Saving
+ * ------------------------------------------------------------------------ */
+
+static void what_a_killed_program_left_is_no_obstacle(void **state)
+{
+    (void)state;
+    write_file(aside, "half", 4);
+    write_file(lock, "", 0);
+    save(KEY, TOKEN);
+    assert_string_equal(load(KEY), TOKEN);
+    assert_int_not_equal(access(aside, F_OK), 0);
+    assert_error(0, 0);
+}
+
+static void a_disk_that_is_full_leaves_the_old_file(void **state)
+{
+    struct rlimit limit, full = {0, 0};
+    void (*old)(int) = signal(SIGXFSZ, SIG_IGN);
+
+    (void)state;
+    save(KEY, TOKEN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    for (rlim_t i = 1; i < 100; i += 7) {
+        full.rlim_cur = i;
+        full.rlim_max = limit.rlim_max;
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+        save(KEY + 1, "another-one-that-is-long-enough-to-make-100-bytes");
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        assert_error(MST_POSIX_ERR_TOKEN_FILE, EFBIG);
+        assert_string_equal(load(KEY), TOKEN);
+        assert_string_equal(load(KEY + 1), "");
+        assert_int_not_equal(access(aside, F_OK), 0);
+    }
+    (void)signal(SIGXFSZ, old);
 }
 
 static void a_place_that_cannot_be_written_is_no_error(void **state)
 {
+    static char long_path[PATH_MAX];
+
     (void)state;
     assert_int_equal(mst_posix_token_file(&posix, &port, "/proc/no/token"), 0);
-    save(TOKEN);
     assert_string_equal(load(KEY), "");
-    assert_int_equal(mst_posix_token_file(&posix, &port, path), 0);
+    assert_error(0, 0);
+    save(KEY, TOKEN);
+    assert_error(MST_POSIX_ERR_TOKEN_FILE, ENOENT);
+    assert_string_equal(load(KEY), "");
+
+    memset(long_path, '/', sizeof long_path - 1);
+    memcpy(long_path, directory, strlen(directory));
+    assert_int_equal(mst_posix_token_file(&posix, &port, long_path), 0);
+    save(KEY, TOKEN);
+    assert_error(MST_POSIX_ERR_TOKEN_FILE, ENAMETOOLONG);
 }
+
+/* Given up, told, and nothing lost of what is there. */
+static void a_lock_that_is_taken_is_not_waited_for(void **state)
+{
+    int fd;
+
+    (void)state;
+    save(KEY, TOKEN);
+    fd = open(lock, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    save(KEY, "another");
+    assert_error(MST_POSIX_ERR_TOKEN_BUSY, EWOULDBLOCK);
+    forget(KEY);
+    assert_error(MST_POSIX_ERR_TOKEN_BUSY, EWOULDBLOCK);
+    assert_string_equal(load(KEY), TOKEN);
+    assert_error(0, 0);
+    assert_int_equal(close(fd), 0);
+    save(KEY, "another");
+    assert_string_equal(load(KEY), "another");
+    assert_error(0, 0);
+}
+
+/* A client of its own: saves under its key, again and again, and finds it each
+ * time. Returns NULL if all went well. */
+static void *save_often(void *key)
+{
+    struct mst_posix mine;
+    struct mst_port its;
+    char token[32], got[32];
+    int64_t until_s;
+
+    (void)mst_posix_init(&mine, &its);
+    (void)mst_posix_token_file(&mine, &its, path);
+    for (int i = 0; i < 100; i++) {
+        int len = snprintf(token, sizeof token, "token-%d", i);
+        do {
+            mine.token_error = 0;
+            its.token_save(&mine, *(uint32_t *)key, token, (size_t)len, UNTIL);
+        } while (mine.token_error == MST_POSIX_ERR_TOKEN_BUSY);
+        if (mine.token_error != 0 ||
+            its.token_load(&mine, *(uint32_t *)key, got, sizeof got,
+                           &until_s) != len ||
+            memcmp(got, token, (size_t)len) != 0) {
+            return key;
+        }
+    }
+    mst_posix_free(&mine);
+    return NULL;
+}
+
+/* Two processes of two threads each. */
+static void saving_at_once_loses_nothing(void **state)
+{
+    pid_t pids[2];
+
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        pids[i] = fork();
+        assert_true(pids[i] >= 0);
+        if (pids[i] == 0) {
+            uint32_t keys[2] = {2 * i, 2 * i + 1};
+            pthread_t thread;
+            void *failed = keys;
+            if (pthread_create(&thread, NULL, save_often, &keys[0]) == 0) {
+                bool good = save_often(&keys[1]) == NULL;
+                (void)pthread_join(thread, &failed);
+                _exit(good && failed == NULL ? 0 : 1);
+            }
+            _exit(1);
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        int status = -1;
+        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+        assert_int_equal(status, 0);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_string_equal(load(i), "token-99");
+    }
+    assert_error(0, 0);
+}
+
+/* ------------------------------------------------------------------------
+ * Secrets
+ * ------------------------------------------------------------------------ */
+
+#define SECRET "secret-that-must-not-stay-anywhere-on-the-stack"
+
+static _Alignas(4096) char stack[512 * 1024];
+
+static void *load_and_save(void *token)
+{
+    int64_t until_s;
+
+    (void)port.token_load(port.context, KEY, token, MST_TOKEN_MAX, &until_s);
+    port.token_save(port.context, KEY + 1, BYTES(TOKEN), UNTIL);
+    return NULL;
+}
+
+/* Of frames that are gone: not for the sanitizer's eyes. */
+__attribute__((no_sanitize("address"))) static bool stack_has(const char *text,
+                                                              size_t len)
+{
+    for (size_t i = 0; i + len <= sizeof stack; i++) {
+        size_t n = 0;
+        while (n < len && stack[i + n] == text[n]) {
+            n++;
+        }
+        if (n == len) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void no_token_stays_on_the_stack(void **state)
+{
+    static char token[MST_TOKEN_MAX];
+    pthread_attr_t attributes;
+    pthread_t thread;
+
+    (void)state;
+    save(KEY, SECRET);
+    assert_int_equal(pthread_attr_init(&attributes), 0);
+    assert_int_equal(pthread_attr_setstack(&attributes, stack, sizeof stack),
+                     0);
+    assert_int_equal(pthread_create(&thread, &attributes, load_and_save, token),
+                     0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    (void)pthread_attr_destroy(&attributes);
+    assert_memory_equal(token, SECRET, sizeof SECRET - 1);
+    assert_string_equal(load(KEY), SECRET);
+    assert_false(stack_has(BYTES(SECRET)));
+}
+
+/* ------------------------------------------------------------------------ */
 
 static void wrong_arguments_are_refused(void **state)
 {
@@ -231,20 +753,37 @@ static void wrong_arguments_are_refused(void **state)
     assert_int_equal(mst_posix_token_file(&posix, &port, ""), MST_ERR_ARGUMENT);
 }
 
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_was_saved_is_loaded),
         TEST(another_key_finds_nothing),
+        TEST(keys_are_kept_side_by_side),
+        TEST(the_oldest_makes_room),
+        TEST(the_longest_lines_fit),
+        TEST(an_expired_one_makes_room),
         TEST(only_the_owner_can_read_it),
-        TEST(a_damaged_file_counts_for_nothing),
-        TEST(a_huge_file_and_a_small_buffer_are_refused),
-        TEST(what_a_killed_program_left_is_no_obstacle),
+        TEST(a_file_open_to_others_is_replaced),
+        TEST(a_file_of_another_user_is_replaced),
+        TEST(forgetting_touches_no_strange_file),
         TEST(a_symbolic_link_is_not_followed),
         TEST(a_fifo_counts_for_nothing),
+        TEST(a_directory_counts_for_nothing),
+        TEST(a_file_that_is_cut_off_counts_for_nothing),
+        TEST(a_garbled_file_counts_for_nothing),
+        TEST(random_damage_is_survived),
+        TEST(a_huge_file_and_a_small_buffer_are_refused),
+        TEST(what_a_killed_program_left_is_no_obstacle),
+        TEST(a_disk_that_is_full_leaves_the_old_file),
         TEST(a_place_that_cannot_be_written_is_no_error),
+        TEST(a_lock_that_is_taken_is_not_waited_for),
+        TEST(saving_at_once_loses_nothing),
+        TEST(no_token_stays_on_the_stack),
         TEST(wrong_arguments_are_refused),
     };
 
-    return cmocka_run_group_tests_name("posix: token file", tests, begin, end);
+    return cmocka_run_group_tests_name("posix: token file", tests,
+                                       make_directory, remove_directory);
 }

@@ -714,3 +714,28 @@ int mst_posix_wait(struct mst_posix *posix, const struct mst_client *client,
     }
     return rc > 0;
 }
+
+const char *mst_posix_strerror(int error)
+{
+    switch (error) {
+    case 0: return "success";
+    case MST_POSIX_ERR_FILE: return "the trust store cannot be read";
+    case MST_POSIX_ERR_STORE: return "no trust store found on this system";
+    case MST_POSIX_ERR_EMPTY: return "the trust store has no certificate";
+    case MST_POSIX_ERR_PEM: return "the trust store is damaged or cut off";
+    case MST_POSIX_ERR_CERTIFICATE:
+        return "the trust store has a malformed certificate";
+    case MST_POSIX_ERR_UNUSABLE:
+        return "no certificate of the trust store can be used";
+    case MST_POSIX_ERR_MEMORY: return "out of memory";
+    case MST_POSIX_ERR_TOKEN_FILE:
+        return "the file of tokens cannot be opened, read or written";
+    case MST_POSIX_ERR_TOKEN_ACCESS:
+        return "the file of tokens is not this user's alone";
+    case MST_POSIX_ERR_TOKEN_DAMAGED:
+        return "the file of tokens is damaged, or is none";
+    case MST_POSIX_ERR_TOKEN_BUSY:
+        return "the file of tokens is locked by another client";
+    default: return mst_strerror(error);
+    }
+}

@@ -52,9 +52,39 @@ struct mst_posix_link {
 
 /* The port: one for each client, owned by the caller; 5 KB. */
 struct mst_posix {
-    struct mst_posix_link links[MST_LINKS_MAX];
-    const char *token_path;
+    struct mst_posix_link links[MST_LINKS_MAX]; /* private */
+    const char *token_path;                     /* private */
+    /* The last mst_posix_error of the token's file, or 0 as long as there was
+     * none, and its errno or 0: see mst_posix_token_file(). */
+    int token_error, token_detail;
 };
+
+/* Errors of mst_posix_anchors_load() and of the token's file, apart from all
+ * of enum mst_error. */
+enum mst_posix_error {
+    MST_POSIX_ERR_FILE = -1000,  /* cannot be read; detail is errno */
+    MST_POSIX_ERR_STORE = -1001, /* no trust store where systems have one */
+    MST_POSIX_ERR_EMPTY = -1002, /* no certificate in it */
+    MST_POSIX_ERR_PEM = -1003,   /* damaged PEM, or cut off inside of it */
+    /* A malformed certificate; detail is BearSSL's code. */
+    MST_POSIX_ERR_CERTIFICATE = -1004,
+    /* All were skipped; detail is BearSSL's code for the last. */
+    MST_POSIX_ERR_UNUSABLE = -1005,
+    MST_POSIX_ERR_MEMORY = -1006, /* out of memory */
+    /* The token's file, its lock or the file written aside cannot be opened,
+     * read or written; detail is errno. */
+    MST_POSIX_ERR_TOKEN_FILE = -1007,
+    /* No regular file, another user's, or open to others: it was not loaded. */
+    MST_POSIX_ERR_TOKEN_ACCESS = -1008,
+    /* No file of tokens, one that was cut off, or too large: not loaded. */
+    MST_POSIX_ERR_TOKEN_DAMAGED = -1009,
+    /* Another client was saving all the time: nothing was saved. */
+    MST_POSIX_ERR_TOKEN_BUSY = -1010
+};
+
+/* One line of English for an mst_posix_error, and for any mst_error as
+ * mst_strerror() has it; never NULL, static. */
+const char *mst_posix_strerror(int error);
 
 /* Prepares posix and fills port with its functions. posix must stay where it
  * is until mst_posix_free(). Returns 0 or MST_ERR_ARGUMENT. */
@@ -67,12 +97,31 @@ int mst_posix_init(struct mst_posix *posix, struct mst_port *port);
 void mst_posix_ciphers(struct mst_port *port);
 #endif
 
+/* Tokens that a file holds. */
+#define MST_POSIX_TOKENS_MAX 8
+
 /*
- * Keeps the access token in this file (borrowed for the port's life), readable
- * by its owner alone, for the next start of the program. What cannot be read
- * or written, or is for other credentials, counts for nothing. One file for
- * each client. To be called before mst_client_init(). Returns 0 or
- * MST_ERR_ARGUMENT.
+ * Keeps access tokens in this file (borrowed for the port's life) for the next
+ * start of the program. Clients may share a file, also those of other threads
+ * and processes: for each client_id, auth_url and scope there is a token, up
+ * to MST_POSIX_TOKENS_MAX. Beyond, the one that was saved first makes room;
+ * expired ones are dropped whenever another is saved. To be called before
+ * mst_client_init(). Returns 0 or MST_ERR_ARGUMENT.
+ *
+ * Only a regular file of the effective user that others can neither read nor
+ * write is loaded. Any other, and a damaged one, count for nothing until the
+ * next token that is saved puts a proper file in their place; a symbolic link
+ * is replaced, what it leads to stays as it is. The directory should be one
+ * where only this user can write.
+ *
+ * Saving takes the lock of an empty file beside it, which stays there (.lock
+ * behind the path). Where another client holds it, saving waits for 10 ms at
+ * most and then gives up: the token is used, but not kept for the next start,
+ * and one that was refused is tried once more then.
+ *
+ * No error ends a connection; posix->token_error tells the last one, also
+ * where the file has been mended since. Loading and saving take 38 KB of stack
+ * and wipe what they read.
  */
 int mst_posix_token_file(struct mst_posix *posix, struct mst_port *port,
                          const char *path);
@@ -108,19 +157,6 @@ void mst_posix_free(struct mst_posix *posix);
 
 #ifndef MST_NO_TLS
 
-/* Errors of mst_posix_anchors_load(), apart from all of enum mst_error. */
-enum mst_posix_error {
-    MST_POSIX_ERR_FILE = -1000,  /* cannot be read; detail is errno */
-    MST_POSIX_ERR_STORE = -1001, /* no trust store where systems have one */
-    MST_POSIX_ERR_EMPTY = -1002, /* no certificate in it */
-    MST_POSIX_ERR_PEM = -1003,   /* damaged PEM, or cut off inside of it */
-    /* A malformed certificate; detail is BearSSL's code. */
-    MST_POSIX_ERR_CERTIFICATE = -1004,
-    /* All were skipped; detail is BearSSL's code for the last. */
-    MST_POSIX_ERR_UNUSABLE = -1005,
-    MST_POSIX_ERR_MEMORY = -1006 /* out of memory */
-};
-
 /* Trust anchors, as they go into struct mst_config. */
 struct mst_posix_anchors {
     const br_x509_trust_anchor *anchors;
@@ -144,10 +180,6 @@ struct mst_posix_anchors {
 int mst_posix_anchors_load(struct mst_posix_anchors *anchors, const char *path);
 
 void mst_posix_anchors_free(struct mst_posix_anchors *anchors);
-
-/* One line of English for an mst_posix_error, and for any mst_error as
- * mst_strerror() has it; never NULL, static. */
-const char *mst_posix_strerror(int error);
 
 #endif
 

@@ -297,21 +297,4 @@ void mst_posix_anchors_free(struct mst_posix_anchors *anchors)
     anchors->len = 0;
 }
 
-const char *mst_posix_strerror(int error)
-{
-    switch (error) {
-    case 0: return "success";
-    case MST_POSIX_ERR_FILE: return "the trust store cannot be read";
-    case MST_POSIX_ERR_STORE: return "no trust store found on this system";
-    case MST_POSIX_ERR_EMPTY: return "the trust store has no certificate";
-    case MST_POSIX_ERR_PEM: return "the trust store is damaged or cut off";
-    case MST_POSIX_ERR_CERTIFICATE:
-        return "the trust store has a malformed certificate";
-    case MST_POSIX_ERR_UNUSABLE:
-        return "no certificate of the trust store can be used";
-    case MST_POSIX_ERR_MEMORY: return "out of memory";
-    default: return mst_strerror(error);
-    }
-}
-
 #endif

@@ -1,10 +1,15 @@
 /*
- * Port for POSIX systems: the access token kept in a file, so that a program
- * that is started again and again does not use up the quota of tokens.
+ * Port for POSIX systems: access tokens kept in a file, so that a program that
+ * is started again and again does not use up the quota of tokens.
+ *
+ * The file has a first line, a line for each token, and a last line, so that
+ * one that was cut off is told from a whole one. It is only ever replaced.
+ *
+ * In this order: errors, reading, writing, port.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE /* flock() */
 
 #include "mst_posix.h"
 
@@ -15,80 +20,245 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-/* The first line: what the file is, the token's key, its end in Unix
- * seconds. The second is the token. */
-#define TOKEN_FORMAT "mini_stream-token 1 %08" PRIx32 " %" PRId64 "\n"
-#define TOKEN_LINE_MAX 64
+#define TOKEN_FIRST "mini_stream-tokens 2\n"
+#define TOKEN_LAST "end\n"
+#define TOKEN_FIRST_LEN (sizeof TOKEN_FIRST - 1)
+#define TOKEN_LAST_LEN (sizeof TOKEN_LAST - 1)
 
-/* Overwrites it, although nothing reads it again. */
-static void token_wipe(void *data, size_t len)
+/* A token's line begins with its key and its end in Unix seconds. */
+#define TOKEN_BEGIN "%08" PRIx32 " %" PRId64 " "
+#define TOKEN_BEGIN_MAX (8 + 1 + 20 + 1)
+#define TOKEN_LINE_MAX (TOKEN_BEGIN_MAX + MST_TOKEN_MAX + 1)
+#define TOKEN_FILE_MAX                                                 \
+    (TOKEN_FIRST_LEN + (size_t)MST_POSIX_TOKENS_MAX * TOKEN_LINE_MAX + \
+     TOKEN_LAST_LEN)
+
+/* Who finds the lock taken tries it so many times more, 1 ms apart. */
+#define TOKEN_LOCK_TRIES 10
+
+struct token_line {
+    uint32_t key;
+    int64_t until_s;
+    const char *text, *token; /* the line with its end, and a part of it */
+    size_t len, token_len;
+};
+
+struct token_file {
+    char text[TOKEN_FILE_MAX + 1]; /* and room to see that it is longer */
+    size_t len, count;
+    struct token_line lines[MST_POSIX_TOKENS_MAX]; /* saved last: first */
+};
+
+/* ------------------------------------------------------------------------
+ * Errors
+ * ------------------------------------------------------------------------ */
+
+static void token_fail(struct mst_posix *posix, int error, int detail)
 {
-    volatile char *p = data;
+    posix->token_error = error;
+    posix->token_detail = detail;
+}
 
-    while (len > 0) {
-        p[--len] = 0;
+/* ------------------------------------------------------------------------
+ * Reading
+ * ------------------------------------------------------------------------ */
+
+/* Overwrites what was read, although nothing reads it again. */
+static void token_wipe(struct token_file *file)
+{
+    volatile char *text = file->text;
+
+    while (file->len > 0) {
+        text[--file->len] = 0;
     }
 }
 
-/* Whatever is at that path: a FIFO without a writer is not waited for. */
-static int token_read(const char *path, char *text, size_t cap)
+/* A descriptor of the file, or -1. What it is counts, not what the path leads
+ * to a moment before or after. A FIFO without a writer is not waited for. */
+static int token_open(struct mst_posix *posix)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    size_t len = 0;
-    ssize_t n = -1;
+    int fd =
+        open(posix->token_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat status;
 
     if (fd < 0) {
+        if (errno != ENOENT) {
+            token_fail(posix,
+                       errno == ELOOP ? MST_POSIX_ERR_TOKEN_ACCESS
+                                      : MST_POSIX_ERR_TOKEN_FILE,
+                       errno);
+        }
         return -1;
     }
-    do {
-        n = read(fd, text + len, cap - len);
-        len += n > 0 ? (size_t)n : 0;
-    } while ((n > 0 && len < cap) || (n < 0 && errno == EINTR));
+    if (fstat(fd, &status) != 0) {
+        token_fail(posix, MST_POSIX_ERR_TOKEN_FILE, errno);
+    } else if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+               (status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+        token_fail(posix, MST_POSIX_ERR_TOKEN_ACCESS, 0);
+    } else {
+        return fd;
+    }
     (void)close(fd);
-    return n < 0 || len == cap ? -1 : (int)len;
+    return -1;
 }
 
-/* Takes the token out of a file's text: its length, or 0 if what is there is
- * not what would have been written for it. */
-static int token_parse(const char *text, uint32_t key, char *token, size_t cap,
-                       int64_t *until_s)
+static bool token_read(struct token_file *file, int fd)
 {
-    const char *end = strchr(text, '\n');
-    char line[TOKEN_LINE_MAX];
-    size_t line_len, token_len;
+    ssize_t n;
 
-    if (end == NULL || strncmp(text, "mini_stream-token 1 ", 20) != 0) {
-        return 0;
-    }
-    *until_s = strtoll(text + 29 < end ? text + 29 : end, NULL, 10);
-    line_len = (size_t)snprintf(line, sizeof line, TOKEN_FORMAT, key, *until_s);
-    if (line_len != (size_t)(end + 1 - text) ||
-        memcmp(line, text, line_len) != 0) {
-        return 0;
-    }
-    token_len = strcspn(end + 1, "\n");
-    if (token_len > cap || end[1 + token_len] != '\n') {
-        return 0;
-    }
-    memcpy(token, end + 1, token_len);
-    return (int)token_len;
+    do {
+        n = read(fd, file->text + file->len, sizeof file->text - file->len);
+        file->len += n > 0 ? (size_t)n : 0;
+    } while ((n > 0 && file->len < sizeof file->text) ||
+             (n < 0 && errno == EINTR));
+    return n >= 0;
 }
 
-static int port_token_load(void *context, uint32_t key, char *token, size_t cap,
-                           int64_t *until_s)
+/* Takes a line apart: the begin of the next one, or NULL if it is not what
+ * would have been written for its key and end. */
+static const char *token_parse_line(struct token_line *line, const char *text,
+                                    const char *end)
 {
-    const struct mst_posix *posix = context;
-    char text[TOKEN_LINE_MAX + MST_TOKEN_MAX + 2];
-    int len = token_read(posix->token_path, text, sizeof text - 1);
+    const char *stop = memchr(text, '\n', (size_t)(end - text));
+    char begin[TOKEN_BEGIN_MAX + 1];
+    char *after;
+    size_t len;
 
-    if (len > 0) {
-        text[len] = '\0';
-        len = token_parse(text, key, token, cap, until_s);
+    if (stop == NULL) {
+        return NULL;
     }
-    token_wipe(text, sizeof text);
-    return len > 0 ? len : 0;
+    line->key = (uint32_t)strtoul(text, &after, 16);
+    line->until_s = strtoll(after, NULL, 10);
+    len = (size_t)snprintf(begin, sizeof begin, TOKEN_BEGIN, line->key,
+                           line->until_s);
+    if (len >= (size_t)(stop - text) || memcmp(begin, text, len) != 0) {
+        return NULL;
+    }
+    line->text = text;
+    line->len = (size_t)(stop + 1 - text);
+    line->token = text + len;
+    line->token_len = (size_t)(stop - line->token);
+    return stop + 1;
+}
+
+static bool token_parse(struct token_file *file)
+{
+    const char *at = file->text + TOKEN_FIRST_LEN;
+    const char *end = file->text + file->len - TOKEN_LAST_LEN;
+
+    if (file->len > TOKEN_FILE_MAX ||
+        file->len < TOKEN_FIRST_LEN + TOKEN_LAST_LEN ||
+        memcmp(file->text, TOKEN_FIRST, TOKEN_FIRST_LEN) != 0 ||
+        memcmp(end, TOKEN_LAST, TOKEN_LAST_LEN) != 0) {
+        return false;
+    }
+    file->text[file->len] = '\0';
+    while (at != NULL && at < end && file->count < MST_POSIX_TOKENS_MAX) {
+        at = token_parse_line(&file->lines[file->count], at, end);
+        file->count++;
+    }
+    return at == end;
+}
+
+/* Reads the file, as one without tokens if it is missing or not to be used.
+ * token_wipe() follows. */
+static void token_load(struct mst_posix *posix, struct token_file *file)
+{
+    int fd = token_open(posix);
+
+    file->count = file->len = 0;
+    if (fd < 0) {
+        return;
+    }
+    if (!token_read(file, fd)) {
+        token_fail(posix, MST_POSIX_ERR_TOKEN_FILE, errno);
+    } else if (!token_parse(file)) {
+        token_fail(posix, MST_POSIX_ERR_TOKEN_DAMAGED, 0);
+        file->count = 0;
+    }
+    (void)close(fd);
+}
+
+/* ------------------------------------------------------------------------
+ * Writing
+ * ------------------------------------------------------------------------ */
+
+/* The path of a file beside the token's. */
+static bool token_beside(const struct mst_posix *posix, const char *suffix,
+                         char path[PATH_MAX])
+{
+    int n = snprintf(path, PATH_MAX, "%s%s", posix->token_path, suffix);
+
+    if (n < 0 || n >= PATH_MAX) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    return true;
+}
+
+/* Keeps others from saving between reading and writing: a descriptor, or -1.
+ * The lock is on a file that is never replaced nor removed; it also holds
+ * between threads, and ends with the process. */
+static int token_lock(struct mst_posix *posix)
+{
+    const struct timespec pause = {0, 1000000};
+    char path[PATH_MAX];
+    int fd = -1;
+
+    if (token_beside(posix, ".lock", path)) {
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                  0600);
+    }
+    if (fd < 0) {
+        token_fail(posix, MST_POSIX_ERR_TOKEN_FILE, errno);
+        return -1;
+    }
+    for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
+        if (errno != EWOULDBLOCK || i == TOKEN_LOCK_TRIES) {
+            token_fail(posix,
+                       errno == EWOULDBLOCK ? MST_POSIX_ERR_TOKEN_BUSY
+                                            : MST_POSIX_ERR_TOKEN_FILE,
+                       errno);
+            (void)close(fd);
+            return -1;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    return fd;
+}
+
+/* A child that was just forked may have the descriptor, too. */
+static void token_unlock(int fd)
+{
+    (void)flock(fd, LOCK_UN);
+    (void)close(fd);
+}
+
+/* Drops the line of this key, expired ones and, where there would be no room
+ * for another, the one that was saved first. Returns whether there was a line
+ * of this key. */
+static bool token_drop(struct token_file *file, uint32_t key)
+{
+    int64_t now_s = time(NULL);
+    size_t kept = 0;
+    bool found = false;
+
+    for (size_t i = 0; i < file->count; i++) {
+        const struct token_line *line = &file->lines[i];
+
+        if (line->key == key) {
+            found = true;
+        } else if (line->until_s > now_s && kept < MST_POSIX_TOKENS_MAX - 1) {
+            file->lines[kept++] = *line;
+        }
+    }
+    file->count = kept;
+    return found;
 }
 
 static bool token_write(int fd, const char *text, size_t len)
@@ -104,35 +274,107 @@ static bool token_write(int fd, const char *text, size_t len)
     return true;
 }
 
-/* Written aside and renamed: whoever reads finds the old one or the new. */
-static void port_token_save(void *context, uint32_t key, const char *token,
-                            size_t len, int64_t until_s)
+/* Writes the new token's line, then the others. */
+static bool token_write_file(int fd, const struct token_line *line,
+                             const struct token_file *file)
 {
-    const struct mst_posix *posix = context;
-    char aside[PATH_MAX], line[TOKEN_LINE_MAX];
-    int n, fd;
+    char begin[TOKEN_BEGIN_MAX + 1];
+    int len =
+        snprintf(begin, sizeof begin, TOKEN_BEGIN, line->key, line->until_s);
+    bool good = token_write(fd, TOKEN_FIRST, TOKEN_FIRST_LEN);
+
+    if (line->token_len > 0) {
+        good = good && token_write(fd, begin, (size_t)len) &&
+               token_write(fd, line->token, line->token_len) &&
+               token_write(fd, "\n", 1);
+    }
+    for (size_t i = 0; i < file->count; i++) {
+        good = good && token_write(fd, file->lines[i].text, file->lines[i].len);
+    }
+    return good && token_write(fd, TOKEN_LAST, TOKEN_LAST_LEN);
+}
+
+/* Written aside and renamed: whoever reads finds the old file or the new one,
+ * and what was at the path is never written to. The disk is not waited for: a
+ * power failure may leave a damaged file, which costs a token. */
+static bool token_replace(const struct mst_posix *posix,
+                          const struct token_line *line,
+                          const struct token_file *file)
+{
+    char aside[PATH_MAX];
+    int fd, reason;
     bool written;
 
-    if (len == 0) {
-        (void)unlink(posix->token_path);
-        return;
+    if (line->token_len == 0 && file->count == 0) {
+        return unlink(posix->token_path) == 0 || errno == ENOENT;
     }
-    n = snprintf(aside, sizeof aside, "%s.new", posix->token_path);
-    if (n < 0 || (size_t)n >= sizeof aside) {
-        return;
+    if (!token_beside(posix, ".new", aside)) {
+        return false;
     }
     (void)unlink(aside); /* of a program that was killed */
     fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
+        return false;
+    }
+    written = token_write_file(fd, line, file);
+    reason = errno;
+    if (close(fd) != 0 && written) {
+        written = false;
+        reason = errno;
+    }
+    if (written && rename(aside, posix->token_path) == 0) {
+        return true;
+    }
+    reason = written ? errno : reason;
+    (void)unlink(aside);
+    errno = reason;
+    return false;
+}
+
+/* ------------------------------------------------------------------------
+ * Port
+ * ------------------------------------------------------------------------ */
+
+static int port_token_load(void *context, uint32_t key, char *token, size_t cap,
+                           int64_t *until_s)
+{
+    struct token_file file;
+    int len = 0;
+
+    token_load(context, &file);
+    for (size_t i = 0; i < file.count && len == 0; i++) {
+        const struct token_line *line = &file.lines[i];
+
+        if (line->key == key && line->token_len <= cap) {
+            memcpy(token, line->token, line->token_len);
+            *until_s = line->until_s;
+            len = (int)line->token_len;
+        }
+    }
+    token_wipe(&file);
+    return len;
+}
+
+static void port_token_save(void *context, uint32_t key, const char *token,
+                            size_t len, int64_t until_s)
+{
+    const struct token_line line = {
+        .key = key, .until_s = until_s, .token = token, .token_len = len};
+    struct mst_posix *posix = context;
+    struct token_file file;
+    int lock = token_lock(posix);
+    bool found;
+
+    if (lock < 0) {
         return;
     }
-    n = snprintf(line, sizeof line, TOKEN_FORMAT, key, until_s);
-    written = token_write(fd, line, (size_t)n) && token_write(fd, token, len) &&
-              token_write(fd, "\n", 1);
-    written &= close(fd) == 0;
-    if (!written || rename(aside, posix->token_path) != 0) {
-        (void)unlink(aside);
+    token_load(posix, &file);
+    found = token_drop(&file, key);
+    if ((found || len > 0) && !token_replace(posix, &line, &file)) {
+        token_fail(posix, MST_POSIX_ERR_TOKEN_FILE, errno);
     }
+    token_wipe(&file);
+    token_unlock(lock);
 }
 
 int mst_posix_token_file(struct mst_posix *posix, struct mst_port *port,
@@ -142,6 +384,7 @@ int mst_posix_token_file(struct mst_posix *posix, struct mst_port *port,
         return MST_ERR_ARGUMENT;
     }
     posix->token_path = path;
+    posix->token_error = posix->token_detail = 0;
     port->token_load = port_token_load;
     port->token_save = port_token_save;
     return 0;
