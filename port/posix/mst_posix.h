@@ -1,6 +1,7 @@
 /*
  * Port of mini_stream for POSIX systems: sockets, name resolution, clocks,
- * entropy, and a loader for trust stores. The contract is in ../README.md.
+ * entropy, a file for access tokens, a loader for trust stores. The contract is
+ * in ../README.md.
  *
  * Needs POSIX threads (-pthread): a name is resolved in a thread of its own,
  * so that no call here ever waits for a name server. One that /etc/hosts has,
@@ -115,9 +116,9 @@ void mst_posix_ciphers(struct mst_port *port);
  * where only this user can write.
  *
  * Saving takes the lock of an empty file beside it, which stays there (.lock
- * behind the path). Where another client holds it, saving waits for 10 ms at
- * most and then gives up: the token is used, but not kept for the next start,
- * and one that was refused is tried once more then.
+ * behind the path). Where another client holds it, saving waits for some 10 ms
+ * and then gives up: the token is used, but not kept for the next start, and
+ * one that was refused is tried once more then.
  *
  * No error ends a connection; posix->token_error tells the last one, also
  * where the file has been mended since. Loading and saving take 38 KB of stack
