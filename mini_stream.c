@@ -181,14 +181,14 @@ static char text_lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
-/* Compares without ASCII case; word is in lower case. */
+/* Compares without ASCII case. */
 static bool text_is_nocase(const char *text, size_t len, const char *word)
 {
     if (len != strlen(word)) {
         return false;
     }
     for (size_t i = 0; i < len; i++) {
-        if (text_lower(text[i]) != word[i]) {
+        if (text_lower(text[i]) != text_lower(word[i])) {
             return false;
         }
     }

@@ -296,7 +296,10 @@ static void answer_channels(struct service *service, int link, const char *type,
     json_send(service, link,
               json_pack("{s:s,s:o}", "type", type, "channels", entries));
     for (i = 0; i < fresh_len && !service->rules.no_snapshot; i++) {
-        snapshot_push(service, link, fresh[i]);
+        const char *none = service->rules.no_snapshot_of;
+        if (none == NULL || strcmp(none, fresh[i]) != 0) {
+            snapshot_push(service, link, fresh[i]);
+        }
     }
 }
 

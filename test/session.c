@@ -309,6 +309,31 @@ void session_unstall(void)
     session_stall_after(SIZE_MAX);
 }
 
+void session_cut_message(int error)
+{
+    static const char begin[] =
+        "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
+        "\"type\":\"UPDATE\",\"time\":\"2026-01-03T00:00:00.000Z\",\"bids\":[";
+    static unsigned char frame[4096];
+    size_t head = service_frame_header(frame, 0x81, sizeof frame);
+    size_t len = head + sizeof begin - 1;
+    struct mst_event event;
+
+    memcpy(frame + head, begin, sizeof begin - 1);
+    for (int i = 0; i <= MST_PART_LEVELS; i++) {
+        len +=
+            (size_t)snprintf((char *)frame + len, sizeof frame - len,
+                             "{\"price\":\"%d\",\"amount\":\"1\"},", 100 + i);
+    }
+    service_bytes(&session.service, frame, len);
+    session_run(100);
+    service_end(&session.service, error);
+    mst_mock_advance(&session.mock, 100);
+    do {
+        assert_int_equal(mst_poll(&session.client, &event), 1);
+    } while (event.type != MST_EVENT_PART || !event.as.part.aborted);
+}
+
 static void guard_check(const char *name, const unsigned char *guard,
                         size_t len)
 {

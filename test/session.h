@@ -127,6 +127,10 @@ bool session_subscribed(void);
 void session_stall_after(size_t bytes);
 void session_unstall(void);
 
+/* The youngest connection ends with this error in the midst of a message, and
+ * the client has just said that the message is given up. */
+void session_cut_message(int error);
+
 /* Closes, checks that the client and the service are content and nothing was
  * written beside the client's memory or its books, and cleans up. */
 void session_end(void);

@@ -601,15 +601,41 @@ static void test_storms(void **state)
     }
 }
 
+/* The end of a request is told beside a failure that is still to be told. */
+static void test_end_beside_a_failure(void **state)
+{
+    (void)state;
+    begin();
+    session.service.rules.feed_ms = 0;
+    begin_subscribed();
+    session_run(3000);
+    assert_int_equal(mst_rotate(&session.client), 0);
+    assert_true(session_until(MST_EVENT_OPEN, 5000));
+    session_run(1000); /* all is subscribed, but it has not taken over */
+    session_cut_message(MST_ERR_RESET);
+    expect_int("put", 0, put());
+    text_clear(&session.seen.record);
+    mst_close(&session.client);
+    session_run(100);
+    assert_non_null(
+        strstr(text_get(&session.seen.record), "closed RESET in open http 0"));
+    expect_int("ends", 1, session.seen.events[MST_EVENT_ADDRESS]);
+    expect_text("put", "CLOSED", error_name(session.seen.address.error));
+    expect_int("closed", 2, session.seen.events[MST_EVENT_CLOSED]);
+    session_end();
+}
+
 /* ---- the tap ---- */
 
 static struct text tapped;
+static unsigned tapped_times;
 
 static void tap(void *context, const struct mst_tap_record *tap_record)
 {
     (void)context;
     if (tap_record->kind == MST_TAP_IN || tap_record->kind == MST_TAP_OUT) {
         text_add_bytes(&tapped, tap_record->data, tap_record->len);
+        tapped_times += tap_record->kind == MST_TAP_OUT;
     }
 }
 
@@ -645,6 +671,31 @@ static void test_tap_sees_no_secret(void **state)
     }
 }
 
+/* It sees a long request in as many pieces as the link takes it in, however
+ * long the token is. */
+static void test_tap_sees_each_piece_once(void **state)
+{
+    static char token[4000 + 1];
+    const size_t room = MST_RECORD_OUT_MIN;
+
+    (void)state;
+    memset(token, 't', sizeof token - 1);
+    begin();
+    session.config.tap = tap;
+    session.service.token_value = token;
+    session_start();
+    session_subscribe();
+    tapped_times = 0;
+    assert_true(session_until(MST_EVENT_OPEN, 5000));
+    assert_in_range(tapped.len, sizeof token, sizeof token + 2000);
+    assert_null(strstr(tapped.data, "tttt"));
+    assert_in_range(tapped_times, 2, sizeof token / room + 2);
+    text_free(&tapped);
+    session.config.tap = NULL;
+    session_end();
+    text_free(&tapped);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -665,7 +716,9 @@ int main(void)
         TEST(test_wiped_at_each_moment),
         TEST(test_new_credentials_meanwhile),
         TEST(test_storms),
+        TEST(test_end_beside_a_failure),
         TEST(test_tap_sees_no_secret),
+        TEST(test_tap_sees_each_piece_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -181,6 +181,64 @@ static void test_updates_before_the_snapshot(void **state)
 
 /* ---- doubt ---- */
 
+/* The service's time goes back by an hour: what comes then is dropped, which
+ * the book says at once; it is subscribed anew and follows again. */
+static void test_time_goes_back(void **state)
+{
+    struct service *service = &session.service;
+
+    (void)state;
+    for (int newer = 0; newer < 2; newer++) {
+        begin_subscribed(0);
+        if (newer) {
+            update(LEVEL("99.5", "7"), "");
+        }
+        service->rules.delay_ms = 100;
+        mst_mock_set_wall(&session.mock, now_ns() - 3600 * 1000 * MS);
+        session_run(2000);
+        expect_int("not known yet", 0, mst_book_flags(btc()));
+        update(LEVEL("100", "9"), "");
+        expect_state("shown", MST_BOOK_LIVE, btc());
+        expect_int("flag", MST_BOOK_TIME_STEP, mst_book_flags(btc()));
+        expect_int(
+            "dropped", 1,
+            (long long)mst_book_level(btc(), MST_BID, 0)->amount_coefficient);
+        session_run(3000);
+        expect_int("resyncs", 1, resyncs());
+        expect_int("fresh", 0, mst_book_flags(btc()));
+        update(LEVEL("100", "9"), "");
+        expect_side("follows", "100 9, 99.5 2, 99 3.125", btc(), MST_BID);
+        expect_int("fresh", 0, mst_book_flags(btc()));
+        expect_state("the other", MST_BOOK_LIVE, &session.books[1]);
+        expect_int("resyncs", 1, resyncs());
+        session_end();
+    }
+}
+
+/* A service whose snapshots are of another time than its updates: doubted all
+ * the time, and subscribed anew as the budget allows. */
+static void test_snapshots_of_another_time(void **state)
+{
+    struct service *service = &session.service;
+    unsigned doubted = 0;
+
+    (void)state;
+    begin_subscribed(0);
+    service->rules.delay_ms = 100;
+    for (int minute = 0; minute < 60; minute++) {
+        int64_t real_ns = now_ns();
+        service_book(service, "BTCUSD", "UPDATE", real_ns - 3600 * 1000 * MS,
+                     LEVEL("100", "9"), "");
+        session_run(0);
+        doubted += mst_book_flags(btc()) == MST_BOOK_TIME_STEP;
+        session_run(SESSION_MINUTE);
+    }
+    expect_int("doubted", 60, doubted);
+    assert_in_range(resyncs(), MST_RESYNCS_MAX + 4, MST_RESYNCS_MAX + 6);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session_end();
+}
+
 /* Takes the best bids away, one by one, until the book is as thin as that. */
 static void thin_out(size_t left)
 {
@@ -363,6 +421,8 @@ int main(void)
         TEST(test_resync_of_one_market),
         TEST(test_resyncs_share_requests),
         TEST(test_updates_before_the_snapshot),
+        TEST(test_time_goes_back),
+        TEST(test_snapshots_of_another_time),
         TEST(test_thin_book),
         TEST(test_drift_all_day),
         TEST(test_crossed_book),

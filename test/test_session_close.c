@@ -6,6 +6,9 @@
  */
 #include "session.h"
 
+#include <stdio.h>
+#include <string.h>
+
 /* ---- what is missing at home ---- */
 
 static void local_expect(int error)
@@ -183,12 +186,155 @@ static void test_wipe_everywhere(void **state)
     }
 }
 
+/* ---- what a peer does in the closing handshake ---- */
+
+/* Bytes behind its close frame, on a socket that takes nothing any more: that
+ * is the end, without a busy loop until closing_ms is over. */
+static void test_dead_after_its_close_frame(void **state)
+{
+    /* A close frame with 1001, then a text message in full or in part. */
+    static const char *const behind[] = {"", "\x81\x02{}", "\x81\x7D{",
+                                         "\xFF\xFF\xFF"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(behind) * 4; i++) {
+        bool tls = i % 2 == 0, refuses = i / 2 % 2 == 0;
+        uint64_t begin, calls;
+        char bytes[64];
+        int len =
+            snprintf(bytes, sizeof bytes, "\x88\x02\x03\xE9%s", behind[i / 4]);
+
+        if (tls) {
+            session_begin_tls("localhost");
+        } else {
+            session_begin();
+        }
+        session_open();
+        session_run(3000);
+        if (refuses) {
+            session.mock.plan.fail_call = MST_MOCK_SEND;
+            session.mock.plan.fail_at = session.mock.calls[MST_MOCK_SEND] + 1;
+            session.mock.plan.fail_count = 1;
+            session.mock.plan.fail_error = MST_ERR_RESET;
+        } else {
+            session_stall_after(0);
+        }
+        begin = mst_mock_elapsed(&session.mock);
+        calls = session.mock.calls[MST_MOCK_ANY];
+        service_bytes(&session.service, bytes, (size_t)len);
+        assert_true(session_until(MST_EVENT_CLOSED, 5000));
+        session_expect_closed("the peer closes", MST_ERR_WS_CLOSED,
+                              MST_STATE_OPEN);
+        expect_int("code", 1001, session.seen.closed.ws_code);
+        expect_int("ms until then", refuses ? 0 : 3000,
+                   (long long)(mst_mock_elapsed(&session.mock) - begin));
+        assert_in_range(session.mock.calls[MST_MOCK_ANY] - calls, 1, 40);
+        session_unstall();
+        if (!session_until_subscribed(SESSION_MINUTE)) {
+            expect_failed("%zu: does not come back", i);
+        }
+        session_end();
+    }
+}
+
+/* The same for a client that closes: it asks for nothing that cannot be. */
+static void test_nothing_is_wanted_of_a_dead_link(void **state)
+{
+    struct mst_event event;
+
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(5000));
+    session.mock.plan.fail_call = MST_MOCK_SEND;
+    session.mock.plan.fail_at = session.mock.calls[MST_MOCK_SEND] + 1;
+    session.mock.plan.fail_error = MST_ERR_RESET;
+    mst_close(&session.client);
+    while (mst_poll(&session.client, &event) == 1) {}
+    expect_int("wanted", 0,
+               (long long)(mst_wants(&session.client, 0) & MST_WANT_WRITE));
+    session_end();
+}
+
+/* ---- failures that are still to be told ---- */
+
+static void test_close_before_a_failure_is_told(void **state)
+{
+    struct mst_event event;
+
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(5000));
+    session_cut_message(MST_ERR_RESET);
+    mst_close(&session.client);
+    assert_int_equal(mst_poll(&session.client, &event), 1);
+    expect_int("event", MST_EVENT_CLOSED, event.type);
+    expect_int("error", MST_ERR_RESET, event.as.failure.error);
+    expect_int("no other attempt", 0, event.as.failure.retry_ms);
+    assert_int_equal(mst_poll(&session.client, &event), MST_ERR_CLOSED);
+    session_end();
+}
+
+/* ---- a client that was not made ---- */
+
+static void test_calls_after_a_failed_init(void **state)
+{
+    struct session *s = &session;
+    struct mst_event event;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        session_begin();
+        s->config.client_id = i == 0 ? NULL : SERVICE_ID;
+        int rc =
+            mst_client_init(&s->client, i == 1 ? NULL : &s->config, &s->port,
+                            s->memory, i == 2 ? 1 : s->memory_len);
+        expect_int("init",
+                   i == 0   ? MST_ERR_CREDENTIALS
+                   : i == 1 ? MST_ERR_ARGUMENT
+                            : MST_ERR_MEMORY,
+                   rc);
+        expect_int("wants", 0, (long long)mst_wants(&s->client, 0));
+        expect_int("sleep", 0, (long long)mst_next_deadline_ms(&s->client));
+        expect_int("state", MST_STATE_OFF, mst_client_state(&s->client));
+        expect_int("poll", MST_ERR_CLOSED, mst_poll(&s->client, &event));
+        session_end();
+    }
+}
+
+/* ---- sleep ---- */
+
+/* The port's clock wraps after 49 days: nobody is advised to sleep longer than
+ * half of that. */
+static void test_sleep_is_bounded(void **state)
+{
+    struct mst_event event;
+
+    (void)state;
+    session_begin();
+    session.config.ping_ms = session.config.silence_ms = UINT32_MAX;
+    session.config.audit_ms = UINT32_MAX;
+    session_start();
+    session_run(SESSION_MINUTE);
+    expect_int("open", MST_STATE_OPEN, mst_client_state(&session.client));
+    while (mst_poll(&session.client, &event) == 1) {}
+    expect_int("ms", 24 * (long long)SESSION_DAY,
+               (long long)mst_next_deadline_ms(&session.client));
+    session_end();
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST(test_clock_not_set),   TEST(test_clock_in_1970),
-        TEST(test_no_entropy),      TEST(test_close_everywhere),
+        TEST(test_clock_not_set),
+        TEST(test_clock_in_1970),
+        TEST(test_no_entropy),
+        TEST(test_close_everywhere),
         TEST(test_wipe_everywhere),
+        TEST(test_dead_after_its_close_frame),
+        TEST(test_nothing_is_wanted_of_a_dead_link),
+        TEST(test_close_before_a_failure_is_told),
+        TEST(test_calls_after_a_failed_init),
+        TEST(test_sleep_is_bounded),
     };
 
     return cmocka_run_group_tests(tests, session_certificates,

@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
+#define _GNU_SOURCE /* memmem */
 #include "session.h"
 
 #include <stdlib.h>
@@ -208,6 +209,40 @@ static void test_replaced_after_permanent_error(void **state)
     }
 }
 
+/* While a token comes: the part of it that has come is wiped. */
+static void test_replaced_while_a_token_comes(void **state)
+{
+    const char *begin = "token-AbC";
+    bool came = false;
+
+    (void)state;
+    assert_int_equal(strncmp(SERVICE_TOKEN, begin, strlen(begin)), 0);
+    for (uint32_t ms = 1; ms < 400; ms += 2) {
+        bool there;
+
+        owned_begin(false);
+        session.mock.plan.drip = 1000;
+        session_run(ms);
+        there = memmem(session.memory, session.memory_len, begin,
+                       strlen(begin)) != NULL;
+        if (mst_client_state(&session.client) == MST_STATE_TOKEN) {
+            came |= there;
+            session.mock.plan.connect_error[0] = MST_MOCK_NEVER;
+            replace(SERVICE_ID, SERVICE_SECRET);
+            session_run(1);
+            if (memmem(session.memory, session.memory_len, begin,
+                       strlen(begin)) != NULL) {
+                expect_failed("after %u ms: a part of the token is left", ms);
+            }
+        }
+        session.mock.plan.drip = 0;
+        session.mock.plan.connect_error[0] = 0;
+        session_end();
+        disown();
+    }
+    assert_true(came);
+}
+
 static void test_replaced_wrongly(void **state)
 {
     static const char *const bad[][2] = {{NULL, SERVICE_SECRET},
@@ -237,6 +272,7 @@ int main(void)
         TEST(test_replaced_while_writing),
         TEST(test_replaced_while_fetching_ahead),
         TEST(test_replaced_after_permanent_error),
+        TEST(test_replaced_while_a_token_comes),
         TEST(test_replaced_wrongly),
     };
 

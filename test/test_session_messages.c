@@ -128,6 +128,89 @@ static void test_bad_messages(void **state)
     session_end();
 }
 
+/* Only what may have had levels of a book casts doubt on it. */
+static void test_books_after_bad_messages(void **state)
+{
+#define MANY                                                       \
+    "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23," \
+    "24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40"
+#define DEEP "[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]"
+    static const struct {
+        const char *text; /* NULL: a binary message */
+        bool doubt, other_doubt;
+    } cases[] = {
+        {"{\"type\":\"error\",\"error\":\"X\",\"a\":[" MANY "]}", false, false},
+        {"{\"error\":{\"code\":\"X\",\"a\":[" MANY "]}}", false, false},
+        {"{\"type\":\"error\",\"error\":" DEEP "}", false, false},
+        {"{\"type\":\"greeting\",\"a\":" DEEP "}", false, false},
+        {"{\"type\":\"subscribe\",\"channels\":[7]}", false, false},
+        {"{\"channel\":\"news\",\"payload\":" DEEP "}", false, false},
+        {"{\"channel\":\"heartbeat\",\"payload\":{}}", false, false},
+        {"{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\"",
+         false, false},
+        {"{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\"",
+         true, false},
+        {"{\"channel\":\"market_data\",\"payload\":{", true, true},
+        {"{\"channel\":\"news\",\"channel\":\"market_data\"}", true, true},
+        {"{\"channel\":\"market_data\",\"channel\":\"news\"}", true, true},
+        {"{\"channel\":7}", true, true},
+        {"{\"payload\":" DEEP "}", true, true},
+        {"{\"payload\":{\"market\":\"BTCUSD\",", true, true},
+        {"", true, true},
+        {NULL, true, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const char *name = cases[i].text != NULL ? cases[i].text : "binary";
+        bool doubts[2] = {cases[i].doubt, cases[i].other_doubt};
+
+        session_new();
+        assert_true(session_until_subscribed(5000));
+        session.service.rules.delay_ms = 100;
+        if (cases[i].text != NULL) {
+            service_text(&session.service, cases[i].text);
+        } else {
+            service_frame(&session.service, 0x80, 2, "\0\1", 2);
+        }
+        session_run(1);
+        expect_int(name, 1, session.seen.events[MST_EVENT_ERROR]);
+        for (size_t book = 0; book < 2; book++) {
+            expect_int(name, doubts[book] ? MST_BOOK_STALE : MST_BOOK_LIVE,
+                       mst_book_state(&session.books[book]));
+        }
+        session_run(10000);
+        assert_true(session_subscribed());
+        expect_int(name, doubts[0] + doubts[1],
+                   mst_client_stats(&session.client)->resyncs);
+        session_end();
+    }
+}
+
+/* A failure's text is what the service said about it, not what it said about
+ * an earlier connection or request. */
+static void test_text_of_an_earlier_connection(void **state)
+{
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(5000));
+    service_close(&session.service, 1013, "come back later");
+    assert_true(session_until(MST_EVENT_CLOSED, 5000));
+    expect_text("reason", "come back later", session.seen.closed.text);
+    /* Answers that do not say what became of the channels. */
+    session.service.rules.only_never = "subscribe";
+    assert_true(session_until(MST_EVENT_OPEN, 5000));
+    for (int i = 0; i < 20 && session.seen.events[MST_EVENT_CLOSED] < 2; i++) {
+        service_text(&session.service,
+                     "{\"type\":\"subscribe\",\"channels\":[]}");
+        session_run(1000);
+    }
+    session_expect_closed("nothing said", MST_ERR_SERVICE, MST_STATE_OPEN);
+    expect_text("text", "", session.seen.closed.text);
+    session.service.rules.only_never = NULL;
+    session_end();
+}
+
 static void test_unknown_things(void **state)
 {
     static const char *const messages[] = {
@@ -226,9 +309,14 @@ static void test_ping_amid_events(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST(test_bad_frames),         TEST(test_service_closes),
-        TEST(test_bad_messages),       TEST(test_unknown_things),
-        TEST(test_data_not_asked_for), TEST(test_bursts),
+        TEST(test_bad_frames),
+        TEST(test_service_closes),
+        TEST(test_bad_messages),
+        TEST(test_books_after_bad_messages),
+        TEST(test_text_of_an_earlier_connection),
+        TEST(test_unknown_things),
+        TEST(test_data_not_asked_for),
+        TEST(test_bursts),
         TEST(test_ping_amid_events),
     };
 

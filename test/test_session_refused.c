@@ -190,6 +190,104 @@ static void test_one_unknown_market_of_many(void **state)
     }
 }
 
+/* A service that is confused for a while refuses everything, with any code:
+ * all is subscribed once it is not. */
+static void test_confused_for_a_while(void **state)
+{
+    static const char *const codes[] = {
+        "UNKNOWN_ACTION",    "INTERNAL_SERVER_ERROR",
+        "MALFORMED_REQUEST", "NO_EFFECT_ACTION",
+        "UNKNOWN_CHANNEL",   "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION",
+        "SOMETHING_NEW"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(codes) * 3; i++) {
+        session_begin();
+        session.service.rules.error = codes[i / 3];
+        session.service.rules.shape = (enum service_shape)(i % 3);
+        session_start();
+        session_subscribe();
+        session_run(20000);
+        expect_int(codes[i / 3], false, session_subscribed());
+        session.service.rules.error = NULL;
+        if (!session_until_subscribed(5 * SESSION_MINUTE + 10000)) {
+            expect_failed("%s: not all is subscribed again", codes[i / 3]);
+        }
+        session_end();
+    }
+}
+
+/* An hour in which everything is refused: the connection that is of no use
+ * is replaced each backoff_slow_ms, and no more often. */
+static void test_all_refused_for_an_hour(void **state)
+{
+    static const char *const codes[] = {"UNKNOWN_CHANNEL", "MALFORMED_REQUEST"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(codes); i++) {
+        const struct service *service = &session.service;
+        session_begin();
+        session.service.rules.error = codes[i];
+        session_start();
+        session_subscribe();
+        session_run(SESSION_HOUR);
+        assert_in_range(service->upgrades.count, 60 / 7, 60 / 5 + 1);
+        assert_true(service->upgrades.gap_min_ms >= 5 * SESSION_MINUTE);
+        session_expect_closed("of no use", MST_ERR_SERVICE, MST_STATE_OPEN);
+        expect_text("text", codes[i], session.seen.closed.text);
+        session.service.rules.error = NULL;
+        assert_true(session_until_subscribed(7 * SESSION_MINUTE));
+        session_end();
+    }
+}
+
+/* Nothing is ever subscribed, and each connection is cut after a minute: that
+ * it was open so long is no reason to come back at once. */
+static void test_backoff_where_nothing_is_subscribed(void **state)
+{
+    (void)state;
+    for (int refused = 0; refused < 2; refused++) {
+        session_begin();
+        session.config.backoff_max_ms = 20 * SESSION_MINUTE;
+        session.service.rules.fail_market = "BTCUSD";
+        session.service.rules.fail_code = refused ? "UNKNOWN_CHANNEL" : NULL;
+        session_start();
+        assert_int_equal(
+            mst_subscribe(&session.client, MST_EXECUTION_DATA, "BTCUSD", NULL),
+            0);
+        for (int i = 0; i < 60 * 24; i++) {
+            session_run(SESSION_MINUTE);
+            if (mst_client_state(&session.client) == MST_STATE_OPEN) {
+                service_end(&session.service, MST_ERR_RESET);
+            }
+        }
+        if (refused) {
+            assert_in_range(session.service.upgrades.count, 24, 400);
+        } else {
+            assert_in_range(session.service.upgrades.count, 1300, 1441);
+        }
+        session_end();
+    }
+}
+
+/* What an audit lists is subscribed, also where it was refused before. */
+static void test_refused_but_listed(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.rules.fail_market = "BTCUSD";
+    session.service.rules.fail_code = "UNKNOWN_CHANNEL";
+    session_start();
+    session_subscribe();
+    session_run(3000);
+    service_add(&session.service, "execution_data", "BTCUSD");
+    session.service.rules.fail_code = NULL;
+    assert_int_equal(mst_subscription_list(&session.client), 0);
+    assert_true(session_until_subscribed(10000));
+    expect_int("duplicates", 0, (long long)session.service.duplicates);
+    session_end();
+}
+
 /* ---- bad messages ---- */
 
 /* Each costs a resync, as often as the budget allows: so many at once, then
@@ -344,6 +442,10 @@ int main(void)
         TEST(test_passing_refusal_is_asked_again),
         TEST(test_lasting_refusal_is_asked_again_slowly),
         TEST(test_one_unknown_market_of_many),
+        TEST(test_confused_for_a_while),
+        TEST(test_all_refused_for_an_hour),
+        TEST(test_backoff_where_nothing_is_subscribed),
+        TEST(test_refused_but_listed),
         TEST(test_bad_message_again),
         TEST(test_number_in_every_snapshot),
         TEST(test_book_that_is_given_back),

@@ -402,6 +402,18 @@ static void test_not_possible(void **state)
 
 /* ---- executions ---- */
 
+/* A caller that takes its time over each event. */
+static void run_slowly(unsigned polls)
+{
+    for (unsigned i = 0; i < polls; i++) {
+        struct mst_event event;
+        if (mst_poll(&session.client, &event) == 1) {
+            (void)on_event(NULL, &event);
+        }
+        mst_mock_advance(&session.mock, 20);
+    }
+}
+
 static void execution_push(void)
 {
     uint64_t at;
@@ -434,6 +446,68 @@ static void executions_expect(const char *name, bool all)
         }
     }
     expect_int(name, 0, seen.unmarked);
+}
+
+/* The old connection is read to its end, however far behind the caller is;
+ * where the service does not close it, that is told. */
+static void test_executions_behind_a_slow_caller(void **state)
+{
+    (void)state;
+    for (int closes = 0; closes < 2; closes++) {
+        new_client(true);
+        session.service.rules.no_echo = closes == 0;
+        executions_begin();
+        for (int i = 0; i < 300; i++) {
+            execution_push();
+        }
+        assert_int_equal(mst_rotate(&session.client), 0);
+        run_slowly(1000);
+        expect_int("rotations", 1, stats()->rotations);
+        executions_expect("behind a slow caller", true);
+        expect_int("closed", 1, seen.events[MST_EVENT_CLOSED]);
+        expect_int("link", 0, seen.failure_link);
+        expect_int("how", closes ? MST_OK : MST_ERR_TIMEOUT,
+                   seen.failure.error);
+        expect_int("in", MST_STATE_CLOSING, seen.failure.stage);
+        expect_int("failures", !closes, stats()->failures);
+        session_end();
+    }
+}
+
+/* It breaks before it is read out: that is told, too. */
+static void test_cut_while_it_is_read_out(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t len;
+        int end, error;
+    } cases[] = {
+        {"", 0, MST_ERR_RESET, MST_ERR_RESET},
+        {"", 0, MST_ERR_EOF, MST_ERR_EOF},
+        {BYTES("\xC1\x02{}"), 0, MST_ERR_WS_RESERVED},
+        {BYTES("\x88\x00{}"), 0, MST_OK},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        new_client(true);
+        session.service.rules.no_echo = true;
+        assert_int_equal(mst_rotate(&session.client), 0);
+        while (stats()->rotations == 0) {
+            run(1);
+        }
+        service_write(&session.service, 0, cases[i].bytes, cases[i].len);
+        if (cases[i].end != 0) {
+            session.service.sink.end(session.service.sink.context, 0,
+                                     cases[i].end);
+        }
+        run(1000);
+        expect_int("closed", 1, seen.events[MST_EVENT_CLOSED]);
+        expect_int("error", cases[i].error, seen.failure.error);
+        expect_truth("the other one goes on");
+        assert_true(is_well());
+        session_end();
+    }
 }
 
 static void test_executions(void **state)
@@ -1069,6 +1143,8 @@ int main(void)
         TEST(test_without_spares),
         TEST(test_not_possible),
         TEST(test_executions),
+        TEST(test_executions_behind_a_slow_caller),
+        TEST(test_cut_while_it_is_read_out),
         TEST(test_execution_of_a_broken_one),
         TEST(test_execution_after_a_long_sleep),
         TEST(test_execution_before_a_request),

@@ -151,6 +151,50 @@ static void test_audit(void **state)
     }
 }
 
+/* The list names what cannot be subscribed, or a market in another case: the
+ * service would refuse to end it, and nothing is wrong. */
+static void test_audit_of_odd_markets(void **state)
+{
+    static const char *const odd[] = {"", "btcusd", "BtcUSD"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(odd); i++) {
+        session_new();
+        assert_true(session_until_subscribed(10000));
+        session.service.rules.error = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
+        session.service.rules.error_type = "unsubscribe";
+        stray("market_data", odd[i]);
+        assert_int_equal(mst_subscription_list(&session.client), 0);
+        session_run(SESSION_HOUR);
+        expect_int("unsubscribes", 0, (long long)session.service.unsubscribes);
+        expect_int("subscribes", 1, (long long)session.service.subscribes);
+        expect_int("drifts", 0, stats()->drifts);
+        expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+        expect_int("lives", MST_BOOK_LIVE, mst_book_state(&session.books[0]));
+        session_end();
+    }
+}
+
+/* A market that is not wished for, and that the service does not end: it is
+ * asked for once an audit, which costs nobody the connection. */
+static void test_audit_of_what_does_not_end(void **state)
+{
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(10000));
+    session.service.rules.error = "MALFORMED_REQUEST";
+    session.service.rules.error_type = "unsubscribe";
+    stray("market_data", "LTCEUR");
+    stray("execution_data", "LTCEUR");
+    session_run(SESSION_HOUR);
+    assert_in_range(session.service.unsubscribes, 6, 18);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session.service.rules.error = NULL;
+    session_run(11 * SESSION_MINUTE);
+    expect_int("ended", 7, (long long)service_len(&session.service));
+    session_end();
+}
+
 static void test_audit_often(void **state)
 {
     (void)state;
@@ -580,6 +624,8 @@ int main(void)
         TEST(test_heartbeats_stay_away),
         TEST(test_no_heartbeats),
         TEST(test_audit),
+        TEST(test_audit_of_odd_markets),
+        TEST(test_audit_of_what_does_not_end),
         TEST(test_audit_often),
         TEST(test_audit_before_subscribe),
         TEST(test_audit_and_wishes),

@@ -1,0 +1,227 @@
+/*
+ * Snapshots that do not come, or not in time: no market waits for ever, and
+ * none costs the others their connection.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SNAPSHOT_MS 30000u /* the default */
+
+static const struct mst_stats *stats(void)
+{
+    return mst_client_stats(&session.client);
+}
+
+static void expect_state(const char *name, enum mst_book_state expected,
+                         const struct mst_book *book)
+{
+    expect_text(name, mst_book_state_name(expected),
+                mst_book_state_name(mst_book_state(book)));
+}
+
+/* Updates come each second, and the snapshot never does: it is asked for again
+ * as the budget allows, and that alone. */
+static void test_of_one_market(void **state)
+{
+    struct service_rules *rules = &session.service.rules;
+
+    (void)state;
+    session_begin();
+    rules->no_snapshot_of = "BTCUSD";
+    rules->feed_ms = 1000;
+    session_start();
+    session_subscribe();
+    session_run(SNAPSHOT_MS - 1000);
+    expect_state("waits", MST_BOOK_BUILDING, &session.books[0]);
+    expect_int("resyncs", 0, stats()->resyncs);
+    session_run(2000);
+    expect_int("resyncs", 1, stats()->resyncs);
+    for (int hour = 0; hour < 24; hour++) {
+        session_run(SESSION_HOUR);
+        text_clear(&session.seen.record);
+    }
+    assert_in_range(stats()->resyncs, 24 * 6, 24 * 6 + MST_RESYNCS_MAX + 1);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    expect_state("the other", MST_BOOK_LIVE, &session.books[1]);
+    rules->no_snapshot_of = NULL;
+    session_run(MST_RESYNC_EVERY_MS + 5000);
+    expect_state("once it comes", MST_BOOK_LIVE, &session.books[0]);
+    assert_true(session_subscribed());
+    session_end();
+}
+
+/* No market has one: the connection may be to blame, but not more often than
+ * the budget allows, and the backoff goes on. */
+static void test_of_no_market(void **state)
+{
+    struct service_rules *rules = &session.service.rules;
+
+    (void)state;
+    session_begin();
+    rules->no_snapshot = true;
+    rules->feed_ms = 10000;
+    session_start();
+    session_subscribe();
+    session_run(SNAPSHOT_MS + 5000);
+    expect_int("first it is asked for again", 2, stats()->resyncs);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session_run(SNAPSHOT_MS);
+    session_expect_closed("then", MST_ERR_SNAPSHOT, MST_STATE_OPEN);
+    for (int hour = 0; hour < 24; hour++) {
+        session_run(SESSION_HOUR);
+        text_clear(&session.seen.record);
+    }
+    assert_in_range(session.service.upgrades.count, 24, 24 * 6);
+    rules->no_snapshot = false;
+    session_run(MST_RESYNC_EVERY_MS + 70000);
+    assert_true(session_subscribed());
+    session_end();
+}
+
+/* It is waited for where the caller keeps no book, too. */
+static void test_without_a_book(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.rules.no_snapshot = true;
+    session_start();
+    assert_int_equal(
+        mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD", NULL), 0);
+    session_run(SNAPSHOT_MS + 5000);
+    expect_int("asked for again", 1, stats()->resyncs);
+    session.service.rules.no_snapshot = false;
+    session_run(SNAPSHOT_MS + 5000);
+    session_expect_closed("and on another connection", MST_ERR_SNAPSHOT,
+                          MST_STATE_OPEN);
+    expect_int("it has come", 1, session.seen.events[MST_EVENT_PART]);
+    session_run(SESSION_HOUR);
+    expect_int("that is all", 1, stats()->resyncs);
+    expect_int("that is all", 1, session.seen.events[MST_EVENT_CLOSED]);
+    session_end();
+}
+
+/* Comes at the last moment, or before the confirmation. */
+static void test_in_time(void **state)
+{
+    static const char confirmation[] =
+        "{\"type\":\"subscribe\",\"channels\":[{\"type\":\"market_data\","
+        "\"params\":{\"market\":\"BTCUSD\"},\"success\":true}]}";
+    struct service *service = &session.service;
+
+    (void)state;
+    for (int before = 0; before < 2; before++) {
+        session_begin();
+        service->rules.no_snapshot = true;
+        service->rules.unsaid = before;
+        session_start();
+        assert_int_equal(mst_subscribe(&session.client, MST_MARKET_DATA,
+                                       "BTCUSD", &session.books[0]),
+                         0);
+        session_run(before ? 1000 : SNAPSHOT_MS - 1000);
+        service_book(service, "BTCUSD", "SNAPSHOT",
+                     mst_mock_wall(&session.mock), LEVEL("1", "1"), "");
+        session_run(1000);
+        service->rules.unsaid = false;
+        if (before) {
+            service_text(service, confirmation);
+        }
+        session_run(SESSION_HOUR);
+        expect_state("live", MST_BOOK_LIVE, &session.books[0]);
+        expect_int("resyncs", 0, stats()->resyncs);
+        session_end();
+    }
+}
+
+/* A large one on a slow line: as long as its frame, or one before it, is
+ * arriving, it is not late. */
+static void test_on_a_slow_line(void **state)
+{
+    size_t len = 0, size = 60000;
+    char *bids = malloc(size);
+
+    (void)state;
+    assert_non_null(bids);
+    for (int i = 0; i < 1000; i++) {
+        len += (size_t)snprintf(bids + len, size - len,
+                                "%s{\"price\":\"%d\",\"amount\":\"1\"}",
+                                i > 0 ? "," : "", 100000 - i);
+    }
+    session_begin();
+    session.service.rules.bids = bids;
+    session_start();
+    session_subscribe();
+    session.mock.plan.drip = 1100;
+    session_run(SNAPSHOT_MS + 10000);
+    expect_int("resyncs", 0, stats()->resyncs);
+    session_run(SNAPSHOT_MS);
+    expect_state("one", MST_BOOK_LIVE, &session.books[0]);
+    expect_state("the other", MST_BOOK_LIVE, &session.books[1]);
+    expect_int("resyncs", 0, stats()->resyncs);
+    session.mock.plan.drip = 0;
+    session_end();
+    free(bids);
+}
+
+/* The caller was away while it came. */
+static void test_slow_caller(void **state)
+{
+    (void)state;
+    session_begin();
+    session.mock.plan.data_ms = 1000;
+    session_start();
+    session_subscribe();
+    assert_true(session_until(MST_EVENT_RESPONSE, 20000));
+    mst_mock_advance(&session.mock, 4 * SNAPSHOT_MS);
+    session_run(2000);
+    assert_true(session_subscribed());
+    expect_int("resyncs", 0, stats()->resyncs);
+    session_end();
+}
+
+/* Until the first has come that is what is missing, and no connection. */
+static void test_reason_before_the_first(void **state)
+{
+    (void)state;
+    session_begin();
+    session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
+    session_start();
+    session_subscribe();
+    session_run(SESSION_MINUTE);
+    expect_int("not connected", MST_BOOK_NO_SNAPSHOT,
+               mst_book_reason(&session.books[0]));
+    session.mock.plan.connect_error[0] = 0;
+    session.service.rules.no_snapshot = true;
+    assert_true(session_until(MST_EVENT_RESPONSE, SESSION_MINUTE));
+    expect_int("connected", MST_BOOK_NO_SNAPSHOT,
+               mst_book_reason(&session.books[0]));
+    service_push(&session.service, "market_data", "BTCUSD");
+    session_run(0);
+    service_end(&session.service, MST_ERR_RESET);
+    session_run(0);
+    expect_int("lost", MST_BOOK_NO_SNAPSHOT,
+               mst_book_reason(&session.books[0]));
+    session.service.rules.no_snapshot = false;
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    service_end(&session.service, MST_ERR_RESET);
+    session_run(0);
+    expect_int("lost, once there was one", MST_BOOK_RECONNECT,
+               mst_book_reason(&session.books[0]));
+    session_end();
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_of_one_market),           TEST(test_of_no_market),
+        TEST(test_without_a_book),          TEST(test_in_time),
+        TEST(test_on_a_slow_line),          TEST(test_slow_caller),
+        TEST(test_reason_before_the_first),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
