@@ -9033,9 +9033,8 @@ static int session_step(struct mst_client *c, struct mst_link *l,
     (void)tls_received(l, &unread);
     (void)tls_wire_out(l, &unsent);
     if (l->state == MST_STATE_CLOSING && l->failing != 0) {
-        /* Our close frame is all that is left to do, if it can be sent. */
-        if (l->end != 0 || l->send_error != 0 ||
-            (l->close_sent && unsent == 0)) {
+        /* Our close frame is all that is left to do. */
+        if (l->end != 0 || (l->close_sent && unsent == 0)) {
             session_closed(c, l);
         }
     } else if (l->end != 0 && unread == 0) {
@@ -9837,8 +9836,7 @@ COLD int pump_poll(struct mst_client *c, struct mst_event *event)
             if (rc == 0 || rounds + 1 == PUMP_ROUNDS_MAX) {
                 rc = session_expire(c, l) ? 2 : rc;
             }
-            moved |= rc == 2 || l->report != MST_EVENT_NONE || l->abort_due ||
-                     pump_has_result(c, l);
+            moved |= rc == 2 || l->report != MST_EVENT_NONE || l->abort_due;
             off &= l->state == MST_STATE_OFF;
         }
         rounds++;
@@ -9906,7 +9904,7 @@ unsigned mst_wants(const struct mst_client *client, int link)
     }
     (void)tls_wire_out(l, &out);
     (void)tls_wire_in(l, client->config.record_in_len, &in);
-    return (out > 0 && l->send_error == 0 ? MST_WANT_WRITE : 0u) |
+    return (out > 0 ? MST_WANT_WRITE : 0u) |
            (in > 0 ? MST_WANT_READ : 0u);
 }
 

@@ -241,6 +241,26 @@ static void test_all_refused_for_an_hour(void **state)
     }
 }
 
+/* Nothing is subscribed, for a reason that may pass soon: that is no reason to
+ * leave the connection. */
+static void test_one_wish_refused_for_a_while(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.rules.fail_market = "BTCUSD";
+    session.service.rules.fail_code = "INTERNAL_SERVER_ERROR";
+    session_start();
+    assert_int_equal(
+        mst_subscribe(&session.client, MST_EXECUTION_DATA, "BTCUSD", NULL), 0);
+    session_run(4 * SESSION_MINUTE + 30000);
+    expect_int("requests", 5, asked());
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session_run(SESSION_MINUTE);
+    session_expect_closed("after all", MST_ERR_SERVICE, MST_STATE_OPEN);
+    session.service.rules.fail_code = NULL;
+    session_end();
+}
+
 /* Nothing is ever subscribed, and each connection is cut after a minute: that
  * it was open so long is no reason to come back at once. */
 static void test_backoff_where_nothing_is_subscribed(void **state)
@@ -444,6 +464,7 @@ int main(void)
         TEST(test_one_unknown_market_of_many),
         TEST(test_confused_for_a_while),
         TEST(test_all_refused_for_an_hour),
+        TEST(test_one_wish_refused_for_a_while),
         TEST(test_backoff_where_nothing_is_subscribed),
         TEST(test_refused_but_listed),
         TEST(test_bad_message_again),

@@ -496,6 +496,9 @@ static void test_cut_while_it_is_read_out(void **state)
         while (stats()->rotations == 0) {
             run(1);
         }
+        run(20);
+        expect_int("closes at once", 1,
+                   (long long)session.service.closes.count);
         service_write(&session.service, 0, cases[i].bytes, cases[i].len);
         if (cases[i].end != 0) {
             session.service.sink.end(session.service.sink.context, 0,

@@ -63,6 +63,7 @@ static void test_of_no_market(void **state)
 
     (void)state;
     session_begin();
+    session.config.backoff_max_ms = SESSION_HOUR;
     rules->no_snapshot = true;
     rules->feed_ms = 10000;
     session_start();
@@ -76,9 +77,9 @@ static void test_of_no_market(void **state)
         session_run(SESSION_HOUR);
         text_clear(&session.seen.record);
     }
-    assert_in_range(session.service.upgrades.count, 24, 24 * 6);
+    assert_in_range(session.service.upgrades.count, 30, 80);
     rules->no_snapshot = false;
-    session_run(MST_RESYNC_EVERY_MS + 70000);
+    session_run(SESSION_HOUR + MST_RESYNC_EVERY_MS + 70000);
     assert_true(session_subscribed());
     session_end();
 }
@@ -183,6 +184,52 @@ static void test_slow_caller(void **state)
     session_end();
 }
 
+/* It could not be sent while the caller was away, for nobody took it. */
+static void test_after_a_slow_caller(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.rules.no_snapshot = true;
+    session_start();
+    assert_int_equal(mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
+                                   &session.books[0]),
+                     0);
+    session_run(3000);
+    mst_mock_advance(&session.mock, 4 * SNAPSHOT_MS);
+    session_run(5000);
+    service_book(&session.service, "BTCUSD", "SNAPSHOT",
+                 mst_mock_wall(&session.mock), LEVEL("1", "1"), "");
+    session_run(SESSION_HOUR);
+    expect_state("live", MST_BOOK_LIVE, &session.books[0]);
+    expect_int("resyncs", 0, stats()->resyncs);
+    session_end();
+}
+
+/* It comes at last where the budget is used up: it is not asked for again. */
+static void test_late_past_the_budget(void **state)
+{
+    (void)state;
+    for (int book = 0; book < 2; book++) {
+        session_begin();
+        session.service.rules.no_snapshot_of = "BTCUSD";
+        session_start();
+        assert_int_equal(mst_subscribe(&session.client, MST_MARKET_DATA,
+                                       "BTCUSD",
+                                       book ? &session.books[0] : NULL),
+                         0);
+        assert_int_equal(mst_subscribe(&session.client, MST_MARKET_DATA,
+                                       "ETHUSD", &session.books[1]),
+                         0);
+        session_run((MST_RESYNCS_MAX + 2) * SNAPSHOT_MS);
+        expect_int("resyncs", MST_RESYNCS_MAX, stats()->resyncs);
+        service_book(&session.service, "BTCUSD", "SNAPSHOT",
+                     mst_mock_wall(&session.mock), LEVEL("1", "1"), "");
+        session_run(SESSION_HOUR);
+        expect_int("resyncs", MST_RESYNCS_MAX, stats()->resyncs);
+        session_end();
+    }
+}
+
 /* Until the first has come that is what is missing, and no connection. */
 static void test_reason_before_the_first(void **state)
 {
@@ -220,6 +267,7 @@ int main(void)
         TEST(test_of_one_market),           TEST(test_of_no_market),
         TEST(test_without_a_book),          TEST(test_in_time),
         TEST(test_on_a_slow_line),          TEST(test_slow_caller),
+        TEST(test_after_a_slow_caller),     TEST(test_late_past_the_budget),
         TEST(test_reason_before_the_first),
     };
 
