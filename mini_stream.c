@@ -9904,8 +9904,7 @@ unsigned mst_wants(const struct mst_client *client, int link)
     }
     (void)tls_wire_out(l, &out);
     (void)tls_wire_in(l, client->config.record_in_len, &in);
-    return (out > 0 ? MST_WANT_WRITE : 0u) |
-           (in > 0 ? MST_WANT_READ : 0u);
+    return (out > 0 ? MST_WANT_WRITE : 0u) | (in > 0 ? MST_WANT_READ : 0u);
 }
 
 enum mst_state mst_client_state(const struct mst_client *client)
