@@ -44,9 +44,10 @@ flags = $(BASE_CPPFLAGS) $(strip \
 	$(if $(filter test/bench/%,$(1)), \
 		$(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) \
 		$(call system,$(BENCH_MODULES)), \
+	$(if $(filter test/size/%,$(1)),-std=c99, \
 	$(if $(filter test/%,$(1)),-std=gnu11 -Iport/mock -Itest \
 		$(call system,$(TEST_MODULES)), \
-	$(if $(filter examples/%,$(1)),-std=gnu11,-std=c99))))))
+	$(if $(filter examples/%,$(1)),-std=gnu11,-std=c99)))))))
 options = $(call flags,$<) $(CPPFLAGS) $(WARNINGS) $(CFLAGS) -MMD -MP
 compile = $(CC) $(options)
 
@@ -65,9 +66,9 @@ HELPER_SRC = $(filter-out $(TEST_SRC) $(UNIT_SRC) $(RUN_SRC), \
 	$(wildcard test/*.c)) $(wildcard port/mock/*.c) $(POSIX_SRC)
 ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
 	$(sort $(HELPER_SRC)) $(TEST_SRC) $(UNIT_SRC) $(RUN_SRC) \
-	$(wildcard test/bench/*.c)
+	$(wildcard test/bench/*.c test/size/*.c)
 ALL_HEADERS = $(wildcard *.h port/*/*.h examples/*.h examples/*/*.h test/*.h \
-	test/bench/*.h)
+	test/bench/*.h test/size/*.h test/size/*/*.h)
 BENCH_CXX = $(wildcard test/bench/*.cc)
 
 PROGRAMS = $(addprefix $(BUILD)/,mini-stream sandbox ws-echo first put-address)
@@ -117,10 +118,10 @@ lint:
 cross_includes = $(addprefix -isystem ,$(JSMN_DIR) \
 	$(BEARSSL_DIR:%=%/inc) $(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
 
-## Code, memory and stack of the library on a Cortex-M4 and on this machine
+## Code, memory, stack and lines of the library, beside the next step's bars
 size:
 	@test/packages.sh build size
-	@CROSS=$(CROSS) test/size.sh $(cross_includes)
+	@CROSS=$(CROSS) $(PYTHON) test/size/size.py $(cross_includes)
 
 ## Fuzz the decoder's two lanes against each other for FUZZ_SECONDS (60)
 fuzz:

@@ -86,7 +86,7 @@ check "format" clang-format --dry-run -Werror "$@"
 check "layering" "$python" test/layering.py mini_stream.c mini_stream.h
 check "scripts" shellcheck "${scripts[@]}"
 check "license lines" spdx "$@" "${scripts[@]}" Makefile .clang-tidy \
-    .clang-format test/*.py
+    .clang-format test/*.py test/*/*.py
 check "README" test/readme.sh
 check "header as C" header_c
 check "header as C, MST_NO_TLS" header_c -DMST_NO_TLS
@@ -107,7 +107,7 @@ done
 # 32-bit: what the compiler calls there differs. make size installs it.
 if command -v arm-none-eabi-gcc >/dev/null; then
     check "no static data, Cortex-M4" \
-        env BUILD="$dir" CC=gcc test/size.sh "${include[@]}"
+        env BUILD="$dir" CC=gcc "$python" test/size/size.py "${include[@]}"
     include=(-I. -isystem "$dir/size/include")
     for cpu in cortex-m0 cortex-m4; do
         for level in -O0 -Os -O2; do

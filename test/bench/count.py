@@ -42,7 +42,7 @@ def count(build):
     """Rows of what and its cost for a build with these options."""
     library, program = DIR + "/library.o", DIR + "/program"
     include = ["-I.", "-isystem", DIR + "/size/include"]
-    # As test/size.sh does it.
+    # As test/size/size.py does it.
     output(*COMPILER, "-std=c99", "-fno-common", *build, *include, "-c",
            "-o", library, "mini_stream.c")
     size = output(CROSS + "size", library).splitlines()[1].split()[0]
@@ -65,7 +65,7 @@ def number(text):
 
 def main():
     # Puts the headers of BearSSL and jsmn where a cross compiler may see them.
-    subprocess.run(["test/size.sh"] + sys.argv[1:], check=True,
+    subprocess.run(["test/size/size.py"] + sys.argv[1:], check=True,
                    stdout=subprocess.DEVNULL, env=dict(os.environ, BUILD=DIR))
     tables = [count(build) for build in BUILDS]
     print(f"{datetime.date.today().isoformat()}, make count,",
