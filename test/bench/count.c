@@ -7,6 +7,8 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
+#include "count.h"
+
 #include "bench.h"
 #include "follow.h"
 
@@ -20,18 +22,18 @@
 
 #define TEXT_FRAME 0x81u
 
-static void stop(const char *why)
+_Noreturn void count_stop(const char *why)
 {
     fprintf(stderr, "%s\n", why);
     exit(1);
 }
 
-static uint64_t now(void)
+uint64_t count_now(void)
 {
     return bench_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-static void print_row(const char *what, uint64_t cost, size_t units)
+void count_row(const char *what, uint64_t cost, size_t units)
 {
     printf("%s\t%.1f\n", what, (double)cost / (double)units);
 }
@@ -45,11 +47,11 @@ static uint64_t decode(const struct corpus *corpus, size_t skipped)
 
     follow(corpus, 0, corpus->count, NULL, &sum);
     if (sum != corpus_sum(corpus)) {
-        stop("wrong sum");
+        count_stop("wrong sum");
     }
-    begin = now();
+    begin = count_now();
     follow(corpus, skipped, corpus->count - skipped, NULL, NULL);
-    return now() - begin;
+    return count_now() - begin;
 }
 
 static void count_mixed(const char *what, enum corpus_form form)
@@ -57,7 +59,7 @@ static void count_mixed(const char *what, enum corpus_form form)
     struct corpus corpus;
 
     corpus_mixed(&corpus, MESSAGES, 1, form);
-    print_row(what, decode(&corpus, 0), MESSAGES);
+    count_row(what, decode(&corpus, 0), MESSAGES);
     corpus_free(&corpus);
 }
 
@@ -66,7 +68,7 @@ static void count_snapshot(void)
     struct corpus corpus;
 
     corpus_snapshot(&corpus, SNAPSHOT_LEVELS, CORPUS_USUAL);
-    print_row("decode a level of a snapshot", decode(&corpus, 0),
+    count_row("decode a level of a snapshot", decode(&corpus, 0),
               corpus.levels);
     corpus_free(&corpus);
 }
@@ -77,7 +79,7 @@ static void count_snapshot(void)
 static uint64_t read_frames(const uint8_t *data, size_t len, size_t messages,
                             size_t bytes)
 {
-    uint64_t begin = now();
+    uint64_t begin = count_now();
     struct mst_ws_piece piece;
     struct mst_ws ws;
     size_t used;
@@ -89,9 +91,9 @@ static uint64_t read_frames(const uint8_t *data, size_t len, size_t messages,
         bytes -= piece.len;
         messages -= piece.last;
     }
-    begin = now() - begin;
+    begin = count_now() - begin;
     if (bytes != 0 || messages != 0) {
-        stop("wrong frames");
+        count_stop("wrong frames");
     }
     return begin;
 }
@@ -105,14 +107,14 @@ static void count_frames(void)
     corpus_mixed(&corpus, MESSAGES, 1, CORPUS_USUAL);
     frames = malloc(corpus.len + (size_t)BENCH_FRAME_HEADER * MESSAGES);
     if (frames == NULL) {
-        stop("no memory");
+        count_stop("no memory");
     }
     for (size_t i = 0; i < MESSAGES; i++) {
         len += bench_frame(frames + len, TEXT_FRAME,
                            corpus.text + corpus.messages[i].at,
                            corpus.messages[i].len);
     }
-    print_row("read a message's frame and check its UTF-8",
+    count_row("read a message's frame and check its UTF-8",
               read_frames(frames, len, MESSAGES, corpus_bytes(&corpus)),
               MESSAGES);
     free(frames);
@@ -130,7 +132,7 @@ static void count_characters(const char *what, const char *character)
         text[i] = character[i % len];
     }
     len = bench_frame(frame, TEXT_FRAME, text, sizeof text);
-    print_row(what, read_frames(frame, len, 1, sizeof text), sizeof text);
+    count_row(what, read_frames(frame, len, 1, sizeof text), sizeof text);
 }
 
 /* ---- Book ---- */
@@ -146,13 +148,13 @@ static void count_book(void)
     without = decode(&corpus, 1);
     mst_book_init(&book, levels, BOOK_ROOM);
     follow(&corpus, 0, 1, &book, NULL);
-    begin = now();
+    begin = count_now();
     follow(&corpus, 1, MESSAGES, &book, NULL);
-    begin = now() - begin;
+    begin = count_now() - begin;
     if (follow_book_sum(&book) != sum) {
-        stop("wrong book");
+        count_stop("wrong book");
     }
-    print_row("change a level in a live book of 100 a side", begin - without,
+    count_row("change a level in a live book of 100 a side", begin - without,
               corpus.levels - (size_t)2 * BOOK_LEVELS);
     corpus_free(&corpus);
 }
@@ -167,5 +169,6 @@ int main(void)
     count_characters("UTF-8, a byte of ASCII", "a");
     count_characters("UTF-8, a byte of characters of two", "\303\244");
     count_book();
+    count_client();
     return 0;
 }
