@@ -72,7 +72,8 @@ ALL_HEADERS = $(wildcard *.h port/*/*.h examples/*.h examples/*/*.h test/*.h \
 BENCH_CXX = $(wildcard test/bench/*.cc)
 
 PROGRAMS = $(addprefix $(BUILD)/,mini-stream sandbox ws-echo first put-address)
-TESTS = $(patsubst %.c,$(BUILD)/%,$(TEST_SRC) $(UNIT_SRC) $(RUN_SRC))
+# Those that take longest to compile come first.
+TESTS = $(patsubst %.c,$(BUILD)/%,$(UNIT_SRC) $(TEST_SRC) $(RUN_SRC))
 LIBRARY = $(BUILD)/libmini_stream.a
 POSIX = $(BUILD)/libmst_posix.a
 
@@ -83,7 +84,7 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all packages demo test tests objects lint tidy size bench bench-plot \
+.PHONY: all packages demo test tests year objects lint tidy size bench bench-plot \
 	count oracle fuzz format help clean
 
 ## The library and the programs: mini-stream, sandbox, the examples (default)
@@ -103,6 +104,12 @@ test:
 	@test/packages.sh build tool sandbox test
 	$(again) all tests
 	@test/run.sh
+
+## A session through a year of outages in virtual time
+year:
+	@test/packages.sh build test
+	$(again) $(BUILD)/test/test_session_year
+	@YEAR_DAYS=365 $(BUILD)/test/test_session_year
 
 ## Build the test programs only
 tests: $(TESTS)

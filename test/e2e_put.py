@@ -165,7 +165,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.server.tokens.append(self.body())
         reply = json.dumps({"access_token": f"t{len(self.server.tokens)}",
                             "token_type": "Bearer"}).encode()
-        self.wfile.write(response(400, self.server.refusal)
+        # With a wait that is longer than the client has.
+        self.wfile.write(response(400, self.server.refusal, "Retry-After: 120")
                          if self.server.refusal else response(200, reply))
 
     def do_PUT(self):  # pylint: disable=invalid-name

@@ -2,7 +2,8 @@
 # Runs every test program and script that `make test` has built, several at a
 # time, and ends with "N passed, N failed"; fails unless all passed.
 # Usage: test/run.sh [NAME...]    (default: all; NAME such as test_json)
-# BUILD: where the programs are; JOBS: how many at a time.
+# BUILD: where the programs are; JOBS: how many that compute run at a time,
+# beside as many that wait more than they compute.
 # SPDX-License-Identifier: 0BSD
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -13,6 +14,10 @@ export PYTHON
 export LIMIT_S=600 # for one program: a hang, not a slow machine
 LOGS=$BUILD/test/log
 export LOGS
+
+# They come first, so that nothing waits for them alone at the end.
+longest=(e2e_faults.py e2e_truth.py test_session_rotate test_session_year
+    unit_fast_lane)
 
 run_one() {
     local name=$1 file command=() begin=$SECONDS status
@@ -65,20 +70,41 @@ if [ $# -gt 0 ]; then
     names=("$@")
 else
     shopt -s nullglob
-    names=()
-    # The scripts first: they wait more than they compute.
+    names=("${longest[@]}")
     for file in test/e2e_*.sh test/e2e_*.py test/interop_*.sh test/interop_*.py \
         test/test_*.c test/unit_*.c; do
         name=${file##*/}
-        names+=("${name%.c}")
+        name=${name%.c}
+        case " ${longest[*]} " in
+        *" $name "*) ;;
+        *) names+=("$name") ;;
+        esac
     done
 fi
 
-if [ ${#names[@]} -gt 0 ]; then
-    # shellcheck disable=SC2016 # the inner shell expands it
-    printf '%s\n' "${names[@]}" | xargs -P "${JOBS:-$(nproc)}" -I{} \
-        bash -c 'run_one "$1"' run_one {}
-fi
+# run_some AT_ONCE NAME...
+run_some() {
+    local at_once=$1
+    shift
+    if [ $# -gt 0 ]; then
+        # shellcheck disable=SC2016 # the inner shell expands it
+        printf '%s\n' "$@" |
+            xargs -P "$at_once" -I{} bash -c 'run_one "$1"' run_one {}
+    fi
+}
+
+computing=()
+waiting=()
+for name in "${names[@]}"; do
+    case $name in
+    test_* | unit_* | e2e_truth.py) computing+=("$name") ;;
+    *) waiting+=("$name") ;;
+    esac
+done
+jobs=${JOBS:-$(nproc)}
+run_some "$jobs" "${waiting[@]}" &
+run_some "$jobs" "${computing[@]}"
+wait
 
 passed=0
 failed=0

@@ -1,9 +1,9 @@
 /*
- * A session that runs for a year unattended, in virtual time: with one link
- * and with two, through an outage of every kind several times a day. Its
- * states go as the table in the source says.
+ * A session that runs unattended for a hundred days, or a year (`make year`),
+ * in virtual time: with one link and with two, through an outage of every kind
+ * several times a day. Its states go as the table in the source says.
  *
- * YEAR_SEED: another year than the usual one; YEAR_DAYS: a shorter one.
+ * YEAR_SEED: another year than the usual one; YEAR_DAYS: a longer one.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define YEAR_DAYS 365
+#define YEAR_DAYS 100
 #define YEAR_MONTH 30
 #define YEAR_TIMES 3  /* of each kind in a day */
 #define YEAR_LINES 24 /* of the log are shown */
