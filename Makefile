@@ -117,10 +117,8 @@ tests: $(TESTS)
 ## Check format, layering, symbols, scripts and analyse all code
 lint:
 	@test/packages.sh build tool sandbox test lint bench
-	$(again) CC=gcc BUILD=$(BUILD)/lint/gcc objects
-	$(again) CC=clang BUILD=$(BUILD)/lint/clang objects
-	@test/lint.sh $(ALL_SRC) $(ALL_HEADERS) $(BENCH_CXX)
-	$(again) -k tidy
+	+@MAKE="$(MAKE) --no-print-directory $(jobs)" \
+		test/lint.sh $(ALL_SRC) $(ALL_HEADERS) $(BENCH_CXX)
 
 cross_includes = $(addprefix -isystem ,$(JSMN_DIR) \
 	$(BEARSSL_DIR:%=%/inc) $(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
@@ -308,8 +306,8 @@ tidy_checks = $(if $(filter mini_stream.c,$<),--checks=misc-no-recursion) \
 tidy: $(ALL_SRC:%.c=$(BUILD)/lint/tidy/%.ok)
 
 $(BUILD)/lint/tidy/%.ok: %.c .clang-tidy $(ALL_HEADERS) Makefile
-	@mkdir -p $(@D) && echo "clang-tidy $<"
-	@clang-tidy --quiet $(tidy_checks) $< \
+	@mkdir -p $(@D)
+	$(call quiet,clang-tidy) clang-tidy --quiet $(tidy_checks) $< \
 		-- $(call flags,$<) $(CPPFLAGS)
 	@touch $@
 

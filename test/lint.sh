@@ -1,7 +1,9 @@
 #!/bin/bash
-# The checks of `make lint` beside the compilers and clang-tidy: format,
-# layering, symbols, C++, scripts, the README's example.
+# The checks of `make lint`: both compilers and clang-tidy, format, layering,
+# symbols, C++, scripts, the README's example. Prints a line for each and what
+# was found; the last line is the verdict.
 # Usage: test/lint.sh C FILE...     (make lint names all)
+# MAKE: how to call make; V=1: everything that the checks say.
 # SPDX-License-Identifier: 0BSD
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -14,20 +16,40 @@ if [ -n "${BEARSSL_DIR:-}" ]; then
     include+=(-isystem "$BEARSSL_DIR/inc" -isystem "$BEARSSL_DIR/include")
 fi
 warnings=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
-passed=0
-failed=0
+read -ra make <<<"${MAKE:-make}"
+findings=0
 
-# check TITLE COMMAND...: runs it, counts it, shows what it says if it fails.
-check() {
-    local title=$1
-    shift
-    if "$@" >"$dir/output" 2>&1; then
-        passed=$((passed + 1))
-        echo "ok    $title"
-    else
-        failed=$((failed + 1))
-        echo "FAIL  $title"
+# What a check said: all of it, or without progress and without counts of what
+# is not shown.
+said() {
+    if [ -n "${V:-}" ]; then
         cat "$dir/output"
+    else
+        grep -vE '^(compile|clang-tidy) [^ ]*$|^[0-9]+ [a-z0-9 ]+ generated\.$' \
+            "$dir/output"
+    fi
+}
+
+# The places that it names, each once, but one at least.
+count() {
+    local places
+    places=$(said | grep -v ' note: ' |
+        grep -E '^[^ :]+:[0-9]+:|SC[0-9]+ \(' | sort -u | wc -l)
+    echo $((places > 0 ? places : 1))
+}
+
+# check TITLE COMMAND...: runs it, counts and shows what it finds.
+check() {
+    local title=$1 status=0
+    shift
+    "$@" >"$dir/output" 2>&1 || status=$?
+    if [ "$status" -eq 0 ]; then
+        echo "ok    $title"
+        [ -z "${V:-}" ] || said
+    else
+        findings=$((findings + $(count)))
+        echo "FAIL  $title"
+        said
     fi
 }
 
@@ -82,6 +104,8 @@ spdx() {
 mapfile -t scripts < <(grep -lE '^#!/bin/(ba)?sh' .ci/run examples/*.sh \
     test/*.sh)
 
+check "gcc" "${make[@]}" -k CC=gcc BUILD="$dir/gcc" objects
+check "clang" "${make[@]}" -k CC=clang BUILD="$dir/clang" objects
 check "format" clang-format --dry-run -Werror "$@"
 check "layering" "$python" test/layering.py mini_stream.c mini_stream.h
 check "scripts" shellcheck "${scripts[@]}"
@@ -118,7 +142,12 @@ if command -v arm-none-eabi-gcc >/dev/null; then
             '^br_sha1_' arm-none-eabi-gcc -mcpu=$cpu -mthumb -Os -DMST_NO_TLS
     done
 fi
+check "clang-tidy" "${make[@]}" -k tidy
 
 echo
-echo "lint: $passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+case $findings in
+0) echo "lint: all is well" ;;
+1) echo "lint: 1 finding" ;;
+*) echo "lint: $findings findings" ;;
+esac
+[ "$findings" -eq 0 ]
