@@ -89,12 +89,13 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 
 ## The library and the programs: mini-stream, sandbox, the examples (default)
 all: $(PROGRAMS) $(LIBRARY)
+	@: # and says nothing where nothing is to be done
 
 ## Install what `all` needs and is missing (Debian packages)
 packages:
 	@test/packages.sh build tool sandbox
 
-## Stream DEMO_SECONDS (10) from a local exchange; installs what is missing
+## Stream for DEMO_SECONDS (10) from a local exchange; installs what is missing
 demo: packages
 	$(again) all
 	@examples/demo.sh
@@ -113,6 +114,7 @@ year:
 
 ## Build the test programs only
 tests: $(TESTS)
+	@:
 
 ## Check format, layering, symbols, scripts and analyse all code
 lint:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Starts the sandbox, streams all channels of two markets from it, stops it.
 # Usage: examples/demo.sh         (make demo builds what it runs first)
-# DEMO_SECONDS: how long; BUILD: where the programs are.
+# DEMO_SECONDS: how long, such as 10 or 1.5; BUILD: where the programs are.
 # SPDX-License-Identifier: 0BSD
 set -eu
 cd "$(dirname "$0")/.."
@@ -9,6 +9,13 @@ build=${BUILD:-build}
 seconds=${DEMO_SECONDS:-10}
 start_limit_s=30
 end_limit_s=60 # beyond its seconds: a tool that hangs
+
+if ! echo "$seconds" | grep -Eqx '(0|[1-9][0-9]{0,6})(\.[0-9]{1,3})?' ||
+    ! echo "$seconds" | grep -q '[1-9]'; then
+    echo "DEMO_SECONDS=$seconds: not a number of seconds above 0, such as 10" \
+        "or 1.5, with up to three decimals" >&2
+    exit 2
+fi
 
 state=$(mktemp -d)
 sandbox=
@@ -27,6 +34,7 @@ trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
+: >"$state/log"
 # In a session of its own, so that Ctrl-C reaches the tool alone, which then
 # has a service to say goodbye to.
 setsid "$build/sandbox" --state "$state" >"$state/log" 2>&1 &
@@ -49,7 +57,7 @@ if [ -t 1 ] && [ "${TERM:-dumb}" != dumb ]; then
 fi
 # shellcheck disable=SC2086 # plain is one option or none
 MINI_STREAM_CLIENT_SECRET=sandbox-secret \
-    timeout --foreground -k 5 $((seconds + end_limit_s)) \
+    timeout --foreground -k 5 $((${seconds%.*} + end_limit_s)) \
     "$build/mini-stream" stream \
     --endpoints "$state/endpoints.json" --ca "$state/ca.pem" \
     --client-id sandbox-client --seconds "$seconds" --expect-all \

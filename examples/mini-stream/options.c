@@ -30,7 +30,8 @@ static const struct argp_option stream_options[] = {
      "In lines: also the N best levels of each side of a live book, and the "
      "book's time (default 0: none)",
      0},
-    {"seconds", 's', "N", 0, "End after N seconds (default 0: at Ctrl-C)", 0},
+    {"seconds", 's', "N", 0,
+     "End after N seconds, such as 10 or 1.5 (default 0: at Ctrl-C)", 0},
     {"plain", KEY_PLAIN, 0, 0, "Lines instead of the live view", 0},
     {"expect-all", KEY_EXPECT_ALL, 0, 0,
      "Fail when a channel of a market delivered nothing, or a message could "
@@ -55,6 +56,34 @@ static unsigned options_number(const struct argp_state *state,
                      min, max);
     }
     return (unsigned)value;
+}
+
+/* Seconds, with up to three decimals, as ms; ends the program with a line on
+ * anything else. */
+static uint64_t options_seconds(const struct argp_state *state,
+                                const char *text)
+{
+    const uint64_t max_ms = (uint64_t)SECONDS_MAX * 1000;
+    const char *at = text;
+    uint64_t ms = 0;
+
+    while (*at >= '0' && *at <= '9' && ms <= max_ms) {
+        ms = ms * 10 + (uint64_t)(*at++ - '0') * 1000;
+    }
+    if (at > text && *at == '.') {
+        at++;
+        for (unsigned unit = 100; *at >= '0' && *at <= '9' && unit > 0; at++) {
+            ms += (uint64_t)(*at - '0') * unit;
+            unit /= 10;
+        }
+    }
+    if (at == text || *at != '\0' || ms > max_ms) {
+        argp_failure(state, EXITS_USAGE, 0,
+                     "--seconds %s: not a number from 0 to %u, with up to "
+                     "three decimals",
+                     text, SECONDS_MAX);
+    }
+    return ms;
 }
 
 /* The channel of this name (of len bytes), or MST_CHANNEL_OTHER. */
@@ -167,10 +196,7 @@ static error_t stream_parse(int key, char *arg, struct argp_state *state)
     case 'd':
         options->depth = options_number(state, "depth", arg, 0, LEVELS_MAX);
         return 0;
-    case 's':
-        options->seconds =
-            options_number(state, "seconds", arg, 0, SECONDS_MAX);
-        return 0;
+    case 's': options->end_ms = options_seconds(state, arg); return 0;
     case KEY_PLAIN: options->plain = true; return 0;
     case KEY_EXPECT_ALL: options->expect_all = true; return 0;
     case ARGP_KEY_ARG: options_market(state, options, arg); return 0;

@@ -15,7 +15,7 @@ struct options {
     unsigned channels; /* bit n is channel n of enum mst_channel */
     size_t levels;     /* of a side of a book */
     size_t depth;      /* how many of them lines show */
-    unsigned seconds;  /* 0: without end */
+    uint64_t end_ms;   /* 0: without end */
     bool plain, expect_all;
 };
 

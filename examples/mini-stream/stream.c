@@ -200,8 +200,8 @@ static void stream_check(struct stream *stream, uint64_t now_ms)
     if (signals > 0 || stream->cut) {
         stream_close(stream);
     }
-    if (options->seconds > 0 && !stream->closing &&
-        now_ms - stream->start_ms >= (uint64_t)options->seconds * 1000) {
+    if (options->end_ms > 0 && !stream->closing &&
+        now_ms - stream->start_ms >= options->end_ms) {
         if (!stream->board.was_open) {
             stream->result = stream->board.error
                                  ? exits_code(stream->board.error)

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <glib-unix.h>
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -34,6 +35,8 @@ struct sandbox {
     SoupServer *auth_server;
     SoupServer *api_server;
     struct listener *api_listener;
+    const char *endpoints_path;
+    char *endpoints; /* what the file says while it is this sandbox's */
     struct relay *ws_relay;
     struct relay *auth_relay;
     guint end_polls; /* since the end began; 0 before */
@@ -100,19 +103,17 @@ static void free_services(struct sandbox *sandbox)
     address_store_close(sandbox->addresses);
     faults_free(sandbox->faults);
     g_main_loop_unref(sandbox->loop);
+    g_free(sandbox->endpoints);
 }
 
 /* Listens, and tells the endpoints in a file that is whole once it exists. */
 static bool open_endpoints(struct sandbox *sandbox,
-                           const struct options *options, const char *path,
-                           GError **error)
+                           const struct options *options, GError **error)
 {
     guint ws_port = (guint)options->ws_port;
     guint auth_port = (guint)options->auth_port;
     guint api_port = (guint)options->api_port;
     json_t *json;
-    char *text;
-    bool ok;
 
     if (!relay_listen(sandbox->ws_relay, options->bind, &ws_port, error) ||
         !relay_listen(sandbox->auth_relay, options->bind, &auth_port, error)) {
@@ -129,11 +130,23 @@ static bool open_endpoints(struct sandbox *sandbox,
                   json_sprintf("wss://localhost:%u/", ws_port), "auth_url",
                   json_sprintf("https://localhost:%u", auth_port), "base_url",
                   json_sprintf("https://localhost:%u", api_port));
-    text = json_dumps(json, JSON_COMPACT);
-    ok = g_file_set_contents(path, text, -1, error);
-    g_free(text);
+    sandbox->endpoints = json_dumps(json, JSON_COMPACT);
     json_decref(json);
-    return ok;
+    return g_file_set_contents(sandbox->endpoints_path, sandbox->endpoints, -1,
+                               error);
+}
+
+/* Whoever waits for the next sandbox here is not to find this one's file; one
+ * that another sandbox has put there stays. */
+static void remove_endpoints(const struct sandbox *sandbox)
+{
+    char *text = NULL;
+
+    if (g_file_get_contents(sandbox->endpoints_path, &text, NULL, NULL) &&
+        g_strcmp0(text, sandbox->endpoints) == 0) {
+        g_remove(sandbox->endpoints_path);
+    }
+    g_free(text);
 }
 
 static gboolean on_end_poll(gpointer user_data)
@@ -154,6 +167,7 @@ static gboolean on_signal(gpointer user_data)
 {
     struct sandbox *sandbox = user_data;
 
+    remove_endpoints(sandbox);
     relay_stop_listening(sandbox->ws_relay);
     relay_stop_listening(sandbox->auth_relay);
     g_clear_pointer(&sandbox->api_listener, listener_free);
@@ -165,6 +179,18 @@ static gboolean on_signal(gpointer user_data)
     return G_SOURCE_REMOVE;
 }
 
+static void end_by_signals(struct sandbox *sandbox)
+{
+    struct sigaction action;
+
+    g_unix_signal_add(SIGTERM, on_signal, sandbox);
+    g_unix_signal_add(SIGINT, on_signal, sandbox);
+    /* nohup has it ignored. */
+    if (sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler != SIG_IGN) {
+        g_unix_signal_add(SIGHUP, on_signal, sandbox);
+    }
+}
+
 static bool run(const struct options *options, const char *endpoints_path,
                 GTlsCertificate *certificate, GError **error)
 {
@@ -172,6 +198,7 @@ static bool run(const struct options *options, const char *endpoints_path,
         options->address_status ? options->address_status : "APPROVED";
     struct sandbox sandbox = {
         .addresses = address_store_open(options->state, status, error),
+        .endpoints_path = endpoints_path,
     };
     bool ok;
 
@@ -179,12 +206,12 @@ static bool run(const struct options *options, const char *endpoints_path,
         return false;
     }
     create_services(&sandbox, options, certificate);
+    /* Before there is a file that tells of it. */
+    end_by_signals(&sandbox);
     ok = (!options->faults ||
           faults_load(sandbox.faults, options->faults, error)) &&
-         open_endpoints(&sandbox, options, endpoints_path, error);
+         open_endpoints(&sandbox, options, error);
     if (ok) {
-        g_unix_signal_add(SIGTERM, on_signal, &sandbox);
-        g_unix_signal_add(SIGINT, on_signal, &sandbox);
         feed_start(sandbox.feed, stream_publish, sandbox.stream);
         puts("ready");
         fflush(stdout);
@@ -206,7 +233,7 @@ static bool prepare_and_run(const struct options *options, GError **error)
         g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(saved),
                     "%s: %s", options->state, g_strerror(saved));
     } else {
-        /* That of an earlier run would mislead whoever waits for it. */
+        /* One that was killed has left its file. */
         g_remove(path);
         certificate =
             certificate_obtain(options->state, options->host_names, error);

@@ -1,0 +1,145 @@
+#!/bin/bash
+# What a newcomer does first: make demo, and the README's lines by hand.
+# Usage: test/e2e_demo.sh         BUILD: where the programs are.
+# SPDX-License-Identifier: 0BSD
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+export BUILD=${BUILD:-build}
+limit_s=30 # for one thing to happen: a hang, not a slow machine
+work=$(mktemp -d)
+state=$work/state
+passed=0
+failed=0
+begun=
+
+cleanup() {
+    local pid
+    for pid in $begun; do
+        kill -KILL "$pid" 2>/dev/null
+        wait "$pid" 2>/dev/null
+    done
+    rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+# check NAME COMMAND...: counts whether the command succeeds.
+check() {
+    local name=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+        echo "ok    $name"
+    else
+        failed=$((failed + 1))
+        echo "FAIL  $name"
+        sed 's/^/      | /' "$work/out" "$work/err" 2>/dev/null
+    fi
+}
+
+# ---- make demo ----
+
+demo() {
+    DEMO_SECONDS=$1 examples/demo.sh >"$work/out" 2>"$work/err"
+}
+
+# To its end, and without a line that is not mini-stream's: that a channel has
+# delivered nothing in so short a time is one.
+streams() {
+    demo "$1"
+    grep -q '^connections: ' "$work/out" &&
+        ! grep -vE '^20[0-9-]*T|^mini-stream: ' "$work/err"
+}
+
+# In words, and before anything is started.
+refuses() {
+    local status=0
+    demo "$1" || status=$?
+    [ "$status" -eq 2 ] && [ ! -s "$work/out" ] &&
+        grep -qF "DEMO_SECONDS=$1: not a number of seconds" "$work/err"
+}
+
+# One make does not know of the other's jobs.
+makes_nothing() {
+    env -u MAKEFLAGS -u MFLAGS make --no-print-directory all \
+        >"$work/out" 2>"$work/err" && [ ! -s "$work/out" ] &&
+        [ ! -s "$work/err" ]
+}
+
+check "a demo of 1.5 s, and not a line beside it" streams 1.5
+for text in abc 0 0.0 1.2.3 -1 1e3 1,5 08; do
+    check "DEMO_SECONDS=$text is refused" refuses "$text"
+done
+check "make says nothing when all is there" makes_nothing
+
+# ---- The README's lines by hand ----
+
+# await COMMAND...: until it succeeds.
+await() {
+    local tries=$((limit_s * 20))
+    until "$@"; do
+        tries=$((tries - 1))
+        [ "$tries" -gt 0 ] || return 1
+        sleep 0.05
+    done
+}
+
+# start [COMMAND...]: starts a sandbox as the README does (through a command),
+# and goes on once the file is there.
+start() {
+    "$@" "$BUILD/sandbox" --state "$state" >"$work/out" 2>"$work/err" &
+    sandbox=$!
+    begun+=" $sandbox"
+    await test -s "$state/endpoints.json"
+}
+
+# The file leads to a service that runs.
+leads_there() {
+    local tool opened=0
+    MINI_STREAM_CLIENT_SECRET=sandbox-secret "$BUILD/mini-stream" stream \
+        --plain --client-id sandbox-client --ca "$state/ca.pem" \
+        --endpoints "$state/endpoints.json" BTCUSD \
+        >"$work/out" 2>"$work/err" &
+    tool=$!
+    begun+=" $tool"
+    await grep -q 'open - generation' "$work/err" || opened=1
+    end INT "$tool" && [ "$opened" -eq 0 ]
+}
+
+# end SIGNAL PID: with exit status 0.
+end() {
+    kill "-$1" "$2" && wait "$2"
+}
+
+lacks_file() { [ ! -e "$state/endpoints.json" ]; }
+
+for number in 1 2; do
+    check "start $number" start
+    check "the file of start $number leads to it" leads_there
+    check "end $number" end TERM "$sandbox"
+    check "its file is gone" lacks_file
+done
+# Under nohup, say, SIGHUP is ignored.
+for signal in INT HUP; do
+    check "start before SIG$signal" start env --default-signal=HUP
+    check "end by SIG$signal" end "$signal" "$sandbox"
+    check "its file is gone after SIG$signal" lacks_file
+done
+
+check "start" start
+kept=$(<"$state/endpoints.json")
+first=$sandbox
+"$BUILD/sandbox" --state "$state" >"$work/ready" 2>"$work/err" &
+sandbox=$!
+begun+=" $sandbox"
+check "a second one starts" await grep -qs ready "$work/ready"
+check "the first of two ends" end TERM "$first"
+check "the second one's file stays" test -s "$state/endpoints.json"
+check "and is its own" test "$kept" != "$(<"$state/endpoints.json")"
+check "the second of two ends" end TERM "$sandbox"
+check "and its file is gone" lacks_file
+
+echo
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
