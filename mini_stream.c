@@ -4348,6 +4348,10 @@ void mst_book_stale(struct mst_book *book, enum mst_book_reason reason)
     book->phase = BOOK_COLLECT;
     book->restart = true;
     book->aside = book->midway = false;
+    if (reason == MST_BOOK_RECONNECT || reason == MST_BOOK_NO_SNAPSHOT ||
+        reason == MST_BOOK_DETACHED) {
+        book->last_ns = 0; /* what comes now is of another connection */
+    }
     book->flags = 0;
     book->disagreements = 0;
 }
@@ -4540,8 +4544,8 @@ static void book_open_snapshot(struct mst_book *book, int64_t time_ns)
     }
     book->flags = 0;
     book_flag(book, MST_BOOK_TIME_STEP,
-              book->phase == BOOK_COLLECT &&
-                  time_ns + BOOK_LATE_NS < book->time_ns);
+              time_ns + BOOK_LATE_NS < book->time_ns ||
+                  time_ns + BOOK_LATE_NS < book->last_ns);
     book->phase = BOOK_SNAPSHOT;
     book->disagreements = 0;
     book->snapshot_ns = time_ns;
@@ -4575,6 +4579,9 @@ static void book_end(struct mst_book *book, const struct mst_part *part,
     }
     if (book->phase != BOOK_PASS) {
         book->received_ns = received_ns;
+    }
+    if (!part->snapshot) {
+        book->last_ns = part->time_ns;
     }
     switch ((enum book_phase)book->phase) {
     case BOOK_COLLECT: break;
@@ -4707,6 +4714,7 @@ static void book_feed_aside(struct mst_book *book, struct mst_book *spare,
         book->state = MST_BOOK_BUILDING;
     }
     book_feed(spare, part, received_ns);
+    book->last_ns = spare->last_ns;
     if (spare->state == MST_BOOK_STALE) {
         mst_book_stale(book, mst_book_reason(spare));
         return;

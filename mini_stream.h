@@ -903,6 +903,7 @@ struct mst_book {
     struct mst_book_side sides[2];
     struct mst_book *spare;
     int64_t snapshot_ns, time_ns, disagrees_ns;
+    int64_t last_ns; /* of the last update, also of an earlier snapshot's */
     uint64_t snapshot_received_ns, received_ns; /* monotonic */
     uint32_t capacity, thin, crossings;
     uint8_t state, reason, flags, phase, disagreements;

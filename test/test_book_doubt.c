@@ -149,6 +149,54 @@ static void a_snapshot_much_older_than_updates_before_it_is_doubt(void **state)
     }
 }
 
+/* A snapshot that was long on its way comes to a book that has begun anew since
+ * a newer update: for a resync, or behind a snapshot out of order. On another
+ * connection nothing is known of earlier times. With a spare book, too. */
+static void
+a_snapshot_older_than_an_update_of_an_earlier_book_is_doubt(void **state)
+{
+    static const struct {
+        enum mst_book_reason reason;
+        int64_t older_ns;
+        unsigned flags;
+    } cases[] = {
+        {MST_BOOK_RESYNC, 2 * SECOND, 0},
+        {MST_BOOK_RESYNC, 2 * SECOND + 1, MST_BOOK_TIME_STEP},
+        {MST_BOOK_BAD_MESSAGE, 2 * SECOND + 1, MST_BOOK_TIME_STEP},
+        {MST_BOOK_RECONNECT, 2 * SECOND + 1, 0},
+        {MST_BOOK_DISORDER, 2 * SECOND + 1, MST_BOOK_TIME_STEP},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < 2 * COUNT(cases); i++) {
+        int64_t old_ns = SNAPSHOT_NS + SECOND - cases[i / 2].older_ns;
+        struct shelf shelf;
+
+        shelf_open(&shelf, CAPACITY);
+        if (i % 2 == 1) {
+            assert_int_equal(mst_book_set_spare(&shelf.book, &shelf.spare), 0);
+        }
+        apply_part(&shelf.book, SNAPSHOT_NS, SNAPSHOT | WHOLE, "b 100 1");
+        apply_part(&shelf.book, SNAPSHOT_NS + SECOND, UPDATE | WHOLE,
+                   "b 100 2");
+        if (cases[i / 2].reason == MST_BOOK_DISORDER) {
+            apply_part(&shelf.book, old_ns - 1, SNAPSHOT | WHOLE, "b 100 1");
+            expect_int("reason", MST_BOOK_DISORDER,
+                       mst_book_reason(&shelf.book));
+        } else {
+            mst_book_stale(&shelf.book, cases[i / 2].reason);
+        }
+        apply_part(&shelf.book, old_ns, SNAPSHOT | WHOLE, "b 100 1");
+        expect_book(&shelf.book, "live: 100x1 |");
+        expect_int("flags", cases[i / 2].flags, mst_book_flags(&shelf.book));
+        /* It is over with an update of the service's new time. */
+        apply_part(&shelf.book, old_ns + 1, UPDATE | WHOLE, "b 100 2");
+        apply_part(&shelf.book, old_ns + 1, SNAPSHOT | WHOLE, "b 100 3");
+        expect_int("flags", 0, mst_book_flags(&shelf.book));
+        shelf_close(&shelf);
+    }
+}
+
 static void check_bid(struct shelf *shelf, int64_t time_ns, uint64_t later_ns)
 {
     struct mst_top top = {
@@ -290,6 +338,7 @@ int main(void)
         TEST(what_contradicts_a_snapshot_of_its_moment_is_doubt),
         TEST(what_is_not_the_snapshots_contradicts_nothing),
         TEST(a_snapshot_much_older_than_updates_before_it_is_doubt),
+        TEST(a_snapshot_older_than_an_update_of_an_earlier_book_is_doubt),
         TEST(an_older_top_of_book_that_comes_late_counts),
         TEST(a_disagreement_lasts_though_the_time_goes_back),
         TEST(a_message_that_does_not_end_makes_a_book_stale),
