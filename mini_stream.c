@@ -7946,16 +7946,18 @@ static void session_judge(const struct mst_client *c, struct mst_subscribed *on,
     if ((c->config.flags & MST_RESYNC_CROSSED) != 0) {
         reasons |= MST_BOOK_CROSSED;
     }
+    if (mst_book_state(book) == MST_BOOK_LIVE && (on->lost || on->gap)) {
+        /* What was lost may be newer than the snapshot. */
+        mst_book_stale(book, on->lost     ? MST_BOOK_BAD_MESSAGE
+                             : on->number ? MST_BOOK_NUMBER
+                                          : MST_BOOK_RESYNC);
+    }
     on->thin = (mst_book_flags(book) & SESSION_DRIFT) != 0;
     if ((mst_book_flags(book) & reasons) != 0 ||
         mst_book_reason(book) == MST_BOOK_DISORDER) {
         on->doubted = true;
     } else if (mst_book_state(book) == MST_BOOK_LIVE) {
         on->doubted = on->number = false;
-        if (on->lost) {
-            /* What was lost may be newer than the snapshot. */
-            mst_book_stale(book, MST_BOOK_BAD_MESSAGE);
-        }
     }
 }
 
@@ -7981,6 +7983,7 @@ static void session_doubt(struct mst_client *c, const struct mst_link *l,
         /* What a fresh snapshot did not mend, another one soon will not. */
         on->lost |= !number || !on->number;
         on->number |= number;
+        on->gap = true;
         if (number && market[0] != '\0' && on->state == SUB_ACTIVE) {
             on->due_ms = SESSION_NEVER; /* this may have been its snapshot */
         }
@@ -8016,6 +8019,7 @@ static unsigned session_mark(struct mst_client *c, const struct mst_link *l,
         } else {
             on->state = SUB_ASKED;
             on->doubted = on->lost = on->thin = on->has_snapshot = false;
+            on->gap = false;
         }
         count++;
         if (l->one_by_one) {
@@ -10178,6 +10182,7 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
     for (unsigned i = 0; i < MST_LINKS_MAX; i++) {
         s->on[i].resync =
             s->on[i].state == SUB_ACTIVE || s->on[i].state == SUB_ASKED;
+        s->on[i].gap = true; /* of what came before, the book has nothing */
     }
     return 0;
 }

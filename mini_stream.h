@@ -1318,6 +1318,7 @@ struct mst_subscribed {
     uint8_t overdue; /* snapshots in a row */
     bool resync, doubted, thin, lost, number, listed;
     bool has_snapshot; /* since it was asked for */
+    bool gap;          /* its book has missed something since then */
 };
 
 struct mst_subscription {

@@ -356,6 +356,46 @@ static void test_bad_message_again(void **state)
     session_end();
 }
 
+/* A message is lost, and then a snapshot comes that was asked for before: the
+ * book stays stale until it is asked for anew, though it is crossed where that
+ * is a doubt, or what was lost is a second number that cannot be kept. */
+static void test_old_snapshot_after_a_bad_message(void **state)
+{
+    static const char *const bids[] = {LEVEL("99", "1"), LEVEL("200", "1")};
+    const struct mst_book *book = &session.books[0];
+
+    (void)state;
+    for (size_t i = 0; i < 2 * COUNT(bids); i++) {
+        struct service *service = &session.service;
+        session_begin();
+        session.config.flags = MST_RESYNC_CROSSED;
+        service->rules.no_snapshot = true;
+        service->rules.delay_ms = 10;
+        session_start();
+        mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
+                      &session.books[0]);
+        session_run(500);
+        if (i / COUNT(bids) == 1) {
+            service_text(service, BAD_UPDATE);
+            session_run(5000);
+            expect_int("a resync", 1,
+                       mst_client_stats(&session.client)->resyncs);
+        }
+        int64_t time_ns = mst_mock_wall(&session.mock);
+        service_text(service, BAD_UPDATE);
+        session_run(0);
+        service_book(service, "BTCUSD", "SNAPSHOT", time_ns,
+                     bids[i % COUNT(bids)], LEVEL("101", "1"));
+        session_run(0);
+        expect_book("not asked for anew", MST_BOOK_STALE, book);
+        service->rules.no_snapshot = false;
+        mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
+        session_run(5000);
+        expect_book("asked for anew", MST_BOOK_LIVE, book);
+        session_end();
+    }
+}
+
 /* A snapshot that cannot be kept is as bad the next time: it is asked for less
  * and less often, and the book says why it is not there. */
 static void test_number_in_every_snapshot(void **state)
@@ -468,6 +508,7 @@ int main(void)
         TEST(test_backoff_where_nothing_is_subscribed),
         TEST(test_refused_but_listed),
         TEST(test_bad_message_again),
+        TEST(test_old_snapshot_after_a_bad_message),
         TEST(test_number_in_every_snapshot),
         TEST(test_book_that_is_given_back),
         TEST(test_book_of_a_stream_that_closes),

@@ -190,6 +190,40 @@ static void test_random_wishes(void **state)
 
 /* ---- resync, list ---- */
 
+/* A wish goes and comes back while its first request is under way: an update
+ * that came meanwhile is not in the book, so that the snapshot which that
+ * request brings is none for it. */
+static void test_wish_again_before_the_snapshot(void **state)
+{
+    const struct mst_book *book = &session.books[0];
+    struct service *service = &session.service;
+    int64_t time_ns;
+
+    (void)state;
+    session_begin();
+    service->rules.delay_ms = 1000;
+    service->rules.no_snapshot = true;
+    session_start();
+    mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
+                  &session.books[0]);
+    session_run(500);
+    time_ns = mst_mock_wall(&session.mock);
+    service_book(service, "BTCUSD", "UPDATE", time_ns + 1000000,
+                 LEVEL("100", "2"), "");
+    session_run(0);
+    mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD");
+    mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
+                  &session.books[0]);
+    service_book(service, "BTCUSD", "SNAPSHOT", time_ns, LEVEL("100", "1"),
+                 LEVEL("101", "1"));
+    session_run(0);
+    assert_true(mst_book_state(book) != MST_BOOK_LIVE);
+    service->rules.no_snapshot = false;
+    session_run(5000);
+    expect_int("asked for anew", MST_BOOK_LIVE, mst_book_state(book));
+    session_end();
+}
+
 static void test_resync(void **state)
 {
     (void)state;
@@ -469,6 +503,7 @@ int main(void)
         TEST(test_wishes_at_any_time),
         TEST(test_change_of_mind),
         TEST(test_random_wishes),
+        TEST(test_wish_again_before_the_snapshot),
         TEST(test_resync),
         TEST(test_list_puts_right),
         TEST(test_entry_fails),
