@@ -85,7 +85,7 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 .SUFFIXES:
 .SECONDARY:
 .PHONY: all packages demo test tests year objects lint tidy size bench bench-plot \
-	count oracle fuzz format help clean
+	count oracle plans fuzz format help clean
 
 ## The library and the programs: mini-stream, sandbox, the examples (default)
 all: $(PROGRAMS) $(LIBRARY)
@@ -157,6 +157,12 @@ bench-plot:
 	@test/packages.sh plot
 	@test -f $(BUILD)/bench/results.json || $(MAKE) bench
 	@$(PYTHON) test/bench/plot.py
+
+## PLANS (100,000) plans of a service that does whatever it likes, by PLANS_SEED
+plans:
+	@test/packages.sh build test
+	$(again) $(BUILD)/bench/plans
+	@test/plans.sh $(BUILD)/bench/plans
 
 ## The order book against its oracle for ORACLE_EVENTS (10 million) events
 oracle:
@@ -272,6 +278,13 @@ $(BUILD)/bench/no_fast_lane.o: $(BUILD)/bench/obj/no_fast_lane.o \
 ORACLE_SRC = mini_stream.c $(addprefix test/,test_oracle.c oracle.c \
 	oracle_stream.c support.c support_events.c)
 $(BUILD)/bench/oracle: $(ORACLE_SRC:%.c=$(BUILD)/bench/obj/%.o)
+	$(link) $(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
+
+PLANS_SRC = mini_stream.c port/mock/mst_mock.c $(addprefix test/, \
+	test_session_plans.c plan.c plan_exchange.c plan_feed.c plan_model.c \
+	plan_requests.c plan_text.c service.c service_address.c service_http.c \
+	service_stream.c support.c support_events.c)
+$(BUILD)/bench/plans: $(PLANS_SRC:%.c=$(BUILD)/bench/obj/%.o)
 	$(link) $(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
 
 test_link = $(link) $(SANITIZE) \

@@ -16,8 +16,8 @@ LOGS=$BUILD/test/log
 export LOGS
 
 # They come first, so that nothing waits for them alone at the end.
-longest=(e2e_faults.py e2e_truth.py test_session_rotate test_session_year
-    unit_fast_lane)
+longest=(e2e_faults.py e2e_truth.py test_session_plans test_session_rotate
+    test_session_year unit_fast_lane)
 
 run_one() {
     local name=$1 file command=() begin=$SECONDS status

@@ -133,6 +133,10 @@ struct service {
     const char *api_path;    /* of base_url; NULL: "" */
     const char *api_token;   /* NULL: SERVICE_ADDRESS_TOKEN */
     uint32_t expires_in;     /* 0: 3600 */
+    /* Is handed each request on a stream, and answers instead of the service;
+     * NULL: the service answers. */
+    void (*on_request)(void *context, int link, const char *text);
+    void *on_request_context;
 
     /* For the test to read. */
     struct service_count connects, tokens, upgrades, requests, pings, pongs,

@@ -426,6 +426,10 @@ void service_request(struct service *service, int number, const char *text)
     if (!request_note(service, text)) {
         return;
     }
+    if (service->on_request != NULL) {
+        service->on_request(service->on_request_context, number, text);
+        return;
+    }
     if (link->answer_due_ms != UINT64_MAX) {
         if (!service->rules.overlap) {
             service_wrong(service, "a request while another is outstanding");

@@ -1,0 +1,159 @@
+/*
+ * What is drawn for a plan: see plan.h.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "plan.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+const char *const plan_fault_names[FAULTS] = {
+    [FAULT_REFUSE] = "requests refused",
+    [FAULT_FAIL_ENTRY] = "entries fail",
+    [FAULT_WITHHOLD] = "requests ignored",
+    [FAULT_UNSAID] = "answers withheld",
+    [FAULT_LATE] = "late answers",
+    [FAULT_IDLE] = "answered, not done",
+    [FAULT_STRANGE] = "strange answers",
+    [FAULT_TWICE] = "answered twice",
+    [FAULT_LIST] = "lists that lie",
+    [FAULT_FORGET] = "subscriptions lost",
+    [FAULT_INVENT] = "subscriptions invented",
+    [FAULT_NO_SNAPSHOT] = "no snapshot",
+    [FAULT_LATE_SNAPSHOT] = "late snapshots",
+    [FAULT_SNAPSHOT_TWICE] = "snapshots twice",
+    [FAULT_SNAPSHOT_UNASKED] = "snapshots unasked",
+    [FAULT_SNAPSHOT_EARLY] = "snapshots before the answer",
+    [FAULT_CLOCK] = "all times jump",
+    [FAULT_CLOCK_UPDATE] = "times of updates jump",
+    [FAULT_CLOCK_SNAPSHOT] = "times of snapshots jump",
+    [FAULT_CLOCK_TOP] = "times of tops jump",
+    [FAULT_CLOCK_BEAT] = "times of heartbeats jump",
+    [FAULT_EQUAL] = "equal times",
+    [FAULT_FINE] = "times within a millisecond",
+    [FAULT_LOST] = "updates never sent",
+    [FAULT_HELD] = "late updates",
+    [FAULT_AGAIN] = "updates twice",
+    [FAULT_BROKEN] = "broken updates",
+    [FAULT_UNASKED] = "updates unasked",
+    [FAULT_GARBAGE] = "garbage",
+    [FAULT_FRAMES] = "fragments",
+    [FAULT_KEYS] = "keys in any order",
+    [FAULT_SLICES] = "slices",
+    [FAULT_SLOW] = "slow line",
+    [FAULT_TORN] = "torn messages",
+    [FAULT_CLOSE] = "closes",
+    [FAULT_RESET] = "resets",
+    [FAULT_FREEZE] = "half-open",
+    [FAULT_STALL] = "stall",
+    [FAULT_NO_CONNECT] = "no connection",
+    [FAULT_TOKEN] = "no token",
+    [FAULT_UPGRADE] = "no upgrade",
+    [FAULT_SHORT_TOKENS] = "short tokens",
+    [FAULT_NO_BEATS] = "no heartbeats",
+    [FAULT_NO_PONGS] = "no pongs",
+    [FAULT_SILENCE] = "silence",
+    [FAULT_SLOW_CALLER] = "slow caller",
+    [FAULT_CALLS] = "calls",
+};
+
+uint32_t plan_pick(uint64_t *seed, uint32_t n)
+{
+    return (uint32_t)(random_next(seed) >> 32) % n;
+}
+
+/* The configuration makes times short: what is waited for is the same. */
+static void config_draw(struct plan *plan, uint64_t *seed)
+{
+    plan->config = (struct mst_config){
+        .links = plan->links,
+        .message_len = 256u << plan_pick(seed, 5),
+        .resolve_ms = 5 * PLAN_SECOND,
+        .connect_ms = 5 * PLAN_SECOND,
+        .token_ms = 5 * PLAN_SECOND,
+        .upgrade_ms = 5 * PLAN_SECOND,
+        .answer_ms = 5 * PLAN_SECOND,
+        .closing_ms = PLAN_SECOND,
+        .ping_ms = 10 * PLAN_SECOND,
+        .silence_ms = 30 * PLAN_SECOND,
+        .backoff_max_ms = 20 * PLAN_SECOND,
+        .backoff_slow_ms = 60 * PLAN_SECOND,
+        .stable_ms = 15 * PLAN_SECOND,
+        .audit_ms = 60 * PLAN_SECOND,
+    };
+    if (plan_pick(seed, 8) == 0) {
+        plan->config.flags = MST_RESYNC_CROSSED;
+    }
+    if (plan_pick(seed, 16) == 0) {
+        plan->config.lag_max_ms = 30 * PLAN_SECOND;
+    }
+    if (plan->links == 2 && plan_pick(seed, 2) == 0) {
+        plan->config.rotate_ms = (30 + plan_pick(seed, 600)) * PLAN_SECOND;
+    }
+    plan->port_flags = plan_pick(seed, 2) == 0 ? MST_PORT_DRAINS : 0;
+}
+
+static void spell_draw(struct plan *plan, uint64_t *seed)
+{
+    static const uint32_t lasts_s[] = {5, 30, 120, 600, 3600};
+    static const uint8_t strengths[] = {4, 16, 64, 128, 255};
+    struct plan_spell *s = &plan->spells[plan->spells_len++];
+    uint32_t last_ms = lasts_s[plan_pick(seed, COUNT(lasts_s))] * PLAN_SECOND;
+
+    s->fault = (enum plan_fault)plan_pick(seed, FAULTS);
+    s->strength = strengths[plan_pick(seed, COUNT(strengths))];
+    s->from_ms = plan_pick(seed, 3) == 0 ? 0 : plan_pick(seed, plan->length_ms);
+    s->until_ms = s->from_ms + last_ms;
+    if (s->until_ms > plan->length_ms) {
+        s->until_ms = plan->length_ms;
+    }
+}
+
+void plan_draw(struct plan *plan, uint64_t seed)
+{
+    static const uint32_t lengths_s[] = {60, 120, 300, 600, 1200, 3600};
+    uint64_t random = seed;
+
+    memset(plan, 0, sizeof *plan);
+    plan->seed = seed;
+    plan->markets = 1 + plan_pick(&random, PLAN_MARKETS);
+    plan->links = plan_pick(&random, 4) == 0 ? 2 : 1;
+    plan->tops = plan_pick(&random, 2) == 0;
+    plan->executions = plan_pick(&random, 3) == 0;
+    plan->beats = plan_pick(&random, 2) == 0;
+    plan->spare = plan_pick(&random, 2) == 0;
+    plan->fine = plan_pick(&random, 2) == 0;
+    plan->capacity =
+        plan_pick(&random, 2) == 0 ? PLAN_PRICES : 2 + plan_pick(&random, 20);
+    plan->thin =
+        plan_pick(&random, 2) == 0 ? plan_pick(&random, plan->capacity) : 0;
+    plan->depth = 2 + plan_pick(&random, PLAN_PRICES - 4);
+    plan->length_ms =
+        lengths_s[plan_pick(&random, COUNT(lengths_s))] * PLAN_SECOND;
+    plan->feed_ms = plan->length_ms / (40 + plan_pick(&random, 160));
+    plan->beat_ms = PLAN_SECOND + plan_pick(&random, 10 * PLAN_SECOND);
+    config_draw(plan, &random);
+    for (unsigned i = 1 + plan_pick(&random, PLAN_SPELLS); i > 0; i--) {
+        spell_draw(plan, &random);
+    }
+}
+
+void plan_describe(const struct plan *plan, struct text *text)
+{
+    text_add(text,
+             "  %u markets%s%s%s, %u link%s, books of %u levels%s, thin below "
+             "%u, %u s, an update each %u ms, message buffer %zu\n",
+             plan->markets, plan->tops ? ", tops" : "",
+             plan->executions ? ", executions" : "",
+             plan->beats ? ", heartbeats" : "", plan->links,
+             plan->links > 1 ? "s" : "", plan->capacity,
+             plan->spare ? " and spare ones" : "", plan->thin,
+             plan->length_ms / PLAN_SECOND, plan->feed_ms,
+             plan->config.message_len);
+    for (unsigned i = 0; i < plan->spells_len; i++) {
+        const struct plan_spell *s = &plan->spells[i];
+        text_add(text, "  %u to %u ms: %s, %u/256\n", s->from_ms, s->until_ms,
+                 plan_fault_names[s->fault], s->strength);
+    }
+}

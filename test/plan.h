@@ -1,0 +1,299 @@
+/*
+ * Plans of a service that does whatever it likes for a while: what is drawn
+ * from a seed, the service that acts on it, and the model of what its
+ * messages said. Used by test_session_plans.c, in virtual time.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef PLAN_H
+#define PLAN_H
+
+#include "service.h"
+#include "support.h"
+
+#define PLAN_MARKETS 3
+#define PLAN_PRICES 48     /* that a side may have */
+#define PLAN_CHANGES 8192  /* of a market's true book in one plan */
+#define PLAN_TEXT 16384    /* bytes of a message */
+#define PLAN_MESSAGES 1024 /* on the way on one connection */
+#define PLAN_LATER 32      /* things that are done later */
+#define PLAN_SPELLS 8
+#define PLAN_SECOND 1000u
+#define PLAN_MS_NS INT64_C(1000000)
+
+/* ---- random numbers ---- */
+
+/* Below n, from a seed (SplitMix64). */
+uint32_t plan_pick(uint64_t *seed, uint32_t n);
+
+/* ---- the plan ---- */
+
+/* What may go wrong. Each is decided about where it can happen; how often it
+ * does then is its strength in a spell, in 1/256. */
+enum plan_fault {
+    /* of requests: */
+    FAULT_REFUSE,     /* an error message instead of an answer */
+    FAULT_FAIL_ENTRY, /* entries that fail, with a code or without */
+    FAULT_WITHHOLD,   /* neither done nor answered */
+    FAULT_UNSAID,     /* done, and not answered */
+    FAULT_LATE,       /* answered late, in time or too late */
+    FAULT_IDLE,       /* answered, and not done */
+    FAULT_STRANGE,    /* answers what was not asked, or in part */
+    FAULT_TWICE,      /* answered twice */
+    FAULT_LIST,       /* a list that leaves out and invents */
+    FAULT_FORGET,     /* subscriptions are lost */
+    FAULT_INVENT,     /* and are there unasked */
+    /* of snapshots: */
+    FAULT_NO_SNAPSHOT,
+    FAULT_LATE_SNAPSHOT, /* and as it was when it was due */
+    FAULT_SNAPSHOT_TWICE,
+    FAULT_SNAPSHOT_UNASKED,
+    FAULT_SNAPSHOT_EARLY, /* before the confirmation */
+    /* of time: */
+    FAULT_CLOCK,          /* all times jump */
+    FAULT_CLOCK_UPDATE,   /* those of one kind of message */
+    FAULT_CLOCK_SNAPSHOT, /* ... */
+    FAULT_CLOCK_TOP,      /* ... */
+    FAULT_CLOCK_BEAT,     /* ... */
+    FAULT_EQUAL,          /* times stand still for seconds */
+    FAULT_FINE,           /* times within a millisecond, in any order */
+    /* of messages: */
+    FAULT_LOST,    /* an update is never sent */
+    FAULT_HELD,    /* or later than those after it */
+    FAULT_AGAIN,   /* or twice */
+    FAULT_BROKEN,  /* or so that it cannot be read */
+    FAULT_UNASKED, /* though its market is not subscribed */
+    FAULT_GARBAGE, /* messages of any kind in between */
+    FAULT_FRAMES,  /* in fragments, with pings in between */
+    FAULT_KEYS,    /* keys in any order, unknown ones, white space */
+    /* of the line: */
+    FAULT_SLICES,       /* of a few bytes */
+    FAULT_SLOW,         /* latencies, a drip */
+    FAULT_TORN,         /* ends within a message */
+    FAULT_CLOSE,        /* closes, with any code */
+    FAULT_RESET,        /* ends */
+    FAULT_FREEZE,       /* goes half-open */
+    FAULT_STALL,        /* takes nothing */
+    FAULT_NO_CONNECT,   /* does not resolve or connect, or hangs */
+    FAULT_TOKEN,        /* the token endpoint refuses, or hangs */
+    FAULT_UPGRADE,      /* so does the other */
+    FAULT_SHORT_TOKENS, /* tokens live for a short while */
+    FAULT_NO_BEATS,
+    FAULT_NO_PONGS,
+    FAULT_SILENCE, /* nothing is sent */
+    /* of the caller: */
+    FAULT_SLOW_CALLER,
+    FAULT_CALLS, /* resync, list, rotate, wishes that go and come */
+    FAULTS
+};
+
+extern const char *const plan_fault_names[FAULTS];
+
+struct plan_spell {
+    enum plan_fault fault;
+    uint32_t from_ms, until_ms; /* of the plan */
+    uint8_t strength;
+};
+
+struct plan {
+    uint64_t seed;
+    unsigned markets, links;
+    bool tops, executions, beats, spare, fine;
+    unsigned capacity, thin, depth; /* of books; levels of the true ones */
+    uint32_t length_ms, feed_ms, beat_ms;
+    struct plan_spell spells[PLAN_SPELLS];
+    unsigned spells_len;
+    struct mst_config config; /* but the endpoints */
+    unsigned port_flags;
+};
+
+void plan_draw(struct plan *plan, uint64_t seed);
+
+/* One line for a failing plan, and its spells. */
+void plan_describe(const struct plan *plan, struct text *text);
+
+/* ---- the true books, and what is on the way ---- */
+
+struct plan_change {
+    uint8_t side, price;
+    uint16_t amount; /* 0: removed */
+};
+
+/* A market's true book is of version n after its n-th change. */
+struct plan_book {
+    uint32_t version;
+    uint16_t amounts[2][PLAN_PRICES];
+    struct plan_change changes[PLAN_CHANGES];
+};
+
+enum plan_says {
+    SAYS_UPDATE,   /* the changes from first to version */
+    SAYS_SNAPSHOT, /* the book of that version */
+    SAYS_BROKEN    /* the same changes, in a message that is malformed */
+};
+
+/* What a message that is on the way says of a market's book. */
+struct plan_message {
+    enum plan_says says;
+    unsigned market;
+    uint32_t first, version;
+    int64_t time_ns;
+    uint64_t end; /* bytes of the connection, with this message's last */
+};
+
+/* ---- the model ---- */
+
+/* Why a level of a book may be wrong, unnoticed: see plan_model.c. */
+enum plan_excuse {
+    EXCUSE_NONE,
+    EXCUSE_LOST,
+    EXCUSE_DROPPED,
+    EXCUSE_STEPPED,
+    EXCUSE_GONE,
+    EXCUSE_OLDER,
+    EXCUSE_EARLIER,
+    EXCUSE_REORDERED
+};
+
+#define PLAN_GIVEN 512 /* messages of a market whose times are remembered */
+
+/* What a client can know of a market's book by one connection. */
+struct plan_known {
+    uint32_t version;                      /* the newest it was told of */
+    uint16_t amounts[2][PLAN_PRICES];      /* the true book of then */
+    uint32_t changed[2][PLAN_PRICES];      /* by which version last */
+    uint8_t excuse[2][PLAN_PRICES];        /* enum plan_excuse */
+    bool snapshot;                         /* one was given */
+    struct plan_message last;              /* the last one */
+    uint64_t snapshot_ms;                  /* when it was read */
+    int64_t newest_ns;                     /* of all that came */
+    struct plan_message given[PLAN_GIVEN]; /* the last ones */
+    uint32_t given_len, gone, wished;      /* these came before */
+    bool settled;                          /* a snapshot came since then */
+    uint32_t broken_version; /* 0: it asks for the book anew since then */
+};
+
+/* A connection has begun. */
+void plan_known_begin(struct plan_known *known, const struct plan_book *book);
+
+/* A message that was read at this time has been given to the client. */
+void plan_known_give(struct plan_known *known, const struct plan_book *book,
+                     const struct plan_message *message, uint64_t read_ms);
+
+/* The client has begun its book anew: it has forgotten what it was given. */
+void plan_known_restart(struct plan_known *known);
+
+/* The caller wishes for the market again: for its book all begins anew. */
+void plan_known_wish(struct plan_known *known);
+
+/* The client asks for books anew: what it could not read is mended by the next
+ * snapshot, whichever that is. */
+void plan_known_ask(struct plan_known *known);
+
+/* Says how a live book differs from what can be known, in text: false where
+ * it does. */
+bool plan_known_check(const struct plan_known *known, unsigned market,
+                      const struct mst_book *book, char *text, size_t len);
+
+/* ---- the service ---- */
+
+enum plan_clock { CLOCK_UPDATES, CLOCK_SNAPSHOTS, CLOCK_TOPS, CLOCK_BEATS };
+
+/* A text that is sent later on a connection. */
+struct plan_later {
+    uint64_t due_ms, serial; /* of one moment the first goes first */
+    int link;
+    uint32_t generation; /* of the connection */
+    bool says;           /* it has this message */
+    struct plan_message message;
+    char *text; /* NULL: free */
+    size_t len;
+};
+
+struct plan_link {
+    bool open;   /* the service streams */
+    bool client; /* so does the client: it has not seen an end */
+    uint32_t generation;
+    uint64_t written, tapped; /* bytes of the connection */
+    uint64_t read_ms;         /* when the client last read some */
+    bool subscribed[MST_HEARTBEAT + 1][PLAN_MARKETS];
+    bool strays; /* something else is subscribed, too */
+    struct plan_message messages[PLAN_MESSAGES];
+    uint32_t messages_at, messages_len;
+    struct plan_known known[PLAN_MARKETS];
+};
+
+struct exchange {
+    const struct plan *plan;
+    uint64_t random;
+    struct mst_mock *mock;
+    struct service service;
+    struct mst_mock_peer peer; /* the service's own */
+    uint8_t strength[FAULTS];  /* at present */
+    int64_t offset_ns[CLOCK_BEATS + 1];
+    uint64_t feed_due_ms, beat_due_ms, serial;
+    struct plan_book books[PLAN_MARKETS];
+    struct plan_link links[MST_LINKS_MAX];
+    struct plan_later later[PLAN_LATER];
+    char text[PLAN_TEXT];
+    void (*note)(const char *format, ...); /* of the log, or NULL */
+};
+
+/* Prepares a service over the mock for a plan. */
+void exchange_begin(struct exchange *x, const struct plan *plan,
+                    struct mst_mock *mock);
+void exchange_end(struct exchange *x);
+
+/* A spell has begun or ended: the strengths are other ones. */
+void exchange_change(struct exchange *x);
+
+/* The plan is over: from now on the service behaves. */
+void exchange_behave(struct exchange *x);
+
+/* Is told when the client reads, and what its tap is. */
+void exchange_read(struct exchange *x, int link);
+void exchange_tap(struct exchange *x, const struct mst_tap_record *record);
+
+/* Does this connection have all that is wished for? */
+bool exchange_has(const struct exchange *x, int link);
+
+/* Does a fault happen now? */
+bool exchange_happens(struct exchange *x, enum plan_fault fault);
+uint32_t exchange_pick(struct exchange *x, uint32_t n);
+
+extern const char *const plan_markets[PLAN_MARKETS];
+
+/* A price of the grid, in tenths. */
+int64_t plan_price(unsigned market, unsigned price);
+
+/* ---- the text of messages ---- */
+
+struct plan_writer {
+    char *text;
+    size_t len, size;
+    uint64_t *random;
+    bool odd; /* keys in any order, unknown ones, white space */
+};
+
+/* Writes an RFC 3339 time with 9 digits of a fraction, or with 3. */
+void plan_time(char out[40], int64_t ns, bool fine);
+
+/* Writes a market_data message with changes, or with a whole book. */
+void plan_write_update(struct plan_writer *w, unsigned market, const char *time,
+                       const struct plan_change *changes, size_t count);
+void plan_write_snapshot(struct plan_writer *w, unsigned market,
+                         const char *time, const struct plan_book *book);
+void plan_write_top(struct plan_writer *w, unsigned market, const char *time,
+                    const struct plan_book *book);
+void plan_write_execution(struct plan_writer *w, unsigned market,
+                          const char *time, uint32_t number);
+void plan_write_beat(struct plan_writer *w, const char *time);
+
+/* Makes a message one that cannot be read, in one of many ways; false where
+ * it is binary. */
+bool plan_break(struct plan_writer *w);
+
+/* A message that is none of the above, in one of many ways. */
+const char *plan_garbage(uint64_t *random);
+
+#endif

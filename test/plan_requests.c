@@ -1,0 +1,331 @@
+/*
+ * How a service that acts on a plan answers requests: see plan.h.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "plan_private.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ENTRIES (4 * PLAN_MARKETS + 16)
+#define ANSWER_LATE_MS 12000
+
+enum { SUBSCRIBE, UNSUBSCRIBE, LIST, ACTIONS };
+
+static const char *const actions[ACTIONS] = {"subscribe", "unsubscribe",
+                                             "subscription_list"};
+
+/* All that the specification has, another one, none that says anything. */
+static const char *const codes[] = {"UNKNOWN_ACTION",
+                                    "INTERNAL_SERVER_ERROR",
+                                    "MALFORMED_REQUEST",
+                                    "NO_EFFECT_ACTION",
+                                    "UNKNOWN_CHANNEL",
+                                    "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION",
+                                    "TEAPOT",
+                                    ""};
+
+struct entry {
+    char channel[32], market[64];
+    bool success, said; /* success is said */
+    const char *code;   /* or NULL */
+};
+
+struct answer {
+    unsigned action;
+    struct entry entries[ENTRIES];
+    size_t len;
+    bool fresh[PLAN_MARKETS]; /* a snapshot follows */
+};
+
+static void entry_add(struct answer *a, const char *channel, const char *market)
+{
+    struct entry *e = &a->entries[a->len];
+
+    if (a->len == ENTRIES) {
+        return;
+    }
+    a->len++;
+    snprintf(e->channel, sizeof e->channel, "%s", channel);
+    snprintf(e->market, sizeof e->market, "%s", market);
+    e->success = true;
+    e->said = a->action != LIST;
+    e->code = NULL;
+}
+
+/* The subscription that an entry names, or NULL. */
+static bool *entry_find(struct exchange *x, int link, const struct entry *e,
+                        unsigned *market)
+{
+    struct plan_link *l = &x->links[link];
+
+    if (strcmp(e->channel, "heartbeat") == 0 && e->market[0] == '\0') {
+        *market = 0;
+        return &l->subscribed[MST_HEARTBEAT][0];
+    }
+    for (unsigned channel = 0; channel < MST_HEARTBEAT; channel++) {
+        for (unsigned m = 0; m < x->plan->markets; m++) {
+            if (strcmp(e->channel,
+                       mst_channel_name((enum mst_channel)channel)) == 0 &&
+                strcmp(e->market, plan_markets[m]) == 0) {
+                *market = m;
+                return &l->subscribed[channel][m];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Does what an entry asks for, and says what comes of it. */
+static void entry_apply(struct exchange *x, int link, struct answer *a,
+                        struct entry *e, bool idle)
+{
+    unsigned market = 0;
+    bool *subscribed = entry_find(x, link, e, &market);
+    bool subscribe = a->action == SUBSCRIBE;
+
+    if (exchange_happens(x, FAULT_FAIL_ENTRY)) {
+        e->success = false;
+        e->code = exchange_pick(x, 4) == 0
+                      ? NULL
+                      : codes[exchange_pick(x, COUNT(codes))];
+        return;
+    }
+    if (idle) {
+        return;
+    }
+    if (subscribed == NULL) {
+        e->success = !subscribe && x->links[link].strays;
+        e->code = e->success  ? NULL
+                  : subscribe ? "UNKNOWN_CHANNEL"
+                              : "NO_EFFECT_ACTION";
+        x->links[link].strays &= subscribe;
+        return;
+    }
+    e->success = *subscribed != subscribe;
+    e->code = e->success ? NULL : "NO_EFFECT_ACTION";
+    *subscribed = subscribe;
+    a->fresh[market] |=
+        subscribe && e->success && strcmp(e->channel, "market_data") == 0;
+}
+
+/* ---- lists ---- */
+
+static void list_fill(struct exchange *x, int link, struct answer *a)
+{
+    const struct plan_link *l = &x->links[link];
+
+    for (unsigned channel = 0; channel <= MST_HEARTBEAT; channel++) {
+        for (unsigned m = 0; m < x->plan->markets; m++) {
+            if (l->subscribed[channel][m]) {
+                entry_add(a, mst_channel_name((enum mst_channel)channel),
+                          channel == MST_HEARTBEAT ? "" : plan_markets[m]);
+            }
+        }
+    }
+    if (l->strays) {
+        entry_add(a, "execution_data", "XRPUSD");
+    }
+}
+
+/* Leaves out some entries, and has some that nobody has asked for. */
+static void list_spoil(struct exchange *x, struct answer *a)
+{
+    static const char *const strays[][2] = {
+        {"", ""},
+        {"Market_Data", "BTCUSD"},
+        {"market_data", "btcusd"},
+        {"market_data", ""},
+        {"market_data", "XRPUSD"},
+        {"market_data.top_of_book", "BTCUSD "},
+        {"news", "BTCUSD"},
+        {"heartbeat", "BTCUSD"},
+        {"execution_data", "ETHUSD"},
+        {"market_data", "A-MARKET-WHOSE-SYMBOL-IS-LONGER-THAN-ANY-CLIENT-HAS"},
+    };
+
+    for (size_t i = 0; i < a->len;) {
+        if (exchange_pick(x, 3) == 0) {
+            a->entries[i] = a->entries[--a->len];
+        } else {
+            i++;
+        }
+    }
+    for (unsigned n = exchange_pick(x, 4); n > 0; n--) {
+        uint32_t at = exchange_pick(x, COUNT(strays));
+        entry_add(a, strays[at][0], strays[at][1]);
+    }
+}
+
+/* ---- text ---- */
+
+static size_t answer_write(const struct answer *a, char *text, size_t size)
+{
+    size_t len = (size_t)snprintf(text, size, "{\"type\":\"%s\",\"channels\":[",
+                                  actions[a->action]);
+
+    for (size_t i = 0; i < a->len; i++) {
+        const struct entry *e = &a->entries[i];
+        len += (size_t)snprintf(text + len, size - len, "%s{\"type\":\"%s\"",
+                                i > 0 ? "," : "", e->channel);
+        if (e->market[0] != '\0') {
+            len +=
+                (size_t)snprintf(text + len, size - len,
+                                 ",\"params\":{\"market\":\"%s\"}", e->market);
+        }
+        if (e->said) {
+            len += (size_t)snprintf(text + len, size - len, ",\"success\":%s",
+                                    e->success ? "true" : "false");
+        }
+        if (e->code != NULL) {
+            len += (size_t)snprintf(text + len, size - len, ",\"error\":\"%s\"",
+                                    e->code);
+        }
+        len += (size_t)snprintf(text + len, size - len, "}");
+    }
+    return len + (size_t)snprintf(text + len, size - len, "]}");
+}
+
+static size_t error_write(struct exchange *x, char *text, size_t size)
+{
+    const char *code = codes[exchange_pick(x, COUNT(codes))];
+    int len;
+
+    switch (exchange_pick(x, 4)) {
+    case 0:
+        len =
+            snprintf(text, size, "{\"type\":\"error\",\"error\":\"%s\"}", code);
+        break;
+    case 1:
+        len = snprintf(text, size,
+                       "{\"type\":\"error\",\"code\":\"%s\",\"message\":"
+                       "\"as planned\"}",
+                       code);
+        break;
+    case 2:
+        len = snprintf(text, size,
+                       "{\"error\":{\"code\":\"%s\",\"message\":\"\"}}", code);
+        break;
+    default: len = snprintf(text, size, "{\"type\":\"error\"}"); break;
+    }
+    return (size_t)len;
+}
+
+/* Answers something else than was asked, or a part of that. */
+static void answer_spoil(struct exchange *x, struct answer *a)
+{
+    size_t at = a->len > 0 ? exchange_pick(x, (uint32_t)a->len) : 0;
+
+    switch (exchange_pick(x, 7)) {
+    case 0: a->action = exchange_pick(x, ACTIONS); break;
+    case 1: a->len = at; break;
+    case 2: snprintf(a->entries[at].market, 64, "XRPUSD"); break;
+    case 3: snprintf(a->entries[at].channel, 32, "news"); break;
+    case 4: a->entries[at].said ^= true; break;
+    case 5: entry_add(a, "market_data", plan_markets[0]); break;
+    default: entry_add(a, "heartbeat", "BTCUSD"); break;
+    }
+}
+
+/* ---- requests ---- */
+
+static void answer_read(struct answer *a, const char *text)
+{
+    json_t *json = json_loads(text, 0, NULL), *entry;
+    const char *type = json_string_value(json_object_get(json, "type"));
+    size_t i;
+
+    a->action = LIST;
+    while (a->action > 0 && type != NULL &&
+           strcmp(type, actions[a->action]) != 0) {
+        a->action--;
+    }
+    json_array_foreach(json_object_get(json, "channels"), i, entry)
+    {
+        const char *channel = json_string_value(json_object_get(entry, "type"));
+        const char *market = json_string_value(
+            json_object_get(json_object_get(entry, "params"), "market"));
+        entry_add(a, channel != NULL ? channel : "",
+                  market != NULL ? market : "");
+    }
+    json_decref(json);
+}
+
+static void snapshots_send(struct exchange *x, int link, const struct answer *a,
+                           uint32_t ms)
+{
+    for (unsigned m = 0; m < x->plan->markets; m++) {
+        unsigned times = a->fresh[m] ? 1 : 0;
+        if (exchange_happens(x, FAULT_NO_SNAPSHOT)) {
+            times = 0;
+        } else if (times > 0 && exchange_happens(x, FAULT_SNAPSHOT_TWICE)) {
+            times = 2;
+        }
+        for (; times > 0; times--) {
+            uint32_t later = exchange_happens(x, FAULT_LATE_SNAPSHOT)
+                                 ? exchange_delay(x, 300000)
+                                 : 0;
+            exchange_snapshot(x, link, m, ms + later);
+        }
+    }
+}
+
+static void answer_send(struct exchange *x, int link, struct answer *a,
+                        uint32_t ms)
+{
+    char text[8192];
+    size_t len;
+
+    if (exchange_happens(x, FAULT_STRANGE)) {
+        answer_spoil(x, a);
+    }
+    len = answer_write(a, text, sizeof text);
+    if (exchange_happens(x, FAULT_UNSAID)) {
+        return;
+    }
+    exchange_send_later(x, link, text, len, NULL, ms);
+    if (exchange_happens(x, FAULT_TWICE)) {
+        exchange_send_later(x, link, text, len, NULL,
+                            ms + exchange_pick(x, 2) * exchange_delay(x, 5000));
+    }
+}
+
+void exchange_request(void *context, int link, const char *text)
+{
+    struct exchange *x = context;
+    struct answer a = {.len = 0};
+    bool idle = exchange_happens(x, FAULT_IDLE);
+    uint32_t ms =
+        exchange_happens(x, FAULT_LATE) ? exchange_pick(x, ANSWER_LATE_MS) : 0;
+    char error[256];
+
+    NOTE(x, "link %d asks %s", link, text);
+    answer_read(&a, text);
+    if (exchange_happens(x, FAULT_WITHHOLD)) {
+        return;
+    }
+    if (exchange_happens(x, FAULT_REFUSE)) {
+        exchange_send_later(x, link, error, error_write(x, error, sizeof error),
+                            NULL, ms);
+        return;
+    }
+    if (a.action == LIST) {
+        list_fill(x, link, &a);
+        if (exchange_happens(x, FAULT_LIST)) {
+            list_spoil(x, &a);
+        }
+    }
+    for (size_t i = 0; i < a.len && a.action != LIST; i++) {
+        entry_apply(x, link, &a, &a.entries[i], idle);
+    }
+    if (exchange_happens(x, FAULT_SNAPSHOT_EARLY)) {
+        snapshots_send(x, link, &a, 0);
+        answer_send(x, link, &a, ms);
+    } else {
+        struct answer said = a; /* what is said is not always what was done */
+        answer_send(x, link, &said, ms);
+        snapshots_send(x, link, &a, ms);
+    }
+}

@@ -1,0 +1,348 @@
+/*
+ * The text of a service's messages, well-formed or not: see plan.h.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "plan.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const plan_markets[PLAN_MARKETS] = {"BTCUSD", "ETHUSD", "SOL-EUR"};
+
+int64_t plan_price(unsigned market, unsigned price)
+{
+    static const int64_t firsts[PLAN_MARKETS] = {999000, 9900, 5};
+    static const int64_t steps[PLAN_MARKETS] = {100, 5, 1};
+
+    return firsts[market] + steps[market] * price;
+}
+
+static void put(struct plan_writer *w, const char *text)
+{
+    size_t len = strlen(text);
+
+    if (w->len + len >= w->size) {
+        abort();
+    }
+    memcpy(w->text + w->len, text, len + 1);
+    w->len += len;
+}
+
+__attribute__((format(printf, 2, 3))) static void
+put_format(struct plan_writer *w, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    put(w, text);
+}
+
+/* ---- time ---- */
+
+/* Date of a day since 1970 (Howard Hinnant's algorithm). */
+static void date(int64_t day, int *year, int *month, int *of_month)
+{
+    int64_t z = day + 719468, era = z / 146097, of_era = z % 146097;
+    int64_t y =
+        (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    int64_t of_year = of_era - (365 * y + y / 4 - y / 100);
+    int64_t m = (5 * of_year + 2) / 153;
+
+    *of_month = (int)(of_year - (153 * m + 2) / 5 + 1);
+    *month = (int)(m < 10 ? m + 3 : m - 9);
+    *year = (int)(y + era * 400) + (*month <= 2);
+}
+
+void plan_time(char out[40], int64_t ns, bool fine)
+{
+    int64_t s = ns / 1000000000, of_day = s % 86400;
+    int fraction = (int)(ns % 1000000000), year, month, day;
+
+    date(s / 86400, &year, &month, &day);
+    int len = snprintf(out, 40, "%04d-%02d-%02dT%02d:%02d:%02d", year, month,
+                       day, (int)(of_day / 3600), (int)(of_day / 60 % 60),
+                       (int)(of_day % 60));
+    if (fine) {
+        snprintf(out + len, 40 - (size_t)len, ".%09dZ", fraction);
+    } else {
+        snprintf(out + len, 40 - (size_t)len, ".%03dZ", fraction / 1000000);
+    }
+}
+
+/* ---- messages ---- */
+
+static uint32_t chance(const struct plan_writer *w, uint32_t n)
+{
+    return plan_pick(w->random, n);
+}
+
+static void put_level(struct plan_writer *w, unsigned market, unsigned price,
+                      unsigned amount, bool first)
+{
+    static const char *const nothing[] = {"0", "0.00", "0E-8", "0.000", "0e3"};
+    int64_t tenths = plan_price(market, price);
+    char number[16];
+
+    if (amount == 0) {
+        snprintf(number, sizeof number, "%s", nothing[chance(w, 5)]);
+    } else if (amount % 100 == 0) {
+        snprintf(number, sizeof number, "%u", amount / 100);
+    } else {
+        snprintf(number, sizeof number, "%u.%02u", amount / 100, amount % 100);
+    }
+    bool swapped = w->odd && chance(w, 4) == 0;
+    put(w, first ? "{" : ",{");
+    if (swapped) {
+        put_format(w, "\"amount\":\"%s\",", number);
+    }
+    put_format(w, "\"price\":\"%" PRId64 ".%" PRId64 "%s\"", tenths / 10,
+               tenths % 10, chance(w, 8) == 0 ? "00" : "");
+    if (!swapped) {
+        put_format(w, ",\"amount\":\"%s\"", number);
+    }
+    put(w, "}");
+}
+
+static void put_side(struct plan_writer *w, unsigned market, unsigned side,
+                     const struct plan_change *changes, size_t count)
+{
+    bool first = true;
+
+    put_format(w, "\"%s\":[", side == MST_BID ? "bids" : "asks");
+    for (size_t i = 0; i < count; i++) {
+        if (changes[i].side == side) {
+            put_level(w, market, changes[i].price, changes[i].amount, first);
+            first = false;
+        }
+    }
+    put(w, "]");
+}
+
+/* Pieces of a payload, in any order where the keys are odd. */
+static void put_pieces(struct plan_writer *w, unsigned market,
+                       const char *const heads[], size_t heads_len,
+                       const struct plan_change *changes, size_t count)
+{
+    unsigned order[8], len = (unsigned)heads_len + 2;
+
+    for (unsigned i = 0; i < len; i++) {
+        order[i] = i;
+    }
+    for (unsigned i = 0; i < len && w->odd; i++) {
+        unsigned k = i + chance(w, len - i), was = order[i];
+        order[i] = order[k];
+        order[k] = was;
+    }
+    put(w, w->odd && chance(w, 2) == 0 ? "\"payload\" : \n{" : "\"payload\":{");
+    for (unsigned i = 0; i < len; i++) {
+        put(w, i > 0 ? "," : "");
+        if (order[i] < heads_len) {
+            put(w, heads[order[i]]);
+        } else {
+            put_side(w, market, order[i] == heads_len ? MST_BID : MST_ASK,
+                     changes, count);
+        }
+    }
+    if (w->odd && chance(w, 3) == 0) {
+        put(w, ",\"news\":{\"a\":[1,2.5e3,null,{\"rate\":\"x\"}]}");
+    }
+    put(w, "}");
+}
+
+static void put_book(struct plan_writer *w, unsigned market,
+                     enum mst_channel channel, const char *type,
+                     const char *time, const struct plan_change *changes,
+                     size_t count)
+{
+    char market_head[64], type_head[64], time_head[80], channel_head[64];
+    const char *const heads[] = {market_head, type_head, time_head};
+    bool last = w->odd && chance(w, 8) == 0;
+
+    snprintf(market_head, sizeof market_head, "\"market\":\"%s\"",
+             plan_markets[market]);
+    snprintf(type_head, sizeof type_head, "\"type\":\"%s\"", type);
+    snprintf(time_head, sizeof time_head, "\"%s\":\"%s\"",
+             channel == MST_TOP_OF_BOOK ? "timestamp" : "time", time);
+    snprintf(channel_head, sizeof channel_head, "\"channel\":\"%s\"",
+             mst_channel_name(channel));
+    w->len = 0;
+    put(w, "{");
+    if (!last) {
+        put(w, channel_head);
+        put(w, ",");
+    }
+    put_pieces(w, market, heads, COUNT(heads), changes, count);
+    if (last) {
+        put(w, ",");
+        put(w, channel_head);
+    }
+    put(w, "}");
+}
+
+void plan_write_update(struct plan_writer *w, unsigned market, const char *time,
+                       const struct plan_change *changes, size_t count)
+{
+    put_book(w, market, MST_MARKET_DATA, "UPDATE", time, changes, count);
+}
+
+void plan_write_snapshot(struct plan_writer *w, unsigned market,
+                         const char *time, const struct plan_book *book)
+{
+    struct plan_change levels[2 * PLAN_PRICES];
+    size_t count = 0;
+
+    for (unsigned side = 0; side < 2; side++) {
+        for (unsigned i = 0; i < PLAN_PRICES; i++) {
+            /* The best first, as is usual. */
+            unsigned price = side == MST_BID ? PLAN_PRICES - 1 - i : i;
+            if (book->amounts[side][price] > 0) {
+                levels[count++] = (struct plan_change){
+                    (uint8_t)side, (uint8_t)price, book->amounts[side][price]};
+            }
+        }
+    }
+    put_book(w, market, MST_MARKET_DATA, "SNAPSHOT", time, levels, count);
+}
+
+void plan_write_top(struct plan_writer *w, unsigned market, const char *time,
+                    const struct plan_book *book)
+{
+    struct plan_change levels[2];
+    size_t count = 0;
+
+    for (unsigned side = 0; side < 2; side++) {
+        for (unsigned i = 0; i < PLAN_PRICES; i++) {
+            unsigned price = side == MST_BID ? PLAN_PRICES - 1 - i : i;
+            if (book->amounts[side][price] > 0) {
+                levels[count++] = (struct plan_change){
+                    (uint8_t)side, (uint8_t)price, book->amounts[side][price]};
+                break;
+            }
+        }
+    }
+    put_book(w, market, MST_TOP_OF_BOOK, "TOP_OF_BOOK", time, levels, count);
+}
+
+void plan_write_execution(struct plan_writer *w, unsigned market,
+                          const char *time, uint32_t number)
+{
+    w->len = 0;
+    put_format(w,
+               "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"%s\","
+               "\"price\":\"%u.5\",\"amount\":\"0.%u1\",\"executed_at\":"
+               "\"%s\"}}",
+               plan_markets[market], 100 + number % 7, number % 10, time);
+}
+
+void plan_write_beat(struct plan_writer *w, const char *time)
+{
+    w->len = 0;
+    put_format(w,
+               "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\"%s\"}}",
+               time);
+}
+
+/* ---- what cannot be read ---- */
+
+/* Puts other text in the place of the first occurrence of some. */
+static bool replace(struct plan_writer *w, const char *old, const char *new)
+{
+    char *at = strstr(w->text, old);
+    size_t old_len = strlen(old), new_len = strlen(new);
+
+    if (at == NULL || w->len + new_len >= w->size) {
+        return false;
+    }
+    memmove(at + new_len, at + old_len,
+            w->len + 1 - (size_t)(at - w->text) - old_len);
+    memcpy(at, new, new_len);
+    w->len += new_len - old_len;
+    return true;
+}
+
+bool plan_break(struct plan_writer *w)
+{
+    static const struct {
+        const char *old, *new;
+    } ways[] = {
+        {"\"payload\"", "\"payload"},
+        {"}}", "}"},
+        {"\"price\":\"", "\"price\":\"x"},
+        {"\"price\":\"", "\"price\":\"-"},
+        {"\"price\":\"", "\"price\":\"1e99999"},
+        {"\"amount\":\"", "\"amount\":\"1e999"},
+        {"\"amount\":\"", "\"amount\":\"NaN"},
+        {"\"amount\"", "\"count\""},
+        {"\"price\"", "\"amount\":\"1\",\"price\""},
+        {"\"time\":\"2", "\"time\":\"x"},
+        {"\"time\"", "\"times\""},
+        {"\"market\"", "\"markets\""},
+        {"\"market\"", "\"market\":\"XRPUSD\",\"market\""},
+        {"\"type\"", "\"type\":\"UPDATE\",\"type\""},
+        {"\"type\"", "\"types\""},
+        {"\"bids\":[", "\"bids\":7,\"x\":["},
+        {"\"bids\":[", "\"bids\":[[]"},
+        {"\"channel\":\"market_data\"", "\"channel\":7"},
+        {"\"payload\":{", "\"payload\":{\"a\":[[[[[[[[[[[[[[[[[[]"
+                          "]]]]]]]]]]]]]]]]],"},
+    };
+    uint32_t way = chance(w, COUNT(ways) + 3);
+
+    if (way < COUNT(ways) && replace(w, ways[way].old, ways[way].new)) {
+        return true;
+    }
+    if (way == COUNT(ways) + 1) {
+        return false;
+    }
+    w->len -= 1 + chance(w, (uint32_t)w->len); /* its end is missing */
+    return true;
+}
+
+const char *plan_garbage(uint64_t *random)
+{
+    static const char *const texts[] = {
+        "",
+        "{",
+        "[]",
+        "null",
+        "nonsense",
+        "{\"channel\":\"news\",\"payload\":{}}",
+        "{\"channel\":\"news\",\"channel\":\"heartbeat\",\"payload\":{}}",
+        "{\"a\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]",
+        "{\"channel\":\"market_data\",\"payload\":{}}",
+        "{\"channel\":\"market_data.top_of_book\",\"payload\":{\"market\":"
+        "\"BTCUSD\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"never\"}}",
+        "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":5}}",
+        "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","
+        "\"price\":\"1e400\",\"amount\":\"-1\",\"executed_at\":\"\"}}",
+        "{\"channel\":\"market_data\",\"payload\":{\"market\":\"XRPUSD\","
+        "\"type\":\"UPDATE\",\"time\":\"2026-01-01T00:00:00Z\",\"bids\":"
+        "[{\"price\":\"1\",\"amount\":\"1\"}],\"asks\":[]}}",
+        "{\"channel\":\"market_data\",\"payload\":{\"market\":\"ETHUSD\","
+        "\"type\":\"UPDATE\",\"time\":\"2026-01-01T00:00:00Z\",\"bids\":"
+        "[{\"price\":\"1x\",\"amount\":\"1\"}],\"asks\":[]}}",
+        "{\"type\":\"subscribe\",\"channels\":[]}",
+        "{\"type\":\"unsubscribe\",\"channels\":[]}",
+        "{\"type\":\"subscription_list\",\"channels\":[]}",
+        "{\"type\":\"subscribe\",\"channels\":[{\"type\":\"market_data\","
+        "\"params\":{\"market\":\"BTCUSD\"},\"success\":false}]}",
+        "{\"type\":\"unsubscribe\",\"channels\":[{\"type\":\"market_data\","
+        "\"params\":{\"market\":\"ETHUSD\"},\"success\":true}]}",
+        "{\"type\":\"subscription_list\",\"channels\":[{\"type\":"
+        "\"heartbeat\"}]}",
+        "{\"type\":\"error\",\"error\":\"INTERNAL_SERVER_ERROR\"}",
+        "{\"type\":\"error\",\"code\":\"UNKNOWN_ACTION\",\"message\":\"?\"}",
+        "{\"error\":{\"code\":\"MALFORMED_REQUEST\",\"message\":\"\"}}",
+        "{\"type\":\"welcome\",\"version\":1e400}",
+        "\xC3\x28",
+    };
+
+    return texts[plan_pick(random, COUNT(texts))];
+}
