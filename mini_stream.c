@@ -5816,8 +5816,9 @@ static void http_form_write(struct out *o, const char *name, const char *value)
 
 #ifndef MST_NO_TLS
 
-#define TLS_RSA_MIN 256  /* bytes of an RSA key that is long enough */
-#define TLS_HANDSHAKE 22 /* record type (RFC 5246, section 6.2.1) */
+#define TLS_RSA_MIN 256     /* bytes of an RSA key that is long enough */
+#define TLS_HANDSHAKE 22    /* record type (RFC 5246, section 6.2.1) */
+#define TLS_FRAGMENT_ANY 14 /* log2 of the longest fragment there is */
 
 static br_ssl_engine_context *tls_engine(const struct mst_link *l)
 {
@@ -5901,6 +5902,25 @@ static void tls_validator(struct mst_tls *tls, const struct mst_config *config,
     br_ssl_engine_set_x509(&tls->client.eng, &x509->vtable);
 }
 
+/*
+ * Says which buffers the engine has. With a small one of either kind it asks
+ * for max_fragment_length, and most servers then send no larger records: where
+ * the input holds any record, that is not asked for. log_max_frag_len is what
+ * a client asks for, and what it holds an answer against, and nothing else;
+ * the records that it sends are bounded by max_frag_len, which stays as it is,
+ * and by the output's length.
+ */
+static void tls_buffers(const struct mst_link *l,
+                        const struct mst_config *config,
+                        br_ssl_engine_context *engine)
+{
+    br_ssl_engine_set_buffers_bidi(engine, l->in, config->record_in_len, l->out,
+                                   config->record_out_len);
+    if (config->record_in_len >= MST_RECORD_IN_ANY) {
+        engine->log_max_frag_len = TLS_FRAGMENT_ANY;
+    }
+}
+
 /* Begins the handshake. entropy is handed over because Debian's build of
  * BearSSL would otherwise rely on the system's alone. */
 static void tls_start(struct mst_link *l, const struct mst_config *config,
@@ -5915,9 +5935,7 @@ static void tls_start(struct mst_link *l, const struct mst_config *config,
     tls_suites(l, &tls->client.eng);
     br_ssl_client_set_default_rsapub(&tls->client);
     tls_validator(tls, config, unix_s);
-    br_ssl_engine_set_buffers_bidi(&tls->client.eng, l->in,
-                                   config->record_in_len, l->out,
-                                   config->record_out_len);
+    tls_buffers(l, config, &tls->client.eng);
     br_ssl_engine_inject_entropy(&tls->client.eng, entropy, 32);
     if (known) {
         br_ssl_engine_set_session_parameters(&tls->client.eng,
@@ -9944,6 +9962,8 @@ static void call_defaults(struct mst_config *g)
     g->record_out_len =
         g->record_out_len ? g->record_out_len : MST_RECORD_OUT_MIN;
     g->message_len = g->message_len ? g->message_len : 2048;
+    g->staging_len = g->staging_len ? g->staging_len : MST_STAGING_USUAL;
+    g->staging_len = g->staging_len == MST_STAGING_NONE ? 0 : g->staging_len;
     g->links = g->links ? g->links : 1;
     g->resolve_ms = call_default(g->resolve_ms, 10000);
     g->connect_ms = call_default(g->connect_ms, 10000);

@@ -1140,13 +1140,39 @@ struct mst_log {
  * Configuration: all zero but the hosts, credentials and trust anchors works.
  * ------------------------------------------------------------------------ */
 
-/* Lengths of record buffers, bytes. A server may send records of 16 KB
- * unless it honours max_fragment_length, hence MST_RECORD_IN_ANY. With a
- * small output record BearSSL asks for fragments of 512 bytes. */
+/* Lengths of record buffers, bytes. A server may send records of 16 KB, hence
+ * MST_RECORD_IN_ANY. With less it is asked for records of 512 bytes, or as many
+ * more as both buffers hold: a server that does not honour max_fragment_length
+ * (RFC 6066, section 4) ends in MST_ERR_TLS_PROTOCOL. Requests of any size
+ * leave in as many records as it takes. */
 #define MST_RECORD_IN_ANY 16709
 #define MST_RECORD_IN_MIN 837
 #define MST_RECORD_OUT_FULL 16469
 #define MST_RECORD_OUT_MIN 597
+
+/* No ciphertext is read ahead of TLS: each record takes two calls of recv. */
+#define MST_STAGING_NONE ((size_t)-1)
+
+/* Read ahead where nothing else is said: so that records which come together,
+ * as messages in records of their own do, take one call. */
+#ifndef MST_NO_TLS
+#define MST_STAGING_USUAL 4096
+#else
+#define MST_STAGING_USUAL MST_STAGING_NONE
+#endif
+
+/* Two more sets of lengths for the initialiser of an mst_config, beside the
+ * usual one that is all 0: for small devices, and for speed.
+ *
+ *     struct mst_config config = {MST_LENGTHS_FAST, .ws_url = ...};
+ *     static unsigned char memory[MST_MEMORY_LEN_FAST];
+ */
+#define MST_LENGTHS_SMALL                                                     \
+    .record_in_len = MST_RECORD_IN_ANY, .record_out_len = MST_RECORD_OUT_MIN, \
+    .message_len = 1024, .staging_len = MST_STAGING_NONE
+#define MST_LENGTHS_FAST                                                       \
+    .record_in_len = MST_RECORD_IN_ANY, .record_out_len = MST_RECORD_OUT_FULL, \
+    .message_len = 2048, .staging_len = 524288
 
 /* Allows ws:// and http://, where the token can be read on the way: for
  * tests. A build with MST_NO_PLAIN refuses it all the same. */
@@ -1183,7 +1209,8 @@ struct mst_config {
     size_t record_in_len;  /* 0: MST_RECORD_IN_ANY */
     size_t record_out_len; /* 0: MST_RECORD_OUT_MIN */
     size_t message_len;    /* 256 or more; 0: 2,048 */
-    size_t staging_len;    /* ciphertext read ahead of TLS; 0: none */
+    size_t staging_len;    /* ciphertext read ahead of TLS; 0: 4,096, with
+                            * MST_NO_TLS none */
     unsigned links;        /* 1 or 2; 0: 1 */
 
     /* Deadline of each stage, ms. */
@@ -1471,7 +1498,7 @@ struct mst_client {
 #define MST_ALIGNED(n) (((size_t)(n) + 15u) & ~(size_t)15u)
 
 /* Bytes of memory that a client with these lengths needs, whatever the
- * memory's alignment. */
+ * memory's alignment. All are written out; MST_STAGING_NONE comes to 0. */
 #define MST_MEMORY_LEN(record_in, record_out, message, staging, links)        \
     (16u +                                                                    \
      (size_t)(links) *                                                        \
@@ -1479,9 +1506,16 @@ struct mst_client {
           MST_ALIGNED(record_in) + MST_ALIGNED(MST_TLS_HELD + (record_out)) + \
           MST_ALIGNED(staging) + MST_ALIGNED(message)))
 
-/* The same for a configuration that leaves the lengths at 0. */
-#define MST_MEMORY_LEN_DEFAULT \
-    MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, 0, 1)
+/* The same for a configuration that leaves the lengths at 0, and for those
+ * with MST_LENGTHS_SMALL and MST_LENGTHS_FAST; of one link. */
+#define MST_MEMORY_LEN_DEFAULT                                  \
+    MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, \
+                   MST_STAGING_USUAL, 1)
+#define MST_MEMORY_LEN_SMALL                                    \
+    MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 1024, \
+                   MST_STAGING_NONE, 1)
+#define MST_MEMORY_LEN_FAST \
+    MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 524288, 1)
 
 /* The limits in one number, to tell builds apart. */
 #define MST_LIMITS                                                             \

@@ -16,8 +16,9 @@ struct real {
     struct mst_port port;
     struct mst_posix_anchors anchors;
     struct mst_config config;
-    unsigned char memory[MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN,
-                                        2048, 0, MST_LINKS_MAX)];
+    unsigned char
+        memory[MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048,
+                              MST_STAGING_USUAL, MST_LINKS_MAX)];
 };
 
 /* Reads MINI_STREAM_WS_URL, _AUTH_URL, _BASE_URL, _CLIENT_ID, _CLIENT_SECRET

@@ -204,8 +204,8 @@ void session_two_links(void)
     struct session *s = &session;
 
     s->config.links = 2;
-    s->memory_len =
-        MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, 0, 2);
+    s->memory_len = MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048,
+                                   MST_STAGING_USUAL, 2);
     for (size_t i = 0; i < COUNT(s->books); i++) {
         assert_int_equal(
             mst_book_init(&s->spares[i], s->spare_levels[i].of, SESSION_LEVELS),

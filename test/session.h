@@ -20,8 +20,9 @@
 
 /* Memory of a client under TLS, of the largest message buffer and the most
  * links in use. */
-#define SESSION_MEMORY \
-    MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 4096, 0, 2)
+#define SESSION_MEMORY                                          \
+    MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 4096, \
+                   MST_STAGING_USUAL, 2)
 
 /* Of one book. */
 struct session_levels {

@@ -147,8 +147,39 @@ static void lengths_and_links_are_bounded(void **state)
     config.links = 2;
     assert_int_equal(init(&config), MST_ERR_MEMORY);
     config = good();
-    config.staging_len = 64;
+    config.staging_len = MST_STAGING_USUAL + 16;
     assert_int_equal(init(&config), MST_ERR_MEMORY);
+}
+
+/* Each named set of lengths needs the memory of its name, and no byte less. */
+static void named_lengths_need_their_memory(void **state)
+{
+    static unsigned char room[MST_MEMORY_LEN_FAST];
+    static const struct {
+        struct mst_config lengths;
+        size_t memory_len, staging_len;
+    } sets[] = {
+        {{MST_LENGTHS_SMALL}, MST_MEMORY_LEN_SMALL, 0},
+        {{.links = 1}, MST_MEMORY_LEN_DEFAULT, MST_STAGING_USUAL},
+        {{MST_LENGTHS_FAST}, MST_MEMORY_LEN_FAST, 524288},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(sets); i++) {
+        struct mst_config config = good();
+        config.record_in_len = sets[i].lengths.record_in_len;
+        config.record_out_len = sets[i].lengths.record_out_len;
+        config.message_len = sets[i].lengths.message_len;
+        config.staging_len = sets[i].lengths.staging_len;
+        expect_int(
+            "memory", 0,
+            mst_client_init(&client, &config, &port, room, sets[i].memory_len));
+        expect_int("read ahead", (long long)sets[i].staging_len,
+                   (long long)client.config.staging_len);
+        expect_int("a byte less", MST_ERR_MEMORY,
+                   mst_client_init(&client, &config, &port, room,
+                                   sets[i].memory_len - 1));
+    }
 }
 
 struct piece {
@@ -199,7 +230,7 @@ static void expect_apart(const void *from, size_t len)
 /* However the memory is aligned, with nothing left over between them. */
 static void pieces_of_memory_lie_apart(void **state)
 {
-    static const size_t stagings[] = {0, 64};
+    static const size_t stagings[] = {MST_STAGING_NONE, 64};
     static unsigned char room[15 + MST_MEMORY_LEN(848, 608, 256, 64, 2)];
 
     (void)state;
@@ -284,6 +315,7 @@ int main(void)
         TEST(trust_anchors_are_needed_unless_the_port_is_secure),
         TEST(credentials_are_needed),
         TEST(lengths_and_links_are_bounded),
+        TEST(named_lengths_need_their_memory),
         TEST(pieces_of_memory_lie_apart),
         TEST(a_client_of_another_build_is_refused),
         TEST(a_port_that_lacks_a_function_is_refused),

@@ -34,8 +34,8 @@
 static struct mst_posix posix;
 static struct mst_port port;
 static struct mst_client client;
-static unsigned char
-    memory[MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, 0, 2)];
+static unsigned char memory[MST_MEMORY_LEN(
+    MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, MST_STAGING_USUAL, 2)];
 static struct mst_config config;
 static struct mst_event event;
 

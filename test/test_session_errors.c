@@ -266,8 +266,8 @@ static void test_large_token(void **state)
     token[MST_TOKEN_MAX] = '\0';
     session_begin();
     session.config.message_len = 256;
-    session.memory_len =
-        MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 256, 0, 1);
+    session.memory_len = MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN,
+                                        256, MST_STAGING_USUAL, 1);
     session.service.token_value = token;
     session_start();
     session_subscribe();

@@ -20,13 +20,13 @@ static void main_job(void)
     session_run(5000);
 }
 
-/* Reads ahead, from a port with these flags. */
-static void read_ahead(unsigned flags)
+/* Reads so much ahead, from a port with these flags. */
+static void read_ahead(size_t len, unsigned flags)
 {
     session.port.flags = flags;
-    session.config.staging_len = 1000;
+    session.config.staging_len = len;
     session.memory_len =
-        MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, 1000, 1);
+        MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, len, 1);
 }
 
 /* The same events with TLS and without, whole and byte by byte, read ahead or
@@ -34,6 +34,13 @@ static void read_ahead(unsigned flags)
 static void test_main_job(void **state)
 {
     static const size_t sizes[] = {0, 1, 5, 1000};
+    static const struct {
+        size_t len;
+        unsigned flags;
+    } ahead[] = {{MST_STAGING_NONE, 0},
+                 {MST_STAGING_USUAL, 0},
+                 {1000, 0},
+                 {1000, MST_PORT_DRAINS}};
     struct text expected = {0};
 
     (void)state;
@@ -41,13 +48,11 @@ static void test_main_job(void **state)
     main_job();
     session_record_copy(&expected);
     session_end();
-    for (size_t i = 0; i < 3 * COUNT(sizes); i++) {
+    for (size_t i = 0; i < COUNT(ahead) * COUNT(sizes); i++) {
         session_begin_tls("localhost");
         session.mock.plan.recv_max = sizes[i % COUNT(sizes)];
         session.mock.plan.send_max = sizes[COUNT(sizes) - 1 - i % COUNT(sizes)];
-        if (i >= COUNT(sizes)) {
-            read_ahead(i >= 2 * COUNT(sizes) ? MST_PORT_DRAINS : 0);
-        }
+        read_ahead(ahead[i / COUNT(sizes)].len, ahead[i / COUNT(sizes)].flags);
         main_job();
         expect_text("events", text_get(&expected),
                     text_get(&session.seen.record));
@@ -66,7 +71,7 @@ static void test_drained(void **state)
     for (unsigned flags = 0; flags <= MST_PORT_DRAINS;
          flags += MST_PORT_DRAINS) {
         session_begin_tls("localhost");
-        read_ahead(flags);
+        read_ahead(1000, flags);
         session_start();
         session_subscribe();
         assert_true(session_until_subscribed(5000));
@@ -125,7 +130,7 @@ static void test_slow_caller(void **state)
 {
     (void)state;
     session_begin_tls("localhost");
-    read_ahead(MST_PORT_DRAINS);
+    read_ahead(1000, MST_PORT_DRAINS);
     session_start();
     session_subscribe();
     assert_true(session_until_subscribed(5000));
@@ -166,13 +171,32 @@ static struct {
     uint8_t first[6];
     size_t len;                 /* of it that has come */
     unsigned greetings, others; /* connections that begin so, or not */
+    /* The record that is coming, and the longest that has begun. */
+    uint8_t header[5];
+    size_t header_len, left, longest;
 } wire;
 
 static void wire_opened(void *context, int link,
                         const struct mst_endpoint *endpoint)
 {
-    wire.len = 0;
+    wire.len = wire.header_len = wire.left = 0;
     wire.peer.opened(context, link, endpoint);
+}
+
+static void wire_record(uint8_t byte)
+{
+    if (wire.left > 0) {
+        wire.left--;
+        return;
+    }
+    wire.header[wire.header_len++] = byte;
+    if (wire.header_len == sizeof wire.header) {
+        wire.left = (size_t)wire.header[3] << 8 | wire.header[4];
+        if (wire.left + sizeof wire.header > wire.longest) {
+            wire.longest = wire.left + sizeof wire.header;
+        }
+        wire.header_len = 0;
+    }
 }
 
 static void wire_received(void *context, int link, const void *data, size_t len)
@@ -186,6 +210,9 @@ static void wire_received(void *context, int link, const void *data, size_t len)
             wire.greetings += hello;
             wire.others += !hello;
         }
+    }
+    for (size_t i = 0; i < len; i++) {
+        wire_record(bytes[i]);
     }
     wire.peer.received(context, link, data, len);
 }
@@ -239,10 +266,10 @@ static void test_buffers(void **state)
 {
     static const struct {
         size_t in, out, staging;
-    } lengths[] = {{MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 0},
+    } lengths[] = {{MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, MST_STAGING_NONE},
                    {MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 1},
                    {MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 300},
-                   {MST_RECORD_IN_MIN, MST_RECORD_OUT_MIN, 0}};
+                   {MST_RECORD_IN_MIN, MST_RECORD_OUT_MIN, MST_STAGING_NONE}};
     static unsigned char memory[MST_MEMORY_LEN(
         MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 4096, 1)];
 
@@ -265,8 +292,56 @@ static void test_buffers(void **state)
         }
         session_run(10000);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-        expect_int("staged", (long long)lengths[i].staging,
+        expect_int("staged",
+                   lengths[i].staging == MST_STAGING_NONE
+                       ? 0
+                       : (long long)lengths[i].staging,
                    mst_client_stats(&session.client)->high.staged);
+        session_end();
+    }
+}
+
+/* Short records are asked for where longer ones may have no room, and only
+ * there. Whatever is asked for, what the client sends fits its own buffer, a
+ * request with a large token as well. */
+static void test_fragment_length(void **state)
+{
+    static const struct {
+        size_t in, out;
+        unsigned asked; /* log2; 0: not at all */
+    } cases[] = {
+        {0, 0, 0},
+        {MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 0},
+        {MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 0},
+        {MST_RECORD_IN_ANY - 1, MST_RECORD_OUT_MIN, 9},
+        {MST_RECORD_IN_ANY - 1, MST_RECORD_OUT_FULL, 12},
+        {MST_RECORD_IN_MIN, MST_RECORD_OUT_MIN, 9},
+    };
+    static unsigned char memory[MST_MEMORY_LEN(
+        MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, MST_STAGING_USUAL, 1)];
+    static char token[4001];
+
+    (void)state;
+    memset(token, 't', sizeof token - 1);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        size_t out = cases[i].out != 0 ? cases[i].out : MST_RECORD_OUT_MIN;
+        size_t most = cases[i].asked > 0 ? (size_t)1 << cases[i].asked : 16384u;
+
+        session_begin_tls("localhost");
+        wire_watch();
+        session.service.token_value = token;
+        session.config.record_in_len = cases[i].in;
+        session.config.record_out_len = cases[i].out;
+        assert_int_equal(mst_client_init(&session.client, &session.config,
+                                         &session.port, memory, sizeof memory),
+                         0);
+        session_subscribe();
+        assert_true(session_until_subscribed(SESSION_MINUTE));
+        expect_int("asked for", cases[i].asked,
+                   session.tls.links[0].server.eng.peer_log_max_frag_len);
+        assert_in_range(wire.longest, 500, out);
+        assert_in_range(session.client.stats.high.received,
+                        most < sizeof token ? most : sizeof token, most);
         session_end();
     }
 }
@@ -782,6 +857,7 @@ int main(void)
         TEST(test_cut_ciphertext),
         TEST(test_cut_at_the_last_words),
         TEST(test_buffers),
+        TEST(test_fragment_length),
         TEST(test_aes_of_the_port),
         TEST(test_chacha20_of_the_port),
         TEST(test_certificates),

@@ -28,7 +28,7 @@ static enum mst_state failed_stage;
 
 static struct mst_client client;
 static unsigned char memory[MST_MEMORY_LEN(
-    MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, MESSAGE_LEN, 0, 1)];
+    MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, MESSAGE_LEN, MST_STAGING_USUAL, 1)];
 
 static volatile sig_atomic_t signals;
 
