@@ -74,6 +74,16 @@ HOT uint64_t word_load(const void *from)
     return word;
 }
 
+/* The eight bytes from here on, of which those behind end are 0; what is read
+ * begins at most eight before end. */
+HOT uint64_t word_load_before(const char *at, const char *end)
+{
+    const char *last = end - 8;
+    size_t over = at > last ? (size_t)(at - last) : 0;
+
+    return word_load(at - over) >> 4 * over >> 4 * over;
+}
+
 /* The first byte of a word of which a bit is set, which is not 0. */
 HOT unsigned word_first(uint64_t word)
 {
@@ -538,8 +548,9 @@ static uint64_t decimal_cut(const char *at, const char *end, const char **last,
     return coefficient;
 }
 
-/* What the first eight bytes of a number are: most often the same as those of
- * the number before, so that nothing has to wait for where this one ends. */
+/* What the first eight bytes of a number are: often the same as those of the
+ * first one of its kind in the message, so that nothing has to wait for where
+ * this one ends. */
 struct decimal_shape {
     uint64_t others;       /* the high bits of the bytes that are no digits */
     uint64_t mark, marked; /* the first of these: all its bits, its value */
@@ -582,27 +593,67 @@ static inline bool decimal_shape(struct decimal_shape *shape, uint64_t word,
     return true;
 }
 
-/* Reads a number in eight bytes; returns what is behind as much of it as lies
- * in them, or NULL for what decimal_read() has to look at. */
-HOT const char *decimal_word(const char *at, struct decimal_shape *shape,
-                             int64_t *coefficient, int8_t *exponent)
+/*
+ * Reads a number of up to seven digits and eight behind the point, with hardly
+ * a branch that depends on how many they are: where numbers differ in that, a
+ * branch that is not foreseen takes longer than this does. word are its first
+ * eight bytes, others those that are no digits. Returns what is behind as much
+ * of the number as was read, or NULL for what decimal_read() has to look at.
+ */
+COLD const char *decimal_any(const char *at, const char *end, uint64_t word,
+                             uint64_t others, int64_t *coefficient,
+                             int8_t *exponent)
+{
+    const unsigned bits = others != 0 ? 8 * word_first(others) : 0;
+    const uint64_t point = (word >> bits & 0xFF) == ('.' ^ '0');
+    const uint64_t whole = word << ((64 - bits) & 63);
+    uint64_t fraction, stops;
+    unsigned behind, used;
+
+    at += bits / 8 + point;
+    fraction = word_load_before(at, end) ^ WORD_OF('0');
+    /* A byte that is no digit is a bit at 8 n; eight digits are one at 63. */
+    stops = decimal_others(fraction) >> 7 | (point ^ 1) | UINT64_C(1) << 63;
+    behind = ((unsigned)__builtin_ctzll(stops) + 1) & ~7u;
+    fraction = fraction << (32 - behind / 2) << (32 - behind / 2);
+    if (bits == 0 || point > behind || decimal_padded(word, others) ||
+        (fraction == 0 && whole >> 56 == 0 && whole != 0)) {
+        return NULL; /* no number, or one with zeros in front of the point */
+    }
+    used = behind -
+           (fraction != 0 ? (unsigned)__builtin_clzll(fraction) & ~7u : behind);
+    *coefficient = (int64_t)(decimal_digits(whole) * decimal_powers[used / 8] +
+                             decimal_digits(fraction << (behind - used) % 64));
+    *exponent = (int8_t)(0 - (int)(used / 8));
+    return at + behind / 8;
+}
+
+/* Reads a number of which eight bytes are at hand; returns what is behind as
+ * much of it as was read, if so much room is left there, or NULL for what
+ * decimal_read() has to look at. */
+HOT const char *decimal_word(const char *at, const char *end, size_t room,
+                             struct decimal_shape *shape, int64_t *coefficient,
+                             int8_t *exponent)
 {
     uint64_t word = word_load(at) ^ WORD_OF('0');
     uint64_t others = decimal_others(word), digits;
     unsigned zeros;
+    bool known;
 
     if ((word & 0xFFFF) == (('"' ^ '0') << 8)) {
         *coefficient = *exponent = 0; /* a level that goes is no exception */
         return at + 1;
     }
-    if ((others != shape->others || (word & shape->mark) != shape->marked) &&
-        !decimal_shape(shape, word, others)) {
-        return NULL;
-    }
+    known =
+        (others == shape->others && (word & shape->mark) == shape->marked) ||
+        (shape->others == 0 && decimal_shape(shape, word, others));
     digits = ((word & shape->whole) | (word >> 8 & ~shape->whole))
              << shape->shift;
-    if (digits == 0 || decimal_padded(word, others)) {
-        return NULL;
+    if (!known || digits == 0 || decimal_padded(word, others) ||
+        decimal_is_digit(at[shape->len])) {
+        const char *next =
+            decimal_any(at, end, word, others, coefficient, exponent);
+        return next != NULL && (size_t)(end - next) >= room ? next : NULL;
     }
     zeros = (unsigned)__builtin_clzll(digits) / 8;
     *coefficient = (int64_t)decimal_digits(digits << 8 * zeros);
@@ -2035,6 +2086,16 @@ COLD const char *message_number_pass(const char *at, const char *end,
     struct mst_decimal number;
     int32_t exponent;
 
+#if WORDS
+    if (at != NULL && end - at >= 8) {
+        uint64_t word = word_load(at) ^ WORD_OF('0');
+        const char *next = decimal_any(at, end, word, decimal_others(word),
+                                       coefficient, power);
+        if (next != NULL && next < end && !decimal_is_digit(*next)) {
+            return next;
+        }
+    }
+#endif
     at = at != NULL ? decimal_read(at, end, &number, &exponent) : NULL;
     if (at == NULL || number.inexact || exponent < -64 || exponent > 63) {
         return NULL;
@@ -2125,7 +2186,8 @@ HOT const char *message_level_order(const char *at, const char *end,
         return NULL;
     }
     at += first.before_len;
-    next = decimal_word(at, first.shape, first.coefficient, first.exponent);
+    next = decimal_word(at, end, second.before_len + 8 + close_len, first.shape,
+                        first.coefficient, first.exponent);
     if (next != NULL && mem_equal(next, second.before, second.before_len)) {
         at = next + second.before_len;
     } else {
@@ -2135,7 +2197,8 @@ HOT const char *message_level_order(const char *at, const char *end,
             return NULL;
         }
     }
-    next = decimal_word(at, second.shape, second.coefficient, second.exponent);
+    next = decimal_word(at, end, close_len, second.shape, second.coefficient,
+                        second.exponent);
     if (next != NULL && mem_equal(next, close, close_len)) {
         return next + close_len;
     }
@@ -2148,15 +2211,36 @@ HOT const char *message_level_order(const char *at, const char *end,
                              &(level)->name##_coefficient,  \
                              &(level)->name##_exponent})
 
-/* Passes over a level in another form than the service's. */
+/* Passes over a level in the form in which the service writes it. */
+#define MESSAGE_LEVEL_ORDER(at, end, level, shapes)                  \
+    message_level_order(                                             \
+        (at), (end),                                                 \
+        MESSAGE_FIGURE("{\"price\":\"", level, price, &(shapes)[0]), \
+        MESSAGE_FIGURE("\",\"amount\":\"", level, amount, &(shapes)[1]))
+
+/* At hand for a level to be read in words. */
+#define MESSAGE_LEVEL_WORDS 40
+
+/* Passes over a level in another form than the service's, or at the end of
+ * what is at hand. */
 COLD const char *message_level_other(const char *at, const char *end,
                                      struct mst_level *level,
                                      struct decimal_shape shapes[2])
 {
-    const char *behind = message_level_order(
+    size_t len = (size_t)(end - at);
+    char copy[48] = {0};
+    const char *behind;
+
+    if (len < MESSAGE_LEVEL_WORDS) { /* the last one, and a short one */
+        memcpy(copy, at, len);
+        behind = MESSAGE_LEVEL_ORDER(copy, copy + sizeof copy, level, shapes);
+        return behind != NULL && (size_t)(behind - copy) <= len
+                   ? at + (behind - copy)
+                   : message_level_pass(at, end, level);
+    }
+    behind = message_level_order(
         at, end, MESSAGE_FIGURE("{\"amount\":\"", level, amount, &shapes[1]),
         MESSAGE_FIGURE("\",\"price\":\"", level, price, &shapes[0]));
-
     return behind != NULL ? behind : message_level_pass(at, end, level);
 }
 #endif
@@ -2167,9 +2251,7 @@ HOT const char *message_level_fast(const char *at, const char *end,
                                    struct decimal_shape shapes[2])
 {
 #if WORDS
-    const char *behind = message_level_order(
-        at, end, MESSAGE_FIGURE("{\"price\":\"", level, price, &shapes[0]),
-        MESSAGE_FIGURE("\",\"amount\":\"", level, amount, &shapes[1]));
+    const char *behind = MESSAGE_LEVEL_ORDER(at, end, level, shapes);
 
     level->flags = 0;
     return behind != NULL ? behind

@@ -531,14 +531,37 @@ static void expect_lanes_to_agree(struct lanes *lanes, const char *message,
     }
 }
 
-/* The fast lane expects a number to look like the one before: each number
- * behind each other one, all lengths and places of the point that eight bytes
- * have room for, and such as differ from these only by a mark. */
+/* The fast lane expects a number to look like the one before, and reads up to
+ * seven digits and eight behind the point in words: each number behind each
+ * other one, all lengths and places of the point and one more, zeros at every
+ * end, and such as differ from these only by a mark. */
 static void a_number_is_read_alike_whatever_was_before_it(void **state)
 {
-    static const char *const marks[] = {"1e5",  "1x5", "1,5",  "1-5",
-                                        "12E3", "0.5", "00.5", "1.5."};
-    enum { WHOLE = 9, FRACTION = 9, FORMS = WHOLE * FRACTION };
+    static const char *const marks[] = {"1e5",
+                                        "1x5",
+                                        "1,5",
+                                        "1-5",
+                                        "12E3",
+                                        "0.5",
+                                        "00.5",
+                                        "1.5.",
+                                        "10",
+                                        "1000000",
+                                        "10.0",
+                                        "10.01",
+                                        "0.0",
+                                        "0.00000000",
+                                        "0.000000000",
+                                        "0.00000001",
+                                        "0.50000000",
+                                        "20.00000000",
+                                        "1000000.00000000",
+                                        "1000000.10000000",
+                                        "9999999.99999999",
+                                        "1.50000000x",
+                                        "1.",
+                                        "1234567."};
+    enum { WHOLE = 9, FRACTION = 11, FORMS = WHOLE * FRACTION };
     char numbers[FORMS + COUNT(marks)][24], message[512];
     struct lanes lanes;
 
@@ -546,7 +569,7 @@ static void a_number_is_read_alike_whatever_was_before_it(void **state)
     for (int i = 0; i < FORMS; i++) {
         (void)snprintf(numbers[i], sizeof numbers[i], "%.*s%s%.*s",
                        1 + i % WHOLE, "123456789", i < WHOLE ? "" : ".",
-                       i / WHOLE, "987654321");
+                       i / WHOLE, "9876543219");
     }
     for (size_t i = 0; i < COUNT(marks); i++) {
         (void)snprintf(numbers[FORMS + i], sizeof numbers[0], "%s", marks[i]);
