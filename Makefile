@@ -250,7 +250,8 @@ $(BUILD)/bench/peers: $(call bench_objects,corpus decode_mini_stream \
 $(BUILD)/bench/peers: $(BUILD)/bench/no_fast_lane.o
 $(BUILD)/bench/peers: bench_libs = -lsimdjson -lcjson -ljansson -lstdc++
 $(BUILD)/bench/decode $(BUILD)/bench/scale: $(call bench_objects,corpus)
-$(BUILD)/bench/live: $(call bench_objects,corpus follow)
+$(BUILD)/bench/live: $(call bench_objects,corpus follow book_std)
+$(BUILD)/bench/live: bench_libs = -lstdc++
 $(BUILD)/bench/scale: bench_libs = -lm
 $(BUILD)/bench/server: $(call bench_objects,corpus)
 $(BUILD)/bench/server: bench_libs = -lssl -lcrypto

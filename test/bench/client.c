@@ -83,7 +83,8 @@ static void stamps_map(const char *directory)
 
 const struct client *client_begin(int argc, char **argv)
 {
-    if (argc != 10) {
+    client.usual = argc == 11 && strcmp(argv[10], "usual") == 0;
+    if (argc != 10 + client.usual) {
         client_fail("wrong arguments, see client.h");
     }
     client.tls = strcmp(argv[2], "wss") == 0;

@@ -1,5 +1,6 @@
 /*
- * mini_stream on the port for POSIX systems, with 512 KB read ahead.
+ * mini_stream on the port for POSIX systems: with the lengths for speed, or
+ * as it comes, like examples/first.c.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -11,12 +12,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#define READ_AHEAD 524288
-#define MESSAGE 2048
-
 static struct mst_client stream;
-static unsigned char memory[MST_MEMORY_LEN(
-    MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, MESSAGE, READ_AHEAD, 1)];
+static unsigned char memory[MST_MEMORY_LEN_FAST];
 
 /* A token that is at hand, as the other clients have it. */
 static int token_load(void *context, uint32_t key, char *token, size_t cap,
@@ -47,6 +44,18 @@ static void subscribe_all(unsigned markets)
         mst_subscribe(&stream, MST_TOP_OF_BOOK, market, NULL);
         mst_subscribe(&stream, MST_EXECUTION_DATA, market, NULL);
     }
+}
+
+/* The lengths for speed. In the clear, what a record has room for is read at
+ * once. */
+static void set_lengths(struct mst_config *config, bool tls)
+{
+    static const struct mst_config fast = {MST_LENGTHS_FAST};
+
+    config->record_out_len = fast.record_out_len;
+    config->message_len = fast.message_len;
+    config->record_in_len = tls ? fast.record_in_len : fast.staging_len;
+    config->staging_len = tls ? fast.staging_len : MST_STAGING_NONE;
 }
 
 /* Until the connection's last message. */
@@ -88,11 +97,6 @@ int main(int argc, char **argv)
         .client_id = "id",
         .client_secret = "secret",
         .flags = client->tls ? 0 : MST_ALLOW_PLAIN,
-        .record_out_len = MST_RECORD_OUT_FULL,
-        .message_len = MESSAGE,
-        /* In the clear, what a record has room for is read at once. */
-        .record_in_len = client->tls ? MST_RECORD_IN_ANY : READ_AHEAD,
-        .staging_len = client->tls ? READ_AHEAD : 0,
         .request_gap_ms = 1,
         .backoff_ms = 1,
         .backoff_max_ms = 1,
@@ -104,6 +108,9 @@ int main(int argc, char **argv)
     if (client->tls && mst_posix_anchors_load(&anchors, client->ca) != 0) {
         client_fail(client->ca);
     }
+    if (!client->usual) {
+        set_lengths(&config, client->tls);
+    }
     config.anchors = anchors.anchors;
     config.anchors_len = anchors.len;
     mst_posix_init(&posix, &port);
@@ -111,8 +118,9 @@ int main(int argc, char **argv)
     do {
         /* A client that goes on keeps its TLS session, a new one has none. */
         if (!client->resume || mst_client_stats(&stream)->opens == 0) {
-            int rc =
-                mst_client_init(&stream, &config, &port, memory, sizeof memory);
+            int rc = mst_client_init(&stream, &config, &port, memory,
+                                     client->usual ? MST_MEMORY_LEN_DEFAULT
+                                                   : sizeof memory);
 
             if (rc != 0) {
                 client_fail(mst_strerror(rc));

@@ -11,12 +11,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LEVELS_MOST 10 /* of an update; a side has 10 that most are among */
-#define REMOVALS 8     /* one level in so many of an update */
+#define LEVELS_MOST 10  /* of an update; a side has 10 that most are among */
+#define REMOVALS 8      /* one level in so many of an update */
+#define DECIMALS_MOST 8 /* of an amount */
+#define QUOTE_TEXT 24   /* bytes of a number, with a NUL */
 
-/* 2026-01-02T03:04:05Z and what follows within a minute. */
-#define TIME_PREFIX "2026-01-02T03:04:"
-#define TIME_BASE_NS 1767323040000000000
+/* Times begin at 2026-01-02T03:00:00Z and stay within the hour. */
+#define TIME_PREFIX "2026-01-02T03:"
+#define TIME_BASE_NS 1767322800000000000
+
+/* The price of each market, in its last decimal, and how many it has where
+ * messages are varied. */
+static const struct {
+    char name[CORPUS_MARKET_LEN + 1];
+    unsigned price, decimals;
+} listed[CORPUS_MARKETS_MAX] = {
+    {"BTCUSD", 5000000, 2}, {"ETHUSD", 2500000, 3}, {"SOLUSD", 1500, 1},
+    {"LTCUSD", 90, 0},      {"DOGEUSD", 15000, 5},  {"USDCUSD", 9990, 4},
+    {"LINKUSD", 14000, 3},  {"SHIBUSD", 2, 5},      {"1INCHUSD", 3000, 4},
+    {"AVAXUSD", 400, 1},
+};
 
 static uint64_t random_state;
 
@@ -37,13 +51,14 @@ static void *allocate(size_t count, size_t size)
 }
 
 struct quote {
-    char price[16], amount[16];
+    char price[QUOTE_TEXT], amount[QUOTE_TEXT];
     uint64_t sum;
 };
 
 /* What a message says, whatever its form. */
 struct content {
     enum bench_kind kind;
+    unsigned market_number;
     char market[CORPUS_MARKET_LEN + 1];
     char time[CORPUS_TIME_LEN + 1];
     int64_t time_ns;
@@ -205,46 +220,112 @@ static void add_message(struct corpus *corpus, enum corpus_form form,
 
 /* ---- Content ---- */
 
-/* A price in cents; an amount of four decimals, or of one to eight. One level
- * in so many is a removal; 0: none is. */
-static void quote_write(struct quote *quote, enum bench_side side,
-                        unsigned cents, enum corpus_form form,
-                        unsigned removals)
-{
-    bool varied = form == CORPUS_VARIED;
-    unsigned decimals = varied ? 1 + random_below(8) : 4, scale = 1;
-    unsigned units = random_below(varied ? 20 : 10), fraction;
-    struct bench_number price = {cents, -2};
-    struct bench_number amount = {0, -(int)decimals};
+/* A number as it is written: so many of its digits are behind the point. */
+struct number {
+    unsigned long long digits;
+    unsigned decimals;
+};
 
-    for (unsigned i = 0; i < decimals; i++) {
+static unsigned ten_to_the(unsigned power)
+{
+    unsigned scale = 1;
+
+    while (power-- > 0) {
         scale *= 10;
     }
-    fraction = 1 + random_below(scale - 1); /* no removal by chance */
-    snprintf(quote->price, sizeof quote->price, "%u.%02u", cents / 100,
-             cents % 100);
+    return scale;
+}
+
+/* Half of the amounts are below 10, a quarter each below 1,000 and 100,000; one
+ * in four is filled up with zeros to all its decimals. */
+static struct number amount_varied(void)
+{
+    static const unsigned units[] = {10, 10, 1000, 100000};
+    unsigned decimals = random_below(DECIMALS_MOST + 1);
+    unsigned scale = ten_to_the(decimals);
+    unsigned zeros = random_below(4) == 0 ? DECIMALS_MOST - decimals : 0;
+    unsigned long long digits =
+        (unsigned long long)random_below(units[random_below(4)]) * scale;
+
+    digits += random_below(scale);
+    digits += digits == 0; /* no removal by chance */
+    return (struct number){digits * ten_to_the(zeros), decimals + zeros};
+}
+
+static struct number amount_usual(void)
+{
+    unsigned units = random_below(10);
+
+    return (struct number){units * 10000 + 1 + random_below(9999), 4};
+}
+
+/* One in so many is 0, a removal; 0: none is. */
+static struct number amount_random(enum corpus_form form, unsigned removals)
+{
+    bool varied = form == CORPUS_VARIED;
+    struct number amount = varied ? amount_varied() : amount_usual();
+
     if (removals > 0 && random_below(removals) == 0) {
-        strcpy(quote->amount, "0");
-    } else {
-        snprintf(quote->amount, sizeof quote->amount, "%u.%0*u", units,
-                 (int)decimals, fraction);
-        amount.coefficient = (int64_t)units * scale + fraction;
+        amount.digits = 0;
+        amount.decimals = varied && random_below(4) == 0 ? DECIMALS_MOST : 0;
     }
-    quote->sum = bench_sum_level(side, price, amount);
+    return amount;
+}
+
+static struct number price_random(enum corpus_form form, unsigned market)
+{
+    unsigned cents, price = listed[market].price;
+
+    if (form == CORPUS_VARIED) {
+        return (struct number){price + random_below(price / 10 + 10),
+                               listed[market].decimals};
+    }
+    cents = (50000 + random_below(5000)) * 100;
+    return (struct number){cents + random_below(100), 2};
+}
+
+static struct bench_number number_write(char text[QUOTE_TEXT],
+                                        struct number number)
+{
+    unsigned scale = ten_to_the(number.decimals);
+
+    if (number.decimals == 0) {
+        snprintf(text, QUOTE_TEXT, "%llu", number.digits);
+    } else {
+        snprintf(text, QUOTE_TEXT, "%llu.%0*llu", number.digits / scale,
+                 (int)number.decimals, number.digits % scale);
+    }
+    return (struct bench_number){(int64_t)number.digits, -(int)number.decimals};
+}
+
+static void quote_write(struct quote *quote, enum bench_side side,
+                        struct number price, struct number amount)
+{
+    struct bench_number written = number_write(quote->price, price);
+
+    quote->sum =
+        bench_sum_level(side, written, number_write(quote->amount, amount));
 }
 
 static void content_quotes(struct content *content, enum corpus_form form)
 {
     for (size_t i = 0; i < content->bids + content->asks; i++) {
-        unsigned cents = (50000 + random_below(5000)) * 100;
+        struct number price = price_random(form, content->market_number);
 
-        cents += random_below(100);
-        quote_write(&content->quotes[i],
-                    content->kind == BENCH_EXECUTION ? BENCH_TRADE
-                    : i < content->bids              ? BENCH_BID
-                                                     : BENCH_ASK,
-                    cents, form, content->kind == BENCH_UPDATE ? REMOVALS : 0);
+        quote_write(
+            &content->quotes[i],
+            content->kind == BENCH_EXECUTION ? BENCH_TRADE
+            : i < content->bids              ? BENCH_BID
+                                             : BENCH_ASK,
+            price,
+            amount_random(form, content->kind == BENCH_UPDATE ? REMOVALS : 0));
     }
+}
+
+static void content_market(struct content *content, unsigned number)
+{
+    content->market_number = number;
+    corpus_market(number, content->market);
 }
 
 static void content_kind(struct content *content)
@@ -266,15 +347,18 @@ static void content_kind(struct content *content)
 }
 
 /* The n-th message is of the n-th millisecond. */
-static void content_time(struct content *content, unsigned n)
+static void content_time(struct content *content, unsigned n,
+                         enum corpus_form form)
 {
-    unsigned second = n / 1000 % 60, ns = n % 1000 * 1000000;
-    bool millis =
-        content->kind == BENCH_UPDATE || content->kind == BENCH_EXECUTION;
+    unsigned second = n / 1000 % 3600, ns = n % 1000 * 1000000;
+    bool millis = form == CORPUS_VARIED ? random_below(2) == 0
+                                        : content->kind == BENCH_UPDATE ||
+                                              content->kind == BENCH_EXECUTION;
 
     ns += millis ? 0 : random_below(1000000);
-    snprintf(content->time, sizeof content->time, TIME_PREFIX "%02u.%0*uZ",
-             second, millis ? 3 : 9, millis ? ns / 1000000 : ns);
+    snprintf(content->time, sizeof content->time, TIME_PREFIX "%02u:%02u.%0*uZ",
+             second / 60, second % 60, millis ? 3 : 9,
+             millis ? ns / 1000000 : ns);
     content->time_ns = TIME_BASE_NS + second * 1000000000LL + ns;
 }
 
@@ -294,6 +378,11 @@ struct ladder {
     } * rungs;
 };
 
+static struct number in_cents(unsigned cents)
+{
+    return (struct number){cents, 2};
+}
+
 static void ladder_init(struct ladder *ladder, enum bench_side side,
                         unsigned levels, bool moves)
 {
@@ -309,7 +398,8 @@ static void ladder_init(struct ladder *ladder, enum bench_side side,
 
         away += 1 + random_below(STEP);
         rung->cents = side == BENCH_BID ? 5245000 - away : 5255000 + away;
-        quote_write(&rung->quote, side, rung->cents, CORPUS_USUAL, 0);
+        quote_write(&rung->quote, side, in_cents(rung->cents),
+                    amount_random(CORPUS_USUAL, 0));
     }
 }
 
@@ -385,7 +475,8 @@ static void ladder_change(struct ladder *ladder, struct quote *quote,
     } while (is_among(named, count, cents) ||
              (comes && cents == ladder->rungs[rank].cents));
     named[count] = cents;
-    quote_write(quote, ladder->side, cents, CORPUS_USUAL, goes ? 1 : 0);
+    quote_write(quote, ladder->side, in_cents(cents),
+                amount_random(CORPUS_USUAL, goes ? 1 : 0));
     if (goes) {
         ladder_remove(ladder, rank);
         return;
@@ -445,9 +536,9 @@ void corpus_mixed(struct corpus *corpus, size_t count, unsigned markets,
     corpus_init(corpus, count);
     for (size_t n = 0; n < count; n++) {
         content_kind(&content);
-        corpus_market(random_below(markets), content.market);
+        content_market(&content, random_below(markets));
         content_quotes(&content, form);
-        content_time(&content, (unsigned)n);
+        content_time(&content, (unsigned)n, form);
         add_message(corpus, form, &content);
     }
     add(corpus, "%*s", BENCH_PADDING, "");
@@ -458,15 +549,15 @@ void corpus_snapshot(struct corpus *corpus, size_t levels,
 {
     struct content content = {
         .kind = BENCH_SNAPSHOT,
-        .time = TIME_PREFIX "05.678Z",
-        .time_ns = TIME_BASE_NS + 5678000000,
+        .time = TIME_PREFIX "04:05.678Z",
+        .time_ns = TIME_BASE_NS + 245678000000,
         .quotes = allocate(2 * levels, sizeof *content.quotes),
         .bids = levels,
         .asks = levels,
     };
 
     corpus_init(corpus, 1);
-    corpus_market(0, content.market);
+    content_market(&content, 0);
     content_quotes(&content, form);
     add_message(corpus, form, &content);
     add(corpus, "%*s", BENCH_PADDING, "");
@@ -490,7 +581,7 @@ uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels,
         exit(1);
     }
     corpus_init(corpus, 1 + count);
-    corpus_market(0, content.market);
+    content_market(&content, 0);
     for (size_t side = 0; side < 2; side++) {
         ladder_init(&ladders[side], side == 0 ? BENCH_BID : BENCH_ASK, levels,
                     moves);
@@ -498,12 +589,12 @@ uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels,
             content.quotes[side * levels + i] = ladders[side].rungs[i].quote;
         }
     }
-    content_time(&content, 0);
+    content_time(&content, 0, CORPUS_USUAL);
     add_message(corpus, CORPUS_USUAL, &content);
     for (size_t n = 1; n <= count; n++) {
         content_kind(&content);
         content_book(&content, ladders);
-        content_time(&content, (unsigned)n);
+        content_time(&content, (unsigned)n, CORPUS_USUAL);
         add_message(corpus, CORPUS_USUAL, &content);
     }
     add(corpus, "%*s", BENCH_PADDING, "");
@@ -542,6 +633,6 @@ void corpus_free(struct corpus *corpus)
 
 void corpus_market(unsigned number, char market[CORPUS_MARKET_LEN + 1])
 {
-    snprintf(market, CORPUS_MARKET_LEN + 1, "%cTCUSD",
-             'B' + (int)(number % CORPUS_MARKETS_MAX));
+    snprintf(market, CORPUS_MARKET_LEN + 1, "%s",
+             listed[number % CORPUS_MARKETS_MAX].name);
 }

@@ -15,7 +15,7 @@
 #define CORPUS_TIME_LEN 30
 
 #define CORPUS_MARKETS_MAX 10
-#define CORPUS_MARKET_LEN 6
+#define CORPUS_MARKET_LEN 8
 
 struct corpus_message {
     size_t at, len;
@@ -32,17 +32,27 @@ struct corpus {
     size_t levels; /* of updates and snapshots */
 };
 
-/* How messages are written. All but the varied say the same. */
+/* How many messages of a varied corpus there are before one comes again, and
+ * of how many markets, where programs measure the same. */
+#define CORPUS_VARIED_MESSAGES 200000
+#define CORPUS_VARIED_MARKETS 8
+
+/* How messages are written. All but the varied say the same: prices of two
+ * decimals, amounts of four, times in ms or ns by the kind of message. */
 enum corpus_form {
     CORPUS_USUAL,   /* as the service does */
     CORPUS_SPACED,  /* a space behind each ':' and ',' between values */
     CORPUS_ORDERED, /* other orders of members that need one pass all the same */
     CORPUS_SORTED,  /* by name, so that levels come before their market */
-    CORPUS_VARIED   /* as usual; amounts have 1 to 8 decimals instead of 4 */
+    CORPUS_VARIED   /* as usual, but as a service of many markets says it:
+                     * prices have the 0 to 5 decimals of their market, amounts
+                     * up to five digits and 0 to 8 decimals, of which the last
+                     * ones may be 0, times ms or ns */
 };
 
 /* 80% updates of 1 to 10 levels, 10% top of book, 9% executions, 1%
- * heartbeats, of so many markets; the same in each run. */
+ * heartbeats, of so many markets (CORPUS_MARKETS_MAX at most); the same in each
+ * run. */
 void corpus_mixed(struct corpus *corpus, size_t count, unsigned markets,
                   enum corpus_form form);
 
@@ -51,7 +61,7 @@ void corpus_snapshot(struct corpus *corpus, size_t levels,
                      enum corpus_form form);
 
 /* What a book lives on: a snapshot of so many levels (more than 50) on each
- * side, then so many messages (fewer than 60,000) in the mix of above, of one
+ * side, then so many messages in the mix of above, of one
  * market. Half of the changes are within 10 levels of the best price, 90%
  * within 100, the rest anywhere. If levels move, one in eight removes a level
  * and as many bring one, so that a side keeps about its size, and never has

@@ -141,15 +141,16 @@ static void count_book(void)
 {
     static struct mst_level levels[2 * BOOK_ROOM];
     struct mst_book book;
+    struct follow_book followed = follow_book(&book);
     struct corpus corpus;
     uint64_t sum, begin, without;
 
     sum = corpus_live(&corpus, MESSAGES, BOOK_LEVELS, true);
     without = decode(&corpus, 1);
     mst_book_init(&book, levels, BOOK_ROOM);
-    follow(&corpus, 0, 1, &book, NULL);
+    follow(&corpus, 0, 1, &followed, NULL);
     begin = count_now();
-    follow(&corpus, 1, MESSAGES, &book, NULL);
+    follow(&corpus, 1, MESSAGES, &followed, NULL);
     begin = count_now() - begin;
     if (follow_book_sum(&book) != sum) {
         count_stop("wrong book");

@@ -7,17 +7,33 @@
 
 #include "event.h"
 
-static void feed_book(struct mst_book *book, const struct mst_event *event)
+static void book_apply(void *book, const struct mst_part *part)
+{
+    mst_book_apply(book, part, 0);
+}
+
+static void book_check(void *book, const struct mst_top *top)
+{
+    mst_book_check(book, top, 0);
+}
+
+struct follow_book follow_book(struct mst_book *book)
+{
+    return (struct follow_book){book, book_apply, book_check};
+}
+
+static void feed_book(const struct follow_book *book,
+                      const struct mst_event *event)
 {
     if (event->type == MST_EVENT_PART) {
-        mst_book_apply(book, &event->as.part, event->received_ns);
+        book->apply(book->book, &event->as.part);
     } else if (event->type == MST_EVENT_TOP) {
-        mst_book_check(book, &event->as.top, event->received_ns);
+        book->check(book->book, &event->as.top);
     }
 }
 
 void follow(const struct corpus *corpus, size_t first, size_t count,
-            struct mst_book *book, uint64_t *sum)
+            const struct follow_book *book, uint64_t *sum)
 {
     static unsigned char buffer[2048];
     static struct mst_decoder decoder;

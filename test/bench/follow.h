@@ -9,11 +9,21 @@
 #include "corpus.h"
 #include "mini_stream.h"
 
+/* A book of any kind, and how it is fed. */
+struct follow_book {
+    void *book;
+    void (*apply)(void *book, const struct mst_part *part);
+    void (*check)(void *book, const struct mst_top *top);
+};
+
+/* The library's. */
+struct follow_book follow_book(struct mst_book *book);
+
 /* Decodes so many messages from the first on. book, or NULL, is fed like a
  * client's: updates are applied, the top of book is checked. The events' sum
  * is added to *sum unless sum is NULL. */
 void follow(const struct corpus *corpus, size_t first, size_t count,
-            struct mst_book *book, uint64_t *sum);
+            const struct follow_book *book, uint64_t *sum);
 
 /* The sum of what a book holds; 0, which no levels give, if it is not live or
  * in any doubt. */

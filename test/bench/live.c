@@ -1,19 +1,22 @@
 /*
  * What a live book adds to decoding: the mix of messages whose changes are
- * where changes are, decoded with and without a book that follows them. Both
- * take turns, time is the processor's, the best of all rounds is shown. The
- * sums of the messages are checked, and the book at the end of each round.
- * What the levels that come and go cost is the difference to messages that
- * only change amounts, as often in the same places.
+ * where changes are, decoded without a book that follows them, with the
+ * library's, and with those of book_std.h. All take turns, time is the
+ * processor's, the best of all rounds is shown. The sums of the messages are
+ * checked, and the book at the end of each round. What the levels that come
+ * and go cost is the difference to messages that only change amounts, as often
+ * in the same places.
  *
  *   live [ROUNDS]    prints rows: levels a side, whether levels move (1) or not
- *                    (0), ns a message without a book, with one
+ *                    (0), ns a message without a book, with the library's, with
+ *                    a std::map, with a std::vector
  *
  * For a profile: valgrind --tool=callgrind --toggle-collect=mst_book_apply
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "bench.h"
+#include "book_std.h"
 #include "follow.h"
 
 #include <stdio.h>
@@ -23,6 +26,8 @@
 
 #define ROUNDS 101
 
+enum book { BOOK_NONE, BOOK_OURS, BOOK_MAP, BOOK_VECTOR, BOOKS };
+
 struct subject {
     unsigned size;        /* levels a side */
     bool moves;           /* levels come and go */
@@ -31,7 +36,7 @@ struct subject {
     struct mst_level *levels;
     size_t capacity;
     uint64_t book_sum, sum; /* that are right */
-    double least[2];        /* ns a message, without and with the book */
+    double least[BOOKS];    /* ns a message with each book */
 };
 
 static void subject_init(struct subject *subject)
@@ -49,24 +54,73 @@ static void subject_init(struct subject *subject)
     }
 }
 
-static void run(struct subject *subject, bool with_book)
+static void map_apply(void *book, const struct mst_part *part)
 {
-    struct mst_book *book = with_book ? &subject->book : NULL;
+    (void)book;
+    book_std_apply(BOOK_STD_MAP, part);
+}
+
+static void map_check(void *book, const struct mst_top *top)
+{
+    (void)book;
+    book_std_check(BOOK_STD_MAP, top);
+}
+
+static void vector_apply(void *book, const struct mst_part *part)
+{
+    (void)book;
+    book_std_apply(BOOK_STD_VECTOR, part);
+}
+
+static void vector_check(void *book, const struct mst_top *top)
+{
+    (void)book;
+    book_std_check(BOOK_STD_VECTOR, top);
+}
+
+/* A book that is empty. */
+static struct follow_book book_new(struct subject *subject, enum book kind)
+{
+    switch (kind) {
+    case BOOK_MAP:
+        book_std_init(BOOK_STD_MAP);
+        return (struct follow_book){NULL, map_apply, map_check};
+    case BOOK_VECTOR:
+        book_std_init(BOOK_STD_VECTOR);
+        return (struct follow_book){NULL, vector_apply, vector_check};
+    default:
+        mst_book_init(&subject->book, subject->levels, subject->capacity);
+        return follow_book(&subject->book);
+    }
+}
+
+static uint64_t book_sum(const struct subject *subject, enum book kind)
+{
+    switch (kind) {
+    case BOOK_OURS: return follow_book_sum(&subject->book);
+    case BOOK_MAP: return book_std_sum(BOOK_STD_MAP);
+    case BOOK_VECTOR: return book_std_sum(BOOK_STD_VECTOR);
+    default: return subject->book_sum;
+    }
+}
+
+static void run(struct subject *subject, enum book kind)
+{
+    struct follow_book book = book_new(subject, kind);
+    const struct follow_book *followed = kind != BOOK_NONE ? &book : NULL;
     uint64_t sum = 0, begin;
     double ns;
 
-    mst_book_init(&subject->book, subject->levels, subject->capacity);
-    follow(&subject->corpus, 0, 1, book, NULL);
+    follow(&subject->corpus, 0, 1, followed, NULL);
     begin = bench_ns(CLOCK_PROCESS_CPUTIME_ID);
-    follow(&subject->corpus, 1, MESSAGES, book, &sum);
+    follow(&subject->corpus, 1, MESSAGES, followed, &sum);
     ns = (double)(bench_ns(CLOCK_PROCESS_CPUTIME_ID) - begin) / MESSAGES;
-    if (sum != subject->sum ||
-        (with_book && follow_book_sum(book) != subject->book_sum)) {
-        fputs(with_book ? "wrong book\n" : "wrong sum\n", stderr);
+    if (sum != subject->sum || book_sum(subject, kind) != subject->book_sum) {
+        fputs(sum != subject->sum ? "wrong sum\n" : "wrong book\n", stderr);
         exit(1);
     }
-    if (subject->least[with_book] == 0 || ns < subject->least[with_book]) {
-        subject->least[with_book] = ns;
+    if (subject->least[kind] == 0 || ns < subject->least[kind]) {
+        subject->least[kind] = ns;
     }
 }
 
@@ -86,13 +140,17 @@ int main(int argc, char **argv)
     }
     for (long round = 0; round < rounds; round++) {
         for (size_t s = 0; s < count; s++) {
-            run(&subjects[s], false);
-            run(&subjects[s], true);
+            for (int kind = 0; kind < BOOKS; kind++) {
+                run(&subjects[s], (enum book)kind);
+            }
         }
     }
     for (size_t s = 0; s < count; s++) {
-        printf("%u\t%d\t%.1f\t%.1f\n", subjects[s].size, subjects[s].moves,
-               subjects[s].least[false], subjects[s].least[true]);
+        printf("%u\t%d", subjects[s].size, subjects[s].moves);
+        for (int kind = 0; kind < BOOKS; kind++) {
+            printf("\t%.1f", subjects[s].least[kind]);
+        }
+        putchar('\n');
     }
     return 0;
 }

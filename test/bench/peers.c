@@ -98,6 +98,9 @@ int main(void)
 
     corpus_mixed(&corpus, MESSAGES, MARKETS, CORPUS_USUAL);
     compare("mixed", &corpus);
+    corpus_mixed(&corpus, CORPUS_VARIED_MESSAGES, CORPUS_VARIED_MARKETS,
+                 CORPUS_VARIED);
+    compare("varied", &corpus);
     corpus_snapshot(&corpus, SNAPSHOT_LEVELS, CORPUS_USUAL);
     compare("snapshot", &corpus);
     return 0;

@@ -25,7 +25,7 @@ def bars(axes, title, values):
     """Horizontal bars, ours in a colour of its own; each with its value."""
     names = list(values)[::-1]
     drawn = axes.barh(names, [values[name] for name in names],
-                      color=["tab:orange" if name == "mini_stream"
+                      color=["tab:orange" if name.startswith("mini_stream")
                              else "tab:blue" for name in names])
     labels = [f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
               for value in drawn.datavalues]
@@ -67,8 +67,10 @@ def main():
     with open(BUILD + "results.json", encoding="ascii") as file:
         results = json.load(file)
     panels(results, "decode.png", [
-        ("Decoding a message of the mixed corpus, ns",
+        ("Decoding a message of the plain corpus, ns",
          column(results["decode"], "mixed")),
+        ("Decoding a message of the varied corpus, ns",
+         column(results["decode"], "varied")),
         ("Decoding a snapshot of 2 x 5,000 levels, us",
          column(results["decode"], "snapshot", 1e-3)),
     ])

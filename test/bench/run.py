@@ -23,7 +23,7 @@ PACED = int(os.environ.get("BENCH_PACED", "10000"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 CONNECTIONS = 20  # of each round
 RATE = 10000  # messages a second
-MARKETS = 4
+MARKETS = 8
 
 AES = "ECDHE-ECDSA-AES128-GCM-SHA256"
 CHACHA = "ECDHE-ECDSA-CHACHA20-POLY1305"
@@ -35,13 +35,15 @@ TRANSPORTS = [
     ("AES-GCM, a record a message", AES, 1),
     ("ChaCha20, a record a message", CHACHA, 1),
 ]
+# Name, program and what it is told beside the rest.
 CLIENTS = [
-    ("mini_stream", "client_mini_stream"),
-    ("Boost.Beast + OpenSSL + simdjson", "client_beast"),
-    ("wslay + OpenSSL + jsmn", "client_wslay"),
-    ("libwebsockets + OpenSSL + cJSON", "client_lws"),
+    ("mini_stream", ("client_mini_stream",)),
+    ("mini_stream, as it comes", ("client_mini_stream", "usual")),
+    ("Boost.Beast + OpenSSL + simdjson", ("client_beast",)),
+    ("wslay + OpenSSL + jsmn", ("client_wslay",)),
+    ("libwebsockets + OpenSSL + cJSON", ("client_lws",)),
 ]
-OURS, BEAST, _, LWS = [name for name, _ in CLIENTS]
+OURS, USUAL, BEAST, _, LWS = [name for name, _ in CLIENTS]
 
 bars = []
 results = {}
@@ -92,15 +94,20 @@ def bench_decoders():
     sizes = measured.pop("bytes")
     ours = measured["mini_stream"]
     table("Decoding (times as much as mini_stream)",
-          ["", f"mixed, {sizes['mixed']:.0f} bytes: ns", "x",
+          ["", f"plain, {sizes['mixed']:.0f} bytes: ns", "x",
+           f"varied, {sizes['varied']:.0f} bytes: ns", "x",
            "snapshot of 2 x 5,000 levels: us", "x"],
           [[name, f"{m['mixed']:.0f}", f"{m['mixed'] / ours['mixed']:.2f}",
+            f"{m['varied']:.0f}", f"{m['varied'] / ours['varied']:.2f}",
             f"{m['snapshot'] / 1000:.0f}",
             f"{m['snapshot'] / ours['snapshot']:.2f}"]
            for name, m in measured.items()])
     raw = measured["simdjson, raw tokens"]
-    bar("decode, mixed, ns", ours["mixed"], 120, 90, "{:.0f}")
-    bar("decode, mixed, to simdjson's raw tokens",
+    bar("decode, varied, to simdjson's raw tokens",
+        ours["varied"] / raw["varied"], 0.6)
+    bar("decode, varied, to plain", ours["varied"] / ours["mixed"], 1.3)
+    bar("decode, plain, ns", ours["mixed"], 120, 90, "{:.0f}")
+    bar("decode, plain, to simdjson's raw tokens",
         ours["mixed"] / raw["mixed"], 120 / 233, 90 / 233)
     bar("decode, snapshot, us", ours["snapshot"] / 1000, 150, 115, "{:.0f}")
     bar("decode, snapshot, to simdjson's raw tokens",
@@ -111,18 +118,20 @@ def bench_decoders():
 # ---- A live book ----
 
 def bench_live():
-    measured = [[int(levels), moves == "1", float(without), float(with_it)]
-                for levels, moves, without, with_it in output("live")]
-    table("A live book that follows the messages, ns a message",
-          ["levels a side", "levels come and go", "decoding",
-           "decoding and book", "the book adds"],
-          [[f"{levels:,}", "yes" if moves else "no", f"{without:.0f}",
-            f"{with_it:.0f}", f"{with_it - without:.0f}"]
-           for levels, moves, without, with_it in measured])
-    for levels, moves, without, with_it in measured:
-        if levels == 1000 and moves:
-            bar("a live book of 1,000 levels a side adds, ns a message",
-                with_it - without, 60, 40, "{:.0f}")
+    measured = [[int(levels), moves == "1", *map(float, costs)]
+                for levels, moves, *costs in output("live")]
+    table("What a live book that follows the messages adds to decoding, ns a "
+          "message",
+          ["levels a side", "levels come and go", "decoding", "mini_stream",
+           "std::map", "std::vector", "to the better one"],
+          [[f"{levels:,}", "yes" if moves else "no", f"{without:.0f}"] +
+           [f"{cost - without:.0f}" for cost in (ours, *others)] +
+           [f"{(ours - without) / (min(others) - without):.2f}"]
+           for levels, moves, without, ours, *others in measured])
+    for levels, moves, without, ours, *others in measured:
+        if moves:
+            bar(f"a live book of {levels:,} levels a side, to the better one",
+                (ours - without) / (min(others) - without), 0.5)
     results["live"] = measured
 
 
@@ -144,8 +153,9 @@ class Server:
     def run(self, program, mode="stream", repeats=1, messages=MESSAGES,
             record=1, rate=0, markets=MARKETS):
         """Runs a client; returns what it measured, once its sum is right."""
-        command = [BUILD + program, mode, self.scheme, self.port,
-                   self.directory, repeats, messages, record, rate, markets]
+        name, *told = program
+        command = [BUILD + name, mode, self.scheme, self.port, self.directory,
+                   repeats, messages, record, rate, markets, *told]
         try:
             text = subprocess.run([str(word) for word in command], check=True,
                                   timeout=300, stdout=subprocess.PIPE,
@@ -157,7 +167,7 @@ class Server:
         for _ in range(int(found["connections"])):
             right += int(self.process.stdout.readline().split()[1], 16)
         if right % 2 ** 64 != int(found.pop("sum"), 16):
-            stop(f"{program}: wrong sum")
+            stop(f"{name}: wrong sum")
         return {key: int(value) for key, value in found.items()}
 
 
@@ -218,6 +228,12 @@ def bench_cpu(servers):
             limit, 1 / 3)
         bar(f"CPU to libwebsockets', {transport}",
             ours / best[LWS][transport], 1 / 10, 1 / 15)
+    for n, (transport, _, _) in enumerate(TRANSPORTS):
+        usual = best[USUAL][transport]
+        bar(f"CPU as it comes to tuned, {transport}",
+            usual / best[OURS][transport], 1.6 if n == 0 else 1.3)
+        bar(f"CPU as it comes to Beast's, {transport}",
+            usual / best[BEAST][transport], 0.75)
     bar("resident memory, MB", memory[OURS] / 1024, 3, 2, "{:.1f}")
     results["cpu"] = best
     results["memory"] = memory
@@ -225,7 +241,8 @@ def bench_cpu(servers):
 
 def against_peers(what, measured):
     """Bars of the kind "lower than each peer"."""
-    least = min(value for name, value in measured.items() if name != OURS)
+    least = min(value for name, value in measured.items()
+                if name not in (OURS, USUAL))
     bar(what + ", to the best peer's", measured[OURS] / least, 1)
 
 
@@ -280,7 +297,7 @@ def bench_scale(server):
     best = {}
     for _ in range(ROUNDS):
         for count in markets:
-            ns = server.run("client_mini_stream",
+            ns = server.run(("client_mini_stream",),
                             markets=count)["cpu_us"] * 1000 / MESSAGES
             best[count] = min(ns, best.get(count, math.inf))
     rows["client", "message, by markets"] = list(best.items())

@@ -40,7 +40,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MESSAGES 10000 /* of the corpus; then it begins anew */
 #define RECORD 16384
 
 #define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -246,7 +245,7 @@ static const struct corpus *corpus_of(unsigned markets)
     struct corpus *corpus = &corpora[markets];
 
     if (corpus->count == 0) {
-        corpus_mixed(corpus, MESSAGES, markets, CORPUS_USUAL);
+        corpus_mixed(corpus, CORPUS_VARIED_MESSAGES, markets, CORPUS_VARIED);
     }
     return corpus;
 }
@@ -446,7 +445,7 @@ int main(int argc, char **argv)
         context = context_new(argv[1], argv[2]);
     }
     map_stamps(argv[2]);
-    corpus_of(4); /* not while a client waits */
+    corpus_of(CORPUS_VARIED_MARKETS); /* not while a client waits */
     listener = listen_any();
     for (;;) {
         accept_one(listener, context);
