@@ -48,10 +48,11 @@ SECTIONS = [
         Row("address PUT", "put_address", 22000, 19000),
         Row("README's example, with texts", "first")]),
     ("RAM: client and memory, bytes", [
-        Row("small records", "memory_small"),
-        Row("any record, nothing ahead", "memory_plain", 35500, 34000),
+        Row("least: small records", "memory_least"),
+        Row("small: nothing ahead", "memory_small"),
+        Row("usual, but nothing ahead", "memory_plain", 35500, 34000),
         Row("usual: 4 KB ahead", "memory_usual", 39500, 38000),
-        Row("fast: 64 KB ahead", "memory_fast")]),
+        Row("fast: 512 KB ahead", "memory_fast")]),
     ("Static data, stack and objects, bytes", [
         Row("data and bss", "data", 0, 0),
         Row("largest stack frame", "stack", 512, 400),
