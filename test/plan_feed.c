@@ -146,12 +146,14 @@ static struct plan_change change_draw(struct exchange *x)
         (uint16_t)(exchange_pick(x, 5) < 2 ? 0 : 1 + exchange_pick(x, 999))};
 }
 
-/* The true book changes, each price once at most; false where nothing does. */
+/* The true book changes, each price once at most; false where nothing does. Now
+ * and then so much does that an update has several parts. */
 static bool book_change(struct exchange *x, struct plan_book *book)
 {
     uint32_t first = book->version;
+    unsigned most = exchange_pick(x, 32) == 0 ? 2 * PLAN_PRICES : 4;
 
-    for (unsigned i = 1 + exchange_pick(x, 4); i > 0; i--) {
+    for (unsigned i = 1 + exchange_pick(x, most); i > 0; i--) {
         struct plan_change c = change_draw(x);
         bool again = book->version == PLAN_CHANGES;
         for (uint32_t v = first; v < book->version; v++) {
