@@ -61,7 +61,7 @@ static struct {
     struct exchange exchange;
     struct mst_client client;
     unsigned char memory[MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN,
-                                        4096, 0, 2)];
+                                        4096, MST_STAGING_USUAL, 2)];
     struct mst_book books[PLAN_MARKETS], spares[PLAN_MARKETS];
     struct mst_level levels[PLAN_MARKETS][2][2 * LEVELS_MAX];
     bool wished[PLAN_MARKETS]; /* for the market's book */
