@@ -86,7 +86,7 @@ struct service_rules {
     bool no_pong;          /* a ping is not answered */
     bool no_snapshot;
     const char *no_snapshot_of; /* this market; NULL: of none */
-    const char *bids, *asks; /* levels of snapshots; NULL: the usual ones */
+    const char *bids, *asks;    /* levels of snapshots; NULL: the usual ones */
     uint32_t feed_ms; /* pushes to every subscription so often; 0: never */
     uint32_t beat_ms; /* and a heartbeat so often; 0: never */
     bool no_beats;    /* though none is sent */

@@ -156,15 +156,15 @@ static void
 a_snapshot_older_than_an_update_of_an_earlier_book_is_doubt(void **state)
 {
     static const struct {
-        enum mst_book_reason reason;
         int64_t older_ns;
+        enum mst_book_reason reason;
         unsigned flags;
     } cases[] = {
-        {MST_BOOK_RESYNC, 2 * SECOND, 0},
-        {MST_BOOK_RESYNC, 2 * SECOND + 1, MST_BOOK_TIME_STEP},
-        {MST_BOOK_BAD_MESSAGE, 2 * SECOND + 1, MST_BOOK_TIME_STEP},
-        {MST_BOOK_RECONNECT, 2 * SECOND + 1, 0},
-        {MST_BOOK_DISORDER, 2 * SECOND + 1, MST_BOOK_TIME_STEP},
+        {2 * SECOND, MST_BOOK_RESYNC, 0},
+        {2 * SECOND + 1, MST_BOOK_RESYNC, MST_BOOK_TIME_STEP},
+        {2 * SECOND + 1, MST_BOOK_BAD_MESSAGE, MST_BOOK_TIME_STEP},
+        {2 * SECOND + 1, MST_BOOK_RECONNECT, 0},
+        {2 * SECOND + 1, MST_BOOK_DISORDER, MST_BOOK_TIME_STEP},
     };
 
     (void)state;
