@@ -6625,6 +6625,7 @@ static void session_take_over(struct mst_client *c, struct mst_link *l)
     c->stream = (uint8_t)session_link(c, l);
     c->rotate_ms = SESSION_NEVER;
     c->stats.lag_ns = c->stats.lag_max_ns = 0;
+    l->look_ms = 0; /* from now on snapshots are waited for */
     if (l->state == MST_STATE_OPEN) {
         l->deadline_ms = SESSION_NEVER;
         if (c->config.rotate_ms != 0) {
@@ -6688,7 +6689,7 @@ static void session_drop_stream(struct mst_client *c, struct mst_link *l)
     }
     l->request = SESSION_NO_REQUEST;
     l->request_tries = 0;
-    l->beat_ms = l->last_beat_ms = SESSION_NEVER;
+    l->beat_ms = l->last_beat_ms = l->look_ms = SESSION_NEVER;
     l->has_lag = l->subscribed = l->has_snapshot = false;
     l->lag_over = 0;
     l->audit = l->one_by_one = false;
@@ -7961,6 +7962,15 @@ static void session_left(const struct mst_client *c, struct mst_link *l,
     }
 }
 
+/* Subscribed, wished for, and its book is as it should be: nothing is to be
+ * asked for, as nearly always. */
+HOT bool session_is_content(const struct mst_subscription *s,
+                            const struct mst_subscribed *on)
+{
+    return on->state == SUB_ACTIVE && s->wanted && !on->resync &&
+           !on->doubted && !on->lost && !on->thin && !on->number;
+}
+
 /* When the budget of a market allows to subscribe it anew, if its book needs
  * it: so many times at once, then one more each time a certain time has
  * passed. */
@@ -8005,8 +8015,8 @@ static void session_settle(struct mst_client *c, struct mst_link *l)
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
         struct mst_subscribed *on = session_on(c, l, s);
-        if (on->state != SUB_ACTIVE || on->resync ||
-            session_resync_due(c, s, on) > c->now_ms) {
+        if (session_is_content(s, on) || on->state != SUB_ACTIVE ||
+            on->resync || session_resync_due(c, s, on) > c->now_ms) {
             continue;
         }
         if (on->thin || on->number) {
@@ -8141,30 +8151,11 @@ static bool session_has_any(struct mst_client *c, const struct mst_link *l)
     return any;
 }
 
-/* What was refused is asked for again; on another connection, where this one
- * has been of no use for long. */
-static void session_again(struct mst_client *c, struct mst_link *l)
-{
-    for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_subscribed *on = session_on(c, l, &c->subscriptions[i]);
-        if (on->state != SUB_FAILED || c->now_ms < on->due_ms) {
-            continue;
-        }
-        if (c->now_ms - l->open_ms >= c->config.backoff_slow_ms &&
-            session_is_stream(c, l) && !session_has_any(c, l)) {
-            session_fail(c, l, MST_ERR_SERVICE);
-            return;
-        }
-        on->state = SUB_NONE;
-    }
-}
-
 /* Makes the next request, if there is one to make and it is time. */
 static void session_request(struct mst_client *c, struct mst_link *l)
 {
     unsigned count = 0;
 
-    session_again(c, l);
     session_settle(c, l);
     if (l->state != MST_STATE_OPEN || l->request != SESSION_NO_REQUEST ||
         c->now_ms < c->request_ms) {
@@ -8191,45 +8182,61 @@ static void session_request(struct mst_client *c, struct mst_link *l)
     l->answer_ms = c->now_ms + c->config.answer_ms;
 }
 
-/* Snapshots that should have come by now are asked for again; true where there
- * are any. */
-static bool session_expire_snapshots(struct mst_client *c,
-                                     const struct mst_link *l)
+/* A subscription is looked at again at this time. */
+static void session_look_at(struct mst_link *l, struct mst_subscribed *on,
+                            uint64_t at)
 {
-    bool any = false;
+    on->due_ms = at;
+    l->look_ms = at < l->look_ms ? at : l->look_ms;
+}
 
-    for (unsigned i = 0; i < c->slots && session_is_stream(c, l); i++) {
+/* A snapshot has not come in time: it is asked for again, unless it may be what
+ * is arriving. */
+static void session_overdue(const struct mst_client *c, struct mst_link *l,
+                            struct mst_subscribed *on)
+{
+    if (l->frame_bytes > 0) {
+        session_look_at(l, on, c->now_ms + SESSION_ARRIVING_MS);
+        return;
+    }
+    on->due_ms = SESSION_NEVER;
+    on->doubted = true;
+    on->overdue = on->overdue < 2 ? on->overdue + 1 : 2;
+}
+
+/* Looks at subscriptions whose time has come; true where there are any. What
+ * was refused is asked for again: on another connection, where this one has
+ * been of no use for long. */
+static bool session_look(struct mst_client *c, struct mst_link *l)
+{
+    bool stream = session_is_stream(c, l), any = false;
+
+    if (c->now_ms < l->look_ms) {
+        return false;
+    }
+    l->look_ms = SESSION_NEVER;
+    for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscribed *on = session_on(c, l, &c->subscriptions[i]);
-        if (on->state != SUB_ACTIVE || c->now_ms < on->due_ms) {
+        bool waits = on->state == SUB_ACTIVE && stream;
+        if (on->state != SUB_FAILED && !waits) {
+            continue;
+        }
+        if (c->now_ms < on->due_ms) {
+            session_look_at(l, on, on->due_ms);
             continue;
         }
         any = true;
-        if (l->frame_bytes > 0) {
-            on->due_ms = c->now_ms + SESSION_ARRIVING_MS;
-            continue;
+        if (waits) {
+            session_overdue(c, l, on);
+        } else if (stream && !session_has_any(c, l) &&
+                   c->now_ms - l->open_ms >= c->config.backoff_slow_ms) {
+            session_fail(c, l, MST_ERR_SERVICE);
+            break;
+        } else {
+            on->state = SUB_NONE;
         }
-        on->due_ms = SESSION_NEVER;
-        on->doubted = true;
-        on->overdue = on->overdue < 2 ? on->overdue + 1 : 2;
     }
     return any;
-}
-
-/* When a subscription does something by itself. */
-static uint64_t session_subscribed_due(const struct mst_client *c,
-                                       const struct mst_link *l)
-{
-    uint64_t due = SESSION_NEVER;
-
-    for (unsigned i = 0; i < c->slots; i++) {
-        const struct mst_subscribed *on =
-            &c->subscriptions[i].on[session_link(c, l)];
-        bool waits = on->state == SUB_ACTIVE && session_is_stream(c, l);
-        if ((on->state == SUB_FAILED || waits) && on->due_ms < due) {
-            due = on->due_ms;
-        }
-    }
-    return due;
 }
 
 /* When there is a next request to make. */
@@ -8242,6 +8249,9 @@ static uint64_t session_request_due(const struct mst_client *c,
         const struct mst_subscription *s = &c->subscriptions[i];
         const struct mst_subscribed *on = &s->on[session_link(c, l)];
         uint64_t at = SESSION_NEVER;
+        if (session_is_content(s, on)) {
+            continue;
+        }
         if (session_wanted(s, on) != MST_SUBSCRIPTION_LIST) {
             at = c->request_ms;
         } else if (on->state == SUB_ACTIVE) {
@@ -8296,12 +8306,13 @@ static void session_activate(const struct mst_client *c, struct mst_link *l,
     bool waits = begun && s->channel == MST_MARKET_DATA && !on->has_snapshot;
 
     on->state = SUB_ACTIVE;
-    on->due_ms = waits ? c->now_ms + c->config.snapshot_ms : SESSION_NEVER;
+    session_look_at(l, on,
+                    waits ? c->now_ms + c->config.snapshot_ms : SESSION_NEVER);
     l->subscribed = true;
 }
 
 /* The service refuses a subscription: it is asked for again after a while. */
-static void session_refuse(const struct mst_client *c,
+static void session_refuse(const struct mst_client *c, struct mst_link *l,
                            struct mst_subscribed *on, enum mst_code code)
 {
     uint32_t wait_ms = c->config.backoff_slow_ms;
@@ -8310,7 +8321,7 @@ static void session_refuse(const struct mst_client *c,
         wait_ms = SESSION_AGAIN_MS;
     }
     on->state = SUB_FAILED;
-    on->due_ms = c->now_ms + wait_ms;
+    session_look_at(l, on, c->now_ms + wait_ms);
 }
 
 /* The service has a subscription that nobody wishes for: it is taken in, to be
@@ -8368,7 +8379,7 @@ static void session_entry(struct mst_client *c, struct mst_link *l,
     on->listed |= entry->action == MST_SUBSCRIPTION_LIST;
     if (entry->action == MST_SUBSCRIBE && on->state == SUB_ASKED) {
         if (!done) {
-            session_refuse(c, on, entry->code);
+            session_refuse(c, l, on, entry->code);
         } else if (entry->success) {
             session_activate(c, l, s, true);
         } else {
@@ -8473,7 +8484,7 @@ static void session_refused(struct mst_client *c, struct mst_link *l,
         } else if (ends) {
             session_keep(c, l, s);
         } else {
-            session_refuse(c, on, code);
+            session_refuse(c, l, on, code);
         }
     }
     l->one_by_one = true;
@@ -9200,8 +9211,7 @@ static uint64_t session_due_by_state(const struct mst_client *c,
         next = next < c->request_ms ? c->request_ms : next;
         due = next < due ? next : due;
     }
-    next = session_subscribed_due(c, l);
-    return next < due ? next : due;
+    return l->look_ms < due ? l->look_ms : due;
 }
 
 /* The next moment at which a link does something by itself. */
@@ -9270,7 +9280,7 @@ static bool session_expire(struct mst_client *c, struct mst_link *l)
                 c, l, now >= l->beat_ms ? MST_ERR_HEARTBEAT : MST_ERR_TIMEOUT);
             return true;
         }
-        return session_expire_snapshots(c, l);
+        return session_look(c, l);
     }
     if (now < l->deadline_ms || l->state == MST_STATE_WAIT ||
         l->state == MST_STATE_OFF) {

@@ -1395,6 +1395,7 @@ struct mst_link {
     uint64_t whole_ms, byte_ms, frame_ms, frame_bytes;
     /* Since when it is open; what falls due next on it. */
     uint64_t open_ms, settled_ms, answer_ms, audit_ms;
+    uint64_t look_ms; /* no subscription falls due before */
     uint64_t beat_ms, last_beat_ms;
     int64_t last_beat_ns; /* its own time */
     int64_t least_ns; /* age of the youngest message, see mst_stats.lag_ns */
