@@ -8,7 +8,7 @@
 #include "bench.h"
 
 #include <algorithm>
-#include <functional>
+#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
@@ -18,9 +18,43 @@ namespace
 
 constexpr int decimals = 8; // of prices and amounts
 
-int64_t scaled(int64_t coefficient, int exponent)
+// Times have different precision: those this close may be of one moment.
+constexpr int64_t alike_ns = 1000000;
+
+bool is_older(int64_t time_ns, int64_t than_ns)
 {
-    return static_cast<int64_t>(bench_scaled({coefficient, exponent}));
+    return time_ns + alike_ns <= than_ns;
+}
+
+constexpr int64_t powers[] = {
+    1,
+    10,
+    100,
+    1000,
+    10000,
+    100000,
+    1000000,
+    10000000,
+    100000000,
+    1000000000,
+    10000000000,
+    100000000000,
+    1000000000000,
+    10000000000000,
+    100000000000000,
+    1000000000000000,
+    10000000000000000,
+    100000000000000000,
+    1000000000000000000,
+};
+
+// In units of 10^-8; false where that is no whole number, or too large a one.
+bool scale(int64_t coefficient, int exponent, int64_t &units)
+{
+    unsigned power = static_cast<unsigned>(exponent + decimals);
+
+    return power < std::size(powers) &&
+           !__builtin_mul_overflow(coefficient, powers[power], &units);
 }
 
 // Best first: lower is better, so bids are kept by their price below 0.
@@ -29,100 +63,191 @@ int64_t key(unsigned side, int64_t price)
     return side == MST_BID ? -price : price;
 }
 
-struct Map {
-    std::map<int64_t, int64_t> levels;
+struct Level {
+    int64_t amount;
+    int64_t time_ns;
+    bool inexact;
 
-    void set(int64_t price, int64_t amount)
+    // Gives way to an update, which may be of the same moment.
+    void change(const Level &to)
     {
-        if (amount == 0) {
-            levels.erase(price);
-        } else {
-            levels[price] = amount;
+        int64_t newest = std::max(time_ns, to.time_ns);
+
+        *this = to;
+        time_ns = newest;
+    }
+};
+
+struct Map {
+    std::map<int64_t, Level> levels;
+
+    void set(int64_t price, const Level &level)
+    {
+        if (level.amount == 0) {
+            auto at = levels.find(price);
+
+            if (at != levels.end() &&
+                !is_older(level.time_ns, at->second.time_ns)) {
+                levels.erase(at);
+            }
+            return;
+        }
+        auto [at, added] = levels.try_emplace(price, level);
+
+        if (!added && !is_older(level.time_ns, at->second.time_ns)) {
+            at->second.change(level);
         }
     }
 
-    std::pair<int64_t, int64_t> best() const
+    std::pair<int64_t, Level> best() const
     {
-        return levels.empty() ? std::make_pair(int64_t{0}, int64_t{0})
-                              : std::make_pair(levels.begin()->first,
-                                               levels.begin()->second);
+        return *levels.begin();
     }
 };
 
 // The best level is the last, where changes move the fewest levels.
 struct Vector {
-    std::vector<std::pair<int64_t, int64_t>> levels;
+    std::vector<std::pair<int64_t, Level>> levels;
 
-    void set(int64_t price, int64_t amount)
+    void set(int64_t price, const Level &level)
     {
         auto at = std::lower_bound(
             levels.begin(), levels.end(), price,
-            [](const auto &level, int64_t to) { return level.first > to; });
-        bool there = at != levels.end() && at->first == price;
+            [](const auto &one, int64_t to) { return one.first > to; });
 
-        if (amount == 0) {
-            if (there) {
-                levels.erase(at);
+        if (at == levels.end() || at->first != price) {
+            if (level.amount != 0) {
+                levels.emplace(at, price, level);
             }
-        } else if (there) {
-            at->second = amount;
+        } else if (is_older(level.time_ns, at->second.time_ns)) {
+            return;
+        } else if (level.amount == 0) {
+            levels.erase(at);
         } else {
-            levels.emplace(at, price, amount);
+            at->second.change(level);
         }
     }
 
-    std::pair<int64_t, int64_t> best() const
+    std::pair<int64_t, Level> best() const
     {
-        return levels.empty() ? std::make_pair(int64_t{0}, int64_t{0})
-                              : levels.back();
+        return levels.back();
     }
 };
 
 template <class Side> struct Book {
     Side sides[2];
-    bool wrong = false;
+    std::vector<mst_level> early; // of updates before the snapshot
+    bool live = false, exact = true, crossed = false, disagrees = false;
+    int disagreements = 0;
+    int64_t snapshot_ns = 0, time_ns = 0, disagrees_ns = 0;
+
+    void set(const mst_level &level)
+    {
+        Level to{0, level.time_ns, (level.flags & MST_LEVEL_INEXACT) != 0};
+        int64_t price;
+
+        if (scale(level.price_coefficient, level.price_exponent, price) &&
+            scale(level.amount_coefficient, level.amount_exponent, to.amount)) {
+            sides[level.side].set(key(level.side, price), to);
+        } else {
+            exact = false;
+        }
+    }
+
+    bool is_crossed() const
+    {
+        return !sides[MST_BID].levels.empty() &&
+               !sides[MST_ASK].levels.empty() &&
+               -sides[MST_BID].best().first >= sides[MST_ASK].best().first;
+    }
+
+    // A message is whole.
+    void end(const mst_part &part)
+    {
+        if (part.snapshot) {
+            for (const mst_level &level : early) {
+                if (level.time_ns > snapshot_ns) {
+                    set(level);
+                }
+            }
+            early.clear();
+            live = true;
+        }
+        time_ns = std::max(time_ns, part.time_ns);
+        crossed = is_crossed();
+    }
 
     void apply(const mst_part &part)
     {
+        if (part.aborted) {
+            *this = {}; // until the next snapshot
+            return;
+        }
         if (part.snapshot && part.first) {
-            sides[0].levels.clear();
-            sides[1].levels.clear();
+            sides[MST_BID].levels.clear();
+            sides[MST_ASK].levels.clear();
+            exact = true;
+            live = false;
+            snapshot_ns = part.time_ns;
+        } else if (!part.snapshot && !live) {
+            early.insert(early.end(), part.levels, part.levels + part.count);
+            return;
+        } else if (!part.snapshot && part.time_ns <= snapshot_ns) {
+            return;
         }
         for (size_t i = 0; i < part.count; i++) {
-            const mst_level &level = part.levels[i];
-
-            sides[level.side].set(
-                key(level.side,
-                    scaled(level.price_coefficient, level.price_exponent)),
-                scaled(level.amount_coefficient, level.amount_exponent));
+            set(part.levels[i]);
         }
+        if (part.last) {
+            end(part);
+        }
+    }
+
+    bool agrees(unsigned side, bool has, const mst_level &top) const
+    {
+        int64_t price, amount;
+
+        if (!has || sides[side].levels.empty()) {
+            return !has && sides[side].levels.empty();
+        }
+        auto [best, level] = sides[side].best();
+
+        return scale(top.price_coefficient, top.price_exponent, price) &&
+               scale(top.amount_coefficient, top.amount_exponent, amount) &&
+               best == key(side, price) && level.amount == amount;
     }
 
     void check(const mst_top &top)
     {
-        const mst_level *best[] = {&top.bid, &top.ask};
-        const bool has[] = {top.has_bid, top.has_ask};
-
-        for (unsigned side = 0; side < 2; side++) {
-            std::pair<int64_t, int64_t> level = sides[side].best();
-
-            wrong |= has[side] == sides[side].levels.empty();
-            wrong |=
-                has[side] &&
-                level.first != key(side, scaled(best[side]->price_coefficient,
-                                                best[side]->price_exponent));
+        if (is_older(top.time_ns, time_ns)) {
+            return;
         }
+        if (!live || (agrees(MST_BID, top.has_bid, top.bid) &&
+                      agrees(MST_ASK, top.has_ask, top.ask))) {
+            disagreements = 0;
+            disagrees = false;
+            return;
+        }
+        if (disagreements++ == 0) {
+            disagrees_ns = top.time_ns;
+        }
+        disagrees |= disagreements >= MST_DISAGREEMENTS &&
+                     top.time_ns - disagrees_ns >=
+                         int64_t{MST_DISAGREEMENT_MS} * 1000000;
     }
 
     uint64_t sum() const
     {
-        uint64_t sum = wrong ? 1 : 0;
+        uint64_t sum = 0;
 
+        if (!live || !exact || crossed || disagrees) {
+            return sum;
+        }
         for (unsigned side = 0; side < 2; side++) {
             for (const auto &level : sides[side].levels) {
                 sum += bench_sum_level(static_cast<bench_side>(side),
                                        {key(side, level.first), -decimals},
-                                       {level.second, -decimals});
+                                       {level.second.amount, -decimals});
             }
         }
         return sum;
