@@ -125,7 +125,7 @@ lint:
 cross_includes = $(addprefix -isystem ,$(JSMN_DIR) \
 	$(BEARSSL_DIR:%=%/inc) $(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
 
-## Code, memory, stack and lines of the library, beside the next step's bars
+## Code, memory, stack and lines of the library, beside their bars
 size:
 	@test/packages.sh build size
 	@CROSS=$(CROSS) $(PYTHON) test/size/size.py $(cross_includes)

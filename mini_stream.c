@@ -3764,7 +3764,7 @@ struct mst_decimal mst_level_amount(const struct mst_level *level)
 /* Older by so much that it is of another moment. */
 static bool book_is_older(int64_t time_ns, int64_t than_ns)
 {
-    return time_ns + BOOK_ALIKE_NS <= than_ns;
+    return than_ns - time_ns >= BOOK_ALIKE_NS;
 }
 
 /* Positive where price a is better than b. */
@@ -4626,8 +4626,8 @@ static void book_open_snapshot(struct mst_book *book, int64_t time_ns)
     }
     book->flags = 0;
     book_flag(book, MST_BOOK_TIME_STEP,
-              time_ns + BOOK_LATE_NS < book->time_ns ||
-                  time_ns + BOOK_LATE_NS < book->last_ns);
+              book->time_ns - time_ns > BOOK_LATE_NS ||
+                  book->last_ns - time_ns > BOOK_LATE_NS);
     book->phase = BOOK_SNAPSHOT;
     book->disagreements = 0;
     book->snapshot_ns = time_ns;
@@ -8438,8 +8438,9 @@ static void session_response(struct mst_client *c, struct mst_link *l,
     l->request_tries = 0;
 }
 
-/* The service will not end a subscription: one that is wished for goes on, one
- * that is not is given up. */
+/* The service will not end a subscription: one that is wished for goes on, and
+ * what its book has missed is still to be made up for; one that is not is given
+ * up. */
 static void session_keep(struct mst_client *c, struct mst_link *l,
                          struct mst_subscription *s)
 {
@@ -8448,6 +8449,7 @@ static void session_keep(struct mst_client *c, struct mst_link *l,
     if (s->wanted) {
         on->state = SUB_ACTIVE;
         on->resync = false;
+        on->lost |= on->gap && s->book != NULL;
     } else {
         session_left(c, l, s);
     }

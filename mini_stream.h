@@ -485,7 +485,7 @@ struct mst_decimal mst_level_amount(const struct mst_level *level);
  */
 struct mst_part {
     const char *market; /* NUL-terminated */
-    int64_t time_ns;    /* the message's time, Unix ns */
+    int64_t time_ns;    /* the message's time, Unix ns, 0 or more */
     const struct mst_level *levels;
     size_t count;
     bool snapshot; /* replaces the book; otherwise an update */
@@ -935,7 +935,8 @@ void mst_book_set_thin(struct mst_book *book, size_t levels);
  *
  * Updates that come before their snapshot are merged with it: what is as old
  * as it or older is dropped, whenever it comes. Where that must be wrong
- * MST_BOOK_TIME_STEP is set: the update comes 2 s or more after the snapshot, or
+ * MST_BOOK_TIME_STEP is set: the update is read 2 s or more after the snapshot
+ * (where the caller reads late, that may be a doubt for no reason), or
  * is less than a millisecond older than it and contradicts the book, or the
  * snapshot is more than 2 s older than updates before it. Of two updates to a
  * level the newer stands, and of one moment (less than a millisecond apart) the

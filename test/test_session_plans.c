@@ -466,6 +466,9 @@ static void calls_make(void)
             (void)mst_unsubscribe(&run.client, MST_MARKET_DATA,
                                   plan_markets[m]);
             run.wished[m] = false;
+            if (exchange_pick(&run.exchange, 2) == 0) {
+                wish(m); /* before the service knows */
+            }
         } else {
             wish(m);
         }

@@ -96,6 +96,41 @@ static void test_refused_unsubscribe_of_a_resync(void **state)
     }
 }
 
+/* A market is taken back and wished for again, or asked for anew after a
+ * number that cannot be kept, while unsubscribing is refused: what its book
+ * has missed is made up for all the same. */
+static void test_missed_while_unsubscribing_is_refused(void **state)
+{
+    (void)state;
+    for (int number = 0; number < 2; number++) {
+        struct service_rules *rules = &session.service.rules;
+        begin_with_a_book();
+        rules->feed_ms = 1000;
+        if (number) {
+            rules->bids = LEVEL("1.23456789012345678901", "1");
+            service_text(&session.service, BAD_UPDATE);
+            session_run(5000);
+            rules->bids = NULL;
+        } else {
+            mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD");
+            mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
+                          &session.books[0]);
+        }
+        rules->error = "MALFORMED_REQUEST";
+        rules->error_type = "unsubscribe";
+        if (number) {
+            mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
+        }
+        session_run(20000);
+        rules->error = NULL;
+        session_run(2 * MST_RESYNC_EVERY_MS);
+        expect_book(number ? "number" : "wish", MST_BOOK_LIVE,
+                    &session.books[0]);
+        expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+        session_end();
+    }
+}
+
 /* ---- subscribing ---- */
 
 /* Requests that were no audits. */
@@ -499,6 +534,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         TEST(test_wish_repeated_while_leaving),
         TEST(test_refused_unsubscribe_of_a_resync),
+        TEST(test_missed_while_unsubscribing_is_refused),
         TEST(test_passing_refusal_is_asked_again),
         TEST(test_lasting_refusal_is_asked_again_slowly),
         TEST(test_one_unknown_market_of_many),

@@ -148,12 +148,14 @@ static const char *token_parse_line(struct token_line *line, const char *text,
 
 static bool token_parse(struct token_file *file)
 {
-    const char *at = file->text + TOKEN_FIRST_LEN;
-    const char *end = file->text + file->len - TOKEN_LAST_LEN;
+    const char *at = file->text + TOKEN_FIRST_LEN, *end;
 
     if (file->len > TOKEN_FILE_MAX ||
-        file->len < TOKEN_FIRST_LEN + TOKEN_LAST_LEN ||
-        memcmp(file->text, TOKEN_FIRST, TOKEN_FIRST_LEN) != 0 ||
+        file->len < TOKEN_FIRST_LEN + TOKEN_LAST_LEN) {
+        return false;
+    }
+    end = file->text + file->len - TOKEN_LAST_LEN;
+    if (memcmp(file->text, TOKEN_FIRST, TOKEN_FIRST_LEN) != 0 ||
         memcmp(end, TOKEN_LAST, TOKEN_LAST_LEN) != 0) {
         return false;
     }

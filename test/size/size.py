@@ -225,7 +225,7 @@ def main():
         if row.what in source:
             value, name = source[row.what]
             line(row.label, value, row, f"  {name}")
-    print(f"\nThe next step's bars: {missed} missed."
+    print(f"\n{missed} bars are missed."
           f" Largest stack frames on the {BUILDS[0].name}:\n ",
           ", ".join(f"{name} {size}" for size, name in stack[:FRAMES]))
     if any(found["data"] for found, _ in builds):
