@@ -8463,12 +8463,14 @@ static void session_refused(struct mst_client *c, struct mst_link *l,
 {
     bool ends = l->request == MST_UNSUBSCRIBE;
     uint8_t member = ends ? SUB_LEAVING : SUB_ASKED;
+    /* What passes is tried a few times before it counts as a refusal. */
+    bool tried = !ends && l->request_tries + 1 >= SESSION_REQUEST_TRIES;
     unsigned count = 0;
 
     for (unsigned i = 0; i < c->slots; i++) {
         count += session_on(c, l, &c->subscriptions[i])->state == member;
     }
-    if (count == 0 || session_is_passing(code) ||
+    if (count == 0 || (session_is_passing(code) && !tried) ||
         code == MST_CODE_NO_EFFECT_ACTION) {
         if (l->request != SESSION_NO_REQUEST) {
             session_request_failed(c, l, MST_ERR_SERVICE);

@@ -256,13 +256,15 @@ static void test_confused_for_a_while(void **state)
  * is replaced each backoff_slow_ms, and no more often. */
 static void test_all_refused_for_an_hour(void **state)
 {
-    static const char *const codes[] = {"UNKNOWN_CHANNEL", "MALFORMED_REQUEST"};
+    static const char *const codes[] = {"UNKNOWN_CHANNEL", "MALFORMED_REQUEST",
+                                        "INTERNAL_SERVER_ERROR", "NEW"};
 
     (void)state;
     for (size_t i = 0; i < COUNT(codes); i++) {
         const struct service *service = &session.service;
         session_begin();
         session.service.rules.error = codes[i];
+        session.service.rules.error_type = "subscribe";
         session_start();
         session_subscribe();
         session_run(SESSION_HOUR);
@@ -340,6 +342,28 @@ static void test_refused_but_listed(void **state)
     assert_int_equal(mst_subscription_list(&session.client), 0);
     assert_true(session_until_subscribed(10000));
     expect_int("duplicates", 0, (long long)session.service.duplicates);
+    session_end();
+}
+
+/* The same for a reason that may pass: after a few tries it is asked for
+ * alone, once a minute, and costs the other market nothing. */
+static void test_one_market_fails_for_an_hour(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.rules.error = "INTERNAL_SERVER_ERROR";
+    session.service.rules.error_market = "ETHUSD";
+    session_start();
+    session_subscribe();
+    session_run(SESSION_MINUTE);
+    for (int minute = 1; minute < 60; minute++) {
+        expect_book("the other", MST_BOOK_LIVE, &session.books[0]);
+        session_run(SESSION_MINUTE);
+    }
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    assert_in_range(asked(), 3 * 55, 3 * 65);
+    session.service.rules.error = NULL;
+    assert_true(session_until_subscribed(SESSION_MINUTE + 5000));
     session_end();
 }
 
@@ -538,6 +562,7 @@ int main(void)
         TEST(test_passing_refusal_is_asked_again),
         TEST(test_lasting_refusal_is_asked_again_slowly),
         TEST(test_one_unknown_market_of_many),
+        TEST(test_one_market_fails_for_an_hour),
         TEST(test_confused_for_a_while),
         TEST(test_all_refused_for_an_hour),
         TEST(test_one_wish_refused_for_a_while),

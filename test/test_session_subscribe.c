@@ -387,7 +387,7 @@ static void test_subscribe_always_fails(void **state)
     session.service.rules.error_type = "subscribe";
     session_start();
     session_subscribe();
-    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    assert_true(session_until(MST_EVENT_CLOSED, 6 * SESSION_MINUTE));
     session_expect_closed("given up", MST_ERR_SERVICE, MST_STATE_OPEN);
     expect_text("code", "INTERNAL_SERVER_ERROR", session.seen.closed.text);
     assert_true(session.service.lists >= 1);
