@@ -75,11 +75,11 @@ HOT uint64_t word_load(const void *from)
 }
 
 /* The eight bytes from here on, of which those behind end are 0; what is read
- * begins at most eight before end. */
+ * begins at most eight before end. No branch depends on how many are. */
 HOT uint64_t word_load_before(const char *at, const char *end)
 {
     const char *last = end - 8;
-    size_t over = at > last ? (size_t)(at - last) : 0;
+    size_t over = (size_t)(at - last) & (0 - (size_t)(at > last));
 
     return word_load(at - over) >> 4 * over >> 4 * over;
 }
@@ -552,11 +552,13 @@ static uint64_t decimal_cut(const char *at, const char *end, const char **last,
  * first one of its kind in the message, so that nothing has to wait for where
  * this one ends. */
 struct decimal_shape {
-    uint64_t others;       /* the high bits of the bytes that are no digits */
-    uint64_t mark, marked; /* the first of these: all its bits, its value */
+    uint64_t mark;         /* the first byte that is no digit */
+    uint64_t form;         /* the high bits of all of these, and its value */
     uint64_t whole;        /* the bytes before the point; all without one */
     uint8_t shift;         /* by which the last digit gets to the last byte */
     uint8_t len, fraction; /* bytes in all, digits behind the point */
+    bool varies;           /* none is expected to look like this */
+    uint16_t odd;          /* so many did not */
 };
 
 #if WORDS
@@ -583,9 +585,8 @@ static inline bool decimal_shape(struct decimal_shape *shape, uint64_t word,
     if (point && end == len + 1) {
         return false;
     }
-    shape->others = others;
     shape->mark = first * 0xFF;
-    shape->marked = word & shape->mark;
+    shape->form = others ^ (word & shape->mark);
     shape->whole = point ? first - 1 : UINT64_MAX;
     shape->shift = (uint8_t)(8 * (point ? 9 - end : 8 - len));
     shape->fraction = (uint8_t)(point ? end - len - 1 : 0);
@@ -593,39 +594,66 @@ static inline bool decimal_shape(struct decimal_shape *shape, uint64_t word,
     return true;
 }
 
-/*
- * Reads a number of up to seven digits and eight behind the point, with hardly
- * a branch that depends on how many they are: where numbers differ in that, a
- * branch that is not foreseen takes longer than this does. word are its first
- * eight bytes, others those that are no digits. Returns what is behind as much
- * of the number as was read, or NULL for what decimal_read() has to look at.
- */
-COLD const char *decimal_any(const char *at, const char *end, uint64_t word,
-                             uint64_t others, int64_t *coefficient,
-                             int8_t *exponent)
-{
-    const unsigned bits = others != 0 ? 8 * word_first(others) : 0;
-    const uint64_t point = (word >> bits & 0xFF) == ('.' ^ '0');
-    const uint64_t whole = word << ((64 - bits) & 63);
-    uint64_t fraction, stops;
-    unsigned behind, used;
+/* At hand where decimal_parts() need not be careful. */
+#define DECIMAL_PARTS 16
 
-    at += bits / 8 + point;
-    fraction = word_load_before(at, end) ^ WORD_OF('0');
-    /* A byte that is no digit is a bit at 8 n; eight digits are one at 63. */
-    stops = decimal_others(fraction) >> 7 | (point ^ 1) | UINT64_C(1) << 63;
-    behind = ((unsigned)__builtin_ctzll(stops) + 1) & ~7u;
-    fraction = fraction << (32 - behind / 2) << (32 - behind / 2);
-    if (bits == 0 || point > behind || decimal_padded(word, others) ||
-        (fraction == 0 && whole >> 56 == 0 && whole != 0)) {
-        return NULL; /* no number, or one with zeros in front of the point */
+/*
+ * Reads a number of up to seven digits and eight behind the point, with no
+ * branch that depends on how many they are: where numbers differ in that, a
+ * branch that is not foreseen takes longer than this does. The fraction is
+ * loaded before it is known that there is one: without, a quote is in its place
+ * and the byte behind that is no digit. Returns what is behind as much of the
+ * number as was read, or NULL for what decimal_read() has to look at; near says
+ * that fewer than DECIMAL_PARTS bytes are at hand.
+ */
+HOT const char *decimal_parts(const char *at, const char *end, bool near,
+                              int64_t *coefficient, int8_t *exponent)
+{
+    const uint64_t word =
+        (near ? word_load_before(at, end) : word_load(at)) ^ WORD_OF('0');
+    const uint64_t others = decimal_others(word), single = others & 0x8000;
+    uint64_t point, whole, fraction, stops;
+    unsigned bits, used;
+
+    if (others == 0) {
+        return NULL;
     }
-    used = behind -
-           (fraction != 0 ? (unsigned)__builtin_clzll(fraction) & ~7u : behind);
+    bits = (unsigned)__builtin_ctzll(others) & ~7u;
+    point = (word >> bits & 0xFF) == ('.' ^ '0');
+    whole = word << ((64 - bits) & 63);
+    at += bits / 8;
+    fraction = near ? word_load_before(at + point, end) : word_load(at + 1);
+    fraction ^= WORD_OF('0');
+    /* A byte that is no digit is a bit at 8 n; eight digits are one at 63. */
+    stops = decimal_others(fraction) >> 7;
+    at +=
+        point + ((unsigned)__builtin_ctzll(stops | UINT64_C(1) << 63) + 1) / 8;
+    fraction &= (stops - 1) & ~stops;
+    if (bits == 0 || (single | (word & 0xFF)) == 0 || (stops & point) != 0) {
+        return NULL; /* no number */
+    }
+    if ((fraction | whole >> 56 | single) == 0) {
+        used = (unsigned)__builtin_clzll(whole) & ~7u;
+        *coefficient = (int64_t)decimal_digits(whole << used);
+        *exponent = (int8_t)(used / 8);
+        return at;
+    }
+    /* The bits of the fraction down to its last digit but zeros; 0 without. */
+    used = (67 - (unsigned)__builtin_clzll(fraction << 4 | 1)) & ~7u;
     *coefficient = (int64_t)(decimal_digits(whole) * decimal_powers[used / 8] +
-                             decimal_digits(fraction << (behind - used) % 64));
+                             decimal_digits(fraction << ((0 - used) & 63)));
     *exponent = (int8_t)(0 - (int)(used / 8));
-    return at + behind / 8;
+    return at;
+}
+
+/* As decimal_parts(), also near the end of what is at hand, where eight bytes
+ * before that may be read. */
+COLD const char *decimal_any(const char *at, const char *end,
+                             int64_t *coefficient, int8_t *exponent)
+{
+    return end - at < DECIMAL_PARTS
+               ? decimal_parts(at, end, true, coefficient, exponent)
+               : decimal_parts(at, end, false, coefficient, exponent);
 }
 
 /* Reads a number of which eight bytes are at hand; returns what is behind as
@@ -644,16 +672,15 @@ HOT const char *decimal_word(const char *at, const char *end, size_t room,
         *coefficient = *exponent = 0; /* a level that goes is no exception */
         return at + 1;
     }
-    known =
-        (others == shape->others && (word & shape->mark) == shape->marked) ||
-        (shape->others == 0 && decimal_shape(shape, word, others));
+    known = (others ^ (word & shape->mark)) == shape->form ||
+            (shape->len == 0 && decimal_shape(shape, word, others));
     digits = ((word & shape->whole) | (word >> 8 & ~shape->whole))
              << shape->shift;
     if (!known || digits == 0 || decimal_padded(word, others) ||
         decimal_is_digit(at[shape->len])) {
-        const char *next =
-            decimal_any(at, end, word, others, coefficient, exponent);
-        return next != NULL && (size_t)(end - next) >= room ? next : NULL;
+        shape->odd++;
+        at = decimal_any(at, end, coefficient, exponent);
+        return at != NULL && (size_t)(end - at) >= room ? at : NULL;
     }
     zeros = (unsigned)__builtin_clzll(digits) / 8;
     *coefficient = (int64_t)decimal_digits(digits << 8 * zeros);
@@ -972,6 +999,25 @@ HOT uint64_t time_millis(const char *at)
     }
     word = (word & 0xFFFF) | (word >> 8 & UINT64_C(0xFFFFFF0000));
     return decimal_digits(word << 24);
+}
+
+#define TIME_NANOS_LEN 13
+
+/* The same of nanoseconds, 05.678901234Z before a quote, of which the quote is
+ * not looked at; 60 * 10^9 or more for another form. */
+HOT uint64_t time_nanos(const char *at)
+{
+    uint64_t word = word_load(at) ^ WORD_OF('0');
+    uint64_t rest = word_load(at + TIME_NANOS_LEN - 8) ^ WORD_OF('0');
+
+    if (decimal_others(word) != 0x80 << 16 ||
+        (word & 0xFF << 16) != ('.' ^ '0') << 16 ||
+        decimal_others(rest) != UINT64_C(0x80) << 56 ||
+        rest >> 56 != ('Z' ^ '0')) {
+        return UINT64_MAX;
+    }
+    word = (word & 0xFFFF) | (word >> 8 & 0xFFFF0000);
+    return decimal_digits(word << 32) * 10000000 + decimal_digits(rest << 8);
 }
 #endif
 
@@ -1341,9 +1387,7 @@ static int json_literal(struct mst_json *j, uint8_t c)
 /* A value was this deep. */
 HOT void json_reach(struct mst_json *j, unsigned depth)
 {
-    if (depth > j->deepest) {
-        j->deepest = (uint8_t)depth;
-    }
+    j->deepest = (uint8_t)(depth > j->deepest ? depth : j->deepest);
 }
 
 static int json_open(struct mst_json *j, bool array)
@@ -1967,6 +2011,13 @@ static const char *message_time(struct mst_decoder *d, const char *at,
             return at + MST_MINUTE_LEN + 7;
         }
     }
+    if (end - at > MST_MINUTE_LEN + TIME_NANOS_LEN) {
+        uint64_t rest = time_nanos(at + MST_MINUTE_LEN);
+        if (rest < UINT64_C(60000000000)) {
+            *ns = d->minute_s * 1000000000 + (int64_t)rest;
+            return at + MST_MINUTE_LEN + TIME_NANOS_LEN;
+        }
+    }
 #endif
     return time_rest(at, end, d->minute_s, ns);
 }
@@ -2088,9 +2139,7 @@ COLD const char *message_number_pass(const char *at, const char *end,
 
 #if WORDS
     if (at != NULL && end - at >= 8) {
-        uint64_t word = word_load(at) ^ WORD_OF('0');
-        const char *next = decimal_any(at, end, word, decimal_others(word),
-                                       coefficient, power);
+        const char *next = decimal_any(at, end, coefficient, power);
         if (next != NULL && next < end && !decimal_is_digit(*next)) {
             return next;
         }
@@ -2161,14 +2210,32 @@ COLD const char *message_level_pass(const char *at, const char *end,
 
 #if WORDS
 /* A number of a level: the text before it, what it is expected to look like,
- * and where it goes. */
+ * or that it may look like anything, and where it goes. */
 struct message_figure {
     const char *before;
     size_t before_len;
     struct decimal_shape *shape;
+    bool any;
     int64_t *coefficient;
     int8_t *exponent;
 };
+
+/* Passes over a number, if so much room is left behind it, or gives NULL for
+ * what message_number_pass() has to look at. */
+HOT const char *message_figure_pass(const char *at, const char *end,
+                                    size_t room, struct message_figure figure)
+{
+    if (!figure.any) {
+        return decimal_word(at, end, room, figure.shape, figure.coefficient,
+                            figure.exponent);
+    }
+    if ((size_t)(end - at) >= DECIMAL_PARTS + room) {
+        return decimal_parts(at, end, false, figure.coefficient,
+                             figure.exponent);
+    }
+    at = decimal_any(at, end, figure.coefficient, figure.exponent);
+    return at != NULL && (size_t)(end - at) >= room ? at : NULL;
+}
 
 /* Passes over a level whose numbers come in this order, if so much is at hand
  * that two words can be read. */
@@ -2178,18 +2245,19 @@ HOT const char *message_level_order(const char *at, const char *end,
 {
     static const char close[] = "\"}";
     const size_t close_len = sizeof close - 1;
+    const size_t room = second.before_len + (second.any ? 0 : 8 + close_len);
     const char *next;
 
-    if ((size_t)(end - at) <
-            first.before_len + 8 + second.before_len + 8 + close_len ||
+    if ((size_t)(end - at) < first.before_len + 8 + room ||
         !mem_equal(at, first.before, first.before_len)) {
         return NULL;
     }
     at += first.before_len;
-    next = decimal_word(at, end, second.before_len + 8 + close_len, first.shape,
-                        first.coefficient, first.exponent);
+    next = message_figure_pass(at, end, room, first);
     if (next != NULL && mem_equal(next, second.before, second.before_len)) {
         at = next + second.before_len;
+    } else if (second.any) {
+        return NULL;
     } else {
         at = message_number_pass(at, end, first.coefficient, first.exponent);
         at = message_pass(at, end, second.before, second.before_len);
@@ -2197,26 +2265,28 @@ HOT const char *message_level_order(const char *at, const char *end,
             return NULL;
         }
     }
-    next = decimal_word(at, end, close_len, second.shape, second.coefficient,
-                        second.exponent);
+    next = message_figure_pass(at, end, close_len, second);
     if (next != NULL && mem_equal(next, close, close_len)) {
         return next + close_len;
+    }
+    if (second.any) {
+        return NULL;
     }
     at = message_number_pass(at, end, second.coefficient, second.exponent);
     return message_pass(at, end, close, close_len);
 }
 
-#define MESSAGE_FIGURE(text, level, name, shape)            \
-    ((struct message_figure){text, sizeof(text) - 1, shape, \
-                             &(level)->name##_coefficient,  \
+#define MESSAGE_FIGURE(text, level, name, shape, any)            \
+    ((struct message_figure){text, sizeof(text) - 1, shape, any, \
+                             &(level)->name##_coefficient,       \
                              &(level)->name##_exponent})
 
 /* Passes over a level in the form in which the service writes it. */
-#define MESSAGE_LEVEL_ORDER(at, end, level, shapes)                  \
-    message_level_order(                                             \
-        (at), (end),                                                 \
-        MESSAGE_FIGURE("{\"price\":\"", level, price, &(shapes)[0]), \
-        MESSAGE_FIGURE("\",\"amount\":\"", level, amount, &(shapes)[1]))
+#define MESSAGE_LEVEL_ORDER(at, end, level, shapes, any)                    \
+    message_level_order(                                                    \
+        (at), (end),                                                        \
+        MESSAGE_FIGURE("{\"price\":\"", level, price, &(shapes)[0], false), \
+        MESSAGE_FIGURE("\",\"amount\":\"", level, amount, &(shapes)[1], any))
 
 /* At hand for a level to be read in words. */
 #define MESSAGE_LEVEL_WORDS 40
@@ -2233,14 +2303,16 @@ COLD const char *message_level_other(const char *at, const char *end,
 
     if (len < MESSAGE_LEVEL_WORDS) { /* the last one, and a short one */
         memcpy(copy, at, len);
-        behind = MESSAGE_LEVEL_ORDER(copy, copy + sizeof copy, level, shapes);
+        behind =
+            MESSAGE_LEVEL_ORDER(copy, copy + sizeof copy, level, shapes, false);
         return behind != NULL && (size_t)(behind - copy) <= len
                    ? at + (behind - copy)
                    : message_level_pass(at, end, level);
     }
     behind = message_level_order(
-        at, end, MESSAGE_FIGURE("{\"amount\":\"", level, amount, &shapes[1]),
-        MESSAGE_FIGURE("\",\"price\":\"", level, price, &shapes[0]));
+        at, end,
+        MESSAGE_FIGURE("{\"amount\":\"", level, amount, &shapes[1], false),
+        MESSAGE_FIGURE("\",\"price\":\"", level, price, &shapes[0], false));
     return behind != NULL ? behind : message_level_pass(at, end, level);
 }
 #endif
@@ -2251,7 +2323,10 @@ HOT const char *message_level_fast(const char *at, const char *end,
                                    struct decimal_shape shapes[2])
 {
 #if WORDS
-    const char *behind = MESSAGE_LEVEL_ORDER(at, end, level, shapes);
+    const char *behind =
+        __builtin_expect(shapes[1].varies, 0)
+            ? MESSAGE_LEVEL_ORDER(at, end, level, shapes, true)
+            : MESSAGE_LEVEL_ORDER(at, end, level, shapes, false);
 
     level->flags = 0;
     return behind != NULL ? behind
@@ -2942,6 +3017,23 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
     return at;
 }
 
+#if WORDS
+/* From this on, amounts are taken to vary. */
+#define MESSAGE_VARIES 64
+
+/* Notes how many amounts of a side did not look like the message's first: where
+ * these are more than one, each is read without a branch on its form, and after
+ * two hundred sides it is seen whether that is still so. */
+COLD void message_variety(struct mst_decoder *d, struct decimal_shape *amounts)
+{
+    const unsigned sum = d->variety + amounts->odd;
+    const bool more = amounts->odd > 0 && sum >= MESSAGE_VARIES;
+
+    d->variety = (uint8_t)(more ? UINT8_MAX : sum - (sum > 0));
+    amounts->odd = 0;
+}
+#endif
+
 /* Takes in levels and the end of their side; returns what is behind those at
  * hand. */
 HOT const char *message_fast_levels(struct mst_decoder *d,
@@ -2970,6 +3062,11 @@ HOT const char *message_fast_levels(struct mst_decoder *d,
     }
     if (count > 0) {
         json_reach(&d->json, d->json.depth + 1U);
+#if WORDS
+        if ((d->variety | shapes[1].odd) != 0) {
+            message_variety(d, &shapes[1]);
+        }
+#endif
     }
     if (top) {
         d->has_best[d->side] = count > 0 && levels->amount_coefficient != 0;
@@ -3013,6 +3110,9 @@ static void message_fast(struct mst_decoder *d)
     if (d->json.mode != JSON_STEP) {
         return;
     }
+#if WORDS
+    shapes[1].varies = d->variety >= MESSAGE_VARIES;
+#endif
     if (d->place == MESSAGE_BEFORE) {
         next = message_fast_head(d, at, end);
         at = next != NULL ? next : at;

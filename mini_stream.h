@@ -677,6 +677,7 @@ struct mst_decoder {
     uint16_t seen, absent, twice, unusable, most_tokens;
     int16_t bad[MST_FIELDS];
     uint8_t text_field;
+    uint8_t variety; /* how much amounts differ in form, lately */
     int error;
     int64_t times[3];
     /* The minute of the last time: its text, and in seconds. */

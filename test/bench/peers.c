@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MESSAGES 10000
+#define MESSAGES CORPUS_VARIED_MESSAGES
 #define MARKETS 4
 #define SNAPSHOT_LEVELS 5000 /* of each side */
 
