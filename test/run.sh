@@ -3,7 +3,7 @@
 # time, and ends with "N passed, N failed"; fails unless all passed.
 # Usage: test/run.sh [NAME...]    (default: all; NAME such as test_json)
 # BUILD: where the programs are; JOBS: how many that compute run at a time,
-# beside as many that wait more than they compute.
+# beside one that waits more than it computes.
 # SPDX-License-Identifier: 0BSD
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -102,7 +102,7 @@ for name in "${names[@]}"; do
     esac
 done
 jobs=${JOBS:-$(nproc)}
-run_some "$jobs" "${waiting[@]}" &
+run_some 1 "${waiting[@]}" &
 run_some "$jobs" "${computing[@]}"
 wait
 
