@@ -192,6 +192,23 @@ void plan_write_update(struct plan_writer *w, unsigned market, const char *time,
     put_book(w, market, MST_MARKET_DATA, "UPDATE", time, changes, count);
 }
 
+/* Takes at most so many levels of a side, the best first, as is usual; returns
+ * how many. */
+static size_t best_levels(const struct plan_book *book, unsigned side,
+                          struct plan_change *levels, size_t most)
+{
+    size_t count = 0;
+
+    for (unsigned i = 0; i < PLAN_PRICES && count < most; i++) {
+        unsigned price = side == MST_BID ? PLAN_PRICES - 1 - i : i;
+        if (book->amounts[side][price] > 0) {
+            levels[count++] = (struct plan_change){
+                (uint8_t)side, (uint8_t)price, book->amounts[side][price]};
+        }
+    }
+    return count;
+}
+
 void plan_write_snapshot(struct plan_writer *w, unsigned market,
                          const char *time, const struct plan_book *book)
 {
@@ -199,14 +216,7 @@ void plan_write_snapshot(struct plan_writer *w, unsigned market,
     size_t count = 0;
 
     for (unsigned side = 0; side < 2; side++) {
-        for (unsigned i = 0; i < PLAN_PRICES; i++) {
-            /* The best first, as is usual. */
-            unsigned price = side == MST_BID ? PLAN_PRICES - 1 - i : i;
-            if (book->amounts[side][price] > 0) {
-                levels[count++] = (struct plan_change){
-                    (uint8_t)side, (uint8_t)price, book->amounts[side][price]};
-            }
-        }
+        count += best_levels(book, side, levels + count, PLAN_PRICES);
     }
     put_book(w, market, MST_MARKET_DATA, "SNAPSHOT", time, levels, count);
 }
@@ -218,14 +228,7 @@ void plan_write_top(struct plan_writer *w, unsigned market, const char *time,
     size_t count = 0;
 
     for (unsigned side = 0; side < 2; side++) {
-        for (unsigned i = 0; i < PLAN_PRICES; i++) {
-            unsigned price = side == MST_BID ? PLAN_PRICES - 1 - i : i;
-            if (book->amounts[side][price] > 0) {
-                levels[count++] = (struct plan_change){
-                    (uint8_t)side, (uint8_t)price, book->amounts[side][price]};
-                break;
-            }
-        }
+        count += best_levels(book, side, levels + count, 1);
     }
     put_book(w, market, MST_TOP_OF_BOOK, "TOP_OF_BOOK", time, levels, count);
 }
