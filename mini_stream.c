@@ -181,6 +181,19 @@ static void mem_wipe(void *data, size_t len)
     set(data, 0, len);
 }
 
+#define TEXT_HASH 2166136261u /* of nothing */
+
+/* Goes on with a hash (FNV-1a), over a text and its NUL. */
+static uint32_t text_hash(uint32_t hash, const char *text)
+{
+    const char *at = text;
+
+    do {
+        hash = (hash ^ (uint8_t)*at) * 16777619u;
+    } while (*at++ != '\0');
+    return hash;
+}
+
 static bool text_is(const char *text, size_t len, const char *word)
 {
     return len == strlen(word) && memcmp(text, word, len) == 0;
@@ -5807,6 +5820,14 @@ static void http_line_write(struct out *o, const char *name, const char *value)
     out_text(o, "\r\n");
 }
 
+/* Ends the headers of a request with a body of this length. */
+static void http_length_write(struct out *o, size_t len)
+{
+    out_text(o, "Content-Length: ");
+    out_number(o, len);
+    out_text(o, "\r\n\r\n");
+}
+
 static void http_request_write(struct out *o, const char *method,
                                const char *path, const char *host)
 {
@@ -5818,10 +5839,8 @@ static void http_request_write(struct out *o, const char *method,
     http_line_write(o, "User-Agent", "mini_stream/" MST_VERSION);
 }
 
-static void http_upgrade_write(struct out *o, const char *host,
-                               const char *path, const char *key)
+static void http_upgrade_write(struct out *o, const char *key)
 {
-    http_request_write(o, "GET", path[0] != '\0' ? path : "/", host);
     http_line_write(o, "Upgrade", "websocket");
     http_line_write(o, "Connection", "Upgrade");
     http_line_write(o, "Sec-WebSocket-Key", key);
@@ -5842,7 +5861,8 @@ int mst_ws_upgrade_write(char *out, size_t len, const char *host,
         strpbrk(path, " #") != NULL || strchr(host, ' ') != NULL) {
         return MST_ERR_HEADER_VALUE;
     }
-    http_upgrade_write(&o, host, path, key);
+    http_request_write(&o, "GET", path[0] != '\0' ? path : "/", host);
+    http_upgrade_write(&o, key);
     if (authorization != NULL) {
         http_line_write(&o, "Authorization", authorization);
     }
@@ -5969,6 +5989,34 @@ static void http_host(const struct mst_endpoint *endpoint,
     host[o.len] = '\0';
 }
 
+/* Begins a request to an endpoint: for a path below that of its URL, or for
+ * the URL's own (NULL). */
+static void http_request_begin(struct out *o, const char *method,
+                               const struct mst_endpoint *endpoint,
+                               const char *path)
+{
+    bool bracket = strchr(endpoint->host, ':') != NULL;
+    size_t n = strlen(endpoint->path);
+
+    out_text(o, method);
+    out_byte(o, ' ');
+    while (path != NULL && n > 0 && endpoint->path[n - 1] == '/') {
+        n--;
+    }
+    out_bytes(o, endpoint->path, n);
+    out_text(o, path != NULL ? path : n == 0 ? "/" : "");
+    out_text(o, " HTTP/1.1\r\nHost: ");
+    out_text(o, bracket ? "[" : "");
+    out_text(o, endpoint->host);
+    out_text(o, bracket ? "]" : "");
+    if (endpoint->port != (endpoint->tls ? 443 : 80)) {
+        out_byte(o, ':');
+        out_number(o, endpoint->port);
+    }
+    out_text(o, "\r\n");
+    http_line_write(o, "User-Agent", "mini_stream/" MST_VERSION);
+}
+
 /* A field of application/x-www-form-urlencoded. */
 static void http_form_write(struct out *o, const char *name, const char *value)
 {
@@ -5990,7 +6038,4178 @@ static void http_form_write(struct out *o, const char *name, const char *value)
 }
 
 /* ------------------------------------------------------------------------
- * 8 tls
+ * 8 transport
+ *
+ * Between the bytes of the wire and plaintext: BearSSL's engine, or nothing
+ * where the port is secure itself or the URL is plain. Without I/O: bytes for
+ * either side come in, and go out, through buffers.
+ * ------------------------------------------------------------------------ */
+
+#ifndef MST_NO_TLS
+
+#define TLS_RSA_MIN 256     /* bytes of an RSA key that is long enough */
+#define TLS_HANDSHAKE 22    /* record type (RFC 5246, section 6.2.1) */
+#define TLS_FRAGMENT_ANY 14 /* log2 of the longest fragment there is */
+
+static br_ssl_engine_context *transport_engine(const struct mst_transport *t)
+{
+    return &t->tls->eng;
+}
+
+/* Finds BearSSL's best AES where the port has none, once: to ask a processor
+ * for its instructions takes some 10 us each time in a virtual machine. */
+static void transport_find_aes(struct mst_transport *t,
+                               br_ssl_engine_context *engine)
+{
+    if (t->aes == NULL) {
+        br_ssl_engine_set_default_aes_gcm(engine);
+        t->aes = engine->iaes_ctr;
+        t->ghash = engine->ighash;
+        t->aes_first = br_aes_x86ni_ctr_get_vtable() != NULL ||
+                       br_aes_pwr8_ctr_get_vtable() != NULL;
+    }
+}
+
+/*
+ * TLS 1.2, ECDHE and AEAD, AES-GCM first where the port has one of its own or
+ * the processor instructions for it. br_ssl_client_init_full() would offer TLS
+ * 1.0 and CBC as well.
+ */
+static void transport_suites(const struct mst_transport *t,
+                             br_ssl_engine_context *engine)
+{
+    static const uint16_t aes_first[] = {
+        BR_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+        BR_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+        BR_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+        BR_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+        BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+        BR_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256};
+    static const uint16_t chacha_first[] = {
+        BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+        BR_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+        BR_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+        BR_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+        BR_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+        BR_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384};
+    br_ssl_engine_set_versions(engine, BR_TLS12, BR_TLS12);
+    br_ssl_engine_set_suites(engine, t->aes_first ? aes_first : chacha_first,
+                             6);
+    br_ssl_engine_add_flags(engine, BR_OPT_NO_RENEGOTIATION);
+    br_ssl_engine_set_default_ecdsa(engine);
+    br_ssl_engine_set_default_rsavrfy(engine);
+    br_ssl_engine_set_aes_ctr(engine, t->aes);
+    br_ssl_engine_set_ghash(engine, t->ghash);
+    br_ssl_engine_set_gcm(engine, &br_sslrec_in_gcm_vtable,
+                          &br_sslrec_out_gcm_vtable);
+    br_ssl_engine_set_default_chapol(engine);
+    if (t->chacha20 != NULL) {
+        br_ssl_engine_set_chacha20(engine, t->chacha20);
+    }
+    br_ssl_engine_set_prf_sha256(engine, &br_tls12_sha256_prf);
+    br_ssl_engine_set_prf_sha384(engine, &br_tls12_sha384_prf);
+    br_ssl_engine_set_hash(engine, br_sha256_ID, &br_sha256_vtable);
+    br_ssl_engine_set_hash(engine, br_sha384_ID, &br_sha384_vtable);
+    br_ssl_engine_set_hash(engine, br_sha512_ID, &br_sha512_vtable);
+}
+
+static void transport_validator(const struct mst_transport *t,
+                                br_x509_minimal_context *x509,
+                                const br_x509_trust_anchor *anchors,
+                                size_t anchors_len, int64_t unix_s)
+{
+    br_x509_minimal_init(x509, &br_sha256_vtable, anchors, anchors_len);
+    br_x509_minimal_set_minrsa(x509, TLS_RSA_MIN);
+    br_x509_minimal_set_rsa(x509, br_rsa_pkcs1_vrfy_get_default());
+    br_x509_minimal_set_ecdsa(x509, br_ec_get_default(),
+                              br_ecdsa_vrfy_asn1_get_default());
+    br_x509_minimal_set_hash(x509, br_sha256_ID, &br_sha256_vtable);
+    br_x509_minimal_set_hash(x509, br_sha384_ID, &br_sha384_vtable);
+    br_x509_minimal_set_hash(x509, br_sha512_ID, &br_sha512_vtable);
+    /* BearSSL counts days from the year 0. */
+    br_x509_minimal_set_time(x509, (uint32_t)(unix_s / 86400) + 719528u,
+                             (uint32_t)(unix_s % 86400));
+    br_ssl_engine_set_x509(transport_engine(t), &x509->vtable);
+}
+
+/*
+ * Says which buffers the engine has. With a small one of either kind it asks
+ * for max_fragment_length, and most servers then send no larger records: where
+ * the input holds any record, that is not asked for. log_max_frag_len is what
+ * a client asks for, and what it holds an answer against, and nothing else;
+ * the records that it sends are bounded by max_frag_len, which stays as it is,
+ * and by the output's length.
+ */
+static void transport_buffers(const struct mst_transport *t)
+{
+    br_ssl_engine_context *engine = transport_engine(t);
+
+    br_ssl_engine_set_buffers_bidi(engine, t->in, t->in_size, t->out,
+                                   t->out_size);
+    if (t->in_size >= MST_RECORD_IN_ANY) {
+        engine->log_max_frag_len = TLS_FRAGMENT_ANY;
+    }
+}
+
+/* What a handshake is made with, beside the transport's own. */
+struct transport_peer {
+    const char *host;
+    const struct mst_access *access; /* trust anchors */
+    const struct mst_resume *resume; /* of the last handshake with the host */
+    br_x509_minimal_context *x509;   /* room until the handshake is over */
+    int64_t unix_s;
+    uint8_t entropy[32];
+};
+
+/* Begins the handshake. The entropy is handed over because Debian's build of
+ * BearSSL would otherwise rely on the system's alone. */
+static void transport_start(struct mst_transport *t,
+                            const struct transport_peer *peer)
+{
+    br_ssl_engine_context *engine = &t->tls->eng;
+    bool known = peer->resume->session.session_id_len > 0;
+
+    br_ssl_client_zero(t->tls);
+    transport_find_aes(t, engine);
+    transport_suites(t, engine);
+    br_ssl_client_set_default_rsapub(t->tls);
+    transport_validator(t, peer->x509, peer->access->anchors,
+                        peer->access->anchors_len, peer->unix_s);
+    transport_buffers(t);
+    br_ssl_engine_inject_entropy(engine, peer->entropy, sizeof peer->entropy);
+    if (known) {
+        br_ssl_engine_set_session_parameters(engine, &peer->resume->session);
+    }
+    (void)br_ssl_client_reset(t->tls, peer->host, known);
+    t->secured = true;
+}
+
+/* Keeps what the next handshake with this host needs to be a short one: true
+ * where this one was short itself, hence without a certificate. */
+static bool transport_keep(const struct mst_transport *t,
+                           struct mst_resume *resume)
+{
+    br_ssl_session_parameters session;
+    bool resumed;
+
+    br_ssl_engine_get_session_parameters(transport_engine(t), &session);
+    resumed = session.session_id_len > 0 &&
+              session.session_id_len == resume->session.session_id_len &&
+              memcmp(session.session_id, resume->session.session_id,
+                     session.session_id_len) == 0;
+    resume->session = session;
+    mem_wipe(&session, sizeof session);
+    return resumed;
+}
+
+/* Holds back records of the handshake that fit, for they leave together with
+ * what comes next: a peer wakes up once. True where there were any. */
+static bool transport_hold(struct mst_transport *t)
+{
+    const uint8_t *data;
+    size_t before = t->held, len;
+
+    while ((data = br_ssl_engine_sendrec_buf(transport_engine(t), &len)) !=
+               NULL &&
+           len <= MST_TLS_HELD - t->held) {
+        uint8_t *to = t->out - t->held;
+        memmove(to - len, to, t->held);
+        memcpy(t->out - len, data, len);
+        t->held = (uint8_t)(t->held + len);
+        br_ssl_engine_sendrec_ack(transport_engine(t), len);
+    }
+    return t->held > before;
+}
+
+static void transport_close(struct mst_transport *t)
+{
+    size_t len;
+
+    /* Whatever is still there would keep the engine from closing. */
+    while (br_ssl_engine_recvapp_buf(transport_engine(t), &len) != NULL) {
+        br_ssl_engine_recvapp_ack(transport_engine(t), len);
+    }
+    br_ssl_engine_close(transport_engine(t));
+}
+
+#endif
+
+/* The engine's state; one that is in the clear can always send. */
+static unsigned transport_state(const struct mst_transport *t)
+{
+#ifndef MST_NO_TLS
+    if (t->secured) {
+        return br_ssl_engine_current_state(transport_engine(t));
+    }
+#endif
+    (void)t;
+    return BR_SSL_SENDAPP;
+}
+
+/* Nothing can be sent: as long as the handshake is not over. */
+static bool transport_is_busy(const struct mst_transport *t)
+{
+    return (transport_state(t) & BR_SSL_SENDAPP) == 0;
+}
+
+/* TLS has ended, by a close_notify or an error. */
+static bool transport_is_closed(const struct mst_transport *t)
+{
+    return transport_state(t) == BR_SSL_CLOSED;
+}
+
+/* BearSSL's code for what went wrong, or 0. */
+static int transport_detail(const struct mst_transport *t)
+{
+#ifndef MST_NO_TLS
+    if (t->secured) {
+        return br_ssl_engine_last_error(transport_engine(t));
+    }
+#endif
+    (void)t;
+    return BR_ERR_OK;
+}
+
+/* The last record was of the handshake, and not something else than TLS. */
+static bool transport_is_handshake(const struct mst_transport *t)
+{
+#ifndef MST_NO_TLS
+    return transport_engine(t)->record_type_in == TLS_HANDSHAKE;
+#else
+    (void)t;
+    return false;
+#endif
+}
+
+/* The engine's error as an mst_error, or 0. */
+static int transport_error(const struct mst_transport *t)
+{
+    int error = transport_detail(t);
+
+    switch (error) {
+    case BR_ERR_OK: return 0;
+    case BR_ERR_X509_NOT_TRUSTED: return MST_ERR_TLS_ISSUER;
+    case BR_ERR_X509_BAD_SERVER_NAME: return MST_ERR_TLS_NAME;
+    case BR_ERR_X509_EXPIRED: return MST_ERR_TLS_TIME;
+    case BR_ERR_UNSUPPORTED_VERSION:
+        /* Also said of bytes that are no TLS record at all. */
+        return transport_is_handshake(t) ? MST_ERR_TLS_VERSION
+                                         : MST_ERR_TLS_PROTOCOL;
+    case BR_ERR_RECV_FATAL_ALERT + BR_ALERT_PROTOCOL_VERSION:
+        return MST_ERR_TLS_VERSION;
+    case BR_ERR_BAD_CIPHER_SUITE:
+    case BR_ERR_RECV_FATAL_ALERT + BR_ALERT_HANDSHAKE_FAILURE:
+    case BR_ERR_RECV_FATAL_ALERT + BR_ALERT_INSUFFICIENT_SECURITY:
+        return MST_ERR_TLS_HANDSHAKE;
+    default: break;
+    }
+    if (error >= BR_ERR_RECV_FATAL_ALERT) {
+        return MST_ERR_TLS_ALERT;
+    }
+    return error > BR_ERR_X509_OK ? MST_ERR_TLS_CERTIFICATE
+                                  : MST_ERR_TLS_PROTOCOL;
+}
+
+/* Plaintext that has come and was not looked at yet. */
+static const uint8_t *transport_received(const struct mst_transport *t,
+                                         size_t *len)
+{
+    const uint8_t *data = t->in;
+    size_t n = t->in_len;
+
+#ifndef MST_NO_TLS
+    if (t->secured) {
+        data = br_ssl_engine_recvapp_buf(transport_engine(t), &n);
+        n = data != NULL ? n : 0;
+    }
+#endif
+    *len = n - t->used;
+    return n > t->used ? data + t->used : t->in;
+}
+
+/* Lets go of the plaintext that was looked at. */
+static void transport_release(struct mst_transport *t)
+{
+    size_t used = t->used;
+
+    t->used = 0;
+#ifndef MST_NO_TLS
+    if (t->secured) {
+        if (used > 0) {
+            br_ssl_engine_recvapp_ack(transport_engine(t), used);
+        }
+        return;
+    }
+#endif
+    t->in_len -= used;
+    memmove(t->in, t->in + used, t->in_len);
+}
+
+/* Room for plaintext to send; 0 for not now. */
+static uint8_t *transport_space(const struct mst_transport *t, size_t *len)
+{
+#ifndef MST_NO_TLS
+    if (t->secured) {
+        uint8_t *data = br_ssl_engine_sendapp_buf(transport_engine(t), len);
+        *len = data != NULL ? *len : 0;
+        return data;
+    }
+#endif
+    *len = t->out_size - t->out_len;
+    return t->out + t->out_len;
+}
+
+static void transport_wrote(struct mst_transport *t, size_t len, bool flush)
+{
+#ifndef MST_NO_TLS
+    if (t->secured) {
+        br_ssl_engine_sendapp_ack(transport_engine(t), len);
+        if (flush) {
+            br_ssl_engine_flush(transport_engine(t), 0);
+        }
+        return;
+    }
+#endif
+    (void)flush;
+    t->out_len += len;
+}
+
+/* Bytes for the wire. What is held back ends where the engine's records
+ * begin. */
+static const uint8_t *transport_wire_out(const struct mst_transport *t,
+                                         size_t *len)
+{
+#ifndef MST_NO_TLS
+    if (t->secured) {
+        const uint8_t *data =
+            br_ssl_engine_sendrec_buf(transport_engine(t), len);
+        if (t->held > 0) {
+            *len = t->held + (data == t->out ? *len : 0);
+            return t->out - t->held;
+        }
+        *len = data != NULL ? *len : 0;
+        return data;
+    }
+#endif
+    *len = t->out_len;
+    return t->out;
+}
+
+static void transport_wire_sent(struct mst_transport *t, size_t len)
+{
+#ifndef MST_NO_TLS
+    if (t->secured) {
+        size_t held = len < t->held ? len : t->held;
+        t->held = (uint8_t)(t->held - held);
+        if (len > held) {
+            br_ssl_engine_sendrec_ack(transport_engine(t), len - held);
+        }
+        return;
+    }
+#endif
+    t->out_len -= len;
+    memmove(t->out, t->out + len, t->out_len);
+}
+
+/* Room for bytes from the wire; none while plaintext waits. */
+static uint8_t *transport_wire_in(const struct mst_transport *t, size_t *len)
+{
+#ifndef MST_NO_TLS
+    if (t->secured) {
+        uint8_t *data = br_ssl_engine_recvrec_buf(transport_engine(t), len);
+        *len = data != NULL ? *len : 0;
+        return data;
+    }
+#endif
+    *len = t->in_len == 0 ? t->in_size : 0;
+    return t->in;
+}
+
+static void transport_wire_got(struct mst_transport *t, size_t len)
+{
+#ifndef MST_NO_TLS
+    if (t->secured) {
+        br_ssl_engine_recvrec_ack(transport_engine(t), len);
+        return;
+    }
+#endif
+    t->in_len += len;
+}
+
+/* Hands on what was read ahead, until there is plaintext; true where there was
+ * something. */
+static bool transport_feed(struct mst_transport *t)
+{
+    size_t before = t->ahead_at;
+
+    while (t->ahead_at < t->ahead_len) {
+        size_t ahead = t->ahead_len - t->ahead_at, len;
+        uint8_t *to = transport_wire_in(t, &len);
+        if (len == 0) {
+            break;
+        }
+        len = ahead < len ? ahead : len;
+        memcpy(to, t->ahead + t->ahead_at, len);
+        t->ahead_at += len;
+        transport_wire_got(t, len);
+    }
+    return t->ahead_at != before;
+}
+
+/* Where the next bytes from the wire go: into the room to read ahead, or
+ * straight into TLS; none while plaintext waits. */
+static uint8_t *transport_room(struct mst_transport *t, size_t *len)
+{
+    if (t->ahead_size > 0 && t->secured) {
+        *len = t->ahead_size;
+        return t->ahead;
+    }
+    return transport_wire_in(t, len);
+}
+
+/* So many bytes were read there. */
+static void transport_got(struct mst_transport *t, size_t len)
+{
+    if (t->ahead_size > 0 && t->secured) {
+        t->ahead_at = 0;
+        t->ahead_len = len;
+        (void)transport_feed(t);
+    } else {
+        transport_wire_got(t, len);
+    }
+}
+
+/* Prepares for a connection. */
+static void transport_reset(struct mst_transport *t)
+{
+    t->in_len = t->out_len = t->used = 0;
+    t->ahead_at = t->ahead_len = 0;
+    t->end = t->send_error = 0;
+    t->held = 0;
+    t->secured = false;
+}
+
+/* Forgets a connection: a token may lie in any of the buffers. */
+static void transport_wipe(struct mst_transport *t)
+{
+#ifndef MST_NO_TLS
+    mem_wipe(t->tls, sizeof *t->tls);
+#endif
+    mem_wipe(t->in, t->in_size);
+    mem_wipe(t->out, t->out_size);
+    mem_wipe(t->ahead, t->ahead_size);
+    transport_reset(t);
+}
+
+/* ------------------------------------------------------------------------
+ * 9 access
+ *
+ * Instants are of the port's clock, which wraps: a timer whose time has come is
+ * disarmed by whoever finds it, so that no instant of the past is ever compared
+ * again.
+ * ------------------------------------------------------------------------ */
+
+#define TIMER_NONE UINT32_MAX
+
+/* What the service can be asked for, each of a host of its own, and refuse for
+ * a time. */
+enum access_purpose { ACCESS_TOKEN, ACCESS_STREAM, ACCESS_ADDRESS };
+
+/* A token is not used in the last seconds before its end; a fresh one serves
+ * for one connection in any case. */
+#define ACCESS_MARGIN_MS 30000u
+#define ACCESS_LIFE_MAX_S 86400u
+
+/* A token is fetched ahead when a tenth of its life is left, and 5 minutes
+ * at most; one that does not live for longer than this is not. */
+#define ACCESS_AHEAD_MS 300000u
+#define ACCESS_AHEAD_LIFE_MIN_MS 120000u
+
+static void timer_set(struct mst_timer *t, uint32_t now, uint32_t ms)
+{
+    t->at = now + ms;
+    t->armed = true;
+}
+
+/* Time left, ms; TIMER_NONE while it is not armed. */
+static uint32_t timer_left(const struct mst_timer *t, uint32_t now)
+{
+    if (!t->armed) {
+        return TIMER_NONE;
+    }
+    return (int32_t)(t->at - now) > 0 ? t->at - now : 0;
+}
+
+/* True once: when its time has come. */
+static bool timer_ends(struct mst_timer *t, uint32_t now)
+{
+    bool ends = t->armed && (int32_t)(t->at - now) <= 0;
+
+    t->armed = t->armed && !ends;
+    return ends;
+}
+
+static uint32_t timer_sooner(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Is this word one of a list of words with single blanks in between? */
+static bool access_has_word(const char *list, const char *word, size_t len)
+{
+    while (*list != '\0') {
+        size_t n = strcspn(list, " ");
+        if (n == len && memcmp(list, word, len) == 0) {
+            return true;
+        }
+        list += n + (list[n] == ' ');
+    }
+    return false;
+}
+
+/* The first word of a scope that a list lacks; "" where it has all. */
+static const char *access_lacks(const char *list, const char *scope)
+{
+    while (*scope != '\0') {
+        size_t len = strcspn(scope, " ");
+        if (len > 0 && !access_has_word(list, scope, len)) {
+            break;
+        }
+        scope += len + (scope[len] == ' ');
+    }
+    return scope;
+}
+
+static bool access_is_good(const struct mst_token *t)
+{
+    return t->len > 0 && (!t->ends || t->until.armed || t->fresh);
+}
+
+/* A token for this scope to connect with, or NULL. */
+static struct mst_token *access_token(const struct mst_access *a,
+                                      const char *scope)
+{
+    struct mst_token *t = a->rooms;
+
+    while (t != NULL &&
+           !(access_is_good(t) && *access_lacks(t->scope, scope) == '\0')) {
+        t = t->next;
+    }
+    return t;
+}
+
+/* Where the next token for this scope goes: not over one that a request is
+ * being written with, and over one in use only if there is no other room. */
+static struct mst_token *access_room(const struct mst_access *a,
+                                     const char *scope)
+{
+    struct mst_token *best = NULL;
+    unsigned least = 3;
+
+    for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
+        unsigned use = !access_is_good(t)                       ? 0
+                       : *access_lacks(scope, t->scope) == '\0' ? 1
+                                                                : 2;
+        if (t->readers == 0 && use < least) {
+            best = t;
+            least = use;
+        }
+    }
+    return best;
+}
+
+/* Forgets a token: it is of no use any more. */
+static void access_drop(struct mst_token *t)
+{
+    mem_wipe(t->text, sizeof t->text);
+    t->len = 0;
+    t->save_due = true;
+    t->until.armed = t->end.armed = t->refresh.armed = t->refresh_due = false;
+}
+
+/* The token that was written into a room serves from now on. life_ms: 0 where
+ * its end is not known. */
+static void access_take(struct mst_token *t, uint32_t len, const char *scope,
+                        uint32_t life_ms, bool ends, uint32_t now)
+{
+    uint32_t ahead = life_ms / 10;
+
+    t->len = len;
+    t->scope = scope;
+    t->ends = ends;
+    t->fresh = t->save_due = true;
+    t->loaded = t->refresh_due = false;
+    t->until.armed = t->end.armed = t->refresh.armed = false;
+    if (!ends) {
+        return;
+    }
+    if (life_ms > ACCESS_MARGIN_MS) {
+        life_ms -= ACCESS_MARGIN_MS;
+        timer_set(&t->until, now, life_ms);
+    } else {
+        life_ms = 0;
+    }
+    timer_set(&t->end, now, life_ms + ACCESS_MARGIN_MS);
+    if (life_ms >= ACCESS_AHEAD_LIFE_MIN_MS - ACCESS_MARGIN_MS) {
+        ahead = ahead < ACCESS_AHEAD_MS ? ahead : ACCESS_AHEAD_MS;
+        timer_set(&t->refresh, now, life_ms + ACCESS_MARGIN_MS - ahead);
+    }
+}
+
+/* Time has passed. */
+static void access_tick(struct mst_access *a, uint32_t now)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        (void)timer_ends(&a->holds[i], now);
+    }
+    (void)timer_ends(&a->pace, now);
+#ifndef MST_NO_TLS
+    for (unsigned i = 0; i < MST_RESUMES; i++) {
+        if (timer_ends(&a->resume[i].age, now)) {
+            mem_wipe(&a->resume[i], sizeof a->resume[i]);
+        }
+    }
+#endif
+    for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
+        (void)timer_ends(&t->until, now);
+        t->refresh_due |= timer_ends(&t->refresh, now);
+        if (timer_ends(&t->end, now)) {
+            access_drop(t);
+        }
+    }
+}
+
+/* When access_tick() is due next, ms. */
+static uint32_t access_left(const struct mst_access *a, uint32_t now)
+{
+    uint32_t left = timer_left(&a->pace, now);
+
+    for (unsigned i = 0; i < 3; i++) {
+        left = timer_sooner(left, timer_left(&a->holds[i], now));
+    }
+#ifndef MST_NO_TLS
+    for (unsigned i = 0; i < MST_RESUMES; i++) {
+        left = timer_sooner(left, timer_left(&a->resume[i].age, now));
+    }
+#endif
+    for (const struct mst_token *t = a->rooms; t != NULL; t = t->next) {
+        left = timer_sooner(left, timer_left(&t->until, now));
+        left = timer_sooner(left, timer_left(&t->refresh, now));
+        left = timer_sooner(left, timer_left(&t->end, now));
+    }
+    return left;
+}
+
+#ifndef MST_NO_TLS
+/* What is kept of handshakes with this host, or an empty room for it. */
+static struct mst_resume *access_resume(struct mst_access *a, const char *host)
+{
+    uint32_t hash = text_hash(TEXT_HASH, host);
+    struct mst_resume *r = NULL;
+
+    for (unsigned i = 0; i < MST_RESUMES; i++) {
+        if (a->resume[i].host == hash) {
+            return &a->resume[i];
+        }
+        if (a->resume[i].session.session_id_len == 0) {
+            r = &a->resume[i];
+        }
+    }
+    if (r == NULL) {
+        r = &a->resume[a->next_resume];
+        a->next_resume = (uint8_t)((a->next_resume + 1u) % MST_RESUMES);
+    }
+    mem_wipe(r, sizeof *r);
+    r->host = hash;
+    return r;
+}
+#endif
+
+/* An object brings its room, or takes it away again. */
+static void access_join(struct mst_access *a, struct mst_token *room)
+{
+    room->next = a->rooms;
+    a->rooms = room;
+}
+
+static void access_leave(struct mst_access *a, const struct mst_token *room)
+{
+    struct mst_token **at = &a->rooms;
+
+    while (*at != NULL && *at != room) {
+        at = &(*at)->next;
+    }
+    if (*at != NULL) {
+        *at = room->next;
+    }
+}
+
+static int access_check(const char *client_id, const char *client_secret)
+{
+    return client_id == NULL || client_id[0] == '\0' || client_secret == NULL ||
+                   client_secret[0] == '\0'
+               ? MST_ERR_CREDENTIALS
+               : 0;
+}
+
+int mst_access_init(struct mst_access *access, const struct mst_config *config)
+{
+    if (access == NULL || config == NULL) {
+        return MST_ERR_ARGUMENT;
+    }
+    memset(access, 0, sizeof *access);
+    access->client_id = config->client_id;
+    access->client_secret = config->client_secret;
+#ifndef MST_NO_TLS
+    access->anchors = config->anchors;
+    access->anchors_len = config->anchors_len;
+#endif
+    return access_check(config->client_id, config->client_secret);
+}
+
+int mst_access_set_credentials(struct mst_access *access, const char *client_id,
+                               const char *client_secret)
+{
+    int rc = access_check(client_id, client_secret);
+
+    if (rc != 0) {
+        return rc;
+    }
+    access->client_id = client_id;
+    access->client_secret = client_secret;
+    access->credentials_changes++;
+    for (struct mst_token *t = access->rooms; t != NULL; t = t->next) {
+        access_drop(t);
+    }
+    return 0;
+}
+
+#ifndef MST_NO_TLS
+int mst_access_set_anchors(struct mst_access *access,
+                           const br_x509_trust_anchor *anchors,
+                           size_t anchors_len)
+{
+    if (anchors == NULL || anchors_len == 0) {
+        return MST_ERR_ANCHORS;
+    }
+    access->anchors = anchors;
+    access->anchors_len = anchors_len;
+    access->anchors_changes++;
+    mem_wipe(access->resume, sizeof access->resume);
+    return 0;
+}
+#endif
+
+/* ------------------------------------------------------------------------
+ * 10 link
+ *
+ * One authorised connection after another: to the token endpoint where there
+ * is no token, then to the host of the link's user, who adds the requests and
+ * reads what comes (a table of functions). A stage has one deadline, an attempt
+ * one error: the first.
+ *
+ *    in state              this comes                               next
+ *    --------------------  ---------------------------------------  --------
+ *    OFF                   init                                     WAIT
+ *    WAIT                  its time is up                           RESOLVE
+ *    RESOLVE               the port has addresses                   CONNECT
+ *    CONNECT               the port is connected                    TLS
+ *    CONNECT TLS           ready for plaintext, without a token     TOKEN
+ *    CONNECT TLS           ready for plaintext, with a token        UPGRADE PUT
+ *    TOKEN                 the reply is complete                    WAIT
+ *    UPGRADE PUT           the token is dropped before it is sent   WAIT
+ *
+ *    WAIT                  error: no clock, no random bytes         WAIT
+ *    CONNECT               error, but there is another address      CONNECT
+ *    any other             error, or its deadline                   WAIT
+ *    RESOLVE to UPGRADE    credentials are replaced                 WAIT
+ *    TLS                   trust anchors are replaced               WAIT
+ *    any but OPEN          close                                    OFF
+ * ------------------------------------------------------------------------ */
+
+#define LINK_TOKEN_PATH "/oauth2/token"
+#define LINK_LOCAL_MS 1000u
+#define LINK_THROTTLED_MS 300000u
+#define LINK_RETRY_MAX_S 86400u /* of a Retry-After */
+
+/* So often a poll goes round without an event: a peer that sends without end
+ * what makes none does not keep the caller waiting. */
+#define LINK_ROUNDS_MAX 64u
+
+/* A caller that takes longer over an event is slow: the rest of the time is
+ * not counted as anybody's silence. */
+#define LINK_SLOW_CALLER_MS 100u
+
+/* Times are 24 days at most, so that of two instants it can be told which is
+ * the earlier. */
+#define LINK_SLEEP_MAX_MS (24u * 86400000u)
+
+/* Of a piece of memory: keeps sums and the results of port calls in range. */
+#define LINK_LEN_MAX ((size_t)1 << 28)
+
+/* What is being written; a user may have more. */
+enum link_sending { SEND_NOTHING, SEND_HTTP, SEND_FRAME };
+
+struct mst_link_user {
+    uint8_t purpose;        /* enum access_purpose */
+    enum mst_state request; /* state of its first exchange */
+    /* Prepares that exchange: 0, or an error. */
+    int (*begin)(struct mst_link *l);
+    /* Writes what l->sending says. masked stands for the trace, which sees no
+     * token. */
+    void (*write)(const struct mst_link *l, struct out *o, bool masked);
+    /* Decides what to write next. */
+    void (*choose)(struct mst_link *l);
+    /* Reads plaintext in the states that are the user's: 1 with an event. */
+    int (*read)(struct mst_link *l, struct mst_event *event);
+    /* The connection has come to its end, or the deadline of its state: true
+     * where that is no error, and has been dealt with. */
+    bool (*finish)(struct mst_link *l);
+    /* Once for each connection that has carried the first exchange. */
+    void (*ended)(struct mst_link *l, int error);
+    /* A timer of its own has come. */
+    void (*expire)(struct mst_link *l, enum mst_link_timer timer);
+    /* The caller was away for so long: nobody else is to blame. */
+    void (*forgive)(struct mst_link *l, uint32_t ms);
+    /* Before the connection's end is told: true with an event. */
+    bool (*tell)(struct mst_link *l, struct mst_event *event);
+};
+
+static void link_trace(const struct mst_link *l, struct mst_trace *trace)
+{
+    bool all = (l->config.flags & MST_TRACE_ALL) != 0;
+
+    if (l->config.trace != NULL && (all || trace->kind < MST_TRACE_OPEN)) {
+        trace->link = l->config.link;
+        l->config.trace(l->config.trace_context, trace);
+    }
+}
+
+static void link_trace_text(const struct mst_link *l, enum mst_trace_kind kind,
+                            const char *text, int64_t value, int64_t value2)
+{
+    struct mst_trace trace = {.kind = kind,
+                              .state = l->state,
+                              .text = text,
+                              .value = value,
+                              .value2 = value2};
+
+    link_trace(l, &trace);
+}
+
+static void link_trace_data(const struct mst_link *l, enum mst_trace_kind kind,
+                            const void *data, size_t len)
+{
+    struct mst_trace trace = {
+        .kind = kind, .state = l->state, .data = data, .len = len};
+
+    link_trace(l, &trace);
+}
+
+static void link_trace_token(const struct mst_link *l, const char *text,
+                             int64_t life_s)
+{
+    struct mst_trace trace = {.kind = MST_TRACE_TOKEN,
+                              .state = l->state,
+                              .text = text,
+                              .value = life_s,
+                              .value2 = l->token->len,
+                              .data = l->token->scope,
+                              .len = strlen(l->token->scope)};
+
+    link_trace(l, &trace);
+}
+
+/* Keeps the most that was ever in use. */
+static void link_high(uint32_t *mark, size_t value)
+{
+    if (value > *mark) {
+        *mark = (uint32_t)value;
+    }
+}
+
+static void link_arm(struct mst_link *l, enum mst_link_timer timer, uint32_t ms)
+{
+    timer_set(&l->timers[timer], l->now, ms);
+}
+
+static const char *link_scope(const struct mst_link *l)
+{
+    return l->config.scope != NULL ? l->config.scope
+           : l->user->purpose == ACCESS_STREAM
+               ? "exchange:read_aggregated_marketdata_stream"
+               : "transfer:write_crypto_destination_address";
+}
+
+/* Takes random bytes from the stock, which is filled in each round. */
+static bool link_draw(struct mst_link *l, void *to, size_t len)
+{
+    struct mst_random *r = &l->random;
+
+    if (r->len < len) {
+        return false;
+    }
+    r->len = (uint8_t)(r->len - len);
+    memcpy(to, r->bytes + r->len, len);
+    mem_wipe(r->bytes + r->len, len);
+    return true;
+}
+
+/* The one place that changes the state: it arms the deadline. */
+static void link_enter(struct mst_link *l, enum mst_state state,
+                       uint32_t limit_ms)
+{
+    struct mst_trace trace = {
+        .kind = MST_TRACE_STATE, .from = l->state, .state = state};
+
+    if (state == MST_STATE_WAIT && l->closing) {
+        trace.state = state = MST_STATE_OFF;
+        limit_ms = TIMER_NONE;
+    }
+    if (state != l->state) {
+        link_trace(l, &trace);
+    }
+    if (state <= MST_STATE_WAIT) {
+        for (unsigned i = 0; i < MST_TIMER_LOOK; i++) {
+            l->timers[i].armed = false;
+        }
+    }
+    l->state = state;
+    if (limit_ms != TIMER_NONE) {
+        link_arm(l, MST_TIMER_STAGE, limit_ms);
+    } else {
+        l->timers[MST_TIMER_STAGE].armed = false;
+    }
+}
+
+/* The request that was being written is done with the token's text. */
+static void link_let_go(struct mst_link *l)
+{
+    if (l->reads_token) {
+        l->token->readers--;
+        l->reads_token = false;
+    }
+}
+
+/* The token that an exchange failed with is of no use. */
+static void link_drop_token(struct mst_link *l)
+{
+    if (l->token != NULL && l->token->len > 0) {
+        link_trace_token(l, "dropped", -1);
+        access_drop(l->token);
+    }
+}
+
+static bool link_is_local(int error)
+{
+    return error == MST_ERR_CLOCK || error == MST_ERR_ENTROPY;
+}
+
+/* Errors that do not mend by trying again. */
+static bool link_is_permanent(const struct mst_link *l, int error)
+{
+    static const char *const codes[] = {
+        "invalid_client", "invalid_scope", "unauthorized_client",
+        "unsupported_grant_type", "invalid_request"};
+
+    if (error == MST_ERR_TOKEN_REFUSED) {
+        return message_lookup(codes, 5, l->text, strlen(l->text)) < 5;
+    }
+    return error == MST_ERR_FORBIDDEN || error == MST_ERR_TOKEN_SCOPE ||
+           error == MST_ERR_TOKEN_TYPE || error == MST_ERR_TOKEN_TOO_LARGE ||
+           (error <= MST_ERR_TLS_ISSUER && error >= MST_ERR_TLS_VERSION);
+}
+
+/* In an exchange of HTTP: what the response says counts. */
+static bool link_is_http(const struct mst_link *l)
+{
+    return l->state == MST_STATE_TOKEN || l->state == l->user->request;
+}
+
+/* The wall clock, as read at the begin of the attempt. */
+static int64_t link_unix_s(const struct mst_link *l)
+{
+    return l->clock_s + (int64_t)((l->elapsed_ms - l->clock_ms) / 1000);
+}
+
+/* How long the service wants us to wait at least, ms; -1 where it has not said
+ * so in a way that can be understood: a date needs a clock to go with it. */
+static int64_t link_retry_after(const struct mst_link *l)
+{
+    const struct mst_http *h = &l->http;
+    int64_t s = h->retry_after_s;
+
+    if (!link_is_http(l)) {
+        return -1;
+    }
+    if (!h->has_retry_after) {
+        if (h->retry_at_s == 0 ||
+            (h->date_s == 0 && l->clock_s < MST_CLOCK_MIN)) {
+            return -1;
+        }
+        s = h->retry_at_s - (h->date_s != 0 ? h->date_s : link_unix_s(l));
+    }
+    s = s < 0 ? 0 : s;
+    return (s < LINK_RETRY_MAX_S ? s : LINK_RETRY_MAX_S) * 1000;
+}
+
+/* BearSSL's number of an error, or the port's. */
+static int link_detail(const struct mst_link *l, int error)
+{
+    return transport_error(&l->transport) == error
+               ? transport_detail(&l->transport)
+               : l->port_detail;
+}
+
+/* Keeps count of what went wrong, by the error's band. */
+static void link_count_error(struct mst_link *l, int error)
+{
+    struct mst_trace trace = {
+        .kind = MST_TRACE_ERROR, .state = l->state, .error = error};
+    unsigned band = (unsigned)(-error) / 100;
+
+    l->stats.failures++;
+    if (band < MST_BANDS) {
+        l->stats.errors[band]++;
+    }
+    l->stats.last_error = error;
+    l->stats.last_stage = l->state;
+    l->stats.last_detail = link_detail(l, error);
+    l->stats.last_http_status = link_is_http(l) ? l->http.status : 0;
+    l->stats.last_ws_code = 0;
+    link_trace(l, &trace);
+}
+
+/* What a response tells beside its content. */
+static void link_note_http(struct mst_link *l)
+{
+    struct mst_high_water *high = &l->stats.high;
+
+    link_high(&high->headers, l->http.headers_len);
+    link_high(&high->body, l->http.body_len);
+    link_high(&high->line,
+              l->http.longest < MST_LINE_MAX ? l->http.longest : MST_LINE_MAX);
+    if (l->http.date_s != 0 && l->clock_s >= MST_CLOCK_MIN) {
+        l->stats.skew_s = link_unix_s(l) - l->http.date_s;
+        l->stats.has_skew = true;
+    }
+}
+
+/* How long to wait before the next attempt. */
+static uint32_t link_backoff(struct mst_link *l, int error)
+{
+    const struct mst_config *g = &l->config;
+    bool slow = link_is_permanent(l, error);
+    uint32_t longest = g->backoff_ms, jitter = 0, wait;
+    int64_t least = link_retry_after(l);
+
+    if (link_is_local(error)) {
+        return LINK_LOCAL_MS;
+    }
+    if (error == MST_ERR_UNAUTHORIZED && l->state == l->user->request &&
+        !l->token_again) {
+        l->token_again = true; /* once, with a new token */
+        return 0;
+    }
+    for (uint32_t i = 0; i < l->attempts && longest < g->backoff_max_ms; i++) {
+        longest *= 2; /* of two times that are 24 days at most */
+    }
+    l->attempts++;
+    longest = timer_sooner(longest, g->backoff_max_ms);
+    longest = slow ? g->backoff_slow_ms : longest;
+    (void)link_draw(l, &jitter, sizeof jitter);
+    wait = (uint32_t)((uint64_t)longest * jitter >> 32) + 1;
+    if (slow) {
+        wait = longest - wait / 4; /* slow, but not all at one time */
+    }
+    if (least < 0 && error == MST_ERR_THROTTLED) {
+        least = LINK_THROTTLED_MS;
+    }
+    return (int64_t)wait < least ? (uint32_t)least : wait;
+}
+
+/* Errors that come with a text of the service. */
+static bool link_has_text(int error)
+{
+    return error == MST_ERR_TOKEN_REFUSED || error == MST_ERR_TOKEN_SCOPE ||
+           error == MST_ERR_WS_CLOSED || error == MST_ERR_SERVICE;
+}
+
+/* Notes an event of a failure; it is handed out before anything else. */
+static struct mst_failure *link_note(struct mst_link *l,
+                                     enum mst_event_type type, int error,
+                                     enum mst_state stage)
+{
+    memset(&l->failure, 0, sizeof l->failure);
+    l->failure.error = error;
+    l->failure.stage = stage;
+    l->failure.market = "";
+    l->failure.text = link_has_text(error) ? l->text : "";
+    l->report = (uint8_t)type;
+    return &l->failure;
+}
+
+/* Notes what is to be reported, unless it was already and lasts. */
+static void link_report(struct mst_link *l, int error, enum mst_state stage)
+{
+    struct mst_failure *f;
+    bool lasts = link_is_permanent(l, error) || link_is_local(error);
+
+    if (lasts && l->reported_error == error) {
+        return;
+    }
+    l->reported_error = lasts ? error : 0;
+    f = link_note(l, MST_EVENT_CLOSED, error, stage);
+    f->permanent = link_is_permanent(l, error);
+    f->detail = link_detail(l, error);
+    if (link_is_http(l)) {
+        f->http_status = l->http.status;
+    }
+    f->ws_code = l->stats.last_ws_code;
+    f->clock_s = error == MST_ERR_TLS_TIME ? l->clock_s : 0;
+}
+
+/* What the service asks for is for all that share the access. */
+static void link_hold(struct mst_link *l, int error)
+{
+    int64_t ms = link_retry_after(l);
+
+    if (ms < 0 && error == MST_ERR_THROTTLED) {
+        ms = LINK_THROTTLED_MS;
+    }
+    if (ms >= 0) {
+        timer_set(&l->access->holds[l->purpose], l->now, (uint32_t)ms);
+    }
+}
+
+/* What a link that waits is to do next: fetch a token, or what its user is
+ * for. Returns how long until then, ms; TIMER_NONE where there is nothing, or
+ * another link is fetching a token. */
+static uint32_t link_next(const struct mst_link *l,
+                          enum access_purpose *purpose)
+{
+    const struct mst_access *a = l->access;
+    uint32_t wait = timer_left(&l->timers[MST_TIMER_STAGE], l->now), hold;
+
+    if (!l->wanted) {
+        return TIMER_NONE;
+    }
+    *purpose = (enum access_purpose)l->user->purpose;
+    if (access_token(a, link_scope(l)) == NULL) {
+        *purpose = ACCESS_TOKEN;
+        if (a->fetching != NULL) {
+            return TIMER_NONE;
+        }
+    }
+    wait = wait == TIMER_NONE ? 0 : wait;
+    hold = timer_left(&a->holds[*purpose], l->now);
+    return hold != TIMER_NONE && hold > wait ? hold : wait;
+}
+
+/* The exchange with the token endpoint is over, well or not. */
+static void link_fetched(struct mst_link *l)
+{
+    if (l->access->fetching == l) {
+        l->access->fetching = NULL;
+        if (l->token->len == 0) {
+            mem_wipe(l->token->text, sizeof l->token->text);
+        }
+    }
+}
+
+/* Ends the attempt or connection. The first error wins. */
+static void link_fail(struct mst_link *l, int error)
+{
+    enum mst_state stage = l->state;
+    uint32_t retry_ms;
+
+    if (l->state == MST_STATE_WAIT && !link_is_local(error)) {
+        return;
+    }
+    if (l->state == MST_STATE_PUT && l->http.status >= 300) {
+        /* It says more than what is wrong with its body. */
+        error = http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
+    }
+    if (error == MST_ERR_FORBIDDEN && l->purpose != ACCESS_TOKEN &&
+        l->token->loaded) {
+        error = MST_ERR_UNAUTHORIZED; /* a new token may have other rights */
+    }
+    link_count_error(l, error);
+    if (link_is_http(l)) {
+        link_note_http(l);
+    }
+#ifndef MST_NO_TLS
+    if (transport_error(&l->transport) != 0 || l->state == MST_STATE_TLS) {
+        /* It may be what the server minds. */
+        mem_wipe(access_resume(l->access, l->endpoint.host),
+                 sizeof *l->access->resume);
+    }
+#endif
+    if (l->opened) {
+        if (l->state == MST_STATE_CLOSING) {
+            stage = MST_STATE_OPEN;
+        }
+        l->user->ended(l, error);
+    }
+    if (l->purpose != ACCESS_TOKEN &&
+        (error == MST_ERR_UNAUTHORIZED || error == MST_ERR_FORBIDDEN)) {
+        link_drop_token(l);
+    }
+    /* The end of a token's life is no reason to wait. */
+    retry_ms = l->expired ? 0 : link_backoff(l, error);
+    link_hold(l, error);
+    link_report(l, error, stage);
+    link_fetched(l);
+    if (l->up) {
+        struct mst_trace trace = {.kind = MST_TRACE_END, .error = error};
+        link_trace(l, &trace);
+    }
+    l->port_detail = 0;
+    link_enter(l, MST_STATE_WAIT, retry_ms);
+    if (!l->closing) {
+        enum access_purpose purpose;
+        uint32_t wait = link_next(l, &purpose);
+        l->failure.retry_ms = wait == TIMER_NONE ? retry_ms : wait;
+    }
+}
+
+/* Begins an attempt anew, at once. */
+static void link_restart(struct mst_link *l)
+{
+    struct mst_trace trace = {.kind = MST_TRACE_END};
+
+    link_fetched(l);
+    link_trace(l, &trace);
+    link_enter(l, MST_STATE_WAIT, 0);
+}
+
+/* Begins an attempt, once clock and entropy are known to be there. */
+static void link_begin(struct mst_link *l)
+{
+    enum access_purpose purpose = ACCESS_TOKEN;
+    const struct mst_config *g = &l->config;
+
+    (void)link_next(l, &purpose);
+    l->purpose = (uint8_t)purpose;
+    /* The URLs were checked at the begin of the object's life. */
+    if (purpose == ACCESS_TOKEN) {
+        l->token = access_room(l->access, link_scope(l));
+        if (l->token == NULL) {
+            return; /* a request is being written with the only one */
+        }
+        l->access->fetching = l;
+        l->token->len = 0;
+        (void)http_url(g->auth_url, "https://", "http://", &l->endpoint);
+    } else {
+        l->token = access_token(l->access, link_scope(l));
+        l->token->fresh = false;
+        l->generation++;
+        (void)(purpose == ACCESS_STREAM
+                   ? http_url(g->ws_url, "wss://", "ws://", &l->endpoint)
+                   : http_url(g->base_url, "https://", "http://",
+                              &l->endpoint));
+    }
+    transport_reset(&l->transport);
+    memset(&l->addresses, 0, sizeof l->addresses);
+    l->sending = SEND_NOTHING;
+    l->opened = l->reading = l->stable = l->expired = false;
+    l->text[0] = '\0';
+    l->up = true;
+    l->drained = l->moment - 1;
+    link_trace_text(l, MST_TRACE_OPEN, l->endpoint.host, l->endpoint.port, 0);
+    link_enter(l, MST_STATE_RESOLVE, g->resolve_ms);
+}
+
+/* Goes on to the next address of the host, if there is one left. */
+static bool link_next_address(struct mst_link *l)
+{
+    struct mst_addresses *a = &l->addresses;
+
+    if (a->tried + 1 >= a->count) {
+        return false;
+    }
+    a->tried++;
+    a->at = (a->at + 1) % a->count;
+    link_enter(l, MST_STATE_CONNECT, l->config.connect_ms);
+    return true;
+}
+
+/* A request is written next, from its begin. */
+static void link_write_next(struct mst_link *l, uint8_t sending)
+{
+    l->sending = sending;
+    l->send_at = 0;
+}
+
+/* The first exchange of this connection, or another one on it. */
+static void link_exchange(struct mst_link *l, enum mst_state state,
+                          uint32_t limit_ms)
+{
+    if (l->purpose != ACCESS_TOKEN) {
+        l->token->readers++;
+        l->reads_token = true;
+        if (l->token->until.armed) {
+            l->timers[MST_TIMER_TOKEN] = l->token->until;
+        } else {
+            l->expired = l->token->ends;
+        }
+    }
+    link_write_next(l, SEND_HTTP);
+    link_enter(l, state, limit_ms);
+}
+
+/* The link can carry plaintext: on to the first exchange. */
+static void link_connected(struct mst_link *l)
+{
+    int rc;
+
+    link_trace_data(l, MST_TRACE_OPENED, NULL, 0);
+#ifndef MST_NO_TLS
+    if (l->transport.secured) {
+        struct mst_resume *r = access_resume(l->access, l->endpoint.host);
+        if (transport_keep(&l->transport, r)) {
+            l->stats.resumed++;
+        } else {
+            timer_set(&r->age, l->now, l->config.resume_ms);
+        }
+    }
+#endif
+    http_init(&l->http);
+    if (l->purpose == ACCESS_TOKEN) {
+        memset(&l->reply, 0, sizeof l->reply);
+        json_init(&l->reply.json);
+        l->reply.granted = true;
+        link_exchange(l, MST_STATE_TOKEN, l->config.token_ms);
+    } else if (l->token->len == 0) {
+        link_restart(l); /* it was replaced, or is bad */
+    } else if ((rc = l->user->begin(l)) != 0) {
+        link_fail(l, rc);
+    } else {
+        link_exchange(l, l->user->request,
+                      l->purpose == ACCESS_STREAM ? l->config.upgrade_ms
+                                                  : l->config.answer_ms);
+    }
+}
+
+/* ------------------------------------------------------------------------
+ * 11 link: exchanges
+ *
+ * What is being sent is not stored: each piece of it is written anew, from what
+ * it is made of, as far as there is room.
+ * ------------------------------------------------------------------------ */
+
+static void link_write_form(const struct mst_link *l, struct out *o)
+{
+    http_form_write(o, "grant_type", "client_credentials");
+    out_byte(o, '&');
+    http_form_write(o, "client_id", l->access->client_id);
+    out_byte(o, '&');
+    http_form_write(o, "client_secret", l->access->client_secret);
+    out_byte(o, '&');
+    http_form_write(o, "scope", link_scope(l));
+}
+
+static void link_write_token(const struct mst_link *l, struct out *o)
+{
+    struct out form = {NULL, 0, 0, 0};
+
+    http_request_begin(o, "POST", &l->endpoint, LINK_TOKEN_PATH);
+    http_line_write(o, "Content-Type", "application/x-www-form-urlencoded");
+    http_line_write(o, "Accept", "application/json");
+    link_write_form(l, &form);
+    http_length_write(o, form.len);
+    link_write_form(l, o);
+}
+
+static void link_write_bearer(const struct mst_link *l, struct out *o,
+                              bool masked)
+{
+    out_text(o, "Authorization: Bearer ");
+    if (masked) {
+        for (size_t i = 0; i < l->token->len; i++) {
+            out_byte(o, '*');
+        }
+    } else {
+        out_bytes(o, l->token->text, l->token->len);
+    }
+    out_text(o, "\r\n");
+}
+
+/* Writes the window, and shows the trace what goes out. A request that holds a
+ * token is written twice: masked for the trace first, and then as it is. */
+static void link_write(const struct mst_link *l, struct out *o)
+{
+    bool seen =
+        l->config.trace != NULL && (l->config.flags & MST_TRACE_ALL) != 0;
+    bool http = l->sending == SEND_HTTP;
+    struct out copy = *o;
+
+    if (l->state == MST_STATE_TOKEN) {
+        link_write_token(l, o);
+        return;
+    }
+    if (seen && http) {
+        l->user->write(l, &copy, true);
+        link_trace_data(l, MST_TRACE_OUT, copy.data, out_stored(&copy));
+    }
+    l->user->write(l, o, false);
+    if (seen && !http) {
+        link_trace_data(l, MST_TRACE_OUT, o->data, out_stored(o));
+    }
+}
+
+/* Writes as much as there is room for; true where something was. */
+static bool link_send(struct mst_link *l)
+{
+    struct out o = {NULL, 0, 0, 0};
+    bool done;
+    size_t n;
+
+    if (l->sending == SEND_NOTHING && l->state != MST_STATE_TOKEN) {
+        l->user->choose(l);
+    }
+    if (l->reads_token && l->token->len == 0) {
+        link_restart(l); /* its token was replaced, or is bad */
+        return true;
+    }
+    if (l->sending == SEND_NOTHING) {
+        return false;
+    }
+    o.data = transport_space(&l->transport, &o.cap);
+    o.skip = l->send_at;
+    if (o.cap == 0) {
+        return false;
+    }
+    link_write(l, &o);
+    n = out_stored(&o);
+    l->send_at += n;
+    l->stats.bytes_out += n;
+    done = l->send_at == o.len;
+    transport_wrote(&l->transport, n, done);
+    if (done) {
+        link_let_go(l);
+        l->sending = SEND_NOTHING;
+    }
+    return true;
+}
+
+/* Plaintext has been looked at. The trace sees none of a token exchange. */
+static void link_took(struct mst_link *l, const uint8_t *data, size_t len)
+{
+    l->transport.used += len;
+    l->stats.bytes_in += len;
+    if (len > 0 && l->purpose != ACCESS_TOKEN) {
+        link_trace_data(l, MST_TRACE_IN, data, len);
+    }
+}
+
+enum reply_field {
+    REPLY_TOKEN,
+    REPLY_EXPIRES,
+    REPLY_TYPE,
+    REPLY_SCOPE,
+    REPLY_ERROR,
+    REPLY_OTHER
+};
+
+/* A lifetime in whole seconds; a huge one is as good as a day. */
+static int link_reply_lifetime(struct mst_reply *r, const struct json_text *t)
+{
+    struct mst_decimal n;
+    uint64_t s = ACCESS_LIFE_MAX_S;
+
+    if (mst_decimal_parse(t->at, t->len, &n) != 0 || n.coefficient < 0 ||
+        n.exponent < 0) {
+        return MST_ERR_TOKEN_SHAPE;
+    }
+    if (n.exponent < 6 && n.coefficient < (int64_t)s) {
+        uint64_t value = (uint64_t)n.coefficient * decimal_powers[n.exponent];
+        s = value < s ? value : s;
+    }
+    r->expires_in = (uint32_t)s;
+    return 0;
+}
+
+/* Bytes that a header may carry, and no blanks. */
+static bool link_is_token(const char *token, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (token[i] <= 0x20 || token[i] >= 0x7F) {
+            return false;
+        }
+    }
+    return len > 0;
+}
+
+static char *link_reply_store(struct mst_link *l)
+{
+    return l->reply.field == REPLY_TOKEN ? l->token->text : l->http.line;
+}
+
+/* Takes in a field of the reply, which lies in its store. */
+static int link_reply_field(struct mst_link *l)
+{
+    struct mst_reply *r = &l->reply;
+    char *store = link_reply_store(l);
+    struct json_text t = json_scalar(store, r->item_len, store, r->item_len);
+    const char *missing;
+
+    if (t.string != (r->field != REPLY_EXPIRES)) {
+        return MST_ERR_TOKEN_SHAPE;
+    }
+    switch ((enum reply_field)r->field) {
+    case REPLY_TOKEN:
+        memmove(store, t.at, t.len);
+        store[t.len] = '\0';
+        r->token_len = (uint32_t)t.len;
+        return link_is_token(store, t.len) ? 0 : MST_ERR_TOKEN_SHAPE;
+    case REPLY_EXPIRES: return link_reply_lifetime(r, &t);
+    case REPLY_TYPE:
+        return text_is_nocase(t.at, t.len, "bearer") ? 0 : MST_ERR_TOKEN_TYPE;
+    case REPLY_SCOPE:
+        memmove(store, t.at, t.len);
+        store[t.len] = '\0';
+        missing = access_lacks(store, link_scope(l));
+        r->granted = *missing == '\0';
+        if (!r->granted) {
+            text_copy(l->text, sizeof l->text, missing, strcspn(missing, " "));
+        }
+        return 0;
+    default: /* REPLY_ERROR */
+        text_copy(l->text, sizeof l->text, t.at,
+                  utf8_is(t.at, t.len) ? t.len : 0);
+        return 0;
+    }
+}
+
+/* Appends to the item at hand, in the field's own store. */
+static int link_reply_keep(struct mst_link *l, const uint8_t *data, size_t len)
+{
+    struct mst_reply *r = &l->reply;
+    bool token = r->field == REPLY_TOKEN;
+    size_t cap = token ? MST_TOKEN_MAX + 2u : MST_LINE_MAX;
+
+    if (len > cap - r->item_len) {
+        return token ? MST_ERR_TOKEN_TOO_LARGE : MST_ERR_TOKEN_SHAPE;
+    }
+    memcpy(link_reply_store(l) + r->item_len, data, len);
+    r->item_len += (uint32_t)len;
+    return 0;
+}
+
+/* Decides about a value of the reply. */
+static int link_reply_value(struct mst_reply *r, const uint8_t *data,
+                            size_t *at)
+{
+    static const char *const keys[] = {"access_token", "expires_in",
+                                       "token_type", "scope", "error"};
+
+    if (r->json.depth == 0) {
+        return data[*at] == '{' ? json_enter(&r->json, '{', at)
+                                : MST_ERR_TOKEN_SHAPE;
+    }
+    r->field = 0;
+    while (r->field < REPLY_OTHER && !json_key_is(&r->json, keys[r->field])) {
+        r->field++;
+    }
+    if (r->field == REPLY_OTHER || data[*at] == 'n') {
+        json_take(&r->json, JSON_SKIP);
+        return 0;
+    }
+    if ((r->seen & BIT(r->field)) != 0) {
+        return MST_ERR_TOKEN_SHAPE;
+    }
+    r->seen |= (uint8_t)BIT(r->field);
+    r->item = true;
+    r->item_len = 0;
+    json_take(&r->json, JSON_TAKE);
+    return 0;
+}
+
+/* Reads on in the reply's body. */
+static int link_reply_read(struct mst_link *l, const uint8_t *data, size_t len)
+{
+    struct mst_reply *r = &l->reply;
+    size_t at = 0, from = 0;
+    int rc = 0;
+
+    while (rc == 0) {
+        int stop = json_next(&r->json, data, len, &at);
+        if (r->item && stop >= 0) {
+            rc = link_reply_keep(l, data + from, at - from);
+        }
+        if (rc != 0 || stop == JSON_MORE) {
+            break;
+        }
+        if (stop == JSON_ITEM) {
+            r->item = false;
+            rc = link_reply_field(l);
+        } else if (stop == JSON_VALUE) {
+            rc = link_reply_value(r, data, &at);
+        } else if (stop < 0) {
+            rc = MST_ERR_TOKEN_SHAPE;
+        }
+        from = at;
+    }
+    return rc;
+}
+
+/* The reply is complete: is it a token? */
+static int link_reply_end(const struct mst_link *l)
+{
+    const struct mst_reply *r = &l->reply;
+
+    if (l->http.status != 200) {
+        return (r->seen & BIT(REPLY_ERROR)) != 0
+                   ? MST_ERR_TOKEN_REFUSED
+                   : http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
+    }
+    if (!json_whole(&r->json) || (r->seen & BIT(REPLY_TOKEN)) == 0 ||
+        (r->seen & BIT(REPLY_TYPE)) == 0) {
+        return MST_ERR_TOKEN_SHAPE;
+    }
+    return r->granted ? 0 : MST_ERR_TOKEN_SCOPE;
+}
+
+/* What a token is stored under: tells apart services, clients and scopes. */
+static uint32_t link_token_key(const struct mst_link *l)
+{
+    return text_hash(text_hash(text_hash(TEXT_HASH, l->config.auth_url),
+                               l->access->client_id),
+                     link_scope(l));
+}
+
+/* The reply is complete: the link is free for what the token is for. */
+static int link_reply_done(struct mst_link *l)
+{
+    const struct mst_reply *r = &l->reply;
+    bool ends = (r->seen & BIT(REPLY_EXPIRES)) != 0;
+    int rc = link_reply_end(l);
+
+    if (rc != 0) {
+        return rc;
+    }
+    access_take(l->token, r->token_len, link_scope(l), r->expires_in * 1000,
+                ends, l->now);
+    l->token->key = link_token_key(l);
+    link_high(&l->stats.high.token, r->token_len);
+    l->stats.tokens++;
+    link_note_http(l);
+    link_trace_token(l, "obtained", ends ? (int64_t)r->expires_in : -1);
+    link_restart(l);
+    return 0;
+}
+
+/* Reads on in a response: body pieces go to the sink. Returns 0 for more, 1
+ * once the response is complete, or an error. */
+static int link_read_http(struct mst_link *l,
+                          int (*sink)(struct mst_link *l, const uint8_t *data,
+                                      size_t len))
+{
+    size_t len, used = 0, piece;
+    const uint8_t *data = transport_received(&l->transport, &len);
+    int rc = 0, found;
+
+    do {
+        found = http_read(&l->http, data, len, &used, &piece);
+        if (found < 0) {
+            rc = found;
+        } else if (found == HTTP_HEAD) {
+            rc = sink(l, NULL, 0);
+        } else if (found == HTTP_BODY) {
+            rc = sink(l, data + used - piece, piece);
+        }
+    } while (rc == 0 && (found == HTTP_HEAD || found == HTTP_BODY));
+    link_took(l, data, used);
+    return rc == 0 && found == HTTP_END ? 1 : rc;
+}
+
+/* Sink of the token endpoint's response. */
+static int link_token_sink(struct mst_link *l, const uint8_t *data, size_t len)
+{
+    int status = l->http.status, rc = 0;
+
+    if (data != NULL) {
+        rc = link_reply_read(l, data, len);
+    }
+    /* The status says more than what is wrong with its body. */
+    return (data == NULL && status != 200 && status != 400 && status != 401) ||
+                   (rc != 0 && status != 200)
+               ? http_status_error(status, MST_ERR_HTTP_STATUS)
+               : rc;
+}
+
+static void link_read_token(struct mst_link *l)
+{
+    int rc = link_read_http(l, link_token_sink);
+
+    if (rc < 0 && l->http.status > 0 && l->http.status != 200) {
+        rc = http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
+    }
+    if (rc == 1) {
+        rc = link_reply_done(l);
+    }
+    if (rc < 0) {
+        link_fail(l, rc);
+    }
+}
+
+/* The transport has ended, and all that came before has been read. */
+static void link_ended(struct mst_link *l)
+{
+    int error = l->transport.end;
+
+    if (l->user->finish(l)) {
+        return;
+    }
+    if (error == MST_ERR_EOF && l->transport.secured &&
+        !transport_is_closed(&l->transport)) {
+        error = MST_ERR_TLS_TRUNCATED;
+    }
+    if (error == MST_ERR_EOF && l->http.headers_len > 0 && link_is_http(l)) {
+        error = http_eof(&l->http);
+        if (error == HTTP_END) {
+            error = link_reply_done(l);
+        }
+        if (error == 0) {
+            return;
+        }
+    }
+    link_fail(l, error);
+}
+
+/* Looks at the plaintext that is there. Returns 1 with an event, or 0. */
+static int link_step(struct mst_link *l, struct mst_event *event)
+{
+    size_t unread;
+
+    if (l->state == MST_STATE_TLS) {
+        if (!transport_is_busy(&l->transport)) {
+            link_connected(l);
+        }
+    } else if (l->state == MST_STATE_TOKEN) {
+        link_read_token(l);
+    } else if (l->user->read(l, event) == 1) {
+        return 1;
+    }
+    if (l->state >= MST_STATE_TLS && l->transport.end != 0) {
+        (void)transport_received(&l->transport, &unread);
+        if (unread == 0) {
+            link_ended(l);
+        }
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------------
+ * 12 link: pump
+ *
+ * The only place that calls the port.
+ * ------------------------------------------------------------------------ */
+
+static bool link_is_secure(const struct mst_link *l)
+{
+    return (l->port->flags & MST_PORT_SECURE) != 0;
+}
+
+/* The caller was away, or a handshake has computed: nobody's silence. */
+static void link_forgive(struct mst_link *l, uint32_t ms)
+{
+    static const uint8_t of_the_peer[] = {MST_TIMER_STAGE, MST_TIMER_SILENCE,
+                                          MST_TIMER_PING, MST_TIMER_BEAT,
+                                          MST_TIMER_ANSWER};
+
+    if (l->state <= MST_STATE_WAIT) {
+        return;
+    }
+    for (unsigned i = 0; i < sizeof of_the_peer; i++) {
+        l->timers[of_the_peer[i]].at += ms;
+    }
+    l->user->forgive(l, ms);
+}
+
+static void link_clock(struct mst_link *l)
+{
+    uint32_t now = l->port->now_ms(l->port->context);
+    uint32_t passed = now - l->now;
+
+    if (passed > 0) {
+        l->now = now;
+        l->elapsed_ms += passed;
+        l->stats.state_ms[l->state] += passed;
+        l->moment++;
+        access_tick(l->access, now);
+        if (timer_ends(&l->timers[MST_TIMER_TOKEN], now)) {
+            l->expired = true;
+        }
+        if (timer_ends(&l->timers[MST_TIMER_STABLE], now)) {
+            l->stable = true;
+        }
+        if (l->state == MST_STATE_WAIT) {
+            (void)timer_ends(&l->timers[MST_TIMER_STAGE], now);
+        }
+    }
+    link_trace_text(l, MST_TRACE_CLOCK, NULL, (int64_t)now, 0);
+}
+
+/* Fills the stock of random bytes, the one place where they are drawn for
+ * anything but TLS: when it runs low, or to see whether there are any. */
+static bool link_stock(struct mst_link *l, bool anew)
+{
+    struct mst_random *r = &l->random;
+    uint8_t bytes[sizeof r->bytes];
+
+    if (!anew && r->len >= sizeof r->bytes / 2) {
+        return true;
+    }
+    if (l->port->entropy(l->port->context, bytes, sizeof bytes) < 0) {
+        return false;
+    }
+    memcpy(r->bytes, bytes, sizeof bytes);
+    mem_wipe(bytes, sizeof bytes);
+    r->len = sizeof r->bytes;
+    link_trace_data(l, MST_TRACE_RANDOM, r->bytes, sizeof r->bytes);
+    return true;
+}
+
+/* The platform's own number for the link's last error. */
+static void link_take_detail(struct mst_link *l)
+{
+    l->port_detail = l->port->detail != NULL
+                         ? l->port->detail(l->port->context, l->config.link)
+                         : 0;
+}
+
+/* Takes the token that an earlier life has stored, if it is still good. */
+static void link_load_token(struct mst_link *l)
+{
+    const struct mst_port *port = l->port;
+    struct mst_token *t = &l->room;
+    int64_t until_s = 0;
+    int len;
+
+    if (l->store_tried || port->token_load == NULL || t->len > 0 ||
+        t->readers > 0 || l->clock_s < MST_CLOCK_MIN ||
+        access_token(l->access, link_scope(l)) != NULL ||
+        l->access->fetching != NULL) {
+        return;
+    }
+    l->store_tried = true;
+    len = port->token_load(port->context, link_token_key(l), t->text,
+                           MST_TOKEN_MAX, &until_s);
+    if (len <= 0 || len > MST_TOKEN_MAX || until_s <= l->clock_s ||
+        until_s > l->clock_s + (int64_t)ACCESS_LIFE_MAX_S ||
+        !link_is_token(t->text, (size_t)len)) {
+        mem_wipe(t->text, sizeof t->text);
+        return;
+    }
+    until_s -= l->clock_s;
+    access_take(t, (uint32_t)len, link_scope(l), (uint32_t)until_s * 1000, true,
+                l->now);
+    t->key = link_token_key(l);
+    t->fresh = t->save_due = false;
+    t->loaded = true;
+    l->token = t;
+    link_trace_token(l, "loaded", until_s);
+}
+
+/* Stores tokens that have come, and forgets those that are gone. */
+static void link_save_tokens(const struct mst_link *l)
+{
+    const struct mst_port *port = l->port;
+
+    for (struct mst_token *t = l->access->rooms; t != NULL; t = t->next) {
+        bool kept =
+            t->len > 0 && t->until.armed && link_unix_s(l) >= MST_CLOCK_MIN;
+        int64_t left_s = timer_left(&t->end, l->now) / 1000;
+        if (t->save_due && port->token_save != NULL) {
+            port->token_save(port->context, t->key, kept ? t->text : NULL,
+                             kept ? t->len : 0,
+                             kept ? link_unix_s(l) + left_s : 0);
+        }
+        t->save_due = false;
+    }
+}
+
+/* Begins an attempt, if there is a clock and entropy for it. */
+static void link_try(struct mst_link *l)
+{
+    int64_t ns = 0;
+    bool set = l->port->unix_ns(l->port->context, &ns) >= 0;
+
+    link_trace_text(l, MST_TRACE_CLOCK, NULL, set ? ns : -1, 1);
+    l->clock_s = set ? ns / 1000000000 : 0;
+    l->clock_ms = l->elapsed_ms;
+    if (!link_is_secure(l) && (!set || l->clock_s < MST_CLOCK_MIN)) {
+        link_fail(l, MST_ERR_CLOCK);
+    } else if (!link_stock(l, true)) {
+        link_fail(l, MST_ERR_ENTROPY);
+    } else {
+        link_load_token(l);
+        link_begin(l);
+    }
+}
+
+/* Connected: on to TLS, unless the port has done that or the URL is plain. */
+static void link_secure(struct mst_link *l)
+{
+#ifndef MST_NO_TLS
+    if (l->endpoint.tls && !link_is_secure(l)) {
+        struct transport_peer peer = {
+            .host = l->endpoint.host,
+            .access = l->access,
+            .resume = access_resume(l->access, l->endpoint.host),
+            .x509 = (br_x509_minimal_context *)l->message,
+            .unix_s = l->clock_s,
+        };
+        if (l->port->entropy(l->port->context, peer.entropy,
+                             sizeof peer.entropy) < 0) {
+            link_fail(l, MST_ERR_ENTROPY);
+            return;
+        }
+        transport_start(&l->transport, &peer);
+        mem_wipe(peer.entropy, sizeof peer.entropy);
+        link_enter(l, MST_STATE_TLS, l->config.tls_ms);
+        return;
+    }
+#endif
+    link_connected(l);
+}
+
+static bool link_connect(struct mst_link *l)
+{
+    const struct mst_port *port = l->port;
+    struct mst_addresses *a = &l->addresses;
+    int rc;
+
+    if (l->state == MST_STATE_RESOLVE) {
+        rc = port->resolve(port->context, l->config.link, &l->endpoint);
+        if (rc > 0) {
+            /* The one at which the last attempt got stuck may be no good. */
+            a->count = rc;
+            a->at = (int)(l->attempts % (uint32_t)rc);
+            link_enter(l, MST_STATE_CONNECT, l->config.connect_ms);
+        }
+    } else {
+        rc = port->connect(port->context, l->config.link, a->at);
+        if (rc > 0) {
+            link_secure(l);
+        } else if (rc < 0 && link_next_address(l)) {
+            return true;
+        }
+    }
+    if (rc < 0) {
+        link_take_detail(l);
+        link_fail(l, rc);
+    }
+    return rc != 0;
+}
+
+/* Sends what there is to send; true where something was. */
+static bool link_flush(struct mst_link *l)
+{
+    struct mst_transport *t = &l->transport;
+    const uint8_t *data;
+    size_t len;
+    int n;
+
+#ifndef MST_NO_TLS
+    if (l->state == MST_STATE_TLS && transport_hold(t) &&
+        !transport_is_busy(t)) {
+        return true; /* the request follows at once */
+    }
+#endif
+    data = transport_wire_out(t, &len);
+    if (len == 0 || t->send_error != 0) {
+        return false;
+    }
+    link_high(&l->stats.high.unsent, len);
+    n = l->port->send(l->port->context, l->config.link, data, len);
+    if (n > 0) {
+        transport_wire_sent(t, (size_t)n);
+    } else if (n < 0) {
+        /* What the peer sent before is still to be read. */
+        t->send_error = n;
+        link_take_detail(l);
+    }
+    return n != 0;
+}
+
+/* TLS has ended, by a close_notify or an error; true where this is news. */
+static bool link_tls_ended(struct mst_link *l)
+{
+    int error = transport_error(&l->transport);
+
+    if (error != 0 && l->state != MST_STATE_CLOSING) {
+        link_fail(l, error);
+        return true;
+    }
+    if (l->transport.end != 0) {
+        return false;
+    }
+    l->transport.end = MST_ERR_EOF;
+    return true;
+}
+
+/* Nothing can be sent any more, and TLS takes nothing in: that is the end. */
+static bool link_is_stuck(struct mst_transport *t)
+{
+    size_t unread;
+
+    (void)transport_received(t, &unread);
+    if (t->send_error == 0 || t->end != 0 || unread > 0) {
+        return false;
+    }
+    t->end = t->send_error;
+    return true;
+}
+
+/* Bytes have come from the wire: a handshake computes on them. */
+static void link_got(struct mst_link *l)
+{
+    uint32_t before = l->now;
+    size_t len;
+
+    (void)transport_received(&l->transport, &len);
+    link_high(&l->stats.high.received, len);
+    if (l->state == MST_STATE_TLS) {
+        link_clock(l);
+        link_forgive(l, l->now - before);
+    }
+}
+
+/* When the link does something by itself, ms. */
+static uint32_t link_left(const struct mst_link *l)
+{
+    uint32_t left = access_left(l->access, l->now);
+    enum access_purpose purpose;
+
+    if (l->state == MST_STATE_OFF) {
+        return TIMER_NONE;
+    }
+    if (l->state == MST_STATE_WAIT) {
+        left =
+            timer_sooner(left, timer_left(&l->timers[MST_TIMER_LOOK], l->now));
+        return timer_sooner(left, link_next(l, &purpose));
+    }
+    for (unsigned i = 0; i < MST_TIMERS; i++) {
+        left = timer_sooner(left, timer_left(&l->timers[i], l->now));
+    }
+    return left;
+}
+
+/* The port has just said that there is no more. Whether an end has come must
+ * be known at once where nothing can be sent, and before a connection is used
+ * once more; whether more has come, before something that is due ends it, for a
+ * port's wait may have read long ago. */
+static bool link_is_drained(const struct mst_link *l)
+{
+    return l->drained == l->moment && l->transport.send_error == 0 &&
+           l->state != MST_STATE_IDLE && link_left(l) > 0;
+}
+
+/* Takes in what has come; true where something did, or the end. */
+static bool link_receive(struct mst_link *l)
+{
+    struct mst_transport *t = &l->transport;
+    const struct mst_port *port = l->port;
+    size_t len;
+    uint8_t *to;
+    int n;
+
+    (void)transport_wire_in(t, &len);
+    if (len == 0) {
+        return transport_is_closed(t) ? link_tls_ended(l) : link_is_stuck(t);
+    }
+    if (transport_feed(t)) {
+        link_got(l);
+        return true;
+    }
+    if (t->end != 0 || link_is_drained(l)) {
+        return false;
+    }
+    to = transport_room(t, &len);
+    n = port->recv(port->context, l->config.link, to, len);
+    if (n == 0 ||
+        (n > 0 && (size_t)n < len && (port->flags & MST_PORT_DRAINS) != 0)) {
+        l->drained = l->moment;
+    }
+    if (n > 0) {
+        l->received_ns = port->now_ns != NULL ? port->now_ns(port->context)
+                                              : l->elapsed_ms * 1000000;
+        transport_got(t, (size_t)n);
+        link_high(&l->stats.high.staged, t->ahead_len);
+        link_got(l);
+    } else if (t->send_error != 0) {
+        t->end = t->send_error;
+    } else if (n < 0) {
+        t->end = n;
+        link_take_detail(l);
+    }
+    return n != 0 || t->end != 0;
+}
+
+/* Lets the port's side of the link go; TLS says goodbye if it can at once. */
+static void link_drop(struct mst_link *l)
+{
+    struct mst_transport *t = &l->transport;
+    const struct mst_port *port = l->port;
+
+    if (!l->up) {
+        return;
+    }
+#ifndef MST_NO_TLS
+    if (t->secured && t->end == 0 && t->send_error == 0) {
+        const uint8_t *data;
+        size_t len;
+        transport_close(t);
+        data = transport_wire_out(t, &len);
+        if (len > 0) {
+            (void)port->send(port->context, l->config.link, data, len);
+        }
+    }
+#endif
+    port->close(port->context, l->config.link);
+    link_let_go(l);
+    l->up = l->reading = false;
+    transport_wipe(t);
+}
+
+/* One round. Returns 1 with an event, 0 if it got nowhere, else 2. */
+static int link_round(struct mst_link *l, struct mst_event *event)
+{
+    enum mst_state before = l->state;
+    enum access_purpose purpose;
+    bool moved = false;
+
+    if (before == MST_STATE_OFF || before == MST_STATE_WAIT) {
+        link_drop(l);
+        if (before == MST_STATE_OFF || link_next(l, &purpose) > 0) {
+            return 0;
+        }
+        link_try(l);
+        return l->state != before || l->report != MST_EVENT_NONE ? 2 : 0;
+    }
+    if (before == MST_STATE_RESOLVE || before == MST_STATE_CONNECT) {
+        return link_connect(l) ? 2 : 0;
+    }
+    if (l->transport.used > 0 && !l->reading) {
+        transport_release(&l->transport);
+        moved = true;
+    }
+    (void)link_stock(l, false); /* if it is empty, what needs it fails */
+    if (l->reading) {           /* much may be at hand, and the caller slow */
+        moved |= link_send(l);
+        moved |= link_flush(l);
+    }
+    if (before == MST_STATE_IDLE) {
+        moved |= link_receive(l); /* before it is used once more */
+    }
+    if (link_step(l, event) == 1) {
+        return 1;
+    }
+    if (l->state >= MST_STATE_TLS) {
+        moved |= link_send(l);
+    }
+    if (l->state >= MST_STATE_TLS) {
+        moved |= link_flush(l);
+        moved |= link_receive(l);
+    }
+    return moved || l->transport.used > 0 || l->state != before ? 2 : 0;
+}
+
+/* Timers, looked at when no I/O gets further; true where one has come. */
+static bool link_expire(struct mst_link *l)
+{
+    unsigned first =
+        l->state <= MST_STATE_WAIT ? MST_TIMER_LOOK : MST_TIMER_SILENCE;
+
+    if (first == MST_TIMER_SILENCE &&
+        timer_ends(&l->timers[MST_TIMER_STAGE], l->now)) {
+        if (!(l->state == MST_STATE_CONNECT && link_next_address(l)) &&
+            !l->user->finish(l)) {
+            link_fail(l, MST_ERR_TIMEOUT);
+        }
+        return true;
+    }
+    for (unsigned i = first; i < MST_TIMERS; i++) {
+        if (timer_ends(&l->timers[i], l->now)) {
+            l->user->expire(l, (enum mst_link_timer)i);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Credentials or trust anchors were replaced: what was for the old ones begins
+ * anew, at once. */
+static void link_renew(struct mst_link *l)
+{
+    const struct mst_access *a = l->access;
+    bool credentials = l->credentials_changes != a->credentials_changes;
+    bool anchors = l->anchors_changes != a->anchors_changes;
+
+    l->credentials_changes = a->credentials_changes;
+    l->anchors_changes = a->anchors_changes;
+    if (!credentials && !anchors) {
+        return;
+    }
+    l->reported_error = 0;
+    if (l->state == MST_STATE_WAIT) {
+        link_arm(l, MST_TIMER_STAGE, 0);
+        l->attempts = 0;
+    } else if ((credentials && l->state >= MST_STATE_RESOLVE &&
+                l->state <= MST_STATE_UPGRADE) ||
+               l->state == MST_STATE_TLS) {
+        link_restart(l);
+    }
+}
+
+/* The caller is back. */
+static void link_wake(struct mst_link *l)
+{
+    link_clock(l);
+    if (l->caller.armed && (int32_t)(l->now - l->caller.at) > 0) {
+        link_forgive(l, l->now - l->caller.at);
+    }
+    l->caller.armed = false;
+    link_renew(l);
+}
+
+static void link_stamp(const struct mst_link *l, struct mst_event *event)
+{
+    event->link = l->config.link;
+    event->generation = l->generation;
+    event->received_ns = l->received_ns;
+}
+
+/* Nothing that is secret stays. */
+static void link_wipe(struct mst_link *l)
+{
+    link_let_go(l);
+    link_fetched(l);
+    access_leave(l->access, &l->room);
+    mem_wipe(&l->room, sizeof l->room);
+    mem_wipe(&l->random, sizeof l->random);
+    mem_wipe(l->memory->data, l->memory->size);
+    l->wiped = true;
+}
+
+/* The caller has an event: what it does with it takes its own time. */
+static int link_hand_out(struct mst_link *l)
+{
+    link_save_tokens(l);
+    l->more = true;
+    timer_set(&l->caller, l->now, LINK_SLOW_CALLER_MS);
+    return 1;
+}
+
+/* Hands out what was noted of the link. */
+static bool link_tell(struct mst_link *l, struct mst_event *event)
+{
+    if (l->user->tell(l, event)) {
+        return true;
+    }
+    if (l->report == MST_EVENT_NONE) {
+        return false;
+    }
+    message_event(event, (enum mst_event_type)l->report);
+    event->as.failure = l->failure;
+    l->report = MST_EVENT_NONE;
+    return true;
+}
+
+/* Goes round until there is an event, or nothing gets further. */
+COLD int link_poll(struct mst_link *l, struct mst_event *event)
+{
+    unsigned rounds = 0;
+    uint32_t left;
+    bool moved;
+
+    link_wake(l);
+    if (!l->more && l->state == MST_STATE_OPEN) {
+        (void)link_receive(l); /* the caller has waited for it, most likely */
+    }
+    do {
+        int rc;
+        rc = link_tell(l, event) ? 1 : link_round(l, event);
+        if (rc == 1) {
+            link_stamp(l, event);
+            return link_hand_out(l);
+        }
+        if (rc == 0 || rounds + 1 == LINK_ROUNDS_MAX) {
+            rc = link_expire(l) ? 2 : rc;
+        }
+        moved = rc == 2 || l->report != MST_EVENT_NONE;
+        rounds++;
+    } while (moved && rounds < LINK_ROUNDS_MAX);
+    link_save_tokens(l);
+    if (l->state == MST_STATE_OFF && !moved) {
+        link_wipe(l);
+        return MST_ERR_CLOSED;
+    }
+    l->more = moved;
+    l->moment++;
+    left = link_left(l);
+    if (left != TIMER_NONE) {
+        timer_set(&l->caller, l->now, left);
+    }
+    return 0;
+}
+
+uint32_t mst_next_deadline_ms(const struct mst_link *link)
+{
+    const struct mst_link *l = link;
+    uint32_t passed = 0, left = 0;
+
+    if (!l->more && !l->wiped) {
+        passed = l->port->now_ms(l->port->context) - l->now;
+        left = link_left(l);
+    }
+    left = left > passed ? left - passed : 0;
+    return left < LINK_SLEEP_MAX_MS ? left : LINK_SLEEP_MAX_MS;
+}
+
+unsigned mst_wants(const struct mst_link *link)
+{
+    const struct mst_link *l = link;
+    size_t out, in;
+
+    if (l->wiped || l->state < MST_STATE_CONNECT) {
+        return 0;
+    }
+    if (l->state == MST_STATE_CONNECT) {
+        return MST_WANT_WRITE;
+    }
+    (void)transport_wire_out(&l->transport, &out);
+    (void)transport_wire_in(&l->transport, &in);
+    return (out > 0 ? MST_WANT_WRITE : 0u) | (in > 0 ? MST_WANT_READ : 0u);
+}
+
+#define LINK_TIME(member, ms)                   \
+    {                                           \
+        offsetof(struct mst_config, member), ms \
+    }
+
+/* Fills in the times that are left at 0; false where one is longer than 24
+ * days. */
+static bool link_set_times(struct mst_config *g)
+{
+    static const struct {
+        uint32_t at, ms;
+    } times[] = {
+        LINK_TIME(resolve_ms, 10000),       LINK_TIME(connect_ms, 10000),
+        LINK_TIME(tls_ms, 30000),           LINK_TIME(token_ms, 15000),
+        LINK_TIME(upgrade_ms, 15000),       LINK_TIME(answer_ms, 10000),
+        LINK_TIME(snapshot_ms, 30000),      LINK_TIME(closing_ms, 3000),
+        LINK_TIME(put_ms, 60000),           LINK_TIME(ping_ms, 20000),
+        LINK_TIME(silence_ms, 60000),       LINK_TIME(request_gap_ms, 1000),
+        LINK_TIME(backoff_ms, 1000),        LINK_TIME(backoff_max_ms, 60000),
+        LINK_TIME(backoff_slow_ms, 300000), LINK_TIME(stable_ms, 30000),
+        LINK_TIME(resume_ms, 86400000),     LINK_TIME(heartbeat_ms, 15000),
+        LINK_TIME(audit_ms, 600000),        LINK_TIME(lag_max_ms, 0)};
+    bool fit = true;
+
+    for (unsigned i = 0; i < sizeof times / sizeof times[0]; i++) {
+        uint32_t *ms = (uint32_t *)(void *)((char *)g + times[i].at);
+        *ms = *ms != 0 ? *ms : times[i].ms;
+        fit &= *ms <= LINK_SLEEP_MAX_MS;
+    }
+    g->min_rate = g->min_rate != 0 ? g->min_rate : 1024;
+    return fit;
+}
+
+/* The port has AES and GHASH or neither, and the former's keys fit where
+ * BearSSL keeps those of its own. */
+static bool link_aes_fits(const struct mst_port *port)
+{
+#ifndef MST_NO_TLS
+    return (port->aes_ctr == NULL) == (port->ghash == NULL) &&
+           (port->aes_ctr == NULL ||
+            port->aes_ctr->context_size <= sizeof(br_aes_gen_ctr_keys));
+#else
+    (void)port;
+    return true;
+#endif
+}
+
+static bool link_port_is_whole(const struct mst_port *port)
+{
+    return port->resolve != NULL && port->connect != NULL &&
+           port->send != NULL && port->recv != NULL && port->close != NULL &&
+           port->now_ms != NULL && port->unix_ns != NULL &&
+           port->entropy != NULL && link_aes_fits(port);
+}
+
+/* Checks an endpoint's URL, and that it can be reached safely. */
+static int link_check_url(struct mst_link *l, const char *url,
+                          const char *secure, const char *plain)
+{
+    bool allowed = (l->config.flags & MST_ALLOW_PLAIN) != 0;
+    bool own_tls;
+
+#ifdef MST_NO_PLAIN
+    allowed = false;
+#endif
+    if (url == NULL || http_url(url, secure, plain, &l->endpoint) != 0) {
+        return MST_ERR_URL;
+    }
+    if (!l->endpoint.tls && !allowed) {
+        return MST_ERR_PLAIN;
+    }
+    own_tls = l->endpoint.tls && (l->port->flags & MST_PORT_SECURE) == 0;
+    if (own_tls && http_host_is_ip(l->endpoint.host)) {
+        return MST_ERR_IP_HOST;
+    }
+#ifdef MST_NO_TLS
+    return own_tls ? MST_ERR_BUILD : 0;
+#else
+    return own_tls &&
+                   (l->access->anchors == NULL || l->access->anchors_len == 0)
+               ? MST_ERR_ANCHORS
+               : 0;
+#endif
+}
+
+static int link_check(struct mst_link *l)
+{
+    const struct mst_config *g = &l->config;
+    bool stream = l->user->purpose == ACCESS_STREAM;
+    int rc = link_check_url(l, g->auth_url, "https://", "http://");
+
+    if (rc == 0) {
+        rc = stream ? link_check_url(l, g->ws_url, "wss://", "ws://")
+                    : link_check_url(l, g->base_url, "https://", "http://");
+    }
+    return rc != 0
+               ? rc
+               : access_check(l->access->client_id, l->access->client_secret);
+}
+
+static bool link_memory_fits(const struct mst_memory *m)
+{
+    const size_t lengths[] = {m->record_in, m->record_out, m->message,
+                              m->read_ahead};
+    bool fits = m->record_in >= MST_RECORD_IN_MIN &&
+                m->record_out >= MST_RECORD_OUT_MIN && m->message >= 256;
+
+    for (unsigned i = 0; i < 4; i++) {
+        fits &= lengths[i] <= LINK_LEN_MAX;
+    }
+    return fits;
+}
+
+/* Cuts the memory into its pieces. */
+static void link_cut_memory(struct mst_link *l)
+{
+    const struct mst_memory *m = l->memory;
+    struct mst_transport *t = &l->transport;
+    uint8_t *at = m->data;
+
+    at += (16 - (uintptr_t)at % 16) % 16;
+#ifndef MST_NO_TLS
+    t->tls = (br_ssl_client_context *)(void *)at;
+    at += MST_ALIGNED(MST_TLS_LEN);
+    t->aes = l->port->aes_ctr;
+    t->ghash = l->port->ghash;
+    t->chacha20 = l->port->chacha20;
+    t->aes_first = l->port->aes_ctr != NULL;
+#endif
+    t->in = at;
+    t->in_size = m->record_in;
+    at += MST_ALIGNED(m->record_in);
+    t->out = at + MST_TLS_HELD;
+    t->out_size = m->record_out;
+    at += MST_ALIGNED(MST_TLS_HELD + m->record_out);
+    t->ahead = at;
+    t->ahead_size = m->read_ahead;
+    at += MST_ALIGNED(m->read_ahead);
+    l->message = at;
+}
+
+/* Prepares a link. The object that it is in is all zero. */
+static int link_init(struct mst_link *l, const struct mst_link_user *user,
+                     const struct mst_config *config,
+                     const struct mst_port *port,
+                     const struct mst_memory *memory)
+{
+    int rc;
+
+    l->wiped = true; /* until all is well */
+    if (config == NULL || port == NULL || memory == NULL ||
+        memory->data == NULL || !link_port_is_whole(port)) {
+        return MST_ERR_ARGUMENT;
+    }
+    l->config = *config;
+    l->user = user;
+    l->port = port;
+    l->memory = memory;
+    l->access = config->access;
+    if (l->access == NULL) {
+        (void)mst_access_init(&l->own, config);
+        l->access = &l->own;
+    }
+    rc = link_check(l);
+    if (rc != 0) {
+        return rc;
+    }
+    if (!link_set_times(&l->config) || !link_memory_fits(memory)) {
+        return MST_ERR_ARGUMENT;
+    }
+    if (memory->size < MST_MEMORY_LEN(memory->record_in, memory->record_out,
+                                      memory->message, memory->read_ahead)) {
+        return MST_ERR_MEMORY;
+    }
+    link_cut_memory(l);
+    access_join(l->access, &l->room);
+    l->credentials_changes = l->access->credentials_changes;
+    l->anchors_changes = l->access->anchors_changes;
+    l->now = port->now_ms(port->context);
+    l->moment = 1;
+    l->more = true;
+    l->wiped = false;
+    link_enter(l, MST_STATE_WAIT, 0);
+    return 0;
+}
+
+/* Ends it without a handshake, at once. */
+static void link_end(struct mst_link *l)
+{
+    if (!l->wiped) {
+        if (l->up) {
+            l->port->close(l->port->context, l->config.link);
+        }
+        link_wipe(l);
+    }
+}
+
+/* ------------------------------------------------------------------------
+ * 13 client: subscriptions
+ *
+ * A subscription is a wish of the caller's, and has one state on the
+ * connection. One request is outstanding at a time: the service has no
+ * identifier to tell answers apart by.
+ *
+ *    state      this comes                                     next
+ *    ---------  ---------------------------------------------  --------
+ *    NONE       wanted, in the next subscribe request          ASKED
+ *    ASKED      success                                        ACTIVE
+ *    ASKED      NO_EFFECT_ACTION: the service has it already   ACTIVE
+ *    ASKED      another code                                   REFUSED
+ *    ACTIVE     not wanted, or to be subscribed anew           LEAVING
+ *    ACTIVE     a list of the service lacks it                 NONE
+ *    LEAVING    success, or a list lacks it                    NONE
+ *    LEAVING    refused, and wanted                            ACTIVE
+ *    REFUSED    its time is up                                 NONE
+ *    any        the connection ends                            NONE
+ * ------------------------------------------------------------------------ */
+
+enum client_state { SUB_NONE, SUB_ASKED, SUB_ACTIVE, SUB_LEAVING, SUB_REFUSED };
+
+/* Why an active subscription is to be made anew. */
+enum client_need {
+    NEED_ANEW = 1,  /* now: the caller wishes it, or the budget allows it */
+    NEED_DOUBT = 2, /* the book is in doubt, or its snapshot is overdue */
+    NEED_LOST = 4,  /* the book has missed something */
+    NEED_THIN = 8,  /* the book is thin, or may have levels that were removed */
+    NEED_NUMBER = 16 /* a number could not be kept */
+};
+
+/* Needs that a fresh snapshot may not help for long: for those the interval
+ * doubles, up to a day. */
+#define CLIENT_DRIFT (NEED_THIN | NEED_NUMBER)
+#define CLIENT_DRIFT_MAX_MS 86400000u
+
+/* A subscription that was refused for a reason that may pass soon is asked for
+ * again after such a time, for another one after backoff_slow_ms. */
+#define CLIENT_AGAIN_MS 60000u
+
+/* A snapshot that is overdue while a frame is arriving, which may be it or
+ * another one before it, has so much more time. */
+#define CLIENT_ARRIVING_MS 1000u
+
+/* After so many requests in a row without success, reconnect. */
+#define CLIENT_REQUEST_TRIES 3
+
+/* What is being written, or was last. */
+enum client_frame {
+    FRAME_NONE,
+    FRAME_REQUEST,
+    FRAME_PING,
+    FRAME_PONG,
+    FRAME_CLOSE
+};
+
+/* No request is outstanding. */
+#define CLIENT_NO_REQUEST 255
+
+/* So many messages in a row that are too late are a lag. */
+#define CLIENT_LATE_MESSAGES 8
+
+/* So many events are handed out of what is at hand before the clock is looked
+ * at again. */
+#define CLIENT_BURST 16u
+
+/* There may be something to ask for: the timer comes at once, or once a
+ * request may be made again. */
+static void client_ask(struct mst_client *c)
+{
+    uint32_t wait = timer_left(&c->link.access->pace, c->link.now);
+
+    if (c->link.state == MST_STATE_OPEN) {
+        link_arm(&c->link, MST_TIMER_REQUEST, wait == TIMER_NONE ? 0 : wait);
+    }
+}
+
+/* A subscription is looked at again after such a time. */
+static void client_look(struct mst_client *c, uint32_t ms)
+{
+    struct mst_timer *look = &c->link.timers[MST_TIMER_LOOK];
+
+    if (timer_left(look, c->link.now) > ms) {
+        link_arm(&c->link, MST_TIMER_LOOK, ms);
+    }
+}
+
+/* A slot that no wish and no connection holds. */
+static bool client_is_free(const struct mst_subscription *s)
+{
+    return !s->wanted && s->state == SUB_NONE;
+}
+
+static uint8_t client_hash(enum mst_channel channel, const char *market)
+{
+    uint32_t hash = (uint32_t)channel;
+
+    for (const char *at = market; *at != '\0'; at++) {
+        hash = hash * 31u + (uint8_t)*at;
+    }
+    return (uint8_t)(hash ^ hash >> 8);
+}
+
+static struct mst_subscription *
+client_find(struct mst_client *c, enum mst_channel channel, const char *market)
+{
+    uint8_t hash = client_hash(channel, market);
+
+    for (unsigned i = 0; i < c->slots; i++) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        if (c->hashes[i] == hash && s->channel == channel &&
+            strcmp(s->market, market) == 0 && !client_is_free(s)) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+/* The wish that a list names in another case, or NULL. */
+static struct mst_subscription *
+client_find_recased(struct mst_client *c, const struct mst_entry *entry)
+{
+    for (unsigned i = 0; i < c->slots; i++) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        if (s->wanted && s->channel == entry->channel &&
+            text_is_nocase(s->market, strlen(s->market), entry->market)) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+/* What may be a channel's market, "" for none. */
+static bool client_is_market(enum mst_channel channel, const char *market)
+{
+    size_t len = strlen(market);
+
+    if (channel == MST_HEARTBEAT) {
+        return len == 0;
+    }
+    return channel < MST_CHANNEL_OTHER && len >= 1 && len <= MST_MARKET_MAX &&
+           text_is_field(market) && utf8_is(market, len);
+}
+
+/* Takes a slot for a channel, or NULL if there is none. */
+static struct mst_subscription *
+client_slot(struct mst_client *c, enum mst_channel channel, const char *market)
+{
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        if (client_is_free(s)) {
+            link_high(&c->slots, i + 1u);
+            c->link.stats.high.subscriptions = c->slots;
+            link_high(&c->link.stats.high.market, strlen(market));
+            memset(s, 0, sizeof *s);
+            s->channel = (uint8_t)channel;
+            text_copy(s->market, sizeof s->market, market, strlen(market));
+            c->hashes[i] = client_hash(channel, market);
+            return s;
+        }
+    }
+    return NULL;
+}
+
+/* The service does not have the subscription, or not any more. */
+static void client_left(struct mst_client *c, struct mst_subscription *s)
+{
+    s->state = SUB_NONE;
+    s->needs &= (uint8_t)~NEED_ANEW;
+    s->due.armed = false;
+    if (s->channel == MST_HEARTBEAT) {
+        c->link.timers[MST_TIMER_BEAT].armed = false;
+        c->beat.has_last = false;
+    }
+    if (s->book != NULL) {
+        mst_book_stale(s->book, MST_BOOK_RESYNC);
+    }
+    client_ask(c);
+}
+
+/* The subscription has this need, too. */
+static void client_need(struct mst_client *c, struct mst_subscription *s,
+                        unsigned needs)
+{
+    s->needs |= (uint8_t)needs;
+    client_ask(c);
+}
+
+/* How long until the budget of a market allows to subscribe it anew, ms: so
+ * many times at once, then one more each time a certain time has passed. */
+static uint32_t client_budget_left(const struct mst_client *c,
+                                   const struct mst_subscription *s)
+{
+    const uint32_t ahead = (MST_RESYNCS_MAX - 1) * MST_RESYNC_EVERY_MS;
+    uint32_t used = timer_left(&s->budget, c->link.now), left = 0, wait;
+
+    if (s->needs == 0) {
+        return TIMER_NONE;
+    }
+    if ((s->needs & NEED_ANEW) != 0) {
+        return 0;
+    }
+    if (used != TIMER_NONE && used > ahead) {
+        left = used - ahead;
+    }
+    wait = timer_left(&s->drift, c->link.now);
+    if ((s->needs & ~(unsigned)CLIENT_DRIFT) == 0 && wait != TIMER_NONE &&
+        wait > left) {
+        left = wait;
+    }
+    return left;
+}
+
+/* A subscription is made anew because of a need that may come back soon. Where
+ * it does, it is left so for twice as long each time. */
+static void client_drifted(struct mst_client *c, struct mst_subscription *s)
+{
+    s->drift_ms = s->drift_again.armed ? s->drift_ms * 2 : MST_RESYNC_EVERY_MS;
+    s->drift_ms = timer_sooner(s->drift_ms, CLIENT_DRIFT_MAX_MS);
+    timer_set(&s->drift, c->link.now, s->drift_ms);
+    timer_set(&s->drift_again, c->link.now, 2 * s->drift_ms);
+    client_look(c, s->drift_ms);
+}
+
+/* A book that needs it is subscribed anew, as its budget allows. Where that has
+ * brought no snapshot, and none has come for any other market either, the
+ * connection is to blame: false. */
+static bool client_resync(struct mst_client *c, struct mst_subscription *s)
+{
+    uint32_t left = client_budget_left(c, s);
+    uint32_t used;
+
+    if (s->state != SUB_ACTIVE || (s->needs & NEED_ANEW) != 0 ||
+        left == TIMER_NONE) {
+        return true;
+    }
+    if (left > 0) {
+        client_look(c, left);
+        return true;
+    }
+    if ((s->needs & CLIENT_DRIFT) != 0) {
+        client_drifted(c, s);
+    }
+    used = timer_left(&s->budget, c->link.now);
+    timer_set(&s->budget, c->link.now,
+              (used == TIMER_NONE ? 0 : used) + MST_RESYNC_EVERY_MS);
+    if (s->overdue > 1 && !c->has_snapshot) {
+        link_fail(&c->link, MST_ERR_SNAPSHOT);
+        return false;
+    }
+    s->needs |= NEED_ANEW;
+    c->link.stats.resyncs++;
+    link_trace_text(&c->link, MST_TRACE_REPAIR, s->market, MST_REPAIR_BOOK, 0);
+    return true;
+}
+
+/* A snapshot has been merged, or handed out where there is no book. */
+static void client_has_come(struct mst_client *c, struct mst_subscription *s)
+{
+    c->has_snapshot = s->has_snapshot = true;
+    s->overdue = 0;
+    if (s->state == SUB_ACTIVE) {
+        s->due.armed = false;
+        s->needs &= (uint8_t)~NEED_DOUBT; /* client_judge() may set it anew */
+    }
+}
+
+/* Asks for a fresh snapshot where the book needs one. */
+static void client_judge(struct mst_client *c, struct mst_subscription *s)
+{
+    struct mst_book *book = s->book;
+    unsigned reasons = MST_BOOK_DISAGREES | MST_BOOK_TIME_STEP, flags, needs;
+
+    if ((c->link.config.flags & MST_RESYNC_CROSSED) != 0) {
+        reasons |= MST_BOOK_CROSSED;
+    }
+    if (mst_book_state(book) == MST_BOOK_LIVE &&
+        ((s->needs & NEED_LOST) != 0 || s->gap)) {
+        /* What was lost may be newer than the snapshot. */
+        mst_book_stale(book, (s->needs & NEED_LOST) != 0 ? MST_BOOK_BAD_MESSAGE
+                             : (s->needs & NEED_NUMBER) != 0 ? MST_BOOK_NUMBER
+                                                             : MST_BOOK_RESYNC);
+    }
+    flags = mst_book_flags(book);
+    needs = s->needs & ~(unsigned)NEED_THIN;
+    if ((flags & (MST_BOOK_THIN | MST_BOOK_BACKWARD)) != 0) {
+        needs |= NEED_THIN;
+    }
+    if ((flags & reasons) != 0 || mst_book_reason(book) == MST_BOOK_DISORDER) {
+        needs |= NEED_DOUBT;
+    } else if (mst_book_state(book) == MST_BOOK_LIVE) {
+        needs &= ~(unsigned)(NEED_DOUBT | NEED_NUMBER);
+    }
+    if (needs != s->needs) {
+        s->needs = (uint8_t)needs;
+        client_ask(c);
+    }
+}
+
+/* Something of a market_data message was lost: the books that it may have
+ * been for are stale, and subscribed anew. */
+static void client_doubt(struct mst_client *c, const char *market, int error)
+{
+    bool number = error == MST_ERR_DECIMAL || error == MST_ERR_DECIMAL_WIDE;
+
+    for (unsigned i = 0; i < c->slots; i++) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        if (s->book == NULL ||
+            (market[0] != '\0' && strcmp(s->market, market) != 0)) {
+            continue;
+        }
+        mst_book_stale(s->book,
+                       number ? MST_BOOK_NUMBER : MST_BOOK_BAD_MESSAGE);
+        /* What a fresh snapshot did not mend, another one soon will not. */
+        if (!number || (s->needs & NEED_NUMBER) == 0) {
+            client_need(c, s, NEED_LOST);
+        }
+        if (number) {
+            client_need(c, s, NEED_NUMBER);
+        }
+        s->gap = true;
+        if (number && market[0] != '\0' && s->state == SUB_ACTIVE) {
+            s->due.armed = false; /* this may have been its snapshot */
+        }
+    }
+}
+
+/* What a subscription is to be asked for next: the action, or
+ * MST_SUBSCRIPTION_LIST for none. */
+static enum mst_action client_wanted(const struct mst_subscription *s)
+{
+    if (s->state == SUB_ACTIVE && (!s->wanted || (s->needs & NEED_ANEW) != 0)) {
+        return MST_UNSUBSCRIBE;
+    }
+    return s->state == SUB_NONE && s->wanted ? MST_SUBSCRIBE
+                                             : MST_SUBSCRIPTION_LIST;
+}
+
+/* Marks what goes into the next request, and says how many channels. */
+static unsigned client_mark(struct mst_client *c, enum mst_action action)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < c->slots; i++) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        if (client_wanted(s) != action || (count > 0 && c->one_by_one)) {
+            continue;
+        }
+        if (action == MST_UNSUBSCRIBE) {
+            s->state = SUB_LEAVING;
+        } else {
+            s->state = SUB_ASKED;
+            s->needs &= NEED_NUMBER | NEED_ANEW;
+            s->has_snapshot = s->gap = false;
+        }
+        count++;
+    }
+    return count;
+}
+
+/* Makes the next request, if there is one to make and it is time. */
+static void client_request(struct mst_client *c)
+{
+    struct mst_link *l = &c->link;
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < c->slots; i++) {
+        if (!client_resync(c, &c->subscriptions[i])) {
+            return;
+        }
+    }
+    if (c->request != CLIENT_NO_REQUEST) {
+        return; /* its end asks anew */
+    }
+    if (l->access->pace.armed) {
+        client_ask(c);
+        return;
+    }
+    if (c->audit) {
+        c->audit = false;
+        link_arm(l, MST_TIMER_AUDIT, l->config.audit_ms);
+        c->request = MST_SUBSCRIPTION_LIST;
+        for (unsigned i = 0; i < c->slots; i++) {
+            c->subscriptions[i].listed = false;
+        }
+    } else if ((count = client_mark(c, MST_UNSUBSCRIBE)) > 0) {
+        c->request = MST_UNSUBSCRIBE;
+    } else if ((count = client_mark(c, MST_SUBSCRIBE)) > 0) {
+        c->request = MST_SUBSCRIBE;
+    } else {
+        return;
+    }
+    link_trace_text(l, MST_TRACE_REQUEST, message_actions[c->request],
+                    (int64_t)count, 0);
+    c->request_due = true;
+    timer_set(&l->access->pace, l->now, l->config.request_gap_ms);
+    link_arm(l, MST_TIMER_ANSWER, l->config.answer_ms);
+}
+
+/* No request is outstanding any more. */
+static void client_answered(struct mst_client *c)
+{
+    c->request = CLIENT_NO_REQUEST;
+    c->link.timers[MST_TIMER_ANSWER].armed = false;
+    client_ask(c);
+}
+
+/* A snapshot has not come in time: it is asked for again, unless it may be what
+ * is arriving. */
+static void client_overdue(struct mst_client *c, struct mst_subscription *s)
+{
+    if (c->frame.bytes > 0) {
+        timer_set(&s->due, c->link.now, CLIENT_ARRIVING_MS);
+        return;
+    }
+    s->overdue = s->overdue < 2 ? s->overdue + 1 : 2;
+    client_need(c, s, NEED_DOUBT);
+}
+
+/* Something is subscribed, as far as is known. */
+static bool client_has_any(const struct mst_client *c)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < c->slots; i++) {
+        uint8_t state = c->subscriptions[i].state;
+        any |= state == SUB_ACTIVE || state == SUB_LEAVING;
+    }
+    return any;
+}
+
+/* A subscription's time has come: what was refused is asked for again, on
+ * another connection where this one has been of no use for long. */
+static void client_came_due(struct mst_client *c, struct mst_subscription *s)
+{
+    if (s->state == SUB_ACTIVE) {
+        client_overdue(c, s);
+    } else if (s->state == SUB_REFUSED && !client_has_any(c) &&
+               c->link.elapsed_ms - c->open_ms >=
+                   c->link.config.backoff_slow_ms) {
+        link_fail(&c->link, MST_ERR_SERVICE);
+    } else if (s->state == SUB_REFUSED) {
+        s->state = SUB_NONE;
+        client_ask(c);
+    }
+}
+
+/* Looks at subscriptions whose time has come, and when the next one's comes. */
+static void client_look_around(struct mst_client *c)
+{
+    uint32_t now = c->link.now, left = TIMER_NONE;
+
+    for (unsigned i = 0; i < c->slots; i++) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        (void)timer_ends(&s->budget, now);
+        (void)timer_ends(&s->drift_again, now);
+        if (timer_ends(&s->drift, now) || s->needs != 0) {
+            client_ask(c);
+        }
+        if (timer_ends(&s->due, now)) {
+            client_came_due(c, s);
+            if (c->link.state != MST_STATE_OPEN) {
+                return;
+            }
+        }
+        left = timer_sooner(left, timer_left(&s->due, now));
+        left = timer_sooner(left, timer_left(&s->drift, now));
+        left = timer_sooner(left, timer_left(&s->drift_again, now));
+        left = timer_sooner(left, timer_left(&s->budget, now));
+    }
+    if (left != TIMER_NONE) {
+        client_look(c, left);
+    }
+}
+
+/* The request is not yet wholly written: until it is, nothing that it names
+ * may change, and whatever comes is no answer to it. Nor is what comes once the
+ * connection is closing. */
+static bool client_is_asking(const struct mst_client *c)
+{
+    return c->link.state != MST_STATE_OPEN || c->request_due ||
+           (c->frame_type == FRAME_REQUEST && c->link.sending == SEND_FRAME);
+}
+
+/* The outstanding request had no success: look what the service has, or
+ * begin anew. */
+static void client_request_failed(struct mst_client *c, int error)
+{
+    bool list = c->request == MST_SUBSCRIPTION_LIST;
+
+    if (client_is_asking(c)) {
+        link_fail(&c->link, error);
+        return;
+    }
+    if (list || ++c->request_tries >= CLIENT_REQUEST_TRIES) {
+        link_fail(&c->link, error);
+        return;
+    }
+    c->audit = true;
+    client_answered(c);
+}
+
+/* Codes that another attempt may not meet again. */
+static bool client_is_passing(enum mst_code code)
+{
+    return code == MST_CODE_INTERNAL_SERVER_ERROR || code == MST_CODE_OTHER ||
+           code == MST_CODE_NONE;
+}
+
+/* The service has a subscription. If it has just begun, a snapshot comes with
+ * it. */
+static void client_activate(struct mst_client *c, struct mst_subscription *s,
+                            bool begun)
+{
+    s->state = SUB_ACTIVE;
+    s->due.armed = begun && s->channel == MST_MARKET_DATA && !s->has_snapshot;
+    if (s->due.armed) {
+        timer_set(&s->due, c->link.now, c->link.config.snapshot_ms);
+        client_look(c, c->link.config.snapshot_ms);
+    }
+    c->subscribed = true;
+}
+
+/* The service refuses a subscription: it is asked for again after a while. */
+static void client_refuse(struct mst_client *c, struct mst_subscription *s,
+                          enum mst_code code)
+{
+    uint32_t wait_ms = c->link.config.backoff_slow_ms;
+
+    if (client_is_passing(code)) {
+        wait_ms = timer_sooner(wait_ms, CLIENT_AGAIN_MS);
+    }
+    s->state = SUB_REFUSED;
+    timer_set(&s->due, c->link.now, wait_ms);
+    client_look(c, wait_ms);
+}
+
+/* The service has a subscription that nobody wishes for: it is taken in, to be
+ * ended. */
+static void client_stray(struct mst_client *c, const struct mst_entry *entry)
+{
+    struct mst_subscription *s = NULL;
+
+    if (entry->action == MST_SUBSCRIPTION_LIST &&
+        client_is_market(entry->channel, entry->market)) {
+        s = client_slot(c, entry->channel, entry->market);
+    }
+    if (s == NULL) {
+        c->link.stats.unknown++;
+        return;
+    }
+    client_activate(c, s, false);
+    s->listed = true;
+    c->link.stats.drifts++;
+    link_trace_text(&c->link, MST_TRACE_REPAIR, s->market, MST_REPAIR_STRAY, 0);
+}
+
+/* The service has it already: no effect, no snapshot. A book that is not live
+ * needs one. */
+static void client_found(struct mst_client *c, struct mst_subscription *s)
+{
+    client_activate(c, s, false);
+    if (s->book != NULL && mst_book_state(s->book) != MST_BOOK_LIVE) {
+        client_need(c, s, NEED_LOST);
+    }
+}
+
+static void client_entry(struct mst_client *c, const struct mst_entry *entry)
+{
+    struct mst_subscription *s = client_find(c, entry->channel, entry->market);
+    bool done = entry->success || entry->code == MST_CODE_NO_EFFECT_ACTION;
+
+    if (!done) {
+        text_copy(c->link.text, sizeof c->link.text, entry->text,
+                  strlen(entry->text));
+    }
+    if (s == NULL && entry->action == MST_SUBSCRIPTION_LIST) {
+        s = client_find_recased(c, entry);
+    }
+    if (s == NULL) {
+        client_stray(c, entry);
+        return;
+    }
+    s->listed |= entry->action == MST_SUBSCRIPTION_LIST;
+    if (entry->action == MST_SUBSCRIBE && s->state == SUB_ASKED) {
+        if (!done) {
+            client_refuse(c, s, entry->code);
+        } else if (entry->success) {
+            client_activate(c, s, true);
+        } else {
+            client_found(c, s);
+        }
+    } else if (entry->action == MST_UNSUBSCRIBE && s->state == SUB_LEAVING &&
+               (done || (!s->wanted && !client_is_passing(entry->code)))) {
+        client_left(c, s);
+    }
+}
+
+/* A list has come: what it names is subscribed, what it does not is not. */
+static void client_audited(struct mst_client *c)
+{
+    for (unsigned i = 0; i < c->slots; i++) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        if (s->listed) {
+            /* What was leaving, and is wanted by now, is wanted anew. */
+            if (s->state == SUB_LEAVING && s->wanted) {
+                s->needs |= NEED_ANEW;
+            }
+            if (s->state != SUB_ACTIVE) {
+                client_found(c, s);
+            }
+        } else if (s->state != SUB_NONE) {
+            if (s->state == SUB_ACTIVE) {
+                c->link.stats.drifts++;
+                link_trace_text(&c->link, MST_TRACE_REPAIR, s->market,
+                                MST_REPAIR_MISSING, 0);
+            }
+            client_left(c, s);
+        }
+    }
+}
+
+static void client_response(struct mst_client *c,
+                            const struct mst_response *response)
+{
+    bool open = false;
+
+    if (c->request != (uint8_t)response->action) {
+        return; /* late: the states of its entries were looked after */
+    }
+    if (response->action == MST_SUBSCRIPTION_LIST) {
+        client_audited(c);
+        client_answered(c);
+        return;
+    }
+    for (unsigned i = 0; i < c->slots; i++) {
+        uint8_t state = c->subscriptions[i].state;
+        open |= state == SUB_ASKED || state == SUB_LEAVING;
+    }
+    if (open) { /* an entry without a result, or one that cannot leave */
+        client_request_failed(c, MST_ERR_SERVICE);
+        return;
+    }
+    c->request_tries = 0;
+    client_answered(c);
+}
+
+/* The service will not end a subscription: one that is wished for goes on, and
+ * what its book has missed is still to be made up for; one that is not is given
+ * up. */
+static void client_keep(struct mst_client *c, struct mst_subscription *s)
+{
+    if (s->wanted) {
+        s->state = SUB_ACTIVE;
+        s->needs &= (uint8_t)~NEED_ANEW;
+        if (s->gap && s->book != NULL) {
+            client_need(c, s, NEED_LOST);
+        }
+    } else {
+        client_left(c, s);
+    }
+}
+
+/* An error message completes the outstanding request. Where it was for
+ * several channels, they are asked for one by one from now on, so that one that
+ * the service does not know costs the others nothing. */
+static void client_refused(struct mst_client *c, enum mst_code code)
+{
+    bool ends = c->request == MST_UNSUBSCRIBE;
+    uint8_t member = ends ? SUB_LEAVING : SUB_ASKED;
+    /* What passes is tried a few times before it counts as a refusal. */
+    bool tried = !ends && c->request_tries + 1 >= CLIENT_REQUEST_TRIES;
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < c->slots; i++) {
+        count += c->subscriptions[i].state == member;
+    }
+    if (count == 0 || (client_is_passing(code) && !tried) ||
+        code == MST_CODE_NO_EFFECT_ACTION) {
+        if (c->request != CLIENT_NO_REQUEST) {
+            client_request_failed(c, MST_ERR_SERVICE);
+        }
+        return;
+    }
+    for (unsigned i = 0; i < c->slots; i++) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        if (s->state != member) {
+            continue;
+        }
+        if (count > 1) {
+            s->state = ends ? SUB_ACTIVE : SUB_NONE;
+        } else if (ends) {
+            client_keep(c, s);
+        } else {
+            client_refuse(c, s, code);
+        }
+    }
+    c->one_by_one = true;
+    client_answered(c);
+}
+
+/* ------------------------------------------------------------------------
+ * 14 client: the stream
+ *
+ *    in state     this comes                                      next
+ *    -----------  ----------------------------------------------  --------
+ *    UPGRADE      101 and the proper headers                      OPEN
+ *    OPEN         a close frame, a malformed frame, mst_close()   CLOSING
+ *    CLOSING      close frames are exchanged, or its deadline     WAIT
+ *    CLOSING      the same, and the client is to close            OFF
+ * ------------------------------------------------------------------------ */
+
+/* The client whose link this is: the link is its first member. */
+static struct mst_client *client_of(struct mst_link *l)
+{
+    return (struct mst_client *)(void *)l;
+}
+
+static int client_begin(struct mst_link *l)
+{
+    struct mst_client *c = client_of(l);
+    uint8_t random[16];
+
+    if (!link_draw(l, random, sizeof random)) {
+        return MST_ERR_ENTROPY;
+    }
+    mst_ws_key(random, c->key);
+    mst_ws_upgrade_init(&l->http, c->key);
+    return 0;
+}
+
+static void client_write_upgrade(const struct mst_client *c, struct out *o,
+                                 bool masked)
+{
+    http_request_begin(o, "GET", &c->link.endpoint, NULL);
+    http_upgrade_write(o, c->key);
+    link_write_bearer(&c->link, o, masked);
+    out_text(o, "\r\n");
+}
+
+static void client_write_request(const struct mst_client *c, struct out *o)
+{
+    enum mst_action action = (enum mst_action)c->request;
+    uint8_t member = action == MST_SUBSCRIBE ? SUB_ASKED : SUB_LEAVING;
+    bool first = true;
+
+    message_request_open(o, action);
+    for (unsigned i = 0; action != MST_SUBSCRIPTION_LIST && i < c->slots; i++) {
+        const struct mst_subscription *s = &c->subscriptions[i];
+        if (s->state == member) {
+            message_request_entry(o, (enum mst_channel)s->channel, s->market,
+                                  first);
+            first = false;
+        }
+    }
+    message_request_close(o, action);
+}
+
+static void client_write_payload(const struct mst_client *c, struct out *o)
+{
+    uint8_t code[2] = {(uint8_t)(c->close_code >> 8),
+                       (uint8_t)(c->close_code & 255u)};
+
+    if (c->frame_type == FRAME_REQUEST) {
+        client_write_request(c, o);
+    } else if (c->frame_type == FRAME_PONG) {
+        out_bytes(o, c->pong.data, c->pong.len);
+    } else if (c->frame_type == FRAME_CLOSE && c->close_code != 1005) {
+        out_bytes(o, code, sizeof code);
+    }
+}
+
+/* Writes the window of the request of the opening handshake, or of a frame. */
+static void client_write(const struct mst_link *l, struct out *o, bool masked)
+{
+    static const uint8_t opcodes[] = {0, MST_WS_TEXT, MST_WS_PING, MST_WS_PONG,
+                                      MST_WS_CLOSE};
+    const struct mst_client *c = (const struct mst_client *)(const void *)l;
+    struct out payload = {NULL, 0, 0, 0};
+    uint8_t header[MST_WS_HEADER_MAX];
+    size_t n, header_len;
+
+    if (l->sending == SEND_HTTP) {
+        client_write_upgrade(c, o, masked);
+        return;
+    }
+    client_write_payload(c, &payload);
+    header_len =
+        mst_ws_header(header, (enum mst_ws_opcode)opcodes[c->frame_type], true,
+                      payload.len, c->mask);
+    out_bytes(o, header, header_len);
+    client_write_payload(c, o);
+    /* Mask what of the payload is in the window. */
+    n = o->skip < header_len ? header_len - o->skip : 0;
+    if (out_stored(o) > n) {
+        mst_ws_mask(o->data + n, out_stored(o) - n, c->mask,
+                    o->skip + n - header_len);
+    }
+}
+
+/* Decides which frame to write next, once the last is written. */
+static void client_choose(struct mst_link *l)
+{
+    struct mst_client *c = client_of(l);
+    uint8_t next = FRAME_NONE;
+
+    if (c->close_due) {
+        next = FRAME_CLOSE;
+    } else if (l->state != MST_STATE_OPEN) {
+        return;
+    } else if (c->ping_came) {
+        next = FRAME_PONG;
+    } else if (c->request_due) {
+        next = FRAME_REQUEST;
+    } else if (c->ping_due) {
+        next = FRAME_PING;
+    }
+    if (next == FRAME_NONE) {
+        return;
+    }
+    if (!link_draw(l, c->mask, sizeof c->mask)) {
+        link_fail(l, c->failing != 0 ? c->failing : MST_ERR_ENTROPY);
+        return;
+    }
+    if (next == FRAME_PONG) {
+        c->ping_came = false;
+        c->pong = c->ping;
+    }
+    c->frame_type = next;
+    c->close_due &= next != FRAME_CLOSE;
+    c->request_due &= next != FRAME_REQUEST;
+    c->ping_due &= next != FRAME_PING;
+    link_write_next(l, SEND_FRAME);
+}
+
+/* All books are in doubt: what they follow has ended, or is ending. */
+static void client_drop_books(struct mst_client *c)
+{
+    for (unsigned i = 0; i < c->slots; i++) {
+        if (c->subscriptions[i].book != NULL) {
+            mst_book_stale(c->subscriptions[i].book, MST_BOOK_RECONNECT);
+        }
+    }
+}
+
+/* Nothing is subscribed on a connection that has not begun, or has ended. */
+static void client_reset(struct mst_client *c)
+{
+    for (unsigned i = 0; i < c->slots; i++) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        s->state = SUB_NONE;
+        s->needs = s->overdue = 0;
+        s->due.armed = s->listed = s->has_snapshot = s->gap = false;
+    }
+    c->request = CLIENT_NO_REQUEST;
+    c->request_tries = 0;
+    memset(&c->beat, 0, sizeof c->beat);
+    memset(&c->lag, 0, sizeof c->lag);
+    c->subscribed = c->has_snapshot = c->audit = c->one_by_one = false;
+    c->request_due = c->ping_came = c->ping_due = c->pinged = false;
+    c->close_due = c->deaf = false;
+    c->frame_type = FRAME_NONE;
+    c->failing = 0;
+}
+
+/* Begins the closing handshake: failing is the error that it is for, 0 for
+ * the caller's wish. */
+static void client_close(struct mst_client *c, uint16_t code, int failing)
+{
+    c->close_code = code;
+    c->close_due = true;
+    c->failing = failing;
+    c->deaf = failing != 0;
+    client_drop_books(c);
+    link_enter(&c->link, MST_STATE_CLOSING, c->link.config.closing_ms);
+}
+
+/* The connection was of use: something was subscribed, or nothing is wished
+ * for. */
+static bool client_was_useful(const struct mst_client *c)
+{
+    bool wanted = false;
+
+    for (unsigned i = 0; i < c->slots; i++) {
+        wanted |= c->subscriptions[i].wanted;
+    }
+    return c->subscribed || !wanted;
+}
+
+/* The stream has ended. */
+static void client_ended(struct mst_link *l, int error)
+{
+    struct mst_client *c = client_of(l);
+    /* Who is too slow, or has no snapshots, will be so again. */
+    bool again = error == MST_ERR_LAG || error == MST_ERR_SNAPSHOT;
+
+    if (error == MST_ERR_WS_CLOSED) {
+        l->stats.last_ws_code = c->close_code;
+    }
+    if (l->stable && !again && client_was_useful(c)) {
+        l->attempts = 0;
+    }
+    l->expired &= l->stable;
+    if (!l->stable && error == MST_ERR_WS_CLOSED && !l->token->ends) {
+        link_drop_token(l); /* this may have been its end */
+    }
+    c->abort_due = true;
+    client_drop_books(c);
+    client_reset(c);
+}
+
+/* A part goes into the subscription's book. */
+static void client_part(struct mst_client *c, struct mst_event *event)
+{
+    const struct mst_part *part = &event->as.part;
+    struct mst_subscription *s = client_find(c, MST_MARKET_DATA, part->market);
+
+    if (s == NULL) {
+        return;
+    }
+    if (part->snapshot && part->last && !part->aborted) {
+        client_has_come(c, s);
+    }
+    event->book = s->book;
+    if (s->book != NULL) {
+        mst_book_apply(s->book, part, c->link.received_ns);
+        client_judge(c, s);
+    }
+}
+
+/* The book is compared with the top of book. */
+static void client_top(struct mst_client *c, struct mst_event *event)
+{
+    const struct mst_top *top = &event->as.top;
+    struct mst_subscription *s = client_find(c, MST_MARKET_DATA, top->market);
+
+    if (s != NULL && s->book != NULL) {
+        event->book = s->book;
+        mst_book_check(s->book, top, c->link.received_ns);
+        client_judge(c, s);
+    }
+}
+
+/* Takes in how old a message is, by the connection's least. A few late ones
+ * are no lag: so many in a row are. */
+static void client_take_age(struct mst_client *c, int64_t time_ns)
+{
+    struct mst_stats *stats = &c->link.stats;
+    int64_t age_ns = (int64_t)c->link.received_ns - time_ns;
+    int64_t most_ns = (int64_t)c->link.config.lag_max_ms * 1000000;
+
+    if (!c->lag.known || age_ns < c->lag.least_ns) {
+        c->lag.least_ns = age_ns;
+        c->lag.known = true;
+    }
+    stats->lag_ns = age_ns - c->lag.least_ns;
+    if (stats->lag_ns > stats->lag_max_ns) {
+        stats->lag_max_ns = stats->lag_ns;
+    }
+    if (most_ns == 0 || stats->lag_ns <= most_ns) {
+        c->lag.late = 0;
+    } else if (c->lag.late < CLIENT_LATE_MESSAGES) {
+        c->lag.late++;
+    }
+}
+
+/* A heartbeat has come. The expected interval is the larger of two: between the
+ * last two arrivals, and between their own timestamps (delayed heartbeats
+ * arrive in a burst). */
+static void client_take_beat(struct mst_client *c, int64_t time_ns)
+{
+    const struct mst_link *l = &c->link;
+    int64_t apart_ms = (time_ns - c->beat.time_ns) / 1000000;
+    int64_t limit = 3 * (int64_t)(l->now - c->beat.at);
+
+    if (c->beat.has_last) {
+        limit = 3 * apart_ms > limit ? 3 * apart_ms : limit;
+        limit = limit < (int64_t)l->config.heartbeat_ms
+                    ? (int64_t)l->config.heartbeat_ms
+                    : limit;
+        if (limit > (int64_t)LINK_SLEEP_MAX_MS) {
+            limit = (int64_t)LINK_SLEEP_MAX_MS;
+        }
+        link_arm(&c->link, MST_TIMER_BEAT, (uint32_t)limit);
+    }
+    c->beat.has_last = true;
+    c->beat.at = l->now;
+    c->beat.time_ns = time_ns;
+}
+
+/* Looks at an event of the decoder before the caller does. */
+static void client_event(struct mst_client *c, struct mst_event *event)
+{
+    struct mst_subscription *s;
+
+    event->market = NULL;
+    event->book = NULL;
+    switch (event->type) {
+    case MST_EVENT_PART:
+        if (event->as.part.first && !event->as.part.snapshot) {
+            client_take_age(c, event->as.part.time_ns);
+        }
+        event->market = event->as.part.market;
+        client_part(c, event);
+        break;
+    case MST_EVENT_HEARTBEAT:
+        client_take_age(c, event->as.heartbeat.time_ns);
+        s = client_find(c, MST_HEARTBEAT, "");
+        if (s != NULL && s->state == SUB_ACTIVE) {
+            client_take_beat(c, event->as.heartbeat.time_ns);
+        }
+        break;
+    case MST_EVENT_TOP:
+        client_take_age(c, event->as.top.time_ns);
+        event->market = event->as.top.market;
+        client_top(c, event);
+        break;
+    case MST_EVENT_EXECUTION: event->market = event->as.execution.market; break;
+    case MST_EVENT_ENTRY:
+        event->market = event->as.entry.market;
+        if (!client_is_asking(c)) {
+            client_entry(c, &event->as.entry);
+        }
+        break;
+    case MST_EVENT_RESPONSE:
+        if (!client_is_asking(c)) {
+            client_response(c, &event->as.response);
+        }
+        break;
+    case MST_EVENT_SERVICE_ERROR:
+        text_copy(c->link.text, sizeof c->link.text,
+                  event->as.service_error.code_text,
+                  strlen(event->as.service_error.code_text));
+        if (!client_is_asking(c)) {
+            client_refused(c, event->as.service_error.code);
+        }
+        break;
+    case MST_EVENT_UNKNOWN: c->link.stats.unknown++; break;
+    case MST_EVENT_ERROR:
+        event->market = event->as.failure.market;
+        c->link.stats.bad_messages++;
+        if (message_may_have_levels(&c->decoder)) {
+            client_doubt(c, event->as.failure.market, event->as.failure.error);
+        }
+        break;
+    default: break;
+    }
+}
+
+/* A whole control frame. */
+static void client_control(struct mst_client *c,
+                           const struct mst_ws_piece *piece)
+{
+    struct mst_link *l = &c->link;
+
+    if (piece->opcode == MST_WS_PING) {
+        /* The latest counts (RFC 6455, section 5.5.3); one that is being
+         * answered is kept apart. */
+        c->ping.len = (uint8_t)piece->len;
+        memcpy(c->ping.data, piece->data, piece->len);
+        c->ping_came = true;
+    } else if (piece->opcode == MST_WS_CLOSE && l->state != MST_STATE_OPEN) {
+        c->deaf = true;
+        l->transport.end = MST_ERR_WS_CLOSED;
+    } else if (piece->opcode == MST_WS_CLOSE) {
+        text_copy(l->text, sizeof l->text, (const char *)piece->data,
+                  piece->len);
+        client_close(c, piece->close_code, MST_ERR_WS_CLOSED);
+    }
+}
+
+/* How long the peer may stay silent from now on, ms: until a whole frame was to
+ * come, or as long as one comes in at the minimum rate. */
+static uint32_t client_silence_left(const struct mst_client *c)
+{
+    const struct mst_config *g = &c->link.config;
+    uint64_t age = c->link.now - c->frame.whole_at, left = 0, paid;
+
+    if (age < g->silence_ms) {
+        left = g->silence_ms - age;
+    }
+    if (c->frame.bytes > 0) {
+        paid = c->frame.bytes * 1000 / g->min_rate;
+        age = c->link.now - c->frame.begin_at;
+        if (paid > age && paid - age > left) {
+            left = paid - age;
+        }
+    }
+    return (uint32_t)left;
+}
+
+/* Keeps the times by which the peer is judged. */
+static void client_take_frame(struct mst_client *c, size_t n)
+{
+    const struct mst_config *g = &c->link.config;
+    uint32_t now = c->link.now;
+    bool within = c->ws.state != WS_HEADER || c->ws.header_len > 0;
+
+    c->frame.byte_at = now;
+    if (!within) {
+        c->frame.bytes = 0;
+        c->frame.whole_at = now;
+        if (c->pinged) {
+            c->pinged = false;
+            link_arm(&c->link, MST_TIMER_PING, g->ping_ms);
+        }
+        return;
+    }
+    if (c->frame.bytes == 0) {
+        c->frame.begin_at = now;
+    }
+    c->frame.bytes += n;
+    if (c->frame.bytes * 1000 / g->min_rate >
+        (uint64_t)(now - c->frame.begin_at) + g->silence_ms) {
+        /* A burst is no credit for dripping later. */
+        c->frame.begin_at = now;
+        c->frame.bytes = (uint64_t)g->silence_ms * g->min_rate / 1000 + 1;
+    }
+}
+
+/* A binary message may have been anything. */
+static void client_binary(struct mst_client *c, struct mst_event *event)
+{
+    c->link.stats.bad_messages++;
+    client_doubt(c, "", MST_ERR_MESSAGE_BINARY);
+    message_event(event, MST_EVENT_ERROR);
+    event->as.failure.error = MST_ERR_MESSAGE_BINARY;
+    event->as.failure.stage = MST_STATE_OPEN;
+    event->as.failure.market = event->as.failure.text = "";
+}
+
+/* A frame is malformed: the connection is closed for it, if it is not closing
+ * already. */
+static void client_malformed(struct mst_client *c, int error)
+{
+    if (c->link.state == MST_STATE_OPEN) {
+        client_close(c, mst_ws_error_code(error), error);
+    } else {
+        c->deaf = true;
+        c->link.transport.end = error;
+    }
+}
+
+/* Reads frames and messages: 1 with an event, or 0. Once the caller closes,
+ * messages are passed over. */
+static int client_read_stream(struct mst_client *c, struct mst_event *event)
+{
+    struct mst_link *l = &c->link;
+    bool counts = l->state == MST_STATE_OPEN;
+    struct mst_ws_piece piece = {.len = 0};
+    const uint8_t *data;
+    size_t len, used;
+    int rc;
+
+    l->reading &= counts;
+    do {
+        if (l->reading) {
+            if (mst_decoder_next(&c->decoder, event) == 1) {
+                link_stamp(l, event);
+                client_event(c, event);
+                return 1;
+            }
+            l->reading = false;
+            link_high(&l->stats.high.message, c->decoder.held);
+            link_high(&l->stats.high.depth, c->decoder.json.deepest);
+            link_high(&l->stats.high.tokens, c->decoder.most_tokens);
+        }
+        data = transport_received(&l->transport, &len);
+        rc = mst_ws_read(&c->ws, data, len, &used, &piece);
+        link_took(l, data, used);
+        if (used > 0) {
+            client_take_frame(c, used);
+        }
+        if (rc < 0) {
+            client_malformed(c, rc);
+        }
+        if (rc <= 0) {
+            return 0;
+        }
+        if (ws_is_control((uint8_t)piece.opcode)) {
+            client_control(c, &piece);
+            continue;
+        }
+        if (!counts) {
+            continue;
+        }
+        l->stats.messages += piece.last ? 1 : 0;
+        if (piece.opcode == MST_WS_TEXT) {
+            mst_decoder_feed(&c->decoder, piece.data, piece.len, piece.last);
+            l->reading = true;
+        } else if (piece.last) {
+            client_binary(c, event);
+            link_stamp(l, event);
+            return 1;
+        }
+    } while (!c->deaf);
+    return 0;
+}
+
+/* The closing handshake is over, well or not. */
+static void client_closed(struct mst_client *c)
+{
+    struct mst_link *l = &c->link;
+    struct mst_trace trace = {.kind = MST_TRACE_END};
+
+    if (c->failing != 0) {
+        link_fail(l, c->failing);
+        return;
+    }
+    if (l->report == MST_EVENT_CLOSED) {
+        l->failure.retry_ms = 0; /* what went wrong is still to be told */
+    } else {
+        (void)link_note(l, MST_EVENT_CLOSED, MST_OK, l->state);
+    }
+    if (l->opened) {
+        c->abort_due = true;
+        client_drop_books(c);
+        client_reset(c);
+    }
+    link_fetched(l);
+    if (l->up) {
+        link_trace(l, &trace);
+    }
+    l->attempts = 0;
+    link_enter(l, MST_STATE_WAIT, 0);
+}
+
+static bool client_has_sent(const struct mst_client *c, enum client_frame type)
+{
+    return c->frame_type == type && c->link.sending == SEND_NOTHING;
+}
+
+/* In the closing handshake: what comes behind a close frame is no part of the
+ * stream (RFC 6455, section 1.4). Where it is for an error, our close frame is
+ * all that is left to do. */
+static int client_read_closing(struct mst_client *c, struct mst_event *event)
+{
+    struct mst_transport *t = &c->link.transport;
+    const uint8_t *data;
+    size_t len;
+
+    if (!c->deaf && client_read_stream(c, event) == 1) {
+        return 1;
+    }
+    if (c->deaf) {
+        data = transport_received(t, &len);
+        link_took(&c->link, data, len);
+    }
+    (void)transport_wire_out(t, &len);
+    if (c->failing != 0 &&
+        (t->end != 0 || (client_has_sent(c, FRAME_CLOSE) && len == 0))) {
+        client_closed(c);
+    }
+    return 0;
+}
+
+/* The opening handshake. */
+static int client_read_upgrade(struct mst_client *c, struct mst_event *event)
+{
+    struct mst_link *l = &c->link;
+    const struct mst_config *g = &l->config;
+    size_t len, used;
+    const uint8_t *data = transport_received(&l->transport, &len);
+    int rc = mst_ws_upgrade_read(&l->http, data, len, &used);
+
+    link_took(l, data, used);
+    if (rc < 0) {
+        link_fail(l, rc);
+    }
+    if (rc <= 0) {
+        return 0;
+    }
+    link_note_http(l);
+    mst_ws_init(&c->ws);
+    client_reset(c);
+    l->opened = true;
+    l->token_again = false;
+    l->reported_error = 0;
+    l->stats.opens++;
+    l->stats.lag_ns = l->stats.lag_max_ns = 0;
+    c->open_ms = l->elapsed_ms;
+    memset(&c->frame, 0, sizeof c->frame);
+    c->frame.whole_at = l->now;
+    link_enter(l, MST_STATE_OPEN, TIMER_NONE);
+    link_arm(l, MST_TIMER_STABLE, g->stable_ms);
+    link_arm(l, MST_TIMER_SILENCE, g->silence_ms);
+    link_arm(l, MST_TIMER_PING, g->ping_ms);
+    link_arm(l, MST_TIMER_AUDIT, g->audit_ms);
+    client_ask(c);
+    message_event(event, MST_EVENT_OPEN);
+    return 1;
+}
+
+static int client_read(struct mst_link *l, struct mst_event *event)
+{
+    struct mst_client *c = client_of(l);
+
+    if (l->state == MST_STATE_UPGRADE) {
+        return client_read_upgrade(c, event);
+    }
+    if (l->state == MST_STATE_CLOSING) {
+        return client_read_closing(c, event);
+    }
+    if (c->lag.late == CLIENT_LATE_MESSAGES) {
+        link_fail(l, MST_ERR_LAG);
+        return 0;
+    }
+    return client_read_stream(c, event);
+}
+
+static bool client_finish(struct mst_link *l)
+{
+    if (l->state != MST_STATE_CLOSING) {
+        return false;
+    }
+    client_closed(client_of(l));
+    return true;
+}
+
+/* A request has had no answer in time: reported, and mended. */
+static void client_unanswered(struct mst_client *c)
+{
+    struct mst_link *l = &c->link;
+
+    l->stats.unanswered++;
+    client_request_failed(c, MST_ERR_ANSWER);
+    if (l->report == MST_EVENT_NONE && l->state == MST_STATE_OPEN) {
+        (void)link_note(l, MST_EVENT_ERROR, MST_ERR_ANSWER, MST_STATE_OPEN);
+    }
+}
+
+static void client_expire(struct mst_link *l, enum mst_link_timer timer)
+{
+    struct mst_client *c = client_of(l);
+    uint32_t left;
+
+    if (l->state != MST_STATE_OPEN && timer != MST_TIMER_LOOK) {
+        return;
+    }
+    switch (timer) {
+    case MST_TIMER_SILENCE:
+        left = client_silence_left(c);
+        if (left > 0) {
+            link_arm(l, MST_TIMER_SILENCE, left);
+        } else {
+            link_fail(l, c->frame.bytes > 0 && l->now - c->frame.byte_at <
+                                                   l->config.silence_ms
+                             ? MST_ERR_SLOW
+                             : MST_ERR_SILENCE);
+        }
+        break;
+    case MST_TIMER_PING:
+        left = l->now - c->frame.whole_at;
+        if (left < l->config.ping_ms) {
+            link_arm(l, MST_TIMER_PING, l->config.ping_ms - left);
+        } else {
+            c->ping_due = c->pinged = true;
+        }
+        break;
+    case MST_TIMER_BEAT: link_fail(l, MST_ERR_HEARTBEAT); break;
+    case MST_TIMER_ANSWER: client_unanswered(c); break;
+    case MST_TIMER_REQUEST: client_request(c); break;
+    case MST_TIMER_AUDIT:
+        c->audit = true;
+        client_ask(c);
+        break;
+    case MST_TIMER_LOOK: client_look_around(c); break;
+    default: break;
+    }
+}
+
+static void client_forgive(struct mst_link *l, uint32_t ms)
+{
+    struct mst_client *c = client_of(l);
+
+    c->frame.whole_at += ms;
+    c->frame.begin_at += ms;
+    c->frame.byte_at += ms;
+    for (unsigned i = 0; i < c->slots; i++) {
+        if (c->subscriptions[i].state == SUB_ACTIVE) {
+            c->subscriptions[i].due.at += ms;
+        }
+    }
+}
+
+/* The end of a message that was cut off goes before the connection's. */
+static bool client_tell(struct mst_link *l, struct mst_event *event)
+{
+    struct mst_client *c = client_of(l);
+    bool due = c->abort_due;
+
+    c->abort_due = false;
+    if (!due || mst_decoder_abort(&c->decoder, event) != 1) {
+        return false;
+    }
+    client_event(c, event);
+    return true;
+}
+
+static const struct mst_link_user client_user = {
+    .purpose = ACCESS_STREAM,
+    .request = MST_STATE_UPGRADE,
+    .begin = client_begin,
+    .write = client_write,
+    .choose = client_choose,
+    .read = client_read,
+    .finish = client_finish,
+    .ended = client_ended,
+    .expire = client_expire,
+    .forgive = client_forgive,
+    .tell = client_tell,
+};
+
+/* Goes on with what is at hand. Returns true with an event. */
+static bool client_burst(struct mst_client *c, struct mst_event *event)
+{
+    struct mst_link *l = &c->link;
+
+    c->burst--;
+    while (l->state == MST_STATE_OPEN && !c->ping_came &&
+           c->lag.late < CLIENT_LATE_MESSAGES) {
+        if (client_read_stream(c, event) == 1) {
+            l->caller.at += LINK_SLOW_CALLER_MS; /* it has its own time */
+            return true;
+        }
+        if (l->transport.ahead_at == l->transport.ahead_len ||
+            l->state != MST_STATE_OPEN) {
+            break;
+        }
+        transport_release(&l->transport);
+        if (!transport_feed(&l->transport)) {
+            break;
+        }
+        link_got(l);
+    }
+    return false;
+}
+
+int mst_poll(struct mst_client *client, struct mst_event *event)
+{
+    struct mst_client *c = client;
+    int rc;
+
+    event->type = MST_EVENT_NONE;
+    if (c->link.wiped) {
+        return MST_ERR_CLOSED;
+    }
+    if (c->burst > 0 && client_burst(c, event)) {
+        return 1;
+    }
+    rc = link_poll(&c->link, event);
+    c->burst = rc == 1 ? CLIENT_BURST : 0;
+    return rc;
+}
+
+enum mst_state mst_client_state(const struct mst_client *client)
+{
+    return client->link.wiped ? MST_STATE_OFF : client->link.state;
+}
+
+const struct mst_stats *mst_client_stats(const struct mst_client *client)
+{
+    return &client->link.stats;
+}
+
+int mst_client_init_checked(struct mst_client *client, size_t client_len,
+                            uint32_t limits, const struct mst_config *config,
+                            const struct mst_port *port,
+                            const struct mst_memory *memory)
+{
+    struct mst_client *c = client;
+    int rc;
+
+    if (client_len != sizeof *client || limits != MST_LIMITS) {
+        return MST_ERR_BUILD;
+    }
+    if (client == NULL) {
+        return MST_ERR_ARGUMENT;
+    }
+    memset(c, 0, sizeof *c);
+    rc = link_init(&c->link, &client_user, config, port, memory);
+    if (rc != 0) {
+        return rc;
+    }
+    (void)mst_decoder_init(&c->decoder, c->link.message, memory->message,
+                           config->flags & MST_STRICT_AMOUNTS);
+    c->link.wanted = true;
+    client_reset(c);
+    return 0;
+}
+
+/* The wish for a channel, or NULL. */
+static struct mst_subscription *
+client_wish(struct mst_client *c, enum mst_channel channel, const char *market)
+{
+    struct mst_subscription *s =
+        client_find(c, channel, market != NULL ? market : "");
+
+    return s != NULL && s->wanted ? s : NULL;
+}
+
+int mst_subscribe(struct mst_client *client, enum mst_channel channel,
+                  const char *market, struct mst_book *book)
+{
+    struct mst_client *c = client;
+    const char *name = market != NULL ? market : "";
+    struct mst_subscription *s;
+
+    if (!client_is_market(channel, name) ||
+        (book != NULL && channel != MST_MARKET_DATA)) {
+        return MST_ERR_ARGUMENT;
+    }
+    if (c->link.closing || c->link.wiped) {
+        return MST_ERR_CLOSED;
+    }
+    if (client_wish(c, channel, market) != NULL) {
+        return MST_ERR_EXISTS;
+    }
+    s = client_find(c, channel, name);
+    s = s != NULL ? s : client_slot(c, channel, name);
+    if (s == NULL) {
+        return MST_ERR_FULL;
+    }
+    s->wanted = true;
+    s->book = book;
+    if (book != NULL) {
+        mst_book_stale(book, MST_BOOK_NO_SNAPSHOT);
+    }
+    /* A wish that comes back before it was taken to the service: a new book
+     * still needs a snapshot. */
+    s->needs &= (uint8_t)~NEED_ANEW;
+    if (s->state == SUB_ACTIVE || s->state == SUB_ASKED) {
+        s->needs |= NEED_ANEW;
+    }
+    s->gap = true; /* of what came before, the book has nothing */
+    client_ask(c);
+    return 0;
+}
+
+int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
+                    const char *market)
+{
+    struct mst_client *c = client;
+    struct mst_subscription *s = client_wish(c, channel, market);
+
+    if (c->link.closing || c->link.wiped) {
+        return MST_ERR_CLOSED;
+    }
+    if (s == NULL) {
+        return MST_ERR_MISSING;
+    }
+    s->wanted = false;
+    if (s->book != NULL) {
+        mst_book_stale(s->book, MST_BOOK_DETACHED);
+        s->book = NULL;
+    }
+    if (s->state == SUB_REFUSED) {
+        s->state = SUB_NONE;
+    }
+    client_ask(c);
+    return 0;
+}
+
+int mst_resync(struct mst_client *client, enum mst_channel channel,
+               const char *market)
+{
+    struct mst_client *c = client;
+    struct mst_subscription *s = client_wish(c, channel, market);
+
+    if (c->link.closing || c->link.wiped) {
+        return MST_ERR_CLOSED;
+    }
+    if (s == NULL) {
+        return MST_ERR_MISSING;
+    }
+    if (s->state == SUB_REFUSED) {
+        s->state = SUB_NONE;
+    } else if (s->state != SUB_NONE) {
+        s->needs = (uint8_t)((s->needs & ~(unsigned)NEED_NUMBER) | NEED_ANEW);
+    }
+    client_ask(c);
+    return 0;
+}
+
+int mst_subscription_list(struct mst_client *client)
+{
+    if (client->link.closing || client->link.wiped) {
+        return MST_ERR_CLOSED;
+    }
+    client->audit = true;
+    client_ask(client);
+    return 0;
+}
+
+void mst_close(struct mst_client *client)
+{
+    struct mst_client *c = client;
+    struct mst_link *l = &c->link;
+
+    l->closing = l->more = true;
+    if (l->wiped) {
+        return;
+    }
+    if (l->state == MST_STATE_OPEN) {
+        client_close(c, 1000, 0);
+    } else if (l->state != MST_STATE_OFF && l->state != MST_STATE_CLOSING) {
+        client_closed(c);
+    }
+}
+
+void mst_client_wipe(struct mst_client *client)
+{
+    struct mst_client *c = client;
+
+    for (unsigned i = 0; i < c->slots; i++) {
+        if (c->subscriptions[i].book != NULL) {
+            mst_book_stale(c->subscriptions[i].book, MST_BOOK_DETACHED);
+        }
+    }
+    link_end(&c->link);
+    mem_wipe(c, sizeof *c);
+    c->link.wiped = true;
+}
+
+/* ------------------------------------------------------------------------
+ * 15 old tls
  *
  * Two pairs of buffers a link: the wire's side and the plaintext's. Where the
  * port is secure itself, or the URL is plain, one is the other.
@@ -6002,16 +10221,16 @@ static void http_form_write(struct out *o, const char *name, const char *value)
 #define TLS_HANDSHAKE 22    /* record type (RFC 5246, section 6.2.1) */
 #define TLS_FRAGMENT_ANY 14 /* log2 of the longest fragment there is */
 
-static br_ssl_engine_context *tls_engine(const struct mst_link *l)
+static br_ssl_engine_context *tls_engine(const struct mst_old_link *l)
 {
-    struct mst_tls *tls = l->tls;
+    struct mst_old_tls *tls = l->tls;
 
     return &tls->client.eng;
 }
 
 /* Finds BearSSL's best AES where the port has none, once: to ask a processor
  * for its instructions takes some 10 us each time in a virtual machine. */
-static void tls_find_aes(struct mst_link *l, br_ssl_engine_context *engine)
+static void tls_find_aes(struct mst_old_link *l, br_ssl_engine_context *engine)
 {
     if (l->aes == NULL) {
         br_ssl_engine_set_default_aes_gcm(engine);
@@ -6027,7 +10246,8 @@ static void tls_find_aes(struct mst_link *l, br_ssl_engine_context *engine)
  * the processor instructions for it. br_ssl_client_init_full() would offer TLS
  * 1.0 and CBC as well.
  */
-static void tls_suites(const struct mst_link *l, br_ssl_engine_context *engine)
+static void tls_suites(const struct mst_old_link *l,
+                       br_ssl_engine_context *engine)
 {
     static const uint16_t aes_first[] = {
         BR_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
@@ -6064,8 +10284,8 @@ static void tls_suites(const struct mst_link *l, br_ssl_engine_context *engine)
     br_ssl_engine_set_hash(engine, br_sha512_ID, &br_sha512_vtable);
 }
 
-static void tls_validator(struct mst_tls *tls, const struct mst_config *config,
-                          int64_t unix_s)
+static void tls_validator(struct mst_old_tls *tls,
+                          const struct mst_old_config *config, int64_t unix_s)
 {
     br_x509_minimal_context *x509 = &tls->x509;
 
@@ -6092,8 +10312,8 @@ static void tls_validator(struct mst_tls *tls, const struct mst_config *config,
  * the records that it sends are bounded by max_frag_len, which stays as it is,
  * and by the output's length.
  */
-static void tls_buffers(const struct mst_link *l,
-                        const struct mst_config *config,
+static void tls_buffers(const struct mst_old_link *l,
+                        const struct mst_old_config *config,
                         br_ssl_engine_context *engine)
 {
     br_ssl_engine_set_buffers_bidi(engine, l->in, config->record_in_len, l->out,
@@ -6105,11 +10325,12 @@ static void tls_buffers(const struct mst_link *l,
 
 /* Begins the handshake. entropy is handed over because Debian's build of
  * BearSSL would otherwise rely on the system's alone. */
-static void tls_start(struct mst_link *l, const struct mst_config *config,
-                      int64_t unix_s, const uint8_t entropy[32],
-                      const struct mst_resume *resume)
+static void tls_start(struct mst_old_link *l,
+                      const struct mst_old_config *config, int64_t unix_s,
+                      const uint8_t entropy[32],
+                      const struct mst_old_resume *resume)
 {
-    struct mst_tls *tls = l->tls;
+    struct mst_old_tls *tls = l->tls;
     bool known = resume->session.session_id_len > 0;
 
     br_ssl_client_zero(&tls->client);
@@ -6128,10 +10349,10 @@ static void tls_start(struct mst_link *l, const struct mst_config *config,
 
 /* Keeps what the next handshake with this server needs to be a short one:
  * true where this one was short itself, hence without a certificate. */
-static bool tls_keep(const struct mst_link *l, struct mst_resume *resume,
-                     uint64_t now_ms)
+static bool tls_keep(const struct mst_old_link *l,
+                     struct mst_old_resume *resume, uint64_t now_ms)
 {
-    const struct mst_tls *tls = l->tls;
+    const struct mst_old_tls *tls = l->tls;
     br_ssl_session_parameters session;
     bool resumed;
 
@@ -6150,13 +10371,13 @@ static bool tls_keep(const struct mst_link *l, struct mst_resume *resume,
 
 /* Holds back records of the handshake that fit, for they leave together with
  * what comes next: a peer wakes up once. True where there were any. */
-static bool tls_hold(struct mst_link *l)
+static bool tls_hold(struct mst_old_link *l)
 {
     const uint8_t *data;
     size_t before = l->held, len;
 
     while ((data = br_ssl_engine_sendrec_buf(tls_engine(l), &len)) != NULL &&
-           len <= MST_TLS_HELD - l->held) {
+           len <= MST_OLD_TLS_HELD - l->held) {
         uint8_t *to = l->out - l->held;
         memmove(to - len, to, l->held);
         memcpy(l->out - len, data, len);
@@ -6166,7 +10387,7 @@ static bool tls_hold(struct mst_link *l)
     return l->held > before;
 }
 
-static void tls_close(struct mst_link *l)
+static void tls_close(struct mst_old_link *l)
 {
     size_t len;
 
@@ -6180,7 +10401,7 @@ static void tls_close(struct mst_link *l)
 #endif
 
 /* The engine's state; one that is in the clear can always send. */
-static unsigned tls_state(const struct mst_link *l)
+static unsigned tls_state(const struct mst_old_link *l)
 {
 #ifndef MST_NO_TLS
     if (l->secured) {
@@ -6192,19 +10413,19 @@ static unsigned tls_state(const struct mst_link *l)
 }
 
 /* Nothing can be sent: as long as the handshake is not over. */
-static bool tls_is_busy(const struct mst_link *l)
+static bool tls_is_busy(const struct mst_old_link *l)
 {
     return (tls_state(l) & BR_SSL_SENDAPP) == 0;
 }
 
 /* TLS has ended, by a close_notify or an error. */
-static bool tls_is_closed(const struct mst_link *l)
+static bool tls_is_closed(const struct mst_old_link *l)
 {
     return tls_state(l) == BR_SSL_CLOSED;
 }
 
 /* BearSSL's code for what went wrong, or 0. */
-static int tls_detail(const struct mst_link *l)
+static int tls_detail(const struct mst_old_link *l)
 {
 #ifndef MST_NO_TLS
     if (l->secured) {
@@ -6216,7 +10437,7 @@ static int tls_detail(const struct mst_link *l)
 }
 
 /* The last record was of the handshake, and not something else than TLS. */
-static bool tls_is_handshake(const struct mst_link *l)
+static bool tls_is_handshake(const struct mst_old_link *l)
 {
 #ifndef MST_NO_TLS
     return tls_engine(l)->record_type_in == TLS_HANDSHAKE;
@@ -6227,7 +10448,7 @@ static bool tls_is_handshake(const struct mst_link *l)
 }
 
 /* The engine's error as an mst_error, or 0. */
-static int tls_error(const struct mst_link *l)
+static int tls_error(const struct mst_old_link *l)
 {
     int error = tls_detail(l);
 
@@ -6255,7 +10476,7 @@ static int tls_error(const struct mst_link *l)
 }
 
 /* Plaintext that has come and was not looked at yet. */
-static const uint8_t *tls_received(const struct mst_link *l, size_t *len)
+static const uint8_t *tls_received(const struct mst_old_link *l, size_t *len)
 {
     const uint8_t *data = l->in;
     size_t n = l->in_len;
@@ -6271,7 +10492,7 @@ static const uint8_t *tls_received(const struct mst_link *l, size_t *len)
 }
 
 /* Lets go of the plaintext that was looked at. */
-static void tls_release(struct mst_link *l)
+static void tls_release(struct mst_old_link *l)
 {
     size_t used = l->used;
 
@@ -6289,7 +10510,8 @@ static void tls_release(struct mst_link *l)
 }
 
 /* Room for plaintext to send; 0 for not now. */
-static uint8_t *tls_space(const struct mst_link *l, size_t out_len, size_t *len)
+static uint8_t *tls_space(const struct mst_old_link *l, size_t out_len,
+                          size_t *len)
 {
 #ifndef MST_NO_TLS
     if (l->secured) {
@@ -6302,7 +10524,7 @@ static uint8_t *tls_space(const struct mst_link *l, size_t out_len, size_t *len)
     return l->out + l->out_len;
 }
 
-static void tls_wrote(struct mst_link *l, size_t len, bool flush)
+static void tls_wrote(struct mst_old_link *l, size_t len, bool flush)
 {
 #ifndef MST_NO_TLS
     if (l->secured) {
@@ -6319,7 +10541,7 @@ static void tls_wrote(struct mst_link *l, size_t len, bool flush)
 
 /* Bytes for the wire. What is held back ends where the engine's records
  * begin. */
-static const uint8_t *tls_wire_out(const struct mst_link *l, size_t *len)
+static const uint8_t *tls_wire_out(const struct mst_old_link *l, size_t *len)
 {
 #ifndef MST_NO_TLS
     if (l->secured) {
@@ -6336,7 +10558,7 @@ static const uint8_t *tls_wire_out(const struct mst_link *l, size_t *len)
     return l->out;
 }
 
-static void tls_wire_sent(struct mst_link *l, size_t len)
+static void tls_wire_sent(struct mst_old_link *l, size_t len)
 {
 #ifndef MST_NO_TLS
     if (l->secured) {
@@ -6353,7 +10575,7 @@ static void tls_wire_sent(struct mst_link *l, size_t len)
 }
 
 /* Room for bytes from the wire; none while plaintext waits. */
-static uint8_t *tls_wire_in(const struct mst_link *l, size_t in_len,
+static uint8_t *tls_wire_in(const struct mst_old_link *l, size_t in_len,
                             size_t *len)
 {
 #ifndef MST_NO_TLS
@@ -6367,7 +10589,7 @@ static uint8_t *tls_wire_in(const struct mst_link *l, size_t in_len,
     return l->in;
 }
 
-static void tls_wire_got(struct mst_link *l, size_t len)
+static void tls_wire_got(struct mst_old_link *l, size_t len)
 {
 #ifndef MST_NO_TLS
     if (l->secured) {
@@ -6379,7 +10601,7 @@ static void tls_wire_got(struct mst_link *l, size_t len)
 }
 
 /* ------------------------------------------------------------------------
- * 9 session: links
+ * 16 old session: links
  *
  * One link streams, or works towards it. A second one fetches a token ahead
  * of the last one's end, opens the connection that takes over from the first,
@@ -6391,7 +10613,7 @@ static void tls_wire_got(struct mst_link *l, size_t len)
  *
  *    in state              this comes                               next
  *    --------------------  ---------------------------------------  --------
- *    OFF                   mst_client_init()                        WAIT
+ *    OFF                   mst_old_client_init()                        WAIT
  *    WAIT                  its time is up                           RESOLVE
  *    RESOLVE               the port has addresses                   CONNECT
  *    CONNECT               the port is connected                    TLS
@@ -6410,8 +10632,8 @@ static void tls_wire_got(struct mst_link *l, size_t len)
  *
  *    RESOLVE CONNECT TLS   put_ms is over: the request ends         WAIT
  *    TOKEN PUT             put_ms is over: the request ends         WAIT
- *    RESOLVE CONNECT TLS   mst_address_put(), before a rotation     WAIT
- *    UPGRADE OPEN          mst_address_put(), before a rotation     WAIT
+ *    RESOLVE CONNECT TLS   mst_old_address_put(), before a rotation     WAIT
+ *    UPGRADE OPEN          mst_old_address_put(), before a rotation     WAIT
  *    RESOLVE CONNECT TLS   credentials are replaced                 WAIT
  *    TOKEN UPGRADE         credentials are replaced                 WAIT
  *    TLS                   trust anchors are replaced               WAIT
@@ -6423,10 +10645,10 @@ static void tls_wire_got(struct mst_link *l, size_t len)
  *    IDLE OPEN             error, or too late                       WAIT
  *    CLOSING               the error that it is for, frame sent     WAIT
  *
- *    WAIT RESOLVE CONNECT  mst_close()                              OFF
- *    TLS TOKEN UPGRADE     mst_close()                              OFF
- *    PUT IDLE              mst_close()                              OFF
- *    OPEN                  mst_close()                              CLOSING
+ *    WAIT RESOLVE CONNECT  mst_old_close()                              OFF
+ *    TLS TOKEN UPGRADE     mst_old_close()                              OFF
+ *    PUT IDLE              mst_old_close()                              OFF
+ *    OPEN                  mst_old_close()                              CLOSING
  *    CLOSING               as above, and the client is to close     OFF
  *    CLOSING               the error, and the client is to close    OFF
  *
@@ -6443,21 +10665,21 @@ enum session_token { TOKEN_STREAM, TOKEN_ADDRESS };
 
 /* What a link is writing. */
 enum session_sending {
-    SEND_NOTHING,
-    SEND_HTTP,
-    SEND_REQUEST,
-    SEND_PING,
-    SEND_PONG,
-    SEND_CLOSE
+    OLD_SEND_NOTHING,
+    OLD_SEND_HTTP,
+    OLD_SEND_REQUEST,
+    OLD_SEND_PING,
+    OLD_SEND_PONG,
+    OLD_SEND_CLOSE
 };
 
 /* Where a subscription stands on a link's connection. */
 enum session_subscribed {
-    SUB_NONE,
-    SUB_ASKED, /* in the subscribe request that is outstanding */
-    SUB_ACTIVE,
-    SUB_LEAVING, /* in the unsubscribe request that is outstanding */
-    SUB_FAILED   /* refused: asked for again after a while */
+    OLD_SUB_NONE,
+    OLD_SUB_ASKED, /* in the subscribe request that is outstanding */
+    OLD_SUB_ACTIVE,
+    OLD_SUB_LEAVING, /* in the unsubscribe request that is outstanding */
+    OLD_SUB_FAILED   /* refused: asked for again after a while */
 };
 
 #define SESSION_NEVER UINT64_MAX
@@ -6511,12 +10733,13 @@ enum session_subscribed {
 
 #define SESSION_NO_REQUEST 255
 
-static int session_link(const struct mst_client *c, const struct mst_link *l)
+static int session_link(const struct mst_old_client *c,
+                        const struct mst_old_link *l)
 {
     return (int)(l - c->links);
 }
 
-static void session_tap(const struct mst_client *c, int link,
+static void session_tap(const struct mst_old_client *c, int link,
                         enum mst_tap_kind kind, int64_t value, int64_t value2,
                         const void *data, size_t len)
 {
@@ -6526,16 +10749,18 @@ static void session_tap(const struct mst_client *c, int link,
     }
 }
 
-static void session_log(const struct mst_client *c, const struct mst_log *log)
+static void session_log(const struct mst_old_client *c,
+                        const struct mst_log *log)
 {
     if (c->config.log != NULL) {
         c->config.log(c->config.log_context, log);
     }
 }
 
-static void session_log_text(const struct mst_client *c,
-                             const struct mst_link *l, enum mst_log_kind kind,
-                             const char *text, int64_t value)
+static void session_log_text(const struct mst_old_client *c,
+                             const struct mst_old_link *l,
+                             enum mst_log_kind kind, const char *text,
+                             int64_t value)
 {
     struct mst_log log = {.kind = kind,
                           .link = session_link(c, l),
@@ -6555,35 +10780,35 @@ static void session_high(uint32_t *mark, size_t value)
 }
 
 /* The link that streams, or works towards it. */
-static bool session_is_stream(const struct mst_client *c,
-                              const struct mst_link *l)
+static bool session_is_stream(const struct mst_old_client *c,
+                              const struct mst_old_link *l)
 {
     return c->config.ws_url != NULL && session_link(c, l) == c->stream;
 }
 
-static struct mst_subscribed *session_on(const struct mst_client *c,
-                                         const struct mst_link *l,
-                                         struct mst_subscription *s)
+static struct mst_old_subscribed *session_on(const struct mst_old_client *c,
+                                             const struct mst_old_link *l,
+                                             struct mst_old_subscription *s)
 {
     return &s->on[session_link(c, l)];
 }
 
 /* A slot that no wish and no connection holds. */
-static bool session_is_free(const struct mst_subscription *s)
+static bool session_is_free(const struct mst_old_subscription *s)
 {
     bool held = s->wanted;
 
     for (unsigned i = 0; i < MST_LINKS_MAX; i++) {
-        held |= s->on[i].state != SUB_NONE;
+        held |= s->on[i].state != OLD_SUB_NONE;
     }
     return !held;
 }
 
 /* The book that a link feeds for a subscription, or NULL: the stream feeds the
  * book itself until another connection has gone over to it. */
-static struct mst_book *session_book(const struct mst_client *c,
-                                     const struct mst_link *l,
-                                     const struct mst_subscription *s)
+static struct mst_book *session_book(const struct mst_old_client *c,
+                                     const struct mst_old_link *l,
+                                     const struct mst_old_subscription *s)
 {
     bool stream = session_is_stream(c, l);
 
@@ -6597,7 +10822,7 @@ static struct mst_book *session_book(const struct mst_client *c,
 }
 
 /* Takes random bytes from the client's stock, which the pump fills. */
-static bool session_draw(struct mst_client *c, void *to, size_t len)
+static bool session_draw(struct mst_old_client *c, void *to, size_t len)
 {
     if (c->random_len < len) {
         return false;
@@ -6621,7 +10846,7 @@ static bool session_scope_has(const char *list, const char *word, size_t len)
     return false;
 }
 
-static const char *session_scope(const struct mst_client *c,
+static const char *session_scope(const struct mst_old_client *c,
                                  enum session_token kind)
 {
     if (kind == TOKEN_ADDRESS) {
@@ -6631,10 +10856,10 @@ static const char *session_scope(const struct mst_client *c,
 }
 
 /* The one place that changes a link's state: it arms the deadline. */
-static void session_enter(struct mst_client *c, struct mst_link *l,
+static void session_enter(struct mst_old_client *c, struct mst_old_link *l,
                           enum mst_state state, uint64_t wait_ms)
 {
-    const struct mst_config *g = &c->config;
+    const struct mst_old_config *g = &c->config;
     uint64_t limit = SESSION_NEVER;
 
     switch (state) {
@@ -6668,7 +10893,8 @@ static void session_enter(struct mst_client *c, struct mst_link *l,
 }
 
 /* Forgets a token: it is of no use any more. */
-static void session_drop_token(struct mst_client *c, struct mst_token *t)
+static void session_drop_token(struct mst_old_client *c,
+                               struct mst_old_token *t)
 {
     if (t->len > 0) {
         session_log_text(c, &c->links[c->stream], MST_LOG_TOKEN, "dropped", -1);
@@ -6679,14 +10905,14 @@ static void session_drop_token(struct mst_client *c, struct mst_token *t)
 }
 
 /* The token that a job is done with. */
-static enum session_token session_kind(const struct mst_client *c,
+static enum session_token session_kind(const struct mst_old_client *c,
                                        enum session_job job)
 {
     return job == SESSION_PUT && !c->one_token ? TOKEN_ADDRESS : TOKEN_STREAM;
 }
 
 /* Forgets what a short TLS handshake with an endpoint needs. */
-static void session_drop_resume(struct mst_client *c, unsigned job)
+static void session_drop_resume(struct mst_old_client *c, unsigned job)
 {
 #ifndef MST_NO_TLS
     mem_wipe(&c->resume[job], sizeof c->resume[job]);
@@ -6698,9 +10924,10 @@ static void session_drop_resume(struct mst_client *c, unsigned job)
 
 /* There is a token to connect with; one that has just come serves for one
  * connection in any case. */
-static bool session_has_token(const struct mst_client *c, enum session_job job)
+static bool session_has_token(const struct mst_old_client *c,
+                              enum session_job job)
 {
-    const struct mst_token *t = &c->tokens[session_kind(c, job)];
+    const struct mst_old_token *t = &c->tokens[session_kind(c, job)];
 
     return t->len > 0 &&
            (c->now_ms < t->until_ms ||
@@ -6708,7 +10935,7 @@ static bool session_has_token(const struct mst_client *c, enum session_job job)
 }
 
 /* A book goes on with what comes by the other connection. */
-static void session_move_book(struct mst_subscription *s)
+static void session_move_book(struct mst_old_subscription *s)
 {
     if (s->over) {
         s->over = false;
@@ -6720,7 +10947,7 @@ static void session_move_book(struct mst_subscription *s)
 }
 
 /* The link's connection is the stream from now on. */
-static void session_take_over(struct mst_client *c, struct mst_link *l)
+static void session_take_over(struct mst_old_client *c, struct mst_old_link *l)
 {
     c->stream = (uint8_t)session_link(c, l);
     c->rotate_ms = SESSION_NEVER;
@@ -6740,8 +10967,9 @@ static void session_take_over(struct mst_client *c, struct mst_link *l)
 }
 
 /* The book of a link whose connection has ended. */
-static void session_drop_book(struct mst_client *c, const struct mst_link *l,
-                              struct mst_subscription *s)
+static void session_drop_book(struct mst_old_client *c,
+                              const struct mst_old_link *l,
+                              struct mst_old_subscription *s)
 {
     if (session_is_stream(c, l)) {
         if (!s->over) {
@@ -6758,7 +10986,7 @@ static void session_drop_book(struct mst_client *c, const struct mst_link *l,
 }
 
 /* The caller has its book back; nothing follows the market in it any more. */
-static void session_release(struct mst_subscription *s)
+static void session_release(struct mst_old_subscription *s)
 {
     if (s->book != NULL) {
         if (s->book->lent) {
@@ -6770,7 +10998,8 @@ static void session_release(struct mst_subscription *s)
     s->over = false;
 }
 
-static void session_drop_books(struct mst_client *c, const struct mst_link *l)
+static void session_drop_books(struct mst_old_client *c,
+                               const struct mst_old_link *l)
 {
     for (unsigned i = 0; i < c->slots; i++) {
         if (c->subscriptions[i].book != NULL) {
@@ -6780,11 +11009,12 @@ static void session_drop_books(struct mst_client *c, const struct mst_link *l)
 }
 
 /* All of the connection's subscriptions are gone, and the books in doubt. */
-static void session_drop_stream(struct mst_client *c, struct mst_link *l)
+static void session_drop_stream(struct mst_old_client *c,
+                                struct mst_old_link *l)
 {
     session_drop_books(c, l);
     for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_subscribed *on = session_on(c, l, &c->subscriptions[i]);
+        struct mst_old_subscribed *on = session_on(c, l, &c->subscriptions[i]);
         memset(on, 0, sizeof *on);
     }
     l->request = SESSION_NO_REQUEST;
@@ -6796,10 +11026,10 @@ static void session_drop_stream(struct mst_client *c, struct mst_link *l)
 }
 
 /* The link that works towards taking over from the stream, or NULL. */
-static struct mst_link *session_successor(struct mst_client *c)
+static struct mst_old_link *session_successor(struct mst_old_client *c)
 {
     for (unsigned i = 0; i < c->config.links; i++) {
-        struct mst_link *l = &c->links[i];
+        struct mst_old_link *l = &c->links[i];
         if (i != c->stream && l->job == SESSION_STREAM &&
             l->state >= MST_STATE_RESOLVE && l->state <= MST_STATE_OPEN) {
             return l;
@@ -6814,7 +11044,7 @@ static bool session_is_local(int error)
 }
 
 /* Errors that do not mend by trying again. */
-static bool session_is_permanent(const struct mst_link *l, int error)
+static bool session_is_permanent(const struct mst_old_link *l, int error)
 {
     static const char *const codes[] = {
         "invalid_client", "invalid_scope", "unauthorized_client",
@@ -6829,7 +11059,7 @@ static bool session_is_permanent(const struct mst_link *l, int error)
 }
 
 /* In an exchange of HTTP: what the response says counts. */
-static bool session_is_http(const struct mst_link *l)
+static bool session_is_http(const struct mst_old_link *l)
 {
     return l->state == MST_STATE_TOKEN || l->state == MST_STATE_UPGRADE ||
            l->state == MST_STATE_PUT;
@@ -6837,8 +11067,8 @@ static bool session_is_http(const struct mst_link *l)
 
 /* The service has said when to try again, in a way that can be understood: a
  * date needs a clock to go with it. */
-static bool session_is_told(const struct mst_client *c,
-                            const struct mst_link *l)
+static bool session_is_told(const struct mst_old_client *c,
+                            const struct mst_old_link *l)
 {
     const struct mst_http *h = &l->http;
 
@@ -6849,14 +11079,14 @@ static bool session_is_told(const struct mst_client *c,
 }
 
 /* BearSSL's number of an error, or the port's. */
-static int session_detail(const struct mst_link *l, int error)
+static int session_detail(const struct mst_old_link *l, int error)
 {
     return tls_error(l) == error ? tls_detail(l) : l->port_detail;
 }
 
 /* Keeps count of what went wrong, by the error's band. */
-static void session_count_error(struct mst_client *c, const struct mst_link *l,
-                                int error)
+static void session_count_error(struct mst_old_client *c,
+                                const struct mst_old_link *l, int error)
 {
     struct mst_log log = {.kind = MST_LOG_ERROR,
                           .link = session_link(c, l),
@@ -6877,14 +11107,14 @@ static void session_count_error(struct mst_client *c, const struct mst_link *l,
 }
 
 /* The wall clock, as read at the last attempt's begin. */
-static int64_t session_unix_s(const struct mst_client *c)
+static int64_t session_unix_s(const struct mst_old_client *c)
 {
     return c->clock_s + (int64_t)((c->now_ms - c->clock_ms) / 1000);
 }
 
 /* How long the service wants us to wait at least, ms. */
-static uint32_t session_retry_after(const struct mst_client *c,
-                                    const struct mst_link *l)
+static uint32_t session_retry_after(const struct mst_old_client *c,
+                                    const struct mst_old_link *l)
 {
     const struct mst_http *h = &l->http;
     int64_t s = h->retry_after_s;
@@ -6897,7 +11127,8 @@ static uint32_t session_retry_after(const struct mst_client *c,
 }
 
 /* What a response tells beside its content. */
-static void session_note_http(struct mst_client *c, const struct mst_link *l)
+static void session_note_http(struct mst_old_client *c,
+                              const struct mst_old_link *l)
 {
     session_high(&c->stats.high.headers, l->http.headers_len);
     session_high(&c->stats.high.body, l->http.body_len);
@@ -6912,17 +11143,17 @@ static void session_note_http(struct mst_client *c, const struct mst_link *l)
 
 /* What will not mend soon is tried again slowly: so is a handover, which costs
  * books without a spare one their levels. */
-static bool session_is_slow(const struct mst_link *l, int error)
+static bool session_is_slow(const struct mst_old_link *l, int error)
 {
     return session_is_permanent(l, error) ||
            (error == MST_ERR_TIMEOUT && l->state == MST_STATE_OPEN);
 }
 
 /* How long to wait before the next attempt. */
-static uint32_t session_backoff(struct mst_client *c, struct mst_link *l,
-                                int error)
+static uint32_t session_backoff(struct mst_old_client *c,
+                                struct mst_old_link *l, int error)
 {
-    const struct mst_config *g = &c->config;
+    const struct mst_old_config *g = &c->config;
     uint32_t longest = g->backoff_ms, jitter = 0, wait;
 
     if (session_is_local(error)) {
@@ -6968,7 +11199,7 @@ static bool session_has_text(int error)
 }
 
 /* Notes an event of a failure; it is handed out before anything else. */
-static struct mst_failure *session_note(struct mst_link *l,
+static struct mst_failure *session_note(struct mst_old_link *l,
                                         enum mst_event_type type, int error,
                                         enum mst_state stage)
 {
@@ -6981,8 +11212,8 @@ static struct mst_failure *session_note(struct mst_link *l,
 }
 
 /* Notes what is to be reported, unless it was already and lasts. */
-static void session_report(const struct mst_client *c, struct mst_link *l,
-                           int error, uint32_t retry_ms)
+static void session_report(const struct mst_old_client *c,
+                           struct mst_old_link *l, int error, uint32_t retry_ms)
 {
     enum mst_state stage = l->failing != 0 ? MST_STATE_OPEN : l->state;
     struct mst_failure *f;
@@ -7007,22 +11238,23 @@ static void session_report(const struct mst_client *c, struct mst_link *l,
 /* -- a request for an address ------------------------------------------- */
 
 /* The link that runs the errands: beside the stream, or where there is none. */
-static bool session_is_errand(const struct mst_client *c,
-                              const struct mst_link *l)
+static bool session_is_errand(const struct mst_old_client *c,
+                              const struct mst_old_link *l)
 {
     return c->config.ws_url != NULL ? !session_is_stream(c, l)
                                     : session_link(c, l) == 0;
 }
 
 /* A request waits, or is under way, and the link is the one for it. */
-static bool session_has_put(const struct mst_client *c,
-                            const struct mst_link *l)
+static bool session_has_put(const struct mst_old_client *c,
+                            const struct mst_old_link *l)
 {
     return c->put.request != NULL && !c->put.done && session_is_errand(c, l);
 }
 
 /* What the link does, or is about to do, is for that request. */
-static bool session_is_put(const struct mst_client *c, const struct mst_link *l)
+static bool session_is_put(const struct mst_old_client *c,
+                           const struct mst_old_link *l)
 {
     return session_has_put(c, l) &&
            (l->state == MST_STATE_WAIT || l->job == SESSION_PUT ||
@@ -7031,8 +11263,8 @@ static bool session_is_put(const struct mst_client *c, const struct mst_link *l)
 }
 
 /* Keeps what is known of an attempt that has failed, or been answered. */
-static void session_put_note(struct mst_client *c, const struct mst_link *l,
-                             int error)
+static void session_put_note(struct mst_old_client *c,
+                             const struct mst_old_link *l, int error)
 {
     struct mst_address_result *r = &c->put.result;
     int status = session_is_http(l) ? l->http.status : 0;
@@ -7047,7 +11279,8 @@ static void session_put_note(struct mst_client *c, const struct mst_link *l,
 }
 
 /* The request is over, well or not: its event is due. */
-static void session_put_end(struct mst_client *c, struct mst_link *l, int error)
+static void session_put_end(struct mst_old_client *c, struct mst_old_link *l,
+                            int error)
 {
     struct mst_address_result *r = &c->put.result;
 
@@ -7070,7 +11303,7 @@ static bool session_is_retryable(int status)
 
 /* A response has come that another attempt would not make better: it is none,
  * or says what does not mend by itself. */
-static bool session_is_final(const struct mst_link *l, int error)
+static bool session_is_final(const struct mst_old_link *l, int error)
 {
     int status = l->http.status;
 
@@ -7082,8 +11315,9 @@ static bool session_is_final(const struct mst_link *l, int error)
 
 /* An attempt has failed: another one does no harm, since the outcome of the
  * same request is the same. Returns how long the link is to wait. */
-static uint32_t session_put_failed(struct mst_client *c, struct mst_link *l,
-                                   int error, uint32_t retry_ms)
+static uint32_t session_put_failed(struct mst_old_client *c,
+                                   struct mst_old_link *l, int error,
+                                   uint32_t retry_ms)
 {
     bool put = l->state == MST_STATE_PUT;
     bool answered = put && l->http.status >= 300;
@@ -7107,10 +11341,11 @@ static uint32_t session_put_failed(struct mst_client *c, struct mst_link *l,
 /* What a link is to do next, and from when on: what is asked for goes before
  * a rotation. Only a stream that is open is taken over from: another one is a
  * new connection itself. */
-static enum session_job session_errand(const struct mst_client *c,
-                                       const struct mst_link *l, uint64_t *at)
+static enum session_job session_errand(const struct mst_old_client *c,
+                                       const struct mst_old_link *l,
+                                       uint64_t *at)
 {
-    const struct mst_token *t = &c->tokens[TOKEN_STREAM];
+    const struct mst_old_token *t = &c->tokens[TOKEN_STREAM];
     uint64_t token_ms = t->len > 0 ? t->refresh_ms : SESSION_NEVER;
 
     *at = 0;
@@ -7134,11 +11369,11 @@ static enum session_job session_errand(const struct mst_client *c,
 }
 
 /* Another link is at the token endpoint. */
-static bool session_is_fetching(const struct mst_client *c,
-                                const struct mst_link *l)
+static bool session_is_fetching(const struct mst_old_client *c,
+                                const struct mst_old_link *l)
 {
     for (unsigned i = 0; i < c->config.links; i++) {
-        const struct mst_link *other = &c->links[i];
+        const struct mst_old_link *other = &c->links[i];
         if (other != l && other->job == SESSION_TOKEN &&
             other->state != MST_STATE_WAIT && other->state != MST_STATE_OFF) {
             return true;
@@ -7148,8 +11383,8 @@ static bool session_is_fetching(const struct mst_client *c,
 }
 
 /* When a link that waits begins its next attempt. */
-static uint64_t session_wake(const struct mst_client *c,
-                             const struct mst_link *l)
+static uint64_t session_wake(const struct mst_old_client *c,
+                             const struct mst_old_link *l)
 {
     uint64_t at;
     enum session_job job = session_errand(c, l, &at);
@@ -7169,7 +11404,7 @@ static uint64_t session_wake(const struct mst_client *c,
 }
 
 /* A connection is no more: what it delivered, the one beside it may bring. */
-static void session_gone(struct mst_client *c, struct mst_link *l)
+static void session_gone(struct mst_old_client *c, struct mst_old_link *l)
 {
     if (l->opened && !session_is_stream(c, l)) {
         c->repeat_ms = c->now_ms + SESSION_REPEAT_MS;
@@ -7181,8 +11416,8 @@ static void session_gone(struct mst_client *c, struct mst_link *l)
 
 /* The connection was of use: something was subscribed, or nothing is wished
  * for. */
-static bool session_was_useful(const struct mst_client *c,
-                               const struct mst_link *l)
+static bool session_was_useful(const struct mst_old_client *c,
+                               const struct mst_old_link *l)
 {
     bool wanted = false;
 
@@ -7193,8 +11428,8 @@ static bool session_was_useful(const struct mst_client *c,
 }
 
 /* A stream has ended: true where its token's life is the reason. */
-static bool session_lost(struct mst_client *c, struct mst_link *l,
-                         struct mst_token *token, int error)
+static bool session_lost(struct mst_old_client *c, struct mst_old_link *l,
+                         struct mst_old_token *token, int error)
 {
     bool stable = c->now_ms - l->open_ms >= c->config.stable_ms;
     /* Who is too slow, or has no snapshots, will be so again. */
@@ -7212,7 +11447,7 @@ static bool session_lost(struct mst_client *c, struct mst_link *l,
 }
 
 /* What the service wants is for both links: not to come back before. */
-static void session_hold(struct mst_client *c, const struct mst_link *l,
+static void session_hold(struct mst_old_client *c, const struct mst_old_link *l,
                          int error)
 {
     bool told = session_is_told(c, l);
@@ -7230,7 +11465,8 @@ static void session_hold(struct mst_client *c, const struct mst_link *l,
 }
 
 /* The wait that is reported is the one that it comes to. */
-static void session_tell_wait(const struct mst_client *c, struct mst_link *l)
+static void session_tell_wait(const struct mst_old_client *c,
+                              struct mst_old_link *l)
 {
     uint64_t at = session_wake(c, l);
 
@@ -7241,11 +11477,12 @@ static void session_tell_wait(const struct mst_client *c, struct mst_link *l)
 }
 
 /* Ends the attempt or connection. The first error wins. */
-static void session_fail(struct mst_client *c, struct mst_link *l, int error)
+static void session_fail(struct mst_old_client *c, struct mst_old_link *l,
+                         int error)
 {
-    struct mst_token *token =
+    struct mst_old_token *token =
         &c->tokens[session_kind(c, (enum session_job)l->job)];
-    struct mst_link *next = NULL;
+    struct mst_old_link *next = NULL;
     bool expired = false;
     uint32_t retry_ms;
 
@@ -7304,7 +11541,7 @@ static void session_fail(struct mst_client *c, struct mst_link *l, int error)
 }
 
 /* Begins an attempt anew, at once. */
-static void session_restart(struct mst_client *c, struct mst_link *l)
+static void session_restart(struct mst_old_client *c, struct mst_old_link *l)
 {
     if (l->state == MST_STATE_TOKEN) {
         mem_wipe(c->links[l->store].token, sizeof l->token);
@@ -7315,7 +11552,7 @@ static void session_restart(struct mst_client *c, struct mst_link *l)
 }
 
 /* Begins an attempt, once clock and entropy are known to be there. */
-static void session_begin(struct mst_client *c, struct mst_link *l)
+static void session_begin(struct mst_old_client *c, struct mst_old_link *l)
 {
     uint64_t at;
     enum session_job job = session_errand(c, l, &at);
@@ -7325,7 +11562,7 @@ static void session_begin(struct mst_client *c, struct mst_link *l)
         job = SESSION_TOKEN;
     }
     l->job = (uint8_t)job;
-    /* Checked by mst_client_init(). */
+    /* Checked by mst_old_client_init(). */
     switch (job) {
     case SESSION_TOKEN:
         (void)http_url(c->config.auth_url, "https://", "http://", &l->endpoint);
@@ -7342,7 +11579,7 @@ static void session_begin(struct mst_client *c, struct mst_link *l)
     l->in_len = l->out_len = l->used = 0;
     l->staging_at = l->staging_len = 0;
     l->send_at = 0;
-    l->sending = SEND_NOTHING;
+    l->sending = OLD_SEND_NOTHING;
     l->address = l->addresses = l->tried = l->end = l->failing = 0;
     l->send_error = 0;
     l->secured = l->pinged = l->ping_due = l->close_due = l->decoding = false;
@@ -7354,7 +11591,8 @@ static void session_begin(struct mst_client *c, struct mst_link *l)
 }
 
 /* Goes on to the next address of the host, if there is one left. */
-static bool session_next_address(struct mst_client *c, struct mst_link *l)
+static bool session_next_address(struct mst_old_client *c,
+                                 struct mst_old_link *l)
 {
     if (l->tried + 1 >= l->addresses) {
         return false;
@@ -7366,23 +11604,23 @@ static bool session_next_address(struct mst_client *c, struct mst_link *l)
 }
 
 /* Is a request being written with the token in this room? */
-static bool session_is_in_use(const struct mst_client *c, uint8_t store)
+static bool session_is_in_use(const struct mst_old_client *c, uint8_t store)
 {
     bool used = false;
 
     for (unsigned i = 0; i < c->config.links; i++) {
-        const struct mst_link *l = &c->links[i];
-        used |= l->store == store && l->sending == SEND_HTTP &&
+        const struct mst_old_link *l = &c->links[i];
+        used |= l->store == store && l->sending == OLD_SEND_HTTP &&
                 l->job != SESSION_TOKEN && l->state > MST_STATE_TLS;
     }
     return used;
 }
 
 /* Where the next token is put: not over one in use, if there is room. */
-static uint8_t session_store(struct mst_client *c)
+static uint8_t session_store(struct mst_old_client *c)
 {
-    const struct mst_token *stream = &c->tokens[TOKEN_STREAM];
-    const struct mst_token *address = &c->tokens[TOKEN_ADDRESS];
+    const struct mst_old_token *stream = &c->tokens[TOKEN_STREAM];
+    const struct mst_old_token *address = &c->tokens[TOKEN_ADDRESS];
     uint8_t store = 0;
 
     if (c->config.links > 1) {
@@ -7404,9 +11642,10 @@ static uint8_t session_store(struct mst_client *c)
 }
 
 /* The request is written next, with the token as it is now. */
-static void session_write_next(const struct mst_client *c, struct mst_link *l)
+static void session_write_next(const struct mst_old_client *c,
+                               struct mst_old_link *l)
 {
-    const struct mst_token *t =
+    const struct mst_old_token *t =
         &c->tokens[session_kind(c, (enum session_job)l->job)];
 
     if (l->job != SESSION_TOKEN) {
@@ -7414,12 +11653,12 @@ static void session_write_next(const struct mst_client *c, struct mst_link *l)
         l->token_len = t->len;
         l->until_ms = t->until_ms;
     }
-    l->sending = SEND_HTTP;
+    l->sending = OLD_SEND_HTTP;
     l->send_at = 0;
 }
 
 /* On a connection that stands, the address request begins. */
-static void session_put_begin(struct mst_client *c, struct mst_link *l)
+static void session_put_begin(struct mst_old_client *c, struct mst_old_link *l)
 {
     http_init(&l->http);
     l->body_len = 0;
@@ -7428,7 +11667,7 @@ static void session_put_begin(struct mst_client *c, struct mst_link *l)
 }
 
 /* The link can carry plaintext: on to the job's first exchange. */
-static void session_connected(struct mst_client *c, struct mst_link *l)
+static void session_connected(struct mst_old_client *c, struct mst_old_link *l)
 {
     uint8_t random[16];
 
@@ -7462,14 +11701,14 @@ static void session_connected(struct mst_client *c, struct mst_link *l)
 }
 
 /* ------------------------------------------------------------------------
- * 10 session: sending
+ * 17 old session: sending
  *
  * What is being sent is not stored: each piece of it is written anew, from what
  * it is made of, as far as there is room.
  * ------------------------------------------------------------------------ */
 
-static void session_write_form(const struct mst_client *c,
-                               const struct mst_link *l, struct out *o)
+static void session_write_form(const struct mst_old_client *c,
+                               const struct mst_old_link *l, struct out *o)
 {
     http_form_write(o, "grant_type", "client_credentials");
     out_byte(o, '&');
@@ -7506,8 +11745,8 @@ static void session_write_length(struct out *o, size_t len)
     out_text(o, "\r\n\r\n");
 }
 
-static void session_write_token(const struct mst_client *c,
-                                const struct mst_link *l, struct out *o)
+static void session_write_token(const struct mst_old_client *c,
+                                const struct mst_old_link *l, struct out *o)
 {
     struct out form = {NULL, 0, 0, 0};
 
@@ -7519,8 +11758,8 @@ static void session_write_token(const struct mst_client *c,
     session_write_form(c, l, o);
 }
 
-static void session_write_bearer(const struct mst_client *c,
-                                 const struct mst_link *l, struct out *o,
+static void session_write_bearer(const struct mst_old_client *c,
+                                 const struct mst_old_link *l, struct out *o,
                                  bool masked)
 {
     out_text(o, "Authorization: Bearer ");
@@ -7534,8 +11773,8 @@ static void session_write_bearer(const struct mst_client *c,
     out_text(o, "\r\n");
 }
 
-static void session_write_put(const struct mst_client *c,
-                              const struct mst_link *l, struct out *o,
+static void session_write_put(const struct mst_old_client *c,
+                              const struct mst_old_link *l, struct out *o,
                               bool masked)
 {
     struct out body = {NULL, 0, 0, 0};
@@ -7549,28 +11788,30 @@ static void session_write_put(const struct mst_client *c,
     message_address_write(o, c->put.request);
 }
 
-static void session_write_upgrade(const struct mst_client *c,
-                                  const struct mst_link *l, struct out *o,
+static void session_write_upgrade(const struct mst_old_client *c,
+                                  const struct mst_old_link *l, struct out *o,
                                   bool masked)
 {
     char host[MST_HOST_MAX + 9];
 
     http_host(&l->endpoint, host);
-    http_upgrade_write(o, host, l->endpoint.path, l->key);
+    http_request_write(
+        o, "GET", l->endpoint.path[0] != '\0' ? l->endpoint.path : "/", host);
+    http_upgrade_write(o, l->key);
     session_write_bearer(c, l, o, masked);
     out_text(o, "\r\n");
 }
 
-static void session_write_request(const struct mst_client *c,
-                                  const struct mst_link *l, struct out *o)
+static void session_write_request(const struct mst_old_client *c,
+                                  const struct mst_old_link *l, struct out *o)
 {
     enum mst_action action = (enum mst_action)l->request;
-    uint8_t member = action == MST_SUBSCRIBE ? SUB_ASKED : SUB_LEAVING;
+    uint8_t member = action == MST_SUBSCRIBE ? OLD_SUB_ASKED : OLD_SUB_LEAVING;
     bool first = true;
 
     message_request_open(o, action);
     for (unsigned i = 0; action != MST_SUBSCRIPTION_LIST && i < c->slots; i++) {
-        const struct mst_subscription *s = &c->subscriptions[i];
+        const struct mst_old_subscription *s = &c->subscriptions[i];
         if (s->on[session_link(c, l)].state == member) {
             message_request_entry(o, (enum mst_channel)s->channel, s->market,
                                   first);
@@ -7580,25 +11821,26 @@ static void session_write_request(const struct mst_client *c,
     message_request_close(o, action);
 }
 
-static void session_write_payload(const struct mst_client *c,
-                                  const struct mst_link *l, struct out *o)
+static void session_write_payload(const struct mst_old_client *c,
+                                  const struct mst_old_link *l, struct out *o)
 {
     uint8_t code[2] = {(uint8_t)(l->close_code >> 8),
                        (uint8_t)(l->close_code & 255u)};
 
-    if (l->sending == SEND_REQUEST) {
+    if (l->sending == OLD_SEND_REQUEST) {
         session_write_request(c, l, o);
-    } else if (l->sending == SEND_PONG) {
+    } else if (l->sending == OLD_SEND_PONG) {
         out_bytes(o, l->pong, l->pong_len);
-    } else if (l->sending == SEND_CLOSE && l->close_code != 1005) {
+    } else if (l->sending == OLD_SEND_CLOSE && l->close_code != 1005) {
         out_bytes(o, code, sizeof code);
     }
 }
 
 /* Writes the window of what is being sent. masked stands for the tap, which
  * sees no token. */
-static void session_write(const struct mst_client *c, const struct mst_link *l,
-                          struct out *o, bool masked)
+static void session_write(const struct mst_old_client *c,
+                          const struct mst_old_link *l, struct out *o,
+                          bool masked)
 {
     static const uint8_t opcodes[] = {0,           0,           MST_WS_TEXT,
                                       MST_WS_PING, MST_WS_PONG, MST_WS_CLOSE};
@@ -7606,7 +11848,7 @@ static void session_write(const struct mst_client *c, const struct mst_link *l,
     struct out payload = {NULL, 0, 0, 0};
     size_t n, header_len;
 
-    if (l->sending == SEND_HTTP) {
+    if (l->sending == OLD_SEND_HTTP) {
         switch ((enum session_job)l->job) {
         case SESSION_TOKEN: session_write_token(c, l, o); break;
         case SESSION_STREAM: session_write_upgrade(c, l, o, masked); break;
@@ -7629,10 +11871,10 @@ static void session_write(const struct mst_client *c, const struct mst_link *l,
 
 /* Writes the window, and shows the tap what goes out. A request that holds a
  * token is written twice: masked for the tap first, and then as it is. */
-static void session_write_seen(const struct mst_client *c,
-                               const struct mst_link *l, struct out *o)
+static void session_write_seen(const struct mst_old_client *c,
+                               const struct mst_old_link *l, struct out *o)
 {
-    bool http = l->sending == SEND_HTTP;
+    bool http = l->sending == OLD_SEND_HTTP;
     struct out seen = *o;
 
     if (c->config.tap == NULL || l->job == SESSION_TOKEN) {
@@ -7650,58 +11892,58 @@ static void session_write_seen(const struct mst_client *c,
 }
 
 /* Decides what to write next, once the last is written. */
-static void session_choose(struct mst_client *c, struct mst_link *l)
+static void session_choose(struct mst_old_client *c, struct mst_old_link *l)
 {
-    uint8_t next = SEND_NOTHING;
+    uint8_t next = OLD_SEND_NOTHING;
 
     if (l->close_due) {
-        next = SEND_CLOSE;
+        next = OLD_SEND_CLOSE;
     } else if (l->state != MST_STATE_OPEN) {
         return;
     } else if (l->ping_due) {
-        next = SEND_PONG;
+        next = OLD_SEND_PONG;
     } else if (l->request_due) {
-        next = SEND_REQUEST;
+        next = OLD_SEND_REQUEST;
     } else if (!l->pinged && c->now_ms - l->whole_ms >= c->config.ping_ms) {
-        next = SEND_PING;
+        next = OLD_SEND_PING;
     }
-    if (next == SEND_NOTHING) {
+    if (next == OLD_SEND_NOTHING) {
         return;
     }
     if (!session_draw(c, l->mask, sizeof l->mask)) {
         session_fail(c, l, l->failing != 0 ? l->failing : MST_ERR_ENTROPY);
         return;
     }
-    if (next == SEND_PONG) {
+    if (next == OLD_SEND_PONG) {
         l->ping_due = false;
         l->pong_len = l->ping_len;
         memcpy(l->pong, l->ping, l->ping_len);
     }
     l->sending = next;
     l->send_at = 0;
-    l->pinged |= next == SEND_PING;
-    l->close_due &= next != SEND_CLOSE;
-    l->request_due &= next != SEND_REQUEST;
+    l->pinged |= next == OLD_SEND_PING;
+    l->close_due &= next != OLD_SEND_CLOSE;
+    l->request_due &= next != OLD_SEND_REQUEST;
 }
 
 /* Writes as much as there is room for; true where something was. */
-static bool session_send(struct mst_client *c, struct mst_link *l)
+static bool session_send(struct mst_old_client *c, struct mst_old_link *l)
 {
-    const struct mst_token *token =
+    const struct mst_old_token *token =
         &c->tokens[session_kind(c, (enum session_job)l->job)];
     struct out o = {NULL, 0, 0, 0};
     bool done;
     size_t n;
 
-    if (l->sending == SEND_NOTHING) {
+    if (l->sending == OLD_SEND_NOTHING) {
         session_choose(c, l);
     }
-    if (l->sending == SEND_HTTP && l->job != SESSION_TOKEN &&
+    if (l->sending == OLD_SEND_HTTP && l->job != SESSION_TOKEN &&
         (token->len == 0 || l->store != token->store)) {
         session_restart(c, l); /* its token was replaced, or is bad */
         return true;
     }
-    if (l->sending == SEND_NOTHING) {
+    if (l->sending == OLD_SEND_NOTHING) {
         return false;
     }
     o.data = tls_space(l, c->config.record_out_len, &o.cap);
@@ -7716,27 +11958,27 @@ static bool session_send(struct mst_client *c, struct mst_link *l)
     done = l->send_at == o.len;
     tls_wrote(l, n, done);
     if (done) {
-        l->close_sent |= l->sending == SEND_CLOSE;
-        l->sending = SEND_NOTHING;
+        l->close_sent |= l->sending == OLD_SEND_CLOSE;
+        l->sending = OLD_SEND_NOTHING;
     }
     return true;
 }
 
 /* ------------------------------------------------------------------------
- * 11 session: tokens
+ * 18 old session: tokens
  * ------------------------------------------------------------------------ */
 
-enum reply_field {
-    REPLY_TOKEN,
-    REPLY_EXPIRES,
-    REPLY_TYPE,
-    REPLY_SCOPE,
-    REPLY_ERROR,
-    REPLY_OTHER
+enum old_reply_field {
+    OLD_REPLY_TOKEN,
+    OLD_REPLY_EXPIRES,
+    OLD_REPLY_TYPE,
+    OLD_REPLY_SCOPE,
+    OLD_REPLY_ERROR,
+    OLD_REPLY_OTHER
 };
 
 /* A lifetime in whole seconds; a huge one is as good as a day. */
-static int session_reply_lifetime(struct mst_reply *r,
+static int session_reply_lifetime(struct mst_old_reply *r,
                                   const struct json_text *t)
 {
     struct mst_decimal n;
@@ -7765,7 +12007,7 @@ static bool session_is_token(const char *token, size_t len)
     return len > 0;
 }
 
-static int session_reply_token(struct mst_client *c, struct mst_link *l,
+static int session_reply_token(struct mst_old_client *c, struct mst_old_link *l,
                                const struct json_text *t)
 {
     char *token = c->links[l->store].token;
@@ -7777,25 +12019,25 @@ static int session_reply_token(struct mst_client *c, struct mst_link *l,
 }
 
 /* Takes in a field of the reply; it lies in its store. */
-static int session_reply_field(struct mst_client *c, struct mst_link *l)
+static int session_reply_field(struct mst_old_client *c, struct mst_old_link *l)
 {
-    struct mst_reply *r = &l->reply;
+    struct mst_old_reply *r = &l->reply;
     char *store =
-        r->field == REPLY_TOKEN ? c->links[l->store].token : l->http.line;
+        r->field == OLD_REPLY_TOKEN ? c->links[l->store].token : l->http.line;
     struct json_text t = json_scalar(store, r->item_len, store, r->item_len);
 
-    if (t.string != (r->field != REPLY_EXPIRES)) {
+    if (t.string != (r->field != OLD_REPLY_EXPIRES)) {
         return MST_ERR_TOKEN_SHAPE;
     }
-    switch ((enum reply_field)r->field) {
-    case REPLY_TOKEN: return session_reply_token(c, l, &t);
-    case REPLY_EXPIRES: return session_reply_lifetime(r, &t);
-    case REPLY_TYPE:
+    switch ((enum old_reply_field)r->field) {
+    case OLD_REPLY_TOKEN: return session_reply_token(c, l, &t);
+    case OLD_REPLY_EXPIRES: return session_reply_lifetime(r, &t);
+    case OLD_REPLY_TYPE:
         return text_is_nocase(t.at, t.len, "bearer") ? 0 : MST_ERR_TOKEN_TYPE;
-    case REPLY_SCOPE:
+    case OLD_REPLY_SCOPE:
         text_copy(r->scope, sizeof r->scope, t.at, t.len);
         return 0;
-    default: /* REPLY_ERROR */
+    default: /* OLD_REPLY_ERROR */
         text_copy(l->text, sizeof l->text, t.at,
                   utf8_is(t.at, t.len) ? t.len : 0);
         return 0;
@@ -7803,11 +12045,11 @@ static int session_reply_field(struct mst_client *c, struct mst_link *l)
 }
 
 /* Appends to the item at hand, in the field's own store. */
-static int session_reply_keep(struct mst_client *c, struct mst_link *l,
+static int session_reply_keep(struct mst_old_client *c, struct mst_old_link *l,
                               const uint8_t *data, size_t len)
 {
-    struct mst_reply *r = &l->reply;
-    bool token = r->field == REPLY_TOKEN;
+    struct mst_old_reply *r = &l->reply;
+    bool token = r->field == OLD_REPLY_TOKEN;
     size_t cap = token ? MST_TOKEN_MAX + 2u : MST_LINE_MAX;
 
     if (len > cap - r->item_len) {
@@ -7820,22 +12062,23 @@ static int session_reply_keep(struct mst_client *c, struct mst_link *l,
 }
 
 /* Decides about a value of the reply. */
-static int session_reply_value(struct mst_link *l, const uint8_t *data,
+static int session_reply_value(struct mst_old_link *l, const uint8_t *data,
                                size_t *at)
 {
     static const char *const keys[] = {"access_token", "expires_in",
                                        "token_type", "scope", "error"};
-    struct mst_reply *r = &l->reply;
+    struct mst_old_reply *r = &l->reply;
 
     if (r->json.depth == 0) {
         return data[*at] == '{' ? json_enter(&r->json, '{', at)
                                 : MST_ERR_TOKEN_SHAPE;
     }
     r->field = 0;
-    while (r->field < REPLY_OTHER && !json_key_is(&r->json, keys[r->field])) {
+    while (r->field < OLD_REPLY_OTHER &&
+           !json_key_is(&r->json, keys[r->field])) {
         r->field++;
     }
-    if (r->field == REPLY_OTHER || data[*at] == 'n') {
+    if (r->field == OLD_REPLY_OTHER || data[*at] == 'n') {
         json_take(&r->json, JSON_SKIP);
         return 0;
     }
@@ -7850,10 +12093,10 @@ static int session_reply_value(struct mst_link *l, const uint8_t *data,
 }
 
 /* Reads on in the reply's body. */
-static int session_reply_read(struct mst_client *c, struct mst_link *l,
+static int session_reply_read(struct mst_old_client *c, struct mst_old_link *l,
                               const uint8_t *data, size_t len)
 {
-    struct mst_reply *r = &l->reply;
+    struct mst_old_reply *r = &l->reply;
     size_t at = 0, from = 0;
     int rc = 0;
 
@@ -7880,8 +12123,8 @@ static int session_reply_read(struct mst_client *c, struct mst_link *l,
 
 /* True where every word of the scope that was asked for was granted; the
  * first that was not is put into text. */
-static bool session_scope_granted(const struct mst_client *c,
-                                  struct mst_link *l)
+static bool session_scope_granted(const struct mst_old_client *c,
+                                  struct mst_old_link *l)
 {
     const char *word = session_scope(c, (enum session_token)l->kind);
 
@@ -7897,21 +12140,22 @@ static bool session_scope_granted(const struct mst_client *c,
 }
 
 /* The reply is complete: is it a token? */
-static int session_reply_end(const struct mst_client *c, struct mst_link *l)
+static int session_reply_end(const struct mst_old_client *c,
+                             struct mst_old_link *l)
 {
-    struct mst_reply *r = &l->reply;
+    struct mst_old_reply *r = &l->reply;
     int status = l->http.status;
 
     if (status != 200) {
-        return (r->seen & BIT(REPLY_ERROR)) != 0
+        return (r->seen & BIT(OLD_REPLY_ERROR)) != 0
                    ? MST_ERR_TOKEN_REFUSED
                    : http_status_error(status, MST_ERR_HTTP_STATUS);
     }
-    if (!json_whole(&r->json) || (r->seen & BIT(REPLY_TOKEN)) == 0 ||
-        (r->seen & BIT(REPLY_TYPE)) == 0) {
+    if (!json_whole(&r->json) || (r->seen & BIT(OLD_REPLY_TOKEN)) == 0 ||
+        (r->seen & BIT(OLD_REPLY_TYPE)) == 0) {
         return MST_ERR_TOKEN_SHAPE;
     }
-    if ((r->seen & BIT(REPLY_SCOPE)) != 0 && !session_scope_granted(c, l)) {
+    if ((r->seen & BIT(OLD_REPLY_SCOPE)) != 0 && !session_scope_granted(c, l)) {
         return MST_ERR_TOKEN_SCOPE;
     }
     return 0;
@@ -7930,10 +12174,10 @@ static uint64_t session_refresh(uint64_t now_ms, uint64_t life_ms)
 }
 
 /* A token of this life, in ms, serves from now on. */
-static void session_take_token(struct mst_client *c, const struct mst_link *l,
-                               uint64_t life_ms)
+static void session_take_token(struct mst_old_client *c,
+                               const struct mst_old_link *l, uint64_t life_ms)
 {
-    struct mst_token *t = &c->tokens[l->kind];
+    struct mst_old_token *t = &c->tokens[l->kind];
 
     if (t->len > 0) {
         mem_wipe(c->links[t->store].token, sizeof l->token);
@@ -7955,13 +12199,13 @@ static void session_take_token(struct mst_client *c, const struct mst_link *l,
 }
 
 /* A token has come: the link is free for what is next. */
-static void session_token_done(struct mst_client *c, struct mst_link *l)
+static void session_token_done(struct mst_old_client *c, struct mst_old_link *l)
 {
-    const struct mst_reply *r = &l->reply;
-    bool known = (r->seen & BIT(REPLY_EXPIRES)) != 0;
+    const struct mst_old_reply *r = &l->reply;
+    bool known = (r->seen & BIT(OLD_REPLY_EXPIRES)) != 0;
     int64_t life_s = known ? (int64_t)r->expires_in : -1;
     uint64_t at;
-    const char *scope = r->seen & BIT(REPLY_SCOPE)
+    const char *scope = r->seen & BIT(OLD_REPLY_SCOPE)
                             ? r->scope
                             : session_scope(c, (enum session_token)l->kind);
 
@@ -7981,17 +12225,18 @@ static void session_token_done(struct mst_client *c, struct mst_link *l)
 }
 
 /* ------------------------------------------------------------------------
- * 12 session: subscriptions
+ * 19 old session: subscriptions
  *
  * Wishes, and where each stands on each connection. One request is outstanding
  * at a time: the service has no identifier to tell answers apart by.
  * ------------------------------------------------------------------------ */
 
-static struct mst_subscription *
-session_find(struct mst_client *c, enum mst_channel channel, const char *market)
+static struct mst_old_subscription *session_find(struct mst_old_client *c,
+                                                 enum mst_channel channel,
+                                                 const char *market)
 {
     for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
+        struct mst_old_subscription *s = &c->subscriptions[i];
         if (s->channel == channel && strcmp(s->market, market) == 0 &&
             !session_is_free(s)) {
             return s;
@@ -8001,11 +12246,11 @@ session_find(struct mst_client *c, enum mst_channel channel, const char *market)
 }
 
 /* The wish that a list names in another case, or NULL. */
-static struct mst_subscription *
-session_find_recased(struct mst_client *c, const struct mst_entry *entry)
+static struct mst_old_subscription *
+session_find_recased(struct mst_old_client *c, const struct mst_entry *entry)
 {
     for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
+        struct mst_old_subscription *s = &c->subscriptions[i];
         if (s->wanted && s->channel == entry->channel &&
             text_is_nocase(s->market, strlen(s->market), entry->market)) {
             return s;
@@ -8027,11 +12272,12 @@ static bool session_is_market(enum mst_channel channel, const char *market)
 }
 
 /* Takes a slot for a channel, or NULL if there is none. */
-static struct mst_subscription *
-session_slot(struct mst_client *c, enum mst_channel channel, const char *market)
+static struct mst_old_subscription *session_slot(struct mst_old_client *c,
+                                                 enum mst_channel channel,
+                                                 const char *market)
 {
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
+        struct mst_old_subscription *s = &c->subscriptions[i];
         if (session_is_free(s)) {
             session_high(&c->slots, i + 1u);
             c->stats.high.subscriptions = c->slots;
@@ -8046,13 +12292,13 @@ session_slot(struct mst_client *c, enum mst_channel channel, const char *market)
 }
 
 /* A subscription leaves the service, or never was there. */
-static void session_left(const struct mst_client *c, struct mst_link *l,
-                         struct mst_subscription *s)
+static void session_left(const struct mst_old_client *c, struct mst_old_link *l,
+                         struct mst_old_subscription *s)
 {
-    struct mst_subscribed *on = session_on(c, l, s);
+    struct mst_old_subscribed *on = session_on(c, l, s);
     struct mst_book *book = session_book(c, l, s);
 
-    on->state = SUB_NONE;
+    on->state = OLD_SUB_NONE;
     on->resync = false;
     if (s->channel == MST_HEARTBEAT) {
         l->beat_ms = l->last_beat_ms = SESSION_NEVER;
@@ -8064,19 +12310,19 @@ static void session_left(const struct mst_client *c, struct mst_link *l,
 
 /* Subscribed, wished for, and its book is as it should be: nothing is to be
  * asked for, as nearly always. */
-HOT bool session_is_content(const struct mst_subscription *s,
-                            const struct mst_subscribed *on)
+HOT bool session_is_content(const struct mst_old_subscription *s,
+                            const struct mst_old_subscribed *on)
 {
-    return on->state == SUB_ACTIVE && s->wanted && !on->resync &&
+    return on->state == OLD_SUB_ACTIVE && s->wanted && !on->resync &&
            !on->doubted && !on->lost && !on->thin && !on->number;
 }
 
 /* When the budget of a market allows to subscribe it anew, if its book needs
  * it: so many times at once, then one more each time a certain time has
  * passed. */
-static uint64_t session_resync_due(const struct mst_client *c,
-                                   const struct mst_subscription *s,
-                                   const struct mst_subscribed *on)
+static uint64_t session_resync_due(const struct mst_old_client *c,
+                                   const struct mst_old_subscription *s,
+                                   const struct mst_old_subscribed *on)
 {
     const uint64_t ahead =
         (MST_RESYNCS_MAX - 1) * (uint64_t)MST_RESYNC_EVERY_MS;
@@ -8095,8 +12341,8 @@ static uint64_t session_resync_due(const struct mst_client *c,
 /* A market is subscribed anew because its book is thin, or has a number that
  * cannot be kept. Where that does not help for long, it is left so for twice as
  * long each time. */
-static void session_thinned(const struct mst_client *c,
-                            struct mst_subscription *s)
+static void session_thinned(const struct mst_old_client *c,
+                            struct mst_old_subscription *s)
 {
     bool again = c->now_ms < s->thin_ms + s->thin_gap_ms;
 
@@ -8110,12 +12356,12 @@ static void session_thinned(const struct mst_client *c,
 /* Books in doubt are subscribed anew, as their budget allows. Where that has
  * brought no snapshot, and none has come for any other market either, the
  * connection is to blame. */
-static void session_settle(struct mst_client *c, struct mst_link *l)
+static void session_settle(struct mst_old_client *c, struct mst_old_link *l)
 {
     for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
-        struct mst_subscribed *on = session_on(c, l, s);
-        if (session_is_content(s, on) || on->state != SUB_ACTIVE ||
+        struct mst_old_subscription *s = &c->subscriptions[i];
+        struct mst_old_subscribed *on = session_on(c, l, s);
+        if (session_is_content(s, on) || on->state != OLD_SUB_ACTIVE ||
             on->resync || session_resync_due(c, s, on) > c->now_ms) {
             continue;
         }
@@ -8137,19 +12383,20 @@ static void session_settle(struct mst_client *c, struct mst_link *l)
 }
 
 /* A snapshot has been merged, or handed out where there is no book. */
-static void session_has_come(struct mst_link *l, struct mst_subscribed *on)
+static void session_has_come(struct mst_old_link *l,
+                             struct mst_old_subscribed *on)
 {
     l->has_snapshot = on->has_snapshot = true;
     on->overdue = 0;
-    if (on->state == SUB_ACTIVE) {
+    if (on->state == OLD_SUB_ACTIVE) {
         on->due_ms = SESSION_NEVER;
         on->doubted = false; /* session_judge() may find another reason */
     }
 }
 
 /* Asks for a fresh snapshot where the book needs one. */
-static void session_judge(const struct mst_client *c, struct mst_subscribed *on,
-                          struct mst_book *book)
+static void session_judge(const struct mst_old_client *c,
+                          struct mst_old_subscribed *on, struct mst_book *book)
 {
     unsigned reasons = MST_BOOK_DISAGREES | MST_BOOK_TIME_STEP;
 
@@ -8173,14 +12420,15 @@ static void session_judge(const struct mst_client *c, struct mst_subscribed *on,
 
 /* Something of a market_data message was lost: the books that it may have
  * been for are stale, and subscribed anew. */
-static void session_doubt(struct mst_client *c, const struct mst_link *l,
-                          const char *market, int error)
+static void session_doubt(struct mst_old_client *c,
+                          const struct mst_old_link *l, const char *market,
+                          int error)
 {
     bool number = error == MST_ERR_DECIMAL || error == MST_ERR_DECIMAL_WIDE;
 
     for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
-        struct mst_subscribed *on = session_on(c, l, s);
+        struct mst_old_subscription *s = &c->subscriptions[i];
+        struct mst_old_subscribed *on = session_on(c, l, s);
         struct mst_book *book = session_book(c, l, s);
         if (s->book == NULL ||
             (market[0] != '\0' && strcmp(s->market, market) != 0)) {
@@ -8194,7 +12442,7 @@ static void session_doubt(struct mst_client *c, const struct mst_link *l,
         on->lost |= !number || !on->number;
         on->number |= number;
         on->gap = true;
-        if (number && market[0] != '\0' && on->state == SUB_ACTIVE) {
+        if (number && market[0] != '\0' && on->state == OLD_SUB_ACTIVE) {
             on->due_ms = SESSION_NEVER; /* this may have been its snapshot */
         }
     }
@@ -8202,32 +12450,33 @@ static void session_doubt(struct mst_client *c, const struct mst_link *l,
 
 /* What a subscription is to be asked for next on a connection: the action, or
  * MST_SUBSCRIPTION_LIST for none. */
-static enum mst_action session_wanted(const struct mst_subscription *s,
-                                      const struct mst_subscribed *on)
+static enum mst_action session_wanted(const struct mst_old_subscription *s,
+                                      const struct mst_old_subscribed *on)
 {
-    if (on->state == SUB_ACTIVE && (!s->wanted || on->resync)) {
+    if (on->state == OLD_SUB_ACTIVE && (!s->wanted || on->resync)) {
         return MST_UNSUBSCRIBE;
     }
-    return on->state == SUB_NONE && s->wanted ? MST_SUBSCRIBE
-                                              : MST_SUBSCRIPTION_LIST;
+    return on->state == OLD_SUB_NONE && s->wanted ? MST_SUBSCRIBE
+                                                  : MST_SUBSCRIPTION_LIST;
 }
 
 /* Marks what goes into the next request, and says how many channels. */
-static unsigned session_mark(struct mst_client *c, const struct mst_link *l,
+static unsigned session_mark(struct mst_old_client *c,
+                             const struct mst_old_link *l,
                              enum mst_action action)
 {
     unsigned count = 0;
 
     for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
-        struct mst_subscribed *on = session_on(c, l, s);
+        struct mst_old_subscription *s = &c->subscriptions[i];
+        struct mst_old_subscribed *on = session_on(c, l, s);
         if (session_wanted(s, on) != action) {
             continue;
         }
         if (action == MST_UNSUBSCRIBE) {
-            on->state = SUB_LEAVING;
+            on->state = OLD_SUB_LEAVING;
         } else {
-            on->state = SUB_ASKED;
+            on->state = OLD_SUB_ASKED;
             on->doubted = on->lost = on->thin = on->has_snapshot = false;
             on->gap = false;
         }
@@ -8240,19 +12489,20 @@ static unsigned session_mark(struct mst_client *c, const struct mst_link *l,
 }
 
 /* Something is subscribed, as far as is known. */
-static bool session_has_any(struct mst_client *c, const struct mst_link *l)
+static bool session_has_any(struct mst_old_client *c,
+                            const struct mst_old_link *l)
 {
     bool any = false;
 
     for (unsigned i = 0; i < c->slots; i++) {
         uint8_t state = session_on(c, l, &c->subscriptions[i])->state;
-        any |= state == SUB_ACTIVE || state == SUB_LEAVING;
+        any |= state == OLD_SUB_ACTIVE || state == OLD_SUB_LEAVING;
     }
     return any;
 }
 
 /* Makes the next request, if there is one to make and it is time. */
-static void session_request(struct mst_client *c, struct mst_link *l)
+static void session_request(struct mst_old_client *c, struct mst_old_link *l)
 {
     unsigned count = 0;
 
@@ -8283,8 +12533,8 @@ static void session_request(struct mst_client *c, struct mst_link *l)
 }
 
 /* A subscription is looked at again at this time. */
-static void session_look_at(struct mst_link *l, struct mst_subscribed *on,
-                            uint64_t at)
+static void session_look_at(struct mst_old_link *l,
+                            struct mst_old_subscribed *on, uint64_t at)
 {
     on->due_ms = at;
     l->look_ms = at < l->look_ms ? at : l->look_ms;
@@ -8292,8 +12542,9 @@ static void session_look_at(struct mst_link *l, struct mst_subscribed *on,
 
 /* A snapshot has not come in time: it is asked for again, unless it may be what
  * is arriving. */
-static void session_overdue(const struct mst_client *c, struct mst_link *l,
-                            struct mst_subscribed *on)
+static void session_overdue(const struct mst_old_client *c,
+                            struct mst_old_link *l,
+                            struct mst_old_subscribed *on)
 {
     if (l->frame_bytes > 0) {
         session_look_at(l, on, c->now_ms + SESSION_ARRIVING_MS);
@@ -8307,7 +12558,7 @@ static void session_overdue(const struct mst_client *c, struct mst_link *l,
 /* Looks at subscriptions whose time has come; true where there are any. What
  * was refused is asked for again: on another connection, where this one has
  * been of no use for long. */
-static bool session_look(struct mst_client *c, struct mst_link *l)
+static bool session_look(struct mst_old_client *c, struct mst_old_link *l)
 {
     bool stream = session_is_stream(c, l), any = false;
 
@@ -8316,9 +12567,9 @@ static bool session_look(struct mst_client *c, struct mst_link *l)
     }
     l->look_ms = SESSION_NEVER;
     for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_subscribed *on = session_on(c, l, &c->subscriptions[i]);
-        bool waits = on->state == SUB_ACTIVE && stream;
-        if (on->state != SUB_FAILED && !waits) {
+        struct mst_old_subscribed *on = session_on(c, l, &c->subscriptions[i]);
+        bool waits = on->state == OLD_SUB_ACTIVE && stream;
+        if (on->state != OLD_SUB_FAILED && !waits) {
             continue;
         }
         if (c->now_ms < on->due_ms) {
@@ -8333,28 +12584,28 @@ static bool session_look(struct mst_client *c, struct mst_link *l)
             session_fail(c, l, MST_ERR_SERVICE);
             break;
         } else {
-            on->state = SUB_NONE;
+            on->state = OLD_SUB_NONE;
         }
     }
     return any;
 }
 
 /* When there is a next request to make. */
-static uint64_t session_request_due(const struct mst_client *c,
-                                    const struct mst_link *l)
+static uint64_t session_request_due(const struct mst_old_client *c,
+                                    const struct mst_old_link *l)
 {
     uint64_t due = l->audit ? c->request_ms : l->audit_ms;
 
     for (unsigned i = 0; i < c->slots; i++) {
-        const struct mst_subscription *s = &c->subscriptions[i];
-        const struct mst_subscribed *on = &s->on[session_link(c, l)];
+        const struct mst_old_subscription *s = &c->subscriptions[i];
+        const struct mst_old_subscribed *on = &s->on[session_link(c, l)];
         uint64_t at = SESSION_NEVER;
         if (session_is_content(s, on)) {
             continue;
         }
         if (session_wanted(s, on) != MST_SUBSCRIPTION_LIST) {
             at = c->request_ms;
-        } else if (on->state == SUB_ACTIVE) {
+        } else if (on->state == OLD_SUB_ACTIVE) {
             at = session_resync_due(c, s, on);
         }
         due = at < due ? at : due;
@@ -8365,16 +12616,16 @@ static uint64_t session_request_due(const struct mst_client *c,
 /* The request is not yet wholly written: until it is, nothing that it names
  * may change, and whatever comes is no answer to it. Nor is what comes once the
  * connection is closing. */
-static bool session_is_asking(const struct mst_link *l)
+static bool session_is_asking(const struct mst_old_link *l)
 {
     return l->state != MST_STATE_OPEN || l->request_due ||
-           l->sending == SEND_REQUEST;
+           l->sending == OLD_SEND_REQUEST;
 }
 
 /* The outstanding request had no success: look what the service has, or
  * begin anew. */
-static void session_request_failed(struct mst_client *c, struct mst_link *l,
-                                   int error)
+static void session_request_failed(struct mst_old_client *c,
+                                   struct mst_old_link *l, int error)
 {
     bool list = l->request == MST_SUBSCRIPTION_LIST;
 
@@ -8399,37 +12650,39 @@ static bool session_is_passing(enum mst_code code)
 
 /* The service has a subscription. If it has just begun, a snapshot comes with
  * it. */
-static void session_activate(const struct mst_client *c, struct mst_link *l,
-                             struct mst_subscription *s, bool begun)
+static void session_activate(const struct mst_old_client *c,
+                             struct mst_old_link *l,
+                             struct mst_old_subscription *s, bool begun)
 {
-    struct mst_subscribed *on = session_on(c, l, s);
+    struct mst_old_subscribed *on = session_on(c, l, s);
     bool waits = begun && s->channel == MST_MARKET_DATA && !on->has_snapshot;
 
-    on->state = SUB_ACTIVE;
+    on->state = OLD_SUB_ACTIVE;
     session_look_at(l, on,
                     waits ? c->now_ms + c->config.snapshot_ms : SESSION_NEVER);
     l->subscribed = true;
 }
 
 /* The service refuses a subscription: it is asked for again after a while. */
-static void session_refuse(const struct mst_client *c, struct mst_link *l,
-                           struct mst_subscribed *on, enum mst_code code)
+static void session_refuse(const struct mst_old_client *c,
+                           struct mst_old_link *l,
+                           struct mst_old_subscribed *on, enum mst_code code)
 {
     uint32_t wait_ms = c->config.backoff_slow_ms;
 
     if (session_is_passing(code) && SESSION_AGAIN_MS < wait_ms) {
         wait_ms = SESSION_AGAIN_MS;
     }
-    on->state = SUB_FAILED;
+    on->state = OLD_SUB_FAILED;
     session_look_at(l, on, c->now_ms + wait_ms);
 }
 
 /* The service has a subscription that nobody wishes for: it is taken in, to be
  * ended. */
-static void session_stray(struct mst_client *c, struct mst_link *l,
+static void session_stray(struct mst_old_client *c, struct mst_old_link *l,
                           const struct mst_entry *entry)
 {
-    struct mst_subscription *s = NULL;
+    struct mst_old_subscription *s = NULL;
 
     if (entry->action == MST_SUBSCRIPTION_LIST &&
         session_is_market(entry->channel, entry->market)) {
@@ -8447,10 +12700,11 @@ static void session_stray(struct mst_client *c, struct mst_link *l,
 
 /* The service has it already: no effect, no snapshot. A book that is not live
  * needs one. */
-static void session_found(const struct mst_client *c, struct mst_link *l,
-                          struct mst_subscription *s)
+static void session_found(const struct mst_old_client *c,
+                          struct mst_old_link *l,
+                          struct mst_old_subscription *s)
 {
-    struct mst_subscribed *on = session_on(c, l, s);
+    struct mst_old_subscribed *on = session_on(c, l, s);
     const struct mst_book *book = session_book(c, l, s);
 
     session_activate(c, l, s, false);
@@ -8458,12 +12712,13 @@ static void session_found(const struct mst_client *c, struct mst_link *l,
                 (book == NULL || mst_book_state(book) != MST_BOOK_LIVE);
 }
 
-static void session_entry(struct mst_client *c, struct mst_link *l,
+static void session_entry(struct mst_old_client *c, struct mst_old_link *l,
                           const struct mst_entry *entry)
 {
-    struct mst_subscription *s = session_find(c, entry->channel, entry->market);
+    struct mst_old_subscription *s =
+        session_find(c, entry->channel, entry->market);
     bool done = entry->success || entry->code == MST_CODE_NO_EFFECT_ACTION;
-    struct mst_subscribed *on;
+    struct mst_old_subscribed *on;
 
     if (!done) {
         text_copy(l->text, sizeof l->text, entry->text, strlen(entry->text));
@@ -8477,7 +12732,7 @@ static void session_entry(struct mst_client *c, struct mst_link *l,
     }
     on = session_on(c, l, s);
     on->listed |= entry->action == MST_SUBSCRIPTION_LIST;
-    if (entry->action == MST_SUBSCRIBE && on->state == SUB_ASKED) {
+    if (entry->action == MST_SUBSCRIBE && on->state == OLD_SUB_ASKED) {
         if (!done) {
             session_refuse(c, l, on, entry->code);
         } else if (entry->success) {
@@ -8485,26 +12740,27 @@ static void session_entry(struct mst_client *c, struct mst_link *l,
         } else {
             session_found(c, l, s);
         }
-    } else if (entry->action == MST_UNSUBSCRIBE && on->state == SUB_LEAVING &&
+    } else if (entry->action == MST_UNSUBSCRIBE &&
+               on->state == OLD_SUB_LEAVING &&
                (done || (!s->wanted && !session_is_passing(entry->code)))) {
         session_left(c, l, s);
     }
 }
 
 /* A list has come: what it names is subscribed, what it does not is not. */
-static void session_audited(struct mst_client *c, struct mst_link *l)
+static void session_audited(struct mst_old_client *c, struct mst_old_link *l)
 {
     for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
-        struct mst_subscribed *on = session_on(c, l, s);
+        struct mst_old_subscription *s = &c->subscriptions[i];
+        struct mst_old_subscribed *on = session_on(c, l, s);
         if (on->listed) {
             /* What was leaving, and is wanted by now, is wanted anew. */
-            on->resync |= on->state == SUB_LEAVING && s->wanted;
-            if (on->state != SUB_ACTIVE) {
+            on->resync |= on->state == OLD_SUB_LEAVING && s->wanted;
+            if (on->state != OLD_SUB_ACTIVE) {
                 session_found(c, l, s);
             }
-        } else if (on->state != SUB_NONE) {
-            if (on->state == SUB_ACTIVE) {
+        } else if (on->state != OLD_SUB_NONE) {
+            if (on->state == OLD_SUB_ACTIVE) {
                 c->stats.drifts++;
                 session_log_text(c, l, MST_LOG_DRIFT, s->market, 1);
             }
@@ -8513,7 +12769,7 @@ static void session_audited(struct mst_client *c, struct mst_link *l)
     }
 }
 
-static void session_response(struct mst_client *c, struct mst_link *l,
+static void session_response(struct mst_old_client *c, struct mst_old_link *l,
                              const struct mst_response *response)
 {
     bool open = false;
@@ -8528,7 +12784,7 @@ static void session_response(struct mst_client *c, struct mst_link *l,
     }
     for (unsigned i = 0; i < c->slots; i++) {
         uint8_t state = session_on(c, l, &c->subscriptions[i])->state;
-        open |= state == SUB_ASKED || state == SUB_LEAVING;
+        open |= state == OLD_SUB_ASKED || state == OLD_SUB_LEAVING;
     }
     if (open) { /* an entry without a result, or one that cannot leave */
         session_request_failed(c, l, MST_ERR_SERVICE);
@@ -8541,13 +12797,13 @@ static void session_response(struct mst_client *c, struct mst_link *l,
 /* The service will not end a subscription: one that is wished for goes on, and
  * what its book has missed is still to be made up for; one that is not is given
  * up. */
-static void session_keep(struct mst_client *c, struct mst_link *l,
-                         struct mst_subscription *s)
+static void session_keep(struct mst_old_client *c, struct mst_old_link *l,
+                         struct mst_old_subscription *s)
 {
-    struct mst_subscribed *on = session_on(c, l, s);
+    struct mst_old_subscribed *on = session_on(c, l, s);
 
     if (s->wanted) {
-        on->state = SUB_ACTIVE;
+        on->state = OLD_SUB_ACTIVE;
         on->resync = false;
         on->lost |= on->gap && s->book != NULL;
     } else {
@@ -8558,11 +12814,11 @@ static void session_keep(struct mst_client *c, struct mst_link *l,
 /* An error message completes the outstanding request. Where it was for
  * several channels, they are asked for one by one from now on, so that one that
  * the service does not know costs the others nothing. */
-static void session_refused(struct mst_client *c, struct mst_link *l,
+static void session_refused(struct mst_old_client *c, struct mst_old_link *l,
                             enum mst_code code)
 {
     bool ends = l->request == MST_UNSUBSCRIBE;
-    uint8_t member = ends ? SUB_LEAVING : SUB_ASKED;
+    uint8_t member = ends ? OLD_SUB_LEAVING : OLD_SUB_ASKED;
     /* What passes is tried a few times before it counts as a refusal. */
     bool tried = !ends && l->request_tries + 1 >= SESSION_REQUEST_TRIES;
     unsigned count = 0;
@@ -8578,13 +12834,13 @@ static void session_refused(struct mst_client *c, struct mst_link *l,
         return;
     }
     for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
-        struct mst_subscribed *on = session_on(c, l, s);
+        struct mst_old_subscription *s = &c->subscriptions[i];
+        struct mst_old_subscribed *on = session_on(c, l, s);
         if (on->state != member) {
             continue;
         }
         if (count > 1) {
-            on->state = ends ? SUB_ACTIVE : SUB_NONE;
+            on->state = ends ? OLD_SUB_ACTIVE : OLD_SUB_NONE;
         } else if (ends) {
             session_keep(c, l, s);
         } else {
@@ -8596,11 +12852,11 @@ static void session_refused(struct mst_client *c, struct mst_link *l,
 }
 
 /* ------------------------------------------------------------------------
- * 13 session: reading
+ * 20 old session: reading
  * ------------------------------------------------------------------------ */
 
 /* Plaintext has been looked at. The tap sees none of a token exchange. */
-static void session_took(struct mst_client *c, struct mst_link *l,
+static void session_took(struct mst_old_client *c, struct mst_old_link *l,
                          const uint8_t *data, size_t len)
 {
     l->used += len;
@@ -8613,10 +12869,11 @@ static void session_took(struct mst_client *c, struct mst_link *l,
 /* A part goes into the book that this connection feeds. The first that comes
  * by a connection which is to take over begins the market's next book: the
  * spare one, or the one and only. */
-static void session_part(struct mst_client *c, struct mst_link *l,
+static void session_part(struct mst_old_client *c, struct mst_old_link *l,
                          const struct mst_part *part)
 {
-    struct mst_subscription *s = session_find(c, MST_MARKET_DATA, part->market);
+    struct mst_old_subscription *s =
+        session_find(c, MST_MARKET_DATA, part->market);
     struct mst_book *book;
 
     if (s == NULL) {
@@ -8643,10 +12900,11 @@ static void session_part(struct mst_client *c, struct mst_link *l,
 }
 
 /* The stream's book is compared with the top of book. */
-static void session_top(struct mst_client *c, const struct mst_link *l,
+static void session_top(struct mst_old_client *c, const struct mst_old_link *l,
                         const struct mst_top *top)
 {
-    struct mst_subscription *s = session_find(c, MST_MARKET_DATA, top->market);
+    struct mst_old_subscription *s =
+        session_find(c, MST_MARKET_DATA, top->market);
     struct mst_book *book =
         s != NULL && session_is_stream(c, l) ? session_book(c, l, s) : NULL;
 
@@ -8657,23 +12915,23 @@ static void session_top(struct mst_client *c, const struct mst_link *l,
 }
 
 /* Another connection has brought the same, or may have a short while ago. */
-static bool session_is_repeat(struct mst_client *c, const struct mst_link *l,
-                              const char *market)
+static bool session_is_repeat(struct mst_old_client *c,
+                              const struct mst_old_link *l, const char *market)
 {
-    const struct mst_subscription *s =
+    const struct mst_old_subscription *s =
         c->config.links > 1 ? session_find(c, MST_EXECUTION_DATA, market)
                             : NULL;
     bool repeat = c->repeat_ms != 0 && c->now_ms <= c->repeat_ms;
 
     for (unsigned i = 0; i < c->config.links && s != NULL; i++) {
-        repeat |= &c->links[i] != l && s->on[i].state != SUB_NONE;
+        repeat |= &c->links[i] != l && s->on[i].state != OLD_SUB_NONE;
     }
     return repeat;
 }
 
 /* Takes in how old a message is, by the connection's least. A few late ones
  * are no lag: so many in a row are. */
-static void session_lag(struct mst_client *c, struct mst_link *l,
+static void session_lag(struct mst_old_client *c, struct mst_old_link *l,
                         int64_t time_ns)
 {
     int64_t age_ns = (int64_t)l->received_ns - time_ns, lag_ns;
@@ -8699,7 +12957,7 @@ static void session_lag(struct mst_client *c, struct mst_link *l,
 
 /* A heartbeat has come. How often they do, their distance tells: also that of
  * their own times, for those that were held up come all at once. */
-static void session_beat(const struct mst_client *c, struct mst_link *l,
+static void session_beat(const struct mst_old_client *c, struct mst_old_link *l,
                          int64_t time_ns)
 {
     int64_t apart_ms = (time_ns - l->last_beat_ns) / 1000000;
@@ -8718,10 +12976,10 @@ static void session_beat(const struct mst_client *c, struct mst_link *l,
 }
 
 /* Looks at an event of the decoder before the caller does. */
-static void session_event(struct mst_client *c, struct mst_link *l,
+static void session_event(struct mst_old_client *c, struct mst_old_link *l,
                           struct mst_event *event)
 {
-    struct mst_subscription *s;
+    struct mst_old_subscription *s;
 
     switch (event->type) {
     case MST_EVENT_PART:
@@ -8733,7 +12991,7 @@ static void session_event(struct mst_client *c, struct mst_link *l,
     case MST_EVENT_HEARTBEAT:
         session_lag(c, l, event->as.heartbeat.time_ns);
         s = session_find(c, MST_HEARTBEAT, "");
-        if (s != NULL && session_on(c, l, s)->state == SUB_ACTIVE) {
+        if (s != NULL && session_on(c, l, s)->state == OLD_SUB_ACTIVE) {
             session_beat(c, l, event->as.heartbeat.time_ns);
         }
         break;
@@ -8774,8 +13032,8 @@ static void session_event(struct mst_client *c, struct mst_link *l,
     }
 }
 
-static void session_stamp(const struct mst_client *c, const struct mst_link *l,
-                          struct mst_event *event)
+static void session_stamp(const struct mst_old_client *c,
+                          const struct mst_old_link *l, struct mst_event *event)
 {
     event->link = session_link(c, l);
     event->generation = l->generation;
@@ -8784,7 +13042,7 @@ static void session_stamp(const struct mst_client *c, const struct mst_link *l,
 
 /* Begins the closing handshake: failing is the error that it is for, 0 for
  * the caller's wish, or for another connection's sake. */
-static void session_close(struct mst_client *c, struct mst_link *l,
+static void session_close(struct mst_old_client *c, struct mst_old_link *l,
                           uint16_t code, int failing)
 {
     l->close_code = code;
@@ -8796,7 +13054,7 @@ static void session_close(struct mst_client *c, struct mst_link *l,
 }
 
 /* A whole control frame. */
-static void session_control(struct mst_client *c, struct mst_link *l,
+static void session_control(struct mst_old_client *c, struct mst_old_link *l,
                             const struct mst_ws_piece *piece)
 {
     if (piece->opcode == MST_WS_PING) {
@@ -8816,14 +13074,15 @@ static void session_control(struct mst_client *c, struct mst_link *l,
 }
 
 /* Until when the bytes of the frame at hand suffice, at the minimum rate. */
-static uint64_t session_frame_ms(const struct mst_client *c,
-                                 const struct mst_link *l)
+static uint64_t session_frame_ms(const struct mst_old_client *c,
+                                 const struct mst_old_link *l)
 {
     return l->frame_ms + l->frame_bytes * 1000 / c->config.min_rate;
 }
 
 /* Keeps the times by which the peer is judged. */
-static void session_alive(struct mst_client *c, struct mst_link *l, size_t n)
+static void session_alive(struct mst_old_client *c, struct mst_old_link *l,
+                          size_t n)
 {
     bool within = l->ws.state != WS_HEADER || l->ws.header_len > 0;
 
@@ -8847,7 +13106,8 @@ static void session_alive(struct mst_client *c, struct mst_link *l, size_t n)
 }
 
 /* A binary message may have been anything. */
-static void session_binary(struct mst_client *c, const struct mst_link *l,
+static void session_binary(struct mst_old_client *c,
+                           const struct mst_old_link *l,
                            struct mst_event *event)
 {
     c->stats.bad_messages++;
@@ -8860,15 +13120,15 @@ static void session_binary(struct mst_client *c, const struct mst_link *l,
 }
 
 /* Another connection has taken over: this one is read to its end. */
-static bool session_is_read_out(const struct mst_client *c,
-                                const struct mst_link *l)
+static bool session_is_read_out(const struct mst_old_client *c,
+                                const struct mst_old_link *l)
 {
     return l->state == MST_STATE_CLOSING && l->failing == 0 && !c->closing;
 }
 
 /* A frame is malformed: the connection is closed for it, if it is not closing
  * already. */
-static void session_malformed(struct mst_client *c, struct mst_link *l,
+static void session_malformed(struct mst_old_client *c, struct mst_old_link *l,
                               int error)
 {
     if (l->state == MST_STATE_OPEN) {
@@ -8881,7 +13141,7 @@ static void session_malformed(struct mst_client *c, struct mst_link *l,
 
 /* Reads frames and messages: 1 with an event, or 0. Once the caller closes,
  * messages are passed over. */
-static int session_read_stream(struct mst_client *c, struct mst_link *l,
+static int session_read_stream(struct mst_old_client *c, struct mst_old_link *l,
                                struct mst_event *event)
 {
     bool counts = l->state == MST_STATE_OPEN || session_is_read_out(c, l);
@@ -8936,8 +13196,8 @@ static int session_read_stream(struct mst_client *c, struct mst_link *l,
 
 /* In the closing handshake: what comes behind a close frame is no part of the
  * stream (RFC 6455, section 1.4). */
-static int session_read_closing(struct mst_client *c, struct mst_link *l,
-                                struct mst_event *event)
+static int session_read_closing(struct mst_old_client *c,
+                                struct mst_old_link *l, struct mst_event *event)
 {
     const uint8_t *data;
     size_t len;
@@ -8953,8 +13213,8 @@ static int session_read_closing(struct mst_client *c, struct mst_link *l,
 }
 
 /* The opening handshake. */
-static int session_read_upgrade(struct mst_client *c, struct mst_link *l,
-                                struct mst_event *event)
+static int session_read_upgrade(struct mst_old_client *c,
+                                struct mst_old_link *l, struct mst_event *event)
 {
     size_t len, used;
     const uint8_t *data = tls_received(l, &len);
@@ -8989,7 +13249,7 @@ static int session_read_upgrade(struct mst_client *c, struct mst_link *l,
     return 1;
 }
 
-static void session_read_token(struct mst_client *c, struct mst_link *l)
+static void session_read_token(struct mst_old_client *c, struct mst_old_link *l)
 {
     size_t len, used = 0, piece;
     const uint8_t *data = tls_received(l, &len);
@@ -9022,7 +13282,7 @@ static void session_read_token(struct mst_client *c, struct mst_link *l)
 }
 
 /* The response is complete: 0, or an error that ends the connection. */
-static int session_put_done(struct mst_client *c, struct mst_link *l)
+static int session_put_done(struct mst_old_client *c, struct mst_old_link *l)
 {
     struct mst_address_result *r = &c->put.result;
     int status = l->http.status, error;
@@ -9045,7 +13305,7 @@ static int session_put_done(struct mst_client *c, struct mst_link *l)
     session_put_end(c, l, error);
     l->attempts = 0;
     (void)tls_wire_out(l, &unsent);
-    if (l->http.close || l->sending != SEND_NOTHING || unsent > 0) {
+    if (l->http.close || l->sending != OLD_SEND_NOTHING || unsent > 0) {
         session_restart(c, l); /* nor is the rest of the request sent */
     } else {
         session_enter(c, l, MST_STATE_IDLE, 0);
@@ -9053,7 +13313,7 @@ static int session_put_done(struct mst_client *c, struct mst_link *l)
     return 0;
 }
 
-static void session_read_put(struct mst_client *c, struct mst_link *l)
+static void session_read_put(struct mst_old_client *c, struct mst_old_link *l)
 {
     size_t len, used = 0, piece;
     const uint8_t *data = tls_received(l, &len);
@@ -9083,7 +13343,7 @@ static void session_read_put(struct mst_client *c, struct mst_link *l)
 
 /* A connection that waits for its next request: it has one, it is needed for
  * something else, or the peer has something to say, which it should not. */
-static void session_read_idle(struct mst_client *c, struct mst_link *l)
+static void session_read_idle(struct mst_old_client *c, struct mst_old_link *l)
 {
     uint64_t at;
     enum session_job job = session_errand(c, l, &at);
@@ -9104,7 +13364,7 @@ static void session_read_idle(struct mst_client *c, struct mst_link *l)
 /* The closing handshake is over, well or not. Where a connection was to be
  * read to its end, but did not get to the peer's close frame, something may be
  * lost. */
-static void session_closed(struct mst_client *c, struct mst_link *l)
+static void session_closed(struct mst_old_client *c, struct mst_old_link *l)
 {
     int error = MST_OK;
 
@@ -9130,7 +13390,7 @@ static void session_closed(struct mst_client *c, struct mst_link *l)
 }
 
 /* The transport has ended, and all that came before has been read. */
-static void session_ended(struct mst_client *c, struct mst_link *l)
+static void session_ended(struct mst_old_client *c, struct mst_old_link *l)
 {
     int error = l->end;
 
@@ -9162,7 +13422,7 @@ static void session_ended(struct mst_client *c, struct mst_link *l)
 }
 
 /* The link's own part of a step, by its state. */
-static int session_read(struct mst_client *c, struct mst_link *l,
+static int session_read(struct mst_old_client *c, struct mst_old_link *l,
                         struct mst_event *event)
 {
     switch (l->state) {
@@ -9183,9 +13443,9 @@ static int session_read(struct mst_client *c, struct mst_link *l,
 
 /* The book of this connection is as live as the one that it replaces, or as
  * it can be. */
-static bool session_is_level(const struct mst_client *c,
-                             const struct mst_link *l,
-                             const struct mst_subscription *s)
+static bool session_is_level(const struct mst_old_client *c,
+                             const struct mst_old_link *l,
+                             const struct mst_old_subscription *s)
 {
     const struct mst_book *book = session_book(c, l, s);
 
@@ -9196,17 +13456,18 @@ static bool session_is_level(const struct mst_client *c,
 
 /* All that is wished for is as live on this connection as it can be: refused
  * is only what the stream does not have either. */
-static bool session_is_settled(const struct mst_client *c,
-                               const struct mst_link *l)
+static bool session_is_settled(const struct mst_old_client *c,
+                               const struct mst_old_link *l)
 {
     for (unsigned i = 0; i < c->slots; i++) {
-        const struct mst_subscription *s = &c->subscriptions[i];
+        const struct mst_old_subscription *s = &c->subscriptions[i];
         uint8_t state = s->on[session_link(c, l)].state;
-        if ((state == SUB_FAILED && s->on[c->stream].state != SUB_ACTIVE) ||
-            (state == SUB_NONE && !s->wanted)) {
+        if ((state == OLD_SUB_FAILED &&
+             s->on[c->stream].state != OLD_SUB_ACTIVE) ||
+            (state == OLD_SUB_NONE && !s->wanted)) {
             continue;
         }
-        if (state != SUB_ACTIVE || !session_is_level(c, l, s)) {
+        if (state != OLD_SUB_ACTIVE || !session_is_level(c, l, s)) {
             return false;
         }
     }
@@ -9215,9 +13476,9 @@ static bool session_is_settled(const struct mst_client *c,
 
 /* A connection beside the stream takes over once it has been settled for a
  * while; the old one is closed then. */
-static void session_hand_over(struct mst_client *c, struct mst_link *l)
+static void session_hand_over(struct mst_old_client *c, struct mst_old_link *l)
 {
-    struct mst_link *old = &c->links[c->stream];
+    struct mst_old_link *old = &c->links[c->stream];
 
     if (l == old) {
         return;
@@ -9238,7 +13499,7 @@ static void session_hand_over(struct mst_client *c, struct mst_link *l)
 }
 
 /* Looks at the plaintext that is there. Returns 1 with an event, or 0. */
-static int session_step(struct mst_client *c, struct mst_link *l,
+static int session_step(struct mst_old_client *c, struct mst_old_link *l,
                         struct mst_event *event)
 {
     size_t unread, unsent;
@@ -9272,8 +13533,8 @@ static int session_step(struct mst_client *c, struct mst_link *l,
 
 /* When the peer has been silent for too long: no whole frame, unless one is
  * coming in at a good rate. */
-static uint64_t session_silence(const struct mst_client *c,
-                                const struct mst_link *l)
+static uint64_t session_silence(const struct mst_old_client *c,
+                                const struct mst_old_link *l)
 {
     uint64_t whole = l->whole_ms + c->config.silence_ms;
     uint64_t frame = session_frame_ms(c, l);
@@ -9282,10 +13543,10 @@ static uint64_t session_silence(const struct mst_client *c,
 }
 
 /* When a link in this state does something by itself. */
-static uint64_t session_due_by_state(const struct mst_client *c,
-                                     const struct mst_link *l)
+static uint64_t session_due_by_state(const struct mst_old_client *c,
+                                     const struct mst_old_link *l)
 {
-    const struct mst_config *g = &c->config;
+    const struct mst_old_config *g = &c->config;
     uint64_t due = l->deadline_ms, next;
 
     if (l->state == MST_STATE_WAIT) {
@@ -9304,7 +13565,7 @@ static uint64_t session_due_by_state(const struct mst_client *c,
         due = l->settled_ms;
     }
     due = l->beat_ms < due ? l->beat_ms : due;
-    if (!l->pinged && l->sending == SEND_NOTHING &&
+    if (!l->pinged && l->sending == OLD_SEND_NOTHING &&
         l->whole_ms + g->ping_ms < due) {
         due = l->whole_ms + g->ping_ms;
     }
@@ -9319,8 +13580,8 @@ static uint64_t session_due_by_state(const struct mst_client *c,
 }
 
 /* The next moment at which a link does something by itself. */
-static uint64_t session_due(const struct mst_client *c,
-                            const struct mst_link *l)
+static uint64_t session_due(const struct mst_old_client *c,
+                            const struct mst_old_link *l)
 {
     uint64_t due = session_due_by_state(c, l);
 
@@ -9331,7 +13592,7 @@ static uint64_t session_due(const struct mst_client *c,
 }
 
 /* A request has had no answer in time: reported, and mended. */
-static void session_unanswered(struct mst_client *c, struct mst_link *l)
+static void session_unanswered(struct mst_old_client *c, struct mst_old_link *l)
 {
     c->stats.unanswered++;
     session_request_failed(c, l, MST_ERR_ANSWER);
@@ -9341,7 +13602,7 @@ static void session_unanswered(struct mst_client *c, struct mst_link *l)
 }
 
 /* The time for a request is over. */
-static void session_put_late(struct mst_client *c, struct mst_link *l)
+static void session_put_late(struct mst_old_client *c, struct mst_old_link *l)
 {
     bool waits = l->state == MST_STATE_WAIT;
     bool under_way = session_is_put(c, l) && !waits;
@@ -9358,7 +13619,7 @@ static void session_put_late(struct mst_client *c, struct mst_link *l)
 }
 
 /* Deadlines, looked at when no I/O gets further; true where one passed. */
-static bool session_expire(struct mst_client *c, struct mst_link *l)
+static bool session_expire(struct mst_old_client *c, struct mst_old_link *l)
 {
     uint64_t now = c->now_ms;
 
@@ -9403,7 +13664,7 @@ static bool session_expire(struct mst_client *c, struct mst_link *l)
     return true;
 }
 
-static void session_forgive_link(struct mst_link *l, uint64_t ms)
+static void session_forgive_link(struct mst_old_link *l, uint64_t ms)
 {
     if (l->deadline_ms != SESSION_NEVER && l->state != MST_STATE_WAIT) {
         l->deadline_ms += ms;
@@ -9418,15 +13679,15 @@ static void session_forgive_link(struct mst_link *l, uint64_t ms)
 }
 
 /* Time that passed without the caller polling is nobody's silence. */
-static void session_forgive(struct mst_client *c, uint64_t ms)
+static void session_forgive(struct mst_old_client *c, uint64_t ms)
 {
     for (unsigned i = 0; i < c->config.links; i++) {
         session_forgive_link(&c->links[i], ms);
     }
     for (unsigned i = 0; i < c->slots * MST_LINKS_MAX; i++) {
-        struct mst_subscribed *on =
+        struct mst_old_subscribed *on =
             &c->subscriptions[i / MST_LINKS_MAX].on[i % MST_LINKS_MAX];
-        if (on->state == SUB_ACTIVE && on->due_ms != SESSION_NEVER) {
+        if (on->state == OLD_SUB_ACTIVE && on->due_ms != SESSION_NEVER) {
             on->due_ms += ms;
         }
     }
@@ -9435,7 +13696,7 @@ static void session_forgive(struct mst_client *c, uint64_t ms)
 }
 
 /* ------------------------------------------------------------------------
- * 14 pump
+ * 21 old pump
  *
  * The only place that calls the port.
  * ------------------------------------------------------------------------ */
@@ -9458,12 +13719,12 @@ static void session_forgive(struct mst_client *c, uint64_t ms)
 /* Of a piece of memory: keeps sums and the results of port calls in range. */
 #define PUMP_LEN_MAX ((size_t)1 << 28)
 
-static bool pump_is_secure(const struct mst_client *c)
+static bool pump_is_secure(const struct mst_old_client *c)
 {
     return (c->port->flags & MST_PORT_SECURE) != 0;
 }
 
-static void pump_clock(struct mst_client *c)
+static void pump_clock(struct mst_old_client *c)
 {
     uint32_t raw = c->port->now_ms(c->port->context);
     uint32_t passed = raw - c->raw_ms;
@@ -9475,14 +13736,14 @@ static void pump_clock(struct mst_client *c)
     session_tap(c, 0, MST_TAP_CLOCK, (int64_t)raw, 0, NULL, 0);
 }
 
-static void pump_start(struct mst_client *c)
+static void pump_start(struct mst_old_client *c)
 {
     c->raw_ms = c->port->now_ms(c->port->context);
 }
 
 /* Fills the stock of random bytes, the one place where the session's are
  * drawn: when it runs low, or to see whether there are any. */
-static bool pump_stock(struct mst_client *c, bool anew)
+static bool pump_stock(struct mst_old_client *c, bool anew)
 {
     uint8_t random[sizeof c->random];
 
@@ -9500,7 +13761,7 @@ static bool pump_stock(struct mst_client *c, bool anew)
 }
 
 /* The platform's own number for the link's last error. */
-static void pump_detail(const struct mst_client *c, struct mst_link *l)
+static void pump_detail(const struct mst_old_client *c, struct mst_old_link *l)
 {
     const struct mst_port *port = c->port;
 
@@ -9510,7 +13771,7 @@ static void pump_detail(const struct mst_client *c, struct mst_link *l)
 }
 
 /* Tells apart what is stored for different clients, services and scopes. */
-static uint32_t pump_token_key(const struct mst_client *c)
+static uint32_t pump_token_key(const struct mst_old_client *c)
 {
     const char *const parts[] = {c->config.auth_url, c->config.client_id,
                                  session_scope(c, TOKEN_STREAM)};
@@ -9528,10 +13789,10 @@ static uint32_t pump_token_key(const struct mst_client *c)
 }
 
 /* Takes the token that an earlier life has stored, if it is still good. */
-static void pump_load(struct mst_client *c, struct mst_link *l)
+static void pump_load(struct mst_old_client *c, struct mst_old_link *l)
 {
     const struct mst_port *port = c->port;
-    struct mst_token *t = &c->tokens[TOKEN_STREAM];
+    struct mst_old_token *t = &c->tokens[TOKEN_STREAM];
     char *token = c->links[t->store].token;
     int64_t until_s = 0;
     int len;
@@ -9561,10 +13822,10 @@ static void pump_load(struct mst_client *c, struct mst_link *l)
 }
 
 /* Stores the token, or that there is none any more. */
-static void pump_save(struct mst_client *c)
+static void pump_save(struct mst_old_client *c)
 {
     const struct mst_port *port = c->port;
-    const struct mst_token *t = &c->tokens[TOKEN_STREAM];
+    const struct mst_old_token *t = &c->tokens[TOKEN_STREAM];
     uint64_t left_ms = t->end_ms - c->now_ms;
 
     c->save_due = false;
@@ -9582,7 +13843,7 @@ static void pump_save(struct mst_client *c)
 }
 
 /* Begins an attempt, if there is a clock and entropy for it. */
-static void pump_begin(struct mst_client *c, struct mst_link *l)
+static void pump_begin(struct mst_old_client *c, struct mst_old_link *l)
 {
     const struct mst_port *port = c->port;
     int64_t ns = 0;
@@ -9604,7 +13865,7 @@ static void pump_begin(struct mst_client *c, struct mst_link *l)
 }
 
 /* Connected: on to TLS, unless the port has done that or the URL is plain. */
-static void pump_connected(struct mst_client *c, struct mst_link *l)
+static void pump_connected(struct mst_old_client *c, struct mst_old_link *l)
 {
 #ifndef MST_NO_TLS
     if (l->endpoint.tls && !pump_is_secure(c)) {
@@ -9626,7 +13887,7 @@ static void pump_connected(struct mst_client *c, struct mst_link *l)
     session_connected(c, l);
 }
 
-static bool pump_connect(struct mst_client *c, struct mst_link *l)
+static bool pump_connect(struct mst_old_client *c, struct mst_old_link *l)
 {
     const struct mst_port *port = c->port;
     int link = session_link(c, l), rc;
@@ -9655,7 +13916,7 @@ static bool pump_connect(struct mst_client *c, struct mst_link *l)
 }
 
 /* Sends what there is to send; true where something was. */
-static bool pump_send(struct mst_client *c, struct mst_link *l)
+static bool pump_send(struct mst_old_client *c, struct mst_old_link *l)
 {
     const struct mst_port *port = c->port;
     const uint8_t *data;
@@ -9684,8 +13945,8 @@ static bool pump_send(struct mst_client *c, struct mst_link *l)
 }
 
 /* Reads from the port. */
-static int pump_read(struct mst_client *c, struct mst_link *l, uint8_t *to,
-                     size_t len)
+static int pump_read(struct mst_old_client *c, struct mst_old_link *l,
+                     uint8_t *to, size_t len)
 {
     const struct mst_port *port = c->port;
     int n = port->recv(port->context, session_link(c, l), to, len);
@@ -9709,7 +13970,7 @@ static int pump_read(struct mst_client *c, struct mst_link *l, uint8_t *to,
 }
 
 /* TLS has ended, by a close_notify or an error; true where this is news. */
-static bool pump_tls_closed(struct mst_client *c, struct mst_link *l)
+static bool pump_tls_closed(struct mst_old_client *c, struct mst_old_link *l)
 {
     int error = tls_error(l);
 
@@ -9725,7 +13986,7 @@ static bool pump_tls_closed(struct mst_client *c, struct mst_link *l)
 }
 
 /* Nothing can be sent any more, and TLS takes nothing in: that is the end. */
-static bool pump_is_stuck(struct mst_link *l)
+static bool pump_is_stuck(struct mst_old_link *l)
 {
     size_t unread;
 
@@ -9738,7 +13999,7 @@ static bool pump_is_stuck(struct mst_link *l)
 }
 
 /* A handshake computes for as long as it takes: that is nobody's silence. */
-static void pump_computed(struct mst_client *c)
+static void pump_computed(struct mst_old_client *c)
 {
     uint64_t before = c->now_ms;
 
@@ -9747,7 +14008,7 @@ static void pump_computed(struct mst_client *c)
 }
 
 /* Bytes have come from the wire. */
-static void pump_got(struct mst_client *c, struct mst_link *l)
+static void pump_got(struct mst_old_client *c, struct mst_old_link *l)
 {
     size_t len;
 
@@ -9760,7 +14021,7 @@ static void pump_got(struct mst_client *c, struct mst_link *l)
 
 /* Hands on what is staged, until there is plaintext; true where something
  * was. */
-static bool pump_feed(struct mst_client *c, struct mst_link *l)
+static bool pump_feed(struct mst_old_client *c, struct mst_old_link *l)
 {
     size_t before = l->staging_at;
 
@@ -9786,15 +14047,15 @@ static bool pump_feed(struct mst_client *c, struct mst_link *l)
  * be known at once where nothing can be sent, and before a connection is used
  * once more; whether more has come, before something that is due ends it, for a
  * port's wait may have read long ago. */
-static bool pump_is_drained(const struct mst_client *c,
-                            const struct mst_link *l)
+static bool pump_is_drained(const struct mst_old_client *c,
+                            const struct mst_old_link *l)
 {
     return l->drained == c->moment && l->send_error == 0 &&
            l->state != MST_STATE_IDLE && c->now_ms < session_due(c, l);
 }
 
 /* Takes in what has come; true where something did, or the end. */
-static bool pump_receive(struct mst_client *c, struct mst_link *l)
+static bool pump_receive(struct mst_old_client *c, struct mst_old_link *l)
 {
     size_t len;
     uint8_t *to = tls_wire_in(l, c->config.record_in_len, &len);
@@ -9826,7 +14087,7 @@ static bool pump_receive(struct mst_client *c, struct mst_link *l)
 }
 
 /* Lets the port's side of a link go; TLS says goodbye if it can at once. */
-static void pump_drop(struct mst_client *c, struct mst_link *l)
+static void pump_drop(struct mst_old_client *c, struct mst_old_link *l)
 {
     const struct mst_port *port = c->port;
 
@@ -9849,14 +14110,14 @@ static void pump_drop(struct mst_client *c, struct mst_link *l)
     l->in_len = l->out_len = l->used = 0;
     l->held = 0;
     /* A token may lie in any of them. */
-    mem_wipe(l->tls, MST_TLS_LEN);
+    mem_wipe(l->tls, MST_OLD_TLS_LEN);
     mem_wipe(l->in, c->config.record_in_len);
     mem_wipe(l->out, c->config.record_out_len);
     mem_wipe(l->staging, c->config.staging_len);
 }
 
 /* Lets go of the port's side of all links, as they are. */
-static void pump_shut(const struct mst_client *c)
+static void pump_shut(const struct mst_old_client *c)
 {
     for (unsigned i = 0; i < c->config.links; i++) {
         if (c->links[i].up) {
@@ -9867,7 +14128,7 @@ static void pump_shut(const struct mst_client *c)
 
 /* One round of a link. Returns 1 with an event, 0 if it got nowhere, else
  * 2. */
-static int pump_link(struct mst_client *c, struct mst_link *l,
+static int pump_link(struct mst_old_client *c, struct mst_old_link *l,
                      struct mst_event *event)
 {
     enum mst_state before = l->state;
@@ -9914,15 +14175,15 @@ static int pump_link(struct mst_client *c, struct mst_link *l,
 }
 
 /* A request for an address has ended on the link, which is still to be told. */
-static bool pump_has_result(const struct mst_client *c,
-                            const struct mst_link *l)
+static bool pump_has_result(const struct mst_old_client *c,
+                            const struct mst_old_link *l)
 {
     return c->put.done && session_link(c, l) == c->put.link;
 }
 
 /* Hands out what was noted of a link: first the end of a message that was cut
  * off. */
-static bool pump_report(struct mst_client *c, struct mst_link *l,
+static bool pump_report(struct mst_old_client *c, struct mst_old_link *l,
                         struct mst_event *event)
 {
     if (l->abort_due) {
@@ -9949,13 +14210,13 @@ static bool pump_report(struct mst_client *c, struct mst_link *l,
     return true;
 }
 
-static unsigned pump_links(const struct mst_client *c)
+static unsigned pump_links(const struct mst_old_client *c)
 {
     return c->config.links;
 }
 
 /* The moment at which a poll does something without new I/O. */
-static uint64_t pump_due(const struct mst_client *c)
+static uint64_t pump_due(const struct mst_old_client *c)
 {
     /* Until then the caller's absence is forgiven to repeats, too. */
     uint64_t due = c->repeat_ms > c->now_ms ? c->repeat_ms : SESSION_NEVER;
@@ -9968,7 +14229,7 @@ static uint64_t pump_due(const struct mst_client *c)
 }
 
 /* All links are off: nothing that is secret stays. */
-static void pump_wipe(struct mst_client *c)
+static void pump_wipe(struct mst_old_client *c)
 {
     mem_wipe(c->memory, c->memory_len);
     mem_wipe(c->random, sizeof c->random);
@@ -9981,7 +14242,7 @@ static void pump_wipe(struct mst_client *c)
 }
 
 /* The caller has an event: what it does with it takes its own time. */
-static int pump_hand_out(struct mst_client *c)
+static int pump_hand_out(struct mst_old_client *c)
 {
     if (c->save_due) {
         pump_save(c);
@@ -9993,9 +14254,9 @@ static int pump_hand_out(struct mst_client *c)
 
 /* Goes on with what the link that the last event came by has at hand. Returns
  * true with an event. */
-static bool pump_burst(struct mst_client *c, struct mst_event *event)
+static bool pump_burst(struct mst_old_client *c, struct mst_event *event)
 {
-    struct mst_link *l = &c->links[c->turn - 1];
+    struct mst_old_link *l = &c->links[c->turn - 1];
 
     c->burst--;
     while (l->state == MST_STATE_OPEN && !l->ping_due &&
@@ -10016,10 +14277,10 @@ static bool pump_burst(struct mst_client *c, struct mst_event *event)
 }
 
 /* The caller has waited, most likely for a message: that goes first. */
-static void pump_greet(struct mst_client *c)
+static void pump_greet(struct mst_old_client *c)
 {
     for (unsigned i = 0; i < pump_links(c); i++) {
-        struct mst_link *l = &c->links[i];
+        struct mst_old_link *l = &c->links[i];
         if (l->state == MST_STATE_OPEN) {
             (void)pump_receive(c, l);
         }
@@ -10027,7 +14288,7 @@ static void pump_greet(struct mst_client *c)
 }
 
 /* The caller is back. */
-static void pump_wake(struct mst_client *c)
+static void pump_wake(struct mst_old_client *c)
 {
     pump_clock(c);
     if (c->due_ms != SESSION_NEVER && c->now_ms > c->due_ms) {
@@ -10037,7 +14298,7 @@ static void pump_wake(struct mst_client *c)
 }
 
 /* Goes round until there is an event, or nothing gets further. */
-COLD int pump_poll(struct mst_client *c, struct mst_event *event)
+COLD int pump_poll(struct mst_old_client *c, struct mst_event *event)
 {
     unsigned rounds = 0;
     bool moved;
@@ -10052,7 +14313,7 @@ COLD int pump_poll(struct mst_client *c, struct mst_event *event)
         bool off = true;
         moved = false;
         for (unsigned i = 0; i < pump_links(c); i++) {
-            struct mst_link *l = &c->links[(c->turn + i) % pump_links(c)];
+            struct mst_old_link *l = &c->links[(c->turn + i) % pump_links(c)];
             int rc = pump_report(c, l, event) ? 1 : pump_link(c, l, event);
             if (rc == 1) {
                 c->turn = (uint8_t)(session_link(c, l) + 1);
@@ -10083,7 +14344,7 @@ COLD int pump_poll(struct mst_client *c, struct mst_event *event)
     return 0;
 }
 
-int mst_poll(struct mst_client *client, struct mst_event *event)
+int mst_old_poll(struct mst_old_client *client, struct mst_event *event)
 {
     event->type = MST_EVENT_NONE;
     if (client->wiped) {
@@ -10094,9 +14355,9 @@ int mst_poll(struct mst_client *client, struct mst_event *event)
                : pump_poll(client, event);
 }
 
-uint32_t mst_next_deadline_ms(const struct mst_client *client)
+uint32_t mst_old_next_deadline_ms(const struct mst_old_client *client)
 {
-    const struct mst_client *c = client;
+    const struct mst_old_client *c = client;
     uint32_t raw;
     uint64_t now, due;
 
@@ -10113,9 +14374,9 @@ uint32_t mst_next_deadline_ms(const struct mst_client *client)
                                          : PUMP_SLEEP_MAX_MS;
 }
 
-unsigned mst_wants(const struct mst_client *client, int link)
+unsigned mst_old_wants(const struct mst_old_client *client, int link)
 {
-    const struct mst_link *l;
+    const struct mst_old_link *l;
     size_t out, in;
 
     if (client->wiped || link < 0 || (unsigned)link >= pump_links(client)) {
@@ -10133,18 +14394,19 @@ unsigned mst_wants(const struct mst_client *client, int link)
     return (out > 0 ? MST_WANT_WRITE : 0u) | (in > 0 ? MST_WANT_READ : 0u);
 }
 
-enum mst_state mst_client_state(const struct mst_client *client)
+enum mst_state mst_old_client_state(const struct mst_old_client *client)
 {
     return client->wiped ? MST_STATE_OFF : client->links[client->stream].state;
 }
 
-const struct mst_stats *mst_client_stats(const struct mst_client *client)
+const struct mst_stats *
+mst_old_client_stats(const struct mst_old_client *client)
 {
     return &client->stats;
 }
 
 /* ------------------------------------------------------------------------
- * 15 calls
+ * 22 old calls
  * ------------------------------------------------------------------------ */
 
 static uint32_t call_default(uint32_t value, uint32_t otherwise)
@@ -10152,14 +14414,15 @@ static uint32_t call_default(uint32_t value, uint32_t otherwise)
     return value != 0 ? value : otherwise;
 }
 
-static void call_defaults(struct mst_config *g)
+static void call_defaults(struct mst_old_config *g)
 {
     g->record_in_len = g->record_in_len ? g->record_in_len : MST_RECORD_IN_ANY;
     g->record_out_len =
         g->record_out_len ? g->record_out_len : MST_RECORD_OUT_MIN;
     g->message_len = g->message_len ? g->message_len : 2048;
-    g->staging_len = g->staging_len ? g->staging_len : MST_STAGING_USUAL;
-    g->staging_len = g->staging_len == MST_STAGING_NONE ? 0 : g->staging_len;
+    g->staging_len = g->staging_len ? g->staging_len : MST_OLD_STAGING_USUAL;
+    g->staging_len =
+        g->staging_len == MST_OLD_STAGING_NONE ? 0 : g->staging_len;
     g->links = g->links ? g->links : 1;
     g->resolve_ms = call_default(g->resolve_ms, 10000);
     g->connect_ms = call_default(g->connect_ms, 10000);
@@ -10206,7 +14469,7 @@ static bool call_port_is_whole(const struct mst_port *port)
 }
 
 /* Checks an endpoint's URL, and that it can be reached safely. */
-static int call_check_url(const struct mst_config *config,
+static int call_check_url(const struct mst_old_config *config,
                           const struct mst_port *port, const char *url,
                           const char *secure, const char *plain)
 {
@@ -10237,7 +14500,7 @@ static int call_check_url(const struct mst_config *config,
 #endif
 }
 
-static int call_check(const struct mst_config *config,
+static int call_check(const struct mst_old_config *config,
                       const struct mst_port *port)
 {
     int rc;
@@ -10273,18 +14536,18 @@ static int call_check(const struct mst_config *config,
 }
 
 /* Cuts the memory into its pieces. */
-static void call_layout(struct mst_client *c)
+static void call_layout(struct mst_old_client *c)
 {
-    const struct mst_config *g = &c->config;
+    const struct mst_old_config *g = &c->config;
     uint8_t *at = c->memory + (16 - (uintptr_t)c->memory % 16) % 16;
 
-    c->links = (struct mst_link *)(void *)at;
-    at += g->links * MST_ALIGNED(sizeof(struct mst_link));
+    c->links = (struct mst_old_link *)(void *)at;
+    at += g->links * MST_ALIGNED(sizeof(struct mst_old_link));
     for (unsigned i = 0; i < g->links; i++) {
-        struct mst_link *l = &c->links[i];
+        struct mst_old_link *l = &c->links[i];
         memset(l, 0, sizeof *l);
         l->tls = at;
-        at += MST_ALIGNED(MST_TLS_LEN);
+        at += MST_ALIGNED(MST_OLD_TLS_LEN);
 #ifndef MST_NO_TLS
         l->aes = c->port->aes_ctr;
         l->ghash = c->port->ghash;
@@ -10293,8 +14556,8 @@ static void call_layout(struct mst_client *c)
 #endif
         l->in = at;
         at += MST_ALIGNED(g->record_in_len);
-        l->out = at + MST_TLS_HELD;
-        at += MST_ALIGNED(MST_TLS_HELD + g->record_out_len);
+        l->out = at + MST_OLD_TLS_HELD;
+        at += MST_ALIGNED(MST_OLD_TLS_HELD + g->record_out_len);
         l->staging = at;
         at += MST_ALIGNED(g->staging_len);
         (void)mst_decoder_init(&l->decoder, at, g->message_len, g->flags);
@@ -10302,12 +14565,13 @@ static void call_layout(struct mst_client *c)
     }
 }
 
-int mst_client_init_checked(struct mst_client *client, size_t client_len,
-                            uint32_t limits, const struct mst_config *config,
-                            const struct mst_port *port, void *memory,
-                            size_t memory_len)
+int mst_old_client_init_checked(struct mst_old_client *client,
+                                size_t client_len, uint32_t limits,
+                                const struct mst_old_config *config,
+                                const struct mst_port *port, void *memory,
+                                size_t memory_len)
 {
-    struct mst_client *c = client;
+    struct mst_old_client *c = client;
     int rc;
 
     if (client_len != sizeof *client || limits != MST_LIMITS) {
@@ -10327,10 +14591,10 @@ int mst_client_init_checked(struct mst_client *client, size_t client_len,
     if (rc != 0) {
         return rc;
     }
-    if (memory_len < MST_MEMORY_LEN(c->config.record_in_len,
-                                    c->config.record_out_len,
-                                    c->config.message_len,
-                                    c->config.staging_len, c->config.links)) {
+    if (memory_len <
+        MST_OLD_MEMORY_LEN(c->config.record_in_len, c->config.record_out_len,
+                           c->config.message_len, c->config.staging_len,
+                           c->config.links)) {
         return MST_ERR_MEMORY;
     }
     c->port = port;
@@ -10354,21 +14618,22 @@ int mst_client_init_checked(struct mst_client *client, size_t client_len,
 }
 
 /* The wish for a channel, or NULL. */
-static struct mst_subscription *
-call_wish(struct mst_client *c, enum mst_channel channel, const char *market)
+static struct mst_old_subscription *call_wish(struct mst_old_client *c,
+                                              enum mst_channel channel,
+                                              const char *market)
 {
-    struct mst_subscription *s =
+    struct mst_old_subscription *s =
         session_find(c, channel, market != NULL ? market : "");
 
     return s != NULL && s->wanted ? s : NULL;
 }
 
-int mst_subscribe(struct mst_client *client, enum mst_channel channel,
-                  const char *market, struct mst_book *book)
+int mst_old_subscribe(struct mst_old_client *client, enum mst_channel channel,
+                      const char *market, struct mst_book *book)
 {
-    struct mst_client *c = client;
+    struct mst_old_client *c = client;
     const char *name = market != NULL ? market : "";
-    struct mst_subscription *s;
+    struct mst_old_subscription *s;
 
     if (!session_is_market(channel, name) ||
         (book != NULL && channel != MST_MARKET_DATA)) {
@@ -10397,16 +14662,16 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
      * still needs a snapshot. */
     for (unsigned i = 0; i < MST_LINKS_MAX; i++) {
         s->on[i].resync =
-            s->on[i].state == SUB_ACTIVE || s->on[i].state == SUB_ASKED;
+            s->on[i].state == OLD_SUB_ACTIVE || s->on[i].state == OLD_SUB_ASKED;
         s->on[i].gap = true; /* of what came before, the book has nothing */
     }
     return 0;
 }
 
-int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
-                    const char *market)
+int mst_old_unsubscribe(struct mst_old_client *client, enum mst_channel channel,
+                        const char *market)
 {
-    struct mst_subscription *s = call_wish(client, channel, market);
+    struct mst_old_subscription *s = call_wish(client, channel, market);
 
     if (client->closing || client->wiped) {
         return MST_ERR_CLOSED;
@@ -10417,17 +14682,17 @@ int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
     s->wanted = false;
     session_release(s);
     for (unsigned i = 0; i < MST_LINKS_MAX; i++) {
-        if (s->on[i].state == SUB_FAILED) {
-            s->on[i].state = SUB_NONE;
+        if (s->on[i].state == OLD_SUB_FAILED) {
+            s->on[i].state = OLD_SUB_NONE;
         }
     }
     return 0;
 }
 
-int mst_resync(struct mst_client *client, enum mst_channel channel,
-               const char *market)
+int mst_old_resync(struct mst_old_client *client, enum mst_channel channel,
+                   const char *market)
 {
-    struct mst_subscription *s = call_wish(client, channel, market);
+    struct mst_old_subscription *s = call_wish(client, channel, market);
 
     if (client->closing || client->wiped) {
         return MST_ERR_CLOSED;
@@ -10436,17 +14701,17 @@ int mst_resync(struct mst_client *client, enum mst_channel channel,
         return MST_ERR_MISSING;
     }
     for (unsigned i = 0; i < MST_LINKS_MAX; i++) {
-        if (s->on[i].state == SUB_FAILED) {
-            s->on[i].state = SUB_NONE;
+        if (s->on[i].state == OLD_SUB_FAILED) {
+            s->on[i].state = OLD_SUB_NONE;
         } else {
-            s->on[i].resync = s->on[i].state != SUB_NONE;
+            s->on[i].resync = s->on[i].state != OLD_SUB_NONE;
             s->on[i].number = false;
         }
     }
     return 0;
 }
 
-int mst_rotate(struct mst_client *client)
+int mst_old_rotate(struct mst_old_client *client)
 {
     if (client->closing || client->wiped) {
         return MST_ERR_CLOSED;
@@ -10462,12 +14727,12 @@ int mst_rotate(struct mst_client *client)
     return 0;
 }
 
-int mst_address_put(struct mst_client *client,
-                    const struct mst_address_request *request,
-                    struct mst_address *record)
+int mst_old_address_put(struct mst_old_client *client,
+                        const struct mst_address_request *request,
+                        struct mst_address *record)
 {
-    struct mst_client *c = client;
-    struct mst_link *successor;
+    struct mst_old_client *c = client;
+    struct mst_old_link *successor;
     int rc;
 
     if (c->closing || c->wiped) {
@@ -10494,7 +14759,7 @@ int mst_address_put(struct mst_client *client,
     c->put.deadline_ms = c->now_ms + c->config.put_ms;
     c->more = true;
     for (unsigned i = 0; i < pump_links(c); i++) {
-        struct mst_link *l = &c->links[i];
+        struct mst_old_link *l = &c->links[i];
         if (session_has_put(c, l) && l->state == MST_STATE_WAIT) {
             l->deadline_ms = c->now_ms; /* what failed was something else */
         }
@@ -10507,11 +14772,11 @@ int mst_address_put(struct mst_client *client,
 }
 
 /* What was for the old credentials or anchors begins anew, at once. */
-static void call_restart(struct mst_client *c, enum mst_state from,
+static void call_restart(struct mst_old_client *c, enum mst_state from,
                          enum mst_state to)
 {
     for (unsigned i = 0; i < pump_links(c); i++) {
-        struct mst_link *l = &c->links[i];
+        struct mst_old_link *l = &c->links[i];
         l->reported_error = 0;
         if (l->state == MST_STATE_WAIT) {
             l->deadline_ms = c->now_ms;
@@ -10523,10 +14788,10 @@ static void call_restart(struct mst_client *c, enum mst_state from,
     c->more = true;
 }
 
-int mst_set_credentials(struct mst_client *client, const char *client_id,
-                        const char *client_secret)
+int mst_old_set_credentials(struct mst_old_client *client,
+                            const char *client_id, const char *client_secret)
 {
-    struct mst_client *c = client;
+    struct mst_old_client *c = client;
 
     if (c->closing || c->wiped) {
         return MST_ERR_CLOSED;
@@ -10545,10 +14810,10 @@ int mst_set_credentials(struct mst_client *client, const char *client_id,
 }
 
 #ifndef MST_NO_TLS
-int mst_set_anchors(struct mst_client *client,
-                    const br_x509_trust_anchor *anchors, size_t anchors_len)
+int mst_old_set_anchors(struct mst_old_client *client,
+                        const br_x509_trust_anchor *anchors, size_t anchors_len)
 {
-    struct mst_client *c = client;
+    struct mst_old_client *c = client;
 
     if (c->closing || c->wiped) {
         return MST_ERR_CLOSED;
@@ -10566,7 +14831,7 @@ int mst_set_anchors(struct mst_client *client,
 }
 #endif
 
-int mst_subscription_list(struct mst_client *client)
+int mst_old_subscription_list(struct mst_old_client *client)
 {
     if (client->closing || client->wiped) {
         return MST_ERR_CLOSED;
@@ -10575,14 +14840,14 @@ int mst_subscription_list(struct mst_client *client)
     return 0;
 }
 
-void mst_close(struct mst_client *client)
+void mst_old_close(struct mst_old_client *client)
 {
-    struct mst_client *c = client;
+    struct mst_old_client *c = client;
 
     c->closing = true;
     c->more = true;
     for (unsigned i = 0; i < pump_links(c) && !c->wiped; i++) {
-        struct mst_link *l = &c->links[i];
+        struct mst_old_link *l = &c->links[i];
         if (session_has_put(c, l)) {
             session_put_end(c, l, MST_ERR_CLOSED);
         }
@@ -10596,9 +14861,9 @@ void mst_close(struct mst_client *client)
     }
 }
 
-void mst_client_wipe(struct mst_client *client)
+void mst_old_client_wipe(struct mst_old_client *client)
 {
-    struct mst_client *c = client;
+    struct mst_old_client *c = client;
 
     if (!c->wiped) {
         pump_shut(c);

@@ -31,10 +31,10 @@ extern "C" {
 
 /* ------------------------------------------------------------------------
  * Limits: a build may set others (-DMST_...=n), the same for the library and
- * for everything that includes this header; mst_client_init() checks that.
+ * for everything that includes this header; mst_old_client_init() checks that.
  * ------------------------------------------------------------------------ */
 
-/* Subscriptions of one client. Beyond: mst_subscribe() says MST_ERR_FULL. */
+/* Subscriptions of one client. Beyond: mst_old_subscribe() says MST_ERR_FULL. */
 #ifndef MST_SUBSCRIPTIONS_MAX
 #define MST_SUBSCRIPTIONS_MAX 32
 #endif
@@ -142,7 +142,7 @@ extern "C" {
 #endif
 
 /* Links (connections at one time) that a client may have: not a limit to
- * change, the second one's memory is asked for with mst_config.links. */
+ * change, the second one's memory is asked for with mst_old_config.links. */
 #define MST_LINKS_MAX 2
 
 /* Earliest wall clock, in Unix seconds, that is taken for a set clock:
@@ -171,7 +171,7 @@ enum mst_error {
     MST_ERR_FULL = -10,        /* no room for one more subscription */
     MST_ERR_EXISTS = -11,      /* subscribed already */
     MST_ERR_MISSING = -12,     /* no such subscription */
-    MST_ERR_CLOSED = -13,      /* the client was closed by mst_close() */
+    MST_ERR_CLOSED = -13,      /* the client was closed by mst_old_close() */
     MST_ERR_BUSY = -14,        /* another request is under way, or the only
                                 * link is there for the stream */
 
@@ -584,8 +584,8 @@ struct mst_failure {
 struct mst_address;
 struct mst_problem;
 
-/* The end of mst_address_put(): what it points to lives until the next
- * mst_poll() or mst_address_put(). */
+/* The end of mst_old_address_put(): what it points to lives until the next
+ * mst_old_poll() or mst_old_address_put(). */
 struct mst_address_result {
     int error; /* MST_OK, or what went wrong */
     /* With an error: the record may have been changed all the same, since an
@@ -616,15 +616,17 @@ enum mst_event_type {
     MST_EVENT_ENTRY,         /* an entry of a response: entry */
     MST_EVENT_RESPONSE,      /* the end of a response: response */
     MST_EVENT_SERVICE_ERROR, /* error message of the service: service_error */
-    MST_EVENT_ADDRESS,       /* mst_address_put() is over: address */
+    MST_EVENT_ADDRESS,       /* mst_old_address_put() is over: address */
     MST_EVENT_UNKNOWN        /* message of an unknown kind: unknown */
 };
 
 struct mst_event {
     enum mst_event_type type;
-    int link;             /* the link it came by */
-    uint32_t generation;  /* of the connection, counting from 1 */
-    uint64_t received_ns; /* monotonic: when its last bytes were read */
+    int link;              /* the link it came by */
+    uint32_t generation;   /* of the connection, counting from 1 */
+    uint64_t received_ns;  /* monotonic: when its last bytes were read */
+    const char *market;    /* of the event, or NULL */
+    struct mst_book *book; /* of its subscription, or NULL */
     union {
         struct mst_part part;
         struct mst_top top;
@@ -1111,6 +1113,641 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
 int mst_http_status(const struct mst_http *http);
 
 /* ------------------------------------------------------------------------
+ * Trace: what the library does, for people and for recordings. No secret
+ * passes it.
+ * ------------------------------------------------------------------------ */
+
+enum mst_trace_kind {
+    MST_TRACE_STATE, /* the link goes from one state to another: from, state */
+    MST_TRACE_ERROR, /* an attempt or a connection failed: error, state;
+                        * unlike MST_EVENT_CLOSED, each time */
+    MST_TRACE_TOKEN, /* a token was obtained, loaded or dropped, as its text
+                        * says: value is its lifetime in seconds or -1, value2
+                        * its length in bytes, data its scope */
+    MST_TRACE_REQUEST, /* a request goes out: text is its type, value the
+                        * number of its channels */
+    MST_TRACE_REPAIR,  /* text is a market, value an mst_repair */
+
+    /* Only with MST_TRACE_ALL. */
+    MST_TRACE_OPEN,   /* an attempt begins: text is the host, value its port */
+    MST_TRACE_OPENED, /* connected and, where TLS is in use, verified */
+    MST_TRACE_IN,     /* plaintext received: data, len; none of a token
+                       * exchange */
+    MST_TRACE_OUT,    /* plaintext sent, likewise; Authorization is masked at
+                       * equal length */
+    MST_TRACE_END,    /* an attempt or a connection has ended: error or 0 */
+    MST_TRACE_CLOCK,  /* a clock was read: value is monotonic ms, value2 0; or
+                       * value is Unix ns (-1: not set), value2 1 */
+    MST_TRACE_RANDOM  /* random bytes for WebSocket keys, masks and jitter:
+                       * data, len */
+};
+
+/* What was found to differ, and is mended. */
+enum mst_repair {
+    MST_REPAIR_BOOK,    /* a market is subscribed anew for its book */
+    MST_REPAIR_MISSING, /* an audit lacked a subscription: subscribed anew */
+    MST_REPAIR_STRAY    /* an audit had one that is not wanted: unsubscribed */
+};
+
+struct mst_trace {
+    enum mst_trace_kind kind;
+    int link;                   /* mst_config.link */
+    enum mst_state from, state; /* state: of the link */
+    int error;                  /* mst_error */
+    int64_t value, value2;
+    const char *text; /* NUL-terminated, or NULL */
+    const void *data; /* NULL or len bytes; both until the callback returns */
+    size_t len;
+};
+
+/* ------------------------------------------------------------------------
+ * Memory: the records, messages and TLS state of one connection
+ * ------------------------------------------------------------------------ */
+
+/* Lengths of record buffers, bytes. A server may send records of 16 KB, hence
+ * MST_RECORD_IN_ANY. With less it is asked for records of 512 bytes, or as many
+ * more as both buffers hold: a server that does not honour max_fragment_length
+ * (RFC 6066, section 4) ends in MST_ERR_TLS_PROTOCOL. Requests of any size
+ * leave in as many records as it takes. */
+#define MST_RECORD_IN_ANY 16709
+#define MST_RECORD_IN_MIN 837
+#define MST_RECORD_OUT_FULL 16469
+#define MST_RECORD_OUT_MIN 597
+
+/* Sets of lengths: record to receive, record to send, message buffer (256 or
+ * more), read ahead. A message may be larger than its buffer. What is read
+ * ahead of TLS (0: nothing) saves calls of recv where records come together. */
+#define MST_LENGTHS_SMALL MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 1024, 0
+#ifndef MST_NO_TLS
+#define MST_LENGTHS_USUAL MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, 4096
+#else
+#define MST_LENGTHS_USUAL MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, 0
+#endif
+#define MST_LENGTHS_FAST MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 524288
+
+/* Memory of a client or a transfer and what is in it. data may be of any
+ * alignment and need not be zero. It is borrowed for the object's life. */
+struct mst_memory {
+    void *data;
+    size_t size; /* MST_MEMORY_LEN() of the lengths, or more */
+    size_t record_in, record_out, message, read_ahead;
+};
+
+#define MST_ALIGNED(n) (((size_t)(n) + 15u) & ~(size_t)15u)
+
+#ifndef MST_NO_TLS
+#define MST_TLS_LEN sizeof(br_ssl_client_context)
+#define MST_TLS_HELD 128u /* bytes of a handshake that are held back */
+/* A certificate is checked in the room of the message: before any comes. */
+#define MST_MESSAGE_ROOM(message)                        \
+    ((size_t)(message) > sizeof(br_x509_minimal_context) \
+         ? (size_t)(message)                             \
+         : sizeof(br_x509_minimal_context))
+#else
+#define MST_TLS_LEN 0u
+#define MST_TLS_HELD 0u
+#define MST_MESSAGE_ROOM(message) ((size_t)(message))
+#endif
+
+/* Bytes that memory of these lengths takes: MST_MEMORY_LEN(MST_LENGTHS_USUAL),
+ * or with four numbers. */
+#define MST_MEMORY_LEN(...) MST_MEMORY_LEN_OF(__VA_ARGS__)
+#define MST_MEMORY_LEN_OF(record_in, record_out, message, read_ahead)     \
+    (16u + MST_ALIGNED(MST_TLS_LEN) + MST_ALIGNED(record_in) +            \
+     MST_ALIGNED(MST_TLS_HELD + (record_out)) + MST_ALIGNED(read_ahead) + \
+     MST_ALIGNED(MST_MESSAGE_ROOM(message)))
+
+/* Defines memory of these lengths: a zeroed array, and a constant
+ * struct mst_memory of this name that says what it is for. At file scope:
+ *
+ *     MST_MEMORY(memory, MST_LENGTHS_USUAL);
+ *     MST_MEMORY(memory, MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 4096, 0);
+ */
+#define MST_MEMORY(name, ...) MST_MEMORY_OF(name, __VA_ARGS__)
+#define MST_MEMORY_OF(name, record_in, record_out, message, read_ahead)        \
+    static unsigned char name##_bytes[MST_MEMORY_LEN_OF(record_in, record_out, \
+                                                        message, read_ahead)]; \
+    static const struct mst_memory name = {name##_bytes, sizeof name##_bytes,  \
+                                           record_in,    record_out,           \
+                                           message,      read_ahead}
+
+/* ------------------------------------------------------------------------
+ * Configuration: all zero but the hosts, credentials and trust anchors works.
+ * ------------------------------------------------------------------------ */
+
+/* Flags, beside MST_STRICT_AMOUNTS. */
+
+/* Allows ws:// and http://, where the token can be read on the way: for
+ * tests. A build with MST_NO_PLAIN refuses it all the same. */
+#define MST_ALLOW_PLAIN 2u
+
+/* Subscribes a market anew whose book is crossed. Not by default: an aggregated
+ * book may be crossed for good reason. */
+#define MST_RESYNC_CROSSED 4u
+
+/* The trace is told of everything. */
+#define MST_TRACE_ALL 8u
+
+struct mst_access;
+
+struct mst_config {
+    /* Endpoints: "wss://host[:port][/path]", "https://host[:port]". Borrowed,
+     * as all pointers here, for the object's life. */
+    const char *ws_url; /* for a client */
+    const char *auth_url;
+    const char *base_url; /* for addresses */
+
+    /* What several objects of one customer share, or NULL: the object has an
+     * access of its own, from the next four members. */
+    struct mst_access *access;
+    const char *client_id;
+    const char *client_secret;
+#ifndef MST_NO_TLS
+    /* Trust anchors: a server's chain must lead to one of them. Revocation is
+     * not checked. Not needed where the port is secure itself. */
+    const br_x509_trust_anchor *anchors;
+    size_t anchors_len;
+#endif
+
+    /* Scope to ask for; NULL: exchange:read_aggregated_marketdata_stream, for
+     * addresses transfer:write_crypto_destination_address. */
+    const char *scope;
+
+    unsigned flags; /* MST_STRICT_AMOUNTS, _ALLOW_PLAIN, _RESYNC_CROSSED,
+                     * _TRACE_ALL */
+    int link;       /* the number by which the port knows this object's link,
+                     * in events and in the trace, too */
+
+    /* Times are in ms, 24 days at most. */
+
+    /* Deadline of each stage. */
+    uint32_t resolve_ms;  /* 0: 10,000 */
+    uint32_t connect_ms;  /* for each address; 0: 10,000 */
+    uint32_t tls_ms;      /* 0: 30,000 */
+    uint32_t token_ms;    /* 0: 15,000 */
+    uint32_t upgrade_ms;  /* 0: 15,000 */
+    uint32_t answer_ms;   /* for each request; 0: 10,000 */
+    uint32_t snapshot_ms; /* for a market's snapshot, from the confirmation of
+                           * its subscription, longer while a frame is
+                           * arriving: then it is subscribed anew; 0: 30,000 */
+    uint32_t closing_ms;  /* 0: 3,000 */
+    uint32_t put_ms;      /* for an address request, all attempts; 0: 60,000 */
+
+    /* Liveness. */
+    uint32_t ping_ms;    /* ping after such a silence; 0: 20,000 */
+    uint32_t silence_ms; /* give up after it; 0: 60,000 */
+
+    /* Requests: at most one in this time; 0: 1,000. */
+    uint32_t request_gap_ms;
+
+    /* Waits before the next attempt: exponential with full jitter. */
+    uint32_t backoff_ms;      /* the first; 0: 1,000 */
+    uint32_t backoff_max_ms;  /* the longest; 0: 60,000 */
+    uint32_t backoff_slow_ms; /* after a permanent error; 0: 300,000 */
+    uint32_t stable_ms;       /* open for so long begins anew; 0: 30,000 */
+
+    /* How old a TLS session may get before a certificate chain is checked
+     * again; 0: 86,400,000 (a day). */
+    uint32_t resume_ms;
+
+    /* With MST_HEARTBEAT subscribed, and once two have come: a connection on
+     * which no further one has come for so long, or three times the interval
+     * of the last two (as they came or as their times say) where that is
+     * longer, is given up; 0: 15,000. */
+    uint32_t heartbeat_ms;
+
+    /* The service is asked for its list of subscriptions so often, and what
+     * differs from the wishes is mended; 0: 600,000. */
+    uint32_t audit_ms;
+
+    /* A stream that has fallen so far behind is opened anew for fresh
+     * snapshots (see mst_stats.lag_ns); 0: never. A clock that is off by 50 ppm
+     * adds 4 s a day on one connection: choose more, or rotate. */
+    uint32_t lag_max_ms;
+
+    /* Inside a large frame the peer sends at least so much, bytes/s; 0:
+     * 1,024. */
+    uint32_t min_rate;
+
+    /* Optional (NULL): told what the object does. Calls none of its
+     * functions. */
+    void (*trace)(void *context, const struct mst_trace *trace);
+    void *trace_context;
+};
+
+/* ------------------------------------------------------------------------
+ * Access: what one customer has at one service. An object has its own, or
+ * shares one (mst_config.access) with others on the same thread and port:
+ * tokens, the waits that the service asks for, the pace of requests and TLS
+ * sessions are then kept once. Members are private.
+ * ------------------------------------------------------------------------ */
+
+/* An instant of the port's clock that wraps; it counts while armed. */
+struct mst_timer {
+    uint32_t at;
+    bool armed;
+};
+
+/* Room for a token: each object brings one to its access. */
+struct mst_token {
+    struct mst_token *next;
+    const char *scope;
+    struct mst_timer until, end, refresh;
+    uint32_t len;    /* 0: none */
+    uint32_t key;    /* that it is stored under */
+    uint8_t readers; /* requests that are being written with it */
+    bool ends, fresh, loaded, refresh_due, save_due;
+    char text[MST_TOKEN_MAX + 3];
+};
+
+#ifndef MST_NO_TLS
+/* What a short TLS handshake with a host needs, until the chain must be
+ * checked again. */
+struct mst_resume {
+    br_ssl_session_parameters session;
+    struct mst_timer age;
+    uint32_t host; /* its hash */
+};
+#define MST_RESUMES 3
+#endif
+
+struct mst_access {
+    const char *client_id, *client_secret;
+    struct mst_token *rooms;
+    const void *fetching; /* the link that fetches a token, or NULL */
+    struct mst_timer holds[3], pace;
+#ifndef MST_NO_TLS
+    const br_x509_trust_anchor *anchors;
+    size_t anchors_len;
+    struct mst_resume resume[MST_RESUMES];
+    uint8_t next_resume;
+#endif
+    uint8_t credentials_changes, anchors_changes;
+};
+
+/* Prepares an access that is to be shared, before the objects that share it.
+ * Of the configuration it takes the credentials and trust anchors, borrowed.
+ * Returns 0, MST_ERR_ARGUMENT or MST_ERR_CREDENTIALS. */
+int mst_access_init(struct mst_access *access, const struct mst_config *config);
+
+/* Replaces the credentials, borrowed like the old ones, which are not used any
+ * more once this has returned. The next connection is made with a new token,
+ * at once if the last attempt failed; a stream that is open goes on. Returns 0
+ * or MST_ERR_CREDENTIALS. */
+int mst_access_set_credentials(struct mst_access *access, const char *client_id,
+                               const char *client_secret);
+
+#ifndef MST_NO_TLS
+/* Replaces the trust anchors, borrowed like the old ones, which are not used
+ * any more once this has returned. Handshakes under way begin anew and TLS
+ * sessions are forgotten; a stream that is open goes on. Returns 0 or
+ * MST_ERR_ANCHORS. */
+int mst_access_set_anchors(struct mst_access *access,
+                           const br_x509_trust_anchor *anchors,
+                           size_t anchors_len);
+#endif
+
+/* ------------------------------------------------------------------------
+ * Client
+ * ------------------------------------------------------------------------ */
+
+/* The most that was ever in use of what is bounded: bytes, unless it says
+ * otherwise. */
+struct mst_high_water {
+    uint32_t subscriptions; /* slots, of MST_SUBSCRIPTIONS_MAX */
+    uint32_t market;        /* of MST_MARKET_MAX */
+    uint32_t token;         /* of MST_TOKEN_MAX */
+    uint32_t line;          /* of MST_LINE_MAX */
+    uint32_t headers, body; /* of MST_HEADERS_MAX and MST_BODY_MAX */
+    uint32_t message;       /* of message_len: what had to be kept */
+    uint32_t depth;         /* levels of nesting, of MST_JSON_DEPTH */
+    uint32_t tokens;        /* of one item, of MST_JSON_TOKENS */
+    uint32_t received;      /* plaintext waiting, of record_in_len */
+    uint32_t staged;        /* of staging_len */
+    uint32_t unsent;        /* waiting for the port, of record_out_len */
+};
+
+#define MST_BANDS 9 /* of errors: -1 to -99, -100 to -199, ... */
+
+/* Counts since mst_old_client_init(). */
+struct mst_stats {
+    uint64_t bytes_in, bytes_out; /* of plaintext */
+    uint64_t messages;            /* received whole */
+    uint32_t unknown;             /* messages and entries of unknown kinds */
+    uint32_t bad_messages;        /* messages that cost an MST_EVENT_ERROR */
+    uint32_t tokens;              /* obtained */
+    uint32_t opens;               /* streams opened */
+    uint32_t failures;            /* attempts and connections that failed */
+    uint32_t resumed;             /* TLS handshakes that were short */
+    uint32_t unanswered;          /* requests without an answer in time */
+    uint32_t resyncs;   /* markets subscribed anew because of their book */
+    uint32_t rotations; /* connections that took over from another */
+    uint32_t drifts;    /* differences that an audit has mended */
+
+    /* The failures by band of the error, as in enum mst_error: [1] is the
+     * port's, [2] TLS. The last one, where it was, and its details. */
+    uint32_t errors[MST_BANDS];
+    int last_error;
+    enum mst_state last_stage;
+    int last_detail, last_http_status, last_ws_code; /* as in mst_failure */
+
+    /* The wall clock less the service's, s, by the last response that had a
+     * date; has_skew says whether one had. */
+    int64_t skew_s;
+    bool has_skew;
+
+    /* How far what is delivered lags behind: the time between a message's own
+     * time and its receipt, less the least of this connection. The last, and
+     * the most of this connection; ns. Snapshots and executions do not count:
+     * their times may be old for good reason. */
+    int64_t lag_ns, lag_max_ns;
+
+    /* Time of the link that streams in each state. */
+    uint64_t state_ms[MST_STATE_CLOSING + 1];
+
+    struct mst_high_water high;
+};
+
+/* The rest of this section is private. */
+
+/* TLS, or nothing at all, between the bytes of the wire and plaintext. */
+struct mst_transport {
+#ifndef MST_NO_TLS
+    br_ssl_client_context *tls;
+    const br_block_ctr_class *aes; /* the port's, or NULL until looked for */
+    br_ghash ghash;
+    br_chacha20_run chacha20; /* the port's, or NULL */
+    bool aes_first;
+#endif
+    uint8_t *in, *out, *ahead; /* records; what was read ahead of them */
+    size_t in_size, out_size, ahead_size;
+    size_t in_len, out_len; /* in use, where there is no TLS */
+    size_t ahead_at, ahead_len;
+    size_t used;  /* plaintext looked at, not yet released */
+    uint8_t held; /* bytes of the handshake that wait in front of out */
+    bool secured; /* TLS is in use */
+    int end;      /* how receiving has ended: an mst_error, or 0 */
+    int send_error;
+};
+
+struct mst_link;
+
+/* What the user of a link adds to it. */
+struct mst_link_user;
+
+enum mst_link_timer {
+    MST_TIMER_STAGE,   /* the state's deadline; when a wait is over */
+    MST_TIMER_TOKEN,   /* the end of the token that the connection is for */
+    MST_TIMER_STABLE,  /* open for long enough to begin anew */
+    MST_TIMER_SILENCE, /* the peer's */
+    MST_TIMER_PING,    /* after a silence */
+    MST_TIMER_BEAT,    /* the next heartbeat is overdue */
+    MST_TIMER_ANSWER,  /* to the outstanding request */
+    MST_TIMER_REQUEST, /* there may be something to ask for */
+    MST_TIMER_AUDIT,   /* the next list of subscriptions */
+    MST_TIMER_LOOK,    /* a subscription falls due */
+    MST_TIMERS
+};
+
+/* Random bytes in stock. */
+struct mst_random {
+    uint8_t len, bytes[32];
+};
+
+/* The addresses of the host, and how many of them were tried. */
+struct mst_addresses {
+    int count, at, tried;
+};
+
+/* The reply of the token endpoint, as it is read. */
+struct mst_reply {
+    struct mst_json json;
+    uint32_t item_len, expires_in;
+    uint8_t seen, field;
+    uint32_t token_len;
+    bool item;
+    bool granted; /* the whole scope; else the text names what is missing */
+};
+
+/* One authorised connection after another. */
+struct mst_link {
+    const struct mst_link_user *user;
+    const struct mst_port *port;
+    struct mst_access *access;
+    const struct mst_memory *memory;
+    struct mst_config config;
+    struct mst_transport transport;
+    struct mst_endpoint endpoint;
+    struct mst_timer timers[MST_TIMERS];
+    struct mst_timer caller; /* until when the caller may be away */
+    uint32_t now;            /* the port's clock */
+    uint64_t elapsed_ms;
+    uint64_t received_ns;
+    int64_t clock_s;   /* wall clock at the begin of the attempt... */
+    uint64_t clock_ms; /* ...and elapsed_ms then */
+    enum mst_state state;
+    uint32_t generation; /* of its connection */
+    uint32_t attempts;   /* in a row */
+    struct mst_addresses addresses;
+    int port_detail, reported_error;
+    /* Another one once time has passed, or the caller may have waited; that at
+     * which the port had no more. */
+    uint32_t moment, drained;
+    struct mst_token *token; /* in use, or being fetched */
+    struct mst_token room;   /* that it brings to its access */
+    struct mst_access own;   /* in use where none is shared */
+    uint8_t *message;        /* room of the message buffer */
+    struct mst_http http;
+    struct mst_reply reply;
+    size_t send_at; /* of what is being written */
+    uint8_t sending;
+    uint8_t report; /* type of the event that is to be told: failure */
+    uint8_t purpose;
+    uint8_t credentials_changes, anchors_changes; /* taken note of */
+    bool wanted, up, opened, reading, stable, expired;
+    bool token_again, store_tried, reads_token, closing, wiped, more;
+    struct mst_random random;
+    struct mst_failure failure;
+    struct mst_stats stats;
+    char text[MST_TEXT_MAX + 1];
+};
+
+/* -- client -- */
+
+/* Where a subscription stands. */
+struct mst_subscription {
+    struct mst_book *book;
+    /* Refused: when it is asked for again. Active: when its snapshot, which
+     * has not come yet, is overdue. */
+    struct mst_timer due;
+    struct mst_timer budget; /* how far its budget of resyncs is used up */
+    /* Until when drift is left so; until when it counts as coming back. */
+    struct mst_timer drift, drift_again;
+    uint32_t drift_ms;
+    uint8_t channel, state, needs;
+    uint8_t overdue; /* snapshots in a row */
+    bool wanted, listed;
+    bool has_snapshot; /* since it was asked for */
+    bool gap;          /* its book has missed something since then */
+    char market[MST_MARKET_MAX + 1];
+};
+
+/* The frame at hand, and when the last whole one came. */
+struct mst_frame {
+    uint64_t bytes;
+    uint32_t whole_at, begin_at, byte_at;
+};
+
+/* The last heartbeat: when it came, and its own time. */
+struct mst_beat {
+    int64_t time_ns;
+    uint32_t at;
+    bool has_last;
+};
+
+/* Age of the youngest message, see mst_stats.lag_ns; messages in a row that
+ * were too late. */
+struct mst_lag {
+    int64_t least_ns;
+    uint8_t late;
+    bool known;
+};
+
+struct mst_ping {
+    uint8_t len, data[MST_WS_CONTROL_MAX];
+};
+
+/* A stream of market data and executions. */
+struct mst_client {
+    struct mst_link link; /* comes first */
+    struct mst_decoder decoder;
+    struct mst_ws ws;
+    struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
+    uint8_t hashes[MST_SUBSCRIPTIONS_MAX]; /* of channel and market */
+    uint32_t slots;   /* of them that were ever in use, the first ones */
+    uint64_t open_ms; /* elapsed_ms when it opened */
+    struct mst_frame frame;
+    struct mst_beat beat;
+    struct mst_lag lag;
+    struct mst_ping ping, pong; /* to be answered; being written */
+    int failing; /* the error that the closing handshake is for */
+    uint16_t close_code;
+    uint8_t request, request_tries; /* the one that is outstanding */
+    uint8_t frame_type;             /* being written */
+    uint8_t burst; /* events until the clock is looked at again */
+    uint8_t mask[4];
+    bool request_due, ping_came, ping_due, pinged, close_due;
+    bool deaf; /* nothing more that comes counts */
+    bool abort_due, audit, one_by_one;
+    bool subscribed, has_snapshot; /* anything, any, on this connection */
+    char key[MST_WS_KEY_LEN + 1];
+};
+
+/* The limits in one number, to tell builds apart. */
+#define MST_LIMITS                                                             \
+    ((uint32_t)MST_SUBSCRIPTIONS_MAX * 3u ^ (uint32_t)MST_MARKET_MAX * 1009u ^ \
+     (uint32_t)MST_TOKEN_MAX * 10007u ^ (uint32_t)MST_HOST_MAX * 30011u ^      \
+     (uint32_t)MST_PATH_MAX * 50021u ^ (uint32_t)MST_LINE_MAX * 70001u ^       \
+     (uint32_t)MST_HEADERS_MAX * 90001u ^ (uint32_t)MST_BODY_MAX * 110017u ^   \
+     (uint32_t)MST_JSON_DEPTH * 130003u ^                                      \
+     (uint32_t)MST_JSON_TOKENS * 150001u ^                                     \
+     (uint32_t)MST_PART_LEVELS * 170003u ^                                     \
+     (uint32_t)MST_RESYNCS_MAX * 190027u ^                                     \
+     (uint32_t)MST_RESYNC_EVERY_MS * 210011u ^                                 \
+     (uint32_t)MST_DISAGREEMENTS * 230003u ^                                   \
+     (uint32_t)MST_DISAGREEMENT_MS * 250007u ^                                 \
+     (uint32_t)MST_TEXT_MAX * 270001u ^ (uint32_t)MST_CLOCK_MIN * 310019u ^    \
+     (uint32_t)MST_ADDRESS_ID_MAX * 330017u ^                                  \
+     (uint32_t)MST_ADDRESS_MAX * 350003u ^                                     \
+     (uint32_t)MST_NICKNAME_MAX * 370003u ^                                    \
+     (uint32_t)MST_PARTY_MAX * 390001u ^ (uint32_t)MST_WORD_MAX * 410009u)
+
+/* How long the caller may sleep if nothing happens on an object's link, ms: 24
+ * days at most, and between two polls not more than that may pass. 0 only while
+ * another poll can get further without. */
+uint32_t mst_next_deadline_ms(const struct mst_link *link);
+
+#define MST_WANT_READ 1u
+#define MST_WANT_WRITE 2u
+
+/* What to wait for on an object's link: MST_WANT_... bits, or 0. */
+unsigned mst_wants(const struct mst_link *link);
+
+/* Is called through mst_client_init(). */
+int mst_client_init_checked(struct mst_client *client, size_t client_len,
+                            uint32_t limits, const struct mst_config *config,
+                            const struct mst_port *port,
+                            const struct mst_memory *memory);
+
+/*
+ * Prepares a client. config is copied, what it points to is borrowed, as are
+ * port and memory, for the client's life. Of the port's functions it calls
+ * now_ms alone. Returns 0 or the error of the band "the caller's" that says
+ * what is missing.
+ */
+static inline int mst_client_init(struct mst_client *client,
+                                  const struct mst_config *config,
+                                  const struct mst_port *port,
+                                  const struct mst_memory *memory)
+{
+    return mst_client_init_checked(client, sizeof *client, MST_LIMITS, config,
+                                   port, memory);
+}
+
+/*
+ * Wishes for a channel: it is subscribed at the next occasion and again after
+ * every reconnect. market is copied; NULL for MST_HEARTBEAT. book (or NULL)
+ * is borrowed until the subscription ends and follows the channel
+ * MST_MARKET_DATA. Returns 0, MST_ERR_FULL, MST_ERR_EXISTS, MST_ERR_ARGUMENT
+ * or MST_ERR_CLOSED.
+ */
+int mst_subscribe(struct mst_client *client, enum mst_channel channel,
+                  const char *market, struct mst_book *book);
+
+/* Takes a wish back. The book is released at once, the subscription's room
+ * once the service has confirmed. Returns 0, MST_ERR_MISSING or
+ * MST_ERR_CLOSED. */
+int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
+                    const char *market);
+
+/* Subscribes one channel anew (unsubscribe, answer, subscribe), for a fresh
+ * snapshot; others are not touched. Returns 0, MST_ERR_MISSING or
+ * MST_ERR_CLOSED. */
+int mst_resync(struct mst_client *client, enum mst_channel channel,
+               const char *market);
+
+/* Asks for the list of subscriptions now, as the client does by itself each
+ * audit_ms; the answer comes as MST_EVENT_ENTRY and MST_EVENT_RESPONSE. Wishes
+ * that are not in it are subscribed anew, what is in it and not wished for is
+ * unsubscribed. Returns 0 or MST_ERR_CLOSED. */
+int mst_subscription_list(struct mst_client *client);
+
+/*
+ * Goes on with all there is to do and hands out the next event, whose
+ * pointers live until the next mst_poll(). Never waits, but may compute: the
+ * check of a certificate chain is done in one go (tens of millions of
+ * instructions). Returns 1 with an event, 0 when there is none for now, or
+ * MST_ERR_CLOSED once the client is closed and has handed out its last event.
+ */
+int mst_poll(struct mst_client *client, struct mst_event *event);
+
+/* State of the link: a sample, since one mst_poll() may pass through several. */
+enum mst_state mst_client_state(const struct mst_client *client);
+
+/* Lives as long as the client. */
+const struct mst_stats *mst_client_stats(const struct mst_client *client);
+
+/* Begins to close: the closing handshake is tried for closing_ms. Go on with
+ * mst_poll(): the stream ends with an MST_EVENT_CLOSED of the error MST_OK (or
+ * what went wrong at the last moment), and once all has ended it says
+ * MST_ERR_CLOSED and secrets are wiped. */
+void mst_close(struct mst_client *client);
+
+/* Closes the link without a handshake and wipes client and memory, at once.
+ * Afterwards the client may only be initialised anew. */
+void mst_client_wipe(struct mst_client *client);
+
+/* ------------------------------------------------------------------------
  * Log: what the session does, for people. It never sees a secret.
  * ------------------------------------------------------------------------ */
 
@@ -1142,49 +1779,31 @@ struct mst_log {
  * Configuration: all zero but the hosts, credentials and trust anchors works.
  * ------------------------------------------------------------------------ */
 
-/* Lengths of record buffers, bytes. A server may send records of 16 KB, hence
- * MST_RECORD_IN_ANY. With less it is asked for records of 512 bytes, or as many
- * more as both buffers hold: a server that does not honour max_fragment_length
- * (RFC 6066, section 4) ends in MST_ERR_TLS_PROTOCOL. Requests of any size
- * leave in as many records as it takes. */
-#define MST_RECORD_IN_ANY 16709
-#define MST_RECORD_IN_MIN 837
-#define MST_RECORD_OUT_FULL 16469
-#define MST_RECORD_OUT_MIN 597
-
 /* No ciphertext is read ahead of TLS: each record takes two calls of recv. */
-#define MST_STAGING_NONE ((size_t)-1)
+#define MST_OLD_STAGING_NONE ((size_t)-1)
 
 /* Read ahead where nothing else is said: so that records which come together,
  * as messages in records of their own do, take one call. */
 #ifndef MST_NO_TLS
-#define MST_STAGING_USUAL 4096
+#define MST_OLD_STAGING_USUAL 4096
 #else
-#define MST_STAGING_USUAL MST_STAGING_NONE
+#define MST_OLD_STAGING_USUAL MST_OLD_STAGING_NONE
 #endif
 
-/* Two more sets of lengths for the initialiser of an mst_config, beside the
+/* Two more sets of lengths for the initialiser of an mst_old_config, beside the
  * usual one that is all 0: for small devices, and for speed.
  *
- *     struct mst_config config = {MST_LENGTHS_FAST, .ws_url = ...};
- *     static unsigned char memory[MST_MEMORY_LEN_FAST];
+ *     struct mst_old_config config = {MST_OLD_LENGTHS_FAST, .ws_url = ...};
+ *     static unsigned char memory[MST_OLD_MEMORY_LEN_FAST];
  */
-#define MST_LENGTHS_SMALL                                                     \
+#define MST_OLD_LENGTHS_SMALL                                                 \
     .record_in_len = MST_RECORD_IN_ANY, .record_out_len = MST_RECORD_OUT_MIN, \
-    .message_len = 1024, .staging_len = MST_STAGING_NONE
-#define MST_LENGTHS_FAST                                                       \
+    .message_len = 1024, .staging_len = MST_OLD_STAGING_NONE
+#define MST_OLD_LENGTHS_FAST                                                   \
     .record_in_len = MST_RECORD_IN_ANY, .record_out_len = MST_RECORD_OUT_FULL, \
     .message_len = 2048, .staging_len = 524288
 
-/* Allows ws:// and http://, where the token can be read on the way: for
- * tests. A build with MST_NO_PLAIN refuses it all the same. */
-#define MST_ALLOW_PLAIN 2u
-
-/* Subscribes a market anew whose book is crossed. Not by default: an aggregated
- * book may be crossed for good reason. */
-#define MST_RESYNC_CROSSED 4u
-
-struct mst_config {
+struct mst_old_config {
     /* Endpoints: "wss://host[:port][/path]", "https://host[:port]". Borrowed,
      * as all pointers here, for the client's life. */
     const char *ws_url; /* may be NULL where base_url is not: no stream */
@@ -1207,7 +1826,7 @@ struct mst_config {
     unsigned flags; /* MST_STRICT_AMOUNTS, _ALLOW_PLAIN, _RESYNC_CROSSED */
 
     /* Lengths of the pieces of memory, bytes; the same as in
-     * MST_MEMORY_LEN(). */
+     * MST_OLD_MEMORY_LEN(). */
     size_t record_in_len;  /* 0: MST_RECORD_IN_ANY */
     size_t record_out_len; /* 0: MST_RECORD_OUT_MIN */
     size_t message_len;    /* 256 or more; 0: 2,048 */
@@ -1226,7 +1845,7 @@ struct mst_config {
                            * its subscription, longer while a frame is
                            * arriving: then it is subscribed anew; 0: 30,000 */
     uint32_t closing_ms;  /* 0: 3,000 */
-    uint32_t put_ms;      /* for mst_address_put(), all attempts; 0: 60,000 */
+    uint32_t put_ms; /* for mst_old_address_put(), all attempts; 0: 60,000 */
 
     /* Liveness. */
     uint32_t ping_ms;    /* ping after such a silence; 0: 20,000 */
@@ -1279,67 +1898,10 @@ struct mst_config {
  * Client
  * ------------------------------------------------------------------------ */
 
-/* The most that was ever in use of what is bounded: bytes, unless it says
- * otherwise. */
-struct mst_high_water {
-    uint32_t subscriptions; /* slots, of MST_SUBSCRIPTIONS_MAX */
-    uint32_t market;        /* of MST_MARKET_MAX */
-    uint32_t token;         /* of MST_TOKEN_MAX */
-    uint32_t line;          /* of MST_LINE_MAX */
-    uint32_t headers, body; /* of MST_HEADERS_MAX and MST_BODY_MAX */
-    uint32_t message;       /* of message_len: what had to be kept */
-    uint32_t depth;         /* levels of nesting, of MST_JSON_DEPTH */
-    uint32_t tokens;        /* of one item, of MST_JSON_TOKENS */
-    uint32_t received;      /* plaintext waiting, of record_in_len */
-    uint32_t staged;        /* of staging_len */
-    uint32_t unsent;        /* waiting for the port, of record_out_len */
-};
-
-#define MST_BANDS 9 /* of errors: -1 to -99, -100 to -199, ... */
-
-/* Counts since mst_client_init(). */
-struct mst_stats {
-    uint64_t bytes_in, bytes_out; /* of plaintext */
-    uint64_t messages;            /* received whole */
-    uint32_t unknown;             /* messages and entries of unknown kinds */
-    uint32_t bad_messages;        /* messages that cost an MST_EVENT_ERROR */
-    uint32_t tokens;              /* obtained */
-    uint32_t opens;               /* streams opened */
-    uint32_t failures;            /* attempts and connections that failed */
-    uint32_t resumed;             /* TLS handshakes that were short */
-    uint32_t unanswered;          /* requests without an answer in time */
-    uint32_t resyncs;   /* markets subscribed anew because of their book */
-    uint32_t rotations; /* connections that took over from another */
-    uint32_t drifts;    /* differences that an audit has mended */
-
-    /* The failures by band of the error, as in enum mst_error: [1] is the
-     * port's, [2] TLS. The last one, where it was, and its details. */
-    uint32_t errors[MST_BANDS];
-    int last_error;
-    enum mst_state last_stage;
-    int last_detail, last_http_status, last_ws_code; /* as in mst_failure */
-
-    /* The wall clock less the service's, s, by the last response that had a
-     * date; has_skew says whether one had. */
-    int64_t skew_s;
-    bool has_skew;
-
-    /* How far what is delivered lags behind: the time between a message's own
-     * time and its receipt, less the least of this connection. The last, and
-     * the most of this connection; ns. Snapshots and executions do not count:
-     * their times may be old for good reason. */
-    int64_t lag_ns, lag_max_ns;
-
-    /* Time of the link that streams in each state. */
-    uint64_t state_ms[MST_STATE_CLOSING + 1];
-
-    struct mst_high_water high;
-};
-
 /* The rest of this section up to the calls is private. */
 
 /* Where a subscription stands on a link's connection. */
-struct mst_subscribed {
+struct mst_old_subscribed {
     /* Refused: when it is asked for again. Active: when its snapshot, which
      * has not come yet, is overdue. */
     uint64_t due_ms;
@@ -1350,18 +1912,18 @@ struct mst_subscribed {
     bool gap;          /* its book has missed something since then */
 };
 
-struct mst_subscription {
+struct mst_old_subscription {
     struct mst_book *book;
     uint64_t resync_ms;            /* how far its budget is used up */
     uint64_t thin_ms, thin_gap_ms; /* until when it is left so, how long */
-    struct mst_subscribed on[MST_LINKS_MAX];
+    struct mst_old_subscribed on[MST_LINKS_MAX];
     uint8_t channel;
     bool wanted;
     bool over; /* the book is fed by the link that is to take over */
     char market[MST_MARKET_MAX + 1];
 };
 
-struct mst_reply {
+struct mst_old_reply {
     struct mst_json json;
     size_t item_len;
     uint32_t expires_in;
@@ -1370,7 +1932,7 @@ struct mst_reply {
     char scope[MST_LINE_MAX + 1];
 };
 
-struct mst_link {
+struct mst_old_link {
     uint64_t deadline_ms; /* of the state */
     enum mst_state state;
     /* Attempts in a row. */
@@ -1410,7 +1972,7 @@ struct mst_link {
     struct mst_http http;
     struct mst_ws ws;
     struct mst_decoder decoder;
-    struct mst_reply reply;
+    struct mst_old_reply reply;
     struct mst_endpoint endpoint;
     uint16_t close_code;
     uint8_t job, kind, store, report, lag_over;
@@ -1433,24 +1995,24 @@ struct mst_link {
 #ifndef MST_NO_TLS
 /* What a short handshake with a server needs, and when its certificate chain
  * was last checked. */
-struct mst_resume {
+struct mst_old_resume {
     br_ssl_session_parameters session;
     uint64_t checked_ms;
 };
 
-struct mst_tls {
+struct mst_old_tls {
     br_ssl_client_context client;
     br_x509_minimal_context x509;
 };
-#define MST_TLS_LEN sizeof(struct mst_tls)
-#define MST_TLS_HELD 128u /* bytes of a handshake that are held back */
+#define MST_OLD_TLS_LEN sizeof(struct mst_old_tls)
+#define MST_OLD_TLS_HELD 128u /* bytes of a handshake that are held back */
 #else
-#define MST_TLS_LEN 0u
-#define MST_TLS_HELD 0u
+#define MST_OLD_TLS_LEN 0u
+#define MST_OLD_TLS_HELD 0u
 #endif
 
 /* The token in use: until when, and when the next one is fetched. */
-struct mst_token {
+struct mst_old_token {
     uint64_t end_ms, until_ms, refresh_ms;
     size_t len; /* 0: none */
     uint8_t store;
@@ -1458,7 +2020,7 @@ struct mst_token {
 };
 
 /* The address request that is under way: request is not NULL. */
-struct mst_put {
+struct mst_old_put {
     const struct mst_address_request *request;
     struct mst_address *record;
     struct mst_address_result result;
@@ -1468,19 +2030,19 @@ struct mst_put {
     bool done, token_again, maybe_done;
 };
 
-struct mst_client {
-    struct mst_config config;
+struct mst_old_client {
+    struct mst_old_config config;
     const struct mst_port *port;
     uint8_t *memory;
     size_t memory_len;
-    struct mst_link *links; /* in memory */
-    struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
+    struct mst_old_link *links; /* in memory */
+    struct mst_old_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
     uint32_t slots; /* of them that were ever in use, the first ones */
-    struct mst_token tokens[2]; /* for the stream, for addresses */
-    struct mst_put put;
+    struct mst_old_token tokens[2]; /* for the stream, for addresses */
+    struct mst_old_put put;
     struct mst_stats stats;
 #ifndef MST_NO_TLS
-    struct mst_resume resume[3]; /* of each of the URLs */
+    struct mst_old_resume resume[3]; /* of each of the URLs */
 #endif
     uint64_t now_ms, due_ms, request_ms, rotate_ms, repeat_ms;
     uint64_t token_hold_ms, put_hold_ms; /* the service does not want any */
@@ -1498,67 +2060,47 @@ struct mst_client {
     uint8_t random[32];
 };
 
-#define MST_ALIGNED(n) (((size_t)(n) + 15u) & ~(size_t)15u)
-
 /* Bytes of memory that a client with these lengths needs, whatever the
- * memory's alignment. All are written out; MST_STAGING_NONE comes to 0. */
-#define MST_MEMORY_LEN(record_in, record_out, message, staging, links)        \
-    (16u +                                                                    \
-     (size_t)(links) *                                                        \
-         (MST_ALIGNED(sizeof(struct mst_link)) + MST_ALIGNED(MST_TLS_LEN) +   \
-          MST_ALIGNED(record_in) + MST_ALIGNED(MST_TLS_HELD + (record_out)) + \
-          MST_ALIGNED(staging) + MST_ALIGNED(message)))
+ * memory's alignment. All are written out; MST_OLD_STAGING_NONE comes to 0. */
+#define MST_OLD_MEMORY_LEN(record_in, record_out, message, staging, links) \
+    (16u + (size_t)(links) *                                               \
+               (MST_ALIGNED(sizeof(struct mst_old_link)) +                 \
+                MST_ALIGNED(MST_OLD_TLS_LEN) + MST_ALIGNED(record_in) +    \
+                MST_ALIGNED(MST_OLD_TLS_HELD + (record_out)) +             \
+                MST_ALIGNED(staging) + MST_ALIGNED(message)))
 
 /* The same for a configuration that leaves the lengths at 0, and for those
- * with MST_LENGTHS_SMALL and MST_LENGTHS_FAST; of one link. */
-#define MST_MEMORY_LEN_DEFAULT                                  \
-    MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, \
-                   MST_STAGING_USUAL, 1)
-#define MST_MEMORY_LEN_SMALL                                    \
-    MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 1024, \
-                   MST_STAGING_NONE, 1)
-#define MST_MEMORY_LEN_FAST \
-    MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 524288, 1)
+ * with MST_OLD_LENGTHS_SMALL and MST_OLD_LENGTHS_FAST; of one link. */
+#define MST_OLD_MEMORY_LEN_DEFAULT                                  \
+    MST_OLD_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, \
+                       MST_OLD_STAGING_USUAL, 1)
+#define MST_OLD_MEMORY_LEN_SMALL                                    \
+    MST_OLD_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 1024, \
+                       MST_OLD_STAGING_NONE, 1)
+#define MST_OLD_MEMORY_LEN_FAST \
+    MST_OLD_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 524288, 1)
 
-/* The limits in one number, to tell builds apart. */
-#define MST_LIMITS                                                             \
-    ((uint32_t)MST_SUBSCRIPTIONS_MAX * 3u ^ (uint32_t)MST_MARKET_MAX * 1009u ^ \
-     (uint32_t)MST_TOKEN_MAX * 10007u ^ (uint32_t)MST_HOST_MAX * 30011u ^      \
-     (uint32_t)MST_PATH_MAX * 50021u ^ (uint32_t)MST_LINE_MAX * 70001u ^       \
-     (uint32_t)MST_HEADERS_MAX * 90001u ^ (uint32_t)MST_BODY_MAX * 110017u ^   \
-     (uint32_t)MST_JSON_DEPTH * 130003u ^                                      \
-     (uint32_t)MST_JSON_TOKENS * 150001u ^                                     \
-     (uint32_t)MST_PART_LEVELS * 170003u ^                                     \
-     (uint32_t)MST_RESYNCS_MAX * 190027u ^                                     \
-     (uint32_t)MST_RESYNC_EVERY_MS * 210011u ^                                 \
-     (uint32_t)MST_DISAGREEMENTS * 230003u ^                                   \
-     (uint32_t)MST_DISAGREEMENT_MS * 250007u ^                                 \
-     (uint32_t)MST_TEXT_MAX * 270001u ^ (uint32_t)MST_CLOCK_MIN * 310019u ^    \
-     (uint32_t)MST_ADDRESS_ID_MAX * 330017u ^                                  \
-     (uint32_t)MST_ADDRESS_MAX * 350003u ^                                     \
-     (uint32_t)MST_NICKNAME_MAX * 370003u ^                                    \
-     (uint32_t)MST_PARTY_MAX * 390001u ^ (uint32_t)MST_WORD_MAX * 410009u)
-
-/* Is called through mst_client_init(). */
-int mst_client_init_checked(struct mst_client *client, size_t client_len,
-                            uint32_t limits, const struct mst_config *config,
-                            const struct mst_port *port, void *memory,
-                            size_t memory_len);
+/* Is called through mst_old_client_init(). */
+int mst_old_client_init_checked(struct mst_old_client *client,
+                                size_t client_len, uint32_t limits,
+                                const struct mst_old_config *config,
+                                const struct mst_port *port, void *memory,
+                                size_t memory_len);
 
 /*
  * Prepares a client. config is copied, what it points to is borrowed, as are
- * port and memory, for the client's life. memory has MST_MEMORY_LEN() bytes,
+ * port and memory, for the client's life. memory has MST_OLD_MEMORY_LEN() bytes,
  * of any alignment. Of the port's functions it calls now_ms alone.
  * Returns 0 or the error of the band "the caller's" that says what is
  * missing.
  */
-static inline int mst_client_init(struct mst_client *client,
-                                  const struct mst_config *config,
-                                  const struct mst_port *port, void *memory,
-                                  size_t memory_len)
+static inline int mst_old_client_init(struct mst_old_client *client,
+                                      const struct mst_old_config *config,
+                                      const struct mst_port *port, void *memory,
+                                      size_t memory_len)
 {
-    return mst_client_init_checked(client, sizeof *client, MST_LIMITS, config,
-                                   port, memory, memory_len);
+    return mst_old_client_init_checked(client, sizeof *client, MST_LIMITS,
+                                       config, port, memory, memory_len);
 }
 
 /*
@@ -1568,20 +2110,20 @@ static inline int mst_client_init(struct mst_client *client,
  * MST_MARKET_DATA. Returns 0, MST_ERR_FULL, MST_ERR_EXISTS, MST_ERR_ARGUMENT,
  * MST_ERR_URL without a stream, or MST_ERR_CLOSED.
  */
-int mst_subscribe(struct mst_client *client, enum mst_channel channel,
-                  const char *market, struct mst_book *book);
+int mst_old_subscribe(struct mst_old_client *client, enum mst_channel channel,
+                      const char *market, struct mst_book *book);
 
 /* Takes a wish back. The book is released at once, the subscription's room
  * once the service has confirmed. Returns 0, MST_ERR_MISSING or
  * MST_ERR_CLOSED. */
-int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
-                    const char *market);
+int mst_old_unsubscribe(struct mst_old_client *client, enum mst_channel channel,
+                        const char *market);
 
 /* Subscribes one channel anew (unsubscribe, answer, subscribe), for a fresh
  * snapshot; others are not touched. Returns 0, MST_ERR_MISSING or
  * MST_ERR_CLOSED. */
-int mst_resync(struct mst_client *client, enum mst_channel channel,
-               const char *market);
+int mst_old_resync(struct mst_old_client *client, enum mst_channel channel,
+                   const char *market);
 
 /* Opens a new connection beside the one that streams and hands over to it:
  * the old one is closed once all is subscribed and live on the new one, and
@@ -1590,22 +2132,23 @@ int mst_resync(struct mst_client *client, enum mst_channel channel,
  * connections deliver, told apart by mst_event.generation. Returns 0,
  * MST_ERR_URL without a stream, MST_ERR_ARGUMENT with one link, or
  * MST_ERR_CLOSED. */
-int mst_rotate(struct mst_client *client);
+int mst_old_rotate(struct mst_old_client *client);
 
 /* Replaces the credentials, borrowed like the old ones, which are not used any
  * more once this has returned. The next connection is made with a new token,
  * at once if the last attempt failed; a stream that is open goes on. Returns
  * 0, MST_ERR_CREDENTIALS or MST_ERR_CLOSED. */
-int mst_set_credentials(struct mst_client *client, const char *client_id,
-                        const char *client_secret);
+int mst_old_set_credentials(struct mst_old_client *client,
+                            const char *client_id, const char *client_secret);
 
 #ifndef MST_NO_TLS
 /* Replaces the trust anchors, borrowed like the old ones, which are not used
  * any more once this has returned. Handshakes under way begin anew and TLS
  * sessions are forgotten; a stream that is open goes on. Returns 0,
  * MST_ERR_ANCHORS or MST_ERR_CLOSED. */
-int mst_set_anchors(struct mst_client *client,
-                    const br_x509_trust_anchor *anchors, size_t anchors_len);
+int mst_old_set_anchors(struct mst_old_client *client,
+                        const br_x509_trust_anchor *anchors,
+                        size_t anchors_len);
 #endif
 
 /*
@@ -1617,56 +2160,54 @@ int mst_set_anchors(struct mst_client *client,
  * request is the same. A 401 costs a new token, once; another status than 200,
  * or an answer that is none or larger than message_len, is the end. Needs the
  * scope transfer:write_crypto_destination_address: a token of its own is
- * fetched unless mst_config.scope names it. Returns 0;
+ * fetched unless mst_old_config.scope names it. Returns 0;
  * the error of the rule that the request breaks (nothing is sent); MST_ERR_URL
  * without base_url; MST_ERR_BUSY; MST_ERR_ARGUMENT or MST_ERR_CLOSED.
  */
-int mst_address_put(struct mst_client *client,
-                    const struct mst_address_request *request,
-                    struct mst_address *record);
+int mst_old_address_put(struct mst_old_client *client,
+                        const struct mst_address_request *request,
+                        struct mst_address *record);
 
 /* Asks for the list of subscriptions now, as the client does by itself each
  * audit_ms; the answer comes as MST_EVENT_ENTRY and MST_EVENT_RESPONSE. Wishes
  * that are not in it are subscribed anew, what is in it and not wished for is
  * unsubscribed. Returns 0 or MST_ERR_CLOSED. */
-int mst_subscription_list(struct mst_client *client);
+int mst_old_subscription_list(struct mst_old_client *client);
 
 /*
  * Goes on with all there is to do and hands out the next event, whose
- * pointers live until the next mst_poll(). Never waits, but may compute: the
+ * pointers live until the next mst_old_poll(). Never waits, but may compute: the
  * check of a certificate chain is done in one go (tens of millions of
  * instructions). Returns 1 with an event, 0 when there is none for now, or
  * MST_ERR_CLOSED once the client is closed and has handed out its last event.
  */
-int mst_poll(struct mst_client *client, struct mst_event *event);
+int mst_old_poll(struct mst_old_client *client, struct mst_event *event);
 
 /* How long the caller may sleep if nothing happens on a link, ms, 24 days at
  * most: between two polls the port's now_ms must not wrap. 0 only while another
- * mst_poll() can get further without. */
-uint32_t mst_next_deadline_ms(const struct mst_client *client);
-
-#define MST_WANT_READ 1u
-#define MST_WANT_WRITE 2u
+ * mst_old_poll() can get further without. */
+uint32_t mst_old_next_deadline_ms(const struct mst_old_client *client);
 
 /* What to wait for on a link (0 to links - 1): MST_WANT_... bits, or 0. */
-unsigned mst_wants(const struct mst_client *client, int link);
+unsigned mst_old_wants(const struct mst_old_client *client, int link);
 
 /* State of the link that streams, or that works towards it: a sample, since
- * one mst_poll() may pass through several. */
-enum mst_state mst_client_state(const struct mst_client *client);
+ * one mst_old_poll() may pass through several. */
+enum mst_state mst_old_client_state(const struct mst_old_client *client);
 
 /* Lives as long as the client. */
-const struct mst_stats *mst_client_stats(const struct mst_client *client);
+const struct mst_stats *
+mst_old_client_stats(const struct mst_old_client *client);
 
 /* Begins to close: the closing handshake is tried for closing_ms. Go on with
- * mst_poll(): the stream ends with an MST_EVENT_CLOSED of the error MST_OK (or
+ * mst_old_poll(): the stream ends with an MST_EVENT_CLOSED of the error MST_OK (or
  * what went wrong at the last moment), and once all has ended it says
  * MST_ERR_CLOSED and secrets are wiped. */
-void mst_close(struct mst_client *client);
+void mst_old_close(struct mst_old_client *client);
 
 /* Closes the links without a handshake and wipes client and memory, at once.
  * Afterwards the client may only be initialised anew. */
-void mst_client_wipe(struct mst_client *client);
+void mst_old_client_wipe(struct mst_old_client *client);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,7 @@
 #include "mst_posix.h"
 
 static struct mst_client client; /* the whole state: nothing is allocated */
-static unsigned char memory[MST_MEMORY_LEN_DEFAULT];
+MST_MEMORY(memory, MST_LENGTHS_USUAL);
 static struct mst_level levels[2 * 100]; /* 100 bids and 100 asks */
 static struct mst_book book;
 
@@ -25,17 +25,17 @@ int main(void)
     struct mst_posix posix;
     struct mst_port port;
     struct mst_event event;
+    const struct mst_link *link = &client.link;
     char price[MST_DECIMAL_TEXT_LEN];
 
     mst_posix_init(&posix, &port);
     mst_book_init(&book, levels, 100);
-    rc = rc ? rc
-            : mst_client_init(&client, &config, &port, memory, sizeof memory);
+    rc = rc ? rc : mst_client_init(&client, &config, &port, &memory);
     rc = rc ? rc : mst_subscribe(&client, MST_MARKET_DATA, "BTCUSD", &book);
     while (rc >= 0) {
         rc = mst_poll(&client, &event); /* never waits */
         if (rc == 0) {
-            mst_posix_wait(&posix, &client, 1000);
+            mst_posix_wait(&posix, &link, 1, 1000);
         } else if (event.type == MST_EVENT_CLOSED) {
             puts(mst_strerror(event.as.failure.error));
         } else if (mst_book_depth(&book, MST_BID) > 0) {

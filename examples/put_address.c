@@ -5,8 +5,8 @@
 #include "mini_stream.h"
 #include "mst_posix.h"
 
-static struct mst_client client;
-static unsigned char memory[MST_MEMORY_LEN_DEFAULT];
+static struct mst_old_client client;
+static unsigned char memory[MST_OLD_MEMORY_LEN_DEFAULT];
 
 static int put(const struct mst_address_request *request)
 {
@@ -15,7 +15,7 @@ static int put(const struct mst_address_request *request)
     struct mst_posix_anchors ca;
     int result = EXIT_FAILURE, rc = mst_posix_init(&posix, &port);
     int loaded = mst_posix_anchors_load(&ca, getenv("MINI_STREAM_CA"));
-    struct mst_config config = {
+    struct mst_old_config config = {
         .auth_url = getenv("MINI_STREAM_AUTH_URL"),
         .base_url = getenv("MINI_STREAM_BASE_URL"), /* no ws_url: no stream */
         .client_id = getenv("MINI_STREAM_CLIENT_ID"),
@@ -29,12 +29,13 @@ static int put(const struct mst_address_request *request)
 
     rc = rc ? rc : loaded;
     rc = rc ? rc
-            : mst_client_init(&client, &config, &port, memory, sizeof memory);
-    rc = rc ? rc : mst_address_put(&client, request, &record);
+            : mst_old_client_init(&client, &config, &port, memory,
+                                  sizeof memory);
+    rc = rc ? rc : mst_old_address_put(&client, request, &record);
     while (rc >= 0) {
-        rc = mst_poll(&client, &event); /* never waits */
+        rc = mst_old_poll(&client, &event); /* never waits */
         if (rc == 0) {
-            mst_posix_wait(&posix, &client, 1000);
+            mst_old_posix_wait(&posix, &client, 1000);
         } else if (rc > 0 && event.type == MST_EVENT_ADDRESS) {
             if (end->error == 0) {
                 printf("%s %s\n", record.id, record.status_text);
@@ -44,7 +45,7 @@ static int put(const struct mst_address_request *request)
                         end->problem->detail,
                         end->maybe_done ? " (may have been done)" : "");
             }
-            mst_close(&client); /* goes on until MST_ERR_CLOSED */
+            mst_old_close(&client); /* goes on until MST_ERR_CLOSED */
         }
     }
     if (rc != MST_ERR_CLOSED) {

@@ -66,7 +66,7 @@ uint32_t plan_pick(uint64_t *seed, uint32_t n)
 /* The configuration makes times short: what is waited for is the same. */
 static void config_draw(struct plan *plan, uint64_t *seed)
 {
-    plan->config = (struct mst_config){
+    plan->config = (struct mst_old_config){
         .links = plan->links,
         .message_len = 256u << plan_pick(seed, 5),
         .resolve_ms = 5 * PLAN_SECOND,

@@ -103,7 +103,7 @@ struct plan {
     uint32_t length_ms, feed_ms, beat_ms;
     struct plan_spell spells[PLAN_SPELLS];
     unsigned spells_len;
-    struct mst_config config; /* but the endpoints */
+    struct mst_old_config config; /* but the endpoints */
     unsigned port_flags;
 };
 

@@ -11,14 +11,14 @@
 
 /* A client with both links, its port, and what the environment says of it. */
 struct real {
-    struct mst_client client;
+    struct mst_old_client client;
     struct mst_posix posix;
     struct mst_port port;
     struct mst_posix_anchors anchors;
-    struct mst_config config;
+    struct mst_old_config config;
     unsigned char
-        memory[MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048,
-                              MST_STAGING_USUAL, MST_LINKS_MAX)];
+        memory[MST_OLD_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048,
+                                  MST_OLD_STAGING_USUAL, MST_LINKS_MAX)];
 };
 
 /* Reads MINI_STREAM_WS_URL, _AUTH_URL, _BASE_URL, _CLIENT_ID, _CLIENT_SECRET

@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 {
     unsigned count = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 1;
     int rc = real_begin(&real);
-    const struct mst_stats *stats = mst_client_stats(&real.client);
+    const struct mst_stats *stats = mst_old_client_stats(&real.client);
     struct mst_event event;
 
     real.config.rotate_ms = 1000;
@@ -72,14 +72,15 @@ int main(int argc, char **argv)
     mst_book_init(&spare, levels[1], DEPTH);
     rc = rc ? rc : mst_book_set_spare(&book, &spare);
     rc = rc ? rc : real_start(&real);
-    rc =
-        rc ? rc : mst_subscribe(&real.client, MST_MARKET_DATA, "BTCUSD", &book);
     rc = rc ? rc
-            : mst_subscribe(&real.client, MST_EXECUTION_DATA, "BTCUSD", NULL);
+            : mst_old_subscribe(&real.client, MST_MARKET_DATA, "BTCUSD", &book);
+    rc = rc ? rc
+            : mst_old_subscribe(&real.client, MST_EXECUTION_DATA, "BTCUSD",
+                                NULL);
     while (rc >= 0 && stats->rotations < count) {
-        rc = mst_poll(&real.client, &event);
+        rc = mst_old_poll(&real.client, &event);
         if (rc == 0) {
-            mst_posix_wait(&real.posix, &real.client, 1000);
+            mst_old_posix_wait(&real.posix, &real.client, 1000);
         } else if (rc > 0) {
             take(&event);
         }

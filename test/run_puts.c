@@ -31,7 +31,7 @@ static int next_put(void)
 
     snprintf(nickname, sizeof nickname, "%u", seen.puts + seen.failed + 1);
     request.nickname = nickname;
-    return mst_address_put(&real.client, &request, &record);
+    return mst_old_address_put(&real.client, &request, &record);
 }
 
 /* Takes an event. Returns 0, or an error of a request that cannot begin. */
@@ -64,14 +64,14 @@ int main(int argc, char **argv)
     mst_book_init(&book, levels, DEPTH);
     rc = rc ? rc : real_start(&real);
     if (rc == 0) {
-        rc = streams
-                 ? mst_subscribe(&real.client, MST_MARKET_DATA, "BTCUSD", &book)
-                 : next_put();
+        rc = streams ? mst_old_subscribe(&real.client, MST_MARKET_DATA,
+                                         "BTCUSD", &book)
+                     : next_put();
     }
     while (rc >= 0 && seen.puts + seen.failed < count) {
-        rc = mst_poll(&real.client, &event);
+        rc = mst_old_poll(&real.client, &event);
         if (rc == 0) {
-            mst_posix_wait(&real.posix, &real.client, 1000);
+            mst_old_posix_wait(&real.posix, &real.client, 1000);
         } else if (rc > 0) {
             rc = take(&event, count, streams);
         }

@@ -168,6 +168,18 @@ bool session_until_subscribed(uint32_t ms)
     return session_subscribed();
 }
 
+void session_lengths(size_t message, size_t read_ahead)
+{
+    session.lengths = (struct mst_memory){session.memory,
+                                          MST_MEMORY_LEN(MST_RECORD_IN_ANY,
+                                                         MST_RECORD_OUT_MIN,
+                                                         message, read_ahead),
+                                          MST_RECORD_IN_ANY,
+                                          MST_RECORD_OUT_MIN,
+                                          message,
+                                          read_ahead};
+}
+
 void session_begin(void)
 {
     struct session *s = &session;
@@ -182,14 +194,13 @@ void session_begin(void)
     memset(s->guard_4, GUARD_BYTE, sizeof s->guard_4);
     memset(s->guard_5, GUARD_BYTE, sizeof s->guard_5);
     memset(s->levels, GUARD_BYTE, sizeof s->levels);
-    memset(s->spare_levels, GUARD_BYTE, sizeof s->spare_levels);
     mst_mock_init(&s->mock, &s->port, 1);
     service_init(&s->service, &s->mock);
     s->config.ws_url = "wss://" SERVICE_WS_HOST;
     s->config.auth_url = "https://" SERVICE_AUTH_HOST;
     s->config.client_id = SERVICE_ID;
     s->config.client_secret = SERVICE_SECRET;
-    s->memory_len = MST_MEMORY_LEN_DEFAULT;
+    session_lengths(2048, 4096);
     for (size_t i = 0; i < COUNT(s->books); i++) {
         assert_int_equal(
             mst_book_init(&s->books[i], s->levels[i].of, SESSION_LEVELS), 0);
@@ -197,29 +208,6 @@ void session_begin(void)
     /* Below TLS it is not used, but may not be missing. */
     s->config.anchors = &s->anchor.anchor;
     s->config.anchors_len = 1;
-}
-
-void session_two_links(void)
-{
-    struct session *s = &session;
-
-    s->config.links = 2;
-    s->memory_len = MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048,
-                                   MST_STAGING_USUAL, 2);
-    for (size_t i = 0; i < COUNT(s->books); i++) {
-        assert_int_equal(
-            mst_book_init(&s->spares[i], s->spare_levels[i].of, SESSION_LEVELS),
-            0);
-        assert_int_equal(mst_book_set_spare(&s->books[i], &s->spares[i]), 0);
-    }
-}
-
-void session_begin_links(bool two_links)
-{
-    session_begin();
-    if (two_links) {
-        session_two_links();
-    }
 }
 
 void session_certificate(const char *certificate)
@@ -245,10 +233,9 @@ void session_start(void)
 {
     struct session *s = &session;
 
-    assert_true(s->memory_len <= sizeof s->memory);
-    assert_int_equal(mst_client_init(&s->client, &s->config, &s->port,
-                                     s->memory, s->memory_len),
-                     0);
+    assert_true(s->lengths.size <= sizeof s->memory);
+    assert_int_equal(
+        mst_client_init(&s->client, &s->config, &s->port, &s->lengths), 0);
 }
 
 void session_subscribe(void)
@@ -352,14 +339,13 @@ void session_check(void)
     guard_check("client, before", s->guard_0, sizeof s->guard_0);
     guard_check("client, after", s->guard_1, sizeof s->guard_1);
     guard_check("memory, after", s->guard_2, sizeof s->guard_2);
-    guard_check("memory given", s->memory + s->memory_len,
-                sizeof s->memory - s->memory_len);
+    guard_check("memory given", s->memory + s->lengths.size,
+                sizeof s->memory - s->lengths.size);
     guard_check("books, before", s->guard_3, sizeof s->guard_3);
     guard_check("books, after", s->guard_4, sizeof s->guard_4);
     guard_check("spare books, after", s->guard_5, sizeof s->guard_5);
     for (size_t i = 0; i < COUNT(s->levels); i++) {
         guard_check("levels", s->levels[i].guard, SESSION_GUARD);
-        guard_check("spare levels", s->spare_levels[i].guard, SESSION_GUARD);
     }
     expect_text("what the service found wrong", "", s->service.wrong);
     expect_text("what the port found wrong", "",

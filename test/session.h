@@ -20,9 +20,9 @@
 
 /* Memory of a client under TLS, of the largest message buffer and the most
  * links in use. */
-#define SESSION_MEMORY                                          \
-    MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 4096, \
-                   MST_STAGING_USUAL, 2)
+#define SESSION_MEMORY                                              \
+    MST_OLD_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 4096, \
+                       MST_OLD_STAGING_USUAL, 2)
 
 /* Of one book. */
 struct session_levels {
@@ -61,16 +61,15 @@ struct session {
     unsigned char guard_3[SESSION_GUARD];
     struct mst_book books[2];
     unsigned char guard_4[SESSION_GUARD];
-    struct mst_book spares[2]; /* session_two_links() */
     unsigned char guard_5[SESSION_GUARD];
-    struct session_levels levels[2], spare_levels[2];
+    struct session_levels levels[2];
 
     unsigned char guard_0[SESSION_GUARD];
     struct mst_client client;
     unsigned char guard_1[SESSION_GUARD];
     unsigned char memory[SESSION_MEMORY];
     unsigned char guard_2[SESSION_GUARD];
-    size_t memory_len; /* that the client is given */
+    struct mst_memory lengths; /* what the client is given of it */
 
     struct tls_peer tls; /* in use with session_begin_tls() */
     struct tls_identity identity;
@@ -87,8 +86,8 @@ void session_begin(void);
 /* The same below BearSSL, with this certificate (see tls_peer.h). */
 void session_begin_tls(const char *certificate);
 
-/* The client has a second link, and the books have spare ones. */
-void session_two_links(void);
+/* The client is given a message buffer of so much, and reads so much ahead. */
+void session_lengths(size_t message, size_t read_ahead);
 
 /* Gives the service another certificate. */
 void session_certificate(const char *certificate);
@@ -98,9 +97,6 @@ void session_start(void);
 
 /* Subscribes everything there is for BTCUSD and ETHUSD, with books. */
 void session_subscribe(void);
-
-/* session_begin(), and session_two_links() if there are to be two. */
-void session_begin_links(bool two_links);
 
 /* session_start() and session_subscribe(), until all is subscribed. */
 void session_open(void);

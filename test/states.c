@@ -23,9 +23,9 @@ static bool failed[MST_LINKS_MAX], over[MST_LINKS_MAX];
 
 /* The word by which an input is known in the table; all else is a step. */
 static const char *const words[INPUTS] = {
-    [STATES_ERROR] = "error",       [STATES_OVER] = "taken over",
-    [STATES_REPLACED] = "replaced", [STATES_PUT] = "mst_address_put()",
-    [STATES_CLOSE] = "mst_close()",
+    [STATES_ERROR] = "error",           [STATES_OVER] = "taken over",
+    [STATES_REPLACED] = "replaced",     [STATES_PUT] = "mst_old_address_put()",
+    [STATES_CLOSE] = "mst_old_close()",
 };
 
 void states_note(enum mst_state from, enum states_input input,
@@ -122,11 +122,12 @@ static unsigned table_read(transitions table, const char *source)
 {
     FILE *file = fopen(source, "r");
     char line[256];
-    bool within = false;
+    bool old = false, within = false;
     unsigned rows = 0;
 
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (strstr(line, " in state ") != NULL &&
+        old |= strstr(line, " old session: links") != NULL;
+        if (old && strstr(line, " in state ") != NULL &&
             strstr(line, " next\n") != NULL) {
             within = true;
         } else if (within && strstr(line, "*/") != NULL) {

@@ -14,9 +14,9 @@ enum states_input {
     STATES_STEP,     /* what the state waited for */
     STATES_ERROR,    /* an error */
     STATES_OVER,     /* another link has taken over */
-    STATES_REPLACED, /* mst_set_credentials(), mst_set_anchors() */
-    STATES_PUT,      /* mst_address_put() */
-    STATES_CLOSE     /* mst_close() */
+    STATES_REPLACED, /* mst_old_set_credentials(), mst_old_set_anchors() */
+    STATES_PUT,      /* mst_old_address_put() */
+    STATES_CLOSE     /* mst_old_close() */
 };
 
 /* Takes in what the log hook is told. */

@@ -1,5 +1,5 @@
 /*
- * mst_client_init(): what is missing or wrong is a named error, before
+ * mst_old_client_init(): what is missing or wrong is a named error, before
  * anything happens.
  * SPDX-License-Identifier: 0BSD
  */
@@ -17,13 +17,13 @@
 
 static struct mst_mock mock;
 static struct mst_port port;
-static struct mst_client client;
-static unsigned char memory[MST_MEMORY_LEN_DEFAULT];
+static struct mst_old_client client;
+static unsigned char memory[MST_OLD_MEMORY_LEN_DEFAULT];
 static const br_x509_trust_anchor anchor; /* only counted here */
 
-static struct mst_config good(void)
+static struct mst_old_config good(void)
 {
-    struct mst_config config = {
+    struct mst_old_config config = {
         .ws_url = "wss://localhost",
         .auth_url = "https://localhost",
         .client_id = "id",
@@ -37,18 +37,18 @@ static struct mst_config good(void)
     return config;
 }
 
-static int init(const struct mst_config *config)
+static int init(const struct mst_old_config *config)
 {
-    return mst_client_init(&client, config, &port, memory, sizeof memory);
+    return mst_old_client_init(&client, config, &port, memory, sizeof memory);
 }
 
 static void a_good_configuration_is_taken(void **state)
 {
-    struct mst_config config = good();
+    struct mst_old_config config = good();
 
     (void)state;
     assert_int_equal(init(&config), 0);
-    assert_int_equal(mst_client_state(&client), MST_STATE_WAIT);
+    assert_int_equal(mst_old_client_state(&client), MST_STATE_WAIT);
 }
 
 static void urls_are_checked(void **state)
@@ -80,7 +80,7 @@ static void urls_are_checked(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct mst_config config = good();
+        struct mst_old_config config = good();
         config.ws_url = cases[i].ws_url;
         expect_int(cases[i].ws_url != NULL ? cases[i].ws_url : "(null)",
                    cases[i].error, init(&config));
@@ -89,7 +89,7 @@ static void urls_are_checked(void **state)
 
 static void the_token_url_is_checked_as_well(void **state)
 {
-    struct mst_config config = good();
+    struct mst_old_config config = good();
 
     (void)state;
     config.auth_url = "wss://localhost";
@@ -102,7 +102,7 @@ static void the_token_url_is_checked_as_well(void **state)
 
 static void trust_anchors_are_needed_unless_the_port_is_secure(void **state)
 {
-    struct mst_config config = good();
+    struct mst_old_config config = good();
 
     (void)state;
     config.anchors_len = 0;
@@ -116,7 +116,7 @@ static void trust_anchors_are_needed_unless_the_port_is_secure(void **state)
 
 static void credentials_are_needed(void **state)
 {
-    struct mst_config config = good();
+    struct mst_old_config config = good();
 
     (void)state;
     config.client_id = "";
@@ -128,7 +128,7 @@ static void credentials_are_needed(void **state)
 
 static void lengths_and_links_are_bounded(void **state)
 {
-    struct mst_config config = good();
+    struct mst_old_config config = good();
 
     (void)state;
     config.message_len = 255;
@@ -147,38 +147,38 @@ static void lengths_and_links_are_bounded(void **state)
     config.links = 2;
     assert_int_equal(init(&config), MST_ERR_MEMORY);
     config = good();
-    config.staging_len = MST_STAGING_USUAL + 16;
+    config.staging_len = MST_OLD_STAGING_USUAL + 16;
     assert_int_equal(init(&config), MST_ERR_MEMORY);
 }
 
 /* Each named set of lengths needs the memory of its name, and no byte less. */
 static void named_lengths_need_their_memory(void **state)
 {
-    static unsigned char room[MST_MEMORY_LEN_FAST];
+    static unsigned char room[MST_OLD_MEMORY_LEN_FAST];
     static const struct {
-        struct mst_config lengths;
+        struct mst_old_config lengths;
         size_t memory_len, staging_len;
     } sets[] = {
-        {{MST_LENGTHS_SMALL}, MST_MEMORY_LEN_SMALL, 0},
-        {{.links = 1}, MST_MEMORY_LEN_DEFAULT, MST_STAGING_USUAL},
-        {{MST_LENGTHS_FAST}, MST_MEMORY_LEN_FAST, 524288},
+        {{MST_OLD_LENGTHS_SMALL}, MST_OLD_MEMORY_LEN_SMALL, 0},
+        {{.links = 1}, MST_OLD_MEMORY_LEN_DEFAULT, MST_OLD_STAGING_USUAL},
+        {{MST_OLD_LENGTHS_FAST}, MST_OLD_MEMORY_LEN_FAST, 524288},
     };
 
     (void)state;
     for (size_t i = 0; i < COUNT(sets); i++) {
-        struct mst_config config = good();
+        struct mst_old_config config = good();
         config.record_in_len = sets[i].lengths.record_in_len;
         config.record_out_len = sets[i].lengths.record_out_len;
         config.message_len = sets[i].lengths.message_len;
         config.staging_len = sets[i].lengths.staging_len;
-        expect_int(
-            "memory", 0,
-            mst_client_init(&client, &config, &port, room, sets[i].memory_len));
+        expect_int("memory", 0,
+                   mst_old_client_init(&client, &config, &port, room,
+                                       sets[i].memory_len));
         expect_int("read ahead", (long long)sets[i].staging_len,
                    (long long)client.config.staging_len);
         expect_int("a byte less", MST_ERR_MEMORY,
-                   mst_client_init(&client, &config, &port, room,
-                                   sets[i].memory_len - 1));
+                   mst_old_client_init(&client, &config, &port, room,
+                                       sets[i].memory_len - 1));
     }
 }
 
@@ -196,16 +196,16 @@ static void piece_add(struct piece *pieces, size_t *n, const void *from,
 /* Bytes of a handshake that are held back lie in front of the output. */
 static size_t pieces_of_client(struct piece *pieces)
 {
-    const struct mst_config *config = &client.config;
+    const struct mst_old_config *config = &client.config;
     size_t n = 0;
 
     piece_add(pieces, &n, client.links, config->links * sizeof *client.links);
     for (unsigned i = 0; i < config->links; i++) {
-        const struct mst_link *l = &client.links[i];
-        piece_add(pieces, &n, l->tls, MST_TLS_LEN);
+        const struct mst_old_link *l = &client.links[i];
+        piece_add(pieces, &n, l->tls, MST_OLD_TLS_LEN);
         piece_add(pieces, &n, l->in, config->record_in_len);
-        piece_add(pieces, &n, l->out - MST_TLS_HELD,
-                  MST_TLS_HELD + config->record_out_len);
+        piece_add(pieces, &n, l->out - MST_OLD_TLS_HELD,
+                  MST_OLD_TLS_HELD + config->record_out_len);
         piece_add(pieces, &n, l->staging, config->staging_len);
         piece_add(pieces, &n, l->decoder.buffer, config->message_len);
     }
@@ -230,14 +230,14 @@ static void expect_apart(const void *from, size_t len)
 /* However the memory is aligned, with nothing left over between them. */
 static void pieces_of_memory_lie_apart(void **state)
 {
-    static const size_t stagings[] = {MST_STAGING_NONE, 64};
-    static unsigned char room[15 + MST_MEMORY_LEN(848, 608, 256, 64, 2)];
+    static const size_t stagings[] = {MST_OLD_STAGING_NONE, 64};
+    static unsigned char room[15 + MST_OLD_MEMORY_LEN(848, 608, 256, 64, 2)];
 
     (void)state;
     for (size_t i = 0; i < 16 * COUNT(stagings); i++) {
         size_t staging = stagings[i / 16];
-        size_t len = MST_MEMORY_LEN(848, 608, 256, staging, 2);
-        struct mst_config config = good();
+        size_t len = MST_OLD_MEMORY_LEN(848, 608, 256, staging, 2);
+        struct mst_old_config config = good();
 
         config.record_in_len = 848;
         config.record_out_len = 608;
@@ -245,29 +245,30 @@ static void pieces_of_memory_lie_apart(void **state)
         config.staging_len = staging;
         config.links = 2;
         assert_int_equal(
-            mst_client_init(&client, &config, &port, room + i % 16, len), 0);
+            mst_old_client_init(&client, &config, &port, room + i % 16, len),
+            0);
         expect_apart(room + i % 16, len);
     }
 }
 
 static void a_client_of_another_build_is_refused(void **state)
 {
-    struct mst_config config = good();
+    struct mst_old_config config = good();
 
     (void)state;
-    assert_int_equal(mst_client_init_checked(&client, sizeof client - 1,
-                                             MST_LIMITS, &config, &port, memory,
-                                             sizeof memory),
+    assert_int_equal(mst_old_client_init_checked(&client, sizeof client - 1,
+                                                 MST_LIMITS, &config, &port,
+                                                 memory, sizeof memory),
                      MST_ERR_BUILD);
-    assert_int_equal(mst_client_init_checked(&client, sizeof client,
-                                             MST_LIMITS + 1, &config, &port,
-                                             memory, sizeof memory),
+    assert_int_equal(mst_old_client_init_checked(&client, sizeof client,
+                                                 MST_LIMITS + 1, &config, &port,
+                                                 memory, sizeof memory),
                      MST_ERR_BUILD);
 }
 
 static void a_port_that_lacks_a_function_is_refused(void **state)
 {
-    struct mst_config config = good();
+    struct mst_old_config config = good();
 
     (void)state;
     port.entropy = NULL;
@@ -277,7 +278,7 @@ static void a_port_that_lacks_a_function_is_refused(void **state)
 /* AES and GHASH, or neither; keys no larger than what they are kept in. */
 static void aes_of_the_port_is_whole(void **state)
 {
-    struct mst_config config = good();
+    struct mst_old_config config = good();
     br_block_ctr_class aes = br_aes_ct_ctr_vtable;
 
     (void)state;
@@ -295,14 +296,14 @@ static void aes_of_the_port_is_whole(void **state)
 
 static void a_client_that_was_refused_does_nothing(void **state)
 {
-    struct mst_config config = good();
+    struct mst_old_config config = good();
     struct mst_event event;
 
     (void)state;
     config.ws_url = NULL;
     assert_int_equal(init(&config), MST_ERR_URL);
-    assert_int_equal(mst_poll(&client, &event), MST_ERR_CLOSED);
-    assert_int_equal(mst_subscribe(&client, MST_HEARTBEAT, NULL, NULL),
+    assert_int_equal(mst_old_poll(&client, &event), MST_ERR_CLOSED);
+    assert_int_equal(mst_old_subscribe(&client, MST_HEARTBEAT, NULL, NULL),
                      MST_ERR_CLOSED);
 }
 

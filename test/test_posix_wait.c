@@ -1,5 +1,5 @@
 /*
- * Tests of mst_posix_wait(): a client on the POSIX port sleeps on the right
+ * Tests of mst_old_posix_wait(): a client on the POSIX port sleeps on the right
  * descriptor in each state. Nothing here waits for less than a minute, except
  * where nothing comes: a test that sleeps on the wrong one hangs.
  *
@@ -33,10 +33,10 @@
 
 static struct mst_posix posix;
 static struct mst_port port;
-static struct mst_client client;
-static unsigned char memory[MST_MEMORY_LEN(
-    MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, MST_STAGING_USUAL, 2)];
-static struct mst_config config;
+static struct mst_old_client client;
+static unsigned char memory[MST_OLD_MEMORY_LEN(
+    MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, MST_OLD_STAGING_USUAL, 2)];
+static struct mst_old_config config;
 static struct mst_event event;
 
 static int listener;
@@ -122,14 +122,14 @@ static void client_begin(const char *host)
     config.ws_url = ws_url;
     config.auth_url = config.base_url = http_url;
     assert_int_equal(
-        mst_client_init(&client, &config, &port, memory, sizeof memory), 0);
+        mst_old_client_init(&client, &config, &port, memory, sizeof memory), 0);
 }
 
 /* Polls and sleeps until there is an event, as a program does. */
 static enum mst_event_type next_event(void)
 {
-    while (mst_poll(&client, &event) == 0) {
-        assert_true(mst_posix_wait(&posix, &client, LONG_MS) >= 0);
+    while (mst_old_poll(&client, &event) == 0) {
+        assert_true(mst_old_posix_wait(&posix, &client, LONG_MS) >= 0);
     }
     return event.type;
 }
@@ -138,8 +138,8 @@ static enum mst_event_type next_event(void)
 static void poll_until_idle(void)
 {
     do {
-        assert_int_equal(mst_poll(&client, &event), 0);
-    } while (mst_next_deadline_ms(&client) == 0);
+        assert_int_equal(mst_old_poll(&client, &event), 0);
+    } while (mst_old_next_deadline_ms(&client) == 0);
 }
 
 /* Goes on until link 0 waits for the answer to its request of a token. */
@@ -147,8 +147,8 @@ static void token_requested(void)
 {
     do {
         poll_until_idle();
-    } while (mst_client_state(&client) != MST_STATE_TOKEN &&
-             mst_posix_wait(&posix, &client, LONG_MS) >= 0);
+    } while (mst_old_client_state(&client) != MST_STATE_TOKEN &&
+             mst_old_posix_wait(&posix, &client, LONG_MS) >= 0);
 }
 
 static int set_up(void **state)
@@ -177,7 +177,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    mst_client_wipe(&client);
+    mst_old_client_wipe(&client);
     mst_posix_free(&posix);
     close(listener);
     return 0;
@@ -304,9 +304,9 @@ static void waits_for_the_resolver(void **state)
     poll_until_idle();
     assert_int_equal(mst_posix_pollfds(&posix, &client, fds), 1);
     assert_int_equal(fds[0].events, POLLIN);
-    assert_int_equal(mst_posix_wait(&posix, &client, 20), 0);
+    assert_int_equal(mst_old_posix_wait(&posix, &client, 20), 0);
     sem_post(&hang_leave);
-    assert_int_equal(mst_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
     assert_int_equal(next_event(), MST_EVENT_CLOSED);
     assert_int_equal(event.as.failure.error, MST_ERR_RESOLVE);
     assert_int_equal(event.as.failure.detail, EAI_AGAIN);
@@ -321,7 +321,7 @@ static void wakes_up_at_the_deadline(void **state)
     config.resolve_ms = 30;
     client_begin("hang.test");
     poll_until_idle();
-    assert_int_equal(mst_posix_wait(&posix, &client, UINT32_MAX), 0);
+    assert_int_equal(mst_old_posix_wait(&posix, &client, UINT32_MAX), 0);
     assert_int_equal(next_event(), MST_EVENT_CLOSED);
     assert_int_equal(event.as.failure.error, MST_ERR_TIMEOUT);
     sem_post(&hang_leave);
@@ -348,7 +348,7 @@ static void expect_signal_to_end_the_wait(void)
     sigaction(SIGALRM, &action, &before);
     setitimer(ITIMER_REAL, &often, NULL);
     while (signals_caught == 0) {
-        assert_int_equal(mst_posix_wait(&posix, &client, LONG_MS), 0);
+        assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 0);
     }
     setitimer(ITIMER_REAL, &never, NULL);
     sigaction(SIGALRM, &before, NULL);
@@ -363,7 +363,7 @@ static void wakes_up_for_a_signal(void **state)
     poll_until_idle();
     expect_signal_to_end_the_wait();
     sem_post(&hang_leave);
-    mst_client_wipe(&client);
+    mst_old_client_wipe(&client);
 
     peer = reading_client();
     expect_signal_to_end_the_wait();
@@ -388,10 +388,10 @@ static void waits_for_the_connection(void **state)
     }
     client_begin("127.0.0.1");
     poll_until_idle();
-    assert_int_equal(mst_client_state(&client), MST_STATE_CONNECT);
+    assert_int_equal(mst_old_client_state(&client), MST_STATE_CONNECT);
     assert_int_equal(mst_posix_pollfds(&posix, &client, fds), 1);
     assert_int_equal(fds[0].events, POLLOUT);
-    assert_int_equal(mst_posix_wait(&posix, &client, 20), 0);
+    assert_int_equal(mst_old_posix_wait(&posix, &client, 20), 0);
     for (size_t i = 0; i < 8; i++) {
         close(fillers[i]);
     }
@@ -410,7 +410,7 @@ static void waits_through_a_whole_attempt(void **state)
     assert_int_equal(event.as.failure.error, MST_ERR_FORBIDDEN);
     assert_int_equal(event.as.failure.http_status, 403);
     assert_int_equal(event.as.failure.stage, MST_STATE_UPGRADE);
-    assert_int_equal(mst_client_stats(&client)->tokens, 1);
+    assert_int_equal(mst_old_client_stats(&client)->tokens, 1);
     pthread_join(service, NULL);
     poll_until_idle();
     assert_int_equal(mst_posix_pollfds(&posix, &client, fds), 0);
@@ -436,16 +436,16 @@ static void reads_where_it_can_wait_long(void **state)
     assert_int_equal(mst_posix_pollfds(&posix, &client, fds), 1);
     assert_int_equal(fds[0].events, POLLIN);
     send(peer, token, sizeof token - 1, MSG_NOSIGNAL);
-    assert_int_equal(mst_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
     /* What was read is not slept on, by whatever means. */
-    assert_int_equal(mst_posix_wait(&posix, &client, LONG_MS), 1);
-    assert_int_equal(mst_posix_wait(&posix, &client, 0), 1);
+    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(mst_old_posix_wait(&posix, &client, 0), 1);
     assert_int_equal(calls.sleeping_polls, 0);
     assert_int_equal(calls.sleeping_reads, 1);
     assert_int_equal(mst_posix_pollfds(&posix, &client, fds), 1);
     assert_int_equal(poll(fds, 1, (int)LONG_MS), 1);
     poll_until_idle();
-    assert_int_equal(mst_client_stats(&client)->tokens, 1);
+    assert_int_equal(mst_old_client_stats(&client)->tokens, 1);
     close(peer);
 }
 
@@ -458,7 +458,7 @@ static void reads_no_less_than_there_is(void **state)
     (void)state;
     for (size_t len = ahead - 1; len <= ahead + 1; len++) {
         send_pattern(peer, len);
-        assert_int_equal(mst_posix_wait(&posix, &client, LONG_MS), 1);
+        assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
         calls.reads = 0;
         expect_pattern(0, ahead + 2, len);
         assert_int_equal(calls.reads, len >= ahead);
@@ -466,7 +466,7 @@ static void reads_no_less_than_there_is(void **state)
     }
     /* In parts, and over the end of what the wait has read. */
     send_pattern(peer, 3 * ahead);
-    assert_int_equal(mst_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
     for (size_t len = 1; len < 2 * ahead; len *= 2) {
         expect_pattern(at, len, len);
         at += len;
@@ -484,10 +484,10 @@ static void end_comes_after_what_was_read(void **state)
 
     (void)state;
     send_pattern(peer, 10);
-    assert_int_equal(mst_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
     close(peer);
     expect_pattern(0, 16, 10);
-    assert_int_equal(mst_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
     assert_int_equal(calls.sleeping_polls, 0);
     assert_int_equal(port.recv(port.context, 0, data, sizeof data),
                      MST_ERR_EOF);
@@ -501,10 +501,10 @@ static void reset_reaches_the_program(void **state)
 
     (void)state;
     reset_by(peer);
-    assert_int_equal(mst_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
     assert_int_equal(calls.sleeping_polls, 0);
-    assert_int_equal(mst_posix_wait(&posix, &client, LONG_MS), 1);
-    assert_int_equal(mst_posix_wait(&posix, &client, 20), 1);
+    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(mst_old_posix_wait(&posix, &client, 20), 1);
     assert_int_equal(port.send(port.context, 0, "data", 4), MST_ERR_RESET);
     assert_int_equal(port.detail(port.context, 0), ECONNRESET);
     assert_int_equal(next_event(), MST_EVENT_CLOSED);
@@ -520,10 +520,10 @@ static void reset_comes_after_what_was_read(void **state)
 
     (void)state;
     send_pattern(peer, ahead);
-    assert_int_equal(mst_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
     reset_by(peer);
     expect_pattern(0, 2 * ahead, ahead);
-    assert_int_equal(mst_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
     expect_reset();
 }
 
@@ -547,13 +547,13 @@ static void next_connection_starts_clean(void **state)
 
     (void)state;
     send_pattern(peer, 10);
-    assert_int_equal(mst_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
     connect_anew();
     assert_int_equal(port.recv(port.context, 0, data, sizeof data), 0);
     close(peer);
     peer = accept(listener, NULL, NULL);
     reset_by(peer);
-    assert_int_equal(mst_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
     connect_anew();
     assert_int_equal(port.recv(port.context, 0, data, sizeof data), 0);
     assert_int_equal(port.send(port.context, 0, "data", 4), 4);
@@ -577,7 +577,7 @@ static void sleeps_no_longer_than_told(void **state)
 
         calls.poll_ms = -1;
         calls.sleeping_reads = 0;
-        assert_int_equal(mst_posix_wait(&posix, &client, limits[i]), 0);
+        assert_int_equal(mst_old_posix_wait(&posix, &client, limits[i]), 0);
         passed_ns = clock_ns() - begin_ns;
         assert_true(passed_ns >= limits[i] * UINT64_C(1000000));
         /* A read's limit is the kernel's ticks: the end is poll()'s. */
@@ -595,10 +595,10 @@ static void wakes_up_at_the_deadline_of_a_read(void **state)
     (void)state;
     config.token_ms = 555;
     peer = reading_client();
-    while (mst_client_state(&client) == MST_STATE_TOKEN) {
-        assert_int_equal(mst_posix_wait(&posix, &client, UINT32_MAX), 0);
+    while (mst_old_client_state(&client) == MST_STATE_TOKEN) {
+        assert_int_equal(mst_old_posix_wait(&posix, &client, UINT32_MAX), 0);
         assert_in_range(calls.poll_ms, 0, 555 - 190);
-        (void)mst_poll(&client, &event);
+        (void)mst_old_poll(&client, &event);
     }
     assert_int_equal(next_event(), MST_EVENT_CLOSED);
     assert_int_equal(event.as.failure.error, MST_ERR_TIMEOUT);
@@ -615,12 +615,12 @@ static void what_came_in_time_counts(void **state)
     config.token_ms = 600;
     peer = reading_client();
     send(peer, token, 20, MSG_NOSIGNAL);
-    assert_int_equal(mst_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
     assert_int_equal(calls.sleeping_reads, 1);
     send(peer, token + 20, sizeof token - 1 - 20, MSG_NOSIGNAL);
     usleep(700000);
     poll_until_idle();
-    assert_int_equal(mst_client_stats(&client)->tokens, 1);
+    assert_int_equal(mst_old_client_stats(&client)->tokens, 1);
     close(peer);
 }
 
@@ -635,12 +635,12 @@ static void either_of_two_links_is_noticed(void **state)
     (void)state;
     config.links = 2;
     peer = reading_client();
-    assert_int_equal(mst_address_put(&client, &request, &record), 0);
+    assert_int_equal(mst_old_address_put(&client, &request, &record), 0);
     send(peer, token, sizeof token - 1, MSG_NOSIGNAL);
     close(peer);
     while (mst_posix_pollfds(&posix, &client, fds) < 2 ||
            fds[0].events != POLLIN || fds[1].events != POLLIN) {
-        assert_true(mst_posix_wait(&posix, &client, LONG_MS) >= 0);
+        assert_true(mst_old_posix_wait(&posix, &client, LONG_MS) >= 0);
         poll_until_idle();
     }
     calls.sleeping_reads = 0;
@@ -650,7 +650,7 @@ static void either_of_two_links_is_noticed(void **state)
 
         peers[i] = accept(listener, NULL, NULL);
         send(peers[i], "data", 4, MSG_NOSIGNAL);
-        assert_int_equal(mst_posix_wait(&posix, &client, LONG_MS), 1);
+        assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
         given += port.recv(port.context, 0, data, sizeof data);
         given += port.recv(port.context, 1, data, sizeof data);
         assert_int_equal(given, 4);
@@ -668,7 +668,7 @@ static void room_to_send_is_noticed(void **state)
     client_begin("127.0.0.1");
     token_requested();
     calls.sleeping_reads = 0;
-    assert_int_equal(mst_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
     assert_int_equal(calls.sleeping_reads, 0);
 }
 

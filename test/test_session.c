@@ -100,9 +100,7 @@ static void test_large_snapshot(void **state)
 
     (void)state;
     session_begin();
-    session.config.message_len = 256;
-    session.memory_len = MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN,
-                                        256, MST_STAGING_USUAL, 1);
+    session_lengths(256, 4096);
     session_start();
     session_subscribe();
     assert_true(session_until_subscribed(5000));

@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "session.h"
+#include "old_session.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static void begin(void)
 
 static int put(void)
 {
-    return mst_address_put(&session.client, &request, &record);
+    return mst_old_address_put(&session.client, &request, &record);
 }
 
 /* Runs a request to its end. */
@@ -251,9 +251,9 @@ static void test_rules_before_a_byte(void **state)
     }
     request = (struct mst_address_request){.id = "i"};
     expect_int("no request", MST_ERR_ARGUMENT,
-               mst_address_put(&session.client, NULL, &record));
+               mst_old_address_put(&session.client, NULL, &record));
     expect_int("no record", MST_ERR_ARGUMENT,
-               mst_address_put(&session.client, &request, NULL));
+               mst_old_address_put(&session.client, &request, NULL));
     session_run(SESSION_HOUR);
     expect_int("connects", 0, (long long)session.service.connects.count);
     expect_int("events", 0, session.seen.events[MST_EVENT_ADDRESS]);
@@ -267,16 +267,19 @@ static void test_urls(void **state)
     begin();
     session.config.base_url = NULL;
     expect_int("neither URL", MST_ERR_URL,
-               mst_client_init(&session.client, &session.config, &session.port,
-                               session.memory, session.memory_len));
+               mst_old_client_init(&session.client, &session.config,
+                                   &session.port, session.memory,
+                                   session.memory_len));
     session.config.base_url = "wss://" SERVICE_API_HOST;
     expect_int("a stream's", MST_ERR_URL,
-               mst_client_init(&session.client, &session.config, &session.port,
-                               session.memory, session.memory_len));
+               mst_old_client_init(&session.client, &session.config,
+                                   &session.port, session.memory,
+                                   session.memory_len));
     session.config.base_url = "http://" SERVICE_API_HOST;
     expect_int("plain", MST_ERR_PLAIN,
-               mst_client_init(&session.client, &session.config, &session.port,
-                               session.memory, session.memory_len));
+               mst_old_client_init(&session.client, &session.config,
+                                   &session.port, session.memory,
+                                   session.memory_len));
     session.config.base_url = NULL;
     session.config.ws_url = "wss://" SERVICE_WS_HOST;
     session_start();
@@ -286,8 +289,8 @@ static void test_urls(void **state)
     session_two_links();
     session_start();
     expect_int("no stream to subscribe", MST_ERR_URL,
-               mst_subscribe(&session.client, MST_HEARTBEAT, NULL, NULL));
-    expect_int("none to rotate", MST_ERR_URL, mst_rotate(&session.client));
+               mst_old_subscribe(&session.client, MST_HEARTBEAT, NULL, NULL));
+    expect_int("none to rotate", MST_ERR_URL, mst_old_rotate(&session.client));
     put_and_wait("two links, no stream");
     expect_result("two links, no stream", MST_OK, 200);
     session_end();
@@ -899,7 +902,7 @@ static void keep_alive(unsigned flags)
         session_run(1000);
     }
     expect_int("one after the token's", 2, (long long)service->connects.count);
-    expect_int("idle", MST_STATE_IDLE, mst_client_state(&session.client));
+    expect_int("idle", MST_STATE_IDLE, mst_old_client_state(&session.client));
     service->sink.end(service->sink.context, 0, MST_ERR_EOF);
     session_run(100);
     assert_false(mst_mock_in_use(&session.mock, 0));

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "session.h"
+#include "old_session.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static void begin(void)
 
 static int put(void)
 {
-    return mst_address_put(&session.client, &request, &record);
+    return mst_old_address_put(&session.client, &request, &record);
 }
 
 static void put_and_wait(const char *name)
@@ -86,7 +86,7 @@ static void poll_busily(struct mst_event *event)
                 service_text(&session.service, "{\"channel\":\"news\"}");
             }
         }
-        expect_int("event", 1, mst_poll(&session.client, event));
+        expect_int("event", 1, mst_old_poll(&session.client, event));
         mst_mock_advance(&session.mock, 20);
     }
     expect_int("ends", MST_EVENT_ADDRESS, event->type);
@@ -328,7 +328,7 @@ static void test_hours_of_tokens_and_rotations(void **state)
         session_run(97000 + (uint32_t)i * 1009);
     }
     expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
-    assert_true(mst_client_stats(&session.client)->rotations > 5);
+    assert_true(mst_old_client_stats(&session.client)->rotations > 5);
     assert_true(session_subscribed());
     session_end();
 }
@@ -352,11 +352,11 @@ static void test_at_each_moment_of_a_rotation(void **state)
         session.service.address.delay_ms = 100;
         session.service.rules.delay_ms = 100;
         begin_subscribed();
-        expect_int(name, 0, mst_rotate(&session.client));
+        expect_int(name, 0, mst_old_rotate(&session.client));
         session_run(ms);
         put_and_wait(name);
         session_run(SESSION_MINUTE);
-        expect_int(name, 1, mst_client_stats(&session.client)->rotations);
+        expect_int(name, 1, mst_old_client_stats(&session.client)->rotations);
         opened = session.seen.events[MST_EVENT_OPEN];
         expect_int(name, opened - 1, session.seen.events[MST_EVENT_CLOSED]);
         expect_text(name, "OK", error_name(session.seen.closed.error));
@@ -373,8 +373,8 @@ static void test_behind_a_slow_goodbye(void **state)
     begin();
     begin_subscribed();
     session.service.rules.no_echo = true;
-    expect_int("rotate", 0, mst_rotate(&session.client));
-    while (mst_client_stats(&session.client)->rotations == 0) {
+    expect_int("rotate", 0, mst_old_rotate(&session.client));
+    while (mst_old_client_stats(&session.client)->rotations == 0) {
         session_run(10);
     }
     put_and_wait("while the old one closes");
@@ -450,7 +450,7 @@ static void test_closed_in_a_rotation(void **state)
         session.service.rules.delay_ms = 100;
         session.service.address.never = true;
         begin_subscribed();
-        mst_rotate(&session.client);
+        mst_old_rotate(&session.client);
         session_run(ms);
         expect_int("put", 0, put());
         session_run(ms % 3 == 0 ? 0 : 5);
@@ -486,7 +486,7 @@ static void test_wiped_at_each_moment(void **state)
         session_start();
         expect_int("put", 0, put());
         session_run(ms);
-        mst_client_wipe(&s->client);
+        mst_old_client_wipe(&s->client);
         for (size_t i = 0; i < COUNT(secrets); i++) {
             assert_false(holds(&s->client, sizeof s->client, secrets[i]));
             assert_false(holds(s->memory, s->memory_len, secrets[i]));
@@ -495,7 +495,7 @@ static void test_wiped_at_each_moment(void **state)
             assert_false(mst_mock_in_use(&s->mock, link));
         }
         expect_int("put", MST_ERR_CLOSED, put());
-        expect_int("poll", MST_ERR_CLOSED, mst_poll(&s->client, &event));
+        expect_int("poll", MST_ERR_CLOSED, mst_old_poll(&s->client, &event));
         session_check();
         text_free(&s->seen.record);
     }
@@ -511,9 +511,9 @@ static void test_new_credentials_meanwhile(void **state)
         expect_int("put", 0, put());
         session_run(ms);
         bool over = session.seen.events[MST_EVENT_ADDRESS] == 1;
-        expect_int(
-            "credentials", 0,
-            mst_set_credentials(&session.client, SERVICE_ID, SERVICE_SECRET));
+        expect_int("credentials", 0,
+                   mst_old_set_credentials(&session.client, SERVICE_ID,
+                                           SERVICE_SECRET));
         if (!over) {
             assert_true(session_until(MST_EVENT_ADDRESS, SESSION_MINUTE));
         }
@@ -564,9 +564,10 @@ static bool storm_step(void)
     case 1: service->sink.end(service->sink.context, link, MST_ERR_EOF); break;
     case 2: service->address.status = statuses[roll(COUNT(statuses))]; break;
     case 3: service->token.status = roll(3) == 0 ? 500 : 0; break;
-    case 4: (void)mst_rotate(&session.client); break;
+    case 4: (void)mst_old_rotate(&session.client); break;
     case 5:
-        (void)mst_set_credentials(&session.client, SERVICE_ID, SERVICE_SECRET);
+        (void)mst_old_set_credentials(&session.client, SERVICE_ID,
+                                      SERVICE_SECRET);
         break;
     case 6: mst_mock_freeze(&session.mock, link); break;
     case 7: mst_mock_advance(&session.mock, roll(30000)); break;
@@ -609,13 +610,13 @@ static void test_end_beside_a_failure(void **state)
     session.service.rules.feed_ms = 0;
     begin_subscribed();
     session_run(3000);
-    assert_int_equal(mst_rotate(&session.client), 0);
+    assert_int_equal(mst_old_rotate(&session.client), 0);
     assert_true(session_until(MST_EVENT_OPEN, 5000));
     session_run(1000); /* all is subscribed, but it has not taken over */
     session_cut_message(MST_ERR_RESET);
     expect_int("put", 0, put());
     text_clear(&session.seen.record);
-    mst_close(&session.client);
+    mst_old_close(&session.client);
     session_run(100);
     assert_non_null(
         strstr(text_get(&session.seen.record), "closed RESET in open http 0"));

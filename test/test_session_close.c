@@ -175,7 +175,7 @@ static void test_wipe_everywhere(void **state)
         close_begin(n < 300 ? CLOSE_ANSWERED : CLOSE_TLS);
         polls_make(n % 300);
         mst_client_wipe(&session.client);
-        for (size_t i = 0; i < session.memory_len; i++) {
+        for (size_t i = 0; i < session.lengths.size; i++) {
             if (session.memory[i] != 0 && session.memory[i] != 0xA7) {
                 expect_failed("after %zu polls: byte %zu is left", n % 300, i);
                 break;
@@ -251,7 +251,7 @@ static void test_nothing_is_wanted_of_a_dead_link(void **state)
     mst_close(&session.client);
     while (mst_poll(&session.client, &event) == 1) {}
     expect_int("wanted", 0,
-               (long long)(mst_wants(&session.client, 0) & MST_WANT_WRITE));
+               (long long)(mst_wants(&session.client.link) & MST_WANT_WRITE));
     session_end();
 }
 
@@ -285,16 +285,17 @@ static void test_calls_after_a_failed_init(void **state)
     for (int i = 0; i < 3; i++) {
         session_begin();
         s->config.client_id = i == 0 ? NULL : SERVICE_ID;
-        int rc =
-            mst_client_init(&s->client, i == 1 ? NULL : &s->config, &s->port,
-                            s->memory, i == 2 ? 1 : s->memory_len);
+        s->lengths.size = i == 2 ? 1 : s->lengths.size;
+        int rc = mst_client_init(&s->client, i == 1 ? NULL : &s->config,
+                                 &s->port, &s->lengths);
         expect_int("init",
                    i == 0   ? MST_ERR_CREDENTIALS
                    : i == 1 ? MST_ERR_ARGUMENT
                             : MST_ERR_MEMORY,
                    rc);
-        expect_int("wants", 0, (long long)mst_wants(&s->client, 0));
-        expect_int("sleep", 0, (long long)mst_next_deadline_ms(&s->client));
+        expect_int("wants", 0, (long long)mst_wants(&s->client.link));
+        expect_int("sleep", 0,
+                   (long long)mst_next_deadline_ms(&s->client.link));
         expect_int("state", MST_STATE_OFF, mst_client_state(&s->client));
         expect_int("poll", MST_ERR_CLOSED, mst_poll(&s->client, &event));
         session_end();
@@ -311,14 +312,20 @@ static void test_sleep_is_bounded(void **state)
 
     (void)state;
     session_begin();
-    session.config.ping_ms = session.config.silence_ms = UINT32_MAX;
-    session.config.audit_ms = UINT32_MAX;
+    session.service.token_body =
+        "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\"}";
+    session.config.ping_ms = UINT32_MAX;
+    assert_int_equal(mst_client_init(&session.client, &session.config,
+                                     &session.port, &session.lengths),
+                     MST_ERR_ARGUMENT);
+    session.config.ping_ms = session.config.silence_ms = 24 * SESSION_DAY;
+    session.config.audit_ms = 24 * SESSION_DAY;
     session_start();
     session_run(SESSION_MINUTE);
     expect_int("open", MST_STATE_OPEN, mst_client_state(&session.client));
     while (mst_poll(&session.client, &event) == 1) {}
-    expect_int("ms", 24 * (long long)SESSION_DAY,
-               (long long)mst_next_deadline_ms(&session.client));
+    assert_in_range(mst_next_deadline_ms(&session.client.link),
+                    23 * SESSION_DAY, 24 * SESSION_DAY);
     session_end();
 }
 

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: 0BSD
  */
 #define _GNU_SOURCE /* memmem */
-#include "session.h"
+#include "old_session.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static void replace(const char *id, const char *secret)
 
     own(id, secret);
     assert_int_equal(
-        mst_set_credentials(&session.client, owned.id, owned.secret), 0);
+        mst_old_set_credentials(&session.client, owned.id, owned.secret), 0);
     memset(old_id, '!', strlen(old_id));
     memset(old_secret, '!', strlen(old_secret));
     free(old_id);
@@ -109,7 +109,7 @@ static void test_replaced_in_every_state(void **state)
         if (at != MST_STATE_WAIT) {
             session_run(500);
         }
-        expect_int(name, at, mst_client_state(&session.client));
+        expect_int(name, at, mst_old_client_state(&session.client));
         tokens = session.service.tokens.count;
         replace(SERVICE_ID, SERVICE_SECRET);
         hold(at, false);
@@ -168,7 +168,7 @@ static void test_replaced_while_fetching_ahead(void **state)
     service_end(&session.service, MST_ERR_EOF);
     session_run(2000);
     assert_true(session_until_subscribed(10000));
-    expect_int("obtained", 2, mst_client_stats(&session.client)->tokens);
+    expect_int("obtained", 2, mst_old_client_stats(&session.client)->tokens);
     session_end();
     disown();
 }
@@ -194,7 +194,7 @@ static void test_replaced_after_permanent_error(void **state)
         session.service.token.delay_ms = 1000;
         session_run(10 * SESSION_MINUTE);
         expect_int("not again", 2, session.seen.events[MST_EVENT_CLOSED]);
-        while (mst_client_state(&session.client) != MST_STATE_TOKEN) {
+        while (mst_old_client_state(&session.client) != MST_STATE_TOKEN) {
             session_run(500);
         }
         replace(SERVICE_ID, SERVICE_SECRET);
@@ -225,7 +225,7 @@ static void test_replaced_while_a_token_comes(void **state)
         session_run(ms);
         there = memmem(session.memory, session.memory_len, begin,
                        strlen(begin)) != NULL;
-        if (mst_client_state(&session.client) == MST_STATE_TOKEN) {
+        if (mst_old_client_state(&session.client) == MST_STATE_TOKEN) {
             came |= there;
             session.mock.plan.connect_error[0] = MST_MOCK_NEVER;
             replace(SERVICE_ID, SERVICE_SECRET);
@@ -253,8 +253,9 @@ static void test_replaced_wrongly(void **state)
     session_begin_links(false);
     session_open();
     for (size_t i = 0; i < COUNT(bad); i++) {
-        expect_int("refused", MST_ERR_CREDENTIALS,
-                   mst_set_credentials(&session.client, bad[i][0], bad[i][1]));
+        expect_int(
+            "refused", MST_ERR_CREDENTIALS,
+            mst_old_set_credentials(&session.client, bad[i][0], bad[i][1]));
     }
     service_end(&session.service, MST_ERR_EOF);
     session_run(5000);
@@ -262,7 +263,7 @@ static void test_replaced_wrongly(void **state)
     session_expect_tokens("the token is kept", 1);
     session_end();
     expect_int("closed", MST_ERR_CLOSED,
-               mst_set_credentials(&session.client, "a", "b"));
+               mst_old_set_credentials(&session.client, "a", "b"));
 }
 
 int main(void)

@@ -265,9 +265,7 @@ static void test_large_token(void **state)
     memset(token, 't', sizeof token);
     token[MST_TOKEN_MAX] = '\0';
     session_begin();
-    session.config.message_len = 256;
-    session.memory_len = MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN,
-                                        256, MST_STAGING_USUAL, 1);
+    session_lengths(256, 4096);
     session.service.token_value = token;
     session_start();
     session_subscribe();

@@ -4,14 +4,14 @@
  * SPDX-License-Identifier: 0BSD
  */
 #include "service_private.h"
-#include "session.h"
+#include "old_session.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static const struct mst_stats *stats(void)
 {
-    return mst_client_stats(&session.client);
+    return mst_old_client_stats(&session.client);
 }
 
 /* ---- the log ---- */
@@ -27,7 +27,7 @@ static struct {
 static bool is_transition(enum mst_state from, enum mst_state to)
 {
     static const unsigned next[] = {
-        [MST_STATE_OFF] = 1u << MST_STATE_WAIT, /* mst_client_init() */
+        [MST_STATE_OFF] = 1u << MST_STATE_WAIT, /* mst_old_client_init() */
         [MST_STATE_WAIT] = 1u << MST_STATE_RESOLVE | 1u << MST_STATE_OFF,
         [MST_STATE_RESOLVE] = 1u << MST_STATE_CONNECT,
         [MST_STATE_CONNECT] = 1u << MST_STATE_TLS | 1u << MST_STATE_TOKEN |
@@ -170,7 +170,7 @@ static void test_log(void **state)
              "market_data");
     snprintf(link->subscriptions[link->subscriptions_len++].market, 64,
              "LTCEUR");
-    assert_int_equal(mst_subscription_list(&session.client), 0);
+    assert_int_equal(mst_old_subscription_list(&session.client), 0);
     session_run(5000);
     expect_told("request 0 subscription_list\n");
     expect_told("drift 1 BTCUSD\n");
@@ -183,12 +183,13 @@ static void test_log(void **state)
     session_run(5000);
     expect_told("resync 0 ETHUSD\n");
 
-    assert_int_equal(mst_rotate(&session.client), 0);
+    assert_int_equal(mst_old_rotate(&session.client), 0);
     session_run(10000);
     expect_told("handover 0 -\n");
 
     assert_int_equal(
-        mst_set_credentials(&session.client, SERVICE_ID, SERVICE_SECRET), 0);
+        mst_old_set_credentials(&session.client, SERVICE_ID, SERVICE_SECRET),
+        0);
     service_close(&session.service, 1011, "as told");
     session_run(10000);
     expect_told("error -510 -\n"); /* MST_ERR_WS_CLOSED */
@@ -281,7 +282,8 @@ static void test_errors_by_band(void **state)
     expect_failure(1, MST_ERR_RESET, MST_STATE_OPEN);
 
     assert_int_equal(
-        mst_set_credentials(&session.client, SERVICE_ID, SERVICE_SECRET), 0);
+        mst_old_set_credentials(&session.client, SERVICE_ID, SERVICE_SECRET),
+        0);
     session.service.token.status = 500;
     service_frame(&session.service, 0xF0, 1, "", 0);
     assert_true(session_until(MST_EVENT_CLOSED, 5000));

@@ -145,7 +145,6 @@ static void begin_without_snapshots(void)
     session_begin();
     assert_int_equal(mst_book_init(&small, small_levels, SMALL), 0);
     assert_int_equal(mst_book_init(&large, large_levels, LEVELS), 0);
-    session.config.message_len = 2048;
     session.service.rules.no_snapshot = true;
     session_start();
     mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD", &small);

@@ -59,9 +59,9 @@ static struct {
     struct mst_port port;
     int (*recv)(void *context, int link, void *data, size_t len);
     struct exchange exchange;
-    struct mst_client client;
-    unsigned char memory[MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN,
-                                        4096, MST_STAGING_USUAL, 2)];
+    struct mst_old_client client;
+    unsigned char memory[MST_OLD_MEMORY_LEN(
+        MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 4096, MST_OLD_STAGING_USUAL, 2)];
     struct mst_book books[PLAN_MARKETS], spares[PLAN_MARKETS];
     struct mst_level levels[PLAN_MARKETS][2][2 * LEVELS_MAX];
     bool wished[PLAN_MARKETS]; /* for the market's book */
@@ -339,8 +339,8 @@ static void on_log(void *context, const struct mst_log *log)
 
 static void wish(unsigned market)
 {
-    int rc = mst_subscribe(&run.client, MST_MARKET_DATA, plan_markets[market],
-                           &run.books[market]);
+    int rc = mst_old_subscribe(&run.client, MST_MARKET_DATA,
+                               plan_markets[market], &run.books[market]);
 
     run.wished[market] = rc == 0 || rc == MST_ERR_EXISTS;
     for (int i = 0; i < MST_LINKS_MAX; i++) {
@@ -354,19 +354,19 @@ static void wishes_begin(void)
         wish(m);
         assert_true(run.wished[m]);
         if (run.plan.tops) {
-            assert_int_equal(mst_subscribe(&run.client, MST_TOP_OF_BOOK,
-                                           plan_markets[m], NULL),
+            assert_int_equal(mst_old_subscribe(&run.client, MST_TOP_OF_BOOK,
+                                               plan_markets[m], NULL),
                              0);
         }
         if (run.plan.executions) {
-            assert_int_equal(mst_subscribe(&run.client, MST_EXECUTION_DATA,
-                                           plan_markets[m], NULL),
+            assert_int_equal(mst_old_subscribe(&run.client, MST_EXECUTION_DATA,
+                                               plan_markets[m], NULL),
                              0);
         }
     }
     if (run.plan.beats) {
-        assert_int_equal(mst_subscribe(&run.client, MST_HEARTBEAT, NULL, NULL),
-                         0);
+        assert_int_equal(
+            mst_old_subscribe(&run.client, MST_HEARTBEAT, NULL, NULL), 0);
     }
 }
 
@@ -382,7 +382,7 @@ static int reading(void *context, int link, void *data, size_t len)
 
 static void run_begin(uint64_t seed)
 {
-    struct mst_config *config = &run.plan.config;
+    struct mst_old_config *config = &run.plan.config;
 
     plan_draw(&run.plan, seed);
     run.failed = false;
@@ -414,8 +414,8 @@ static void run_begin(uint64_t seed)
         }
         mst_book_set_thin(&run.books[m], run.plan.thin);
     }
-    assert_int_equal(mst_client_init(&run.client, config, &run.port, run.memory,
-                                     sizeof run.memory),
+    assert_int_equal(mst_old_client_init(&run.client, config, &run.port,
+                                         run.memory, sizeof run.memory),
                      0);
     wishes_begin();
 }
@@ -423,8 +423,8 @@ static void run_begin(uint64_t seed)
 static void run_until(uint64_t until_ms)
 {
     if (until_ms > now_ms() && !run.failed) {
-        mst_mock_run(&run.mock, &run.client, (uint32_t)(until_ms - now_ms()),
-                     on_event, NULL);
+        mst_old_mock_run(&run.mock, &run.client,
+                         (uint32_t)(until_ms - now_ms()), on_event, NULL);
         books_check();
     }
 }
@@ -457,14 +457,14 @@ static void calls_make(void)
 
     switch (exchange_pick(&run.exchange, 5)) {
     case 0:
-        (void)mst_resync(&run.client, MST_MARKET_DATA, plan_markets[m]);
+        (void)mst_old_resync(&run.client, MST_MARKET_DATA, plan_markets[m]);
         break;
-    case 1: (void)mst_subscription_list(&run.client); break;
-    case 2: (void)mst_rotate(&run.client); break;
+    case 1: (void)mst_old_subscription_list(&run.client); break;
+    case 2: (void)mst_old_rotate(&run.client); break;
     default:
         if (run.wished[m]) {
-            (void)mst_unsubscribe(&run.client, MST_MARKET_DATA,
-                                  plan_markets[m]);
+            (void)mst_old_unsubscribe(&run.client, MST_MARKET_DATA,
+                                      plan_markets[m]);
             run.wished[m] = false;
             if (exchange_pick(&run.exchange, 2) == 0) {
                 wish(m); /* before the service knows */
@@ -518,7 +518,7 @@ static void unwell_fail(void)
     const struct exchange *x = &run.exchange;
 
     text_add(&text, "not well in time: %s, link 0 %s, link 1 %s;",
-             mst_state_name(mst_client_state(&run.client)),
+             mst_state_name(mst_old_client_state(&run.client)),
              exchange_has(x, 0) ? "has all" : "lacks something",
              exchange_has(x, 1) ? "has all" : "lacks something");
     for (unsigned m = 0; m < run.plan.markets; m++) {

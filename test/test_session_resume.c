@@ -5,14 +5,14 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "session.h"
+#include "old_session.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const struct mst_stats *stats(void)
 {
-    return mst_client_stats(&session.client);
+    return mst_old_client_stats(&session.client);
 }
 
 static void begin(enum tls_offer offer)
@@ -262,7 +262,8 @@ static void replace(bool good)
     struct tls_anchor *old = owned;
 
     owned = anchor_copy(good);
-    assert_int_equal(mst_set_anchors(&session.client, &owned->anchor, 1), 0);
+    assert_int_equal(mst_old_set_anchors(&session.client, &owned->anchor, 1),
+                     0);
     memset(old, '!', sizeof *old);
     free(old);
 }
@@ -329,7 +330,8 @@ static void test_anchors_in_every_state(void **state)
         if (at != MST_STATE_WAIT) {
             session_run(500);
         }
-        expect_int(mst_state_name(at), at, mst_client_state(&session.client));
+        expect_int(mst_state_name(at), at,
+                   mst_old_client_state(&session.client));
         replace(true);
         session.mock.plan.resolve_error = 0;
         session.mock.plan.connect_error[0] = 0;
@@ -371,14 +373,14 @@ static void test_no_anchors(void **state)
     begin(TLS_RESUMES);
     session_open();
     expect_int("NULL", MST_ERR_ANCHORS,
-               mst_set_anchors(&session.client, NULL, 1));
+               mst_old_set_anchors(&session.client, NULL, 1));
     expect_int("none", MST_ERR_ANCHORS,
-               mst_set_anchors(&session.client, &session.anchor.anchor, 0));
+               mst_old_set_anchors(&session.client, &session.anchor.anchor, 0));
     reconnect("resumed", 5000);
     expect_handshakes("nothing has happened", 2, 1);
     session_end();
     expect_int("closed", MST_ERR_CLOSED,
-               mst_set_anchors(&session.client, &session.anchor.anchor, 1));
+               mst_old_set_anchors(&session.client, &session.anchor.anchor, 1));
 }
 
 /* ---- secrets ---- */
@@ -433,8 +435,8 @@ static void expect_clean(const char *name)
 enum ending {
     END_CLOSE,   /* in good order */
     END_NO_ECHO, /* the peer does not answer the close frame */
-    END_WIPE,    /* mst_client_wipe() while it streams */
-    END_UPGRADE, /* mst_close() in the opening handshake */
+    END_WIPE,    /* mst_old_client_wipe() while it streams */
+    END_UPGRADE, /* mst_old_close() in the opening handshake */
     END_WAIT,    /* while it waits, after a connection */
     END_WIPED_TWICE,
     ENDINGS
@@ -452,12 +454,12 @@ static void end_client(enum ending ending)
         session_run(2000);
     }
     if (ending == END_WIPE || ending == END_WIPED_TWICE) {
-        mst_client_wipe(&session.client);
+        mst_old_client_wipe(&session.client);
     } else {
         session_end();
     }
     if (ending == END_WIPED_TWICE) {
-        mst_client_wipe(&session.client);
+        mst_old_client_wipe(&session.client);
     }
 }
 
@@ -491,7 +493,7 @@ static void test_forgotten_sessions_are_wiped(void **state)
     begin(TLS_RESUMES);
     session_open();
     assert_int_equal(
-        mst_set_anchors(&session.client, &session.anchor.anchor, 1), 0);
+        mst_old_set_anchors(&session.client, &session.anchor.anchor, 1), 0);
     /* The stream's own goes with its connection, the token's is gone. */
     session_run(100);
     for (size_t i = 0; i < 2; i++) {

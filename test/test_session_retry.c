@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "session.h"
+#include "old_session.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 static const struct mst_stats *stats(void)
 {
-    return mst_client_stats(&session.client);
+    return mst_old_client_stats(&session.client);
 }
 
 /* The client's wall clock is ahead of the service's. */
@@ -234,8 +234,8 @@ static void test_throttled_all_day(void **state)
             session_run(172800);
             /* Not even with other credentials: it is the address that is
              * throttled. */
-            assert_int_equal(mst_set_credentials(&session.client, SERVICE_ID,
-                                                 SERVICE_SECRET),
+            assert_int_equal(mst_old_set_credentials(
+                                 &session.client, SERVICE_ID, SERVICE_SECRET),
                              0);
         }
         assert_in_range(session.service.tokens.count, 200, 295);

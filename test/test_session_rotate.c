@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: 0BSD
  */
 #include "service_private.h"
-#include "session.h"
+#include "old_session.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -210,7 +210,7 @@ static bool on_event(void *context, const struct mst_event *event)
 
 static void run(uint32_t ms)
 {
-    mst_mock_run(&session.mock, &session.client, ms, on_event, NULL);
+    mst_old_mock_run(&session.mock, &session.client, ms, on_event, NULL);
     books_look();
 }
 
@@ -228,7 +228,7 @@ static void run_changing(uint32_t ms)
 
 static const struct mst_stats *stats(void)
 {
-    return mst_client_stats(&session.client);
+    return mst_old_client_stats(&session.client);
 }
 
 static bool is_well(void)
@@ -237,7 +237,7 @@ static bool is_well(void)
 
     return session_subscribed() && book_is_true(&session.books[0], late_ms) &&
            book_is_true(&session.books[1], late_ms) &&
-           mst_client_state(&session.client) == MST_STATE_OPEN;
+           mst_old_client_state(&session.client) == MST_STATE_OPEN;
 }
 
 /* All is as it should be, soon. */
@@ -333,11 +333,11 @@ static void test_by_call(void **state)
     (void)state;
     new_client(true);
     for (uint32_t i = 1; i <= 10; i++) {
-        assert_int_equal(mst_rotate(&session.client), 0);
-        assert_int_equal(mst_rotate(&session.client), 0);
+        assert_int_equal(mst_old_rotate(&session.client), 0);
+        assert_int_equal(mst_old_rotate(&session.client), 0);
         run_changing(1000);
         expect_int("meanwhile", i, 1 + stats()->rotations);
-        assert_int_equal(mst_rotate(&session.client), 0);
+        assert_int_equal(mst_old_rotate(&session.client), 0);
         run_changing(HANDOVER_MS);
         expect_int("rotations", i, stats()->rotations);
         expect_int("generation", i + 1, seen.generation);
@@ -360,7 +360,7 @@ static void test_no_gap_at_any_time(void **state)
         start();
         for (uint32_t at = 0; at < STEP_MS; at++) {
             run(at);
-            assert_int_equal(mst_rotate(&session.client), 0);
+            assert_int_equal(mst_old_rotate(&session.client), 0);
             run_changing(HANDOVER_MS + 8 * latencies[i]);
             expect_int("rotations", at + 1, stats()->rotations);
         }
@@ -377,7 +377,7 @@ static void test_without_spares(void **state)
     new_client(false);
     seen.live = false;
     for (uint32_t i = 1; i <= 10; i++) {
-        assert_int_equal(mst_rotate(&session.client), 0);
+        assert_int_equal(mst_old_rotate(&session.client), 0);
         run_changing(1500);
         assert_true(is_well());
         run_changing(HANDOVER_MS);
@@ -393,11 +393,11 @@ static void test_not_possible(void **state)
 {
     (void)state;
     session_new();
-    expect_int("one link", MST_ERR_ARGUMENT, mst_rotate(&session.client));
+    expect_int("one link", MST_ERR_ARGUMENT, mst_old_rotate(&session.client));
     session_end();
     new_client(true);
     session_end();
-    expect_int("closed", MST_ERR_CLOSED, mst_rotate(&session.client));
+    expect_int("closed", MST_ERR_CLOSED, mst_old_rotate(&session.client));
 }
 
 /* ---- executions ---- */
@@ -407,7 +407,7 @@ static void run_slowly(unsigned polls)
 {
     for (unsigned i = 0; i < polls; i++) {
         struct mst_event event;
-        if (mst_poll(&session.client, &event) == 1) {
+        if (mst_old_poll(&session.client, &event) == 1) {
             (void)on_event(NULL, &event);
         }
         mst_mock_advance(&session.mock, 20);
@@ -460,7 +460,7 @@ static void test_executions_behind_a_slow_caller(void **state)
         for (int i = 0; i < 300; i++) {
             execution_push();
         }
-        assert_int_equal(mst_rotate(&session.client), 0);
+        assert_int_equal(mst_old_rotate(&session.client), 0);
         run_slowly(1000);
         expect_int("rotations", 1, stats()->rotations);
         executions_expect("behind a slow caller", true);
@@ -492,7 +492,7 @@ static void test_cut_while_it_is_read_out(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         new_client(true);
         session.service.rules.no_echo = true;
-        assert_int_equal(mst_rotate(&session.client), 0);
+        assert_int_equal(mst_old_rotate(&session.client), 0);
         while (stats()->rotations == 0) {
             run(1);
         }
@@ -524,7 +524,7 @@ static void test_executions(void **state)
     }
     run(100);
     expect_int("one connection", 0, seen.marked);
-    assert_int_equal(mst_rotate(&session.client), 0);
+    assert_int_equal(mst_old_rotate(&session.client), 0);
     while (stats()->rotations == 0) {
         run(6);
         execution_push();
@@ -571,7 +571,7 @@ static void begin_overlap(void)
     session.config.base_url = "https://" SERVICE_API_HOST;
     start();
     executions_begin();
-    assert_int_equal(mst_rotate(&session.client), 0);
+    assert_int_equal(mst_old_rotate(&session.client), 0);
     run(1000);
 }
 
@@ -585,7 +585,7 @@ static bool until_closed(void *context, const struct mst_event *event)
 static void execution_at_end(const char *name, int link, int64_t time_ns,
                              uint32_t away_ms)
 {
-    mst_mock_run(&session.mock, &session.client, 500, until_closed, NULL);
+    mst_old_mock_run(&session.mock, &session.client, 500, until_closed, NULL);
     expect_int(name, 1, seen.events[MST_EVENT_CLOSED]);
     execution_on(link, time_ns);
     mst_mock_advance(&session.mock, away_ms);
@@ -632,7 +632,7 @@ static void test_execution_after_a_long_sleep(void **state)
     time_ns = mst_mock_wall(&session.mock);
     execution_on(first, time_ns);
     mst_mock_end(&session.mock, first, MST_ERR_RESET);
-    mst_mock_run(&session.mock, &session.client, 500, until_closed, NULL);
+    mst_old_mock_run(&session.mock, &session.client, 500, until_closed, NULL);
     run(50);
     execution_on(1 - first, time_ns);
     mst_mock_advance(&session.mock, 3 * SESSION_MINUTE);
@@ -658,8 +658,8 @@ static void test_execution_before_a_request(void **state)
         execution_on(1 - old_link(), time_ns);
         run(100);
         expect_int("first", 1, seen.events[MST_EVENT_EXECUTION]);
-        assert_int_equal(mst_address_put(&session.client, &request, &record),
-                         0);
+        assert_int_equal(
+            mst_old_address_put(&session.client, &request, &record), 0);
         execution_at_end("gives way", old_link(), time_ns, pauses_ms[i]);
         expect_copy("before a request");
         session_end();
@@ -693,7 +693,7 @@ static void break_at(enum breaking what, bool spares, uint32_t at)
              at);
     new_client(spares);
     seen.live = spares && what == BREAK_NEW;
-    assert_int_equal(mst_rotate(&session.client), 0);
+    assert_int_equal(mst_old_rotate(&session.client), 0);
     run_changing(at);
     break_links(what);
     run_changing(HANDOVER_MS);
@@ -731,7 +731,7 @@ static void test_break_one_after_the_other(void **state)
     for (int spares = 0; spares < 2; spares++) {
         new_client(spares);
         seen.live = false;
-        assert_int_equal(mst_rotate(&session.client), 0);
+        assert_int_equal(mst_old_rotate(&session.client), 0);
         run_changing(1500);
         break_links(BREAK_NEW);
         run_changing(40);
@@ -761,7 +761,7 @@ static void test_new_never_gets_there(void **state)
         session.service.upgrade.status = stage == 3 ? 500 : 0;
         session.mock.plan.resolve_error =
             stage == 4 ? MST_ERR_RESOLVE : session.mock.plan.resolve_error;
-        assert_int_equal(mst_rotate(&session.client), 0);
+        assert_int_equal(mst_old_rotate(&session.client), 0);
         run_changing(SESSION_MINUTE);
         assert_true(is_well());
         expect_int("the old one", 1, stats()->opens);
@@ -785,7 +785,7 @@ static void test_snapshot_never_comes(void **state)
         new_client(spares);
         seen.live = spares;
         session.service.rules.no_snapshot = true;
-        assert_int_equal(mst_rotate(&session.client), 0);
+        assert_int_equal(mst_old_rotate(&session.client), 0);
         for (int i = 0; i < 119; i++) {
             run_changing(1000);
         }
@@ -819,7 +819,7 @@ static void test_refused_with_every_token(void **state)
         session.service.expires_in = cases[i].expires_in;
         start();
         session.service.upgrade.status = cases[i].status;
-        assert_int_equal(mst_rotate(&session.client), 0);
+        assert_int_equal(mst_old_rotate(&session.client), 0);
         run(SESSION_HOUR);
         assert_in_range(session.service.tokens.count, 60, 200);
         expect_truth("the old one goes on");
@@ -836,7 +836,7 @@ static void test_tried_again_slowly(void **state)
         new_client(spares);
         seen.live = false;
         session.service.rules.no_snapshot = true;
-        assert_int_equal(mst_rotate(&session.client), 0);
+        assert_int_equal(mst_old_rotate(&session.client), 0);
         for (int i = 0; i < 60; i++) {
             run(SESSION_MINUTE);
         }
@@ -873,7 +873,7 @@ static void test_book_that_cannot_be_live(void **state)
             run(1000);
         }
         assert_int_not_equal(mst_book_state(&session.books[0]), MST_BOOK_LIVE);
-        assert_int_equal(mst_rotate(&session.client), 0);
+        assert_int_equal(mst_old_rotate(&session.client), 0);
         for (int j = 0; j < 30; j++) {
             run(1000);
         }
@@ -897,7 +897,7 @@ static void test_cut_in_a_message(void **state)
 
             new_client(spares);
             seen.live = false;
-            assert_int_equal(mst_rotate(&session.client), 0);
+            assert_int_equal(mst_old_rotate(&session.client), 0);
             run_changing(1500);
             assert_true(is_well());
             len += (size_t)snprintf(
@@ -941,7 +941,7 @@ static void test_refused_on_the_new(void **state)
     session.service.rules.fail_code = "INTERNAL_SERVER_ERROR";
     session.service.rules.fail_market = "ETHUSD";
     session.service.rules.fail_type = "subscribe";
-    assert_int_equal(mst_rotate(&session.client), 0);
+    assert_int_equal(mst_old_rotate(&session.client), 0);
     run_changing(20000);
     expect_int("not yet", 0, stats()->rotations);
     assert_true(is_well());
@@ -956,11 +956,11 @@ static void test_refused_on_the_new(void **state)
     session_start();
     session_subscribe();
     assert_int_equal(
-        mst_subscribe(&session.client, MST_TOP_OF_BOOK, "XYZ", NULL), 0);
+        mst_old_subscribe(&session.client, MST_TOP_OF_BOOK, "XYZ", NULL), 0);
     session.service.rules.fail_code = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
     session.service.rules.fail_market = "XYZ";
     run_changing(5000);
-    assert_int_equal(mst_rotate(&session.client), 0);
+    assert_int_equal(mst_old_rotate(&session.client), 0);
     run_changing(HANDOVER_MS);
     expect_int("refused by both", 1, stats()->rotations);
     session_end();
@@ -976,7 +976,7 @@ static void test_while_down(void **state)
     session.service.upgrade.status = 503;
     mst_mock_end(&session.mock, old_link(), MST_ERR_RESET);
     run_changing(500);
-    assert_int_equal(mst_rotate(&session.client), 0);
+    assert_int_equal(mst_old_rotate(&session.client), 0);
     run_changing(10000);
     session.service.upgrade.status = 0;
     if (!well_within(30000)) {
@@ -1005,33 +1005,36 @@ enum wish {
 
 static void wish_make(enum wish wish)
 {
-    struct mst_client *c = &session.client;
+    struct mst_old_client *c = &session.client;
 
     switch (wish) {
     case WISH_SUBSCRIBE:
-        assert_int_equal(mst_subscribe(c, MST_MARKET_DATA, "LTCEUR", NULL), 0);
+        assert_int_equal(mst_old_subscribe(c, MST_MARKET_DATA, "LTCEUR", NULL),
+                         0);
         break;
     case WISH_UNSUBSCRIBE:
-        assert_int_equal(mst_unsubscribe(c, MST_MARKET_DATA, "ETHUSD"), 0);
+        assert_int_equal(mst_old_unsubscribe(c, MST_MARKET_DATA, "ETHUSD"), 0);
         break;
     case WISH_RESYNC:
-        assert_int_equal(mst_resync(c, MST_MARKET_DATA, "BTCUSD"), 0);
+        assert_int_equal(mst_old_resync(c, MST_MARKET_DATA, "BTCUSD"), 0);
         break;
     case WISH_SWAP_BOOK:
-        assert_int_equal(mst_unsubscribe(c, MST_MARKET_DATA, "ETHUSD"), 0);
+        assert_int_equal(mst_old_unsubscribe(c, MST_MARKET_DATA, "ETHUSD"), 0);
         expect_int("detached", MST_BOOK_DETACHED,
                    mst_book_reason(&session.books[1]));
         /* The caller may do with it as it likes: it is not written to. */
         memset(session.levels[1].of, 0x55, sizeof session.levels[1].of);
         memset(session.spare_levels[1].of, 0x55,
                sizeof session.spare_levels[1].of);
-        assert_int_equal(mst_subscribe(c, MST_MARKET_DATA, "ETHUSD", NULL), 0);
+        assert_int_equal(mst_old_subscribe(c, MST_MARKET_DATA, "ETHUSD", NULL),
+                         0);
         break;
-    case WISH_LIST: assert_int_equal(mst_subscription_list(c), 0); break;
-    case WISH_CLOSE: mst_close(c); break;
-    case WISH_WIPE: mst_client_wipe(c); break;
+    case WISH_LIST: assert_int_equal(mst_old_subscription_list(c), 0); break;
+    case WISH_CLOSE: mst_old_close(c); break;
+    case WISH_WIPE: mst_old_client_wipe(c); break;
     case WISH_CREDENTIALS:
-        assert_int_equal(mst_set_credentials(c, SERVICE_ID, SERVICE_SECRET), 0);
+        assert_int_equal(mst_old_set_credentials(c, SERVICE_ID, SERVICE_SECRET),
+                         0);
         break;
     case WISHES: break;
     }
@@ -1064,7 +1067,7 @@ static void wish_check(const char *name, enum wish wish)
 
     if (wish == WISH_CLOSE || wish == WISH_WIPE) {
         struct mst_event event;
-        expect_int(name, MST_ERR_CLOSED, mst_poll(&session.client, &event));
+        expect_int(name, MST_ERR_CLOSED, mst_old_poll(&session.client, &event));
         expect_int(name, false, mst_mock_in_use(&session.mock, 0));
         expect_int(name, false, mst_mock_in_use(&session.mock, 1));
         return;
@@ -1097,7 +1100,7 @@ static void test_wishes_at_any_time(void **state)
                          wish, spares, at);
                 new_client(spares);
                 seen.live = false;
-                assert_int_equal(mst_rotate(&session.client), 0);
+                assert_int_equal(mst_old_rotate(&session.client), 0);
                 run_changing(at);
                 wish_make((enum wish)wish);
                 run_changing(12000);
@@ -1113,9 +1116,9 @@ static void test_close_both(void **state)
 {
     (void)state;
     new_client(true);
-    assert_int_equal(mst_rotate(&session.client), 0);
+    assert_int_equal(mst_old_rotate(&session.client), 0);
     run_changing(1500);
-    mst_close(&session.client);
+    mst_old_close(&session.client);
     run(5000);
     expect_int("close frames", 2, (long long)session.service.closes.count);
     expect_int("code", 1000, session.service.close_code);
@@ -1129,7 +1132,7 @@ static void test_close_with_an_idle_link(void **state)
 {
     (void)state;
     new_client(true);
-    mst_close(&session.client);
+    mst_old_close(&session.client);
     run(5000);
     expect_int("told", 1, seen.events[MST_EVENT_CLOSED]);
     expect_int("link", 0, seen.failure_link);

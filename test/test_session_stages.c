@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "session.h"
+#include "old_session.h"
 
 #include <string.h>
 
@@ -108,11 +108,12 @@ static void test_closing_deadline(void **state)
         session_subscribe();
         assert_true(session_until_subscribed(5000));
         uint64_t begin = mst_mock_elapsed(&session.mock);
-        mst_close(&session.client);
+        mst_old_close(&session.client);
         session_run(SESSION_MINUTE);
         expect_int("closing", configured ? 700 : 3000,
                    (long long)(mst_mock_elapsed(&session.mock) - begin));
-        expect_int("state", MST_STATE_OFF, mst_client_state(&session.client));
+        expect_int("state", MST_STATE_OFF,
+                   mst_old_client_state(&session.client));
         expect_int("close code", 1000, session.service.close_code);
         session_end();
     }
@@ -135,7 +136,7 @@ static void test_drip_in_stages(void **state)
     session.mock.plan.data_ms = 5;
     session_start();
     session_subscribe();
-    while (mst_client_state(&session.client) != MST_STATE_UPGRADE) {
+    while (mst_old_client_state(&session.client) != MST_STATE_UPGRADE) {
         session_run(1);
     }
     uint64_t begin = mst_mock_elapsed(&session.mock);
@@ -247,33 +248,33 @@ static void test_silence_configured(void **state)
 /* What a program is told to wait for. */
 static void test_wants(void **state)
 {
-    struct mst_client *client = &session.client;
+    struct mst_old_client *client = &session.client;
 
     (void)state;
     session_begin();
     session.mock.plan.connect_ms = 100;
     session.mock.plan.send_stall = true;
     session_start();
-    expect_int("before the first poll", 0, mst_wants(client, 0));
+    expect_int("before the first poll", 0, mst_old_wants(client, 0));
     session_run(50);
-    expect_int("connecting", MST_WANT_WRITE, mst_wants(client, 0));
+    expect_int("connecting", MST_WANT_WRITE, mst_old_wants(client, 0));
     session_run(100);
-    expect_int("state", MST_STATE_TOKEN, mst_client_state(client));
+    expect_int("state", MST_STATE_TOKEN, mst_old_client_state(client));
     expect_int("line is full", MST_WANT_READ | MST_WANT_WRITE,
-               mst_wants(client, 0));
+               mst_old_wants(client, 0));
     session.mock.plan.send_stall = false;
     session_run(1000);
-    expect_int("state", MST_STATE_OPEN, mst_client_state(client));
-    expect_int("idle", MST_WANT_READ, mst_wants(client, 0));
-    expect_int("no such link", 0, mst_wants(client, MST_LINKS_MAX));
-    expect_int("no such link", 0, mst_wants(client, -1));
-    assert_in_range(mst_next_deadline_ms(client), 1, 20000);
+    expect_int("state", MST_STATE_OPEN, mst_old_client_state(client));
+    expect_int("idle", MST_WANT_READ, mst_old_wants(client, 0));
+    expect_int("no such link", 0, mst_old_wants(client, MST_LINKS_MAX));
+    expect_int("no such link", 0, mst_old_wants(client, -1));
+    assert_in_range(mst_old_next_deadline_ms(client), 1, 20000);
     service_end(&session.service, MST_ERR_EOF);
     assert_true(session_until(MST_EVENT_CLOSED, 100));
     session_run(0);
-    expect_int("in backoff", 0, mst_wants(client, 0));
+    expect_int("in backoff", 0, mst_old_wants(client, 0));
     session_end();
-    expect_int("closed", 0, mst_wants(client, 0));
+    expect_int("closed", 0, mst_old_wants(client, 0));
 }
 
 /* Time in which the caller did not poll is not the service's silence. */
@@ -472,7 +473,7 @@ static void test_retry_after_holds_the_stream(void **state)
     session.service.upgrade.raw = "HTTP/1.1 429 No\r\nRetry-After: 600\r\n"
                                   "Content-Length: 0\r\n\r\n";
     session.service.upgrade.raw_times = 1;
-    expect_int("rotate", 0, mst_rotate(&session.client));
+    expect_int("rotate", 0, mst_old_rotate(&session.client));
     session_run(5000);
     expect_int("refused", MST_ERR_THROTTLED, session.seen.closed.error);
     uint64_t refused_ms = session.service.upgrades.last_ms;
@@ -499,9 +500,9 @@ static void test_links_take_turns(void **state)
     for (int i = 0; i < 200; i++) {
         service_push(&session.service, "execution_data", "BTCUSD");
     }
-    expect_int("rotate", 0, mst_rotate(&session.client));
+    expect_int("rotate", 0, mst_old_rotate(&session.client));
     for (int i = 0; i < 100; i++) {
-        expect_int("event", 1, mst_poll(&session.client, &event));
+        expect_int("event", 1, mst_old_poll(&session.client, &event));
         if (session.client.links[1].state > seen) {
             seen = session.client.links[1].state;
         }

@@ -201,7 +201,7 @@ static void expect_found_dead(const char *name, uint64_t last_ms,
            mst_mock_elapsed(&session.mock) < last_ms + 2 * silence_ms) {
         session_run(500);
         if (session.seen.events[MST_EVENT_CLOSED] == 0 &&
-            mst_next_deadline_ms(&session.client) == 0) {
+            mst_next_deadline_ms(&session.client.link) == 0) {
             expect_failed("%s: spins", name);
             return;
         }

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "session.h"
+#include "old_session.h"
 #include "states.h"
 
 #include <string.h>
@@ -80,8 +80,8 @@ static void reach(int link, enum mst_state state)
 static void put(void)
 {
     states_call(STATES_PUT);
-    expect_int("mst_address_put()", 0,
-               mst_address_put(&session.client, &request, &record));
+    expect_int("mst_old_address_put()", 0,
+               mst_old_address_put(&session.client, &request, &record));
     states_call(STATES_STEP);
 }
 
@@ -91,7 +91,7 @@ static void come_close(int link)
 {
     (void)link;
     states_call(STATES_CLOSE);
-    mst_close(&session.client);
+    mst_old_close(&session.client);
     states_call(STATES_STEP);
 }
 
@@ -100,7 +100,8 @@ static void come_credentials(int link)
     (void)link;
     states_call(STATES_REPLACED);
     assert_int_equal(
-        mst_set_credentials(&session.client, SERVICE_ID, SERVICE_SECRET), 0);
+        mst_old_set_credentials(&session.client, SERVICE_ID, SERVICE_SECRET),
+        0);
     states_call(STATES_STEP);
 }
 
@@ -109,7 +110,7 @@ static void come_anchors(int link)
     (void)link;
     states_call(STATES_REPLACED);
     assert_int_equal(
-        mst_set_anchors(&session.client, &session.anchor.anchor, 1), 0);
+        mst_old_set_anchors(&session.client, &session.anchor.anchor, 1), 0);
     states_call(STATES_STEP);
 }
 
@@ -229,7 +230,7 @@ static void test_rotation(void **state)
         begin(2, where == MST_STATE_TLS);
         start();
         assert_true(session_until_subscribed(10000));
-        expect_int("rotate", 0, mst_rotate(&session.client));
+        expect_int("rotate", 0, mst_old_rotate(&session.client));
         if (where == MST_STATE_CLOSING) {
             reach(0, where);
         } else {

@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "session.h"
+#include "old_session.h"
 
 #include <string.h>
 
@@ -78,7 +78,7 @@ static void store_begin(bool two_links)
 /* The power goes, and comes back. */
 static void reboot(void)
 {
-    mst_client_wipe(&session.client);
+    mst_old_client_wipe(&session.client);
     session_run(0);
     session_start();
     session_subscribe();
@@ -148,7 +148,7 @@ static void test_loaded_token_ends(void **state)
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 
     /* Off for longer than it lives. */
-    mst_client_wipe(&session.client);
+    mst_old_client_wipe(&session.client);
     mst_mock_advance(&session.mock, 2 * SESSION_HOUR);
     session.service.token_value = "the-third";
     session_open();
@@ -241,7 +241,7 @@ static void test_longest_stored_token(void **state)
     assert_true(session_until_subscribed(10000));
     session_expect_tokens("one", 1);
     expect_int("high", MST_TOKEN_MAX,
-               mst_client_stats(&session.client)->high.token);
+               mst_old_client_stats(&session.client)->high.token);
     session_end();
 }
 
@@ -251,7 +251,7 @@ static void test_foreign_key(void **state)
     (void)state;
     store_begin(false);
     session_open();
-    mst_client_wipe(&session.client);
+    mst_old_client_wipe(&session.client);
     session.config.auth_url = "https://" SERVICE_AUTH_HOST "/";
     session_open();
     session_expect_tokens("other URL", 2);
@@ -359,12 +359,12 @@ static void test_replaced_and_store(void **state)
     store_begin(false);
     session_open();
     expect_stored(SERVICE_TOKEN);
-    assert_int_equal(mst_set_credentials(&session.client, "another", "secret"),
-                     0);
+    assert_int_equal(
+        mst_old_set_credentials(&session.client, "another", "secret"), 0);
     session_run(1000);
     expect_stored("");
     expect_int("the stream goes on", 1,
-               mst_client_stats(&session.client)->opens);
+               mst_old_client_stats(&session.client)->opens);
     session_end();
 }
 

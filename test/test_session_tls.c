@@ -1,6 +1,6 @@
 /*
  * The session below BearSSL on the mock port, and what becomes of secrets:
- * in memory, and in what the tap is told.
+ * in memory, and in what the trace is told.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -24,9 +24,7 @@ static void main_job(void)
 static void read_ahead(size_t len, unsigned flags)
 {
     session.port.flags = flags;
-    session.config.staging_len = len;
-    session.memory_len =
-        MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, len, 1);
+    session_lengths(2048, len);
 }
 
 /* The same events with TLS and without, whole and byte by byte, read ahead or
@@ -37,10 +35,8 @@ static void test_main_job(void **state)
     static const struct {
         size_t len;
         unsigned flags;
-    } ahead[] = {{MST_STAGING_NONE, 0},
-                 {MST_STAGING_USUAL, 0},
-                 {1000, 0},
-                 {1000, MST_PORT_DRAINS}};
+    } ahead[] = {
+        {0, 0}, {MST_OLD_STAGING_USUAL, 0}, {1000, 0}, {1000, MST_PORT_DRAINS}};
     struct text expected = {0};
 
     (void)state;
@@ -246,7 +242,7 @@ static void test_cut_at_the_last_words(void **state)
         session_run(30); /* the greeting has arrived, no answer has */
         session_stall_after(0);
         session_run(100);
-        assert_true(session.client.links[0].held > 0);
+        assert_true(session.client.link.transport.held > 0);
         if (cases[i].end != 0) {
             mst_mock_end(&session.mock, 0, cases[i].end);
         }
@@ -266,24 +262,22 @@ static void test_buffers(void **state)
 {
     static const struct {
         size_t in, out, staging;
-    } lengths[] = {{MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, MST_STAGING_NONE},
+    } lengths[] = {{MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 0},
                    {MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 1},
                    {MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 300},
-                   {MST_RECORD_IN_MIN, MST_RECORD_OUT_MIN, MST_STAGING_NONE}};
+                   {MST_RECORD_IN_MIN, MST_RECORD_OUT_MIN, 0}};
     static unsigned char memory[MST_MEMORY_LEN(
-        MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 4096, 1)];
+        MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 4096)];
 
     (void)state;
     for (size_t i = 0; i < COUNT(lengths); i++) {
         session_begin_tls("localhost");
         session.service.rules.feed_ms = 500;
-        session.config.record_in_len = lengths[i].in;
-        session.config.record_out_len = lengths[i].out;
-        session.config.staging_len = lengths[i].staging;
-        size_t len = MST_MEMORY_LEN(lengths[i].in, lengths[i].out, 2048,
-                                    lengths[i].staging, 1);
+        session.lengths = (struct mst_memory){
+            memory,         sizeof memory, lengths[i].in,
+            lengths[i].out, 2048,          lengths[i].staging};
         assert_int_equal(mst_client_init(&session.client, &session.config,
-                                         &session.port, memory, len),
+                                         &session.port, &session.lengths),
                          0);
         session_subscribe();
         if (!session_until_subscribed(5000)) {
@@ -293,9 +287,7 @@ static void test_buffers(void **state)
         session_run(10000);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
         expect_int("staged",
-                   lengths[i].staging == MST_STAGING_NONE
-                       ? 0
-                       : (long long)lengths[i].staging,
+                   lengths[i].staging == 0 ? 0 : (long long)lengths[i].staging,
                    mst_client_stats(&session.client)->high.staged);
         session_end();
     }
@@ -310,7 +302,6 @@ static void test_fragment_length(void **state)
         size_t in, out;
         unsigned asked; /* log2; 0: not at all */
     } cases[] = {
-        {0, 0, 0},
         {MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 0},
         {MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 0},
         {MST_RECORD_IN_ANY - 1, MST_RECORD_OUT_MIN, 9},
@@ -318,29 +309,28 @@ static void test_fragment_length(void **state)
         {MST_RECORD_IN_MIN, MST_RECORD_OUT_MIN, 9},
     };
     static unsigned char memory[MST_MEMORY_LEN(
-        MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, MST_STAGING_USUAL, 1)];
+        MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 4096)];
     static char token[4001];
 
     (void)state;
     memset(token, 't', sizeof token - 1);
     for (size_t i = 0; i < COUNT(cases); i++) {
-        size_t out = cases[i].out != 0 ? cases[i].out : MST_RECORD_OUT_MIN;
         size_t most = cases[i].asked > 0 ? (size_t)1 << cases[i].asked : 16384u;
 
         session_begin_tls("localhost");
         wire_watch();
         session.service.token_value = token;
-        session.config.record_in_len = cases[i].in;
-        session.config.record_out_len = cases[i].out;
+        session.lengths = (struct mst_memory){
+            memory, sizeof memory, cases[i].in, cases[i].out, 2048, 4096};
         assert_int_equal(mst_client_init(&session.client, &session.config,
-                                         &session.port, memory, sizeof memory),
+                                         &session.port, &session.lengths),
                          0);
         session_subscribe();
         assert_true(session_until_subscribed(SESSION_MINUTE));
         expect_int("asked for", cases[i].asked,
                    session.tls.links[0].server.eng.peer_log_max_frag_len);
-        assert_in_range(wire.longest, 500, out);
-        assert_in_range(session.client.stats.high.received,
+        assert_in_range(wire.longest, 500, cases[i].out);
+        assert_in_range(session.client.link.stats.high.received,
                         most < sizeof token ? most : sizeof token, most);
         session_end();
     }
@@ -639,7 +629,7 @@ static void expect_no_secret(const char *name, const void *data, size_t len)
 static void memory_expect_clean(const char *name)
 {
     expect_no_secret(name, &session.client, sizeof session.client);
-    expect_no_secret(name, session.memory, session.memory_len);
+    expect_no_secret(name, session.memory, session.lengths.size);
 }
 
 static void test_wiped_after_close(void **state)
@@ -673,7 +663,7 @@ static void test_wiped_after_use(void **state)
     session_new();
     assert_true(session_until_subscribed(5000));
     for (size_t i = 0; i < 2; i++) {
-        if (contains(session.memory, session.memory_len, secrets[i]) ||
+        if (contains(session.memory, session.lengths.size, secrets[i]) ||
             contains(&session.client, sizeof session.client, secrets[i])) {
             expect_failed("client_secret is in memory while it streams");
         }
@@ -697,73 +687,76 @@ static void test_wiped_after_use(void **state)
     memory_expect_clean("a token cut off");
 }
 
-/* ---- the tap ---- */
+/* ---- the trace ---- */
 
 static struct {
     struct text all, in, out, order;
-    unsigned counts[MST_TAP_RANDOM + 1];
+    unsigned counts[MST_TRACE_RANDOM + 1];
     int64_t token_len, token_s;
     char host[MST_HOST_MAX + 1];
-} tap;
+} trace;
 
-static void tap_record(void *context, const struct mst_tap_record *record)
+static void trace_record(void *context, const struct mst_trace *record)
 {
-    static const char letters[] = "oOIUTEcr";
+    static const char letters[] = {
+        [MST_TRACE_TOKEN] = 'T',  [MST_TRACE_OPEN] = 'o',
+        [MST_TRACE_OPENED] = 'O', [MST_TRACE_IN] = 'I',
+        [MST_TRACE_OUT] = 'U',    [MST_TRACE_END] = 'E'};
 
-    assert_ptr_equal(context, &tap);
-    assert_in_range(record->kind, MST_TAP_OPEN, MST_TAP_RANDOM);
-    tap.counts[record->kind]++;
-    if ((record->kind == MST_TAP_IN || record->kind == MST_TAP_OUT) &&
+    assert_ptr_equal(context, &trace);
+    assert_in_range(record->kind, MST_TRACE_STATE, MST_TRACE_RANDOM);
+    trace.counts[record->kind]++;
+    if ((record->kind == MST_TRACE_IN || record->kind == MST_TRACE_OUT) &&
         record->len == 0) {
         expect_failed("a record of no bytes");
     }
-    if (record->kind < MST_TAP_CLOCK) {
-        text_add(&tap.order, "%c", letters[record->kind]);
+    if (record->kind < MST_TRACE_CLOCK && letters[record->kind] != 0) {
+        text_add(&trace.order, "%c", letters[record->kind]);
     }
     if (record->len > 0) {
-        text_add_bytes(&tap.all, record->data, record->len);
+        text_add_bytes(&trace.all, record->data, record->len);
     }
-    if (record->kind == MST_TAP_IN) {
-        text_add_bytes(&tap.in, record->data, record->len);
+    if (record->kind == MST_TRACE_IN) {
+        text_add_bytes(&trace.in, record->data, record->len);
     }
-    if (record->kind == MST_TAP_OUT) {
-        text_add_bytes(&tap.out, record->data, record->len);
+    if (record->kind == MST_TRACE_OUT) {
+        text_add_bytes(&trace.out, record->data, record->len);
     }
-    if (record->kind == MST_TAP_TOKEN) {
-        tap.token_s = record->value;
-        tap.token_len = record->value2;
+    if (record->kind == MST_TRACE_TOKEN) {
+        trace.token_s = record->value;
+        trace.token_len = record->value2;
         expect_int("scope", (long long)strlen(SERVICE_SCOPE),
                    (long long)record->len);
     }
-    if (record->kind == MST_TAP_OPEN) {
-        snprintf(tap.host, sizeof tap.host, "%.*s", (int)record->len,
-                 (const char *)record->data);
+    if (record->kind == MST_TRACE_OPEN) {
+        snprintf(trace.host, sizeof trace.host, "%s", record->text);
         expect_int("port", 443, record->value);
     }
 }
 
-static void tap_begin(bool tls)
+static void trace_begin(bool tls)
 {
-    text_free(&tap.all);
-    text_free(&tap.in);
-    text_free(&tap.out);
-    text_free(&tap.order);
-    memset(&tap, 0, sizeof tap);
+    text_free(&trace.all);
+    text_free(&trace.in);
+    text_free(&trace.out);
+    text_free(&trace.order);
+    memset(&trace, 0, sizeof trace);
     if (tls) {
         session_begin_tls("localhost");
     } else {
         session_begin();
     }
-    session.config.tap = tap_record;
-    session.config.tap_context = &tap;
+    session.config.trace = trace_record;
+    session.config.flags |= MST_TRACE_ALL;
+    session.config.trace_context = &trace;
 }
 
-static void tap_expect_out(void)
+static void trace_expect_out(void)
 {
     static const char name[] = "Authorization: ";
-    const char *line = strstr(text_get(&tap.out), name);
+    const char *line = strstr(text_get(&trace.out), name);
 
-    assert_non_null(strstr(text_get(&tap.out), "GET / HTTP/1.1\r\n"));
+    assert_non_null(strstr(text_get(&trace.out), "GET / HTTP/1.1\r\n"));
     if (line == NULL) {
         expect_failed("no Authorization in what was sent");
         return;
@@ -771,61 +764,61 @@ static void tap_expect_out(void)
     size_t len = strcspn(line + strlen(name), "\r");
     expect_int("length of the masked value",
                (long long)strlen("Bearer " SERVICE_TOKEN), (long long)len);
-    assert_null(strstr(text_get(&tap.out), "oauth2"));
-    assert_null(strstr(text_get(&tap.in), "expires_in"));
-    assert_non_null(strstr(text_get(&tap.in), "101 Switching Protocols"));
-    assert_non_null(strstr(text_get(&tap.in), "\"SNAPSHOT\""));
+    assert_null(strstr(text_get(&trace.out), "oauth2"));
+    assert_null(strstr(text_get(&trace.in), "expires_in"));
+    assert_non_null(strstr(text_get(&trace.in), "101 Switching Protocols"));
+    assert_non_null(strstr(text_get(&trace.in), "\"SNAPSHOT\""));
 }
 
-static void test_tap(void **state)
+static void test_trace(void **state)
 {
     static const size_t sizes[] = {0, 1, 3, 50};
 
     (void)state;
     for (int tls = 0; tls < 2; tls++) {
         for (size_t i = 0; i < COUNT(sizes); i++) {
-            tap_begin(tls);
+            trace_begin(tls);
             session.mock.plan.recv_max = sizes[i];
             session.mock.plan.send_max = sizes[i];
             session_start();
             session_subscribe();
             assert_true(session_until_subscribed(5000));
             session_end();
-            expect_no_secret("the tap", text_get(&tap.all), tap.all.len);
-            tap_expect_out();
-            expect_int("opens", 2, tap.counts[MST_TAP_OPEN]);
-            expect_int("opened", 2, tap.counts[MST_TAP_OPENED]);
-            expect_int("tokens", 1, tap.counts[MST_TAP_TOKEN]);
-            expect_int("ends", 2, tap.counts[MST_TAP_END]);
-            expect_int("lifetime", 3600, tap.token_s);
+            expect_no_secret("the trace", text_get(&trace.all), trace.all.len);
+            trace_expect_out();
+            expect_int("opens", 2, trace.counts[MST_TRACE_OPEN]);
+            expect_int("opened", 2, trace.counts[MST_TRACE_OPENED]);
+            expect_int("tokens", 1, trace.counts[MST_TRACE_TOKEN]);
+            expect_int("ends", 2, trace.counts[MST_TRACE_END]);
+            expect_int("lifetime", 3600, trace.token_s);
             expect_int("token length", (long long)strlen(SERVICE_TOKEN),
-                       tap.token_len);
-            expect_text("last host", SERVICE_WS_HOST, tap.host);
-            assert_true(tap.counts[MST_TAP_CLOCK] > 0);
-            assert_true(tap.counts[MST_TAP_RANDOM] > 0);
-            if (strncmp(text_get(&tap.order), "oOTEoOU", 7) != 0) {
-                expect_failed("order: %.20s", text_get(&tap.order));
+                       trace.token_len);
+            expect_text("last host", SERVICE_WS_HOST, trace.host);
+            assert_true(trace.counts[MST_TRACE_CLOCK] > 0);
+            assert_true(trace.counts[MST_TRACE_RANDOM] > 0);
+            if (strncmp(text_get(&trace.order), "oOTEoOU", 7) != 0) {
+                expect_failed("order: %.20s", text_get(&trace.order));
             }
         }
     }
 }
 
 /* "Opened" is told only of a link that is verified. */
-static void test_tap_of_bad_certificate(void **state)
+static void test_trace_of_bad_certificate(void **state)
 {
     (void)state;
-    tap_begin(true);
+    trace_begin(true);
     session_certificate("wrong");
     session_start();
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
-    expect_int("open", 1, tap.counts[MST_TAP_OPEN]);
-    expect_int("opened", 0, tap.counts[MST_TAP_OPENED]);
-    expect_int("end", 1, tap.counts[MST_TAP_END]);
+    expect_int("open", 1, trace.counts[MST_TRACE_OPEN]);
+    expect_int("opened", 0, trace.counts[MST_TRACE_OPENED]);
+    expect_int("end", 1, trace.counts[MST_TRACE_END]);
     session_end();
 }
 
 /* No secret passes when the exchange goes wrong either. */
-static void test_tap_of_bad_tokens(void **state)
+static void test_trace_of_bad_tokens(void **state)
 {
     static const char *const raws[] = {
         "HTTP/1.1 200 OK\r\nContent-Length: "
@@ -836,14 +829,14 @@ static void test_tap_of_bad_tokens(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(raws); i++) {
-        tap_begin(false);
+        trace_begin(false);
         session.service.token.raw = raws[i];
         session.service.token.raw_end = MST_ERR_EOF;
         session.mock.plan.recv_max = i;
         session_start();
         assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
         session_end();
-        expect_no_secret("the tap", text_get(&tap.all), tap.all.len);
+        expect_no_secret("the trace", text_get(&trace.all), trace.all.len);
     }
 }
 
@@ -869,9 +862,9 @@ int main(void)
         TEST(test_every_call_fails),
         TEST(test_wiped_after_close),
         TEST(test_wiped_after_use),
-        TEST(test_tap),
-        TEST(test_tap_of_bad_tokens),
-        TEST(test_tap_of_bad_certificate),
+        TEST(test_trace),
+        TEST(test_trace_of_bad_tokens),
+        TEST(test_trace_of_bad_certificate),
     };
 
     return cmocka_run_group_tests(tests, session_certificates,

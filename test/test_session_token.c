@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "session.h"
+#include "old_session.h"
 
 #include <string.h>
 
@@ -117,7 +117,7 @@ static void test_closed_at_expiry(void **state)
                 expect_failed("not subscribed");
             }
         }
-        expect_int("opens", 11, mst_client_stats(&session.client)->opens);
+        expect_int("opens", 11, mst_old_client_stats(&session.client)->opens);
         assert_in_range(session.service.tokens.count, 11, 12);
         session_end();
     }
@@ -151,7 +151,7 @@ static void test_handover_with_short_tokens(void **state)
     session.service.token_body = TOKEN_BODY("\"expires_in\":0,");
     session_open();
     session_run(SESSION_HOUR);
-    assert_in_range(mst_client_stats(&session.client)->rotations, 50, 60);
+    assert_in_range(mst_old_client_stats(&session.client)->rotations, 50, 60);
     assert_in_range(session.service.tokens.count, 50, 62);
     session_end();
 }
@@ -208,7 +208,7 @@ static void test_failing_refresh(void **state)
         session_run(200 * 1000);
         assert_true(session.service.tokens.count >= 2);
         session_expect_undisturbed(cases[i].name);
-        expect_int(cases[i].name, 1, mst_client_stats(&session.client)->tokens);
+        expect_int(cases[i].name, 1, mst_old_client_stats(&session.client)->tokens);
         assert_true(session.seen.events[MST_EVENT_CLOSED] > 0);
 
         service_end(&session.service, MST_ERR_EOF);
@@ -216,11 +216,11 @@ static void test_failing_refresh(void **state)
             !session_until_subscribed(5000)) {
             expect_failed("%s: not with the token it has", cases[i].name);
         }
-        expect_int(cases[i].name, 1, mst_client_stats(&session.client)->tokens);
+        expect_int(cases[i].name, 1, mst_old_client_stats(&session.client)->tokens);
 
         session.service.token = (struct service_script){0};
         session_run(10 * SESSION_MINUTE);
-        expect_int(cases[i].name, 2, mst_client_stats(&session.client)->tokens);
+        expect_int(cases[i].name, 2, mst_old_client_stats(&session.client)->tokens);
         session_end();
     }
 }

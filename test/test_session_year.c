@@ -7,7 +7,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "session.h"
+#include "old_session.h"
 #include "states.h"
 
 #include <inttypes.h>
@@ -232,8 +232,8 @@ static void year_run(uint64_t until_ms, bool stop)
 {
     year.stop = stop;
     if (until_ms > now_ms()) {
-        mst_mock_run(&session.mock, &session.client,
-                     (uint32_t)(until_ms - now_ms()), year_event, NULL);
+        mst_old_mock_run(&session.mock, &session.client,
+                         (uint32_t)(until_ms - now_ms()), year_event, NULL);
     }
 }
 
@@ -506,10 +506,10 @@ static void fault_garbage(void)
 static void ask(void)
 {
     if (pick(2) == 0) {
-        assert_int_equal(mst_subscription_list(&session.client), 0);
+        assert_int_equal(mst_old_subscription_list(&session.client), 0);
     } else {
         assert_int_equal(
-            mst_resync(&session.client, MST_EXECUTION_DATA, "BTCUSD"), 0);
+            mst_old_resync(&session.client, MST_EXECUTION_DATA, "BTCUSD"), 0);
     }
 }
 
@@ -636,34 +636,37 @@ static void fault_credentials(void)
     }
     states_call(STATES_REPLACED);
     assert_int_equal(
-        mst_set_credentials(&session.client, SERVICE_ID, SERVICE_SECRET), 0);
+        mst_old_set_credentials(&session.client, SERVICE_ID, SERVICE_SECRET),
+        0);
     states_call(STATES_STEP);
 }
 
 /* Wishes that are taken back and come again, wherever that hits. */
 static void fault_wishes(void)
 {
-    struct mst_client *client = &session.client;
+    struct mst_old_client *client = &session.client;
 
     if (pick(2) == 0) {
         cut();
         year_run(now_ms() + pick(500), false);
     }
     for (unsigned i = 1 + pick(3); i > 0; i--) {
-        assert_int_equal(mst_unsubscribe(client, MST_MARKET_DATA, "BTCUSD"), 0);
-        assert_int_equal(mst_unsubscribe(client, MST_HEARTBEAT, NULL), 0);
+        assert_int_equal(mst_old_unsubscribe(client, MST_MARKET_DATA, "BTCUSD"),
+                         0);
+        assert_int_equal(mst_old_unsubscribe(client, MST_HEARTBEAT, NULL), 0);
         year_run(now_ms() + pick(3 * SECOND), false);
-        assert_int_equal(mst_subscribe(client, MST_HEARTBEAT, NULL, NULL), 0);
+        assert_int_equal(mst_old_subscribe(client, MST_HEARTBEAT, NULL, NULL),
+                         0);
         year_run(now_ms() + pick(SECOND), false);
-        assert_int_equal(
-            mst_subscribe(client, MST_MARKET_DATA, "BTCUSD", &session.books[0]),
-            0);
+        assert_int_equal(mst_old_subscribe(client, MST_MARKET_DATA, "BTCUSD",
+                                           &session.books[0]),
+                         0);
     }
 }
 
 static void fault_rotate(void)
 {
-    assert_int_equal(mst_rotate(&session.client), 0);
+    assert_int_equal(mst_old_rotate(&session.client), 0);
     year_run(now_ms() + pick(4 * SECOND), false);
     if (pick(2) == 0) {
         session.service.sink.end(session.service.sink.context, (int)pick(2),
@@ -681,14 +684,15 @@ static void fault_address(void)
     struct service_script *script = &session.service.address;
 
     if (pick(2) == 0) {
-        assert_int_equal(mst_rotate(&session.client), 0);
+        assert_int_equal(mst_old_rotate(&session.client), 0);
         year_run(now_ms() + pick(3 * SECOND), false);
     }
     script->status = PICK(statuses);
     script->never = pick(8) == 0;
     script->delay_ms = pick(15 * SECOND);
     states_call(STATES_PUT);
-    assert_int_equal(mst_address_put(&session.client, &request, &record), 0);
+    assert_int_equal(mst_old_address_put(&session.client, &request, &record),
+                     0);
     states_call(STATES_STEP);
     year.put_due_ms = now_ms() + PUT_MS + SECOND;
     if (pick(4) == 0) {
@@ -707,7 +711,7 @@ static void fault_successor(void)
     if (pick(2) == 0) {
         session.service.expires_in = 1 + pick(SHORT_LIFE_S);
     }
-    assert_int_equal(mst_rotate(&session.client), 0);
+    assert_int_equal(mst_old_rotate(&session.client), 0);
 }
 
 /* The stream goes on, until one follows it whose token lives for a short
@@ -715,7 +719,7 @@ static void fault_successor(void)
 static void fault_short_lives(void)
 {
     session.service.expires_in = 1 + pick(SHORT_LIFE_S);
-    assert_int_equal(mst_rotate(&session.client), 0);
+    assert_int_equal(mst_old_rotate(&session.client), 0);
 }
 
 static const struct fault faults[] = {
@@ -858,7 +862,7 @@ static void outage_note(const struct fault *fault, uint64_t recover_ms,
 
     outages[i].count++;
     outages[i].failures +=
-        mst_client_stats(&session.client)->failures - failures;
+        mst_old_client_stats(&session.client)->failures - failures;
     if (recover_ms > outages[i].longest_ms) {
         outages[i].longest_ms = recover_ms;
     }
@@ -877,9 +881,9 @@ static void year_outage(const struct fault *fault)
     }
     year.quiet_ms = UINT64_MAX;
     year.fault = fault;
-    failures = mst_client_stats(&session.client)->failures;
+    failures = mst_old_client_stats(&session.client)->failures;
     if (year.links == 2 && pick(8) == 0) {
-        assert_int_equal(mst_rotate(&session.client), 0);
+        assert_int_equal(mst_old_rotate(&session.client), 0);
     }
     fault->begin();
     last = last < fault->most_ms ? last : fault->most_ms;
@@ -963,7 +967,7 @@ static void year_test(unsigned links)
     uint64_t seed = setting("YEAR_SEED", 1);
     unsigned days = (unsigned)setting("YEAR_DAYS", YEAR_DAYS);
     struct mst_high_water month = {0};
-    const struct mst_stats *stats = mst_client_stats(&session.client);
+    const struct mst_stats *stats = mst_old_client_stats(&session.client);
 
     print_message("links %u, YEAR_SEED=%" PRIu64 " YEAR_DAYS=%u\n", links, seed,
                   days);
@@ -985,7 +989,7 @@ static void year_test(unsigned links)
                   stats->unanswered);
     outages_show();
     states_call(STATES_CLOSE);
-    mst_close(&session.client);
+    mst_old_close(&session.client);
     states_call(STATES_STEP);
     session_end();
 }

@@ -176,13 +176,13 @@ static void the_token_path_follows_the_url(void **state)
         {"https://a.example/", "POST /oauth2/token HTTP/1.1\r\n"},
         {"https://a.example/x//", "POST /x/oauth2/token HTTP/1.1\r\n"},
     };
-    static struct mst_client client;
+    static struct mst_old_client client;
 
     (void)state;
     client.config.client_id = "a+b &=%";
     client.config.client_secret = "s";
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct mst_link link = {.kind = TOKEN_STREAM};
+        struct mst_old_link link = {.kind = TOKEN_STREAM};
         char request[1024] = "";
         struct out o = {(uint8_t *)request, sizeof request - 1, 0, 0};
 

@@ -26,9 +26,10 @@
 static int failed;
 static enum mst_state failed_stage;
 
-static struct mst_client client;
-static unsigned char memory[MST_MEMORY_LEN(
-    MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, MESSAGE_LEN, MST_STAGING_USUAL, 1)];
+static struct mst_old_client client;
+static unsigned char
+    memory[MST_OLD_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL,
+                              MESSAGE_LEN, MST_OLD_STAGING_USUAL, 1)];
 
 static volatile sig_atomic_t signals;
 
@@ -96,26 +97,26 @@ static int put_run(struct mst_posix *posix, bool json)
 
     for (;;) {
         struct mst_event event;
-        int rc = mst_poll(&client, &event);
+        int rc = mst_old_poll(&client, &event);
 
         if (rc < 0) {
             return code;
         }
         if (rc > 0 && event.type == MST_EVENT_ADDRESS) {
             code = put_show(&event.as.address, json);
-            mst_close(&client);
+            mst_old_close(&client);
         } else if (signals != 0) {
             signals = 0;
-            mst_close(&client);
+            mst_old_close(&client);
         } else if (rc == 0) {
-            mst_posix_wait(posix, &client, WAIT_MS);
+            mst_old_posix_wait(posix, &client, WAIT_MS);
         }
     }
 }
 
 /* Prepares the client and puts the request to it. */
 static int put_begin(struct address_options *options, struct mst_posix *posix,
-                     struct mst_config *config, char *error)
+                     struct mst_old_config *config, char *error)
 {
     static struct mst_address record;
     static struct mst_port port;
@@ -126,10 +127,10 @@ static int put_begin(struct address_options *options, struct mst_posix *posix,
     }
     rc = mst_posix_init(posix, &port);
     if (rc == 0) {
-        rc = mst_client_init(&client, config, &port, memory, sizeof memory);
+        rc = mst_old_client_init(&client, config, &port, memory, sizeof memory);
     }
     if (rc == 0) {
-        rc = mst_address_put(&client, &options->request, &record);
+        rc = mst_old_address_put(&client, &options->request, &record);
     }
     if (rc != 0) {
         snprintf(error, SETTINGS_ERROR_LEN, "%s (%s, %s)", mst_strerror(rc),
@@ -142,7 +143,7 @@ int address_put_main(int argc, char **argv)
 {
     static struct address_options options;
     static struct mst_posix posix;
-    struct mst_config config = {
+    struct mst_old_config config = {
         .record_in_len = MST_RECORD_IN_ANY,
         .record_out_len = MST_RECORD_OUT_FULL,
         .message_len = MESSAGE_LEN,
@@ -160,7 +161,7 @@ int address_put_main(int argc, char **argv)
         fprintf(stderr, "mini-stream: %s\n", error);
     } else {
         result = put_run(&posix, options.json);
-        mst_client_wipe(&client);
+        mst_old_client_wipe(&client);
     }
     mst_posix_free(&posix);
     settings_free(&options.settings);

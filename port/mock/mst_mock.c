@@ -628,38 +628,85 @@ void mst_mock_random(struct mst_mock *mock, void *data, size_t len)
 
 /* ---- the loop ---- */
 
+/* Would a program that waits for this on a link wake up now? */
+static bool mock_link_ready(const struct mst_mock *mock, int link,
+                            unsigned wants)
+{
+    const struct mst_mock_link *l = &mock->links[link];
+    const struct mst_mock_plan *plan = &mock->plan;
+    bool due = mock->elapsed_ms >= l->due_ms;
+    if (l->stage == RESOLVING) {
+        return due && plan->resolve_error != MST_MOCK_NEVER;
+    }
+    if (l->stage == CONNECTING) {
+        return due && plan->connect_error[l->address % MST_MOCK_ADDRESSES] !=
+                          MST_MOCK_NEVER;
+    }
+    bool ended = l->failure != 0 || link_ended(mock, l) != 0;
+    return l->stage == CONNECTED && (((wants & MST_WANT_READ) != 0 &&
+                                      (ended || link_readable(mock, l) > 0)) ||
+                                     ((wants & MST_WANT_WRITE) != 0 &&
+                                      (ended || link_send_room(mock, l) > 0)));
+}
+
 /* Would a program that waits as the client asks wake up now? */
 static bool mock_ready(const struct mst_mock *mock,
-                       const struct mst_client *client)
+                       const struct mst_old_client *client)
 {
+    bool ready = false;
     for (int i = 0; i < MST_LINKS_MAX; i++) {
-        const struct mst_mock_link *l = &mock->links[i];
-        const struct mst_mock_plan *plan = &mock->plan;
-        unsigned wants = mst_wants(client, i);
-        bool due = mock->elapsed_ms >= l->due_ms;
-        if (l->stage == RESOLVING && due &&
-            plan->resolve_error != MST_MOCK_NEVER) {
-            return true;
+        ready |= mock_link_ready(mock, i, mst_old_wants(client, i));
+    }
+    return ready;
+}
+
+uint32_t mst_old_mock_run(struct mst_mock *mock, struct mst_old_client *client,
+                          uint32_t budget_ms,
+                          bool (*on_event)(void *context,
+                                           const struct mst_event *event),
+                          void *context)
+{
+    uint64_t start = mock->elapsed_ms;
+    uint64_t moved = mock->moved;
+    unsigned idle = 0, polls = 0;
+    for (;;) {
+        struct mst_event event;
+        int rc = mst_old_poll(client, &event);
+        if (rc < 0) {
+            break;
         }
-        if (l->stage == CONNECTING && due &&
-            plan->connect_error[l->address % MST_MOCK_ADDRESSES] !=
-                MST_MOCK_NEVER) {
-            return true;
-        }
-        if (l->stage != CONNECTED) {
+        if (rc > 0) {
+            idle = 0;
+            polls = 0;
+            if (on_event != NULL && !on_event(context, &event)) {
+                break;
+            }
             continue;
         }
-        bool ended = l->failure != 0 || link_ended(mock, l) != 0;
-        if ((wants & MST_WANT_READ) != 0 &&
-            (ended || link_readable(mock, l) > 0)) {
-            return true;
+        uint64_t wait = mst_old_next_deadline_ms(client);
+        if (wait == 0 || mock_ready(mock, client)) {
+            idle = moved == mock->moved ? idle + 1 : 0;
+            moved = mock->moved;
+            if (idle < SPIN_MAX && ++polls < POLLS_MAX) {
+                continue;
+            }
+            mock_breach(mock, "the client spins: no event, no progress");
+            wait = 1;
         }
-        if ((wants & MST_WANT_WRITE) != 0 &&
-            (ended || link_send_room(mock, l) > 0)) {
-            return true;
+        idle = 0;
+        polls = 0;
+        uint64_t due = mst_mock_next(mock);
+        if (wait > due) {
+            wait = due;
         }
+        uint64_t passed = mock->elapsed_ms - start;
+        if (passed >= budget_ms) { /* on_event may have let it pass, too */
+            break;
+        }
+        uint64_t left = budget_ms - passed;
+        mst_mock_advance(mock, (uint32_t)(wait < left ? wait : left));
     }
-    return false;
+    return (uint32_t)(mock->elapsed_ms - start);
 }
 
 uint32_t mst_mock_run(struct mst_mock *mock, struct mst_client *client,
@@ -668,6 +715,7 @@ uint32_t mst_mock_run(struct mst_mock *mock, struct mst_client *client,
                                        const struct mst_event *event),
                       void *context)
 {
+    const struct mst_link *link = &client->link;
     uint64_t start = mock->elapsed_ms;
     uint64_t moved = mock->moved;
     unsigned idle = 0, polls = 0;
@@ -685,8 +733,9 @@ uint32_t mst_mock_run(struct mst_mock *mock, struct mst_client *client,
             }
             continue;
         }
-        uint64_t wait = mst_next_deadline_ms(client);
-        if (wait == 0 || mock_ready(mock, client)) {
+        uint64_t wait = mst_next_deadline_ms(link);
+        if (wait == 0 ||
+            mock_link_ready(mock, link->config.link, mst_wants(link))) {
             idle = moved == mock->moved ? idle + 1 : 0;
             moved = mock->moved;
             if (idle < SPIN_MAX && ++polls < POLLS_MAX) {

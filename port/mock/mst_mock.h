@@ -12,7 +12,7 @@
  *     struct mst_port port;
  *     mst_mock_init(&mock, &port, 1);
  *     mock.peer = peer;                      (what the network answers)
- *     mst_client_init(&client, &config, &port, memory, sizeof memory);
+ *     mst_client_init(&client, &config, &port, &memory);
  *     mst_mock_run(&mock, &client, 60000, on_event, context);
  *     assert(mock.broken == NULL);           (the port's contract was kept)
  */
@@ -230,6 +230,11 @@ void mst_mock_random(struct mst_mock *mock, void *data, size_t len);
  * virtual ms that went by. A client that asks to be polled at once over and
  * over without getting further is reported in mock->broken.
  */
+uint32_t mst_old_mock_run(struct mst_mock *mock, struct mst_old_client *client,
+                          uint32_t budget_ms,
+                          bool (*on_event)(void *context,
+                                           const struct mst_event *event),
+                          void *context);
 uint32_t mst_mock_run(struct mst_mock *mock, struct mst_client *client,
                       uint32_t budget_ms,
                       bool (*on_event)(void *context,

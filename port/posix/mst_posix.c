@@ -622,16 +622,16 @@ void mst_posix_free(struct mst_posix *posix)
 
 /* Whether the client waits for what was read ahead. */
 static bool link_is_ready(const struct mst_posix *posix,
-                          const struct mst_client *client, int number)
+                          const struct mst_old_client *client, int number)
 {
     const struct mst_posix_link *link = &posix->links[number];
 
     return link->ahead_at < link->ahead_len &&
-           (mst_wants(client, number) & MST_WANT_READ) != 0;
+           (mst_old_wants(client, number) & MST_WANT_READ) != 0;
 }
 
 size_t mst_posix_pollfds(const struct mst_posix *posix,
-                         const struct mst_client *client,
+                         const struct mst_old_client *client,
                          struct pollfd fds[MST_LINKS_MAX])
 {
     size_t count = 0;
@@ -647,7 +647,7 @@ size_t mst_posix_pollfds(const struct mst_posix *posix,
         } else if (fd >= 0 && !link->connected) {
             events = POLLOUT;
         } else if (fd >= 0) {
-            unsigned wants = mst_wants(client, i);
+            unsigned wants = mst_old_wants(client, i);
 
             events = (short)((wants & MST_WANT_READ ? POLLIN : 0) |
                              (wants & MST_WANT_WRITE ? POLLOUT : 0));
@@ -680,13 +680,13 @@ static struct mst_posix_link *link_alone(struct mst_posix *posix,
     return NULL;
 }
 
-int mst_posix_wait(struct mst_posix *posix, const struct mst_client *client,
-                   uint32_t max_ms)
+int mst_old_posix_wait(struct mst_posix *posix,
+                       const struct mst_old_client *client, uint32_t max_ms)
 {
     struct pollfd fds[MST_LINKS_MAX];
     size_t count = mst_posix_pollfds(posix, client, fds);
     struct mst_posix_link *link = link_alone(posix, fds, count);
-    uint32_t ms = mst_next_deadline_ms(client);
+    uint32_t ms = mst_old_next_deadline_ms(client);
     int rc;
 
     if (ms > max_ms) {
@@ -709,6 +709,70 @@ int mst_posix_wait(struct mst_posix *posix, const struct mst_client *client,
         ms = passed_ms < ms ? ms - (uint32_t)passed_ms : 0;
     }
     rc = poll(fds, (nfds_t)count, ms > INT_MAX ? INT_MAX : (int)ms);
+    if (rc < 0) {
+        return errno == EINTR ? 0 : MST_ERR_PORT;
+    }
+    return rc > 0;
+}
+
+/* What to wait for on a link of an object; false for nothing. */
+static bool link_pollfd(const struct mst_posix_link *link, unsigned wants,
+                        struct pollfd *fd)
+{
+    fd->fd = link->fd;
+    fd->revents = 0;
+    if (link->resolver >= 0) {
+        fd->fd = link->resolver;
+        fd->events = POLLIN;
+    } else if (link->fd >= 0 && !link->connected) {
+        fd->events = POLLOUT;
+    } else {
+        fd->events = (short)((wants & MST_WANT_READ ? POLLIN : 0) |
+                             (wants & MST_WANT_WRITE ? POLLOUT : 0));
+    }
+    /* poll() reports a dead socket also to those who wait for nothing. */
+    return fd->fd >= 0 && fd->events != 0;
+}
+
+int mst_posix_wait(struct mst_posix *posix,
+                   const struct mst_link *const *objects, size_t count,
+                   uint32_t max_ms)
+{
+    struct pollfd fds[MST_LINKS_MAX];
+    struct mst_posix_link *alone = NULL;
+    nfds_t waits = 0;
+    uint32_t ms = max_ms;
+    int rc;
+
+    for (size_t i = 0; i < count; i++) {
+        struct mst_posix_link *link = &posix->links[objects[i]->config.link];
+        unsigned wants = mst_wants(objects[i]);
+        uint32_t left = mst_next_deadline_ms(objects[i]);
+
+        ms = left < ms ? left : ms;
+        if (link->ahead_at < link->ahead_len && (wants & MST_WANT_READ) != 0) {
+            return 1;
+        }
+        if (link_pollfd(link, wants, &fds[waits])) {
+            alone =
+                waits == 0 && fds[0].fd == link->fd && fds[0].events == POLLIN
+                    ? link
+                    : NULL;
+            waits++;
+        }
+    }
+    /* To read at once saves a call of the system for each message. */
+    if (AT_ONCE != 0 && alone != NULL && ms >= RECV_MS + RECV_LATE_MS) {
+        uint64_t begin_ns = port_now_ns(NULL), passed_ms;
+
+        rc = ahead_read(alone);
+        if (rc >= 0) {
+            return rc;
+        }
+        passed_ms = (port_now_ns(NULL) - begin_ns) / 1000000;
+        ms = passed_ms < ms ? ms - (uint32_t)passed_ms : 0;
+    }
+    rc = poll(fds, waits, ms > INT_MAX ? INT_MAX : (int)ms);
     if (rc < 0) {
         return errno == EINTR ? 0 : MST_ERR_PORT;
     }

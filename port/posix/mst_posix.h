@@ -107,7 +107,7 @@ void mst_posix_ciphers(struct mst_port *port);
  * and processes: for each client_id, auth_url and scope there is a token, up
  * to MST_POSIX_TOKENS_MAX. Beyond, the one that was saved first makes room;
  * expired ones are dropped whenever another is saved. To be called before
- * mst_client_init(). Returns 0 or MST_ERR_ARGUMENT.
+ * mst_old_client_init(). Returns 0 or MST_ERR_ARGUMENT.
  *
  * Only a regular file of the effective user that others can neither read nor
  * write is loaded. Any other, and a damaged one, count for nothing until the
@@ -128,6 +128,20 @@ int mst_posix_token_file(struct mst_posix *posix, struct mst_port *port,
                          const char *path);
 
 /*
+ * Sleeps until a link of one of these objects is ready for what it waits for,
+ * until the next deadline of one, until max_ms have passed or until a signal
+ * was caught, whichever is first. Returns 1 when a link is ready, 0 when not,
+ * or MST_ERR_PORT with the reason in errno.
+ *
+ * On Linux, one link that is read from and nothing else is waited for inside
+ * of recv(), if there are 250 ms or more to wait: an event comes sooner by a
+ * call of the system. What is read so is kept for the next poll of its object.
+ */
+int mst_posix_wait(struct mst_posix *posix,
+                   const struct mst_link *const *objects, size_t count,
+                   uint32_t max_ms);
+
+/*
  * Sleeps until a link of the client (one on this port) is ready for what it
  * waits for, until the client's next deadline, until max_ms have passed or
  * until a signal was caught, whichever is first. Returns 1 when a link is
@@ -135,17 +149,17 @@ int mst_posix_token_file(struct mst_posix *posix, struct mst_port *port,
  *
  * On Linux, one link that is read from and nothing else is waited for inside
  * of recv(), if there are 250 ms or more to wait: an event comes sooner by a
- * call of the system. What is read so is kept for the next mst_poll().
+ * call of the system. What is read so is kept for the next mst_old_poll().
  */
-int mst_posix_wait(struct mst_posix *posix, const struct mst_client *client,
-                   uint32_t max_ms);
+int mst_old_posix_wait(struct mst_posix *posix,
+                       const struct mst_old_client *client, uint32_t max_ms);
 
 /* For a loop of one's own, also around many clients: writes what
- * mst_posix_wait() would wait for and returns how many entries these are.
- * They hold until the next mst_poll(). Where mst_posix_wait() has read and
- * mst_poll() has not followed, POLLOUT is among them: there is mostly room. */
+ * mst_old_posix_wait() would wait for and returns how many entries these are.
+ * They hold until the next mst_old_poll(). Where mst_old_posix_wait() has read and
+ * mst_old_poll() has not followed, POLLOUT is among them: there is mostly room. */
 size_t mst_posix_pollfds(const struct mst_posix *posix,
-                         const struct mst_client *client,
+                         const struct mst_old_client *client,
                          struct pollfd fds[MST_LINKS_MAX]);
 
 /* Closes what is open, without waiting. To be called after the client is
@@ -158,7 +172,7 @@ void mst_posix_free(struct mst_posix *posix);
 
 #ifndef MST_NO_TLS
 
-/* Trust anchors, as they go into struct mst_config. */
+/* Trust anchors, as they go into struct mst_old_config. */
 struct mst_posix_anchors {
     const br_x509_trust_anchor *anchors;
     size_t len;

@@ -13,7 +13,11 @@
 #include <time.h>
 
 static struct mst_client stream;
-static unsigned char memory[MST_MEMORY_LEN_FAST];
+MST_MEMORY(usual, MST_LENGTHS_USUAL);
+MST_MEMORY(fast, MST_LENGTHS_FAST);
+
+/* In the clear, what a record has room for is read at once. */
+MST_MEMORY(fast_plain, 524288, MST_RECORD_OUT_FULL, 2048, 0);
 
 /* A token that is at hand, as the other clients have it. */
 static int token_load(void *context, uint32_t key, char *token, size_t cap,
@@ -25,10 +29,10 @@ static int token_load(void *context, uint32_t key, char *token, size_t cap,
     return snprintf(token, cap, "%s", CLIENT_TOKEN);
 }
 
-static void watch(void *context, const struct mst_log *log)
+static void watch(void *context, const struct mst_trace *trace)
 {
     (void)context;
-    if (log->kind == MST_LOG_STATE && log->state == MST_STATE_RESOLVE) {
+    if (trace->kind == MST_TRACE_STATE && trace->state == MST_STATE_RESOLVE) {
         client_connecting();
     }
 }
@@ -46,21 +50,10 @@ static void subscribe_all(unsigned markets)
     }
 }
 
-/* The lengths for speed. In the clear, what a record has room for is read at
- * once. */
-static void set_lengths(struct mst_config *config, bool tls)
-{
-    static const struct mst_config fast = {MST_LENGTHS_FAST};
-
-    config->record_out_len = fast.record_out_len;
-    config->message_len = fast.message_len;
-    config->record_in_len = tls ? fast.record_in_len : fast.staging_len;
-    config->staging_len = tls ? fast.staging_len : MST_STAGING_NONE;
-}
-
 /* Until the connection's last message. */
 static void receive(struct mst_posix *posix)
 {
+    const struct mst_link *link = &stream.link;
     struct mst_event event;
     uint64_t sum = 0;
 
@@ -70,7 +63,7 @@ static void receive(struct mst_posix *posix)
         if (rc < 0) {
             client_fail(mst_strerror(rc));
         } else if (rc == 0) {
-            mst_posix_wait(posix, &stream, 1000);
+            mst_posix_wait(posix, &link, 1, 1000);
         } else if (event_sum(&event, &sum)) {
             if (client_message(sum)) {
                 return;
@@ -100,7 +93,7 @@ int main(int argc, char **argv)
         .request_gap_ms = 1,
         .backoff_ms = 1,
         .backoff_max_ms = 1,
-        .log = watch,
+        .trace = watch,
     };
 
     snprintf(url, sizeof url, "%s://%s:%s%s", client->tls ? "wss" : "ws",
@@ -108,9 +101,10 @@ int main(int argc, char **argv)
     if (client->tls && mst_posix_anchors_load(&anchors, client->ca) != 0) {
         client_fail(client->ca);
     }
-    if (!client->usual) {
-        set_lengths(&config, client->tls);
-    }
+    const struct mst_memory *memory = client->usual ? &usual
+                                      : client->tls ? &fast
+                                                    : &fast_plain;
+
     config.anchors = anchors.anchors;
     config.anchors_len = anchors.len;
     mst_posix_init(&posix, &port);
@@ -118,9 +112,7 @@ int main(int argc, char **argv)
     do {
         /* A client that goes on keeps its TLS session, a new one has none. */
         if (!client->resume || mst_client_stats(&stream)->opens == 0) {
-            int rc = mst_client_init(&stream, &config, &port, memory,
-                                     client->usual ? MST_MEMORY_LEN_DEFAULT
-                                                   : sizeof memory);
+            int rc = mst_client_init(&stream, &config, &port, memory);
 
             if (rc != 0) {
                 client_fail(mst_strerror(rc));

@@ -29,7 +29,7 @@
 #define POLLS_MAX 10000
 
 static struct mst_client client;
-static unsigned char memory[MST_MEMORY_LEN_DEFAULT];
+MST_MEMORY(memory, MST_LENGTHS_USUAL);
 static struct mst_book books[MARKETS];
 static struct mst_level levels[2 * BOOK_ROOM];
 static struct mst_level levels_apart[MARKETS][2 * ROOM_APART];
@@ -225,7 +225,7 @@ static void next_event(struct mst_event *event)
             return;
         }
         if (service.sent_len == 0 && service.reply_len == 0) {
-            service.ms += mst_next_deadline_ms(&client);
+            service.ms += mst_next_deadline_ms(&client.link);
         }
     }
     count_stop("the stream does not go on");
@@ -246,7 +246,7 @@ static void prepare(unsigned markets, size_t token_len)
     service.sent_len = service.reply_len = 0;
     memset(service.token, 't', token_len);
     service.token[token_len] = '\0';
-    if (mst_client_init(&client, &config, &port, memory, sizeof memory) != 0) {
+    if (mst_client_init(&client, &config, &port, &memory) != 0) {
         count_stop("no client");
     }
     corpus_market(0, market);

@@ -8,23 +8,21 @@
 
 /* The least that works, with a server that honours max_fragment_length; and
  * the usual lengths but for what is read ahead. */
-#define LEAST                                                  \
-    MST_MEMORY_LEN(MST_RECORD_IN_MIN, MST_RECORD_OUT_MIN, 256, \
-                   MST_STAGING_NONE, 1)
-#define PLAIN                                                   \
-    MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, \
-                   MST_STAGING_NONE, 1)
+#define LEAST MST_MEMORY_LEN(MST_RECORD_IN_MIN, MST_RECORD_OUT_MIN, 256, 0)
+#define PLAIN MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, 0)
 
 extern const char memory_least[], memory_small[], memory_plain[],
     memory_usual[], memory_fast[];
 extern const char client[], decoder[], ws[], event[], book[];
 
 const char memory_least[sizeof(struct mst_client) + LEAST] = {0};
-const char memory_small[sizeof(struct mst_client) + MST_MEMORY_LEN_SMALL] = {0};
+const char memory_small[sizeof(struct mst_client) +
+                        MST_MEMORY_LEN(MST_LENGTHS_SMALL)] = {0};
 const char memory_plain[sizeof(struct mst_client) + PLAIN] = {0};
-const char memory_usual[sizeof(struct mst_client) + MST_MEMORY_LEN_DEFAULT] = {
-    0};
-const char memory_fast[sizeof(struct mst_client) + MST_MEMORY_LEN_FAST] = {0};
+const char memory_usual[sizeof(struct mst_client) +
+                        MST_MEMORY_LEN(MST_LENGTHS_USUAL)] = {0};
+const char memory_fast[sizeof(struct mst_client) +
+                       MST_MEMORY_LEN(MST_LENGTHS_FAST)] = {0};
 
 const char client[sizeof(struct mst_client)] = {0};
 const char decoder[sizeof(struct mst_decoder)] = {0};

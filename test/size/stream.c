@@ -7,7 +7,7 @@
 #include "board.h"
 
 static struct mst_client client;
-static unsigned char memory[MST_MEMORY_LEN_DEFAULT];
+MST_MEMORY(memory, MST_LENGTHS_USUAL);
 
 static const struct mst_config config = {
     .ws_url = "wss://exchange.example/ws",
@@ -59,8 +59,7 @@ static void show(const struct mst_event *event)
 int main(void)
 {
     struct mst_event event;
-    int rc =
-        mst_client_init(&client, &config, &board_port, memory, sizeof memory);
+    int rc = mst_client_init(&client, &config, &board_port, &memory);
 
     rc = rc ? rc : mst_subscribe(&client, MST_MARKET_DATA, board_market, NULL);
     rc = rc ? rc : mst_subscribe(&client, MST_TOP_OF_BOOK, board_market, NULL);
@@ -70,7 +69,8 @@ int main(void)
     while (rc >= 0) {
         rc = mst_poll(&client, &event);
         if (rc == 0) {
-            board_sleep(mst_next_deadline_ms(&client), mst_wants(&client, 0));
+            board_sleep(mst_next_deadline_ms(&client.link),
+                        mst_wants(&client.link));
         } else if (rc > 0) {
             show(&event);
         }

@@ -9,7 +9,7 @@
 #define LEVELS 100
 
 static struct mst_client client;
-static unsigned char memory[MST_MEMORY_LEN_DEFAULT];
+MST_MEMORY(memory, MST_LENGTHS_USUAL);
 static struct mst_level levels[2 * LEVELS];
 static struct mst_book book;
 
@@ -60,8 +60,7 @@ static void show(const struct mst_event *event)
 int main(void)
 {
     struct mst_event event;
-    int rc =
-        mst_client_init(&client, &config, &board_port, memory, sizeof memory);
+    int rc = mst_client_init(&client, &config, &board_port, &memory);
 
     rc = rc ? rc : mst_book_init(&book, levels, LEVELS);
     rc = rc ? rc : mst_subscribe(&client, MST_MARKET_DATA, board_market, &book);
@@ -72,7 +71,8 @@ int main(void)
     while (rc >= 0) {
         rc = mst_poll(&client, &event);
         if (rc == 0) {
-            board_sleep(mst_next_deadline_ms(&client), mst_wants(&client, 0));
+            board_sleep(mst_next_deadline_ms(&client.link),
+                        mst_wants(&client.link));
         } else if (rc > 0) {
             show(&event);
         }

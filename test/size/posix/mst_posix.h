@@ -19,8 +19,8 @@ struct mst_posix_anchors {
 };
 
 int mst_posix_init(struct mst_posix *posix, struct mst_port *port);
-int mst_posix_wait(struct mst_posix *posix, const struct mst_client *client,
-                   uint32_t max_ms);
+int mst_old_posix_wait(struct mst_posix *posix,
+                       const struct mst_old_client *client, uint32_t max_ms);
 int mst_posix_anchors_load(struct mst_posix_anchors *anchors, const char *path);
 const char *mst_posix_strerror(int error);
 

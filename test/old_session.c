@@ -1,0 +1,415 @@
+/*
+ * What the session's tests share: see session.h.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "old_session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define GUARD_BYTE 0xA7
+
+struct session session;
+
+static char certificates[64];
+
+int session_certificates(void **state)
+{
+    (void)state;
+    bool made = tls_make_certificates(certificates, "DNS:" SERVICE_AUTH_HOST
+                                                    ",DNS:" SERVICE_WS_HOST
+                                                    ",DNS:" SERVICE_API_HOST);
+    if (!made) {
+        print_error("  openssl failed: see %s/log\n", certificates);
+    }
+    return made ? 0 : -1;
+}
+
+int session_no_certificates(void **state)
+{
+    (void)state;
+    tls_remove_certificates(certificates);
+    return 0;
+}
+
+/* ---- events ---- */
+
+static void failure_copy(struct mst_failure *copy, char *text,
+                         const struct mst_failure *failure)
+{
+    *copy = *failure;
+    snprintf(text, MST_TEXT_MAX + 1, "%s", failure->text);
+    copy->text = text;
+}
+
+static void closed_record(struct session_seen *seen,
+                          const struct mst_event *event)
+{
+    const struct mst_failure *failure = &event->as.failure;
+
+    failure_copy(&seen->closed, seen->closed_text, failure);
+    seen->closed_ms = mst_mock_elapsed(&session.mock);
+    text_add(&seen->record, "closed %s in %s%s http %d ws %d \"%s\"\n",
+             error_name(failure->error), mst_state_name(failure->stage),
+             failure->permanent ? " permanent" : "", failure->http_status,
+             failure->ws_code, failure->text);
+}
+
+static void address_record(struct session_seen *seen,
+                           const struct mst_event *event)
+{
+    struct mst_address_result *copy = &seen->address;
+
+    *copy = event->as.address;
+    seen->address_ms = mst_mock_elapsed(&session.mock);
+    seen->problem = *copy->problem;
+    copy->problem = &seen->problem;
+    snprintf(seen->address_text, sizeof seen->address_text, "%s", copy->text);
+    copy->text = seen->address_text;
+    assert_true(copy->body_len < sizeof seen->address_body);
+    memset(seen->address_body, 0, sizeof seen->address_body);
+    if (copy->body != NULL) {
+        memcpy(seen->address_body, copy->body, copy->body_len);
+        copy->body = seen->address_body;
+    }
+    text_add(&seen->record, "address %s http %d \"%s\"\n",
+             error_name(copy->error), copy->http_status, copy->text);
+}
+
+static bool session_event(void *context, const struct mst_event *event)
+{
+    struct session_seen *seen = &session.seen;
+
+    (void)context;
+    assert_in_range(event->type, MST_EVENT_OPEN, MST_EVENT_UNKNOWN);
+    seen->events[event->type]++;
+    if (event->generation < seen->generations[event->link]) {
+        expect_failed("generation %u after %u on link %d", event->generation,
+                      seen->generations[event->link], event->link);
+    }
+    seen->generation = event->generation;
+    seen->generations[event->link] = event->generation;
+    text_add(&seen->record, "%u: ", event->generation);
+    if (event->type == MST_EVENT_OPEN) {
+        text_add(&seen->record, "open\n");
+    } else if (event->type == MST_EVENT_CLOSED) {
+        closed_record(seen, event);
+    } else if (event->type == MST_EVENT_ADDRESS) {
+        address_record(seen, event);
+    } else {
+        record_event(&seen->record, event);
+    }
+    if (event->type == MST_EVENT_ERROR) {
+        failure_copy(&seen->error, seen->error_text, &event->as.failure);
+    }
+    return session.stop == MST_EVENT_NONE || event->type != session.stop;
+}
+
+/* ---- runs ---- */
+
+void session_run(uint32_t ms)
+{
+    session.stop = MST_EVENT_NONE;
+    mst_old_mock_run(&session.mock, &session.client, ms, session_event, NULL);
+}
+
+bool session_until(enum mst_event_type type, uint32_t ms)
+{
+    unsigned before = session.seen.events[type];
+
+    session.stop = type;
+    mst_old_mock_run(&session.mock, &session.client, ms, session_event, NULL);
+    return session.seen.events[type] > before;
+}
+
+static const char *const markets[] = {"BTCUSD", "ETHUSD"};
+
+/* Has the link's connection what is wished for, and nothing else? */
+static bool link_subscribed(int link)
+{
+    const struct service *service = &session.service;
+
+    for (enum mst_channel channel = MST_MARKET_DATA;
+         channel <= MST_EXECUTION_DATA; channel++) {
+        for (size_t i = 0; i < COUNT(markets); i++) {
+            if (!service_link_has(service, link, mst_channel_name(channel),
+                                  markets[i])) {
+                return false;
+            }
+        }
+    }
+    return service_link_has(service, link, "heartbeat", "") &&
+           service->links[link].subscriptions_len == 7;
+}
+
+bool session_subscribed(void)
+{
+    bool subscribed = false;
+
+    for (int i = 0; i < MST_LINKS_MAX; i++) {
+        subscribed |= link_subscribed(i);
+    }
+    for (size_t i = 0; i < COUNT(session.books); i++) {
+        if (mst_book_state(&session.books[i]) != MST_BOOK_LIVE) {
+            return false;
+        }
+    }
+    return subscribed;
+}
+
+bool session_until_subscribed(uint32_t ms)
+{
+    uint64_t end = mst_mock_elapsed(&session.mock) + ms;
+
+    while (!session_subscribed() && mst_mock_elapsed(&session.mock) < end) {
+        session_run(100);
+    }
+    return session_subscribed();
+}
+
+void session_begin(void)
+{
+    struct session *s = &session;
+
+    text_free(&s->seen.record);
+    memset(s, 0, sizeof *s);
+    memset(s->guard_0, GUARD_BYTE, sizeof s->guard_0);
+    memset(s->guard_1, GUARD_BYTE, sizeof s->guard_1);
+    memset(s->memory, GUARD_BYTE, sizeof s->memory);
+    memset(s->guard_2, GUARD_BYTE, sizeof s->guard_2);
+    memset(s->guard_3, GUARD_BYTE, sizeof s->guard_3);
+    memset(s->guard_4, GUARD_BYTE, sizeof s->guard_4);
+    memset(s->guard_5, GUARD_BYTE, sizeof s->guard_5);
+    memset(s->levels, GUARD_BYTE, sizeof s->levels);
+    memset(s->spare_levels, GUARD_BYTE, sizeof s->spare_levels);
+    mst_mock_init(&s->mock, &s->port, 1);
+    service_init(&s->service, &s->mock);
+    s->config.ws_url = "wss://" SERVICE_WS_HOST;
+    s->config.auth_url = "https://" SERVICE_AUTH_HOST;
+    s->config.client_id = SERVICE_ID;
+    s->config.client_secret = SERVICE_SECRET;
+    s->memory_len = MST_OLD_MEMORY_LEN_DEFAULT;
+    for (size_t i = 0; i < COUNT(s->books); i++) {
+        assert_int_equal(
+            mst_book_init(&s->books[i], s->levels[i].of, SESSION_LEVELS), 0);
+    }
+    /* Below TLS it is not used, but may not be missing. */
+    s->config.anchors = &s->anchor.anchor;
+    s->config.anchors_len = 1;
+}
+
+void session_two_links(void)
+{
+    struct session *s = &session;
+
+    s->config.links = 2;
+    s->memory_len = MST_OLD_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048,
+                                   MST_OLD_STAGING_USUAL, 2);
+    for (size_t i = 0; i < COUNT(s->books); i++) {
+        assert_int_equal(
+            mst_book_init(&s->spares[i], s->spare_levels[i].of, SESSION_LEVELS),
+            0);
+        assert_int_equal(mst_book_set_spare(&s->books[i], &s->spares[i]), 0);
+    }
+}
+
+void session_begin_links(bool two_links)
+{
+    session_begin();
+    if (two_links) {
+        session_two_links();
+    }
+}
+
+void session_certificate(const char *certificate)
+{
+    assert_true(
+        tls_identity_load(&session.identity, certificates, certificate));
+}
+
+void session_begin_tls(const char *certificate)
+{
+    struct session *s = &session;
+
+    session_begin();
+    s->port.flags = 0;
+    session_certificate(certificate);
+    assert_true(tls_anchor_load(&s->anchor, certificates));
+    tls_peer_init(&s->tls, &s->mock, &s->identity);
+    s->service.sink =
+        (struct service_sink){&s->tls, tls_peer_write, tls_peer_end};
+}
+
+void session_start(void)
+{
+    struct session *s = &session;
+
+    assert_true(s->memory_len <= sizeof s->memory);
+    assert_int_equal(mst_old_client_init(&s->client, &s->config, &s->port,
+                                     s->memory, s->memory_len),
+                     0);
+}
+
+void session_subscribe(void)
+{
+    struct session *s = &session;
+
+    for (size_t i = 0; i < COUNT(markets); i++) {
+        assert_int_equal(mst_old_subscribe(&s->client, MST_MARKET_DATA, markets[i],
+                                       &s->books[i]),
+                         0);
+        assert_int_equal(
+            mst_old_subscribe(&s->client, MST_TOP_OF_BOOK, markets[i], NULL), 0);
+        assert_int_equal(
+            mst_old_subscribe(&s->client, MST_EXECUTION_DATA, markets[i], NULL), 0);
+    }
+    assert_int_equal(mst_old_subscribe(&s->client, MST_HEARTBEAT, NULL, NULL), 0);
+}
+
+void session_open(void)
+{
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(10000));
+}
+
+void session_new(void)
+{
+    session_begin();
+    session_start();
+    session_subscribe();
+}
+
+static int stalling_send(void *context, int link, const void *data, size_t len)
+{
+    struct session *s = &session;
+    size_t most = s->send_left > 0 ? s->send_left : 1; /* 1: stalls */
+    int n = s->send(context, link, data, len < most ? len : most);
+
+    s->send_left -= n > 0 ? (size_t)n : 0;
+    s->mock.plan.send_stall |= s->send_left == 0;
+    return n;
+}
+
+void session_stall_after(size_t bytes)
+{
+    struct session *s = &session;
+
+    if (s->send == NULL) {
+        s->send = s->port.send;
+        s->port.send = stalling_send;
+    }
+    s->send_left = bytes;
+    s->mock.plan.send_stall = bytes == 0;
+}
+
+void session_unstall(void)
+{
+    session_stall_after(SIZE_MAX);
+}
+
+void session_cut_message(int error)
+{
+    static const char begin[] =
+        "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
+        "\"type\":\"UPDATE\",\"time\":\"2026-01-03T00:00:00.000Z\",\"bids\":[";
+    static unsigned char frame[4096];
+    size_t head = service_frame_header(frame, 0x81, sizeof frame);
+    size_t len = head + sizeof begin - 1;
+    struct mst_event event;
+
+    memcpy(frame + head, begin, sizeof begin - 1);
+    for (int i = 0; i <= MST_PART_LEVELS; i++) {
+        len +=
+            (size_t)snprintf((char *)frame + len, sizeof frame - len,
+                             "{\"price\":\"%d\",\"amount\":\"1\"},", 100 + i);
+    }
+    service_bytes(&session.service, frame, len);
+    session_run(100);
+    service_end(&session.service, error);
+    mst_mock_advance(&session.mock, 100);
+    do {
+        assert_int_equal(mst_old_poll(&session.client, &event), 1);
+    } while (event.type != MST_EVENT_PART || !event.as.part.aborted);
+}
+
+static void guard_check(const char *name, const unsigned char *guard,
+                        size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (guard[i] != GUARD_BYTE) {
+            expect_failed("written beside the %s, at %zu", name, i);
+            return;
+        }
+    }
+}
+
+void session_check(void)
+{
+    struct session *s = &session;
+
+    guard_check("client, before", s->guard_0, sizeof s->guard_0);
+    guard_check("client, after", s->guard_1, sizeof s->guard_1);
+    guard_check("memory, after", s->guard_2, sizeof s->guard_2);
+    guard_check("memory given", s->memory + s->memory_len,
+                sizeof s->memory - s->memory_len);
+    guard_check("books, before", s->guard_3, sizeof s->guard_3);
+    guard_check("books, after", s->guard_4, sizeof s->guard_4);
+    guard_check("spare books, after", s->guard_5, sizeof s->guard_5);
+    for (size_t i = 0; i < COUNT(s->levels); i++) {
+        guard_check("levels", s->levels[i].guard, SESSION_GUARD);
+        guard_check("spare levels", s->spare_levels[i].guard, SESSION_GUARD);
+    }
+    expect_text("what the service found wrong", "", s->service.wrong);
+    expect_text("what the port found wrong", "",
+                s->mock.broken != NULL ? s->mock.broken : "");
+}
+
+void session_end(void)
+{
+    struct session *s = &session;
+    struct mst_event event;
+
+    mst_old_close(&s->client);
+    session_run(SESSION_MINUTE);
+    expect_int("mst_old_poll() once closed", MST_ERR_CLOSED,
+               mst_old_poll(&s->client, &event));
+    session_check();
+    text_free(&s->seen.record);
+}
+
+void session_record_copy(struct text *text)
+{
+    text_add_bytes(text, session.seen.record.data, session.seen.record.len);
+}
+
+void session_expect_closed(const char *name, int error, enum mst_state stage)
+{
+    const struct mst_failure *closed = &session.seen.closed;
+
+    if (session.seen.events[MST_EVENT_CLOSED] == 0) {
+        expect_failed("%s: no MST_EVENT_CLOSED", name);
+        return;
+    }
+    if (closed->error != error || closed->stage != stage) {
+        expect_failed("%s\n    expected: %s in %s\n    got:      %s in %s",
+                      name, mst_strerror(error), mst_state_name(stage),
+                      mst_strerror(closed->error),
+                      mst_state_name(closed->stage));
+    }
+}
+
+void session_expect_undisturbed(const char *name)
+{
+    expect_int(name, 1, mst_old_client_stats(&session.client)->opens);
+    expect_int(name, MST_STATE_OPEN, mst_old_client_state(&session.client));
+    if (!session_subscribed()) {
+        expect_failed("%s: not subscribed", name);
+    }
+}
+
+void session_expect_tokens(const char *name, uint64_t count)
+{
+    expect_int(name, (long long)count, (long long)session.service.tokens.count);
+}

@@ -1,0 +1,187 @@
+/*
+ * What the session's tests share: a client on the mock port, before the
+ * scripted service, in virtual time, with guard bytes around its memory and
+ * its books.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef OLD_SESSION_H
+#define OLD_SESSION_H
+
+#define session old_session
+#define session_begin old_session_begin
+#define session_begin_links old_session_begin_links
+#define session_begin_tls old_session_begin_tls
+#define session_certificate old_session_certificate
+#define session_certificates old_session_certificates
+#define session_check old_session_check
+#define session_cut_message old_session_cut_message
+#define session_end old_session_end
+#define session_expect_closed old_session_expect_closed
+#define session_expect_tokens old_session_expect_tokens
+#define session_expect_undisturbed old_session_expect_undisturbed
+#define session_new old_session_new
+#define session_no_certificates old_session_no_certificates
+#define session_open old_session_open
+#define session_record_copy old_session_record_copy
+#define session_run old_session_run
+#define session_stall_after old_session_stall_after
+#define session_start old_session_start
+#define session_subscribe old_session_subscribe
+#define session_subscribed old_session_subscribed
+#define session_two_links old_session_two_links
+#define session_unstall old_session_unstall
+#define session_until old_session_until
+#define session_until_subscribed old_session_until_subscribed
+#define session_seen old_session_seen
+#define session_levels old_session_levels
+
+#include "service.h"
+#include "support.h"
+#include "tls_peer.h"
+
+#define SESSION_LEVELS 8
+#define SESSION_GUARD 64
+#define SESSION_MINUTE 60000u
+#define SESSION_HOUR 3600000u
+#define SESSION_DAY 86400000u
+
+/* Memory of a client under TLS, of the largest message buffer and the most
+ * links in use. */
+#define SESSION_MEMORY                                          \
+    MST_OLD_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 4096, \
+                   MST_OLD_STAGING_USUAL, 2)
+
+/* Of one book. */
+struct session_levels {
+    struct mst_level of[2 * SESSION_LEVELS];
+    unsigned char guard[SESSION_GUARD];
+};
+
+/* What a run of the client has seen. */
+struct session_seen {
+    struct text record; /* every event, one a line */
+    unsigned events[MST_EVENT_UNKNOWN + 1];
+    struct mst_failure closed; /* of the last MST_EVENT_CLOSED */
+    char closed_text[MST_TEXT_MAX + 1];
+    uint64_t closed_ms;       /* virtual time of it */
+    struct mst_failure error; /* of the last MST_EVENT_ERROR */
+    char error_text[MST_TEXT_MAX + 1];
+    struct mst_address_result address; /* of the last MST_EVENT_ADDRESS */
+    struct mst_problem problem;
+    char address_text[MST_TEXT_MAX + 1];
+    char address_body[4096];
+    uint64_t address_ms; /* virtual time of it */
+    uint32_t generation; /* of the last event */
+    uint32_t generations[MST_LINKS_MAX];
+};
+
+struct session {
+    struct mst_mock mock;
+    struct mst_port port;
+    struct service service;
+    struct mst_old_config config;
+    struct session_seen seen;
+    enum mst_event_type stop; /* session_until(): the event that ends it */
+    int (*send)(void *context, int link, const void *data, size_t len);
+    size_t send_left; /* session_stall_after() */
+
+    unsigned char guard_3[SESSION_GUARD];
+    struct mst_book books[2];
+    unsigned char guard_4[SESSION_GUARD];
+    struct mst_book spares[2]; /* session_two_links() */
+    unsigned char guard_5[SESSION_GUARD];
+    struct session_levels levels[2], spare_levels[2];
+
+    unsigned char guard_0[SESSION_GUARD];
+    struct mst_old_client client;
+    unsigned char guard_1[SESSION_GUARD];
+    unsigned char memory[SESSION_MEMORY];
+    unsigned char guard_2[SESSION_GUARD];
+    size_t memory_len; /* that the client is given */
+
+    struct tls_peer tls; /* in use with session_begin_tls() */
+    struct tls_identity identity;
+    struct tls_anchor anchor;
+};
+
+/* The one session at hand. */
+extern struct session session;
+
+/* Prepares mock, service and configuration, on which the test may then
+ * change what it likes. */
+void session_begin(void);
+
+/* The same below BearSSL, with this certificate (see tls_peer.h). */
+void session_begin_tls(const char *certificate);
+
+/* The client has a second link, and the books have spare ones. */
+void session_two_links(void);
+
+/* Gives the service another certificate. */
+void session_certificate(const char *certificate);
+
+/* Initialises the client. */
+void session_start(void);
+
+/* Subscribes everything there is for BTCUSD and ETHUSD, with books. */
+void session_subscribe(void);
+
+/* session_begin(), and session_two_links() if there are to be two. */
+void session_begin_links(bool two_links);
+
+/* session_start() and session_subscribe(), until all is subscribed. */
+void session_open(void);
+
+/* session_begin(), session_start() and session_subscribe(). */
+void session_new(void);
+
+/* Runs for so many virtual ms. */
+void session_run(uint32_t ms);
+
+/* Runs until an event of this type has come, at most so long; says whether
+ * it has. */
+bool session_until(enum mst_event_type type, uint32_t ms);
+
+/* Runs until one of the service's connections has every subscription of
+ * session_subscribe(), and the books are live, at most so long; says whether
+ * it is so. */
+bool session_until_subscribed(uint32_t ms);
+
+/* Is that so? */
+bool session_subscribed(void);
+
+/* The line takes so many bytes more of the client's, then nothing, until
+ * session_unstall(). */
+void session_stall_after(size_t bytes);
+void session_unstall(void);
+
+/* The youngest connection ends with this error in the midst of a message, and
+ * the client has just said that the message is given up. */
+void session_cut_message(int error);
+
+/* Closes, checks that the client and the service are content and nothing was
+ * written beside the client's memory or its books, and cleans up. */
+void session_end(void);
+
+/* The checks alone. */
+void session_check(void);
+
+/* Appends what was recorded so far to another text. */
+void session_record_copy(struct text *text);
+
+/* Expects the last MST_EVENT_CLOSED to have this error and stage. */
+void session_expect_closed(const char *name, int error, enum mst_state stage);
+
+/* Expects the stream to be as it was when it began. */
+void session_expect_undisturbed(const char *name);
+
+/* Expects the service to have handed out so many tokens. */
+void session_expect_tokens(const char *name, uint64_t count);
+
+/* Makes and removes the certificates that session_begin_tls() uses: group
+ * setup and teardown of cmocka. */
+int session_certificates(void **state);
+int session_no_certificates(void **state);
+
+#endif
