@@ -6858,7 +6858,7 @@ struct mst_link_user {
     /* Writes what l->sending says. masked stands for the trace, which sees no
      * token. */
     void (*write)(const struct mst_link *l, struct out *o, bool masked);
-    /* Decides what to write next. */
+    /* Decides what to write next; or NULL. */
     void (*choose)(struct mst_link *l);
     /* Reads plaintext in the states that are the user's: 1 with an event. */
     int (*read)(struct mst_link *l, struct mst_event *event);
@@ -6970,7 +6970,7 @@ static void link_enter(struct mst_link *l, enum mst_state state,
         link_trace(l, &trace);
     }
     if (state <= MST_STATE_WAIT) {
-        for (unsigned i = 0; i < MST_TIMER_LOOK; i++) {
+        for (unsigned i = 0; i < MST_TIMER_USER; i++) {
             l->timers[i].armed = false;
         }
     }
@@ -7177,7 +7177,7 @@ static void link_hold(struct mst_link *l, int error)
     if (ms < 0 && error == MST_ERR_THROTTLED) {
         ms = LINK_THROTTLED_MS;
     }
-    if (ms >= 0) {
+    if (ms > 0) {
         timer_set(&l->access->holds[l->purpose], l->now, (uint32_t)ms);
     }
 }
@@ -7358,11 +7358,25 @@ static void link_exchange(struct mst_link *l, enum mst_state state,
     link_enter(l, state, limit_ms);
 }
 
-/* The link can carry plaintext: on to the first exchange. */
-static void link_connected(struct mst_link *l)
+/* Another exchange on a connection that has carried one. */
+static void link_again(struct mst_link *l)
 {
     int rc;
 
+    http_init(&l->http);
+    rc = l->user->begin(l);
+    if (rc != 0) {
+        link_fail(l, rc);
+        return;
+    }
+    link_exchange(l, l->user->request,
+                  l->purpose == ACCESS_STREAM ? l->config.upgrade_ms
+                                              : l->config.answer_ms);
+}
+
+/* The link can carry plaintext: on to the first exchange. */
+static void link_connected(struct mst_link *l)
+{
     link_trace_data(l, MST_TRACE_OPENED, NULL, 0);
 #ifndef MST_NO_TLS
     if (l->transport.secured) {
@@ -7374,20 +7388,16 @@ static void link_connected(struct mst_link *l)
         }
     }
 #endif
-    http_init(&l->http);
     if (l->purpose == ACCESS_TOKEN) {
+        http_init(&l->http);
         memset(&l->reply, 0, sizeof l->reply);
         json_init(&l->reply.json);
         l->reply.granted = true;
         link_exchange(l, MST_STATE_TOKEN, l->config.token_ms);
     } else if (l->token->len == 0) {
         link_restart(l); /* it was replaced, or is bad */
-    } else if ((rc = l->user->begin(l)) != 0) {
-        link_fail(l, rc);
     } else {
-        link_exchange(l, l->user->request,
-                      l->purpose == ACCESS_STREAM ? l->config.upgrade_ms
-                                                  : l->config.answer_ms);
+        link_again(l);
     }
 }
 
@@ -7465,7 +7475,7 @@ static bool link_send(struct mst_link *l)
     bool done;
     size_t n;
 
-    if (l->sending == SEND_NOTHING && l->state != MST_STATE_TOKEN) {
+    if (l->sending == SEND_NOTHING && l->user->choose != NULL) {
         l->user->choose(l);
     }
     if (l->reads_token && l->token->len == 0) {
@@ -7819,10 +7829,8 @@ static void link_forgive(struct mst_link *l, uint32_t ms)
                                           MST_TIMER_PING, MST_TIMER_BEAT,
                                           MST_TIMER_ANSWER};
 
-    if (l->state <= MST_STATE_WAIT) {
-        return;
-    }
-    for (unsigned i = 0; i < sizeof of_the_peer; i++) {
+    for (unsigned i = 0; i < sizeof of_the_peer && l->state > MST_STATE_WAIT;
+         i++) {
         l->timers[of_the_peer[i]].at += ms;
     }
     l->user->forgive(l, ms);
@@ -8089,7 +8097,7 @@ static uint32_t link_left(const struct mst_link *l)
     }
     if (l->state == MST_STATE_WAIT) {
         left =
-            timer_sooner(left, timer_left(&l->timers[MST_TIMER_LOOK], l->now));
+            timer_sooner(left, timer_left(&l->timers[MST_TIMER_USER], l->now));
         return timer_sooner(left, link_next(l, &purpose));
     }
     for (unsigned i = 0; i < MST_TIMERS; i++) {
@@ -8222,7 +8230,7 @@ static int link_round(struct mst_link *l, struct mst_event *event)
 static bool link_expire(struct mst_link *l)
 {
     unsigned first =
-        l->state <= MST_STATE_WAIT ? MST_TIMER_LOOK : MST_TIMER_SILENCE;
+        l->state <= MST_STATE_WAIT ? MST_TIMER_USER : MST_TIMER_SILENCE;
 
     if (first == MST_TIMER_SILENCE &&
         timer_ends(&l->timers[MST_TIMER_STAGE], l->now)) {
@@ -8368,6 +8376,16 @@ uint32_t mst_next_deadline_ms(const struct mst_link *link)
     }
     left = left > passed ? left - passed : 0;
     return left < LINK_SLEEP_MAX_MS ? left : LINK_SLEEP_MAX_MS;
+}
+
+enum mst_state mst_link_state(const struct mst_link *link)
+{
+    return link->wiped ? MST_STATE_OFF : link->state;
+}
+
+const struct mst_stats *mst_link_stats(const struct mst_link *link)
+{
+    return &link->stats;
 }
 
 unsigned mst_wants(const struct mst_link *link)
@@ -8664,10 +8682,10 @@ static void client_ask(struct mst_client *c)
 /* A subscription is looked at again after such a time. */
 static void client_look(struct mst_client *c, uint32_t ms)
 {
-    struct mst_timer *look = &c->link.timers[MST_TIMER_LOOK];
+    struct mst_timer *look = &c->link.timers[MST_TIMER_USER];
 
     if (timer_left(look, c->link.now) > ms) {
-        link_arm(&c->link, MST_TIMER_LOOK, ms);
+        link_arm(&c->link, MST_TIMER_USER, ms);
     }
 }
 
@@ -9920,7 +9938,7 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer)
     struct mst_client *c = client_of(l);
     uint32_t left;
 
-    if (l->state != MST_STATE_OPEN && timer != MST_TIMER_LOOK) {
+    if (l->state != MST_STATE_OPEN && timer != MST_TIMER_USER) {
         return;
     }
     switch (timer) {
@@ -9950,7 +9968,7 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer)
         c->audit = true;
         client_ask(c);
         break;
-    case MST_TIMER_LOOK: client_look_around(c); break;
+    case MST_TIMER_USER: client_look_around(c); break;
     default: break;
     }
 }
@@ -10041,7 +10059,7 @@ int mst_poll(struct mst_client *client, struct mst_event *event)
 
 enum mst_state mst_client_state(const struct mst_client *client)
 {
-    return client->link.wiped ? MST_STATE_OFF : client->link.state;
+    return mst_link_state(&client->link);
 }
 
 const struct mst_stats *mst_client_stats(const struct mst_client *client)
@@ -10209,7 +10227,359 @@ void mst_client_wipe(struct mst_client *client)
 }
 
 /* ------------------------------------------------------------------------
- * 15 old tls
+ * 15 transfer
+ *
+ *    in state     this comes                                      next
+ *    -----------  ----------------------------------------------  --------
+ *    PUT          the response is complete                        IDLE
+ *    PUT          it is, and the connection's last                WAIT
+ *    IDLE         another request                                 PUT
+ *    IDLE         the connection's end, or its deadline           WAIT
+ *    any but OFF  put_ms is over: the request ends                WAIT
+ * ------------------------------------------------------------------------ */
+
+#define TRANSFER_PATH "/v2/transfer/crypto-destination-address"
+
+/* A connection that has carried a request waits so long for another one. */
+#define TRANSFER_IDLE_MS 15000u
+
+static struct mst_transfer *transfer_of(struct mst_link *l)
+{
+    return (struct mst_transfer *)(void *)l;
+}
+
+static int transfer_begin(struct mst_link *l)
+{
+    transfer_of(l)->body_len = 0;
+    return 0;
+}
+
+static void transfer_write(const struct mst_link *l, struct out *o, bool masked)
+{
+    const struct mst_transfer *t = (const struct mst_transfer *)(const void *)l;
+    struct out body = {NULL, 0, 0, 0};
+
+    http_request_begin(o, "PUT", &l->endpoint, TRANSFER_PATH);
+    link_write_bearer(l, o, masked);
+    http_line_write(o, "Content-Type", "application/json");
+    http_line_write(o, "Accept", "application/json, application/problem+json");
+    message_address_write(&body, t->request);
+    http_length_write(o, body.len);
+    message_address_write(o, t->request);
+}
+
+/* Keeps what is known of an attempt that has failed, or been answered. */
+static void transfer_note(struct mst_transfer *t, int error,
+                          enum mst_state stage, int status)
+{
+    struct mst_address_result *r = &t->result;
+
+    if (stage == MST_STATE_PUT || stage == MST_STATE_TOKEN ||
+        error != r->error) {
+        r->http_status = status;
+    }
+    r->error = error;
+    /* Neither a refusal nor an answer: what became of the request is open. */
+    t->maybe_done |= stage == MST_STATE_PUT && (status < 300 || status >= 500);
+}
+
+/* The request is over, well or not: its event is due. */
+static void transfer_end(struct mst_transfer *t, int error)
+{
+    struct mst_address_result *r = &t->result;
+    struct mst_link *l = &t->link;
+
+    r->error = error;
+    r->maybe_done = error != 0 && t->maybe_done;
+    r->text = error == MST_ERR_FORBIDDEN ? link_scope(l)
+              : link_has_text(error)     ? l->text
+                                         : "";
+    r->problem = &t->problem;
+    t->done = true;
+    l->wanted = false;
+    l->timers[MST_TIMER_USER].armed = false;
+}
+
+/* The request ends in the midst of things. */
+static void transfer_give_up(struct mst_transfer *t, int error)
+{
+    const struct mst_link *l = &t->link;
+
+    transfer_note(t, error, l->state, link_is_http(l) ? l->http.status : 0);
+    transfer_end(t, error);
+}
+
+/* A status that another try may not meet: too late, too early, too many, or
+ * the service's own trouble. */
+static bool transfer_is_retryable(int status)
+{
+    return status == 408 || status == 425 || status == 429 || status >= 500;
+}
+
+/* An attempt has failed: another one does no harm, since the outcome of the
+ * same request is the same. But not where a response has come that another one
+ * would not make better: it is none, or says what does not mend by itself. */
+static void transfer_failed(struct mst_transfer *t)
+{
+    const struct mst_failure *f = &t->link.failure;
+    bool put = f->stage == MST_STATE_PUT;
+    bool answered = put && f->http_status >= 300;
+    bool final = f->permanent ||
+                 (put && (answered ? !transfer_is_retryable(f->http_status)
+                                   : f->error <= MST_ERR_HTTP_SYNTAX &&
+                                         f->error >= MST_ERR_HTTP_BODY));
+
+    if (put && f->error == MST_ERR_UNAUTHORIZED && !t->token_again) {
+        t->token_again = true; /* once more, with a new one */
+        answered = final = false;
+    }
+    if (!answered && !final &&
+        f->retry_ms <
+            timer_left(&t->link.timers[MST_TIMER_USER], t->link.now)) {
+        memset(&t->problem, 0, sizeof t->problem);
+        memset(&t->result, 0, sizeof t->result);
+        transfer_note(t, f->error, f->stage, f->http_status);
+        return;
+    }
+    transfer_note(t, f->error, f->stage, f->http_status);
+    t->result.retry_ms = final ? 0 : f->retry_ms;
+    if (answered && t->result.retry_ms > 0) {
+        timer_set(&t->link.access->holds[ACCESS_ADDRESS], t->link.now,
+                  t->result.retry_ms);
+    }
+    transfer_end(t, f->error);
+}
+
+/* The response is complete. Returns 0, or the error of the attempt. */
+static int transfer_answered(struct mst_transfer *t)
+{
+    struct mst_address_result *r = &t->result;
+    struct mst_link *l = &t->link;
+    int status = l->http.status, error;
+    size_t unsent;
+
+    link_note_http(l);
+    r->body = (const char *)l->message;
+    r->body_len = t->body_len;
+    link_high(&l->stats.high.message, t->body_len);
+    if (status == 200) {
+        error = mst_address_read(r->body, r->body_len, t->record);
+        r->record = error == 0 ? t->record : NULL;
+    } else {
+        mst_problem_read(r->body, r->body_len, &t->problem);
+        error = http_status_error(status, MST_ERR_HTTP_STATUS);
+        if (status == 401 || status == 403 || transfer_is_retryable(status)) {
+            return error;
+        }
+    }
+    transfer_give_up(t, error);
+    l->attempts = 0;
+    l->token_again = false;
+    (void)transport_wire_out(&l->transport, &unsent);
+    if (l->http.close || l->sending != SEND_NOTHING || unsent > 0) {
+        link_restart(l); /* nor is the rest of the request sent */
+    } else {
+        link_enter(l, MST_STATE_IDLE, TRANSFER_IDLE_MS);
+    }
+    return 0;
+}
+
+/* Sink of the response. */
+static int transfer_sink(struct mst_link *l, const uint8_t *data, size_t len)
+{
+    struct mst_transfer *t = transfer_of(l);
+
+    if (data == NULL) {
+        return 0;
+    }
+    if (len > l->memory->message - t->body_len) {
+        return MST_ERR_HTTP_BODY;
+    }
+    memcpy(l->message + t->body_len, data, len);
+    t->body_len += len;
+    return 0;
+}
+
+static int transfer_read(struct mst_link *l, struct mst_event *event)
+{
+    struct mst_transfer *t = transfer_of(l);
+    size_t len;
+    int rc;
+
+    (void)event;
+    if (l->state == MST_STATE_PUT) {
+        rc = link_read_http(l, transfer_sink);
+        rc = rc == 1 ? transfer_answered(t) : rc;
+        if (rc < 0) {
+            link_fail(l, rc);
+        }
+    } else if (l->state == MST_STATE_IDLE) {
+        (void)transport_received(&l->transport, &len);
+        if (len > 0 || l->transport.end != 0) {
+            link_restart(l); /* the peer should have nothing to say */
+        } else if (t->request != NULL && !t->done &&
+                   !l->access->holds[ACCESS_ADDRESS].armed) {
+            if (access_token(l->access, link_scope(l)) == l->token) {
+                link_again(l);
+            } else {
+                link_restart(l);
+            }
+        }
+    }
+    return 0;
+}
+
+static bool transfer_finish(struct mst_link *l)
+{
+    if (l->state == MST_STATE_IDLE) {
+        link_restart(l); /* the peer's right, after some time */
+        return true;
+    }
+    return l->state == MST_STATE_PUT && l->transport.end == MST_ERR_EOF &&
+           l->http.headers_len > 0 && http_eof(&l->http) == HTTP_END &&
+           transfer_answered(transfer_of(l)) == 0;
+}
+
+/* put_ms is over. */
+static void transfer_expire(struct mst_link *l, enum mst_link_timer timer)
+{
+    struct mst_transfer *t = transfer_of(l);
+    enum access_purpose purpose;
+    uint32_t wait;
+
+    if (timer != MST_TIMER_USER || t->request == NULL || t->done) {
+        return;
+    }
+    wait = l->state == MST_STATE_WAIT ? link_next(l, &purpose) : 0;
+    if (wait != TIMER_NONE) {
+        t->result.retry_ms = wait; /* held back */
+    }
+    transfer_give_up(t,
+                     t->result.error != 0 ? t->result.error : MST_ERR_TIMEOUT);
+    if (l->state > MST_STATE_WAIT) {
+        link_restart(l);
+    }
+}
+
+static void transfer_forgive(struct mst_link *l, uint32_t ms)
+{
+    l->timers[MST_TIMER_USER].at += ms;
+}
+
+static bool transfer_tell(struct mst_link *l, struct mst_event *event)
+{
+    struct mst_transfer *t = transfer_of(l);
+
+    if (l->report == MST_EVENT_CLOSED && t->request != NULL && !t->done) {
+        l->report = MST_EVENT_NONE;
+        transfer_failed(t);
+    }
+    if (!t->done) {
+        return false;
+    }
+    message_event(event, MST_EVENT_ADDRESS);
+    event->as.address = t->result;
+    t->request = NULL;
+    t->done = false;
+    return true;
+}
+
+static const struct mst_link_user transfer_user = {
+    .purpose = ACCESS_ADDRESS,
+    .request = MST_STATE_PUT,
+    .begin = transfer_begin,
+    .write = transfer_write,
+    .read = transfer_read,
+    .finish = transfer_finish,
+    .expire = transfer_expire,
+    .forgive = transfer_forgive,
+    .tell = transfer_tell,
+};
+
+int mst_transfer_init_checked(struct mst_transfer *transfer, size_t size,
+                              uint32_t limits, const struct mst_config *config,
+                              const struct mst_port *port,
+                              const struct mst_memory *memory)
+{
+    if (size != sizeof *transfer || limits != MST_LIMITS) {
+        return MST_ERR_BUILD;
+    }
+    if (transfer == NULL) {
+        return MST_ERR_ARGUMENT;
+    }
+    memset(transfer, 0, sizeof *transfer);
+    return link_init(&transfer->link, &transfer_user, config, port, memory);
+}
+
+int mst_address_put(struct mst_transfer *transfer,
+                    const struct mst_address_request *request,
+                    struct mst_address *record)
+{
+    struct mst_transfer *t = transfer;
+    struct mst_link *l = &t->link;
+    int rc;
+
+    if (l->closing || l->wiped) {
+        return MST_ERR_CLOSED;
+    }
+    if (request == NULL || record == NULL) {
+        return MST_ERR_ARGUMENT;
+    }
+    if (t->request != NULL) {
+        return MST_ERR_BUSY;
+    }
+    rc = mst_address_check(request);
+    if (rc != 0) {
+        return rc;
+    }
+    link_wake(l); /* the caller may not have polled for long */
+    memset(&t->result, 0, sizeof t->result);
+    memset(&t->problem, 0, sizeof t->problem);
+    t->maybe_done = t->token_again = false;
+    t->request = request;
+    t->record = record;
+    l->reported_error = 0;
+    l->token_again = false;
+    l->wanted = l->more = true;
+    link_arm(l, MST_TIMER_USER, l->config.put_ms);
+    if (l->state == MST_STATE_WAIT) {
+        link_arm(l, MST_TIMER_STAGE, 0); /* what failed was something else */
+    }
+    return 0;
+}
+
+int mst_transfer_poll(struct mst_transfer *transfer, struct mst_event *event)
+{
+    event->type = MST_EVENT_NONE;
+    return transfer->link.wiped ? MST_ERR_CLOSED
+                                : link_poll(&transfer->link, event);
+}
+
+void mst_transfer_close(struct mst_transfer *transfer)
+{
+    struct mst_transfer *t = transfer;
+    struct mst_link *l = &t->link;
+
+    l->closing = l->more = true;
+    if (l->wiped) {
+        return;
+    }
+    if (t->request != NULL && !t->done) {
+        transfer_give_up(t, MST_ERR_CLOSED);
+    }
+    l->report = MST_EVENT_NONE;
+    link_restart(l);
+}
+
+void mst_transfer_wipe(struct mst_transfer *transfer)
+{
+    link_end(&transfer->link);
+    mem_wipe(transfer, sizeof *transfer);
+    transfer->link.wiped = true;
+}
+
+/* ------------------------------------------------------------------------
+ * 16 old tls
  *
  * Two pairs of buffers a link: the wire's side and the plaintext's. Where the
  * port is secure itself, or the URL is plain, one is the other.
@@ -10601,7 +10971,7 @@ static void tls_wire_got(struct mst_old_link *l, size_t len)
 }
 
 /* ------------------------------------------------------------------------
- * 16 old session: links
+ * 17 old session: links
  *
  * One link streams, or works towards it. A second one fetches a token ahead
  * of the last one's end, opens the connection that takes over from the first,
@@ -11701,7 +12071,7 @@ static void session_connected(struct mst_old_client *c, struct mst_old_link *l)
 }
 
 /* ------------------------------------------------------------------------
- * 17 old session: sending
+ * 18 old session: sending
  *
  * What is being sent is not stored: each piece of it is written anew, from what
  * it is made of, as far as there is room.
@@ -11965,7 +12335,7 @@ static bool session_send(struct mst_old_client *c, struct mst_old_link *l)
 }
 
 /* ------------------------------------------------------------------------
- * 18 old session: tokens
+ * 19 old session: tokens
  * ------------------------------------------------------------------------ */
 
 enum old_reply_field {
@@ -12225,7 +12595,7 @@ static void session_token_done(struct mst_old_client *c, struct mst_old_link *l)
 }
 
 /* ------------------------------------------------------------------------
- * 19 old session: subscriptions
+ * 20 old session: subscriptions
  *
  * Wishes, and where each stands on each connection. One request is outstanding
  * at a time: the service has no identifier to tell answers apart by.
@@ -12852,7 +13222,7 @@ static void session_refused(struct mst_old_client *c, struct mst_old_link *l,
 }
 
 /* ------------------------------------------------------------------------
- * 20 old session: reading
+ * 21 old session: reading
  * ------------------------------------------------------------------------ */
 
 /* Plaintext has been looked at. The tap sees none of a token exchange. */
@@ -13696,7 +14066,7 @@ static void session_forgive(struct mst_old_client *c, uint64_t ms)
 }
 
 /* ------------------------------------------------------------------------
- * 21 old pump
+ * 22 old pump
  *
  * The only place that calls the port.
  * ------------------------------------------------------------------------ */
@@ -14406,7 +14776,7 @@ mst_old_client_stats(const struct mst_old_client *client)
 }
 
 /* ------------------------------------------------------------------------
- * 22 old calls
+ * 23 old calls
  * ------------------------------------------------------------------------ */
 
 static uint32_t call_default(uint32_t value, uint32_t otherwise)

@@ -1505,7 +1505,7 @@ enum mst_link_timer {
     MST_TIMER_ANSWER,  /* to the outstanding request */
     MST_TIMER_REQUEST, /* there may be something to ask for */
     MST_TIMER_AUDIT,   /* the next list of subscriptions */
-    MST_TIMER_LOOK,    /* a subscription falls due */
+    MST_TIMER_USER,    /* of the object: it outlasts a connection */
     MST_TIMERS
 };
 
@@ -1673,6 +1673,13 @@ uint32_t mst_next_deadline_ms(const struct mst_link *link);
 /* What to wait for on an object's link: MST_WANT_... bits, or 0. */
 unsigned mst_wants(const struct mst_link *link);
 
+/* State of an object's link: a sample, since one poll may pass through
+ * several. */
+enum mst_state mst_link_state(const struct mst_link *link);
+
+/* What an object's link has done: lives as long as the object. */
+const struct mst_stats *mst_link_stats(const struct mst_link *link);
+
 /* Is called through mst_client_init(). */
 int mst_client_init_checked(struct mst_client *client, size_t client_len,
                             uint32_t limits, const struct mst_config *config,
@@ -1746,6 +1753,70 @@ void mst_close(struct mst_client *client);
 /* Closes the link without a handshake and wipes client and memory, at once.
  * Afterwards the client may only be initialised anew. */
 void mst_client_wipe(struct mst_client *client);
+
+/* ------------------------------------------------------------------------
+ * Transfer: requests for crypto destination addresses, by a link of their own
+ * ------------------------------------------------------------------------ */
+
+/* Memory of a transfer: lengths as in MST_MEMORY(), body being the longest
+ * response that can be read. */
+#define MST_TRANSFER_MEMORY(name, record_in, record_out, body) \
+    MST_MEMORY_OF(name, record_in, record_out, body, 0)
+#define MST_TRANSFER_MEMORY_LEN(record_in, record_out, body) \
+    MST_MEMORY_LEN_OF(record_in, record_out, body, 0)
+
+/* Members are private. */
+struct mst_transfer {
+    struct mst_link link;                      /* comes first */
+    const struct mst_address_request *request; /* under way, or NULL */
+    struct mst_address *record;
+    struct mst_address_result result;
+    struct mst_problem problem;
+    size_t body_len;
+    bool done, maybe_done, token_again;
+};
+
+/* Is called through mst_transfer_init(). */
+int mst_transfer_init_checked(struct mst_transfer *transfer, size_t size,
+                              uint32_t limits, const struct mst_config *config,
+                              const struct mst_port *port,
+                              const struct mst_memory *memory);
+
+/* Prepares a transfer, as mst_client_init() does a client: of the endpoints it
+ * needs auth_url and base_url. It connects only once there is a request. */
+static inline int mst_transfer_init(struct mst_transfer *transfer,
+                                    const struct mst_config *config,
+                                    const struct mst_port *port,
+                                    const struct mst_memory *memory)
+{
+    return mst_transfer_init_checked(transfer, sizeof *transfer, MST_LIMITS,
+                                     config, port, memory);
+}
+
+/*
+ * Creates or updates a crypto destination address (specification, section
+ * 4.2). Its end comes as MST_EVENT_ADDRESS. request and all it points to, and
+ * record, are borrowed until then. A connection or an answer that is lost costs
+ * another attempt, within put_ms: the outcome of the same request is the same.
+ * A 401 costs a new token, once; another status than 200, or an answer that is
+ * none or larger than the memory's message, is the end. Returns 0; the error of
+ * the rule that the request breaks (nothing is sent); MST_ERR_BUSY while
+ * another one is under way; MST_ERR_ARGUMENT or MST_ERR_CLOSED.
+ */
+int mst_address_put(struct mst_transfer *transfer,
+                    const struct mst_address_request *request,
+                    struct mst_address *record);
+
+/* Goes on, as mst_poll() does. */
+int mst_transfer_poll(struct mst_transfer *transfer, struct mst_event *event);
+
+/* Ends a request that is under way with MST_ERR_CLOSED. Go on with
+ * mst_transfer_poll() until it says the same: secrets are wiped then. */
+void mst_transfer_close(struct mst_transfer *transfer);
+
+/* Closes the link and wipes transfer and memory, at once. Afterwards the
+ * transfer may only be initialised anew. */
+void mst_transfer_wipe(struct mst_transfer *transfer);
 
 /* ------------------------------------------------------------------------
  * Log: what the session does, for people. It never sees a secret.

@@ -30,6 +30,7 @@ SECTIONS = [
     ("link: pump", "link", "book ws"),
     ("client: subscriptions", "client", ""),
     ("client: the stream", "client", ""),
+    ("transfer", "transfer", "book ws"),
     ("old tls", "tls", "json message book ws http"),
     ("old session: links", "session", ""),
     ("old session: sending", "session", ""),

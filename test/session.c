@@ -108,10 +108,37 @@ static bool session_event(void *context, const struct mst_event *event)
 
 /* ---- runs ---- */
 
+static int poll_client(void *object, struct mst_event *event)
+{
+    return mst_poll(object, event);
+}
+
+static int poll_transfer(void *object, struct mst_event *event)
+{
+    return mst_transfer_poll(object, event);
+}
+
+static void objects_run(uint32_t ms)
+{
+    struct session *s = &session;
+    struct mst_mock_object objects[2];
+    size_t count = 0;
+
+    if (s->has_client) {
+        objects[count++] = (struct mst_mock_object){
+            poll_client, &s->client, {&s->client.link}};
+    }
+    if (s->has_transfer) {
+        objects[count++] = (struct mst_mock_object){
+            poll_transfer, &s->transfer, {&s->transfer.link}};
+    }
+    mst_mock_run_objects(&s->mock, objects, count, ms, session_event, NULL);
+}
+
 void session_run(uint32_t ms)
 {
     session.stop = MST_EVENT_NONE;
-    mst_mock_run(&session.mock, &session.client, ms, session_event, NULL);
+    objects_run(ms);
 }
 
 bool session_until(enum mst_event_type type, uint32_t ms)
@@ -119,7 +146,7 @@ bool session_until(enum mst_event_type type, uint32_t ms)
     unsigned before = session.seen.events[type];
 
     session.stop = type;
-    mst_mock_run(&session.mock, &session.client, ms, session_event, NULL);
+    objects_run(ms);
     return session.seen.events[type] > before;
 }
 
@@ -236,6 +263,27 @@ void session_start(void)
     assert_true(s->lengths.size <= sizeof s->memory);
     assert_int_equal(
         mst_client_init(&s->client, &s->config, &s->port, &s->lengths), 0);
+    s->has_client = true;
+}
+
+void session_start_transfer(void)
+{
+    struct session *s = &session;
+    struct mst_config config = s->config;
+
+    if (config.base_url == NULL) {
+        config.base_url = "https://" SERVICE_API_HOST;
+    }
+    if (s->has_client) {
+        config.access = s->client.link.access;
+        config.link = 1;
+    }
+    s->transfer_lengths = s->lengths;
+    s->transfer_lengths.data = s->transfer_memory;
+    assert_int_equal(mst_transfer_init(&s->transfer, &config, &s->port,
+                                       &s->transfer_lengths),
+                     0);
+    s->has_transfer = true;
 }
 
 void session_subscribe(void)
@@ -357,10 +405,18 @@ void session_end(void)
     struct session *s = &session;
     struct mst_event event;
 
-    mst_close(&s->client);
+    if (s->has_client) {
+        mst_close(&s->client);
+    }
+    if (s->has_transfer) {
+        mst_transfer_close(&s->transfer);
+    }
     session_run(SESSION_MINUTE);
-    expect_int("mst_poll() once closed", MST_ERR_CLOSED,
-               mst_poll(&s->client, &event));
+    expect_int("mst_poll() once closed", s->has_client ? MST_ERR_CLOSED : 0,
+               s->has_client ? mst_poll(&s->client, &event) : 0);
+    expect_int("mst_transfer_poll() once closed",
+               s->has_transfer ? MST_ERR_CLOSED : 0,
+               s->has_transfer ? mst_transfer_poll(&s->transfer, &event) : 0);
     session_check();
     text_free(&s->seen.record);
 }

@@ -64,12 +64,16 @@ struct session {
     unsigned char guard_5[SESSION_GUARD];
     struct session_levels levels[2];
 
+    bool has_client, has_transfer; /* once they were initialised */
     unsigned char guard_0[SESSION_GUARD];
     struct mst_client client;
     unsigned char guard_1[SESSION_GUARD];
     unsigned char memory[SESSION_MEMORY];
     unsigned char guard_2[SESSION_GUARD];
     struct mst_memory lengths; /* what the client is given of it */
+    struct mst_transfer transfer;
+    unsigned char transfer_memory[SESSION_MEMORY];
+    struct mst_memory transfer_lengths;
 
     struct tls_peer tls; /* in use with session_begin_tls() */
     struct tls_identity identity;
@@ -94,6 +98,10 @@ void session_certificate(const char *certificate);
 
 /* Initialises the client. */
 void session_start(void);
+
+/* Initialises a transfer: on link 0 where there is no client, else on link 1,
+ * with the client's access. */
+void session_start_transfer(void);
 
 /* Subscribes everything there is for BTCUSD and ETHUSD, with books. */
 void session_subscribe(void);

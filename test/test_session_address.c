@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "old_session.h"
+#include "session.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static void begin(void)
 
 static int put(void)
 {
-    return mst_old_address_put(&session.client, &request, &record);
+    return mst_address_put(&session.transfer, &request, &record);
 }
 
 /* Runs a request to its end. */
@@ -72,7 +72,7 @@ static void answer(const char *name, const char *raw)
     begin();
     session.service.address.raw = raw;
     session.service.address.raw_end = MST_ERR_EOF;
-    session_start();
+    session_start_transfer();
     put_and_wait(name);
 }
 
@@ -105,7 +105,7 @@ static void test_request_in_full(void **state)
     request.nickname = "cold store";
     request.bookmarked = MST_BOOKMARK_TRUE;
     request.travelrule = &rule;
-    session_start();
+    session_start_transfer();
     put_and_wait("in full");
     expect_result("in full", MST_OK, 200);
     expect_body(
@@ -136,7 +136,7 @@ static void test_request_by_id(void **state)
     begin();
     request = (struct mst_address_request){.id = "some-id", .nickname = ""};
     request.bookmarked = MST_BOOKMARK_FALSE;
-    session_start();
+    session_start_transfer();
     put_and_wait("by id");
     expect_body("by id", "{\"id\":\"some-id\",\"nickname\":\"\","
                          "\"bookmarked_status\":false}");
@@ -162,7 +162,7 @@ static void test_path_of_the_url(void **state)
         begin();
         session.config.base_url = cases[i].url;
         session.service.api_path = cases[i].path;
-        session_start();
+        session_start_transfer();
         put_and_wait(cases[i].url);
         expect_result(cases[i].url, MST_OK, 200);
         session_end();
@@ -184,7 +184,7 @@ static void test_hostile_text(void **state)
     for (size_t i = 0; i < COUNT(texts); i++) {
         begin();
         request.nickname = texts[i];
-        session_start();
+        session_start_transfer();
         put_and_wait(texts[i]);
         expect_result(texts[i], MST_OK, 200);
         expect_text("nickname", texts[i], record.nickname);
@@ -207,7 +207,7 @@ static void test_longest_texts(void **state)
     request.address = address;
     request.nickname = nickname;
     request.travelrule = &rule;
-    session_start();
+    session_start_transfer();
     put_and_wait("longest");
     expect_result("longest", MST_OK, 200);
     expect_text("address", address, record.address);
@@ -243,7 +243,7 @@ static void test_rules_before_a_byte(void **state)
 
     (void)state;
     begin();
-    session_start();
+    session_start_transfer();
     for (size_t i = 0; i < COUNT(cases); i++) {
         request = cases[i].request;
         expect_text(mst_strerror(cases[i].error), error_name(cases[i].error),
@@ -251,9 +251,9 @@ static void test_rules_before_a_byte(void **state)
     }
     request = (struct mst_address_request){.id = "i"};
     expect_int("no request", MST_ERR_ARGUMENT,
-               mst_old_address_put(&session.client, NULL, &record));
+               mst_address_put(&session.transfer, NULL, &record));
     expect_int("no record", MST_ERR_ARGUMENT,
-               mst_old_address_put(&session.client, &request, NULL));
+               mst_address_put(&session.transfer, &request, NULL));
     session_run(SESSION_HOUR);
     expect_int("connects", 0, (long long)session.service.connects.count);
     expect_int("events", 0, session.seen.events[MST_EVENT_ADDRESS]);
@@ -261,38 +261,22 @@ static void test_rules_before_a_byte(void **state)
     expect_int("closed", MST_ERR_CLOSED, put());
 }
 
+/* The error with which a transfer of this URL is refused. */
+static int init_with(const char *base_url)
+{
+    session.config.base_url = base_url;
+    return mst_transfer_init(&session.transfer, &session.config, &session.port,
+                             &session.lengths);
+}
+
 static void test_urls(void **state)
 {
     (void)state;
     begin();
-    session.config.base_url = NULL;
-    expect_int("neither URL", MST_ERR_URL,
-               mst_old_client_init(&session.client, &session.config,
-                                   &session.port, session.memory,
-                                   session.memory_len));
-    session.config.base_url = "wss://" SERVICE_API_HOST;
-    expect_int("a stream's", MST_ERR_URL,
-               mst_old_client_init(&session.client, &session.config,
-                                   &session.port, session.memory,
-                                   session.memory_len));
-    session.config.base_url = "http://" SERVICE_API_HOST;
-    expect_int("plain", MST_ERR_PLAIN,
-               mst_old_client_init(&session.client, &session.config,
-                                   &session.port, session.memory,
-                                   session.memory_len));
-    session.config.base_url = NULL;
-    session.config.ws_url = "wss://" SERVICE_WS_HOST;
-    session_start();
-    expect_int("no base_url", MST_ERR_URL, put());
-    session_end();
-    begin();
-    session_two_links();
-    session_start();
-    expect_int("no stream to subscribe", MST_ERR_URL,
-               mst_old_subscribe(&session.client, MST_HEARTBEAT, NULL, NULL));
-    expect_int("none to rotate", MST_ERR_URL, mst_old_rotate(&session.client));
-    put_and_wait("two links, no stream");
-    expect_result("two links, no stream", MST_OK, 200);
+    expect_int("no URL", MST_ERR_URL, init_with(NULL));
+    expect_int("a stream's", MST_ERR_URL, init_with("wss://" SERVICE_API_HOST));
+    expect_int("plain", MST_ERR_PLAIN, init_with("http://" SERVICE_API_HOST));
+    expect_int("closed", MST_ERR_CLOSED, put());
     session_end();
 }
 
@@ -301,7 +285,7 @@ static void test_busy(void **state)
     (void)state;
     begin();
     session.service.address.delay_ms = 500;
-    session_start();
+    session_start_transfer();
     expect_int("first", 0, put());
     expect_int("second", MST_ERR_BUSY, put());
     session_run(100);
@@ -311,13 +295,6 @@ static void test_busy(void **state)
     session_run(1000);
     expect_int("events", 2, session.seen.events[MST_EVENT_ADDRESS]);
     expect_int("requests", 2, (long long)session.service.puts.count);
-    session_end();
-
-    begin();
-    session.config.ws_url = "wss://" SERVICE_WS_HOST;
-    session_start();
-    session_run(1000);
-    expect_int("the stream's only link", MST_ERR_BUSY, put());
     session_end();
 }
 
@@ -386,7 +363,7 @@ static void test_new_token_once(void **state)
     session.service.address.raw = RESPONSE("401 No", CLOSING, PROBLEM);
     session.service.address.raw_times = 1;
     session.service.address.raw_end = MST_ERR_EOF;
-    session_start();
+    session_start_transfer();
     put_and_wait("once");
     expect_result("once", MST_OK, 200);
     expect_text("nothing of the first", "", session.seen.problem.title);
@@ -399,7 +376,7 @@ static void test_new_token_once(void **state)
     session.service.address.raw =
         RESPONSE("401 No", "Content-Length: 0\r\n", "");
     session.service.address.raw_times = 1;
-    session_start();
+    session_start_transfer();
     expect_int("first the token's", 0, put());
     while (session.service.tokens.count == 0) {
         session_run(1);
@@ -446,7 +423,7 @@ static void test_retry_after(void **state)
         session.service.address.raw = cases[i].raw;
         session.service.address.raw_times = 1;
         session.service.address.raw_end = MST_ERR_EOF;
-        session_start();
+        session_start_transfer();
         put_and_wait(cases[i].raw);
         assert_in_range(session.seen.address.retry_ms, cases[i].min_ms,
                         cases[i].max_ms);
@@ -469,7 +446,7 @@ static void test_framing(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(framings); i++) {
         begin();
-        session_start();
+        session_start_transfer();
         put_and_wait("the token");
         session.service.framing = framings[i];
         session.service.address.interim = "HTTP/1.1 103 Early Hints\r\n"
@@ -482,7 +459,7 @@ static void test_framing(void **state)
         session_end();
         for (uint64_t cut = begin_at + 1; cut <= end_at; cut++) {
             begin();
-            session_start();
+            session_start_transfer();
             put_and_wait("the token");
             session.service.framing = framings[i];
             session.service.address.interim = "HTTP/1.1 103 Early Hints\r\n"
@@ -563,7 +540,7 @@ static void test_status_before_body(void **state)
         session.service.address.raw = cases[i].raw;
         session.service.address.raw_end = cases[i].end;
         session.service.address.raw_times = 1;
-        session_start();
+        session_start_transfer();
         put_and_wait(cases[i].raw);
         expect_result(cases[i].raw, cases[i].error, cases[i].status);
         expect_int(cases[i].raw, cases[i].requests,
@@ -603,7 +580,7 @@ static void test_lost_answer(void **state)
         session.service.address.raw = cases[i].raw;
         session.service.address.raw_end = cases[i].end;
         session.service.address.raw_times = 1;
-        session_start();
+        session_start_transfer();
         put_and_wait(cases[i].raw);
         expect_result(cases[i].raw, MST_OK, 200);
         expect_text(cases[i].raw, "once", record.nickname);
@@ -637,7 +614,7 @@ static void test_total_deadline(void **state)
         session.service.address.raw = "";
         session.service.address.raw_end = cases[i].end;
         session.mock.plan.connect_error[0] = cases[i].connect;
-        session_start();
+        session_start_transfer();
         put_and_wait(cases[i].name);
         expect_result(cases[i].name, cases[i].error, 0);
         if (session.seen.address_ms > put_ms) {
@@ -662,7 +639,7 @@ static void test_after_a_long_pause(void **state)
     (void)state;
     begin();
     session.mock.plan.connect_ms = 100;
-    session_start();
+    session_start_transfer();
     put_and_wait("before");
     mst_mock_advance(&session.mock, SESSION_HOUR);
     put_and_wait("afterwards");
@@ -679,7 +656,7 @@ static void test_held_back(void **state)
     session.service.address.raw = RESPONSE("429 No", CLOSING, "");
     session.service.address.raw_end = MST_ERR_EOF;
     session.service.address.raw_times = 1;
-    session_start();
+    session_start_transfer();
     put_and_wait("throttled");
     expect_result("throttled", MST_ERR_THROTTLED, 429);
     put_and_wait("held back");
@@ -698,7 +675,7 @@ static void put_with_faults(bool tls)
     uint64_t calls;
 
     begin_over(tls);
-    session_start();
+    session_start_transfer();
     put_and_wait("without a fault");
     calls = session.mock.calls[MST_MOCK_ANY];
     session_end();
@@ -709,7 +686,7 @@ static void put_with_faults(bool tls)
         session.mock.plan.fail_call = MST_MOCK_ANY;
         session.mock.plan.fail_at = at;
         session.mock.plan.fail_error = MST_ERR_RESET;
-        session_start();
+        session_start_transfer();
         put_and_wait(name);
         expect_result(name, MST_OK, 200);
         expect_int(name, 1, session.seen.events[MST_EVENT_ADDRESS]);
@@ -758,7 +735,7 @@ static void test_token_failures(void **state)
         }
         session.service.token.raw = raw;
         session.service.token.raw_end = MST_ERR_EOF;
-        session_start();
+        session_start_transfer();
         put_and_wait(raw);
         /* The status is the token endpoint's. */
         expect_result(raw, cases[i / 2].error,
@@ -781,7 +758,7 @@ static void test_early_response(void **state)
     (void)state;
     for (size_t at = 1; at < 300; at += 23) {
         begin();
-        session_start();
+        session_start_transfer();
         put_and_wait("before");
         expect_result("before", MST_OK, 200);
         session_stall_after(at);
@@ -818,14 +795,14 @@ static void test_maybe_done(void **state)
         begin();
         session.service.address.raw = cases[i].raw;
         session.service.address.never = cases[i].raw == NULL;
-        session_start();
+        session_start_transfer();
         put_and_wait("maybe");
         expect_int(cases[i].raw != NULL ? cases[i].raw : "no answer",
                    cases[i].maybe, session.seen.address.maybe_done);
         session_end();
     }
     begin();
-    session_start();
+    session_start_transfer();
     put_and_wait("done");
     expect_int("done", false, session.seen.address.maybe_done);
     session_end();
@@ -838,7 +815,7 @@ static void test_token_lives_on(void **state)
     (void)state;
     begin();
     session.service.expires_in = 600;
-    session_start();
+    session_start_transfer();
     for (int i = 0; i < 4; i++) {
         put_and_wait("in its life");
         expect_result("in its life", MST_OK, 200);
@@ -856,12 +833,12 @@ static void test_one_token_for_both(void **state)
 {
     (void)state;
     begin();
-    session_two_links();
     session.config.ws_url = "wss://" SERVICE_WS_HOST;
     session.config.scope = SERVICE_SCOPE " " SERVICE_ADDRESS_SCOPE;
     session.service.scope = session.config.scope;
     session.service.api_token = SERVICE_TOKEN;
     session_start();
+    session_start_transfer();
     session_run(1000);
     put_and_wait("one token");
     expect_result("one token", MST_OK, 200);
@@ -878,7 +855,7 @@ static void test_local_errors(void **state)
         session.port.flags = entropy == 0 ? 0 : session.port.flags;
         session.mock.plan.clock_unset = entropy == 0;
         session.mock.plan.entropy_none = entropy == 1;
-        session_start();
+        session_start_transfer();
         put_and_wait("local");
         expect_result("local", entropy ? MST_ERR_ENTROPY : MST_ERR_CLOCK, 0);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
@@ -895,14 +872,14 @@ static void keep_alive(unsigned flags)
 
     begin();
     session.port.flags |= flags;
-    session_start();
+    session_start_transfer();
     for (int i = 0; i < 5; i++) {
         put_and_wait("in a row");
         expect_result("in a row", MST_OK, 200);
         session_run(1000);
     }
     expect_int("one after the token's", 2, (long long)service->connects.count);
-    expect_int("idle", MST_STATE_IDLE, mst_old_client_state(&session.client));
+    expect_int("idle", MST_STATE_IDLE, mst_link_state(&session.transfer.link));
     service->sink.end(service->sink.context, 0, MST_ERR_EOF);
     session_run(100);
     assert_false(mst_mock_in_use(&session.mock, 0));
@@ -940,7 +917,7 @@ static void test_connection_close(void **state)
     for (size_t i = 0; i < COUNT(headers); i++) {
         begin();
         session.service.address.headers = headers[i];
-        session_start();
+        session_start_transfer();
         for (int n = 0; n < 3; n++) {
             put_and_wait("each its own");
             expect_result("each its own", MST_OK, 200);
@@ -960,7 +937,7 @@ static void test_below_tls(void **state)
     begin_over(true);
     memset(nickname, 1, MST_NICKNAME_MAX); /* more than one record */
     request = (struct mst_address_request){.id = "x", .nickname = nickname};
-    session_start();
+    session_start_transfer();
     for (int i = 0; i < 3; i++) {
         put_and_wait("below TLS");
         expect_result("below TLS", MST_OK, 200);
@@ -976,7 +953,7 @@ static void test_again_after_a_lasting_failure(void **state)
     (void)state;
     begin_over(true);
     request = (struct mst_address_request){.id = "x"};
-    session_start();
+    session_start_transfer();
     put_and_wait("localhost");
     session_run(SESSION_MINUTE);
     session_certificate("unknown");

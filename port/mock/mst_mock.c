@@ -709,23 +709,56 @@ uint32_t mst_old_mock_run(struct mst_mock *mock, struct mst_old_client *client,
     return (uint32_t)(mock->elapsed_ms - start);
 }
 
-uint32_t mst_mock_run(struct mst_mock *mock, struct mst_client *client,
-                      uint32_t budget_ms,
-                      bool (*on_event)(void *context,
-                                       const struct mst_event *event),
-                      void *context)
+/* Polls the objects until one has an event: which it was, or count. */
+static size_t mock_poll(const struct mst_mock_object *objects, size_t count,
+                        struct mst_event *event, size_t *closed)
 {
-    const struct mst_link *link = &client->link;
+    *closed = 0;
+    for (size_t i = 0; i < count; i++) {
+        int rc = objects[i].poll(objects[i].object, event);
+        if (rc > 0) {
+            return i;
+        }
+        *closed += rc < 0;
+    }
+    return count;
+}
+
+/* How long the objects let a program sleep, at most so long: 0 where one is
+ * ready. */
+static uint64_t mock_sleep(const struct mst_mock *mock,
+                           const struct mst_mock_object *objects, size_t count)
+{
+    uint64_t wait = UINT64_MAX;
+    for (size_t i = 0; i < count * 2; i++) {
+        const struct mst_link *link = objects[i / 2].links[i % 2];
+        if (link != NULL) {
+            uint64_t left = mst_next_deadline_ms(link);
+            bool off = mst_link_state(link) == MST_STATE_OFF;
+            if (!off &&
+                mock_link_ready(mock, link->config.link, mst_wants(link))) {
+                left = 0;
+            }
+            wait = !off && left < wait ? left : wait;
+        }
+    }
+    return wait;
+}
+
+uint32_t mst_mock_run_objects(struct mst_mock *mock,
+                              const struct mst_mock_object *objects,
+                              size_t count, uint32_t budget_ms,
+                              bool (*on_event)(void *context,
+                                               const struct mst_event *event),
+                              void *context)
+{
     uint64_t start = mock->elapsed_ms;
     uint64_t moved = mock->moved;
     unsigned idle = 0, polls = 0;
     for (;;) {
         struct mst_event event;
-        int rc = mst_poll(client, &event);
-        if (rc < 0) {
-            break;
-        }
-        if (rc > 0) {
+        size_t closed;
+        if (mock_poll(objects, count, &event, &closed) < count) {
             idle = 0;
             polls = 0;
             if (on_event != NULL && !on_event(context, &event)) {
@@ -733,9 +766,11 @@ uint32_t mst_mock_run(struct mst_mock *mock, struct mst_client *client,
             }
             continue;
         }
-        uint64_t wait = mst_next_deadline_ms(link);
-        if (wait == 0 ||
-            mock_link_ready(mock, link->config.link, mst_wants(link))) {
+        if (closed == count) {
+            break;
+        }
+        uint64_t wait = mock_sleep(mock, objects, count);
+        if (wait == 0) {
             idle = moved == mock->moved ? idle + 1 : 0;
             moved = mock->moved;
             if (idle < SPIN_MAX && ++polls < POLLS_MAX) {
@@ -758,4 +793,20 @@ uint32_t mst_mock_run(struct mst_mock *mock, struct mst_client *client,
         mst_mock_advance(mock, (uint32_t)(wait < left ? wait : left));
     }
     return (uint32_t)(mock->elapsed_ms - start);
+}
+
+static int mock_poll_client(void *object, struct mst_event *event)
+{
+    return mst_poll(object, event);
+}
+
+uint32_t mst_mock_run(struct mst_mock *mock, struct mst_client *client,
+                      uint32_t budget_ms,
+                      bool (*on_event)(void *context,
+                                       const struct mst_event *event),
+                      void *context)
+{
+    const struct mst_mock_object object = {
+        mock_poll_client, client, {&client->link}};
+    return mst_mock_run_objects(mock, &object, 1, budget_ms, on_event, context);
 }

@@ -241,6 +241,22 @@ uint32_t mst_mock_run(struct mst_mock *mock, struct mst_client *client,
                                        const struct mst_event *event),
                       void *context);
 
+/* An object of the library: how it is polled, and its links. */
+struct mst_mock_object {
+    int (*poll)(void *object, struct mst_event *event);
+    void *object;
+    const struct mst_link *links[2]; /* the second may be NULL */
+};
+
+/* The same with several objects on this port, polled in turn; ends when all
+ * are closed. */
+uint32_t mst_mock_run_objects(struct mst_mock *mock,
+                              const struct mst_mock_object *objects,
+                              size_t count, uint32_t budget_ms,
+                              bool (*on_event)(void *context,
+                                               const struct mst_event *event),
+                              void *context);
+
 #ifdef __cplusplus
 }
 #endif

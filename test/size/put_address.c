@@ -5,11 +5,11 @@
  */
 #include "board.h"
 
-static struct mst_old_client client;
-static unsigned char memory[MST_OLD_MEMORY_LEN_DEFAULT];
+static struct mst_transfer transfer;
+MST_TRANSFER_MEMORY(memory, MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048);
 static struct mst_address record;
 
-static const struct mst_old_config config = {
+static const struct mst_config config = {
     .auth_url = "https://exchange.example",
     .base_url = "https://exchange.example",
     .client_id = board_id,
@@ -29,15 +29,14 @@ static const struct mst_address_request request = {
 int main(void)
 {
     struct mst_event event;
-    int rc = mst_old_client_init(&client, &config, &board_port, memory,
-                                 sizeof memory);
+    int rc = mst_transfer_init(&transfer, &config, &board_port, &memory);
 
-    rc = rc ? rc : mst_old_address_put(&client, &request, &record);
+    rc = rc ? rc : mst_address_put(&transfer, &request, &record);
     while (rc >= 0) {
-        rc = mst_old_poll(&client, &event);
+        rc = mst_transfer_poll(&transfer, &event);
         if (rc == 0) {
-            board_sleep(mst_old_next_deadline_ms(&client),
-                        mst_old_wants(&client, 0));
+            board_sleep(mst_next_deadline_ms(&transfer.link),
+                        mst_wants(&transfer.link));
         } else if (rc > 0 && event.type == MST_EVENT_ADDRESS) {
             if (event.as.address.error == 0) {
                 board_show_record(record.id, record.status);
@@ -46,7 +45,7 @@ int main(void)
                                  event.as.address.http_status,
                                  event.as.address.retry_ms);
             }
-            mst_old_close(&client); /* goes on until MST_ERR_CLOSED */
+            mst_transfer_close(&transfer); /* goes on until MST_ERR_CLOSED */
         } else if (rc > 0 && event.type == MST_EVENT_CLOSED) {
             board_show_error(event.as.failure.error, event.as.failure.detail,
                              event.as.failure.retry_ms);
