@@ -6627,13 +6627,23 @@ static void access_drop(struct mst_token *t)
     t->until.armed = t->end.armed = t->refresh.armed = t->refresh_due = false;
 }
 
-/* The token that was written into a room serves from now on. life_ms: 0 where
- * its end is not known. */
-static void access_take(struct mst_token *t, uint32_t len, const char *scope,
-                        uint32_t life_ms, bool ends, uint32_t now)
+/* The token that was written into a room serves from now on, in place of others
+ * of its scope. life_ms counts where it ends. */
+static void access_take(struct mst_access *a, struct mst_token *t, uint32_t len,
+                        const char *scope, uint32_t life_ms, bool ends,
+                        uint32_t now)
 {
     uint32_t ahead = life_ms / 10;
 
+    for (struct mst_token *old = a->rooms; old != NULL; old = old->next) {
+        if (old != t && old->len > 0 && strcmp(old->scope, scope) == 0) {
+            old->refresh_due = false;
+            if (old->readers == 0) {
+                access_drop(old);
+                old->save_due = false; /* the new one is stored in its place */
+            }
+        }
+    }
     t->len = len;
     t->scope = scope;
     t->ends = ends;
@@ -6654,6 +6664,19 @@ static void access_take(struct mst_token *t, uint32_t len, const char *scope,
         ahead = ahead < ACCESS_AHEAD_MS ? ahead : ACCESS_AHEAD_MS;
         timer_set(&t->refresh, now, life_ms + ACCESS_MARGIN_MS - ahead);
     }
+}
+
+/* A token that should be fetched ahead of its end, for which there is room
+ * without giving up one that is good; or NULL. */
+static struct mst_token *access_ageing(const struct mst_access *a)
+{
+    for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
+        if (t->refresh_due && t->len > 0) {
+            const struct mst_token *room = access_room(a, t->scope);
+            return room != NULL && !access_is_good(room) ? t : NULL;
+        }
+    }
+    return NULL;
 }
 
 /* Time has passed. */
@@ -7099,7 +7122,9 @@ static void link_note_http(struct mst_link *l)
 static uint32_t link_backoff(struct mst_link *l, int error)
 {
     const struct mst_config *g = &l->config;
-    bool slow = link_is_permanent(l, error);
+    /* A handover that timed out costs its books their snapshots again. */
+    bool slow = link_is_permanent(l, error) ||
+                (error == MST_ERR_TIMEOUT && l->state == MST_STATE_OPEN);
     uint32_t longest = g->backoff_ms, jitter = 0, wait;
     int64_t least = link_retry_after(l);
 
@@ -7182,8 +7207,8 @@ static void link_hold(struct mst_link *l, int error)
     }
 }
 
-/* What a link that waits is to do next: fetch a token, or what its user is
- * for. Returns how long until then, ms; TIMER_NONE where there is nothing, or
+/* What a link that waits is to do next: what its user is for, or fetch a token
+ * for that, or fetch one ahead of the old one's end. Returns how long until then, ms; TIMER_NONE where there is nothing, or
  * another link is fetching a token. */
 static uint32_t link_next(const struct mst_link *l,
                           enum access_purpose *purpose)
@@ -7191,15 +7216,14 @@ static uint32_t link_next(const struct mst_link *l,
     const struct mst_access *a = l->access;
     uint32_t wait = timer_left(&l->timers[MST_TIMER_STAGE], l->now), hold;
 
-    if (!l->wanted) {
+    *purpose = l->wanted && access_token(a, link_scope(l)) != NULL
+                   ? (enum access_purpose)l->user->purpose
+                   : ACCESS_TOKEN;
+    if (!l->wanted && !(l->fetches && access_ageing(a) != NULL)) {
         return TIMER_NONE;
     }
-    *purpose = (enum access_purpose)l->user->purpose;
-    if (access_token(a, link_scope(l)) == NULL) {
-        *purpose = ACCESS_TOKEN;
-        if (a->fetching != NULL) {
-            return TIMER_NONE;
-        }
+    if (*purpose == ACCESS_TOKEN && a->fetching != NULL) {
+        return TIMER_NONE;
     }
     wait = wait == TIMER_NONE ? 0 : wait;
     hold = timer_left(&a->holds[*purpose], l->now);
@@ -7293,7 +7317,8 @@ static void link_begin(struct mst_link *l)
     l->purpose = (uint8_t)purpose;
     /* The URLs were checked at the begin of the object's life. */
     if (purpose == ACCESS_TOKEN) {
-        l->token = access_room(l->access, link_scope(l));
+        l->scope = l->wanted ? link_scope(l) : access_ageing(l->access)->scope;
+        l->token = access_room(l->access, l->scope);
         if (l->token == NULL) {
             return; /* a request is being written with the only one */
         }
@@ -7416,7 +7441,7 @@ static void link_write_form(const struct mst_link *l, struct out *o)
     out_byte(o, '&');
     http_form_write(o, "client_secret", l->access->client_secret);
     out_byte(o, '&');
-    http_form_write(o, "scope", link_scope(l));
+    http_form_write(o, "scope", l->scope);
 }
 
 static void link_write_token(const struct mst_link *l, struct out *o)
@@ -7579,7 +7604,7 @@ static int link_reply_field(struct mst_link *l)
     case REPLY_SCOPE:
         memmove(store, t.at, t.len);
         store[t.len] = '\0';
-        missing = access_lacks(store, link_scope(l));
+        missing = access_lacks(store, l->scope);
         r->granted = *missing == '\0';
         if (!r->granted) {
             text_copy(l->text, sizeof l->text, missing, strcspn(missing, " "));
@@ -7682,11 +7707,11 @@ static int link_reply_end(const struct mst_link *l)
 }
 
 /* What a token is stored under: tells apart services, clients and scopes. */
-static uint32_t link_token_key(const struct mst_link *l)
+static uint32_t link_token_key(const struct mst_link *l, const char *scope)
 {
     return text_hash(text_hash(text_hash(TEXT_HASH, l->config.auth_url),
                                l->access->client_id),
-                     link_scope(l));
+                     scope);
 }
 
 /* The reply is complete: the link is free for what the token is for. */
@@ -7699,13 +7724,17 @@ static int link_reply_done(struct mst_link *l)
     if (rc != 0) {
         return rc;
     }
-    access_take(l->token, r->token_len, link_scope(l), r->expires_in * 1000,
-                ends, l->now);
-    l->token->key = link_token_key(l);
+    access_take(l->access, l->token, r->token_len, l->scope,
+                r->expires_in * 1000, ends, l->now);
+    l->token->key = link_token_key(l, l->scope);
     link_high(&l->stats.high.token, r->token_len);
     l->stats.tokens++;
     link_note_http(l);
     link_trace_token(l, "obtained", ends ? (int64_t)r->expires_in : -1);
+    if (!l->wanted) { /* this was all there was to do */
+        l->attempts = 0;
+        l->reported_error = 0;
+    }
     link_restart(l);
     return 0;
 }
@@ -7836,9 +7865,14 @@ static void link_forgive(struct mst_link *l, uint32_t ms)
     l->user->forgive(l, ms);
 }
 
+static uint32_t link_now(const struct mst_link *l)
+{
+    return l->port->now_ms(l->port->context);
+}
+
 static void link_clock(struct mst_link *l)
 {
-    uint32_t now = l->port->now_ms(l->port->context);
+    uint32_t now = link_now(l);
     uint32_t passed = now - l->now;
 
     if (passed > 0) {
@@ -7903,8 +7937,8 @@ static void link_load_token(struct mst_link *l)
         return;
     }
     l->store_tried = true;
-    len = port->token_load(port->context, link_token_key(l), t->text,
-                           MST_TOKEN_MAX, &until_s);
+    len = port->token_load(port->context, link_token_key(l, link_scope(l)),
+                           t->text, MST_TOKEN_MAX, &until_s);
     if (len <= 0 || len > MST_TOKEN_MAX || until_s <= l->clock_s ||
         until_s > l->clock_s + (int64_t)ACCESS_LIFE_MAX_S ||
         !link_is_token(t->text, (size_t)len)) {
@@ -7912,9 +7946,9 @@ static void link_load_token(struct mst_link *l)
         return;
     }
     until_s -= l->clock_s;
-    access_take(t, (uint32_t)len, link_scope(l), (uint32_t)until_s * 1000, true,
-                l->now);
-    t->key = link_token_key(l);
+    access_take(l->access, t, (uint32_t)len, link_scope(l),
+                (uint32_t)until_s * 1000, true, l->now);
+    t->key = link_token_key(l, link_scope(l));
     t->fresh = t->save_due = false;
     t->loaded = true;
     l->token = t;
@@ -8240,7 +8274,7 @@ static bool link_expire(struct mst_link *l)
         }
         return true;
     }
-    for (unsigned i = first; i < MST_TIMERS; i++) {
+    for (unsigned i = first; i < MST_TIMER_OWNER; i++) {
         if (timer_ends(&l->timers[i], l->now)) {
             l->user->expire(l, (enum mst_link_timer)i);
             return true;
@@ -8371,7 +8405,7 @@ uint32_t mst_next_deadline_ms(const struct mst_link *link)
     uint32_t passed = 0, left = 0;
 
     if (!l->more && !l->wiped) {
-        passed = l->port->now_ms(l->port->context) - l->now;
+        passed = link_now(l) - l->now;
         left = link_left(l);
     }
     left = left > passed ? left - passed : 0;
@@ -9462,7 +9496,7 @@ static void client_reset(struct mst_client *c)
     memset(&c->lag, 0, sizeof c->lag);
     c->subscribed = c->has_snapshot = c->audit = c->one_by_one = false;
     c->request_due = c->ping_came = c->ping_due = c->pinged = false;
-    c->close_due = c->deaf = false;
+    c->close_due = c->deaf = c->reads_out = false;
     c->frame_type = FRAME_NONE;
     c->failing = 0;
 }
@@ -9595,10 +9629,14 @@ static void client_take_beat(struct mst_client *c, int64_t time_ns)
 /* Looks at an event of the decoder before the caller does. */
 static void client_event(struct mst_client *c, struct mst_event *event)
 {
+    const struct mst_link *l = &c->link;
     struct mst_subscription *s;
 
     event->market = NULL;
     event->book = NULL;
+    if (l->state == MST_STATE_CLOSING) {
+        return; /* read to its end: another connection leads */
+    }
     switch (event->type) {
     case MST_EVENT_PART:
         if (event->as.part.first && !event->as.part.snapshot) {
@@ -9750,7 +9788,7 @@ static void client_malformed(struct mst_client *c, int error)
 static int client_read_stream(struct mst_client *c, struct mst_event *event)
 {
     struct mst_link *l = &c->link;
-    bool counts = l->state == MST_STATE_OPEN;
+    bool counts = l->state == MST_STATE_OPEN || c->reads_out;
     struct mst_ws_piece piece = {.len = 0};
     const uint8_t *data;
     size_t len, used;
@@ -9806,15 +9844,21 @@ static void client_closed(struct mst_client *c)
 {
     struct mst_link *l = &c->link;
     struct mst_trace trace = {.kind = MST_TRACE_END};
+    int error = MST_OK;
 
     if (c->failing != 0) {
         link_fail(l, c->failing);
         return;
     }
+    if (c->reads_out && l->transport.end != MST_ERR_WS_CLOSED) {
+        /* It did not get to the peer's close frame: something may be lost. */
+        error = l->transport.end != 0 ? l->transport.end : MST_ERR_TIMEOUT;
+        link_count_error(l, error);
+    }
     if (l->report == MST_EVENT_CLOSED) {
         l->failure.retry_ms = 0; /* what went wrong is still to be told */
     } else {
-        (void)link_note(l, MST_EVENT_CLOSED, MST_OK, l->state);
+        (void)link_note(l, MST_EVENT_CLOSED, error, l->state);
     }
     if (l->opened) {
         c->abort_due = true;
@@ -10508,6 +10552,7 @@ int mst_transfer_init_checked(struct mst_transfer *transfer, size_t size,
         return MST_ERR_ARGUMENT;
     }
     memset(transfer, 0, sizeof *transfer);
+    transfer->link.fetches = config != NULL && config->access != NULL;
     return link_init(&transfer->link, &transfer_user, config, port, memory);
 }
 
@@ -10579,7 +10624,452 @@ void mst_transfer_wipe(struct mst_transfer *transfer)
 }
 
 /* ------------------------------------------------------------------------
- * 16 old tls
+ * 16 pair
+ *
+ * Each client has its own connection, wishes and books; one leads. No book
+ * moves but those of which there is only one. Another one leads
+ *
+ * - when the leader has lost its connection, and the follower has one;
+ * - in a rotation, once the follower's books have been as live as the leader's
+ *   for a while: the old connection is then read to its end;
+ * - in hot standby, when the leader misses what the follower receives.
+ * ------------------------------------------------------------------------ */
+
+/* A connection that is to take over does so once all it has is as live as what
+ * it replaces for so long, and has so long for it. */
+#define PAIR_OVERLAP_MS 2000u
+#define PAIR_HANDOVER_MS 120000u
+
+/* What one connection has delivered, the other may bring after such a time. */
+#define PAIR_REPEAT_MS 10000u
+
+/* So often the two are compared in hot standby; what the leader has not
+ * received after such a time it misses. */
+#define PAIR_COMPARE_MS 500u
+#define PAIR_MISSED_MS 3000u
+
+static struct mst_client *pair_leader(struct mst_pair *p)
+{
+    return &p->clients[p->leads];
+}
+
+static struct mst_client *pair_follower(struct mst_pair *p)
+{
+    return &p->clients[1 - p->leads];
+}
+
+static bool pair_is_standby(const struct mst_pair *p)
+{
+    return (p->clients[0].link.config.flags & MST_HOT_STANDBY) != 0;
+}
+
+/* A market with only one book follows the leader. */
+static void pair_move_books(struct mst_client *from, struct mst_client *to)
+{
+    for (unsigned i = 0; i < from->slots; i++) {
+        struct mst_subscription *s = &from->subscriptions[i];
+        struct mst_book *book = s->book;
+        enum mst_channel channel = (enum mst_channel)s->channel;
+        if (s->wanted && client_wish(to, channel, s->market) == NULL) {
+            (void)mst_unsubscribe(from, channel, s->market);
+            (void)mst_subscribe(to, channel, s->market, book);
+        }
+    }
+}
+
+/* A client has nothing to do until the next rotation: an open connection is
+ * read to its end, one that is being made is given up. */
+static void pair_park(struct mst_client *c)
+{
+    struct mst_link *l = &c->link;
+
+    l->wanted = false;
+    if (l->state == MST_STATE_OPEN) {
+        c->reads_out = true;
+        client_close(c, 1000, 0);
+    } else if (l->state > MST_STATE_WAIT && l->state < MST_STATE_OPEN) {
+        link_restart(l);
+    }
+}
+
+/* The other client leads from now on. */
+static void pair_change(struct mst_pair *p, uint32_t now)
+{
+    struct mst_client *old = pair_leader(p), *leader = pair_follower(p);
+    uint64_t age = leader->link.elapsed_ms - leader->open_ms;
+
+    p->leads = (uint8_t)(1 - p->leads);
+    p->changes++;
+    p->tell = true;
+    p->settled.armed = p->handover.armed = p->missed.armed = false;
+    p->rotate.armed = false;
+    if (p->rotate_ms != 0) {
+        timer_set(&p->rotate, now,
+                  age < p->rotate_ms ? p->rotate_ms - (uint32_t)age : 0);
+    }
+    timer_set(&p->repeat, now, PAIR_REPEAT_MS);
+    pair_move_books(old, leader);
+    if (!pair_is_standby(p)) {
+        pair_park(old);
+    }
+}
+
+/* The follower's book is as live as the leader's, or as it can be. */
+static bool pair_is_level(struct mst_pair *p, const struct mst_subscription *s)
+{
+    const struct mst_subscription *other =
+        client_find(pair_leader(p), (enum mst_channel)s->channel, s->market);
+
+    if (s->state == SUB_NONE && !s->wanted) {
+        return true;
+    }
+    if (s->state != SUB_ACTIVE) {
+        return s->state == SUB_REFUSED &&
+               (other == NULL || other->state != SUB_ACTIVE);
+    }
+    return s->book == NULL || (s->needs & NEED_NUMBER) != 0 ||
+           mst_book_state(s->book) == MST_BOOK_LIVE || other == NULL ||
+           other->book == NULL || mst_book_state(other->book) != MST_BOOK_LIVE;
+}
+
+/* All that is wished for is as live on the follower as it can be. */
+static bool pair_is_settled(struct mst_pair *p)
+{
+    const struct mst_client *c = pair_follower(p);
+    bool settled = c->link.state == MST_STATE_OPEN;
+
+    for (unsigned i = 0; i < c->slots && settled; i++) {
+        settled = pair_is_level(p, &c->subscriptions[i]);
+    }
+    return settled;
+}
+
+/* A rotation: the follower connects, and leads once it is settled. */
+static void pair_rotate(struct mst_pair *p, uint32_t now)
+{
+    struct mst_client *c = pair_follower(p);
+
+    if (timer_ends(&p->rotate, now)) {
+        p->rotating = true;
+    }
+    if (!p->rotating || pair_leader(p)->link.state != MST_STATE_OPEN) {
+        return; /* a new connection is made anyway */
+    }
+    c->link.wanted = true;
+    if (c->link.state != MST_STATE_OPEN) {
+        p->handover.armed = p->settled.armed = false;
+        return;
+    }
+    if (!p->handover.armed) {
+        timer_set(&p->handover, now, PAIR_HANDOVER_MS);
+    }
+    if (!pair_is_settled(p)) {
+        p->settled.armed = false;
+    } else if (!p->settled.armed) {
+        timer_set(&p->settled, now, PAIR_OVERLAP_MS);
+    }
+    if (timer_ends(&p->settled, now)) {
+        p->rotating = false;
+        p->rotations++;
+        pair_change(p, now);
+    } else if (timer_ends(&p->handover, now)) {
+        link_fail(&c->link, MST_ERR_TIMEOUT);
+    }
+}
+
+/* A market's book is live on the follower, and on the leader not, or older. */
+static bool pair_is_behind(struct mst_pair *p)
+{
+    const struct mst_client *c = pair_follower(p);
+    const int64_t late_ns = (int64_t)PAIR_MISSED_MS * 1000000;
+    bool behind = false;
+
+    for (unsigned i = 0; i < c->slots; i++) {
+        const struct mst_subscription *s = &c->subscriptions[i], *other;
+        if (s->book == NULL || mst_book_state(s->book) != MST_BOOK_LIVE) {
+            continue;
+        }
+        other = client_find(pair_leader(p), MST_MARKET_DATA, s->market);
+        behind |=
+            other != NULL && other->book != NULL &&
+            (mst_book_state(other->book) != MST_BOOK_LIVE ||
+             mst_book_time(s->book) - mst_book_time(other->book) >= late_ns);
+    }
+    return behind;
+}
+
+/* Hot standby: the leader has received nothing since the follower did, or has
+ * a book that is behind. */
+static void pair_compare(struct mst_pair *p, uint32_t now)
+{
+    const struct mst_client *leader = pair_leader(p), *other = pair_follower(p);
+    bool heard = leader->frame.whole_at != p->heard[p->leads];
+    bool misses = other->frame.whole_at != p->heard[1 - p->leads] && !heard;
+
+    p->heard[p->leads] = leader->frame.whole_at;
+    p->heard[1 - p->leads] = other->frame.whole_at;
+    if (pair_is_behind(p)) {
+        misses = true;
+    } else if (heard) {
+        p->missed.armed = false;
+    }
+    if (misses && !p->missed.armed) {
+        timer_set(&p->missed, now, PAIR_MISSED_MS);
+    }
+    if (timer_ends(&p->missed, now) && pair_is_settled(p)) {
+        pair_change(p, now);
+    }
+}
+
+/* Looks whether another one is to lead. */
+static void pair_step(struct mst_pair *p)
+{
+    struct mst_link *leader = &pair_leader(p)->link;
+    struct mst_link *follower = &pair_follower(p)->link;
+    struct mst_timer *next = &p->clients[0].link.timers[MST_TIMER_OWNER];
+    uint32_t now = link_now(leader), left;
+
+    if (leader->closing) {
+        return;
+    }
+    (void)timer_ends(&p->repeat, now);
+    if (leader->state < MST_STATE_OPEN && follower->state == MST_STATE_OPEN) {
+        p->rotating = false;
+        pair_change(p, now);
+    } else if (!pair_is_standby(p)) {
+        pair_rotate(p, now);
+    } else if (timer_ends(&p->compare, now) || !p->compare.armed) {
+        timer_set(&p->compare, now, PAIR_COMPARE_MS);
+        if (leader->state == MST_STATE_OPEN &&
+            follower->state == MST_STATE_OPEN) {
+            pair_compare(p, now);
+        }
+    }
+    left =
+        timer_sooner(timer_left(&p->repeat, now), timer_left(&p->rotate, now));
+    left = timer_sooner(left, timer_left(&p->settled, now));
+    left = timer_sooner(left, timer_left(&p->handover, now));
+    left = timer_sooner(left, timer_left(&p->compare, now));
+    next->armed = left != TIMER_NONE;
+    next->at = now + left;
+}
+
+/* Whether the caller sees an event of this client. */
+static bool pair_passes(struct mst_pair *p, unsigned which,
+                        struct mst_event *event)
+{
+    bool leads = which == p->leads;
+
+    p->generation += p->clients[which].link.generation - p->seen[which];
+    if (p->clients[which].link.generation != p->seen[which]) {
+        p->generations[which] = p->generation;
+        p->seen[which] = p->clients[which].link.generation;
+    }
+    event->generation = p->generations[which];
+    switch (event->type) {
+    case MST_EVENT_OPEN:
+        if (leads && p->rotate_ms != 0) {
+            timer_set(&p->rotate, p->clients[which].link.now, p->rotate_ms);
+        }
+        return true;
+    case MST_EVENT_CLOSED:
+    case MST_EVENT_ERROR:
+    case MST_EVENT_ENTRY:
+    case MST_EVENT_RESPONSE: return true;
+    case MST_EVENT_EXECUTION:
+        event->as.execution.repeat = !leads || p->repeat.armed;
+        return true;
+    default: return leads;
+    }
+}
+
+/* Time in which the caller was away counts for nothing. */
+static void pair_forgive(struct mst_pair *p)
+{
+    const struct mst_link *l = &pair_leader(p)->link;
+    uint32_t away;
+
+    if (l->caller.armed) {
+        away = link_now(l) - l->caller.at;
+        if ((int32_t)away > 0) {
+            p->repeat.at += away;
+            p->settled.at += away;
+            p->handover.at += away;
+            p->missed.at += away;
+        }
+    }
+}
+
+int mst_pair_poll(struct mst_pair *pair, struct mst_event *event)
+{
+    struct mst_pair *p = pair;
+    unsigned closed = 0;
+
+    pair_forgive(p);
+    pair_step(p);
+    for (unsigned i = 0; i < 2 && !p->tell; i++) {
+        unsigned which = (p->turn + i) % 2u;
+        int rc;
+        do {
+            rc = mst_poll(&p->clients[which], event);
+            if (rc == 1 && pair_passes(p, which, event)) {
+                /* The other one's turn, unless there is more at hand. */
+                p->turn =
+                    (uint8_t)(p->clients[which].burst > 0 ? which : 1 - which);
+                return 1;
+            }
+        } while (rc == 1);
+        closed += rc < 0;
+    }
+    if (closed == 2) {
+        return MST_ERR_CLOSED;
+    }
+    pair_step(p);
+    if (p->tell) {
+        p->tell = false;
+        message_event(event, MST_EVENT_LEADER);
+        link_stamp(&pair_leader(p)->link, event);
+        event->generation = p->generations[p->leads];
+        return 1;
+    }
+    return 0;
+}
+
+int mst_pair_init_checked(struct mst_pair *pair, size_t size, uint32_t limits,
+                          const struct mst_config *config, uint32_t rotate_ms,
+                          const struct mst_port *port,
+                          const struct mst_memory *memory,
+                          const struct mst_memory *other)
+{
+    struct mst_config own;
+    int rc = 0;
+
+    if (size != sizeof *pair || limits != MST_LIMITS) {
+        return MST_ERR_BUILD;
+    }
+    if (pair == NULL) {
+        return MST_ERR_ARGUMENT;
+    }
+    memset(pair, 0, sizeof *pair);
+    pair->clients[0].link.wiped = pair->clients[1].link.wiped = true;
+    if (config == NULL || rotate_ms > LINK_SLEEP_MAX_MS) {
+        return MST_ERR_ARGUMENT;
+    }
+    own = *config;
+    if (own.access == NULL) {
+        rc = mst_access_init(&pair->access, config);
+        own.access = &pair->access;
+    }
+    rc = rc != 0 ? rc
+                 : mst_client_init_checked(&pair->clients[0],
+                                           sizeof pair->clients[0], MST_LIMITS,
+                                           &own, port, memory);
+    own.link++;
+    rc = rc != 0 ? rc
+                 : mst_client_init_checked(&pair->clients[1],
+                                           sizeof pair->clients[1], MST_LIMITS,
+                                           &own, port, other);
+    if (rc != 0) {
+        mst_client_wipe(&pair->clients[0]);
+        return rc;
+    }
+    pair->rotate_ms = rotate_ms;
+    pair->clients[0].link.fetches = pair->clients[1].link.fetches = true;
+    pair->clients[1].link.wanted = pair_is_standby(pair);
+    return 0;
+}
+
+int mst_pair_subscribe(struct mst_pair *pair, enum mst_channel channel,
+                       const char *market, struct mst_book *book,
+                       struct mst_book *other)
+{
+    struct mst_book *const books[] = {book, other};
+    bool both = (book == NULL) == (other == NULL);
+    unsigned leads = pair->leads;
+    int rc;
+
+    if (book == NULL && other != NULL) {
+        return MST_ERR_ARGUMENT;
+    }
+    rc = mst_subscribe(&pair->clients[leads], channel, market,
+                       both ? books[leads] : book);
+    if (rc == 0 && both) {
+        rc = mst_subscribe(&pair->clients[1 - leads], channel, market,
+                           books[1 - leads]);
+        if (rc != 0) {
+            (void)mst_unsubscribe(&pair->clients[leads], channel, market);
+        }
+    }
+    return rc;
+}
+
+int mst_pair_unsubscribe(struct mst_pair *pair, enum mst_channel channel,
+                         const char *market)
+{
+    (void)mst_unsubscribe(pair_follower(pair), channel, market);
+    return mst_unsubscribe(pair_leader(pair), channel, market);
+}
+
+int mst_pair_resync(struct mst_pair *pair, enum mst_channel channel,
+                    const char *market)
+{
+    (void)mst_resync(pair_follower(pair), channel, market);
+    return mst_resync(pair_leader(pair), channel, market);
+}
+
+int mst_pair_subscription_list(struct mst_pair *pair)
+{
+    (void)mst_subscription_list(pair_follower(pair));
+    return mst_subscription_list(pair_leader(pair));
+}
+
+int mst_pair_rotate(struct mst_pair *pair)
+{
+    if (pair->clients[0].link.closing || pair->clients[0].link.wiped) {
+        return MST_ERR_CLOSED;
+    }
+    if (pair_is_standby(pair)) {
+        return MST_ERR_ARGUMENT;
+    }
+    pair->rotating = pair->clients[0].link.more = true;
+    return 0;
+}
+
+struct mst_book *mst_pair_book(const struct mst_pair *pair, const char *market)
+{
+    const struct mst_client *c = &pair->clients[pair->leads];
+
+    for (unsigned i = 0; i < c->slots; i++) {
+        const struct mst_subscription *s = &c->subscriptions[i];
+        if (s->book != NULL && strcmp(s->market, market) == 0) {
+            return s->book;
+        }
+    }
+    return NULL;
+}
+
+void mst_pair_close(struct mst_pair *pair)
+{
+    struct mst_link *l = &pair_follower(pair)->link;
+
+    if (l->state == MST_STATE_WAIT && !l->wiped) {
+        l->closing = l->more = true; /* there is nothing to tell of it */
+        link_enter(l, MST_STATE_WAIT, 0);
+    } else {
+        mst_close(pair_follower(pair));
+    }
+    mst_close(pair_leader(pair));
+}
+
+void mst_pair_wipe(struct mst_pair *pair)
+{
+    mst_client_wipe(&pair->clients[0]);
+    mst_client_wipe(&pair->clients[1]);
+    mem_wipe(&pair->access, sizeof pair->access);
+}
+
+/* ------------------------------------------------------------------------
+ * 17 old tls
  *
  * Two pairs of buffers a link: the wire's side and the plaintext's. Where the
  * port is secure itself, or the URL is plain, one is the other.
@@ -10971,7 +11461,7 @@ static void tls_wire_got(struct mst_old_link *l, size_t len)
 }
 
 /* ------------------------------------------------------------------------
- * 17 old session: links
+ * 18 old session: links
  *
  * One link streams, or works towards it. A second one fetches a token ahead
  * of the last one's end, opens the connection that takes over from the first,
@@ -12071,7 +12561,7 @@ static void session_connected(struct mst_old_client *c, struct mst_old_link *l)
 }
 
 /* ------------------------------------------------------------------------
- * 18 old session: sending
+ * 19 old session: sending
  *
  * What is being sent is not stored: each piece of it is written anew, from what
  * it is made of, as far as there is room.
@@ -12335,7 +12825,7 @@ static bool session_send(struct mst_old_client *c, struct mst_old_link *l)
 }
 
 /* ------------------------------------------------------------------------
- * 19 old session: tokens
+ * 20 old session: tokens
  * ------------------------------------------------------------------------ */
 
 enum old_reply_field {
@@ -12595,7 +13085,7 @@ static void session_token_done(struct mst_old_client *c, struct mst_old_link *l)
 }
 
 /* ------------------------------------------------------------------------
- * 20 old session: subscriptions
+ * 21 old session: subscriptions
  *
  * Wishes, and where each stands on each connection. One request is outstanding
  * at a time: the service has no identifier to tell answers apart by.
@@ -13222,7 +13712,7 @@ static void session_refused(struct mst_old_client *c, struct mst_old_link *l,
 }
 
 /* ------------------------------------------------------------------------
- * 21 old session: reading
+ * 22 old session: reading
  * ------------------------------------------------------------------------ */
 
 /* Plaintext has been looked at. The tap sees none of a token exchange. */
@@ -14066,7 +14556,7 @@ static void session_forgive(struct mst_old_client *c, uint64_t ms)
 }
 
 /* ------------------------------------------------------------------------
- * 22 old pump
+ * 23 old pump
  *
  * The only place that calls the port.
  * ------------------------------------------------------------------------ */
@@ -14776,7 +15266,7 @@ mst_old_client_stats(const struct mst_old_client *client)
 }
 
 /* ------------------------------------------------------------------------
- * 23 old calls
+ * 24 old calls
  * ------------------------------------------------------------------------ */
 
 static uint32_t call_default(uint32_t value, uint32_t otherwise)

@@ -617,6 +617,7 @@ enum mst_event_type {
     MST_EVENT_RESPONSE,      /* the end of a response: response */
     MST_EVENT_SERVICE_ERROR, /* error message of the service: service_error */
     MST_EVENT_ADDRESS,       /* mst_old_address_put() is over: address */
+    MST_EVENT_LEADER,        /* of a pair: from now on this link leads */
     MST_EVENT_UNKNOWN        /* message of an unknown kind: unknown */
 };
 
@@ -1248,6 +1249,9 @@ struct mst_memory {
 /* The trace is told of everything. */
 #define MST_TRACE_ALL 8u
 
+/* A pair keeps both of its connections up. */
+#define MST_HOT_STANDBY 16u
+
 struct mst_access;
 
 struct mst_config {
@@ -1274,7 +1278,7 @@ struct mst_config {
     const char *scope;
 
     unsigned flags; /* MST_STRICT_AMOUNTS, _ALLOW_PLAIN, _RESYNC_CROSSED,
-                     * _TRACE_ALL */
+                     * _TRACE_ALL, _HOT_STANDBY */
     int link;       /* the number by which the port knows this object's link,
                      * in events and in the trace, too */
 
@@ -1506,6 +1510,7 @@ enum mst_link_timer {
     MST_TIMER_REQUEST, /* there may be something to ask for */
     MST_TIMER_AUDIT,   /* the next list of subscriptions */
     MST_TIMER_USER,    /* of the object: it outlasts a connection */
+    MST_TIMER_OWNER,   /* of a pair that the object is in, likewise */
     MST_TIMERS
 };
 
@@ -1564,6 +1569,8 @@ struct mst_link {
     uint8_t report; /* type of the event that is to be told: failure */
     uint8_t purpose;
     uint8_t credentials_changes, anchors_changes; /* taken note of */
+    const char *scope;                            /* that is asked for */
+    bool fetches; /* tokens ahead of their end, when it is not wanted */
     bool wanted, up, opened, reading, stable, expired;
     bool token_again, store_tried, reads_token, closing, wiped, more;
     struct mst_random random;
@@ -1637,7 +1644,8 @@ struct mst_client {
     uint8_t burst; /* events until the clock is looked at again */
     uint8_t mask[4];
     bool request_due, ping_came, ping_due, pinged, close_due;
-    bool deaf; /* nothing more that comes counts */
+    bool deaf;      /* nothing more that comes counts */
+    bool reads_out; /* closing, what still comes counts */
     bool abort_due, audit, one_by_one;
     bool subscribed, has_snapshot; /* anything, any, on this connection */
     char key[MST_WS_KEY_LEN + 1];
@@ -1817,6 +1825,92 @@ void mst_transfer_close(struct mst_transfer *transfer);
 /* Closes the link and wipes transfer and memory, at once. Afterwards the
  * transfer may only be initialised anew. */
 void mst_transfer_wipe(struct mst_transfer *transfer);
+
+/* ------------------------------------------------------------------------
+ * Pair: two clients that are one stream. One leads, the other one follows.
+ * ------------------------------------------------------------------------ */
+
+/* Members are private, but that &pair.clients[0].link and &pair.clients[1].link
+ * are the links to wait for, and to ask for state and statistics. */
+struct mst_pair {
+    struct mst_client clients[2];
+    struct mst_access access; /* in use where none is shared */
+    struct mst_timer rotate, settled, handover, repeat, compare, missed;
+    uint32_t rotate_ms, rotations, changes;
+    uint32_t generation, generations[2], seen[2];
+    uint32_t heard[2]; /* when each had its last whole frame */
+    uint8_t leads, turn;
+    bool rotating, tell;
+};
+
+/* Is called through mst_pair_init(). */
+int mst_pair_init_checked(struct mst_pair *pair, size_t size, uint32_t limits,
+                          const struct mst_config *config, uint32_t rotate_ms,
+                          const struct mst_port *port,
+                          const struct mst_memory *memory,
+                          const struct mst_memory *other);
+
+/*
+ * Prepares a pair, as mst_client_init() does a client: its links are
+ * config->link and the number behind it, each with memory of its own.
+ *
+ * It rotates: once the leader's connection is rotate_ms old (0: never), or when
+ * mst_pair_rotate() is called, the follower connects and subscribes. It leads
+ * once its books have been as live as the leader's for 2 s, or at once if the
+ * leader's connection is lost. The old connection is read to its end and
+ * closed; an MST_EVENT_CLOSED with an error says that its end was not reached.
+ * A follower that is not ready within 2 minutes gives up, and tries again after
+ * backoff_slow_ms.
+ *
+ * With MST_HOT_STANDBY both are always connected, and the follower leads as
+ * soon as the leader has lost its connection, has received nothing for 3 s of
+ * what the follower has, or has a book that is stale, or 3 s older than the
+ * follower's: a lost connection costs no gap in a book.
+ */
+static inline int mst_pair_init(struct mst_pair *pair,
+                                const struct mst_config *config,
+                                uint32_t rotate_ms, const struct mst_port *port,
+                                const struct mst_memory *memory,
+                                const struct mst_memory *other)
+{
+    return mst_pair_init_checked(pair, sizeof *pair, MST_LIMITS, config,
+                                 rotate_ms, port, memory, other);
+}
+
+/* As mst_subscribe(). A market whose books shall have no gap needs two, one fed
+ * by each client. With one (other NULL) it is subscribed by the leader alone,
+ * and the book is stale after each change until its snapshot has come. */
+int mst_pair_subscribe(struct mst_pair *pair, enum mst_channel channel,
+                       const char *market, struct mst_book *book,
+                       struct mst_book *other);
+
+/* As mst_unsubscribe(), mst_resync() and mst_subscription_list(), for both. */
+int mst_pair_unsubscribe(struct mst_pair *pair, enum mst_channel channel,
+                         const char *market);
+int mst_pair_resync(struct mst_pair *pair, enum mst_channel channel,
+                    const char *market);
+int mst_pair_subscription_list(struct mst_pair *pair);
+
+/* Rotates as soon as the leader is open. Returns 0, MST_ERR_ARGUMENT with
+ * MST_HOT_STANDBY, or MST_ERR_CLOSED. */
+int mst_pair_rotate(struct mst_pair *pair);
+
+/*
+ * As mst_poll(). Data events are the leader's; MST_EVENT_OPEN, _CLOSED, _ERROR,
+ * _ENTRY and _RESPONSE come of both, told apart by their link, and
+ * MST_EVENT_LEADER tells of a change. Executions come of both, too: repeat
+ * marks those of the follower, and all for 10 s after a change. Generations are
+ * counted over both.
+ */
+int mst_pair_poll(struct mst_pair *pair, struct mst_event *event);
+
+/* The leader's book of a market, or NULL. It may be another one after the next
+ * mst_pair_poll(). */
+struct mst_book *mst_pair_book(const struct mst_pair *pair, const char *market);
+
+/* As mst_close() and mst_client_wipe(), for both. */
+void mst_pair_close(struct mst_pair *pair);
+void mst_pair_wipe(struct mst_pair *pair);
 
 /* ------------------------------------------------------------------------
  * Log: what the session does, for people. It never sees a secret.

@@ -31,6 +31,7 @@ SECTIONS = [
     ("client: subscriptions", "client", ""),
     ("client: the stream", "client", ""),
     ("transfer", "transfer", "book ws"),
+    ("pair", "pair", ""),
     ("old tls", "tls", "json message book ws http"),
     ("old session: links", "session", ""),
     ("old session: sending", "session", ""),

@@ -130,7 +130,7 @@ void service_end(struct service *service, int error)
 
 void service_restart(struct service *service, int error)
 {
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
         if (service->links[i].kind != SERVICE_CLOSED) {
             service->sink.end(service->sink.context, i, error);
         }
@@ -287,7 +287,7 @@ static void peer_closed(void *context, int number)
         return;
     }
     service->stream = -1;
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
         if (service_is_stream(service, i)) {
             service->stream = i;
         }
@@ -323,7 +323,7 @@ static void peer_tick(void *context, uint64_t now_ms)
     struct service *service = context;
     uint64_t next = UINT64_MAX;
 
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
         link_tick(service, i, now_ms);
     }
     service_feed(service, now_ms);
@@ -332,7 +332,7 @@ static void peer_tick(void *context, uint64_t now_ms)
     for (size_t i = 0; i < 2; i++) {
         next = feeds[i] < next ? feeds[i] : next;
     }
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
         const struct service_link *link = &service->links[i];
         if (link->kind != SERVICE_CLOSED) {
             next = link->answer_due_ms < next ? link->answer_due_ms : next;

@@ -157,7 +157,7 @@ struct service {
     /* Private. */
     struct mst_mock *mock;
     struct service_sink sink;
-    struct service_link links[MST_LINKS_MAX];
+    struct service_link links[MST_MOCK_LINKS];
     uint64_t feed_due_ms, beat_due_ms;
     uint64_t token_end_ms; /* of the token's life */
     char token_scope[256]; /* asked for last */

@@ -418,7 +418,7 @@ static void upgrade_check(struct service *service, int link,
     if (strlen(value) != 24 || strcmp(value + 22, "==") != 0) {
         service_wrong(service, "Sec-WebSocket-Key is \"%s\"", value);
     }
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
         if (strcmp(value, service->links[i].key) == 0) {
             service_wrong(service, "Sec-WebSocket-Key was used before");
         }

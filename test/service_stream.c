@@ -87,7 +87,7 @@ void service_add(struct service *service, const char *channel,
 void service_forget(struct service *service, const char *channel,
                     const char *market)
 {
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
         if (service_link_has(service, i, channel, market)) {
             struct service_link *link = &service->links[i];
             subscription_drop(link, subscription_find(link, channel, market));
@@ -102,7 +102,7 @@ static void push_text(struct service *service, const char *channel,
 {
     bool sent = false;
 
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
         if (service_link_has(service, i, channel, market)) {
             service_link_frame(service, i, 0x80, 1, text, strlen(text));
             sent = true;
@@ -485,7 +485,7 @@ static bool push_is_done(const struct service *service, int link,
 void service_feed(struct service *service, uint64_t now_ms)
 {
     if (now_ms >= service->feed_due_ms) {
-        for (int i = 0; i < MST_LINKS_MAX; i++) {
+        for (int i = 0; i < MST_MOCK_LINKS; i++) {
             const struct service_link *link = &service->links[i];
             for (size_t k = 0;
                  service_is_stream(service, i) && k < link->subscriptions_len;
@@ -500,7 +500,7 @@ void service_feed(struct service *service, uint64_t now_ms)
     }
     if (now_ms >= service->beat_due_ms) {
         bool wanted = false;
-        for (int i = 0; i < MST_LINKS_MAX; i++) {
+        for (int i = 0; i < MST_MOCK_LINKS; i++) {
             wanted |= service_link_has(service, i, "heartbeat", "");
         }
         if (wanted && !service->rules.no_beats) {

@@ -118,6 +118,11 @@ static int poll_transfer(void *object, struct mst_event *event)
     return mst_transfer_poll(object, event);
 }
 
+static int poll_pair(void *object, struct mst_event *event)
+{
+    return mst_pair_poll(object, event);
+}
+
 static void objects_run(uint32_t ms)
 {
     struct session *s = &session;
@@ -127,6 +132,12 @@ static void objects_run(uint32_t ms)
     if (s->has_client) {
         objects[count++] = (struct mst_mock_object){
             poll_client, &s->client, {&s->client.link}};
+    }
+    if (s->has_pair) {
+        objects[count++] = (struct mst_mock_object){
+            poll_pair,
+            &s->pair,
+            {&s->pair.clients[0].link, &s->pair.clients[1].link}};
     }
     if (s->has_transfer) {
         objects[count++] = (struct mst_mock_object){
@@ -170,15 +181,21 @@ static bool link_subscribed(int link)
            service->links[link].subscriptions_len == 7;
 }
 
+const struct mst_book *session_book(size_t market)
+{
+    return session.has_pair ? mst_pair_book(&session.pair, markets[market])
+                            : &session.books[market];
+}
+
 bool session_subscribed(void)
 {
     bool subscribed = false;
 
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
         subscribed |= link_subscribed(i);
     }
     for (size_t i = 0; i < COUNT(session.books); i++) {
-        if (mst_book_state(&session.books[i]) != MST_BOOK_LIVE) {
+        if (mst_book_state(session_book(i)) != MST_BOOK_LIVE) {
             return false;
         }
     }
@@ -274,9 +291,10 @@ void session_start_transfer(void)
     if (config.base_url == NULL) {
         config.base_url = "https://" SERVICE_API_HOST;
     }
-    if (s->has_client) {
-        config.access = s->client.link.access;
-        config.link = 1;
+    if (s->has_client || s->has_pair) {
+        config.access = s->has_pair ? s->pair.clients[0].link.access
+                                    : s->client.link.access;
+        config.link = s->has_pair ? 2 : 1;
     }
     s->transfer_lengths = s->lengths;
     s->transfer_lengths.data = s->transfer_memory;
@@ -286,20 +304,45 @@ void session_start_transfer(void)
     s->has_transfer = true;
 }
 
+void session_start_pair(uint32_t rotate_ms)
+{
+    struct session *s = &session;
+
+    s->other_lengths = s->lengths;
+    s->other_lengths.data = s->other_memory;
+    for (size_t i = 0; i < COUNT(s->others); i++) {
+        assert_int_equal(
+            mst_book_init(&s->others[i], s->other_levels[i], SESSION_LEVELS),
+            0);
+    }
+    assert_int_equal(mst_pair_init(&s->pair, &s->config, rotate_ms, &s->port,
+                                   &s->lengths, &s->other_lengths),
+                     0);
+    s->has_pair = true;
+}
+
+/* Subscribes a channel of the client or the pair. */
+static int subscribe(enum mst_channel channel, const char *market,
+                     struct mst_book *book, struct mst_book *other)
+{
+    return session.has_pair
+               ? mst_pair_subscribe(&session.pair, channel, market, book, other)
+               : mst_subscribe(&session.client, channel, market, book);
+}
+
 void session_subscribe(void)
 {
     struct session *s = &session;
 
     for (size_t i = 0; i < COUNT(markets); i++) {
-        assert_int_equal(mst_subscribe(&s->client, MST_MARKET_DATA, markets[i],
-                                       &s->books[i]),
+        assert_int_equal(
+            subscribe(MST_MARKET_DATA, markets[i], &s->books[i], &s->others[i]),
+            0);
+        assert_int_equal(subscribe(MST_TOP_OF_BOOK, markets[i], NULL, NULL), 0);
+        assert_int_equal(subscribe(MST_EXECUTION_DATA, markets[i], NULL, NULL),
                          0);
-        assert_int_equal(
-            mst_subscribe(&s->client, MST_TOP_OF_BOOK, markets[i], NULL), 0);
-        assert_int_equal(
-            mst_subscribe(&s->client, MST_EXECUTION_DATA, markets[i], NULL), 0);
     }
-    assert_int_equal(mst_subscribe(&s->client, MST_HEARTBEAT, NULL, NULL), 0);
+    assert_int_equal(subscribe(MST_HEARTBEAT, NULL, NULL, NULL), 0);
 }
 
 void session_open(void)
@@ -408,12 +451,17 @@ void session_end(void)
     if (s->has_client) {
         mst_close(&s->client);
     }
+    if (s->has_pair) {
+        mst_pair_close(&s->pair);
+    }
     if (s->has_transfer) {
         mst_transfer_close(&s->transfer);
     }
     session_run(SESSION_MINUTE);
     expect_int("mst_poll() once closed", s->has_client ? MST_ERR_CLOSED : 0,
                s->has_client ? mst_poll(&s->client, &event) : 0);
+    expect_int("mst_pair_poll() once closed", s->has_pair ? MST_ERR_CLOSED : 0,
+               s->has_pair ? mst_pair_poll(&s->pair, &event) : 0);
     expect_int("mst_transfer_poll() once closed",
                s->has_transfer ? MST_ERR_CLOSED : 0,
                s->has_transfer ? mst_transfer_poll(&s->transfer, &event) : 0);

@@ -45,7 +45,7 @@ struct session_seen {
     char address_body[4096];
     uint64_t address_ms; /* virtual time of it */
     uint32_t generation; /* of the last event */
-    uint32_t generations[MST_LINKS_MAX];
+    uint32_t generations[MST_MOCK_LINKS];
 };
 
 struct session {
@@ -64,13 +64,18 @@ struct session {
     unsigned char guard_5[SESSION_GUARD];
     struct session_levels levels[2];
 
-    bool has_client, has_transfer; /* once they were initialised */
+    bool has_client, has_transfer, has_pair; /* once they were initialised */
     unsigned char guard_0[SESSION_GUARD];
     struct mst_client client;
     unsigned char guard_1[SESSION_GUARD];
     unsigned char memory[SESSION_MEMORY];
     unsigned char guard_2[SESSION_GUARD];
     struct mst_memory lengths; /* what the client is given of it */
+    struct mst_pair pair;
+    struct mst_book others[2]; /* of the pair's second client */
+    struct mst_level other_levels[2][2 * SESSION_LEVELS];
+    unsigned char other_memory[SESSION_MEMORY];
+    struct mst_memory other_lengths;
     struct mst_transfer transfer;
     unsigned char transfer_memory[SESSION_MEMORY];
     struct mst_memory transfer_lengths;
@@ -99,9 +104,17 @@ void session_certificate(const char *certificate);
 /* Initialises the client. */
 void session_start(void);
 
-/* Initialises a transfer: on link 0 where there is no client, else on link 1,
- * with the client's access. */
+/* Initialises a transfer: on link 0 where there is nothing else, else on link 1,
+ * or 2 beside a pair, with the client's or the pair's access. */
 void session_start_transfer(void);
+
+/* Initialises a pair in place of the client, which rotates so often (0: not by
+ * itself), on links 0 and 1. session_subscribe() gives it two books for each
+ * market. */
+void session_start_pair(uint32_t rotate_ms);
+
+/* The book of a market (0 or 1): the pair's leader's, or the client's. */
+const struct mst_book *session_book(size_t market);
 
 /* Subscribes everything there is for BTCUSD and ETHUSD, with books. */
 void session_subscribe(void);

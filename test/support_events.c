@@ -251,6 +251,9 @@ void record_event(struct text *record, const struct mst_event *event)
                  event->as.service_error.code_text,
                  event->as.service_error.message);
         break;
+    case MST_EVENT_LEADER:
+        text_add(record, "link %d leads", event->link);
+        break;
     case MST_EVENT_UNKNOWN:
         text_add(record, "unknown %zu: ", event->as.unknown.len);
         if (event->as.unknown.text == NULL) {

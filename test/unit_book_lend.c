@@ -388,7 +388,7 @@ static void lend_or_take_back(struct pair *pair)
     pair->first.oracle.spare = true;
 }
 
-static void pair_step(struct pair *pair)
+static void lend_step(struct pair *pair)
 {
     uint64_t kind = random_next(&pair->seed) % 40;
 
@@ -418,7 +418,7 @@ static void two_streams_never_mix(void **state)
         feed_open(&pair.first, capacity, &pair.seed);
         pair.first.oracle.spare = true;
         for (size_t i = 0; i < 500 && right; i++) {
-            pair_step(&pair);
+            lend_step(&pair);
             right = is_right(&pair.first, &pair.shelf.book) &&
                     (!pair.lent || is_right(&pair.second, &pair.shelf.spare));
             if (!right) {

@@ -107,7 +107,7 @@ static int mock_enter(struct mst_mock *mock, enum mst_mock_call call)
 
 static struct mst_mock_link *mock_link(struct mst_mock *mock, int link)
 {
-    if (link >= 0 && link < MST_LINKS_MAX) {
+    if (link >= 0 && link < MST_MOCK_LINKS) {
         return &mock->links[link];
     }
     mock_breach(mock, "a link number out of range");
@@ -482,7 +482,7 @@ static uint64_t mock_peer_due(const struct mst_mock *mock)
 {
     uint64_t now = mock->elapsed_ms;
     uint64_t due = time_min(MST_MOCK_NO_TIME, mock->wake_ms, now);
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
         const struct mst_mock_queue *q = &mock->links[i].out;
         if (q->chunks > 0) {
             due = time_min(due, q->chunk[q->chunk_at].due_ms, now);
@@ -495,7 +495,7 @@ uint64_t mst_mock_next(const struct mst_mock *mock)
 {
     uint64_t now = mock->elapsed_ms;
     uint64_t due = mock_peer_due(mock);
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
         const struct mst_mock_link *l = &mock->links[i];
         if (l->stage == RESOLVING || l->stage == CONNECTING) {
             due = time_min(due, l->due_ms, now);
@@ -518,7 +518,7 @@ uint64_t mst_mock_next(const struct mst_mock *mock)
 
 static void mock_work(struct mst_mock *mock)
 {
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
         mock_deliver(mock, i);
     }
     if (mock->elapsed_ms >= mock->wake_ms) {
@@ -545,7 +545,7 @@ void mst_mock_advance(struct mst_mock *mock, uint32_t ms)
 
 size_t mst_mock_room(const struct mst_mock *mock, int link)
 {
-    if (link < 0 || link >= MST_LINKS_MAX) {
+    if (link < 0 || link >= MST_MOCK_LINKS) {
         return 0;
     }
     const struct mst_mock_link *l = &mock->links[link];
@@ -595,7 +595,7 @@ void mst_mock_wake(struct mst_mock *mock, uint32_t ms)
 
 bool mst_mock_in_use(const struct mst_mock *mock, int link)
 {
-    return link >= 0 && link < MST_LINKS_MAX && mock->links[link].stage != IDLE;
+    return link >= 0 && link < MST_MOCK_LINKS && mock->links[link].stage != IDLE;
 }
 
 void mst_mock_freeze(struct mst_mock *mock, int link)
@@ -654,7 +654,7 @@ static bool mock_ready(const struct mst_mock *mock,
                        const struct mst_old_client *client)
 {
     bool ready = false;
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
         ready |= mock_link_ready(mock, i, mst_old_wants(client, i));
     }
     return ready;

@@ -43,6 +43,11 @@ extern "C" {
 #define MST_MOCK_CHUNKS 64
 #endif
 
+/* Links that it has, from 0 on. */
+#ifndef MST_MOCK_LINKS
+#define MST_MOCK_LINKS 4
+#endif
+
 /* Addresses that a host name may have. */
 #ifndef MST_MOCK_ADDRESSES
 #define MST_MOCK_ADDRESSES 8
@@ -158,7 +163,7 @@ struct mst_mock {
     uint64_t elapsed_ms, wake_ms, random, moved, cut_done;
     uint32_t start_ms;
     int64_t wall_ns;
-    struct mst_mock_link links[MST_LINKS_MAX];
+    struct mst_mock_link links[MST_MOCK_LINKS];
 };
 
 /*
