@@ -5,8 +5,8 @@
 #include "mini_stream.h"
 #include "mst_posix.h"
 
-static struct mst_old_client client;
-static unsigned char memory[MST_OLD_MEMORY_LEN_DEFAULT];
+static struct mst_transfer transfer;
+MST_TRANSFER_MEMORY(memory, MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048);
 
 static int put(const struct mst_address_request *request)
 {
@@ -15,9 +15,9 @@ static int put(const struct mst_address_request *request)
     struct mst_posix_anchors ca;
     int result = EXIT_FAILURE, rc = mst_posix_init(&posix, &port);
     int loaded = mst_posix_anchors_load(&ca, getenv("MINI_STREAM_CA"));
-    struct mst_old_config config = {
+    struct mst_config config = {
         .auth_url = getenv("MINI_STREAM_AUTH_URL"),
-        .base_url = getenv("MINI_STREAM_BASE_URL"), /* no ws_url: no stream */
+        .base_url = getenv("MINI_STREAM_BASE_URL"),
         .client_id = getenv("MINI_STREAM_CLIENT_ID"),
         .client_secret = getenv("MINI_STREAM_CLIENT_SECRET"),
         .anchors = ca.anchors,
@@ -25,17 +25,16 @@ static int put(const struct mst_address_request *request)
     };
     struct mst_address record;
     struct mst_event event;
+    const struct mst_link *link = &transfer.link;
     const struct mst_address_result *end = &event.as.address;
 
     rc = rc ? rc : loaded;
-    rc = rc ? rc
-            : mst_old_client_init(&client, &config, &port, memory,
-                                  sizeof memory);
-    rc = rc ? rc : mst_old_address_put(&client, request, &record);
+    rc = rc ? rc : mst_transfer_init(&transfer, &config, &port, &memory);
+    rc = rc ? rc : mst_address_put(&transfer, request, &record);
     while (rc >= 0) {
-        rc = mst_old_poll(&client, &event); /* never waits */
+        rc = mst_transfer_poll(&transfer, &event); /* never waits */
         if (rc == 0) {
-            mst_old_posix_wait(&posix, &client, 1000);
+            mst_posix_wait(&posix, &link, 1, 1000);
         } else if (rc > 0 && event.type == MST_EVENT_ADDRESS) {
             if (end->error == 0) {
                 printf("%s %s\n", record.id, record.status_text);
@@ -45,7 +44,7 @@ static int put(const struct mst_address_request *request)
                         end->problem->detail,
                         end->maybe_done ? " (may have been done)" : "");
             }
-            mst_old_close(&client); /* goes on until MST_ERR_CLOSED */
+            mst_transfer_close(&transfer); /* goes on until MST_ERR_CLOSED */
         }
     }
     if (rc != MST_ERR_CLOSED) {

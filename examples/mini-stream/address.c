@@ -17,7 +17,7 @@
 #include "mst_posix.h"
 
 /* A response's body: a record whose every byte is escaped has less. */
-#define MESSAGE_LEN 16384
+#define BODY_LEN 16384
 
 /* The longest sleep: a signal may come just before it. */
 #define WAIT_MS 200
@@ -26,10 +26,8 @@
 static int failed;
 static enum mst_state failed_stage;
 
-static struct mst_old_client client;
-static unsigned char
-    memory[MST_OLD_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL,
-                              MESSAGE_LEN, MST_OLD_STAGING_USUAL, 1)];
+static struct mst_transfer transfer;
+MST_TRANSFER_MEMORY(memory, MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, BODY_LEN);
 
 static volatile sig_atomic_t signals;
 
@@ -52,14 +50,14 @@ static void put_catch_signals(void)
 }
 
 /* Says what an attempt failed of, once there is another. */
-static void put_log(void *context, const struct mst_log *log)
+static void put_trace(void *context, const struct mst_trace *trace)
 {
     (void)context;
-    if (log->kind == MST_LOG_ERROR) {
-        failed = log->error;
-        failed_stage = log->state;
-    } else if (log->kind == MST_LOG_STATE && log->state == MST_STATE_RESOLVE &&
-               failed != 0) {
+    if (trace->kind == MST_TRACE_ERROR) {
+        failed = trace->error;
+        failed_stage = trace->state;
+    } else if (trace->kind == MST_TRACE_STATE &&
+               trace->state == MST_STATE_RESOLVE && failed != 0) {
         fprintf(stderr, "mini-stream: %s (stage %s): another attempt\n",
                 mst_strerror(failed), mst_state_name(failed_stage));
         failed = 0;
@@ -93,30 +91,31 @@ static int put_show(const struct mst_address_result *result, bool json)
  * the exit code. */
 static int put_run(struct mst_posix *posix, bool json)
 {
+    const struct mst_link *link = &transfer.link;
     int code = EXITS_LOCAL;
 
     for (;;) {
         struct mst_event event;
-        int rc = mst_old_poll(&client, &event);
+        int rc = mst_transfer_poll(&transfer, &event);
 
         if (rc < 0) {
             return code;
         }
         if (rc > 0 && event.type == MST_EVENT_ADDRESS) {
             code = put_show(&event.as.address, json);
-            mst_old_close(&client);
+            mst_transfer_close(&transfer);
         } else if (signals != 0) {
             signals = 0;
-            mst_old_close(&client);
+            mst_transfer_close(&transfer);
         } else if (rc == 0) {
-            mst_old_posix_wait(posix, &client, WAIT_MS);
+            mst_posix_wait(posix, &link, 1, WAIT_MS);
         }
     }
 }
 
-/* Prepares the client and puts the request to it. */
+/* Prepares the transfer and begins the request. */
 static int put_begin(struct address_options *options, struct mst_posix *posix,
-                     struct mst_old_config *config, char *error)
+                     struct mst_config *config, char *error)
 {
     static struct mst_address record;
     static struct mst_port port;
@@ -127,10 +126,10 @@ static int put_begin(struct address_options *options, struct mst_posix *posix,
     }
     rc = mst_posix_init(posix, &port);
     if (rc == 0) {
-        rc = mst_old_client_init(&client, config, &port, memory, sizeof memory);
+        rc = mst_transfer_init(&transfer, config, &port, &memory);
     }
     if (rc == 0) {
-        rc = mst_old_address_put(&client, &options->request, &record);
+        rc = mst_address_put(&transfer, &options->request, &record);
     }
     if (rc != 0) {
         snprintf(error, SETTINGS_ERROR_LEN, "%s (%s, %s)", mst_strerror(rc),
@@ -143,13 +142,7 @@ int address_put_main(int argc, char **argv)
 {
     static struct address_options options;
     static struct mst_posix posix;
-    struct mst_old_config config = {
-        .record_in_len = MST_RECORD_IN_ANY,
-        .record_out_len = MST_RECORD_OUT_FULL,
-        .message_len = MESSAGE_LEN,
-        .links = 1,
-        .log = put_log,
-    };
+    struct mst_config config = {.trace = put_trace};
     char error[SETTINGS_ERROR_LEN] = "";
     int result;
 
@@ -161,7 +154,7 @@ int address_put_main(int argc, char **argv)
         fprintf(stderr, "mini-stream: %s\n", error);
     } else {
         result = put_run(&posix, options.json);
-        mst_old_client_wipe(&client);
+        mst_transfer_wipe(&transfer);
     }
     mst_posix_free(&posix);
     settings_free(&options.settings);

@@ -50,12 +50,12 @@ bool board_wants(const struct board *board, enum mst_channel channel)
     return board->channels >> channel & 1u;
 }
 
-int board_subscribe(struct board *board, struct mst_old_client *client)
+int board_subscribe(struct board *board, struct mst_client *client)
 {
     int rc = 0;
 
     if (board_wants(board, MST_HEARTBEAT)) {
-        rc = mst_old_subscribe(client, MST_HEARTBEAT, NULL, NULL);
+        rc = mst_subscribe(client, MST_HEARTBEAT, NULL, NULL);
     }
     for (size_t i = 0; rc == 0 && i < board->market_count; ++i) {
         struct board_market *market = &board->markets[i];
@@ -64,9 +64,9 @@ int board_subscribe(struct board *board, struct mst_old_client *client)
             enum mst_channel channel = (enum mst_channel)c;
 
             if (board_wants(board, channel)) {
-                rc = mst_old_subscribe(
-                    client, channel, market->name,
-                    channel == MST_MARKET_DATA ? &market->book : NULL);
+                rc = mst_subscribe(client, channel, market->name,
+                                   channel == MST_MARKET_DATA ? &market->book
+                                                              : NULL);
             }
         }
     }

@@ -63,7 +63,7 @@ void board_free(struct board *board);
 bool board_wants(const struct board *board, enum mst_channel channel);
 
 /* Subscribes everything wanted. Returns 0 or the first error. */
-int board_subscribe(struct board *board, struct mst_old_client *client);
+int board_subscribe(struct board *board, struct mst_client *client);
 
 /* Takes an event in; now_ms is the monotonic time. */
 void board_take(struct board *board, const struct mst_event *event,

@@ -216,7 +216,7 @@ static bool settings_anchors(struct settings *settings, char *error)
     return false;
 }
 
-bool settings_resolve(struct settings *settings, struct mst_old_config *config,
+bool settings_resolve(struct settings *settings, struct mst_config *config,
                       char error[SETTINGS_ERROR_LEN])
 {
     struct layer *holds = &settings->options;

@@ -43,7 +43,7 @@ extern const struct argp settings_argp;
 /* Adds what environment and profile say, reads secret and trust anchors, and
  * fills the configuration, which borrows from settings; of the URLs, those
  * that are needed. Returns false with a line in error. */
-bool settings_resolve(struct settings *settings, struct mst_old_config *config,
+bool settings_resolve(struct settings *settings, struct mst_config *config,
                       char error[SETTINGS_ERROR_LEN]);
 
 /* Wipes the secret and frees the rest. */

@@ -22,7 +22,7 @@
 #include "view.h"
 
 #define MESSAGE_LEN 65536
-#define STAGING_LEN 65536
+#define AHEAD_LEN 65536
 
 /* Standard output's buffer: it is flushed before each sleep. */
 #define OUTPUT_LEN 65536
@@ -41,7 +41,7 @@ struct stream {
     struct mst_port port;
     bool live;    /* the terminal is the view's */
     bool log;     /* standard error takes lines */
-    bool closing; /* mst_old_close() was called */
+    bool closing; /* mst_close() was called */
     bool cut;     /* standard output is gone */
     int result;
     enum mst_state state; /* last said */
@@ -50,9 +50,9 @@ struct stream {
     double rate;
 };
 
-static struct mst_old_client client;
-static unsigned char memory[MST_OLD_MEMORY_LEN(
-    MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, MESSAGE_LEN, STAGING_LEN, 1)];
+static struct mst_client client;
+MST_MEMORY(memory, MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, MESSAGE_LEN,
+           AHEAD_LEN);
 
 static volatile sig_atomic_t signals;
 
@@ -95,10 +95,10 @@ static const char *stream_service(const struct stream *stream)
 static void stream_draw(struct stream *stream, uint64_t now_ms)
 {
     struct view_status status = {
-        .state = mst_old_client_state(&client),
+        .state = mst_client_state(&client),
         .service = stream_service(stream),
         .now_ms = now_ms,
-        .messages = mst_old_client_stats(&client)->messages,
+        .messages = mst_client_stats(&client)->messages,
         .rate = stream->rate,
         .closing = stream->closing,
     };
@@ -110,7 +110,7 @@ static void stream_draw(struct stream *stream, uint64_t now_ms)
 /* Takes the rate of messages over the last second. */
 static void stream_rate(struct stream *stream, uint64_t now_ms)
 {
-    uint64_t messages = mst_old_client_stats(&client)->messages;
+    uint64_t messages = mst_client_stats(&client)->messages;
     uint64_t elapsed_ms = now_ms - stream->rate_ms;
 
     if (elapsed_ms >= RATE_MS) {
@@ -125,7 +125,7 @@ static void stream_close(struct stream *stream)
 {
     if (!stream->closing) {
         stream->closing = true;
-        mst_old_close(&client);
+        mst_close(&client);
     }
 }
 
@@ -184,7 +184,7 @@ static void stream_event(struct stream *stream, const struct mst_event *event,
 
 static void stream_say_state(struct stream *stream)
 {
-    enum mst_state state = mst_old_client_state(&client);
+    enum mst_state state = mst_client_state(&client);
 
     if (state != stream->state && stream->log) {
         plain_state(state);
@@ -238,11 +238,13 @@ static void stream_flush(struct stream *stream)
 
 static void stream_run(struct stream *stream)
 {
+    const struct mst_link *link = &client.link;
+
     stream->start_ms = stream_now_ms();
     stream->rate_ms = stream->start_ms;
     for (;;) {
         struct mst_event event;
-        int rc = mst_old_poll(&client, &event);
+        int rc = mst_poll(&client, &event);
         uint64_t now_ms = stream_now_ms();
 
         if (rc < 0) {
@@ -262,23 +264,16 @@ static void stream_run(struct stream *stream)
         }
         if (rc == 0) {
             stream_flush(stream);
-            mst_old_posix_wait(&stream->posix, &client,
-                               stream->live ? DRAW_MS : WAIT_MS);
+            mst_posix_wait(&stream->posix, &link, 1,
+                           stream->live ? DRAW_MS : WAIT_MS);
         }
     }
 }
 
-/* The configuration's lengths are those of memory. */
 static int stream_init(struct stream *stream, char *error)
 {
     struct options *options = &stream->options;
-    struct mst_old_config config = {
-        .record_in_len = MST_RECORD_IN_ANY,
-        .record_out_len = MST_RECORD_OUT_FULL,
-        .message_len = MESSAGE_LEN,
-        .staging_len = STAGING_LEN,
-        .links = 1,
-    };
+    struct mst_config config = {.flags = 0};
     int rc;
 
     if (!settings_resolve(&options->settings, &config, error)) {
@@ -286,8 +281,7 @@ static int stream_init(struct stream *stream, char *error)
     }
     rc = mst_posix_init(&stream->posix, &stream->port);
     if (rc == 0) {
-        rc = mst_old_client_init(&client, &config, &stream->port, memory,
-                                 sizeof memory);
+        rc = mst_client_init(&client, &config, &stream->port, &memory);
     }
     if (rc == 0) {
         rc = board_init(&stream->board, options->markets, options->market_count,
@@ -307,7 +301,7 @@ static int stream_init(struct stream *stream, char *error)
  * code. */
 static int stream_end(struct stream *stream)
 {
-    const struct mst_stats *stats = mst_old_client_stats(&client);
+    const struct mst_stats *stats = mst_client_stats(&client);
     int result;
 
     if (stream->live) {
@@ -349,7 +343,7 @@ int stream_main(int argc, char **argv)
         stream.log = !stream.live || !isatty(STDERR_FILENO);
         stream_run(&stream);
         result = stream_end(&stream);
-        mst_old_client_wipe(&client);
+        mst_client_wipe(&client);
     }
     mst_posix_free(&stream.posix);
     board_free(&stream.board);
