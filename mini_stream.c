@@ -6920,6 +6920,14 @@ static void link_trace_text(const struct mst_link *l, enum mst_trace_kind kind,
     link_trace(l, &trace);
 }
 
+static void link_trace_event(const struct mst_link *l, enum mst_trace_kind kind,
+                             int error)
+{
+    struct mst_trace trace = {.kind = kind, .state = l->state, .error = error};
+
+    link_trace(l, &trace);
+}
+
 static void link_trace_data(const struct mst_link *l, enum mst_trace_kind kind,
                             const void *data, size_t len)
 {
@@ -7055,52 +7063,46 @@ static int64_t link_unix_s(const struct mst_link *l)
     return l->clock_s + (int64_t)((l->elapsed_ms - l->clock_ms) / 1000);
 }
 
-/* How long the service wants us to wait at least, ms; -1 where it has not said
- * so in a way that can be understood: a date needs a clock to go with it. */
-static int64_t link_retry_after(const struct mst_link *l)
+/* How long the service wants us to wait at least, ms; TIMER_NONE where it has
+ * not said so in a way that can be understood: a date needs a clock to go with
+ * it. */
+static uint32_t link_retry_after(const struct mst_link *l, int error)
 {
     const struct mst_http *h = &l->http;
     int64_t s = h->retry_after_s;
 
     if (!link_is_http(l)) {
-        return -1;
+        return TIMER_NONE;
     }
     if (!h->has_retry_after) {
         if (h->retry_at_s == 0 ||
             (h->date_s == 0 && l->clock_s < MST_CLOCK_MIN)) {
-            return -1;
+            return error == MST_ERR_THROTTLED ? LINK_THROTTLED_MS : TIMER_NONE;
         }
         s = h->retry_at_s - (h->date_s != 0 ? h->date_s : link_unix_s(l));
     }
     s = s < 0 ? 0 : s;
-    return (s < LINK_RETRY_MAX_S ? s : LINK_RETRY_MAX_S) * 1000;
-}
-
-/* BearSSL's number of an error, or the port's. */
-static int link_detail(const struct mst_link *l, int error)
-{
-    return transport_error(&l->transport) == error
-               ? transport_detail(&l->transport)
-               : l->port_detail;
+    return (uint32_t)(s < LINK_RETRY_MAX_S ? s : LINK_RETRY_MAX_S) * 1000;
 }
 
 /* Keeps count of what went wrong, by the error's band. */
 static void link_count_error(struct mst_link *l, int error)
 {
-    struct mst_trace trace = {
-        .kind = MST_TRACE_ERROR, .state = l->state, .error = error};
+    struct mst_stats *stats = &l->stats;
     unsigned band = (unsigned)(-error) / 100;
 
-    l->stats.failures++;
+    stats->failures++;
     if (band < MST_BANDS) {
-        l->stats.errors[band]++;
+        stats->errors[band]++;
     }
-    l->stats.last_error = error;
-    l->stats.last_stage = l->state;
-    l->stats.last_detail = link_detail(l, error);
-    l->stats.last_http_status = link_is_http(l) ? l->http.status : 0;
-    l->stats.last_ws_code = 0;
-    link_trace(l, &trace);
+    stats->last_error = error;
+    stats->last_stage = l->state;
+    stats->last_detail = transport_error(&l->transport) == error
+                             ? transport_detail(&l->transport)
+                             : l->port_detail;
+    stats->last_http_status = link_is_http(l) ? l->http.status : 0;
+    stats->last_ws_code = 0;
+    link_trace_event(l, MST_TRACE_ERROR, error);
 }
 
 /* What a response tells beside its content. */
@@ -7126,7 +7128,7 @@ static uint32_t link_backoff(struct mst_link *l, int error)
     bool slow = link_is_permanent(l, error) ||
                 (error == MST_ERR_TIMEOUT && l->state == MST_STATE_OPEN);
     uint32_t longest = g->backoff_ms, jitter = 0, wait;
-    int64_t least = link_retry_after(l);
+    uint32_t least = link_retry_after(l, error);
 
     if (link_is_local(error)) {
         return LINK_LOCAL_MS;
@@ -7147,10 +7149,7 @@ static uint32_t link_backoff(struct mst_link *l, int error)
     if (slow) {
         wait = longest - wait / 4; /* slow, but not all at one time */
     }
-    if (least < 0 && error == MST_ERR_THROTTLED) {
-        least = LINK_THROTTLED_MS;
-    }
-    return (int64_t)wait < least ? (uint32_t)least : wait;
+    return least != TIMER_NONE && least > wait ? least : wait;
 }
 
 /* Errors that come with a text of the service. */
@@ -7186,10 +7185,8 @@ static void link_report(struct mst_link *l, int error, enum mst_state stage)
     l->reported_error = lasts ? error : 0;
     f = link_note(l, MST_EVENT_CLOSED, error, stage);
     f->permanent = link_is_permanent(l, error);
-    f->detail = link_detail(l, error);
-    if (link_is_http(l)) {
-        f->http_status = l->http.status;
-    }
+    f->detail = l->stats.last_detail;
+    f->http_status = l->stats.last_http_status;
     f->ws_code = l->stats.last_ws_code;
     f->clock_s = error == MST_ERR_TLS_TIME ? l->clock_s : 0;
 }
@@ -7197,13 +7194,10 @@ static void link_report(struct mst_link *l, int error, enum mst_state stage)
 /* What the service asks for is for all that share the access. */
 static void link_hold(struct mst_link *l, int error)
 {
-    int64_t ms = link_retry_after(l);
+    uint32_t ms = link_retry_after(l, error);
 
-    if (ms < 0 && error == MST_ERR_THROTTLED) {
-        ms = LINK_THROTTLED_MS;
-    }
-    if (ms > 0) {
-        timer_set(&l->access->holds[l->purpose], l->now, (uint32_t)ms);
+    if (ms != TIMER_NONE && ms > 0) {
+        timer_set(&l->access->holds[l->purpose], l->now, ms);
     }
 }
 
@@ -7285,8 +7279,7 @@ static void link_fail(struct mst_link *l, int error)
     link_report(l, error, stage);
     link_fetched(l);
     if (l->up) {
-        struct mst_trace trace = {.kind = MST_TRACE_END, .error = error};
-        link_trace(l, &trace);
+        link_trace_event(l, MST_TRACE_END, error);
     }
     l->port_detail = 0;
     link_enter(l, MST_STATE_WAIT, retry_ms);
@@ -7300,10 +7293,8 @@ static void link_fail(struct mst_link *l, int error)
 /* Begins an attempt anew, at once. */
 static void link_restart(struct mst_link *l)
 {
-    struct mst_trace trace = {.kind = MST_TRACE_END};
-
     link_fetched(l);
-    link_trace(l, &trace);
+    link_trace_event(l, MST_TRACE_END, 0);
     link_enter(l, MST_STATE_WAIT, 0);
 }
 
@@ -7402,7 +7393,7 @@ static void link_again(struct mst_link *l)
 /* The link can carry plaintext: on to the first exchange. */
 static void link_connected(struct mst_link *l)
 {
-    link_trace_data(l, MST_TRACE_OPENED, NULL, 0);
+    link_trace_event(l, MST_TRACE_OPENED, 0);
 #ifndef MST_NO_TLS
     if (l->transport.secured) {
         struct mst_resume *r = access_resume(l->access, l->endpoint.host);
@@ -8438,9 +8429,10 @@ unsigned mst_wants(const struct mst_link *link)
     return (out > 0 ? MST_WANT_WRITE : 0u) | (in > 0 ? MST_WANT_READ : 0u);
 }
 
-#define LINK_TIME(member, ms)                   \
-    {                                           \
-        offsetof(struct mst_config, member), ms \
+/* A time of the configuration, and what 0 stands for, in seconds. */
+#define LINK_TIME(member, s)                                      \
+    {                                                             \
+        offsetof(struct mst_config, member) / sizeof(uint32_t), s \
     }
 
 /* Fills in the times that are left at 0; false where one is longer than 24
@@ -8448,23 +8440,22 @@ unsigned mst_wants(const struct mst_link *link)
 static bool link_set_times(struct mst_config *g)
 {
     static const struct {
-        uint32_t at, ms;
-    } times[] = {
-        LINK_TIME(resolve_ms, 10000),       LINK_TIME(connect_ms, 10000),
-        LINK_TIME(tls_ms, 30000),           LINK_TIME(token_ms, 15000),
-        LINK_TIME(upgrade_ms, 15000),       LINK_TIME(answer_ms, 10000),
-        LINK_TIME(snapshot_ms, 30000),      LINK_TIME(closing_ms, 3000),
-        LINK_TIME(put_ms, 60000),           LINK_TIME(ping_ms, 20000),
-        LINK_TIME(silence_ms, 60000),       LINK_TIME(request_gap_ms, 1000),
-        LINK_TIME(backoff_ms, 1000),        LINK_TIME(backoff_max_ms, 60000),
-        LINK_TIME(backoff_slow_ms, 300000), LINK_TIME(stable_ms, 30000),
-        LINK_TIME(resume_ms, 86400000),     LINK_TIME(heartbeat_ms, 15000),
-        LINK_TIME(audit_ms, 600000),        LINK_TIME(lag_max_ms, 0)};
+        uint32_t at : 8, s : 24;
+    } times[] = {LINK_TIME(resolve_ms, 10),       LINK_TIME(connect_ms, 10),
+                 LINK_TIME(tls_ms, 30),           LINK_TIME(token_ms, 15),
+                 LINK_TIME(upgrade_ms, 15),       LINK_TIME(answer_ms, 10),
+                 LINK_TIME(snapshot_ms, 30),      LINK_TIME(closing_ms, 3),
+                 LINK_TIME(put_ms, 60),           LINK_TIME(ping_ms, 20),
+                 LINK_TIME(silence_ms, 60),       LINK_TIME(request_gap_ms, 1),
+                 LINK_TIME(backoff_ms, 1),        LINK_TIME(backoff_max_ms, 60),
+                 LINK_TIME(backoff_slow_ms, 300), LINK_TIME(stable_ms, 30),
+                 LINK_TIME(resume_ms, 86400),     LINK_TIME(heartbeat_ms, 15),
+                 LINK_TIME(audit_ms, 600),        LINK_TIME(lag_max_ms, 0)};
     bool fit = true;
 
     for (unsigned i = 0; i < sizeof times / sizeof times[0]; i++) {
-        uint32_t *ms = (uint32_t *)(void *)((char *)g + times[i].at);
-        *ms = *ms != 0 ? *ms : times[i].ms;
+        uint32_t *ms = (uint32_t *)(void *)g + times[i].at;
+        *ms = *ms != 0 ? *ms : times[i].s * 1000u;
         fit &= *ms <= LINK_SLEEP_MAX_MS;
     }
     g->min_rate = g->min_rate != 0 ? g->min_rate : 1024;
@@ -9047,7 +9038,7 @@ static void client_answered(struct mst_client *c)
  * is arriving. */
 static void client_overdue(struct mst_client *c, struct mst_subscription *s)
 {
-    if (c->frame.bytes > 0) {
+    if (c->frame.arriving) {
         timer_set(&s->due, c->link.now, CLIENT_ARRIVING_MS);
         return;
     }
@@ -9715,48 +9706,44 @@ static void client_control(struct mst_client *c,
  * come, or as long as one comes in at the minimum rate. */
 static uint32_t client_silence_left(const struct mst_client *c)
 {
-    const struct mst_config *g = &c->link.config;
-    uint64_t age = c->link.now - c->frame.whole_at, left = 0, paid;
+    int32_t whole =
+        (int32_t)(c->frame.whole_at + c->link.config.silence_ms - c->link.now);
+    int32_t frame = (int32_t)(c->frame.paid_until - c->link.now);
+    int32_t left = c->frame.arriving && frame > whole ? frame : whole;
 
-    if (age < g->silence_ms) {
-        left = g->silence_ms - age;
-    }
-    if (c->frame.bytes > 0) {
-        paid = c->frame.bytes * 1000 / g->min_rate;
-        age = c->link.now - c->frame.begin_at;
-        if (paid > age && paid - age > left) {
-            left = paid - age;
-        }
-    }
-    return (uint32_t)left;
+    return left > 0 ? (uint32_t)left : 0;
 }
 
 /* Keeps the times by which the peer is judged. */
 static void client_take_frame(struct mst_client *c, size_t n)
 {
     const struct mst_config *g = &c->link.config;
+    struct mst_frame *f = &c->frame;
     uint32_t now = c->link.now;
-    bool within = c->ws.state != WS_HEADER || c->ws.header_len > 0;
+    uint64_t due;
 
-    c->frame.byte_at = now;
-    if (!within) {
-        c->frame.bytes = 0;
-        c->frame.whole_at = now;
+    f->byte_at = now;
+    if (c->ws.state == WS_HEADER && c->ws.header_len == 0) {
+        f->arriving = false;
+        f->whole_at = now;
         if (c->pinged) {
             c->pinged = false;
             link_arm(&c->link, MST_TIMER_PING, g->ping_ms);
         }
         return;
     }
-    if (c->frame.bytes == 0) {
-        c->frame.begin_at = now;
+    if (!f->arriving) {
+        f->arriving = true;
+        f->paid_until = now;
+        f->rest = 0;
     }
-    c->frame.bytes += n;
-    if (c->frame.bytes * 1000 / g->min_rate >
-        (uint64_t)(now - c->frame.begin_at) + g->silence_ms) {
+    due = (uint64_t)n * 1000 + f->rest;
+    f->rest = (uint32_t)(due % g->min_rate);
+    due /= g->min_rate;
+    f->paid_until += due < g->silence_ms ? (uint32_t)due : g->silence_ms;
+    if ((int32_t)(f->paid_until - now) > (int32_t)g->silence_ms) {
         /* A burst is no credit for dripping later. */
-        c->frame.begin_at = now;
-        c->frame.bytes = (uint64_t)g->silence_ms * g->min_rate / 1000 + 1;
+        f->paid_until = now + g->silence_ms;
     }
 }
 
@@ -9843,7 +9830,6 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event)
 static void client_closed(struct mst_client *c)
 {
     struct mst_link *l = &c->link;
-    struct mst_trace trace = {.kind = MST_TRACE_END};
     int error = MST_OK;
 
     if (c->failing != 0) {
@@ -9867,7 +9853,7 @@ static void client_closed(struct mst_client *c)
     }
     link_fetched(l);
     if (l->up) {
-        link_trace(l, &trace);
+        link_trace_event(l, MST_TRACE_END, 0);
     }
     l->attempts = 0;
     link_enter(l, MST_STATE_WAIT, 0);
@@ -9991,8 +9977,8 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer)
         if (left > 0) {
             link_arm(l, MST_TIMER_SILENCE, left);
         } else {
-            link_fail(l, c->frame.bytes > 0 && l->now - c->frame.byte_at <
-                                                   l->config.silence_ms
+            link_fail(l, c->frame.arriving && l->now - c->frame.byte_at <
+                                                  l->config.silence_ms
                              ? MST_ERR_SLOW
                              : MST_ERR_SILENCE);
         }
@@ -10022,7 +10008,7 @@ static void client_forgive(struct mst_link *l, uint32_t ms)
     struct mst_client *c = client_of(l);
 
     c->frame.whole_at += ms;
-    c->frame.begin_at += ms;
+    c->frame.paid_until += ms;
     c->frame.byte_at += ms;
     for (unsigned i = 0; i < c->slots; i++) {
         if (c->subscriptions[i].state == SUB_ACTIVE) {

@@ -1601,8 +1601,10 @@ struct mst_subscription {
 
 /* The frame at hand, and when the last whole one came. */
 struct mst_frame {
-    uint64_t bytes;
-    uint32_t whole_at, begin_at, byte_at;
+    uint32_t whole_at, byte_at;
+    uint32_t paid_until; /* its bytes suffice until then, at the minimum rate */
+    uint32_t rest;       /* of a ms */
+    bool arriving;
 };
 
 /* The last heartbeat: when it came, and its own time. */
