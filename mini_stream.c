@@ -339,105 +339,126 @@ static void base64_write(char *to, const uint8_t *from, size_t len)
     *to = '\0';
 }
 
+/* The texts of the errors of each band, in the order of their numbers: texts
+ * one behind the other need no pointers, and are looked for rarely. */
+static const char *const text_bands[] = {
+    /* The caller's */
+    "no error\0"
+    "argument is missing, too long or not UTF-8\0"
+    "client was built with other limits\0"
+    "memory is too small\0"
+    "not a usable URL\0"
+    "ws and http are not allowed\0"
+    "client id or secret is missing\0"
+    "no trust anchors\0"
+    "an IP address as host under TLS\0"
+    "control character in a header value\0"
+    "no room for one more subscription\0"
+    "subscribed already\0"
+    "no such subscription\0"
+    "client is closed\0"
+    "another request is under way\0",
+    /* The port's */
+    "clock is not set\0"
+    "no entropy\0"
+    "host name cannot be resolved\0"
+    "connection refused\0"
+    "host is unreachable\0"
+    "connection reset\0"
+    "connection closed by the peer\0"
+    "error of the port\0",
+    /* TLS */
+    "certificate's issuer is not trusted\0"
+    "certificate is for another name\0"
+    "certificate is not valid at this time\0"
+    "certificate is malformed or not acceptable\0"
+    "server refuses TLS 1.2\0"
+    "TLS handshake failed\0"
+    "fatal TLS alert\0"
+    "TLS protocol error\0"
+    "TLS ended without close_notify\0",
+    /* HTTP */
+    "malformed HTTP response\0"
+    "malformed or conflicting HTTP lengths\0"
+    "HTTP coding that was not asked for\0"
+    "HTTP header is too large\0"
+    "HTTP body is too large\0"
+    "HTTP response ended early\0"
+    "unexpected HTTP status\0",
+    /* OAuth 2.0 and access */
+    "token was refused\0"
+    "reply is not a token response\0"
+    "token is not a bearer token\0"
+    "token has a narrower scope\0"
+    "token is too large\0"
+    "token is not accepted\0"
+    "scope missing or not on the allow list\0"
+    "too many requests\0",
+    /* WebSocket */
+    "not upgraded to WebSocket\0"
+    "wrong Sec-WebSocket-Accept\0"
+    "WebSocket extension not asked for\0"
+    "reserved WebSocket bit or opcode\0"
+    "masked frame from the server\0"
+    "malformed WebSocket frame length\0"
+    "malformed WebSocket control frame\0"
+    "WebSocket fragment out of order\0"
+    "WebSocket text is not UTF-8\0"
+    "malformed WebSocket close frame\0"
+    "closed by the service\0",
+    /* Messages */
+    "not JSON\0"
+    "JSON is nested too deeply\0"
+    "JSON item has too many values\0"
+    "field is missing or of a wrong type\0"
+    "key stands twice\0"
+    "item does not fit the message buffer\0"
+    "levels before what they belong to\0"
+    "binary message\0"
+    "not a decimal number, or negative\0"
+    "number has too many digits\0"
+    "not a timestamp\0",
+    /* The session's */
+    "took too long\0"
+    "nothing came for too long\0"
+    "frame came too slowly\0"
+    "request was not answered in time\0"
+    "error message of the service\0"
+    "no heartbeats come\0"
+    "the stream has fallen behind\0"
+    "no snapshot came in time\0",
+    /* Addresses */
+    "neither an id nor a network with an address\0"
+    "an id beside a network or an address\0"
+    "network and address belong together\0"
+    "text of a request is not UTF-8\0"
+    "id is empty or too long\0"
+    "address is empty or too long\0"
+    "not a network, or not its name\0"
+    "nickname is too long\0"
+    "not a wish for a bookmark\0"
+    "beneficiary is both a person and an institution\0"
+    "name of the beneficiary is too long\0"
+    "id of the VASP is empty or too long\0"
+    "custodian type is empty or too long\0"
+    "custodian VASP without the VASP's id\0"
+    "custodian PRIVATE with a VASP's id\0",
+};
+
 const char *mst_strerror(int error)
 {
-    switch ((enum mst_error)error) {
-    case MST_OK: return "no error";
-    case MST_ERR_ARGUMENT: return "argument is missing, too long or not UTF-8";
-    case MST_ERR_BUILD: return "client was built with other limits";
-    case MST_ERR_MEMORY: return "memory is too small";
-    case MST_ERR_URL: return "not a usable URL";
-    case MST_ERR_PLAIN: return "ws and http are not allowed";
-    case MST_ERR_CREDENTIALS: return "client id or secret is missing";
-    case MST_ERR_ANCHORS: return "no trust anchors";
-    case MST_ERR_IP_HOST: return "an IP address as host under TLS";
-    case MST_ERR_HEADER_VALUE: return "control character in a header value";
-    case MST_ERR_FULL: return "no room for one more subscription";
-    case MST_ERR_EXISTS: return "subscribed already";
-    case MST_ERR_MISSING: return "no such subscription";
-    case MST_ERR_BUSY: return "another request is under way";
-    case MST_ERR_CLOSED: return "client is closed";
-    case MST_ERR_CLOCK: return "clock is not set";
-    case MST_ERR_ENTROPY: return "no entropy";
-    case MST_ERR_RESOLVE: return "host name cannot be resolved";
-    case MST_ERR_REFUSED: return "connection refused";
-    case MST_ERR_UNREACHABLE: return "host is unreachable";
-    case MST_ERR_RESET: return "connection reset";
-    case MST_ERR_EOF: return "connection closed by the peer";
-    case MST_ERR_PORT: return "error of the port";
-    case MST_ERR_TLS_ISSUER: return "certificate's issuer is not trusted";
-    case MST_ERR_TLS_NAME: return "certificate is for another name";
-    case MST_ERR_TLS_TIME: return "certificate is not valid at this time";
-    case MST_ERR_TLS_CERTIFICATE:
-        return "certificate is malformed or not acceptable";
-    case MST_ERR_TLS_VERSION: return "server refuses TLS 1.2";
-    case MST_ERR_TLS_HANDSHAKE: return "TLS handshake failed";
-    case MST_ERR_TLS_ALERT: return "fatal TLS alert";
-    case MST_ERR_TLS_PROTOCOL: return "TLS protocol error";
-    case MST_ERR_TLS_TRUNCATED: return "TLS ended without close_notify";
-    case MST_ERR_HTTP_SYNTAX: return "malformed HTTP response";
-    case MST_ERR_HTTP_LENGTH: return "malformed or conflicting HTTP lengths";
-    case MST_ERR_HTTP_CODING: return "HTTP coding that was not asked for";
-    case MST_ERR_HTTP_HEADER: return "HTTP header is too large";
-    case MST_ERR_HTTP_BODY: return "HTTP body is too large";
-    case MST_ERR_HTTP_TRUNCATED: return "HTTP response ended early";
-    case MST_ERR_HTTP_STATUS: return "unexpected HTTP status";
-    case MST_ERR_TOKEN_REFUSED: return "token was refused";
-    case MST_ERR_TOKEN_SHAPE: return "reply is not a token response";
-    case MST_ERR_TOKEN_TYPE: return "token is not a bearer token";
-    case MST_ERR_TOKEN_SCOPE: return "token has a narrower scope";
-    case MST_ERR_TOKEN_TOO_LARGE: return "token is too large";
-    case MST_ERR_UNAUTHORIZED: return "token is not accepted";
-    case MST_ERR_FORBIDDEN: return "scope missing or not on the allow list";
-    case MST_ERR_THROTTLED: return "too many requests";
-    case MST_ERR_WS_UPGRADE: return "not upgraded to WebSocket";
-    case MST_ERR_WS_ACCEPT: return "wrong Sec-WebSocket-Accept";
-    case MST_ERR_WS_EXTENSION: return "WebSocket extension not asked for";
-    case MST_ERR_WS_RESERVED: return "reserved WebSocket bit or opcode";
-    case MST_ERR_WS_MASKED: return "masked frame from the server";
-    case MST_ERR_WS_LENGTH: return "malformed WebSocket frame length";
-    case MST_ERR_WS_CONTROL: return "malformed WebSocket control frame";
-    case MST_ERR_WS_FRAGMENT: return "WebSocket fragment out of order";
-    case MST_ERR_WS_UTF8: return "WebSocket text is not UTF-8";
-    case MST_ERR_WS_CLOSE: return "malformed WebSocket close frame";
-    case MST_ERR_WS_CLOSED: return "closed by the service";
-    case MST_ERR_JSON_SYNTAX: return "not JSON";
-    case MST_ERR_JSON_DEPTH: return "JSON is nested too deeply";
-    case MST_ERR_JSON_TOKENS: return "JSON item has too many values";
-    case MST_ERR_MESSAGE_SHAPE: return "field is missing or of a wrong type";
-    case MST_ERR_MESSAGE_KEY: return "key stands twice";
-    case MST_ERR_MESSAGE_SIZE: return "item does not fit the message buffer";
-    case MST_ERR_MESSAGE_ORDER: return "levels before what they belong to";
-    case MST_ERR_MESSAGE_BINARY: return "binary message";
-    case MST_ERR_DECIMAL: return "not a decimal number, or negative";
-    case MST_ERR_DECIMAL_WIDE: return "number has too many digits";
-    case MST_ERR_TIME: return "not a timestamp";
-    case MST_ERR_TIMEOUT: return "took too long";
-    case MST_ERR_SILENCE: return "nothing came for too long";
-    case MST_ERR_SLOW: return "frame came too slowly";
-    case MST_ERR_ANSWER: return "request was not answered in time";
-    case MST_ERR_HEARTBEAT: return "no heartbeats come";
-    case MST_ERR_LAG: return "the stream has fallen behind";
-    case MST_ERR_SNAPSHOT: return "no snapshot came in time";
-    case MST_ERR_SERVICE: return "error message of the service";
-    case MST_ERR_ADDRESS_NEITHER:
-        return "neither an id nor a network with an address";
-    case MST_ERR_ADDRESS_BOTH: return "an id beside a network or an address";
-    case MST_ERR_ADDRESS_PAIR: return "network and address belong together";
-    case MST_ERR_ADDRESS_UTF8: return "text of a request is not UTF-8";
-    case MST_ERR_ADDRESS_ID: return "id is empty or too long";
-    case MST_ERR_ADDRESS_ADDRESS: return "address is empty or too long";
-    case MST_ERR_ADDRESS_NETWORK: return "not a network, or not its name";
-    case MST_ERR_ADDRESS_NICKNAME: return "nickname is too long";
-    case MST_ERR_ADDRESS_BOOKMARKED: return "not a wish for a bookmark";
-    case MST_ERR_ADDRESS_BENEFICIARY:
-        return "beneficiary is both a person and an institution";
-    case MST_ERR_ADDRESS_NAME: return "name of the beneficiary is too long";
-    case MST_ERR_ADDRESS_VASP_ID: return "id of the VASP is empty or too long";
-    case MST_ERR_ADDRESS_CUSTODIAN:
-        return "custodian type is empty or too long";
-    case MST_ERR_ADDRESS_VASP: return "custodian VASP without the VASP's id";
-    case MST_ERR_ADDRESS_PRIVATE: return "custodian PRIVATE with a VASP's id";
+    const size_t bands = sizeof text_bands / sizeof *text_bands;
+    const uint32_t n = 0 - (uint32_t)error;
+    const char *text;
+
+    if (n / 100 < bands) {
+        text = text_bands[n / 100];
+        for (uint32_t i = 0; i < n % 100 && *text != '\0'; i++) {
+            text += strlen(text) + 1;
+        }
+        if (*text != '\0') {
+            return text;
+        }
     }
     return "unknown error";
 }

@@ -1,0 +1,148 @@
+/*
+ * Tests of the errors' texts.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "support.h"
+
+#include <limits.h>
+#include <string.h>
+
+/* Every error, and words that are in its text alone. */
+static const struct {
+    int error;
+    const char *words;
+} errors[] = {
+    {MST_OK, "no error"},
+    {MST_ERR_ARGUMENT, "or not UTF-8"},
+    {MST_ERR_BUILD, "other limits"},
+    {MST_ERR_MEMORY, "too small"},
+    {MST_ERR_URL, "usable URL"},
+    {MST_ERR_PLAIN, "not allowed"},
+    {MST_ERR_CREDENTIALS, "secret is missing"},
+    {MST_ERR_ANCHORS, "trust anchors"},
+    {MST_ERR_IP_HOST, "under TLS"},
+    {MST_ERR_HEADER_VALUE, "header value"},
+    {MST_ERR_FULL, "more subscription"},
+    {MST_ERR_EXISTS, "subscribed already"},
+    {MST_ERR_MISSING, "such subscription"},
+    {MST_ERR_CLOSED, "is closed"},
+    {MST_ERR_BUSY, "under way"},
+    {MST_ERR_CLOCK, "not set"},
+    {MST_ERR_ENTROPY, "no entropy"},
+    {MST_ERR_RESOLVE, "be resolved"},
+    {MST_ERR_REFUSED, "connection refused"},
+    {MST_ERR_UNREACHABLE, "is unreachable"},
+    {MST_ERR_RESET, "connection reset"},
+    {MST_ERR_EOF, "the peer"},
+    {MST_ERR_PORT, "the port"},
+    {MST_ERR_TLS_ISSUER, "not trusted"},
+    {MST_ERR_TLS_NAME, "another name"},
+    {MST_ERR_TLS_TIME, "this time"},
+    {MST_ERR_TLS_CERTIFICATE, "not acceptable"},
+    {MST_ERR_TLS_VERSION, "TLS 1.2"},
+    {MST_ERR_TLS_HANDSHAKE, "handshake failed"},
+    {MST_ERR_TLS_ALERT, "TLS alert"},
+    {MST_ERR_TLS_PROTOCOL, "protocol error"},
+    {MST_ERR_TLS_TRUNCATED, "without close_notify"},
+    {MST_ERR_HTTP_SYNTAX, "malformed HTTP response"},
+    {MST_ERR_HTTP_LENGTH, "HTTP lengths"},
+    {MST_ERR_HTTP_CODING, "was not asked for"},
+    {MST_ERR_HTTP_HEADER, "header is too large"},
+    {MST_ERR_HTTP_BODY, "body is too large"},
+    {MST_ERR_HTTP_TRUNCATED, "ended early"},
+    {MST_ERR_HTTP_STATUS, "HTTP status"},
+    {MST_ERR_TOKEN_REFUSED, "was refused"},
+    {MST_ERR_TOKEN_SHAPE, "token response"},
+    {MST_ERR_TOKEN_TYPE, "bearer token"},
+    {MST_ERR_TOKEN_SCOPE, "narrower scope"},
+    {MST_ERR_TOKEN_TOO_LARGE, "token is too large"},
+    {MST_ERR_UNAUTHORIZED, "not accepted"},
+    {MST_ERR_FORBIDDEN, "allow list"},
+    {MST_ERR_THROTTLED, "many requests"},
+    {MST_ERR_WS_UPGRADE, "to WebSocket"},
+    {MST_ERR_WS_ACCEPT, "wrong Sec-WebSocket-Accept"},
+    {MST_ERR_WS_EXTENSION, "extension not asked for"},
+    {MST_ERR_WS_RESERVED, "or opcode"},
+    {MST_ERR_WS_MASKED, "the server"},
+    {MST_ERR_WS_LENGTH, "frame length"},
+    {MST_ERR_WS_CONTROL, "control frame"},
+    {MST_ERR_WS_FRAGMENT, "of order"},
+    {MST_ERR_WS_UTF8, "text is not UTF-8"},
+    {MST_ERR_WS_CLOSE, "close frame"},
+    {MST_ERR_WS_CLOSED, "by the service"},
+    {MST_ERR_JSON_SYNTAX, "not JSON"},
+    {MST_ERR_JSON_DEPTH, "too deeply"},
+    {MST_ERR_JSON_TOKENS, "many values"},
+    {MST_ERR_MESSAGE_SHAPE, "wrong type"},
+    {MST_ERR_MESSAGE_KEY, "stands twice"},
+    {MST_ERR_MESSAGE_SIZE, "message buffer"},
+    {MST_ERR_MESSAGE_ORDER, "they belong to"},
+    {MST_ERR_MESSAGE_BINARY, "binary message"},
+    {MST_ERR_DECIMAL, "or negative"},
+    {MST_ERR_DECIMAL_WIDE, "many digits"},
+    {MST_ERR_TIME, "a timestamp"},
+    {MST_ERR_TIMEOUT, "took too long"},
+    {MST_ERR_SILENCE, "for too long"},
+    {MST_ERR_SLOW, "too slowly"},
+    {MST_ERR_ANSWER, "answered in time"},
+    {MST_ERR_SERVICE, "of the service"},
+    {MST_ERR_HEARTBEAT, "heartbeats come"},
+    {MST_ERR_LAG, "fallen behind"},
+    {MST_ERR_SNAPSHOT, "came in time"},
+    {MST_ERR_ADDRESS_NEITHER, "with an address"},
+    {MST_ERR_ADDRESS_BOTH, "or an address"},
+    {MST_ERR_ADDRESS_PAIR, "belong together"},
+    {MST_ERR_ADDRESS_UTF8, "request is not UTF-8"},
+    {MST_ERR_ADDRESS_ID, "id is empty or too long"},
+    {MST_ERR_ADDRESS_ADDRESS, "address is empty or too long"},
+    {MST_ERR_ADDRESS_NETWORK, "its name"},
+    {MST_ERR_ADDRESS_NICKNAME, "nickname is too long"},
+    {MST_ERR_ADDRESS_BOOKMARKED, "a bookmark"},
+    {MST_ERR_ADDRESS_BENEFICIARY, "an institution"},
+    {MST_ERR_ADDRESS_NAME, "beneficiary is too long"},
+    {MST_ERR_ADDRESS_VASP_ID, "VASP is empty or too long"},
+    {MST_ERR_ADDRESS_CUSTODIAN, "type is empty or too long"},
+    {MST_ERR_ADDRESS_VASP, "the VASP's id"},
+    {MST_ERR_ADDRESS_PRIVATE, "a VASP's id"},
+};
+
+static void every_error_has_its_own_text(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(errors); i++) {
+        for (size_t j = 0; j < COUNT(errors); j++) {
+            bool has = strstr(mst_strerror(errors[j].error), errors[i].words);
+
+            if (has != (i == j)) {
+                expect_failed("%s: %s", error_name(errors[j].error),
+                              mst_strerror(errors[j].error));
+            }
+        }
+    }
+}
+
+static void a_number_that_is_no_error_is_unknown(void **state)
+{
+    static const int edges[] = {1, 99, INT_MAX, INT_MIN, INT_MIN + 1};
+    size_t known = 0;
+
+    (void)state;
+    for (int error = 1; error > -100000; error--) {
+        known += strcmp(mst_strerror(error), "unknown error") != 0;
+    }
+    assert_int_equal(known, COUNT(errors));
+    for (size_t i = 0; i < COUNT(edges); i++) {
+        assert_string_equal(mst_strerror(edges[i]), "unknown error");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_error_has_its_own_text),
+        TEST(a_number_that_is_no_error_is_unknown),
+    };
+
+    return cmocka_run_group_tests_name("errors", tests, NULL, NULL);
+}
