@@ -357,7 +357,8 @@ static const char *const text_bands[] = {
     "subscribed already\0"
     "no such subscription\0"
     "client is closed\0"
-    "another request is under way\0",
+    "another request is under way\0"
+    "number is not exact in this unit\0",
     /* The port's */
     "clock is not set\0"
     "no entropy\0"
@@ -879,38 +880,98 @@ static struct mst_decimal decimal_normal(uint64_t n, int exponent, bool inexact)
     return out;
 }
 
+/* Brings two magnitudes that are not 0 to one exponent. The first one, whose
+ * exponent is larger by shift, grows to 19 digits at most; then the second one
+ * loses its last digits, which leaves the first 18 digits of the sum and of the
+ * difference right. Returns 1 if a digit that was lost is not 0. */
+static unsigned decimal_align(uint64_t *first, uint64_t *second, int *exponent,
+                              int shift)
+{
+    unsigned rest = 0;
+
+    for (; shift > 0 && *first < decimal_powers[DECIMAL_DIGITS]; shift--) {
+        *first *= 10;
+    }
+    *exponent += shift;
+    for (; shift > 0 && *second != 0; shift--) {
+        rest |= *second % 10 != 0;
+        *second /= 10;
+    }
+    return rest;
+}
+
 struct mst_decimal mst_decimal_add(struct mst_decimal a, struct mst_decimal b)
 {
-    static const struct mst_decimal most = {999999999999999999, 63, true};
-    struct mst_decimal sum;
-    bool inexact = a.inexact || b.inexact;
+    bool inexact = a.inexact || b.inexact, negative;
+    struct mst_decimal sum = a.coefficient == 0 ? b : a;
     uint64_t p, q;
-    int shift;
+    unsigned rest;
+    int exponent;
 
     if (a.coefficient == 0 || b.coefficient == 0) {
-        struct mst_decimal other = a.coefficient == 0 ? b : a;
-        other.inexact = inexact;
-        return other;
+        sum.inexact = inexact;
+        return sum;
     }
     if (a.exponent < b.exponent) {
-        struct mst_decimal other = a;
         a = b;
-        b = other;
+        b = sum;
     }
-    /* a is of the larger exponent: to b's, as far as there is room. */
     p = decimal_magnitude(a.coefficient);
     q = decimal_magnitude(b.coefficient);
-    shift = a.exponent - b.exponent;
-    for (; shift > 0 && p < decimal_powers[DECIMAL_DIGITS - 1]; shift--) {
-        p *= 10;
+    exponent = b.exponent;
+    rest = decimal_align(&p, &q, &exponent, a.exponent - b.exponent);
+    negative = a.coefficient < 0;
+    if (negative == (b.coefficient < 0)) {
+        p += q;
+    } else if (p >= q) {
+        p -= q + rest; /* towards zero, as everywhere digits are cut off */
+    } else {
+        p = q - p;
+        negative = !negative;
     }
-    for (; shift > 0 && q != 0; shift--) {
-        inexact |= q % 10 != 0;
-        q /= 10;
-        b.exponent++;
+    sum = decimal_normal(p, exponent, inexact || rest != 0);
+    if (sum.coefficient == 0 && p != 0) {
+        sum.coefficient = (int64_t)decimal_powers[DECIMAL_DIGITS] - 1;
+        sum.exponent = 63;
     }
-    sum = decimal_normal(p + q, b.exponent + shift, inexact);
-    return sum.coefficient != 0 ? sum : most;
+    sum.coefficient = negative ? -sum.coefficient : sum.coefficient;
+    return sum;
+}
+
+struct mst_decimal mst_decimal_sub(struct mst_decimal a, struct mst_decimal b)
+{
+    b.coefficient = -b.coefficient;
+    return mst_decimal_add(a, b);
+}
+
+int mst_decimal_to_scaled(struct mst_decimal value, int exponent, int64_t *out)
+{
+    const int64_t shift = (int64_t)value.exponent - exponent;
+    bool negative = value.coefficient < 0;
+    uint64_t n = decimal_magnitude(value.coefficient);
+    uint64_t most = (uint64_t)INT64_MAX + negative;
+
+    *out = 0;
+    if (value.inexact) {
+        return MST_ERR_INEXACT;
+    }
+    if (n == 0) {
+        return 0;
+    }
+    if (shift < 0) {
+        uint64_t power = shift >= -DECIMAL_DIGITS ? decimal_powers[-shift] : 0;
+        if (power == 0 || n % power != 0) {
+            return MST_ERR_INEXACT;
+        }
+        n /= power;
+    } else {
+        if (shift > DECIMAL_DIGITS || n > most / decimal_powers[shift]) {
+            return MST_ERR_DECIMAL_WIDE;
+        }
+        n *= decimal_powers[shift];
+    }
+    *out = negative ? -(int64_t)(n - 1) - 1 : (int64_t)n;
+    return 0;
 }
 
 size_t mst_decimal_format(struct mst_decimal value, char *text)

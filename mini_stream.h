@@ -174,6 +174,7 @@ enum mst_error {
     MST_ERR_CLOSED = -13,      /* the client was closed by mst_old_close() */
     MST_ERR_BUSY = -14,        /* another request is under way, or the only
                                 * link is there for the stream */
+    MST_ERR_INEXACT = -15,     /* the value is not a whole number of units */
 
     /* The port's. */
     MST_ERR_CLOCK = -100,       /* the wall clock is not set */
@@ -315,10 +316,43 @@ struct mst_decimal {
  */
 int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out);
 
-/* The sum of two decimals that are not negative; inexact where it has more
- * than 18 digits, of which the first are kept, or is out of range: it is then
- * the largest decimal. */
+/* The sum, and the difference a - b, which is negative where b is the larger.
+ * Exact if it has at most 18 significant digits; else the first 18 are kept
+ * (it is rounded towards zero) and inexact is set, as it is for inexact a or b.
+ * Beyond the range of the exponent: the largest decimal of its sign, inexact.
+ */
 struct mst_decimal mst_decimal_add(struct mst_decimal a, struct mst_decimal b);
+struct mst_decimal mst_decimal_sub(struct mst_decimal a, struct mst_decimal b);
+
+/* The value as a multiple of 10^exponent: with -8, 0.5 is 50,000,000. Returns
+ * 0, or, with *out 0: MST_ERR_INEXACT for a value that is no whole multiple or
+ * is marked as inexact, MST_ERR_DECIMAL_WIDE for one beyond int64_t. */
+int mst_decimal_to_scaled(struct mst_decimal value, int exponent, int64_t *out);
+
+/*
+ * The value as a double of IEEE 754: for display and statistics, since it is
+ * not exact. This is the double nearest to the value, as strtod() gives it, if
+ * the coefficient is at most 2^53 (so for up to 15 digits) and the exponent
+ * -22 to 22, as those of prices are; else the relative error is at most
+ * 5e-16. Inline, so that the library itself has no floating point.
+ */
+static inline double mst_decimal_to_double(struct mst_decimal value)
+{
+    double result = (double)value.coefficient;
+    int left = value.exponent;
+
+    while (left != 0) {
+        double power = 1; /* powers of ten are exact up to 10^22 */
+        int n = left < 0 ? -left : left;
+        n = n < 22 ? n : 22;
+        for (int i = 0; i < n; i++) {
+            power *= 10;
+        }
+        result = left < 0 ? result / power : result * power;
+        left += left < 0 ? n : -n;
+    }
+    return result;
+}
 
 /* Compares by value: negative, zero or positive as a is less than, equal to
  * or greater than b. Exact for all exponents. */

@@ -28,6 +28,7 @@ static const struct {
     {MST_ERR_MISSING, "such subscription"},
     {MST_ERR_CLOSED, "is closed"},
     {MST_ERR_BUSY, "under way"},
+    {MST_ERR_INEXACT, "not exact"},
     {MST_ERR_CLOCK, "not set"},
     {MST_ERR_ENTROPY, "no entropy"},
     {MST_ERR_RESOLVE, "be resolved"},
