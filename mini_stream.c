@@ -3901,23 +3901,6 @@ enum book_phase {
 /* In which order the levels of the snapshot have come so far. */
 enum book_order { BOOK_BEST_FIRST, BOOK_WORST_FIRST, BOOK_HEAP };
 
-int mst_book_init(struct mst_book *book, struct mst_level *levels,
-                  size_t capacity)
-{
-    if (book == NULL || levels == NULL || capacity == 0 ||
-        capacity > UINT32_MAX / 4) {
-        return MST_ERR_ARGUMENT;
-    }
-    memset(book, 0, sizeof *book);
-    book->sides[MST_BID].levels = levels;
-    book->sides[MST_ASK].levels = levels + capacity;
-    book->sides[MST_BID].unit = book->sides[MST_ASK].unit = BOOK_NO_UNIT;
-    book->capacity = (uint32_t)capacity;
-    book->reason = MST_BOOK_NO_SNAPSHOT;
-    book->restart = true;
-    return 0;
-}
-
 int mst_book_set_spare(struct mst_book *book, struct mst_book *spare)
 {
     if (spare == NULL || spare == book || spare->spare != NULL ||
@@ -5122,6 +5105,73 @@ const char *mst_book_reason_name(enum mst_book_reason reason)
     case MST_BOOK_DETACHED: return "not subscribed";
     }
     return "";
+}
+
+/* -- linked only if used ------------------------------------------------ */
+
+/* What the session calls of a book. mst_book_init() alone names the table: a
+ * program that never calls it carries no code of books. */
+struct mst_book_calls {
+    void (*apply)(struct mst_book *book, const struct mst_part *part,
+                  uint64_t received_ns);
+    void (*check)(struct mst_book *book, const struct mst_top *top,
+                  uint64_t received_ns);
+    void (*stale)(struct mst_book *book, enum mst_book_reason reason);
+    bool (*lend)(struct mst_book *book);
+    void (*take_back)(struct mst_book *book, bool use);
+};
+
+static const struct mst_book_calls book_calls = {
+    mst_book_apply, mst_book_check, mst_book_stale, book_lend, book_take_back,
+};
+
+int mst_book_init(struct mst_book *book, struct mst_level *levels,
+                  size_t capacity)
+{
+    if (book == NULL || levels == NULL || capacity == 0 ||
+        capacity > UINT32_MAX / 4) {
+        return MST_ERR_ARGUMENT;
+    }
+    memset(book, 0, sizeof *book);
+    book->sides[MST_BID].levels = levels;
+    book->sides[MST_ASK].levels = levels + capacity;
+    book->sides[MST_BID].unit = book->sides[MST_ASK].unit = BOOK_NO_UNIT;
+    book->calls = &book_calls;
+    book->capacity = (uint32_t)capacity;
+    book->reason = MST_BOOK_NO_SNAPSHOT;
+    book->restart = true;
+    return 0;
+}
+
+/* The session's way to the functions of the same name. */
+static inline void book_call_apply(struct mst_book *book,
+                                   const struct mst_part *part,
+                                   uint64_t received_ns)
+{
+    book->calls->apply(book, part, received_ns);
+}
+
+static inline void book_call_check(struct mst_book *book,
+                                   const struct mst_top *top,
+                                   uint64_t received_ns)
+{
+    book->calls->check(book, top, received_ns);
+}
+
+static inline void book_call_stale(struct mst_book *book,
+                                   enum mst_book_reason reason)
+{
+    book->calls->stale(book, reason);
+}
+
+static inline bool book_call_lend(struct mst_book *book)
+{
+    return book->calls->lend(book);
+}
+
+static inline void book_call_take_back(struct mst_book *book, bool use)
+{
+    book->calls->take_back(book, use);
 }
 
 /* ------------------------------------------------------------------------
@@ -11868,9 +11918,9 @@ static void session_move_book(struct mst_old_subscription *s)
     if (s->over) {
         s->over = false;
     } else if (s->book->lent) {
-        book_take_back(s->book, true);
+        book_call_take_back(s->book, true);
     } else {
-        mst_book_stale(s->book, MST_BOOK_RECONNECT);
+        book_call_stale(s->book, MST_BOOK_RECONNECT);
     }
 }
 
@@ -11901,15 +11951,15 @@ static void session_drop_book(struct mst_old_client *c,
 {
     if (session_is_stream(c, l)) {
         if (!s->over) {
-            mst_book_stale(s->book, MST_BOOK_RECONNECT);
+            book_call_stale(s->book, MST_BOOK_RECONNECT);
         }
     } else if (s->over) {
         /* The stream brings a snapshot only if it is subscribed anew. */
         s->over = false;
         s->on[c->stream].lost = true;
-        mst_book_stale(s->book, MST_BOOK_RESYNC);
+        book_call_stale(s->book, MST_BOOK_RESYNC);
     } else if (s->book->lent) {
-        book_take_back(s->book, false);
+        book_call_take_back(s->book, false);
     }
 }
 
@@ -11918,9 +11968,9 @@ static void session_release(struct mst_old_subscription *s)
 {
     if (s->book != NULL) {
         if (s->book->lent) {
-            book_take_back(s->book, false);
+            book_call_take_back(s->book, false);
         }
-        mst_book_stale(s->book, MST_BOOK_DETACHED);
+        book_call_stale(s->book, MST_BOOK_DETACHED);
     }
     s->book = NULL;
     s->over = false;
@@ -13232,7 +13282,7 @@ static void session_left(const struct mst_old_client *c, struct mst_old_link *l,
         l->beat_ms = l->last_beat_ms = SESSION_NEVER;
     }
     if (book != NULL) {
-        mst_book_stale(book, MST_BOOK_RESYNC);
+        book_call_stale(book, MST_BOOK_RESYNC);
     }
 }
 
@@ -13333,9 +13383,9 @@ static void session_judge(const struct mst_old_client *c,
     }
     if (mst_book_state(book) == MST_BOOK_LIVE && (on->lost || on->gap)) {
         /* What was lost may be newer than the snapshot. */
-        mst_book_stale(book, on->lost     ? MST_BOOK_BAD_MESSAGE
-                             : on->number ? MST_BOOK_NUMBER
-                                          : MST_BOOK_RESYNC);
+        book_call_stale(book, on->lost     ? MST_BOOK_BAD_MESSAGE
+                              : on->number ? MST_BOOK_NUMBER
+                                           : MST_BOOK_RESYNC);
     }
     on->thin = (mst_book_flags(book) & SESSION_DRIFT) != 0;
     if ((mst_book_flags(book) & reasons) != 0 ||
@@ -13363,8 +13413,8 @@ static void session_doubt(struct mst_old_client *c,
             continue;
         }
         if (book != NULL) {
-            mst_book_stale(book,
-                           number ? MST_BOOK_NUMBER : MST_BOOK_BAD_MESSAGE);
+            book_call_stale(book,
+                            number ? MST_BOOK_NUMBER : MST_BOOK_BAD_MESSAGE);
         }
         /* What a fresh snapshot did not mend, another one soon will not. */
         on->lost |= !number || !on->number;
@@ -13815,14 +13865,14 @@ static void session_part(struct mst_old_client *c, struct mst_old_link *l,
     }
     if (!session_is_stream(c, l) && l->state == MST_STATE_OPEN && !s->over &&
         !s->book->lent) {
-        s->over = !book_lend(s->book);
+        s->over = !book_call_lend(s->book);
         if (s->over) {
-            mst_book_stale(s->book, MST_BOOK_RESYNC);
+            book_call_stale(s->book, MST_BOOK_RESYNC);
         }
     }
     book = session_book(c, l, s);
     if (book != NULL) {
-        mst_book_apply(book, part, l->received_ns);
+        book_call_apply(book, part, l->received_ns);
         session_judge(c, session_on(c, l, s), book);
     }
 }
@@ -13837,7 +13887,7 @@ static void session_top(struct mst_old_client *c, const struct mst_old_link *l,
         s != NULL && session_is_stream(c, l) ? session_book(c, l, s) : NULL;
 
     if (book != NULL) {
-        mst_book_check(book, top, l->received_ns);
+        book_call_check(book, top, l->received_ns);
         session_judge(c, session_on(c, l, s), book);
     }
 }
@@ -15564,7 +15614,7 @@ int mst_old_subscribe(struct mst_old_client *client, enum mst_channel channel,
     struct mst_old_subscription *s;
 
     if (!session_is_market(channel, name) ||
-        (book != NULL && channel != MST_MARKET_DATA)) {
+        (book != NULL && (channel != MST_MARKET_DATA || book->calls == NULL))) {
         return MST_ERR_ARGUMENT;
     }
     if (c->closing || c->wiped) {
@@ -15584,7 +15634,7 @@ int mst_old_subscribe(struct mst_old_client *client, enum mst_channel channel,
     s->wanted = true;
     s->book = book;
     if (book != NULL) {
-        mst_book_stale(book, MST_BOOK_NO_SNAPSHOT);
+        book_call_stale(book, MST_BOOK_NO_SNAPSHOT);
     }
     /* A wish that comes back before it was taken to the service: a new book
      * still needs a snapshot. */

@@ -936,8 +936,11 @@ struct mst_book_side {
     uint32_t room;
 };
 
+struct mst_book_calls;
+
 /* Members are private: use the calls. */
 struct mst_book {
+    const struct mst_book_calls *calls; /* what a client calls of the book */
     struct mst_book_side sides[2];
     struct mst_book *spare;
     int64_t snapshot_ns, time_ns, disagrees_ns;
@@ -2307,8 +2310,8 @@ static inline int mst_old_client_init(struct mst_old_client *client,
 /*
  * Wishes for a channel: it is subscribed at the next occasion and again after
  * every reconnect. market is copied; NULL for MST_HEARTBEAT. book (or NULL)
- * is borrowed until the subscription ends and follows the channel
- * MST_MARKET_DATA. Returns 0, MST_ERR_FULL, MST_ERR_EXISTS, MST_ERR_ARGUMENT,
+ * has passed mst_book_init(), is borrowed until the subscription ends and
+ * follows the channel MST_MARKET_DATA. Returns 0, MST_ERR_FULL, MST_ERR_EXISTS, MST_ERR_ARGUMENT,
  * MST_ERR_URL without a stream, or MST_ERR_CLOSED.
  */
 int mst_old_subscribe(struct mst_old_client *client, enum mst_channel channel,

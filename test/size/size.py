@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Prints what the library costs in code, memory, stack and lines, beside the
-bars that it is to come under; fails only if it has static data.
+bars that it is to come under; fails only if it has static data, or if a
+program links what it does not use.
 
 Usage: test/size/size.py [INCLUDE OPTION...]
 CC: this machine's compiler; CROSS: prefix of the target's tools; BUILD: where
@@ -69,6 +70,8 @@ SOURCE_ROWS = [
     Row("lines of the fast lane", "fast lane"),
     Row("most members of a struct", "members", 40, 30),
 ]
+# What must not be left in a program that does not use it.
+UNUSED = {"stream": {"mst_book_apply"}, "put_address": {"mst_book_apply"}}
 FRAMES = 5
 
 
@@ -137,9 +140,13 @@ def measure(build, index):
         linked = program[:-len("o")] + "linked"
         output(*build.compiler, "-r", "-nostdlib", "-Wl,--gc-sections",
                "-Wl,-e,main", "-o", linked, program, library)
+        name = os.path.basename(source)[:-len(".c")]
+        linked_names = output(build.tools + "nm", linked).split()
+        for unused in sorted(UNUSED.get(name, set()) & set(linked_names)):
+            sys.exit(f"size: {source} does not use {unused}, but has it")
         own, own_data = sizes(build, program)
         text, data = sizes(build, linked)
-        found[os.path.basename(source)[:-len(".c")]] = text - own
+        found[name] = text - own
         found["data"] = max(found["data"], data - own_data)
     arrays = compile_object(build, index, HERE + "memory.c")
     for line in output(build.tools + "nm", "-S", arrays).splitlines():
