@@ -358,7 +358,9 @@ static const char *const text_bands[] = {
     "no such subscription\0"
     "client is closed\0"
     "another request is under way\0"
-    "number is not exact in this unit\0",
+    "number is not exact in this unit\0"
+    "book shows no level\0"
+    "beyond what the book knows\0",
     /* The port's */
     "clock is not set\0"
     "no entropy\0"
@@ -942,6 +944,20 @@ struct mst_decimal mst_decimal_sub(struct mst_decimal a, struct mst_decimal b)
 {
     b.coefficient = -b.coefficient;
     return mst_decimal_add(a, b);
+}
+
+/* Half of a decimal, which may have one digit more. */
+static struct mst_decimal decimal_half(struct mst_decimal value)
+{
+    uint64_t n = decimal_magnitude(value.coefficient);
+    bool five = n % 2 != 0 && value.exponent > -64;
+    struct mst_decimal half =
+        decimal_normal(five ? n * 5 : n / 2, value.exponent - five,
+                       value.inexact || (n % 2 != 0 && !five));
+
+    half.coefficient =
+        value.coefficient < 0 ? -half.coefficient : half.coefficient;
+    return half;
 }
 
 int mst_decimal_to_scaled(struct mst_decimal value, int exponent, int64_t *out)
@@ -4694,7 +4710,7 @@ int mst_book_amount(const struct mst_book *book, enum mst_side side,
 
     memset(sum, 0, sizeof *sum);
     if (!book_shows(book)) {
-        return MST_ERR_MISSING;
+        return MST_ERR_NO_LEVELS;
     }
     for (size_t i = depth; i-- > 0;) {
         if (book_better(side, mst_level_price(&s->levels[i]), price) < 0) {
@@ -4702,8 +4718,51 @@ int mst_book_amount(const struct mst_book *book, enum mst_side side,
         }
         *sum = mst_decimal_add(*sum, mst_level_amount(&s->levels[i]));
     }
-    return s->cut && book_better(side, s->horizon, price) >= 0 ? MST_ERR_MISSING
+    return s->cut && book_better(side, s->horizon, price) >= 0 ? MST_ERR_HORIZON
                                                                : 0;
+}
+
+/* The best price of each side, if both show a level. */
+static int book_bests(const struct mst_book *book, struct mst_decimal *bests)
+{
+    for (unsigned side = 0; side < 2; side++) {
+        const struct mst_level *best =
+            mst_book_level(book, (enum mst_side)side, 0);
+        if (best == NULL) {
+            return mst_book_horizon(book, (enum mst_side)side, &bests[side])
+                       ? MST_ERR_HORIZON
+                       : MST_ERR_NO_LEVELS;
+        }
+        bests[side] = mst_level_price(best);
+    }
+    return 0;
+}
+
+int mst_book_spread(const struct mst_book *book, struct mst_decimal *spread)
+{
+    struct mst_decimal bests[2];
+    int rc = book_bests(book, bests);
+
+    memset(spread, 0, sizeof *spread);
+    if (rc == 0) {
+        *spread = mst_decimal_sub(bests[MST_ASK], bests[MST_BID]);
+    }
+    return rc;
+}
+
+int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid)
+{
+    struct mst_decimal spread;
+    int rc = mst_book_spread(book, &spread);
+
+    memset(mid, 0, sizeof *mid);
+    if (rc == 0) {
+        /* Their sum might have a digit more than the mid. */
+        *mid =
+            mst_decimal_add(mst_level_price(mst_book_level(book, MST_BID, 0)),
+                            decimal_half(spread));
+    }
+    return rc;
 }
 
 int64_t mst_book_time(const struct mst_book *book)

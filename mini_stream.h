@@ -175,6 +175,8 @@ enum mst_error {
     MST_ERR_BUSY = -14,        /* another request is under way, or the only
                                 * link is there for the stream */
     MST_ERR_INEXACT = -15,     /* the value is not a whole number of units */
+    MST_ERR_NO_LEVELS = -16,   /* the book, or a side of it, shows no level */
+    MST_ERR_HORIZON = -17,     /* beyond what the book knows exactly */
 
     /* The port's. */
     MST_ERR_CLOCK = -100,       /* the wall clock is not set */
@@ -1031,11 +1033,22 @@ bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
                       struct mst_decimal *price);
 
 /* Adds up the amounts from the best price to this one, which counts. Returns
- * 0, or MST_ERR_MISSING where the book is empty, building, or stale without a
- * level (*sum is 0), or the price is beyond the horizon (*sum is of all levels
- * that are known). O(k) for k levels. */
+ * 0, MST_ERR_NO_LEVELS where the book is empty, building, or stale without a
+ * level (*sum is 0), or MST_ERR_HORIZON where the price is beyond the horizon
+ * (*sum is of all levels that are known). O(k) for k levels. */
 int mst_book_amount(const struct mst_book *book, enum mst_side side,
                     struct mst_decimal price, struct mst_decimal *sum);
+
+/*
+ * The best ask less the best bid, and the price halfway between them, which
+ * may have a digit more than either. Both are exact, unless inexact says that
+ * they have more than 18 digits. The spread of a crossed book is negative, or
+ * 0 where its best prices are equal. Those of a stale book are of what it shows.
+ * Return 0, or, with a result of 0: MST_ERR_NO_LEVELS where a side shows no
+ * level, MST_ERR_HORIZON where its best level is beyond the horizon. O(1).
+ */
+int mst_book_spread(const struct mst_book *book, struct mst_decimal *spread);
+int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid);
 
 /* Time of the last message that was applied, Unix ns. */
 int64_t mst_book_time(const struct mst_book *book);

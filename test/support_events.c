@@ -36,6 +36,8 @@ static const struct {
     NAMED(CLOSED),
     NAMED(BUSY),
     NAMED(INEXACT),
+    NAMED(NO_LEVELS),
+    NAMED(HORIZON),
     NAMED(CLOCK),
     NAMED(ENTROPY),
     NAMED(RESOLVE),

@@ -80,7 +80,7 @@ static void the_first_snapshot_has_nothing_to_show_meanwhile(void **state)
     expect_int("reason", MST_BOOK_IN_MESSAGE, mst_book_reason(&shelf.book));
     assert_int_equal(mst_book_amount(&shelf.book, MST_BID,
                                      (struct mst_decimal){1, 0, false}, &sum),
-                     MST_ERR_MISSING);
+                     MST_ERR_NO_LEVELS);
     apply_part(&shelf.book, 5, SNAPSHOT | LAST, "a 101 1");
     expect_book(&shelf.book, "live: 100x1 98x1 | 101x1");
     expect_int("reason", MST_BOOK_OK, mst_book_reason(&shelf.book));
@@ -226,7 +226,7 @@ static void the_old_book_is_shown_as_it_was(void **state)
     assert_true(mst_book_horizon(&shelf.book, MST_BID, &horizon));
     assert_int_equal(horizon.coefficient, 98);
     assert_int_equal(mst_book_amount(&shelf.book, MST_BID, deep, &sum),
-                     MST_ERR_MISSING);
+                     MST_ERR_HORIZON);
     assert_int_equal(sum.coefficient, 3);
     assert_int_equal(mst_book_time(&shelf.book), shelf.time_ns - 1000000000);
     shelf_apply(&shelf, SNAPSHOT | LAST, "");

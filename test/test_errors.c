@@ -29,6 +29,8 @@ static const struct {
     {MST_ERR_CLOSED, "is closed"},
     {MST_ERR_BUSY, "under way"},
     {MST_ERR_INEXACT, "not exact"},
+    {MST_ERR_NO_LEVELS, "no level"},
+    {MST_ERR_HORIZON, "the book knows"},
     {MST_ERR_CLOCK, "not set"},
     {MST_ERR_ENTROPY, "no entropy"},
     {MST_ERR_RESOLVE, "be resolved"},

@@ -191,7 +191,7 @@ static void check_price(struct bench *b, enum mst_side side)
     if (has ? !is_level(b, &levels[at], found) : found != NULL) {
         WRONG(b, "mst_book_find() of side %d", side);
     }
-    if (rc != (beyond ? MST_ERR_MISSING : 0)) {
+    if (rc != (beyond ? MST_ERR_HORIZON : 0)) {
         WRONG(b, "mst_book_amount() of side %d returns %d", side, rc);
     }
     check_sum(b, levels, has ? at + 1 : at < depth ? at : depth, sum);

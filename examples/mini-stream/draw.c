@@ -190,11 +190,3 @@ void draw_decimal(struct mst_decimal value, int places, int width,
         out[width] = '\0';
     }
 }
-
-double draw_double(struct mst_decimal value)
-{
-    char text[MST_DECIMAL_TEXT_LEN];
-
-    mst_decimal_format(value, text);
-    return strtod(text, NULL);
-}

@@ -63,7 +63,4 @@ int draw_places(struct mst_decimal value);
 void draw_decimal(struct mst_decimal value, int places, int width,
                   char out[DRAW_DECIMAL_LEN]);
 
-/* For bars and spreads: near enough. */
-double draw_double(struct mst_decimal value);
-
 #endif

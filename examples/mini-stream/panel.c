@@ -48,8 +48,10 @@ static void ladder_measure(struct ladder *ladder)
             if (amount > ladder->amount_places) {
                 ladder->amount_places = amount;
             }
-            if (draw_double(mst_level_amount(level)) > ladder->amount_max) {
-                ladder->amount_max = draw_double(mst_level_amount(level));
+            if (mst_decimal_to_double(mst_level_amount(level)) >
+                ladder->amount_max) {
+                ladder->amount_max =
+                    mst_decimal_to_double(mst_level_amount(level));
             }
         }
     }
@@ -89,7 +91,8 @@ static void ladder_level(const struct ladder *ladder, struct draw_area area,
     left -= AMOUNT_WIDTH + 1;
     if (left > 0 && ladder->amount_max > 0) {
         draw_bar(y, x, left, style,
-                 draw_double(mst_level_amount(level)) / ladder->amount_max);
+                 mst_decimal_to_double(mst_level_amount(level)) /
+                     ladder->amount_max);
     }
 }
 
@@ -97,25 +100,24 @@ static void ladder_level(const struct ladder *ladder, struct draw_area area,
 static void ladder_spread(const struct ladder *ladder, struct draw_area area,
                           int y)
 {
-    const struct mst_level *bid = mst_book_level(ladder->book, MST_BID, 0);
-    const struct mst_level *ask = mst_book_level(ladder->book, MST_ASK, 0);
+    struct mst_decimal spread, mid;
+    char text[DRAW_DECIMAL_LEN];
     int x = area.x + 1;
     int left = area.width - 2;
-    double low, high;
     unsigned flags;
     int used;
 
     draw_line(y, area.x, area.width);
-    if (!bid || !ask) {
+    if (mst_book_spread(ladder->book, &spread) != MST_OK ||
+        mst_book_mid(ladder->book, &mid) != MST_OK) {
         return;
     }
-    low = draw_double(mst_level_price(bid));
-    high = draw_double(mst_level_price(ask));
-    used = draw_format(y, x, left, DRAW_FAINT, " spread %.*f ",
-                       ladder->price_places, high - low);
-    if (high + low > 0) {
+    draw_decimal(spread, ladder->price_places, PRICE_WIDTH, text);
+    used = draw_format(y, x, left, DRAW_FAINT, " spread %s ", text);
+    if (mid.coefficient > 0) {
         used += draw_format(y, x + used, left - used, DRAW_FAINT, "%.2f bp ",
-                            (high - low) / ((high + low) / 2) * 10000);
+                            mst_decimal_to_double(spread) /
+                                mst_decimal_to_double(mid) * 10000);
     }
     flags = mst_book_flags(ladder->book);
     draw_format(y, x + used, left - used, DRAW_BAD, "%s%s%s%s%s",
