@@ -360,7 +360,8 @@ static const char *const text_bands[] = {
     "another request is under way\0"
     "number is not exact in this unit\0"
     "book shows no level\0"
-    "beyond what the book knows\0",
+    "beyond what the book knows\0"
+    "address request breaks a rule\0",
     /* The port's */
     "clock is not set\0"
     "no entropy\0"
@@ -430,22 +431,6 @@ static const char *const text_bands[] = {
     "no heartbeats come\0"
     "the stream has fallen behind\0"
     "no snapshot came in time\0",
-    /* Addresses */
-    "neither an id nor a network with an address\0"
-    "an id beside a network or an address\0"
-    "network and address belong together\0"
-    "text of a request is not UTF-8\0"
-    "id is empty or too long\0"
-    "address is empty or too long\0"
-    "not a network, or not its name\0"
-    "nickname is too long\0"
-    "not a wish for a bookmark\0"
-    "beneficiary is both a person and an institution\0"
-    "name of the beneficiary is too long\0"
-    "id of the VASP is empty or too long\0"
-    "custodian type is empty or too long\0"
-    "custodian VASP without the VASP's id\0"
-    "custodian PRIVATE with a VASP's id\0",
 };
 
 const char *mst_strerror(int error)
@@ -464,6 +449,13 @@ const char *mst_strerror(int error)
         }
     }
     return "unknown error";
+}
+
+bool mst_error_is_permanent(int error)
+{
+    return error == MST_ERR_FORBIDDEN || error == MST_ERR_TOKEN_SCOPE ||
+           error == MST_ERR_TOKEN_TYPE || error == MST_ERR_TOKEN_TOO_LARGE ||
+           (error <= MST_ERR_TLS_ISSUER && error >= MST_ERR_TLS_VERSION);
 }
 
 const char *mst_state_name(enum mst_state state)
@@ -3456,94 +3448,164 @@ enum mst_network mst_network_from_name(const char *name)
 
 static const struct mst_travelrule message_no_travelrule;
 
-/* Exactly one identification form. */
-static int message_check_form(const struct mst_address_request *r)
+const char *mst_address_field_name(enum mst_address_field field)
+{
+    switch (field) {
+    case MST_FIELD_NONE: break;
+    case MST_FIELD_IDENTITY: return "id (or network and address)";
+    case MST_FIELD_ID: return "id";
+    case MST_FIELD_NETWORK: return "network";
+    case MST_FIELD_ADDRESS: return "address";
+    case MST_FIELD_NICKNAME: return "nickname";
+    case MST_FIELD_FIRST_NAME: return "first_name";
+    case MST_FIELD_LAST_NAME: return "last_name";
+    case MST_FIELD_INSTITUTION: return "institution";
+    case MST_FIELD_VASP_ID: return "vasp_id";
+    case MST_FIELD_CUSTODIAN_TYPE: return "custodian_type";
+    case MST_FIELD_BOOKMARKED: return "bookmarked";
+    }
+    return "";
+}
+
+const char *mst_address_rule_text(enum mst_address_rule rule)
+{
+    switch (rule) {
+    case MST_RULE_NONE: break;
+    case MST_RULE_MISSING: return "is missing";
+    case MST_RULE_EMPTY: return "is empty";
+    case MST_RULE_TOO_LONG: return "is too long";
+    case MST_RULE_UTF8: return "is not valid UTF-8";
+    case MST_RULE_CONTRADICTS: return "contradicts another field";
+    case MST_RULE_VALUE: return "has no such value";
+    }
+    return "";
+}
+
+static int message_breaks(struct mst_address_fault *fault,
+                          enum mst_address_field field,
+                          enum mst_address_rule rule)
+{
+    fault->field = field;
+    fault->rule = rule;
+    return MST_ERR_ADDRESS;
+}
+
+/* Exactly one identification form, and a network that is what its text says. */
+static int message_check_form(const struct mst_address_request *r,
+                              struct mst_address_fault *fault)
 {
     bool network = r->network != MST_NETWORK_NONE || r->network_text != NULL;
     bool address = r->address != NULL;
 
     if (r->id != NULL) {
-        return network || address ? MST_ERR_ADDRESS_BOTH : 0;
+        return network || address
+                   ? message_breaks(fault, MST_FIELD_ID, MST_RULE_CONTRADICTS)
+                   : 0;
     }
     if (!network || !address) {
-        return network || address ? MST_ERR_ADDRESS_PAIR
-                                  : MST_ERR_ADDRESS_NEITHER;
+        return message_breaks(fault,
+                              network   ? MST_FIELD_ADDRESS
+                              : address ? MST_FIELD_NETWORK
+                                        : MST_FIELD_IDENTITY,
+                              MST_RULE_MISSING);
     }
-    return mst_network_from_name(r->network_text != NULL
-                                     ? r->network_text
-                                     : mst_network_name(r->network)) ==
-                   r->network
+    if ((unsigned)r->network > MST_NETWORK_OTHER) {
+        return message_breaks(fault, MST_FIELD_NETWORK, MST_RULE_VALUE);
+    }
+    if (r->network_text == NULL) {
+        return r->network == MST_NETWORK_OTHER
+                   ? message_breaks(fault, MST_FIELD_NETWORK, MST_RULE_MISSING)
+                   : 0;
+    }
+    return r->network_text[0] == '\0' ||
+                   mst_network_from_name(r->network_text) == r->network
                ? 0
-               : MST_ERR_ADDRESS_NETWORK;
+               : message_breaks(fault, MST_FIELD_NETWORK, MST_RULE_CONTRADICTS);
 }
 
 static int message_check_texts(const struct mst_address_request *r,
-                               const struct mst_travelrule *t)
+                               const struct mst_travelrule *t,
+                               struct mst_address_fault *fault)
 {
-    const struct {
-        const char *text;
-        size_t min, max;
-        int error;
-    } texts[] = {
-        {r->id, 1, MST_ADDRESS_ID_MAX, MST_ERR_ADDRESS_ID},
-        {r->network_text, 1, MST_WORD_MAX, MST_ERR_ADDRESS_NETWORK},
-        {r->address, 1, MST_ADDRESS_MAX, MST_ERR_ADDRESS_ADDRESS},
-        {r->nickname, 0, MST_NICKNAME_MAX, MST_ERR_ADDRESS_NICKNAME},
-        {t->first_name, 0, MST_PARTY_MAX, MST_ERR_ADDRESS_NAME},
-        {t->last_name, 0, MST_PARTY_MAX, MST_ERR_ADDRESS_NAME},
-        {t->institution, 0, MST_PARTY_MAX, MST_ERR_ADDRESS_NAME},
-        {t->vasp_id, 1, MST_PARTY_MAX, MST_ERR_ADDRESS_VASP_ID},
-        {t->custodian_type, 1, MST_WORD_MAX, MST_ERR_ADDRESS_CUSTODIAN},
+    /* In the order of enum mst_address_field, from MST_FIELD_ID on. */
+    const char *const texts[] = {
+        r->id,          r->network_text, r->address,
+        r->nickname,    t->first_name,   t->last_name,
+        t->institution, t->vasp_id,      t->custodian_type,
+    };
+    static const struct {
+        uint32_t most;
+        bool empty; /* may be */
+    } limits[] = {
+        {MST_ADDRESS_ID_MAX, false}, {MST_WORD_MAX, false},
+        {MST_ADDRESS_MAX, false},    {MST_NICKNAME_MAX, true},
+        {MST_PARTY_MAX, true},       {MST_PARTY_MAX, true},
+        {MST_PARTY_MAX, true},       {MST_PARTY_MAX, false},
+        {MST_WORD_MAX, false},
     };
 
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        const char *text = texts[i].text;
-        size_t len = text != NULL ? strlen(text) : texts[i].min;
-        if (len < texts[i].min || len > texts[i].max) {
-            return texts[i].error;
+    for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        enum mst_address_field field =
+            (enum mst_address_field)(MST_FIELD_ID + i);
+        size_t len;
+        if (texts[i] == NULL) {
+            continue;
         }
-        if (text != NULL && !utf8_is(text, len)) {
-            return MST_ERR_ADDRESS_UTF8;
+        len = strlen(texts[i]);
+        if (len == 0 && !limits[i].empty) {
+            return message_breaks(fault, field, MST_RULE_EMPTY);
+        }
+        if (len > limits[i].most) {
+            return message_breaks(fault, field, MST_RULE_TOO_LONG);
+        }
+        if (!utf8_is(texts[i], len)) {
+            return message_breaks(fault, field, MST_RULE_UTF8);
         }
     }
     return 0;
 }
 
-static int message_check_travelrule(const struct mst_travelrule *t)
+static int message_check_travelrule(const struct mst_travelrule *t,
+                                    struct mst_address_fault *fault)
 {
+    const char *custodian = t->custodian_type != NULL ? t->custodian_type : "";
+
     if (t->institution != NULL &&
         (t->first_name != NULL || t->last_name != NULL)) {
-        return MST_ERR_ADDRESS_BENEFICIARY;
+        return message_breaks(fault, MST_FIELD_INSTITUTION,
+                              MST_RULE_CONTRADICTS);
     }
-    if (t->custodian_type != NULL) {
-        if (t->vasp_id == NULL && strcmp(t->custodian_type, "VASP") == 0) {
-            return MST_ERR_ADDRESS_VASP;
-        }
-        if (t->vasp_id != NULL && strcmp(t->custodian_type, "PRIVATE") == 0) {
-            return MST_ERR_ADDRESS_PRIVATE;
-        }
+    if (t->vasp_id == NULL && strcmp(custodian, "VASP") == 0) {
+        return message_breaks(fault, MST_FIELD_VASP_ID, MST_RULE_MISSING);
+    }
+    if (t->vasp_id != NULL && strcmp(custodian, "PRIVATE") == 0) {
+        return message_breaks(fault, MST_FIELD_VASP_ID, MST_RULE_CONTRADICTS);
     }
     return 0;
 }
 
-int mst_address_check(const struct mst_address_request *request)
+int mst_address_check(const struct mst_address_request *request,
+                      struct mst_address_fault *fault)
 {
     const struct mst_address_request *r = request;
     const struct mst_travelrule *t;
+    struct mst_address_fault unasked;
     int rc;
 
+    fault = fault != NULL ? fault : &unasked;
+    memset(fault, 0, sizeof *fault);
     if (r == NULL) {
         return MST_ERR_ARGUMENT;
     }
     t = r->travelrule != NULL ? r->travelrule : &message_no_travelrule;
-    rc = message_check_form(r);
+    rc = message_check_form(r, fault);
     if (rc == 0) {
-        rc = message_check_texts(r, t);
+        rc = message_check_texts(r, t, fault);
     }
     if (rc == 0 && (unsigned)r->bookmarked > MST_BOOKMARK_TRUE) {
-        rc = MST_ERR_ADDRESS_BOOKMARKED;
+        rc = message_breaks(fault, MST_FIELD_BOOKMARKED, MST_RULE_VALUE);
     }
-    return rc != 0 ? rc : message_check_travelrule(t);
+    return rc != 0 ? rc : message_check_travelrule(t, fault);
 }
 
 /* Writes the name of an object's member, behind '{' for the first and ','
@@ -3623,7 +3685,7 @@ int mst_address_write(char *out, size_t len,
                       const struct mst_address_request *request)
 {
     struct out o = {(uint8_t *)out, len, 0, 0};
-    int rc = mst_address_check(request);
+    int rc = mst_address_check(request, NULL);
 
     if (rc == 0) {
         message_address_write(&o, request);
@@ -12090,9 +12152,7 @@ static bool session_is_permanent(const struct mst_old_link *l, int error)
     if (error == MST_ERR_TOKEN_REFUSED) {
         return message_lookup(codes, 5, l->text, strlen(l->text)) < 5;
     }
-    return error == MST_ERR_FORBIDDEN || error == MST_ERR_TOKEN_SCOPE ||
-           error == MST_ERR_TOKEN_TYPE || error == MST_ERR_TOKEN_TOO_LARGE ||
-           (error <= MST_ERR_TLS_ISSUER && error >= MST_ERR_TLS_VERSION);
+    return mst_error_is_permanent(error);
 }
 
 /* In an exchange of HTTP: what the response says counts. */
@@ -15785,7 +15845,7 @@ int mst_old_address_put(struct mst_old_client *client,
         (c->config.ws_url != NULL && c->config.links < 2)) {
         return MST_ERR_BUSY;
     }
-    rc = mst_address_check(request);
+    rc = mst_address_check(request, NULL);
     if (rc != 0) {
         return rc;
     }

@@ -123,8 +123,8 @@ extern "C" {
 
 /* Bytes of the id of an address record (a UUID has 36), of a blockchain
  * address, of a nickname, of a name or id in travel rule metadata, and of a
- * word (a network, a status, a custodian type). Beyond: the field's own
- * MST_ERR_ADDRESS_... from the caller, MST_ERR_MESSAGE_SIZE in a record. */
+ * word (a network, a status, a custodian type). Beyond: MST_ERR_ADDRESS from
+ * the caller, MST_ERR_MESSAGE_SIZE in a record. */
 #ifndef MST_ADDRESS_ID_MAX
 #define MST_ADDRESS_ID_MAX 63
 #endif
@@ -177,6 +177,8 @@ enum mst_error {
     MST_ERR_INEXACT = -15,     /* the value is not a whole number of units */
     MST_ERR_NO_LEVELS = -16,   /* the book, or a side of it, shows no level */
     MST_ERR_HORIZON = -17,     /* beyond what the book knows exactly */
+    MST_ERR_ADDRESS = -18,     /* an address request breaks a rule: see
+                                * mst_address_check() for field and rule */
 
     /* The port's. */
     MST_ERR_CLOCK = -100,       /* the wall clock is not set */
@@ -256,29 +258,17 @@ enum mst_error {
     MST_ERR_SERVICE = -704,   /* error message of the service; see code */
     MST_ERR_HEARTBEAT = -705, /* the heartbeats that are subscribed stay away */
     MST_ERR_LAG = -706,       /* what comes is older than lag_max_ms allows */
-    MST_ERR_SNAPSHOT = -707,  /* no snapshot came, though asked for again */
-
-    /* Addresses: a request breaks this rule, nothing was sent. */
-    MST_ERR_ADDRESS_NEITHER = -800,     /* neither id nor network and address */
-    MST_ERR_ADDRESS_BOTH = -801,        /* id beside network or address */
-    MST_ERR_ADDRESS_PAIR = -802,        /* network or address is missing */
-    MST_ERR_ADDRESS_UTF8 = -803,        /* a text is not valid UTF-8 */
-    MST_ERR_ADDRESS_ID = -804,          /* empty or too long */
-    MST_ERR_ADDRESS_ADDRESS = -805,     /* empty or too long */
-    MST_ERR_ADDRESS_NETWORK = -806,     /* no such value, or network_text is
-                                         * missing, too long or another's */
-    MST_ERR_ADDRESS_NICKNAME = -807,    /* too long */
-    MST_ERR_ADDRESS_BOOKMARKED = -808,  /* no such value */
-    MST_ERR_ADDRESS_BENEFICIARY = -809, /* a person and an institution */
-    MST_ERR_ADDRESS_NAME = -810,        /* a beneficiary's is too long */
-    MST_ERR_ADDRESS_VASP_ID = -811,     /* empty or too long */
-    MST_ERR_ADDRESS_CUSTODIAN = -812, /* custodian_type is empty or too long */
-    MST_ERR_ADDRESS_VASP = -813,      /* custodian VASP without a vasp_id */
-    MST_ERR_ADDRESS_PRIVATE = -814    /* custodian PRIVATE with a vasp_id */
+    MST_ERR_SNAPSHOT = -707   /* no snapshot came, though asked for again */
 };
 
 /* One line of English for an error, never NULL, of static lifetime. */
 const char *mst_strerror(int error);
+
+/* True where an attempt that ended with this error will fail again until
+ * somebody has changed something: the client then retries at backoff_slow_ms.
+ * MST_ERR_TOKEN_REFUSED is permanent for some of the codes that come with it,
+ * and false here: mst_failure.permanent takes them into account. */
+bool mst_error_is_permanent(int error);
 
 /* Error codes of the service (specification, section 7). */
 enum mst_code {
@@ -832,12 +822,55 @@ struct mst_address_request {
     const struct mst_travelrule *travelrule; /* or NULL */
 };
 
-/* Returns 0, or the MST_ERR_ADDRESS_... of the first rule that is broken;
- * MST_ERR_ARGUMENT for NULL. */
-int mst_address_check(const struct mst_address_request *request);
+/* The field of a request that breaks a rule. */
+enum mst_address_field {
+    MST_FIELD_NONE,
+    MST_FIELD_IDENTITY, /* id, or network and address */
+    MST_FIELD_ID,
+    MST_FIELD_NETWORK, /* network and network_text */
+    MST_FIELD_ADDRESS,
+    MST_FIELD_NICKNAME,
+    MST_FIELD_FIRST_NAME,
+    MST_FIELD_LAST_NAME,
+    MST_FIELD_INSTITUTION,
+    MST_FIELD_VASP_ID,
+    MST_FIELD_CUSTODIAN_TYPE,
+    MST_FIELD_BOOKMARKED
+};
 
-/* Writes the body of the PUT, JSON without a NUL. Returns its length, what
- * mst_address_check() says, or MST_ERR_ARGUMENT where it does not fit. */
+/* The rule that it breaks. */
+enum mst_address_rule {
+    MST_RULE_NONE,
+    MST_RULE_MISSING, /* a vasp_id: with a custodian "VASP" */
+    MST_RULE_EMPTY,
+    MST_RULE_TOO_LONG,
+    MST_RULE_UTF8,        /* not valid UTF-8 */
+    MST_RULE_CONTRADICTS, /* an id: a network or an address beside it; a
+                           * network: its network_text; an institution: a
+                           * person's name; a vasp_id: a custodian "PRIVATE" */
+    MST_RULE_VALUE        /* no value of its enum */
+};
+
+struct mst_address_fault {
+    enum mst_address_field field;
+    enum mst_address_rule rule;
+};
+
+/* Both together say what is wrong: "vasp_id" and "is missing". The field's
+ * name is that of its member. Never NULL, of static lifetime; "" for
+ * MST_FIELD_NONE and MST_RULE_NONE. */
+const char *mst_address_field_name(enum mst_address_field field);
+const char *mst_address_rule_text(enum mst_address_rule rule);
+
+/* Returns 0; MST_ERR_ADDRESS, with the first rule that is broken in *fault
+ * (which may be NULL, and is all zero in the other cases); or MST_ERR_ARGUMENT
+ * where request is NULL. */
+int mst_address_check(const struct mst_address_request *request,
+                      struct mst_address_fault *fault);
+
+/* Writes the body of the PUT, JSON without a NUL. Returns its length;
+ * MST_ERR_ADDRESS for a request that mst_address_check() refuses; or
+ * MST_ERR_ARGUMENT where it is NULL or the body does not fit. */
 int mst_address_write(char *out, size_t len,
                       const struct mst_address_request *request);
 
@@ -1481,7 +1514,7 @@ struct mst_high_water {
     uint32_t unsent;        /* waiting for the port, of record_out_len */
 };
 
-#define MST_BANDS 9 /* of errors: -1 to -99, -100 to -199, ... */
+#define MST_BANDS 8 /* of errors: -1 to -99, -100 to -199, ... */
 
 /* Counts since mst_old_client_init(). */
 struct mst_stats {
@@ -1859,9 +1892,10 @@ static inline int mst_transfer_init(struct mst_transfer *transfer,
  * record, are borrowed until then. A connection or an answer that is lost costs
  * another attempt, within put_ms: the outcome of the same request is the same.
  * A 401 costs a new token, once; another status than 200, or an answer that is
- * none or larger than the memory's message, is the end. Returns 0; the error of
- * the rule that the request breaks (nothing is sent); MST_ERR_BUSY while
- * another one is under way; MST_ERR_ARGUMENT or MST_ERR_CLOSED.
+ * none or larger than the memory's message, is the end. Returns 0;
+ * MST_ERR_ADDRESS where the request breaks a rule (nothing is sent;
+ * mst_address_check() says which); MST_ERR_BUSY while another one is under way;
+ * MST_ERR_ARGUMENT or MST_ERR_CLOSED.
  */
 int mst_address_put(struct mst_transfer *transfer,
                     const struct mst_address_request *request,

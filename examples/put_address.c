@@ -64,9 +64,17 @@ int main(int argc, char **argv)
               stderr);
         return EXIT_FAILURE;
     }
-    return put(&(struct mst_address_request){
+    struct mst_address_fault fault;
+    struct mst_address_request request = {
         .network = mst_network_from_name(argv[1]),
         .network_text = argv[1],
         .address = argv[2],
-        .nickname = argv[3] /* NULL: as it is */});
+        .nickname = argv[3], /* NULL: as it is */
+    };
+    if (mst_address_check(&request, &fault) != MST_OK) {
+        fprintf(stderr, "%s %s\n", mst_address_field_name(fault.field),
+                mst_address_rule_text(fault.rule));
+        return EXIT_FAILURE;
+    }
+    return put(&request);
 }

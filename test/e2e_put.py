@@ -387,7 +387,8 @@ def test_small_program():
         equal(f"{record['id']} APPROVED\n", out)
         user.fails(1, "crypto_network must be", "NEWER", "a",
                    program="put-address")
-        user.fails(1, "network", "", "a", program="put-address")
+        user.fails(1, "network is empty", "", "a",
+                   program="put-address")
         for arguments in ((), ("BITCOIN",)):
             user.fails(1, "^Usage: ", *arguments, program="put-address")
         del user.env["MINI_STREAM_BASE_URL"]
@@ -608,26 +609,28 @@ def test_standard_output_is_full():
 def test_wrong_arguments():
     with independent_of(GOOD) as server:
         for line, *arguments in (
-                ("neither an id nor",),
-                ("neither an id nor", "--nickname", "x"),
-                ("an id beside", "--id", "x", *PAIR),
-                ("belong together", "--network", "INK"),
-                ("belong together", "--address", "x"),
-                ("network", "--network", "", "--address", "x"),
+                (r"id \(or network and address\) is missing",),
+                (r"id \(or network and address\) is missing", "--nickname",
+                 "x"),
+                ("id contradicts another field", "--id", "x", *PAIR),
+                ("address is missing", "--network", "INK"),
+                ("network is missing", "--address", "x"),
+                ("network is empty", "--network", "", "--address", "x"),
                 ("address is empty", "--network", "INK", "--address", ""),
-                ("too long", "--network", "INK", "--address", "x" * 128),
+                ("address is too long", "--network", "INK", "--address",
+                 "x" * 128),
                 ("nickname is too long", *PAIR, "--nickname", "\u00e4" * 64),
                 ("id is empty", "--id", ""),
-                ("UTF-8", *PAIR, "--nickname", b"\xff"),
+                ("nickname is not valid UTF-8", *PAIR, "--nickname", b"\xff"),
                 ("--bookmarked maybe: neither yes nor no", *PAIR,
                  "--bookmarked", "maybe"),
                 ("--bookmarked: given twice", *PAIR, "--bookmarked", "yes",
                  "--bookmarked", "no"),
-                ("person and an institution", *PAIR, "--last-name", "x",
-                 "--institution", "y"),
-                ("VASP without", *PAIR, "--custodian-type", "VASP"),
-                ("PRIVATE with", *PAIR, "--custodian-type", "PRIVATE",
-                 "--vasp-id", "x"),
+                ("institution contradicts another field", *PAIR, "--last-name",
+                 "x", "--institution", "y"),
+                ("vasp_id is missing", *PAIR, "--custodian-type", "VASP"),
+                ("vasp_id contradicts another field", *PAIR, "--custodian-type",
+                 "PRIVATE", "--vasp-id", "x"),
                 ("given twice", *PAIR, "--network", "INK"),
                 ("--seconds 0: not a whole number", *PAIR, "--seconds", "0"),
                 ("Too many arguments", *PAIR, "surplus"),
@@ -635,7 +638,7 @@ def test_wrong_arguments():
             server.user().fails(USAGE, line, *arguments)
         user = server.user()
         del user.env["MINI_STREAM_BASE_URL"]
-        user.fails(USAGE, "belong together", "--network", "INK")
+        user.fails(USAGE, "address is missing", "--network", "INK")
         equal(([], []), (server.tokens, server.requests), "nothing is sent")
 
 

@@ -83,17 +83,31 @@ static void networks_have_their_names(void **state)
 
 /* ---- Rules of a request ---- */
 
+/* A rule that a field breaks, or none. */
+#define BREAKS(field, rule)                \
+    {                                      \
+        MST_FIELD_##field, MST_RULE_##rule \
+    }
+#define GOOD BREAKS(NONE, NONE)
+
 /* Expects what check and write say of a request. */
-static void expect_checked(const char *name, int expected,
+static void expect_checked(const char *name, struct mst_address_fault expected,
                            const struct mst_address_request *request)
 {
     static char out[16384];
+    struct mst_address_fault fault = {MST_FIELD_BOOKMARKED, MST_RULE_VALUE};
+    int error = expected.rule == MST_RULE_NONE ? 0 : MST_ERR_ADDRESS;
     int rc;
 
-    expect_int(name, expected, mst_address_check(request));
+    expect_int(name, error, mst_address_check(request, &fault));
+    expect_int(name, error, mst_address_check(request, NULL));
+    expect_text(name, mst_address_field_name(expected.field),
+                mst_address_field_name(fault.field));
+    expect_text(name, mst_address_rule_text(expected.rule),
+                mst_address_rule_text(fault.rule));
     memset(out, '#', sizeof out);
     rc = mst_address_write(out, sizeof out, request);
-    expect_int(name, expected, rc > 0 ? 0 : rc);
+    expect_int(name, error, rc > 0 ? 0 : rc);
     if (rc < 0 && out[0] != '#') {
         expect_failed("%s: a refused request was written", name);
     }
@@ -103,33 +117,42 @@ static void a_request_has_one_identification_form(void **state)
 {
     static const struct {
         const char *name;
-        int expected;
+        struct mst_address_fault expected;
         struct mst_address_request request;
     } cases[] = {
-        {"id", 0, {.id = UUID}},
-        {"pair", 0, {.network = MST_NETWORK_INK, .address = "a"}},
-        {"nothing", MST_ERR_ADDRESS_NEITHER, {0}},
-        {"only a nickname", MST_ERR_ADDRESS_NEITHER, {.nickname = "n"}},
+        {"id", GOOD, {.id = UUID}},
+        {"pair", GOOD, {.network = MST_NETWORK_INK, .address = "a"}},
+        {"nothing", BREAKS(IDENTITY, MISSING), {0}},
+        {"only a nickname", BREAKS(IDENTITY, MISSING), {.nickname = "n"}},
         {"all",
-         MST_ERR_ADDRESS_BOTH,
+         BREAKS(ID, CONTRADICTS),
          {.id = UUID, .network = MST_NETWORK_INK, .address = "a"}},
         {"id and network",
-         MST_ERR_ADDRESS_BOTH,
+         BREAKS(ID, CONTRADICTS),
          {.id = UUID, .network = MST_NETWORK_INK}},
         {"id and network's name",
-         MST_ERR_ADDRESS_BOTH,
+         BREAKS(ID, CONTRADICTS),
          {.id = UUID, .network_text = "INK"}},
-        {"id and address", MST_ERR_ADDRESS_BOTH, {.id = UUID, .address = "a"}},
-        {"network alone", MST_ERR_ADDRESS_PAIR, {.network = MST_NETWORK_INK}},
-        {"name alone", MST_ERR_ADDRESS_PAIR, {.network_text = "INK"}},
-        {"address alone", MST_ERR_ADDRESS_PAIR, {.address = "a"}},
+        {"id and address",
+         BREAKS(ID, CONTRADICTS),
+         {.id = UUID, .address = "a"}},
+        {"network alone",
+         BREAKS(ADDRESS, MISSING),
+         {.network = MST_NETWORK_INK}},
+        {"name alone", BREAKS(ADDRESS, MISSING), {.network_text = "INK"}},
+        {"address alone", BREAKS(NETWORK, MISSING), {.address = "a"}},
     };
+
+    struct mst_address_fault fault = BREAKS(ID, EMPTY);
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         expect_checked(cases[i].name, cases[i].expected, &cases[i].request);
     }
-    assert_int_equal(MST_ERR_ARGUMENT, mst_address_check(NULL));
+    assert_int_equal(MST_ERR_ARGUMENT, mst_address_check(NULL, NULL));
+    assert_int_equal(MST_ERR_ARGUMENT, mst_address_check(NULL, &fault));
+    assert_int_equal(MST_FIELD_NONE, fault.field);
+    assert_int_equal(MST_RULE_NONE, fault.rule);
     assert_int_equal(MST_ERR_ARGUMENT, mst_address_write(NULL, 0, NULL));
 }
 
@@ -138,21 +161,24 @@ static void a_network_is_one_of_its_name(void **state)
     static const struct {
         const char *text;
         enum mst_network network;
-        int expected;
+        struct mst_address_fault expected;
     } cases[] = {
-        {NULL, MST_NETWORK_BITCOIN, 0},
-        {NULL, MST_NETWORK_XLAYER, 0},
-        {"XLAYER", MST_NETWORK_XLAYER, 0},
-        {"DOGECOIN", MST_NETWORK_OTHER, 0},
-        {NULL, MST_NETWORK_OTHER, MST_ERR_ADDRESS_NETWORK},
-        {"", MST_NETWORK_OTHER, MST_ERR_ADDRESS_NETWORK},
-        {"", MST_NETWORK_NONE, MST_ERR_ADDRESS_NETWORK},
-        {"XLAYER", MST_NETWORK_NONE, MST_ERR_ADDRESS_NETWORK},
-        {"XLAYER", MST_NETWORK_OTHER, MST_ERR_ADDRESS_NETWORK},
-        {"XLAYER", MST_NETWORK_INK, MST_ERR_ADDRESS_NETWORK},
-        {"DOGECOIN", MST_NETWORK_INK, MST_ERR_ADDRESS_NETWORK},
+        {NULL, MST_NETWORK_BITCOIN, GOOD},
+        {NULL, MST_NETWORK_XLAYER, GOOD},
+        {"XLAYER", MST_NETWORK_XLAYER, GOOD},
+        {"DOGECOIN", MST_NETWORK_OTHER, GOOD},
+        {NULL, MST_NETWORK_OTHER, BREAKS(NETWORK, MISSING)},
+        {"", MST_NETWORK_OTHER, BREAKS(NETWORK, EMPTY)},
+        {"", MST_NETWORK_NONE, BREAKS(NETWORK, EMPTY)},
+        {"", MST_NETWORK_INK, BREAKS(NETWORK, EMPTY)},
+        {"XLAYER", MST_NETWORK_NONE, BREAKS(NETWORK, CONTRADICTS)},
+        {"XLAYER", MST_NETWORK_OTHER, BREAKS(NETWORK, CONTRADICTS)},
+        {"XLAYER", MST_NETWORK_INK, BREAKS(NETWORK, CONTRADICTS)},
+        {"DOGECOIN", MST_NETWORK_INK, BREAKS(NETWORK, CONTRADICTS)},
         {NULL, (enum mst_network)(MST_NETWORK_OTHER + 1),
-         MST_ERR_ADDRESS_NETWORK},
+         BREAKS(NETWORK, VALUE)},
+        {"XLAYER", (enum mst_network)(MST_NETWORK_OTHER + 1),
+         BREAKS(NETWORK, VALUE)},
     };
 
     (void)state;
@@ -171,7 +197,8 @@ static void a_network_is_one_of_its_name(void **state)
 struct text_field {
     const char *name;
     size_t max;
-    int error, empty; /* what is said of one too long, of "" */
+    enum mst_address_field field;
+    bool empty; /* may be */
     void (*set)(struct mst_address_request *r, struct mst_travelrule *t,
                 const char *text);
 };
@@ -198,27 +225,28 @@ SETTER(vasp_id, t->vasp_id = text)
 SETTER(custodian, t->custodian_type = text)
 
 static const struct text_field text_fields[] = {
-    {"id", MST_ADDRESS_ID_MAX, MST_ERR_ADDRESS_ID, MST_ERR_ADDRESS_ID, set_id},
-    {"network", MST_WORD_MAX, MST_ERR_ADDRESS_NETWORK, MST_ERR_ADDRESS_NETWORK,
-     set_network},
-    {"address", MST_ADDRESS_MAX, MST_ERR_ADDRESS_ADDRESS,
-     MST_ERR_ADDRESS_ADDRESS, set_address},
-    {"nickname", MST_NICKNAME_MAX, MST_ERR_ADDRESS_NICKNAME, 0, set_nickname},
-    {"first_name", MST_PARTY_MAX, MST_ERR_ADDRESS_NAME, 0, set_first_name},
-    {"last_name", MST_PARTY_MAX, MST_ERR_ADDRESS_NAME, 0, set_last_name},
-    {"institution", MST_PARTY_MAX, MST_ERR_ADDRESS_NAME, 0, set_institution},
-    {"vasp_id", MST_PARTY_MAX, MST_ERR_ADDRESS_VASP_ID, MST_ERR_ADDRESS_VASP_ID,
-     set_vasp_id},
-    {"custodian_type", MST_WORD_MAX, MST_ERR_ADDRESS_CUSTODIAN,
-     MST_ERR_ADDRESS_CUSTODIAN, set_custodian},
+    {"id", MST_ADDRESS_ID_MAX, MST_FIELD_ID, false, set_id},
+    {"network", MST_WORD_MAX, MST_FIELD_NETWORK, false, set_network},
+    {"address", MST_ADDRESS_MAX, MST_FIELD_ADDRESS, false, set_address},
+    {"nickname", MST_NICKNAME_MAX, MST_FIELD_NICKNAME, true, set_nickname},
+    {"first_name", MST_PARTY_MAX, MST_FIELD_FIRST_NAME, true, set_first_name},
+    {"last_name", MST_PARTY_MAX, MST_FIELD_LAST_NAME, true, set_last_name},
+    {"institution", MST_PARTY_MAX, MST_FIELD_INSTITUTION, true,
+     set_institution},
+    {"vasp_id", MST_PARTY_MAX, MST_FIELD_VASP_ID, false, set_vasp_id},
+    {"custodian_type", MST_WORD_MAX, MST_FIELD_CUSTODIAN_TYPE, false,
+     set_custodian},
 };
 
-static void expect_text_field(const struct text_field *field, int expected,
-                              const char *text)
+static void expect_text_field(const struct text_field *field,
+                              enum mst_address_rule rule, const char *text)
 {
+    struct mst_address_fault expected = {
+        rule == MST_RULE_NONE ? MST_FIELD_NONE : field->field, rule};
     struct mst_address_request request = {0};
     struct mst_travelrule travelrule = {0};
 
+    expect_text("name", field->name, mst_address_field_name(field->field));
     field->set(&request, &travelrule, text);
     expect_checked(field->name, expected, &request);
 }
@@ -233,13 +261,14 @@ static void texts_have_limits(void **state)
         assert_true(field->max + 1 < sizeof text);
         memset(text, 'x', sizeof text);
         text[field->max] = '\0';
-        expect_text_field(field, 0, text);
+        expect_text_field(field, MST_RULE_NONE, text);
         memcpy(text + field->max - 2, "\xe2\x82\xac", 4);
-        expect_text_field(field, field->error, text);
+        expect_text_field(field, MST_RULE_TOO_LONG, text);
         memcpy(text + field->max - 3, "\xe2\x82\xac", 4);
-        expect_text_field(field, 0, text);
-        expect_text_field(field, field->empty, "");
-        expect_text_field(field, 0, "\"\r\n\x01");
+        expect_text_field(field, MST_RULE_NONE, text);
+        expect_text_field(field, field->empty ? MST_RULE_NONE : MST_RULE_EMPTY,
+                          "");
+        expect_text_field(field, MST_RULE_NONE, "\"\r\n\x01");
     }
 }
 
@@ -248,51 +277,53 @@ static void texts_are_utf8(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(text_fields); i++) {
         for (size_t k = 0; k < COUNT(not_utf8); k++) {
-            expect_text_field(&text_fields[i], MST_ERR_ADDRESS_UTF8,
-                              not_utf8[k]);
+            expect_text_field(&text_fields[i], MST_RULE_UTF8, not_utf8[k]);
         }
     }
 }
 
 static void a_bookmark_is_one_of_three_wishes(void **state)
 {
+    const struct mst_address_fault good = GOOD, bad = BREAKS(BOOKMARKED, VALUE);
     struct mst_address_request request = {.id = UUID};
 
     (void)state;
     for (int i = MST_BOOKMARK_UNCHANGED; i <= MST_BOOKMARK_TRUE; i++) {
         request.bookmarked = (enum mst_bookmark)i;
-        expect_checked("a wish", 0, &request);
+        expect_checked("a wish", good, &request);
     }
     request.bookmarked = (enum mst_bookmark)(MST_BOOKMARK_TRUE + 1);
-    expect_checked("no wish", MST_ERR_ADDRESS_BOOKMARKED, &request);
+    expect_checked("no wish", bad, &request);
 }
 
 static void travel_rule_metadata_may_not_contradict_itself(void **state)
 {
     static const struct {
         const char *name;
-        int expected;
+        struct mst_address_fault expected;
         struct mst_travelrule travelrule;
     } cases[] = {
-        {"nothing", 0, {0}},
-        {"person", 0, {.first_name = "A", .last_name = "B"}},
-        {"one name", 0, {.last_name = "B"}},
-        {"institution", 0, {.institution = "I"}},
+        {"nothing", GOOD, {0}},
+        {"person", GOOD, {.first_name = "A", .last_name = "B"}},
+        {"one name", GOOD, {.last_name = "B"}},
+        {"institution", GOOD, {.institution = "I"}},
         {"first name and institution",
-         MST_ERR_ADDRESS_BENEFICIARY,
+         BREAKS(INSTITUTION, CONTRADICTS),
          {.first_name = "A", .institution = "I"}},
         {"last name and institution",
-         MST_ERR_ADDRESS_BENEFICIARY,
+         BREAKS(INSTITUTION, CONTRADICTS),
          {.last_name = "", .institution = ""}},
-        {"vasp", 0, {.vasp_id = "v"}},
-        {"custodian VASP", 0, {.vasp_id = "v", .custodian_type = "VASP"}},
-        {"VASP without one", MST_ERR_ADDRESS_VASP, {.custodian_type = "VASP"}},
-        {"custodian PRIVATE", 0, {.custodian_type = "PRIVATE"}},
+        {"vasp", GOOD, {.vasp_id = "v"}},
+        {"custodian VASP", GOOD, {.vasp_id = "v", .custodian_type = "VASP"}},
+        {"VASP without one",
+         BREAKS(VASP_ID, MISSING),
+         {.custodian_type = "VASP"}},
+        {"custodian PRIVATE", GOOD, {.custodian_type = "PRIVATE"}},
         {"PRIVATE with a VASP",
-         MST_ERR_ADDRESS_PRIVATE,
+         BREAKS(VASP_ID, CONTRADICTS),
          {.vasp_id = "v", .custodian_type = "PRIVATE"}},
-        {"another custodian", 0, {.custodian_type = "vasp"}},
-        {"another with a VASP", 0, {.vasp_id = "v", .custodian_type = "X"}},
+        {"another custodian", GOOD, {.custodian_type = "vasp"}},
+        {"another with a VASP", GOOD, {.vasp_id = "v", .custodian_type = "X"}},
     };
 
     (void)state;
@@ -303,13 +334,25 @@ static void travel_rule_metadata_may_not_contradict_itself(void **state)
     }
 }
 
-static void every_broken_rule_has_its_words(void **state)
+static void every_field_and_rule_has_its_words(void **state)
 {
     (void)state;
-    for (int a = MST_ERR_ADDRESS_PRIVATE; a <= MST_ERR_ADDRESS_NEITHER; a++) {
-        assert_string_not_equal("unknown error", mst_strerror(a));
-        for (int b = a + 1; b <= MST_ERR_ADDRESS_NEITHER; b++) {
-            assert_string_not_equal(mst_strerror(a), mst_strerror(b));
+    for (unsigned a = 0; a <= MST_FIELD_BOOKMARKED + 1; a++) {
+        const char *name = mst_address_field_name((enum mst_address_field)a);
+        bool is = a > MST_FIELD_NONE && a <= MST_FIELD_BOOKMARKED;
+        assert_int_equal(is, name[0] != '\0');
+        for (unsigned b = 0; is && b < a; b++) {
+            assert_string_not_equal(
+                name, mst_address_field_name((enum mst_address_field)b));
+        }
+    }
+    for (unsigned a = 0; a <= MST_RULE_VALUE + 1; a++) {
+        const char *text = mst_address_rule_text((enum mst_address_rule)a);
+        bool is = a > MST_RULE_NONE && a <= MST_RULE_VALUE;
+        assert_int_equal(is, text[0] != '\0');
+        for (unsigned b = 0; is && b < a; b++) {
+            assert_string_not_equal(
+                text, mst_address_rule_text((enum mst_address_rule)b));
         }
     }
 }
@@ -948,7 +991,7 @@ int main(void)
         TEST(texts_are_utf8),
         TEST(a_bookmark_is_one_of_three_wishes),
         TEST(travel_rule_metadata_may_not_contradict_itself),
-        TEST(every_broken_rule_has_its_words),
+        TEST(every_field_and_rule_has_its_words),
         TEST(the_body_names_what_is_wished_for),
         TEST(an_independent_reader_finds_every_text),
         TEST(a_record_has_every_field),

@@ -1,5 +1,5 @@
 /*
- * Tests of the errors' texts.
+ * Tests of the errors: their texts, and which are permanent.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -31,6 +31,7 @@ static const struct {
     {MST_ERR_INEXACT, "not exact"},
     {MST_ERR_NO_LEVELS, "no level"},
     {MST_ERR_HORIZON, "the book knows"},
+    {MST_ERR_ADDRESS, "breaks a rule"},
     {MST_ERR_CLOCK, "not set"},
     {MST_ERR_ENTROPY, "no entropy"},
     {MST_ERR_RESOLVE, "be resolved"},
@@ -93,21 +94,6 @@ static const struct {
     {MST_ERR_HEARTBEAT, "heartbeats come"},
     {MST_ERR_LAG, "fallen behind"},
     {MST_ERR_SNAPSHOT, "came in time"},
-    {MST_ERR_ADDRESS_NEITHER, "with an address"},
-    {MST_ERR_ADDRESS_BOTH, "or an address"},
-    {MST_ERR_ADDRESS_PAIR, "belong together"},
-    {MST_ERR_ADDRESS_UTF8, "request is not UTF-8"},
-    {MST_ERR_ADDRESS_ID, "id is empty or too long"},
-    {MST_ERR_ADDRESS_ADDRESS, "address is empty or too long"},
-    {MST_ERR_ADDRESS_NETWORK, "its name"},
-    {MST_ERR_ADDRESS_NICKNAME, "nickname is too long"},
-    {MST_ERR_ADDRESS_BOOKMARKED, "a bookmark"},
-    {MST_ERR_ADDRESS_BENEFICIARY, "an institution"},
-    {MST_ERR_ADDRESS_NAME, "beneficiary is too long"},
-    {MST_ERR_ADDRESS_VASP_ID, "VASP is empty or too long"},
-    {MST_ERR_ADDRESS_CUSTODIAN, "type is empty or too long"},
-    {MST_ERR_ADDRESS_VASP, "the VASP's id"},
-    {MST_ERR_ADDRESS_PRIVATE, "a VASP's id"},
 };
 
 static void every_error_has_its_own_text(void **state)
@@ -140,11 +126,32 @@ static void a_number_that_is_no_error_is_unknown(void **state)
     }
 }
 
+/* What a client retries slowly whatever else is known of the attempt. */
+static void what_is_permanent_by_itself_is_so_everywhere(void **state)
+{
+    static const int permanent[] = {
+        MST_ERR_TLS_ISSUER,      MST_ERR_TLS_NAME,    MST_ERR_TLS_TIME,
+        MST_ERR_TLS_CERTIFICATE, MST_ERR_TLS_VERSION, MST_ERR_TOKEN_TYPE,
+        MST_ERR_TOKEN_SCOPE,     MST_ERR_FORBIDDEN,   MST_ERR_TOKEN_TOO_LARGE,
+    };
+
+    (void)state;
+    for (int error = 1; error > -1000; error--) {
+        bool expected = false;
+
+        for (size_t i = 0; i < COUNT(permanent); i++) {
+            expected |= permanent[i] == error;
+        }
+        expect_int(error_name(error), expected, mst_error_is_permanent(error));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(every_error_has_its_own_text),
         TEST(a_number_that_is_no_error_is_unknown),
+        TEST(what_is_permanent_by_itself_is_so_everywhere),
     };
 
     return cmocka_run_group_tests_name("errors", tests, NULL, NULL);

@@ -222,32 +222,25 @@ static void test_rules_before_a_byte(void **state)
     static const struct mst_travelrule two = {.first_name = "A",
                                               .institution = "B"},
                                        none = {.custodian_type = "VASP"};
-    const struct {
-        struct mst_address_request request;
-        int error;
-    } cases[] = {
-        {{0}, MST_ERR_ADDRESS_NEITHER},
-        {{.nickname = "x"}, MST_ERR_ADDRESS_NEITHER},
-        {{.id = "i", .address = "a"}, MST_ERR_ADDRESS_BOTH},
-        {{.id = "i", .network = MST_NETWORK_INK}, MST_ERR_ADDRESS_BOTH},
-        {{.network = MST_NETWORK_INK}, MST_ERR_ADDRESS_PAIR},
-        {{.address = "a"}, MST_ERR_ADDRESS_PAIR},
-        {{.id = ""}, MST_ERR_ADDRESS_ID},
-        {{.id = "\xFF"}, MST_ERR_ADDRESS_UTF8},
-        {{.id = "i", .bookmarked = 3}, MST_ERR_ADDRESS_BOOKMARKED},
-        {{.network = MST_NETWORK_OTHER, .address = "a"},
-         MST_ERR_ADDRESS_NETWORK},
-        {{.id = "i", .travelrule = &two}, MST_ERR_ADDRESS_BENEFICIARY},
-        {{.id = "i", .travelrule = &none}, MST_ERR_ADDRESS_VASP},
+    const struct mst_address_request refused[] = {
+        {0},
+        {.nickname = "x"},
+        {.id = "i", .address = "a"},
+        {.network = MST_NETWORK_INK},
+        {.id = ""},
+        {.id = "\xFF"},
+        {.id = "i", .bookmarked = 3},
+        {.network = MST_NETWORK_OTHER, .address = "a"},
+        {.id = "i", .travelrule = &two},
+        {.id = "i", .travelrule = &none},
     };
 
     (void)state;
     begin();
     session_start_transfer();
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        request = cases[i].request;
-        expect_text(mst_strerror(cases[i].error), error_name(cases[i].error),
-                    error_name(put()));
+    for (size_t i = 0; i < COUNT(refused); i++) {
+        request = refused[i];
+        expect_int("refused", MST_ERR_ADDRESS, put());
     }
     request = (struct mst_address_request){.id = "i"};
     expect_int("no request", MST_ERR_ARGUMENT,

@@ -109,17 +109,17 @@ static void options_check(const struct argp_state *state,
                           struct address_options *options)
 {
     struct mst_address_request *request = &options->request;
-    int rc;
+    struct mst_address_fault fault;
 
     if (request->network_text != NULL) {
         request->network = request->network_text[0] == '\0'
                                ? MST_NETWORK_OTHER
                                : mst_network_from_name(request->network_text);
     }
-    rc = mst_address_check(request);
-    if (rc != 0) {
-        argp_failure(state, EXITS_USAGE, 0, "%s: `%s --help' says more",
-                     mst_strerror(rc), state->name);
+    if (mst_address_check(request, &fault) != MST_OK) {
+        argp_failure(state, EXITS_USAGE, 0, "%s %s: `%s --help' says more",
+                     mst_address_field_name(fault.field),
+                     mst_address_rule_text(fault.rule), state->name);
     }
 }
 

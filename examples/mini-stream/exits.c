@@ -11,6 +11,7 @@ int exits_code(int error)
 {
     switch (error) {
     case MST_OK: return EXITS_OK;
+    case MST_ERR_ADDRESS: return EXITS_USAGE;
     case MST_ERR_BUILD:
     case MST_ERR_MEMORY:
     case MST_ERR_CLOCK:
@@ -21,9 +22,6 @@ int exits_code(int error)
     case MST_ERR_ANSWER:
     case MST_ERR_SERVICE: return EXITS_SERVICE;
     default: break;
-    }
-    if (error <= MST_ERR_ADDRESS_NEITHER) {
-        return EXITS_USAGE;
     }
     if (error > MST_ERR_CLOCK) {
         return EXITS_CONFIG;
