@@ -222,25 +222,28 @@ static void test_rules_before_a_byte(void **state)
     static const struct mst_travelrule two = {.first_name = "A",
                                               .institution = "B"},
                                        none = {.custodian_type = "VASP"};
-    const struct mst_address_request refused[] = {
-        {0},
-        {.nickname = "x"},
-        {.id = "i", .address = "a"},
-        {.network = MST_NETWORK_INK},
-        {.id = ""},
-        {.id = "\xFF"},
-        {.id = "i", .bookmarked = 3},
-        {.network = MST_NETWORK_OTHER, .address = "a"},
-        {.id = "i", .travelrule = &two},
-        {.id = "i", .travelrule = &none},
+    const struct {
+        const char *name;
+        struct mst_address_request request;
+    } refused[] = {
+        {"nothing", {0}},
+        {"a nickname alone", {.nickname = "x"}},
+        {"id and address", {.id = "i", .address = "a"}},
+        {"no address", {.network = MST_NETWORK_INK}},
+        {"empty", {.id = ""}},
+        {"not UTF-8", {.id = "\xFF"}},
+        {"no bookmark", {.id = "i", .bookmarked = 3}},
+        {"no network", {.network = MST_NETWORK_OTHER, .address = "a"}},
+        {"two beneficiaries", {.id = "i", .travelrule = &two}},
+        {"no VASP", {.id = "i", .travelrule = &none}},
     };
 
     (void)state;
     begin();
     session_start_transfer();
     for (size_t i = 0; i < COUNT(refused); i++) {
-        request = refused[i];
-        expect_int("refused", MST_ERR_ADDRESS, put());
+        request = refused[i].request;
+        expect_int(refused[i].name, MST_ERR_ADDRESS, put());
     }
     request = (struct mst_address_request){.id = "i"};
     expect_int("no request", MST_ERR_ARGUMENT,
