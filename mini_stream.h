@@ -975,9 +975,9 @@ struct mst_book_calls;
 
 /* Members are private: use the calls. */
 struct mst_book {
-    const struct mst_book_calls *calls; /* what a client calls of the book */
     struct mst_book_side sides[2];
     struct mst_book *spare;
+    const struct mst_book_calls *calls; /* what a client calls of the book */
     int64_t snapshot_ns, time_ns, disagrees_ns;
     int64_t last_ns; /* of the last update, also of an earlier snapshot's */
     uint64_t snapshot_received_ns, received_ns; /* monotonic */
