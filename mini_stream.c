@@ -7289,7 +7289,8 @@ static bool link_is_local(int error)
     return error == MST_ERR_CLOCK || error == MST_ERR_ENTROPY;
 }
 
-/* Errors that do not mend by trying again. */
+/* Errors that do not mend by trying again; that of the token endpoint, by its
+ * code. */
 static bool link_is_permanent(const struct mst_link *l, int error)
 {
     static const char *const codes[] = {
@@ -7299,9 +7300,7 @@ static bool link_is_permanent(const struct mst_link *l, int error)
     if (error == MST_ERR_TOKEN_REFUSED) {
         return message_lookup(codes, 5, l->text, strlen(l->text)) < 5;
     }
-    return error == MST_ERR_FORBIDDEN || error == MST_ERR_TOKEN_SCOPE ||
-           error == MST_ERR_TOKEN_TYPE || error == MST_ERR_TOKEN_TOO_LARGE ||
-           (error <= MST_ERR_TLS_ISSUER && error >= MST_ERR_TLS_VERSION);
+    return mst_error_is_permanent(error);
 }
 
 /* In an exchange of HTTP: what the response says counts. */
@@ -9055,7 +9054,7 @@ static void client_left(struct mst_client *c, struct mst_subscription *s)
         c->beat.has_last = false;
     }
     if (s->book != NULL) {
-        mst_book_stale(s->book, MST_BOOK_RESYNC);
+        book_call_stale(s->book, MST_BOOK_RESYNC);
     }
     client_ask(c);
 }
@@ -9159,9 +9158,10 @@ static void client_judge(struct mst_client *c, struct mst_subscription *s)
     if (mst_book_state(book) == MST_BOOK_LIVE &&
         ((s->needs & NEED_LOST) != 0 || s->gap)) {
         /* What was lost may be newer than the snapshot. */
-        mst_book_stale(book, (s->needs & NEED_LOST) != 0 ? MST_BOOK_BAD_MESSAGE
-                             : (s->needs & NEED_NUMBER) != 0 ? MST_BOOK_NUMBER
-                                                             : MST_BOOK_RESYNC);
+        book_call_stale(book, (s->needs & NEED_LOST) != 0 ? MST_BOOK_BAD_MESSAGE
+                              : (s->needs & NEED_NUMBER) != 0
+                                  ? MST_BOOK_NUMBER
+                                  : MST_BOOK_RESYNC);
     }
     flags = mst_book_flags(book);
     needs = s->needs & ~(unsigned)NEED_THIN;
@@ -9191,8 +9191,8 @@ static void client_doubt(struct mst_client *c, const char *market, int error)
             (market[0] != '\0' && strcmp(s->market, market) != 0)) {
             continue;
         }
-        mst_book_stale(s->book,
-                       number ? MST_BOOK_NUMBER : MST_BOOK_BAD_MESSAGE);
+        book_call_stale(s->book,
+                        number ? MST_BOOK_NUMBER : MST_BOOK_BAD_MESSAGE);
         /* What a fresh snapshot did not mend, another one soon will not. */
         if (!number || (s->needs & NEED_NUMBER) == 0) {
             client_need(c, s, NEED_LOST);
@@ -9720,7 +9720,7 @@ static void client_drop_books(struct mst_client *c)
 {
     for (unsigned i = 0; i < c->slots; i++) {
         if (c->subscriptions[i].book != NULL) {
-            mst_book_stale(c->subscriptions[i].book, MST_BOOK_RECONNECT);
+            book_call_stale(c->subscriptions[i].book, MST_BOOK_RECONNECT);
         }
     }
 }
@@ -9805,7 +9805,7 @@ static void client_part(struct mst_client *c, struct mst_event *event)
     }
     event->book = s->book;
     if (s->book != NULL) {
-        mst_book_apply(s->book, part, c->link.received_ns);
+        book_call_apply(s->book, part, c->link.received_ns);
         client_judge(c, s);
     }
 }
@@ -9818,7 +9818,7 @@ static void client_top(struct mst_client *c, struct mst_event *event)
 
     if (s != NULL && s->book != NULL) {
         event->book = s->book;
-        mst_book_check(s->book, top, c->link.received_ns);
+        book_call_check(s->book, top, c->link.received_ns);
         client_judge(c, s);
     }
 }
@@ -10394,7 +10394,7 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
     struct mst_subscription *s;
 
     if (!client_is_market(channel, name) ||
-        (book != NULL && channel != MST_MARKET_DATA)) {
+        (book != NULL && (channel != MST_MARKET_DATA || book->calls == NULL))) {
         return MST_ERR_ARGUMENT;
     }
     if (c->link.closing || c->link.wiped) {
@@ -10411,7 +10411,7 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
     s->wanted = true;
     s->book = book;
     if (book != NULL) {
-        mst_book_stale(book, MST_BOOK_NO_SNAPSHOT);
+        book_call_stale(book, MST_BOOK_NO_SNAPSHOT);
     }
     /* A wish that comes back before it was taken to the service: a new book
      * still needs a snapshot. */
@@ -10438,7 +10438,7 @@ int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
     }
     s->wanted = false;
     if (s->book != NULL) {
-        mst_book_stale(s->book, MST_BOOK_DETACHED);
+        book_call_stale(s->book, MST_BOOK_DETACHED);
         s->book = NULL;
     }
     if (s->state == SUB_REFUSED) {
@@ -10501,7 +10501,7 @@ void mst_client_wipe(struct mst_client *client)
 
     for (unsigned i = 0; i < c->slots; i++) {
         if (c->subscriptions[i].book != NULL) {
-            mst_book_stale(c->subscriptions[i].book, MST_BOOK_DETACHED);
+            book_call_stale(c->subscriptions[i].book, MST_BOOK_DETACHED);
         }
     }
     link_end(&c->link);
@@ -10812,7 +10812,7 @@ int mst_address_put(struct mst_transfer *transfer,
     if (t->request != NULL) {
         return MST_ERR_BUSY;
     }
-    rc = mst_address_check(request);
+    rc = mst_address_check(request, NULL);
     if (rc != 0) {
         return rc;
     }
