@@ -279,6 +279,7 @@ static void test_buffers(void **state)
         assert_int_equal(mst_client_init(&session.client, &session.config,
                                          &session.port, &session.lengths),
                          0);
+        session.has_client = true;
         session_subscribe();
         if (!session_until_subscribed(5000)) {
             expect_failed("lengths %zu: not subscribed\n%s", i,
@@ -325,6 +326,7 @@ static void test_fragment_length(void **state)
         assert_int_equal(mst_client_init(&session.client, &session.config,
                                          &session.port, &session.lengths),
                          0);
+        session.has_client = true;
         session_subscribe();
         assert_true(session_until_subscribed(SESSION_MINUTE));
         expect_int("asked for", cases[i].asked,
