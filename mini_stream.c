@@ -1287,10 +1287,12 @@ static void json_key_text(struct mst_json *j, const uint8_t *text, size_t len)
 {
     if (j->key_len + len > MST_KEY_MAX) {
         j->key_len = JSON_KEY_OTHER;
-    } else {
-        memcpy(j->key + j->key_len, text, len);
-        j->key_len = (uint8_t)(j->key_len + len);
+        return;
     }
+    for (size_t i = 0; i < len; i++) {
+        j->key[j->key_len + i] = (char)text[i];
+    }
+    j->key_len = (uint8_t)(j->key_len + len);
 }
 
 /* The character that an escape's letter stands for, or 0. */
@@ -1411,8 +1413,15 @@ static int json_string(struct mst_json *j, const uint8_t *data, size_t len,
         }
         if (data[i] == '"') {
             *at = i + 1;
-            j->state = key ? JSON_AT_COLON : j->state;
-            return key ? JSON_MORE : json_value_end(j);
+            if (!key) {
+                return json_value_end(j);
+            }
+            j->state = JSON_AT_COLON;
+            if (i + 1 < len && data[i + 1] == ':') {
+                j->state = JSON_AT_VALUE;
+                ++*at;
+            }
+            return JSON_MORE;
         }
         rc = data[i] == '\\' ? 0 : MST_ERR_JSON_SYNTAX;
         if (rc == 0) {
@@ -1422,6 +1431,22 @@ static int json_string(struct mst_json *j, const uint8_t *data, size_t len,
     }
     *at = i;
     return rc;
+}
+
+/* Passes over a string that is at hand as a whole and has no escapes; false,
+ * with nothing done, for another one. */
+static bool json_string_pass(struct mst_json *j, const uint8_t *data,
+                             size_t len, size_t *at, size_t *inside)
+{
+    size_t begin = *at + 1, n = json_plain(data + begin, len - begin);
+
+    if (begin + n >= len || data[begin + n] != '"') {
+        return false;
+    }
+    *inside = n;
+    *at = begin + n + 1;
+    (void)json_value_end(j);
+    return true;
 }
 
 /* The state of a number behind c, or JSON_AT_END where c does not belong. */
@@ -1589,15 +1614,16 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
 
     while (*at < len && stop == JSON_MORE) {
         uint8_t c = data[*at];
+        if (j->state < JSON_IN_KEY && json_is_space(c)) {
+            ++*at;
+            continue;
+        }
         switch ((enum json_state)j->state) {
         case JSON_IN_KEY:
         case JSON_IN_STRING: stop = json_string(j, data, len, at); continue;
         case JSON_IN_LITERAL: stop = json_literal(j, c); break;
         case JSON_AT_VALUE:
         case JSON_AT_VALUE_OR_CLOSE:
-            if (json_is_space(c)) {
-                break;
-            }
             if (c == ']' && j->state == JSON_AT_VALUE_OR_CLOSE) {
                 stop = json_close(j, true);
                 break;
@@ -1611,11 +1637,7 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
         case JSON_AT_KEY_OR_CLOSE:
         case JSON_AT_COLON:
         case JSON_AT_COMMA:
-        case JSON_AT_END:
-            if (!json_is_space(c)) {
-                stop = json_between(j, c);
-            }
-            break;
+        case JSON_AT_END: stop = json_between(j, c); break;
         default: stop = json_number(j, data, len, at); continue;
         }
         (*at)++;
@@ -1891,6 +1913,7 @@ enum message_place {
     MESSAGE_ROOT,
     MESSAGE_PAYLOAD,
     MESSAGE_LEVELS,
+    MESSAGE_LEVEL,
     MESSAGE_ENTRIES
 };
 
@@ -1920,11 +1943,12 @@ enum message_field {
 
 #define BIT(field) (1u << (field))
 
-/* Their names: first those of the root, from FIELD_MARKET on the payload's. */
-static const char message_fields[MST_FIELDS][12] = {
-    "channel", "type",   "payload", "channels",  "error",
-    "market",  "type",   "time",    "timestamp", "executed_at",
-    "price",   "amount", "bids",    "asks",
+/* Their names, each behind its length: first those of the root, from
+ * FIELD_MARKET on the payload's. */
+static const char message_fields[MST_FIELDS][13] = {
+    "\7channel", "\4type",   "\7payload", "\10channels",  "\5error",
+    "\6market",  "\4type",   "\4time",    "\11timestamp", "\13executed_at",
+    "\5price",   "\6amount", "\4bids",    "\4asks",
 };
 
 /* Fields that a message of each channel must have, beside channel and
@@ -1939,6 +1963,8 @@ static const uint16_t message_required[] = {
 /* What tells the kind of a message, whatever it is taken for so far. */
 #define MESSAGE_KINDS \
     (BIT(FIELD_CHANNEL) | BIT(FIELD_ACTION) | BIT(FIELD_ERROR))
+
+#define MESSAGE_NUMBERS (BIT(FIELD_PRICE) | BIT(FIELD_AMOUNT))
 
 #define MESSAGE_SIDES (BIT(FIELD_BIDS) | BIT(FIELD_ASKS))
 
@@ -2041,8 +2067,10 @@ static void message_bad(struct mst_decoder *d, enum message_field field,
     if ((d->unusable & BIT(field)) == 0) {
         d->unusable |= (uint16_t)BIT(field);
         d->bad[field] = (int16_t)error;
-        d->text_field = (uint8_t)field;
-        text_copy(d->text, sizeof d->text, text, len);
+        if (field != FIELD_AMOUNT || (d->unusable & BIT(FIELD_PRICE)) == 0) {
+            d->text_field = (uint8_t)field;
+            text_copy(d->text, sizeof d->text, text, len);
+        }
     }
 }
 
@@ -2125,72 +2153,65 @@ static const char *message_time(struct mst_decoder *d, const char *at,
     return time_rest(at, end, d->minute_s, ns);
 }
 
+/* Passes over a price or an amount that needs no second look. */
+COLD const char *message_number_pass(const char *at, const char *end,
+                                     int64_t *coefficient, int8_t *power)
+{
+    struct mst_decimal number;
+    int32_t exponent;
+
+#if WORDS
+    if (at != NULL && end - at >= 8) {
+        const char *next = decimal_any(at, end, coefficient, power);
+        if (next != NULL && next < end && !decimal_is_digit(*next)) {
+            return next;
+        }
+    }
+#endif
+    at = at != NULL ? decimal_read(at, end, &number, &exponent) : NULL;
+    if (at == NULL || number.inexact || exponent < -64 || exponent > 63) {
+        return NULL;
+    }
+    *coefficient = number.coefficient;
+    *power = (int8_t)exponent;
+    return at;
+}
+
 /* Takes in the value of a field that is a scalar. */
 static void message_scalar(struct mst_decoder *d, enum message_field field,
-                           const char *item, size_t len)
+                           const struct json_text *t)
 {
-    char scratch[MST_TEXT_MAX + 1];
-    struct json_text t = json_scalar(item, len, scratch, sizeof scratch);
     bool number = field == FIELD_PRICE || field == FIELD_AMOUNT;
     int rc = 0;
 
-    if (number ? !message_is_number(&t) : !t.string) {
+    if (number ? !message_is_number(t) : !t->string) {
         rc = MST_ERR_MESSAGE_SHAPE;
     } else if (field == FIELD_CHANNEL) {
         d->channel =
-            message_lookup(message_channels, MST_CHANNEL_OTHER, t.at, t.len);
+            message_lookup(message_channels, MST_CHANNEL_OTHER, t->at, t->len);
     } else if (field == FIELD_ACTION) {
-        d->action =
-            message_lookup(message_actions, MESSAGE_ACTION_OTHER, t.at, t.len);
+        d->action = message_lookup(message_actions, MESSAGE_ACTION_OTHER, t->at,
+                                   t->len);
     } else if (field == FIELD_MARKET) {
-        if (t.cut || t.len > MST_MARKET_MAX) {
+        if (t->cut || t->len > MST_MARKET_MAX) {
             rc = MST_ERR_MESSAGE_SIZE;
         } else {
-            text_copy(d->market, sizeof d->market, t.at, t.len);
+            text_copy(d->market, sizeof d->market, t->at, t->len);
         }
     } else if (field == FIELD_TYPE) {
-        d->snapshot = !text_is(t.at, t.len, "UPDATE");
+        d->snapshot = !text_is(t->at, t->len, "UPDATE");
     } else if (number) {
         bool price = field == FIELD_PRICE;
-        rc = message_number(d, &t, price, price ? &d->price : &d->amount);
+        rc = message_number(d, t, price, price ? &d->price : &d->amount);
     } else {
         int64_t *ns = &d->times[field - FIELD_TIME];
-        rc = message_time(d, t.at, t.at + t.len, ns) == t.at + t.len
+        rc = message_time(d, t->at, t->at + t->len, ns) == t->at + t->len
                  ? 0
                  : MST_ERR_TIME;
     }
     if (rc != 0) {
-        message_bad(d, field, rc, t.at, t.len);
+        message_bad(d, field, rc, t->at, t->len);
     }
-}
-
-/* Price or amount of a level, by its token. */
-static int message_level_number(struct mst_decoder *d, struct json_item *item,
-                                const char *key, bool price,
-                                struct mst_decimal *out)
-{
-    char scratch[MST_TEXT_MAX + 1];
-    struct json_text text;
-    int token = json_find(item, 0, key), rc;
-    size_t begin, end;
-
-    if (item->error != 0 || token == 0) {
-        return item->error != 0 ? item->error : MST_ERR_MESSAGE_SHAPE;
-    }
-    begin = (size_t)item->tokens[token].start;
-    end = (size_t)item->tokens[token].end;
-    if (item->tokens[token].type == JSMN_STRING) {
-        begin--;
-        end++;
-    }
-    text =
-        json_scalar(item->text + begin, end - begin, scratch, sizeof scratch);
-    rc = message_is_number(&text) ? message_number(d, &text, price, out)
-                                  : MST_ERR_MESSAGE_SHAPE;
-    if (rc != 0) {
-        text_copy(d->text, sizeof d->text, text.at, text.len);
-    }
-    return rc;
 }
 
 /* Where a level goes: into the part at hand, or as the best of its side. */
@@ -2232,30 +2253,6 @@ HOT const char *message_pass(const char *at, const char *end, const char *text,
 
 #define MESSAGE_PASS(at, end, text) \
     message_pass((at), (end), (text), sizeof(text) - 1)
-
-/* Passes over a price or an amount that needs no second look. */
-COLD const char *message_number_pass(const char *at, const char *end,
-                                     int64_t *coefficient, int8_t *power)
-{
-    struct mst_decimal number;
-    int32_t exponent;
-
-#if WORDS
-    if (at != NULL && end - at >= 8) {
-        const char *next = decimal_any(at, end, coefficient, power);
-        if (next != NULL && next < end && !decimal_is_digit(*next)) {
-            return next;
-        }
-    }
-#endif
-    at = at != NULL ? decimal_read(at, end, &number, &exponent) : NULL;
-    if (at == NULL || number.inexact || exponent < -64 || exponent > 63) {
-        return NULL;
-    }
-    *coefficient = number.coefficient;
-    *power = (int8_t)exponent;
-    return at;
-}
 
 /* Passes over white space and a byte. */
 static const char *message_token(const char *at, const char *end, char c)
@@ -2452,33 +2449,56 @@ static int message_tokens(struct mst_decoder *d, struct json_item *item,
     return rc;
 }
 
-/* Takes in a level that has been read whole. */
-static int message_level(struct mst_decoder *d, const char *text, size_t len)
+/* What a level is without: a price and an amount, each once and good. */
+static int message_level_fault(struct mst_decoder *d)
 {
-    struct mst_level *level = message_level_place(d);
-    struct mst_decimal price, amount;
-    struct json_item item;
-    int rc;
-
-    if (MESSAGE_FAST && message_level_pass(text, text + len, level) != NULL) {
-        message_level_add(d, level);
+    if (((d->twice | d->unusable | ~(unsigned)d->seen) & MESSAGE_NUMBERS) ==
+        0) {
         return 0;
     }
+    for (unsigned i = FIELD_PRICE; i <= FIELD_AMOUNT; i++) {
+        bool twice = (d->twice & BIT(i)) != 0;
+        int rc = twice                         ? MST_ERR_MESSAGE_KEY
+                 : (d->seen & BIT(i)) == 0     ? MST_ERR_MESSAGE_SHAPE
+                 : (d->unusable & BIT(i)) != 0 ? d->bad[i]
+                                               : 0;
+        if (rc != 0) {
+            if (twice || d->text_field != i) {
+                d->text[0] = '\0';
+            }
+            return rc;
+        }
+    }
+    return 0;
+}
+
+/* Steps into a level. */
+static int message_level_open(struct mst_decoder *d)
+{
+    const uint16_t other = (uint16_t)~MESSAGE_NUMBERS;
+
+    d->place = MESSAGE_LEVEL;
+    d->seen &= other;
+    d->twice &= other;
+    d->unusable &= other;
     d->text[0] = '\0';
-    rc = message_tokens(d, &item, text, len);
+    return json_enter(&d->json, '{', &d->at);
+}
+
+/* Takes in a level that has been read. */
+static int message_level_close(struct mst_decoder *d)
+{
+    int rc = message_level_fault(d);
+
     if (rc == 0) {
-        rc = message_level_number(d, &item, "price", true, &price);
-    }
-    if (rc == 0) {
-        rc = message_level_number(d, &item, "amount", false, &amount);
-    }
-    if (rc == 0) {
-        level->price_coefficient = price.coefficient;
-        level->price_exponent = price.exponent;
-        level->amount_coefficient = amount.coefficient;
-        level->amount_exponent = amount.exponent;
-        level->flags = amount.inexact ? MST_LEVEL_INEXACT : 0;
+        struct mst_level *level = message_level_place(d);
+        level->flags = d->amount.inexact ? MST_LEVEL_INEXACT : 0;
+        level->price_coefficient = d->price.coefficient;
+        level->price_exponent = d->price.exponent;
+        level->amount_coefficient = d->amount.coefficient;
+        level->amount_exponent = d->amount.exponent;
         message_level_add(d, level);
+        d->place = MESSAGE_LEVELS;
     }
     return rc;
 }
@@ -2598,17 +2618,25 @@ static int message_service_error(struct mst_decoder *d, struct mst_event *event)
     return 1;
 }
 
+/* Which fields an object may have, from the first to before the second. */
+static const uint8_t message_ranges[][2] = {
+    [MESSAGE_ROOT] = {FIELD_CHANNEL, FIELD_MARKET},
+    [MESSAGE_PAYLOAD] = {FIELD_MARKET, FIELD_NONE},
+    [MESSAGE_LEVEL] = {FIELD_PRICE, FIELD_BIDS},
+};
+
 /* The field that the scanner's key names here, or FIELD_NONE. */
 static enum message_field message_field(const struct mst_decoder *d)
 {
-    unsigned i = d->place == MESSAGE_ROOT ? FIELD_CHANNEL : FIELD_MARKET;
-    unsigned end = d->place == MESSAGE_ROOT ? FIELD_MARKET : FIELD_NONE;
+    const uint8_t *range = message_ranges[d->place];
+    unsigned i = range[0];
 
-    while (i < end && (message_fields[i][0] != d->json.key[0] ||
-                       !json_key_is(&d->json, message_fields[i]))) {
+    while (i < range[1] &&
+           (message_fields[i][0] != (char)d->json.key_len ||
+            memcmp(message_fields[i] + 1, d->json.key, d->json.key_len) != 0)) {
         i++;
     }
-    return i < end ? (enum message_field)i : FIELD_NONE;
+    return i < range[1] ? (enum message_field)i : FIELD_NONE;
 }
 
 static void message_take(struct mst_decoder *d)
@@ -2617,6 +2645,93 @@ static void message_take(struct mst_decoder *d)
     d->item = true;
     d->item_held = false;
     d->item_at = d->at;
+}
+
+/* What a field that has been read makes of the message: a fault of a level
+ * waits for its end. */
+static int message_settled(struct mst_decoder *d)
+{
+    return d->place != MESSAGE_LEVEL && message_is_known(d) ? message_fault(d)
+                                                            : 0;
+}
+
+/* An item does not fit the buffer: an error, unless it may turn out not to
+ * matter. */
+static int message_oversized(struct mst_decoder *d)
+{
+    if (d->place >= MESSAGE_LEVELS) {
+        d->text[0] = '\0';
+        return MST_ERR_MESSAGE_SIZE;
+    }
+    message_bad(d, (enum message_field)d->field, MST_ERR_MESSAGE_SIZE, "", 0);
+    return message_is_known(d) ? message_fault(d) : 0;
+}
+
+/* Passes over a number or a time that is at hand as a whole; returns what is
+ * behind it, or NULL for what message_scalar() has to look at. */
+static const char *message_value_pass(struct mst_decoder *d,
+                                      enum message_field field, const char *at,
+                                      const char *end)
+{
+    struct mst_decimal *number = field == FIELD_PRICE ? &d->price : &d->amount;
+
+    if ((BIT(field) & MESSAGE_NUMBERS) == 0) {
+        return message_time(d, at, end, &d->times[field - FIELD_TIME]);
+    }
+    number->inexact = false;
+    return message_number_pass(at, end, &number->coefficient,
+                               &number->exponent);
+}
+
+/* Reads the value of a field: at once where it is a plain string at hand, else
+ * as an item. */
+static int message_read(struct mst_decoder *d, enum message_field field)
+{
+    const char *data = (const char *)d->data, *begin = data + d->at + 1;
+    struct json_text t = {begin, 0, true, false};
+
+    d->field = (uint8_t)field;
+    if (begin[-1] != '"') {
+        message_take(d);
+        return 0;
+    }
+    if (field >= FIELD_TIME && field <= FIELD_AMOUNT) {
+        const char *at = message_value_pass(d, field, begin, data + d->len);
+        if (at != NULL && at < data + d->len && *at == '"' &&
+            (size_t)(at - begin) + 2 <= d->buffer_len) {
+            d->at = (size_t)(at + 1 - data);
+            d->json.state = JSON_AT_COMMA;
+            return 0;
+        }
+    }
+    if (!json_string_pass(&d->json, d->data, d->len, &d->at, &t.len)) {
+        message_take(d);
+        return 0;
+    }
+    if (t.len + 2 > d->buffer_len) {
+        return message_oversized(d);
+    }
+    message_scalar(d, field, &t);
+    return message_settled(d);
+}
+
+/* A member of a level. */
+static int message_level_member(struct mst_decoder *d)
+{
+    enum message_field field = message_field(d);
+
+    if (field == FIELD_NONE) {
+        json_take(&d->json, JSON_SKIP);
+        return 0;
+    }
+    d->twice |= (uint16_t)(d->seen & BIT(field));
+    d->seen |= (uint16_t)BIT(field);
+    if (d->data[d->at] == 'n') { /* null is as good as absent */
+        message_bad(d, field, MST_ERR_MESSAGE_SHAPE, "", 0);
+        json_take(&d->json, JSON_SKIP);
+        return 0;
+    }
+    return message_read(d, field);
 }
 
 /* True where the levels or entries of a field can be handed out. */
@@ -2727,8 +2842,7 @@ static int message_member(struct mst_decoder *d)
     if (field == FIELD_ERROR) {
         json_take(&d->json, JSON_SKIP);
     } else if (rc == 0) {
-        d->field = (uint8_t)field;
-        message_take(d);
+        rc = message_read(d, field);
     }
     return rc;
 }
@@ -2749,6 +2863,7 @@ static int message_value(struct mst_decoder *d, struct mst_event *event)
         return json_enter(&d->json, c, &d->at);
     case MESSAGE_ROOT:
     case MESSAGE_PAYLOAD: return message_member(d);
+    case MESSAGE_LEVEL: return message_level_member(d);
     case MESSAGE_LEVELS:
     case MESSAGE_ENTRIES: break;
     }
@@ -2764,29 +2879,20 @@ static int message_value(struct mst_decoder *d, struct mst_event *event)
         if (d->count == MST_PART_LEVELS) {
             return message_part(d, event, false);
         }
+        return message_level_open(d);
     }
     message_take(d);
     return 0;
-}
-
-/* An item does not fit the buffer: an error, unless it may turn out not to
- * matter. */
-static int message_oversized(struct mst_decoder *d)
-{
-    if (d->place == MESSAGE_LEVELS || d->place == MESSAGE_ENTRIES) {
-        d->text[0] = '\0';
-        return MST_ERR_MESSAGE_SIZE;
-    }
-    message_bad(d, (enum message_field)d->field, MST_ERR_MESSAGE_SIZE, "", 0);
-    return message_is_known(d) ? message_fault(d) : 0;
 }
 
 /* An item has been read: where it began earlier, its bytes are in the
  * buffer. */
 static int message_item(struct mst_decoder *d, struct mst_event *event)
 {
+    char scratch[MST_TEXT_MAX + 1];
     const char *text = (const char *)d->data + d->item_at;
     size_t len = d->at - d->item_at;
+    struct json_text t;
 
     if (d->item_held) {
         len = d->held - d->item_at + d->at;
@@ -2809,19 +2915,22 @@ static int message_item(struct mst_decoder *d, struct mst_event *event)
     if (len > d->buffer_len) {
         return message_oversized(d);
     }
-    if (d->place == MESSAGE_LEVELS) {
-        return message_level(d, text, len);
-    }
     if (d->place == MESSAGE_ENTRIES) {
         return message_entry(d, text, len, event);
     }
-    message_scalar(d, (enum message_field)d->field, text, len);
-    return message_is_known(d) ? message_fault(d) : 0;
+    t = json_scalar(text, len, scratch, sizeof scratch);
+    message_scalar(d, (enum message_field)d->field, &t);
+    return message_settled(d);
 }
 
-static void message_close(struct mst_decoder *d)
+/* Behind an object or an array that was entered. */
+static int message_close(struct mst_decoder *d)
 {
+    if (d->place == MESSAGE_LEVEL) {
+        return message_level_close(d);
+    }
     d->place = d->place == MESSAGE_LEVELS ? MESSAGE_PAYLOAD : MESSAGE_ROOT;
+    return 0;
 }
 
 /* Keeps what will be needed of a piece that is used up. */
@@ -2883,7 +2992,7 @@ static int message_again(struct mst_decoder *d)
     d->json.depth = root ? 1 : 2;
     d->json.arrays = 0;
     d->json.key_len = 0;
-    json_key_text(&d->json, (const uint8_t *)field, strlen(field));
+    json_key_text(&d->json, (const uint8_t *)field + 1, (uint8_t)field[0]);
     return 0;
 }
 
@@ -3257,10 +3366,7 @@ static int message_scan(struct mst_decoder *d, struct mst_event *event)
         switch (rc) {
         case JSON_VALUE: rc = message_value(d, event); break;
         case JSON_ITEM: rc = message_item(d, event); break;
-        case JSON_CLOSE:
-            message_close(d);
-            rc = 0;
-            break;
+        case JSON_CLOSE: rc = message_close(d); break;
         case JSON_MORE:
             if (d->final) {
                 rc = message_end(d, event);

@@ -396,51 +396,51 @@ static void levels_that_cannot_be_kept_are_an_error_of_order(void **state)
 
 /* ---- Items larger than the buffer ---- */
 
-/* A message whose second level has this many bytes. */
-static void expect_level_of(size_t len, size_t buffer_len, const char *expected)
+/* A message whose second level has this before its price, and this many zeros
+ * behind its price's point. */
+static void expect_level_with(const char *before, size_t repeat, size_t zeros,
+                              size_t buffer_len, const char *expected)
 {
-    static const char open[] = "{\"price\":\"1\",\"x\":\"";
-    static const char close[] = "\",\"amount\":\"2\"}";
     struct text message = {0};
-    size_t at;
 
-    text_add(&message, HEAD ",\"bids\":[" LEVEL("3", "4") ",");
-    at = message.len;
-    text_add(&message, "%s", open);
-    while (message.len - at + strlen(close) < len) {
-        text_add(&message, "x");
+    text_add(&message, HEAD ",\"bids\":[" LEVEL("3", "4") ",{");
+    for (size_t i = 0; i < repeat; i++) {
+        text_add(&message, "%s", before);
     }
-    text_add(&message, "%s," LEVEL("5", "6") "]}}", close);
+    text_add(&message, "\"price\":\"1.");
+    for (size_t i = 0; i < zeros; i++) {
+        text_add(&message, "0");
+    }
+    text_add(&message, "\",\"amount\":\"2\"}," LEVEL("5", "6") "]}}");
     expect_decoded(text_get(&message), buffer_len, 0, expected);
     text_free(&message);
 }
 
-static void a_level_that_does_not_fit_costs_its_message(void **state)
-{
-    static const char good[] =
-        "part BTCUSD " NS " snapshot first last: bid 3 4, bid 1 2, bid 5 6\n";
+static const char three_levels[] =
+    "part BTCUSD " NS " snapshot first last: bid 3 4, bid 1 2, bid 5 6\n";
 
+static void a_level_may_be_larger_than_the_buffer(void **state)
+{
     (void)state;
-    expect_level_of(255, 256, good);
-    expect_level_of(256, 256, good);
-    expect_level_of(257, 256, "error MESSAGE_SIZE \"\" in BTCUSD\n");
-    expect_level_of(1000, 256, "error MESSAGE_SIZE \"\" in BTCUSD\n");
-    expect_level_of(2048, 2048, good);
-    expect_level_of(2049, 2048, "error MESSAGE_SIZE \"\" in BTCUSD\n");
+    expect_level_with("\"x\":\"a value that is not looked at\",", 1, 1, 256,
+                      three_levels);
+    expect_level_with("\"x\":\"a value that is not looked at\",", 7, 1, 256,
+                      three_levels);
+    expect_level_with("\"x\":{\"price\":[1,2,3]},", 100, 1, 256, three_levels);
 }
 
-static void a_level_of_too_many_values_costs_its_message(void **state)
+/* The buffer holds the number with its quotes. */
+static void a_number_that_does_not_fit_costs_its_message(void **state)
 {
-    struct text message = {0};
+    static const char error[] = "error MESSAGE_SIZE \"\" in BTCUSD\n";
 
     (void)state;
-    text_add(&message, HEAD ",\"bids\":[{\"price\":\"1\"");
-    for (int i = 0; i < 40; i++) {
-        text_add(&message, ",\"x\":%d", i);
-    }
-    text_add(&message, ",\"amount\":\"2\"}]}}");
-    expect_error(text_get(&message), 2048, 0, "JSON_TOKENS \"\"");
-    text_free(&message);
+    expect_level_with("", 0, 251, 256, three_levels);
+    expect_level_with("", 0, 252, 256, three_levels);
+    expect_level_with("", 0, 253, 256, error);
+    expect_level_with("", 0, 1000, 256, error);
+    expect_level_with("", 0, 2044, 2048, three_levels);
+    expect_level_with("", 0, 2045, 2048, error);
 }
 
 /* ---- Many messages ---- */
@@ -503,8 +503,8 @@ int main(void)
         TEST(giving_up_between_messages_does_nothing),
         TEST(levels_that_were_kept_come_in_the_same_parts),
         TEST(levels_that_cannot_be_kept_are_an_error_of_order),
-        TEST(a_level_that_does_not_fit_costs_its_message),
-        TEST(a_level_of_too_many_values_costs_its_message),
+        TEST(a_level_may_be_larger_than_the_buffer),
+        TEST(a_number_that_does_not_fit_costs_its_message),
         TEST(one_message_leaves_nothing_to_the_next),
         TEST(a_decoder_without_a_fit_buffer_is_refused),
     };
