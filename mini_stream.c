@@ -1263,6 +1263,22 @@ static bool json_key_is(const struct mst_json *j, const char *key)
     return text_is(j->key, j->key_len, key);
 }
 
+/* A name of up to 11 bytes and zeros, compared word by word. */
+#define JSON_KEY_WORDS 12
+
+HOT bool json_key_matches(const struct mst_json *j, const char *name)
+{
+    for (size_t i = 0; i < JSON_KEY_WORDS; i += 4) {
+        uint32_t a, b;
+        memcpy(&a, j->key + i, 4);
+        memcpy(&b, name + i, 4);
+        if (a != b) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool json_is_space(uint8_t c)
 {
     return c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t');
@@ -1273,26 +1289,25 @@ static bool json_in_array(const struct mst_json *j)
     return j->depth > 0 && (j->arrays >> (j->depth - 1) & 1u) != 0;
 }
 
+static void json_key_begin(struct mst_json *j)
+{
+    j->key_len = 0;
+    memset(j->key, 0, JSON_KEY_WORDS);
+}
+
+static void json_key_other(struct mst_json *j)
+{
+    j->key_len = JSON_KEY_OTHER;
+    j->key[0] = '\0';
+}
+
 static void json_key_add(struct mst_json *j, uint32_t c)
 {
     if (j->key_len >= MST_KEY_MAX || c == 0 || c > 0x7F) {
-        j->key_len = JSON_KEY_OTHER;
+        json_key_other(j);
     } else {
         j->key[j->key_len++] = (char)c;
     }
-}
-
-/* Adds bytes that stand for themselves. */
-static void json_key_text(struct mst_json *j, const uint8_t *text, size_t len)
-{
-    if (j->key_len + len > MST_KEY_MAX) {
-        j->key_len = JSON_KEY_OTHER;
-        return;
-    }
-    for (size_t i = 0; i < len; i++) {
-        j->key[j->key_len + i] = (char)text[i];
-    }
-    j->key_len = (uint8_t)(j->key_len + len);
 }
 
 /* The character that an escape's letter stands for, or 0. */
@@ -1389,6 +1404,49 @@ static size_t json_plain(const uint8_t *data, size_t len)
     return n;
 }
 
+static bool json_is_plain(uint8_t c)
+{
+    return c != '"' && c != '\\' && c >= 0x20;
+}
+
+/* The same in a key, which gets these bytes. */
+static size_t json_key_plain(struct mst_json *j, const uint8_t *data,
+                             size_t len)
+{
+    size_t n = 0, most;
+
+    if (j->key_len == JSON_KEY_OTHER) {
+        return json_plain(data, len);
+    }
+#if WORDS
+    if (len >= 16 && j->key_len == 0) {
+        uint64_t low = word_load(data), high = word_load(data + 8);
+        uint64_t stops = json_stops(low) >> 7, others = json_stops(high) >> 7;
+        if ((stops | others) != 0) {
+            n = stops != 0 ? word_first(stops) : 8 + word_first(others);
+            low &= (stops - 1) & ~stops;
+            high &= stops != 0 ? 0 : (others - 1) & ~others;
+            memcpy(j->key, &low, 8);
+            memcpy(j->key + 8, &high, 8);
+            j->key_len = (uint8_t)n;
+            return n;
+        }
+    }
+#endif
+    most = (size_t)(MST_KEY_MAX - j->key_len);
+    most = most < len ? most : len;
+    while (n < most && json_is_plain(data[n])) {
+        j->key[j->key_len + n] = (char)data[n];
+        n++;
+    }
+    j->key_len = (uint8_t)(j->key_len + n);
+    if (n == most && n < len && json_is_plain(data[n])) {
+        json_key_other(j);
+        n += json_plain(data + n, len - n);
+    }
+    return n;
+}
+
 /* Goes on inside a string; the byte at hand is data[*at]. */
 static int json_string(struct mst_json *j, const uint8_t *data, size_t len,
                        size_t *at)
@@ -1398,16 +1456,12 @@ static int json_string(struct mst_json *j, const uint8_t *data, size_t len,
     int rc = 0;
 
     while (i < len && rc == 0) {
-        size_t n;
         if (j->escape != 0) {
             rc = json_escape(j, data[i++]);
             continue;
         }
-        n = json_plain(data + i, len - i);
-        if (key && j->mode == JSON_STEP) {
-            json_key_text(j, data + i, n);
-        }
-        i += n;
+        i += key ? json_key_plain(j, data + i, len - i)
+                 : json_plain(data + i, len - i);
         if (i == len) {
             break;
         }
@@ -1572,36 +1626,6 @@ static bool json_begins(uint8_t c)
     return c != '\0' && strchr("{[\"-0123456789tfn", c) != NULL;
 }
 
-/* A byte between values that is no white space. */
-static int json_between(struct mst_json *j, uint8_t c)
-{
-    switch ((enum json_state)j->state) {
-    case JSON_AT_KEY_OR_CLOSE:
-        if (c == '}') {
-            return json_close(j, false);
-        }
-        break;
-    case JSON_AT_KEY: break;
-    case JSON_AT_COLON:
-        j->state = JSON_AT_VALUE;
-        return c == ':' ? JSON_MORE : MST_ERR_JSON_SYNTAX;
-    case JSON_AT_COMMA:
-        if (c == ',') {
-            j->state = json_in_array(j) ? JSON_AT_VALUE : JSON_AT_KEY;
-            return JSON_MORE;
-        }
-        return c == '}' || c == ']' ? json_close(j, c == ']')
-                                    : MST_ERR_JSON_SYNTAX;
-    default: return MST_ERR_JSON_SYNTAX; /* JSON_AT_END */
-    }
-    if (c != '"') {
-        return MST_ERR_JSON_SYNTAX;
-    }
-    j->state = JSON_IN_KEY;
-    j->key_len = 0;
-    return JSON_MORE;
-}
-
 /*
  * Scans data from *at until something is to be decided. At JSON_VALUE the
  * caller calls json_enter() or json_take() and comes back; the key of an
@@ -1619,25 +1643,46 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
             continue;
         }
         switch ((enum json_state)j->state) {
-        case JSON_IN_KEY:
-        case JSON_IN_STRING: stop = json_string(j, data, len, at); continue;
-        case JSON_IN_LITERAL: stop = json_literal(j, c); break;
-        case JSON_AT_VALUE:
-        case JSON_AT_VALUE_OR_CLOSE:
-            if (c == ']' && j->state == JSON_AT_VALUE_OR_CLOSE) {
-                stop = json_close(j, true);
+        case JSON_AT_COMMA:
+            if (c != ',') {
+                stop = c == '}' || c == ']' ? json_close(j, c == ']')
+                                            : MST_ERR_JSON_SYNTAX;
                 break;
             }
+            j->state = json_in_array(j) ? JSON_AT_VALUE : JSON_AT_KEY;
+            break;
+        case JSON_AT_KEY_OR_CLOSE:
+            if (c == '}') {
+                stop = json_close(j, false);
+                break;
+            } /* fall through */
+        case JSON_AT_KEY:
+            if (c != '"') {
+                stop = MST_ERR_JSON_SYNTAX;
+                break;
+            }
+            j->state = JSON_IN_KEY;
+            json_key_begin(j);
+            ++*at; /* fall through */
+        case JSON_IN_KEY:
+        case JSON_IN_STRING: stop = json_string(j, data, len, at); continue;
+        case JSON_AT_COLON:
+            j->state = JSON_AT_VALUE;
+            stop = c == ':' ? JSON_MORE : MST_ERR_JSON_SYNTAX;
+            break;
+        case JSON_AT_VALUE_OR_CLOSE:
+            if (c == ']') {
+                stop = json_close(j, true);
+                break;
+            } /* fall through */
+        case JSON_AT_VALUE:
             if (j->mode == JSON_STEP) {
                 return JSON_VALUE;
             }
             stop = json_begin(j, c);
             break;
-        case JSON_AT_KEY:
-        case JSON_AT_KEY_OR_CLOSE:
-        case JSON_AT_COLON:
-        case JSON_AT_COMMA:
-        case JSON_AT_END: stop = json_between(j, c); break;
+        case JSON_IN_LITERAL: stop = json_literal(j, c); break;
+        case JSON_AT_END: stop = MST_ERR_JSON_SYNTAX; break;
         default: stop = json_number(j, data, len, at); continue;
         }
         (*at)++;
@@ -1943,12 +1988,12 @@ enum message_field {
 
 #define BIT(field) (1u << (field))
 
-/* Their names, each behind its length: first those of the root, from
+/* Their names, as json_key_matches() wants them: first those of the root, from
  * FIELD_MARKET on the payload's. */
-static const char message_fields[MST_FIELDS][13] = {
-    "\7channel", "\4type",   "\7payload", "\10channels",  "\5error",
-    "\6market",  "\4type",   "\4time",    "\11timestamp", "\13executed_at",
-    "\5price",   "\6amount", "\4bids",    "\4asks",
+static const char message_fields[MST_FIELDS][JSON_KEY_WORDS] = {
+    "channel", "type",   "payload", "channels",  "error",
+    "market",  "type",   "time",    "timestamp", "executed_at",
+    "price",   "amount", "bids",    "asks",
 };
 
 /* Fields that a message of each channel must have, beside channel and
@@ -2631,9 +2676,7 @@ static enum message_field message_field(const struct mst_decoder *d)
     const uint8_t *range = message_ranges[d->place];
     unsigned i = range[0];
 
-    while (i < range[1] &&
-           (message_fields[i][0] != (char)d->json.key_len ||
-            memcmp(message_fields[i] + 1, d->json.key, d->json.key_len) != 0)) {
+    while (i < range[1] && !json_key_matches(&d->json, message_fields[i])) {
         i++;
     }
     return i < range[1] ? (enum message_field)i : FIELD_NONE;
@@ -2991,8 +3034,7 @@ static int message_again(struct mst_decoder *d)
     d->json.state = JSON_AT_VALUE;
     d->json.depth = root ? 1 : 2;
     d->json.arrays = 0;
-    d->json.key_len = 0;
-    json_key_text(&d->json, (const uint8_t *)field + 1, (uint8_t)field[0]);
+    memcpy(d->json.key, field, JSON_KEY_WORDS);
     return 0;
 }
 
