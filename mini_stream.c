@@ -97,6 +97,15 @@ HOT uint64_t word_zeros(uint64_t word)
 }
 #endif
 
+/* Four bytes, in the order in which the processor loads them. */
+HOT uint32_t mem_word(const char *from)
+{
+    uint32_t word;
+
+    memcpy(&word, from, sizeof word);
+    return word;
+}
+
 /* Whether bytes are equal; compilers inline a comparison of 16, if their
  * number is a constant. */
 HOT bool mem_equal(const char *a, const char *b, size_t len)
@@ -109,8 +118,18 @@ HOT bool mem_equal(const char *a, const char *b, size_t len)
         a += 16;
         b += 16;
     }
-#endif
     return memcmp(a, b, len) == 0;
+#else
+    for (; len >= 4 && mem_word(a) == mem_word(b); len -= 4) {
+        a += 4;
+        b += 4;
+    }
+    for (; len > 0 && *a == *b; len--) {
+        a++;
+        b++;
+    }
+    return len == 0;
+#endif
 }
 
 /* A window onto a text: what lies before skip or beyond cap is counted but
@@ -1268,15 +1287,9 @@ static bool json_key_is(const struct mst_json *j, const char *key)
 
 HOT bool json_key_matches(const struct mst_json *j, const char *name)
 {
-    for (size_t i = 0; i < JSON_KEY_WORDS; i += 4) {
-        uint32_t a, b;
-        memcpy(&a, j->key + i, 4);
-        memcpy(&b, name + i, 4);
-        if (a != b) {
-            return false;
-        }
-    }
-    return true;
+    return mem_word(j->key) == mem_word(name) &&
+           mem_word(j->key + 4) == mem_word(name + 4) &&
+           mem_word(j->key + 8) == mem_word(name + 8);
 }
 
 static bool json_is_space(uint8_t c)
@@ -1291,6 +1304,7 @@ static bool json_in_array(const struct mst_json *j)
 
 static void json_key_begin(struct mst_json *j)
 {
+    j->state = JSON_IN_KEY;
     j->key_len = 0;
     memset(j->key, 0, JSON_KEY_WORDS);
 }
@@ -1385,6 +1399,11 @@ HOT uint64_t json_stops(uint64_t word)
 }
 #endif
 
+HOT bool json_is_plain(uint8_t c)
+{
+    return c != '"' && c != '\\' && c >= 0x20;
+}
+
 /* Bytes from data that stand for themselves in a string. */
 static size_t json_plain(const uint8_t *data, size_t len)
 {
@@ -1398,15 +1417,10 @@ static size_t json_plain(const uint8_t *data, size_t len)
         }
     }
 #endif
-    while (n < len && data[n] != '"' && data[n] != '\\' && data[n] >= 0x20) {
+    while (n < len && json_is_plain(data[n])) {
         n++;
     }
     return n;
-}
-
-static bool json_is_plain(uint8_t c)
-{
-    return c != '"' && c != '\\' && c >= 0x20;
 }
 
 /* The same in a key, which gets these bytes. */
@@ -1435,7 +1449,8 @@ static size_t json_key_plain(struct mst_json *j, const uint8_t *data,
 #endif
     most = (size_t)(MST_KEY_MAX - j->key_len);
     most = most < len ? most : len;
-    while (n < most && json_is_plain(data[n])) {
+    /* Small letters, of which names are made, need one comparison. */
+    while (n < most && (data[n] > '\\' || json_is_plain(data[n]))) {
         j->key[j->key_len + n] = (char)data[n];
         n++;
     }
@@ -1626,6 +1641,12 @@ static bool json_begins(uint8_t c)
     return c != '\0' && strchr("{[\"-0123456789tfn", c) != NULL;
 }
 
+/* A byte where white space alone may be. */
+static int json_space(uint8_t c)
+{
+    return json_is_space(c) ? JSON_MORE : MST_ERR_JSON_SYNTAX;
+}
+
 /*
  * Scans data from *at until something is to be decided. At JSON_VALUE the
  * caller calls json_enter() or json_take() and comes back; the key of an
@@ -1638,18 +1659,15 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
 
     while (*at < len && stop == JSON_MORE) {
         uint8_t c = data[*at];
-        if (j->state < JSON_IN_KEY && json_is_space(c)) {
-            ++*at;
-            continue;
-        }
         switch ((enum json_state)j->state) {
         case JSON_AT_COMMA:
-            if (c != ',') {
-                stop = c == '}' || c == ']' ? json_close(j, c == ']')
-                                            : MST_ERR_JSON_SYNTAX;
-                break;
+            if (c == ',') {
+                j->state = json_in_array(j) ? JSON_AT_VALUE : JSON_AT_KEY;
+            } else if (c == '}' || c == ']') {
+                stop = json_close(j, c == ']');
+            } else {
+                stop = json_space(c);
             }
-            j->state = json_in_array(j) ? JSON_AT_VALUE : JSON_AT_KEY;
             break;
         case JSON_AT_KEY_OR_CLOSE:
             if (c == '}') {
@@ -1658,17 +1676,19 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
             } /* fall through */
         case JSON_AT_KEY:
             if (c != '"') {
-                stop = MST_ERR_JSON_SYNTAX;
+                stop = json_space(c);
                 break;
             }
-            j->state = JSON_IN_KEY;
             json_key_begin(j);
             ++*at; /* fall through */
         case JSON_IN_KEY:
         case JSON_IN_STRING: stop = json_string(j, data, len, at); continue;
         case JSON_AT_COLON:
-            j->state = JSON_AT_VALUE;
-            stop = c == ':' ? JSON_MORE : MST_ERR_JSON_SYNTAX;
+            if (c == ':') {
+                j->state = JSON_AT_VALUE;
+            } else {
+                stop = json_space(c);
+            }
             break;
         case JSON_AT_VALUE_OR_CLOSE:
             if (c == ']') {
@@ -1676,16 +1696,19 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
                 break;
             } /* fall through */
         case JSON_AT_VALUE:
+            if (json_is_space(c)) {
+                break;
+            }
             if (j->mode == JSON_STEP) {
                 return JSON_VALUE;
             }
             stop = json_begin(j, c);
             break;
         case JSON_IN_LITERAL: stop = json_literal(j, c); break;
-        case JSON_AT_END: stop = MST_ERR_JSON_SYNTAX; break;
+        case JSON_AT_END: stop = json_space(c); break;
         default: stop = json_number(j, data, len, at); continue;
         }
-        (*at)++;
+        ++*at;
     }
     return stop;
 }
@@ -3354,15 +3377,15 @@ static inline const char *message_fast_side(struct mst_decoder *d,
 }
 
 /* Goes on in large steps, as far as the message is what the service usually
- * writes. */
-static void message_fast(struct mst_decoder *d)
+ * writes; false where nothing is left of what is at hand. */
+static bool message_fast(struct mst_decoder *d)
 {
     const char *data = (const char *)d->data, *end = data + d->len;
     const char *at = data + d->at, *next;
     struct decimal_shape shapes[2] = {{0}};
 
     if (d->json.mode != JSON_STEP) {
-        return;
+        return d->at < d->len;
     }
 #if WORDS
     shapes[1].varies = d->variety >= MESSAGE_VARIES;
@@ -3392,6 +3415,7 @@ static void message_fast(struct mst_decoder *d)
         at += 2;
     }
     d->at = (size_t)(at - data);
+    return at < end;
 }
 
 /* Reads on: 1 with an event, 0 when the piece is used up, or an error. */
@@ -3400,11 +3424,10 @@ static int message_scan(struct mst_decoder *d, struct mst_event *event)
     int rc;
 
     do {
-        if (MESSAGE_FAST) {
-            message_fast(d);
+        rc = JSON_MORE;
+        if (!MESSAGE_FAST || message_fast(d)) {
+            rc = json_next(&d->json, d->data, d->len, &d->at);
         }
-        rc = d->at < d->len ? json_next(&d->json, d->data, d->len, &d->at)
-                            : JSON_MORE;
         switch (rc) {
         case JSON_VALUE: rc = message_value(d, event); break;
         case JSON_ITEM: rc = message_item(d, event); break;
