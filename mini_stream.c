@@ -3377,15 +3377,15 @@ static inline const char *message_fast_side(struct mst_decoder *d,
 }
 
 /* Goes on in large steps, as far as the message is what the service usually
- * writes; false where nothing is left of what is at hand. */
-static bool message_fast(struct mst_decoder *d)
+ * writes. */
+static void message_fast(struct mst_decoder *d)
 {
     const char *data = (const char *)d->data, *end = data + d->len;
     const char *at = data + d->at, *next;
     struct decimal_shape shapes[2] = {{0}};
 
     if (d->json.mode != JSON_STEP) {
-        return d->at < d->len;
+        return;
     }
 #if WORDS
     shapes[1].varies = d->variety >= MESSAGE_VARIES;
@@ -3415,7 +3415,6 @@ static bool message_fast(struct mst_decoder *d)
         at += 2;
     }
     d->at = (size_t)(at - data);
-    return at < end;
 }
 
 /* Reads on: 1 with an event, 0 when the piece is used up, or an error. */
@@ -3424,10 +3423,12 @@ static int message_scan(struct mst_decoder *d, struct mst_event *event)
     int rc;
 
     do {
-        rc = JSON_MORE;
-        if (!MESSAGE_FAST || message_fast(d)) {
-            rc = json_next(&d->json, d->data, d->len, &d->at);
+        if (MESSAGE_FAST) {
+            message_fast(d);
         }
+        rc = !MESSAGE_FAST || d->at < d->len
+                 ? json_next(&d->json, d->data, d->len, &d->at)
+                 : JSON_MORE;
         switch (rc) {
         case JSON_VALUE: rc = message_value(d, event); break;
         case JSON_ITEM: rc = message_item(d, event); break;
