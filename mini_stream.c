@@ -36,11 +36,6 @@
 #include <bearssl.h> /* SHA-1 alone */
 #endif
 
-#define JSMN_STATIC
-#define JSMN_STRICT
-#define JSMN_PARENT_LINKS
-#include <jsmn.h>
-
 /* ------------------------------------------------------------------------
  * 1 base
  * ------------------------------------------------------------------------ */
@@ -131,6 +126,8 @@ HOT bool mem_equal(const char *a, const char *b, size_t len)
     return len == 0;
 #endif
 }
+
+#define BIT(n) (1u << (n))
 
 /* A window onto a text: what lies before skip or beyond cap is counted but
  * not stored. A text of any length is so written piece by piece, each time by
@@ -1835,95 +1832,6 @@ static struct json_text json_scalar(const char *item, size_t len, char *scratch,
     return text;
 }
 
-/* An item with its tokens, by jsmn: small and whole, and passed by the
- * scanner before, so jsmn's own leniency does not matter. */
-struct json_item {
-    const char *text;
-    int count;
-    int error; /* the first that a look-up met */
-    jsmntok_t tokens[MST_JSON_TOKENS];
-};
-
-static int json_tokens(struct json_item *item, const char *text, size_t len)
-{
-    jsmn_parser parser;
-
-    jsmn_init(&parser);
-    item->text = text;
-    item->error = 0;
-    item->count = jsmn_parse(&parser, text, len, item->tokens, MST_JSON_TOKENS);
-    return item->count < 0 ? MST_ERR_JSON_TOKENS : 0;
-}
-
-static bool json_token_is(const struct json_item *item, int token,
-                          const char *word)
-{
-    char scratch[MST_KEY_MAX + 1];
-    const jsmntok_t *t = &item->tokens[token];
-    const char *text = item->text + t->start;
-    size_t len = (size_t)(t->end - t->start);
-    bool cut = false;
-
-    if (memchr(text, '\\', len) != NULL) {
-        len = json_unescape(text, len, scratch, sizeof scratch, &cut);
-        text = scratch;
-    }
-    return !cut && text_is(text, len, word);
-}
-
-/* Token of an object's member, or 0 where there is none or null (the root is
- * nobody's member). A key that stands twice is the item's error. */
-static int json_find(struct json_item *item, int object, const char *key)
-{
-    int found = 0;
-
-    for (int i = object + 1; i + 1 < item->count; i++) {
-        if (item->tokens[i].parent == object && json_token_is(item, i, key)) {
-            if (found != 0 && item->error == 0) {
-                item->error = MST_ERR_MESSAGE_KEY;
-            }
-            found = i + 1;
-        }
-    }
-    return found != 0 && item->tokens[found].type == JSMN_PRIMITIVE &&
-                   item->text[item->tokens[found].start] == 'n'
-               ? 0
-               : found;
-}
-
-/* The same for a member that has to be a string. */
-static int json_find_string(struct json_item *item, int object, const char *key)
-{
-    int token = json_find(item, object, key);
-
-    if (token != 0 && item->tokens[token].type != JSMN_STRING &&
-        item->error == 0) {
-        item->error = MST_ERR_MESSAGE_SHAPE;
-    }
-    return token;
-}
-
-static bool json_is_boolean(const struct json_item *item, int token)
-{
-    return item->tokens[token].type == JSMN_PRIMITIVE &&
-           (json_token_is(item, token, "true") ||
-            json_token_is(item, token, "false"));
-}
-
-/* Copies a token's text, unescaped, and a NUL. Returns false where it had to
- * be cut. */
-static bool json_copy(const struct json_item *item, int token, char *to,
-                      size_t cap)
-{
-    const jsmntok_t *t = &item->tokens[token];
-    bool cut;
-    size_t len = json_unescape(item->text + t->start,
-                               (size_t)(t->end - t->start), to, cap - 1, &cut);
-
-    text_copy(to, cap, to, len);
-    return !cut;
-}
-
 static void json_write_string(struct out *o, const char *text)
 {
     static const char digits[] = "0123456789abcdef";
@@ -1943,6 +1851,229 @@ static void json_write_string(struct out *o, const char *text)
         }
     }
     out_byte(o, '"');
+}
+
+/* ------------------------------------------------------------------------
+ * 4 object
+ *
+ * The one reader of small JSON objects: channel entries, error messages of the
+ * service, address records, problems. A table says which members count, what
+ * they must be and where they go; all others are passed over. The scanner
+ * walks through the object, so that nothing is kept of it and any number of
+ * members may be there. An object may have one other inside whose members
+ * count, too.
+ *
+ * What comes in pieces and is larger than any buffer can be read into the same
+ * tables, member by member: object_field() says which one the scanner stands
+ * before, its value is gathered while the scanner passes over it, and
+ * object_take() converts it.
+ * ------------------------------------------------------------------------ */
+
+/* What the value of a member must be, and what is made of it. */
+enum object_kind {
+    OBJECT_TEXT,   /* a string, unescaped as it is */
+    OBJECT_LABEL,  /* a string for a log or a terminal: control characters
+                    * become spaces */
+    OBJECT_WORD,   /* the same, or a number as it stands */
+    OBJECT_SCALAR, /* the same, or true or false */
+    OBJECT_STATUS, /* int: a status of HTTP as number or string, else 0 */
+    OBJECT_TIME,   /* int64_t: an RFC 3339 timestamp in ns */
+    OBJECT_BOOL,   /* bool */
+    OBJECT_OBJECT  /* nothing else than what OBJECT_ENTERED says */
+};
+
+#define OBJECT_NEEDED 1u     /* where it is missing the object is an error */
+#define OBJECT_WHOLE 2u      /* a text that does not fit is an error, not cut */
+#define OBJECT_ENTERED 4u    /* may be an object: its members are of depth 2 */
+#define OBJECT_LENIENT 8u    /* of another type: as good as absent */
+#define OBJECT_STANDS_IN 16u /* only where its room is still empty */
+
+/* A member that counts. One that is null is as good as absent, one that is
+ * there twice is an error. */
+struct object_field {
+    const char *name;
+    uint16_t offset, room; /* of its value; room for a text with its NUL */
+    uint8_t depth;         /* 1: of the object, 2: of the one inside */
+    uint8_t kind, flags;
+};
+
+/* Offset and room of a member of a struct. */
+#define OBJECT_AT(type, member) \
+    offsetof(type, member), sizeof(((type *)0)->member)
+
+#define OBJECT_FIELDS(table) (sizeof(table) / sizeof(table)[0])
+
+struct object {
+    const struct object_field *fields;
+    unsigned count;
+    uint32_t seen, set; /* bits by index: was there, has a value */
+    const char *item;   /* the value that was read last */
+    size_t item_len;
+};
+
+/* Index of the field that the scanner's key names, or count. */
+static unsigned object_field(const struct object *o, const struct mst_json *j)
+{
+    unsigned i = 0;
+
+    while (i < o->count && (o->fields[i].depth != j->depth ||
+                            !json_key_is(j, o->fields[i].name))) {
+        i++;
+    }
+    return i;
+}
+
+/* Copies a value, without a string's quotes and escapes, and a NUL. Returns
+ * false where it had to be cut. */
+static bool object_text(char *to, size_t room, const char *item, size_t len)
+{
+    bool cut;
+
+    if (item[0] == '"') {
+        item++;
+        len -= 2;
+    }
+    to[json_unescape(item, len, to, room - 1, &cut)] = '\0';
+    return !cut;
+}
+
+/* The same for a log or a terminal: control characters become spaces. */
+static bool object_label(char *to, size_t room, const char *item, size_t len)
+{
+    bool fits = object_text(to, room, item, len);
+
+    text_copy(to, room, to, strlen(to));
+    return fits;
+}
+
+/* A status of HTTP, or 0. */
+static int object_status(const char *text)
+{
+    int status = 0;
+
+    for (int i = 0; i < 3; i++) {
+        if (text[i] < '0' || text[i] > '9') {
+            return 0;
+        }
+        status = status * 10 + (text[i] - '0');
+    }
+    return text[3] == '\0' && status >= 100 && status < 600 ? status : 0;
+}
+
+/* Whether a value is of a field's type. */
+static bool object_fits(enum object_kind kind, char first)
+{
+    switch (kind) {
+    case OBJECT_TEXT:
+    case OBJECT_LABEL:
+    case OBJECT_TIME: return first == '"';
+    case OBJECT_BOOL: return first == 't' || first == 'f';
+    case OBJECT_OBJECT: return false;
+    case OBJECT_WORD:
+    case OBJECT_STATUS:
+        if (first == 't' || first == 'f') {
+            return false;
+        } /* fall through */
+    default: return first != '{' && first != '[';
+    }
+}
+
+/* Takes in the value of a field: an item that the scanner has passed. */
+static int object_take(const struct object_field *f, const char *item,
+                       size_t len, void *into)
+{
+    enum object_kind kind = (enum object_kind)f->kind;
+    char scratch[64], *to = (char *)into + f->offset;
+    bool fits;
+
+    if (!object_fits(kind, item[0])) {
+        return (f->flags & OBJECT_LENIENT) != 0 ? 0 : MST_ERR_MESSAGE_SHAPE;
+    }
+    if (kind == OBJECT_BOOL) {
+        *(bool *)(void *)to = item[0] == 't';
+        return 0;
+    }
+    if (kind == OBJECT_STATUS || kind == OBJECT_TIME) {
+        fits = object_label(scratch, sizeof scratch, item, len);
+        if (kind == OBJECT_STATUS) {
+            *(int *)(void *)to = fits ? object_status(scratch) : 0;
+            return 0;
+        }
+        return fits ? mst_time_parse(scratch, strlen(scratch),
+                                     (int64_t *)(void *)to)
+                    : MST_ERR_TIME;
+    }
+    if (memcmp(item, "\"\"", 2) == 0 ||
+        ((f->flags & OBJECT_STANDS_IN) != 0 && to[0] != '\0')) {
+        return 0;
+    }
+    fits = kind == OBJECT_TEXT ? object_text(to, f->room, item, len)
+                               : object_label(to, f->room, item, len);
+    return fits || (f->flags & OBJECT_WHOLE) == 0 ? 0 : MST_ERR_MESSAGE_SIZE;
+}
+
+/* Decides about a value that the scanner stands before, and notes its field if
+ * it is one. */
+static int object_value(struct object *o, struct mst_json *j, const char *text,
+                        size_t *at, unsigned *field)
+{
+    unsigned i = object_field(o, j);
+    bool object = text[*at] == '{';
+
+    if (i < o->count) {
+        if ((o->seen & BIT(i)) != 0) {
+            return MST_ERR_MESSAGE_KEY;
+        }
+        o->seen |= BIT(i);
+        object = object && (o->fields[i].flags & OBJECT_ENTERED) != 0;
+    }
+    if (object && (i < o->count || j->depth == 0)) {
+        return json_enter(j, '{', at);
+    }
+    json_take(j, i < o->count ? JSON_TAKE : JSON_SKIP);
+    o->item = text + *at;
+    *field = i;
+    return 0;
+}
+
+/*
+ * Reads an object into a struct whose texts are empty. Returns 0 or the first
+ * error: MST_ERR_JSON_SYNTAX, MST_ERR_JSON_DEPTH, MST_ERR_MESSAGE_KEY for a
+ * field that is there twice, MST_ERR_MESSAGE_SHAPE for a wrong type, what is
+ * missing and what is no object, MST_ERR_MESSAGE_SIZE for a text that does not
+ * fit (o->item is it), MST_ERR_TIME.
+ */
+static int object_read(struct object *o, const char *text, size_t len,
+                       void *into)
+{
+    struct mst_json j;
+    size_t at = 0;
+    unsigned field = 0;
+    int rc = 0;
+
+    json_init(&j);
+    while (rc >= 0) {
+        rc = json_next(&j, (const uint8_t *)text, len, &at);
+        if (rc == JSON_VALUE) {
+            rc = object_value(o, &j, text, &at, &field);
+        } else if (rc == JSON_ITEM && *o->item != 'n') {
+            o->item_len = (size_t)(text + at - o->item);
+            rc = object_take(&o->fields[field], o->item, o->item_len, into);
+            o->set |= BIT(field);
+        } else if (rc == JSON_MORE) {
+            break;
+        }
+    }
+    if (rc == 0 && !json_whole(&j)) {
+        rc = MST_ERR_JSON_SYNTAX;
+    }
+    for (unsigned i = 0; rc == 0 && i < o->count; i++) {
+        if ((o->fields[i].flags & OBJECT_NEEDED) != 0 &&
+            (o->set & BIT(i)) == 0) {
+            rc = MST_ERR_MESSAGE_SHAPE;
+        }
+    }
+    return rc;
 }
 
 /* ------------------------------------------------------------------------
@@ -2008,8 +2139,6 @@ enum message_field {
     FIELD_ASKS,
     FIELD_NONE
 };
-
-#define BIT(field) (1u << (field))
 
 /* Their names, as json_key_matches() wants them: first those of the root, from
  * FIELD_MARKET on the payload's. */
@@ -2084,12 +2213,14 @@ static bool message_is_known(const struct mst_decoder *d)
  * has not said what else it is. */
 static bool message_may_have_levels(const struct mst_decoder *d)
 {
-    if (d->channel == MST_MARKET_DATA || (d->twice & BIT(FIELD_CHANNEL)) != 0) {
+    if (d->channel == MST_MARKET_DATA ||
+        (d->fields.twice & BIT(FIELD_CHANNEL)) != 0) {
         return true;
     }
     return d->channel == MESSAGE_NONE &&
-           ((d->seen & BIT(FIELD_CHANNEL)) != 0 ||
-            (d->action == MESSAGE_NONE && (d->seen & BIT(FIELD_ERROR)) == 0));
+           ((d->fields.seen & BIT(FIELD_CHANNEL)) != 0 ||
+            (d->action == MESSAGE_NONE &&
+             (d->fields.seen & BIT(FIELD_ERROR)) == 0));
 }
 
 /* Fields that matter in this message, as far as it is known. */
@@ -2115,8 +2246,8 @@ static int message_part(struct mst_decoder *d, struct mst_event *event,
 {
     event->type = MST_EVENT_PART;
     event->as.part = (struct mst_part){
-        .market = d->market,
-        .time_ns = d->times[0],
+        .market = d->said.market,
+        .time_ns = d->time.of[0],
         .levels = d->levels,
         .count = d->count,
         .snapshot = d->snapshot,
@@ -2132,12 +2263,13 @@ static int message_part(struct mst_decoder *d, struct mst_event *event,
 static void message_bad(struct mst_decoder *d, enum message_field field,
                         int error, const char *text, size_t len)
 {
-    if ((d->unusable & BIT(field)) == 0) {
-        d->unusable |= (uint16_t)BIT(field);
-        d->bad[field] = (int16_t)error;
-        if (field != FIELD_AMOUNT || (d->unusable & BIT(FIELD_PRICE)) == 0) {
-            d->text_field = (uint8_t)field;
-            text_copy(d->text, sizeof d->text, text, len);
+    if ((d->fields.unusable & BIT(field)) == 0) {
+        d->fields.unusable |= (uint16_t)BIT(field);
+        d->fields.bad[field] = (int16_t)error;
+        if (field != FIELD_AMOUNT ||
+            (d->fields.unusable & BIT(FIELD_PRICE)) == 0) {
+            d->fields.text_field = (uint8_t)field;
+            text_copy(d->said.text, sizeof d->said.text, text, len);
         }
     }
 }
@@ -2147,22 +2279,22 @@ static int message_fault(struct mst_decoder *d)
 {
     unsigned relevant, bad;
 
-    if ((d->unusable | d->twice) == 0) {
-        d->text[0] = '\0';
+    if ((d->fields.unusable | d->fields.twice) == 0) {
+        d->said.text[0] = '\0';
         return 0;
     }
     relevant = message_relevant(d);
-    bad = d->unusable & relevant;
+    bad = d->fields.unusable & relevant;
     for (unsigned i = 0; bad != 0 && i < MST_FIELDS; i++) {
         if ((bad & BIT(i)) != 0) {
-            if (d->text_field != i) {
-                d->text[0] = '\0';
+            if (d->fields.text_field != i) {
+                d->said.text[0] = '\0';
             }
-            return d->bad[i];
+            return d->fields.bad[i];
         }
     }
-    d->text[0] = '\0';
-    return (d->twice & relevant) != 0 ? MST_ERR_MESSAGE_KEY : 0;
+    d->said.text[0] = '\0';
+    return (d->fields.twice & relevant) != 0 ? MST_ERR_MESSAGE_KEY : 0;
 }
 
 /* Reads a price or an amount. */
@@ -2196,29 +2328,29 @@ static const char *message_time(struct mst_decoder *d, const char *at,
     if (end - at < TIME_LEN_MIN) {
         return NULL;
     }
-    if (!mem_equal(at, d->minute, MST_MINUTE_LEN)) {
-        if (!time_minute(at, &d->minute_s)) {
+    if (!mem_equal(at, d->time.minute, MST_MINUTE_LEN)) {
+        if (!time_minute(at, &d->time.minute_s)) {
             return NULL;
         }
-        memcpy(d->minute, at, MST_MINUTE_LEN);
+        memcpy(d->time.minute, at, MST_MINUTE_LEN);
     }
 #if WORDS
     if (end - at >= MST_MINUTE_LEN + 8) {
         uint64_t ms = time_millis(at + MST_MINUTE_LEN);
         if (ms < 60000) {
-            *ns = d->minute_s * 1000000000 + (int64_t)ms * 1000000;
+            *ns = d->time.minute_s * 1000000000 + (int64_t)ms * 1000000;
             return at + MST_MINUTE_LEN + 7;
         }
     }
     if (end - at > MST_MINUTE_LEN + TIME_NANOS_LEN) {
         uint64_t rest = time_nanos(at + MST_MINUTE_LEN);
         if (rest < UINT64_C(60000000000)) {
-            *ns = d->minute_s * 1000000000 + (int64_t)rest;
+            *ns = d->time.minute_s * 1000000000 + (int64_t)rest;
             return at + MST_MINUTE_LEN + TIME_NANOS_LEN;
         }
     }
 #endif
-    return time_rest(at, end, d->minute_s, ns);
+    return time_rest(at, end, d->time.minute_s, ns);
 }
 
 /* Passes over a price or an amount that needs no second look. */
@@ -2264,7 +2396,7 @@ static void message_scalar(struct mst_decoder *d, enum message_field field,
         if (t->cut || t->len > MST_MARKET_MAX) {
             rc = MST_ERR_MESSAGE_SIZE;
         } else {
-            text_copy(d->market, sizeof d->market, t->at, t->len);
+            text_copy(d->said.market, sizeof d->said.market, t->at, t->len);
         }
     } else if (field == FIELD_TYPE) {
         d->snapshot = !text_is(t->at, t->len, "UPDATE");
@@ -2272,7 +2404,7 @@ static void message_scalar(struct mst_decoder *d, enum message_field field,
         bool price = field == FIELD_PRICE;
         rc = message_number(d, t, price, price ? &d->price : &d->amount);
     } else {
-        int64_t *ns = &d->times[field - FIELD_TIME];
+        int64_t *ns = &d->time.of[field - FIELD_TIME];
         rc = message_time(d, t->at, t->at + t->len, ns) == t->at + t->len
                  ? 0
                  : MST_ERR_TIME;
@@ -2285,7 +2417,7 @@ static void message_scalar(struct mst_decoder *d, enum message_field field,
 /* Where a level goes: into the part at hand, or as the best of its side. */
 static struct mst_level *message_level_place(struct mst_decoder *d)
 {
-    return d->channel == MST_TOP_OF_BOOK ? &d->best[d->side]
+    return d->channel == MST_TOP_OF_BOOK ? &d->best.level[d->side]
                                          : &d->levels[d->count];
 }
 
@@ -2293,9 +2425,9 @@ static struct mst_level *message_level_place(struct mst_decoder *d)
 static void message_level_add(struct mst_decoder *d, struct mst_level *level)
 {
     level->side = d->side;
-    level->time_ns = d->times[0];
+    level->time_ns = d->time.of[0];
     if (d->channel == MST_TOP_OF_BOOK) {
-        d->has_best[d->side] = level->amount_coefficient != 0;
+        d->best.there[d->side] = level->amount_coefficient != 0;
     } else {
         d->count++;
     }
@@ -2505,34 +2637,22 @@ HOT const char *message_level_fast(const char *at, const char *end,
 #endif
 }
 
-/* Cuts an item into tokens, and notes how many they were. */
-static int message_tokens(struct mst_decoder *d, struct json_item *item,
-                          const char *text, size_t len)
-{
-    int rc = json_tokens(item, text, len);
-
-    if (item->count > d->most_tokens) {
-        d->most_tokens = (uint16_t)item->count;
-    }
-    return rc;
-}
-
 /* What a level is without: a price and an amount, each once and good. */
 static int message_level_fault(struct mst_decoder *d)
 {
-    if (((d->twice | d->unusable | ~(unsigned)d->seen) & MESSAGE_NUMBERS) ==
-        0) {
+    if (((d->fields.twice | d->fields.unusable | ~(unsigned)d->fields.seen) &
+         MESSAGE_NUMBERS) == 0) {
         return 0;
     }
     for (unsigned i = FIELD_PRICE; i <= FIELD_AMOUNT; i++) {
-        bool twice = (d->twice & BIT(i)) != 0;
-        int rc = twice                         ? MST_ERR_MESSAGE_KEY
-                 : (d->seen & BIT(i)) == 0     ? MST_ERR_MESSAGE_SHAPE
-                 : (d->unusable & BIT(i)) != 0 ? d->bad[i]
-                                               : 0;
+        bool twice = (d->fields.twice & BIT(i)) != 0;
+        int rc = twice                                ? MST_ERR_MESSAGE_KEY
+                 : (d->fields.seen & BIT(i)) == 0     ? MST_ERR_MESSAGE_SHAPE
+                 : (d->fields.unusable & BIT(i)) != 0 ? d->fields.bad[i]
+                                                      : 0;
         if (rc != 0) {
-            if (twice || d->text_field != i) {
-                d->text[0] = '\0';
+            if (twice || d->fields.text_field != i) {
+                d->said.text[0] = '\0';
             }
             return rc;
         }
@@ -2546,10 +2666,10 @@ static int message_level_open(struct mst_decoder *d)
     const uint16_t other = (uint16_t)~MESSAGE_NUMBERS;
 
     d->place = MESSAGE_LEVEL;
-    d->seen &= other;
-    d->twice &= other;
-    d->unusable &= other;
-    d->text[0] = '\0';
+    d->fields.seen &= other;
+    d->fields.twice &= other;
+    d->fields.unusable &= other;
+    d->said.text[0] = '\0';
     return json_enter(&d->json, '{', &d->at);
 }
 
@@ -2571,118 +2691,130 @@ static int message_level_close(struct mst_decoder *d)
     return rc;
 }
 
-static enum mst_channel message_entry_channel(const struct json_item *item,
-                                              int name)
-{
-    int channel = 0;
+enum message_entry_field {
+    ENTRY_TYPE,
+    ENTRY_PARAMS,
+    ENTRY_MARKET,
+    ENTRY_SUCCESS,
+    ENTRY_ERROR
+};
 
-    while (channel < MST_CHANNEL_OTHER &&
-           !json_token_is(item, name, message_channels[channel])) {
-        channel++;
+static const struct object_field message_entry_fields[] = {
+    {"type", OBJECT_AT(struct mst_said, name), 1, OBJECT_LABEL, OBJECT_NEEDED},
+    {"params", 0, 0, 1, OBJECT_OBJECT, OBJECT_ENTERED | OBJECT_LENIENT},
+    {"market", OBJECT_AT(struct mst_said, market), 2, OBJECT_LABEL,
+     OBJECT_WHOLE},
+    {"success", OBJECT_AT(struct mst_said, success), 1, OBJECT_BOOL, 0},
+    {"error", OBJECT_AT(struct mst_said, text), 1, OBJECT_LABEL, 0},
+};
+
+/* Reads an object of a message; the text of an error is what did not fit. */
+static int message_object(struct mst_decoder *d, struct object *o,
+                          const char *text, size_t len)
+{
+    int rc;
+
+    d->said.text[0] = d->said.name[0] = d->said.message[0] = '\0';
+    rc = object_read(o, text, len, &d->said);
+    if (rc == MST_ERR_MESSAGE_SIZE) {
+        (void)object_label(d->said.text, sizeof d->said.text, o->item,
+                           o->item_len);
+    } else if (rc != 0) {
+        d->said.text[0] = '\0';
     }
-    return (enum mst_channel)channel;
+    return rc;
 }
 
 /* Hands out an entry of a response. */
 static int message_entry(struct mst_decoder *d, const char *text, size_t len,
                          struct mst_event *event)
 {
-    struct json_item item;
+    struct object o = {message_entry_fields,
+                       OBJECT_FIELDS(message_entry_fields),
+                       0,
+                       0,
+                       NULL,
+                       0};
     struct mst_entry *entry = &event->as.entry;
-    int name, params, market = 0, success, error;
+    bool failed;
+    int rc;
 
-    d->text[0] = '\0';
-    if (message_tokens(d, &item, text, len) != 0) {
-        return MST_ERR_JSON_TOKENS;
+    d->said.market[0] = '\0';
+    rc = message_object(d, &o, text, len);
+    if (rc != 0) {
+        return rc;
     }
-    name = json_find_string(&item, 0, "type");
-    params = json_find(&item, 0, "params");
-    success = json_find(&item, 0, "success");
-    error = json_find_string(&item, 0, "error");
-    if (params > 0 && item.tokens[params].type == JSMN_OBJECT) {
-        market = json_find_string(&item, params, "market");
-    }
-    if (item.error != 0) {
-        return item.error;
-    }
-    if (name == 0 || (success > 0 && !json_is_boolean(&item, success))) {
-        return MST_ERR_MESSAGE_SHAPE;
-    }
-    (void)json_copy(&item, name, d->name, sizeof d->name);
-    d->market[0] = '\0';
-    if (market > 0 && !json_copy(&item, market, d->market, sizeof d->market)) {
-        (void)json_copy(&item, market, d->text, sizeof d->text);
-        return MST_ERR_MESSAGE_SIZE;
-    }
-    if (error > 0) {
-        (void)json_copy(&item, error, d->text, sizeof d->text);
-    }
+    failed = (o.set & BIT(ENTRY_ERROR)) != 0;
     message_event(event, MST_EVENT_ENTRY);
     entry->action = (enum mst_action)d->action;
-    entry->channel = message_entry_channel(&item, name);
-    entry->channel_name = d->name;
-    entry->market = d->market;
+    entry->channel =
+        (enum mst_channel)message_lookup(message_channels, MST_CHANNEL_OTHER,
+                                         d->said.name, strlen(d->said.name));
+    entry->channel_name = d->said.name;
+    entry->market = d->said.market;
     entry->success =
-        success > 0 ? json_token_is(&item, success, "true") : error == 0;
-    entry->code = error > 0 ? message_code(d->text) : MST_CODE_NONE;
-    entry->text = d->text;
-    d->entries++;
-    d->failed += entry->success ? 0 : 1;
+        (o.set & BIT(ENTRY_SUCCESS)) != 0 ? d->said.success : !failed;
+    entry->code = failed ? message_code(d->said.text) : MST_CODE_NONE;
+    entry->text = d->said.text;
+    d->response.entries++;
+    d->response.failed += entry->success ? 0 : 1;
     return 1;
 }
 
 /* The message as a whole, if it is at hand or fits the buffer. */
 static bool message_whole(struct mst_decoder *d, const char **text)
 {
-    if (d->message_len > d->buffer_len) {
+    if (d->message_len > d->kept.buffer_len) {
         return false;
     }
     *text = (const char *)d->data;
-    if (d->held > 0) {
-        memcpy(d->buffer + d->held, d->data, d->len);
-        *text = (const char *)d->buffer;
+    if (d->kept.held > 0) {
+        memcpy(d->kept.buffer + d->kept.held, d->data, d->len);
+        *text = (const char *)d->kept.buffer;
     }
     return true;
 }
 
+/* The code first. */
+#define SERVICE_CODES 3
+
+static const struct object_field message_service_fields[] = {
+    {"error", OBJECT_AT(struct mst_said, text), 1, OBJECT_SCALAR,
+     OBJECT_ENTERED},
+    {"code", OBJECT_AT(struct mst_said, text), 1, OBJECT_SCALAR,
+     OBJECT_STANDS_IN},
+    {"code", OBJECT_AT(struct mst_said, text), 2, OBJECT_SCALAR, 0},
+    {"message", OBJECT_AT(struct mst_said, message), 1, OBJECT_LABEL,
+     OBJECT_STANDS_IN},
+    {"message", OBJECT_AT(struct mst_said, message), 2, OBJECT_LABEL, 0},
+};
+
 /* Hands out an error message of the service, in any of its shapes. */
 static int message_service_error(struct mst_decoder *d, struct mst_event *event)
 {
-    struct json_item item;
+    struct object o = {message_service_fields,
+                       OBJECT_FIELDS(message_service_fields),
+                       0,
+                       0,
+                       NULL,
+                       0};
     struct mst_service_error *out = &event->as.service_error;
     const char *text;
-    int error, code, message, object = 0;
+    int rc;
 
     if (!message_whole(d, &text)) {
         return MST_ERR_MESSAGE_SIZE;
     }
-    if (message_tokens(d, &item, text, d->message_len) != 0) {
-        return MST_ERR_JSON_TOKENS;
-    }
-    error = json_find(&item, 0, "error");
-    if (error > 0 && item.tokens[error].type == JSMN_OBJECT) {
-        object = error;
-    }
-    code = error > 0 && object == 0 ? error : json_find(&item, object, "code");
-    message = json_find_string(&item, object, "message");
-    if (item.error != 0) {
-        return item.error;
-    }
-    if (code > 0 && item.tokens[code].type != JSMN_STRING &&
-        item.tokens[code].type != JSMN_PRIMITIVE) {
-        return MST_ERR_MESSAGE_SHAPE;
-    }
-    d->text[0] = d->message[0] = '\0';
-    if (code > 0) {
-        (void)json_copy(&item, code, d->text, sizeof d->text);
-    }
-    if (message > 0) {
-        (void)json_copy(&item, message, d->message, sizeof d->message);
+    rc = message_object(d, &o, text, d->message_len);
+    if (rc != 0) {
+        return rc;
     }
     message_event(event, MST_EVENT_SERVICE_ERROR);
-    out->code = code > 0 ? message_code(d->text) : MST_CODE_NONE;
-    out->code_text = d->text;
-    out->message = d->message;
+    out->code = (o.set & (BIT(SERVICE_CODES) - 1)) != 0
+                    ? message_code(d->said.text)
+                    : MST_CODE_NONE;
+    out->code_text = d->said.text;
+    out->message = d->said.message;
     return 1;
 }
 
@@ -2708,9 +2840,9 @@ static enum message_field message_field(const struct mst_decoder *d)
 static void message_take(struct mst_decoder *d)
 {
     json_take(&d->json, JSON_TAKE);
-    d->item = true;
-    d->item_held = false;
-    d->item_at = d->at;
+    d->kept.item = true;
+    d->kept.item_held = false;
+    d->kept.item_at = d->at;
 }
 
 /* What a field that has been read makes of the message: a fault of a level
@@ -2726,7 +2858,7 @@ static int message_settled(struct mst_decoder *d)
 static int message_oversized(struct mst_decoder *d)
 {
     if (d->place >= MESSAGE_LEVELS) {
-        d->text[0] = '\0';
+        d->said.text[0] = '\0';
         return MST_ERR_MESSAGE_SIZE;
     }
     message_bad(d, (enum message_field)d->field, MST_ERR_MESSAGE_SIZE, "", 0);
@@ -2742,7 +2874,7 @@ static const char *message_value_pass(struct mst_decoder *d,
     struct mst_decimal *number = field == FIELD_PRICE ? &d->price : &d->amount;
 
     if ((BIT(field) & MESSAGE_NUMBERS) == 0) {
-        return message_time(d, at, end, &d->times[field - FIELD_TIME]);
+        return message_time(d, at, end, &d->time.of[field - FIELD_TIME]);
     }
     number->inexact = false;
     return message_number_pass(at, end, &number->coefficient,
@@ -2764,7 +2896,7 @@ static int message_read(struct mst_decoder *d, enum message_field field)
     if (field >= FIELD_TIME && field <= FIELD_AMOUNT) {
         const char *at = message_value_pass(d, field, begin, data + d->len);
         if (at != NULL && at < data + d->len && *at == '"' &&
-            (size_t)(at - begin) + 2 <= d->buffer_len) {
+            (size_t)(at - begin) + 2 <= d->kept.buffer_len) {
             d->at = (size_t)(at + 1 - data);
             d->json.state = JSON_AT_COMMA;
             return 0;
@@ -2774,7 +2906,7 @@ static int message_read(struct mst_decoder *d, enum message_field field)
         message_take(d);
         return 0;
     }
-    if (t.len + 2 > d->buffer_len) {
+    if (t.len + 2 > d->kept.buffer_len) {
         return message_oversized(d);
     }
     message_scalar(d, field, &t);
@@ -2790,8 +2922,8 @@ static int message_level_member(struct mst_decoder *d)
         json_take(&d->json, JSON_SKIP);
         return 0;
     }
-    d->twice |= (uint16_t)(d->seen & BIT(field));
-    d->seen |= (uint16_t)BIT(field);
+    d->fields.twice |= (uint16_t)(d->fields.seen & BIT(field));
+    d->fields.seen |= (uint16_t)BIT(field);
     if (d->data[d->at] == 'n') { /* null is as good as absent */
         message_bad(d, field, MST_ERR_MESSAGE_SHAPE, "", 0);
         json_take(&d->json, JSON_SKIP);
@@ -2804,11 +2936,12 @@ static int message_level_member(struct mst_decoder *d)
 static bool message_streams(const struct mst_decoder *d,
                             enum message_field field)
 {
-    if (d->deferred_at > 0 && !d->second_pass) {
+    if (d->deferred.at > 0 && !d->second_pass) {
         return false;
     }
     if (d->channel == MST_MARKET_DATA) {
-        return (message_required[MST_MARKET_DATA] & ~(unsigned)d->seen) == 0;
+        return (message_required[MST_MARKET_DATA] &
+                ~(unsigned)d->fields.seen) == 0;
     }
     return field == FIELD_ENTRIES ? message_is_response(d)
                                   : d->channel == MST_TOP_OF_BOOK;
@@ -2818,8 +2951,8 @@ static bool message_streams(const struct mst_decoder *d,
 static int message_stream(struct mst_decoder *d, enum message_field field)
 {
     if (!d->second_pass && field != FIELD_ENTRIES) {
-        d->retain = false;
-        d->held = 0;
+        d->kept.retain = false;
+        d->kept.held = 0;
     }
     d->place = field == FIELD_ENTRIES ? MESSAGE_ENTRIES : MESSAGE_LEVELS;
     d->side = field == FIELD_ASKS ? MST_ASK : MST_BID;
@@ -2855,7 +2988,7 @@ static int message_container(struct mst_decoder *d, enum message_field field)
     if (c != (field == FIELD_PAYLOAD ? '{' : '[')) {
         json_take(&d->json, JSON_SKIP);
         if (c == 'n') { /* null is as good as absent */
-            d->absent |= (uint16_t)BIT(field);
+            d->fields.absent |= (uint16_t)BIT(field);
         } else {
             message_bad(d, field, MST_ERR_MESSAGE_SHAPE, "", 0);
         }
@@ -2866,9 +2999,9 @@ static int message_container(struct mst_decoder *d, enum message_field field)
         return json_enter(&d->json, c, &d->at);
     }
     if (!message_streams(d, field)) { /* left to the second pass */
-        if (d->deferred_at == 0) {
-            d->deferred_at = d->message_len - d->len + d->at;
-            d->deferred_field = (uint8_t)field;
+        if (d->deferred.at == 0) {
+            d->deferred.at = d->message_len - d->len + d->at;
+            d->deferred.field = (uint8_t)field;
         }
         if (!MESSAGE_FAST || !message_fast_skip(d)) {
             json_take(&d->json, JSON_SKIP);
@@ -2898,8 +3031,8 @@ static int message_member(struct mst_decoder *d)
             json_take(&d->json, JSON_SKIP);
             return 0;
         }
-        d->twice |= (uint16_t)(d->seen & BIT(field));
-        d->seen |= (uint16_t)BIT(field);
+        d->fields.twice |= (uint16_t)(d->fields.seen & BIT(field));
+        d->fields.seen |= (uint16_t)BIT(field);
         rc = message_is_known(d) ? message_fault(d) : 0;
     }
     if (rc == 0 && container) {
@@ -2934,11 +3067,11 @@ static int message_value(struct mst_decoder *d, struct mst_event *event)
     case MESSAGE_ENTRIES: break;
     }
     if (c != '{') {
-        d->text[0] = '\0';
+        d->said.text[0] = '\0';
         return json_begins(c) ? MST_ERR_MESSAGE_SHAPE : MST_ERR_JSON_SYNTAX;
     }
     if (d->place == MESSAGE_LEVELS) {
-        if (d->channel == MST_TOP_OF_BOOK && d->has_best[d->side]) {
+        if (d->channel == MST_TOP_OF_BOOK && d->best.there[d->side]) {
             json_take(&d->json, JSON_SKIP);
             return 0;
         }
@@ -2956,29 +3089,30 @@ static int message_value(struct mst_decoder *d, struct mst_event *event)
 static int message_item(struct mst_decoder *d, struct mst_event *event)
 {
     char scratch[MST_TEXT_MAX + 1];
-    const char *text = (const char *)d->data + d->item_at;
-    size_t len = d->at - d->item_at;
+    const char *text = (const char *)d->data + d->kept.item_at;
+    size_t len = d->at - d->kept.item_at;
     struct json_text t;
 
-    if (d->item_held) {
-        len = d->held - d->item_at + d->at;
-        if (len <= d->buffer_len - d->item_at) {
-            memcpy(d->buffer + d->held, d->data, d->at);
-        } else if (len <= d->buffer_len) {
+    if (d->kept.item_held) {
+        len = d->kept.held - d->kept.item_at + d->at;
+        if (len <= d->kept.buffer_len - d->kept.item_at) {
+            memcpy(d->kept.buffer + d->kept.held, d->data, d->at);
+        } else if (len <= d->kept.buffer_len) {
             /* What is kept before the item must make room. */
-            memmove(d->buffer, d->buffer + d->item_at, d->held - d->item_at);
-            d->held -= d->item_at;
-            d->item_at = 0;
-            d->retain = false;
-            memcpy(d->buffer + d->held, d->data, d->at);
+            memmove(d->kept.buffer, d->kept.buffer + d->kept.item_at,
+                    d->kept.held - d->kept.item_at);
+            d->kept.held -= d->kept.item_at;
+            d->kept.item_at = 0;
+            d->kept.retain = false;
+            memcpy(d->kept.buffer + d->kept.held, d->data, d->at);
         }
-        text = (const char *)d->buffer + d->item_at;
+        text = (const char *)d->kept.buffer + d->kept.item_at;
     }
-    d->item = false;
-    if (!d->retain && !d->second_pass) {
-        d->held = 0;
+    d->kept.item = false;
+    if (!d->kept.retain && !d->second_pass) {
+        d->kept.held = 0;
     }
-    if (len > d->buffer_len) {
+    if (len > d->kept.buffer_len) {
         return message_oversized(d);
     }
     if (d->place == MESSAGE_ENTRIES) {
@@ -3004,37 +3138,38 @@ static int message_keep(struct mst_decoder *d)
 {
     size_t from = 0;
 
-    if (d->retain && d->len <= d->buffer_len - d->held) {
-        memcpy(d->buffer + d->held, d->data, d->len);
-        if (d->item && !d->item_held) {
-            d->item_held = true;
-            d->item_at += d->held;
+    if (d->kept.retain && d->len <= d->kept.buffer_len - d->kept.held) {
+        memcpy(d->kept.buffer + d->kept.held, d->data, d->len);
+        if (d->kept.item && !d->kept.item_held) {
+            d->kept.item_held = true;
+            d->kept.item_at += d->kept.held;
         }
-        d->held += d->len;
+        d->kept.held += d->len;
         return 0;
     }
-    d->retain = false;
-    if (!d->item) {
-        d->held = 0;
+    d->kept.retain = false;
+    if (!d->kept.item) {
+        d->kept.held = 0;
         return 0;
     }
-    if (d->item_held) {
-        memmove(d->buffer, d->buffer + d->item_at, d->held - d->item_at);
-        d->held -= d->item_at;
+    if (d->kept.item_held) {
+        memmove(d->kept.buffer, d->kept.buffer + d->kept.item_at,
+                d->kept.held - d->kept.item_at);
+        d->kept.held -= d->kept.item_at;
     } else {
-        d->held = 0;
-        from = d->item_at;
+        d->kept.held = 0;
+        from = d->kept.item_at;
     }
-    d->item_held = true;
-    d->item_at = 0;
-    if (d->len - from > d->buffer_len - d->held) {
+    d->kept.item_held = true;
+    d->kept.item_at = 0;
+    if (d->len - from > d->kept.buffer_len - d->kept.held) {
         d->json.mode = JSON_SKIP;
-        d->item = false;
-        d->held = 0;
+        d->kept.item = false;
+        d->kept.held = 0;
         return message_oversized(d);
     }
-    memcpy(d->buffer + d->held, d->data + from, d->len - from);
-    d->held += d->len - from;
+    memcpy(d->kept.buffer + d->kept.held, d->data + from, d->len - from);
+    d->kept.held += d->len - from;
     return 0;
 }
 
@@ -3042,16 +3177,16 @@ static int message_keep(struct mst_decoder *d)
  * they belong to, as if their key had just been read. */
 static int message_again(struct mst_decoder *d)
 {
-    const bool root = d->deferred_field < FIELD_MARKET;
-    const char *field = message_fields[d->deferred_field], *text;
+    const bool root = d->deferred.field < FIELD_MARKET;
+    const char *field = message_fields[d->deferred.field], *text;
 
     if (!message_whole(d, &text)) {
         return MST_ERR_MESSAGE_ORDER;
     }
     d->data = (const uint8_t *)text;
     d->len = d->message_len;
-    d->at = d->deferred_at;
-    d->held = 0;
+    d->at = d->deferred.at;
+    d->kept.held = 0;
     d->second_pass = true;
     d->place = root ? MESSAGE_ROOT : MESSAGE_PAYLOAD;
     d->json.state = JSON_AT_VALUE;
@@ -3068,31 +3203,31 @@ static int message_data(struct mst_decoder *d, struct mst_event *event)
     case MST_MARKET_DATA: return message_part(d, event, true);
     case MST_TOP_OF_BOOK:
         message_event(event, MST_EVENT_TOP);
-        event->as.top.market = d->market;
-        event->as.top.time_ns = d->times[1];
-        event->as.top.has_bid = d->has_best[MST_BID];
-        event->as.top.has_ask = d->has_best[MST_ASK];
-        if (d->has_best[MST_BID]) {
-            event->as.top.bid = d->best[MST_BID];
-            event->as.top.bid.time_ns = d->times[1];
+        event->as.top.market = d->said.market;
+        event->as.top.time_ns = d->time.of[1];
+        event->as.top.has_bid = d->best.there[MST_BID];
+        event->as.top.has_ask = d->best.there[MST_ASK];
+        if (d->best.there[MST_BID]) {
+            event->as.top.bid = d->best.level[MST_BID];
+            event->as.top.bid.time_ns = d->time.of[1];
         }
-        if (d->has_best[MST_ASK]) {
-            event->as.top.ask = d->best[MST_ASK];
-            event->as.top.ask.time_ns = d->times[1];
+        if (d->best.there[MST_ASK]) {
+            event->as.top.ask = d->best.level[MST_ASK];
+            event->as.top.ask.time_ns = d->time.of[1];
         }
         return 1;
     case MST_EXECUTION_DATA:
         event->type = MST_EVENT_EXECUTION;
         event->as.execution = (struct mst_execution){
-            .market = d->market,
-            .time_ns = d->times[2],
+            .market = d->said.market,
+            .time_ns = d->time.of[2],
             .price = d->price,
             .amount = d->amount,
         };
         return 1;
     default:
         event->type = MST_EVENT_HEARTBEAT;
-        event->as.heartbeat.time_ns = d->times[1];
+        event->as.heartbeat.time_ns = d->time.of[1];
         return 1;
     }
 }
@@ -3113,14 +3248,15 @@ static int message_unknown(struct mst_decoder *d, struct mst_event *event)
  * this is what counts, as it does where the input comes in pieces. */
 static int message_syntax(struct mst_decoder *d, int error)
 {
-    size_t len = (d->item_held ? d->held : 0) + d->at - d->item_at;
+    size_t len =
+        (d->kept.item_held ? d->kept.held : 0) + d->at - d->kept.item_at;
     int rc = 0;
 
-    if (d->item && !d->second_pass && len > d->buffer_len) {
+    if (d->kept.item && !d->second_pass && len > d->kept.buffer_len) {
         rc = message_oversized(d);
     }
     if (rc == 0) {
-        d->text[0] = '\0';
+        d->said.text[0] = '\0';
     }
     return rc != 0 ? rc : error;
 }
@@ -3143,11 +3279,11 @@ static int message_end(struct mst_decoder *d, struct mst_event *event)
         if (rc != 0) {
             return rc;
         }
-        if ((needs & ~(unsigned)d->seen) != 0 ||
+        if ((needs & ~(unsigned)d->fields.seen) != 0 ||
             (data && d->action <= MESSAGE_ACTION_ERROR)) {
             return MST_ERR_MESSAGE_SHAPE;
         }
-        if (d->deferred_at > 0 && (message_has_levels(d) || response)) {
+        if (d->deferred.at > 0 && (message_has_levels(d) || response)) {
             return message_again(d);
         }
     }
@@ -3155,16 +3291,17 @@ static int message_end(struct mst_decoder *d, struct mst_event *event)
     if (data) {
         return message_data(d, event);
     }
-    if (response && (d->seen & ~d->absent & BIT(FIELD_ENTRIES)) != 0 &&
-        (d->entries > 0 || (d->seen & BIT(FIELD_ERROR)) == 0)) {
+    if (response &&
+        (d->fields.seen & ~d->fields.absent & BIT(FIELD_ENTRIES)) != 0 &&
+        (d->response.entries > 0 || (d->fields.seen & BIT(FIELD_ERROR)) == 0)) {
         message_event(event, MST_EVENT_RESPONSE);
         event->as.response.action = (enum mst_action)d->action;
-        event->as.response.entries = d->entries;
-        event->as.response.failed = d->failed;
+        event->as.response.entries = d->response.entries;
+        event->as.response.failed = d->response.failed;
         return 1;
     }
     if (d->action == MESSAGE_ACTION_ERROR ||
-        (d->seen & BIT(FIELD_ERROR)) != 0) {
+        (d->fields.seen & BIT(FIELD_ERROR)) != 0) {
         return message_service_error(d, event);
     }
     return response ? MST_ERR_MESSAGE_SHAPE : message_unknown(d, event);
@@ -3206,12 +3343,12 @@ static inline const char *message_fast_market(struct mst_decoder *d,
     size_t len;
 
 #if WORDS
-    if ((size_t)(end - at) >= 8 && sizeof d->market >= 8) {
+    if ((size_t)(end - at) >= 8 && sizeof d->said.market >= 8) {
         uint64_t word = word_load(at);
         uint64_t stops = json_stops(word) | word_zeros(word ^ WORD_OF(0x7F));
         if (stops != 0) {
-            memcpy(d->market, at, 8);
-            d->market[word_first(stops)] = '\0';
+            memcpy(d->said.market, at, 8);
+            d->said.market[word_first(stops)] = '\0';
             return at + word_first(stops);
         }
     }
@@ -3224,9 +3361,9 @@ static inline const char *message_fast_market(struct mst_decoder *d,
         if (at[i] == 0x7F) {
             return NULL;
         }
-        d->market[i] = at[i];
+        d->said.market[i] = at[i];
     }
-    d->market[len] = '\0';
+    d->said.market[len] = '\0';
     return at + len;
 }
 
@@ -3266,7 +3403,7 @@ static inline const char *message_fast_fields(struct mst_decoder *d,
 static const char *message_fast_head(struct mst_decoder *d, const char *begin,
                                      const char *end)
 {
-    static const uint8_t times[] = {0, 1, 2, 1}; /* in d->times */
+    static const uint8_t times[] = {0, 1, 2, 1}; /* in d->time.of */
     enum mst_channel channel;
     const char *at = message_fast_begin(&channel, begin, end);
 
@@ -3278,15 +3415,15 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
     }
     at = message_fast_fields(d, channel, at, end);
     if (at != NULL) {
-        at = message_time(d, at, end, &d->times[times[channel]]);
+        at = message_time(d, at, end, &d->time.of[times[channel]]);
     }
     at = MESSAGE_PASS(at, end, "\"");
-    if (at == NULL || (size_t)(at - begin) > d->buffer_len) {
-        d->market[0] = '\0';
+    if (at == NULL || (size_t)(at - begin) > d->kept.buffer_len) {
+        d->said.market[0] = '\0';
         return NULL;
     }
     d->channel = (uint8_t)channel;
-    d->seen =
+    d->fields.seen =
         BIT(FIELD_CHANNEL) | BIT(FIELD_PAYLOAD) | message_required[channel];
     d->place = MESSAGE_PAYLOAD;
     d->json.state = JSON_AT_COMMA;
@@ -3318,16 +3455,16 @@ HOT const char *message_fast_levels(struct mst_decoder *d,
                                     const char *at, const char *end)
 {
     const bool top = d->channel == MST_TOP_OF_BOOK;
-    struct mst_level *levels = top ? &d->best[d->side] : d->levels;
-    size_t count = top ? d->has_best[d->side] : d->count;
+    struct mst_level *levels = top ? &d->best.level[d->side] : d->levels;
+    size_t count = top ? d->best.there[d->side] : d->count;
     const size_t most = top ? 1 : MST_PART_LEVELS;
-    const int64_t time_ns = d->times[0];
+    const int64_t time_ns = d->time.of[0];
     bool more = d->json.state != JSON_AT_COMMA && at < end && *at != ']';
 
     while (more && count < most) {
         const char *behind =
             message_level_fast(at, end, &levels[count], shapes);
-        if (behind == NULL || (size_t)(behind - at) > d->buffer_len) {
+        if (behind == NULL || (size_t)(behind - at) > d->kept.buffer_len) {
             break;
         }
         levels[count].side = d->side;
@@ -3346,7 +3483,7 @@ HOT const char *message_fast_levels(struct mst_decoder *d,
 #endif
     }
     if (top) {
-        d->has_best[d->side] = count > 0 && levels->amount_coefficient != 0;
+        d->best.there[d->side] = count > 0 && levels->amount_coefficient != 0;
     } else {
         d->count = count;
     }
@@ -3367,11 +3504,12 @@ static inline const char *message_fast_side(struct mst_decoder *d,
     enum message_field field = bids != NULL ? FIELD_BIDS : FIELD_ASKS;
 
     at = bids != NULL ? bids : MESSAGE_PASS(at, end, ",\"asks\":[");
-    if (at == NULL || (d->seen & BIT(field)) != 0 ||
-        !message_streams(d, field) || (d->unusable | d->twice) != 0) {
+    if (at == NULL || (d->fields.seen & BIT(field)) != 0 ||
+        !message_streams(d, field) ||
+        (d->fields.unusable | d->fields.twice) != 0) {
         return NULL;
     }
-    d->seen |= (uint16_t)BIT(field);
+    d->fields.seen |= (uint16_t)BIT(field);
     (void)message_stream(d, field);
     return at;
 }
@@ -3461,9 +3599,10 @@ static int message_failure(struct mst_decoder *d, struct mst_event *event)
     event->as.failure.stage = MST_STATE_OPEN;
     /* A market that stands twice is none. */
     event->as.failure.market =
-        message_is_data(d) && (d->twice & BIT(FIELD_MARKET)) == 0 ? d->market
-                                                                  : "";
-    event->as.failure.text = d->text;
+        message_is_data(d) && (d->fields.twice & BIT(FIELD_MARKET)) == 0
+            ? d->said.market
+            : "";
+    event->as.failure.text = d->said.text;
     d->phase = MESSAGE_DONE;
     return 1;
 }
@@ -3475,8 +3614,8 @@ int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
         return MST_ERR_ARGUMENT;
     }
     memset(decoder, 0, sizeof *decoder);
-    decoder->buffer = buffer;
-    decoder->buffer_len = len;
+    decoder->kept.buffer = buffer;
+    decoder->kept.buffer_len = len;
     decoder->strict = (flags & MST_STRICT_AMOUNTS) != 0;
     return 0;
 }
@@ -3488,19 +3627,21 @@ void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
 
     if (!d->started) {
         json_init(&d->json);
-        d->started = d->retain = true;
-        d->held = d->message_len = d->entries = d->failed = d->count = 0;
-        d->item = d->item_held = false;
+        d->started = d->kept.retain = true;
+        d->kept.held = d->message_len = d->response.entries =
+            d->response.failed = d->count = 0;
+        d->kept.item = d->kept.item_held = false;
         d->snapshot = d->second_pass = d->parts_out = false;
-        d->deferred_at = 0;
+        d->deferred.at = 0;
         d->phase = MESSAGE_SCAN;
         d->place = MESSAGE_BEFORE;
         d->channel = d->action = MESSAGE_NONE;
-        d->seen = d->absent = d->twice = d->unusable = 0;
-        d->has_best[MST_BID] = d->has_best[MST_ASK] = false;
-        d->market[0] = d->text[0] = '\0';
+        d->fields.seen = d->fields.absent = d->fields.twice =
+            d->fields.unusable = 0;
+        d->best.there[MST_BID] = d->best.there[MST_ASK] = false;
+        d->said.market[0] = d->said.text[0] = '\0';
     }
-    d->data = data != NULL ? data : d->buffer;
+    d->data = data != NULL ? data : d->kept.buffer;
     d->len = len;
     d->at = 0;
     d->final = final;
@@ -3866,156 +4007,44 @@ int mst_address_write(char *out, size_t len,
     return rc;
 }
 
-/* A member that counts in the body of a response; depth 1 is the root's, 2
- * that of the object which the first of the table is. */
-struct message_member {
-    const char *key;
-    uint8_t depth;
+#define ADDRESS_TEXT(name, member)                                   \
+    {                                                                \
+        name, OBJECT_AT(struct mst_address, member), 2, OBJECT_TEXT, \
+            OBJECT_WHOLE                                             \
+    }
+
+static const struct object_field address_fields[] = {
+    {"address", 0, 0, 1, OBJECT_OBJECT, OBJECT_ENTERED},
+    ADDRESS_TEXT("id", id),
+    ADDRESS_TEXT("crypto_network", network_text),
+    ADDRESS_TEXT("address", address),
+    ADDRESS_TEXT("nickname", nickname),
+    ADDRESS_TEXT("status", status_text),
+    {"created_at", OBJECT_AT(struct mst_address, created_ns), 2, OBJECT_TIME,
+     0},
+    {"bookmarked", OBJECT_AT(struct mst_address, bookmarked), 2, OBJECT_BOOL,
+     0},
 };
 
-/* Walks through the body of a response, from member to member. */
-struct message_body {
-    struct mst_json json;
-    const struct message_member *members;
-    unsigned count, member, seen;
-    const char *text;
-    size_t len, at, from;
-};
-
-static void message_body_init(struct message_body *b, const void *body,
-                              size_t len, const struct message_member *members,
-                              unsigned count)
+/* Reads the body of a response; what is not UTF-8 is not JSON. */
+static int address_body_read(const void *body, size_t len,
+                             const struct object_field *fields, unsigned count,
+                             void *into)
 {
-    memset(b, 0, sizeof *b);
-    json_init(&b->json);
-    b->members = members;
-    b->count = count;
-    b->text = body;
-    b->len = len;
-}
+    struct object o = {fields, count, 0, 0, NULL, 0};
+    int rc = object_read(&o, body, len, into);
 
-/* Decides about a value: enter, take or skip it. */
-static int message_body_value(struct message_body *b)
-{
-    char c = b->text[b->at];
-    unsigned i = 0;
-
-    while (i < b->count && (b->members[i].depth != b->json.depth ||
-                            !json_key_is(&b->json, b->members[i].key))) {
-        i++;
-    }
-    if (i == b->count) {
-        if (b->json.depth == 0 && c == '{') {
-            return json_enter(&b->json, '{', &b->at);
-        }
-        json_take(&b->json, JSON_SKIP);
-        return 0;
-    }
-    if ((b->seen & BIT(i)) != 0) {
-        return MST_ERR_MESSAGE_KEY;
-    }
-    b->seen |= BIT(i);
-    if (i == 0 && c == '{') {
-        return json_enter(&b->json, '{', &b->at);
-    }
-    b->member = i;
-    b->from = b->at;
-    json_take(&b->json, JSON_TAKE);
-    return 0;
-}
-
-/* Goes on to the next member that counts and is not null. Returns 1 with its
- * value from b->from to b->at, 0 at the end of a good body, or an error. */
-static int message_body_next(struct message_body *b)
-{
-    int rc = 0;
-
-    while (rc >= 0) {
-        rc = json_next(&b->json, (const uint8_t *)b->text, b->len, &b->at);
-        if (rc == JSON_VALUE) {
-            rc = message_body_value(b);
-        } else if (rc == JSON_ITEM && b->text[b->from] != 'n') {
-            return 1;
-        } else if (rc == JSON_MORE) {
-            return json_whole(&b->json) && utf8_is(b->text, b->len)
-                       ? 0
-                       : MST_ERR_JSON_SYNTAX;
-        }
-    }
-    return rc;
-}
-
-enum message_record_field {
-    RECORD_ROOT,
-    RECORD_ID,
-    RECORD_NETWORK,
-    RECORD_ADDRESS,
-    RECORD_NICKNAME,
-    RECORD_STATUS,
-    RECORD_CREATED,
-    RECORD_BOOKMARKED,
-    RECORD_FIELDS
-};
-
-static const struct message_member message_record[RECORD_FIELDS] = {
-    {"address", 1},  {"id", 2},     {"crypto_network", 2}, {"address", 2},
-    {"nickname", 2}, {"status", 2}, {"created_at", 2},     {"bookmarked", 2},
-};
-
-#define RECORD_TEXT(member)                           \
-    {                                                 \
-        offsetof(struct mst_address, member),         \
-            sizeof(((struct mst_address *)0)->member) \
-    }
-
-/* Where the texts of a record go, from RECORD_ID on. */
-static const struct {
-    uint16_t at, size;
-} message_record_texts[] = {RECORD_TEXT(id), RECORD_TEXT(network_text),
-                            RECORD_TEXT(address), RECORD_TEXT(nickname),
-                            RECORD_TEXT(status_text)};
-
-/* Takes in a field of the record. */
-static int message_record_field(struct mst_address *a, unsigned field,
-                                const char *item, size_t len)
-{
-    char time[64], *to = time;
-    size_t size = sizeof time;
-    bool cut;
-
-    if (field == RECORD_BOOKMARKED) {
-        a->bookmarked = item[0] == 't';
-        return item[0] == 't' || item[0] == 'f' ? 0 : MST_ERR_MESSAGE_SHAPE;
-    }
-    if (field == RECORD_ROOT || item[0] != '"') {
-        return MST_ERR_MESSAGE_SHAPE;
-    }
-    if (field != RECORD_CREATED) {
-        to = (char *)a + message_record_texts[field - RECORD_ID].at;
-        size = message_record_texts[field - RECORD_ID].size;
-    }
-    len = json_unescape(item + 1, len - 2, to, size - 1, &cut);
-    to[len] = '\0';
-    if (field == RECORD_CREATED) {
-        return cut ? MST_ERR_TIME : mst_time_parse(to, len, &a->created_ns);
-    }
-    return cut ? MST_ERR_MESSAGE_SIZE : 0;
+    return rc == 0 && !utf8_is(body, len) ? MST_ERR_JSON_SYNTAX : rc;
 }
 
 int mst_address_read(const void *body, size_t len, struct mst_address *address)
 {
     struct mst_address *a = address;
-    struct message_body b;
     int rc;
 
     memset(a, 0, sizeof *a);
-    message_body_init(&b, body, len, message_record, RECORD_FIELDS);
-    while ((rc = message_body_next(&b)) > 0) {
-        rc = message_record_field(a, b.member, b.text + b.from, b.at - b.from);
-        if (rc < 0) {
-            break;
-        }
-    }
+    rc = address_body_read(body, len, address_fields,
+                           OBJECT_FIELDS(address_fields), a);
     if (rc == 0 && a->id[0] == '\0') {
         rc = MST_ERR_MESSAGE_SHAPE;
     }
@@ -4030,71 +4059,30 @@ int mst_address_read(const void *body, size_t len, struct mst_address *address)
     return 0;
 }
 
-enum message_problem_field {
-    PROBLEM_ERROR,
-    PROBLEM_STATUS,
-    PROBLEM_TITLE,
-    PROBLEM_CODE,
-    PROBLEM_ERROR_CODE,
-    PROBLEM_DETAIL, /* it and those below tell the detail */
-    PROBLEM_MESSAGE,
-    PROBLEM_DESCRIPTION,
-    PROBLEM_ERROR_MESSAGE,
-    PROBLEM_FIELDS
+#define PROBLEM_TEXT(name, member, depth, flags)                         \
+    {                                                                    \
+        name, OBJECT_AT(struct mst_problem, member), depth, OBJECT_WORD, \
+            OBJECT_LENIENT | (flags)                                     \
+    }
+
+static const struct object_field problem_fields[] = {
+    {"status", OBJECT_AT(struct mst_problem, status), 1, OBJECT_STATUS,
+     OBJECT_LENIENT},
+    PROBLEM_TEXT("title", title, 1, 0),
+    PROBLEM_TEXT("error", title, 1, OBJECT_ENTERED | OBJECT_STANDS_IN),
+    PROBLEM_TEXT("code", title, 1, OBJECT_STANDS_IN),
+    PROBLEM_TEXT("code", title, 2, OBJECT_STANDS_IN),
+    PROBLEM_TEXT("detail", detail, 1, 0),
+    PROBLEM_TEXT("message", detail, 1, OBJECT_STANDS_IN),
+    PROBLEM_TEXT("error_description", detail, 1, OBJECT_STANDS_IN),
+    PROBLEM_TEXT("message", detail, 2, OBJECT_STANDS_IN),
 };
-
-static const struct message_member message_problem[PROBLEM_FIELDS] = {
-    {"error", 1},   {"status", 1}, {"title", 1},   {"code", 1},
-    {"code", 2},    {"detail", 1}, {"message", 1}, {"error_description", 1},
-    {"message", 2},
-};
-
-/* A status of HTTP, or 0. */
-static int message_http_status(const struct json_text *t)
-{
-    int status = 0;
-
-    if (t->len != 3 || t->at[0] < '1' || t->at[0] > '5') {
-        return 0;
-    }
-    for (int i = 0; i < 3; i++) {
-        if (t->at[i] < '0' || t->at[i] > '9') {
-            return 0;
-        }
-        status = status * 10 + (t->at[i] - '0');
-    }
-    return status;
-}
-
-/* Takes in a field of a problem. What stands in for a title or a detail gives
- * way to it. */
-static void message_problem_field(struct mst_problem *p, unsigned field,
-                                  const char *item, size_t len)
-{
-    char scratch[MST_TEXT_MAX + 1];
-    struct json_text t = json_scalar(item, len, scratch, sizeof scratch);
-    char *to = field < PROBLEM_DETAIL ? p->title : p->detail;
-    bool own = field == PROBLEM_TITLE || field == PROBLEM_DETAIL;
-
-    if (field == PROBLEM_STATUS) {
-        p->status = message_http_status(&t);
-    } else if (t.len > 0 && message_is_number(&t) && (own || to[0] == '\0')) {
-        text_copy(to, MST_TEXT_MAX + 1, t.at, t.len);
-    }
-}
 
 void mst_problem_read(const void *body, size_t len, struct mst_problem *problem)
 {
-    struct message_body b;
-    int rc;
-
     memset(problem, 0, sizeof *problem);
-    message_body_init(&b, body, len, message_problem, PROBLEM_FIELDS);
-    while ((rc = message_body_next(&b)) > 0) {
-        message_problem_field(problem, b.member, b.text + b.from,
-                              b.at - b.from);
-    }
-    if (rc < 0) {
+    if (address_body_read(body, len, problem_fields,
+                          OBJECT_FIELDS(problem_fields), problem) != 0) {
         memset(problem, 0, sizeof *problem);
     }
 }
@@ -14428,9 +14416,8 @@ static int session_read_stream(struct mst_old_client *c, struct mst_old_link *l,
                 return 1;
             }
             l->decoding = false;
-            session_high(&c->stats.high.message, l->decoder.held);
+            session_high(&c->stats.high.message, l->decoder.kept.held);
             session_high(&c->stats.high.depth, l->decoder.json.deepest);
-            session_high(&c->stats.high.tokens, l->decoder.most_tokens);
         }
         data = tls_received(l, &len);
         rc = mst_ws_read(&l->ws, data, len, &used, &piece);
@@ -14558,7 +14545,7 @@ static int session_put_done(struct mst_old_client *c, struct mst_old_link *l)
     size_t unsent;
 
     session_note_http(c, l);
-    r->body = (const char *)l->decoder.buffer;
+    r->body = (const char *)l->decoder.kept.buffer;
     r->body_len = l->body_len;
     session_high(&c->stats.high.message, l->body_len);
     if (status == 200) {
@@ -14593,11 +14580,11 @@ static void session_read_put(struct mst_old_client *c, struct mst_old_link *l)
         if (found < 0) {
             rc = found;
         } else if (found == HTTP_BODY) {
-            if (piece > l->decoder.buffer_len - l->body_len) {
+            if (piece > l->decoder.kept.buffer_len - l->body_len) {
                 rc = MST_ERR_HTTP_BODY;
             } else {
-                memcpy(l->decoder.buffer + l->body_len, data + used - piece,
-                       piece);
+                memcpy(l->decoder.kept.buffer + l->body_len,
+                       data + used - piece, piece);
                 l->body_len += piece;
             }
         } else if (found == HTTP_END) {

@@ -686,6 +686,15 @@ struct mst_json {
     char key[MST_KEY_MAX + 1];
 };
 
+/* What a message says in texts, and whether an entry says success. */
+struct mst_said {
+    bool success;
+    char market[MST_MARKET_MAX + 1];
+    char name[32];
+    char text[MST_TEXT_MAX + 1];
+    char message[MST_TEXT_MAX + 1];
+};
+
 struct mst_decoder {
     struct mst_json json;
     /* The piece at hand. */
@@ -694,33 +703,46 @@ struct mst_decoder {
     bool final;
     /* What must be kept of earlier pieces: all of the message as long as it
      * may be needed again (retain), or the item at hand. */
-    uint8_t *buffer;
-    size_t buffer_len, held, item_at, message_len;
+    struct {
+        uint8_t *buffer;
+        size_t buffer_len, held, item_at;
+        bool retain, item, item_held;
+    } kept;
+    size_t message_len;
     /* Where the second pass begins, 0 if none is needed, and with which field. */
-    size_t deferred_at;
-    uint8_t deferred_field;
-    bool retain, item, item_held;
+    struct {
+        size_t at;
+        uint8_t field;
+    } deferred;
     /* What is known of the message. */
     bool started, snapshot, second_pass, parts_out, strict;
     uint8_t phase, place, field, side, channel, action;
-    uint16_t seen, absent, twice, unusable, most_tokens;
-    int16_t bad[MST_FIELDS];
-    uint8_t text_field;
     uint8_t variety; /* how much amounts differ in form, lately */
+    /* Its fields: sets by number, the error of each that is unusable, and the
+     * one of which said.text is the value. */
+    struct {
+        uint16_t seen, absent, twice, unusable;
+        int16_t bad[MST_FIELDS];
+        uint8_t text_field;
+    } fields;
     int error;
-    int64_t times[3];
-    /* The minute of the last time: its text, and in seconds. */
-    int64_t minute_s;
-    char minute[MST_MINUTE_LEN];
-    struct mst_decimal price, amount;
-    size_t entries, failed, count;
-    bool has_best[2];
-    struct mst_level best[2];
+    /* Its times; the minute of the last one: its text, and in seconds. */
+    struct {
+        int64_t of[3], minute_s;
+        char minute[MST_MINUTE_LEN];
+    } time;
+    struct mst_decimal price,
+        amount; /* of an execution, or the level at hand */
+    struct {
+        size_t entries, failed;
+    } response;
+    struct {
+        bool there[2];
+        struct mst_level level[2];
+    } best; /* of a top of book */
+    size_t count;
     struct mst_level levels[MST_PART_LEVELS];
-    char market[MST_MARKET_MAX + 1];
-    char name[32];
-    char text[MST_TEXT_MAX + 1];
-    char message[MST_TEXT_MAX + 1];
+    struct mst_said said;
 };
 
 /* Refuses amounts of more than 18 significant digits (MST_ERR_DECIMAL_WIDE)
