@@ -4,18 +4,16 @@
 
 # A cross build or another copy of a library:
 #   BEARSSL_DIR  BearSSL's source tree after its make, or where it is installed
-#   JSMN_DIR     directory of jsmn.h
 CFLAGS ?= -O2 -g
 WERROR ?= -Werror
 BUILD ?= build
 BEARSSL_DIR ?=
-JSMN_DIR ?=
 DEMO_SECONDS ?= 10
 FUZZ_SECONDS ?= 60
 CROSS ?= arm-none-eabi-
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
-export BEARSSL_DIR JSMN_DIR CC BUILD DEMO_SECONDS PYTHON
+export BEARSSL_DIR CC BUILD DEMO_SECONDS PYTHON
 
 # Evaluated when a recipe needs it: packages may be installed by then. Other
 # people's headers are system headers: our warnings are for our code.
@@ -24,7 +22,7 @@ libs = $(shell pkg-config --libs $(1))
 
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow $(WERROR)
 BASE_CPPFLAGS = -I. -Iport/posix \
-	$(addprefix -isystem ,$(JSMN_DIR) $(BEARSSL_DIR:%=%/inc) \
+	$(addprefix -isystem ,$(BEARSSL_DIR:%=%/inc) \
 	$(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
 BASE_LDFLAGS = -Wl,--as-needed \
 	$(addprefix -L,$(BEARSSL_DIR:%=%/build) $(BEARSSL_DIR:%=%/lib))
@@ -122,8 +120,7 @@ lint:
 	+@MAKE="$(MAKE) --no-print-directory $(jobs)" \
 		test/lint.sh $(ALL_SRC) $(ALL_HEADERS) $(BENCH_CXX)
 
-cross_includes = $(addprefix -isystem ,$(JSMN_DIR) \
-	$(BEARSSL_DIR:%=%/inc) $(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
+cross_includes = $(addprefix -isystem ,$(BEARSSL_DIR:%=%/inc) $(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
 
 ## Code, memory, stack and lines of the library, beside their bars
 size:
@@ -187,7 +184,7 @@ help:
 	@awk '/^## / { text = substr($$0, 4); next } \
 		text && /^[a-z-]+:/ { sub(/:.*/, ""); \
 		printf "  make %-10s %s\n", $$0, text } { text = "" }' Makefile
-	@echo "Variables: CC CFLAGS BUILD BEARSSL_DIR JSMN_DIR DEMO_SECONDS FUZZ_SECONDS V=1"
+	@echo "Variables: CC CFLAGS BUILD BEARSSL_DIR DEMO_SECONDS FUZZ_SECONDS V=1"
 
 # V=1 shows the commands.
 quiet = $(if $(V),,@echo "$(1) $@" &&)

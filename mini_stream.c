@@ -429,7 +429,6 @@ static const char *const text_bands[] = {
     /* Messages */
     "not JSON\0"
     "JSON is nested too deeply\0"
-    "JSON item has too many values\0"
     "field is missing or of a wrong type\0"
     "key stands twice\0"
     "item does not fit the message buffer\0"
@@ -10205,7 +10204,6 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event)
             l->reading = false;
             link_high(&l->stats.high.message, c->decoder.held);
             link_high(&l->stats.high.depth, c->decoder.json.deepest);
-            link_high(&l->stats.high.tokens, c->decoder.most_tokens);
         }
         data = transport_received(&l->transport, &len);
         rc = mst_ws_read(&c->ws, data, len, &used, &piece);

@@ -83,12 +83,6 @@ extern "C" {
 #define MST_JSON_DEPTH 16
 #endif
 
-/* Tokens (values and names) of one item that is looked into as a whole: a
- * level, a channel entry, an error object. Beyond: MST_ERR_JSON_TOKENS. */
-#ifndef MST_JSON_TOKENS
-#define MST_JSON_TOKENS 32
-#endif
-
 /* Levels in one part of a market_data message. Beyond: a further part. */
 #ifndef MST_PART_LEVELS
 #define MST_PART_LEVELS 32
@@ -238,17 +232,16 @@ enum mst_error {
     /* Messages: each costs one message, not the connection. */
     MST_ERR_JSON_SYNTAX = -600,    /* not JSON (RFC 8259) */
     MST_ERR_JSON_DEPTH = -601,     /* nested too deeply */
-    MST_ERR_JSON_TOKENS = -602,    /* an item has too many values */
-    MST_ERR_MESSAGE_SHAPE = -603,  /* a field is missing or of a wrong type */
-    MST_ERR_MESSAGE_KEY = -604,    /* a key that matters stands twice */
-    MST_ERR_MESSAGE_SIZE = -605,   /* an item does not fit the message buffer */
-    MST_ERR_MESSAGE_ORDER = -606,  /* levels before channel, market, type and
+    MST_ERR_MESSAGE_SHAPE = -602,  /* a field is missing or of a wrong type */
+    MST_ERR_MESSAGE_KEY = -603,    /* a key that matters stands twice */
+    MST_ERR_MESSAGE_SIZE = -604,   /* an item does not fit the message buffer */
+    MST_ERR_MESSAGE_ORDER = -605,  /* levels before channel, market, type and
                                    * time, and the message does not fit the
                                    * message buffer */
-    MST_ERR_MESSAGE_BINARY = -607, /* a binary message */
-    MST_ERR_DECIMAL = -608,        /* not a decimal number, or negative */
-    MST_ERR_DECIMAL_WIDE = -609, /* more digits or exponent than can be kept */
-    MST_ERR_TIME = -610,         /* not an RFC 3339 timestamp */
+    MST_ERR_MESSAGE_BINARY = -606, /* a binary message */
+    MST_ERR_DECIMAL = -607,        /* not a decimal number, or negative */
+    MST_ERR_DECIMAL_WIDE = -608, /* more digits or exponent than can be kept */
+    MST_ERR_TIME = -609,         /* not an RFC 3339 timestamp */
 
     /* The session's. */
     MST_ERR_TIMEOUT = -700,   /* a stage took too long; stage says which */
@@ -1530,7 +1523,6 @@ struct mst_high_water {
     uint32_t headers, body; /* of MST_HEADERS_MAX and MST_BODY_MAX */
     uint32_t message;       /* of message_len: what had to be kept */
     uint32_t depth;         /* levels of nesting, of MST_JSON_DEPTH */
-    uint32_t tokens;        /* of one item, of MST_JSON_TOKENS */
     uint32_t received;      /* plaintext waiting, of record_in_len */
     uint32_t staged;        /* of staging_len */
     uint32_t unsent;        /* waiting for the port, of record_out_len */
@@ -1765,7 +1757,6 @@ struct mst_client {
      (uint32_t)MST_PATH_MAX * 50021u ^ (uint32_t)MST_LINE_MAX * 70001u ^       \
      (uint32_t)MST_HEADERS_MAX * 90001u ^ (uint32_t)MST_BODY_MAX * 110017u ^   \
      (uint32_t)MST_JSON_DEPTH * 130003u ^                                      \
-     (uint32_t)MST_JSON_TOKENS * 150001u ^                                     \
      (uint32_t)MST_PART_LEVELS * 170003u ^                                     \
      (uint32_t)MST_RESYNCS_MAX * 190027u ^                                     \
      (uint32_t)MST_RESYNC_EVERY_MS * 210011u ^                                 \

@@ -46,8 +46,8 @@ FORBIDDEN = (
     r"\b(malloc|calloc|realloc|free|alloca|strdup|\w*printf|puts|FILE|"
     r"float|double|time_t|gmtime|assert|setjmp|longjmp)\b"
 )
-HEADERS = {"stdbool.h", "stddef.h", "stdint.h", "string.h", "jsmn.h",
-           "bearssl.h", "bearssl_hash.h", "mini_stream.h"}
+HEADERS = {"stdbool.h", "stddef.h", "stdint.h", "string.h", "bearssl.h",
+           "bearssl_hash.h", "mini_stream.h"}
 
 BANNER = re.compile(r"^/\* -{60,}\n \* \d+ (.+)\n(?: \*.*\n)*? \* -{60,} \*/$",
                     re.M)

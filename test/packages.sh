@@ -5,13 +5,12 @@
 set -eu
 
 # group, package, how to find it without dpkg, what it is for. Not needed is a
-# package whose directory is given (BEARSSL_DIR, JSMN_DIR), nor a resolver for
+# package whose directory is given (BEARSSL_DIR), nor a resolver for
 # localhost where /etc/hosts or another has it: a minimal system may not.
 table() {
     cat <<'END'
 build    libc6-dev              header:stdio.h      C library
 build    libbearssl-dev         header:bearssl.h    TLS engine
-build    libjsmn-dev            header:jsmn.h       JSON tokens
 build    pkg-config             command:pkg-config  finds the libraries below
 tool     libinih-dev            header:ini.h        reads the tool's profile
 tool     libjansson-dev         header:jansson.h    reads endpoints.json
@@ -38,6 +37,7 @@ lint     python3                command:python3     runs the layering check
 bench    g++                    command:g++         C++ compiler
 bench    libboost-dev           header:boost/version.hpp  Beast, a peer
 bench    libcjson-dev           header:cjson/cJSON.h  a peer
+bench    libjsmn-dev            header:jsmn.h       a peer
 bench    libjansson-dev         header:jansson.h    a peer
 bench    libsimdjson-dev        module:simdjson     a peer
 bench    libssl-dev             module:openssl      TLS of server and peers
@@ -73,7 +73,6 @@ wanted() {
         case " $groups " in *" $group "*) ;; *) continue ;; esac
         case $package in
         libbearssl-dev) [ -z "${BEARSSL_DIR:-}" ] || continue ;;
-        libjsmn-dev) [ -z "${JSMN_DIR:-}" ] || continue ;;
         libnss-myhostname) ! found "$probe" || continue ;;
         esac
         echo "$package $probe $reason"

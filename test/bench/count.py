@@ -68,7 +68,7 @@ def number(text):
 
 
 def main():
-    # Puts the headers of BearSSL and jsmn where a cross compiler may see them.
+    # Puts the headers of BearSSL where a cross compiler may see them.
     subprocess.run(["test/size/size.py"] + sys.argv[1:], check=True,
                    stdout=subprocess.DEVNULL, env=dict(os.environ, BUILD=DIR))
     tables = [count(build) for build in BUILDS]

@@ -5,7 +5,7 @@ program links what it does not use.
 
 Usage: test/size/size.py [INCLUDE OPTION...]
 CC: this machine's compiler; CROSS: prefix of the target's tools; BUILD: where
-the objects go, and the headers of BearSSL and jsmn alone (size/include).
+the objects go, and the headers of BearSSL alone (size/include).
 
 Nothing is run on the target: its compiler sizes the objects. A program's
 code is what stays of the library when the program is linked with
@@ -91,14 +91,14 @@ def read(path):
 # ---- What compilers and linkers say ----
 
 def copy_headers(include):
-    """Copies the headers of BearSSL and jsmn, apart from this machine's C
+    """Copies the headers of BearSSL, apart from this machine's C
     headers. Where Debian has bearssl.h twice, the real one comes last."""
     shutil.rmtree(DIR, ignore_errors=True)
     os.makedirs(DIR + "/include")
     with open(DIR + "/headers.c", "w", encoding="utf-8") as file:
-        file.write("#include <bearssl.h>\n#include <jsmn.h>\n")
+        file.write("#include <bearssl.h>\n")
     needed = output(CC, *include, "-M", DIR + "/headers.c")
-    for path in re.findall(r"\S+/(?:bearssl\w*|jsmn)\.h\b", needed):
+    for path in re.findall(r"\S+/bearssl\w*\.h\b", needed):
         shutil.copy(path, DIR + "/include")
 
 
