@@ -2453,49 +2453,10 @@ HOT const char *message_pass(const char *at, const char *end, const char *text,
 #define MESSAGE_PASS(at, end, text) \
     message_pass((at), (end), (text), sizeof(text) - 1)
 
-/* Passes over white space and a byte. */
-static const char *message_token(const char *at, const char *end, char c)
-{
-    while (at != NULL && at < end && json_is_space((uint8_t)*at)) {
-        at++;
-    }
-    return message_pass(at, end, &c, 1);
-}
-
-/* Passes over a level with white space, or the amount before the price. */
-static const char *message_loose_level(const char *at, const char *end,
-                                       struct mst_level *level)
-{
-    bool price = false;
-
-    at = message_token(at, end, '{');
-    for (int n = 0; n < 2; n++) {
-        const char *name = message_token(at, end, '"');
-        bool first = price;
-        at = MESSAGE_PASS(name, end, "price\"");
-        price = at != NULL;
-        at = price ? at : MESSAGE_PASS(name, end, "amount\"");
-        if (n == 1 && price == first) {
-            return NULL;
-        }
-        at = message_token(message_token(at, end, ':'), end, '"');
-        at = message_number_pass(
-            at, end,
-            price ? &level->price_coefficient : &level->amount_coefficient,
-            price ? &level->price_exponent : &level->amount_exponent);
-        at =
-            message_token(MESSAGE_PASS(at, end, "\""), end, n == 0 ? ',' : '}');
-    }
-    return at;
-}
-
-/* Passes over a level; best of all in the form in which the service writes
- * it. */
+/* Passes over a level in the form in which the service writes it. */
 COLD const char *message_level_pass(const char *at, const char *end,
                                     struct mst_level *level)
 {
-    const char *begin = at;
-
     level->flags = 0;
     at = MESSAGE_PASS(at, end, "{\"price\":\"");
     at = message_number_pass(at, end, &level->price_coefficient,
@@ -2503,8 +2464,7 @@ COLD const char *message_level_pass(const char *at, const char *end,
     at = MESSAGE_PASS(at, end, "\",\"amount\":\"");
     at = message_number_pass(at, end, &level->amount_coefficient,
                              &level->amount_exponent);
-    at = MESSAGE_PASS(at, end, "\"}");
-    return at != NULL ? at : message_loose_level(begin, end, level);
+    return MESSAGE_PASS(at, end, "\"}");
 }
 
 #if WORDS
