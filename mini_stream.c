@@ -3,24 +3,28 @@
  *
  * SPDX-License-Identifier: 0BSD
  *
- * Fifteen sections; each calls only those above it, so the file has no static
+ * Nineteen sections; each calls only those above it, so the file has no static
  * prototype and its order is its architecture:
  *
  *    1 base                    bounded writer, text, UTF-8, base64
  *    2 decimal and time        exact decimals, RFC 3339 to nanoseconds
- *    3 json                    resumable scanner; tokens over what passed it
- *    4 message                 messages to events, requests to text
- *    5 book                    order book in the caller's arrays
- *    6 ws                      RFC 6455 framing
- *    7 http                    requests, responses, the opening handshake
- *    8 tls                     BearSSL's engine: bytes in, bytes out
- *    9 session: links          states, tokens, errors, attempts
- *   10 session: sending        requests and frames
- *   11 session: tokens         replies of the token endpoint
- *   12 session: subscriptions  wishes, and where they stand
- *   13 session: reading        messages, deadlines: one step of a link
- *   14 pump                    the port
- *   15 calls                   the client's public calls
+ *    3 json                    resumable scanner
+ *    4 object                  small objects, by tables of fields
+ *    5 message: contents       what messages hold; requests to text
+ *    6 message: fast lane      the service's usual form in large steps
+ *    7 message: reading        messages to events
+ *    8 addresses               requests, records, problems
+ *    9 book                    order book in the caller's arrays
+ *   10 ws                      RFC 6455 framing
+ *   11 http                    requests, responses, the opening handshake
+ *   12 tls                     BearSSL's engine: bytes in, bytes out
+ *   13 session: links          states, tokens, errors, attempts
+ *   14 session: sending        requests and frames
+ *   15 session: tokens         replies of the token endpoint
+ *   16 session: subscriptions  wishes, and where they stand
+ *   17 session: reading        messages, deadlines: one step of a link
+ *   18 pump                    the port
+ *   19 calls                   the client's public calls
  */
 #include "mini_stream.h"
 
@@ -213,6 +217,18 @@ static uint32_t text_hash(uint32_t hash, const char *text)
 static bool text_is(const char *text, size_t len, const char *word)
 {
     return len == strlen(word) && memcmp(text, word, len) == 0;
+}
+
+/* Index of a text in a table, or count where it is not there. */
+static uint8_t text_lookup(const char *const *table, uint8_t count,
+                           const char *text, size_t len)
+{
+    uint8_t i = 0;
+
+    while (i < count && !text_is(text, len, table[i])) {
+        i++;
+    }
+    return i;
 }
 
 static char text_lower(char c)
@@ -2076,17 +2092,16 @@ static int object_read(struct object *o, const char *text, size_t len,
 }
 
 /* ------------------------------------------------------------------------
- * 4 message
+ * 5 message: contents
+ *
+ * What a message of the service may hold, the events that are made of it, and
+ * requests.
  *
  * A message is read in one pass: fields are kept as they come, levels and
  * entries of a response are handed out at once if it is known what they
  * belong to. Where it is not yet, the pass goes to the end without them and a
  * second one, from the first of them on, delivers them; a message that came in
  * pieces is in the buffer then.
- *
- * Where the scanner rests, a fast lane (message_fast) goes before it: it takes
- * in what is at hand as a whole in the form in which the service writes it, or
- * leaves it to the scanner, with the same events either way.
  * ------------------------------------------------------------------------ */
 
 static const char *const message_channels[] = {
@@ -2169,23 +2184,10 @@ const char *mst_channel_name(enum mst_channel channel)
     return channel < MST_CHANNEL_OTHER ? message_channels[channel] : "";
 }
 
-/* Index of a text in a table, or count where it is not there. */
-static uint8_t message_lookup(const char *const *table, uint8_t count,
-                              const char *text, size_t len)
-{
-    uint8_t i = 0;
-
-    while (i < count && !text_is(text, len, table[i])) {
-        i++;
-    }
-    return i;
-}
-
 static enum mst_code message_code(const char *text)
 {
-    return (enum mst_code)(
-        message_lookup(message_codes, 6, text, strlen(text)) +
-        MST_CODE_UNKNOWN_ACTION);
+    return (enum mst_code)(text_lookup(message_codes, 6, text, strlen(text)) +
+                           MST_CODE_UNKNOWN_ACTION);
 }
 
 static bool message_is_data(const struct mst_decoder *d)
@@ -2387,10 +2389,10 @@ static void message_scalar(struct mst_decoder *d, enum message_field field,
         rc = MST_ERR_MESSAGE_SHAPE;
     } else if (field == FIELD_CHANNEL) {
         d->channel =
-            message_lookup(message_channels, MST_CHANNEL_OTHER, t->at, t->len);
+            text_lookup(message_channels, MST_CHANNEL_OTHER, t->at, t->len);
     } else if (field == FIELD_ACTION) {
-        d->action = message_lookup(message_actions, MESSAGE_ACTION_OTHER, t->at,
-                                   t->len);
+        d->action =
+            text_lookup(message_actions, MESSAGE_ACTION_OTHER, t->at, t->len);
     } else if (field == FIELD_MARKET) {
         if (t->cut || t->len > MST_MARKET_MAX) {
             rc = MST_ERR_MESSAGE_SIZE;
@@ -2431,6 +2433,252 @@ static void message_level_add(struct mst_decoder *d, struct mst_level *level)
         d->count++;
     }
 }
+
+/* What a level is without: a price and an amount, each once and good. */
+static int message_level_fault(struct mst_decoder *d)
+{
+    if (((d->fields.twice | d->fields.unusable | ~(unsigned)d->fields.seen) &
+         MESSAGE_NUMBERS) == 0) {
+        return 0;
+    }
+    for (unsigned i = FIELD_PRICE; i <= FIELD_AMOUNT; i++) {
+        bool twice = (d->fields.twice & BIT(i)) != 0;
+        int rc = twice                                ? MST_ERR_MESSAGE_KEY
+                 : (d->fields.seen & BIT(i)) == 0     ? MST_ERR_MESSAGE_SHAPE
+                 : (d->fields.unusable & BIT(i)) != 0 ? d->fields.bad[i]
+                                                      : 0;
+        if (rc != 0) {
+            if (twice || d->fields.text_field != i) {
+                d->said.text[0] = '\0';
+            }
+            return rc;
+        }
+    }
+    return 0;
+}
+
+/* Steps into a level. */
+static int message_level_open(struct mst_decoder *d)
+{
+    const uint16_t other = (uint16_t)~MESSAGE_NUMBERS;
+
+    d->place = MESSAGE_LEVEL;
+    d->fields.seen &= other;
+    d->fields.twice &= other;
+    d->fields.unusable &= other;
+    d->said.text[0] = '\0';
+    return json_enter(&d->json, '{', &d->at);
+}
+
+/* Takes in a level that has been read. */
+static int message_level_close(struct mst_decoder *d)
+{
+    int rc = message_level_fault(d);
+
+    if (rc == 0) {
+        struct mst_level *level = message_level_place(d);
+        level->flags = d->amount.inexact ? MST_LEVEL_INEXACT : 0;
+        level->price_coefficient = d->price.coefficient;
+        level->price_exponent = d->price.exponent;
+        level->amount_coefficient = d->amount.coefficient;
+        level->amount_exponent = d->amount.exponent;
+        message_level_add(d, level);
+        d->place = MESSAGE_LEVELS;
+    }
+    return rc;
+}
+
+enum message_entry_field {
+    ENTRY_TYPE,
+    ENTRY_PARAMS,
+    ENTRY_MARKET,
+    ENTRY_SUCCESS,
+    ENTRY_ERROR
+};
+
+static const struct object_field message_entry_fields[] = {
+    {"type", OBJECT_AT(struct mst_said, name), 1, OBJECT_LABEL, OBJECT_NEEDED},
+    {"params", 0, 0, 1, OBJECT_OBJECT, OBJECT_ENTERED | OBJECT_LENIENT},
+    {"market", OBJECT_AT(struct mst_said, market), 2, OBJECT_LABEL,
+     OBJECT_WHOLE},
+    {"success", OBJECT_AT(struct mst_said, success), 1, OBJECT_BOOL, 0},
+    {"error", OBJECT_AT(struct mst_said, text), 1, OBJECT_LABEL, 0},
+};
+
+/* Reads an object of a message; the text of an error is what did not fit. */
+static int message_object(struct mst_decoder *d, struct object *o,
+                          const char *text, size_t len)
+{
+    int rc;
+
+    d->said.text[0] = d->said.name[0] = d->said.message[0] = '\0';
+    rc = object_read(o, text, len, &d->said);
+    if (rc == MST_ERR_MESSAGE_SIZE) {
+        (void)object_label(d->said.text, sizeof d->said.text, o->item,
+                           o->item_len);
+    } else if (rc != 0) {
+        d->said.text[0] = '\0';
+    }
+    return rc;
+}
+
+/* Hands out an entry of a response. */
+static int message_entry(struct mst_decoder *d, const char *text, size_t len,
+                         struct mst_event *event)
+{
+    struct object o = {message_entry_fields,
+                       OBJECT_FIELDS(message_entry_fields),
+                       0,
+                       0,
+                       NULL,
+                       0};
+    struct mst_entry *entry = &event->as.entry;
+    bool failed;
+    int rc;
+
+    d->said.market[0] = '\0';
+    rc = message_object(d, &o, text, len);
+    if (rc != 0) {
+        return rc;
+    }
+    failed = (o.set & BIT(ENTRY_ERROR)) != 0;
+    message_event(event, MST_EVENT_ENTRY);
+    entry->action = (enum mst_action)d->action;
+    entry->channel =
+        (enum mst_channel)text_lookup(message_channels, MST_CHANNEL_OTHER,
+                                      d->said.name, strlen(d->said.name));
+    entry->channel_name = d->said.name;
+    entry->market = d->said.market;
+    entry->success =
+        (o.set & BIT(ENTRY_SUCCESS)) != 0 ? d->said.success : !failed;
+    entry->code = failed ? message_code(d->said.text) : MST_CODE_NONE;
+    entry->text = d->said.text;
+    d->response.entries++;
+    d->response.failed += entry->success ? 0 : 1;
+    return 1;
+}
+
+/* The message as a whole, if it is at hand or fits the buffer. */
+static bool message_whole(struct mst_decoder *d, const char **text)
+{
+    if (d->message_len > d->kept.buffer_len) {
+        return false;
+    }
+    *text = (const char *)d->data;
+    if (d->kept.held > 0) {
+        memcpy(d->kept.buffer + d->kept.held, d->data, d->len);
+        *text = (const char *)d->kept.buffer;
+    }
+    return true;
+}
+
+/* The code first. */
+#define SERVICE_CODES 3
+
+static const struct object_field message_service_fields[] = {
+    {"error", OBJECT_AT(struct mst_said, text), 1, OBJECT_SCALAR,
+     OBJECT_ENTERED},
+    {"code", OBJECT_AT(struct mst_said, text), 1, OBJECT_SCALAR,
+     OBJECT_STANDS_IN},
+    {"code", OBJECT_AT(struct mst_said, text), 2, OBJECT_SCALAR, 0},
+    {"message", OBJECT_AT(struct mst_said, message), 1, OBJECT_LABEL,
+     OBJECT_STANDS_IN},
+    {"message", OBJECT_AT(struct mst_said, message), 2, OBJECT_LABEL, 0},
+};
+
+/* Hands out an error message of the service, in any of its shapes. */
+static int message_service_error(struct mst_decoder *d, struct mst_event *event)
+{
+    struct object o = {message_service_fields,
+                       OBJECT_FIELDS(message_service_fields),
+                       0,
+                       0,
+                       NULL,
+                       0};
+    struct mst_service_error *out = &event->as.service_error;
+    const char *text;
+    int rc;
+
+    if (!message_whole(d, &text)) {
+        return MST_ERR_MESSAGE_SIZE;
+    }
+    rc = message_object(d, &o, text, d->message_len);
+    if (rc != 0) {
+        return rc;
+    }
+    message_event(event, MST_EVENT_SERVICE_ERROR);
+    out->code = (o.set & (BIT(SERVICE_CODES) - 1)) != 0
+                    ? message_code(d->said.text)
+                    : MST_CODE_NONE;
+    out->code_text = d->said.text;
+    out->message = d->said.message;
+    return 1;
+}
+
+/* True where the levels or entries of a field can be handed out. */
+static bool message_streams(const struct mst_decoder *d,
+                            enum message_field field)
+{
+    if (d->deferred.at > 0 && !d->second_pass) {
+        return false;
+    }
+    if (d->channel == MST_MARKET_DATA) {
+        return (message_required[MST_MARKET_DATA] &
+                ~(unsigned)d->fields.seen) == 0;
+    }
+    return field == FIELD_ENTRIES ? message_is_response(d)
+                                  : d->channel == MST_TOP_OF_BOOK;
+}
+
+/* Steps into the levels or entries of a field. */
+static int message_stream(struct mst_decoder *d, enum message_field field)
+{
+    if (!d->second_pass && field != FIELD_ENTRIES) {
+        d->kept.retain = false;
+        d->kept.held = 0;
+    }
+    d->place = field == FIELD_ENTRIES ? MESSAGE_ENTRIES : MESSAGE_LEVELS;
+    d->side = field == FIELD_ASKS ? MST_ASK : MST_BID;
+    return json_open(&d->json, true);
+}
+
+/* Opens a request; entries follow one by one, then the close. */
+static void message_request_open(struct out *o, enum mst_action action)
+{
+    out_text(o, "{\"type\":\"");
+    out_text(o, message_actions[action]);
+    out_byte(o, '"');
+    if (action != MST_SUBSCRIPTION_LIST) {
+        out_text(o, ",\"channels\":[");
+    }
+}
+
+static void message_request_entry(struct out *o, enum mst_channel channel,
+                                  const char *market, bool first)
+{
+    out_text(o, first ? "{\"type\":\"" : ",{\"type\":\"");
+    out_text(o, message_channels[channel]);
+    out_byte(o, '"');
+    if (channel != MST_HEARTBEAT) {
+        out_text(o, ",\"params\":{\"market\":");
+        json_write_string(o, market);
+        out_byte(o, '}');
+    }
+    out_byte(o, '}');
+}
+
+static void message_request_close(struct out *o, enum mst_action action)
+{
+    out_text(o, action != MST_SUBSCRIPTION_LIST ? "]}" : "}");
+}
+
+/* ------------------------------------------------------------------------
+ * 6 message: fast lane
+ *
+ * Where the scanner rests, message_fast() goes before it: it takes in what is
+ * at hand as a whole in the form in which the service writes it, or leaves it
+ * to the scanner, with the same events either way.
+ * ------------------------------------------------------------------------ */
 
 /* A build may leave the fast lane out for its size: MST_NO_FAST_LANE. A unit
  * test switches it while it runs. */
@@ -2596,186 +2844,282 @@ HOT const char *message_level_fast(const char *at, const char *end,
 #endif
 }
 
-/* What a level is without: a price and an amount, each once and good. */
-static int message_level_fault(struct mst_decoder *d)
+/* Passes over levels that are left to the second pass, with the end of their
+ * side; false if they are not all at hand, or not what the service writes. */
+static bool message_fast_skip(struct mst_decoder *d)
 {
-    if (((d->fields.twice | d->fields.unusable | ~(unsigned)d->fields.seen) &
-         MESSAGE_NUMBERS) == 0) {
-        return 0;
-    }
-    for (unsigned i = FIELD_PRICE; i <= FIELD_AMOUNT; i++) {
-        bool twice = (d->fields.twice & BIT(i)) != 0;
-        int rc = twice                                ? MST_ERR_MESSAGE_KEY
-                 : (d->fields.seen & BIT(i)) == 0     ? MST_ERR_MESSAGE_SHAPE
-                 : (d->fields.unusable & BIT(i)) != 0 ? d->fields.bad[i]
-                                                      : 0;
-        if (rc != 0) {
-            if (twice || d->fields.text_field != i) {
-                d->said.text[0] = '\0';
-            }
-            return rc;
-        }
-    }
-    return 0;
-}
+    const char *data = (const char *)d->data, *end = data + d->len;
+    const char *at = data + d->at;
+    struct decimal_shape shapes[2] = {{0}};
+    struct mst_level level;
 
-/* Steps into a level. */
-static int message_level_open(struct mst_decoder *d)
-{
-    const uint16_t other = (uint16_t)~MESSAGE_NUMBERS;
-
-    d->place = MESSAGE_LEVEL;
-    d->fields.seen &= other;
-    d->fields.twice &= other;
-    d->fields.unusable &= other;
-    d->said.text[0] = '\0';
-    return json_enter(&d->json, '{', &d->at);
-}
-
-/* Takes in a level that has been read. */
-static int message_level_close(struct mst_decoder *d)
-{
-    int rc = message_level_fault(d);
-
-    if (rc == 0) {
-        struct mst_level *level = message_level_place(d);
-        level->flags = d->amount.inexact ? MST_LEVEL_INEXACT : 0;
-        level->price_coefficient = d->price.coefficient;
-        level->price_exponent = d->price.exponent;
-        level->amount_coefficient = d->amount.coefficient;
-        level->amount_exponent = d->amount.exponent;
-        message_level_add(d, level);
-        d->place = MESSAGE_LEVELS;
-    }
-    return rc;
-}
-
-enum message_entry_field {
-    ENTRY_TYPE,
-    ENTRY_PARAMS,
-    ENTRY_MARKET,
-    ENTRY_SUCCESS,
-    ENTRY_ERROR
-};
-
-static const struct object_field message_entry_fields[] = {
-    {"type", OBJECT_AT(struct mst_said, name), 1, OBJECT_LABEL, OBJECT_NEEDED},
-    {"params", 0, 0, 1, OBJECT_OBJECT, OBJECT_ENTERED | OBJECT_LENIENT},
-    {"market", OBJECT_AT(struct mst_said, market), 2, OBJECT_LABEL,
-     OBJECT_WHOLE},
-    {"success", OBJECT_AT(struct mst_said, success), 1, OBJECT_BOOL, 0},
-    {"error", OBJECT_AT(struct mst_said, text), 1, OBJECT_LABEL, 0},
-};
-
-/* Reads an object of a message; the text of an error is what did not fit. */
-static int message_object(struct mst_decoder *d, struct object *o,
-                          const char *text, size_t len)
-{
-    int rc;
-
-    d->said.text[0] = d->said.name[0] = d->said.message[0] = '\0';
-    rc = object_read(o, text, len, &d->said);
-    if (rc == MST_ERR_MESSAGE_SIZE) {
-        (void)object_label(d->said.text, sizeof d->said.text, o->item,
-                           o->item_len);
-    } else if (rc != 0) {
-        d->said.text[0] = '\0';
-    }
-    return rc;
-}
-
-/* Hands out an entry of a response. */
-static int message_entry(struct mst_decoder *d, const char *text, size_t len,
-                         struct mst_event *event)
-{
-    struct object o = {message_entry_fields,
-                       OBJECT_FIELDS(message_entry_fields),
-                       0,
-                       0,
-                       NULL,
-                       0};
-    struct mst_entry *entry = &event->as.entry;
-    bool failed;
-    int rc;
-
-    d->said.market[0] = '\0';
-    rc = message_object(d, &o, text, len);
-    if (rc != 0) {
-        return rc;
-    }
-    failed = (o.set & BIT(ENTRY_ERROR)) != 0;
-    message_event(event, MST_EVENT_ENTRY);
-    entry->action = (enum mst_action)d->action;
-    entry->channel =
-        (enum mst_channel)message_lookup(message_channels, MST_CHANNEL_OTHER,
-                                         d->said.name, strlen(d->said.name));
-    entry->channel_name = d->said.name;
-    entry->market = d->said.market;
-    entry->success =
-        (o.set & BIT(ENTRY_SUCCESS)) != 0 ? d->said.success : !failed;
-    entry->code = failed ? message_code(d->said.text) : MST_CODE_NONE;
-    entry->text = d->said.text;
-    d->response.entries++;
-    d->response.failed += entry->success ? 0 : 1;
-    return 1;
-}
-
-/* The message as a whole, if it is at hand or fits the buffer. */
-static bool message_whole(struct mst_decoder *d, const char **text)
-{
-    if (d->message_len > d->kept.buffer_len) {
+    do {
+        at = message_level_fast(at + 1, end, &level, shapes);
+    } while (at != NULL && at < end && *at == ',');
+    if (at == NULL || at == end || *at != ']') {
         return false;
     }
-    *text = (const char *)d->data;
-    if (d->kept.held > 0) {
-        memcpy(d->kept.buffer + d->kept.held, d->data, d->len);
-        *text = (const char *)d->kept.buffer;
-    }
+    d->at = (size_t)(at + 1 - data);
+    d->json.state = JSON_AT_COMMA;
+    json_reach(&d->json, d->json.depth + 2U);
     return true;
 }
 
-/* The code first. */
-#define SERVICE_CODES 3
-
-static const struct object_field message_service_fields[] = {
-    {"error", OBJECT_AT(struct mst_said, text), 1, OBJECT_SCALAR,
-     OBJECT_ENTERED},
-    {"code", OBJECT_AT(struct mst_said, text), 1, OBJECT_SCALAR,
-     OBJECT_STANDS_IN},
-    {"code", OBJECT_AT(struct mst_said, text), 2, OBJECT_SCALAR, 0},
-    {"message", OBJECT_AT(struct mst_said, message), 1, OBJECT_LABEL,
-     OBJECT_STANDS_IN},
-    {"message", OBJECT_AT(struct mst_said, message), 2, OBJECT_LABEL, 0},
-};
-
-/* Hands out an error message of the service, in any of its shapes. */
-static int message_service_error(struct mst_decoder *d, struct mst_event *event)
+/* Passes over the beginning of a message: up to its market, of a heartbeat up
+ * to its time. */
+static inline const char *message_fast_begin(enum mst_channel *channel,
+                                             const char *at, const char *end)
 {
-    struct object o = {message_service_fields,
-                       OBJECT_FIELDS(message_service_fields),
-                       0,
-                       0,
-                       NULL,
-                       0};
-    struct mst_service_error *out = &event->as.service_error;
-    const char *text;
-    int rc;
+    const char *payload;
 
-    if (!message_whole(d, &text)) {
-        return MST_ERR_MESSAGE_SIZE;
+    at = MESSAGE_PASS(at, end, "{\"channel\":\"");
+    *channel = MST_MARKET_DATA;
+    payload = MESSAGE_PASS(at, end, "market_data\",\"payload\":{\"market\":\"");
+    if (payload == NULL) {
+        *channel = MST_TOP_OF_BOOK;
+        payload = MESSAGE_PASS(
+            at, end, "market_data.top_of_book\",\"payload\":{\"market\":\"");
     }
-    rc = message_object(d, &o, text, d->message_len);
-    if (rc != 0) {
-        return rc;
+    if (payload == NULL) {
+        *channel = MST_EXECUTION_DATA;
+        payload = MESSAGE_PASS(at, end,
+                               "execution_data\",\"payload\":{\"market\":\"");
     }
-    message_event(event, MST_EVENT_SERVICE_ERROR);
-    out->code = (o.set & (BIT(SERVICE_CODES) - 1)) != 0
-                    ? message_code(d->said.text)
-                    : MST_CODE_NONE;
-    out->code_text = d->said.text;
-    out->message = d->said.message;
-    return 1;
+    if (payload == NULL) {
+        *channel = MST_HEARTBEAT;
+        payload =
+            MESSAGE_PASS(at, end, "heartbeat\",\"payload\":{\"timestamp\":\"");
+    }
+    return payload;
 }
+
+/* Takes in a market that may stand in a log as it is; returns what is behind
+ * it, or NULL. */
+static inline const char *message_fast_market(struct mst_decoder *d,
+                                              const char *at, const char *end)
+{
+    size_t len;
+
+#if WORDS
+    if ((size_t)(end - at) >= 8 && sizeof d->said.market >= 8) {
+        uint64_t word = word_load(at);
+        uint64_t stops = json_stops(word) | word_zeros(word ^ WORD_OF(0x7F));
+        if (stops != 0) {
+            memcpy(d->said.market, at, 8);
+            d->said.market[word_first(stops)] = '\0';
+            return at + word_first(stops);
+        }
+    }
+#endif
+    len = json_plain((const uint8_t *)at, (size_t)(end - at));
+    if (len > MST_MARKET_MAX) {
+        return NULL;
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (at[i] == 0x7F) {
+            return NULL;
+        }
+        d->said.market[i] = at[i];
+    }
+    d->said.market[len] = '\0';
+    return at + len;
+}
+
+/* Passes over what comes between the market of a message and its time. */
+static inline const char *message_fast_fields(struct mst_decoder *d,
+                                              enum mst_channel channel,
+                                              const char *at, const char *end)
+{
+    const char *update;
+
+    switch (channel) {
+    case MST_MARKET_DATA:
+        update = MESSAGE_PASS(at, end, "\",\"type\":\"UPDATE\"");
+        d->snapshot = update == NULL;
+        at = d->snapshot ? MESSAGE_PASS(at, end, "\",\"type\":\"SNAPSHOT\"")
+                         : update;
+        return MESSAGE_PASS(at, end, ",\"time\":\"");
+    case MST_TOP_OF_BOOK:
+        return MESSAGE_PASS(at, end,
+                            "\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"");
+    case MST_EXECUTION_DATA:
+        d->price.inexact = d->amount.inexact = false;
+        at = MESSAGE_PASS(at, end, "\",\"price\":\"");
+        at = message_number_pass(at, end, &d->price.coefficient,
+                                 &d->price.exponent);
+        at = MESSAGE_PASS(at, end, "\",\"amount\":\"");
+        at = message_number_pass(at, end, &d->amount.coefficient,
+                                 &d->amount.exponent);
+        return MESSAGE_PASS(at, end, "\",\"executed_at\":\"");
+    default: return at;
+    }
+}
+
+/* Takes in a message up to its time; returns what is behind that, or NULL for
+ * one of another form, of which nothing was kept that the scanner does not set
+ * anew. */
+static const char *message_fast_head(struct mst_decoder *d, const char *begin,
+                                     const char *end)
+{
+    static const uint8_t times[] = {0, 1, 2, 1}; /* in d->time.of */
+    enum mst_channel channel;
+    const char *at = message_fast_begin(&channel, begin, end);
+
+    if (at == NULL || d->json.state != JSON_AT_VALUE) {
+        return NULL;
+    }
+    if (channel != MST_HEARTBEAT) {
+        at = message_fast_market(d, at, end);
+    }
+    at = message_fast_fields(d, channel, at, end);
+    if (at != NULL) {
+        at = message_time(d, at, end, &d->time.of[times[channel]]);
+    }
+    at = MESSAGE_PASS(at, end, "\"");
+    if (at == NULL || (size_t)(at - begin) > d->kept.buffer_len) {
+        d->said.market[0] = '\0';
+        return NULL;
+    }
+    d->channel = (uint8_t)channel;
+    d->fields.seen =
+        BIT(FIELD_CHANNEL) | BIT(FIELD_PAYLOAD) | message_required[channel];
+    d->place = MESSAGE_PAYLOAD;
+    d->json.state = JSON_AT_COMMA;
+    d->json.depth = d->json.deepest = 2;
+    return at;
+}
+
+#if WORDS
+/* From this on, amounts are taken to vary. */
+#define MESSAGE_VARIES 64
+
+/* Notes how many amounts of a side did not look like the message's first: where
+ * these are more than one, each is read without a branch on its form, and after
+ * two hundred sides it is seen whether that is still so. */
+COLD void message_variety(struct mst_decoder *d, struct decimal_shape *amounts)
+{
+    const unsigned sum = d->variety + amounts->odd;
+    const bool more = amounts->odd > 0 && sum >= MESSAGE_VARIES;
+
+    d->variety = (uint8_t)(more ? UINT8_MAX : sum - (sum > 0));
+    amounts->odd = 0;
+}
+#endif
+
+/* Takes in levels and the end of their side; returns what is behind those at
+ * hand. */
+HOT const char *message_fast_levels(struct mst_decoder *d,
+                                    struct decimal_shape shapes[2],
+                                    const char *at, const char *end)
+{
+    const bool top = d->channel == MST_TOP_OF_BOOK;
+    struct mst_level *levels = top ? &d->best.level[d->side] : d->levels;
+    size_t count = top ? d->best.there[d->side] : d->count;
+    const size_t most = top ? 1 : MST_PART_LEVELS;
+    const int64_t time_ns = d->time.of[0];
+    bool more = d->json.state != JSON_AT_COMMA && at < end && *at != ']';
+
+    while (more && count < most) {
+        const char *behind =
+            message_level_fast(at, end, &levels[count], shapes);
+        if (behind == NULL || (size_t)(behind - at) > d->kept.buffer_len) {
+            break;
+        }
+        levels[count].side = d->side;
+        levels[count].time_ns = time_ns;
+        count++;
+        more = behind < end && *behind == ',';
+        at = more ? behind + 1 : behind;
+        d->json.state = more ? JSON_AT_VALUE : JSON_AT_COMMA;
+    }
+    if (count > 0) {
+        json_reach(&d->json, d->json.depth + 1U);
+#if WORDS
+        if ((d->variety | shapes[1].odd) != 0) {
+            message_variety(d, &shapes[1]);
+        }
+#endif
+    }
+    if (top) {
+        d->best.there[d->side] = count > 0 && levels->amount_coefficient != 0;
+    } else {
+        d->count = count;
+    }
+    if (d->json.state != JSON_AT_VALUE && at < end && *at == ']') {
+        (void)json_close(&d->json, true);
+        d->place = MESSAGE_PAYLOAD;
+        at++;
+    }
+    return at;
+}
+
+/* Takes in the beginning of a side, the first time that it comes; returns what
+ * is behind it, or NULL. */
+static inline const char *message_fast_side(struct mst_decoder *d,
+                                            const char *at, const char *end)
+{
+    const char *bids = MESSAGE_PASS(at, end, ",\"bids\":[");
+    enum message_field field = bids != NULL ? FIELD_BIDS : FIELD_ASKS;
+
+    at = bids != NULL ? bids : MESSAGE_PASS(at, end, ",\"asks\":[");
+    if (at == NULL || (d->fields.seen & BIT(field)) != 0 ||
+        !message_streams(d, field) ||
+        (d->fields.unusable | d->fields.twice) != 0) {
+        return NULL;
+    }
+    d->fields.seen |= (uint16_t)BIT(field);
+    (void)message_stream(d, field);
+    return at;
+}
+
+/* Goes on in large steps, as far as the message is what the service usually
+ * writes. */
+static void message_fast(struct mst_decoder *d)
+{
+    const char *data = (const char *)d->data, *end = data + d->len;
+    const char *at = data + d->at, *next;
+    struct decimal_shape shapes[2] = {{0}};
+
+    if (d->json.mode != JSON_STEP) {
+        return;
+    }
+#if WORDS
+    shapes[1].varies = d->variety >= MESSAGE_VARIES;
+#endif
+    if (d->place == MESSAGE_BEFORE) {
+        next = message_fast_head(d, at, end);
+        at = next != NULL ? next : at;
+    }
+    for (;;) {
+        if (d->place == MESSAGE_LEVELS) {
+            at = message_fast_levels(d, shapes, at, end);
+        }
+        if (d->place != MESSAGE_PAYLOAD || d->json.state != JSON_AT_COMMA) {
+            break;
+        }
+        next = message_fast_side(d, at, end);
+        if (next == NULL) {
+            break;
+        }
+        at = next;
+    }
+    if (d->place == MESSAGE_PAYLOAD && d->json.state == JSON_AT_COMMA &&
+        MESSAGE_PASS(at, end, "}}") != NULL) {
+        d->place = MESSAGE_ROOT;
+        d->json.state = JSON_AT_END;
+        d->json.depth = 0;
+        at += 2;
+    }
+    d->at = (size_t)(at - data);
+}
+
+/* ------------------------------------------------------------------------
+ * 7 message: reading
+ *
+ * The scanner's stops, and what each means where it is: a member of the root
+ * or of the payload, a level or one of its members, an entry; then the
+ * decoder's calls.
+ * ------------------------------------------------------------------------ */
 
 /* Which fields an object may have, from the first to before the second. */
 static const uint8_t message_ranges[][2] = {
@@ -2889,54 +3233,6 @@ static int message_level_member(struct mst_decoder *d)
         return 0;
     }
     return message_read(d, field);
-}
-
-/* True where the levels or entries of a field can be handed out. */
-static bool message_streams(const struct mst_decoder *d,
-                            enum message_field field)
-{
-    if (d->deferred.at > 0 && !d->second_pass) {
-        return false;
-    }
-    if (d->channel == MST_MARKET_DATA) {
-        return (message_required[MST_MARKET_DATA] &
-                ~(unsigned)d->fields.seen) == 0;
-    }
-    return field == FIELD_ENTRIES ? message_is_response(d)
-                                  : d->channel == MST_TOP_OF_BOOK;
-}
-
-/* Steps into the levels or entries of a field. */
-static int message_stream(struct mst_decoder *d, enum message_field field)
-{
-    if (!d->second_pass && field != FIELD_ENTRIES) {
-        d->kept.retain = false;
-        d->kept.held = 0;
-    }
-    d->place = field == FIELD_ENTRIES ? MESSAGE_ENTRIES : MESSAGE_LEVELS;
-    d->side = field == FIELD_ASKS ? MST_ASK : MST_BID;
-    return json_open(&d->json, true);
-}
-
-/* Passes over levels that are left to the second pass, with the end of their
- * side; false if they are not all at hand, or not what the service writes. */
-static bool message_fast_skip(struct mst_decoder *d)
-{
-    const char *data = (const char *)d->data, *end = data + d->len;
-    const char *at = data + d->at;
-    struct decimal_shape shapes[2] = {{0}};
-    struct mst_level level;
-
-    do {
-        at = message_level_fast(at + 1, end, &level, shapes);
-    } while (at != NULL && at < end && *at == ',');
-    if (at == NULL || at == end || *at != ']') {
-        return false;
-    }
-    d->at = (size_t)(at + 1 - data);
-    d->json.state = JSON_AT_COMMA;
-    json_reach(&d->json, d->json.depth + 2U);
-    return true;
 }
 
 /* A value that belongs to a field which is an array or an object. */
@@ -3266,254 +3562,6 @@ static int message_end(struct mst_decoder *d, struct mst_event *event)
     return response ? MST_ERR_MESSAGE_SHAPE : message_unknown(d, event);
 }
 
-/* Passes over the beginning of a message: up to its market, of a heartbeat up
- * to its time. */
-static inline const char *message_fast_begin(enum mst_channel *channel,
-                                             const char *at, const char *end)
-{
-    const char *payload;
-
-    at = MESSAGE_PASS(at, end, "{\"channel\":\"");
-    *channel = MST_MARKET_DATA;
-    payload = MESSAGE_PASS(at, end, "market_data\",\"payload\":{\"market\":\"");
-    if (payload == NULL) {
-        *channel = MST_TOP_OF_BOOK;
-        payload = MESSAGE_PASS(
-            at, end, "market_data.top_of_book\",\"payload\":{\"market\":\"");
-    }
-    if (payload == NULL) {
-        *channel = MST_EXECUTION_DATA;
-        payload = MESSAGE_PASS(at, end,
-                               "execution_data\",\"payload\":{\"market\":\"");
-    }
-    if (payload == NULL) {
-        *channel = MST_HEARTBEAT;
-        payload =
-            MESSAGE_PASS(at, end, "heartbeat\",\"payload\":{\"timestamp\":\"");
-    }
-    return payload;
-}
-
-/* Takes in a market that may stand in a log as it is; returns what is behind
- * it, or NULL. */
-static inline const char *message_fast_market(struct mst_decoder *d,
-                                              const char *at, const char *end)
-{
-    size_t len;
-
-#if WORDS
-    if ((size_t)(end - at) >= 8 && sizeof d->said.market >= 8) {
-        uint64_t word = word_load(at);
-        uint64_t stops = json_stops(word) | word_zeros(word ^ WORD_OF(0x7F));
-        if (stops != 0) {
-            memcpy(d->said.market, at, 8);
-            d->said.market[word_first(stops)] = '\0';
-            return at + word_first(stops);
-        }
-    }
-#endif
-    len = json_plain((const uint8_t *)at, (size_t)(end - at));
-    if (len > MST_MARKET_MAX) {
-        return NULL;
-    }
-    for (size_t i = 0; i < len; i++) {
-        if (at[i] == 0x7F) {
-            return NULL;
-        }
-        d->said.market[i] = at[i];
-    }
-    d->said.market[len] = '\0';
-    return at + len;
-}
-
-/* Passes over what comes between the market of a message and its time. */
-static inline const char *message_fast_fields(struct mst_decoder *d,
-                                              enum mst_channel channel,
-                                              const char *at, const char *end)
-{
-    const char *update;
-
-    switch (channel) {
-    case MST_MARKET_DATA:
-        update = MESSAGE_PASS(at, end, "\",\"type\":\"UPDATE\"");
-        d->snapshot = update == NULL;
-        at = d->snapshot ? MESSAGE_PASS(at, end, "\",\"type\":\"SNAPSHOT\"")
-                         : update;
-        return MESSAGE_PASS(at, end, ",\"time\":\"");
-    case MST_TOP_OF_BOOK:
-        return MESSAGE_PASS(at, end,
-                            "\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"");
-    case MST_EXECUTION_DATA:
-        d->price.inexact = d->amount.inexact = false;
-        at = MESSAGE_PASS(at, end, "\",\"price\":\"");
-        at = message_number_pass(at, end, &d->price.coefficient,
-                                 &d->price.exponent);
-        at = MESSAGE_PASS(at, end, "\",\"amount\":\"");
-        at = message_number_pass(at, end, &d->amount.coefficient,
-                                 &d->amount.exponent);
-        return MESSAGE_PASS(at, end, "\",\"executed_at\":\"");
-    default: return at;
-    }
-}
-
-/* Takes in a message up to its time; returns what is behind that, or NULL for
- * one of another form, of which nothing was kept that the scanner does not set
- * anew. */
-static const char *message_fast_head(struct mst_decoder *d, const char *begin,
-                                     const char *end)
-{
-    static const uint8_t times[] = {0, 1, 2, 1}; /* in d->time.of */
-    enum mst_channel channel;
-    const char *at = message_fast_begin(&channel, begin, end);
-
-    if (at == NULL || d->json.state != JSON_AT_VALUE) {
-        return NULL;
-    }
-    if (channel != MST_HEARTBEAT) {
-        at = message_fast_market(d, at, end);
-    }
-    at = message_fast_fields(d, channel, at, end);
-    if (at != NULL) {
-        at = message_time(d, at, end, &d->time.of[times[channel]]);
-    }
-    at = MESSAGE_PASS(at, end, "\"");
-    if (at == NULL || (size_t)(at - begin) > d->kept.buffer_len) {
-        d->said.market[0] = '\0';
-        return NULL;
-    }
-    d->channel = (uint8_t)channel;
-    d->fields.seen =
-        BIT(FIELD_CHANNEL) | BIT(FIELD_PAYLOAD) | message_required[channel];
-    d->place = MESSAGE_PAYLOAD;
-    d->json.state = JSON_AT_COMMA;
-    d->json.depth = d->json.deepest = 2;
-    return at;
-}
-
-#if WORDS
-/* From this on, amounts are taken to vary. */
-#define MESSAGE_VARIES 64
-
-/* Notes how many amounts of a side did not look like the message's first: where
- * these are more than one, each is read without a branch on its form, and after
- * two hundred sides it is seen whether that is still so. */
-COLD void message_variety(struct mst_decoder *d, struct decimal_shape *amounts)
-{
-    const unsigned sum = d->variety + amounts->odd;
-    const bool more = amounts->odd > 0 && sum >= MESSAGE_VARIES;
-
-    d->variety = (uint8_t)(more ? UINT8_MAX : sum - (sum > 0));
-    amounts->odd = 0;
-}
-#endif
-
-/* Takes in levels and the end of their side; returns what is behind those at
- * hand. */
-HOT const char *message_fast_levels(struct mst_decoder *d,
-                                    struct decimal_shape shapes[2],
-                                    const char *at, const char *end)
-{
-    const bool top = d->channel == MST_TOP_OF_BOOK;
-    struct mst_level *levels = top ? &d->best.level[d->side] : d->levels;
-    size_t count = top ? d->best.there[d->side] : d->count;
-    const size_t most = top ? 1 : MST_PART_LEVELS;
-    const int64_t time_ns = d->time.of[0];
-    bool more = d->json.state != JSON_AT_COMMA && at < end && *at != ']';
-
-    while (more && count < most) {
-        const char *behind =
-            message_level_fast(at, end, &levels[count], shapes);
-        if (behind == NULL || (size_t)(behind - at) > d->kept.buffer_len) {
-            break;
-        }
-        levels[count].side = d->side;
-        levels[count].time_ns = time_ns;
-        count++;
-        more = behind < end && *behind == ',';
-        at = more ? behind + 1 : behind;
-        d->json.state = more ? JSON_AT_VALUE : JSON_AT_COMMA;
-    }
-    if (count > 0) {
-        json_reach(&d->json, d->json.depth + 1U);
-#if WORDS
-        if ((d->variety | shapes[1].odd) != 0) {
-            message_variety(d, &shapes[1]);
-        }
-#endif
-    }
-    if (top) {
-        d->best.there[d->side] = count > 0 && levels->amount_coefficient != 0;
-    } else {
-        d->count = count;
-    }
-    if (d->json.state != JSON_AT_VALUE && at < end && *at == ']') {
-        (void)json_close(&d->json, true);
-        d->place = MESSAGE_PAYLOAD;
-        at++;
-    }
-    return at;
-}
-
-/* Takes in the beginning of a side, the first time that it comes; returns what
- * is behind it, or NULL. */
-static inline const char *message_fast_side(struct mst_decoder *d,
-                                            const char *at, const char *end)
-{
-    const char *bids = MESSAGE_PASS(at, end, ",\"bids\":[");
-    enum message_field field = bids != NULL ? FIELD_BIDS : FIELD_ASKS;
-
-    at = bids != NULL ? bids : MESSAGE_PASS(at, end, ",\"asks\":[");
-    if (at == NULL || (d->fields.seen & BIT(field)) != 0 ||
-        !message_streams(d, field) ||
-        (d->fields.unusable | d->fields.twice) != 0) {
-        return NULL;
-    }
-    d->fields.seen |= (uint16_t)BIT(field);
-    (void)message_stream(d, field);
-    return at;
-}
-
-/* Goes on in large steps, as far as the message is what the service usually
- * writes. */
-static void message_fast(struct mst_decoder *d)
-{
-    const char *data = (const char *)d->data, *end = data + d->len;
-    const char *at = data + d->at, *next;
-    struct decimal_shape shapes[2] = {{0}};
-
-    if (d->json.mode != JSON_STEP) {
-        return;
-    }
-#if WORDS
-    shapes[1].varies = d->variety >= MESSAGE_VARIES;
-#endif
-    if (d->place == MESSAGE_BEFORE) {
-        next = message_fast_head(d, at, end);
-        at = next != NULL ? next : at;
-    }
-    for (;;) {
-        if (d->place == MESSAGE_LEVELS) {
-            at = message_fast_levels(d, shapes, at, end);
-        }
-        if (d->place != MESSAGE_PAYLOAD || d->json.state != JSON_AT_COMMA) {
-            break;
-        }
-        next = message_fast_side(d, at, end);
-        if (next == NULL) {
-            break;
-        }
-        at = next;
-    }
-    if (d->place == MESSAGE_PAYLOAD && d->json.state == JSON_AT_COMMA &&
-        MESSAGE_PASS(at, end, "}}") != NULL) {
-        d->place = MESSAGE_ROOT;
-        d->json.state = JSON_AT_END;
-        d->json.depth = 0;
-        at += 2;
-    }
-    d->at = (size_t)(at - data);
-}
-
 /* Reads on: 1 with an event, 0 when the piece is used up, or an error. */
 static int message_scan(struct mst_decoder *d, struct mst_event *event)
 {
@@ -3652,73 +3700,47 @@ int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event)
     return aborted ? 1 : 0;
 }
 
-/* Opens a request; entries follow one by one, then the close. */
-static void message_request_open(struct out *o, enum mst_action action)
-{
-    out_text(o, "{\"type\":\"");
-    out_text(o, message_actions[action]);
-    out_byte(o, '"');
-    if (action != MST_SUBSCRIPTION_LIST) {
-        out_text(o, ",\"channels\":[");
-    }
-}
-
-static void message_request_entry(struct out *o, enum mst_channel channel,
-                                  const char *market, bool first)
-{
-    out_text(o, first ? "{\"type\":\"" : ",{\"type\":\"");
-    out_text(o, message_channels[channel]);
-    out_byte(o, '"');
-    if (channel != MST_HEARTBEAT) {
-        out_text(o, ",\"params\":{\"market\":");
-        json_write_string(o, market);
-        out_byte(o, '}');
-    }
-    out_byte(o, '}');
-}
-
-static void message_request_close(struct out *o, enum mst_action action)
-{
-    out_text(o, action != MST_SUBSCRIPTION_LIST ? "]}" : "}");
-}
-
-/* -- addresses ---------------------------------------------------------- */
+/* ------------------------------------------------------------------------
+ * 8 addresses
+ *
+ * Requests for crypto destination addresses to text; records and problems from
+ * the bodies that come back.
+ * ------------------------------------------------------------------------ */
 
 /* From MST_NETWORK_BITCOIN on. */
-static const char *const message_networks[] = {
+static const char *const address_networks[] = {
     "BITCOIN", "ETHEREUM",    "BITCOIN_CASH", "LITECOIN",
     "SOLANA",  "POLYGON_POS", "BASE",         "ARBITRUM_ONE",
     "STELLAR", "INK",         "XLAYER"};
 
 /* From MST_ADDRESS_PENDING on. */
-static const char *const message_statuses[] = {"PENDING", "APPROVED",
+static const char *const address_statuses[] = {"PENDING", "APPROVED",
                                                "REJECTED"};
 
 const char *mst_network_name(enum mst_network network)
 {
     return network > MST_NETWORK_NONE && network < MST_NETWORK_OTHER
-               ? message_networks[network - MST_NETWORK_BITCOIN]
+               ? address_networks[network - MST_NETWORK_BITCOIN]
                : "";
 }
 
 /* 0 for "", else the text's place in a table, counted from 1; behind its last
  * where it is not there. */
-static unsigned message_word(const char *const *table, uint8_t count,
+static unsigned address_word(const char *const *table, uint8_t count,
                              const char *text)
 {
-    return text[0] == '\0'
-               ? 0
-               : message_lookup(table, count, text, strlen(text)) + 1u;
+    return text[0] == '\0' ? 0
+                           : text_lookup(table, count, text, strlen(text)) + 1u;
 }
 
 enum mst_network mst_network_from_name(const char *name)
 {
-    return (enum mst_network)message_word(
-        message_networks, MST_NETWORK_OTHER - MST_NETWORK_BITCOIN,
+    return (enum mst_network)address_word(
+        address_networks, MST_NETWORK_OTHER - MST_NETWORK_BITCOIN,
         name != NULL ? name : "");
 }
 
-static const struct mst_travelrule message_no_travelrule;
+static const struct mst_travelrule address_no_travelrule;
 
 const char *mst_address_field_name(enum mst_address_field field)
 {
@@ -3753,7 +3775,7 @@ const char *mst_address_rule_text(enum mst_address_rule rule)
     return "";
 }
 
-static int message_breaks(struct mst_address_fault *fault,
+static int address_breaks(struct mst_address_fault *fault,
                           enum mst_address_field field,
                           enum mst_address_rule rule)
 {
@@ -3763,7 +3785,7 @@ static int message_breaks(struct mst_address_fault *fault,
 }
 
 /* Exactly one identification form, and a network that is what its text says. */
-static int message_check_form(const struct mst_address_request *r,
+static int address_check_form(const struct mst_address_request *r,
                               struct mst_address_fault *fault)
 {
     bool network = r->network != MST_NETWORK_NONE || r->network_text != NULL;
@@ -3771,31 +3793,31 @@ static int message_check_form(const struct mst_address_request *r,
 
     if (r->id != NULL) {
         return network || address
-                   ? message_breaks(fault, MST_FIELD_ID, MST_RULE_CONTRADICTS)
+                   ? address_breaks(fault, MST_FIELD_ID, MST_RULE_CONTRADICTS)
                    : 0;
     }
     if (!network || !address) {
-        return message_breaks(fault,
+        return address_breaks(fault,
                               network   ? MST_FIELD_ADDRESS
                               : address ? MST_FIELD_NETWORK
                                         : MST_FIELD_IDENTITY,
                               MST_RULE_MISSING);
     }
     if ((unsigned)r->network > MST_NETWORK_OTHER) {
-        return message_breaks(fault, MST_FIELD_NETWORK, MST_RULE_VALUE);
+        return address_breaks(fault, MST_FIELD_NETWORK, MST_RULE_VALUE);
     }
     if (r->network_text == NULL) {
         return r->network == MST_NETWORK_OTHER
-                   ? message_breaks(fault, MST_FIELD_NETWORK, MST_RULE_MISSING)
+                   ? address_breaks(fault, MST_FIELD_NETWORK, MST_RULE_MISSING)
                    : 0;
     }
     return r->network_text[0] == '\0' ||
                    mst_network_from_name(r->network_text) == r->network
                ? 0
-               : message_breaks(fault, MST_FIELD_NETWORK, MST_RULE_CONTRADICTS);
+               : address_breaks(fault, MST_FIELD_NETWORK, MST_RULE_CONTRADICTS);
 }
 
-static int message_check_texts(const struct mst_address_request *r,
+static int address_check_texts(const struct mst_address_request *r,
                                const struct mst_travelrule *t,
                                struct mst_address_fault *fault)
 {
@@ -3825,33 +3847,33 @@ static int message_check_texts(const struct mst_address_request *r,
         }
         len = strlen(texts[i]);
         if (len == 0 && !limits[i].empty) {
-            return message_breaks(fault, field, MST_RULE_EMPTY);
+            return address_breaks(fault, field, MST_RULE_EMPTY);
         }
         if (len > limits[i].most) {
-            return message_breaks(fault, field, MST_RULE_TOO_LONG);
+            return address_breaks(fault, field, MST_RULE_TOO_LONG);
         }
         if (!utf8_is(texts[i], len)) {
-            return message_breaks(fault, field, MST_RULE_UTF8);
+            return address_breaks(fault, field, MST_RULE_UTF8);
         }
     }
     return 0;
 }
 
-static int message_check_travelrule(const struct mst_travelrule *t,
+static int address_check_travelrule(const struct mst_travelrule *t,
                                     struct mst_address_fault *fault)
 {
     const char *custodian = t->custodian_type != NULL ? t->custodian_type : "";
 
     if (t->institution != NULL &&
         (t->first_name != NULL || t->last_name != NULL)) {
-        return message_breaks(fault, MST_FIELD_INSTITUTION,
+        return address_breaks(fault, MST_FIELD_INSTITUTION,
                               MST_RULE_CONTRADICTS);
     }
     if (t->vasp_id == NULL && strcmp(custodian, "VASP") == 0) {
-        return message_breaks(fault, MST_FIELD_VASP_ID, MST_RULE_MISSING);
+        return address_breaks(fault, MST_FIELD_VASP_ID, MST_RULE_MISSING);
     }
     if (t->vasp_id != NULL && strcmp(custodian, "PRIVATE") == 0) {
-        return message_breaks(fault, MST_FIELD_VASP_ID, MST_RULE_CONTRADICTS);
+        return address_breaks(fault, MST_FIELD_VASP_ID, MST_RULE_CONTRADICTS);
     }
     return 0;
 }
@@ -3870,19 +3892,19 @@ int mst_address_check(const struct mst_address_request *request,
         return MST_ERR_ARGUMENT;
     }
     t = r->travelrule != NULL ? r->travelrule : &message_no_travelrule;
-    rc = message_check_form(r, fault);
+    rc = address_check_form(r, fault);
     if (rc == 0) {
-        rc = message_check_texts(r, t, fault);
+        rc = address_check_texts(r, t, fault);
     }
     if (rc == 0 && (unsigned)r->bookmarked > MST_BOOKMARK_TRUE) {
-        rc = message_breaks(fault, MST_FIELD_BOOKMARKED, MST_RULE_VALUE);
+        rc = address_breaks(fault, MST_FIELD_BOOKMARKED, MST_RULE_VALUE);
     }
-    return rc != 0 ? rc : message_check_travelrule(t, fault);
+    return rc != 0 ? rc : address_check_travelrule(t, fault);
 }
 
 /* Writes the name of an object's member, behind '{' for the first and ','
  * for another. */
-static void message_name_write(struct out *o, char before, const char *name)
+static void address_name_write(struct out *o, char before, const char *name)
 {
     out_byte(o, before);
     json_write_string(o, name);
@@ -3890,18 +3912,18 @@ static void message_name_write(struct out *o, char before, const char *name)
 }
 
 /* Writes a member, or nothing for NULL; returns what stands before the next. */
-static char message_text_write(struct out *o, char before, const char *name,
+static char address_text_write(struct out *o, char before, const char *name,
                                const char *text)
 {
     if (text == NULL) {
         return before;
     }
-    message_name_write(o, before, name);
+    address_name_write(o, before, name);
     json_write_string(o, text);
     return ',';
 }
 
-static void message_travelrule_write(struct out *o,
+static void address_travelrule_write(struct out *o,
                                      const struct mst_travelrule *t)
 {
     char before = '{';
@@ -3909,46 +3931,46 @@ static void message_travelrule_write(struct out *o,
     if (t->institution != NULL || t->first_name != NULL ||
         t->last_name != NULL) {
         char inner = '{';
-        message_name_write(o, before, "beneficiary");
-        message_name_write(o, '{',
+        address_name_write(o, before, "beneficiary");
+        address_name_write(o, '{',
                            t->institution != NULL ? "institution_details"
                                                   : "person_details");
-        inner = message_text_write(o, inner, "first_name", t->first_name);
-        inner = message_text_write(o, inner, "last_name", t->last_name);
-        (void)message_text_write(o, inner, "name", t->institution);
+        inner = address_text_write(o, inner, "first_name", t->first_name);
+        inner = address_text_write(o, inner, "last_name", t->last_name);
+        (void)address_text_write(o, inner, "name", t->institution);
         out_text(o, "}}");
         before = ',';
     }
     if (t->vasp_id != NULL) {
-        message_name_write(o, before, "vasp");
-        before = message_text_write(o, '{', "id", t->vasp_id);
+        address_name_write(o, before, "vasp");
+        before = address_text_write(o, '{', "id", t->vasp_id);
         out_byte(o, '}');
     }
-    before = message_text_write(o, before, "custodian_type", t->custodian_type);
+    before = address_text_write(o, before, "custodian_type", t->custodian_type);
     out_text(o, before == '{' ? "{}" : "}");
 }
 
 /* Writes the body of a request that mst_address_check() has passed. */
-static void message_address_write(struct out *o,
-                                  const struct mst_address_request *r)
+static void address_body_write(struct out *o,
+                               const struct mst_address_request *r)
 {
-    char before = message_text_write(o, '{', "id", r->id);
+    char before = address_text_write(o, '{', "id", r->id);
 
     if (r->address != NULL) {
-        before = message_text_write(o, before, "crypto_network",
+        before = address_text_write(o, before, "crypto_network",
                                     r->network_text != NULL
                                         ? r->network_text
                                         : mst_network_name(r->network));
     }
-    before = message_text_write(o, before, "address", r->address);
-    before = message_text_write(o, before, "nickname", r->nickname);
+    before = address_text_write(o, before, "address", r->address);
+    before = address_text_write(o, before, "nickname", r->nickname);
     if (r->bookmarked != MST_BOOKMARK_UNCHANGED) {
-        message_name_write(o, before, "bookmarked_status");
+        address_name_write(o, before, "bookmarked_status");
         out_text(o, r->bookmarked == MST_BOOKMARK_TRUE ? "true" : "false");
     }
     if (r->travelrule != NULL) {
-        message_name_write(o, before, "travelrule_metadata");
-        message_travelrule_write(o, r->travelrule);
+        address_name_write(o, before, "travelrule_metadata");
+        address_travelrule_write(o, r->travelrule);
     }
     out_byte(o, '}');
 }
@@ -3960,7 +3982,7 @@ int mst_address_write(char *out, size_t len,
     int rc = mst_address_check(request, NULL);
 
     if (rc == 0) {
-        message_address_write(&o, request);
+        address_body_write(&o, request);
         rc = o.len <= len && o.len <= INT32_MAX ? (int)o.len : MST_ERR_ARGUMENT;
     }
     return rc;
@@ -4012,8 +4034,8 @@ int mst_address_read(const void *body, size_t len, struct mst_address *address)
         return rc;
     }
     a->network = mst_network_from_name(a->network_text);
-    a->status = (enum mst_address_status)message_word(
-        message_statuses, MST_ADDRESS_OTHER - MST_ADDRESS_PENDING,
+    a->status = (enum mst_address_status)address_word(
+        address_statuses, MST_ADDRESS_OTHER - MST_ADDRESS_PENDING,
         a->status_text);
     return 0;
 }
@@ -4047,7 +4069,7 @@ void mst_problem_read(const void *body, size_t len, struct mst_problem *problem)
 }
 
 /* ------------------------------------------------------------------------
- * 5 book
+ * 9 book
  *
  * Each side is sorted from its worst level to its best, so that a change near
  * the top moves few bytes, and each level has the time that set it. Before
@@ -5415,7 +5437,7 @@ static inline void book_call_take_back(struct mst_book *book, bool use)
 }
 
 /* ------------------------------------------------------------------------
- * 6 ws
+ * 10 ws
  * ------------------------------------------------------------------------ */
 
 enum ws_state { WS_HEADER, WS_DATA, WS_CONTROL, WS_FAILED };
@@ -5695,7 +5717,7 @@ static void ws_accept(const char *key, char accept[MST_WS_ACCEPT_LEN + 1])
 }
 
 /* ------------------------------------------------------------------------
- * 7 http
+ * 11 http
  * ------------------------------------------------------------------------ */
 
 enum http_state {
@@ -6410,7 +6432,7 @@ static void http_form_write(struct out *o, const char *name, const char *value)
 }
 
 /* ------------------------------------------------------------------------
- * 8 transport
+ * 12 transport
  *
  * Between the bytes of the wire and plaintext: BearSSL's engine, or nothing
  * where the port is secure itself or the URL is plain. Without I/O: bytes for
@@ -6874,7 +6896,7 @@ static void transport_wipe(struct mst_transport *t)
 }
 
 /* ------------------------------------------------------------------------
- * 9 access
+ * 13 access
  *
  * Instants are of the port's clock, which wraps: a timer whose time has come is
  * disarmed by whoever finds it, so that no instant of the past is ever compared
@@ -7196,7 +7218,7 @@ int mst_access_set_anchors(struct mst_access *access,
 #endif
 
 /* ------------------------------------------------------------------------
- * 10 link
+ * 14 link
  *
  * One authorised connection after another: to the token endpoint where there
  * is no token, then to the host of the link's user, who adds the requests and
@@ -7789,7 +7811,7 @@ static void link_connected(struct mst_link *l)
 }
 
 /* ------------------------------------------------------------------------
- * 11 link: exchanges
+ * 15 link: exchanges
  *
  * What is being sent is not stored: each piece of it is written anew, from what
  * it is made of, as far as there is room.
@@ -8203,7 +8225,7 @@ static int link_step(struct mst_link *l, struct mst_event *event)
 }
 
 /* ------------------------------------------------------------------------
- * 12 link: pump
+ * 16 link: pump
  *
  * The only place that calls the port.
  * ------------------------------------------------------------------------ */
@@ -8998,7 +9020,7 @@ static void link_end(struct mst_link *l)
 }
 
 /* ------------------------------------------------------------------------
- * 13 client: subscriptions
+ * 17 client: subscriptions
  *
  * A subscription is a wish of the caller's, and has one state on the
  * connection. One request is outstanding at a time: the service has no
@@ -9701,7 +9723,7 @@ static void client_refused(struct mst_client *c, enum mst_code code)
 }
 
 /* ------------------------------------------------------------------------
- * 14 client: the stream
+ * 18 client: the stream
  *
  *    in state     this comes                                      next
  *    -----------  ----------------------------------------------  --------
@@ -10628,7 +10650,7 @@ void mst_client_wipe(struct mst_client *client)
 }
 
 /* ------------------------------------------------------------------------
- * 15 transfer
+ * 19 transfer
  *
  *    in state     this comes                                      next
  *    -----------  ----------------------------------------------  --------
@@ -10981,7 +11003,7 @@ void mst_transfer_wipe(struct mst_transfer *transfer)
 }
 
 /* ------------------------------------------------------------------------
- * 16 pair
+ * 20 pair
  *
  * Each client has its own connection, wishes and books; one leads. No book
  * moves but those of which there is only one. Another one leads
@@ -11426,7 +11448,7 @@ void mst_pair_wipe(struct mst_pair *pair)
 }
 
 /* ------------------------------------------------------------------------
- * 17 old tls
+ * 21 old tls
  *
  * Two pairs of buffers a link: the wire's side and the plaintext's. Where the
  * port is secure itself, or the URL is plain, one is the other.
@@ -11818,7 +11840,7 @@ static void tls_wire_got(struct mst_old_link *l, size_t len)
 }
 
 /* ------------------------------------------------------------------------
- * 18 old session: links
+ * 22 old session: links
  *
  * One link streams, or works towards it. A second one fetches a token ahead
  * of the last one's end, opens the connection that takes over from the first,
@@ -12268,7 +12290,7 @@ static bool session_is_permanent(const struct mst_old_link *l, int error)
         "unsupported_grant_type", "invalid_request"};
 
     if (error == MST_ERR_TOKEN_REFUSED) {
-        return message_lookup(codes, 5, l->text, strlen(l->text)) < 5;
+        return text_lookup(codes, 5, l->text, strlen(l->text)) < 5;
     }
     return mst_error_is_permanent(error);
 }
@@ -12916,7 +12938,7 @@ static void session_connected(struct mst_old_client *c, struct mst_old_link *l)
 }
 
 /* ------------------------------------------------------------------------
- * 19 old session: sending
+ * 23 old session: sending
  *
  * What is being sent is not stored: each piece of it is written anew, from what
  * it is made of, as far as there is room.
@@ -12998,9 +13020,9 @@ static void session_write_put(const struct mst_old_client *c,
     session_write_bearer(c, l, o, masked);
     http_line_write(o, "Content-Type", "application/json");
     http_line_write(o, "Accept", "application/json, application/problem+json");
-    message_address_write(&body, c->put.request);
+    address_body_write(&body, c->put.request);
     session_write_length(o, body.len);
-    message_address_write(o, c->put.request);
+    address_body_write(o, c->put.request);
 }
 
 static void session_write_upgrade(const struct mst_old_client *c,
@@ -13180,7 +13202,7 @@ static bool session_send(struct mst_old_client *c, struct mst_old_link *l)
 }
 
 /* ------------------------------------------------------------------------
- * 20 old session: tokens
+ * 24 old session: tokens
  * ------------------------------------------------------------------------ */
 
 enum old_reply_field {
@@ -13440,7 +13462,7 @@ static void session_token_done(struct mst_old_client *c, struct mst_old_link *l)
 }
 
 /* ------------------------------------------------------------------------
- * 21 old session: subscriptions
+ * 25 old session: subscriptions
  *
  * Wishes, and where each stands on each connection. One request is outstanding
  * at a time: the service has no identifier to tell answers apart by.
@@ -14067,7 +14089,7 @@ static void session_refused(struct mst_old_client *c, struct mst_old_link *l,
 }
 
 /* ------------------------------------------------------------------------
- * 22 old session: reading
+ * 26 old session: reading
  * ------------------------------------------------------------------------ */
 
 /* Plaintext has been looked at. The tap sees none of a token exchange. */
@@ -14910,7 +14932,7 @@ static void session_forgive(struct mst_old_client *c, uint64_t ms)
 }
 
 /* ------------------------------------------------------------------------
- * 23 old pump
+ * 27 old pump
  *
  * The only place that calls the port.
  * ------------------------------------------------------------------------ */
@@ -15620,7 +15642,7 @@ mst_old_client_stats(const struct mst_old_client *client)
 }
 
 /* ------------------------------------------------------------------------
- * 24 old calls
+ * 28 old calls
  * ------------------------------------------------------------------------ */
 
 static uint32_t call_default(uint32_t value, uint32_t otherwise)

@@ -39,7 +39,7 @@ static size_t piece(const struct mst_address_request *request, uint8_t *to,
 {
     struct out o = {to, cap, skip, 0};
 
-    message_address_write(&o, request);
+    address_body_write(&o, request);
     assert_int_equal(whole, o.len);
     return out_stored(&o);
 }
