@@ -207,7 +207,7 @@ static size_t pieces_of_client(struct piece *pieces)
         piece_add(pieces, &n, l->out - MST_OLD_TLS_HELD,
                   MST_OLD_TLS_HELD + config->record_out_len);
         piece_add(pieces, &n, l->staging, config->staging_len);
-        piece_add(pieces, &n, l->decoder.buffer, config->message_len);
+        piece_add(pieces, &n, l->decoder.kept.buffer, config->message_len);
     }
     return n;
 }
