@@ -132,6 +132,7 @@ HOT bool mem_equal(const char *a, const char *b, size_t len)
 }
 
 #define BIT(n) (1u << (n))
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
 /* A window onto a text: what lies before skip or beyond cap is counted but
  * not stored. A text of any length is so written piece by piece, each time by
@@ -1916,8 +1917,6 @@ struct object_field {
 #define OBJECT_AT(type, member) \
     offsetof(type, member), sizeof(((type *)0)->member)
 
-#define OBJECT_FIELDS(table) (sizeof(table) / sizeof(table)[0])
-
 struct object {
     const struct object_field *fields;
     unsigned count;
@@ -2526,12 +2525,8 @@ static int message_object(struct mst_decoder *d, struct object *o,
 static int message_entry(struct mst_decoder *d, const char *text, size_t len,
                          struct mst_event *event)
 {
-    struct object o = {message_entry_fields,
-                       OBJECT_FIELDS(message_entry_fields),
-                       0,
-                       0,
-                       NULL,
-                       0};
+    struct object o = {
+        message_entry_fields, COUNT_OF(message_entry_fields), 0, 0, NULL, 0};
     struct mst_entry *entry = &event->as.entry;
     bool failed;
     int rc;
@@ -2590,7 +2585,7 @@ static const struct object_field message_service_fields[] = {
 static int message_service_error(struct mst_decoder *d, struct mst_event *event)
 {
     struct object o = {message_service_fields,
-                       OBJECT_FIELDS(message_service_fields),
+                       COUNT_OF(message_service_fields),
                        0,
                        0,
                        NULL,
@@ -3817,6 +3812,39 @@ static int address_check_form(const struct mst_address_request *r,
                : address_breaks(fault, MST_FIELD_NETWORK, MST_RULE_CONTRADICTS);
 }
 
+#define ADDRESS_RULE(type, member, min, max, error)    \
+    {                                                  \
+        offsetof(struct type, member), min, max, error \
+    }
+
+/* The limits of a request's texts, and of those of its travel rule metadata. */
+static const struct address_rule {
+    uint8_t offset, min;
+    uint16_t max;
+    int16_t error;
+} address_rules[] = {
+    ADDRESS_RULE(mst_address_request, id, 1, MST_ADDRESS_ID_MAX,
+                 MST_ERR_ADDRESS_ID),
+    ADDRESS_RULE(mst_address_request, network_text, 1, MST_WORD_MAX,
+                 MST_ERR_ADDRESS_NETWORK),
+    ADDRESS_RULE(mst_address_request, address, 1, MST_ADDRESS_MAX,
+                 MST_ERR_ADDRESS_ADDRESS),
+    ADDRESS_RULE(mst_address_request, nickname, 0, MST_NICKNAME_MAX,
+                 MST_ERR_ADDRESS_NICKNAME),
+    ADDRESS_RULE(mst_travelrule, first_name, 0, MST_PARTY_MAX,
+                 MST_ERR_ADDRESS_NAME),
+    ADDRESS_RULE(mst_travelrule, last_name, 0, MST_PARTY_MAX,
+                 MST_ERR_ADDRESS_NAME),
+    ADDRESS_RULE(mst_travelrule, institution, 0, MST_PARTY_MAX,
+                 MST_ERR_ADDRESS_NAME),
+    ADDRESS_RULE(mst_travelrule, vasp_id, 1, MST_PARTY_MAX,
+                 MST_ERR_ADDRESS_VASP_ID),
+    ADDRESS_RULE(mst_travelrule, custodian_type, 1, MST_WORD_MAX,
+                 MST_ERR_ADDRESS_CUSTODIAN),
+};
+
+#define ADDRESS_REQUEST_RULES 4 /* the others are for the metadata */
+
 static int address_check_texts(const struct mst_address_request *r,
                                const struct mst_travelrule *t,
                                struct mst_address_fault *fault)
@@ -4024,8 +4052,8 @@ int mst_address_read(const void *body, size_t len, struct mst_address *address)
     int rc;
 
     memset(a, 0, sizeof *a);
-    rc = address_body_read(body, len, address_fields,
-                           OBJECT_FIELDS(address_fields), a);
+    rc = address_body_read(body, len, address_fields, COUNT_OF(address_fields),
+                           a);
     if (rc == 0 && a->id[0] == '\0') {
         rc = MST_ERR_MESSAGE_SHAPE;
     }
@@ -4062,8 +4090,8 @@ static const struct object_field problem_fields[] = {
 void mst_problem_read(const void *body, size_t len, struct mst_problem *problem)
 {
     memset(problem, 0, sizeof *problem);
-    if (address_body_read(body, len, problem_fields,
-                          OBJECT_FIELDS(problem_fields), problem) != 0) {
+    if (address_body_read(body, len, problem_fields, COUNT_OF(problem_fields),
+                          problem) != 0) {
         memset(problem, 0, sizeof *problem);
     }
 }

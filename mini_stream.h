@@ -688,12 +688,25 @@ struct mst_said {
     char message[MST_TEXT_MAX + 1];
 };
 
+/* What is used most comes first: its place fits a short instruction. */
 struct mst_decoder {
+    uint8_t phase, place, field, side, channel, action;
+    uint8_t variety; /* how much amounts differ in form, lately */
+    bool started, snapshot, second_pass, parts_out, strict;
+    bool final; /* the piece at hand is the last one */
     struct mst_json json;
+    /* What is known of the message's fields: sets by number, the error of each
+     * that is unusable, and the one of which said.text is the value. */
+    struct {
+        uint16_t seen, twice, unusable, absent;
+        int16_t bad[MST_FIELDS];
+        uint8_t text_field;
+    } fields;
     /* The piece at hand. */
     const uint8_t *data;
     size_t at, len;
-    bool final;
+    size_t message_len; /* with the pieces before */
+    size_t count;       /* levels at hand */
     /* What must be kept of earlier pieces: all of the message as long as it
      * may be needed again (retain), or the item at hand. */
     struct {
@@ -701,23 +714,14 @@ struct mst_decoder {
         size_t buffer_len, held, item_at;
         bool retain, item, item_held;
     } kept;
-    size_t message_len;
     /* Where the second pass begins, 0 if none is needed, and with which field. */
     struct {
         size_t at;
         uint8_t field;
     } deferred;
-    /* What is known of the message. */
-    bool started, snapshot, second_pass, parts_out, strict;
-    uint8_t phase, place, field, side, channel, action;
-    uint8_t variety; /* how much amounts differ in form, lately */
-    /* Its fields: sets by number, the error of each that is unusable, and the
-     * one of which said.text is the value. */
     struct {
-        uint16_t seen, absent, twice, unusable;
-        int16_t bad[MST_FIELDS];
-        uint8_t text_field;
-    } fields;
+        size_t entries, failed;
+    } response;
     int error;
     /* Its times; the minute of the last one: its text, and in seconds. */
     struct {
@@ -727,15 +731,11 @@ struct mst_decoder {
     struct mst_decimal price,
         amount; /* of an execution, or the level at hand */
     struct {
-        size_t entries, failed;
-    } response;
-    struct {
         bool there[2];
         struct mst_level level[2];
     } best; /* of a top of book */
-    size_t count;
-    struct mst_level levels[MST_PART_LEVELS];
     struct mst_said said;
+    struct mst_level levels[MST_PART_LEVELS];
 };
 
 /* Refuses amounts of more than 18 significant digits (MST_ERR_DECIMAL_WIDE)
