@@ -2066,6 +2066,7 @@ static int object_read(struct object *o, const char *text, size_t len,
     int rc = 0;
 
     json_init(&j);
+    o->item = text;
     while (rc >= 0) {
         rc = json_next(&j, (const uint8_t *)text, len, &at);
         if (rc == JSON_VALUE) {
