@@ -131,16 +131,13 @@ static void test_bad_messages(void **state)
 /* Only what may have had levels of a book casts doubt on it. */
 static void test_books_after_bad_messages(void **state)
 {
-#define MANY                                                       \
-    "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23," \
-    "24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40"
 #define DEEP "[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]"
     static const struct {
         const char *text; /* NULL: a binary message */
         bool doubt, other_doubt;
     } cases[] = {
-        {"{\"type\":\"error\",\"error\":\"X\",\"a\":[" MANY "]}", false, false},
-        {"{\"error\":{\"code\":\"X\",\"a\":[" MANY "]}}", false, false},
+        {"{\"type\":\"error\",\"error\":\"X\",\"message\":[]}", false, false},
+        {"{\"error\":{\"code\":\"X\",\"code\":\"Y\"}}", false, false},
         {"{\"type\":\"error\",\"error\":" DEEP "}", false, false},
         {"{\"type\":\"greeting\",\"a\":" DEEP "}", false, false},
         {"{\"type\":\"subscribe\",\"channels\":[7]}", false, false},
