@@ -220,13 +220,26 @@ static bool text_is(const char *text, size_t len, const char *word)
     return len == strlen(word) && memcmp(text, word, len) == 0;
 }
 
-/* Index of a text in a table, or count where it is not there. */
-static uint8_t text_lookup(const char *const *table, uint8_t count,
-                           const char *text, size_t len)
+/* Lists of words are texts one behind the other, with an empty one at the end:
+ * they need no pointers, and a program that does not use one does not carry
+ * it. */
+
+/* The word of this index, or "" beyond the last. */
+static const char *text_nth(const char *words, unsigned n)
+{
+    for (; n > 0 && *words != '\0'; n--) {
+        words += strlen(words) + 1;
+    }
+    return words;
+}
+
+/* Index of a text in a list of words; their number where it is not there. */
+static uint8_t text_lookup(const char *words, const char *text, size_t len)
 {
     uint8_t i = 0;
 
-    while (i < count && !text_is(text, len, table[i])) {
+    while (*words != '\0' && !text_is(text, len, words)) {
+        words += strlen(words) + 1;
         i++;
     }
     return i;
@@ -372,115 +385,98 @@ static void base64_write(char *to, const uint8_t *from, size_t len)
     *to = '\0';
 }
 
-/* The texts of the errors of each band, in the order of their numbers: texts
- * one behind the other need no pointers, and are looked for rarely. */
-static const char *const text_bands[] = {
-    /* The caller's */
-    "no error\0"
-    "argument is missing, too long or not UTF-8\0"
-    "client was built with other limits\0"
-    "memory is too small\0"
-    "not a usable URL\0"
-    "ws and http are not allowed\0"
-    "client id or secret is missing\0"
-    "no trust anchors\0"
-    "an IP address as host under TLS\0"
-    "control character in a header value\0"
-    "no room for one more subscription\0"
-    "subscribed already\0"
-    "no such subscription\0"
-    "client is closed\0"
-    "another request is under way\0"
-    "number is not exact in this unit\0"
-    "book shows no level\0"
-    "beyond what the book knows\0"
-    "address request breaks a rule\0",
-    /* The port's */
-    "clock is not set\0"
-    "no entropy\0"
-    "host name cannot be resolved\0"
-    "connection refused\0"
-    "host is unreachable\0"
-    "connection reset\0"
-    "connection closed by the peer\0"
-    "error of the port\0",
-    /* TLS */
-    "certificate's issuer is not trusted\0"
-    "certificate is for another name\0"
-    "certificate is not valid at this time\0"
-    "certificate is malformed or not acceptable\0"
-    "server refuses TLS 1.2\0"
-    "TLS handshake failed\0"
-    "fatal TLS alert\0"
-    "TLS protocol error\0"
-    "TLS ended without close_notify\0",
-    /* HTTP */
-    "malformed HTTP response\0"
-    "malformed or conflicting HTTP lengths\0"
-    "HTTP coding that was not asked for\0"
-    "HTTP header is too large\0"
-    "HTTP body is too large\0"
-    "HTTP response ended early\0"
-    "unexpected HTTP status\0",
-    /* OAuth 2.0 and access */
-    "token was refused\0"
-    "reply is not a token response\0"
-    "token is not a bearer token\0"
-    "token has a narrower scope\0"
-    "token is too large\0"
-    "token is not accepted\0"
-    "scope missing or not on the allow list\0"
-    "too many requests\0",
-    /* WebSocket */
-    "not upgraded to WebSocket\0"
-    "wrong Sec-WebSocket-Accept\0"
-    "WebSocket extension not asked for\0"
-    "reserved WebSocket bit or opcode\0"
-    "masked frame from the server\0"
-    "malformed WebSocket frame length\0"
-    "malformed WebSocket control frame\0"
-    "WebSocket fragment out of order\0"
-    "WebSocket text is not UTF-8\0"
-    "malformed WebSocket close frame\0"
-    "closed by the service\0",
-    /* Messages */
-    "not JSON\0"
-    "JSON is nested too deeply\0"
-    "field is missing or of a wrong type\0"
-    "key stands twice\0"
-    "item does not fit the message buffer\0"
-    "levels before what they belong to\0"
-    "binary message\0"
-    "not a decimal number, or negative\0"
-    "number has too many digits\0"
-    "not a timestamp\0",
-    /* The session's */
-    "took too long\0"
-    "nothing came for too long\0"
-    "frame came too slowly\0"
-    "request was not answered in time\0"
-    "error message of the service\0"
-    "no heartbeats come\0"
-    "the stream has fallen behind\0"
-    "no snapshot came in time\0",
-};
+/* The texts of the errors of each band, in the order of their numbers. */
+static const char text_caller[] = "no error\0"
+                                  "argument is missing, too long or not UTF-8\0"
+                                  "client was built with other limits\0"
+                                  "memory is too small\0"
+                                  "not a usable URL\0"
+                                  "ws and http are not allowed\0"
+                                  "client id or secret is missing\0"
+                                  "no trust anchors\0"
+                                  "an IP address as host under TLS\0"
+                                  "control character in a header value\0"
+                                  "no room for one more subscription\0"
+                                  "subscribed already\0"
+                                  "no such subscription\0"
+                                  "client is closed\0"
+                                  "another request is under way\0"
+                                  "number is not exact in this unit\0"
+                                  "book shows no level\0"
+                                  "beyond what the book knows\0"
+                                  "address request breaks a rule\0";
+static const char text_port[] = "clock is not set\0"
+                                "no entropy\0"
+                                "host name cannot be resolved\0"
+                                "connection refused\0"
+                                "host is unreachable\0"
+                                "connection reset\0"
+                                "connection closed by the peer\0"
+                                "error of the port\0";
+static const char text_tls[] = "certificate's issuer is not trusted\0"
+                               "certificate is for another name\0"
+                               "certificate is not valid at this time\0"
+                               "certificate is malformed or not acceptable\0"
+                               "server refuses TLS 1.2\0"
+                               "TLS handshake failed\0"
+                               "fatal TLS alert\0"
+                               "TLS protocol error\0"
+                               "TLS ended without close_notify\0";
+static const char text_http[] = "malformed HTTP response\0"
+                                "malformed or conflicting HTTP lengths\0"
+                                "HTTP coding that was not asked for\0"
+                                "HTTP header is too large\0"
+                                "HTTP body is too large\0"
+                                "HTTP response ended early\0"
+                                "unexpected HTTP status\0";
+static const char text_access[] = "token was refused\0"
+                                  "reply is not a token response\0"
+                                  "token is not a bearer token\0"
+                                  "token has a narrower scope\0"
+                                  "token is too large\0"
+                                  "token is not accepted\0"
+                                  "scope missing or not on the allow list\0"
+                                  "too many requests\0";
+static const char text_ws[] = "not upgraded to WebSocket\0"
+                              "wrong Sec-WebSocket-Accept\0"
+                              "WebSocket extension not asked for\0"
+                              "reserved WebSocket bit or opcode\0"
+                              "masked frame from the server\0"
+                              "malformed WebSocket frame length\0"
+                              "malformed WebSocket control frame\0"
+                              "WebSocket fragment out of order\0"
+                              "WebSocket text is not UTF-8\0"
+                              "malformed WebSocket close frame\0"
+                              "closed by the service\0";
+static const char text_message[] = "not JSON\0"
+                                   "JSON is nested too deeply\0"
+                                   "field is missing or of a wrong type\0"
+                                   "key stands twice\0"
+                                   "item does not fit the message buffer\0"
+                                   "levels before what they belong to\0"
+                                   "binary message\0"
+                                   "not a decimal number, or negative\0"
+                                   "number has too many digits\0"
+                                   "not a timestamp\0";
+static const char text_session[] = "took too long\0"
+                                   "nothing came for too long\0"
+                                   "frame came too slowly\0"
+                                   "request was not answered in time\0"
+                                   "error message of the service\0"
+                                   "no heartbeats come\0"
+                                   "the stream has fallen behind\0"
+                                   "no snapshot came in time\0";
 
 const char *mst_strerror(int error)
 {
-    const size_t bands = sizeof text_bands / sizeof *text_bands;
+    static const char *const bands[] = {text_caller,  text_port,   text_tls,
+                                        text_http,    text_access, text_ws,
+                                        text_message, text_session};
     const uint32_t n = 0 - (uint32_t)error;
-    const char *text;
+    const char *text =
+        n / 100 < COUNT_OF(bands) ? text_nth(bands[n / 100], n % 100) : "";
 
-    if (n / 100 < bands) {
-        text = text_bands[n / 100];
-        for (uint32_t i = 0; i < n % 100 && *text != '\0'; i++) {
-            text += strlen(text) + 1;
-        }
-        if (*text != '\0') {
-            return text;
-        }
-    }
-    return "unknown error";
+    return *text != '\0' ? text : "unknown error";
 }
 
 bool mst_error_is_permanent(int error)
@@ -492,20 +488,11 @@ bool mst_error_is_permanent(int error)
 
 const char *mst_state_name(enum mst_state state)
 {
-    switch (state) {
-    case MST_STATE_OFF: return "off";
-    case MST_STATE_WAIT: return "wait";
-    case MST_STATE_RESOLVE: return "resolve";
-    case MST_STATE_CONNECT: return "connect";
-    case MST_STATE_TLS: return "tls";
-    case MST_STATE_TOKEN: return "token";
-    case MST_STATE_UPGRADE: return "upgrade";
-    case MST_STATE_PUT: return "put";
-    case MST_STATE_IDLE: return "idle";
-    case MST_STATE_OPEN: return "open";
-    case MST_STATE_CLOSING: return "closing";
-    }
-    return "";
+    static const char words[] =
+        "off\0wait\0resolve\0connect\0tls\0token\0upgrade\0put\0"
+        "idle\0open\0closing\0";
+
+    return text_nth(words, (unsigned)state);
 }
 
 /* ------------------------------------------------------------------------
@@ -2104,22 +2091,21 @@ static int object_read(struct object *o, const char *text, size_t len,
  * pieces is in the buffer then.
  * ------------------------------------------------------------------------ */
 
-static const char *const message_channels[] = {
-    "market_data", "market_data.top_of_book", "execution_data", "heartbeat"};
+static const char message_channels[] =
+    "market_data\0market_data.top_of_book\0execution_data\0heartbeat\0";
 
 /* As enum mst_action, and behind it what no request has. */
-static const char *const message_actions[] = {"subscribe", "unsubscribe",
-                                              "subscription_list", "error"};
+static const char message_actions[] =
+    "subscribe\0unsubscribe\0subscription_list\0error\0";
 
 #define MESSAGE_ACTION_ERROR 3
 #define MESSAGE_ACTION_OTHER 4
 #define MESSAGE_NONE 255 /* no channel or action seen yet */
 
 /* From MST_CODE_UNKNOWN_ACTION on. */
-static const char *const message_codes[] = {
-    "UNKNOWN_ACTION",    "INTERNAL_SERVER_ERROR",
-    "MALFORMED_REQUEST", "NO_EFFECT_ACTION",
-    "UNKNOWN_CHANNEL",   "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION"};
+static const char message_codes[] =
+    "UNKNOWN_ACTION\0INTERNAL_SERVER_ERROR\0MALFORMED_REQUEST\0"
+    "NO_EFFECT_ACTION\0UNKNOWN_CHANNEL\0UNKNOWN_CHANNEL_PARAMS_CONFIGURATION\0";
 
 enum message_place {
     MESSAGE_BEFORE,
@@ -2181,12 +2167,12 @@ static const uint16_t message_required[] = {
 
 const char *mst_channel_name(enum mst_channel channel)
 {
-    return channel < MST_CHANNEL_OTHER ? message_channels[channel] : "";
+    return text_nth(message_channels, channel);
 }
 
 static enum mst_code message_code(const char *text)
 {
-    return (enum mst_code)(text_lookup(message_codes, 6, text, strlen(text)) +
+    return (enum mst_code)(text_lookup(message_codes, text, strlen(text)) +
                            MST_CODE_UNKNOWN_ACTION);
 }
 
@@ -2388,11 +2374,9 @@ static void message_scalar(struct mst_decoder *d, enum message_field field,
     if (number ? !message_is_number(t) : !t->string) {
         rc = MST_ERR_MESSAGE_SHAPE;
     } else if (field == FIELD_CHANNEL) {
-        d->channel =
-            text_lookup(message_channels, MST_CHANNEL_OTHER, t->at, t->len);
+        d->channel = text_lookup(message_channels, t->at, t->len);
     } else if (field == FIELD_ACTION) {
-        d->action =
-            text_lookup(message_actions, MESSAGE_ACTION_OTHER, t->at, t->len);
+        d->action = text_lookup(message_actions, t->at, t->len);
     } else if (field == FIELD_MARKET) {
         if (t->cut || t->len > MST_MARKET_MAX) {
             rc = MST_ERR_MESSAGE_SIZE;
@@ -2540,9 +2524,8 @@ static int message_entry(struct mst_decoder *d, const char *text, size_t len,
     failed = (o.set & BIT(ENTRY_ERROR)) != 0;
     message_event(event, MST_EVENT_ENTRY);
     entry->action = (enum mst_action)d->action;
-    entry->channel =
-        (enum mst_channel)text_lookup(message_channels, MST_CHANNEL_OTHER,
-                                      d->said.name, strlen(d->said.name));
+    entry->channel = (enum mst_channel)text_lookup(
+        message_channels, d->said.name, strlen(d->said.name));
     entry->channel_name = d->said.name;
     entry->market = d->said.market;
     entry->success =
@@ -2642,7 +2625,7 @@ static int message_stream(struct mst_decoder *d, enum message_field field)
 static void message_request_open(struct out *o, enum mst_action action)
 {
     out_text(o, "{\"type\":\"");
-    out_text(o, message_actions[action]);
+    out_text(o, text_nth(message_actions, action));
     out_byte(o, '"');
     if (action != MST_SUBSCRIPTION_LIST) {
         out_text(o, ",\"channels\":[");
@@ -2653,7 +2636,7 @@ static void message_request_entry(struct out *o, enum mst_channel channel,
                                   const char *market, bool first)
 {
     out_text(o, first ? "{\"type\":\"" : ",{\"type\":\"");
-    out_text(o, message_channels[channel]);
+    out_text(o, text_nth(message_channels, channel));
     out_byte(o, '"');
     if (channel != MST_HEARTBEAT) {
         out_text(o, ",\"params\":{\"market\":");
@@ -3704,71 +3687,53 @@ int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event)
  * ------------------------------------------------------------------------ */
 
 /* From MST_NETWORK_BITCOIN on. */
-static const char *const address_networks[] = {
-    "BITCOIN", "ETHEREUM",    "BITCOIN_CASH", "LITECOIN",
-    "SOLANA",  "POLYGON_POS", "BASE",         "ARBITRUM_ONE",
-    "STELLAR", "INK",         "XLAYER"};
+static const char address_networks[] =
+    "BITCOIN\0ETHEREUM\0BITCOIN_CASH\0LITECOIN\0SOLANA\0POLYGON_POS\0BASE\0"
+    "ARBITRUM_ONE\0STELLAR\0INK\0XLAYER\0";
 
 /* From MST_ADDRESS_PENDING on. */
-static const char *const address_statuses[] = {"PENDING", "APPROVED",
-                                               "REJECTED"};
+static const char address_statuses[] = "PENDING\0APPROVED\0REJECTED\0";
 
 const char *mst_network_name(enum mst_network network)
 {
-    return network > MST_NETWORK_NONE && network < MST_NETWORK_OTHER
-               ? address_networks[network - MST_NETWORK_BITCOIN]
+    return network > MST_NETWORK_NONE
+               ? text_nth(address_networks,
+                          (unsigned)network - MST_NETWORK_BITCOIN)
                : "";
 }
 
-/* 0 for "", else the text's place in a table, counted from 1; behind its last
+/* 0 for "", else the text's place in a list, counted from 1; behind its last
  * where it is not there. */
-static unsigned address_word(const char *const *table, uint8_t count,
-                             const char *text)
+static unsigned address_word(const char *words, const char *text)
 {
-    return text[0] == '\0' ? 0
-                           : text_lookup(table, count, text, strlen(text)) + 1u;
+    return text[0] == '\0' ? 0 : text_lookup(words, text, strlen(text)) + 1u;
 }
 
 enum mst_network mst_network_from_name(const char *name)
 {
-    return (enum mst_network)address_word(
-        address_networks, MST_NETWORK_OTHER - MST_NETWORK_BITCOIN,
-        name != NULL ? name : "");
+    return (enum mst_network)address_word(address_networks,
+                                          name != NULL ? name : "");
 }
 
 static const struct mst_travelrule address_no_travelrule;
 
 const char *mst_address_field_name(enum mst_address_field field)
 {
-    switch (field) {
-    case MST_FIELD_NONE: break;
-    case MST_FIELD_IDENTITY: return "id (or network and address)";
-    case MST_FIELD_ID: return "id";
-    case MST_FIELD_NETWORK: return "network";
-    case MST_FIELD_ADDRESS: return "address";
-    case MST_FIELD_NICKNAME: return "nickname";
-    case MST_FIELD_FIRST_NAME: return "first_name";
-    case MST_FIELD_LAST_NAME: return "last_name";
-    case MST_FIELD_INSTITUTION: return "institution";
-    case MST_FIELD_VASP_ID: return "vasp_id";
-    case MST_FIELD_CUSTODIAN_TYPE: return "custodian_type";
-    case MST_FIELD_BOOKMARKED: return "bookmarked";
-    }
-    return "";
+    static const char words[] =
+        "id (or network and address)\0id\0network\0address\0"
+        "nickname\0first_name\0last_name\0institution\0vasp_id\0"
+        "custodian_type\0bookmarked\0";
+
+    return field > 0 ? text_nth(words, (unsigned)field - 1) : "";
 }
 
 const char *mst_address_rule_text(enum mst_address_rule rule)
 {
-    switch (rule) {
-    case MST_RULE_NONE: break;
-    case MST_RULE_MISSING: return "is missing";
-    case MST_RULE_EMPTY: return "is empty";
-    case MST_RULE_TOO_LONG: return "is too long";
-    case MST_RULE_UTF8: return "is not valid UTF-8";
-    case MST_RULE_CONTRADICTS: return "contradicts another field";
-    case MST_RULE_VALUE: return "has no such value";
-    }
-    return "";
+    static const char words[] =
+        "is missing\0is empty\0is too long\0is not valid UTF-8\0"
+        "contradicts another field\0has no such value\0";
+
+    return rule > 0 ? text_nth(words, (unsigned)rule - 1) : "";
 }
 
 static int address_breaks(struct mst_address_fault *fault,
@@ -3813,39 +3778,6 @@ static int address_check_form(const struct mst_address_request *r,
                : address_breaks(fault, MST_FIELD_NETWORK, MST_RULE_CONTRADICTS);
 }
 
-#define ADDRESS_RULE(type, member, min, max, error)    \
-    {                                                  \
-        offsetof(struct type, member), min, max, error \
-    }
-
-/* The limits of a request's texts, and of those of its travel rule metadata. */
-static const struct address_rule {
-    uint8_t offset, min;
-    uint16_t max;
-    int16_t error;
-} address_rules[] = {
-    ADDRESS_RULE(mst_address_request, id, 1, MST_ADDRESS_ID_MAX,
-                 MST_ERR_ADDRESS_ID),
-    ADDRESS_RULE(mst_address_request, network_text, 1, MST_WORD_MAX,
-                 MST_ERR_ADDRESS_NETWORK),
-    ADDRESS_RULE(mst_address_request, address, 1, MST_ADDRESS_MAX,
-                 MST_ERR_ADDRESS_ADDRESS),
-    ADDRESS_RULE(mst_address_request, nickname, 0, MST_NICKNAME_MAX,
-                 MST_ERR_ADDRESS_NICKNAME),
-    ADDRESS_RULE(mst_travelrule, first_name, 0, MST_PARTY_MAX,
-                 MST_ERR_ADDRESS_NAME),
-    ADDRESS_RULE(mst_travelrule, last_name, 0, MST_PARTY_MAX,
-                 MST_ERR_ADDRESS_NAME),
-    ADDRESS_RULE(mst_travelrule, institution, 0, MST_PARTY_MAX,
-                 MST_ERR_ADDRESS_NAME),
-    ADDRESS_RULE(mst_travelrule, vasp_id, 1, MST_PARTY_MAX,
-                 MST_ERR_ADDRESS_VASP_ID),
-    ADDRESS_RULE(mst_travelrule, custodian_type, 1, MST_WORD_MAX,
-                 MST_ERR_ADDRESS_CUSTODIAN),
-};
-
-#define ADDRESS_REQUEST_RULES 4 /* the others are for the metadata */
-
 static int address_check_texts(const struct mst_address_request *r,
                                const struct mst_travelrule *t,
                                struct mst_address_fault *fault)
@@ -3867,7 +3799,7 @@ static int address_check_texts(const struct mst_address_request *r,
         {MST_WORD_MAX, false},
     };
 
-    for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (unsigned i = 0; i < COUNT_OF(texts); i++) {
         enum mst_address_field field =
             (enum mst_address_field)(MST_FIELD_ID + i);
         size_t len;
@@ -3920,7 +3852,7 @@ int mst_address_check(const struct mst_address_request *request,
     if (r == NULL) {
         return MST_ERR_ARGUMENT;
     }
-    t = r->travelrule != NULL ? r->travelrule : &message_no_travelrule;
+    t = r->travelrule != NULL ? r->travelrule : &address_no_travelrule;
     rc = address_check_form(r, fault);
     if (rc == 0) {
         rc = address_check_texts(r, t, fault);
@@ -4063,9 +3995,8 @@ int mst_address_read(const void *body, size_t len, struct mst_address *address)
         return rc;
     }
     a->network = mst_network_from_name(a->network_text);
-    a->status = (enum mst_address_status)address_word(
-        address_statuses, MST_ADDRESS_OTHER - MST_ADDRESS_PENDING,
-        a->status_text);
+    a->status =
+        (enum mst_address_status)address_word(address_statuses, a->status_text);
     return 0;
 }
 
@@ -5372,30 +5303,20 @@ void mst_book_check(struct mst_book *book, const struct mst_top *top,
 
 const char *mst_book_state_name(enum mst_book_state state)
 {
-    switch (state) {
-    case MST_BOOK_EMPTY: return "empty";
-    case MST_BOOK_BUILDING: return "building";
-    case MST_BOOK_LIVE: return "live";
-    case MST_BOOK_STALE: return "stale";
-    }
-    return "";
+    static const char words[] = "empty\0building\0live\0stale\0";
+
+    return text_nth(words, (unsigned)state);
 }
 
 const char *mst_book_reason_name(enum mst_book_reason reason)
 {
-    switch (reason) {
-    case MST_BOOK_OK: return "";
-    case MST_BOOK_NO_SNAPSHOT: return "no snapshot yet";
-    case MST_BOOK_IN_MESSAGE: return "inside of a message";
-    case MST_BOOK_RECONNECT: return "connection lost";
-    case MST_BOOK_RESYNC: return "subscribed anew";
-    case MST_BOOK_ABORTED: return "message cut off";
-    case MST_BOOK_BAD_MESSAGE: return "message lost";
-    case MST_BOOK_NUMBER: return "number that cannot be kept";
-    case MST_BOOK_DISORDER: return "snapshot out of order";
-    case MST_BOOK_DETACHED: return "not subscribed";
-    }
-    return "";
+    static const char words[] =
+        "no snapshot yet\0inside of a message\0connection lost\0"
+        "subscribed anew\0message cut off\0message lost\0"
+        "number that cannot be kept\0snapshot out of order\0"
+        "not subscribed\0";
+
+    return reason > 0 ? text_nth(words, (unsigned)reason - 1) : "";
 }
 
 /* -- linked only if used ------------------------------------------------ */
@@ -5863,13 +5784,14 @@ enum http_header {
     HTTP_OTHER
 };
 
-/* Place of a text in a table, without case; count where it is not there. */
-static uint8_t http_lookup(const char *const *table, uint8_t count,
-                           const char *text, size_t len)
+/* Place of a text in a list of words, without case; their number where it is
+ * not there. */
+static uint8_t http_lookup(const char *words, const char *text, size_t len)
 {
     uint8_t i = 0;
 
-    while (i < count && !text_is_nocase(text, len, table[i])) {
+    while (*words != '\0' && !text_is_nocase(text, len, words)) {
+        words += strlen(words) + 1;
         i++;
     }
     return i;
@@ -5877,18 +5799,11 @@ static uint8_t http_lookup(const char *const *table, uint8_t count,
 
 static enum http_header http_header_name(const char *name, size_t len)
 {
-    static const char *const names[] = {"content-length",
-                                        "transfer-encoding",
-                                        "content-encoding",
-                                        "connection",
-                                        "upgrade",
-                                        "sec-websocket-accept",
-                                        "sec-websocket-extensions",
-                                        "sec-websocket-protocol",
-                                        "retry-after",
-                                        "date"};
-
-    return (enum http_header)http_lookup(names, HTTP_OTHER, name, len);
+    return (enum http_header)http_lookup(
+        "content-length\0transfer-encoding\0content-encoding\0connection\0"
+        "upgrade\0sec-websocket-accept\0sec-websocket-extensions\0"
+        "sec-websocket-protocol\0retry-after\0date\0",
+        name, len);
 }
 
 /*
@@ -5898,9 +5813,8 @@ static enum http_header http_header_name(const char *name, size_t len)
  */
 static int64_t http_date(const char *text, size_t len)
 {
-    static const char *const months[] = {"jan", "feb", "mar", "apr",
-                                         "may", "jun", "jul", "aug",
-                                         "sep", "oct", "nov", "dec"};
+    static const char months[] =
+        "jan\0feb\0mar\0apr\0may\0jun\0jul\0aug\0sep\0oct\0nov\0dec\0";
     uint32_t n[5] = {0};
     uint8_t month = 12; /* from 0 */
     int32_t year;
@@ -5925,7 +5839,7 @@ static int64_t http_date(const char *text, size_t len)
             }
             (void)http_number(text + at, word, &n[count++]);
         } else if (month == 12) {
-            month = http_lookup(months, 12, text + at, word);
+            month = http_lookup(months, text + at, word);
         }
         at += word + 1;
     }
@@ -7463,12 +7377,12 @@ static bool link_is_local(int error)
  * code. */
 static bool link_is_permanent(const struct mst_link *l, int error)
 {
-    static const char *const codes[] = {
-        "invalid_client", "invalid_scope", "unauthorized_client",
-        "unsupported_grant_type", "invalid_request"};
+    static const char codes[] =
+        "invalid_client\0invalid_scope\0unauthorized_client\0"
+        "unsupported_grant_type\0invalid_request\0";
 
     if (error == MST_ERR_TOKEN_REFUSED) {
-        return message_lookup(codes, 5, l->text, strlen(l->text)) < 5;
+        return text_lookup(codes, l->text, strlen(l->text)) < 5;
     }
     return mst_error_is_permanent(error);
 }
@@ -9442,7 +9356,7 @@ static void client_request(struct mst_client *c)
     } else {
         return;
     }
-    link_trace_text(l, MST_TRACE_REQUEST, message_actions[c->request],
+    link_trace_text(l, MST_TRACE_REQUEST, text_nth(message_actions, c->request),
                     (int64_t)count, 0);
     c->request_due = true;
     timer_set(&l->access->pace, l->now, l->config.request_gap_ms);
@@ -10213,7 +10127,7 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event)
                 return 1;
             }
             l->reading = false;
-            link_high(&l->stats.high.message, c->decoder.held);
+            link_high(&l->stats.high.message, c->decoder.kept.held);
             link_high(&l->stats.high.depth, c->decoder.json.deepest);
         }
         data = transport_received(&l->transport, &len);
@@ -10715,9 +10629,9 @@ static void transfer_write(const struct mst_link *l, struct out *o, bool masked)
     link_write_bearer(l, o, masked);
     http_line_write(o, "Content-Type", "application/json");
     http_line_write(o, "Accept", "application/json, application/problem+json");
-    message_address_write(&body, t->request);
+    address_body_write(&body, t->request);
     http_length_write(o, body.len);
-    message_address_write(o, t->request);
+    address_body_write(o, t->request);
 }
 
 /* Keeps what is known of an attempt that has failed, or been answered. */
@@ -12314,12 +12228,12 @@ static bool session_is_local(int error)
 /* Errors that do not mend by trying again. */
 static bool session_is_permanent(const struct mst_old_link *l, int error)
 {
-    static const char *const codes[] = {
-        "invalid_client", "invalid_scope", "unauthorized_client",
-        "unsupported_grant_type", "invalid_request"};
+    static const char codes[] =
+        "invalid_client\0invalid_scope\0unauthorized_client\0"
+        "unsupported_grant_type\0invalid_request\0";
 
     if (error == MST_ERR_TOKEN_REFUSED) {
-        return text_lookup(codes, 5, l->text, strlen(l->text)) < 5;
+        return text_lookup(codes, l->text, strlen(l->text)) < 5;
     }
     return mst_error_is_permanent(error);
 }
@@ -13791,8 +13705,8 @@ static void session_request(struct mst_old_client *c, struct mst_old_link *l)
     } else {
         return;
     }
-    session_log_text(c, l, MST_LOG_REQUEST, message_actions[l->request],
-                     (int64_t)count);
+    session_log_text(c, l, MST_LOG_REQUEST,
+                     text_nth(message_actions, l->request), (int64_t)count);
     l->request_due = true;
     c->request_ms = c->now_ms + c->config.request_gap_ms;
     l->answer_ms = c->now_ms + c->config.answer_ms;

@@ -77,7 +77,6 @@ static const struct {
     {MST_ERR_WS_CLOSED, "by the service"},
     {MST_ERR_JSON_SYNTAX, "not JSON"},
     {MST_ERR_JSON_DEPTH, "too deeply"},
-    {MST_ERR_JSON_TOKENS, "many values"},
     {MST_ERR_MESSAGE_SHAPE, "wrong type"},
     {MST_ERR_MESSAGE_KEY, "stands twice"},
     {MST_ERR_MESSAGE_SIZE, "message buffer"},
