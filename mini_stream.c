@@ -4029,7 +4029,7 @@ void mst_problem_read(const void *body, size_t len, struct mst_problem *problem)
 }
 
 /* ------------------------------------------------------------------------
- * 9 book
+ * 9 book: sides
  *
  * Each side is sorted from its worst level to its best, so that a change near
  * the top moves few bytes, and each level has the time that set it. Before
@@ -4756,6 +4756,12 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s)
 
 /* -- states ------------------------------------------------------------- */
 
+/* ------------------------------------------------------------------------
+ * 10 book: messages
+ *
+ * What messages do to both sides, and what is then known of the book.
+ * ------------------------------------------------------------------------ */
+
 static void book_clear(struct mst_book *book)
 {
     for (unsigned side = 0; side < 2; side++) {
@@ -5387,7 +5393,7 @@ static inline void book_call_take_back(struct mst_book *book, bool use)
 }
 
 /* ------------------------------------------------------------------------
- * 10 ws
+ * 11 ws
  * ------------------------------------------------------------------------ */
 
 enum ws_state { WS_HEADER, WS_DATA, WS_CONTROL, WS_FAILED };
@@ -5667,7 +5673,7 @@ static void ws_accept(const char *key, char accept[MST_WS_ACCEPT_LEN + 1])
 }
 
 /* ------------------------------------------------------------------------
- * 11 http
+ * 12 http
  * ------------------------------------------------------------------------ */
 
 enum http_state {
@@ -6375,7 +6381,7 @@ static void http_form_write(struct out *o, const char *name, const char *value)
 }
 
 /* ------------------------------------------------------------------------
- * 12 transport
+ * 13 transport
  *
  * Between the bytes of the wire and plaintext: BearSSL's engine, or nothing
  * where the port is secure itself or the URL is plain. Without I/O: bytes for
@@ -6839,7 +6845,7 @@ static void transport_wipe(struct mst_transport *t)
 }
 
 /* ------------------------------------------------------------------------
- * 13 access
+ * 14 access
  *
  * Instants are of the port's clock, which wraps: a timer whose time has come is
  * disarmed by whoever finds it, so that no instant of the past is ever compared
@@ -7161,7 +7167,7 @@ int mst_access_set_anchors(struct mst_access *access,
 #endif
 
 /* ------------------------------------------------------------------------
- * 14 link
+ * 15 link
  *
  * One authorised connection after another: to the token endpoint where there
  * is no token, then to the host of the link's user, who adds the requests and
@@ -7754,7 +7760,7 @@ static void link_connected(struct mst_link *l)
 }
 
 /* ------------------------------------------------------------------------
- * 15 link: exchanges
+ * 16 link: exchanges
  *
  * What is being sent is not stored: each piece of it is written anew, from what
  * it is made of, as far as there is room.
@@ -8168,7 +8174,7 @@ static int link_step(struct mst_link *l, struct mst_event *event)
 }
 
 /* ------------------------------------------------------------------------
- * 16 link: pump
+ * 17 link: pump
  *
  * The only place that calls the port.
  * ------------------------------------------------------------------------ */
@@ -8963,7 +8969,7 @@ static void link_end(struct mst_link *l)
 }
 
 /* ------------------------------------------------------------------------
- * 17 client: subscriptions
+ * 18 client: subscriptions
  *
  * A subscription is a wish of the caller's, and has one state on the
  * connection. One request is outstanding at a time: the service has no
@@ -9666,7 +9672,7 @@ static void client_refused(struct mst_client *c, enum mst_code code)
 }
 
 /* ------------------------------------------------------------------------
- * 18 client: the stream
+ * 19 client: the stream
  *
  *    in state     this comes                                      next
  *    -----------  ----------------------------------------------  --------
@@ -10406,6 +10412,10 @@ static bool client_burst(struct mst_client *c, struct mst_event *event)
     return false;
 }
 
+/* ------------------------------------------------------------------------
+ * 20 client: calls
+ * ------------------------------------------------------------------------ */
+
 int mst_poll(struct mst_client *client, struct mst_event *event)
 {
     struct mst_client *c = client;
@@ -10593,7 +10603,7 @@ void mst_client_wipe(struct mst_client *client)
 }
 
 /* ------------------------------------------------------------------------
- * 19 transfer
+ * 21 transfer
  *
  *    in state     this comes                                      next
  *    -----------  ----------------------------------------------  --------
@@ -10946,7 +10956,7 @@ void mst_transfer_wipe(struct mst_transfer *transfer)
 }
 
 /* ------------------------------------------------------------------------
- * 20 pair
+ * 22 pair
  *
  * Each client has its own connection, wishes and books; one leads. No book
  * moves but those of which there is only one. Another one leads
@@ -11391,7 +11401,7 @@ void mst_pair_wipe(struct mst_pair *pair)
 }
 
 /* ------------------------------------------------------------------------
- * 21 old tls
+ * 23 old tls
  *
  * Two pairs of buffers a link: the wire's side and the plaintext's. Where the
  * port is secure itself, or the URL is plain, one is the other.
@@ -11783,7 +11793,7 @@ static void tls_wire_got(struct mst_old_link *l, size_t len)
 }
 
 /* ------------------------------------------------------------------------
- * 22 old session: links
+ * 24 old session: links
  *
  * One link streams, or works towards it. A second one fetches a token ahead
  * of the last one's end, opens the connection that takes over from the first,
@@ -12881,7 +12891,7 @@ static void session_connected(struct mst_old_client *c, struct mst_old_link *l)
 }
 
 /* ------------------------------------------------------------------------
- * 23 old session: sending
+ * 25 old session: sending
  *
  * What is being sent is not stored: each piece of it is written anew, from what
  * it is made of, as far as there is room.
@@ -13145,7 +13155,7 @@ static bool session_send(struct mst_old_client *c, struct mst_old_link *l)
 }
 
 /* ------------------------------------------------------------------------
- * 24 old session: tokens
+ * 26 old session: tokens
  * ------------------------------------------------------------------------ */
 
 enum old_reply_field {
@@ -13405,7 +13415,7 @@ static void session_token_done(struct mst_old_client *c, struct mst_old_link *l)
 }
 
 /* ------------------------------------------------------------------------
- * 25 old session: subscriptions
+ * 27 old session: subscriptions
  *
  * Wishes, and where each stands on each connection. One request is outstanding
  * at a time: the service has no identifier to tell answers apart by.
@@ -14032,7 +14042,7 @@ static void session_refused(struct mst_old_client *c, struct mst_old_link *l,
 }
 
 /* ------------------------------------------------------------------------
- * 26 old session: reading
+ * 28 old session: reading
  * ------------------------------------------------------------------------ */
 
 /* Plaintext has been looked at. The tap sees none of a token exchange. */
@@ -14875,7 +14885,7 @@ static void session_forgive(struct mst_old_client *c, uint64_t ms)
 }
 
 /* ------------------------------------------------------------------------
- * 27 old pump
+ * 29 old pump
  *
  * The only place that calls the port.
  * ------------------------------------------------------------------------ */
@@ -15585,7 +15595,7 @@ mst_old_client_stats(const struct mst_old_client *client)
 }
 
 /* ------------------------------------------------------------------------
- * 28 old calls
+ * 30 old calls
  * ------------------------------------------------------------------------ */
 
 static uint32_t call_default(uint32_t value, uint32_t otherwise)
