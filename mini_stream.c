@@ -6961,13 +6961,19 @@ static struct mst_token *access_room(const struct mst_access *a,
     return best;
 }
 
-/* Forgets a token: it is of no use any more. */
-static void access_drop(struct mst_token *t)
+/* Makes the room empty. */
+static void access_clear(struct mst_token *t)
 {
     mem_wipe(t->text, sizeof t->text);
     t->len = 0;
-    t->save_due = true;
     t->until.armed = t->end.armed = t->refresh.armed = t->refresh_due = false;
+}
+
+/* Forgets a token, also where it is stored: it is of no use any more. */
+static void access_drop(struct mst_token *t)
+{
+    t->save_due |= t->len > 0;
+    access_clear(t);
 }
 
 /* The token that was written into a room serves from now on, in place of others
@@ -6982,8 +6988,7 @@ static void access_take(struct mst_access *a, struct mst_token *t, uint32_t len,
         if (old != t && old->len > 0 && strcmp(old->scope, scope) == 0) {
             old->refresh_due = false;
             if (old->readers == 0) {
-                access_drop(old);
-                old->save_due = false; /* the new one is stored in its place */
+                access_clear(old); /* the new one is stored in its place */
             }
         }
     }
@@ -7091,7 +7096,8 @@ static struct mst_resume *access_resume(struct mst_access *a, const char *host)
 }
 #endif
 
-/* An object brings its room, or takes it away again. */
+/* An object brings its room, or takes it away again; with the last one go the
+ * secrets of TLS sessions. */
 static void access_join(struct mst_access *a, struct mst_token *room)
 {
     room->next = a->rooms;
@@ -7108,6 +7114,11 @@ static void access_leave(struct mst_access *a, const struct mst_token *room)
     if (*at != NULL) {
         *at = room->next;
     }
+#ifndef MST_NO_TLS
+    if (a->rooms == NULL) {
+        mem_wipe(a->resume, sizeof a->resume);
+    }
+#endif
 }
 
 static int access_check(const char *client_id, const char *client_secret)
@@ -7656,7 +7667,7 @@ static void link_begin(struct mst_link *l)
             return; /* a request is being written with the only one */
         }
         l->access->fetching = l;
-        l->token->len = 0;
+        access_clear(l->token);
         (void)http_url(g->auth_url, "https://", "http://", &l->endpoint);
     } else {
         l->token = access_token(l->access, link_scope(l));
@@ -8284,6 +8295,7 @@ static void link_load_token(struct mst_link *l)
     t->key = link_token_key(l, link_scope(l));
     t->fresh = t->save_due = false;
     t->loaded = true;
+    link_high(&l->stats.high.token, t->len);
     l->token = t;
     link_trace_token(l, "loaded", until_s);
 }

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: 0BSD
  */
 #define _GNU_SOURCE /* memmem */
-#include "old_session.h"
+#include "session.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,17 +47,18 @@ static void replace(const char *id, const char *secret)
     char *old_id = owned.id, *old_secret = owned.secret;
 
     own(id, secret);
-    assert_int_equal(
-        mst_old_set_credentials(&session.client, owned.id, owned.secret), 0);
+    assert_int_equal(mst_access_set_credentials(&session.client.link.own,
+                                                owned.id, owned.secret),
+                     0);
     memset(old_id, '!', strlen(old_id));
     memset(old_secret, '!', strlen(old_secret));
     free(old_id);
     free(old_secret);
 }
 
-static void owned_begin(bool two_links)
+static void owned_begin(void)
 {
-    session_begin_links(two_links);
+    session_begin();
     own(SERVICE_ID, SERVICE_SECRET);
     session.config.client_id = owned.id;
     session.config.client_secret = owned.secret;
@@ -93,12 +94,12 @@ static void test_replaced_in_every_state(void **state)
         MST_STATE_CLOSING};
 
     (void)state;
-    for (size_t i = 0; i < 2 * COUNT(states); i++) {
-        enum mst_state at = states[i / 2];
+    for (size_t i = 0; i < COUNT(states); i++) {
+        enum mst_state at = states[i];
         const char *name = mst_state_name(at);
         uint64_t tokens;
 
-        owned_begin(i % 2);
+        owned_begin();
         if (at == MST_STATE_OPEN || at == MST_STATE_CLOSING) {
             assert_true(session_until_subscribed(10000));
         }
@@ -109,7 +110,7 @@ static void test_replaced_in_every_state(void **state)
         if (at != MST_STATE_WAIT) {
             session_run(500);
         }
-        expect_int(name, at, mst_old_client_state(&session.client));
+        expect_int(name, at, mst_client_state(&session.client));
         tokens = session.service.tokens.count;
         replace(SERVICE_ID, SERVICE_SECRET);
         hold(at, false);
@@ -152,61 +153,38 @@ static void test_replaced_while_writing(void **state)
     }
 }
 
-/* While the second link fetches a token ahead with the old ones. */
-static void test_replaced_while_fetching_ahead(void **state)
-{
-    (void)state;
-    owned_begin(true);
-    assert_true(session_until_subscribed(10000));
-    session.service.token.never = true;
-    session_run(3310 * 1000);
-    session_expect_tokens("ahead", 2);
-    replace(SERVICE_ID, SERVICE_SECRET);
-    session.service.token.never = false;
-    session_run(1000);
-    session_expect_undisturbed("stream");
-    service_end(&session.service, MST_ERR_EOF);
-    session_run(2000);
-    assert_true(session_until_subscribed(10000));
-    expect_int("obtained", 2, mst_old_client_stats(&session.client)->tokens);
-    session_end();
-    disown();
-}
-
 /* A permanent error ends at once with other credentials; if they are as bad,
  * that is said as well. */
 static void test_replaced_after_permanent_error(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        owned_begin(i == 1);
-        session.service.token.raw = refused;
-        session_run(5000);
-        session_expect_closed("first", MST_ERR_TOKEN_REFUSED, MST_STATE_TOKEN);
-        expect_int("permanent", true, session.seen.closed.permanent);
-        session_expect_tokens("one attempt", 1);
-        replace(SERVICE_ID, SERVICE_SECRET);
-        session_run(1);
-        session_expect_tokens("at once", 2);
-        expect_int("reported", 2, session.seen.events[MST_EVENT_CLOSED]);
+    owned_begin();
+    session.service.token.raw = refused;
+    session_run(5000);
+    session_expect_closed("first", MST_ERR_TOKEN_REFUSED, MST_STATE_TOKEN);
+    expect_int("permanent", true, session.seen.closed.permanent);
+    session_expect_tokens("one attempt", 1);
+    replace(SERVICE_ID, SERVICE_SECRET);
+    session_run(1);
+    session_expect_tokens("at once", 2);
+    expect_int("reported", 2, session.seen.events[MST_EVENT_CLOSED]);
 
-        /* Replaced while an attempt is under way. */
-        session.service.token.delay_ms = 1000;
-        session_run(10 * SESSION_MINUTE);
-        expect_int("not again", 2, session.seen.events[MST_EVENT_CLOSED]);
-        while (mst_old_client_state(&session.client) != MST_STATE_TOKEN) {
-            session_run(500);
-        }
-        replace(SERVICE_ID, SERVICE_SECRET);
-        session_run(5000);
-        expect_int("but of these", 3, session.seen.events[MST_EVENT_CLOSED]);
-
-        session.service.token = (struct service_script){0};
-        replace(SERVICE_ID, SERVICE_SECRET);
-        assert_true(session_until_subscribed(2000));
-        session_end();
-        disown();
+    /* Replaced while an attempt is under way. */
+    session.service.token.delay_ms = 1000;
+    session_run(10 * SESSION_MINUTE);
+    expect_int("not again", 2, session.seen.events[MST_EVENT_CLOSED]);
+    while (mst_client_state(&session.client) != MST_STATE_TOKEN) {
+        session_run(500);
     }
+    replace(SERVICE_ID, SERVICE_SECRET);
+    session_run(5000);
+    expect_int("but of these", 3, session.seen.events[MST_EVENT_CLOSED]);
+
+    session.service.token = (struct service_script){0};
+    replace(SERVICE_ID, SERVICE_SECRET);
+    assert_true(session_until_subscribed(2000));
+    session_end();
+    disown();
 }
 
 /* While a token comes: the part of it that has come is wiped. */
@@ -220,17 +198,17 @@ static void test_replaced_while_a_token_comes(void **state)
     for (uint32_t ms = 1; ms < 400; ms += 2) {
         bool there;
 
-        owned_begin(false);
+        owned_begin();
         session.mock.plan.drip = 1000;
         session_run(ms);
-        there = memmem(session.memory, session.memory_len, begin,
+        there = memmem(&session.client, sizeof session.client, begin,
                        strlen(begin)) != NULL;
-        if (mst_old_client_state(&session.client) == MST_STATE_TOKEN) {
+        if (mst_client_state(&session.client) == MST_STATE_TOKEN) {
             came |= there;
             session.mock.plan.connect_error[0] = MST_MOCK_NEVER;
             replace(SERVICE_ID, SERVICE_SECRET);
             session_run(1);
-            if (memmem(session.memory, session.memory_len, begin,
+            if (memmem(&session.client, sizeof session.client, begin,
                        strlen(begin)) != NULL) {
                 expect_failed("after %u ms: a part of the token is left", ms);
             }
@@ -250,20 +228,18 @@ static void test_replaced_wrongly(void **state)
                                          {"", SERVICE_SECRET},
                                          {SERVICE_ID, ""}};
     (void)state;
-    session_begin_links(false);
+    session_begin();
     session_open();
     for (size_t i = 0; i < COUNT(bad); i++) {
-        expect_int(
-            "refused", MST_ERR_CREDENTIALS,
-            mst_old_set_credentials(&session.client, bad[i][0], bad[i][1]));
+        expect_int("refused", MST_ERR_CREDENTIALS,
+                   mst_access_set_credentials(&session.client.link.own,
+                                              bad[i][0], bad[i][1]));
     }
     service_end(&session.service, MST_ERR_EOF);
     session_run(5000);
     assert_true(session_until_subscribed(10000));
     session_expect_tokens("the token is kept", 1);
     session_end();
-    expect_int("closed", MST_ERR_CLOSED,
-               mst_old_set_credentials(&session.client, "a", "b"));
 }
 
 int main(void)
@@ -271,7 +247,6 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         TEST(test_replaced_in_every_state),
         TEST(test_replaced_while_writing),
-        TEST(test_replaced_while_fetching_ahead),
         TEST(test_replaced_after_permanent_error),
         TEST(test_replaced_while_a_token_comes),
         TEST(test_replaced_wrongly),

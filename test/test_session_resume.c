@@ -5,14 +5,14 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "old_session.h"
+#include "session.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const struct mst_stats *stats(void)
 {
-    return mst_old_client_stats(&session.client);
+    return mst_client_stats(&session.client);
 }
 
 static void begin(enum tls_offer offer)
@@ -100,25 +100,6 @@ static void test_forgotten(void **state)
     reconnect("resumed", 5000);
     expect_handshakes("the new one", 3, 3);
     expect_int("resumed", 2, stats()->resumed);
-    session_end();
-}
-
-/* With two links, at the same time to the same host and to another. */
-static void test_two_links(void **state)
-{
-    (void)state;
-    begin(TLS_RESUMES);
-    session_two_links();
-    session.config.rotate_ms = 7 * SESSION_MINUTE;
-    session_open();
-    session_run(10 * SESSION_HOUR);
-    assert_true(stats()->rotations > 80);
-    assert_true(stats()->tokens > 9);
-    expect_int("full", 2, (long long)session.tls.full);
-    expect_int("foreign", 0, (long long)session.tls.foreign);
-    expect_int("resumed", (long long)session.tls.handshakes - 2,
-               stats()->resumed);
-    expect_int("failures", 0, stats()->failures);
     session_end();
 }
 
@@ -244,12 +225,9 @@ static struct tls_anchor *anchor_copy(bool good)
 
 static struct tls_anchor *owned;
 
-static void owned_begin(bool good, bool two_links)
+static void owned_begin(bool good)
 {
     begin(TLS_RESUMES);
-    if (two_links) {
-        session_two_links();
-    }
     owned = anchor_copy(good);
     session.config.anchors = &owned->anchor;
     session_start();
@@ -262,8 +240,8 @@ static void replace(bool good)
     struct tls_anchor *old = owned;
 
     owned = anchor_copy(good);
-    assert_int_equal(mst_old_set_anchors(&session.client, &owned->anchor, 1),
-                     0);
+    assert_int_equal(
+        mst_access_set_anchors(&session.client.link.own, &owned->anchor, 1), 0);
     memset(old, '!', sizeof *old);
     free(old);
 }
@@ -278,33 +256,30 @@ static void owned_end(void)
 static void test_anchors_of_a_stream(void **state)
 {
     (void)state;
-    for (int two = 0; two < 2; two++) {
-        owned_begin(true, two);
-        assert_true(session_until_subscribed(10000));
-        replace(true);
-        session_run(SESSION_MINUTE);
-        expect_int("goes on", 0, session.seen.events[MST_EVENT_CLOSED]);
-        reconnect("good", 5000);
-        expect_handshakes("good", 3, 0);
+    owned_begin(true);
+    assert_true(session_until_subscribed(10000));
+    replace(true);
+    session_run(SESSION_MINUTE);
+    expect_int("goes on", 0, session.seen.events[MST_EVENT_CLOSED]);
+    reconnect("good", 5000);
+    expect_handshakes("good", 3, 0);
 
-        replace(false);
-        session_run(SESSION_MINUTE);
-        expect_int("goes on", 1, session.seen.events[MST_EVENT_CLOSED]);
-        service_end(&session.service, MST_ERR_EOF);
-        session_run(SESSION_HOUR);
-        session_expect_closed("bad", MST_ERR_TLS_ISSUER, MST_STATE_TLS);
-        expect_int("permanent", true, session.seen.closed.permanent);
-        /* Once by each link: the second one wants a token ahead of time. */
-        expect_int("reported", 3 + two, session.seen.events[MST_EVENT_CLOSED]);
-        expect_int("offered", 0, (long long)session.tls.offered);
+    replace(false);
+    session_run(SESSION_MINUTE);
+    expect_int("goes on", 1, session.seen.events[MST_EVENT_CLOSED]);
+    service_end(&session.service, MST_ERR_EOF);
+    session_run(SESSION_HOUR);
+    session_expect_closed("bad", MST_ERR_TLS_ISSUER, MST_STATE_TLS);
+    expect_int("permanent", true, session.seen.closed.permanent);
+    expect_int("reported", 3, session.seen.events[MST_EVENT_CLOSED]);
+    expect_int("offered", 0, (long long)session.tls.offered);
 
-        /* A permanent error ends at once with good ones. */
-        replace(true);
-        if (!session_until_subscribed(5000)) {
-            expect_failed("not subscribed with good anchors");
-        }
-        owned_end();
+    /* A permanent error ends at once with good ones. */
+    replace(true);
+    if (!session_until_subscribed(5000)) {
+        expect_failed("not subscribed with good anchors");
     }
+    owned_end();
 }
 
 static void test_anchors_in_every_state(void **state)
@@ -319,7 +294,7 @@ static void test_anchors_in_every_state(void **state)
         /* Before the handshake is over, bad ones are replaced in time. */
         bool before = at <= MST_STATE_TLS;
 
-        owned_begin(!before, i % 2);
+        owned_begin(!before);
         session.mock.plan.resolve_error =
             at == MST_STATE_RESOLVE ? MST_MOCK_NEVER : 0;
         session.mock.plan.connect_error[0] =
@@ -330,8 +305,7 @@ static void test_anchors_in_every_state(void **state)
         if (at != MST_STATE_WAIT) {
             session_run(500);
         }
-        expect_int(mst_state_name(at), at,
-                   mst_old_client_state(&session.client));
+        expect_int(mst_state_name(at), at, mst_client_state(&session.client));
         replace(true);
         session.mock.plan.resolve_error = 0;
         session.mock.plan.connect_error[0] = 0;
@@ -352,7 +326,7 @@ static void test_anchors_in_a_handshake(void **state)
 {
     (void)state;
     for (uint64_t at = 1; at < 1400; at += 35) {
-        owned_begin(true, false);
+        owned_begin(true);
         session.mock.plan.drip = 1000;
         while (session.mock.bytes_in < at) {
             session_run(1);
@@ -373,14 +347,13 @@ static void test_no_anchors(void **state)
     begin(TLS_RESUMES);
     session_open();
     expect_int("NULL", MST_ERR_ANCHORS,
-               mst_old_set_anchors(&session.client, NULL, 1));
+               mst_access_set_anchors(&session.client.link.own, NULL, 1));
     expect_int("none", MST_ERR_ANCHORS,
-               mst_old_set_anchors(&session.client, &session.anchor.anchor, 0));
+               mst_access_set_anchors(&session.client.link.own,
+                                      &session.anchor.anchor, 0));
     reconnect("resumed", 5000);
     expect_handshakes("nothing has happened", 2, 1);
     session_end();
-    expect_int("closed", MST_ERR_CLOSED,
-               mst_old_set_anchors(&session.client, &session.anchor.anchor, 1));
 }
 
 /* ---- secrets ---- */
@@ -401,12 +374,12 @@ static bool contains(const void *data, size_t len, const void *what,
 static bool client_contains(const void *what, size_t len)
 {
     return contains(&session.client, sizeof session.client, what, len) ||
-           contains(session.memory, session.memory_len, what, len);
+           contains(session.memory, session.lengths.size, what, len);
 }
 
 /* After the end nothing secret is in the client or its memory: not the
  * token, not what was sent to get it, not the keys of any TLS session. */
-static void expect_clean(const char *name)
+static void expect_clean(void)
 {
     static const char *const secrets[] = {SERVICE_SECRET, "s%2Bcr%3Dt",
                                           SERVICE_TOKEN};
@@ -414,7 +387,7 @@ static void expect_clean(const char *name)
 
     for (size_t i = 0; i < COUNT(secrets); i++) {
         if (client_contains(secrets[i], strlen(secrets[i]))) {
-            expect_failed("%s: \"%s\"", name, secrets[i]);
+            expect_failed("\"%s\" is left", secrets[i]);
         }
     }
     for (size_t i = 0; i < TLS_PEER_SESSIONS; i++) {
@@ -425,7 +398,7 @@ static void expect_clean(const char *name)
         masters++;
         for (size_t at = 0; at < sizeof s->parameters.master_secret; at += 16) {
             if (client_contains(s->parameters.master_secret + at, 16)) {
-                expect_failed("%s: a master secret", name);
+                expect_failed("a master secret is left");
             }
         }
     }
@@ -435,8 +408,8 @@ static void expect_clean(const char *name)
 enum ending {
     END_CLOSE,   /* in good order */
     END_NO_ECHO, /* the peer does not answer the close frame */
-    END_WIPE,    /* mst_old_client_wipe() while it streams */
-    END_UPGRADE, /* mst_old_close() in the opening handshake */
+    END_WIPE,    /* mst_client_wipe() while it streams */
+    END_UPGRADE, /* mst_close() in the opening handshake */
     END_WAIT,    /* while it waits, after a connection */
     END_WIPED_TWICE,
     ENDINGS
@@ -454,35 +427,29 @@ static void end_client(enum ending ending)
         session_run(2000);
     }
     if (ending == END_WIPE || ending == END_WIPED_TWICE) {
-        mst_old_client_wipe(&session.client);
+        mst_client_wipe(&session.client);
     } else {
         session_end();
     }
     if (ending == END_WIPED_TWICE) {
-        mst_old_client_wipe(&session.client);
+        mst_client_wipe(&session.client);
     }
 }
 
 static void test_nothing_is_left(void **state)
 {
     (void)state;
-    for (int two = 0; two < 2; two++) {
-        for (int ending = 0; ending < ENDINGS; ending++) {
-            begin(TLS_RESUMES);
-            if (two) {
-                session_two_links();
-                session.config.rotate_ms = SESSION_MINUTE;
-            }
-            session_open();
-            /* They are there, or the search is for nothing. */
-            assert_true(client_contains(SERVICE_TOKEN, strlen(SERVICE_TOKEN)));
-            assert_true(client_contains(
-                session.tls.sessions[0].parameters.master_secret, 48));
-            session_run(SESSION_HOUR);
-            reconnect("resumed", 5000);
-            end_client((enum ending)ending);
-            expect_clean(two ? "two links" : "one link");
-        }
+    for (int ending = 0; ending < ENDINGS; ending++) {
+        begin(TLS_RESUMES);
+        session_open();
+        /* They are there, or the search is for nothing. */
+        assert_true(client_contains(SERVICE_TOKEN, strlen(SERVICE_TOKEN)));
+        assert_true(client_contains(
+            session.tls.sessions[0].parameters.master_secret, 48));
+        session_run(SESSION_HOUR);
+        reconnect("resumed", 5000);
+        end_client((enum ending)ending);
+        expect_clean();
     }
 }
 
@@ -492,8 +459,9 @@ static void test_forgotten_sessions_are_wiped(void **state)
     (void)state;
     begin(TLS_RESUMES);
     session_open();
-    assert_int_equal(
-        mst_old_set_anchors(&session.client, &session.anchor.anchor, 1), 0);
+    assert_int_equal(mst_access_set_anchors(&session.client.link.own,
+                                            &session.anchor.anchor, 1),
+                     0);
     /* The stream's own goes with its connection, the token's is gone. */
     session_run(100);
     for (size_t i = 0; i < 2; i++) {
@@ -512,7 +480,6 @@ int main(void)
         TEST(test_resumed),
         TEST(test_flights),
         TEST(test_forgotten),
-        TEST(test_two_links),
         TEST(test_checked_again),
         TEST(test_expired_meanwhile),
         TEST(test_bad_sessions),

@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "old_session.h"
+#include "session.h"
 
 #include <string.h>
 
@@ -108,12 +108,11 @@ static void test_closing_deadline(void **state)
         session_subscribe();
         assert_true(session_until_subscribed(5000));
         uint64_t begin = mst_mock_elapsed(&session.mock);
-        mst_old_close(&session.client);
+        mst_close(&session.client);
         session_run(SESSION_MINUTE);
         expect_int("closing", configured ? 700 : 3000,
                    (long long)(mst_mock_elapsed(&session.mock) - begin));
-        expect_int("state", MST_STATE_OFF,
-                   mst_old_client_state(&session.client));
+        expect_int("state", MST_STATE_OFF, mst_client_state(&session.client));
         expect_int("close code", 1000, session.service.close_code);
         session_end();
     }
@@ -136,7 +135,7 @@ static void test_drip_in_stages(void **state)
     session.mock.plan.data_ms = 5;
     session_start();
     session_subscribe();
-    while (mst_old_client_state(&session.client) != MST_STATE_UPGRADE) {
+    while (mst_client_state(&session.client) != MST_STATE_UPGRADE) {
         session_run(1);
     }
     uint64_t begin = mst_mock_elapsed(&session.mock);
@@ -248,33 +247,31 @@ static void test_silence_configured(void **state)
 /* What a program is told to wait for. */
 static void test_wants(void **state)
 {
-    struct mst_old_client *client = &session.client;
+    struct mst_client *client = &session.client;
 
     (void)state;
     session_begin();
     session.mock.plan.connect_ms = 100;
     session.mock.plan.send_stall = true;
     session_start();
-    expect_int("before the first poll", 0, mst_old_wants(client, 0));
+    expect_int("before the first poll", 0, mst_wants(&client->link));
     session_run(50);
-    expect_int("connecting", MST_WANT_WRITE, mst_old_wants(client, 0));
+    expect_int("connecting", MST_WANT_WRITE, mst_wants(&client->link));
     session_run(100);
-    expect_int("state", MST_STATE_TOKEN, mst_old_client_state(client));
+    expect_int("state", MST_STATE_TOKEN, mst_client_state(client));
     expect_int("line is full", MST_WANT_READ | MST_WANT_WRITE,
-               mst_old_wants(client, 0));
+               mst_wants(&client->link));
     session.mock.plan.send_stall = false;
     session_run(1000);
-    expect_int("state", MST_STATE_OPEN, mst_old_client_state(client));
-    expect_int("idle", MST_WANT_READ, mst_old_wants(client, 0));
-    expect_int("no such link", 0, mst_old_wants(client, MST_LINKS_MAX));
-    expect_int("no such link", 0, mst_old_wants(client, -1));
-    assert_in_range(mst_old_next_deadline_ms(client), 1, 20000);
+    expect_int("state", MST_STATE_OPEN, mst_client_state(client));
+    expect_int("idle", MST_WANT_READ, mst_wants(&client->link));
+    assert_in_range(mst_next_deadline_ms(&client->link), 1, 20000);
     service_end(&session.service, MST_ERR_EOF);
     assert_true(session_until(MST_EVENT_CLOSED, 100));
     session_run(0);
-    expect_int("in backoff", 0, mst_old_wants(client, 0));
+    expect_int("in backoff", 0, mst_wants(&client->link));
     session_end();
-    expect_int("closed", 0, mst_old_wants(client, 0));
+    expect_int("closed", 0, mst_wants(&client->link));
 }
 
 /* Time in which the caller did not poll is not the service's silence. */
@@ -458,59 +455,6 @@ static void test_an_address_that_only_accepts(void **state)
     session_end();
 }
 
-/* ---- two links ---- */
-
-/* What the service wants of one link, the other one does as well, and the
- * event says how long it will be. */
-static void test_retry_after_holds_the_stream(void **state)
-{
-    (void)state;
-    session_begin();
-    session_two_links();
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(SESSION_MINUTE));
-    session.service.upgrade.raw = "HTTP/1.1 429 No\r\nRetry-After: 600\r\n"
-                                  "Content-Length: 0\r\n\r\n";
-    session.service.upgrade.raw_times = 1;
-    expect_int("rotate", 0, mst_old_rotate(&session.client));
-    session_run(5000);
-    expect_int("refused", MST_ERR_THROTTLED, session.seen.closed.error);
-    uint64_t refused_ms = session.service.upgrades.last_ms;
-    service_end(&session.service, MST_ERR_RESET);
-    assert_true(session_until(MST_EVENT_CLOSED, 1000));
-    assert_in_range(session.seen.closed.retry_ms, 594000, 600000);
-    assert_true(session_until(MST_EVENT_OPEN, 2 * SESSION_HOUR));
-    assert_true(session.service.upgrades.last_ms >= refused_ms + 600000);
-    session_end();
-}
-
-/* A link that always has an event does not keep the other one from working. */
-static void test_links_take_turns(void **state)
-{
-    struct mst_event event;
-    enum mst_state seen = MST_STATE_WAIT;
-
-    (void)state;
-    session_begin();
-    session_two_links();
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(SESSION_MINUTE));
-    for (int i = 0; i < 200; i++) {
-        service_push(&session.service, "execution_data", "BTCUSD");
-    }
-    expect_int("rotate", 0, mst_old_rotate(&session.client));
-    for (int i = 0; i < 100; i++) {
-        expect_int("event", 1, mst_old_poll(&session.client, &event));
-        if (session.client.links[1].state > seen) {
-            seen = session.client.links[1].state;
-        }
-    }
-    assert_true(seen > MST_STATE_CONNECT);
-    session_end();
-}
-
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -531,8 +475,6 @@ int main(void)
         TEST(test_backoff_grows),
         TEST(test_backoff_begins_anew_when_stable),
         TEST(test_an_address_that_only_accepts),
-        TEST(test_retry_after_holds_the_stream),
-        TEST(test_links_take_turns),
     };
 
     return cmocka_run_group_tests(tests, session_certificates,

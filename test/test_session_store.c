@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "old_session.h"
+#include "session.h"
 
 #include <string.h>
 
@@ -67,10 +67,10 @@ static void store_save(void *context, uint32_t key, const char *token,
     store.slots[i].until_s = until_s;
 }
 
-static void store_begin(bool two_links)
+static void store_begin(void)
 {
     memset(&store, 0, sizeof store);
-    session_begin_links(two_links);
+    session_begin();
     session.port.token_load = store_load;
     session.port.token_save = store_save;
 }
@@ -78,7 +78,7 @@ static void store_begin(bool two_links)
 /* The power goes, and comes back. */
 static void reboot(void)
 {
-    mst_old_client_wipe(&session.client);
+    mst_client_wipe(&session.client);
     session_run(0);
     session_start();
     session_subscribe();
@@ -109,52 +109,21 @@ static void expect_stored(const char *token)
 static void test_boot_loop(void **state)
 {
     (void)state;
-    for (int two = 0; two < 2; two++) {
-        store_begin(two);
-        session_open();
-        expect_stored(SERVICE_TOKEN);
-        assert_in_range(store.slots[0].until_s, wall_s() + 3590,
-                        wall_s() + 3600);
-        for (int i = 0; i < 100; i++) {
-            reboot();
-            assert_true(session_until_subscribed(10000));
-            session_run(2000);
-        }
-        session_expect_tokens("one token for 101 boots", 1);
-        expect_int("loads", 101, store.loads);
-        expect_int("saves", 1, store.saves);
-        session_end();
-        /* Closed in good order: it is good for the next start all the same. */
-        expect_stored(SERVICE_TOKEN);
+    store_begin();
+    session_open();
+    expect_stored(SERVICE_TOKEN);
+    assert_in_range(store.slots[0].until_s, wall_s() + 3590, wall_s() + 3600);
+    for (int i = 0; i < 100; i++) {
+        reboot();
+        assert_true(session_until_subscribed(10000));
+        session_run(2000);
     }
-}
-
-/* A loaded token has its old end: the next one is fetched ahead of it, and
- * stored. */
-static void test_loaded_token_ends(void **state)
-{
-    (void)state;
-    store_begin(true);
-    session_open();
-    session_run(1000 * 1000);
-    reboot();
-    assert_true(session_until_subscribed(10000));
-    session.service.token_value = "the-second";
-    session_run(2200 * 1000);
-    session_expect_tokens("not yet", 1);
-    session_run(200 * 1000);
-    session_expect_tokens("ahead of its end", 2);
-    expect_stored("the-second");
-    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-
-    /* Off for longer than it lives. */
-    mst_old_client_wipe(&session.client);
-    mst_mock_advance(&session.mock, 2 * SESSION_HOUR);
-    session.service.token_value = "the-third";
-    session_open();
-    session_expect_tokens("after a long night", 3);
-    expect_stored("the-third");
+    session_expect_tokens("one token for 101 boots", 1);
+    expect_int("loads", 101, store.loads);
+    expect_int("saves", 1, store.saves);
     session_end();
+    /* Closed in good order: it is good for the next start all the same. */
+    expect_stored(SERVICE_TOKEN);
 }
 
 /* What the store may come up with: none of it is used, a token is fetched. */
@@ -190,7 +159,7 @@ static void test_bad_store(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        store_begin(i % 2);
+        store_begin();
         session_open();
         assert_int_equal(store.used, 1);
         memcpy(store.slots[0].token, cases[i].token, cases[i].len);
@@ -217,7 +186,7 @@ static void test_bad_store_times(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(times); i++) {
-        store_begin(false);
+        store_begin();
         session_open();
         store.slots[0].until_s = times[i];
         reboot();
@@ -234,14 +203,14 @@ static void test_longest_stored_token(void **state)
 
     (void)state;
     memset(token, 'x', MST_TOKEN_MAX);
-    store_begin(false);
+    store_begin();
     session.service.token_value = token;
     session_open();
     reboot();
     assert_true(session_until_subscribed(10000));
     session_expect_tokens("one", 1);
     expect_int("high", MST_TOKEN_MAX,
-               mst_old_client_stats(&session.client)->high.token);
+               mst_client_stats(&session.client)->high.token);
     session_end();
 }
 
@@ -249,9 +218,9 @@ static void test_longest_stored_token(void **state)
 static void test_foreign_key(void **state)
 {
     (void)state;
-    store_begin(false);
+    store_begin();
     session_open();
-    mst_old_client_wipe(&session.client);
+    mst_client_wipe(&session.client);
     session.config.auth_url = "https://" SERVICE_AUTH_HOST "/";
     session_open();
     session_expect_tokens("other URL", 2);
@@ -263,7 +232,7 @@ static void test_foreign_key(void **state)
 static void test_not_stored(void **state)
 {
     (void)state;
-    store_begin(false);
+    store_begin();
     session.service.token_body =
         "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\"}";
     session_open();
@@ -276,7 +245,7 @@ static void test_half_a_store(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        store_begin(false);
+        store_begin();
         *(i == 0 ? (void **)&session.port.token_load
                  : (void **)&session.port.token_save) = NULL;
         session_open();
@@ -298,7 +267,7 @@ static void test_refused_stored_token(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(refusals); i++) {
         /* The new one is better. */
-        store_begin(i % 2);
+        store_begin();
         session_open();
         session.service.upgrade.raw = refusals[i];
         session.service.upgrade.raw_times = 1;
@@ -313,7 +282,7 @@ static void test_refused_stored_token(void **state)
         session_end();
 
         /* The new one is no better. */
-        store_begin(i % 2);
+        store_begin();
         session_open();
         session.service.upgrade.raw = refusals[i];
         reboot();
@@ -336,7 +305,7 @@ static void test_refused_stored_token(void **state)
 static void test_forbidden_after_load(void **state)
 {
     (void)state;
-    store_begin(false);
+    store_begin();
     session_open();
     session_run(3500 * 1000);
     reboot();
@@ -356,15 +325,16 @@ static void test_forbidden_after_load(void **state)
 static void test_replaced_and_store(void **state)
 {
     (void)state;
-    store_begin(false);
+    store_begin();
     session_open();
     expect_stored(SERVICE_TOKEN);
-    assert_int_equal(
-        mst_old_set_credentials(&session.client, "another", "secret"), 0);
+    assert_int_equal(mst_access_set_credentials(&session.client.link.own,
+                                                "another", "secret"),
+                     0);
     session_run(1000);
     expect_stored("");
     expect_int("the stream goes on", 1,
-               mst_old_client_stats(&session.client)->opens);
+               mst_client_stats(&session.client)->opens);
     session_end();
 }
 
@@ -372,7 +342,6 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         TEST(test_boot_loop),
-        TEST(test_loaded_token_ends),
         TEST(test_bad_store),
         TEST(test_bad_store_times),
         TEST(test_longest_stored_token),

@@ -4,14 +4,14 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "old_session.h"
+#include "session.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static const struct mst_stats *stats(void)
 {
-    return mst_old_client_stats(&session.client);
+    return mst_client_stats(&session.client);
 }
 
 static uint64_t now(void)
@@ -77,8 +77,7 @@ static void test_no_heartbeats(void **state)
     session.service.rules.beat_ms = 1000;
     session_open();
     session_run(SESSION_MINUTE);
-    assert_int_equal(mst_old_unsubscribe(&session.client, MST_HEARTBEAT, NULL),
-                     0);
+    assert_int_equal(mst_unsubscribe(&session.client, MST_HEARTBEAT, NULL), 0);
     session_run(5000);
     service_push(&session.service, "heartbeat", "");
     session_run(1000);
@@ -87,8 +86,8 @@ static void test_no_heartbeats(void **state)
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 
     /* They are again. */
-    assert_int_equal(
-        mst_old_subscribe(&session.client, MST_HEARTBEAT, NULL, NULL), 0);
+    assert_int_equal(mst_subscribe(&session.client, MST_HEARTBEAT, NULL, NULL),
+                     0);
     session_run(SESSION_MINUTE);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     session.service.rules.beat_ms = 0;
@@ -128,7 +127,7 @@ static void test_audit(void **state)
         stray("execution_data", "LTCEUR");
         stray("market_data", "LTCEUR");
         if (by_call) {
-            assert_int_equal(mst_old_subscription_list(&session.client), 0);
+            assert_int_equal(mst_subscription_list(&session.client), 0);
             session_run(3500);
         } else {
             session_run(10 * SESSION_MINUTE - 5000);
@@ -165,7 +164,7 @@ static void test_audit_of_odd_markets(void **state)
         session.service.rules.error = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
         session.service.rules.error_type = "unsubscribe";
         stray("market_data", odd[i]);
-        assert_int_equal(mst_old_subscription_list(&session.client), 0);
+        assert_int_equal(mst_subscription_list(&session.client), 0);
         session_run(SESSION_HOUR);
         expect_int("unsubscribes", 0, (long long)session.service.unsubscribes);
         expect_int("subscribes", 1, (long long)session.service.subscribes);
@@ -216,14 +215,14 @@ static void test_audit_before_subscribe(void **state)
     session_new();
     assert_true(session_until_subscribed(10000));
     assert_int_equal(
-        mst_old_unsubscribe(&session.client, MST_MARKET_DATA, "ETHUSD"), 0);
+        mst_unsubscribe(&session.client, MST_MARKET_DATA, "ETHUSD"), 0);
     session_run(3000);
     expect_int("unsubscribed", false, has("market_data", "ETHUSD"));
     stray("market_data", "ETHUSD");
-    assert_int_equal(mst_old_subscribe(&session.client, MST_MARKET_DATA,
-                                       "ETHUSD", &session.books[1]),
+    assert_int_equal(mst_subscribe(&session.client, MST_MARKET_DATA, "ETHUSD",
+                                   &session.books[1]),
                      0);
-    assert_int_equal(mst_old_subscription_list(&session.client), 0);
+    assert_int_equal(mst_subscription_list(&session.client), 0);
     if (!session_until_subscribed(10000)) {
         expect_failed("the book is %s",
                       mst_book_state_name(mst_book_state(&session.books[1])));
@@ -240,16 +239,15 @@ static void test_audit_and_wishes(void **state)
         session.mock.plan.data_ms = 100;
         session_open();
         session_run(2000);
-        assert_int_equal(mst_old_subscription_list(&session.client), 0);
+        assert_int_equal(mst_subscription_list(&session.client), 0);
         session_run(at);
         assert_int_equal(
-            mst_old_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD"), 0);
+            mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD"), 0);
         assert_int_equal(
-            mst_old_subscribe(&session.client, MST_MARKET_DATA, "LTCEUR", NULL),
-            0);
+            mst_subscribe(&session.client, MST_MARKET_DATA, "LTCEUR", NULL), 0);
         session_run(100);
-        assert_int_equal(mst_old_subscribe(&session.client, MST_MARKET_DATA,
-                                           "BTCUSD", &session.books[0]),
+        assert_int_equal(mst_subscribe(&session.client, MST_MARKET_DATA,
+                                       "BTCUSD", &session.books[0]),
                          0);
         session_run(6000);
         assert_true(has("market_data", "BTCUSD"));
@@ -317,17 +315,16 @@ static const char *market(unsigned i)
 /* As many as there is room for, and what drifts then. */
 static void test_full_table(void **state)
 {
-    struct mst_old_client *c = &session.client;
+    struct mst_client *c = &session.client;
 
     (void)state;
     session_begin();
     session_start();
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        assert_int_equal(mst_old_subscribe(c, MST_TOP_OF_BOOK, market(i), NULL),
-                         0);
+        assert_int_equal(mst_subscribe(c, MST_TOP_OF_BOOK, market(i), NULL), 0);
     }
     expect_int("one more", MST_ERR_FULL,
-               mst_old_subscribe(c, MST_TOP_OF_BOOK, "ONE", NULL));
+               mst_subscribe(c, MST_TOP_OF_BOOK, "ONE", NULL));
     session_run(5000);
     expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
                (long long)service_len(&session.service));
@@ -337,20 +334,20 @@ static void test_full_table(void **state)
     /* There is no room to take in a stray one; what is missing is mended. */
     stray("market_data", "STRAY");
     service_forget(&session.service, "market_data.top_of_book", "M7");
-    assert_int_equal(mst_old_subscription_list(c), 0);
+    assert_int_equal(mst_subscription_list(c), 0);
     session_run(5000);
     assert_true(has("market_data.top_of_book", "M7"));
     assert_true(has("market_data", "STRAY"));
 
     /* A slot is free once the service has let go of it. */
-    assert_int_equal(mst_old_unsubscribe(c, MST_TOP_OF_BOOK, "M3"), 0);
+    assert_int_equal(mst_unsubscribe(c, MST_TOP_OF_BOOK, "M3"), 0);
     expect_int("not yet", MST_ERR_FULL,
-               mst_old_subscribe(c, MST_TOP_OF_BOOK, "ONE", NULL));
+               mst_subscribe(c, MST_TOP_OF_BOOK, "ONE", NULL));
     session_run(2000);
-    assert_int_equal(mst_old_subscription_list(c), 0);
+    assert_int_equal(mst_subscription_list(c), 0);
     session_run(5000);
     expect_int("stray", false, has("market_data", "STRAY"));
-    expect_int("by now", 0, mst_old_subscribe(c, MST_TOP_OF_BOOK, "ONE", NULL));
+    expect_int("by now", 0, mst_subscribe(c, MST_TOP_OF_BOOK, "ONE", NULL));
     session_run(5000);
     expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
                (long long)service_len(&session.service));
@@ -421,27 +418,6 @@ static void test_lag_is_measured(void **state)
     assert_true(session_until_subscribed(10000));
     run_late(2000, 10);
     expect_int("most", 0, stats()->lag_max_ns);
-    session_end();
-}
-
-/* So does one that takes over. */
-static void test_lag_after_handover(void **state)
-{
-    (void)state;
-    session_begin();
-    session_two_links();
-    session.mock.plan.data_ms = 10;
-    session_open();
-    run_late(2000, 10);
-    run_late(2000, 1510);
-    run_late(2000, 10);
-    session_run(2000);
-    expect_int("most", 1500000000, stats()->lag_max_ns);
-    assert_int_equal(mst_old_rotate(&session.client), 0);
-    run_late(8000, 10);
-    expect_int("rotations", 1, stats()->rotations);
-    expect_int("most", 0, stats()->lag_max_ns);
-    expect_int("lag", 0, stats()->lag_ns);
     session_end();
 }
 
@@ -548,28 +524,23 @@ static void test_slow_caller(void **state)
                                       SESSION_HOUR, SESSION_DAY};
 
     (void)state;
-    for (int two = 0; two < 2; two++) {
-        session_begin();
-        if (two) {
-            session_two_links();
-        }
+    session_begin();
+    session.service.rules.beat_ms = 5000;
+    session_open();
+    session_run(SESSION_MINUTE);
+    for (size_t i = 0; i < COUNT(pauses); i++) {
+        /* The service goes on, as far as its buffers go. */
+        session.service.rules.beat_ms = pauses[i] < SESSION_DAY ? 5000 : 0;
+        mst_mock_advance(&session.mock, pauses[i]);
         session.service.rules.beat_ms = 5000;
-        session_open();
-        session_run(SESSION_MINUTE);
-        for (size_t i = 0; i < COUNT(pauses); i++) {
-            /* The service goes on, as far as its buffers go. */
-            session.service.rules.beat_ms = pauses[i] < SESSION_DAY ? 5000 : 0;
-            mst_mock_advance(&session.mock, pauses[i]);
-            session.service.rules.beat_ms = 5000;
-            session_run(3 * SESSION_MINUTE);
-            if (session.seen.events[MST_EVENT_CLOSED] > 0) {
-                expect_failed("closed after %u ms: %s", pauses[i],
-                              mst_strerror(session.seen.closed.error));
-            }
+        session_run(3 * SESSION_MINUTE);
+        if (session.seen.events[MST_EVENT_CLOSED] > 0) {
+            expect_failed("closed after %u ms: %s", pauses[i],
+                          mst_strerror(session.seen.closed.error));
         }
-        assert_true(session_subscribed());
-        session_end();
     }
+    assert_true(session_subscribed());
+    session_end();
 }
 
 /* Nor where nothing waits to be read when it is back from an event that it
@@ -597,32 +568,6 @@ static void test_slow_caller_on_a_silent_line(void **state)
     }
 }
 
-/* A handover is not given up because the caller was away. */
-static void test_slow_caller_in_handover(void **state)
-{
-    (void)state;
-    session_begin();
-    session_two_links();
-    session.service.rules.feed_ms = 1000;
-    session_open();
-    session.service.rules.no_snapshot = true;
-    assert_int_equal(mst_old_rotate(&session.client), 0);
-    session_run(5000);
-    session.service.rules.feed_ms = 0;
-    mst_mock_advance(&session.mock, 5 * SESSION_MINUTE);
-    session_run(100);
-    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    session.service.rules.no_snapshot = false;
-    assert_int_equal(mst_old_resync(&session.client, MST_MARKET_DATA, "BTCUSD"),
-                     0);
-    assert_int_equal(mst_old_resync(&session.client, MST_MARKET_DATA, "ETHUSD"),
-                     0);
-    session_run(20000);
-    expect_int("rotations", 1, stats()->rotations);
-    assert_true(session_subscribed());
-    session_end();
-}
-
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -639,14 +584,12 @@ int main(void)
         TEST(test_full_table),
         TEST(test_lag_then_none_at_once),
         TEST(test_lag_is_measured),
-        TEST(test_lag_after_handover),
         TEST(test_too_late),
         TEST(test_later_and_later),
         TEST(test_not_late),
         TEST(test_lag_and_wall_clock),
         TEST(test_slow_caller),
         TEST(test_slow_caller_on_a_silent_line),
-        TEST(test_slow_caller_in_handover),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,198 @@
+/*
+ * Credentials that are replaced while the session runs: the old ones are gone
+ * once the call returns.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#define _GNU_SOURCE /* memmem */
+#include "old_session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char refused[] = "HTTP/1.1 401 Unauthorized\r\n"
+                              "Content-Length: 26\r\n\r\n"
+                              "{\"error\":\"invalid_client\"}";
+
+static char *copy_of(const char *text)
+{
+    size_t len = strlen(text) + 1;
+    char *copy = malloc(len);
+
+    assert_non_null(copy);
+    memcpy(copy, text, len);
+    return copy;
+}
+
+static struct {
+    char *id, *secret;
+} owned;
+
+static void own(const char *id, const char *secret)
+{
+    owned.id = copy_of(id);
+    owned.secret = copy_of(secret);
+}
+
+static void disown(void)
+{
+    free(owned.id);
+    free(owned.secret);
+    owned.id = owned.secret = NULL;
+}
+
+/* Replaces them; the old ones are gone once the call returns. */
+static void replace(const char *id, const char *secret)
+{
+    char *old_id = owned.id, *old_secret = owned.secret;
+
+    own(id, secret);
+    assert_int_equal(
+        mst_old_set_credentials(&session.client, owned.id, owned.secret), 0);
+    memset(old_id, '!', strlen(old_id));
+    memset(old_secret, '!', strlen(old_secret));
+    free(old_id);
+    free(old_secret);
+}
+
+static void owned_begin(bool two_links)
+{
+    session_begin_links(two_links);
+    own(SERVICE_ID, SERVICE_SECRET);
+    session.config.client_id = owned.id;
+    session.config.client_secret = owned.secret;
+    session_start();
+    session_subscribe();
+}
+
+/* What holds a session up in a state. */
+static void hold(enum mst_state state, bool held)
+{
+    struct service *service = &session.service;
+    struct mst_mock_plan *plan = &session.mock.plan;
+
+    switch (state) {
+    case MST_STATE_RESOLVE:
+        plan->resolve_error = held ? MST_MOCK_NEVER : 0;
+        break;
+    case MST_STATE_CONNECT:
+        plan->connect_error[0] = held ? MST_MOCK_NEVER : 0;
+        break;
+    case MST_STATE_TOKEN: service->token.never = held; break;
+    case MST_STATE_UPGRADE: service->upgrade.never = held; break;
+    case MST_STATE_CLOSING: plan->send_stall = held; break;
+    default: break;
+    }
+}
+
+static void test_replaced_in_every_state(void **state)
+{
+    static const enum mst_state states[] = {
+        MST_STATE_WAIT,   MST_STATE_RESOLVE, MST_STATE_CONNECT,
+        MST_STATE_TOKEN,  MST_STATE_UPGRADE, MST_STATE_OPEN,
+        MST_STATE_CLOSING};
+
+    (void)state;
+    for (size_t i = 0; i < 2 * COUNT(states); i++) {
+        enum mst_state at = states[i / 2];
+        const char *name = mst_state_name(at);
+        uint64_t tokens;
+
+        owned_begin(i % 2);
+        if (at == MST_STATE_OPEN || at == MST_STATE_CLOSING) {
+            assert_true(session_until_subscribed(10000));
+        }
+        hold(at, true);
+        if (at == MST_STATE_CLOSING) {
+            service_close(&session.service, 1001, "bye");
+        }
+        if (at != MST_STATE_WAIT) {
+            session_run(500);
+        }
+        expect_int(name, at, mst_old_client_state(&session.client));
+        tokens = session.service.tokens.count;
+        replace(SERVICE_ID, SERVICE_SECRET);
+        hold(at, false);
+        if (at == MST_STATE_OPEN) {
+            session_run(SESSION_HOUR);
+            session_expect_undisturbed(name);
+            service_end(&session.service, MST_ERR_EOF);
+            session_run(5000);
+        }
+        if (!session_until_subscribed(10000)) {
+            expect_failed("%s: not subscribed", name);
+        }
+        /* None that was got with the old ones is used any more. */
+        session_expect_tokens(name, tokens + 1);
+        session_end();
+        disown();
+    }
+}
+
+/* While the second link fetches a token ahead with the old ones. */
+static void test_replaced_while_fetching_ahead(void **state)
+{
+    (void)state;
+    owned_begin(true);
+    assert_true(session_until_subscribed(10000));
+    session.service.token.never = true;
+    session_run(3310 * 1000);
+    session_expect_tokens("ahead", 2);
+    replace(SERVICE_ID, SERVICE_SECRET);
+    session.service.token.never = false;
+    session_run(1000);
+    session_expect_undisturbed("stream");
+    service_end(&session.service, MST_ERR_EOF);
+    session_run(2000);
+    assert_true(session_until_subscribed(10000));
+    expect_int("obtained", 2, mst_old_client_stats(&session.client)->tokens);
+    session_end();
+    disown();
+}
+
+/* A permanent error ends at once with other credentials; if they are as bad,
+ * that is said as well. */
+static void test_replaced_after_permanent_error(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        owned_begin(i == 1);
+        session.service.token.raw = refused;
+        session_run(5000);
+        session_expect_closed("first", MST_ERR_TOKEN_REFUSED, MST_STATE_TOKEN);
+        expect_int("permanent", true, session.seen.closed.permanent);
+        session_expect_tokens("one attempt", 1);
+        replace(SERVICE_ID, SERVICE_SECRET);
+        session_run(1);
+        session_expect_tokens("at once", 2);
+        expect_int("reported", 2, session.seen.events[MST_EVENT_CLOSED]);
+
+        /* Replaced while an attempt is under way. */
+        session.service.token.delay_ms = 1000;
+        session_run(10 * SESSION_MINUTE);
+        expect_int("not again", 2, session.seen.events[MST_EVENT_CLOSED]);
+        while (mst_old_client_state(&session.client) != MST_STATE_TOKEN) {
+            session_run(500);
+        }
+        replace(SERVICE_ID, SERVICE_SECRET);
+        session_run(5000);
+        expect_int("but of these", 3, session.seen.events[MST_EVENT_CLOSED]);
+
+        session.service.token = (struct service_script){0};
+        replace(SERVICE_ID, SERVICE_SECRET);
+        assert_true(session_until_subscribed(2000));
+        session_end();
+        disown();
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_replaced_in_every_state),
+        TEST(test_replaced_while_fetching_ahead),
+        TEST(test_replaced_after_permanent_error),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
