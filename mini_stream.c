@@ -7626,8 +7626,9 @@ static void link_fail(struct mst_link *l, int error)
         (error == MST_ERR_UNAUTHORIZED || error == MST_ERR_FORBIDDEN)) {
         link_drop_token(l);
     }
-    /* The end of a token's life is no reason to wait. */
-    retry_ms = l->expired ? 0 : link_backoff(l, error);
+    /* Where a connection has served until its token's end, that is no reason
+     * to wait. */
+    retry_ms = l->opened && l->expired ? 0 : link_backoff(l, error);
     link_hold(l, error);
     link_report(l, error, stage);
     link_fetched(l);

@@ -66,9 +66,8 @@ uint32_t plan_pick(uint64_t *seed, uint32_t n)
 /* The configuration makes times short: what is waited for is the same. */
 static void config_draw(struct plan *plan, uint64_t *seed)
 {
-    plan->config = (struct mst_old_config){
-        .links = plan->links,
-        .message_len = 256u << plan_pick(seed, 5),
+    plan->message = (size_t)256 << plan_pick(seed, 5);
+    plan->config = (struct mst_config){
         .resolve_ms = 5 * PLAN_SECOND,
         .connect_ms = 5 * PLAN_SECOND,
         .token_ms = 5 * PLAN_SECOND,
@@ -89,7 +88,7 @@ static void config_draw(struct plan *plan, uint64_t *seed)
         plan->config.lag_max_ms = 30 * PLAN_SECOND;
     }
     if (plan->links == 2 && plan_pick(seed, 2) == 0) {
-        plan->config.rotate_ms = (30 + plan_pick(seed, 600)) * PLAN_SECOND;
+        plan->rotate_ms = (30 + plan_pick(seed, 600)) * PLAN_SECOND;
     }
     plan->port_flags = plan_pick(seed, 2) == 0 ? MST_PORT_DRAINS : 0;
 }
@@ -149,8 +148,7 @@ void plan_describe(const struct plan *plan, struct text *text)
              plan->beats ? ", heartbeats" : "", plan->links,
              plan->links > 1 ? "s" : "", plan->capacity,
              plan->spare ? " and spare ones" : "", plan->thin,
-             plan->length_ms / PLAN_SECOND, plan->feed_ms,
-             plan->config.message_len);
+             plan->length_ms / PLAN_SECOND, plan->feed_ms, plan->message);
     for (unsigned i = 0; i < plan->spells_len; i++) {
         const struct plan_spell *s = &plan->spells[i];
         text_add(text, "  %u to %u ms: %s, %u/256\n", s->from_ms, s->until_ms,

@@ -103,7 +103,9 @@ struct plan {
     uint32_t length_ms, feed_ms, beat_ms;
     struct plan_spell spells[PLAN_SPELLS];
     unsigned spells_len;
-    struct mst_old_config config; /* but the endpoints */
+    struct mst_config config; /* but the endpoints */
+    size_t message;           /* bytes of the message buffer */
+    uint32_t rotate_ms;       /* with two links */
     unsigned port_flags;
 };
 
@@ -214,7 +216,7 @@ struct plan_link {
     bool open;   /* the service streams */
     bool client; /* so does the client: it has not seen an end */
     uint32_t generation;
-    uint64_t written, tapped; /* bytes of the connection */
+    uint64_t written, traced; /* bytes of the connection */
     uint64_t read_ms;         /* when the client last read some */
     bool subscribed[MST_HEARTBEAT + 1][PLAN_MARKETS];
     bool strays; /* something else is subscribed, too */
@@ -236,7 +238,7 @@ struct exchange {
     struct plan_link links[MST_LINKS_MAX];
     struct plan_later later[PLAN_LATER];
     char text[PLAN_TEXT];
-    void (*note)(const char *format, ...); /* of the log, or NULL */
+    void (*note)(const char *format, ...); /* of the trace, or NULL */
 };
 
 /* Prepares a service over the mock for a plan. */
@@ -250,9 +252,9 @@ void exchange_change(struct exchange *x);
 /* The plan is over: from now on the service behaves. */
 void exchange_behave(struct exchange *x);
 
-/* Is told when the client reads, and what its tap is. */
+/* Is told when the client reads, and what its trace is. */
 void exchange_read(struct exchange *x, int link);
-void exchange_tap(struct exchange *x, const struct mst_tap_record *record);
+void exchange_trace(struct exchange *x, const struct mst_trace *trace);
 
 /* Does this connection have all that is wished for? */
 bool exchange_has(const struct exchange *x, int link);

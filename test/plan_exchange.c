@@ -307,7 +307,7 @@ static void peer_opened(void *context, int link,
 
     l->open = l->client = false;
     l->generation++;
-    l->written = l->tapped = 0;
+    l->written = l->traced = 0;
     x->peer.opened(x->peer.context, link, endpoint);
 }
 
@@ -364,19 +364,19 @@ void exchange_read(struct exchange *x, int link)
     x->links[link].read_ms = now_ms(x);
 }
 
-void exchange_tap(struct exchange *x, const struct mst_tap_record *record)
+void exchange_trace(struct exchange *x, const struct mst_trace *trace)
 {
-    struct plan_link *l = &x->links[record->link];
+    struct plan_link *l = &x->links[trace->link];
 
-    if (record->kind == MST_TAP_END) {
+    if (trace->kind == MST_TRACE_END) {
         l->client = false;
     }
-    if (record->kind != MST_TAP_IN) {
+    if (trace->kind != MST_TRACE_IN) {
         return;
     }
-    l->tapped += record->len;
+    l->traced += trace->len;
     while (l->messages_len > 0 &&
-           l->messages[l->messages_at].end <= l->tapped) {
+           l->messages[l->messages_at].end <= l->traced) {
         const struct plan_message *m = &l->messages[l->messages_at];
         plan_known_give(&l->known[m->market], &x->books[m->market], m,
                         l->read_ms);

@@ -9,7 +9,7 @@
 #include "plan.h"
 #include "service_private.h"
 
-/* A line of the log. */
+/* A line of the trace. */
 #define NOTE(x, ...)                \
     do {                            \
         if ((x)->note != NULL) {    \

@@ -38,7 +38,7 @@
  * so for longer each time: 10 min, 20, 40. A plan lasts for an hour. */
 #define DRIFT_MS (4 * MST_RESYNC_EVERY_MS)
 
-/* Meanwhile, and always: so many attempts of all links in a row take so long at
+/* Meanwhile, and always: so many attempts in a row take so long at
  * least, and requests are apart. */
 #define ATTEMPTS 64
 #define ATTEMPTS_MS (ATTEMPTS * 1000u)
@@ -59,9 +59,10 @@ static struct {
     struct mst_port port;
     int (*recv)(void *context, int link, void *data, size_t len);
     struct exchange exchange;
-    struct mst_old_client client;
-    unsigned char memory[MST_OLD_MEMORY_LEN(
-        MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 4096, MST_OLD_STAGING_USUAL, 2)];
+    struct mst_client client;
+    struct mst_memory memory;
+    unsigned char bytes[MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN,
+                                       4096, 4096)];
     struct mst_book books[PLAN_MARKETS], spares[PLAN_MARKETS];
     struct mst_level levels[PLAN_MARKETS][2][2 * LEVELS_MAX];
     bool wished[PLAN_MARKETS]; /* for the market's book */
@@ -175,7 +176,7 @@ static void top_check(const struct mst_top *top)
     const struct mst_book *book = &run.books[m];
     struct tops *t = &run.tops[m];
 
-    if (run.plan.links > 1 || m == run.plan.markets) {
+    if (m == run.plan.markets) {
         return;
     }
     if (mst_book_state(book) != MST_BOOK_LIVE ||
@@ -291,22 +292,17 @@ static bool on_event(void *context, const struct mst_event *event)
     return !run.failed;
 }
 
-static void tap(void *context, const struct mst_tap_record *record)
-{
-    (void)context;
-    exchange_tap(&run.exchange, record);
-}
-
 /* Nothing is asked for again and again. */
-static void storm_check(const struct mst_log *log)
+static void storm_check(const struct mst_trace *trace)
 {
-    if (log->kind == MST_LOG_REQUEST) {
+    if (trace->kind == MST_TRACE_REQUEST) {
         if (run.request_ms != 0 && now_ms() < run.request_ms + GAP_MS) {
             plan_fail("a request %u ms after another one",
                       (unsigned)(now_ms() - run.request_ms));
         }
         run.request_ms = now_ms();
-    } else if (log->kind == MST_LOG_STATE && log->state == MST_STATE_RESOLVE) {
+    } else if (trace->kind == MST_TRACE_STATE &&
+               trace->state == MST_STATE_RESOLVE) {
         uint64_t *at_ms = &run.attempts_ms[run.attempts++ % ATTEMPTS];
         if (run.attempts > ATTEMPTS && now_ms() < *at_ms + ATTEMPTS_MS) {
             plan_fail("%u attempts in %u ms", ATTEMPTS,
@@ -316,31 +312,32 @@ static void storm_check(const struct mst_log *log)
     }
 }
 
-static void on_log(void *context, const struct mst_log *log)
+static void on_trace(void *context, const struct mst_trace *trace)
 {
     (void)context;
-    storm_check(log);
+    exchange_trace(&run.exchange, trace);
+    storm_check(trace);
     for (unsigned m = 0; m < run.plan.markets; m++) {
-        if (log->kind == MST_LOG_REQUEST &&
-            strcmp(log->text, "subscribe") == 0) {
-            plan_known_ask(&run.exchange.links[log->link].known[m]);
+        if (trace->kind == MST_TRACE_REQUEST &&
+            strcmp(trace->text, "subscribe") == 0) {
+            plan_known_ask(&run.exchange.links[trace->link].known[m]);
         }
     }
-    if (!run.told) {
+    if (!run.told || trace->kind >= MST_TRACE_OPEN) {
         return;
     }
-    note("link %d: kind %d, %s to %s, %s, %" PRId64 " %s", log->link, log->kind,
-         mst_state_name(log->from), mst_state_name(log->state),
-         log->error != 0 ? error_name(log->error) : "-", log->value,
-         log->text != NULL ? log->text : "");
+    note("link %d: kind %d, %s to %s, %s, %" PRId64 " %s", trace->link,
+         trace->kind, mst_state_name(trace->from), mst_state_name(trace->state),
+         trace->error != 0 ? error_name(trace->error) : "-", trace->value,
+         trace->text != NULL ? trace->text : "");
 }
 
 /* ---- a plan ---- */
 
 static void wish(unsigned market)
 {
-    int rc = mst_old_subscribe(&run.client, MST_MARKET_DATA,
-                               plan_markets[market], &run.books[market]);
+    int rc = mst_subscribe(&run.client, MST_MARKET_DATA, plan_markets[market],
+                           &run.books[market]);
 
     run.wished[market] = rc == 0 || rc == MST_ERR_EXISTS;
     for (int i = 0; i < MST_LINKS_MAX; i++) {
@@ -354,19 +351,19 @@ static void wishes_begin(void)
         wish(m);
         assert_true(run.wished[m]);
         if (run.plan.tops) {
-            assert_int_equal(mst_old_subscribe(&run.client, MST_TOP_OF_BOOK,
-                                               plan_markets[m], NULL),
+            assert_int_equal(mst_subscribe(&run.client, MST_TOP_OF_BOOK,
+                                           plan_markets[m], NULL),
                              0);
         }
         if (run.plan.executions) {
-            assert_int_equal(mst_old_subscribe(&run.client, MST_EXECUTION_DATA,
-                                               plan_markets[m], NULL),
+            assert_int_equal(mst_subscribe(&run.client, MST_EXECUTION_DATA,
+                                           plan_markets[m], NULL),
                              0);
         }
     }
     if (run.plan.beats) {
-        assert_int_equal(
-            mst_old_subscribe(&run.client, MST_HEARTBEAT, NULL, NULL), 0);
+        assert_int_equal(mst_subscribe(&run.client, MST_HEARTBEAT, NULL, NULL),
+                         0);
     }
 }
 
@@ -382,9 +379,10 @@ static int reading(void *context, int link, void *data, size_t len)
 
 static void run_begin(uint64_t seed)
 {
-    struct mst_old_config *config = &run.plan.config;
+    struct mst_config *config = &run.plan.config;
 
     plan_draw(&run.plan, seed);
+    run.plan.links = 1; /* a client has one, whatever was drawn */
     run.failed = false;
     memset(run.tops, 0, sizeof run.tops);
     memset(run.listed, 0, sizeof run.listed);
@@ -399,8 +397,11 @@ static void run_begin(uint64_t seed)
     config->auth_url = "https://" SERVICE_AUTH_HOST;
     config->client_id = SERVICE_ID;
     config->client_secret = SERVICE_SECRET;
-    config->tap = tap;
-    config->log = on_log;
+    config->flags |= MST_TRACE_ALL;
+    config->trace = on_trace;
+    run.memory = (struct mst_memory){run.bytes,         sizeof run.bytes,
+                                     MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN,
+                                     run.plan.message,  4096};
     for (unsigned m = 0; m < run.plan.markets; m++) {
         assert_int_equal(
             mst_book_init(&run.books[m], run.levels[m][0], run.plan.capacity),
@@ -414,17 +415,16 @@ static void run_begin(uint64_t seed)
         }
         mst_book_set_thin(&run.books[m], run.plan.thin);
     }
-    assert_int_equal(mst_old_client_init(&run.client, config, &run.port,
-                                         run.memory, sizeof run.memory),
-                     0);
+    assert_int_equal(
+        mst_client_init(&run.client, config, &run.port, &run.memory), 0);
     wishes_begin();
 }
 
 static void run_until(uint64_t until_ms)
 {
     if (until_ms > now_ms() && !run.failed) {
-        mst_old_mock_run(&run.mock, &run.client,
-                         (uint32_t)(until_ms - now_ms()), on_event, NULL);
+        mst_mock_run(&run.mock, &run.client, (uint32_t)(until_ms - now_ms()),
+                     on_event, NULL);
         books_check();
     }
 }
@@ -455,16 +455,15 @@ static void calls_make(void)
 {
     unsigned m = exchange_pick(&run.exchange, run.plan.markets);
 
-    switch (exchange_pick(&run.exchange, 5)) {
+    switch (exchange_pick(&run.exchange, 4)) {
     case 0:
-        (void)mst_old_resync(&run.client, MST_MARKET_DATA, plan_markets[m]);
+        (void)mst_resync(&run.client, MST_MARKET_DATA, plan_markets[m]);
         break;
-    case 1: (void)mst_old_subscription_list(&run.client); break;
-    case 2: (void)mst_old_rotate(&run.client); break;
+    case 1: (void)mst_subscription_list(&run.client); break;
     default:
         if (run.wished[m]) {
-            (void)mst_old_unsubscribe(&run.client, MST_MARKET_DATA,
-                                      plan_markets[m]);
+            (void)mst_unsubscribe(&run.client, MST_MARKET_DATA,
+                                  plan_markets[m]);
             run.wished[m] = false;
             if (exchange_pick(&run.exchange, 2) == 0) {
                 wish(m); /* before the service knows */
@@ -517,10 +516,9 @@ static void unwell_fail(void)
     struct text text = {0};
     const struct exchange *x = &run.exchange;
 
-    text_add(&text, "not well in time: %s, link 0 %s, link 1 %s;",
-             mst_state_name(mst_old_client_state(&run.client)),
-             exchange_has(x, 0) ? "has all" : "lacks something",
-             exchange_has(x, 1) ? "has all" : "lacks something");
+    text_add(&text, "not well in time: %s, the connection %s;",
+             mst_state_name(mst_client_state(&run.client)),
+             exchange_has(x, 0) ? "has all" : "lacks something");
     for (unsigned m = 0; m < run.plan.markets; m++) {
         const struct mst_book *book = &run.books[m];
         text_add(&text, " %s %s (%s), flags %u;", plan_markets[m],

@@ -71,6 +71,23 @@ static void test_not_stormed(void **state)
     session_end();
 }
 
+/* Nor is one that refuses tokens which live for no longer than what is left for
+ * safety. */
+static void test_short_tokens_refused(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.expires_in = 30;
+    session.service.upgrade.status = 401;
+    session_start();
+    session_subscribe();
+    session_run(SESSION_HOUR);
+    assert_in_range(session.service.tokens.count, 20, 250);
+    session.service.upgrade.status = 0;
+    assert_true(session_until_subscribed(2 * SESSION_MINUTE));
+    session_end();
+}
+
 /* The next token comes in slowly while the last seconds of the one before it
  * pass: that one's end does no harm to the new one. */
 static void test_next_comes_at_the_end(void **state)
@@ -98,9 +115,8 @@ static void test_next_comes_at_the_end(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST(test_fetched_to_connect),
-        TEST(test_closed_at_expiry),
-        TEST(test_not_stormed),
+        TEST(test_fetched_to_connect),    TEST(test_closed_at_expiry),
+        TEST(test_not_stormed),           TEST(test_short_tokens_refused),
         TEST(test_next_comes_at_the_end),
     };
 

@@ -1,0 +1,676 @@
+/*
+ * Whatever the service does for a while: once it behaves, everything wished
+ * for is subscribed and live within a bound, and at no moment is a book live
+ * and without a flag though a message has come that tells otherwise. Plans are
+ * drawn from seeds (plan.h); what can be told is in plan_model.c.
+ *
+ * PLANS: how many plans; PLANS_SEED: the first one's seed. One plan alone is
+ * told with all that happens.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "plan.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PLANS 2000u
+#define PLANS_FAILURES 10u /* after so many, no further plan is run */
+
+/* From the plan's end until all is well, at most, ms: */
+#define SILENCE_MS 30000u /* a connection that is no more is noticed, */
+#define HELD_MS 300000u   /* a 429 without Retry-After is waited out, */
+#define SLOW_MS 60000u    /* or a permanent error, */
+#define ATTEMPT_MS 40000u /* hung stages and the wait after them; */
+#define REFUSED_MS 60000u /* what was refused is asked for again, */
+#define AUDIT_MS 60000u   /* what is not there is found to be missing, */
+#define ANSWERS_MS 20000u /* requests, their answers and gaps; */
+#define RESYNC_MS MST_RESYNC_EVERY_MS /* a book's budget allows it, */
+#define SNAPSHOT_MS 30000u            /* and its snapshot comes. */
+#define BOUND_MS                                                    \
+    (SILENCE_MS + HELD_MS + SLOW_MS + ATTEMPT_MS + 2 * REFUSED_MS + \
+     2 * AUDIT_MS + ANSWERS_MS + RESYNC_MS + SNAPSHOT_MS)
+/* A book whose updates went backward, or whose numbers cannot be kept, is left
+ * so for longer each time: 10 min, 20, 40. A plan lasts for an hour. */
+#define DRIFT_MS (4 * MST_RESYNC_EVERY_MS)
+
+/* Meanwhile, and always: so many attempts of all links in a row take so long at
+ * least, and requests are apart. */
+#define ATTEMPTS 64
+#define ATTEMPTS_MS (ATTEMPTS * 1000u)
+#define GAP_MS 1000u
+
+#define DOUBTS ~(unsigned)(MST_BOOK_CROSSED | MST_BOOK_THIN)
+#define LEVELS_MAX PLAN_PRICES
+
+/* What the tops of a market have said of its book. */
+struct tops {
+    unsigned disagreements;
+    int64_t since_ns;
+};
+
+static struct {
+    struct plan plan;
+    struct mst_mock mock;
+    struct mst_port port;
+    int (*recv)(void *context, int link, void *data, size_t len);
+    struct exchange exchange;
+    struct mst_old_client client;
+    unsigned char memory[MST_OLD_MEMORY_LEN(
+        MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 4096, MST_OLD_STAGING_USUAL, 2)];
+    struct mst_book books[PLAN_MARKETS], spares[PLAN_MARKETS];
+    struct mst_level levels[PLAN_MARKETS][2][2 * LEVELS_MAX];
+    bool wished[PLAN_MARKETS]; /* for the market's book */
+    bool listed[MST_LINKS_MAX][PLAN_MARKETS + 1];
+    struct tops tops[PLAN_MARKETS];
+    uint64_t attempts, attempts_ms[ATTEMPTS]; /* how many, and when */
+    uint64_t request_ms;                      /* of the last, or 0 */
+    bool failed, told;
+    /* Of all plans. */
+    uint64_t events, live, recover_ms, recover_most_ms, recover_most_seed;
+} run;
+
+static uint64_t now_ms(void)
+{
+    return mst_mock_elapsed(&run.mock);
+}
+
+__attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
+{
+    va_list args;
+
+    printf("%9" PRIu64 ".%03u  ", now_ms() / 1000, (unsigned)(now_ms() % 1000));
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    putchar('\n');
+}
+
+__attribute__((format(printf, 1, 2))) static void plan_fail(const char *format,
+                                                            ...)
+{
+    struct text text = {0};
+    char what[400];
+    va_list args;
+
+    if (run.failed) {
+        return;
+    }
+    run.failed = true;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    plan_describe(&run.plan, &text);
+    expect_failed("PLANS_SEED=%" PRIu64 " PLANS=1, at %" PRIu64 " ms: %s\n%s",
+                  run.plan.seed, now_ms(), what, text_get(&text));
+    text_free(&text);
+}
+
+/* ---- what is always so ---- */
+
+/* A live book shows what can be known by one of the connections. */
+static void book_check(unsigned market)
+{
+    const struct mst_book *book = &run.books[market];
+    char text[300] = "it is live without a connection";
+    bool good = false;
+
+    if (mst_book_state(book) != MST_BOOK_LIVE ||
+        (mst_book_flags(book) & DOUBTS) != 0) {
+        return;
+    }
+    for (int i = 0; i < MST_LINKS_MAX && !good; i++) {
+        const struct plan_link *l = &run.exchange.links[i];
+        good = l->client && plan_known_check(&l->known[market], market, book,
+                                             text, sizeof text);
+    }
+    run.live++;
+    if (!good) {
+        plan_fail("%s", text);
+    }
+}
+
+static void books_check(void)
+{
+    for (unsigned m = 0; m < run.plan.markets && !run.failed; m++) {
+        book_check(m);
+    }
+}
+
+static unsigned market_of(const char *name)
+{
+    unsigned m = 0;
+
+    while (m < run.plan.markets && strcmp(name, plan_markets[m]) != 0) {
+        m++;
+    }
+    return m;
+}
+
+/* Does a side of a book contradict the best level of a message? */
+static bool side_disagrees(const struct mst_book *book, enum mst_side side,
+                           bool has, const struct mst_level *best)
+{
+    const struct mst_level *level = mst_book_level(book, side, 0);
+    struct mst_decimal horizon;
+
+    if (level == NULL) {
+        return has && !mst_book_horizon(book, side, &horizon);
+    }
+    return !has ||
+           mst_decimal_cmp(mst_level_price(level), mst_level_price(best)) !=
+               0 ||
+           mst_decimal_cmp(mst_level_amount(level), mst_level_amount(best)) !=
+               0;
+}
+
+/* A book that the top of book has contradicted for long enough is in doubt. */
+static void top_check(const struct mst_top *top)
+{
+    unsigned m = market_of(top->market);
+    const struct mst_book *book = &run.books[m];
+    struct tops *t = &run.tops[m];
+
+    if (run.plan.links > 1 || m == run.plan.markets) {
+        return;
+    }
+    if (mst_book_state(book) != MST_BOOK_LIVE ||
+        (!side_disagrees(book, MST_BID, top->has_bid, &top->bid) &&
+         !side_disagrees(book, MST_ASK, top->has_ask, &top->ask))) {
+        t->disagreements = 0;
+        return;
+    }
+    if (top->time_ns + PLAN_MS_NS <= mst_book_time(book)) {
+        return; /* of a time that the book has left behind */
+    }
+    if (t->disagreements++ == 0) {
+        t->since_ns = top->time_ns;
+    }
+    if (t->disagreements >= MST_DISAGREEMENTS &&
+        top->time_ns - t->since_ns >= MST_DISAGREEMENT_MS * PLAN_MS_NS &&
+        (mst_book_flags(book) & DOUBTS) == 0) {
+        plan_fail("%s disagrees with the top of book, and is not in doubt",
+                  top->market);
+    }
+}
+
+static void event_note(const struct mst_event *event)
+{
+    struct text text = {0};
+
+    if (event->type == MST_EVENT_OPEN) {
+        text_add(&text, "open\n");
+    } else if (event->type == MST_EVENT_CLOSED) {
+        text_add(&text, "closed %s in %s, \"%s\", again in %u ms\n",
+                 error_name(event->as.failure.error),
+                 mst_state_name(event->as.failure.stage),
+                 event->as.failure.text, event->as.failure.retry_ms);
+    } else {
+        record_event(&text, event);
+    }
+    for (unsigned m = 0; m < run.plan.markets; m++) {
+        const struct mst_book *book = &run.books[m];
+        text_add(&text, "             %s %s, %s, flags %u, %zu | %zu\n",
+                 plan_markets[m], mst_book_state_name(mst_book_state(book)),
+                 mst_book_reason_name(mst_book_reason(book)),
+                 mst_book_flags(book), mst_book_depth(book, MST_BID),
+                 mst_book_depth(book, MST_ASK));
+    }
+    note("link %d event %s", event->link, text_get(&text));
+    text_free(&text);
+}
+
+/* The client begins a market's book anew, or all books. */
+static void restart(int link, unsigned market)
+{
+    for (unsigned m = 0; m < run.plan.markets; m++) {
+        if (m == market || market == run.plan.markets) {
+            plan_known_restart(&run.exchange.links[link].known[m]);
+        }
+    }
+}
+
+/* What an answer means for the books: what was unsubscribed, or is not in a
+ * list, is begun anew. */
+static void answer_note(const struct mst_event *event)
+{
+    bool *listed = run.listed[event->link];
+
+    if (event->type == MST_EVENT_RESPONSE) {
+        bool list = event->as.response.action == MST_SUBSCRIPTION_LIST;
+        for (unsigned m = 0; m < run.plan.markets && list; m++) {
+            if (!listed[m]) {
+                restart(event->link, m);
+            }
+            listed[m] = false;
+        }
+    } else if (event->as.entry.action == MST_UNSUBSCRIBE) {
+        restart(event->link, market_of(event->as.entry.market));
+    } else if (event->as.entry.action == MST_SUBSCRIPTION_LIST &&
+               event->as.entry.channel == MST_MARKET_DATA) {
+        listed[market_of(event->as.entry.market)] = true;
+    }
+}
+
+static bool on_event(void *context, const struct mst_event *event)
+{
+    (void)context;
+    run.events++;
+    if (run.told) {
+        event_note(event);
+    }
+    switch (event->type) {
+    case MST_EVENT_PART:
+        if (market_of(event->as.part.market) < run.plan.markets) {
+            unsigned m = market_of(event->as.part.market);
+            book_check(m);
+            if (event->as.part.snapshot) {
+                run.tops[m].disagreements = 0;
+            }
+        }
+        break;
+    case MST_EVENT_TOP: top_check(&event->as.top); break;
+    case MST_EVENT_ENTRY:
+    case MST_EVENT_RESPONSE: answer_note(event); break;
+    case MST_EVENT_ERROR:
+        restart(event->link, run.plan.markets);
+        books_check();
+        break;
+    case MST_EVENT_CLOSED: books_check(); break;
+    default: break;
+    }
+    /* A slow caller is busy with the event for a while. */
+    if (exchange_happens(&run.exchange, FAULT_SLOW_CALLER) &&
+        exchange_pick(&run.exchange, 16) == 0) {
+        mst_mock_advance(&run.mock, exchange_pick(&run.exchange, 20000));
+    }
+    return !run.failed;
+}
+
+static void tap(void *context, const struct mst_tap_record *record)
+{
+    struct mst_trace trace = {
+        .kind = record->kind == MST_TAP_END ? MST_TRACE_END : MST_TRACE_IN,
+        .link = record->link,
+        .len = record->len};
+
+    (void)context;
+    if (record->kind == MST_TAP_END || record->kind == MST_TAP_IN) {
+        exchange_trace(&run.exchange, &trace);
+    }
+}
+
+/* Nothing is asked for again and again. */
+static void storm_check(const struct mst_log *log)
+{
+    if (log->kind == MST_LOG_REQUEST) {
+        if (run.request_ms != 0 && now_ms() < run.request_ms + GAP_MS) {
+            plan_fail("a request %u ms after another one",
+                      (unsigned)(now_ms() - run.request_ms));
+        }
+        run.request_ms = now_ms();
+    } else if (log->kind == MST_LOG_STATE && log->state == MST_STATE_RESOLVE) {
+        uint64_t *at_ms = &run.attempts_ms[run.attempts++ % ATTEMPTS];
+        if (run.attempts > ATTEMPTS && now_ms() < *at_ms + ATTEMPTS_MS) {
+            plan_fail("%u attempts in %u ms", ATTEMPTS,
+                      (unsigned)(now_ms() - *at_ms));
+        }
+        *at_ms = now_ms();
+    }
+}
+
+static void on_log(void *context, const struct mst_log *log)
+{
+    (void)context;
+    storm_check(log);
+    for (unsigned m = 0; m < run.plan.markets; m++) {
+        if (log->kind == MST_LOG_REQUEST &&
+            strcmp(log->text, "subscribe") == 0) {
+            plan_known_ask(&run.exchange.links[log->link].known[m]);
+        }
+    }
+    if (!run.told) {
+        return;
+    }
+    note("link %d: kind %d, %s to %s, %s, %" PRId64 " %s", log->link, log->kind,
+         mst_state_name(log->from), mst_state_name(log->state),
+         log->error != 0 ? error_name(log->error) : "-", log->value,
+         log->text != NULL ? log->text : "");
+}
+
+/* ---- a plan ---- */
+
+static void wish(unsigned market)
+{
+    int rc = mst_old_subscribe(&run.client, MST_MARKET_DATA,
+                               plan_markets[market], &run.books[market]);
+
+    run.wished[market] = rc == 0 || rc == MST_ERR_EXISTS;
+    for (int i = 0; i < MST_LINKS_MAX; i++) {
+        plan_known_wish(&run.exchange.links[i].known[market]);
+    }
+}
+
+static void wishes_begin(void)
+{
+    for (unsigned m = 0; m < run.plan.markets; m++) {
+        wish(m);
+        assert_true(run.wished[m]);
+        if (run.plan.tops) {
+            assert_int_equal(mst_old_subscribe(&run.client, MST_TOP_OF_BOOK,
+                                               plan_markets[m], NULL),
+                             0);
+        }
+        if (run.plan.executions) {
+            assert_int_equal(mst_old_subscribe(&run.client, MST_EXECUTION_DATA,
+                                               plan_markets[m], NULL),
+                             0);
+        }
+    }
+    if (run.plan.beats) {
+        assert_int_equal(
+            mst_old_subscribe(&run.client, MST_HEARTBEAT, NULL, NULL), 0);
+    }
+}
+
+static int reading(void *context, int link, void *data, size_t len)
+{
+    int n = run.recv(context, link, data, len);
+
+    if (n > 0) {
+        exchange_read(&run.exchange, link);
+    }
+    return n;
+}
+
+static struct mst_old_config config_of(const struct plan *plan)
+{
+    const struct mst_config *c = &plan->config;
+
+    return (struct mst_old_config){
+        .links = plan->links,
+        .message_len = plan->message,
+        .rotate_ms = plan->rotate_ms,
+        .flags = c->flags,
+        .lag_max_ms = c->lag_max_ms,
+        .resolve_ms = c->resolve_ms,
+        .connect_ms = c->connect_ms,
+        .token_ms = c->token_ms,
+        .upgrade_ms = c->upgrade_ms,
+        .answer_ms = c->answer_ms,
+        .closing_ms = c->closing_ms,
+        .ping_ms = c->ping_ms,
+        .silence_ms = c->silence_ms,
+        .backoff_max_ms = c->backoff_max_ms,
+        .backoff_slow_ms = c->backoff_slow_ms,
+        .stable_ms = c->stable_ms,
+        .audit_ms = c->audit_ms,
+        .ws_url = "wss://" SERVICE_WS_HOST,
+        .auth_url = "https://" SERVICE_AUTH_HOST,
+        .client_id = SERVICE_ID,
+        .client_secret = SERVICE_SECRET,
+        .tap = tap,
+        .log = on_log,
+    };
+}
+
+static void run_begin(uint64_t seed)
+{
+    struct mst_old_config config;
+
+    plan_draw(&run.plan, seed);
+    config = config_of(&run.plan);
+    run.failed = false;
+    memset(run.tops, 0, sizeof run.tops);
+    memset(run.listed, 0, sizeof run.listed);
+    run.attempts = run.request_ms = 0;
+    mst_mock_init(&run.mock, &run.port, seed);
+    run.port.flags |= run.plan.port_flags;
+    run.recv = run.port.recv;
+    run.port.recv = reading;
+    run.exchange.note = run.told ? note : NULL;
+    exchange_begin(&run.exchange, &run.plan, &run.mock);
+    for (unsigned m = 0; m < run.plan.markets; m++) {
+        assert_int_equal(
+            mst_book_init(&run.books[m], run.levels[m][0], run.plan.capacity),
+            0);
+        if (run.plan.spare) {
+            assert_int_equal(mst_book_init(&run.spares[m], run.levels[m][1],
+                                           run.plan.capacity),
+                             0);
+            assert_int_equal(mst_book_set_spare(&run.books[m], &run.spares[m]),
+                             0);
+        }
+        mst_book_set_thin(&run.books[m], run.plan.thin);
+    }
+    assert_int_equal(mst_old_client_init(&run.client, &config, &run.port,
+                                         run.memory, sizeof run.memory),
+                     0);
+    wishes_begin();
+}
+
+static void run_until(uint64_t until_ms)
+{
+    if (until_ms > now_ms() && !run.failed) {
+        mst_old_mock_run(&run.mock, &run.client,
+                         (uint32_t)(until_ms - now_ms()), on_event, NULL);
+        books_check();
+    }
+}
+
+/* The spells of this moment; returns when the next one begins or ends. */
+static uint64_t spells_set(uint64_t at_ms)
+{
+    uint64_t next = run.plan.length_ms;
+
+    memset(run.exchange.strength, 0, sizeof run.exchange.strength);
+    for (unsigned i = 0; i < run.plan.spells_len; i++) {
+        const struct plan_spell *s = &run.plan.spells[i];
+        uint64_t edge = at_ms < s->from_ms ? s->from_ms : s->until_ms;
+        if (at_ms < edge && edge < next) {
+            next = edge;
+        }
+        if (at_ms >= s->from_ms && at_ms < s->until_ms &&
+            s->strength > run.exchange.strength[s->fault]) {
+            run.exchange.strength[s->fault] = s->strength;
+        }
+    }
+    exchange_change(&run.exchange);
+    return next;
+}
+
+/* What a program may do at any time. */
+static void calls_make(void)
+{
+    unsigned m = exchange_pick(&run.exchange, run.plan.markets);
+
+    switch (exchange_pick(&run.exchange, 5)) {
+    case 0:
+        (void)mst_old_resync(&run.client, MST_MARKET_DATA, plan_markets[m]);
+        break;
+    case 1: (void)mst_old_subscription_list(&run.client); break;
+    case 2: (void)mst_old_rotate(&run.client); break;
+    default:
+        if (run.wished[m]) {
+            (void)mst_old_unsubscribe(&run.client, MST_MARKET_DATA,
+                                      plan_markets[m]);
+            run.wished[m] = false;
+            if (exchange_pick(&run.exchange, 2) == 0) {
+                wish(m); /* before the service knows */
+            }
+        } else {
+            wish(m);
+        }
+        break;
+    }
+}
+
+static void plan_play(void)
+{
+    uint64_t edge_ms = 0;
+
+    while (now_ms() < run.plan.length_ms && !run.failed) {
+        if (now_ms() >= edge_ms) {
+            edge_ms = spells_set(now_ms());
+        }
+        uint64_t step_ms =
+            now_ms() + 1 +
+            exchange_pick(&run.exchange, run.plan.length_ms / 16);
+        run_until(step_ms < edge_ms ? step_ms : edge_ms);
+        if (exchange_happens(&run.exchange, FAULT_CALLS)) {
+            calls_make();
+        }
+        if (exchange_happens(&run.exchange, FAULT_SLOW_CALLER)) {
+            mst_mock_advance(&run.mock, exchange_pick(&run.exchange, 60000));
+        }
+    }
+}
+
+/* Everything is subscribed, live and without doubt. */
+static bool is_well(void)
+{
+    bool well = false;
+
+    for (int i = 0; i < MST_LINKS_MAX; i++) {
+        well |= exchange_has(&run.exchange, i);
+    }
+    for (unsigned m = 0; m < run.plan.markets; m++) {
+        well &= mst_book_state(&run.books[m]) == MST_BOOK_LIVE &&
+                (mst_book_flags(&run.books[m]) & DOUBTS) == 0;
+    }
+    return well;
+}
+
+static void unwell_fail(void)
+{
+    struct text text = {0};
+    const struct exchange *x = &run.exchange;
+
+    text_add(&text, "not well in time: %s, link 0 %s, link 1 %s;",
+             mst_state_name(mst_old_client_state(&run.client)),
+             exchange_has(x, 0) ? "has all" : "lacks something",
+             exchange_has(x, 1) ? "has all" : "lacks something");
+    for (unsigned m = 0; m < run.plan.markets; m++) {
+        const struct mst_book *book = &run.books[m];
+        text_add(&text, " %s %s (%s), flags %u;", plan_markets[m],
+                 mst_book_state_name(mst_book_state(book)),
+                 mst_book_reason_name(mst_book_reason(book)),
+                 mst_book_flags(book));
+    }
+    plan_fail("%s", text_get(&text));
+    text_free(&text);
+}
+
+/* Is a book left for longer than the others, as its market may be so? */
+static bool is_drifting(void)
+{
+    bool drifts = false;
+
+    for (unsigned m = 0; m < run.plan.markets; m++) {
+        drifts |= (mst_book_flags(&run.books[m]) & MST_BOOK_BACKWARD) != 0 ||
+                  mst_book_reason(&run.books[m]) == MST_BOOK_NUMBER;
+    }
+    return drifts;
+}
+
+static void plan_recover(void)
+{
+    uint64_t begin_ms = now_ms();
+    uint64_t end_ms = begin_ms + BOUND_MS;
+
+    if (run.told) {
+        note("the service behaves");
+    }
+    exchange_behave(&run.exchange);
+    for (unsigned m = 0; m < run.plan.markets; m++) {
+        if (!run.wished[m]) {
+            wish(m);
+        }
+    }
+    while (!run.failed && !is_well() && now_ms() < end_ms) {
+        run_until(now_ms() + PLAN_SECOND);
+        if (now_ms() >= end_ms && is_drifting()) {
+            end_ms = begin_ms + BOUND_MS + DRIFT_MS;
+        }
+    }
+    if (!run.failed && !is_well()) {
+        unwell_fail();
+    }
+    begin_ms = now_ms() - begin_ms;
+    run.recover_ms += begin_ms;
+    if (begin_ms > run.recover_most_ms) {
+        run.recover_most_ms = begin_ms;
+        run.recover_most_seed = run.plan.seed;
+    }
+}
+
+/* Plans of one link are for test_session_plans.c. */
+static bool plan_test(uint64_t seed)
+{
+    struct plan plan;
+
+    plan_draw(&plan, seed);
+    if (plan.links == 1) {
+        return true;
+    }
+    run_begin(seed);
+    if (run.told) {
+        struct text text = {0};
+        plan_describe(&run.plan, &text);
+        printf("%s", text_get(&text));
+        text_free(&text);
+    }
+    plan_play();
+    plan_recover();
+    if (run.exchange.service.wrong[0] != '\0') {
+        plan_fail("what the service found wrong: %s",
+                  run.exchange.service.wrong);
+    }
+    if (run.mock.broken != NULL) {
+        plan_fail("what the port found wrong: %s", run.mock.broken);
+    }
+    exchange_end(&run.exchange);
+    return !run.failed;
+}
+
+static uint64_t setting(const char *name, uint64_t usual)
+{
+    const char *text = getenv(name);
+
+    return text != NULL ? strtoull(text, NULL, 0) : usual;
+}
+
+static void test_plans(void **state)
+{
+    uint64_t plans = setting("PLANS", PLANS), seed = setting("PLANS_SEED", 1);
+    uint64_t done = 0;
+    unsigned failures = 0;
+
+    (void)state;
+    run.told = plans == 1;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    for (; done < plans && failures < PLANS_FAILURES; done++) {
+        failures += !plan_test(seed + done);
+    }
+    print_message("PLANS_SEED=%" PRIu64 " PLANS=%" PRIu64 ": %" PRIu64
+                  " plans, %u failed; %" PRIu64 " events, %" PRIu64
+                  " looks at a live book; well after %" PRIu64 " s, %" PRIu64
+                  " s at most (%" PRIu64 ")\n",
+                  seed, plans, done, failures, run.events, run.live,
+                  done > 0 ? run.recover_ms / done / 1000 : 0,
+                  run.recover_most_ms / 1000, run.recover_most_seed);
+    expect_int("plans that failed", 0, failures);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_plans),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
