@@ -1,5 +1,5 @@
 /*
- * mst_old_client_init(): what is missing or wrong is a named error, before
+ * mst_client_init(): what is missing or wrong is a named error, before
  * anything happens.
  * SPDX-License-Identifier: 0BSD
  */
@@ -17,13 +17,13 @@
 
 static struct mst_mock mock;
 static struct mst_port port;
-static struct mst_old_client client;
-static unsigned char memory[MST_OLD_MEMORY_LEN_DEFAULT];
+static struct mst_client client;
+MST_MEMORY(memory, MST_LENGTHS_USUAL);
 static const br_x509_trust_anchor anchor; /* only counted here */
 
-static struct mst_old_config good(void)
+static struct mst_config good(void)
 {
-    struct mst_old_config config = {
+    struct mst_config config = {
         .ws_url = "wss://localhost",
         .auth_url = "https://localhost",
         .client_id = "id",
@@ -37,18 +37,18 @@ static struct mst_old_config good(void)
     return config;
 }
 
-static int init(const struct mst_old_config *config)
+static int init(const struct mst_config *config)
 {
-    return mst_old_client_init(&client, config, &port, memory, sizeof memory);
+    return mst_client_init(&client, config, &port, &memory);
 }
 
 static void a_good_configuration_is_taken(void **state)
 {
-    struct mst_old_config config = good();
+    struct mst_config config = good();
 
     (void)state;
     assert_int_equal(init(&config), 0);
-    assert_int_equal(mst_old_client_state(&client), MST_STATE_WAIT);
+    assert_int_equal(mst_client_state(&client), MST_STATE_WAIT);
 }
 
 static void urls_are_checked(void **state)
@@ -80,7 +80,7 @@ static void urls_are_checked(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct mst_old_config config = good();
+        struct mst_config config = good();
         config.ws_url = cases[i].ws_url;
         expect_int(cases[i].ws_url != NULL ? cases[i].ws_url : "(null)",
                    cases[i].error, init(&config));
@@ -89,7 +89,7 @@ static void urls_are_checked(void **state)
 
 static void the_token_url_is_checked_as_well(void **state)
 {
-    struct mst_old_config config = good();
+    struct mst_config config = good();
 
     (void)state;
     config.auth_url = "wss://localhost";
@@ -102,7 +102,7 @@ static void the_token_url_is_checked_as_well(void **state)
 
 static void trust_anchors_are_needed_unless_the_port_is_secure(void **state)
 {
-    struct mst_old_config config = good();
+    struct mst_config config = good();
 
     (void)state;
     config.anchors_len = 0;
@@ -116,7 +116,7 @@ static void trust_anchors_are_needed_unless_the_port_is_secure(void **state)
 
 static void credentials_are_needed(void **state)
 {
-    struct mst_old_config config = good();
+    struct mst_config config = good();
 
     (void)state;
     config.client_id = "";
@@ -126,59 +126,93 @@ static void credentials_are_needed(void **state)
     assert_int_equal(init(&config), MST_ERR_CREDENTIALS);
 }
 
-static void lengths_and_links_are_bounded(void **state)
+static int init_lengths(const struct mst_memory *lengths)
 {
-    struct mst_old_config config = good();
+    struct mst_config config = good();
+
+    return mst_client_init(&client, &config, &port, lengths);
+}
+
+static void lengths_are_bounded(void **state)
+{
+    struct mst_memory lengths = memory;
 
     (void)state;
-    config.message_len = 255;
-    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
-    config.message_len = SIZE_MAX;
-    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
-    config = good();
-    config.record_in_len = MST_RECORD_IN_MIN - 1;
-    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
-    config = good();
-    config.record_out_len = MST_RECORD_OUT_MIN - 1;
-    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
-    config = good();
-    config.links = 3;
-    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
-    config.links = 2;
-    assert_int_equal(init(&config), MST_ERR_MEMORY);
-    config = good();
-    config.staging_len = MST_OLD_STAGING_USUAL + 16;
-    assert_int_equal(init(&config), MST_ERR_MEMORY);
+    lengths.message = 255;
+    assert_int_equal(init_lengths(&lengths), MST_ERR_ARGUMENT);
+    lengths.message = SIZE_MAX;
+    assert_int_equal(init_lengths(&lengths), MST_ERR_ARGUMENT);
+    lengths = memory;
+    lengths.record_in = MST_RECORD_IN_MIN - 1;
+    assert_int_equal(init_lengths(&lengths), MST_ERR_ARGUMENT);
+    lengths = memory;
+    lengths.record_out = MST_RECORD_OUT_MIN - 1;
+    assert_int_equal(init_lengths(&lengths), MST_ERR_ARGUMENT);
+    lengths = memory;
+    lengths.read_ahead += 16;
+    assert_int_equal(init_lengths(&lengths), MST_ERR_MEMORY);
+    lengths = memory;
+    lengths.data = NULL;
+    assert_int_equal(init_lengths(&lengths), MST_ERR_ARGUMENT);
+    assert_int_equal(init_lengths(NULL), MST_ERR_ARGUMENT);
 }
 
 /* Each named set of lengths needs the memory of its name, and no byte less. */
 static void named_lengths_need_their_memory(void **state)
 {
-    static unsigned char room[MST_OLD_MEMORY_LEN_FAST];
-    static const struct {
-        struct mst_old_config lengths;
-        size_t memory_len, staging_len;
-    } sets[] = {
-        {{MST_OLD_LENGTHS_SMALL}, MST_OLD_MEMORY_LEN_SMALL, 0},
-        {{.links = 1}, MST_OLD_MEMORY_LEN_DEFAULT, MST_OLD_STAGING_USUAL},
-        {{MST_OLD_LENGTHS_FAST}, MST_OLD_MEMORY_LEN_FAST, 524288},
+    static unsigned char room[MST_MEMORY_LEN(MST_LENGTHS_FAST)];
+    struct mst_memory sets[] = {
+        {room, MST_MEMORY_LEN(MST_LENGTHS_SMALL), MST_LENGTHS_SMALL},
+        {room, MST_MEMORY_LEN(MST_LENGTHS_USUAL), MST_LENGTHS_USUAL},
+        {room, MST_MEMORY_LEN(MST_LENGTHS_FAST), MST_LENGTHS_FAST},
     };
 
     (void)state;
     for (size_t i = 0; i < COUNT(sets); i++) {
-        struct mst_old_config config = good();
-        config.record_in_len = sets[i].lengths.record_in_len;
-        config.record_out_len = sets[i].lengths.record_out_len;
-        config.message_len = sets[i].lengths.message_len;
-        config.staging_len = sets[i].lengths.staging_len;
-        expect_int("memory", 0,
-                   mst_old_client_init(&client, &config, &port, room,
-                                       sets[i].memory_len));
-        expect_int("read ahead", (long long)sets[i].staging_len,
-                   (long long)client.config.staging_len);
-        expect_int("a byte less", MST_ERR_MEMORY,
-                   mst_old_client_init(&client, &config, &port, room,
-                                       sets[i].memory_len - 1));
+        expect_int("memory", 0, init_lengths(&sets[i]));
+        sets[i].size--;
+        expect_int("a byte less", MST_ERR_MEMORY, init_lengths(&sets[i]));
+    }
+}
+
+/* Times are 24 days at most: of two instants of a clock that wraps it must be
+ * possible to tell which is the earlier. */
+static void times_are_bounded(void **state)
+{
+    static const size_t members[] = {
+        offsetof(struct mst_config, resolve_ms),
+        offsetof(struct mst_config, connect_ms),
+        offsetof(struct mst_config, tls_ms),
+        offsetof(struct mst_config, token_ms),
+        offsetof(struct mst_config, upgrade_ms),
+        offsetof(struct mst_config, answer_ms),
+        offsetof(struct mst_config, snapshot_ms),
+        offsetof(struct mst_config, closing_ms),
+        offsetof(struct mst_config, put_ms),
+        offsetof(struct mst_config, ping_ms),
+        offsetof(struct mst_config, silence_ms),
+        offsetof(struct mst_config, request_gap_ms),
+        offsetof(struct mst_config, backoff_ms),
+        offsetof(struct mst_config, backoff_max_ms),
+        offsetof(struct mst_config, backoff_slow_ms),
+        offsetof(struct mst_config, stable_ms),
+        offsetof(struct mst_config, resume_ms),
+        offsetof(struct mst_config, heartbeat_ms),
+        offsetof(struct mst_config, audit_ms),
+        offsetof(struct mst_config, lag_max_ms),
+    };
+    const uint32_t most = 24u * 86400000u;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(members); i++) {
+        struct mst_config config = good();
+        uint32_t *ms = (uint32_t *)(void *)((char *)&config + members[i]);
+        *ms = most;
+        expect_int("24 days", 0, init(&config));
+        *ms = most + 1;
+        expect_int("and a millisecond", MST_ERR_ARGUMENT, init(&config));
+        *ms = UINT32_MAX;
+        expect_int("most", MST_ERR_ARGUMENT, init(&config));
     }
 }
 
@@ -193,28 +227,26 @@ static void piece_add(struct piece *pieces, size_t *n, const void *from,
     pieces[(*n)++].to = (uintptr_t)from + len;
 }
 
-/* Bytes of a handshake that are held back lie in front of the output. */
+/* Bytes of a handshake that are held back lie in front of the output. A
+ * certificate is checked in the room of the message. */
 static size_t pieces_of_client(struct piece *pieces)
 {
-    const struct mst_old_config *config = &client.config;
+    const struct mst_memory *m = client.link.memory;
+    const struct mst_transport *t = &client.link.transport;
     size_t n = 0;
 
-    piece_add(pieces, &n, client.links, config->links * sizeof *client.links);
-    for (unsigned i = 0; i < config->links; i++) {
-        const struct mst_old_link *l = &client.links[i];
-        piece_add(pieces, &n, l->tls, MST_OLD_TLS_LEN);
-        piece_add(pieces, &n, l->in, config->record_in_len);
-        piece_add(pieces, &n, l->out - MST_OLD_TLS_HELD,
-                  MST_OLD_TLS_HELD + config->record_out_len);
-        piece_add(pieces, &n, l->staging, config->staging_len);
-        piece_add(pieces, &n, l->decoder.kept.buffer, config->message_len);
-    }
+    piece_add(pieces, &n, t->tls, MST_TLS_LEN);
+    piece_add(pieces, &n, t->in, m->record_in);
+    piece_add(pieces, &n, t->out - MST_TLS_HELD, MST_TLS_HELD + m->record_out);
+    piece_add(pieces, &n, t->ahead, m->read_ahead);
+    piece_add(pieces, &n, client.link.message, MST_MESSAGE_ROOM(m->message));
+    assert_ptr_equal(client.decoder.kept.buffer, client.link.message);
     return n;
 }
 
 static void expect_apart(const void *from, size_t len)
 {
-    struct piece pieces[1 + 2 * 5];
+    struct piece pieces[5];
     size_t n = pieces_of_client(pieces);
 
     for (size_t i = 0; i < n; i++) {
@@ -230,45 +262,71 @@ static void expect_apart(const void *from, size_t len)
 /* However the memory is aligned, with nothing left over between them. */
 static void pieces_of_memory_lie_apart(void **state)
 {
-    static const size_t stagings[] = {MST_OLD_STAGING_NONE, 64};
-    static unsigned char room[15 + MST_OLD_MEMORY_LEN(848, 608, 256, 64, 2)];
+    static unsigned char room[15 + MST_MEMORY_LEN(848, 608, 4096, 64)];
+    static const size_t ahead[] = {0, 64}, message[] = {256, 4096};
 
     (void)state;
-    for (size_t i = 0; i < 16 * COUNT(stagings); i++) {
-        size_t staging = stagings[i / 16];
-        size_t len = MST_OLD_MEMORY_LEN(848, 608, 256, staging, 2);
-        struct mst_old_config config = good();
+    for (size_t i = 0; i < 64; i++) {
+        struct mst_memory lengths = {
+            .data = room + i % 16,
+            .record_in = 848,
+            .record_out = 608,
+            .message = message[i / 32],
+            .read_ahead = ahead[i / 16 % 2],
+        };
 
-        config.record_in_len = 848;
-        config.record_out_len = 608;
-        config.message_len = 256;
-        config.staging_len = staging;
-        config.links = 2;
-        assert_int_equal(
-            mst_old_client_init(&client, &config, &port, room + i % 16, len),
-            0);
-        expect_apart(room + i % 16, len);
+        lengths.size =
+            MST_MEMORY_LEN(848, 608, lengths.message, lengths.read_ahead);
+        assert_int_equal(init_lengths(&lengths), 0);
+        expect_apart(lengths.data, lengths.size);
     }
+}
+
+/* A shared access brings credentials and trust anchors; those of the
+ * configuration are then not looked at. */
+static void a_shared_access_is_prepared_first(void **state)
+{
+    static struct mst_access access;
+    struct mst_config config = good();
+
+    (void)state;
+    assert_int_equal(mst_access_init(NULL, &config), MST_ERR_ARGUMENT);
+    assert_int_equal(mst_access_init(&access, NULL), MST_ERR_ARGUMENT);
+    assert_int_equal(mst_access_init(&access, &config), 0);
+    config.access = &access;
+    config.client_id = config.client_secret = NULL;
+    config.anchors = NULL;
+    assert_int_equal(init(&config), 0);
+
+    config = good();
+    config.client_id = NULL;
+    assert_int_equal(mst_access_init(&access, &config), MST_ERR_CREDENTIALS);
+    config = good();
+    config.anchors = NULL;
+    assert_int_equal(mst_access_init(&access, &config), 0);
+    config = good();
+    config.access = &access;
+    assert_int_equal(init(&config), MST_ERR_ANCHORS);
 }
 
 static void a_client_of_another_build_is_refused(void **state)
 {
-    struct mst_old_config config = good();
+    struct mst_config config = good();
 
     (void)state;
-    assert_int_equal(mst_old_client_init_checked(&client, sizeof client - 1,
-                                                 MST_LIMITS, &config, &port,
-                                                 memory, sizeof memory),
+    assert_int_equal(mst_client_init_checked(&client, sizeof client - 1,
+                                             MST_LIMITS, &config, &port,
+                                             &memory),
                      MST_ERR_BUILD);
-    assert_int_equal(mst_old_client_init_checked(&client, sizeof client,
-                                                 MST_LIMITS + 1, &config, &port,
-                                                 memory, sizeof memory),
+    assert_int_equal(mst_client_init_checked(&client, sizeof client,
+                                             MST_LIMITS + 1, &config, &port,
+                                             &memory),
                      MST_ERR_BUILD);
 }
 
 static void a_port_that_lacks_a_function_is_refused(void **state)
 {
-    struct mst_old_config config = good();
+    struct mst_config config = good();
 
     (void)state;
     port.entropy = NULL;
@@ -278,7 +336,7 @@ static void a_port_that_lacks_a_function_is_refused(void **state)
 /* AES and GHASH, or neither; keys no larger than what they are kept in. */
 static void aes_of_the_port_is_whole(void **state)
 {
-    struct mst_old_config config = good();
+    struct mst_config config = good();
     br_block_ctr_class aes = br_aes_ct_ctr_vtable;
 
     (void)state;
@@ -296,14 +354,14 @@ static void aes_of_the_port_is_whole(void **state)
 
 static void a_client_that_was_refused_does_nothing(void **state)
 {
-    struct mst_old_config config = good();
+    struct mst_config config = good();
     struct mst_event event;
 
     (void)state;
     config.ws_url = NULL;
     assert_int_equal(init(&config), MST_ERR_URL);
-    assert_int_equal(mst_old_poll(&client, &event), MST_ERR_CLOSED);
-    assert_int_equal(mst_old_subscribe(&client, MST_HEARTBEAT, NULL, NULL),
+    assert_int_equal(mst_poll(&client, &event), MST_ERR_CLOSED);
+    assert_int_equal(mst_subscribe(&client, MST_HEARTBEAT, NULL, NULL),
                      MST_ERR_CLOSED);
 }
 
@@ -315,9 +373,11 @@ int main(void)
         TEST(the_token_url_is_checked_as_well),
         TEST(trust_anchors_are_needed_unless_the_port_is_secure),
         TEST(credentials_are_needed),
-        TEST(lengths_and_links_are_bounded),
+        TEST(lengths_are_bounded),
         TEST(named_lengths_need_their_memory),
+        TEST(times_are_bounded),
         TEST(pieces_of_memory_lie_apart),
+        TEST(a_shared_access_is_prepared_first),
         TEST(a_client_of_another_build_is_refused),
         TEST(a_port_that_lacks_a_function_is_refused),
         TEST(aes_of_the_port_is_whole),

@@ -328,26 +328,25 @@ static bool take_long(void *context, const struct mst_event *event)
     return mst_mock_elapsed(&mock) < 10000;
 }
 
+MST_MEMORY(memory, MST_LENGTHS_USUAL);
+
 /* A run ends when an event has taken longer than the run may. */
 static void test_run_ends(void **state)
 {
-    static unsigned char memory[MST_OLD_MEMORY_LEN_DEFAULT];
-    static struct mst_old_client client;
+    static struct mst_client client;
     static const br_x509_trust_anchor anchor;
-    static const struct mst_old_config config = {
-        .ws_url = "wss://" SERVICE_WS_HOST,
-        .auth_url = "https://" SERVICE_AUTH_HOST,
-        .client_id = SERVICE_ID,
-        .client_secret = SERVICE_SECRET,
-        .anchors = &anchor,
-        .anchors_len = 1};
+    static const struct mst_config config = {.ws_url = "wss://" SERVICE_WS_HOST,
+                                             .auth_url =
+                                                 "https://" SERVICE_AUTH_HOST,
+                                             .client_id = SERVICE_ID,
+                                             .client_secret = SERVICE_SECRET,
+                                             .anchors = &anchor,
+                                             .anchors_len = 1};
 
     (void)state;
     mock.plan.resolve_error = MST_ERR_RESOLVE;
-    assert_int_equal(
-        mst_old_client_init(&client, &config, &port, memory, sizeof memory), 0);
-    assert_int_equal(mst_old_mock_run(&mock, &client, 100, take_long, NULL),
-                     500);
+    assert_int_equal(mst_client_init(&client, &config, &port, &memory), 0);
+    assert_int_equal(mst_mock_run(&mock, &client, 100, take_long, NULL), 500);
     assert_int_equal(mst_mock_elapsed(&mock), 500);
 }
 
