@@ -7185,23 +7185,28 @@ int mst_access_set_anchors(struct mst_access *access,
  * reads what comes (a table of functions). A stage has one deadline, an attempt
  * one error: the first.
  *
+ * (test_session_states.c reads this table and those of the users: all of it
+ * happens to a client, and no more.)
+ *
  *    in state              this comes                               next
  *    --------------------  ---------------------------------------  --------
  *    OFF                   init                                     WAIT
  *    WAIT                  its time is up                           RESOLVE
  *    RESOLVE               the port has addresses                   CONNECT
  *    CONNECT               the port is connected                    TLS
- *    CONNECT TLS           ready for plaintext, without a token     TOKEN
- *    CONNECT TLS           ready for plaintext, with a token        UPGRADE PUT
+ *    CONNECT TLS           ready for plaintext, to fetch a token    TOKEN
+ *    CONNECT TLS           its token has ended meanwhile            WAIT
  *    TOKEN                 the reply is complete                    WAIT
- *    UPGRADE PUT           the token is dropped before it is sent   WAIT
  *
  *    WAIT                  error: no clock, no random bytes         WAIT
  *    CONNECT               error, but there is another address      CONNECT
- *    any other             error, or its deadline                   WAIT
- *    RESOLVE to UPGRADE    credentials are replaced                 WAIT
+ *    RESOLVE CONNECT TLS   error, or its deadline                   WAIT
+ *    TOKEN                 error, or its deadline                   WAIT
+ *    RESOLVE CONNECT TLS   credentials are replaced                 WAIT
+ *    TOKEN                 credentials are replaced                 WAIT
  *    TLS                   trust anchors are replaced               WAIT
- *    any but OPEN          close                                    OFF
+ *    WAIT RESOLVE CONNECT  the caller closes                        OFF
+ *    TLS TOKEN             the caller closes                        OFF
  * ------------------------------------------------------------------------ */
 
 #define LINK_TOKEN_PATH "/oauth2/token"
@@ -9687,12 +9692,20 @@ static void client_refused(struct mst_client *c, enum mst_code code)
 /* ------------------------------------------------------------------------
  * 19 client: the stream
  *
- *    in state     this comes                                      next
- *    -----------  ----------------------------------------------  --------
- *    UPGRADE      101 and the proper headers                      OPEN
- *    OPEN         a close frame, a malformed frame, mst_close()   CLOSING
- *    CLOSING      close frames are exchanged, or its deadline     WAIT
- *    CLOSING      the same, and the client is to close            OFF
+ *    in state              this comes                               next
+ *    --------------------  ---------------------------------------  --------
+ *    CONNECT TLS           ready for plaintext, with a token        UPGRADE
+ *    UPGRADE               101 and the proper headers               OPEN
+ *    UPGRADE               its token ends before it is sent         WAIT
+ *    OPEN                  a close frame or a malformed frame       CLOSING
+ *    CLOSING               both close frames, or its deadline       OFF
+ *
+ *    UPGRADE OPEN          error, or too late                       WAIT
+ *    CLOSING               the error that it is for, frame sent     WAIT
+ *    CLOSING               the error, and the client is to close    OFF
+ *    UPGRADE               credentials are replaced                 WAIT
+ *    UPGRADE               the caller closes                        OFF
+ *    OPEN                  the caller closes                        CLOSING
  * ------------------------------------------------------------------------ */
 
 /* The client whose link this is: the link is its first member. */

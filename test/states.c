@@ -1,5 +1,5 @@
 /*
- * The session's state table: see states.h.
+ * The state tables of a link: see states.h.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -18,14 +18,14 @@ typedef bool transitions[STATES][INPUTS][STATES];
 
 static transitions seen;
 static enum states_input call;
-/* The links that failed, or are taken over from, and have yet to say so. */
-static bool failed[MST_LINKS_MAX], over[MST_LINKS_MAX];
+/* It failed, and has yet to say so. */
+static bool failed[MST_LINKS_MAX];
 
 /* The word by which an input is known in the table; all else is a step. */
 static const char *const words[INPUTS] = {
-    [STATES_ERROR] = "error",           [STATES_OVER] = "taken over",
-    [STATES_REPLACED] = "replaced",     [STATES_PUT] = "mst_old_address_put()",
-    [STATES_CLOSE] = "mst_old_close()",
+    [STATES_ERROR] = "error",
+    [STATES_REPLACED] = "replaced",
+    [STATES_CLOSE] = "caller closes",
 };
 
 void states_note(enum mst_state from, enum states_input input,
@@ -39,25 +39,23 @@ void states_call(enum states_input input)
     call = input;
 }
 
-void states_log(const struct mst_log *log)
+void states_trace(const struct mst_trace *trace)
 {
     enum states_input input = call;
 
-    if (log->kind == MST_LOG_ERROR) {
-        failed[log->link] = log->state != MST_STATE_WAIT;
-        if (log->state == MST_STATE_WAIT) { /* and stays there */
+    if (trace->kind == MST_TRACE_ERROR) {
+        failed[trace->link] = trace->state != MST_STATE_WAIT;
+        if (trace->state == MST_STATE_WAIT) { /* and stays there */
             states_note(MST_STATE_WAIT, STATES_ERROR, MST_STATE_WAIT);
         }
-    } else if (log->kind == MST_LOG_HANDOVER) {
-        over[1 - log->link] = true;
-    } else if (log->kind == MST_LOG_STATE) {
-        if (failed[log->link]) {
+    } else if (trace->kind == MST_TRACE_STATE) {
+        if (failed[trace->link]) {
             input = STATES_ERROR;
-        } else if (over[log->link] && log->from == MST_STATE_OPEN) {
-            input = STATES_OVER;
+        } else if (trace->from == MST_STATE_WAIT && input == STATES_REPLACED) {
+            input = STATES_STEP; /* its time is up */
         }
-        failed[log->link] = over[log->link] = false;
-        states_note(log->from, input, log->state);
+        failed[trace->link] = false;
+        states_note(trace->from, input, trace->state);
     }
 }
 
@@ -117,24 +115,35 @@ static bool row_read(transitions table, char *line)
     return true;
 }
 
-/* Reads the table; returns the number of its rows. */
-static unsigned table_read(transitions table, const char *source)
+/* Is it the line with the number and the name of a section? */
+static bool is_section(const char *line, const char *section)
+{
+    const char *name = line + strspn(line, " *0123456789");
+    size_t len = strlen(section);
+
+    return strncmp(line, " * ", 3) == 0 && isdigit((unsigned char)line[3]) &&
+           strncmp(name, section, len) == 0 && name[len] == '\n';
+}
+
+/* Reads the table of a section; returns the number of its rows. */
+static unsigned table_read(transitions table, const char *source,
+                           const char *section)
 {
     FILE *file = fopen(source, "r");
     char line[256];
-    bool old = false, within = false;
+    bool begun = false, within = false;
     unsigned rows = 0;
 
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        old |= strstr(line, " old session: links") != NULL;
-        if (old && strstr(line, " in state ") != NULL &&
-            strstr(line, " next\n") != NULL) {
-            within = true;
-        } else if (within && strstr(line, "*/") != NULL) {
+        begun |= is_section(line, section);
+        if (begun && strstr(line, "*/") != NULL) {
             break;
-        } else if (within) {
+        }
+        if (within) {
             rows += row_read(table, line);
         }
+        within |= begun && strstr(line, " in state ") != NULL &&
+                  strstr(line, " next\n") != NULL;
     }
     if (file != NULL) {
         fclose(file);
@@ -142,14 +151,18 @@ static unsigned table_read(transitions table, const char *source)
     return rows;
 }
 
-void states_check(const char *source, bool all)
+void states_check(const char *source, const char *const *sections, bool all)
 {
     static transitions table;
-    unsigned rows = table_read(table, source);
 
-    if (rows < STATES) {
-        expect_failed("%s: %u rows of the state table found", source, rows);
-        return;
+    memset(table, 0, sizeof table);
+    for (; *sections != NULL; sections++) {
+        unsigned rows = table_read(table, source, *sections);
+        if (rows < 5) {
+            expect_failed("%s: %u rows of the table of \"%s\" found", source,
+                          rows, *sections);
+            return;
+        }
     }
     for (int i = 0; i < STATES * INPUTS * STATES; i++) {
         int from = i / (INPUTS * STATES), input = i / STATES % INPUTS;

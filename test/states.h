@@ -1,6 +1,6 @@
 /*
- * The transitions of the session's state table that a test has seen, and the
- * table itself as the source's comment has it.
+ * The transitions of a link that a test has seen, and the tables of them as
+ * the comments of the source's sections have them.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -13,26 +13,25 @@
 enum states_input {
     STATES_STEP,     /* what the state waited for */
     STATES_ERROR,    /* an error */
-    STATES_OVER,     /* another link has taken over */
-    STATES_REPLACED, /* mst_old_set_credentials(), mst_old_set_anchors() */
-    STATES_PUT,      /* mst_old_address_put() */
-    STATES_CLOSE     /* mst_old_close() */
+    STATES_REPLACED, /* mst_access_set_credentials(), mst_access_set_anchors() */
+    STATES_CLOSE     /* mst_close() */
 };
 
-/* Takes in what the log hook is told. */
-void states_log(const struct mst_log *log);
+/* Takes in what the trace is told. */
+void states_trace(const struct mst_trace *trace);
 
-/* Takes in a transition of which the log is not told. */
+/* Takes in a transition of which the trace is not told. */
 void states_note(enum mst_state from, enum states_input input,
                  enum mst_state to);
 
 /* The input of the transitions that follow, until STATES_STEP. */
 void states_call(enum states_input input);
 
-/* Compares what was seen so far with the table in a comment of the source:
- * says what is undocumented and, if it should be all, what was never seen. A row of the table has
- * one state or several, what comes in them, and the next state. What comes is
- * told apart by the words of states.c. */
-void states_check(const char *source, bool all);
+/* Compares what was seen so far with the tables in the comments that begin
+ * these sections (a list of names that ends with NULL): says what is
+ * undocumented and, if it should be all, what was never seen. A row of a table
+ * has one state or several, what comes in them, and the next state. What comes
+ * is told apart by the words of states.c. */
+void states_check(const char *source, const char *const *sections, bool all);
 
 #endif

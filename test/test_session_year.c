@@ -1,13 +1,13 @@
 /*
  * A session that runs unattended for a hundred days, or a year (`make year`),
- * in virtual time: with one link and with two, through an outage of every kind
- * several times a day. Its states go as the table in the source says.
+ * in virtual time, through an outage of every kind
+ * several times a day. Its states go as the tables in the source say.
  *
  * YEAR_SEED: another year than the usual one; YEAR_DAYS: a longer one.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "old_session.h"
+#include "session.h"
 #include "states.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 #define YEAR_DAYS 100
 #define YEAR_MONTH 30
 #define YEAR_TIMES 3  /* of each kind in a day */
-#define YEAR_LINES 24 /* of the log are shown */
+#define YEAR_LINES 24 /* of the trace are shown */
 #define SECOND 1000u
 
 /* The configuration (ms)... */
@@ -28,7 +28,6 @@
 #define ANSWER_MS (10 * SECOND)
 #define BACKOFF_MS (60 * SECOND)
 #define SLOW_MS (300 * SECOND)
-#define PUT_MS (60 * SECOND)
 /* ...what else lasts... */
 #define BEAT_MS (200 * SECOND)      /* from one heartbeat to the next */
 #define THROTTLED_MS (300 * SECOND) /* a 429 without Retry-After */
@@ -47,21 +46,17 @@ struct fault {
     uint32_t most_ms;   /* it lasts for at most so long */
     uint32_t detect_ms; /* until the client notices */
     uint32_t wait_ms;   /* the longest wait between attempts */
-    bool two_links;     /* only with two */
-    bool beside;        /* the stream goes on meanwhile */
     int after;          /* an error that may still follow, or 0 */
 };
 
 static struct {
     uint64_t random;
-    unsigned links;
     const struct fault *fault; /* at hand, or the last */
     bool stop;                 /* a run ends at what may be the end of it */
     uint64_t quiet_ms;         /* from then on nothing is wrong */
     uint64_t short_ms; /* until then a stream may end with its short token */
     uint64_t executions;
-    size_t turn;         /* of garbage */
-    uint64_t put_due_ms; /* when a request for an address must be over */
+    size_t turn; /* of garbage */
     uint32_t generations[MST_LINKS_MAX];
     uint64_t request_ms;
     struct {
@@ -70,10 +65,10 @@ static struct {
     } asked[MST_LINKS_MAX];
     int (*connect)(void *context, int link, int address);
     bool failed;
-    /* The last lines of the log. */
+    /* The last lines of the trace. */
     struct {
         uint64_t ms;
-        struct mst_log log;
+        struct mst_trace trace;
         char text[24];
     } lines[YEAR_LINES];
     uint64_t lines_len;
@@ -111,15 +106,15 @@ static void lines_show(void)
     uint64_t at = year.lines_len > YEAR_LINES ? year.lines_len - YEAR_LINES : 0;
 
     for (; at < year.lines_len; at++) {
-        const struct mst_log *log = &year.lines[at % YEAR_LINES].log;
+        const struct mst_trace *trace = &year.lines[at % YEAR_LINES].trace;
         print_error("    %" PRIu64 ".%03u link %d: kind %d, %s to %s, %s, "
                     "%" PRId64 " %s\n",
                     year.lines[at % YEAR_LINES].ms / 1000,
                     (unsigned)(year.lines[at % YEAR_LINES].ms % 1000),
-                    log->link, log->kind, mst_state_name(log->from),
-                    mst_state_name(log->state),
-                    log->error != 0 ? mst_strerror(log->error) : "-",
-                    log->value, year.lines[at % YEAR_LINES].text);
+                    trace->link, trace->kind, mst_state_name(trace->from),
+                    mst_state_name(trace->state),
+                    trace->error != 0 ? mst_strerror(trace->error) : "-",
+                    trace->value, year.lines[at % YEAR_LINES].text);
     }
 }
 
@@ -156,20 +151,21 @@ static void request_check(int link)
     year.asked[link].ms = now_ms();
 }
 
-static void year_log(void *context, const struct mst_log *log)
+static void year_trace(void *context, const struct mst_trace *trace)
 {
     size_t at = (size_t)(year.lines_len++ % YEAR_LINES);
 
     (void)context;
-    states_log(log);
+    states_trace(trace);
     year.lines[at].ms = now_ms();
-    year.lines[at].log = *log;
+    year.lines[at].trace = *trace;
     snprintf(year.lines[at].text, sizeof year.lines[at].text, "%s",
-             log->text != NULL ? log->text : "");
-    if (log->kind == MST_LOG_REQUEST) {
-        request_check(log->link);
-    } else if (log->kind == MST_LOG_STATE && log->state == MST_STATE_OPEN) {
-        memset(&year.asked[log->link], 0, sizeof year.asked[log->link]);
+             trace->text != NULL ? trace->text : "");
+    if (trace->kind == MST_TRACE_REQUEST) {
+        request_check(trace->link);
+    } else if (trace->kind == MST_TRACE_STATE &&
+               trace->state == MST_STATE_OPEN) {
+        memset(&year.asked[trace->link], 0, sizeof year.asked[trace->link]);
     }
 }
 
@@ -195,13 +191,11 @@ static void storms_check(void)
 }
 
 /* In quiet times a stream ends with its token or for another one alone, or
- * for what the last fault has left behind. What does not get that far is not
- * the end of a stream. */
+ * for what the last fault has left behind. */
 static void quiet_check(const struct mst_failure *failure)
 {
     if (now_ms() >= year.quiet_ms && failure->error != MST_OK &&
-        failure->ws_code != 1008 && failure->error != year.fault->after &&
-        (failure->stage >= MST_STATE_OPEN || !year.fault->beside)) {
+        failure->ws_code != 1008 && failure->error != year.fault->after) {
         year_fail(mst_strerror(failure->error), failure->error);
     }
 }
@@ -216,9 +210,6 @@ static bool year_event(void *context, const struct mst_event *event)
     }
     *generation = event->generation;
     year.executions += event->type == MST_EVENT_EXECUTION;
-    if (event->type == MST_EVENT_ADDRESS) {
-        year.put_due_ms = UINT64_MAX;
-    }
     if (event->type == MST_EVENT_CLOSED) {
         quiet_check(&event->as.failure);
         storms_check();
@@ -232,8 +223,8 @@ static void year_run(uint64_t until_ms, bool stop)
 {
     year.stop = stop;
     if (until_ms > now_ms()) {
-        mst_old_mock_run(&session.mock, &session.client,
-                         (uint32_t)(until_ms - now_ms()), year_event, NULL);
+        mst_mock_run(&session.mock, &session.client,
+                     (uint32_t)(until_ms - now_ms()), year_event, NULL);
     }
 }
 
@@ -250,8 +241,6 @@ static void year_check(void)
     } else if (session.service.duplicates > 0) {
         year_fail("duplicate subscriptions",
                   (int64_t)session.service.duplicates);
-    } else if (now_ms() > year.put_due_ms) {
-        year_fail("no end of a request for an address", 0);
     }
 }
 
@@ -506,10 +495,10 @@ static void fault_garbage(void)
 static void ask(void)
 {
     if (pick(2) == 0) {
-        assert_int_equal(mst_old_subscription_list(&session.client), 0);
+        assert_int_equal(mst_subscription_list(&session.client), 0);
     } else {
         assert_int_equal(
-            mst_old_resync(&session.client, MST_EXECUTION_DATA, "BTCUSD"), 0);
+            mst_resync(&session.client, MST_EXECUTION_DATA, "BTCUSD"), 0);
     }
 }
 
@@ -634,140 +623,70 @@ static void fault_credentials(void)
         cut();
         year_run(now_ms() + pick(200), false);
     }
+    assert_int_equal(mst_access_set_credentials(&session.client.link.own,
+                                                SERVICE_ID, SERVICE_SECRET),
+                     0);
     states_call(STATES_REPLACED);
-    assert_int_equal(
-        mst_old_set_credentials(&session.client, SERVICE_ID, SERVICE_SECRET),
-        0);
+    mst_mock_run(&session.mock, &session.client, 0, year_event, NULL);
     states_call(STATES_STEP);
 }
 
 /* Wishes that are taken back and come again, wherever that hits. */
 static void fault_wishes(void)
 {
-    struct mst_old_client *client = &session.client;
+    struct mst_client *client = &session.client;
 
     if (pick(2) == 0) {
         cut();
         year_run(now_ms() + pick(500), false);
     }
     for (unsigned i = 1 + pick(3); i > 0; i--) {
-        assert_int_equal(mst_old_unsubscribe(client, MST_MARKET_DATA, "BTCUSD"),
-                         0);
-        assert_int_equal(mst_old_unsubscribe(client, MST_HEARTBEAT, NULL), 0);
+        assert_int_equal(mst_unsubscribe(client, MST_MARKET_DATA, "BTCUSD"), 0);
+        assert_int_equal(mst_unsubscribe(client, MST_HEARTBEAT, NULL), 0);
         year_run(now_ms() + pick(3 * SECOND), false);
-        assert_int_equal(mst_old_subscribe(client, MST_HEARTBEAT, NULL, NULL),
-                         0);
+        assert_int_equal(mst_subscribe(client, MST_HEARTBEAT, NULL, NULL), 0);
         year_run(now_ms() + pick(SECOND), false);
-        assert_int_equal(mst_old_subscribe(client, MST_MARKET_DATA, "BTCUSD",
-                                           &session.books[0]),
-                         0);
+        assert_int_equal(
+            mst_subscribe(client, MST_MARKET_DATA, "BTCUSD", &session.books[0]),
+            0);
     }
-}
-
-static void fault_rotate(void)
-{
-    assert_int_equal(mst_old_rotate(&session.client), 0);
-    year_run(now_ms() + pick(4 * SECOND), false);
-    if (pick(2) == 0) {
-        session.service.sink.end(session.service.sink.context, (int)pick(2),
-                                 MST_ERR_RESET);
-    }
-}
-
-/* A request for an address, before a rotation or in its midst. */
-static void fault_address(void)
-{
-    static const struct mst_address_request request = {
-        .network = MST_NETWORK_BITCOIN, .address = "bc1qexample"};
-    static const int statuses[] = {0, 0, 401, 403, 404, 429, 500, 503};
-    static struct mst_address record;
-    struct service_script *script = &session.service.address;
-
-    if (pick(2) == 0) {
-        assert_int_equal(mst_old_rotate(&session.client), 0);
-        year_run(now_ms() + pick(3 * SECOND), false);
-    }
-    script->status = PICK(statuses);
-    script->never = pick(8) == 0;
-    script->delay_ms = pick(15 * SECOND);
-    states_call(STATES_PUT);
-    assert_int_equal(mst_old_address_put(&session.client, &request, &record),
-                     0);
-    states_call(STATES_STEP);
-    year.put_due_ms = now_ms() + PUT_MS + SECOND;
-    if (pick(4) == 0) {
-        year_run(now_ms() + pick(SECOND), false);
-        cut();
-    }
-}
-
-/* The stream goes on, and what should follow it is turned away. */
-static void fault_successor(void)
-{
-    static const int statuses[] = {401, 403, 429, 503};
-
-    year.quiet_ms = now_ms();
-    script_fail(&session.service.upgrade, PICK(statuses));
-    if (pick(2) == 0) {
-        session.service.expires_in = 1 + pick(SHORT_LIFE_S);
-    }
-    assert_int_equal(mst_old_rotate(&session.client), 0);
-}
-
-/* The stream goes on, until one follows it whose token lives for a short
- * while, and that one is followed in turn. */
-static void fault_short_lives(void)
-{
-    session.service.expires_in = 1 + pick(SHORT_LIFE_S);
-    assert_int_equal(mst_old_rotate(&session.client), 0);
 }
 
 static const struct fault faults[] = {
-    {"dns", fault_dns, 240 * SECOND, 0, BACKOFF_MS, false, false, 0},
-    {"refuse", fault_refuse, 240 * SECOND, 0, BACKOFF_MS, false, false, 0},
-    {"reset", cut, 0, 0, BACKOFF_MS, false, false, 0},
-    {"half-open", fault_half_open, 0, SILENCE_MS, BACKOFF_MS, false, false, 0},
-    {"drip", fault_drip, 900 * SECOND, SILENCE_MS, BACKOFF_MS, false, false, 0},
-    {"tls", fault_tls, 240 * SECOND, 0, SLOW_MS, false, false, 0},
-    {"401", fault_unauthorized, 240 * SECOND, 0, BACKOFF_MS, false, false, 0},
-    {"403", fault_forbidden, 240 * SECOND, 0, SLOW_MS, false, false, 0},
-    {"429", fault_throttled, 240 * SECOND, 0, THROTTLED_MS, false, false, 0},
-    {"429 upgrade", fault_throttled_upgrade, 240 * SECOND, 0, THROTTLED_MS,
-     false, false, 0},
-    {"5xx", fault_server_error, 240 * SECOND, 0, RETRY_MS, false, false, 0},
-    {"client refused", fault_client_refused, 240 * SECOND, 0, SLOW_MS, false,
-     false, 0},
-    {"token garbage", fault_token_garbage, 240 * SECOND, 0, BACKOFF_MS, false,
-     false, 0},
-    {"token life", fault_token_life, 240 * SECOND, 0, BACKOFF_MS, false, false,
+    {"dns", fault_dns, 240 * SECOND, 0, BACKOFF_MS, 0},
+    {"refuse", fault_refuse, 240 * SECOND, 0, BACKOFF_MS, 0},
+    {"reset", cut, 0, 0, BACKOFF_MS, 0},
+    {"half-open", fault_half_open, 0, SILENCE_MS, BACKOFF_MS, 0},
+    {"drip", fault_drip, 900 * SECOND, SILENCE_MS, BACKOFF_MS, 0},
+    {"tls", fault_tls, 240 * SECOND, 0, SLOW_MS, 0},
+    {"401", fault_unauthorized, 240 * SECOND, 0, BACKOFF_MS, 0},
+    {"403", fault_forbidden, 240 * SECOND, 0, SLOW_MS, 0},
+    {"429", fault_throttled, 240 * SECOND, 0, THROTTLED_MS, 0},
+    {"429 upgrade", fault_throttled_upgrade, 240 * SECOND, 0, THROTTLED_MS, 0},
+    {"5xx", fault_server_error, 240 * SECOND, 0, RETRY_MS, 0},
+    {"client refused", fault_client_refused, 240 * SECOND, 0, SLOW_MS, 0},
+    {"token garbage", fault_token_garbage, 240 * SECOND, 0, BACKOFF_MS, 0},
+    {"token life", fault_token_life, 240 * SECOND, 0, BACKOFF_MS,
      MST_ERR_UNAUTHORIZED},
-    {"restart", fault_restart, 240 * SECOND, 0, BACKOFF_MS, false, false, 0},
-    {"clock", fault_clock, 240 * SECOND, 0, BACKOFF_MS, false, false, 0},
-    {"no beats", fault_no_beats, 900 * SECOND, 0, BACKOFF_MS, false, false,
+    {"restart", fault_restart, 240 * SECOND, 0, BACKOFF_MS, 0},
+    {"clock", fault_clock, 240 * SECOND, 0, BACKOFF_MS, 0},
+    {"no beats", fault_no_beats, 900 * SECOND, 0, BACKOFF_MS,
      MST_ERR_HEARTBEAT},
-    {"garbage", fault_garbage, 0, UNANSWERED_MS, BACKOFF_MS, false, false, 0},
+    {"garbage", fault_garbage, 0, UNANSWERED_MS, BACKOFF_MS, 0},
     {"unanswered", fault_unanswered, 240 * SECOND, UNANSWERED_MS, BACKOFF_MS,
-     false, false, 0},
+     0},
     {"refused request", fault_refused_request, 240 * SECOND, REFUSED_MS,
-     BACKOFF_MS, false, false, 0},
-    {"drift", fault_drift, 0, AUDIT_MS, BACKOFF_MS, false, false, 0},
+     BACKOFF_MS, 0},
+    {"drift", fault_drift, 0, AUDIT_MS, BACKOFF_MS, 0},
     {"send stall", fault_send_stall, 240 * SECOND, UNANSWERED_MS, BACKOFF_MS,
-     false, false, 0},
-    {"no entropy", fault_no_entropy, 240 * SECOND, 0, BACKOFF_MS, false, false,
      0},
-    {"port", fault_port, 240 * SECOND, UNANSWERED_MS, BACKOFF_MS, false, false,
-     0},
-    {"slow line", fault_slow_line, 240 * SECOND, UNANSWERED_MS, BACKOFF_MS,
-     false, false, 0},
-    {"slices", fault_slices, 60 * SECOND, 0, BACKOFF_MS, false, false, 0},
-    {"slow caller", fault_caller, 0, 0, BACKOFF_MS, false, false, 0},
-    {"credentials", fault_credentials, 0, 0, BACKOFF_MS, false, false, 0},
-    {"wishes", fault_wishes, 0, 0, BACKOFF_MS, false, false, 0},
-    {"address", fault_address, 60 * SECOND, PUT_MS, BACKOFF_MS, true, false, 0},
-    {"rotation", fault_rotate, 0, 0, BACKOFF_MS, true, false, 0},
-    {"successor", fault_successor, 900 * SECOND, 0, SLOW_MS, true, true, 0},
-    {"short lives", fault_short_lives, 900 * SECOND, 0, BACKOFF_MS, true, false,
-     MST_ERR_UNAUTHORIZED},
+    {"no entropy", fault_no_entropy, 240 * SECOND, 0, BACKOFF_MS, 0},
+    {"port", fault_port, 240 * SECOND, UNANSWERED_MS, BACKOFF_MS, 0},
+    {"slow line", fault_slow_line, 240 * SECOND, UNANSWERED_MS, BACKOFF_MS, 0},
+    {"slices", fault_slices, 60 * SECOND, 0, BACKOFF_MS, 0},
+    {"slow caller", fault_caller, 0, 0, BACKOFF_MS, 0},
+    {"credentials", fault_credentials, 0, 0, BACKOFF_MS, 0},
+    {"wishes", fault_wishes, 0, 0, BACKOFF_MS, 0},
 };
 
 /* What the outages of a kind came to. */
@@ -779,30 +698,22 @@ static struct {
 
 /* ---- a year ---- */
 
-static void year_begin(unsigned links, uint64_t seed)
+static void year_begin(uint64_t seed)
 {
     struct session *s = &session;
 
     memset(&year, 0, sizeof year);
     memset(outages, 0, sizeof outages);
     year.random = seed;
-    year.put_due_ms = UINT64_MAX;
-    year.links = links;
     session_begin();
-    s->mock.random = year.random + links;
-    if (links == 2) {
-        session_two_links();
-        s->config.rotate_ms = SESSION_DAY / 2;
-        s->config.base_url = "https://" SERVICE_API_HOST;
-    }
+    s->mock.random = year.random + 1;
     s->config.ping_ms = PING_MS;
     s->config.silence_ms = SILENCE_MS;
     s->config.audit_ms = AUDIT_MS;
     s->config.answer_ms = ANSWER_MS;
     s->config.backoff_max_ms = BACKOFF_MS;
     s->config.backoff_slow_ms = SLOW_MS;
-    s->config.put_ms = PUT_MS;
-    s->config.log = year_log;
+    s->config.trace = year_trace;
     year.connect = s->port.connect;
     s->port.connect = year_connect;
     faults_end();
@@ -862,7 +773,7 @@ static void outage_note(const struct fault *fault, uint64_t recover_ms,
 
     outages[i].count++;
     outages[i].failures +=
-        mst_old_client_stats(&session.client)->failures - failures;
+        mst_client_stats(&session.client)->failures - failures;
     if (recover_ms > outages[i].longest_ms) {
         outages[i].longest_ms = recover_ms;
     }
@@ -881,10 +792,7 @@ static void year_outage(const struct fault *fault)
     }
     year.quiet_ms = UINT64_MAX;
     year.fault = fault;
-    failures = mst_old_client_stats(&session.client)->failures;
-    if (year.links == 2 && pick(8) == 0) {
-        assert_int_equal(mst_old_rotate(&session.client), 0);
-    }
+    failures = mst_client_stats(&session.client)->failures;
     fault->begin();
     last = last < fault->most_ms ? last : fault->most_ms;
     if (last > 0) {
@@ -909,12 +817,10 @@ static void year_day(uint64_t begin_ms)
 
     for (size_t i = 0; i < COUNT(deck); i++) {
         const struct fault *fault = &faults[i % COUNT(faults)];
-        if (!fault->two_links || year.links == 2) {
-            uint32_t at = pick(len + 1);
-            deck[len] = fault;
-            deck[len++] = deck[at];
-            deck[at] = fault;
-        }
+        uint32_t at = pick(len + 1);
+        deck[len] = fault;
+        deck[len++] = deck[at];
+        deck[at] = fault;
     }
     for (uint32_t i = 0; i < len && !year.failed; i++) {
         uint32_t slot_ms = SESSION_DAY / len;
@@ -962,16 +868,16 @@ static uint64_t setting(const char *name, uint64_t usual)
     return text != NULL ? strtoull(text, NULL, 0) : usual;
 }
 
-static void year_test(unsigned links)
+static void test_year(void **state)
 {
     uint64_t seed = setting("YEAR_SEED", 1);
     unsigned days = (unsigned)setting("YEAR_DAYS", YEAR_DAYS);
     struct mst_high_water month = {0};
-    const struct mst_stats *stats = mst_old_client_stats(&session.client);
+    const struct mst_stats *stats = mst_client_stats(&session.client);
 
-    print_message("links %u, YEAR_SEED=%" PRIu64 " YEAR_DAYS=%u\n", links, seed,
-                  days);
-    year_begin(links, seed);
+    (void)state;
+    print_message("YEAR_SEED=%" PRIu64 " YEAR_DAYS=%u\n", seed, days);
+    year_begin(seed);
     for (unsigned day = 0; day < days && !year.failed; day++) {
         if (day == YEAR_MONTH) {
             month = stats->high;
@@ -983,41 +889,29 @@ static void year_test(unsigned links)
         high_check(&month, &stats->high);
     }
     print_message("  %" PRIu64 " connections, %u tokens, %u streams, %u "
-                  "failures, %u rotations, %u drifts, %u unanswered\n",
+                  "failures, %u drifts, %u unanswered\n",
                   session.service.connects.count, stats->tokens, stats->opens,
-                  stats->failures, stats->rotations, stats->drifts,
-                  stats->unanswered);
+                  stats->failures, stats->drifts, stats->unanswered);
     outages_show();
     states_call(STATES_CLOSE);
-    mst_old_close(&session.client);
+    mst_close(&session.client);
     states_call(STATES_STEP);
     session_end();
 }
 
-static void test_one_link(void **state)
-{
-    (void)state;
-    year_test(1);
-}
-
-static void test_two_links(void **state)
-{
-    (void)state;
-    year_test(2);
-}
-
-/* No link went where the table in the source does not say. */
+/* The link went nowhere where the tables in the source do not say. */
 static void test_states(void **state)
 {
+    static const char *const sections[] = {"link", "client: the stream", NULL};
+
     (void)state;
-    states_check("mini_stream.c", false);
+    states_check("mini_stream.c", sections, false);
 }
 
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST(test_one_link),
-        TEST(test_two_links),
+        TEST(test_year),
         TEST(test_states),
     };
 
