@@ -7363,6 +7363,7 @@ static void link_enter(struct mst_link *l, enum mst_state state,
         for (unsigned i = 0; i < MST_TIMER_USER; i++) {
             l->timers[i].armed = false;
         }
+        l->opened = l->stable = l->expired = false;
     }
     l->state = state;
     if (limit_ms != TIMER_NONE) {
@@ -7687,7 +7688,6 @@ static void link_begin(struct mst_link *l)
     transport_reset(&l->transport);
     memset(&l->addresses, 0, sizeof l->addresses);
     l->sending = SEND_NOTHING;
-    l->opened = l->reading = l->stable = l->expired = false;
     l->text[0] = '\0';
     l->up = true;
     l->drained = l->moment - 1;

@@ -56,6 +56,28 @@ static void test_closed_at_expiry(void **state)
     session_end();
 }
 
+/* The same where there is no entropy then: that is looked at once a second. */
+static void test_closed_at_expiry_without_entropy(void **state)
+{
+    uint64_t looks;
+
+    (void)state;
+    session_begin();
+    session.service.rules.expire = true;
+    session_open();
+    session_run(3590 * 1000);
+    session.mock.plan.entropy_none = true;
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    expect_int("the service's", 1008, session.seen.closed.ws_code);
+    looks = session.mock.calls[MST_MOCK_ENTROPY];
+    session_run(SESSION_MINUTE);
+    looks = session.mock.calls[MST_MOCK_ENTROPY] - looks;
+    assert_in_range(looks, 58, 65);
+    session.mock.plan.entropy_none = false;
+    assert_true(session_until_subscribed(5000));
+    session_end();
+}
+
 /* A service that ends it long before, over and over, is not stormed. */
 static void test_not_stormed(void **state)
 {
@@ -115,8 +137,11 @@ static void test_next_comes_at_the_end(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST(test_fetched_to_connect),    TEST(test_closed_at_expiry),
-        TEST(test_not_stormed),           TEST(test_short_tokens_refused),
+        TEST(test_fetched_to_connect),
+        TEST(test_closed_at_expiry),
+        TEST(test_closed_at_expiry_without_entropy),
+        TEST(test_not_stormed),
+        TEST(test_short_tokens_refused),
         TEST(test_next_comes_at_the_end),
     };
 
