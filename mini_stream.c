@@ -7257,11 +7257,16 @@ struct mst_link_user {
     bool (*tell)(struct mst_link *l, struct mst_event *event);
 };
 
+/* Is this kind to be told of? */
+static bool link_traces(const struct mst_link *l, enum mst_trace_kind kind)
+{
+    return l->config.trace != NULL &&
+           (kind < MST_TRACE_OPEN || (l->config.flags & MST_TRACE_ALL) != 0);
+}
+
 static void link_trace(const struct mst_link *l, struct mst_trace *trace)
 {
-    bool all = (l->config.flags & MST_TRACE_ALL) != 0;
-
-    if (l->config.trace != NULL && (all || trace->kind < MST_TRACE_OPEN)) {
+    if (link_traces(l, trace->kind)) {
         trace->link = l->config.link;
         l->config.trace(l->config.trace_context, trace);
     }
@@ -7270,13 +7275,16 @@ static void link_trace(const struct mst_link *l, struct mst_trace *trace)
 static void link_trace_text(const struct mst_link *l, enum mst_trace_kind kind,
                             const char *text, int64_t value, int64_t value2)
 {
-    struct mst_trace trace = {.kind = kind,
-                              .state = l->state,
-                              .text = text,
-                              .value = value,
-                              .value2 = value2};
+    struct mst_trace trace;
 
-    link_trace(l, &trace);
+    if (link_traces(l, kind)) {
+        trace = (struct mst_trace){.kind = kind,
+                                   .state = l->state,
+                                   .text = text,
+                                   .value = value,
+                                   .value2 = value2};
+        link_trace(l, &trace);
+    }
 }
 
 static void link_trace_event(const struct mst_link *l, enum mst_trace_kind kind,
@@ -7290,10 +7298,13 @@ static void link_trace_event(const struct mst_link *l, enum mst_trace_kind kind,
 static void link_trace_data(const struct mst_link *l, enum mst_trace_kind kind,
                             const void *data, size_t len)
 {
-    struct mst_trace trace = {
-        .kind = kind, .state = l->state, .data = data, .len = len};
+    struct mst_trace trace;
 
-    link_trace(l, &trace);
+    if (link_traces(l, kind)) {
+        trace = (struct mst_trace){
+            .kind = kind, .state = l->state, .data = data, .len = len};
+        link_trace(l, &trace);
+    }
 }
 
 static void link_trace_token(const struct mst_link *l, const char *text,
@@ -7824,8 +7835,7 @@ static void link_write_bearer(const struct mst_link *l, struct out *o,
  * token is written twice: masked for the trace first, and then as it is. */
 static void link_write(const struct mst_link *l, struct out *o)
 {
-    bool seen =
-        l->config.trace != NULL && (l->config.flags & MST_TRACE_ALL) != 0;
+    bool seen = link_traces(l, MST_TRACE_OUT);
     bool http = l->sending == SEND_HTTP;
     struct out copy = *o;
 

@@ -1,33 +1,33 @@
 /*
- * What the session tells of itself: the log, and the statistics.
+ * What the session tells of itself: the trace, and the statistics.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "service_private.h"
-#include "old_session.h"
+#include "session.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static const struct mst_stats *stats(void)
 {
-    return mst_old_client_stats(&session.client);
+    return mst_client_stats(&session.client);
 }
 
-/* ---- the log ---- */
+/* ---- the trace ---- */
 
 static struct {
     struct text text;   /* one line a record */
     struct text states; /* transitions that were seen, each once */
-    unsigned counts[MST_LOG_HANDOVER + 1];
-    enum mst_state state[MST_LINKS_MAX];
+    unsigned counts[MST_TRACE_RANDOM + 1];
+    enum mst_state state;
 } seen;
 
-/* The state table of the session. */
+/* The state tables of link and stream. */
 static bool is_transition(enum mst_state from, enum mst_state to)
 {
     static const unsigned next[] = {
-        [MST_STATE_OFF] = 1u << MST_STATE_WAIT, /* mst_old_client_init() */
+        [MST_STATE_OFF] = 1u << MST_STATE_WAIT, /* mst_client_init() */
         [MST_STATE_WAIT] = 1u << MST_STATE_RESOLVE | 1u << MST_STATE_OFF,
         [MST_STATE_RESOLVE] = 1u << MST_STATE_CONNECT,
         [MST_STATE_CONNECT] = 1u << MST_STATE_TLS | 1u << MST_STATE_TOKEN |
@@ -43,69 +43,67 @@ static bool is_transition(enum mst_state from, enum mst_state to)
             (to == MST_STATE_WAIT || to == MST_STATE_OFF));
 }
 
-static void state_seen(const struct mst_log *log)
+static void state_seen(const struct mst_trace *trace)
 {
     char line[64];
 
-    expect_int("from", seen.state[log->link], log->from);
-    seen.state[log->link] = log->state;
-    if (log->from == log->state || !is_transition(log->from, log->state)) {
-        expect_failed("from %s to %s", mst_state_name(log->from),
-                      mst_state_name(log->state));
+    expect_int("from", seen.state, trace->from);
+    seen.state = trace->state;
+    if (trace->from == trace->state ||
+        !is_transition(trace->from, trace->state)) {
+        expect_failed("from %s to %s", mst_state_name(trace->from),
+                      mst_state_name(trace->state));
     }
-    snprintf(line, sizeof line, "%s %s\n", mst_state_name(log->from),
-             mst_state_name(log->state));
+    snprintf(line, sizeof line, "%s %s\n", mst_state_name(trace->from),
+             mst_state_name(trace->state));
     if (strstr(text_get(&seen.states), line) == NULL) {
         text_add(&seen.states, "%s", line);
     }
 }
 
-static void on_log(void *context, const struct mst_log *log)
+static void on_trace(void *context, const struct mst_trace *trace)
 {
-    static const char *const names[] = {"state",  "error", "token",   "request",
-                                        "resync", "drift", "handover"};
+    static const char *const names[] = {"state", "error", "token", "request",
+                                        "repair"};
 
     assert_ptr_equal(context, &seen);
-    assert_in_range(log->kind, MST_LOG_STATE, MST_LOG_HANDOVER);
-    assert_in_range(log->link, 0, (int)session.client.config.links - 1);
-    assert_in_range(log->state, MST_STATE_OFF, MST_STATE_CLOSING);
-    seen.counts[log->kind]++;
-    if (log->kind == MST_LOG_STATE) {
-        state_seen(log);
+    assert_in_range(trace->kind, MST_TRACE_STATE, MST_TRACE_RANDOM);
+    expect_int("link", session.client.link.config.link, trace->link);
+    seen.counts[trace->kind]++;
+    if (trace->kind == MST_TRACE_STATE) {
+        state_seen(trace);
         return;
     }
-    expect_int("state", seen.state[log->link], log->state);
-    expect_int("an error", log->kind == MST_LOG_ERROR, log->error < 0);
-    text_add(&seen.text, "%s %lld %s\n", names[log->kind],
-             log->kind == MST_LOG_ERROR ? (long long)log->error
-                                        : (long long)log->value,
-             log->text != NULL ? log->text : "-");
+    if (trace->kind > MST_TRACE_REPAIR) {
+        return;
+    }
+    expect_int("state", seen.state, trace->state);
+    expect_int("an error", trace->kind == MST_TRACE_ERROR, trace->error < 0);
+    text_add(&seen.text, "%s %lld %s\n", names[trace->kind],
+             trace->kind == MST_TRACE_ERROR ? (long long)trace->error
+                                            : (long long)trace->value,
+             trace->text != NULL ? trace->text : "-");
 }
 
-static void log_begin(bool two_links)
+static void trace_forget(void)
 {
     text_free(&seen.text);
     text_free(&seen.states);
     memset(&seen, 0, sizeof seen);
-    session_begin();
-    if (two_links) {
-        session_two_links();
-    }
-    session.config.log = on_log;
-    session.config.log_context = &seen;
 }
 
-static void log_start(void)
+static void trace_begin(void)
+{
+    trace_forget();
+    session_begin();
+    session.config.trace = on_trace;
+    session.config.trace_context = &seen;
+}
+
+static void trace_start(void)
 {
     session_start();
     session_subscribe();
-}
-
-static void log_end(void)
-{
-    session_end();
-    text_free(&seen.text);
-    text_free(&seen.states);
 }
 
 static bool told(const char *line)
@@ -130,7 +128,7 @@ static void expect_no_secret(void)
 {
     for (size_t i = 0; i < COUNT(secrets); i++) {
         if (told(secrets[i])) {
-            expect_failed("the log has %s", secrets[i]);
+            expect_failed("the trace has %s", secrets[i]);
         }
     }
 }
@@ -145,18 +143,18 @@ static int load(void *context, uint32_t key, char *token, size_t cap,
     return (int)strlen(SERVICE_TOKEN);
 }
 
-/* A line or more of every kind. */
-static void test_log(void **state)
+/* A record or more of every kind. */
+static void test_trace(void **state)
 {
     struct service_link *link = &session.service.links[0];
 
     (void)state;
-    log_begin(true);
+    trace_begin();
     session.port.token_load = load;
     session.service.upgrade.raw =
         "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
     session.service.upgrade.raw_times = 1;
-    log_start();
+    trace_start();
     assert_true(session_until_subscribed(10000));
     expect_told("token 1800 loaded\n");
     expect_told("error -405 -\n"); /* MST_ERR_UNAUTHORIZED */
@@ -170,58 +168,120 @@ static void test_log(void **state)
              "market_data");
     snprintf(link->subscriptions[link->subscriptions_len++].market, 64,
              "LTCEUR");
-    assert_int_equal(mst_old_subscription_list(&session.client), 0);
+    assert_int_equal(mst_subscription_list(&session.client), 0);
     session_run(5000);
     expect_told("request 0 subscription_list\n");
-    expect_told("drift 1 BTCUSD\n");
-    expect_told("drift 0 LTCEUR\n");
+    expect_told("repair 1 BTCUSD\n"); /* MST_REPAIR_MISSING */
+    expect_told("repair 2 LTCEUR\n"); /* MST_REPAIR_STRAY */
     expect_told("request 1 unsubscribe\n");
 
     service_text(&session.service,
                  "{\"channel\":\"market_data\",\"payload\":{\"market\":"
                  "\"ETHUSD\",\"type\":\"UPDATE\"}}");
     session_run(5000);
-    expect_told("resync 0 ETHUSD\n");
+    expect_told("repair 0 ETHUSD\n"); /* MST_REPAIR_BOOK */
 
-    assert_int_equal(mst_old_rotate(&session.client), 0);
-    session_run(10000);
-    expect_told("handover 0 -\n");
-
-    assert_int_equal(
-        mst_old_set_credentials(&session.client, SERVICE_ID, SERVICE_SECRET),
-        0);
+    assert_int_equal(mst_access_set_credentials(&session.client.link.own,
+                                                SERVICE_ID, SERVICE_SECRET),
+                     0);
     service_close(&session.service, 1011, "as told");
     session_run(10000);
     expect_told("error -510 -\n"); /* MST_ERR_WS_CLOSED */
     assert_true(session_until_subscribed(10000));
-    for (int kind = 0; kind <= MST_LOG_HANDOVER; kind++) {
+    for (int kind = 0; kind <= MST_TRACE_REPAIR; kind++) {
         assert_true(seen.counts[kind] > 0);
     }
     session_end();
     expect_no_secret();
-    text_free(&seen.text);
-    text_free(&seen.states);
+    trace_forget();
+}
+
+/* Bytes, clocks and random numbers are shown only where they are asked for. */
+static void test_what_is_asked_for(void **state)
+{
+    (void)state;
+    for (unsigned all = 0; all < 2; all++) {
+        trace_begin();
+        session.config.flags |= all ? MST_TRACE_ALL : 0;
+        session.config.link = 1;
+        trace_start();
+        assert_true(session_until_subscribed(10000));
+        session_run(SESSION_MINUTE);
+        session_end();
+        for (int kind = MST_TRACE_OPEN; kind <= MST_TRACE_RANDOM; kind++) {
+            if ((seen.counts[kind] > 0) != all) {
+                expect_failed("%u records of kind %d", seen.counts[kind], kind);
+            }
+        }
+        trace_forget();
+    }
+}
+
+/* What an hour with an outage comes to. */
+static void run_for_comparison(bool traced, unsigned flags, struct text *record,
+                               struct mst_stats *stats, struct mst_mock *mock)
+{
+    trace_begin();
+    session.config.trace = traced ? on_trace : NULL;
+    session.config.flags |= flags;
+    session.service.rules.feed_ms = 1000;
+    trace_start();
+    session_run(SESSION_HOUR / 2);
+    service_end(&session.service, MST_ERR_RESET);
+    session_run(SESSION_HOUR / 2);
+    session_record_copy(record);
+    *stats = *mst_client_stats(&session.client);
+    *mock = session.mock;
+    session_end();
+    trace_forget();
+}
+
+/* Who looks changes nothing; nor is the port called for a trace that is not
+ * set, be it asked for everything. */
+static void test_trace_changes_nothing(void **state)
+{
+    static const struct {
+        bool traced;
+        unsigned flags;
+    } cases[] = {{false, MST_TRACE_ALL}, {true, 0}, {true, MST_TRACE_ALL}};
+    static struct mst_mock mock, first_mock;
+    struct mst_stats stats, first_stats;
+    struct text first = {0};
+
+    (void)state;
+    run_for_comparison(false, 0, &first, &first_stats, &first_mock);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct text record = {0};
+        run_for_comparison(cases[i].traced, cases[i].flags, &record, &stats,
+                           &mock);
+        expect_text("events", text_get(&first), text_get(&record));
+        assert_memory_equal(&stats, &first_stats, sizeof stats);
+        assert_memory_equal(mock.calls, first_mock.calls, sizeof mock.calls);
+        text_free(&record);
+    }
+    text_free(&first);
 }
 
 /* Each failure is told, also where the caller is told but once. */
-static void test_log_of_errors(void **state)
+static void test_trace_of_errors(void **state)
 {
     (void)state;
-    log_begin(false);
+    trace_begin();
     session.service.token.raw = "HTTP/1.1 401 Unauthorized\r\n"
                                 "Content-Length: 26\r\n\r\n"
                                 "{\"error\":\"invalid_client\"}";
-    log_start();
+    trace_start();
     session_run(SESSION_HOUR);
     expect_int("events", 1, session.seen.events[MST_EVENT_CLOSED]);
-    assert_in_range(seen.counts[MST_LOG_ERROR], 10, 20);
-    expect_int("failures", stats()->failures, seen.counts[MST_LOG_ERROR]);
+    assert_in_range(seen.counts[MST_TRACE_ERROR], 10, 20);
+    expect_int("failures", stats()->failures, seen.counts[MST_TRACE_ERROR]);
     expect_told("error -400 -\n");
     expect_no_secret();
-    log_end();
+    session_end();
+    trace_forget();
 }
 
-/* The states of the session's table: all are seen, and no others. */
+/* The states of a stream on a secure port: all are seen, and no others. */
 static void test_transitions(void **state)
 {
     static const char *const all[] = {
@@ -232,9 +292,9 @@ static void test_transitions(void **state)
         "closing off\n"};
 
     (void)state;
-    log_begin(false);
+    trace_begin();
     session.mock.plan.resolve_error = MST_ERR_RESOLVE;
-    log_start();
+    trace_start();
     session_run(500);
     session.mock.plan.resolve_error = 0;
     session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
@@ -256,8 +316,7 @@ static void test_transitions(void **state)
             expect_failed("not seen: %s", all[i]);
         }
     }
-    text_free(&seen.text);
-    text_free(&seen.states);
+    trace_forget();
 }
 
 /* ---- statistics ---- */
@@ -281,9 +340,9 @@ static void test_errors_by_band(void **state)
     assert_true(session_until(MST_EVENT_OPEN, 5000));
     expect_failure(1, MST_ERR_RESET, MST_STATE_OPEN);
 
-    assert_int_equal(
-        mst_old_set_credentials(&session.client, SERVICE_ID, SERVICE_SECRET),
-        0);
+    assert_int_equal(mst_access_set_credentials(&session.client.link.own,
+                                                SERVICE_ID, SERVICE_SECRET),
+                     0);
     session.service.token.status = 500;
     service_frame(&session.service, 0xF0, 1, "", 0);
     assert_true(session_until(MST_EVENT_CLOSED, 5000));
@@ -314,7 +373,7 @@ static void test_errors_by_band(void **state)
     session_end();
 }
 
-/* The time of the link that streams, in whatever state it is. */
+/* The time that the link was in each state. */
 static void test_state_ms(void **state)
 {
     uint64_t sum = 0;
@@ -345,22 +404,6 @@ static void test_state_ms(void **state)
     session_end();
 }
 
-/* Of two links, the one that streams counts. */
-static void test_state_ms_of_two(void **state)
-{
-    (void)state;
-    session_begin();
-    session_two_links();
-    session.config.rotate_ms = SESSION_MINUTE;
-    session_start();
-    session_subscribe();
-    session_run(SESSION_HOUR);
-    assert_true(stats()->rotations > 50);
-    expect_int("open", SESSION_HOUR,
-               (long long)stats()->state_ms[MST_STATE_OPEN]);
-    session_end();
-}
-
 static void test_counts(void **state)
 {
     (void)state;
@@ -388,12 +431,12 @@ static void test_counts(void **state)
 
 static void test_high_water(void **state)
 {
-    const struct mst_high_water *high = &session.client.stats.high;
+    const struct mst_high_water *high = &session.client.link.stats.high;
     struct mst_high_water after;
 
     (void)state;
     session_begin();
-    session.config.record_in_len = MST_RECORD_IN_MIN; /* messages are cut */
+    session.lengths.record_in = MST_RECORD_IN_MIN; /* messages are cut */
     session.service.rules.feed_ms = 500;
     session_start();
     session_subscribe();
@@ -424,10 +467,15 @@ static void test_high_water(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST(test_log),         TEST(test_log_of_errors),
-        TEST(test_transitions), TEST(test_errors_by_band),
-        TEST(test_state_ms),    TEST(test_state_ms_of_two),
-        TEST(test_counts),      TEST(test_high_water),
+        TEST(test_trace),
+        TEST(test_what_is_asked_for),
+        TEST(test_trace_changes_nothing),
+        TEST(test_trace_of_errors),
+        TEST(test_transitions),
+        TEST(test_errors_by_band),
+        TEST(test_state_ms),
+        TEST(test_counts),
+        TEST(test_high_water),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
