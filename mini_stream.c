@@ -6993,6 +6993,7 @@ static void access_take(struct mst_access *a, struct mst_token *t, uint32_t len,
         }
     }
     t->len = len;
+    t->serial++;
     t->scope = scope;
     t->ends = ends;
     t->fresh = t->save_due = true;
@@ -7393,10 +7394,11 @@ static void link_let_go(struct mst_link *l)
     }
 }
 
-/* The token that an exchange failed with is of no use. */
+/* The token that an exchange failed with is of no use. Another link may have
+ * replaced it meanwhile. */
 static void link_drop_token(struct mst_link *l)
 {
-    if (l->token != NULL && l->token->len > 0) {
+    if (l->token->len > 0 && l->token->serial == l->token_serial) {
         link_trace_token(l, "dropped", -1);
         access_drop(l->token);
     }
@@ -7690,6 +7692,7 @@ static void link_begin(struct mst_link *l)
     } else {
         l->token = access_token(l->access, link_scope(l));
         l->token->fresh = false;
+        l->token_serial = l->token->serial;
         l->generation++;
         (void)(purpose == ACCESS_STREAM
                    ? http_url(g->ws_url, "wss://", "ws://", &l->endpoint)
@@ -8644,8 +8647,14 @@ static bool link_expire(struct mst_link *l)
     return false;
 }
 
-/* Credentials or trust anchors were replaced: what was for the old ones begins
- * anew, at once. */
+/* Credentials or trust anchors were replaced since the last poll. */
+static bool link_is_outdated(const struct mst_link *l)
+{
+    return l->credentials_changes != l->access->credentials_changes ||
+           l->anchors_changes != l->access->anchors_changes;
+}
+
+/* What was for the old credentials or trust anchors begins anew, at once. */
 static void link_renew(struct mst_link *l)
 {
     const struct mst_access *a = l->access;
@@ -8686,12 +8695,39 @@ static void link_stamp(const struct mst_link *l, struct mst_event *event)
     event->received_ns = l->received_ns;
 }
 
+/* Takes the link's room out of the access. Who fetches a token into that room,
+ * or is connecting with the one in it, begins anew; tokens whose scope is named
+ * by the link's configuration are dropped. */
+static void link_leave(struct mst_link *l)
+{
+    struct mst_access *a = l->access;
+
+    access_leave(a, &l->room);
+    for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
+        struct mst_link *other =
+            (struct mst_link *)(void *)((char *)t -
+                                        offsetof(struct mst_link, room));
+        if (t->len > 0 && t->scope == l->config.scope) {
+            access_drop(t);
+        }
+        if (other->token == &l->room) {
+            if (other->reads_token || (other->state >= MST_STATE_RESOLVE &&
+                                       other->state <= MST_STATE_UPGRADE)) {
+                other->reads_token = false;
+                link_restart(other);
+            }
+            other->token = &other->room;
+        }
+        other->more = true;
+    }
+}
+
 /* Nothing that is secret stays. */
 static void link_wipe(struct mst_link *l)
 {
     link_let_go(l);
     link_fetched(l);
-    access_leave(l->access, &l->room);
+    link_leave(l);
     mem_wipe(&l->room, sizeof l->room);
     mem_wipe(&l->random, sizeof l->random);
     mem_wipe(l->memory->data, l->memory->size);
@@ -8765,7 +8801,7 @@ uint32_t mst_next_deadline_ms(const struct mst_link *link)
     const struct mst_link *l = link;
     uint32_t passed = 0, left = 0;
 
-    if (!l->more && !l->wiped) {
+    if (!l->more && !l->wiped && !link_is_outdated(l)) {
         passed = link_now(l) - l->now;
         left = link_left(l);
     }

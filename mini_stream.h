@@ -1458,6 +1458,7 @@ struct mst_token {
     uint32_t len;    /* 0: none */
     uint32_t key;    /* that it is stored under */
     uint8_t readers; /* requests that are being written with it */
+    uint8_t serial;  /* another one with each token */
     bool ends, fresh, loaded, refresh_due, save_due;
     char text[MST_TOKEN_MAX + 3];
 };
@@ -1666,6 +1667,7 @@ struct mst_link {
     uint8_t report; /* type of the event that is to be told: failure */
     uint8_t purpose;
     uint8_t credentials_changes, anchors_changes; /* taken note of */
+    uint8_t token_serial;                         /* of the token in use */
     const char *scope;                            /* that is asked for */
     bool fetches; /* tokens ahead of their end, when it is not wanted */
     bool wanted, up, opened, reading, stable, expired;

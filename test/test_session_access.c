@@ -1,0 +1,473 @@
+/*
+ * Two clients on one port that share an access: one token, one pace of
+ * requests, the waits that the service asks for and TLS sessions are kept once.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CLIENTS 2
+#define SPIN_MAX 10000
+
+struct member {
+    struct mst_client client;
+    struct mst_memory memory;
+    unsigned char bytes[MST_MEMORY_LEN(MST_LENGTHS_USUAL)];
+};
+
+static struct {
+    struct mst_access access;
+    struct member *members[CLIENTS]; /* of malloc(): none is used once freed */
+    unsigned opened[CLIENTS], closed[CLIENTS];
+    struct mst_failure failure[CLIENTS]; /* of the last MST_EVENT_CLOSED */
+} shared;
+
+static struct mst_client *client(int i)
+{
+    return &shared.members[i]->client;
+}
+
+static void wish(int i)
+{
+    assert_int_equal(mst_subscribe(client(i), MST_MARKET_DATA, "BTCUSD", NULL),
+                     0);
+    assert_int_equal(mst_subscribe(client(i), MST_HEARTBEAT, NULL, NULL), 0);
+}
+
+static void start(int i)
+{
+    static const struct mst_memory lengths = {NULL, 0, MST_LENGTHS_USUAL};
+    struct member *m = calloc(1, sizeof *m);
+    struct mst_config config = session.config;
+
+    assert_non_null(m);
+    m->memory = lengths;
+    m->memory.data = m->bytes;
+    m->memory.size = sizeof m->bytes;
+    config.access = &shared.access;
+    config.client_id = config.client_secret = NULL;
+    config.link = i;
+    shared.members[i] = m;
+    assert_int_equal(
+        mst_client_init(&m->client, &config, &session.port, &m->memory), 0);
+    wish(i);
+}
+
+/* Wipes a client and gives its room back. */
+static void drop(int i)
+{
+    if (shared.members[i] != NULL) {
+        mst_client_wipe(client(i));
+        free(shared.members[i]);
+        shared.members[i] = NULL;
+    }
+}
+
+static void begin(const char *certificate)
+{
+    memset(&shared, 0, sizeof shared);
+    if (certificate != NULL) {
+        session_begin_tls(certificate);
+        session.tls.offer = TLS_RESUMES;
+    } else {
+        session_begin();
+    }
+    assert_int_equal(mst_access_init(&shared.access, &session.config), 0);
+}
+
+static void start_both(void)
+{
+    start(0);
+    start(1);
+}
+
+static void end(void)
+{
+    drop(0);
+    drop(1);
+    expect_text("what the service found wrong", "", session.service.wrong);
+    expect_text("what the port found wrong", "",
+                session.mock.broken != NULL ? session.mock.broken : "");
+}
+
+static void note(int i, const struct mst_event *event)
+{
+    expect_int("link", i, event->link);
+    shared.opened[i] += event->type == MST_EVENT_OPEN;
+    if (event->type == MST_EVENT_CLOSED) {
+        shared.closed[i]++;
+        shared.failure[i] = event->as.failure;
+    }
+}
+
+/* Polls all until none has an event; returns how long they may sleep. */
+static uint32_t poll_all(void)
+{
+    uint32_t wait = UINT32_MAX;
+    struct mst_event event;
+    int rc[CLIENTS];
+
+    for (int i = 0; i < CLIENTS; i++) {
+        rc[i] = MST_ERR_CLOSED;
+        while (shared.members[i] != NULL &&
+               (rc[i] = mst_poll(client(i), &event)) == 1) {
+            note(i, &event);
+        }
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        uint32_t left =
+            rc[i] == 0 ? mst_next_deadline_ms(&client(i)->link) : wait;
+        wait = left < wait ? left : wait;
+    }
+    return wait;
+}
+
+static uint64_t moved(void)
+{
+    return session.mock.bytes_in + session.mock.bytes_out +
+           session.mock.connects;
+}
+
+/* As a program would that waits for both. */
+static void run(uint32_t ms)
+{
+    uint64_t end = mst_mock_elapsed(&session.mock) + ms;
+    unsigned spins = 0;
+
+    for (;;) {
+        uint64_t before = moved(), now, due;
+        uint32_t wait = poll_all();
+        if ((wait == 0 || moved() != before) && ++spins < SPIN_MAX) {
+            continue;
+        }
+        if (spins == SPIN_MAX) {
+            expect_failed("the clients spin");
+            return;
+        }
+        spins = 0;
+        now = mst_mock_elapsed(&session.mock);
+        if (now >= end) {
+            return;
+        }
+        due = mst_mock_next(&session.mock);
+        due = due < wait ? due : wait;
+        due = due > 0 ? due : 1;
+        mst_mock_advance(&session.mock,
+                         (uint32_t)(due < end - now ? due : end - now));
+    }
+}
+
+/* Does the client stream what it wishes for? */
+static bool is_well(int i)
+{
+    return mst_client_state(client(i)) == MST_STATE_OPEN &&
+           service_link_has(&session.service, i, "market_data", "BTCUSD") &&
+           service_link_has(&session.service, i, "heartbeat", "");
+}
+
+static void expect_well(const char *name)
+{
+    for (int i = 0; i < CLIENTS; i++) {
+        if (shared.members[i] != NULL && !is_well(i)) {
+            expect_failed("%s: client %d is in state %s", name, i,
+                          mst_state_name(mst_client_state(client(i))));
+        }
+    }
+}
+
+static void break_both(int error)
+{
+    for (int i = 0; i < CLIENTS; i++) {
+        session.service.sink.end(session.service.sink.context, i, error);
+    }
+}
+
+/* ---- tokens ---- */
+
+/* One fetches, both connect with what has come. */
+static void test_one_token(void **state)
+{
+    (void)state;
+    begin(NULL);
+    session.service.token.delay_ms = 500;
+    start_both();
+    run(100);
+    expect_int("connections", 1, (long long)session.mock.connects);
+    run(5000);
+    expect_well("at first");
+    session_expect_tokens("for both", 1);
+
+    break_both(MST_ERR_RESET);
+    run(5000);
+    expect_well("again");
+    session_expect_tokens("is kept", 1);
+
+    /* After its end both want another one at the same time. */
+    run(2 * SESSION_HOUR);
+    session.service.token_value = "the-second";
+    break_both(MST_ERR_RESET);
+    run(5000);
+    expect_well("with the next");
+    session_expect_tokens("the next, for both", 2);
+    end();
+}
+
+/* Who cannot get one leaves it to the other; each waits longer each time. */
+static void test_no_token(void **state)
+{
+    (void)state;
+    begin(NULL);
+    session.service.token.status = 500;
+    start_both();
+    run(SESSION_HOUR);
+    assert_in_range(session.service.tokens.count, 60, 400);
+    session.service.token.status = 0;
+    run(2 * SESSION_MINUTE);
+    expect_well("then");
+    session_expect_tokens("one more", session.service.tokens.count);
+    expect_int("obtained", 1,
+               mst_client_stats(client(0))->tokens +
+                   mst_client_stats(client(1))->tokens);
+    end();
+}
+
+/* A token that is not accepted any more is replaced once, for both: also where
+ * one is told so only when the other has the next one. */
+static void test_revoked(void **state)
+{
+    static const char refused[] =
+        "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
+
+    (void)state;
+    begin(NULL);
+    session.config.backoff_ms = 1; /* both try at the same time */
+    start_both();
+    run(5000);
+    session.service.token_value = "the-second";
+    session.service.upgrade.raw = refused;
+    session.service.upgrade.raw_times = 1;
+    mst_mock_stall(&session.mock, 0, true);
+    break_both(MST_ERR_RESET);
+    run(5000);
+    assert_true(is_well(1));
+    expect_int("waits", MST_STATE_UPGRADE, mst_client_state(client(0)));
+    session_expect_tokens("the next", 2);
+
+    session.service.upgrade.raw = refused;
+    session.service.upgrade.raw_times = 1;
+    mst_mock_stall(&session.mock, 0, false);
+    run(5000);
+    session.service.wrong[0] = '\0'; /* it wanted the next one only */
+    expect_well("with the next");
+    session_expect_tokens("no other", 2);
+    end();
+}
+
+/* The client that fetches, or whose room holds the token, goes away. */
+static void test_one_goes_away(void **state)
+{
+    static const uint32_t times[] = {0,   50,  120, 250,  420, 500,
+                                     550, 620, 700, 1000, 5000};
+
+    (void)state;
+    for (size_t i = 0; i < 2 * COUNT(times); i++) {
+        int gone = (int)(i % 2);
+
+        begin(NULL);
+        session.mock.plan.resolve_ms = session.mock.plan.connect_ms = 50;
+        session.mock.plan.data_ms = 50;
+        session.service.token.delay_ms = session.service.upgrade.delay_ms = 100;
+        start_both();
+        run(times[i / 2]);
+        drop(gone);
+        run(10000);
+        expect_well("the other one");
+        session.service.sink.end(session.service.sink.context, 1 - gone,
+                                 MST_ERR_RESET);
+        run(10000);
+        expect_well("the other one, again");
+        assert_in_range(session.service.tokens.count, 1, 2);
+
+        start(gone);
+        run(10000);
+        expect_well("both again");
+        end();
+    }
+}
+
+/* The same by mst_close(), in good order. */
+static void test_one_closes(void **state)
+{
+    (void)state;
+    begin(NULL);
+    start_both();
+    run(5000);
+    mst_close(client(0));
+    run(5000);
+    expect_int("closed", MST_STATE_OFF, mst_client_state(client(0)));
+    drop(0);
+    session.service.sink.end(session.service.sink.context, 1, MST_ERR_RESET);
+    run(5000);
+    expect_well("the other one");
+    end();
+}
+
+/* Other credentials count for both, at once. */
+static void test_credentials(void **state)
+{
+    (void)state;
+    begin(NULL);
+    session.service.token.raw = "HTTP/1.1 401 Unauthorized\r\n"
+                                "Content-Length: 26\r\n\r\n"
+                                "{\"error\":\"invalid_client\"}";
+    start_both();
+    run(5000);
+    expect_int("permanent", true,
+               shared.failure[0].permanent && shared.failure[1].permanent);
+    expect_int("each has tried", 2, (long long)session.service.tokens.count);
+    session.service.token = (struct service_script){0};
+    assert_int_equal(
+        mst_access_set_credentials(&shared.access, SERVICE_ID, SERVICE_SECRET),
+        0);
+    for (int i = 0; i < CLIENTS; i++) {
+        expect_int("to be polled at once", 0,
+                   mst_next_deadline_ms(&client(i)->link));
+    }
+    run(5000);
+    expect_well("then");
+    session_expect_tokens("one for both", 3);
+    end();
+}
+
+/* ---- pace and waits ---- */
+
+/* Requests of both are a second apart. */
+static void test_one_pace(void **state)
+{
+    (void)state;
+    begin(NULL);
+    start_both();
+    run(10000);
+    expect_well("both");
+    for (int i = 0; i < 30; i++) {
+        assert_int_equal(mst_resync(client(i % 2), MST_MARKET_DATA, "BTCUSD"),
+                         0);
+        assert_int_equal(mst_subscription_list(client(1 - i % 2)), 0);
+        run(700);
+    }
+    run(20000);
+    expect_well("both, still");
+    assert_in_range(session.service.requests.count, 20, 45);
+    assert_true(session.service.requests.gap_min_ms >= 1000);
+    end();
+}
+
+/* What one is told to wait, the other one waits, too. */
+static void test_throttled(void **state)
+{
+    (void)state;
+    /* For a token. */
+    begin(NULL);
+    session.service.token.status = 429;
+    session.service.token.retry_s = 200;
+    start_both();
+    run(SESSION_HOUR);
+    assert_in_range(session.service.tokens.count, 15, 19);
+    assert_true(session.service.tokens.gap_min_ms >= 200000);
+    session.service.token = (struct service_script){0};
+    run(201 * 1000);
+    expect_well("then");
+    end();
+
+    /* For a stream: the other one, whose stream breaks later. */
+    begin(NULL);
+    start_both();
+    run(5000);
+    session.service.upgrade.raw = "HTTP/1.1 429 No\r\nRetry-After: 600\r\n"
+                                  "Content-Length: 0\r\n\r\n";
+    session.service.upgrade.raw_times = 1;
+    session.service.sink.end(session.service.sink.context, 0, MST_ERR_RESET);
+    run(5000);
+    expect_int("refused", MST_ERR_THROTTLED, shared.failure[0].error);
+    uint64_t refused_ms = session.service.upgrades.last_ms;
+    session.service.sink.end(session.service.sink.context, 1, MST_ERR_RESET);
+    run(1000);
+    assert_in_range(shared.failure[1].retry_ms, 590000, 600000);
+    run(590 * 1000);
+    expect_int("none meanwhile", (long long)refused_ms,
+               (long long)session.service.upgrades.last_ms);
+    run(10 * 1000);
+    expect_well("then");
+    end();
+}
+
+/* ---- TLS ---- */
+
+/* A session with a host serves both. */
+static void test_tls_sessions(void **state)
+{
+    (void)state;
+    begin("localhost");
+    start_both();
+    run(10000);
+    expect_well("both");
+    for (int i = 0; i < 10; i++) {
+        run(SESSION_MINUTE);
+        break_both(MST_ERR_EOF);
+        run(5000);
+        expect_well("again");
+    }
+    /* The two may meet the stream's host at the same time at first. */
+    assert_in_range(session.tls.full, 2, 3);
+    expect_int("resumed",
+               (long long)(session.tls.handshakes - session.tls.full),
+               mst_client_stats(client(0))->resumed +
+                   mst_client_stats(client(1))->resumed);
+    expect_int("foreign", 0, (long long)session.tls.foreign);
+
+    /* With other trust anchors none is offered. */
+    uint64_t full = session.tls.full;
+    assert_int_equal(
+        mst_access_set_anchors(&shared.access, &session.anchor.anchor, 1), 0);
+    run(SESSION_MINUTE);
+    break_both(MST_ERR_EOF);
+    run(5000);
+    expect_well("with other anchors");
+    assert_in_range(session.tls.full, full + 1, full + 2);
+    end();
+}
+
+/* With the last client go the keys of TLS sessions and the tokens. */
+static void test_nothing_is_left(void **state)
+{
+    struct mst_resume none[MST_RESUMES];
+
+    (void)state;
+    memset(none, 0, sizeof none);
+    begin("localhost");
+    start_both();
+    run(10000);
+    drop(0);
+    assert_memory_not_equal(shared.access.resume, none, sizeof none);
+    drop(1);
+    assert_memory_equal(shared.access.resume, none, sizeof none);
+    assert_null(shared.access.rooms);
+    end();
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_one_token),    TEST(test_no_token),
+        TEST(test_revoked),      TEST(test_one_goes_away),
+        TEST(test_one_closes),   TEST(test_credentials),
+        TEST(test_one_pace),     TEST(test_throttled),
+        TEST(test_tls_sessions), TEST(test_nothing_is_left),
+    };
+
+    return cmocka_run_group_tests(tests, session_certificates,
+                                  session_no_certificates);
+}
