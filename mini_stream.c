@@ -9279,6 +9279,7 @@ static bool client_resync(struct mst_client *c, struct mst_subscription *s)
     used = timer_left(&s->budget, c->link.now);
     timer_set(&s->budget, c->link.now,
               (used == TIMER_NONE ? 0 : used) + MST_RESYNC_EVERY_MS);
+    client_look(c, MST_RESYNC_EVERY_MS); /* in time to disarm what has ended */
     if (s->overdue > 1 && !c->has_snapshot) {
         link_fail(&c->link, MST_ERR_SNAPSHOT);
         return false;
@@ -9493,11 +9494,8 @@ static void client_look_around(struct mst_client *c)
         if (timer_ends(&s->drift, now) || s->needs != 0) {
             client_ask(c);
         }
-        if (timer_ends(&s->due, now)) {
+        if (timer_ends(&s->due, now) && c->link.state == MST_STATE_OPEN) {
             client_came_due(c, s);
-            if (c->link.state != MST_STATE_OPEN) {
-                return;
-            }
         }
         left = timer_sooner(left, timer_left(&s->due, now));
         left = timer_sooner(left, timer_left(&s->drift, now));

@@ -1,0 +1,469 @@
+/*
+ * The port's clock has 32 bits and wraps: what the client does is the same
+ * whatever the clock says, and a timer that was used once does no harm when the
+ * clock has gone round half or all of its range since.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DAYS(n) ((n) * (uint64_t)SESSION_DAY)
+#define LONGEST (24u * SESSION_DAY) /* between two polls */
+
+static uint64_t now(void)
+{
+    return mst_mock_elapsed(&session.mock);
+}
+
+static const struct mst_stats *stats(void)
+{
+    return mst_client_stats(&session.client);
+}
+
+/* Runs for so long, with no poll but those that the client wishes for. */
+static void run_long(uint64_t ms)
+{
+    uint64_t end = now() + ms;
+
+    while (now() < end) {
+        uint64_t left = end - now();
+        session_run(left < LONGEST ? (uint32_t)left : LONGEST);
+    }
+}
+
+/* ---- the same, whatever the clock says ---- */
+
+static struct text told;
+
+static void on_trace(void *context, const struct mst_trace *trace)
+{
+    (void)context;
+    text_add(&told, "%llu: %d %s %s %d %lld %s\n", (unsigned long long)now(),
+             (int)trace->kind, mst_state_name(trace->from),
+             mst_state_name(trace->state), trace->error,
+             (long long)trace->value, trace->text != NULL ? trace->text : "");
+}
+
+/* Every stage hangs in turn, until its deadline. */
+static void play_hangs(void)
+{
+    struct mst_mock_plan *plan = &session.mock.plan;
+
+    plan->resolve_error = MST_MOCK_NEVER;
+    session_run(25000);
+    plan->resolve_error = 0;
+    plan->connect_error[0] = MST_MOCK_NEVER;
+    session_run(25000);
+    plan->connect_error[0] = 0;
+    session.service.token.never = true;
+    session_run(40000);
+    session.service.token.never = false;
+    session.service.upgrade.never = true;
+    session_run(40000);
+    session.service.upgrade.never = false;
+    session_run(60000);
+}
+
+/* Streams for a while, and breaks; the line is half-open; the caller is slow;
+ * requests are not answered. */
+static void play_breaks(void)
+{
+    session.service.rules.feed_ms = 700;
+    session.service.rules.beat_ms = 5000;
+    session_run(20000);
+    service_end(&session.service, MST_ERR_RESET);
+    session_run(20000);
+    mst_mock_advance(&session.mock, 15000);
+    session_run(10000);
+    session.service.rules.feed_ms = 0;
+    mst_mock_freeze(&session.mock, 0);
+    session_run(80000);
+    session.service.rules.never = true;
+    (void)mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
+    session_run(15000);
+    session.service.rules.never = false;
+    session_run(60000);
+}
+
+/* What the service asks for. */
+static void play_waits(void)
+{
+    session.service.token.status = 429;
+    session.service.token.retry_s = 50;
+    session_run(60000);
+    session.service.token = (struct service_script){0};
+    session_run(60000);
+    session.service.upgrade.status = 403;
+    service_end(&session.service, MST_ERR_EOF);
+    session_run(10000);
+    session.service.upgrade.status = 0;
+    session_run(400000);
+}
+
+/* A token ends, and so does the heartbeat; an audit comes. */
+static void play_ends(void)
+{
+    session.service.expires_in = 70;
+    session.service.rules.expire = true;
+    session.service.rules.beat_ms = 3000;
+    session_run(100000);
+    session.service.rules.beat_ms = 0;
+    session_run(100000);
+    session_run(10 * SESSION_MINUTE);
+}
+
+static void (*const plays[])(void) = {play_hangs, play_breaks, play_waits,
+                                      play_ends};
+
+/* What is told of a play that begins at this time of the clock. */
+static void play(void (*what)(void), uint32_t clock_ms, bool coarse,
+                 struct text *record)
+{
+    text_free(&told);
+    session_begin();
+    mst_mock_set_now(&session.mock, clock_ms);
+    if (coarse) {
+        session.port.now_ns = NULL;
+    }
+    session.config.trace = on_trace;
+    session.mock.plan.resolve_ms = session.mock.plan.connect_ms = 15;
+    session.mock.plan.data_ms = 20;
+    session_start();
+    session_subscribe();
+    what();
+    session_record_copy(record);
+    text_add_bytes(record, text_get(&told), told.len);
+    for (int i = 0; i <= MST_STATE_CLOSING; i++) {
+        text_add(record, "%s %llu\n", mst_state_name((enum mst_state)i),
+                 (unsigned long long)stats()->state_ms[i]);
+    }
+    text_add(record, "lag %lld %lld\n", (long long)stats()->lag_ns,
+             (long long)stats()->lag_max_ns);
+    session.config.trace = NULL;
+    session_end();
+    text_free(&told);
+}
+
+/* Says in which line two records differ. */
+static void expect_same(const char *a, const char *b, uint32_t before_ms)
+{
+    size_t line = 0;
+
+    for (size_t i = 0; a[i] == b[i] && a[i] != '\0'; i++) {
+        line = a[i] == '\n' ? i + 1 : line;
+    }
+    if (strcmp(a, b) != 0) {
+        expect_failed("%u ms before the clock wraps: \"%.60s\" became "
+                      "\"%.60s\"",
+                      before_ms, a + line, b + line);
+    }
+}
+
+/* A minute before the clock passes the middle of its range, and its end; and
+ * at many other times before. */
+static void test_clock_wraps(void **state)
+{
+    static const uint32_t edges[] = {UINT32_C(1) << 31, 0};
+    static const uint32_t before_ms[] = {60000, 1,     30,    1000,  10035,
+                                         25000, 47000, 61035, 90000, 120000};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(plays) * 2; i++) {
+        struct text first = {0};
+        bool coarse = i % 2;
+        play(plays[i / 2], 1000, coarse, &first);
+        for (size_t j = 0; j < COUNT(edges) * COUNT(before_ms); j++) {
+            uint32_t before = before_ms[j / 2];
+            struct text record = {0};
+            play(plays[i / 2], edges[j % 2] - before, coarse, &record);
+            expect_same(text_get(&first), text_get(&record), before);
+            text_free(&record);
+        }
+        text_free(&first);
+    }
+}
+
+/* ---- long after ---- */
+
+static const unsigned pauses[] = {30, 60};
+
+/* Nothing that the client does by itself wakes it often. */
+static void quiet_begin(void)
+{
+    session_begin();
+    session.config.ping_ms = 20 * SESSION_DAY;
+    session.config.silence_ms = LONGEST;
+    session.config.audit_ms = LONGEST;
+    session.service.token_body =
+        "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\"}";
+}
+
+static void expect_prompt(const char *name)
+{
+    service_end(&session.service, MST_ERR_RESET);
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    if (session.seen.closed.retry_ms > 1000 ||
+        !session_until(MST_EVENT_OPEN, 2000) ||
+        !session_until_subscribed(5000)) {
+        expect_failed("%s: not back at once, but in %u ms", name,
+                      session.seen.closed.retry_ms);
+    }
+}
+
+/* An open stream on which nothing happens: it is pinged and audited when it is
+ * due, and lives. */
+static void test_idle_stream(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(pauses); i++) {
+        uint64_t begin;
+
+        quiet_begin();
+        session_open();
+        begin = now();
+        run_long(DAYS(pauses[i]));
+        session_expect_undisturbed("idle");
+        /* Each pong is a sign of life; so is each list. */
+        assert_in_range(session.service.pings.count, 1, pauses[i] / 20);
+        expect_int("audits", (long long)((now() - begin) / LONGEST),
+                   (long long)session.service.lists);
+        service_push(&session.service, "execution_data", "BTCUSD");
+        assert_true(session_until(MST_EVENT_EXECUTION, 100));
+        expect_prompt("idle");
+        session_end();
+    }
+}
+
+/* It is still noticed when the line goes dead then. */
+static void test_dead_line_later(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(pauses); i++) {
+        uint64_t begin;
+
+        quiet_begin();
+        session_open();
+        run_long(DAYS(pauses[i]));
+        mst_mock_freeze(&session.mock, 0);
+        begin = now();
+        while (session.seen.events[MST_EVENT_CLOSED] == 0 &&
+               now() < begin + DAYS(30)) {
+            session_run(SESSION_HOUR);
+        }
+        session_expect_closed("dead", MST_ERR_SILENCE, MST_STATE_OPEN);
+        assert_in_range(session.seen.closed_ms - begin, DAYS(1), DAYS(24));
+        assert_true(session_until_subscribed(5000));
+        session_end();
+    }
+}
+
+/* Heartbeats that come once in 20 days are waited for, 24 days at most. */
+static void test_rare_heartbeats(void **state)
+{
+    (void)state;
+    quiet_begin();
+    session.config.heartbeat_ms = LONGEST;
+    session_open();
+    for (int i = 0; i < 4; i++) {
+        service_push(&session.service, "heartbeat", "");
+        run_long(DAYS(20));
+    }
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    run_long(DAYS(3));
+    expect_int("not yet", 0, session.seen.events[MST_EVENT_CLOSED]);
+    run_long(DAYS(1) + 1000);
+    session_expect_closed("no beat", MST_ERR_HEARTBEAT, MST_STATE_OPEN);
+    session_end();
+}
+
+/* After a permanent error the longest wait there is: not too early, and not
+ * never. */
+static void test_long_waits(void **state)
+{
+    (void)state;
+    quiet_begin();
+    session.config.backoff_slow_ms = LONGEST;
+    session.service.token.raw = "HTTP/1.1 401 Unauthorized\r\n"
+                                "Content-Length: 26\r\n\r\n"
+                                "{\"error\":\"invalid_client\"}";
+    session_start();
+    session_subscribe();
+    run_long(DAYS(17));
+    session_expect_tokens("one attempt", 1);
+    run_long(DAYS(7));
+    session_expect_tokens("another one after 18 to 24 days", 2);
+    run_long(DAYS(96));
+    assert_in_range(session.service.tokens.count, 5, 7);
+    session.service.token = (struct service_script){0};
+    run_long(DAYS(24));
+    assert_true(session_subscribed());
+    session_end();
+}
+
+static void doubt(void)
+{
+    service_text(&session.service,
+                 "{\"channel\":\"market_data\",\"payload\":{\"market\":"
+                 "\"BTCUSD\",\"type\":\"UPDATE\"}}");
+    session_run(1);
+}
+
+/* A book that is in doubt gets a fresh snapshot soon, however long ago its
+ * budget was last drawn on, and be it that the snapshot came so early then that
+ * it was not waited for. */
+static void test_budget_long_after(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 4 * COUNT(pauses); i++) {
+        struct service_rules *rules = &session.service.rules;
+        bool early = i / 2 % 2, used_up = i / 4;
+
+        quiet_begin();
+        session_open();
+        run_long(SESSION_HOUR);
+        for (unsigned j = 0; j < (used_up ? MST_RESYNCS_MAX : 1u); j++) {
+            doubt();
+            session_run(500); /* the subscription is ended */
+            rules->delay_ms = early ? 500 : 0;
+            rules->no_snapshot = early;
+            session_run(700); /* and asked for again */
+            if (early) {
+                service_book(&session.service, "BTCUSD", "SNAPSHOT",
+                             mst_mock_wall(&session.mock),
+                             "{\"price\":\"99\",\"amount\":\"1\"}",
+                             "{\"price\":\"101\",\"amount\":\"1\"}");
+            }
+            session_run(2000);
+            rules->delay_ms = 0;
+            rules->no_snapshot = false;
+            assert_true(session_subscribed());
+        }
+        run_long(DAYS(pauses[i % 2]));
+        assert_true(session_subscribed());
+        expect_int("no more than needed", used_up ? MST_RESYNCS_MAX : 1,
+                   stats()->resyncs);
+        /* And as many times at once as at first. */
+        for (unsigned j = 1; j <= MST_RESYNCS_MAX; j++) {
+            doubt();
+            session_run(5000);
+            expect_int("resynced", (used_up ? MST_RESYNCS_MAX : 1) + j,
+                       stats()->resyncs);
+            assert_true(session_subscribed());
+        }
+        session_end();
+    }
+}
+
+/* A number that a book cannot keep: the market is left so for a while, which
+ * has no end in sight nor lasts for ever when it comes again long after. */
+static void test_drift_long_after(void **state)
+{
+    static const char wide[] =
+        "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
+        "\"type\":\"UPDATE\",\"time\":\"2026-01-03T00:00:00.000Z\","
+        "\"bids\":[{\"price\":\"1234567890123456789.5\",\"amount\":\"1\"}],"
+        "\"asks\":[]}}";
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(pauses); i++) {
+        quiet_begin();
+        session_open();
+        run_long(SESSION_HOUR);
+        for (uint32_t j = 1; j <= 2; j++) {
+            service_text(&session.service, wide);
+            session_run(5000);
+            expect_int("at once", j, stats()->resyncs);
+            assert_true(session_subscribed());
+            run_long(DAYS(pauses[i]));
+            expect_int("once", j, stats()->resyncs);
+        }
+        session_end();
+    }
+}
+
+/* A TLS session that was used once is not offered any more when it is too old,
+ * though nobody has looked at it since. */
+static void test_tls_session_ages(void **state)
+{
+    static const uint32_t ages[] = {SESSION_DAY, LONGEST};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(ages) * COUNT(pauses); i++) {
+        session_begin_tls("localhost");
+        session.tls.offer = TLS_RESUMES;
+        session.config.resume_ms = ages[i % 2];
+        session.config.ping_ms = 20 * SESSION_DAY;
+        session.config.silence_ms = session.config.audit_ms = LONGEST;
+        session_open();
+        expect_prompt("at first");
+        expect_int("offered", 1, (long long)session.tls.offered);
+        run_long(DAYS(pauses[i / 2]));
+        expect_prompt("long after");
+        expect_int("offered no more", 1, (long long)session.tls.offered);
+        expect_int("full", 4, (long long)session.tls.full);
+        session_end();
+    }
+}
+
+/* What the service once wanted to be waited for has long passed, and a stable
+ * connection is one. */
+static void test_holds_long_after(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(pauses); i++) {
+        quiet_begin();
+        session.config.stable_ms = LONGEST;
+        session.service.token.status = session.service.upgrade.status = 429;
+        session.service.token.retry_s = 86400;
+        session.service.upgrade.retry_s = 86400;
+        session_start();
+        session_subscribe();
+        run_long(DAYS(1) - 1000);
+        session_expect_tokens("not yet", 1);
+        run_long(2000);
+        session_expect_tokens("a day later", 2);
+        session.service.token = (struct service_script){0};
+        run_long(DAYS(1));
+        session_expect_tokens("and another", 3);
+        expect_int("upgrades", 1, (long long)session.service.upgrades.count);
+        session.service.upgrade = (struct service_script){0};
+        run_long(DAYS(1) + 5000);
+        assert_true(session_subscribed());
+        run_long(DAYS(pauses[i]));
+        expect_prompt("stable");
+        session_end();
+    }
+}
+
+/* A caller that polls once in 24 days. */
+static void test_slow_caller(void **state)
+{
+    (void)state;
+    session_new();
+    assert_true(session_until_subscribed(5000));
+    for (int i = 0; i < 5; i++) {
+        mst_mock_advance(&session.mock, LONGEST);
+        session_run(2000);
+        expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    }
+    assert_true(session_subscribed());
+    expect_prompt("a slow caller");
+    session_end();
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_clock_wraps),      TEST(test_idle_stream),
+        TEST(test_dead_line_later),  TEST(test_rare_heartbeats),
+        TEST(test_long_waits),       TEST(test_budget_long_after),
+        TEST(test_drift_long_after), TEST(test_tls_session_ages),
+        TEST(test_holds_long_after), TEST(test_slow_caller),
+    };
+
+    return cmocka_run_group_tests(tests, session_certificates,
+                                  session_no_certificates);
+}
