@@ -234,7 +234,7 @@ $(BUILD)/put-address: $(BUILD)/obj/examples/put_address.o $(POSIX) $(LIBRARY)
 
 bench_objects = $(patsubst %,$(BUILD)/bench/obj/test/bench/%.o,$(1))
 BENCH_OURS = $(addprefix $(BUILD)/bench/,decode book live peers scale \
-	client_mini_stream)
+	client_mini_stream many)
 BENCH = $(BENCH_OURS) $(addprefix $(BUILD)/bench/,server client_beast \
 	client_lws client_wslay)
 
@@ -252,8 +252,9 @@ $(BUILD)/bench/live: bench_libs = -lstdc++
 $(BUILD)/bench/scale: bench_libs = -lm
 $(BUILD)/bench/server: $(call bench_objects,corpus)
 $(BUILD)/bench/server: bench_libs = -lssl -lcrypto
-$(filter $(BUILD)/bench/client_%,$(BENCH)): $(call bench_objects,client corpus)
-$(BUILD)/bench/client_mini_stream: $(POSIX_SRC:%.c=$(BUILD)/bench/obj/%.o)
+$(filter $(BUILD)/bench/client_%,$(BENCH)) $(BUILD)/bench/many: \
+	$(call bench_objects,client corpus)
+$(BUILD)/bench/client_mini_stream $(BUILD)/bench/many: $(POSIX_SRC:%.c=$(BUILD)/bench/obj/%.o)
 $(BUILD)/bench/client_beast: $(call bench_objects,decode_simdjson)
 $(BUILD)/bench/client_beast: bench_libs = -lsimdjson -lssl -lcrypto -lstdc++
 $(BUILD)/bench/client_lws: $(call bench_objects,decode_cjson)

@@ -8765,6 +8765,7 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event)
     uint32_t left;
     bool moved;
 
+    l->changes++;
     link_wake(l);
     if (!l->more && l->state == MST_STATE_OPEN) {
         (void)link_receive(l); /* the caller has waited for it, most likely */
@@ -9105,6 +9106,7 @@ static void client_ask(struct mst_client *c)
 {
     uint32_t wait = timer_left(&c->link.access->pace, c->link.now);
 
+    c->link.changes++;
     if (c->link.state == MST_STATE_OPEN) {
         link_arm(&c->link, MST_TIMER_REQUEST, wait == TIMER_NONE ? 0 : wait);
     }
@@ -10648,6 +10650,7 @@ void mst_close(struct mst_client *client)
     struct mst_link *l = &c->link;
 
     l->closing = l->more = true;
+    l->changes++;
     if (l->wiped) {
         return;
     }

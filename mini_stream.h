@@ -1638,6 +1638,8 @@ struct mst_link {
     const struct mst_port *port;
     struct mst_access *access;
     const struct mst_memory *memory;
+    uint32_t changes; /* grows with each poll, and each call that may change
+                       * what is waited for */
     struct mst_config config;
     struct mst_transport transport;
     struct mst_endpoint endpoint;

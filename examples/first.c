@@ -22,13 +22,14 @@ int main(void)
         .anchors = ca.anchors,
         .anchors_len = ca.len,
     };
+    struct mst_posix_link links[1]; /* one for each client on the port */
     struct mst_posix posix;
     struct mst_port port;
     struct mst_event event;
     const struct mst_link *link = &client.link;
     char price[MST_DECIMAL_TEXT_LEN];
 
-    mst_posix_init(&posix, &port);
+    mst_posix_init(&posix, links, 1, &port);
     mst_book_init(&book, levels, 100);
     rc = rc ? rc : mst_client_init(&client, &config, &port, &memory);
     rc = rc ? rc : mst_subscribe(&client, MST_MARKET_DATA, "BTCUSD", &book);

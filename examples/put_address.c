@@ -10,10 +10,11 @@ MST_TRANSFER_MEMORY(memory, MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048);
 
 static int put(const struct mst_address_request *request)
 {
+    struct mst_posix_link links[1];
     struct mst_posix posix;
     struct mst_port port;
     struct mst_posix_anchors ca;
-    int result = EXIT_FAILURE, rc = mst_posix_init(&posix, &port);
+    int result = EXIT_FAILURE, rc = mst_posix_init(&posix, links, 1, &port);
     int loaded = mst_posix_anchors_load(&ca, getenv("MINI_STREAM_CA"));
     struct mst_config config = {
         .auth_url = getenv("MINI_STREAM_AUTH_URL"),

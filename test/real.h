@@ -12,6 +12,7 @@
 /* A client with both links, its port, and what the environment says of it. */
 struct real {
     struct mst_old_client client;
+    struct mst_posix_link links[MST_LINKS_MAX];
     struct mst_posix posix;
     struct mst_port port;
     struct mst_posix_anchors anchors;

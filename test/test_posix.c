@@ -36,6 +36,7 @@
 
 #include "mst_posix.h"
 
+static struct mst_posix_link links[1];
 static struct mst_posix posix;
 static struct mst_port port;
 
@@ -318,7 +319,7 @@ static int set_up(void **state)
     connect_errno = socket_errno = 0;
     sem_init(&hang_entered, 0, 0);
     sem_init(&hang_leave, 0, 0);
-    return mst_posix_init(&posix, &port);
+    return mst_posix_init(&posix, links, 1, &port);
 }
 
 static int tear_down(void **state)
@@ -341,8 +342,10 @@ static void init_fills_the_port(void **state)
     assert_int_equal(port.flags, MST_PORT_DRAINS);
     assert_non_null(port.now_ns);
     assert_non_null(port.detail);
-    assert_int_equal(mst_posix_init(NULL, &port), MST_ERR_ARGUMENT);
-    assert_int_equal(mst_posix_init(&other, NULL), MST_ERR_ARGUMENT);
+    assert_int_equal(mst_posix_init(NULL, links, 1, &port), MST_ERR_ARGUMENT);
+    assert_int_equal(mst_posix_init(&other, NULL, 1, &port), MST_ERR_ARGUMENT);
+    assert_int_equal(mst_posix_init(&other, links, 0, &port), MST_ERR_ARGUMENT);
+    assert_int_equal(mst_posix_init(&other, links, 1, NULL), MST_ERR_ARGUMENT);
 }
 
 static void clocks_agree_and_go_forward(void **state)
@@ -428,7 +431,7 @@ static void addresses_need_no_wait(void **state)
         struct mst_endpoint endpoint = endpoint_of(hosts[i], 80);
 
         assert_int_equal(port.resolve(port.context, 0, &endpoint), 1);
-        assert_int_equal(posix.links[0].resolver, -1);
+        assert_int_equal(links[0].resolver, -1);
     }
 }
 
@@ -451,7 +454,7 @@ static void hosts_need_no_wait(void **state)
                                "127.0.0.1\ta.test b.test\r\n"
                                "::1 c.test   A.TEST a.test\n"
                                "127.0.0.2 a.test.c.test a.tes";
-    const union mst_posix_address *addresses = posix.links[0].answer.addresses;
+    const union mst_posix_address *addresses = links[0].answer.addresses;
     struct mst_endpoint endpoint = endpoint_of("a.test", 4711);
     int descriptors = open_descriptors();
 
@@ -522,7 +525,7 @@ static void resolver_failure_of_the_system(void **state)
 static void addresses_are_capped_in_order(void **state)
 {
     struct mst_endpoint endpoint = endpoint_of("many.test", 4711);
-    const union mst_posix_address *addresses = posix.links[0].answer.addresses;
+    const union mst_posix_address *addresses = links[0].answer.addresses;
 
     (void)state;
     assert_int_equal(resolve(&endpoint), MST_POSIX_ADDRESSES_MAX);
@@ -632,7 +635,7 @@ static void connects_and_passes_bytes(void **state)
     (void)state;
     for (size_t i = 0; i < 2; i++) {
         int peer = connected_pair(families[i]);
-        int fd = posix.links[0].fd;
+        int fd = links[0].fd;
         int no_delay = 0;
         socklen_t len = sizeof no_delay;
         char data[8];
@@ -706,7 +709,7 @@ static void unanswered_connect_can_be_left(void **state)
     assert_int_equal(resolve(&endpoint), 1);
     for (size_t i = 0; i < 8; i++) {
         fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-        (void)connect(fillers[i], &posix.links[0].answer.addresses[0].any,
+        (void)connect(fillers[i], &links[0].answer.addresses[0].any,
                       sizeof(struct sockaddr_in));
     }
     descriptors = open_descriptors();

@@ -13,6 +13,7 @@
 
 #define LEN_MAX 20000
 
+static struct mst_posix_link links[1];
 static struct mst_posix posix;
 static struct mst_port port;
 static struct guard guard;
@@ -72,7 +73,7 @@ static int begin(void **state)
 {
     (void)state;
     guard_open(&guard, LEN_MAX + 64);
-    return mst_posix_init(&posix, &port);
+    return mst_posix_init(&posix, links, 1, &port);
 }
 
 static int end(void **state)

@@ -36,6 +36,7 @@
 
 static char directory[] = "/tmp/mst_token_XXXXXX";
 static char path[64], aside[80], lock[80], other[80];
+static struct mst_posix_link links[1];
 static struct mst_posix posix;
 static struct mst_port port;
 static uid_t user; /* whom geteuid() names */
@@ -69,7 +70,7 @@ static int set_up(void **state)
 {
     (void)state;
     user = getuid();
-    return mst_posix_init(&posix, &port) != 0 ||
+    return mst_posix_init(&posix, links, 1, &port) != 0 ||
            mst_posix_token_file(&posix, &port, path) != 0;
 }
 
@@ -631,12 +632,13 @@ static void a_lock_that_is_taken_is_not_waited_for(void **state)
  * time. Returns NULL if all went well. */
 static void *save_often(void *key)
 {
+    struct mst_posix_link its_links[1];
     struct mst_posix mine;
     struct mst_port its;
     char token[32], got[32];
     int64_t until_s;
 
-    (void)mst_posix_init(&mine, &its);
+    (void)mst_posix_init(&mine, its_links, 1, &its);
     (void)mst_posix_token_file(&mine, &its, path);
     for (int i = 0; i < 100; i++) {
         int len = snprintf(token, sizeof token, "token-%d", i);

@@ -1,6 +1,6 @@
 /*
- * Tests of mst_old_posix_wait(): a client on the POSIX port sleeps on the right
- * descriptor in each state. Nothing here waits for less than a minute, except
+ * Tests of mst_posix_wait(): clients on the POSIX port sleep on the right
+ * descriptors in each state. Nothing here waits for less than a minute, except
  * where nothing comes: a test that sleeps on the wrong one hangs.
  *
  * SPDX-License-Identifier: 0BSD
@@ -25,18 +25,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "mst_posix.h"
 
 #define LONG_MS 600000u
 
+#define LINKS 40
+
 static struct mst_posix posix;
+static struct mst_posix_link links[LINKS];
 static struct mst_port port;
-static struct mst_old_client client;
-static unsigned char memory[MST_OLD_MEMORY_LEN(
-    MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, MST_OLD_STAGING_USUAL, 2)];
-static struct mst_old_config config;
+static struct mst_client client;
+MST_MEMORY(memory, MST_LENGTHS_USUAL);
+static struct mst_config config;
 static struct mst_event event;
 
 static int listener;
@@ -120,16 +123,29 @@ static void client_begin(const char *host)
     snprintf(ws_url, sizeof ws_url, "ws://%s:%u/", host, listener_port());
     snprintf(http_url, sizeof http_url, "http://%s:%u", host, listener_port());
     config.ws_url = ws_url;
-    config.auth_url = config.base_url = http_url;
-    assert_int_equal(
-        mst_old_client_init(&client, &config, &port, memory, sizeof memory), 0);
+    config.auth_url = http_url;
+    assert_int_equal(mst_client_init(&client, &config, &port, &memory), 0);
+}
+
+static int wait_ms(uint32_t ms)
+{
+    const struct mst_link *link = &client.link;
+
+    return mst_posix_wait(&posix, &link, 1, ms);
+}
+
+static size_t pollfds(struct pollfd fds[1])
+{
+    const struct mst_link *link = &client.link;
+
+    return mst_posix_pollfds(&posix, &link, 1, fds);
 }
 
 /* Polls and sleeps until there is an event, as a program does. */
 static enum mst_event_type next_event(void)
 {
-    while (mst_old_poll(&client, &event) == 0) {
-        assert_true(mst_old_posix_wait(&posix, &client, LONG_MS) >= 0);
+    while (mst_poll(&client, &event) == 0) {
+        assert_true(wait_ms(LONG_MS) >= 0);
     }
     return event.type;
 }
@@ -138,8 +154,8 @@ static enum mst_event_type next_event(void)
 static void poll_until_idle(void)
 {
     do {
-        assert_int_equal(mst_old_poll(&client, &event), 0);
-    } while (mst_old_next_deadline_ms(&client) == 0);
+        assert_int_equal(mst_poll(&client, &event), 0);
+    } while (mst_next_deadline_ms(&client.link) == 0);
 }
 
 /* Goes on until link 0 waits for the answer to its request of a token. */
@@ -147,8 +163,8 @@ static void token_requested(void)
 {
     do {
         poll_until_idle();
-    } while (mst_old_client_state(&client) != MST_STATE_TOKEN &&
-             mst_old_posix_wait(&posix, &client, LONG_MS) >= 0);
+    } while (mst_client_state(&client) != MST_STATE_TOKEN &&
+             wait_ms(LONG_MS) >= 0);
 }
 
 static int set_up(void **state)
@@ -171,13 +187,13 @@ static int set_up(void **state)
     if (bind(listener, (struct sockaddr *)&address, sizeof address) != 0) {
         return -1;
     }
-    return mst_posix_init(&posix, &port);
+    return mst_posix_init(&posix, links, LINKS, &port);
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    mst_old_client_wipe(&client);
+    mst_client_wipe(&client);
     mst_posix_free(&posix);
     close(listener);
     return 0;
@@ -297,22 +313,22 @@ static uint64_t clock_ns(void)
 
 static void waits_for_the_resolver(void **state)
 {
-    struct pollfd fds[MST_LINKS_MAX];
+    struct pollfd fds[1];
 
     (void)state;
     client_begin("hang.test");
     poll_until_idle();
-    assert_int_equal(mst_posix_pollfds(&posix, &client, fds), 1);
+    assert_int_equal(pollfds(fds), 1);
     assert_int_equal(fds[0].events, POLLIN);
-    assert_int_equal(mst_old_posix_wait(&posix, &client, 20), 0);
+    assert_int_equal(wait_ms(20), 0);
     sem_post(&hang_leave);
-    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(wait_ms(LONG_MS), 1);
     assert_int_equal(next_event(), MST_EVENT_CLOSED);
     assert_int_equal(event.as.failure.error, MST_ERR_RESOLVE);
     assert_int_equal(event.as.failure.detail, EAI_AGAIN);
     assert_int_equal(event.as.failure.stage, MST_STATE_RESOLVE);
     /* Until the next attempt there is nothing but time to wait for. */
-    assert_int_equal(mst_posix_pollfds(&posix, &client, fds), 0);
+    assert_int_equal(pollfds(fds), 0);
 }
 
 static void wakes_up_at_the_deadline(void **state)
@@ -321,7 +337,7 @@ static void wakes_up_at_the_deadline(void **state)
     config.resolve_ms = 30;
     client_begin("hang.test");
     poll_until_idle();
-    assert_int_equal(mst_old_posix_wait(&posix, &client, UINT32_MAX), 0);
+    assert_int_equal(wait_ms(UINT32_MAX), 0);
     assert_int_equal(next_event(), MST_EVENT_CLOSED);
     assert_int_equal(event.as.failure.error, MST_ERR_TIMEOUT);
     sem_post(&hang_leave);
@@ -348,7 +364,7 @@ static void expect_signal_to_end_the_wait(void)
     sigaction(SIGALRM, &action, &before);
     setitimer(ITIMER_REAL, &often, NULL);
     while (signals_caught == 0) {
-        assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 0);
+        assert_int_equal(wait_ms(LONG_MS), 0);
     }
     setitimer(ITIMER_REAL, &never, NULL);
     sigaction(SIGALRM, &before, NULL);
@@ -363,7 +379,7 @@ static void wakes_up_for_a_signal(void **state)
     poll_until_idle();
     expect_signal_to_end_the_wait();
     sem_post(&hang_leave);
-    mst_old_client_wipe(&client);
+    mst_client_wipe(&client);
 
     peer = reading_client();
     expect_signal_to_end_the_wait();
@@ -373,7 +389,7 @@ static void wakes_up_for_a_signal(void **state)
 
 static void waits_for_the_connection(void **state)
 {
-    struct pollfd fds[MST_LINKS_MAX];
+    struct pollfd fds[1];
     struct sockaddr_in address;
     socklen_t len = sizeof address;
     int fillers[8];
@@ -388,10 +404,10 @@ static void waits_for_the_connection(void **state)
     }
     client_begin("127.0.0.1");
     poll_until_idle();
-    assert_int_equal(mst_old_client_state(&client), MST_STATE_CONNECT);
-    assert_int_equal(mst_posix_pollfds(&posix, &client, fds), 1);
+    assert_int_equal(mst_client_state(&client), MST_STATE_CONNECT);
+    assert_int_equal(pollfds(fds), 1);
     assert_int_equal(fds[0].events, POLLOUT);
-    assert_int_equal(mst_old_posix_wait(&posix, &client, 20), 0);
+    assert_int_equal(wait_ms(20), 0);
     for (size_t i = 0; i < 8; i++) {
         close(fillers[i]);
     }
@@ -399,7 +415,7 @@ static void waits_for_the_connection(void **state)
 
 static void waits_through_a_whole_attempt(void **state)
 {
-    struct pollfd fds[MST_LINKS_MAX];
+    struct pollfd fds[1];
     pthread_t service;
 
     (void)state;
@@ -410,10 +426,10 @@ static void waits_through_a_whole_attempt(void **state)
     assert_int_equal(event.as.failure.error, MST_ERR_FORBIDDEN);
     assert_int_equal(event.as.failure.http_status, 403);
     assert_int_equal(event.as.failure.stage, MST_STATE_UPGRADE);
-    assert_int_equal(mst_old_client_stats(&client)->tokens, 1);
+    assert_int_equal(mst_client_stats(&client)->tokens, 1);
     pthread_join(service, NULL);
     poll_until_idle();
-    assert_int_equal(mst_posix_pollfds(&posix, &client, fds), 0);
+    assert_int_equal(pollfds(fds), 0);
 }
 
 static void refused_connection_reaches_the_program(void **state)
@@ -429,36 +445,36 @@ static void refused_connection_reaches_the_program(void **state)
 /* One call of the system waits and reads. */
 static void reads_where_it_can_wait_long(void **state)
 {
-    struct pollfd fds[MST_LINKS_MAX];
+    struct pollfd fds[1];
     int peer = reading_client();
 
     (void)state;
-    assert_int_equal(mst_posix_pollfds(&posix, &client, fds), 1);
+    assert_int_equal(pollfds(fds), 1);
     assert_int_equal(fds[0].events, POLLIN);
     send(peer, token, sizeof token - 1, MSG_NOSIGNAL);
-    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(wait_ms(LONG_MS), 1);
     /* What was read is not slept on, by whatever means. */
-    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
-    assert_int_equal(mst_old_posix_wait(&posix, &client, 0), 1);
+    assert_int_equal(wait_ms(LONG_MS), 1);
+    assert_int_equal(wait_ms(0), 1);
     assert_int_equal(calls.sleeping_polls, 0);
     assert_int_equal(calls.sleeping_reads, 1);
-    assert_int_equal(mst_posix_pollfds(&posix, &client, fds), 1);
+    assert_int_equal(pollfds(fds), 1);
     assert_int_equal(poll(fds, 1, (int)LONG_MS), 1);
     poll_until_idle();
-    assert_int_equal(mst_old_client_stats(&client)->tokens, 1);
+    assert_int_equal(mst_client_stats(&client)->tokens, 1);
     close(peer);
 }
 
 static void reads_no_less_than_there_is(void **state)
 {
-    static const size_t ahead = sizeof posix.links[0].ahead;
+    static const size_t ahead = sizeof links[0].ahead;
     int peer = reading_client();
     size_t at = 0;
 
     (void)state;
     for (size_t len = ahead - 1; len <= ahead + 1; len++) {
         send_pattern(peer, len);
-        assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
+        assert_int_equal(wait_ms(LONG_MS), 1);
         calls.reads = 0;
         expect_pattern(0, ahead + 2, len);
         assert_int_equal(calls.reads, len >= ahead);
@@ -466,7 +482,7 @@ static void reads_no_less_than_there_is(void **state)
     }
     /* In parts, and over the end of what the wait has read. */
     send_pattern(peer, 3 * ahead);
-    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(wait_ms(LONG_MS), 1);
     for (size_t len = 1; len < 2 * ahead; len *= 2) {
         expect_pattern(at, len, len);
         at += len;
@@ -484,10 +500,10 @@ static void end_comes_after_what_was_read(void **state)
 
     (void)state;
     send_pattern(peer, 10);
-    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(wait_ms(LONG_MS), 1);
     close(peer);
     expect_pattern(0, 16, 10);
-    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(wait_ms(LONG_MS), 1);
     assert_int_equal(calls.sleeping_polls, 0);
     assert_int_equal(port.recv(port.context, 0, data, sizeof data),
                      MST_ERR_EOF);
@@ -501,10 +517,10 @@ static void reset_reaches_the_program(void **state)
 
     (void)state;
     reset_by(peer);
-    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(wait_ms(LONG_MS), 1);
     assert_int_equal(calls.sleeping_polls, 0);
-    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
-    assert_int_equal(mst_old_posix_wait(&posix, &client, 20), 1);
+    assert_int_equal(wait_ms(LONG_MS), 1);
+    assert_int_equal(wait_ms(20), 1);
     assert_int_equal(port.send(port.context, 0, "data", 4), MST_ERR_RESET);
     assert_int_equal(port.detail(port.context, 0), ECONNRESET);
     assert_int_equal(next_event(), MST_EVENT_CLOSED);
@@ -515,15 +531,15 @@ static void reset_reaches_the_program(void **state)
 /* The error is met while what the wait has read is handed out. */
 static void reset_comes_after_what_was_read(void **state)
 {
-    static const size_t ahead = sizeof posix.links[0].ahead;
+    static const size_t ahead = sizeof links[0].ahead;
     int peer = reading_client();
 
     (void)state;
     send_pattern(peer, ahead);
-    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(wait_ms(LONG_MS), 1);
     reset_by(peer);
     expect_pattern(0, 2 * ahead, ahead);
-    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(wait_ms(LONG_MS), 1);
     expect_reset();
 }
 
@@ -547,13 +563,13 @@ static void next_connection_starts_clean(void **state)
 
     (void)state;
     send_pattern(peer, 10);
-    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(wait_ms(LONG_MS), 1);
     connect_anew();
     assert_int_equal(port.recv(port.context, 0, data, sizeof data), 0);
     close(peer);
     peer = accept(listener, NULL, NULL);
     reset_by(peer);
-    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(wait_ms(LONG_MS), 1);
     connect_anew();
     assert_int_equal(port.recv(port.context, 0, data, sizeof data), 0);
     assert_int_equal(port.send(port.context, 0, "data", 4), 4);
@@ -569,15 +585,14 @@ static void sleeps_no_longer_than_told(void **state)
 
     (void)state;
     assert_int_equal(
-        getsockopt(posix.links[0].fd, SOL_SOCKET, SO_RCVTIMEO, &limit, &len),
-        0);
+        getsockopt(links[0].fd, SOL_SOCKET, SO_RCVTIMEO, &limit, &len), 0);
     assert_int_equal(limit.tv_sec * 1000 + limit.tv_usec / 1000, 200);
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
         uint64_t begin_ns = clock_ns(), passed_ns;
 
         calls.poll_ms = -1;
         calls.sleeping_reads = 0;
-        assert_int_equal(mst_old_posix_wait(&posix, &client, limits[i]), 0);
+        assert_int_equal(wait_ms(limits[i]), 0);
         passed_ns = clock_ns() - begin_ns;
         assert_true(passed_ns >= limits[i] * UINT64_C(1000000));
         /* A read's limit is the kernel's ticks: the end is poll()'s. */
@@ -595,10 +610,10 @@ static void wakes_up_at_the_deadline_of_a_read(void **state)
     (void)state;
     config.token_ms = 555;
     peer = reading_client();
-    while (mst_old_client_state(&client) == MST_STATE_TOKEN) {
-        assert_int_equal(mst_old_posix_wait(&posix, &client, UINT32_MAX), 0);
+    while (mst_client_state(&client) == MST_STATE_TOKEN) {
+        assert_int_equal(wait_ms(UINT32_MAX), 0);
         assert_in_range(calls.poll_ms, 0, 555 - 190);
-        (void)mst_old_poll(&client, &event);
+        (void)mst_poll(&client, &event);
     }
     assert_int_equal(next_event(), MST_EVENT_CLOSED);
     assert_int_equal(event.as.failure.error, MST_ERR_TIMEOUT);
@@ -615,49 +630,13 @@ static void what_came_in_time_counts(void **state)
     config.token_ms = 600;
     peer = reading_client();
     send(peer, token, 20, MSG_NOSIGNAL);
-    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(wait_ms(LONG_MS), 1);
     assert_int_equal(calls.sleeping_reads, 1);
     send(peer, token + 20, sizeof token - 1 - 20, MSG_NOSIGNAL);
     usleep(700000);
     poll_until_idle();
-    assert_int_equal(mst_old_client_stats(&client)->tokens, 1);
+    assert_int_equal(mst_client_stats(&client)->tokens, 1);
     close(peer);
-}
-
-static void either_of_two_links_is_noticed(void **state)
-{
-    static const struct mst_address_request request = {.id = "an-id",
-                                                       .nickname = "n"};
-    struct mst_address record;
-    struct pollfd fds[MST_LINKS_MAX];
-    int peer, peers[2];
-
-    (void)state;
-    config.links = 2;
-    peer = reading_client();
-    assert_int_equal(mst_old_address_put(&client, &request, &record), 0);
-    send(peer, token, sizeof token - 1, MSG_NOSIGNAL);
-    close(peer);
-    while (mst_posix_pollfds(&posix, &client, fds) < 2 ||
-           fds[0].events != POLLIN || fds[1].events != POLLIN) {
-        assert_true(mst_old_posix_wait(&posix, &client, LONG_MS) >= 0);
-        poll_until_idle();
-    }
-    calls.sleeping_reads = 0;
-    for (int i = 0; i < 2; i++) {
-        char data[4];
-        int given = 0;
-
-        peers[i] = accept(listener, NULL, NULL);
-        send(peers[i], "data", 4, MSG_NOSIGNAL);
-        assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
-        given += port.recv(port.context, 0, data, sizeof data);
-        given += port.recv(port.context, 1, data, sizeof data);
-        assert_int_equal(given, 4);
-    }
-    assert_int_equal(calls.sleeping_reads, 0);
-    close(peers[0]);
-    close(peers[1]);
 }
 
 static void room_to_send_is_noticed(void **state)
@@ -668,8 +647,435 @@ static void room_to_send_is_noticed(void **state)
     client_begin("127.0.0.1");
     token_requested();
     calls.sleeping_reads = 0;
-    assert_int_equal(mst_old_posix_wait(&posix, &client, LONG_MS), 1);
+    assert_int_equal(wait_ms(LONG_MS), 1);
     assert_int_equal(calls.sleeping_reads, 0);
+}
+
+/* ------------------------------------------------------------------------
+ * Several clients: with a few poll() is asked, with many epoll
+ * ------------------------------------------------------------------------ */
+
+#define FEW 3
+#define MANY (MST_POSIX_FEW + 4)
+
+static struct mst_client clients[MANY];
+static unsigned char rooms[MANY][MST_MEMORY_LEN(MST_LENGTHS_USUAL)];
+static const struct mst_link *objects[MANY];
+static int peers[MANY]; /* the service's end of each, or -1 */
+static size_t clients_count;
+
+static int token_at_hand(void *context, uint32_t key, char *text, size_t cap,
+                         int64_t *until_s)
+{
+    (void)context;
+    (void)key;
+    *until_s = time(NULL) + 3600;
+    return snprintf(text, cap, "abc");
+}
+
+/* Initialises the client of this link; it is not polled yet. */
+static void clients_add(size_t number, const char *host, uint16_t at)
+{
+    static char urls[MANY][64];
+    static struct mst_memory memories[MANY];
+    struct mst_config its = config;
+
+    memories[number] = (struct mst_memory){rooms[number], sizeof rooms[number],
+                                           MST_LENGTHS_USUAL};
+    snprintf(urls[number], sizeof urls[number], "ws://%s:%u/", host, at);
+    its.ws_url = urls[number];
+    its.auth_url = "http://127.0.0.1";
+    its.link = (int)number;
+    /* Nothing falls due while these tests run. */
+    its.request_gap_ms = 1;
+    its.ping_ms = its.ping_ms != 0 ? its.ping_ms : LONG_MS;
+    its.answer_ms = its.silence_ms = its.stable_ms = LONG_MS;
+    port.token_load = token_at_hand;
+    assert_int_equal(
+        mst_client_init(&clients[number], &its, &port, &memories[number]), 0);
+    objects[number] = &clients[number].link;
+    peers[number] = -1;
+}
+
+static int wait_for_all(uint32_t ms)
+{
+    return mst_posix_wait(&posix, objects, clients_count, ms);
+}
+
+/* Polls a client once; what there is must be this. */
+static void expect_event(size_t number, enum mst_event_type type)
+{
+    assert_int_equal(mst_poll(&clients[number], &event), 1);
+    assert_int_equal(event.type, type);
+    assert_int_equal(event.link, number);
+}
+
+/* Polls until there is no more to do, with the gap between requests over. */
+static void poll_idle(size_t number)
+{
+    assert_int_equal(mst_poll(&clients[number], &event), 0);
+    usleep(2000);
+    do {
+        assert_int_equal(mst_poll(&clients[number], &event), 0);
+    } while (mst_next_deadline_ms(&clients[number].link) == 0);
+}
+
+/* What is now to be polled must be this client, and no other. */
+static void expect_next(size_t number)
+{
+    assert_int_equal(wait_for_all(LONG_MS), 1);
+    assert_int_equal(mst_posix_next(&posix), number);
+    assert_int_equal(mst_posix_next(&posix), -1);
+}
+
+static void expect_nothing(void)
+{
+    assert_int_equal(wait_for_all(20), 0);
+    assert_int_equal(mst_posix_next(&posix), -1);
+}
+
+/* The service's answer to the opening handshake (RFC 6455, section 4.2.2). */
+static void upgrade_answer(int peer)
+{
+    static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                 "abcdefghijklmnopqrstuvwxyz0123456789+/";
+    unsigned char hash[21] = {0};
+    char text[4096], accepted[29];
+    br_sha1_context sha1;
+    const char *key;
+
+    request_read(peer, text, sizeof text);
+    key = strstr(text, "Sec-WebSocket-Key: ");
+    assert_non_null(key);
+    br_sha1_init(&sha1);
+    br_sha1_update(&sha1, key + 19, 24);
+    br_sha1_update(&sha1, guid, 36);
+    br_sha1_out(&sha1, hash);
+    for (size_t i = 0; i < 28; i++) {
+        unsigned bits = (unsigned)hash[i / 4 * 3] << 16 |
+                        (unsigned)hash[i / 4 * 3 + 1] << 8 |
+                        (unsigned)hash[i / 4 * 3 + 2];
+
+        accepted[i] = digits[bits >> (18 - i % 4 * 6) & 63];
+    }
+    accepted[27] = '=';
+    accepted[28] = '\0';
+    snprintf(text, sizeof text,
+             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+             "Connection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n",
+             accepted);
+    send(peer, text, strlen(text), MSG_NOSIGNAL);
+}
+
+/* Makes a client stream. */
+static void clients_open(size_t number)
+{
+    clients_add(number, "127.0.0.1", listener_port());
+    for (;;) {
+        poll_idle(number);
+        if (mst_client_state(&clients[number]) == MST_STATE_UPGRADE) {
+            break;
+        }
+        assert_true(mst_posix_wait(&posix, &objects[number], 1, LONG_MS) >= 0);
+    }
+    peers[number] = accept(listener, NULL, NULL);
+    upgrade_answer(peers[number]);
+    assert_int_equal(mst_posix_wait(&posix, &objects[number], 1, LONG_MS), 1);
+    expect_event(number, MST_EVENT_OPEN);
+    poll_idle(number);
+}
+
+/* So many clients that stream, none of which has anything to do. */
+static void clients_begin(size_t count)
+{
+    assert_int_equal(listen(listener, MANY), 0);
+    for (size_t i = 0; i < count; i++) {
+        clients_open(i);
+    }
+    clients_count = count;
+    expect_nothing();
+}
+
+static void clients_end(void)
+{
+    for (size_t i = 0; i < clients_count; i++) {
+        mst_client_wipe(&clients[i]);
+        if (peers[i] >= 0) {
+            close(peers[i]);
+        }
+    }
+    clients_count = 0;
+}
+
+static void send_heartbeat(size_t number)
+{
+    static const char text[] = "..{\"channel\":\"heartbeat\",\"payload\":"
+                               "{\"timestamp\":\"2026-01-02T03:04:05.678Z\"}}";
+    char frame[sizeof text];
+    size_t len = sizeof text - 1;
+
+    memcpy(frame, text, sizeof text);
+    frame[0] = '\x81'; /* a whole text, RFC 6455, section 5.2 */
+    frame[1] = (char)(len - 2);
+    assert_int_equal(send(peers[number], frame, len, MSG_NOSIGNAL), len);
+}
+
+static void expect_heartbeat(size_t number)
+{
+    send_heartbeat(number);
+    expect_next(number);
+    expect_event(number, MST_EVENT_HEARTBEAT);
+    poll_idle(number);
+}
+
+static void serve_clients(size_t count)
+{
+    bool told[MANY] = {false};
+
+    clients_begin(count);
+    for (size_t i = 0; i < 3 * count; i++) {
+        expect_heartbeat(i * 2 % count);
+    }
+    /* Two at a time, in any order. */
+    send_heartbeat(0);
+    send_heartbeat(2);
+    assert_int_equal(wait_for_all(LONG_MS), 1);
+    told[mst_posix_next(&posix)] = true;
+    if (!told[0] || !told[2]) { /* the second may have come later */
+        int number = mst_posix_next(&posix);
+
+        number = number < 0 && wait_for_all(LONG_MS) == 1
+                     ? mst_posix_next(&posix)
+                     : number;
+        told[number] = true;
+    }
+    expect_event(0, MST_EVENT_HEARTBEAT);
+    expect_event(2, MST_EVENT_HEARTBEAT);
+    poll_idle(0);
+    poll_idle(2);
+    expect_nothing();
+
+    mst_close(&clients[1]);
+    expect_next(1);
+    assert_int_equal(mst_poll(&clients[1], &event), 0);
+    close(peers[1]);
+    peers[1] = -1;
+    expect_next(1);
+    expect_event(1, MST_EVENT_CLOSED);
+    assert_int_equal(mst_poll(&clients[1], &event), MST_ERR_CLOSED);
+    /* One that is closed is waited for no more. */
+    expect_nothing();
+    expect_heartbeat(2);
+    expect_heartbeat(0);
+    mst_client_wipe(&clients[1]);
+    expect_nothing();
+    expect_heartbeat(0);
+    expect_heartbeat(2);
+    clients_open(1);
+    expect_heartbeat(1);
+    expect_heartbeat(0);
+    clients_end();
+}
+
+static void clients_share_a_loop(void **state)
+{
+    (void)state;
+    serve_clients(FEW);
+    serve_clients(MANY);
+}
+
+/* Where a client connects to and gets no answer: a full backlog. */
+static int silent_listener(int fillers[8], uint16_t *at)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t len = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
+    assert_int_equal(listen(fd, 0), 0);
+    getsockname(fd, (struct sockaddr *)&address, &len);
+    for (size_t i = 0; i < 8; i++) {
+        fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        (void)connect(fillers[i], (struct sockaddr *)&address, len);
+    }
+    *at = ntohs(address.sin_port);
+    return fd;
+}
+
+/* The last two of these resolve and connect, all others stream. */
+static void serve_all_stages(size_t count)
+{
+    size_t resolves = count - 2, connects = count - 1;
+    int fillers[8];
+    uint16_t at;
+    int silent = silent_listener(fillers, &at);
+
+    clients_begin(count - 2);
+    clients_add(resolves, "hang.test", 80);
+    clients_add(connects, "127.0.0.1", at);
+    clients_count = count;
+    poll_idle(resolves);
+    poll_idle(connects);
+    assert_int_equal(mst_client_state(&clients[resolves]), MST_STATE_RESOLVE);
+    assert_int_equal(mst_client_state(&clients[connects]), MST_STATE_CONNECT);
+    expect_nothing();
+    expect_heartbeat(0);
+    expect_nothing();
+
+    sem_post(&hang_leave);
+    expect_next(resolves);
+    expect_event(resolves, MST_EVENT_CLOSED);
+    assert_int_equal(event.as.failure.error, MST_ERR_RESOLVE);
+    mst_client_wipe(&clients[resolves]);
+
+    /* The next attempt of the system's is refused, a second later or so. */
+    close(silent);
+    for (size_t i = 0; i < 8; i++) {
+        close(fillers[i]);
+    }
+    expect_next(connects);
+    expect_event(connects, MST_EVENT_CLOSED);
+    assert_int_equal(event.as.failure.error, MST_ERR_REFUSED);
+    mst_client_wipe(&clients[connects]);
+    expect_heartbeat(0);
+    clients_end();
+}
+
+static void clients_wait_in_every_stage(void **state)
+{
+    (void)state;
+    serve_all_stages(FEW);
+    serve_all_stages(MANY);
+}
+
+/* What is called or polled out of turn is seen by the next wait. */
+static void wait_sees_what_was_called(void **state)
+{
+    char text[4096];
+
+    (void)state;
+    clients_begin(MANY);
+    assert_int_equal(mst_subscribe(&clients[5], MST_HEARTBEAT, NULL, NULL), 0);
+    expect_next(5);
+    send_full = true;
+    assert_int_equal(mst_poll(&clients[5], &event), 0);
+    expect_next(5); /* there is room, as far as the system knows */
+    assert_int_equal(mst_poll(&clients[5], &event), 0);
+    assert_int_equal(recv(peers[5], text, sizeof text, MSG_DONTWAIT), -1);
+    send_full = false;
+    do { /* the room comes but once, and was seen: time goes on */
+        assert_int_equal(mst_poll(&clients[5], &event), 0);
+    } while (recv(peers[5], text, sizeof text, MSG_DONTWAIT) <= 0);
+    poll_idle(5);
+    expect_nothing();
+
+    send_heartbeat(7);
+    while (mst_poll(&clients[7], &event) == 0) {}
+    assert_int_equal(event.type, MST_EVENT_HEARTBEAT);
+    expect_next(7); /* there may be more: it was not asked to the end */
+    poll_idle(7);
+    expect_nothing();
+    clients_end();
+}
+
+/* With many the system tells once of what has come. */
+static void nothing_is_told_too_seldom(void **state)
+{
+    const size_t count = 3000; /* more than one read takes */
+
+    (void)state;
+    clients_begin(MANY);
+    for (size_t i = 0; i < count; i++) {
+        send_heartbeat(3);
+    }
+    for (size_t i = 0; i < count; i++) { /* one for each wait */
+        do {
+            assert_int_equal(wait_for_all(LONG_MS), 1);
+            assert_int_equal(mst_posix_next(&posix), 3);
+        } while (mst_poll(&clients[3], &event) == 0);
+        assert_int_equal(event.type, MST_EVENT_HEARTBEAT);
+    }
+    poll_idle(3);
+    expect_nothing();
+
+    /* The end comes with the last message. */
+    send_heartbeat(4);
+    close(peers[4]);
+    peers[4] = -1;
+    usleep(10000);
+    expect_next(4);
+    expect_event(4, MST_EVENT_HEARTBEAT);
+    while (mst_poll(&clients[4], &event) == 0) {
+        assert_int_equal(wait_for_all(LONG_MS), 1);
+        assert_int_equal(mst_posix_next(&posix), 4);
+    }
+    assert_int_equal(event.type, MST_EVENT_CLOSED);
+    clients_end();
+}
+
+/* One that is left out does not end a wait, and is not forgotten. */
+static void wait_is_for_its_objects(void **state)
+{
+    (void)state;
+    clients_begin(MANY);
+    clients_count--;
+    send_heartbeat(MANY - 1);
+    expect_nothing();
+    expect_nothing();
+    expect_heartbeat(0);
+    clients_count++;
+    expect_next(MANY - 1);
+    expect_event(MANY - 1, MST_EVENT_HEARTBEAT);
+    clients_end();
+}
+
+static void serve_deadlines(size_t count)
+{
+    char text[64];
+
+    assert_int_equal(listen(listener, MANY), 0);
+    for (size_t i = 0; i < count; i++) {
+        config.ping_ms = i == 1 ? 500 : 0;
+        clients_open(i);
+    }
+    clients_count = count;
+    assert_int_equal(wait_for_all(LONG_MS), 0); /* until then */
+    expect_next(1);
+    assert_int_equal(mst_poll(&clients[1], &event), 0);
+    assert_true(recv(peers[1], text, sizeof text, 0) > 0);
+    clients_end();
+}
+
+static void wakes_up_at_the_first_deadline(void **state)
+{
+    (void)state;
+    serve_deadlines(FEW);
+    serve_deadlines(MANY);
+}
+
+static void link_number_out_of_range_is_an_error(void **state)
+{
+    static const int numbers[] = {LINKS - 1, LINKS, INT32_MAX, -1, INT32_MIN};
+    struct mst_posix_link behind = links[LINKS - 1];
+    struct pollfd fds[1];
+
+    (void)state;
+    assert_int_equal(mst_posix_init(&posix, links, LINKS - 1, &port), 0);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        config.link = numbers[i];
+        client_begin("127.0.0.1");
+        assert_int_equal(wait_ms(0), MST_ERR_ARGUMENT);
+        assert_int_equal(pollfds(fds), 0);
+        while (mst_poll(&client, &event) == 0) {}
+        assert_int_equal(event.type, MST_EVENT_CLOSED);
+        assert_int_equal(event.as.failure.error, MST_ERR_ARGUMENT);
+        assert_int_equal(event.as.failure.stage, MST_STATE_RESOLVE);
+        assert_int_equal(mst_posix_next(&posix), -1);
+        mst_client_wipe(&client);
+    }
+    assert_memory_equal(&behind, &links[LINKS - 1], sizeof behind);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -692,8 +1098,14 @@ int main(void)
         TEST(sleeps_no_longer_than_told),
         TEST(wakes_up_at_the_deadline_of_a_read),
         TEST(what_came_in_time_counts),
-        TEST(either_of_two_links_is_noticed),
         TEST(room_to_send_is_noticed),
+        TEST(clients_share_a_loop),
+        TEST(clients_wait_in_every_stage),
+        TEST(wait_sees_what_was_called),
+        TEST(nothing_is_told_too_seldom),
+        TEST(wait_is_for_its_objects),
+        TEST(wakes_up_at_the_first_deadline),
+        TEST(link_number_out_of_range_is_an_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

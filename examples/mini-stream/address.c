@@ -118,13 +118,14 @@ static int put_begin(struct address_options *options, struct mst_posix *posix,
                      struct mst_config *config, char *error)
 {
     static struct mst_address record;
+    static struct mst_posix_link links[1];
     static struct mst_port port;
     int rc;
 
     if (!settings_resolve(&options->settings, config, error)) {
         return EXITS_CONFIG;
     }
-    rc = mst_posix_init(posix, &port);
+    rc = mst_posix_init(posix, links, 1, &port);
     if (rc == 0) {
         rc = mst_transfer_init(&transfer, config, &port, &memory);
     }

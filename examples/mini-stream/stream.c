@@ -37,6 +37,7 @@
 struct stream {
     struct options options;
     struct board board;
+    struct mst_posix_link links[1];
     struct mst_posix posix;
     struct mst_port port;
     bool live;    /* the terminal is the view's */
@@ -279,7 +280,7 @@ static int stream_init(struct stream *stream, char *error)
     if (!settings_resolve(&options->settings, &config, error)) {
         return EXITS_CONFIG;
     }
-    rc = mst_posix_init(&stream->posix, &stream->port);
+    rc = mst_posix_init(&stream->posix, stream->links, 1, &stream->port);
     if (rc == 0) {
         rc = mst_client_init(&client, &config, &stream->port, &memory);
     }

@@ -1,7 +1,7 @@
 /*
  * Port of mini_stream for POSIX systems.
  *
- * In this order: clocks and entropy, sockets, resolver, port.
+ * In this order: clocks and entropy, sockets, resolver, port, waiting.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -28,6 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 #ifdef __linux__
+#include <sys/epoll.h>
 #include <sys/random.h>
 #endif
 
@@ -155,11 +156,13 @@ static int socket_error(int number)
     }
 }
 
-static struct mst_posix_link *link_of(void *context, int number)
+/* NULL for a number that the port was given no link for. */
+static struct mst_posix_link *link_of(const void *context, int number)
 {
-    struct mst_posix *posix = context;
+    const struct mst_posix *posix = context;
 
-    return &posix->links[number];
+    return number >= 0 && (size_t)number < posix->count ? &posix->links[number]
+                                                        : NULL;
 }
 
 static int link_fail(struct mst_posix_link *link, int number)
@@ -174,6 +177,14 @@ static void descriptor_close(int *fd)
         close(*fd);
         *fd = -1;
     }
+}
+
+/* The system's list of a wait forgets what is closed. */
+static void link_close_descriptor(struct mst_posix_link *link, int *fd)
+{
+    descriptor_close(fd);
+    link->watched = link->reported = 0;
+    link->ended = false;
 }
 
 static bool descriptor_set_up(int fd)
@@ -248,7 +259,7 @@ static int port_connect(void *context, int number, int address)
         return link_fail(link, EINVAL);
     }
     if (link->fd >= 0 && link->address != address) {
-        descriptor_close(&link->fd);
+        link_close_descriptor(link, &link->fd);
     }
     if (link->fd < 0) {
         link->connected = false;
@@ -257,7 +268,7 @@ static int port_connect(void *context, int number, int address)
         rc = link->connected ? 1 : socket_go_on(link);
     }
     if (rc < 0) {
-        descriptor_close(&link->fd);
+        link_close_descriptor(link, &link->fd);
     }
     if (rc > 0 && !link->connected) {
         socket_let_block(link->fd);
@@ -288,6 +299,9 @@ static ssize_t socket_read(struct mst_posix_link *link, void *data, size_t len,
 
     if (link->error == 0) {
         n = recv(link->fd, data, len, flags);
+        if (n < (ssize_t)len && !link->ended) {
+            link->reported &= ~POLLIN;
+        }
         if (n >= 0 || is_not_now(errno)) {
             return n;
         }
@@ -325,6 +339,7 @@ static size_t ahead_take(struct mst_posix_link *link, void *data, size_t len)
 static int port_send(void *context, int number, const void *data, size_t len)
 {
     struct mst_posix_link *link = link_of(context, number);
+    ssize_t n;
 
     if (len > INT_MAX) {
         len = INT_MAX;
@@ -332,7 +347,11 @@ static int port_send(void *context, int number, const void *data, size_t len)
     if (link->error != 0) {
         return link_fail(link, link->error);
     }
-    return socket_result(link, send(link->fd, data, len, SEND_FLAGS | AT_ONCE));
+    n = send(link->fd, data, len, SEND_FLAGS | AT_ONCE);
+    if (n < (ssize_t)len) {
+        link->reported &= ~POLLOUT;
+    }
+    return socket_result(link, n);
 }
 
 static int port_recv(void *context, int number, void *data, size_t len)
@@ -537,7 +556,7 @@ static int resolver_go_on(struct mst_posix_link *link)
     if (n < 0 && is_not_now(errno)) {
         return 0;
     }
-    descriptor_close(&link->resolver);
+    link_close_descriptor(link, &link->resolver);
     if (n != (ssize_t)sizeof link->answer) {
         link->answer.count = 0;
         return link_fail(link, EIO);
@@ -550,6 +569,9 @@ static int port_resolve(void *context, int number,
 {
     struct mst_posix_link *link = link_of(context, number);
 
+    if (link == NULL) {
+        return MST_ERR_ARGUMENT; /* and so it gets no further than this */
+    }
     if (link->resolver >= 0) {
         return resolver_go_on(link);
     }
@@ -567,33 +589,47 @@ static int port_resolve(void *context, int number,
  * Port
  * ------------------------------------------------------------------------ */
 
-static void port_close(void *context, int number)
+static void link_close(struct mst_posix_link *link)
 {
-    struct mst_posix_link *link = link_of(context, number);
-
-    descriptor_close(&link->resolver);
-    descriptor_close(&link->fd);
+    link_close_descriptor(link, &link->resolver);
+    link_close_descriptor(link, &link->fd);
     link->connected = false;
     link->error = 0;
     link->ahead_at = link->ahead_len = 0;
     memset(link->ahead, 0, sizeof link->ahead); /* of a token, in the clear */
 }
 
-static int port_detail(void *context, int number)
+static void port_close(void *context, int number)
 {
-    return link_of(context, number)->detail;
+    struct mst_posix_link *link = link_of(context, number);
+
+    if (link != NULL) {
+        link_close(link);
+    }
 }
 
-int mst_posix_init(struct mst_posix *posix, struct mst_port *port)
+static int port_detail(void *context, int number)
 {
-    if (posix == NULL || port == NULL) {
+    const struct mst_posix_link *link = link_of(context, number);
+
+    return link != NULL ? link->detail : 0;
+}
+
+int mst_posix_init(struct mst_posix *posix, struct mst_posix_link *links,
+                   size_t count, struct mst_port *port)
+{
+    if (posix == NULL || links == NULL || count == 0 || count > INT_MAX ||
+        port == NULL) {
         return MST_ERR_ARGUMENT;
     }
     memset(posix, 0, sizeof *posix);
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
-        posix->links[i].resolver = -1;
-        posix->links[i].fd = -1;
+    memset(links, 0, count * sizeof *links);
+    for (size_t i = 0; i < count; i++) {
+        links[i].resolver = links[i].fd = -1;
     }
+    posix->links = links;
+    posix->count = count;
+    posix->state.watch = posix->state.list = posix->state.told = -1;
     memset(port, 0, sizeof *port);
     port->context = posix;
     port->flags = MST_PORT_DRAINS;
@@ -615,168 +651,472 @@ int mst_posix_init(struct mst_posix *posix, struct mst_port *port)
 
 void mst_posix_free(struct mst_posix *posix)
 {
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
-        port_close(posix, i);
+    for (size_t i = 0; i < posix->count; i++) {
+        link_close(&posix->links[i]);
+    }
+    if (posix->count > 0) { /* it was initialised */
+        descriptor_close(&posix->state.watch);
     }
 }
 
-/* Whether the client waits for what was read ahead. */
-static bool link_is_ready(const struct mst_posix *posix,
-                          const struct mst_old_client *client, int number)
-{
-    const struct mst_posix_link *link = &posix->links[number];
+/* ------------------------------------------------------------------------
+ * Waiting
+ *
+ * To ask each of some hundred objects what it waits for takes longer than a
+ * message does. So a wait lists the links whose objects it looks at anew in any
+ * case: those that can go on, because their objects are about to be polled, and
+ * those that are not open, for what they wait for may be another object's work.
+ * Of all the others it knows the sum of their keys: as long as the sum is the
+ * same none of them was polled or called, and each waits for what it has waited
+ * for. Their first deadline is known as a time before which there is none.
+ * ------------------------------------------------------------------------ */
 
-    return link->ahead_at < link->ahead_len &&
-           (mst_old_wants(client, number) & MST_WANT_READ) != 0;
+/* What an object and what has happened to it adds to the sum. */
+static uint64_t wait_key(const struct mst_link *object)
+{
+    uint64_t key = (uint64_t)(uintptr_t)object * 0x9E3779B97F4A7C15u;
+
+    return (key ^ key >> 29) + object->changes;
 }
 
-size_t mst_posix_pollfds(const struct mst_posix *posix,
-                         const struct mst_old_client *client,
-                         struct pollfd fds[MST_LINKS_MAX])
+static short link_events(const struct mst_posix_link *link, unsigned wants)
 {
-    size_t count = 0;
+    if (link->resolver >= 0) {
+        return POLLIN;
+    }
+    if (link->fd >= 0 && !link->connected) {
+        return POLLOUT;
+    }
+    /* poll() reports a dead socket also to those who wait for nothing. */
+    return link->fd < 0 ? 0
+                        : (short)((wants & MST_WANT_READ ? POLLIN : 0) |
+                                  (wants & MST_WANT_WRITE ? POLLOUT : 0));
+}
 
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
-        const struct mst_posix_link *link = &posix->links[i];
-        int fd = link->fd;
-        short events = 0;
+static int link_descriptor(const struct mst_posix_link *link)
+{
+    return link->resolver >= 0 ? link->resolver : link->fd;
+}
 
-        if (link->resolver >= 0) {
-            fd = link->resolver;
-            events = POLLIN;
-        } else if (fd >= 0 && !link->connected) {
-            events = POLLOUT;
-        } else if (fd >= 0) {
-            unsigned wants = mst_old_wants(client, i);
+/* Whether the object waits for what was read ahead. */
+static bool link_has_read(const struct mst_posix_link *link, unsigned wants)
+{
+    return link->ahead_at < link->ahead_len && (wants & MST_WANT_READ) != 0;
+}
 
-            events = (short)((wants & MST_WANT_READ ? POLLIN : 0) |
-                             (wants & MST_WANT_WRITE ? POLLOUT : 0));
-            if (link_is_ready(posix, client, i)) {
-                events |= POLLOUT; /* as good as always */
-            }
+static void wait_list(struct mst_posix *posix, int number)
+{
+    posix->links[number].listed = true;
+    posix->links[number].next = posix->state.list;
+    posix->state.list = number;
+}
+
+/* The link that an object waits for; NULL once the object is closed. */
+static struct mst_posix_link *wait_link(const struct mst_posix *posix,
+                                        const struct mst_link *object)
+{
+    return object->wiped ? NULL : link_of(posix, object->config.link);
+}
+
+/* Looks at what an object waits for, and lists its link or adds to the sum. */
+static void wait_look(struct mst_posix *posix, const struct mst_link *object,
+                      size_t position, uint32_t now)
+{
+    struct mst_posix_link *link = wait_link(posix, object);
+    struct mst_posix_wait_state *state = &posix->state;
+    uint32_t left = mst_next_deadline_ms(object);
+    unsigned wants = mst_wants(object);
+
+    if (link == NULL) {
+        state->rest += wait_key(object);
+        return;
+    }
+    link->position = position;
+    link->round = state->round;
+    link->wanted = link_events(link, wants);
+    link->ready = left == 0 || link_has_read(link, wants) ||
+                  (link->reported & link->wanted) != 0;
+    if ((int32_t)(state->due - now - left) > 0) {
+        state->due = now + left;
+    }
+    if (!link->ready && object->state == MST_STATE_OPEN) {
+        state->rest += wait_key(object);
+    } else if (!link->listed) {
+        wait_list(posix, object->config.link);
+    }
+}
+
+/* Empties the list; returns the first of its links. */
+static int wait_unlist(struct mst_posix *posix)
+{
+    int first = posix->state.list;
+
+    for (int n = first; n >= 0; n = posix->links[n].next) {
+        posix->links[n].listed = false;
+    }
+    posix->state.list = -1;
+    return first;
+}
+
+/* Looks at all objects. Returns 0 or MST_ERR_ARGUMENT. */
+static int wait_look_at_all(struct mst_posix *posix,
+                            const struct mst_link *const *objects, size_t count,
+                            uint32_t now)
+{
+    struct mst_posix_wait_state *state = &posix->state;
+
+    (void)wait_unlist(posix);
+    state->round++;
+    state->rest = 0;
+    state->due = now + INT32_MAX;
+    for (size_t i = 0; i < count; i++) {
+        if (!objects[i]->wiped &&
+            link_of(posix, objects[i]->config.link) == NULL) {
+            return MST_ERR_ARGUMENT;
         }
-        /* poll() reports a dead socket also to those who wait for nothing. */
-        if (events != 0) {
-            fds[count].fd = fd;
-            fds[count].events = events;
-            fds[count].revents = 0;
-            count++;
+        wait_look(posix, objects[i], i, now);
+    }
+    return 0;
+}
+
+/* Whether all objects but those of listed links are as they were. */
+static bool wait_is_at_rest(const struct mst_posix *posix,
+                            const struct mst_link *const *objects, size_t count,
+                            uint32_t now)
+{
+    const struct mst_posix_wait_state *state = &posix->state;
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        sum += wait_key(objects[i]);
+    }
+    for (int n = state->list; n >= 0; n = posix->links[n].next) {
+        size_t position = posix->links[n].position;
+
+        if (position >= count || objects[position]->config.link != n) {
+            return false;
+        }
+        sum -= wait_key(objects[position]);
+    }
+    return sum == state->rest && (int32_t)(state->due - now) > 0;
+}
+
+static void wait_look_at_listed(struct mst_posix *posix,
+                                const struct mst_link *const *objects,
+                                uint32_t now)
+{
+    int next;
+
+    for (int n = wait_unlist(posix); n >= 0; n = next) {
+        size_t position = posix->links[n].position;
+
+        next = posix->links[n].next;
+        wait_look(posix, objects[position], position, now);
+    }
+}
+
+/* Whether an object can go on without waiting. */
+static bool wait_is_over(const struct mst_posix *posix)
+{
+    for (int n = posix->state.list; n >= 0; n = posix->links[n].next) {
+        if (posix->links[n].ready) {
+            return true;
         }
     }
-    return count;
+    return false;
 }
 
-/* The link that is alone in waiting, and only to read; or NULL. */
-static struct mst_posix_link *link_alone(struct mst_posix *posix,
-                                         const struct pollfd *fds, size_t count)
+/* Waits inside of recv(), which saves a call of the system for each message.
+ * Returns 1, 0 or, after *ms have become less, -1 for nothing. */
+static int wait_in_recv(struct mst_posix_link *link, uint32_t *ms)
 {
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
-        struct mst_posix_link *link = &posix->links[i];
+    uint64_t begin_ns = port_now_ns(NULL), passed_ms;
+    int rc = ahead_read(link);
 
-        if (count == 1 && link->fd == fds[0].fd && fds[0].events == POLLIN) {
-            return link;
-        }
+    passed_ms = (port_now_ns(NULL) - begin_ns) / 1000000;
+    *ms = passed_ms < *ms ? *ms - (uint32_t)passed_ms : 0;
+    return rc;
+}
+
+static int wait_limit(uint32_t ms)
+{
+    return ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
+static int wait_result(int rc)
+{
+    return rc >= 0 ? rc > 0 : errno == EINTR ? 0 : MST_ERR_PORT;
+}
+
+/* An object that all have been looked at can go on. */
+static void wait_found(struct mst_posix *posix,
+                       const struct mst_link *const *objects, int number)
+{
+    struct mst_posix_link *link = &posix->links[number];
+
+    link->ready = true;
+    if (!link->listed) {
+        posix->state.rest -= wait_key(objects[link->position]);
+        wait_list(posix, number);
     }
-    return NULL;
 }
 
-int mst_old_posix_wait(struct mst_posix *posix,
-                       const struct mst_old_client *client, uint32_t max_ms)
+/* Asks poll(). */
+static int wait_poll(struct mst_posix *posix,
+                     const struct mst_link *const *objects, size_t count,
+                     uint32_t ms)
 {
-    struct pollfd fds[MST_LINKS_MAX];
-    size_t count = mst_posix_pollfds(posix, client, fds);
-    struct mst_posix_link *link = link_alone(posix, fds, count);
-    uint32_t ms = mst_old_next_deadline_ms(client);
+    struct pollfd fds[count + 1]; /* 0 would be none */
+    struct mst_posix_link *link;
+    nfds_t waits = 0;
+    size_t alone = 0;
     int rc;
 
-    if (ms > max_ms) {
-        ms = max_ms;
-    }
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
-        if (link_is_ready(posix, client, i)) {
-            return 1;
+    for (size_t i = 0; i < count; i++) {
+        link = wait_link(posix, objects[i]);
+        if (link != NULL && link->wanted != 0) {
+            alone = i;
+            fds[waits].fd = link_descriptor(link);
+            fds[waits].events = link->wanted;
+            fds[waits++].revents = 0;
         }
     }
-    /* To read at once saves a call of the system for each message. */
-    if (AT_ONCE != 0 && link != NULL && ms >= RECV_MS + RECV_LATE_MS) {
-        uint64_t begin_ns = port_now_ns(NULL), passed_ms;
-
-        rc = ahead_read(link);
+    if (AT_ONCE != 0 && waits == 1 && ms >= RECV_MS + RECV_LATE_MS) {
+        link = &posix->links[objects[alone]->config.link];
+        rc = link->fd >= 0 && link->wanted == POLLIN ? wait_in_recv(link, &ms)
+                                                     : -1;
+        if (rc > 0) {
+            wait_found(posix, objects, objects[alone]->config.link);
+        }
         if (rc >= 0) {
             return rc;
         }
-        passed_ms = (port_now_ns(NULL) - begin_ns) / 1000000;
-        ms = passed_ms < ms ? ms - (uint32_t)passed_ms : 0;
     }
-    rc = poll(fds, (nfds_t)count, ms > INT_MAX ? INT_MAX : (int)ms);
-    if (rc < 0) {
-        return errno == EINTR ? 0 : MST_ERR_PORT;
+    rc = poll(fds, waits, wait_limit(ms));
+    waits = 0;
+    for (size_t i = 0; rc > 0 && i < count; i++) {
+        link = wait_link(posix, objects[i]);
+        if (link != NULL && link->wanted != 0 && fds[waits++].revents != 0) {
+            wait_found(posix, objects, objects[i]->config.link);
+        }
     }
-    return rc > 0;
+    return wait_result(rc);
 }
 
-/* What to wait for on a link of an object; false for nothing. */
-static bool link_pollfd(const struct mst_posix_link *link, unsigned wants,
-                        struct pollfd *fd)
+#ifdef __linux__
+
+#define WAIT_EVENTS 64 /* that are taken at once: the others come next */
+
+/* Has the system's list watch for what a link waits for. It tells once of what
+ * has come (EPOLLET): to tell as long as it is so it would have to look twice
+ * at each socket that had something. */
+static bool wait_watch(const struct mst_posix *posix, int number, short events)
 {
-    fd->fd = link->fd;
-    fd->revents = 0;
-    if (link->resolver >= 0) {
-        fd->fd = link->resolver;
-        fd->events = POLLIN;
-    } else if (link->fd >= 0 && !link->connected) {
-        fd->events = POLLOUT;
-    } else {
-        fd->events = (short)((wants & MST_WANT_READ ? POLLIN : 0) |
-                             (wants & MST_WANT_WRITE ? POLLOUT : 0));
+    struct mst_posix_link *link = &posix->links[number];
+    struct epoll_event event = {
+        .events = EPOLLET | EPOLLRDHUP | (events & POLLIN ? EPOLLIN : 0u) |
+                  (events & POLLOUT ? EPOLLOUT : 0u),
+        .data.u32 = (uint32_t)number,
+    };
+    int change = link->watched == 0 ? EPOLL_CTL_ADD
+                 : events == 0      ? EPOLL_CTL_DEL
+                                    : EPOLL_CTL_MOD;
+
+    if (link->watched == events) {
+        return true;
     }
-    /* poll() reports a dead socket also to those who wait for nothing. */
-    return fd->fd >= 0 && fd->events != 0;
+    if (epoll_ctl(posix->state.watch, change, link_descriptor(link), &event) !=
+        0) {
+        return false;
+    }
+    link->watched = events;
+    link->reported = 0; /* of what has come the list tells now, once more */
+    return true;
+}
+
+static void wait_note(struct mst_posix_link *link, uint32_t events)
+{
+    const uint32_t failed = EPOLLERR | EPOLLHUP; /* any call finds out */
+
+    link->ended |= (events & (EPOLLRDHUP | failed)) != 0;
+    if (link->ended || (events & EPOLLIN)) {
+        link->reported |= POLLIN;
+    }
+    if (events & (EPOLLOUT | failed)) {
+        link->reported |= POLLOUT;
+    }
+}
+
+/* Asks the system's list, whose time does not depend on its length. */
+static int wait_epoll(struct mst_posix *posix,
+                      const struct mst_link *const *objects, uint32_t ms,
+                      bool all, size_t count)
+{
+    struct epoll_event events[WAIT_EVENTS];
+    bool watched = true, found = false;
+    int rc;
+
+    for (int n = posix->state.list; n >= 0; n = posix->links[n].next) {
+        watched &= wait_watch(posix, n, posix->links[n].wanted);
+    }
+    for (size_t i = 0; all && i < count; i++) {
+        const struct mst_posix_link *link = wait_link(posix, objects[i]);
+
+        watched &= link == NULL ||
+                   wait_watch(posix, objects[i]->config.link, link->wanted);
+    }
+    if (!watched) {
+        return MST_ERR_PORT;
+    }
+    rc = epoll_wait(posix->state.watch, events, WAIT_EVENTS, wait_limit(ms));
+    for (int i = 0; i < rc; i++) {
+        int number = (int)events[i].data.u32;
+        struct mst_posix_link *link = &posix->links[number];
+
+        wait_note(link, events[i].events);
+        if (link->round == posix->state.round) {
+            wait_found(posix, objects, number);
+            found = true;
+        } else { /* its object is not among those that are waited for */
+            (void)wait_watch(posix, number, 0);
+        }
+    }
+    return rc > 0 ? found : wait_result(rc);
+}
+
+#endif
+/* Asks whom it is best to ask, for ms at most. all: not the listed alone were
+ * looked at. */
+static int wait_ask(struct mst_posix *posix,
+                    const struct mst_link *const *objects, size_t count,
+                    uint32_t ms, bool all)
+{
+#ifdef __linux__
+    struct mst_posix_wait_state *state = &posix->state;
+
+    if (count > MST_POSIX_FEW && state->watch < 0) {
+        state->watch = epoll_create1(EPOLL_CLOEXEC);
+    }
+    if (count > MST_POSIX_FEW && state->watch >= 0) {
+        return wait_epoll(posix, objects, ms, all, count);
+    }
+#endif
+    (void)all;
+    return wait_poll(posix, objects, count, ms);
 }
 
 int mst_posix_wait(struct mst_posix *posix,
                    const struct mst_link *const *objects, size_t count,
                    uint32_t max_ms)
 {
-    struct pollfd fds[MST_LINKS_MAX];
-    struct mst_posix_link *alone = NULL;
-    nfds_t waits = 0;
-    uint32_t ms = max_ms;
-    int rc;
+    uint32_t now = port_now_ms(NULL);
+    bool all =
+        count <= MST_POSIX_FEW || !wait_is_at_rest(posix, objects, count, now);
+    bool over;
+    int rc = 0;
+
+    if (all) {
+        rc = wait_look_at_all(posix, objects, count, now);
+    } else {
+        wait_look_at_listed(posix, objects, now);
+    }
+    if (rc == 0) {
+        uint32_t left = posix->state.due - now;
+
+        over = wait_is_over(posix);
+        left = left < max_ms ? left : max_ms;
+        if (!over || count > 1) { /* others may be ready as well */
+            rc = wait_ask(posix, objects, count, over ? 0 : left, all);
+        }
+        rc = over && rc == 0 ? 1 : rc;
+    }
+    posix->state.told = posix->state.list;
+    return rc;
+}
+
+int mst_posix_next(struct mst_posix *posix)
+{
+    while (posix->state.told >= 0) {
+        int number = posix->state.told;
+        struct mst_posix_link *link = &posix->links[number];
+
+        posix->state.told = link->next;
+        if (link->ready) {
+            link->ready = false;
+            return number;
+        }
+    }
+    return -1;
+}
+
+size_t mst_posix_pollfds(const struct mst_posix *posix,
+                         const struct mst_link *const *objects, size_t count,
+                         struct pollfd *fds)
+{
+    size_t used = 0;
 
     for (size_t i = 0; i < count; i++) {
-        struct mst_posix_link *link = &posix->links[objects[i]->config.link];
+        const struct mst_posix_link *link = wait_link(posix, objects[i]);
         unsigned wants = mst_wants(objects[i]);
-        uint32_t left = mst_next_deadline_ms(objects[i]);
+        short events = link != NULL ? link_events(link, wants) : 0;
 
-        ms = left < ms ? left : ms;
-        if (link->ahead_at < link->ahead_len && (wants & MST_WANT_READ) != 0) {
-            return 1;
-        }
-        if (link_pollfd(link, wants, &fds[waits])) {
-            alone =
-                waits == 0 && fds[0].fd == link->fd && fds[0].events == POLLIN
-                    ? link
-                    : NULL;
-            waits++;
+        if (events != 0) {
+            /* What was read is as good as always at hand. */
+            events |= link_has_read(link, wants) ? POLLOUT : 0;
+            fds[used].fd = link_descriptor(link);
+            fds[used].events = events;
+            fds[used++].revents = 0;
         }
     }
-    /* To read at once saves a call of the system for each message. */
-    if (AT_ONCE != 0 && alone != NULL && ms >= RECV_MS + RECV_LATE_MS) {
-        uint64_t begin_ns = port_now_ns(NULL), passed_ms;
+    return used;
+}
 
-        rc = ahead_read(alone);
-        if (rc >= 0) {
-            return rc;
+/* ---- For a client of the old kind ---- */
+
+static size_t old_pollfds(const struct mst_posix *posix,
+                          const struct mst_old_client *client,
+                          struct pollfd *fds, bool *has_read)
+{
+    size_t count = 0;
+
+    *has_read = false;
+    for (int i = 0; i < MST_LINKS_MAX && link_of(posix, i) != NULL; i++) {
+        const struct mst_posix_link *link = &posix->links[i];
+        unsigned wants = mst_old_wants(client, i);
+
+        fds[count].fd = link_descriptor(link);
+        fds[count].events = link_events(link, wants);
+        fds[count].revents = 0;
+        count += fds[count].events != 0;
+        *has_read |= link_has_read(link, wants);
+    }
+    return count;
+}
+
+int mst_old_posix_wait(struct mst_posix *posix,
+                       const struct mst_old_client *client, uint32_t max_ms)
+{
+    struct pollfd fds[MST_LINKS_MAX];
+    bool has_read;
+    size_t count = old_pollfds(posix, client, fds, &has_read);
+    uint32_t ms = mst_old_next_deadline_ms(client);
+
+    ms = ms < max_ms ? ms : max_ms;
+    if (has_read) {
+        return 1;
+    }
+    for (int i = 0; i < MST_LINKS_MAX && link_of(posix, i) != NULL; i++) {
+        if (AT_ONCE != 0 && count == 1 && fds[0].events == POLLIN &&
+            posix->links[i].fd == fds[0].fd && ms >= RECV_MS + RECV_LATE_MS) {
+            int rc = wait_in_recv(&posix->links[i], &ms);
+
+            if (rc >= 0) {
+                return rc;
+            }
+            break;
         }
-        passed_ms = (port_now_ns(NULL) - begin_ns) / 1000000;
-        ms = passed_ms < ms ? ms - (uint32_t)passed_ms : 0;
     }
-    rc = poll(fds, waits, ms > INT_MAX ? INT_MAX : (int)ms);
-    if (rc < 0) {
-        return errno == EINTR ? 0 : MST_ERR_PORT;
-    }
-    return rc > 0;
+    return wait_result(poll(fds, (nfds_t)count, wait_limit(ms)));
 }
 
 const char *mst_posix_strerror(int error)

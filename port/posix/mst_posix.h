@@ -26,7 +26,10 @@ extern "C" {
 /* Addresses kept of one host; further ones are left out. */
 #define MST_POSIX_ADDRESSES_MAX 16
 
-/* The members of these three are private. */
+/* Up to so many objects a wait asks poll(), which keeps nothing. */
+#define MST_POSIX_FEW 8
+
+/* The members of these are private. */
 
 union mst_posix_address {
     struct sockaddr any;
@@ -39,22 +42,44 @@ struct mst_posix_answer {
     union mst_posix_address addresses[MST_POSIX_ADDRESSES_MAX];
 };
 
+/* One link: a socket and what belongs to it; 2.6 KB. */
 struct mst_posix_link {
-    struct mst_posix_answer answer; /* what the host name led to */
     int resolver; /* where the resolver's thread answers, or -1 */
     int fd;       /* the socket, or -1 */
     int address;  /* the one it goes to */
     bool connected;
     int detail;
-    int error;                  /* that recv() met: the end of it */
+    int error;       /* that recv() met: the end of it */
+    size_t position; /* of its object, at the last wait */
+    uint32_t round;  /* of the last wait that looked at every object */
+    int next;        /* in the list that it is in, or -1 */
+    short wanted;    /* events that are waited for, or 0 */
+    short watched;   /* those that the system's list has for it */
+    short reported;  /* those that the list has said have come, and no call has
+                      * found used up since */
+    bool ended;      /* the list has said that the peer sends no more */
+    bool listed;     /* it is looked at in each wait */
+    bool ready;      /* its object is to be polled, and was not told yet */
+    struct mst_posix_answer answer; /* what the host name led to */
     size_t ahead_at, ahead_len; /* of what a wait has read, not handed out */
     unsigned char ahead[2048];  /* several messages; more saves nothing */
 };
 
-/* The port: one for each client, owned by the caller; 5 KB. */
+/* What a wait keeps for the next one. */
+struct mst_posix_wait_state {
+    int watch;      /* the system's list of descriptors, or -1 */
+    int list, told; /* first of the links that are looked at; next to tell */
+    uint32_t round;
+    uint32_t due;  /* when the first deadline of the others may come */
+    uint64_t rest; /* the others, as they were looked at */
+};
+
+/* The port, owned by the caller. */
 struct mst_posix {
-    struct mst_posix_link links[MST_LINKS_MAX]; /* private */
-    const char *token_path;                     /* private */
+    struct mst_posix_link *links;      /* private */
+    size_t count;                      /* private; of links */
+    struct mst_posix_wait_state state; /* private */
+    const char *token_path;            /* private */
     /* The last mst_posix_error of the token's file, or 0 as long as there was
      * none, and its errno or 0: see mst_posix_token_file(). */
     int token_error, token_detail;
@@ -87,9 +112,15 @@ enum mst_posix_error {
  * mst_strerror() has it; never NULL, static. */
 const char *mst_posix_strerror(int error);
 
-/* Prepares posix and fills port with its functions. posix must stay where it
- * is until mst_posix_free(). Returns 0 or MST_ERR_ARGUMENT. */
-int mst_posix_init(struct mst_posix *posix, struct mst_port *port);
+/*
+ * Prepares posix and fills port with its functions. links is an array of count
+ * links, one for each object on this port: mst_config.link counts from 0 to
+ * count - 1, and an object with another number fails with MST_ERR_ARGUMENT at
+ * its first attempt. posix and links must stay where they are until
+ * mst_posix_free(). Returns 0 or MST_ERR_ARGUMENT.
+ */
+int mst_posix_init(struct mst_posix *posix, struct mst_posix_link *links,
+                   size_t count, struct mst_port *port);
 
 #ifndef MST_NO_TLS
 /* Gives the port AES, GHASH and ChaCha20 that take from half to a tenth of
@@ -130,39 +161,49 @@ int mst_posix_token_file(struct mst_posix *posix, struct mst_port *port,
 /*
  * Sleeps until a link of one of these objects is ready for what it waits for,
  * until the next deadline of one, until max_ms have passed or until a signal
- * was caught, whichever is first. Returns 1 when a link is ready, 0 when not,
- * or MST_ERR_PORT with the reason in errno.
+ * was caught, whichever is first. objects has each object that uses this port,
+ * a pair's two, each by the link that it begins with. Returns 1 when an object
+ * can go on, 0 when none can, MST_ERR_ARGUMENT for a link number that the port
+ * does not have, or MST_ERR_PORT with the reason in errno.
  *
  * On Linux, one link that is read from and nothing else is waited for inside
  * of recv(), if there are 250 ms or more to wait: an event comes sooner by a
  * call of the system. What is read so is kept for the next poll of its object.
+ *
+ * After a wait all objects may be polled. With more than a few it is cheaper
+ * to poll those that can go on, each until it has no more events:
+ *
+ *     mst_posix_wait(&posix, objects, count, 1000);
+ *     while ((number = mst_posix_next(&posix)) >= 0) {
+ *         while (mst_poll(&clients[number], &event) > 0) { ... }
+ *     }
+ *
+ * The wait then looks only at these and at what else was polled or called in
+ * between; with more than MST_POSIX_FEW objects on Linux its time hardly
+ * depends on their number (it keeps a descriptor of its own for that).
  */
 int mst_posix_wait(struct mst_posix *posix,
                    const struct mst_link *const *objects, size_t count,
                    uint32_t max_ms);
 
-/*
- * Sleeps until a link of the client (one on this port) is ready for what it
- * waits for, until the client's next deadline, until max_ms have passed or
- * until a signal was caught, whichever is first. Returns 1 when a link is
- * ready, 0 when not, or MST_ERR_PORT with the reason in errno.
- *
- * On Linux, one link that is read from and nothing else is waited for inside
- * of recv(), if there are 250 ms or more to wait: an event comes sooner by a
- * call of the system. What is read so is kept for the next mst_old_poll().
- */
+/* The number (mst_config.link) of a link that the last wait found ready, or
+ * whose deadline has come: each once, then -1. */
+int mst_posix_next(struct mst_posix *posix);
+
+/* For a loop of one's own: writes what mst_posix_wait() would wait for, at most
+ * one entry for each object, and returns how many these are. They hold until
+ * the next poll. Where mst_posix_wait() has read and no poll has followed,
+ * POLLOUT is among them: there is mostly room. A link number that the port does
+ * not have is passed over. */
+size_t mst_posix_pollfds(const struct mst_posix *posix,
+                         const struct mst_link *const *objects, size_t count,
+                         struct pollfd *fds);
+
+/* mst_posix_wait() for a client of the old kind. */
 int mst_old_posix_wait(struct mst_posix *posix,
                        const struct mst_old_client *client, uint32_t max_ms);
 
-/* For a loop of one's own, also around many clients: writes what
- * mst_old_posix_wait() would wait for and returns how many entries these are.
- * They hold until the next mst_old_poll(). Where mst_old_posix_wait() has read and
- * mst_old_poll() has not followed, POLLOUT is among them: there is mostly room. */
-size_t mst_posix_pollfds(const struct mst_posix *posix,
-                         const struct mst_old_client *client,
-                         struct pollfd fds[MST_LINKS_MAX]);
-
-/* Closes what is open, without waiting. To be called after the client is
+/* Closes what is open, without waiting. Harmless where posix is all zero. To be called after the client is
  * closed or wiped. */
 void mst_posix_free(struct mst_posix *posix);
 

@@ -84,7 +84,9 @@ static void stamps_map(const char *directory)
 const struct client *client_begin(int argc, char **argv)
 {
     client.usual = argc == 11 && strcmp(argv[10], "usual") == 0;
-    if (argc != 10 + client.usual) {
+    client.clients = argc == 11 ? (unsigned)strtoul(argv[10], NULL, 10) : 1;
+    client.clients += client.usual;
+    if (argc < 10 || argc > 11 || client.clients == 0) {
         client_fail("wrong arguments, see client.h");
     }
     client.tls = strcmp(argv[2], "wss") == 0;
@@ -92,8 +94,8 @@ const struct client *client_begin(int argc, char **argv)
     client.port = argv[3];
     client.markets = (unsigned)strtoul(argv[9], NULL, 10);
     snprintf(client.ca, sizeof client.ca, "%s/ca.pem", argv[4]);
-    snprintf(client.path, sizeof client.path, "/%s/%s/%s/%s", argv[6], argv[7],
-             argv[8], argv[9]);
+    snprintf(client.path, sizeof client.path, "/%s/%s/%s/%s/%u", argv[6],
+             argv[7], argv[8], argv[9], client.clients);
     request_make();
 
     run.repeats = strtoul(argv[5], NULL, 10) + client.resume;

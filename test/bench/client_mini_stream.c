@@ -81,6 +81,7 @@ int main(int argc, char **argv)
 {
     const struct client *client = client_begin(argc, argv);
     struct mst_posix_anchors anchors = {.len = 0};
+    static struct mst_posix_link links[1];
     struct mst_posix posix;
     struct mst_port port;
     char url[256];
@@ -107,7 +108,7 @@ int main(int argc, char **argv)
 
     config.anchors = anchors.anchors;
     config.anchors_len = anchors.len;
-    mst_posix_init(&posix, &port);
+    mst_posix_init(&posix, links, 1, &port);
     port.token_load = token_load;
     do {
         /* A client that goes on keeps its TLS session, a new one has none. */

@@ -6,6 +6,8 @@ BENCH_MESSAGES (300000): messages of a stream whose processor time is measured
 BENCH_PACED (10000): messages of a stream at 10,000 a second
 BENCH_ROUNDS (5): how often the clients take turns
 
+With the argument "many" it runs the benchmark of many clients alone.
+
 SPDX-License-Identifier: 0BSD
 """
 import datetime
@@ -24,6 +26,7 @@ ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 CONNECTIONS = 20  # of each round
 RATE = 10000  # messages a second
 MARKETS = 8
+MANY = 200  # clients in one thread
 
 AES = "ECDHE-ECDSA-AES128-GCM-SHA256"
 CHACHA = "ECDHE-ECDSA-CHACHA20-POLY1305"
@@ -316,6 +319,31 @@ def bench_scale(server):
                         for (what, unit), points in rows.items()]
 
 
+# ---- Many clients in one thread ----
+
+def bench_many(servers):
+    """Processor time a message of one client and of many, at one rate."""
+    lines = []
+    for transport, cipher, record in TRANSPORTS:
+        if record or cipher == "PLAIN":  # with a RATE, a record a message
+            cost = {}
+            for n in range(ROUNDS):
+                for count in (1, MANY) if n % 2 else (MANY, 1):
+                    run = servers[cipher].run(("many", count), messages=PACED,
+                                              rate=RATE)
+                    cost.setdefault(count, []).append(
+                        run["cpu_us"] / PACED)
+            one, many = (statistics.median(cost[n]) for n in (1, MANY))
+            lines.append([transport, f"{one:.2f}", f"{many:.2f}",
+                          f"{many / one:.2f}"])
+            bar(f"CPU of {MANY} clients to one's, {transport}", many / one,
+                1.2)
+            results.setdefault("many", {})[transport] = [one, many]
+    table(f"Processor time a message, {RATE:,} a second over all, us; the "
+          "median of the rounds",
+          ["", "1 client", f"{MANY} clients", "x"], lines)
+
+
 def machine():
     with open("/proc/cpuinfo", encoding="ascii") as info:
         models = [line.split(":")[1].strip() for line in info
@@ -329,23 +357,28 @@ def main():
                f"BENCH_ROUNDS={ROUNDS}")
     results["about"] = f"{today}, {machine()}, {command}"
     print(results["about"])
-    bench_decoders()
-    bench_live()
+    only = sys.argv[1:]
+    if not only:
+        bench_decoders()
+        bench_live()
     with tempfile.TemporaryDirectory() as directory:
         prepare(directory)
         servers = {cipher: Server(cipher, directory)
                    for cipher in ("PLAIN", AES, CHACHA)}
         try:
-            bench_cpu(servers)
-            bench_latency(servers[AES])
-            bench_connect(servers[AES])
-            bench_scale(servers[AES])
+            if not only:
+                bench_cpu(servers)
+                bench_latency(servers[AES])
+                bench_connect(servers[AES])
+                bench_scale(servers[AES])
+            bench_many(servers)
         finally:
             for server in servers.values():
                 server.stop()
     table("Bars", ["", "is", "bar", "aim", ""], [list(row) for row in bars])
-    with open(BUILD + "results.json", "w", encoding="ascii") as file:
-        json.dump(results, file, indent=1)
+    if not only:
+        with open(BUILD + "results.json", "w", encoding="ascii") as file:
+            json.dump(results, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -7,16 +7,17 @@
  *
  * CIPHER is a cipher suite's name (see openssl ciphers); the directory has
  * key.pem and cert.pem. Listens on a port of 127.0.0.1, whose number it
- * prints. One connection at a time. The path of a WebSocket says what to send
- * once a request to subscribe has been answered:
+ * prints. The path of a WebSocket says what to send once a request to subscribe
+ * has been answered:
  *
- *   /MESSAGES/RECORD/RATE/MARKETS
+ *   /MESSAGES/RECORD/RATE/MARKETS/CONNECTIONS
  *
  * RECORD 1 puts each message into a TLS record, 0 fills records of 16 KB.
  * RATE, if not 0, is the number of messages a second; each is then stamped
  * with its time of sending (CLOCK_MONOTONIC, ns), in the file "stamps" of the
- * directory. After a connection the server prints how many messages went out
- * and their sum.
+ * directory. Connections are served one at a time or, with a RATE, once there
+ * are as many as CONNECTIONS says; messages then go out over one after another.
+ * Afterwards the server prints how many went out and their sum.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -41,6 +42,7 @@
 #include <unistd.h>
 
 #define RECORD 16384
+#define CONNECTIONS_MAX 1024
 
 #define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
@@ -53,7 +55,7 @@ struct connection {
 /* What a path asks for. */
 struct order {
     size_t messages;
-    unsigned record, rate, markets;
+    unsigned record, rate, markets, connections;
 };
 
 static uint64_t *stamps;
@@ -188,10 +190,10 @@ static void put_answer(const struct connection *connection, const char *text)
 /* Reads the path of a request; true if it is one. */
 static bool order_read(const char *request, struct order *order)
 {
-    unsigned long numbers[4];
+    unsigned long numbers[5];
 
     request += strncmp(request, "GET ", 4) == 0 ? 4 : 0;
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 5; i++) {
         char *end;
 
         if (*request != '/') {
@@ -204,7 +206,9 @@ static bool order_read(const char *request, struct order *order)
     order->record = (unsigned)numbers[1];
     order->rate = (unsigned)numbers[2];
     order->markets = (unsigned)numbers[3];
-    return order->markets >= 1 && order->markets <= CORPUS_MARKETS_MAX;
+    order->connections = (unsigned)numbers[4];
+    return order->markets >= 1 && order->markets <= CORPUS_MARKETS_MAX &&
+           order->connections >= 1 && order->connections <= CONNECTIONS_MAX;
 }
 
 /* Reads the request and answers it. */
@@ -277,8 +281,8 @@ static void send_at_once(const struct connection *connection,
     flush(connection);
 }
 
-/* Sends at a steady rate. */
-static void send_paced(const struct connection *connection,
+/* Sends at a steady rate, over each of the order's connections in turn. */
+static void send_paced(const struct connection *connections,
                        const struct order *order, const struct corpus *corpus)
 {
     uint64_t due = bench_ns(CLOCK_MONOTONIC);
@@ -286,6 +290,8 @@ static void send_paced(const struct connection *connection,
 
     for (size_t i = 0; i < order->messages && i < stamps_len && up; i++) {
         const struct corpus_message *m = &corpus->messages[i % corpus->count];
+        const struct connection *connection =
+            &connections[i % order->connections];
         struct timespec until;
 
         due += 1000000000u / order->rate;
@@ -309,62 +315,94 @@ static void report(const struct order *order, const struct corpus *corpus)
     fflush(stdout);
 }
 
-static void serve(const struct connection *connection)
+/* Sends what was asked for, over all connections of the order. */
+static void serve(const struct connection *connections,
+                  const struct order *order)
 {
-    struct order order;
-    char text[8192];
+    const struct corpus *corpus = corpus_of(order->markets);
 
-    if (!upgrade(connection, &order) ||
-        !get_text(connection, text, sizeof text)) {
-        return;
+    if (order->rate > 0) {
+        send_paced(connections, order, corpus);
+    } else {
+        send_at_once(connections, order, corpus);
     }
-    put_answer(connection, text);
-    if (flush(connection)) {
-        const struct corpus *corpus = corpus_of(order.markets);
-
-        if (order.rate > 0) {
-            send_paced(connection, &order, corpus);
-        } else {
-            send_at_once(connection, &order, corpus);
-        }
-        put_frame(connection, 0x88, "\3\350", 2);
-        flush(connection);
-        report(&order, corpus);
+    for (unsigned i = 0; i < order->connections; i++) {
+        put_frame(&connections[i], 0x88, "\3\350", 2);
+        flush(&connections[i]);
     }
+    report(order, corpus);
 }
 
-static void accept_one(int listener, SSL_CTX *context)
+/* Everything up to the answer to the request to subscribe. */
+static bool begin(struct connection *connection, SSL_CTX *context,
+                  struct order *order)
 {
-    struct connection connection = {.fd = accept(listener, NULL, NULL)};
+    char text[8192];
+
+    setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1},
+               sizeof(int));
+    connection->out = BIO_new(BIO_s_mem());
+    if (context != NULL) {
+        connection->ssl = SSL_new(context);
+        SSL_set_fd(connection->ssl, connection->fd);
+        if (SSL_accept(connection->ssl) != 1) {
+            return false;
+        }
+        BIO_up_ref(connection->out);
+        SSL_set0_wbio(connection->ssl, connection->out);
+    }
+    if (!upgrade(connection, order) ||
+        !get_text(connection, text, sizeof text)) {
+        return false;
+    }
+    put_answer(connection, text);
+    return flush(connection);
+}
+
+static void end(const struct connection *connection)
+{
     char rest[4096];
 
-    if (connection.fd < 0) {
-        die("accept");
-    }
-    setsockopt(connection.fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
-    connection.out = BIO_new(BIO_s_mem());
-    if (context != NULL) {
-        connection.ssl = SSL_new(context);
-        SSL_set_fd(connection.ssl, connection.fd);
-    }
-    if (connection.ssl == NULL || SSL_accept(connection.ssl) == 1) {
-        if (connection.ssl != NULL) {
-            BIO_up_ref(connection.out);
-            SSL_set0_wbio(connection.ssl, connection.out);
-        }
-        serve(&connection);
-    }
-    if (connection.ssl != NULL) {
-        SSL_shutdown(connection.ssl); /* or the session would be forgotten */
-        SSL_set_shutdown(connection.ssl,
+    if (connection->ssl != NULL) {
+        SSL_shutdown(connection->ssl); /* or the session would be forgotten */
+        SSL_set_shutdown(connection->ssl,
                          SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
-        flush(&connection);
-        SSL_free(connection.ssl);
+        flush(connection);
+        SSL_free(connection->ssl);
     }
-    shutdown(connection.fd, SHUT_WR);
-    while (recv(connection.fd, rest, sizeof rest, 0) > 0) {}
-    BIO_free(connection.out);
-    close(connection.fd);
+    shutdown(connection->fd, SHUT_WR);
+    while (recv(connection->fd, rest, sizeof rest, 0) > 0) {}
+    BIO_free(connection->out);
+    close(connection->fd);
+}
+
+/* Accepts connections until there are as many as the first one has asked for,
+ * serves them and ends them. */
+static void accept_all(int listener, SSL_CTX *context)
+{
+    static struct connection connections[CONNECTIONS_MAX];
+    struct order order = {.connections = 1};
+    unsigned count = 0;
+
+    while (count < order.connections) {
+        struct connection *connection = &connections[count];
+
+        *connection = (struct connection){accept(listener, NULL, NULL), 0, 0};
+        if (connection->fd < 0) {
+            die("accept");
+        }
+        count++;
+        if (!begin(connection, context, &order)) {
+            order.messages = 0;
+            break;
+        }
+    }
+    if (order.messages > 0) {
+        serve(connections, &order);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        end(&connections[i]);
+    }
 }
 
 /* ---- Preparation ---- */
@@ -399,7 +437,7 @@ static int listen_any(void)
 
     if (listener < 0 ||
         bind(listener, (struct sockaddr *)&address, sizeof address) != 0 ||
-        listen(listener, 8) != 0 ||
+        listen(listener, CONNECTIONS_MAX) != 0 ||
         getsockname(listener, (struct sockaddr *)&address, &len) != 0) {
         die("listen");
     }
@@ -448,6 +486,6 @@ int main(int argc, char **argv)
     corpus_of(CORPUS_VARIED_MARKETS); /* not while a client waits */
     listener = listen_any();
     for (;;) {
-        accept_one(listener, context);
+        accept_all(listener, context);
     }
 }

@@ -18,9 +18,15 @@ struct mst_posix_anchors {
     size_t len;
 };
 
-int mst_posix_init(struct mst_posix *posix, struct mst_port *port);
-int mst_old_posix_wait(struct mst_posix *posix,
-                       const struct mst_old_client *client, uint32_t max_ms);
+struct mst_posix_link {
+    int socket;
+};
+
+int mst_posix_init(struct mst_posix *posix, struct mst_posix_link *links,
+                   size_t count, struct mst_port *port);
+int mst_posix_wait(struct mst_posix *posix,
+                   const struct mst_link *const *objects, size_t count,
+                   uint32_t max_ms);
 int mst_posix_anchors_load(struct mst_posix_anchors *anchors, const char *path);
 const char *mst_posix_strerror(int error);
 
