@@ -69,7 +69,8 @@ ALL_HEADERS = $(wildcard *.h port/*/*.h examples/*.h examples/*/*.h test/*.h \
 	test/bench/*.h test/size/*.h test/size/*/*.h)
 BENCH_CXX = $(wildcard test/bench/*.cc)
 
-PROGRAMS = $(addprefix $(BUILD)/,mini-stream sandbox ws-echo first put-address)
+PROGRAMS = $(addprefix $(BUILD)/,mini-stream sandbox ws-echo first put-address \
+	plain)
 # Those that take longest to compile come first.
 TESTS = $(patsubst %.c,$(BUILD)/%,$(UNIT_SRC) $(TEST_SRC) $(RUN_SRC))
 LIBRARY = $(BUILD)/libmini_stream.a
@@ -193,6 +194,11 @@ $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,compile) $(compile) -c -o $@ $<
 
+# For a program that leaves TLS to another.
+$(BUILD)/no-tls/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call quiet,compile) $(compile) -DMST_NO_TLS -c -o $@ $<
+
 $(BUILD)/san/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,compile) $(compile) $(SANITIZE) -c -o $@ $<
@@ -230,6 +236,11 @@ $(BUILD)/first: $(BUILD)/obj/examples/first.o $(POSIX) $(LIBRARY)
 	$(link) $(BASE_LIBS) $(LDLIBS)
 
 $(BUILD)/put-address: $(BUILD)/obj/examples/put_address.o $(POSIX) $(LIBRARY)
+	$(link) $(BASE_LIBS) $(LDLIBS)
+
+NO_TLS = $(patsubst %.c,$(BUILD)/no-tls/%.o,examples/plain.c $(POSIX_SRC) \
+	mini_stream.c)
+$(BUILD)/plain: $(NO_TLS)
 	$(link) $(BASE_LIBS) $(LDLIBS)
 
 bench_objects = $(patsubst %,$(BUILD)/bench/obj/test/bench/%.o,$(1))
@@ -309,7 +320,7 @@ $(BUILD)/fuzz/lanes: test/unit_fast_lane.c test/support.c \
 		$(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
 
 # Everything compiled, nothing linked: for lint, with either compiler.
-objects: $(ALL_SRC:%.c=$(BUILD)/obj/%.o)
+objects: $(ALL_SRC:%.c=$(BUILD)/obj/%.o) $(NO_TLS)
 
 # The library's stack is bounded, hence no recursion; a test may stand in for
 # a libc function, whose parameters have names of their own.
