@@ -45,7 +45,7 @@ static struct mst_event event;
 static int listener;
 static char ws_url[64], http_url[64];
 
-static sem_t hang_leave;
+static sem_t hang_entered, hang_leave, hang_left;
 
 /* "hang.test" hangs until it is let go; the rest is the system's. */
 int getaddrinfo(const char *name, const char *service,
@@ -56,11 +56,21 @@ int getaddrinfo(const char *name, const char *service,
 
     if (strcmp(name, "hang.test") == 0 &&
         (req->ai_flags & AI_NUMERICHOST) == 0) {
+        sem_post(&hang_entered);
         sem_wait(&hang_leave);
+        sem_post(&hang_left);
         return EAI_AGAIN;
     }
     *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
     return real(name, service, req, pai);
+}
+
+/* Lets the one that hangs go; none is left for the next test. */
+static void hang_end(void)
+{
+    sem_wait(&hang_entered);
+    sem_post(&hang_leave);
+    sem_wait(&hang_left);
 }
 
 /* Calls of recv(), and those of it and of poll() that may sleep. */
@@ -183,7 +193,9 @@ static int set_up(void **state)
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     listener = socket(AF_INET, SOCK_STREAM, 0);
+    sem_init(&hang_entered, 0, 0);
     sem_init(&hang_leave, 0, 0);
+    sem_init(&hang_left, 0, 0);
     if (bind(listener, (struct sockaddr *)&address, sizeof address) != 0) {
         return -1;
     }
@@ -321,7 +333,7 @@ static void waits_for_the_resolver(void **state)
     assert_int_equal(pollfds(fds), 1);
     assert_int_equal(fds[0].events, POLLIN);
     assert_int_equal(wait_ms(20), 0);
-    sem_post(&hang_leave);
+    hang_end();
     assert_int_equal(wait_ms(LONG_MS), 1);
     assert_int_equal(next_event(), MST_EVENT_CLOSED);
     assert_int_equal(event.as.failure.error, MST_ERR_RESOLVE);
@@ -340,7 +352,7 @@ static void wakes_up_at_the_deadline(void **state)
     assert_int_equal(wait_ms(UINT32_MAX), 0);
     assert_int_equal(next_event(), MST_EVENT_CLOSED);
     assert_int_equal(event.as.failure.error, MST_ERR_TIMEOUT);
-    sem_post(&hang_leave);
+    hang_end();
 }
 
 static volatile sig_atomic_t signals_caught;
@@ -378,7 +390,7 @@ static void wakes_up_for_a_signal(void **state)
     client_begin("hang.test");
     poll_until_idle();
     expect_signal_to_end_the_wait();
-    sem_post(&hang_leave);
+    hang_end();
     mst_client_wipe(&client);
 
     peer = reading_client();
@@ -899,6 +911,7 @@ static int silent_listener(int fillers[8], uint16_t *at)
     for (size_t i = 0; i < 8; i++) {
         fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
         (void)connect(fillers[i], (struct sockaddr *)&address, len);
+        usleep(5000); /* so that it is full before a client comes */
     }
     *at = ntohs(address.sin_port);
     return fd;
@@ -924,7 +937,7 @@ static void serve_all_stages(size_t count)
     expect_heartbeat(0);
     expect_nothing();
 
-    sem_post(&hang_leave);
+    hang_end();
     expect_next(resolves);
     expect_event(resolves, MST_EVENT_CLOSED);
     assert_int_equal(event.as.failure.error, MST_ERR_RESOLVE);

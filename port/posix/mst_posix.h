@@ -46,23 +46,23 @@ struct mst_posix_answer {
 struct mst_posix_link {
     int resolver; /* where the resolver's thread answers, or -1 */
     int fd;       /* the socket, or -1 */
-    int address;  /* the one it goes to */
     bool connected;
-    int detail;
-    int error;       /* that recv() met: the end of it */
-    size_t position; /* of its object, at the last wait */
-    uint32_t round;  /* of the last wait that looked at every object */
-    int next;        /* in the list that it is in, or -1 */
+    bool listed;     /* it is looked at in each wait */
+    bool ready;      /* its object can go on, and was not told of yet */
+    bool ended;      /* the system's list has said: the peer sends no more */
     short wanted;    /* events that are waited for, or 0 */
     short watched;   /* those that the system's list has for it */
     short reported;  /* those that the list has said have come, and no call has
-                      * found used up since */
-    bool ended;      /* the list has said that the peer sends no more */
-    bool listed;     /* it is looked at in each wait */
-    bool ready;      /* its object is to be polled, and was not told yet */
-    struct mst_posix_answer answer; /* what the host name led to */
+                     * found used up since */
+    int error;       /* that recv() met: the end of it */
+    int next;        /* in the list of those that are looked at, or -1 */
+    uint32_t round;  /* of the last wait that looked at every object */
+    size_t position; /* of its object, at the last wait */
     size_t ahead_at, ahead_len; /* of what a wait has read, not handed out */
-    unsigned char ahead[2048];  /* several messages; more saves nothing */
+    int address;                /* the one that the socket goes to */
+    int detail;
+    struct mst_posix_answer answer; /* what the host name led to */
+    unsigned char ahead[2048];      /* several messages; more saves nothing */
 };
 
 /* What a wait keeps for the next one. */

@@ -15,8 +15,8 @@
  * RECORD 1 puts each message into a TLS record, 0 fills records of 16 KB.
  * RATE, if not 0, is the number of messages a second; each is then stamped
  * with its time of sending (CLOCK_MONOTONIC, ns), in the file "stamps" of the
- * directory. Connections are served one at a time or, with a RATE, once there
- * are as many as CONNECTIONS says; messages then go out over one after another.
+ * directory. Connections are served once there are as many as CONNECTIONS says;
+ * messages go out over one after another.
  * Afterwards the server prints how many went out and their sum.
  *
  * SPDX-License-Identifier: 0BSD
@@ -43,13 +43,15 @@
 
 #define RECORD 16384
 #define CONNECTIONS_MAX 1024
+#define PART 16384 /* that goes over one of several connections at a time */
 
 #define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 struct connection {
     int fd;
-    SSL *ssl; /* or NULL */
-    BIO *out; /* what is to be sent: memory */
+    SSL *ssl;    /* or NULL */
+    BIO *out;    /* what is to be sent: memory */
+    size_t sent; /* of it, by send_part() */
 };
 
 /* What a path asks for. */
@@ -254,14 +256,15 @@ static const struct corpus *corpus_of(unsigned markets)
     return corpus;
 }
 
-/* Encrypts everything, then sends it. */
-static void send_at_once(const struct connection *connection,
-                         const struct order *order, const struct corpus *corpus)
+/* Encrypts what goes over the connection of this number. */
+static void prepare(const struct connection *connections, size_t number,
+                    const struct order *order, const struct corpus *corpus)
 {
     static unsigned char record[RECORD + FRAME_MAX];
+    const struct connection *connection = &connections[number];
     size_t len = 0;
 
-    for (size_t i = 0; i < order->messages; i++) {
+    for (size_t i = number; i < order->messages; i += order->connections) {
         const struct corpus_message *m = &corpus->messages[i % corpus->count];
 
         len += frame_write(record + len, 0x81, corpus->text + m->at, m->len);
@@ -278,7 +281,47 @@ static void send_at_once(const struct connection *connection,
     if (len > 0) {
         put(connection, record, len);
     }
-    flush(connection);
+}
+
+/* Sends a part of what is prepared, if it can. Returns how much is left. */
+static size_t send_part(struct connection *connection)
+{
+    char *data;
+    size_t left =
+        (size_t)BIO_get_mem_data(connection->out, &data) - connection->sent;
+    ssize_t n = send(connection->fd, data + connection->sent,
+                     left < PART ? left : PART, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+    if (n < 0 && errno != EAGAIN && errno != EINTR) {
+        return 0; /* the connection is over */
+    }
+    connection->sent += n > 0 ? (size_t)n : 0;
+    return left - (n > 0 ? (size_t)n : 0);
+}
+
+/* Encrypts everything, then sends it: as fast as it is taken, a part over each
+ * connection in turn. */
+static void send_at_once(struct connection *connections,
+                         const struct order *order, const struct corpus *corpus)
+{
+    size_t left = 1;
+
+    for (size_t i = 0; i < order->connections; i++) {
+        prepare(connections, i, order, corpus);
+    }
+    if (order->connections == 1) {
+        flush(connections);
+        return;
+    }
+    while (left > 0) {
+        left = 0;
+        for (size_t i = 0; i < order->connections; i++) {
+            left += send_part(&connections[i]);
+        }
+    }
+    for (size_t i = 0; i < order->connections; i++) {
+        BIO_reset(connections[i].out);
+    }
 }
 
 /* Sends at a steady rate, over each of the order's connections in turn. */
@@ -316,8 +359,7 @@ static void report(const struct order *order, const struct corpus *corpus)
 }
 
 /* Sends what was asked for, over all connections of the order. */
-static void serve(const struct connection *connections,
-                  const struct order *order)
+static void serve(struct connection *connections, const struct order *order)
 {
     const struct corpus *corpus = corpus_of(order->markets);
 
@@ -387,7 +429,7 @@ static void accept_all(int listener, SSL_CTX *context)
     while (count < order.connections) {
         struct connection *connection = &connections[count];
 
-        *connection = (struct connection){accept(listener, NULL, NULL), 0, 0};
+        *connection = (struct connection){.fd = accept(listener, NULL, NULL)};
         if (connection->fd < 0) {
             die("accept");
         }
