@@ -368,7 +368,7 @@ static void test_contract(void **state)
     breach_expect("no such address");
     port.resolve(&mock, 0, &nowhere);
     breach_expect("resolve");
-    port.resolve(&mock, MST_LINKS_MAX, &endpoint);
+    port.resolve(&mock, MST_MOCK_LINKS, &endpoint);
     breach_expect("link");
     connect_now();
     port.send(&mock, 0, "", 0);
