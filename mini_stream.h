@@ -1490,6 +1490,9 @@ struct mst_access {
 
 /* Prepares an access that is to be shared, before the objects that share it.
  * Of the configuration it takes the credentials and trust anchors, borrowed.
+ * Objects may come and go: with the last one go tokens and TLS sessions; one
+ * that comes when no other has been polled for 24 days needs an access that is
+ * prepared anew.
  * Returns 0, MST_ERR_ARGUMENT or MST_ERR_CREDENTIALS. */
 int mst_access_init(struct mst_access *access, const struct mst_config *config);
 

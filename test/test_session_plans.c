@@ -379,6 +379,7 @@ static int reading(void *context, int link, void *data, size_t len)
 
 static void run_begin(uint64_t seed)
 {
+    uint64_t clock = seed;
     struct mst_config *config = &run.plan.config;
 
     plan_draw(&run.plan, seed);
@@ -388,6 +389,9 @@ static void run_begin(uint64_t seed)
     memset(run.listed, 0, sizeof run.listed);
     run.attempts = run.request_ms = 0;
     mst_mock_init(&run.mock, &run.port, seed);
+    /* The clock passes the middle of its range meanwhile, or its end. */
+    mst_mock_set_now(&run.mock, (uint32_t)(seed % 2 << 31) -
+                                    plan_pick(&clock, run.plan.length_ms));
     run.port.flags |= run.plan.port_flags;
     run.recv = run.port.recv;
     run.port.recv = reading;

@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "old_session.h"
+#include "session.h"
 
 const br_block_ctr_class *br_aes_x86ni_ctr_get_vtable(void)
 {
