@@ -8493,15 +8493,13 @@ static uint32_t link_left(const struct mst_link *l)
     if (l->state == MST_STATE_OFF) {
         return TIMER_NONE;
     }
-    if (l->state == MST_STATE_WAIT) {
-        left =
-            timer_sooner(left, timer_left(&l->timers[MST_TIMER_USER], l->now));
-        return timer_sooner(left, link_next(l, &purpose));
-    }
-    for (unsigned i = 0; i < MST_TIMERS; i++) {
+    for (unsigned i = l->state == MST_STATE_WAIT ? MST_TIMER_USER : 0;
+         i < MST_TIMERS; i++) {
         left = timer_sooner(left, timer_left(&l->timers[i], l->now));
     }
-    return left;
+    return l->state == MST_STATE_WAIT
+               ? timer_sooner(left, link_next(l, &purpose))
+               : left;
 }
 
 /* The port has just said that there is no more. Whether an end has come must
@@ -9282,7 +9280,7 @@ static bool client_resync(struct mst_client *c, struct mst_subscription *s)
     timer_set(&s->budget, c->link.now,
               (used == TIMER_NONE ? 0 : used) + MST_RESYNC_EVERY_MS);
     client_look(c, MST_RESYNC_EVERY_MS); /* in time to disarm what has ended */
-    if (s->overdue > 1 && !c->has_snapshot) {
+    if (s->overdue > 1 && !c->has_snapshot && !c->follows) {
         link_fail(&c->link, MST_ERR_SNAPSHOT);
         return false;
     }
@@ -10041,7 +10039,11 @@ static void client_event(struct mst_client *c, struct mst_event *event)
     event->market = NULL;
     event->book = NULL;
     if (l->state == MST_STATE_CLOSING) {
-        return; /* read to its end: another connection leads */
+        /* Read to its end: another connection leads. */
+        if (event->type == MST_EVENT_EXECUTION) {
+            event->market = event->as.execution.market;
+        }
+        return;
     }
     switch (event->type) {
     case MST_EVENT_PART:
@@ -11068,16 +11070,36 @@ static bool pair_is_standby(const struct mst_pair *p)
     return (p->clients[0].link.config.flags & MST_HOT_STANDBY) != 0;
 }
 
-/* A market with only one book follows the leader. */
-static void pair_move_books(struct mst_client *from, struct mst_client *to)
+/* Can the client take in a wish for this market? */
+static bool pair_has_room(struct mst_client *c, const char *market)
 {
+    bool room = client_find(c, MST_MARKET_DATA, market) != NULL;
+
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX && !room; i++) {
+        room = client_is_free(&c->subscriptions[i]);
+    }
+    return room;
+}
+
+/* A market with only one book follows the leader, as soon as that has a slot
+ * that the service has confirmed to be free. */
+static void pair_move_books(struct mst_pair *p)
+{
+    struct mst_client *from = pair_follower(p), *to = pair_leader(p);
+
+    p->moving = false;
     for (unsigned i = 0; i < from->slots; i++) {
         struct mst_subscription *s = &from->subscriptions[i];
         struct mst_book *book = s->book;
-        enum mst_channel channel = (enum mst_channel)s->channel;
-        if (s->wanted && client_wish(to, channel, s->market) == NULL) {
-            (void)mst_unsubscribe(from, channel, s->market);
-            (void)mst_subscribe(to, channel, s->market, book);
+        if (!s->wanted || book == NULL ||
+            client_wish(to, MST_MARKET_DATA, s->market) != NULL) {
+            continue;
+        }
+        if (pair_has_room(to, s->market)) {
+            (void)mst_unsubscribe(from, MST_MARKET_DATA, s->market);
+            (void)mst_subscribe(to, MST_MARKET_DATA, s->market, book);
+        } else {
+            p->moving = true;
         }
     }
 }
@@ -11107,13 +11129,14 @@ static void pair_change(struct mst_pair *p, uint32_t now)
     p->changes++;
     p->tell = true;
     p->settled.armed = p->handover.armed = p->missed.armed = false;
-    p->rotate.armed = false;
+    p->rotate.armed = p->rotating = leader->follows = false;
+    p->ahead = 0;
     if (p->rotate_ms != 0) {
         timer_set(&p->rotate, now,
                   age < p->rotate_ms ? p->rotate_ms - (uint32_t)age : 0);
     }
     timer_set(&p->repeat, now, PAIR_REPEAT_MS);
-    pair_move_books(old, leader);
+    pair_move_books(p);
     if (!pair_is_standby(p)) {
         pair_park(old);
     }
@@ -11157,10 +11180,16 @@ static void pair_rotate(struct mst_pair *p, uint32_t now)
     if (timer_ends(&p->rotate, now)) {
         p->rotating = true;
     }
-    if (!p->rotating || pair_leader(p)->link.state != MST_STATE_OPEN) {
-        return; /* a new connection is made anyway */
+    if (pair_leader(p)->link.state != MST_STATE_OPEN) {
+        /* A new connection is made anyway. */
+        p->rotating &= c->link.wanted;
+        p->handover.armed = p->settled.armed = false;
+        return;
     }
-    c->link.wanted = true;
+    if (!p->rotating) {
+        return;
+    }
+    c->link.wanted = c->follows = true;
     if (c->link.state != MST_STATE_OPEN) {
         p->handover.armed = p->settled.armed = false;
         return;
@@ -11174,7 +11203,6 @@ static void pair_rotate(struct mst_pair *p, uint32_t now)
         timer_set(&p->settled, now, PAIR_OVERLAP_MS);
     }
     if (timer_ends(&p->settled, now)) {
-        p->rotating = false;
         p->rotations++;
         pair_change(p, now);
     } else if (timer_ends(&p->handover, now)) {
@@ -11203,60 +11231,85 @@ static bool pair_is_behind(struct mst_pair *p)
     return behind;
 }
 
-/* Hot standby: the leader has received nothing since the follower did, or has
- * a book that is behind. */
+/* Hot standby: the follower leads where the leader has a book that is behind,
+ * or has received nothing while the follower did, at two times: where only
+ * heartbeats come, each connection has its own in turn. */
 static void pair_compare(struct mst_pair *p, uint32_t now)
 {
     const struct mst_client *leader = pair_leader(p), *other = pair_follower(p);
-    bool heard = leader->frame.whole_at != p->heard[p->leads];
-    bool misses = other->frame.whole_at != p->heard[1 - p->leads] && !heard;
 
+    if (leader->frame.whole_at != p->heard[p->leads]) {
+        p->ahead = 0;
+    } else if (other->frame.whole_at != p->heard[1 - p->leads] &&
+               p->ahead < 2) {
+        p->ahead++;
+    }
     p->heard[p->leads] = leader->frame.whole_at;
     p->heard[1 - p->leads] = other->frame.whole_at;
-    if (pair_is_behind(p)) {
-        misses = true;
-    } else if (heard) {
+    if (p->ahead < 2 && !pair_is_behind(p)) {
         p->missed.armed = false;
-    }
-    if (misses && !p->missed.armed) {
+    } else if (!p->missed.armed) {
         timer_set(&p->missed, now, PAIR_MISSED_MS);
+    } else if (timer_left(&p->missed, now) == 0) {
+        timer_set(&p->missed, now, 0);
+        if (pair_is_settled(p)) {
+            pair_change(p, now);
+        }
     }
-    if (timer_ends(&p->missed, now) && pair_is_settled(p)) {
+}
+
+/* Nothing is at hand: what the leader has missed, and what the other connection
+ * has still to bring, is judged only now, for the caller may be slow. */
+static void pair_rest(struct mst_pair *p, uint32_t now)
+{
+    bool both = pair_leader(p)->link.state == MST_STATE_OPEN &&
+                pair_follower(p)->link.state == MST_STATE_OPEN;
+
+    (void)timer_ends(&p->repeat, now);
+    if (pair_is_standby(p) &&
+        (timer_ends(&p->compare, now) || !p->compare.armed)) {
+        timer_set(&p->compare, now, PAIR_COMPARE_MS);
+        if (both) {
+            pair_compare(p, now);
+        }
+    }
+}
+
+/* The leader has lost its connection, and the follower has one. */
+static void pair_save(struct mst_pair *p, uint32_t now)
+{
+    if (pair_leader(p)->link.state != MST_STATE_OPEN &&
+        pair_follower(p)->link.state == MST_STATE_OPEN &&
+        !pair_leader(p)->link.closing) {
         pair_change(p, now);
     }
 }
 
-/* Looks whether another one is to lead. */
-static void pair_step(struct mst_pair *p)
+/* Looks whether another one is to lead, and when to look again. */
+static void pair_step(struct mst_pair *p, uint32_t now)
 {
-    struct mst_link *leader = &pair_leader(p)->link;
-    struct mst_link *follower = &pair_follower(p)->link;
     struct mst_timer *next = &p->clients[0].link.timers[MST_TIMER_OWNER];
-    uint32_t now = link_now(leader), left;
+    uint32_t left;
 
-    if (leader->closing) {
+    next->armed = false;
+    if (p->clients[0].link.closing) {
         return;
     }
-    (void)timer_ends(&p->repeat, now);
-    if (leader->state < MST_STATE_OPEN && follower->state == MST_STATE_OPEN) {
-        p->rotating = false;
-        pair_change(p, now);
-    } else if (!pair_is_standby(p)) {
+    pair_save(p, now);
+    if (p->moving) {
+        pair_move_books(p);
+    }
+    if (!pair_is_standby(p)) {
         pair_rotate(p, now);
-    } else if (timer_ends(&p->compare, now) || !p->compare.armed) {
-        timer_set(&p->compare, now, PAIR_COMPARE_MS);
-        if (leader->state == MST_STATE_OPEN &&
-            follower->state == MST_STATE_OPEN) {
-            pair_compare(p, now);
-        }
     }
     left =
         timer_sooner(timer_left(&p->repeat, now), timer_left(&p->rotate, now));
     left = timer_sooner(left, timer_left(&p->settled, now));
     left = timer_sooner(left, timer_left(&p->handover, now));
     left = timer_sooner(left, timer_left(&p->compare, now));
-    next->armed = left != TIMER_NONE;
-    next->at = now + left;
+    if (left != TIMER_NONE) {
+        timer_set(next, now, left);
+    }
 }
 
 /* Whether the caller sees an event of this client. */
@@ -11288,55 +11341,81 @@ static bool pair_passes(struct mst_pair *p, unsigned which,
     }
 }
 
-/* Time in which the caller was away counts for nothing. */
-static void pair_forgive(struct mst_pair *p)
+/* The next event of a client that the caller is to see: as mst_poll(). What
+ * nobody sees is passed over, but not without end. */
+static int pair_read(struct mst_pair *p, unsigned which, uint32_t now,
+                     struct mst_event *event)
 {
-    const struct mst_link *l = &pair_leader(p)->link;
-    uint32_t away;
-
-    if (l->caller.armed) {
-        away = link_now(l) - l->caller.at;
-        if ((int32_t)away > 0) {
-            p->repeat.at += away;
-            p->settled.at += away;
-            p->handover.at += away;
-            p->missed.at += away;
+    for (unsigned i = 0; i < LINK_ROUNDS_MAX; i++) {
+        int rc = mst_poll(&p->clients[which], event);
+        if (rc != 1) {
+            return rc;
+        }
+        pair_save(p, now); /* before the caller hears of the end */
+        if (pair_passes(p, which, event)) {
+            return 1;
         }
     }
+    return 0;
+}
+
+/* Time in which the caller was away counts for nothing. */
+static void pair_forgive(struct mst_pair *p, uint32_t now)
+{
+    uint32_t away = now - p->caller.at;
+
+    if (p->caller.armed && (int32_t)away > 0) {
+        p->repeat.at += away;
+        p->settled.at += away;
+        p->handover.at += away;
+        p->missed.at += away;
+    }
+    p->caller.armed = false;
 }
 
 int mst_pair_poll(struct mst_pair *pair, struct mst_event *event)
 {
     struct mst_pair *p = pair;
     unsigned closed = 0;
+    uint32_t now;
 
-    pair_forgive(p);
-    pair_step(p);
+    event->type = MST_EVENT_NONE;
+    if (p->clients[0].link.wiped && p->clients[1].link.wiped) {
+        return MST_ERR_CLOSED;
+    }
+    now = link_now(&p->clients[0].link);
+    pair_forgive(p, now);
+    pair_step(p, now);
     for (unsigned i = 0; i < 2 && !p->tell; i++) {
         unsigned which = (p->turn + i) % 2u;
-        int rc;
-        do {
-            rc = mst_poll(&p->clients[which], event);
-            if (rc == 1 && pair_passes(p, which, event)) {
-                /* The other one's turn, unless there is more at hand. */
-                p->turn =
-                    (uint8_t)(p->clients[which].burst > 0 ? which : 1 - which);
-                return 1;
-            }
-        } while (rc == 1);
+        int rc = pair_read(p, which, now, event);
+        if (rc == 1) {
+            /* The other one's turn, unless there is more at hand. */
+            p->turn =
+                (uint8_t)(p->clients[which].burst > 0 ? which : 1 - which);
+            timer_set(&p->caller, now, LINK_SLOW_CALLER_MS);
+            return 1;
+        }
         closed += rc < 0;
     }
     if (closed == 2) {
         return MST_ERR_CLOSED;
     }
-    pair_step(p);
+    if (!p->tell) {
+        pair_rest(p, now);
+        pair_step(p, now);
+    }
     if (p->tell) {
         p->tell = false;
         message_event(event, MST_EVENT_LEADER);
         link_stamp(&pair_leader(p)->link, event);
         event->generation = p->generations[p->leads];
+        timer_set(&p->caller, now, LINK_SLOW_CALLER_MS);
         return 1;
     }
+    timer_set(&p->caller, now,
+              timer_sooner(mst_next_deadline_ms(&p->clients[0].link),
+                           mst_next_deadline_ms(&p->clients[1].link)));
     return 0;
 }
 
@@ -11357,7 +11436,8 @@ int mst_pair_init_checked(struct mst_pair *pair, size_t size, uint32_t limits,
     }
     memset(pair, 0, sizeof *pair);
     pair->clients[0].link.wiped = pair->clients[1].link.wiped = true;
-    if (config == NULL || rotate_ms > LINK_SLEEP_MAX_MS) {
+    if (config == NULL || rotate_ms > LINK_SLEEP_MAX_MS ||
+        (rotate_ms != 0 && (config->flags & MST_HOT_STANDBY) != 0)) {
         return MST_ERR_ARGUMENT;
     }
     own = *config;
@@ -11393,8 +11473,12 @@ int mst_pair_subscribe(struct mst_pair *pair, enum mst_channel channel,
     unsigned leads = pair->leads;
     int rc;
 
-    if (book == NULL && other != NULL) {
+    if (other != NULL && (book == NULL || book == other)) {
         return MST_ERR_ARGUMENT;
+    }
+    if (client_wish(&pair->clients[1 - leads], channel, market) != NULL) {
+        return pair->clients[leads].link.closing ? MST_ERR_CLOSED
+                                                 : MST_ERR_EXISTS;
     }
     rc = mst_subscribe(&pair->clients[leads], channel, market,
                        both ? books[leads] : book);
@@ -11411,15 +11495,19 @@ int mst_pair_subscribe(struct mst_pair *pair, enum mst_channel channel,
 int mst_pair_unsubscribe(struct mst_pair *pair, enum mst_channel channel,
                          const char *market)
 {
-    (void)mst_unsubscribe(pair_follower(pair), channel, market);
-    return mst_unsubscribe(pair_leader(pair), channel, market);
+    int other = mst_unsubscribe(pair_follower(pair), channel, market);
+    int rc = mst_unsubscribe(pair_leader(pair), channel, market);
+
+    return rc == MST_ERR_MISSING ? other : rc;
 }
 
 int mst_pair_resync(struct mst_pair *pair, enum mst_channel channel,
                     const char *market)
 {
-    (void)mst_resync(pair_follower(pair), channel, market);
-    return mst_resync(pair_leader(pair), channel, market);
+    int other = mst_resync(pair_follower(pair), channel, market);
+    int rc = mst_resync(pair_leader(pair), channel, market);
+
+    return rc == MST_ERR_MISSING ? other : rc;
 }
 
 int mst_pair_subscription_list(struct mst_pair *pair)

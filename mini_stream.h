@@ -1752,6 +1752,7 @@ struct mst_client {
     bool request_due, ping_came, ping_due, pinged, close_due;
     bool deaf;      /* nothing more that comes counts */
     bool reads_out; /* closing, what still comes counts */
+    bool follows;   /* another one streams: want of snapshots is no error */
     bool abort_due, audit, one_by_one;
     bool subscribed, has_snapshot; /* anything, any, on this connection */
     char key[MST_WS_KEY_LEN + 1];
@@ -1942,11 +1943,13 @@ struct mst_pair {
     struct mst_client clients[2];
     struct mst_access access; /* in use where none is shared */
     struct mst_timer rotate, settled, handover, repeat, compare, missed;
+    struct mst_timer caller; /* until when the caller may be away */
     uint32_t rotate_ms, rotations, changes;
     uint32_t generation, generations[2], seen[2];
     uint32_t heard[2]; /* when each had its last whole frame */
     uint8_t leads, turn;
-    bool rotating, tell;
+    uint8_t ahead; /* times that the follower has received, the leader not */
+    bool rotating, moving, tell;
 };
 
 /* Is called through mst_pair_init(). */
@@ -1968,10 +1971,11 @@ int mst_pair_init_checked(struct mst_pair *pair, size_t size, uint32_t limits,
  * A follower that is not ready within 2 minutes gives up, and tries again after
  * backoff_slow_ms.
  *
- * With MST_HOT_STANDBY both are always connected, and the follower leads as
- * soon as the leader has lost its connection, has received nothing for 3 s of
- * what the follower has, or has a book that is stale, or 3 s older than the
- * follower's: a lost connection costs no gap in a book.
+ * With MST_HOT_STANDBY both are always connected (rotate_ms is 0), and the
+ * follower leads as soon as the leader has lost its connection, has received
+ * nothing for 3 s while the follower did, or has had a book for 3 s that is
+ * stale, or 3 s older than the follower's: a lost connection costs no gap in a
+ * book.
  */
 static inline int mst_pair_init(struct mst_pair *pair,
                                 const struct mst_config *config,
@@ -1997,8 +2001,8 @@ int mst_pair_resync(struct mst_pair *pair, enum mst_channel channel,
                     const char *market);
 int mst_pair_subscription_list(struct mst_pair *pair);
 
-/* Rotates as soon as the leader is open. Returns 0, MST_ERR_ARGUMENT with
- * MST_HOT_STANDBY, or MST_ERR_CLOSED. */
+/* Rotates now; while the leader has no connection, its next one serves as
+ * well. Returns 0, MST_ERR_ARGUMENT with MST_HOT_STANDBY, or MST_ERR_CLOSED. */
 int mst_pair_rotate(struct mst_pair *pair);
 
 /*

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: 0BSD
  */
 #include "service_private.h"
-#include "old_session.h"
+#include "session.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -141,6 +141,8 @@ static bool book_is_true(const struct mst_book *book, uint64_t late_ms)
 
 #define EXECUTIONS 4096
 
+static bool has_two_books; /* each market */
+
 static struct {
     bool live; /* books must be, at any time */
     unsigned gaps, lies;
@@ -152,7 +154,8 @@ static struct {
     int failure_link;
     /* Executions by the time in ms at which they were pushed. */
     uint8_t pushed[EXECUTIONS], seen[EXECUTIONS], again[EXECUTIONS];
-    unsigned unmarked; /* repeats that were not marked */
+    uint8_t taken[EXECUTIONS]; /* of those seen: not marked */
+    unsigned unmarked;         /* repeats that were not marked */
     unsigned marked;
     uint64_t executions_ms;
 } seen;
@@ -160,8 +163,8 @@ static struct {
 static void books_look(void)
 {
     for (size_t i = 0; i < 2; i++) {
-        const struct mst_book *book = &session.books[i];
-        bool live = mst_book_state(book) == MST_BOOK_LIVE;
+        const struct mst_book *book = session_book(i);
+        bool live = book != NULL && mst_book_state(book) == MST_BOOK_LIVE;
         seen.gaps += seen.live && !live;
         if (live && !book_is_true(book, LATE_MS)) {
             seen.lies++;
@@ -179,7 +182,8 @@ static void execution_look(const struct mst_execution *execution)
     }
     assert_in_range(at, 0, EXECUTIONS - 1);
     seen.marked += execution->repeat;
-    seen.unmarked += seen.seen[at] > 0 && !execution->repeat;
+    seen.taken[at] += !execution->repeat;
+    seen.unmarked += seen.taken[at] > 1 && !execution->repeat;
     seen.seen[at]++;
 }
 
@@ -208,9 +212,25 @@ static bool on_event(void *context, const struct mst_event *event)
     return true;
 }
 
+static int poll_pair(void *object, struct mst_event *event)
+{
+    return mst_pair_poll(object, event);
+}
+
+static void run_events(uint32_t ms,
+                       bool (*handle)(void *context, const struct mst_event *e))
+{
+    const struct mst_mock_object object = {
+        poll_pair,
+        &session.pair,
+        {&session.pair.clients[0].link, &session.pair.clients[1].link}};
+
+    mst_mock_run_objects(&session.mock, &object, 1, ms, handle, NULL);
+}
+
 static void run(uint32_t ms)
 {
-    mst_old_mock_run(&session.mock, &session.client, ms, on_event, NULL);
+    run_events(ms, on_event);
     books_look();
 }
 
@@ -226,18 +246,37 @@ static void run_changing(uint32_t ms)
     run(1);
 }
 
+/* The counts of both clients. */
 static const struct mst_stats *stats(void)
 {
-    return mst_old_client_stats(&session.client);
+    static struct mst_stats sum;
+
+    memset(&sum, 0, sizeof sum);
+    for (int i = 0; i < 2; i++) {
+        const struct mst_stats *one =
+            mst_client_stats(&session.pair.clients[i]);
+        sum.opens += one->opens;
+        sum.failures += one->failures;
+        sum.tokens += one->tokens;
+        sum.resyncs += one->resyncs;
+        sum.drifts += one->drifts;
+    }
+    sum.rotations = session.pair.rotations;
+    return &sum;
+}
+
+static enum mst_state leader_state(void)
+{
+    return mst_client_state(&session.pair.clients[session.pair.leads]);
 }
 
 static bool is_well(void)
 {
     uint64_t late_ms = 200 + session.mock.plan.data_ms;
 
-    return session_subscribed() && book_is_true(&session.books[0], late_ms) &&
-           book_is_true(&session.books[1], late_ms) &&
-           mst_old_client_state(&session.client) == MST_STATE_OPEN;
+    return session_subscribed() && book_is_true(session_book(0), late_ms) &&
+           book_is_true(session_book(1), late_ms) &&
+           leader_state() == MST_STATE_OPEN;
 }
 
 /* All is as it should be, soon. */
@@ -259,35 +298,61 @@ static void expect_truth(const char *name)
     }
 }
 
-/* A client with two links on a line that takes its time. */
-static void begin(bool spares)
+/* A pair on a line that takes its time, whose markets are to have two books or
+ * one. */
+static void begin(bool two_books)
 {
     memset(&seen, 0, sizeof seen);
     session_begin();
-    session_two_links();
-    for (size_t i = 0; i < 2 && !spares; i++) {
-        assert_int_equal(mst_book_init(&session.books[i], session.levels[i].of,
-                                       SESSION_LEVELS),
-                         0);
-    }
+    has_two_books = two_books;
     session.mock.plan.resolve_ms = 15;
     session.mock.plan.connect_ms = 25;
     session.mock.plan.data_ms = 10;
     truth_begin();
 }
 
-static void start(void)
+static void subscribe(enum mst_channel channel, const char *market)
 {
-    session_start();
-    session_subscribe();
+    size_t i = strcmp(market, "ETHUSD") == 0;
+    bool has_book = channel == MST_MARKET_DATA;
+
+    assert_int_equal(mst_pair_subscribe(
+                         &session.pair, channel, market,
+                         has_book ? &session.books[i] : NULL,
+                         has_book && has_two_books ? &session.others[i] : NULL),
+                     0);
+}
+
+static void start_subscribed(uint32_t rotate_ms)
+{
+    static const char *const markets[] = {"BTCUSD", "ETHUSD"};
+
+    session_start_pair(rotate_ms);
+    for (size_t i = 0; i < COUNT(markets); i++) {
+        subscribe(MST_MARKET_DATA, markets[i]);
+        subscribe(MST_TOP_OF_BOOK, markets[i]);
+        subscribe(MST_EXECUTION_DATA, markets[i]);
+    }
+    assert_int_equal(
+        mst_pair_subscribe(&session.pair, MST_HEARTBEAT, NULL, NULL, NULL), 0);
+}
+
+static void start_rotating(uint32_t rotate_ms)
+{
+    start_subscribed(rotate_ms);
     assert_true(well_within(5000));
     run_changing(2000);
     seen.live = true;
 }
 
-static void new_client(bool spares)
+static void start(void)
 {
-    begin(spares);
+    start_rotating(0);
+}
+
+static void new_pair(bool two_books)
+{
+    begin(two_books);
     start();
 }
 
@@ -296,7 +361,7 @@ static void new_client(bool spares)
 
 static int old_link(void)
 {
-    return session.client.stream;
+    return (int)session.pair.leads;
 }
 
 /* ---- all is well ---- */
@@ -305,8 +370,7 @@ static void test_no_gap(void **state)
 {
     (void)state;
     begin(true);
-    session.config.rotate_ms = 30000;
-    start();
+    start_rotating(30000);
     for (uint32_t i = 1; i <= 20; i++) {
         run_changing(33000);
         assert_in_range(stats()->rotations, i, i + 1);
@@ -331,13 +395,13 @@ static void test_no_gap(void **state)
 static void test_by_call(void **state)
 {
     (void)state;
-    new_client(true);
+    new_pair(true);
     for (uint32_t i = 1; i <= 10; i++) {
-        assert_int_equal(mst_old_rotate(&session.client), 0);
-        assert_int_equal(mst_old_rotate(&session.client), 0);
+        assert_int_equal(mst_pair_rotate(&session.pair), 0);
+        assert_int_equal(mst_pair_rotate(&session.pair), 0);
         run_changing(1000);
         expect_int("meanwhile", i, 1 + stats()->rotations);
-        assert_int_equal(mst_old_rotate(&session.client), 0);
+        assert_int_equal(mst_pair_rotate(&session.pair), 0);
         run_changing(HANDOVER_MS);
         expect_int("rotations", i, stats()->rotations);
         expect_int("generation", i + 1, seen.generation);
@@ -360,7 +424,7 @@ static void test_no_gap_at_any_time(void **state)
         start();
         for (uint32_t at = 0; at < STEP_MS; at++) {
             run(at);
-            assert_int_equal(mst_old_rotate(&session.client), 0);
+            assert_int_equal(mst_pair_rotate(&session.pair), 0);
             run_changing(HANDOVER_MS + 8 * latencies[i]);
             expect_int("rotations", at + 1, stats()->rotations);
         }
@@ -369,15 +433,15 @@ static void test_no_gap_at_any_time(void **state)
     }
 }
 
-/* Without a spare one a book is stale until its snapshot has come, but never
- * wrong. */
-static void test_without_spares(void **state)
+/* One book for a market is subscribed once its client leads, and stale until
+ * its snapshot has come, but never wrong. */
+static void test_with_one_book(void **state)
 {
     (void)state;
-    new_client(false);
+    new_pair(false);
     seen.live = false;
     for (uint32_t i = 1; i <= 10; i++) {
-        assert_int_equal(mst_old_rotate(&session.client), 0);
+        assert_int_equal(mst_pair_rotate(&session.pair), 0);
         run_changing(1500);
         assert_true(is_well());
         run_changing(HANDOVER_MS);
@@ -392,12 +456,14 @@ static void test_without_spares(void **state)
 static void test_not_possible(void **state)
 {
     (void)state;
-    session_new();
-    expect_int("one link", MST_ERR_ARGUMENT, mst_old_rotate(&session.client));
+    begin(true);
+    session.config.flags |= MST_HOT_STANDBY;
+    start();
+    expect_int("standby", MST_ERR_ARGUMENT, mst_pair_rotate(&session.pair));
     session_end();
-    new_client(true);
+    new_pair(true);
     session_end();
-    expect_int("closed", MST_ERR_CLOSED, mst_old_rotate(&session.client));
+    expect_int("closed", MST_ERR_CLOSED, mst_pair_rotate(&session.pair));
 }
 
 /* ---- executions ---- */
@@ -407,7 +473,7 @@ static void run_slowly(unsigned polls)
 {
     for (unsigned i = 0; i < polls; i++) {
         struct mst_event event;
-        if (mst_old_poll(&session.client, &event) == 1) {
+        if (mst_pair_poll(&session.pair, &event) == 1) {
             (void)on_event(NULL, &event);
         }
         mst_mock_advance(&session.mock, 20);
@@ -454,13 +520,13 @@ static void test_executions_behind_a_slow_caller(void **state)
 {
     (void)state;
     for (int closes = 0; closes < 2; closes++) {
-        new_client(true);
+        new_pair(true);
         session.service.rules.no_echo = closes == 0;
         executions_begin();
         for (int i = 0; i < 300; i++) {
             execution_push();
         }
-        assert_int_equal(mst_old_rotate(&session.client), 0);
+        assert_int_equal(mst_pair_rotate(&session.pair), 0);
         run_slowly(1000);
         expect_int("rotations", 1, stats()->rotations);
         executions_expect("behind a slow caller", true);
@@ -490,9 +556,9 @@ static void test_cut_while_it_is_read_out(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        new_client(true);
+        new_pair(true);
         session.service.rules.no_echo = true;
-        assert_int_equal(mst_old_rotate(&session.client), 0);
+        assert_int_equal(mst_pair_rotate(&session.pair), 0);
         while (stats()->rotations == 0) {
             run(1);
         }
@@ -516,7 +582,7 @@ static void test_cut_while_it_is_read_out(void **state)
 static void test_executions(void **state)
 {
     (void)state;
-    new_client(true);
+    new_pair(true);
     executions_begin();
     for (int i = 0; i < 20; i++) {
         run(40);
@@ -524,7 +590,7 @@ static void test_executions(void **state)
     }
     run(100);
     expect_int("one connection", 0, seen.marked);
-    assert_int_equal(mst_old_rotate(&session.client), 0);
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
     while (stats()->rotations == 0) {
         run(6);
         execution_push();
@@ -568,10 +634,9 @@ static const uint32_t pauses_ms[] = {0, 11000, SESSION_HOUR};
 static void begin_overlap(void)
 {
     begin(true);
-    session.config.base_url = "https://" SERVICE_API_HOST;
     start();
     executions_begin();
-    assert_int_equal(mst_old_rotate(&session.client), 0);
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
     run(1000);
 }
 
@@ -585,7 +650,7 @@ static bool until_closed(void *context, const struct mst_event *event)
 static void execution_at_end(const char *name, int link, int64_t time_ns,
                              uint32_t away_ms)
 {
-    mst_old_mock_run(&session.mock, &session.client, 500, until_closed, NULL);
+    run_events(500, until_closed);
     expect_int(name, 1, seen.events[MST_EVENT_CLOSED]);
     execution_on(link, time_ns);
     mst_mock_advance(&session.mock, away_ms);
@@ -632,38 +697,13 @@ static void test_execution_after_a_long_sleep(void **state)
     time_ns = mst_mock_wall(&session.mock);
     execution_on(first, time_ns);
     mst_mock_end(&session.mock, first, MST_ERR_RESET);
-    mst_old_mock_run(&session.mock, &session.client, 500, until_closed, NULL);
+    run_events(500, until_closed);
     run(50);
     execution_on(1 - first, time_ns);
     mst_mock_advance(&session.mock, 3 * SESSION_MINUTE);
     run(100);
     expect_copy("after a sleep");
     session_end();
-}
-
-/* The connection that was to take over brings an execution, and gives way to
- * a request for an address: so does the stream, later. */
-static void test_execution_before_a_request(void **state)
-{
-    static const struct mst_address_request request = {.id = "an-id",
-                                                       .nickname = "n"};
-    static struct mst_address record;
-
-    (void)state;
-    for (size_t i = 0; i < COUNT(pauses_ms); i++) {
-        int64_t time_ns;
-
-        begin_overlap();
-        time_ns = mst_mock_wall(&session.mock);
-        execution_on(1 - old_link(), time_ns);
-        run(100);
-        expect_int("first", 1, seen.events[MST_EVENT_EXECUTION]);
-        assert_int_equal(
-            mst_old_address_put(&session.client, &request, &record), 0);
-        execution_at_end("gives way", old_link(), time_ns, pauses_ms[i]);
-        expect_copy("before a request");
-        session_end();
-    }
 }
 
 /* ---- something breaks ---- */
@@ -685,15 +725,15 @@ static void break_links(enum breaking what)
     }
 }
 
-static void break_at(enum breaking what, bool spares, uint32_t at)
+static void break_at(enum breaking what, bool two_books, uint32_t at)
 {
     char name[64];
 
-    snprintf(name, sizeof name, "break %d, spares %d, at %u ms", what, spares,
-             at);
-    new_client(spares);
-    seen.live = spares && what == BREAK_NEW;
-    assert_int_equal(mst_old_rotate(&session.client), 0);
+    snprintf(name, sizeof name, "break %d, two_books %d, at %u ms", what,
+             two_books, at);
+    new_pair(two_books);
+    seen.live = two_books && what == BREAK_NEW;
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
     run_changing(at);
     break_links(what);
     run_changing(HANDOVER_MS);
@@ -715,9 +755,9 @@ static void test_break_at_any_time(void **state)
 {
     (void)state;
     for (int what = BREAK_OLD; what <= BREAK_CLOSE; what++) {
-        for (int spares = 0; spares < 2; spares++) {
+        for (int two_books = 0; two_books < 2; two_books++) {
             for (uint32_t at = 0; at <= 3000; at += at < 200 ? 20 : 200) {
-                break_at((enum breaking)what, spares, at);
+                break_at((enum breaking)what, two_books, at);
             }
         }
     }
@@ -728,10 +768,10 @@ static void test_break_at_any_time(void **state)
 static void test_break_one_after_the_other(void **state)
 {
     (void)state;
-    for (int spares = 0; spares < 2; spares++) {
-        new_client(spares);
+    for (int two_books = 0; two_books < 2; two_books++) {
+        new_pair(two_books);
         seen.live = false;
-        assert_int_equal(mst_old_rotate(&session.client), 0);
+        assert_int_equal(mst_pair_rotate(&session.pair), 0);
         run_changing(1500);
         break_links(BREAK_NEW);
         run_changing(40);
@@ -740,7 +780,7 @@ static void test_break_one_after_the_other(void **state)
         run(100);
         for (size_t i = 0; i < 2; i++) {
             expect_int("state", MST_BOOK_STALE,
-                       mst_book_state(&session.books[i]));
+                       mst_book_state(session_book(i)));
         }
         session.service.upgrade.status = 0;
         assert_true(well_within(20000));
@@ -754,14 +794,14 @@ static void test_new_never_gets_there(void **state)
 {
     (void)state;
     for (int stage = 0; stage < 5; stage++) {
-        new_client(true);
+        new_pair(true);
         session.mock.plan.resolve_error = stage == 0 ? MST_MOCK_NEVER : 0;
         session.mock.plan.connect_error[0] = stage == 1 ? MST_MOCK_NEVER : 0;
         session.service.upgrade.never = stage == 2;
         session.service.upgrade.status = stage == 3 ? 500 : 0;
         session.mock.plan.resolve_error =
             stage == 4 ? MST_ERR_RESOLVE : session.mock.plan.resolve_error;
-        assert_int_equal(mst_old_rotate(&session.client), 0);
+        assert_int_equal(mst_pair_rotate(&session.pair), 0);
         run_changing(SESSION_MINUTE);
         assert_true(is_well());
         expect_int("the old one", 1, stats()->opens);
@@ -781,28 +821,48 @@ static void test_new_never_gets_there(void **state)
 static void test_snapshot_never_comes(void **state)
 {
     (void)state;
-    for (int spares = 0; spares < 2; spares++) {
-        new_client(spares);
-        seen.live = spares;
-        session.service.rules.no_snapshot = true;
-        assert_int_equal(mst_old_rotate(&session.client), 0);
-        for (int i = 0; i < 119; i++) {
-            run_changing(1000);
-        }
-        expect_int("rotations", 0, stats()->rotations);
-        expect_int("closed", 0, seen.events[MST_EVENT_CLOSED]);
-        session.service.rules.no_snapshot = false;
-        run_changing(3000);
-        expect_int("closed", 1, seen.events[MST_EVENT_CLOSED]);
-        expect_int("error", MST_ERR_TIMEOUT, seen.failure.error);
-        expect_int("link", 1, seen.failure_link);
-        if (!well_within(20000)) {
-            expect_failed("spares %d: the old one does not go on", spares);
-        }
-        expect_int("lies", 0, seen.lies);
-        expect_int("gaps", 0, seen.gaps);
-        session_end();
+    new_pair(true);
+    session.service.rules.no_snapshot = true;
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
+    for (int i = 0; i < 119; i++) {
+        run_changing(1000);
     }
+    expect_int("rotations", 0, stats()->rotations);
+    expect_int("closed", 0, seen.events[MST_EVENT_CLOSED]);
+    session.service.rules.no_snapshot = false;
+    run_changing(3000);
+    expect_int("closed", 1, seen.events[MST_EVENT_CLOSED]);
+    expect_int("error", MST_ERR_TIMEOUT, seen.failure.error);
+    expect_int("link", 1, seen.failure_link);
+    if (!well_within(20000)) {
+        expect_failed("the old one does not go on");
+    }
+    expect_truth("without a snapshot");
+    session_end();
+}
+
+/* A market with one book waits for its snapshot on the new connection, which
+ * ends where none comes. */
+static void test_snapshot_never_comes_for_one_book(void **state)
+{
+    (void)state;
+    new_pair(false);
+    seen.live = false;
+    session.service.rules.no_snapshot = true;
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
+    run_changing(HANDOVER_MS);
+    expect_int("rotations", 1, stats()->rotations);
+    for (int i = 0; i < 116; i++) {
+        run_changing(1000);
+        expect_int("live", false,
+                   mst_book_state(session_book(0)) == MST_BOOK_LIVE);
+    }
+    expect_int("closed", 2, seen.events[MST_EVENT_CLOSED]);
+    expect_int("error", MST_ERR_SNAPSHOT, seen.failure.error);
+    session.service.rules.no_snapshot = false;
+    assert_true(well_within(20000));
+    expect_int("lies", 0, seen.lies);
+    session_end();
 }
 
 /* A token for each attempt is no reason to make them without pause. */
@@ -819,7 +879,7 @@ static void test_refused_with_every_token(void **state)
         session.service.expires_in = cases[i].expires_in;
         start();
         session.service.upgrade.status = cases[i].status;
-        assert_int_equal(mst_old_rotate(&session.client), 0);
+        assert_int_equal(mst_pair_rotate(&session.pair), 0);
         run(SESSION_HOUR);
         assert_in_range(session.service.tokens.count, 60, 200);
         expect_truth("the old one goes on");
@@ -827,29 +887,26 @@ static void test_refused_with_every_token(void **state)
     }
 }
 
-/* If they never do, it is not tried all the time: books without spares are
- * empty meanwhile. */
+/* If they never do, it is not tried all the time. */
 static void test_tried_again_slowly(void **state)
 {
     (void)state;
-    for (int spares = 0; spares < 2; spares++) {
-        new_client(spares);
-        seen.live = false;
-        session.service.rules.no_snapshot = true;
-        assert_int_equal(mst_old_rotate(&session.client), 0);
-        for (int i = 0; i < 60; i++) {
-            run(SESSION_MINUTE);
-        }
-        assert_in_range(stats()->opens, 5, 12);
-        expect_int("rotations", 0, stats()->rotations);
-        session.service.rules.no_snapshot = false;
-        for (int i = 0; i < 8; i++) {
-            run(SESSION_MINUTE);
-        }
-        expect_int("rotations", 1, stats()->rotations);
-        assert_true(well_within(1000));
-        session_end();
+    new_pair(true);
+    session.service.rules.no_snapshot = true;
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
+    for (int i = 0; i < 60; i++) {
+        run(SESSION_MINUTE);
     }
+    assert_in_range(stats()->opens, 5, 12);
+    expect_int("rotations", 0, stats()->rotations);
+    session.service.rules.no_snapshot = false;
+    for (int i = 0; i < 8; i++) {
+        run(SESSION_MINUTE);
+    }
+    expect_int("rotations", 1, stats()->rotations);
+    expect_truth("tried again");
+    assert_true(well_within(1000));
+    session_end();
 }
 
 /* A book that cannot be live on either connection does not keep them from it:
@@ -867,13 +924,12 @@ static void test_book_that_cannot_be_live(void **state)
             session.service.rules.no_snapshot = true;
             session.config.snapshot_ms = SESSION_HOUR;
         }
-        session_start();
-        session_subscribe();
+        start_subscribed(0);
         for (int j = 0; j < 60; j++) {
             run(1000);
         }
-        assert_int_not_equal(mst_book_state(&session.books[0]), MST_BOOK_LIVE);
-        assert_int_equal(mst_old_rotate(&session.client), 0);
+        assert_int_not_equal(mst_book_state(session_book(0)), MST_BOOK_LIVE);
+        assert_int_equal(mst_pair_rotate(&session.pair), 0);
         for (int j = 0; j < 30; j++) {
             run(1000);
         }
@@ -891,13 +947,13 @@ static void test_cut_in_a_message(void **state)
 
     (void)state;
     for (int what = BREAK_OLD; what <= BREAK_CLOSE; what++) {
-        for (int spares = 0; spares < 2; spares++) {
+        for (int two_books = 0; two_books < 2; two_books++) {
             size_t len = 0, head;
             int link;
 
-            new_client(spares);
+            new_pair(two_books);
             seen.live = false;
-            assert_int_equal(mst_old_rotate(&session.client), 0);
+            assert_int_equal(mst_pair_rotate(&session.pair), 0);
             run_changing(1500);
             assert_true(is_well());
             len += (size_t)snprintf(
@@ -919,12 +975,13 @@ static void test_cut_in_a_message(void **state)
                 break_links((enum breaking)what);
             }
             if (!well_within(12000)) {
-                expect_failed("break %d, spares %d: not well", what, spares);
+                expect_failed("break %d, two_books %d: not well", what,
+                              two_books);
             }
             run_changing(30000);
             if (!is_well()) {
-                expect_failed("break %d, spares %d: not well in the end", what,
-                              spares);
+                expect_failed("break %d, two_books %d: not well in the end",
+                              what, two_books);
             }
             expect_int("lies", 0, seen.lies);
             session_end();
@@ -937,11 +994,11 @@ static void test_cut_in_a_message(void **state)
 static void test_refused_on_the_new(void **state)
 {
     (void)state;
-    new_client(true);
+    new_pair(true);
     session.service.rules.fail_code = "INTERNAL_SERVER_ERROR";
     session.service.rules.fail_market = "ETHUSD";
     session.service.rules.fail_type = "subscribe";
-    assert_int_equal(mst_old_rotate(&session.client), 0);
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
     run_changing(20000);
     expect_int("not yet", 0, stats()->rotations);
     assert_true(is_well());
@@ -953,14 +1010,12 @@ static void test_refused_on_the_new(void **state)
 
     /* What the old one was refused as well does not keep it from going. */
     begin(true);
-    session_start();
-    session_subscribe();
-    assert_int_equal(
-        mst_old_subscribe(&session.client, MST_TOP_OF_BOOK, "XYZ", NULL), 0);
+    start_subscribed(0);
+    subscribe(MST_TOP_OF_BOOK, "XYZ");
     session.service.rules.fail_code = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
     session.service.rules.fail_market = "XYZ";
     run_changing(5000);
-    assert_int_equal(mst_old_rotate(&session.client), 0);
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
     run_changing(HANDOVER_MS);
     expect_int("refused by both", 1, stats()->rotations);
     session_end();
@@ -971,12 +1026,12 @@ static void test_refused_on_the_new(void **state)
 static void test_while_down(void **state)
 {
     (void)state;
-    new_client(true);
+    new_pair(true);
     seen.live = false;
     session.service.upgrade.status = 503;
     mst_mock_end(&session.mock, old_link(), MST_ERR_RESET);
     run_changing(500);
-    assert_int_equal(mst_old_rotate(&session.client), 0);
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
     run_changing(10000);
     session.service.upgrade.status = 0;
     if (!well_within(30000)) {
@@ -1005,36 +1060,36 @@ enum wish {
 
 static void wish_make(enum wish wish)
 {
-    struct mst_old_client *c = &session.client;
+    struct mst_pair *p = &session.pair;
 
     switch (wish) {
     case WISH_SUBSCRIBE:
-        assert_int_equal(mst_old_subscribe(c, MST_MARKET_DATA, "LTCEUR", NULL),
-                         0);
+        assert_int_equal(
+            mst_pair_subscribe(p, MST_MARKET_DATA, "LTCEUR", NULL, NULL), 0);
         break;
     case WISH_UNSUBSCRIBE:
-        assert_int_equal(mst_old_unsubscribe(c, MST_MARKET_DATA, "ETHUSD"), 0);
+        assert_int_equal(mst_pair_unsubscribe(p, MST_MARKET_DATA, "ETHUSD"), 0);
         break;
     case WISH_RESYNC:
-        assert_int_equal(mst_old_resync(c, MST_MARKET_DATA, "BTCUSD"), 0);
+        assert_int_equal(mst_pair_resync(p, MST_MARKET_DATA, "BTCUSD"), 0);
         break;
     case WISH_SWAP_BOOK:
-        assert_int_equal(mst_old_unsubscribe(c, MST_MARKET_DATA, "ETHUSD"), 0);
+        assert_int_equal(mst_pair_unsubscribe(p, MST_MARKET_DATA, "ETHUSD"), 0);
         expect_int("detached", MST_BOOK_DETACHED,
                    mst_book_reason(&session.books[1]));
         /* The caller may do with it as it likes: it is not written to. */
         memset(session.levels[1].of, 0x55, sizeof session.levels[1].of);
-        memset(session.spare_levels[1].of, 0x55,
-               sizeof session.spare_levels[1].of);
-        assert_int_equal(mst_old_subscribe(c, MST_MARKET_DATA, "ETHUSD", NULL),
-                         0);
+        memset(session.other_levels[1], 0x55, sizeof session.other_levels[1]);
+        assert_int_equal(
+            mst_pair_subscribe(p, MST_MARKET_DATA, "ETHUSD", NULL, NULL), 0);
         break;
-    case WISH_LIST: assert_int_equal(mst_old_subscription_list(c), 0); break;
-    case WISH_CLOSE: mst_old_close(c); break;
-    case WISH_WIPE: mst_old_client_wipe(c); break;
+    case WISH_LIST: assert_int_equal(mst_pair_subscription_list(p), 0); break;
+    case WISH_CLOSE: mst_pair_close(p); break;
+    case WISH_WIPE: mst_pair_wipe(p); break;
     case WISH_CREDENTIALS:
-        assert_int_equal(mst_old_set_credentials(c, SERVICE_ID, SERVICE_SECRET),
-                         0);
+        assert_int_equal(
+            mst_access_set_credentials(&p->access, SERVICE_ID, SERVICE_SECRET),
+            0);
         break;
     case WISHES: break;
     }
@@ -1049,11 +1104,11 @@ static bool has(const char *market)
 static bool is_scribbled(void)
 {
     const unsigned char *levels = (const unsigned char *)session.levels[1].of;
-    const unsigned char *spare =
-        (const unsigned char *)session.spare_levels[1].of;
+    const unsigned char *others =
+        (const unsigned char *)session.other_levels[1];
 
     for (size_t i = 0; i < sizeof session.levels[1].of; i++) {
-        if (levels[i] != 0x55 || spare[i] != 0x55) {
+        if (levels[i] != 0x55 || others[i] != 0x55) {
             return false;
         }
     }
@@ -1062,25 +1117,28 @@ static bool is_scribbled(void)
 
 static void wish_check(const char *name, enum wish wish)
 {
-    const struct mst_book *book = &session.books[1];
+    const struct mst_book *book = session_book(1);
     bool book_1 = wish != WISH_UNSUBSCRIBE && wish != WISH_SWAP_BOOK;
 
     if (wish == WISH_CLOSE || wish == WISH_WIPE) {
         struct mst_event event;
-        expect_int(name, MST_ERR_CLOSED, mst_old_poll(&session.client, &event));
+        expect_int(name, MST_ERR_CLOSED, mst_pair_poll(&session.pair, &event));
         expect_int(name, false, mst_mock_in_use(&session.mock, 0));
         expect_int(name, false, mst_mock_in_use(&session.mock, 1));
         return;
     }
     expect_int(name, wish == WISH_SUBSCRIBE, has("LTCEUR"));
     expect_int(name, wish != WISH_UNSUBSCRIBE, has("ETHUSD"));
-    expect_int(name, true, book_is_true(&session.books[0], 200));
-    expect_int(name, MST_BOOK_LIVE, mst_book_state(&session.books[0]));
+    expect_int(name, true, book_is_true(session_book(0), 200));
+    expect_int(name, MST_BOOK_LIVE, mst_book_state(session_book(0)));
     if (book_1) {
         expect_int(name, true, book_is_true(book, 200));
         expect_int(name, MST_BOOK_LIVE, mst_book_state(book));
     } else {
-        expect_int(name, MST_BOOK_DETACHED, mst_book_reason(book));
+        expect_int(name, MST_BOOK_DETACHED, mst_book_reason(&session.books[1]));
+        expect_int(name,
+                   has_two_books ? MST_BOOK_DETACHED : MST_BOOK_NO_SNAPSHOT,
+                   mst_book_reason(&session.others[1]));
     }
     expect_int(name, wish != WISH_SWAP_BOOK || is_scribbled(), true);
     expect_int(name, 1, stats()->rotations);
@@ -1093,14 +1151,14 @@ static void test_wishes_at_any_time(void **state)
 {
     (void)state;
     for (int wish = 0; wish < WISHES; wish++) {
-        for (int spares = 0; spares < 2; spares++) {
+        for (int two_books = 0; two_books < 2; two_books++) {
             for (uint32_t at = 0; at <= 2800; at += at < 160 ? 20 : 240) {
                 char name[64];
-                snprintf(name, sizeof name, "wish %d, spares %d, at %u ms",
-                         wish, spares, at);
-                new_client(spares);
+                snprintf(name, sizeof name, "wish %d, two_books %d, at %u ms",
+                         wish, two_books, at);
+                new_pair(two_books);
                 seen.live = false;
-                assert_int_equal(mst_old_rotate(&session.client), 0);
+                assert_int_equal(mst_pair_rotate(&session.pair), 0);
                 run_changing(at);
                 wish_make((enum wish)wish);
                 run_changing(12000);
@@ -1115,10 +1173,10 @@ static void test_wishes_at_any_time(void **state)
 static void test_close_both(void **state)
 {
     (void)state;
-    new_client(true);
-    assert_int_equal(mst_old_rotate(&session.client), 0);
+    new_pair(true);
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
     run_changing(1500);
-    mst_old_close(&session.client);
+    mst_pair_close(&session.pair);
     run(5000);
     expect_int("close frames", 2, (long long)session.service.closes.count);
     expect_int("code", 1000, session.service.close_code);
@@ -1131,8 +1189,8 @@ static void test_close_both(void **state)
 static void test_close_with_an_idle_link(void **state)
 {
     (void)state;
-    new_client(true);
-    mst_old_close(&session.client);
+    new_pair(true);
+    mst_pair_close(&session.pair);
     run(5000);
     expect_int("told", 1, seen.events[MST_EVENT_CLOSED]);
     expect_int("link", 0, seen.failure_link);
@@ -1146,18 +1204,18 @@ int main(void)
         TEST(test_no_gap),
         TEST(test_by_call),
         TEST(test_no_gap_at_any_time),
-        TEST(test_without_spares),
+        TEST(test_with_one_book),
         TEST(test_not_possible),
         TEST(test_executions),
         TEST(test_executions_behind_a_slow_caller),
         TEST(test_cut_while_it_is_read_out),
         TEST(test_execution_of_a_broken_one),
         TEST(test_execution_after_a_long_sleep),
-        TEST(test_execution_before_a_request),
         TEST(test_break_at_any_time),
         TEST(test_break_one_after_the_other),
         TEST(test_new_never_gets_there),
         TEST(test_snapshot_never_comes),
+        TEST(test_snapshot_never_comes_for_one_book),
         TEST(test_tried_again_slowly),
         TEST(test_refused_with_every_token),
         TEST(test_book_that_cannot_be_live),
