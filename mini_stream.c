@@ -11236,16 +11236,18 @@ static bool pair_is_behind(struct mst_pair *p)
  * heartbeats come, each connection has its own in turn. */
 static void pair_compare(struct mst_pair *p, uint32_t now)
 {
-    const struct mst_client *leader = pair_leader(p), *other = pair_follower(p);
+    bool heard[2];
 
-    if (leader->frame.whole_at != p->heard[p->leads]) {
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t bytes = p->clients[i].link.stats.bytes_in;
+        heard[i] = bytes != p->heard[i];
+        p->heard[i] = bytes;
+    }
+    if (heard[p->leads]) {
         p->ahead = 0;
-    } else if (other->frame.whole_at != p->heard[1 - p->leads] &&
-               p->ahead < 2) {
+    } else if (heard[1 - p->leads] && p->ahead < 2) {
         p->ahead++;
     }
-    p->heard[p->leads] = leader->frame.whole_at;
-    p->heard[1 - p->leads] = other->frame.whole_at;
     if (p->ahead < 2 && !pair_is_behind(p)) {
         p->missed.armed = false;
     } else if (!p->missed.armed) {

@@ -1946,7 +1946,7 @@ struct mst_pair {
     struct mst_timer caller; /* until when the caller may be away */
     uint32_t rotate_ms, rotations, changes;
     uint32_t generation, generations[2], seen[2];
-    uint32_t heard[2]; /* when each had its last whole frame */
+    uint64_t heard[2]; /* bytes received when the two were last compared */
     uint8_t leads, turn;
     uint8_t ahead; /* times that the follower has received, the leader not */
     bool rotating, moving, tell;

@@ -139,7 +139,7 @@ static bool book_is_true(const struct mst_book *book, uint64_t late_ms)
 
 /* ---- what the client sees ---- */
 
-#define EXECUTIONS 4096
+#define EXECUTIONS 8192
 
 static bool has_two_books; /* each market */
 
@@ -469,14 +469,14 @@ static void test_not_possible(void **state)
 /* ---- executions ---- */
 
 /* A caller that takes its time over each event. */
-static void run_slowly(unsigned polls)
+static void run_slowly(unsigned polls, uint32_t ms)
 {
     for (unsigned i = 0; i < polls; i++) {
         struct mst_event event;
         if (mst_pair_poll(&session.pair, &event) == 1) {
             (void)on_event(NULL, &event);
         }
-        mst_mock_advance(&session.mock, 20);
+        mst_mock_advance(&session.mock, ms);
     }
 }
 
@@ -495,6 +495,7 @@ static void executions_begin(void)
 {
     memset(seen.pushed, 0, sizeof seen.pushed);
     memset(seen.seen, 0, sizeof seen.seen);
+    memset(seen.taken, 0, sizeof seen.taken);
     seen.marked = seen.unmarked = 0;
     seen.executions_ms = mst_mock_elapsed(&session.mock);
 }
@@ -527,7 +528,7 @@ static void test_executions_behind_a_slow_caller(void **state)
             execution_push();
         }
         assert_int_equal(mst_pair_rotate(&session.pair), 0);
-        run_slowly(1000);
+        run_slowly(1000, 20);
         expect_int("rotations", 1, stats()->rotations);
         executions_expect("behind a slow caller", true);
         expect_int("closed", 1, seen.events[MST_EVENT_CLOSED]);
@@ -1198,6 +1199,133 @@ static void test_close_with_an_idle_link(void **state)
     session_end();
 }
 
+/* ---- hot standby ---- */
+
+/* Both connections are up, and all is subscribed on both. */
+static void new_standby(void)
+{
+    begin(true);
+    session.config.flags |= MST_HOT_STANDBY;
+    session.config.silence_ms = 15000;
+    start_subscribed(0);
+    assert_true(well_within(5000));
+    run_changing(4000);
+    expect_int("opens", 2, seen.events[MST_EVENT_OPEN]);
+    memset(seen.events, 0, sizeof seen.events);
+    seen.live = true;
+}
+
+/* Changes so often, and an execution each time. */
+static void run_executing(uint32_t ms, uint32_t step_ms)
+{
+    uint64_t end = mst_mock_elapsed(&session.mock) + ms;
+
+    while (mst_mock_elapsed(&session.mock) + step_ms <= end) {
+        run(step_ms - 2);
+        truth_change();
+        execution_push();
+    }
+    run(100);
+}
+
+/* However and whenever the leader is lost, no book has a gap, no execution is
+ * lost, and what may come twice is marked. */
+static void test_standby_leader_lost(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 4; how++) {
+        new_standby();
+        for (uint32_t at = 0; at < 12; at++) {
+            int link = old_link();
+            executions_begin();
+            run_executing(400, STEP_MS);
+            run(at);
+            if (how < 2) {
+                mst_mock_end(&session.mock, link,
+                             how == 0 ? MST_ERR_RESET : MST_ERR_EOF);
+            } else if (how == 2) {
+                service_link_close(&session.service, link, 1001, "restart");
+            } else {
+                service_write(&session.service, link, "\xC1\x02{}", 4);
+            }
+            run_executing(2000, STEP_MS);
+            executions_expect("leader lost", true);
+            expect_int("leads", 1 - link, old_link());
+            run_changing(20000);
+            expect_int("changes", at + 1, seen.events[MST_EVENT_LEADER]);
+            expect_int("opens", at + 1, seen.events[MST_EVENT_OPEN]);
+        }
+        expect_truth("leader lost");
+        session_end();
+    }
+}
+
+/* A follower that is lost is nothing to the caller. */
+static void test_standby_follower_lost(void **state)
+{
+    (void)state;
+    new_standby();
+    executions_begin();
+    for (int i = 0; i < 3; i++) {
+        mst_mock_end(&session.mock, 1 - old_link(), MST_ERR_RESET);
+        run_executing(1000, STEP_MS);
+    }
+    executions_expect("follower lost", true);
+    run_changing(20000);
+    expect_int("changes", 0, seen.events[MST_EVENT_LEADER]);
+    expect_truth("follower lost");
+    session_end();
+}
+
+/* The leader's connection is half-open: it is silent, and the other one is
+ * not. */
+static void test_standby_half_open(void **state)
+{
+    (void)state;
+    new_standby();
+    for (unsigned i = 0; i < 3; i++) {
+        int link = old_link();
+        uint64_t begin_ms = mst_mock_elapsed(&session.mock);
+        executions_begin();
+        mst_mock_freeze(&session.mock, link);
+        while (old_link() == link) {
+            run_executing(200, 200);
+        }
+        assert_in_range(mst_mock_elapsed(&session.mock) - begin_ms, 3000, 4500);
+        executions_expect("half-open", true);
+        assert_true(is_well());
+        seen.lies = 0; /* those of the time until then */
+        for (int j = 0; j < 30 && seen.events[MST_EVENT_CLOSED] == i; j++) {
+            run(498);
+            truth_change();
+        }
+        run_changing(20000);
+        expect_truth("half-open");
+        expect_int("changes", i + 1, seen.events[MST_EVENT_LEADER]);
+        expect_int("closed", i + 1, seen.events[MST_EVENT_CLOSED]);
+        expect_int("error", MST_ERR_SILENCE, seen.failure.error);
+    }
+    session_end();
+}
+
+/* A caller that is slow is no reason to change, however far it is behind. */
+static void test_standby_slow_caller(void **state)
+{
+    (void)state;
+    new_standby();
+    seen.live = false;
+    for (int i = 0; i < 100; i++) {
+        truth_change();
+        run_slowly(1, 100);
+    }
+    expect_int("changes", 0, seen.events[MST_EVENT_LEADER]);
+    mst_mock_advance(&session.mock, SESSION_MINUTE);
+    run_changing(10000);
+    expect_int("changes", 0, seen.events[MST_EVENT_LEADER]);
+    assert_true(is_well());
+    session_end();
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -1225,6 +1353,10 @@ int main(void)
         TEST(test_wishes_at_any_time),
         TEST(test_close_both),
         TEST(test_close_with_an_idle_link),
+        TEST(test_standby_leader_lost),
+        TEST(test_standby_follower_lost),
+        TEST(test_standby_half_open),
+        TEST(test_standby_slow_caller),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
