@@ -1,16 +1,24 @@
 /*
  * Two clients that are one stream: which of them leads, and what the caller
- * sees of a change.
+ * sees of a change. Books and executions beside the truth are in
+ * test_session_rotate.c.
  *
  * SPDX-License-Identifier: 0BSD
  */
+#include "service_private.h"
 #include "session.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static unsigned changes(void)
 {
     return session.seen.events[MST_EVENT_LEADER];
+}
+
+static int leader(void)
+{
+    return (int)session.pair.leads;
 }
 
 static void begin(unsigned flags, uint32_t rotate_ms)
@@ -22,6 +30,47 @@ static void begin(unsigned flags, uint32_t rotate_ms)
     session_start_pair(rotate_ms);
     session_subscribe();
     assert_true(session_until_subscribed(10000));
+}
+
+/* Both are up, and nobody but the service's heartbeats says anything. */
+static void begin_quiet_standby(void)
+{
+    begin(MST_HOT_STANDBY, 0);
+    session_run(5000);
+    session.service.rules.feed_ms = session.service.rules.beat_ms = 0;
+    session_run(5000);
+    session.seen.events[MST_EVENT_LEADER] = 0;
+}
+
+/* Only this connection brings this. */
+static void text_on(int link, const char *text)
+{
+    service_link_frame(&session.service, link, 0x80, 1, text, strlen(text));
+}
+
+static void beat_on(int link)
+{
+    char text[128], time[MST_TIME_TEXT_LEN];
+
+    mst_time_format(mst_mock_wall(&session.mock), time);
+    snprintf(text, sizeof text,
+             "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\"%s\"}}",
+             time);
+    text_on(link, text);
+}
+
+static void update_on(int link)
+{
+    char text[256], time[MST_TIME_TEXT_LEN];
+
+    mst_time_format(mst_mock_wall(&session.mock), time);
+    snprintf(
+        text, sizeof text,
+        "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
+        "\"type\":\"UPDATE\",\"time\":\"%s\",\"bids\":[{\"price\":\"99.5\","
+        "\"amount\":\"3\"}],\"asks\":[]}}",
+        time);
+    text_on(link, text);
 }
 
 /* A rotation costs nothing but a connection. */
@@ -37,6 +86,22 @@ static void test_rotation(void **state)
     session_end();
 }
 
+/* Also where nothing comes, and the caller sleeps for as long as it is told. */
+static void test_rotation_of_a_quiet_stream(void **state)
+{
+    (void)state;
+    session_begin();
+    session.config.ping_ms = session.config.silence_ms = SESSION_DAY;
+    session.config.audit_ms = SESSION_DAY;
+    session_start_pair(SESSION_HOUR);
+    session_subscribe();
+    assert_true(session_until_subscribed(10000));
+    session_run(5 * SESSION_HOUR + SESSION_MINUTE);
+    expect_int("changes", 5, changes());
+    assert_true(session_subscribed());
+    session_end();
+}
+
 /* A lost connection costs no gap in a book. */
 static void test_hot_standby(void **state)
 {
@@ -45,8 +110,7 @@ static void test_hot_standby(void **state)
     session_run(10000);
     expect_int("opens", 2, session.seen.events[MST_EVENT_OPEN]);
     for (unsigned i = 0; i < 10; i++) {
-        int link = (int)session.pair.leads;
-        mst_mock_end(&session.mock, link, MST_ERR_RESET);
+        mst_mock_end(&session.mock, leader(), MST_ERR_RESET);
         for (unsigned ms = 0; ms < 20000; ms += 10) {
             session_run(10);
             expect_int("books", true, session_subscribed());
@@ -56,11 +120,434 @@ static void test_hot_standby(void **state)
     session_end();
 }
 
+/* Each connection has its heartbeats in turn, and they are late at times: that
+ * is no reason to change. */
+static void test_heartbeats_out_of_phase(void **state)
+{
+    static const uint32_t apart_ms[] = {100, 400, 1000, 2500, 4000, 5000, 9000};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(apart_ms); i++) {
+        begin_quiet_standby();
+        for (unsigned n = 0; n < 30; n++) {
+            uint32_t late_ms = n * 37 % 100;
+            beat_on(1 - leader());
+            session_run(apart_ms[i] - late_ms);
+            beat_on(leader());
+            session_run(10000 - apart_ms[i] + late_ms);
+        }
+        expect_int("changes", 0, changes());
+        session_end();
+    }
+}
+
+/* The leader has none any more: it changes once. */
+static void test_heartbeats_of_one(void **state)
+{
+    (void)state;
+    begin_quiet_standby();
+    for (unsigned n = 0; n < 3; n++) {
+        beat_on(0);
+        beat_on(1);
+        session_run(2000);
+    }
+    expect_int("leads", 0, leader());
+    for (unsigned n = 0; n < 5; n++) {
+        beat_on(1);
+        session_run(2000);
+    }
+    expect_int("leads", 1, leader());
+    expect_int("changes", 1, changes());
+    session_end();
+}
+
+/* One market's updates come by the follower's connection only, though the
+ * leader's is alive. */
+static void test_book_falls_behind(void **state)
+{
+    (void)state;
+    begin_quiet_standby();
+    update_on(1);
+    for (unsigned n = 0; n < 30; n++) {
+        beat_on(0);
+        beat_on(1);
+        session_run(1000);
+        expect_int("leads", n < 2 ? 0 : n > 4 ? 1 : leader(), leader());
+    }
+    expect_int("changes", 1, changes());
+    session_end();
+}
+
+/* The leader's book is stale, and no snapshot mends it. */
+static void test_book_stays_stale(void **state)
+{
+    (void)state;
+    begin_quiet_standby();
+    session.service.rules.no_snapshot = true;
+    text_on(0,
+            "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
+            "\"type\":\"UPDATE\",\"time\":\"x\",\"bids\":[],\"asks\":[]}}");
+    session_run(2500);
+    expect_int("not yet", 0, changes());
+    session_run(3000);
+    expect_int("changes", 1, changes());
+    expect_int("leads", 1, leader());
+    assert_true(session_subscribed());
+    session_end();
+
+    /* It is mended: that takes less time than a change. */
+    begin_quiet_standby();
+    text_on(0,
+            "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
+            "\"type\":\"UPDATE\",\"time\":\"x\",\"bids\":[],\"asks\":[]}}");
+    for (unsigned n = 0; n < 60; n++) {
+        beat_on(0);
+        beat_on(1);
+        session_run(1000);
+    }
+    expect_int("changes", 0, changes());
+    assert_true(session_subscribed());
+    session_end();
+}
+
+/* Both are lost: the end of one may be seen before that of the other, and the
+ * one that is back first leads; there is no change without end. */
+static void test_both_lost(void **state)
+{
+    (void)state;
+    begin(MST_HOT_STANDBY, 0);
+    session_run(10000);
+    for (unsigned i = 0; i < 5; i++) {
+        unsigned before = changes();
+        service_restart(&session.service, MST_ERR_RESET);
+        session_run(100);
+        expect_int("live", false, session_subscribed());
+        assert_true(session_until_subscribed(SESSION_MINUTE));
+        session_run(SESSION_MINUTE);
+        assert_true(session_subscribed());
+        assert_in_range(changes() - before, 0, 2);
+    }
+    session_end();
+}
+
+/* The service does not let the follower in: that is the follower's trouble. */
+static void test_follower_refused(void **state)
+{
+    static const int statuses[] = {401, 403, 429, 503};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(statuses); i++) {
+        unsigned closed;
+        begin(MST_HOT_STANDBY, 0);
+        session_run(5000);
+        session.service.upgrade.status = statuses[i];
+        mst_mock_end(&session.mock, 1 - leader(), MST_ERR_RESET);
+        for (unsigned ms = 0; ms < 10 * SESSION_MINUTE; ms += 1000) {
+            session_run(1000);
+            expect_int("books", true, session_subscribed());
+        }
+        expect_int("changes", 0, changes());
+        closed = session.seen.events[MST_EVENT_CLOSED];
+        assert_in_range(closed, 2, 40);
+        assert_int_not_equal(session.seen.closed.error, MST_OK);
+        session.service.upgrade.status = 0;
+        session_run(10 * SESSION_MINUTE);
+        expect_int("open", MST_STATE_OPEN,
+                   mst_client_state(&session.pair.clients[1 - leader()]));
+        session_end();
+    }
+}
+
+/* New credentials serve for what connects next, and the old ones, which may be
+ * gone, for nothing; the stream goes on. */
+static void test_credentials(void **state)
+{
+    static char id[] = SERVICE_ID, secret[] = SERVICE_SECRET;
+    struct mst_access *access = &session.pair.access;
+
+    (void)state;
+    begin(MST_HOT_STANDBY, 0);
+    session_run(5000);
+    session_expect_tokens("one for both", 1);
+    assert_int_equal(mst_access_set_credentials(access, id, secret), 0);
+    assert_int_equal(
+        mst_access_set_credentials(access, SERVICE_ID, SERVICE_SECRET), 0);
+    memset(id, '!', sizeof id);
+    memset(secret, '!', sizeof secret);
+    expect_int("none", MST_ERR_CREDENTIALS,
+               mst_access_set_credentials(access, "", "x"));
+    session_run(SESSION_MINUTE);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session_expect_tokens("not before it is needed", 1);
+    mst_mock_end(&session.mock, leader(), MST_ERR_RESET);
+    for (unsigned ms = 0; ms < 10000; ms += 100) {
+        session_run(100);
+        expect_int("books", true, session_subscribed());
+    }
+    expect_int("open", MST_STATE_OPEN,
+               mst_client_state(&session.pair.clients[1 - leader()]));
+    session_expect_tokens("anew", 2);
+    session_end();
+}
+
+/* ---- calls ---- */
+
+/* How the connections are to each other when the end comes. */
+static void come_to(unsigned flags, bool rotate, uint32_t ms)
+{
+    session_begin();
+    session.config.flags |= flags;
+    session.mock.plan.resolve_ms = session.mock.plan.connect_ms = 20;
+    session.mock.plan.data_ms = 15;
+    session.service.rules.feed_ms = 100;
+    session_start_pair(0);
+    session_subscribe();
+    if (rotate) {
+        session_run(5000);
+        assert_int_equal(mst_pair_rotate(&session.pair), 0);
+    }
+    session_run(ms);
+}
+
+/* Whatever state they are in: both end, and nothing of the caller's is touched
+ * any more. */
+static void test_close_and_wipe_at_any_time(void **state)
+{
+    (void)state;
+    for (int wipe = 0; wipe < 2; wipe++) {
+        for (int mode = 0; mode < 3; mode++) {
+            for (uint32_t ms = 0; ms < 3500; ms += ms < 300 ? 10 : 90) {
+                come_to(mode == 1 ? MST_HOT_STANDBY : 0, mode == 2, ms);
+                if (wipe) {
+                    struct mst_event event;
+                    mst_pair_wipe(&session.pair);
+                    expect_int("poll", MST_ERR_CLOSED,
+                               mst_pair_poll(&session.pair, &event));
+                } else {
+                    mst_pair_close(&session.pair);
+                    session_run(5000);
+                }
+                for (int i = 0; i < 2; i++) {
+                    expect_int("in use", false,
+                               mst_mock_in_use(&session.mock, i));
+                }
+                expect_int("error", MST_OK, session.seen.closed.error);
+                session_end();
+            }
+        }
+    }
+}
+
+/* Calls of a pair that is closed, or never was: they say so. */
+static void expect_closed_calls(const char *name)
+{
+    struct mst_pair *p = &session.pair;
+    struct mst_event event;
+
+    expect_int(name, MST_ERR_CLOSED, mst_pair_poll(p, &event));
+    expect_int(name, MST_EVENT_NONE, event.type);
+    expect_int(name, MST_ERR_CLOSED,
+               mst_pair_subscribe(p, MST_HEARTBEAT, NULL, NULL, NULL));
+    expect_int(name, MST_ERR_CLOSED,
+               mst_pair_unsubscribe(p, MST_HEARTBEAT, NULL));
+    expect_int(name, MST_ERR_CLOSED, mst_pair_resync(p, MST_HEARTBEAT, NULL));
+    expect_int(name, MST_ERR_CLOSED, mst_pair_subscription_list(p));
+    expect_int(name, MST_ERR_CLOSED, mst_pair_rotate(p));
+    expect_int(name, true, mst_pair_book(p, "BTCUSD") == NULL);
+    for (int i = 0; i < 2; i++) {
+        const struct mst_link *l = &p->clients[i].link;
+        expect_int(name, MST_STATE_OFF, mst_link_state(l));
+        expect_int(name, 0, (int)mst_wants(l));
+        (void)mst_next_deadline_ms(l);
+    }
+    mst_pair_close(p);
+    mst_pair_wipe(p);
+    expect_int(name, MST_ERR_CLOSED, mst_pair_poll(p, &event));
+}
+
+static void test_calls_after_the_end(void **state)
+{
+    (void)state;
+    begin(0, 0);
+    mst_pair_wipe(&session.pair);
+    expect_closed_calls("wiped");
+    session_end();
+}
+
+static int init(const struct mst_config *config, uint32_t rotate_ms,
+                const struct mst_memory *other)
+{
+    return mst_pair_init(&session.pair, config, rotate_ms, &session.port,
+                         &session.lengths, other);
+}
+
+static void test_calls_after_a_failed_init(void **state)
+{
+    struct mst_config config;
+    struct mst_memory other;
+
+    (void)state;
+    session_begin();
+    other = session.lengths;
+    other.data = session.other_memory;
+    expect_int("no configuration", MST_ERR_ARGUMENT, init(NULL, 0, &other));
+    expect_closed_calls("no configuration");
+
+    config = session.config;
+    config.client_id = NULL;
+    expect_int("no name", MST_ERR_CREDENTIALS, init(&config, 0, &other));
+    expect_closed_calls("no name");
+
+    config = session.config;
+    config.ws_url = "ws://" SERVICE_WS_HOST;
+    expect_int("plain", MST_ERR_PLAIN, init(&config, 0, &other));
+    expect_closed_calls("plain");
+
+    config = session.config;
+    expect_int("one memory", MST_ERR_ARGUMENT, init(&config, 0, NULL));
+    expect_closed_calls("one memory");
+    other.size = 100;
+    expect_int("too little", MST_ERR_MEMORY, init(&config, 0, &other));
+    expect_closed_calls("too little");
+    other.size = session.lengths.size;
+
+    expect_int("too long", MST_ERR_ARGUMENT,
+               init(&config, 25 * SESSION_DAY, &other));
+    config.flags |= MST_HOT_STANDBY;
+    expect_int("both modes", MST_ERR_ARGUMENT,
+               init(&config, SESSION_HOUR, &other));
+    expect_closed_calls("both modes");
+}
+
+/* What cannot be subscribed leaves nothing behind, on neither client. */
+static void test_errors_of_subscribe(void **state)
+{
+    struct mst_pair *p = &session.pair;
+    struct mst_book *book = &session.books[0], *other = &session.others[0];
+
+    (void)state;
+    session_begin();
+    session_start_pair(0);
+    expect_int("second alone", MST_ERR_ARGUMENT,
+               mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD", NULL, other));
+    expect_int("one for two", MST_ERR_ARGUMENT,
+               mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD", book, book));
+    expect_int("books of another channel", MST_ERR_ARGUMENT,
+               mst_pair_subscribe(p, MST_TOP_OF_BOOK, "BTCUSD", book, other));
+    expect_int("no market", MST_ERR_ARGUMENT,
+               mst_pair_subscribe(p, MST_MARKET_DATA, NULL, book, other));
+    expect_int("missing", MST_ERR_MISSING,
+               mst_pair_unsubscribe(p, MST_MARKET_DATA, "BTCUSD"));
+    expect_int("missing", MST_ERR_MISSING,
+               mst_pair_resync(p, MST_MARKET_DATA, "BTCUSD"));
+    expect_int("good", 0,
+               mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD", book, other));
+    expect_int("again", MST_ERR_EXISTS,
+               mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD",
+                                  &session.books[1], &session.others[1]));
+    assert_ptr_equal(mst_pair_book(p, "BTCUSD"), book);
+    for (int i = 1; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        char market[16];
+        snprintf(market, sizeof market, "M%d", i);
+        expect_int(market, 0,
+                   mst_pair_subscribe(p, MST_TOP_OF_BOOK, market, NULL, NULL));
+    }
+    expect_int("full", MST_ERR_FULL,
+               mst_pair_subscribe(p, MST_MARKET_DATA, "ETHUSD",
+                                  &session.books[1], &session.others[1]));
+    expect_int("nothing is left of it", MST_ERR_MISSING,
+               mst_pair_unsubscribe(p, MST_MARKET_DATA, "ETHUSD"));
+    assert_null(mst_pair_book(p, "ETHUSD"));
+    session_run(10000);
+    expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
+               (long long)service_len(&session.service));
+    session_end();
+}
+
+/* The follower has no slot, since the service does not confirm that one is
+ * free: nothing is subscribed at all. A market with one book waits for it. */
+static void test_full_on_one_of_them(void **state)
+{
+    struct mst_pair *p = &session.pair;
+    struct mst_book *book = &session.books[0];
+    char market[16];
+
+    (void)state;
+    for (int one = 0; one < 2; one++) {
+        session_begin();
+        session.config.flags |= MST_HOT_STANDBY;
+        session.config.answer_ms = SESSION_HOUR;
+        session_start_pair(0);
+        for (int i = 0; i < MST_SUBSCRIPTIONS_MAX - one; i++) {
+            snprintf(market, sizeof market, "M%d", i);
+            expect_int(
+                market, 0,
+                mst_pair_subscribe(p, MST_TOP_OF_BOOK, market, NULL, NULL));
+        }
+        if (one) {
+            expect_int(
+                "one book", 0,
+                mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD", book, NULL));
+        }
+        session_run(10000);
+        expect_int("leads", 0, leader());
+        if (one) { /* its slot on the follower is taken by another market */
+            expect_int(
+                "beside it", 0,
+                mst_subscribe(&p->clients[1], MST_TOP_OF_BOOK, "X", NULL));
+            session_run(5000);
+            mst_mock_end(&session.mock, 0, MST_ERR_RESET);
+            session.service.upgrade.status = 500;
+            session_run(5000);
+            expect_int("leads", 1, leader());
+            assert_null(mst_pair_book(p, "BTCUSD"));
+            expect_int(
+                "exists", MST_ERR_EXISTS,
+                mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD", book, NULL));
+            expect_int("frees it", 0,
+                       mst_unsubscribe(&p->clients[1], MST_TOP_OF_BOOK, "X"));
+            session_run(5000);
+            assert_ptr_equal(mst_pair_book(p, "BTCUSD"), book);
+            expect_int("live", MST_BOOK_LIVE, mst_book_state(book));
+        } else {
+            session.service.rules.never = true;
+            expect_int("leaves", 0,
+                       mst_pair_unsubscribe(p, MST_TOP_OF_BOOK, "M3"));
+            session_run(5000);
+            mst_mock_end(&session.mock, 0, MST_ERR_RESET);
+            session_run(100);
+            expect_int("leads", 1, leader());
+            expect_int("full", MST_ERR_FULL,
+                       mst_pair_subscribe(p, MST_MARKET_DATA, "BTCUSD", book,
+                                          &session.others[0]));
+            expect_int("nothing is left of it", MST_ERR_MISSING,
+                       mst_pair_unsubscribe(p, MST_MARKET_DATA, "BTCUSD"));
+            expect_int(
+                "on neither", MST_ERR_MISSING,
+                mst_unsubscribe(&p->clients[0], MST_MARKET_DATA, "BTCUSD"));
+        }
+        session_end();
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         TEST(test_rotation),
+        TEST(test_rotation_of_a_quiet_stream),
         TEST(test_hot_standby),
+        TEST(test_heartbeats_out_of_phase),
+        TEST(test_heartbeats_of_one),
+        TEST(test_book_falls_behind),
+        TEST(test_book_stays_stale),
+        TEST(test_both_lost),
+        TEST(test_follower_refused),
+        TEST(test_credentials),
+        TEST(test_close_and_wipe_at_any_time),
+        TEST(test_calls_after_the_end),
+        TEST(test_calls_after_a_failed_init),
+        TEST(test_errors_of_subscribe),
+        TEST(test_full_on_one_of_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
