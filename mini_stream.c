@@ -7679,6 +7679,7 @@ static void link_begin(struct mst_link *l)
 
     (void)link_next(l, &purpose);
     l->purpose = (uint8_t)purpose;
+    l->ahead = !l->wanted;
     /* The URLs were checked at the begin of the object's life. */
     if (purpose == ACCESS_TOKEN) {
         l->scope = l->wanted ? link_scope(l) : access_ageing(l->access)->scope;
@@ -10923,7 +10924,11 @@ static bool transfer_tell(struct mst_link *l, struct mst_event *event)
 
     if (l->report == MST_EVENT_CLOSED && t->request != NULL && !t->done) {
         l->report = MST_EVENT_NONE;
-        transfer_failed(t);
+        if (!l->ahead) {
+            transfer_failed(t);
+        } else if (l->state == MST_STATE_WAIT) {
+            link_arm(l, MST_TIMER_STAGE, 0); /* that was not for the request */
+        }
     }
     if (!t->done) {
         return false;

@@ -1675,6 +1675,7 @@ struct mst_link {
     uint8_t token_serial;                         /* of the token in use */
     const char *scope;                            /* that is asked for */
     bool fetches; /* tokens ahead of their end, when it is not wanted */
+    bool ahead;   /* this attempt is for such a token */
     bool wanted, up, opened, reading, stable, expired;
     bool token_again, store_tried, reads_token, closing, wiped, more;
     struct mst_random random;

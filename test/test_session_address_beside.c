@@ -1,11 +1,11 @@
 /*
- * Address requests beside a stream, before, during and after the handover of
- * one connection to another; what becomes of one that the client is closed
- * in; and what a tap may see of it.
+ * Address requests by a transfer that shares a client's or a pair's access:
+ * what each keeps to itself, which tokens they share, what becomes of a request
+ * that the transfer is closed in; and what a trace may see of it.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "old_session.h"
+#include "session.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,11 +13,13 @@
 static struct mst_address_request request;
 static struct mst_address record;
 
-/* A client with two links, whose stream is fed. */
+/* What streams beside the transfer. */
+enum beside { BESIDE_CLIENT, BESIDE_PAIR, BESIDE_STANDBY };
+
+/* The stream is fed. */
 static void begin(void)
 {
     session_begin();
-    session_two_links();
     session.config.base_url = "https://" SERVICE_API_HOST;
     session.service.rules.feed_ms = 100;
     session.service.rules.beat_ms = 1000;
@@ -27,7 +29,7 @@ static void begin(void)
 
 static int put(void)
 {
-    return mst_old_address_put(&session.client, &request, &record);
+    return mst_address_put(&session.transfer, &request, &record);
 }
 
 static void put_and_wait(const char *name)
@@ -43,11 +45,27 @@ static void put_and_wait(const char *name)
     expect_int(name, before + 1, session.seen.events[MST_EVENT_ADDRESS]);
 }
 
-static void begin_subscribed(void)
+static void start_beside(enum beside beside, uint32_t rotate_ms)
 {
-    session_start();
+    if (beside == BESIDE_CLIENT) {
+        session_start();
+    } else {
+        session.config.flags |= beside == BESIDE_STANDBY ? MST_HOT_STANDBY : 0;
+        session_start_pair(rotate_ms);
+    }
+    session_start_transfer();
+}
+
+static void begin_beside(enum beside beside, uint32_t rotate_ms)
+{
+    start_beside(beside, rotate_ms);
     session_subscribe();
     assert_true(session_until_subscribed(SESSION_MINUTE));
+}
+
+static void begin_subscribed(void)
+{
+    begin_beside(BESIDE_CLIENT, 0);
 }
 
 /* The time in which the caller does not poll is not the service's. */
@@ -86,7 +104,8 @@ static void poll_busily(struct mst_event *event)
                 service_text(&session.service, "{\"channel\":\"news\"}");
             }
         }
-        expect_int("event", 1, mst_old_poll(&session.client, event));
+        expect_int("event", 1, mst_poll(&session.client, event));
+        (void)mst_transfer_poll(&session.transfer, event);
         mst_mock_advance(&session.mock, 20);
     }
     expect_int("ends", MST_EVENT_ADDRESS, event->type);
@@ -312,8 +331,8 @@ static void test_token_in_use_keeps_its_room(void **state)
     session_end();
 }
 
-/* The two tokens share two rooms with one that is fetched ahead: hours of it,
- * with rotations. */
+/* The two tokens, and those that are fetched ahead: hours of it, with
+ * rotations. */
 static void test_hours_of_tokens_and_rotations(void **state)
 {
     (void)state;
@@ -321,16 +340,95 @@ static void test_hours_of_tokens_and_rotations(void **state)
     session.service.rules.feed_ms = 0;
     session.service.expires_in = 900;
     session.service.rules.expire = true;
-    session.config.rotate_ms = 500000;
-    begin_subscribed();
+    begin_beside(BESIDE_PAIR, 500000);
     for (int i = 0; i < 100; i++) {
         put_and_wait("in all the hours");
         session_run(97000 + (uint32_t)i * 1009);
     }
     expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
-    assert_true(mst_old_client_stats(&session.client)->rotations > 5);
+    assert_true(session.pair.rotations > 5);
     assert_true(session_subscribed());
     session_end();
+}
+
+/* A token is fetched ahead of the old one's end by whoever is free to do it, and
+ * that is all that happens: what connects next finds it. */
+static void test_token_fetched_ahead(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const char *name = i == 0   ? "a transfer"
+                           : i == 1 ? "a transfer beside a pair"
+                           : i == 2 ? "a parked follower"
+                                    : "nobody is free";
+        begin();
+        session.service.rules.feed_ms = 0;
+        session.service.expires_in = 600;
+        if (i < 2) {
+            begin_beside(i == 0 ? BESIDE_CLIENT : BESIDE_PAIR, 0);
+        } else if (i == 2) {
+            session_start_pair(0);
+            session_subscribe();
+            assert_true(session_until_subscribed(SESSION_MINUTE));
+        } else {
+            session_open();
+        }
+        session_run(530000);
+        session_expect_tokens(name, 1);
+        session_run(20000);
+        session_expect_tokens(name, i < 3 ? 2 : 1);
+        session_run(600000);
+        session_expect_tokens(name, i < 3 ? 3 : 1);
+        expect_int(name, 1, session.seen.events[MST_EVENT_OPEN]);
+        expect_int(name, 0, session.seen.events[MST_EVENT_CLOSED]);
+        expect_int(name, 0, session.seen.events[MST_EVENT_LEADER]);
+        service_end(&session.service, MST_ERR_RESET);
+        assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
+        session_expect_tokens(name, i < 3 ? 3 : 2);
+        session_end();
+    }
+}
+
+/* What the token endpoint asks for is for all: nobody comes back before. */
+static void test_token_endpoint_holds_all(void **state)
+{
+    (void)state;
+    for (int beside = BESIDE_CLIENT; beside <= BESIDE_STANDBY; beside++) {
+        begin();
+        session.service.rules.hold = true;
+        session.service.token.status = 429;
+        session.service.token.retry_s = 90;
+        session.config.put_ms = 10 * SESSION_MINUTE;
+        start_beside((enum beside)beside, 0);
+        session_subscribe();
+        expect_int("put", 0, put());
+        session_run(85000);
+        expect_int("asked once", 1, (long long)session.service.tokens.count);
+        session.service.token.status = 0;
+        if (session.seen.events[MST_EVENT_ADDRESS] == 0) {
+            assert_true(session_until(MST_EVENT_ADDRESS, SESSION_MINUTE));
+        }
+        expect_text("put", "OK", error_name(session.seen.address.error));
+        assert_true(session_until_subscribed(SESSION_MINUTE));
+        session_end();
+    }
+}
+
+/* A token for both scopes is fetched once. */
+static void test_one_token_for_both_scopes(void **state)
+{
+    (void)state;
+    for (int beside = BESIDE_CLIENT; beside <= BESIDE_STANDBY; beside++) {
+        begin();
+        session.config.scope = SERVICE_SCOPE " " SERVICE_ADDRESS_SCOPE;
+        session.service.scope = session.config.scope;
+        session.service.api_token = SERVICE_TOKEN;
+        begin_beside((enum beside)beside, 0);
+        put_and_wait("one for both");
+        session_run(5000);
+        session_expect_tokens("one for both", 1);
+        session_end();
+    }
 }
 
 /* ---- handover ---- */
@@ -351,35 +449,18 @@ static void test_at_each_moment_of_a_rotation(void **state)
         session.service.token.delay_ms = 100;
         session.service.address.delay_ms = 100;
         session.service.rules.delay_ms = 100;
-        begin_subscribed();
-        expect_int(name, 0, mst_old_rotate(&session.client));
+        begin_beside(BESIDE_PAIR, 0);
+        expect_int(name, 0, mst_pair_rotate(&session.pair));
         session_run(ms);
         put_and_wait(name);
         session_run(SESSION_MINUTE);
-        expect_int(name, 1, mst_old_client_stats(&session.client)->rotations);
+        expect_int(name, 1, session.pair.rotations);
         opened = session.seen.events[MST_EVENT_OPEN];
         expect_int(name, opened - 1, session.seen.events[MST_EVENT_CLOSED]);
         expect_text(name, "OK", error_name(session.seen.closed.error));
         assert_true(session_subscribed());
         session_end();
     }
-}
-
-/* An old connection whose peer never says goodbye does not cost the request
- * that waits for its link. */
-static void test_behind_a_slow_goodbye(void **state)
-{
-    (void)state;
-    begin();
-    begin_subscribed();
-    session.service.rules.no_echo = true;
-    expect_int("rotate", 0, mst_old_rotate(&session.client));
-    while (mst_old_client_stats(&session.client)->rotations == 0) {
-        session_run(10);
-    }
-    put_and_wait("while the old one closes");
-    session.service.rules.no_echo = false;
-    session_end();
 }
 
 /* The stream breaks while a request is under way: each goes its way. */
@@ -427,8 +508,11 @@ static void test_closed_at_each_moment(void **state)
             snprintf(name, sizeof name, "closed after %u ms, %s", (unsigned)ms,
                      alone ? "alone" : "beside");
             slow();
-            session.config.ws_url = alone ? NULL : session.config.ws_url;
-            session_start();
+            if (alone) {
+                session_start_transfer();
+            } else {
+                start_beside(BESIDE_CLIENT, 0);
+            }
             expect_int(name, 0, put());
             session_run(ms);
             bool over = session.seen.events[MST_EVENT_ADDRESS] == 1;
@@ -449,8 +533,8 @@ static void test_closed_in_a_rotation(void **state)
         begin();
         session.service.rules.delay_ms = 100;
         session.service.address.never = true;
-        begin_subscribed();
-        mst_old_rotate(&session.client);
+        begin_beside(BESIDE_PAIR, 0);
+        assert_int_equal(mst_pair_rotate(&session.pair), 0);
         session_run(ms);
         expect_int("put", 0, put());
         session_run(ms % 3 == 0 ? 0 : 5);
@@ -483,19 +567,24 @@ static void test_wiped_at_each_moment(void **state)
     for (uint32_t ms = 0; ms < 600; ms += 10) {
         struct mst_event event;
         slow();
-        session_start();
+        start_beside(BESIDE_CLIENT, 0);
         expect_int("put", 0, put());
         session_run(ms);
-        mst_old_client_wipe(&s->client);
+        mst_transfer_wipe(&s->transfer);
+        mst_client_wipe(&s->client);
         for (size_t i = 0; i < COUNT(secrets); i++) {
             assert_false(holds(&s->client, sizeof s->client, secrets[i]));
-            assert_false(holds(s->memory, s->memory_len, secrets[i]));
+            assert_false(holds(&s->transfer, sizeof s->transfer, secrets[i]));
+            assert_false(holds(s->memory, sizeof s->memory, secrets[i]));
+            assert_false(holds(s->transfer_memory, sizeof s->transfer_memory,
+                               secrets[i]));
         }
-        for (int link = 0; link < MST_LINKS_MAX; link++) {
+        for (int link = 0; link < 2; link++) {
             assert_false(mst_mock_in_use(&s->mock, link));
         }
         expect_int("put", MST_ERR_CLOSED, put());
-        expect_int("poll", MST_ERR_CLOSED, mst_old_poll(&s->client, &event));
+        expect_int("poll", MST_ERR_CLOSED,
+                   mst_transfer_poll(&s->transfer, &event));
         session_check();
         text_free(&s->seen.record);
     }
@@ -507,13 +596,13 @@ static void test_new_credentials_meanwhile(void **state)
     (void)state;
     for (uint32_t ms = 0; ms < 600; ms += 10) {
         slow();
-        session_start();
+        start_beside(BESIDE_CLIENT, 0);
         expect_int("put", 0, put());
         session_run(ms);
         bool over = session.seen.events[MST_EVENT_ADDRESS] == 1;
         expect_int("credentials", 0,
-                   mst_old_set_credentials(&session.client, SERVICE_ID,
-                                           SERVICE_SECRET));
+                   mst_access_set_credentials(session.client.link.access,
+                                              SERVICE_ID, SERVICE_SECRET));
         if (!over) {
             assert_true(session_until(MST_EVENT_ADDRESS, SESSION_MINUTE));
         }
@@ -545,11 +634,15 @@ static void storm_begin(void)
     plan->data_ms = roll(50);
     plan->recv_max = sizes[roll(COUNT(sizes))];
     plan->send_max = sizes[roll(COUNT(sizes))];
-    session.config.rotate_ms = roll(2) * (20000 + roll(20000));
     session.service.expires_in = 40 + roll(600);
     session.service.address.delay_ms = roll(3000);
     session.service.rules.feed_ms = 5000;
-    begin_subscribed();
+    switch (roll(4)) {
+    case 0: begin_beside(BESIDE_PAIR, 20000 + roll(20000)); break;
+    case 1: begin_beside(BESIDE_PAIR, 0); break;
+    case 2: begin_beside(BESIDE_STANDBY, 0); break;
+    default: begin_beside(BESIDE_CLIENT, 0); break;
+    }
 }
 
 /* One thing happens; says whether it was a request that was taken. */
@@ -557,17 +650,18 @@ static bool storm_step(void)
 {
     static const int statuses[] = {0, 0, 401, 403, 404, 429, 503};
     struct service *service = &session.service;
-    int link = (int)roll(MST_LINKS_MAX);
+    struct mst_pair *pair = &session.pair;
+    int link = (int)roll(session.has_pair ? 3 : 2);
 
     switch (roll(9)) {
     case 0: service_end(service, MST_ERR_RESET); break;
     case 1: service->sink.end(service->sink.context, link, MST_ERR_EOF); break;
     case 2: service->address.status = statuses[roll(COUNT(statuses))]; break;
     case 3: service->token.status = roll(3) == 0 ? 500 : 0; break;
-    case 4: (void)mst_old_rotate(&session.client); break;
+    case 4: (void)(session.has_pair ? mst_pair_rotate(pair) : 0); break;
     case 5:
-        (void)mst_old_set_credentials(&session.client, SERVICE_ID,
-                                      SERVICE_SECRET);
+        (void)mst_access_set_credentials(session.transfer.link.access,
+                                         SERVICE_ID, SERVICE_SECRET);
         break;
     case 6: mst_mock_freeze(&session.mock, link); break;
     case 7: mst_mock_advance(&session.mock, roll(30000)); break;
@@ -602,47 +696,23 @@ static void test_storms(void **state)
     }
 }
 
-/* The end of a request is told beside a failure that is still to be told. */
-static void test_end_beside_a_failure(void **state)
-{
-    (void)state;
-    begin();
-    session.service.rules.feed_ms = 0;
-    begin_subscribed();
-    session_run(3000);
-    assert_int_equal(mst_old_rotate(&session.client), 0);
-    assert_true(session_until(MST_EVENT_OPEN, 5000));
-    session_run(1000); /* all is subscribed, but it has not taken over */
-    session_cut_message(MST_ERR_RESET);
-    expect_int("put", 0, put());
-    text_clear(&session.seen.record);
-    mst_old_close(&session.client);
-    session_run(100);
-    assert_non_null(
-        strstr(text_get(&session.seen.record), "closed RESET in open http 0"));
-    expect_int("ends", 1, session.seen.events[MST_EVENT_ADDRESS]);
-    expect_text("put", "CLOSED", error_name(session.seen.address.error));
-    expect_int("closed", 2, session.seen.events[MST_EVENT_CLOSED]);
-    session_end();
-}
+/* ---- the trace ---- */
 
-/* ---- the tap ---- */
+static struct text traced;
+static unsigned traced_times;
 
-static struct text tapped;
-static unsigned tapped_times;
-
-static void tap(void *context, const struct mst_tap_record *tap_record)
+static void trace(void *context, const struct mst_trace *piece)
 {
     (void)context;
-    if (tap_record->kind == MST_TAP_IN || tap_record->kind == MST_TAP_OUT) {
-        text_add_bytes(&tapped, tap_record->data, tap_record->len);
-        tapped_times += tap_record->kind == MST_TAP_OUT;
+    if (piece->kind == MST_TRACE_IN || piece->kind == MST_TRACE_OUT) {
+        text_add_bytes(&traced, piece->data, piece->len);
+        traced_times += piece->kind == MST_TRACE_OUT;
     }
 }
 
-/* The tap sees the request as it went out, but for the token; whatever small
+/* The trace sees the request as it went out, but for the token; whatever small
  * pieces it goes out in. */
-static void test_tap_sees_no_secret(void **state)
+static void test_trace_sees_no_secret(void **state)
 {
     static const size_t sizes[] = {0, 1, 7};
 
@@ -650,31 +720,31 @@ static void test_tap_sees_no_secret(void **state)
     for (size_t i = 0; i < COUNT(sizes); i++) {
         char expected[8192], *token;
         begin();
-        session.config.ws_url = NULL;
-        session.config.tap = tap;
+        session.config.trace = trace;
+        session.config.flags |= MST_TRACE_ALL;
         session.mock.plan.send_max = sizes[i];
-        session_start();
-        put_and_wait("tapped");
+        session_start_transfer();
+        put_and_wait("traced");
         snprintf(expected, sizeof expected, "%s", session.service.put);
         token = strstr(expected, SERVICE_ADDRESS_TOKEN);
         assert_non_null(token);
         memset(token, '*', strlen(SERVICE_ADDRESS_TOKEN));
-        if (tapped.len < strlen(expected)) {
-            expect_failed("tapped only %zu bytes", tapped.len);
+        if (traced.len < strlen(expected)) {
+            expect_failed("traced only %zu bytes", traced.len);
         } else {
-            char *response = tapped.data + strlen(expected);
+            char *response = traced.data + strlen(expected);
             assert_true(strstr(response, session.service.record) != NULL);
             *response = '\0';
-            expect_text("tapped", expected, tapped.data);
+            expect_text("traced", expected, traced.data);
         }
-        text_free(&tapped);
+        text_free(&traced);
         session_end();
     }
 }
 
 /* It sees a long request in as many pieces as the link takes it in, however
  * long the token is. */
-static void test_tap_sees_each_piece_once(void **state)
+static void test_trace_sees_each_piece_once(void **state)
 {
     static char token[4000 + 1];
     const size_t room = MST_RECORD_OUT_MIN;
@@ -682,19 +752,19 @@ static void test_tap_sees_each_piece_once(void **state)
     (void)state;
     memset(token, 't', sizeof token - 1);
     begin();
-    session.config.tap = tap;
+    session.config.trace = trace;
+    session.config.flags |= MST_TRACE_ALL;
     session.service.token_value = token;
     session_start();
     session_subscribe();
-    tapped_times = 0;
+    traced_times = 0;
     assert_true(session_until(MST_EVENT_OPEN, 5000));
-    assert_in_range(tapped.len, sizeof token, sizeof token + 2000);
-    assert_null(strstr(tapped.data, "tttt"));
-    assert_in_range(tapped_times, 2, sizeof token / room + 2);
-    text_free(&tapped);
-    session.config.tap = NULL;
+    assert_in_range(traced.len, sizeof token, sizeof token + 2000);
+    assert_null(strstr(traced.data, "tttt"));
+    assert_in_range(traced_times, 2, sizeof token / room + 2);
+    text_free(&traced);
     session_end();
-    text_free(&tapped);
+    text_free(&traced);
 }
 
 int main(void)
@@ -709,17 +779,18 @@ int main(void)
         TEST(test_refused_token_whose_room_was_taken),
         TEST(test_token_in_use_keeps_its_room),
         TEST(test_hours_of_tokens_and_rotations),
+        TEST(test_token_fetched_ahead),
+        TEST(test_token_endpoint_holds_all),
+        TEST(test_one_token_for_both_scopes),
         TEST(test_at_each_moment_of_a_rotation),
-        TEST(test_behind_a_slow_goodbye),
         TEST(test_stream_breaks_meanwhile),
         TEST(test_closed_at_each_moment),
         TEST(test_closed_in_a_rotation),
         TEST(test_wiped_at_each_moment),
         TEST(test_new_credentials_meanwhile),
         TEST(test_storms),
-        TEST(test_end_beside_a_failure),
-        TEST(test_tap_sees_no_secret),
-        TEST(test_tap_sees_each_piece_once),
+        TEST(test_trace_sees_no_secret),
+        TEST(test_trace_sees_each_piece_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
