@@ -1,25 +1,81 @@
 #!/usr/bin/env python3
-"""A stream that goes from one connection to the next, against the sandbox:
-run_handovers follows a market while its connections take over from one another.
+"""A stream by a pair whose leader changes, against the sandbox: run_handovers
+follows a market while its connections take over from one another, behind a
+slow caller, and while they are killed. Its books are compared with the
+sandbox's at like times, its executions with those of a client of their own.
 
 Usage: e2e_rotate.py [PART_OF_A_TEST'S_NAME...]
 BUILD: where the programs are (default: build).
 Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
+import decimal
+import http.client
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import urllib.parse
 
 from e2e import BUILD, HANG_S, Sandbox, check, run_all
 
 HANDOVERS = 4
+MOMENTS = 10  # at which the book is compared, at least
 
 
-def hand_over(*options):
+def milliseconds(text):
+    """A time cut to its millisecond: no two changes of a market share one."""
+    head, _, fraction = text.rstrip("Z").partition(".")
+    return head, fraction.ljust(3, "0")[:3]
+
+
+class Truths(threading.Thread):
+    """The service's book of BTCUSD, at many times."""
+
+    def __init__(self, service):
+        super().__init__()
+        url = urllib.parse.urlsplit(service.urls["base_url"])
+        self.api = http.client.HTTPSConnection(
+            url.hostname, url.port, timeout=HANG_S, context=service.tls)
+        self.books = {}
+        self.over = threading.Event()
+
+    def run(self):
+        while not self.over.wait(0.02):
+            self.api.request("GET", "/sandbox/truth?market=BTCUSD")
+            book = json.loads(self.api.getresponse().read())
+            self.books[milliseconds(book["time"])] = [
+                [(decimal.Decimal(level["price"]),
+                  decimal.Decimal(level["amount"])) for level in book[side]]
+                for side in ("bids", "asks")]
+
+    def end(self):
+        self.over.set()
+        self.join()
+
+
+def sides_of(texts):
+    return [[tuple(map(decimal.Decimal, level.split("x")))
+             for level in text.split(",")] for text in texts]
+
+
+def compare(lines, truths):
+    """How many of the books were compared: each is as the service's was."""
+    compared = set()
+    for line in lines:
+        word, time, *sides = line.split()
+        check(word == "book" and len(sides) == 2, line[:80])
+        moment = milliseconds(time)
+        if moment in truths:
+            check(sides_of(sides) == truths[moment], f"wrong book at {time}")
+            compared.add(moment)
+    return len(compared)
+
+
+def hand_over(mode, *options):
     """What the program has seen of so many handovers."""
     state = tempfile.mkdtemp()
     service = Sandbox(state, *options)
@@ -32,31 +88,52 @@ def hand_over(*options):
                            MINI_STREAM_CLIENT_ID="sandbox-client",
                            MINI_STREAM_CLIENT_SECRET="sandbox-secret",
                            MINI_STREAM_CA=service.ca)
-        out = subprocess.run(
-            [os.path.join(BUILD, "test/run_handovers"), str(HANDOVERS)],
-            env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            check=True, timeout=HANG_S).stdout
-        return json.loads(out)
+        truths = Truths(service)
+        truths.start()
+        try:
+            out = subprocess.run(
+                [os.path.join(BUILD, "test/run_handovers"), str(HANDOVERS),
+                 mode], env=environment, stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, check=True, timeout=HANG_S).stdout
+        finally:
+            truths.end()
+        *lines, last = out.decode().splitlines()
+        seen = json.loads(last)
+        seen["compared"] = compare(lines, truths.books)
+        return seen
     finally:
         service.kill()
         shutil.rmtree(state)
 
 
-def expect_handovers(*options):
-    seen = hand_over(*options)
-    print(seen)
-    check(seen["failed"] == 0, "nothing breaks")
+def expect_no_loss(mode, *options):
+    seen = hand_over(mode, *options)
+    print(mode, seen)
+    check(seen["changes"] == HANDOVERS, "the leader changes so often")
     check(seen["not_live"] == 0, "the book is live all the time")
-    check(seen["opens"] == seen["generation"] == HANDOVERS + 1,
-          "each connection takes over from the last")
+    check(seen["compared"] >= MOMENTS, "books are compared with the truth")
     check(seen["tokens"] == 1, "one token serves for all")
     check(seen["executions"] > 0, "trades come")
+    check(seen["lost"] == 0, "none is lost")
     check(seen["unmarked"] == 0, "what comes twice says that it may")
+    return seen
+
+
+def expect_rotations(mode, *options):
+    seen = expect_no_loss(mode, *options)
+    check(seen["failed"] == 0, "nothing breaks")
+
+
+def expect_kills(*options):
+    seen = expect_no_loss("kill", *options)
+    check(seen["failed"] >= HANDOVERS - 1, "connections break")
 
 
 TESTS = {
-    "plain": expect_handovers,
-    "every quirk": lambda: expect_handovers("--quirk", "all"),
+    "plain": lambda: expect_rotations("rotate"),
+    "every quirk": lambda: expect_rotations("rotate", "--quirk", "all"),
+    "slow caller": lambda: expect_rotations("slow", "--rate", "60"),
+    "killed": lambda: expect_kills("--rate", "40"),
 }
 
 if __name__ == "__main__":
