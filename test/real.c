@@ -9,8 +9,7 @@
 
 int real_begin(struct real *real)
 {
-    int rc =
-        mst_posix_init(&real->posix, real->links, MST_LINKS_MAX, &real->port);
+    int rc = mst_posix_init(&real->posix, real->links, 2, &real->port);
     int loaded =
         mst_posix_anchors_load(&real->anchors, getenv("MINI_STREAM_CA"));
 
