@@ -88,12 +88,12 @@ static bool session_event(void *context, const struct mst_event *event)
         expect_failed("generation %u after %u on link %d", event->generation,
                       seen->generations[event->link], event->link);
     }
-    if (event->received_ns < seen->received_ns) {
+    if (event->received_ns < seen->received_ns[event->link]) {
         expect_failed("received %llu ns after %llu",
                       (unsigned long long)event->received_ns,
-                      (unsigned long long)seen->received_ns);
+                      (unsigned long long)seen->received_ns[event->link]);
     }
-    seen->received_ns = event->received_ns;
+    seen->received_ns[event->link] = event->received_ns;
     seen->generation = event->generation;
     seen->generations[event->link] = event->generation;
     text_add(&seen->record, "%u: ", event->generation);

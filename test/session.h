@@ -45,7 +45,7 @@ struct session_seen {
     char address_body[4096];
     uint64_t address_ms; /* virtual time of it */
     uint32_t generation; /* of the last event */
-    uint64_t received_ns;
+    uint64_t received_ns[MST_MOCK_LINKS];
     uint32_t generations[MST_MOCK_LINKS];
 };
 
