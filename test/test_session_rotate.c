@@ -1314,7 +1314,7 @@ static void test_standby_slow_caller(void **state)
     (void)state;
     new_standby();
     seen.live = false;
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 180; i++) {
         truth_change();
         run_slowly(1, 100);
     }
