@@ -524,9 +524,10 @@ struct mst_execution {
     const char *market;
     int64_t time_ns;
     struct mst_decimal price, amount;
-    /* An execution has no identifier. While one connection takes over from
-     * another, both bring it, and nothing tells that from two equal ones: this
-     * one may be a repeat of one that came by the other connection. */
+    /* An execution has no identifier. Where a pair has two connections, both
+     * bring it, and nothing tells that from two equal ones: this one may be the
+     * same as one that came before, or is still to come, by the other
+     * connection. Of the two, one at most is not marked. */
     bool repeat;
 };
 

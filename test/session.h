@@ -43,9 +43,9 @@ struct session_seen {
     struct mst_problem problem;
     char address_text[MST_TEXT_MAX + 1];
     char address_body[4096];
-    uint64_t address_ms; /* virtual time of it */
-    uint32_t generation; /* of the last event */
-    uint64_t received_ns[MST_MOCK_LINKS];
+    uint64_t address_ms;                  /* virtual time of it */
+    uint32_t generation;                  /* of the last event */
+    uint64_t received_ns[MST_MOCK_LINKS]; /* of the last event of each link */
     uint32_t generations[MST_MOCK_LINKS];
 };
 
