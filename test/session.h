@@ -18,11 +18,9 @@
 #define SESSION_HOUR 3600000u
 #define SESSION_DAY 86400000u
 
-/* Memory of a client under TLS, of the largest message buffer and the most
- * links in use. */
-#define SESSION_MEMORY                                              \
-    MST_OLD_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 4096, \
-                       MST_OLD_STAGING_USUAL, 2)
+/* Memory of a client under TLS, of the largest message buffer in use. */
+#define SESSION_MEMORY \
+    MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 4096, 4096)
 
 /* Of one book. */
 struct session_levels {
