@@ -36,7 +36,7 @@ static void test_main_job(void **state)
         size_t len;
         unsigned flags;
     } ahead[] = {
-        {0, 0}, {MST_OLD_STAGING_USUAL, 0}, {1000, 0}, {1000, MST_PORT_DRAINS}};
+        {0, 0}, {4096, 0}, {1000, 0}, {1000, MST_PORT_DRAINS}};
     struct text expected = {0};
 
     (void)state;
