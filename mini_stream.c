@@ -6966,7 +6966,7 @@ static void access_clear(struct mst_token *t)
 {
     mem_wipe(t->text, sizeof t->text);
     t->len = 0;
-    t->until.armed = t->end.armed = t->refresh.armed = t->refresh_due = false;
+    t->until.armed = t->end.armed = t->refresh.armed = false;
 }
 
 /* Forgets a token, also where it is stored: it is of no use any more. */
@@ -6985,7 +6985,8 @@ static void access_take(struct mst_access *a, struct mst_token *t, uint32_t len,
     uint32_t ahead = life_ms / 10;
 
     for (struct mst_token *old = a->rooms; old != NULL; old = old->next) {
-        if (old != t && old->len > 0 && strcmp(old->scope, scope) == 0) {
+        if (old != t && (old->len > 0 || old->refresh_due) &&
+            strcmp(old->scope, scope) == 0) {
             old->refresh_due = false;
             if (old->readers == 0) {
                 access_clear(old); /* the new one is stored in its place */
@@ -7015,12 +7016,12 @@ static void access_take(struct mst_access *a, struct mst_token *t, uint32_t len,
     }
 }
 
-/* A token that should be fetched ahead of its end, for which there is room
- * without giving up one that is good; or NULL. */
+/* A token that should be fetched ahead of its end, or could not be until then,
+ * for which there is room without giving up one that is good; or NULL. */
 static struct mst_token *access_ageing(const struct mst_access *a)
 {
     for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
-        if (t->refresh_due && t->len > 0) {
+        if (t->refresh_due) {
             const struct mst_token *room = access_room(a, t->scope);
             return room != NULL && !access_is_good(room) ? t : NULL;
         }
@@ -8706,8 +8707,9 @@ static void link_leave(struct mst_link *l)
         struct mst_link *other =
             (struct mst_link *)(void *)((char *)t -
                                         offsetof(struct mst_link, room));
-        if (t->len > 0 && t->scope == l->config.scope) {
+        if (t->scope == l->config.scope) {
             access_drop(t);
+            t->refresh_due = false;
         }
         if (other->token == &l->room) {
             if (other->reads_token || (other->state >= MST_STATE_RESOLVE &&
