@@ -89,9 +89,10 @@ static bool session_event(void *context, const struct mst_event *event)
                       seen->generations[event->link], event->link);
     }
     if (event->received_ns < seen->received_ns[event->link]) {
-        expect_failed("received %llu ns after %llu",
+        expect_failed("received %llu ns after %llu on link %d",
                       (unsigned long long)event->received_ns,
-                      (unsigned long long)seen->received_ns[event->link]);
+                      (unsigned long long)seen->received_ns[event->link],
+                      event->link);
     }
     seen->received_ns[event->link] = event->received_ns;
     seen->generation = event->generation;
@@ -298,8 +299,7 @@ void session_start_transfer(void)
         config.base_url = "https://" SERVICE_API_HOST;
     }
     if (s->has_client || s->has_pair) {
-        config.access = s->has_pair ? s->pair.clients[0].link.access
-                                    : s->client.link.access;
+        config.access = session_access();
         config.link = s->has_pair ? 2 : 1;
     }
     s->transfer_lengths = s->lengths;
@@ -325,6 +325,48 @@ void session_start_pair(uint32_t rotate_ms)
                                    &s->lengths, &s->other_lengths),
                      0);
     s->has_pair = true;
+}
+
+void session_start_kind(enum session_kind kind)
+{
+    if (kind == SESSION_PAIR || kind == SESSION_STANDBY) {
+        session.config.flags |= kind == SESSION_STANDBY ? MST_HOT_STANDBY : 0u;
+        session_start_pair(0);
+    } else {
+        session_start();
+    }
+    if (kind == SESSION_BESIDE) {
+        session_start_transfer();
+    }
+}
+
+const char *session_kind_name(enum session_kind kind)
+{
+    static const char *const names[] = {"a client", "a pair",
+                                        "a pair in hot standby",
+                                        "a client and a transfer"};
+
+    return names[kind];
+}
+
+struct mst_access *session_access(void)
+{
+    return session_leader()->link.access;
+}
+
+struct mst_client *session_leader(void)
+{
+    return session.has_pair ? &session.pair.clients[session.pair.leads]
+                            : &session.client;
+}
+
+unsigned session_tokens(void)
+{
+    const struct session *s = &session;
+
+    return s->client.link.stats.tokens + s->transfer.link.stats.tokens +
+           s->pair.clients[0].link.stats.tokens +
+           s->pair.clients[1].link.stats.tokens;
 }
 
 /* Subscribes a channel of the client or the pair. */
@@ -498,8 +540,11 @@ void session_expect_closed(const char *name, int error, enum mst_state stage)
 
 void session_expect_undisturbed(const char *name)
 {
-    expect_int(name, 1, mst_client_stats(&session.client)->opens);
-    expect_int(name, MST_STATE_OPEN, mst_client_state(&session.client));
+    const struct mst_client *leader = session_leader();
+
+    expect_int(name, 1, mst_client_stats(leader)->opens);
+    expect_int(name, MST_STATE_OPEN, mst_client_state(leader));
+    expect_int(name, 0, session.seen.events[MST_EVENT_LEADER]);
     if (!session_subscribed()) {
         expect_failed("%s: not subscribed", name);
     }

@@ -41,9 +41,9 @@ struct session_seen {
     struct mst_problem problem;
     char address_text[MST_TEXT_MAX + 1];
     char address_body[4096];
-    uint64_t address_ms;                  /* virtual time of it */
-    uint32_t generation;                  /* of the last event */
-    uint64_t received_ns[MST_MOCK_LINKS]; /* of the last event of each link */
+    uint64_t address_ms; /* virtual time of it */
+    uint32_t generation; /* of the last event */
+    uint64_t received_ns[MST_MOCK_LINKS];
     uint32_t generations[MST_MOCK_LINKS];
 };
 
@@ -111,6 +111,31 @@ void session_start_transfer(void);
  * itself), on links 0 and 1. session_subscribe() gives it two books for each
  * market. */
 void session_start_pair(uint32_t rotate_ms);
+
+/* What may be at hand: a client alone, a pair that does not rotate by itself,
+ * one in hot standby, and a client with a transfer that shares its access. */
+enum session_kind {
+    SESSION_CLIENT,
+    SESSION_PAIR,
+    SESSION_STANDBY,
+    SESSION_BESIDE,
+    SESSION_KINDS
+};
+
+/* Initialises one of these. */
+void session_start_kind(enum session_kind kind);
+
+/* What session_start_kind() has made, for the messages of a test. */
+const char *session_kind_name(enum session_kind kind);
+
+/* The access of the client or the pair. */
+struct mst_access *session_access(void);
+
+/* The client, or the one of the pair that leads. */
+struct mst_client *session_leader(void);
+
+/* How many tokens all objects have obtained. */
+unsigned session_tokens(void);
 
 /* The book of a market (0 or 1): the pair's leader's, or the client's. */
 const struct mst_book *session_book(size_t market);

@@ -1,6 +1,7 @@
 /*
  * When tokens are fetched: a client by itself fetches one when it connects
- * without one that is good.
+ * without one that is good; a pair's follower that has nothing else to do, and
+ * a transfer beside a stream, fetch the next one ahead of the old one's end.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -11,6 +12,15 @@
 #define TOKEN_BODY(expires)                            \
     "{\"access_token\":\"" SERVICE_TOKEN "\"," expires \
     "\"token_type\":\"bearer\"}"
+
+static void open_kind(enum session_kind kind)
+{
+    session_start_kind(kind);
+    session_subscribe();
+    if (!session_until_subscribed(10000)) {
+        expect_failed("%s: not subscribed", session_kind_name(kind));
+    }
+}
 
 /* The stream goes on beyond the end of its token: the next one is fetched when
  * the client must connect. */
@@ -35,25 +45,29 @@ static void test_fetched_to_connect(void **state)
 static void test_closed_at_expiry(void **state)
 {
     (void)state;
-    session_begin();
-    session.service.rules.expire = true;
-    session_open();
-    for (int i = 0; i < 10; i++) {
-        if (!session_until(MST_EVENT_CLOSED, 2 * SESSION_HOUR)) {
-            expect_failed("was not closed");
+    for (int kind = 0; kind < SESSION_KINDS; kind++) {
+        const char *name = session_kind_name((enum session_kind)kind);
+
+        session_begin();
+        session.service.rules.expire = true;
+        open_kind((enum session_kind)kind);
+        for (int i = 0; i < 10; i++) {
+            if (!session_until(MST_EVENT_CLOSED, 2 * SESSION_HOUR)) {
+                expect_failed("%s: was not closed", name);
+            }
+            expect_int(name, 0, session.seen.closed.retry_ms);
+            if (!session_until(MST_EVENT_OPEN, 100)) {
+                expect_failed("%s: not open at once", name);
+                session_until(MST_EVENT_OPEN, SESSION_MINUTE);
+            }
+            if (!session_until_subscribed(5000)) {
+                expect_failed("%s: not subscribed", name);
+            }
+            session_run(1000); /* of two connections, the other one, too */
         }
-        expect_int("wait", 0, session.seen.closed.retry_ms);
-        if (!session_until(MST_EVENT_OPEN, 100)) {
-            expect_failed("not open at once");
-            session_until(MST_EVENT_OPEN, SESSION_MINUTE);
-        }
-        if (!session_until_subscribed(5000)) {
-            expect_failed("not subscribed");
-        }
+        assert_in_range(session.service.tokens.count, 11, 12);
+        session_end();
     }
-    expect_int("opens", 11, mst_client_stats(&session.client)->opens);
-    assert_in_range(session.service.tokens.count, 11, 12);
-    session_end();
 }
 
 /* The same where there is no entropy then: that is looked at once a second. */
@@ -82,15 +96,17 @@ static void test_closed_at_expiry_without_entropy(void **state)
 static void test_not_stormed(void **state)
 {
     (void)state;
-    session_begin();
-    session.service.token_body = TOKEN_BODY("\"expires_in\":1,");
-    session_open();
-    for (int i = 0; i < 200; i++) {
-        service_end(&session.service, MST_ERR_EOF);
-        session_run(1000);
+    for (int kind = 0; kind < SESSION_KINDS; kind++) {
+        session_begin();
+        session.service.token_body = TOKEN_BODY("\"expires_in\":1,");
+        open_kind((enum session_kind)kind);
+        for (int i = 0; i < 200; i++) {
+            service_restart(&session.service, MST_ERR_EOF);
+            session_run(1000);
+        }
+        assert_in_range(session.service.tokens.count, 5, 25);
+        session_end();
     }
-    assert_in_range(session.service.tokens.count, 5, 25);
-    session_end();
 }
 
 /* Nor is one that refuses tokens which live for no longer than what is left for
@@ -134,6 +150,250 @@ static void test_next_comes_at_the_end(void **state)
     }
 }
 
+/* ---- ahead of its end ---- */
+
+/* Who is free to fetch a token while the stream goes on. */
+static const enum session_kind with_one_free[] = {SESSION_PAIR, SESSION_BESIDE};
+
+/* When a tenth of its life is left, or 5 minutes. */
+static void test_fetched_ahead(void **state)
+{
+    static const struct {
+        const char *body;
+        uint32_t ahead_s; /* when, after the token; 0: never */
+    } cases[] = {
+        {TOKEN_BODY("\"expires_in\":3600,"), 3300},
+        {TOKEN_BODY("\"expires_in\":3599,"), 3299},
+        {TOKEN_BODY("\"expires_in\":120,"), 108},
+        {TOKEN_BODY("\"expires_in\":119,"), 0},
+        {TOKEN_BODY("\"expires_in\":1,"), 0},
+        {TOKEN_BODY("\"expires_in\":0,"), 0},
+        {TOKEN_BODY(""), 0},
+        {TOKEN_BODY("\"expires_in\":null,"), 0},
+        {TOKEN_BODY("\"expires_in\":86401,"), 86100},
+        {TOKEN_BODY("\"expires_in\":4294967295,"), 86100},
+        {TOKEN_BODY("\"expires_in\":4294967297,"), 86100},
+        {TOKEN_BODY("\"expires_in\":999999999999999999999999,"), 86100},
+        {TOKEN_BODY("\"expires_in\":1e30,"), 86100},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        uint64_t took_ms;
+
+        session_begin();
+        session.service.token_body = cases[i].body;
+        open_kind(with_one_free[i % 2]);
+        took_ms = session.service.tokens.last_ms;
+        session_run(cases[i].ahead_s > 0 ? cases[i].ahead_s * 1000 - 5000
+                                         : 90000 * 1000u);
+        session_expect_tokens(cases[i].body, 1);
+        session_run(6000);
+        session_expect_tokens(cases[i].body, cases[i].ahead_s > 0 ? 2 : 1);
+        if (cases[i].ahead_s > 0) {
+            expect_int(cases[i].body, cases[i].ahead_s,
+                       (long long)(session.service.tokens.last_ms - took_ms) /
+                           1000);
+        }
+        session_expect_undisturbed(cases[i].body);
+        session_end();
+    }
+}
+
+/* One that was fetched ahead, and has ended unused, is not offered: the next
+ * ones could not be had. */
+static void test_ended_unused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(with_one_free); i++) {
+        session_begin();
+        open_kind(with_one_free[i]);
+        session_run(3400 * 1000);
+        session_expect_tokens("ahead", 2);
+        session.service.token.status = 500;
+        session_run(2 * SESSION_HOUR);
+        session.service.token.status = 0;
+        session.service.token_value = "the-third";
+        service_end(&session.service, MST_ERR_EOF);
+        assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
+        expect_int("upgrades", 2, (long long)session.service.upgrades.count);
+        session_end();
+    }
+}
+
+/* One that lives for no time at all serves for a rotation, once. */
+static void test_rotation_with_short_tokens(void **state)
+{
+    (void)state;
+    session_begin();
+    session.service.token_body = TOKEN_BODY("\"expires_in\":0,");
+    session_start_pair(SESSION_MINUTE);
+    session_subscribe();
+    session_run(SESSION_HOUR);
+    assert_in_range(session.pair.rotations, 50, 60);
+    assert_in_range(session.service.tokens.count, 50, 62);
+    session_end();
+}
+
+/* ---- one that is fetched ahead in vain ---- */
+
+static const char refused[] = "HTTP/1.1 401 Unauthorized\r\n"
+                              "Content-Length: 26\r\n\r\n"
+                              "{\"error\":\"invalid_client\"}";
+
+/* The stream goes on with the token it has, and reconnects with it. */
+static void refresh_fails(enum session_kind kind, const char *name,
+                          const struct service_script *script)
+{
+    session_begin();
+    open_kind(kind);
+    session_run(3200 * 1000);
+    session.service.token = *script;
+    session_run(200 * 1000);
+    assert_true(session.service.tokens.count >= 2);
+    session_expect_undisturbed(name);
+    expect_int(name, 1, session_tokens());
+    assert_true(session.seen.events[MST_EVENT_CLOSED] > 0);
+
+    service_end(&session.service, MST_ERR_EOF);
+    if (!session_until(MST_EVENT_OPEN, 2000) ||
+        !session_until_subscribed(5000)) {
+        expect_failed("%s: not with the token it has", name);
+    }
+    expect_int(name, 1, session_tokens());
+    expect_int(name, 0, session.seen.events[MST_EVENT_LEADER]);
+
+    session.service.token = (struct service_script){0};
+    session_run(10 * SESSION_MINUTE);
+    expect_int(name, 2, session_tokens());
+    session_end();
+}
+
+static void test_failing_refresh(void **state)
+{
+    static const struct {
+        const char *name;
+        struct service_script script;
+    } cases[] = {
+        {"500", {.status = 500}},
+        {"401", {.status = 401}},
+        {"403", {.status = 403}},
+        {"404", {.status = 404}},
+        {"429", {.status = 429}},
+        {"429, 20 s", {.status = 429, .retry_s = 20}},
+        {"invalid_client", {.raw = refused}},
+        {"no answer", {.never = true}},
+        {"not HTTP", {.raw = "hello\r\n"}},
+        {"cut off",
+         {.raw = "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"
+                 "{\"access_token\":\"bad-token-bad",
+          .raw_end = MST_ERR_RESET}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases) * COUNT(with_one_free); i++) {
+        refresh_fails(with_one_free[i % COUNT(with_one_free)],
+                      cases[i / COUNT(with_one_free)].name,
+                      &cases[i / COUNT(with_one_free)].script);
+    }
+}
+
+/* A permanent error of the refresh is reported once, not at each attempt. */
+static void test_permanent_refresh_error(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(with_one_free); i++) {
+        session_begin();
+        open_kind(with_one_free[i]);
+        session.service.token.raw = refused;
+        session_run(3 * SESSION_HOUR);
+        expect_int("closed", 1, session.seen.events[MST_EVENT_CLOSED]);
+        expect_int("permanent", true, session.seen.closed.permanent);
+        assert_in_range(session.service.tokens.count, 20, 45);
+        session.service.token.raw = NULL;
+        session_run(SESSION_HOUR);
+        session.service.token.raw = refused;
+        session_run(3 * SESSION_HOUR);
+        expect_int("once more", 2, session.seen.events[MST_EVENT_CLOSED]);
+        session_expect_undisturbed("stream");
+        session_end();
+    }
+}
+
+/* ---- two links, two rooms for tokens ---- */
+
+static struct {
+    int (*send)(void *context, int link, const void *data, size_t len);
+    size_t left;
+} stall;
+
+/* Link 0 takes so many bytes, the others all. */
+static int send_of_one_link(void *context, int link, const void *data,
+                            size_t len)
+{
+    bool *stalled = &session.mock.plan.send_stall;
+    int n;
+
+    if (link != 0) {
+        bool was = *stalled;
+        *stalled = false;
+        n = stall.send(context, link, data, len);
+        *stalled = was;
+        return n;
+    }
+    *stalled = stall.left == 0;
+    n = stall.send(context, link, data,
+                   len < stall.left || stall.left == 0 ? len : stall.left);
+    stall.left -= n > 0 ? (size_t)n : 0;
+    *stalled = stall.left == 0;
+    return n;
+}
+
+static void stall_begin(void)
+{
+    stall.send = session.port.send;
+    stall.left = SIZE_MAX;
+    session.port.send = send_of_one_link;
+}
+
+static void stall_after(size_t bytes)
+{
+    stall.left = bytes;
+    session.mock.plan.send_stall = bytes == 0;
+}
+
+/* A token that comes while the stream's link writes its upgrade request, which
+ * is longer than its buffer: it has one token, whole, wherever it stalls. */
+static void test_token_while_upgrading(void **state)
+{
+    static char token[1501];
+
+    (void)state;
+    memset(token, 't', sizeof token - 1);
+    for (size_t at = 0; at < 1700; at += 23) {
+        session_begin();
+        session.service.expires_in = 600;
+        session.service.token_value = token;
+        stall_begin();
+        open_kind(with_one_free[at % 2]);
+        session_run((600 - 60 - 3) * 1000);
+        session_expect_tokens("before", 1);
+        stall_after(at);
+        service_end(&session.service, MST_ERR_EOF);
+        session_run(6000);
+        session_expect_tokens("ahead", 2);
+        stall_after(SIZE_MAX);
+        if (!session_until_subscribed(3000)) {
+            expect_failed("at %zu: not subscribed", at);
+        }
+        if (session.service.wrong[0] != '\0') {
+            expect_failed("at %zu: %s", at, session.service.wrong);
+            session.service.wrong[0] = '\0';
+        }
+        session_end();
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -143,6 +403,12 @@ int main(void)
         TEST(test_not_stormed),
         TEST(test_short_tokens_refused),
         TEST(test_next_comes_at_the_end),
+        TEST(test_fetched_ahead),
+        TEST(test_ended_unused),
+        TEST(test_rotation_with_short_tokens),
+        TEST(test_failing_refresh),
+        TEST(test_permanent_refresh_error),
+        TEST(test_token_while_upgrading),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
