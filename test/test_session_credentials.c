@@ -47,23 +47,28 @@ static void replace(const char *id, const char *secret)
     char *old_id = owned.id, *old_secret = owned.secret;
 
     own(id, secret);
-    assert_int_equal(mst_access_set_credentials(&session.client.link.own,
-                                                owned.id, owned.secret),
-                     0);
+    assert_int_equal(
+        mst_access_set_credentials(session_access(), owned.id, owned.secret),
+        0);
     memset(old_id, '!', strlen(old_id));
     memset(old_secret, '!', strlen(old_secret));
     free(old_id);
     free(old_secret);
 }
 
-static void owned_begin(void)
+static void owned_begin_kind(enum session_kind kind)
 {
     session_begin();
     own(SERVICE_ID, SERVICE_SECRET);
     session.config.client_id = owned.id;
     session.config.client_secret = owned.secret;
-    session_start();
+    session_start_kind(kind);
     session_subscribe();
+}
+
+static void owned_begin(void)
+{
+    owned_begin_kind(SESSION_CLIENT);
 }
 
 /* What holds a session up in a state. */
@@ -86,6 +91,41 @@ static void hold(enum mst_state state, bool held)
     }
 }
 
+static void replaced_in(enum mst_state at, enum session_kind kind)
+{
+    const char *name = mst_state_name(at);
+    uint64_t tokens;
+
+    owned_begin_kind(kind);
+    if (at == MST_STATE_OPEN || at == MST_STATE_CLOSING) {
+        assert_true(session_until_subscribed(10000));
+    }
+    hold(at, true);
+    if (at == MST_STATE_CLOSING) {
+        service_close(&session.service, 1001, "bye");
+    }
+    if (at != MST_STATE_WAIT) {
+        session_run(500);
+    }
+    expect_int(name, at, mst_client_state(session_leader()));
+    tokens = session.service.tokens.count;
+    replace(SERVICE_ID, SERVICE_SECRET);
+    hold(at, false);
+    if (at == MST_STATE_OPEN) {
+        session_run(SESSION_HOUR);
+        session_expect_undisturbed(name);
+        service_end(&session.service, MST_ERR_EOF);
+        session_run(5000);
+    }
+    if (!session_until_subscribed(10000)) {
+        expect_failed("%s: not subscribed", name);
+    }
+    /* None that was got with the old ones is used any more. */
+    session_expect_tokens(name, tokens + 1);
+    session_end();
+    disown();
+}
+
 static void test_replaced_in_every_state(void **state)
 {
     static const enum mst_state states[] = {
@@ -94,37 +134,39 @@ static void test_replaced_in_every_state(void **state)
         MST_STATE_CLOSING};
 
     (void)state;
-    for (size_t i = 0; i < COUNT(states); i++) {
-        enum mst_state at = states[i];
-        const char *name = mst_state_name(at);
-        uint64_t tokens;
+    for (size_t i = 0; i < COUNT(states) * SESSION_KINDS; i++) {
+        enum mst_state at = states[i / SESSION_KINDS];
+        enum session_kind kind = (enum session_kind)(i % SESSION_KINDS);
+        /* Once it is open: see test_session_pair.c. */
+        if (kind != SESSION_STANDBY || at < MST_STATE_OPEN) {
+            replaced_in(at, kind);
+        }
+    }
+}
 
-        owned_begin();
-        if (at == MST_STATE_OPEN || at == MST_STATE_CLOSING) {
-            assert_true(session_until_subscribed(10000));
-        }
-        hold(at, true);
-        if (at == MST_STATE_CLOSING) {
-            service_close(&session.service, 1001, "bye");
-        }
-        if (at != MST_STATE_WAIT) {
-            session_run(500);
-        }
-        expect_int(name, at, mst_client_state(&session.client));
-        tokens = session.service.tokens.count;
+/* While a pair's follower, or a transfer, fetches a token ahead with the old
+ * ones. */
+static void test_replaced_while_fetching_ahead(void **state)
+{
+    static const enum session_kind kinds[] = {SESSION_PAIR, SESSION_BESIDE};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        owned_begin_kind(kinds[i]);
+        assert_true(session_until_subscribed(10000));
+        session.service.token.never = true;
+        session_run(3310 * 1000);
+        session_expect_tokens("ahead", 2);
         replace(SERVICE_ID, SERVICE_SECRET);
-        hold(at, false);
-        if (at == MST_STATE_OPEN) {
-            session_run(SESSION_HOUR);
-            session_expect_undisturbed(name);
-            service_end(&session.service, MST_ERR_EOF);
-            session_run(5000);
-        }
-        if (!session_until_subscribed(10000)) {
-            expect_failed("%s: not subscribed", name);
-        }
-        /* None that was got with the old ones is used any more. */
-        session_expect_tokens(name, tokens + 1);
+        session.service.token.never = false;
+        session_run(1000);
+        session_expect_undisturbed("stream");
+        session_expect_tokens("ahead, with the new ones", 3);
+        service_end(&session.service, MST_ERR_EOF);
+        session_run(2000);
+        assert_true(session_until_subscribed(10000));
+        session_expect_tokens("in all", 3);
+        expect_int("obtained", 2, session_tokens());
         session_end();
         disown();
     }
@@ -246,6 +288,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         TEST(test_replaced_in_every_state),
+        TEST(test_replaced_while_fetching_ahead),
         TEST(test_replaced_while_writing),
         TEST(test_replaced_after_permanent_error),
         TEST(test_replaced_while_a_token_comes),
