@@ -290,6 +290,31 @@ static void test_credentials(void **state)
     session_end();
 }
 
+/* A leader that always has an event does not keep the follower from working. */
+static void test_links_take_turns(void **state)
+{
+    struct mst_event event;
+    enum mst_state farthest = MST_STATE_WAIT;
+
+    (void)state;
+    session_begin();
+    session_start_pair(0);
+    session_subscribe();
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    for (int i = 0; i < 200; i++) {
+        service_push(&session.service, "execution_data", "BTCUSD");
+    }
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
+    for (int i = 0; i < 100; i++) {
+        enum mst_state at;
+        expect_int("event", 1, mst_pair_poll(&session.pair, &event));
+        at = mst_client_state(&session.pair.clients[1]);
+        farthest = at > farthest ? at : farthest;
+    }
+    assert_true(farthest > MST_STATE_CONNECT);
+    session_end();
+}
+
 /* ---- calls ---- */
 
 /* How the connections are to each other when the end comes. */
@@ -543,6 +568,7 @@ int main(void)
         TEST(test_both_lost),
         TEST(test_follower_refused),
         TEST(test_credentials),
+        TEST(test_links_take_turns),
         TEST(test_close_and_wipe_at_any_time),
         TEST(test_calls_after_the_end),
         TEST(test_calls_after_a_failed_init),

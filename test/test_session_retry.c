@@ -216,27 +216,65 @@ static void test_throttled(void **state)
 }
 
 /* All day long, with streams that break. */
-static void test_throttled_all_day(void **state)
+static void throttled_all_day(enum session_kind kind)
 {
-    (void)state;
     begin();
-    session_start();
+    session_start_kind(kind);
     session_subscribe();
     assert_true(session_until_subscribed(10000));
     session.service.token.status = 429;
     session_run(SESSION_HOUR + SESSION_MINUTE);
-    service_end(&session.service, MST_ERR_EOF);
+    service_restart(&session.service, MST_ERR_EOF);
     for (int i = 0; i < 500; i++) {
         session_run(172800);
         /* Not even with other credentials: it is the address that is
          * throttled. */
-        assert_int_equal(mst_access_set_credentials(&session.client.link.own,
+        assert_int_equal(mst_access_set_credentials(session_access(),
                                                     SERVICE_ID, SERVICE_SECRET),
                          0);
     }
     assert_in_range(session.service.tokens.count, 200, 295);
     assert_true(session.service.tokens.gap_min_ms >= 300000);
     session_end();
+}
+
+static void test_throttled_all_day(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < SESSION_KINDS; kind++) {
+        throttled_all_day((enum session_kind)kind);
+    }
+}
+
+/* Who fetched a token ahead of its end was told to wait: the stream's link does
+ * not ask in its place. */
+static void test_throttled_ahead(void **state)
+{
+    static const enum session_kind kinds[] = {SESSION_PAIR, SESSION_BESIDE};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        begin();
+        session.service.expires_in = 600;
+        session_start_kind(kinds[i]);
+        session_subscribe();
+        assert_true(session_until_subscribed(10000));
+        session.service.token.status = 429;
+        session.service.token.retry_s = 200;
+        session_run(545 * 1000);
+        session_expect_tokens("asked ahead", 2);
+        session_expect_undisturbed("asked ahead");
+        session_run(40 * 1000);
+        service_end(&session.service, MST_ERR_EOF);
+        session.service.token = (struct service_script){0};
+        session_run(140 * 1000);
+        session_expect_tokens("none", 2);
+        session_run(20 * 1000);
+        assert_true(session_until_subscribed(5000));
+        session_expect_tokens("then one", 3);
+        assert_true(session.service.tokens.gap_min_ms >= 200000);
+        session_end();
+    }
 }
 
 /* ---- the service's clock ---- */
@@ -320,10 +358,15 @@ static void test_skew_of_odd_dates(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST(test_retry_after),       TEST(test_only_once),
-        TEST(test_wrong_clock),       TEST(test_throttled),
-        TEST(test_throttled_all_day), TEST(test_skew),
-        TEST(test_skew_of_a_refusal), TEST(test_skew_of_odd_dates),
+        TEST(test_retry_after),
+        TEST(test_only_once),
+        TEST(test_wrong_clock),
+        TEST(test_throttled),
+        TEST(test_throttled_all_day),
+        TEST(test_throttled_ahead),
+        TEST(test_skew),
+        TEST(test_skew_of_a_refusal),
+        TEST(test_skew_of_odd_dates),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
