@@ -207,6 +207,31 @@ static void test_forged_record(void **state)
     session_end();
 }
 
+/* Two links that rotate, with two hosts: each host's chain is checked once. */
+static void test_two_links(void **state)
+{
+    const struct mst_client *clients = session.pair.clients;
+    uint64_t resumed;
+
+    (void)state;
+    begin(TLS_RESUMES);
+    session_start_pair(7 * SESSION_MINUTE);
+    session_subscribe();
+    session_run(10 * SESSION_HOUR);
+    assert_true(session.pair.rotations > 80);
+    assert_true(session_tokens() > 9);
+    resumed = mst_client_stats(&clients[0])->resumed +
+              mst_client_stats(&clients[1])->resumed;
+    expect_int("full", 2, (long long)session.tls.full);
+    expect_int("foreign", 0, (long long)session.tls.foreign);
+    expect_int("resumed", (long long)session.tls.handshakes - 2,
+               (long long)resumed);
+    for (int i = 0; i < 2; i++) {
+        expect_int("failures", 0, mst_client_stats(&clients[i])->failures);
+    }
+    session_end();
+}
+
 /* ---- other trust anchors ---- */
 
 static struct tls_anchor *anchor_copy(bool good)
@@ -225,13 +250,18 @@ static struct tls_anchor *anchor_copy(bool good)
 
 static struct tls_anchor *owned;
 
-static void owned_begin(bool good)
+static void owned_begin_kind(bool good, enum session_kind kind)
 {
     begin(TLS_RESUMES);
     owned = anchor_copy(good);
     session.config.anchors = &owned->anchor;
-    session_start();
+    session_start_kind(kind);
     session_subscribe();
+}
+
+static void owned_begin(bool good)
+{
+    owned_begin_kind(good, SESSION_CLIENT);
 }
 
 /* Replaces them; the old ones are gone once the call returns. */
@@ -241,7 +271,7 @@ static void replace(bool good)
 
     owned = anchor_copy(good);
     assert_int_equal(
-        mst_access_set_anchors(&session.client.link.own, &owned->anchor, 1), 0);
+        mst_access_set_anchors(session_access(), &owned->anchor, 1), 0);
     memset(old, '!', sizeof *old);
     free(old);
 }
@@ -253,31 +283,74 @@ static void owned_end(void)
 }
 
 /* The sessions are forgotten, the stream goes on. */
-static void test_anchors_of_a_stream(void **state)
+static void anchors_of_a_stream(enum session_kind kind)
 {
-    (void)state;
-    owned_begin(true);
+    const char *name = session_kind_name(kind);
+    /* Who is free wants a token ahead of time, and reports the same. */
+    bool fetches = kind == SESSION_PAIR || kind == SESSION_BESIDE;
+
+    owned_begin_kind(true, kind);
     assert_true(session_until_subscribed(10000));
     replace(true);
     session_run(SESSION_MINUTE);
-    expect_int("goes on", 0, session.seen.events[MST_EVENT_CLOSED]);
+    expect_int(name, 0, session.seen.events[MST_EVENT_CLOSED]);
     reconnect("good", 5000);
-    expect_handshakes("good", 3, 0);
+    expect_handshakes(name, 3, 0);
 
     replace(false);
     session_run(SESSION_MINUTE);
-    expect_int("goes on", 1, session.seen.events[MST_EVENT_CLOSED]);
+    expect_int(name, 1, session.seen.events[MST_EVENT_CLOSED]);
     service_end(&session.service, MST_ERR_EOF);
     session_run(SESSION_HOUR);
     session_expect_closed("bad", MST_ERR_TLS_ISSUER, MST_STATE_TLS);
-    expect_int("permanent", true, session.seen.closed.permanent);
-    expect_int("reported", 3, session.seen.events[MST_EVENT_CLOSED]);
-    expect_int("offered", 0, (long long)session.tls.offered);
+    expect_int(name, true, session.seen.closed.permanent);
+    expect_int(name, 3 + fetches, session.seen.events[MST_EVENT_CLOSED]);
+    expect_int(name, 0, (long long)session.tls.offered);
 
     /* A permanent error ends at once with good ones. */
     replace(true);
     if (!session_until_subscribed(5000)) {
-        expect_failed("not subscribed with good anchors");
+        expect_failed("%s: not subscribed with good anchors", name);
+    }
+    owned_end();
+}
+
+static void test_anchors_of_a_stream(void **state)
+{
+    (void)state;
+    anchors_of_a_stream(SESSION_CLIENT);
+    anchors_of_a_stream(SESSION_PAIR);
+    anchors_of_a_stream(SESSION_BESIDE);
+}
+
+static void anchors_in(enum mst_state at, enum session_kind kind)
+{
+    /* Before the handshake is over, bad ones are replaced in time. */
+    bool before = at <= MST_STATE_TLS;
+
+    owned_begin_kind(!before, kind);
+    session.mock.plan.resolve_error =
+        at == MST_STATE_RESOLVE ? MST_MOCK_NEVER : 0;
+    session.mock.plan.connect_error[0] =
+        at == MST_STATE_CONNECT ? MST_MOCK_NEVER : 0;
+    session.tls.silent = at == MST_STATE_TLS;
+    session.service.token.never = at == MST_STATE_TOKEN;
+    session.service.upgrade.never = at == MST_STATE_UPGRADE;
+    if (at != MST_STATE_WAIT) {
+        session_run(500);
+    }
+    expect_int(mst_state_name(at), at, mst_client_state(session_leader()));
+    replace(true);
+    session.mock.plan.resolve_error = 0;
+    session.mock.plan.connect_error[0] = 0;
+    session.tls.silent = false;
+    session.service.token.never = session.service.upgrade.never = false;
+    if (!session_until_subscribed(before ? 1000 : SESSION_MINUTE)) {
+        expect_failed("%s: not subscribed", mst_state_name(at));
+    }
+    if (kind != SESSION_STANDBY) {
+        expect_int(mst_state_name(at), !before,
+                   session.seen.events[MST_EVENT_CLOSED]);
     }
     owned_end();
 }
@@ -289,34 +362,9 @@ static void test_anchors_in_every_state(void **state)
         MST_STATE_TLS,  MST_STATE_TOKEN,   MST_STATE_UPGRADE};
 
     (void)state;
-    for (size_t i = 0; i < COUNT(states); i++) {
-        enum mst_state at = states[i];
-        /* Before the handshake is over, bad ones are replaced in time. */
-        bool before = at <= MST_STATE_TLS;
-
-        owned_begin(!before);
-        session.mock.plan.resolve_error =
-            at == MST_STATE_RESOLVE ? MST_MOCK_NEVER : 0;
-        session.mock.plan.connect_error[0] =
-            at == MST_STATE_CONNECT ? MST_MOCK_NEVER : 0;
-        session.tls.silent = at == MST_STATE_TLS;
-        session.service.token.never = at == MST_STATE_TOKEN;
-        session.service.upgrade.never = at == MST_STATE_UPGRADE;
-        if (at != MST_STATE_WAIT) {
-            session_run(500);
-        }
-        expect_int(mst_state_name(at), at, mst_client_state(&session.client));
-        replace(true);
-        session.mock.plan.resolve_error = 0;
-        session.mock.plan.connect_error[0] = 0;
-        session.tls.silent = false;
-        session.service.token.never = session.service.upgrade.never = false;
-        if (!session_until_subscribed(before ? 1000 : SESSION_MINUTE)) {
-            expect_failed("%s: not subscribed", mst_state_name(at));
-        }
-        expect_int(mst_state_name(at), !before,
-                   session.seen.events[MST_EVENT_CLOSED]);
-        owned_end();
+    for (size_t i = 0; i < COUNT(states) * SESSION_KINDS; i++) {
+        anchors_in(states[i / SESSION_KINDS],
+                   (enum session_kind)(i % SESSION_KINDS));
     }
 }
 
@@ -371,15 +419,20 @@ static bool contains(const void *data, size_t len, const void *what,
     return false;
 }
 
+/* The client or the pair, or the memory of it. */
 static bool client_contains(const void *what, size_t len)
 {
-    return contains(&session.client, sizeof session.client, what, len) ||
-           contains(session.memory, session.lengths.size, what, len);
+    const struct session *s = &session;
+
+    return contains(&s->client, sizeof s->client, what, len) ||
+           contains(s->memory, s->lengths.size, what, len) ||
+           contains(&s->pair, sizeof s->pair, what, len) ||
+           contains(s->other_memory, s->other_lengths.size, what, len);
 }
 
 /* After the end nothing secret is in the client or its memory: not the
  * token, not what was sent to get it, not the keys of any TLS session. */
-static void expect_clean(void)
+static void expect_clean(const char *name)
 {
     static const char *const secrets[] = {SERVICE_SECRET, "s%2Bcr%3Dt",
                                           SERVICE_TOKEN};
@@ -387,7 +440,7 @@ static void expect_clean(void)
 
     for (size_t i = 0; i < COUNT(secrets); i++) {
         if (client_contains(secrets[i], strlen(secrets[i]))) {
-            expect_failed("\"%s\" is left", secrets[i]);
+            expect_failed("%s: \"%s\" is left", name, secrets[i]);
         }
     }
     for (size_t i = 0; i < TLS_PEER_SESSIONS; i++) {
@@ -398,11 +451,20 @@ static void expect_clean(void)
         masters++;
         for (size_t at = 0; at < sizeof s->parameters.master_secret; at += 16) {
             if (client_contains(s->parameters.master_secret + at, 16)) {
-                expect_failed("a master secret is left");
+                expect_failed("%s: a master secret is left", name);
             }
         }
     }
     assert_true(masters >= 2);
+}
+
+static void wipe(void)
+{
+    if (session.has_pair) {
+        mst_pair_wipe(&session.pair);
+    } else {
+        mst_client_wipe(&session.client);
+    }
 }
 
 enum ending {
@@ -427,29 +489,39 @@ static void end_client(enum ending ending)
         session_run(2000);
     }
     if (ending == END_WIPE || ending == END_WIPED_TWICE) {
-        mst_client_wipe(&session.client);
+        wipe();
     } else {
         session_end();
     }
     if (ending == END_WIPED_TWICE) {
-        mst_client_wipe(&session.client);
+        wipe();
     }
 }
 
 static void test_nothing_is_left(void **state)
 {
     (void)state;
-    for (int ending = 0; ending < ENDINGS; ending++) {
+    for (int i = 0; i < 3 * ENDINGS; i++) {
+        const char *name = i % 3 == 0   ? "a client"
+                           : i % 3 == 1 ? "a pair that rotates"
+                                        : "a pair in hot standby";
         begin(TLS_RESUMES);
-        session_open();
+        if (i % 3 == 0) {
+            session_start();
+        } else {
+            session.config.flags |= i % 3 == 2 ? MST_HOT_STANDBY : 0u;
+            session_start_pair(i % 3 == 1 ? SESSION_MINUTE : 0);
+        }
+        session_subscribe();
+        assert_true(session_until_subscribed(10000));
         /* They are there, or the search is for nothing. */
         assert_true(client_contains(SERVICE_TOKEN, strlen(SERVICE_TOKEN)));
         assert_true(client_contains(
             session.tls.sessions[0].parameters.master_secret, 48));
         session_run(SESSION_HOUR);
-        reconnect("resumed", 5000);
-        end_client((enum ending)ending);
-        expect_clean();
+        reconnect(name, 5000);
+        end_client((enum ending)(i / 3));
+        expect_clean(name);
     }
 }
 
@@ -484,6 +556,7 @@ int main(void)
         TEST(test_expired_meanwhile),
         TEST(test_bad_sessions),
         TEST(test_forged_record),
+        TEST(test_two_links),
         TEST(test_anchors_of_a_stream),
         TEST(test_anchors_in_every_state),
         TEST(test_anchors_in_a_handshake),
