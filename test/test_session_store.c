@@ -75,13 +75,36 @@ static void store_begin(void)
     session.port.token_save = store_save;
 }
 
-/* The power goes, and comes back. */
+static void start(enum session_kind kind)
+{
+    session_start_kind(kind);
+    session_subscribe();
+}
+
+/* The power goes. */
+static void wipe(void)
+{
+    if (session.has_pair) {
+        mst_pair_wipe(&session.pair);
+    } else {
+        mst_client_wipe(&session.client);
+    }
+    if (session.has_transfer) {
+        mst_transfer_wipe(&session.transfer);
+    }
+    session_run(0);
+}
+
+/* It goes, and comes back. */
+static void reboot_kind(enum session_kind kind)
+{
+    wipe();
+    start(kind);
+}
+
 static void reboot(void)
 {
-    mst_client_wipe(&session.client);
-    session_run(0);
-    session_start();
-    session_subscribe();
+    reboot_kind(SESSION_CLIENT);
 }
 
 static int64_t wall_s(void)
@@ -106,24 +129,72 @@ static void expect_stored(const char *token)
     expect_int("tokens stored", token[0] != '\0', (long long)held);
 }
 
-static void test_boot_loop(void **state)
+static void boot_loop(enum session_kind kind)
 {
-    (void)state;
+    const char *name = session_kind_name(kind);
+
     store_begin();
-    session_open();
+    start(kind);
+    assert_true(session_until_subscribed(10000));
     expect_stored(SERVICE_TOKEN);
     assert_in_range(store.slots[0].until_s, wall_s() + 3590, wall_s() + 3600);
     for (int i = 0; i < 100; i++) {
-        reboot();
+        reboot_kind(kind);
         assert_true(session_until_subscribed(10000));
         session_run(2000);
     }
-    session_expect_tokens("one token for 101 boots", 1);
-    expect_int("loads", 101, store.loads);
-    expect_int("saves", 1, store.saves);
+    session_expect_tokens(name, 1); /* for 101 boots */
+    expect_int(name, 1, store.saves);
+    if (kind == SESSION_CLIENT) {
+        expect_int(name, 101, store.loads);
+    }
     session_end();
     /* Closed in good order: it is good for the next start all the same. */
     expect_stored(SERVICE_TOKEN);
+}
+
+static void test_boot_loop(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < SESSION_KINDS; kind++) {
+        boot_loop((enum session_kind)kind);
+    }
+}
+
+/* A loaded token has its old end: the next one is fetched ahead of it, and
+ * stored. */
+static void loaded_token_ends(enum session_kind kind)
+{
+    store_begin();
+    start(kind);
+    assert_true(session_until_subscribed(10000));
+    session_run(1000 * 1000);
+    reboot_kind(kind);
+    assert_true(session_until_subscribed(10000));
+    session.service.token_value = "the-second";
+    session_run(2200 * 1000);
+    session_expect_tokens("not yet", 1);
+    session_run(200 * 1000);
+    session_expect_tokens("ahead of its end", 2);
+    expect_stored("the-second");
+    session_expect_undisturbed("ahead of its end");
+
+    /* Off for longer than it lives. */
+    wipe();
+    mst_mock_advance(&session.mock, 2 * SESSION_HOUR);
+    session.service.token_value = "the-third";
+    start(kind);
+    assert_true(session_until_subscribed(10000));
+    session_expect_tokens("after a long night", 3);
+    expect_stored("the-third");
+    session_end();
+}
+
+static void test_loaded_token_ends(void **state)
+{
+    (void)state;
+    loaded_token_ends(SESSION_PAIR);
+    loaded_token_ends(SESSION_BESIDE);
 }
 
 /* What the store may come up with: none of it is used, a token is fetched. */
@@ -256,48 +327,60 @@ static void test_half_a_store(void **state)
     }
 }
 
+static const char *const refusals[] = {
+    "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n",
+    "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"};
+
 /* A stored token may have been revoked, or have too narrow a scope: it is
  * dropped and fetched anew, once. */
+static void refused_once(const char *refusal, enum session_kind kind)
+{
+    store_begin();
+    start(kind);
+    assert_true(session_until_subscribed(10000));
+    session.service.upgrade.raw = refusal;
+    session.service.upgrade.raw_times = 1;
+    reboot_kind(kind);
+    session_run(1);
+    session_expect_tokens("fetched anew at once", 2);
+    expect_int("saves", 3, store.saves); /* dropped, and the new one */
+    assert_true(session_until_subscribed(10000));
+    expect_stored(SERVICE_TOKEN);
+    expect_int("closed", 1, session.seen.events[MST_EVENT_CLOSED]);
+    expect_int("permanent", false, session.seen.closed.permanent);
+    session_end();
+}
+
+/* The new one is no better. */
+static void refused_for_long(int which, enum session_kind kind)
+{
+    store_begin();
+    start(kind);
+    assert_true(session_until_subscribed(10000));
+    session.service.upgrade.raw = refusals[which];
+    reboot_kind(kind);
+    session_run(2 * SESSION_HOUR);
+    expect_stored("");
+    if (which == 0) {
+        expect_int("error", MST_ERR_UNAUTHORIZED, session.seen.closed.error);
+    } else {
+        session_expect_closed("new", MST_ERR_FORBIDDEN, MST_STATE_UPGRADE);
+        expect_int("permanent", true, session.seen.closed.permanent);
+        expect_int("reports", 2, session.seen.events[MST_EVENT_CLOSED]);
+        assert_in_range(session.service.tokens.count, 20, 40);
+    }
+    session_end();
+}
+
 static void test_refused_stored_token(void **state)
 {
-    static const char *const refusals[] = {
-        "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n",
-        "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"};
+    static const enum session_kind kinds[] = {SESSION_CLIENT, SESSION_PAIR,
+                                              SESSION_BESIDE};
 
     (void)state;
-    for (size_t i = 0; i < COUNT(refusals); i++) {
-        /* The new one is better. */
-        store_begin();
-        session_open();
-        session.service.upgrade.raw = refusals[i];
-        session.service.upgrade.raw_times = 1;
-        reboot();
-        session_run(1);
-        session_expect_tokens("fetched anew at once", 2);
-        expect_int("saves", 3, store.saves); /* dropped, and the new one */
-        assert_true(session_until_subscribed(10000));
-        expect_stored(SERVICE_TOKEN);
-        expect_int("closed", 1, session.seen.events[MST_EVENT_CLOSED]);
-        expect_int("permanent", false, session.seen.closed.permanent);
-        session_end();
-
-        /* The new one is no better. */
-        store_begin();
-        session_open();
-        session.service.upgrade.raw = refusals[i];
-        reboot();
-        session_run(2 * SESSION_HOUR);
-        expect_stored("");
-        if (i == 0) {
-            expect_int("error", MST_ERR_UNAUTHORIZED,
-                       session.seen.closed.error);
-        } else {
-            session_expect_closed("new", MST_ERR_FORBIDDEN, MST_STATE_UPGRADE);
-            expect_int("permanent", true, session.seen.closed.permanent);
-            expect_int("reports", 2, session.seen.events[MST_EVENT_CLOSED]);
-            assert_in_range(session.service.tokens.count, 20, 40);
-        }
-        session_end();
+    for (size_t i = 0; i < COUNT(refusals) * COUNT(kinds); i++) {
+        refused_once(refusals[i % 2], kinds[i / 2]);
+        refused_for_long((int)i % 2, kinds[i / 2]);
     }
 }
 
@@ -342,6 +425,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         TEST(test_boot_loop),
+        TEST(test_loaded_token_ends),
         TEST(test_bad_store),
         TEST(test_bad_store_times),
         TEST(test_longest_stored_token),
