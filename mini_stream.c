@@ -11392,7 +11392,9 @@ int mst_pair_poll(struct mst_pair *pair, struct mst_event *event)
     if (p->clients[0].link.wiped && p->clients[1].link.wiped) {
         return MST_ERR_CLOSED;
     }
-    now = link_now(&p->clients[0].link);
+    link_clock(&p->clients[0].link); /* both may be told to change */
+    link_clock(&p->clients[1].link);
+    now = p->clients[0].link.now;
     pair_forgive(p, now);
     pair_step(p, now);
     for (unsigned i = 0; i < 2 && !p->tell; i++) {
