@@ -20,7 +20,8 @@ static struct {
     struct text text;   /* one line a record */
     struct text states; /* transitions that were seen, each once */
     unsigned counts[MST_TRACE_RANDOM + 1];
-    enum mst_state state;
+    int others; /* links beside the client's */
+    enum mst_state state[MST_MOCK_LINKS];
 } seen;
 
 /* The state tables of link and stream. */
@@ -47,8 +48,8 @@ static void state_seen(const struct mst_trace *trace)
 {
     char line[64];
 
-    expect_int("from", seen.state, trace->from);
-    seen.state = trace->state;
+    expect_int("from", seen.state[trace->link], trace->from);
+    seen.state[trace->link] = trace->state;
     if (trace->from == trace->state ||
         !is_transition(trace->from, trace->state)) {
         expect_failed("from %s to %s", mst_state_name(trace->from),
@@ -68,7 +69,8 @@ static void on_trace(void *context, const struct mst_trace *trace)
 
     assert_ptr_equal(context, &seen);
     assert_in_range(trace->kind, MST_TRACE_STATE, MST_TRACE_RANDOM);
-    expect_int("link", session.client.link.config.link, trace->link);
+    assert_in_range(trace->link, session.config.link,
+                    session.config.link + seen.others);
     seen.counts[trace->kind]++;
     if (trace->kind == MST_TRACE_STATE) {
         state_seen(trace);
@@ -77,9 +79,9 @@ static void on_trace(void *context, const struct mst_trace *trace)
     if (trace->kind > MST_TRACE_REPAIR) {
         return;
     }
-    expect_int("state", seen.state, trace->state);
+    expect_int("state", seen.state[trace->link], trace->state);
     expect_int("an error", trace->kind == MST_TRACE_ERROR, trace->error < 0);
-    text_add(&seen.text, "%s %lld %s\n", names[trace->kind],
+    text_add(&seen.text, "%d %s %lld %s\n", trace->link, names[trace->kind],
              trace->kind == MST_TRACE_ERROR ? (long long)trace->error
                                             : (long long)trace->value,
              trace->text != NULL ? trace->text : "-");
@@ -191,6 +193,42 @@ static void test_trace(void **state)
     for (int kind = 0; kind <= MST_TRACE_REPAIR; kind++) {
         assert_true(seen.counts[kind] > 0);
     }
+    session_end();
+    expect_no_secret();
+    trace_forget();
+}
+
+/* Each record says of which link of a pair it is. */
+static void test_trace_of_a_pair(void **state)
+{
+    (void)state;
+    trace_begin();
+    seen.others = 1;
+    session_start_pair(0);
+    session_subscribe();
+    assert_true(session_until_subscribed(10000));
+    expect_told("0 token 3600 obtained\n");
+    expect_told("0 request 7 subscribe\n");
+    expect_int("the follower", MST_STATE_WAIT, seen.state[1]);
+    session_run(3310 * 1000);
+    expect_told("1 token 3600 obtained\n"); /* ahead */
+
+    session.service.upgrade.status = 500;
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
+    session_run(10);
+    expect_told("1 error -500 -\n"); /* MST_ERR_WS_UPGRADE */
+    session.service.upgrade.status = 0;
+    session_run(SESSION_MINUTE);
+    expect_told("1 request 7 subscribe\n");
+    expect_int("leads", 1, (int)session.pair.leads);
+    expect_int("leads", MST_STATE_OPEN, seen.state[1]);
+    expect_int("is over", MST_STATE_WAIT, seen.state[0]);
+
+    service_text(&session.service,
+                 "{\"channel\":\"market_data\",\"payload\":{\"market\":"
+                 "\"ETHUSD\",\"type\":\"UPDATE\"}}");
+    session_run(5000);
+    expect_told("1 repair 0 ETHUSD\n"); /* MST_REPAIR_BOOK */
     session_end();
     expect_no_secret();
     trace_forget();
@@ -404,6 +442,32 @@ static void test_state_ms(void **state)
     session_end();
 }
 
+/* Each client of a pair counts its own time. */
+static void test_state_ms_of_two(void **state)
+{
+    uint64_t sum[2] = {0, 0}, open = 0, least;
+
+    (void)state;
+    session_begin();
+    session_start_pair(SESSION_MINUTE);
+    session_subscribe();
+    session_run(SESSION_HOUR);
+    assert_true(session.pair.rotations > 50);
+    for (int i = 0; i < 2; i++) {
+        const struct mst_stats *one =
+            mst_client_stats(&session.pair.clients[i]);
+        for (int at = 0; at <= MST_STATE_CLOSING; at++) {
+            sum[i] += one->state_ms[at];
+        }
+        expect_int("in all", SESSION_HOUR, (long long)sum[i]);
+        open += one->state_ms[MST_STATE_OPEN];
+    }
+    /* Both are open while one takes over. */
+    least = SESSION_HOUR + 2000 * (uint64_t)session.pair.rotations;
+    assert_in_range(open, least, least + SESSION_HOUR / 10);
+    session_end();
+}
+
 static void test_counts(void **state)
 {
     (void)state;
@@ -468,12 +532,14 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         TEST(test_trace),
+        TEST(test_trace_of_a_pair),
         TEST(test_what_is_asked_for),
         TEST(test_trace_changes_nothing),
         TEST(test_trace_of_errors),
         TEST(test_transitions),
         TEST(test_errors_by_band),
         TEST(test_state_ms),
+        TEST(test_state_ms_of_two),
         TEST(test_counts),
         TEST(test_high_water),
     };

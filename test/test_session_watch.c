@@ -515,18 +515,44 @@ static void test_lag_and_wall_clock(void **state)
     session_end();
 }
 
+/* A pair's new leader has a measure of its own. */
+static void test_lag_after_rotation(void **state)
+{
+    const struct mst_pair *pair = &session.pair;
+
+    (void)state;
+    session_begin();
+    session.mock.plan.data_ms = 10;
+    session_start_pair(0);
+    session_subscribe();
+    assert_true(session_until_subscribed(10000));
+    run_late(2000, 10);
+    run_late(2000, 1510);
+    run_late(2000, 10);
+    session_run(2000);
+    expect_int("most", 1500000000,
+               mst_client_stats(&pair->clients[0])->lag_max_ns);
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
+    run_late(8000, 10);
+    expect_int("rotations", 1, pair->rotations);
+    expect_int("most", 0, mst_client_stats(&pair->clients[1])->lag_max_ns);
+    expect_int("lag", 0, mst_client_stats(&pair->clients[1])->lag_ns);
+    session_end();
+}
+
 /* ---- a caller that does not poll ---- */
 
 /* However long it takes: nothing is taken for the service's silence. */
-static void test_slow_caller(void **state)
+static void slow_caller(enum session_kind kind)
 {
     static const uint32_t pauses[] = {1000, 61000, 5 * SESSION_MINUTE,
                                       SESSION_HOUR, SESSION_DAY};
 
-    (void)state;
     session_begin();
     session.service.rules.beat_ms = 5000;
-    session_open();
+    session_start_kind(kind);
+    session_subscribe();
+    assert_true(session_until_subscribed(10000));
     session_run(SESSION_MINUTE);
     for (size_t i = 0; i < COUNT(pauses); i++) {
         /* The service goes on, as far as its buffers go. */
@@ -535,10 +561,45 @@ static void test_slow_caller(void **state)
         session.service.rules.beat_ms = 5000;
         session_run(3 * SESSION_MINUTE);
         if (session.seen.events[MST_EVENT_CLOSED] > 0) {
-            expect_failed("closed after %u ms: %s", pauses[i],
-                          mst_strerror(session.seen.closed.error));
+            expect_failed("%s: closed after %u ms: %s", session_kind_name(kind),
+                          pauses[i], mst_strerror(session.seen.closed.error));
         }
     }
+    assert_true(session_subscribed());
+    session_end();
+}
+
+static void test_slow_caller(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < SESSION_KINDS; kind++) {
+        slow_caller((enum session_kind)kind);
+    }
+}
+
+/* A rotation is not given up because the caller was away. */
+static void test_slow_caller_in_a_rotation(void **state)
+{
+    struct mst_pair *pair = &session.pair;
+
+    (void)state;
+    session_begin();
+    session.service.rules.feed_ms = 1000;
+    session_start_pair(0);
+    session_subscribe();
+    assert_true(session_until_subscribed(10000));
+    session.service.rules.no_snapshot = true;
+    assert_int_equal(mst_pair_rotate(pair), 0);
+    session_run(5000);
+    session.service.rules.feed_ms = 0;
+    mst_mock_advance(&session.mock, 5 * SESSION_MINUTE);
+    session_run(100);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session.service.rules.no_snapshot = false;
+    assert_int_equal(mst_pair_resync(pair, MST_MARKET_DATA, "BTCUSD"), 0);
+    assert_int_equal(mst_pair_resync(pair, MST_MARKET_DATA, "ETHUSD"), 0);
+    session_run(20000);
+    expect_int("rotations", 1, pair->rotations);
     assert_true(session_subscribed());
     session_end();
 }
@@ -588,7 +649,9 @@ int main(void)
         TEST(test_later_and_later),
         TEST(test_not_late),
         TEST(test_lag_and_wall_clock),
+        TEST(test_lag_after_rotation),
         TEST(test_slow_caller),
+        TEST(test_slow_caller_in_a_rotation),
         TEST(test_slow_caller_on_a_silent_line),
     };
 
