@@ -7187,8 +7187,8 @@ int mst_access_set_anchors(struct mst_access *access,
  * reads what comes (a table of functions). A stage has one deadline, an attempt
  * one error: the first.
  *
- * (test_session_states.c reads this table and those of the users: all of it
- * happens to a client, and no more.)
+ * (test_session_states.c reads this table, those of the users and that of the
+ * pair: all of it happens, and no more.)
  *
  *    in state              this comes                               next
  *    --------------------  ---------------------------------------  --------
@@ -10683,13 +10683,18 @@ void mst_client_wipe(struct mst_client *client)
 /* ------------------------------------------------------------------------
  * 21 transfer
  *
- *    in state     this comes                                      next
- *    -----------  ----------------------------------------------  --------
- *    PUT          the response is complete                        IDLE
- *    PUT          it is, and the connection's last                WAIT
- *    IDLE         another request                                 PUT
- *    IDLE         the connection's end, or its deadline           WAIT
- *    any but OFF  put_ms is over: the request ends                WAIT
+ *    in state              this comes                               next
+ *    --------------------  ---------------------------------------  --------
+ *    CONNECT TLS           ready for plaintext, with a token        PUT
+ *    PUT                   the response is complete                 IDLE
+ *    PUT                   the connection's last is complete        WAIT
+ *    IDLE                  another request                          PUT
+ *    IDLE                  the peer closes, or its time is up       WAIT
+ *
+ *    RESOLVE CONNECT TLS   put_ms is over: the request ends         WAIT
+ *    TOKEN PUT             put_ms is over: the request ends         WAIT
+ *    PUT IDLE              error, or its deadline                   WAIT
+ *    PUT IDLE              the caller closes                        OFF
  * ------------------------------------------------------------------------ */
 
 #define TRANSFER_PATH "/v2/transfer/crypto-destination-address"
@@ -11047,6 +11052,15 @@ void mst_transfer_wipe(struct mst_transfer *transfer)
  * - in a rotation, once the follower's books have been as live as the leader's
  *   for a while: the old connection is then read to its end;
  * - in hot standby, when the leader misses what the follower receives.
+ *
+ * A client that has nothing to do until the next rotation waits in state WAIT:
+ *
+ *    in state              this comes                               next
+ *    --------------------  ---------------------------------------  --------
+ *    RESOLVE CONNECT TLS   the other one leads                      WAIT
+ *    UPGRADE               the other one leads                      WAIT
+ *    OPEN                  the other one leads                      CLOSING
+ *    CLOSING               both close frames, or its deadline       WAIT
  * ------------------------------------------------------------------------ */
 
 /* A connection that is to take over does so once all it has is as live as what

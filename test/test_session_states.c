@@ -10,15 +10,16 @@
 
 #include <string.h>
 
-/* Where the link is, by the trace. */
-static enum mst_state at;
+/* Where each link is, by the trace; and the one at hand. */
+static enum mst_state at[MST_MOCK_LINKS];
+static int link_at;
 
 static void on_trace(void *context, const struct mst_trace *trace)
 {
     (void)context;
     states_trace(trace);
     if (trace->kind == MST_TRACE_STATE) {
-        at = trace->state;
+        at[trace->link] = trace->state;
     }
 }
 
@@ -47,7 +48,8 @@ static void begin(bool tls)
     s->config.trace = on_trace;
     port_connect = s->port.connect;
     s->port.connect = on_connect;
-    at = MST_STATE_OFF;
+    memset(at, 0, sizeof at);
+    link_at = 0;
 }
 
 static void start(void)
@@ -59,12 +61,12 @@ static void start(void)
 /* Runs until the link is in this state. */
 static void reach(enum mst_state state)
 {
-    for (int i = 0; i < 20000 && at != state; i++) {
+    for (int i = 0; i < 20000 && at[link_at] != state; i++) {
         session_run(1);
     }
-    if (at != state) {
-        expect_failed("the link is not in state %s but %s",
-                      mst_state_name(state), mst_state_name(at));
+    if (at[link_at] != state) {
+        expect_failed("link %d is not in state %s but %s", link_at,
+                      mst_state_name(state), mst_state_name(at[link_at]));
     }
 }
 
@@ -73,15 +75,23 @@ static void reach(enum mst_state state)
 static void come_close(void)
 {
     states_call(STATES_CLOSE);
-    mst_close(&session.client);
+    if (session.has_client) {
+        mst_close(&session.client);
+    }
+    if (session.has_pair) {
+        mst_pair_close(&session.pair);
+    }
+    if (session.has_transfer) {
+        mst_transfer_close(&session.transfer);
+    }
     states_call(STATES_STEP);
 }
 
 /* What is replaced is looked at in the next poll. */
 static void come_credentials(void)
 {
-    assert_int_equal(mst_access_set_credentials(&session.client.link.own,
-                                                SERVICE_ID, SERVICE_SECRET),
+    assert_int_equal(mst_access_set_credentials(session_access(), SERVICE_ID,
+                                                SERVICE_SECRET),
                      0);
     states_call(STATES_REPLACED);
     session_run(0);
@@ -90,9 +100,8 @@ static void come_credentials(void)
 
 static void come_anchors(void)
 {
-    assert_int_equal(mst_access_set_anchors(&session.client.link.own,
-                                            &session.anchor.anchor, 1),
-                     0);
+    assert_int_equal(
+        mst_access_set_anchors(session_access(), &session.anchor.anchor, 1), 0);
     states_call(STATES_REPLACED);
     session_run(0);
     states_call(STATES_STEP);
@@ -103,13 +112,13 @@ static void come_error(void)
     session.mock.plan.resolve_error = MST_ERR_RESOLVE;
     session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
     session.mock.plan.connect_error[1] = MST_ERR_REFUSED;
-    mst_mock_end(&session.mock, 0, MST_ERR_RESET);
+    mst_mock_end(&session.mock, link_at, MST_ERR_RESET);
 }
 
 /* Bytes that belong nowhere. */
 static void come_noise(void)
 {
-    (void)mst_mock_write(&session.mock, 0, "noise noise", 11);
+    (void)mst_mock_write(&session.mock, link_at, "noise noise", 11);
 }
 
 /* Everything hangs. */
@@ -118,8 +127,8 @@ static void come_nothing(void)
     session.mock.plan.resolve_error = MST_MOCK_NEVER;
     session.mock.plan.connect_error[0] = MST_MOCK_NEVER;
     session.mock.plan.connect_error[1] = MST_MOCK_NEVER;
-    if (mst_mock_in_use(&session.mock, 0)) {
-        mst_mock_freeze(&session.mock, 0);
+    if (mst_mock_in_use(&session.mock, link_at)) {
+        mst_mock_freeze(&session.mock, link_at);
     }
 }
 
@@ -220,9 +229,144 @@ static void test_token_ends(void **state)
     token_ends(MST_STATE_UPGRADE);
 }
 
+/* ---- a transfer beside a client ---- */
+
+static const struct mst_address_request request = {
+    .network = MST_NETWORK_BITCOIN, .address = "bc1qexample"};
+static struct mst_address record;
+
+static void put(void)
+{
+    expect_int("put", 0, mst_address_put(&session.transfer, &request, &record));
+}
+
+static void begin_transfer(bool tls)
+{
+    begin(tls);
+    session.config.put_ms = 2000;
+    start();
+    session_start_transfer();
+    assert_true(session_until_subscribed(10000));
+    link_at = 1;
+    put();
+}
+
+static void test_transfer_in_every_state(void **state)
+{
+    static const enum mst_state states[] = {
+        MST_STATE_RESOLVE, MST_STATE_CONNECT, MST_STATE_TLS,
+        MST_STATE_TOKEN,   MST_STATE_PUT,     MST_STATE_IDLE};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(states) * COUNT(comes); i++) {
+        enum mst_state where = states[i / COUNT(comes)];
+        begin_transfer(where == MST_STATE_TLS || where == MST_STATE_IDLE);
+        reach(where);
+        comes[i % COUNT(comes)]();
+        end();
+    }
+}
+
+/* On a connection that stands, and on the last that it has. */
+static void test_transfer_again(void **state)
+{
+    (void)state;
+    begin_transfer(false);
+    reach(MST_STATE_IDLE);
+    put();
+    reach(MST_STATE_PUT);
+    reach(MST_STATE_IDLE);
+    session.service.address.headers = "Connection: close\r\n";
+    put();
+    reach(MST_STATE_PUT);
+    reach(MST_STATE_WAIT);
+    end();
+}
+
+/* One token for both is refused to one, while the request that carries the
+ * token is being written by the other. */
+static void token_lost(int link, enum mst_state where)
+{
+    static char token[2000];
+    struct service *service = &session.service;
+
+    memset(token, 'x', sizeof token - 1);
+    begin(false);
+    service->token_value = service->api_token = token;
+    service->scope = SERVICE_SCOPE " " SERVICE_ADDRESS_SCOPE;
+    session.config.scope = service->scope;
+    session.config.put_ms = SESSION_MINUTE;
+    start();
+    session_start_transfer();
+    assert_true(session_until_subscribed(10000));
+    if (where == MST_STATE_UPGRADE) {
+        service->address.status = 401;
+        service_end(service, MST_ERR_RESET);
+    } else {
+        service->upgrade.status = 401;
+        put();
+    }
+    mst_mock_stall(&session.mock, link, true);
+    link_at = link;
+    reach(where);
+    if (where == MST_STATE_UPGRADE) {
+        put();
+    } else {
+        service_end(service, MST_ERR_RESET);
+    }
+    reach(MST_STATE_WAIT);
+    mst_mock_stall(&session.mock, link, false);
+    service->upgrade.status = service->address.status = 0;
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    end();
+}
+
+static void test_token_lost(void **state)
+{
+    (void)state;
+    token_lost(0, MST_STATE_UPGRADE);
+    token_lost(1, MST_STATE_PUT);
+}
+
+/* ---- a pair ---- */
+
+/* The leader has lost its connection, and is in one of these states when the
+ * follower's is open: it has nothing to do any more. */
+static void test_parked_in_every_state(void **state)
+{
+    static const enum mst_state states[] = {
+        MST_STATE_WAIT, MST_STATE_RESOLVE, MST_STATE_CONNECT,
+        MST_STATE_TLS,  MST_STATE_UPGRADE, MST_STATE_OPEN};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(states); i++) {
+        begin(states[i] == MST_STATE_TLS);
+        session_start_pair(0);
+        session_subscribe();
+        assert_true(session_until_subscribed(10000));
+        expect_int("rotate", 0, mst_pair_rotate(&session.pair));
+        link_at = 1;
+        reach(MST_STATE_CONNECT);
+        if (states[i] != MST_STATE_OPEN) {
+            mst_mock_stall(&session.mock, 1, true);
+            session_run(1000);
+            mst_mock_end(&session.mock, 0, MST_ERR_RESET);
+            link_at = 0;
+            reach(MST_STATE_WAIT);
+            reach(states[i]);
+            mst_mock_stall(&session.mock, 1, false);
+        }
+        session_run(10000);
+        expect_int("leads", 1, (int)session.pair.leads);
+        expect_int("parked", MST_STATE_WAIT, at[0]);
+        end();
+    }
+}
+
 static void test_tables(void **state)
 {
-    static const char *const sections[] = {"link", "client: the stream", NULL};
+    static const char *const sections[] = {"link", "client: the stream",
+                                           "transfer", "pair", NULL};
 
     (void)state;
     states_check("mini_stream.c", sections, true);
@@ -234,6 +378,10 @@ int main(void)
         TEST(test_in_every_state),
         TEST(test_nothing_at_home),
         TEST(test_token_ends),
+        TEST(test_transfer_in_every_state),
+        TEST(test_transfer_again),
+        TEST(test_token_lost),
+        TEST(test_parked_in_every_state),
         TEST(test_tables),
     };
 
