@@ -6925,7 +6925,8 @@ static const char *access_lacks(const char *list, const char *scope)
 
 static bool access_is_good(const struct mst_token *t)
 {
-    return t->len > 0 && (!t->ends || t->until.armed || t->fresh);
+    return t->len > 0 && !t->replaced &&
+           (!t->ends || t->until.armed || t->fresh);
 }
 
 /* A token for this scope to connect with, or NULL. */
@@ -6941,8 +6942,8 @@ static struct mst_token *access_token(const struct mst_access *a,
     return t;
 }
 
-/* Where the next token for this scope goes: not over one that a request is
- * being written with, and over one in use only if there is no other room. */
+/* Where the next token for this scope goes: not over one that a link is
+ * connecting with, and over one in use only if there is no other room. */
 static struct mst_token *access_room(const struct mst_access *a,
                                      const char *scope)
 {
@@ -6967,12 +6968,14 @@ static void access_clear(struct mst_token *t)
     mem_wipe(t->text, sizeof t->text);
     t->len = 0;
     t->until.armed = t->end.armed = t->refresh.armed = false;
+    t->replaced = false;
 }
 
-/* Forgets a token, also where it is stored: it is of no use any more. */
+/* Forgets a token, also where it is stored, unless another one is stored in its
+ * place: it is of no use any more. */
 static void access_drop(struct mst_token *t)
 {
-    t->save_due |= t->len > 0;
+    t->save_due |= t->len > 0 && !t->replaced;
     access_clear(t);
 }
 
@@ -6988,8 +6991,9 @@ static void access_take(struct mst_access *a, struct mst_token *t, uint32_t len,
         if (old != t && (old->len > 0 || old->refresh_due) &&
             strcmp(old->scope, scope) == 0) {
             old->refresh_due = false;
+            old->replaced = true; /* the new one is stored in its place */
             if (old->readers == 0) {
-                access_clear(old); /* the new one is stored in its place */
+                access_clear(old);
             }
         }
     }
@@ -6998,7 +7002,7 @@ static void access_take(struct mst_access *a, struct mst_token *t, uint32_t len,
     t->scope = scope;
     t->ends = ends;
     t->fresh = t->save_due = true;
-    t->loaded = t->refresh_due = false;
+    t->loaded = t->refresh_due = t->replaced = false;
     t->until.armed = t->end.armed = t->refresh.armed = false;
     if (!ends) {
         return;
@@ -7386,12 +7390,24 @@ static void link_enter(struct mst_link *l, enum mst_state state,
     }
 }
 
-/* The request that was being written is done with the token's text. */
+/* The token is needed until the next request is written. */
+static void link_keep_token(struct mst_link *l)
+{
+    if (!l->reads_token) {
+        l->token->readers++;
+        l->reads_token = true;
+    }
+}
+
+/* The request is written: the token's text is not needed any more. */
 static void link_let_go(struct mst_link *l)
 {
     if (l->reads_token) {
         l->token->readers--;
         l->reads_token = false;
+        if (l->token->replaced && l->token->readers == 0) {
+            access_clear(l->token);
+        }
     }
 }
 
@@ -7686,7 +7702,7 @@ static void link_begin(struct mst_link *l)
         l->scope = l->wanted ? link_scope(l) : access_ageing(l->access)->scope;
         l->token = access_room(l->access, l->scope);
         if (l->token == NULL) {
-            return; /* a request is being written with the only one */
+            return; /* another link is connecting with the only one */
         }
         l->access->fetching = l;
         access_clear(l->token);
@@ -7695,6 +7711,7 @@ static void link_begin(struct mst_link *l)
         l->token = access_token(l->access, link_scope(l));
         l->token->fresh = false;
         l->token_serial = l->token->serial;
+        link_keep_token(l);
         l->generation++;
         (void)(purpose == ACCESS_STREAM
                    ? http_url(g->ws_url, "wss://", "ws://", &l->endpoint)
@@ -7737,8 +7754,7 @@ static void link_exchange(struct mst_link *l, enum mst_state state,
                           uint32_t limit_ms)
 {
     if (l->purpose != ACCESS_TOKEN) {
-        l->token->readers++;
-        l->reads_token = true;
+        link_keep_token(l);
         if (l->token->until.armed) {
             l->timers[MST_TIMER_TOKEN] = l->token->until;
         } else {

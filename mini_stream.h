@@ -1458,9 +1458,10 @@ struct mst_token {
     struct mst_timer until, end, refresh;
     uint32_t len;    /* 0: none */
     uint32_t key;    /* that it is stored under */
-    uint8_t readers; /* requests that are being written with it */
+    uint8_t readers; /* links that are connecting with it */
     uint8_t serial;  /* another one with each token */
     bool ends, fresh, loaded, refresh_due, save_due;
+    bool replaced; /* there is a newer one of its scope */
     char text[MST_TOKEN_MAX + 3];
 };
 

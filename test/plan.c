@@ -63,6 +63,19 @@ uint32_t plan_pick(uint64_t *seed, uint32_t n)
     return (uint32_t)(random_next(seed) >> 32) % n;
 }
 
+static void pair_draw(struct plan *plan, uint64_t *seed)
+{
+    plan->standby = plan_pick(seed, 2) == 0;
+    if (plan->standby) {
+        plan->config.flags |= MST_HOT_STANDBY;
+    } else if (plan_pick(seed, 2) == 0) {
+        plan->rotate_ms = (30 + plan_pick(seed, 600)) * PLAN_SECOND;
+    }
+    if (plan_pick(seed, 2) == 0) {
+        plan->only_one = plan_pick(seed, 1u << plan->markets);
+    }
+}
+
 /* The configuration makes times short: what is waited for is the same. */
 static void config_draw(struct plan *plan, uint64_t *seed)
 {
@@ -87,8 +100,8 @@ static void config_draw(struct plan *plan, uint64_t *seed)
     if (plan_pick(seed, 16) == 0) {
         plan->config.lag_max_ms = 30 * PLAN_SECOND;
     }
-    if (plan->links == 2 && plan_pick(seed, 2) == 0) {
-        plan->rotate_ms = (30 + plan_pick(seed, 600)) * PLAN_SECOND;
+    if (plan->links == 2) {
+        pair_draw(plan, seed);
     }
     plan->port_flags = plan_pick(seed, 2) == 0 ? MST_PORT_DRAINS : 0;
 }
@@ -141,14 +154,20 @@ void plan_draw(struct plan *plan, uint64_t seed)
 void plan_describe(const struct plan *plan, struct text *text)
 {
     text_add(text,
-             "  %u markets%s%s%s, %u link%s, books of %u levels%s, thin below "
+             "  %u markets%s%s%s, %s, books of %u levels%s, thin below "
              "%u, %u s, an update each %u ms, message buffer %zu\n",
              plan->markets, plan->tops ? ", tops" : "",
              plan->executions ? ", executions" : "",
-             plan->beats ? ", heartbeats" : "", plan->links,
-             plan->links > 1 ? "s" : "", plan->capacity,
-             plan->spare ? " and spare ones" : "", plan->thin,
+             plan->beats ? ", heartbeats" : "",
+             plan->links == 1 ? "a client"
+             : plan->standby  ? "a pair in hot standby"
+                              : "a pair",
+             plan->capacity, plan->spare ? " and spare ones" : "", plan->thin,
              plan->length_ms / PLAN_SECOND, plan->feed_ms, plan->message);
+    if (plan->links == 2) {
+        text_add(text, "  it rotates after %u ms, markets with one book: %x\n",
+                 plan->rotate_ms, plan->only_one);
+    }
     for (unsigned i = 0; i < plan->spells_len; i++) {
         const struct plan_spell *s = &plan->spells[i];
         text_add(text, "  %u to %u ms: %s, %u/256\n", s->from_ms, s->until_ms,

@@ -97,15 +97,17 @@ struct plan_spell {
 
 struct plan {
     uint64_t seed;
-    unsigned markets, links;
+    unsigned markets, links; /* two: a pair */
     bool tops, executions, beats, spare, fine;
+    bool standby;      /* a pair in hot standby */
+    unsigned only_one; /* markets with one book in a pair, a bit each */
     unsigned capacity, thin, depth; /* of books; levels of the true ones */
     uint32_t length_ms, feed_ms, beat_ms;
     struct plan_spell spells[PLAN_SPELLS];
     unsigned spells_len;
     struct mst_config config; /* but the endpoints */
     size_t message;           /* bytes of the message buffer */
-    uint32_t rotate_ms;       /* with two links */
+    uint32_t rotate_ms;       /* of a pair */
     unsigned port_flags;
 };
 

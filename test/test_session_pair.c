@@ -315,6 +315,26 @@ static void test_links_take_turns(void **state)
     session_end();
 }
 
+/* Where each token serves for one connection alone, there are two, and none is
+ * taken from the other client while that is connecting with it. */
+static void test_tokens_for_one_connection(void **state)
+{
+    (void)state;
+    session_begin();
+    session.config.flags |= MST_HOT_STANDBY;
+    session.service.expires_in = 20;
+    session_start_pair(0);
+    session_subscribe();
+    session_run(5000);
+    for (int i = 0; i < 2; i++) {
+        expect_int("state", MST_STATE_OPEN,
+                   mst_link_state(&session.pair.clients[i].link));
+    }
+    session_expect_tokens("tokens", 2);
+    assert_true(session_subscribed());
+    session_end();
+}
+
 /* ---- calls ---- */
 
 /* How the connections are to each other when the end comes. */
@@ -569,6 +589,7 @@ int main(void)
         TEST(test_follower_refused),
         TEST(test_credentials),
         TEST(test_links_take_turns),
+        TEST(test_tokens_for_one_connection),
         TEST(test_close_and_wipe_at_any_time),
         TEST(test_calls_after_the_end),
         TEST(test_calls_after_a_failed_init),

@@ -1,8 +1,9 @@
 /*
  * Whatever the service does for a while: once it behaves, everything wished
  * for is subscribed and live within a bound, and at no moment is a book live
- * and without a flag though a message has come that tells otherwise. Plans are
- * drawn from seeds (plan.h); what can be told is in plan_model.c.
+ * and without a flag though a message has come that tells otherwise: of a
+ * client, and of a pair that rotates or is in hot standby. Plans are drawn from
+ * seeds (plan.h); what can be told is in plan_model.c.
  *
  * PLANS: how many plans; PLANS_SEED: the first one's seed. One plan alone is
  * told with all that happens.
@@ -38,7 +39,7 @@
  * so for longer each time: 10 min, 20, 40. A plan lasts for an hour. */
 #define DRIFT_MS (4 * MST_RESYNC_EVERY_MS)
 
-/* Meanwhile, and always: so many attempts in a row take so long at
+/* Meanwhile, and always: so many attempts of all links in a row take so long at
  * least, and requests are apart. */
 #define ATTEMPTS 64
 #define ATTEMPTS_MS (ATTEMPTS * 1000u)
@@ -59,20 +60,25 @@ static struct {
     struct mst_port port;
     int (*recv)(void *context, int link, void *data, size_t len);
     struct exchange exchange;
+    /* One of them is in use; a client that is not in a pair has the first of
+     * what there are two of. */
     struct mst_client client;
-    struct mst_memory memory;
-    unsigned char bytes[MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN,
-                                       4096, 4096)];
-    struct mst_book books[PLAN_MARKETS], spares[PLAN_MARKETS];
-    struct mst_level levels[PLAN_MARKETS][2][2 * LEVELS_MAX];
+    struct mst_pair pair;
+    bool paired;
+    struct mst_memory memory[2];
+    unsigned char bytes[2][MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN,
+                                          4096, 4096)];
+    struct mst_book books[2][PLAN_MARKETS], spares[2][PLAN_MARKETS];
+    struct mst_level levels[2][PLAN_MARKETS][2][2 * LEVELS_MAX];
     bool wished[PLAN_MARKETS]; /* for the market's book */
     bool listed[MST_LINKS_MAX][PLAN_MARKETS + 1];
-    struct tops tops[PLAN_MARKETS];
+    struct tops tops[PLAN_MARKETS + 1];
     uint64_t attempts, attempts_ms[ATTEMPTS]; /* how many, and when */
     uint64_t request_ms;                      /* of the last, or 0 */
     bool failed, told;
     /* Of all plans. */
-    uint64_t events, live, recover_ms, recover_most_ms, recover_most_seed;
+    uint64_t events, live, changes;
+    uint64_t recover_ms, recover_most_ms, recover_most_seed;
 } run;
 
 static uint64_t now_ms(void)
@@ -113,21 +119,44 @@ __attribute__((format(printf, 1, 2))) static void plan_fail(const char *format,
 
 /* ---- what is always so ---- */
 
-/* A live book shows what can be known by one of the connections. */
+static bool has_one_book(unsigned market)
+{
+    return !run.paired || (run.plan.only_one >> market & 1) != 0;
+}
+
+/* The book of a market that the caller sees, or NULL. */
+static struct mst_book *shown(unsigned market)
+{
+    return run.paired ? mst_pair_book(&run.pair, plan_markets[market])
+                      : &run.books[0][market];
+}
+
+static bool is_live(const struct mst_book *book)
+{
+    return book != NULL && mst_book_state(book) == MST_BOOK_LIVE;
+}
+
+static bool is_sure(const struct mst_book *book)
+{
+    return is_live(book) && (mst_book_flags(book) & DOUBTS) == 0;
+}
+
+/* A live book shows what can be known by the connection that feeds it. */
 static void book_check(unsigned market)
 {
-    const struct mst_book *book = &run.books[market];
+    const struct mst_book *book = shown(market);
     char text[300] = "it is live without a connection";
     bool good = false;
 
-    if (mst_book_state(book) != MST_BOOK_LIVE ||
-        (mst_book_flags(book) & DOUBTS) != 0) {
+    if (!is_sure(book)) {
         return;
     }
     for (int i = 0; i < MST_LINKS_MAX && !good; i++) {
         const struct plan_link *l = &run.exchange.links[i];
-        good = l->client && plan_known_check(&l->known[market], market, book,
-                                             text, sizeof text);
+        good = l->client &&
+               (has_one_book(market) || book == &run.books[i][market]) &&
+               plan_known_check(&l->known[market], market, book, text,
+                                sizeof text);
     }
     run.live++;
     if (!good) {
@@ -173,13 +202,13 @@ static bool side_disagrees(const struct mst_book *book, enum mst_side side,
 static void top_check(const struct mst_top *top)
 {
     unsigned m = market_of(top->market);
-    const struct mst_book *book = &run.books[m];
+    const struct mst_book *book = m < run.plan.markets ? shown(m) : NULL;
     struct tops *t = &run.tops[m];
 
     if (m == run.plan.markets) {
         return;
     }
-    if (mst_book_state(book) != MST_BOOK_LIVE ||
+    if (!is_live(book) ||
         (!side_disagrees(book, MST_BID, top->has_bid, &top->bid) &&
          !side_disagrees(book, MST_ASK, top->has_ask, &top->ask))) {
         t->disagreements = 0;
@@ -199,6 +228,22 @@ static void top_check(const struct mst_top *top)
     }
 }
 
+static void books_note(struct text *text)
+{
+    for (unsigned m = 0; m < run.plan.markets; m++) {
+        const struct mst_book *book = shown(m);
+        if (book == NULL) {
+            text_add(text, "             %s has no book\n", plan_markets[m]);
+            continue;
+        }
+        text_add(text, "             %s %s, %s, flags %u, %zu | %zu\n",
+                 plan_markets[m], mst_book_state_name(mst_book_state(book)),
+                 mst_book_reason_name(mst_book_reason(book)),
+                 mst_book_flags(book), mst_book_depth(book, MST_BID),
+                 mst_book_depth(book, MST_ASK));
+    }
+}
+
 static void event_note(const struct mst_event *event)
 {
     struct text text = {0};
@@ -213,14 +258,7 @@ static void event_note(const struct mst_event *event)
     } else {
         record_event(&text, event);
     }
-    for (unsigned m = 0; m < run.plan.markets; m++) {
-        const struct mst_book *book = &run.books[m];
-        text_add(&text, "             %s %s, %s, flags %u, %zu | %zu\n",
-                 plan_markets[m], mst_book_state_name(mst_book_state(book)),
-                 mst_book_reason_name(mst_book_reason(book)),
-                 mst_book_flags(book), mst_book_depth(book, MST_BID),
-                 mst_book_depth(book, MST_ASK));
-    }
+    books_note(&text);
     note("link %d event %s", event->link, text_get(&text));
     text_free(&text);
 }
@@ -257,6 +295,20 @@ static void answer_note(const struct mst_event *event)
     }
 }
 
+/* Another client leads: what its books are compared with begins anew, and so do
+ * the books that follow it. */
+static void leader_note(void)
+{
+    run.changes++;
+    memset(run.tops, 0, sizeof run.tops);
+    for (unsigned m = 0; m < run.plan.markets; m++) {
+        for (int i = 0; i < MST_LINKS_MAX && has_one_book(m); i++) {
+            plan_known_wish(&run.exchange.links[i].known[m]);
+        }
+    }
+    books_check();
+}
+
 static bool on_event(void *context, const struct mst_event *event)
 {
     (void)context;
@@ -282,6 +334,7 @@ static bool on_event(void *context, const struct mst_event *event)
         books_check();
         break;
     case MST_EVENT_CLOSED: books_check(); break;
+    case MST_EVENT_LEADER: leader_note(); break;
     default: break;
     }
     /* A slow caller is busy with the event for a while. */
@@ -334,10 +387,23 @@ static void on_trace(void *context, const struct mst_trace *trace)
 
 /* ---- a plan ---- */
 
+static int subscribe(enum mst_channel channel, unsigned market)
+{
+    const char *name = channel == MST_HEARTBEAT ? NULL : plan_markets[market];
+    struct mst_book *book = NULL, *other = NULL;
+
+    if (channel == MST_MARKET_DATA) {
+        book = &run.books[0][market];
+        other = has_one_book(market) ? NULL : &run.books[1][market];
+    }
+    return run.paired
+               ? mst_pair_subscribe(&run.pair, channel, name, book, other)
+               : mst_subscribe(&run.client, channel, name, book);
+}
+
 static void wish(unsigned market)
 {
-    int rc = mst_subscribe(&run.client, MST_MARKET_DATA, plan_markets[market],
-                           &run.books[market]);
+    int rc = subscribe(MST_MARKET_DATA, market);
 
     run.wished[market] = rc == 0 || rc == MST_ERR_EXISTS;
     for (int i = 0; i < MST_LINKS_MAX; i++) {
@@ -351,19 +417,14 @@ static void wishes_begin(void)
         wish(m);
         assert_true(run.wished[m]);
         if (run.plan.tops) {
-            assert_int_equal(mst_subscribe(&run.client, MST_TOP_OF_BOOK,
-                                           plan_markets[m], NULL),
-                             0);
+            assert_int_equal(subscribe(MST_TOP_OF_BOOK, m), 0);
         }
         if (run.plan.executions) {
-            assert_int_equal(mst_subscribe(&run.client, MST_EXECUTION_DATA,
-                                           plan_markets[m], NULL),
-                             0);
+            assert_int_equal(subscribe(MST_EXECUTION_DATA, m), 0);
         }
     }
     if (run.plan.beats) {
-        assert_int_equal(mst_subscribe(&run.client, MST_HEARTBEAT, NULL, NULL),
-                         0);
+        assert_int_equal(subscribe(MST_HEARTBEAT, 0), 0);
     }
 }
 
@@ -377,13 +438,51 @@ static int reading(void *context, int link, void *data, size_t len)
     return n;
 }
 
+static void book_begin(unsigned which, unsigned market)
+{
+    struct mst_book *book = &run.books[which][market];
+    struct mst_book *spare = &run.spares[which][market];
+
+    assert_int_equal(
+        mst_book_init(book, run.levels[which][market][0], run.plan.capacity),
+        0);
+    if (run.plan.spare) {
+        assert_int_equal(mst_book_init(spare, run.levels[which][market][1],
+                                       run.plan.capacity),
+                         0);
+        assert_int_equal(mst_book_set_spare(book, spare), 0);
+    }
+    mst_book_set_thin(book, run.plan.thin);
+}
+
+/* The client or the pair, with its memories and books. */
+static void objects_begin(void)
+{
+    struct mst_config *config = &run.plan.config;
+
+    for (unsigned i = 0; i < 2; i++) {
+        run.memory[i] = (struct mst_memory){
+            run.bytes[i],       sizeof run.bytes[i], MST_RECORD_IN_ANY,
+            MST_RECORD_OUT_MIN, run.plan.message,    4096};
+        for (unsigned m = 0; m < run.plan.markets; m++) {
+            book_begin(i, m);
+        }
+    }
+    assert_int_equal(
+        run.paired
+            ? mst_pair_init(&run.pair, config, run.plan.rotate_ms, &run.port,
+                            &run.memory[0], &run.memory[1])
+            : mst_client_init(&run.client, config, &run.port, &run.memory[0]),
+        0);
+}
+
 static void run_begin(uint64_t seed)
 {
     uint64_t clock = seed;
     struct mst_config *config = &run.plan.config;
 
     plan_draw(&run.plan, seed);
-    run.plan.links = 1; /* a client has one, whatever was drawn */
+    run.paired = run.plan.links == 2;
     run.failed = false;
     memset(run.tops, 0, sizeof run.tops);
     memset(run.listed, 0, sizeof run.listed);
@@ -403,32 +502,32 @@ static void run_begin(uint64_t seed)
     config->client_secret = SERVICE_SECRET;
     config->flags |= MST_TRACE_ALL;
     config->trace = on_trace;
-    run.memory = (struct mst_memory){run.bytes,         sizeof run.bytes,
-                                     MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN,
-                                     run.plan.message,  4096};
-    for (unsigned m = 0; m < run.plan.markets; m++) {
-        assert_int_equal(
-            mst_book_init(&run.books[m], run.levels[m][0], run.plan.capacity),
-            0);
-        if (run.plan.spare) {
-            assert_int_equal(mst_book_init(&run.spares[m], run.levels[m][1],
-                                           run.plan.capacity),
-                             0);
-            assert_int_equal(mst_book_set_spare(&run.books[m], &run.spares[m]),
-                             0);
-        }
-        mst_book_set_thin(&run.books[m], run.plan.thin);
-    }
-    assert_int_equal(
-        mst_client_init(&run.client, config, &run.port, &run.memory), 0);
+    objects_begin();
     wishes_begin();
+}
+
+static int poll_client(void *object, struct mst_event *event)
+{
+    return mst_poll(object, event);
+}
+
+static int poll_pair(void *object, struct mst_event *event)
+{
+    return mst_pair_poll(object, event);
 }
 
 static void run_until(uint64_t until_ms)
 {
+    const struct mst_mock_object client = {
+        poll_client, &run.client, {&run.client.link}};
+    const struct mst_mock_object pair = {
+        poll_pair,
+        &run.pair,
+        {&run.pair.clients[0].link, &run.pair.clients[1].link}};
+
     if (until_ms > now_ms() && !run.failed) {
-        mst_mock_run(&run.mock, &run.client, (uint32_t)(until_ms - now_ms()),
-                     on_event, NULL);
+        mst_mock_run_objects(&run.mock, run.paired ? &pair : &client, 1,
+                             (uint32_t)(until_ms - now_ms()), on_event, NULL);
         books_check();
     }
 }
@@ -454,28 +553,50 @@ static uint64_t spells_set(uint64_t at_ms)
     return next;
 }
 
+static void unwish(unsigned market)
+{
+    const char *name = plan_markets[market];
+
+    if (run.paired) {
+        (void)mst_pair_unsubscribe(&run.pair, MST_MARKET_DATA, name);
+    } else {
+        (void)mst_unsubscribe(&run.client, MST_MARKET_DATA, name);
+    }
+    run.wished[market] = false;
+}
+
+/* What a program asks of the service or of the pair. */
+static void request_make(unsigned which, unsigned market)
+{
+    const char *name = plan_markets[market];
+
+    if (which == 0) {
+        (void)(run.paired ? mst_pair_resync(&run.pair, MST_MARKET_DATA, name)
+                          : mst_resync(&run.client, MST_MARKET_DATA, name));
+    } else if (which == 1) {
+        (void)(run.paired ? mst_pair_subscription_list(&run.pair)
+                          : mst_subscription_list(&run.client));
+    } else {
+        (void)mst_pair_rotate(&run.pair);
+    }
+}
+
 /* What a program may do at any time. */
 static void calls_make(void)
 {
     unsigned m = exchange_pick(&run.exchange, run.plan.markets);
+    unsigned requests = run.paired ? 3 : 2;
+    unsigned which = exchange_pick(&run.exchange, requests + 2);
 
-    switch (exchange_pick(&run.exchange, 4)) {
-    case 0:
-        (void)mst_resync(&run.client, MST_MARKET_DATA, plan_markets[m]);
-        break;
-    case 1: (void)mst_subscription_list(&run.client); break;
-    default:
-        if (run.wished[m]) {
-            (void)mst_unsubscribe(&run.client, MST_MARKET_DATA,
-                                  plan_markets[m]);
-            run.wished[m] = false;
-            if (exchange_pick(&run.exchange, 2) == 0) {
-                wish(m); /* before the service knows */
-            }
-        } else {
-            wish(m);
+    if (which < requests) {
+        request_make(which, m);
+    } else if (run.wished[m]) {
+        unwish(m);
+        if (exchange_pick(&run.exchange, 2) == 0) {
+            wish(m); /* before the service knows */
         }
-        break;
+    } else {
+        wish(m);
     }
 }
 
@@ -500,17 +621,19 @@ static void plan_play(void)
     }
 }
 
-/* Everything is subscribed, live and without doubt. */
+/* Everything is subscribed, live and without doubt: in hot standby by both
+ * connections, but for books of which there is only one. */
 static bool is_well(void)
 {
-    bool well = false;
+    const struct exchange *x = &run.exchange;
+    bool both = run.plan.standby && run.plan.only_one == 0;
+    bool well = both ? exchange_has(x, 0) && exchange_has(x, 1)
+                     : exchange_has(x, 0) || exchange_has(x, 1);
 
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
-        well |= exchange_has(&run.exchange, i);
-    }
     for (unsigned m = 0; m < run.plan.markets; m++) {
-        well &= mst_book_state(&run.books[m]) == MST_BOOK_LIVE &&
-                (mst_book_flags(&run.books[m]) & DOUBTS) == 0;
+        well &=
+            is_sure(shown(m)) &&
+            (!both || (is_sure(&run.books[0][m]) && is_sure(&run.books[1][m])));
     }
     return well;
 }
@@ -520,17 +643,15 @@ static void unwell_fail(void)
     struct text text = {0};
     const struct exchange *x = &run.exchange;
 
-    text_add(&text, "not well in time: %s, the connection %s;",
-             mst_state_name(mst_client_state(&run.client)),
-             exchange_has(x, 0) ? "has all" : "lacks something");
-    for (unsigned m = 0; m < run.plan.markets; m++) {
-        const struct mst_book *book = &run.books[m];
-        text_add(&text, " %s %s (%s), flags %u;", plan_markets[m],
-                 mst_book_state_name(mst_book_state(book)),
-                 mst_book_reason_name(mst_book_reason(book)),
-                 mst_book_flags(book));
+    for (int i = 0; i < (run.paired ? 2 : 1); i++) {
+        const struct mst_client *c =
+            run.paired ? &run.pair.clients[i] : &run.client;
+        text_add(&text, "%s, the connection %s; ",
+                 mst_state_name(mst_client_state(c)),
+                 exchange_has(x, i) ? "has all" : "lacks something");
     }
-    plan_fail("%s", text_get(&text));
+    books_note(&text);
+    plan_fail("not well in time: %s", text_get(&text));
     text_free(&text);
 }
 
@@ -540,8 +661,11 @@ static bool is_drifting(void)
     bool drifts = false;
 
     for (unsigned m = 0; m < run.plan.markets; m++) {
-        drifts |= (mst_book_flags(&run.books[m]) & MST_BOOK_BACKWARD) != 0 ||
-                  mst_book_reason(&run.books[m]) == MST_BOOK_NUMBER;
+        for (unsigned i = 0; i < 2; i++) {
+            const struct mst_book *book = &run.books[i][m];
+            drifts |= (mst_book_flags(book) & MST_BOOK_BACKWARD) != 0 ||
+                      mst_book_reason(book) == MST_BOOK_NUMBER;
+        }
     }
     return drifts;
 }
@@ -620,10 +744,10 @@ static void test_plans(void **state)
     }
     print_message("PLANS_SEED=%" PRIu64 " PLANS=%" PRIu64 ": %" PRIu64
                   " plans, %u failed; %" PRIu64 " events, %" PRIu64
-                  " looks at a live book; well after %" PRIu64 " s, %" PRIu64
-                  " s at most (%" PRIu64 ")\n",
+                  " looks at a live book, %" PRIu64 " changes of leader; well "
+                  "after %" PRIu64 " s, %" PRIu64 " s at most (%" PRIu64 ")\n",
                   seed, plans, done, failures, run.events, run.live,
-                  done > 0 ? run.recover_ms / done / 1000 : 0,
+                  run.changes, done > 0 ? run.recover_ms / done / 1000 : 0,
                   run.recover_most_ms / 1000, run.recover_most_seed);
     expect_int("plans that failed", 0, failures);
 }
