@@ -7201,7 +7201,7 @@ int mst_access_set_anchors(struct mst_access *access,
  *    RESOLVE               the port has addresses                   CONNECT
  *    CONNECT               the port is connected                    TLS
  *    CONNECT TLS           ready for plaintext, to fetch a token    TOKEN
- *    CONNECT TLS           its token has ended meanwhile            WAIT
+ *    CONNECT TLS           its token has ended, or it shall wait    WAIT
  *    TOKEN                 the reply is complete                    WAIT
  *
  *    WAIT                  error: no clock, no random bytes         WAIT
@@ -7801,8 +7801,10 @@ static void link_connected(struct mst_link *l)
         json_init(&l->reply.json);
         l->reply.granted = true;
         link_exchange(l, MST_STATE_TOKEN, l->config.token_ms);
-    } else if (l->token->len == 0) {
-        link_restart(l); /* it was replaced, or is bad */
+    } else if (l->token->len == 0 || l->access->holds[l->purpose].armed) {
+        /* The token was replaced, or is bad; or the service has just told
+         * another link to wait. */
+        link_restart(l);
     } else {
         link_again(l);
     }
@@ -8512,7 +8514,7 @@ static uint32_t link_left(const struct mst_link *l)
         return TIMER_NONE;
     }
     for (unsigned i = l->state == MST_STATE_WAIT ? MST_TIMER_USER : 0;
-         i < MST_TIMERS; i++) {
+         i < MST_TIMER_OWNER; i++) {
         left = timer_sooner(left, timer_left(&l->timers[i], l->now));
     }
     return l->state == MST_STATE_WAIT
@@ -8821,7 +8823,8 @@ uint32_t mst_next_deadline_ms(const struct mst_link *link)
 
     if (!l->more && !l->wiped && !link_is_outdated(l)) {
         passed = link_now(l) - l->now;
-        left = link_left(l);
+        left = timer_sooner(link_left(l),
+                            timer_left(&l->timers[MST_TIMER_OWNER], l->now));
     }
     left = left > passed ? left - passed : 0;
     return left < LINK_SLEEP_MAX_MS ? left : LINK_SLEEP_MAX_MS;
@@ -11074,7 +11077,7 @@ void mst_transfer_wipe(struct mst_transfer *transfer)
  *    in state              this comes                               next
  *    --------------------  ---------------------------------------  --------
  *    RESOLVE CONNECT TLS   the other one leads                      WAIT
- *    UPGRADE               the other one leads                      WAIT
+ *    TOKEN UPGRADE         the other one leads                      WAIT
  *    OPEN                  the other one leads                      CLOSING
  *    CLOSING               both close frames, or its deadline       WAIT
  * ------------------------------------------------------------------------ */

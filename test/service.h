@@ -161,6 +161,7 @@ struct service {
     uint64_t feed_due_ms, beat_due_ms;
     uint64_t token_end_ms; /* of the token's life */
     char token_scope[256]; /* asked for last */
+    uint64_t told_ms[2];   /* the client knows of the next since then */
     uint64_t hold_ms[2];   /* no token or upgrade is asked for before */
     uint64_t serial;
 };

@@ -98,12 +98,14 @@ static void token_scope(struct service *service, const char *body)
     }
 }
 
-/* Is it too early after a Retry-After, or a 429 without? */
+/* Is it too early after a Retry-After, or a 429 without? What was on its way
+ * when the client was told is not. */
 static void hold_check(struct service *service, bool upgrade)
 {
     uint64_t now_ms = mst_mock_elapsed(service->mock);
 
-    if (service->rules.hold && now_ms < service->hold_ms[upgrade]) {
+    if (service->rules.hold && now_ms > service->told_ms[upgrade] &&
+        now_ms < service->hold_ms[upgrade]) {
         service_wrong(service, "a request %u ms earlier than told",
                       (unsigned)(service->hold_ms[upgrade] - now_ms));
     }
@@ -233,9 +235,11 @@ bool service_script_says(struct service *service, struct service_script *script,
         script != &service->address) {
         /* A date is in whole seconds. */
         uint32_t s = script->retry_s > 0 ? script->retry_s : 300;
-        service->hold_ms[script == &service->upgrade] =
-            mst_mock_elapsed(service->mock) +
-            (s - (script->retry_date ? 1 : 0)) * 1000ull;
+        uint64_t now_ms = mst_mock_elapsed(service->mock);
+        bool upgrade = script == &service->upgrade;
+        service->told_ms[upgrade] = now_ms + 2u * service->mock->plan.data_ms;
+        service->hold_ms[upgrade] =
+            now_ms + (s - (script->retry_date ? 1 : 0)) * 1000ull;
     }
     snprintf(head, sizeof head, "HTTP/1.1 %d No\r\nContent-Length: 0\r\n%s\r\n",
              script->status, script_headers(service, script));

@@ -130,7 +130,8 @@ static int poll_pair(void *object, struct mst_event *event)
     return mst_pair_poll(object, event);
 }
 
-static void objects_run(uint32_t ms)
+void session_run_with(uint32_t ms,
+                      bool (*on_event)(void *context, const struct mst_event *))
 {
     struct session *s = &session;
     struct mst_mock_object objects[2];
@@ -150,13 +151,13 @@ static void objects_run(uint32_t ms)
         objects[count++] = (struct mst_mock_object){
             poll_transfer, &s->transfer, {&s->transfer.link}};
     }
-    mst_mock_run_objects(&s->mock, objects, count, ms, session_event, NULL);
+    mst_mock_run_objects(&s->mock, objects, count, ms, on_event, NULL);
 }
 
 void session_run(uint32_t ms)
 {
     session.stop = MST_EVENT_NONE;
-    objects_run(ms);
+    session_run_with(ms, session_event);
 }
 
 bool session_until(enum mst_event_type type, uint32_t ms)
@@ -164,14 +165,13 @@ bool session_until(enum mst_event_type type, uint32_t ms)
     unsigned before = session.seen.events[type];
 
     session.stop = type;
-    objects_run(ms);
+    session_run_with(ms, session_event);
     return session.seen.events[type] > before;
 }
 
 static const char *const markets[] = {"BTCUSD", "ETHUSD"};
 
-/* Has the link's connection what is wished for, and nothing else? */
-static bool link_subscribed(int link)
+bool session_link_subscribed(int link)
 {
     const struct service *service = &session.service;
 
@@ -199,7 +199,7 @@ bool session_subscribed(void)
     bool subscribed = false;
 
     for (int i = 0; i < MST_MOCK_LINKS; i++) {
-        subscribed |= link_subscribed(i);
+        subscribed |= session_link_subscribed(i);
     }
     for (size_t i = 0; i < COUNT(session.books); i++) {
         if (mst_book_state(session_book(i)) != MST_BOOK_LIVE) {
@@ -245,6 +245,15 @@ void session_begin(void)
     memset(s->guard_4, GUARD_BYTE, sizeof s->guard_4);
     memset(s->guard_5, GUARD_BYTE, sizeof s->guard_5);
     memset(s->levels, GUARD_BYTE, sizeof s->levels);
+    memset(s->guard_6, GUARD_BYTE, sizeof s->guard_6);
+    memset(s->guard_7, GUARD_BYTE, sizeof s->guard_7);
+    memset(s->guard_8, GUARD_BYTE, sizeof s->guard_8);
+    memset(s->other_levels, GUARD_BYTE, sizeof s->other_levels);
+    memset(s->other_memory, GUARD_BYTE, sizeof s->other_memory);
+    memset(s->guard_9, GUARD_BYTE, sizeof s->guard_9);
+    memset(s->guard_10, GUARD_BYTE, sizeof s->guard_10);
+    memset(s->transfer_memory, GUARD_BYTE, sizeof s->transfer_memory);
+    memset(s->guard_11, GUARD_BYTE, sizeof s->guard_11);
     mst_mock_init(&s->mock, &s->port, 1);
     service_init(&s->service, &s->mock);
     s->config.ws_url = "wss://" SERVICE_WS_HOST;
@@ -318,7 +327,7 @@ void session_start_pair(uint32_t rotate_ms)
     s->other_lengths.data = s->other_memory;
     for (size_t i = 0; i < COUNT(s->others); i++) {
         assert_int_equal(
-            mst_book_init(&s->others[i], s->other_levels[i], SESSION_LEVELS),
+            mst_book_init(&s->others[i], s->other_levels[i].of, SESSION_LEVELS),
             0);
     }
     assert_int_equal(mst_pair_init(&s->pair, &s->config, rotate_ms, &s->port,
@@ -369,28 +378,27 @@ unsigned session_tokens(void)
            s->pair.clients[1].link.stats.tokens;
 }
 
-/* Subscribes a channel of the client or the pair. */
-static int subscribe(enum mst_channel channel, const char *market,
-                     struct mst_book *book, struct mst_book *other)
+int session_wish(enum mst_channel channel, const char *market)
 {
-    return session.has_pair
-               ? mst_pair_subscribe(&session.pair, channel, market, book, other)
-               : mst_subscribe(&session.client, channel, market, book);
+    struct session *s = &session;
+    size_t i = market != NULL && strcmp(market, markets[1]) == 0 ? 1 : 0;
+    bool has_book = channel == MST_MARKET_DATA;
+    struct mst_book *book = has_book ? &s->books[i] : NULL;
+    struct mst_book *other = has_book ? &s->others[i] : NULL;
+
+    return s->has_pair
+               ? mst_pair_subscribe(&s->pair, channel, market, book, other)
+               : mst_subscribe(&s->client, channel, market, book);
 }
 
 void session_subscribe(void)
 {
-    struct session *s = &session;
-
     for (size_t i = 0; i < COUNT(markets); i++) {
-        assert_int_equal(
-            subscribe(MST_MARKET_DATA, markets[i], &s->books[i], &s->others[i]),
-            0);
-        assert_int_equal(subscribe(MST_TOP_OF_BOOK, markets[i], NULL, NULL), 0);
-        assert_int_equal(subscribe(MST_EXECUTION_DATA, markets[i], NULL, NULL),
-                         0);
+        assert_int_equal(session_wish(MST_MARKET_DATA, markets[i]), 0);
+        assert_int_equal(session_wish(MST_TOP_OF_BOOK, markets[i]), 0);
+        assert_int_equal(session_wish(MST_EXECUTION_DATA, markets[i]), 0);
     }
-    assert_int_equal(subscribe(MST_HEARTBEAT, NULL, NULL, NULL), 0);
+    assert_int_equal(session_wish(MST_HEARTBEAT, NULL), 0);
 }
 
 void session_open(void)
@@ -485,7 +493,14 @@ void session_check(void)
     guard_check("spare books, after", s->guard_5, sizeof s->guard_5);
     for (size_t i = 0; i < COUNT(s->levels); i++) {
         guard_check("levels", s->levels[i].guard, SESSION_GUARD);
+        guard_check("other levels", s->other_levels[i].guard, SESSION_GUARD);
     }
+    guard_check("pair, before", s->guard_6, sizeof s->guard_6);
+    guard_check("pair, after", s->guard_7, sizeof s->guard_7);
+    guard_check("other books, after", s->guard_8, sizeof s->guard_8);
+    guard_check("other memory, after", s->guard_9, sizeof s->guard_9);
+    guard_check("transfer, after", s->guard_10, sizeof s->guard_10);
+    guard_check("transfer's memory, after", s->guard_11, sizeof s->guard_11);
     expect_text("what the service found wrong", "", s->service.wrong);
     expect_text("what the port found wrong", "",
                 s->mock.broken != NULL ? s->mock.broken : "");

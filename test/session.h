@@ -70,14 +70,20 @@ struct session {
     unsigned char memory[SESSION_MEMORY];
     unsigned char guard_2[SESSION_GUARD];
     struct mst_memory lengths; /* what the client is given of it */
-    struct mst_pair pair;
-    struct mst_book others[2]; /* of the pair's second client */
-    struct mst_level other_levels[2][2 * SESSION_LEVELS];
-    unsigned char other_memory[SESSION_MEMORY];
     struct mst_memory other_lengths;
-    struct mst_transfer transfer;
-    unsigned char transfer_memory[SESSION_MEMORY];
     struct mst_memory transfer_lengths;
+    unsigned char guard_6[SESSION_GUARD];
+    struct mst_pair pair;
+    unsigned char guard_7[SESSION_GUARD];
+    struct mst_book others[2]; /* of the pair's second client */
+    unsigned char guard_8[SESSION_GUARD];
+    struct session_levels other_levels[2];
+    unsigned char other_memory[SESSION_MEMORY];
+    unsigned char guard_9[SESSION_GUARD];
+    struct mst_transfer transfer;
+    unsigned char guard_10[SESSION_GUARD];
+    unsigned char transfer_memory[SESSION_MEMORY];
+    unsigned char guard_11[SESSION_GUARD];
 
     struct tls_peer tls; /* in use with session_begin_tls() */
     struct tls_identity identity;
@@ -149,8 +155,16 @@ void session_open(void);
 /* session_begin(), session_start() and session_subscribe(). */
 void session_new(void);
 
+/* Subscribes one of these channels: of the pair with two books. */
+int session_wish(enum mst_channel channel, const char *market);
+
 /* Runs for so many virtual ms. */
 void session_run(uint32_t ms);
+
+/* The same, with another receiver of events; it ends when that says false. */
+void session_run_with(uint32_t ms,
+                      bool (*on_event)(void *context,
+                                       const struct mst_event *event));
 
 /* Runs until an event of this type has come, at most so long; says whether
  * it has. */
@@ -163,6 +177,9 @@ bool session_until_subscribed(uint32_t ms);
 
 /* Is that so? */
 bool session_subscribed(void);
+
+/* Has the link's connection what is wished for, and nothing else? */
+bool session_link_subscribed(int link);
 
 /* The line takes so many bytes more of the client's, then nothing, until
  * session_unstall(). */

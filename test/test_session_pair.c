@@ -315,6 +315,25 @@ static void test_links_take_turns(void **state)
     session_end();
 }
 
+/* A connection that is half-open is noticed, whichever it is: that the pair
+ * looks at both is not taken for a slow caller. */
+static void test_half_open(void **state)
+{
+    (void)state;
+    for (int link = 0; link < 2; link++) {
+        begin(MST_HOT_STANDBY, 0);
+        session.service.rules.feed_ms = 1000;
+        session_run(10000);
+        mst_mock_freeze(&session.mock, link);
+        session_run(20000); /* heartbeats are due after 15 s */
+        expect_int("closed", 1, session.seen.events[MST_EVENT_CLOSED]);
+        session_expect_closed("half-open", MST_ERR_HEARTBEAT, MST_STATE_OPEN);
+        session_run(10000);
+        assert_true(session_link_subscribed(link));
+        session_end();
+    }
+}
+
 /* Where each token serves for one connection alone, there are two, and none is
  * taken from the other client while that is connecting with it. */
 static void test_tokens_for_one_connection(void **state)
@@ -589,6 +608,7 @@ int main(void)
         TEST(test_follower_refused),
         TEST(test_credentials),
         TEST(test_links_take_turns),
+        TEST(test_half_open),
         TEST(test_tokens_for_one_connection),
         TEST(test_close_and_wipe_at_any_time),
         TEST(test_calls_after_the_end),

@@ -1,7 +1,8 @@
 /*
  * A session that runs unattended for a hundred days, or a year (`make year`),
- * in virtual time, through an outage of every kind
- * several times a day. Its states go as the tables in the source say.
+ * in virtual time, through an outage of every kind several times a day: of a
+ * client, and of a pair that rotates or is in hot standby, with requests for
+ * addresses beside it. Its states go as the tables in the source say.
  *
  * YEAR_SEED: another year than the usual one; YEAR_DAYS: a longer one.
  *
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #define YEAR_DAYS 100
+#define STANDBY_DAYS 40 /* a pair in hot standby is polled twice a second */
 #define YEAR_MONTH 30
 #define YEAR_TIMES 3  /* of each kind in a day */
 #define YEAR_LINES 24 /* of the trace are shown */
@@ -28,6 +30,8 @@
 #define ANSWER_MS (10 * SECOND)
 #define BACKOFF_MS (60 * SECOND)
 #define SLOW_MS (300 * SECOND)
+#define PUT_MS (60 * SECOND)
+#define ROTATE_MS (40 * SESSION_MINUTE)
 /* ...what else lasts... */
 #define BEAT_MS (200 * SECOND)      /* from one heartbeat to the next */
 #define THROTTLED_MS (300 * SECOND) /* a 429 without Retry-After */
@@ -47,22 +51,34 @@ struct fault {
     uint32_t detect_ms; /* until the client notices */
     uint32_t wait_ms;   /* the longest wait between attempts */
     int after;          /* an error that may still follow, or 0 */
+    unsigned shapes;    /* that it is for, a bit each */
+    bool beside;        /* the stream goes on meanwhile */
 };
 
+/* What runs for a year. */
+enum shape { SHAPE_CLIENT, SHAPE_ROTATES, SHAPE_STANDBY };
+#define CLIENT (1u << SHAPE_CLIENT)
+#define ROTATES (1u << SHAPE_ROTATES)
+#define STANDBY (1u << SHAPE_STANDBY)
+#define PAIR (ROTATES | STANDBY)
+#define ALL (CLIENT | PAIR)
+
 static struct {
+    enum shape shape;
     uint64_t random;
     const struct fault *fault; /* at hand, or the last */
     bool stop;                 /* a run ends at what may be the end of it */
     uint64_t quiet_ms;         /* from then on nothing is wrong */
-    uint64_t short_ms; /* until then a stream may end with its short token */
-    uint64_t executions;
-    size_t turn; /* of garbage */
-    uint32_t generations[MST_LINKS_MAX];
+    uint64_t short_ms;   /* until then a stream may end with its short token */
+    unsigned arrived;    /* executions of these links, a bit each */
+    size_t turn;         /* of garbage */
+    uint64_t put_due_ms; /* when a request for an address must be over */
+    uint32_t generations[MST_MOCK_LINKS];
     uint64_t request_ms;
     struct {
         uint64_t count, ms; /* requests on this connection, time of the last */
         uint64_t given_up;  /* after ANSWER_MS, and not answered so far */
-    } asked[MST_LINKS_MAX];
+    } asked[MST_MOCK_LINKS];
     int (*connect)(void *context, int link, int address);
     bool failed;
     /* The last lines of the trace. */
@@ -89,6 +105,66 @@ static uint32_t pick(uint32_t n)
 static uint64_t now_ms(void)
 {
     return mst_mock_elapsed(&session.mock);
+}
+
+/* ---- the client, or the pair ---- */
+
+static struct mst_link *link_of(unsigned i)
+{
+    return session.has_pair ? &session.pair.clients[i].link
+                            : &session.client.link;
+}
+
+static unsigned clients(void)
+{
+    return session.has_pair ? 2 : 1;
+}
+
+static uint32_t failures(void)
+{
+    uint32_t sum = 0;
+
+    for (unsigned i = 0; i < clients(); i++) {
+        sum += mst_link_stats(link_of(i))->failures;
+    }
+    if (session.has_transfer) {
+        sum += mst_link_stats(&session.transfer.link)->failures;
+    }
+    return sum;
+}
+
+static int list(void)
+{
+    return session.has_pair ? mst_pair_subscription_list(&session.pair)
+                            : mst_subscription_list(&session.client);
+}
+
+static int resync(enum mst_channel channel, const char *market)
+{
+    return session.has_pair ? mst_pair_resync(&session.pair, channel, market)
+                            : mst_resync(&session.client, channel, market);
+}
+
+static int unsubscribe(enum mst_channel channel, const char *market)
+{
+    return session.has_pair
+               ? mst_pair_unsubscribe(&session.pair, channel, market)
+               : mst_unsubscribe(&session.client, channel, market);
+}
+
+/* All is subscribed and live: in hot standby by both connections. */
+static bool is_well(void)
+{
+    bool well = session_subscribed();
+
+    if (year.shape == SHAPE_STANDBY) {
+        for (int i = 0; i < 2; i++) {
+            well &= session_link_subscribed(i) &&
+                    mst_book_state(&session.books[i]) == MST_BOOK_LIVE &&
+                    mst_book_state(&session.others[i]) == MST_BOOK_LIVE;
+        }
+    }
+    return well;
 }
 
 /* ---- what is watched ---- */
@@ -156,7 +232,9 @@ static void year_trace(void *context, const struct mst_trace *trace)
     size_t at = (size_t)(year.lines_len++ % YEAR_LINES);
 
     (void)context;
-    states_trace(trace);
+    if (trace->link < 2) { /* not the transfer's */
+        states_trace(trace);
+    }
     year.lines[at].ms = now_ms();
     year.lines[at].trace = *trace;
     snprintf(year.lines[at].text, sizeof year.lines[at].text, "%s",
@@ -191,11 +269,13 @@ static void storms_check(void)
 }
 
 /* In quiet times a stream ends with its token or for another one alone, or
- * for what the last fault has left behind. */
+ * for what the last fault has left behind. What does not get that far is not
+ * the end of a stream. */
 static void quiet_check(const struct mst_failure *failure)
 {
     if (now_ms() >= year.quiet_ms && failure->error != MST_OK &&
-        failure->ws_code != 1008 && failure->error != year.fault->after) {
+        failure->ws_code != 1008 && failure->error != year.fault->after &&
+        (failure->stage >= MST_STATE_OPEN || !year.fault->beside)) {
         year_fail(mst_strerror(failure->error), failure->error);
     }
 }
@@ -209,7 +289,12 @@ static bool year_event(void *context, const struct mst_event *event)
         year_fail("an event of an older connection", event->generation);
     }
     *generation = event->generation;
-    year.executions += event->type == MST_EVENT_EXECUTION;
+    if (event->type == MST_EVENT_EXECUTION) {
+        year.arrived |= 1u << event->link;
+    }
+    if (event->type == MST_EVENT_ADDRESS) {
+        year.put_due_ms = UINT64_MAX;
+    }
     if (event->type == MST_EVENT_CLOSED) {
         quiet_check(&event->as.failure);
         storms_check();
@@ -223,8 +308,7 @@ static void year_run(uint64_t until_ms, bool stop)
 {
     year.stop = stop;
     if (until_ms > now_ms()) {
-        mst_mock_run(&session.mock, &session.client,
-                     (uint32_t)(until_ms - now_ms()), year_event, NULL);
+        session_run_with((uint32_t)(until_ms - now_ms()), year_event);
     }
 }
 
@@ -241,6 +325,8 @@ static void year_check(void)
     } else if (session.service.duplicates > 0) {
         year_fail("duplicate subscriptions",
                   (int64_t)session.service.duplicates);
+    } else if (now_ms() > year.put_due_ms) {
+        year_fail("no end of a request for an address", 0);
     }
 }
 
@@ -320,7 +406,7 @@ static void fault_tls(void)
 
 static void fault_half_open(void)
 {
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
+    for (int i = 0; i < 2; i++) {
         mst_mock_freeze(&session.mock, i);
     }
 }
@@ -495,10 +581,9 @@ static void fault_garbage(void)
 static void ask(void)
 {
     if (pick(2) == 0) {
-        assert_int_equal(mst_subscription_list(&session.client), 0);
+        assert_int_equal(list(), 0);
     } else {
-        assert_int_equal(
-            mst_resync(&session.client, MST_EXECUTION_DATA, "BTCUSD"), 0);
+        assert_int_equal(resync(MST_EXECUTION_DATA, "BTCUSD"), 0);
     }
 }
 
@@ -623,70 +708,146 @@ static void fault_credentials(void)
         cut();
         year_run(now_ms() + pick(200), false);
     }
-    assert_int_equal(mst_access_set_credentials(&session.client.link.own,
-                                                SERVICE_ID, SERVICE_SECRET),
+    assert_int_equal(mst_access_set_credentials(link_of(0)->access, SERVICE_ID,
+                                                SERVICE_SECRET),
                      0);
     states_call(STATES_REPLACED);
-    mst_mock_run(&session.mock, &session.client, 0, year_event, NULL);
+    session_run_with(0, year_event);
     states_call(STATES_STEP);
 }
 
 /* Wishes that are taken back and come again, wherever that hits. */
 static void fault_wishes(void)
 {
-    struct mst_client *client = &session.client;
-
     if (pick(2) == 0) {
         cut();
         year_run(now_ms() + pick(500), false);
     }
     for (unsigned i = 1 + pick(3); i > 0; i--) {
-        assert_int_equal(mst_unsubscribe(client, MST_MARKET_DATA, "BTCUSD"), 0);
-        assert_int_equal(mst_unsubscribe(client, MST_HEARTBEAT, NULL), 0);
+        assert_int_equal(unsubscribe(MST_MARKET_DATA, "BTCUSD"), 0);
+        assert_int_equal(unsubscribe(MST_HEARTBEAT, NULL), 0);
         year_run(now_ms() + pick(3 * SECOND), false);
-        assert_int_equal(mst_subscribe(client, MST_HEARTBEAT, NULL, NULL), 0);
+        assert_int_equal(session_wish(MST_HEARTBEAT, NULL), 0);
         year_run(now_ms() + pick(SECOND), false);
-        assert_int_equal(
-            mst_subscribe(client, MST_MARKET_DATA, "BTCUSD", &session.books[0]),
-            0);
+        assert_int_equal(session_wish(MST_MARKET_DATA, "BTCUSD"), 0);
     }
 }
 
+static void fault_rotate(void)
+{
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
+    year_run(now_ms() + pick(4 * SECOND), false);
+    if (pick(2) == 0) {
+        session.service.sink.end(session.service.sink.context, (int)pick(2),
+                                 MST_ERR_RESET);
+    }
+}
+
+/* One of two connections is lost, or goes half-open. */
+static void fault_one_lost(void)
+{
+    int link = (int)pick(2);
+
+    if (pick(2) == 0) {
+        session.service.sink.end(session.service.sink.context, link,
+                                 MST_ERR_RESET);
+    } else {
+        mst_mock_freeze(&session.mock, link);
+    }
+}
+
+/* A request for an address, before a rotation or in its midst. */
+static void fault_address(void)
+{
+    static const struct mst_address_request request = {
+        .network = MST_NETWORK_BITCOIN, .address = "bc1qexample"};
+    static const int statuses[] = {0, 0, 401, 403, 404, 429, 500, 503};
+    static struct mst_address record;
+    struct service_script *script = &session.service.address;
+
+    if (year.shape == SHAPE_ROTATES && pick(2) == 0) {
+        assert_int_equal(mst_pair_rotate(&session.pair), 0);
+        year_run(now_ms() + pick(3 * SECOND), false);
+    }
+    script->status = PICK(statuses);
+    script->never = pick(8) == 0;
+    script->delay_ms = pick(15 * SECOND);
+    assert_int_equal(mst_address_put(&session.transfer, &request, &record), 0);
+    year.put_due_ms = now_ms() + PUT_MS + SECOND;
+    if (pick(4) == 0) {
+        year_run(now_ms() + pick(SECOND), false);
+        cut();
+    }
+}
+
+/* The stream goes on, and what should follow it is turned away. */
+static void fault_successor(void)
+{
+    static const int statuses[] = {401, 403, 429, 503};
+
+    year.quiet_ms = now_ms();
+    script_fail(&session.service.upgrade, PICK(statuses));
+    if (pick(2) == 0) {
+        session.service.expires_in = 1 + pick(SHORT_LIFE_S);
+    }
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
+}
+
+/* The stream goes on, until one follows it whose token lives for a short
+ * while, and that one is followed in turn. */
+static void fault_short_lives(void)
+{
+    session.service.expires_in = 1 + pick(SHORT_LIFE_S);
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
+}
+
 static const struct fault faults[] = {
-    {"dns", fault_dns, 240 * SECOND, 0, BACKOFF_MS, 0},
-    {"refuse", fault_refuse, 240 * SECOND, 0, BACKOFF_MS, 0},
-    {"reset", cut, 0, 0, BACKOFF_MS, 0},
-    {"half-open", fault_half_open, 0, SILENCE_MS, BACKOFF_MS, 0},
-    {"drip", fault_drip, 900 * SECOND, SILENCE_MS, BACKOFF_MS, 0},
-    {"tls", fault_tls, 240 * SECOND, 0, SLOW_MS, 0},
-    {"401", fault_unauthorized, 240 * SECOND, 0, BACKOFF_MS, 0},
-    {"403", fault_forbidden, 240 * SECOND, 0, SLOW_MS, 0},
-    {"429", fault_throttled, 240 * SECOND, 0, THROTTLED_MS, 0},
-    {"429 upgrade", fault_throttled_upgrade, 240 * SECOND, 0, THROTTLED_MS, 0},
-    {"5xx", fault_server_error, 240 * SECOND, 0, RETRY_MS, 0},
-    {"client refused", fault_client_refused, 240 * SECOND, 0, SLOW_MS, 0},
-    {"token garbage", fault_token_garbage, 240 * SECOND, 0, BACKOFF_MS, 0},
+    {"dns", fault_dns, 240 * SECOND, 0, BACKOFF_MS, 0, ALL, false},
+    {"refuse", fault_refuse, 240 * SECOND, 0, BACKOFF_MS, 0, ALL, false},
+    {"reset", cut, 0, 0, BACKOFF_MS, 0, ALL, false},
+    {"half-open", fault_half_open, 0, SILENCE_MS, BACKOFF_MS, 0, ALL, false},
+    {"drip", fault_drip, 900 * SECOND, SILENCE_MS, BACKOFF_MS, 0, ALL, false},
+    {"tls", fault_tls, 240 * SECOND, 0, SLOW_MS, 0, ALL, false},
+    {"401", fault_unauthorized, 240 * SECOND, 0, BACKOFF_MS, 0, ALL, false},
+    {"403", fault_forbidden, 240 * SECOND, 0, SLOW_MS, 0, ALL, false},
+    {"429", fault_throttled, 240 * SECOND, 0, THROTTLED_MS, 0, ALL, false},
+    {"429 upgrade", fault_throttled_upgrade, 240 * SECOND, 0, THROTTLED_MS, 0,
+     ALL, false},
+    {"5xx", fault_server_error, 240 * SECOND, 0, RETRY_MS, 0, ALL, false},
+    {"client refused", fault_client_refused, 240 * SECOND, 0, SLOW_MS, 0, ALL,
+     false},
+    {"token garbage", fault_token_garbage, 240 * SECOND, 0, BACKOFF_MS, 0, ALL,
+     false},
     {"token life", fault_token_life, 240 * SECOND, 0, BACKOFF_MS,
-     MST_ERR_UNAUTHORIZED},
-    {"restart", fault_restart, 240 * SECOND, 0, BACKOFF_MS, 0},
-    {"clock", fault_clock, 240 * SECOND, 0, BACKOFF_MS, 0},
-    {"no beats", fault_no_beats, 900 * SECOND, 0, BACKOFF_MS,
-     MST_ERR_HEARTBEAT},
-    {"garbage", fault_garbage, 0, UNANSWERED_MS, BACKOFF_MS, 0},
-    {"unanswered", fault_unanswered, 240 * SECOND, UNANSWERED_MS, BACKOFF_MS,
-     0},
+     MST_ERR_UNAUTHORIZED, ALL, false},
+    {"restart", fault_restart, 240 * SECOND, 0, BACKOFF_MS, 0, ALL, false},
+    {"clock", fault_clock, 240 * SECOND, 0, BACKOFF_MS, 0, ALL, false},
+    {"no beats", fault_no_beats, 900 * SECOND, 0, BACKOFF_MS, MST_ERR_HEARTBEAT,
+     ALL, false},
+    {"garbage", fault_garbage, 0, UNANSWERED_MS, BACKOFF_MS, 0, ALL, false},
+    {"unanswered", fault_unanswered, 240 * SECOND, UNANSWERED_MS, BACKOFF_MS, 0,
+     ALL, false},
     {"refused request", fault_refused_request, 240 * SECOND, REFUSED_MS,
-     BACKOFF_MS, 0},
-    {"drift", fault_drift, 0, AUDIT_MS, BACKOFF_MS, 0},
-    {"send stall", fault_send_stall, 240 * SECOND, UNANSWERED_MS, BACKOFF_MS,
-     0},
-    {"no entropy", fault_no_entropy, 240 * SECOND, 0, BACKOFF_MS, 0},
-    {"port", fault_port, 240 * SECOND, UNANSWERED_MS, BACKOFF_MS, 0},
-    {"slow line", fault_slow_line, 240 * SECOND, UNANSWERED_MS, BACKOFF_MS, 0},
-    {"slices", fault_slices, 60 * SECOND, 0, BACKOFF_MS, 0},
-    {"slow caller", fault_caller, 0, 0, BACKOFF_MS, 0},
-    {"credentials", fault_credentials, 0, 0, BACKOFF_MS, 0},
-    {"wishes", fault_wishes, 0, 0, BACKOFF_MS, 0},
+     BACKOFF_MS, 0, ALL, false},
+    {"drift", fault_drift, 0, AUDIT_MS, BACKOFF_MS, 0, ALL, false},
+    {"send stall", fault_send_stall, 240 * SECOND, UNANSWERED_MS, BACKOFF_MS, 0,
+     ALL, false},
+    {"no entropy", fault_no_entropy, 240 * SECOND, 0, BACKOFF_MS, 0, ALL,
+     false},
+    {"port", fault_port, 240 * SECOND, UNANSWERED_MS, BACKOFF_MS, 0, ALL,
+     false},
+    {"slow line", fault_slow_line, 240 * SECOND, UNANSWERED_MS, BACKOFF_MS, 0,
+     ALL, false},
+    {"slices", fault_slices, 60 * SECOND, 0, BACKOFF_MS, 0, ALL, false},
+    {"slow caller", fault_caller, 0, 0, BACKOFF_MS, 0, ALL, false},
+    {"credentials", fault_credentials, 0, 0, BACKOFF_MS, 0, ALL, false},
+    {"wishes", fault_wishes, 0, 0, BACKOFF_MS, 0, ALL, false},
+    {"address", fault_address, 60 * SECOND, PUT_MS, BACKOFF_MS, 0, PAIR, false},
+    {"rotation", fault_rotate, 0, 0, BACKOFF_MS, 0, ROTATES, false},
+    {"successor", fault_successor, 900 * SECOND, 0, SLOW_MS, 0, ROTATES, true},
+    {"short lives", fault_short_lives, 900 * SECOND, 0, BACKOFF_MS,
+     MST_ERR_UNAUTHORIZED, ROTATES, false},
+    {"one lost", fault_one_lost, 0, SILENCE_MS, BACKOFF_MS, 0, PAIR, false},
 };
 
 /* What the outages of a kind came to. */
@@ -698,26 +859,36 @@ static struct {
 
 /* ---- a year ---- */
 
-static void year_begin(uint64_t seed)
+static void year_begin(enum shape shape, uint64_t seed)
 {
     struct session *s = &session;
 
     memset(&year, 0, sizeof year);
     memset(outages, 0, sizeof outages);
+    year.shape = shape;
     year.random = seed;
+    year.put_due_ms = UINT64_MAX;
+    year.quiet_ms = UINT64_MAX; /* until the first fault is over */
     session_begin();
-    s->mock.random = year.random + 1;
+    s->mock.random = year.random + 1 + shape;
     s->config.ping_ms = PING_MS;
     s->config.silence_ms = SILENCE_MS;
     s->config.audit_ms = AUDIT_MS;
     s->config.answer_ms = ANSWER_MS;
     s->config.backoff_max_ms = BACKOFF_MS;
     s->config.backoff_slow_ms = SLOW_MS;
+    s->config.put_ms = PUT_MS;
     s->config.trace = year_trace;
     year.connect = s->port.connect;
     s->port.connect = year_connect;
     faults_end();
-    session_start();
+    if (shape == SHAPE_CLIENT) {
+        session_start();
+    } else {
+        s->config.flags |= shape == SHAPE_STANDBY ? MST_HOT_STANDBY : 0u;
+        session_start_pair(shape == SHAPE_STANDBY ? 0 : ROTATE_MS);
+        session_start_transfer();
+    }
     session_subscribe();
     assert_true(session_until_subscribed(10 * SECOND));
 }
@@ -744,19 +915,22 @@ static uint32_t away_ms(void)
            (now_ms() <= year.short_ms + BACKOFF_MS ? BACKOFF_MS : 0);
 }
 
-/* Runs until what is wished for is subscribed, and arrives. */
+/* Runs until what is wished for is subscribed, and arrives: in hot standby by
+ * both connections. */
 static bool year_recover(uint32_t bound_ms)
 {
-    uint64_t end_ms = now_ms() + bound_ms, before;
+    uint64_t end_ms = now_ms() + bound_ms;
+    unsigned needed = year.shape == SHAPE_STANDBY ? 3 : 0;
 
     for (;;) {
-        while (!session_subscribed() && now_ms() < end_ms) {
-            year_run(end_ms, true);
+        while (!is_well() && now_ms() < end_ms) {
+            year_run(now_ms() + SECOND, true);
         }
-        before = year.executions;
+        year.arrived = 0;
         service_push(&session.service, "execution_data", "BTCUSD");
-        year_run(now_ms() + SECOND, true);
-        if (year.executions > before && session_subscribed()) {
+        year_run(now_ms() + SECOND, false);
+        if (year.arrived != 0 && (year.arrived & needed) == needed &&
+            is_well()) {
             return true;
         }
         if (now_ms() >= end_ms) {
@@ -767,13 +941,12 @@ static bool year_recover(uint32_t bound_ms)
 
 /* Keeps what an outage came to. */
 static void outage_note(const struct fault *fault, uint64_t recover_ms,
-                        uint32_t failures)
+                        uint32_t before)
 {
     size_t i = (size_t)(fault - faults);
 
     outages[i].count++;
-    outages[i].failures +=
-        mst_client_stats(&session.client)->failures - failures;
+    outages[i].failures += failures() - before;
     if (recover_ms > outages[i].longest_ms) {
         outages[i].longest_ms = recover_ms;
     }
@@ -783,7 +956,7 @@ static void outage_note(const struct fault *fault, uint64_t recover_ms,
 static void year_outage(const struct fault *fault)
 {
     static const uint32_t most[] = {5 * SECOND, 60 * SECOND, UINT32_MAX};
-    uint32_t last = PICK(most), failures;
+    uint32_t last = PICK(most), before;
     uint32_t bound_ms = fault_bound_ms(fault);
 
     if (!year_recover(away_ms())) {
@@ -792,7 +965,10 @@ static void year_outage(const struct fault *fault)
     }
     year.quiet_ms = UINT64_MAX;
     year.fault = fault;
-    failures = mst_client_stats(&session.client)->failures;
+    before = failures();
+    if (year.shape == SHAPE_ROTATES && pick(8) == 0) {
+        assert_int_equal(mst_pair_rotate(&session.pair), 0);
+    }
     fault->begin();
     last = last < fault->most_ms ? last : fault->most_ms;
     if (last > 0) {
@@ -804,7 +980,7 @@ static void year_outage(const struct fault *fault)
     if (!year_recover(bound_ms)) {
         year_fail("not subscribed in time", 0);
     }
-    outage_note(fault, now_ms() - (year.quiet_ms - bound_ms), failures);
+    outage_note(fault, now_ms() - (year.quiet_ms - bound_ms), before);
     faults_end();
     year_check();
 }
@@ -817,10 +993,12 @@ static void year_day(uint64_t begin_ms)
 
     for (size_t i = 0; i < COUNT(deck); i++) {
         const struct fault *fault = &faults[i % COUNT(faults)];
-        uint32_t at = pick(len + 1);
-        deck[len] = fault;
-        deck[len++] = deck[at];
-        deck[at] = fault;
+        if ((fault->shapes & 1u << year.shape) != 0) {
+            uint32_t at = pick(len + 1);
+            deck[len] = fault;
+            deck[len++] = deck[at];
+            deck[at] = fault;
+        }
     }
     for (uint32_t i = 0; i < len && !year.failed; i++) {
         uint32_t slot_ms = SESSION_DAY / len;
@@ -842,6 +1020,22 @@ static void high_check(const struct mst_high_water *month,
     expect_int("received", month->received, high->received);
     expect_int("staged", month->staged, high->staged);
     expect_int("unsent", month->unsent, high->unsent);
+}
+
+/* What the clients' statistics come to. */
+static void stats_show(void)
+{
+    for (unsigned i = 0; i < clients(); i++) {
+        const struct mst_stats *stats = mst_link_stats(link_of(i));
+        print_message("  link %u: %u tokens, %u streams, %u failures, %u "
+                      "drifts, %u unanswered\n",
+                      i, stats->tokens, stats->opens, stats->failures,
+                      stats->drifts, stats->unanswered);
+    }
+    print_message("  %" PRIu64 " connections, %u changes of leader, %u of them "
+                  "rotations\n",
+                  session.service.connects.count, session.pair.changes,
+                  session.pair.rotations);
 }
 
 /* Every kind was there, and none was without effect. */
@@ -868,41 +1062,67 @@ static uint64_t setting(const char *name, uint64_t usual)
     return text != NULL ? strtoull(text, NULL, 0) : usual;
 }
 
-static void test_year(void **state)
+static void year_end(void)
 {
-    uint64_t seed = setting("YEAR_SEED", 1);
-    unsigned days = (unsigned)setting("YEAR_DAYS", YEAR_DAYS);
-    struct mst_high_water month = {0};
-    const struct mst_stats *stats = mst_client_stats(&session.client);
-
-    (void)state;
-    print_message("YEAR_SEED=%" PRIu64 " YEAR_DAYS=%u\n", seed, days);
-    year_begin(seed);
-    for (unsigned day = 0; day < days && !year.failed; day++) {
-        if (day == YEAR_MONTH) {
-            month = stats->high;
-        }
-        year_day(day * (uint64_t)SESSION_DAY);
-        session_check();
-    }
-    if (!year.failed && days > YEAR_MONTH) {
-        high_check(&month, &stats->high);
-    }
-    print_message("  %" PRIu64 " connections, %u tokens, %u streams, %u "
-                  "failures, %u drifts, %u unanswered\n",
-                  session.service.connects.count, stats->tokens, stats->opens,
-                  stats->failures, stats->drifts, stats->unanswered);
+    stats_show();
     outages_show();
     states_call(STATES_CLOSE);
-    mst_close(&session.client);
+    if (session.has_pair) {
+        mst_pair_close(&session.pair);
+        mst_transfer_close(&session.transfer);
+    } else {
+        mst_close(&session.client);
+    }
     states_call(STATES_STEP);
     session_end();
 }
 
-/* The link went nowhere where the tables in the source do not say. */
+static void year_test(enum shape shape)
+{
+    uint64_t seed = setting("YEAR_SEED", 1);
+    unsigned usual = shape == SHAPE_STANDBY ? STANDBY_DAYS : YEAR_DAYS;
+    unsigned days = (unsigned)setting("YEAR_DAYS", usual);
+    struct mst_high_water month[2] = {{0}};
+
+    print_message("YEAR_SEED=%" PRIu64 " YEAR_DAYS=%u\n", seed, days);
+    year_begin(shape, seed);
+    for (unsigned day = 0; day < days && !year.failed; day++) {
+        for (unsigned i = 0; i < clients() && day == YEAR_MONTH; i++) {
+            month[i] = mst_link_stats(link_of(i))->high;
+        }
+        year_day(day * (uint64_t)SESSION_DAY);
+        session_check();
+    }
+    for (unsigned i = 0; i < clients() && !year.failed && days > YEAR_MONTH;
+         i++) {
+        high_check(&month[i], &mst_link_stats(link_of(i))->high);
+    }
+    year_end();
+}
+
+static void test_client(void **state)
+{
+    (void)state;
+    year_test(SHAPE_CLIENT);
+}
+
+static void test_rotation(void **state)
+{
+    (void)state;
+    year_test(SHAPE_ROTATES);
+}
+
+static void test_hot_standby(void **state)
+{
+    (void)state;
+    year_test(SHAPE_STANDBY);
+}
+
+/* No link went anywhere where the tables in the source do not say. */
 static void test_states(void **state)
 {
-    static const char *const sections[] = {"link", "client: the stream", NULL};
+    static const char *const sections[] = {"link", "client: the stream", "pair",
+                                           NULL};
 
     (void)state;
     states_check("mini_stream.c", sections, false);
@@ -911,7 +1131,9 @@ static void test_states(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        TEST(test_year),
+        TEST(test_client),
+        TEST(test_rotation),
+        TEST(test_hot_standby),
         TEST(test_states),
     };
 
