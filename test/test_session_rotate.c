@@ -1080,7 +1080,8 @@ static void wish_make(enum wish wish)
                    mst_book_reason(&session.books[1]));
         /* The caller may do with it as it likes: it is not written to. */
         memset(session.levels[1].of, 0x55, sizeof session.levels[1].of);
-        memset(session.other_levels[1], 0x55, sizeof session.other_levels[1]);
+        memset(session.other_levels[1].of, 0x55,
+               sizeof session.other_levels[1].of);
         assert_int_equal(
             mst_pair_subscribe(p, MST_MARKET_DATA, "ETHUSD", NULL, NULL), 0);
         break;
@@ -1106,7 +1107,7 @@ static bool is_scribbled(void)
 {
     const unsigned char *levels = (const unsigned char *)session.levels[1].of;
     const unsigned char *others =
-        (const unsigned char *)session.other_levels[1];
+        (const unsigned char *)session.other_levels[1].of;
 
     for (size_t i = 0; i < sizeof session.levels[1].of; i++) {
         if (levels[i] != 0x55 || others[i] != 0x55) {
