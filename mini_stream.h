@@ -31,10 +31,10 @@ extern "C" {
 
 /* ------------------------------------------------------------------------
  * Limits: a build may set others (-DMST_...=n), the same for the library and
- * for everything that includes this header; mst_old_client_init() checks that.
+ * for everything that includes this header; mst_client_init() checks that.
  * ------------------------------------------------------------------------ */
 
-/* Subscriptions of one client. Beyond: mst_old_subscribe() says MST_ERR_FULL. */
+/* Subscriptions of one client. Beyond: mst_subscribe() says MST_ERR_FULL. */
 #ifndef MST_SUBSCRIPTIONS_MAX
 #define MST_SUBSCRIPTIONS_MAX 32
 #endif
@@ -135,10 +135,6 @@ extern "C" {
 #define MST_WORD_MAX 31
 #endif
 
-/* Links (connections at one time) that a client may have: not a limit to
- * change, the second one's memory is asked for with mst_old_config.links. */
-#define MST_LINKS_MAX 2
-
 /* Earliest wall clock, in Unix seconds, that is taken for a set clock:
  * 2024-01-01. Before: MST_ERR_CLOCK. */
 #ifndef MST_CLOCK_MIN
@@ -165,7 +161,7 @@ enum mst_error {
     MST_ERR_FULL = -10,        /* no room for one more subscription */
     MST_ERR_EXISTS = -11,      /* subscribed already */
     MST_ERR_MISSING = -12,     /* no such subscription */
-    MST_ERR_CLOSED = -13,      /* the client was closed by mst_old_close() */
+    MST_ERR_CLOSED = -13,      /* the client was closed by mst_close() */
     MST_ERR_BUSY = -14,        /* another request is under way, or the only
                                 * link is there for the stream */
     MST_ERR_INEXACT = -15,     /* the value is not a whole number of units */
@@ -432,33 +428,6 @@ struct mst_port {
 };
 
 /* ------------------------------------------------------------------------
- * Tap: sees what passes, for recording, replay and diagnosis
- * ------------------------------------------------------------------------ */
-
-enum mst_tap_kind {
-    MST_TAP_OPEN,   /* attempt begins; data is the host, value its port */
-    MST_TAP_OPENED, /* connected and, where TLS is in use, verified */
-    MST_TAP_IN,     /* plaintext received */
-    MST_TAP_OUT,    /* plaintext sent; Authorization is masked at equal
-                      * length */
-    MST_TAP_TOKEN,  /* token obtained; data is its scope, value its lifetime
-                      * in seconds, value2 its length in bytes */
-    MST_TAP_END,    /* link ended; value is MST_OK or the mst_error */
-    MST_TAP_CLOCK,  /* a clock was read: value monotonic ms, value2 0; or
-                      * value Unix ns, value2 1 */
-    MST_TAP_RANDOM  /* random bytes for WebSocket keys, masks and jitter */
-};
-
-/* What the tap is told. The bytes of a token exchange never pass it. */
-struct mst_tap_record {
-    enum mst_tap_kind kind;
-    int link;
-    int64_t value, value2;
-    const void *data; /* until the tap returns */
-    size_t len;
-};
-
-/* ------------------------------------------------------------------------
  * Events
  * ------------------------------------------------------------------------ */
 
@@ -604,8 +573,8 @@ struct mst_failure {
 struct mst_address;
 struct mst_problem;
 
-/* The end of mst_old_address_put(): what it points to lives until the next
- * mst_old_poll() or mst_old_address_put(). */
+/* The end of mst_address_put(): what it points to lives until the next
+ * mst_poll() or mst_address_put(). */
 struct mst_address_result {
     int error; /* MST_OK, or what went wrong */
     /* With an error: the record may have been changed all the same, since an
@@ -636,7 +605,7 @@ enum mst_event_type {
     MST_EVENT_ENTRY,         /* an entry of a response: entry */
     MST_EVENT_RESPONSE,      /* the end of a response: response */
     MST_EVENT_SERVICE_ERROR, /* error message of the service: service_error */
-    MST_EVENT_ADDRESS,       /* mst_old_address_put() is over: address */
+    MST_EVENT_ADDRESS,       /* mst_address_put() is over: address */
     MST_EVENT_LEADER,        /* of a pair: from now on this link leads */
     MST_EVENT_UNKNOWN        /* message of an unknown kind: unknown */
 };
@@ -999,7 +968,7 @@ struct mst_book {
     uint64_t snapshot_received_ns, received_ns; /* monotonic */
     uint32_t capacity, thin, crossings;
     uint8_t state, reason, flags, phase, disagreements;
-    bool restart, midway, aside, lent;
+    bool restart, midway, aside;
 };
 
 /* Prepares an empty book over levels[2 * capacity], which is borrowed for
@@ -1536,7 +1505,7 @@ struct mst_high_water {
 
 #define MST_BANDS 8 /* of errors: -1 to -99, -100 to -199, ... */
 
-/* Counts since mst_old_client_init(). */
+/* Counts since mst_client_init(). */
 struct mst_stats {
     uint64_t bytes_in, bytes_out; /* of plaintext */
     uint64_t messages;            /* received whole */
@@ -2024,468 +1993,6 @@ struct mst_book *mst_pair_book(const struct mst_pair *pair, const char *market);
 /* As mst_close() and mst_client_wipe(), for both. */
 void mst_pair_close(struct mst_pair *pair);
 void mst_pair_wipe(struct mst_pair *pair);
-
-/* ------------------------------------------------------------------------
- * Log: what the session does, for people. It never sees a secret.
- * ------------------------------------------------------------------------ */
-
-enum mst_log_kind {
-    MST_LOG_STATE,   /* a link goes from one state to another: from, state */
-    MST_LOG_ERROR,   /* an attempt or connection failed: error, state; unlike
-                      * events, each time */
-    MST_LOG_TOKEN,   /* a token: value is its lifetime in s, or -1; text says
-                      * "obtained", "loaded" or "dropped" */
-    MST_LOG_REQUEST, /* a request goes out: text is its type, value the number
-                      * of channels */
-    MST_LOG_RESYNC,  /* a market is subscribed anew for its book: text */
-    MST_LOG_DRIFT,   /* an audit found the service's subscriptions to differ:
-                      * text is the market, value 1 for one it lacked, 0 for
-                      * one that was not wished for */
-    MST_LOG_HANDOVER /* a link's connection takes over from the other's */
-};
-
-struct mst_log {
-    enum mst_log_kind kind;
-    int link;
-    enum mst_state from, state;
-    int error;
-    int64_t value;
-    const char *text; /* until the call returns; or NULL */
-};
-
-/* ------------------------------------------------------------------------
- * Configuration: all zero but the hosts, credentials and trust anchors works.
- * ------------------------------------------------------------------------ */
-
-/* No ciphertext is read ahead of TLS: each record takes two calls of recv. */
-#define MST_OLD_STAGING_NONE ((size_t)-1)
-
-/* Read ahead where nothing else is said: so that records which come together,
- * as messages in records of their own do, take one call. */
-#ifndef MST_NO_TLS
-#define MST_OLD_STAGING_USUAL 4096
-#else
-#define MST_OLD_STAGING_USUAL MST_OLD_STAGING_NONE
-#endif
-
-/* Two more sets of lengths for the initialiser of an mst_old_config, beside the
- * usual one that is all 0: for small devices, and for speed.
- *
- *     struct mst_old_config config = {MST_OLD_LENGTHS_FAST, .ws_url = ...};
- *     static unsigned char memory[MST_OLD_MEMORY_LEN_FAST];
- */
-#define MST_OLD_LENGTHS_SMALL                                                 \
-    .record_in_len = MST_RECORD_IN_ANY, .record_out_len = MST_RECORD_OUT_MIN, \
-    .message_len = 1024, .staging_len = MST_OLD_STAGING_NONE
-#define MST_OLD_LENGTHS_FAST                                                   \
-    .record_in_len = MST_RECORD_IN_ANY, .record_out_len = MST_RECORD_OUT_FULL, \
-    .message_len = 2048, .staging_len = 524288
-
-struct mst_old_config {
-    /* Endpoints: "wss://host[:port][/path]", "https://host[:port]". Borrowed,
-     * as all pointers here, for the client's life. */
-    const char *ws_url; /* may be NULL where base_url is not: no stream */
-    const char *auth_url;
-    const char *base_url; /* "https://...", for addresses; or NULL */
-
-    const char *client_id;
-    const char *client_secret;
-
-    /* Scope to ask for; NULL: exchange:read_aggregated_marketdata_stream. */
-    const char *scope;
-
-#ifndef MST_NO_TLS
-    /* Trust anchors: a server's chain must lead to one of them. Revocation is
-     * not checked. Not needed where the port is secure itself. */
-    const br_x509_trust_anchor *anchors;
-    size_t anchors_len;
-#endif
-
-    unsigned flags; /* MST_STRICT_AMOUNTS, _ALLOW_PLAIN, _RESYNC_CROSSED */
-
-    /* Lengths of the pieces of memory, bytes; the same as in
-     * MST_OLD_MEMORY_LEN(). */
-    size_t record_in_len;  /* 0: MST_RECORD_IN_ANY */
-    size_t record_out_len; /* 0: MST_RECORD_OUT_MIN */
-    size_t message_len;    /* 256 or more; 0: 2,048 */
-    size_t staging_len;    /* ciphertext read ahead of TLS; 0: 4,096, with
-                            * MST_NO_TLS none */
-    unsigned links;        /* 1 or 2; 0: 1 */
-
-    /* Deadline of each stage, ms. */
-    uint32_t resolve_ms;  /* 0: 10,000 */
-    uint32_t connect_ms;  /* for each address; 0: 10,000 */
-    uint32_t tls_ms;      /* 0: 30,000 */
-    uint32_t token_ms;    /* 0: 15,000 */
-    uint32_t upgrade_ms;  /* 0: 15,000 */
-    uint32_t answer_ms;   /* for each request; 0: 10,000 */
-    uint32_t snapshot_ms; /* for a market's snapshot, from the confirmation of
-                           * its subscription, longer while a frame is
-                           * arriving: then it is subscribed anew; 0: 30,000 */
-    uint32_t closing_ms;  /* 0: 3,000 */
-    uint32_t put_ms; /* for mst_old_address_put(), all attempts; 0: 60,000 */
-
-    /* Liveness. */
-    uint32_t ping_ms;    /* ping after such a silence; 0: 20,000 */
-    uint32_t silence_ms; /* give up after it; 0: 60,000 */
-    uint32_t min_rate;   /* inside a large frame, bytes/s; 0: 1,024 */
-
-    /* Requests: at most one in this time, ms; 0: 1,000. */
-    uint32_t request_gap_ms;
-
-    /* Waits before the next attempt, ms: exponential with full jitter. */
-    uint32_t backoff_ms;      /* the first; 0: 1,000 */
-    uint32_t backoff_max_ms;  /* the longest; 0: 60,000 */
-    uint32_t backoff_slow_ms; /* after a permanent error; 0: 300,000 */
-    uint32_t stable_ms;       /* open for so long begins anew; 0: 30,000 */
-
-    /* With two links: a connection of this age, ms, hands over to a new one
-     * before it is closed; 0: never. */
-    uint32_t rotate_ms;
-
-    /* How old a TLS session may get, ms, before a certificate chain is checked
-     * again; 0: 86,400,000 (a day). */
-    uint32_t resume_ms;
-
-    /* With MST_HEARTBEAT subscribed, and once two have come: a connection on
-     * which no further one has come for so long, ms, or three times the distance of the last two (as
-     * they came or as their times say) where that is longer, is given up; 0:
-     * 15,000. */
-    uint32_t heartbeat_ms;
-
-    /* The service is asked for its list of subscriptions so often, ms, and
-     * what differs from the wishes is mended; 0: 600,000. */
-    uint32_t audit_ms;
-
-    /* A stream that has fallen so far behind, ms, is opened anew for fresh
-     * snapshots (see mst_stats.lag_ns); 0: never. A clock that is off by 50 ppm
-     * adds 4 s a day on one connection: choose more, or rotate. */
-    uint32_t lag_max_ms;
-
-    /* Optional (NULL): told what the session does. Calls no function of the
-     * client. */
-    void (*log)(void *context, const struct mst_log *log);
-    void *log_context;
-
-    /* Optional (NULL): told of what passes. Calls no function of the client. */
-    void (*tap)(void *context, const struct mst_tap_record *record);
-    void *tap_context;
-};
-
-/* ------------------------------------------------------------------------
- * Client
- * ------------------------------------------------------------------------ */
-
-/* The rest of this section up to the calls is private. */
-
-/* Where a subscription stands on a link's connection. */
-struct mst_old_subscribed {
-    /* Refused: when it is asked for again. Active: when its snapshot, which
-     * has not come yet, is overdue. */
-    uint64_t due_ms;
-    uint8_t state;
-    uint8_t overdue; /* snapshots in a row */
-    bool resync, doubted, thin, lost, number, listed;
-    bool has_snapshot; /* since it was asked for */
-    bool gap;          /* its book has missed something since then */
-};
-
-struct mst_old_subscription {
-    struct mst_book *book;
-    uint64_t resync_ms;            /* how far its budget is used up */
-    uint64_t thin_ms, thin_gap_ms; /* until when it is left so, how long */
-    struct mst_old_subscribed on[MST_LINKS_MAX];
-    uint8_t channel;
-    bool wanted;
-    bool over; /* the book is fed by the link that is to take over */
-    char market[MST_MARKET_MAX + 1];
-};
-
-struct mst_old_reply {
-    struct mst_json json;
-    size_t item_len;
-    uint32_t expires_in;
-    uint8_t seen, field;
-    bool item;
-    char scope[MST_LINE_MAX + 1];
-};
-
-struct mst_old_link {
-    uint64_t deadline_ms; /* of the state */
-    enum mst_state state;
-    /* Attempts in a row. */
-    uint32_t attempts;
-    int port_detail, reported_error;
-    int address, addresses, tried; /* of the host */
-    int end, send_error;           /* of the transport: 0, or an mst_error */
-    int failing;         /* the error that the closing handshake is for */
-    uint32_t generation; /* of its connection */
-    /* Its pieces of the memory. */
-    void *tls;
-#ifndef MST_NO_TLS
-    const br_block_ctr_class *aes; /* the port's, or NULL until looked for */
-    br_ghash ghash;
-    br_chacha20_run chacha20; /* the port's, or NULL */
-    bool aes_first;
-#endif
-    uint8_t *in, *out, *staging;
-    size_t in_len, out_len, staging_at, staging_len;
-    size_t used;      /* plaintext looked at, not yet let go of */
-    uint32_t drained; /* the client's moment at which the port had no more */
-    uint64_t received_ns;
-    /* When the last whole frame came; the one at hand. */
-    uint64_t whole_ms, byte_ms, frame_ms, frame_bytes;
-    /* Since when it is open; what falls due next on it. */
-    uint64_t open_ms, settled_ms, answer_ms, audit_ms;
-    uint64_t look_ms; /* no subscription falls due before */
-    uint64_t beat_ms, last_beat_ms;
-    int64_t last_beat_ns; /* its own time */
-    int64_t least_ns; /* age of the youngest message, see mst_stats.lag_ns */
-    /* The token it uses or fetches: until when it is of use, its length, and
-     * in which link's room. */
-    uint64_t until_ms;
-    size_t token_len, body_len;
-    size_t send_at; /* of what is being written */
-    struct mst_failure failure;
-    struct mst_http http;
-    struct mst_ws ws;
-    struct mst_decoder decoder;
-    struct mst_old_reply reply;
-    struct mst_endpoint endpoint;
-    uint16_t close_code;
-    uint8_t job, kind, store, report, lag_over;
-    uint8_t request, request_tries; /* the one that is outstanding */
-    uint8_t sending, ping_len, pong_len, mask[4];
-    uint8_t held; /* bytes of the handshake that wait in front of out */
-    bool up, secured, opened, decoding;
-    bool abort_due, token_again, has_lag;
-    bool pinged, ping_due, close_due, close_sent;
-    bool deaf; /* nothing more that comes counts */
-    bool request_due, one_by_one, audit;
-    bool subscribed, has_snapshot;    /* anything, any, on its connection */
-    uint8_t ping[MST_WS_CONTROL_MAX]; /* to be answered */
-    uint8_t pong[MST_WS_CONTROL_MAX]; /* being written */
-    char key[MST_WS_KEY_LEN + 1];
-    char text[MST_TEXT_MAX + 1];
-    char token[MST_TOKEN_MAX + 3];
-};
-
-#ifndef MST_NO_TLS
-/* What a short handshake with a server needs, and when its certificate chain
- * was last checked. */
-struct mst_old_resume {
-    br_ssl_session_parameters session;
-    uint64_t checked_ms;
-};
-
-struct mst_old_tls {
-    br_ssl_client_context client;
-    br_x509_minimal_context x509;
-};
-#define MST_OLD_TLS_LEN sizeof(struct mst_old_tls)
-#define MST_OLD_TLS_HELD 128u /* bytes of a handshake that are held back */
-#else
-#define MST_OLD_TLS_LEN 0u
-#define MST_OLD_TLS_HELD 0u
-#endif
-
-/* The token in use: until when, and when the next one is fetched. */
-struct mst_old_token {
-    uint64_t end_ms, until_ms, refresh_ms;
-    size_t len; /* 0: none */
-    uint8_t store;
-    bool fresh, loaded;
-};
-
-/* The address request that is under way: request is not NULL. */
-struct mst_old_put {
-    const struct mst_address_request *request;
-    struct mst_address *record;
-    struct mst_address_result result;
-    struct mst_problem problem;
-    uint64_t deadline_ms;
-    uint8_t link; /* by which it was done */
-    bool done, token_again, maybe_done;
-};
-
-struct mst_old_client {
-    struct mst_old_config config;
-    const struct mst_port *port;
-    uint8_t *memory;
-    size_t memory_len;
-    struct mst_old_link *links; /* in memory */
-    struct mst_old_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
-    uint32_t slots; /* of them that were ever in use, the first ones */
-    struct mst_old_token tokens[2]; /* for the stream, for addresses */
-    struct mst_old_put put;
-    struct mst_stats stats;
-#ifndef MST_NO_TLS
-    struct mst_old_resume resume[3]; /* of each of the URLs */
-#endif
-    uint64_t now_ms, due_ms, request_ms, rotate_ms, repeat_ms;
-    uint64_t token_hold_ms, put_hold_ms; /* the service does not want any */
-    uint64_t stream_hold_ms;
-    uint64_t clock_ms; /* when clock_s was read */
-    int64_t clock_s;
-    uint32_t raw_ms, generation;
-    /* Another one once time has passed, or the caller may have waited. */
-    uint32_t moment;
-    uint8_t stream; /* the link that streams */
-    uint8_t turn;   /* the link that a poll looks at first */
-    uint8_t burst;  /* events until a poll looks at more than one link */
-    uint8_t random_len;
-    bool more, closing, wiped, loaded, save_due, one_token;
-    uint8_t random[32];
-};
-
-/* Bytes of memory that a client with these lengths needs, whatever the
- * memory's alignment. All are written out; MST_OLD_STAGING_NONE comes to 0. */
-#define MST_OLD_MEMORY_LEN(record_in, record_out, message, staging, links) \
-    (16u + (size_t)(links) *                                               \
-               (MST_ALIGNED(sizeof(struct mst_old_link)) +                 \
-                MST_ALIGNED(MST_OLD_TLS_LEN) + MST_ALIGNED(record_in) +    \
-                MST_ALIGNED(MST_OLD_TLS_HELD + (record_out)) +             \
-                MST_ALIGNED(staging) + MST_ALIGNED(message)))
-
-/* The same for a configuration that leaves the lengths at 0, and for those
- * with MST_OLD_LENGTHS_SMALL and MST_OLD_LENGTHS_FAST; of one link. */
-#define MST_OLD_MEMORY_LEN_DEFAULT                                  \
-    MST_OLD_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, \
-                       MST_OLD_STAGING_USUAL, 1)
-#define MST_OLD_MEMORY_LEN_SMALL                                    \
-    MST_OLD_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 1024, \
-                       MST_OLD_STAGING_NONE, 1)
-#define MST_OLD_MEMORY_LEN_FAST \
-    MST_OLD_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 524288, 1)
-
-/* Is called through mst_old_client_init(). */
-int mst_old_client_init_checked(struct mst_old_client *client,
-                                size_t client_len, uint32_t limits,
-                                const struct mst_old_config *config,
-                                const struct mst_port *port, void *memory,
-                                size_t memory_len);
-
-/*
- * Prepares a client. config is copied, what it points to is borrowed, as are
- * port and memory, for the client's life. memory has MST_OLD_MEMORY_LEN() bytes,
- * of any alignment. Of the port's functions it calls now_ms alone.
- * Returns 0 or the error of the band "the caller's" that says what is
- * missing.
- */
-static inline int mst_old_client_init(struct mst_old_client *client,
-                                      const struct mst_old_config *config,
-                                      const struct mst_port *port, void *memory,
-                                      size_t memory_len)
-{
-    return mst_old_client_init_checked(client, sizeof *client, MST_LIMITS,
-                                       config, port, memory, memory_len);
-}
-
-/*
- * Wishes for a channel: it is subscribed at the next occasion and again after
- * every reconnect. market is copied; NULL for MST_HEARTBEAT. book (or NULL)
- * has passed mst_book_init(), is borrowed until the subscription ends and
- * follows the channel MST_MARKET_DATA. Returns 0, MST_ERR_FULL, MST_ERR_EXISTS, MST_ERR_ARGUMENT,
- * MST_ERR_URL without a stream, or MST_ERR_CLOSED.
- */
-int mst_old_subscribe(struct mst_old_client *client, enum mst_channel channel,
-                      const char *market, struct mst_book *book);
-
-/* Takes a wish back. The book is released at once, the subscription's room
- * once the service has confirmed. Returns 0, MST_ERR_MISSING or
- * MST_ERR_CLOSED. */
-int mst_old_unsubscribe(struct mst_old_client *client, enum mst_channel channel,
-                        const char *market);
-
-/* Subscribes one channel anew (unsubscribe, answer, subscribe), for a fresh
- * snapshot; others are not touched. Returns 0, MST_ERR_MISSING or
- * MST_ERR_CLOSED. */
-int mst_old_resync(struct mst_old_client *client, enum mst_channel channel,
-                   const char *market);
-
-/* Opens a new connection beside the one that streams and hands over to it:
- * the old one is closed once all is subscribed and live on the new one, and
- * goes on where that fails. A book with a spare one goes over without a gap,
- * another one is empty until its snapshot has come. Meanwhile both
- * connections deliver, told apart by mst_event.generation. Returns 0,
- * MST_ERR_URL without a stream, MST_ERR_ARGUMENT with one link, or
- * MST_ERR_CLOSED. */
-int mst_old_rotate(struct mst_old_client *client);
-
-/* Replaces the credentials, borrowed like the old ones, which are not used any
- * more once this has returned. The next connection is made with a new token,
- * at once if the last attempt failed; a stream that is open goes on. Returns
- * 0, MST_ERR_CREDENTIALS or MST_ERR_CLOSED. */
-int mst_old_set_credentials(struct mst_old_client *client,
-                            const char *client_id, const char *client_secret);
-
-#ifndef MST_NO_TLS
-/* Replaces the trust anchors, borrowed like the old ones, which are not used
- * any more once this has returned. Handshakes under way begin anew and TLS
- * sessions are forgotten; a stream that is open goes on. Returns 0,
- * MST_ERR_ANCHORS or MST_ERR_CLOSED. */
-int mst_old_set_anchors(struct mst_old_client *client,
-                        const br_x509_trust_anchor *anchors,
-                        size_t anchors_len);
-#endif
-
-/*
- * Creates or updates a crypto destination address (specification, section
- * 4.2): on the second link beside a stream, or on the first where there is no
- * stream (ws_url NULL). Its end comes as MST_EVENT_ADDRESS. request and all
- * it points to, and record, are borrowed until then. A connection or an answer
- * that is lost costs another attempt, within put_ms: the outcome of the same
- * request is the same. A 401 costs a new token, once; another status than 200,
- * or an answer that is none or larger than message_len, is the end. Needs the
- * scope transfer:write_crypto_destination_address: a token of its own is
- * fetched unless mst_old_config.scope names it. Returns 0;
- * the error of the rule that the request breaks (nothing is sent); MST_ERR_URL
- * without base_url; MST_ERR_BUSY; MST_ERR_ARGUMENT or MST_ERR_CLOSED.
- */
-int mst_old_address_put(struct mst_old_client *client,
-                        const struct mst_address_request *request,
-                        struct mst_address *record);
-
-/* Asks for the list of subscriptions now, as the client does by itself each
- * audit_ms; the answer comes as MST_EVENT_ENTRY and MST_EVENT_RESPONSE. Wishes
- * that are not in it are subscribed anew, what is in it and not wished for is
- * unsubscribed. Returns 0 or MST_ERR_CLOSED. */
-int mst_old_subscription_list(struct mst_old_client *client);
-
-/*
- * Goes on with all there is to do and hands out the next event, whose
- * pointers live until the next mst_old_poll(). Never waits, but may compute: the
- * check of a certificate chain is done in one go (tens of millions of
- * instructions). Returns 1 with an event, 0 when there is none for now, or
- * MST_ERR_CLOSED once the client is closed and has handed out its last event.
- */
-int mst_old_poll(struct mst_old_client *client, struct mst_event *event);
-
-/* How long the caller may sleep if nothing happens on a link, ms, 24 days at
- * most: between two polls the port's now_ms must not wrap. 0 only while another
- * mst_old_poll() can get further without. */
-uint32_t mst_old_next_deadline_ms(const struct mst_old_client *client);
-
-/* What to wait for on a link (0 to links - 1): MST_WANT_... bits, or 0. */
-unsigned mst_old_wants(const struct mst_old_client *client, int link);
-
-/* State of the link that streams, or that works towards it: a sample, since
- * one mst_old_poll() may pass through several. */
-enum mst_state mst_old_client_state(const struct mst_old_client *client);
-
-/* Lives as long as the client. */
-const struct mst_stats *
-mst_old_client_stats(const struct mst_old_client *client);
-
-/* Begins to close: the closing handshake is tried for closing_ms. Go on with
- * mst_old_poll(): the stream ends with an MST_EVENT_CLOSED of the error MST_OK (or
- * what went wrong at the last moment), and once all has ended it says
- * MST_ERR_CLOSED and secrets are wiped. */
-void mst_old_close(struct mst_old_client *client);
-
-/* Closes the links without a handshake and wipes client and memory, at once.
- * Afterwards the client may only be initialised anew. */
-void mst_old_client_wipe(struct mst_old_client *client);
 
 #ifdef __cplusplus
 }

@@ -38,14 +38,6 @@ SECTIONS = [
     ("client: calls", "client", "address"),
     ("transfer", "transfer", "book ws"),
     ("pair", "pair", ""),
-    ("old tls", "tls", "json message book ws http"),
-    ("old session: links", "session", ""),
-    ("old session: sending", "session", ""),
-    ("old session: tokens", "session", ""),
-    ("old session: subscriptions", "session", ""),
-    ("old session: reading", "session", ""),
-    ("old pump", "pump", ""),
-    ("old calls", "call", ""),
 ]
 FORBIDDEN = (
     r"\b(malloc|calloc|realloc|free|alloca|strdup|\w*printf|puts|FILE|"
@@ -105,7 +97,7 @@ def check(path, header_path):
         error(path, text, match.start(),
               f"prototype of {match.group(1)}: define it before its use")
     for match in re.finditer(r"\bport\s*->\s*(\w+)\s*\(", code):
-        if SECTIONS[section(match.start())][0] not in ("link: pump", "old pump"):
+        if SECTIONS[section(match.start())][0] != "link: pump":
             error(path, text, match.start(),
                   f"the port's {match.group(1)} is called outside of the pump")
 

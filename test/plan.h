@@ -237,7 +237,7 @@ struct exchange {
     int64_t offset_ns[CLOCK_BEATS + 1];
     uint64_t feed_due_ms, beat_due_ms, serial;
     struct plan_book books[PLAN_MARKETS];
-    struct plan_link links[MST_LINKS_MAX];
+    struct plan_link links[MST_MOCK_LINKS];
     struct plan_later later[PLAN_LATER];
     char text[PLAN_TEXT];
     void (*note)(const char *format, ...); /* of the trace, or NULL */

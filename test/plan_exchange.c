@@ -250,7 +250,7 @@ static void link_work(struct exchange *x, int link)
 static void feed_work(struct exchange *x)
 {
     exchange_clocks(x);
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
         if (x->links[i].open) {
             link_work(x, i);
         }
@@ -268,7 +268,7 @@ static void beat_work(struct exchange *x)
         .text = x->text, .size = sizeof x->text, .random = &x->random};
     char time[40];
 
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
         if (x->links[i].open && x->links[i].subscribed[MST_HEARTBEAT][0] &&
             !exchange_happens(x, FAULT_NO_BEATS) &&
             !exchange_happens(x, FAULT_SILENCE)) {
@@ -284,7 +284,7 @@ static void beat_work(struct exchange *x)
 /* A connection that has become a stream. */
 static void links_look(struct exchange *x)
 {
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
         struct plan_link *l = &x->links[i];
         if (l->open || !service_is_stream(&x->service, i)) {
             continue;
@@ -459,7 +459,7 @@ void exchange_change(struct exchange *x)
     s->expires_in =
         x->strength[FAULT_SHORT_TOKENS] > 0 ? 20 + exchange_pick(x, 200) : 3600;
     s->rules.no_pong = x->strength[FAULT_NO_PONGS] > 0;
-    for (int i = 0; i < MST_LINKS_MAX && refuses; i++) {
+    for (int i = 0; i < MST_MOCK_LINKS && refuses; i++) {
         if (x->links[i].open && exchange_pick(x, 2) == 0) {
             link_end(x, i);
         }
@@ -473,7 +473,7 @@ void exchange_behave(struct exchange *x)
     for (size_t i = 0; i < PLAN_LATER; i++) {
         later_free(&x->later[i]);
     }
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
         mst_mock_stall(x->mock, i, false);
     }
     exchange_change(x);
@@ -499,7 +499,7 @@ void exchange_begin(struct exchange *x, const struct plan *plan,
                                         .received = peer_received,
                                         .closed = peer_closed,
                                         .tick = peer_tick};
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
         x->links[i].open = x->links[i].client = false;
         x->links[i].messages_len = 0;
     }

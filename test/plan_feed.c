@@ -179,7 +179,7 @@ void exchange_feed(struct exchange *x, unsigned market)
         return;
     }
     m.version = book->version;
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
         struct plan_link *l = &x->links[i];
         if (!l->open) {
             continue;

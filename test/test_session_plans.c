@@ -71,7 +71,7 @@ static struct {
     struct mst_book books[2][PLAN_MARKETS], spares[2][PLAN_MARKETS];
     struct mst_level levels[2][PLAN_MARKETS][2][2 * LEVELS_MAX];
     bool wished[PLAN_MARKETS]; /* for the market's book */
-    bool listed[MST_LINKS_MAX][PLAN_MARKETS + 1];
+    bool listed[MST_MOCK_LINKS][PLAN_MARKETS + 1];
     struct tops tops[PLAN_MARKETS + 1];
     uint64_t attempts, attempts_ms[ATTEMPTS]; /* how many, and when */
     uint64_t request_ms;                      /* of the last, or 0 */
@@ -151,7 +151,7 @@ static void book_check(unsigned market)
     if (!is_sure(book)) {
         return;
     }
-    for (int i = 0; i < MST_LINKS_MAX && !good; i++) {
+    for (int i = 0; i < MST_MOCK_LINKS && !good; i++) {
         const struct plan_link *l = &run.exchange.links[i];
         good = l->client &&
                (has_one_book(market) || book == &run.books[i][market]) &&
@@ -302,7 +302,7 @@ static void leader_note(void)
     run.changes++;
     memset(run.tops, 0, sizeof run.tops);
     for (unsigned m = 0; m < run.plan.markets; m++) {
-        for (int i = 0; i < MST_LINKS_MAX && has_one_book(m); i++) {
+        for (int i = 0; i < MST_MOCK_LINKS && has_one_book(m); i++) {
             plan_known_wish(&run.exchange.links[i].known[m]);
         }
     }
@@ -406,7 +406,7 @@ static void wish(unsigned market)
     int rc = subscribe(MST_MARKET_DATA, market);
 
     run.wished[market] = rc == 0 || rc == MST_ERR_EXISTS;
-    for (int i = 0; i < MST_LINKS_MAX; i++) {
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
         plan_known_wish(&run.exchange.links[i].known[market]);
     }
 }

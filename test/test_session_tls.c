@@ -35,8 +35,7 @@ static void test_main_job(void **state)
     static const struct {
         size_t len;
         unsigned flags;
-    } ahead[] = {
-        {0, 0}, {4096, 0}, {1000, 0}, {1000, MST_PORT_DRAINS}};
+    } ahead[] = {{0, 0}, {4096, 0}, {1000, 0}, {1000, MST_PORT_DRAINS}};
     struct text expected = {0};
 
     (void)state;

@@ -96,7 +96,7 @@ struct tls_peer {
     /* Private. */
     const br_ssl_session_cache_class *cache;
     struct mst_mock *mock;
-    struct tls_peer_link links[MST_LINKS_MAX];
+    struct tls_peer_link links[MST_MOCK_LINKS];
 };
 
 /* Puts the peer between the mock and the peer it has now. */

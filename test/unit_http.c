@@ -176,19 +176,18 @@ static void the_token_path_follows_the_url(void **state)
         {"https://a.example/", "POST /oauth2/token HTTP/1.1\r\n"},
         {"https://a.example/x//", "POST /x/oauth2/token HTTP/1.1\r\n"},
     };
-    static struct mst_old_client client;
+    static struct mst_access access = {.client_id = "a+b &=%",
+                                       .client_secret = "s"};
 
     (void)state;
-    client.config.client_id = "a+b &=%";
-    client.config.client_secret = "s";
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct mst_old_link link = {.kind = TOKEN_STREAM};
+        struct mst_link link = {.access = &access, .scope = "a-scope"};
         char request[1024] = "";
         struct out o = {(uint8_t *)request, sizeof request - 1, 0, 0};
 
         assert_int_equal(
             http_url(cases[i].url, "https://", "http://", &link.endpoint), 0);
-        session_write_token(&client, &link, &o);
+        link_write_token(&link, &o);
         assert_int_equal(strncmp(request, cases[i].line, strlen(cases[i].line)),
                          0);
         assert_non_null(strstr(request, "client_id=a%2Bb%20%26%3D%25&"));

@@ -595,7 +595,8 @@ void mst_mock_wake(struct mst_mock *mock, uint32_t ms)
 
 bool mst_mock_in_use(const struct mst_mock *mock, int link)
 {
-    return link >= 0 && link < MST_MOCK_LINKS && mock->links[link].stage != IDLE;
+    return link >= 0 && link < MST_MOCK_LINKS &&
+           mock->links[link].stage != IDLE;
 }
 
 void mst_mock_freeze(struct mst_mock *mock, int link)
@@ -647,66 +648,6 @@ static bool mock_link_ready(const struct mst_mock *mock, int link,
                                       (ended || link_readable(mock, l) > 0)) ||
                                      ((wants & MST_WANT_WRITE) != 0 &&
                                       (ended || link_send_room(mock, l) > 0)));
-}
-
-/* Would a program that waits as the client asks wake up now? */
-static bool mock_ready(const struct mst_mock *mock,
-                       const struct mst_old_client *client)
-{
-    bool ready = false;
-    for (int i = 0; i < MST_MOCK_LINKS; i++) {
-        ready |= mock_link_ready(mock, i, mst_old_wants(client, i));
-    }
-    return ready;
-}
-
-uint32_t mst_old_mock_run(struct mst_mock *mock, struct mst_old_client *client,
-                          uint32_t budget_ms,
-                          bool (*on_event)(void *context,
-                                           const struct mst_event *event),
-                          void *context)
-{
-    uint64_t start = mock->elapsed_ms;
-    uint64_t moved = mock->moved;
-    unsigned idle = 0, polls = 0;
-    for (;;) {
-        struct mst_event event;
-        int rc = mst_old_poll(client, &event);
-        if (rc < 0) {
-            break;
-        }
-        if (rc > 0) {
-            idle = 0;
-            polls = 0;
-            if (on_event != NULL && !on_event(context, &event)) {
-                break;
-            }
-            continue;
-        }
-        uint64_t wait = mst_old_next_deadline_ms(client);
-        if (wait == 0 || mock_ready(mock, client)) {
-            idle = moved == mock->moved ? idle + 1 : 0;
-            moved = mock->moved;
-            if (idle < SPIN_MAX && ++polls < POLLS_MAX) {
-                continue;
-            }
-            mock_breach(mock, "the client spins: no event, no progress");
-            wait = 1;
-        }
-        idle = 0;
-        polls = 0;
-        uint64_t due = mst_mock_next(mock);
-        if (wait > due) {
-            wait = due;
-        }
-        uint64_t passed = mock->elapsed_ms - start;
-        if (passed >= budget_ms) { /* on_event may have let it pass, too */
-            break;
-        }
-        uint64_t left = budget_ms - passed;
-        mst_mock_advance(mock, (uint32_t)(wait < left ? wait : left));
-    }
-    return (uint32_t)(mock->elapsed_ms - start);
 }
 
 /* Polls the objects until one has an event: which it was, or count. */

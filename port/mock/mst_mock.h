@@ -235,11 +235,6 @@ void mst_mock_random(struct mst_mock *mock, void *data, size_t len);
  * virtual ms that went by. A client that asks to be polled at once over and
  * over without getting further is reported in mock->broken.
  */
-uint32_t mst_old_mock_run(struct mst_mock *mock, struct mst_old_client *client,
-                          uint32_t budget_ms,
-                          bool (*on_event)(void *context,
-                                           const struct mst_event *event),
-                          void *context);
 uint32_t mst_mock_run(struct mst_mock *mock, struct mst_client *client,
                       uint32_t budget_ms,
                       bool (*on_event)(void *context,

@@ -1071,54 +1071,6 @@ size_t mst_posix_pollfds(const struct mst_posix *posix,
     return used;
 }
 
-/* ---- For a client of the old kind ---- */
-
-static size_t old_pollfds(const struct mst_posix *posix,
-                          const struct mst_old_client *client,
-                          struct pollfd *fds, bool *has_read)
-{
-    size_t count = 0;
-
-    *has_read = false;
-    for (int i = 0; i < MST_LINKS_MAX && link_of(posix, i) != NULL; i++) {
-        const struct mst_posix_link *link = &posix->links[i];
-        unsigned wants = mst_old_wants(client, i);
-
-        fds[count].fd = link_descriptor(link);
-        fds[count].events = link_events(link, wants);
-        fds[count].revents = 0;
-        count += fds[count].events != 0;
-        *has_read |= link_has_read(link, wants);
-    }
-    return count;
-}
-
-int mst_old_posix_wait(struct mst_posix *posix,
-                       const struct mst_old_client *client, uint32_t max_ms)
-{
-    struct pollfd fds[MST_LINKS_MAX];
-    bool has_read;
-    size_t count = old_pollfds(posix, client, fds, &has_read);
-    uint32_t ms = mst_old_next_deadline_ms(client);
-
-    ms = ms < max_ms ? ms : max_ms;
-    if (has_read) {
-        return 1;
-    }
-    for (int i = 0; i < MST_LINKS_MAX && link_of(posix, i) != NULL; i++) {
-        if (AT_ONCE != 0 && count == 1 && fds[0].events == POLLIN &&
-            posix->links[i].fd == fds[0].fd && ms >= RECV_MS + RECV_LATE_MS) {
-            int rc = wait_in_recv(&posix->links[i], &ms);
-
-            if (rc >= 0) {
-                return rc;
-            }
-            break;
-        }
-    }
-    return wait_result(poll(fds, (nfds_t)count, wait_limit(ms)));
-}
-
 const char *mst_posix_strerror(int error)
 {
     switch (error) {

@@ -138,7 +138,7 @@ void mst_posix_ciphers(struct mst_port *port);
  * and processes: for each client_id, auth_url and scope there is a token, up
  * to MST_POSIX_TOKENS_MAX. Beyond, the one that was saved first makes room;
  * expired ones are dropped whenever another is saved. To be called before
- * mst_old_client_init(). Returns 0 or MST_ERR_ARGUMENT.
+ * mst_client_init(). Returns 0 or MST_ERR_ARGUMENT.
  *
  * Only a regular file of the effective user that others can neither read nor
  * write is loaded. Any other, and a damaged one, count for nothing until the
@@ -199,12 +199,8 @@ size_t mst_posix_pollfds(const struct mst_posix *posix,
                          const struct mst_link *const *objects, size_t count,
                          struct pollfd *fds);
 
-/* mst_posix_wait() for a client of the old kind. */
-int mst_old_posix_wait(struct mst_posix *posix,
-                       const struct mst_old_client *client, uint32_t max_ms);
-
-/* Closes what is open, without waiting. Harmless where posix is all zero. To be called after the client is
- * closed or wiped. */
+/* Closes what is open, without waiting; harmless where posix is all zero. To be
+ * called after the objects are closed or wiped. */
 void mst_posix_free(struct mst_posix *posix);
 
 /* ------------------------------------------------------------------------
@@ -213,7 +209,7 @@ void mst_posix_free(struct mst_posix *posix);
 
 #ifndef MST_NO_TLS
 
-/* Trust anchors, as they go into struct mst_old_config. */
+/* Trust anchors, as they go into struct mst_config. */
 struct mst_posix_anchors {
     const br_x509_trust_anchor *anchors;
     size_t len;

@@ -42,7 +42,7 @@ static const struct mst_port board_port = {
 extern const char board_id[], board_secret[], board_market[];
 
 /* Sleeps for so long at most, or until something happens on a link: bits of
- * mst_old_wants(). */
+ * mst_wants(). */
 void board_sleep(uint32_t ms, unsigned wants);
 
 void board_show_price(enum mst_side side, struct mst_decimal price,
