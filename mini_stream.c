@@ -7256,9 +7256,9 @@ static void link_trace_token(const struct mst_link *l, const char *text,
                               .state = l->state,
                               .text = text,
                               .value = life_s,
-                              .value2 = l->token->len,
-                              .data = l->token->scope,
-                              .len = strlen(l->token->scope)};
+                              .value2 = l->grant.token->len,
+                              .data = l->grant.token->scope,
+                              .len = strlen(l->grant.token->scope)};
 
     link_trace(l, &trace);
 }
@@ -7273,7 +7273,7 @@ static void link_high(uint32_t *mark, size_t value)
 
 static void link_arm(struct mst_link *l, enum mst_link_timer timer, uint32_t ms)
 {
-    timer_set(&l->timers[timer], l->now, ms);
+    timer_set(&l->timers[timer], l->clock.now, ms);
 }
 
 static const char *link_scope(const struct mst_link *l)
@@ -7316,7 +7316,8 @@ static void link_enter(struct mst_link *l, enum mst_state state,
         for (unsigned i = 0; i < MST_TIMER_USER; i++) {
             l->timers[i].armed = false;
         }
-        l->opened = l->stable = l->expired = false;
+        l->connection.opened = l->connection.stable = l->connection.expired =
+            false;
     }
     l->state = state;
     if (limit_ms != TIMER_NONE) {
@@ -7329,20 +7330,20 @@ static void link_enter(struct mst_link *l, enum mst_state state,
 /* The token is needed until the next request is written. */
 static void link_keep_token(struct mst_link *l)
 {
-    if (!l->reads_token) {
-        l->token->readers++;
-        l->reads_token = true;
+    if (!l->grant.reads) {
+        l->grant.token->readers++;
+        l->grant.reads = true;
     }
 }
 
 /* The request is written: the token's text is not needed any more. */
 static void link_let_go(struct mst_link *l)
 {
-    if (l->reads_token) {
-        l->token->readers--;
-        l->reads_token = false;
-        if (l->token->replaced && l->token->readers == 0) {
-            access_clear(l->token);
+    if (l->grant.reads) {
+        l->grant.token->readers--;
+        l->grant.reads = false;
+        if (l->grant.token->replaced && l->grant.token->readers == 0) {
+            access_clear(l->grant.token);
         }
     }
 }
@@ -7351,9 +7352,9 @@ static void link_let_go(struct mst_link *l)
  * replaced it meanwhile. */
 static void link_drop_token(struct mst_link *l)
 {
-    if (l->token->len > 0 && l->token->serial == l->token_serial) {
+    if (l->grant.token->len > 0 && l->grant.token->serial == l->grant.serial) {
         link_trace_token(l, "dropped", -1);
-        access_drop(l->token);
+        access_drop(l->grant.token);
     }
 }
 
@@ -7385,7 +7386,8 @@ static bool link_is_http(const struct mst_link *l)
 /* The wall clock, as read at the begin of the attempt. */
 static int64_t link_unix_s(const struct mst_link *l)
 {
-    return l->clock_s + (int64_t)((l->elapsed_ms - l->clock_ms) / 1000);
+    return l->clock.unix_s +
+           (int64_t)((l->clock.elapsed_ms - l->clock.unix_ms) / 1000);
 }
 
 /* How long the service wants us to wait at least, ms; TIMER_NONE where it has
@@ -7401,7 +7403,7 @@ static uint32_t link_retry_after(const struct mst_link *l, int error)
     }
     if (!h->has_retry_after) {
         if (h->retry_at_s == 0 ||
-            (h->date_s == 0 && l->clock_s < MST_CLOCK_MIN)) {
+            (h->date_s == 0 && l->clock.unix_s < MST_CLOCK_MIN)) {
             return error == MST_ERR_THROTTLED ? LINK_THROTTLED_MS : TIMER_NONE;
         }
         s = h->retry_at_s - (h->date_s != 0 ? h->date_s : link_unix_s(l));
@@ -7439,7 +7441,7 @@ static void link_note_http(struct mst_link *l)
     link_high(&high->body, l->http.body_len);
     link_high(&high->line,
               l->http.longest < MST_LINE_MAX ? l->http.longest : MST_LINE_MAX);
-    if (l->http.date_s != 0 && l->clock_s >= MST_CLOCK_MIN) {
+    if (l->http.date_s != 0 && l->clock.unix_s >= MST_CLOCK_MIN) {
         l->stats.skew_s = link_unix_s(l) - l->http.date_s;
         l->stats.has_skew = true;
     }
@@ -7459,8 +7461,8 @@ static uint32_t link_backoff(struct mst_link *l, int error)
         return LINK_LOCAL_MS;
     }
     if (error == MST_ERR_UNAUTHORIZED && l->state == l->user->request &&
-        !l->token_again) {
-        l->token_again = true; /* once, with a new token */
+        !l->grant.again) {
+        l->grant.again = true; /* once, with a new token */
         return 0;
     }
     for (uint32_t i = 0; i < l->attempts && longest < g->backoff_max_ms; i++) {
@@ -7513,7 +7515,7 @@ static void link_report(struct mst_link *l, int error, enum mst_state stage)
     f->detail = l->stats.last_detail;
     f->http_status = l->stats.last_http_status;
     f->ws_code = l->stats.last_ws_code;
-    f->clock_s = error == MST_ERR_TLS_TIME ? l->clock_s : 0;
+    f->clock_s = error == MST_ERR_TLS_TIME ? l->clock.unix_s : 0;
 }
 
 /* What the service asks for is for all that share the access. */
@@ -7522,7 +7524,7 @@ static void link_hold(struct mst_link *l, int error)
     uint32_t ms = link_retry_after(l, error);
 
     if (ms != TIMER_NONE && ms > 0) {
-        timer_set(&l->access->holds[l->purpose], l->now, ms);
+        timer_set(&l->access->holds[l->purpose], l->clock.now, ms);
     }
 }
 
@@ -7533,19 +7535,19 @@ static uint32_t link_next(const struct mst_link *l,
                           enum access_purpose *purpose)
 {
     const struct mst_access *a = l->access;
-    uint32_t wait = timer_left(&l->timers[MST_TIMER_STAGE], l->now), hold;
+    uint32_t wait = timer_left(&l->timers[MST_TIMER_STAGE], l->clock.now), hold;
 
     *purpose = l->wanted && access_token(a, link_scope(l)) != NULL
                    ? (enum access_purpose)l->user->purpose
                    : ACCESS_TOKEN;
-    if (!l->wanted && !(l->fetches && access_ageing(a) != NULL)) {
+    if (!l->wanted && !(l->grant.fetches && access_ageing(a) != NULL)) {
         return TIMER_NONE;
     }
     if (*purpose == ACCESS_TOKEN && a->fetching != NULL) {
         return TIMER_NONE;
     }
     wait = wait == TIMER_NONE ? 0 : wait;
-    hold = timer_left(&a->holds[*purpose], l->now);
+    hold = timer_left(&a->holds[*purpose], l->clock.now);
     return hold != TIMER_NONE && hold > wait ? hold : wait;
 }
 
@@ -7554,8 +7556,8 @@ static void link_fetched(struct mst_link *l)
 {
     if (l->access->fetching == l) {
         l->access->fetching = NULL;
-        if (l->token->len == 0) {
-            mem_wipe(l->token->text, sizeof l->token->text);
+        if (l->grant.token->len == 0) {
+            mem_wipe(l->grant.token->text, sizeof l->grant.token->text);
         }
     }
 }
@@ -7574,7 +7576,7 @@ static void link_fail(struct mst_link *l, int error)
         error = http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
     }
     if (error == MST_ERR_FORBIDDEN && l->purpose != ACCESS_TOKEN &&
-        l->token->loaded) {
+        l->grant.token->loaded) {
         error = MST_ERR_UNAUTHORIZED; /* a new token may have other rights */
     }
     link_count_error(l, error);
@@ -7588,7 +7590,7 @@ static void link_fail(struct mst_link *l, int error)
                  sizeof *l->access->resume);
     }
 #endif
-    if (l->opened) {
+    if (l->connection.opened) {
         if (l->state == MST_STATE_CLOSING) {
             stage = MST_STATE_OPEN;
         }
@@ -7600,11 +7602,13 @@ static void link_fail(struct mst_link *l, int error)
     }
     /* Where a connection has served until its token's end, that is no reason
      * to wait. */
-    retry_ms = l->opened && l->expired ? 0 : link_backoff(l, error);
+    retry_ms = l->connection.opened && l->connection.expired
+                   ? 0
+                   : link_backoff(l, error);
     link_hold(l, error);
     link_report(l, error, stage);
     link_fetched(l);
-    if (l->up) {
+    if (l->connection.up) {
         link_trace_event(l, MST_TRACE_END, error);
     }
     l->port_detail = 0;
@@ -7632,21 +7636,22 @@ static void link_begin(struct mst_link *l)
 
     (void)link_next(l, &purpose);
     l->purpose = (uint8_t)purpose;
-    l->ahead = !l->wanted;
+    l->grant.ahead = !l->wanted;
     /* The URLs were checked at the begin of the object's life. */
     if (purpose == ACCESS_TOKEN) {
-        l->scope = l->wanted ? link_scope(l) : access_ageing(l->access)->scope;
-        l->token = access_room(l->access, l->scope);
-        if (l->token == NULL) {
+        l->grant.scope =
+            l->wanted ? link_scope(l) : access_ageing(l->access)->scope;
+        l->grant.token = access_room(l->access, l->grant.scope);
+        if (l->grant.token == NULL) {
             return; /* another link is connecting with the only one */
         }
         l->access->fetching = l;
-        access_clear(l->token);
+        access_clear(l->grant.token);
         (void)http_url(g->auth_url, "https://", "http://", &l->endpoint);
     } else {
-        l->token = access_token(l->access, link_scope(l));
-        l->token->fresh = false;
-        l->token_serial = l->token->serial;
+        l->grant.token = access_token(l->access, link_scope(l));
+        l->grant.token->fresh = false;
+        l->grant.serial = l->grant.token->serial;
         link_keep_token(l);
         l->generation++;
         (void)(purpose == ACCESS_STREAM
@@ -7658,8 +7663,8 @@ static void link_begin(struct mst_link *l)
     memset(&l->addresses, 0, sizeof l->addresses);
     l->sending = SEND_NOTHING;
     l->text[0] = '\0';
-    l->up = true;
-    l->drained = l->moment - 1;
+    l->connection.up = true;
+    l->clock.drained = l->clock.moment - 1;
     link_trace_text(l, MST_TRACE_OPEN, l->endpoint.host, l->endpoint.port, 0);
     link_enter(l, MST_STATE_RESOLVE, g->resolve_ms);
 }
@@ -7691,10 +7696,10 @@ static void link_exchange(struct mst_link *l, enum mst_state state,
 {
     if (l->purpose != ACCESS_TOKEN) {
         link_keep_token(l);
-        if (l->token->until.armed) {
-            l->timers[MST_TIMER_TOKEN] = l->token->until;
+        if (l->grant.token->until.armed) {
+            l->timers[MST_TIMER_TOKEN] = l->grant.token->until;
         } else {
-            l->expired = l->token->ends;
+            l->connection.expired = l->grant.token->ends;
         }
     }
     link_write_next(l, SEND_HTTP);
@@ -7727,7 +7732,7 @@ static void link_connected(struct mst_link *l)
         if (transport_keep(&l->transport, r)) {
             l->stats.resumed++;
         } else {
-            timer_set(&r->age, l->now, l->config.resume_ms);
+            timer_set(&r->age, l->clock.now, l->config.resume_ms);
         }
     }
 #endif
@@ -7737,7 +7742,7 @@ static void link_connected(struct mst_link *l)
         json_init(&l->reply.json);
         l->reply.granted = true;
         link_exchange(l, MST_STATE_TOKEN, l->config.token_ms);
-    } else if (l->token->len == 0 || l->access->holds[l->purpose].armed) {
+    } else if (l->grant.token->len == 0 || l->access->holds[l->purpose].armed) {
         /* The token was replaced, or is bad; or the service has just told
          * another link to wait. */
         link_restart(l);
@@ -7761,7 +7766,7 @@ static void link_write_form(const struct mst_link *l, struct out *o)
     out_byte(o, '&');
     http_form_write(o, "client_secret", l->access->client_secret);
     out_byte(o, '&');
-    http_form_write(o, "scope", l->scope);
+    http_form_write(o, "scope", l->grant.scope);
 }
 
 static void link_write_token(const struct mst_link *l, struct out *o)
@@ -7781,11 +7786,11 @@ static void link_write_bearer(const struct mst_link *l, struct out *o,
 {
     out_text(o, "Authorization: Bearer ");
     if (masked) {
-        for (size_t i = 0; i < l->token->len; i++) {
+        for (size_t i = 0; i < l->grant.token->len; i++) {
             out_byte(o, '*');
         }
     } else {
-        out_bytes(o, l->token->text, l->token->len);
+        out_bytes(o, l->grant.token->text, l->grant.token->len);
     }
     out_text(o, "\r\n");
 }
@@ -7822,7 +7827,7 @@ static bool link_send(struct mst_link *l)
     if (l->sending == SEND_NOTHING && l->user->choose != NULL) {
         l->user->choose(l);
     }
-    if (l->reads_token && l->token->len == 0) {
+    if (l->grant.reads && l->grant.token->len == 0) {
         link_restart(l); /* its token was replaced, or is bad */
         return true;
     }
@@ -7897,7 +7902,7 @@ static bool link_is_token(const char *token, size_t len)
 
 static char *link_reply_store(struct mst_link *l)
 {
-    return l->reply.field == REPLY_TOKEN ? l->token->text : l->http.line;
+    return l->reply.field == REPLY_TOKEN ? l->grant.token->text : l->http.line;
 }
 
 /* Takes in a field of the reply, which lies in its store. */
@@ -7923,7 +7928,7 @@ static int link_reply_field(struct mst_link *l)
     case REPLY_SCOPE:
         memmove(store, t.at, t.len);
         store[t.len] = '\0';
-        missing = access_lacks(store, l->scope);
+        missing = access_lacks(store, l->grant.scope);
         r->granted = *missing == '\0';
         if (!r->granted) {
             text_copy(l->text, sizeof l->text, missing, strcspn(missing, " "));
@@ -8043,9 +8048,9 @@ static int link_reply_done(struct mst_link *l)
     if (rc != 0) {
         return rc;
     }
-    access_take(l->access, l->token, r->token_len, l->scope,
-                r->expires_in * 1000, ends, l->now);
-    l->token->key = link_token_key(l, l->scope);
+    access_take(l->access, l->grant.token, r->token_len, l->grant.scope,
+                r->expires_in * 1000, ends, l->clock.now);
+    l->grant.token->key = link_token_key(l, l->grant.scope);
     link_high(&l->stats.high.token, r->token_len);
     l->stats.tokens++;
     link_note_http(l);
@@ -8192,19 +8197,19 @@ static uint32_t link_now(const struct mst_link *l)
 static void link_clock(struct mst_link *l)
 {
     uint32_t now = link_now(l);
-    uint32_t passed = now - l->now;
+    uint32_t passed = now - l->clock.now;
 
     if (passed > 0) {
-        l->now = now;
-        l->elapsed_ms += passed;
+        l->clock.now = now;
+        l->clock.elapsed_ms += passed;
         l->stats.state_ms[l->state] += passed;
-        l->moment++;
+        l->clock.moment++;
         access_tick(l->access, now);
         if (timer_ends(&l->timers[MST_TIMER_TOKEN], now)) {
-            l->expired = true;
+            l->connection.expired = true;
         }
         if (timer_ends(&l->timers[MST_TIMER_STABLE], now)) {
-            l->stable = true;
+            l->connection.stable = true;
         }
         if (l->state == MST_STATE_WAIT) {
             (void)timer_ends(&l->timers[MST_TIMER_STAGE], now);
@@ -8249,29 +8254,29 @@ static void link_load_token(struct mst_link *l)
     int64_t until_s = 0;
     int len;
 
-    if (l->store_tried || port->token_load == NULL || t->len > 0 ||
-        t->readers > 0 || l->clock_s < MST_CLOCK_MIN ||
+    if (l->grant.store_tried || port->token_load == NULL || t->len > 0 ||
+        t->readers > 0 || l->clock.unix_s < MST_CLOCK_MIN ||
         access_token(l->access, link_scope(l)) != NULL ||
         l->access->fetching != NULL) {
         return;
     }
-    l->store_tried = true;
+    l->grant.store_tried = true;
     len = port->token_load(port->context, link_token_key(l, link_scope(l)),
                            t->text, MST_TOKEN_MAX, &until_s);
-    if (len <= 0 || len > MST_TOKEN_MAX || until_s <= l->clock_s ||
-        until_s > l->clock_s + (int64_t)ACCESS_LIFE_MAX_S ||
+    if (len <= 0 || len > MST_TOKEN_MAX || until_s <= l->clock.unix_s ||
+        until_s > l->clock.unix_s + (int64_t)ACCESS_LIFE_MAX_S ||
         !link_is_token(t->text, (size_t)len)) {
         mem_wipe(t->text, sizeof t->text);
         return;
     }
-    until_s -= l->clock_s;
+    until_s -= l->clock.unix_s;
     access_take(l->access, t, (uint32_t)len, link_scope(l),
-                (uint32_t)until_s * 1000, true, l->now);
+                (uint32_t)until_s * 1000, true, l->clock.now);
     t->key = link_token_key(l, link_scope(l));
     t->fresh = t->save_due = false;
     t->loaded = true;
     link_high(&l->stats.high.token, t->len);
-    l->token = t;
+    l->grant.token = t;
     link_trace_token(l, "loaded", until_s);
 }
 
@@ -8283,7 +8288,7 @@ static void link_save_tokens(const struct mst_link *l)
     for (struct mst_token *t = l->access->rooms; t != NULL; t = t->next) {
         bool kept =
             t->len > 0 && t->until.armed && link_unix_s(l) >= MST_CLOCK_MIN;
-        int64_t left_s = timer_left(&t->end, l->now) / 1000;
+        int64_t left_s = timer_left(&t->end, l->clock.now) / 1000;
         if (t->save_due && port->token_save != NULL) {
             port->token_save(port->context, t->key, kept ? t->text : NULL,
                              kept ? t->len : 0,
@@ -8300,9 +8305,9 @@ static void link_try(struct mst_link *l)
     bool set = l->port->unix_ns(l->port->context, &ns) >= 0;
 
     link_trace_text(l, MST_TRACE_CLOCK, NULL, set ? ns : -1, 1);
-    l->clock_s = set ? ns / 1000000000 : 0;
-    l->clock_ms = l->elapsed_ms;
-    if (!link_is_secure(l) && (!set || l->clock_s < MST_CLOCK_MIN)) {
+    l->clock.unix_s = set ? ns / 1000000000 : 0;
+    l->clock.unix_ms = l->clock.elapsed_ms;
+    if (!link_is_secure(l) && (!set || l->clock.unix_s < MST_CLOCK_MIN)) {
         link_fail(l, MST_ERR_CLOCK);
     } else if (!link_stock(l, true)) {
         link_fail(l, MST_ERR_ENTROPY);
@@ -8322,7 +8327,7 @@ static void link_secure(struct mst_link *l)
             .access = l->access,
             .resume = access_resume(l->access, l->endpoint.host),
             .x509 = (br_x509_minimal_context *)l->message,
-            .unix_s = l->clock_s,
+            .unix_s = l->clock.unix_s,
         };
         if (l->port->entropy(l->port->context, peer.entropy,
                              sizeof peer.entropy) < 0) {
@@ -8429,21 +8434,21 @@ static bool link_is_stuck(struct mst_transport *t)
 /* Bytes have come from the wire: a handshake computes on them. */
 static void link_got(struct mst_link *l)
 {
-    uint32_t before = l->now;
+    uint32_t before = l->clock.now;
     size_t len;
 
     (void)transport_received(&l->transport, &len);
     link_high(&l->stats.high.received, len);
     if (l->state == MST_STATE_TLS) {
         link_clock(l);
-        link_forgive(l, l->now - before);
+        link_forgive(l, l->clock.now - before);
     }
 }
 
 /* When the link does something by itself, ms. */
 static uint32_t link_left(const struct mst_link *l)
 {
-    uint32_t left = access_left(l->access, l->now);
+    uint32_t left = access_left(l->access, l->clock.now);
     enum access_purpose purpose;
 
     if (l->state == MST_STATE_OFF) {
@@ -8451,7 +8456,7 @@ static uint32_t link_left(const struct mst_link *l)
     }
     for (unsigned i = l->state == MST_STATE_WAIT ? MST_TIMER_USER : 0;
          i < MST_TIMER_OWNER; i++) {
-        left = timer_sooner(left, timer_left(&l->timers[i], l->now));
+        left = timer_sooner(left, timer_left(&l->timers[i], l->clock.now));
     }
     return l->state == MST_STATE_WAIT
                ? timer_sooner(left, link_next(l, &purpose))
@@ -8464,8 +8469,9 @@ static uint32_t link_left(const struct mst_link *l)
  * port's wait may have read long ago. */
 static bool link_is_drained(const struct mst_link *l)
 {
-    return l->drained == l->moment && l->transport.send_error == 0 &&
-           l->state != MST_STATE_IDLE && link_left(l) > 0;
+    return l->clock.drained == l->clock.moment &&
+           l->transport.send_error == 0 && l->state != MST_STATE_IDLE &&
+           link_left(l) > 0;
 }
 
 /* Takes in what has come; true where something did, or the end. */
@@ -8492,11 +8498,11 @@ static bool link_receive(struct mst_link *l)
     n = port->recv(port->context, l->config.link, to, len);
     if (n == 0 ||
         (n > 0 && (size_t)n < len && (port->flags & MST_PORT_DRAINS) != 0)) {
-        l->drained = l->moment;
+        l->clock.drained = l->clock.moment;
     }
     if (n > 0) {
         l->received_ns = port->now_ns != NULL ? port->now_ns(port->context)
-                                              : l->elapsed_ms * 1000000;
+                                              : l->clock.elapsed_ms * 1000000;
         transport_got(t, (size_t)n);
         link_high(&l->stats.high.staged, t->ahead_len);
         link_got(l);
@@ -8509,13 +8515,17 @@ static bool link_receive(struct mst_link *l)
     return n != 0 || t->end != 0;
 }
 
+static void link_shut(const struct mst_link *l)
+{
+    l->port->close(l->port->context, l->config.link);
+}
+
 /* Lets the port's side of the link go; TLS says goodbye if it can at once. */
 static void link_drop(struct mst_link *l)
 {
     struct mst_transport *t = &l->transport;
-    const struct mst_port *port = l->port;
 
-    if (!l->up) {
+    if (!l->connection.up) {
         return;
     }
 #ifndef MST_NO_TLS
@@ -8525,15 +8535,19 @@ static void link_drop(struct mst_link *l)
         transport_close(t);
         data = transport_wire_out(t, &len);
         if (len > 0) {
-            (void)port->send(port->context, l->config.link, data, len);
+            (void)l->port->send(l->port->context, l->config.link, data, len);
         }
     }
 #endif
-    port->close(port->context, l->config.link);
+    link_shut(l);
     link_let_go(l);
-    l->up = l->reading = false;
+    l->connection.up = l->connection.reading = false;
     transport_wipe(t);
 }
+
+/* ------------------------------------------------------------------------
+ * 18 link: polling
+ * ------------------------------------------------------------------------ */
 
 /* One round. Returns 1 with an event, 0 if it got nowhere, else 2. */
 static int link_round(struct mst_link *l, struct mst_event *event)
@@ -8553,12 +8567,12 @@ static int link_round(struct mst_link *l, struct mst_event *event)
     if (before == MST_STATE_RESOLVE || before == MST_STATE_CONNECT) {
         return link_connect(l) ? 2 : 0;
     }
-    if (l->transport.used > 0 && !l->reading) {
+    if (l->transport.used > 0 && !l->connection.reading) {
         transport_release(&l->transport);
         moved = true;
     }
-    (void)link_stock(l, false); /* if it is empty, what needs it fails */
-    if (l->reading) {           /* much may be at hand, and the caller slow */
+    (void)link_stock(l, false);  /* if it is empty, what needs it fails */
+    if (l->connection.reading) { /* much may be at hand, and the caller slow */
         moved |= link_send(l);
         moved |= link_flush(l);
     }
@@ -8585,7 +8599,7 @@ static bool link_expire(struct mst_link *l)
         l->state <= MST_STATE_WAIT ? MST_TIMER_USER : MST_TIMER_SILENCE;
 
     if (first == MST_TIMER_SILENCE &&
-        timer_ends(&l->timers[MST_TIMER_STAGE], l->now)) {
+        timer_ends(&l->timers[MST_TIMER_STAGE], l->clock.now)) {
         if (!(l->state == MST_STATE_CONNECT && link_next_address(l)) &&
             !l->user->finish(l)) {
             link_fail(l, MST_ERR_TIMEOUT);
@@ -8593,7 +8607,7 @@ static bool link_expire(struct mst_link *l)
         return true;
     }
     for (unsigned i = first; i < MST_TIMER_OWNER; i++) {
-        if (timer_ends(&l->timers[i], l->now)) {
+        if (timer_ends(&l->timers[i], l->clock.now)) {
             l->user->expire(l, (enum mst_link_timer)i);
             return true;
         }
@@ -8635,10 +8649,11 @@ static void link_renew(struct mst_link *l)
 static void link_wake(struct mst_link *l)
 {
     link_clock(l);
-    if (l->caller.armed && (int32_t)(l->now - l->caller.at) > 0) {
-        link_forgive(l, l->now - l->caller.at);
+    if (l->clock.caller.armed &&
+        (int32_t)(l->clock.now - l->clock.caller.at) > 0) {
+        link_forgive(l, l->clock.now - l->clock.caller.at);
     }
-    l->caller.armed = false;
+    l->clock.caller.armed = false;
     link_renew(l);
 }
 
@@ -8665,13 +8680,13 @@ static void link_leave(struct mst_link *l)
             access_drop(t);
             t->refresh_due = false;
         }
-        if (other->token == &l->room) {
-            if (other->reads_token || (other->state >= MST_STATE_RESOLVE &&
+        if (other->grant.token == &l->room) {
+            if (other->grant.reads || (other->state >= MST_STATE_RESOLVE &&
                                        other->state <= MST_STATE_UPGRADE)) {
-                other->reads_token = false;
+                other->grant.reads = false;
                 link_restart(other);
             }
-            other->token = &other->room;
+            other->grant.token = &other->room;
         }
         other->more = true;
     }
@@ -8694,7 +8709,7 @@ static int link_hand_out(struct mst_link *l)
 {
     link_save_tokens(l);
     l->more = true;
-    timer_set(&l->caller, l->now, LINK_SLOW_CALLER_MS);
+    timer_set(&l->clock.caller, l->clock.now, LINK_SLOW_CALLER_MS);
     return 1;
 }
 
@@ -8744,10 +8759,10 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event)
         return MST_ERR_CLOSED;
     }
     l->more = moved;
-    l->moment++;
+    l->clock.moment++;
     left = link_left(l);
     if (left != TIMER_NONE) {
-        timer_set(&l->caller, l->now, left);
+        timer_set(&l->clock.caller, l->clock.now, left);
     }
     return 0;
 }
@@ -8758,9 +8773,10 @@ uint32_t mst_next_deadline_ms(const struct mst_link *link)
     uint32_t passed = 0, left = 0;
 
     if (!l->more && !l->wiped && !link_is_outdated(l)) {
-        passed = link_now(l) - l->now;
-        left = timer_sooner(link_left(l),
-                            timer_left(&l->timers[MST_TIMER_OWNER], l->now));
+        passed = link_now(l) - l->clock.now;
+        left =
+            timer_sooner(link_left(l),
+                         timer_left(&l->timers[MST_TIMER_OWNER], l->clock.now));
     }
     left = left > passed ? left - passed : 0;
     return left < LINK_SLEEP_MAX_MS ? left : LINK_SLEEP_MAX_MS;
@@ -8970,8 +8986,8 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
     access_join(l->access, &l->room);
     l->credentials_changes = l->access->credentials_changes;
     l->anchors_changes = l->access->anchors_changes;
-    l->now = port->now_ms(port->context);
-    l->moment = 1;
+    l->clock.now = link_now(l);
+    l->clock.moment = 1;
     l->more = true;
     l->wiped = false;
     link_enter(l, MST_STATE_WAIT, 0);
@@ -8982,15 +8998,15 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
 static void link_end(struct mst_link *l)
 {
     if (!l->wiped) {
-        if (l->up) {
-            l->port->close(l->port->context, l->config.link);
+        if (l->connection.up) {
+            link_shut(l);
         }
         link_wipe(l);
     }
 }
 
 /* ------------------------------------------------------------------------
- * 18 client: subscriptions
+ * 19 client: subscriptions
  *
  * A subscription is a wish of the caller's, and has one state on the
  * connection. One request is outstanding at a time: the service has no
@@ -9060,7 +9076,7 @@ enum client_frame {
  * request may be made again. */
 static void client_ask(struct mst_client *c)
 {
-    uint32_t wait = timer_left(&c->link.access->pace, c->link.now);
+    uint32_t wait = timer_left(&c->link.access->pace, c->link.clock.now);
 
     c->link.changes++;
     if (c->link.state == MST_STATE_OPEN) {
@@ -9073,7 +9089,7 @@ static void client_look(struct mst_client *c, uint32_t ms)
 {
     struct mst_timer *look = &c->link.timers[MST_TIMER_USER];
 
-    if (timer_left(look, c->link.now) > ms) {
+    if (timer_left(look, c->link.clock.now) > ms) {
         link_arm(&c->link, MST_TIMER_USER, ms);
     }
 }
@@ -9185,7 +9201,7 @@ static uint32_t client_budget_left(const struct mst_client *c,
                                    const struct mst_subscription *s)
 {
     const uint32_t ahead = (MST_RESYNCS_MAX - 1) * MST_RESYNC_EVERY_MS;
-    uint32_t used = timer_left(&s->budget, c->link.now), left = 0, wait;
+    uint32_t used = timer_left(&s->budget, c->link.clock.now), left = 0, wait;
 
     if (s->needs == 0) {
         return TIMER_NONE;
@@ -9196,7 +9212,7 @@ static uint32_t client_budget_left(const struct mst_client *c,
     if (used != TIMER_NONE && used > ahead) {
         left = used - ahead;
     }
-    wait = timer_left(&s->drift, c->link.now);
+    wait = timer_left(&s->drift, c->link.clock.now);
     if ((s->needs & ~(unsigned)CLIENT_DRIFT) == 0 && wait != TIMER_NONE &&
         wait > left) {
         left = wait;
@@ -9210,8 +9226,8 @@ static void client_drifted(struct mst_client *c, struct mst_subscription *s)
 {
     s->drift_ms = s->drift_again.armed ? s->drift_ms * 2 : MST_RESYNC_EVERY_MS;
     s->drift_ms = timer_sooner(s->drift_ms, CLIENT_DRIFT_MAX_MS);
-    timer_set(&s->drift, c->link.now, s->drift_ms);
-    timer_set(&s->drift_again, c->link.now, 2 * s->drift_ms);
+    timer_set(&s->drift, c->link.clock.now, s->drift_ms);
+    timer_set(&s->drift_again, c->link.clock.now, 2 * s->drift_ms);
     client_look(c, s->drift_ms);
 }
 
@@ -9234,8 +9250,8 @@ static bool client_resync(struct mst_client *c, struct mst_subscription *s)
     if ((s->needs & CLIENT_DRIFT) != 0) {
         client_drifted(c, s);
     }
-    used = timer_left(&s->budget, c->link.now);
-    timer_set(&s->budget, c->link.now,
+    used = timer_left(&s->budget, c->link.clock.now);
+    timer_set(&s->budget, c->link.clock.now,
               (used == TIMER_NONE ? 0 : used) + MST_RESYNC_EVERY_MS);
     client_look(c, MST_RESYNC_EVERY_MS); /* in time to disarm what has ended */
     if (s->overdue > 1 && !c->has_snapshot && !c->follows) {
@@ -9388,7 +9404,7 @@ static void client_request(struct mst_client *c)
     link_trace_text(l, MST_TRACE_REQUEST, text_nth(message_actions, c->request),
                     (int64_t)count, 0);
     c->request_due = true;
-    timer_set(&l->access->pace, l->now, l->config.request_gap_ms);
+    timer_set(&l->access->pace, l->clock.now, l->config.request_gap_ms);
     link_arm(l, MST_TIMER_ANSWER, l->config.answer_ms);
 }
 
@@ -9405,7 +9421,7 @@ static void client_answered(struct mst_client *c)
 static void client_overdue(struct mst_client *c, struct mst_subscription *s)
 {
     if (c->frame.arriving) {
-        timer_set(&s->due, c->link.now, CLIENT_ARRIVING_MS);
+        timer_set(&s->due, c->link.clock.now, CLIENT_ARRIVING_MS);
         return;
     }
     s->overdue = s->overdue < 2 ? s->overdue + 1 : 2;
@@ -9431,7 +9447,7 @@ static void client_came_due(struct mst_client *c, struct mst_subscription *s)
     if (s->state == SUB_ACTIVE) {
         client_overdue(c, s);
     } else if (s->state == SUB_REFUSED && !client_has_any(c) &&
-               c->link.elapsed_ms - c->open_ms >=
+               c->link.clock.elapsed_ms - c->open_ms >=
                    c->link.config.backoff_slow_ms) {
         link_fail(&c->link, MST_ERR_SERVICE);
     } else if (s->state == SUB_REFUSED) {
@@ -9443,7 +9459,7 @@ static void client_came_due(struct mst_client *c, struct mst_subscription *s)
 /* Looks at subscriptions whose time has come, and when the next one's comes. */
 static void client_look_around(struct mst_client *c)
 {
-    uint32_t now = c->link.now, left = TIMER_NONE;
+    uint32_t now = c->link.clock.now, left = TIMER_NONE;
 
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
@@ -9507,7 +9523,7 @@ static void client_activate(struct mst_client *c, struct mst_subscription *s,
     s->state = SUB_ACTIVE;
     s->due.armed = begun && s->channel == MST_MARKET_DATA && !s->has_snapshot;
     if (s->due.armed) {
-        timer_set(&s->due, c->link.now, c->link.config.snapshot_ms);
+        timer_set(&s->due, c->link.clock.now, c->link.config.snapshot_ms);
         client_look(c, c->link.config.snapshot_ms);
     }
     c->subscribed = true;
@@ -9523,7 +9539,7 @@ static void client_refuse(struct mst_client *c, struct mst_subscription *s,
         wait_ms = timer_sooner(wait_ms, CLIENT_AGAIN_MS);
     }
     s->state = SUB_REFUSED;
-    timer_set(&s->due, c->link.now, wait_ms);
+    timer_set(&s->due, c->link.clock.now, wait_ms);
     client_look(c, wait_ms);
 }
 
@@ -9692,7 +9708,7 @@ static void client_refused(struct mst_client *c, enum mst_code code)
 }
 
 /* ------------------------------------------------------------------------
- * 19 client: the stream
+ * 20 client: the stream
  *
  *    in state              this comes                               next
  *    --------------------  ---------------------------------------  --------
@@ -9897,11 +9913,12 @@ static void client_ended(struct mst_link *l, int error)
     if (error == MST_ERR_WS_CLOSED) {
         l->stats.last_ws_code = c->close_code;
     }
-    if (l->stable && !again && client_was_useful(c)) {
+    if (l->connection.stable && !again && client_was_useful(c)) {
         l->attempts = 0;
     }
-    l->expired &= l->stable;
-    if (!l->stable && error == MST_ERR_WS_CLOSED && !l->token->ends) {
+    l->connection.expired &= l->connection.stable;
+    if (!l->connection.stable && error == MST_ERR_WS_CLOSED &&
+        !l->grant.token->ends) {
         link_drop_token(l); /* this may have been its end */
     }
     c->abort_due = true;
@@ -9971,7 +9988,7 @@ static void client_take_beat(struct mst_client *c, int64_t time_ns)
 {
     const struct mst_link *l = &c->link;
     int64_t apart_ms = (time_ns - c->beat.time_ns) / 1000000;
-    int64_t limit = 3 * (int64_t)(l->now - c->beat.at);
+    int64_t limit = 3 * (int64_t)(l->clock.now - c->beat.at);
 
     if (c->beat.has_last) {
         limit = 3 * apart_ms > limit ? 3 * apart_ms : limit;
@@ -9984,7 +10001,7 @@ static void client_take_beat(struct mst_client *c, int64_t time_ns)
         link_arm(&c->link, MST_TIMER_BEAT, (uint32_t)limit);
     }
     c->beat.has_last = true;
-    c->beat.at = l->now;
+    c->beat.at = l->clock.now;
     c->beat.time_ns = time_ns;
 }
 
@@ -10081,9 +10098,9 @@ static void client_control(struct mst_client *c,
  * come, or as long as one comes in at the minimum rate. */
 static uint32_t client_silence_left(const struct mst_client *c)
 {
-    int32_t whole =
-        (int32_t)(c->frame.whole_at + c->link.config.silence_ms - c->link.now);
-    int32_t frame = (int32_t)(c->frame.paid_until - c->link.now);
+    int32_t whole = (int32_t)(c->frame.whole_at + c->link.config.silence_ms -
+                              c->link.clock.now);
+    int32_t frame = (int32_t)(c->frame.paid_until - c->link.clock.now);
     int32_t left = c->frame.arriving && frame > whole ? frame : whole;
 
     return left > 0 ? (uint32_t)left : 0;
@@ -10094,7 +10111,7 @@ static void client_take_frame(struct mst_client *c, size_t n)
 {
     const struct mst_config *g = &c->link.config;
     struct mst_frame *f = &c->frame;
-    uint32_t now = c->link.now;
+    uint32_t now = c->link.clock.now;
     uint64_t due;
 
     f->byte_at = now;
@@ -10156,15 +10173,15 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event)
     size_t len, used;
     int rc;
 
-    l->reading &= counts;
+    l->connection.reading &= counts;
     do {
-        if (l->reading) {
+        if (l->connection.reading) {
             if (mst_decoder_next(&c->decoder, event) == 1) {
                 link_stamp(l, event);
                 client_event(c, event);
                 return 1;
             }
-            l->reading = false;
+            l->connection.reading = false;
             link_high(&l->stats.high.message, c->decoder.kept.held);
             link_high(&l->stats.high.depth, c->decoder.json.deepest);
         }
@@ -10190,7 +10207,7 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event)
         l->stats.messages += piece.last ? 1 : 0;
         if (piece.opcode == MST_WS_TEXT) {
             mst_decoder_feed(&c->decoder, piece.data, piece.len, piece.last);
-            l->reading = true;
+            l->connection.reading = true;
         } else if (piece.last) {
             client_binary(c, event);
             link_stamp(l, event);
@@ -10220,13 +10237,13 @@ static void client_closed(struct mst_client *c)
     } else {
         (void)link_note(l, MST_EVENT_CLOSED, error, l->state);
     }
-    if (l->opened) {
+    if (l->connection.opened) {
         c->abort_due = true;
         client_drop_books(c);
         client_reset(c);
     }
     link_fetched(l);
-    if (l->up) {
+    if (l->connection.up) {
         link_trace_event(l, MST_TRACE_END, 0);
     }
     l->attempts = 0;
@@ -10281,14 +10298,14 @@ static int client_read_upgrade(struct mst_client *c, struct mst_event *event)
     link_note_http(l);
     mst_ws_init(&c->ws);
     client_reset(c);
-    l->opened = true;
-    l->token_again = false;
+    l->connection.opened = true;
+    l->grant.again = false;
     l->reported_error = 0;
     l->stats.opens++;
     l->stats.lag_ns = l->stats.lag_max_ns = 0;
-    c->open_ms = l->elapsed_ms;
+    c->open_ms = l->clock.elapsed_ms;
     memset(&c->frame, 0, sizeof c->frame);
-    c->frame.whole_at = l->now;
+    c->frame.whole_at = l->clock.now;
     link_enter(l, MST_STATE_OPEN, TIMER_NONE);
     link_arm(l, MST_TIMER_STABLE, g->stable_ms);
     link_arm(l, MST_TIMER_SILENCE, g->silence_ms);
@@ -10351,14 +10368,14 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer)
         if (left > 0) {
             link_arm(l, MST_TIMER_SILENCE, left);
         } else {
-            link_fail(l, c->frame.arriving && l->now - c->frame.byte_at <
+            link_fail(l, c->frame.arriving && l->clock.now - c->frame.byte_at <
                                                   l->config.silence_ms
                              ? MST_ERR_SLOW
                              : MST_ERR_SILENCE);
         }
         break;
     case MST_TIMER_PING:
-        left = l->now - c->frame.whole_at;
+        left = l->clock.now - c->frame.whole_at;
         if (left < l->config.ping_ms) {
             link_arm(l, MST_TIMER_PING, l->config.ping_ms - left);
         } else {
@@ -10428,7 +10445,7 @@ static bool client_burst(struct mst_client *c, struct mst_event *event)
     while (l->state == MST_STATE_OPEN && !c->ping_came &&
            c->lag.late < CLIENT_LATE_MESSAGES) {
         if (client_read_stream(c, event) == 1) {
-            l->caller.at += LINK_SLOW_CALLER_MS; /* it has its own time */
+            l->clock.caller.at += LINK_SLOW_CALLER_MS; /* it has its own time */
             return true;
         }
         if (l->transport.ahead_at == l->transport.ahead_len ||
@@ -10445,7 +10462,7 @@ static bool client_burst(struct mst_client *c, struct mst_event *event)
 }
 
 /* ------------------------------------------------------------------------
- * 20 client: calls
+ * 21 client: calls
  * ------------------------------------------------------------------------ */
 
 int mst_poll(struct mst_client *client, struct mst_event *event)
@@ -10636,7 +10653,7 @@ void mst_client_wipe(struct mst_client *client)
 }
 
 /* ------------------------------------------------------------------------
- * 21 transfer
+ * 22 transfer
  *
  *    in state              this comes                               next
  *    --------------------  ---------------------------------------  --------
@@ -10749,7 +10766,7 @@ static void transfer_failed(struct mst_transfer *t)
     }
     if (!answered && !final &&
         f->retry_ms <
-            timer_left(&t->link.timers[MST_TIMER_USER], t->link.now)) {
+            timer_left(&t->link.timers[MST_TIMER_USER], t->link.clock.now)) {
         memset(&t->problem, 0, sizeof t->problem);
         memset(&t->result, 0, sizeof t->result);
         transfer_note(t, f->error, f->stage, f->http_status);
@@ -10758,7 +10775,7 @@ static void transfer_failed(struct mst_transfer *t)
     transfer_note(t, f->error, f->stage, f->http_status);
     t->result.retry_ms = final ? 0 : f->retry_ms;
     if (answered && t->result.retry_ms > 0) {
-        timer_set(&t->link.access->holds[ACCESS_ADDRESS], t->link.now,
+        timer_set(&t->link.access->holds[ACCESS_ADDRESS], t->link.clock.now,
                   t->result.retry_ms);
     }
     transfer_end(t, f->error);
@@ -10788,7 +10805,7 @@ static int transfer_answered(struct mst_transfer *t)
     }
     transfer_give_up(t, error);
     l->attempts = 0;
-    l->token_again = false;
+    l->grant.again = false;
     (void)transport_wire_out(&l->transport, &unsent);
     if (l->http.close || l->sending != SEND_NOTHING || unsent > 0) {
         link_restart(l); /* nor is the rest of the request sent */
@@ -10833,7 +10850,7 @@ static int transfer_read(struct mst_link *l, struct mst_event *event)
             link_restart(l); /* the peer should have nothing to say */
         } else if (t->request != NULL && !t->done &&
                    !l->access->holds[ACCESS_ADDRESS].armed) {
-            if (access_token(l->access, link_scope(l)) == l->token) {
+            if (access_token(l->access, link_scope(l)) == l->grant.token) {
                 link_again(l);
             } else {
                 link_restart(l);
@@ -10886,7 +10903,7 @@ static bool transfer_tell(struct mst_link *l, struct mst_event *event)
 
     if (l->report == MST_EVENT_CLOSED && t->request != NULL && !t->done) {
         l->report = MST_EVENT_NONE;
-        if (!l->ahead) {
+        if (!l->grant.ahead) {
             transfer_failed(t);
         } else if (l->state == MST_STATE_WAIT) {
             link_arm(l, MST_TIMER_STAGE, 0); /* that was not for the request */
@@ -10926,7 +10943,7 @@ int mst_transfer_init_checked(struct mst_transfer *transfer, size_t size,
         return MST_ERR_ARGUMENT;
     }
     memset(transfer, 0, sizeof *transfer);
-    transfer->link.fetches = config != NULL && config->access != NULL;
+    transfer->link.grant.fetches = config != NULL && config->access != NULL;
     return link_init(&transfer->link, &transfer_user, config, port, memory);
 }
 
@@ -10958,7 +10975,7 @@ int mst_address_put(struct mst_transfer *transfer,
     t->request = request;
     t->record = record;
     l->reported_error = 0;
-    l->token_again = false;
+    l->grant.again = false;
     l->wanted = l->more = true;
     link_arm(l, MST_TIMER_USER, l->config.put_ms);
     if (l->state == MST_STATE_WAIT) {
@@ -10998,7 +11015,7 @@ void mst_transfer_wipe(struct mst_transfer *transfer)
 }
 
 /* ------------------------------------------------------------------------
- * 22 pair
+ * 23 pair
  *
  * Each client has its own connection, wishes and books; one leads. No book
  * moves but those of which there is only one. Another one leads
@@ -11099,7 +11116,7 @@ static void pair_park(struct mst_client *c)
 static void pair_change(struct mst_pair *p, uint32_t now)
 {
     struct mst_client *old = pair_leader(p), *leader = pair_follower(p);
-    uint64_t age = leader->link.elapsed_ms - leader->open_ms;
+    uint64_t age = leader->link.clock.elapsed_ms - leader->open_ms;
 
     p->leads = (uint8_t)(1 - p->leads);
     p->changes++;
@@ -11305,7 +11322,8 @@ static bool pair_passes(struct mst_pair *p, unsigned which,
     switch (event->type) {
     case MST_EVENT_OPEN:
         if (leads && p->rotate_ms != 0) {
-            timer_set(&p->rotate, p->clients[which].link.now, p->rotate_ms);
+            timer_set(&p->rotate, p->clients[which].link.clock.now,
+                      p->rotate_ms);
         }
         return true;
     case MST_EVENT_CLOSED:
@@ -11363,7 +11381,7 @@ int mst_pair_poll(struct mst_pair *pair, struct mst_event *event)
     }
     link_clock(&p->clients[0].link); /* both may be told to change */
     link_clock(&p->clients[1].link);
-    now = p->clients[0].link.now;
+    now = p->clients[0].link.clock.now;
     pair_forgive(p, now);
     pair_step(p, now);
     for (unsigned i = 0; i < 2 && !p->tell; i++) {
@@ -11439,7 +11457,8 @@ int mst_pair_init_checked(struct mst_pair *pair, size_t size, uint32_t limits,
         return rc;
     }
     pair->rotate_ms = rotate_ms;
-    pair->clients[0].link.fetches = pair->clients[1].link.fetches = true;
+    pair->clients[0].link.grant.fetches = pair->clients[1].link.grant.fetches =
+        true;
     pair->clients[1].link.wanted = pair_is_standby(pair);
     return 0;
 }

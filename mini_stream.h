@@ -1606,6 +1606,39 @@ struct mst_reply {
     bool granted; /* the whole scope; else the text names what is missing */
 };
 
+/* The times that an object has read. */
+struct mst_clock {
+    uint32_t now; /* the port's, which wraps */
+    uint64_t elapsed_ms;
+    int64_t unix_s;          /* at the begin of the attempt... */
+    uint64_t unix_ms;        /* ...and elapsed_ms then */
+    struct mst_timer caller; /* until when the caller may be away */
+    /* Another one once time has passed, or the caller may have waited; that at
+     * which the port had no more. */
+    uint32_t moment, drained;
+};
+
+/* The token that a connection is for, or that is being fetched. */
+struct mst_grant {
+    struct mst_token *token;
+    const char *scope; /* that is asked for */
+    uint8_t serial;    /* of the token */
+    bool reads;        /* a request is being written with it */
+    bool again;        /* a new one has come after a 401 */
+    bool store_tried;
+    bool fetches; /* tokens ahead of their end, while it is not wanted */
+    bool ahead;   /* this attempt is for such a token */
+};
+
+/* What has become of the connection at hand. */
+struct mst_connection {
+    bool up;      /* the port's side is in use */
+    bool opened;  /* its first exchange is done */
+    bool reading; /* what was read is not used up */
+    bool stable;  /* open for so long that the backoff begins anew */
+    bool expired; /* its token has ended */
+};
+
 /* One authorised connection after another. */
 struct mst_link {
     const struct mst_link_user *user;
@@ -1618,24 +1651,16 @@ struct mst_link {
     struct mst_transport transport;
     struct mst_endpoint endpoint;
     struct mst_timer timers[MST_TIMERS];
-    struct mst_timer caller; /* until when the caller may be away */
-    uint32_t now;            /* the port's clock */
-    uint64_t elapsed_ms;
+    struct mst_clock clock;
     uint64_t received_ns;
-    int64_t clock_s;   /* wall clock at the begin of the attempt... */
-    uint64_t clock_ms; /* ...and elapsed_ms then */
     enum mst_state state;
     uint32_t generation; /* of its connection */
     uint32_t attempts;   /* in a row */
     struct mst_addresses addresses;
     int port_detail, reported_error;
-    /* Another one once time has passed, or the caller may have waited; that at
-     * which the port had no more. */
-    uint32_t moment, drained;
-    struct mst_token *token; /* in use, or being fetched */
-    struct mst_token room;   /* that it brings to its access */
-    struct mst_access own;   /* in use where none is shared */
-    uint8_t *message;        /* room of the message buffer */
+    struct mst_token room; /* that it brings to its access */
+    struct mst_access own; /* in use where none is shared */
+    uint8_t *message;      /* room of the message buffer */
     struct mst_http http;
     struct mst_reply reply;
     size_t send_at; /* of what is being written */
@@ -1643,12 +1668,9 @@ struct mst_link {
     uint8_t report; /* type of the event that is to be told: failure */
     uint8_t purpose;
     uint8_t credentials_changes, anchors_changes; /* taken note of */
-    uint8_t token_serial;                         /* of the token in use */
-    const char *scope;                            /* that is asked for */
-    bool fetches; /* tokens ahead of their end, when it is not wanted */
-    bool ahead;   /* this attempt is for such a token */
-    bool wanted, up, opened, reading, stable, expired;
-    bool token_again, store_tried, reads_token, closing, wiped, more;
+    struct mst_connection connection;
+    struct mst_grant grant;
+    bool wanted, closing, wiped, more;
     struct mst_random random;
     struct mst_failure failure;
     struct mst_stats stats;

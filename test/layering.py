@@ -33,6 +33,7 @@ SECTIONS = [
     ("link", "link timer", "book ws"),
     ("link: exchanges", "link", "book ws"),
     ("link: pump", "link", "book ws"),
+    ("link: polling", "link", "book ws"),
     ("client: subscriptions", "client", "address"),
     ("client: the stream", "client", "address"),
     ("client: calls", "client", "address"),
