@@ -7529,8 +7529,9 @@ static void link_hold(struct mst_link *l, int error)
 }
 
 /* What a link that waits is to do next: what its user is for, or fetch a token
- * for that, or fetch one ahead of the old one's end. Returns how long until then, ms; TIMER_NONE where there is nothing, or
- * another link is fetching a token. */
+ * for that, or fetch one ahead of the old one's end. Returns how long until
+ * then, ms; TIMER_NONE where there is nothing, or another link is fetching a
+ * token. */
 static uint32_t link_next(const struct mst_link *l,
                           enum access_purpose *purpose)
 {

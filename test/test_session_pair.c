@@ -341,6 +341,7 @@ static void test_tokens_for_one_connection(void **state)
     (void)state;
     session_begin();
     session.config.flags |= MST_HOT_STANDBY;
+    session.mock.plan.resolve_ms = session.mock.plan.connect_ms = 30;
     session.service.expires_in = 20;
     session_start_pair(0);
     session_subscribe();
