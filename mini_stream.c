@@ -7868,8 +7868,16 @@ enum reply_field {
     REPLY_EXPIRES,
     REPLY_TYPE,
     REPLY_SCOPE,
-    REPLY_ERROR,
-    REPLY_OTHER
+    REPLY_ERROR
+};
+
+/* Where they go is link_reply_field()'s: a token is larger than any struct. */
+static const struct object_field link_reply_fields[] = {
+    {"access_token", 0, 0, 1, OBJECT_TEXT, 0},
+    {"expires_in", 0, 0, 1, OBJECT_TEXT, 0},
+    {"token_type", 0, 0, 1, OBJECT_TEXT, 0},
+    {"scope", 0, 0, 1, OBJECT_TEXT, 0},
+    {"error", 0, 0, 1, OBJECT_TEXT, 0},
 };
 
 /* A lifetime in whole seconds; a huge one is as good as a day. */
@@ -7914,9 +7922,13 @@ static int link_reply_field(struct mst_link *l)
     struct json_text t = json_scalar(store, r->item_len, store, r->item_len);
     const char *missing;
 
+    if (store[0] == 'n') {
+        return 0; /* null is as good as absent */
+    }
     if (t.string != (r->field != REPLY_EXPIRES)) {
         return MST_ERR_TOKEN_SHAPE;
     }
+    r->set |= (uint8_t)BIT(r->field);
     switch ((enum reply_field)r->field) {
     case REPLY_TOKEN:
         memmove(store, t.at, t.len);
@@ -7957,58 +7969,34 @@ static int link_reply_keep(struct mst_link *l, const uint8_t *data, size_t len)
     return 0;
 }
 
-/* Decides about a value of the reply. */
-static int link_reply_value(struct mst_reply *r, const uint8_t *data,
-                            size_t *at)
-{
-    static const char *const keys[] = {"access_token", "expires_in",
-                                       "token_type", "scope", "error"};
-
-    if (r->json.depth == 0) {
-        return data[*at] == '{' ? json_enter(&r->json, '{', at)
-                                : MST_ERR_TOKEN_SHAPE;
-    }
-    r->field = 0;
-    while (r->field < REPLY_OTHER && !json_key_is(&r->json, keys[r->field])) {
-        r->field++;
-    }
-    if (r->field == REPLY_OTHER || data[*at] == 'n') {
-        json_take(&r->json, JSON_SKIP);
-        return 0;
-    }
-    if ((r->seen & BIT(r->field)) != 0) {
-        return MST_ERR_TOKEN_SHAPE;
-    }
-    r->seen |= (uint8_t)BIT(r->field);
-    r->item = true;
-    r->item_len = 0;
-    json_take(&r->json, JSON_TAKE);
-    return 0;
-}
-
 /* Reads on in the reply's body. */
 static int link_reply_read(struct mst_link *l, const uint8_t *data, size_t len)
 {
     struct mst_reply *r = &l->reply;
+    struct object o = {.fields = link_reply_fields,
+                       .count = COUNT_OF(link_reply_fields),
+                       .seen = r->seen};
+    unsigned field = r->field;
     size_t at = 0, from = 0;
-    int rc = 0;
+    int rc = 0, stop = JSON_VALUE;
 
-    while (rc == 0) {
-        int stop = json_next(&r->json, data, len, &at);
+    while (rc == 0 && stop != JSON_MORE) {
+        stop = json_next(&r->json, data, len, &at);
         if (r->item && stop >= 0) {
             rc = link_reply_keep(l, data + from, at - from);
         }
-        if (rc != 0 || stop == JSON_MORE) {
-            break;
-        }
-        if (stop == JSON_ITEM) {
+        if (rc == 0 && stop == JSON_ITEM) {
             r->item = false;
             rc = link_reply_field(l);
-        } else if (stop == JSON_VALUE) {
-            rc = link_reply_value(r, data, &at);
-        } else if (stop < 0) {
-            rc = MST_ERR_TOKEN_SHAPE;
+        } else if (rc == 0 && stop == JSON_VALUE) {
+            o.item = NULL;
+            rc = object_value(&o, &r->json, (const char *)data, &at, &field);
+            r->item = o.item != NULL && field < o.count;
+            r->item_len = 0;
+            r->field = (uint8_t)field;
+            r->seen = (uint8_t)o.seen;
         }
+        rc = rc == MST_ERR_MESSAGE_KEY || stop < 0 ? MST_ERR_TOKEN_SHAPE : rc;
         from = at;
     }
     return rc;
@@ -8020,12 +8008,12 @@ static int link_reply_end(const struct mst_link *l)
     const struct mst_reply *r = &l->reply;
 
     if (l->http.status != 200) {
-        return (r->seen & BIT(REPLY_ERROR)) != 0
+        return (r->set & BIT(REPLY_ERROR)) != 0
                    ? MST_ERR_TOKEN_REFUSED
                    : http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
     }
-    if (!json_whole(&r->json) || (r->seen & BIT(REPLY_TOKEN)) == 0 ||
-        (r->seen & BIT(REPLY_TYPE)) == 0) {
+    if (!json_whole(&r->json) || (r->set & BIT(REPLY_TOKEN)) == 0 ||
+        (r->set & BIT(REPLY_TYPE)) == 0) {
         return MST_ERR_TOKEN_SHAPE;
     }
     return r->granted ? 0 : MST_ERR_TOKEN_SCOPE;
@@ -8043,7 +8031,7 @@ static uint32_t link_token_key(const struct mst_link *l, const char *scope)
 static int link_reply_done(struct mst_link *l)
 {
     const struct mst_reply *r = &l->reply;
-    bool ends = (r->seen & BIT(REPLY_EXPIRES)) != 0;
+    bool ends = (r->set & BIT(REPLY_EXPIRES)) != 0;
     int rc = link_reply_end(l);
 
     if (rc != 0) {

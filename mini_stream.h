@@ -1600,7 +1600,7 @@ struct mst_addresses {
 struct mst_reply {
     struct mst_json json;
     uint32_t item_len, expires_in;
-    uint8_t seen, field;
+    uint8_t seen, set, field; /* by enum reply_field */
     uint32_t token_len;
     bool item;
     bool granted; /* the whole scope; else the text names what is missing */
