@@ -5765,6 +5765,9 @@ static enum http_header http_header_name(const char *name, size_t len)
         name, len);
 }
 
+#define HTTP_MONTHS \
+    "jan\0feb\0mar\0apr\0may\0jun\0jul\0aug\0sep\0oct\0nov\0dec\0"
+
 /*
  * A date in any of the three forms of RFC 9110, section 5.6.7, in Unix
  * seconds, or 0 where it is none. They have the same five numbers: day, year
@@ -5772,8 +5775,6 @@ static enum http_header http_header_name(const char *name, size_t len)
  */
 static int64_t http_date(const char *text, size_t len)
 {
-    static const char months[] =
-        "jan\0feb\0mar\0apr\0may\0jun\0jul\0aug\0sep\0oct\0nov\0dec\0";
     uint32_t n[5] = {0};
     uint8_t month = 12; /* from 0 */
     int32_t year;
@@ -5798,7 +5799,7 @@ static int64_t http_date(const char *text, size_t len)
             }
             (void)http_number(text + at, word, &n[count++]);
         } else if (month == 12) {
-            month = http_lookup(months, text + at, word);
+            month = http_lookup(HTTP_MONTHS, text + at, word);
         }
         at += word + 1;
     }
@@ -8058,7 +8059,7 @@ static int link_read_http(struct mst_link *l,
                           int (*sink)(struct mst_link *l, const uint8_t *data,
                                       size_t len))
 {
-    size_t len, used = 0, piece;
+    size_t len, used = 0, piece = 0;
     const uint8_t *data = transport_received(&l->transport, &len);
     int rc = 0, found;
 

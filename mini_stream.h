@@ -1728,16 +1728,16 @@ struct mst_ping {
 struct mst_client {
     struct mst_link link; /* comes first */
     struct mst_decoder decoder;
+    uint64_t open_ms; /* elapsed_ms when it opened */
+    struct mst_beat beat;
+    struct mst_lag lag;
     struct mst_ws ws;
     struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
     uint8_t hashes[MST_SUBSCRIPTIONS_MAX]; /* of channel and market */
-    uint32_t slots;   /* of them that were ever in use, the first ones */
-    uint64_t open_ms; /* elapsed_ms when it opened */
+    uint32_t slots; /* of them that were ever in use, the first ones */
+    int failing;    /* the error that the closing handshake is for */
     struct mst_frame frame;
-    struct mst_beat beat;
-    struct mst_lag lag;
     struct mst_ping ping, pong; /* to be answered; being written */
-    int failing; /* the error that the closing handshake is for */
     uint16_t close_code;
     uint8_t request, request_tries; /* the one that is outstanding */
     uint8_t frame_type;             /* being written */

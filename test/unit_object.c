@@ -199,7 +199,7 @@ static void check_text(const struct table *table, size_t index, size_t len)
     int rc;
 
     memset(value + 1, 'x', len - 3);
-    strcpy(value + len - 2, "\xe2\x82\xac\"");
+    memcpy(value + len - 2, "\xe2\x82\xac\"", 5);
     rc = read_with(table, index, value, 1, &record, &o);
     if (!fits && (field->flags & OBJECT_WHOLE) != 0) {
         expect_field(table, index, value, MST_ERR_MESSAGE_SIZE, rc);
