@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: 0BSD
  *
- * Nineteen sections; each calls only those above it, so the file has no static
- * prototype and its order is its architecture:
+ * Twenty-three sections; each calls only those above it, so the file has no
+ * static prototype and its order is its architecture:
  *
  *    1 base                    bounded writer, text, UTF-8, base64
  *    2 decimal and time        exact decimals, RFC 3339 to nanoseconds
@@ -14,17 +14,21 @@
  *    6 message: fast lane      the service's usual form in large steps
  *    7 message: reading        messages to events
  *    8 addresses               requests, records, problems
- *    9 book                    order book in the caller's arrays
- *   10 ws                      RFC 6455 framing
- *   11 http                    requests, responses, the opening handshake
- *   12 tls                     BearSSL's engine: bytes in, bytes out
- *   13 session: links          states, tokens, errors, attempts
- *   14 session: sending        requests and frames
- *   15 session: tokens         replies of the token endpoint
- *   16 session: subscriptions  wishes, and where they stand
- *   17 session: reading        messages, deadlines: one step of a link
- *   18 pump                    the port
- *   19 calls                   the client's public calls
+ *    9 book: sides             levels in the caller's arrays
+ *   10 book: messages          what messages do to them, and doubts
+ *   11 ws                      RFC 6455 framing
+ *   12 http                    requests, responses, the opening handshake
+ *   13 transport               BearSSL's engine: bytes in, bytes out
+ *   14 access                  tokens and all else that objects may share
+ *   15 link                    one connection after another: states, errors
+ *   16 link: exchanges         requests, the reply of the token endpoint
+ *   17 link: pump              the port
+ *   18 link: polling           rounds, deadlines, beginning and end
+ *   19 client: subscriptions   wishes, and where they stand
+ *   20 client: the stream      frames, messages, silence
+ *   21 client: calls           its public calls
+ *   22 transfer                requests for addresses
+ *   23 pair                    two clients that are one stream
  */
 #include "mini_stream.h"
 

@@ -7,8 +7,9 @@
  *
  * SPDX-License-Identifier: 0BSD
  *
- * In this order: version, limits, errors, numbers and time, port, tap,
- * events, decoder, addresses, book, WebSocket, configuration, client.
+ * In this order: version, limits, errors, numbers and time, port, events,
+ * decoder, addresses, book, WebSocket, trace, memory, configuration, access,
+ * client, transfer, pair.
  */
 #ifndef MINI_STREAM_H
 #define MINI_STREAM_H
