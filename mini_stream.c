@@ -8280,15 +8280,16 @@ static void link_save_tokens(const struct mst_link *l)
     const struct mst_port *port = l->port;
 
     for (struct mst_token *t = l->access->rooms; t != NULL; t = t->next) {
-        bool kept =
-            t->len > 0 && t->until.armed && link_unix_s(l) >= MST_CLOCK_MIN;
-        int64_t left_s = timer_left(&t->end, l->clock.now) / 1000;
-        if (t->save_due && port->token_save != NULL) {
-            port->token_save(port->context, t->key, kept ? t->text : NULL,
-                             kept ? t->len : 0,
-                             kept ? link_unix_s(l) + left_s : 0);
-        }
+        bool due = t->save_due && port->token_save != NULL;
         t->save_due = false;
+        if (due && t->len > 0 && t->until.armed &&
+            link_unix_s(l) >= MST_CLOCK_MIN) {
+            port->token_save(port->context, t->key, t->text, t->len,
+                             link_unix_s(l) +
+                                 timer_left(&t->end, l->clock.now) / 1000);
+        } else if (due) {
+            port->token_save(port->context, t->key, NULL, 0, 0);
+        }
     }
 }
 
