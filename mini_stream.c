@@ -6439,7 +6439,7 @@ static void transport_buffers(const struct mst_transport *t)
 struct transport_peer {
     const char *host;
     const struct mst_access *access; /* trust anchors */
-    const struct mst_resume *resume; /* of the last handshake with the host */
+    const struct mst_resume *resume; /* of the server's last handshake */
     br_x509_minimal_context *x509;   /* room until the handshake is over */
     int64_t unix_s;
     uint8_t entropy[32];
@@ -6468,7 +6468,7 @@ static void transport_start(struct mst_transport *t,
     t->secured = true;
 }
 
-/* Keeps what the next handshake with this host needs to be a short one: true
+/* Keeps what the next handshake with this server needs to be a short one: true
  * where this one was short itself, hence without a certificate. */
 static bool transport_keep(const struct mst_transport *t,
                            struct mst_resume *resume)
@@ -7019,14 +7019,15 @@ static uint32_t access_left(const struct mst_access *a, uint32_t now)
 }
 
 #ifndef MST_NO_TLS
-/* What is kept of handshakes with this host, or an empty room for it. */
-static struct mst_resume *access_resume(struct mst_access *a, const char *host)
+/* What is kept of handshakes with this server, or an empty room for it. */
+static struct mst_resume *access_resume(struct mst_access *a,
+                                        const struct mst_endpoint *server)
 {
-    uint32_t hash = text_hash(TEXT_HASH, host);
+    uint32_t hash = text_hash(TEXT_HASH + server->port, server->host);
     struct mst_resume *r = NULL;
 
     for (unsigned i = 0; i < MST_RESUMES; i++) {
-        if (a->resume[i].host == hash) {
+        if (a->resume[i].server == hash) {
             return &a->resume[i];
         }
         if (a->resume[i].session.session_id_len == 0) {
@@ -7038,7 +7039,7 @@ static struct mst_resume *access_resume(struct mst_access *a, const char *host)
         a->next_resume = (uint8_t)((a->next_resume + 1u) % MST_RESUMES);
     }
     mem_wipe(r, sizeof *r);
-    r->host = hash;
+    r->server = hash;
     return r;
 }
 #endif
@@ -7194,7 +7195,8 @@ struct mst_link_user {
     /* The connection has come to its end, or the deadline of its state: true
      * where that is no error, and has been dealt with. */
     bool (*finish)(struct mst_link *l);
-    /* Once for each connection that has carried the first exchange. */
+    /* Once for each connection that was opened; or NULL for a user that opens
+     * none. */
     void (*ended)(struct mst_link *l, int error);
     /* A timer of its own has come. */
     void (*expire)(struct mst_link *l, enum mst_link_timer timer);
@@ -7592,7 +7594,7 @@ static void link_fail(struct mst_link *l, int error)
 #ifndef MST_NO_TLS
     if (transport_error(&l->transport) != 0 || l->state == MST_STATE_TLS) {
         /* It may be what the server minds. */
-        mem_wipe(access_resume(l->access, l->endpoint.host),
+        mem_wipe(access_resume(l->access, &l->endpoint),
                  sizeof *l->access->resume);
     }
 #endif
@@ -7734,7 +7736,7 @@ static void link_connected(struct mst_link *l)
     link_trace_event(l, MST_TRACE_OPENED, 0);
 #ifndef MST_NO_TLS
     if (l->transport.secured) {
-        struct mst_resume *r = access_resume(l->access, l->endpoint.host);
+        struct mst_resume *r = access_resume(l->access, &l->endpoint);
         if (transport_keep(&l->transport, r)) {
             l->stats.resumed++;
         } else {
@@ -8320,7 +8322,7 @@ static void link_secure(struct mst_link *l)
         struct transport_peer peer = {
             .host = l->endpoint.host,
             .access = l->access,
-            .resume = access_resume(l->access, l->endpoint.host),
+            .resume = access_resume(l->access, &l->endpoint),
             .x509 = (br_x509_minimal_context *)l->message,
             .unix_s = l->clock.unix_s,
         };
@@ -8777,6 +8779,12 @@ uint32_t mst_next_deadline_ms(const struct mst_link *link)
     return left < LINK_SLEEP_MAX_MS ? left : LINK_SLEEP_MAX_MS;
 }
 
+/* The object was closed or wiped, or was never made. */
+static bool link_is_over(const struct mst_link *l)
+{
+    return l->closing || l->wiped;
+}
+
 enum mst_state mst_link_state(const struct mst_link *link)
 {
     return link->wiped ? MST_STATE_OFF : link->state;
@@ -8827,7 +8835,7 @@ static bool link_set_times(struct mst_config *g)
                  LINK_TIME(audit_ms, 600),        LINK_TIME(lag_max_ms, 0)};
     bool fit = true;
 
-    for (unsigned i = 0; i < sizeof times / sizeof times[0]; i++) {
+    for (unsigned i = 0; i < COUNT_OF(times); i++) {
         uint32_t *ms = (uint32_t *)(void *)g + times[i].at;
         *ms = *ms != 0 ? *ms : times[i].s * 1000u;
         fit &= *ms <= LINK_SLEEP_MAX_MS;
@@ -9097,12 +9105,7 @@ static bool client_is_free(const struct mst_subscription *s)
 
 static uint8_t client_hash(enum mst_channel channel, const char *market)
 {
-    uint32_t hash = (uint32_t)channel;
-
-    for (const char *at = market; *at != '\0'; at++) {
-        hash = hash * 31u + (uint8_t)*at;
-    }
-    return (uint8_t)(hash ^ hash >> 8);
+    return (uint8_t)text_hash(TEXT_HASH + (uint32_t)channel, market);
 }
 
 static struct mst_subscription *
@@ -9146,24 +9149,34 @@ static bool client_is_market(enum mst_channel channel, const char *market)
            text_is_field(market) && utf8_is(market, len);
 }
 
+/* The first free slot, or NULL. */
+static struct mst_subscription *client_free_slot(struct mst_client *c)
+{
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        if (client_is_free(&c->subscriptions[i])) {
+            return &c->subscriptions[i];
+        }
+    }
+    return NULL;
+}
+
 /* Takes a slot for a channel, or NULL if there is none. */
 static struct mst_subscription *
 client_slot(struct mst_client *c, enum mst_channel channel, const char *market)
 {
-    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
-        if (client_is_free(s)) {
-            link_high(&c->slots, i + 1u);
-            c->link.stats.high.subscriptions = c->slots;
-            link_high(&c->link.stats.high.market, strlen(market));
-            memset(s, 0, sizeof *s);
-            s->channel = (uint8_t)channel;
-            text_copy(s->market, sizeof s->market, market, strlen(market));
-            c->hashes[i] = client_hash(channel, market);
-            return s;
-        }
+    struct mst_subscription *s = client_free_slot(c);
+
+    if (s != NULL) {
+        size_t at = (size_t)(s - c->subscriptions);
+        link_high(&c->slots, at + 1);
+        c->link.stats.high.subscriptions = c->slots;
+        link_high(&c->link.stats.high.market, strlen(market));
+        memset(s, 0, sizeof *s);
+        s->channel = (uint8_t)channel;
+        text_copy(s->market, sizeof s->market, market, strlen(market));
+        c->hashes[at] = client_hash(channel, market);
     }
-    return NULL;
+    return s;
 }
 
 /* The service does not have the subscription, or not any more. */
@@ -9491,16 +9504,13 @@ static void client_request_failed(struct mst_client *c, int error)
 {
     bool list = c->request == MST_SUBSCRIPTION_LIST;
 
-    if (client_is_asking(c)) {
+    if (client_is_asking(c) || list ||
+        ++c->request_tries >= CLIENT_REQUEST_TRIES) {
         link_fail(&c->link, error);
-        return;
+    } else {
+        c->audit = true;
+        client_answered(c);
     }
-    if (list || ++c->request_tries >= CLIENT_REQUEST_TRIES) {
-        link_fail(&c->link, error);
-        return;
-    }
-    c->audit = true;
-    client_answered(c);
 }
 
 /* Codes that another attempt may not meet again. */
@@ -9844,12 +9854,12 @@ static void client_choose(struct mst_link *l)
     link_write_next(l, SEND_FRAME);
 }
 
-/* All books are in doubt: what they follow has ended, or is ending. */
-static void client_drop_books(struct mst_client *c)
+/* All books are stale: what they follow has ended, or is ending. */
+static void client_drop_books(struct mst_client *c, enum mst_book_reason reason)
 {
     for (unsigned i = 0; i < c->slots; i++) {
         if (c->subscriptions[i].book != NULL) {
-            book_call_stale(c->subscriptions[i].book, MST_BOOK_RECONNECT);
+            book_call_stale(c->subscriptions[i].book, reason);
         }
     }
 }
@@ -9882,7 +9892,7 @@ static void client_close(struct mst_client *c, uint16_t code, int failing)
     c->close_due = true;
     c->failing = failing;
     c->deaf = failing != 0;
-    client_drop_books(c);
+    client_drop_books(c, MST_BOOK_RECONNECT);
     link_enter(&c->link, MST_STATE_CLOSING, c->link.config.closing_ms);
 }
 
@@ -9917,7 +9927,7 @@ static void client_ended(struct mst_link *l, int error)
         link_drop_token(l); /* this may have been its end */
     }
     c->abort_due = true;
-    client_drop_books(c);
+    client_drop_books(c, MST_BOOK_RECONNECT);
     client_reset(c);
 }
 
@@ -10234,7 +10244,7 @@ static void client_closed(struct mst_client *c)
     }
     if (l->connection.opened) {
         c->abort_due = true;
-        client_drop_books(c);
+        client_drop_books(c, MST_BOOK_RECONNECT);
         client_reset(c);
     }
     link_fetched(l);
@@ -10534,7 +10544,7 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
         (book != NULL && (channel != MST_MARKET_DATA || book->calls == NULL))) {
         return MST_ERR_ARGUMENT;
     }
-    if (c->link.closing || c->link.wiped) {
+    if (link_is_over(&c->link)) {
         return MST_ERR_CLOSED;
     }
     if (client_wish(c, channel, market) != NULL) {
@@ -10561,17 +10571,24 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
     return 0;
 }
 
+/* The wish that a call is about: 0, MST_ERR_CLOSED or MST_ERR_MISSING. */
+static int client_named(struct mst_client *c, enum mst_channel channel,
+                        const char *market, struct mst_subscription **s)
+{
+    *s = client_wish(c, channel, market);
+    return link_is_over(&c->link) ? MST_ERR_CLOSED
+           : *s == NULL           ? MST_ERR_MISSING
+                                  : 0;
+}
+
 int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
                     const char *market)
 {
-    struct mst_client *c = client;
-    struct mst_subscription *s = client_wish(c, channel, market);
+    struct mst_subscription *s;
+    int rc = client_named(client, channel, market, &s);
 
-    if (c->link.closing || c->link.wiped) {
-        return MST_ERR_CLOSED;
-    }
-    if (s == NULL) {
-        return MST_ERR_MISSING;
+    if (rc != 0) {
+        return rc;
     }
     s->wanted = false;
     if (s->book != NULL) {
@@ -10581,34 +10598,31 @@ int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
     if (s->state == SUB_REFUSED) {
         s->state = SUB_NONE;
     }
-    client_ask(c);
+    client_ask(client);
     return 0;
 }
 
 int mst_resync(struct mst_client *client, enum mst_channel channel,
                const char *market)
 {
-    struct mst_client *c = client;
-    struct mst_subscription *s = client_wish(c, channel, market);
+    struct mst_subscription *s;
+    int rc = client_named(client, channel, market, &s);
 
-    if (c->link.closing || c->link.wiped) {
-        return MST_ERR_CLOSED;
-    }
-    if (s == NULL) {
-        return MST_ERR_MISSING;
+    if (rc != 0) {
+        return rc;
     }
     if (s->state == SUB_REFUSED) {
         s->state = SUB_NONE;
     } else if (s->state != SUB_NONE) {
         s->needs = (uint8_t)((s->needs & ~(unsigned)NEED_NUMBER) | NEED_ANEW);
     }
-    client_ask(c);
+    client_ask(client);
     return 0;
 }
 
 int mst_subscription_list(struct mst_client *client)
 {
-    if (client->link.closing || client->link.wiped) {
+    if (link_is_over(&client->link)) {
         return MST_ERR_CLOSED;
     }
     client->audit = true;
@@ -10637,11 +10651,7 @@ void mst_client_wipe(struct mst_client *client)
 {
     struct mst_client *c = client;
 
-    for (unsigned i = 0; i < c->slots; i++) {
-        if (c->subscriptions[i].book != NULL) {
-            book_call_stale(c->subscriptions[i].book, MST_BOOK_DETACHED);
-        }
-    }
+    client_drop_books(c, MST_BOOK_DETACHED);
     link_end(&c->link);
     mem_wipe(c, sizeof *c);
     c->link.wiped = true;
@@ -10950,7 +10960,7 @@ int mst_address_put(struct mst_transfer *transfer,
     struct mst_link *l = &t->link;
     int rc;
 
-    if (l->closing || l->wiped) {
+    if (link_is_over(l)) {
         return MST_ERR_CLOSED;
     }
     if (request == NULL || record == NULL) {
@@ -11061,12 +11071,8 @@ static bool pair_is_standby(const struct mst_pair *p)
 /* Can the client take in a wish for this market? */
 static bool pair_has_room(struct mst_client *c, const char *market)
 {
-    bool room = client_find(c, MST_MARKET_DATA, market) != NULL;
-
-    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX && !room; i++) {
-        room = client_is_free(&c->subscriptions[i]);
-    }
-    return room;
+    return client_find(c, MST_MARKET_DATA, market) != NULL ||
+           client_free_slot(c) != NULL;
 }
 
 /* A market with only one book follows the leader, as soon as that has a slot
@@ -11114,7 +11120,6 @@ static void pair_change(struct mst_pair *p, uint32_t now)
     uint64_t age = leader->link.clock.elapsed_ms - leader->open_ms;
 
     p->leads = (uint8_t)(1 - p->leads);
-    p->changes++;
     p->tell = true;
     p->settled.armed = p->handover.armed = p->missed.armed = false;
     p->rotate.armed = p->rotating = leader->follows = false;
@@ -11191,7 +11196,7 @@ static void pair_rotate(struct mst_pair *p, uint32_t now)
         timer_set(&p->settled, now, PAIR_OVERLAP_MS);
     }
     if (timer_ends(&p->settled, now)) {
-        p->rotations++;
+        c->link.stats.rotations++;
         pair_change(p, now);
     } else if (timer_ends(&p->handover, now)) {
         link_fail(&c->link, MST_ERR_TIMEOUT);
@@ -11512,7 +11517,7 @@ int mst_pair_subscription_list(struct mst_pair *pair)
 
 int mst_pair_rotate(struct mst_pair *pair)
 {
-    if (pair->clients[0].link.closing || pair->clients[0].link.wiped) {
+    if (link_is_over(&pair->clients[0].link)) {
         return MST_ERR_CLOSED;
     }
     if (pair_is_standby(pair)) {
@@ -11522,17 +11527,12 @@ int mst_pair_rotate(struct mst_pair *pair)
     return 0;
 }
 
-struct mst_book *mst_pair_book(const struct mst_pair *pair, const char *market)
+struct mst_book *mst_pair_book(struct mst_pair *pair, const char *market)
 {
-    const struct mst_client *c = &pair->clients[pair->leads];
+    const struct mst_subscription *s =
+        client_find(pair_leader(pair), MST_MARKET_DATA, market);
 
-    for (unsigned i = 0; i < c->slots; i++) {
-        const struct mst_subscription *s = &c->subscriptions[i];
-        if (s->book != NULL && strcmp(s->market, market) == 0) {
-            return s->book;
-        }
-    }
-    return NULL;
+    return s != NULL ? s->book : NULL;
 }
 
 void mst_pair_close(struct mst_pair *pair)

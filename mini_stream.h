@@ -1436,12 +1436,12 @@ struct mst_token {
 };
 
 #ifndef MST_NO_TLS
-/* What a short TLS handshake with a host needs, until the chain must be
+/* What a short TLS handshake with a server needs, until the chain must be
  * checked again. */
 struct mst_resume {
     br_ssl_session_parameters session;
     struct mst_timer age;
-    uint32_t host; /* its hash */
+    uint32_t server; /* hash of its host and port */
 };
 #define MST_RESUMES 3
 #endif
@@ -1634,7 +1634,7 @@ struct mst_grant {
 /* What has become of the connection at hand. */
 struct mst_connection {
     bool up;      /* the port's side is in use */
-    bool opened;  /* its first exchange is done */
+    bool opened;  /* a stream is open, or was */
     bool reading; /* what was read is not used up */
     bool stable;  /* open for so long that the backoff begins anew */
     bool expired; /* its token has ended */
@@ -1939,7 +1939,7 @@ struct mst_pair {
     struct mst_access access; /* in use where none is shared */
     struct mst_timer rotate, settled, handover, repeat, compare, missed;
     struct mst_timer caller; /* until when the caller may be away */
-    uint32_t rotate_ms, rotations, changes;
+    uint32_t rotate_ms;
     uint32_t generation, generations[2], seen[2];
     uint64_t heard[2]; /* bytes received when the two were last compared */
     uint8_t leads, turn;
@@ -2011,7 +2011,7 @@ int mst_pair_poll(struct mst_pair *pair, struct mst_event *event);
 
 /* The leader's book of a market, or NULL. It may be another one after the next
  * mst_pair_poll(). */
-struct mst_book *mst_pair_book(const struct mst_pair *pair, const char *market);
+struct mst_book *mst_pair_book(struct mst_pair *pair, const char *market);
 
 /* As mst_close() and mst_client_wipe(), for both. */
 void mst_pair_close(struct mst_pair *pair);

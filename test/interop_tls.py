@@ -400,7 +400,7 @@ def resumed_by_openssl(reused, *arguments):
 
 
 def session_context():
-    """A context with sessions of its own, but for both hosts."""
+    """A context with sessions of its own, but for both servers."""
     context = CERTIFICATES.context("ec")
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_TICKET
@@ -409,7 +409,7 @@ def session_context():
 
 def streams_end(context, damaged=()):
     """Three streams that end, some with a damaged record. context() is that
-    of a connection. Returns which handshakes of each host were short."""
+    of a connection. Returns which handshakes of each server were short."""
     short = {"auth": [], "stream": []}
 
     def serving_sessions(host, handler):
@@ -424,6 +424,7 @@ def streams_end(context, damaged=()):
     def auth(peer):
         peer.request()
         peer.send(reply(token()))
+        peer.close_notify()  # without, the session is dropped
 
     def stream_end(peer):
         peer.send(upgrade(peer.request()))
@@ -445,7 +446,7 @@ def streams_end(context, damaged=()):
 
 
 def resumed():
-    """a stream is resumed, with the session of no other host"""
+    """a stream is resumed, with the session of no other server"""
     context = session_context()
     equal(streams_end(lambda: context), [False, True, True, True], "short")
 

@@ -369,6 +369,12 @@ struct mst_client *session_leader(void)
                             : &session.client;
 }
 
+unsigned session_rotations(void)
+{
+    return mst_client_stats(&session.pair.clients[0])->rotations +
+           mst_client_stats(&session.pair.clients[1])->rotations;
+}
+
 unsigned session_tokens(void)
 {
     const struct session *s = &session;

@@ -143,6 +143,9 @@ struct mst_client *session_leader(void);
 /* How many tokens all objects have obtained. */
 unsigned session_tokens(void);
 
+/* How often the pair has rotated, as its statistics say. */
+unsigned session_rotations(void);
+
 /* The book of a market (0 or 1): the pair's leader's, or the client's. */
 const struct mst_book *session_book(size_t market);
 

@@ -346,7 +346,7 @@ static void test_hours_of_tokens_and_rotations(void **state)
         session_run(97000 + (uint32_t)i * 1009);
     }
     expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
-    assert_true(session.pair.rotations > 5);
+    assert_true(session_rotations() > 5);
     assert_true(session_subscribed());
     session_end();
 }
@@ -454,7 +454,7 @@ static void test_at_each_moment_of_a_rotation(void **state)
         session_run(ms);
         put_and_wait(name);
         session_run(SESSION_MINUTE);
-        expect_int(name, 1, session.pair.rotations);
+        expect_int(name, 1, session_rotations());
         opened = session.seen.events[MST_EVENT_OPEN];
         expect_int(name, opened - 1, session.seen.events[MST_EVENT_CLOSED]);
         expect_text(name, "OK", error_name(session.seen.closed.error));

@@ -260,8 +260,8 @@ static const struct mst_stats *stats(void)
         sum.tokens += one->tokens;
         sum.resyncs += one->resyncs;
         sum.drifts += one->drifts;
+        sum.rotations += one->rotations;
     }
-    sum.rotations = session.pair.rotations;
     return &sum;
 }
 

@@ -230,7 +230,7 @@ static void test_rotation_with_short_tokens(void **state)
     session_start_pair(SESSION_MINUTE);
     session_subscribe();
     session_run(SESSION_HOUR);
-    assert_in_range(session.pair.rotations, 50, 60);
+    assert_in_range(session_rotations(), 50, 60);
     assert_in_range(session.service.tokens.count, 50, 62);
     session_end();
 }

@@ -534,7 +534,7 @@ static void test_lag_after_rotation(void **state)
                mst_client_stats(&pair->clients[0])->lag_max_ns);
     assert_int_equal(mst_pair_rotate(&session.pair), 0);
     run_late(8000, 10);
-    expect_int("rotations", 1, pair->rotations);
+    expect_int("rotations", 1, session_rotations());
     expect_int("most", 0, mst_client_stats(&pair->clients[1])->lag_max_ns);
     expect_int("lag", 0, mst_client_stats(&pair->clients[1])->lag_ns);
     session_end();
@@ -599,7 +599,7 @@ static void test_slow_caller_in_a_rotation(void **state)
     assert_int_equal(mst_pair_resync(pair, MST_MARKET_DATA, "BTCUSD"), 0);
     assert_int_equal(mst_pair_resync(pair, MST_MARKET_DATA, "ETHUSD"), 0);
     session_run(20000);
-    expect_int("rotations", 1, pair->rotations);
+    expect_int("rotations", 1, session_rotations());
     assert_true(session_subscribed());
     session_end();
 }

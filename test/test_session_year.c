@@ -1032,10 +1032,8 @@ static void stats_show(void)
                       i, stats->tokens, stats->opens, stats->failures,
                       stats->drifts, stats->unanswered);
     }
-    print_message("  %" PRIu64 " connections, %u changes of leader, %u of them "
-                  "rotations\n",
-                  session.service.connects.count, session.pair.changes,
-                  session.pair.rotations);
+    print_message("  %" PRIu64 " connections, %u rotations\n",
+                  session.service.connects.count, session_rotations());
 }
 
 /* Every kind was there, and none was without effect. */
