@@ -69,8 +69,7 @@
 /* A word of eight equal bytes. */
 #define WORD_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-HOT uint64_t word_load(const void *from)
-{
+HOT uint64_t word_load(const void *from) {
     uint64_t word;
 
     memcpy(&word, from, sizeof word);
@@ -79,8 +78,7 @@ HOT uint64_t word_load(const void *from)
 
 /* The eight bytes from here on, of which those behind end are 0; what is read
  * begins at most eight before end. No branch depends on how many are. */
-HOT uint64_t word_load_before(const char *at, const char *end)
-{
+HOT uint64_t word_load_before(const char *at, const char *end) {
     const char *last = end - 8;
     size_t over = (size_t)(at - last) & (0 - (size_t)(at > last));
 
@@ -88,21 +86,18 @@ HOT uint64_t word_load_before(const char *at, const char *end)
 }
 
 /* The first byte of a word of which a bit is set, which is not 0. */
-HOT unsigned word_first(uint64_t word)
-{
+HOT unsigned word_first(uint64_t word) {
     return (unsigned)__builtin_ctzll(word) / 8;
 }
 
 /* Bits of which the first is in the first byte that is 0. */
-HOT uint64_t word_zeros(uint64_t word)
-{
+HOT uint64_t word_zeros(uint64_t word) {
     return (word - WORD_OF(1)) & ~word & WORD_OF(0x80);
 }
 #endif
 
 /* Four bytes, in the order in which the processor loads them. */
-HOT uint32_t mem_word(const char *from)
-{
+HOT uint32_t mem_word(const char *from) {
     uint32_t word;
 
     memcpy(&word, from, sizeof word);
@@ -111,8 +106,7 @@ HOT uint32_t mem_word(const char *from)
 
 /* Whether bytes are equal; compilers inline a comparison of 16, if their
  * number is a constant. */
-HOT bool mem_equal(const char *a, const char *b, size_t len)
-{
+HOT bool mem_equal(const char *a, const char *b, size_t len) {
 #if WORDS
     for (; len > 16; len -= 16) {
         if (memcmp(a, b, 16) != 0) {
@@ -146,8 +140,7 @@ struct out {
     size_t cap, skip, len;
 };
 
-static void out_bytes(struct out *o, const void *data, size_t len)
-{
+static void out_bytes(struct out *o, const void *data, size_t len) {
     const uint8_t *from = data;
     size_t begin = o->len, end = o->len + len;
 
@@ -167,18 +160,15 @@ static void out_bytes(struct out *o, const void *data, size_t len)
     }
 }
 
-static void out_text(struct out *o, const char *text)
-{
+static void out_text(struct out *o, const char *text) {
     out_bytes(o, text, strlen(text));
 }
 
-static void out_byte(struct out *o, char c)
-{
+static void out_byte(struct out *o, char c) {
     out_bytes(o, &c, 1);
 }
 
-static void out_number(struct out *o, size_t n)
-{
+static void out_number(struct out *o, size_t n) {
     char text[20];
     size_t at = sizeof text;
 
@@ -190,8 +180,7 @@ static void out_number(struct out *o, size_t n)
 }
 
 /* Bytes that the window holds now. */
-static size_t out_stored(const struct out *o)
-{
+static size_t out_stored(const struct out *o) {
     size_t n = o->len > o->skip ? o->len - o->skip : 0;
 
     return n < o->cap ? n : o->cap;
@@ -199,8 +188,7 @@ static size_t out_stored(const struct out *o)
 
 /* A compiler may leave out a memset() of what is not read any more, but not
  * where it does not know that it is one. */
-static void mem_wipe(void *data, size_t len)
-{
+static void mem_wipe(void *data, size_t len) {
     void *(*volatile set)(void *, int, size_t) = memset;
 
     set(data, 0, len);
@@ -209,8 +197,7 @@ static void mem_wipe(void *data, size_t len)
 #define TEXT_HASH 2166136261u /* of nothing */
 
 /* Goes on with a hash (FNV-1a), over a text and its NUL. */
-static uint32_t text_hash(uint32_t hash, const char *text)
-{
+static uint32_t text_hash(uint32_t hash, const char *text) {
     const char *at = text;
 
     do {
@@ -219,8 +206,7 @@ static uint32_t text_hash(uint32_t hash, const char *text)
     return hash;
 }
 
-static bool text_is(const char *text, size_t len, const char *word)
-{
+static bool text_is(const char *text, size_t len, const char *word) {
     return len == strlen(word) && memcmp(text, word, len) == 0;
 }
 
@@ -229,8 +215,7 @@ static bool text_is(const char *text, size_t len, const char *word)
  * it. */
 
 /* The word of this index, or "" beyond the last. */
-static const char *text_nth(const char *words, unsigned n)
-{
+static const char *text_nth(const char *words, unsigned n) {
     for (; n > 0 && *words != '\0'; n--) {
         words += strlen(words) + 1;
     }
@@ -238,8 +223,7 @@ static const char *text_nth(const char *words, unsigned n)
 }
 
 /* Index of a text in a list of words; their number where it is not there. */
-static uint8_t text_lookup(const char *words, const char *text, size_t len)
-{
+static uint8_t text_lookup(const char *words, const char *text, size_t len) {
     uint8_t i = 0;
 
     while (*words != '\0' && !text_is(text, len, words)) {
@@ -249,14 +233,12 @@ static uint8_t text_lookup(const char *words, const char *text, size_t len)
     return i;
 }
 
-static char text_lower(char c)
-{
+static char text_lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
 }
 
 /* Compares without ASCII case. */
-static bool text_is_nocase(const char *text, size_t len, const char *word)
-{
+static bool text_is_nocase(const char *text, size_t len, const char *word) {
     if (len != strlen(word)) {
         return false;
     }
@@ -270,8 +252,7 @@ static bool text_is_nocase(const char *text, size_t len, const char *word)
 
 /* Copies as much as fits, cut between characters, and a NUL. Control
  * characters become spaces: the text may end up in a log. */
-static void text_copy(char *to, size_t cap, const char *from, size_t len)
-{
+static void text_copy(char *to, size_t cap, const char *from, size_t len) {
     size_t n = len < cap - 1 ? len : cap - 1;
 
     while (n < len && n > 0 && ((uint8_t)from[n] & 0xC0u) == 0x80u) {
@@ -285,8 +266,7 @@ static void text_copy(char *to, size_t cap, const char *from, size_t len)
 }
 
 /* True where every byte may stand in a header's value or a request line. */
-static bool text_is_field(const char *text)
-{
+static bool text_is_field(const char *text) {
     for (; *text != '\0'; text++) {
         if ((uint8_t)*text < 0x20u || (uint8_t)*text == 0x7Fu) {
             return false;
@@ -296,8 +276,7 @@ static bool text_is_field(const char *text)
 }
 
 /* True for ASCII of eight bytes or more; the last eight may overlap others. */
-static bool utf8_is_ascii(const uint8_t *p, size_t len)
-{
+static bool utf8_is_ascii(const uint8_t *p, size_t len) {
     uint64_t seen = 0, a, b, c, d;
     size_t at = 0;
 
@@ -325,8 +304,7 @@ static bool utf8_is_ascii(const uint8_t *p, size_t len)
  * the bounds of the next one: that alone keeps out overlong forms,
  * surrogates and what lies beyond U+10FFFF. Returns how many bytes are good.
  */
-static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len)
-{
+static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len) {
     uint32_t need = *state & 3u, low = *state >> 8 & 255u;
     uint32_t high = *state >> 16 & 255u;
     size_t at = 0;
@@ -364,16 +342,14 @@ static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len)
     return at;
 }
 
-static bool utf8_is(const char *text, size_t len)
-{
+static bool utf8_is(const char *text, size_t len) {
     uint32_t state = 0;
 
     return utf8_check(&state, (const uint8_t *)text, len) == len && state == 0;
 }
 
 /* Writes base64 (RFC 4648, section 4) and a NUL. */
-static void base64_write(char *to, const uint8_t *from, size_t len)
-{
+static void base64_write(char *to, const uint8_t *from, size_t len) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopq"
                                  "rstuvwxyz0123456789+/";
 
@@ -471,8 +447,7 @@ static const char text_session[] = "took too long\0"
                                    "the stream has fallen behind\0"
                                    "no snapshot came in time\0";
 
-const char *mst_strerror(int error)
-{
+const char *mst_strerror(int error) {
     static const char *const bands[] = {text_caller,  text_port,   text_tls,
                                         text_http,    text_access, text_ws,
                                         text_message, text_session};
@@ -483,15 +458,13 @@ const char *mst_strerror(int error)
     return *text != '\0' ? text : "unknown error";
 }
 
-bool mst_error_is_permanent(int error)
-{
+bool mst_error_is_permanent(int error) {
     return error == MST_ERR_FORBIDDEN || error == MST_ERR_TOKEN_SCOPE ||
            error == MST_ERR_TOKEN_TYPE || error == MST_ERR_TOKEN_TOO_LARGE ||
            (error <= MST_ERR_TLS_ISSUER && error >= MST_ERR_TLS_VERSION);
 }
 
-const char *mst_state_name(enum mst_state state)
-{
+const char *mst_state_name(enum mst_state state) {
     static const char words[] =
         "off\0wait\0resolve\0connect\0tls\0token\0upgrade\0put\0"
         "idle\0open\0closing\0";
@@ -527,21 +500,18 @@ static const uint64_t decimal_powers[] = {
     UINT64_C(1000000000000000000),
 };
 
-static bool decimal_is_digit(char c)
-{
+static bool decimal_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
 #if WORDS
 /* The high bits of the bytes that are no digits; each byte less '0'. */
-HOT uint64_t decimal_others(uint64_t word)
-{
+HOT uint64_t decimal_others(uint64_t word) {
     return ((word + WORD_OF(0x76)) | word) & WORD_OF(0x80);
 }
 
 /* The number that eight digits make, the first in the lowest byte. */
-HOT uint64_t decimal_digits(uint64_t digits)
-{
+HOT uint64_t decimal_digits(uint64_t digits) {
     digits = digits * (1 + (10 << 8)) >> 8 & UINT64_C(0x00FF00FF00FF00FF);
     digits = digits * (1 + (100 << 16)) >> 16 & UINT64_C(0x0000FFFF0000FFFF);
     return digits * (1 + (UINT64_C(10000) << 32)) >> 32;
@@ -551,8 +521,7 @@ HOT uint64_t decimal_digits(uint64_t digits)
 
 /* Passes over digits and appends them to a value. */
 static inline const char *decimal_run(const char *at, const char *end,
-                                      uint64_t *value)
-{
+                                      uint64_t *value) {
 #if WORDS
     while (end - at >= 8) {
         uint64_t word = word_load(at) ^ WORD_OF('0');
@@ -578,8 +547,7 @@ static inline const char *decimal_run(const char *at, const char *end,
 /* The coefficient of a number of any length, without zeros at its end and what
  * is beyond 18 digits; *last is behind its last digit. */
 static uint64_t decimal_cut(const char *at, const char *end, const char **last,
-                            bool *inexact)
-{
+                            bool *inexact) {
     uint64_t value = 0, coefficient = 0;
 
     for (*last = at; at < end; at++) {
@@ -615,15 +583,13 @@ struct decimal_shape {
 
 #if WORDS
 /* True for a number that begins with 0 and another digit. */
-HOT bool decimal_padded(uint64_t word, uint64_t others)
-{
+HOT bool decimal_padded(uint64_t word, uint64_t others) {
     return ((others >> 8 & 0x80) | (word & 0xFF)) == 0;
 }
 
 /* Finds out the shape of a number; false where the word does not hold it. */
 static inline bool decimal_shape(struct decimal_shape *shape, uint64_t word,
-                                 uint64_t others)
-{
+                                 uint64_t others) {
     uint64_t first = (others & (0 - others)) >> 7;
     uint64_t rest = others & (others - 1);
     unsigned len, end;
@@ -659,8 +625,7 @@ static inline bool decimal_shape(struct decimal_shape *shape, uint64_t word,
  * that fewer than DECIMAL_PARTS bytes are at hand.
  */
 HOT const char *decimal_parts(const char *at, const char *end, bool near,
-                              int64_t *coefficient, int8_t *exponent)
-{
+                              int64_t *coefficient, int8_t *exponent) {
     const uint64_t word =
         (near ? word_load_before(at, end) : word_load(at)) ^ WORD_OF('0');
     const uint64_t others = decimal_others(word), single = others & 0x8000;
@@ -701,8 +666,7 @@ HOT const char *decimal_parts(const char *at, const char *end, bool near,
 /* As decimal_parts(), also near the end of what is at hand, where eight bytes
  * before that may be read. */
 COLD const char *decimal_any(const char *at, const char *end,
-                             int64_t *coefficient, int8_t *exponent)
-{
+                             int64_t *coefficient, int8_t *exponent) {
     return end - at < DECIMAL_PARTS
                ? decimal_parts(at, end, true, coefficient, exponent)
                : decimal_parts(at, end, false, coefficient, exponent);
@@ -713,8 +677,7 @@ COLD const char *decimal_any(const char *at, const char *end,
  * decimal_read() has to look at. */
 HOT const char *decimal_word(const char *at, const char *end, size_t room,
                              struct decimal_shape *shape, int64_t *coefficient,
-                             int8_t *exponent)
-{
+                             int8_t *exponent) {
     uint64_t word = word_load(at) ^ WORD_OF('0');
     uint64_t others = decimal_others(word), digits;
     unsigned zeros;
@@ -744,8 +707,7 @@ HOT const char *decimal_word(const char *at, const char *end, size_t room,
 /* Reads a number without sign or exponent; returns what is behind it, or NULL
  * where it is none. *exponent is what the digits alone make it. */
 COLD const char *decimal_read(const char *begin, const char *end,
-                              struct mst_decimal *out, int32_t *exponent)
-{
+                              struct mst_decimal *out, int32_t *exponent) {
     uint64_t value = 0;
     const char *point = decimal_run(begin, end, &value), *at = point, *last;
 
@@ -776,8 +738,7 @@ COLD const char *decimal_read(const char *begin, const char *end,
 }
 
 /* Reads what follows the 'e'; beyond any use, the value no longer grows. */
-static bool decimal_exponent(const char *text, const char *end, int32_t *out)
-{
+static bool decimal_exponent(const char *text, const char *end, int32_t *out) {
     bool negative = text < end && *text == '-';
     int32_t value = 0;
 
@@ -799,8 +760,7 @@ static bool decimal_exponent(const char *text, const char *end, int32_t *out)
     return true;
 }
 
-int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out)
-{
+int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out) {
     const char *at, *end = text + len;
     bool negative = len > 0 && *text == '-';
     int32_t exponent;
@@ -824,8 +784,7 @@ int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out)
     return exponent < -64 || exponent > 63 ? MST_ERR_DECIMAL_WIDE : 0;
 }
 
-static int decimal_len(uint64_t n)
-{
+static int decimal_len(uint64_t n) {
     int len = 1;
 
     while (len < 19 && n >= decimal_powers[len]) {
@@ -834,13 +793,11 @@ static int decimal_len(uint64_t n)
     return len;
 }
 
-static uint64_t decimal_magnitude(int64_t coefficient)
-{
+static uint64_t decimal_magnitude(int64_t coefficient) {
     return coefficient < 0 ? 0 - (uint64_t)coefficient : (uint64_t)coefficient;
 }
 
-int mst_decimal_cmp(struct mst_decimal a, struct mst_decimal b)
-{
+int mst_decimal_cmp(struct mst_decimal a, struct mst_decimal b) {
     bool negative = a.coefficient < 0;
     uint64_t p, q;
     int p_end, q_end;
@@ -875,8 +832,8 @@ int mst_decimal_cmp(struct mst_decimal a, struct mst_decimal b)
 }
 
 /* A decimal in its one form: no trailing zeros, no more than 18 digits. */
-static struct mst_decimal decimal_normal(uint64_t n, int exponent, bool inexact)
-{
+static struct mst_decimal decimal_normal(uint64_t n, int exponent,
+                                         bool inexact) {
     struct mst_decimal out = {0, 0, inexact};
 
     while (n >= decimal_powers[DECIMAL_DIGITS]) {
@@ -902,8 +859,7 @@ static struct mst_decimal decimal_normal(uint64_t n, int exponent, bool inexact)
  * loses its last digits, which leaves the first 18 digits of the sum and of the
  * difference right. Returns 1 if a digit that was lost is not 0. */
 static unsigned decimal_align(uint64_t *first, uint64_t *second, int *exponent,
-                              int shift)
-{
+                              int shift) {
     unsigned rest = 0;
 
     for (; shift > 0 && *first < decimal_powers[DECIMAL_DIGITS]; shift--) {
@@ -917,8 +873,7 @@ static unsigned decimal_align(uint64_t *first, uint64_t *second, int *exponent,
     return rest;
 }
 
-struct mst_decimal mst_decimal_add(struct mst_decimal a, struct mst_decimal b)
-{
+struct mst_decimal mst_decimal_add(struct mst_decimal a, struct mst_decimal b) {
     bool inexact = a.inexact || b.inexact, negative;
     struct mst_decimal sum = a.coefficient == 0 ? b : a;
     uint64_t p, q;
@@ -955,15 +910,13 @@ struct mst_decimal mst_decimal_add(struct mst_decimal a, struct mst_decimal b)
     return sum;
 }
 
-struct mst_decimal mst_decimal_sub(struct mst_decimal a, struct mst_decimal b)
-{
+struct mst_decimal mst_decimal_sub(struct mst_decimal a, struct mst_decimal b) {
     b.coefficient = -b.coefficient;
     return mst_decimal_add(a, b);
 }
 
 /* Half of a decimal, which may have one digit more. */
-static struct mst_decimal decimal_half(struct mst_decimal value)
-{
+static struct mst_decimal decimal_half(struct mst_decimal value) {
     uint64_t n = decimal_magnitude(value.coefficient);
     bool five = n % 2 != 0 && value.exponent > -64;
     struct mst_decimal half =
@@ -975,8 +928,8 @@ static struct mst_decimal decimal_half(struct mst_decimal value)
     return half;
 }
 
-int mst_decimal_to_scaled(struct mst_decimal value, int exponent, int64_t *out)
-{
+int mst_decimal_to_scaled(struct mst_decimal value, int exponent,
+                          int64_t *out) {
     const int64_t shift = (int64_t)value.exponent - exponent;
     bool negative = value.coefficient < 0;
     uint64_t n = decimal_magnitude(value.coefficient);
@@ -1005,8 +958,7 @@ int mst_decimal_to_scaled(struct mst_decimal value, int exponent, int64_t *out)
     return 0;
 }
 
-size_t mst_decimal_format(struct mst_decimal value, char *text)
-{
+size_t mst_decimal_format(struct mst_decimal value, char *text) {
     uint64_t n = decimal_magnitude(value.coefficient);
     struct out o = {(uint8_t *)text, MST_DECIMAL_TEXT_LEN - 1, 0, 0};
     char digits[20];
@@ -1038,8 +990,7 @@ size_t mst_decimal_format(struct mst_decimal value, char *text)
 }
 
 /* Two digits as a number, or 100 where they are none. */
-static int32_t time_pair(const char *text)
-{
+static int32_t time_pair(const char *text) {
     uint8_t tens = (uint8_t)(text[0] - '0'), ones = (uint8_t)(text[1] - '0');
 
     return tens <= 9 && ones <= 9 ? tens * 10 + ones : 100;
@@ -1047,8 +998,7 @@ static int32_t time_pair(const char *text)
 
 /* Days since 1970-01-01 of a date in the Gregorian calendar: years are
  * counted from March, so that the leap day is the last. */
-static int32_t time_days(int32_t year, int32_t month, int32_t day)
-{
+static int32_t time_days(int32_t year, int32_t month, int32_t day) {
     int32_t y = month > 2 ? year : year - 1;
     int32_t m = month > 2 ? month - 3 : month + 9;
 
@@ -1056,8 +1006,7 @@ static int32_t time_days(int32_t year, int32_t month, int32_t day)
            719469;
 }
 
-static int32_t time_month_days(int32_t year, int32_t month)
-{
+static int32_t time_month_days(int32_t year, int32_t month) {
     static const uint8_t days[12] = {31, 28, 31, 30, 31, 30,
                                      31, 31, 30, 31, 30, 31};
     bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
@@ -1068,8 +1017,7 @@ static int32_t time_month_days(int32_t year, int32_t month)
 /* Reads 'Z' or an offset such as "+01:30", in seconds east of UTC; returns
  * what is behind it, or NULL. */
 static const char *time_offset(const char *at, const char *end,
-                               int32_t *seconds)
-{
+                               int32_t *seconds) {
     int32_t hours, minutes;
 
     *seconds = 0;
@@ -1086,8 +1034,7 @@ static const char *time_offset(const char *at, const char *end,
 }
 
 /* Reads a time up to its minute, "2026-01-02T03:04:", in seconds. */
-static bool time_minute(const char *text, int64_t *seconds)
-{
+static bool time_minute(const char *text, int64_t *seconds) {
     int32_t century = time_pair(text), year = time_pair(text + 2);
     int32_t month = time_pair(text + 5), day = time_pair(text + 8);
     int32_t hour = time_pair(text + 11), minute = time_pair(text + 14);
@@ -1112,8 +1059,7 @@ static bool time_minute(const char *text, int64_t *seconds)
 #if WORDS
 /* Reads the milliseconds of a minute that are written as 05.678Z before a
  * quote, eight bytes; 60000 or more for another form. */
-HOT uint64_t time_millis(const char *at)
-{
+HOT uint64_t time_millis(const char *at) {
     const uint64_t others = UINT64_C(0x8080000000800000);
     const uint64_t marks = (uint64_t)('"' ^ '0') << 56 |
                            (uint64_t)('Z' ^ '0') << 48 | ('.' ^ '0') << 16;
@@ -1131,8 +1077,7 @@ HOT uint64_t time_millis(const char *at)
 
 /* The same of nanoseconds, 05.678901234Z before a quote, of which the quote is
  * not looked at; 60 * 10^9 or more for another form. */
-HOT uint64_t time_nanos(const char *at)
-{
+HOT uint64_t time_nanos(const char *at) {
     uint64_t word = word_load(at) ^ WORD_OF('0');
     uint64_t rest = word_load(at + TIME_NANOS_LEN - 8) ^ WORD_OF('0');
 
@@ -1150,8 +1095,7 @@ HOT uint64_t time_nanos(const char *at)
 /* Reads the rest of a time of at least this length whose minute, in seconds,
  * is known; returns what is behind it, or NULL. */
 static const char *time_rest(const char *text, const char *end, int64_t seconds,
-                             int64_t *ns)
-{
+                             int64_t *ns) {
     const char *at = text + MST_MINUTE_LEN + 2;
     int32_t second = time_pair(at - 2), offset;
     uint64_t fraction = 0;
@@ -1176,8 +1120,7 @@ static const char *time_rest(const char *text, const char *end, int64_t seconds,
     return seconds < 0 ? NULL : at;
 }
 
-int mst_time_parse(const char *text, size_t len, int64_t *ns)
-{
+int mst_time_parse(const char *text, size_t len, int64_t *ns) {
     int64_t seconds, value;
 
     if (len < TIME_LEN_MIN || !time_minute(text, &seconds) ||
@@ -1188,16 +1131,14 @@ int mst_time_parse(const char *text, size_t len, int64_t *ns)
     return 0;
 }
 
-static void time_digits(char *text, int32_t value, int digits)
-{
+static void time_digits(char *text, int32_t value, int digits) {
     while (digits-- > 0) {
         text[digits] = (char)('0' + value % 10);
         value /= 10;
     }
 }
 
-size_t mst_time_format(int64_t ns, char *text)
-{
+size_t mst_time_format(int64_t ns, char *text) {
     int32_t fraction = (int32_t)(ns % 1000000000);
     int64_t seconds = ns / 1000000000;
     int32_t days = (int32_t)(seconds / 86400);
@@ -1269,58 +1210,49 @@ enum json_stop {
 
 static const char *const json_literals[] = {"true", "false", "null"};
 
-static void json_init(struct mst_json *j)
-{
+static void json_init(struct mst_json *j) {
     memset(j, 0, sizeof *j);
     j->state = JSON_AT_VALUE;
 }
 
-static void json_take(struct mst_json *j, enum json_mode mode)
-{
+static void json_take(struct mst_json *j, enum json_mode mode) {
     j->mode = (uint8_t)mode;
     j->take_depth = j->depth;
 }
 
-static bool json_key_is(const struct mst_json *j, const char *key)
-{
+static bool json_key_is(const struct mst_json *j, const char *key) {
     return text_is(j->key, j->key_len, key);
 }
 
 /* A name of up to 11 bytes and zeros, compared word by word. */
 #define JSON_KEY_WORDS 12
 
-HOT bool json_key_matches(const struct mst_json *j, const char *name)
-{
+HOT bool json_key_matches(const struct mst_json *j, const char *name) {
     return mem_word(j->key) == mem_word(name) &&
            mem_word(j->key + 4) == mem_word(name + 4) &&
            mem_word(j->key + 8) == mem_word(name + 8);
 }
 
-static bool json_is_space(uint8_t c)
-{
+static bool json_is_space(uint8_t c) {
     return c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t');
 }
 
-static bool json_in_array(const struct mst_json *j)
-{
+static bool json_in_array(const struct mst_json *j) {
     return j->depth > 0 && (j->arrays >> (j->depth - 1) & 1u) != 0;
 }
 
-static void json_key_begin(struct mst_json *j)
-{
+static void json_key_begin(struct mst_json *j) {
     j->state = JSON_IN_KEY;
     j->key_len = 0;
     memset(j->key, 0, JSON_KEY_WORDS);
 }
 
-static void json_key_other(struct mst_json *j)
-{
+static void json_key_other(struct mst_json *j) {
     j->key_len = JSON_KEY_OTHER;
     j->key[0] = '\0';
 }
 
-static void json_key_add(struct mst_json *j, uint32_t c)
-{
+static void json_key_add(struct mst_json *j, uint32_t c) {
     if (j->key_len >= MST_KEY_MAX || c == 0 || c > 0x7F) {
         json_key_other(j);
     } else {
@@ -1329,8 +1261,7 @@ static void json_key_add(struct mst_json *j, uint32_t c)
 }
 
 /* The character that an escape's letter stands for, or 0. */
-static uint8_t json_escaped(uint8_t c)
-{
+static uint8_t json_escaped(uint8_t c) {
     switch (c) {
     case '"':
     case '\\':
@@ -1344,8 +1275,7 @@ static uint8_t json_escaped(uint8_t c)
     }
 }
 
-static int json_hex(uint8_t c)
-{
+static int json_hex(uint8_t c) {
     if (c >= '0' && c <= '9') {
         return c - '0';
     }
@@ -1354,8 +1284,7 @@ static int json_hex(uint8_t c)
 }
 
 /* After a value: inside a container a comma or its end follows. */
-static int json_value_end(struct mst_json *j)
-{
+static int json_value_end(struct mst_json *j) {
     j->state = j->depth == 0 ? JSON_AT_END : JSON_AT_COMMA;
     if (j->mode != JSON_STEP && j->depth == j->take_depth) {
         int stop = j->mode == JSON_TAKE ? JSON_ITEM : JSON_MORE;
@@ -1367,8 +1296,7 @@ static int json_value_end(struct mst_json *j)
 
 /* One byte of an escape sequence. escape counts down: 5 behind the backslash,
  * 4 to 1 for hexadecimal digits. */
-static int json_escape(struct mst_json *j, uint8_t c)
-{
+static int json_escape(struct mst_json *j, uint8_t c) {
     int digit;
     uint8_t plain;
 
@@ -1396,21 +1324,18 @@ static int json_escape(struct mst_json *j, uint8_t c)
 #if WORDS
 /* Bits of which the first is in the first byte that does not stand for itself
  * in a string. */
-HOT uint64_t json_stops(uint64_t word)
-{
+HOT uint64_t json_stops(uint64_t word) {
     return word_zeros(word ^ WORD_OF('"')) | word_zeros(word ^ WORD_OF('\\')) |
            ((word - WORD_OF(0x20)) & ~word & WORD_OF(0x80));
 }
 #endif
 
-HOT bool json_is_plain(uint8_t c)
-{
+HOT bool json_is_plain(uint8_t c) {
     return c != '"' && c != '\\' && c >= 0x20;
 }
 
 /* Bytes from data that stand for themselves in a string. */
-static size_t json_plain(const uint8_t *data, size_t len)
-{
+static size_t json_plain(const uint8_t *data, size_t len) {
     size_t n = 0;
 
 #if WORDS
@@ -1429,8 +1354,7 @@ static size_t json_plain(const uint8_t *data, size_t len)
 
 /* The same in a key, which gets these bytes. */
 static size_t json_key_plain(struct mst_json *j, const uint8_t *data,
-                             size_t len)
-{
+                             size_t len) {
     size_t n = 0, most;
 
     if (j->key_len == JSON_KEY_OTHER) {
@@ -1468,8 +1392,7 @@ static size_t json_key_plain(struct mst_json *j, const uint8_t *data,
 
 /* Goes on inside a string; the byte at hand is data[*at]. */
 static int json_string(struct mst_json *j, const uint8_t *data, size_t len,
-                       size_t *at)
-{
+                       size_t *at) {
     bool key = j->state == JSON_IN_KEY;
     size_t i = *at;
     int rc = 0;
@@ -1509,8 +1432,7 @@ static int json_string(struct mst_json *j, const uint8_t *data, size_t len,
 /* Passes over a string that is at hand as a whole and has no escapes; false,
  * with nothing done, for another one. */
 static bool json_string_pass(struct mst_json *j, const uint8_t *data,
-                             size_t len, size_t *at, size_t *inside)
-{
+                             size_t len, size_t *at, size_t *inside) {
     size_t begin = *at + 1, n = json_plain(data + begin, len - begin);
 
     if (begin + n >= len || data[begin + n] != '"') {
@@ -1523,8 +1445,7 @@ static bool json_string_pass(struct mst_json *j, const uint8_t *data,
 }
 
 /* The state of a number behind c, or JSON_AT_END where c does not belong. */
-static enum json_state json_number_next(enum json_state state, uint8_t c)
-{
+static enum json_state json_number_next(enum json_state state, uint8_t c) {
     bool digit = c >= '0' && c <= '9', e = c == 'e' || c == 'E';
 
     switch (state) {
@@ -1551,8 +1472,7 @@ static enum json_state json_number_next(enum json_state state, uint8_t c)
     }
 }
 
-static bool json_number_whole(enum json_state state)
-{
+static bool json_number_whole(enum json_state state) {
     return state == JSON_NUMBER_ZERO || state == JSON_NUMBER_INTEGER ||
            state == JSON_NUMBER_FRACTION || state == JSON_NUMBER_EXPONENT;
 }
@@ -1560,8 +1480,7 @@ static bool json_number_whole(enum json_state state)
 /* Goes on inside a number. It ends at the first byte that is not its own,
  * which is left to be looked at again. */
 static int json_number(struct mst_json *j, const uint8_t *data, size_t len,
-                       size_t *at)
-{
+                       size_t *at) {
     for (; *at < len; (*at)++) {
         enum json_state state = (enum json_state)j->state;
         enum json_state next = json_number_next(state, data[*at]);
@@ -1574,8 +1493,7 @@ static int json_number(struct mst_json *j, const uint8_t *data, size_t len,
     return JSON_MORE;
 }
 
-static int json_literal(struct mst_json *j, uint8_t c)
-{
+static int json_literal(struct mst_json *j, uint8_t c) {
     const char *literal = json_literals[j->literal];
 
     if (c != (uint8_t)literal[j->literal_at]) {
@@ -1586,13 +1504,11 @@ static int json_literal(struct mst_json *j, uint8_t c)
 }
 
 /* A value was this deep. */
-HOT void json_reach(struct mst_json *j, unsigned depth)
-{
+HOT void json_reach(struct mst_json *j, unsigned depth) {
     j->deepest = (uint8_t)(depth > j->deepest ? depth : j->deepest);
 }
 
-static int json_open(struct mst_json *j, bool array)
-{
+static int json_open(struct mst_json *j, bool array) {
     uint32_t bit;
 
     if (j->depth == MST_JSON_DEPTH) {
@@ -1606,8 +1522,7 @@ static int json_open(struct mst_json *j, bool array)
     return JSON_MORE;
 }
 
-HOT int json_close(struct mst_json *j, bool array)
-{
+HOT int json_close(struct mst_json *j, bool array) {
     if (j->depth == 0 || json_in_array(j) != array) {
         return MST_ERR_JSON_SYNTAX;
     }
@@ -1620,8 +1535,7 @@ HOT int json_close(struct mst_json *j, bool array)
 }
 
 /* The first byte of a value. */
-static int json_begin(struct mst_json *j, uint8_t c)
-{
+static int json_begin(struct mst_json *j, uint8_t c) {
     switch (c) {
     case '{': return json_open(j, false);
     case '[': return json_open(j, true);
@@ -1640,14 +1554,12 @@ static int json_begin(struct mst_json *j, uint8_t c)
     return JSON_MORE;
 }
 
-static bool json_begins(uint8_t c)
-{
+static bool json_begins(uint8_t c) {
     return c != '\0' && strchr("{[\"-0123456789tfn", c) != NULL;
 }
 
 /* A byte where white space alone may be. */
-static int json_space(uint8_t c)
-{
+static int json_space(uint8_t c) {
     return json_is_space(c) ? JSON_MORE : MST_ERR_JSON_SYNTAX;
 }
 
@@ -1657,8 +1569,7 @@ static int json_space(uint8_t c)
  * object's member is in j->key.
  */
 static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
-                     size_t *at)
-{
+                     size_t *at) {
     int stop = JSON_MORE;
 
     while (*at < len && stop == JSON_MORE) {
@@ -1718,22 +1629,19 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
 }
 
 /* Steps into the container whose first byte is c. */
-static int json_enter(struct mst_json *j, uint8_t c, size_t *at)
-{
+static int json_enter(struct mst_json *j, uint8_t c, size_t *at) {
     (*at)++;
     return json_open(j, c == '[');
 }
 
 /* True where the input may end here: one whole value was read. */
-static bool json_whole(const struct mst_json *j)
-{
+static bool json_whole(const struct mst_json *j) {
     return j->state == JSON_AT_END ||
            (j->depth == 0 && json_number_whole((enum json_state)j->state));
 }
 
 /* Appends a code point as UTF-8, or nothing where it does not fit. */
-static size_t json_put(char *to, size_t cap, uint32_t code)
-{
+static size_t json_put(char *to, size_t cap, uint32_t code) {
     size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 
     if (n > cap) {
@@ -1746,8 +1654,7 @@ static size_t json_put(char *to, size_t cap, uint32_t code)
     return n;
 }
 
-static uint32_t json_code(const char *hex)
-{
+static uint32_t json_code(const char *hex) {
     uint32_t code = 0;
 
     for (int i = 0; i < 4; i++) {
@@ -1759,8 +1666,7 @@ static uint32_t json_code(const char *hex)
 /* Reads an escape sequence of text that the scanner has passed: *at is behind
  * the backslash. A surrogate without its other half, and NUL, become U+FFFD:
  * texts here end with a NUL. */
-static uint32_t json_unescape_one(const char *text, size_t len, size_t *at)
-{
+static uint32_t json_unescape_one(const char *text, size_t len, size_t *at) {
     uint32_t code, low;
 
     if (text[*at] != 'u') {
@@ -1783,8 +1689,7 @@ static uint32_t json_unescape_one(const char *text, size_t len, size_t *at)
  * allowed. Returns the length; *cut says that whole characters were left out
  * at the end, for want of room. */
 static size_t json_unescape(const char *text, size_t len, char *to, size_t cap,
-                            bool *cut)
-{
+                            bool *cut) {
     size_t at = 0, n = 0;
 
     *cut = false;
@@ -1822,8 +1727,7 @@ struct json_text {
 };
 
 static struct json_text json_scalar(const char *item, size_t len, char *scratch,
-                                    size_t cap)
-{
+                                    size_t cap) {
     struct json_text text = {item, len, false, false};
 
     if (len < 2 || item[0] != '"') {
@@ -1839,8 +1743,7 @@ static struct json_text json_scalar(const char *item, size_t len, char *scratch,
     return text;
 }
 
-static void json_write_string(struct out *o, const char *text)
-{
+static void json_write_string(struct out *o, const char *text) {
     static const char digits[] = "0123456789abcdef";
 
     out_byte(o, '"');
@@ -1917,8 +1820,7 @@ struct object {
 };
 
 /* Index of the field that the scanner's key names, or count. */
-static unsigned object_field(const struct object *o, const struct mst_json *j)
-{
+static unsigned object_field(const struct object *o, const struct mst_json *j) {
     unsigned i = 0;
 
     while (i < o->count && (o->fields[i].depth != j->depth ||
@@ -1930,8 +1832,7 @@ static unsigned object_field(const struct object *o, const struct mst_json *j)
 
 /* Copies a value, without a string's quotes and escapes, and a NUL. Returns
  * false where it had to be cut. */
-static bool object_text(char *to, size_t room, const char *item, size_t len)
-{
+static bool object_text(char *to, size_t room, const char *item, size_t len) {
     bool cut;
 
     if (item[0] == '"') {
@@ -1943,8 +1844,7 @@ static bool object_text(char *to, size_t room, const char *item, size_t len)
 }
 
 /* The same for a log or a terminal: control characters become spaces. */
-static bool object_label(char *to, size_t room, const char *item, size_t len)
-{
+static bool object_label(char *to, size_t room, const char *item, size_t len) {
     bool fits = object_text(to, room, item, len);
 
     text_copy(to, room, to, strlen(to));
@@ -1952,8 +1852,7 @@ static bool object_label(char *to, size_t room, const char *item, size_t len)
 }
 
 /* A status of HTTP, or 0. */
-static int object_status(const char *text)
-{
+static int object_status(const char *text) {
     int status = 0;
 
     for (int i = 0; i < 3; i++) {
@@ -1966,8 +1865,7 @@ static int object_status(const char *text)
 }
 
 /* Whether a value is of a field's type. */
-static bool object_fits(enum object_kind kind, char first)
-{
+static bool object_fits(enum object_kind kind, char first) {
     switch (kind) {
     case OBJECT_TEXT:
     case OBJECT_LABEL:
@@ -1985,8 +1883,7 @@ static bool object_fits(enum object_kind kind, char first)
 
 /* Takes in the value of a field: an item that the scanner has passed. */
 static int object_take(const struct object_field *f, const char *item,
-                       size_t len, void *into)
-{
+                       size_t len, void *into) {
     enum object_kind kind = (enum object_kind)f->kind;
     char scratch[64], *to = (char *)into + f->offset;
     bool fits;
@@ -2020,8 +1917,7 @@ static int object_take(const struct object_field *f, const char *item,
 /* Decides about a value that the scanner stands before, and notes its field if
  * it is one. */
 static int object_value(struct object *o, struct mst_json *j, const char *text,
-                        size_t *at, unsigned *field)
-{
+                        size_t *at, unsigned *field) {
     unsigned i = object_field(o, j);
     bool object = text[*at] == '{';
 
@@ -2049,8 +1945,7 @@ static int object_value(struct object *o, struct mst_json *j, const char *text,
  * fit (o->item is it), MST_ERR_TIME.
  */
 static int object_read(struct object *o, const char *text, size_t len,
-                       void *into)
-{
+                       void *into) {
     struct mst_json j;
     size_t at = 0;
     unsigned field = 0;
@@ -2169,41 +2064,34 @@ static const uint16_t message_required[] = {
 
 #define MESSAGE_SIDES (BIT(FIELD_BIDS) | BIT(FIELD_ASKS))
 
-const char *mst_channel_name(enum mst_channel channel)
-{
+const char *mst_channel_name(enum mst_channel channel) {
     return text_nth(message_channels, channel);
 }
 
-static enum mst_code message_code(const char *text)
-{
+static enum mst_code message_code(const char *text) {
     return (enum mst_code)(text_lookup(message_codes, text, strlen(text)) +
                            MST_CODE_UNKNOWN_ACTION);
 }
 
-static bool message_is_data(const struct mst_decoder *d)
-{
+static bool message_is_data(const struct mst_decoder *d) {
     return d->channel < MST_CHANNEL_OTHER;
 }
 
-static bool message_is_response(const struct mst_decoder *d)
-{
+static bool message_is_response(const struct mst_decoder *d) {
     return !message_is_data(d) && d->action <= MST_SUBSCRIPTION_LIST;
 }
 
-static bool message_has_levels(const struct mst_decoder *d)
-{
+static bool message_has_levels(const struct mst_decoder *d) {
     return d->channel == MST_MARKET_DATA || d->channel == MST_TOP_OF_BOOK;
 }
 
-static bool message_is_known(const struct mst_decoder *d)
-{
+static bool message_is_known(const struct mst_decoder *d) {
     return message_is_data(d) || message_is_response(d);
 }
 
 /* A message that turned out bad may have had levels of a book: it says so, or
  * has not said what else it is. */
-static bool message_may_have_levels(const struct mst_decoder *d)
-{
+static bool message_may_have_levels(const struct mst_decoder *d) {
     if (d->channel == MST_MARKET_DATA ||
         (d->fields.twice & BIT(FIELD_CHANNEL)) != 0) {
         return true;
@@ -2215,8 +2103,7 @@ static bool message_may_have_levels(const struct mst_decoder *d)
 }
 
 /* Fields that matter in this message, as far as it is known. */
-static unsigned message_relevant(const struct mst_decoder *d)
-{
+static unsigned message_relevant(const struct mst_decoder *d) {
     if (message_is_data(d)) {
         return BIT(FIELD_CHANNEL) | BIT(FIELD_PAYLOAD) |
                message_required[d->channel] |
@@ -2226,15 +2113,13 @@ static unsigned message_relevant(const struct mst_decoder *d)
            (message_is_response(d) ? BIT(FIELD_ENTRIES) : 0u);
 }
 
-static void message_event(struct mst_event *event, enum mst_event_type type)
-{
+static void message_event(struct mst_event *event, enum mst_event_type type) {
     memset(event, 0, sizeof *event);
     event->type = type;
 }
 
 static int message_part(struct mst_decoder *d, struct mst_event *event,
-                        bool last)
-{
+                        bool last) {
     event->type = MST_EVENT_PART;
     event->as.part = (struct mst_part){
         .market = d->said.market,
@@ -2252,8 +2137,7 @@ static int message_part(struct mst_decoder *d, struct mst_event *event,
 
 /* Notes that a field is of no use; the text is kept for the error. */
 static void message_bad(struct mst_decoder *d, enum message_field field,
-                        int error, const char *text, size_t len)
-{
+                        int error, const char *text, size_t len) {
     if ((d->fields.unusable & BIT(field)) == 0) {
         d->fields.unusable |= (uint16_t)BIT(field);
         d->fields.bad[field] = (int16_t)error;
@@ -2266,8 +2150,7 @@ static void message_bad(struct mst_decoder *d, enum message_field field,
 }
 
 /* The first thing that is wrong with a field that matters, or 0. */
-static int message_fault(struct mst_decoder *d)
-{
+static int message_fault(struct mst_decoder *d) {
     unsigned relevant, bad;
 
     if ((d->fields.unusable | d->fields.twice) == 0) {
@@ -2291,8 +2174,7 @@ static int message_fault(struct mst_decoder *d)
 /* Reads a price or an amount. */
 static int message_number(const struct mst_decoder *d,
                           const struct json_text *text, bool price,
-                          struct mst_decimal *out)
-{
+                          struct mst_decimal *out) {
     int rc = text->cut ? MST_ERR_DECIMAL_WIDE
                        : mst_decimal_parse(text->at, text->len, out);
 
@@ -2305,8 +2187,7 @@ static int message_number(const struct mst_decoder *d,
     return out->inexact && (price || d->strict) ? MST_ERR_DECIMAL_WIDE : 0;
 }
 
-static bool message_is_number(const struct json_text *text)
-{
+static bool message_is_number(const struct json_text *text) {
     return text->string || text->at[0] == '-' ||
            (text->at[0] >= '0' && text->at[0] <= '9');
 }
@@ -2314,8 +2195,7 @@ static bool message_is_number(const struct json_text *text)
 /* Reads a time; returns what is behind it, or NULL. The minute is most often
  * that of the time before. */
 static const char *message_time(struct mst_decoder *d, const char *at,
-                                const char *end, int64_t *ns)
-{
+                                const char *end, int64_t *ns) {
     if (end - at < TIME_LEN_MIN) {
         return NULL;
     }
@@ -2346,8 +2226,7 @@ static const char *message_time(struct mst_decoder *d, const char *at,
 
 /* Passes over a price or an amount that needs no second look. */
 COLD const char *message_number_pass(const char *at, const char *end,
-                                     int64_t *coefficient, int8_t *power)
-{
+                                     int64_t *coefficient, int8_t *power) {
     struct mst_decimal number;
     int32_t exponent;
 
@@ -2370,8 +2249,7 @@ COLD const char *message_number_pass(const char *at, const char *end,
 
 /* Takes in the value of a field that is a scalar. */
 static void message_scalar(struct mst_decoder *d, enum message_field field,
-                           const struct json_text *t)
-{
+                           const struct json_text *t) {
     bool number = field == FIELD_PRICE || field == FIELD_AMOUNT;
     int rc = 0;
 
@@ -2404,15 +2282,13 @@ static void message_scalar(struct mst_decoder *d, enum message_field field,
 }
 
 /* Where a level goes: into the part at hand, or as the best of its side. */
-static struct mst_level *message_level_place(struct mst_decoder *d)
-{
+static struct mst_level *message_level_place(struct mst_decoder *d) {
     return d->channel == MST_TOP_OF_BOOK ? &d->best.level[d->side]
                                          : &d->levels[d->count];
 }
 
 /* Takes in the level that is there now. */
-static void message_level_add(struct mst_decoder *d, struct mst_level *level)
-{
+static void message_level_add(struct mst_decoder *d, struct mst_level *level) {
     level->side = d->side;
     level->time_ns = d->time.of[0];
     if (d->channel == MST_TOP_OF_BOOK) {
@@ -2423,8 +2299,7 @@ static void message_level_add(struct mst_decoder *d, struct mst_level *level)
 }
 
 /* What a level is without: a price and an amount, each once and good. */
-static int message_level_fault(struct mst_decoder *d)
-{
+static int message_level_fault(struct mst_decoder *d) {
     if (((d->fields.twice | d->fields.unusable | ~(unsigned)d->fields.seen) &
          MESSAGE_NUMBERS) == 0) {
         return 0;
@@ -2446,8 +2321,7 @@ static int message_level_fault(struct mst_decoder *d)
 }
 
 /* Steps into a level. */
-static int message_level_open(struct mst_decoder *d)
-{
+static int message_level_open(struct mst_decoder *d) {
     const uint16_t other = (uint16_t)~MESSAGE_NUMBERS;
 
     d->place = MESSAGE_LEVEL;
@@ -2459,8 +2333,7 @@ static int message_level_open(struct mst_decoder *d)
 }
 
 /* Takes in a level that has been read. */
-static int message_level_close(struct mst_decoder *d)
-{
+static int message_level_close(struct mst_decoder *d) {
     int rc = message_level_fault(d);
 
     if (rc == 0) {
@@ -2495,8 +2368,7 @@ static const struct object_field message_entry_fields[] = {
 
 /* Reads an object of a message; the text of an error is what did not fit. */
 static int message_object(struct mst_decoder *d, struct object *o,
-                          const char *text, size_t len)
-{
+                          const char *text, size_t len) {
     int rc;
 
     d->said.text[0] = d->said.name[0] = d->said.message[0] = '\0';
@@ -2512,8 +2384,7 @@ static int message_object(struct mst_decoder *d, struct object *o,
 
 /* Hands out an entry of a response. */
 static int message_entry(struct mst_decoder *d, const char *text, size_t len,
-                         struct mst_event *event)
-{
+                         struct mst_event *event) {
     struct object o = {
         message_entry_fields, COUNT_OF(message_entry_fields), 0, 0, NULL, 0};
     struct mst_entry *entry = &event->as.entry;
@@ -2542,8 +2413,7 @@ static int message_entry(struct mst_decoder *d, const char *text, size_t len,
 }
 
 /* The message as a whole, if it is at hand or fits the buffer. */
-static bool message_whole(struct mst_decoder *d, const char **text)
-{
+static bool message_whole(struct mst_decoder *d, const char **text) {
     if (d->message_len > d->kept.buffer_len) {
         return false;
     }
@@ -2570,8 +2440,8 @@ static const struct object_field message_service_fields[] = {
 };
 
 /* Hands out an error message of the service, in any of its shapes. */
-static int message_service_error(struct mst_decoder *d, struct mst_event *event)
-{
+static int message_service_error(struct mst_decoder *d,
+                                 struct mst_event *event) {
     struct object o = {message_service_fields,
                        COUNT_OF(message_service_fields),
                        0,
@@ -2600,8 +2470,7 @@ static int message_service_error(struct mst_decoder *d, struct mst_event *event)
 
 /* True where the levels or entries of a field can be handed out. */
 static bool message_streams(const struct mst_decoder *d,
-                            enum message_field field)
-{
+                            enum message_field field) {
     if (d->deferred.at > 0 && !d->second_pass) {
         return false;
     }
@@ -2614,8 +2483,7 @@ static bool message_streams(const struct mst_decoder *d,
 }
 
 /* Steps into the levels or entries of a field. */
-static int message_stream(struct mst_decoder *d, enum message_field field)
-{
+static int message_stream(struct mst_decoder *d, enum message_field field) {
     if (!d->second_pass && field != FIELD_ENTRIES) {
         d->kept.retain = false;
         d->kept.held = 0;
@@ -2626,8 +2494,7 @@ static int message_stream(struct mst_decoder *d, enum message_field field)
 }
 
 /* Opens a request; entries follow one by one, then the close. */
-static void message_request_open(struct out *o, enum mst_action action)
-{
+static void message_request_open(struct out *o, enum mst_action action) {
     out_text(o, "{\"type\":\"");
     out_text(o, text_nth(message_actions, action));
     out_byte(o, '"');
@@ -2637,8 +2504,7 @@ static void message_request_open(struct out *o, enum mst_action action)
 }
 
 static void message_request_entry(struct out *o, enum mst_channel channel,
-                                  const char *market, bool first)
-{
+                                  const char *market, bool first) {
     out_text(o, first ? "{\"type\":\"" : ",{\"type\":\"");
     out_text(o, text_nth(message_channels, channel));
     out_byte(o, '"');
@@ -2650,8 +2516,7 @@ static void message_request_entry(struct out *o, enum mst_channel channel,
     out_byte(o, '}');
 }
 
-static void message_request_close(struct out *o, enum mst_action action)
-{
+static void message_request_close(struct out *o, enum mst_action action) {
     out_text(o, action != MST_SUBSCRIPTION_LIST ? "]}" : "}");
 }
 
@@ -2674,8 +2539,7 @@ static void message_request_close(struct out *o, enum mst_action action)
 /* Passes over a text, if it is at hand. The result of this and the like is
  * what is behind it, or NULL; NULL for what is at hand gives NULL. */
 HOT const char *message_pass(const char *at, const char *end, const char *text,
-                             size_t len)
-{
+                             size_t len) {
     return at != NULL && (size_t)(end - at) >= len && mem_equal(at, text, len)
                ? at + len
                : NULL;
@@ -2686,8 +2550,7 @@ HOT const char *message_pass(const char *at, const char *end, const char *text,
 
 /* Passes over a level in the form in which the service writes it. */
 COLD const char *message_level_pass(const char *at, const char *end,
-                                    struct mst_level *level)
-{
+                                    struct mst_level *level) {
     level->flags = 0;
     at = MESSAGE_PASS(at, end, "{\"price\":\"");
     at = message_number_pass(at, end, &level->price_coefficient,
@@ -2713,8 +2576,7 @@ struct message_figure {
 /* Passes over a number, if so much room is left behind it, or gives NULL for
  * what message_number_pass() has to look at. */
 HOT const char *message_figure_pass(const char *at, const char *end,
-                                    size_t room, struct message_figure figure)
-{
+                                    size_t room, struct message_figure figure) {
     if (!figure.any) {
         return decimal_word(at, end, room, figure.shape, figure.coefficient,
                             figure.exponent);
@@ -2731,8 +2593,7 @@ HOT const char *message_figure_pass(const char *at, const char *end,
  * that two words can be read. */
 HOT const char *message_level_order(const char *at, const char *end,
                                     struct message_figure first,
-                                    struct message_figure second)
-{
+                                    struct message_figure second) {
     static const char close[] = "\"}";
     const size_t close_len = sizeof close - 1;
     const size_t room = second.before_len + (second.any ? 0 : 8 + close_len);
@@ -2785,8 +2646,7 @@ HOT const char *message_level_order(const char *at, const char *end,
  * what is at hand. */
 COLD const char *message_level_other(const char *at, const char *end,
                                      struct mst_level *level,
-                                     struct decimal_shape shapes[2])
-{
+                                     struct decimal_shape shapes[2]) {
     size_t len = (size_t)(end - at);
     char copy[48] = {0};
     const char *behind;
@@ -2810,8 +2670,7 @@ COLD const char *message_level_other(const char *at, const char *end,
 /* As message_level_pass(), in words where so much is at hand. */
 HOT const char *message_level_fast(const char *at, const char *end,
                                    struct mst_level *level,
-                                   struct decimal_shape shapes[2])
-{
+                                   struct decimal_shape shapes[2]) {
 #if WORDS
     const char *behind =
         __builtin_expect(shapes[1].varies, 0)
@@ -2829,8 +2688,7 @@ HOT const char *message_level_fast(const char *at, const char *end,
 
 /* Passes over levels that are left to the second pass, with the end of their
  * side; false if they are not all at hand, or not what the service writes. */
-static bool message_fast_skip(struct mst_decoder *d)
-{
+static bool message_fast_skip(struct mst_decoder *d) {
     const char *data = (const char *)d->data, *end = data + d->len;
     const char *at = data + d->at;
     struct decimal_shape shapes[2] = {{0}};
@@ -2851,8 +2709,7 @@ static bool message_fast_skip(struct mst_decoder *d)
 /* Passes over the beginning of a message: up to its market, of a heartbeat up
  * to its time. */
 static inline const char *message_fast_begin(enum mst_channel *channel,
-                                             const char *at, const char *end)
-{
+                                             const char *at, const char *end) {
     const char *payload;
 
     at = MESSAGE_PASS(at, end, "{\"channel\":\"");
@@ -2879,8 +2736,7 @@ static inline const char *message_fast_begin(enum mst_channel *channel,
 /* Takes in a market that may stand in a log as it is; returns what is behind
  * it, or NULL. */
 static inline const char *message_fast_market(struct mst_decoder *d,
-                                              const char *at, const char *end)
-{
+                                              const char *at, const char *end) {
     size_t len;
 
 #if WORDS
@@ -2911,8 +2767,7 @@ static inline const char *message_fast_market(struct mst_decoder *d,
 /* Passes over what comes between the market of a message and its time. */
 static inline const char *message_fast_fields(struct mst_decoder *d,
                                               enum mst_channel channel,
-                                              const char *at, const char *end)
-{
+                                              const char *at, const char *end) {
     const char *update;
 
     switch (channel) {
@@ -2942,8 +2797,7 @@ static inline const char *message_fast_fields(struct mst_decoder *d,
  * one of another form, of which nothing was kept that the scanner does not set
  * anew. */
 static const char *message_fast_head(struct mst_decoder *d, const char *begin,
-                                     const char *end)
-{
+                                     const char *end) {
     static const uint8_t times[] = {0, 1, 2, 1}; /* in d->time.of */
     enum mst_channel channel;
     const char *at = message_fast_begin(&channel, begin, end);
@@ -2979,8 +2833,8 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
 /* Notes how many amounts of a side did not look like the message's first: where
  * these are more than one, each is read without a branch on its form, and after
  * two hundred sides it is seen whether that is still so. */
-COLD void message_variety(struct mst_decoder *d, struct decimal_shape *amounts)
-{
+COLD void message_variety(struct mst_decoder *d,
+                          struct decimal_shape *amounts) {
     const unsigned sum = d->variety + amounts->odd;
     const bool more = amounts->odd > 0 && sum >= MESSAGE_VARIES;
 
@@ -2993,8 +2847,7 @@ COLD void message_variety(struct mst_decoder *d, struct decimal_shape *amounts)
  * hand. */
 HOT const char *message_fast_levels(struct mst_decoder *d,
                                     struct decimal_shape shapes[2],
-                                    const char *at, const char *end)
-{
+                                    const char *at, const char *end) {
     const bool top = d->channel == MST_TOP_OF_BOOK;
     struct mst_level *levels = top ? &d->best.level[d->side] : d->levels;
     size_t count = top ? d->best.there[d->side] : d->count;
@@ -3039,8 +2892,7 @@ HOT const char *message_fast_levels(struct mst_decoder *d,
 /* Takes in the beginning of a side, the first time that it comes; returns what
  * is behind it, or NULL. */
 static inline const char *message_fast_side(struct mst_decoder *d,
-                                            const char *at, const char *end)
-{
+                                            const char *at, const char *end) {
     const char *bids = MESSAGE_PASS(at, end, ",\"bids\":[");
     enum message_field field = bids != NULL ? FIELD_BIDS : FIELD_ASKS;
 
@@ -3057,8 +2909,7 @@ static inline const char *message_fast_side(struct mst_decoder *d,
 
 /* Goes on in large steps, as far as the message is what the service usually
  * writes. */
-static void message_fast(struct mst_decoder *d)
-{
+static void message_fast(struct mst_decoder *d) {
     const char *data = (const char *)d->data, *end = data + d->len;
     const char *at = data + d->at, *next;
     struct decimal_shape shapes[2] = {{0}};
@@ -3112,8 +2963,7 @@ static const uint8_t message_ranges[][2] = {
 };
 
 /* The field that the scanner's key names here, or FIELD_NONE. */
-static enum message_field message_field(const struct mst_decoder *d)
-{
+static enum message_field message_field(const struct mst_decoder *d) {
     const uint8_t *range = message_ranges[d->place];
     unsigned i = range[0];
 
@@ -3123,8 +2973,7 @@ static enum message_field message_field(const struct mst_decoder *d)
     return i < range[1] ? (enum message_field)i : FIELD_NONE;
 }
 
-static void message_take(struct mst_decoder *d)
-{
+static void message_take(struct mst_decoder *d) {
     json_take(&d->json, JSON_TAKE);
     d->kept.item = true;
     d->kept.item_held = false;
@@ -3133,16 +2982,14 @@ static void message_take(struct mst_decoder *d)
 
 /* What a field that has been read makes of the message: a fault of a level
  * waits for its end. */
-static int message_settled(struct mst_decoder *d)
-{
+static int message_settled(struct mst_decoder *d) {
     return d->place != MESSAGE_LEVEL && message_is_known(d) ? message_fault(d)
                                                             : 0;
 }
 
 /* An item does not fit the buffer: an error, unless it may turn out not to
  * matter. */
-static int message_oversized(struct mst_decoder *d)
-{
+static int message_oversized(struct mst_decoder *d) {
     if (d->place >= MESSAGE_LEVELS) {
         d->said.text[0] = '\0';
         return MST_ERR_MESSAGE_SIZE;
@@ -3155,8 +3002,7 @@ static int message_oversized(struct mst_decoder *d)
  * behind it, or NULL for what message_scalar() has to look at. */
 static const char *message_value_pass(struct mst_decoder *d,
                                       enum message_field field, const char *at,
-                                      const char *end)
-{
+                                      const char *end) {
     struct mst_decimal *number = field == FIELD_PRICE ? &d->price : &d->amount;
 
     if ((BIT(field) & MESSAGE_NUMBERS) == 0) {
@@ -3169,8 +3015,7 @@ static const char *message_value_pass(struct mst_decoder *d,
 
 /* Reads the value of a field: at once where it is a plain string at hand, else
  * as an item. */
-static int message_read(struct mst_decoder *d, enum message_field field)
-{
+static int message_read(struct mst_decoder *d, enum message_field field) {
     const char *data = (const char *)d->data, *begin = data + d->at + 1;
     struct json_text t = {begin, 0, true, false};
 
@@ -3200,8 +3045,7 @@ static int message_read(struct mst_decoder *d, enum message_field field)
 }
 
 /* A member of a level. */
-static int message_level_member(struct mst_decoder *d)
-{
+static int message_level_member(struct mst_decoder *d) {
     enum message_field field = message_field(d);
 
     if (field == FIELD_NONE) {
@@ -3219,8 +3063,7 @@ static int message_level_member(struct mst_decoder *d)
 }
 
 /* A value that belongs to a field which is an array or an object. */
-static int message_container(struct mst_decoder *d, enum message_field field)
-{
+static int message_container(struct mst_decoder *d, enum message_field field) {
     uint8_t c = d->data[d->at];
 
     if (c != (field == FIELD_PAYLOAD ? '{' : '[')) {
@@ -3251,8 +3094,7 @@ static int message_container(struct mst_decoder *d, enum message_field field)
 }
 
 /* A member of the root or of the payload. */
-static int message_member(struct mst_decoder *d)
-{
+static int message_member(struct mst_decoder *d) {
     enum message_field field = message_field(d);
     bool container = field == FIELD_PAYLOAD || field == FIELD_ENTRIES ||
                      field == FIELD_BIDS || field == FIELD_ASKS;
@@ -3286,8 +3128,7 @@ static int message_member(struct mst_decoder *d)
 
 /* Decides about the value at hand: 0 to go on, 1 with an event, or an
  * error. */
-static int message_value(struct mst_decoder *d, struct mst_event *event)
-{
+static int message_value(struct mst_decoder *d, struct mst_event *event) {
     uint8_t c = d->data[d->at];
 
     switch ((enum message_place)d->place) {
@@ -3324,8 +3165,7 @@ static int message_value(struct mst_decoder *d, struct mst_event *event)
 
 /* An item has been read: where it began earlier, its bytes are in the
  * buffer. */
-static int message_item(struct mst_decoder *d, struct mst_event *event)
-{
+static int message_item(struct mst_decoder *d, struct mst_event *event) {
     char scratch[MST_TEXT_MAX + 1];
     const char *text = (const char *)d->data + d->kept.item_at;
     size_t len = d->at - d->kept.item_at;
@@ -3362,8 +3202,7 @@ static int message_item(struct mst_decoder *d, struct mst_event *event)
 }
 
 /* Behind an object or an array that was entered. */
-static int message_close(struct mst_decoder *d)
-{
+static int message_close(struct mst_decoder *d) {
     if (d->place == MESSAGE_LEVEL) {
         return message_level_close(d);
     }
@@ -3372,8 +3211,7 @@ static int message_close(struct mst_decoder *d)
 }
 
 /* Keeps what will be needed of a piece that is used up. */
-static int message_keep(struct mst_decoder *d)
-{
+static int message_keep(struct mst_decoder *d) {
     size_t from = 0;
 
     if (d->kept.retain && d->len <= d->kept.buffer_len - d->kept.held) {
@@ -3413,8 +3251,7 @@ static int message_keep(struct mst_decoder *d)
 
 /* Goes back to the first levels or entries that came before it was known what
  * they belong to, as if their key had just been read. */
-static int message_again(struct mst_decoder *d)
-{
+static int message_again(struct mst_decoder *d) {
     const bool root = d->deferred.field < FIELD_MARKET;
     const char *field = message_fields[d->deferred.field], *text;
 
@@ -3435,8 +3272,7 @@ static int message_again(struct mst_decoder *d)
 }
 
 /* The last event of a data message that is known to be good. */
-static int message_data(struct mst_decoder *d, struct mst_event *event)
-{
+static int message_data(struct mst_decoder *d, struct mst_event *event) {
     switch ((enum mst_channel)d->channel) {
     case MST_MARKET_DATA: return message_part(d, event, true);
     case MST_TOP_OF_BOOK:
@@ -3470,8 +3306,7 @@ static int message_data(struct mst_decoder *d, struct mst_event *event)
     }
 }
 
-static int message_unknown(struct mst_decoder *d, struct mst_event *event)
-{
+static int message_unknown(struct mst_decoder *d, struct mst_event *event) {
     const char *text = NULL;
 
     message_event(event, MST_EVENT_UNKNOWN);
@@ -3484,8 +3319,7 @@ static int message_unknown(struct mst_decoder *d, struct mst_event *event)
 
 /* The input is not JSON; but if the item at hand was too large before that,
  * this is what counts, as it does where the input comes in pieces. */
-static int message_syntax(struct mst_decoder *d, int error)
-{
+static int message_syntax(struct mst_decoder *d, int error) {
     size_t len =
         (d->kept.item_held ? d->kept.held : 0) + d->at - d->kept.item_at;
     int rc = 0;
@@ -3501,8 +3335,7 @@ static int message_syntax(struct mst_decoder *d, int error)
 
 /* The input ends here: 0 to start over, 1 with the last event, or an
  * error. */
-static int message_end(struct mst_decoder *d, struct mst_event *event)
-{
+static int message_end(struct mst_decoder *d, struct mst_event *event) {
     bool data = message_is_data(d), response = message_is_response(d);
     unsigned needs =
         data ? message_required[d->channel] | BIT(FIELD_PAYLOAD) : 0u;
@@ -3546,8 +3379,7 @@ static int message_end(struct mst_decoder *d, struct mst_event *event)
 }
 
 /* Reads on: 1 with an event, 0 when the piece is used up, or an error. */
-static int message_scan(struct mst_decoder *d, struct mst_event *event)
-{
+static int message_scan(struct mst_decoder *d, struct mst_event *event) {
     int rc;
 
     do {
@@ -3575,15 +3407,13 @@ static int message_scan(struct mst_decoder *d, struct mst_event *event)
     return rc;
 }
 
-static void message_aborted(struct mst_decoder *d, struct mst_event *event)
-{
+static void message_aborted(struct mst_decoder *d, struct mst_event *event) {
     d->count = 0;
     (void)message_part(d, event, false);
     event->as.part.aborted = true;
 }
 
-static int message_failure(struct mst_decoder *d, struct mst_event *event)
-{
+static int message_failure(struct mst_decoder *d, struct mst_event *event) {
     message_event(event, MST_EVENT_ERROR);
     event->as.failure.error = d->error;
     event->as.failure.stage = MST_STATE_OPEN;
@@ -3598,8 +3428,7 @@ static int message_failure(struct mst_decoder *d, struct mst_event *event)
 }
 
 int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
-                     unsigned flags)
-{
+                     unsigned flags) {
     if (decoder == NULL || buffer == NULL || len < 256) {
         return MST_ERR_ARGUMENT;
     }
@@ -3611,8 +3440,7 @@ int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
 }
 
 void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
-                      bool final)
-{
+                      bool final) {
     struct mst_decoder *d = decoder;
 
     if (!d->started) {
@@ -3639,8 +3467,7 @@ void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
 }
 
 /* As mst_decoder_next(), in a message that is not done. */
-static int message_next(struct mst_decoder *d, struct mst_event *event)
-{
+static int message_next(struct mst_decoder *d, struct mst_event *event) {
     int rc;
 
     if (d->phase == MESSAGE_ERROR) {
@@ -3659,8 +3486,7 @@ static int message_next(struct mst_decoder *d, struct mst_event *event)
     return message_failure(d, event);
 }
 
-int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event)
-{
+int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event) {
     struct mst_decoder *d = decoder;
 
     if (d->phase == MESSAGE_DONE) {
@@ -3670,8 +3496,7 @@ int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event)
     return message_next(d, event);
 }
 
-int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event)
-{
+int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event) {
     struct mst_decoder *d = decoder;
     bool aborted = d->started && d->phase == MESSAGE_SCAN && d->parts_out;
 
@@ -3698,8 +3523,7 @@ static const char address_networks[] =
 /* From MST_ADDRESS_PENDING on. */
 static const char address_statuses[] = "PENDING\0APPROVED\0REJECTED\0";
 
-const char *mst_network_name(enum mst_network network)
-{
+const char *mst_network_name(enum mst_network network) {
     return network > MST_NETWORK_NONE
                ? text_nth(address_networks,
                           (unsigned)network - MST_NETWORK_BITCOIN)
@@ -3708,21 +3532,18 @@ const char *mst_network_name(enum mst_network network)
 
 /* 0 for "", else the text's place in a list, counted from 1; behind its last
  * where it is not there. */
-static unsigned address_word(const char *words, const char *text)
-{
+static unsigned address_word(const char *words, const char *text) {
     return text[0] == '\0' ? 0 : text_lookup(words, text, strlen(text)) + 1u;
 }
 
-enum mst_network mst_network_from_name(const char *name)
-{
+enum mst_network mst_network_from_name(const char *name) {
     return (enum mst_network)address_word(address_networks,
                                           name != NULL ? name : "");
 }
 
 static const struct mst_travelrule address_no_travelrule;
 
-const char *mst_address_field_name(enum mst_address_field field)
-{
+const char *mst_address_field_name(enum mst_address_field field) {
     static const char words[] =
         "id (or network and address)\0id\0network\0address\0"
         "nickname\0first_name\0last_name\0institution\0vasp_id\0"
@@ -3731,8 +3552,7 @@ const char *mst_address_field_name(enum mst_address_field field)
     return field > 0 ? text_nth(words, (unsigned)field - 1) : "";
 }
 
-const char *mst_address_rule_text(enum mst_address_rule rule)
-{
+const char *mst_address_rule_text(enum mst_address_rule rule) {
     static const char words[] =
         "is missing\0is empty\0is too long\0is not valid UTF-8\0"
         "contradicts another field\0has no such value\0";
@@ -3742,8 +3562,7 @@ const char *mst_address_rule_text(enum mst_address_rule rule)
 
 static int address_breaks(struct mst_address_fault *fault,
                           enum mst_address_field field,
-                          enum mst_address_rule rule)
-{
+                          enum mst_address_rule rule) {
     fault->field = field;
     fault->rule = rule;
     return MST_ERR_ADDRESS;
@@ -3751,8 +3570,7 @@ static int address_breaks(struct mst_address_fault *fault,
 
 /* Exactly one identification form, and a network that is what its text says. */
 static int address_check_form(const struct mst_address_request *r,
-                              struct mst_address_fault *fault)
-{
+                              struct mst_address_fault *fault) {
     bool network = r->network != MST_NETWORK_NONE || r->network_text != NULL;
     bool address = r->address != NULL;
 
@@ -3784,8 +3602,7 @@ static int address_check_form(const struct mst_address_request *r,
 
 static int address_check_texts(const struct mst_address_request *r,
                                const struct mst_travelrule *t,
-                               struct mst_address_fault *fault)
-{
+                               struct mst_address_fault *fault) {
     /* In the order of enum mst_address_field, from MST_FIELD_ID on. */
     const char *const texts[] = {
         r->id,          r->network_text, r->address,
@@ -3825,8 +3642,7 @@ static int address_check_texts(const struct mst_address_request *r,
 }
 
 static int address_check_travelrule(const struct mst_travelrule *t,
-                                    struct mst_address_fault *fault)
-{
+                                    struct mst_address_fault *fault) {
     const char *custodian = t->custodian_type != NULL ? t->custodian_type : "";
 
     if (t->institution != NULL &&
@@ -3844,8 +3660,7 @@ static int address_check_travelrule(const struct mst_travelrule *t,
 }
 
 int mst_address_check(const struct mst_address_request *request,
-                      struct mst_address_fault *fault)
-{
+                      struct mst_address_fault *fault) {
     const struct mst_address_request *r = request;
     const struct mst_travelrule *t;
     struct mst_address_fault unasked;
@@ -3869,8 +3684,7 @@ int mst_address_check(const struct mst_address_request *request,
 
 /* Writes the name of an object's member, behind '{' for the first and ','
  * for another. */
-static void address_name_write(struct out *o, char before, const char *name)
-{
+static void address_name_write(struct out *o, char before, const char *name) {
     out_byte(o, before);
     json_write_string(o, name);
     out_byte(o, ':');
@@ -3878,8 +3692,7 @@ static void address_name_write(struct out *o, char before, const char *name)
 
 /* Writes a member, or nothing for NULL; returns what stands before the next. */
 static char address_text_write(struct out *o, char before, const char *name,
-                               const char *text)
-{
+                               const char *text) {
     if (text == NULL) {
         return before;
     }
@@ -3889,8 +3702,7 @@ static char address_text_write(struct out *o, char before, const char *name,
 }
 
 static void address_travelrule_write(struct out *o,
-                                     const struct mst_travelrule *t)
-{
+                                     const struct mst_travelrule *t) {
     char before = '{';
 
     if (t->institution != NULL || t->first_name != NULL ||
@@ -3917,8 +3729,7 @@ static void address_travelrule_write(struct out *o,
 
 /* Writes the body of a request that mst_address_check() has passed. */
 static void address_body_write(struct out *o,
-                               const struct mst_address_request *r)
-{
+                               const struct mst_address_request *r) {
     char before = address_text_write(o, '{', "id", r->id);
 
     if (r->address != NULL) {
@@ -3941,8 +3752,7 @@ static void address_body_write(struct out *o,
 }
 
 int mst_address_write(char *out, size_t len,
-                      const struct mst_address_request *request)
-{
+                      const struct mst_address_request *request) {
     struct out o = {(uint8_t *)out, len, 0, 0};
     int rc = mst_address_check(request, NULL);
 
@@ -3975,16 +3785,15 @@ static const struct object_field address_fields[] = {
 /* Reads the body of a response; what is not UTF-8 is not JSON. */
 static int address_body_read(const void *body, size_t len,
                              const struct object_field *fields, unsigned count,
-                             void *into)
-{
+                             void *into) {
     struct object o = {fields, count, 0, 0, NULL, 0};
     int rc = object_read(&o, body, len, into);
 
     return rc == 0 && !utf8_is(body, len) ? MST_ERR_JSON_SYNTAX : rc;
 }
 
-int mst_address_read(const void *body, size_t len, struct mst_address *address)
-{
+int mst_address_read(const void *body, size_t len,
+                     struct mst_address *address) {
     struct mst_address *a = address;
     int rc;
 
@@ -4023,8 +3832,8 @@ static const struct object_field problem_fields[] = {
     PROBLEM_TEXT("message", detail, 2, OBJECT_STANDS_IN),
 };
 
-void mst_problem_read(const void *body, size_t len, struct mst_problem *problem)
-{
+void mst_problem_read(const void *body, size_t len,
+                      struct mst_problem *problem) {
     memset(problem, 0, sizeof *problem);
     if (address_body_read(body, len, problem_fields, COUNT_OF(problem_fields),
                           problem) != 0) {
@@ -4084,8 +3893,7 @@ enum book_phase {
 /* In which order the levels of the snapshot have come so far. */
 enum book_order { BOOK_BEST_FIRST, BOOK_WORST_FIRST, BOOK_HEAP };
 
-int mst_book_set_spare(struct mst_book *book, struct mst_book *spare)
-{
+int mst_book_set_spare(struct mst_book *book, struct mst_book *spare) {
     if (spare == NULL || spare == book || spare->spare != NULL ||
         spare->capacity != book->capacity) {
         return MST_ERR_ARGUMENT;
@@ -4094,8 +3902,7 @@ int mst_book_set_spare(struct mst_book *book, struct mst_book *spare)
     return 0;
 }
 
-void mst_book_set_thin(struct mst_book *book, size_t levels)
-{
+void mst_book_set_thin(struct mst_book *book, size_t levels) {
     /* What a full side lets go at once does not make it thin. */
     uint32_t most = book->capacity - book->capacity / 64;
 
@@ -4105,16 +3912,14 @@ void mst_book_set_thin(struct mst_book *book, size_t levels)
     }
 }
 
-struct mst_decimal mst_level_price(const struct mst_level *level)
-{
+struct mst_decimal mst_level_price(const struct mst_level *level) {
     struct mst_decimal price = {level->price_coefficient, level->price_exponent,
                                 false};
 
     return price;
 }
 
-struct mst_decimal mst_level_amount(const struct mst_level *level)
-{
+struct mst_decimal mst_level_amount(const struct mst_level *level) {
     struct mst_decimal amount = {level->amount_coefficient,
                                  level->amount_exponent,
                                  (level->flags & MST_LEVEL_INEXACT) != 0};
@@ -4123,22 +3928,19 @@ struct mst_decimal mst_level_amount(const struct mst_level *level)
 }
 
 /* Older by so much that it is of another moment. */
-static bool book_is_older(int64_t time_ns, int64_t than_ns)
-{
+static bool book_is_older(int64_t time_ns, int64_t than_ns) {
     return than_ns - time_ns >= BOOK_ALIKE_NS;
 }
 
 /* Positive where price a is better than b. */
 static int book_better(enum mst_side side, struct mst_decimal a,
-                       struct mst_decimal b)
-{
+                       struct mst_decimal b) {
     int cmp = mst_decimal_cmp(a, b);
 
     return side == MST_BID ? cmp : -cmp;
 }
 
-static int book_compare(const struct mst_level *a, const struct mst_level *b)
-{
+static int book_compare(const struct mst_level *a, const struct mst_level *b) {
     return book_better((enum mst_side)a->side, mst_level_price(a),
                        mst_level_price(b));
 }
@@ -4146,8 +3948,7 @@ static int book_compare(const struct mst_level *a, const struct mst_level *b)
 /* -- keys ---------------------------------------------------------------- */
 
 /* The key of a price that is not a number of units, or of far too many. */
-COLD uint32_t book_key_rounded(int64_t coefficient, int shift)
-{
+COLD uint32_t book_key_rounded(int64_t coefficient, int shift) {
     const int powers = sizeof decimal_powers / sizeof *decimal_powers;
     uint64_t units = BOOK_UNITS_MOST;
     bool whole = false;
@@ -4167,8 +3968,7 @@ COLD uint32_t book_key_rounded(int64_t coefficient, int shift)
  * have the complement. Prices that are equal have the same key, and those that
  * have the same are equal, or both have a rest. */
 HOT uint32_t book_key(const struct mst_book_side *s, unsigned side,
-                      struct mst_decimal price)
-{
+                      struct mst_decimal price) {
     int shift = price.exponent - s->unit;
     uint64_t units = (uint64_t)price.coefficient;
     uint32_t key;
@@ -4183,20 +3983,17 @@ HOT uint32_t book_key(const struct mst_book_side *s, unsigned side,
 }
 
 /* True where no other price has this key. */
-static bool book_key_is_exact(uint32_t key, unsigned side)
-{
+static bool book_key_is_exact(uint32_t key, unsigned side) {
     return ((key ^ side) & 1) == 0;
 }
 
 static uint32_t book_key_of(const struct mst_book_side *s,
-                            const struct mst_level *level)
-{
+                            const struct mst_level *level) {
     return book_key(s, level->side, mst_level_price(level));
 }
 
 /* Positive where level a is better than b, by the keys that a side gave. */
-static int book_rank(const struct mst_level *a, const struct mst_level *b)
-{
+static int book_rank(const struct mst_level *a, const struct mst_level *b) {
     if (a->key != b->key) {
         return a->key > b->key ? 1 : -1;
     }
@@ -4205,8 +4002,7 @@ static int book_rank(const struct mst_level *a, const struct mst_level *b)
 
 /* Chooses a side's unit for a price; of 0 or less, none is better. */
 static void book_choose_unit(struct mst_book_side *s,
-                             const struct mst_level *level)
-{
+                             const struct mst_level *level) {
     if (level->price_coefficient > 0) {
         s->unit = (int8_t)(decimal_len((uint64_t)level->price_coefficient) +
                            level->price_exponent - BOOK_UNITS_DIGITS);
@@ -4214,8 +4010,7 @@ static void book_choose_unit(struct mst_book_side *s,
 }
 
 /* Chooses a side's unit anew where its best price asks for it. */
-static void book_measure(struct mst_book_side *s)
-{
+static void book_measure(struct mst_book_side *s) {
     const struct mst_level *best;
     uint32_t units;
 
@@ -4238,15 +4033,13 @@ static void book_measure(struct mst_book_side *s)
  * levels one less than width. What is added depends on comparisons, but without
  * a branch, which no processor could predict. */
 HOT const struct mst_level *book_halve(const struct mst_level *at, size_t width,
-                                       uint32_t key)
-{
+                                       uint32_t key) {
     return at + (width & (0 - (size_t)(at[width - 1].key < key)));
 }
 
 #if WORDS
 HOT const struct mst_level *book_quarter(const struct mst_level *at,
-                                         size_t width, uint32_t key)
-{
+                                         size_t width, uint32_t key) {
     return at + width * ((size_t)(at[width - 1].key < key) +
                          (size_t)(at[2 * width - 1].key < key) +
                          (size_t)(at[3 * width - 1].key < key));
@@ -4256,8 +4049,7 @@ HOT const struct mst_level *book_quarter(const struct mst_level *at,
 /* Where a search goes on for a key that is not near the best: there BOOK_NEAR
  * levels begin of which the first whose key is not less is one. */
 HOT const struct mst_level *book_far(const struct mst_level *at, size_t count,
-                                     uint32_t key)
-{
+                                     uint32_t key) {
     size_t less = 0;
 
     while (count > 8 * (size_t)BOOK_NEAR) {
@@ -4272,8 +4064,7 @@ HOT const struct mst_level *book_far(const struct mst_level *at, size_t count,
 
 /* Place of the first of the sorted levels whose key is not less. */
 HOT uint32_t book_place(const struct mst_level *levels, uint32_t count,
-                        uint32_t key)
-{
+                        uint32_t key) {
     const struct mst_level *at = levels;
     size_t width = BOOK_NEAR;
 
@@ -4314,8 +4105,7 @@ HOT uint32_t book_place(const struct mst_level *levels, uint32_t count,
  * from that of the first whose key is not less. */
 static uint32_t book_search(const struct mst_level *levels, uint32_t count,
                             enum mst_side side, struct mst_decimal price,
-                            uint32_t key, uint32_t at)
-{
+                            uint32_t key, uint32_t at) {
     uint32_t high = count;
 
     if (at == count || levels[at].key != key || book_key_is_exact(key, side)) {
@@ -4335,8 +4125,7 @@ static uint32_t book_search(const struct mst_level *levels, uint32_t count,
 /* -- an update ----------------------------------------------------------- */
 
 /* A level that a side has no room for: from here on it knows nothing. */
-static void book_cut(struct mst_book_side *s, const struct mst_level *level)
-{
+static void book_cut(struct mst_book_side *s, const struct mst_level *level) {
     struct mst_decimal price = mst_level_price(level);
 
     if (!s->cut ||
@@ -4350,15 +4139,13 @@ static void book_cut(struct mst_book_side *s, const struct mst_level *level)
 }
 
 static bool book_is_beyond(const struct mst_book_side *s,
-                           const struct mst_level *level)
-{
+                           const struct mst_level *level) {
     return s->cut && book_better((enum mst_side)level->side,
                                  mst_level_price(level), s->horizon) <= 0;
 }
 
 /* Moves a side's levels to where its array begins. */
-static void book_pack(struct mst_book_side *s)
-{
+static void book_pack(struct mst_book_side *s) {
     struct mst_level *begin = s->levels - s->room;
 
     if (s->room > 0) {
@@ -4369,8 +4156,7 @@ static void book_pack(struct mst_book_side *s)
 }
 
 /* Takes a level out: of the better ones and the worse ones, the fewer move. */
-static void book_remove(struct mst_book_side *s, uint32_t at)
-{
+static void book_remove(struct mst_book_side *s, uint32_t at) {
     uint32_t better = s->count - 1 - at;
     struct mst_level *here = &s->levels[at];
 
@@ -4386,8 +4172,7 @@ static void book_remove(struct mst_book_side *s, uint32_t at)
 
 /* Makes a gap in the same way, if there is room before the worse levels. */
 static void book_gap(struct mst_book *book, struct mst_book_side *s,
-                     uint32_t at)
-{
+                     uint32_t at) {
     uint32_t better = s->count - at;
 
     if (at < better && s->room > 0) {
@@ -4407,8 +4192,7 @@ static void book_gap(struct mst_book *book, struct mst_book_side *s,
  * once, so that not each new level moves all the others. */
 static void book_insert(struct mst_book *book, struct mst_book_side *s,
                         const struct mst_level *level, uint32_t key,
-                        uint32_t at)
-{
+                        uint32_t at) {
     if (s->count == book->capacity) {
         uint32_t drop = book->capacity / 64 + 1;
         if (at == 0) {
@@ -4430,8 +4214,7 @@ static void book_insert(struct mst_book *book, struct mst_book_side *s,
 
 /* Whether a price is among those of some levels. */
 static bool book_is_named(const struct mst_level *level,
-                          const struct mst_level *levels, size_t count)
-{
+                          const struct mst_level *levels, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (levels[i].side == level->side &&
             book_compare(&levels[i], level) == 0) {
@@ -4449,8 +4232,7 @@ struct book_late {
 
 /* A level's place, after others have changed. */
 static uint32_t book_settle(const struct mst_book_side *s,
-                            const struct book_late *late)
-{
+                            const struct book_late *late) {
     uint32_t at = late->place < s->count ? late->place : s->count;
 
     while (at > 0 && s->levels[at - 1].key >= late->key) {
@@ -4468,8 +4250,7 @@ static uint32_t book_settle(const struct mst_book_side *s,
  * Does nothing and returns false for a removal of what the update sets again
  * before its end, which may have been done. */
 static bool book_change(struct mst_book *book, const struct book_late *late,
-                        const struct mst_level *end)
-{
+                        const struct mst_level *end) {
     const struct mst_level *level = late->level;
     struct mst_book_side *s = &book->sides[level->side];
     bool removed = level->amount_coefficient == 0;
@@ -4509,8 +4290,7 @@ static bool book_change(struct mst_book *book, const struct book_late *late,
 
 /* Applies levels of an update one after the other. */
 static void book_follow(struct mst_book *book, const struct mst_level *level,
-                        const struct mst_level *end)
-{
+                        const struct mst_level *end) {
     for (; level < end; level++) {
         const struct mst_book_side *s = &book->sides[level->side];
         struct book_late late = {level, book_key_of(s, level), s->count};
@@ -4521,8 +4301,7 @@ static void book_follow(struct mst_book *book, const struct mst_level *level,
 /* Sets an amount, if this is the level of this key and nothing else is to be
  * done; if not, it does the same to no level, without a branch. */
 HOT bool book_set(struct mst_level *here, const struct mst_level *level,
-                  uint32_t key)
-{
+                  uint32_t key) {
     struct mst_level none;
     bool is = (here->key == key) & book_key_is_exact(key, level->side) &
               (level->amount_coefficient != 0) &
@@ -4539,8 +4318,7 @@ HOT bool book_set(struct mst_level *here, const struct mst_level *level,
 /* Applies some levels of an update. Most set an amount, which moves no other
  * level: these come first, so that no search waits for another to end. */
 static void book_update(struct mst_book *book, const struct mst_level *levels,
-                        size_t count)
-{
+                        size_t count) {
     struct book_late late[BOOK_AHEAD], *last = late;
 
     for (size_t i = 0; i < count; i++) {
@@ -4566,23 +4344,21 @@ static void book_update(struct mst_book *book, const struct mst_level *levels,
 
 /* -- a snapshot --------------------------------------------------------- */
 
-static void book_swap(struct mst_level *a, struct mst_level *b)
-{
+static void book_swap(struct mst_level *a, struct mst_level *b) {
     struct mst_level level = *a;
 
     *a = *b;
     *b = level;
 }
 
-static void book_reverse(struct mst_level *levels, uint32_t count)
-{
+static void book_reverse(struct mst_level *levels, uint32_t count) {
     for (uint32_t i = 0; i < count / 2; i++) {
         book_swap(&levels[i], &levels[count - 1 - i]);
     }
 }
 
-static void book_sift_down(struct mst_level *heap, uint32_t count, uint32_t at)
-{
+static void book_sift_down(struct mst_level *heap, uint32_t count,
+                           uint32_t at) {
     for (;;) {
         uint32_t child = 2 * at + 1;
         if (child >= count) {
@@ -4600,8 +4376,7 @@ static void book_sift_down(struct mst_level *heap, uint32_t count, uint32_t at)
     }
 }
 
-static void book_sift_up(struct mst_level *heap, uint32_t at)
-{
+static void book_sift_up(struct mst_level *heap, uint32_t at) {
     while (at > 0 && book_rank(&heap[at], &heap[(at - 1) / 2]) < 0) {
         book_swap(&heap[at], &heap[(at - 1) / 2]);
         at = (at - 1) / 2;
@@ -4609,8 +4384,7 @@ static void book_sift_up(struct mst_level *heap, uint32_t at)
 }
 
 /* Sorts a heap, from the worst level to the best. */
-static void book_sort(struct mst_level *heap, uint32_t count)
-{
+static void book_sort(struct mst_level *heap, uint32_t count) {
     for (uint32_t n = count; n > 1; n--) {
         book_swap(&heap[0], &heap[n - 1]);
         book_sift_down(heap, n - 1, 0);
@@ -4619,8 +4393,7 @@ static void book_sort(struct mst_level *heap, uint32_t count)
 }
 
 /* Makes a heap of what has come in order. */
-static void book_to_heap(struct mst_book_side *s)
-{
+static void book_to_heap(struct mst_book_side *s) {
     if (s->order == BOOK_BEST_FIRST) {
         book_reverse(s->levels, s->fresh);
     }
@@ -4628,14 +4401,12 @@ static void book_to_heap(struct mst_book_side *s)
 }
 
 /* The worst level of the snapshot so far. */
-static struct mst_level *book_worst(struct mst_book_side *s)
-{
+static struct mst_level *book_worst(struct mst_book_side *s) {
     return s->order == BOOK_BEST_FIRST ? &s->levels[s->fresh - 1]
                                        : &s->levels[0];
 }
 
-static void book_drop_worst(struct mst_book_side *s)
-{
+static void book_drop_worst(struct mst_book_side *s) {
     s->fresh--;
     if (s->order == BOOK_BEST_FIRST) {
         return;
@@ -4647,8 +4418,7 @@ static void book_drop_worst(struct mst_book_side *s)
 
 /* Makes room for a level, if it is not the worst itself. */
 static bool book_make_room(struct mst_book *book, struct mst_book_side *s,
-                           const struct mst_level *level)
-{
+                           const struct mst_level *level) {
     struct mst_level *newer = s->levels + book->capacity - s->count;
     struct mst_level *worst = s->fresh > 0 ? book_worst(s) : newer;
 
@@ -4672,8 +4442,7 @@ static bool book_make_room(struct mst_book *book, struct mst_book_side *s,
 }
 
 /* Takes in a level of the snapshot, unless a newer update set its price. */
-static void book_add(struct mst_book *book, const struct mst_level *from)
-{
+static void book_add(struct mst_book *book, const struct mst_level *from) {
     struct mst_book_side *s = &book->sides[from->side];
     const struct mst_level *newer = s->levels + book->capacity - s->count;
     struct mst_level level = *from;
@@ -4709,8 +4478,7 @@ static void book_add(struct mst_book *book, const struct mst_level *from)
 
 /* Of what was collected, keeps what is newer than the snapshot, at the end
  * of the array. Where only older updates found no room, nothing is missing. */
-static void book_begin_snapshot(struct mst_book *book, int64_t time_ns)
-{
+static void book_begin_snapshot(struct mst_book *book, int64_t time_ns) {
     for (uint8_t side = 0; side < 2; side++) {
         struct mst_book_side *s = &book->sides[side];
         uint32_t kept = 0;
@@ -4730,8 +4498,7 @@ static void book_begin_snapshot(struct mst_book *book, int64_t time_ns)
 }
 
 /* Puts a side in order; false where the snapshot has a price twice. */
-static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s)
-{
+static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
     const struct mst_level *newer = s->levels + book->capacity - s->count;
     bool once = true;
 
@@ -4766,8 +4533,7 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s)
  * What messages do to both sides, and what is then known of the book.
  * ------------------------------------------------------------------------ */
 
-static void book_clear(struct mst_book *book)
-{
+static void book_clear(struct mst_book *book) {
     for (unsigned side = 0; side < 2; side++) {
         struct mst_book_side *s = &book->sides[side];
         s->count = s->fresh = 0;
@@ -4777,14 +4543,12 @@ static void book_clear(struct mst_book *book)
 }
 
 /* Is being changed: shows nothing meanwhile. */
-static void book_hide(struct mst_book *book, enum mst_book_reason reason)
-{
+static void book_hide(struct mst_book *book, enum mst_book_reason reason) {
     book->state = MST_BOOK_BUILDING;
     book->reason = (uint8_t)reason;
 }
 
-void mst_book_stale(struct mst_book *book, enum mst_book_reason reason)
-{
+void mst_book_stale(struct mst_book *book, enum mst_book_reason reason) {
     if (book->state == MST_BOOK_BUILDING) {
         book_clear(book);
     }
@@ -4805,34 +4569,28 @@ void mst_book_stale(struct mst_book *book, enum mst_book_reason reason)
     book->disagreements = 0;
 }
 
-enum mst_book_state mst_book_state(const struct mst_book *book)
-{
+enum mst_book_state mst_book_state(const struct mst_book *book) {
     return (enum mst_book_state)book->state;
 }
 
-enum mst_book_reason mst_book_reason(const struct mst_book *book)
-{
+enum mst_book_reason mst_book_reason(const struct mst_book *book) {
     return (enum mst_book_reason)book->reason;
 }
 
-unsigned mst_book_flags(const struct mst_book *book)
-{
+unsigned mst_book_flags(const struct mst_book *book) {
     return book->flags;
 }
 
-uint32_t mst_book_crossings(const struct mst_book *book)
-{
+uint32_t mst_book_crossings(const struct mst_book *book) {
     return book->crossings;
 }
 
-size_t mst_book_depth(const struct mst_book *book, enum mst_side side)
-{
+size_t mst_book_depth(const struct mst_book *book, enum mst_side side) {
     return book->state == MST_BOOK_BUILDING ? 0 : book->sides[side].count;
 }
 
 const struct mst_level *mst_book_level(const struct mst_book *book,
-                                       enum mst_side side, size_t rank)
-{
+                                       enum mst_side side, size_t rank) {
     size_t depth = mst_book_depth(book, side);
 
     return rank < depth ? &book->sides[side].levels[depth - 1 - rank] : NULL;
@@ -4840,8 +4598,7 @@ const struct mst_level *mst_book_level(const struct mst_book *book,
 
 const struct mst_level *mst_book_find(const struct mst_book *book,
                                       enum mst_side side,
-                                      struct mst_decimal price)
-{
+                                      struct mst_decimal price) {
     const struct mst_book_side *s = &book->sides[side];
     const struct mst_level *levels = s->levels;
     uint32_t depth = (uint32_t)mst_book_depth(book, side);
@@ -4856,8 +4613,7 @@ const struct mst_level *mst_book_find(const struct mst_book *book,
 }
 
 bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
-                      struct mst_decimal *price)
-{
+                      struct mst_decimal *price) {
     const struct mst_book_side *s = &book->sides[side];
     bool known = s->cut && book->state != MST_BOOK_BUILDING;
 
@@ -4868,16 +4624,14 @@ bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
 }
 
 /* A stale book without a level may never have had one to show. */
-static bool book_shows(const struct mst_book *book)
-{
+static bool book_shows(const struct mst_book *book) {
     return book->state == MST_BOOK_LIVE ||
            (book->state == MST_BOOK_STALE &&
             (book->sides[MST_BID].count > 0 || book->sides[MST_ASK].count > 0));
 }
 
 int mst_book_amount(const struct mst_book *book, enum mst_side side,
-                    struct mst_decimal price, struct mst_decimal *sum)
-{
+                    struct mst_decimal price, struct mst_decimal *sum) {
     const struct mst_book_side *s = &book->sides[side];
     size_t depth = mst_book_depth(book, side);
 
@@ -4896,8 +4650,7 @@ int mst_book_amount(const struct mst_book *book, enum mst_side side,
 }
 
 /* The best price of each side, if both show a level. */
-static int book_bests(const struct mst_book *book, struct mst_decimal *bests)
-{
+static int book_bests(const struct mst_book *book, struct mst_decimal *bests) {
     for (unsigned side = 0; side < 2; side++) {
         const struct mst_level *best =
             mst_book_level(book, (enum mst_side)side, 0);
@@ -4911,8 +4664,7 @@ static int book_bests(const struct mst_book *book, struct mst_decimal *bests)
     return 0;
 }
 
-int mst_book_spread(const struct mst_book *book, struct mst_decimal *spread)
-{
+int mst_book_spread(const struct mst_book *book, struct mst_decimal *spread) {
     struct mst_decimal bests[2];
     int rc = book_bests(book, bests);
 
@@ -4923,8 +4675,7 @@ int mst_book_spread(const struct mst_book *book, struct mst_decimal *spread)
     return rc;
 }
 
-int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid)
-{
+int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid) {
     struct mst_decimal spread;
     int rc = mst_book_spread(book, &spread);
 
@@ -4938,20 +4689,17 @@ int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid)
     return rc;
 }
 
-int64_t mst_book_time(const struct mst_book *book)
-{
+int64_t mst_book_time(const struct mst_book *book) {
     return book->time_ns;
 }
 
-static void book_flag(struct mst_book *book, unsigned flag, bool on)
-{
+static void book_flag(struct mst_book *book, unsigned flag, bool on) {
     book->flags = (uint8_t)(on ? book->flags | flag : book->flags & ~flag);
 }
 
 /* Keys of one unit tell bid and ask apart, mostly. */
 static bool book_is_crossed(const struct mst_book_side *bids,
-                            const struct mst_book_side *asks)
-{
+                            const struct mst_book_side *asks) {
     const struct mst_level *bid, *ask;
 
     if (bids->count == 0 || asks->count == 0) {
@@ -4966,8 +4714,7 @@ static bool book_is_crossed(const struct mst_book_side *bids,
 /* A level of an update that is dropped says something else than the book, which
  * has it from the snapshot, or has lost it. */
 static bool book_contradicts(const struct mst_book *book,
-                             const struct mst_level *level)
-{
+                             const struct mst_level *level) {
     const struct mst_level *here =
         mst_book_find(book, (enum mst_side)level->side, mst_level_price(level));
 
@@ -4982,8 +4729,7 @@ static bool book_contradicts(const struct mst_book *book,
 
 /* Drops levels of an update that is not newer than the snapshot: of the same
  * moment, they should be in the book already. */
-static void book_drop(struct mst_book *book, const struct mst_part *part)
-{
+static void book_drop(struct mst_book *book, const struct mst_part *part) {
     if (part->snapshot || book->state != MST_BOOK_LIVE ||
         book_is_older(part->time_ns, book->snapshot_ns)) {
         return;
@@ -4996,8 +4742,7 @@ static void book_drop(struct mst_book *book, const struct mst_part *part)
 }
 
 /* A whole message has been applied: is the book crossed, or thin? */
-static void book_judge(struct mst_book *book)
-{
+static void book_judge(struct mst_book *book) {
     bool crossed =
         book_is_crossed(&book->sides[MST_BID], &book->sides[MST_ASK]);
     bool thin = false;
@@ -5013,8 +4758,7 @@ static void book_judge(struct mst_book *book)
     book_flag(book, MST_BOOK_THIN, thin);
 }
 
-static void book_live(struct mst_book *book)
-{
+static void book_live(struct mst_book *book) {
     book_measure(&book->sides[MST_BID]);
     book_measure(&book->sides[MST_ASK]);
     book->state = MST_BOOK_LIVE;
@@ -5023,8 +4767,7 @@ static void book_live(struct mst_book *book)
     book_judge(book);
 }
 
-static void book_open_snapshot(struct mst_book *book, int64_t time_ns)
-{
+static void book_open_snapshot(struct mst_book *book, int64_t time_ns) {
     if (book->phase == BOOK_FOLLOW) {
         if (time_ns < book->time_ns) {
             /* What was removed since then is not known any more. */
@@ -5046,8 +4789,7 @@ static void book_open_snapshot(struct mst_book *book, int64_t time_ns)
 }
 
 static void book_open_update(struct mst_book *book, const struct mst_part *part,
-                             uint64_t received_ns)
-{
+                             uint64_t received_ns) {
     if (book->phase == BOOK_COLLECT) {
         book_hide(book, mst_book_reason(book));
     } else if (part->time_ns <= book->snapshot_ns) {
@@ -5062,8 +4804,7 @@ static void book_open_update(struct mst_book *book, const struct mst_part *part,
 }
 
 static void book_end(struct mst_book *book, const struct mst_part *part,
-                     uint64_t received_ns)
-{
+                     uint64_t received_ns) {
     bool backward = book_is_older(part->time_ns, book->time_ns);
 
     if (part->time_ns > book->time_ns) {
@@ -5101,8 +4842,7 @@ static void book_end(struct mst_book *book, const struct mst_part *part,
 
 /* Begins a message with its first part. */
 static void book_open(struct mst_book *book, const struct mst_part *part,
-                      uint64_t received_ns)
-{
+                      uint64_t received_ns) {
     if (book->restart) {
         book->phase = BOOK_COLLECT;
         book_clear(book);
@@ -5117,8 +4857,7 @@ static void book_open(struct mst_book *book, const struct mst_part *part,
 }
 
 /* Applies a part's levels, by what its message has begun as. */
-static void book_levels(struct mst_book *book, const struct mst_part *part)
-{
+static void book_levels(struct mst_book *book, const struct mst_part *part) {
     if (book->phase == BOOK_PASS) {
         book_drop(book, part);
         return;
@@ -5137,8 +4876,7 @@ static void book_levels(struct mst_book *book, const struct mst_part *part)
 
 /* Applies a part to the book itself. */
 static void book_feed(struct mst_book *book, const struct mst_part *part,
-                      uint64_t received_ns)
-{
+                      uint64_t received_ns) {
     /* A message begins while another one has not ended, or one goes on that has
      * not begun. */
     bool broken = part->first ? book->midway : !book->midway && !book->restart;
@@ -5161,8 +4899,7 @@ static void book_feed(struct mst_book *book, const struct mst_part *part,
 
 /* Makes the spare book what the book is, or with levels that do not matter
  * any more. */
-static void book_copy(const struct mst_book *book, bool levels)
-{
+static void book_copy(const struct mst_book *book, bool levels) {
     struct mst_book *spare = book->spare, copy = *book;
 
     for (unsigned side = 0; side < 2; side++) {
@@ -5179,8 +4916,7 @@ static void book_copy(const struct mst_book *book, bool levels)
 }
 
 /* The spare book is shown from now on. */
-static void book_swap_in(struct mst_book *book)
-{
+static void book_swap_in(struct mst_book *book) {
     struct mst_book *spare = book->spare, old = *book;
 
     *book = *spare;
@@ -5192,8 +4928,7 @@ static void book_swap_in(struct mst_book *book)
 
 /* Applies a part to the spare book; it is shown once it is live. */
 static void book_feed_aside(struct mst_book *book, struct mst_book *spare,
-                            const struct mst_part *part, uint64_t received_ns)
-{
+                            const struct mst_part *part, uint64_t received_ns) {
     if (!book->aside) {
         book_copy(book, !part->snapshot && !book->restart);
         book->aside = true;
@@ -5219,8 +4954,7 @@ static void book_feed_aside(struct mst_book *book, struct mst_book *spare,
 }
 
 void mst_book_apply(struct mst_book *book, const struct mst_part *part,
-                    uint64_t received_ns)
-{
+                    uint64_t received_ns) {
     bool at_once = part->last && !part->snapshot && !book->restart;
     bool begins = part->first && !at_once;
 
@@ -5233,8 +4967,7 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part,
 
 /* True where the top's side says the same as the book's. */
 static bool book_agrees(const struct mst_book *book, enum mst_side side,
-                        bool has, const struct mst_level *best)
-{
+                        bool has, const struct mst_level *best) {
     const struct mst_book_side *s = &book->sides[side];
     const struct mst_level *level = mst_book_level(book, side, 0);
 
@@ -5251,8 +4984,7 @@ static bool book_agrees(const struct mst_book *book, enum mst_side side,
 }
 
 void mst_book_check(struct mst_book *book, const struct mst_top *top,
-                    uint64_t received_ns)
-{
+                    uint64_t received_ns) {
     if (book_is_older(top->time_ns, book->time_ns) &&
         received_ns - book->received_ns < BOOK_LATE_NS) {
         return; /* of a time that the book has left behind */
@@ -5277,15 +5009,13 @@ void mst_book_check(struct mst_book *book, const struct mst_top *top,
     }
 }
 
-const char *mst_book_state_name(enum mst_book_state state)
-{
+const char *mst_book_state_name(enum mst_book_state state) {
     static const char words[] = "empty\0building\0live\0stale\0";
 
     return text_nth(words, (unsigned)state);
 }
 
-const char *mst_book_reason_name(enum mst_book_reason reason)
-{
+const char *mst_book_reason_name(enum mst_book_reason reason) {
     static const char words[] =
         "no snapshot yet\0inside of a message\0connection lost\0"
         "subscribed anew\0message cut off\0message lost\0"
@@ -5311,8 +5041,7 @@ static const struct mst_book_calls book_calls = {mst_book_apply, mst_book_check,
                                                  mst_book_stale};
 
 int mst_book_init(struct mst_book *book, struct mst_level *levels,
-                  size_t capacity)
-{
+                  size_t capacity) {
     if (book == NULL || levels == NULL || capacity == 0 ||
         capacity > UINT32_MAX / 4) {
         return MST_ERR_ARGUMENT;
@@ -5331,21 +5060,18 @@ int mst_book_init(struct mst_book *book, struct mst_level *levels,
 /* The session's way to the functions of the same name. */
 static inline void book_call_apply(struct mst_book *book,
                                    const struct mst_part *part,
-                                   uint64_t received_ns)
-{
+                                   uint64_t received_ns) {
     book->calls->apply(book, part, received_ns);
 }
 
 static inline void book_call_check(struct mst_book *book,
                                    const struct mst_top *top,
-                                   uint64_t received_ns)
-{
+                                   uint64_t received_ns) {
     book->calls->check(book, top, received_ns);
 }
 
 static inline void book_call_stale(struct mst_book *book,
-                                   enum mst_book_reason reason)
-{
+                                   enum mst_book_reason reason) {
     book->calls->stale(book, reason);
 }
 
@@ -5361,30 +5087,25 @@ enum ws_state { WS_HEADER, WS_DATA, WS_CONTROL, WS_FAILED };
 #define WS_MASK 0x80u
 #define WS_LENGTH 0x7Fu
 
-void mst_ws_init(struct mst_ws *ws)
-{
+void mst_ws_init(struct mst_ws *ws) {
     memset(ws, 0, sizeof *ws);
     ws->need = 2;
 }
 
-bool mst_ws_midway(const struct mst_ws *ws)
-{
+bool mst_ws_midway(const struct mst_ws *ws) {
     return ws->state != WS_HEADER || ws->header_len > 0 || ws->in_message;
 }
 
-uint16_t mst_ws_error_code(int error)
-{
+uint16_t mst_ws_error_code(int error) {
     return error == MST_ERR_WS_UTF8 ? 1007 : 1002;
 }
 
-static bool ws_is_control(uint8_t opcode)
-{
+static bool ws_is_control(uint8_t opcode) {
     return (opcode & 0x8u) != 0;
 }
 
 /* The first two bytes of a header (RFC 6455, section 5.2). */
-static int ws_header_begin(struct mst_ws *ws, const uint8_t *header)
-{
+static int ws_header_begin(struct mst_ws *ws, const uint8_t *header) {
     uint8_t first = header[0], second = header[1];
     uint8_t opcode = first & WS_OPCODE, len = second & WS_LENGTH;
 
@@ -5408,8 +5129,7 @@ static int ws_header_begin(struct mst_ws *ws, const uint8_t *header)
 }
 
 /* The whole header: a length must be written in as few bytes as it takes. */
-static int ws_header_end(struct mst_ws *ws, const uint8_t *header)
-{
+static int ws_header_end(struct mst_ws *ws, const uint8_t *header) {
     uint64_t len = header[1] & WS_LENGTH;
 
     if (ws->need > 2) {
@@ -5439,8 +5159,7 @@ static int ws_header_end(struct mst_ws *ws, const uint8_t *header)
 }
 
 static int ws_read_header(struct mst_ws *ws, const uint8_t *data, size_t len,
-                          size_t *used)
-{
+                          size_t *used) {
     int rc = 0;
 
     if (ws->header_len == 0 && len - *used >= sizeof ws->header) {
@@ -5464,8 +5183,7 @@ static int ws_read_header(struct mst_ws *ws, const uint8_t *data, size_t len,
 /* Payload of a data frame: as much as there is, if there is any or if it
  * ends the message. */
 static int ws_read_data(struct mst_ws *ws, const uint8_t *data, size_t len,
-                        size_t *used, struct mst_ws_piece *piece)
-{
+                        size_t *used, struct mst_ws_piece *piece) {
     size_t n = len - *used;
     bool ends;
 
@@ -5511,14 +5229,12 @@ static int ws_read_data(struct mst_ws *ws, const uint8_t *data, size_t len,
 
 /* Codes that may stand in a close frame (RFC 6455, section 7.4, and the
  * registry that it opens). */
-static bool ws_is_close_code(uint16_t code)
-{
+static bool ws_is_close_code(uint16_t code) {
     return (code >= 1000 && code <= 1014 && (code < 1004 || code > 1006)) ||
            (code >= 3000 && code <= 4999);
 }
 
-static int ws_close_piece(struct mst_ws *ws, struct mst_ws_piece *piece)
-{
+static int ws_close_piece(struct mst_ws *ws, struct mst_ws_piece *piece) {
     piece->close_code = 1005;
     if (piece->len == 0) {
         return 1;
@@ -5536,8 +5252,7 @@ static int ws_close_piece(struct mst_ws *ws, struct mst_ws_piece *piece)
 }
 
 static int ws_read_control(struct mst_ws *ws, const uint8_t *data, size_t len,
-                           size_t *used, struct mst_ws_piece *piece)
-{
+                           size_t *used, struct mst_ws_piece *piece) {
     size_t n = len - *used;
 
     if (n > ws->frame_left) {
@@ -5562,8 +5277,7 @@ static int ws_read_control(struct mst_ws *ws, const uint8_t *data, size_t len,
 }
 
 int mst_ws_read(struct mst_ws *ws, const uint8_t *data, size_t len,
-                size_t *used, struct mst_ws_piece *piece)
-{
+                size_t *used, struct mst_ws_piece *piece) {
     int rc = 0;
 
     *used = 0;
@@ -5587,8 +5301,7 @@ int mst_ws_read(struct mst_ws *ws, const uint8_t *data, size_t len,
 }
 
 size_t mst_ws_header(uint8_t *out, enum mst_ws_opcode opcode, bool fin,
-                     uint64_t payload_len, const uint8_t mask[4])
-{
+                     uint64_t payload_len, const uint8_t mask[4]) {
     size_t bytes = payload_len < 126 ? 0 : payload_len < 65536 ? 2 : 8;
 
     out[0] = (uint8_t)((fin ? WS_FIN : 0u) | (unsigned)opcode);
@@ -5603,21 +5316,18 @@ size_t mst_ws_header(uint8_t *out, enum mst_ws_opcode opcode, bool fin,
 }
 
 void mst_ws_mask(uint8_t *data, size_t len, const uint8_t mask[4],
-                 uint64_t offset)
-{
+                 uint64_t offset) {
     for (size_t i = 0; i < len; i++) {
         data[i] ^= mask[(offset + i) & 3u];
     }
 }
 
-void mst_ws_key(const uint8_t random[16], char key[MST_WS_KEY_LEN + 1])
-{
+void mst_ws_key(const uint8_t random[16], char key[MST_WS_KEY_LEN + 1]) {
     base64_write(key, random, 16);
 }
 
 /* Sec-WebSocket-Accept for a key (RFC 6455, section 4.2.2). */
-static void ws_accept(const char *key, char accept[MST_WS_ACCEPT_LEN + 1])
-{
+static void ws_accept(const char *key, char accept[MST_WS_ACCEPT_LEN + 1]) {
     static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
     uint8_t digest[br_sha1_SIZE];
     br_sha1_context sha1;
@@ -5654,21 +5364,18 @@ enum http_found {
     HTTP_END   /* the response is complete */
 };
 
-static void http_init(struct mst_http *h)
-{
+static void http_init(struct mst_http *h) {
     memset(h, 0, sizeof *h);
     h->state = HTTP_STATUS_LINE;
 }
 
-static bool http_is_tchar(char c)
-{
+static bool http_is_tchar(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
            (c >= '0' && c <= '9') ||
            (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
 }
 
-static void http_trim(const char **text, size_t *len)
-{
+static void http_trim(const char **text, size_t *len) {
     while (*len > 0 && (**text == ' ' || **text == '\t')) {
         ++*text;
         --*len;
@@ -5680,8 +5387,7 @@ static void http_trim(const char **text, size_t *len)
 }
 
 /* True where a comma-separated list has this member, without case. */
-static bool http_list_has(const char *list, size_t len, const char *word)
-{
+static bool http_list_has(const char *list, size_t len, const char *word) {
     while (len > 0) {
         const char *comma = memchr(list, ',', len);
         size_t n = comma != NULL ? (size_t)(comma - list) : len;
@@ -5699,8 +5405,7 @@ static bool http_list_has(const char *list, size_t len, const char *word)
 
 /* Reads digits that fill the text; a number beyond any use stays at the
  * largest. */
-static bool http_number(const char *text, size_t len, uint32_t *out)
-{
+static bool http_number(const char *text, size_t len, uint32_t *out) {
     uint32_t value = 0;
 
     for (size_t i = 0; i < len; i++) {
@@ -5715,8 +5420,7 @@ static bool http_number(const char *text, size_t len, uint32_t *out)
     return len > 0;
 }
 
-static int http_status_line(struct mst_http *h)
-{
+static int http_status_line(struct mst_http *h) {
     uint32_t status;
 
     if (h->line_len < 12 || memcmp(h->line, "HTTP/1.", 7) != 0 ||
@@ -5749,8 +5453,7 @@ enum http_header {
 
 /* Place of a text in a list of words, without case; their number where it is
  * not there. */
-static uint8_t http_lookup(const char *words, const char *text, size_t len)
-{
+static uint8_t http_lookup(const char *words, const char *text, size_t len) {
     uint8_t i = 0;
 
     while (*words != '\0' && !text_is_nocase(text, len, words)) {
@@ -5760,8 +5463,7 @@ static uint8_t http_lookup(const char *words, const char *text, size_t len)
     return i;
 }
 
-static enum http_header http_header_name(const char *name, size_t len)
-{
+static enum http_header http_header_name(const char *name, size_t len) {
     return (enum http_header)http_lookup(
         "content-length\0transfer-encoding\0content-encoding\0connection\0"
         "upgrade\0sec-websocket-accept\0sec-websocket-extensions\0"
@@ -5777,8 +5479,7 @@ static enum http_header http_header_name(const char *name, size_t len)
  * seconds, or 0 where it is none. They have the same five numbers: day, year
  * and time, or day, time and year.
  */
-static int64_t http_date(const char *text, size_t len)
-{
+static int64_t http_date(const char *text, size_t len) {
     uint32_t n[5] = {0};
     uint8_t month = 12; /* from 0 */
     int32_t year;
@@ -5819,8 +5520,7 @@ static int64_t http_date(const char *text, size_t len)
 }
 
 static int http_header(struct mst_http *h, enum http_header header,
-                       const char *value, size_t len)
-{
+                       const char *value, size_t len) {
     bool upgraded = h->upgrading && h->status == 101;
 
     if (h->upgrading && header <= HTTP_CONTENT_ENCODING) {
@@ -5872,8 +5572,7 @@ static int http_header(struct mst_http *h, enum http_header header,
 }
 
 /* After an interim response: nothing that it said counts for the next. */
-static void http_next(struct mst_http *h)
-{
+static void http_next(struct mst_http *h) {
     h->state = HTTP_STATUS_LINE;
     h->status = 0;
     h->left = 0;
@@ -5884,8 +5583,7 @@ static void http_next(struct mst_http *h)
 
 /* The empty line behind the headers: how long the body is (RFC 9112,
  * section 6.3). */
-static int http_head(struct mst_http *h)
-{
+static int http_head(struct mst_http *h) {
     if (h->status < 200 && !(h->status == 101 && h->upgrading)) {
         if (h->status == 101) {
             return MST_ERR_HTTP_STATUS;
@@ -5912,8 +5610,7 @@ static int http_head(struct mst_http *h)
     return HTTP_HEAD;
 }
 
-static int http_header_line(struct mst_http *h)
-{
+static int http_header_line(struct mst_http *h) {
     const char *value;
     size_t len = h->line_len < MST_LINE_MAX ? h->line_len : MST_LINE_MAX;
     size_t name_len = 0;
@@ -5942,8 +5639,7 @@ static int http_header_line(struct mst_http *h)
 }
 
 /* Goes on with a line; of a long one only the beginning is kept. */
-static int http_line(struct mst_http *h, char c)
-{
+static int http_line(struct mst_http *h, char c) {
     int rc;
 
     if (++h->headers_len > MST_HEADERS_MAX) {
@@ -5979,8 +5675,7 @@ static int http_line(struct mst_http *h, char c)
 }
 
 /* The line that gives a chunk's size; extensions are passed over. */
-static int http_chunk_line(struct mst_http *h, char c)
-{
+static int http_chunk_line(struct mst_http *h, char c) {
     int digit = json_hex((uint8_t)c);
 
     if (h->cr) {
@@ -6012,8 +5707,7 @@ static int http_chunk_line(struct mst_http *h, char c)
 }
 
 /* CR LF behind a chunk. */
-static int http_chunk_end(struct mst_http *h, char c)
-{
+static int http_chunk_end(struct mst_http *h, char c) {
     if (!h->cr) {
         h->cr = true;
         return c == '\r' ? HTTP_MORE : MST_ERR_HTTP_LENGTH;
@@ -6024,8 +5718,7 @@ static int http_chunk_end(struct mst_http *h, char c)
 }
 
 /* Trailer lines are passed over; an empty one ends the response. */
-static int http_trailer(struct mst_http *h, char c)
-{
+static int http_trailer(struct mst_http *h, char c) {
     if (++h->headers_len > MST_HEADERS_MAX) {
         return MST_ERR_HTTP_HEADER;
     }
@@ -6048,8 +5741,7 @@ static int http_trailer(struct mst_http *h, char c)
 }
 
 /* A piece of the body: what is there, and belongs to it. */
-static int http_body(struct mst_http *h, size_t len, size_t *piece)
-{
+static int http_body(struct mst_http *h, size_t len, size_t *piece) {
     *piece = len;
     if (h->state != HTTP_BODY_TO_END && *piece > h->left) {
         *piece = h->left;
@@ -6070,8 +5762,7 @@ static int http_body(struct mst_http *h, size_t len, size_t *piece)
 /* Reads on from data[*used]. A piece of the body lies in data, *piece bytes
  * up to the new *used. */
 static int http_read(struct mst_http *h, const uint8_t *data, size_t len,
-                     size_t *used, size_t *piece)
-{
+                     size_t *used, size_t *piece) {
     int rc = HTTP_MORE;
 
     while (rc == HTTP_MORE) {
@@ -6101,20 +5792,18 @@ static int http_read(struct mst_http *h, const uint8_t *data, size_t len,
 }
 
 /* The connection has ended: HTTP_END where that ends the response, too. */
-static int http_eof(const struct mst_http *h)
-{
+static int http_eof(const struct mst_http *h) {
     return h->state == HTTP_BODY_TO_END || h->state == HTTP_OVER
                ? HTTP_END
                : MST_ERR_HTTP_TRUNCATED;
 }
 
-int mst_http_status(const struct mst_http *http)
-{
+int mst_http_status(const struct mst_http *http) {
     return http->status;
 }
 
-static void http_line_write(struct out *o, const char *name, const char *value)
-{
+static void http_line_write(struct out *o, const char *name,
+                            const char *value) {
     out_text(o, name);
     out_text(o, ": ");
     out_text(o, value);
@@ -6122,16 +5811,14 @@ static void http_line_write(struct out *o, const char *name, const char *value)
 }
 
 /* Ends the headers of a request with a body of this length. */
-static void http_length_write(struct out *o, size_t len)
-{
+static void http_length_write(struct out *o, size_t len) {
     out_text(o, "Content-Length: ");
     out_number(o, len);
     out_text(o, "\r\n\r\n");
 }
 
 static void http_request_write(struct out *o, const char *method,
-                               const char *path, const char *host)
-{
+                               const char *path, const char *host) {
     out_text(o, method);
     out_byte(o, ' ');
     out_text(o, path);
@@ -6140,8 +5827,7 @@ static void http_request_write(struct out *o, const char *method,
     http_line_write(o, "User-Agent", "mini_stream/" MST_VERSION);
 }
 
-static void http_upgrade_write(struct out *o, const char *key)
-{
+static void http_upgrade_write(struct out *o, const char *key) {
     http_line_write(o, "Upgrade", "websocket");
     http_line_write(o, "Connection", "Upgrade");
     http_line_write(o, "Sec-WebSocket-Key", key);
@@ -6150,8 +5836,7 @@ static void http_upgrade_write(struct out *o, const char *key)
 
 int mst_ws_upgrade_write(char *out, size_t len, const char *host,
                          const char *path, const char *key,
-                         const char *authorization)
-{
+                         const char *authorization) {
     struct out o = {(uint8_t *)out, len, 0, 0};
 
     if (path[0] != '\0' && path[0] != '/') {
@@ -6171,16 +5856,14 @@ int mst_ws_upgrade_write(char *out, size_t len, const char *host,
     return o.len <= len && o.len <= INT32_MAX ? (int)o.len : MST_ERR_ARGUMENT;
 }
 
-void mst_ws_upgrade_init(struct mst_http *http, const char *key)
-{
+void mst_ws_upgrade_init(struct mst_http *http, const char *key) {
     http_init(http);
     http->upgrading = true;
     ws_accept(key, http->accept);
 }
 
 /* The error for a status that is not the one hoped for. */
-static int http_status_error(int status, int otherwise)
-{
+static int http_status_error(int status, int otherwise) {
     return status == 401   ? MST_ERR_UNAUTHORIZED
            : status == 403 ? MST_ERR_FORBIDDEN
            : status == 429 ? MST_ERR_THROTTLED
@@ -6188,8 +5871,7 @@ static int http_status_error(int status, int otherwise)
 }
 
 int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
-                        size_t *used)
-{
+                        size_t *used) {
     size_t piece;
     int rc;
 
@@ -6207,15 +5889,13 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
     return http->accepted ? 1 : MST_ERR_WS_ACCEPT;
 }
 
-static bool http_is_host_char(char c)
-{
+static bool http_is_host_char(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
            (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
 }
 
 /* Reads the authority of a URL: host, in brackets or not, and port. */
-static const char *http_authority(const char *at, struct mst_endpoint *out)
-{
+static const char *http_authority(const char *at, struct mst_endpoint *out) {
     bool bracket = *at == '[';
     size_t len = 0;
     uint32_t port;
@@ -6244,8 +5924,7 @@ static const char *http_authority(const char *at, struct mst_endpoint *out)
 
 /* Reads a URL of the scheme secure ("wss://") or plain ("ws://"). */
 static int http_url(const char *url, const char *secure, const char *plain,
-                    struct mst_endpoint *out)
-{
+                    struct mst_endpoint *out) {
     size_t len;
 
     memset(out, 0, sizeof *out);
@@ -6267,8 +5946,7 @@ static int http_url(const char *url, const char *secure, const char *plain,
     return 0;
 }
 
-static bool http_host_is_ip(const char *host)
-{
+static bool http_host_is_ip(const char *host) {
     return strchr(host, ':') != NULL ||
            strspn(host, "0123456789.") == strlen(host);
 }
@@ -6277,8 +5955,7 @@ static bool http_host_is_ip(const char *host)
  * the URL's own (NULL). */
 static void http_request_begin(struct out *o, const char *method,
                                const struct mst_endpoint *endpoint,
-                               const char *path)
-{
+                               const char *path) {
     bool bracket = strchr(endpoint->host, ':') != NULL;
     size_t n = strlen(endpoint->path);
 
@@ -6302,8 +5979,8 @@ static void http_request_begin(struct out *o, const char *method,
 }
 
 /* A field of application/x-www-form-urlencoded. */
-static void http_form_write(struct out *o, const char *name, const char *value)
-{
+static void http_form_write(struct out *o, const char *name,
+                            const char *value) {
     static const char digits[] = "0123456789ABCDEF";
 
     out_text(o, name);
@@ -6335,16 +6012,14 @@ static void http_form_write(struct out *o, const char *name, const char *value)
 #define TLS_HANDSHAKE 22    /* record type (RFC 5246, section 6.2.1) */
 #define TLS_FRAGMENT_ANY 14 /* log2 of the longest fragment there is */
 
-static br_ssl_engine_context *transport_engine(const struct mst_transport *t)
-{
+static br_ssl_engine_context *transport_engine(const struct mst_transport *t) {
     return &t->tls->eng;
 }
 
 /* Finds BearSSL's best AES where the port has none, once: to ask a processor
  * for its instructions takes some 10 us each time in a virtual machine. */
 static void transport_find_aes(struct mst_transport *t,
-                               br_ssl_engine_context *engine)
-{
+                               br_ssl_engine_context *engine) {
     if (t->aes == NULL) {
         br_ssl_engine_set_default_aes_gcm(engine);
         t->aes = engine->iaes_ctr;
@@ -6360,8 +6035,7 @@ static void transport_find_aes(struct mst_transport *t,
  * 1.0 and CBC as well.
  */
 static void transport_suites(const struct mst_transport *t,
-                             br_ssl_engine_context *engine)
-{
+                             br_ssl_engine_context *engine) {
     static const uint16_t aes_first[] = {
         BR_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
         BR_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
@@ -6400,8 +6074,7 @@ static void transport_suites(const struct mst_transport *t,
 static void transport_validator(const struct mst_transport *t,
                                 br_x509_minimal_context *x509,
                                 const br_x509_trust_anchor *anchors,
-                                size_t anchors_len, int64_t unix_s)
-{
+                                size_t anchors_len, int64_t unix_s) {
     br_x509_minimal_init(x509, &br_sha256_vtable, anchors, anchors_len);
     br_x509_minimal_set_minrsa(x509, TLS_RSA_MIN);
     br_x509_minimal_set_rsa(x509, br_rsa_pkcs1_vrfy_get_default());
@@ -6424,8 +6097,7 @@ static void transport_validator(const struct mst_transport *t,
  * the records that it sends are bounded by max_frag_len, which stays as it is,
  * and by the output's length.
  */
-static void transport_buffers(const struct mst_transport *t)
-{
+static void transport_buffers(const struct mst_transport *t) {
     br_ssl_engine_context *engine = transport_engine(t);
 
     br_ssl_engine_set_buffers_bidi(engine, t->in, t->in_size, t->out,
@@ -6448,8 +6120,7 @@ struct transport_peer {
 /* Begins the handshake. The entropy is handed over because Debian's build of
  * BearSSL would otherwise rely on the system's alone. */
 static void transport_start(struct mst_transport *t,
-                            const struct transport_peer *peer)
-{
+                            const struct transport_peer *peer) {
     br_ssl_engine_context *engine = &t->tls->eng;
     bool known = peer->resume->session.session_id_len > 0;
 
@@ -6471,8 +6142,7 @@ static void transport_start(struct mst_transport *t,
 /* Keeps what the next handshake with this server needs to be a short one: true
  * where this one was short itself, hence without a certificate. */
 static bool transport_keep(const struct mst_transport *t,
-                           struct mst_resume *resume)
-{
+                           struct mst_resume *resume) {
     br_ssl_session_parameters session;
     bool resumed;
 
@@ -6488,8 +6158,7 @@ static bool transport_keep(const struct mst_transport *t,
 
 /* Holds back records of the handshake that fit, for they leave together with
  * what comes next: a peer wakes up once. True where there were any. */
-static bool transport_hold(struct mst_transport *t)
-{
+static bool transport_hold(struct mst_transport *t) {
     const uint8_t *data;
     size_t before = t->held, len;
 
@@ -6505,8 +6174,7 @@ static bool transport_hold(struct mst_transport *t)
     return t->held > before;
 }
 
-static void transport_close(struct mst_transport *t)
-{
+static void transport_close(struct mst_transport *t) {
     size_t len;
 
     /* Whatever is still there would keep the engine from closing. */
@@ -6519,8 +6187,7 @@ static void transport_close(struct mst_transport *t)
 #endif
 
 /* The engine's state; one that is in the clear can always send. */
-static unsigned transport_state(const struct mst_transport *t)
-{
+static unsigned transport_state(const struct mst_transport *t) {
 #ifndef MST_NO_TLS
     if (t->secured) {
         return br_ssl_engine_current_state(transport_engine(t));
@@ -6531,20 +6198,17 @@ static unsigned transport_state(const struct mst_transport *t)
 }
 
 /* Nothing can be sent: as long as the handshake is not over. */
-static bool transport_is_busy(const struct mst_transport *t)
-{
+static bool transport_is_busy(const struct mst_transport *t) {
     return (transport_state(t) & BR_SSL_SENDAPP) == 0;
 }
 
 /* TLS has ended, by a close_notify or an error. */
-static bool transport_is_closed(const struct mst_transport *t)
-{
+static bool transport_is_closed(const struct mst_transport *t) {
     return transport_state(t) == BR_SSL_CLOSED;
 }
 
 /* BearSSL's code for what went wrong, or 0. */
-static int transport_detail(const struct mst_transport *t)
-{
+static int transport_detail(const struct mst_transport *t) {
 #ifndef MST_NO_TLS
     if (t->secured) {
         return br_ssl_engine_last_error(transport_engine(t));
@@ -6555,8 +6219,7 @@ static int transport_detail(const struct mst_transport *t)
 }
 
 /* The last record was of the handshake, and not something else than TLS. */
-static bool transport_is_handshake(const struct mst_transport *t)
-{
+static bool transport_is_handshake(const struct mst_transport *t) {
 #ifndef MST_NO_TLS
     return transport_engine(t)->record_type_in == TLS_HANDSHAKE;
 #else
@@ -6566,8 +6229,7 @@ static bool transport_is_handshake(const struct mst_transport *t)
 }
 
 /* The engine's error as an mst_error, or 0. */
-static int transport_error(const struct mst_transport *t)
-{
+static int transport_error(const struct mst_transport *t) {
     int error = transport_detail(t);
 
     switch (error) {
@@ -6596,8 +6258,7 @@ static int transport_error(const struct mst_transport *t)
 
 /* Plaintext that has come and was not looked at yet. */
 static const uint8_t *transport_received(const struct mst_transport *t,
-                                         size_t *len)
-{
+                                         size_t *len) {
     const uint8_t *data = t->in;
     size_t n = t->in_len;
 
@@ -6612,8 +6273,7 @@ static const uint8_t *transport_received(const struct mst_transport *t,
 }
 
 /* Lets go of the plaintext that was looked at. */
-static void transport_release(struct mst_transport *t)
-{
+static void transport_release(struct mst_transport *t) {
     size_t used = t->used;
 
     t->used = 0;
@@ -6630,8 +6290,7 @@ static void transport_release(struct mst_transport *t)
 }
 
 /* Room for plaintext to send; 0 for not now. */
-static uint8_t *transport_space(const struct mst_transport *t, size_t *len)
-{
+static uint8_t *transport_space(const struct mst_transport *t, size_t *len) {
 #ifndef MST_NO_TLS
     if (t->secured) {
         uint8_t *data = br_ssl_engine_sendapp_buf(transport_engine(t), len);
@@ -6643,8 +6302,7 @@ static uint8_t *transport_space(const struct mst_transport *t, size_t *len)
     return t->out + t->out_len;
 }
 
-static void transport_wrote(struct mst_transport *t, size_t len, bool flush)
-{
+static void transport_wrote(struct mst_transport *t, size_t len, bool flush) {
 #ifndef MST_NO_TLS
     if (t->secured) {
         br_ssl_engine_sendapp_ack(transport_engine(t), len);
@@ -6661,8 +6319,7 @@ static void transport_wrote(struct mst_transport *t, size_t len, bool flush)
 /* Bytes for the wire. What is held back ends where the engine's records
  * begin. */
 static const uint8_t *transport_wire_out(const struct mst_transport *t,
-                                         size_t *len)
-{
+                                         size_t *len) {
 #ifndef MST_NO_TLS
     if (t->secured) {
         const uint8_t *data =
@@ -6679,8 +6336,7 @@ static const uint8_t *transport_wire_out(const struct mst_transport *t,
     return t->out;
 }
 
-static void transport_wire_sent(struct mst_transport *t, size_t len)
-{
+static void transport_wire_sent(struct mst_transport *t, size_t len) {
 #ifndef MST_NO_TLS
     if (t->secured) {
         size_t held = len < t->held ? len : t->held;
@@ -6696,8 +6352,7 @@ static void transport_wire_sent(struct mst_transport *t, size_t len)
 }
 
 /* Room for bytes from the wire; none while plaintext waits. */
-static uint8_t *transport_wire_in(const struct mst_transport *t, size_t *len)
-{
+static uint8_t *transport_wire_in(const struct mst_transport *t, size_t *len) {
 #ifndef MST_NO_TLS
     if (t->secured) {
         uint8_t *data = br_ssl_engine_recvrec_buf(transport_engine(t), len);
@@ -6709,8 +6364,7 @@ static uint8_t *transport_wire_in(const struct mst_transport *t, size_t *len)
     return t->in;
 }
 
-static void transport_wire_got(struct mst_transport *t, size_t len)
-{
+static void transport_wire_got(struct mst_transport *t, size_t len) {
 #ifndef MST_NO_TLS
     if (t->secured) {
         br_ssl_engine_recvrec_ack(transport_engine(t), len);
@@ -6722,8 +6376,7 @@ static void transport_wire_got(struct mst_transport *t, size_t len)
 
 /* Hands on what was read ahead, until there is plaintext; true where there was
  * something. */
-static bool transport_feed(struct mst_transport *t)
-{
+static bool transport_feed(struct mst_transport *t) {
     size_t before = t->ahead_at;
 
     while (t->ahead_at < t->ahead_len) {
@@ -6742,8 +6395,7 @@ static bool transport_feed(struct mst_transport *t)
 
 /* Where the next bytes from the wire go: into the room to read ahead, or
  * straight into TLS; none while plaintext waits. */
-static uint8_t *transport_room(struct mst_transport *t, size_t *len)
-{
+static uint8_t *transport_room(struct mst_transport *t, size_t *len) {
     if (t->ahead_size > 0 && t->secured) {
         *len = t->ahead_size;
         return t->ahead;
@@ -6752,8 +6404,7 @@ static uint8_t *transport_room(struct mst_transport *t, size_t *len)
 }
 
 /* So many bytes were read there. */
-static void transport_got(struct mst_transport *t, size_t len)
-{
+static void transport_got(struct mst_transport *t, size_t len) {
     if (t->ahead_size > 0 && t->secured) {
         t->ahead_at = 0;
         t->ahead_len = len;
@@ -6764,8 +6415,7 @@ static void transport_got(struct mst_transport *t, size_t len)
 }
 
 /* Prepares for a connection. */
-static void transport_reset(struct mst_transport *t)
-{
+static void transport_reset(struct mst_transport *t) {
     t->in_len = t->out_len = t->used = 0;
     t->ahead_at = t->ahead_len = 0;
     t->end = t->send_error = 0;
@@ -6774,8 +6424,7 @@ static void transport_reset(struct mst_transport *t)
 }
 
 /* Forgets a connection: a token may lie in any of the buffers. */
-static void transport_wipe(struct mst_transport *t)
-{
+static void transport_wipe(struct mst_transport *t) {
 #ifndef MST_NO_TLS
     mem_wipe(t->tls, sizeof *t->tls);
 #endif
@@ -6809,15 +6458,13 @@ enum access_purpose { ACCESS_TOKEN, ACCESS_STREAM, ACCESS_ADDRESS };
 #define ACCESS_AHEAD_MS 300000u
 #define ACCESS_AHEAD_LIFE_MIN_MS 120000u
 
-static void timer_set(struct mst_timer *t, uint32_t now, uint32_t ms)
-{
+static void timer_set(struct mst_timer *t, uint32_t now, uint32_t ms) {
     t->at = now + ms;
     t->armed = true;
 }
 
 /* Time left, ms; TIMER_NONE while it is not armed. */
-static uint32_t timer_left(const struct mst_timer *t, uint32_t now)
-{
+static uint32_t timer_left(const struct mst_timer *t, uint32_t now) {
     if (!t->armed) {
         return TIMER_NONE;
     }
@@ -6825,22 +6472,19 @@ static uint32_t timer_left(const struct mst_timer *t, uint32_t now)
 }
 
 /* True once: when its time has come. */
-static bool timer_ends(struct mst_timer *t, uint32_t now)
-{
+static bool timer_ends(struct mst_timer *t, uint32_t now) {
     bool ends = t->armed && (int32_t)(t->at - now) <= 0;
 
     t->armed = t->armed && !ends;
     return ends;
 }
 
-static uint32_t timer_sooner(uint32_t a, uint32_t b)
-{
+static uint32_t timer_sooner(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
 
 /* Is this word one of a list of words with single blanks in between? */
-static bool access_has_word(const char *list, const char *word, size_t len)
-{
+static bool access_has_word(const char *list, const char *word, size_t len) {
     while (*list != '\0') {
         size_t n = strcspn(list, " ");
         if (n == len && memcmp(list, word, len) == 0) {
@@ -6852,8 +6496,7 @@ static bool access_has_word(const char *list, const char *word, size_t len)
 }
 
 /* The first word of a scope that a list lacks; "" where it has all. */
-static const char *access_lacks(const char *list, const char *scope)
-{
+static const char *access_lacks(const char *list, const char *scope) {
     while (*scope != '\0') {
         size_t len = strcspn(scope, " ");
         if (len > 0 && !access_has_word(list, scope, len)) {
@@ -6864,16 +6507,14 @@ static const char *access_lacks(const char *list, const char *scope)
     return scope;
 }
 
-static bool access_is_good(const struct mst_token *t)
-{
+static bool access_is_good(const struct mst_token *t) {
     return t->len > 0 && !t->replaced &&
            (!t->ends || t->until.armed || t->fresh);
 }
 
 /* A token for this scope to connect with, or NULL. */
 static struct mst_token *access_token(const struct mst_access *a,
-                                      const char *scope)
-{
+                                      const char *scope) {
     struct mst_token *t = a->rooms;
 
     while (t != NULL &&
@@ -6886,8 +6527,7 @@ static struct mst_token *access_token(const struct mst_access *a,
 /* Where the next token for this scope goes: not over one that a link is
  * connecting with, and over one in use only if there is no other room. */
 static struct mst_token *access_room(const struct mst_access *a,
-                                     const char *scope)
-{
+                                     const char *scope) {
     struct mst_token *best = NULL;
     unsigned least = 3;
 
@@ -6904,8 +6544,7 @@ static struct mst_token *access_room(const struct mst_access *a,
 }
 
 /* Makes the room empty. */
-static void access_clear(struct mst_token *t)
-{
+static void access_clear(struct mst_token *t) {
     mem_wipe(t->text, sizeof t->text);
     t->len = 0;
     t->until.armed = t->end.armed = t->refresh.armed = false;
@@ -6914,8 +6553,7 @@ static void access_clear(struct mst_token *t)
 
 /* Forgets a token, also where it is stored, unless another one is stored in its
  * place: it is of no use any more. */
-static void access_drop(struct mst_token *t)
-{
+static void access_drop(struct mst_token *t) {
     t->save_due |= t->len > 0 && !t->replaced;
     access_clear(t);
 }
@@ -6924,8 +6562,7 @@ static void access_drop(struct mst_token *t)
  * of its scope. life_ms counts where it ends. */
 static void access_take(struct mst_access *a, struct mst_token *t, uint32_t len,
                         const char *scope, uint32_t life_ms, bool ends,
-                        uint32_t now)
-{
+                        uint32_t now) {
     uint32_t ahead = life_ms / 10;
 
     for (struct mst_token *old = a->rooms; old != NULL; old = old->next) {
@@ -6963,8 +6600,7 @@ static void access_take(struct mst_access *a, struct mst_token *t, uint32_t len,
 
 /* A token that should be fetched ahead of its end, or could not be until then,
  * for which there is room without giving up one that is good; or NULL. */
-static struct mst_token *access_ageing(const struct mst_access *a)
-{
+static struct mst_token *access_ageing(const struct mst_access *a) {
     for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
         if (t->refresh_due) {
             const struct mst_token *room = access_room(a, t->scope);
@@ -6975,8 +6611,7 @@ static struct mst_token *access_ageing(const struct mst_access *a)
 }
 
 /* Time has passed. */
-static void access_tick(struct mst_access *a, uint32_t now)
-{
+static void access_tick(struct mst_access *a, uint32_t now) {
     for (unsigned i = 0; i < 3; i++) {
         (void)timer_ends(&a->holds[i], now);
     }
@@ -6998,8 +6633,7 @@ static void access_tick(struct mst_access *a, uint32_t now)
 }
 
 /* When access_tick() is due next, ms. */
-static uint32_t access_left(const struct mst_access *a, uint32_t now)
-{
+static uint32_t access_left(const struct mst_access *a, uint32_t now) {
     uint32_t left = timer_left(&a->pace, now);
 
     for (unsigned i = 0; i < 3; i++) {
@@ -7021,8 +6655,7 @@ static uint32_t access_left(const struct mst_access *a, uint32_t now)
 #ifndef MST_NO_TLS
 /* What is kept of handshakes with this server, or an empty room for it. */
 static struct mst_resume *access_resume(struct mst_access *a,
-                                        const struct mst_endpoint *server)
-{
+                                        const struct mst_endpoint *server) {
     uint32_t hash = text_hash(TEXT_HASH + server->port, server->host);
     struct mst_resume *r = NULL;
 
@@ -7046,14 +6679,12 @@ static struct mst_resume *access_resume(struct mst_access *a,
 
 /* An object brings its room, or takes it away again; with the last one go the
  * secrets of TLS sessions. */
-static void access_join(struct mst_access *a, struct mst_token *room)
-{
+static void access_join(struct mst_access *a, struct mst_token *room) {
     room->next = a->rooms;
     a->rooms = room;
 }
 
-static void access_leave(struct mst_access *a, const struct mst_token *room)
-{
+static void access_leave(struct mst_access *a, const struct mst_token *room) {
     struct mst_token **at = &a->rooms;
 
     while (*at != NULL && *at != room) {
@@ -7069,16 +6700,15 @@ static void access_leave(struct mst_access *a, const struct mst_token *room)
 #endif
 }
 
-static int access_check(const char *client_id, const char *client_secret)
-{
+static int access_check(const char *client_id, const char *client_secret) {
     return client_id == NULL || client_id[0] == '\0' || client_secret == NULL ||
                    client_secret[0] == '\0'
                ? MST_ERR_CREDENTIALS
                : 0;
 }
 
-int mst_access_init(struct mst_access *access, const struct mst_config *config)
-{
+int mst_access_init(struct mst_access *access,
+                    const struct mst_config *config) {
     if (access == NULL || config == NULL) {
         return MST_ERR_ARGUMENT;
     }
@@ -7093,8 +6723,7 @@ int mst_access_init(struct mst_access *access, const struct mst_config *config)
 }
 
 int mst_access_set_credentials(struct mst_access *access, const char *client_id,
-                               const char *client_secret)
-{
+                               const char *client_secret) {
     int rc = access_check(client_id, client_secret);
 
     if (rc != 0) {
@@ -7112,8 +6741,7 @@ int mst_access_set_credentials(struct mst_access *access, const char *client_id,
 #ifndef MST_NO_TLS
 int mst_access_set_anchors(struct mst_access *access,
                            const br_x509_trust_anchor *anchors,
-                           size_t anchors_len)
-{
+                           size_t anchors_len) {
     if (anchors == NULL || anchors_len == 0) {
         return MST_ERR_ANCHORS;
     }
@@ -7207,14 +6835,12 @@ struct mst_link_user {
 };
 
 /* Is this kind to be told of? */
-static bool link_traces(const struct mst_link *l, enum mst_trace_kind kind)
-{
+static bool link_traces(const struct mst_link *l, enum mst_trace_kind kind) {
     return l->config.trace != NULL &&
            (kind < MST_TRACE_OPEN || (l->config.flags & MST_TRACE_ALL) != 0);
 }
 
-static void link_trace(const struct mst_link *l, struct mst_trace *trace)
-{
+static void link_trace(const struct mst_link *l, struct mst_trace *trace) {
     if (link_traces(l, trace->kind)) {
         trace->link = l->config.link;
         l->config.trace(l->config.trace_context, trace);
@@ -7222,8 +6848,7 @@ static void link_trace(const struct mst_link *l, struct mst_trace *trace)
 }
 
 static void link_trace_text(const struct mst_link *l, enum mst_trace_kind kind,
-                            const char *text, int64_t value, int64_t value2)
-{
+                            const char *text, int64_t value, int64_t value2) {
     struct mst_trace trace;
 
     if (link_traces(l, kind)) {
@@ -7237,16 +6862,14 @@ static void link_trace_text(const struct mst_link *l, enum mst_trace_kind kind,
 }
 
 static void link_trace_event(const struct mst_link *l, enum mst_trace_kind kind,
-                             int error)
-{
+                             int error) {
     struct mst_trace trace = {.kind = kind, .state = l->state, .error = error};
 
     link_trace(l, &trace);
 }
 
 static void link_trace_data(const struct mst_link *l, enum mst_trace_kind kind,
-                            const void *data, size_t len)
-{
+                            const void *data, size_t len) {
     struct mst_trace trace;
 
     if (link_traces(l, kind)) {
@@ -7257,8 +6880,7 @@ static void link_trace_data(const struct mst_link *l, enum mst_trace_kind kind,
 }
 
 static void link_trace_token(const struct mst_link *l, const char *text,
-                             int64_t life_s)
-{
+                             int64_t life_s) {
     struct mst_trace trace = {.kind = MST_TRACE_TOKEN,
                               .state = l->state,
                               .text = text,
@@ -7271,20 +6893,18 @@ static void link_trace_token(const struct mst_link *l, const char *text,
 }
 
 /* Keeps the most that was ever in use. */
-static void link_high(uint32_t *mark, size_t value)
-{
+static void link_high(uint32_t *mark, size_t value) {
     if (value > *mark) {
         *mark = (uint32_t)value;
     }
 }
 
-static void link_arm(struct mst_link *l, enum mst_link_timer timer, uint32_t ms)
-{
+static void link_arm(struct mst_link *l, enum mst_link_timer timer,
+                     uint32_t ms) {
     timer_set(&l->timers[timer], l->clock.now, ms);
 }
 
-static const char *link_scope(const struct mst_link *l)
-{
+static const char *link_scope(const struct mst_link *l) {
     return l->config.scope != NULL ? l->config.scope
            : l->user->purpose == ACCESS_STREAM
                ? "exchange:read_aggregated_marketdata_stream"
@@ -7292,8 +6912,7 @@ static const char *link_scope(const struct mst_link *l)
 }
 
 /* Takes random bytes from the stock, which is filled in each round. */
-static bool link_draw(struct mst_link *l, void *to, size_t len)
-{
+static bool link_draw(struct mst_link *l, void *to, size_t len) {
     struct mst_random *r = &l->random;
 
     if (r->len < len) {
@@ -7307,8 +6926,7 @@ static bool link_draw(struct mst_link *l, void *to, size_t len)
 
 /* The one place that changes the state: it arms the deadline. */
 static void link_enter(struct mst_link *l, enum mst_state state,
-                       uint32_t limit_ms)
-{
+                       uint32_t limit_ms) {
     struct mst_trace trace = {
         .kind = MST_TRACE_STATE, .from = l->state, .state = state};
 
@@ -7335,8 +6953,7 @@ static void link_enter(struct mst_link *l, enum mst_state state,
 }
 
 /* The token is needed until the next request is written. */
-static void link_keep_token(struct mst_link *l)
-{
+static void link_keep_token(struct mst_link *l) {
     if (!l->grant.reads) {
         l->grant.token->readers++;
         l->grant.reads = true;
@@ -7344,8 +6961,7 @@ static void link_keep_token(struct mst_link *l)
 }
 
 /* The request is written: the token's text is not needed any more. */
-static void link_let_go(struct mst_link *l)
-{
+static void link_let_go(struct mst_link *l) {
     if (l->grant.reads) {
         l->grant.token->readers--;
         l->grant.reads = false;
@@ -7357,23 +6973,20 @@ static void link_let_go(struct mst_link *l)
 
 /* The token that an exchange failed with is of no use. Another link may have
  * replaced it meanwhile. */
-static void link_drop_token(struct mst_link *l)
-{
+static void link_drop_token(struct mst_link *l) {
     if (l->grant.token->len > 0 && l->grant.token->serial == l->grant.serial) {
         link_trace_token(l, "dropped", -1);
         access_drop(l->grant.token);
     }
 }
 
-static bool link_is_local(int error)
-{
+static bool link_is_local(int error) {
     return error == MST_ERR_CLOCK || error == MST_ERR_ENTROPY;
 }
 
 /* Errors that do not mend by trying again; that of the token endpoint, by its
  * code. */
-static bool link_is_permanent(const struct mst_link *l, int error)
-{
+static bool link_is_permanent(const struct mst_link *l, int error) {
     static const char codes[] =
         "invalid_client\0invalid_scope\0unauthorized_client\0"
         "unsupported_grant_type\0invalid_request\0";
@@ -7385,14 +6998,12 @@ static bool link_is_permanent(const struct mst_link *l, int error)
 }
 
 /* In an exchange of HTTP: what the response says counts. */
-static bool link_is_http(const struct mst_link *l)
-{
+static bool link_is_http(const struct mst_link *l) {
     return l->state == MST_STATE_TOKEN || l->state == l->user->request;
 }
 
 /* The wall clock, as read at the begin of the attempt. */
-static int64_t link_unix_s(const struct mst_link *l)
-{
+static int64_t link_unix_s(const struct mst_link *l) {
     return l->clock.unix_s +
            (int64_t)((l->clock.elapsed_ms - l->clock.unix_ms) / 1000);
 }
@@ -7400,8 +7011,7 @@ static int64_t link_unix_s(const struct mst_link *l)
 /* How long the service wants us to wait at least, ms; TIMER_NONE where it has
  * not said so in a way that can be understood: a date needs a clock to go with
  * it. */
-static uint32_t link_retry_after(const struct mst_link *l, int error)
-{
+static uint32_t link_retry_after(const struct mst_link *l, int error) {
     const struct mst_http *h = &l->http;
     int64_t s = h->retry_after_s;
 
@@ -7420,8 +7030,7 @@ static uint32_t link_retry_after(const struct mst_link *l, int error)
 }
 
 /* Keeps count of what went wrong, by the error's band. */
-static void link_count_error(struct mst_link *l, int error)
-{
+static void link_count_error(struct mst_link *l, int error) {
     struct mst_stats *stats = &l->stats;
     unsigned band = (unsigned)(-error) / 100;
 
@@ -7440,8 +7049,7 @@ static void link_count_error(struct mst_link *l, int error)
 }
 
 /* What a response tells beside its content. */
-static void link_note_http(struct mst_link *l)
-{
+static void link_note_http(struct mst_link *l) {
     struct mst_high_water *high = &l->stats.high;
 
     link_high(&high->headers, l->http.headers_len);
@@ -7455,8 +7063,7 @@ static void link_note_http(struct mst_link *l)
 }
 
 /* How long to wait before the next attempt. */
-static uint32_t link_backoff(struct mst_link *l, int error)
-{
+static uint32_t link_backoff(struct mst_link *l, int error) {
     const struct mst_config *g = &l->config;
     /* A handover that timed out costs its books their snapshots again. */
     bool slow = link_is_permanent(l, error) ||
@@ -7487,8 +7094,7 @@ static uint32_t link_backoff(struct mst_link *l, int error)
 }
 
 /* Errors that come with a text of the service. */
-static bool link_has_text(int error)
-{
+static bool link_has_text(int error) {
     return error == MST_ERR_TOKEN_REFUSED || error == MST_ERR_TOKEN_SCOPE ||
            error == MST_ERR_WS_CLOSED || error == MST_ERR_SERVICE;
 }
@@ -7496,8 +7102,7 @@ static bool link_has_text(int error)
 /* Notes an event of a failure; it is handed out before anything else. */
 static struct mst_failure *link_note(struct mst_link *l,
                                      enum mst_event_type type, int error,
-                                     enum mst_state stage)
-{
+                                     enum mst_state stage) {
     memset(&l->failure, 0, sizeof l->failure);
     l->failure.error = error;
     l->failure.stage = stage;
@@ -7508,8 +7113,7 @@ static struct mst_failure *link_note(struct mst_link *l,
 }
 
 /* Notes what is to be reported, unless it was already and lasts. */
-static void link_report(struct mst_link *l, int error, enum mst_state stage)
-{
+static void link_report(struct mst_link *l, int error, enum mst_state stage) {
     struct mst_failure *f;
     bool lasts = link_is_permanent(l, error) || link_is_local(error);
 
@@ -7526,8 +7130,7 @@ static void link_report(struct mst_link *l, int error, enum mst_state stage)
 }
 
 /* What the service asks for is for all that share the access. */
-static void link_hold(struct mst_link *l, int error)
-{
+static void link_hold(struct mst_link *l, int error) {
     uint32_t ms = link_retry_after(l, error);
 
     if (ms != TIMER_NONE && ms > 0) {
@@ -7540,8 +7143,7 @@ static void link_hold(struct mst_link *l, int error)
  * then, ms; TIMER_NONE where there is nothing, or another link is fetching a
  * token. */
 static uint32_t link_next(const struct mst_link *l,
-                          enum access_purpose *purpose)
-{
+                          enum access_purpose *purpose) {
     const struct mst_access *a = l->access;
     uint32_t wait = timer_left(&l->timers[MST_TIMER_STAGE], l->clock.now), hold;
 
@@ -7560,8 +7162,7 @@ static uint32_t link_next(const struct mst_link *l,
 }
 
 /* The exchange with the token endpoint is over, well or not. */
-static void link_fetched(struct mst_link *l)
-{
+static void link_fetched(struct mst_link *l) {
     if (l->access->fetching == l) {
         l->access->fetching = NULL;
         if (l->grant.token->len == 0) {
@@ -7571,8 +7172,7 @@ static void link_fetched(struct mst_link *l)
 }
 
 /* Ends the attempt or connection. The first error wins. */
-static void link_fail(struct mst_link *l, int error)
-{
+static void link_fail(struct mst_link *l, int error) {
     enum mst_state stage = l->state;
     uint32_t retry_ms;
 
@@ -7629,16 +7229,14 @@ static void link_fail(struct mst_link *l, int error)
 }
 
 /* Begins an attempt anew, at once. */
-static void link_restart(struct mst_link *l)
-{
+static void link_restart(struct mst_link *l) {
     link_fetched(l);
     link_trace_event(l, MST_TRACE_END, 0);
     link_enter(l, MST_STATE_WAIT, 0);
 }
 
 /* Begins an attempt, once clock and entropy are known to be there. */
-static void link_begin(struct mst_link *l)
-{
+static void link_begin(struct mst_link *l) {
     enum access_purpose purpose = ACCESS_TOKEN;
     const struct mst_config *g = &l->config;
 
@@ -7678,8 +7276,7 @@ static void link_begin(struct mst_link *l)
 }
 
 /* Goes on to the next address of the host, if there is one left. */
-static bool link_next_address(struct mst_link *l)
-{
+static bool link_next_address(struct mst_link *l) {
     struct mst_addresses *a = &l->addresses;
 
     if (a->tried + 1 >= a->count) {
@@ -7692,16 +7289,14 @@ static bool link_next_address(struct mst_link *l)
 }
 
 /* A request is written next, from its begin. */
-static void link_write_next(struct mst_link *l, uint8_t sending)
-{
+static void link_write_next(struct mst_link *l, uint8_t sending) {
     l->sending = sending;
     l->send_at = 0;
 }
 
 /* The first exchange of this connection, or another one on it. */
 static void link_exchange(struct mst_link *l, enum mst_state state,
-                          uint32_t limit_ms)
-{
+                          uint32_t limit_ms) {
     if (l->purpose != ACCESS_TOKEN) {
         link_keep_token(l);
         if (l->grant.token->until.armed) {
@@ -7715,8 +7310,7 @@ static void link_exchange(struct mst_link *l, enum mst_state state,
 }
 
 /* Another exchange on a connection that has carried one. */
-static void link_again(struct mst_link *l)
-{
+static void link_again(struct mst_link *l) {
     int rc;
 
     http_init(&l->http);
@@ -7731,8 +7325,7 @@ static void link_again(struct mst_link *l)
 }
 
 /* The link can carry plaintext: on to the first exchange. */
-static void link_connected(struct mst_link *l)
-{
+static void link_connected(struct mst_link *l) {
     link_trace_event(l, MST_TRACE_OPENED, 0);
 #ifndef MST_NO_TLS
     if (l->transport.secured) {
@@ -7766,8 +7359,7 @@ static void link_connected(struct mst_link *l)
  * it is made of, as far as there is room.
  * ------------------------------------------------------------------------ */
 
-static void link_write_form(const struct mst_link *l, struct out *o)
-{
+static void link_write_form(const struct mst_link *l, struct out *o) {
     http_form_write(o, "grant_type", "client_credentials");
     out_byte(o, '&');
     http_form_write(o, "client_id", l->access->client_id);
@@ -7777,8 +7369,7 @@ static void link_write_form(const struct mst_link *l, struct out *o)
     http_form_write(o, "scope", l->grant.scope);
 }
 
-static void link_write_token(const struct mst_link *l, struct out *o)
-{
+static void link_write_token(const struct mst_link *l, struct out *o) {
     struct out form = {NULL, 0, 0, 0};
 
     http_request_begin(o, "POST", &l->endpoint, LINK_TOKEN_PATH);
@@ -7790,8 +7381,7 @@ static void link_write_token(const struct mst_link *l, struct out *o)
 }
 
 static void link_write_bearer(const struct mst_link *l, struct out *o,
-                              bool masked)
-{
+                              bool masked) {
     out_text(o, "Authorization: Bearer ");
     if (masked) {
         for (size_t i = 0; i < l->grant.token->len; i++) {
@@ -7805,8 +7395,7 @@ static void link_write_bearer(const struct mst_link *l, struct out *o,
 
 /* Writes the window, and shows the trace what goes out. A request that holds a
  * token is written twice: masked for the trace first, and then as it is. */
-static void link_write(const struct mst_link *l, struct out *o)
-{
+static void link_write(const struct mst_link *l, struct out *o) {
     bool seen = link_traces(l, MST_TRACE_OUT);
     bool http = l->sending == SEND_HTTP;
     struct out copy = *o;
@@ -7826,8 +7415,7 @@ static void link_write(const struct mst_link *l, struct out *o)
 }
 
 /* Writes as much as there is room for; true where something was. */
-static bool link_send(struct mst_link *l)
-{
+static bool link_send(struct mst_link *l) {
     struct out o = {NULL, 0, 0, 0};
     bool done;
     size_t n;
@@ -7861,8 +7449,7 @@ static bool link_send(struct mst_link *l)
 }
 
 /* Plaintext has been looked at. The trace sees none of a token exchange. */
-static void link_took(struct mst_link *l, const uint8_t *data, size_t len)
-{
+static void link_took(struct mst_link *l, const uint8_t *data, size_t len) {
     l->transport.used += len;
     l->stats.bytes_in += len;
     if (len > 0 && l->purpose != ACCESS_TOKEN) {
@@ -7888,8 +7475,7 @@ static const struct object_field link_reply_fields[] = {
 };
 
 /* A lifetime in whole seconds; a huge one is as good as a day. */
-static int link_reply_lifetime(struct mst_reply *r, const struct json_text *t)
-{
+static int link_reply_lifetime(struct mst_reply *r, const struct json_text *t) {
     struct mst_decimal n;
     uint64_t s = ACCESS_LIFE_MAX_S;
 
@@ -7906,8 +7492,7 @@ static int link_reply_lifetime(struct mst_reply *r, const struct json_text *t)
 }
 
 /* Bytes that a header may carry, and no blanks. */
-static bool link_is_token(const char *token, size_t len)
-{
+static bool link_is_token(const char *token, size_t len) {
     for (size_t i = 0; i < len; i++) {
         if (token[i] <= 0x20 || token[i] >= 0x7F) {
             return false;
@@ -7916,14 +7501,12 @@ static bool link_is_token(const char *token, size_t len)
     return len > 0;
 }
 
-static char *link_reply_store(struct mst_link *l)
-{
+static char *link_reply_store(struct mst_link *l) {
     return l->reply.field == REPLY_TOKEN ? l->grant.token->text : l->http.line;
 }
 
 /* Takes in a field of the reply, which lies in its store. */
-static int link_reply_field(struct mst_link *l)
-{
+static int link_reply_field(struct mst_link *l) {
     struct mst_reply *r = &l->reply;
     char *store = link_reply_store(l);
     struct json_text t = json_scalar(store, r->item_len, store, r->item_len);
@@ -7962,8 +7545,8 @@ static int link_reply_field(struct mst_link *l)
 }
 
 /* Appends to the item at hand, in the field's own store. */
-static int link_reply_keep(struct mst_link *l, const uint8_t *data, size_t len)
-{
+static int link_reply_keep(struct mst_link *l, const uint8_t *data,
+                           size_t len) {
     struct mst_reply *r = &l->reply;
     bool token = r->field == REPLY_TOKEN;
     size_t cap = token ? MST_TOKEN_MAX + 2u : MST_LINE_MAX;
@@ -7977,8 +7560,8 @@ static int link_reply_keep(struct mst_link *l, const uint8_t *data, size_t len)
 }
 
 /* Reads on in the reply's body. */
-static int link_reply_read(struct mst_link *l, const uint8_t *data, size_t len)
-{
+static int link_reply_read(struct mst_link *l, const uint8_t *data,
+                           size_t len) {
     struct mst_reply *r = &l->reply;
     struct object o = {.fields = link_reply_fields,
                        .count = COUNT_OF(link_reply_fields),
@@ -8010,8 +7593,7 @@ static int link_reply_read(struct mst_link *l, const uint8_t *data, size_t len)
 }
 
 /* The reply is complete: is it a token? */
-static int link_reply_end(const struct mst_link *l)
-{
+static int link_reply_end(const struct mst_link *l) {
     const struct mst_reply *r = &l->reply;
 
     if (l->http.status != 200) {
@@ -8027,16 +7609,14 @@ static int link_reply_end(const struct mst_link *l)
 }
 
 /* What a token is stored under: tells apart services, clients and scopes. */
-static uint32_t link_token_key(const struct mst_link *l, const char *scope)
-{
+static uint32_t link_token_key(const struct mst_link *l, const char *scope) {
     return text_hash(text_hash(text_hash(TEXT_HASH, l->config.auth_url),
                                l->access->client_id),
                      scope);
 }
 
 /* The reply is complete: the link is free for what the token is for. */
-static int link_reply_done(struct mst_link *l)
-{
+static int link_reply_done(struct mst_link *l) {
     const struct mst_reply *r = &l->reply;
     bool ends = (r->set & BIT(REPLY_EXPIRES)) != 0;
     int rc = link_reply_end(l);
@@ -8063,8 +7643,7 @@ static int link_reply_done(struct mst_link *l)
  * once the response is complete, or an error. */
 static int link_read_http(struct mst_link *l,
                           int (*sink)(struct mst_link *l, const uint8_t *data,
-                                      size_t len))
-{
+                                      size_t len)) {
     size_t len, used = 0, piece = 0;
     const uint8_t *data = transport_received(&l->transport, &len);
     int rc = 0, found;
@@ -8084,8 +7663,8 @@ static int link_read_http(struct mst_link *l,
 }
 
 /* Sink of the token endpoint's response. */
-static int link_token_sink(struct mst_link *l, const uint8_t *data, size_t len)
-{
+static int link_token_sink(struct mst_link *l, const uint8_t *data,
+                           size_t len) {
     int status = l->http.status, rc = 0;
 
     if (data != NULL) {
@@ -8098,8 +7677,7 @@ static int link_token_sink(struct mst_link *l, const uint8_t *data, size_t len)
                : rc;
 }
 
-static void link_read_token(struct mst_link *l)
-{
+static void link_read_token(struct mst_link *l) {
     int rc = link_read_http(l, link_token_sink);
 
     if (rc < 0 && l->http.status > 0 && l->http.status != 200) {
@@ -8114,8 +7692,7 @@ static void link_read_token(struct mst_link *l)
 }
 
 /* The transport has ended, and all that came before has been read. */
-static void link_ended(struct mst_link *l)
-{
+static void link_ended(struct mst_link *l) {
     int error = l->transport.end;
 
     if (l->user->finish(l)) {
@@ -8138,8 +7715,7 @@ static void link_ended(struct mst_link *l)
 }
 
 /* Looks at the plaintext that is there. Returns 1 with an event, or 0. */
-static int link_step(struct mst_link *l, struct mst_event *event)
-{
+static int link_step(struct mst_link *l, struct mst_event *event) {
     size_t unread;
 
     if (l->state == MST_STATE_TLS) {
@@ -8166,14 +7742,12 @@ static int link_step(struct mst_link *l, struct mst_event *event)
  * The only place that calls the port.
  * ------------------------------------------------------------------------ */
 
-static bool link_is_secure(const struct mst_link *l)
-{
+static bool link_is_secure(const struct mst_link *l) {
     return (l->port->flags & MST_PORT_SECURE) != 0;
 }
 
 /* The caller was away, or a handshake has computed: nobody's silence. */
-static void link_forgive(struct mst_link *l, uint32_t ms)
-{
+static void link_forgive(struct mst_link *l, uint32_t ms) {
     static const uint8_t of_the_peer[] = {MST_TIMER_STAGE, MST_TIMER_SILENCE,
                                           MST_TIMER_PING, MST_TIMER_BEAT,
                                           MST_TIMER_ANSWER};
@@ -8185,13 +7759,11 @@ static void link_forgive(struct mst_link *l, uint32_t ms)
     l->user->forgive(l, ms);
 }
 
-static uint32_t link_now(const struct mst_link *l)
-{
+static uint32_t link_now(const struct mst_link *l) {
     return l->port->now_ms(l->port->context);
 }
 
-static void link_clock(struct mst_link *l)
-{
+static void link_clock(struct mst_link *l) {
     uint32_t now = link_now(l);
     uint32_t passed = now - l->clock.now;
 
@@ -8216,8 +7788,7 @@ static void link_clock(struct mst_link *l)
 
 /* Fills the stock of random bytes, the one place where they are drawn for
  * anything but TLS: when it runs low, or to see whether there are any. */
-static bool link_stock(struct mst_link *l, bool anew)
-{
+static bool link_stock(struct mst_link *l, bool anew) {
     struct mst_random *r = &l->random;
     uint8_t bytes[sizeof r->bytes];
 
@@ -8235,16 +7806,14 @@ static bool link_stock(struct mst_link *l, bool anew)
 }
 
 /* The platform's own number for the link's last error. */
-static void link_take_detail(struct mst_link *l)
-{
+static void link_take_detail(struct mst_link *l) {
     l->port_detail = l->port->detail != NULL
                          ? l->port->detail(l->port->context, l->config.link)
                          : 0;
 }
 
 /* Takes the token that an earlier life has stored, if it is still good. */
-static void link_load_token(struct mst_link *l)
-{
+static void link_load_token(struct mst_link *l) {
     const struct mst_port *port = l->port;
     struct mst_token *t = &l->room;
     int64_t until_s = 0;
@@ -8277,8 +7846,7 @@ static void link_load_token(struct mst_link *l)
 }
 
 /* Stores tokens that have come, and forgets those that are gone. */
-static void link_save_tokens(const struct mst_link *l)
-{
+static void link_save_tokens(const struct mst_link *l) {
     const struct mst_port *port = l->port;
 
     for (struct mst_token *t = l->access->rooms; t != NULL; t = t->next) {
@@ -8296,8 +7864,7 @@ static void link_save_tokens(const struct mst_link *l)
 }
 
 /* Begins an attempt, if there is a clock and entropy for it. */
-static void link_try(struct mst_link *l)
-{
+static void link_try(struct mst_link *l) {
     int64_t ns = 0;
     bool set = l->port->unix_ns(l->port->context, &ns) >= 0;
 
@@ -8315,8 +7882,7 @@ static void link_try(struct mst_link *l)
 }
 
 /* Connected: on to TLS, unless the port has done that or the URL is plain. */
-static void link_secure(struct mst_link *l)
-{
+static void link_secure(struct mst_link *l) {
 #ifndef MST_NO_TLS
     if (l->endpoint.tls && !link_is_secure(l)) {
         struct transport_peer peer = {
@@ -8340,8 +7906,7 @@ static void link_secure(struct mst_link *l)
     link_connected(l);
 }
 
-static bool link_connect(struct mst_link *l)
-{
+static bool link_connect(struct mst_link *l) {
     const struct mst_port *port = l->port;
     struct mst_addresses *a = &l->addresses;
     int rc;
@@ -8370,8 +7935,7 @@ static bool link_connect(struct mst_link *l)
 }
 
 /* Sends what there is to send; true where something was. */
-static bool link_flush(struct mst_link *l)
-{
+static bool link_flush(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
     const uint8_t *data;
     size_t len;
@@ -8400,8 +7964,7 @@ static bool link_flush(struct mst_link *l)
 }
 
 /* TLS has ended, by a close_notify or an error; true where this is news. */
-static bool link_tls_ended(struct mst_link *l)
-{
+static bool link_tls_ended(struct mst_link *l) {
     int error = transport_error(&l->transport);
 
     if (error != 0 && l->state != MST_STATE_CLOSING) {
@@ -8416,8 +7979,7 @@ static bool link_tls_ended(struct mst_link *l)
 }
 
 /* Nothing can be sent any more, and TLS takes nothing in: that is the end. */
-static bool link_is_stuck(struct mst_transport *t)
-{
+static bool link_is_stuck(struct mst_transport *t) {
     size_t unread;
 
     (void)transport_received(t, &unread);
@@ -8429,8 +7991,7 @@ static bool link_is_stuck(struct mst_transport *t)
 }
 
 /* Bytes have come from the wire: a handshake computes on them. */
-static void link_got(struct mst_link *l)
-{
+static void link_got(struct mst_link *l) {
     uint32_t before = l->clock.now;
     size_t len;
 
@@ -8443,8 +8004,7 @@ static void link_got(struct mst_link *l)
 }
 
 /* When the link does something by itself, ms. */
-static uint32_t link_left(const struct mst_link *l)
-{
+static uint32_t link_left(const struct mst_link *l) {
     uint32_t left = access_left(l->access, l->clock.now);
     enum access_purpose purpose;
 
@@ -8464,16 +8024,14 @@ static uint32_t link_left(const struct mst_link *l)
  * be known at once where nothing can be sent, and before a connection is used
  * once more; whether more has come, before something that is due ends it, for a
  * port's wait may have read long ago. */
-static bool link_is_drained(const struct mst_link *l)
-{
+static bool link_is_drained(const struct mst_link *l) {
     return l->clock.drained == l->clock.moment &&
            l->transport.send_error == 0 && l->state != MST_STATE_IDLE &&
            link_left(l) > 0;
 }
 
 /* Takes in what has come; true where something did, or the end. */
-static bool link_receive(struct mst_link *l)
-{
+static bool link_receive(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
     const struct mst_port *port = l->port;
     size_t len;
@@ -8512,14 +8070,12 @@ static bool link_receive(struct mst_link *l)
     return n != 0 || t->end != 0;
 }
 
-static void link_shut(const struct mst_link *l)
-{
+static void link_shut(const struct mst_link *l) {
     l->port->close(l->port->context, l->config.link);
 }
 
 /* Lets the port's side of the link go; TLS says goodbye if it can at once. */
-static void link_drop(struct mst_link *l)
-{
+static void link_drop(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
 
     if (!l->connection.up) {
@@ -8547,8 +8103,7 @@ static void link_drop(struct mst_link *l)
  * ------------------------------------------------------------------------ */
 
 /* One round. Returns 1 with an event, 0 if it got nowhere, else 2. */
-static int link_round(struct mst_link *l, struct mst_event *event)
-{
+static int link_round(struct mst_link *l, struct mst_event *event) {
     enum mst_state before = l->state;
     enum access_purpose purpose;
     bool moved = false;
@@ -8590,8 +8145,7 @@ static int link_round(struct mst_link *l, struct mst_event *event)
 }
 
 /* Timers, looked at when no I/O gets further; true where one has come. */
-static bool link_expire(struct mst_link *l)
-{
+static bool link_expire(struct mst_link *l) {
     unsigned first =
         l->state <= MST_STATE_WAIT ? MST_TIMER_USER : MST_TIMER_SILENCE;
 
@@ -8613,15 +8167,13 @@ static bool link_expire(struct mst_link *l)
 }
 
 /* Credentials or trust anchors were replaced since the last poll. */
-static bool link_is_outdated(const struct mst_link *l)
-{
+static bool link_is_outdated(const struct mst_link *l) {
     return l->credentials_changes != l->access->credentials_changes ||
            l->anchors_changes != l->access->anchors_changes;
 }
 
 /* What was for the old credentials or trust anchors begins anew, at once. */
-static void link_renew(struct mst_link *l)
-{
+static void link_renew(struct mst_link *l) {
     const struct mst_access *a = l->access;
     bool credentials = l->credentials_changes != a->credentials_changes;
     bool anchors = l->anchors_changes != a->anchors_changes;
@@ -8643,8 +8195,7 @@ static void link_renew(struct mst_link *l)
 }
 
 /* The caller is back. */
-static void link_wake(struct mst_link *l)
-{
+static void link_wake(struct mst_link *l) {
     link_clock(l);
     if (l->clock.caller.armed &&
         (int32_t)(l->clock.now - l->clock.caller.at) > 0) {
@@ -8654,8 +8205,7 @@ static void link_wake(struct mst_link *l)
     link_renew(l);
 }
 
-static void link_stamp(const struct mst_link *l, struct mst_event *event)
-{
+static void link_stamp(const struct mst_link *l, struct mst_event *event) {
     event->link = l->config.link;
     event->generation = l->generation;
     event->received_ns = l->received_ns;
@@ -8664,8 +8214,7 @@ static void link_stamp(const struct mst_link *l, struct mst_event *event)
 /* Takes the link's room out of the access. Who fetches a token into that room,
  * or is connecting with the one in it, begins anew; tokens whose scope is named
  * by the link's configuration are dropped. */
-static void link_leave(struct mst_link *l)
-{
+static void link_leave(struct mst_link *l) {
     struct mst_access *a = l->access;
 
     access_leave(a, &l->room);
@@ -8690,8 +8239,7 @@ static void link_leave(struct mst_link *l)
 }
 
 /* Nothing that is secret stays. */
-static void link_wipe(struct mst_link *l)
-{
+static void link_wipe(struct mst_link *l) {
     link_let_go(l);
     link_fetched(l);
     link_leave(l);
@@ -8702,8 +8250,7 @@ static void link_wipe(struct mst_link *l)
 }
 
 /* The caller has an event: what it does with it takes its own time. */
-static int link_hand_out(struct mst_link *l)
-{
+static int link_hand_out(struct mst_link *l) {
     link_save_tokens(l);
     l->more = true;
     timer_set(&l->clock.caller, l->clock.now, LINK_SLOW_CALLER_MS);
@@ -8711,8 +8258,7 @@ static int link_hand_out(struct mst_link *l)
 }
 
 /* Hands out what was noted of the link. */
-static bool link_tell(struct mst_link *l, struct mst_event *event)
-{
+static bool link_tell(struct mst_link *l, struct mst_event *event) {
     if (l->user->tell(l, event)) {
         return true;
     }
@@ -8726,8 +8272,7 @@ static bool link_tell(struct mst_link *l, struct mst_event *event)
 }
 
 /* Goes round until there is an event, or nothing gets further. */
-COLD int link_poll(struct mst_link *l, struct mst_event *event)
-{
+COLD int link_poll(struct mst_link *l, struct mst_event *event) {
     unsigned rounds = 0;
     uint32_t left;
     bool moved;
@@ -8764,8 +8309,7 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event)
     return 0;
 }
 
-uint32_t mst_next_deadline_ms(const struct mst_link *link)
-{
+uint32_t mst_next_deadline_ms(const struct mst_link *link) {
     const struct mst_link *l = link;
     uint32_t passed = 0, left = 0;
 
@@ -8780,23 +8324,19 @@ uint32_t mst_next_deadline_ms(const struct mst_link *link)
 }
 
 /* The object was closed or wiped, or was never made. */
-static bool link_is_over(const struct mst_link *l)
-{
+static bool link_is_over(const struct mst_link *l) {
     return l->closing || l->wiped;
 }
 
-enum mst_state mst_link_state(const struct mst_link *link)
-{
+enum mst_state mst_link_state(const struct mst_link *link) {
     return link->wiped ? MST_STATE_OFF : link->state;
 }
 
-const struct mst_stats *mst_link_stats(const struct mst_link *link)
-{
+const struct mst_stats *mst_link_stats(const struct mst_link *link) {
     return &link->stats;
 }
 
-unsigned mst_wants(const struct mst_link *link)
-{
+unsigned mst_wants(const struct mst_link *link) {
     const struct mst_link *l = link;
     size_t out, in;
 
@@ -8812,15 +8352,12 @@ unsigned mst_wants(const struct mst_link *link)
 }
 
 /* A time of the configuration, and what 0 stands for, in seconds. */
-#define LINK_TIME(member, s)                                      \
-    {                                                             \
-        offsetof(struct mst_config, member) / sizeof(uint32_t), s \
-    }
+#define LINK_TIME(member, s) \
+    { offsetof(struct mst_config, member) / sizeof(uint32_t), s }
 
 /* Fills in the times that are left at 0; false where one is longer than 24
  * days. */
-static bool link_set_times(struct mst_config *g)
-{
+static bool link_set_times(struct mst_config *g) {
     static const struct {
         uint32_t at : 8, s : 24;
     } times[] = {LINK_TIME(resolve_ms, 10),       LINK_TIME(connect_ms, 10),
@@ -8846,8 +8383,7 @@ static bool link_set_times(struct mst_config *g)
 
 /* The port has AES and GHASH or neither, and the former's keys fit where
  * BearSSL keeps those of its own. */
-static bool link_aes_fits(const struct mst_port *port)
-{
+static bool link_aes_fits(const struct mst_port *port) {
 #ifndef MST_NO_TLS
     return (port->aes_ctr == NULL) == (port->ghash == NULL) &&
            (port->aes_ctr == NULL ||
@@ -8858,8 +8394,7 @@ static bool link_aes_fits(const struct mst_port *port)
 #endif
 }
 
-static bool link_port_is_whole(const struct mst_port *port)
-{
+static bool link_port_is_whole(const struct mst_port *port) {
     return port->resolve != NULL && port->connect != NULL &&
            port->send != NULL && port->recv != NULL && port->close != NULL &&
            port->now_ms != NULL && port->unix_ns != NULL &&
@@ -8868,8 +8403,7 @@ static bool link_port_is_whole(const struct mst_port *port)
 
 /* Checks an endpoint's URL, and that it can be reached safely. */
 static int link_check_url(struct mst_link *l, const char *url,
-                          const char *secure, const char *plain)
-{
+                          const char *secure, const char *plain) {
     bool allowed = (l->config.flags & MST_ALLOW_PLAIN) != 0;
     bool own_tls;
 
@@ -8896,8 +8430,7 @@ static int link_check_url(struct mst_link *l, const char *url,
 #endif
 }
 
-static int link_check(struct mst_link *l)
-{
+static int link_check(struct mst_link *l) {
     const struct mst_config *g = &l->config;
     bool stream = l->user->purpose == ACCESS_STREAM;
     int rc = link_check_url(l, g->auth_url, "https://", "http://");
@@ -8911,8 +8444,7 @@ static int link_check(struct mst_link *l)
                : access_check(l->access->client_id, l->access->client_secret);
 }
 
-static bool link_memory_fits(const struct mst_memory *m)
-{
+static bool link_memory_fits(const struct mst_memory *m) {
     const size_t lengths[] = {m->record_in, m->record_out, m->message,
                               m->read_ahead};
     bool fits = m->record_in >= MST_RECORD_IN_MIN &&
@@ -8925,8 +8457,7 @@ static bool link_memory_fits(const struct mst_memory *m)
 }
 
 /* Cuts the memory into its pieces. */
-static void link_cut_memory(struct mst_link *l)
-{
+static void link_cut_memory(struct mst_link *l) {
     const struct mst_memory *m = l->memory;
     struct mst_transport *t = &l->transport;
     uint8_t *at = m->data;
@@ -8956,8 +8487,7 @@ static void link_cut_memory(struct mst_link *l)
 static int link_init(struct mst_link *l, const struct mst_link_user *user,
                      const struct mst_config *config,
                      const struct mst_port *port,
-                     const struct mst_memory *memory)
-{
+                     const struct mst_memory *memory) {
     int rc;
 
     l->wiped = true; /* until all is well */
@@ -8998,8 +8528,7 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
 }
 
 /* Ends it without a handshake, at once. */
-static void link_end(struct mst_link *l)
-{
+static void link_end(struct mst_link *l) {
     if (!l->wiped) {
         if (l->connection.up) {
             link_shut(l);
@@ -9077,8 +8606,7 @@ enum client_frame {
 
 /* There may be something to ask for: the timer comes at once, or once a
  * request may be made again. */
-static void client_ask(struct mst_client *c)
-{
+static void client_ask(struct mst_client *c) {
     uint32_t wait = timer_left(&c->link.access->pace, c->link.clock.now);
 
     c->link.changes++;
@@ -9088,8 +8616,7 @@ static void client_ask(struct mst_client *c)
 }
 
 /* A subscription is looked at again after such a time. */
-static void client_look(struct mst_client *c, uint32_t ms)
-{
+static void client_look(struct mst_client *c, uint32_t ms) {
     struct mst_timer *look = &c->link.timers[MST_TIMER_USER];
 
     if (timer_left(look, c->link.clock.now) > ms) {
@@ -9098,19 +8625,17 @@ static void client_look(struct mst_client *c, uint32_t ms)
 }
 
 /* A slot that no wish and no connection holds. */
-static bool client_is_free(const struct mst_subscription *s)
-{
+static bool client_is_free(const struct mst_subscription *s) {
     return !s->wanted && s->state == SUB_NONE;
 }
 
-static uint8_t client_hash(enum mst_channel channel, const char *market)
-{
+static uint8_t client_hash(enum mst_channel channel, const char *market) {
     return (uint8_t)text_hash(TEXT_HASH + (uint32_t)channel, market);
 }
 
-static struct mst_subscription *
-client_find(struct mst_client *c, enum mst_channel channel, const char *market)
-{
+static struct mst_subscription *client_find(struct mst_client *c,
+                                            enum mst_channel channel,
+                                            const char *market) {
     uint8_t hash = client_hash(channel, market);
 
     for (unsigned i = 0; i < c->slots; i++) {
@@ -9125,8 +8650,7 @@ client_find(struct mst_client *c, enum mst_channel channel, const char *market)
 
 /* The wish that a list names in another case, or NULL. */
 static struct mst_subscription *
-client_find_recased(struct mst_client *c, const struct mst_entry *entry)
-{
+client_find_recased(struct mst_client *c, const struct mst_entry *entry) {
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
         if (s->wanted && s->channel == entry->channel &&
@@ -9138,8 +8662,7 @@ client_find_recased(struct mst_client *c, const struct mst_entry *entry)
 }
 
 /* What may be a channel's market, "" for none. */
-static bool client_is_market(enum mst_channel channel, const char *market)
-{
+static bool client_is_market(enum mst_channel channel, const char *market) {
     size_t len = strlen(market);
 
     if (channel == MST_HEARTBEAT) {
@@ -9150,8 +8673,7 @@ static bool client_is_market(enum mst_channel channel, const char *market)
 }
 
 /* The first free slot, or NULL. */
-static struct mst_subscription *client_free_slot(struct mst_client *c)
-{
+static struct mst_subscription *client_free_slot(struct mst_client *c) {
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
         if (client_is_free(&c->subscriptions[i])) {
             return &c->subscriptions[i];
@@ -9161,9 +8683,9 @@ static struct mst_subscription *client_free_slot(struct mst_client *c)
 }
 
 /* Takes a slot for a channel, or NULL if there is none. */
-static struct mst_subscription *
-client_slot(struct mst_client *c, enum mst_channel channel, const char *market)
-{
+static struct mst_subscription *client_slot(struct mst_client *c,
+                                            enum mst_channel channel,
+                                            const char *market) {
     struct mst_subscription *s = client_free_slot(c);
 
     if (s != NULL) {
@@ -9180,8 +8702,7 @@ client_slot(struct mst_client *c, enum mst_channel channel, const char *market)
 }
 
 /* The service does not have the subscription, or not any more. */
-static void client_left(struct mst_client *c, struct mst_subscription *s)
-{
+static void client_left(struct mst_client *c, struct mst_subscription *s) {
     s->state = SUB_NONE;
     s->needs &= (uint8_t)~NEED_ANEW;
     s->due.armed = false;
@@ -9197,8 +8718,7 @@ static void client_left(struct mst_client *c, struct mst_subscription *s)
 
 /* The subscription has this need, too. */
 static void client_need(struct mst_client *c, struct mst_subscription *s,
-                        unsigned needs)
-{
+                        unsigned needs) {
     s->needs |= (uint8_t)needs;
     client_ask(c);
 }
@@ -9206,8 +8726,7 @@ static void client_need(struct mst_client *c, struct mst_subscription *s,
 /* How long until the budget of a market allows to subscribe it anew, ms: so
  * many times at once, then one more each time a certain time has passed. */
 static uint32_t client_budget_left(const struct mst_client *c,
-                                   const struct mst_subscription *s)
-{
+                                   const struct mst_subscription *s) {
     const uint32_t ahead = (MST_RESYNCS_MAX - 1) * MST_RESYNC_EVERY_MS;
     uint32_t used = timer_left(&s->budget, c->link.clock.now), left = 0, wait;
 
@@ -9230,8 +8749,7 @@ static uint32_t client_budget_left(const struct mst_client *c,
 
 /* A subscription is made anew because of a need that may come back soon. Where
  * it does, it is left so for twice as long each time. */
-static void client_drifted(struct mst_client *c, struct mst_subscription *s)
-{
+static void client_drifted(struct mst_client *c, struct mst_subscription *s) {
     s->drift_ms = s->drift_again.armed ? s->drift_ms * 2 : MST_RESYNC_EVERY_MS;
     s->drift_ms = timer_sooner(s->drift_ms, CLIENT_DRIFT_MAX_MS);
     timer_set(&s->drift, c->link.clock.now, s->drift_ms);
@@ -9242,8 +8760,7 @@ static void client_drifted(struct mst_client *c, struct mst_subscription *s)
 /* A book that needs it is subscribed anew, as its budget allows. Where that has
  * brought no snapshot, and none has come for any other market either, the
  * connection is to blame: false. */
-static bool client_resync(struct mst_client *c, struct mst_subscription *s)
-{
+static bool client_resync(struct mst_client *c, struct mst_subscription *s) {
     uint32_t left = client_budget_left(c, s);
     uint32_t used;
 
@@ -9273,8 +8790,7 @@ static bool client_resync(struct mst_client *c, struct mst_subscription *s)
 }
 
 /* A snapshot has been merged, or handed out where there is no book. */
-static void client_has_come(struct mst_client *c, struct mst_subscription *s)
-{
+static void client_has_come(struct mst_client *c, struct mst_subscription *s) {
     c->has_snapshot = s->has_snapshot = true;
     s->overdue = 0;
     if (s->state == SUB_ACTIVE) {
@@ -9284,8 +8800,7 @@ static void client_has_come(struct mst_client *c, struct mst_subscription *s)
 }
 
 /* Asks for a fresh snapshot where the book needs one. */
-static void client_judge(struct mst_client *c, struct mst_subscription *s)
-{
+static void client_judge(struct mst_client *c, struct mst_subscription *s) {
     struct mst_book *book = s->book;
     unsigned reasons = MST_BOOK_DISAGREES | MST_BOOK_TIME_STEP, flags, needs;
 
@@ -9318,8 +8833,7 @@ static void client_judge(struct mst_client *c, struct mst_subscription *s)
 
 /* Something of a market_data message was lost: the books that it may have
  * been for are stale, and subscribed anew. */
-static void client_doubt(struct mst_client *c, const char *market, int error)
-{
+static void client_doubt(struct mst_client *c, const char *market, int error) {
     bool number = error == MST_ERR_DECIMAL || error == MST_ERR_DECIMAL_WIDE;
 
     for (unsigned i = 0; i < c->slots; i++) {
@@ -9346,8 +8860,7 @@ static void client_doubt(struct mst_client *c, const char *market, int error)
 
 /* What a subscription is to be asked for next: the action, or
  * MST_SUBSCRIPTION_LIST for none. */
-static enum mst_action client_wanted(const struct mst_subscription *s)
-{
+static enum mst_action client_wanted(const struct mst_subscription *s) {
     if (s->state == SUB_ACTIVE && (!s->wanted || (s->needs & NEED_ANEW) != 0)) {
         return MST_UNSUBSCRIBE;
     }
@@ -9356,8 +8869,7 @@ static enum mst_action client_wanted(const struct mst_subscription *s)
 }
 
 /* Marks what goes into the next request, and says how many channels. */
-static unsigned client_mark(struct mst_client *c, enum mst_action action)
-{
+static unsigned client_mark(struct mst_client *c, enum mst_action action) {
     unsigned count = 0;
 
     for (unsigned i = 0; i < c->slots; i++) {
@@ -9378,8 +8890,7 @@ static unsigned client_mark(struct mst_client *c, enum mst_action action)
 }
 
 /* Makes the next request, if there is one to make and it is time. */
-static void client_request(struct mst_client *c)
-{
+static void client_request(struct mst_client *c) {
     struct mst_link *l = &c->link;
     unsigned count = 0;
 
@@ -9417,8 +8928,7 @@ static void client_request(struct mst_client *c)
 }
 
 /* No request is outstanding any more. */
-static void client_answered(struct mst_client *c)
-{
+static void client_answered(struct mst_client *c) {
     c->request = CLIENT_NO_REQUEST;
     c->link.timers[MST_TIMER_ANSWER].armed = false;
     client_ask(c);
@@ -9426,8 +8936,7 @@ static void client_answered(struct mst_client *c)
 
 /* A snapshot has not come in time: it is asked for again, unless it may be what
  * is arriving. */
-static void client_overdue(struct mst_client *c, struct mst_subscription *s)
-{
+static void client_overdue(struct mst_client *c, struct mst_subscription *s) {
     if (c->frame.arriving) {
         timer_set(&s->due, c->link.clock.now, CLIENT_ARRIVING_MS);
         return;
@@ -9437,8 +8946,7 @@ static void client_overdue(struct mst_client *c, struct mst_subscription *s)
 }
 
 /* Something is subscribed, as far as is known. */
-static bool client_has_any(const struct mst_client *c)
-{
+static bool client_has_any(const struct mst_client *c) {
     bool any = false;
 
     for (unsigned i = 0; i < c->slots; i++) {
@@ -9450,8 +8958,7 @@ static bool client_has_any(const struct mst_client *c)
 
 /* A subscription's time has come: what was refused is asked for again, on
  * another connection where this one has been of no use for long. */
-static void client_came_due(struct mst_client *c, struct mst_subscription *s)
-{
+static void client_came_due(struct mst_client *c, struct mst_subscription *s) {
     if (s->state == SUB_ACTIVE) {
         client_overdue(c, s);
     } else if (s->state == SUB_REFUSED && !client_has_any(c) &&
@@ -9465,8 +8972,7 @@ static void client_came_due(struct mst_client *c, struct mst_subscription *s)
 }
 
 /* Looks at subscriptions whose time has come, and when the next one's comes. */
-static void client_look_around(struct mst_client *c)
-{
+static void client_look_around(struct mst_client *c) {
     uint32_t now = c->link.clock.now, left = TIMER_NONE;
 
     for (unsigned i = 0; i < c->slots; i++) {
@@ -9492,16 +8998,14 @@ static void client_look_around(struct mst_client *c)
 /* The request is not yet wholly written: until it is, nothing that it names
  * may change, and whatever comes is no answer to it. Nor is what comes once the
  * connection is closing. */
-static bool client_is_asking(const struct mst_client *c)
-{
+static bool client_is_asking(const struct mst_client *c) {
     return c->link.state != MST_STATE_OPEN || c->request_due ||
            (c->frame_type == FRAME_REQUEST && c->link.sending == SEND_FRAME);
 }
 
 /* The outstanding request had no success: look what the service has, or
  * begin anew. */
-static void client_request_failed(struct mst_client *c, int error)
-{
+static void client_request_failed(struct mst_client *c, int error) {
     bool list = c->request == MST_SUBSCRIPTION_LIST;
 
     if (client_is_asking(c) || list ||
@@ -9514,8 +9018,7 @@ static void client_request_failed(struct mst_client *c, int error)
 }
 
 /* Codes that another attempt may not meet again. */
-static bool client_is_passing(enum mst_code code)
-{
+static bool client_is_passing(enum mst_code code) {
     return code == MST_CODE_INTERNAL_SERVER_ERROR || code == MST_CODE_OTHER ||
            code == MST_CODE_NONE;
 }
@@ -9523,8 +9026,7 @@ static bool client_is_passing(enum mst_code code)
 /* The service has a subscription. If it has just begun, a snapshot comes with
  * it. */
 static void client_activate(struct mst_client *c, struct mst_subscription *s,
-                            bool begun)
-{
+                            bool begun) {
     s->state = SUB_ACTIVE;
     s->due.armed = begun && s->channel == MST_MARKET_DATA && !s->has_snapshot;
     if (s->due.armed) {
@@ -9536,8 +9038,7 @@ static void client_activate(struct mst_client *c, struct mst_subscription *s,
 
 /* The service refuses a subscription: it is asked for again after a while. */
 static void client_refuse(struct mst_client *c, struct mst_subscription *s,
-                          enum mst_code code)
-{
+                          enum mst_code code) {
     uint32_t wait_ms = c->link.config.backoff_slow_ms;
 
     if (client_is_passing(code)) {
@@ -9550,8 +9051,7 @@ static void client_refuse(struct mst_client *c, struct mst_subscription *s,
 
 /* The service has a subscription that nobody wishes for: it is taken in, to be
  * ended. */
-static void client_stray(struct mst_client *c, const struct mst_entry *entry)
-{
+static void client_stray(struct mst_client *c, const struct mst_entry *entry) {
     struct mst_subscription *s = NULL;
 
     if (entry->action == MST_SUBSCRIPTION_LIST &&
@@ -9570,16 +9070,14 @@ static void client_stray(struct mst_client *c, const struct mst_entry *entry)
 
 /* The service has it already: no effect, no snapshot. A book that is not live
  * needs one. */
-static void client_found(struct mst_client *c, struct mst_subscription *s)
-{
+static void client_found(struct mst_client *c, struct mst_subscription *s) {
     client_activate(c, s, false);
     if (s->book != NULL && mst_book_state(s->book) != MST_BOOK_LIVE) {
         client_need(c, s, NEED_LOST);
     }
 }
 
-static void client_entry(struct mst_client *c, const struct mst_entry *entry)
-{
+static void client_entry(struct mst_client *c, const struct mst_entry *entry) {
     struct mst_subscription *s = client_find(c, entry->channel, entry->market);
     bool done = entry->success || entry->code == MST_CODE_NO_EFFECT_ACTION;
 
@@ -9610,8 +9108,7 @@ static void client_entry(struct mst_client *c, const struct mst_entry *entry)
 }
 
 /* A list has come: what it names is subscribed, what it does not is not. */
-static void client_audited(struct mst_client *c)
-{
+static void client_audited(struct mst_client *c) {
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
         if (s->listed) {
@@ -9634,8 +9131,7 @@ static void client_audited(struct mst_client *c)
 }
 
 static void client_response(struct mst_client *c,
-                            const struct mst_response *response)
-{
+                            const struct mst_response *response) {
     bool open = false;
 
     if (c->request != (uint8_t)response->action) {
@@ -9661,8 +9157,7 @@ static void client_response(struct mst_client *c,
 /* The service will not end a subscription: one that is wished for goes on, and
  * what its book has missed is still to be made up for; one that is not is given
  * up. */
-static void client_keep(struct mst_client *c, struct mst_subscription *s)
-{
+static void client_keep(struct mst_client *c, struct mst_subscription *s) {
     if (s->wanted) {
         s->state = SUB_ACTIVE;
         s->needs &= (uint8_t)~NEED_ANEW;
@@ -9677,8 +9172,7 @@ static void client_keep(struct mst_client *c, struct mst_subscription *s)
 /* An error message completes the outstanding request. Where it was for
  * several channels, they are asked for one by one from now on, so that one that
  * the service does not know costs the others nothing. */
-static void client_refused(struct mst_client *c, enum mst_code code)
-{
+static void client_refused(struct mst_client *c, enum mst_code code) {
     bool ends = c->request == MST_UNSUBSCRIBE;
     uint8_t member = ends ? SUB_LEAVING : SUB_ASKED;
     /* What passes is tried a few times before it counts as a refusal. */
@@ -9732,13 +9226,11 @@ static void client_refused(struct mst_client *c, enum mst_code code)
  * ------------------------------------------------------------------------ */
 
 /* The client whose link this is: the link is its first member. */
-static struct mst_client *client_of(struct mst_link *l)
-{
+static struct mst_client *client_of(struct mst_link *l) {
     return (struct mst_client *)(void *)l;
 }
 
-static int client_begin(struct mst_link *l)
-{
+static int client_begin(struct mst_link *l) {
     struct mst_client *c = client_of(l);
     uint8_t random[16];
 
@@ -9751,16 +9243,14 @@ static int client_begin(struct mst_link *l)
 }
 
 static void client_write_upgrade(const struct mst_client *c, struct out *o,
-                                 bool masked)
-{
+                                 bool masked) {
     http_request_begin(o, "GET", &c->link.endpoint, NULL);
     http_upgrade_write(o, c->key);
     link_write_bearer(&c->link, o, masked);
     out_text(o, "\r\n");
 }
 
-static void client_write_request(const struct mst_client *c, struct out *o)
-{
+static void client_write_request(const struct mst_client *c, struct out *o) {
     enum mst_action action = (enum mst_action)c->request;
     uint8_t member = action == MST_SUBSCRIBE ? SUB_ASKED : SUB_LEAVING;
     bool first = true;
@@ -9777,8 +9267,7 @@ static void client_write_request(const struct mst_client *c, struct out *o)
     message_request_close(o, action);
 }
 
-static void client_write_payload(const struct mst_client *c, struct out *o)
-{
+static void client_write_payload(const struct mst_client *c, struct out *o) {
     uint8_t code[2] = {(uint8_t)(c->close_code >> 8),
                        (uint8_t)(c->close_code & 255u)};
 
@@ -9792,8 +9281,7 @@ static void client_write_payload(const struct mst_client *c, struct out *o)
 }
 
 /* Writes the window of the request of the opening handshake, or of a frame. */
-static void client_write(const struct mst_link *l, struct out *o, bool masked)
-{
+static void client_write(const struct mst_link *l, struct out *o, bool masked) {
     static const uint8_t opcodes[] = {0, MST_WS_TEXT, MST_WS_PING, MST_WS_PONG,
                                       MST_WS_CLOSE};
     const struct mst_client *c = (const struct mst_client *)(const void *)l;
@@ -9820,8 +9308,7 @@ static void client_write(const struct mst_link *l, struct out *o, bool masked)
 }
 
 /* Decides which frame to write next, once the last is written. */
-static void client_choose(struct mst_link *l)
-{
+static void client_choose(struct mst_link *l) {
     struct mst_client *c = client_of(l);
     uint8_t next = FRAME_NONE;
 
@@ -9855,8 +9342,8 @@ static void client_choose(struct mst_link *l)
 }
 
 /* All books are stale: what they follow has ended, or is ending. */
-static void client_drop_books(struct mst_client *c, enum mst_book_reason reason)
-{
+static void client_drop_books(struct mst_client *c,
+                              enum mst_book_reason reason) {
     for (unsigned i = 0; i < c->slots; i++) {
         if (c->subscriptions[i].book != NULL) {
             book_call_stale(c->subscriptions[i].book, reason);
@@ -9865,8 +9352,7 @@ static void client_drop_books(struct mst_client *c, enum mst_book_reason reason)
 }
 
 /* Nothing is subscribed on a connection that has not begun, or has ended. */
-static void client_reset(struct mst_client *c)
-{
+static void client_reset(struct mst_client *c) {
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
         s->state = SUB_NONE;
@@ -9886,8 +9372,7 @@ static void client_reset(struct mst_client *c)
 
 /* Begins the closing handshake: failing is the error that it is for, 0 for
  * the caller's wish. */
-static void client_close(struct mst_client *c, uint16_t code, int failing)
-{
+static void client_close(struct mst_client *c, uint16_t code, int failing) {
     c->close_code = code;
     c->close_due = true;
     c->failing = failing;
@@ -9898,8 +9383,7 @@ static void client_close(struct mst_client *c, uint16_t code, int failing)
 
 /* The connection was of use: something was subscribed, or nothing is wished
  * for. */
-static bool client_was_useful(const struct mst_client *c)
-{
+static bool client_was_useful(const struct mst_client *c) {
     bool wanted = false;
 
     for (unsigned i = 0; i < c->slots; i++) {
@@ -9909,8 +9393,7 @@ static bool client_was_useful(const struct mst_client *c)
 }
 
 /* The stream has ended. */
-static void client_ended(struct mst_link *l, int error)
-{
+static void client_ended(struct mst_link *l, int error) {
     struct mst_client *c = client_of(l);
     /* Who is too slow, or has no snapshots, will be so again. */
     bool again = error == MST_ERR_LAG || error == MST_ERR_SNAPSHOT;
@@ -9932,8 +9415,7 @@ static void client_ended(struct mst_link *l, int error)
 }
 
 /* A part goes into the subscription's book. */
-static void client_part(struct mst_client *c, struct mst_event *event)
-{
+static void client_part(struct mst_client *c, struct mst_event *event) {
     const struct mst_part *part = &event->as.part;
     struct mst_subscription *s = client_find(c, MST_MARKET_DATA, part->market);
 
@@ -9951,8 +9433,7 @@ static void client_part(struct mst_client *c, struct mst_event *event)
 }
 
 /* The book is compared with the top of book. */
-static void client_top(struct mst_client *c, struct mst_event *event)
-{
+static void client_top(struct mst_client *c, struct mst_event *event) {
     const struct mst_top *top = &event->as.top;
     struct mst_subscription *s = client_find(c, MST_MARKET_DATA, top->market);
 
@@ -9965,8 +9446,7 @@ static void client_top(struct mst_client *c, struct mst_event *event)
 
 /* Takes in how old a message is, by the connection's least. A few late ones
  * are no lag: so many in a row are. */
-static void client_take_age(struct mst_client *c, int64_t time_ns)
-{
+static void client_take_age(struct mst_client *c, int64_t time_ns) {
     struct mst_stats *stats = &c->link.stats;
     int64_t age_ns = (int64_t)c->link.received_ns - time_ns;
     int64_t most_ns = (int64_t)c->link.config.lag_max_ms * 1000000;
@@ -9989,8 +9469,7 @@ static void client_take_age(struct mst_client *c, int64_t time_ns)
 /* A heartbeat has come. The expected interval is the larger of two: between the
  * last two arrivals, and between their own timestamps (delayed heartbeats
  * arrive in a burst). */
-static void client_take_beat(struct mst_client *c, int64_t time_ns)
-{
+static void client_take_beat(struct mst_client *c, int64_t time_ns) {
     const struct mst_link *l = &c->link;
     int64_t apart_ms = (time_ns - c->beat.time_ns) / 1000000;
     int64_t limit = 3 * (int64_t)(l->clock.now - c->beat.at);
@@ -10011,8 +9490,7 @@ static void client_take_beat(struct mst_client *c, int64_t time_ns)
 }
 
 /* Looks at an event of the decoder before the caller does. */
-static void client_event(struct mst_client *c, struct mst_event *event)
-{
+static void client_event(struct mst_client *c, struct mst_event *event) {
     const struct mst_link *l = &c->link;
     struct mst_subscription *s;
 
@@ -10079,8 +9557,7 @@ static void client_event(struct mst_client *c, struct mst_event *event)
 
 /* A whole control frame. */
 static void client_control(struct mst_client *c,
-                           const struct mst_ws_piece *piece)
-{
+                           const struct mst_ws_piece *piece) {
     struct mst_link *l = &c->link;
 
     if (piece->opcode == MST_WS_PING) {
@@ -10101,8 +9578,7 @@ static void client_control(struct mst_client *c,
 
 /* How long the peer may stay silent from now on, ms: until a whole frame was to
  * come, or as long as one comes in at the minimum rate. */
-static uint32_t client_silence_left(const struct mst_client *c)
-{
+static uint32_t client_silence_left(const struct mst_client *c) {
     int32_t whole = (int32_t)(c->frame.whole_at + c->link.config.silence_ms -
                               c->link.clock.now);
     int32_t frame = (int32_t)(c->frame.paid_until - c->link.clock.now);
@@ -10112,8 +9588,7 @@ static uint32_t client_silence_left(const struct mst_client *c)
 }
 
 /* Keeps the times by which the peer is judged. */
-static void client_take_frame(struct mst_client *c, size_t n)
-{
+static void client_take_frame(struct mst_client *c, size_t n) {
     const struct mst_config *g = &c->link.config;
     struct mst_frame *f = &c->frame;
     uint32_t now = c->link.clock.now;
@@ -10145,8 +9620,7 @@ static void client_take_frame(struct mst_client *c, size_t n)
 }
 
 /* A binary message may have been anything. */
-static void client_binary(struct mst_client *c, struct mst_event *event)
-{
+static void client_binary(struct mst_client *c, struct mst_event *event) {
     c->link.stats.bad_messages++;
     client_doubt(c, "", MST_ERR_MESSAGE_BINARY);
     message_event(event, MST_EVENT_ERROR);
@@ -10157,8 +9631,7 @@ static void client_binary(struct mst_client *c, struct mst_event *event)
 
 /* A frame is malformed: the connection is closed for it, if it is not closing
  * already. */
-static void client_malformed(struct mst_client *c, int error)
-{
+static void client_malformed(struct mst_client *c, int error) {
     if (c->link.state == MST_STATE_OPEN) {
         client_close(c, mst_ws_error_code(error), error);
     } else {
@@ -10169,8 +9642,7 @@ static void client_malformed(struct mst_client *c, int error)
 
 /* Reads frames and messages: 1 with an event, or 0. Once the caller closes,
  * messages are passed over. */
-static int client_read_stream(struct mst_client *c, struct mst_event *event)
-{
+static int client_read_stream(struct mst_client *c, struct mst_event *event) {
     struct mst_link *l = &c->link;
     bool counts = l->state == MST_STATE_OPEN || c->reads_out;
     struct mst_ws_piece piece = {.len = 0};
@@ -10223,8 +9695,7 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event)
 }
 
 /* The closing handshake is over, well or not. */
-static void client_closed(struct mst_client *c)
-{
+static void client_closed(struct mst_client *c) {
     struct mst_link *l = &c->link;
     int error = MST_OK;
 
@@ -10255,16 +9726,15 @@ static void client_closed(struct mst_client *c)
     link_enter(l, MST_STATE_WAIT, 0);
 }
 
-static bool client_has_sent(const struct mst_client *c, enum client_frame type)
-{
+static bool client_has_sent(const struct mst_client *c,
+                            enum client_frame type) {
     return c->frame_type == type && c->link.sending == SEND_NOTHING;
 }
 
 /* In the closing handshake: what comes behind a close frame is no part of the
  * stream (RFC 6455, section 1.4). Where it is for an error, our close frame is
  * all that is left to do. */
-static int client_read_closing(struct mst_client *c, struct mst_event *event)
-{
+static int client_read_closing(struct mst_client *c, struct mst_event *event) {
     struct mst_transport *t = &c->link.transport;
     const uint8_t *data;
     size_t len;
@@ -10285,8 +9755,7 @@ static int client_read_closing(struct mst_client *c, struct mst_event *event)
 }
 
 /* The opening handshake. */
-static int client_read_upgrade(struct mst_client *c, struct mst_event *event)
-{
+static int client_read_upgrade(struct mst_client *c, struct mst_event *event) {
     struct mst_link *l = &c->link;
     const struct mst_config *g = &l->config;
     size_t len, used;
@@ -10321,8 +9790,7 @@ static int client_read_upgrade(struct mst_client *c, struct mst_event *event)
     return 1;
 }
 
-static int client_read(struct mst_link *l, struct mst_event *event)
-{
+static int client_read(struct mst_link *l, struct mst_event *event) {
     struct mst_client *c = client_of(l);
 
     if (l->state == MST_STATE_UPGRADE) {
@@ -10338,8 +9806,7 @@ static int client_read(struct mst_link *l, struct mst_event *event)
     return client_read_stream(c, event);
 }
 
-static bool client_finish(struct mst_link *l)
-{
+static bool client_finish(struct mst_link *l) {
     if (l->state != MST_STATE_CLOSING) {
         return false;
     }
@@ -10348,8 +9815,7 @@ static bool client_finish(struct mst_link *l)
 }
 
 /* A request has had no answer in time: reported, and mended. */
-static void client_unanswered(struct mst_client *c)
-{
+static void client_unanswered(struct mst_client *c) {
     struct mst_link *l = &c->link;
 
     l->stats.unanswered++;
@@ -10359,8 +9825,7 @@ static void client_unanswered(struct mst_client *c)
     }
 }
 
-static void client_expire(struct mst_link *l, enum mst_link_timer timer)
-{
+static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
     struct mst_client *c = client_of(l);
     uint32_t left;
 
@@ -10399,8 +9864,7 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer)
     }
 }
 
-static void client_forgive(struct mst_link *l, uint32_t ms)
-{
+static void client_forgive(struct mst_link *l, uint32_t ms) {
     struct mst_client *c = client_of(l);
 
     c->frame.whole_at += ms;
@@ -10414,8 +9878,7 @@ static void client_forgive(struct mst_link *l, uint32_t ms)
 }
 
 /* The end of a message that was cut off goes before the connection's. */
-static bool client_tell(struct mst_link *l, struct mst_event *event)
-{
+static bool client_tell(struct mst_link *l, struct mst_event *event) {
     struct mst_client *c = client_of(l);
     bool due = c->abort_due;
 
@@ -10442,8 +9905,7 @@ static const struct mst_link_user client_user = {
 };
 
 /* Goes on with what is at hand. Returns true with an event. */
-static bool client_burst(struct mst_client *c, struct mst_event *event)
-{
+static bool client_burst(struct mst_client *c, struct mst_event *event) {
     struct mst_link *l = &c->link;
 
     c->burst--;
@@ -10470,8 +9932,7 @@ static bool client_burst(struct mst_client *c, struct mst_event *event)
  * 21 client: calls
  * ------------------------------------------------------------------------ */
 
-int mst_poll(struct mst_client *client, struct mst_event *event)
-{
+int mst_poll(struct mst_client *client, struct mst_event *event) {
     struct mst_client *c = client;
     int rc;
 
@@ -10487,21 +9948,18 @@ int mst_poll(struct mst_client *client, struct mst_event *event)
     return rc;
 }
 
-enum mst_state mst_client_state(const struct mst_client *client)
-{
+enum mst_state mst_client_state(const struct mst_client *client) {
     return mst_link_state(&client->link);
 }
 
-const struct mst_stats *mst_client_stats(const struct mst_client *client)
-{
+const struct mst_stats *mst_client_stats(const struct mst_client *client) {
     return &client->link.stats;
 }
 
 int mst_client_init_checked(struct mst_client *client, size_t client_len,
                             uint32_t limits, const struct mst_config *config,
                             const struct mst_port *port,
-                            const struct mst_memory *memory)
-{
+                            const struct mst_memory *memory) {
     struct mst_client *c = client;
     int rc;
 
@@ -10524,9 +9982,9 @@ int mst_client_init_checked(struct mst_client *client, size_t client_len,
 }
 
 /* The wish for a channel, or NULL. */
-static struct mst_subscription *
-client_wish(struct mst_client *c, enum mst_channel channel, const char *market)
-{
+static struct mst_subscription *client_wish(struct mst_client *c,
+                                            enum mst_channel channel,
+                                            const char *market) {
     struct mst_subscription *s =
         client_find(c, channel, market != NULL ? market : "");
 
@@ -10534,8 +9992,7 @@ client_wish(struct mst_client *c, enum mst_channel channel, const char *market)
 }
 
 int mst_subscribe(struct mst_client *client, enum mst_channel channel,
-                  const char *market, struct mst_book *book)
-{
+                  const char *market, struct mst_book *book) {
     struct mst_client *c = client;
     const char *name = market != NULL ? market : "";
     struct mst_subscription *s;
@@ -10573,8 +10030,7 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
 
 /* The wish that a call is about: 0, MST_ERR_CLOSED or MST_ERR_MISSING. */
 static int client_named(struct mst_client *c, enum mst_channel channel,
-                        const char *market, struct mst_subscription **s)
-{
+                        const char *market, struct mst_subscription **s) {
     *s = client_wish(c, channel, market);
     return link_is_over(&c->link) ? MST_ERR_CLOSED
            : *s == NULL           ? MST_ERR_MISSING
@@ -10582,8 +10038,7 @@ static int client_named(struct mst_client *c, enum mst_channel channel,
 }
 
 int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
-                    const char *market)
-{
+                    const char *market) {
     struct mst_subscription *s;
     int rc = client_named(client, channel, market, &s);
 
@@ -10603,8 +10058,7 @@ int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
 }
 
 int mst_resync(struct mst_client *client, enum mst_channel channel,
-               const char *market)
-{
+               const char *market) {
     struct mst_subscription *s;
     int rc = client_named(client, channel, market, &s);
 
@@ -10620,8 +10074,7 @@ int mst_resync(struct mst_client *client, enum mst_channel channel,
     return 0;
 }
 
-int mst_subscription_list(struct mst_client *client)
-{
+int mst_subscription_list(struct mst_client *client) {
     if (link_is_over(&client->link)) {
         return MST_ERR_CLOSED;
     }
@@ -10630,8 +10083,7 @@ int mst_subscription_list(struct mst_client *client)
     return 0;
 }
 
-void mst_close(struct mst_client *client)
-{
+void mst_close(struct mst_client *client) {
     struct mst_client *c = client;
     struct mst_link *l = &c->link;
 
@@ -10647,8 +10099,7 @@ void mst_close(struct mst_client *client)
     }
 }
 
-void mst_client_wipe(struct mst_client *client)
-{
+void mst_client_wipe(struct mst_client *client) {
     struct mst_client *c = client;
 
     client_drop_books(c, MST_BOOK_DETACHED);
@@ -10679,19 +10130,17 @@ void mst_client_wipe(struct mst_client *client)
 /* A connection that has carried a request waits so long for another one. */
 #define TRANSFER_IDLE_MS 15000u
 
-static struct mst_transfer *transfer_of(struct mst_link *l)
-{
+static struct mst_transfer *transfer_of(struct mst_link *l) {
     return (struct mst_transfer *)(void *)l;
 }
 
-static int transfer_begin(struct mst_link *l)
-{
+static int transfer_begin(struct mst_link *l) {
     transfer_of(l)->body_len = 0;
     return 0;
 }
 
-static void transfer_write(const struct mst_link *l, struct out *o, bool masked)
-{
+static void transfer_write(const struct mst_link *l, struct out *o,
+                           bool masked) {
     const struct mst_transfer *t = (const struct mst_transfer *)(const void *)l;
     struct out body = {NULL, 0, 0, 0};
 
@@ -10706,8 +10155,7 @@ static void transfer_write(const struct mst_link *l, struct out *o, bool masked)
 
 /* Keeps what is known of an attempt that has failed, or been answered. */
 static void transfer_note(struct mst_transfer *t, int error,
-                          enum mst_state stage, int status)
-{
+                          enum mst_state stage, int status) {
     struct mst_address_result *r = &t->result;
 
     if (stage == MST_STATE_PUT || stage == MST_STATE_TOKEN ||
@@ -10720,8 +10168,7 @@ static void transfer_note(struct mst_transfer *t, int error,
 }
 
 /* The request is over, well or not: its event is due. */
-static void transfer_end(struct mst_transfer *t, int error)
-{
+static void transfer_end(struct mst_transfer *t, int error) {
     struct mst_address_result *r = &t->result;
     struct mst_link *l = &t->link;
 
@@ -10737,8 +10184,7 @@ static void transfer_end(struct mst_transfer *t, int error)
 }
 
 /* The request ends in the midst of things. */
-static void transfer_give_up(struct mst_transfer *t, int error)
-{
+static void transfer_give_up(struct mst_transfer *t, int error) {
     const struct mst_link *l = &t->link;
 
     transfer_note(t, error, l->state, link_is_http(l) ? l->http.status : 0);
@@ -10747,16 +10193,14 @@ static void transfer_give_up(struct mst_transfer *t, int error)
 
 /* A status that another try may not meet: too late, too early, too many, or
  * the service's own trouble. */
-static bool transfer_is_retryable(int status)
-{
+static bool transfer_is_retryable(int status) {
     return status == 408 || status == 425 || status == 429 || status >= 500;
 }
 
 /* An attempt has failed: another one does no harm, since the outcome of the
  * same request is the same. But not where a response has come that another one
  * would not make better: it is none, or says what does not mend by itself. */
-static void transfer_failed(struct mst_transfer *t)
-{
+static void transfer_failed(struct mst_transfer *t) {
     const struct mst_failure *f = &t->link.failure;
     bool put = f->stage == MST_STATE_PUT;
     bool answered = put && f->http_status >= 300;
@@ -10787,8 +10231,7 @@ static void transfer_failed(struct mst_transfer *t)
 }
 
 /* The response is complete. Returns 0, or the error of the attempt. */
-static int transfer_answered(struct mst_transfer *t)
-{
+static int transfer_answered(struct mst_transfer *t) {
     struct mst_address_result *r = &t->result;
     struct mst_link *l = &t->link;
     int status = l->http.status, error;
@@ -10821,8 +10264,7 @@ static int transfer_answered(struct mst_transfer *t)
 }
 
 /* Sink of the response. */
-static int transfer_sink(struct mst_link *l, const uint8_t *data, size_t len)
-{
+static int transfer_sink(struct mst_link *l, const uint8_t *data, size_t len) {
     struct mst_transfer *t = transfer_of(l);
 
     if (data == NULL) {
@@ -10836,8 +10278,7 @@ static int transfer_sink(struct mst_link *l, const uint8_t *data, size_t len)
     return 0;
 }
 
-static int transfer_read(struct mst_link *l, struct mst_event *event)
-{
+static int transfer_read(struct mst_link *l, struct mst_event *event) {
     struct mst_transfer *t = transfer_of(l);
     size_t len;
     int rc;
@@ -10865,8 +10306,7 @@ static int transfer_read(struct mst_link *l, struct mst_event *event)
     return 0;
 }
 
-static bool transfer_finish(struct mst_link *l)
-{
+static bool transfer_finish(struct mst_link *l) {
     if (l->state == MST_STATE_IDLE) {
         link_restart(l); /* the peer's right, after some time */
         return true;
@@ -10877,8 +10317,7 @@ static bool transfer_finish(struct mst_link *l)
 }
 
 /* put_ms is over. */
-static void transfer_expire(struct mst_link *l, enum mst_link_timer timer)
-{
+static void transfer_expire(struct mst_link *l, enum mst_link_timer timer) {
     struct mst_transfer *t = transfer_of(l);
     enum access_purpose purpose;
     uint32_t wait;
@@ -10897,13 +10336,11 @@ static void transfer_expire(struct mst_link *l, enum mst_link_timer timer)
     }
 }
 
-static void transfer_forgive(struct mst_link *l, uint32_t ms)
-{
+static void transfer_forgive(struct mst_link *l, uint32_t ms) {
     l->timers[MST_TIMER_USER].at += ms;
 }
 
-static bool transfer_tell(struct mst_link *l, struct mst_event *event)
-{
+static bool transfer_tell(struct mst_link *l, struct mst_event *event) {
     struct mst_transfer *t = transfer_of(l);
 
     if (l->report == MST_EVENT_CLOSED && t->request != NULL && !t->done) {
@@ -10939,8 +10376,7 @@ static const struct mst_link_user transfer_user = {
 int mst_transfer_init_checked(struct mst_transfer *transfer, size_t size,
                               uint32_t limits, const struct mst_config *config,
                               const struct mst_port *port,
-                              const struct mst_memory *memory)
-{
+                              const struct mst_memory *memory) {
     if (size != sizeof *transfer || limits != MST_LIMITS) {
         return MST_ERR_BUILD;
     }
@@ -10954,8 +10390,7 @@ int mst_transfer_init_checked(struct mst_transfer *transfer, size_t size,
 
 int mst_address_put(struct mst_transfer *transfer,
                     const struct mst_address_request *request,
-                    struct mst_address *record)
-{
+                    struct mst_address *record) {
     struct mst_transfer *t = transfer;
     struct mst_link *l = &t->link;
     int rc;
@@ -10989,15 +10424,13 @@ int mst_address_put(struct mst_transfer *transfer,
     return 0;
 }
 
-int mst_transfer_poll(struct mst_transfer *transfer, struct mst_event *event)
-{
+int mst_transfer_poll(struct mst_transfer *transfer, struct mst_event *event) {
     event->type = MST_EVENT_NONE;
     return transfer->link.wiped ? MST_ERR_CLOSED
                                 : link_poll(&transfer->link, event);
 }
 
-void mst_transfer_close(struct mst_transfer *transfer)
-{
+void mst_transfer_close(struct mst_transfer *transfer) {
     struct mst_transfer *t = transfer;
     struct mst_link *l = &t->link;
 
@@ -11012,8 +10445,7 @@ void mst_transfer_close(struct mst_transfer *transfer)
     link_restart(l);
 }
 
-void mst_transfer_wipe(struct mst_transfer *transfer)
-{
+void mst_transfer_wipe(struct mst_transfer *transfer) {
     link_end(&transfer->link);
     mem_wipe(transfer, sizeof *transfer);
     transfer->link.wiped = true;
@@ -11053,32 +10485,27 @@ void mst_transfer_wipe(struct mst_transfer *transfer)
 #define PAIR_COMPARE_MS 500u
 #define PAIR_MISSED_MS 3000u
 
-static struct mst_client *pair_leader(struct mst_pair *p)
-{
+static struct mst_client *pair_leader(struct mst_pair *p) {
     return &p->clients[p->leads];
 }
 
-static struct mst_client *pair_follower(struct mst_pair *p)
-{
+static struct mst_client *pair_follower(struct mst_pair *p) {
     return &p->clients[1 - p->leads];
 }
 
-static bool pair_is_standby(const struct mst_pair *p)
-{
+static bool pair_is_standby(const struct mst_pair *p) {
     return (p->clients[0].link.config.flags & MST_HOT_STANDBY) != 0;
 }
 
 /* Can the client take in a wish for this market? */
-static bool pair_has_room(struct mst_client *c, const char *market)
-{
+static bool pair_has_room(struct mst_client *c, const char *market) {
     return client_find(c, MST_MARKET_DATA, market) != NULL ||
            client_free_slot(c) != NULL;
 }
 
 /* A market with only one book follows the leader, as soon as that has a slot
  * that the service has confirmed to be free. */
-static void pair_move_books(struct mst_pair *p)
-{
+static void pair_move_books(struct mst_pair *p) {
     struct mst_client *from = pair_follower(p), *to = pair_leader(p);
 
     p->moving = false;
@@ -11100,8 +10527,7 @@ static void pair_move_books(struct mst_pair *p)
 
 /* A client has nothing to do until the next rotation: an open connection is
  * read to its end, one that is being made is given up. */
-static void pair_park(struct mst_client *c)
-{
+static void pair_park(struct mst_client *c) {
     struct mst_link *l = &c->link;
 
     l->wanted = false;
@@ -11114,8 +10540,7 @@ static void pair_park(struct mst_client *c)
 }
 
 /* The other client leads from now on. */
-static void pair_change(struct mst_pair *p, uint32_t now)
-{
+static void pair_change(struct mst_pair *p, uint32_t now) {
     struct mst_client *old = pair_leader(p), *leader = pair_follower(p);
     uint64_t age = leader->link.clock.elapsed_ms - leader->open_ms;
 
@@ -11136,8 +10561,8 @@ static void pair_change(struct mst_pair *p, uint32_t now)
 }
 
 /* The follower's book is as live as the leader's, or as it can be. */
-static bool pair_is_level(struct mst_pair *p, const struct mst_subscription *s)
-{
+static bool pair_is_level(struct mst_pair *p,
+                          const struct mst_subscription *s) {
     const struct mst_subscription *other =
         client_find(pair_leader(p), (enum mst_channel)s->channel, s->market);
 
@@ -11154,8 +10579,7 @@ static bool pair_is_level(struct mst_pair *p, const struct mst_subscription *s)
 }
 
 /* All that is wished for is as live on the follower as it can be. */
-static bool pair_is_settled(struct mst_pair *p)
-{
+static bool pair_is_settled(struct mst_pair *p) {
     const struct mst_client *c = pair_follower(p);
     bool settled = c->link.state == MST_STATE_OPEN;
 
@@ -11166,8 +10590,7 @@ static bool pair_is_settled(struct mst_pair *p)
 }
 
 /* A rotation: the follower connects, and leads once it is settled. */
-static void pair_rotate(struct mst_pair *p, uint32_t now)
-{
+static void pair_rotate(struct mst_pair *p, uint32_t now) {
     struct mst_client *c = pair_follower(p);
 
     if (timer_ends(&p->rotate, now)) {
@@ -11204,8 +10627,7 @@ static void pair_rotate(struct mst_pair *p, uint32_t now)
 }
 
 /* A market's book is live on the follower, and on the leader not, or older. */
-static bool pair_is_behind(struct mst_pair *p)
-{
+static bool pair_is_behind(struct mst_pair *p) {
     const struct mst_client *c = pair_follower(p);
     const int64_t late_ns = (int64_t)PAIR_MISSED_MS * 1000000;
     bool behind = false;
@@ -11227,8 +10649,7 @@ static bool pair_is_behind(struct mst_pair *p)
 /* Hot standby: the follower leads where the leader has a book that is behind,
  * or has received nothing while the follower did, at two times: where only
  * heartbeats come, each connection has its own in turn. */
-static void pair_compare(struct mst_pair *p, uint32_t now)
-{
+static void pair_compare(struct mst_pair *p, uint32_t now) {
     bool heard[2];
 
     for (unsigned i = 0; i < 2; i++) {
@@ -11255,8 +10676,7 @@ static void pair_compare(struct mst_pair *p, uint32_t now)
 
 /* Nothing is at hand: what the leader has missed, and what the other connection
  * has still to bring, is judged only now, for the caller may be slow. */
-static void pair_rest(struct mst_pair *p, uint32_t now)
-{
+static void pair_rest(struct mst_pair *p, uint32_t now) {
     bool both = pair_leader(p)->link.state == MST_STATE_OPEN &&
                 pair_follower(p)->link.state == MST_STATE_OPEN;
 
@@ -11271,8 +10691,7 @@ static void pair_rest(struct mst_pair *p, uint32_t now)
 }
 
 /* The leader has lost its connection, and the follower has one. */
-static void pair_save(struct mst_pair *p, uint32_t now)
-{
+static void pair_save(struct mst_pair *p, uint32_t now) {
     if (pair_leader(p)->link.state != MST_STATE_OPEN &&
         pair_follower(p)->link.state == MST_STATE_OPEN &&
         !pair_leader(p)->link.closing) {
@@ -11281,8 +10700,7 @@ static void pair_save(struct mst_pair *p, uint32_t now)
 }
 
 /* Looks whether another one is to lead, and when to look again. */
-static void pair_step(struct mst_pair *p, uint32_t now)
-{
+static void pair_step(struct mst_pair *p, uint32_t now) {
     struct mst_timer *next = &p->clients[0].link.timers[MST_TIMER_OWNER];
     uint32_t left;
 
@@ -11309,8 +10727,7 @@ static void pair_step(struct mst_pair *p, uint32_t now)
 
 /* Whether the caller sees an event of this client. */
 static bool pair_passes(struct mst_pair *p, unsigned which,
-                        struct mst_event *event)
-{
+                        struct mst_event *event) {
     bool leads = which == p->leads;
 
     p->generation += p->clients[which].link.generation - p->seen[which];
@@ -11340,8 +10757,7 @@ static bool pair_passes(struct mst_pair *p, unsigned which,
 /* The next event of a client that the caller is to see: as mst_poll(). What
  * nobody sees is passed over, but not without end. */
 static int pair_read(struct mst_pair *p, unsigned which, uint32_t now,
-                     struct mst_event *event)
-{
+                     struct mst_event *event) {
     for (unsigned i = 0; i < LINK_ROUNDS_MAX; i++) {
         int rc = mst_poll(&p->clients[which], event);
         if (rc != 1) {
@@ -11356,8 +10772,7 @@ static int pair_read(struct mst_pair *p, unsigned which, uint32_t now,
 }
 
 /* Time in which the caller was away counts for nothing. */
-static void pair_forgive(struct mst_pair *p, uint32_t now)
-{
+static void pair_forgive(struct mst_pair *p, uint32_t now) {
     uint32_t away = now - p->caller.at;
 
     if (p->caller.armed && (int32_t)away > 0) {
@@ -11369,8 +10784,7 @@ static void pair_forgive(struct mst_pair *p, uint32_t now)
     p->caller.armed = false;
 }
 
-int mst_pair_poll(struct mst_pair *pair, struct mst_event *event)
-{
+int mst_pair_poll(struct mst_pair *pair, struct mst_event *event) {
     struct mst_pair *p = pair;
     unsigned closed = 0;
     uint32_t now;
@@ -11421,8 +10835,7 @@ int mst_pair_init_checked(struct mst_pair *pair, size_t size, uint32_t limits,
                           const struct mst_config *config, uint32_t rotate_ms,
                           const struct mst_port *port,
                           const struct mst_memory *memory,
-                          const struct mst_memory *other)
-{
+                          const struct mst_memory *other) {
     struct mst_config own;
     int rc = 0;
 
@@ -11465,8 +10878,7 @@ int mst_pair_init_checked(struct mst_pair *pair, size_t size, uint32_t limits,
 
 int mst_pair_subscribe(struct mst_pair *pair, enum mst_channel channel,
                        const char *market, struct mst_book *book,
-                       struct mst_book *other)
-{
+                       struct mst_book *other) {
     struct mst_book *const books[] = {book, other};
     bool both = (book == NULL) == (other == NULL);
     unsigned leads = pair->leads;
@@ -11492,8 +10904,7 @@ int mst_pair_subscribe(struct mst_pair *pair, enum mst_channel channel,
 }
 
 int mst_pair_unsubscribe(struct mst_pair *pair, enum mst_channel channel,
-                         const char *market)
-{
+                         const char *market) {
     int other = mst_unsubscribe(pair_follower(pair), channel, market);
     int rc = mst_unsubscribe(pair_leader(pair), channel, market);
 
@@ -11501,22 +10912,19 @@ int mst_pair_unsubscribe(struct mst_pair *pair, enum mst_channel channel,
 }
 
 int mst_pair_resync(struct mst_pair *pair, enum mst_channel channel,
-                    const char *market)
-{
+                    const char *market) {
     int other = mst_resync(pair_follower(pair), channel, market);
     int rc = mst_resync(pair_leader(pair), channel, market);
 
     return rc == MST_ERR_MISSING ? other : rc;
 }
 
-int mst_pair_subscription_list(struct mst_pair *pair)
-{
+int mst_pair_subscription_list(struct mst_pair *pair) {
     (void)mst_subscription_list(pair_follower(pair));
     return mst_subscription_list(pair_leader(pair));
 }
 
-int mst_pair_rotate(struct mst_pair *pair)
-{
+int mst_pair_rotate(struct mst_pair *pair) {
     if (link_is_over(&pair->clients[0].link)) {
         return MST_ERR_CLOSED;
     }
@@ -11527,16 +10935,14 @@ int mst_pair_rotate(struct mst_pair *pair)
     return 0;
 }
 
-struct mst_book *mst_pair_book(struct mst_pair *pair, const char *market)
-{
+struct mst_book *mst_pair_book(struct mst_pair *pair, const char *market) {
     const struct mst_subscription *s =
         client_find(pair_leader(pair), MST_MARKET_DATA, market);
 
     return s != NULL ? s->book : NULL;
 }
 
-void mst_pair_close(struct mst_pair *pair)
-{
+void mst_pair_close(struct mst_pair *pair) {
     struct mst_link *l = &pair_follower(pair)->link;
 
     if (l->state == MST_STATE_WAIT && !l->wiped) {
@@ -11548,8 +10954,7 @@ void mst_pair_close(struct mst_pair *pair)
     mst_close(pair_leader(pair));
 }
 
-void mst_pair_wipe(struct mst_pair *pair)
-{
+void mst_pair_wipe(struct mst_pair *pair) {
     mst_client_wipe(&pair->clients[0]);
     mst_client_wipe(&pair->clients[1]);
     mem_wipe(&pair->access, sizeof pair->access);

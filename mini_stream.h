@@ -318,8 +318,7 @@ int mst_decimal_to_scaled(struct mst_decimal value, int exponent, int64_t *out);
  * -22 to 22, as those of prices are; else the relative error is at most
  * 5e-16. Inline, so that the library itself has no floating point.
  */
-static inline double mst_decimal_to_double(struct mst_decimal value)
-{
+static inline double mst_decimal_to_double(struct mst_decimal value) {
     double result = (double)value.coefficient;
     int left = value.exponent;
 
@@ -1804,8 +1803,7 @@ int mst_client_init_checked(struct mst_client *client, size_t client_len,
 static inline int mst_client_init(struct mst_client *client,
                                   const struct mst_config *config,
                                   const struct mst_port *port,
-                                  const struct mst_memory *memory)
-{
+                                  const struct mst_memory *memory) {
     return mst_client_init_checked(client, sizeof *client, MST_LIMITS, config,
                                    port, memory);
 }
@@ -1896,8 +1894,7 @@ int mst_transfer_init_checked(struct mst_transfer *transfer, size_t size,
 static inline int mst_transfer_init(struct mst_transfer *transfer,
                                     const struct mst_config *config,
                                     const struct mst_port *port,
-                                    const struct mst_memory *memory)
-{
+                                    const struct mst_memory *memory) {
     return mst_transfer_init_checked(transfer, sizeof *transfer, MST_LIMITS,
                                      config, port, memory);
 }
@@ -1976,8 +1973,7 @@ static inline int mst_pair_init(struct mst_pair *pair,
                                 const struct mst_config *config,
                                 uint32_t rotate_ms, const struct mst_port *port,
                                 const struct mst_memory *memory,
-                                const struct mst_memory *other)
-{
+                                const struct mst_memory *other) {
     return mst_pair_init_checked(pair, sizeof *pair, MST_LIMITS, config,
                                  rotate_ms, port, memory, other);
 }

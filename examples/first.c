@@ -10,8 +10,7 @@ MST_MEMORY(memory, MST_LENGTHS_USUAL);
 static struct mst_level levels[2 * 100]; /* 100 bids and 100 asks */
 static struct mst_book book;
 
-int main(void)
-{
+int main(void) {
     struct mst_posix_anchors ca; /* from a PEM file; NULL: the system's */
     int rc = mst_posix_anchors_load(&ca, getenv("MINI_STREAM_CA"));
     struct mst_config config = {

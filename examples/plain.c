@@ -28,8 +28,7 @@ static struct mst_level levels[MARKETS_MAX][2 * LEVELS];
 static struct mst_book books[MARKETS_MAX];
 
 /* Prepares the client of this number. */
-static int begin(int number, const char *market, struct mst_config *config)
-{
+static int begin(int number, const char *market, struct mst_config *config) {
     struct mst_memory memory = {bytes[number], sizeof bytes[number],
                                 MST_LENGTHS_USUAL};
     int rc;
@@ -44,8 +43,7 @@ static int begin(int number, const char *market, struct mst_config *config)
 }
 
 /* Polls a client until it has no more events. */
-static int show(int number, const char *market)
-{
+static int show(int number, const char *market) {
     char price[MST_DECIMAL_TEXT_LEN];
     struct mst_event event;
     int rc;
@@ -63,8 +61,7 @@ static int show(int number, const char *market)
     return rc;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const struct mst_link *objects[MARKETS_MAX];
     struct mst_config config = {
         .ws_url = getenv("MINI_STREAM_WS_URL"), /* ws://localhost:... */

@@ -8,8 +8,7 @@
 static struct mst_transfer transfer;
 MST_TRANSFER_MEMORY(memory, MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048);
 
-static int put(const struct mst_address_request *request)
-{
+static int put(const struct mst_address_request *request) {
     struct mst_posix_link links[1];
     struct mst_posix posix;
     struct mst_port port;
@@ -56,8 +55,7 @@ static int put(const struct mst_address_request *request)
     return result;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (argc < 3 || getenv("MINI_STREAM_BASE_URL") == NULL) {
         fputs("Usage: put-address NETWORK ADDRESS [NICKNAME]\n"
               "MINI_STREAM_AUTH_URL, _BASE_URL, _CLIENT_ID, _CLIENT_SECRET and "

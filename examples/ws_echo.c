@@ -51,8 +51,7 @@ struct echo {
  * ------------------------------------------------------------------------ */
 
 /* Returns a connected socket, or -1 after saying why there is none. */
-static int socket_connect(const char *host, const char *port)
-{
+static int socket_connect(const char *host, const char *port) {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *list;
     const char *why = "no address";
@@ -84,8 +83,7 @@ static int socket_connect(const char *host, const char *port)
 }
 
 /* Returns 0 once all is sent, or an error. */
-static int socket_send(int fd, const void *data, size_t len)
-{
+static int socket_send(int fd, const void *data, size_t len) {
     const char *at = data;
 
     while (len > 0) {
@@ -104,8 +102,7 @@ static int socket_send(int fd, const void *data, size_t len)
 
 /* Takes more bytes, once all that came before are read. Returns 0 or an
  * error. */
-static int socket_receive(struct echo *echo)
-{
+static int socket_receive(struct echo *echo) {
     ssize_t n;
 
     do {
@@ -121,8 +118,7 @@ static int socket_receive(struct echo *echo)
 
 /* Waits for the peer to hang up, as is the server's part (RFC 6455, section
  * 7.1.1), but not for long: it has been told all there is to say. */
-static void socket_wait_for_end(struct echo *echo)
-{
+static void socket_wait_for_end(struct echo *echo) {
     struct pollfd readable = {echo->fd, POLLIN, 0};
     struct timespec now;
     int64_t until_ms = -1, now_ms;
@@ -138,8 +134,7 @@ static void socket_wait_for_end(struct echo *echo)
              recv(echo->fd, echo->in, sizeof echo->in, 0) > 0);
 }
 
-static int random_bytes(uint8_t *data, size_t len)
-{
+static int random_bytes(uint8_t *data, size_t len) {
     return getrandom(data, len, 0) == (ssize_t)len ? 0 : MST_ERR_ENTROPY;
 }
 
@@ -149,8 +144,7 @@ static int random_bytes(uint8_t *data, size_t len)
 
 /* The opening handshake. Bytes that came behind the response, the first
  * frames, stay in echo->in. Returns 0 or an error. */
-static int echo_upgrade(struct echo *echo, const char *host, const char *path)
-{
+static int echo_upgrade(struct echo *echo, const char *host, const char *path) {
     char key[MST_WS_KEY_LEN + 1];
     uint8_t random[16];
     int rc;
@@ -181,8 +175,7 @@ static int echo_upgrade(struct echo *echo, const char *host, const char *path)
 
 /* Sends a frame of up to PIECE_MAX bytes. Returns 0 or an error. */
 static int echo_send(struct echo *echo, enum mst_ws_opcode opcode, bool fin,
-                     const void *data, size_t len)
-{
+                     const void *data, size_t len) {
     uint8_t mask[4];
     size_t header_len;
 
@@ -197,8 +190,7 @@ static int echo_send(struct echo *echo, enum mst_ws_opcode opcode, bool fin,
 }
 
 /* 1005 stands for a close frame without a code. */
-static int echo_send_close(struct echo *echo, uint16_t code)
-{
+static int echo_send_close(struct echo *echo, uint16_t code) {
     const uint8_t payload[2] = {(uint8_t)(code >> 8), (uint8_t)code};
 
     return echo_send(echo, MST_WS_CLOSE, true, payload,
@@ -206,8 +198,7 @@ static int echo_send_close(struct echo *echo, uint16_t code)
 }
 
 /* Answers one piece. Returns 0 or an error. */
-static int echo_answer(struct echo *echo, const struct mst_ws_piece *piece)
-{
+static int echo_answer(struct echo *echo, const struct mst_ws_piece *piece) {
     switch (piece->opcode) {
     case MST_WS_PING:
         return echo_send(echo, MST_WS_PONG, true, piece->data, piece->len);
@@ -221,8 +212,7 @@ static int echo_answer(struct echo *echo, const struct mst_ws_piece *piece)
 }
 
 /* Echoes until the peer closes. Returns 0 or an error. */
-static int echo_run(struct echo *echo)
-{
+static int echo_run(struct echo *echo) {
     struct mst_ws_piece piece = {.opcode = MST_WS_CONTINUATION};
     size_t used;
     int rc;
@@ -244,8 +234,7 @@ static int echo_run(struct echo *echo)
 /* ------------------------------------------------------------------------ */
 
 /* Says what went wrong, in one line. Returns the exit status for it. */
-static int report(const char *what, int error, int http_status)
-{
+static int report(const char *what, int error, int http_status) {
     fprintf(stderr, "ws-echo: %s: %s", what,
             error == MST_ERR_PORT ? strerror(errno) : mst_strerror(error));
     if (http_status != 0) {
@@ -256,8 +245,7 @@ static int report(const char *what, int error, int http_status)
 }
 
 /* From the handshake to the end. Returns the exit status. */
-static int echo_session(struct echo *echo, const char *host, const char *path)
-{
+static int echo_session(struct echo *echo, const char *host, const char *path) {
     int rc = echo_upgrade(echo, host, path);
     int status = 0;
 
@@ -276,8 +264,7 @@ static int echo_session(struct echo *echo, const char *host, const char *path)
     return status;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static struct echo echo;
     char host[300];
     int status;

@@ -10,8 +10,7 @@
 
 /* ---- Lists ---- */
 
-static void list_reserve(struct oracle_list *list)
-{
+static void list_reserve(struct oracle_list *list) {
     if (list->count == list->size) {
         list->size = 2 * list->size + 64;
         list->levels = realloc(list->levels, list->size * sizeof *list->levels);
@@ -21,26 +20,23 @@ static void list_reserve(struct oracle_list *list)
     }
 }
 
-void oracle_list_add(struct oracle_list *list, const struct oracle_level *level)
-{
+void oracle_list_add(struct oracle_list *list,
+                     const struct oracle_level *level) {
     list_reserve(list);
     list->levels[list->count++] = *level;
 }
 
-static void list_free(struct oracle_list *list)
-{
+static void list_free(struct oracle_list *list) {
     free(list->levels);
     *list = (struct oracle_list){.count = 0};
 }
 
-static bool is_better(enum mst_side side, int64_t a, int64_t b)
-{
+static bool is_better(enum mst_side side, int64_t a, int64_t b) {
     return side == MST_BID ? a > b : a < b;
 }
 
 static size_t list_place(const struct oracle_list *list, enum mst_side side,
-                         int64_t price)
-{
+                         int64_t price) {
     size_t low = 0, high = list->count;
 
     while (low < high) {
@@ -57,8 +53,7 @@ static size_t list_place(const struct oracle_list *list, enum mst_side side,
 
 /* The level of this price, or NULL. */
 static const struct oracle_level *list_find(const struct oracle_list *list,
-                                            enum mst_side side, int64_t price)
-{
+                                            enum mst_side side, int64_t price) {
     size_t at = list_place(list, side, price);
 
     return at < list->count && list->levels[at].price == price
@@ -67,8 +62,8 @@ static const struct oracle_level *list_find(const struct oracle_list *list,
 }
 
 /* Sets the level of this price; of times, the newest stays. */
-static void list_set(struct oracle_list *list, const struct oracle_level *level)
-{
+static void list_set(struct oracle_list *list,
+                     const struct oracle_level *level) {
     const struct oracle_level *known =
         list_find(list, level->side, level->price);
     int64_t known_ns = known != NULL ? known->time_ns : INT64_MIN;
@@ -87,8 +82,7 @@ static void list_set(struct oracle_list *list, const struct oracle_level *level)
 }
 
 static void list_remove(struct oracle_list *list, enum mst_side side,
-                        int64_t price)
-{
+                        int64_t price) {
     size_t at = list_place(list, side, price);
 
     if (list_find(list, side, price) != NULL) {
@@ -98,8 +92,7 @@ static void list_remove(struct oracle_list *list, enum mst_side side,
     }
 }
 
-static int by_rank(const void *a, const void *b)
-{
+static int by_rank(const void *a, const void *b) {
     const struct oracle_level *p = a, *q = b;
 
     return is_better(q->side, q->price, p->price) -
@@ -108,8 +101,7 @@ static int by_rank(const void *a, const void *b)
 
 /* ---- The book ---- */
 
-void oracle_open(struct oracle *o, size_t capacity, bool spare, size_t thin)
-{
+void oracle_open(struct oracle *o, size_t capacity, bool spare, size_t thin) {
     *o = (struct oracle){
         .capacity = capacity,
         .thin =
@@ -120,8 +112,7 @@ void oracle_open(struct oracle *o, size_t capacity, bool spare, size_t thin)
     };
 }
 
-void oracle_close(struct oracle *o)
-{
+void oracle_close(struct oracle *o) {
     list_free(&o->arrivals);
     for (unsigned side = 0; side < 2; side++) {
         list_free(&o->sides[side]);
@@ -129,13 +120,11 @@ void oracle_close(struct oracle *o)
     }
 }
 
-size_t oracle_place(const struct oracle *o, enum mst_side side, int64_t price)
-{
+size_t oracle_place(const struct oracle *o, enum mst_side side, int64_t price) {
     return list_place(&o->sides[side], side, price);
 }
 
-size_t oracle_depth(const struct oracle *o, enum mst_side side)
-{
+size_t oracle_depth(const struct oracle *o, enum mst_side side) {
     return o->cut[side] ? oracle_place(o, side, o->horizon[side])
                         : o->sides[side].count;
 }
@@ -143,8 +132,7 @@ size_t oracle_depth(const struct oracle *o, enum mst_side side)
 /* Of a list with more prices than the book has room for, its horizon is the
  * best that it cannot hold. */
 static void tighten(struct oracle *o, const struct oracle_list *list,
-                    enum mst_side side)
-{
+                    enum mst_side side) {
     if (list->count > o->capacity) {
         int64_t price = list->levels[o->capacity].price;
 
@@ -158,8 +146,7 @@ static void tighten(struct oracle *o, const struct oracle_list *list,
 /* A level has come by an update: where the book has no room for one more, it
  * lets up to a 64th of its levels go at once, all worse than this one. */
 static void tighten_after(struct oracle *o, const struct oracle_list *list,
-                          enum mst_side side, int64_t price)
-{
+                          enum mst_side side, int64_t price) {
     size_t room = o->capacity;
     size_t seen =
         o->cut[side] ? list_place(list, side, o->horizon[side]) : list->count;
@@ -174,8 +161,7 @@ static void tighten_after(struct oracle *o, const struct oracle_list *list,
     o->cut[side] = true;
 }
 
-static void judge(struct oracle *o)
-{
+static void judge(struct oracle *o) {
     const struct oracle_list *sides = o->sides;
     size_t bids = oracle_depth(o, MST_BID), asks = oracle_depth(o, MST_ASK);
     bool crossed =
@@ -193,8 +179,7 @@ static void judge(struct oracle *o)
 }
 
 /* Only a book with spare arrays has something to show while it changes. */
-static void hide(struct oracle *o, enum mst_book_reason reason)
-{
+static void hide(struct oracle *o, enum mst_book_reason reason) {
     bool shown = o->state == MST_BOOK_LIVE || o->state == MST_BOOK_STALE;
 
     o->state = o->spare && shown ? MST_BOOK_STALE : MST_BOOK_BUILDING;
@@ -202,8 +187,7 @@ static void hide(struct oracle *o, enum mst_book_reason reason)
     o->shows = o->state == MST_BOOK_STALE;
 }
 
-void oracle_stale(struct oracle *o, enum mst_book_reason reason)
-{
+void oracle_stale(struct oracle *o, enum mst_book_reason reason) {
     if (o->state != MST_BOOK_EMPTY) {
         o->state = MST_BOOK_STALE;
     }
@@ -215,8 +199,7 @@ void oracle_stale(struct oracle *o, enum mst_book_reason reason)
     o->flags = 0;
 }
 
-static void forget(struct oracle *o)
-{
+static void forget(struct oracle *o) {
     o->arrivals.count = 0;
     for (unsigned side = 0; side < 2; side++) {
         o->sides[side].count = 0;
@@ -226,15 +209,13 @@ static void forget(struct oracle *o)
 }
 
 /* The time of the service has gone back. */
-static void step_back(struct oracle *o)
-{
+static void step_back(struct oracle *o) {
     o->stepped = true;
     o->flags |= MST_BOOK_TIME_STEP;
 }
 
 /* A level of an update that does not count, though of the snapshot's moment. */
-static void doubt(struct oracle *o, const struct oracle_level *level)
-{
+static void doubt(struct oracle *o, const struct oracle_level *level) {
     enum mst_side side = level->side;
     const struct oracle_level *known =
         list_find(&o->sides[side], side, level->price);
@@ -249,8 +230,7 @@ static void doubt(struct oracle *o, const struct oracle_level *level)
     }
 }
 
-static void begin(struct oracle *o, const struct oracle_part *part)
-{
+static void begin(struct oracle *o, const struct oracle_part *part) {
     if (!o->begun) {
         o->begun = true;
         o->merged = false;
@@ -282,8 +262,7 @@ static void begin(struct oracle *o, const struct oracle_part *part)
 }
 
 /* A level of an update that counts. */
-static void set_level(struct oracle *o, const struct oracle_level *level)
-{
+static void set_level(struct oracle *o, const struct oracle_level *level) {
     const struct oracle_level *known =
         list_find(&o->sides[level->side], level->side, level->price);
 
@@ -299,8 +278,7 @@ static void set_level(struct oracle *o, const struct oracle_level *level)
 }
 
 static void take(struct oracle *o, const struct oracle_part *part,
-                 const struct oracle_level *level)
-{
+                 const struct oracle_level *level) {
     if (part->snapshot) {
         if (level->amount != 0) {
             oracle_list_add(&o->sides[level->side], level);
@@ -316,8 +294,7 @@ static void take(struct oracle *o, const struct oracle_part *part,
 
 /* True where a newer update has the say about a price of the snapshot. */
 static bool is_overruled(const struct oracle *o, enum mst_side side,
-                         int64_t price)
-{
+                         int64_t price) {
     const struct oracle_level *newest =
         list_find(&o->touched[side], side, price);
 
@@ -326,8 +303,7 @@ static bool is_overruled(const struct oracle *o, enum mst_side side,
 
 /* Sorts the levels of the snapshot and joins equal prices; remembers the best
  * price that the snapshot has twice. */
-static bool sort_side(struct oracle *o, enum mst_side side, int64_t *twice)
-{
+static bool sort_side(struct oracle *o, enum mst_side side, int64_t *twice) {
     struct oracle_list *list = &o->sides[side];
     bool found = false;
     size_t kept = 0;
@@ -353,8 +329,7 @@ static bool sort_side(struct oracle *o, enum mst_side side, int64_t *twice)
 
 /* The room that a book needs to merge a side: its levels, and the removals
  * that are newer than the snapshot. */
-static void tighten_merged(struct oracle *o, enum mst_side side)
-{
+static void tighten_merged(struct oracle *o, enum mst_side side) {
     const struct oracle_list *touched = &o->touched[side];
     struct oracle_list all = {.count = 0};
 
@@ -372,8 +347,7 @@ static void tighten_merged(struct oracle *o, enum mst_side side)
 
 /* Only an update that is newer than the snapshot can be missed: without one
  * at the horizon or beyond, nothing is. */
-static void widen(struct oracle *o, enum mst_side side)
-{
+static void widen(struct oracle *o, enum mst_side side) {
     bool missed = false;
 
     for (size_t i = 0; i < o->arrivals.count; i++) {
@@ -388,8 +362,7 @@ static void widen(struct oracle *o, enum mst_side side)
 /* Puts on top of the snapshot what came before it. At each price, the last to
  * come of the updates of its newest moment counts, if that is newer than the
  * snapshot. */
-static void replay_arrivals(struct oracle *o)
-{
+static void replay_arrivals(struct oracle *o) {
     for (size_t i = 0; i < o->arrivals.count; i++) {
         struct oracle_level level = o->arrivals.levels[i];
         int64_t newest_ns =
@@ -410,8 +383,7 @@ static void replay_arrivals(struct oracle *o)
 }
 
 /* The snapshot is whole. */
-static void merge(struct oracle *o, int64_t time_ns)
-{
+static void merge(struct oracle *o, int64_t time_ns) {
     bool found[2], twice = false;
     int64_t price[2] = {0, 0};
 
@@ -433,8 +405,7 @@ static void merge(struct oracle *o, int64_t time_ns)
     }
 }
 
-void oracle_apply(struct oracle *o, const struct oracle_part *part)
-{
+void oracle_apply(struct oracle *o, const struct oracle_part *part) {
     if (part->aborted) {
         oracle_stale(o, MST_BOOK_ABORTED);
         return;
@@ -470,8 +441,7 @@ void oracle_apply(struct oracle *o, const struct oracle_part *part)
     }
 }
 
-struct mst_decimal oracle_decimal(int64_t units, int exponent)
-{
+struct mst_decimal oracle_decimal(int64_t units, int exponent) {
     struct mst_decimal value = {0, 0, false};
 
     if (units != 0) {

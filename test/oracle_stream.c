@@ -10,18 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t stream_below(struct stream *s, size_t bound)
-{
+size_t stream_below(struct stream *s, size_t bound) {
     return (size_t)(random_next(&s->seed) % bound);
 }
 
-static bool one_in(struct stream *s, size_t n)
-{
+static bool one_in(struct stream *s, size_t n) {
     return stream_below(s, n) == 0;
 }
 
-void stream_open(struct stream *s, uint64_t seed)
-{
+void stream_open(struct stream *s, uint64_t seed) {
     static const int64_t middles[] = {40, 5000, 1000000000, 30000000000000000};
     static const int64_t widths[] = {3, 12, 100, 1500};
     static const size_t sizes[] = {3, 12, 60, 400, 5000};
@@ -39,20 +36,17 @@ void stream_open(struct stream *s, uint64_t seed)
     s->oldest_ns = s->now_ns;
 }
 
-void stream_close(struct stream *s)
-{
+void stream_close(struct stream *s) {
     free(s->message.levels);
 }
 
 /* ---- Levels ---- */
 
-static int64_t positive(int64_t price)
-{
+static int64_t positive(int64_t price) {
     return price > 0 ? price : 1;
 }
 
-static int64_t random_amount(struct stream *s, bool *inexact)
-{
+static int64_t random_amount(struct stream *s, bool *inexact) {
     const int64_t digits_18 = 100000000000000000;
     size_t kind = stream_below(s, 40);
 
@@ -65,8 +59,7 @@ static int64_t random_amount(struct stream *s, bool *inexact)
 }
 
 static void add_level(struct stream *s, enum mst_side side, int64_t price,
-                      bool removed)
-{
+                      bool removed) {
     struct oracle_level level = {
         .price = price,
         .time_ns = s->part.time_ns,
@@ -82,8 +75,7 @@ static void add_level(struct stream *s, enum mst_side side, int64_t price,
 
 /* A price of an update: one that was named before, or one near the middle, on
  * its side of it or, seldom, across. */
-static int64_t update_price(struct stream *s, enum mst_side side)
-{
+static int64_t update_price(struct stream *s, enum mst_side side) {
     int64_t price = s->recent[side][stream_below(s, STREAM_RECENT)];
     int64_t away = (int64_t)stream_below(s, (size_t)s->width);
 
@@ -96,23 +88,21 @@ static int64_t update_price(struct stream *s, enum mst_side side)
     return positive(side == MST_BID ? s->middle - 1 - away : s->middle + away);
 }
 
-static void swap_levels(struct oracle_level *a, struct oracle_level *b)
-{
+static void swap_levels(struct oracle_level *a, struct oracle_level *b) {
     struct oracle_level level = *a;
 
     *a = *b;
     *b = level;
 }
 
-static void shuffle(struct stream *s, struct oracle_level *levels, size_t count)
-{
+static void shuffle(struct stream *s, struct oracle_level *levels,
+                    size_t count) {
     for (size_t i = count; i > 1; i--) {
         swap_levels(&levels[i - 1], &levels[stream_below(s, i)]);
     }
 }
 
-static void reverse(struct oracle_level *levels, size_t count)
-{
+static void reverse(struct oracle_level *levels, size_t count) {
     for (size_t i = 0; i < count / 2; i++) {
         swap_levels(&levels[i], &levels[count - 1 - i]);
     }
@@ -120,15 +110,13 @@ static void reverse(struct oracle_level *levels, size_t count)
 
 /* ---- Messages ---- */
 
-static void begin_message(struct stream *s, bool snapshot, int64_t time_ns)
-{
+static void begin_message(struct stream *s, bool snapshot, int64_t time_ns) {
     s->message.count = 0;
     s->part = (struct oracle_part){.time_ns = time_ns, .snapshot = snapshot};
     s->break_at = one_in(s, 60) ? 1 + stream_below(s, 4) : 0;
 }
 
-static void make_update(struct stream *s, int64_t time_ns)
-{
+static void make_update(struct stream *s, int64_t time_ns) {
     static const size_t sizes[] = {32, 33, 64, 65, 120};
     size_t count = stream_below(s, 7);
 
@@ -145,8 +133,7 @@ static void make_update(struct stream *s, int64_t time_ns)
 
 /* Adds a side of a snapshot, best first or in another order. */
 static void snapshot_side(struct stream *s, enum mst_side side, int64_t across,
-                          size_t order)
-{
+                          size_t order) {
     size_t most = one_in(s, 4) ? 4 : s->snapshot_most, from = s->message.count;
     size_t count = one_in(s, 15) ? 0 : stream_below(s, most + 1), added;
     int64_t price = side == MST_BID ? s->middle + across : s->middle;
@@ -172,8 +159,7 @@ static void snapshot_side(struct stream *s, enum mst_side side, int64_t across,
     }
 }
 
-static void make_snapshot(struct stream *s, int64_t time_ns)
-{
+static void make_snapshot(struct stream *s, int64_t time_ns) {
     int64_t across = one_in(s, 12) ? (int64_t)stream_below(s, 8) : 0;
     size_t order = stream_below(s, 4), other = stream_below(s, 4);
 
@@ -199,8 +185,7 @@ static void make_snapshot(struct stream *s, int64_t time_ns)
 }
 
 /* Perhaps at a service whose clock is behind. */
-void stream_resubscribe(struct stream *s)
-{
+void stream_resubscribe(struct stream *s) {
     s->subscribed = false;
     s->before_snapshot = stream_below(s, one_in(s, 10) ? 80 : 8);
     if (one_in(s, 2)) {
@@ -211,8 +196,7 @@ void stream_resubscribe(struct stream *s)
 
 /* A time from so many ticks before one to so many after another. */
 static int64_t between(struct stream *s, int64_t first_ns, int64_t before,
-                       int64_t last_ns, int64_t after)
-{
+                       int64_t last_ns, int64_t after) {
     int64_t ticks = (last_ns - first_ns) / s->tick_ns + before + after;
 
     return first_ns +
@@ -220,16 +204,14 @@ static int64_t between(struct stream *s, int64_t first_ns, int64_t before,
 }
 
 /* The next update in its order; some have less digits than the one before. */
-static void make_next_update(struct stream *s)
-{
+static void make_next_update(struct stream *s) {
     int64_t back = one_in(s, 8) ? (int64_t)stream_below(s, 4) : 0;
 
     s->now_ns += (int64_t)stream_below(s, 3) * s->tick_ns;
     make_update(s, s->now_ns - back * s->tick_ns);
 }
 
-static void next_message(struct stream *s)
-{
+static void next_message(struct stream *s) {
     size_t kind = stream_below(s, 1000);
 
     s->middle = positive(s->middle + (int64_t)stream_below(s, 3) - 1 +
@@ -257,8 +239,7 @@ static void next_message(struct stream *s)
 
 /* The message at hand breaks off: its end is malformed, the connection is
  * lost, or the caller marks the book, and the rest of it comes all the same. */
-static void break_off(struct stream *s, struct stream_event *event)
-{
+static void break_off(struct stream *s, struct stream_event *event) {
     size_t kind = stream_below(s, 3);
 
     s->break_at = 0;
@@ -276,8 +257,7 @@ static void break_off(struct stream *s, struct stream_event *event)
     stream_resubscribe(s);
 }
 
-static enum mst_book_reason random_reason(struct stream *s)
-{
+static enum mst_book_reason random_reason(struct stream *s) {
     static const enum mst_book_reason reasons[] = {
         MST_BOOK_RECONNECT, MST_BOOK_RECONNECT, MST_BOOK_RESYNC,
         MST_BOOK_BAD_MESSAGE, MST_BOOK_NUMBER};
@@ -285,8 +265,7 @@ static enum mst_book_reason random_reason(struct stream *s)
     return reasons[stream_below(s, COUNT(reasons))];
 }
 
-void stream_next(struct stream *s, struct stream_event *event)
-{
+void stream_next(struct stream *s, struct stream_event *event) {
     size_t left;
 
     memset(event, 0, sizeof *event);
@@ -319,16 +298,14 @@ void stream_next(struct stream *s, struct stream_event *event)
 
 /* ---- Numbers ---- */
 
-static size_t spell_zero(uint64_t *seed, char *text)
-{
+static size_t spell_zero(uint64_t *seed, char *text) {
     static const char *const zeros[] = {"0", "0.00", "0E-8", "0.000", "0e5"};
 
     return (size_t)sprintf(text, "%s", zeros[random_next(seed) % COUNT(zeros)]);
 }
 
 size_t stream_spell(uint64_t *seed, int64_t units, int exponent, bool inexact,
-                    char *text)
-{
+                    char *text) {
     int zeros = (int)(random_next(seed) % 3), point, len;
     char digits[32];
     size_t at = 0;

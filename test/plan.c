@@ -58,13 +58,11 @@ const char *const plan_fault_names[FAULTS] = {
     [FAULT_CALLS] = "calls",
 };
 
-uint32_t plan_pick(uint64_t *seed, uint32_t n)
-{
+uint32_t plan_pick(uint64_t *seed, uint32_t n) {
     return (uint32_t)(random_next(seed) >> 32) % n;
 }
 
-static void pair_draw(struct plan *plan, uint64_t *seed)
-{
+static void pair_draw(struct plan *plan, uint64_t *seed) {
     plan->standby = plan_pick(seed, 2) == 0;
     if (plan->standby) {
         plan->config.flags |= MST_HOT_STANDBY;
@@ -77,8 +75,7 @@ static void pair_draw(struct plan *plan, uint64_t *seed)
 }
 
 /* The configuration makes times short: what is waited for is the same. */
-static void config_draw(struct plan *plan, uint64_t *seed)
-{
+static void config_draw(struct plan *plan, uint64_t *seed) {
     plan->message = (size_t)256 << plan_pick(seed, 5);
     plan->config = (struct mst_config){
         .resolve_ms = 5 * PLAN_SECOND,
@@ -106,8 +103,7 @@ static void config_draw(struct plan *plan, uint64_t *seed)
     plan->port_flags = plan_pick(seed, 2) == 0 ? MST_PORT_DRAINS : 0;
 }
 
-static void spell_draw(struct plan *plan, uint64_t *seed)
-{
+static void spell_draw(struct plan *plan, uint64_t *seed) {
     static const uint32_t lasts_s[] = {5, 30, 120, 600, 3600};
     static const uint8_t strengths[] = {4, 16, 64, 128, 255};
     struct plan_spell *s = &plan->spells[plan->spells_len++];
@@ -122,8 +118,7 @@ static void spell_draw(struct plan *plan, uint64_t *seed)
     }
 }
 
-void plan_draw(struct plan *plan, uint64_t seed)
-{
+void plan_draw(struct plan *plan, uint64_t seed) {
     static const uint32_t lengths_s[] = {60, 120, 300, 600, 1200, 3600};
     uint64_t random = seed;
 
@@ -151,8 +146,7 @@ void plan_draw(struct plan *plan, uint64_t seed)
     }
 }
 
-void plan_describe(const struct plan *plan, struct text *text)
-{
+void plan_describe(const struct plan *plan, struct text *text) {
     text_add(text,
              "  %u markets%s%s%s, %s, books of %u levels%s, thin below "
              "%u, %u s, an update each %u ms, message buffer %zu\n",

@@ -10,27 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t exchange_pick(struct exchange *x, uint32_t n)
-{
+uint32_t exchange_pick(struct exchange *x, uint32_t n) {
     return plan_pick(&x->random, n);
 }
 
-bool exchange_happens(struct exchange *x, enum plan_fault fault)
-{
+bool exchange_happens(struct exchange *x, enum plan_fault fault) {
     return x->strength[fault] > 0 &&
            exchange_pick(x, 256) <= x->strength[fault];
 }
 
-static uint64_t now_ms(const struct exchange *x)
-{
+static uint64_t now_ms(const struct exchange *x) {
     return mst_mock_elapsed(x->mock);
 }
 
 /* ---- bytes ---- */
 
 static size_t exchange_write(void *context, int link, const void *data,
-                             size_t len)
-{
+                             size_t len) {
     struct exchange *x = context;
     size_t taken = mst_mock_write(x->mock, link, data, len);
 
@@ -38,14 +34,12 @@ static size_t exchange_write(void *context, int link, const void *data,
     return taken;
 }
 
-static void exchange_cut(void *context, int link, int error)
-{
+static void exchange_cut(void *context, int link, int error) {
     mst_mock_end(((struct exchange *)context)->mock, link, error);
 }
 
 /* The connection ends, in an orderly way or not. */
-static void link_end(struct exchange *x, int link)
-{
+static void link_end(struct exchange *x, int link) {
     int error = exchange_pick(x, 2) == 0 ? MST_ERR_RESET : MST_ERR_EOF;
 
     NOTE(x, "link %d is ended by the service", link);
@@ -54,8 +48,7 @@ static void link_end(struct exchange *x, int link)
 
 /* Only the first bytes of a message come, then the end. */
 static void send_torn(struct exchange *x, int link, const char *text,
-                      size_t len)
-{
+                      size_t len) {
     unsigned char head[10];
     size_t head_len = service_frame_header(head, 0x81, len);
 
@@ -67,8 +60,7 @@ static void send_torn(struct exchange *x, int link, const char *text,
 
 /* In several frames, maybe with pings in between. */
 static void send_frames(struct exchange *x, int link, const char *text,
-                        size_t len)
-{
+                        size_t len) {
     unsigned opcode = 1;
 
     do {
@@ -86,8 +78,7 @@ static void send_frames(struct exchange *x, int link, const char *text,
 }
 
 bool exchange_send(struct exchange *x, int link, const char *text, size_t len,
-                   unsigned opcode, const struct plan_message *message)
-{
+                   unsigned opcode, const struct plan_message *message) {
     struct plan_link *l = &x->links[link];
 
     if (!l->open || mst_mock_room(x->mock, link) == 0) {
@@ -119,8 +110,7 @@ bool exchange_send(struct exchange *x, int link, const char *text, size_t len,
 
 void exchange_send_later(struct exchange *x, int link, const char *text,
                          size_t len, const struct plan_message *message,
-                         uint32_t ms)
-{
+                         uint32_t ms) {
     if (ms == 0) {
         exchange_send(x, link, text, len, 1, message);
         return;
@@ -151,8 +141,7 @@ void exchange_send_later(struct exchange *x, int link, const char *text,
 }
 
 /* The next that is due, or NULL. */
-static struct plan_later *later_next(struct exchange *x)
-{
+static struct plan_later *later_next(struct exchange *x) {
     struct plan_later *best = NULL;
 
     for (size_t i = 0; i < PLAN_LATER; i++) {
@@ -166,14 +155,12 @@ static struct plan_later *later_next(struct exchange *x)
     return best;
 }
 
-static void later_free(struct plan_later *later)
-{
+static void later_free(struct plan_later *later) {
     free(later->text);
     later->text = NULL;
 }
 
-static void later_work(struct exchange *x)
-{
+static void later_work(struct exchange *x) {
     struct plan_later *later;
 
     while ((later = later_next(x)) != NULL && later->due_ms <= now_ms(x)) {
@@ -187,8 +174,7 @@ static void later_work(struct exchange *x)
 
 /* ---- what happens to a connection ---- */
 
-static void subscriptions_work(struct exchange *x, struct plan_link *l)
-{
+static void subscriptions_work(struct exchange *x, struct plan_link *l) {
     unsigned channel = exchange_pick(x, MST_HEARTBEAT + 1);
     unsigned market =
         channel == MST_HEARTBEAT ? 0 : exchange_pick(x, x->plan->markets);
@@ -207,8 +193,7 @@ static void subscriptions_work(struct exchange *x, struct plan_link *l)
     }
 }
 
-static void garbage_send(struct exchange *x, int link)
-{
+static void garbage_send(struct exchange *x, int link) {
     static const struct {
         unsigned flags, opcode;
     } frames[] = {{0x80, 3}, {0xC0, 1}, {0, 9}, {0x80, 0}, {0, 2}};
@@ -223,8 +208,7 @@ static void garbage_send(struct exchange *x, int link)
     }
 }
 
-static void link_work(struct exchange *x, int link)
-{
+static void link_work(struct exchange *x, int link) {
     static const uint16_t codes[] = {1000, 1001, 1002, 1006, 1008,
                                      1011, 1012, 1013, 3000, 4999};
     struct plan_link *l = &x->links[link];
@@ -247,8 +231,7 @@ static void link_work(struct exchange *x, int link)
     }
 }
 
-static void feed_work(struct exchange *x)
-{
+static void feed_work(struct exchange *x) {
     exchange_clocks(x);
     for (int i = 0; i < MST_MOCK_LINKS; i++) {
         if (x->links[i].open) {
@@ -262,8 +245,7 @@ static void feed_work(struct exchange *x)
     }
 }
 
-static void beat_work(struct exchange *x)
-{
+static void beat_work(struct exchange *x) {
     struct plan_writer w = {
         .text = x->text, .size = sizeof x->text, .random = &x->random};
     char time[40];
@@ -282,8 +264,7 @@ static void beat_work(struct exchange *x)
 /* ---- the peer ---- */
 
 /* A connection that has become a stream. */
-static void links_look(struct exchange *x)
-{
+static void links_look(struct exchange *x) {
     for (int i = 0; i < MST_MOCK_LINKS; i++) {
         struct plan_link *l = &x->links[i];
         if (l->open || !service_is_stream(&x->service, i)) {
@@ -300,8 +281,7 @@ static void links_look(struct exchange *x)
 }
 
 static void peer_opened(void *context, int link,
-                        const struct mst_endpoint *endpoint)
-{
+                        const struct mst_endpoint *endpoint) {
     struct exchange *x = context;
     struct plan_link *l = &x->links[link];
 
@@ -311,16 +291,15 @@ static void peer_opened(void *context, int link,
     x->peer.opened(x->peer.context, link, endpoint);
 }
 
-static void peer_received(void *context, int link, const void *data, size_t len)
-{
+static void peer_received(void *context, int link, const void *data,
+                          size_t len) {
     struct exchange *x = context;
 
     x->peer.received(x->peer.context, link, data, len);
     links_look(x);
 }
 
-static void peer_closed(void *context, int link)
-{
+static void peer_closed(void *context, int link) {
     struct exchange *x = context;
 
     x->links[link].open = false;
@@ -329,8 +308,7 @@ static void peer_closed(void *context, int link)
 }
 
 /* When there is something to do next. */
-static void exchange_wake(struct exchange *x)
-{
+static void exchange_wake(struct exchange *x) {
     const struct plan_later *later = later_next(x);
     uint64_t due =
         x->feed_due_ms < x->beat_due_ms ? x->feed_due_ms : x->beat_due_ms;
@@ -341,8 +319,7 @@ static void exchange_wake(struct exchange *x)
     mst_mock_wake(x->mock, due > now_ms(x) ? (uint32_t)(due - now_ms(x)) : 1u);
 }
 
-static void peer_tick(void *context, uint64_t ms)
-{
+static void peer_tick(void *context, uint64_t ms) {
     struct exchange *x = context;
 
     x->peer.tick(x->peer.context, ms);
@@ -359,13 +336,11 @@ static void peer_tick(void *context, uint64_t ms)
     exchange_wake(x);
 }
 
-void exchange_read(struct exchange *x, int link)
-{
+void exchange_read(struct exchange *x, int link) {
     x->links[link].read_ms = now_ms(x);
 }
 
-void exchange_trace(struct exchange *x, const struct mst_trace *trace)
-{
+void exchange_trace(struct exchange *x, const struct mst_trace *trace) {
     struct plan_link *l = &x->links[trace->link];
 
     if (trace->kind == MST_TRACE_END) {
@@ -387,8 +362,7 @@ void exchange_trace(struct exchange *x, const struct mst_trace *trace)
 
 /* ---- spells ---- */
 
-static void script_draw(struct exchange *x, struct service_script *script)
-{
+static void script_draw(struct exchange *x, struct service_script *script) {
     static const int statuses[] = {401, 403, 404, 429, 500, 503};
 
     switch (exchange_pick(x, 4)) {
@@ -404,8 +378,7 @@ static void script_draw(struct exchange *x, struct service_script *script)
     }
 }
 
-static void connect_draw(struct exchange *x)
-{
+static void connect_draw(struct exchange *x) {
     static const int errors[] = {MST_ERR_REFUSED, MST_ERR_UNREACHABLE,
                                  MST_ERR_TLS_TIME, MST_MOCK_NEVER};
     int error = errors[exchange_pick(x, COUNT(errors))];
@@ -418,8 +391,7 @@ static void connect_draw(struct exchange *x)
     x->mock->plan.connect_error[1] = exchange_pick(x, 3) == 0 ? 0 : error;
 }
 
-static void line_draw(struct exchange *x)
-{
+static void line_draw(struct exchange *x) {
     struct mst_mock_plan *plan = &x->mock->plan;
 
     *plan = (struct mst_mock_plan){
@@ -441,8 +413,7 @@ static void line_draw(struct exchange *x)
     }
 }
 
-void exchange_change(struct exchange *x)
-{
+void exchange_change(struct exchange *x) {
     struct service *s = &x->service;
     bool refuses = x->strength[FAULT_TOKEN] > 0 ||
                    x->strength[FAULT_UPGRADE] > 0 ||
@@ -466,8 +437,7 @@ void exchange_change(struct exchange *x)
     }
 }
 
-void exchange_behave(struct exchange *x)
-{
+void exchange_behave(struct exchange *x) {
     memset(x->strength, 0, sizeof x->strength);
     memset(x->offset_ns, 0, sizeof x->offset_ns);
     for (size_t i = 0; i < PLAN_LATER; i++) {
@@ -480,8 +450,7 @@ void exchange_behave(struct exchange *x)
 }
 
 void exchange_begin(struct exchange *x, const struct plan *plan,
-                    struct mst_mock *mock)
-{
+                    struct mst_mock *mock) {
     x->plan = plan;
     x->mock = mock;
     x->random = plan->seed ^ UINT64_C(0x5DEECE66D);
@@ -510,15 +479,13 @@ void exchange_begin(struct exchange *x, const struct plan *plan,
     exchange_wake(x);
 }
 
-void exchange_end(struct exchange *x)
-{
+void exchange_end(struct exchange *x) {
     for (size_t i = 0; i < PLAN_LATER; i++) {
         later_free(&x->later[i]);
     }
 }
 
-bool exchange_has(const struct exchange *x, int link)
-{
+bool exchange_has(const struct exchange *x, int link) {
     const struct plan_link *l = &x->links[link];
     const struct plan *plan = x->plan;
     bool has = l->open && l->client &&

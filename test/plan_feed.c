@@ -9,8 +9,8 @@
 
 /* ---- time ---- */
 
-int64_t exchange_time(struct exchange *x, enum plan_clock clock, char text[40])
-{
+int64_t exchange_time(struct exchange *x, enum plan_clock clock,
+                      char text[40]) {
     int64_t ns = mst_mock_wall(x->mock) + x->offset_ns[clock];
 
     if (x->strength[FAULT_EQUAL] > 0) {
@@ -28,8 +28,7 @@ int64_t exchange_time(struct exchange *x, enum plan_clock clock, char text[40])
 }
 
 /* A jump of a clock. */
-static int64_t jump_ns(struct exchange *x)
-{
+static int64_t jump_ns(struct exchange *x) {
     static const int64_t jumps_ms[] = {0,    1,     50,     500,     1500,
                                        3000, 30000, 300000, 3600000, 86400000};
     int64_t ns = jumps_ms[exchange_pick(x, COUNT(jumps_ms))] * PLAN_MS_NS;
@@ -38,8 +37,7 @@ static int64_t jump_ns(struct exchange *x)
     return exchange_pick(x, 2) == 0 ? ns : -ns;
 }
 
-void exchange_clocks(struct exchange *x)
-{
+void exchange_clocks(struct exchange *x) {
     if (exchange_happens(x, FAULT_CLOCK)) {
         int64_t ns = jump_ns(x);
         for (unsigned i = 0; i <= CLOCK_BEATS; i++) {
@@ -58,8 +56,7 @@ void exchange_clocks(struct exchange *x)
 
 /* ---- market data ---- */
 
-static struct plan_writer writer(struct exchange *x)
-{
+static struct plan_writer writer(struct exchange *x) {
     return (struct plan_writer){.text = x->text,
                                 .size = sizeof x->text,
                                 .random = &x->random,
@@ -67,8 +64,7 @@ static struct plan_writer writer(struct exchange *x)
 }
 
 void exchange_snapshot(struct exchange *x, int link, unsigned market,
-                       uint32_t ms)
-{
+                       uint32_t ms) {
     struct plan_writer w = writer(x);
     struct plan_message m = {.says = SAYS_SNAPSHOT,
                              .market = market,
@@ -89,8 +85,7 @@ void exchange_snapshot(struct exchange *x, int link, unsigned market,
 }
 
 /* Later by a moment, a second or more. */
-uint32_t exchange_delay(struct exchange *x, uint32_t most_ms)
-{
+uint32_t exchange_delay(struct exchange *x, uint32_t most_ms) {
     static const uint32_t delays_ms[] = {3, 50, 1000, 3000, 10000, 600000};
     uint32_t ms = delays_ms[exchange_pick(x, COUNT(delays_ms))];
 
@@ -98,8 +93,7 @@ uint32_t exchange_delay(struct exchange *x, uint32_t most_ms)
 }
 
 /* Sends an update, or does not. */
-static void update_send(struct exchange *x, int link, struct plan_message m)
-{
+static void update_send(struct exchange *x, int link, struct plan_message m) {
     struct plan_writer w = writer(x);
     const struct plan_change *changes = &x->books[m.market].changes[m.first];
     char time[40];
@@ -129,8 +123,7 @@ static void update_send(struct exchange *x, int link, struct plan_message m)
 
 /* A side and price that may change: bids below the middle, asks above, with
  * exceptions. */
-static struct plan_change change_draw(struct exchange *x)
-{
+static struct plan_change change_draw(struct exchange *x) {
     unsigned side = exchange_pick(x, 2);
     unsigned place = exchange_pick(x, 1 + x->plan->depth / 2);
     unsigned price = PLAN_PRICES / 2;
@@ -148,8 +141,7 @@ static struct plan_change change_draw(struct exchange *x)
 
 /* The true book changes, each price once at most; false where nothing does. Now
  * and then so much does that an update has several parts. */
-static bool book_change(struct exchange *x, struct plan_book *book)
-{
+static bool book_change(struct exchange *x, struct plan_book *book) {
     uint32_t first = book->version;
     unsigned most = exchange_pick(x, 32) == 0 ? 2 * PLAN_PRICES : 4;
 
@@ -168,8 +160,7 @@ static bool book_change(struct exchange *x, struct plan_book *book)
     return book->version > first;
 }
 
-void exchange_feed(struct exchange *x, unsigned market)
-{
+void exchange_feed(struct exchange *x, unsigned market) {
     struct plan_book *book = &x->books[market];
     struct plan_message m = {
         .says = SAYS_UPDATE, .market = market, .first = book->version};
@@ -207,8 +198,7 @@ void exchange_feed(struct exchange *x, unsigned market)
     }
 }
 
-void exchange_books(struct exchange *x)
-{
+void exchange_books(struct exchange *x) {
     for (unsigned m = 0; m < x->plan->markets; m++) {
         struct plan_book *book = &x->books[m];
         book->version = 0;

@@ -39,8 +39,7 @@
 /* Times so close may be of one moment. */
 #define MOMENT_NS PLAN_MS_NS
 
-void plan_known_begin(struct plan_known *known, const struct plan_book *book)
-{
+void plan_known_begin(struct plan_known *known, const struct plan_book *book) {
     memset(known, 0, offsetof(struct plan_known, given));
     memcpy(known->amounts, book->amounts, sizeof known->amounts);
     known->version = book->version;
@@ -52,8 +51,7 @@ void plan_known_begin(struct plan_known *known, const struct plan_book *book)
 
 /* The true book goes on to a version; what changed is lost, for now. */
 static void known_advance(struct plan_known *k, const struct plan_book *book,
-                          uint32_t version)
-{
+                          uint32_t version) {
     while (k->version < version) {
         const struct plan_change *c = &book->changes[k->version++];
         k->amounts[c->side][c->price] = c->amount;
@@ -62,25 +60,21 @@ static void known_advance(struct plan_known *k, const struct plan_book *book,
     }
 }
 
-void plan_known_restart(struct plan_known *known)
-{
+void plan_known_restart(struct plan_known *known) {
     known->gone = known->given_len;
 }
 
-void plan_known_wish(struct plan_known *known)
-{
+void plan_known_wish(struct plan_known *known) {
     known->gone = known->wished = known->given_len;
     known->settled = false;
 }
 
-void plan_known_ask(struct plan_known *known)
-{
+void plan_known_ask(struct plan_known *known) {
     known->broken_version = 0;
 }
 
 /* The time of the update that had this version of the book, or INT64_MIN. */
-static int64_t known_time(const struct plan_known *k, uint32_t version)
-{
+static int64_t known_time(const struct plan_known *k, uint32_t version) {
     uint32_t least = k->given_len > PLAN_GIVEN ? k->given_len - PLAN_GIVEN : 0;
 
     for (uint32_t i = k->given_len; i-- > least;) {
@@ -96,8 +90,7 @@ static int64_t known_time(const struct plan_known *k, uint32_t version)
  * INT64_MIN. */
 static int64_t known_named(const struct plan_known *k,
                            const struct plan_book *book,
-                           const struct plan_change *change)
-{
+                           const struct plan_change *change) {
     uint32_t least = k->given_len > PLAN_GIVEN ? k->given_len - PLAN_GIVEN : 0;
 
     for (uint32_t i = k->given_len; i-- > least;) {
@@ -117,8 +110,7 @@ static enum plan_excuse known_drop(const struct plan_known *k,
                                    const struct plan_book *book,
                                    const struct plan_message *m,
                                    const struct plan_change *change,
-                                   uint64_t read_ms)
-{
+                                   uint64_t read_ms) {
     if (read_ms >= k->snapshot_ms + PLAN_STEP_MS) {
         return EXCUSE_NONE;
     }
@@ -133,8 +125,7 @@ static enum plan_excuse known_drop(const struct plan_known *k,
  * last. */
 static enum plan_excuse known_follow(const struct plan_known *k,
                                      const struct plan_message *m,
-                                     uint32_t version, uint32_t changed)
-{
+                                     uint32_t version, uint32_t changed) {
     if (version == changed) {
         return EXCUSE_NONE;
     }
@@ -146,8 +137,7 @@ static enum plan_excuse known_follow(const struct plan_known *k,
 /* What becomes of a change that came after the snapshot. */
 static void known_change(struct plan_known *k, const struct plan_book *book,
                          const struct plan_message *m, uint32_t version,
-                         uint64_t read_ms)
-{
+                         uint64_t read_ms) {
     const struct plan_change *c = &book->changes[version - 1];
     uint32_t changed = k->changed[c->side][c->price];
     bool dropped = m->time_ns <= k->last.time_ns;
@@ -164,8 +154,7 @@ static void known_change(struct plan_known *k, const struct plan_book *book,
 }
 
 static void known_update(struct plan_known *k, const struct plan_book *book,
-                         const struct plan_message *m, uint64_t read_ms)
-{
+                         const struct plan_message *m, uint64_t read_ms) {
     known_advance(k, book, m->version);
     for (uint32_t v = m->first + 1; v <= m->version; v++) {
         const struct plan_change *c = &book->changes[v - 1];
@@ -189,8 +178,7 @@ enum named { NAMED_NEVER, NAMED_BEFORE, NAMED_AFTER };
 static void known_weigh(struct plan_known *k, const struct plan_book *book,
                         const struct plan_message *m,
                         const struct plan_message *snapshot, bool gone,
-                        uint8_t named[2][PLAN_PRICES])
-{
+                        uint8_t named[2][PLAN_PRICES]) {
     bool after = m->time_ns > snapshot->time_ns;
     int64_t limit_ns = snapshot->time_ns + PLAN_STEP_MS * PLAN_MS_NS;
     bool soon = m->time_ns <= limit_ns;
@@ -213,8 +201,7 @@ static void known_weigh(struct plan_known *k, const struct plan_book *book,
 }
 
 static void known_snapshot(struct plan_known *k, const struct plan_book *book,
-                           const struct plan_message *m, uint64_t read_ms)
-{
+                           const struct plan_message *m, uint64_t read_ms) {
     uint8_t named[2][PLAN_PRICES] = {{0}};
     uint32_t i = k->given_len > PLAN_GIVEN ? k->given_len - PLAN_GIVEN : 0;
 
@@ -247,8 +234,7 @@ static void known_snapshot(struct plan_known *k, const struct plan_book *book,
 }
 
 void plan_known_give(struct plan_known *known, const struct plan_book *book,
-                     const struct plan_message *message, uint64_t read_ms)
-{
+                     const struct plan_message *message, uint64_t read_ms) {
     if (message->says == SAYS_UPDATE) {
         known_update(known, book, message, read_ms);
     } else if (message->says == SAYS_SNAPSHOT) {
@@ -266,8 +252,7 @@ void plan_known_give(struct plan_known *known, const struct plan_book *book,
 /* ---- the check ---- */
 
 /* A decimal in units of 10^-digits, or -1 where it is none. */
-static int64_t units(struct mst_decimal value, int digits)
-{
+static int64_t units(struct mst_decimal value, int digits) {
     int64_t n = value.coefficient;
 
     if (value.exponent < -digits || value.exponent > 9 || n < 0 ||
@@ -280,8 +265,7 @@ static int64_t units(struct mst_decimal value, int digits)
     return n;
 }
 
-static int price_of(unsigned market, struct mst_decimal price)
-{
+static int price_of(unsigned market, struct mst_decimal price) {
     int64_t tenths = units(price, 1), first = plan_price(market, 0);
     int64_t step = plan_price(market, 1) - first;
     int64_t at = (tenths - first) / step;
@@ -294,8 +278,7 @@ static int price_of(unsigned market, struct mst_decimal price)
 /* What a side of a book shows, by price; false where it is no book of this
  * market's at all. */
 static bool side_read(unsigned market, const struct mst_book *book,
-                      unsigned side, uint16_t got[PLAN_PRICES])
-{
+                      unsigned side, uint16_t got[PLAN_PRICES]) {
     int last = side == MST_BID ? PLAN_PRICES : -1;
 
     memset(got, 0, PLAN_PRICES * sizeof *got);
@@ -316,8 +299,7 @@ static bool side_read(unsigned market, const struct mst_book *book,
 
 static bool side_check(const struct plan_known *k, unsigned market,
                        const struct mst_book *book, unsigned side, char *text,
-                       size_t len)
-{
+                       size_t len) {
     uint16_t got[PLAN_PRICES];
     struct mst_decimal horizon = {0, 0, false};
     int end = side == MST_BID ? -1 : PLAN_PRICES;
@@ -348,8 +330,7 @@ static bool side_check(const struct plan_known *k, unsigned market,
 }
 
 bool plan_known_check(const struct plan_known *known, unsigned market,
-                      const struct mst_book *book, char *text, size_t len)
-{
+                      const struct mst_book *book, char *text, size_t len) {
     if (!known->snapshot) {
         snprintf(text, len, "%s is live without a snapshot",
                  plan_markets[market]);

@@ -40,8 +40,8 @@ struct answer {
     bool fresh[PLAN_MARKETS]; /* a snapshot follows */
 };
 
-static void entry_add(struct answer *a, const char *channel, const char *market)
-{
+static void entry_add(struct answer *a, const char *channel,
+                      const char *market) {
     struct entry *e = &a->entries[a->len];
 
     if (a->len == ENTRIES) {
@@ -57,8 +57,7 @@ static void entry_add(struct answer *a, const char *channel, const char *market)
 
 /* The subscription that an entry names, or NULL. */
 static bool *entry_find(struct exchange *x, int link, const struct entry *e,
-                        unsigned *market)
-{
+                        unsigned *market) {
     struct plan_link *l = &x->links[link];
 
     if (strcmp(e->channel, "heartbeat") == 0 && e->market[0] == '\0') {
@@ -80,8 +79,7 @@ static bool *entry_find(struct exchange *x, int link, const struct entry *e,
 
 /* Does what an entry asks for, and says what comes of it. */
 static void entry_apply(struct exchange *x, int link, struct answer *a,
-                        struct entry *e, bool idle)
-{
+                        struct entry *e, bool idle) {
     unsigned market = 0;
     bool *subscribed = entry_find(x, link, e, &market);
     bool subscribe = a->action == SUBSCRIBE;
@@ -113,8 +111,7 @@ static void entry_apply(struct exchange *x, int link, struct answer *a,
 
 /* ---- lists ---- */
 
-static void list_fill(struct exchange *x, int link, struct answer *a)
-{
+static void list_fill(struct exchange *x, int link, struct answer *a) {
     const struct plan_link *l = &x->links[link];
 
     for (unsigned channel = 0; channel <= MST_HEARTBEAT; channel++) {
@@ -131,8 +128,7 @@ static void list_fill(struct exchange *x, int link, struct answer *a)
 }
 
 /* Leaves out some entries, and has some that nobody has asked for. */
-static void list_spoil(struct exchange *x, struct answer *a)
-{
+static void list_spoil(struct exchange *x, struct answer *a) {
     static const char *const strays[][2] = {
         {"", ""},
         {"Market_Data", "BTCUSD"},
@@ -161,8 +157,7 @@ static void list_spoil(struct exchange *x, struct answer *a)
 
 /* ---- text ---- */
 
-static size_t answer_write(const struct answer *a, char *text, size_t size)
-{
+static size_t answer_write(const struct answer *a, char *text, size_t size) {
     size_t len = (size_t)snprintf(text, size, "{\"type\":\"%s\",\"channels\":[",
                                   actions[a->action]);
 
@@ -188,8 +183,7 @@ static size_t answer_write(const struct answer *a, char *text, size_t size)
     return len + (size_t)snprintf(text + len, size - len, "]}");
 }
 
-static size_t error_write(struct exchange *x, char *text, size_t size)
-{
+static size_t error_write(struct exchange *x, char *text, size_t size) {
     const char *code = codes[exchange_pick(x, COUNT(codes))];
     int len;
 
@@ -214,8 +208,7 @@ static size_t error_write(struct exchange *x, char *text, size_t size)
 }
 
 /* Answers something else than was asked, or a part of that. */
-static void answer_spoil(struct exchange *x, struct answer *a)
-{
+static void answer_spoil(struct exchange *x, struct answer *a) {
     size_t at = a->len > 0 ? exchange_pick(x, (uint32_t)a->len) : 0;
 
     switch (exchange_pick(x, 7)) {
@@ -231,8 +224,7 @@ static void answer_spoil(struct exchange *x, struct answer *a)
 
 /* ---- requests ---- */
 
-static void answer_read(struct answer *a, const char *text)
-{
+static void answer_read(struct answer *a, const char *text) {
     json_t *json = json_loads(text, 0, NULL), *entry;
     const char *type = json_string_value(json_object_get(json, "type"));
     size_t i;
@@ -242,8 +234,7 @@ static void answer_read(struct answer *a, const char *text)
            strcmp(type, actions[a->action]) != 0) {
         a->action--;
     }
-    json_array_foreach(json_object_get(json, "channels"), i, entry)
-    {
+    json_array_foreach(json_object_get(json, "channels"), i, entry) {
         const char *channel = json_string_value(json_object_get(entry, "type"));
         const char *market = json_string_value(
             json_object_get(json_object_get(entry, "params"), "market"));
@@ -254,8 +245,7 @@ static void answer_read(struct answer *a, const char *text)
 }
 
 static void snapshots_send(struct exchange *x, int link, const struct answer *a,
-                           uint32_t ms)
-{
+                           uint32_t ms) {
     for (unsigned m = 0; m < x->plan->markets; m++) {
         unsigned times = a->fresh[m] ? 1 : 0;
         if (exchange_happens(x, FAULT_NO_SNAPSHOT)) {
@@ -273,8 +263,7 @@ static void snapshots_send(struct exchange *x, int link, const struct answer *a,
 }
 
 static void answer_send(struct exchange *x, int link, struct answer *a,
-                        uint32_t ms)
-{
+                        uint32_t ms) {
     char text[8192];
     size_t len;
 
@@ -292,8 +281,7 @@ static void answer_send(struct exchange *x, int link, struct answer *a,
     }
 }
 
-void exchange_request(void *context, int link, const char *text)
-{
+void exchange_request(void *context, int link, const char *text) {
     struct exchange *x = context;
     struct answer a = {.len = 0};
     bool idle = exchange_happens(x, FAULT_IDLE);

@@ -13,16 +13,14 @@
 
 const char *const plan_markets[PLAN_MARKETS] = {"BTCUSD", "ETHUSD", "SOL-EUR"};
 
-int64_t plan_price(unsigned market, unsigned price)
-{
+int64_t plan_price(unsigned market, unsigned price) {
     static const int64_t firsts[PLAN_MARKETS] = {999000, 9900, 5};
     static const int64_t steps[PLAN_MARKETS] = {100, 5, 1};
 
     return firsts[market] + steps[market] * price;
 }
 
-static void put(struct plan_writer *w, const char *text)
-{
+static void put(struct plan_writer *w, const char *text) {
     size_t len = strlen(text);
 
     if (w->len + len >= w->size) {
@@ -33,8 +31,7 @@ static void put(struct plan_writer *w, const char *text)
 }
 
 __attribute__((format(printf, 2, 3))) static void
-put_format(struct plan_writer *w, const char *format, ...)
-{
+put_format(struct plan_writer *w, const char *format, ...) {
     char text[256];
     va_list args;
 
@@ -47,8 +44,7 @@ put_format(struct plan_writer *w, const char *format, ...)
 /* ---- time ---- */
 
 /* Date of a day since 1970 (Howard Hinnant's algorithm). */
-static void date(int64_t day, int *year, int *month, int *of_month)
-{
+static void date(int64_t day, int *year, int *month, int *of_month) {
     int64_t z = day + 719468, era = z / 146097, of_era = z % 146097;
     int64_t y =
         (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
@@ -60,8 +56,7 @@ static void date(int64_t day, int *year, int *month, int *of_month)
     *year = (int)(y + era * 400) + (*month <= 2);
 }
 
-void plan_time(char out[40], int64_t ns, bool fine)
-{
+void plan_time(char out[40], int64_t ns, bool fine) {
     int64_t s = ns / 1000000000, of_day = s % 86400;
     int fraction = (int)(ns % 1000000000), year, month, day;
 
@@ -78,14 +73,12 @@ void plan_time(char out[40], int64_t ns, bool fine)
 
 /* ---- messages ---- */
 
-static uint32_t chance(const struct plan_writer *w, uint32_t n)
-{
+static uint32_t chance(const struct plan_writer *w, uint32_t n) {
     return plan_pick(w->random, n);
 }
 
 static void put_level(struct plan_writer *w, unsigned market, unsigned price,
-                      unsigned amount, bool first)
-{
+                      unsigned amount, bool first) {
     static const char *const nothing[] = {"0", "0.00", "0E-8", "0.000", "0e3"};
     int64_t tenths = plan_price(market, price);
     char number[16];
@@ -111,8 +104,7 @@ static void put_level(struct plan_writer *w, unsigned market, unsigned price,
 }
 
 static void put_side(struct plan_writer *w, unsigned market, unsigned side,
-                     const struct plan_change *changes, size_t count)
-{
+                     const struct plan_change *changes, size_t count) {
     bool first = true;
 
     put_format(w, "\"%s\":[", side == MST_BID ? "bids" : "asks");
@@ -128,8 +120,7 @@ static void put_side(struct plan_writer *w, unsigned market, unsigned side,
 /* Pieces of a payload, in any order where the keys are odd. */
 static void put_pieces(struct plan_writer *w, unsigned market,
                        const char *const heads[], size_t heads_len,
-                       const struct plan_change *changes, size_t count)
-{
+                       const struct plan_change *changes, size_t count) {
     unsigned order[8], len = (unsigned)heads_len + 2;
 
     for (unsigned i = 0; i < len; i++) {
@@ -159,8 +150,7 @@ static void put_pieces(struct plan_writer *w, unsigned market,
 static void put_book(struct plan_writer *w, unsigned market,
                      enum mst_channel channel, const char *type,
                      const char *time, const struct plan_change *changes,
-                     size_t count)
-{
+                     size_t count) {
     char market_head[64], type_head[64], time_head[80], channel_head[64];
     const char *const heads[] = {market_head, type_head, time_head};
     bool last = w->odd && chance(w, 8) == 0;
@@ -187,16 +177,14 @@ static void put_book(struct plan_writer *w, unsigned market,
 }
 
 void plan_write_update(struct plan_writer *w, unsigned market, const char *time,
-                       const struct plan_change *changes, size_t count)
-{
+                       const struct plan_change *changes, size_t count) {
     put_book(w, market, MST_MARKET_DATA, "UPDATE", time, changes, count);
 }
 
 /* Takes at most so many levels of a side, the best first, as is usual; returns
  * how many. */
 static size_t best_levels(const struct plan_book *book, unsigned side,
-                          struct plan_change *levels, size_t most)
-{
+                          struct plan_change *levels, size_t most) {
     size_t count = 0;
 
     for (unsigned i = 0; i < PLAN_PRICES && count < most; i++) {
@@ -210,8 +198,7 @@ static size_t best_levels(const struct plan_book *book, unsigned side,
 }
 
 void plan_write_snapshot(struct plan_writer *w, unsigned market,
-                         const char *time, const struct plan_book *book)
-{
+                         const char *time, const struct plan_book *book) {
     struct plan_change levels[2 * PLAN_PRICES];
     size_t count = 0;
 
@@ -222,8 +209,7 @@ void plan_write_snapshot(struct plan_writer *w, unsigned market,
 }
 
 void plan_write_top(struct plan_writer *w, unsigned market, const char *time,
-                    const struct plan_book *book)
-{
+                    const struct plan_book *book) {
     struct plan_change levels[2];
     size_t count = 0;
 
@@ -234,8 +220,7 @@ void plan_write_top(struct plan_writer *w, unsigned market, const char *time,
 }
 
 void plan_write_execution(struct plan_writer *w, unsigned market,
-                          const char *time, uint32_t number)
-{
+                          const char *time, uint32_t number) {
     w->len = 0;
     put_format(w,
                "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"%s\","
@@ -244,8 +229,7 @@ void plan_write_execution(struct plan_writer *w, unsigned market,
                plan_markets[market], 100 + number % 7, number % 10, time);
 }
 
-void plan_write_beat(struct plan_writer *w, const char *time)
-{
+void plan_write_beat(struct plan_writer *w, const char *time) {
     w->len = 0;
     put_format(w,
                "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\"%s\"}}",
@@ -255,8 +239,7 @@ void plan_write_beat(struct plan_writer *w, const char *time)
 /* ---- what cannot be read ---- */
 
 /* Puts other text in the place of the first occurrence of some. */
-static bool replace(struct plan_writer *w, const char *old, const char *new)
-{
+static bool replace(struct plan_writer *w, const char *old, const char *new) {
     char *at = strstr(w->text, old);
     size_t old_len = strlen(old), new_len = strlen(new);
 
@@ -270,8 +253,7 @@ static bool replace(struct plan_writer *w, const char *old, const char *new)
     return true;
 }
 
-bool plan_break(struct plan_writer *w)
-{
+bool plan_break(struct plan_writer *w) {
     static const struct {
         const char *old, *new;
     } ways[] = {
@@ -308,8 +290,7 @@ bool plan_break(struct plan_writer *w)
     return true;
 }
 
-const char *plan_garbage(uint64_t *random)
-{
+const char *plan_garbage(uint64_t *random) {
     static const char *const texts[] = {
         "",
         "{",

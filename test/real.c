@@ -7,8 +7,7 @@
 
 #include <stdlib.h>
 
-int real_begin(struct real *real)
-{
+int real_begin(struct real *real) {
     int rc = mst_posix_init(&real->posix, real->links, 2, &real->port);
     int loaded =
         mst_posix_anchors_load(&real->anchors, getenv("MINI_STREAM_CA"));
@@ -25,8 +24,7 @@ int real_begin(struct real *real)
     return rc != 0 ? rc : loaded;
 }
 
-void real_end(struct real *real)
-{
+void real_end(struct real *real) {
     mst_posix_free(&real->posix);
     mst_posix_anchors_free(&real->anchors);
 }

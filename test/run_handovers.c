@@ -52,30 +52,26 @@ static struct {
     void (*close)(void *context, int link);
 } fault = {.link = -1};
 
-static int fault_recv(void *context, int link, void *data, size_t len)
-{
+static int fault_recv(void *context, int link, void *data, size_t len) {
     if (link == fault.link) {
         return fault.silent ? 0 : MST_ERR_RESET;
     }
     return fault.recv(context, link, data, len);
 }
 
-static int fault_send(void *context, int link, const void *data, size_t len)
-{
+static int fault_send(void *context, int link, const void *data, size_t len) {
     if (link == fault.link) {
         return fault.silent ? (int)len : MST_ERR_RESET;
     }
     return fault.send(context, link, data, len);
 }
 
-static void fault_close(void *context, int link)
-{
+static void fault_close(void *context, int link) {
     fault.link = link == fault.link ? -1 : fault.link;
     fault.close(context, link);
 }
 
-static int64_t now_ns(void)
-{
+static int64_t now_ns(void) {
     int64_t ns = 0;
 
     real.port.unix_ns(real.port.context, &ns);
@@ -84,8 +80,7 @@ static int64_t now_ns(void)
 
 /* The same execution, or NULL. */
 static struct mst_execution *find(struct executions *all,
-                                  const struct mst_execution *execution)
-{
+                                  const struct mst_execution *execution) {
     for (unsigned i = all->count; i > 0; i--) {
         struct mst_execution *e = &all->of[i - 1];
         if (e->time_ns == execution->time_ns &&
@@ -97,8 +92,8 @@ static struct mst_execution *find(struct executions *all,
     return NULL;
 }
 
-static void keep(struct executions *all, const struct mst_execution *execution)
-{
+static void keep(struct executions *all,
+                 const struct mst_execution *execution) {
     struct mst_execution *same = find(all, execution);
 
     if (same != NULL) {
@@ -110,8 +105,7 @@ static void keep(struct executions *all, const struct mst_execution *execution)
     }
 }
 
-static void print_side(const struct mst_book *book, enum mst_side side)
-{
+static void print_side(const struct mst_book *book, enum mst_side side) {
     for (size_t i = 0; i < mst_book_depth(book, side); i++) {
         const struct mst_level *level = mst_book_level(book, side, i);
         char price[MST_DECIMAL_TEXT_LEN], amount[MST_DECIMAL_TEXT_LEN];
@@ -122,8 +116,7 @@ static void print_side(const struct mst_book *book, enum mst_side side)
 }
 
 /* The book is live from the first time on, whatever comes. */
-static void look(const struct mst_event *event)
-{
+static void look(const struct mst_event *event) {
     const struct mst_book *book = mst_pair_book(&pair, "BTCUSD");
     bool live = mst_book_state(book) == MST_BOOK_LIVE;
 
@@ -141,8 +134,7 @@ static void look(const struct mst_event *event)
     }
 }
 
-static void take(const struct mst_event *event)
-{
+static void take(const struct mst_event *event) {
     static const struct timespec slowly = {0, 4000000};
 
     look(event);
@@ -163,15 +155,13 @@ static void take(const struct mst_event *event)
     }
 }
 
-static bool is_open(int i)
-{
+static bool is_open(int i) {
     return mst_link_state(&pair.clients[i].link) == MST_STATE_OPEN;
 }
 
 /* Breaks the leader's socket, once both are open and nothing has happened for
  * two seconds. */
-static void break_leader(unsigned count)
-{
+static void break_leader(unsigned count) {
     bool due = seen.live_ns != 0 && now_ns() - seen.last_ns > 2000000000;
     const struct mst_book *leads = mst_pair_book(&pair, "BTCUSD");
 
@@ -184,8 +174,7 @@ static void break_leader(unsigned count)
     }
 }
 
-static int start(const char *mode)
-{
+static int start(const char *mode) {
     int rc = real_begin(&real);
 
     rc = rc ? rc : real_begin(&other);
@@ -219,8 +208,7 @@ static int start(const char *mode)
 }
 
 /* Runs until there were so many changes, then for 2 s more. */
-static int run(unsigned count)
-{
+static int run(unsigned count) {
     const struct mst_link *const links[] = {&pair.clients[0].link,
                                             &pair.clients[1].link};
     struct mst_event event;
@@ -245,8 +233,7 @@ static int run(unsigned count)
 }
 
 /* Those that the witness has seen between, and the pair has not. */
-static unsigned lost(int64_t from_ns, int64_t to_ns)
-{
+static unsigned lost(int64_t from_ns, int64_t to_ns) {
     unsigned n = 0;
 
     for (unsigned i = 0; i < seen.witness.count; i++) {
@@ -257,8 +244,7 @@ static unsigned lost(int64_t from_ns, int64_t to_ns)
     return n;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     unsigned count = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 1;
     const struct mst_stats *stats[] = {mst_link_stats(&pair.clients[0].link),
                                        mst_link_stats(&pair.clients[1].link)};

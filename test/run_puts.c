@@ -27,13 +27,10 @@ static struct mst_level levels[2 * DEPTH];
 static struct mst_address_request request = {.network = MST_NETWORK_BASE,
                                              .address = "beside"};
 static struct mst_address record;
-static struct {
-    unsigned puts, failed, parts, closed, errors;
-} seen;
+static struct { unsigned puts, failed, parts, closed, errors; } seen;
 
 /* Begins the next request; the nickname is its number. */
-static int next_put(void)
-{
+static int next_put(void) {
     static char nickname[16];
 
     snprintf(nickname, sizeof nickname, "%u", seen.puts + seen.failed + 1);
@@ -42,8 +39,7 @@ static int next_put(void)
 }
 
 /* Takes an event. Returns 0, or an error of a request that cannot begin. */
-static int take(const struct mst_event *event, unsigned count, bool streams)
-{
+static int take(const struct mst_event *event, unsigned count, bool streams) {
     static bool under_way;
 
     seen.parts += event->type == MST_EVENT_PART;
@@ -62,8 +58,7 @@ static int take(const struct mst_event *event, unsigned count, bool streams)
 }
 
 /* Prepares the objects, on one access. */
-static int start(bool streams)
-{
+static int start(bool streams) {
     int rc = mst_access_init(&shared, &real.config);
 
     real.config.access = &shared;
@@ -80,15 +75,13 @@ static int start(bool streams)
 }
 
 /* The next event of either; 0 for none. */
-static int poll_both(struct mst_event *event, bool streams)
-{
+static int poll_both(struct mst_event *event, bool streams) {
     int rc = mst_transfer_poll(&transfer, event);
 
     return rc == 0 && streams ? mst_poll(&client, event) : rc;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const struct mst_link *const links[] = {&transfer.link, &client.link};
     unsigned count = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 1;
     int rc = real_begin(&real);

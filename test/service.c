@@ -16,8 +16,7 @@
 
 /* ---- notes ---- */
 
-void service_wrong(struct service *service, const char *format, ...)
-{
+void service_wrong(struct service *service, const char *format, ...) {
     va_list args;
 
     if (service->wrong[0] != '\0') {
@@ -28,8 +27,7 @@ void service_wrong(struct service *service, const char *format, ...)
     va_end(args);
 }
 
-void service_note(struct service *service, struct service_count *count)
-{
+void service_note(struct service *service, struct service_count *count) {
     uint64_t now = mst_mock_elapsed(service->mock);
 
     if (count->count == 0) {
@@ -43,15 +41,14 @@ void service_note(struct service *service, struct service_count *count)
 }
 
 void service_write(struct service *service, int link, const void *data,
-                   size_t len)
-{
+                   size_t len) {
     service->sink.write(service->sink.context, link, data, len);
 }
 
 /* ---- WebSocket frames ---- */
 
-size_t service_frame_header(unsigned char out[10], unsigned first, uint64_t len)
-{
+size_t service_frame_header(unsigned char out[10], unsigned first,
+                            uint64_t len) {
     size_t bytes = len < 126 ? 0 : len < 65536 ? 2 : 8;
 
     out[0] = (unsigned char)first;
@@ -62,16 +59,14 @@ size_t service_frame_header(unsigned char out[10], unsigned first, uint64_t len)
     return 2 + bytes;
 }
 
-void service_bytes(struct service *service, const void *data, size_t len)
-{
+void service_bytes(struct service *service, const void *data, size_t len) {
     if (service->stream >= 0) {
         service_write(service, service->stream, data, len);
     }
 }
 
 void service_link_frame(struct service *service, int link, unsigned flags,
-                        unsigned opcode, const void *data, size_t len)
-{
+                        unsigned opcode, const void *data, size_t len) {
     static unsigned char frame[SERVICE_BUFFER + 10];
     size_t head = service_frame_header(frame, flags | opcode, len);
 
@@ -85,26 +80,22 @@ void service_link_frame(struct service *service, int link, unsigned flags,
 }
 
 void service_frame(struct service *service, unsigned flags, unsigned opcode,
-                   const void *data, size_t len)
-{
+                   const void *data, size_t len) {
     if (service->stream >= 0) {
         service_link_frame(service, service->stream, flags, opcode, data, len);
     }
 }
 
-bool service_is_stream(const struct service *service, int link)
-{
+bool service_is_stream(const struct service *service, int link) {
     return service->links[link].kind == SERVICE_STREAM;
 }
 
-void service_text(struct service *service, const char *text)
-{
+void service_text(struct service *service, const char *text) {
     service_frame(service, 0x80, 1, text, strlen(text));
 }
 
 void service_link_close(struct service *service, int link, unsigned code,
-                        const char *reason)
-{
+                        const char *reason) {
     unsigned char payload[125] = {(unsigned char)(code >> 8),
                                   (unsigned char)code};
     size_t len = strlen(reason);
@@ -114,22 +105,19 @@ void service_link_close(struct service *service, int link, unsigned code,
     service_link_frame(service, link, 0x80, 8, payload, 2 + len);
 }
 
-void service_close(struct service *service, unsigned code, const char *reason)
-{
+void service_close(struct service *service, unsigned code, const char *reason) {
     if (service->stream >= 0) {
         service_link_close(service, service->stream, code, reason);
     }
 }
 
-void service_end(struct service *service, int error)
-{
+void service_end(struct service *service, int error) {
     if (service->stream >= 0) {
         service->sink.end(service->sink.context, service->stream, error);
     }
 }
 
-void service_restart(struct service *service, int error)
-{
+void service_restart(struct service *service, int error) {
     for (int i = 0; i < MST_MOCK_LINKS; i++) {
         if (service->links[i].kind != SERVICE_CLOSED) {
             service->sink.end(service->sink.context, i, error);
@@ -139,8 +127,7 @@ void service_restart(struct service *service, int error)
 
 /* A control frame of the client. */
 static void frame_control(struct service *service, int number, unsigned opcode,
-                          const unsigned char *data, size_t len)
-{
+                          const unsigned char *data, size_t len) {
     struct service_link *link = &service->links[number];
 
     if (opcode == 9) {
@@ -176,8 +163,7 @@ static void frame_control(struct service *service, int number, unsigned opcode,
 }
 
 /* Takes a whole client frame from the link's bytes; 0 if there is none. */
-static size_t frame_take(struct service *service, int number)
-{
+static size_t frame_take(struct service *service, int number) {
     struct service_link *link = &service->links[number];
     unsigned char *data = link->data;
     unsigned opcode = data[0] & 15, bytes;
@@ -235,8 +221,7 @@ static size_t frame_take(struct service *service, int number)
 /* ---- the peer ---- */
 
 static void peer_opened(void *context, int number,
-                        const struct mst_endpoint *endpoint)
-{
+                        const struct mst_endpoint *endpoint) {
     struct service *service = context;
     struct service_link *link = &service->links[number];
 
@@ -255,8 +240,7 @@ static void peer_opened(void *context, int number,
 }
 
 static void peer_received(void *context, int number, const void *data,
-                          size_t len)
-{
+                          size_t len) {
     struct service *service = context;
     struct service_link *link = &service->links[number];
 
@@ -278,8 +262,7 @@ static void peer_received(void *context, int number, const void *data,
     }
 }
 
-static void peer_closed(void *context, int number)
-{
+static void peer_closed(void *context, int number) {
     struct service *service = context;
 
     service->links[number].kind = SERVICE_CLOSED;
@@ -300,8 +283,7 @@ static void peer_closed(void *context, int number)
 }
 
 /* Does what is due on a link. */
-static void link_tick(struct service *service, int number, uint64_t now_ms)
-{
+static void link_tick(struct service *service, int number, uint64_t now_ms) {
     struct service_link *link = &service->links[number];
 
     if (link->kind != SERVICE_CLOSED && now_ms >= link->answer_due_ms) {
@@ -318,8 +300,7 @@ static void link_tick(struct service *service, int number, uint64_t now_ms)
     }
 }
 
-static void peer_tick(void *context, uint64_t now_ms)
-{
+static void peer_tick(void *context, uint64_t now_ms) {
     struct service *service = context;
     uint64_t next = UINT64_MAX;
 
@@ -346,8 +327,7 @@ static void peer_tick(void *context, uint64_t now_ms)
     }
 }
 
-struct mst_mock_peer service_peer(struct service *service)
-{
+struct mst_mock_peer service_peer(struct service *service) {
     return (struct mst_mock_peer){.context = service,
                                   .opened = peer_opened,
                                   .received = peer_received,
@@ -355,8 +335,8 @@ struct mst_mock_peer service_peer(struct service *service)
                                   .tick = peer_tick};
 }
 
-static size_t sink_write(void *context, int link, const void *data, size_t len)
-{
+static size_t sink_write(void *context, int link, const void *data,
+                         size_t len) {
     struct service *service = context;
     size_t taken = mst_mock_write(service->mock, link, data, len);
 
@@ -366,13 +346,11 @@ static size_t sink_write(void *context, int link, const void *data, size_t len)
     return taken;
 }
 
-static void sink_end(void *context, int link, int error)
-{
+static void sink_end(void *context, int link, int error) {
     mst_mock_end(((struct service *)context)->mock, link, error);
 }
 
-void service_init(struct service *service, struct mst_mock *mock)
-{
+void service_init(struct service *service, struct mst_mock *mock) {
     memset(service, 0, sizeof *service);
     service->mock = mock;
     service->stream = -1;

@@ -14,8 +14,7 @@
 #include <string.h>
 
 /* The record that a request makes, from what is in it and defaults. */
-static void record_make(struct service *service, json_t *body)
-{
+static void record_make(struct service *service, json_t *body) {
     const json_t *id = json_object_get(body, "id");
     const json_t *network = json_object_get(body, "crypto_network");
     const json_t *address = json_object_get(body, "address");
@@ -45,8 +44,8 @@ static void record_make(struct service *service, json_t *body)
 }
 
 void service_address_request(struct service *service, int link,
-                             const char *request, const char *body, size_t len)
-{
+                             const char *request, const char *body,
+                             size_t len) {
     char expected[8300];
     json_error_t error;
 
@@ -73,8 +72,7 @@ void service_address_request(struct service *service, int link,
     service_script_answer(service, &service->address, link);
 }
 
-void service_address_answer(struct service *service, int link)
-{
+void service_address_answer(struct service *service, int link) {
     if (!service_script_says(service, &service->address, link)) {
         service_respond(service, &service->address, link, "200 OK",
                         "application/json", service->record);

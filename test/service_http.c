@@ -16,8 +16,7 @@
 #include <time.h>
 
 void service_header_get(const char *request, const char *name, char *out,
-                        size_t out_len)
-{
+                        size_t out_len) {
     size_t name_len = strlen(name);
     const char *line = strstr(request, "\r\n");
 
@@ -35,8 +34,7 @@ void service_header_get(const char *request, const char *name, char *out,
 }
 
 void service_header_expect(struct service *service, const char *request,
-                           const char *name, const char *expected)
-{
+                           const char *name, const char *expected) {
     char value[8192];
 
     service_header_get(request, name, value, sizeof value);
@@ -48,8 +46,7 @@ void service_header_expect(struct service *service, const char *request,
 
 /* Takes a form field out of a body, decoded. */
 static void form_get(const char *body, const char *name, char *out,
-                     size_t out_len)
-{
+                     size_t out_len) {
     size_t at = 0, name_len = strlen(name);
 
     out[0] = '\0';
@@ -74,8 +71,7 @@ static void form_get(const char *body, const char *name, char *out,
 }
 
 static void form_expect(struct service *service, const char *body,
-                        const char *name, const char *expected)
-{
+                        const char *name, const char *expected) {
     char value[512];
 
     form_get(body, name, value, sizeof value);
@@ -85,8 +81,7 @@ static void form_expect(struct service *service, const char *body,
 }
 
 /* The stream's scope, that of addresses, or both if the test says so. */
-static void token_scope(struct service *service, const char *body)
-{
+static void token_scope(struct service *service, const char *body) {
     char *scope = service->token_scope;
 
     form_get(body, "scope", scope, sizeof service->token_scope);
@@ -100,8 +95,7 @@ static void token_scope(struct service *service, const char *body)
 
 /* Is it too early after a Retry-After, or a 429 without? What was on its way
  * when the client was told is not. */
-static void hold_check(struct service *service, bool upgrade)
-{
+static void hold_check(struct service *service, bool upgrade) {
     uint64_t now_ms = mst_mock_elapsed(service->mock);
 
     if (service->rules.hold && now_ms > service->told_ms[upgrade] &&
@@ -112,8 +106,7 @@ static void hold_check(struct service *service, bool upgrade)
 }
 
 static void token_check(struct service *service, const char *request,
-                        const char *body)
-{
+                        const char *body) {
     if (strncmp(request, "POST /oauth2/token HTTP/1.1\r\n", 29) != 0) {
         service_wrong(service, "not a token request: %.60s", request);
     }
@@ -135,8 +128,7 @@ static void token_check(struct service *service, const char *request,
 
 /* A canned response, if the script has one for this request. */
 static bool script_raw(struct service *service, struct service_script *script,
-                       int link)
-{
+                       int link) {
     if (script->raw == NULL) {
         return false;
     }
@@ -152,8 +144,7 @@ static bool script_raw(struct service *service, struct service_script *script,
 }
 
 void service_script_answer(struct service *service,
-                           const struct service_script *script, int link)
-{
+                           const struct service_script *script, int link) {
     if (script->never) {
         return;
     }
@@ -168,8 +159,7 @@ void service_script_answer(struct service *service,
 
 /* Writes the body in chunks of different sizes, with an extension and a
  * trailer (RFC 9112, section 7.1). */
-static void write_chunked(struct service *service, int link, const char *body)
-{
+static void write_chunked(struct service *service, int link, const char *body) {
     size_t len = strlen(body), at = 0, size = 1;
     char line[64];
 
@@ -189,8 +179,7 @@ static void write_chunked(struct service *service, int link, const char *body)
 
 /* Seconds of the mock's wall clock, in the form of RFC 9110, 5.6.7. */
 static void date_text(const struct service *service, uint32_t ahead_s,
-                      char out[40])
-{
+                      char out[40]) {
     time_t s = (time_t)(mst_mock_wall(service->mock) / 1000000000) + ahead_s;
     struct tm tm;
 
@@ -200,8 +189,7 @@ static void date_text(const struct service *service, uint32_t ahead_s,
 
 /* The header lines that a script asks for. */
 static const char *script_headers(const struct service *service,
-                                  const struct service_script *script)
-{
+                                  const struct service_script *script) {
     static char out[4096];
     char date[40], retry[60] = "", dated[60] = "";
 
@@ -221,8 +209,7 @@ static const char *script_headers(const struct service *service,
 }
 
 bool service_script_says(struct service *service, struct service_script *script,
-                         int link)
-{
+                         int link) {
     char head[4200];
 
     if (script_raw(service, script, link)) {
@@ -249,8 +236,7 @@ bool service_script_says(struct service *service, struct service_script *script,
 
 void service_respond(struct service *service,
                      const struct service_script *script, int link,
-                     const char *status, const char *type, const char *body)
-{
+                     const char *status, const char *type, const char *body) {
     char head[8192], framing[64] = "";
 
     if (service->framing == SERVICE_LENGTH) {
@@ -275,8 +261,7 @@ void service_respond(struct service *service,
     }
 }
 
-static void token_answer(struct service *service, int link)
-{
+static void token_answer(struct service *service, int link) {
     struct service_script *script = &service->token;
     static char body[SERVICE_BUFFER];
     bool address = strcmp(service->token_scope, SERVICE_ADDRESS_SCOPE) == 0;
@@ -303,16 +288,14 @@ static void token_answer(struct service *service, int link)
 }
 
 static void token_request(struct service *service, int link,
-                          const char *request, const char *body)
-{
+                          const char *request, const char *body) {
     service_note(service, &service->tokens);
     token_check(service, request, body);
     hold_check(service, false);
     service_script_answer(service, &service->token, link);
 }
 
-static void base64(const unsigned char *data, size_t len, char *out)
-{
+static void base64(const unsigned char *data, size_t len, char *out) {
     static const char digits[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -333,8 +316,7 @@ static void base64(const unsigned char *data, size_t len, char *out)
 }
 
 /* A token whose life is over is not accepted. */
-static bool token_refuse(struct service *service, int link)
-{
+static bool token_refuse(struct service *service, int link) {
     static const char unauthorized[] = "HTTP/1.1 401 Unauthorized\r\n"
                                        "Content-Length: 0\r\n\r\n";
 
@@ -347,8 +329,7 @@ static bool token_refuse(struct service *service, int link)
 }
 
 /* The stream ends with the token that it began with. */
-static void link_expire(struct service *service, struct service_link *link)
-{
+static void link_expire(struct service *service, struct service_link *link) {
     uint64_t now_ms = mst_mock_elapsed(service->mock);
 
     if (service->token_end_ms != UINT64_MAX) {
@@ -359,8 +340,7 @@ static void link_expire(struct service *service, struct service_link *link)
     }
 }
 
-static void upgrade_answer(struct service *service, int link)
-{
+static void upgrade_answer(struct service *service, int link) {
     struct service_script *script = &service->upgrade;
     const struct service_rules *rules = &service->rules;
     const char *key = service->links[link].key;
@@ -403,8 +383,7 @@ static void upgrade_answer(struct service *service, int link)
 }
 
 static void upgrade_check(struct service *service, int link,
-                          const char *request)
-{
+                          const char *request) {
     char value[64], expected[8300];
 
     if (strncmp(request, "GET / HTTP/1.1\r\n", 16) != 0) {
@@ -432,16 +411,14 @@ static void upgrade_check(struct service *service, int link,
 }
 
 static void upgrade_request(struct service *service, int link,
-                            const char *request)
-{
+                            const char *request) {
     service_note(service, &service->upgrades);
     upgrade_check(service, link, request);
     hold_check(service, true);
     service_script_answer(service, &service->upgrade, link);
 }
 
-void service_http_answer(struct service *service, int link)
-{
+void service_http_answer(struct service *service, int link) {
     const char *host = service->links[link].endpoint.host;
 
     if (strcmp(host, SERVICE_AUTH_HOST) == 0) {
@@ -453,8 +430,7 @@ void service_http_answer(struct service *service, int link)
     }
 }
 
-size_t service_http_request(struct service *service, int number)
-{
+size_t service_http_request(struct service *service, int number) {
     struct service_link *link = &service->links[number];
     char *request = (char *)link->data, length[32];
 

@@ -15,8 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-static void time_text(int64_t ns, char *out, size_t len)
-{
+static void time_text(int64_t ns, char *out, size_t len) {
     time_t seconds = (time_t)(ns / 1000000000);
     struct tm tm;
     char text[32];
@@ -27,8 +26,7 @@ static void time_text(int64_t ns, char *out, size_t len)
 }
 
 static size_t subscription_find(const struct service_link *link,
-                                const char *channel, const char *market)
-{
+                                const char *channel, const char *market) {
     size_t i = 0;
 
     while (i < link->subscriptions_len &&
@@ -40,8 +38,7 @@ static size_t subscription_find(const struct service_link *link,
 }
 
 static void subscription_add(struct service_link *link, const char *channel,
-                             const char *market)
-{
+                             const char *market) {
     struct service_subscription *s =
         &link->subscriptions[link->subscriptions_len++];
 
@@ -49,44 +46,38 @@ static void subscription_add(struct service_link *link, const char *channel,
     snprintf(s->market, sizeof s->market, "%s", market);
 }
 
-static void subscription_drop(struct service_link *link, size_t at)
-{
+static void subscription_drop(struct service_link *link, size_t at) {
     link->subscriptions[at] = link->subscriptions[--link->subscriptions_len];
 }
 
 bool service_link_has(const struct service *service, int link,
-                      const char *channel, const char *market)
-{
+                      const char *channel, const char *market) {
     return service_is_stream(service, link) &&
            subscription_find(&service->links[link], channel, market) <
                service->links[link].subscriptions_len;
 }
 
 bool service_has(const struct service *service, const char *channel,
-                 const char *market)
-{
+                 const char *market) {
     return service->stream >= 0 &&
            service_link_has(service, service->stream, channel, market);
 }
 
-size_t service_len(const struct service *service)
-{
+size_t service_len(const struct service *service) {
     return service->stream >= 0
                ? service->links[service->stream].subscriptions_len
                : 0;
 }
 
 void service_add(struct service *service, const char *channel,
-                 const char *market)
-{
+                 const char *market) {
     if (service->stream >= 0 && !service_has(service, channel, market)) {
         subscription_add(&service->links[service->stream], channel, market);
     }
 }
 
 void service_forget(struct service *service, const char *channel,
-                    const char *market)
-{
+                    const char *market) {
     for (int i = 0; i < MST_MOCK_LINKS; i++) {
         if (service_link_has(service, i, channel, market)) {
             struct service_link *link = &service->links[i];
@@ -98,8 +89,7 @@ void service_forget(struct service *service, const char *channel,
 /* Sends a message where its channel is subscribed or, if it is nowhere, to the
  * connection that streams. */
 static void push_text(struct service *service, const char *channel,
-                      const char *market, const char *text)
-{
+                      const char *market, const char *text) {
     bool sent = false;
 
     for (int i = 0; i < MST_MOCK_LINKS; i++) {
@@ -114,8 +104,7 @@ static void push_text(struct service *service, const char *channel,
 }
 
 void service_push(struct service *service, const char *channel,
-                  const char *market)
-{
+                  const char *market) {
     uint64_t n = ++service->serial;
     char text[1024], time[48];
 
@@ -152,8 +141,7 @@ void service_push(struct service *service, const char *channel,
  * subscribed. */
 static void levels_push(struct service *service, int link, const char *channel,
                         const char *market, const char *type, int64_t time_ns,
-                        const char *bids, const char *asks)
-{
+                        const char *bids, const char *asks) {
     bool top = strcmp(type, "TOP_OF_BOOK") == 0;
     size_t len = 512 + strlen(bids) + strlen(asks);
     char *text = malloc(len), time[48];
@@ -177,20 +165,18 @@ static void levels_push(struct service *service, int link, const char *channel,
 }
 
 void service_book(struct service *service, const char *market, const char *type,
-                  int64_t time_ns, const char *bids, const char *asks)
-{
+                  int64_t time_ns, const char *bids, const char *asks) {
     levels_push(service, -1, "market_data", market, type, time_ns, bids, asks);
 }
 
 void service_top(struct service *service, const char *market, int64_t time_ns,
-                 const char *bids, const char *asks)
-{
+                 const char *bids, const char *asks) {
     levels_push(service, -1, "market_data.top_of_book", market, "TOP_OF_BOOK",
                 time_ns, bids, asks);
 }
 
-static void snapshot_push(struct service *service, int link, const char *market)
-{
+static void snapshot_push(struct service *service, int link,
+                          const char *market) {
     const struct service_rules *rules = &service->rules;
 
     levels_push(service, link, "market_data", market, "SNAPSHOT",
@@ -208,8 +194,7 @@ static void snapshot_push(struct service *service, int link, const char *market)
 /* What an entry of a request comes to: NULL, or the code of its failure. */
 static const char *entry_apply(struct service *service, int number,
                                bool subscribe, const char *channel,
-                               const char *market)
-{
+                               const char *market) {
     const struct service_rules *rules = &service->rules;
     struct service_link *link = &service->links[number];
     size_t at = subscription_find(link, channel, market);
@@ -245,8 +230,7 @@ static const char *entry_apply(struct service *service, int number,
 }
 
 /* Answers with it, unless the rules have it unsaid. */
-static void json_send(struct service *service, int number, json_t *json)
-{
+static void json_send(struct service *service, int number, json_t *json) {
     char *text = json_dumps(json, JSON_COMPACT);
 
     if (!service->rules.unsaid) {
@@ -259,15 +243,13 @@ static void json_send(struct service *service, int number, json_t *json)
 
 /* Answers subscribe or unsubscribe, then sends the snapshots. */
 static void answer_channels(struct service *service, int link, const char *type,
-                            json_t *channels)
-{
+                            json_t *channels) {
     bool subscribe = strcmp(type, "subscribe") == 0;
     json_t *entries = json_array(), *entry;
     const char *fresh[SERVICE_SUBSCRIPTIONS];
     size_t i, fresh_len = 0;
 
-    json_array_foreach(channels, i, entry)
-    {
+    json_array_foreach(channels, i, entry) {
         const char *channel = json_string_value(json_object_get(entry, "type"));
         json_t *params = json_object_get(entry, "params");
         const char *market =
@@ -303,8 +285,7 @@ static void answer_channels(struct service *service, int link, const char *type,
     }
 }
 
-static void answer_list(struct service *service, int number)
-{
+static void answer_list(struct service *service, int number) {
     const struct service_link *link = &service->links[number];
     json_t *entries = json_array();
 
@@ -322,8 +303,7 @@ static void answer_list(struct service *service, int number)
                         entries));
 }
 
-static void answer_error(struct service *service, int link)
-{
+static void answer_error(struct service *service, int link) {
     struct service_rules *rules = &service->rules;
     const char *text = "as told";
 
@@ -347,8 +327,7 @@ static void answer_error(struct service *service, int link)
 
 /* Is it answered with an error message as a whole? */
 static bool request_is_refused(const struct service *service, const char *type,
-                               const char *text)
-{
+                               const char *text) {
     const struct service_rules *rules = &service->rules;
     char name[80];
 
@@ -361,8 +340,8 @@ static bool request_is_refused(const struct service *service, const char *type,
     return rules->error_market == NULL || strstr(text, name) != NULL;
 }
 
-static void request_answer(struct service *service, int link, const char *text)
-{
+static void request_answer(struct service *service, int link,
+                           const char *text) {
     json_error_t error;
     json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     const char *type = json_string_value(json_object_get(json, "type"));
@@ -380,14 +359,12 @@ static void request_answer(struct service *service, int link, const char *text)
     json_decref(json);
 }
 
-void service_request_answer(struct service *service, int link)
-{
+void service_request_answer(struct service *service, int link) {
     request_answer(service, link, service->links[link].held);
 }
 
 /* Notes a request: its type, and whether it is well-formed. */
-static bool request_note(struct service *service, const char *text)
-{
+static bool request_note(struct service *service, const char *text) {
     json_error_t error;
     json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     const char *type = json_string_value(json_object_get(json, "type"));
@@ -414,8 +391,7 @@ static bool request_note(struct service *service, const char *text)
     return answered;
 }
 
-void service_request(struct service *service, int number, const char *text)
-{
+void service_request(struct service *service, int number, const char *text) {
     struct service_link *link = &service->links[number];
 
     service_note(service, &service->requests);
@@ -448,8 +424,7 @@ void service_request(struct service *service, int number, const char *text)
 }
 
 /* When to push next, if ever. */
-static uint64_t push_due(struct service *service, uint32_t every_ms)
-{
+static uint64_t push_due(struct service *service, uint32_t every_ms) {
     if (every_ms == 0) {
         return UINT64_MAX;
     }
@@ -457,20 +432,17 @@ static uint64_t push_due(struct service *service, uint32_t every_ms)
     return mst_mock_elapsed(service->mock) + every_ms;
 }
 
-void service_feed_begin(struct service *service)
-{
+void service_feed_begin(struct service *service) {
     service->feed_due_ms = push_due(service, service->rules.feed_ms);
 }
 
-void service_beat_begin(struct service *service)
-{
+void service_beat_begin(struct service *service) {
     service->beat_due_ms = push_due(service, service->rules.beat_ms);
 }
 
 /* Has a link before this one subscribed it, or is it pushed by itself? */
 static bool push_is_done(const struct service *service, int link,
-                         const struct service_subscription *s)
-{
+                         const struct service_subscription *s) {
     if (service->rules.beat_ms > 0 && strcmp(s->channel, "heartbeat") == 0) {
         return true;
     }
@@ -482,8 +454,7 @@ static bool push_is_done(const struct service *service, int link,
     return false;
 }
 
-void service_feed(struct service *service, uint64_t now_ms)
-{
+void service_feed(struct service *service, uint64_t now_ms) {
     if (now_ms >= service->feed_due_ms) {
         for (int i = 0; i < MST_MOCK_LINKS; i++) {
             const struct service_link *link = &service->links[i];

@@ -14,8 +14,7 @@ struct session session;
 
 static char certificates[64];
 
-int session_certificates(void **state)
-{
+int session_certificates(void **state) {
     (void)state;
     bool made = tls_make_certificates(certificates, "DNS:" SERVICE_AUTH_HOST
                                                     ",DNS:" SERVICE_WS_HOST
@@ -26,8 +25,7 @@ int session_certificates(void **state)
     return made ? 0 : -1;
 }
 
-int session_no_certificates(void **state)
-{
+int session_no_certificates(void **state) {
     (void)state;
     tls_remove_certificates(certificates);
     return 0;
@@ -36,16 +34,14 @@ int session_no_certificates(void **state)
 /* ---- events ---- */
 
 static void failure_copy(struct mst_failure *copy, char *text,
-                         const struct mst_failure *failure)
-{
+                         const struct mst_failure *failure) {
     *copy = *failure;
     snprintf(text, MST_TEXT_MAX + 1, "%s", failure->text);
     copy->text = text;
 }
 
 static void closed_record(struct session_seen *seen,
-                          const struct mst_event *event)
-{
+                          const struct mst_event *event) {
     const struct mst_failure *failure = &event->as.failure;
 
     failure_copy(&seen->closed, seen->closed_text, failure);
@@ -57,8 +53,7 @@ static void closed_record(struct session_seen *seen,
 }
 
 static void address_record(struct session_seen *seen,
-                           const struct mst_event *event)
-{
+                           const struct mst_event *event) {
     struct mst_address_result *copy = &seen->address;
 
     *copy = event->as.address;
@@ -77,8 +72,7 @@ static void address_record(struct session_seen *seen,
              error_name(copy->error), copy->http_status, copy->text);
 }
 
-static bool session_event(void *context, const struct mst_event *event)
-{
+static bool session_event(void *context, const struct mst_event *event) {
     struct session_seen *seen = &session.seen;
 
     (void)context;
@@ -115,24 +109,20 @@ static bool session_event(void *context, const struct mst_event *event)
 
 /* ---- runs ---- */
 
-static int poll_client(void *object, struct mst_event *event)
-{
+static int poll_client(void *object, struct mst_event *event) {
     return mst_poll(object, event);
 }
 
-static int poll_transfer(void *object, struct mst_event *event)
-{
+static int poll_transfer(void *object, struct mst_event *event) {
     return mst_transfer_poll(object, event);
 }
 
-static int poll_pair(void *object, struct mst_event *event)
-{
+static int poll_pair(void *object, struct mst_event *event) {
     return mst_pair_poll(object, event);
 }
 
-void session_run_with(uint32_t ms,
-                      bool (*on_event)(void *context, const struct mst_event *))
-{
+void session_run_with(uint32_t ms, bool (*on_event)(void *context,
+                                                    const struct mst_event *)) {
     struct session *s = &session;
     struct mst_mock_object objects[2];
     size_t count = 0;
@@ -154,14 +144,12 @@ void session_run_with(uint32_t ms,
     mst_mock_run_objects(&s->mock, objects, count, ms, on_event, NULL);
 }
 
-void session_run(uint32_t ms)
-{
+void session_run(uint32_t ms) {
     session.stop = MST_EVENT_NONE;
     session_run_with(ms, session_event);
 }
 
-bool session_until(enum mst_event_type type, uint32_t ms)
-{
+bool session_until(enum mst_event_type type, uint32_t ms) {
     unsigned before = session.seen.events[type];
 
     session.stop = type;
@@ -171,8 +159,7 @@ bool session_until(enum mst_event_type type, uint32_t ms)
 
 static const char *const markets[] = {"BTCUSD", "ETHUSD"};
 
-bool session_link_subscribed(int link)
-{
+bool session_link_subscribed(int link) {
     const struct service *service = &session.service;
 
     for (enum mst_channel channel = MST_MARKET_DATA;
@@ -188,14 +175,12 @@ bool session_link_subscribed(int link)
            service->links[link].subscriptions_len == 7;
 }
 
-const struct mst_book *session_book(size_t market)
-{
+const struct mst_book *session_book(size_t market) {
     return session.has_pair ? mst_pair_book(&session.pair, markets[market])
                             : &session.books[market];
 }
 
-bool session_subscribed(void)
-{
+bool session_subscribed(void) {
     bool subscribed = false;
 
     for (int i = 0; i < MST_MOCK_LINKS; i++) {
@@ -209,8 +194,7 @@ bool session_subscribed(void)
     return subscribed;
 }
 
-bool session_until_subscribed(uint32_t ms)
-{
+bool session_until_subscribed(uint32_t ms) {
     uint64_t end = mst_mock_elapsed(&session.mock) + ms;
 
     while (!session_subscribed() && mst_mock_elapsed(&session.mock) < end) {
@@ -219,8 +203,7 @@ bool session_until_subscribed(uint32_t ms)
     return session_subscribed();
 }
 
-void session_lengths(size_t message, size_t read_ahead)
-{
+void session_lengths(size_t message, size_t read_ahead) {
     session.lengths = (struct mst_memory){session.memory,
                                           MST_MEMORY_LEN(MST_RECORD_IN_ANY,
                                                          MST_RECORD_OUT_MIN,
@@ -231,8 +214,7 @@ void session_lengths(size_t message, size_t read_ahead)
                                           read_ahead};
 }
 
-void session_begin(void)
-{
+void session_begin(void) {
     struct session *s = &session;
 
     text_free(&s->seen.record);
@@ -270,14 +252,12 @@ void session_begin(void)
     s->config.anchors_len = 1;
 }
 
-void session_certificate(const char *certificate)
-{
+void session_certificate(const char *certificate) {
     assert_true(
         tls_identity_load(&session.identity, certificates, certificate));
 }
 
-void session_begin_tls(const char *certificate)
-{
+void session_begin_tls(const char *certificate) {
     struct session *s = &session;
 
     session_begin();
@@ -289,8 +269,7 @@ void session_begin_tls(const char *certificate)
         (struct service_sink){&s->tls, tls_peer_write, tls_peer_end};
 }
 
-void session_start(void)
-{
+void session_start(void) {
     struct session *s = &session;
 
     assert_true(s->lengths.size <= sizeof s->memory);
@@ -299,8 +278,7 @@ void session_start(void)
     s->has_client = true;
 }
 
-void session_start_transfer(void)
-{
+void session_start_transfer(void) {
     struct session *s = &session;
     struct mst_config config = s->config;
 
@@ -319,8 +297,7 @@ void session_start_transfer(void)
     s->has_transfer = true;
 }
 
-void session_start_pair(uint32_t rotate_ms)
-{
+void session_start_pair(uint32_t rotate_ms) {
     struct session *s = &session;
 
     s->other_lengths = s->lengths;
@@ -336,8 +313,7 @@ void session_start_pair(uint32_t rotate_ms)
     s->has_pair = true;
 }
 
-void session_start_kind(enum session_kind kind)
-{
+void session_start_kind(enum session_kind kind) {
     if (kind == SESSION_PAIR || kind == SESSION_STANDBY) {
         session.config.flags |= kind == SESSION_STANDBY ? MST_HOT_STANDBY : 0u;
         session_start_pair(0);
@@ -349,8 +325,7 @@ void session_start_kind(enum session_kind kind)
     }
 }
 
-const char *session_kind_name(enum session_kind kind)
-{
+const char *session_kind_name(enum session_kind kind) {
     static const char *const names[] = {"a client", "a pair",
                                         "a pair in hot standby",
                                         "a client and a transfer"};
@@ -358,25 +333,21 @@ const char *session_kind_name(enum session_kind kind)
     return names[kind];
 }
 
-struct mst_access *session_access(void)
-{
+struct mst_access *session_access(void) {
     return session_leader()->link.access;
 }
 
-struct mst_client *session_leader(void)
-{
+struct mst_client *session_leader(void) {
     return session.has_pair ? &session.pair.clients[session.pair.leads]
                             : &session.client;
 }
 
-unsigned session_rotations(void)
-{
+unsigned session_rotations(void) {
     return mst_client_stats(&session.pair.clients[0])->rotations +
            mst_client_stats(&session.pair.clients[1])->rotations;
 }
 
-unsigned session_tokens(void)
-{
+unsigned session_tokens(void) {
     const struct session *s = &session;
 
     return s->client.link.stats.tokens + s->transfer.link.stats.tokens +
@@ -384,8 +355,7 @@ unsigned session_tokens(void)
            s->pair.clients[1].link.stats.tokens;
 }
 
-int session_wish(enum mst_channel channel, const char *market)
-{
+int session_wish(enum mst_channel channel, const char *market) {
     struct session *s = &session;
     size_t i = market != NULL && strcmp(market, markets[1]) == 0 ? 1 : 0;
     bool has_book = channel == MST_MARKET_DATA;
@@ -397,8 +367,7 @@ int session_wish(enum mst_channel channel, const char *market)
                : mst_subscribe(&s->client, channel, market, book);
 }
 
-void session_subscribe(void)
-{
+void session_subscribe(void) {
     for (size_t i = 0; i < COUNT(markets); i++) {
         assert_int_equal(session_wish(MST_MARKET_DATA, markets[i]), 0);
         assert_int_equal(session_wish(MST_TOP_OF_BOOK, markets[i]), 0);
@@ -407,22 +376,20 @@ void session_subscribe(void)
     assert_int_equal(session_wish(MST_HEARTBEAT, NULL), 0);
 }
 
-void session_open(void)
-{
+void session_open(void) {
     session_start();
     session_subscribe();
     assert_true(session_until_subscribed(10000));
 }
 
-void session_new(void)
-{
+void session_new(void) {
     session_begin();
     session_start();
     session_subscribe();
 }
 
-static int stalling_send(void *context, int link, const void *data, size_t len)
-{
+static int stalling_send(void *context, int link, const void *data,
+                         size_t len) {
     struct session *s = &session;
     size_t most = s->send_left > 0 ? s->send_left : 1; /* 1: stalls */
     int n = s->send(context, link, data, len < most ? len : most);
@@ -432,8 +399,7 @@ static int stalling_send(void *context, int link, const void *data, size_t len)
     return n;
 }
 
-void session_stall_after(size_t bytes)
-{
+void session_stall_after(size_t bytes) {
     struct session *s = &session;
 
     if (s->send == NULL) {
@@ -444,13 +410,11 @@ void session_stall_after(size_t bytes)
     s->mock.plan.send_stall = bytes == 0;
 }
 
-void session_unstall(void)
-{
+void session_unstall(void) {
     session_stall_after(SIZE_MAX);
 }
 
-void session_cut_message(int error)
-{
+void session_cut_message(int error) {
     static const char begin[] =
         "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
         "\"type\":\"UPDATE\",\"time\":\"2026-01-03T00:00:00.000Z\",\"bids\":[";
@@ -475,8 +439,7 @@ void session_cut_message(int error)
 }
 
 static void guard_check(const char *name, const unsigned char *guard,
-                        size_t len)
-{
+                        size_t len) {
     for (size_t i = 0; i < len; i++) {
         if (guard[i] != GUARD_BYTE) {
             expect_failed("written beside the %s, at %zu", name, i);
@@ -485,8 +448,7 @@ static void guard_check(const char *name, const unsigned char *guard,
     }
 }
 
-void session_check(void)
-{
+void session_check(void) {
     struct session *s = &session;
 
     guard_check("client, before", s->guard_0, sizeof s->guard_0);
@@ -514,8 +476,7 @@ void session_check(void)
                 s->mock.broken != NULL ? s->mock.broken : "");
 }
 
-void session_end(void)
-{
+void session_end(void) {
     struct session *s = &session;
     struct mst_event event;
 
@@ -540,13 +501,11 @@ void session_end(void)
     text_free(&s->seen.record);
 }
 
-void session_record_copy(struct text *text)
-{
+void session_record_copy(struct text *text) {
     text_add_bytes(text, session.seen.record.data, session.seen.record.len);
 }
 
-void session_expect_closed(const char *name, int error, enum mst_state stage)
-{
+void session_expect_closed(const char *name, int error, enum mst_state stage) {
     const struct mst_failure *closed = &session.seen.closed;
 
     if (session.seen.events[MST_EVENT_CLOSED] == 0) {
@@ -561,8 +520,7 @@ void session_expect_closed(const char *name, int error, enum mst_state stage)
     }
 }
 
-void session_expect_undisturbed(const char *name)
-{
+void session_expect_undisturbed(const char *name) {
     const struct mst_client *leader = session_leader();
 
     expect_int(name, 1, mst_client_stats(leader)->opens);
@@ -573,7 +531,6 @@ void session_expect_undisturbed(const char *name)
     }
 }
 
-void session_expect_tokens(const char *name, uint64_t count)
-{
+void session_expect_tokens(const char *name, uint64_t count) {
     expect_int(name, (long long)count, (long long)session.service.tokens.count);
 }

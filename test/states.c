@@ -30,18 +30,15 @@ static const char *const words[INPUTS] = {
 };
 
 void states_note(enum mst_state from, enum states_input input,
-                 enum mst_state to)
-{
+                 enum mst_state to) {
     seen[from][input][to] = true;
 }
 
-void states_call(enum states_input input)
-{
+void states_call(enum states_input input) {
     call = input;
 }
 
-void states_trace(const struct mst_trace *trace)
-{
+void states_trace(const struct mst_trace *trace) {
     enum states_input input = call;
 
     if (trace->kind == MST_TRACE_ERROR) {
@@ -61,8 +58,7 @@ void states_trace(const struct mst_trace *trace)
 }
 
 /* Is it the name in capitals? */
-static bool upper_is(const char *text, const char *name, size_t len)
-{
+static bool upper_is(const char *text, const char *name, size_t len) {
     for (size_t i = 0; i < len; i++) {
         if (text[i] != toupper((unsigned char)name[i])) {
             return false;
@@ -71,8 +67,7 @@ static bool upper_is(const char *text, const char *name, size_t len)
     return true;
 }
 
-static int state_find(const char *name, size_t len)
-{
+static int state_find(const char *name, size_t len) {
     for (int i = 0; i < STATES; i++) {
         const char *other = mst_state_name((enum mst_state)i);
         if (strlen(other) == len && upper_is(name, other, len)) {
@@ -82,8 +77,7 @@ static int state_find(const char *name, size_t len)
     return -1;
 }
 
-static enum states_input input_find(const char *text)
-{
+static enum states_input input_find(const char *text) {
     for (int i = STATES_ERROR; i < INPUTS; i++) {
         if (strstr(text, words[i]) != NULL) {
             return (enum states_input)i;
@@ -93,8 +87,7 @@ static enum states_input input_find(const char *text)
 }
 
 /* Takes in a line of the comment, if it is a row. */
-static bool row_read(transitions table, char *line)
-{
+static bool row_read(transitions table, char *line) {
     char *at = line + strspn(line, " *"), *to;
     bool from[STATES] = {false}, any = false;
     int state, next;
@@ -117,8 +110,7 @@ static bool row_read(transitions table, char *line)
 }
 
 /* Is it the line with the number and the name of a section? */
-static bool is_section(const char *line, const char *section)
-{
+static bool is_section(const char *line, const char *section) {
     const char *name = line + strspn(line, " *0123456789");
     size_t len = strlen(section);
 
@@ -128,8 +120,7 @@ static bool is_section(const char *line, const char *section)
 
 /* Reads the table of a section; returns the number of its rows. */
 static unsigned table_read(transitions table, const char *source,
-                           const char *section)
-{
+                           const char *section) {
     FILE *file = fopen(source, "r");
     char line[256];
     bool begun = false, within = false;
@@ -152,8 +143,7 @@ static unsigned table_read(transitions table, const char *source,
     return rows;
 }
 
-void states_check(const char *source, const char *const *sections, bool all)
-{
+void states_check(const char *source, const char *const *sections, bool all) {
     static transitions table;
 
     memset(table, 0, sizeof table);

@@ -17,15 +17,13 @@
 
 static unsigned failures;
 
-int expect_begin(void **state)
-{
+int expect_begin(void **state) {
     (void)state;
     failures = 0;
     return 0;
 }
 
-int expect_end(void **state)
-{
+int expect_end(void **state) {
     (void)state;
     if (failures > FAILURES_SHOWN) {
         print_error("  and %u more\n", failures - FAILURES_SHOWN);
@@ -33,8 +31,7 @@ int expect_end(void **state)
     return failures == 0 ? 0 : -1;
 }
 
-void expect_failed(const char *format, ...)
-{
+void expect_failed(const char *format, ...) {
     char line[2048];
     va_list args;
 
@@ -47,8 +44,7 @@ void expect_failed(const char *format, ...)
     print_error("  %s\n", line);
 }
 
-void expect_text(const char *name, const char *expected, const char *got)
-{
+void expect_text(const char *name, const char *expected, const char *got) {
     size_t same = 0, from = 0;
 
     if (strcmp(expected, got) == 0) {
@@ -64,8 +60,7 @@ void expect_text(const char *name, const char *expected, const char *got)
                   from > 0 ? "... " : "", got + from);
 }
 
-void expect_int(const char *name, long long expected, long long got)
-{
+void expect_int(const char *name, long long expected, long long got) {
     if (expected != got) {
         expect_failed("%.400s\n    expected: %lld\n    got:      %lld", name,
                       expected, got);
@@ -74,8 +69,7 @@ void expect_int(const char *name, long long expected, long long got)
 
 /* ---- Text that grows ---- */
 
-void text_add_bytes(struct text *text, const void *data, size_t len)
-{
+void text_add_bytes(struct text *text, const void *data, size_t len) {
     if (text->size - text->len <= len) {
         text->size = 2 * text->size + len + 256;
         text->data = realloc(text->data, text->size);
@@ -88,8 +82,7 @@ void text_add_bytes(struct text *text, const void *data, size_t len)
     text->data[text->len] = '\0';
 }
 
-void text_add(struct text *text, const char *format, ...)
-{
+void text_add(struct text *text, const char *format, ...) {
     char piece[512];
     va_list args;
     int len;
@@ -101,29 +94,25 @@ void text_add(struct text *text, const char *format, ...)
     text_add_bytes(text, piece, (size_t)len);
 }
 
-void text_clear(struct text *text)
-{
+void text_clear(struct text *text) {
     text->len = 0;
     if (text->data != NULL) {
         text->data[0] = '\0';
     }
 }
 
-void text_free(struct text *text)
-{
+void text_free(struct text *text) {
     free(text->data);
     *text = (struct text){0};
 }
 
-const char *text_get(const struct text *text)
-{
+const char *text_get(const struct text *text) {
     return text->data == NULL ? "" : text->data;
 }
 
 /* ---- Memory that ends at a protected page ---- */
 
-void guard_open(struct guard *guard, size_t max)
-{
+void guard_open(struct guard *guard, size_t max) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t room = (max + page - 1) / page * page;
 
@@ -135,20 +124,17 @@ void guard_open(struct guard *guard, size_t max)
     assert_int_equal(mprotect(guard->end, page, PROT_NONE), 0);
 }
 
-void guard_close(struct guard *guard)
-{
+void guard_close(struct guard *guard) {
     munmap(guard->base, guard->mapped);
     *guard = (struct guard){0};
 }
 
-uint8_t *guard_room(const struct guard *guard, size_t len)
-{
+uint8_t *guard_room(const struct guard *guard, size_t len) {
     assert_true(len <= (size_t)(guard->end - guard->base));
     return guard->end - len;
 }
 
-uint8_t *guard_put(const struct guard *guard, const void *data, size_t len)
-{
+uint8_t *guard_put(const struct guard *guard, const void *data, size_t len) {
     uint8_t *room = guard_room(guard, len);
 
     if (len > 0) {
@@ -161,8 +147,7 @@ uint8_t *guard_put(const struct guard *guard, const void *data, size_t len)
 
 static void replay_piece(const struct reader *reader, const struct guard *guard,
                          const uint8_t *data, size_t len, bool final,
-                         struct text *record)
-{
+                         struct text *record) {
     uint8_t *piece = guard_put(guard, data, len);
 
     reader->piece(reader->context, piece, len, final, record);
@@ -171,8 +156,7 @@ static void replay_piece(const struct reader *reader, const struct guard *guard,
 
 static void replay_sized(const struct reader *reader, const struct guard *guard,
                          const uint8_t *data, size_t len, size_t piece,
-                         struct text *record)
-{
+                         struct text *record) {
     size_t at = 0;
 
     reader->begin(reader->context);
@@ -184,8 +168,7 @@ static void replay_sized(const struct reader *reader, const struct guard *guard,
 }
 
 void replay(const struct reader *reader, const void *data, size_t len,
-            size_t piece, struct text *record)
-{
+            size_t piece, struct text *record) {
     struct guard guard;
 
     guard_open(&guard, len + 1);
@@ -194,8 +177,7 @@ void replay(const struct reader *reader, const void *data, size_t len,
 }
 
 static bool expect_split(const char *name, const char *way, size_t at,
-                         const char *expected, const char *got)
-{
+                         const char *expected, const char *got) {
     char label[512];
 
     if (strcmp(expected, got) == 0) {
@@ -210,8 +192,7 @@ static bool expect_split(const char *name, const char *way, size_t at,
 static bool replay_all_sizes(const char *name, const struct reader *reader,
                              const struct guard *guard, const uint8_t *data,
                              size_t len, const char *expected,
-                             struct text *record)
-{
+                             struct text *record) {
     static const size_t sizes[] = {1, 2, 3, 5, 7, 16, 61, 509, 4093};
     bool same = true;
 
@@ -232,8 +213,7 @@ static bool replay_all_sizes(const char *name, const struct reader *reader,
 static bool replay_all_cuts(const char *name, const struct reader *reader,
                             const struct guard *guard, const uint8_t *data,
                             size_t len, const char *expected,
-                            struct text *record)
-{
+                            struct text *record) {
     size_t step = len < 2 * SPLIT_ALL ? 1 : len / SPLIT_ALL * (len / SPLIT_ALL);
     bool same = true;
 
@@ -248,8 +228,7 @@ static bool replay_all_cuts(const char *name, const struct reader *reader,
 }
 
 void replay_everywhere(const char *name, const struct reader *reader,
-                       const void *data, size_t len, const char *expected)
-{
+                       const void *data, size_t len, const char *expected) {
     struct text whole = {0}, record = {0};
     struct guard guard;
 
@@ -270,8 +249,7 @@ void replay_everywhere(const char *name, const struct reader *reader,
 
 /* ---- Seeded random numbers ---- */
 
-uint64_t random_next(uint64_t *seed)
-{
+uint64_t random_next(uint64_t *seed) {
     uint64_t z = (*seed += 0x9E3779B97F4A7C15u);
 
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;

@@ -9,8 +9,7 @@
 #include <string.h>
 
 static void open_book(struct mst_book *book, struct guard *guard,
-                      size_t capacity)
-{
+                      size_t capacity) {
     const size_t len = 2 * capacity * sizeof(struct mst_level);
     void *levels;
 
@@ -19,22 +18,19 @@ static void open_book(struct mst_book *book, struct guard *guard,
     assert_int_equal(mst_book_init(book, levels, capacity), 0);
 }
 
-void shelf_open(struct shelf *shelf, size_t capacity)
-{
+void shelf_open(struct shelf *shelf, size_t capacity) {
     *shelf = (struct shelf){.time_ns = 0};
     open_book(&shelf->book, &shelf->guard, capacity);
     open_book(&shelf->spare, &shelf->spare_guard, capacity);
 }
 
-void shelf_close(struct shelf *shelf)
-{
+void shelf_close(struct shelf *shelf) {
     guard_close(&shelf->guard);
     guard_close(&shelf->spare_guard);
 }
 
 /* Reads a level as it stands in a message: "b 100.5 2" or "a 101 0E-8". */
-static struct mst_level read_level(const char *text, int *len)
-{
+static struct mst_level read_level(const char *text, int *len) {
     char side, price_text[32], amount_text[32];
     struct mst_decimal price, amount;
 
@@ -55,8 +51,7 @@ static struct mst_level read_level(const char *text, int *len)
 }
 
 void apply_part_at(struct mst_book *book, int64_t time_ns, uint64_t received_ns,
-                   int flags, const char *text)
-{
+                   int flags, const char *text) {
     struct mst_level levels[MST_PART_LEVELS];
     struct mst_part part = {
         .market = "BTCUSD",
@@ -81,13 +76,11 @@ void apply_part_at(struct mst_book *book, int64_t time_ns, uint64_t received_ns,
 }
 
 void apply_part(struct mst_book *book, int64_t time_ns, int flags,
-                const char *levels)
-{
+                const char *levels) {
     apply_part_at(book, time_ns, 0, flags, levels);
 }
 
-void shelf_apply(struct shelf *shelf, int flags, const char *levels)
-{
+void shelf_apply(struct shelf *shelf, int flags, const char *levels) {
     if ((flags & FIRST) != 0) {
         shelf->time_ns += 1000000000;
     }
@@ -95,8 +88,7 @@ void shelf_apply(struct shelf *shelf, int flags, const char *levels)
 }
 
 static void add_side(struct text *text, const struct mst_book *book,
-                     enum mst_side side)
-{
+                     enum mst_side side) {
     size_t depth = mst_book_depth(book, side);
 
     for (size_t rank = 0; rank < depth; rank++) {
@@ -113,8 +105,7 @@ static void add_side(struct text *text, const struct mst_book *book,
                mst_book_level(book, side, depth) != NULL);
 }
 
-void expect_book(const struct mst_book *book, const char *expected)
-{
+void expect_book(const struct mst_book *book, const char *expected) {
     struct text text = {0};
 
     text_add(&text, "%s:", mst_book_state_name(mst_book_state(book)));

@@ -11,10 +11,8 @@
 
 /* ---- Events and errors as text ---- */
 
-#define NAMED(name)           \
-    {                         \
-        MST_ERR_##name, #name \
-    }
+#define NAMED(name) \
+    { MST_ERR_##name, #name }
 
 static const struct {
     int error;
@@ -102,8 +100,7 @@ static const struct {
     NAMED(SNAPSHOT),
 };
 
-const char *error_name(int error)
-{
+const char *error_name(int error) {
     static char number[24];
 
     for (size_t i = 0; i < COUNT(error_names); i++) {
@@ -115,8 +112,7 @@ const char *error_name(int error)
     return number;
 }
 
-const char *code_name(enum mst_code code)
-{
+const char *code_name(enum mst_code code) {
     switch (code) {
     case MST_CODE_NONE: return "NONE";
     case MST_CODE_UNKNOWN_ACTION: return "UNKNOWN_ACTION";
@@ -131,8 +127,7 @@ const char *code_name(enum mst_code code)
     return "not a code";
 }
 
-void record_decimal(struct text *record, struct mst_decimal value)
-{
+void record_decimal(struct text *record, struct mst_decimal value) {
     text_add(record, "%" PRId64, value.coefficient);
     if (value.exponent != 0) {
         text_add(record, "e%d", value.exponent);
@@ -143,8 +138,7 @@ void record_decimal(struct text *record, struct mst_decimal value)
 }
 
 static void record_level(struct text *record, const struct mst_level *level,
-                         int64_t message_ns)
-{
+                         int64_t message_ns) {
     text_add(record, level->side == MST_BID ? " bid " : " ask ");
     record_decimal(record, mst_level_price(level));
     text_add(record, " ");
@@ -154,8 +148,7 @@ static void record_level(struct text *record, const struct mst_level *level,
     }
 }
 
-static void record_part(struct text *record, const struct mst_part *part)
-{
+static void record_part(struct text *record, const struct mst_part *part) {
     text_add(record, "part %s", part->market);
     if (part->aborted) {
         text_add(record, " aborted%s%s%s", part->first ? " first" : "",
@@ -174,8 +167,7 @@ static void record_part(struct text *record, const struct mst_part *part)
     }
 }
 
-static void record_top(struct text *record, const struct mst_top *top)
-{
+static void record_top(struct text *record, const struct mst_top *top) {
     text_add(record, "top %s %" PRId64 ":", top->market, top->time_ns);
     if (top->has_bid) {
         record_level(record, &top->bid, top->time_ns);
@@ -188,21 +180,18 @@ static void record_top(struct text *record, const struct mst_top *top)
     }
 }
 
-static const char *action_name(enum mst_action action)
-{
+static const char *action_name(enum mst_action action) {
     static const char *const names[] = {"subscribe", "unsubscribe",
                                         "subscription_list"};
 
     return (size_t)action < COUNT(names) ? names[action] : "not an action";
 }
 
-static const char *channel_label(enum mst_channel channel)
-{
+static const char *channel_label(enum mst_channel channel) {
     return channel == MST_CHANNEL_OTHER ? "other" : mst_channel_name(channel);
 }
 
-static void record_entry(struct text *record, const struct mst_entry *entry)
-{
+static void record_entry(struct text *record, const struct mst_entry *entry) {
     text_add(record, "entry %s %s \"%s\" \"%s\" ", action_name(entry->action),
              channel_label(entry->channel), entry->channel_name, entry->market);
     if (entry->success && entry->code == MST_CODE_NONE && !*entry->text) {
@@ -213,8 +202,7 @@ static void record_entry(struct text *record, const struct mst_entry *entry)
     }
 }
 
-void record_event(struct text *record, const struct mst_event *event)
-{
+void record_event(struct text *record, const struct mst_event *event) {
     switch (event->type) {
     case MST_EVENT_PART: record_part(record, &event->as.part); break;
     case MST_EVENT_TOP: record_top(record, &event->as.top); break;
@@ -279,8 +267,7 @@ void record_event(struct text *record, const struct mst_event *event)
 /* More events of one piece than this are taken for an endless loop. */
 #define EVENTS_MAX 100000
 
-static void decoding_begin(void *context)
-{
+static void decoding_begin(void *context) {
     struct decoding *decoding = context;
     void *buffer = guard_room(&decoding->guard, decoding->buffer_len);
 
@@ -290,8 +277,7 @@ static void decoding_begin(void *context)
 }
 
 void decoding_feed(struct decoding *decoding, const void *data, size_t len,
-                   bool final, struct text *record)
-{
+                   bool final, struct text *record) {
     struct mst_event event;
     size_t events = 0;
     int rc;
@@ -305,16 +291,15 @@ void decoding_feed(struct decoding *decoding, const void *data, size_t len,
 }
 
 static void decoding_piece(void *context, const uint8_t *data, size_t len,
-                           bool final, struct text *record)
-{
+                           bool final, struct text *record) {
     decoding_feed(context, data, len, final, record);
     if (final) {
         decoding_feed(context, BYTES(HEARTBEAT_PROBE), true, record);
     }
 }
 
-void decoding_open(struct decoding *decoding, size_t buffer_len, unsigned flags)
-{
+void decoding_open(struct decoding *decoding, size_t buffer_len,
+                   unsigned flags) {
     *decoding = (struct decoding){
         .reader = {decoding, decoding_begin, decoding_piece},
         .buffer_len = buffer_len == 0 ? 2048 : buffer_len,
@@ -324,15 +309,13 @@ void decoding_open(struct decoding *decoding, size_t buffer_len, unsigned flags)
     decoding_begin(decoding);
 }
 
-void decoding_close(struct decoding *decoding)
-{
+void decoding_close(struct decoding *decoding) {
     guard_close(&decoding->guard);
 }
 
 /* The record of the whole message, which must end with the heartbeat. */
 static void decode_whole(const char *name, const struct decoding *decoding,
-                         const char *message, size_t len, struct text *record)
-{
+                         const char *message, size_t len, struct text *record) {
     const size_t probed = strlen(HEARTBEAT_PROBED);
 
     replay(&decoding->reader, message, len, 0, record);
@@ -344,8 +327,7 @@ static void decode_whole(const char *name, const struct decoding *decoding,
 }
 
 void expect_events(const char *name, struct decoding *decoding,
-                   const char *message, size_t len, const char *expected)
-{
+                   const char *message, size_t len, const char *expected) {
     struct text record = {0};
 
     if (expected == NULL) {
@@ -359,8 +341,7 @@ void expect_events(const char *name, struct decoding *decoding,
 }
 
 void expect_decoded(const char *message, size_t buffer_len, unsigned flags,
-                    const char *expected)
-{
+                    const char *expected) {
     struct decoding decoding;
 
     decoding_open(&decoding, buffer_len, flags);
@@ -369,8 +350,7 @@ void expect_decoded(const char *message, size_t buffer_len, unsigned flags,
 }
 
 void expect_error(const char *message, size_t buffer_len, unsigned flags,
-                  const char *error)
-{
+                  const char *error) {
     static const char channel[] = "\"channel\":\"";
     const char *at = strstr(message, channel);
     const char *market = strstr(message, "\"market\":\"BTCUSD\"");
@@ -384,15 +364,13 @@ void expect_error(const char *message, size_t buffer_len, unsigned flags,
     text_free(&expected);
 }
 
-void expect_message_cases(const struct message_case *cases, size_t count)
-{
+void expect_message_cases(const struct message_case *cases, size_t count) {
     for (size_t i = 0; i < count; i++) {
         expect_decoded(cases[i].message, 0, 0, cases[i].expected);
     }
 }
 
-void expect_error_cases(const struct message_case *cases, size_t count)
-{
+void expect_error_cases(const struct message_case *cases, size_t count) {
     for (size_t i = 0; i < count; i++) {
         expect_error(cases[i].message, 0, 0, cases[i].expected);
     }

@@ -57,8 +57,7 @@ static const struct {
     {MST_NETWORK_XLAYER, "XLAYER"},
 };
 
-static void networks_have_their_names(void **state)
-{
+static void networks_have_their_names(void **state) {
     static const char *const others[] = {"bitcoin", "BITCOIN ", "BITCOI",
                                          "DOGECOIN", "OTHER"};
 
@@ -84,16 +83,13 @@ static void networks_have_their_names(void **state)
 /* ---- Rules of a request ---- */
 
 /* A rule that a field breaks, or none. */
-#define BREAKS(field, rule)                \
-    {                                      \
-        MST_FIELD_##field, MST_RULE_##rule \
-    }
+#define BREAKS(field, rule) \
+    { MST_FIELD_##field, MST_RULE_##rule }
 #define GOOD BREAKS(NONE, NONE)
 
 /* Expects what check and write say of a request. */
 static void expect_checked(const char *name, struct mst_address_fault expected,
-                           const struct mst_address_request *request)
-{
+                           const struct mst_address_request *request) {
     static char out[16384];
     struct mst_address_fault fault = {MST_FIELD_BOOKMARKED, MST_RULE_VALUE};
     int error = expected.rule == MST_RULE_NONE ? 0 : MST_ERR_ADDRESS;
@@ -113,8 +109,7 @@ static void expect_checked(const char *name, struct mst_address_fault expected,
     }
 }
 
-static void a_request_has_one_identification_form(void **state)
-{
+static void a_request_has_one_identification_form(void **state) {
     static const struct {
         const char *name;
         struct mst_address_fault expected;
@@ -156,8 +151,7 @@ static void a_request_has_one_identification_form(void **state)
     assert_int_equal(MST_ERR_ARGUMENT, mst_address_write(NULL, 0, NULL));
 }
 
-static void a_network_is_one_of_its_name(void **state)
-{
+static void a_network_is_one_of_its_name(void **state) {
     static const struct {
         const char *text;
         enum mst_network network;
@@ -203,13 +197,12 @@ struct text_field {
                 const char *text);
 };
 
-#define SETTER(field, assignments)                                      \
-    static void set_##field(struct mst_address_request *r,              \
-                            struct mst_travelrule *t, const char *text) \
-    {                                                                   \
-        r->id = UUID;                                                   \
-        r->travelrule = t;                                              \
-        assignments;                                                    \
+#define SETTER(field, assignments)                                        \
+    static void set_##field(struct mst_address_request *r,                \
+                            struct mst_travelrule *t, const char *text) { \
+        r->id = UUID;                                                     \
+        r->travelrule = t;                                                \
+        assignments;                                                      \
     }
 
 SETTER(id, r->id = text)
@@ -239,8 +232,7 @@ static const struct text_field text_fields[] = {
 };
 
 static void expect_text_field(const struct text_field *field,
-                              enum mst_address_rule rule, const char *text)
-{
+                              enum mst_address_rule rule, const char *text) {
     struct mst_address_fault expected = {
         rule == MST_RULE_NONE ? MST_FIELD_NONE : field->field, rule};
     struct mst_address_request request = {0};
@@ -251,8 +243,7 @@ static void expect_text_field(const struct text_field *field,
     expect_checked(field->name, expected, &request);
 }
 
-static void texts_have_limits(void **state)
-{
+static void texts_have_limits(void **state) {
     char text[1024];
 
     (void)state;
@@ -272,8 +263,7 @@ static void texts_have_limits(void **state)
     }
 }
 
-static void texts_are_utf8(void **state)
-{
+static void texts_are_utf8(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(text_fields); i++) {
         for (size_t k = 0; k < COUNT(not_utf8); k++) {
@@ -282,8 +272,7 @@ static void texts_are_utf8(void **state)
     }
 }
 
-static void a_bookmark_is_one_of_three_wishes(void **state)
-{
+static void a_bookmark_is_one_of_three_wishes(void **state) {
     const struct mst_address_fault good = GOOD, bad = BREAKS(BOOKMARKED, VALUE);
     struct mst_address_request request = {.id = UUID};
 
@@ -296,8 +285,7 @@ static void a_bookmark_is_one_of_three_wishes(void **state)
     expect_checked("no wish", bad, &request);
 }
 
-static void travel_rule_metadata_may_not_contradict_itself(void **state)
-{
+static void travel_rule_metadata_may_not_contradict_itself(void **state) {
     static const struct {
         const char *name;
         struct mst_address_fault expected;
@@ -334,8 +322,7 @@ static void travel_rule_metadata_may_not_contradict_itself(void **state)
     }
 }
 
-static void every_field_and_rule_has_its_words(void **state)
-{
+static void every_field_and_rule_has_its_words(void **state) {
     (void)state;
     for (unsigned a = 0; a <= MST_FIELD_BOOKMARKED + 1; a++) {
         const char *name = mst_address_field_name((enum mst_address_field)a);
@@ -361,8 +348,7 @@ static void every_field_and_rule_has_its_words(void **state)
 
 /* Expects the body of a request, also where it just fits. */
 static void expect_written(const char *expected,
-                           const struct mst_address_request *request)
-{
+                           const struct mst_address_request *request) {
     struct guard guard;
     size_t len = strlen(expected);
     struct text got = {0};
@@ -382,8 +368,7 @@ static void expect_written(const char *expected,
     guard_close(&guard);
 }
 
-static void the_body_names_what_is_wished_for(void **state)
-{
+static void the_body_names_what_is_wished_for(void **state) {
     static const struct mst_travelrule nothing = {0};
     static const struct mst_travelrule person = {.first_name = "Ada",
                                                  .last_name = "Lovelace",
@@ -442,16 +427,14 @@ static void the_body_names_what_is_wished_for(void **state)
 }
 
 /* The string at a path of names in a JSON object, or NULL. */
-static const char *string_at(const json_t *object, const char *const *path)
-{
+static const char *string_at(const json_t *object, const char *const *path) {
     for (; *path != NULL; path++) {
         object = json_object_get(object, *path);
     }
     return json_string_value(object);
 }
 
-static json_t *written(const struct mst_address_request *request)
-{
+static json_t *written(const struct mst_address_request *request) {
     static char out[16384];
     int len = mst_address_write(out, sizeof out, request);
     json_t *json;
@@ -463,8 +446,7 @@ static json_t *written(const struct mst_address_request *request)
 }
 
 /* Each text of its own, so that none can stand in for another. */
-static void an_independent_reader_finds_every_text(void **state)
-{
+static void an_independent_reader_finds_every_text(void **state) {
     static const char *const network[] = {"crypto_network", NULL};
     static const char *const address[] = {"address", NULL};
     static const char *const nickname[] = {"nickname", NULL};
@@ -518,8 +500,7 @@ static void an_independent_reader_finds_every_text(void **state)
 /* ---- Records ---- */
 
 /* A record as one line. */
-static void record_address(struct text *text, const struct mst_address *a)
-{
+static void record_address(struct text *text, const struct mst_address *a) {
     text_add(text, "%s %d %s %s \"%s\" %d %s %" PRId64 " %d", a->id, a->network,
              a->network_text, a->address, a->nickname, a->status,
              a->status_text, a->created_ns, a->bookmarked);
@@ -528,8 +509,7 @@ static void record_address(struct text *text, const struct mst_address *a)
 /* Reads a body that ends at a protected page. After an error the record must
  * be all zero. */
 static int read_address(const void *body, size_t len,
-                        struct mst_address *address)
-{
+                        struct mst_address *address) {
     static const struct mst_address zero;
     struct guard guard;
     int rc;
@@ -545,8 +525,7 @@ static int read_address(const void *body, size_t len,
 }
 
 /* The record, or the error's name. */
-static void expect_record(const char *body, size_t len, const char *expected)
-{
+static void expect_record(const char *body, size_t len, const char *expected) {
     struct mst_address address;
     struct text got = {0};
     int rc = read_address(body, len, &address);
@@ -560,8 +539,7 @@ static void expect_record(const char *body, size_t len, const char *expected)
     text_free(&got);
 }
 
-static void expect_records(const struct message_case *cases, size_t count)
-{
+static void expect_records(const struct message_case *cases, size_t count) {
     for (size_t i = 0; i < count; i++) {
         expect_record(cases[i].message, strlen(cases[i].message),
                       cases[i].expected);
@@ -579,8 +557,7 @@ static void expect_records(const struct message_case *cases, size_t count)
 /* A record that has an id and what is given. */
 #define WITH(fields) "{\"address\":{\"id\":\"i\"" fields "}}"
 
-static void a_record_has_every_field(void **state)
-{
+static void a_record_has_every_field(void **state) {
     static const struct message_case cases[] = {
         {RECORD, RECORD_READ},
         {" {\r\n\t\"address\" : { \"bookmarked\" : false , \"id\" : \"i\" } } ",
@@ -603,8 +580,7 @@ static void a_record_has_every_field(void **state)
     expect_records(cases, COUNT(cases));
 }
 
-static void unknown_fields_are_skipped(void **state)
-{
+static void unknown_fields_are_skipped(void **state) {
     static const struct message_case cases[] = {
         {"{\"id\":\"x\",\"status\":3,\"meta\":{\"id\":1,\"address\":"
          "{\"id\":\"y\"}},\"address\":{\"meta\":[{\"id\":2}],\"id\":\"i\","
@@ -627,8 +603,7 @@ static void unknown_fields_are_skipped(void **state)
     text_free(&body);
 }
 
-static void texts_are_unescaped(void **state)
-{
+static void texts_are_unescaped(void **state) {
     static const struct {
         const char *escaped, *expected;
     } cases[] = {
@@ -662,8 +637,7 @@ static void texts_are_unescaped(void **state)
     }
 }
 
-static void what_is_no_record_is_refused(void **state)
-{
+static void what_is_no_record_is_refused(void **state) {
     static const struct message_case cases[] = {
         {"{}", "MESSAGE_SHAPE"},
         {"[]", "MESSAGE_SHAPE"},
@@ -726,8 +700,7 @@ static void what_is_no_record_is_refused(void **state)
     expect_record(NULL, 0, "JSON_SYNTAX");
 }
 
-static void a_body_is_utf8(void **state)
-{
+static void a_body_is_utf8(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(not_utf8); i++) {
         struct text body = {0};
@@ -742,8 +715,7 @@ static void a_body_is_utf8(void **state)
     }
 }
 
-static void a_body_cut_off_is_no_record(void **state)
-{
+static void a_body_cut_off_is_no_record(void **state) {
     (void)state;
     for (size_t len = 0; len < sizeof RECORD - 1; len++) {
         struct mst_address address;
@@ -753,8 +725,7 @@ static void a_body_cut_off_is_no_record(void **state)
     expect_record(BYTES(RECORD), RECORD_READ);
 }
 
-static void texts_of_a_record_have_limits(void **state)
-{
+static void texts_of_a_record_have_limits(void **state) {
     static const struct {
         const char *field;
         size_t max;
@@ -786,8 +757,7 @@ static void texts_of_a_record_have_limits(void **state)
     }
 }
 
-static void what_another_writes_is_read_as_it_was_meant(void **state)
-{
+static void what_another_writes_is_read_as_it_was_meant(void **state) {
     static const size_t flags[] = {0, JSON_ENSURE_ASCII, JSON_ESCAPE_SLASH,
                                    JSON_INDENT(4) | JSON_SORT_KEYS};
 
@@ -812,8 +782,7 @@ static void what_another_writes_is_read_as_it_was_meant(void **state)
 }
 
 /* Whether jansson reads a record there, for bodies without escapes. */
-static bool jansson_reads(const char *body, size_t len, char *id, size_t cap)
-{
+static bool jansson_reads(const char *body, size_t len, char *id, size_t cap) {
     json_t *json = json_loadb(body, len, JSON_DECODE_ANY, NULL);
     const char *text = json_string_value(
         json_object_get(json_object_get(json, "address"), "id"));
@@ -825,8 +794,7 @@ static bool jansson_reads(const char *body, size_t len, char *id, size_t cap)
 
 /* A record with a few bytes changed: what is read as one is read by another
  * reader too, with the same id, and the other way round but for our limits. */
-static void damaged_bodies_are_read_as_another_reads_them(void **state)
-{
+static void damaged_bodies_are_read_as_another_reads_them(void **state) {
     static const char bytes[] = "\"{}[]:,0123 aedinrstlu.-+E\n\x01\xff\xc3";
     uint64_t seed = 20260102;
     unsigned good = 0, bad = 0;
@@ -864,8 +832,7 @@ static void damaged_bodies_are_read_as_another_reads_them(void **state)
 /* ---- Problems ---- */
 
 static void expect_problem(const char *body, size_t len, int status,
-                           const char *title, const char *detail)
-{
+                           const char *title, const char *detail) {
     struct mst_problem problem;
     struct guard guard;
 
@@ -883,8 +850,7 @@ static void expect_problem(const char *body, size_t len, int status,
     "\"detail\":\"nickname is too long\",\"meta\":{\"title\":\"x\","      \
     "\"detail\":[\"y\"]}}"
 
-static void problems_are_read_in_every_shape(void **state)
-{
+static void problems_are_read_in_every_shape(void **state) {
     static const struct {
         const char *body;
         int status;
@@ -931,8 +897,7 @@ static void problems_are_read_in_every_shape(void **state)
     }
 }
 
-static void what_is_no_problem_says_nothing(void **state)
-{
+static void what_is_no_problem_says_nothing(void **state) {
     static const char *const bodies[] = {
         "",
         "Bad Request",
@@ -958,8 +923,7 @@ static void what_is_no_problem_says_nothing(void **state)
     expect_problem(NULL, 0, 0, "", "");
 }
 
-static void long_texts_of_a_problem_are_cut_between_characters(void **state)
-{
+static void long_texts_of_a_problem_are_cut_between_characters(void **state) {
     for (size_t before = MST_TEXT_MAX - 4; before <= MST_TEXT_MAX; before++) {
         for (int escaped = 0; escaped < 2; escaped++) {
             struct text body = {0}, expected = {0};
@@ -981,8 +945,7 @@ static void long_texts_of_a_problem_are_cut_between_characters(void **state)
     (void)state;
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(networks_have_their_names),
         TEST(a_request_has_one_identification_form),

@@ -12,8 +12,7 @@
 
 /* ---- Messages of one part ---- */
 
-static void a_book_is_empty_until_its_snapshot(void **state)
-{
+static void a_book_is_empty_until_its_snapshot(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -26,8 +25,7 @@ static void a_book_is_empty_until_its_snapshot(void **state)
     shelf_close(&shelf);
 }
 
-static void an_update_before_the_snapshot_does_not_make_a_book(void **state)
-{
+static void an_update_before_the_snapshot_does_not_make_a_book(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -41,8 +39,7 @@ static void an_update_before_the_snapshot_does_not_make_a_book(void **state)
 }
 
 static void
-sides_are_sorted_best_first_in_whatever_order_they_come(void **state)
-{
+sides_are_sorted_best_first_in_whatever_order_they_come(void **state) {
     static const char *const orders[] = {
         "b 98 3, b 99 2, b 100 1, a 103 6, a 102 5, a 101 4",
         "b 100 1, b 99 2, b 98 3, a 101 4, a 102 5, a 103 6",
@@ -61,8 +58,7 @@ sides_are_sorted_best_first_in_whatever_order_they_come(void **state)
     }
 }
 
-static void an_amount_replaces_the_one_before(void **state)
-{
+static void an_amount_replaces_the_one_before(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -77,8 +73,7 @@ static void an_amount_replaces_the_one_before(void **state)
     shelf_close(&shelf);
 }
 
-static void zero_removes_a_level_in_every_spelling(void **state)
-{
+static void zero_removes_a_level_in_every_spelling(void **state) {
     static const char *const zeros[] = {"0", "0.00", "0E-8", "0.000", "0e5"};
 
     (void)state;
@@ -99,8 +94,7 @@ static void zero_removes_a_level_in_every_spelling(void **state)
     }
 }
 
-static void a_snapshot_replaces_the_book(void **state)
-{
+static void a_snapshot_replaces_the_book(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -115,8 +109,7 @@ static void a_snapshot_replaces_the_book(void **state)
     shelf_close(&shelf);
 }
 
-static void a_level_knows_when_it_was_set(void **state)
-{
+static void a_level_knows_when_it_was_set(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -131,8 +124,7 @@ static void a_level_knows_when_it_was_set(void **state)
     shelf_close(&shelf);
 }
 
-static void a_full_side_keeps_the_best(void **state)
-{
+static void a_full_side_keeps_the_best(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -150,8 +142,7 @@ static void a_full_side_keeps_the_best(void **state)
     shelf_close(&shelf);
 }
 
-static void a_book_of_one_level_is_a_book(void **state)
-{
+static void a_book_of_one_level_is_a_book(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -163,8 +154,7 @@ static void a_book_of_one_level_is_a_book(void **state)
 
 /* ---- Messages of several parts ---- */
 
-static void a_book_gives_no_depth_while_a_message_is_merged(void **state)
-{
+static void a_book_gives_no_depth_while_a_message_is_merged(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -182,8 +172,7 @@ static void a_book_gives_no_depth_while_a_message_is_merged(void **state)
     shelf_close(&shelf);
 }
 
-static void a_snapshot_of_parts_replaces_the_book(void **state)
-{
+static void a_snapshot_of_parts_replaces_the_book(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -196,8 +185,7 @@ static void a_snapshot_of_parts_replaces_the_book(void **state)
     shelf_close(&shelf);
 }
 
-static void an_aborted_message_leaves_the_book_stale(void **state)
-{
+static void an_aborted_message_leaves_the_book_stale(void **state) {
     static const int kinds[] = {SNAPSHOT, UPDATE};
 
     (void)state;
@@ -217,8 +205,7 @@ static void an_aborted_message_leaves_the_book_stale(void **state)
     }
 }
 
-static void a_first_snapshot_that_is_aborted_shows_nothing(void **state)
-{
+static void a_first_snapshot_that_is_aborted_shows_nothing(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -233,8 +220,7 @@ static void a_first_snapshot_that_is_aborted_shows_nothing(void **state)
 
 /* What is newer than the snapshot counts, what is not does not, whether it
  * comes before the snapshot or after it. */
-static void updates_count_by_their_time_not_by_their_order(void **state)
-{
+static void updates_count_by_their_time_not_by_their_order(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -257,8 +243,7 @@ static void updates_count_by_their_time_not_by_their_order(void **state)
 
 /* ---- Doubt ---- */
 
-static void a_stale_book_shows_what_was_last_known(void **state)
-{
+static void a_stale_book_shows_what_was_last_known(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -272,8 +257,7 @@ static void a_stale_book_shows_what_was_last_known(void **state)
 }
 
 /* Another connection's messages may be older than those seen before. */
-static void a_stale_book_takes_an_older_snapshot(void **state)
-{
+static void a_stale_book_takes_an_older_snapshot(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -288,8 +272,7 @@ static void a_stale_book_takes_an_older_snapshot(void **state)
     shelf_close(&shelf);
 }
 
-static void a_book_that_goes_stale_midway_shows_no_half_message(void **state)
-{
+static void a_book_that_goes_stale_midway_shows_no_half_message(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -303,8 +286,7 @@ static void a_book_that_goes_stale_midway_shows_no_half_message(void **state)
     shelf_close(&shelf);
 }
 
-static void a_crossed_book_is_flagged_at_the_end_of_a_message(void **state)
-{
+static void a_crossed_book_is_flagged_at_the_end_of_a_message(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -328,8 +310,7 @@ static void a_crossed_book_is_flagged_at_the_end_of_a_message(void **state)
     shelf_close(&shelf);
 }
 
-static void a_book_without_levels_is_refused(void **state)
-{
+static void a_book_without_levels_is_refused(void **state) {
     struct mst_level levels[2];
     struct mst_book book;
 
@@ -346,8 +327,7 @@ static void a_book_without_levels_is_refused(void **state)
 /* Applies a random message to the book and to all[]: the amounts of the
  * prices 1 to PRICES, 0 where there is none. */
 static void random_message(struct shelf *shelf, int all[2][PRICES],
-                           uint64_t *seed)
-{
+                           uint64_t *seed) {
     bool snapshot = random_next(seed) % 20 == 0;
     size_t parts = 1 + random_next(seed) % 3;
     struct text text = {0};
@@ -377,8 +357,7 @@ static void random_message(struct shelf *shelf, int all[2][PRICES],
     text_free(&text);
 }
 
-static void add_all(struct text *text, const int *amounts, bool down)
-{
+static void add_all(struct text *text, const int *amounts, bool down) {
     for (size_t i = 0; i < PRICES; i++) {
         size_t price = down ? PRICES - 1 - i : i;
 
@@ -388,8 +367,7 @@ static void add_all(struct text *text, const int *amounts, bool down)
     }
 }
 
-static void random_messages_leave_the_book_they_should(void **state)
-{
+static void random_messages_leave_the_book_they_should(void **state) {
     int all[2][PRICES] = {{0}};
     struct shelf shelf;
     uint64_t seed = 7;
@@ -421,8 +399,7 @@ static void random_messages_leave_the_book_they_should(void **state)
     shelf_close(&shelf);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_book_is_empty_until_its_snapshot),
         TEST(an_update_before_the_snapshot_does_not_make_a_book),

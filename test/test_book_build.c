@@ -20,15 +20,13 @@ struct shelf {
     struct mst_level levels[2 * CAPACITY_MOST];
 };
 
-static void shelf_open(struct shelf *shelf, size_t capacity)
-{
+static void shelf_open(struct shelf *shelf, size_t capacity) {
     memset(shelf, 0, sizeof *shelf);
     assert_int_equal(mst_book_init(&shelf->book, shelf->levels, capacity), 0);
 }
 
 static struct mst_level level_of(enum mst_side side, int64_t price,
-                                 int64_t amount)
-{
+                                 int64_t amount) {
     return (struct mst_level){
         .price_coefficient = price,
         .amount_coefficient = amount,
@@ -40,8 +38,7 @@ enum { UPDATE = 0, SNAPSHOT = 1, FIRST = 2, LAST = 4, WHOLE = FIRST | LAST };
 
 /* Applies bids of these prices and amounts, until a price is 0. */
 static void apply_bids(struct shelf *shelf, int64_t time_ns, int flags,
-                       const int64_t (*bids)[2])
-{
+                       const int64_t (*bids)[2]) {
     struct mst_level levels[MST_PART_LEVELS];
     struct mst_part part = {
         .market = "BTCUSD",
@@ -60,17 +57,14 @@ static void apply_bids(struct shelf *shelf, int64_t time_ns, int flags,
     mst_book_apply(&shelf->book, &part, 0);
 }
 
-#define BIDS(...)        \
-    (const int64_t[][2]) \
-    {                    \
-        __VA_ARGS__,     \
-        {                \
-            0, 0         \
-        }                \
+#define BIDS(...)          \
+    (const int64_t[][2]) { \
+        __VA_ARGS__, {     \
+            0, 0           \
+        }                  \
     }
 
-static void expect_bids(const struct shelf *shelf, const char *expected)
-{
+static void expect_bids(const struct shelf *shelf, const char *expected) {
     const struct mst_book *book = &shelf->book;
     struct text text = {0};
 
@@ -89,8 +83,7 @@ static void expect_bids(const struct shelf *shelf, const char *expected)
 
 /* The book is as new as the newest update that is part of it: an older
  * snapshot would take that back. */
-static void a_snapshot_older_than_what_it_was_merged_with(void **state)
-{
+static void a_snapshot_older_than_what_it_was_merged_with(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -104,8 +97,7 @@ static void a_snapshot_older_than_what_it_was_merged_with(void **state)
     assert_int_equal(mst_book_reason(&shelf.book), MST_BOOK_DISORDER);
 }
 
-static void the_rest_of_a_message_given_up_does_not_count(void **state)
-{
+static void the_rest_of_a_message_given_up_does_not_count(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -123,8 +115,7 @@ static void the_rest_of_a_message_given_up_does_not_count(void **state)
     expect_bids(&shelf, "live: 98x1 97x1");
 }
 
-static void a_snapshot_with_a_price_twice_is_refused(void **state)
-{
+static void a_snapshot_with_a_price_twice_is_refused(void **state) {
     static const int64_t snapshots[][5][2] = {
         {{100, 1}, {99, 1}, {99, 2}},           /* at the edge */
         {{99, 1}, {99, 2}, {100, 1}},           /* one has to go */
@@ -144,8 +135,7 @@ static void a_snapshot_with_a_price_twice_is_refused(void **state)
 }
 
 /* Beyond the horizon nothing is claimed, so nothing is wrong there. */
-static void a_price_twice_beyond_the_horizon_does_not_matter(void **state)
-{
+static void a_price_twice_beyond_the_horizon_does_not_matter(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -156,8 +146,7 @@ static void a_price_twice_beyond_the_horizon_does_not_matter(void **state)
 }
 
 /* A removal that found no room is no level that comes back. */
-static void a_removal_without_room_moves_the_horizon(void **state)
-{
+static void a_removal_without_room_moves_the_horizon(void **state) {
     struct mst_decimal horizon;
     struct shelf shelf;
 
@@ -173,8 +162,7 @@ static void a_removal_without_room_moves_the_horizon(void **state)
 /* What did not find room and is no newer than the snapshot counts for
  * nothing, whichever way it went: no room from the start, dropped for better
  * ones, or beyond the horizon by then. */
-static void old_updates_without_room_do_not_cut_the_book(void **state)
-{
+static void old_updates_without_room_do_not_cut_the_book(void **state) {
     static const int64_t orders[][6] = {
         {116, 115, 114, 113, 112, 111},
         {111, 112, 113, 114, 115, 116},
@@ -202,8 +190,7 @@ static void old_updates_without_room_do_not_cut_the_book(void **state)
 
 /* The removal of 90 is newer than the snapshot; it finds no room from the
  * start, is dropped for a better one, or is beyond the horizon by then. */
-static void a_newer_update_without_room_cuts_the_book(void **state)
-{
+static void a_newer_update_without_room_cuts_the_book(void **state) {
     static const struct {
         int64_t price, time_ns;
     } orders[][4] = {
@@ -230,8 +217,7 @@ static void a_newer_update_without_room_cuts_the_book(void **state)
 }
 
 /* A side of 64 levels lets two go at once: the worst is the newer one. */
-static void each_level_that_goes_counts(void **state)
-{
+static void each_level_that_goes_counts(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -247,8 +233,7 @@ static void each_level_that_goes_counts(void **state)
 
 /* Of one moment, to the millisecond, what comes later counts; what is older
  * than that does not. Either way the level is as new as the newest. */
-static void a_shorter_time_of_the_same_moment_is_not_older(void **state)
-{
+static void a_shorter_time_of_the_same_moment_is_not_older(void **state) {
     static const struct {
         int64_t first_ns, second_ns;
         const char *expected;
@@ -278,13 +263,11 @@ static void a_shorter_time_of_the_same_moment_is_not_older(void **state)
 
 #define SECOND INT64_C(1000000000)
 
-static bool is_backward(const struct shelf *shelf)
-{
+static bool is_backward(const struct shelf *shelf) {
     return (mst_book_flags(&shelf->book) & MST_BOOK_BACKWARD) != 0;
 }
 
-static void open_at_3_s(struct shelf *shelf)
-{
+static void open_at_3_s(struct shelf *shelf) {
     shelf_open(shelf, CAPACITY);
     apply_bids(shelf, SECOND, SNAPSHOT | WHOLE, BIDS({100, 1}, {99, 1}));
     apply_bids(shelf, 3 * SECOND, UPDATE | WHOLE, BIDS({100, 5}, {98, 1}));
@@ -292,8 +275,7 @@ static void open_at_3_s(struct shelf *shelf)
     assert_false(is_backward(shelf));
 }
 
-static void the_newer_of_two_updates_stands(void **state)
-{
+static void the_newer_of_two_updates_stands(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -310,8 +292,7 @@ static void the_newer_of_two_updates_stands(void **state)
     expect_bids(&shelf, "live: 100x8 99x7 97x7");
 }
 
-static void an_update_older_than_the_book_is_doubt(void **state)
-{
+static void an_update_older_than_the_book_is_doubt(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -340,8 +321,8 @@ static void an_update_older_than_the_book_is_doubt(void **state)
 }
 
 /* Before the snapshot there is no order to keep: the newest counts. */
-static void updates_out_of_order_before_the_snapshot_are_no_doubt(void **state)
-{
+static void
+updates_out_of_order_before_the_snapshot_are_no_doubt(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -358,8 +339,7 @@ static void updates_out_of_order_before_the_snapshot_are_no_doubt(void **state)
 /* ---- Disagreement with the top of book ---- */
 
 static void check_bid(struct shelf *shelf, int64_t time_ns, int64_t price,
-                      int64_t amount)
-{
+                      int64_t amount) {
     struct mst_top top = {
         .market = "BTCUSD",
         .time_ns = time_ns,
@@ -370,19 +350,16 @@ static void check_bid(struct shelf *shelf, int64_t time_ns, int64_t price,
     mst_book_check(&shelf->book, &top, 0);
 }
 
-static bool disagrees(const struct shelf *shelf)
-{
+static bool disagrees(const struct shelf *shelf) {
     return (mst_book_flags(&shelf->book) & MST_BOOK_DISAGREES) != 0;
 }
 
-static void open_live(struct shelf *shelf)
-{
+static void open_live(struct shelf *shelf) {
     shelf_open(shelf, CAPACITY);
     apply_bids(shelf, 1, SNAPSHOT | WHOLE, BIDS({100, 1}, {99, 1}));
 }
 
-static void a_disagreement_counts_once_it_lasts(void **state)
-{
+static void a_disagreement_counts_once_it_lasts(void **state) {
     const int64_t apart = (int64_t)MST_DISAGREEMENT_MS * 1000000;
     const int64_t short_of = apart / MST_DISAGREEMENTS;
     struct shelf shelf;
@@ -409,8 +386,7 @@ static void a_disagreement_counts_once_it_lasts(void **state)
     assert_true(disagrees(&shelf));
 }
 
-static void agreement_ends_a_disagreement(void **state)
-{
+static void agreement_ends_a_disagreement(void **state) {
     struct shelf shelf;
     int64_t now = SECOND;
 
@@ -433,8 +409,7 @@ static void agreement_ends_a_disagreement(void **state)
 }
 
 /* Says whether a top that stays like this counts as a disagreement. */
-static bool disagrees_with(struct shelf *shelf, const struct mst_top *from)
-{
+static bool disagrees_with(struct shelf *shelf, const struct mst_top *from) {
     struct mst_top top = *from;
 
     for (int i = 0; i < MST_DISAGREEMENTS; i++) {
@@ -444,8 +419,7 @@ static bool disagrees_with(struct shelf *shelf, const struct mst_top *from)
     return disagrees(shelf);
 }
 
-static void price_amount_and_side_are_compared(void **state)
-{
+static void price_amount_and_side_are_compared(void **state) {
     static const struct {
         int64_t bid, bid_amount, ask, ask_amount;
         bool disagrees;
@@ -473,8 +447,7 @@ static void price_amount_and_side_are_compared(void **state)
 }
 
 /* What is beyond the horizon is not known, so it is not contradicted. */
-static void an_empty_side_speaks_down_to_its_horizon(void **state)
-{
+static void an_empty_side_speaks_down_to_its_horizon(void **state) {
     struct mst_top top = {.market = "BTCUSD", .has_bid = true};
     struct shelf shelf;
 
@@ -489,8 +462,7 @@ static void an_empty_side_speaks_down_to_its_horizon(void **state)
     assert_true(disagrees_with(&shelf, &top));
 }
 
-static void a_book_that_is_not_live_does_not_disagree(void **state)
-{
+static void a_book_that_is_not_live_does_not_disagree(void **state) {
     struct mst_top top = {.market = "BTCUSD"};
     struct shelf shelf;
 
@@ -511,8 +483,7 @@ static void a_book_that_is_not_live_does_not_disagree(void **state)
 }
 
 /* The book has moved on: such a message neither doubts nor reassures. */
-static void a_top_older_than_the_book_says_nothing(void **state)
-{
+static void a_top_older_than_the_book_says_nothing(void **state) {
     struct shelf shelf;
     int64_t now = SECOND;
 
@@ -536,8 +507,7 @@ static void a_top_older_than_the_book_says_nothing(void **state)
     assert_false(disagrees(&shelf));
 }
 
-static void expect_amount(const struct shelf *shelf, int rc, int64_t expected)
-{
+static void expect_amount(const struct shelf *shelf, int rc, int64_t expected) {
     const struct mst_decimal price = {1, 0, false};
     struct mst_decimal sum = {7, 0, true};
 
@@ -546,8 +516,7 @@ static void expect_amount(const struct shelf *shelf, int rc, int64_t expected)
     expect_int("sum", expected, sum.coefficient);
 }
 
-static void an_amount_without_a_book_that_shows_one_is_an_error(void **state)
-{
+static void an_amount_without_a_book_that_shows_one_is_an_error(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -562,8 +531,7 @@ static void an_amount_without_a_book_that_shows_one_is_an_error(void **state)
 }
 
 /* What was last known counts, as long as something was. */
-static void an_amount_of_a_stale_book_is_what_was_known(void **state)
-{
+static void an_amount_of_a_stale_book_is_what_was_known(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -578,8 +546,7 @@ static void an_amount_of_a_stale_book_is_what_was_known(void **state)
 
 /* That of a book without depth would say something about levels that are not
  * shown. */
-static void a_book_that_is_building_has_no_horizon(void **state)
-{
+static void a_book_that_is_building_has_no_horizon(void **state) {
     struct mst_decimal horizon = {7, 0, false};
     struct shelf shelf;
 
@@ -598,8 +565,7 @@ static void a_book_that_is_building_has_no_horizon(void **state)
 }
 
 /* The doubts about a book end where the next one begins. */
-static void a_snapshot_begins_without_flags(void **state)
-{
+static void a_snapshot_begins_without_flags(void **state) {
     struct mst_top top = {.market = "BTCUSD", .time_ns = SECOND};
     struct shelf shelf;
 
@@ -620,8 +586,7 @@ static void a_snapshot_begins_without_flags(void **state)
     expect_int("flags", 0, mst_book_flags(&shelf.book));
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_snapshot_older_than_what_it_was_merged_with),
         TEST(the_rest_of_a_message_given_up_does_not_count),

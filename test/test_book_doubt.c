@@ -18,8 +18,7 @@
 #define SNAPSHOT_NS (100 * SECOND)
 #define RECEIVED_NS UINT64_C(7000000000)
 
-static void open_live(struct shelf *shelf)
-{
+static void open_live(struct shelf *shelf) {
     shelf_open(shelf, CAPACITY);
     apply_part_at(&shelf->book, SNAPSHOT_NS, RECEIVED_NS, SNAPSHOT | WHOLE,
                   "b 100 1, b 99 1, a 101 1");
@@ -29,8 +28,7 @@ static void open_live(struct shelf *shelf)
 /* Applies an update that is not newer than the snapshot, received so much
  * later: it is dropped, and the flag says whether that may be wrong. */
 static void expect_dropped(struct shelf *shelf, int64_t time_ns,
-                           uint64_t later_ns, const char *levels, bool doubt)
-{
+                           uint64_t later_ns, const char *levels, bool doubt) {
     apply_part_at(&shelf->book, time_ns, RECEIVED_NS + later_ns, UPDATE | WHOLE,
                   levels);
     expect_book(&shelf->book, "live: 100x1 99x1 | 101x1");
@@ -38,8 +36,7 @@ static void expect_dropped(struct shelf *shelf, int64_t time_ns,
                mst_book_flags(&shelf->book));
 }
 
-static void what_comes_soon_after_a_snapshot_may_be_older(void **state)
-{
+static void what_comes_soon_after_a_snapshot_may_be_older(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -50,8 +47,7 @@ static void what_comes_soon_after_a_snapshot_may_be_older(void **state)
     shelf_close(&shelf);
 }
 
-static void what_comes_long_after_a_snapshot_is_newer(void **state)
-{
+static void what_comes_long_after_a_snapshot_is_newer(void **state) {
     static const int64_t times[] = {SNAPSHOT_NS, SNAPSHOT_NS - 1,
                                     SNAPSHOT_NS - 3600 * SECOND, 0};
 
@@ -73,8 +69,7 @@ static void what_comes_long_after_a_snapshot_is_newer(void **state)
 }
 
 /* An update of the snapshot's own moment should be in it. */
-static void what_contradicts_a_snapshot_of_its_moment_is_doubt(void **state)
-{
+static void what_contradicts_a_snapshot_of_its_moment_is_doubt(void **state) {
     static const struct {
         const char *levels;
         bool doubt;
@@ -105,8 +100,7 @@ static void what_contradicts_a_snapshot_of_its_moment_is_doubt(void **state)
 }
 
 /* Nor does what a newer update has changed since, or what is not in sight. */
-static void what_is_not_the_snapshots_contradicts_nothing(void **state)
-{
+static void what_is_not_the_snapshots_contradicts_nothing(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -128,8 +122,8 @@ static void what_is_not_the_snapshots_contradicts_nothing(void **state)
     shelf_close(&shelf);
 }
 
-static void a_snapshot_much_older_than_updates_before_it_is_doubt(void **state)
-{
+static void
+a_snapshot_much_older_than_updates_before_it_is_doubt(void **state) {
     static const struct {
         int64_t older_ns;
         unsigned flags;
@@ -153,8 +147,7 @@ static void a_snapshot_much_older_than_updates_before_it_is_doubt(void **state)
  * a newer update: for a resync, or behind a snapshot out of order. On another
  * connection nothing is known of earlier times. With a spare book, too. */
 static void
-a_snapshot_older_than_an_update_of_an_earlier_book_is_doubt(void **state)
-{
+a_snapshot_older_than_an_update_of_an_earlier_book_is_doubt(void **state) {
     static const struct {
         int64_t older_ns;
         enum mst_book_reason reason;
@@ -197,8 +190,7 @@ a_snapshot_older_than_an_update_of_an_earlier_book_is_doubt(void **state)
     }
 }
 
-static void check_bid(struct shelf *shelf, int64_t time_ns, uint64_t later_ns)
-{
+static void check_bid(struct shelf *shelf, int64_t time_ns, uint64_t later_ns) {
     struct mst_top top = {
         .market = "BTCUSD",
         .time_ns = time_ns,
@@ -210,8 +202,7 @@ static void check_bid(struct shelf *shelf, int64_t time_ns, uint64_t later_ns)
 }
 
 /* The service's time has gone back, and no update has come since then. */
-static void an_older_top_of_book_that_comes_late_counts(void **state)
-{
+static void an_older_top_of_book_that_comes_late_counts(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -229,8 +220,7 @@ static void an_older_top_of_book_that_comes_late_counts(void **state)
 }
 
 /* It goes back while book and top of book disagree. */
-static void a_disagreement_lasts_though_the_time_goes_back(void **state)
-{
+static void a_disagreement_lasts_though_the_time_goes_back(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -248,8 +238,7 @@ static void a_disagreement_lasts_though_the_time_goes_back(void **state)
 
 /* A message begins before the last one has ended, or goes on without having
  * begun. */
-static void a_message_that_does_not_end_makes_a_book_stale(void **state)
-{
+static void a_message_that_does_not_end_makes_a_book_stale(void **state) {
     static const struct {
         int flags[2];
         const char *expected;
@@ -283,8 +272,7 @@ static void a_message_that_does_not_end_makes_a_book_stale(void **state)
 }
 
 /* Writes a random part; the text has room for 4 levels. */
-static void random_part(uint64_t *seed, char *text)
-{
+static void random_part(uint64_t *seed, char *text) {
     size_t count = (size_t)(random_next(seed) % 5);
 
     text[0] = '\0';
@@ -300,8 +288,7 @@ static void random_part(uint64_t *seed, char *text)
 /* Whatever comes, nothing is written beside the levels, which lie before a
  * protected page, nor more than there is room for; and the next snapshot that
  * comes whole makes the book live. */
-static void any_order_of_parts_is_safe(void **state)
-{
+static void any_order_of_parts_is_safe(void **state) {
     uint64_t seed = 20;
 
     (void)state;
@@ -330,8 +317,7 @@ static void any_order_of_parts_is_safe(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(what_comes_soon_after_a_snapshot_may_be_older),
         TEST(what_comes_long_after_a_snapshot_is_newer),

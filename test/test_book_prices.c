@@ -12,8 +12,7 @@
 
 /* "1 and 100.5", or "0 and 0" and the name of the error. */
 static void expect_prices(const struct mst_book *book, const char *name,
-                          const char *expected)
-{
+                          const char *expected) {
     struct mst_decimal spread = {7, 1, true}, mid = {7, 1, true};
     int spread_rc = mst_book_spread(book, &spread);
     int mid_rc = mst_book_mid(book, &mid);
@@ -29,8 +28,7 @@ static void expect_prices(const struct mst_book *book, const char *name,
     expect_text(name, expected, got);
 }
 
-static void the_spread_and_the_mid_are_exact(void **state)
-{
+static void the_spread_and_the_mid_are_exact(void **state) {
     static const struct {
         const char *levels, *expected;
     } cases[] = {
@@ -72,8 +70,7 @@ static void the_spread_and_the_mid_are_exact(void **state)
     }
 }
 
-static void the_mid_is_as_far_from_either_side(void **state)
-{
+static void the_mid_is_as_far_from_either_side(void **state) {
     uint64_t seed = 7;
 
     (void)state;
@@ -103,8 +100,7 @@ static void the_mid_is_as_far_from_either_side(void **state)
     }
 }
 
-static void a_side_that_shows_no_level_is_an_error(void **state)
-{
+static void a_side_that_shows_no_level_is_an_error(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -126,8 +122,7 @@ static void a_side_that_shows_no_level_is_an_error(void **state)
     shelf_close(&shelf);
 }
 
-static void prices_of_a_stale_book_are_what_was_known(void **state)
-{
+static void prices_of_a_stale_book_are_what_was_known(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -138,8 +133,7 @@ static void prices_of_a_stale_book_are_what_was_known(void **state)
     shelf_close(&shelf);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(the_spread_and_the_mid_are_exact),
         TEST(the_mid_is_as_far_from_either_side),

@@ -9,22 +9,19 @@
 
 #define CAPACITY 4
 
-static void open_with_spare(struct shelf *shelf, size_t capacity)
-{
+static void open_with_spare(struct shelf *shelf, size_t capacity) {
     shelf_open(shelf, capacity);
     assert_int_equal(mst_book_set_spare(&shelf->book, &shelf->spare), 0);
 }
 
 /* The same, live. */
-static void open_live(struct shelf *shelf)
-{
+static void open_live(struct shelf *shelf) {
     open_with_spare(shelf, CAPACITY);
     shelf_apply(shelf, SNAPSHOT | WHOLE, "b 100 1, b 99 2, a 101 3");
     expect_book(&shelf->book, "live: 100x1 99x2 | 101x3");
 }
 
-static void a_spare_that_does_not_fit_is_refused(void **state)
-{
+static void a_spare_that_does_not_fit_is_refused(void **state) {
     struct mst_level more[2 * (CAPACITY + 1)], room[2 * CAPACITY];
     struct mst_book larger, third;
     struct shelf shelf;
@@ -48,8 +45,7 @@ static void a_spare_that_does_not_fit_is_refused(void **state)
     shelf_close(&shelf);
 }
 
-static void what_was_refused_is_not_used(void **state)
-{
+static void what_was_refused_is_not_used(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -64,8 +60,7 @@ static void what_was_refused_is_not_used(void **state)
     shelf_close(&shelf);
 }
 
-static void the_first_snapshot_has_nothing_to_show_meanwhile(void **state)
-{
+static void the_first_snapshot_has_nothing_to_show_meanwhile(void **state) {
     struct mst_decimal sum;
     struct shelf shelf;
 
@@ -87,8 +82,7 @@ static void the_first_snapshot_has_nothing_to_show_meanwhile(void **state)
     shelf_close(&shelf);
 }
 
-static void the_old_book_is_shown_while_a_snapshot_is_merged(void **state)
-{
+static void the_old_book_is_shown_while_a_snapshot_is_merged(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -109,8 +103,7 @@ static void the_old_book_is_shown_while_a_snapshot_is_merged(void **state)
     shelf_close(&shelf);
 }
 
-static void the_old_book_is_shown_while_an_update_is_merged(void **state)
-{
+static void the_old_book_is_shown_while_an_update_is_merged(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -126,8 +119,7 @@ static void the_old_book_is_shown_while_an_update_is_merged(void **state)
     shelf_close(&shelf);
 }
 
-static void a_message_that_does_not_count_changes_nothing(void **state)
-{
+static void a_message_that_does_not_count_changes_nothing(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -140,8 +132,7 @@ static void a_message_that_does_not_count_changes_nothing(void **state)
 }
 
 /* From the stale mark on, through what comes before the snapshot. */
-static void the_old_book_is_shown_until_the_next_is_whole(void **state)
-{
+static void the_old_book_is_shown_until_the_next_is_whole(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -160,8 +151,7 @@ static void the_old_book_is_shown_until_the_next_is_whole(void **state)
 
 /* Whichever way a message ends early: the old book stays, the rest of the
  * message is nothing, and the next snapshot is merged as ever. */
-static void a_message_that_ends_early_leaves_the_old_book(void **state)
-{
+static void a_message_that_ends_early_leaves_the_old_book(void **state) {
     static const struct {
         int message;
         bool aborted;
@@ -197,8 +187,7 @@ static void a_message_that_ends_early_leaves_the_old_book(void **state)
     }
 }
 
-static void a_snapshot_that_is_refused_leaves_the_old_book(void **state)
-{
+static void a_snapshot_that_is_refused_leaves_the_old_book(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -212,8 +201,7 @@ static void a_snapshot_that_is_refused_leaves_the_old_book(void **state)
 }
 
 /* Levels, horizon and sums are of one book, the one that is shown. */
-static void the_old_book_is_shown_as_it_was(void **state)
-{
+static void the_old_book_is_shown_as_it_was(void **state) {
     const struct mst_decimal deep = {95, 0, false};
     struct mst_decimal horizon, sum;
     struct shelf shelf;
@@ -236,8 +224,7 @@ static void the_old_book_is_shown_as_it_was(void **state)
 }
 
 /* What a caller set holds for the book, not for the memory it is in. */
-static void the_limit_for_thin_books_holds_whenever_it_is_set(void **state)
-{
+static void the_limit_for_thin_books_holds_whenever_it_is_set(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -255,8 +242,7 @@ static void the_limit_for_thin_books_holds_whenever_it_is_set(void **state)
     shelf_close(&shelf);
 }
 
-static void crossings_are_counted_through_all(void **state)
-{
+static void crossings_are_counted_through_all(void **state) {
     struct shelf shelf;
 
     (void)state;
@@ -272,8 +258,7 @@ static void crossings_are_counted_through_all(void **state)
     shelf_close(&shelf);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_spare_that_does_not_fit_is_refused),
         TEST(what_was_refused_is_not_used),

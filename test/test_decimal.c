@@ -21,8 +21,7 @@ struct decimal_case {
 
 /* Parses a text at a protected page: "5e4", "15e-1~" or an error's name. */
 static void parse_to(const struct guard *guard, const char *text, size_t len,
-                     struct text *record)
-{
+                     struct text *record) {
     struct mst_decimal value;
     int rc =
         mst_decimal_parse((char *)guard_put(guard, text, len), len, &value);
@@ -35,8 +34,7 @@ static void parse_to(const struct guard *guard, const char *text, size_t len,
     }
 }
 
-static void expect_parsed(const struct decimal_case *cases, size_t count)
-{
+static void expect_parsed(const struct decimal_case *cases, size_t count) {
     struct text record = {0};
     struct guard guard;
 
@@ -49,8 +47,7 @@ static void expect_parsed(const struct decimal_case *cases, size_t count)
     text_free(&record);
 }
 
-static void numbers_are_kept_without_trailing_zeros(void **state)
-{
+static void numbers_are_kept_without_trailing_zeros(void **state) {
     static const struct decimal_case cases[] = {
         {"0", "0"},
         {"-0", "0"},
@@ -80,8 +77,7 @@ static void numbers_are_kept_without_trailing_zeros(void **state)
     expect_parsed(cases, COUNT(cases));
 }
 
-static void eighteen_digits_are_exact_and_further_ones_are_cut(void **state)
-{
+static void eighteen_digits_are_exact_and_further_ones_are_cut(void **state) {
     static const struct decimal_case cases[] = {
         {"123456789012345678", "123456789012345678"},
         {"-999999999999999999", "-999999999999999999"},
@@ -111,8 +107,7 @@ static void eighteen_digits_are_exact_and_further_ones_are_cut(void **state)
     expect_parsed(cases, COUNT(cases));
 }
 
-static void exponents_out_of_range_are_named_as_wide(void **state)
-{
+static void exponents_out_of_range_are_named_as_wide(void **state) {
     static const struct decimal_case cases[] = {
         {"1e63", "1e63"},
         {"1e64", "DECIMAL_WIDE"},
@@ -157,8 +152,7 @@ static void exponents_out_of_range_are_named_as_wide(void **state)
     expect_parsed(cases, COUNT(cases));
 }
 
-static void texts_that_are_not_json_numbers_are_refused(void **state)
-{
+static void texts_that_are_not_json_numbers_are_refused(void **state) {
     static const char *const texts[] = {
         "",      "-",     "+1",   "007",  "00",         "-01",   "01.5",
         "5.",    ".5",    "-.5",  ".",    "5.e1",       "1e",    "1e+",
@@ -186,8 +180,7 @@ static void texts_that_are_not_json_numbers_are_refused(void **state)
 }
 
 /* Every text of up to 6 characters over an alphabet of all kinds. */
-static void the_grammar_is_that_of_json_and_no_other(void **state)
-{
+static void the_grammar_is_that_of_json_and_no_other(void **state) {
     static const char alphabet[] = "059.eE+-";
     const size_t kinds = sizeof alphabet - 1;
     struct text record = {0};
@@ -226,8 +219,7 @@ static void the_grammar_is_that_of_json_and_no_other(void **state)
 #define FULL_LEN 160
 
 /* |value| * 10^64 as digits without leading zeros. */
-static void full_digits(struct mst_decimal value, char *full)
-{
+static void full_digits(struct mst_decimal value, char *full) {
     uint64_t magnitude = value.coefficient < 0 ? 0 - (uint64_t)value.coefficient
                                                : (uint64_t)value.coefficient;
     int len = snprintf(full, FULL_LEN, "%" PRIu64, magnitude);
@@ -239,8 +231,7 @@ static void full_digits(struct mst_decimal value, char *full)
     full[len] = '\0';
 }
 
-static int full_cmp(struct mst_decimal a, struct mst_decimal b)
-{
+static int full_cmp(struct mst_decimal a, struct mst_decimal b) {
     char left[FULL_LEN], right[FULL_LEN];
     int sign_a = (a.coefficient > 0) - (a.coefficient < 0);
     int sign_b = (b.coefficient > 0) - (b.coefficient < 0);
@@ -259,8 +250,7 @@ static int full_cmp(struct mst_decimal a, struct mst_decimal b)
     return sign_a * ((order > 0) - (order < 0));
 }
 
-static void expect_cmp(struct mst_decimal a, struct mst_decimal b)
-{
+static void expect_cmp(struct mst_decimal a, struct mst_decimal b) {
     int got = mst_decimal_cmp(a, b), back = mst_decimal_cmp(b, a);
     int expected = full_cmp(a, b);
 
@@ -272,8 +262,7 @@ static void expect_cmp(struct mst_decimal a, struct mst_decimal b)
     }
 }
 
-static void comparing_is_exact_at_all_exponents(void **state)
-{
+static void comparing_is_exact_at_all_exponents(void **state) {
     static const int64_t coefficients[] = {
         0,
         1,
@@ -305,8 +294,7 @@ static void comparing_is_exact_at_all_exponents(void **state)
     }
 }
 
-static struct mst_decimal random_decimal(uint64_t *seed)
-{
+static struct mst_decimal random_decimal(uint64_t *seed) {
     static const int64_t powers[] = {10,
                                      1000,
                                      100000,
@@ -336,8 +324,7 @@ static struct mst_decimal random_decimal(uint64_t *seed)
 }
 
 /* The same number with other digits: 5e4 as 5000e1. */
-static struct mst_decimal widened(struct mst_decimal value, unsigned zeros)
-{
+static struct mst_decimal widened(struct mst_decimal value, unsigned zeros) {
     while (zeros-- > 0 && value.exponent > -64 &&
            value.coefficient < INT64_MAX / 10 &&
            value.coefficient > INT64_MIN / 10) {
@@ -347,8 +334,7 @@ static struct mst_decimal widened(struct mst_decimal value, unsigned zeros)
     return value;
 }
 
-static void comparing_agrees_with_numbers_written_out(void **state)
-{
+static void comparing_agrees_with_numbers_written_out(void **state) {
     uint64_t seed = 1;
 
     (void)state;
@@ -365,8 +351,7 @@ static void comparing_agrees_with_numbers_written_out(void **state)
     }
 }
 
-static void comparing_ignores_the_inexact_flag(void **state)
-{
+static void comparing_ignores_the_inexact_flag(void **state) {
     struct mst_decimal a = {5, 4, false}, b = {5, 4, true};
 
     (void)state;
@@ -375,8 +360,7 @@ static void comparing_ignores_the_inexact_flag(void **state)
 
 /* ---- Writing ---- */
 
-static void expect_format(struct mst_decimal value, const char *expected)
-{
+static void expect_format(struct mst_decimal value, const char *expected) {
     struct guard guard;
     char *text;
     size_t len;
@@ -389,8 +373,7 @@ static void expect_format(struct mst_decimal value, const char *expected)
     guard_close(&guard);
 }
 
-static void numbers_are_written_in_plain_notation(void **state)
-{
+static void numbers_are_written_in_plain_notation(void **state) {
     static const struct {
         int64_t coefficient;
         int8_t exponent;
@@ -421,8 +404,7 @@ static void numbers_are_written_in_plain_notation(void **state)
     }
 }
 
-static void what_is_written_reads_back_member_by_member(void **state)
-{
+static void what_is_written_reads_back_member_by_member(void **state) {
     char text[MST_DECIMAL_TEXT_LEN];
     uint64_t seed = 2;
 
@@ -441,8 +423,7 @@ static void what_is_written_reads_back_member_by_member(void **state)
 }
 
 /* Spellings of one number: zeros around it, the point moved, an exponent. */
-static void every_spelling_of_a_number_is_the_same_number(void **state)
-{
+static void every_spelling_of_a_number_is_the_same_number(void **state) {
     uint64_t seed = 3;
     char text[400];
 
@@ -479,8 +460,7 @@ static void every_spelling_of_a_number_is_the_same_number(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(numbers_are_kept_without_trailing_zeros),
         TEST(eighteen_digits_are_exact_and_further_ones_are_cut),

@@ -18,8 +18,7 @@
 
 /* A decimal in its one form, of up to 18 digits and an exponent near another,
  * where numbers touch, or anywhere. */
-static struct mst_decimal random_decimal(uint64_t *seed, int near)
-{
+static struct mst_decimal random_decimal(uint64_t *seed, int near) {
     unsigned digits = 1 + (unsigned)(random_next(seed) % 18);
     bool anywhere = random_next(seed) % 4 == 0;
     int exponent = anywhere ? (int)(random_next(seed) % 128) - 64
@@ -48,8 +47,7 @@ static struct mst_decimal random_decimal(uint64_t *seed, int near)
     return value;
 }
 
-static void describe(struct mst_decimal value, char *text, size_t len)
-{
+static void describe(struct mst_decimal value, char *text, size_t len) {
     snprintf(text, len, "%" PRId64 "e%d%s", value.coefficient, value.exponent,
              value.inexact ? "~" : "");
 }
@@ -62,8 +60,7 @@ struct wide {
     int8_t digits[PLACES]; /* all of the number's sign, or 0 */
 };
 
-static struct wide wide_of(struct mst_decimal value)
-{
+static struct wide wide_of(struct mst_decimal value) {
     struct wide wide = {{0}};
     int64_t rest = value.coefficient;
 
@@ -74,8 +71,7 @@ static struct wide wide_of(struct mst_decimal value)
 }
 
 /* Adds the digits, then makes all of them of the sign of the highest. */
-static struct wide wide_add(struct wide a, const struct wide *b)
-{
+static struct wide wide_add(struct wide a, const struct wide *b) {
     int sign = 0;
 
     for (int at = 0; at < PLACES; at++) {
@@ -99,8 +95,7 @@ static struct wide wide_add(struct wide a, const struct wide *b)
 }
 
 /* What the header promises of such a result. */
-static struct mst_decimal wide_kept(const struct wide *wide, bool inexact)
-{
+static struct mst_decimal wide_kept(const struct wide *wide, bool inexact) {
     struct mst_decimal value = {0, 0, inexact};
     int top = PLACES, at;
 
@@ -127,8 +122,7 @@ static struct mst_decimal wide_kept(const struct wide *wide, bool inexact)
 
 static void expect_decimal(const char *what, struct mst_decimal a,
                            struct mst_decimal b, struct mst_decimal expected,
-                           struct mst_decimal got)
-{
+                           struct mst_decimal got) {
     char texts[4][32];
 
     if (got.coefficient == expected.coefficient &&
@@ -143,8 +137,7 @@ static void expect_decimal(const char *what, struct mst_decimal a,
                   texts[2], texts[3]);
 }
 
-static void expect_sums(struct mst_decimal a, struct mst_decimal b)
-{
+static void expect_sums(struct mst_decimal a, struct mst_decimal b) {
     struct mst_decimal minus_b = {-b.coefficient, b.exponent, b.inexact};
     bool inexact = a.inexact || b.inexact;
     struct wide left = wide_of(a), right = wide_of(b);
@@ -158,8 +151,8 @@ static void expect_sums(struct mst_decimal a, struct mst_decimal b)
                    mst_decimal_sub(a, b));
 }
 
-static void sums_and_differences_are_those_of_numbers_written_out(void **state)
-{
+static void
+sums_and_differences_are_those_of_numbers_written_out(void **state) {
     uint64_t seed = 4;
 
     (void)state;
@@ -172,8 +165,7 @@ static void sums_and_differences_are_those_of_numbers_written_out(void **state)
     }
 }
 
-static void sums_keep_what_they_can_at_the_edges(void **state)
-{
+static void sums_keep_what_they_can_at_the_edges(void **state) {
     static const struct {
         struct mst_decimal a, b, sum, difference;
     } cases[] = {
@@ -210,8 +202,7 @@ static void sums_keep_what_they_can_at_the_edges(void **state)
 /* ---- Multiples of a unit ---- */
 
 /* What the header promises, by the digits as text. */
-static int scaled(struct mst_decimal value, int exponent, int64_t *out)
-{
+static int scaled(struct mst_decimal value, int exponent, int64_t *out) {
     const char *most =
         value.coefficient < 0 ? "9223372036854775808" : "9223372036854775807";
     char digits[64];
@@ -242,8 +233,7 @@ static int scaled(struct mst_decimal value, int exponent, int64_t *out)
     return 0;
 }
 
-static void expect_scaled(struct mst_decimal value, int exponent)
-{
+static void expect_scaled(struct mst_decimal value, int exponent) {
     int64_t expected, got = 1;
     int expected_rc = scaled(value, exponent, &expected);
     int rc = mst_decimal_to_scaled(value, exponent, &got);
@@ -256,8 +246,7 @@ static void expect_scaled(struct mst_decimal value, int exponent)
     }
 }
 
-static void a_multiple_of_a_unit_is_exact_or_an_error(void **state)
-{
+static void a_multiple_of_a_unit_is_exact_or_an_error(void **state) {
     static const struct {
         struct mst_decimal value;
         int exponent, rc;
@@ -301,8 +290,7 @@ static void a_multiple_of_a_unit_is_exact_or_an_error(void **state)
     }
 }
 
-static void multiples_are_those_of_numbers_written_out(void **state)
-{
+static void multiples_are_those_of_numbers_written_out(void **state) {
     uint64_t seed = 5;
 
     (void)state;
@@ -316,8 +304,7 @@ static void multiples_are_those_of_numbers_written_out(void **state)
 
 /* ---- Doubles ---- */
 
-static void expect_double(struct mst_decimal value, bool nearest)
-{
+static void expect_double(struct mst_decimal value, bool nearest) {
     /* Where a machine computes with more digits than a double has, as the x87,
      * a result is rounded twice. */
     const long double twice = FLT_EVAL_METHOD == 0 ? 0 : DBL_EPSILON;
@@ -333,8 +320,7 @@ static void expect_double(struct mst_decimal value, bool nearest)
     }
 }
 
-static void doubles_are_the_nearest_for_prices_and_near_for_all(void **state)
-{
+static void doubles_are_the_nearest_for_prices_and_near_for_all(void **state) {
     static const struct mst_decimal edges[] = {
         {0, 0, 0},
         {1, -1, 0},
@@ -357,8 +343,7 @@ static void doubles_are_the_nearest_for_prices_and_near_for_all(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(sums_and_differences_are_those_of_numbers_written_out),
         TEST(sums_keep_what_they_can_at_the_edges),

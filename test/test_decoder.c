@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void each_channel_gives_its_event(void **state)
-{
+static void each_channel_gives_its_event(void **state) {
     static const struct message_case cases[] = {
         {BOOK_MESSAGE("UPDATE", LEVEL("50000.10", "1.5"),
                       LEVEL("50000.20", "0")),
@@ -32,8 +31,7 @@ static void each_channel_gives_its_event(void **state)
     expect_message_cases(cases, COUNT(cases));
 }
 
-static void any_type_but_update_is_a_snapshot(void **state)
-{
+static void any_type_but_update_is_a_snapshot(void **state) {
     static const struct message_case cases[] = {
         {BOOK_MESSAGE("SNAPSHOT", "", ""),
          "part BTCUSD " NS " snapshot first last:\n"},
@@ -54,8 +52,7 @@ static void any_type_but_update_is_a_snapshot(void **state)
     expect_message_cases(cases, COUNT(cases));
 }
 
-static void a_side_may_be_empty_absent_or_null(void **state)
-{
+static void a_side_may_be_empty_absent_or_null(void **state) {
     static const char bid[] = "part BTCUSD " NS " update first last: bid 1 2\n";
     static const char none[] = "part BTCUSD " NS " update first last:\n";
     const struct message_case cases[] = {
@@ -80,8 +77,7 @@ static void a_side_may_be_empty_absent_or_null(void **state)
     expect_message_cases(cases, COUNT(cases));
 }
 
-static void zero_in_every_spelling_removes_a_level(void **state)
-{
+static void zero_in_every_spelling_removes_a_level(void **state) {
     static const char *const zeros[] = {"0", "0.00", "0E-8", "0e5", "0.000"};
 
     (void)state;
@@ -95,8 +91,7 @@ static void zero_in_every_spelling_removes_a_level(void **state)
     }
 }
 
-static void times_of_all_precisions_are_read(void **state)
-{
+static void times_of_all_precisions_are_read(void **state) {
     static const struct message_case cases[] = {
         {"{\"channel\":\"heartbeat\",\"payload\":"
          "{\"timestamp\":\"2026-01-02T03:04:05Z\"}}",
@@ -116,8 +111,7 @@ static void times_of_all_precisions_are_read(void **state)
 /* ---- White space and escapes ---- */
 
 /* Puts white space around every token of a message without escapes. */
-static void add_spaces(struct text *spaced, const char *message)
-{
+static void add_spaces(struct text *spaced, const char *message) {
     bool in_string = false;
 
     text_add(spaced, "\r\n\t ");
@@ -132,8 +126,7 @@ static void add_spaces(struct text *spaced, const char *message)
     text_add(spaced, " \n");
 }
 
-static void white_space_may_stand_around_every_token(void **state)
-{
+static void white_space_may_stand_around_every_token(void **state) {
     static const struct message_case cases[] = {
         {BOOK_MESSAGE("UPDATE", LEVEL("1", "2") "," LEVEL("3", "4"),
                       LEVEL("5", "6")),
@@ -163,8 +156,7 @@ static void white_space_may_stand_around_every_token(void **state)
     }
 }
 
-static void escapes_in_names_and_values_mean_their_characters(void **state)
-{
+static void escapes_in_names_and_values_mean_their_characters(void **state) {
     static const struct message_case cases[] = {
         {"{\"\\u0063hannel\":\"heart\\u0062eat\",\"p\\u0061yload\":"
          "{\"times\\u0074amp\":\"2026-01-02T03:04:05\\u002e678Z\"}}",
@@ -192,8 +184,7 @@ static void escapes_in_names_and_values_mean_their_characters(void **state)
 }
 
 /* A symbol is compared as a C string by callers: a NUL must not shorten it. */
-static void a_market_with_nul_is_not_taken_for_another(void **state)
-{
+static void a_market_with_nul_is_not_taken_for_another(void **state) {
     struct decoding decoding;
     struct text record = {0};
 
@@ -215,8 +206,7 @@ static void a_market_with_nul_is_not_taken_for_another(void **state)
 
 /* Writes the n-th order of members, separated by commas. */
 static void add_members(struct text *message, const char *const *members,
-                        size_t count, size_t n)
-{
+                        size_t count, size_t n) {
     const char *left[ORDERED_MAX];
 
     memcpy(left, members, count * sizeof *members);
@@ -234,8 +224,7 @@ static void add_members(struct text *message, const char *const *members,
  * come first, so do the levels. */
 static void expect_any_order(const char *channel, const char *const *members,
                              size_t count, const char *expected,
-                             const char *asks_first)
-{
+                             const char *asks_first) {
     size_t orders = 1;
 
     for (size_t i = 2; i <= count; i++) {
@@ -261,8 +250,7 @@ static void expect_any_order(const char *channel, const char *const *members,
     }
 }
 
-static void members_may_come_in_any_order(void **state)
-{
+static void members_may_come_in_any_order(void **state) {
     static const char *const update[] = {
         "\"market\":\"BTCUSD\"", "\"type\":\"UPDATE\"", "\"time\":\"" TIME "\"",
         "\"bids\":[" LEVEL("1", "2") "]",
@@ -293,8 +281,7 @@ static void members_may_come_in_any_order(void **state)
 
 /* Of what is left out until the message is known, the first is where the
  * content is not. */
-static void what_came_early_may_belong_to_another_message(void **state)
-{
+static void what_came_early_may_belong_to_another_message(void **state) {
     static const struct message_case cases[] = {
         {"{\"channels\":[7],\"channel\":\"market_data\",\"payload\":{"
          "\"market\":\"BTCUSD\",\"type\":\"UPDATE\",\"time\":\"" TIME
@@ -317,8 +304,7 @@ static void what_came_early_may_belong_to_another_message(void **state)
 
 /* Pads a message with white space at its start to this length. */
 static void expect_padded(const char *message, size_t len, size_t buffer_len,
-                          const char *expected)
-{
+                          const char *expected) {
     struct text padded = {0};
 
     while (padded.len + strlen(message) < len) {
@@ -331,8 +317,8 @@ static void expect_padded(const char *message, size_t len, size_t buffer_len,
 
 /* Whether a message that must be kept fits is a matter of its length alone,
  * not of how it is split. */
-static void levels_before_their_market_are_kept_as_far_as_they_fit(void **state)
-{
+static void
+levels_before_their_market_are_kept_as_far_as_they_fit(void **state) {
     static const char late[] =
         "{\"channel\":\"market_data\",\"payload\":{\"bids\":[" LEVEL(
             "1",
@@ -362,8 +348,7 @@ static void levels_before_their_market_are_kept_as_far_as_they_fit(void **state)
 
 /* ---- What is unknown ---- */
 
-static void unknown_members_are_skipped_wherever_they_stand(void **state)
-{
+static void unknown_members_are_skipped_wherever_they_stand(void **state) {
     static const char *const values[] = {
         "0",
         "-1.5e+10",
@@ -396,8 +381,7 @@ static void unknown_members_are_skipped_wherever_they_stand(void **state)
 }
 
 /* Names that begin like one that matters, or that one begins. */
-static void a_similar_name_is_another_name(void **state)
-{
+static void a_similar_name_is_another_name(void **state) {
     static const char *const names[] = {
         "",
         "p",
@@ -437,8 +421,7 @@ static void a_similar_name_is_another_name(void **state)
     }
 }
 
-static void unknown_members_may_be_larger_than_the_buffer(void **state)
-{
+static void unknown_members_may_be_larger_than_the_buffer(void **state) {
     static const char *const opens[] = {"\"", "[\"", "{\"k\":[0,\"", "0."};
     static const char *const closes[] = {"\"", "\"]", "\"]}", "1"};
 
@@ -469,8 +452,7 @@ static void unknown_members_may_be_larger_than_the_buffer(void **state)
 }
 
 /* Only what must be whole must fit, wherever in the message it stands. */
-static void a_message_may_be_larger_than_the_buffer(void **state)
-{
+static void a_message_may_be_larger_than_the_buffer(void **state) {
     (void)state;
     for (size_t len = 100; len < 420; len += 3) {
         struct text message = {0};
@@ -485,8 +467,7 @@ static void a_message_may_be_larger_than_the_buffer(void **state)
     }
 }
 
-static void unknown_messages_are_given_as_they_came(void **state)
-{
+static void unknown_messages_are_given_as_they_came(void **state) {
     static const char *const messages[] = {
         "{\"channel\":\"candles\",\"payload\":{\"market\":\"BTCUSD\"}}",
         "{\"payload\":{\"market\":\"BTCUSD\"},\"channel\":\"candles\"}",
@@ -510,8 +491,7 @@ static void unknown_messages_are_given_as_they_came(void **state)
 }
 
 /* Decodes an unknown message of this length with a buffer of 256 bytes. */
-static void expect_unknown(size_t len)
-{
+static void expect_unknown(size_t len) {
     struct text message = {0}, expected = {0};
 
     text_add(&message, "{\"channel\":\"candles\",\"payload\":\"");
@@ -531,8 +511,7 @@ static void expect_unknown(size_t len)
     text_free(&expected);
 }
 
-static void the_text_of_an_unknown_message_is_given_if_it_fits(void **state)
-{
+static void the_text_of_an_unknown_message_is_given_if_it_fits(void **state) {
     (void)state;
     expect_unknown(255);
     expect_unknown(256);
@@ -541,8 +520,7 @@ static void the_text_of_an_unknown_message_is_given_if_it_fits(void **state)
     expect_unknown(3000);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(each_channel_gives_its_event),
         TEST(any_type_but_update_is_a_snapshot),

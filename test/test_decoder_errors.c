@@ -11,8 +11,7 @@
 
 /* ---- Keys that stand twice ---- */
 
-static void a_key_that_matters_twice_makes_the_message_malformed(void **state)
-{
+static void a_key_that_matters_twice_makes_the_message_malformed(void **state) {
     static const char *const messages[] = {
         "{\"channel\":\"heartbeat\",\"channel\":\"heartbeat\","
         "\"payload\":" HEARTBEAT_PAYLOAD "}",
@@ -68,8 +67,7 @@ static void a_key_that_matters_twice_makes_the_message_malformed(void **state)
     }
 }
 
-static void a_key_twice_in_an_entry_costs_the_response(void **state)
-{
+static void a_key_twice_in_an_entry_costs_the_response(void **state) {
     static const char *const entries[] = {
         "{\"type\":\"heartbeat\",\"type\":\"heartbeat\",\"success\":true}",
         "{\"type\":\"heartbeat\",\"success\":true,\"success\":true}",
@@ -91,8 +89,7 @@ static void a_key_twice_in_an_entry_costs_the_response(void **state)
     }
 }
 
-static void an_unknown_key_may_stand_twice(void **state)
-{
+static void an_unknown_key_may_stand_twice(void **state) {
     static const struct message_case cases[] = {
         {"{\"x\":1,\"channel\":\"heartbeat\",\"x\":2,\"payload\":"
          "{\"y\":1,\"y\":2,\"timestamp\":\"" TIME "\"}}",
@@ -116,8 +113,7 @@ static void an_unknown_key_may_stand_twice(void **state)
 /* ---- Wrong types, missing fields ---- */
 
 /* The text of the error is the value, where it is one of a known place. */
-static void a_field_of_a_wrong_type_is_an_error_of_shape(void **state)
-{
+static void a_field_of_a_wrong_type_is_an_error_of_shape(void **state) {
     static const struct {
         const char *message, *text;
     } cases[] = {
@@ -185,8 +181,7 @@ static void a_field_of_a_wrong_type_is_an_error_of_shape(void **state)
     }
 }
 
-static void a_missing_field_is_an_error_of_shape(void **state)
-{
+static void a_missing_field_is_an_error_of_shape(void **state) {
     static const char *const messages[] = {
         "{\"channel\":\"heartbeat\"}",
         "{\"channel\":\"heartbeat\",\"payload\":{}}",
@@ -227,8 +222,7 @@ static void a_missing_field_is_an_error_of_shape(void **state)
 }
 
 /* The text of the error is the symbol. */
-static void a_market_too_long_to_be_kept_costs_its_message(void **state)
-{
+static void a_market_too_long_to_be_kept_costs_its_message(void **state) {
     static const char too_long[] = "A1234567890123456789012345678901";
     static const char *const messages[] = {
         "{\"channel\":\"market_data\",\"payload\":{\"market\":\"%s\","
@@ -251,8 +245,7 @@ static void a_market_too_long_to_be_kept_costs_its_message(void **state)
 }
 
 /* A field of a message whose value is larger than the buffer. */
-static void a_value_that_does_not_fit_costs_its_message(void **state)
-{
+static void a_value_that_does_not_fit_costs_its_message(void **state) {
     static const char *const messages[][2] = {
         {"{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","
          "\"price\":\"0.",
@@ -282,8 +275,7 @@ static void a_value_that_does_not_fit_costs_its_message(void **state)
 
 /* ---- Bad numbers and times ---- */
 
-static void a_bad_number_is_named_with_its_text(void **state)
-{
+static void a_bad_number_is_named_with_its_text(void **state) {
     static const struct message_case cases[] = {
         {BOOK_MESSAGE("UPDATE", LEVEL("1,5", "2"), ""), "DECIMAL \"1,5\""},
         {BOOK_MESSAGE("UPDATE", LEVEL("1", "two"), ""), "DECIMAL \"two\""},
@@ -311,8 +303,7 @@ static void a_bad_number_is_named_with_its_text(void **state)
     expect_error_cases(cases, COUNT(cases));
 }
 
-static void a_long_bad_number_is_cut_at_a_characters_boundary(void **state)
-{
+static void a_long_bad_number_is_cut_at_a_characters_boundary(void **state) {
     struct text message = {0}, expected = {0};
 
     (void)state;
@@ -333,8 +324,7 @@ static void a_long_bad_number_is_cut_at_a_characters_boundary(void **state)
     text_free(&expected);
 }
 
-static void a_wide_amount_is_flagged_or_refused_as_wished(void **state)
-{
+static void a_wide_amount_is_flagged_or_refused_as_wished(void **state) {
     static const char level[] =
         BOOK_MESSAGE("UPDATE", LEVEL("1", "1234567890.1234567891"), "");
     static const char top[] = TOP(LEVEL("1", "1234567890.1234567891"), "");
@@ -359,8 +349,7 @@ static void a_wide_amount_is_flagged_or_refused_as_wished(void **state)
                    "bid 1 12345678901e-1\n");
 }
 
-static void a_bad_time_is_named_with_its_text(void **state)
-{
+static void a_bad_time_is_named_with_its_text(void **state) {
     static const struct message_case cases[] = {
         {"{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\"noon\"}}",
          "TIME \"noon\""},
@@ -379,8 +368,7 @@ static void a_bad_time_is_named_with_its_text(void **state)
     expect_error_cases(cases, COUNT(cases));
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_key_that_matters_twice_makes_the_message_malformed),
         TEST(a_key_twice_in_an_entry_costs_the_response),

@@ -15,8 +15,7 @@
 
 /* Decodes a heartbeat with a further member of this value. */
 static void expect_json_value(const char *value, size_t len,
-                              const char *expected)
-{
+                              const char *expected) {
     static const char before[] = "{\"x\":";
     static const char after[] = ",\"channel\":\"heartbeat\",\"payload\":"
                                 "{\"timestamp\":\"" TIME "\"}}";
@@ -33,8 +32,7 @@ static void expect_json_value(const char *value, size_t len,
     text_free(&message);
 }
 
-static void every_valid_value_is_taken(void **state)
-{
+static void every_valid_value_is_taken(void **state) {
     static const char *const values[] = {
         "0",
         "-0",
@@ -219,8 +217,7 @@ static const struct {
     {BYTES("\"a\"+\"b\"")},
 };
 
-static void every_malformed_value_is_a_syntax_error(void **state)
-{
+static void every_malformed_value_is_a_syntax_error(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(malformed_values); i++) {
         expect_json_value(malformed_values[i].data, malformed_values[i].len,
@@ -228,8 +225,7 @@ static void every_malformed_value_is_a_syntax_error(void **state)
     }
 }
 
-static void a_message_is_one_value_and_nothing_else(void **state)
-{
+static void a_message_is_one_value_and_nothing_else(void **state) {
     static const struct {
         const char *data;
         size_t len;
@@ -272,8 +268,7 @@ static void a_message_is_one_value_and_nothing_else(void **state)
 }
 
 /* What is malformed inside of an item that is looked into is so as well. */
-static void malformed_levels_and_entries_are_syntax_errors(void **state)
-{
+static void malformed_levels_and_entries_are_syntax_errors(void **state) {
     static const char *const messages[] = {
         BOOK_MESSAGE("UPDATE", "{\"price\"}", ""),
         BOOK_MESSAGE("UPDATE", "{\"price\":\"1\",}", ""),
@@ -313,8 +308,8 @@ static void malformed_levels_and_entries_are_syntax_errors(void **state)
 
 /* Any byte in place of any other must be judged alike however it is split;
  * one change never yields two messages. */
-static void one_changed_byte_gives_the_same_events_at_every_split(void **state)
-{
+static void
+one_changed_byte_gives_the_same_events_at_every_split(void **state) {
     static const char good[] = BOOK_MESSAGE("UPDATE", LEVEL("1", "2"), "");
     static const char bytes[] = "\"\\{}[]:,0-.eu \n\x01\x7f\x80x";
     struct decoding decoding;
@@ -335,8 +330,7 @@ static void one_changed_byte_gives_the_same_events_at_every_split(void **state)
 
 /* ---- Truncation ---- */
 
-static void a_truncated_message_is_an_error_at_every_length(void **state)
-{
+static void a_truncated_message_is_an_error_at_every_length(void **state) {
     static const char *const messages[] = {
         " " HEARTBEAT,
         BOOK_MESSAGE("UPDATE", LEVEL("1", "2"), LEVEL("3", "4")),
@@ -366,8 +360,7 @@ static void a_truncated_message_is_an_error_at_every_length(void **state)
 /* ---- Depth ---- */
 
 static void expect_depth(size_t depth, const char *open, const char *close,
-                         const char *expected)
-{
+                         const char *expected) {
     struct text value = {0};
 
     for (size_t i = 1; i < depth; i++) { /* the message itself is the first */
@@ -381,8 +374,7 @@ static void expect_depth(size_t depth, const char *open, const char *close,
     text_free(&value);
 }
 
-static void nesting_is_capped(void **state)
-{
+static void nesting_is_capped(void **state) {
     static const char good[] = "heartbeat " NS "\n";
     static const char deep[] = "error JSON_DEPTH \"\"\n";
 
@@ -395,8 +387,7 @@ static void nesting_is_capped(void **state)
     expect_depth(300, "{\"x\":", "}", deep);
 }
 
-static void nesting_is_capped_inside_of_a_level(void **state)
-{
+static void nesting_is_capped_inside_of_a_level(void **state) {
     static const char *const values[] = {
         "[[[[[[[[[[[[]]]]]]]]]]]]", /* 4 containers are open around it */
         "[[[[[[[[[[[[[]]]]]]]]]]]]]",
@@ -420,8 +411,7 @@ static void nesting_is_capped_inside_of_a_level(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(every_valid_value_is_taken),
         TEST(every_malformed_value_is_a_syntax_error),

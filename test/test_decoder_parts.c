@@ -14,8 +14,7 @@
 #define ABORTED "part BTCUSD aborted\n"
 
 /* Appends levels with the prices from, from + 1 and so on, in brackets. */
-static void add_levels(struct text *message, size_t from, size_t count)
-{
+static void add_levels(struct text *message, size_t from, size_t count) {
     text_add(message, "[");
     for (size_t i = 0; i < count; i++) {
         text_add(message, "%s{\"price\":\"%zu.5\",\"amount\":\"%zu\"}",
@@ -25,8 +24,7 @@ static void add_levels(struct text *message, size_t from, size_t count)
 }
 
 /* Appends the members bids and asks, with prices from 1 on. */
-static void add_sides(struct text *message, size_t bids, size_t asks)
-{
+static void add_sides(struct text *message, size_t bids, size_t asks) {
     text_add(message, ",\"bids\":");
     add_levels(message, 1, bids);
     text_add(message, ",\"asks\":");
@@ -35,8 +33,7 @@ static void add_sides(struct text *message, size_t bids, size_t asks)
 
 /* The first parts of such a message, in the decoder's record; whole: all. */
 static void add_parts(struct text *record, size_t bids, size_t asks,
-                      size_t parts, bool whole)
-{
+                      size_t parts, bool whole) {
     size_t count = bids + asks, n = 0;
 
     for (size_t part = 0; part < parts; part++) {
@@ -52,13 +49,11 @@ static void add_parts(struct text *record, size_t bids, size_t asks,
     }
 }
 
-static size_t parts_of(size_t levels)
-{
+static size_t parts_of(size_t levels) {
     return levels == 0 ? 1 : (levels + MST_PART_LEVELS - 1) / MST_PART_LEVELS;
 }
 
-static void expect_parts(size_t bids, size_t asks, size_t buffer_len)
-{
+static void expect_parts(size_t bids, size_t asks, size_t buffer_len) {
     struct text message = {0}, expected = {0};
 
     text_add(&message, HEAD);
@@ -70,8 +65,7 @@ static void expect_parts(size_t bids, size_t asks, size_t buffer_len)
     text_free(&expected);
 }
 
-static void levels_come_in_parts_that_say_first_and_last(void **state)
-{
+static void levels_come_in_parts_that_say_first_and_last(void **state) {
     static const size_t counts[][2] = {
         {0, 0},   {1, 0},  {0, 1},  {31, 0},  {32, 0}, {0, 32},  {33, 0},
         {32, 1},  {31, 1}, {1, 32}, {16, 16}, {0, 33}, {20, 20}, {64, 0},
@@ -84,24 +78,21 @@ static void levels_come_in_parts_that_say_first_and_last(void **state)
     }
 }
 
-static void a_large_snapshot_passes_through_a_small_buffer(void **state)
-{
+static void a_large_snapshot_passes_through_a_small_buffer(void **state) {
     (void)state;
     expect_parts(6000, 4000, 256);
 }
 
 /* Feeds a piece and says how many bytes of record it brought. */
 static size_t feed(struct decoding *decoding, const char *piece,
-                   struct text *record)
-{
+                   struct text *record) {
     size_t before = record->len;
 
     decoding_feed(decoding, piece, strlen(piece), false, record);
     return record->len - before;
 }
 
-static void a_full_part_is_held_until_a_further_level_begins(void **state)
-{
+static void a_full_part_is_held_until_a_further_level_begins(void **state) {
     static const char *const between[] = {"",         "]",   " ,",
                                           "\"asks\"", ": [", "\n"};
     struct text message = {0}, record = {0}, expected = {0};
@@ -129,8 +120,7 @@ static void a_full_part_is_held_until_a_further_level_begins(void **state)
     text_free(&expected);
 }
 
-static void the_last_part_waits_for_the_end_of_the_message(void **state)
-{
+static void the_last_part_waits_for_the_end_of_the_message(void **state) {
     struct text record = {0};
     struct decoding decoding;
 
@@ -184,8 +174,8 @@ static const struct bad_tail bad_tails[] = {
 
 /* A message of that many good levels, then a bad tail: parts of it go out
  * only if another level follows a full part. */
-static void expect_bad(size_t levels, const struct bad_tail *bad, size_t parts)
-{
+static void expect_bad(size_t levels, const struct bad_tail *bad,
+                       size_t parts) {
     struct text message = {0}, expected = {0};
 
     text_add(&message, HEAD ",\"bids\":");
@@ -201,8 +191,8 @@ static void expect_bad(size_t levels, const struct bad_tail *bad, size_t parts)
     text_free(&expected);
 }
 
-static void a_message_of_one_part_that_is_bad_gives_only_the_error(void **state)
-{
+static void
+a_message_of_one_part_that_is_bad_gives_only_the_error(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(bad_tails); i++) {
         expect_bad(2, &bad_tails[i], 0);
@@ -210,8 +200,7 @@ static void a_message_of_one_part_that_is_bad_gives_only_the_error(void **state)
     }
 }
 
-static void a_message_that_turns_bad_after_parts_is_aborted(void **state)
-{
+static void a_message_that_turns_bad_after_parts_is_aborted(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(bad_tails); i++) {
         expect_bad(40, &bad_tails[i], 1);
@@ -223,8 +212,7 @@ static void a_message_that_turns_bad_after_parts_is_aborted(void **state)
 /* Whether the 33rd level's beginning let the part go or its fault came first
  * is the decoder's choice; it is the same however the message is split. */
 static void
-a_fault_just_behind_a_full_part_is_the_same_at_all_splits(void **state)
-{
+a_fault_just_behind_a_full_part_is_the_same_at_all_splits(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(bad_tails); i++) {
         struct text message = {0};
@@ -240,8 +228,7 @@ a_fault_just_behind_a_full_part_is_the_same_at_all_splits(void **state)
 
 /* What a message of 20 bids and 20 asks that ends early may give: an error,
  * once the 33rd level began also a part that is aborted. */
-static void expect_truncated(const char *record)
-{
+static void expect_truncated(const char *record) {
     struct text error = {0}, aborted = {0};
 
     text_add(&error, "error JSON_SYNTAX \"\" in BTCUSD\nheartbeat 7\n");
@@ -256,8 +243,7 @@ static void expect_truncated(const char *record)
     text_free(&aborted);
 }
 
-static void a_truncated_message_never_gives_a_last_part(void **state)
-{
+static void a_truncated_message_never_gives_a_last_part(void **state) {
     struct text message = {0}, record = {0};
     struct decoding decoding;
 
@@ -280,8 +266,8 @@ static void a_truncated_message_never_gives_a_last_part(void **state)
 
 /* ---- Giving a message up ---- */
 
-static void a_message_given_up_is_aborted_if_parts_of_it_went_out(void **state)
-{
+static void
+a_message_given_up_is_aborted_if_parts_of_it_went_out(void **state) {
     static const struct {
         size_t levels;
         int aborted;
@@ -318,8 +304,7 @@ static void a_message_given_up_is_aborted_if_parts_of_it_went_out(void **state)
     }
 }
 
-static void giving_up_between_messages_does_nothing(void **state)
-{
+static void giving_up_between_messages_does_nothing(void **state) {
     struct text record = {0};
     struct decoding decoding;
     struct mst_event event;
@@ -341,8 +326,7 @@ static void giving_up_between_messages_does_nothing(void **state)
 
 /* ---- Levels before what they belong to ---- */
 
-static void levels_that_were_kept_come_in_the_same_parts(void **state)
-{
+static void levels_that_were_kept_come_in_the_same_parts(void **state) {
     static const char *const layouts[][3] = {
         {"{\"payload\":{\"market\":\"BTCUSD\",\"type\":\"SNAPSHOT\",\"time\":"
          "\"" TIME "\"",
@@ -372,8 +356,7 @@ static void levels_that_were_kept_come_in_the_same_parts(void **state)
     }
 }
 
-static void levels_that_cannot_be_kept_are_an_error_of_order(void **state)
-{
+static void levels_that_cannot_be_kept_are_an_error_of_order(void **state) {
     static const char *const layouts[][2] = {
         {"{\"payload\":{\"market\":\"BTCUSD\",\"type\":\"UPDATE\",\"time\":"
          "\"" TIME "\"",
@@ -399,8 +382,7 @@ static void levels_that_cannot_be_kept_are_an_error_of_order(void **state)
 /* A message whose second level has this before its price, and this many zeros
  * behind its price's point. */
 static void expect_level_with(const char *before, size_t repeat, size_t zeros,
-                              size_t buffer_len, const char *expected)
-{
+                              size_t buffer_len, const char *expected) {
     struct text message = {0};
 
     text_add(&message, HEAD ",\"bids\":[" LEVEL("3", "4") ",{");
@@ -419,8 +401,7 @@ static void expect_level_with(const char *before, size_t repeat, size_t zeros,
 static const char three_levels[] =
     "part BTCUSD " NS " snapshot first last: bid 3 4, bid 1 2, bid 5 6\n";
 
-static void a_level_may_be_larger_than_the_buffer(void **state)
-{
+static void a_level_may_be_larger_than_the_buffer(void **state) {
     (void)state;
     expect_level_with("\"x\":\"a value that is not looked at\",", 1, 1, 256,
                       three_levels);
@@ -430,8 +411,7 @@ static void a_level_may_be_larger_than_the_buffer(void **state)
 }
 
 /* The buffer holds the number with its quotes. */
-static void a_number_that_does_not_fit_costs_its_message(void **state)
-{
+static void a_number_that_does_not_fit_costs_its_message(void **state) {
     static const char error[] = "error MESSAGE_SIZE \"\" in BTCUSD\n";
 
     (void)state;
@@ -445,8 +425,7 @@ static void a_number_that_does_not_fit_costs_its_message(void **state)
 
 /* ---- Many messages ---- */
 
-static void one_message_leaves_nothing_to_the_next(void **state)
-{
+static void one_message_leaves_nothing_to_the_next(void **state) {
     struct text bad = {0}, record = {0};
     struct decoding decoding;
 
@@ -473,8 +452,7 @@ static void one_message_leaves_nothing_to_the_next(void **state)
     text_free(&record);
 }
 
-static void a_decoder_without_a_fit_buffer_is_refused(void **state)
-{
+static void a_decoder_without_a_fit_buffer_is_refused(void **state) {
     struct mst_decoder decoder;
     uint8_t buffer[256];
 
@@ -488,8 +466,7 @@ static void a_decoder_without_a_fit_buffer_is_refused(void **state)
                      MST_ERR_ARGUMENT);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(levels_come_in_parts_that_say_first_and_last),
         TEST(a_large_snapshot_passes_through_a_small_buffer),

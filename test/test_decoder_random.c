@@ -59,8 +59,7 @@ static const char *const bits[] = {
 };
 
 /* Replaces some bytes of a message by others; returns the new length. */
-static size_t damage(char *message, size_t len, uint64_t *seed)
-{
+static size_t damage(char *message, size_t len, uint64_t *seed) {
     const char *bit = bits[random_next(seed) % COUNT(bits)];
     size_t bit_len = random_next(seed) % 4 == 0 ? 0 : strlen(bit);
     size_t at = random_next(seed) % (len + 1);
@@ -79,8 +78,7 @@ static size_t damage(char *message, size_t len, uint64_t *seed)
 
 /* Repeats a piece of a message many times, so that it has many levels or is
  * larger than the buffer. */
-static size_t swell(char *message, size_t len, uint64_t *seed)
-{
+static size_t swell(char *message, size_t len, uint64_t *seed) {
     char *level = strstr(message, LEVEL("1", "2"));
     const size_t piece = strlen(LEVEL("1", "2") ",");
     size_t times = random_next(seed) % 80;
@@ -98,8 +96,7 @@ static size_t swell(char *message, size_t len, uint64_t *seed)
 /* Feeds a message in random pieces, then the heartbeat that follows it. */
 static void feed_randomly(struct decoding *decoding, const struct guard *guard,
                           const char *message, size_t len, uint64_t *seed,
-                          struct text *record)
-{
+                          struct text *record) {
     size_t at = 0, most = 1 + random_next(seed) % 200;
 
     decoding->reader.begin(decoding);
@@ -120,8 +117,7 @@ static void feed_randomly(struct decoding *decoding, const struct guard *guard,
     }
 }
 
-static void damaged_messages_give_the_same_events_in_all_pieces(void **state)
-{
+static void damaged_messages_give_the_same_events_in_all_pieces(void **state) {
     static const size_t buffers[] = {256, 300, 2048};
     char message[MESSAGE_MAX + 1];
     struct text whole = {0}, record = {0};
@@ -154,8 +150,7 @@ static void damaged_messages_give_the_same_events_in_all_pieces(void **state)
     text_free(&record);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(damaged_messages_give_the_same_events_in_all_pieces),
     };

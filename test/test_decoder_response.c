@@ -14,8 +14,7 @@
 #define ENTRY(type, rest) \
     "{\"type\":\"" type "\",\"params\":{\"market\":\"BTCUSD\"}" rest "}"
 
-static void each_response_gives_its_entries_and_its_end(void **state)
-{
+static void each_response_gives_its_entries_and_its_end(void **state) {
     static const struct message_case cases[] = {
         {SUBSCRIBE(ENTRY("market_data", ",\"success\":true") "," ENTRY(
              "market_data.top_of_book",
@@ -45,8 +44,7 @@ static void each_response_gives_its_entries_and_its_end(void **state)
     expect_message_cases(cases, COUNT(cases));
 }
 
-static void an_entry_that_failed_says_why(void **state)
-{
+static void an_entry_that_failed_says_why(void **state) {
     static const struct message_case cases[] = {
         {SUBSCRIBE(ENTRY("market_data", ",\"success\":false,"
                                         "\"error\":\"NO_EFFECT_ACTION\"")),
@@ -83,8 +81,7 @@ static void an_entry_that_failed_says_why(void **state)
     expect_message_cases(cases, COUNT(cases));
 }
 
-static void parameters_may_be_absent_null_or_more(void **state)
-{
+static void parameters_may_be_absent_null_or_more(void **state) {
     static const char *const params[] = {
         "",
         ",\"params\":null",
@@ -106,8 +103,7 @@ static void parameters_may_be_absent_null_or_more(void **state)
     }
 }
 
-static void escapes_in_entries_mean_their_characters(void **state)
-{
+static void escapes_in_entries_mean_their_characters(void **state) {
     static const struct message_case cases[] = {
         {SUBSCRIBE("{\"t\\u0079pe\":\"market\\u005fdata\",\"p\\u0061rams\":"
                    "{\"m\\u0061rket\":\"BTC\\/\\u00e9\"},"
@@ -126,8 +122,8 @@ static void escapes_in_entries_mean_their_characters(void **state)
 
 /* ---- Responses of many entries ---- */
 
-static void add_entries(struct text *message, struct text *record, size_t count)
-{
+static void add_entries(struct text *message, struct text *record,
+                        size_t count) {
     for (size_t i = 0; i < count; i++) {
         bool good = i % 3 != 0;
 
@@ -144,8 +140,7 @@ static void add_entries(struct text *message, struct text *record, size_t count)
     }
 }
 
-static void a_large_response_passes_through_a_small_buffer(void **state)
-{
+static void a_large_response_passes_through_a_small_buffer(void **state) {
     static const size_t counts[] = {1, 2, 32, 1000};
 
     (void)state;
@@ -163,8 +158,8 @@ static void a_large_response_passes_through_a_small_buffer(void **state)
     }
 }
 
-static void entries_before_their_type_are_kept_as_far_as_they_fit(void **state)
-{
+static void
+entries_before_their_type_are_kept_as_far_as_they_fit(void **state) {
     struct text message = {0}, expected = {0};
 
     (void)state;
@@ -181,8 +176,7 @@ static void entries_before_their_type_are_kept_as_far_as_they_fit(void **state)
     text_free(&expected);
 }
 
-static void entries_of_an_unknown_type_are_an_unknown_message(void **state)
-{
+static void entries_of_an_unknown_type_are_an_unknown_message(void **state) {
     static const char before[] = "{\"type\":\"presubscribe\",\"channels\":[7]}";
     static const char after[] = "{\"channels\":[7],\"type\":\"presubscribe\"}";
     struct text expected = {0};
@@ -198,8 +192,7 @@ static void entries_of_an_unknown_type_are_an_unknown_message(void **state)
 
 /* ---- Responses that turn bad ---- */
 
-static void entries_go_out_before_a_fault_and_no_end_after_it(void **state)
-{
+static void entries_go_out_before_a_fault_and_no_end_after_it(void **state) {
     static const char good[] =
         "entry subscribe heartbeat \"heartbeat\" \"\" ok\n";
     static const struct message_case cases[] = {
@@ -231,8 +224,7 @@ static void entries_go_out_before_a_fault_and_no_end_after_it(void **state)
     }
 }
 
-static void a_bad_response_names_no_market(void **state)
-{
+static void a_bad_response_names_no_market(void **state) {
     (void)state;
     expect_decoded(SUBSCRIBE(ENTRY("market_data", ",\"success\":true") ",7"), 0,
                    0,
@@ -240,8 +232,7 @@ static void a_bad_response_names_no_market(void **state)
                    "ok\nerror MESSAGE_SHAPE \"\"\n");
 }
 
-static void an_entry_that_does_not_fit_costs_its_response(void **state)
-{
+static void an_entry_that_does_not_fit_costs_its_response(void **state) {
     static const size_t lens[] = {256, 257, 1000};
     static const char *const expected[] = {
         ("entry subscription_list heartbeat \"heartbeat\" \"\" ok\n"
@@ -264,8 +255,7 @@ static void an_entry_that_does_not_fit_costs_its_response(void **state)
     }
 }
 
-static void an_entry_may_have_any_number_of_values(void **state)
-{
+static void an_entry_may_have_any_number_of_values(void **state) {
     struct text message = {0};
 
     (void)state;
@@ -282,8 +272,7 @@ static void an_entry_may_have_any_number_of_values(void **state)
 
 /* ---- Error messages ---- */
 
-static void an_error_message_is_understood_in_each_of_its_shapes(void **state)
-{
+static void an_error_message_is_understood_in_each_of_its_shapes(void **state) {
     static const struct message_case cases[] = {
         {"{\"type\":\"error\",\"error\":\"NO_EFFECT_ACTION\"}",
          "service_error NO_EFFECT_ACTION \"NO_EFFECT_ACTION\" \"\"\n"},
@@ -313,8 +302,8 @@ static void an_error_message_is_understood_in_each_of_its_shapes(void **state)
     expect_message_cases(cases, COUNT(cases));
 }
 
-static void every_error_code_is_known_and_others_are_kept_as_text(void **state)
-{
+static void
+every_error_code_is_known_and_others_are_kept_as_text(void **state) {
     static const char *const codes[] = {
         "UNKNOWN_ACTION",    "INTERNAL_SERVER_ERROR",
         "MALFORMED_REQUEST", "NO_EFFECT_ACTION",
@@ -353,8 +342,7 @@ static void every_error_code_is_known_and_others_are_kept_as_text(void **state)
 
 /* Texts end up in logs and on terminals. */
 static void
-texts_of_the_service_are_cut_and_have_no_control_characters(void **state)
-{
+texts_of_the_service_are_cut_and_have_no_control_characters(void **state) {
     struct text message = {0}, expected = {0};
 
     (void)state;
@@ -383,8 +371,7 @@ texts_of_the_service_are_cut_and_have_no_control_characters(void **state)
 
 /* The error of a response whose entries came first, and were none: read from
  * all of the message, wherever it was cut. */
-static void an_error_behind_no_entries_is_read_at_every_split(void **state)
-{
+static void an_error_behind_no_entries_is_read_at_every_split(void **state) {
     char filler[1901], message[2048], expected[2200];
 
     (void)state;
@@ -403,8 +390,7 @@ static void an_error_behind_no_entries_is_read_at_every_split(void **state)
     expect_decoded(message, 2048, 0, expected);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(each_response_gives_its_entries_and_its_end),
         TEST(an_entry_that_failed_says_why),

@@ -95,8 +95,7 @@ static const struct {
     {MST_ERR_SNAPSHOT, "came in time"},
 };
 
-static void every_error_has_its_own_text(void **state)
-{
+static void every_error_has_its_own_text(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(errors); i++) {
         for (size_t j = 0; j < COUNT(errors); j++) {
@@ -110,8 +109,7 @@ static void every_error_has_its_own_text(void **state)
     }
 }
 
-static void a_number_that_is_no_error_is_unknown(void **state)
-{
+static void a_number_that_is_no_error_is_unknown(void **state) {
     static const int edges[] = {1, 99, INT_MAX, INT_MIN, INT_MIN + 1};
     size_t known = 0;
 
@@ -126,8 +124,7 @@ static void a_number_that_is_no_error_is_unknown(void **state)
 }
 
 /* What a client retries slowly whatever else is known of the attempt. */
-static void what_is_permanent_by_itself_is_so_everywhere(void **state)
-{
+static void what_is_permanent_by_itself_is_so_everywhere(void **state) {
     static const int permanent[] = {
         MST_ERR_TLS_ISSUER,      MST_ERR_TLS_NAME,    MST_ERR_TLS_TIME,
         MST_ERR_TLS_CERTIFICATE, MST_ERR_TLS_VERSION, MST_ERR_TOKEN_TYPE,
@@ -145,8 +142,7 @@ static void what_is_permanent_by_itself_is_so_everywhere(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(every_error_has_its_own_text),
         TEST(a_number_that_is_no_error_is_unknown),

@@ -21,8 +21,7 @@ static struct mst_client client;
 MST_MEMORY(memory, MST_LENGTHS_USUAL);
 static const br_x509_trust_anchor anchor; /* only counted here */
 
-static struct mst_config good(void)
-{
+static struct mst_config good(void) {
     struct mst_config config = {
         .ws_url = "wss://localhost",
         .auth_url = "https://localhost",
@@ -37,13 +36,11 @@ static struct mst_config good(void)
     return config;
 }
 
-static int init(const struct mst_config *config)
-{
+static int init(const struct mst_config *config) {
     return mst_client_init(&client, config, &port, &memory);
 }
 
-static void a_good_configuration_is_taken(void **state)
-{
+static void a_good_configuration_is_taken(void **state) {
     struct mst_config config = good();
 
     (void)state;
@@ -51,8 +48,7 @@ static void a_good_configuration_is_taken(void **state)
     assert_int_equal(mst_client_state(&client), MST_STATE_WAIT);
 }
 
-static void urls_are_checked(void **state)
-{
+static void urls_are_checked(void **state) {
     static const struct {
         const char *ws_url;
         int error;
@@ -87,8 +83,7 @@ static void urls_are_checked(void **state)
     }
 }
 
-static void the_token_url_is_checked_as_well(void **state)
-{
+static void the_token_url_is_checked_as_well(void **state) {
     struct mst_config config = good();
 
     (void)state;
@@ -100,8 +95,7 @@ static void the_token_url_is_checked_as_well(void **state)
     assert_int_equal(init(&config), 0);
 }
 
-static void trust_anchors_are_needed_unless_the_port_is_secure(void **state)
-{
+static void trust_anchors_are_needed_unless_the_port_is_secure(void **state) {
     struct mst_config config = good();
 
     (void)state;
@@ -114,8 +108,7 @@ static void trust_anchors_are_needed_unless_the_port_is_secure(void **state)
     assert_int_equal(init(&config), 0);
 }
 
-static void credentials_are_needed(void **state)
-{
+static void credentials_are_needed(void **state) {
     struct mst_config config = good();
 
     (void)state;
@@ -126,15 +119,13 @@ static void credentials_are_needed(void **state)
     assert_int_equal(init(&config), MST_ERR_CREDENTIALS);
 }
 
-static int init_lengths(const struct mst_memory *lengths)
-{
+static int init_lengths(const struct mst_memory *lengths) {
     struct mst_config config = good();
 
     return mst_client_init(&client, &config, &port, lengths);
 }
 
-static void lengths_are_bounded(void **state)
-{
+static void lengths_are_bounded(void **state) {
     struct mst_memory lengths = memory;
 
     (void)state;
@@ -158,8 +149,7 @@ static void lengths_are_bounded(void **state)
 }
 
 /* Each named set of lengths needs the memory of its name, and no byte less. */
-static void named_lengths_need_their_memory(void **state)
-{
+static void named_lengths_need_their_memory(void **state) {
     static unsigned char room[MST_MEMORY_LEN(MST_LENGTHS_FAST)];
     struct mst_memory sets[] = {
         {room, MST_MEMORY_LEN(MST_LENGTHS_SMALL), MST_LENGTHS_SMALL},
@@ -177,8 +167,7 @@ static void named_lengths_need_their_memory(void **state)
 
 /* Times are 24 days at most: of two instants of a clock that wraps it must be
  * possible to tell which is the earlier. */
-static void times_are_bounded(void **state)
-{
+static void times_are_bounded(void **state) {
     static const size_t members[] = {
         offsetof(struct mst_config, resolve_ms),
         offsetof(struct mst_config, connect_ms),
@@ -221,16 +210,14 @@ struct piece {
 };
 
 static void piece_add(struct piece *pieces, size_t *n, const void *from,
-                      size_t len)
-{
+                      size_t len) {
     pieces[*n].from = (uintptr_t)from;
     pieces[(*n)++].to = (uintptr_t)from + len;
 }
 
 /* Bytes of a handshake that are held back lie in front of the output. A
  * certificate is checked in the room of the message. */
-static size_t pieces_of_client(struct piece *pieces)
-{
+static size_t pieces_of_client(struct piece *pieces) {
     const struct mst_memory *m = client.link.memory;
     const struct mst_transport *t = &client.link.transport;
     size_t n = 0;
@@ -244,8 +231,7 @@ static size_t pieces_of_client(struct piece *pieces)
     return n;
 }
 
-static void expect_apart(const void *from, size_t len)
-{
+static void expect_apart(const void *from, size_t len) {
     struct piece pieces[5];
     size_t n = pieces_of_client(pieces);
 
@@ -260,8 +246,7 @@ static void expect_apart(const void *from, size_t len)
 }
 
 /* However the memory is aligned, with nothing left over between them. */
-static void pieces_of_memory_lie_apart(void **state)
-{
+static void pieces_of_memory_lie_apart(void **state) {
     static unsigned char room[15 + MST_MEMORY_LEN(848, 608, 4096, 64)];
     static const size_t ahead[] = {0, 64}, message[] = {256, 4096};
 
@@ -284,8 +269,7 @@ static void pieces_of_memory_lie_apart(void **state)
 
 /* A shared access brings credentials and trust anchors; those of the
  * configuration are then not looked at. */
-static void a_shared_access_is_prepared_first(void **state)
-{
+static void a_shared_access_is_prepared_first(void **state) {
     static struct mst_access access;
     struct mst_config config = good();
 
@@ -309,8 +293,7 @@ static void a_shared_access_is_prepared_first(void **state)
     assert_int_equal(init(&config), MST_ERR_ANCHORS);
 }
 
-static void a_client_of_another_build_is_refused(void **state)
-{
+static void a_client_of_another_build_is_refused(void **state) {
     struct mst_config config = good();
 
     (void)state;
@@ -324,8 +307,7 @@ static void a_client_of_another_build_is_refused(void **state)
                      MST_ERR_BUILD);
 }
 
-static void a_port_that_lacks_a_function_is_refused(void **state)
-{
+static void a_port_that_lacks_a_function_is_refused(void **state) {
     struct mst_config config = good();
 
     (void)state;
@@ -334,8 +316,7 @@ static void a_port_that_lacks_a_function_is_refused(void **state)
 }
 
 /* AES and GHASH, or neither; keys no larger than what they are kept in. */
-static void aes_of_the_port_is_whole(void **state)
-{
+static void aes_of_the_port_is_whole(void **state) {
     struct mst_config config = good();
     br_block_ctr_class aes = br_aes_ct_ctr_vtable;
 
@@ -352,8 +333,7 @@ static void aes_of_the_port_is_whole(void **state)
     assert_int_equal(init(&config), MST_ERR_ARGUMENT);
 }
 
-static void a_client_that_was_refused_does_nothing(void **state)
-{
+static void a_client_that_was_refused_does_nothing(void **state) {
     struct mst_config config = good();
     struct mst_event event;
 
@@ -365,8 +345,7 @@ static void a_client_that_was_refused_does_nothing(void **state)
                      MST_ERR_CLOSED);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_good_configuration_is_taken),
         TEST(urls_are_checked),

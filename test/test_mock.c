@@ -17,40 +17,36 @@ static const struct mst_endpoint endpoint = {
 /* A peer that echoes in upper case and notes what it sees. */
 static struct text notes;
 
-static void note_opened(void *context, int link, const struct mst_endpoint *to)
-{
+static void note_opened(void *context, int link,
+                        const struct mst_endpoint *to) {
     assert_ptr_equal(context, &notes);
     text_add(&notes, "opened %d %s:%u\n", link, to->host, to->port);
 }
 
-static void note_received(void *context, int link, const void *data, size_t len)
-{
+static void note_received(void *context, int link, const void *data,
+                          size_t len) {
     (void)context;
     text_add(&notes, "received %d at %d: %.*s\n", link,
              (int)mst_mock_elapsed(&mock), (int)len, (const char *)data);
     mst_mock_write(&mock, link, data, len);
 }
 
-static void note_closed(void *context, int link)
-{
+static void note_closed(void *context, int link) {
     (void)context;
     text_add(&notes, "closed %d\n", link);
 }
 
-static void note_drained(void *context, int link)
-{
+static void note_drained(void *context, int link) {
     (void)context;
     text_add(&notes, "drained %d\n", link);
 }
 
-static void note_tick(void *context, uint64_t now_ms)
-{
+static void note_tick(void *context, uint64_t now_ms) {
     (void)context;
     text_add(&notes, "tick %d\n", (int)now_ms);
 }
 
-static int begin(void **state)
-{
+static int begin(void **state) {
     expect_begin(state);
     text_free(&notes);
     mst_mock_init(&mock, &port, 1);
@@ -59,21 +55,18 @@ static int begin(void **state)
     return 0;
 }
 
-static int end(void **state)
-{
+static int end(void **state) {
     text_free(&notes);
     return expect_end(state);
 }
 
-static void connect_now(void)
-{
+static void connect_now(void) {
     assert_int_equal(port.resolve(&mock, 0, &endpoint), 1);
     assert_int_equal(port.connect(&mock, 0, 0), 1);
 }
 
 /* Reads what there is; returns what the last call said. */
-static int read_all(struct text *text)
-{
+static int read_all(struct text *text) {
     char data[100];
     int n;
 
@@ -83,8 +76,7 @@ static int read_all(struct text *text)
     return n;
 }
 
-static void test_echo(void **state)
-{
+static void test_echo(void **state) {
     struct text text = {0};
 
     (void)state;
@@ -108,8 +100,7 @@ static void test_echo(void **state)
     text_free(&text);
 }
 
-static void test_latency(void **state)
-{
+static void test_latency(void **state) {
     struct text text = {0};
 
     (void)state;
@@ -139,8 +130,7 @@ static void test_latency(void **state)
     text_free(&text);
 }
 
-static void test_slices_and_cut(void **state)
-{
+static void test_slices_and_cut(void **state) {
     char data[16];
 
     (void)state;
@@ -160,8 +150,7 @@ static void test_slices_and_cut(void **state)
     assert_int_equal(mock.bytes_out, 4);
 }
 
-static void test_drip(void **state)
-{
+static void test_drip(void **state) {
     char data[16];
 
     (void)state;
@@ -178,8 +167,7 @@ static void test_drip(void **state)
     assert_int_equal(mst_mock_next(&mock), MST_MOCK_NO_TIME);
 }
 
-static void test_faults(void **state)
-{
+static void test_faults(void **state) {
     char data[16];
     int64_t ns;
 
@@ -218,8 +206,7 @@ static void test_faults(void **state)
     assert_null(mock.broken);
 }
 
-static void test_freeze(void **state)
-{
+static void test_freeze(void **state) {
     struct text text = {0};
 
     (void)state;
@@ -241,8 +228,7 @@ static void test_freeze(void **state)
 }
 
 /* One link stands still, also after it has been connected anew. */
-static void test_stall(void **state)
-{
+static void test_stall(void **state) {
     (void)state;
     connect_now();
     mst_mock_stall(&mock, 0, true);
@@ -254,8 +240,7 @@ static void test_stall(void **state)
     assert_int_equal(port.send(&mock, 0, "hello", 5), 5);
 }
 
-static void test_clocks(void **state)
-{
+static void test_clocks(void **state) {
     int64_t ns;
 
     (void)state;
@@ -271,8 +256,7 @@ static void test_clocks(void **state)
     assert_int_equal(mst_mock_elapsed(&mock), 0x27);
 }
 
-static void test_reproducible(void **state)
-{
+static void test_reproducible(void **state) {
     unsigned char a[40], b[40];
 
     (void)state;
@@ -286,8 +270,7 @@ static void test_reproducible(void **state)
 }
 
 /* A full queue takes no more; nothing is lost, nor in wrong order. */
-static void test_room(void **state)
-{
+static void test_room(void **state) {
     static unsigned char data[MST_MOCK_IN_LEN];
     size_t written = 0, read = 0;
 
@@ -312,16 +295,14 @@ static void test_room(void **state)
     }
 }
 
-static void breach_expect(const char *what)
-{
+static void breach_expect(const char *what) {
     if (mock.broken == NULL || strstr(mock.broken, what) == NULL) {
         expect_failed("not noticed: %s", what);
     }
     mst_mock_init(&mock, &port, 1);
 }
 
-static bool take_long(void *context, const struct mst_event *event)
-{
+static bool take_long(void *context, const struct mst_event *event) {
     (void)context;
     (void)event;
     mst_mock_advance(&mock, 500);
@@ -331,8 +312,7 @@ static bool take_long(void *context, const struct mst_event *event)
 MST_MEMORY(memory, MST_LENGTHS_USUAL);
 
 /* A run ends when an event has taken longer than the run may. */
-static void test_run_ends(void **state)
-{
+static void test_run_ends(void **state) {
     static struct mst_client client;
     static const br_x509_trust_anchor anchor;
     static const struct mst_config config = {.ws_url = "wss://" SERVICE_WS_HOST,
@@ -351,8 +331,7 @@ static void test_run_ends(void **state)
 }
 
 /* What a client may not do is noticed. */
-static void test_contract(void **state)
-{
+static void test_contract(void **state) {
     struct mst_endpoint nowhere = {.host = ""};
     char data[4];
 
@@ -384,8 +363,7 @@ static void test_contract(void **state)
 #define MOCK_TEST(function) \
     cmocka_unit_test_setup_teardown(function, begin, end)
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         MOCK_TEST(test_echo),           MOCK_TEST(test_latency),
         MOCK_TEST(test_slices_and_cut), MOCK_TEST(test_drip),

@@ -38,27 +38,23 @@ struct bench {
         }                                                              \
     } while (0)
 
-static size_t bench_below(struct bench *b, size_t bound)
-{
+static size_t bench_below(struct bench *b, size_t bound) {
     return (size_t)(random_next(&b->seed) % bound);
 }
 
 /* ---- Expectations ---- */
 
-static bool is_equal(struct mst_decimal a, struct mst_decimal b)
-{
+static bool is_equal(struct mst_decimal a, struct mst_decimal b) {
     return a.coefficient == b.coefficient && a.exponent == b.exponent &&
            a.inexact == b.inexact;
 }
 
-static struct mst_decimal price_of(const struct bench *b, int64_t price)
-{
+static struct mst_decimal price_of(const struct bench *b, int64_t price) {
     return oracle_decimal(price, b->oracle.price_exponent);
 }
 
 static struct mst_decimal amount_of(const struct bench *b,
-                                    const struct oracle_level *level)
-{
+                                    const struct oracle_level *level) {
     struct mst_decimal amount =
         oracle_decimal(level->amount, b->oracle.amount_exponent);
 
@@ -67,8 +63,7 @@ static struct mst_decimal amount_of(const struct bench *b,
 }
 
 static bool is_level(const struct bench *b, const struct oracle_level *expected,
-                     const struct mst_level *level)
-{
+                     const struct mst_level *level) {
     return level != NULL && level->side == expected->side &&
            level->time_ns == expected->time_ns &&
            is_equal(mst_level_price(level), price_of(b, expected->price)) &&
@@ -77,8 +72,7 @@ static bool is_level(const struct bench *b, const struct oracle_level *expected,
 
 /* The horizon is where the oracle has it, and only moves towards the top
  * until the next snapshot. */
-static void check_horizon(struct bench *b, enum mst_side side, bool fresh)
-{
+static void check_horizon(struct bench *b, enum mst_side side, bool fresh) {
     const struct oracle *o = &b->oracle;
     struct mst_decimal horizon = {0, 0, false};
     bool cut = mst_book_horizon(&b->book, side, &horizon);
@@ -99,8 +93,7 @@ static void check_horizon(struct bench *b, enum mst_side side, bool fresh)
 }
 
 /* Every level of a side, in its order, and no other. */
-static void check_side(struct bench *b, enum mst_side side)
-{
+static void check_side(struct bench *b, enum mst_side side) {
     const struct oracle_level *levels = b->oracle.sides[side].levels;
     size_t depth = oracle_depth(&b->oracle, side);
 
@@ -121,8 +114,7 @@ static void check_side(struct bench *b, enum mst_side side)
 }
 
 /* A price at random: one that the side has, or one beside it. */
-static int64_t sample_price(struct bench *b, enum mst_side side)
-{
+static int64_t sample_price(struct bench *b, enum mst_side side) {
     const struct oracle_list *list = &b->oracle.sides[side];
     int64_t price = b->stream.middle;
 
@@ -135,8 +127,7 @@ static int64_t sample_price(struct bench *b, enum mst_side side)
 
 __extension__ typedef __int128 wide;
 
-static int digits_of(wide value)
-{
+static int digits_of(wide value) {
     int digits = 0;
 
     for (; value % 10 == 0 && value != 0; value /= 10) {}
@@ -150,8 +141,7 @@ static int digits_of(wide value)
  * other is inexact, and short of the true one by a digit in the 18th place at
  * most for each level. */
 static void check_sum(struct bench *b, const struct oracle_level *levels,
-                      size_t count, struct mst_decimal sum)
-{
+                      size_t count, struct mst_decimal sum) {
     int exponent = sum.exponent - b->oracle.amount_exponent;
     wide total = 0, got = sum.coefficient, unit = 1;
     bool inexact = false;
@@ -173,8 +163,7 @@ static void check_sum(struct bench *b, const struct oracle_level *levels,
 }
 
 /* Looks a price up, and adds amounts up to it. */
-static void check_price(struct bench *b, enum mst_side side)
-{
+static void check_price(struct bench *b, enum mst_side side) {
     const struct oracle *o = &b->oracle;
     const struct oracle_level *levels = o->sides[side].levels;
     size_t depth = oracle_depth(o, side);
@@ -197,8 +186,7 @@ static void check_price(struct bench *b, enum mst_side side)
     check_sum(b, levels, has ? at + 1 : at < depth ? at : depth, sum);
 }
 
-static bool is_same(const struct mst_level *a, const struct mst_level *b)
-{
+static bool is_same(const struct mst_level *a, const struct mst_level *b) {
     return is_equal(mst_level_price(a), mst_level_price(b)) &&
            is_equal(mst_level_amount(a), mst_level_amount(b)) &&
            a->time_ns == b->time_ns && a->side == b->side &&
@@ -206,8 +194,7 @@ static bool is_same(const struct mst_level *a, const struct mst_level *b)
 }
 
 /* A book that is not live shows what it showed, or nothing. */
-static void check_shown(struct bench *b, enum mst_side side)
-{
+static void check_shown(struct bench *b, enum mst_side side) {
     size_t depth = mst_book_depth(&b->book, side);
 
     if (!b->oracle.shows) {
@@ -228,8 +215,7 @@ static void check_shown(struct bench *b, enum mst_side side)
     }
 }
 
-static void check(struct bench *b, bool fresh)
-{
+static void check(struct bench *b, bool fresh) {
     const struct oracle *o = &b->oracle;
 
     if (mst_book_state(&b->book) != o->state ||
@@ -260,8 +246,7 @@ static void check(struct bench *b, bool fresh)
 
 /* ---- Events ---- */
 
-static void remember(struct bench *b)
-{
+static void remember(struct bench *b) {
     for (enum mst_side side = MST_BID; side <= MST_ASK; side++) {
         b->shown_count[side] = mst_book_depth(&b->book, side);
         for (size_t rank = 0; rank < b->shown_count[side]; rank++) {
@@ -271,8 +256,7 @@ static void remember(struct bench *b)
 }
 
 static struct mst_decimal spelled(struct bench *b, int64_t units, int exponent,
-                                  bool inexact)
-{
+                                  bool inexact) {
     char text[STREAM_NUMBER_LEN];
     size_t len = stream_spell(&b->seed, units, exponent, inexact, text);
     struct mst_decimal value;
@@ -283,8 +267,7 @@ static struct mst_decimal spelled(struct bench *b, int64_t units, int exponent,
     return value;
 }
 
-static void apply(struct bench *b, const struct oracle_part *from)
-{
+static void apply(struct bench *b, const struct oracle_part *from) {
     struct mst_level levels[MST_PART_LEVELS];
     struct mst_part part = {
         .market = "BTCUSD",
@@ -317,8 +300,7 @@ static void apply(struct bench *b, const struct oracle_part *from)
     oracle_apply(&b->oracle, from);
 }
 
-static void step(struct bench *b)
-{
+static void step(struct bench *b) {
     struct stream_event event;
     bool fresh;
 
@@ -344,15 +326,13 @@ static void step(struct bench *b)
 /* ---- Episodes ---- */
 
 static void book_open(struct mst_book *book, struct guard *guard,
-                      size_t capacity)
-{
+                      size_t capacity) {
     void *levels = guard_room(guard, 2 * capacity * sizeof(struct mst_level));
 
     assert_int_equal(mst_book_init(book, levels, capacity), 0);
 }
 
-static void bench_open(struct bench *b, uint64_t seed, size_t number)
-{
+static void bench_open(struct bench *b, uint64_t seed, size_t number) {
     static const size_t capacities[] = {1, 2, 3, 10, 100, CAPACITY_MAX};
     size_t capacity = capacities[number % COUNT(capacities)];
     size_t len = 2 * capacity * sizeof(struct mst_level);
@@ -385,8 +365,7 @@ static void bench_open(struct bench *b, uint64_t seed, size_t number)
     check(b, true);
 }
 
-static void bench_close(struct bench *b)
-{
+static void bench_close(struct bench *b) {
     guard_close(&b->guard);
     guard_close(&b->spare_guard);
     oracle_close(&b->oracle);
@@ -396,15 +375,13 @@ static void bench_close(struct bench *b)
 }
 
 /* A number from the environment, or another. */
-static uint64_t number_of(const char *name, uint64_t otherwise)
-{
+static uint64_t number_of(const char *name, uint64_t otherwise) {
     const char *text = getenv(name);
 
     return text == NULL ? otherwise : strtoull(text, NULL, 0);
 }
 
-static void a_book_shows_what_its_oracle_knows(void **state)
-{
+static void a_book_shows_what_its_oracle_knows(void **state) {
     const uint64_t events = number_of("ORACLE_EVENTS", 100000);
     const uint64_t seed = number_of("ORACLE_SEED", 1);
     uint64_t event = 0, live = 0;
@@ -434,8 +411,7 @@ static void a_book_shows_what_its_oracle_knows(void **state)
     assert_true(live > events / 4);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_book_shows_what_its_oracle_knows),
     };

@@ -49,8 +49,7 @@ static sigset_t hang_mask; /* signals blocked in the thread that hangs */
 
 /* A list of loopback addresses: the first is IPv6, the rest are IPv4. */
 static int many_addresses(const char *service, int count,
-                          struct addrinfo **list)
-{
+                          struct addrinfo **list) {
     struct addrinfo **at = list;
 
     for (int i = 0; i < count; i++) {
@@ -78,8 +77,7 @@ static int many_addresses(const char *service, int count,
  * that ends in ".invalid" has none (RFC 6761). The rest is the system's.
  */
 int getaddrinfo(const char *name, const char *service,
-                const struct addrinfo *req, struct addrinfo **pai)
-{
+                const struct addrinfo *req, struct addrinfo **pai) {
     int (*real)(const char *, const char *, const struct addrinfo *,
                 struct addrinfo **);
 
@@ -111,8 +109,7 @@ int getaddrinfo(const char *name, const char *service,
 
 static const char *hosts_text; /* what /etc/hosts is; NULL: the system's */
 
-int open(const char *file, int oflag, ...)
-{
+int open(const char *file, int oflag, ...) {
     int (*real)(const char *, int, ...);
     va_list arguments;
     int mode, fd;
@@ -135,8 +132,7 @@ static int getrandom_errno;
 static size_t getrandom_most = SIZE_MAX;
 static unsigned getrandom_calls, getrandom_flags;
 
-ssize_t getrandom(void *buffer, size_t length, unsigned flags)
-{
+ssize_t getrandom(void *buffer, size_t length, unsigned flags) {
     ssize_t (*real)(void *, size_t, unsigned);
 
     getrandom_calls++;
@@ -157,8 +153,7 @@ ssize_t getrandom(void *buffer, size_t length, unsigned flags)
 static int connect_errno;
 
 /* glibc's own type of the argument, as its header has it in GNU mode. */
-int connect(int fd, __CONST_SOCKADDR_ARG addr, socklen_t len)
-{
+int connect(int fd, __CONST_SOCKADDR_ARG addr, socklen_t len) {
     __typeof__(&connect) real;
 
     if (connect_errno != 0) {
@@ -171,8 +166,7 @@ int connect(int fd, __CONST_SOCKADDR_ARG addr, socklen_t len)
 
 static int socket_errno;
 
-int socket(int domain, int type, int protocol)
-{
+int socket(int domain, int type, int protocol) {
     __typeof__(&socket) real;
 
     if (socket_errno != 0) {
@@ -183,8 +177,7 @@ int socket(int domain, int type, int protocol)
     return real(domain, type, protocol);
 }
 
-int socketpair(int domain, int type, int protocol, int fds[2])
-{
+int socketpair(int domain, int type, int protocol, int fds[2]) {
     __typeof__(&socketpair) real;
 
     if (socket_errno != 0) {
@@ -199,8 +192,7 @@ int socketpair(int domain, int type, int protocol, int fds[2])
  * Helpers
  * ------------------------------------------------------------------------ */
 
-static int open_descriptors(void)
-{
+static int open_descriptors(void) {
     DIR *directory = opendir("/proc/self/fd");
     int count = 0;
 
@@ -212,15 +204,13 @@ static int open_descriptors(void)
     return count;
 }
 
-static void short_sleep(void)
-{
+static void short_sleep(void) {
     const struct timespec pause = {0, 1000000};
 
     nanosleep(&pause, NULL);
 }
 
-static struct mst_endpoint endpoint_of(const char *host, uint16_t number)
-{
+static struct mst_endpoint endpoint_of(const char *host, uint16_t number) {
     struct mst_endpoint endpoint = {.port = number};
 
     snprintf(endpoint.host, sizeof endpoint.host, "%s", host);
@@ -228,8 +218,7 @@ static struct mst_endpoint endpoint_of(const char *host, uint16_t number)
 }
 
 /* Resolves to the end: addresses or an error. */
-static int resolve(const struct mst_endpoint *endpoint)
-{
+static int resolve(const struct mst_endpoint *endpoint) {
     int rc = port.resolve(port.context, 0, endpoint);
 
     while (rc == 0) {
@@ -240,8 +229,7 @@ static int resolve(const struct mst_endpoint *endpoint)
 }
 
 /* Connects to the end. */
-static int connect_to(int address)
-{
+static int connect_to(int address) {
     int rc = port.connect(port.context, 0, address);
 
     while (rc == 0) {
@@ -252,8 +240,7 @@ static int connect_to(int address)
 }
 
 /* Reads until there is something, or an error. */
-static int receive(void *data, size_t len)
-{
+static int receive(void *data, size_t len) {
     int rc = port.recv(port.context, 0, data, len);
 
     while (rc == 0) {
@@ -264,8 +251,7 @@ static int receive(void *data, size_t len)
 }
 
 /* A socket on a free loopback port, which listens where backlog >= 0. */
-static int server_socket(int family, int backlog, uint16_t *number)
-{
+static int server_socket(int family, int backlog, uint16_t *number) {
     union mst_posix_address address;
     socklen_t len = family == AF_INET6 ? (socklen_t)sizeof address.v6
                                        : (socklen_t)sizeof address.v4;
@@ -293,8 +279,7 @@ static int server_socket(int family, int backlog, uint16_t *number)
 }
 
 /* Connects link 0 to a server of this family; returns the server's end. */
-static int connected_pair(int family)
-{
+static int connected_pair(int family) {
     struct mst_endpoint endpoint;
     uint16_t number;
     int listener = server_socket(family, 1, &number);
@@ -309,8 +294,7 @@ static int connected_pair(int family)
     return peer;
 }
 
-static int set_up(void **state)
-{
+static int set_up(void **state) {
     (void)state;
     getrandom_errno = 0;
     getrandom_most = SIZE_MAX;
@@ -322,8 +306,7 @@ static int set_up(void **state)
     return mst_posix_init(&posix, links, 1, &port);
 }
 
-static int tear_down(void **state)
-{
+static int tear_down(void **state) {
     (void)state;
     mst_posix_free(&posix);
     return 0;
@@ -333,8 +316,7 @@ static int tear_down(void **state)
  * Init, clocks, entropy
  * ------------------------------------------------------------------------ */
 
-static void init_fills_the_port(void **state)
-{
+static void init_fills_the_port(void **state) {
     struct mst_posix other;
 
     (void)state;
@@ -348,8 +330,7 @@ static void init_fills_the_port(void **state)
     assert_int_equal(mst_posix_init(&other, links, 1, NULL), MST_ERR_ARGUMENT);
 }
 
-static void clocks_agree_and_go_forward(void **state)
-{
+static void clocks_agree_and_go_forward(void **state) {
     uint64_t ns = port.now_ns(port.context);
     uint32_t ms = port.now_ms(port.context);
     int64_t before = (int64_t)time(NULL);
@@ -366,8 +347,7 @@ static void clocks_agree_and_go_forward(void **state)
 
 /* Every byte differs from its neighbour draw somewhere: what stays equal in
  * 64 draws was never written. */
-static void assert_fills(size_t len)
-{
+static void assert_fills(size_t len) {
     unsigned char first[600], next[600], changed[600] = {0};
 
     assert_true(len < sizeof first);
@@ -385,8 +365,7 @@ static void assert_fills(size_t len)
     }
 }
 
-static void entropy_fills_all(void **state)
-{
+static void entropy_fills_all(void **state) {
     (void)state;
     assert_fills(1);
     assert_fills(500);
@@ -395,22 +374,19 @@ static void entropy_fills_all(void **state)
     assert_true(getrandom_flags & GRND_NONBLOCK);
 }
 
-static void entropy_goes_on_after_part_and_signal(void **state)
-{
+static void entropy_goes_on_after_part_and_signal(void **state) {
     (void)state;
     getrandom_most = 7;
     assert_fills(500);
 }
 
-static void entropy_without_getrandom(void **state)
-{
+static void entropy_without_getrandom(void **state) {
     (void)state;
     getrandom_errno = ENOSYS;
     assert_fills(500);
 }
 
-static void entropy_not_ready_is_an_error(void **state)
-{
+static void entropy_not_ready_is_an_error(void **state) {
     unsigned char byte;
 
     (void)state;
@@ -422,8 +398,7 @@ static void entropy_not_ready_is_an_error(void **state)
  * Resolver
  * ------------------------------------------------------------------------ */
 
-static void addresses_need_no_wait(void **state)
-{
+static void addresses_need_no_wait(void **state) {
     static const char *const hosts[] = {"127.0.0.1", "::1"};
 
     (void)state;
@@ -435,8 +410,7 @@ static void addresses_need_no_wait(void **state)
     }
 }
 
-static void localhost_resolves(void **state)
-{
+static void localhost_resolves(void **state) {
     struct mst_endpoint endpoint = endpoint_of("localhost", 80);
 
     (void)state;
@@ -445,8 +419,7 @@ static void localhost_resolves(void **state)
 }
 
 /* What the file of hosts says needs no wait, and no thread. */
-static void hosts_need_no_wait(void **state)
-{
+static void hosts_need_no_wait(void **state) {
     static const char text[] = "# a.test\n"
                                "127.0.0.9 b.test # a.test\n"
                                "nonsense a.test\n"
@@ -476,8 +449,7 @@ static void hosts_need_no_wait(void **state)
 }
 
 /* Many addresses, and more text than is read without a thread. */
-static void hosts_are_capped(void **state)
-{
+static void hosts_are_capped(void **state) {
     static char text[8192];
     struct mst_endpoint endpoint = endpoint_of("two.test", 80);
 
@@ -497,8 +469,7 @@ static void hosts_are_capped(void **state)
     assert_int_equal(resolve(&endpoint), 2);
 }
 
-static void unknown_name_is_an_error(void **state)
-{
+static void unknown_name_is_an_error(void **state) {
     struct mst_endpoint endpoint = endpoint_of("nobody.invalid", 80);
 
     (void)state;
@@ -513,8 +484,7 @@ static void unknown_name_is_an_error(void **state)
     assert_int_equal(port.detail(port.context, 0), 0);
 }
 
-static void resolver_failure_of_the_system(void **state)
-{
+static void resolver_failure_of_the_system(void **state) {
     struct mst_endpoint endpoint = endpoint_of("system.test", 80);
 
     (void)state;
@@ -522,8 +492,7 @@ static void resolver_failure_of_the_system(void **state)
     assert_int_equal(port.detail(port.context, 0), ENFILE);
 }
 
-static void addresses_are_capped_in_order(void **state)
-{
+static void addresses_are_capped_in_order(void **state) {
     struct mst_endpoint endpoint = endpoint_of("many.test", 4711);
     const union mst_posix_address *addresses = links[0].answer.addresses;
 
@@ -538,8 +507,7 @@ static void addresses_are_capped_in_order(void **state)
     }
 }
 
-static void hung_resolver_stalls_nothing(void **state)
-{
+static void hung_resolver_stalls_nothing(void **state) {
     struct mst_endpoint hung = endpoint_of("hang.test", 80);
     struct mst_endpoint number = endpoint_of("127.0.0.1", 80);
     int descriptors = open_descriptors();
@@ -565,8 +533,7 @@ static void hung_resolver_stalls_nothing(void **state)
     }
 }
 
-static void signals_stay_with_the_program(void **state)
-{
+static void signals_stay_with_the_program(void **state) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGPIPE};
     struct mst_endpoint hung = endpoint_of("hang.test", 80);
     sigset_t before, after;
@@ -586,8 +553,7 @@ static void signals_stay_with_the_program(void **state)
     assert_int_equal(port.detail(port.context, 0), EAI_AGAIN);
 }
 
-static void no_thread_is_an_error(void **state)
-{
+static void no_thread_is_an_error(void **state) {
     struct mst_endpoint endpoint = endpoint_of("nobody.invalid", 80);
     int descriptors = open_descriptors();
     pthread_attr_t before, huge;
@@ -606,8 +572,7 @@ static void no_thread_is_an_error(void **state)
     pthread_attr_destroy(&huge);
 }
 
-static void no_descriptor_is_an_error(void **state)
-{
+static void no_descriptor_is_an_error(void **state) {
     struct mst_endpoint name = endpoint_of("nobody.invalid", 80);
     struct mst_endpoint number = endpoint_of("127.0.0.1", 80);
     int descriptors = open_descriptors();
@@ -628,8 +593,7 @@ static void no_descriptor_is_an_error(void **state)
  * Connect
  * ------------------------------------------------------------------------ */
 
-static void connects_and_passes_bytes(void **state)
-{
+static void connects_and_passes_bytes(void **state) {
     static const int families[] = {AF_INET, AF_INET6};
 
     (void)state;
@@ -658,8 +622,7 @@ static void connects_and_passes_bytes(void **state)
     }
 }
 
-static void refused_is_named(void **state)
-{
+static void refused_is_named(void **state) {
     struct mst_endpoint endpoint;
     int descriptors;
     uint16_t number;
@@ -678,8 +641,7 @@ static void refused_is_named(void **state)
     close(holder);
 }
 
-static void next_address_after_a_refused_one(void **state)
-{
+static void next_address_after_a_refused_one(void **state) {
     struct mst_endpoint endpoint;
     uint16_t number;
     int listener = server_socket(AF_INET, 1, &number);
@@ -694,8 +656,7 @@ static void next_address_after_a_refused_one(void **state)
     close(listener);
 }
 
-static void unanswered_connect_can_be_left(void **state)
-{
+static void unanswered_connect_can_be_left(void **state) {
     struct mst_endpoint endpoint;
     struct mst_endpoint numeric = endpoint_of("127.0.0.1", 1);
     uint16_t number;
@@ -733,8 +694,7 @@ static void unanswered_connect_can_be_left(void **state)
     assert_int_equal(resolve(&numeric), 1);
 }
 
-static void connect_errors_are_named(void **state)
-{
+static void connect_errors_are_named(void **state) {
     static const struct {
         int number, error;
     } cases[] = {
@@ -765,8 +725,7 @@ static void connect_errors_are_named(void **state)
  * Send, receive, close
  * ------------------------------------------------------------------------ */
 
-static void full_buffer_takes_a_part(void **state)
-{
+static void full_buffer_takes_a_part(void **state) {
     enum { BLOCK = 1 << 20 };
     unsigned char *block = malloc(BLOCK);
     int peer = connected_pair(AF_INET);
@@ -803,8 +762,7 @@ static void full_buffer_takes_a_part(void **state)
     free(block);
 }
 
-static void end_comes_after_the_data(void **state)
-{
+static void end_comes_after_the_data(void **state) {
     int peer = connected_pair(AF_INET);
     char data[3];
 
@@ -819,8 +777,7 @@ static void end_comes_after_the_data(void **state)
     assert_int_equal(receive(data, sizeof data), MST_ERR_EOF);
 }
 
-static void reset_is_named(void **state)
-{
+static void reset_is_named(void **state) {
     const struct linger at_once = {1, 0};
     int peer = connected_pair(AF_INET);
     char data[4];
@@ -834,14 +791,12 @@ static void reset_is_named(void **state)
 
 static volatile sig_atomic_t signals_caught;
 
-static void count_signal(int number)
-{
+static void count_signal(int number) {
     (void)number;
     signals_caught++;
 }
 
-static void no_sigpipe(void **state)
-{
+static void no_sigpipe(void **state) {
     struct sigaction action = {.sa_handler = count_signal}, before;
     int peer = connected_pair(AF_INET);
     int rc;
@@ -860,8 +815,7 @@ static void no_sigpipe(void **state)
     assert_int_equal(signals_caught, 0);
 }
 
-static void close_is_legal_at_any_time(void **state)
-{
+static void close_is_legal_at_any_time(void **state) {
     int descriptors = open_descriptors();
     int peer;
 
@@ -883,8 +837,7 @@ static void close_is_legal_at_any_time(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(init_fills_the_port),
         TEST(clocks_agree_and_go_forward),

@@ -35,8 +35,7 @@ static char directory[] = "/tmp/mst-anchors-XXXXXX";
  * system's own; "" for a system without any store. */
 static const char *system_store;
 
-int open(const char *file, int oflag, ...)
-{
+int open(const char *file, int oflag, ...) {
     int (*real)(const char *, int, ...);
 
     *(void **)&real = dlsym(RTLD_NEXT, "open");
@@ -56,16 +55,14 @@ int open(const char *file, int oflag, ...)
  * ------------------------------------------------------------------------ */
 
 /* The name of a file in the test's directory; lives until the next call. */
-static const char *file_name(const char *name)
-{
+static const char *file_name(const char *name) {
     static char path[128];
 
     snprintf(path, sizeof path, "%s/%s", directory, name);
     return path;
 }
 
-static size_t file_read(const char *name, char *data, size_t len)
-{
+static size_t file_read(const char *name, char *data, size_t len) {
     FILE *file = fopen(file_name(name), "rb");
     size_t got;
 
@@ -76,8 +73,7 @@ static size_t file_read(const char *name, char *data, size_t len)
     return got;
 }
 
-static void file_write(const char *name, const char *data, size_t len)
-{
+static void file_write(const char *name, const char *data, size_t len) {
     FILE *file = fopen(file_name(name), "wb");
 
     assert_non_null(file);
@@ -86,15 +82,13 @@ static void file_write(const char *name, const char *data, size_t len)
 }
 
 /* Loads a file of the test's directory. */
-static int load(const char *name)
-{
+static int load(const char *name) {
     mst_posix_anchors_free(&anchors);
     return mst_posix_anchors_load(&anchors, file_name(name));
 }
 
 /* Loads a file with this content. It lies in memory, for there are many. */
-static int load_text(const char *data, size_t len)
-{
+static int load_text(const char *data, size_t len) {
     static char path[64];
     int fd = memfd_create("text.pem", 0);
     int rc;
@@ -109,8 +103,7 @@ static int load_text(const char *data, size_t len)
 }
 
 /* The descriptor that would be opened next: all are closed that were. */
-static int next_descriptor(void)
-{
+static int next_descriptor(void) {
     int fd = dup(0);
 
     close(fd);
@@ -118,8 +111,7 @@ static int next_descriptor(void)
 }
 
 /* BearSSL's judgement of the leaf under the anchors that are loaded. */
-static unsigned judge_leaf(void)
-{
+static unsigned judge_leaf(void) {
     static char leaf[4096];
     size_t len = file_read("leaf.der", leaf, sizeof leaf);
     time_t now = time(NULL);
@@ -155,8 +147,7 @@ static const char make_certificates[] =
     "-extfile leaf.ext -CAcreateserial -outform DER -out leaf.der\n"
     "cat rsa.pem ec.key ed.pem ec.pem own.pem >bundle.pem\n";
 
-static int make_directory(void **state)
-{
+static int make_directory(void **state) {
     char command[256];
 
     (void)state;
@@ -169,8 +160,7 @@ static int make_directory(void **state)
     return system(command);
 }
 
-static int remove_directory(void **state)
-{
+static int remove_directory(void **state) {
     char command[256];
 
     (void)state;
@@ -178,8 +168,7 @@ static int remove_directory(void **state)
     return system(command);
 }
 
-static int set_up(void **state)
-{
+static int set_up(void **state) {
     (void)state;
     system_store = NULL;
     unsetenv("SSL_CERT_FILE");
@@ -187,8 +176,7 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
+static int tear_down(void **state) {
     (void)state;
     mst_posix_anchors_free(&anchors);
     return 0;
@@ -198,8 +186,7 @@ static int tear_down(void **state)
  * Good files
  * ------------------------------------------------------------------------ */
 
-static void anchor_verifies_its_leaf(void **state)
-{
+static void anchor_verifies_its_leaf(void **state) {
     int descriptor = next_descriptor();
 
     (void)state;
@@ -215,8 +202,7 @@ static void anchor_verifies_its_leaf(void **state)
     assert_int_equal(next_descriptor(), descriptor);
 }
 
-static void bundle_gives_all_that_can_be_used(void **state)
-{
+static void bundle_gives_all_that_can_be_used(void **state) {
     const br_x509_trust_anchor *at;
 
     (void)state;
@@ -236,8 +222,7 @@ static void bundle_gives_all_that_can_be_used(void **state)
     assert_int_equal(judge_leaf(), 0);
 }
 
-static void many_certificates(void **state)
-{
+static void many_certificates(void **state) {
     char one[2048];
     char *all;
     size_t len = file_read("ec.pem", one, sizeof one);
@@ -254,8 +239,7 @@ static void many_certificates(void **state)
     free(all);
 }
 
-static void text_and_line_ends_do_not_matter(void **state)
-{
+static void text_and_line_ends_do_not_matter(void **state) {
     char one[2048], text[8192];
     size_t len = file_read("ec.pem", one, sizeof one);
     size_t n = (size_t)snprintf(text, sizeof text, "Subject: CN=x\r\n\r\n");
@@ -278,15 +262,13 @@ static void text_and_line_ends_do_not_matter(void **state)
  * Bad files
  * ------------------------------------------------------------------------ */
 
-static void assert_error(int rc, int error)
-{
+static void assert_error(int rc, int error) {
     assert_int_equal(rc, error);
     assert_null(anchors.anchors);
     assert_int_equal(anchors.len, 0);
 }
 
-static void missing_file(void **state)
-{
+static void missing_file(void **state) {
     (void)state;
     assert_error(load("none.pem"), MST_POSIX_ERR_FILE);
     assert_int_equal(anchors.detail, ENOENT);
@@ -294,8 +276,7 @@ static void missing_file(void **state)
     assert_int_equal(anchors.detail, EISDIR);
 }
 
-static void nothing_in_it(void **state)
-{
+static void nothing_in_it(void **state) {
     static const char garbage[] = "\0\xFF-----BEGIN\n-----END X-----\n\x80";
 
     (void)state;
@@ -305,8 +286,7 @@ static void nothing_in_it(void **state)
     assert_error(load("leaf.der"), MST_POSIX_ERR_EMPTY);
 }
 
-static void not_pem(void **state)
-{
+static void not_pem(void **state) {
     static const char text[] = "-----BEGIN CERTIFICATE-----\n"
                                "MIIB*not base64*\n"
                                "-----END CERTIFICATE-----\n";
@@ -315,8 +295,7 @@ static void not_pem(void **state)
     assert_error(load_text(text, sizeof text - 1), MST_POSIX_ERR_PEM);
 }
 
-static void not_a_certificate(void **state)
-{
+static void not_a_certificate(void **state) {
     static const char text[] = "-----BEGIN CERTIFICATE-----\n"
                                "AAAAAAAA\n"
                                "-----END CERTIFICATE-----\n";
@@ -330,8 +309,7 @@ static void not_a_certificate(void **state)
     assert_int_equal(anchors.detail, BR_ERR_X509_TRUNCATED);
 }
 
-static void unknown_kind_of_key(void **state)
-{
+static void unknown_kind_of_key(void **state) {
     (void)state;
     assert_error(load("ed.pem"), MST_POSIX_ERR_UNUSABLE);
     assert_int_equal(anchors.skipped, 1);
@@ -340,8 +318,7 @@ static void unknown_kind_of_key(void **state)
 
 /* A file that is cut short inside of a certificate is refused; between two
  * it has those that are whole. */
-static void truncated_everywhere(void **state)
-{
+static void truncated_everywhere(void **state) {
     static const char begin[] = "-----BEGIN CERTIFICATE";
     static const char end[] = "-----END ";
     char text[4096];
@@ -377,8 +354,7 @@ static void truncated_everywhere(void **state)
 
 /* Whatever one byte of the file becomes: anchors or a named error. Memory
  * errors and leaks are for the sanitizers to find. */
-static void damaged_everywhere(void **state)
-{
+static void damaged_everywhere(void **state) {
     static const char bytes[] = {'\0', '\n', '-', 'A', '=', '\x80'};
     char text[2048];
     size_t len = file_read("rsa.pem", text, sizeof text);
@@ -411,8 +387,7 @@ static void damaged_everywhere(void **state)
  * The system's store
  * ------------------------------------------------------------------------ */
 
-static void variable_names_the_store(void **state)
-{
+static void variable_names_the_store(void **state) {
     (void)state;
     system_store = "";
     setenv("SSL_CERT_FILE", file_name("ec.pem"), 1);
@@ -433,15 +408,13 @@ static void variable_names_the_store(void **state)
     assert_error(mst_posix_anchors_load(&anchors, NULL), MST_POSIX_ERR_STORE);
 }
 
-static void system_without_a_store(void **state)
-{
+static void system_without_a_store(void **state) {
     (void)state;
     system_store = "";
     assert_error(mst_posix_anchors_load(&anchors, NULL), MST_POSIX_ERR_STORE);
 }
 
-static void damage_in_the_system_store_is_skipped(void **state)
-{
+static void damage_in_the_system_store_is_skipped(void **state) {
     static const char bad[] = "-----BEGIN CERTIFICATE-----\n"
                               "AAAAAAAA\n"
                               "-----END CERTIFICATE-----\n"
@@ -471,8 +444,7 @@ static void damage_in_the_system_store_is_skipped(void **state)
 
 /* ------------------------------------------------------------------------ */
 
-static void errors_have_texts(void **state)
-{
+static void errors_have_texts(void **state) {
     (void)state;
     for (int error = MST_POSIX_ERR_TOKEN_BUSY; error < MST_POSIX_ERR_FILE;
          error++) {
@@ -486,8 +458,7 @@ static void errors_have_texts(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(anchor_verifies_its_leaf),
         TEST(bundle_gives_all_that_can_be_used),

@@ -19,8 +19,7 @@ static struct mst_port port;
 static struct guard guard;
 static uint64_t seed;
 
-static void random_bytes(void *data, size_t len)
-{
+static void random_bytes(void *data, size_t len) {
     uint8_t *bytes = data;
 
     for (size_t i = 0; i < len; i++) {
@@ -30,13 +29,11 @@ static void random_bytes(void *data, size_t len)
 }
 
 /* Each length up to 1,200, then ever longer ones. */
-static size_t len_after(size_t len)
-{
+static size_t len_after(size_t len) {
     return len < 1200 ? len + 1 : len + len / 9;
 }
 
-static void from_hex(const char *text, uint8_t *bytes, size_t len)
-{
+static void from_hex(const char *text, uint8_t *bytes, size_t len) {
     assert_int_equal(strlen(text), 2 * len);
     for (size_t i = 0; i < len; i++) {
         const char digits[3] = {text[2 * i], text[2 * i + 1]};
@@ -46,8 +43,7 @@ static void from_hex(const char *text, uint8_t *bytes, size_t len)
 }
 
 /* What the kernel says of the first processor. */
-static bool processor_has(const char *feature)
-{
+static bool processor_has(const char *feature) {
     char line[8192], name[32];
     FILE *file = fopen("/proc/cpuinfo", "r");
     bool found = false;
@@ -63,29 +59,25 @@ static bool processor_has(const char *feature)
     return found;
 }
 
-static bool is_supported(void)
-{
+static bool is_supported(void) {
     return processor_has("vaes") && processor_has("vpclmulqdq") &&
            processor_has("avx512bw") && processor_has("bmi2");
 }
 
-static int begin(void **state)
-{
+static int begin(void **state) {
     (void)state;
     guard_open(&guard, LEN_MAX + 64);
     return mst_posix_init(&posix, links, 1, &port);
 }
 
-static int end(void **state)
-{
+static int end(void **state) {
     (void)state;
     guard_close(&guard);
     mst_posix_free(&posix);
     return 0;
 }
 
-static void the_port_has_it_where_the_processor_has(void **state)
-{
+static void the_port_has_it_where_the_processor_has(void **state) {
     (void)state;
     assert_int_equal(port.aes_ctr != NULL, is_supported());
     assert_int_equal(port.ghash != NULL, is_supported());
@@ -94,8 +86,7 @@ static void the_port_has_it_where_the_processor_has(void **state)
 
 /* Test cases 4 and 16 of "The Galois/Counter Mode of Operation (GCM)" by D.
  * McGrew and J. Viega. */
-static void known_answers(void **state)
-{
+static void known_answers(void **state) {
     static const struct {
         size_t key_len;
         const char *ciphertext, *tag;
@@ -139,8 +130,7 @@ static void known_answers(void **state)
 }
 
 /* RFC 8439, section 2.4.2. */
-static void known_answer_of_chacha20(void **state)
-{
+static void known_answer_of_chacha20(void **state) {
     static const char text[] =
         "Ladies and Gentlemen of the class of '99: If I could offer you only "
         "one tip for the future, sunscreen would be it.";
@@ -162,8 +152,7 @@ static void known_answer_of_chacha20(void **state)
 }
 
 /* At every length, one call after the other, up to a protected page. */
-static void hashes_as_the_portable_one(void **state)
-{
+static void hashes_as_the_portable_one(void **state) {
     uint8_t h[16], y[16], expected[16];
 
     (void)state;
@@ -184,8 +173,7 @@ static void hashes_as_the_portable_one(void **state)
 }
 
 /* Keys whose bits are all one or single ones, where a carry would be lost. */
-static void hashes_with_extreme_keys(void **state)
-{
+static void hashes_with_extreme_keys(void **state) {
     uint8_t h[16], y[16], expected[16];
 
     (void)state;
@@ -205,8 +193,7 @@ static void hashes_with_extreme_keys(void **state)
     }
 }
 
-static void encrypt_expect(size_t key_len, uint32_t counter, size_t len)
-{
+static void encrypt_expect(size_t key_len, uint32_t counter, size_t len) {
     static uint8_t expected[LEN_MAX + 1];
     br_aes_ct64_ctr_keys portable;
     br_aes_gen_ctr_keys keys;
@@ -232,8 +219,7 @@ static void encrypt_expect(size_t key_len, uint32_t counter, size_t len)
 
 /* At every length, in place, up to a protected page; the counter of 32 bits
  * wraps in some. */
-static void encrypts_as_the_portable_one(void **state)
-{
+static void encrypts_as_the_portable_one(void **state) {
     static const uint32_t counters[] = {0, 2, UINT32_MAX, UINT32_MAX - 2,
                                         UINT32_MAX - 30};
 
@@ -248,8 +234,7 @@ static void encrypts_as_the_portable_one(void **state)
 }
 
 /* In the same way. */
-static void chacha20_is_the_portable_one(void **state)
-{
+static void chacha20_is_the_portable_one(void **state) {
     static const uint32_t counters[] = {0, 1, UINT32_MAX, UINT32_MAX - 6,
                                         UINT32_MAX - 20};
     static uint8_t expected[LEN_MAX + 1];
@@ -274,8 +259,7 @@ static void chacha20_is_the_portable_one(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest anywhere[] = {
         TEST(the_port_has_it_where_the_processor_has),
     };

@@ -42,13 +42,11 @@ static struct mst_port port;
 static uid_t user; /* whom geteuid() names */
 
 /* Stands in for the libc's: the file of another user needs no second one. */
-uid_t geteuid(void)
-{
+uid_t geteuid(void) {
     return user;
 }
 
-static int make_directory(void **state)
-{
+static int make_directory(void **state) {
     (void)state;
     if (mkdtemp(directory) == NULL) {
         return -1;
@@ -60,22 +58,19 @@ static int make_directory(void **state)
     return 0;
 }
 
-static int remove_directory(void **state)
-{
+static int remove_directory(void **state) {
     (void)state;
     return rmdir(directory);
 }
 
-static int set_up(void **state)
-{
+static int set_up(void **state) {
     (void)state;
     user = getuid();
     return mst_posix_init(&posix, links, 1, &port) != 0 ||
            mst_posix_token_file(&posix, &port, path) != 0;
 }
 
-static int tear_down(void **state)
-{
+static int tear_down(void **state) {
     (void)state;
     (void)unlink(path);
     (void)unlink(aside);
@@ -86,27 +81,23 @@ static int tear_down(void **state)
 }
 
 /* The program starts again. */
-static void restart(void)
-{
+static void restart(void) {
     void *none = NULL;
 
     mst_posix_free(&posix);
     assert_int_equal(set_up(&none), 0);
 }
 
-static void save(uint32_t key, const char *token)
-{
+static void save(uint32_t key, const char *token) {
     port.token_save(port.context, key, token, strlen(token), UNTIL);
 }
 
-static void forget(uint32_t key)
-{
+static void forget(uint32_t key) {
     port.token_save(port.context, key, NULL, 0, 0);
 }
 
 /* Loads with this key: the token, or "". */
-static const char *load(uint32_t key)
-{
+static const char *load(uint32_t key) {
     static char token[MST_TOKEN_MAX + 1];
     int64_t until_s = 0;
     int len =
@@ -121,15 +112,13 @@ static const char *load(uint32_t key)
 }
 
 /* What went wrong since the last look. */
-static void assert_error(int error, int detail)
-{
+static void assert_error(int error, int detail) {
     assert_int_equal(posix.token_error, error);
     assert_int_equal(posix.token_detail, detail);
     posix.token_error = posix.token_detail = 0;
 }
 
-static void write_file(const char *name, const char *text, size_t len)
-{
+static void write_file(const char *name, const char *text, size_t len) {
     int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
     assert_true(fd >= 0);
@@ -137,8 +126,7 @@ static void write_file(const char *name, const char *text, size_t len)
     assert_int_equal(close(fd), 0);
 }
 
-static size_t read_file(const char *name, char *text, size_t cap)
-{
+static size_t read_file(const char *name, char *text, size_t cap) {
     FILE *file = fopen(name, "rb");
     size_t len;
 
@@ -148,8 +136,7 @@ static size_t read_file(const char *name, char *text, size_t cap)
     return len;
 }
 
-static void assert_mode(const char *name, mode_t mode)
-{
+static void assert_mode(const char *name, mode_t mode) {
     struct stat status;
 
     assert_int_equal(lstat(name, &status), 0);
@@ -160,8 +147,7 @@ static void assert_mode(const char *name, mode_t mode)
  * What is kept
  * ------------------------------------------------------------------------ */
 
-static void what_was_saved_is_loaded(void **state)
-{
+static void what_was_saved_is_loaded(void **state) {
     char longest[MST_TOKEN_MAX + 1];
 
     (void)state;
@@ -181,8 +167,7 @@ static void what_was_saved_is_loaded(void **state)
     assert_error(0, 0);
 }
 
-static void another_key_finds_nothing(void **state)
-{
+static void another_key_finds_nothing(void **state) {
     (void)state;
     save(KEY, TOKEN);
     assert_string_equal(load(KEY + 1), "");
@@ -191,8 +176,7 @@ static void another_key_finds_nothing(void **state)
     assert_error(0, 0);
 }
 
-static void keys_are_kept_side_by_side(void **state)
-{
+static void keys_are_kept_side_by_side(void **state) {
     int64_t until_s;
     char token[8];
 
@@ -228,8 +212,7 @@ static void keys_are_kept_side_by_side(void **state)
 
 /* As many as there is room for, each as long as can be; then the one that was
  * saved first makes room. */
-static void the_oldest_makes_room(void **state)
-{
+static void the_oldest_makes_room(void **state) {
     static char longest[MST_TOKEN_MAX + 1];
 
     (void)state;
@@ -251,8 +234,7 @@ static void the_oldest_makes_room(void **state)
     assert_error(0, 0);
 }
 
-static void the_longest_lines_fit(void **state)
-{
+static void the_longest_lines_fit(void **state) {
     static char longest[MST_TOKEN_MAX];
     static char token[MST_TOKEN_MAX];
     int64_t until_s;
@@ -273,8 +255,7 @@ static void the_longest_lines_fit(void **state)
 }
 
 /* Before any that is good, whichever came first. */
-static void an_expired_one_makes_room(void **state)
-{
+static void an_expired_one_makes_room(void **state) {
     (void)state;
     for (uint32_t i = 0; i < MST_POSIX_TOKENS_MAX - 1; i++) {
         save(i, TOKEN);
@@ -293,8 +274,7 @@ static void an_expired_one_makes_room(void **state)
  * Whose file it is
  * ------------------------------------------------------------------------ */
 
-static void only_the_owner_can_read_it(void **state)
-{
+static void only_the_owner_can_read_it(void **state) {
     mode_t mask = umask(0);
 
     (void)state;
@@ -305,8 +285,7 @@ static void only_the_owner_can_read_it(void **state)
 }
 
 /* What others may have read or written is not taken over either. */
-static void a_file_open_to_others_is_replaced(void **state)
-{
+static void a_file_open_to_others_is_replaced(void **state) {
     (void)state;
     for (mode_t bit = 1; bit <= 040; bit <<= 1) {
         save(KEY, TOKEN);
@@ -324,8 +303,7 @@ static void a_file_open_to_others_is_replaced(void **state)
     assert_string_equal(load(KEY + 1), TOKEN);
 }
 
-static void a_file_of_another_user_is_replaced(void **state)
-{
+static void a_file_of_another_user_is_replaced(void **state) {
     (void)state;
     save(KEY, TOKEN);
     user++;
@@ -340,8 +318,7 @@ static void a_file_of_another_user_is_replaced(void **state)
 }
 
 /* Whatever is there by mistake is not removed for nothing. */
-static void forgetting_touches_no_strange_file(void **state)
-{
+static void forgetting_touches_no_strange_file(void **state) {
     char text[16];
 
     (void)state;
@@ -356,8 +333,7 @@ static void forgetting_touches_no_strange_file(void **state)
 }
 
 /* Neither reads nor overwrites what a link leads to. */
-static void a_symbolic_link_is_not_followed(void **state)
-{
+static void a_symbolic_link_is_not_followed(void **state) {
     char text[16];
 
     (void)state;
@@ -385,8 +361,7 @@ static void a_symbolic_link_is_not_followed(void **state)
 }
 
 /* Nobody writes to it: it is not waited for. */
-static void a_fifo_counts_for_nothing(void **state)
-{
+static void a_fifo_counts_for_nothing(void **state) {
     (void)state;
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_string_equal(load(KEY), "");
@@ -397,8 +372,7 @@ static void a_fifo_counts_for_nothing(void **state)
     assert_string_equal(load(KEY), TOKEN);
 }
 
-static void a_directory_counts_for_nothing(void **state)
-{
+static void a_directory_counts_for_nothing(void **state) {
     (void)state;
     assert_int_equal(mkdir(path, 0700), 0);
     assert_string_equal(load(KEY), "");
@@ -413,15 +387,13 @@ static void a_directory_counts_for_nothing(void **state)
  * What is in it
  * ------------------------------------------------------------------------ */
 
-static void assert_damaged(const char *text, size_t len)
-{
+static void assert_damaged(const char *text, size_t len) {
     write_file(path, text, len);
     assert_string_equal(load(KEY), "");
     assert_error(MST_POSIX_ERR_TOKEN_DAMAGED, 0);
 }
 
-static void a_file_that_is_cut_off_counts_for_nothing(void **state)
-{
+static void a_file_that_is_cut_off_counts_for_nothing(void **state) {
     char text[256];
     size_t len;
 
@@ -440,8 +412,7 @@ static void a_file_that_is_cut_off_counts_for_nothing(void **state)
 }
 
 /* One damaged line makes the whole file one that nobody wrote so. */
-static void a_garbled_file_counts_for_nothing(void **state)
-{
+static void a_garbled_file_counts_for_nothing(void **state) {
 #define GOOD "01abcdef 4102444800 abc\n"
     static const struct {
         const char *text;
@@ -493,8 +464,7 @@ static void a_garbled_file_counts_for_nothing(void **state)
 
 /* Bytes changed at random: nothing is read or written beyond a buffer, and
  * what is called damaged gives no token. */
-static void random_damage_is_survived(void **state)
-{
+static void random_damage_is_survived(void **state) {
     char text[512], bad[512], token[MST_TOKEN_MAX];
     unsigned seed = 1;
     int64_t until_s;
@@ -523,8 +493,7 @@ static void random_damage_is_survived(void **state)
     }
 }
 
-static void a_huge_file_and_a_small_buffer_are_refused(void **state)
-{
+static void a_huge_file_and_a_small_buffer_are_refused(void **state) {
     static char huge[(MST_POSIX_TOKENS_MAX + 1) * (MST_TOKEN_MAX + 64)];
     char small[sizeof TOKEN - 2];
     int64_t until_s;
@@ -554,8 +523,7 @@ static void a_huge_file_and_a_small_buffer_are_refused(void **state)
  * Saving
  * ------------------------------------------------------------------------ */
 
-static void what_a_killed_program_left_is_no_obstacle(void **state)
-{
+static void what_a_killed_program_left_is_no_obstacle(void **state) {
     (void)state;
     write_file(aside, "half", 4);
     write_file(lock, "", 0);
@@ -565,8 +533,7 @@ static void what_a_killed_program_left_is_no_obstacle(void **state)
     assert_error(0, 0);
 }
 
-static void a_disk_that_is_full_leaves_the_old_file(void **state)
-{
+static void a_disk_that_is_full_leaves_the_old_file(void **state) {
     struct rlimit limit, full = {0, 0};
     void (*old)(int) = signal(SIGXFSZ, SIG_IGN);
 
@@ -587,8 +554,7 @@ static void a_disk_that_is_full_leaves_the_old_file(void **state)
     (void)signal(SIGXFSZ, old);
 }
 
-static void a_place_that_cannot_be_written_is_no_error(void **state)
-{
+static void a_place_that_cannot_be_written_is_no_error(void **state) {
     static char long_path[PATH_MAX];
 
     (void)state;
@@ -607,8 +573,7 @@ static void a_place_that_cannot_be_written_is_no_error(void **state)
 }
 
 /* Given up, told, and nothing lost of what is there. */
-static void a_lock_that_is_taken_is_not_waited_for(void **state)
-{
+static void a_lock_that_is_taken_is_not_waited_for(void **state) {
     int fd;
 
     (void)state;
@@ -630,8 +595,7 @@ static void a_lock_that_is_taken_is_not_waited_for(void **state)
 
 /* A client of its own: saves under its key, again and again, and finds it each
  * time. Returns NULL if all went well. */
-static void *save_often(void *key)
-{
+static void *save_often(void *key) {
     struct mst_posix_link its_links[1];
     struct mst_posix mine;
     struct mst_port its;
@@ -658,8 +622,7 @@ static void *save_often(void *key)
 }
 
 /* Two processes of two threads each. */
-static void saving_at_once_loses_nothing(void **state)
-{
+static void saving_at_once_loses_nothing(void **state) {
     pid_t pids[2];
 
     (void)state;
@@ -697,8 +660,7 @@ static void saving_at_once_loses_nothing(void **state)
 
 static _Alignas(4096) char stack[512 * 1024];
 
-static void *load_and_save(void *token)
-{
+static void *load_and_save(void *token) {
     int64_t until_s;
 
     (void)port.token_load(port.context, KEY, token, MST_TOKEN_MAX, &until_s);
@@ -708,8 +670,7 @@ static void *load_and_save(void *token)
 
 /* Of frames that are gone: not for the sanitizer's eyes. */
 __attribute__((no_sanitize("address"))) static bool stack_has(const char *text,
-                                                              size_t len)
-{
+                                                              size_t len) {
     for (size_t i = 0; i + len <= sizeof stack; i++) {
         size_t n = 0;
         while (n < len && stack[i + n] == text[n]) {
@@ -722,8 +683,7 @@ __attribute__((no_sanitize("address"))) static bool stack_has(const char *text,
     return false;
 }
 
-static void no_token_stays_on_the_stack(void **state)
-{
+static void no_token_stays_on_the_stack(void **state) {
     static char token[MST_TOKEN_MAX];
     pthread_attr_t attributes;
     pthread_t thread;
@@ -744,8 +704,7 @@ static void no_token_stays_on_the_stack(void **state)
 
 /* ------------------------------------------------------------------------ */
 
-static void wrong_arguments_are_refused(void **state)
-{
+static void wrong_arguments_are_refused(void **state) {
     (void)state;
     assert_int_equal(mst_posix_token_file(NULL, &port, path), MST_ERR_ARGUMENT);
     assert_int_equal(mst_posix_token_file(&posix, NULL, path),
@@ -757,8 +716,7 @@ static void wrong_arguments_are_refused(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(what_was_saved_is_loaded),
         TEST(another_key_finds_nothing),

@@ -49,8 +49,7 @@ static sem_t hang_entered, hang_leave, hang_left;
 
 /* "hang.test" hangs until it is let go; the rest is the system's. */
 int getaddrinfo(const char *name, const char *service,
-                const struct addrinfo *req, struct addrinfo **pai)
-{
+                const struct addrinfo *req, struct addrinfo **pai) {
     int (*real)(const char *, const char *, const struct addrinfo *,
                 struct addrinfo **);
 
@@ -66,8 +65,7 @@ int getaddrinfo(const char *name, const char *service,
 }
 
 /* Lets the one that hangs go; none is left for the next test. */
-static void hang_end(void)
-{
+static void hang_end(void) {
     sem_wait(&hang_entered);
     sem_post(&hang_leave);
     sem_wait(&hang_left);
@@ -79,8 +77,7 @@ static struct {
     int poll_ms; /* the last poll()'s limit */
 } calls;
 
-int poll(struct pollfd *fds, nfds_t nfds, int timeout)
-{
+int poll(struct pollfd *fds, nfds_t nfds, int timeout) {
     int (*real)(struct pollfd *, nfds_t, int);
 
     *(void **)&real = dlsym(RTLD_NEXT, "poll");
@@ -89,8 +86,7 @@ int poll(struct pollfd *fds, nfds_t nfds, int timeout)
     return real(fds, nfds, timeout);
 }
 
-ssize_t recv(int fd, void *buf, size_t n, int flags)
-{
+ssize_t recv(int fd, void *buf, size_t n, int flags) {
     ssize_t (*real)(int, void *, size_t, int);
 
     *(void **)&real = dlsym(RTLD_NEXT, "recv");
@@ -102,8 +98,7 @@ ssize_t recv(int fd, void *buf, size_t n, int flags)
 
 static bool send_full; /* nothing can be sent */
 
-ssize_t send(int fd, const void *buf, size_t n, int flags)
-{
+ssize_t send(int fd, const void *buf, size_t n, int flags) {
     ssize_t (*real)(int, const void *, size_t, int);
 
     if (send_full) {
@@ -118,8 +113,7 @@ ssize_t send(int fd, const void *buf, size_t n, int flags)
  * Client and service
  * ------------------------------------------------------------------------ */
 
-static uint16_t listener_port(void)
-{
+static uint16_t listener_port(void) {
     struct sockaddr_in address = {0};
     socklen_t len = sizeof address;
 
@@ -128,8 +122,7 @@ static uint16_t listener_port(void)
     return ntohs(address.sin_port);
 }
 
-static void client_begin(const char *host)
-{
+static void client_begin(const char *host) {
     snprintf(ws_url, sizeof ws_url, "ws://%s:%u/", host, listener_port());
     snprintf(http_url, sizeof http_url, "http://%s:%u", host, listener_port());
     config.ws_url = ws_url;
@@ -137,23 +130,20 @@ static void client_begin(const char *host)
     assert_int_equal(mst_client_init(&client, &config, &port, &memory), 0);
 }
 
-static int wait_ms(uint32_t ms)
-{
+static int wait_ms(uint32_t ms) {
     const struct mst_link *link = &client.link;
 
     return mst_posix_wait(&posix, &link, 1, ms);
 }
 
-static size_t pollfds(struct pollfd fds[1])
-{
+static size_t pollfds(struct pollfd fds[1]) {
     const struct mst_link *link = &client.link;
 
     return mst_posix_pollfds(&posix, &link, 1, fds);
 }
 
 /* Polls and sleeps until there is an event, as a program does. */
-static enum mst_event_type next_event(void)
-{
+static enum mst_event_type next_event(void) {
     while (mst_poll(&client, &event) == 0) {
         assert_true(wait_ms(LONG_MS) >= 0);
     }
@@ -161,24 +151,21 @@ static enum mst_event_type next_event(void)
 }
 
 /* Polls until the client cannot get any further by itself. */
-static void poll_until_idle(void)
-{
+static void poll_until_idle(void) {
     do {
         assert_int_equal(mst_poll(&client, &event), 0);
     } while (mst_next_deadline_ms(&client.link) == 0);
 }
 
 /* Goes on until link 0 waits for the answer to its request of a token. */
-static void token_requested(void)
-{
+static void token_requested(void) {
     do {
         poll_until_idle();
     } while (mst_client_state(&client) != MST_STATE_TOKEN &&
              wait_ms(LONG_MS) >= 0);
 }
 
-static int set_up(void **state)
-{
+static int set_up(void **state) {
     struct sockaddr_in address;
 
     (void)state;
@@ -202,8 +189,7 @@ static int set_up(void **state)
     return mst_posix_init(&posix, links, LINKS, &port);
 }
 
-static int tear_down(void **state)
-{
+static int tear_down(void **state) {
     (void)state;
     mst_client_wipe(&client);
     mst_posix_free(&posix);
@@ -212,8 +198,7 @@ static int tear_down(void **state)
 }
 
 /* Reads a request to its end: headers, and the form of a POST. */
-static void request_read(int peer, char *text, size_t size)
-{
+static void request_read(int peer, char *text, size_t size) {
     size_t len = 0;
 
     for (;;) {
@@ -239,8 +224,7 @@ static const char token[] =
     "\"token_type\":\"bearer\"}";
 
 /* A service that gives a token, byte by byte, and then refuses it. */
-static void *service_run(void *argument)
-{
+static void *service_run(void *argument) {
     static const char refusal[] =
         "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
     char request[4096];
@@ -262,8 +246,7 @@ static void *service_run(void *argument)
 
 /* Connects link 0, which then waits to read and for nothing else, for long.
  * Returns the service's end. */
-static int reading_client(void)
-{
+static int reading_client(void) {
     char request[4096];
     int peer;
 
@@ -276,8 +259,7 @@ static int reading_client(void)
     return peer;
 }
 
-static void reset_by(int peer)
-{
+static void reset_by(int peer) {
     const struct linger at_once = {1, 0};
 
     setsockopt(peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -285,8 +267,7 @@ static void reset_by(int peer)
 }
 
 /* Byte n of what this sends is a function of n. */
-static void send_pattern(int peer, size_t len)
-{
+static void send_pattern(int peer, size_t len) {
     unsigned char data[16384];
 
     for (size_t i = 0; i < len; i++) {
@@ -295,8 +276,7 @@ static void send_pattern(int peer, size_t len)
     assert_int_equal(send(peer, data, len, MSG_NOSIGNAL), len);
 }
 
-static void expect_pattern(size_t at, size_t asked, size_t given)
-{
+static void expect_pattern(size_t at, size_t asked, size_t given) {
     unsigned char data[16384];
 
     assert_int_equal(port.recv(port.context, 0, data, asked), given);
@@ -305,8 +285,7 @@ static void expect_pattern(size_t at, size_t asked, size_t given)
     }
 }
 
-static void expect_reset(void)
-{
+static void expect_reset(void) {
     char data[16];
 
     assert_int_equal(port.recv(port.context, 0, data, sizeof data),
@@ -314,8 +293,7 @@ static void expect_reset(void)
     assert_int_equal(port.detail(port.context, 0), ECONNRESET);
 }
 
-static uint64_t clock_ns(void)
-{
+static uint64_t clock_ns(void) {
     return port.now_ns(port.context);
 }
 
@@ -323,8 +301,7 @@ static uint64_t clock_ns(void)
  * Tests
  * ------------------------------------------------------------------------ */
 
-static void waits_for_the_resolver(void **state)
-{
+static void waits_for_the_resolver(void **state) {
     struct pollfd fds[1];
 
     (void)state;
@@ -343,8 +320,7 @@ static void waits_for_the_resolver(void **state)
     assert_int_equal(pollfds(fds), 0);
 }
 
-static void wakes_up_at_the_deadline(void **state)
-{
+static void wakes_up_at_the_deadline(void **state) {
     (void)state;
     config.resolve_ms = 30;
     client_begin("hang.test");
@@ -357,15 +333,13 @@ static void wakes_up_at_the_deadline(void **state)
 
 static volatile sig_atomic_t signals_caught;
 
-static void count_signal(int number)
-{
+static void count_signal(int number) {
     (void)number;
     signals_caught++;
 }
 
 /* Also where the handler asks for calls to be begun anew. */
-static void expect_signal_to_end_the_wait(void)
-{
+static void expect_signal_to_end_the_wait(void) {
     struct sigaction action = {.sa_handler = count_signal,
                                .sa_flags = SA_RESTART};
     struct sigaction before;
@@ -382,8 +356,7 @@ static void expect_signal_to_end_the_wait(void)
     sigaction(SIGALRM, &before, NULL);
 }
 
-static void wakes_up_for_a_signal(void **state)
-{
+static void wakes_up_for_a_signal(void **state) {
     int peer;
 
     (void)state;
@@ -399,8 +372,7 @@ static void wakes_up_for_a_signal(void **state)
     close(peer);
 }
 
-static void waits_for_the_connection(void **state)
-{
+static void waits_for_the_connection(void **state) {
     struct pollfd fds[1];
     struct sockaddr_in address;
     socklen_t len = sizeof address;
@@ -425,8 +397,7 @@ static void waits_for_the_connection(void **state)
     }
 }
 
-static void waits_through_a_whole_attempt(void **state)
-{
+static void waits_through_a_whole_attempt(void **state) {
     struct pollfd fds[1];
     pthread_t service;
 
@@ -444,8 +415,7 @@ static void waits_through_a_whole_attempt(void **state)
     assert_int_equal(pollfds(fds), 0);
 }
 
-static void refused_connection_reaches_the_program(void **state)
-{
+static void refused_connection_reaches_the_program(void **state) {
     (void)state;
     client_begin("127.0.0.1");
     assert_int_equal(next_event(), MST_EVENT_CLOSED);
@@ -455,8 +425,7 @@ static void refused_connection_reaches_the_program(void **state)
 }
 
 /* One call of the system waits and reads. */
-static void reads_where_it_can_wait_long(void **state)
-{
+static void reads_where_it_can_wait_long(void **state) {
     struct pollfd fds[1];
     int peer = reading_client();
 
@@ -477,8 +446,7 @@ static void reads_where_it_can_wait_long(void **state)
     close(peer);
 }
 
-static void reads_no_less_than_there_is(void **state)
-{
+static void reads_no_less_than_there_is(void **state) {
     static const size_t ahead = sizeof links[0].ahead;
     int peer = reading_client();
     size_t at = 0;
@@ -505,8 +473,7 @@ static void reads_no_less_than_there_is(void **state)
     close(peer);
 }
 
-static void end_comes_after_what_was_read(void **state)
-{
+static void end_comes_after_what_was_read(void **state) {
     int peer = reading_client();
     char data[16];
 
@@ -523,8 +490,7 @@ static void end_comes_after_what_was_read(void **state)
 }
 
 /* The system says it once, and here to the wait. */
-static void reset_reaches_the_program(void **state)
-{
+static void reset_reaches_the_program(void **state) {
     int peer = reading_client();
 
     (void)state;
@@ -541,8 +507,7 @@ static void reset_reaches_the_program(void **state)
 }
 
 /* The error is met while what the wait has read is handed out. */
-static void reset_comes_after_what_was_read(void **state)
-{
+static void reset_comes_after_what_was_read(void **state) {
     static const size_t ahead = sizeof links[0].ahead;
     int peer = reading_client();
 
@@ -556,8 +521,7 @@ static void reset_comes_after_what_was_read(void **state)
 }
 
 /* Connects link 0 anew, without the client. */
-static void connect_anew(void)
-{
+static void connect_anew(void) {
     struct mst_endpoint endpoint = {.host = "127.0.0.1"};
 
     port.close(port.context, 0);
@@ -568,8 +532,7 @@ static void connect_anew(void)
     }
 }
 
-static void next_connection_starts_clean(void **state)
-{
+static void next_connection_starts_clean(void **state) {
     int peer = reading_client();
     char data[16];
 
@@ -588,8 +551,7 @@ static void next_connection_starts_clean(void **state)
 }
 
 /* Neither too early nor, but for the machine's own delays, too late. */
-static void sleeps_no_longer_than_told(void **state)
-{
+static void sleeps_no_longer_than_told(void **state) {
     static const uint32_t limits[] = {0, 1, 30, 249, 250, 251, 555};
     int peer = reading_client();
     struct timeval limit;
@@ -615,8 +577,7 @@ static void sleeps_no_longer_than_told(void **state)
     close(peer);
 }
 
-static void wakes_up_at_the_deadline_of_a_read(void **state)
-{
+static void wakes_up_at_the_deadline_of_a_read(void **state) {
     int peer;
 
     (void)state;
@@ -634,8 +595,7 @@ static void wakes_up_at_the_deadline_of_a_read(void **state)
 
 /* The wait has read the first part of an answer; the rest comes while the
  * program does something else until after the deadline. */
-static void what_came_in_time_counts(void **state)
-{
+static void what_came_in_time_counts(void **state) {
     int peer;
 
     (void)state;
@@ -651,8 +611,7 @@ static void what_came_in_time_counts(void **state)
     close(peer);
 }
 
-static void room_to_send_is_noticed(void **state)
-{
+static void room_to_send_is_noticed(void **state) {
     (void)state;
     assert_int_equal(listen(listener, 4), 0);
     send_full = true;
@@ -677,8 +636,7 @@ static int peers[MANY]; /* the service's end of each, or -1 */
 static size_t clients_count;
 
 static int token_at_hand(void *context, uint32_t key, char *text, size_t cap,
-                         int64_t *until_s)
-{
+                         int64_t *until_s) {
     (void)context;
     (void)key;
     *until_s = time(NULL) + 3600;
@@ -686,8 +644,7 @@ static int token_at_hand(void *context, uint32_t key, char *text, size_t cap,
 }
 
 /* Initialises the client of this link; it is not polled yet. */
-static void clients_add(size_t number, const char *host, uint16_t at)
-{
+static void clients_add(size_t number, const char *host, uint16_t at) {
     static char urls[MANY][64];
     static struct mst_memory memories[MANY];
     struct mst_config its = config;
@@ -709,22 +666,19 @@ static void clients_add(size_t number, const char *host, uint16_t at)
     peers[number] = -1;
 }
 
-static int wait_for_all(uint32_t ms)
-{
+static int wait_for_all(uint32_t ms) {
     return mst_posix_wait(&posix, objects, clients_count, ms);
 }
 
 /* Polls a client once; what there is must be this. */
-static void expect_event(size_t number, enum mst_event_type type)
-{
+static void expect_event(size_t number, enum mst_event_type type) {
     assert_int_equal(mst_poll(&clients[number], &event), 1);
     assert_int_equal(event.type, type);
     assert_int_equal(event.link, number);
 }
 
 /* Polls until there is no more to do, with the gap between requests over. */
-static void poll_idle(size_t number)
-{
+static void poll_idle(size_t number) {
     assert_int_equal(mst_poll(&clients[number], &event), 0);
     usleep(2000);
     do {
@@ -733,22 +687,19 @@ static void poll_idle(size_t number)
 }
 
 /* What is now to be polled must be this client, and no other. */
-static void expect_next(size_t number)
-{
+static void expect_next(size_t number) {
     assert_int_equal(wait_for_all(LONG_MS), 1);
     assert_int_equal(mst_posix_next(&posix), number);
     assert_int_equal(mst_posix_next(&posix), -1);
 }
 
-static void expect_nothing(void)
-{
+static void expect_nothing(void) {
     assert_int_equal(wait_for_all(20), 0);
     assert_int_equal(mst_posix_next(&posix), -1);
 }
 
 /* The service's answer to the opening handshake (RFC 6455, section 4.2.2). */
-static void upgrade_answer(int peer)
-{
+static void upgrade_answer(int peer) {
     static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                  "abcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -781,8 +732,7 @@ static void upgrade_answer(int peer)
 }
 
 /* Makes a client stream. */
-static void clients_open(size_t number)
-{
+static void clients_open(size_t number) {
     clients_add(number, "127.0.0.1", listener_port());
     for (;;) {
         poll_idle(number);
@@ -799,8 +749,7 @@ static void clients_open(size_t number)
 }
 
 /* So many clients that stream, none of which has anything to do. */
-static void clients_begin(size_t count)
-{
+static void clients_begin(size_t count) {
     assert_int_equal(listen(listener, MANY), 0);
     for (size_t i = 0; i < count; i++) {
         clients_open(i);
@@ -809,8 +758,7 @@ static void clients_begin(size_t count)
     expect_nothing();
 }
 
-static void clients_end(void)
-{
+static void clients_end(void) {
     for (size_t i = 0; i < clients_count; i++) {
         mst_client_wipe(&clients[i]);
         if (peers[i] >= 0) {
@@ -820,8 +768,7 @@ static void clients_end(void)
     clients_count = 0;
 }
 
-static void send_heartbeat(size_t number)
-{
+static void send_heartbeat(size_t number) {
     static const char text[] = "..{\"channel\":\"heartbeat\",\"payload\":"
                                "{\"timestamp\":\"2026-01-02T03:04:05.678Z\"}}";
     char frame[sizeof text];
@@ -833,16 +780,14 @@ static void send_heartbeat(size_t number)
     assert_int_equal(send(peers[number], frame, len, MSG_NOSIGNAL), len);
 }
 
-static void expect_heartbeat(size_t number)
-{
+static void expect_heartbeat(size_t number) {
     send_heartbeat(number);
     expect_next(number);
     expect_event(number, MST_EVENT_HEARTBEAT);
     poll_idle(number);
 }
 
-static void serve_clients(size_t count)
-{
+static void serve_clients(size_t count) {
     bool told[MANY] = {false};
 
     clients_begin(count);
@@ -890,16 +835,14 @@ static void serve_clients(size_t count)
     clients_end();
 }
 
-static void clients_share_a_loop(void **state)
-{
+static void clients_share_a_loop(void **state) {
     (void)state;
     serve_clients(FEW);
     serve_clients(MANY);
 }
 
 /* Where a client connects to and gets no answer: a full backlog. */
-static int silent_listener(int fillers[8], uint16_t *at)
-{
+static int silent_listener(int fillers[8], uint16_t *at) {
     struct sockaddr_in address = {.sin_family = AF_INET};
     socklen_t len = sizeof address;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -918,8 +861,7 @@ static int silent_listener(int fillers[8], uint16_t *at)
 }
 
 /* The last two of these resolve and connect, all others stream. */
-static void serve_all_stages(size_t count)
-{
+static void serve_all_stages(size_t count) {
     size_t resolves = count - 2, connects = count - 1;
     int fillers[8];
     uint16_t at;
@@ -956,16 +898,14 @@ static void serve_all_stages(size_t count)
     clients_end();
 }
 
-static void clients_wait_in_every_stage(void **state)
-{
+static void clients_wait_in_every_stage(void **state) {
     (void)state;
     serve_all_stages(FEW);
     serve_all_stages(MANY);
 }
 
 /* What is called or polled out of turn is seen by the next wait. */
-static void wait_sees_what_was_called(void **state)
-{
+static void wait_sees_what_was_called(void **state) {
     char text[4096];
 
     (void)state;
@@ -994,8 +934,7 @@ static void wait_sees_what_was_called(void **state)
 }
 
 /* With many the system tells once of what has come. */
-static void nothing_is_told_too_seldom(void **state)
-{
+static void nothing_is_told_too_seldom(void **state) {
     const size_t count = 3000; /* more than one read takes */
 
     (void)state;
@@ -1029,8 +968,7 @@ static void nothing_is_told_too_seldom(void **state)
 }
 
 /* One that is left out does not end a wait, and is not forgotten. */
-static void wait_is_for_its_objects(void **state)
-{
+static void wait_is_for_its_objects(void **state) {
     (void)state;
     clients_begin(MANY);
     clients_count--;
@@ -1044,8 +982,7 @@ static void wait_is_for_its_objects(void **state)
     clients_end();
 }
 
-static void serve_deadlines(size_t count)
-{
+static void serve_deadlines(size_t count) {
     char text[64];
 
     assert_int_equal(listen(listener, MANY), 0);
@@ -1061,15 +998,13 @@ static void serve_deadlines(size_t count)
     clients_end();
 }
 
-static void wakes_up_at_the_first_deadline(void **state)
-{
+static void wakes_up_at_the_first_deadline(void **state) {
     (void)state;
     serve_deadlines(FEW);
     serve_deadlines(MANY);
 }
 
-static void link_number_out_of_range_is_an_error(void **state)
-{
+static void link_number_out_of_range_is_an_error(void **state) {
     static const int numbers[] = {LINKS - 1, LINKS, INT32_MAX, -1, INT32_MIN};
     struct mst_posix_link behind = links[LINKS - 1];
     struct pollfd fds[1];
@@ -1093,8 +1028,7 @@ static void link_number_out_of_range_is_an_error(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(waits_for_the_resolver),
         TEST(wakes_up_at_the_deadline),

@@ -11,8 +11,7 @@
 
 /* ---- the main job ---- */
 
-static void test_main_job(void **state)
-{
+static void test_main_job(void **state) {
     (void)state;
     session_begin();
     session.service.rules.feed_ms = 1000;
@@ -47,8 +46,7 @@ static void test_main_job(void **state)
 }
 
 static void expect_level(const char *name, const struct mst_level *level,
-                         const char *price, const char *amount)
-{
+                         const char *price, const char *amount) {
     char text[MST_DECIMAL_TEXT_LEN];
 
     if (level == NULL) {
@@ -61,8 +59,7 @@ static void expect_level(const char *name, const struct mst_level *level,
     expect_text(name, amount, text);
 }
 
-static void test_book_follows(void **state)
-{
+static void test_book_follows(void **state) {
     (void)state;
     session_new();
     const struct mst_book *book = &session.books[1];
@@ -93,8 +90,7 @@ static void test_book_follows(void **state)
 
 /* A snapshot far beyond the message buffer comes in parts, and the book keeps
  * the best of it. */
-static void test_large_snapshot(void **state)
-{
+static void test_large_snapshot(void **state) {
     enum { LEVELS = 1200 };
     struct text text = {0};
 
@@ -138,8 +134,7 @@ static void test_large_snapshot(void **state)
 /* A stream with all that can come: a greeting with the 101, fragments,
  * control frames between them, an empty message, something unknown, a
  * message error, a closing handshake and another connection. */
-static void stream_play(void)
-{
+static void stream_play(void) {
     static const char half[] = "{\"channel\":\"heartbeat\",\"payload\":{";
     static const char rest[] =
         "\"timestamp\":\"2026-01-02T03:04:05.000000009Z\"}}";
@@ -162,8 +157,7 @@ static void stream_play(void)
     session_run(SESSION_MINUTE);
 }
 
-static void stream_begin(void)
-{
+static void stream_begin(void) {
     static const char greeting[] = "\x89\x02hi\x81\x02{}";
 
     session_begin();
@@ -175,8 +169,8 @@ static void stream_begin(void)
     session_subscribe();
 }
 
-static void stream_expect(const char *name, size_t value, const char *expected)
-{
+static void stream_expect(const char *name, size_t value,
+                          const char *expected) {
     char text[64];
 
     snprintf(text, sizeof text, "%s %zu", name, value);
@@ -188,8 +182,7 @@ static void stream_expect(const char *name, size_t value, const char *expected)
     session_end();
 }
 
-static void test_slicing(void **state)
-{
+static void test_slicing(void **state) {
     static const size_t sizes[] = {1, 2, 3, 5, 7, 16, 61, 127, 500};
     struct text expected = {0};
 
@@ -218,8 +211,7 @@ static void test_slicing(void **state)
 
 /* ---- a long time ---- */
 
-static void test_day_of_reconnects(void **state)
-{
+static void test_day_of_reconnects(void **state) {
     unsigned connections = 0;
 
     (void)state;
@@ -255,8 +247,7 @@ static void test_day_of_reconnects(void **state)
 }
 
 /* Longer than 32 bits of ms: an idle stream, with the token of an hour. */
-static void test_weeks_idle(void **state)
-{
+static void test_weeks_idle(void **state) {
     (void)state;
     session_new();
     for (int day = 0; day < 60; day++) {
@@ -270,8 +261,7 @@ static void test_weeks_idle(void **state)
 
 /* ---- the clock ---- */
 
-static void wrap_play(void)
-{
+static void wrap_play(void) {
     session_run(10000);
     service_push(&session.service, "market_data", "BTCUSD");
     session_run(25000);
@@ -279,8 +269,7 @@ static void wrap_play(void)
     session_run(2 * SESSION_MINUTE);
 }
 
-static void test_monotonic_wrap(void **state)
-{
+static void test_monotonic_wrap(void **state) {
     /* So long before the wrap: in the first stage, before the first answer,
      * while it is idle, between ping and pong, in silence, in backoff. */
     static const uint32_t before_ms[] = {0,     1,     999,   5000,  20000,
@@ -316,8 +305,7 @@ static void test_monotonic_wrap(void **state)
 }
 
 /* The wall clock may jump: nothing of the session depends on it. */
-static void test_wall_clock_jumps(void **state)
-{
+static void test_wall_clock_jumps(void **state) {
     (void)state;
     session_new();
     assert_true(session_until_subscribed(5000));
@@ -334,8 +322,7 @@ static void test_wall_clock_jumps(void **state)
 /* ---- the port's faults ---- */
 
 /* A connection, a message, a lost connection, another. */
-static void fault_play(void)
-{
+static void fault_play(void) {
     session_until_subscribed(SESSION_HOUR);
     service_push(&session.service, "market_data", "BTCUSD");
     service_frame(&session.service, 0x80, 9, "x", 1);
@@ -344,8 +331,7 @@ static void fault_play(void)
     session_run(SESSION_MINUTE);
 }
 
-static uint64_t fault_calls(enum mst_mock_call call)
-{
+static uint64_t fault_calls(enum mst_mock_call call) {
     session_new();
     fault_play();
     uint64_t calls = session.mock.calls[call];
@@ -354,8 +340,7 @@ static uint64_t fault_calls(enum mst_mock_call call)
 }
 
 /* The calls of one function fail in turn, one alone or a row of them. */
-static void fault_each(enum mst_mock_call call, int error, uint64_t count)
-{
+static void fault_each(enum mst_mock_call call, int error, uint64_t count) {
     uint64_t calls = fault_calls(call);
 
     assert_true(calls > 0);
@@ -383,8 +368,7 @@ static void fault_each(enum mst_mock_call call, int error, uint64_t count)
     }
 }
 
-static void test_every_call_fails(void **state)
-{
+static void test_every_call_fails(void **state) {
     static const struct {
         enum mst_mock_call call;
         int error;
@@ -406,8 +390,7 @@ static void test_every_call_fails(void **state)
     }
 }
 
-static void test_port_errors_are_named(void **state)
-{
+static void test_port_errors_are_named(void **state) {
     static const struct {
         enum mst_mock_call call;
         int error;
@@ -439,8 +422,7 @@ static void test_port_errors_are_named(void **state)
 }
 
 /* Addresses are tried in turn; only when all have failed the attempt has. */
-static void test_addresses_in_turn(void **state)
-{
+static void test_addresses_in_turn(void **state) {
     (void)state;
     session_begin();
     session.mock.plan.addresses = 3;
@@ -453,8 +435,7 @@ static void test_addresses_in_turn(void **state)
     session_end();
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_main_job),          TEST(test_book_follows),
         TEST(test_large_snapshot),    TEST(test_slicing),

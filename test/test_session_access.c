@@ -25,20 +25,17 @@ static struct {
     struct mst_failure failure[CLIENTS]; /* of the last MST_EVENT_CLOSED */
 } shared;
 
-static struct mst_client *client(int i)
-{
+static struct mst_client *client(int i) {
     return &shared.members[i]->client;
 }
 
-static void wish(int i)
-{
+static void wish(int i) {
     assert_int_equal(mst_subscribe(client(i), MST_MARKET_DATA, "BTCUSD", NULL),
                      0);
     assert_int_equal(mst_subscribe(client(i), MST_HEARTBEAT, NULL, NULL), 0);
 }
 
-static void start(int i)
-{
+static void start(int i) {
     static const struct mst_memory lengths = {NULL, 0, MST_LENGTHS_USUAL};
     struct member *m = calloc(1, sizeof *m);
     struct mst_config config = session.config;
@@ -57,8 +54,7 @@ static void start(int i)
 }
 
 /* Wipes a client and gives its room back. */
-static void drop(int i)
-{
+static void drop(int i) {
     if (shared.members[i] != NULL) {
         mst_client_wipe(client(i));
         free(shared.members[i]);
@@ -66,8 +62,7 @@ static void drop(int i)
     }
 }
 
-static void begin(const char *certificate)
-{
+static void begin(const char *certificate) {
     memset(&shared, 0, sizeof shared);
     if (certificate != NULL) {
         session_begin_tls(certificate);
@@ -78,14 +73,12 @@ static void begin(const char *certificate)
     assert_int_equal(mst_access_init(&shared.access, &session.config), 0);
 }
 
-static void start_both(void)
-{
+static void start_both(void) {
     start(0);
     start(1);
 }
 
-static void end(void)
-{
+static void end(void) {
     drop(0);
     drop(1);
     expect_text("what the service found wrong", "", session.service.wrong);
@@ -93,8 +86,7 @@ static void end(void)
                 session.mock.broken != NULL ? session.mock.broken : "");
 }
 
-static void note(int i, const struct mst_event *event)
-{
+static void note(int i, const struct mst_event *event) {
     expect_int("link", i, event->link);
     shared.opened[i] += event->type == MST_EVENT_OPEN;
     if (event->type == MST_EVENT_CLOSED) {
@@ -104,8 +96,7 @@ static void note(int i, const struct mst_event *event)
 }
 
 /* Polls all until none has an event; returns how long they may sleep. */
-static uint32_t poll_all(void)
-{
+static uint32_t poll_all(void) {
     uint32_t wait = UINT32_MAX;
     struct mst_event event;
     int rc[CLIENTS];
@@ -125,15 +116,13 @@ static uint32_t poll_all(void)
     return wait;
 }
 
-static uint64_t moved(void)
-{
+static uint64_t moved(void) {
     return session.mock.bytes_in + session.mock.bytes_out +
            session.mock.connects;
 }
 
 /* As a program would that waits for both. */
-static void run(uint32_t ms)
-{
+static void run(uint32_t ms) {
     uint64_t end = mst_mock_elapsed(&session.mock) + ms;
     unsigned spins = 0;
 
@@ -161,15 +150,13 @@ static void run(uint32_t ms)
 }
 
 /* Does the client stream what it wishes for? */
-static bool is_well(int i)
-{
+static bool is_well(int i) {
     return mst_client_state(client(i)) == MST_STATE_OPEN &&
            service_link_has(&session.service, i, "market_data", "BTCUSD") &&
            service_link_has(&session.service, i, "heartbeat", "");
 }
 
-static void expect_well(const char *name)
-{
+static void expect_well(const char *name) {
     for (int i = 0; i < CLIENTS; i++) {
         if (shared.members[i] != NULL && !is_well(i)) {
             expect_failed("%s: client %d is in state %s", name, i,
@@ -178,8 +165,7 @@ static void expect_well(const char *name)
     }
 }
 
-static void break_both(int error)
-{
+static void break_both(int error) {
     for (int i = 0; i < CLIENTS; i++) {
         session.service.sink.end(session.service.sink.context, i, error);
     }
@@ -188,8 +174,7 @@ static void break_both(int error)
 /* ---- tokens ---- */
 
 /* One fetches, both connect with what has come. */
-static void test_one_token(void **state)
-{
+static void test_one_token(void **state) {
     (void)state;
     begin(NULL);
     session.service.token.delay_ms = 500;
@@ -216,8 +201,7 @@ static void test_one_token(void **state)
 }
 
 /* Who cannot get one leaves it to the other; each waits longer each time. */
-static void test_no_token(void **state)
-{
+static void test_no_token(void **state) {
     (void)state;
     begin(NULL);
     session.service.token.status = 500;
@@ -236,8 +220,7 @@ static void test_no_token(void **state)
 
 /* A token that is not accepted any more is replaced once, for both: also where
  * one is told so only when the other has the next one. */
-static void test_revoked(void **state)
-{
+static void test_revoked(void **state) {
     static const char refused[] =
         "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
 
@@ -267,8 +250,7 @@ static void test_revoked(void **state)
 }
 
 /* The client that fetches, or whose room holds the token, goes away. */
-static void test_one_goes_away(void **state)
-{
+static void test_one_goes_away(void **state) {
     static const uint32_t times[] = {0,   50,  120, 250,  420, 500,
                                      550, 620, 700, 1000, 5000};
 
@@ -299,8 +281,7 @@ static void test_one_goes_away(void **state)
 }
 
 /* The same by mst_close(), in good order. */
-static void test_one_closes(void **state)
-{
+static void test_one_closes(void **state) {
     (void)state;
     begin(NULL);
     start_both();
@@ -316,8 +297,7 @@ static void test_one_closes(void **state)
 }
 
 /* Other credentials count for both, at once. */
-static void test_credentials(void **state)
-{
+static void test_credentials(void **state) {
     (void)state;
     begin(NULL);
     session.service.token.raw = "HTTP/1.1 401 Unauthorized\r\n"
@@ -345,8 +325,7 @@ static void test_credentials(void **state)
 /* ---- pace and waits ---- */
 
 /* Requests of both are a second apart. */
-static void test_one_pace(void **state)
-{
+static void test_one_pace(void **state) {
     (void)state;
     begin(NULL);
     start_both();
@@ -366,8 +345,7 @@ static void test_one_pace(void **state)
 }
 
 /* What one is told to wait, the other one waits, too. */
-static void test_throttled(void **state)
-{
+static void test_throttled(void **state) {
     (void)state;
     /* For a token. */
     begin(NULL);
@@ -407,8 +385,7 @@ static void test_throttled(void **state)
 /* ---- TLS ---- */
 
 /* A session with a host serves both. */
-static void test_tls_sessions(void **state)
-{
+static void test_tls_sessions(void **state) {
     (void)state;
     begin("localhost");
     start_both();
@@ -441,8 +418,7 @@ static void test_tls_sessions(void **state)
 }
 
 /* With the last client go the keys of TLS sessions and the tokens. */
-static void test_nothing_is_left(void **state)
-{
+static void test_nothing_is_left(void **state) {
     struct mst_resume none[MST_RESUMES];
 
     (void)state;
@@ -458,8 +434,7 @@ static void test_nothing_is_left(void **state)
     end();
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_one_token),    TEST(test_no_token),
         TEST(test_revoked),      TEST(test_one_goes_away),

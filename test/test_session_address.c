@@ -22,8 +22,7 @@ static struct mst_address_request request;
 static struct mst_address record;
 
 /* A client without a stream, before a service that answers. */
-static void begin_over(bool tls)
-{
+static void begin_over(bool tls) {
     if (tls) {
         session_begin_tls("localhost");
     } else {
@@ -36,27 +35,23 @@ static void begin_over(bool tls)
     memset(&record, 0xA5, sizeof record);
 }
 
-static void begin(void)
-{
+static void begin(void) {
     begin_over(false);
 }
 
-static int put(void)
-{
+static int put(void) {
     return mst_address_put(&session.transfer, &request, &record);
 }
 
 /* Runs a request to its end. */
-static void put_and_wait(const char *name)
-{
+static void put_and_wait(const char *name) {
     expect_int(name, 0, put());
     if (!session_until(MST_EVENT_ADDRESS, 2 * SESSION_MINUTE)) {
         expect_failed("%s: no end", name);
     }
 }
 
-static void expect_result(const char *name, int error, int status)
-{
+static void expect_result(const char *name, int error, int status) {
     const struct mst_address_result *result = &session.seen.address;
 
     expect_text(name, error_name(error), error_name(result->error));
@@ -67,8 +62,7 @@ static void expect_result(const char *name, int error, int status)
 }
 
 /* As begin(), with one whole response to every request. */
-static void answer(const char *name, const char *raw)
-{
+static void answer(const char *name, const char *raw) {
     begin();
     session.service.address.raw = raw;
     session.service.address.raw_end = MST_ERR_EOF;
@@ -79,8 +73,7 @@ static void answer(const char *name, const char *raw)
 /* ---- what goes out ---- */
 
 /* The body of the last request is this JSON. */
-static void expect_body(const char *name, const char *expected)
-{
+static void expect_body(const char *name, const char *expected) {
     const char *body = strstr(session.service.put, "\r\n\r\n");
     json_t *a = json_loads(expected, 0, NULL);
     json_t *b = body != NULL ? json_loads(body + 4, 0, NULL) : NULL;
@@ -93,8 +86,7 @@ static void expect_body(const char *name, const char *expected)
     json_decref(b);
 }
 
-static void test_request_in_full(void **state)
-{
+static void test_request_in_full(void **state) {
     const struct mst_travelrule rule = {.first_name = "Ada",
                                         .last_name = "L\xC3\xB6velace",
                                         .vasp_id = "vasp-1",
@@ -130,8 +122,7 @@ static void test_request_in_full(void **state)
 }
 
 /* Absent, empty and false are three wishes; an id stands alone. */
-static void test_request_by_id(void **state)
-{
+static void test_request_by_id(void **state) {
     (void)state;
     begin();
     request = (struct mst_address_request){.id = "some-id", .nickname = ""};
@@ -148,8 +139,7 @@ static void test_request_by_id(void **state)
     session_end();
 }
 
-static void test_path_of_the_url(void **state)
-{
+static void test_path_of_the_url(void **state) {
     static const struct {
         const char *url, *path;
     } cases[] = {{"https://" SERVICE_API_HOST, ""},
@@ -171,8 +161,7 @@ static void test_path_of_the_url(void **state)
 
 /* What jansson reads from the request is what was meant, and what it writes
  * for it, all escaped, comes back the same. */
-static void test_hostile_text(void **state)
-{
+static void test_hostile_text(void **state) {
     static const char *const texts[] = {
         "\"}, \"bookmarked_status\": true, \"x\": \"",
         "a\r\nContent-Length: 0\r\n\r\nPUT / HTTP/1.1\r\n",
@@ -192,8 +181,7 @@ static void test_hostile_text(void **state)
     }
 }
 
-static void test_longest_texts(void **state)
-{
+static void test_longest_texts(void **state) {
     static char address[MST_ADDRESS_MAX + 1], name[MST_PARTY_MAX + 1];
     static char nickname[MST_NICKNAME_MAX + 1];
     const struct mst_travelrule rule = {
@@ -217,8 +205,7 @@ static void test_longest_texts(void **state)
 
 /* ---- what is refused here ---- */
 
-static void test_rules_before_a_byte(void **state)
-{
+static void test_rules_before_a_byte(void **state) {
     static const struct mst_travelrule two = {.first_name = "A",
                                               .institution = "B"},
                                        none = {.custodian_type = "VASP"};
@@ -258,15 +245,13 @@ static void test_rules_before_a_byte(void **state)
 }
 
 /* The error with which a transfer of this URL is refused. */
-static int init_with(const char *base_url)
-{
+static int init_with(const char *base_url) {
     session.config.base_url = base_url;
     return mst_transfer_init(&session.transfer, &session.config, &session.port,
                              &session.lengths);
 }
 
-static void test_urls(void **state)
-{
+static void test_urls(void **state) {
     (void)state;
     begin();
     expect_int("no URL", MST_ERR_URL, init_with(NULL));
@@ -276,8 +261,7 @@ static void test_urls(void **state)
     session_end();
 }
 
-static void test_busy(void **state)
-{
+static void test_busy(void **state) {
     (void)state;
     begin();
     session.service.address.delay_ms = 500;
@@ -296,8 +280,7 @@ static void test_busy(void **state)
 
 /* ---- what the service says ---- */
 
-static void test_statuses(void **state)
-{
+static void test_statuses(void **state) {
     static const struct {
         const char *raw;
         int status, error;
@@ -352,8 +335,7 @@ static void test_statuses(void **state)
 }
 
 /* One 401 costs a new token, a second one the request. */
-static void test_new_token_once(void **state)
-{
+static void test_new_token_once(void **state) {
     (void)state;
     begin();
     session.service.address.raw = RESPONSE("401 No", CLOSING, PROBLEM);
@@ -393,8 +375,7 @@ static void test_new_token_once(void **state)
 }
 
 /* Nothing is sent before the time that the service asked for. */
-static void test_retry_after(void **state)
-{
+static void test_retry_after(void **state) {
     static const struct {
         const char *raw;
         uint32_t min_ms, max_ms;
@@ -434,8 +415,7 @@ static void test_retry_after(void **state)
 
 /* ---- how a response comes ---- */
 
-static void test_framing(void **state)
-{
+static void test_framing(void **state) {
     static const enum service_framing framings[] = {
         SERVICE_LENGTH, SERVICE_CHUNKED, SERVICE_UNTIL_CLOSE};
 
@@ -472,8 +452,7 @@ static void test_framing(void **state)
 }
 
 /* Not lost but bad: the request was done, another one would not help. */
-static void test_bad_responses(void **state)
-{
+static void test_bad_responses(void **state) {
     static char large[6000];
     static const struct {
         const char *raw;
@@ -510,8 +489,7 @@ static void test_bad_responses(void **state)
 }
 
 /* A status says more than what is wrong with its body. */
-static void test_status_before_body(void **state)
-{
+static void test_status_before_body(void **state) {
     static const struct {
         const char *raw;
         int end, error, status, requests;
@@ -552,8 +530,7 @@ static void test_status_before_body(void **state)
 
 /* The request was done and its answer is lost, whole or in part: it is
  * repeated, with the same outcome. */
-static void test_lost_answer(void **state)
-{
+static void test_lost_answer(void **state) {
     static const struct {
         const char *raw;
         int end;
@@ -588,8 +565,7 @@ static void test_lost_answer(void **state)
 }
 
 /* All attempts together have put_ms; the last error is told. */
-static void test_total_deadline(void **state)
-{
+static void test_total_deadline(void **state) {
     static const struct {
         const char *name;
         int end, connect, error;
@@ -630,8 +606,7 @@ static void test_total_deadline(void **state)
 
 /* A program without a stream has no reason to poll between two requests: the
  * time until then is not the second one's. */
-static void test_after_a_long_pause(void **state)
-{
+static void test_after_a_long_pause(void **state) {
     (void)state;
     begin();
     session.mock.plan.connect_ms = 100;
@@ -645,8 +620,7 @@ static void test_after_a_long_pause(void **state)
 }
 
 /* One that was held back all its time says for how much longer. */
-static void test_held_back(void **state)
-{
+static void test_held_back(void **state) {
     (void)state;
     begin();
     session.service.address.raw = RESPONSE("429 No", CLOSING, "");
@@ -666,8 +640,7 @@ static void test_held_back(void **state)
 }
 
 /* Whatever port call fails, once: the request goes through all the same. */
-static void put_with_faults(bool tls)
-{
+static void put_with_faults(bool tls) {
     uint64_t calls;
 
     begin_over(tls);
@@ -690,8 +663,7 @@ static void put_with_faults(bool tls)
     }
 }
 
-static void test_a_fault_at_each_call(void **state)
-{
+static void test_a_fault_at_each_call(void **state) {
     (void)state;
     put_with_faults(false);
     put_with_faults(true);
@@ -699,8 +671,7 @@ static void test_a_fault_at_each_call(void **state)
 
 /* ---- tokens ---- */
 
-static void test_token_failures(void **state)
-{
+static void test_token_failures(void **state) {
     static const struct {
         const char *raw;
         int error;
@@ -745,8 +716,7 @@ static void test_token_failures(void **state)
 
 /* The service answers what it has not read all of: that is the end of the
  * connection, and what comes next goes by another one from its beginning. */
-static void test_early_response(void **state)
-{
+static void test_early_response(void **state) {
     static const char early[] =
         "HTTP/1.1 400 No\r\nContent-Length: 2\r\n\r\n{}";
     struct service *service = &session.service;
@@ -771,8 +741,7 @@ static void test_early_response(void **state)
 }
 
 /* Whether the record may have been changed, where no answer says so. */
-static void test_maybe_done(void **state)
-{
+static void test_maybe_done(void **state) {
     static const struct {
         const char *raw; /* NULL: none */
         bool maybe;
@@ -806,8 +775,7 @@ static void test_maybe_done(void **state)
 
 /* The token serves for several requests, and for one that expires there is
  * another. */
-static void test_token_lives_on(void **state)
-{
+static void test_token_lives_on(void **state) {
     (void)state;
     begin();
     session.service.expires_in = 600;
@@ -825,8 +793,7 @@ static void test_token_lives_on(void **state)
     session_end();
 }
 
-static void test_one_token_for_both(void **state)
-{
+static void test_one_token_for_both(void **state) {
     (void)state;
     begin();
     session.config.ws_url = "wss://" SERVICE_WS_HOST;
@@ -843,8 +810,7 @@ static void test_one_token_for_both(void **state)
 }
 
 /* What is missing here is told as what it is, not as time that ran out. */
-static void test_local_errors(void **state)
-{
+static void test_local_errors(void **state) {
     (void)state;
     for (int entropy = 0; entropy < 2; entropy++) {
         begin();
@@ -861,8 +827,7 @@ static void test_local_errors(void **state)
 
 /* ---- one connection for several ---- */
 
-static void keep_alive(unsigned flags)
-{
+static void keep_alive(unsigned flags) {
     struct service *service = &session.service;
     uint64_t sends;
 
@@ -897,15 +862,13 @@ static void keep_alive(unsigned flags)
     session_end();
 }
 
-static void test_keep_alive(void **state)
-{
+static void test_keep_alive(void **state) {
     (void)state;
     keep_alive(0);
     keep_alive(MST_PORT_DRAINS);
 }
 
-static void test_connection_close(void **state)
-{
+static void test_connection_close(void **state) {
     static const char *const headers[] = {"Connection: close\r\n",
                                           "Connection: x, CLOSE\r\n"};
 
@@ -925,8 +888,7 @@ static void test_connection_close(void **state)
     }
 }
 
-static void test_below_tls(void **state)
-{
+static void test_below_tls(void **state) {
     static char nickname[MST_NICKNAME_MAX + 1];
 
     (void)state;
@@ -944,8 +906,7 @@ static void test_below_tls(void **state)
 }
 
 /* A failure that lasts does not keep the next request from being tried. */
-static void test_again_after_a_lasting_failure(void **state)
-{
+static void test_again_after_a_lasting_failure(void **state) {
     (void)state;
     begin_over(true);
     request = (struct mst_address_request){.id = "x"};
@@ -961,8 +922,7 @@ static void test_again_after_a_lasting_failure(void **state)
     session_end();
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_request_in_full),
         TEST(test_request_by_id),

@@ -17,8 +17,7 @@ static struct mst_address record;
 enum beside { BESIDE_CLIENT, BESIDE_PAIR, BESIDE_STANDBY };
 
 /* The stream is fed. */
-static void begin(void)
-{
+static void begin(void) {
     session_begin();
     session.config.base_url = "https://" SERVICE_API_HOST;
     session.service.rules.feed_ms = 100;
@@ -27,13 +26,11 @@ static void begin(void)
     memset(&record, 0xA5, sizeof record);
 }
 
-static int put(void)
-{
+static int put(void) {
     return mst_address_put(&session.transfer, &request, &record);
 }
 
-static void put_and_wait(const char *name)
-{
+static void put_and_wait(const char *name) {
     unsigned before = session.seen.events[MST_EVENT_ADDRESS];
 
     expect_int(name, 0, put());
@@ -45,8 +42,7 @@ static void put_and_wait(const char *name)
     expect_int(name, before + 1, session.seen.events[MST_EVENT_ADDRESS]);
 }
 
-static void start_beside(enum beside beside, uint32_t rotate_ms)
-{
+static void start_beside(enum beside beside, uint32_t rotate_ms) {
     if (beside == BESIDE_CLIENT) {
         session_start();
     } else {
@@ -56,21 +52,18 @@ static void start_beside(enum beside beside, uint32_t rotate_ms)
     session_start_transfer();
 }
 
-static void begin_beside(enum beside beside, uint32_t rotate_ms)
-{
+static void begin_beside(enum beside beside, uint32_t rotate_ms) {
     start_beside(beside, rotate_ms);
     session_subscribe();
     assert_true(session_until_subscribed(SESSION_MINUTE));
 }
 
-static void begin_subscribed(void)
-{
+static void begin_subscribed(void) {
     begin_beside(BESIDE_CLIENT, 0);
 }
 
 /* The time in which the caller does not poll is not the service's. */
-static void test_slow_caller(void **state)
-{
+static void test_slow_caller(void **state) {
     static const uint32_t away_ms[] = {61000, SESSION_HOUR};
 
     (void)state;
@@ -95,8 +88,7 @@ static void test_slow_caller(void **state)
 
 /* Polls a caller that takes a while over each event, which never end, until
  * the request has ended. */
-static void poll_busily(struct mst_event *event)
-{
+static void poll_busily(struct mst_event *event) {
     event->type = MST_EVENT_NONE;
     for (int i = 0; event->type != MST_EVENT_ADDRESS && i < 5000; i++) {
         if (i % 40 == 0) {
@@ -113,8 +105,7 @@ static void poll_busily(struct mst_event *event)
 
 /* The request ends in its time all the same, or with the answer: also where
  * the port has said before that there was no more. */
-static void test_busy_caller(void **state)
-{
+static void test_busy_caller(void **state) {
     static const struct {
         unsigned flags;
         uint32_t delay_ms, ends_ms;
@@ -147,8 +138,7 @@ static void test_busy_caller(void **state)
 }
 
 /* The one stream has been there all the time. */
-static void expect_undisturbed(const char *name)
-{
+static void expect_undisturbed(const char *name) {
     session_run(3000);
     expect_int(name, 1, session.seen.events[MST_EVENT_OPEN]);
     expect_int(name, 0, session.seen.events[MST_EVENT_CLOSED]);
@@ -156,8 +146,7 @@ static void expect_undisturbed(const char *name)
     assert_true(session_subscribed());
 }
 
-static void test_stream_goes_on(void **state)
-{
+static void test_stream_goes_on(void **state) {
     unsigned parts;
 
     (void)state;
@@ -177,8 +166,7 @@ static void test_stream_goes_on(void **state)
 }
 
 /* Nothing that happens to a request reaches the stream. */
-static void test_failures_beside_the_stream(void **state)
-{
+static void test_failures_beside_the_stream(void **state) {
     static const struct {
         const char *raw;
         int end, error;
@@ -213,8 +201,7 @@ static void test_failures_beside_the_stream(void **state)
 }
 
 /* A token of its own that is refused is the request's failure alone. */
-static void test_token_refused_beside_the_stream(void **state)
-{
+static void test_token_refused_beside_the_stream(void **state) {
     (void)state;
     begin();
     begin_subscribed();
@@ -234,8 +221,7 @@ static void test_token_refused_beside_the_stream(void **state)
 }
 
 /* What the link has failed at before, even for long, is not the request's. */
-static void test_after_another_failure(void **state)
-{
+static void test_after_another_failure(void **state) {
     (void)state;
     for (int under_way = 0; under_way < 2; under_way++) {
         uint64_t asked_ms;
@@ -260,8 +246,7 @@ static void test_after_another_failure(void **state)
 }
 
 /* A token that was refused is forgotten, not the one that took its room. */
-static void test_refused_token_whose_room_was_taken(void **state)
-{
+static void test_refused_token_whose_room_was_taken(void **state) {
     (void)state;
     begin();
     session.service.expires_in = 100; /* none is fetched ahead */
@@ -288,8 +273,7 @@ static bool stalled;
 
 /* Takes the beginning of an address request, and not the rest of it. */
 static int send_a_beginning(void *context, int link, const void *data,
-                            size_t len)
-{
+                            size_t len) {
     bool *stall = &session.mock.plan.send_stall;
     int n;
 
@@ -302,8 +286,7 @@ static int send_a_beginning(void *context, int link, const void *data,
 
 /* The stream needs a new token while the other one, a long one, is still being
  * written: it is not put in the same room. */
-static void test_token_in_use_keeps_its_room(void **state)
-{
+static void test_token_in_use_keeps_its_room(void **state) {
     static char old[2000], new[2000];
 
     (void)state;
@@ -333,8 +316,7 @@ static void test_token_in_use_keeps_its_room(void **state)
 
 /* The two tokens, and those that are fetched ahead: hours of it, with
  * rotations. */
-static void test_hours_of_tokens_and_rotations(void **state)
-{
+static void test_hours_of_tokens_and_rotations(void **state) {
     (void)state;
     begin();
     session.service.rules.feed_ms = 0;
@@ -353,8 +335,7 @@ static void test_hours_of_tokens_and_rotations(void **state)
 
 /* A token is fetched ahead of the old one's end by whoever is free to do it, and
  * that is all that happens: what connects next finds it. */
-static void test_token_fetched_ahead(void **state)
-{
+static void test_token_fetched_ahead(void **state) {
     (void)state;
     for (int i = 0; i < 4; i++) {
         const char *name = i == 0   ? "a transfer"
@@ -390,8 +371,7 @@ static void test_token_fetched_ahead(void **state)
 }
 
 /* What the token endpoint asks for is for all: nobody comes back before. */
-static void test_token_endpoint_holds_all(void **state)
-{
+static void test_token_endpoint_holds_all(void **state) {
     (void)state;
     for (int beside = BESIDE_CLIENT; beside <= BESIDE_STANDBY; beside++) {
         begin();
@@ -415,8 +395,7 @@ static void test_token_endpoint_holds_all(void **state)
 }
 
 /* A token for both scopes is fetched once. */
-static void test_one_token_for_both_scopes(void **state)
-{
+static void test_one_token_for_both_scopes(void **state) {
     (void)state;
     for (int beside = BESIDE_CLIENT; beside <= BESIDE_STANDBY; beside++) {
         begin();
@@ -435,8 +414,7 @@ static void test_one_token_for_both_scopes(void **state)
 
 /* A request at every moment of a rotation: it comes through, the rotation
  * does too, and every connection that was opened is closed but the last. */
-static void test_at_each_moment_of_a_rotation(void **state)
-{
+static void test_at_each_moment_of_a_rotation(void **state) {
     (void)state;
     for (uint32_t ms = 0; ms < 6000; ms += ms < 1000 ? 20 : 130) {
         char name[40];
@@ -464,8 +442,7 @@ static void test_at_each_moment_of_a_rotation(void **state)
 }
 
 /* The stream breaks while a request is under way: each goes its way. */
-static void test_stream_breaks_meanwhile(void **state)
-{
+static void test_stream_breaks_meanwhile(void **state) {
     (void)state;
     for (uint32_t ms = 0; ms < 400; ms += 10) {
         begin();
@@ -487,8 +464,7 @@ static void test_stream_breaks_meanwhile(void **state)
 
 /* ---- the end ---- */
 
-static void slow(void)
-{
+static void slow(void) {
     begin();
     session.mock.plan.resolve_ms = 20;
     session.mock.plan.connect_ms = 20;
@@ -499,8 +475,7 @@ static void slow(void)
 
 /* Closed at each moment of a request: it has one end, which says so unless it
  * was over before. */
-static void test_closed_at_each_moment(void **state)
-{
+static void test_closed_at_each_moment(void **state) {
     (void)state;
     for (int alone = 0; alone < 2; alone++) {
         for (uint32_t ms = 0; ms < 600; ms += 10) {
@@ -526,8 +501,7 @@ static void test_closed_at_each_moment(void **state)
 }
 
 /* Closed in each moment of a rotation with a request waiting for the link. */
-static void test_closed_in_a_rotation(void **state)
-{
+static void test_closed_in_a_rotation(void **state) {
     (void)state;
     for (uint32_t ms = 0; ms < 6000; ms += 70) {
         begin();
@@ -544,8 +518,7 @@ static void test_closed_in_a_rotation(void **state)
     }
 }
 
-static bool holds(const void *data, size_t len, const char *text)
-{
+static bool holds(const void *data, size_t len, const char *text) {
     const char *at = data;
     size_t n = strlen(text);
 
@@ -558,8 +531,7 @@ static bool holds(const void *data, size_t len, const char *text)
 }
 
 /* Wiped at each moment: nothing of the tokens is left. */
-static void test_wiped_at_each_moment(void **state)
-{
+static void test_wiped_at_each_moment(void **state) {
     static const char *const secrets[] = {SERVICE_ADDRESS_TOKEN, SERVICE_TOKEN};
     struct session *s = &session;
 
@@ -591,8 +563,7 @@ static void test_wiped_at_each_moment(void **state)
 }
 
 /* New credentials while a request is under way: it is done with them. */
-static void test_new_credentials_meanwhile(void **state)
-{
+static void test_new_credentials_meanwhile(void **state) {
     (void)state;
     for (uint32_t ms = 0; ms < 600; ms += 10) {
         slow();
@@ -615,16 +586,14 @@ static void test_new_credentials_meanwhile(void **state)
 
 static uint64_t storm;
 
-static uint32_t roll(uint32_t sides)
-{
+static uint32_t roll(uint32_t sides) {
     storm ^= storm << 13;
     storm ^= storm >> 7;
     storm ^= storm << 17;
     return (uint32_t)(storm >> 32) % sides;
 }
 
-static void storm_begin(void)
-{
+static void storm_begin(void) {
     static const size_t sizes[] = {0, 0, 1, 17, 300};
     struct mst_mock_plan *plan = &session.mock.plan;
 
@@ -646,8 +615,7 @@ static void storm_begin(void)
 }
 
 /* One thing happens; says whether it was a request that was taken. */
-static bool storm_step(void)
-{
+static bool storm_step(void) {
     static const int statuses[] = {0, 0, 401, 403, 404, 429, 503};
     struct service *service = &session.service;
     struct mst_pair *pair = &session.pair;
@@ -672,8 +640,7 @@ static bool storm_step(void)
 
 /* Whatever happens, each request that is taken ends once, and when the storm
  * is over all is as it should be. */
-static void test_storms(void **state)
-{
+static void test_storms(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 30; seed++) {
         unsigned taken = 0;
@@ -701,8 +668,7 @@ static void test_storms(void **state)
 static struct text traced;
 static unsigned traced_times;
 
-static void trace(void *context, const struct mst_trace *piece)
-{
+static void trace(void *context, const struct mst_trace *piece) {
     (void)context;
     if (piece->kind == MST_TRACE_IN || piece->kind == MST_TRACE_OUT) {
         text_add_bytes(&traced, piece->data, piece->len);
@@ -712,8 +678,7 @@ static void trace(void *context, const struct mst_trace *piece)
 
 /* The trace sees the request as it went out, but for the token; whatever small
  * pieces it goes out in. */
-static void test_trace_sees_no_secret(void **state)
-{
+static void test_trace_sees_no_secret(void **state) {
     static const size_t sizes[] = {0, 1, 7};
 
     (void)state;
@@ -744,8 +709,7 @@ static void test_trace_sees_no_secret(void **state)
 
 /* It sees a long request in as many pieces as the link takes it in, however
  * long the token is. */
-static void test_trace_sees_each_piece_once(void **state)
-{
+static void test_trace_sees_each_piece_once(void **state) {
     static char token[4000 + 1];
     const size_t room = MST_RECORD_OUT_MIN;
 
@@ -767,8 +731,7 @@ static void test_trace_sees_each_piece_once(void **state)
     text_free(&traced);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_stream_goes_on),
         TEST(test_slow_caller),

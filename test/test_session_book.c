@@ -19,18 +19,15 @@ static const char asks[] = LEVEL("101", "1") AND("102") AND("103") AND("104")
     AND("105") AND("106") AND("107") AND("108") AND("109");
 #define CROSSED_BIDS LEVEL("105", "1") "," LEVEL("99", "1")
 
-static const struct mst_book *btc(void)
-{
+static const struct mst_book *btc(void) {
     return &session.books[0];
 }
 
-static int64_t now_ns(void)
-{
+static int64_t now_ns(void) {
     return mst_mock_wall(&session.mock);
 }
 
-static void update(const char *bid, const char *ask)
-{
+static void update(const char *bid, const char *ask) {
     session_run(1); /* later than what came before */
     service_book(&session.service, "BTCUSD", "UPDATE", now_ns(), bid, ask);
     session_run(0);
@@ -38,8 +35,7 @@ static void update(const char *bid, const char *ask)
 
 /* The book's side as text: "99.5 2, 99 3". */
 static void expect_side(const char *name, const char *expected,
-                        const struct mst_book *book, enum mst_side side)
-{
+                        const struct mst_book *book, enum mst_side side) {
     struct text text = {0};
     char number[MST_DECIMAL_TEXT_LEN];
 
@@ -55,15 +51,13 @@ static void expect_side(const char *name, const char *expected,
 }
 
 static void expect_state(const char *name, enum mst_book_state expected,
-                         const struct mst_book *book)
-{
+                         const struct mst_book *book) {
     expect_text(name, mst_book_state_name(expected),
                 mst_book_state_name(mst_book_state(book)));
 }
 
 /* Everything is subscribed, and the last request a while ago. */
-static void begin_subscribed(unsigned flags)
-{
+static void begin_subscribed(unsigned flags) {
     session_begin();
     session.config.flags = flags;
     session_start();
@@ -72,8 +66,7 @@ static void begin_subscribed(unsigned flags)
     session_run(5000);
 }
 
-static uint32_t resyncs(void)
-{
+static uint32_t resyncs(void) {
     return mst_client_stats(&session.client)->resyncs;
 }
 
@@ -81,8 +74,7 @@ static uint32_t resyncs(void)
 
 /* Unsubscribe, its answer, subscribe, at most one request a second; the other
  * market goes on all the while. */
-static void test_resync_of_one_market(void **state)
-{
+static void test_resync_of_one_market(void **state) {
     static const uint32_t delays_ms[] = {0, 300, 2500};
 
     (void)state;
@@ -118,8 +110,7 @@ static void test_resync_of_one_market(void **state)
 }
 
 /* Several at once share the requests. */
-static void test_resyncs_share_requests(void **state)
-{
+static void test_resyncs_share_requests(void **state) {
     (void)state;
     begin_subscribed(0);
     mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
@@ -133,8 +124,7 @@ static void test_resyncs_share_requests(void **state)
 
 /* ---- merge ---- */
 
-static void test_updates_before_the_snapshot(void **state)
-{
+static void test_updates_before_the_snapshot(void **state) {
     struct service *service = &session.service;
 
     (void)state;
@@ -183,8 +173,7 @@ static void test_updates_before_the_snapshot(void **state)
 
 /* The service's time goes back by an hour: what comes then is dropped, which
  * the book says at once; it is subscribed anew and follows again. */
-static void test_time_goes_back(void **state)
-{
+static void test_time_goes_back(void **state) {
     struct service *service = &session.service;
 
     (void)state;
@@ -217,8 +206,7 @@ static void test_time_goes_back(void **state)
 
 /* A service whose snapshots are of another time than its updates: doubted all
  * the time, and subscribed anew as the budget allows. */
-static void test_snapshots_of_another_time(void **state)
-{
+static void test_snapshots_of_another_time(void **state) {
     struct service *service = &session.service;
     unsigned doubted = 0;
 
@@ -240,8 +228,7 @@ static void test_snapshots_of_another_time(void **state)
 }
 
 /* Takes the best bids away, one by one, until the book is as thin as that. */
-static void thin_out(size_t left)
-{
+static void thin_out(size_t left) {
     char bid[128], number[MST_DECIMAL_TEXT_LEN];
 
     while (mst_book_depth(btc(), MST_BID) > left) {
@@ -252,8 +239,7 @@ static void thin_out(size_t left)
     }
 }
 
-static void test_thin_book(void **state)
-{
+static void test_thin_book(void **state) {
     (void)state;
     session_begin();
     session.service.rules.bids = bids;
@@ -294,8 +280,7 @@ static void test_thin_book(void **state)
 }
 
 /* Drifting all day a market is resynchronised as the budget allows. */
-static void test_drift_all_day(void **state)
-{
+static void test_drift_all_day(void **state) {
     (void)state;
     session_begin();
     session.service.rules.bids = bids;
@@ -319,8 +304,7 @@ static void test_drift_all_day(void **state)
     session_end();
 }
 
-static void test_crossed_book(void **state)
-{
+static void test_crossed_book(void **state) {
     (void)state;
     for (int wanted = 0; wanted < 2; wanted++) {
         begin_subscribed(wanted ? MST_RESYNC_CROSSED : 0);
@@ -351,8 +335,7 @@ static void test_crossed_book(void **state)
 #define OTHER_ASK LEVEL("101", "2")
 
 /* So many top of book messages that disagree, their times so far apart. */
-static void disagree(int messages, int64_t apart_ms)
-{
+static void disagree(int messages, int64_t apart_ms) {
     int64_t t = now_ns();
 
     for (int i = 0; i < messages; i++) {
@@ -362,14 +345,12 @@ static void disagree(int messages, int64_t apart_ms)
     session_run(0);
 }
 
-static void agree(void)
-{
+static void agree(void) {
     service_top(&session.service, "BTCUSD", now_ns(), BEST_BID, BEST_ASK);
     session_run(0);
 }
 
-static void test_disagreement_with_top_of_book(void **state)
-{
+static void test_disagreement_with_top_of_book(void **state) {
     const int64_t long_ms = MST_DISAGREEMENT_MS;
 
     (void)state;
@@ -415,8 +396,7 @@ static void test_disagreement_with_top_of_book(void **state)
     session_end();
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_resync_of_one_market),
         TEST(test_resyncs_share_requests),

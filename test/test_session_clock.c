@@ -13,19 +13,16 @@
 #define DAYS(n) ((n) * (uint64_t)SESSION_DAY)
 #define LONGEST (24u * SESSION_DAY) /* between two polls */
 
-static uint64_t now(void)
-{
+static uint64_t now(void) {
     return mst_mock_elapsed(&session.mock);
 }
 
-static const struct mst_stats *stats(void)
-{
+static const struct mst_stats *stats(void) {
     return mst_client_stats(&session.client);
 }
 
 /* Runs for so long, with no poll but those that the client wishes for. */
-static void run_long(uint64_t ms)
-{
+static void run_long(uint64_t ms) {
     uint64_t end = now() + ms;
 
     while (now() < end) {
@@ -38,8 +35,7 @@ static void run_long(uint64_t ms)
 
 static struct text told;
 
-static void on_trace(void *context, const struct mst_trace *trace)
-{
+static void on_trace(void *context, const struct mst_trace *trace) {
     (void)context;
     text_add(&told, "%llu: %d %s %s %d %lld %s\n", (unsigned long long)now(),
              (int)trace->kind, mst_state_name(trace->from),
@@ -48,8 +44,7 @@ static void on_trace(void *context, const struct mst_trace *trace)
 }
 
 /* Every stage hangs in turn, until its deadline. */
-static void play_hangs(void)
-{
+static void play_hangs(void) {
     struct mst_mock_plan *plan = &session.mock.plan;
 
     plan->resolve_error = MST_MOCK_NEVER;
@@ -69,8 +64,7 @@ static void play_hangs(void)
 
 /* Streams for a while, and breaks; the line is half-open; the caller is slow;
  * requests are not answered. */
-static void play_breaks(void)
-{
+static void play_breaks(void) {
     session.service.rules.feed_ms = 700;
     session.service.rules.beat_ms = 5000;
     session_run(20000);
@@ -89,8 +83,7 @@ static void play_breaks(void)
 }
 
 /* What the service asks for. */
-static void play_waits(void)
-{
+static void play_waits(void) {
     session.service.token.status = 429;
     session.service.token.retry_s = 50;
     session_run(60000);
@@ -104,8 +97,7 @@ static void play_waits(void)
 }
 
 /* A token ends, and so does the heartbeat; an audit comes. */
-static void play_ends(void)
-{
+static void play_ends(void) {
     session.service.expires_in = 70;
     session.service.rules.expire = true;
     session.service.rules.beat_ms = 3000;
@@ -120,8 +112,7 @@ static void (*const plays[])(void) = {play_hangs, play_breaks, play_waits,
 
 /* What is told of a play that begins at this time of the clock. */
 static void play(void (*what)(void), uint32_t clock_ms, bool coarse,
-                 struct text *record)
-{
+                 struct text *record) {
     text_free(&told);
     session_begin();
     mst_mock_set_now(&session.mock, clock_ms);
@@ -148,8 +139,7 @@ static void play(void (*what)(void), uint32_t clock_ms, bool coarse,
 }
 
 /* Says in which line two records differ. */
-static void expect_same(const char *a, const char *b, uint32_t before_ms)
-{
+static void expect_same(const char *a, const char *b, uint32_t before_ms) {
     size_t line = 0;
 
     for (size_t i = 0; a[i] == b[i] && a[i] != '\0'; i++) {
@@ -164,8 +154,7 @@ static void expect_same(const char *a, const char *b, uint32_t before_ms)
 
 /* A minute before the clock passes the middle of its range, and its end; and
  * at many other times before. */
-static void test_clock_wraps(void **state)
-{
+static void test_clock_wraps(void **state) {
     static const uint32_t edges[] = {UINT32_C(1) << 31, 0};
     static const uint32_t before_ms[] = {60000, 1,     30,    1000,  10035,
                                          25000, 47000, 61035, 90000, 120000};
@@ -191,8 +180,7 @@ static void test_clock_wraps(void **state)
 static const unsigned pauses[] = {30, 60};
 
 /* Nothing that the client does by itself wakes it often. */
-static void quiet_begin(void)
-{
+static void quiet_begin(void) {
     session_begin();
     session.config.ping_ms = 20 * SESSION_DAY;
     session.config.silence_ms = LONGEST;
@@ -201,8 +189,7 @@ static void quiet_begin(void)
         "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\"}";
 }
 
-static void expect_prompt(const char *name)
-{
+static void expect_prompt(const char *name) {
     service_end(&session.service, MST_ERR_RESET);
     assert_true(session_until(MST_EVENT_CLOSED, 1000));
     if (session.seen.closed.retry_ms > 1000 ||
@@ -215,8 +202,7 @@ static void expect_prompt(const char *name)
 
 /* An open stream on which nothing happens: it is pinged and audited when it is
  * due, and lives. */
-static void test_idle_stream(void **state)
-{
+static void test_idle_stream(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(pauses); i++) {
         uint64_t begin;
@@ -238,8 +224,7 @@ static void test_idle_stream(void **state)
 }
 
 /* It is still noticed when the line goes dead then. */
-static void test_dead_line_later(void **state)
-{
+static void test_dead_line_later(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(pauses); i++) {
         uint64_t begin;
@@ -261,8 +246,7 @@ static void test_dead_line_later(void **state)
 }
 
 /* Heartbeats that come once in 20 days are waited for, 24 days at most. */
-static void test_rare_heartbeats(void **state)
-{
+static void test_rare_heartbeats(void **state) {
     (void)state;
     quiet_begin();
     session.config.heartbeat_ms = LONGEST;
@@ -281,8 +265,7 @@ static void test_rare_heartbeats(void **state)
 
 /* After a permanent error the longest wait there is: not too early, and not
  * never. */
-static void test_long_waits(void **state)
-{
+static void test_long_waits(void **state) {
     (void)state;
     quiet_begin();
     session.config.backoff_slow_ms = LONGEST;
@@ -303,8 +286,7 @@ static void test_long_waits(void **state)
     session_end();
 }
 
-static void doubt(void)
-{
+static void doubt(void) {
     service_text(&session.service,
                  "{\"channel\":\"market_data\",\"payload\":{\"market\":"
                  "\"BTCUSD\",\"type\":\"UPDATE\"}}");
@@ -314,8 +296,7 @@ static void doubt(void)
 /* A book that is in doubt gets a fresh snapshot soon, however long ago its
  * budget was last drawn on, and be it that the snapshot came so early then that
  * it was not waited for. */
-static void test_budget_long_after(void **state)
-{
+static void test_budget_long_after(void **state) {
     (void)state;
     for (size_t i = 0; i < 4 * COUNT(pauses); i++) {
         struct service_rules *rules = &session.service.rules;
@@ -359,8 +340,7 @@ static void test_budget_long_after(void **state)
 
 /* A number that a book cannot keep: the market is left so for a while, which
  * has no end in sight nor lasts for ever when it comes again long after. */
-static void test_drift_long_after(void **state)
-{
+static void test_drift_long_after(void **state) {
     static const char wide[] =
         "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
         "\"type\":\"UPDATE\",\"time\":\"2026-01-03T00:00:00.000Z\","
@@ -386,8 +366,7 @@ static void test_drift_long_after(void **state)
 
 /* A TLS session that was used once is not offered any more when it is too old,
  * though nobody has looked at it since. */
-static void test_tls_session_ages(void **state)
-{
+static void test_tls_session_ages(void **state) {
     static const uint32_t ages[] = {SESSION_DAY, LONGEST};
 
     (void)state;
@@ -410,8 +389,7 @@ static void test_tls_session_ages(void **state)
 
 /* What the service once wanted to be waited for has long passed, and a stable
  * connection is one. */
-static void test_holds_long_after(void **state)
-{
+static void test_holds_long_after(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(pauses); i++) {
         quiet_begin();
@@ -439,8 +417,7 @@ static void test_holds_long_after(void **state)
 }
 
 /* A caller that polls once in 24 days. */
-static void test_slow_caller(void **state)
-{
+static void test_slow_caller(void **state) {
     (void)state;
     session_new();
     assert_true(session_until_subscribed(5000));
@@ -454,8 +431,7 @@ static void test_slow_caller(void **state)
     session_end();
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_clock_wraps),      TEST(test_idle_stream),
         TEST(test_dead_line_later),  TEST(test_rare_heartbeats),

@@ -11,8 +11,7 @@
 
 /* ---- what is missing at home ---- */
 
-static void local_expect(int error)
-{
+static void local_expect(int error) {
     session_start();
     session_subscribe();
     assert_true(session_until(MST_EVENT_CLOSED, 1000));
@@ -37,8 +36,7 @@ static void local_expect(int error)
     session_end();
 }
 
-static void test_clock_not_set(void **state)
-{
+static void test_clock_not_set(void **state) {
     (void)state;
     session_begin_tls("localhost");
     session.mock.plan.clock_unset = true;
@@ -46,8 +44,7 @@ static void test_clock_not_set(void **state)
 }
 
 /* A clock that starts at 1970 is not set either. */
-static void test_clock_in_1970(void **state)
-{
+static void test_clock_in_1970(void **state) {
     (void)state;
     session_begin_tls("localhost");
     mst_mock_set_wall(&session.mock, INT64_C(1000000000));
@@ -61,8 +58,7 @@ static void test_clock_in_1970(void **state)
     session_end();
 }
 
-static void test_no_entropy(void **state)
-{
+static void test_no_entropy(void **state) {
     uint64_t connects;
 
     (void)state;
@@ -90,8 +86,7 @@ static void test_no_entropy(void **state)
 /* ---- closing in every state ---- */
 
 /* Polls so often, or until the client waits with nothing to come. */
-static size_t polls_make(size_t count)
-{
+static size_t polls_make(size_t count) {
     size_t polls = 0;
 
     for (; polls < count; polls++) {
@@ -108,8 +103,7 @@ static size_t polls_make(size_t count)
 
 enum { CLOSE_ANSWERED, CLOSE_UNANSWERED, CLOSE_REFUSED, CLOSE_TLS };
 
-static void close_begin(int how)
-{
+static void close_begin(int how) {
     if (how == CLOSE_TLS) {
         session_begin_tls("localhost");
     } else {
@@ -128,8 +122,7 @@ static void close_begin(int how)
     session_subscribe();
 }
 
-static void test_close_everywhere(void **state)
-{
+static void test_close_everywhere(void **state) {
     unsigned seen = 0;
 
     (void)state;
@@ -168,8 +161,7 @@ static void test_close_everywhere(void **state)
     expect_int("states seen", all, seen & all);
 }
 
-static void test_wipe_everywhere(void **state)
-{
+static void test_wipe_everywhere(void **state) {
     (void)state;
     for (size_t n = 0; n < 600; n += n < 300 ? 1 : 7) {
         close_begin(n < 300 ? CLOSE_ANSWERED : CLOSE_TLS);
@@ -190,8 +182,7 @@ static void test_wipe_everywhere(void **state)
 
 /* Bytes behind its close frame, on a socket that takes nothing any more: that
  * is the end, without a busy loop until closing_ms is over. */
-static void test_dead_after_its_close_frame(void **state)
-{
+static void test_dead_after_its_close_frame(void **state) {
     /* A close frame with 1001, then a text message in full or in part. */
     static const char *const behind[] = {"", "\x81\x02{}", "\x81\x7D{",
                                          "\xFF\xFF\xFF"};
@@ -238,8 +229,7 @@ static void test_dead_after_its_close_frame(void **state)
 }
 
 /* The same for a client that closes: it asks for nothing that cannot be. */
-static void test_nothing_is_wanted_of_a_dead_link(void **state)
-{
+static void test_nothing_is_wanted_of_a_dead_link(void **state) {
     struct mst_event event;
 
     (void)state;
@@ -257,8 +247,7 @@ static void test_nothing_is_wanted_of_a_dead_link(void **state)
 
 /* ---- failures that are still to be told ---- */
 
-static void test_close_before_a_failure_is_told(void **state)
-{
+static void test_close_before_a_failure_is_told(void **state) {
     struct mst_event event;
 
     (void)state;
@@ -276,8 +265,7 @@ static void test_close_before_a_failure_is_told(void **state)
 
 /* ---- a client that was not made ---- */
 
-static void test_calls_after_a_failed_init(void **state)
-{
+static void test_calls_after_a_failed_init(void **state) {
     struct session *s = &session;
     struct mst_event event;
 
@@ -306,8 +294,7 @@ static void test_calls_after_a_failed_init(void **state)
 
 /* The port's clock wraps after 49 days: nobody is advised to sleep longer than
  * half of that. */
-static void test_sleep_is_bounded(void **state)
-{
+static void test_sleep_is_bounded(void **state) {
     struct mst_event event;
 
     (void)state;
@@ -329,8 +316,7 @@ static void test_sleep_is_bounded(void **state)
     session_end();
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_clock_not_set),
         TEST(test_clock_in_1970),

@@ -14,8 +14,7 @@ static const char refused[] = "HTTP/1.1 401 Unauthorized\r\n"
                               "Content-Length: 26\r\n\r\n"
                               "{\"error\":\"invalid_client\"}";
 
-static char *copy_of(const char *text)
-{
+static char *copy_of(const char *text) {
     size_t len = strlen(text) + 1;
     char *copy = malloc(len);
 
@@ -24,26 +23,21 @@ static char *copy_of(const char *text)
     return copy;
 }
 
-static struct {
-    char *id, *secret;
-} owned;
+static struct { char *id, *secret; } owned;
 
-static void own(const char *id, const char *secret)
-{
+static void own(const char *id, const char *secret) {
     owned.id = copy_of(id);
     owned.secret = copy_of(secret);
 }
 
-static void disown(void)
-{
+static void disown(void) {
     free(owned.id);
     free(owned.secret);
     owned.id = owned.secret = NULL;
 }
 
 /* Replaces them; the old ones are gone once the call returns. */
-static void replace(const char *id, const char *secret)
-{
+static void replace(const char *id, const char *secret) {
     char *old_id = owned.id, *old_secret = owned.secret;
 
     own(id, secret);
@@ -56,8 +50,7 @@ static void replace(const char *id, const char *secret)
     free(old_secret);
 }
 
-static void owned_begin_kind(enum session_kind kind)
-{
+static void owned_begin_kind(enum session_kind kind) {
     session_begin();
     own(SERVICE_ID, SERVICE_SECRET);
     session.config.client_id = owned.id;
@@ -66,14 +59,12 @@ static void owned_begin_kind(enum session_kind kind)
     session_subscribe();
 }
 
-static void owned_begin(void)
-{
+static void owned_begin(void) {
     owned_begin_kind(SESSION_CLIENT);
 }
 
 /* What holds a session up in a state. */
-static void hold(enum mst_state state, bool held)
-{
+static void hold(enum mst_state state, bool held) {
     struct service *service = &session.service;
     struct mst_mock_plan *plan = &session.mock.plan;
 
@@ -91,8 +82,7 @@ static void hold(enum mst_state state, bool held)
     }
 }
 
-static void replaced_in(enum mst_state at, enum session_kind kind)
-{
+static void replaced_in(enum mst_state at, enum session_kind kind) {
     const char *name = mst_state_name(at);
     uint64_t tokens;
 
@@ -126,8 +116,7 @@ static void replaced_in(enum mst_state at, enum session_kind kind)
     disown();
 }
 
-static void test_replaced_in_every_state(void **state)
-{
+static void test_replaced_in_every_state(void **state) {
     static const enum mst_state states[] = {
         MST_STATE_WAIT,   MST_STATE_RESOLVE, MST_STATE_CONNECT,
         MST_STATE_TOKEN,  MST_STATE_UPGRADE, MST_STATE_OPEN,
@@ -146,8 +135,7 @@ static void test_replaced_in_every_state(void **state)
 
 /* While a pair's follower, or a transfer, fetches a token ahead with the old
  * ones. */
-static void test_replaced_while_fetching_ahead(void **state)
-{
+static void test_replaced_while_fetching_ahead(void **state) {
     static const enum session_kind kinds[] = {SESSION_PAIR, SESSION_BESIDE};
 
     (void)state;
@@ -173,8 +161,7 @@ static void test_replaced_while_fetching_ahead(void **state)
 }
 
 /* While a request for a token is being written, at every byte of it. */
-static void test_replaced_while_writing(void **state)
-{
+static void test_replaced_while_writing(void **state) {
     (void)state;
     for (size_t at = 0; at < 450; at += 9) {
         session_begin();
@@ -197,8 +184,7 @@ static void test_replaced_while_writing(void **state)
 
 /* A permanent error ends at once with other credentials; if they are as bad,
  * that is said as well. */
-static void test_replaced_after_permanent_error(void **state)
-{
+static void test_replaced_after_permanent_error(void **state) {
     (void)state;
     owned_begin();
     session.service.token.raw = refused;
@@ -230,8 +216,7 @@ static void test_replaced_after_permanent_error(void **state)
 }
 
 /* While a token comes: the part of it that has come is wiped. */
-static void test_replaced_while_a_token_comes(void **state)
-{
+static void test_replaced_while_a_token_comes(void **state) {
     const char *begin = "token-AbC";
     bool came = false;
 
@@ -263,8 +248,7 @@ static void test_replaced_while_a_token_comes(void **state)
     assert_true(came);
 }
 
-static void test_replaced_wrongly(void **state)
-{
+static void test_replaced_wrongly(void **state) {
     static const char *const bad[][2] = {{NULL, SERVICE_SECRET},
                                          {SERVICE_ID, NULL},
                                          {"", SERVICE_SECRET},
@@ -284,8 +268,7 @@ static void test_replaced_wrongly(void **state)
     session_end();
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_replaced_in_every_state),
         TEST(test_replaced_while_fetching_ahead),

@@ -31,8 +31,7 @@ struct bad_response {
 
 /* The endpoint answers so once; what the caller sees; then all is well. */
 static void expect_bad(const struct bad_response *bad,
-                       struct service_script *script, enum mst_state stage)
-{
+                       struct service_script *script, enum mst_state stage) {
     session_start();
     session_subscribe();
     if (!session_until(MST_EVENT_CLOSED, SESSION_MINUTE)) {
@@ -59,8 +58,7 @@ static void expect_bad(const struct bad_response *bad,
 
 /* ---- the token endpoint ---- */
 
-static void test_bad_token_responses(void **state)
-{
+static void test_bad_token_responses(void **state) {
     static const struct bad_response cases[] = {
         {"wrong secret, 401", JSON_RESPONSE("401 Unauthorized", REFUSED),
          MST_ERR_EOF, MST_ERR_TOKEN_REFUSED, 401, true, "invalid_client"},
@@ -148,8 +146,7 @@ static void test_bad_token_responses(void **state)
     }
 }
 
-static void test_large_headers(void **state)
-{
+static void test_large_headers(void **state) {
     static char headers[SERVICE_BUFFER / 2];
     static const struct bad_response line = {"a long header that matters",
                                              NULL,
@@ -192,8 +189,7 @@ static void test_large_headers(void **state)
     text_free(&text);
 }
 
-static void test_good_token_responses(void **state)
-{
+static void test_good_token_responses(void **state) {
     static const char *const bodies[] = {
         TOKEN_JSON("\"" SERVICE_TOKEN "\"", "3600", "\"Bearer\"", ""),
         TOKEN_JSON("\"" SERVICE_TOKEN "\"", "3599", "\"BEARER\"",
@@ -227,8 +223,7 @@ static void test_good_token_responses(void **state)
 
 /* A lifetime that is over at once serves for one connect, also where the
  * caller polls seldom: no storm of requests. */
-static void test_short_lifetimes(void **state)
-{
+static void test_short_lifetimes(void **state) {
     static const char *const seconds[] = {"0", "1", "29", "60"};
 
     (void)state;
@@ -255,8 +250,7 @@ static void test_short_lifetimes(void **state)
 }
 
 /* A token of any length up to the limit, far beyond the message buffer. */
-static void test_large_token(void **state)
-{
+static void test_large_token(void **state) {
     static char token[MST_TOKEN_MAX + 2];
     static const struct bad_response large = {
         "a token too large", NULL, 0, MST_ERR_TOKEN_TOO_LARGE, 200, true, ""};
@@ -284,8 +278,7 @@ static void test_large_token(void **state)
 #define SWITCHING "HTTP/1.1 101 Switching Protocols\r\n"
 #define ACCEPT "Sec-WebSocket-Accept: dGhlIHNhbXBsZSBub25jZQAAAAA=\r\n"
 
-static void test_bad_upgrade_responses(void **state)
-{
+static void test_bad_upgrade_responses(void **state) {
     static const struct bad_response cases[] = {
         {"200 instead of 101",
          RESPONSE("200 OK", "text/html", "<html>hello</html>"), MST_ERR_EOF,
@@ -317,8 +310,7 @@ static void test_bad_upgrade_responses(void **state)
     }
 }
 
-static void test_extension_not_asked_for(void **state)
-{
+static void test_extension_not_asked_for(void **state) {
     static const struct bad_response extension = {
         "an extension", NULL, 0, MST_ERR_WS_EXTENSION, 101, false, ""};
 
@@ -336,8 +328,7 @@ static const char unauthorized[] =
     "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n";
 
 /* The token is fetched once more, at once, and no more than once. */
-static void test_unauthorized(void **state)
-{
+static void test_unauthorized(void **state) {
     (void)state;
     session_begin();
     session.service.upgrade.raw = unauthorized;
@@ -381,8 +372,7 @@ static void test_unauthorized(void **state)
 }
 
 /* Reported once, retried slowly. */
-static void permanent_expect(const char *name)
-{
+static void permanent_expect(const char *name) {
     const struct service *service = &session.service;
 
     session_start();
@@ -395,8 +385,7 @@ static void permanent_expect(const char *name)
     assert_in_range(service->tokens.count, 1, 80);
 }
 
-static void test_permanent_errors(void **state)
-{
+static void test_permanent_errors(void **state) {
     (void)state;
     session_begin();
     session.service.upgrade.raw =
@@ -423,8 +412,7 @@ static void test_permanent_errors(void **state)
 }
 
 static void throttled_expect(struct service_script *script, const char *headers,
-                             uint32_t wait_ms)
-{
+                             uint32_t wait_ms) {
     static const char body[] = "{\"error\":\"slow_down\"}";
     static char raw[256];
 
@@ -448,8 +436,7 @@ static void throttled_expect(struct service_script *script, const char *headers,
     session_end();
 }
 
-static void test_throttled(void **state)
-{
+static void test_throttled(void **state) {
     (void)state;
     static const struct {
         const char *headers;
@@ -468,8 +455,7 @@ static void test_throttled(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_bad_token_responses),
         TEST(test_large_headers),

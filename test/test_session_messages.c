@@ -10,8 +10,7 @@
 
 /* ---- frames ---- */
 
-static void test_bad_frames(void **state)
-{
+static void test_bad_frames(void **state) {
     static const struct {
         const char *name, *bytes;
         size_t len;
@@ -56,8 +55,7 @@ static void test_bad_frames(void **state)
     }
 }
 
-static void test_service_closes(void **state)
-{
+static void test_service_closes(void **state) {
     (void)state;
     session_new();
     assert_true(session_until_subscribed(5000));
@@ -86,8 +84,7 @@ static void test_service_closes(void **state)
 /* ---- messages ---- */
 
 /* Each costs the message, not the connection. */
-static void test_bad_messages(void **state)
-{
+static void test_bad_messages(void **state) {
     static const struct {
         const char *text;
         int error;
@@ -129,8 +126,7 @@ static void test_bad_messages(void **state)
 }
 
 /* Only what may have had levels of a book casts doubt on it. */
-static void test_books_after_bad_messages(void **state)
-{
+static void test_books_after_bad_messages(void **state) {
 #define DEEP "[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]"
     static const struct {
         const char *text; /* NULL: a binary message */
@@ -186,8 +182,7 @@ static void test_books_after_bad_messages(void **state)
 
 /* A failure's text is what the service said about it, not what it said about
  * an earlier connection or request. */
-static void test_text_of_an_earlier_connection(void **state)
-{
+static void test_text_of_an_earlier_connection(void **state) {
     (void)state;
     session_new();
     assert_true(session_until_subscribed(5000));
@@ -208,8 +203,7 @@ static void test_text_of_an_earlier_connection(void **state)
     session_end();
 }
 
-static void test_unknown_things(void **state)
-{
+static void test_unknown_things(void **state) {
     static const char *const messages[] = {
         "{\"channel\":\"news\",\"payload\":{\"text\":\"hello\"}}",
         "{\"type\":\"greeting\",\"text\":\"hello\"}",
@@ -235,8 +229,7 @@ static void test_unknown_things(void **state)
 }
 
 /* A market that was never subscribed, and a wrong part of a book. */
-static void test_data_not_asked_for(void **state)
-{
+static void test_data_not_asked_for(void **state) {
     (void)state;
     session_new();
     assert_true(session_until_subscribed(5000));
@@ -251,16 +244,14 @@ static void test_data_not_asked_for(void **state)
 static unsigned clock_readings;
 static uint32_t (*clock_read)(void *context);
 
-static uint32_t clock_count(void *context)
-{
+static uint32_t clock_count(void *context) {
     clock_readings++;
     return clock_read(context);
 }
 
 /* What is at hand is handed out in bursts, without a look at the clock for
  * each event, but at times with one. */
-static void test_bursts(void **state)
-{
+static void test_bursts(void **state) {
     struct mst_event event;
     unsigned events = 0;
 
@@ -282,8 +273,7 @@ static void test_bursts(void **state)
 }
 
 /* A ping is answered while many events wait to be handed out. */
-static void test_ping_amid_events(void **state)
-{
+static void test_ping_amid_events(void **state) {
     struct mst_event event;
     unsigned events = 0;
 
@@ -303,8 +293,7 @@ static void test_ping_amid_events(void **state)
     session_end();
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_bad_frames),
         TEST(test_service_closes),

@@ -20,23 +20,20 @@ static struct mst_book small, large;
 
 /* The level of this rank, 0 being the best: 15 digits each, none of them a
  * trailing zero. */
-static int64_t truth_price(enum mst_side side, int rank)
-{
+static int64_t truth_price(enum mst_side side, int rank) {
     int64_t step = (int64_t)rank * 100 + 1;
 
     return INT64_C(500000000000000) + (side == MST_BID ? -step : step);
 }
 
-static int64_t truth_amount(enum mst_side side, int rank)
-{
+static int64_t truth_amount(enum mst_side side, int rank) {
     return INT64_C(123456000000001) + side + 10 * (int64_t)rank;
 }
 
 /* In which order the levels of a side come. */
 enum order { BEST_FIRST, WORST_FIRST, SHUFFLED, ORDERS };
 
-static int order_rank(enum order order, int i)
-{
+static int order_rank(enum order order, int i) {
     /* 7919 is prime and no divisor of the number of levels. */
     return order == BEST_FIRST    ? i
            : order == WORST_FIRST ? LEVELS - 1 - i
@@ -44,8 +41,7 @@ static int order_rank(enum order order, int i)
 }
 
 static void snapshot_side(struct text *text, enum mst_side side,
-                          enum order order)
-{
+                          enum order order) {
     for (int i = 0; i < LEVELS; i++) {
         long long price = truth_price(side, order_rank(order, i));
         long long amount = truth_amount(side, order_rank(order, i));
@@ -57,8 +53,7 @@ static void snapshot_side(struct text *text, enum mst_side side,
 }
 
 static void snapshot_write(struct text *text, const char *market,
-                           enum order order)
-{
+                           enum order order) {
     text_add(text,
              "{\"channel\":\"market_data\",\"payload\":{\"market\":\"%s\","
              "\"type\":\"SNAPSHOT\",\"time\":\"" TIME "\",\"bids\":[",
@@ -71,8 +66,7 @@ static void snapshot_write(struct text *text, const char *market,
 }
 
 static void expect_truth(const char *name, const struct mst_book *book,
-                         int levels)
-{
+                         int levels) {
     struct mst_decimal horizon;
 
     expect_int(name, MST_BOOK_LIVE, mst_book_state(book));
@@ -107,8 +101,7 @@ static void expect_truth(const char *name, const struct mst_book *book,
 /* Sends a message in fragments of this size (0: in one frame), with a ping
  * after each, as the client reads; the book gives no depth meanwhile. */
 static void send_slowly(const struct text *text, size_t fragment,
-                        const struct mst_book *book)
-{
+                        const struct mst_book *book) {
     unsigned char head[10];
     size_t at = 0, frame_end = 0;
 
@@ -140,8 +133,7 @@ static void send_slowly(const struct text *text, size_t fragment,
     }
 }
 
-static void begin_without_snapshots(void)
-{
+static void begin_without_snapshots(void) {
     session_begin();
     assert_int_equal(mst_book_init(&small, small_levels, SMALL), 0);
     assert_int_equal(mst_book_init(&large, large_levels, LEVELS), 0);
@@ -152,8 +144,7 @@ static void begin_without_snapshots(void)
     session_run(2000);
 }
 
-static void test_ten_megabytes(void **state)
-{
+static void test_ten_megabytes(void **state) {
     static const size_t fragments[ORDERS] = {0, 7919, 1000003};
 
     (void)state;
@@ -180,8 +171,7 @@ static void test_ten_megabytes(void **state)
 
 /* A connection that is lost in the middle, or a snapshot that turns out bad
  * at its end: nothing of it is shown; the next one is. */
-static void test_cut_off(void **state)
-{
+static void test_cut_off(void **state) {
     struct text text = {0};
 
     (void)state;
@@ -216,8 +206,7 @@ static void test_cut_off(void **state)
     session_end();
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_ten_megabytes),
         TEST(test_cut_off),

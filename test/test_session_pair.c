@@ -11,18 +11,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static unsigned changes(void)
-{
+static unsigned changes(void) {
     return session.seen.events[MST_EVENT_LEADER];
 }
 
-static int leader(void)
-{
+static int leader(void) {
     return (int)session.pair.leads;
 }
 
-static void begin(unsigned flags, uint32_t rotate_ms)
-{
+static void begin(unsigned flags, uint32_t rotate_ms) {
     session_begin();
     session.config.flags |= flags;
     session.service.rules.feed_ms = 100;
@@ -33,8 +30,7 @@ static void begin(unsigned flags, uint32_t rotate_ms)
 }
 
 /* Both are up, and nobody but the service's heartbeats says anything. */
-static void begin_quiet_standby(void)
-{
+static void begin_quiet_standby(void) {
     begin(MST_HOT_STANDBY, 0);
     session_run(5000);
     session.service.rules.feed_ms = session.service.rules.beat_ms = 0;
@@ -43,13 +39,11 @@ static void begin_quiet_standby(void)
 }
 
 /* Only this connection brings this. */
-static void text_on(int link, const char *text)
-{
+static void text_on(int link, const char *text) {
     service_link_frame(&session.service, link, 0x80, 1, text, strlen(text));
 }
 
-static void beat_on(int link)
-{
+static void beat_on(int link) {
     char text[128], time[MST_TIME_TEXT_LEN];
 
     mst_time_format(mst_mock_wall(&session.mock), time);
@@ -59,8 +53,7 @@ static void beat_on(int link)
     text_on(link, text);
 }
 
-static void update_on(int link)
-{
+static void update_on(int link) {
     char text[256], time[MST_TIME_TEXT_LEN];
 
     mst_time_format(mst_mock_wall(&session.mock), time);
@@ -74,8 +67,7 @@ static void update_on(int link)
 }
 
 /* A rotation costs nothing but a connection. */
-static void test_rotation(void **state)
-{
+static void test_rotation(void **state) {
     (void)state;
     begin(0, 10 * SESSION_MINUTE);
     session_run(35 * SESSION_MINUTE);
@@ -87,8 +79,7 @@ static void test_rotation(void **state)
 }
 
 /* Also where nothing comes, and the caller sleeps for as long as it is told. */
-static void test_rotation_of_a_quiet_stream(void **state)
-{
+static void test_rotation_of_a_quiet_stream(void **state) {
     (void)state;
     session_begin();
     session.config.ping_ms = session.config.silence_ms = SESSION_DAY;
@@ -103,8 +94,7 @@ static void test_rotation_of_a_quiet_stream(void **state)
 }
 
 /* A lost connection costs no gap in a book. */
-static void test_hot_standby(void **state)
-{
+static void test_hot_standby(void **state) {
     (void)state;
     begin(MST_HOT_STANDBY, 0);
     session_run(10000);
@@ -122,8 +112,7 @@ static void test_hot_standby(void **state)
 
 /* Each connection has its heartbeats in turn, and they are late at times: that
  * is no reason to change. */
-static void test_heartbeats_out_of_phase(void **state)
-{
+static void test_heartbeats_out_of_phase(void **state) {
     static const uint32_t apart_ms[] = {100, 400, 1000, 2500, 4000, 5000, 9000};
 
     (void)state;
@@ -142,8 +131,7 @@ static void test_heartbeats_out_of_phase(void **state)
 }
 
 /* The leader has none any more: it changes once. */
-static void test_heartbeats_of_one(void **state)
-{
+static void test_heartbeats_of_one(void **state) {
     (void)state;
     begin_quiet_standby();
     for (unsigned n = 0; n < 3; n++) {
@@ -163,8 +151,7 @@ static void test_heartbeats_of_one(void **state)
 
 /* One market's updates come by the follower's connection only, though the
  * leader's is alive. */
-static void test_book_falls_behind(void **state)
-{
+static void test_book_falls_behind(void **state) {
     (void)state;
     begin_quiet_standby();
     update_on(1);
@@ -179,8 +166,7 @@ static void test_book_falls_behind(void **state)
 }
 
 /* The leader's book is stale, and no snapshot mends it. */
-static void test_book_stays_stale(void **state)
-{
+static void test_book_stays_stale(void **state) {
     (void)state;
     begin_quiet_standby();
     session.service.rules.no_snapshot = true;
@@ -212,8 +198,7 @@ static void test_book_stays_stale(void **state)
 
 /* Both are lost: the end of one may be seen before that of the other, and the
  * one that is back first leads; there is no change without end. */
-static void test_both_lost(void **state)
-{
+static void test_both_lost(void **state) {
     (void)state;
     begin(MST_HOT_STANDBY, 0);
     session_run(10000);
@@ -231,8 +216,7 @@ static void test_both_lost(void **state)
 }
 
 /* The service does not let the follower in: that is the follower's trouble. */
-static void test_follower_refused(void **state)
-{
+static void test_follower_refused(void **state) {
     static const int statuses[] = {401, 403, 429, 503};
 
     (void)state;
@@ -260,8 +244,7 @@ static void test_follower_refused(void **state)
 
 /* New credentials serve for what connects next, and the old ones, which may be
  * gone, for nothing; the stream goes on. */
-static void test_credentials(void **state)
-{
+static void test_credentials(void **state) {
     static char id[] = SERVICE_ID, secret[] = SERVICE_SECRET;
     struct mst_access *access = &session.pair.access;
 
@@ -291,8 +274,7 @@ static void test_credentials(void **state)
 }
 
 /* A leader that always has an event does not keep the follower from working. */
-static void test_links_take_turns(void **state)
-{
+static void test_links_take_turns(void **state) {
     struct mst_event event;
     enum mst_state farthest = MST_STATE_WAIT;
 
@@ -317,8 +299,7 @@ static void test_links_take_turns(void **state)
 
 /* A connection that is half-open is noticed, whichever it is: that the pair
  * looks at both is not taken for a slow caller. */
-static void test_half_open(void **state)
-{
+static void test_half_open(void **state) {
     (void)state;
     for (int link = 0; link < 2; link++) {
         begin(MST_HOT_STANDBY, 0);
@@ -336,8 +317,7 @@ static void test_half_open(void **state)
 
 /* Where each token serves for one connection alone, there are two, and none is
  * taken from the other client while that is connecting with it. */
-static void test_tokens_for_one_connection(void **state)
-{
+static void test_tokens_for_one_connection(void **state) {
     (void)state;
     session_begin();
     session.config.flags |= MST_HOT_STANDBY;
@@ -358,8 +338,7 @@ static void test_tokens_for_one_connection(void **state)
 /* ---- calls ---- */
 
 /* How the connections are to each other when the end comes. */
-static void come_to(unsigned flags, bool rotate, uint32_t ms)
-{
+static void come_to(unsigned flags, bool rotate, uint32_t ms) {
     session_begin();
     session.config.flags |= flags;
     session.mock.plan.resolve_ms = session.mock.plan.connect_ms = 20;
@@ -376,8 +355,7 @@ static void come_to(unsigned flags, bool rotate, uint32_t ms)
 
 /* Whatever state they are in: both end, and nothing of the caller's is touched
  * any more. */
-static void test_close_and_wipe_at_any_time(void **state)
-{
+static void test_close_and_wipe_at_any_time(void **state) {
     (void)state;
     for (int wipe = 0; wipe < 2; wipe++) {
         for (int mode = 0; mode < 3; mode++) {
@@ -404,8 +382,7 @@ static void test_close_and_wipe_at_any_time(void **state)
 }
 
 /* Calls of a pair that is closed, or never was: they say so. */
-static void expect_closed_calls(const char *name)
-{
+static void expect_closed_calls(const char *name) {
     struct mst_pair *p = &session.pair;
     struct mst_event event;
 
@@ -430,8 +407,7 @@ static void expect_closed_calls(const char *name)
     expect_int(name, MST_ERR_CLOSED, mst_pair_poll(p, &event));
 }
 
-static void test_calls_after_the_end(void **state)
-{
+static void test_calls_after_the_end(void **state) {
     (void)state;
     begin(0, 0);
     mst_pair_wipe(&session.pair);
@@ -440,14 +416,12 @@ static void test_calls_after_the_end(void **state)
 }
 
 static int init(const struct mst_config *config, uint32_t rotate_ms,
-                const struct mst_memory *other)
-{
+                const struct mst_memory *other) {
     return mst_pair_init(&session.pair, config, rotate_ms, &session.port,
                          &session.lengths, other);
 }
 
-static void test_calls_after_a_failed_init(void **state)
-{
+static void test_calls_after_a_failed_init(void **state) {
     struct mst_config config;
     struct mst_memory other;
 
@@ -485,8 +459,7 @@ static void test_calls_after_a_failed_init(void **state)
 }
 
 /* What cannot be subscribed leaves nothing behind, on neither client. */
-static void test_errors_of_subscribe(void **state)
-{
+static void test_errors_of_subscribe(void **state) {
     struct mst_pair *p = &session.pair;
     struct mst_book *book = &session.books[0], *other = &session.others[0];
 
@@ -531,8 +504,7 @@ static void test_errors_of_subscribe(void **state)
 
 /* The follower has no slot, since the service does not confirm that one is
  * free: nothing is subscribed at all. A market with one book waits for it. */
-static void test_full_on_one_of_them(void **state)
-{
+static void test_full_on_one_of_them(void **state) {
     struct mst_pair *p = &session.pair;
     struct mst_book *book = &session.books[0];
     char market[16];
@@ -595,8 +567,7 @@ static void test_full_on_one_of_them(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_rotation),
         TEST(test_rotation_of_a_quiet_stream),

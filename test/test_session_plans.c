@@ -81,13 +81,12 @@ static struct {
     uint64_t recover_ms, recover_most_ms, recover_most_seed;
 } run;
 
-static uint64_t now_ms(void)
-{
+static uint64_t now_ms(void) {
     return mst_mock_elapsed(&run.mock);
 }
 
-__attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
-{
+__attribute__((format(printf, 1, 2))) static void note(const char *format,
+                                                       ...) {
     va_list args;
 
     printf("%9" PRIu64 ".%03u  ", now_ms() / 1000, (unsigned)(now_ms() % 1000));
@@ -98,8 +97,7 @@ __attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
 }
 
 __attribute__((format(printf, 1, 2))) static void plan_fail(const char *format,
-                                                            ...)
-{
+                                                            ...) {
     struct text text = {0};
     char what[400];
     va_list args;
@@ -119,31 +117,26 @@ __attribute__((format(printf, 1, 2))) static void plan_fail(const char *format,
 
 /* ---- what is always so ---- */
 
-static bool has_one_book(unsigned market)
-{
+static bool has_one_book(unsigned market) {
     return !run.paired || (run.plan.only_one >> market & 1) != 0;
 }
 
 /* The book of a market that the caller sees, or NULL. */
-static struct mst_book *shown(unsigned market)
-{
+static struct mst_book *shown(unsigned market) {
     return run.paired ? mst_pair_book(&run.pair, plan_markets[market])
                       : &run.books[0][market];
 }
 
-static bool is_live(const struct mst_book *book)
-{
+static bool is_live(const struct mst_book *book) {
     return book != NULL && mst_book_state(book) == MST_BOOK_LIVE;
 }
 
-static bool is_sure(const struct mst_book *book)
-{
+static bool is_sure(const struct mst_book *book) {
     return is_live(book) && (mst_book_flags(book) & DOUBTS) == 0;
 }
 
 /* A live book shows what can be known by the connection that feeds it. */
-static void book_check(unsigned market)
-{
+static void book_check(unsigned market) {
     const struct mst_book *book = shown(market);
     char text[300] = "it is live without a connection";
     bool good = false;
@@ -164,15 +157,13 @@ static void book_check(unsigned market)
     }
 }
 
-static void books_check(void)
-{
+static void books_check(void) {
     for (unsigned m = 0; m < run.plan.markets && !run.failed; m++) {
         book_check(m);
     }
 }
 
-static unsigned market_of(const char *name)
-{
+static unsigned market_of(const char *name) {
     unsigned m = 0;
 
     while (m < run.plan.markets && strcmp(name, plan_markets[m]) != 0) {
@@ -183,8 +174,7 @@ static unsigned market_of(const char *name)
 
 /* Does a side of a book contradict the best level of a message? */
 static bool side_disagrees(const struct mst_book *book, enum mst_side side,
-                           bool has, const struct mst_level *best)
-{
+                           bool has, const struct mst_level *best) {
     const struct mst_level *level = mst_book_level(book, side, 0);
     struct mst_decimal horizon;
 
@@ -199,8 +189,7 @@ static bool side_disagrees(const struct mst_book *book, enum mst_side side,
 }
 
 /* A book that the top of book has contradicted for long enough is in doubt. */
-static void top_check(const struct mst_top *top)
-{
+static void top_check(const struct mst_top *top) {
     unsigned m = market_of(top->market);
     const struct mst_book *book = m < run.plan.markets ? shown(m) : NULL;
     struct tops *t = &run.tops[m];
@@ -228,8 +217,7 @@ static void top_check(const struct mst_top *top)
     }
 }
 
-static void books_note(struct text *text)
-{
+static void books_note(struct text *text) {
     for (unsigned m = 0; m < run.plan.markets; m++) {
         const struct mst_book *book = shown(m);
         if (book == NULL) {
@@ -244,8 +232,7 @@ static void books_note(struct text *text)
     }
 }
 
-static void event_note(const struct mst_event *event)
-{
+static void event_note(const struct mst_event *event) {
     struct text text = {0};
 
     if (event->type == MST_EVENT_OPEN) {
@@ -264,8 +251,7 @@ static void event_note(const struct mst_event *event)
 }
 
 /* The client begins a market's book anew, or all books. */
-static void restart(int link, unsigned market)
-{
+static void restart(int link, unsigned market) {
     for (unsigned m = 0; m < run.plan.markets; m++) {
         if (m == market || market == run.plan.markets) {
             plan_known_restart(&run.exchange.links[link].known[m]);
@@ -275,8 +261,7 @@ static void restart(int link, unsigned market)
 
 /* What an answer means for the books: what was unsubscribed, or is not in a
  * list, is begun anew. */
-static void answer_note(const struct mst_event *event)
-{
+static void answer_note(const struct mst_event *event) {
     bool *listed = run.listed[event->link];
 
     if (event->type == MST_EVENT_RESPONSE) {
@@ -297,8 +282,7 @@ static void answer_note(const struct mst_event *event)
 
 /* Another client leads: what its books are compared with begins anew, and so do
  * the books that follow it. */
-static void leader_note(void)
-{
+static void leader_note(void) {
     run.changes++;
     memset(run.tops, 0, sizeof run.tops);
     for (unsigned m = 0; m < run.plan.markets; m++) {
@@ -309,8 +293,7 @@ static void leader_note(void)
     books_check();
 }
 
-static bool on_event(void *context, const struct mst_event *event)
-{
+static bool on_event(void *context, const struct mst_event *event) {
     (void)context;
     run.events++;
     if (run.told) {
@@ -346,8 +329,7 @@ static bool on_event(void *context, const struct mst_event *event)
 }
 
 /* Nothing is asked for again and again. */
-static void storm_check(const struct mst_trace *trace)
-{
+static void storm_check(const struct mst_trace *trace) {
     if (trace->kind == MST_TRACE_REQUEST) {
         if (run.request_ms != 0 && now_ms() < run.request_ms + GAP_MS) {
             plan_fail("a request %u ms after another one",
@@ -365,8 +347,7 @@ static void storm_check(const struct mst_trace *trace)
     }
 }
 
-static void on_trace(void *context, const struct mst_trace *trace)
-{
+static void on_trace(void *context, const struct mst_trace *trace) {
     (void)context;
     exchange_trace(&run.exchange, trace);
     storm_check(trace);
@@ -387,8 +368,7 @@ static void on_trace(void *context, const struct mst_trace *trace)
 
 /* ---- a plan ---- */
 
-static int subscribe(enum mst_channel channel, unsigned market)
-{
+static int subscribe(enum mst_channel channel, unsigned market) {
     const char *name = channel == MST_HEARTBEAT ? NULL : plan_markets[market];
     struct mst_book *book = NULL, *other = NULL;
 
@@ -401,8 +381,7 @@ static int subscribe(enum mst_channel channel, unsigned market)
                : mst_subscribe(&run.client, channel, name, book);
 }
 
-static void wish(unsigned market)
-{
+static void wish(unsigned market) {
     int rc = subscribe(MST_MARKET_DATA, market);
 
     run.wished[market] = rc == 0 || rc == MST_ERR_EXISTS;
@@ -411,8 +390,7 @@ static void wish(unsigned market)
     }
 }
 
-static void wishes_begin(void)
-{
+static void wishes_begin(void) {
     for (unsigned m = 0; m < run.plan.markets; m++) {
         wish(m);
         assert_true(run.wished[m]);
@@ -428,8 +406,7 @@ static void wishes_begin(void)
     }
 }
 
-static int reading(void *context, int link, void *data, size_t len)
-{
+static int reading(void *context, int link, void *data, size_t len) {
     int n = run.recv(context, link, data, len);
 
     if (n > 0) {
@@ -438,8 +415,7 @@ static int reading(void *context, int link, void *data, size_t len)
     return n;
 }
 
-static void book_begin(unsigned which, unsigned market)
-{
+static void book_begin(unsigned which, unsigned market) {
     struct mst_book *book = &run.books[which][market];
     struct mst_book *spare = &run.spares[which][market];
 
@@ -456,8 +432,7 @@ static void book_begin(unsigned which, unsigned market)
 }
 
 /* The client or the pair, with its memories and books. */
-static void objects_begin(void)
-{
+static void objects_begin(void) {
     struct mst_config *config = &run.plan.config;
 
     for (unsigned i = 0; i < 2; i++) {
@@ -476,8 +451,7 @@ static void objects_begin(void)
         0);
 }
 
-static void run_begin(uint64_t seed)
-{
+static void run_begin(uint64_t seed) {
     uint64_t clock = seed;
     struct mst_config *config = &run.plan.config;
 
@@ -506,18 +480,15 @@ static void run_begin(uint64_t seed)
     wishes_begin();
 }
 
-static int poll_client(void *object, struct mst_event *event)
-{
+static int poll_client(void *object, struct mst_event *event) {
     return mst_poll(object, event);
 }
 
-static int poll_pair(void *object, struct mst_event *event)
-{
+static int poll_pair(void *object, struct mst_event *event) {
     return mst_pair_poll(object, event);
 }
 
-static void run_until(uint64_t until_ms)
-{
+static void run_until(uint64_t until_ms) {
     const struct mst_mock_object client = {
         poll_client, &run.client, {&run.client.link}};
     const struct mst_mock_object pair = {
@@ -533,8 +504,7 @@ static void run_until(uint64_t until_ms)
 }
 
 /* The spells of this moment; returns when the next one begins or ends. */
-static uint64_t spells_set(uint64_t at_ms)
-{
+static uint64_t spells_set(uint64_t at_ms) {
     uint64_t next = run.plan.length_ms;
 
     memset(run.exchange.strength, 0, sizeof run.exchange.strength);
@@ -553,8 +523,7 @@ static uint64_t spells_set(uint64_t at_ms)
     return next;
 }
 
-static void unwish(unsigned market)
-{
+static void unwish(unsigned market) {
     const char *name = plan_markets[market];
 
     if (run.paired) {
@@ -566,8 +535,7 @@ static void unwish(unsigned market)
 }
 
 /* What a program asks of the service or of the pair. */
-static void request_make(unsigned which, unsigned market)
-{
+static void request_make(unsigned which, unsigned market) {
     const char *name = plan_markets[market];
 
     if (which == 0) {
@@ -582,8 +550,7 @@ static void request_make(unsigned which, unsigned market)
 }
 
 /* What a program may do at any time. */
-static void calls_make(void)
-{
+static void calls_make(void) {
     unsigned m = exchange_pick(&run.exchange, run.plan.markets);
     unsigned requests = run.paired ? 3 : 2;
     unsigned which = exchange_pick(&run.exchange, requests + 2);
@@ -600,8 +567,7 @@ static void calls_make(void)
     }
 }
 
-static void plan_play(void)
-{
+static void plan_play(void) {
     uint64_t edge_ms = 0;
 
     while (now_ms() < run.plan.length_ms && !run.failed) {
@@ -623,8 +589,7 @@ static void plan_play(void)
 
 /* Everything is subscribed, live and without doubt: in hot standby by both
  * connections, but for books of which there is only one. */
-static bool is_well(void)
-{
+static bool is_well(void) {
     const struct exchange *x = &run.exchange;
     bool both = run.plan.standby && run.plan.only_one == 0;
     bool well = both ? exchange_has(x, 0) && exchange_has(x, 1)
@@ -638,8 +603,7 @@ static bool is_well(void)
     return well;
 }
 
-static void unwell_fail(void)
-{
+static void unwell_fail(void) {
     struct text text = {0};
     const struct exchange *x = &run.exchange;
 
@@ -656,8 +620,7 @@ static void unwell_fail(void)
 }
 
 /* Is a book left for longer than the others, as its market may be so? */
-static bool is_drifting(void)
-{
+static bool is_drifting(void) {
     bool drifts = false;
 
     for (unsigned m = 0; m < run.plan.markets; m++) {
@@ -670,8 +633,7 @@ static bool is_drifting(void)
     return drifts;
 }
 
-static void plan_recover(void)
-{
+static void plan_recover(void) {
     uint64_t begin_ms = now_ms();
     uint64_t end_ms = begin_ms + BOUND_MS;
 
@@ -701,8 +663,7 @@ static void plan_recover(void)
     }
 }
 
-static bool plan_test(uint64_t seed)
-{
+static bool plan_test(uint64_t seed) {
     run_begin(seed);
     if (run.told) {
         struct text text = {0};
@@ -723,15 +684,13 @@ static bool plan_test(uint64_t seed)
     return !run.failed;
 }
 
-static uint64_t setting(const char *name, uint64_t usual)
-{
+static uint64_t setting(const char *name, uint64_t usual) {
     const char *text = getenv(name);
 
     return text != NULL ? strtoull(text, NULL, 0) : usual;
 }
 
-static void test_plans(void **state)
-{
+static void test_plans(void **state) {
     uint64_t plans = setting("PLANS", PLANS), seed = setting("PLANS_SEED", 1);
     uint64_t done = 0;
     unsigned failures = 0;
@@ -752,8 +711,7 @@ static void test_plans(void **state)
     expect_int("plans that failed", 0, failures);
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_plans),
     };

@@ -12,15 +12,13 @@
 #define BAD_UPDATE BOOK_MESSAGE("UPDATE", LEVEL("x", "1"), "")
 
 static void expect_book(const char *name, enum mst_book_state expected,
-                        const struct mst_book *book)
-{
+                        const struct mst_book *book) {
     expect_text(name, mst_book_state_name(expected),
                 mst_book_state_name(mst_book_state(book)));
 }
 
 /* One book, of BTCUSD, is live. */
-static void begin_with_a_book(void)
-{
+static void begin_with_a_book(void) {
     session_begin();
     session_start();
     assert_int_equal(mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
@@ -34,8 +32,7 @@ static void begin_with_a_book(void)
 
 /* Wanted again, with another book, while the unsubscribe is under way and
  * goes wrong. */
-static void test_wish_repeated_while_leaving(void **state)
-{
+static void test_wish_repeated_while_leaving(void **state) {
     (void)state;
     for (int way = 0; way < 4; way++) {
         struct service_rules *rules = &session.service.rules;
@@ -69,8 +66,7 @@ static void test_wish_repeated_while_leaving(void **state)
 
 /* A resync whose unsubscribe is refused, for a while or for ever: the book
  * does not stay stale. */
-static void test_refused_unsubscribe_of_a_resync(void **state)
-{
+static void test_refused_unsubscribe_of_a_resync(void **state) {
     static const char *const codes[] = {"INTERNAL_SERVER_ERROR",
                                         "UNKNOWN_CHANNEL", "SOMETHING_NEW"};
 
@@ -98,8 +94,7 @@ static void test_refused_unsubscribe_of_a_resync(void **state)
 /* A market is taken back and wished for again, or asked for anew after a
  * number that cannot be kept, while unsubscribing is refused: what its book
  * has missed is made up for all the same. */
-static void test_missed_while_unsubscribing_is_refused(void **state)
-{
+static void test_missed_while_unsubscribing_is_refused(void **state) {
     (void)state;
     for (int number = 0; number < 2; number++) {
         struct service_rules *rules = &session.service.rules;
@@ -133,8 +128,7 @@ static void test_missed_while_unsubscribing_is_refused(void **state)
 /* ---- subscribing ---- */
 
 /* Requests that were no audits. */
-static long long asked(void)
-{
+static long long asked(void) {
     const struct service *service = &session.service;
 
     return (long long)(service->requests.count - service->lists);
@@ -142,8 +136,7 @@ static long long asked(void)
 
 /* For a reason that may pass: asked for again after a minute, not before,
  * and once a minute only. */
-static void test_passing_refusal_is_asked_again(void **state)
-{
+static void test_passing_refusal_is_asked_again(void **state) {
     struct service *service = &session.service;
 
     (void)state;
@@ -174,8 +167,7 @@ static void test_passing_refusal_is_asked_again(void **state)
 
 /* For a reason that lasts: asked for again each backoff_slow_ms, or when the
  * caller wishes it. */
-static void test_lasting_refusal_is_asked_again_slowly(void **state)
-{
+static void test_lasting_refusal_is_asked_again_slowly(void **state) {
     (void)state;
     session_begin();
     session.service.rules.fail_market = "BTCUSD";
@@ -194,8 +186,7 @@ static void test_lasting_refusal_is_asked_again_slowly(void **state)
 
 /* The service refuses every request in which one of the markets stands: it
  * costs the others nothing, and they all come within a second each. */
-static void test_one_unknown_market_of_many(void **state)
-{
+static void test_one_unknown_market_of_many(void **state) {
     static const char *const codes[] = {"UNKNOWN_CHANNEL", "MALFORMED_REQUEST",
                                         "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION"};
     char market[MST_MARKET_MAX + 1];
@@ -226,8 +217,7 @@ static void test_one_unknown_market_of_many(void **state)
 
 /* A service that is confused for a while refuses everything, with any code:
  * all is subscribed once it is not. */
-static void test_confused_for_a_while(void **state)
-{
+static void test_confused_for_a_while(void **state) {
     static const char *const codes[] = {
         "UNKNOWN_ACTION",    "INTERNAL_SERVER_ERROR",
         "MALFORMED_REQUEST", "NO_EFFECT_ACTION",
@@ -253,8 +243,7 @@ static void test_confused_for_a_while(void **state)
 
 /* An hour in which everything is refused: the connection that is of no use
  * is replaced each backoff_slow_ms, and no more often. */
-static void test_all_refused_for_an_hour(void **state)
-{
+static void test_all_refused_for_an_hour(void **state) {
     static const char *const codes[] = {"UNKNOWN_CHANNEL", "MALFORMED_REQUEST",
                                         "INTERNAL_SERVER_ERROR", "NEW"};
 
@@ -279,8 +268,7 @@ static void test_all_refused_for_an_hour(void **state)
 
 /* Nothing is subscribed, for a reason that may pass soon: that is no reason to
  * leave the connection. */
-static void test_one_wish_refused_for_a_while(void **state)
-{
+static void test_one_wish_refused_for_a_while(void **state) {
     (void)state;
     session_begin();
     session.service.rules.fail_market = "BTCUSD";
@@ -299,8 +287,7 @@ static void test_one_wish_refused_for_a_while(void **state)
 
 /* Nothing is ever subscribed, and each connection is cut after a minute: that
  * it was open so long is no reason to come back at once. */
-static void test_backoff_where_nothing_is_subscribed(void **state)
-{
+static void test_backoff_where_nothing_is_subscribed(void **state) {
     (void)state;
     for (int refused = 0; refused < 2; refused++) {
         session_begin();
@@ -327,8 +314,7 @@ static void test_backoff_where_nothing_is_subscribed(void **state)
 }
 
 /* What an audit lists is subscribed, also where it was refused before. */
-static void test_refused_but_listed(void **state)
-{
+static void test_refused_but_listed(void **state) {
     (void)state;
     session_begin();
     session.service.rules.fail_market = "BTCUSD";
@@ -346,8 +332,7 @@ static void test_refused_but_listed(void **state)
 
 /* The same for a reason that may pass: after a few tries it is asked for
  * alone, once a minute, and costs the other market nothing. */
-static void test_one_market_fails_for_an_hour(void **state)
-{
+static void test_one_market_fails_for_an_hour(void **state) {
     (void)state;
     session_begin();
     session.service.rules.error = "INTERNAL_SERVER_ERROR";
@@ -370,8 +355,7 @@ static void test_one_market_fails_for_an_hour(void **state)
 
 /* Each costs a resync, as often as the budget allows: so many at once, then
  * one more each time its time has passed. */
-static void test_bad_message_again(void **state)
-{
+static void test_bad_message_again(void **state) {
     const struct mst_stats *stats = mst_client_stats(&session.client);
     const struct mst_book *book = &session.books[0];
 
@@ -417,8 +401,7 @@ static void test_bad_message_again(void **state)
 /* A message is lost, and then a snapshot comes that was asked for before: the
  * book stays stale until it is asked for anew, though it is crossed where that
  * is a doubt, or what was lost is a second number that cannot be kept. */
-static void test_old_snapshot_after_a_bad_message(void **state)
-{
+static void test_old_snapshot_after_a_bad_message(void **state) {
     static const char *const bids[] = {LEVEL("99", "1"), LEVEL("200", "1")};
     const struct mst_book *book = &session.books[0];
 
@@ -456,8 +439,7 @@ static void test_old_snapshot_after_a_bad_message(void **state)
 
 /* A snapshot that cannot be kept is as bad the next time: it is asked for less
  * and less often, and the book says why it is not there. */
-static void test_number_in_every_snapshot(void **state)
-{
+static void test_number_in_every_snapshot(void **state) {
     const struct mst_stats *stats = mst_client_stats(&session.client);
     const struct mst_book *book = &session.books[0];
 
@@ -481,8 +463,7 @@ static void test_number_in_every_snapshot(void **state)
 }
 
 /* What nothing follows any more does not look alive. */
-static void test_book_that_is_given_back(void **state)
-{
+static void test_book_that_is_given_back(void **state) {
     const struct mst_book *book = &session.books[0];
 
     (void)state;
@@ -512,8 +493,7 @@ static void test_book_that_is_given_back(void **state)
 }
 
 /* While the connection closes nothing is delivered, so nothing is live. */
-static void test_book_of_a_stream_that_closes(void **state)
-{
+static void test_book_of_a_stream_that_closes(void **state) {
     (void)state;
     for (int ours = 0; ours < 2; ours++) {
         begin_with_a_book();
@@ -533,8 +513,7 @@ static void test_book_of_a_stream_that_closes(void **state)
 
 /* A token whose end is not known, with which the service closes each stream at
  * once: another one is tried. One whose end is known is not given up for it. */
-static void test_token_of_unknown_end(void **state)
-{
+static void test_token_of_unknown_end(void **state) {
     (void)state;
     for (int known = 0; known < 2; known++) {
         session_begin();
@@ -552,8 +531,7 @@ static void test_token_of_unknown_end(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_wish_repeated_while_leaving),
         TEST(test_refused_unsubscribe_of_a_resync),

@@ -10,20 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct mst_stats *stats(void)
-{
+static const struct mst_stats *stats(void) {
     return mst_client_stats(&session.client);
 }
 
-static void begin(enum tls_offer offer)
-{
+static void begin(enum tls_offer offer) {
     session_begin_tls("localhost");
     session.tls.offer = offer;
 }
 
 /* The stream breaks; subscribed anew, at most so much later. */
-static void reconnect(const char *name, uint32_t ms)
-{
+static void reconnect(const char *name, uint32_t ms) {
     service_end(&session.service, MST_ERR_EOF);
     if (!session_until(MST_EVENT_CLOSED, 1000) ||
         !session_until(MST_EVENT_OPEN, ms) || !session_until_subscribed(5000)) {
@@ -31,8 +28,8 @@ static void reconnect(const char *name, uint32_t ms)
     }
 }
 
-static void expect_handshakes(const char *name, uint64_t full, uint64_t offered)
-{
+static void expect_handshakes(const char *name, uint64_t full,
+                              uint64_t offered) {
     expect_int(name, (long long)full, (long long)session.tls.full);
     expect_int(name, (long long)offered, (long long)session.tls.offered);
     expect_int(name, 0, (long long)session.tls.foreign);
@@ -40,8 +37,7 @@ static void expect_handshakes(const char *name, uint64_t full, uint64_t offered)
 
 /* ---- resumption ---- */
 
-static void test_resumed(void **state)
-{
+static void test_resumed(void **state) {
     (void)state;
     begin(TLS_RESUMES);
     session_open();
@@ -64,8 +60,7 @@ static void test_resumed(void **state)
 
 /* What the client has to say at a time leaves together: its greeting, the end
  * of its handshake, with the request where it has the last word. */
-static void test_flights(void **state)
-{
+static void test_flights(void **state) {
     const uint64_t *sends = &session.mock.calls[MST_MOCK_SEND];
     uint64_t before;
 
@@ -85,8 +80,7 @@ static void test_flights(void **state)
 }
 
 /* The server does not know the session any more. */
-static void test_forgotten(void **state)
-{
+static void test_forgotten(void **state) {
     (void)state;
     begin(TLS_RESUMES);
     session_open();
@@ -104,8 +98,7 @@ static void test_forgotten(void **state)
 }
 
 /* However often it is resumed: the chain is checked again in time. */
-static void test_checked_again(void **state)
-{
+static void test_checked_again(void **state) {
     static const struct {
         uint32_t resume_ms, every_ms;
         unsigned times;
@@ -139,8 +132,7 @@ static void test_checked_again(void **state)
 }
 
 /* A certificate that expires is found out when it is checked again. */
-static void test_expired_meanwhile(void **state)
-{
+static void test_expired_meanwhile(void **state) {
     (void)state;
     begin(TLS_RESUMES);
     session_open();
@@ -156,8 +148,7 @@ static void test_expired_meanwhile(void **state)
 }
 
 /* A session that does the server harm is not offered again. */
-static void test_bad_sessions(void **state)
-{
+static void test_bad_sessions(void **state) {
     static const struct {
         const char *name;
         enum tls_offer offer;
@@ -186,8 +177,7 @@ static void test_bad_sessions(void **state)
 }
 
 /* Nor is one whose connection ended with a TLS error. */
-static void test_forged_record(void **state)
-{
+static void test_forged_record(void **state) {
     (void)state;
     begin(TLS_RESUMES);
     session_open();
@@ -208,8 +198,7 @@ static void test_forged_record(void **state)
 }
 
 /* Two links that rotate, with two hosts: each host's chain is checked once. */
-static void test_two_links(void **state)
-{
+static void test_two_links(void **state) {
     const struct mst_client *clients = session.pair.clients;
     uint64_t resumed;
 
@@ -234,8 +223,7 @@ static void test_two_links(void **state)
 
 /* ---- other trust anchors ---- */
 
-static struct tls_anchor *anchor_copy(bool good)
-{
+static struct tls_anchor *anchor_copy(bool good) {
     struct tls_anchor *copy = malloc(sizeof *copy);
 
     assert_non_null(copy);
@@ -250,8 +238,7 @@ static struct tls_anchor *anchor_copy(bool good)
 
 static struct tls_anchor *owned;
 
-static void owned_begin_kind(bool good, enum session_kind kind)
-{
+static void owned_begin_kind(bool good, enum session_kind kind) {
     begin(TLS_RESUMES);
     owned = anchor_copy(good);
     session.config.anchors = &owned->anchor;
@@ -259,14 +246,12 @@ static void owned_begin_kind(bool good, enum session_kind kind)
     session_subscribe();
 }
 
-static void owned_begin(bool good)
-{
+static void owned_begin(bool good) {
     owned_begin_kind(good, SESSION_CLIENT);
 }
 
 /* Replaces them; the old ones are gone once the call returns. */
-static void replace(bool good)
-{
+static void replace(bool good) {
     struct tls_anchor *old = owned;
 
     owned = anchor_copy(good);
@@ -276,15 +261,13 @@ static void replace(bool good)
     free(old);
 }
 
-static void owned_end(void)
-{
+static void owned_end(void) {
     session_end();
     free(owned);
 }
 
 /* The sessions are forgotten, the stream goes on. */
-static void anchors_of_a_stream(enum session_kind kind)
-{
+static void anchors_of_a_stream(enum session_kind kind) {
     const char *name = session_kind_name(kind);
     /* Who is free wants a token ahead of time, and reports the same. */
     bool fetches = kind == SESSION_PAIR || kind == SESSION_BESIDE;
@@ -315,16 +298,14 @@ static void anchors_of_a_stream(enum session_kind kind)
     owned_end();
 }
 
-static void test_anchors_of_a_stream(void **state)
-{
+static void test_anchors_of_a_stream(void **state) {
     (void)state;
     anchors_of_a_stream(SESSION_CLIENT);
     anchors_of_a_stream(SESSION_PAIR);
     anchors_of_a_stream(SESSION_BESIDE);
 }
 
-static void anchors_in(enum mst_state at, enum session_kind kind)
-{
+static void anchors_in(enum mst_state at, enum session_kind kind) {
     /* Before the handshake is over, bad ones are replaced in time. */
     bool before = at <= MST_STATE_TLS;
 
@@ -355,8 +336,7 @@ static void anchors_in(enum mst_state at, enum session_kind kind)
     owned_end();
 }
 
-static void test_anchors_in_every_state(void **state)
-{
+static void test_anchors_in_every_state(void **state) {
     static const enum mst_state states[] = {
         MST_STATE_WAIT, MST_STATE_RESOLVE, MST_STATE_CONNECT,
         MST_STATE_TLS,  MST_STATE_TOKEN,   MST_STATE_UPGRADE};
@@ -370,8 +350,7 @@ static void test_anchors_in_every_state(void **state)
 
 /* In the middle of a handshake, after every so many bytes of it: the old
  * ones' certificate check is not gone on with. */
-static void test_anchors_in_a_handshake(void **state)
-{
+static void test_anchors_in_a_handshake(void **state) {
     (void)state;
     for (uint64_t at = 1; at < 1400; at += 35) {
         owned_begin(true);
@@ -389,8 +368,7 @@ static void test_anchors_in_a_handshake(void **state)
     }
 }
 
-static void test_no_anchors(void **state)
-{
+static void test_no_anchors(void **state) {
     (void)state;
     begin(TLS_RESUMES);
     session_open();
@@ -407,8 +385,7 @@ static void test_no_anchors(void **state)
 /* ---- secrets ---- */
 
 static bool contains(const void *data, size_t len, const void *what,
-                     size_t what_len)
-{
+                     size_t what_len) {
     const unsigned char *bytes = data;
 
     for (size_t i = 0; i + what_len <= len; i++) {
@@ -420,8 +397,7 @@ static bool contains(const void *data, size_t len, const void *what,
 }
 
 /* The client or the pair, or the memory of it. */
-static bool client_contains(const void *what, size_t len)
-{
+static bool client_contains(const void *what, size_t len) {
     const struct session *s = &session;
 
     return contains(&s->client, sizeof s->client, what, len) ||
@@ -432,8 +408,7 @@ static bool client_contains(const void *what, size_t len)
 
 /* After the end nothing secret is in the client or its memory: not the
  * token, not what was sent to get it, not the keys of any TLS session. */
-static void expect_clean(const char *name)
-{
+static void expect_clean(const char *name) {
     static const char *const secrets[] = {SERVICE_SECRET, "s%2Bcr%3Dt",
                                           SERVICE_TOKEN};
     size_t masters = 0;
@@ -458,8 +433,7 @@ static void expect_clean(const char *name)
     assert_true(masters >= 2);
 }
 
-static void wipe(void)
-{
+static void wipe(void) {
     if (session.has_pair) {
         mst_pair_wipe(&session.pair);
     } else {
@@ -477,8 +451,7 @@ enum ending {
     ENDINGS
 };
 
-static void end_client(enum ending ending)
-{
+static void end_client(enum ending ending) {
     struct service *service = &session.service;
 
     service->rules.no_echo = ending == END_NO_ECHO;
@@ -498,8 +471,7 @@ static void end_client(enum ending ending)
     }
 }
 
-static void test_nothing_is_left(void **state)
-{
+static void test_nothing_is_left(void **state) {
     (void)state;
     for (int i = 0; i < 3 * ENDINGS; i++) {
         const char *name = i % 3 == 0   ? "a client"
@@ -526,8 +498,7 @@ static void test_nothing_is_left(void **state)
 }
 
 /* Forgotten sessions are not in memory any more. */
-static void test_forgotten_sessions_are_wiped(void **state)
-{
+static void test_forgotten_sessions_are_wiped(void **state) {
     (void)state;
     begin(TLS_RESUMES);
     session_open();
@@ -546,8 +517,7 @@ static void test_forgotten_sessions_are_wiped(void **state)
     session_end();
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_resumed),
         TEST(test_flights),

@@ -11,8 +11,7 @@
 
 #define DAY_S 86400
 
-static const struct mst_stats *stats(void)
-{
+static const struct mst_stats *stats(void) {
     return mst_client_stats(&session.client);
 }
 
@@ -20,14 +19,12 @@ static const struct mst_stats *stats(void)
 static int64_t ahead_s;
 static bool clock_set;
 
-static int wall(void *context, int64_t *ns)
-{
+static int wall(void *context, int64_t *ns) {
     *ns = mst_mock_wall(context) + ahead_s * 1000000000;
     return clock_set ? 0 : MST_ERR_CLOCK;
 }
 
-static void begin(void)
-{
+static void begin(void) {
     session_begin();
     ahead_s = 0;
     clock_set = true;
@@ -36,19 +33,16 @@ static void begin(void)
 
 enum place { TOKEN, UPGRADE };
 
-static struct service_script *script_of(enum place place)
-{
+static struct service_script *script_of(enum place place) {
     return place == TOKEN ? &session.service.token : &session.service.upgrade;
 }
 
-static struct service_count *count_of(enum place place)
-{
+static struct service_count *count_of(enum place place) {
     return place == TOKEN ? &session.service.tokens : &session.service.upgrades;
 }
 
 /* Fails once; says after how many ms the next request came. */
-static uint32_t waited(enum place place)
-{
+static uint32_t waited(enum place place) {
     struct service_script *script = script_of(place);
     const struct service_count *count = count_of(place);
     uint64_t first_ms;
@@ -69,8 +63,7 @@ static uint32_t waited(enum place place)
 
 /* Waits for least_s, and the backoff's jitter at most. */
 static void expect_wait(const char *name, enum place place, uint32_t least_s,
-                        uint32_t most_s)
-{
+                        uint32_t most_s) {
     uint32_t ms = waited(place);
 
     expect_int(name, (long long)session.seen.closed.retry_ms, ms);
@@ -86,8 +79,7 @@ static void expect_wait(const char *name, enum place place, uint32_t least_s,
 /* The first request comes at MST_MOCK_WALL_NS, on a Friday. */
 #define DATE "Date: Fri, 02 Jan 2026 03:04:05 GMT\r\n"
 
-static void test_retry_after(void **state)
-{
+static void test_retry_after(void **state) {
     static const struct {
         const char *headers;
         uint32_t least_s, most_s;
@@ -139,8 +131,7 @@ static void test_retry_after(void **state)
 }
 
 /* It is of the response at hand: a later failure is not delayed by it. */
-static void test_only_once(void **state)
-{
+static void test_only_once(void **state) {
     uint64_t after_ms;
 
     (void)state;
@@ -163,8 +154,7 @@ static void test_only_once(void **state)
 }
 
 /* The wall clock is wrong: a Date beside it makes the difference good. */
-static void test_wrong_clock(void **state)
-{
+static void test_wrong_clock(void **state) {
     static const int64_t offsets_s[] = {-3600, 3600, -400 * DAY_S,
                                         400 * (int64_t)DAY_S};
 
@@ -192,8 +182,7 @@ static void test_wrong_clock(void **state)
 
 /* ---- 429 ---- */
 
-static void test_throttled(void **state)
-{
+static void test_throttled(void **state) {
     static const struct {
         const char *headers;
         uint32_t least_s;
@@ -216,8 +205,7 @@ static void test_throttled(void **state)
 }
 
 /* All day long, with streams that break. */
-static void throttled_all_day(enum session_kind kind)
-{
+static void throttled_all_day(enum session_kind kind) {
     begin();
     session_start_kind(kind);
     session_subscribe();
@@ -238,8 +226,7 @@ static void throttled_all_day(enum session_kind kind)
     session_end();
 }
 
-static void test_throttled_all_day(void **state)
-{
+static void test_throttled_all_day(void **state) {
     (void)state;
     for (int kind = 0; kind < SESSION_KINDS; kind++) {
         throttled_all_day((enum session_kind)kind);
@@ -248,8 +235,7 @@ static void test_throttled_all_day(void **state)
 
 /* Who fetched a token ahead of its end was told to wait: the stream's link does
  * not ask in its place. */
-static void test_throttled_ahead(void **state)
-{
+static void test_throttled_ahead(void **state) {
     static const enum session_kind kinds[] = {SESSION_PAIR, SESSION_BESIDE};
 
     (void)state;
@@ -279,8 +265,7 @@ static void test_throttled_ahead(void **state)
 
 /* ---- the service's clock ---- */
 
-static void test_skew(void **state)
-{
+static void test_skew(void **state) {
     static const int64_t offsets_s[] = {0,    1,     -1,
                                         3600, -3600, 400 * (int64_t)DAY_S};
 
@@ -312,8 +297,7 @@ static void test_skew(void **state)
 
 /* A response that refuses tells the time just as well, when a wrong clock may
  * be the reason. */
-static void test_skew_of_a_refusal(void **state)
-{
+static void test_skew_of_a_refusal(void **state) {
     (void)state;
     for (int place = TOKEN; place <= UPGRADE; place++) {
         begin();
@@ -330,8 +314,7 @@ static void test_skew_of_a_refusal(void **state)
 }
 
 /* The last date counts, however odd; one that is none leaves it as it is. */
-static void test_skew_of_odd_dates(void **state)
-{
+static void test_skew_of_odd_dates(void **state) {
     static const struct {
         const char *headers;
         int64_t skew_s;
@@ -355,8 +338,7 @@ static void test_skew_of_odd_dates(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_retry_after),
         TEST(test_only_once),

@@ -30,13 +30,11 @@ static struct {
     char bids[512], asks[512];
 } truth;
 
-static int price_of(int side, int rank)
-{
+static int price_of(int side, int rank) {
     return side == MST_BID ? 100 - rank : 101 + rank;
 }
 
-static void truth_write(int side, char *out, size_t len)
-{
+static void truth_write(int side, char *out, size_t len) {
     size_t at = 0;
 
     out[0] = '\0';
@@ -51,16 +49,14 @@ static void truth_write(int side, char *out, size_t len)
 }
 
 /* The service's snapshots are of the truth. */
-static void truth_publish(void)
-{
+static void truth_publish(void) {
     truth_write(MST_BID, truth.bids, sizeof truth.bids);
     truth_write(MST_ASK, truth.asks, sizeof truth.asks);
     session.service.rules.bids = truth.bids;
     session.service.rules.asks = truth.asks;
 }
 
-static void truth_begin(void)
-{
+static void truth_begin(void) {
     memset(&truth, 0, sizeof truth);
     truth.seed = 7;
     for (int i = 0; i < PRICES; i++) {
@@ -71,8 +67,7 @@ static void truth_begin(void)
 }
 
 /* One level changes, in both markets. A snapshot of the same ms has it. */
-static void truth_change(void)
-{
+static void truth_change(void) {
     unsigned side = (unsigned)random_next(&truth.seed) % 2;
     int rank = (int)(random_next(&truth.seed) % PRICES);
     unsigned amount = (unsigned)(random_next(&truth.seed) % 9);
@@ -96,8 +91,7 @@ static void truth_change(void)
 }
 
 static bool side_is(const struct mst_book *book, int side,
-                    const unsigned amounts[PRICES])
-{
+                    const unsigned amounts[PRICES]) {
     size_t rank = 0;
 
     for (int i = 0; i < PRICES; i++) {
@@ -118,8 +112,7 @@ static bool side_is(const struct mst_book *book, int side,
 }
 
 /* Does the book show what was true a short while ago, or is? */
-static bool book_is_true(const struct mst_book *book, uint64_t late_ms)
-{
+static bool book_is_true(const struct mst_book *book, uint64_t late_ms) {
     uint64_t now = mst_mock_elapsed(&session.mock), until = now;
 
     for (size_t i = 0; i < HISTORY; i++) {
@@ -160,8 +153,7 @@ static struct {
     uint64_t executions_ms;
 } seen;
 
-static void books_look(void)
-{
+static void books_look(void) {
     for (size_t i = 0; i < 2; i++) {
         const struct mst_book *book = session_book(i);
         bool live = book != NULL && mst_book_state(book) == MST_BOOK_LIVE;
@@ -172,8 +164,7 @@ static void books_look(void)
     }
 }
 
-static void execution_look(const struct mst_execution *execution)
-{
+static void execution_look(const struct mst_execution *execution) {
     int64_t at = (execution->time_ns - MST_MOCK_WALL_NS) / 1000000 -
                  (int64_t)seen.executions_ms;
 
@@ -187,8 +178,7 @@ static void execution_look(const struct mst_execution *execution)
     seen.seen[at]++;
 }
 
-static bool on_event(void *context, const struct mst_event *event)
-{
+static bool on_event(void *context, const struct mst_event *event) {
     (void)context;
     seen.events[event->type]++;
     assert_in_range(event->link, 0, 1);
@@ -212,14 +202,12 @@ static bool on_event(void *context, const struct mst_event *event)
     return true;
 }
 
-static int poll_pair(void *object, struct mst_event *event)
-{
+static int poll_pair(void *object, struct mst_event *event) {
     return mst_pair_poll(object, event);
 }
 
-static void run_events(uint32_t ms,
-                       bool (*handle)(void *context, const struct mst_event *e))
-{
+static void run_events(uint32_t ms, bool (*handle)(void *context,
+                                                   const struct mst_event *e)) {
     const struct mst_mock_object object = {
         poll_pair,
         &session.pair,
@@ -228,15 +216,13 @@ static void run_events(uint32_t ms,
     mst_mock_run_objects(&session.mock, &object, 1, ms, handle, NULL);
 }
 
-static void run(uint32_t ms)
-{
+static void run(uint32_t ms) {
     run_events(ms, on_event);
     books_look();
 }
 
 /* Something changes now and then. */
-static void run_changing(uint32_t ms)
-{
+static void run_changing(uint32_t ms) {
     uint64_t end = mst_mock_elapsed(&session.mock) + ms;
 
     while (mst_mock_elapsed(&session.mock) + STEP_MS <= end) {
@@ -247,8 +233,7 @@ static void run_changing(uint32_t ms)
 }
 
 /* The counts of both clients. */
-static const struct mst_stats *stats(void)
-{
+static const struct mst_stats *stats(void) {
     static struct mst_stats sum;
 
     memset(&sum, 0, sizeof sum);
@@ -265,13 +250,11 @@ static const struct mst_stats *stats(void)
     return &sum;
 }
 
-static enum mst_state leader_state(void)
-{
+static enum mst_state leader_state(void) {
     return mst_client_state(&session.pair.clients[session.pair.leads]);
 }
 
-static bool is_well(void)
-{
+static bool is_well(void) {
     uint64_t late_ms = 200 + session.mock.plan.data_ms;
 
     return session_subscribed() && book_is_true(session_book(0), late_ms) &&
@@ -280,8 +263,7 @@ static bool is_well(void)
 }
 
 /* All is as it should be, soon. */
-static bool well_within(uint32_t ms)
-{
+static bool well_within(uint32_t ms) {
     uint64_t end = mst_mock_elapsed(&session.mock) + ms;
 
     while (!is_well() && mst_mock_elapsed(&session.mock) < end) {
@@ -290,8 +272,7 @@ static bool well_within(uint32_t ms)
     return is_well();
 }
 
-static void expect_truth(const char *name)
-{
+static void expect_truth(const char *name) {
     if (seen.lies + seen.gaps + seen.stray > 0) {
         expect_failed("%s: %u lies, %u gaps, %u events of the dead", name,
                       seen.lies, seen.gaps, seen.stray);
@@ -300,8 +281,7 @@ static void expect_truth(const char *name)
 
 /* A pair on a line that takes its time, whose markets are to have two books or
  * one. */
-static void begin(bool two_books)
-{
+static void begin(bool two_books) {
     memset(&seen, 0, sizeof seen);
     session_begin();
     has_two_books = two_books;
@@ -311,8 +291,7 @@ static void begin(bool two_books)
     truth_begin();
 }
 
-static void subscribe(enum mst_channel channel, const char *market)
-{
+static void subscribe(enum mst_channel channel, const char *market) {
     size_t i = strcmp(market, "ETHUSD") == 0;
     bool has_book = channel == MST_MARKET_DATA;
 
@@ -323,8 +302,7 @@ static void subscribe(enum mst_channel channel, const char *market)
                      0);
 }
 
-static void start_subscribed(uint32_t rotate_ms)
-{
+static void start_subscribed(uint32_t rotate_ms) {
     static const char *const markets[] = {"BTCUSD", "ETHUSD"};
 
     session_start_pair(rotate_ms);
@@ -337,21 +315,18 @@ static void start_subscribed(uint32_t rotate_ms)
         mst_pair_subscribe(&session.pair, MST_HEARTBEAT, NULL, NULL, NULL), 0);
 }
 
-static void start_rotating(uint32_t rotate_ms)
-{
+static void start_rotating(uint32_t rotate_ms) {
     start_subscribed(rotate_ms);
     assert_true(well_within(5000));
     run_changing(2000);
     seen.live = true;
 }
 
-static void start(void)
-{
+static void start(void) {
     start_rotating(0);
 }
 
-static void new_pair(bool two_books)
-{
+static void new_pair(bool two_books) {
     begin(two_books);
     start();
 }
@@ -359,15 +334,13 @@ static void new_pair(bool two_books)
 /* How long a handover takes here, with time to spare. */
 #define HANDOVER_MS 4000
 
-static int old_link(void)
-{
+static int old_link(void) {
     return (int)session.pair.leads;
 }
 
 /* ---- all is well ---- */
 
-static void test_no_gap(void **state)
-{
+static void test_no_gap(void **state) {
     (void)state;
     begin(true);
     start_rotating(30000);
@@ -392,8 +365,7 @@ static void test_no_gap(void **state)
     session_end();
 }
 
-static void test_by_call(void **state)
-{
+static void test_by_call(void **state) {
     (void)state;
     new_pair(true);
     for (uint32_t i = 1; i <= 10; i++) {
@@ -413,8 +385,7 @@ static void test_by_call(void **state)
 }
 
 /* At other times between two changes, and with other latencies. */
-static void test_no_gap_at_any_time(void **state)
-{
+static void test_no_gap_at_any_time(void **state) {
     static const uint32_t latencies[] = {0, 1, 7, 60, 300};
 
     (void)state;
@@ -435,8 +406,7 @@ static void test_no_gap_at_any_time(void **state)
 
 /* One book for a market is subscribed once its client leads, and stale until
  * its snapshot has come, but never wrong. */
-static void test_with_one_book(void **state)
-{
+static void test_with_one_book(void **state) {
     (void)state;
     new_pair(false);
     seen.live = false;
@@ -453,8 +423,7 @@ static void test_with_one_book(void **state)
     session_end();
 }
 
-static void test_not_possible(void **state)
-{
+static void test_not_possible(void **state) {
     (void)state;
     begin(true);
     session.config.flags |= MST_HOT_STANDBY;
@@ -469,8 +438,7 @@ static void test_not_possible(void **state)
 /* ---- executions ---- */
 
 /* A caller that takes its time over each event. */
-static void run_slowly(unsigned polls, uint32_t ms)
-{
+static void run_slowly(unsigned polls, uint32_t ms) {
     for (unsigned i = 0; i < polls; i++) {
         struct mst_event event;
         if (mst_pair_poll(&session.pair, &event) == 1) {
@@ -480,8 +448,7 @@ static void run_slowly(unsigned polls, uint32_t ms)
     }
 }
 
-static void execution_push(void)
-{
+static void execution_push(void) {
     uint64_t at;
 
     mst_mock_advance(&session.mock, 1);
@@ -491,8 +458,7 @@ static void execution_push(void)
     service_push(&session.service, "execution_data", "BTCUSD");
 }
 
-static void executions_begin(void)
-{
+static void executions_begin(void) {
     memset(seen.pushed, 0, sizeof seen.pushed);
     memset(seen.seen, 0, sizeof seen.seen);
     memset(seen.taken, 0, sizeof seen.taken);
@@ -500,8 +466,7 @@ static void executions_begin(void)
     seen.executions_ms = mst_mock_elapsed(&session.mock);
 }
 
-static void executions_expect(const char *name, bool all)
-{
+static void executions_expect(const char *name, bool all) {
     for (size_t i = 0; i < EXECUTIONS; i++) {
         if (all && seen.pushed[i] > 0 && seen.seen[i] == 0) {
             expect_failed("%s: the one of ms %zu was lost", name, i);
@@ -517,8 +482,7 @@ static void executions_expect(const char *name, bool all)
 
 /* The old connection is read to its end, however far behind the caller is;
  * where the service does not close it, that is told. */
-static void test_executions_behind_a_slow_caller(void **state)
-{
+static void test_executions_behind_a_slow_caller(void **state) {
     (void)state;
     for (int closes = 0; closes < 2; closes++) {
         new_pair(true);
@@ -542,8 +506,7 @@ static void test_executions_behind_a_slow_caller(void **state)
 }
 
 /* It breaks before it is read out: that is told, too. */
-static void test_cut_while_it_is_read_out(void **state)
-{
+static void test_cut_while_it_is_read_out(void **state) {
     static const struct {
         const char *bytes;
         size_t len;
@@ -580,8 +543,7 @@ static void test_cut_while_it_is_read_out(void **state)
     }
 }
 
-static void test_executions(void **state)
-{
+static void test_executions(void **state) {
     (void)state;
     new_pair(true);
     executions_begin();
@@ -615,8 +577,7 @@ static void test_executions(void **state)
 }
 
 /* The same one, on this connection; of time_ns. */
-static void execution_on(int link, int64_t time_ns)
-{
+static void execution_on(int link, int64_t time_ns) {
     char text[256], time[MST_TIME_TEXT_LEN];
 
     mst_time_format(time_ns, time);
@@ -632,8 +593,7 @@ static void execution_on(int link, int64_t time_ns)
 static const uint32_t pauses_ms[] = {0, 11000, SESSION_HOUR};
 
 /* A rotation has come so far that both connections are subscribed. */
-static void begin_overlap(void)
-{
+static void begin_overlap(void) {
     begin(true);
     start();
     executions_begin();
@@ -641,16 +601,14 @@ static void begin_overlap(void)
     run(1000);
 }
 
-static bool until_closed(void *context, const struct mst_event *event)
-{
+static bool until_closed(void *context, const struct mst_event *event) {
     return on_event(context, event) && event->type != MST_EVENT_CLOSED;
 }
 
 /* One connection ends; the other one brings this execution while the caller
  * still looks at the end, for so long. */
 static void execution_at_end(const char *name, int link, int64_t time_ns,
-                             uint32_t away_ms)
-{
+                             uint32_t away_ms) {
     run_events(500, until_closed);
     expect_int(name, 1, seen.events[MST_EVENT_CLOSED]);
     execution_on(link, time_ns);
@@ -659,8 +617,7 @@ static void execution_at_end(const char *name, int link, int64_t time_ns,
 }
 
 /* The second of two copies came, and is marked. */
-static void expect_copy(const char *name)
-{
+static void expect_copy(const char *name) {
     expect_int(name, 2, seen.events[MST_EVENT_EXECUTION]);
     expect_int(name, 1, seen.marked > 0);
     expect_int(name, 0, seen.unmarked);
@@ -668,8 +625,7 @@ static void expect_copy(const char *name)
 
 /* One of two connections brings an execution and breaks, the other one brings
  * it later: that is marked, too. */
-static void test_execution_of_a_broken_one(void **state)
-{
+static void test_execution_of_a_broken_one(void **state) {
     (void)state;
     for (size_t i = 0; i < 2 * COUNT(pauses_ms); i++) {
         int64_t time_ns;
@@ -687,8 +643,7 @@ static void test_execution_of_a_broken_one(void **state)
 }
 
 /* The same, and the caller was waiting, not at work, when it went away. */
-static void test_execution_after_a_long_sleep(void **state)
-{
+static void test_execution_after_a_long_sleep(void **state) {
     int64_t time_ns;
     int first;
 
@@ -711,8 +666,7 @@ static void test_execution_after_a_long_sleep(void **state)
 
 enum breaking { BREAK_OLD, BREAK_NEW, BREAK_BOTH, BREAK_CLOSE };
 
-static void break_links(enum breaking what)
-{
+static void break_links(enum breaking what) {
     int old = old_link(), other = 1 - old;
 
     if (what == BREAK_OLD || what == BREAK_BOTH) {
@@ -726,8 +680,7 @@ static void break_links(enum breaking what)
     }
 }
 
-static void break_at(enum breaking what, bool two_books, uint32_t at)
-{
+static void break_at(enum breaking what, bool two_books, uint32_t at) {
     char name[64];
 
     snprintf(name, sizeof name, "break %d, two_books %d, at %u ms", what,
@@ -752,8 +705,7 @@ static void break_at(enum breaking what, bool two_books, uint32_t at)
 }
 
 /* At every stage: before it resolves, until after the handover. */
-static void test_break_at_any_time(void **state)
-{
+static void test_break_at_any_time(void **state) {
     (void)state;
     for (int what = BREAK_OLD; what <= BREAK_CLOSE; what++) {
         for (int two_books = 0; two_books < 2; two_books++) {
@@ -766,8 +718,7 @@ static void test_break_at_any_time(void **state)
 
 /* The new one breaks when it was about to take over, then the old one does:
  * what the new one had brought is not taken for live. */
-static void test_break_one_after_the_other(void **state)
-{
+static void test_break_one_after_the_other(void **state) {
     (void)state;
     for (int two_books = 0; two_books < 2; two_books++) {
         new_pair(two_books);
@@ -791,8 +742,7 @@ static void test_break_one_after_the_other(void **state)
 }
 
 /* A line that takes its time over every stage. */
-static void test_new_never_gets_there(void **state)
-{
+static void test_new_never_gets_there(void **state) {
     (void)state;
     for (int stage = 0; stage < 5; stage++) {
         new_pair(true);
@@ -819,8 +769,7 @@ static void test_new_never_gets_there(void **state)
 
 /* The new connection's snapshots never come: it is given up, the old one goes
  * on, and its books with it. */
-static void test_snapshot_never_comes(void **state)
-{
+static void test_snapshot_never_comes(void **state) {
     (void)state;
     new_pair(true);
     session.service.rules.no_snapshot = true;
@@ -844,8 +793,7 @@ static void test_snapshot_never_comes(void **state)
 
 /* A market with one book waits for its snapshot on the new connection, which
  * ends where none comes. */
-static void test_snapshot_never_comes_for_one_book(void **state)
-{
+static void test_snapshot_never_comes_for_one_book(void **state) {
     (void)state;
     new_pair(false);
     seen.live = false;
@@ -867,8 +815,7 @@ static void test_snapshot_never_comes_for_one_book(void **state)
 }
 
 /* A token for each attempt is no reason to make them without pause. */
-static void test_refused_with_every_token(void **state)
-{
+static void test_refused_with_every_token(void **state) {
     static const struct {
         int status;
         uint32_t expires_in;
@@ -889,8 +836,7 @@ static void test_refused_with_every_token(void **state)
 }
 
 /* If they never do, it is not tried all the time. */
-static void test_tried_again_slowly(void **state)
-{
+static void test_tried_again_slowly(void **state) {
     (void)state;
     new_pair(true);
     session.service.rules.no_snapshot = true;
@@ -912,8 +858,7 @@ static void test_tried_again_slowly(void **state)
 
 /* A book that cannot be live on either connection does not keep them from it:
  * one with a number that cannot be kept, or without any snapshot. */
-static void test_book_that_cannot_be_live(void **state)
-{
+static void test_book_that_cannot_be_live(void **state) {
     (void)state;
     for (int i = 0; i < 4; i++) {
         begin(i % 2);
@@ -941,8 +886,7 @@ static void test_book_that_cannot_be_live(void **state)
 
 /* A message of several parts is cut off by the end of either connection, or
  * by the handover. */
-static void test_cut_in_a_message(void **state)
-{
+static void test_cut_in_a_message(void **state) {
     static char update[8192];
     static unsigned char frame[8300];
 
@@ -992,8 +936,7 @@ static void test_cut_in_a_message(void **state)
 
 /* A subscription that the new connection is refused, and the old one has: no
  * handover before it is granted. */
-static void test_refused_on_the_new(void **state)
-{
+static void test_refused_on_the_new(void **state) {
     (void)state;
     new_pair(true);
     session.service.rules.fail_code = "INTERNAL_SERVER_ERROR";
@@ -1024,8 +967,7 @@ static void test_refused_on_the_new(void **state)
 
 /* The stream is down when the time for a rotation comes: there is one new
  * connection, not two. */
-static void test_while_down(void **state)
-{
+static void test_while_down(void **state) {
     (void)state;
     new_pair(true);
     seen.live = false;
@@ -1059,8 +1001,7 @@ enum wish {
     WISHES
 };
 
-static void wish_make(enum wish wish)
-{
+static void wish_make(enum wish wish) {
     struct mst_pair *p = &session.pair;
 
     switch (wish) {
@@ -1097,14 +1038,12 @@ static void wish_make(enum wish wish)
     }
 }
 
-static bool has(const char *market)
-{
+static bool has(const char *market) {
     return service_link_has(&session.service, old_link(), "market_data",
                             market);
 }
 
-static bool is_scribbled(void)
-{
+static bool is_scribbled(void) {
     const unsigned char *levels = (const unsigned char *)session.levels[1].of;
     const unsigned char *others =
         (const unsigned char *)session.other_levels[1].of;
@@ -1117,8 +1056,7 @@ static bool is_scribbled(void)
     return true;
 }
 
-static void wish_check(const char *name, enum wish wish)
-{
+static void wish_check(const char *name, enum wish wish) {
     const struct mst_book *book = session_book(1);
     bool book_1 = wish != WISH_UNSUBSCRIBE && wish != WISH_SWAP_BOOK;
 
@@ -1149,8 +1087,7 @@ static void wish_check(const char *name, enum wish wish)
     expect_int(name, 0, seen.lies);
 }
 
-static void test_wishes_at_any_time(void **state)
-{
+static void test_wishes_at_any_time(void **state) {
     (void)state;
     for (int wish = 0; wish < WISHES; wish++) {
         for (int two_books = 0; two_books < 2; two_books++) {
@@ -1172,8 +1109,7 @@ static void test_wishes_at_any_time(void **state)
 }
 
 /* Closing in the middle of it: each connection has its closing handshake. */
-static void test_close_both(void **state)
-{
+static void test_close_both(void **state) {
     (void)state;
     new_pair(true);
     assert_int_equal(mst_pair_rotate(&session.pair), 0);
@@ -1188,8 +1124,7 @@ static void test_close_both(void **state)
 }
 
 /* A link that has nothing to do has nothing to tell when it is closed. */
-static void test_close_with_an_idle_link(void **state)
-{
+static void test_close_with_an_idle_link(void **state) {
     (void)state;
     new_pair(true);
     mst_pair_close(&session.pair);
@@ -1203,8 +1138,7 @@ static void test_close_with_an_idle_link(void **state)
 /* ---- hot standby ---- */
 
 /* Both connections are up, and all is subscribed on both. */
-static void new_standby(void)
-{
+static void new_standby(void) {
     begin(true);
     session.config.flags |= MST_HOT_STANDBY;
     session.config.silence_ms = 15000;
@@ -1217,8 +1151,7 @@ static void new_standby(void)
 }
 
 /* Changes so often, and an execution each time. */
-static void run_executing(uint32_t ms, uint32_t step_ms)
-{
+static void run_executing(uint32_t ms, uint32_t step_ms) {
     uint64_t end = mst_mock_elapsed(&session.mock) + ms;
 
     while (mst_mock_elapsed(&session.mock) + step_ms <= end) {
@@ -1231,8 +1164,7 @@ static void run_executing(uint32_t ms, uint32_t step_ms)
 
 /* However and whenever the leader is lost, no book has a gap, no execution is
  * lost, and what may come twice is marked. */
-static void test_standby_leader_lost(void **state)
-{
+static void test_standby_leader_lost(void **state) {
     (void)state;
     for (int how = 0; how < 4; how++) {
         new_standby();
@@ -1262,8 +1194,7 @@ static void test_standby_leader_lost(void **state)
 }
 
 /* A follower that is lost is nothing to the caller. */
-static void test_standby_follower_lost(void **state)
-{
+static void test_standby_follower_lost(void **state) {
     (void)state;
     new_standby();
     executions_begin();
@@ -1280,8 +1211,7 @@ static void test_standby_follower_lost(void **state)
 
 /* The leader's connection is half-open: it is silent, and the other one is
  * not. */
-static void test_standby_half_open(void **state)
-{
+static void test_standby_half_open(void **state) {
     (void)state;
     new_standby();
     for (unsigned i = 0; i < 3; i++) {
@@ -1310,8 +1240,7 @@ static void test_standby_half_open(void **state)
 }
 
 /* A caller that is slow is no reason to change, however far it is behind. */
-static void test_standby_slow_caller(void **state)
-{
+static void test_standby_slow_caller(void **state) {
     (void)state;
     new_standby();
     seen.live = false;
@@ -1327,8 +1256,7 @@ static void test_standby_slow_caller(void **state)
     session_end();
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_no_gap),
         TEST(test_by_call),

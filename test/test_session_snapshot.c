@@ -12,22 +12,19 @@
 
 #define SNAPSHOT_MS 30000u /* the default */
 
-static const struct mst_stats *stats(void)
-{
+static const struct mst_stats *stats(void) {
     return mst_client_stats(&session.client);
 }
 
 static void expect_state(const char *name, enum mst_book_state expected,
-                         const struct mst_book *book)
-{
+                         const struct mst_book *book) {
     expect_text(name, mst_book_state_name(expected),
                 mst_book_state_name(mst_book_state(book)));
 }
 
 /* Updates come each second, and the snapshot never does: it is asked for again
  * as the budget allows, and that alone. */
-static void test_of_one_market(void **state)
-{
+static void test_of_one_market(void **state) {
     struct service_rules *rules = &session.service.rules;
 
     (void)state;
@@ -57,8 +54,7 @@ static void test_of_one_market(void **state)
 
 /* No market has one: the connection may be to blame, but not more often than
  * the budget allows, and the backoff goes on. */
-static void test_of_no_market(void **state)
-{
+static void test_of_no_market(void **state) {
     struct service_rules *rules = &session.service.rules;
 
     (void)state;
@@ -85,8 +81,7 @@ static void test_of_no_market(void **state)
 }
 
 /* It is waited for where the caller keeps no book, too. */
-static void test_without_a_book(void **state)
-{
+static void test_without_a_book(void **state) {
     (void)state;
     session_begin();
     session.service.rules.no_snapshot = true;
@@ -107,8 +102,7 @@ static void test_without_a_book(void **state)
 }
 
 /* Comes at the last moment, or before the confirmation. */
-static void test_in_time(void **state)
-{
+static void test_in_time(void **state) {
     static const char confirmation[] =
         "{\"type\":\"subscribe\",\"channels\":[{\"type\":\"market_data\","
         "\"params\":{\"market\":\"BTCUSD\"},\"success\":true}]}";
@@ -140,8 +134,7 @@ static void test_in_time(void **state)
 
 /* A large one on a slow line: as long as its frame, or one before it, is
  * arriving, it is not late. */
-static void test_on_a_slow_line(void **state)
-{
+static void test_on_a_slow_line(void **state) {
     size_t len = 0, size = 60000;
     char *bids = malloc(size);
 
@@ -169,8 +162,7 @@ static void test_on_a_slow_line(void **state)
 }
 
 /* The caller was away while it came. */
-static void test_slow_caller(void **state)
-{
+static void test_slow_caller(void **state) {
     (void)state;
     session_begin();
     session.mock.plan.data_ms = 1000;
@@ -185,8 +177,7 @@ static void test_slow_caller(void **state)
 }
 
 /* It could not be sent while the caller was away, for nobody took it. */
-static void test_after_a_slow_caller(void **state)
-{
+static void test_after_a_slow_caller(void **state) {
     (void)state;
     session_begin();
     session.service.rules.no_snapshot = true;
@@ -206,8 +197,7 @@ static void test_after_a_slow_caller(void **state)
 }
 
 /* It comes at last where the budget is used up: it is not asked for again. */
-static void test_late_past_the_budget(void **state)
-{
+static void test_late_past_the_budget(void **state) {
     (void)state;
     for (int book = 0; book < 2; book++) {
         session_begin();
@@ -231,8 +221,7 @@ static void test_late_past_the_budget(void **state)
 }
 
 /* Until the first has come that is what is missing, and no connection. */
-static void test_reason_before_the_first(void **state)
-{
+static void test_reason_before_the_first(void **state) {
     (void)state;
     session_begin();
     session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
@@ -261,8 +250,7 @@ static void test_reason_before_the_first(void **state)
     session_end();
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_of_one_market),           TEST(test_of_no_market),
         TEST(test_without_a_book),          TEST(test_in_time),

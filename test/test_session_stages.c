@@ -12,8 +12,8 @@
 
 /* The attempt ends after so many ms with a timeout of this stage, and goes
  * on once the fault is gone. */
-static void expect_timeout(const char *name, enum mst_state stage, uint32_t ms)
-{
+static void expect_timeout(const char *name, enum mst_state stage,
+                           uint32_t ms) {
     session_start();
     session_subscribe();
     if (!session_until(MST_EVENT_CLOSED, 2 * ms)) {
@@ -32,8 +32,7 @@ static void expect_timeout(const char *name, enum mst_state stage, uint32_t ms)
     session_end();
 }
 
-static void test_resolve_deadline(void **state)
-{
+static void test_resolve_deadline(void **state) {
     (void)state;
     session_begin();
     session.mock.plan.resolve_error = MST_MOCK_NEVER;
@@ -44,8 +43,7 @@ static void test_resolve_deadline(void **state)
     expect_timeout("configured", MST_STATE_RESOLVE, 250);
 }
 
-static void test_connect_deadline(void **state)
-{
+static void test_connect_deadline(void **state) {
     (void)state;
     session_begin();
     session.mock.plan.connect_error[0] = MST_MOCK_NEVER;
@@ -58,8 +56,7 @@ static void test_connect_deadline(void **state)
     expect_timeout("each address", MST_STATE_CONNECT, 600);
 }
 
-static void test_tls_deadline(void **state)
-{
+static void test_tls_deadline(void **state) {
     (void)state;
     session_begin_tls("localhost");
     session.tls.silent = true;
@@ -70,8 +67,7 @@ static void test_tls_deadline(void **state)
     expect_timeout("configured", MST_STATE_TLS, 700);
 }
 
-static void test_token_deadline(void **state)
-{
+static void test_token_deadline(void **state) {
     (void)state;
     session_begin();
     session.service.token.never = true;
@@ -85,8 +81,7 @@ static void test_token_deadline(void **state)
     expect_timeout("request not sent", MST_STATE_TOKEN, 15000);
 }
 
-static void test_upgrade_deadline(void **state)
-{
+static void test_upgrade_deadline(void **state) {
     (void)state;
     session_begin();
     session.service.upgrade.never = true;
@@ -97,8 +92,7 @@ static void test_upgrade_deadline(void **state)
     expect_timeout("configured", MST_STATE_UPGRADE, 700);
 }
 
-static void test_closing_deadline(void **state)
-{
+static void test_closing_deadline(void **state) {
     (void)state;
     for (int configured = 0; configured < 2; configured++) {
         session_begin();
@@ -121,8 +115,7 @@ static void test_closing_deadline(void **state)
 /* ---- dripping peers ---- */
 
 /* A byte a second does not keep a stage alive. */
-static void test_drip_in_stages(void **state)
-{
+static void test_drip_in_stages(void **state) {
     (void)state;
     session_begin_tls("localhost");
     session.mock.plan.drip = 1;
@@ -146,15 +139,13 @@ static void test_drip_in_stages(void **state)
     session_end();
 }
 
-static void message_of(char *text, size_t len)
-{
+static void message_of(char *text, size_t len) {
     memset(text, ' ', len);
     text[0] = '{';
     text[len - 1] = '}';
 }
 
-static void test_drip_in_a_frame(void **state)
-{
+static void test_drip_in_a_frame(void **state) {
     static char text[60000];
 
     (void)state;
@@ -181,8 +172,7 @@ static void test_drip_in_a_frame(void **state)
 }
 
 /* A large snapshot on a slow line is not cut off. */
-static void test_large_frame_on_a_slow_line(void **state)
-{
+static void test_large_frame_on_a_slow_line(void **state) {
     static char text[60000];
 
     (void)state;
@@ -202,8 +192,7 @@ static void test_large_frame_on_a_slow_line(void **state)
 
 /* ---- liveness ---- */
 
-static void test_silence(void **state)
-{
+static void test_silence(void **state) {
     (void)state;
     session_begin();
     session.service.rules.no_pong = true;
@@ -224,8 +213,7 @@ static void test_silence(void **state)
     session_end();
 }
 
-static void test_silence_configured(void **state)
-{
+static void test_silence_configured(void **state) {
     (void)state;
     session_begin();
     session.config.ping_ms = 300;
@@ -245,8 +233,7 @@ static void test_silence_configured(void **state)
 }
 
 /* What a program is told to wait for. */
-static void test_wants(void **state)
-{
+static void test_wants(void **state) {
     struct mst_client *client = &session.client;
 
     (void)state;
@@ -275,8 +262,7 @@ static void test_wants(void **state)
 }
 
 /* Time in which the caller did not poll is not the service's silence. */
-static void test_slow_caller(void **state)
-{
+static void test_slow_caller(void **state) {
     (void)state;
     session_new();
     session.mock.plan.data_ms = 50;
@@ -298,8 +284,7 @@ static void test_slow_caller(void **state)
     session_end();
 }
 
-static void test_pings_are_answered(void **state)
-{
+static void test_pings_are_answered(void **state) {
     char payload[126];
 
     (void)state;
@@ -327,8 +312,7 @@ static void test_pings_are_answered(void **state)
 /* ---- waits before the next attempt ---- */
 
 /* Retry waits of so many attempts that are refused. */
-static void waits_collect(uint64_t seed, uint32_t *waits, size_t count)
-{
+static void waits_collect(uint64_t seed, uint32_t *waits, size_t count) {
     session_begin();
     mst_mock_init(&session.mock, &session.port, seed);
     service_init(&session.service, &session.mock);
@@ -352,8 +336,7 @@ static void waits_collect(uint64_t seed, uint32_t *waits, size_t count)
     session_end();
 }
 
-static void test_backoff_grows(void **state)
-{
+static void test_backoff_grows(void **state) {
     enum { SEEDS = 60, ATTEMPTS = 12 };
     uint64_t sum[ATTEMPTS] = {0};
     uint32_t least[ATTEMPTS], most[ATTEMPTS] = {0};
@@ -387,8 +370,7 @@ static void test_backoff_grows(void **state)
     }
 }
 
-static void test_backoff_begins_anew_when_stable(void **state)
-{
+static void test_backoff_begins_anew_when_stable(void **state) {
     (void)state;
     session_begin();
     session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
@@ -425,21 +407,18 @@ static int (*mock_connect)(void *context, int link, int address);
 static int (*mock_recv)(void *context, int link, void *data, size_t len);
 static int connected_to;
 
-static int noting_connect(void *context, int link, int address)
-{
+static int noting_connect(void *context, int link, int address) {
     connected_to = address;
     return mock_connect(context, link, address);
 }
 
 /* The first address accepts connections, and that is all. */
-static int breaking_recv(void *context, int link, void *data, size_t len)
-{
+static int breaking_recv(void *context, int link, void *data, size_t len) {
     return connected_to == 0 ? MST_ERR_RESET
                              : mock_recv(context, link, data, len);
 }
 
-static void test_an_address_that_only_accepts(void **state)
-{
+static void test_an_address_that_only_accepts(void **state) {
     (void)state;
     session_begin();
     session.mock.plan.addresses = 2;
@@ -455,8 +434,7 @@ static void test_an_address_that_only_accepts(void **state)
     session_end();
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_resolve_deadline),
         TEST(test_connect_deadline),

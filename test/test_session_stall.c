@@ -13,15 +13,13 @@
 
 /* ---- a request that is written in windows ---- */
 
-static void market_name(char name[MST_MARKET_MAX + 1], int i)
-{
+static void market_name(char name[MST_MARKET_MAX + 1], int i) {
     snprintf(name, MST_MARKET_MAX + 1, "MARKET-%02d-OF-MANY", i);
 }
 
 /* As many wishes as there may be: their request is far larger than the
  * output record. */
-static void wish_for_many(void)
-{
+static void wish_for_many(void) {
     char market[MST_MARKET_MAX + 1];
 
     for (int i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
@@ -31,8 +29,7 @@ static void wish_for_many(void)
     }
 }
 
-static void wishes_back_and_again(void)
-{
+static void wishes_back_and_again(void) {
     char market[MST_MARKET_MAX + 1];
 
     for (int i = 0; i < MST_SUBSCRIPTIONS_MAX; i += 2) {
@@ -49,8 +46,7 @@ static void wishes_back_and_again(void)
 }
 
 /* An answer for all of them: each granted, or each refused. */
-static void answer_early(const char *result)
-{
+static void answer_early(const char *result) {
     char market[MST_MARKET_MAX + 1];
     struct text text = {0};
 
@@ -78,8 +74,7 @@ enum disturbance {
     DISTURBANCES
 };
 
-static void disturb(enum disturbance what)
-{
+static void disturb(enum disturbance what) {
     struct service *service = &session.service;
 
     switch (what) {
@@ -107,8 +102,7 @@ static void disturb(enum disturbance what)
 }
 
 /* The request of wish_for_many(), as it is when nothing disturbs it. */
-static void request_alone(struct text *text)
-{
+static void request_alone(struct text *text) {
     session_begin();
     session_start();
     wish_for_many();
@@ -121,8 +115,8 @@ static void request_alone(struct text *text)
 
 /* The line stalls when so many bytes of the request are out, something
  * happens, and the line goes on. */
-static void expect_whole(const char *request, size_t at, enum disturbance what)
-{
+static void expect_whole(const char *request, size_t at,
+                         enum disturbance what) {
     size_t wanted = what == CHANGE_OF_MIND ? MST_SUBSCRIPTIONS_MAX * 3 / 4
                                            : MST_SUBSCRIPTIONS_MAX;
     char name[64];
@@ -146,8 +140,7 @@ static void expect_whole(const char *request, size_t at, enum disturbance what)
     session_end();
 }
 
-static void test_request_stays_whole(void **state)
-{
+static void test_request_stays_whole(void **state) {
     struct text request = {0};
 
     (void)state;
@@ -161,8 +154,7 @@ static void test_request_stays_whole(void **state)
 }
 
 /* A request that waits behind a pong: what comes meanwhile is no answer. */
-static void test_request_behind_a_pong(void **state)
-{
+static void test_request_behind_a_pong(void **state) {
     char payload[MST_WS_CONTROL_MAX];
 
     (void)state;
@@ -195,8 +187,7 @@ static void test_request_behind_a_pong(void **state)
 /* Closed by silence so long after the last byte that came; until then the
  * program may sleep. */
 static void expect_found_dead(const char *name, uint64_t last_ms,
-                              uint32_t silence_ms)
-{
+                              uint32_t silence_ms) {
     while (session.seen.events[MST_EVENT_CLOSED] == 0 &&
            mst_mock_elapsed(&session.mock) < last_ms + 2 * silence_ms) {
         session_run(500);
@@ -215,8 +206,7 @@ static void expect_found_dead(const char *name, uint64_t last_ms,
     session_end();
 }
 
-static void test_stalled_link_is_found_dead(void **state)
-{
+static void test_stalled_link_is_found_dead(void **state) {
     static const uint32_t silence_ms[] = {60000, 25000};
     char payload[MST_WS_CONTROL_MAX] = "";
 
@@ -251,8 +241,7 @@ static void test_stalled_link_is_found_dead(void **state)
 
 /* With the defaults a request that cannot be written ends the connection when
  * its answer is due. */
-static void test_unwritten_request_ends_the_link(void **state)
-{
+static void test_unwritten_request_ends_the_link(void **state) {
     (void)state;
     session_begin();
     session_start();
@@ -273,8 +262,7 @@ static void test_unwritten_request_ends_the_link(void **state)
 }
 
 /* What came fast at first is no credit for a frame that then stops. */
-static void test_burst_then_nothing(void **state)
-{
+static void test_burst_then_nothing(void **state) {
     static unsigned char piece[60000];
     unsigned char head[10];
 
@@ -310,8 +298,7 @@ static struct {
 } flood;
 
 /* There is always more. */
-static void flood_more(void *context, int link)
-{
+static void flood_more(void *context, int link) {
     char piece[1024];
 
     if (!flood.on || link != ((struct service *)context)->stream) {
@@ -329,8 +316,7 @@ static void flood_more(void *context, int link)
 }
 
 /* Polls for so long, a ms each; false once the client is closed. */
-static bool flood_run(uint32_t ms)
-{
+static bool flood_run(uint32_t ms) {
     struct mst_event event;
 
     while (ms > 0) {
@@ -346,8 +332,7 @@ static bool flood_run(uint32_t ms)
 }
 
 static void expect_flood_survived(const char *name, const char *head,
-                                  size_t head_len)
-{
+                                  size_t head_len) {
     session_begin();
     session.config.closing_ms = 50;
     session.service.rules.no_echo = true;
@@ -371,8 +356,7 @@ static void expect_flood_survived(const char *name, const char *head,
     session_check();
 }
 
-static void test_floods(void **state)
-{
+static void test_floods(void **state) {
     static const struct {
         const char *name, *head;
         size_t head_len;
@@ -402,8 +386,7 @@ static void test_floods(void **state)
     text_free(&session.seen.record);
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_request_stays_whole),
         TEST(test_request_behind_a_pong),

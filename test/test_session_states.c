@@ -14,8 +14,7 @@
 static enum mst_state at[MST_MOCK_LINKS];
 static int link_at;
 
-static void on_trace(void *context, const struct mst_trace *trace)
-{
+static void on_trace(void *context, const struct mst_trace *trace) {
     (void)context;
     states_trace(trace);
     if (trace->kind == MST_TRACE_STATE) {
@@ -25,16 +24,14 @@ static void on_trace(void *context, const struct mst_trace *trace)
 
 static int (*port_connect)(void *context, int link, int address);
 
-static int on_connect(void *context, int link, int address)
-{
+static int on_connect(void *context, int link, int address) {
     if (address > 0) { /* of this the trace is not told */
         states_note(MST_STATE_CONNECT, STATES_ERROR, MST_STATE_CONNECT);
     }
     return port_connect(context, link, address);
 }
 
-static void begin(bool tls)
-{
+static void begin(bool tls) {
     struct session *s = &session;
 
     if (tls) {
@@ -52,15 +49,13 @@ static void begin(bool tls)
     link_at = 0;
 }
 
-static void start(void)
-{
+static void start(void) {
     session_start();
     session_subscribe();
 }
 
 /* Runs until the link is in this state. */
-static void reach(enum mst_state state)
-{
+static void reach(enum mst_state state) {
     for (int i = 0; i < 20000 && at[link_at] != state; i++) {
         session_run(1);
     }
@@ -72,8 +67,7 @@ static void reach(enum mst_state state)
 
 /* ---- what may come in a state ---- */
 
-static void come_close(void)
-{
+static void come_close(void) {
     states_call(STATES_CLOSE);
     if (session.has_client) {
         mst_close(&session.client);
@@ -88,8 +82,7 @@ static void come_close(void)
 }
 
 /* What is replaced is looked at in the next poll. */
-static void come_credentials(void)
-{
+static void come_credentials(void) {
     assert_int_equal(mst_access_set_credentials(session_access(), SERVICE_ID,
                                                 SERVICE_SECRET),
                      0);
@@ -98,8 +91,7 @@ static void come_credentials(void)
     states_call(STATES_STEP);
 }
 
-static void come_anchors(void)
-{
+static void come_anchors(void) {
     assert_int_equal(
         mst_access_set_anchors(session_access(), &session.anchor.anchor, 1), 0);
     states_call(STATES_REPLACED);
@@ -107,8 +99,7 @@ static void come_anchors(void)
     states_call(STATES_STEP);
 }
 
-static void come_error(void)
-{
+static void come_error(void) {
     session.mock.plan.resolve_error = MST_ERR_RESOLVE;
     session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
     session.mock.plan.connect_error[1] = MST_ERR_REFUSED;
@@ -116,14 +107,12 @@ static void come_error(void)
 }
 
 /* Bytes that belong nowhere. */
-static void come_noise(void)
-{
+static void come_noise(void) {
     (void)mst_mock_write(&session.mock, link_at, "noise noise", 11);
 }
 
 /* Everything hangs. */
-static void come_nothing(void)
-{
+static void come_nothing(void) {
     session.mock.plan.resolve_error = MST_MOCK_NEVER;
     session.mock.plan.connect_error[0] = MST_MOCK_NEVER;
     session.mock.plan.connect_error[1] = MST_MOCK_NEVER;
@@ -133,8 +122,7 @@ static void come_nothing(void)
 }
 
 /* Lets come what follows from it, and closes. */
-static void end(void)
-{
+static void end(void) {
     session_run(20000);
     come_close();
     session_end();
@@ -145,8 +133,7 @@ static void (*const comes[])(void) = {
     come_error, come_noise,       come_nothing,
 };
 
-static void test_in_every_state(void **state)
-{
+static void test_in_every_state(void **state) {
     static const enum mst_state states[] = {
         MST_STATE_WAIT,  MST_STATE_RESOLVE, MST_STATE_CONNECT, MST_STATE_TLS,
         MST_STATE_TOKEN, MST_STATE_UPGRADE, MST_STATE_CLOSING, MST_STATE_OPEN,
@@ -175,8 +162,7 @@ static void test_in_every_state(void **state)
 /* ---- the rest ---- */
 
 /* There is nothing to begin with. */
-static void test_nothing_at_home(void **state)
-{
+static void test_nothing_at_home(void **state) {
     (void)state;
     begin(false);
     start();
@@ -188,8 +174,7 @@ static void test_nothing_at_home(void **state)
 
 /* The line is slow, or stands still, until the token has ended: in state
  * CONNECT or TLS, or with a request that is half written. */
-static void token_ends(enum mst_state where)
-{
+static void token_ends(enum mst_state where) {
     static char token[2000]; /* longer than the room for what is sent */
 
     memset(token, 'x', sizeof token - 1);
@@ -221,8 +206,7 @@ static void token_ends(enum mst_state where)
     end();
 }
 
-static void test_token_ends(void **state)
-{
+static void test_token_ends(void **state) {
     (void)state;
     token_ends(MST_STATE_CONNECT);
     token_ends(MST_STATE_TLS);
@@ -235,13 +219,11 @@ static const struct mst_address_request request = {
     .network = MST_NETWORK_BITCOIN, .address = "bc1qexample"};
 static struct mst_address record;
 
-static void put(void)
-{
+static void put(void) {
     expect_int("put", 0, mst_address_put(&session.transfer, &request, &record));
 }
 
-static void begin_transfer(bool tls)
-{
+static void begin_transfer(bool tls) {
     begin(tls);
     session.config.put_ms = 2000;
     start();
@@ -251,8 +233,7 @@ static void begin_transfer(bool tls)
     put();
 }
 
-static void test_transfer_in_every_state(void **state)
-{
+static void test_transfer_in_every_state(void **state) {
     static const enum mst_state states[] = {
         MST_STATE_RESOLVE, MST_STATE_CONNECT, MST_STATE_TLS,
         MST_STATE_TOKEN,   MST_STATE_PUT,     MST_STATE_IDLE};
@@ -268,8 +249,7 @@ static void test_transfer_in_every_state(void **state)
 }
 
 /* On a connection that stands, and on the last that it has. */
-static void test_transfer_again(void **state)
-{
+static void test_transfer_again(void **state) {
     (void)state;
     begin_transfer(false);
     reach(MST_STATE_IDLE);
@@ -285,8 +265,7 @@ static void test_transfer_again(void **state)
 
 /* One token for both is refused to one, while the request that carries the
  * token is being written by the other. */
-static void token_lost(int link, enum mst_state where)
-{
+static void token_lost(int link, enum mst_state where) {
     static char token[2000];
     struct service *service = &session.service;
 
@@ -321,8 +300,7 @@ static void token_lost(int link, enum mst_state where)
     end();
 }
 
-static void test_token_lost(void **state)
-{
+static void test_token_lost(void **state) {
     (void)state;
     token_lost(0, MST_STATE_UPGRADE);
     token_lost(1, MST_STATE_PUT);
@@ -332,8 +310,7 @@ static void test_token_lost(void **state)
 
 /* The leader has lost its connection, and is in one of these states when the
  * follower's is open: it has nothing to do any more. */
-static void test_parked_in_every_state(void **state)
-{
+static void test_parked_in_every_state(void **state) {
     static const enum mst_state states[] = {
         MST_STATE_WAIT, MST_STATE_RESOLVE, MST_STATE_CONNECT,
         MST_STATE_TLS,  MST_STATE_UPGRADE, MST_STATE_OPEN};
@@ -363,8 +340,7 @@ static void test_parked_in_every_state(void **state)
     }
 }
 
-static void test_tables(void **state)
-{
+static void test_tables(void **state) {
     static const char *const sections[] = {"link", "client: the stream",
                                            "transfer", "pair", NULL};
 
@@ -372,8 +348,7 @@ static void test_tables(void **state)
     states_check("mini_stream.c", sections, true);
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_in_every_state),
         TEST(test_nothing_at_home),

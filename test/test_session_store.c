@@ -23,8 +23,7 @@ static struct {
     int answer; /* instead of the length, if not 0 */
 } store;
 
-static size_t store_slot(uint32_t key)
-{
+static size_t store_slot(uint32_t key) {
     size_t i = 0;
 
     while (i < store.used && store.slots[i].key != key) {
@@ -34,8 +33,7 @@ static size_t store_slot(uint32_t key)
 }
 
 static int store_load(void *context, uint32_t key, char *token, size_t cap,
-                      int64_t *until_s)
-{
+                      int64_t *until_s) {
     size_t i = store_slot(key);
 
     assert_ptr_equal(context, &session.mock);
@@ -50,8 +48,7 @@ static int store_load(void *context, uint32_t key, char *token, size_t cap,
 }
 
 static void store_save(void *context, uint32_t key, const char *token,
-                       size_t len, int64_t until_s)
-{
+                       size_t len, int64_t until_s) {
     size_t i = store_slot(key);
 
     assert_ptr_equal(context, &session.mock);
@@ -67,23 +64,20 @@ static void store_save(void *context, uint32_t key, const char *token,
     store.slots[i].until_s = until_s;
 }
 
-static void store_begin(void)
-{
+static void store_begin(void) {
     memset(&store, 0, sizeof store);
     session_begin();
     session.port.token_load = store_load;
     session.port.token_save = store_save;
 }
 
-static void start(enum session_kind kind)
-{
+static void start(enum session_kind kind) {
     session_start_kind(kind);
     session_subscribe();
 }
 
 /* The power goes. */
-static void wipe(void)
-{
+static void wipe(void) {
     if (session.has_pair) {
         mst_pair_wipe(&session.pair);
     } else {
@@ -96,25 +90,21 @@ static void wipe(void)
 }
 
 /* It goes, and comes back. */
-static void reboot_kind(enum session_kind kind)
-{
+static void reboot_kind(enum session_kind kind) {
     wipe();
     start(kind);
 }
 
-static void reboot(void)
-{
+static void reboot(void) {
     reboot_kind(SESSION_CLIENT);
 }
 
-static int64_t wall_s(void)
-{
+static int64_t wall_s(void) {
     return mst_mock_wall(&session.mock) / 1000000000;
 }
 
 /* The store holds this token, and no other. */
-static void expect_stored(const char *token)
-{
+static void expect_stored(const char *token) {
     size_t held = 0;
 
     for (size_t i = 0; i < store.used; i++) {
@@ -129,8 +119,7 @@ static void expect_stored(const char *token)
     expect_int("tokens stored", token[0] != '\0', (long long)held);
 }
 
-static void boot_loop(enum session_kind kind)
-{
+static void boot_loop(enum session_kind kind) {
     const char *name = session_kind_name(kind);
 
     store_begin();
@@ -153,8 +142,7 @@ static void boot_loop(enum session_kind kind)
     expect_stored(SERVICE_TOKEN);
 }
 
-static void test_boot_loop(void **state)
-{
+static void test_boot_loop(void **state) {
     (void)state;
     for (int kind = 0; kind < SESSION_KINDS; kind++) {
         boot_loop((enum session_kind)kind);
@@ -163,8 +151,7 @@ static void test_boot_loop(void **state)
 
 /* A loaded token has its old end: the next one is fetched ahead of it, and
  * stored. */
-static void loaded_token_ends(enum session_kind kind)
-{
+static void loaded_token_ends(enum session_kind kind) {
     store_begin();
     start(kind);
     assert_true(session_until_subscribed(10000));
@@ -190,16 +177,14 @@ static void loaded_token_ends(enum session_kind kind)
     session_end();
 }
 
-static void test_loaded_token_ends(void **state)
-{
+static void test_loaded_token_ends(void **state) {
     (void)state;
     loaded_token_ends(SESSION_PAIR);
     loaded_token_ends(SESSION_BESIDE);
 }
 
 /* What the store may come up with: none of it is used, a token is fetched. */
-static void test_bad_store(void **state)
-{
+static void test_bad_store(void **state) {
     static const char long_token[MST_TOKEN_MAX];
     static const struct {
         const char *name, *token;
@@ -250,8 +235,7 @@ static void test_bad_store(void **state)
 }
 
 /* Times that no clock has. */
-static void test_bad_store_times(void **state)
-{
+static void test_bad_store_times(void **state) {
     static const int64_t times[] = {INT64_MIN, INT64_MIN + 1, -1,
                                     0,         INT64_MAX - 1, INT64_MAX};
 
@@ -268,8 +252,7 @@ static void test_bad_store_times(void **state)
 }
 
 /* The longest token, to the byte. */
-static void test_longest_stored_token(void **state)
-{
+static void test_longest_stored_token(void **state) {
     static char token[MST_TOKEN_MAX + 1];
 
     (void)state;
@@ -286,8 +269,7 @@ static void test_longest_stored_token(void **state)
 }
 
 /* Stored for another service, or another client: not offered to this one. */
-static void test_foreign_key(void **state)
-{
+static void test_foreign_key(void **state) {
     (void)state;
     store_begin();
     session_open();
@@ -300,8 +282,7 @@ static void test_foreign_key(void **state)
 }
 
 /* What cannot be known to end is not stored. */
-static void test_not_stored(void **state)
-{
+static void test_not_stored(void **state) {
     (void)state;
     store_begin();
     session.service.token_body =
@@ -312,8 +293,7 @@ static void test_not_stored(void **state)
 }
 
 /* A store that only gives, or only takes. */
-static void test_half_a_store(void **state)
-{
+static void test_half_a_store(void **state) {
     (void)state;
     for (int i = 0; i < 2; i++) {
         store_begin();
@@ -333,8 +313,7 @@ static const char *const refusals[] = {
 
 /* A stored token may have been revoked, or have too narrow a scope: it is
  * dropped and fetched anew, once. */
-static void refused_once(const char *refusal, enum session_kind kind)
-{
+static void refused_once(const char *refusal, enum session_kind kind) {
     store_begin();
     start(kind);
     assert_true(session_until_subscribed(10000));
@@ -352,8 +331,7 @@ static void refused_once(const char *refusal, enum session_kind kind)
 }
 
 /* The new one is no better. */
-static void refused_for_long(int which, enum session_kind kind)
-{
+static void refused_for_long(int which, enum session_kind kind) {
     store_begin();
     start(kind);
     assert_true(session_until_subscribed(10000));
@@ -372,8 +350,7 @@ static void refused_for_long(int which, enum session_kind kind)
     session_end();
 }
 
-static void test_refused_stored_token(void **state)
-{
+static void test_refused_stored_token(void **state) {
     static const enum session_kind kinds[] = {SESSION_CLIENT, SESSION_PAIR,
                                               SESSION_BESIDE};
 
@@ -385,8 +362,7 @@ static void test_refused_stored_token(void **state)
 }
 
 /* What the token endpoint forbids is not the stored token's fault. */
-static void test_forbidden_after_load(void **state)
-{
+static void test_forbidden_after_load(void **state) {
     (void)state;
     store_begin();
     session_open();
@@ -405,8 +381,7 @@ static void test_forbidden_after_load(void **state)
 }
 
 /* The token of the old ones is forgotten under their name. */
-static void test_replaced_and_store(void **state)
-{
+static void test_replaced_and_store(void **state) {
     (void)state;
     store_begin();
     session_open();
@@ -421,8 +396,7 @@ static void test_replaced_and_store(void **state)
     session_end();
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_boot_loop),
         TEST(test_loaded_token_ends),

@@ -11,8 +11,7 @@
 
 /* ---- calls ---- */
 
-static void test_calls(void **state)
-{
+static void test_calls(void **state) {
     char market[MST_MARKET_MAX + 2];
 
     (void)state;
@@ -69,8 +68,7 @@ static void test_calls(void **state)
 }
 
 /* Before, during and after a connect. */
-static void test_wishes_at_any_time(void **state)
-{
+static void test_wishes_at_any_time(void **state) {
     (void)state;
     session_begin();
     session_start();
@@ -101,8 +99,7 @@ static void test_wishes_at_any_time(void **state)
 }
 
 /* Taken back while the request is under way, and wanted again. */
-static void test_change_of_mind(void **state)
-{
+static void test_change_of_mind(void **state) {
     (void)state;
     session_begin();
     session.service.rules.delay_ms = 3000;
@@ -130,8 +127,7 @@ static void test_change_of_mind(void **state)
 }
 
 /* Random wishes at random times on a bad line end in what is wanted. */
-static void wishes_random(uint64_t seed)
-{
+static void wishes_random(uint64_t seed) {
     static const char *const markets[] = {"BTCUSD", "ETHUSD", "SOLUSD"};
     bool wanted[3][3] = {{false}};
     size_t count = 0;
@@ -183,8 +179,7 @@ static void wishes_random(uint64_t seed)
     session_end();
 }
 
-static void test_random_wishes(void **state)
-{
+static void test_random_wishes(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 60; seed++) {
         wishes_random(seed);
@@ -196,8 +191,7 @@ static void test_random_wishes(void **state)
 /* A wish goes and comes back while its first request is under way: an update
  * that came meanwhile is not in the book, so that the snapshot which that
  * request brings is none for it. */
-static void test_wish_again_before_the_snapshot(void **state)
-{
+static void test_wish_again_before_the_snapshot(void **state) {
     const struct mst_book *book = &session.books[0];
     struct service *service = &session.service;
     int64_t time_ns;
@@ -227,8 +221,7 @@ static void test_wish_again_before_the_snapshot(void **state)
     session_end();
 }
 
-static void test_resync(void **state)
-{
+static void test_resync(void **state) {
     (void)state;
     session_new();
     assert_true(session_until_subscribed(5000));
@@ -252,8 +245,7 @@ static void test_resync(void **state)
 }
 
 /* The list shows what has gone astray, and the session puts it right. */
-static void test_list_puts_right(void **state)
-{
+static void test_list_puts_right(void **state) {
     (void)state;
     session_new();
     assert_true(session_until_subscribed(5000));
@@ -274,8 +266,7 @@ static void test_list_puts_right(void **state)
 
 /* ---- answers ---- */
 
-static void test_entry_fails(void **state)
-{
+static void test_entry_fails(void **state) {
     (void)state;
     session_begin();
     session.service.rules.fail_code = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
@@ -322,8 +313,7 @@ static void test_entry_fails(void **state)
 /* An error message in place of an answer, in each shape. Where the code says
  * that something in the request will never do, its channels are asked for one
  * by one; else the session looks what it has, and asks again. */
-static void test_error_answers(void **state)
-{
+static void test_error_answers(void **state) {
     static const struct {
         const char *code;
         unsigned requests;
@@ -367,8 +357,7 @@ static void test_error_answers(void **state)
 
 /* A request that is always answered with an error is not repeated in a
  * storm. */
-static void test_error_always(void **state)
-{
+static void test_error_always(void **state) {
     (void)state;
     session_begin();
     session.service.rules.error = "INTERNAL_SERVER_ERROR";
@@ -382,8 +371,7 @@ static void test_error_always(void **state)
 }
 
 /* Where only subscribing fails the connection is given up after a while. */
-static void test_subscribe_always_fails(void **state)
-{
+static void test_subscribe_always_fails(void **state) {
     (void)state;
     session_begin();
     session.service.rules.error = "INTERNAL_SERVER_ERROR";
@@ -399,8 +387,7 @@ static void test_subscribe_always_fails(void **state)
     session_end();
 }
 
-static void test_no_answer(void **state)
-{
+static void test_no_answer(void **state) {
     (void)state;
     session_begin();
     session.service.rules.only_never = "subscribe";
@@ -435,8 +422,7 @@ static void test_no_answer(void **state)
 }
 
 /* Subscribed, but the answer was lost: the list shows it. */
-static void test_answer_lost(void **state)
-{
+static void test_answer_lost(void **state) {
     (void)state;
     session_begin();
     session.config.answer_ms = 1500;
@@ -451,8 +437,7 @@ static void test_answer_lost(void **state)
 }
 
 /* An answer to something else does not complete a request. */
-static void test_answer_to_another_request(void **state)
-{
+static void test_answer_to_another_request(void **state) {
     (void)state;
     session_begin();
     session.service.rules.delay_ms = 5000;
@@ -468,8 +453,7 @@ static void test_answer_to_another_request(void **state)
 }
 
 /* Answers that nobody asked for, wrong ones, and entries of another kind. */
-static void test_wrong_answers(void **state)
-{
+static void test_wrong_answers(void **state) {
     static const char *const answers[] = {
         "{\"type\":\"subscribe\",\"channels\":[{\"type\":\"news\","
         "\"success\":true}]}",
@@ -499,8 +483,7 @@ static void test_wrong_answers(void **state)
     session_end();
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_calls),
         TEST(test_wishes_at_any_time),

@@ -11,8 +11,7 @@
 
 /* ---- TLS ---- */
 
-static void main_job(void)
-{
+static void main_job(void) {
     session.service.rules.feed_ms = 1000;
     session_start();
     session_subscribe();
@@ -21,16 +20,14 @@ static void main_job(void)
 }
 
 /* Reads so much ahead, from a port with these flags. */
-static void read_ahead(size_t len, unsigned flags)
-{
+static void read_ahead(size_t len, unsigned flags) {
     session.port.flags = flags;
     session_lengths(2048, len);
 }
 
 /* The same events with TLS and without, whole and byte by byte, read ahead or
  * not, and also if the port says that it gives all it has but does not. */
-static void test_main_job(void **state)
-{
+static void test_main_job(void **state) {
     static const size_t sizes[] = {0, 1, 5, 1000};
     static const struct {
         size_t len;
@@ -58,8 +55,7 @@ static void test_main_job(void **state)
 
 /* What a port calls all it has is not asked for twice, but what comes later
  * is read: in the same millisecond, and without an event between. */
-static void test_drained(void **state)
-{
+static void test_drained(void **state) {
     const uint64_t *calls = &session.mock.calls[MST_MOCK_RECV];
 
     (void)state;
@@ -91,8 +87,7 @@ static void test_drained(void **state)
 
 /* Of what the port has called all: an end is seen at once where nothing can
  * be sent, and the next connection is read from at once. */
-static void test_drained_and_over(void **state)
-{
+static void test_drained_and_over(void **state) {
     struct mst_event event;
 
     (void)state;
@@ -121,8 +116,7 @@ static void test_drained_and_over(void **state)
 
 /* A caller that takes its time does not keep the peer waiting, however much
  * has been read ahead. */
-static void test_slow_caller(void **state)
-{
+static void test_slow_caller(void **state) {
     (void)state;
     session_begin_tls("localhost");
     read_ahead(1000, MST_PORT_DRAINS);
@@ -145,8 +139,7 @@ static void test_slow_caller(void **state)
 }
 
 /* Split at many offsets of the ciphertext. */
-static void test_cut_ciphertext(void **state)
-{
+static void test_cut_ciphertext(void **state) {
     (void)state;
     for (uint64_t offset = 1; offset < 3500; offset += 61) {
         session_begin_tls("localhost");
@@ -172,14 +165,12 @@ static struct {
 } wire;
 
 static void wire_opened(void *context, int link,
-                        const struct mst_endpoint *endpoint)
-{
+                        const struct mst_endpoint *endpoint) {
     wire.len = wire.header_len = wire.left = 0;
     wire.peer.opened(context, link, endpoint);
 }
 
-static void wire_record(uint8_t byte)
-{
+static void wire_record(uint8_t byte) {
     if (wire.left > 0) {
         wire.left--;
         return;
@@ -194,8 +185,8 @@ static void wire_record(uint8_t byte)
     }
 }
 
-static void wire_received(void *context, int link, const void *data, size_t len)
-{
+static void wire_received(void *context, int link, const void *data,
+                          size_t len) {
     const uint8_t *bytes = data;
 
     for (size_t i = 0; i < len && wire.len < sizeof wire.first; i++) {
@@ -212,8 +203,7 @@ static void wire_received(void *context, int link, const void *data, size_t len)
     wire.peer.received(context, link, data, len);
 }
 
-static void wire_watch(void)
-{
+static void wire_watch(void) {
     memset(&wire, 0, sizeof wire);
     wire.peer = session.mock.peer;
     session.mock.peer.opened = wire_opened;
@@ -222,8 +212,7 @@ static void wire_watch(void)
 
 /* A connection ends while the line takes nothing of the handshake's last
  * words: the next one begins with a ClientHello, not with them. */
-static void test_cut_at_the_last_words(void **state)
-{
+static void test_cut_at_the_last_words(void **state) {
     static const struct {
         int end; /* 0: the client gives up */
         int error;
@@ -257,8 +246,7 @@ static void test_cut_at_the_last_words(void **state)
 }
 
 /* With every length of buffers that TLS can have. */
-static void test_buffers(void **state)
-{
+static void test_buffers(void **state) {
     static const struct {
         size_t in, out, staging;
     } lengths[] = {{MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 0},
@@ -296,8 +284,7 @@ static void test_buffers(void **state)
 /* Short records are asked for where longer ones may have no room, and only
  * there. Whatever is asked for, what the client sends fits its own buffer, a
  * request with a large token as well. */
-static void test_fragment_length(void **state)
-{
+static void test_fragment_length(void **state) {
     static const struct {
         size_t in, out;
         unsigned asked; /* log2; 0: not at all */
@@ -344,30 +331,26 @@ static struct {
 } own;
 
 static void own_init(const br_block_ctr_class **context, const void *key,
-                     size_t len)
-{
+                     size_t len) {
     br_aes_ct64_ctr_vtable.init(context, key, len);
     *context = &own.aes;
 }
 
 static uint32_t own_run(const br_block_ctr_class *const *context,
                         const void *iv, uint32_t counter, void *data,
-                        size_t len)
-{
+                        size_t len) {
     own.streams++;
     return br_aes_ct64_ctr_vtable.run(context, iv, counter, data, len);
 }
 
-static void own_ghash(void *y, const void *h, const void *data, size_t len)
-{
+static void own_ghash(void *y, const void *h, const void *data, size_t len) {
     own.hashes++;
     br_ghash_ctmul64(y, h, data, len);
 }
 
 /* What the port brings is used on every connection, and AES is preferred by a
  * service that leaves it to the client. */
-static void test_aes_of_the_port(void **state)
-{
+static void test_aes_of_the_port(void **state) {
     (void)state;
     memset(&own, 0, sizeof own);
     own.aes = br_aes_ct64_ctr_vtable;
@@ -400,14 +383,12 @@ static void test_aes_of_the_port(void **state)
 static unsigned own_chacha20_calls; /* calls of own_chacha20() */
 
 static uint32_t own_chacha20(const void *key, const void *iv, uint32_t counter,
-                             void *data, size_t len)
-{
+                             void *data, size_t len) {
     own_chacha20_calls++;
     return br_chacha20_ct_run(key, iv, counter, data, len);
 }
 
-static void test_chacha20_of_the_port(void **state)
-{
+static void test_chacha20_of_the_port(void **state) {
     (void)state;
     session_begin_tls("localhost");
     session.tls.suite = BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256;
@@ -424,8 +405,7 @@ static void test_chacha20_of_the_port(void **state)
     session_end();
 }
 
-static void certificate_expect(const char *certificate, int error)
-{
+static void certificate_expect(const char *certificate, int error) {
     session_begin_tls(certificate);
     session_start();
     session_subscribe();
@@ -447,8 +427,7 @@ static void certificate_expect(const char *certificate, int error)
     session_end();
 }
 
-static void test_certificates(void **state)
-{
+static void test_certificates(void **state) {
     (void)state;
     certificate_expect("wrong", MST_ERR_TLS_NAME);
     certificate_expect("expired", MST_ERR_TLS_TIME);
@@ -457,8 +436,7 @@ static void test_certificates(void **state)
 }
 
 /* A good certificate, and a clock of the client that is wrong. */
-static void test_wrong_clock(void **state)
-{
+static void test_wrong_clock(void **state) {
     static const int64_t year_s = INT64_C(31557600);
 
     (void)state;
@@ -477,8 +455,7 @@ static void test_wrong_clock(void **state)
 }
 
 /* A server that answers the first record with a fatal alert. */
-static void test_alerts(void **state)
-{
+static void test_alerts(void **state) {
     static const struct {
         uint8_t alert;
         int error;
@@ -507,8 +484,7 @@ static void test_alerts(void **state)
     }
 }
 
-static void test_truncation(void **state)
-{
+static void test_truncation(void **state) {
     (void)state;
     session_begin_tls("localhost");
     session.tls.truncate = true;
@@ -529,8 +505,7 @@ static void test_truncation(void **state)
 }
 
 /* A body that ends with the connection may have been cut off by anybody. */
-static void test_truncated_token(void **state)
-{
+static void test_truncated_token(void **state) {
     (void)state;
     session_begin_tls("localhost");
     session.tls.truncate = true;
@@ -544,8 +519,7 @@ static void test_truncated_token(void **state)
     session_end();
 }
 
-static void test_forged_record(void **state)
-{
+static void test_forged_record(void **state) {
     (void)state;
     session_begin_tls("localhost");
     session_start();
@@ -574,8 +548,7 @@ static void test_forged_record(void **state)
 }
 
 /* Every call of the port fails in turn, that for the clock included. */
-static void test_every_call_fails(void **state)
-{
+static void test_every_call_fails(void **state) {
     uint64_t calls = 0;
 
     (void)state;
@@ -605,8 +578,7 @@ static void test_every_call_fails(void **state)
 static const char *const secrets[] = {SERVICE_SECRET, "s%2Bcr%3Dt",
                                       SERVICE_TOKEN, "token-AbC.123"};
 
-static bool contains(const void *data, size_t len, const char *text)
-{
+static bool contains(const void *data, size_t len, const char *text) {
     const char *bytes = data;
     size_t text_len = strlen(text);
 
@@ -618,8 +590,7 @@ static bool contains(const void *data, size_t len, const char *text)
     return false;
 }
 
-static void expect_no_secret(const char *name, const void *data, size_t len)
-{
+static void expect_no_secret(const char *name, const void *data, size_t len) {
     for (size_t i = 0; i < COUNT(secrets); i++) {
         if (contains(data, len, secrets[i])) {
             expect_failed("%s contains \"%s\"", name, secrets[i]);
@@ -627,14 +598,12 @@ static void expect_no_secret(const char *name, const void *data, size_t len)
     }
 }
 
-static void memory_expect_clean(const char *name)
-{
+static void memory_expect_clean(const char *name) {
     expect_no_secret(name, &session.client, sizeof session.client);
     expect_no_secret(name, session.memory, session.lengths.size);
 }
 
-static void test_wiped_after_close(void **state)
-{
+static void test_wiped_after_close(void **state) {
     (void)state;
     for (int tls = 0; tls < 2; tls++) {
         for (int how = 0; how < 3; how++) {
@@ -658,8 +627,7 @@ static void test_wiped_after_close(void **state)
 }
 
 /* A secret is in memory only as long as it is needed. */
-static void test_wiped_after_use(void **state)
-{
+static void test_wiped_after_use(void **state) {
     (void)state;
     session_new();
     assert_true(session_until_subscribed(5000));
@@ -697,8 +665,7 @@ static struct {
     char host[MST_HOST_MAX + 1];
 } trace;
 
-static void trace_record(void *context, const struct mst_trace *record)
-{
+static void trace_record(void *context, const struct mst_trace *record) {
     static const char letters[] = {
         [MST_TRACE_TOKEN] = 'T',  [MST_TRACE_OPEN] = 'o',
         [MST_TRACE_OPENED] = 'O', [MST_TRACE_IN] = 'I',
@@ -735,8 +702,7 @@ static void trace_record(void *context, const struct mst_trace *record)
     }
 }
 
-static void trace_begin(bool tls)
-{
+static void trace_begin(bool tls) {
     text_free(&trace.all);
     text_free(&trace.in);
     text_free(&trace.out);
@@ -752,8 +718,7 @@ static void trace_begin(bool tls)
     session.config.trace_context = &trace;
 }
 
-static void trace_expect_out(void)
-{
+static void trace_expect_out(void) {
     static const char name[] = "Authorization: ";
     const char *line = strstr(text_get(&trace.out), name);
 
@@ -771,8 +736,7 @@ static void trace_expect_out(void)
     assert_non_null(strstr(text_get(&trace.in), "\"SNAPSHOT\""));
 }
 
-static void test_trace(void **state)
-{
+static void test_trace(void **state) {
     static const size_t sizes[] = {0, 1, 3, 50};
 
     (void)state;
@@ -805,8 +769,7 @@ static void test_trace(void **state)
 }
 
 /* "Opened" is told only of a link that is verified. */
-static void test_trace_of_bad_certificate(void **state)
-{
+static void test_trace_of_bad_certificate(void **state) {
     (void)state;
     trace_begin(true);
     session_certificate("wrong");
@@ -819,8 +782,7 @@ static void test_trace_of_bad_certificate(void **state)
 }
 
 /* No secret passes when the exchange goes wrong either. */
-static void test_trace_of_bad_tokens(void **state)
-{
+static void test_trace_of_bad_tokens(void **state) {
     static const char *const raws[] = {
         "HTTP/1.1 200 OK\r\nContent-Length: "
         "999\r\n\r\n{\"access_token\":\"" SERVICE_TOKEN,
@@ -841,8 +803,7 @@ static void test_trace_of_bad_tokens(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_main_job),
         TEST(test_drained),

@@ -6,19 +6,16 @@
  */
 #include "session.h"
 
-const br_block_ctr_class *br_aes_x86ni_ctr_get_vtable(void)
-{
+const br_block_ctr_class *br_aes_x86ni_ctr_get_vtable(void) {
     return NULL;
 }
 
-const br_block_ctr_class *br_aes_pwr8_ctr_get_vtable(void)
-{
+const br_block_ctr_class *br_aes_pwr8_ctr_get_vtable(void) {
     return NULL;
 }
 
 /* Of a service that takes the first of the suites that it is offered. */
-static void suite_expect(int suite)
-{
+static void suite_expect(int suite) {
     session_start();
     session_subscribe();
     assert_true(session_until_subscribed(SESSION_MINUTE));
@@ -27,16 +24,14 @@ static void suite_expect(int suite)
     session_end();
 }
 
-static void test_chacha20_first(void **state)
-{
+static void test_chacha20_first(void **state) {
     (void)state;
     session_begin_tls("localhost");
     suite_expect(BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256);
 }
 
 /* A port's own is faster than that, or would not be there. */
-static void test_aes_of_the_port_first(void **state)
-{
+static void test_aes_of_the_port_first(void **state) {
     (void)state;
     session_begin_tls("localhost");
     session.port.aes_ctr = &br_aes_ct64_ctr_vtable;
@@ -44,8 +39,7 @@ static void test_aes_of_the_port_first(void **state)
     suite_expect(BR_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_chacha20_first),
         TEST(test_aes_of_the_port_first),

@@ -13,8 +13,7 @@
     "{\"access_token\":\"" SERVICE_TOKEN "\"," expires \
     "\"token_type\":\"bearer\"}"
 
-static void open_kind(enum session_kind kind)
-{
+static void open_kind(enum session_kind kind) {
     session_start_kind(kind);
     session_subscribe();
     if (!session_until_subscribed(10000)) {
@@ -24,8 +23,7 @@ static void open_kind(enum session_kind kind)
 
 /* The stream goes on beyond the end of its token: the next one is fetched when
  * the client must connect. */
-static void test_fetched_to_connect(void **state)
-{
+static void test_fetched_to_connect(void **state) {
     (void)state;
     session_begin();
     session_open();
@@ -42,8 +40,7 @@ static void test_fetched_to_connect(void **state)
 
 /* A service that ends a stream with its token: it is opened anew at once,
  * with a fresh one. */
-static void test_closed_at_expiry(void **state)
-{
+static void test_closed_at_expiry(void **state) {
     (void)state;
     for (int kind = 0; kind < SESSION_KINDS; kind++) {
         const char *name = session_kind_name((enum session_kind)kind);
@@ -71,8 +68,7 @@ static void test_closed_at_expiry(void **state)
 }
 
 /* The same where there is no entropy then: that is looked at once a second. */
-static void test_closed_at_expiry_without_entropy(void **state)
-{
+static void test_closed_at_expiry_without_entropy(void **state) {
     uint64_t looks;
 
     (void)state;
@@ -93,8 +89,7 @@ static void test_closed_at_expiry_without_entropy(void **state)
 }
 
 /* A service that ends it long before, over and over, is not stormed. */
-static void test_not_stormed(void **state)
-{
+static void test_not_stormed(void **state) {
     (void)state;
     for (int kind = 0; kind < SESSION_KINDS; kind++) {
         session_begin();
@@ -111,8 +106,7 @@ static void test_not_stormed(void **state)
 
 /* Nor is one that refuses tokens which live for no longer than what is left for
  * safety. */
-static void test_short_tokens_refused(void **state)
-{
+static void test_short_tokens_refused(void **state) {
     (void)state;
     session_begin();
     session.service.expires_in = 30;
@@ -128,8 +122,7 @@ static void test_short_tokens_refused(void **state)
 
 /* The next token comes in slowly while the last seconds of the one before it
  * pass: that one's end does no harm to the new one. */
-static void test_next_comes_at_the_end(void **state)
-{
+static void test_next_comes_at_the_end(void **state) {
     (void)state;
     for (uint32_t at = 55000; at < 60000; at += 250) {
         session_begin();
@@ -156,8 +149,7 @@ static void test_next_comes_at_the_end(void **state)
 static const enum session_kind with_one_free[] = {SESSION_PAIR, SESSION_BESIDE};
 
 /* When a tenth of its life is left, or 5 minutes. */
-static void test_fetched_ahead(void **state)
-{
+static void test_fetched_ahead(void **state) {
     static const struct {
         const char *body;
         uint32_t ahead_s; /* when, after the token; 0: never */
@@ -202,8 +194,7 @@ static void test_fetched_ahead(void **state)
 
 /* One that was fetched ahead, and has ended unused, is not offered: the next
  * ones could not be had. */
-static void test_ended_unused(void **state)
-{
+static void test_ended_unused(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(with_one_free); i++) {
         session_begin();
@@ -222,8 +213,7 @@ static void test_ended_unused(void **state)
 }
 
 /* One that lives for no time at all serves for a rotation, once. */
-static void test_rotation_with_short_tokens(void **state)
-{
+static void test_rotation_with_short_tokens(void **state) {
     (void)state;
     session_begin();
     session.service.token_body = TOKEN_BODY("\"expires_in\":0,");
@@ -243,8 +233,7 @@ static const char refused[] = "HTTP/1.1 401 Unauthorized\r\n"
 
 /* The stream goes on with the token it has, and reconnects with it. */
 static void refresh_fails(enum session_kind kind, const char *name,
-                          const struct service_script *script)
-{
+                          const struct service_script *script) {
     session_begin();
     open_kind(kind);
     session_run(3200 * 1000);
@@ -269,8 +258,7 @@ static void refresh_fails(enum session_kind kind, const char *name,
     session_end();
 }
 
-static void test_failing_refresh(void **state)
-{
+static void test_failing_refresh(void **state) {
     static const struct {
         const char *name;
         struct service_script script;
@@ -299,8 +287,7 @@ static void test_failing_refresh(void **state)
 }
 
 /* A permanent error of the refresh is reported once, not at each attempt. */
-static void test_permanent_refresh_error(void **state)
-{
+static void test_permanent_refresh_error(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(with_one_free); i++) {
         session_begin();
@@ -329,8 +316,7 @@ static struct {
 
 /* Link 0 takes so many bytes, the others all. */
 static int send_of_one_link(void *context, int link, const void *data,
-                            size_t len)
-{
+                            size_t len) {
     bool *stalled = &session.mock.plan.send_stall;
     int n;
 
@@ -349,23 +335,20 @@ static int send_of_one_link(void *context, int link, const void *data,
     return n;
 }
 
-static void stall_begin(void)
-{
+static void stall_begin(void) {
     stall.send = session.port.send;
     stall.left = SIZE_MAX;
     session.port.send = send_of_one_link;
 }
 
-static void stall_after(size_t bytes)
-{
+static void stall_after(size_t bytes) {
     stall.left = bytes;
     session.mock.plan.send_stall = bytes == 0;
 }
 
 /* A token that comes while the stream's link writes its upgrade request, which
  * is longer than its buffer: it has one token, whole, wherever it stalls. */
-static void test_token_while_upgrading(void **state)
-{
+static void test_token_while_upgrading(void **state) {
     static char token[1501];
 
     (void)state;
@@ -394,8 +377,7 @@ static void test_token_while_upgrading(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_fetched_to_connect),
         TEST(test_closed_at_expiry),

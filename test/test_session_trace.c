@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct mst_stats *stats(void)
-{
+static const struct mst_stats *stats(void) {
     return mst_client_stats(&session.client);
 }
 
@@ -25,8 +24,7 @@ static struct {
 } seen;
 
 /* The state tables of link and stream. */
-static bool is_transition(enum mst_state from, enum mst_state to)
-{
+static bool is_transition(enum mst_state from, enum mst_state to) {
     static const unsigned next[] = {
         [MST_STATE_OFF] = 1u << MST_STATE_WAIT, /* mst_client_init() */
         [MST_STATE_WAIT] = 1u << MST_STATE_RESOLVE | 1u << MST_STATE_OFF,
@@ -44,8 +42,7 @@ static bool is_transition(enum mst_state from, enum mst_state to)
             (to == MST_STATE_WAIT || to == MST_STATE_OFF));
 }
 
-static void state_seen(const struct mst_trace *trace)
-{
+static void state_seen(const struct mst_trace *trace) {
     char line[64];
 
     expect_int("from", seen.state[trace->link], trace->from);
@@ -62,8 +59,7 @@ static void state_seen(const struct mst_trace *trace)
     }
 }
 
-static void on_trace(void *context, const struct mst_trace *trace)
-{
+static void on_trace(void *context, const struct mst_trace *trace) {
     static const char *const names[] = {"state", "error", "token", "request",
                                         "repair"};
 
@@ -87,36 +83,31 @@ static void on_trace(void *context, const struct mst_trace *trace)
              trace->text != NULL ? trace->text : "-");
 }
 
-static void trace_forget(void)
-{
+static void trace_forget(void) {
     text_free(&seen.text);
     text_free(&seen.states);
     memset(&seen, 0, sizeof seen);
 }
 
-static void trace_begin(void)
-{
+static void trace_begin(void) {
     trace_forget();
     session_begin();
     session.config.trace = on_trace;
     session.config.trace_context = &seen;
 }
 
-static void trace_start(void)
-{
+static void trace_start(void) {
     session_start();
     session_subscribe();
 }
 
-static bool told(const char *line)
-{
+static bool told(const char *line) {
     const char *at = strstr(text_get(&seen.text), line);
 
     return at != NULL;
 }
 
-static void expect_told(const char *line)
-{
+static void expect_told(const char *line) {
     if (!told(line)) {
         expect_failed("\"%s\" is not in\n%s", line, text_get(&seen.text));
     }
@@ -126,8 +117,7 @@ static const char *const secrets[] = {SERVICE_ID,     "client%20id",
                                       SERVICE_SECRET, "s%2Bcr%3Dt",
                                       SERVICE_TOKEN,  "token-AbC.123"};
 
-static void expect_no_secret(void)
-{
+static void expect_no_secret(void) {
     for (size_t i = 0; i < COUNT(secrets); i++) {
         if (told(secrets[i])) {
             expect_failed("the trace has %s", secrets[i]);
@@ -136,8 +126,7 @@ static void expect_no_secret(void)
 }
 
 static int load(void *context, uint32_t key, char *token, size_t cap,
-                int64_t *until_s)
-{
+                int64_t *until_s) {
     (void)key;
     assert_true(cap >= strlen(SERVICE_TOKEN));
     memcpy(token, SERVICE_TOKEN, strlen(SERVICE_TOKEN));
@@ -146,8 +135,7 @@ static int load(void *context, uint32_t key, char *token, size_t cap,
 }
 
 /* A record or more of every kind. */
-static void test_trace(void **state)
-{
+static void test_trace(void **state) {
     struct service_link *link = &session.service.links[0];
 
     (void)state;
@@ -199,8 +187,7 @@ static void test_trace(void **state)
 }
 
 /* Each record says of which link of a pair it is. */
-static void test_trace_of_a_pair(void **state)
-{
+static void test_trace_of_a_pair(void **state) {
     (void)state;
     trace_begin();
     seen.others = 1;
@@ -235,8 +222,7 @@ static void test_trace_of_a_pair(void **state)
 }
 
 /* Bytes, clocks and random numbers are shown only where they are asked for. */
-static void test_what_is_asked_for(void **state)
-{
+static void test_what_is_asked_for(void **state) {
     (void)state;
     for (unsigned all = 0; all < 2; all++) {
         trace_begin();
@@ -257,8 +243,7 @@ static void test_what_is_asked_for(void **state)
 
 /* What an hour with an outage comes to. */
 static void run_for_comparison(bool traced, unsigned flags, struct text *record,
-                               struct mst_stats *stats, struct mst_mock *mock)
-{
+                               struct mst_stats *stats, struct mst_mock *mock) {
     trace_begin();
     session.config.trace = traced ? on_trace : NULL;
     session.config.flags |= flags;
@@ -276,8 +261,7 @@ static void run_for_comparison(bool traced, unsigned flags, struct text *record,
 
 /* Who looks changes nothing; nor is the port called for a trace that is not
  * set, be it asked for everything. */
-static void test_trace_changes_nothing(void **state)
-{
+static void test_trace_changes_nothing(void **state) {
     static const struct {
         bool traced;
         unsigned flags;
@@ -301,8 +285,7 @@ static void test_trace_changes_nothing(void **state)
 }
 
 /* Each failure is told, also where the caller is told but once. */
-static void test_trace_of_errors(void **state)
-{
+static void test_trace_of_errors(void **state) {
     (void)state;
     trace_begin();
     session.service.token.raw = "HTTP/1.1 401 Unauthorized\r\n"
@@ -320,8 +303,7 @@ static void test_trace_of_errors(void **state)
 }
 
 /* The states of a stream on a secure port: all are seen, and no others. */
-static void test_transitions(void **state)
-{
+static void test_transitions(void **state) {
     static const char *const all[] = {
         "wait resolve\n", "resolve connect\n", "connect token\n",
         "token wait\n",   "connect upgrade\n", "upgrade open\n",
@@ -359,15 +341,13 @@ static void test_transitions(void **state)
 
 /* ---- statistics ---- */
 
-static void expect_failure(unsigned band, int error, enum mst_state stage)
-{
+static void expect_failure(unsigned band, int error, enum mst_state stage) {
     expect_int(mst_strerror(error), 1, stats()->errors[band]);
     expect_int(mst_strerror(error), error, stats()->last_error);
     expect_int(mst_strerror(error), stage, stats()->last_stage);
 }
 
-static void test_errors_by_band(void **state)
-{
+static void test_errors_by_band(void **state) {
     unsigned sum = 0;
 
     (void)state;
@@ -412,8 +392,7 @@ static void test_errors_by_band(void **state)
 }
 
 /* The time that the link was in each state. */
-static void test_state_ms(void **state)
-{
+static void test_state_ms(void **state) {
     uint64_t sum = 0;
 
     (void)state;
@@ -443,8 +422,7 @@ static void test_state_ms(void **state)
 }
 
 /* Each client of a pair counts its own time. */
-static void test_state_ms_of_two(void **state)
-{
+static void test_state_ms_of_two(void **state) {
     uint64_t sum[2] = {0, 0}, open = 0, least;
 
     (void)state;
@@ -468,8 +446,7 @@ static void test_state_ms_of_two(void **state)
     session_end();
 }
 
-static void test_counts(void **state)
-{
+static void test_counts(void **state) {
     (void)state;
     session_begin();
     session.service.rules.feed_ms = 1000;
@@ -493,8 +470,7 @@ static void test_counts(void **state)
     session_end();
 }
 
-static void test_high_water(void **state)
-{
+static void test_high_water(void **state) {
     const struct mst_high_water *high = &session.client.link.stats.high;
     struct mst_high_water after;
 
@@ -528,8 +504,7 @@ static void test_high_water(void **state)
     session_end();
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_trace),
         TEST(test_trace_of_a_pair),

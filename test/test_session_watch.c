@@ -9,13 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct mst_stats *stats(void)
-{
+static const struct mst_stats *stats(void) {
     return mst_client_stats(&session.client);
 }
 
-static uint64_t now(void)
-{
+static uint64_t now(void) {
     return mst_mock_elapsed(&session.mock);
 }
 
@@ -23,8 +21,7 @@ static uint64_t now(void)
 
 /* So often they come, and after such a time without one the connection is
  * given up: 15 s, or three times their distance. */
-static void test_heartbeats_stay_away(void **state)
-{
+static void test_heartbeats_stay_away(void **state) {
     static const struct {
         uint32_t beat_ms, heartbeat_ms, limit_ms;
     } cases[] = {{1000, 0, 15000},     {4999, 0, 15000},   {20000, 0, 60000},
@@ -60,8 +57,7 @@ static void test_heartbeats_stay_away(void **state)
 }
 
 /* Silence on that channel says nothing where none are expected. */
-static void test_no_heartbeats(void **state)
-{
+static void test_no_heartbeats(void **state) {
     (void)state;
     /* None ever came, or just one: nothing says how often they come. */
     session_new();
@@ -98,14 +94,12 @@ static void test_no_heartbeats(void **state)
 
 /* ---- audits ---- */
 
-static bool has(const char *channel, const char *market)
-{
+static bool has(const char *channel, const char *market) {
     return service_has(&session.service, channel, market);
 }
 
 /* The service's connection has one more, or one less, than was asked for. */
-static void stray(const char *channel, const char *market)
-{
+static void stray(const char *channel, const char *market) {
     struct service_link *link = &session.service.links[0];
     struct service_subscription *s =
         &link->subscriptions[link->subscriptions_len++];
@@ -114,8 +108,7 @@ static void stray(const char *channel, const char *market)
     snprintf(s->market, sizeof s->market, "%s", market);
 }
 
-static void test_audit(void **state)
-{
+static void test_audit(void **state) {
     (void)state;
     for (int by_call = 0; by_call < 2; by_call++) {
         session_new();
@@ -153,8 +146,7 @@ static void test_audit(void **state)
 
 /* The list names what cannot be subscribed, or a market in another case: the
  * service would refuse to end it, and nothing is wrong. */
-static void test_audit_of_odd_markets(void **state)
-{
+static void test_audit_of_odd_markets(void **state) {
     static const char *const odd[] = {"", "btcusd", "BtcUSD"};
 
     (void)state;
@@ -177,8 +169,7 @@ static void test_audit_of_odd_markets(void **state)
 
 /* A market that is not wished for, and that the service does not end: it is
  * asked for once an audit, which costs nobody the connection. */
-static void test_audit_of_what_does_not_end(void **state)
-{
+static void test_audit_of_what_does_not_end(void **state) {
     (void)state;
     session_new();
     assert_true(session_until_subscribed(10000));
@@ -195,8 +186,7 @@ static void test_audit_of_what_does_not_end(void **state)
     session_end();
 }
 
-static void test_audit_often(void **state)
-{
+static void test_audit_often(void **state) {
     (void)state;
     session_begin();
     session.config.audit_ms = 5000;
@@ -209,8 +199,7 @@ static void test_audit_often(void **state)
 
 /* The list comes while a wish for what it names is still to be sent: its book
  * has no snapshot, and is given one. */
-static void test_audit_before_subscribe(void **state)
-{
+static void test_audit_before_subscribe(void **state) {
     (void)state;
     session_new();
     assert_true(session_until_subscribed(10000));
@@ -231,8 +220,7 @@ static void test_audit_before_subscribe(void **state)
 }
 
 /* Wishes change while the list is on its way. */
-static void test_audit_and_wishes(void **state)
-{
+static void test_audit_and_wishes(void **state) {
     (void)state;
     for (uint32_t at = 0; at <= 400; at += 20) {
         session_begin();
@@ -260,8 +248,7 @@ static void test_audit_and_wishes(void **state)
 }
 
 /* An answer is lost, but what was asked for is done: the list says so. */
-static void test_answer_lost(void **state)
-{
+static void test_answer_lost(void **state) {
     (void)state;
     session_begin();
     session.service.rules.unsaid = true;
@@ -285,8 +272,7 @@ static void test_answer_lost(void **state)
 
 /* Subscribed already is as good as subscribed; without a snapshot, the book
  * gets one. */
-static void test_no_effect(void **state)
-{
+static void test_no_effect(void **state) {
     (void)state;
     session_begin();
     session_start();
@@ -304,8 +290,7 @@ static void test_no_effect(void **state)
     session_end();
 }
 
-static const char *market(unsigned i)
-{
+static const char *market(unsigned i) {
     static char name[16];
 
     snprintf(name, sizeof name, "M%u", i);
@@ -313,8 +298,7 @@ static const char *market(unsigned i)
 }
 
 /* As many as there is room for, and what drifts then. */
-static void test_full_table(void **state)
-{
+static void test_full_table(void **state) {
     struct mst_client *c = &session.client;
 
     (void)state;
@@ -358,8 +342,7 @@ static void test_full_table(void **state)
 /* ---- lag ---- */
 
 /* Updates come each 100 ms, so much later than they were sent. */
-static void run_late(uint32_t ms, uint32_t late_ms)
-{
+static void run_late(uint32_t ms, uint32_t late_ms) {
     session.mock.plan.data_ms = late_ms;
     for (uint32_t i = 0; i < ms / 100; i++) {
         session_run(100);
@@ -367,8 +350,7 @@ static void run_late(uint32_t ms, uint32_t late_ms)
     }
 }
 
-static void lag_begin(uint32_t lag_max_ms)
-{
+static void lag_begin(uint32_t lag_max_ms) {
     session_begin();
     session.mock.plan.data_ms = 10;
     session.config.lag_max_ms = lag_max_ms;
@@ -377,8 +359,7 @@ static void lag_begin(uint32_t lag_max_ms)
 }
 
 /* What is at hand at once counts as what comes one by one. */
-static void test_lag_then_none_at_once(void **state)
-{
+static void test_lag_then_none_at_once(void **state) {
     (void)state;
     lag_begin(1000);
     session.mock.plan.data_ms = 3000;
@@ -394,8 +375,7 @@ static void test_lag_then_none_at_once(void **state)
     session_end();
 }
 
-static void test_lag_is_measured(void **state)
-{
+static void test_lag_is_measured(void **state) {
     (void)state;
     session_begin();
     session.mock.plan.data_ms = 10;
@@ -421,8 +401,7 @@ static void test_lag_is_measured(void **state)
     session_end();
 }
 
-static void test_too_late(void **state)
-{
+static void test_too_late(void **state) {
     (void)state;
     lag_begin(1000);
     run_late(20000, 900);
@@ -441,8 +420,7 @@ static void test_too_late(void **state)
 }
 
 /* A line that gets slower and slower: with backoff, not over and over. */
-static void test_later_and_later(void **state)
-{
+static void test_later_and_later(void **state) {
     (void)state;
     lag_begin(1000);
     for (uint32_t late = 1500, i = 0; i < 120; i++, late += 150) {
@@ -457,8 +435,7 @@ static void test_later_and_later(void **state)
 }
 
 /* What is old for good reason, or just once, is no lag. */
-static void test_not_late(void **state)
-{
+static void test_not_late(void **state) {
     int64_t old;
 
     (void)state;
@@ -490,15 +467,13 @@ static void test_not_late(void **state)
 
 static int64_t wall_ahead_ns;
 
-static int wall(void *context, int64_t *ns)
-{
+static int wall(void *context, int64_t *ns) {
     *ns = mst_mock_wall(context) + wall_ahead_ns;
     return 0;
 }
 
 /* The client's own wall clock may jump: lag is measured without it. */
-static void test_lag_and_wall_clock(void **state)
-{
+static void test_lag_and_wall_clock(void **state) {
     (void)state;
     wall_ahead_ns = 0;
     session_begin();
@@ -516,8 +491,7 @@ static void test_lag_and_wall_clock(void **state)
 }
 
 /* A pair's new leader has a measure of its own. */
-static void test_lag_after_rotation(void **state)
-{
+static void test_lag_after_rotation(void **state) {
     const struct mst_pair *pair = &session.pair;
 
     (void)state;
@@ -543,8 +517,7 @@ static void test_lag_after_rotation(void **state)
 /* ---- a caller that does not poll ---- */
 
 /* However long it takes: nothing is taken for the service's silence. */
-static void slow_caller(enum session_kind kind)
-{
+static void slow_caller(enum session_kind kind) {
     static const uint32_t pauses[] = {1000, 61000, 5 * SESSION_MINUTE,
                                       SESSION_HOUR, SESSION_DAY};
 
@@ -569,8 +542,7 @@ static void slow_caller(enum session_kind kind)
     session_end();
 }
 
-static void test_slow_caller(void **state)
-{
+static void test_slow_caller(void **state) {
     (void)state;
     for (int kind = 0; kind < SESSION_KINDS; kind++) {
         slow_caller((enum session_kind)kind);
@@ -578,8 +550,7 @@ static void test_slow_caller(void **state)
 }
 
 /* A rotation is not given up because the caller was away. */
-static void test_slow_caller_in_a_rotation(void **state)
-{
+static void test_slow_caller_in_a_rotation(void **state) {
     struct mst_pair *pair = &session.pair;
 
     (void)state;
@@ -606,8 +577,7 @@ static void test_slow_caller_in_a_rotation(void **state)
 
 /* Nor where nothing waits to be read when it is back from an event that it
  * took an hour over. */
-static void test_slow_caller_on_a_silent_line(void **state)
-{
+static void test_slow_caller_on_a_silent_line(void **state) {
     (void)state;
     for (int beats = 0; beats < 2; beats++) {
         session_new();
@@ -629,8 +599,7 @@ static void test_slow_caller_on_a_silent_line(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_heartbeats_stay_away),
         TEST(test_no_heartbeats),

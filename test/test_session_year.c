@@ -91,8 +91,7 @@ static struct {
 } year;
 
 /* splitmix64 (Steele, Lea, Flood 2014), below n. */
-static uint32_t pick(uint32_t n)
-{
+static uint32_t pick(uint32_t n) {
     uint64_t z = year.random += UINT64_C(0x9E3779B97F4A7C15);
 
     z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
@@ -102,26 +101,22 @@ static uint32_t pick(uint32_t n)
 
 #define PICK(array) ((array)[pick(COUNT(array))])
 
-static uint64_t now_ms(void)
-{
+static uint64_t now_ms(void) {
     return mst_mock_elapsed(&session.mock);
 }
 
 /* ---- the client, or the pair ---- */
 
-static struct mst_link *link_of(unsigned i)
-{
+static struct mst_link *link_of(unsigned i) {
     return session.has_pair ? &session.pair.clients[i].link
                             : &session.client.link;
 }
 
-static unsigned clients(void)
-{
+static unsigned clients(void) {
     return session.has_pair ? 2 : 1;
 }
 
-static uint32_t failures(void)
-{
+static uint32_t failures(void) {
     uint32_t sum = 0;
 
     for (unsigned i = 0; i < clients(); i++) {
@@ -133,28 +128,24 @@ static uint32_t failures(void)
     return sum;
 }
 
-static int list(void)
-{
+static int list(void) {
     return session.has_pair ? mst_pair_subscription_list(&session.pair)
                             : mst_subscription_list(&session.client);
 }
 
-static int resync(enum mst_channel channel, const char *market)
-{
+static int resync(enum mst_channel channel, const char *market) {
     return session.has_pair ? mst_pair_resync(&session.pair, channel, market)
                             : mst_resync(&session.client, channel, market);
 }
 
-static int unsubscribe(enum mst_channel channel, const char *market)
-{
+static int unsubscribe(enum mst_channel channel, const char *market) {
     return session.has_pair
                ? mst_pair_unsubscribe(&session.pair, channel, market)
                : mst_unsubscribe(&session.client, channel, market);
 }
 
 /* All is subscribed and live: in hot standby by both connections. */
-static bool is_well(void)
-{
+static bool is_well(void) {
     bool well = session_subscribed();
 
     if (year.shape == SHAPE_STANDBY) {
@@ -169,16 +160,14 @@ static bool is_well(void)
 
 /* ---- what is watched ---- */
 
-static int year_connect(void *context, int link, int address)
-{
+static int year_connect(void *context, int link, int address) {
     if (address > 0) {
         states_note(MST_STATE_CONNECT, STATES_ERROR, MST_STATE_CONNECT);
     }
     return year.connect(context, link, address);
 }
 
-static void lines_show(void)
-{
+static void lines_show(void) {
     uint64_t at = year.lines_len > YEAR_LINES ? year.lines_len - YEAR_LINES : 0;
 
     for (; at < year.lines_len; at++) {
@@ -195,8 +184,7 @@ static void lines_show(void)
 }
 
 /* Fails: says what, in which fault, and what led to it. */
-static void year_fail(const char *what, int64_t value)
-{
+static void year_fail(const char *what, int64_t value) {
     year.failed = true;
     expect_failed("%s (%" PRId64 "), %s, at %" PRIu64 " ms, day %" PRIu64, what,
                   value, year.fault != NULL ? year.fault->name : "at first",
@@ -206,8 +194,7 @@ static void year_fail(const char *what, int64_t value)
 
 /* A request goes out: not too soon after the last one of all, nor before the
  * last one on this connection is answered or given up. */
-static void request_check(int link)
-{
+static void request_check(int link) {
     uint64_t answers = session.service.links[link].answers;
     uint64_t answered = answers + year.asked[link].given_up;
 
@@ -227,8 +214,7 @@ static void request_check(int link)
     year.asked[link].ms = now_ms();
 }
 
-static void year_trace(void *context, const struct mst_trace *trace)
-{
+static void year_trace(void *context, const struct mst_trace *trace) {
     size_t at = (size_t)(year.lines_len++ % YEAR_LINES);
 
     (void)context;
@@ -248,8 +234,7 @@ static void year_trace(void *context, const struct mst_trace *trace)
 }
 
 /* No more of these than 64 (SERVICE_TIMES) in so many ms. */
-static void storm_check(const struct service_count *count, uint64_t ms)
-{
+static void storm_check(const struct service_count *count, uint64_t ms) {
     uint64_t first = count->ms[count->count % SERVICE_TIMES];
 
     if (!year.failed && count->count >= SERVICE_TIMES &&
@@ -260,8 +245,7 @@ static void storm_check(const struct service_count *count, uint64_t ms)
 }
 
 /* Nothing is asked for again and again. */
-static void storms_check(void)
-{
+static void storms_check(void) {
     storm_check(&session.service.connects, 64 * SECOND);
     storm_check(&session.service.tokens, 300 * SECOND);
     storm_check(&session.service.upgrades, 300 * SECOND);
@@ -271,8 +255,7 @@ static void storms_check(void)
 /* In quiet times a stream ends with its token or for another one alone, or
  * for what the last fault has left behind. What does not get that far is not
  * the end of a stream. */
-static void quiet_check(const struct mst_failure *failure)
-{
+static void quiet_check(const struct mst_failure *failure) {
     if (now_ms() >= year.quiet_ms && failure->error != MST_OK &&
         failure->ws_code != 1008 && failure->error != year.fault->after &&
         (failure->stage >= MST_STATE_OPEN || !year.fault->beside)) {
@@ -280,8 +263,7 @@ static void quiet_check(const struct mst_failure *failure)
     }
 }
 
-static bool year_event(void *context, const struct mst_event *event)
-{
+static bool year_event(void *context, const struct mst_event *event) {
     uint32_t *generation = &year.generations[event->link];
 
     (void)context;
@@ -304,16 +286,14 @@ static bool year_event(void *context, const struct mst_event *event)
                           event->type != MST_EVENT_EXECUTION);
 }
 
-static void year_run(uint64_t until_ms, bool stop)
-{
+static void year_run(uint64_t until_ms, bool stop) {
     year.stop = stop;
     if (until_ms > now_ms()) {
         session_run_with((uint32_t)(until_ms - now_ms()), year_event);
     }
 }
 
-static void year_check(void)
-{
+static void year_check(void) {
     storms_check();
     if (year.failed) {
         return;
@@ -335,8 +315,7 @@ static void year_check(void)
 #define SHORT_LIFE_S 150u
 
 /* All that the faults below change is put back. */
-static void faults_end(void)
-{
+static void faults_end(void) {
     struct mst_mock *mock = &session.mock;
     struct service *service = &session.service;
 
@@ -359,31 +338,27 @@ static void faults_end(void)
     session_unstall();
 }
 
-static void cut(void)
-{
+static void cut(void) {
     service_restart(&session.service,
                     pick(2) == 0 ? MST_ERR_RESET : MST_ERR_EOF);
 }
 
 /* The connection is cut, and its token is not good any more. */
-static void revoke(void)
-{
+static void revoke(void) {
     session.service.upgrade.raw = "HTTP/1.1 401 Unauthorized\r\n"
                                   "Content-Length: 0\r\n\r\n";
     session.service.upgrade.raw_times = 1;
     cut();
 }
 
-static void fault_dns(void)
-{
+static void fault_dns(void) {
     static const int errors[] = {MST_ERR_RESOLVE, MST_ERR_PORT, MST_MOCK_NEVER};
 
     session.mock.plan.resolve_error = PICK(errors);
     cut();
 }
 
-static void connect_fail(int error)
-{
+static void connect_fail(int error) {
     session.mock.plan.connect_error[0] = error;
     if (pick(4) > 0) { /* else the second address is fine */
         session.mock.plan.connect_error[1] = error;
@@ -391,29 +366,25 @@ static void connect_fail(int error)
     cut();
 }
 
-static void fault_refuse(void)
-{
+static void fault_refuse(void) {
     static const int errors[] = {MST_ERR_REFUSED, MST_ERR_UNREACHABLE,
                                  MST_MOCK_NEVER};
 
     connect_fail(PICK(errors));
 }
 
-static void fault_tls(void)
-{
+static void fault_tls(void) {
     connect_fail(MST_ERR_TLS_ISSUER - (int)pick(9));
 }
 
-static void fault_half_open(void)
-{
+static void fault_half_open(void) {
     for (int i = 0; i < 2; i++) {
         mst_mock_freeze(&session.mock, i);
     }
 }
 
 /* A message of about this length, of a channel that is not known. */
-static void push_news(int len)
-{
+static void push_news(int len) {
     static char text[20100];
 
     snprintf(text, sizeof text,
@@ -422,47 +393,40 @@ static void push_news(int len)
 }
 
 /* A large message drips; so does all that follows. */
-static void fault_drip(void)
-{
+static void fault_drip(void) {
     session.mock.plan.drip = 1 + pick(200);
     push_news(3500);
 }
 
-static void fault_unauthorized(void)
-{
+static void fault_unauthorized(void) {
     session.service.upgrade.status = 401;
     cut();
 }
 
-static void fault_forbidden(void)
-{
+static void fault_forbidden(void) {
     session.service.upgrade.status = 403;
     cut();
 }
 
 /* With Retry-After in seconds, as a date, or without. */
-static void script_fail(struct service_script *script, int status)
-{
+static void script_fail(struct service_script *script, int status) {
     script->status = status;
     script->retry_s = pick(3) == 0 ? 0 : 1 + pick(RETRY_MS / SECOND - 1);
     script->retry_date = pick(2) == 0;
     script->dated = pick(2) == 0;
 }
 
-static void fault_throttled(void)
-{
+static void fault_throttled(void) {
     script_fail(&session.service.token, 429);
     revoke();
 }
 
-static void fault_throttled_upgrade(void)
-{
+static void fault_throttled_upgrade(void) {
     script_fail(&session.service.upgrade, 429);
     cut();
 }
 
-static void fault_server_error(void)
-{
+static void fault_server_error(void) {
     static const int statuses[] = {500, 502, 503, 504};
     bool token = pick(2) == 0;
 
@@ -475,8 +439,7 @@ static void fault_server_error(void)
     }
 }
 
-static void fault_client_refused(void)
-{
+static void fault_client_refused(void) {
     static const char *const bodies[] = {
         "HTTP/1.1 401 No\r\nContent-Length: 26\r\n\r\n"
         "{\"error\":\"invalid_client\"}",
@@ -487,8 +450,7 @@ static void fault_client_refused(void)
     revoke();
 }
 
-static void fault_token_garbage(void)
-{
+static void fault_token_garbage(void) {
     static const char *const bodies[] = {
         "",
         "<html>",
@@ -502,8 +464,7 @@ static void fault_token_garbage(void)
 }
 
 /* Tokens that live for a short while, or do not say for how long. */
-static void fault_token_life(void)
-{
+static void fault_token_life(void) {
     static const char *const bodies[] = {
         "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"Bearer\"}",
         "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"bearer\","
@@ -516,8 +477,7 @@ static void fault_token_life(void)
     revoke();
 }
 
-static void fault_restart(void)
-{
+static void fault_restart(void) {
     struct service *service = &session.service;
 
     service_close(service, pick(2) == 0 ? 1001 : 1012, "restart");
@@ -525,8 +485,7 @@ static void fault_restart(void)
     session.mock.plan.connect_error[1] = MST_ERR_REFUSED;
 }
 
-static void fault_clock(void)
-{
+static void fault_clock(void) {
     int64_t days = (int64_t)pick(20000) - 10000;
 
     mst_mock_set_wall(&session.mock,
@@ -538,13 +497,11 @@ static void fault_clock(void)
     }
 }
 
-static void fault_no_beats(void)
-{
+static void fault_no_beats(void) {
     session.service.rules.no_beats = true;
 }
 
-static void fault_garbage(void)
-{
+static void fault_garbage(void) {
     static const char *const texts[] = {
         "{\"a\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]",
         "",
@@ -578,8 +535,7 @@ static void fault_garbage(void)
 }
 
 /* The client has something to ask: a list, a channel anew. */
-static void ask(void)
-{
+static void ask(void) {
     if (pick(2) == 0) {
         assert_int_equal(list(), 0);
     } else {
@@ -587,8 +543,7 @@ static void ask(void)
     }
 }
 
-static void fault_unanswered(void)
-{
+static void fault_unanswered(void) {
     static const char *const types[] = {"subscribe", "unsubscribe",
                                         "subscription_list"};
     struct service_rules *rules = &session.service.rules;
@@ -606,8 +561,7 @@ static void fault_unanswered(void)
     ask();
 }
 
-static void fault_refused_request(void)
-{
+static void fault_refused_request(void) {
     struct service_rules *rules = &session.service.rules;
 
     rules->shape = (enum service_shape)pick(3);
@@ -626,8 +580,7 @@ static void fault_refused_request(void)
 }
 
 /* The service loses subscriptions, or has one more than it should. */
-static void fault_drift(void)
-{
+static void fault_drift(void) {
     struct service *service = &session.service;
 
     switch (pick(4)) {
@@ -641,8 +594,7 @@ static void fault_drift(void)
     }
 }
 
-static void fault_send_stall(void)
-{
+static void fault_send_stall(void) {
     session_stall_after(pick(200));
     ask();
     if (pick(2) == 0) {
@@ -650,15 +602,13 @@ static void fault_send_stall(void)
     }
 }
 
-static void fault_no_entropy(void)
-{
+static void fault_no_entropy(void) {
     session.mock.plan.entropy_none = true;
     cut();
 }
 
 /* Some calls of the port fail, whichever come. */
-static void fault_port(void)
-{
+static void fault_port(void) {
     static const int errors[] = {MST_ERR_PORT, MST_ERR_RESET,
                                  MST_ERR_UNREACHABLE};
     struct mst_mock_plan *plan = &session.mock.plan;
@@ -674,8 +624,7 @@ static void fault_port(void)
     }
 }
 
-static void fault_slow_line(void)
-{
+static void fault_slow_line(void) {
     struct mst_mock_plan *plan = &session.mock.plan;
 
     plan->data_ms = 200 + pick(4000);
@@ -684,16 +633,14 @@ static void fault_slow_line(void)
     cut();
 }
 
-static void fault_slices(void)
-{
+static void fault_slices(void) {
     session.mock.plan.recv_max = 1 + pick(9);
     session.mock.plan.send_max = 1 + pick(9);
     cut();
 }
 
 /* Nobody polls for a while, in which more comes than there is room for. */
-static void fault_caller(void)
-{
+static void fault_caller(void) {
     if (pick(2) == 0) {
         cut();
     } else {
@@ -702,8 +649,7 @@ static void fault_caller(void)
     mst_mock_advance(&session.mock, pick(15 * SESSION_MINUTE));
 }
 
-static void fault_credentials(void)
-{
+static void fault_credentials(void) {
     if (pick(2) == 0) {
         cut();
         year_run(now_ms() + pick(200), false);
@@ -717,8 +663,7 @@ static void fault_credentials(void)
 }
 
 /* Wishes that are taken back and come again, wherever that hits. */
-static void fault_wishes(void)
-{
+static void fault_wishes(void) {
     if (pick(2) == 0) {
         cut();
         year_run(now_ms() + pick(500), false);
@@ -733,8 +678,7 @@ static void fault_wishes(void)
     }
 }
 
-static void fault_rotate(void)
-{
+static void fault_rotate(void) {
     assert_int_equal(mst_pair_rotate(&session.pair), 0);
     year_run(now_ms() + pick(4 * SECOND), false);
     if (pick(2) == 0) {
@@ -744,8 +688,7 @@ static void fault_rotate(void)
 }
 
 /* One of two connections is lost, or goes half-open. */
-static void fault_one_lost(void)
-{
+static void fault_one_lost(void) {
     int link = (int)pick(2);
 
     if (pick(2) == 0) {
@@ -757,8 +700,7 @@ static void fault_one_lost(void)
 }
 
 /* A request for an address, before a rotation or in its midst. */
-static void fault_address(void)
-{
+static void fault_address(void) {
     static const struct mst_address_request request = {
         .network = MST_NETWORK_BITCOIN, .address = "bc1qexample"};
     static const int statuses[] = {0, 0, 401, 403, 404, 429, 500, 503};
@@ -781,8 +723,7 @@ static void fault_address(void)
 }
 
 /* The stream goes on, and what should follow it is turned away. */
-static void fault_successor(void)
-{
+static void fault_successor(void) {
     static const int statuses[] = {401, 403, 429, 503};
 
     year.quiet_ms = now_ms();
@@ -795,8 +736,7 @@ static void fault_successor(void)
 
 /* The stream goes on, until one follows it whose token lives for a short
  * while, and that one is followed in turn. */
-static void fault_short_lives(void)
-{
+static void fault_short_lives(void) {
     session.service.expires_in = 1 + pick(SHORT_LIFE_S);
     assert_int_equal(mst_pair_rotate(&session.pair), 0);
 }
@@ -859,8 +799,7 @@ static struct {
 
 /* ---- a year ---- */
 
-static void year_begin(enum shape shape, uint64_t seed)
-{
+static void year_begin(enum shape shape, uint64_t seed) {
     struct session *s = &session;
 
     memset(&year, 0, sizeof year);
@@ -894,31 +833,27 @@ static void year_begin(enum shape shape, uint64_t seed)
 }
 
 /* From the end of a fault until all is well, at most. */
-static uint32_t fault_bound_ms(const struct fault *fault)
-{
+static uint32_t fault_bound_ms(const struct fault *fault) {
     return fault->detect_ms + fault->wait_ms + STAGE_MS + ATTEMPT_MS;
 }
 
 /* For how long the service still wants no upgrade: what it says beside a
  * stream outlasts its fault, and the stream may end in the next. */
-static uint32_t held_ms(void)
-{
+static uint32_t held_ms(void) {
     uint64_t until_ms = session.service.hold_ms[true] + SECOND;
 
     return until_ms > now_ms() ? (uint32_t)(until_ms - now_ms()) : 0;
 }
 
 /* For how long the stream may be away though nothing is wrong. */
-static uint32_t away_ms(void)
-{
+static uint32_t away_ms(void) {
     return held_ms() + ATTEMPT_MS +
            (now_ms() <= year.short_ms + BACKOFF_MS ? BACKOFF_MS : 0);
 }
 
 /* Runs until what is wished for is subscribed, and arrives: in hot standby by
  * both connections. */
-static bool year_recover(uint32_t bound_ms)
-{
+static bool year_recover(uint32_t bound_ms) {
     uint64_t end_ms = now_ms() + bound_ms;
     unsigned needed = year.shape == SHAPE_STANDBY ? 3 : 0;
 
@@ -941,8 +876,7 @@ static bool year_recover(uint32_t bound_ms)
 
 /* Keeps what an outage came to. */
 static void outage_note(const struct fault *fault, uint64_t recover_ms,
-                        uint32_t before)
-{
+                        uint32_t before) {
     size_t i = (size_t)(fault - faults);
 
     outages[i].count++;
@@ -953,8 +887,7 @@ static void outage_note(const struct fault *fault, uint64_t recover_ms,
 }
 
 /* One outage: it begins, lasts, ends, and is over within its bound. */
-static void year_outage(const struct fault *fault)
-{
+static void year_outage(const struct fault *fault) {
     static const uint32_t most[] = {5 * SECOND, 60 * SECOND, UINT32_MAX};
     uint32_t last = PICK(most), before;
     uint32_t bound_ms = fault_bound_ms(fault);
@@ -986,8 +919,7 @@ static void year_outage(const struct fault *fault)
 }
 
 /* All kinds, each so many times, in random order. */
-static void year_day(uint64_t begin_ms)
-{
+static void year_day(uint64_t begin_ms) {
     const struct fault *deck[COUNT(faults) * YEAR_TIMES];
     uint32_t len = 0;
 
@@ -1009,8 +941,7 @@ static void year_day(uint64_t begin_ms)
 
 /* The marks have come to stay. */
 static void high_check(const struct mst_high_water *month,
-                       const struct mst_high_water *high)
-{
+                       const struct mst_high_water *high) {
     expect_int("subscriptions", month->subscriptions, high->subscriptions);
     expect_int("token", month->token, high->token);
     expect_int("headers", month->headers, high->headers);
@@ -1023,8 +954,7 @@ static void high_check(const struct mst_high_water *month,
 }
 
 /* What the clients' statistics come to. */
-static void stats_show(void)
-{
+static void stats_show(void) {
     for (unsigned i = 0; i < clients(); i++) {
         const struct mst_stats *stats = mst_link_stats(link_of(i));
         print_message("  link %u: %u tokens, %u streams, %u failures, %u "
@@ -1037,8 +967,7 @@ static void stats_show(void)
 }
 
 /* Every kind was there, and none was without effect. */
-static void outages_show(void)
-{
+static void outages_show(void) {
     for (size_t i = 0; i < COUNT(faults); i++) {
         const struct fault *fault = &faults[i];
         print_message("  %-16s %5u times, %7" PRIu64
@@ -1053,15 +982,13 @@ static void outages_show(void)
     }
 }
 
-static uint64_t setting(const char *name, uint64_t usual)
-{
+static uint64_t setting(const char *name, uint64_t usual) {
     const char *text = getenv(name);
 
     return text != NULL ? strtoull(text, NULL, 0) : usual;
 }
 
-static void year_end(void)
-{
+static void year_end(void) {
     stats_show();
     outages_show();
     states_call(STATES_CLOSE);
@@ -1075,8 +1002,7 @@ static void year_end(void)
     session_end();
 }
 
-static void year_test(enum shape shape)
-{
+static void year_test(enum shape shape) {
     uint64_t seed = setting("YEAR_SEED", 1);
     unsigned usual = shape == SHAPE_STANDBY ? STANDBY_DAYS : YEAR_DAYS;
     unsigned days = (unsigned)setting("YEAR_DAYS", usual);
@@ -1098,27 +1024,23 @@ static void year_test(enum shape shape)
     year_end();
 }
 
-static void test_client(void **state)
-{
+static void test_client(void **state) {
     (void)state;
     year_test(SHAPE_CLIENT);
 }
 
-static void test_rotation(void **state)
-{
+static void test_rotation(void **state) {
     (void)state;
     year_test(SHAPE_ROTATES);
 }
 
-static void test_hot_standby(void **state)
-{
+static void test_hot_standby(void **state) {
     (void)state;
     year_test(SHAPE_STANDBY);
 }
 
 /* No link went anywhere where the tables in the source do not say. */
-static void test_states(void **state)
-{
+static void test_states(void **state) {
     static const char *const sections[] = {"link", "client: the stream", "pair",
                                            NULL};
 
@@ -1126,8 +1048,7 @@ static void test_states(void **state)
     states_check("mini_stream.c", sections, false);
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_client),
         TEST(test_rotation),

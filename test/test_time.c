@@ -14,8 +14,7 @@
 
 /* Seconds of a UTC date and time, by the C library. */
 static int64_t utc(int year, int month, int day, int hour, int minute,
-                   int second)
-{
+                   int second) {
     struct tm tm = {.tm_year = year - 1900,
                     .tm_mon = month - 1,
                     .tm_mday = day,
@@ -27,14 +26,12 @@ static int64_t utc(int year, int month, int day, int hour, int minute,
 }
 
 static int parse_at_page(const struct guard *guard, const char *text,
-                         size_t len, int64_t *ns)
-{
+                         size_t len, int64_t *ns) {
     return mst_time_parse((char *)guard_put(guard, text, len), len, ns);
 }
 
 static void expect_refused(const struct guard *guard, const char *text,
-                           size_t len)
-{
+                           size_t len) {
     int64_t ns = -1;
     int rc = parse_at_page(guard, text, len, &ns);
 
@@ -44,8 +41,7 @@ static void expect_refused(const struct guard *guard, const char *text,
 }
 
 static void expect_time(const struct guard *guard, const char *text,
-                        int64_t expected)
-{
+                        int64_t expected) {
     int64_t ns = -1;
     int rc = parse_at_page(guard, text, strlen(text), &ns);
 
@@ -55,8 +51,7 @@ static void expect_time(const struct guard *guard, const char *text,
     }
 }
 
-static void every_form_of_rfc_3339_is_read(void **state)
-{
+static void every_form_of_rfc_3339_is_read(void **state) {
     static const struct {
         const char *text;
         int64_t ns;
@@ -101,8 +96,7 @@ static void every_form_of_rfc_3339_is_read(void **state)
     guard_close(&guard);
 }
 
-static void a_leap_second_is_the_first_of_the_next_minute(void **state)
-{
+static void a_leap_second_is_the_first_of_the_next_minute(void **state) {
     struct guard guard;
 
     (void)state;
@@ -119,8 +113,7 @@ static void a_leap_second_is_the_first_of_the_next_minute(void **state)
 
 /* Expects a day of the calendar to be read, and another to be refused;
  * returns 1 for the former. */
-static int expect_day(const struct guard *guard, int year, int month, int day)
-{
+static int expect_day(const struct guard *guard, int year, int month, int day) {
     int64_t s = utc(year, month, day, 12, 34, 56);
     time_t back = (time_t)s;
     struct tm tm;
@@ -136,8 +129,7 @@ static int expect_day(const struct guard *guard, int year, int month, int day)
     return 1;
 }
 
-static void every_day_from_1970_to_2261_is_read(void **state)
-{
+static void every_day_from_1970_to_2261_is_read(void **state) {
     struct guard guard;
     int days = 0;
 
@@ -154,8 +146,7 @@ static void every_day_from_1970_to_2261_is_read(void **state)
     guard_close(&guard);
 }
 
-static void malformed_and_impossible_times_are_refused(void **state)
-{
+static void malformed_and_impossible_times_are_refused(void **state) {
     static const char *const texts[] = {
         "",
         "now",
@@ -226,8 +217,7 @@ static void malformed_and_impossible_times_are_refused(void **state)
 
 /* An offset may lead out of the years; never to a time before the epoch or
  * to one that overflowed. */
-static void an_offset_never_leads_to_a_negative_time(void **state)
-{
+static void an_offset_never_leads_to_a_negative_time(void **state) {
     static const char *const texts[] = {
         "1970-01-01T00:00:00+00:01",
         "1970-01-01T00:00:00+23:59",
@@ -251,8 +241,7 @@ static void an_offset_never_leads_to_a_negative_time(void **state)
 }
 
 /* The number that digits of a text write. */
-static int number(const char *text, size_t from, size_t digits)
-{
+static int number(const char *text, size_t from, size_t digits) {
     char copy[8] = "";
 
     memcpy(copy, text + from, digits);
@@ -260,8 +249,7 @@ static int number(const char *text, size_t from, size_t digits)
 }
 
 /* What a text of the form with three fraction digits means; false: nothing. */
-static bool oracle(const regex_t *grammar, const char *text, int64_t *ns)
-{
+static bool oracle(const regex_t *grammar, const char *text, int64_t *ns) {
     int year = number(text, 0, 4), month = number(text, 5, 2);
     int day = number(text, 8, 2), hour = number(text, 11, 2);
     int minute = number(text, 14, 2), second = number(text, 17, 2);
@@ -278,8 +266,7 @@ static bool oracle(const regex_t *grammar, const char *text, int64_t *ns)
            tm.tm_mday == day && tm.tm_mon + 1 == month;
 }
 
-static void one_wrong_character_is_one_too_many(void **state)
-{
+static void one_wrong_character_is_one_too_many(void **state) {
     static const char good[] = "2028-02-29T13:14:15.678Z";
     struct guard guard;
     regex_t grammar;
@@ -310,8 +297,7 @@ static void one_wrong_character_is_one_too_many(void **state)
     regfree(&grammar);
 }
 
-static void what_is_written_is_the_c_librarys_and_reads_back(void **state)
-{
+static void what_is_written_is_the_c_librarys_and_reads_back(void **state) {
     struct guard guard;
     uint64_t seed = 1;
 
@@ -341,8 +327,7 @@ static void what_is_written_is_the_c_librarys_and_reads_back(void **state)
     guard_close(&guard);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(every_form_of_rfc_3339_is_read),
         TEST(a_leap_second_is_the_first_of_the_next_minute),

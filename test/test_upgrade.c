@@ -28,8 +28,7 @@ struct upgrading {
     int rc;
 };
 
-static void upgrading_begin(void *context)
-{
+static void upgrading_begin(void *context) {
     struct upgrading *upgrading = context;
 
     mst_ws_upgrade_init(&upgrading->http, KEY);
@@ -38,8 +37,7 @@ static void upgrading_begin(void *context)
 }
 
 static void upgrading_piece(void *context, const uint8_t *data, size_t len,
-                            bool final, struct text *record)
-{
+                            bool final, struct text *record) {
     struct upgrading *upgrading = context;
     size_t used = SIZE_MAX;
 
@@ -65,16 +63,14 @@ static void upgrading_piece(void *context, const uint8_t *data, size_t len,
 }
 
 static void expect_response(const char *response, size_t len,
-                            const char *expected)
-{
+                            const char *expected) {
     struct upgrading upgrading = {
         .reader = {&upgrading, upgrading_begin, upgrading_piece}};
 
     replay_everywhere(response, &upgrading.reader, response, len, expected);
 }
 
-static void expect_upgraded(const char *response)
-{
+static void expect_upgraded(const char *response) {
     char expected[64];
 
     snprintf(expected, sizeof expected, "upgraded by %zu bytes, 101",
@@ -86,8 +82,7 @@ struct response_case {
     const char *response, *expected;
 };
 
-static void expect_responses(const struct response_case *cases, size_t count)
-{
+static void expect_responses(const struct response_case *cases, size_t count) {
     for (size_t i = 0; i < count; i++) {
         expect_response(cases[i].response, strlen(cases[i].response),
                         cases[i].expected);
@@ -96,8 +91,7 @@ static void expect_responses(const struct response_case *cases, size_t count)
 
 /* ---- Responses that upgrade ---- */
 
-static void good_responses_upgrade(void **state)
-{
+static void good_responses_upgrade(void **state) {
     static const char *const responses[] = {
         GOOD "\r\n",
         STATUS_101 ACCEPTED CONNECTION UPGRADE "\r\n",
@@ -129,8 +123,7 @@ static void good_responses_upgrade(void **state)
     }
 }
 
-static void bytes_behind_the_response_are_left(void **state)
-{
+static void bytes_behind_the_response_are_left(void **state) {
     static const char response[] = GOOD "\r\n\x81\x05Hello\r\n\r\nHTTP/1.1";
     char expected[64];
 
@@ -140,8 +133,7 @@ static void bytes_behind_the_response_are_left(void **state)
     expect_response(response, sizeof response - 1, expected);
 }
 
-static void a_long_header_that_does_not_matter_is_skipped(void **state)
-{
+static void a_long_header_that_does_not_matter_is_skipped(void **state) {
     struct text response = {0};
 
     (void)state;
@@ -160,8 +152,7 @@ static void a_long_header_that_does_not_matter_is_skipped(void **state)
 
 /* ---- Responses that do not ---- */
 
-static void a_wrong_answer_to_the_key_is_named(void **state)
-{
+static void a_wrong_answer_to_the_key_is_named(void **state) {
     static const struct response_case cases[] = {
         {STATUS_101 UPGRADE CONNECTION
          "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOp=\r\n\r\n",
@@ -185,8 +176,7 @@ static void a_wrong_answer_to_the_key_is_named(void **state)
     expect_responses(cases, COUNT(cases));
 }
 
-static void a_101_without_its_headers_is_no_upgrade(void **state)
-{
+static void a_101_without_its_headers_is_no_upgrade(void **state) {
     static const struct response_case cases[] = {
         {STATUS_101 "\r\n", "WS_UPGRADE, 101"},
         {STATUS_101 CONNECTION ACCEPTED "\r\n", "WS_UPGRADE, 101"},
@@ -221,8 +211,7 @@ static void a_101_without_its_headers_is_no_upgrade(void **state)
     expect_responses(cases, COUNT(cases));
 }
 
-static void what_was_not_asked_for_is_refused(void **state)
-{
+static void what_was_not_asked_for_is_refused(void **state) {
     static const struct response_case cases[] = {
         {GOOD "Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n",
          "WS_EXTENSION, 101"},
@@ -235,8 +224,7 @@ static void what_was_not_asked_for_is_refused(void **state)
     expect_responses(cases, COUNT(cases));
 }
 
-static void another_status_is_told(void **state)
-{
+static void another_status_is_told(void **state) {
     static const struct {
         int status, error;
     } cases[] = {
@@ -265,8 +253,7 @@ static void another_status_is_told(void **state)
 }
 
 /* A gateway's own headers do not hide what it says. */
-static void a_refusal_is_told_whatever_its_body(void **state)
-{
+static void a_refusal_is_told_whatever_its_body(void **state) {
     static const struct response_case cases[] = {
         {"HTTP/1.1 403 Forbidden\r\nContent-Encoding: gzip\r\n"
          "Content-Length: 3\r\n\r\nxyz",
@@ -283,8 +270,7 @@ static void a_refusal_is_told_whatever_its_body(void **state)
     expect_responses(cases, COUNT(cases));
 }
 
-static void what_is_not_http_is_refused(void **state)
-{
+static void what_is_not_http_is_refused(void **state) {
     static const char *const responses[] = {
         "SSH-2.0-OpenSSH_9.2\r\n\r\n",
         "\r\n\r\n\r\n",
@@ -311,8 +297,7 @@ static void what_is_not_http_is_refused(void **state)
     }
 }
 
-static void malformed_header_lines_are_refused(void **state)
-{
+static void malformed_header_lines_are_refused(void **state) {
     static const char *const lines[] = {
         "X-Space : a\r\n",
         "X-Tab\t: a\r\n",
@@ -344,8 +329,7 @@ static void malformed_header_lines_are_refused(void **state)
 
 /* A lone LF must not end a line in one place and be part of it in another:
  * it is refused wherever it stands. */
-static void a_lone_line_feed_is_refused(void **state)
-{
+static void a_lone_line_feed_is_refused(void **state) {
     static const struct response_case cases[] = {
         {"HTTP/1.1 101 Switching Protocols\n" UPGRADE CONNECTION ACCEPTED
          "\r\n",
@@ -361,8 +345,7 @@ static void a_lone_line_feed_is_refused(void **state)
 }
 
 /* A line that matters, of this length without its end. */
-static void expect_line_of(size_t len, const char *expected)
-{
+static void expect_line_of(size_t len, const char *expected) {
     static const char before[] = STATUS_101 UPGRADE ACCEPTED;
     struct text response = {0};
 
@@ -379,8 +362,7 @@ static void expect_line_of(size_t len, const char *expected)
     text_free(&response);
 }
 
-static void a_line_that_matters_is_bounded(void **state)
-{
+static void a_line_that_matters_is_bounded(void **state) {
     (void)state;
     expect_line_of(MST_LINE_MAX - 1, NULL);
     expect_line_of(MST_LINE_MAX, NULL);
@@ -388,8 +370,7 @@ static void a_line_that_matters_is_bounded(void **state)
     expect_line_of(3 * MST_LINE_MAX, "HTTP_HEADER, 101");
 }
 
-static void all_headers_together_are_bounded(void **state)
-{
+static void all_headers_together_are_bounded(void **state) {
     struct text response = {0};
 
     (void)state;
@@ -409,8 +390,7 @@ static void all_headers_together_are_bounded(void **state)
     text_free(&response);
 }
 
-static void a_response_that_ends_early_is_not_an_upgrade(void **state)
-{
+static void a_response_that_ends_early_is_not_an_upgrade(void **state) {
     static const char response[] = GOOD "\r\n";
     char expected[32];
 
@@ -425,8 +405,7 @@ static void a_response_that_ends_early_is_not_an_upgrade(void **state)
 /* ---- The request ---- */
 
 /* Expects a line to be in the request exactly once. */
-static void expect_line(const char *request, const char *line)
-{
+static void expect_line(const char *request, const char *line) {
     const char *at = strstr(request, line);
 
     if (at == NULL || strstr(at + 1, line) != NULL) {
@@ -434,8 +413,7 @@ static void expect_line(const char *request, const char *line)
     }
 }
 
-static void the_request_is_that_of_rfc_6455(void **state)
-{
+static void the_request_is_that_of_rfc_6455(void **state) {
     static const char line[] = "GET /chat?x=1 HTTP/1.1\r\n";
     char request[512];
     int len;
@@ -458,8 +436,7 @@ static void the_request_is_that_of_rfc_6455(void **state)
     assert_null(strstr(request, "Sec-WebSocket-Protocol"));
 }
 
-static void a_request_needs_no_authorization(void **state)
-{
+static void a_request_needs_no_authorization(void **state) {
     char request[512];
     int len;
 
@@ -473,8 +450,7 @@ static void a_request_needs_no_authorization(void **state)
 }
 
 /* An endpoint's path may be empty: the root is asked for. */
-static void an_empty_path_is_the_root(void **state)
-{
+static void an_empty_path_is_the_root(void **state) {
     static const char line[] = "GET / HTTP/1.1\r\n";
     char request[512];
 
@@ -484,8 +460,7 @@ static void an_empty_path_is_the_root(void **state)
     assert_memory_equal(request, line, strlen(line));
 }
 
-static void control_characters_in_a_request_are_refused(void **state)
-{
+static void control_characters_in_a_request_are_refused(void **state) {
     static const char *const bad[] = {"a\rb",  "a\nb",  "a\r\nX: y",
                                       "a\x01", "a\x7f", "\n"};
     char request[512];
@@ -510,8 +485,7 @@ static void control_characters_in_a_request_are_refused(void **state)
                                     "/a b", KEY, NULL));
 }
 
-static void a_buffer_too_small_for_the_request_is_refused(void **state)
-{
+static void a_buffer_too_small_for_the_request_is_refused(void **state) {
     char request[512];
     struct guard guard;
     int whole;
@@ -533,8 +507,7 @@ static void a_buffer_too_small_for_the_request_is_refused(void **state)
     guard_close(&guard);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(good_responses_upgrade),
         TEST(bytes_behind_the_response_are_left),

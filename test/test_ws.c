@@ -18,8 +18,7 @@ struct framing {
     bool in_message, failed;
 };
 
-static void framing_begin(void *context)
-{
+static void framing_begin(void *context) {
     struct framing *framing = context;
 
     mst_ws_init(&framing->ws);
@@ -27,8 +26,7 @@ static void framing_begin(void *context)
     framing->in_message = framing->failed = false;
 }
 
-static void record_payload(struct text *record, const void *data, size_t len)
-{
+static void record_payload(struct text *record, const void *data, size_t len) {
     text_add(record, "<");
     if (len <= 200) {
         text_add_bytes(record, data, len);
@@ -41,8 +39,8 @@ static void record_payload(struct text *record, const void *data, size_t len)
 /* A message is recorded when it is whole, with pieces put together; a control
  * frame at once, with its place in the message at hand. */
 static void record_piece(struct framing *framing,
-                         const struct mst_ws_piece *piece, struct text *record)
-{
+                         const struct mst_ws_piece *piece,
+                         struct text *record) {
     if (piece->opcode == MST_WS_TEXT || piece->opcode == MST_WS_BINARY) {
         if (piece->first == framing->in_message) {
             text_add(record, "wrong first flag\n");
@@ -75,8 +73,7 @@ static void record_piece(struct framing *framing,
 }
 
 static void framing_read(struct framing *framing, const uint8_t *data,
-                         size_t len, struct text *record)
-{
+                         size_t len, struct text *record) {
     size_t at = 0, calls = 0;
     int rc;
 
@@ -106,8 +103,7 @@ static void framing_read(struct framing *framing, const uint8_t *data,
 }
 
 static void framing_piece(void *context, const uint8_t *data, size_t len,
-                          bool final, struct text *record)
-{
+                          bool final, struct text *record) {
     struct framing *framing = context;
 
     if (!framing->failed) {
@@ -119,8 +115,7 @@ static void framing_piece(void *context, const uint8_t *data, size_t len,
 }
 
 static void expect_frames(const char *name, const void *data, size_t len,
-                          const char *expected)
-{
+                          const char *expected) {
     struct framing framing = {
         .reader = {&framing, framing_begin, framing_piece}};
 
@@ -135,8 +130,7 @@ struct frame_case {
     const char *expected;
 };
 
-static void expect_frame_cases(const struct frame_case *cases, size_t count)
-{
+static void expect_frame_cases(const struct frame_case *cases, size_t count) {
     for (size_t i = 0; i < count; i++) {
         expect_frames(cases[i].name, cases[i].data, cases[i].len,
                       cases[i].expected);
@@ -145,8 +139,7 @@ static void expect_frame_cases(const struct frame_case *cases, size_t count)
 
 /* ---- Well-formed frames ---- */
 
-static void the_examples_of_rfc_6455_are_read(void **state)
-{
+static void the_examples_of_rfc_6455_are_read(void **state) {
     static const struct frame_case cases[] = {
         {"text", BYTES("\x81\x05Hello"), "text<Hello>\n"},
         {"fragmented text", BYTES("\x01\x03Hel\x80\x02lo"), "text<Hello>\n"},
@@ -158,8 +151,7 @@ static void the_examples_of_rfc_6455_are_read(void **state)
     expect_frame_cases(cases, COUNT(cases));
 }
 
-static void messages_come_whole_in_order_and_with_their_opcode(void **state)
-{
+static void messages_come_whole_in_order_and_with_their_opcode(void **state) {
     static const struct frame_case cases[] = {
         {"nothing", BYTES(""), ""},
         {"empty text", BYTES("\x81\0"), "text<>\n"},
@@ -185,8 +177,7 @@ static void messages_come_whole_in_order_and_with_their_opcode(void **state)
     expect_frame_cases(cases, COUNT(cases));
 }
 
-static void control_frames_may_stand_between_fragments(void **state)
-{
+static void control_frames_may_stand_between_fragments(void **state) {
     static const struct frame_case cases[] = {
         {"ping between fragments", BYTES("\x01\x03Hel\x89\x01p\x80\x02lo"),
          "after 3: ping<p>\ntext<Hello>\n"},
@@ -208,8 +199,7 @@ static void control_frames_may_stand_between_fragments(void **state)
 
 /* Writes the header of a server's frame in the shortest length form; returns
  * its length. */
-static size_t put_header(uint8_t *out, uint8_t first, uint64_t len)
-{
+static size_t put_header(uint8_t *out, uint8_t first, uint64_t len) {
     size_t bytes = len < 126 ? 0 : len < 65536 ? 2 : 8;
 
     out[0] = first;
@@ -220,8 +210,7 @@ static size_t put_header(uint8_t *out, uint8_t first, uint64_t len)
     return 2 + bytes;
 }
 
-static void every_length_form_carries_its_payload(void **state)
-{
+static void every_length_form_carries_its_payload(void **state) {
     static const size_t lens[] = {0,     1,     124,   125,   126,
                                   127,   255,   256,   65534, 65535,
                                   65536, 65537, 99999, 131072};
@@ -247,8 +236,7 @@ static void every_length_form_carries_its_payload(void **state)
 }
 
 /* The memory for a piece bounds a reader, not the message. */
-static void a_frame_larger_than_any_memory_passes_in_pieces(void **state)
-{
+static void a_frame_larger_than_any_memory_passes_in_pieces(void **state) {
     uint8_t header[10], chunk[4096];
     struct mst_ws_piece piece;
     struct mst_ws ws;
@@ -308,15 +296,13 @@ static const struct frame_case malformed[] = {
      "text<x>\nping<p>\nWS_RESERVED\n"},
 };
 
-static void malformed_frames_are_named(void **state)
-{
+static void malformed_frames_are_named(void **state) {
     (void)state;
     expect_frame_cases(malformed, COUNT(malformed));
 }
 
 /* How much is consumed until the error, so many bytes at a time. */
-static size_t used_until_error(const uint8_t *data, size_t len, size_t step)
-{
+static size_t used_until_error(const uint8_t *data, size_t len, size_t step) {
     struct mst_ws ws;
     struct mst_ws_piece piece;
     size_t at = 0, used;
@@ -334,8 +320,7 @@ static size_t used_until_error(const uint8_t *data, size_t len, size_t step)
     return at;
 }
 
-static void malformed_frames_are_consumed_alike(void **state)
-{
+static void malformed_frames_are_consumed_alike(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(malformed); i++) {
         uint8_t data[64] = {0}; /* with bytes behind: headers come at once */
@@ -348,8 +333,7 @@ static void malformed_frames_are_consumed_alike(void **state)
     }
 }
 
-static void every_reserved_opcode_is_refused(void **state)
-{
+static void every_reserved_opcode_is_refused(void **state) {
     static const uint8_t opcodes[] = {3, 4, 5, 6, 7, 11, 12, 13, 14, 15};
 
     (void)state;
@@ -360,8 +344,7 @@ static void every_reserved_opcode_is_refused(void **state)
     }
 }
 
-static void a_control_frame_of_125_bytes_is_whole(void **state)
-{
+static void a_control_frame_of_125_bytes_is_whole(void **state) {
     uint8_t frame[2 + MST_WS_CONTROL_MAX] = {0x89, MST_WS_CONTROL_MAX};
     struct text expected = {0};
 
@@ -376,8 +359,7 @@ static void a_control_frame_of_125_bytes_is_whole(void **state)
 
 /* ---- UTF-8 (RFC 3629) ---- */
 
-static void text_is_utf_8(void **state)
-{
+static void text_is_utf_8(void **state) {
     static const struct frame_case cases[] = {
         {"1 to 4 bytes",
          BYTES("\x81\x0a\x7f\xc2\x80\xe0\xa0\x80\xf0\x90\x80\x80"),
@@ -423,8 +405,7 @@ static void text_is_utf_8(void **state)
 }
 
 /* By the table of RFC 3629, section 4: bytes of the first character, or 0. */
-static size_t utf8_char(const uint8_t *data, size_t len)
-{
+static size_t utf8_char(const uint8_t *data, size_t len) {
     static const struct {
         uint8_t from, to, second_from, second_to, bytes;
     } rows[] = {
@@ -456,8 +437,7 @@ static size_t utf8_char(const uint8_t *data, size_t len)
     return 0;
 }
 
-static bool utf8_whole(const uint8_t *data, size_t len)
-{
+static bool utf8_whole(const uint8_t *data, size_t len) {
     while (len > 0) {
         size_t one = utf8_char(data, len);
 
@@ -471,8 +451,7 @@ static bool utf8_whole(const uint8_t *data, size_t len)
 }
 
 /* Reads a text frame in two pieces: 1 once it is whole, or the error. */
-static int read_text(const uint8_t *frame, size_t len, size_t cut)
-{
+static int read_text(const uint8_t *frame, size_t len, size_t cut) {
     struct mst_ws_piece piece;
     size_t used, at = 0;
     struct mst_ws ws;
@@ -491,8 +470,7 @@ static int read_text(const uint8_t *frame, size_t len, size_t cut)
     return 0;
 }
 
-static void every_sequence_of_up_to_four_bytes_is_judged_alike(void **state)
-{
+static void every_sequence_of_up_to_four_bytes_is_judged_alike(void **state) {
     static const uint8_t tails[] = {0x00, 0x41, 0x7F, 0x80, 0x8F, 0x90,
                                     0x9F, 0xA0, 0xBF, 0xC0, 0xE2, 0xFF};
 
@@ -516,8 +494,7 @@ static void every_sequence_of_up_to_four_bytes_is_judged_alike(void **state)
 }
 
 /* ASCII is looked at many bytes at a time. */
-static void what_is_not_utf_8_is_found_anywhere_in_ascii(void **state)
-{
+static void what_is_not_utf_8_is_found_anywhere_in_ascii(void **state) {
     uint8_t frame[2 + 125];
 
     (void)state;
@@ -538,14 +515,12 @@ static void what_is_not_utf_8_is_found_anywhere_in_ascii(void **state)
 
 /* ---- Close frames (RFC 6455, sections 5.5.1 and 7.4) ---- */
 
-static bool close_code_is_good(int code)
-{
+static bool close_code_is_good(int code) {
     return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
            (code >= 3000 && code <= 4999);
 }
 
-static void close_codes_are_those_that_may_be_sent(void **state)
-{
+static void close_codes_are_those_that_may_be_sent(void **state) {
     (void)state;
     for (int code = 0; code <= 65535; code++) {
         uint8_t frame[] = {0x88, 2, (uint8_t)(code >> 8), (uint8_t)code};
@@ -563,8 +538,7 @@ static void close_codes_are_those_that_may_be_sent(void **state)
     }
 }
 
-static void close_frames_give_code_and_reason(void **state)
-{
+static void close_frames_give_code_and_reason(void **state) {
     static const struct frame_case cases[] = {
         {"no code", BYTES("\x88\0"), "close 1005<>\n"},
         {"half a code", BYTES("\x88\x01\x03"), "WS_CLOSE\n"},
@@ -589,8 +563,7 @@ static void close_frames_give_code_and_reason(void **state)
     expect_frame_cases(cases, COUNT(cases));
 }
 
-static void errors_are_answered_with_the_close_code_of_rfc_6455(void **state)
-{
+static void errors_are_answered_with_the_close_code_of_rfc_6455(void **state) {
     static const int protocol[] = {MST_ERR_WS_RESERVED, MST_ERR_WS_MASKED,
                                    MST_ERR_WS_LENGTH,   MST_ERR_WS_CONTROL,
                                    MST_ERR_WS_FRAGMENT, MST_ERR_WS_CLOSE};
@@ -604,8 +577,7 @@ static void errors_are_answered_with_the_close_code_of_rfc_6455(void **state)
 
 /* ---- Frames that the client writes ---- */
 
-static void headers_are_minimal_and_masked(void **state)
-{
+static void headers_are_minimal_and_masked(void **state) {
     static const struct {
         enum mst_ws_opcode opcode;
         bool fin;
@@ -642,8 +614,7 @@ static void headers_are_minimal_and_masked(void **state)
     guard_close(&guard);
 }
 
-static void masking_gives_the_example_of_rfc_6455(void **state)
-{
+static void masking_gives_the_example_of_rfc_6455(void **state) {
     uint8_t data[] = "Hello";
 
     (void)state;
@@ -652,8 +623,7 @@ static void masking_gives_the_example_of_rfc_6455(void **state)
 }
 
 static void expect_masked(const struct guard *guard, const uint8_t *plain,
-                          size_t len, uint64_t offset)
-{
+                          size_t len, uint64_t offset) {
     static const uint8_t mask[4] = {0x12, 0x34, 0x56, 0x78};
     uint8_t *data = guard_put(guard, plain, len);
 
@@ -665,8 +635,7 @@ static void expect_masked(const struct guard *guard, const uint8_t *plain,
     assert_memory_equal(data, plain, len);
 }
 
-static void masking_twice_at_any_offset_gives_the_data_back(void **state)
-{
+static void masking_twice_at_any_offset_gives_the_data_back(void **state) {
     static const uint64_t bases[] = {0, UINT64_C(0xfffffffe),
                                      UINT64_C(0x100000003)};
     uint8_t plain[67];
@@ -687,8 +656,7 @@ static void masking_twice_at_any_offset_gives_the_data_back(void **state)
     guard_close(&guard);
 }
 
-static void the_key_is_base64_of_the_random_bytes(void **state)
-{
+static void the_key_is_base64_of_the_random_bytes(void **state) {
     char key[MST_WS_KEY_LEN + 1];
 
     (void)state;
@@ -699,8 +667,7 @@ static void the_key_is_base64_of_the_random_bytes(void **state)
     assert_string_equal(key, "////++++AAAAAAAAAAAAAQ==");
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(the_examples_of_rfc_6455_are_read),
         TEST(messages_come_whole_in_order_and_with_their_opcode),

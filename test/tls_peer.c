@@ -12,8 +12,7 @@
 
 /* ---- certificates ---- */
 
-bool tls_make_certificates(char dir[64], const char *names)
-{
+bool tls_make_certificates(char dir[64], const char *names) {
     /* openssl ca is the one that takes both ends of the validity. */
     static const char script[] =
         "cd \"$0\" && exec 2>log && names=$1\n"
@@ -58,8 +57,7 @@ bool tls_make_certificates(char dir[64], const char *names)
     return system(command) == 0;
 }
 
-void tls_remove_certificates(const char *dir)
-{
+void tls_remove_certificates(const char *dir) {
     char command[128];
 
     snprintf(command, sizeof command, "rm -rf -- '%s'", dir);
@@ -74,8 +72,7 @@ struct pem {
     size_t room, len;
 };
 
-static void pem_put(void *context, const void *data, size_t len)
-{
+static void pem_put(void *context, const void *data, size_t len) {
     struct pem *pem = context;
 
     if (len <= pem->room - pem->len) {
@@ -86,8 +83,7 @@ static void pem_put(void *context, const void *data, size_t len)
 
 /* Reads the first object of a PEM file; returns its length, or 0. */
 static size_t pem_read(const char *dir, const char *name, unsigned char *out,
-                       size_t room)
-{
+                       size_t room) {
     char path[160], text[8192];
     struct pem pem = {out, room, 0};
     br_pem_decoder_context decoder;
@@ -115,8 +111,7 @@ static size_t pem_read(const char *dir, const char *name, unsigned char *out,
 }
 
 bool tls_identity_load(struct tls_identity *identity, const char *dir,
-                       const char *name)
-{
+                       const char *name) {
     char file[64];
 
     memset(identity, 0, sizeof *identity);
@@ -134,8 +129,7 @@ bool tls_identity_load(struct tls_identity *identity, const char *dir,
            br_skey_decoder_get_ec(&identity->key) != NULL;
 }
 
-bool tls_anchor_load(struct tls_anchor *anchor, const char *dir)
-{
+bool tls_anchor_load(struct tls_anchor *anchor, const char *dir) {
     unsigned char der[TLS_PEER_CERTIFICATE];
     struct pem name = {anchor->name, sizeof anchor->name, 0};
     br_x509_decoder_context decoder;
@@ -161,8 +155,7 @@ bool tls_anchor_load(struct tls_anchor *anchor, const char *dir)
 /* ---- the peer ---- */
 
 /* Gives the engine plaintext; true if it took any. */
-static bool link_put(struct tls_peer_link *l, br_ssl_engine_context *engine)
-{
+static bool link_put(struct tls_peer_link *l, br_ssl_engine_context *engine) {
     size_t len;
 
     if (l->pending_len == 0) {
@@ -184,8 +177,7 @@ static bool link_put(struct tls_peer_link *l, br_ssl_engine_context *engine)
 }
 
 /* Moves all that can be moved, in both directions. */
-static void link_pump(struct tls_peer *peer, int link)
-{
+static void link_pump(struct tls_peer *peer, int link) {
     struct tls_peer_link *l = &peer->links[link];
     br_ssl_engine_context *engine = &l->server.eng;
     bool moved = true;
@@ -233,23 +225,21 @@ static void link_pump(struct tls_peer *peer, int link)
 
 /* ---- sessions ---- */
 
-static struct tls_peer *peer_of_cache(const br_ssl_session_cache_class **cache)
-{
+static struct tls_peer *
+peer_of_cache(const br_ssl_session_cache_class **cache) {
     return (struct tls_peer *)(void *)((char *)cache -
                                        offsetof(struct tls_peer, cache));
 }
 
-static struct tls_peer_link *link_of_server(struct tls_peer *peer,
-                                            const br_ssl_server_context *server)
-{
+static struct tls_peer_link *
+link_of_server(struct tls_peer *peer, const br_ssl_server_context *server) {
     return &peer->links[server == &peer->links[0].server ? 0 : 1];
 }
 
 /* A full handshake is over. */
 static void session_save(const br_ssl_session_cache_class **cache,
                          br_ssl_server_context *server,
-                         const br_ssl_session_parameters *parameters)
-{
+                         const br_ssl_session_parameters *parameters) {
     struct tls_peer *peer = peer_of_cache(cache);
     struct tls_session *session =
         &peer->sessions[peer->full++ % TLS_PEER_SESSIONS];
@@ -262,8 +252,7 @@ static void session_save(const br_ssl_session_cache_class **cache,
 /* The client offers a session: is it resumed? */
 static int session_load(const br_ssl_session_cache_class **cache,
                         br_ssl_server_context *server,
-                        br_ssl_session_parameters *parameters)
-{
+                        br_ssl_session_parameters *parameters) {
     struct tls_peer *peer = peer_of_cache(cache);
     struct tls_peer_link *l = link_of_server(peer, server);
 
@@ -287,8 +276,7 @@ static const br_ssl_session_cache_class cache_class = {
     sizeof(struct tls_peer), session_save, session_load};
 
 static void tls_opened(void *context, int link,
-                       const struct mst_endpoint *endpoint)
-{
+                       const struct mst_endpoint *endpoint) {
     struct tls_peer *peer = context;
     struct tls_peer_link *l = &peer->links[link];
     const struct tls_identity *id = peer->identity;
@@ -318,8 +306,8 @@ static void tls_opened(void *context, int link,
     peer->inner.opened(peer->inner.context, link, endpoint);
 }
 
-static void tls_received(void *context, int link, const void *data, size_t len)
-{
+static void tls_received(void *context, int link, const void *data,
+                         size_t len) {
     struct tls_peer *peer = context;
     br_ssl_engine_context *engine = &peer->links[link].server.eng;
     const unsigned char *from = data;
@@ -345,28 +333,24 @@ static void tls_received(void *context, int link, const void *data, size_t len)
     }
 }
 
-static void tls_closed(void *context, int link)
-{
+static void tls_closed(void *context, int link) {
     struct tls_peer *peer = context;
 
     peer->links[link].open = false;
     peer->inner.closed(peer->inner.context, link);
 }
 
-static void tls_drained(void *context, int link)
-{
+static void tls_drained(void *context, int link) {
     link_pump(context, link);
 }
 
-static void tls_tick(void *context, uint64_t now_ms)
-{
+static void tls_tick(void *context, uint64_t now_ms) {
     struct tls_peer *peer = context;
 
     peer->inner.tick(peer->inner.context, now_ms);
 }
 
-size_t tls_peer_write(void *context, int link, const void *data, size_t len)
-{
+size_t tls_peer_write(void *context, int link, const void *data, size_t len) {
     struct tls_peer *peer = context;
     struct tls_peer_link *l = &peer->links[link];
     size_t room = sizeof l->pending - l->pending_len;
@@ -383,8 +367,7 @@ size_t tls_peer_write(void *context, int link, const void *data, size_t len)
     return len;
 }
 
-void tls_peer_end(void *context, int link, int error)
-{
+void tls_peer_end(void *context, int link, int error) {
     struct tls_peer *peer = context;
     struct tls_peer_link *l = &peer->links[link];
 
@@ -397,8 +380,7 @@ void tls_peer_end(void *context, int link, int error)
 }
 
 void tls_peer_init(struct tls_peer *peer, struct mst_mock *mock,
-                   const struct tls_identity *identity)
-{
+                   const struct tls_identity *identity) {
     memset(peer, 0, sizeof *peer);
     peer->mock = mock;
     peer->identity = identity;

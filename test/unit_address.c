@@ -35,8 +35,7 @@ static const struct mst_address_request requests[] = {
 
 /* Writes a piece: the bytes of the body from skip on, as many as fit. */
 static size_t piece(const struct mst_address_request *request, uint8_t *to,
-                    size_t cap, size_t skip, size_t whole)
-{
+                    size_t cap, size_t skip, size_t whole) {
     struct out o = {to, cap, skip, 0};
 
     address_body_write(&o, request);
@@ -44,8 +43,7 @@ static size_t piece(const struct mst_address_request *request, uint8_t *to,
     return out_stored(&o);
 }
 
-static void the_body_is_the_same_in_pieces_of_any_size(void **state)
-{
+static void the_body_is_the_same_in_pieces_of_any_size(void **state) {
     char whole[1024];
     struct guard guard;
 
@@ -70,8 +68,7 @@ static void the_body_is_the_same_in_pieces_of_any_size(void **state)
     guard_close(&guard);
 }
 
-static void a_window_shows_its_part_of_the_body_alone(void **state)
-{
+static void a_window_shows_its_part_of_the_body_alone(void **state) {
     char whole[1024];
     struct guard guard;
 
@@ -93,8 +90,7 @@ static void a_window_shows_its_part_of_the_body_alone(void **state)
     guard_close(&guard);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(the_body_is_the_same_in_pieces_of_any_size),
         TEST(a_window_shows_its_part_of_the_body_alone),

@@ -11,8 +11,7 @@
 
 static size_t bytes_moved;
 
-static void *counted_move(void *to, const void *from, size_t len)
-{
+static void *counted_move(void *to, const void *from, size_t len) {
     bytes_moved += len;
     return memmove(to, from, len);
 }
@@ -26,8 +25,7 @@ static void *counted_move(void *to, const void *from, size_t len)
 enum order { BEST_FIRST, WORST_FIRST, RANDOM, ORDERS };
 
 /* Ranks 0 to LEVELS - 1 in this order. */
-static void fill_ranks(uint32_t *ranks, enum order order)
-{
+static void fill_ranks(uint32_t *ranks, enum order order) {
     uint64_t seed = 3;
 
     for (uint32_t i = 0; i < LEVELS; i++) {
@@ -41,8 +39,7 @@ static void fill_ranks(uint32_t *ranks, enum order order)
     }
 }
 
-static struct mst_level level_at(enum mst_side side, uint32_t rank)
-{
+static struct mst_level level_at(enum mst_side side, uint32_t rank) {
     int64_t away = 2 * (int64_t)rank + 1; /* no trailing zeros */
 
     return (struct mst_level){
@@ -53,8 +50,7 @@ static struct mst_level level_at(enum mst_side side, uint32_t rank)
 }
 
 static void apply_levels(struct mst_book *book, const struct mst_level *levels,
-                         size_t count, bool snapshot, int64_t time_ns)
-{
+                         size_t count, bool snapshot, int64_t time_ns) {
     for (size_t at = 0; at == 0 || at < count; at += MST_PART_LEVELS) {
         size_t left = count - at;
         struct mst_part part = {
@@ -73,8 +69,7 @@ static void apply_levels(struct mst_book *book, const struct mst_level *levels,
 
 /* A snapshot of both sides in an order, into a book with room for them, or
  * not; before it came some updates that are newer. */
-static void expect_cheap_snapshot(enum order order, size_t capacity)
-{
+static void expect_cheap_snapshot(enum order order, size_t capacity) {
     static struct mst_level room[2 * LEVELS], levels[2 * LEVELS];
     static uint32_t ranks[LEVELS];
     struct mst_level newer[10];
@@ -108,8 +103,7 @@ static void expect_cheap_snapshot(enum order order, size_t capacity)
     assert_in_range(bytes_moved, 0, 2 * 2 * (size_t)LEVELS * sizeof *levels);
 }
 
-static void a_snapshot_in_any_order_moves_few_bytes(void **state)
-{
+static void a_snapshot_in_any_order_moves_few_bytes(void **state) {
     (void)state;
     for (enum order order = BEST_FIRST; order < ORDERS; order++) {
         expect_cheap_snapshot(order, LEVELS);
@@ -120,8 +114,7 @@ static void a_snapshot_in_any_order_moves_few_bytes(void **state)
 enum { DEPTH = 10000, RANK = 5 };
 
 /* A full book of bids, with a gap after each price. */
-static void open_deep(struct mst_book *book)
-{
+static void open_deep(struct mst_book *book) {
     static struct mst_level room[2 * DEPTH], levels[DEPTH];
 
     assert_int_equal(mst_book_init(book, room, DEPTH), 0);
@@ -133,8 +126,7 @@ static void open_deep(struct mst_book *book)
 }
 
 /* Removes the level of a rank and puts it back, which moves so many levels. */
-static void expect_moves(uint32_t rank, size_t most)
-{
+static void expect_moves(uint32_t rank, size_t most) {
     struct mst_level change = level_at(MST_BID, rank);
     struct mst_book book;
 
@@ -151,8 +143,7 @@ static void expect_moves(uint32_t rank, size_t most)
 
 /* A change at a rank moves the better levels only, however deep the book, or
  * the worse ones, if they are fewer. */
-static void a_change_near_an_end_moves_few_bytes(void **state)
-{
+static void a_change_near_an_end_moves_few_bytes(void **state) {
     (void)state;
     expect_moves(RANK, RANK);
     expect_moves(DEPTH - 1 - RANK, RANK);
@@ -160,8 +151,7 @@ static void a_change_near_an_end_moves_few_bytes(void **state)
 
 /* Levels go at the worse end, which leaves room there, and others come near
  * the top, until the array is at its end: it begins anew, once. */
-static void room_behind_is_taken_all_at_once(void **state)
-{
+static void room_behind_is_taken_all_at_once(void **state) {
     struct mst_level level;
     struct mst_book book;
     size_t before, most = 0;
@@ -191,8 +181,7 @@ static void room_behind_is_taken_all_at_once(void **state)
 
 /* Prices that drift away from a full book: room is made for many new levels
  * at once, so that each moves a hundred others on average and no more. */
-static void new_levels_in_a_full_book_move_few_bytes(void **state)
-{
+static void new_levels_in_a_full_book_move_few_bytes(void **state) {
     enum { NEW = 2000 };
     struct mst_level level = level_at(MST_BID, 0);
     struct mst_book book;
@@ -211,8 +200,7 @@ static void new_levels_in_a_full_book_move_few_bytes(void **state)
     assert_in_range(bytes_moved, 0, (size_t)NEW * 100 * sizeof level);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_snapshot_in_any_order_moves_few_bytes),
         TEST(a_change_near_an_end_moves_few_bytes),

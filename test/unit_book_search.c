@@ -15,16 +15,14 @@
 
 static uint64_t seed = 1;
 
-static int64_t random_from(int64_t least, int64_t most)
-{
+static int64_t random_from(int64_t least, int64_t most) {
     return least + (int64_t)(random_next(&seed) % (uint64_t)(most - least + 1));
 }
 
 /* ---- Keys ---- */
 
 /* Prices that are alike, and others: of any length, and below 0. */
-static struct mst_decimal random_price(void)
-{
+static struct mst_decimal random_price(void) {
     struct mst_decimal price = {.exponent = (int8_t)random_from(-6, 1)};
     int64_t most = 1;
 
@@ -54,8 +52,7 @@ static struct mst_decimal random_price(void)
 
 /* Whatever the unit: the better price never has the smaller key, and a key
  * without a rest is of one price. */
-static void keys_are_in_the_order_of_prices(void **state)
-{
+static void keys_are_in_the_order_of_prices(void **state) {
     static const int8_t units[] = {BOOK_NO_UNIT, -72, -12, -6, -5, 0, 3, 73};
 
     (void)state;
@@ -76,8 +73,7 @@ static void keys_are_in_the_order_of_prices(void **state)
 }
 
 /* Prices in units have keys of their own, up to twice the best price. */
-static void prices_of_nine_digits_have_keys_of_their_own(void **state)
-{
+static void prices_of_nine_digits_have_keys_of_their_own(void **state) {
     const struct mst_book_side s = {.unit = -4};
 
     (void)state;
@@ -91,15 +87,13 @@ static void prices_of_nine_digits_have_keys_of_their_own(void **state)
 
 /* ---- Places ---- */
 
-static int compare_levels(const void *a, const void *b)
-{
+static int compare_levels(const void *a, const void *b) {
     return book_compare(a, b);
 }
 
 /* Levels of a side, worst first, all different; returns how many. */
 static uint32_t random_levels(struct mst_level *levels, uint32_t count,
-                              enum mst_side side, int spread)
-{
+                              enum mst_side side, int spread) {
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < count; i++) {
@@ -129,8 +123,7 @@ static uint32_t random_levels(struct mst_level *levels, uint32_t count,
 }
 
 static void expect_place(const struct mst_book_side *s, enum mst_side side,
-                         struct mst_decimal price)
-{
+                         struct mst_decimal price) {
     uint32_t key = book_key(s, side, price), place, by_key = 0, by_price = 0;
 
     while (by_key < s->count && s->levels[by_key].key < key) {
@@ -150,8 +143,7 @@ static void expect_place(const struct mst_book_side *s, enum mst_side side,
 /* Searches for each level, for what lies beside it, and for the worst and the
  * best there may be, with this unit. */
 static void expect_places(struct mst_book_side *s, enum mst_side side,
-                          int8_t unit)
-{
+                          int8_t unit) {
     const struct mst_decimal low = {-1, 63, false}, high = {1, 63, false};
 
     s->unit = unit;
@@ -170,8 +162,7 @@ static void expect_places(struct mst_book_side *s, enum mst_side side,
     expect_place(s, side, high);
 }
 
-static void places_are_found_among_any_number_of_levels(void **state)
-{
+static void places_are_found_among_any_number_of_levels(void **state) {
     static struct mst_level levels[MOST];
     struct mst_book_side s = {.levels = levels};
 
@@ -202,8 +193,7 @@ struct twins {
     int64_t time_ns;
 };
 
-static struct mst_level random_level(int64_t time_ns)
-{
+static struct mst_level random_level(int64_t time_ns) {
     enum mst_side side = (enum mst_side)random_from(MST_BID, MST_ASK);
     int64_t away = random_from(1, PRICES);
 
@@ -217,8 +207,7 @@ static struct mst_level random_level(int64_t time_ns)
 }
 
 static void apply(struct mst_book *book, const struct mst_level *levels,
-                  size_t count, bool snapshot, int64_t time_ns)
-{
+                  size_t count, bool snapshot, int64_t time_ns) {
     const struct mst_part part = {
         .market = "BTCUSD",
         .time_ns = time_ns,
@@ -233,8 +222,7 @@ static void apply(struct mst_book *book, const struct mst_level *levels,
 }
 
 /* Times are a moment apart, now and then less. */
-static void twins_update(struct twins *twins)
-{
+static void twins_update(struct twins *twins) {
     struct mst_level levels[BOOK_AHEAD + 9];
     size_t count = (size_t)random_from(1, COUNT(levels));
 
@@ -253,8 +241,7 @@ static void twins_update(struct twins *twins)
     }
 }
 
-static void twins_snapshot(struct twins *twins)
-{
+static void twins_snapshot(struct twins *twins) {
     struct mst_level levels[2 * PRICES];
     size_t count = 0;
 
@@ -274,8 +261,7 @@ static void twins_snapshot(struct twins *twins)
     apply(&twins->single, levels, count, true, twins->time_ns);
 }
 
-static void expect_alike(const struct twins *twins)
-{
+static void expect_alike(const struct twins *twins) {
     assert_int_equal(mst_book_state(&twins->whole),
                      mst_book_state(&twins->single));
     assert_int_equal(mst_book_flags(&twins->whole),
@@ -298,8 +284,7 @@ static void expect_alike(const struct twins *twins)
 
 /* A price may stand in a message more than once, and the book may be full,
  * and still wait for its snapshot. */
-static void levels_of_a_message_are_applied_in_order(void **state)
-{
+static void levels_of_a_message_are_applied_in_order(void **state) {
     (void)state;
     for (int round = 0; round < 300; round++) {
         struct twins twins = {.time_ns = 1};
@@ -323,8 +308,7 @@ static void levels_of_a_message_are_applied_in_order(void **state)
 
 /* Bids of a market whose price is of another magnitude in each message: keys
  * tell them apart all the same. */
-static void keys_follow_the_best_price(void **state)
-{
+static void keys_follow_the_best_price(void **state) {
     static const int8_t exponents[] = {-2, -9, 30, 30, -64, 40, -3};
     struct mst_level room[2 * CAPACITY], levels[2 * CAPACITY];
     struct mst_book book;
@@ -357,8 +341,7 @@ static void keys_follow_the_best_price(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(keys_are_in_the_order_of_prices),
         TEST(prices_of_nine_digits_have_keys_of_their_own),

@@ -36,16 +36,14 @@ static const struct {
 } kinds[] = {
     {256, 0}, {300, MST_STRICT_AMOUNTS}, {2048, 0}, {2048, MST_STRICT_AMOUNTS}};
 
-static void lanes_open(struct lanes *lanes, size_t kind)
-{
+static void lanes_open(struct lanes *lanes, size_t kind) {
     *lanes = (struct lanes){0};
     decoding_open(&lanes->usual, kinds[kind].buffer_len, kinds[kind].flags);
     decoding_open(&lanes->scanned, kinds[kind].buffer_len, kinds[kind].flags);
     guard_open(&lanes->guard, MESSAGE_MAX);
 }
 
-static void lanes_close(struct lanes *lanes)
-{
+static void lanes_close(struct lanes *lanes) {
     decoding_close(&lanes->usual);
     decoding_close(&lanes->scanned);
     text_free(&lanes->usual_record);
@@ -62,8 +60,7 @@ struct cuts {
 
 static void decode(struct decoding *decoding, const struct guard *guard,
                    const char *message, size_t len, struct cuts cuts,
-                   struct text *record)
-{
+                   struct text *record) {
     size_t at = 0, piece = cuts.first;
 
     text_clear(record);
@@ -83,8 +80,7 @@ static void decode(struct decoding *decoding, const struct guard *guard,
 
 /* Decodes a message by both lanes; true if they say the same. */
 static bool lanes_agree(struct lanes *lanes, const char *message, size_t len,
-                        struct cuts cuts)
-{
+                        struct cuts cuts) {
     fast_lane = true;
     decode(&lanes->usual, &lanes->guard, message, len, cuts,
            &lanes->usual_record);
@@ -101,8 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 /* The first byte chooses the decoder, whether amounts are taken to vary, and the
  * pieces; a line is a message. */
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len) {
     struct lanes lanes;
     const char *at = (const char *)data + 1, *end = (const char *)data + len;
     struct cuts cuts = {0};
@@ -134,14 +129,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 static uint64_t seed;
 
-static size_t below(size_t n)
-{
+static size_t below(size_t n) {
     return n > 0 ? (size_t)(random_next(&seed) % n) : 0;
 }
 
 /* True once in n times. */
-static bool rarely(size_t n)
-{
+static bool rarely(size_t n) {
     return below(n) == 0;
 }
 
@@ -150,8 +143,7 @@ static bool rarely(size_t n)
 /* How far a message is from the usual form. */
 static bool odd;
 
-static void add_space(struct text *text)
-{
+static void add_space(struct text *text) {
     static const char *const spaces[] = {" ", "\n", "\r\n\t", "  "};
 
     if (odd && rarely(20)) {
@@ -159,16 +151,14 @@ static void add_space(struct text *text)
     }
 }
 
-static void add_token(struct text *text, const char *token)
-{
+static void add_token(struct text *text, const char *token) {
     add_space(text);
     text_add(text, "%s", token);
     add_space(text);
 }
 
 /* Digits, of which most are few and the last may be zeros. */
-static void add_digits(struct text *text, size_t most)
-{
+static void add_digits(struct text *text, size_t most) {
     size_t n = 1 + below(rarely(30) ? 300 : most), zeros = below(4);
 
     for (size_t i = 0; i < n; i++) {
@@ -176,8 +166,7 @@ static void add_digits(struct text *text, size_t most)
     }
 }
 
-static void add_number(struct text *text)
-{
+static void add_number(struct text *text) {
     static const char *const forms[] = {
         "0",
         "0.00",
@@ -226,8 +215,7 @@ static void add_number(struct text *text)
     }
 }
 
-static void add_time(struct text *text)
-{
+static void add_time(struct text *text) {
     static const char *const times[] = {"2026-01-02T03:04:05Z",
                                         "2026-01-02T03:59:60Z",
                                         "2026-01-02T03:04:60Z",
@@ -258,8 +246,7 @@ static void add_time(struct text *text)
     text_add(text, "Z");
 }
 
-static void add_string(struct text *text, void (*add)(struct text *text))
-{
+static void add_string(struct text *text, void (*add)(struct text *text)) {
     bool bare = odd && rarely(20);
 
     add_space(text);
@@ -269,8 +256,7 @@ static void add_string(struct text *text, void (*add)(struct text *text))
     add_space(text);
 }
 
-static void add_market(struct text *text)
-{
+static void add_market(struct text *text) {
     static const char *const markets[] = {"BTCUSD",
                                           "",
                                           "ETH/USD",
@@ -286,16 +272,14 @@ static void add_market(struct text *text)
     text_add(text, "%s", rarely(odd ? 4 : 20) ? ONE_OF(markets) : "BTCUSD");
 }
 
-static void add_type(struct text *text)
-{
+static void add_type(struct text *text) {
     static const char *const types[] = {"UPDATE",  "SNAPSHOT", "TOP_OF_BOOK",
                                         "REFRESH", "",         "U\\u0050DATE"};
 
     text_add(text, "%s", odd ? ONE_OF(types) : types[below(3)]);
 }
 
-static void add_name(struct text *text, const char *name)
-{
+static void add_name(struct text *text, const char *name) {
     add_space(text);
     if (odd && rarely(40)) {
         text_add(text, "\"\\u%04x%s\"", (unsigned char)name[0], name + 1);
@@ -305,8 +289,7 @@ static void add_name(struct text *text, const char *name)
     add_token(text, ":");
 }
 
-static void add_level(struct text *text)
-{
+static void add_level(struct text *text) {
     static const char *const names[] = {"price", "amount"};
     size_t first = odd && rarely(8) ? 1 : 0;
     size_t second = odd && rarely(40) ? first : 1 - first;
@@ -326,8 +309,7 @@ static void add_level(struct text *text)
     add_token(text, "}");
 }
 
-static void add_side(struct text *text)
-{
+static void add_side(struct text *text) {
     size_t count = rarely(10) ? below(80) : below(5);
 
     if (odd && rarely(20)) {
@@ -379,8 +361,7 @@ static const struct {
     {"candles", {{"market", add_market, true}, {"bids", add_side, false}}},
 };
 
-static void add_payload(struct text *text, size_t kind)
-{
+static void add_payload(struct text *text, size_t kind) {
     struct member members[MEMBERS_MAX];
     size_t count = 0;
     bool first = true;
@@ -420,8 +401,7 @@ static void add_payload(struct text *text, size_t kind)
     add_token(text, "}");
 }
 
-static void add_message(struct text *text)
-{
+static void add_message(struct text *text) {
     size_t kind = rarely(3) ? below(COUNT(payloads)) : below(2);
     bool swapped;
 
@@ -445,8 +425,7 @@ static void add_message(struct text *text)
 }
 
 /* Overwrites, removes or repeats some bytes. */
-static void damage(struct text *text)
-{
+static void damage(struct text *text) {
     static const char bytes[] = "\"\\{}[]:,0159.-eZ \n\x01x";
     size_t at = below(text->len), len = 1 + below(rarely(4) ? 40 : 2);
     char copy[64];
@@ -468,8 +447,7 @@ static void damage(struct text *text)
 
 /* ---- Tests ---- */
 
-static unsigned long number_from(const char *name, unsigned long otherwise)
-{
+static unsigned long number_from(const char *name, unsigned long otherwise) {
     const char *value = getenv(name);
 
     return value != NULL ? strtoul(value, NULL, 0) : otherwise;
@@ -484,8 +462,7 @@ static unsigned long number_from(const char *name, unsigned long otherwise)
     "],\"bids\":[" bids "],\"time\":\"" TIME "\","              \
     "\"type\":\"UPDATE\",\"market\":\"BTCUSD\"}}"
 
-static void both_lanes_agree_wherever_a_message_is_cut(void **state)
-{
+static void both_lanes_agree_wherever_a_message_is_cut(void **state) {
     static const char *const messages[] = {
         BOOK_MESSAGE("UPDATE", LEVEL("1.50", "0") "," LEVEL("20", "0.7"), ""),
         BOOK_MESSAGE("SNAPSHOT", "", LEVEL("1.50", "0") "," LEVEL("2", "3")),
@@ -527,8 +504,7 @@ static void both_lanes_agree_wherever_a_message_is_cut(void **state)
 
 /* On a message that comes whole. */
 static void expect_lanes_to_agree(struct lanes *lanes, const char *message,
-                                  size_t len)
-{
+                                  size_t len) {
     if (!lanes_agree(lanes, message, len,
                      (struct cuts){MESSAGE_MAX, MESSAGE_MAX, 0})) {
         expect_text(message, text_get(&lanes->scanned_record),
@@ -541,8 +517,7 @@ static void expect_lanes_to_agree(struct lanes *lanes, const char *message,
  * behind the point in words: each number behind each other one, all lengths and
  * places of the point and one more, zeros at every end, and such as differ from
  * these only by a mark. */
-static void a_number_is_read_alike_whatever_was_before_it(void **state)
-{
+static void a_number_is_read_alike_whatever_was_before_it(void **state) {
     static const char *const marks[] = {"1e5",
                                         "1x5",
                                         "1,5",
@@ -603,8 +578,7 @@ static void a_number_is_read_alike_whatever_was_before_it(void **state)
     lanes_close(&lanes);
 }
 
-static void a_time_of_any_form_is_read_alike(void **state)
-{
+static void a_time_of_any_form_is_read_alike(void **state) {
     static const char *const times[] = {
         "2026-01-02T03:04:60.000Z",           "2026-01-02T03:59:60.999Z",
         "2026-01-02T03:04:61.000Z",           "2026-01-02T03:04:59.999Z",
@@ -629,8 +603,7 @@ static void a_time_of_any_form_is_read_alike(void **state)
     lanes_close(&lanes);
 }
 
-static void both_lanes_give_the_same_events(void **state)
-{
+static void both_lanes_give_the_same_events(void **state) {
     static struct lanes lanes[COUNT(kinds)];
     const unsigned long cases = number_from("FAST_LANE_CASES", CASES);
     struct text message = {0};
@@ -665,8 +638,7 @@ static void both_lanes_give_the_same_events(void **state)
     text_free(&message);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(both_lanes_agree_wherever_a_message_is_cut),
         TEST(a_number_is_read_alike_whatever_was_before_it),

@@ -20,8 +20,7 @@
 /* Reads a response in pieces of step bytes: HTTP_END, HTTP_MORE if it is not
  * over, or the error. The body is collected. */
 static int read_response(const char *text, size_t len, size_t step,
-                         struct text *body)
-{
+                         struct text *body) {
     struct mst_http http;
     int found = HTTP_MORE;
 
@@ -44,8 +43,7 @@ static int read_response(const char *text, size_t len, size_t step,
     return found == HTTP_MORE && http_eof(&http) == HTTP_END ? HTTP_END : found;
 }
 
-static void expect_response(const char *text, int expected, const char *body)
-{
+static void expect_response(const char *text, int expected, const char *body) {
     static const size_t steps[] = {1, 2, 7, 1000000};
 
     for (size_t i = 0; i < COUNT(steps); i++) {
@@ -60,8 +58,7 @@ static void expect_response(const char *text, int expected, const char *body)
     }
 }
 
-static void bodies_end_where_they_say(void **state)
-{
+static void bodies_end_where_they_say(void **state) {
     (void)state;
     expect_response(HEAD "Content-Length: 3\r\n\r\nabc", HTTP_END, "abc");
     expect_response(HEAD "Content-Length: 0\r\n\r\n", HTTP_END, "");
@@ -76,8 +73,7 @@ static void bodies_end_where_they_say(void **state)
     expect_response(CHUNKED "3\r\nabc\r\n0\r\n", HTTP_MORE, "");
 }
 
-static void lengths_that_conflict_are_refused(void **state)
-{
+static void lengths_that_conflict_are_refused(void **state) {
     static const char *const heads[] = {
         "Content-Length: 3\r\nContent-Length: 3\r\n",
         "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
@@ -105,8 +101,7 @@ static void lengths_that_conflict_are_refused(void **state)
     }
 }
 
-static void codings_not_asked_for_are_refused(void **state)
-{
+static void codings_not_asked_for_are_refused(void **state) {
     (void)state;
     expect_response(HEAD "Transfer-Encoding: gzip\r\n\r\n", MST_ERR_HTTP_CODING,
                     "");
@@ -118,15 +113,13 @@ static void codings_not_asked_for_are_refused(void **state)
 }
 
 /* Adds so many bytes of one kind. */
-static void add_many(struct text *text, const char *what, size_t count)
-{
+static void add_many(struct text *text, const char *what, size_t count) {
     for (size_t i = 0; i < count; i++) {
         text_add(text, "%s", what);
     }
 }
 
-static void a_body_has_a_limit(void **state)
-{
+static void a_body_has_a_limit(void **state) {
     struct text text = {0};
 
     (void)state;
@@ -146,8 +139,7 @@ static void a_body_has_a_limit(void **state)
     text_free(&text);
 }
 
-static void headers_trailers_and_extensions_have_a_limit(void **state)
-{
+static void headers_trailers_and_extensions_have_a_limit(void **state) {
     struct text text = {0};
 
     (void)state;
@@ -167,8 +159,7 @@ static void headers_trailers_and_extensions_have_a_limit(void **state)
     text_free(&text);
 }
 
-static void the_token_path_follows_the_url(void **state)
-{
+static void the_token_path_follows_the_url(void **state) {
     static const struct {
         const char *url, *line;
     } cases[] = {
@@ -195,8 +186,7 @@ static void the_token_path_follows_the_url(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(bodies_end_where_they_say),
         TEST(lengths_that_conflict_are_refused),

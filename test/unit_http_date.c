@@ -17,8 +17,7 @@
 /* 1994-11-06T08:49:37Z, the example of RFC 9110, section 5.6.7. */
 #define EXAMPLE_S INT64_C(784111777)
 
-static int64_t date_read(const char *text)
-{
+static int64_t date_read(const char *text) {
     struct guard guard;
     size_t len = strlen(text);
     int64_t s;
@@ -29,8 +28,7 @@ static int64_t date_read(const char *text)
     return s;
 }
 
-static void test_three_forms(void **state)
-{
+static void test_three_forms(void **state) {
     static const struct {
         const char *text;
         int64_t s;
@@ -60,8 +58,7 @@ static void test_three_forms(void **state)
     }
 }
 
-static void test_not_a_date(void **state)
-{
+static void test_not_a_date(void **state) {
     static const char *const cases[] = {
         "",
         " ",
@@ -111,8 +108,7 @@ static void test_not_a_date(void **state)
 }
 
 /* Whatever is in a header: the result is a time of a year of four digits. */
-static void test_random(void **state)
-{
+static void test_random(void **state) {
     static const char *const words[] = {
         "1",   "06", "37", "1994", "99999", "Nov",  "Sun", "GMT", ":",
         ": ",  "-",  ", ", " ",    "\t",    "0",    "60",  "31",  "\x80",
@@ -138,8 +134,7 @@ static void test_random(void **state)
 }
 
 /* Every date without one byte, and with another one in its place. */
-static void test_damaged(void **state)
-{
+static void test_damaged(void **state) {
     static const char *const dates[] = {"Sun, 06 Nov 1994 08:49:37 GMT",
                                         "Sunday, 06-Nov-94 08:49:37 GMT",
                                         "Sun Nov  6 08:49:37 1994"};
@@ -167,8 +162,7 @@ static void test_damaged(void **state)
 
 /* ---- a response with Retry-After ---- */
 
-static void retry_read(struct mst_http *http, const char *headers)
-{
+static void retry_read(struct mst_http *http, const char *headers) {
     char response[1024];
     size_t used = 0, piece;
 
@@ -180,8 +174,7 @@ static void retry_read(struct mst_http *http, const char *headers)
                          &used, &piece));
 }
 
-static void test_retry_after(void **state)
-{
+static void test_retry_after(void **state) {
     static const struct {
         const char *headers;
         bool has;
@@ -221,8 +214,7 @@ static void test_retry_after(void **state)
 }
 
 /* What an interim response says is not of the final one. */
-static void test_interim(void **state)
-{
+static void test_interim(void **state) {
     static const char response[] =
         "HTTP/1.1 103 Early Hints\r\nRetry-After: 9\r\n"
         "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n"
@@ -243,8 +235,7 @@ static void test_interim(void **state)
     expect_int("Date", 0, http.date_s);
 }
 
-int main(void)
-{
+int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_three_forms), TEST(test_not_a_date),  TEST(test_random),
         TEST(test_damaged),     TEST(test_retry_after), TEST(test_interim),

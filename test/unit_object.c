@@ -46,8 +46,7 @@ static const char *const values[] = {"\"2026-01-02T03:04:05Z\"",
                                      "{}",
                                      "{\"x\":\"y\"}"};
 
-static const char *right_value(const struct object_field *field)
-{
+static const char *right_value(const struct object_field *field) {
     return field->kind == OBJECT_BOOL     ? "true"
            : field->kind == OBJECT_OBJECT ? "{}"
                                           : values[0];
@@ -56,8 +55,7 @@ static const char *right_value(const struct object_field *field)
 /* A member as text, inside of the object that its table enters. */
 static void add_member(struct text *text, const struct table *table,
                        const struct object_field *field, const char *value,
-                       unsigned times)
-{
+                       unsigned times) {
     const struct object_field *outer = table->fields;
 
     while ((outer->flags & OBJECT_ENTERED) == 0) {
@@ -78,8 +76,7 @@ static void add_member(struct text *text, const struct table *table,
 
 /* Reads an object of all that its table needs and this member, so often. */
 static int read_with(const struct table *table, size_t index, const char *value,
-                     unsigned times, union record *record, struct object *o)
-{
+                     unsigned times, union record *record, struct object *o) {
     struct text text = {0};
     int rc;
 
@@ -100,8 +97,7 @@ static int read_with(const struct table *table, size_t index, const char *value,
     return rc;
 }
 
-static void each_field(void (*check)(const struct table *table, size_t index))
-{
+static void each_field(void (*check)(const struct table *table, size_t index)) {
     for (size_t t = 0; t < COUNT(tables); t++) {
         for (size_t i = 0; i < tables[t].count; i++) {
             check(&tables[t], i);
@@ -110,8 +106,7 @@ static void each_field(void (*check)(const struct table *table, size_t index))
 }
 
 static void expect_field(const struct table *table, size_t index,
-                         const char *value, long long expected, long long got)
-{
+                         const char *value, long long expected, long long got) {
     char name[128];
 
     snprintf(name, sizeof name, "%s, %s, %.40s", table->name,
@@ -119,8 +114,7 @@ static void expect_field(const struct table *table, size_t index,
     expect_int(name, expected, got);
 }
 
-static void check_types(const struct table *table, size_t index)
-{
+static void check_types(const struct table *table, size_t index) {
     const struct object_field *field = &table->fields[index];
 
     for (size_t i = 0; i < COUNT(values); i++) {
@@ -137,16 +131,14 @@ static void check_types(const struct table *table, size_t index)
     }
 }
 
-static void a_value_of_a_wrong_type_is_an_error_of_shape(void **state)
-{
+static void a_value_of_a_wrong_type_is_an_error_of_shape(void **state) {
     (void)state;
     each_field(check_types);
 }
 
 /* Of whatever values: also where one is null, or of a wrong type that is
  * as good as absent. */
-static void check_twice(const struct table *table, size_t index)
-{
+static void check_twice(const struct table *table, size_t index) {
     union record record;
     struct object o;
     const char *right = right_value(&table->fields[index]);
@@ -157,14 +149,12 @@ static void check_twice(const struct table *table, size_t index)
                  read_with(table, index, "null", 2, &record, &o));
 }
 
-static void a_member_that_counts_is_there_once(void **state)
-{
+static void a_member_that_counts_is_there_once(void **state) {
     (void)state;
     each_field(check_twice);
 }
 
-static void check_absent(const struct table *table, size_t index)
-{
+static void check_absent(const struct table *table, size_t index) {
     bool needed = (table->fields[index].flags & OBJECT_NEEDED) != 0;
     int expected = needed ? MST_ERR_MESSAGE_SHAPE : MST_OK;
     union record record;
@@ -182,15 +172,13 @@ static void check_absent(const struct table *table, size_t index)
     }
 }
 
-static void null_is_as_good_as_absent(void **state)
-{
+static void null_is_as_good_as_absent(void **state) {
     (void)state;
     each_field(check_absent);
 }
 
 /* A text of this many letters, the last of three bytes. */
-static void check_text(const struct table *table, size_t index, size_t len)
-{
+static void check_text(const struct table *table, size_t index, size_t len) {
     const struct object_field *field = &table->fields[index];
     char value[512] = "\"";
     bool fits = len < field->room;
@@ -211,8 +199,7 @@ static void check_text(const struct table *table, size_t index, size_t len)
                  (long long)strlen((char *)&record + field->offset));
 }
 
-static void check_lengths(const struct table *table, size_t index)
-{
+static void check_lengths(const struct table *table, size_t index) {
     const struct object_field *field = &table->fields[index];
 
     if (field->kind <= OBJECT_SCALAR) {
@@ -225,15 +212,13 @@ static void check_lengths(const struct table *table, size_t index)
     }
 }
 
-static void a_text_fits_is_cut_between_characters_or_is_refused(void **state)
-{
+static void a_text_fits_is_cut_between_characters_or_is_refused(void **state) {
     (void)state;
     each_field(check_lengths);
 }
 
 /* What stands in gives way wherever it is; of several, the first counts. */
-static void check_stand_in(const struct table *table, size_t index)
-{
+static void check_stand_in(const struct table *table, size_t index) {
     const struct object_field *field = &table->fields[index];
 
     for (size_t i = 0; i < table->count; i++) {
@@ -272,14 +257,12 @@ static void check_stand_in(const struct table *table, size_t index)
     }
 }
 
-static void what_stands_in_gives_way(void **state)
-{
+static void what_stands_in_gives_way(void **state) {
     (void)state;
     each_field(check_stand_in);
 }
 
-static void a_table_enters_one_object(void **state)
-{
+static void a_table_enters_one_object(void **state) {
     (void)state;
     for (size_t t = 0; t < COUNT(tables); t++) {
         unsigned entered = 0;
@@ -292,8 +275,7 @@ static void a_table_enters_one_object(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_value_of_a_wrong_type_is_an_error_of_shape),
         TEST(a_member_that_counts_is_there_once),

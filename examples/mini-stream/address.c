@@ -31,14 +31,12 @@ MST_TRANSFER_MEMORY(memory, MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, BODY_LEN);
 
 static volatile sig_atomic_t signals;
 
-static void put_signal(int number)
-{
+static void put_signal(int number) {
     (void)number;
     signals = 1;
 }
 
-static void put_catch_signals(void)
-{
+static void put_catch_signals(void) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action = {.sa_handler = put_signal};
 
@@ -50,8 +48,7 @@ static void put_catch_signals(void)
 }
 
 /* Says what an attempt failed of, once there is another. */
-static void put_trace(void *context, const struct mst_trace *trace)
-{
+static void put_trace(void *context, const struct mst_trace *trace) {
     (void)context;
     if (trace->kind == MST_TRACE_ERROR) {
         failed = trace->error;
@@ -65,8 +62,7 @@ static void put_trace(void *context, const struct mst_trace *trace)
 }
 
 /* Shows how the request ended. Returns the exit code. */
-static int put_show(const struct mst_address_result *result, bool json)
-{
+static int put_show(const struct mst_address_result *result, bool json) {
     int code = exits_code(result->error);
 
     if (json) {
@@ -89,8 +85,7 @@ static int put_show(const struct mst_address_result *result, bool json)
 
 /* Goes on until the request has ended and the connection is closed. Returns
  * the exit code. */
-static int put_run(struct mst_posix *posix, bool json)
-{
+static int put_run(struct mst_posix *posix, bool json) {
     const struct mst_link *link = &transfer.link;
     int code = EXITS_LOCAL;
 
@@ -115,8 +110,7 @@ static int put_run(struct mst_posix *posix, bool json)
 
 /* Prepares the transfer and begins the request. */
 static int put_begin(struct address_options *options, struct mst_posix *posix,
-                     struct mst_config *config, char *error)
-{
+                     struct mst_config *config, char *error) {
     static struct mst_address record;
     static struct mst_posix_link links[1];
     static struct mst_port port;
@@ -139,8 +133,7 @@ static int put_begin(struct address_options *options, struct mst_posix *posix,
     return exits_code(rc);
 }
 
-int address_put_main(int argc, char **argv)
-{
+int address_put_main(int argc, char **argv) {
     static struct address_options options;
     static struct mst_posix posix;
     struct mst_config config = {.trace = put_trace};

@@ -56,8 +56,8 @@ static const struct argp_option address_options[] = {
      "Give up after N seconds, all attempts together (default 60)", 0},
     {0}};
 
-static unsigned parse_seconds(const struct argp_state *state, const char *text)
-{
+static unsigned parse_seconds(const struct argp_state *state,
+                              const char *text) {
     char *end;
     unsigned long value;
 
@@ -73,8 +73,7 @@ static unsigned parse_seconds(const struct argp_state *state, const char *text)
 }
 
 static enum mst_bookmark parse_bookmarked(const struct argp_state *state,
-                                          const char *text)
-{
+                                          const char *text) {
     if (strcmp(text, "yes") == 0) {
         return MST_BOOKMARK_TRUE;
     }
@@ -88,8 +87,7 @@ static enum mst_bookmark parse_bookmarked(const struct argp_state *state,
 }
 
 /* The member that an option sets, or NULL for an option of another kind. */
-static const char **options_text(struct address_options *options, int key)
-{
+static const char **options_text(struct address_options *options, int key) {
     switch (key) {
     case KEY_ID: return &options->request.id;
     case KEY_ADDRESS: return &options->request.address;
@@ -106,8 +104,7 @@ static const char **options_text(struct address_options *options, int key)
 
 /* The library's rules, before there is a client. */
 static void options_check(const struct argp_state *state,
-                          struct address_options *options)
-{
+                          struct address_options *options) {
     struct mst_address_request *request = &options->request;
     struct mst_address_fault fault;
 
@@ -123,8 +120,7 @@ static void options_check(const struct argp_state *state,
     }
 }
 
-static error_t address_parse(int key, char *arg, struct argp_state *state)
-{
+static error_t address_parse(int key, char *arg, struct argp_state *state) {
     struct address_options *options = state->input;
     const char **text = options_text(options, key);
 
@@ -155,8 +151,7 @@ static error_t address_parse(int key, char *arg, struct argp_state *state)
 }
 
 void address_options_parse(struct address_options *options, const char *name,
-                           int argc, char **argv)
-{
+                           int argc, char **argv) {
     static const struct argp_child children[] = {{&settings_argp, 0, NULL, 0},
                                                  {0}};
     static const struct argp argp = {

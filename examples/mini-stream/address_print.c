@@ -14,16 +14,14 @@
 /* Bytes of a text that are shown: each text of a record has less. */
 #define TEXT_LEN 1024
 
-static void print_field(const char *name, const char *value)
-{
+static void print_field(const char *name, const char *value) {
     char clean[TEXT_LEN];
 
     printf("%-12s%s\n", name,
            value[0] != '\0' ? text_clean(value, clean, sizeof clean) : "-");
 }
 
-void address_print_table(const struct mst_address *record)
-{
+void address_print_table(const struct mst_address *record) {
     char time[TEXT_TIME_LEN] = "";
 
     print_field("id", record->id);
@@ -39,8 +37,7 @@ void address_print_table(const struct mst_address *record)
 }
 
 /* A text of the service; what jansson would not take is not UTF-8. */
-static json_t *json_any_text(const char *text)
-{
+static json_t *json_any_text(const char *text) {
     char clean[TEXT_LEN];
     json_t *json = json_string(text);
 
@@ -49,13 +46,11 @@ static json_t *json_any_text(const char *text)
 }
 
 /* A text, or null where there is none. */
-static json_t *json_text(const char *text)
-{
+static json_t *json_text(const char *text) {
     return text[0] != '\0' ? json_any_text(text) : json_null();
 }
 
-static json_t *json_record(const struct mst_address *record)
-{
+static json_t *json_record(const struct mst_address *record) {
     char time[MST_TIME_TEXT_LEN] = "";
 
     if (record->created_ns > 0) {
@@ -70,8 +65,7 @@ static json_t *json_record(const struct mst_address *record)
 }
 
 /* The body as JSON, to be freed, or NULL where it is none. */
-static json_t *body_read(const struct mst_address_result *result)
-{
+static json_t *body_read(const struct mst_address_result *result) {
     return result->body != NULL
                ? json_loadb(result->body, result->body_len, 0, NULL)
                : NULL;
@@ -80,15 +74,13 @@ static json_t *body_read(const struct mst_address_result *result)
 /* What the service says in full: the library keeps the beginning. Lives as
  * long as the body. */
 static const char *body_detail(const struct mst_address_result *result,
-                               const json_t *body)
-{
+                               const json_t *body) {
     const char *detail = json_string_value(json_object_get(body, "detail"));
 
     return detail != NULL ? detail : result->problem->detail;
 }
 
-static json_t *json_failure(const struct mst_address_result *result)
-{
+static json_t *json_failure(const struct mst_address_result *result) {
     json_t *body = body_read(result);
     json_t *failure = json_pack(
         "{s:s,s:i,s:b,s:o,s:o,s:o,s:o,s:I}", "error",
@@ -105,8 +97,7 @@ static json_t *json_failure(const struct mst_address_result *result)
 }
 
 /* Escaped, so that a terminal obeys nothing in it. */
-void address_print_json(const struct mst_address_result *result)
-{
+void address_print_json(const struct mst_address_result *result) {
     json_t *object = result->record != NULL ? json_record(result->record)
                                             : json_failure(result);
     char *text = json_dumps(object, JSON_INDENT(2) | JSON_ENSURE_ASCII);
@@ -127,8 +118,7 @@ void address_print_json(const struct mst_address_result *result)
 }
 
 /* Adds a text of the service, if there is one. */
-static void print_text(const char *text)
-{
+static void print_text(const char *text) {
     char clean[TEXT_LEN];
 
     if (text[0] != '\0') {
@@ -136,8 +126,7 @@ static void print_text(const char *text)
     }
 }
 
-void address_print_failure(const struct mst_address_result *result)
-{
+void address_print_failure(const struct mst_address_result *result) {
     json_t *body = body_read(result);
 
     if (result->error == MST_ERR_HTTP_STATUS && result->http_status > 0) {

@@ -10,8 +10,7 @@
 #include <string.h>
 
 int board_init(struct board *board, const char *const *names, size_t count,
-               unsigned channels, size_t levels)
-{
+               unsigned channels, size_t levels) {
     memset(board, 0, sizeof *board);
     board->channels = channels;
     board->markets = calloc(count ? count : 1, sizeof *board->markets);
@@ -35,8 +34,7 @@ int board_init(struct board *board, const char *const *names, size_t count,
     return 0;
 }
 
-void board_free(struct board *board)
-{
+void board_free(struct board *board) {
     for (size_t i = 0; i < board->market_count; ++i) {
         free(board->markets[i].levels);
     }
@@ -45,13 +43,11 @@ void board_free(struct board *board)
     board->market_count = 0;
 }
 
-bool board_wants(const struct board *board, enum mst_channel channel)
-{
+bool board_wants(const struct board *board, enum mst_channel channel) {
     return board->channels >> channel & 1u;
 }
 
-int board_subscribe(struct board *board, struct mst_client *client)
-{
+int board_subscribe(struct board *board, struct mst_client *client) {
     int rc = 0;
 
     if (board_wants(board, MST_HEARTBEAT)) {
@@ -73,8 +69,7 @@ int board_subscribe(struct board *board, struct mst_client *client)
     return rc;
 }
 
-struct board_market *board_find(const struct board *board, const char *name)
-{
+struct board_market *board_find(const struct board *board, const char *name) {
     for (size_t i = 0; i < board->market_count; ++i) {
         if (strcmp(board->markets[i].name, name) == 0) {
             return &board->markets[i];
@@ -84,16 +79,14 @@ struct board_market *board_find(const struct board *board, const char *name)
 }
 
 static void board_count(struct board *board, enum mst_channel channel,
-                        struct board_market *market)
-{
+                        struct board_market *market) {
     ++board->messages[channel];
     if (market) {
         ++market->messages[channel];
     }
 }
 
-static void board_part(struct board *board, const struct mst_part *part)
-{
+static void board_part(struct board *board, const struct mst_part *part) {
     if (part->first) {
         board->bids = 0;
         board->asks = 0;
@@ -106,8 +99,7 @@ static void board_part(struct board *board, const struct mst_part *part)
     }
 }
 
-static void board_top(struct board *board, const struct mst_top *top)
-{
+static void board_top(struct board *board, const struct mst_top *top) {
     struct board_market *market = board_find(board, top->market);
 
     board_count(board, MST_TOP_OF_BOOK, market);
@@ -119,8 +111,7 @@ static void board_top(struct board *board, const struct mst_top *top)
 }
 
 static void board_execution(struct board *board,
-                            const struct mst_execution *execution)
-{
+                            const struct mst_execution *execution) {
     struct board_market *market = board_find(board, execution->market);
 
     board_count(board, MST_EXECUTION_DATA, market);
@@ -132,8 +123,7 @@ static void board_execution(struct board *board,
 }
 
 static void board_failure(struct board *board,
-                          const struct mst_failure *failure, uint64_t now_ms)
-{
+                          const struct mst_failure *failure, uint64_t now_ms) {
     board->error = failure->error;
     board->error_permanent = failure->permanent;
     board->error_ms = now_ms;
@@ -141,8 +131,7 @@ static void board_failure(struct board *board,
 }
 
 /* Keeps why a subscription was refused, until it succeeds. */
-static void board_entry(struct board *board, const struct mst_entry *entry)
-{
+static void board_entry(struct board *board, const struct mst_entry *entry) {
     struct board_market *market = board_find(board, entry->market);
     char *refused = NULL;
 
@@ -165,8 +154,7 @@ static void board_entry(struct board *board, const struct mst_entry *entry)
 }
 
 void board_take(struct board *board, const struct mst_event *event,
-                uint64_t now_ms)
-{
+                uint64_t now_ms) {
     switch (event->type) {
     case MST_EVENT_OPEN:
         board->generation = event->generation;
@@ -197,16 +185,14 @@ void board_take(struct board *board, const struct mst_event *event,
 }
 
 const struct board_trade *board_trade(const struct board_market *market,
-                                      uint64_t age)
-{
+                                      uint64_t age) {
     if (age >= market->trade_count || age >= BOARD_TRADES) {
         return NULL;
     }
     return &market->trades[(market->trade_count - 1 - age) % BOARD_TRADES];
 }
 
-size_t board_wanted(const struct board *board)
-{
+size_t board_wanted(const struct board *board) {
     size_t wanted = board_wants(board, MST_HEARTBEAT);
 
     for (int c = MST_MARKET_DATA; c < MST_HEARTBEAT; ++c) {
@@ -215,8 +201,7 @@ size_t board_wanted(const struct board *board)
     return wanted;
 }
 
-size_t board_refused(const struct board *board)
-{
+size_t board_refused(const struct board *board) {
     size_t refused = board->heartbeat_refused[0] != '\0';
 
     for (size_t i = 0; i < board->market_count; ++i) {

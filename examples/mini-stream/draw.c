@@ -28,8 +28,7 @@ static const struct {
 
 static bool colors, utf8;
 
-void draw_init(void)
-{
+void draw_init(void) {
     utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     /* https://no-color.org */
     colors = !getenv("NO_COLOR") && has_colors() && start_color() == OK &&
@@ -42,16 +41,14 @@ void draw_init(void)
     }
 }
 
-static void draw_style(enum draw_style style)
-{
+static void draw_style(enum draw_style style) {
     bool paint = colors && styles[style].color >= 0;
 
     attr_set(styles[style].attributes, (short)(paint ? style + 1 : 0), NULL);
 }
 
 /* Decodes text into at most so many columns. Returns the columns. */
-static int draw_decode(const char *text, int width, wchar_t *out)
-{
+static int draw_decode(const char *text, int width, wchar_t *out) {
     mbstate_t state;
     size_t left = strlen(text);
     int columns = 0;
@@ -85,8 +82,8 @@ static int draw_decode(const char *text, int width, wchar_t *out)
     return columns;
 }
 
-int draw_text(int y, int x, int width, enum draw_style style, const char *text)
-{
+int draw_text(int y, int x, int width, enum draw_style style,
+              const char *text) {
     wchar_t wide[DRAW_WIDTH_MAX + 1];
     int columns = draw_decode(text, width, wide);
 
@@ -99,8 +96,7 @@ int draw_text(int y, int x, int width, enum draw_style style, const char *text)
 }
 
 void draw_right(int y, int x, int width, enum draw_style style,
-                const char *text)
-{
+                const char *text) {
     wchar_t wide[DRAW_WIDTH_MAX + 1];
     int columns = draw_decode(text, width, wide);
 
@@ -108,8 +104,7 @@ void draw_right(int y, int x, int width, enum draw_style style,
 }
 
 int draw_format(int y, int x, int width, enum draw_style style,
-                const char *format, ...)
-{
+                const char *format, ...) {
     char text[DRAW_WIDTH_MAX];
     va_list arguments;
 
@@ -119,8 +114,7 @@ int draw_format(int y, int x, int width, enum draw_style style,
     return draw_text(y, x, width, style, text);
 }
 
-void draw_line(int y, int x, int width)
-{
+void draw_line(int y, int x, int width) {
     if (width > 0) {
         draw_style(DRAW_FAINT);
         mvhline(y, x, 0, width);
@@ -128,8 +122,7 @@ void draw_line(int y, int x, int width)
     }
 }
 
-void draw_fill(int y, int x, int width, enum draw_style style)
-{
+void draw_fill(int y, int x, int width, enum draw_style style) {
     if (width > 0) {
         draw_style(style);
         mvhline(y, x, ' ' | styles[style].attributes, width);
@@ -137,8 +130,7 @@ void draw_fill(int y, int x, int width, enum draw_style style)
     }
 }
 
-void draw_bar(int y, int x, int width, enum draw_style style, double share)
-{
+void draw_bar(int y, int x, int width, enum draw_style style, double share) {
     int eighths = (int)(share * width * 8 + 0.5);
     int full = eighths / 8;
 
@@ -162,14 +154,12 @@ void draw_bar(int y, int x, int width, enum draw_style style, double share)
     draw_style(DRAW_NORMAL);
 }
 
-int draw_places(struct mst_decimal value)
-{
+int draw_places(struct mst_decimal value) {
     return value.exponent < 0 ? -value.exponent : 0;
 }
 
 void draw_decimal(struct mst_decimal value, int places, int width,
-                  char out[DRAW_DECIMAL_LEN])
-{
+                  char out[DRAW_DECIMAL_LEN]) {
     int len = (int)mst_decimal_format(value, out);
     int zeros = places - draw_places(value);
     const char *point;

@@ -7,8 +7,7 @@
 
 #include "mini_stream.h"
 
-int exits_code(int error)
-{
+int exits_code(int error) {
     switch (error) {
     case MST_OK: return EXITS_OK;
     case MST_ERR_ADDRESS: return EXITS_USAGE;

@@ -28,8 +28,7 @@ static const struct {
 
 #define COMMANDS (sizeof commands / sizeof *commands)
 
-static void print_help(FILE *file)
-{
+static void print_help(FILE *file) {
     fputs("Usage: mini-stream COMMAND [OPTION...]\n"
           "\n"
           "Client of an order-routing exchange's streaming and address "
@@ -49,8 +48,7 @@ static void print_help(FILE *file)
 
 /* How many arguments the words of a command's name take up, or 0 where they
  * are others. */
-static int match_command(const char *name, int argc, char **argv)
-{
+static int match_command(const char *name, int argc, char **argv) {
     for (int i = 1; i < argc; ++i) {
         size_t len = strcspn(name, " ");
 
@@ -67,8 +65,7 @@ static int match_command(const char *name, int argc, char **argv)
 
 /* Opens what the caller closed of the standard streams: a socket in the place
  * of one would be written to. A write to it still fails. */
-static void open_standard_streams(void)
-{
+static void open_standard_streams(void) {
     int fd;
 
     do {
@@ -79,8 +76,7 @@ static void open_standard_streams(void)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const char *command = argc > 1 ? argv[1] : "";
 
     open_standard_streams();

@@ -42,8 +42,7 @@ static const struct argp_option stream_options[] = {
 /* A whole number of a range; ends the program with a line on anything else. */
 static unsigned options_number(const struct argp_state *state,
                                const char *option, const char *text,
-                               unsigned min, unsigned max)
-{
+                               unsigned min, unsigned max) {
     char *end;
     unsigned long value;
 
@@ -61,8 +60,7 @@ static unsigned options_number(const struct argp_state *state,
 /* Seconds, with up to three decimals, as ms; ends the program with a line on
  * anything else. */
 static uint64_t options_seconds(const struct argp_state *state,
-                                const char *text)
-{
+                                const char *text) {
     const uint64_t max_ms = (uint64_t)SECONDS_MAX * 1000;
     const char *at = text;
     uint64_t ms = 0;
@@ -87,8 +85,7 @@ static uint64_t options_seconds(const struct argp_state *state,
 }
 
 /* The channel of this name (of len bytes), or MST_CHANNEL_OTHER. */
-static enum mst_channel options_channel(const char *name, size_t len)
-{
+static enum mst_channel options_channel(const char *name, size_t len) {
     int c = MST_MARKET_DATA;
 
     while (c < MST_CHANNEL_OTHER) {
@@ -103,8 +100,7 @@ static enum mst_channel options_channel(const char *name, size_t len)
 }
 
 static unsigned options_channels(const struct argp_state *state,
-                                 const char *list)
-{
+                                 const char *list) {
     unsigned channels = 0;
 
     for (const char *name = list;; ++name) {
@@ -125,8 +121,7 @@ static unsigned options_channels(const struct argp_state *state,
 }
 
 static void options_market(const struct argp_state *state,
-                           struct options *options, const char *market)
-{
+                           struct options *options, const char *market) {
     size_t len = strlen(market);
 
     if (len == 0 || len > MST_MARKET_MAX) {
@@ -156,8 +151,7 @@ static void options_market(const struct argp_state *state,
 
 /* Checks what no single argument shows. */
 static void options_check(const struct argp_state *state,
-                          const struct options *options)
-{
+                          const struct options *options) {
     size_t wanted = options->channels >> MST_HEARTBEAT & 1u;
     bool needs_market = false;
 
@@ -183,8 +177,7 @@ static void options_check(const struct argp_state *state,
     }
 }
 
-static error_t stream_parse(int key, char *arg, struct argp_state *state)
-{
+static error_t stream_parse(int key, char *arg, struct argp_state *state) {
     struct options *options = state->input;
 
     switch (key) {
@@ -206,8 +199,7 @@ static error_t stream_parse(int key, char *arg, struct argp_state *state)
 }
 
 void options_parse(struct options *options, const char *name, int argc,
-                   char **argv)
-{
+                   char **argv) {
     static const struct argp_child children[] = {{&settings_argp, 0, NULL, 0},
                                                  {0}};
     static const struct argp argp = {

@@ -24,13 +24,11 @@ struct ladder {
     double amount_max;
 };
 
-static int at_most(int value, int limit)
-{
+static int at_most(int value, int limit) {
     return value < limit ? value : limit;
 }
 
-static void ladder_measure(struct ladder *ladder)
-{
+static void ladder_measure(struct ladder *ladder) {
     for (int side = MST_BID; side <= MST_ASK; ++side) {
         for (int rank = 0; rank < ladder->rows; ++rank) {
             const struct mst_level *level =
@@ -59,8 +57,7 @@ static void ladder_measure(struct ladder *ladder)
 
 /* Writes a number that ends at the right edge of a column. */
 static void panel_number(int y, int x, int width, enum draw_style style,
-                         struct mst_decimal value, int places)
-{
+                         struct mst_decimal value, int places) {
     char text[DRAW_DECIMAL_LEN];
 
     draw_decimal(value, places, width, text);
@@ -68,8 +65,7 @@ static void panel_number(int y, int x, int width, enum draw_style style,
 }
 
 static void ladder_level(const struct ladder *ladder, struct draw_area area,
-                         int y, enum mst_side side, int rank)
-{
+                         int y, enum mst_side side, int rank) {
     const struct mst_level *level =
         mst_book_level(ladder->book, side, (size_t)rank);
     enum draw_style style = side == MST_BID ? DRAW_BID : DRAW_ASK;
@@ -98,8 +94,7 @@ static void ladder_level(const struct ladder *ladder, struct draw_area area,
 
 /* The line between asks and bids: the spread, and what is to be doubted. */
 static void ladder_spread(const struct ladder *ladder, struct draw_area area,
-                          int y)
-{
+                          int y) {
     struct mst_decimal spread, mid;
     char text[DRAW_DECIMAL_LEN];
     int x = area.x + 1;
@@ -131,8 +126,7 @@ static void ladder_spread(const struct ladder *ladder, struct draw_area area,
 /* Draws the depth into the area: asks above, bids below, the best ones next
  * to the spread. */
 static void panel_ladder(const struct board_market *market,
-                         struct draw_area area)
-{
+                         struct draw_area area) {
     struct ladder ladder = {
         .book = &market->book,
         .rows = at_most((area.height - 1) / 2, LADDER_MAX),
@@ -157,8 +151,7 @@ static void panel_ladder(const struct board_market *market,
 
 static void panel_title(const struct board *board,
                         const struct board_market *market,
-                        struct draw_area area)
-{
+                        struct draw_area area) {
     enum mst_book_state state = mst_book_state(&market->book);
     int used;
 
@@ -178,8 +171,7 @@ static void panel_title(const struct board *board,
 
 /* Writes a price of the top of book, or "-" where there is none. */
 static void top_price(bool has, const struct mst_level *level, int places,
-                      char text[DRAW_DECIMAL_LEN])
-{
+                      char text[DRAW_DECIMAL_LEN]) {
     memcpy(text, "-", sizeof "-");
     if (has) {
         draw_decimal(mst_level_price(level), places, PRICE_WIDTH, text);
@@ -188,8 +180,8 @@ static void top_price(bool has, const struct mst_level *level, int places,
 
 /* The service's own best bid and ask, in one row; the amounts where both
  * fit. */
-static void panel_top(const struct board_market *market, struct draw_area area)
-{
+static void panel_top(const struct board_market *market,
+                      struct draw_area area) {
     const struct mst_top *top = &market->top;
     int bid_places = draw_places(mst_level_price(&top->bid));
     int ask_places = draw_places(mst_level_price(&top->ask));
@@ -221,8 +213,7 @@ static void panel_top(const struct board_market *market, struct draw_area area)
 
 /* The last trades, newest first. */
 static void panel_trades(const struct board_market *market,
-                         struct draw_area area)
-{
+                         struct draw_area area) {
     int price_places = 0;
     int amount_places = 0;
     const struct board_trade *trade;
@@ -261,8 +252,7 @@ static void panel_trades(const struct board_market *market,
 /* Draws why subscriptions of the market were refused, a row each. Returns
  * how many rows. */
 static int panel_refused(const struct board_market *market,
-                         struct draw_area area)
-{
+                         struct draw_area area) {
     int rows = 0;
 
     for (int c = MST_MARKET_DATA; c < MST_HEARTBEAT; ++c) {
@@ -276,16 +266,14 @@ static int panel_refused(const struct board_market *market,
     return rows;
 }
 
-static struct draw_area area_below(struct draw_area area, int rows)
-{
+static struct draw_area area_below(struct draw_area area, int rows) {
     area.y += rows;
     area.height -= rows;
     return area;
 }
 
 void panel_draw(const struct board *board, const struct board_market *market,
-                struct draw_area area)
-{
+                struct draw_area area) {
     bool has_book = board_wants(board, MST_MARKET_DATA) &&
                     market->refused[MST_MARKET_DATA][0] == '\0';
     bool has_trades = board_wants(board, MST_EXECUTION_DATA);

@@ -12,8 +12,7 @@
 /* Begins a line: time, kind, market. A market without a space in it, so that
  * columns can be cut. */
 static void plain_begin(FILE *file, int64_t ns, const char *kind,
-                        const char *market)
-{
+                        const char *market) {
     char time[TEXT_TIME_LEN];
     char clean[MST_MARKET_MAX + 1];
 
@@ -26,8 +25,8 @@ static void plain_begin(FILE *file, int64_t ns, const char *kind,
 }
 
 /* Prints a decimal with a label, or "-" in its place. */
-static void plain_decimal(const char *label, bool has, struct mst_decimal value)
-{
+static void plain_decimal(const char *label, bool has,
+                          struct mst_decimal value) {
     char text[MST_DECIMAL_TEXT_LEN] = "-";
 
     if (has) {
@@ -37,8 +36,7 @@ static void plain_decimal(const char *label, bool has, struct mst_decimal value)
 }
 
 static void plain_best(const char *label, const struct mst_book *book,
-                       enum mst_side side)
-{
+                       enum mst_side side) {
     const struct mst_level *level = mst_book_level(book, side, 0);
 
     plain_decimal(label, level != NULL,
@@ -46,8 +44,7 @@ static void plain_best(const char *label, const struct mst_book *book,
 }
 
 /* The book's state, and what there is to doubt. */
-static void plain_doubts(const struct mst_book *book)
-{
+static void plain_doubts(const struct mst_book *book) {
     enum mst_book_reason reason = mst_book_reason(book);
     unsigned flags = mst_book_flags(book);
 
@@ -65,8 +62,7 @@ static void plain_doubts(const struct mst_book *book)
 /* The best levels of a side as price x amount, best first, or "-" where there
  * are none. */
 static void plain_levels(const char *label, const struct mst_book *book,
-                         enum mst_side side, size_t depth)
-{
+                         enum mst_side side, size_t depth) {
     const struct mst_level *level;
 
     printf("%s%s", label, mst_book_level(book, side, 0) ? "" : "-");
@@ -78,8 +74,7 @@ static void plain_levels(const char *label, const struct mst_book *book,
 }
 
 /* The book's time is not the line's where an update came late. */
-static void plain_depth(const struct mst_book *book, size_t depth)
-{
+static void plain_depth(const struct mst_book *book, size_t depth) {
     char time[MST_TIME_TEXT_LEN];
 
     if (depth > 0 && mst_book_state(book) == MST_BOOK_LIVE) {
@@ -91,8 +86,7 @@ static void plain_depth(const struct mst_book *book, size_t depth)
 }
 
 static void plain_part(const struct board *board, const struct mst_part *part,
-                       size_t depth)
-{
+                       size_t depth) {
     const struct board_market *market = board_find(board, part->market);
 
     if (!part->last && !part->aborted) {
@@ -114,8 +108,7 @@ static void plain_part(const struct board *board, const struct mst_part *part,
     putchar('\n');
 }
 
-static void plain_top(const struct mst_top *top)
-{
+static void plain_top(const struct mst_top *top) {
     plain_begin(stdout, top->time_ns, mst_channel_name(MST_TOP_OF_BOOK),
                 top->market);
     plain_decimal(" bid=", top->has_bid, mst_level_price(&top->bid));
@@ -126,8 +119,7 @@ static void plain_top(const struct mst_top *top)
 }
 
 void plain_data(const struct board *board, const struct mst_event *event,
-                size_t depth)
-{
+                size_t depth) {
     switch (event->type) {
     case MST_EVENT_PART: plain_part(board, &event->as.part, depth); break;
     case MST_EVENT_TOP: plain_top(&event->as.top); break;
@@ -149,8 +141,7 @@ void plain_data(const struct board *board, const struct mst_event *event,
 }
 
 /* Begins a line on standard error, after what standard output holds. */
-static void plain_note(const char *kind)
-{
+static void plain_note(const char *kind) {
     char time[TEXT_TIME_LEN];
 
     fflush(stdout);
@@ -158,8 +149,7 @@ static void plain_note(const char *kind)
     fprintf(stderr, "%s %s - ", time, kind);
 }
 
-static const char *plain_action(enum mst_action action)
-{
+static const char *plain_action(enum mst_action action) {
     switch (action) {
     case MST_SUBSCRIBE: return "subscribe";
     case MST_UNSUBSCRIBE: return "unsubscribe";
@@ -167,8 +157,7 @@ static const char *plain_action(enum mst_action action)
     }
 }
 
-static void plain_entry(const struct mst_entry *entry)
-{
+static void plain_entry(const struct mst_entry *entry) {
     char name[MST_TEXT_MAX + 1];
     char market[MST_TEXT_MAX + 1];
     char text[MST_TEXT_MAX + 1];
@@ -185,8 +174,7 @@ static void plain_entry(const struct mst_entry *entry)
                        text, sizeof text));
 }
 
-static void plain_service_error(const struct mst_service_error *error)
-{
+static void plain_service_error(const struct mst_service_error *error) {
     char code[MST_TEXT_MAX + 1];
     char message[MST_TEXT_MAX + 1];
 
@@ -198,8 +186,7 @@ static void plain_service_error(const struct mst_service_error *error)
             text_clean(error->message, message, sizeof message));
 }
 
-void plain_log(const struct mst_event *event)
-{
+void plain_log(const struct mst_event *event) {
     char text[TEXT_FAILURE_LEN];
 
     switch (event->type) {
@@ -230,8 +217,7 @@ void plain_log(const struct mst_event *event)
     }
 }
 
-void plain_state(enum mst_state state)
-{
+void plain_state(enum mst_state state) {
     plain_note("state");
     fprintf(stderr, "%s\n", mst_state_name(state));
 }

@@ -25,13 +25,11 @@ static const char *const keys[SETTING_COUNT] = {
     [SETTING_CA] = "ca",
 };
 
-const char *profile_key(enum setting setting)
-{
+const char *profile_key(enum setting setting) {
     return keys[setting];
 }
 
-void layer_set(struct layer *layer, enum setting setting, const char *value)
-{
+void layer_set(struct layer *layer, enum setting setting, const char *value) {
     free(layer->value[setting]);
     layer->value[setting] = strdup(value);
     if (!layer->value[setting]) {
@@ -39,8 +37,7 @@ void layer_set(struct layer *layer, enum setting setting, const char *value)
     }
 }
 
-void layer_free(struct layer *layer)
-{
+void layer_free(struct layer *layer) {
     for (int i = 0; i < SETTING_COUNT; ++i) {
         free(layer->value[i]);
         layer->value[i] = NULL;
@@ -61,8 +58,7 @@ struct profile {
 
 /* Keeps the first error, and where it was. */
 static void profile_error(struct profile *profile, const char *what,
-                          const char *name)
-{
+                          const char *name) {
     if (profile->bad_line == 0) {
         profile->bad_line = profile->line;
         snprintf(profile->error, profile->error_len, "%s:%d: %s%s%s",
@@ -71,8 +67,7 @@ static void profile_error(struct profile *profile, const char *what,
     }
 }
 
-static char *profile_line(char *text, int len, void *context)
-{
+static char *profile_line(char *text, int len, void *context) {
     struct profile *profile = context;
 
     if (!fgets(text, len, profile->file)) {
@@ -87,16 +82,14 @@ static char *profile_line(char *text, int len, void *context)
     return text;
 }
 
-static bool is_path(enum setting setting)
-{
+static bool is_path(enum setting setting) {
     return setting == SETTING_ENDPOINTS || setting == SETTING_SECRET_FILE ||
            setting == SETTING_CA;
 }
 
 /* Sets a value; a relative path counts from the profile's folder. */
 static void profile_set(struct profile *profile, enum setting setting,
-                        const char *value)
-{
+                        const char *value) {
     const char *slash = strrchr(profile->path, '/');
     char *joined;
 
@@ -114,8 +107,7 @@ static void profile_set(struct profile *profile, enum setting setting,
 
 /* inih's handler: 1 for a good line, 0 for a bad one. */
 static int profile_value(void *context, const char *section, const char *name,
-                         const char *value)
-{
+                         const char *value) {
     struct profile *profile = context;
 
     if (strcmp(section, "service") != 0) {
@@ -149,8 +141,7 @@ static int profile_value(void *context, const char *section, const char *name,
 }
 
 bool profile_read(struct layer *layer, const char *path, char *error,
-                  size_t error_len)
-{
+                  size_t error_len) {
     struct profile profile = {
         .path = path, .layer = layer, .error = error, .error_len = error_len};
     int bad_line;
@@ -185,8 +176,7 @@ bool profile_read(struct layer *layer, const char *path, char *error,
 }
 
 bool endpoints_read(struct layer *layer, enum setting url, const char *path,
-                    char *error, size_t error_len)
-{
+                    char *error, size_t error_len) {
     const enum setting wanted[] = {url, SETTING_AUTH_URL};
     json_error_t reason;
     json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &reason);

@@ -15,8 +15,7 @@
 #include <unistd.h>
 
 int secret_from_env(struct secret *secret, const char *name, char *error,
-                    size_t error_len)
-{
+                    size_t error_len) {
     char *value = getenv(name);
     size_t len = value ? strlen(value) : 0;
 
@@ -35,8 +34,7 @@ int secret_from_env(struct secret *secret, const char *name, char *error,
 }
 
 /* Whether the open file is fit for a secret; else returns why not. */
-static const char *secret_objection(int fd)
-{
+static const char *secret_objection(int fd) {
     struct stat status;
 
     if (fstat(fd, &status)) {
@@ -56,8 +54,7 @@ static const char *secret_objection(int fd)
 
 /* Reads up to the end or SECRET_MAX bytes, without stdio, whose buffer would
  * keep a copy. Returns why it failed, or NULL. */
-static const char *secret_read(struct secret *secret, int fd)
-{
+static const char *secret_read(struct secret *secret, int fd) {
     size_t len = 0;
 
     for (;;) {
@@ -98,8 +95,7 @@ static const char *secret_read(struct secret *secret, int fd)
 }
 
 bool secret_from_file(struct secret *secret, const char *path, char *error,
-                      size_t error_len)
-{
+                      size_t error_len) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     const char *problem;
 
@@ -120,7 +116,6 @@ bool secret_from_file(struct secret *secret, const char *path, char *error,
     return true;
 }
 
-void secret_wipe(struct secret *secret)
-{
+void secret_wipe(struct secret *secret) {
     explicit_bzero(secret, sizeof *secret);
 }

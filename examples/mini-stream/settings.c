@@ -45,8 +45,7 @@ static const struct argp_option settings_options[] = {
      0},
     {0}};
 
-static error_t settings_parse(int key, char *arg, struct argp_state *state)
-{
+static error_t settings_parse(int key, char *arg, struct argp_state *state) {
     struct settings *settings = state->input;
 
     if (key >= KEY_SETTING && key < KEY_SETTING + SETTING_COUNT) {
@@ -64,15 +63,13 @@ const struct argp settings_argp = {.options = settings_options,
                                    .parser = settings_parse};
 
 /* The value of an environment variable, or NULL where it says nothing. */
-static const char *env(const char *name)
-{
+static const char *env(const char *name) {
     const char *value = getenv(name);
 
     return value && value[0] != '\0' ? value : NULL;
 }
 
-static void settings_env(struct layer *layer)
-{
+static void settings_env(struct layer *layer) {
     for (int i = 0; i < SETTING_COUNT; ++i) {
         char name[sizeof ENV_PREFIX + 16] = ENV_PREFIX;
         size_t at = sizeof ENV_PREFIX - 1;
@@ -89,8 +86,7 @@ static void settings_env(struct layer *layer)
 }
 
 /* The path of the profile to read, allocated, or NULL for none. */
-static char *settings_profile(const char *wanted)
-{
+static char *settings_profile(const char *wanted) {
     const char *folder = env("XDG_CONFIG_HOME");
     const char *home = env("HOME");
     char *base = NULL;
@@ -122,8 +118,7 @@ static char *settings_profile(const char *wanted)
 }
 
 /* Takes from a layer what is not set yet. Frees the layer. */
-static void settings_merge(struct layer *into, struct layer *from)
-{
+static void settings_merge(struct layer *into, struct layer *from) {
     for (int i = 0; i < SETTING_COUNT; ++i) {
         if (!into->value[i] && from->value[i]) {
             layer_set(into, (enum setting)i, from->value[i]);
@@ -135,8 +130,7 @@ static void settings_merge(struct layer *into, struct layer *from)
 /* The same, and from the file of endpoints that the layer names, after the
  * layer's own URLs. */
 static bool settings_take(struct layer *into, struct layer *from,
-                          enum setting url, char *error)
-{
+                          enum setting url, char *error) {
     bool named = from->value[SETTING_ENDPOINTS] != NULL;
     struct layer file = {{NULL}};
     bool ok = true;
@@ -152,8 +146,8 @@ static bool settings_take(struct layer *into, struct layer *from,
 
 /* The environment's secret goes before a file that it or the profile names,
  * a file that an option names before it. */
-static bool settings_secret(struct settings *settings, bool option, char *error)
-{
+static bool settings_secret(struct settings *settings, bool option,
+                            char *error) {
     const char *path = settings->options.value[SETTING_SECRET_FILE];
     int got = secret_from_env(&settings->secret, ENV_SECRET, error,
                               SETTINGS_ERROR_LEN);
@@ -175,8 +169,7 @@ static bool settings_secret(struct settings *settings, bool option, char *error)
 
 /* Fails with a line that says how to give what is missing. */
 static bool settings_complete(const struct layer *layer, enum setting url,
-                              char *error)
-{
+                              char *error) {
     const struct {
         enum setting setting;
         const char *name;
@@ -199,8 +192,7 @@ static bool settings_complete(const struct layer *layer, enum setting url,
     return true;
 }
 
-static bool settings_anchors(struct settings *settings, char *error)
-{
+static bool settings_anchors(struct settings *settings, char *error) {
     const char *ca = settings->options.value[SETTING_CA];
     int rc = mst_posix_anchors_load(&settings->anchors, ca);
     const char *path = settings->anchors.path;
@@ -217,8 +209,7 @@ static bool settings_anchors(struct settings *settings, char *error)
 }
 
 bool settings_resolve(struct settings *settings, struct mst_config *config,
-                      char error[SETTINGS_ERROR_LEN])
-{
+                      char error[SETTINGS_ERROR_LEN]) {
     struct layer *holds = &settings->options;
     bool secret_option = holds->value[SETTING_SECRET_FILE] != NULL;
     struct layer options = *holds;
@@ -255,8 +246,7 @@ bool settings_resolve(struct settings *settings, struct mst_config *config,
     return true;
 }
 
-void settings_free(struct settings *settings)
-{
+void settings_free(struct settings *settings) {
     secret_wipe(&settings->secret);
     mst_posix_anchors_free(&settings->anchors);
     layer_free(&settings->options);

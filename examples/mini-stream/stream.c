@@ -57,16 +57,14 @@ MST_MEMORY(memory, MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, MESSAGE_LEN,
 
 static volatile sig_atomic_t signals;
 
-static void stream_signal(int number)
-{
+static void stream_signal(int number) {
     (void)number;
     signals = signals + 1;
 }
 
 /* Without SA_RESTART: a signal also ends a write to a pipe that nobody
  * reads. */
-static void stream_catch_signals(void)
-{
+static void stream_catch_signals(void) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action = {.sa_handler = stream_signal};
 
@@ -77,8 +75,7 @@ static void stream_catch_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-static uint64_t stream_now_ms(void)
-{
+static uint64_t stream_now_ms(void) {
     struct timespec now;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -86,15 +83,13 @@ static uint64_t stream_now_ms(void)
 }
 
 /* Where the stream comes from: the URL without its scheme. */
-static const char *stream_service(const struct stream *stream)
-{
+static const char *stream_service(const struct stream *stream) {
     const char *url = stream->options.settings.options.value[SETTING_WS_URL];
 
     return url + strlen("wss://");
 }
 
-static void stream_draw(struct stream *stream, uint64_t now_ms)
-{
+static void stream_draw(struct stream *stream, uint64_t now_ms) {
     struct view_status status = {
         .state = mst_client_state(&client),
         .service = stream_service(stream),
@@ -109,8 +104,7 @@ static void stream_draw(struct stream *stream, uint64_t now_ms)
 }
 
 /* Takes the rate of messages over the last second. */
-static void stream_rate(struct stream *stream, uint64_t now_ms)
-{
+static void stream_rate(struct stream *stream, uint64_t now_ms) {
     uint64_t messages = mst_client_stats(&client)->messages;
     uint64_t elapsed_ms = now_ms - stream->rate_ms;
 
@@ -122,8 +116,7 @@ static void stream_rate(struct stream *stream, uint64_t now_ms)
     }
 }
 
-static void stream_close(struct stream *stream)
-{
+static void stream_close(struct stream *stream) {
     if (!stream->closing) {
         stream->closing = true;
         mst_close(&client);
@@ -131,8 +124,7 @@ static void stream_close(struct stream *stream)
 }
 
 /* Ends the stream with a result, unless it has a worse one. */
-static void stream_fail(struct stream *stream, int result)
-{
+static void stream_fail(struct stream *stream, int result) {
     if (stream->result == EXITS_OK) {
         stream->result = result;
     }
@@ -141,8 +133,7 @@ static void stream_fail(struct stream *stream, int result)
 
 /* Notices that standard output takes no more: a reader that has left is no
  * error, a full disk is. */
-static void stream_check_output(struct stream *stream)
-{
+static void stream_check_output(struct stream *stream) {
     int reason = errno;
 
     if (stream->cut || !ferror(stdout)) {
@@ -156,8 +147,7 @@ static void stream_check_output(struct stream *stream)
 }
 
 static void stream_event(struct stream *stream, const struct mst_event *event,
-                         uint64_t now_ms)
-{
+                         uint64_t now_ms) {
     struct board *board = &stream->board;
 
     board_take(board, event, now_ms);
@@ -183,8 +173,7 @@ static void stream_event(struct stream *stream, const struct mst_event *event,
     }
 }
 
-static void stream_say_state(struct stream *stream)
-{
+static void stream_say_state(struct stream *stream) {
     enum mst_state state = mst_client_state(&client);
 
     if (state != stream->state && stream->log) {
@@ -194,8 +183,7 @@ static void stream_say_state(struct stream *stream)
 }
 
 /* Looks at everything that can end the stream from outside. */
-static void stream_check(struct stream *stream, uint64_t now_ms)
-{
+static void stream_check(struct stream *stream, uint64_t now_ms) {
     const struct options *options = &stream->options;
 
     if (signals > 0 || stream->cut) {
@@ -213,8 +201,7 @@ static void stream_check(struct stream *stream, uint64_t now_ms)
 }
 
 /* Draws and obeys keys, not more often than ten times a second. */
-static void stream_show(struct stream *stream, uint64_t now_ms)
-{
+static void stream_show(struct stream *stream, uint64_t now_ms) {
     stream_rate(stream, now_ms);
     if (now_ms - stream->draw_ms < DRAW_MS) {
         return;
@@ -229,16 +216,14 @@ static void stream_show(struct stream *stream, uint64_t now_ms)
 
 /* Sends out what was printed, before a sleep: whoever reads the lines sees
  * whole ones, and not late. */
-static void stream_flush(struct stream *stream)
-{
+static void stream_flush(struct stream *stream) {
     if (!stream->live && !stream->cut) {
         fflush(stdout);
         stream_check_output(stream);
     }
 }
 
-static void stream_run(struct stream *stream)
-{
+static void stream_run(struct stream *stream) {
     const struct mst_link *link = &client.link;
 
     stream->start_ms = stream_now_ms();
@@ -271,8 +256,7 @@ static void stream_run(struct stream *stream)
     }
 }
 
-static int stream_init(struct stream *stream, char *error)
-{
+static int stream_init(struct stream *stream, char *error) {
     struct options *options = &stream->options;
     struct mst_config config = {.flags = 0};
     int rc;
@@ -300,8 +284,7 @@ static int stream_init(struct stream *stream, char *error)
 
 /* Says how it went, on the terminal as it was before. Returns the exit
  * code. */
-static int stream_end(struct stream *stream)
-{
+static int stream_end(struct stream *stream) {
     const struct mst_stats *stats = mst_client_stats(&client);
     int result;
 
@@ -324,8 +307,7 @@ static int stream_end(struct stream *stream)
     return result;
 }
 
-int stream_main(int argc, char **argv)
-{
+int stream_main(int argc, char **argv) {
     static struct stream stream;
     char error[SETTINGS_ERROR_LEN] = "";
     const char *term = getenv("TERM");

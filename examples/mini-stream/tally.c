@@ -16,8 +16,7 @@
 #define TABLE_WIDTH 79
 
 /* The width that a market's column needs. */
-static int tally_width(const struct board_market *market)
-{
+static int tally_width(const struct board_market *market) {
     int len = (int)strlen(market->name);
 
     return (len < MARKET_WIDTH ? MARKET_WIDTH : len) + 1;
@@ -25,8 +24,7 @@ static int tally_width(const struct board_market *market)
 
 /* One channel, with the markets from first up to end. */
 static void tally_row(FILE *file, const struct board *board,
-                      enum mst_channel channel, size_t first, size_t end)
-{
+                      enum mst_channel channel, size_t first, size_t end) {
     fprintf(file, "%-*s%*" PRIu64, NAME_WIDTH, mst_channel_name(channel),
             TOTAL_WIDTH, board->messages[channel]);
     for (size_t i = first; i < end; ++i) {
@@ -43,8 +41,7 @@ static void tally_row(FILE *file, const struct board *board,
 }
 
 /* As many markets beside each other as fit, then the next ones below. */
-static void tally_table(FILE *file, const struct board *board)
-{
+static void tally_table(FILE *file, const struct board *board) {
     size_t first = 0;
 
     do {
@@ -72,8 +69,7 @@ static void tally_table(FILE *file, const struct board *board)
 }
 
 void tally_print(FILE *file, const struct board *board,
-                 const struct mst_stats *stats)
-{
+                 const struct mst_stats *stats) {
     fputc('\n', file);
     tally_table(file, board);
     fprintf(file,
@@ -90,8 +86,7 @@ void tally_print(FILE *file, const struct board *board,
 }
 
 static bool tally_delivered(FILE *file, enum mst_channel channel,
-                            const char *market, uint64_t messages)
-{
+                            const char *market, uint64_t messages) {
     if (messages == 0) {
         fprintf(file, "mini-stream: %s%s%s delivered nothing\n",
                 mst_channel_name(channel), market ? " " : "",
@@ -101,8 +96,7 @@ static bool tally_delivered(FILE *file, enum mst_channel channel,
 }
 
 bool tally_met(FILE *file, const struct board *board,
-               const struct mst_stats *stats)
-{
+               const struct mst_stats *stats) {
     bool met = true;
 
     for (int c = MST_MARKET_DATA; c < BOARD_CHANNELS; ++c) {

@@ -12,8 +12,7 @@
 
 #define NS_PER_S INT64_C(1000000000)
 
-void text_time(int64_t ns, char out[TEXT_TIME_LEN])
-{
+void text_time(int64_t ns, char out[TEXT_TIME_LEN]) {
     char text[MST_TIME_TEXT_LEN];
 
     mst_time_format(ns < 0 ? 0 : ns, text);
@@ -22,8 +21,7 @@ void text_time(int64_t ns, char out[TEXT_TIME_LEN])
     out[TEXT_TIME_LEN - 1] = '\0';
 }
 
-void text_now(char out[TEXT_TIME_LEN])
-{
+void text_now(char out[TEXT_TIME_LEN]) {
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME, &now);
@@ -32,8 +30,7 @@ void text_now(char out[TEXT_TIME_LEN])
 
 /* Bytes of the character that the text begins with, or 0 where its beginning
  * is not UTF-8 (RFC 3629). */
-static size_t text_character(const unsigned char *c)
-{
+static size_t text_character(const unsigned char *c) {
     size_t len = c[0] < 0x80                   ? 1
                  : c[0] >= 0xC2 && c[0] < 0xE0 ? 2
                  : c[0] >= 0xE0 && c[0] < 0xF0 ? 3
@@ -54,8 +51,7 @@ static size_t text_character(const unsigned char *c)
 
 /* Whether a terminal would obey the character in UTF-8: controls, and what
  * turns the direction of writing, so that a text does not read as it is. */
-static bool text_is_control(const unsigned char *c)
-{
+static bool text_is_control(const unsigned char *c) {
     return c[0] < ' ' || c[0] == 0x7F ||
            (c[0] == 0xC2 && c[1] < 0xA0) ||  /* U+0080 to U+009F */
            (c[0] == 0xD8 && c[1] == 0x9C) || /* U+061C */
@@ -65,8 +61,7 @@ static bool text_is_control(const unsigned char *c)
              (c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9)));
 }
 
-const char *text_clean(const char *in, char *out, size_t len)
-{
+const char *text_clean(const char *in, char *out, size_t len) {
     size_t i = 0;
 
     while (in[i] != '\0') {
@@ -90,8 +85,7 @@ const char *text_clean(const char *in, char *out, size_t len)
 
 /* Appends to a text of TEXT_FAILURE_LEN bytes, as far as there is room. */
 __attribute__((format(printf, 2, 3))) static void
-text_add(char *out, const char *format, ...)
-{
+text_add(char *out, const char *format, ...) {
     size_t at = strlen(out);
     va_list arguments;
 
@@ -100,8 +94,8 @@ text_add(char *out, const char *format, ...)
     va_end(arguments);
 }
 
-void text_failure(const struct mst_failure *failure, char out[TEXT_FAILURE_LEN])
-{
+void text_failure(const struct mst_failure *failure,
+                  char out[TEXT_FAILURE_LEN]) {
     char clean[MST_TEXT_MAX + 1];
     char time[TEXT_TIME_LEN];
 

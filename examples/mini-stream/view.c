@@ -24,8 +24,7 @@
 static SCREEN *screen;
 static size_t first_market; /* that is shown */
 
-bool view_open(void)
-{
+bool view_open(void) {
     screen = newterm(NULL, stdout, stdin);
     if (!screen) {
         return false;
@@ -43,8 +42,7 @@ bool view_open(void)
     return true;
 }
 
-void view_close(void)
-{
+void view_close(void) {
     if (screen) {
         endwin();
         delscreen(screen);
@@ -53,8 +51,7 @@ void view_close(void)
 }
 
 static enum draw_style view_state_style(const struct board *board,
-                                        const struct view_status *status)
-{
+                                        const struct view_status *status) {
     if (status->state == MST_STATE_OPEN) {
         return DRAW_GOOD;
     }
@@ -62,8 +59,7 @@ static enum draw_style view_state_style(const struct board *board,
 }
 
 static void view_header(const struct board *board,
-                        const struct view_status *status)
-{
+                        const struct view_status *status) {
     const char *state =
         status->closing ? "closing" : mst_state_name(status->state);
     char text[64];
@@ -92,8 +88,7 @@ static void view_header(const struct board *board,
 }
 
 static void view_counters(const struct board *board,
-                          const struct view_status *status)
-{
+                          const struct view_status *status) {
     int used = draw_format(1, 1, COLS - 1, DRAW_NORMAL,
                            "%.0f messages/s, %" PRIu64 " in all", status->rate,
                            status->messages);
@@ -118,8 +113,7 @@ static void view_counters(const struct board *board,
 }
 
 static void view_footer(const struct board *board,
-                        const struct view_status *status, bool more)
-{
+                        const struct view_status *status, bool more) {
     int y = LINES - 1;
 
     draw_text(y, 1, COLS - 1, DRAW_FAINT,
@@ -142,8 +136,7 @@ static void view_footer(const struct board *board,
 
 /* Draws the panels of the markets from first_market on, beside each other and
  * in rows where there is room. Returns how many. */
-static size_t view_panels(const struct board *board)
-{
+static size_t view_panels(const struct board *board) {
     int height = LINES - HEADER_ROWS - FOOTER_ROWS;
     int count = (int)board->market_count;
     int across = COLS / PANEL_WIDTH;
@@ -180,8 +173,7 @@ static size_t view_panels(const struct board *board)
     return shown;
 }
 
-void view_draw(const struct board *board, const struct view_status *status)
-{
+void view_draw(const struct board *board, const struct view_status *status) {
     size_t shown;
 
     erase();
@@ -192,8 +184,7 @@ void view_draw(const struct board *board, const struct view_status *status)
     refresh();
 }
 
-enum view_key view_keys(const struct board *board)
-{
+enum view_key view_keys(const struct board *board) {
     enum view_key result = VIEW_NOTHING;
     int key;
 

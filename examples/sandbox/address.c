@@ -12,8 +12,7 @@
 #define ADDRESS_PATH "/v2/transfer/crypto-destination-address"
 
 /* Ends the connection without an answer, if a fault demands it. */
-static bool lose_answer(struct faults *faults, SoupServerMessage *message)
-{
+static bool lose_answer(struct faults *faults, SoupServerMessage *message) {
     GIOStream *connection;
 
     if (!faults_get(faults, FAULT_ADDRESS_LOST)) {
@@ -28,8 +27,7 @@ static bool lose_answer(struct faults *faults, SoupServerMessage *message)
 
 static void put(const struct address_around *around,
                 const struct token_client *client, SoupServerMessage *message,
-                const struct address_request *request)
-{
+                const struct address_request *request) {
     GError *error = NULL;
     json_t *record =
         address_store_put(around->store, client->id, request, &error);
@@ -49,8 +47,7 @@ static void put(const struct address_around *around,
     }
 }
 
-static bool is_json(SoupServerMessage *message)
-{
+static bool is_json(SoupServerMessage *message) {
     const char *type = soup_message_headers_get_content_type(
         soup_server_message_get_request_headers(message), NULL);
 
@@ -58,8 +55,8 @@ static bool is_json(SoupServerMessage *message)
 }
 
 static void on_address(SoupServer *server, SoupServerMessage *message,
-                       const char *path, GHashTable *query, gpointer user_data)
-{
+                       const char *path, GHashTable *query,
+                       gpointer user_data) {
     const struct address_around *around = user_data;
     const struct token_client *client;
     struct address_request request;
@@ -97,8 +94,7 @@ static void on_address(SoupServer *server, SoupServerMessage *message,
     json_decref(json);
 }
 
-void address_add(SoupServer *server, const struct address_around *around)
-{
+void address_add(SoupServer *server, const struct address_around *around) {
     soup_server_add_handler(server, ADDRESS_PATH, on_address, (gpointer)around,
                             NULL);
 }

@@ -64,8 +64,7 @@ static const struct schema_field *const fields[] = {
 
 /* Exactly one form: the id, or network and address. */
 static bool check_form(const struct address_request *request,
-                       struct schema_error *error)
-{
+                       struct schema_error *error) {
     if (request->id && (request->network || request->address)) {
         return schema_refuse(error, "id", NULL,
                              "must not stand beside crypto_network or address");
@@ -88,8 +87,7 @@ static bool check_form(const struct address_request *request,
                          "is missing beside crypto_network");
 }
 
-static bool check_travelrule(const json_t *given, struct schema_error *error)
-{
+static bool check_travelrule(const json_t *given, struct schema_error *error) {
     const json_t *party = json_object_get(given, "beneficiary");
     const char *type =
         json_string_value(json_object_get(given, "custodian_type"));
@@ -112,8 +110,7 @@ static bool check_travelrule(const json_t *given, struct schema_error *error)
 }
 
 bool address_request_read(struct address_request *request, const json_t *json,
-                          struct schema_error *error)
-{
+                          struct schema_error *error) {
     *request = (struct address_request){
         .id = json_string_value(json_object_get(json, "id")),
         .network = json_string_value(json_object_get(json, "crypto_network")),

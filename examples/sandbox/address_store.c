@@ -50,8 +50,8 @@ struct address_store {
     const char *status;
 };
 
-static bool succeeded(const struct address_store *store, int rc, GError **error)
-{
+static bool succeeded(const struct address_store *store, int rc,
+                      GError **error) {
     if (rc != SQLITE_OK && rc != SQLITE_ROW && rc != SQLITE_DONE) {
         g_set_error(error, G_IO_ERROR, G_IO_ERROR_FAILED, "addresses.db: %s",
                     sqlite3_errmsg(store->database));
@@ -61,8 +61,7 @@ static bool succeeded(const struct address_store *store, int rc, GError **error)
 }
 
 struct address_store *address_store_open(const char *directory,
-                                         const char *status, GError **error)
-{
+                                         const char *status, GError **error) {
     struct address_store *store = g_new0(struct address_store, 1);
     char *path = g_build_filename(directory, "addresses.db", NULL);
     bool ok = succeeded(store, sqlite3_open(path, &store->database), error);
@@ -82,16 +81,14 @@ struct address_store *address_store_open(const char *directory,
     return store;
 }
 
-void address_store_close(struct address_store *store)
-{
+void address_store_close(struct address_store *store) {
     sqlite3_close(store->database);
     g_free(store);
 }
 
 /* A text for a parameter of the statement, which may lack it; NULL: absent.
  * It must outlive the statement. */
-static void bind(sqlite3_stmt *statement, const char *name, const char *text)
-{
+static void bind(sqlite3_stmt *statement, const char *name, const char *text) {
     int index = sqlite3_bind_parameter_index(statement, name);
 
     if (index > 0) {
@@ -100,8 +97,7 @@ static void bind(sqlite3_stmt *statement, const char *name, const char *text)
 }
 
 static void bind_flag(sqlite3_stmt *statement, const char *name,
-                      const json_t *flag)
-{
+                      const json_t *flag) {
     if (flag) {
         sqlite3_bind_int(statement,
                          sqlite3_bind_parameter_index(statement, name),
@@ -109,13 +105,11 @@ static void bind_flag(sqlite3_stmt *statement, const char *name,
     }
 }
 
-static const char *column(sqlite3_stmt *statement, int index)
-{
+static const char *column(sqlite3_stmt *statement, int index) {
     return (const char *)sqlite3_column_text(statement, index);
 }
 
-static json_t *record_json(sqlite3_stmt *statement)
-{
+static json_t *record_json(sqlite3_stmt *statement) {
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b}", "id",
                      column(statement, 0), "crypto_network",
                      column(statement, 1), "address", column(statement, 2),
@@ -127,8 +121,7 @@ static json_t *record_json(sqlite3_stmt *statement)
 /* Runs the statement, which is finished when it returns, and committed if it
  * returns a record. */
 static json_t *run(const struct address_store *store, sqlite3_stmt *statement,
-                   GError **error)
-{
+                   GError **error) {
     json_t *record = NULL;
     int rc = sqlite3_step(statement);
 
@@ -144,8 +137,8 @@ static json_t *run(const struct address_store *store, sqlite3_stmt *statement,
 }
 
 json_t *address_store_put(struct address_store *store, const char *client,
-                          const struct address_request *request, GError **error)
-{
+                          const struct address_request *request,
+                          GError **error) {
     const struct writer plain = {.quirks = 0};
     char created_at[WRITER_SIZE];
     char *id =

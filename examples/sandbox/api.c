@@ -15,8 +15,7 @@
 
 static void on_unknown_path(SoupServer *server, SoupServerMessage *message,
                             const char *path, GHashTable *query,
-                            gpointer user_data)
-{
+                            gpointer user_data) {
     (void)server;
     (void)path;
     (void)query;
@@ -25,8 +24,7 @@ static void on_unknown_path(SoupServer *server, SoupServerMessage *message,
 }
 
 static void on_truth(SoupServer *server, SoupServerMessage *message,
-                     const char *path, GHashTable *query, gpointer user_data)
-{
+                     const char *path, GHashTable *query, gpointer user_data) {
     const struct feed *feed = user_data;
     const char *symbol = query ? g_hash_table_lookup(query, "market") : NULL;
     const struct market *market = symbol ? feed_find(feed, symbol) : NULL;
@@ -48,8 +46,7 @@ static void on_truth(SoupServer *server, SoupServerMessage *message,
     }
 }
 
-static void set_faults(struct faults *faults, SoupServerMessage *message)
-{
+static void set_faults(struct faults *faults, SoupServerMessage *message) {
     struct schema_error error;
     json_t *json = http_read_json(message, &error);
 
@@ -63,8 +60,7 @@ static void set_faults(struct faults *faults, SoupServerMessage *message)
 }
 
 static void on_faults(SoupServer *server, SoupServerMessage *message,
-                      const char *path, GHashTable *query, gpointer user_data)
-{
+                      const char *path, GHashTable *query, gpointer user_data) {
     struct faults *faults = user_data;
     const char *method = soup_server_message_get_method(message);
 
@@ -82,8 +78,8 @@ static void on_faults(SoupServer *server, SoupServerMessage *message,
     }
 }
 
-void api_add(SoupServer *server, const struct feed *feed, struct faults *faults)
-{
+void api_add(SoupServer *server, const struct feed *feed,
+             struct faults *faults) {
     soup_server_add_handler(server, TRUTH_PATH, on_truth, (gpointer)feed, NULL);
     soup_server_add_handler(server, FAULTS_PATH, on_faults, faults, NULL);
     soup_server_add_handler(server, NULL, on_unknown_path, NULL, NULL);

@@ -28,30 +28,26 @@ struct identity {
 };
 
 static void identity_init(struct identity *identity, const char *directory,
-                          const char *crt_name, const char *key_name)
-{
+                          const char *crt_name, const char *key_name) {
     gnutls_x509_crt_init(&identity->crt);
     gnutls_x509_privkey_init(&identity->key);
     identity->crt_path = g_build_filename(directory, crt_name, NULL);
     identity->key_path = g_build_filename(directory, key_name, NULL);
 }
 
-static void identity_clear(struct identity *identity)
-{
+static void identity_clear(struct identity *identity) {
     gnutls_x509_crt_deinit(identity->crt);
     gnutls_x509_privkey_deinit(identity->key);
     g_free(identity->crt_path);
     g_free(identity->key_path);
 }
 
-static bool identity_exists(const struct identity *identity)
-{
+static bool identity_exists(const struct identity *identity) {
     return g_file_test(identity->crt_path, G_FILE_TEST_EXISTS) &&
            g_file_test(identity->key_path, G_FILE_TEST_EXISTS);
 }
 
-static bool succeeded(int rc, const char *path, GError **error)
-{
+static bool succeeded(int rc, const char *path, GError **error) {
     if (rc < 0) {
         g_set_error(error, G_IO_ERROR, G_IO_ERROR_FAILED, "%s: %s", path,
                     gnutls_strerror(rc));
@@ -59,8 +55,7 @@ static bool succeeded(int rc, const char *path, GError **error)
     return rc >= 0;
 }
 
-static bool keys_match(const struct identity *identity)
-{
+static bool keys_match(const struct identity *identity) {
     unsigned char crt_id[KEY_ID_SIZE];
     unsigned char key_id[KEY_ID_SIZE];
     size_t crt_len = sizeof crt_id;
@@ -73,8 +68,7 @@ static bool keys_match(const struct identity *identity)
            crt_len == key_len && memcmp(crt_id, key_id, crt_len) == 0;
 }
 
-static bool identity_load(struct identity *identity, GError **error)
-{
+static bool identity_load(struct identity *identity, GError **error) {
     gnutls_datum_t crt = {NULL, 0};
     gnutls_datum_t key = {NULL, 0};
     bool ok = false;
@@ -109,8 +103,7 @@ out:
 }
 
 static bool save_pem(const char *path, gnutls_datum_t *pem, int mode,
-                     GError **error)
-{
+                     GError **error) {
     bool ok = g_file_set_contents_full(
         path, (const char *)pem->data, (gssize)pem->size,
         G_FILE_SET_CONTENTS_CONSISTENT, mode, error);
@@ -121,8 +114,7 @@ static bool save_pem(const char *path, gnutls_datum_t *pem, int mode,
 }
 
 /* The key goes first: a certificate without its key cannot be left behind. */
-static bool identity_save(const struct identity *identity, GError **error)
-{
+static bool identity_save(const struct identity *identity, GError **error) {
     gnutls_datum_t pem;
     int rc = gnutls_x509_privkey_export2_pkcs8(
         identity->key, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN, &pem);
@@ -136,8 +128,7 @@ static bool identity_save(const struct identity *identity, GError **error)
            save_pem(identity->crt_path, &pem, 0644, error);
 }
 
-static int set_random_serial(gnutls_x509_crt_t crt)
-{
+static int set_random_serial(gnutls_x509_crt_t crt) {
     unsigned char serial[SERIAL_SIZE];
     int rc = gnutls_rnd(GNUTLS_RND_NONCE, serial, sizeof serial);
 
@@ -146,8 +137,7 @@ static int set_random_serial(gnutls_x509_crt_t crt)
     return rc < 0 ? rc : gnutls_x509_crt_set_serial(crt, serial, sizeof serial);
 }
 
-static int set_subject_key_id(gnutls_x509_crt_t crt)
-{
+static int set_subject_key_id(gnutls_x509_crt_t crt) {
     unsigned char id[KEY_ID_SIZE];
     size_t len = sizeof id;
     int rc = gnutls_x509_crt_get_key_id(crt, 0, id, &len);
@@ -157,8 +147,7 @@ static int set_subject_key_id(gnutls_x509_crt_t crt)
 
 /* A new P-256 key, and a certificate for it that is not signed yet. */
 static int identity_generate(struct identity *identity, const char *name,
-                             int days)
-{
+                             int days) {
     gnutls_x509_crt_t crt = identity->crt;
     time_t now = time(NULL);
     int rc = gnutls_x509_privkey_generate(
@@ -179,8 +168,7 @@ static int identity_generate(struct identity *identity, const char *name,
     return set_subject_key_id(crt);
 }
 
-static int generate_ca(struct identity *ca)
-{
+static int generate_ca(struct identity *ca) {
     int rc = identity_generate(ca, "mini_stream sandbox CA", CA_DAYS);
 
     if (rc < 0 ||
@@ -193,8 +181,7 @@ static int generate_ca(struct identity *ca)
                                  0);
 }
 
-static int add_name(gnutls_x509_crt_t crt, const char *name)
-{
+static int add_name(gnutls_x509_crt_t crt, const char *name) {
     GInetAddress *address = g_inet_address_new_from_string(name);
     int rc;
 
@@ -213,8 +200,7 @@ static int add_name(gnutls_x509_crt_t crt, const char *name)
 }
 
 static int generate_server(struct identity *server, const struct identity *ca,
-                           char **names)
-{
+                           char **names) {
     gnutls_x509_crt_t crt = server->crt;
     unsigned char id[KEY_ID_SIZE];
     size_t len = sizeof id;
@@ -239,8 +225,7 @@ static int generate_server(struct identity *server, const struct identity *ca,
     return gnutls_x509_crt_sign2(crt, ca->crt, ca->key, GNUTLS_DIG_SHA256, 0);
 }
 
-static bool valid_for_days(gnutls_x509_crt_t crt, int days)
-{
+static bool valid_for_days(gnutls_x509_crt_t crt, int days) {
     time_t now = time(NULL);
 
     return gnutls_x509_crt_get_activation_time(crt) <= now &&
@@ -248,8 +233,7 @@ static bool valid_for_days(gnutls_x509_crt_t crt, int days)
 }
 
 static bool server_still_good(const struct identity *server,
-                              const struct identity *ca, char **names)
-{
+                              const struct identity *ca, char **names) {
     unsigned status = 0;
 
     if (!valid_for_days(server->crt, RENEW_DAYS) ||
@@ -267,8 +251,7 @@ static bool server_still_good(const struct identity *server,
 }
 
 /* A CA that is there but unusable is an error: clients may trust it. */
-static bool obtain_ca(struct identity *ca, GError **error)
-{
+static bool obtain_ca(struct identity *ca, GError **error) {
     if (!identity_exists(ca)) {
         return succeeded(generate_ca(ca), ca->crt_path, error) &&
                identity_save(ca, error);
@@ -286,8 +269,7 @@ static bool obtain_ca(struct identity *ca, GError **error)
 }
 
 static bool obtain_server(struct identity *server, const struct identity *ca,
-                          char **names, GError **error)
-{
+                          char **names, GError **error) {
     if (identity_exists(server) && identity_load(server, NULL) &&
         server_still_good(server, ca, names)) {
         return true;
@@ -303,8 +285,7 @@ static bool obtain_server(struct identity *server, const struct identity *ca,
 }
 
 GTlsCertificate *certificate_obtain(const char *directory, char **names,
-                                    GError **error)
-{
+                                    GError **error) {
     struct identity ca;
     struct identity server;
     GTlsCertificate *certificate = NULL;

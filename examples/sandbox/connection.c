@@ -23,8 +23,7 @@ struct connection {
 
 struct connection *connection_new(SoupServerMessage *message,
                                   SoupWebsocketConnection *websocket,
-                                  struct relay *relay, size_t backlog_max)
-{
+                                  struct relay *relay, size_t backlog_max) {
     struct connection *connection = g_new0(struct connection, 1);
 
     connection->websocket = g_object_ref(websocket);
@@ -35,16 +34,14 @@ struct connection *connection_new(SoupServerMessage *message,
     return connection;
 }
 
-static void stop_drain_watch(struct connection *connection)
-{
+static void stop_drain_watch(struct connection *connection) {
     if (connection->drain_watch) {
         g_source_destroy(connection->drain_watch);
         g_clear_pointer(&connection->drain_watch, g_source_unref);
     }
 }
 
-void connection_free(struct connection *connection)
-{
+void connection_free(struct connection *connection) {
     stop_drain_watch(connection);
     if (connection->kill_timer != 0) {
         g_source_remove(connection->kill_timer);
@@ -54,15 +51,13 @@ void connection_free(struct connection *connection)
     g_free(connection);
 }
 
-static bool is_open(const struct connection *connection)
-{
+static bool is_open(const struct connection *connection) {
     return soup_websocket_connection_get_state(connection->websocket) ==
            SOUP_WEBSOCKET_STATE_OPEN;
 }
 
 /* Without this, closing TLS would wait for a client that does not read. */
-static gboolean on_kill_timer(gpointer user_data)
-{
+static gboolean on_kill_timer(gpointer user_data) {
     struct connection *connection = user_data;
 
     connection->kill_timer = 0;
@@ -71,8 +66,7 @@ static gboolean on_kill_timer(gpointer user_data)
 }
 
 void connection_close(struct connection *connection, gushort code,
-                      const char *reason)
-{
+                      const char *reason) {
     if (is_open(connection)) {
         connection->kill_timer =
             g_timeout_add_seconds(CLOSE_GRACE_S, on_kill_timer, connection);
@@ -80,8 +74,7 @@ void connection_close(struct connection *connection, gushort code,
     }
 }
 
-static gboolean on_drained(GObject *output, gpointer user_data)
-{
+static gboolean on_drained(GObject *output, gpointer user_data) {
     struct connection *connection = user_data;
 
     (void)output;
@@ -93,8 +86,7 @@ static gboolean on_drained(GObject *output, gpointer user_data)
 /* libsoup does not tell how much it has queued. But while it has anything, it
  * watches for the stream to become writable, at default priority; a watch at
  * a lower one is reached only once the queue is empty. */
-static void start_drain_watch(struct connection *connection)
-{
+static void start_drain_watch(struct connection *connection) {
     GIOStream *io =
         soup_websocket_connection_get_io_stream(connection->websocket);
     GOutputStream *output = g_io_stream_get_output_stream(io);
@@ -107,8 +99,7 @@ static void start_drain_watch(struct connection *connection)
     g_source_attach(connection->drain_watch, NULL);
 }
 
-void connection_send(struct connection *connection, const char *text)
-{
+void connection_send(struct connection *connection, const char *text) {
     if (!is_open(connection)) {
         return;
     }
@@ -123,8 +114,7 @@ void connection_send(struct connection *connection, const char *text)
     }
 }
 
-char *connection_address(const struct connection *connection)
-{
+char *connection_address(const struct connection *connection) {
     return g_inet_address_to_string(g_inet_socket_address_get_address(
         G_INET_SOCKET_ADDRESS(connection->client)));
 }

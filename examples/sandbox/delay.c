@@ -32,8 +32,7 @@ struct delay_queue {
     void *user_data;
 };
 
-struct delay_addresses *delay_addresses_new(void)
-{
+struct delay_addresses *delay_addresses_new(void) {
     struct delay_addresses *addresses = g_new0(struct delay_addresses, 1);
 
     addresses->table =
@@ -41,16 +40,14 @@ struct delay_addresses *delay_addresses_new(void)
     return addresses;
 }
 
-void delay_addresses_free(struct delay_addresses *addresses)
-{
+void delay_addresses_free(struct delay_addresses *addresses) {
     g_hash_table_unref(addresses->table);
     g_free(addresses);
 }
 
 struct delay_queue *delay_queue_new(struct delay_addresses *addresses,
                                     const char *address, delay_send send,
-                                    void *user_data)
-{
+                                    void *user_data) {
     struct delay_queue *queue = g_new0(struct delay_queue, 1);
 
     queue->address = g_hash_table_lookup(addresses->table, address);
@@ -66,16 +63,14 @@ struct delay_queue *delay_queue_new(struct delay_addresses *addresses,
     return queue;
 }
 
-static void item_free(gpointer data)
-{
+static void item_free(gpointer data) {
     struct item *item = data;
 
     g_free(item->text);
     g_free(item);
 }
 
-void delay_queue_free(struct delay_queue *queue)
-{
+void delay_queue_free(struct delay_queue *queue) {
     if (queue->timer != 0) {
         g_source_remove(queue->timer);
     }
@@ -83,8 +78,7 @@ void delay_queue_free(struct delay_queue *queue)
     g_free(queue);
 }
 
-void delay_subscribed(struct delay_queue *queue)
-{
+void delay_subscribed(struct delay_queue *queue) {
     struct address *address = queue->address;
     int64_t now_us = g_get_monotonic_time();
 
@@ -99,16 +93,14 @@ void delay_subscribed(struct delay_queue *queue)
 
 static gboolean on_timer(gpointer user_data);
 
-static void start_timer(struct delay_queue *queue)
-{
+static void start_timer(struct delay_queue *queue) {
     int64_t rest_us = queue->address->held_until_us - g_get_monotonic_time();
 
     queue->timer =
         g_timeout_add((guint)(MAX(rest_us, 0) / 1000 + 1), on_timer, queue);
 }
 
-static gboolean on_timer(gpointer user_data)
-{
+static gboolean on_timer(gpointer user_data) {
     struct delay_queue *queue = user_data;
 
     queue->timer = 0;
@@ -125,8 +117,7 @@ static gboolean on_timer(gpointer user_data)
     return G_SOURCE_REMOVE;
 }
 
-bool delay_take(struct delay_queue *queue, guint serial, const char *text)
-{
+bool delay_take(struct delay_queue *queue, guint serial, const char *text) {
     struct item *item;
 
     if (g_queue_is_empty(&queue->items) &&

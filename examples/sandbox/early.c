@@ -16,27 +16,24 @@ struct early {
     GHashTable *recent; /* struct market to GQueue of char *, oldest first */
 };
 
-static void free_texts(gpointer data)
-{
+static void free_texts(gpointer data) {
     g_queue_free_full(data, g_free);
 }
 
-struct early *early_new(void)
-{
+struct early *early_new(void) {
     struct early *early = g_new0(struct early, 1);
 
     early->recent = g_hash_table_new_full(NULL, NULL, NULL, free_texts);
     return early;
 }
 
-void early_free(struct early *early)
-{
+void early_free(struct early *early) {
     g_hash_table_unref(early->recent);
     g_free(early);
 }
 
-static GQueue *recent_updates(struct early *early, const struct market *market)
-{
+static GQueue *recent_updates(struct early *early,
+                              const struct market *market) {
     GQueue *recent = g_hash_table_lookup(early->recent, market);
 
     if (!recent) {
@@ -47,8 +44,7 @@ static GQueue *recent_updates(struct early *early, const struct market *market)
 }
 
 void early_record(struct early *early, const struct market *market,
-                  const char *update)
-{
+                  const char *update) {
     GQueue *recent = recent_updates(early, market);
 
     g_queue_push_tail(recent, g_strdup(update));
@@ -58,8 +54,7 @@ void early_record(struct early *early, const struct market *market,
 }
 
 const GQueue *early_begin(struct early *early,
-                          struct subscription *subscription, char *snapshot)
-{
+                          struct subscription *subscription, char *snapshot) {
     GQueue *recent = recent_updates(early, subscription->market);
 
     subscription->snapshot = snapshot;
@@ -70,8 +65,7 @@ const GQueue *early_begin(struct early *early,
     return recent;
 }
 
-bool early_ends(struct subscription *subscription, bool removes)
-{
+bool early_ends(struct subscription *subscription, bool removes) {
     subscription->early_updates++;
     return subscription->early_updates >= EARLY_MAX ||
            (subscription->early_updates >= EARLY_MIN && removes);

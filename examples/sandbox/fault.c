@@ -78,23 +78,20 @@ static const struct {
     [FAULT_ADDRESS_LOST] = {"address_lost", {&count}},
 };
 
-const char *fault_name(enum fault fault)
-{
+const char *fault_name(enum fault fault) {
     return faults[fault].name;
 }
 
 /* Whether libsoup sends this close code: not what only an endpoint may see,
  * and of those that were registered after RFC 6455 none. */
-static bool is_sent(json_int_t number)
-{
+static bool is_sent(json_int_t number) {
     return number <= 1003 || (number >= 1007 && number <= 1009) ||
            number == 1011 || number >= 3000;
 }
 
 /* What no single field shows. */
 static bool check_whole(const json_t *parameters, const char *name,
-                        struct schema_error *error)
-{
+                        struct schema_error *error) {
     const json_t *given = json_object_get(parameters, "code");
 
     if (given && !is_sent(json_integer_value(given))) {
@@ -112,8 +109,7 @@ static bool check_whole(const json_t *parameters, const char *name,
 
 /* Adds a fault with its defaults to the set. */
 static bool read_fault(json_t *set, const char *name, const json_t *given,
-                       struct schema_error *error)
-{
+                       struct schema_error *error) {
     int fault = 0;
     json_t *parameters;
 
@@ -133,8 +129,7 @@ static bool read_fault(json_t *set, const char *name, const json_t *given,
     return true;
 }
 
-json_t *fault_set_read(const json_t *json, struct schema_error *error)
-{
+json_t *fault_set_read(const json_t *json, struct schema_error *error) {
     const json_t *clear = json_object_get(json, "clear");
     json_t *set = json_object();
     bool ok = true;
@@ -147,8 +142,7 @@ json_t *fault_set_read(const json_t *json, struct schema_error *error)
         ok = (json_is_true(clear) && json_object_size(json) == 1) ||
              schema_refuse(error, "", "clear", "must be true, and alone");
     } else {
-        json_object_foreach((json_t *)json, name, given)
-        {
+        json_object_foreach((json_t *)json, name, given) {
             ok = ok && read_fault(set, name, given, error);
         }
     }

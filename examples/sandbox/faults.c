@@ -19,8 +19,7 @@ struct faults {
     guint timer;                   /* to the first end; 0: there is none */
 };
 
-struct faults *faults_new(void)
-{
+struct faults *faults_new(void) {
     struct faults *faults = g_new0(struct faults, 1);
 
     faults->active = json_object();
@@ -28,8 +27,7 @@ struct faults *faults_new(void)
     return faults;
 }
 
-void faults_free(struct faults *faults)
-{
+void faults_free(struct faults *faults) {
     if (faults->timer != 0) {
         g_source_remove(faults->timer);
     }
@@ -39,15 +37,13 @@ void faults_free(struct faults *faults)
 }
 
 void faults_watch(struct faults *faults, faults_changed changed,
-                  void *user_data)
-{
+                  void *user_data) {
     const struct watch watch = {.changed = changed, .user_data = user_data};
 
     g_array_append_val(faults->watches, watch);
 }
 
-static void notify(const struct faults *faults)
-{
+static void notify(const struct faults *faults) {
     for (guint i = 0; i < faults->watches->len; i++) {
         const struct watch *watch =
             &g_array_index(faults->watches, struct watch, i);
@@ -56,31 +52,26 @@ static void notify(const struct faults *faults)
     }
 }
 
-const json_t *faults_get(const struct faults *faults, enum fault fault)
-{
+const json_t *faults_get(const struct faults *faults, enum fault fault) {
     return json_object_get(faults->active, fault_name(fault));
 }
 
-int64_t faults_number(const json_t *parameters, const char *field)
-{
+int64_t faults_number(const json_t *parameters, const char *field) {
     return json_integer_value(json_object_get(parameters, field));
 }
 
-const char *faults_text(const json_t *parameters, const char *field)
-{
+const char *faults_text(const json_t *parameters, const char *field) {
     return json_string_value(json_object_get(parameters, field));
 }
 
-static bool is_timed(const struct faults *faults, enum fault fault)
-{
+static bool is_timed(const struct faults *faults, enum fault fault) {
     return json_object_get(faults_get(faults, fault), "for_ms") != NULL;
 }
 
 static gboolean on_timer(gpointer user_data);
 
 /* Waits for the first fault that ends by itself. */
-static void start_timer(struct faults *faults)
-{
+static void start_timer(struct faults *faults) {
     int64_t first_us = G_MAXINT64;
 
     if (faults->timer != 0) {
@@ -100,8 +91,7 @@ static void start_timer(struct faults *faults)
     }
 }
 
-static gboolean on_timer(gpointer user_data)
-{
+static gboolean on_timer(gpointer user_data) {
     struct faults *faults = user_data;
     int64_t now_us = g_get_monotonic_time();
 
@@ -117,8 +107,7 @@ static gboolean on_timer(gpointer user_data)
 }
 
 bool faults_set(struct faults *faults, const json_t *json,
-                struct schema_error *error)
-{
+                struct schema_error *error) {
     int64_t now_us = g_get_monotonic_time();
     json_t *set = fault_set_read(json, error);
 
@@ -136,8 +125,7 @@ bool faults_set(struct faults *faults, const json_t *json,
     return true;
 }
 
-bool faults_load(struct faults *faults, const char *path, GError **error)
-{
+bool faults_load(struct faults *faults, const char *path, GError **error) {
     json_error_t reason;
     json_t *json = json_load_file(path, JSON_REJECT_DUPLICATES, &reason);
     struct schema_error wrong;
@@ -155,8 +143,7 @@ bool faults_load(struct faults *faults, const char *path, GError **error)
     return ok;
 }
 
-json_t *faults_json(const struct faults *faults)
-{
+json_t *faults_json(const struct faults *faults) {
     int64_t now_us = g_get_monotonic_time();
     json_t *json = json_deep_copy(faults->active);
 
@@ -171,8 +158,7 @@ json_t *faults_json(const struct faults *faults)
     return json;
 }
 
-void faults_use(struct faults *faults, enum fault fault)
-{
+void faults_use(struct faults *faults, enum fault fault) {
     json_t *parameters = json_object_get(faults->active, fault_name(fault));
     int64_t left = faults_number(parameters, "count") - 1;
 
@@ -184,8 +170,7 @@ void faults_use(struct faults *faults, enum fault fault)
 }
 
 static void set_retry_after(SoupServerMessage *message,
-                            const json_t *parameters)
-{
+                            const json_t *parameters) {
     SoupMessageHeaders *headers =
         soup_server_message_get_response_headers(message);
     char *text = NULL;
@@ -209,8 +194,7 @@ static void set_retry_after(SoupServerMessage *message,
 }
 
 bool faults_answer(struct faults *faults, enum fault fault,
-                   SoupServerMessage *message)
-{
+                   SoupServerMessage *message) {
     const json_t *parameters = faults_get(faults, fault);
     guint status;
 

@@ -25,16 +25,14 @@ struct feed {
     void *user_data;
 };
 
-int64_t feed_now_ns(void)
-{
+int64_t feed_now_ns(void) {
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-struct feed *feed_new(uint32_t seed, int rate, guint levels)
-{
+struct feed *feed_new(uint32_t seed, int rate, guint levels) {
     struct feed *feed = g_new0(struct feed, 1);
 
     feed->rate = rate;
@@ -45,8 +43,7 @@ struct feed *feed_new(uint32_t seed, int rate, guint levels)
     return feed;
 }
 
-void feed_free(struct feed *feed)
-{
+void feed_free(struct feed *feed) {
     if (feed->timer != 0) {
         g_source_remove(feed->timer);
     }
@@ -56,8 +53,7 @@ void feed_free(struct feed *feed)
     g_free(feed);
 }
 
-static gboolean on_tick(gpointer user_data)
-{
+static gboolean on_tick(gpointer user_data) {
     struct feed *feed = user_data;
     int64_t elapsed_us = g_get_monotonic_time() - feed->started_us;
     int64_t due = elapsed_us * feed->rate / G_USEC_PER_SEC;
@@ -75,8 +71,7 @@ static gboolean on_tick(gpointer user_data)
     return G_SOURCE_CONTINUE;
 }
 
-void feed_start(struct feed *feed, feed_callback callback, void *user_data)
-{
+void feed_start(struct feed *feed, feed_callback callback, void *user_data) {
     /* Several ticks a step, so that steps are evenly spaced. */
     int tick_ms = CLAMP(250 / feed->rate, 1, 25);
 
@@ -86,8 +81,7 @@ void feed_start(struct feed *feed, feed_callback callback, void *user_data)
     feed->timer = g_timeout_add((guint)tick_ms, on_tick, feed);
 }
 
-guint feed_levels(const struct feed *feed)
-{
+guint feed_levels(const struct feed *feed) {
     guint levels = 0;
 
     for (guint i = 0; i < G_N_ELEMENTS(market_specs); i++) {
@@ -97,8 +91,7 @@ guint feed_levels(const struct feed *feed)
     return levels;
 }
 
-const struct market *feed_find(const struct feed *feed, const char *symbol)
-{
+const struct market *feed_find(const struct feed *feed, const char *symbol) {
     for (guint i = 0; i < G_N_ELEMENTS(market_specs); i++) {
         if (strcmp(market_specs[i].symbol, symbol) == 0) {
             return feed->markets[i];

@@ -11,8 +11,7 @@
 
 /* libsoup would collect a body of any size before it asks a handler. */
 static void on_body_chunk(SoupServerMessage *message, GBytes *chunk,
-                          gpointer user_data)
-{
+                          gpointer user_data) {
     SoupMessageBody *body = soup_server_message_get_request_body(message);
 
     (void)chunk;
@@ -26,15 +25,13 @@ static void on_body_chunk(SoupServerMessage *message, GBytes *chunk,
 }
 
 static void on_request_started(SoupServer *server, SoupServerMessage *message,
-                               gpointer user_data)
-{
+                               gpointer user_data) {
     (void)server;
     (void)user_data;
     g_signal_connect(message, "got-chunk", G_CALLBACK(on_body_chunk), NULL);
 }
 
-SoupServer *http_server_new(GTlsCertificate *certificate)
-{
+SoupServer *http_server_new(GTlsCertificate *certificate) {
     SoupServer *server = soup_server_new("tls-certificate", certificate, NULL);
 
     g_signal_connect(server, "request-started", G_CALLBACK(on_request_started),
@@ -43,8 +40,7 @@ SoupServer *http_server_new(GTlsCertificate *certificate)
 }
 
 void http_server_accept(GSocketConnection *connection, GSocketAddress *local,
-                        GSocketAddress *remote, void *user_data)
-{
+                        GSocketAddress *remote, void *user_data) {
     static const char *const protocols[] = {"http/1.1", NULL};
     SoupServer *server = user_data;
     GIOStream *tls = g_tls_server_connection_new(
@@ -56,8 +52,7 @@ void http_server_accept(GSocketConnection *connection, GSocketAddress *local,
 }
 
 void http_reply_json(SoupServerMessage *message, guint status,
-                     const char *content_type, json_t *json)
-{
+                     const char *content_type, json_t *json) {
     char *text = json_dumps(json, JSON_COMPACT);
 
     /* libsoup 3.2 keeps only those alive that it accepted itself, and of these
@@ -73,8 +68,7 @@ void http_reply_json(SoupServerMessage *message, guint status,
 
 /* meta is released. */
 static void reply_problem(SoupServerMessage *message, guint status,
-                          const char *detail, json_t *meta)
-{
+                          const char *detail, json_t *meta) {
     http_reply_json(message, status, "application/problem+json",
                     json_pack("{s:s, s:s, s:i, s:s, s:o}", "type",
                               "about:blank", "title",
@@ -83,13 +77,12 @@ static void reply_problem(SoupServerMessage *message, guint status,
 }
 
 void http_reply_problem(SoupServerMessage *message, guint status,
-                        const char *detail)
-{
+                        const char *detail) {
     reply_problem(message, status, detail, json_object());
 }
 
-void http_reply_invalid(SoupServerMessage *message, struct schema_error *error)
-{
+void http_reply_invalid(SoupServerMessage *message,
+                        struct schema_error *error) {
     char *detail =
         g_strconcat(error->path, *error->path ? " " : "", error->text, NULL);
 
@@ -99,22 +92,19 @@ void http_reply_invalid(SoupServerMessage *message, struct schema_error *error)
     schema_error_clear(error);
 }
 
-void http_reply_not_found(SoupServerMessage *message)
-{
+void http_reply_not_found(SoupServerMessage *message) {
     http_reply_problem(message, SOUP_STATUS_NOT_FOUND,
                        "There is nothing at this path.");
 }
 
-void http_reply_method(SoupServerMessage *message, const char *allowed)
-{
+void http_reply_method(SoupServerMessage *message, const char *allowed) {
     soup_message_headers_replace(
         soup_server_message_get_response_headers(message), "Allow", allowed);
     http_reply_problem(message, SOUP_STATUS_METHOD_NOT_ALLOWED,
                        "This path has no such method.");
 }
 
-json_t *http_read_json(SoupServerMessage *message, struct schema_error *error)
-{
+json_t *http_read_json(SoupServerMessage *message, struct schema_error *error) {
     GBytes *bytes = soup_message_body_flatten(
         soup_server_message_get_request_body(message));
     json_error_t reason;

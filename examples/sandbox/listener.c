@@ -18,8 +18,7 @@ struct listener {
 };
 
 static gboolean on_client(GSocket *socket, GIOCondition condition,
-                          gpointer user_data)
-{
+                          gpointer user_data) {
     const struct listener *listener = user_data;
     GSocket *client = g_socket_accept(socket, NULL, NULL);
     GSocketAddress *local;
@@ -46,8 +45,7 @@ static gboolean on_client(GSocket *socket, GIOCondition condition,
 }
 
 /* A socket that listens; *port is set to the one that it is. */
-static GSocket *listen_at(const char *address, guint *port, GError **error)
-{
+static GSocket *listen_at(const char *address, guint *port, GError **error) {
     GSocketAddress *where =
         g_inet_socket_address_new_from_string(address, *port);
     GSocket *socket;
@@ -73,8 +71,7 @@ static GSocket *listen_at(const char *address, guint *port, GError **error)
 }
 
 static gboolean add(struct listener *listener, const char *address, guint *port,
-                    GError **error)
-{
+                    GError **error) {
     GSocket *socket = listen_at(address, port, error);
     GSource *source;
 
@@ -92,8 +89,7 @@ static gboolean add(struct listener *listener, const char *address, guint *port,
 
 /* Both addresses, or one where the machine has no ::1. */
 static gboolean add_loopback(struct listener *listener, guint *port,
-                             GError **error)
-{
+                             GError **error) {
     GError *failure = NULL;
 
     if (!add(listener, "127.0.0.1", port, error)) {
@@ -109,16 +105,14 @@ static gboolean add_loopback(struct listener *listener, guint *port,
     return TRUE;
 }
 
-static void source_free(gpointer data)
-{
+static void source_free(gpointer data) {
     g_source_destroy(data);
     g_source_unref(data);
 }
 
 struct listener *listener_new(const char *address, guint *port,
                               listener_accepted accepted, void *user_data,
-                              GError **error)
-{
+                              GError **error) {
     struct listener *listener = g_new0(struct listener, 1);
     guint wanted = *port;
     int tries = address || wanted != 0 ? 1 : FREE_PORT_TRIES;
@@ -141,8 +135,7 @@ struct listener *listener_new(const char *address, guint *port,
     return listener;
 }
 
-void listener_free(struct listener *listener)
-{
+void listener_free(struct listener *listener) {
     g_ptr_array_unref(listener->sources);
     g_free(listener);
 }

@@ -43,8 +43,7 @@ struct sandbox {
 };
 
 static void create_stream(struct sandbox *sandbox,
-                          const struct options *options)
-{
+                          const struct options *options) {
     const struct stream_around around = {
         .server = sandbox->ws_server,
         .relay = sandbox->ws_relay,
@@ -64,8 +63,7 @@ static void create_stream(struct sandbox *sandbox,
 
 static void create_services(struct sandbox *sandbox,
                             const struct options *options,
-                            GTlsCertificate *certificate)
-{
+                            GTlsCertificate *certificate) {
     sandbox->loop = g_main_loop_new(NULL, FALSE);
     sandbox->faults = faults_new();
     sandbox->tokens = token_store_new(options->token_lifetime, sandbox->faults);
@@ -89,8 +87,7 @@ static void create_services(struct sandbox *sandbox,
     api_add(sandbox->api_server, sandbox->feed, sandbox->faults);
 }
 
-static void free_services(struct sandbox *sandbox)
-{
+static void free_services(struct sandbox *sandbox) {
     g_clear_pointer(&sandbox->api_listener, listener_free);
     stream_free(sandbox->stream);
     relay_free(sandbox->ws_relay);
@@ -108,8 +105,7 @@ static void free_services(struct sandbox *sandbox)
 
 /* Listens, and tells the endpoints in a file that is whole once it exists. */
 static bool open_endpoints(struct sandbox *sandbox,
-                           const struct options *options, GError **error)
-{
+                           const struct options *options, GError **error) {
     guint ws_port = (guint)options->ws_port;
     guint auth_port = (guint)options->auth_port;
     guint api_port = (guint)options->api_port;
@@ -138,8 +134,7 @@ static bool open_endpoints(struct sandbox *sandbox,
 
 /* Whoever waits for the next sandbox here is not to find this one's file; one
  * that another sandbox has put there stays. */
-static void remove_endpoints(const struct sandbox *sandbox)
-{
+static void remove_endpoints(const struct sandbox *sandbox) {
     char *text = NULL;
 
     if (g_file_get_contents(sandbox->endpoints_path, &text, NULL, NULL) &&
@@ -149,8 +144,7 @@ static void remove_endpoints(const struct sandbox *sandbox)
     g_free(text);
 }
 
-static gboolean on_end_poll(gpointer user_data)
-{
+static gboolean on_end_poll(gpointer user_data) {
     struct sandbox *sandbox = user_data;
 
     sandbox->end_polls++;
@@ -163,8 +157,7 @@ static gboolean on_end_poll(gpointer user_data)
     return G_SOURCE_CONTINUE;
 }
 
-static gboolean on_signal(gpointer user_data)
-{
+static gboolean on_signal(gpointer user_data) {
     struct sandbox *sandbox = user_data;
 
     remove_endpoints(sandbox);
@@ -179,8 +172,7 @@ static gboolean on_signal(gpointer user_data)
     return G_SOURCE_REMOVE;
 }
 
-static void end_by_signals(struct sandbox *sandbox)
-{
+static void end_by_signals(struct sandbox *sandbox) {
     struct sigaction action;
 
     g_unix_signal_add(SIGTERM, on_signal, sandbox);
@@ -192,8 +184,7 @@ static void end_by_signals(struct sandbox *sandbox)
 }
 
 static bool run(const struct options *options, const char *endpoints_path,
-                GTlsCertificate *certificate, GError **error)
-{
+                GTlsCertificate *certificate, GError **error) {
     const char *status =
         options->address_status ? options->address_status : "APPROVED";
     struct sandbox sandbox = {
@@ -221,8 +212,7 @@ static bool run(const struct options *options, const char *endpoints_path,
     return ok;
 }
 
-static bool prepare_and_run(const struct options *options, GError **error)
-{
+static bool prepare_and_run(const struct options *options, GError **error) {
     char *path = g_build_filename(options->state, "endpoints.json", NULL);
     GTlsCertificate *certificate = NULL;
     bool ok = false;
@@ -246,8 +236,7 @@ static bool prepare_and_run(const struct options *options, GError **error)
     return ok;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     struct options options;
     GError *error = NULL;
     bool ok;

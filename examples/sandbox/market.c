@@ -24,27 +24,23 @@ struct market {
     int64_t time_ns;
 };
 
-static struct market_level *level_at(const GArray *levels, guint index)
-{
+static struct market_level *level_at(const GArray *levels, guint index) {
     return &g_array_index(levels, struct market_level, index);
 }
 
 static struct market_level best(const struct market *market,
-                                enum market_side side)
-{
+                                enum market_side side) {
     return *level_at(market->levels[side], 0);
 }
 
 /* The price this many ticks further from the other side. */
-static int64_t away(enum market_side side, int64_t price, int64_t ticks)
-{
+static int64_t away(enum market_side side, int64_t price, int64_t ticks) {
     return side == MARKET_BID ? price - ticks : price + ticks;
 }
 
 /* Index of the level with this price, or of where it would go. */
 static guint level_position(const struct market *market, enum market_side side,
-                            int64_t price)
-{
+                            int64_t price) {
     const GArray *levels = market->levels[side];
     guint first = 0;
     guint end = levels->len;
@@ -63,8 +59,7 @@ static guint level_position(const struct market *market, enum market_side side,
 }
 
 static void record_level(struct market *market, enum market_side side,
-                         struct market_level level)
-{
+                         struct market_level level) {
     GArray *changed = market->change.levels[side];
 
     for (guint i = 0; i < changed->len; i++) {
@@ -78,8 +73,7 @@ static void record_level(struct market *market, enum market_side side,
 
 /* The only function that changes the book; amount 0 removes the level. */
 static void set_level(struct market *market, enum market_side side,
-                      int64_t price, int64_t amount)
-{
+                      int64_t price, int64_t amount) {
     GArray *levels = market->levels[side];
     struct market_level level = {.price = price, .amount = amount};
     guint i = level_position(market, side, price);
@@ -95,29 +89,25 @@ static void set_level(struct market *market, enum market_side side,
     record_level(market, side, level);
 }
 
-static enum market_side random_side(struct market *market)
-{
+static enum market_side random_side(struct market *market) {
     return g_rand_boolean(market->random) ? MARKET_BID : MARKET_ASK;
 }
 
 /* Small amounts are more likely than large ones. */
-static int64_t random_amount(struct market *market)
-{
+static int64_t random_amount(struct market *market) {
     int a = g_rand_int_range(market->random, 1, market->spec.max_amount + 1);
     int b = g_rand_int_range(market->random, 1, market->spec.max_amount + 1);
 
     return MIN(a, b);
 }
 
-static int random_gap(struct market *market)
-{
+static int random_gap(struct market *market) {
     return g_rand_int_range(market->random, 1, market->spec.max_gap + 1);
 }
 
 /* A level of the side; those near the top are more likely. */
 static struct market_level random_level(struct market *market,
-                                        enum market_side side)
-{
+                                        enum market_side side) {
     const GArray *levels = market->levels[side];
     int a = g_rand_int_range(market->random, 0, (int)levels->len);
     int b = g_rand_int_range(market->random, 0, (int)levels->len);
@@ -127,8 +117,7 @@ static struct market_level random_level(struct market *market,
 
 /* Takes from a best level. The further the price has strayed from where it
  * started, the likelier the side that brings it back. */
-static void trade(struct market *market)
-{
+static void trade(struct market *market) {
     int64_t start = market->spec.start_price;
     int64_t middle =
         (best(market, MARKET_BID).price + best(market, MARKET_ASK).price) / 2;
@@ -147,8 +136,7 @@ static void trade(struct market *market)
 }
 
 /* Puts a new best level into the spread, where there is room for one. */
-static void improve(struct market *market)
-{
+static void improve(struct market *market) {
     enum market_side side = random_side(market);
     struct market_level top = best(market, side);
     int64_t room =
@@ -162,8 +150,7 @@ static void improve(struct market *market)
     }
 }
 
-static void add(struct market *market)
-{
+static void add(struct market *market) {
     enum market_side side = random_side(market);
     int64_t price =
         away(side, random_level(market, side).price, random_gap(market));
@@ -171,24 +158,21 @@ static void add(struct market *market)
     set_level(market, side, price, random_amount(market));
 }
 
-static void resize(struct market *market)
-{
+static void resize(struct market *market) {
     enum market_side side = random_side(market);
 
     set_level(market, side, random_level(market, side).price,
               random_amount(market));
 }
 
-static void cancel(struct market *market)
-{
+static void cancel(struct market *market) {
     enum market_side side = random_side(market);
 
     set_level(market, side, random_level(market, side).price, 0);
 }
 
 /* Keeps the depth of a side within its bounds, at its far end. */
-static void restock(struct market *market, enum market_side side)
-{
+static void restock(struct market *market, enum market_side side) {
     GArray *levels = market->levels[side];
 
     while (levels->len < market->depth_min) {
@@ -202,8 +186,7 @@ static void restock(struct market *market, enum market_side side)
     }
 }
 
-static void act(struct market *market)
-{
+static void act(struct market *market) {
     int dice = g_rand_int_range(market->random, 0, 100);
 
     if (dice < 10) {
@@ -219,8 +202,7 @@ static void act(struct market *market)
     }
 }
 
-static void clear_change(struct market *market)
-{
+static void clear_change(struct market *market) {
     for (int side = 0; side < MARKET_SIDES; side++) {
         g_array_set_size(market->change.levels[side], 0);
     }
@@ -228,8 +210,7 @@ static void clear_change(struct market *market)
 }
 
 /* Levels of a new book, which are no change. */
-static void fill(struct market *market, enum market_side side)
-{
+static void fill(struct market *market, enum market_side side) {
     int64_t price = away(side, market->spec.start_price, 1);
 
     for (guint i = 0; i < market->depth_min; i++) {
@@ -244,8 +225,7 @@ static void fill(struct market *market, enum market_side side)
 }
 
 struct market *market_new(const struct market_spec *spec, guint levels,
-                          uint32_t seed, int64_t now_ns)
-{
+                          uint32_t seed, int64_t now_ns) {
     struct market *market = g_new0(struct market, 1);
 
     market->spec = *spec;
@@ -269,8 +249,7 @@ struct market *market_new(const struct market_spec *spec, guint levels,
     return market;
 }
 
-void market_free(struct market *market)
-{
+void market_free(struct market *market) {
     for (int side = 0; side < MARKET_SIDES; side++) {
         g_array_unref(market->levels[side]);
         g_array_unref(market->change.levels[side]);
@@ -280,39 +259,34 @@ void market_free(struct market *market)
     g_free(market);
 }
 
-const struct market_spec *market_spec(const struct market *market)
-{
+const struct market_spec *market_spec(const struct market *market) {
     return &market->spec;
 }
 
-const GArray *market_levels(const struct market *market, enum market_side side)
-{
+const GArray *market_levels(const struct market *market,
+                            enum market_side side) {
     return market->levels[side];
 }
 
-int64_t market_time_ns(const struct market *market)
-{
+int64_t market_time_ns(const struct market *market) {
     return market->time_ns;
 }
 
 /* The first change in a second is at its beginning, so that there are times
  * without a fraction. Messages may carry milliseconds, and a consumer drops
  * what is not later than its snapshot: no two changes share one. */
-static int64_t next_time_ns(const struct market *market, int64_t now_ns)
-{
+static int64_t next_time_ns(const struct market *market, int64_t now_ns) {
     int64_t least_ns = (market->time_ns / NS_PER_MS + 1) * NS_PER_MS;
     int64_t second_ns = now_ns / NS_PER_S * NS_PER_S;
 
     return second_ns >= least_ns ? second_ns : MAX(now_ns, least_ns);
 }
 
-static bool same_level(struct market_level a, struct market_level b)
-{
+static bool same_level(struct market_level a, struct market_level b) {
     return a.price == b.price && a.amount == b.amount;
 }
 
-const struct market_change *market_step(struct market *market, int64_t now_ns)
-{
+const struct market_change *market_step(struct market *market, int64_t now_ns) {
     struct market_level bid = best(market, MARKET_BID);
     struct market_level ask = best(market, MARKET_ASK);
 

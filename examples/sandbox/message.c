@@ -32,8 +32,7 @@ static const struct {
 
 static json_t *level_json(const struct writer *writer,
                           const struct market_spec *spec,
-                          const struct market_level *level)
-{
+                          const struct market_level *level) {
     char price[WRITER_SIZE];
     char amount[WRITER_SIZE];
 
@@ -45,8 +44,7 @@ static json_t *level_json(const struct writer *writer,
 /* The first levels of the array, at most limit of them. */
 static json_t *levels_json(const struct writer *writer,
                            const struct market_spec *spec, const GArray *levels,
-                           guint limit)
-{
+                           guint limit) {
     json_t *array = json_array();
 
     for (guint i = 0; i < MIN(levels->len, limit); i++) {
@@ -60,8 +58,7 @@ static json_t *levels_json(const struct writer *writer,
 
 /* A snapshot's side. */
 static json_t *side_json(const struct writer *writer,
-                         const struct market *market, enum market_side side)
-{
+                         const struct market *market, enum market_side side) {
     const GArray *levels = market_levels(market, side);
     GArray *mixed;
     json_t *array;
@@ -89,8 +86,7 @@ static json_t *side_json(const struct writer *writer,
 /* bids and asks are released; one that is NULL is absent. */
 static char *book_text(const struct writer *writer, const struct market *market,
                        const char *type, int64_t time_ns, json_t *bids,
-                       json_t *asks)
-{
+                       json_t *asks) {
     char time[WRITER_SIZE];
 
     writer_time(writer, time, time_ns, 3);
@@ -101,13 +97,11 @@ static char *book_text(const struct writer *writer, const struct market *market,
                                  "time", time, "bids", bids, "asks", asks));
 }
 
-const char *message_error_code(enum message_error error)
-{
+const char *message_error_code(enum message_error error) {
     return errors[error].code;
 }
 
-static enum writer_error_shape error_shape(const struct writer *writer)
-{
+static enum writer_error_shape error_shape(const struct writer *writer) {
     if (quirk_on(writer->quirks, QUIRK_ERROR_SHAPES)) {
         return (enum writer_error_shape)g_rand_int_range(writer->random, 0,
                                                          WRITER_ERROR_SHAPES);
@@ -115,8 +109,7 @@ static enum writer_error_shape error_shape(const struct writer *writer)
     return writer->error_shape;
 }
 
-char *message_error(const struct writer *writer, enum message_error error)
-{
+char *message_error(const struct writer *writer, enum message_error error) {
     const char *code = errors[error].code;
     const char *text = errors[error].text;
     json_t *json = NULL;
@@ -138,8 +131,8 @@ char *message_error(const struct writer *writer, enum message_error error)
     return writer_text(writer, json);
 }
 
-char *message_snapshot(const struct writer *writer, const struct market *market)
-{
+char *message_snapshot(const struct writer *writer,
+                       const struct market *market) {
     static const char *const others[] = {"INITIAL", "FULL_REFRESH", "image"};
     const char *type = "SNAPSHOT";
 
@@ -154,8 +147,7 @@ char *message_snapshot(const struct writer *writer, const struct market *market)
 
 /* An update's side; NULL: absent. */
 static json_t *changed_json(const struct writer *writer,
-                            const struct market *market, const GArray *levels)
-{
+                            const struct market *market, const GArray *levels) {
     if (levels->len == 0 && writer_chance(writer, QUIRK_ABSENT_SIDES, 1)) {
         return NULL;
     }
@@ -163,15 +155,13 @@ static json_t *changed_json(const struct writer *writer,
 }
 
 char *message_update(const struct writer *writer, const struct market *market,
-                     const struct market_change *change)
-{
+                     const struct market_change *change) {
     return book_text(writer, market, "UPDATE", change->time_ns,
                      changed_json(writer, market, change->levels[MARKET_BID]),
                      changed_json(writer, market, change->levels[MARKET_ASK]));
 }
 
-char *message_top(const struct writer *writer, const struct market *market)
-{
+char *message_top(const struct writer *writer, const struct market *market) {
     const struct market_spec *spec = market_spec(market);
     char time[WRITER_SIZE];
 
@@ -188,8 +178,7 @@ char *message_top(const struct writer *writer, const struct market *market)
 }
 
 char *message_trade(const struct writer *writer, const struct market *market,
-                    const struct market_level *taken, int64_t time_ns)
-{
+                    const struct market_level *taken, int64_t time_ns) {
     const struct market_spec *spec = market_spec(market);
     char price[WRITER_SIZE];
     char amount[WRITER_SIZE];
@@ -209,8 +198,7 @@ char *message_trade(const struct writer *writer, const struct market *market,
                                  "executed_at", time));
 }
 
-char *message_heartbeat(const struct writer *writer, int64_t time_ns)
-{
+char *message_heartbeat(const struct writer *writer, int64_t time_ns) {
     char time[WRITER_SIZE];
 
     writer_time(writer, time, time_ns, 9);
@@ -219,8 +207,7 @@ char *message_heartbeat(const struct writer *writer, int64_t time_ns)
                                  "payload", "timestamp", time));
 }
 
-char *message_unknown_channel(const struct writer *writer, int64_t time_ns)
-{
+char *message_unknown_channel(const struct writer *writer, int64_t time_ns) {
     char time[WRITER_SIZE];
 
     writer_time(writer, time, time_ns, 9);
@@ -231,14 +218,12 @@ char *message_unknown_channel(const struct writer *writer, int64_t time_ns)
                                  "price", "0"));
 }
 
-char *message_unknown_type(const struct writer *writer)
-{
+char *message_unknown_type(const struct writer *writer) {
     return writer_text(writer, json_pack("{s:s, s:[{s:s}]}", "type", "notice",
                                          "channels", "type", "market_data"));
 }
 
-json_t *message_truth(const struct market *market)
-{
+json_t *message_truth(const struct market *market) {
     const struct writer plain = {.quirks = 0};
     const struct market_spec *spec = market_spec(market);
     char time[WRITER_SIZE];

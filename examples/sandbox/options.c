@@ -24,16 +24,14 @@ static const char *const error_shapes[WRITER_ERROR_SHAPES] = {
     [WRITER_ERROR_NESTED] = "nested",
 };
 
-static bool refuse(const char *what, const char *why, GError **error)
-{
+static bool refuse(const char *what, const char *why, GError **error) {
     g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s %s", what,
                 why);
     return false;
 }
 
 static bool in_range(const char *name, int64_t value, int64_t min, int64_t max,
-                     GError **error)
-{
+                     GError **error) {
     if (value < min || value > max) {
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                     "%s must be from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
@@ -45,8 +43,7 @@ static bool in_range(const char *name, int64_t value, int64_t min, int64_t max,
 
 /* A host name in the certificate: letters, digits, dots and hyphens, or an IP
  * address. */
-static bool valid_host_name(const char *name)
-{
+static bool valid_host_name(const char *name) {
     return g_hostname_is_ip_address(name) ||
            (*name != '\0' &&
             strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -54,8 +51,7 @@ static bool valid_host_name(const char *name)
 }
 
 static bool read_error_shape(struct options *options, const char *text,
-                             GError **error)
-{
+                             GError **error) {
     for (int i = 0; text && i < WRITER_ERROR_SHAPES; i++) {
         if (strcmp(text, error_shapes[i]) == 0) {
             options->error_shape = (enum writer_error_shape)i;
@@ -67,8 +63,7 @@ static bool read_error_shape(struct options *options, const char *text,
 }
 
 static bool read_quirks(struct options *options, char *const *names,
-                        GError **error)
-{
+                        GError **error) {
     for (; names && *names; names++) {
         if (strcmp(*names, "help") == 0) {
             options->quirk_help = true;
@@ -80,8 +75,7 @@ static bool read_quirks(struct options *options, char *const *names,
     return true;
 }
 
-static bool check_numbers(const struct options *options, GError **error)
-{
+static bool check_numbers(const struct options *options, GError **error) {
     return in_range("--ws-port", options->ws_port, 0, G_MAXUINT16, error) &&
            in_range("--auth-port", options->auth_port, 0, G_MAXUINT16, error) &&
            in_range("--api-port", options->api_port, 0, G_MAXUINT16, error) &&
@@ -96,16 +90,14 @@ static bool check_numbers(const struct options *options, GError **error)
 }
 
 /* One of the specification or another: letters and underscores. */
-static bool valid_status(const char *status)
-{
+static bool valid_status(const char *status) {
     size_t len = strlen(status);
 
     return len >= 1 && len <= STATUS_MAX &&
            strspn(status, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == len;
 }
 
-static bool check(const struct options *options, GError **error)
-{
+static bool check(const struct options *options, GError **error) {
     if (options->quirk_help) {
         return true;
     }
@@ -127,8 +119,7 @@ static bool check(const struct options *options, GError **error)
 }
 
 static bool read_command_line(const GOptionEntry *entries, int argc,
-                              char **argv, GError **error)
-{
+                              char **argv, GError **error) {
     GOptionContext *context =
         g_option_context_new("- a local sandbox of the streaming service");
     bool ok;
@@ -145,8 +136,7 @@ static bool read_command_line(const GOptionEntry *entries, int argc,
 }
 
 bool options_parse(struct options *options, int argc, char **argv,
-                   GError **error)
-{
+                   GError **error) {
     struct texts texts = {.error_shape = NULL};
     const GOptionEntry entries[] = {
         {"state", 0, 0, G_OPTION_ARG_FILENAME, &options->state,
@@ -193,8 +183,7 @@ bool options_parse(struct options *options, int argc, char **argv,
     return ok;
 }
 
-void options_free(struct options *options)
-{
+void options_free(struct options *options) {
     g_free(options->state);
     g_free(options->bind);
     g_free(options->faults);

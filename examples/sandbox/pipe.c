@@ -40,8 +40,7 @@ struct pipe {
     GSource *due;
 };
 
-static void chunk_free(gpointer data)
-{
+static void chunk_free(gpointer data) {
     struct chunk *chunk = data;
 
     g_bytes_unref(chunk->bytes);
@@ -49,8 +48,7 @@ static void chunk_free(gpointer data)
 }
 
 struct pipe *pipe_new(GSocket *from, GSocket *to, pipe_callback callback,
-                      void *user_data)
-{
+                      void *user_data) {
     struct pipe *pipe = g_new0(struct pipe, 1);
 
     pipe->from = from;
@@ -62,22 +60,19 @@ struct pipe *pipe_new(GSocket *from, GSocket *to, pipe_callback callback,
     return pipe;
 }
 
-static void stop(GSource **source)
-{
+static void stop(GSource **source) {
     if (*source) {
         g_source_destroy(*source);
         g_clear_pointer(source, g_source_unref);
     }
 }
 
-static void forget_chunks(struct pipe *pipe)
-{
+static void forget_chunks(struct pipe *pipe) {
     g_queue_clear_full(&pipe->chunks, chunk_free);
     pipe->queued = 0;
 }
 
-void pipe_free(struct pipe *pipe)
-{
+void pipe_free(struct pipe *pipe) {
     stop(&pipe->readable);
     stop(&pipe->writable);
     stop(&pipe->due);
@@ -92,31 +87,27 @@ static gboolean on_writable(GSocket *socket, GIOCondition condition,
 static gboolean on_due(gpointer user_data);
 
 static void start(struct pipe *pipe, GSource **source, GSource *created,
-                  GSourceFunc callback)
-{
+                  GSourceFunc callback) {
     *source = created;
     g_source_set_callback(created, callback, pipe, NULL);
     g_source_attach(created, NULL);
 }
 
 /* When the first chunk may be written. */
-static int64_t first_due_us(const struct pipe *pipe)
-{
+static int64_t first_due_us(const struct pipe *pipe) {
     const struct chunk *first = g_queue_peek_head((GQueue *)&pipe->chunks);
 
     return MAX(first->due_us, pipe->idle_us);
 }
 
-static void start_due(struct pipe *pipe, int64_t wait_us)
-{
+static void start_due(struct pipe *pipe, int64_t wait_us) {
     stop(&pipe->due);
     start(pipe, &pipe->due,
           g_timeout_source_new((guint)((wait_us + 999) / 1000)), on_due);
 }
 
 /* Waits for what is next. blocked: the socket to write to takes no more. */
-static void await(struct pipe *pipe, bool blocked)
-{
+static void await(struct pipe *pipe, bool blocked) {
     bool writes = !pipe->limits.frozen && pipe->chunks.length > 0;
     bool reads =
         !pipe->limits.frozen && !pipe->ended && pipe->queued < QUEUE_MAX;
@@ -138,8 +129,7 @@ static void await(struct pipe *pipe, bool blocked)
 }
 
 /* Bytes of the chunk to write now; 0: none yet. */
-static size_t may_write(const struct pipe *pipe, const struct chunk *chunk)
-{
+static size_t may_write(const struct pipe *pipe, const struct chunk *chunk) {
     const struct pipe_limits *limits = &pipe->limits;
     uint64_t len = g_bytes_get_size(chunk->bytes) - chunk->written;
 
@@ -159,8 +149,7 @@ static size_t may_write(const struct pipe *pipe, const struct chunk *chunk)
 }
 
 /* So many bytes of the first chunk were written. */
-static void account(struct pipe *pipe, struct chunk *first, size_t len)
-{
+static void account(struct pipe *pipe, struct chunk *first, size_t len) {
     const struct pipe_limits *limits = &pipe->limits;
     int64_t wait_us = limits->slice > 0 ? SLICE_GAP_US : 0;
 
@@ -185,8 +174,7 @@ enum outcome {
     WRITE_BROKEN,
 };
 
-static enum outcome write_due(struct pipe *pipe)
-{
+static enum outcome write_due(struct pipe *pipe) {
     enum outcome outcome = WRITE_DONE;
     struct chunk *first;
 
@@ -216,8 +204,7 @@ static enum outcome write_due(struct pipe *pipe)
 
 /* Goes on as far as it can. Ends with the callback, which may free the
  * pipe. */
-static void pump(struct pipe *pipe)
-{
+static void pump(struct pipe *pipe) {
     enum outcome outcome;
 
     stop(&pipe->due);
@@ -237,8 +224,7 @@ static void pump(struct pipe *pipe)
     }
 }
 
-static void take(struct pipe *pipe, const void *data, size_t len)
-{
+static void take(struct pipe *pipe, const void *data, size_t len) {
     struct chunk *chunk = g_new0(struct chunk, 1);
 
     chunk->bytes = g_bytes_new(data, len);
@@ -248,8 +234,7 @@ static void take(struct pipe *pipe, const void *data, size_t len)
 }
 
 static gboolean on_readable(GSocket *socket, GIOCondition condition,
-                            gpointer user_data)
-{
+                            gpointer user_data) {
     struct pipe *pipe = user_data;
     char data[READ_MAX];
     GError *error = NULL;
@@ -269,30 +254,26 @@ static gboolean on_readable(GSocket *socket, GIOCondition condition,
 }
 
 static gboolean on_writable(GSocket *socket, GIOCondition condition,
-                            gpointer user_data)
-{
+                            gpointer user_data) {
     (void)socket;
     (void)condition;
     pump(user_data);
     return G_SOURCE_REMOVE;
 }
 
-static gboolean on_due(gpointer user_data)
-{
+static gboolean on_due(gpointer user_data) {
     pump(user_data);
     return G_SOURCE_REMOVE;
 }
 
 void pipe_set(struct pipe *pipe, const struct pipe_limits *limits,
-              uint64_t mark)
-{
+              uint64_t mark) {
     pipe->limits = *limits;
     pipe->mark = mark;
     start_due(pipe, 0);
 }
 
-void pipe_drain(struct pipe *pipe)
-{
+void pipe_drain(struct pipe *pipe) {
     pipe->draining = true;
     forget_chunks(pipe);
     start_due(pipe, 0);

@@ -50,8 +50,7 @@ static const struct {
                                 "and one of an unknown type"},
 };
 
-bool quirk_add(quirk_set *set, const char *name)
-{
+bool quirk_add(quirk_set *set, const char *name) {
     if (strcmp(name, "all") == 0) {
         *set = (1U << QUIRK_COUNT) - 1;
         return true;
@@ -65,8 +64,7 @@ bool quirk_add(quirk_set *set, const char *name)
     return false;
 }
 
-void quirk_print_help(void)
-{
+void quirk_print_help(void) {
     for (unsigned i = 0; i < QUIRK_COUNT; i++) {
         printf("%-17s %s\n", quirks[i].name, quirks[i].meaning);
     }

@@ -33,8 +33,7 @@ typedef unsigned quirk_set;
 /* Adds the quirk of this name, or each for "all"; false if there is none. */
 bool quirk_add(quirk_set *set, const char *name);
 
-static inline bool quirk_on(quirk_set set, enum quirk quirk)
-{
+static inline bool quirk_on(quirk_set set, enum quirk quirk) {
     return (set >> quirk & 1U) != 0;
 }
 

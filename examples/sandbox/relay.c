@@ -39,8 +39,7 @@ struct link {
     bool down_ended;
 };
 
-static void link_free(gpointer data)
-{
+static void link_free(gpointer data) {
     struct link *link = data;
 
     pipe_free(link->up);
@@ -52,14 +51,12 @@ static void link_free(gpointer data)
     g_free(link);
 }
 
-static void link_end(struct link *link)
-{
+static void link_end(struct link *link) {
     g_ptr_array_remove_fast(link->relay->links, link);
 }
 
 /* Closes with RST. */
-static void link_reset(struct link *link)
-{
+static void link_reset(struct link *link) {
     const struct linger now = {.l_onoff = 1, .l_linger = 0};
 
     setsockopt(g_socket_get_fd(link->client), SOL_SOCKET, SO_LINGER, &now,
@@ -68,8 +65,7 @@ static void link_reset(struct link *link)
 }
 
 /* The client is never told again of anything; the server lost it. */
-static void link_half_open(struct link *link)
-{
+static void link_half_open(struct link *link) {
     g_clear_pointer(&link->down, pipe_free);
     g_socket_close(link->server, NULL);
     if (link->up_ended) {
@@ -80,8 +76,7 @@ static void link_half_open(struct link *link)
 }
 
 /* Parameters of the fault, if it is active here. */
-static const json_t *fault_here(const struct relay *relay, enum fault fault)
-{
+static const json_t *fault_here(const struct relay *relay, enum fault fault) {
     const json_t *parameters = faults_get(relay->faults, fault);
     const char *at = faults_text(parameters, "at");
 
@@ -91,16 +86,14 @@ static const json_t *fault_here(const struct relay *relay, enum fault fault)
 }
 
 /* Bytes from now on to a client until the fault comes. */
-static uint64_t mark_of(const struct relay *relay, enum fault fault)
-{
+static uint64_t mark_of(const struct relay *relay, enum fault fault) {
     const json_t *parameters = fault_here(relay, fault);
 
     return parameters ? (uint64_t)faults_number(parameters, "after_bytes")
                       : PIPE_NO_MARK;
 }
 
-static struct pipe_limits limits_now(const struct relay *relay)
-{
+static struct pipe_limits limits_now(const struct relay *relay) {
     return (struct pipe_limits){
         .latency_us =
             faults_number(fault_here(relay, FAULT_LATENCY), "ms") * 1000,
@@ -112,8 +105,7 @@ static struct pipe_limits limits_now(const struct relay *relay)
 }
 
 /* Lets the bytes go as the faults of now demand. */
-static void link_set(struct link *link)
-{
+static void link_set(struct link *link) {
     const struct relay *relay = link->relay;
     struct pipe_limits limits = limits_now(relay);
 
@@ -126,8 +118,7 @@ static void link_set(struct link *link)
 }
 
 /* The first of the two faults is due, unless others have used it up. */
-static void on_mark(struct link *link)
-{
+static void on_mark(struct link *link) {
     const struct relay *relay = link->relay;
     struct pipe_limits limits = limits_now(relay);
     uint64_t reset = mark_of(relay, FAULT_RESET);
@@ -149,8 +140,7 @@ static void on_mark(struct link *link)
 }
 
 /* A pipe_callback: of what the client sends. */
-static void on_up(enum pipe_event event, void *user_data)
-{
+static void on_up(enum pipe_event event, void *user_data) {
     struct link *link = user_data;
 
     if (event == PIPE_BROKEN) {
@@ -166,8 +156,7 @@ static void on_up(enum pipe_event event, void *user_data)
 }
 
 /* A pipe_callback: of what the server sends. */
-static void on_down(enum pipe_event event, void *user_data)
-{
+static void on_down(enum pipe_event event, void *user_data) {
     struct link *link = user_data;
 
     switch (event) {
@@ -185,8 +174,7 @@ static void on_down(enum pipe_event event, void *user_data)
 }
 
 /* Two sockets that are joined, to be released; false: there are no more. */
-static bool new_pair(GSocket *ends[2])
-{
+static bool new_pair(GSocket *ends[2]) {
     int descriptors[2];
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, descriptors) != 0) {
@@ -200,8 +188,7 @@ static bool new_pair(GSocket *ends[2])
 
 /* Gives the server its end, as that of a client with this address. */
 static void connect_server(const struct relay *relay, GSocket *end,
-                           GSocketAddress *local, GSocketAddress *remote)
-{
+                           GSocketAddress *local, GSocketAddress *remote) {
     GSocketConnection *connection =
         g_socket_connection_factory_create_connection(end);
 
@@ -211,8 +198,7 @@ static void connect_server(const struct relay *relay, GSocket *end,
 
 /* Joins the client and the relay's end, which it takes over. */
 static void link_new(struct relay *relay, GSocketConnection *connection,
-                     GSocket *end, GSocketAddress *address)
-{
+                     GSocket *end, GSocketAddress *address) {
     GSocket *client = g_socket_connection_get_socket(connection);
     struct link *link = g_new0(struct link, 1);
 
@@ -231,8 +217,7 @@ static void link_new(struct relay *relay, GSocketConnection *connection,
 
 /* A listener_accepted. */
 static void on_accepted(GSocketConnection *connection, GSocketAddress *local,
-                        GSocketAddress *remote, void *user_data)
-{
+                        GSocketAddress *remote, void *user_data) {
     struct relay *relay = user_data;
     GSocket *ends[2];
 
@@ -243,21 +228,18 @@ static void on_accepted(GSocketConnection *connection, GSocketAddress *local,
     }
 }
 
-static bool begin_listening(struct relay *relay, GError **error)
-{
+static bool begin_listening(struct relay *relay, GError **error) {
     relay->listener =
         listener_new(relay->address, &relay->port, on_accepted, relay, error);
     return relay->listener != NULL;
 }
 
-static void end_listening(struct relay *relay)
-{
+static void end_listening(struct relay *relay) {
     g_clear_pointer(&relay->listener, listener_free);
 }
 
 /* Goes away for a restart, and comes back at the same place. */
-static void set_listening(struct relay *relay)
-{
+static void set_listening(struct relay *relay) {
     bool down = faults_get(relay->faults, FAULT_RESTART) != NULL;
     GError *error = NULL;
 
@@ -273,8 +255,7 @@ static void set_listening(struct relay *relay)
 }
 
 /* A faults_changed. */
-static void on_faults(void *user_data)
-{
+static void on_faults(void *user_data) {
     struct relay *relay = user_data;
 
     set_listening(relay);
@@ -284,8 +265,7 @@ static void on_faults(void *user_data)
 }
 
 struct relay *relay_new(SoupServer *server, struct faults *faults,
-                        const char *place)
-{
+                        const char *place) {
     struct relay *relay = g_new0(struct relay, 1);
 
     relay->server = server;
@@ -296,16 +276,14 @@ struct relay *relay_new(SoupServer *server, struct faults *faults,
     return relay;
 }
 
-void relay_free(struct relay *relay)
-{
+void relay_free(struct relay *relay) {
     end_listening(relay);
     g_ptr_array_unref(relay->links);
     g_free(relay);
 }
 
 bool relay_listen(struct relay *relay, const char *address, guint *port,
-                  GError **error)
-{
+                  GError **error) {
     bool ok;
 
     relay->address = address;
@@ -318,14 +296,12 @@ bool relay_listen(struct relay *relay, const char *address, guint *port,
     return ok;
 }
 
-void relay_stop_listening(struct relay *relay)
-{
+void relay_stop_listening(struct relay *relay) {
     end_listening(relay);
     relay->port = 0;
 }
 
-void relay_drop(struct relay *relay, GSocketAddress *client)
-{
+void relay_drop(struct relay *relay, GSocketAddress *client) {
     for (guint i = 0; i < relay->links->len; i++) {
         const struct link *link = g_ptr_array_index(relay->links, i);
 
@@ -335,7 +311,6 @@ void relay_drop(struct relay *relay, GSocketAddress *client)
     }
 }
 
-guint relay_connections(const struct relay *relay)
-{
+guint relay_connections(const struct relay *relay) {
     return relay->links->len;
 }

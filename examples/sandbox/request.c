@@ -24,31 +24,27 @@ static const char *const channel_names[CHANNEL_COUNT] = {
     [CHANNEL_HEARTBEAT] = "heartbeat",
 };
 
-static void subscription_clear(gpointer data)
-{
+static void subscription_clear(gpointer data) {
     struct subscription *subscription = data;
 
     g_free(subscription->snapshot);
     g_free(subscription->late_update);
 }
 
-GArray *subscriptions_new(void)
-{
+GArray *subscriptions_new(void) {
     GArray *held = g_array_new(FALSE, FALSE, sizeof(struct subscription));
 
     g_array_set_clear_func(held, subscription_clear);
     return held;
 }
 
-struct subscription *subscription_at(const GArray *held, guint index)
-{
+struct subscription *subscription_at(const GArray *held, guint index) {
     return &g_array_index(held, struct subscription, index);
 }
 
 /* Index in the array, or its length. */
 static guint subscription_index(const GArray *held, enum channel channel,
-                                const struct market *market)
-{
+                                const struct market *market) {
     guint i = 0;
 
     for (; i < held->len; i++) {
@@ -62,16 +58,14 @@ static guint subscription_index(const GArray *held, enum channel channel,
 }
 
 struct subscription *subscription_find(const GArray *held, enum channel channel,
-                                       const struct market *market)
-{
+                                       const struct market *market) {
     guint i = subscription_index(held, channel, market);
 
     return i < held->len ? subscription_at(held, i) : NULL;
 }
 
 static enum message_error subscribe(struct context *context,
-                                    struct subscription wanted)
-{
+                                    struct subscription wanted) {
     if (subscription_find(context->held, wanted.channel, wanted.market)) {
         return MESSAGE_NO_EFFECT_ACTION;
     }
@@ -80,8 +74,7 @@ static enum message_error subscribe(struct context *context,
 }
 
 static enum message_error unsubscribe(struct context *context,
-                                      struct subscription wanted)
-{
+                                      struct subscription wanted) {
     guint i = subscription_index(context->held, wanted.channel, wanted.market);
 
     if (i == context->held->len) {
@@ -93,8 +86,7 @@ static enum message_error unsubscribe(struct context *context,
 
 /* The heartbeat takes no parameters, the others the market and nothing else. */
 static bool read_params(const json_t *params, const struct feed *feed,
-                        struct subscription *wanted)
-{
+                        struct subscription *wanted) {
     const char *symbol = json_string_value(json_object_get(params, "market"));
 
     if (wanted->channel == CHANNEL_HEARTBEAT) {
@@ -110,8 +102,7 @@ static bool read_params(const json_t *params, const struct feed *feed,
 
 static enum message_error read_entry(const json_t *entry,
                                      const struct feed *feed,
-                                     struct subscription *wanted)
-{
+                                     struct subscription *wanted) {
     const char *name = json_string_value(json_object_get(entry, "type"));
     int channel = 0;
 
@@ -129,8 +120,7 @@ static enum message_error read_entry(const json_t *entry,
 }
 
 /* The entry's type and params as they came, with its result. */
-static json_t *entry_result(const json_t *entry, enum message_error error)
-{
+static json_t *entry_result(const json_t *entry, enum message_error error) {
     json_t *result = json_pack(
         "{s:O, s:O*, s:b}", "type", json_object_get(entry, "type"), "params",
         json_object_get(entry, "params"), "success", error == MESSAGE_OK);
@@ -143,13 +133,11 @@ static json_t *entry_result(const json_t *entry, enum message_error error)
 }
 
 /* Whether it is an array of objects with a type each. */
-static bool channels_well_formed(const json_t *channels)
-{
+static bool channels_well_formed(const json_t *channels) {
     size_t i;
     json_t *entry;
 
-    json_array_foreach(channels, i, entry)
-    {
+    json_array_foreach(channels, i, entry) {
         if (!json_is_string(json_object_get(entry, "type"))) {
             return false;
         }
@@ -159,8 +147,7 @@ static bool channels_well_formed(const json_t *channels)
 
 static enum message_error answer_entries(struct context *context,
                                          const json_t *channels,
-                                         entry_action action, json_t *results)
-{
+                                         entry_action action, json_t *results) {
     size_t i;
     json_t *entry;
 
@@ -170,8 +157,7 @@ static enum message_error answer_entries(struct context *context,
     if (json_array_size(channels) == 0) {
         return MESSAGE_NO_EFFECT_ACTION;
     }
-    json_array_foreach(channels, i, entry)
-    {
+    json_array_foreach(channels, i, entry) {
         struct subscription wanted;
         enum message_error error = read_entry(entry, context->feed, &wanted);
 
@@ -184,8 +170,7 @@ static enum message_error answer_entries(struct context *context,
 }
 
 static enum message_error answer_list(const struct context *context,
-                                      json_t *results)
-{
+                                      json_t *results) {
     for (guint i = 0; i < context->held->len; i++) {
         const struct subscription *each = subscription_at(context->held, i);
         json_t *params = NULL;
@@ -202,8 +187,7 @@ static enum message_error answer_list(const struct context *context,
 }
 
 static enum message_error answer(struct context *context, const json_t *request,
-                                 json_t *results)
-{
+                                 json_t *results) {
     const char *type = json_string_value(json_object_get(request, "type"));
     const json_t *channels = json_object_get(request, "channels");
 
@@ -223,8 +207,7 @@ static enum message_error answer(struct context *context, const json_t *request,
 }
 
 char *request_answer(const struct writer *writer, const char *text, size_t len,
-                     const struct feed *feed, GArray *held)
-{
+                     const struct feed *feed, GArray *held) {
     struct context context = {.feed = feed, .held = held};
     json_t *request = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
     json_t *results = json_array();

@@ -8,8 +8,7 @@
 #include <string.h>
 
 bool schema_refuse(struct schema_error *error, const char *path,
-                   const char *name, const char *format, ...)
-{
+                   const char *name, const char *format, ...) {
     va_list arguments;
 
     va_start(arguments, format);
@@ -20,16 +19,14 @@ bool schema_refuse(struct schema_error *error, const char *path,
     return false;
 }
 
-void schema_error_clear(struct schema_error *error)
-{
+void schema_error_clear(struct schema_error *error) {
     g_clear_pointer(&error->path, g_free);
     g_clear_pointer(&error->text, g_free);
 }
 
 static bool check_number(const json_t *value, const char *path,
                          const struct schema_field *field,
-                         struct schema_error *error)
-{
+                         struct schema_error *error) {
     return (json_is_integer(value) && json_integer_value(value) >= field->min &&
             json_integer_value(value) <= field->max) ||
            schema_refuse(error, path, field->name,
@@ -40,8 +37,7 @@ static bool check_number(const json_t *value, const char *path,
 
 static bool check_text(const json_t *value, const char *path,
                        const struct schema_field *field,
-                       struct schema_error *error)
-{
+                       struct schema_error *error) {
     int64_t len = (int64_t)json_string_length(value);
 
     return (json_is_string(value) && len >= field->min && len <= field->max) ||
@@ -53,8 +49,7 @@ static bool check_text(const json_t *value, const char *path,
 
 static bool check_choice(const json_t *value, const char *path,
                          const struct schema_field *field,
-                         struct schema_error *error)
-{
+                         struct schema_error *error) {
     const char *text = json_string_value(value);
     char *choices;
 
@@ -69,8 +64,7 @@ static bool check_choice(const json_t *value, const char *path,
 
 static bool check_object(const json_t *value, const char *path,
                          const struct schema_field *field,
-                         struct schema_error *error)
-{
+                         struct schema_error *error) {
     char *inside = *path ? g_strdup_printf("%s.%s", path, field->name)
                          : g_strdup(field->name);
     bool ok = schema_check(value, inside, field->fields, error);
@@ -81,8 +75,7 @@ static bool check_object(const json_t *value, const char *path,
 
 static bool check_field(const json_t *value, const char *path,
                         const struct schema_field *field,
-                        struct schema_error *error)
-{
+                        struct schema_error *error) {
     switch (field->kind) {
     case SCHEMA_NUMBER: return check_number(value, path, field, error);
     case SCHEMA_TEXT: return check_text(value, path, field, error);
@@ -96,8 +89,8 @@ static bool check_field(const json_t *value, const char *path,
     return true;
 }
 
-static bool is_known(const char *name, const struct schema_field *const *fields)
-{
+static bool is_known(const char *name,
+                     const struct schema_field *const *fields) {
     while (*fields && strcmp((*fields)->name, name) != 0) {
         fields++;
     }
@@ -106,16 +99,14 @@ static bool is_known(const char *name, const struct schema_field *const *fields)
 
 bool schema_check(const json_t *value, const char *path,
                   const struct schema_field *const *fields,
-                  struct schema_error *error)
-{
+                  struct schema_error *error) {
     const char *name;
     json_t *each;
 
     if (!json_is_object(value)) {
         return schema_refuse(error, path, NULL, "must be an object");
     }
-    json_object_foreach((json_t *)value, name, each)
-    {
+    json_object_foreach((json_t *)value, name, each) {
         if (!is_known(name, fields)) {
             return schema_refuse(error, path, name, "is not known");
         }
@@ -133,8 +124,7 @@ bool schema_check(const json_t *value, const char *path,
     return true;
 }
 
-void schema_fill(json_t *object, const struct schema_field *const *fields)
-{
+void schema_fill(json_t *object, const struct schema_field *const *fields) {
     for (; *fields; fields++) {
         if ((*fields)->otherwise && !json_object_get(object, (*fields)->name)) {
             json_object_set_new(

@@ -45,8 +45,7 @@ struct peer {
     struct delay_queue *delay; /* NULL: without this quirk */
 };
 
-static void peer_free(gpointer data)
-{
+static void peer_free(gpointer data) {
     struct peer *peer = data;
 
     g_signal_handlers_disconnect_by_data(peer->websocket, peer);
@@ -60,22 +59,19 @@ static void peer_free(gpointer data)
 }
 
 /* Every message that answers no request goes out through here. */
-static void push(struct peer *peer, guint serial, const char *text)
-{
+static void push(struct peer *peer, guint serial, const char *text) {
     if (!peer->delay || !delay_take(peer->delay, serial, text)) {
         connection_send(peer->connection, text);
     }
 }
 
-static void push_take(struct peer *peer, guint serial, char *text)
-{
+static void push_take(struct peer *peer, guint serial, char *text) {
     push(peer, serial, text);
     g_free(text);
 }
 
 /* A delay_send: what was delayed is sent unless its subscription ended. */
-static void send_delayed(void *user_data, guint serial, const char *text)
-{
+static void send_delayed(void *user_data, guint serial, const char *text) {
     const struct peer *peer = user_data;
 
     for (guint i = 0; i < peer->held->len; i++) {
@@ -86,8 +82,7 @@ static void send_delayed(void *user_data, guint serial, const char *text)
     }
 }
 
-static void begin_book(struct peer *peer, struct subscription *begun)
-{
+static void begin_book(struct peer *peer, struct subscription *begun) {
     struct stream *stream = peer->stream;
     char *snapshot = message_snapshot(&stream->writer, begun->market);
     const GQueue *updates;
@@ -103,8 +98,7 @@ static void begin_book(struct peer *peer, struct subscription *begun)
 }
 
 /* What a new subscription begins with. */
-static void begin(struct peer *peer, struct subscription *begun)
-{
+static void begin(struct peer *peer, struct subscription *begun) {
     begun->serial = ++peer->stream->serial;
     switch (begun->channel) {
     case CHANNEL_MARKET_DATA: begin_book(peer, begun); break;
@@ -119,8 +113,7 @@ static void begin(struct peer *peer, struct subscription *begun)
 }
 
 /* Whether a fault withholds this answer; *carried_out: but not the effect. */
-static bool answer_withheld(const struct stream *stream, bool *carried_out)
-{
+static bool answer_withheld(const struct stream *stream, bool *carried_out) {
     struct faults *faults = stream->around.faults;
     const json_t *fault = faults_get(faults, FAULT_NO_ANSWER);
 
@@ -132,8 +125,7 @@ static bool answer_withheld(const struct stream *stream, bool *carried_out)
     return fault != NULL;
 }
 
-static void answer(struct peer *peer, const char *text, size_t len)
-{
+static void answer(struct peer *peer, const char *text, size_t len) {
     struct stream *stream = peer->stream;
     bool carried_out;
     bool withheld = answer_withheld(stream, &carried_out);
@@ -163,8 +155,7 @@ static void answer(struct peer *peer, const char *text, size_t len)
 
 static void on_message(SoupWebsocketConnection *websocket,
                        SoupWebsocketDataType type, GBytes *bytes,
-                       gpointer user_data)
-{
+                       gpointer user_data) {
     struct peer *peer = user_data;
     const char *text;
     size_t len;
@@ -183,8 +174,7 @@ static void on_message(SoupWebsocketConnection *websocket,
     }
 }
 
-static void on_closed(SoupWebsocketConnection *websocket, gpointer user_data)
-{
+static void on_closed(SoupWebsocketConnection *websocket, gpointer user_data) {
     struct peer *peer = user_data;
 
     (void)websocket;
@@ -194,8 +184,8 @@ static void on_closed(SoupWebsocketConnection *websocket, gpointer user_data)
 /* A handler for every path: where it answers, libsoup does not go on to the
  * WebSocket handshake. */
 static void on_request(SoupServer *server, SoupServerMessage *message,
-                       const char *path, GHashTable *query, gpointer user_data)
-{
+                       const char *path, GHashTable *query,
+                       gpointer user_data) {
     const struct stream *stream = user_data;
     const struct token_client *client;
 
@@ -217,8 +207,7 @@ static void on_request(SoupServer *server, SoupServerMessage *message,
 
 static void on_connection(SoupServer *server, SoupServerMessage *message,
                           const char *path, SoupWebsocketConnection *websocket,
-                          gpointer user_data)
-{
+                          gpointer user_data) {
     struct stream *stream = user_data;
     struct peer *peer = g_new0(struct peer, 1);
 
@@ -244,8 +233,7 @@ static void on_connection(SoupServer *server, SoupServerMessage *message,
 }
 
 static bool wanted(const struct stream *stream, enum channel channel,
-                   const struct market *market)
-{
+                   const struct market *market) {
     for (guint i = 0; i < stream->peers->len; i++) {
         const struct peer *peer = g_ptr_array_index(stream->peers, i);
 
@@ -258,8 +246,7 @@ static bool wanted(const struct stream *stream, enum channel channel,
 
 /* Sends the text to those who subscribed, and frees it. */
 static void publish_take(const struct stream *stream, enum channel channel,
-                         const struct market *market, char *text)
-{
+                         const struct market *market, char *text) {
     for (guint i = 0; i < stream->peers->len; i++) {
         struct peer *peer = g_ptr_array_index(stream->peers, i);
         const struct subscription *subscription =
@@ -272,8 +259,7 @@ static void publish_take(const struct stream *stream, enum channel channel,
     g_free(text);
 }
 
-static bool removes_level(const struct market_change *change)
-{
+static bool removes_level(const struct market_change *change) {
     for (int side = 0; side < MARKET_SIDES; side++) {
         const GArray *levels = change->levels[side];
 
@@ -288,8 +274,7 @@ static bool removes_level(const struct market_change *change)
 
 /* Sends the snapshots that waited for this change. */
 static void end_early(const struct stream *stream, const struct market *market,
-                      bool removes)
-{
+                      bool removes) {
     for (guint i = 0; i < stream->peers->len; i++) {
         struct peer *peer = g_ptr_array_index(stream->peers, i);
         struct subscription *begun =
@@ -306,8 +291,7 @@ static void end_early(const struct stream *stream, const struct market *market,
 }
 
 static void send_update(struct stream *stream, const struct market *market,
-                        const struct market_change *change)
-{
+                        const struct market_change *change) {
     char *text;
 
     if (!stream->early && !wanted(stream, CHANNEL_MARKET_DATA, market)) {
@@ -321,8 +305,7 @@ static void send_update(struct stream *stream, const struct market *market,
 }
 
 static void publish_update(struct stream *stream, const struct market *market,
-                           const struct market_change *change)
-{
+                           const struct market_change *change) {
     /* By the change, not by the message: the same seed loses the same ones. */
     bool lost = stream->lose > 0 &&
                 g_rand_int_range(stream->loss, 0, stream->lose) == 0;
@@ -336,8 +319,7 @@ static void publish_update(struct stream *stream, const struct market *market,
 }
 
 void stream_publish(const struct market *market,
-                    const struct market_change *change, void *user_data)
-{
+                    const struct market_change *change, void *user_data) {
     struct stream *stream = user_data;
     const struct writer *writer = &stream->writer;
 
@@ -358,8 +340,7 @@ void stream_publish(const struct market *market,
 }
 
 /* To everyone, subscribed or not: nobody can have asked for them. */
-static void send_unknown(const struct stream *stream)
-{
+static void send_unknown(const struct stream *stream) {
     char *channel = message_unknown_channel(&stream->writer, feed_now_ns());
     char *type = message_unknown_type(&stream->writer);
 
@@ -373,8 +354,7 @@ static void send_unknown(const struct stream *stream)
     g_free(type);
 }
 
-static gboolean on_second_timer(gpointer user_data)
-{
+static gboolean on_second_timer(gpointer user_data) {
     const struct stream *stream = user_data;
 
     if (!faults_get(stream->around.faults, FAULT_NO_HEARTBEAT)) {
@@ -387,14 +367,12 @@ static gboolean on_second_timer(gpointer user_data)
     return G_SOURCE_CONTINUE;
 }
 
-static size_t snapshots_size(const struct feed *feed)
-{
+static size_t snapshots_size(const struct feed *feed) {
     return (size_t)feed_levels(feed) * MESSAGE_LEVEL_SIZE;
 }
 
 static void close_all(const struct stream *stream, gushort code,
-                      const char *reason)
-{
+                      const char *reason) {
     for (guint i = 0; i < stream->peers->len; i++) {
         const struct peer *peer = g_ptr_array_index(stream->peers, i);
 
@@ -403,8 +381,7 @@ static void close_all(const struct stream *stream, gushort code,
 }
 
 /* A faults_changed. */
-static void on_faults(void *user_data)
-{
+static void on_faults(void *user_data) {
     const struct stream *stream = user_data;
     struct faults *faults = stream->around.faults;
     const json_t *garbage = faults_get(faults, FAULT_GARBAGE);
@@ -426,8 +403,7 @@ static void on_faults(void *user_data)
 }
 
 struct stream *stream_new(const struct stream_around *around,
-                          const struct stream_options *options)
-{
+                          const struct stream_options *options) {
     struct stream *stream = g_new0(struct stream, 1);
     SoupServer *server = around->server;
 
@@ -455,8 +431,7 @@ struct stream *stream_new(const struct stream_around *around,
     return stream;
 }
 
-void stream_free(struct stream *stream)
-{
+void stream_free(struct stream *stream) {
     g_source_remove(stream->second_timer);
     g_ptr_array_unref(stream->peers);
     g_clear_pointer(&stream->early, early_free);
@@ -466,7 +441,6 @@ void stream_free(struct stream *stream)
     g_free(stream);
 }
 
-void stream_close(struct stream *stream)
-{
+void stream_close(struct stream *stream) {
     close_all(stream, SOUP_WEBSOCKET_CLOSE_GOING_AWAY, "the service ends");
 }

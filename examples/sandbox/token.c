@@ -42,8 +42,7 @@ static const struct token_client clients[] = {
 };
 
 /* A faults_changed: a token that was revoked is not known any more. */
-static void on_faults(void *user_data)
-{
+static void on_faults(void *user_data) {
     struct token_store *store = user_data;
 
     if (faults_get(store->faults, FAULT_REVOKE)) {
@@ -52,8 +51,7 @@ static void on_faults(void *user_data)
     }
 }
 
-struct token_store *token_store_new(int lifetime_s, struct faults *faults)
-{
+struct token_store *token_store_new(int lifetime_s, struct faults *faults) {
     struct token_store *store = g_new0(struct token_store, 1);
 
     store->tokens =
@@ -64,14 +62,13 @@ struct token_store *token_store_new(int lifetime_s, struct faults *faults)
     return store;
 }
 
-void token_store_free(struct token_store *store)
-{
+void token_store_free(struct token_store *store) {
     g_hash_table_unref(store->tokens);
     g_free(store);
 }
 
-static gboolean token_expired(gpointer key, gpointer value, gpointer user_data)
-{
+static gboolean token_expired(gpointer key, gpointer value,
+                              gpointer user_data) {
     const struct token *token = value;
 
     (void)key;
@@ -80,8 +77,7 @@ static gboolean token_expired(gpointer key, gpointer value, gpointer user_data)
 }
 
 /* base64url without padding (RFC 4648, section 5). */
-static char *random_text(void)
-{
+static char *random_text(void) {
     unsigned char bytes[TOKEN_SIZE];
     char *text;
 
@@ -98,8 +94,7 @@ static char *random_text(void)
 /* The new token's text, which the store owns. */
 static const char *token_issue(struct token_store *store,
                                const struct token_client *client,
-                               unsigned scopes)
-{
+                               unsigned scopes) {
     struct token *token = g_new0(struct token, 1);
     char *text = random_text();
 
@@ -114,8 +109,7 @@ static const char *token_issue(struct token_store *store,
 
 /* An error as in RFC 6749, section 5.2. */
 static void refuse(SoupServerMessage *message, const char *error,
-                   const char *description)
-{
+                   const char *description) {
     guint status = strcmp(error, "invalid_client") == 0
                        ? SOUP_STATUS_UNAUTHORIZED
                        : SOUP_STATUS_BAD_REQUEST;
@@ -127,8 +121,7 @@ static void refuse(SoupServerMessage *message, const char *error,
 
 /* The fields of the form by name, or NULL when they are malformed. A field
  * without a value counts as absent, and none may come twice (RFC 6749, 3.2). */
-static GHashTable *read_form(SoupServerMessage *message)
-{
+static GHashTable *read_form(SoupServerMessage *message) {
     SoupMessageBody *body = soup_server_message_get_request_body(message);
     GBytes *bytes = soup_message_body_flatten(body);
     GHashTable *form =
@@ -159,8 +152,7 @@ static GHashTable *read_form(SoupServerMessage *message)
 }
 
 static const struct token_client *find_client(const char *id,
-                                              const char *secret)
-{
+                                              const char *secret) {
     for (guint i = 0; i < G_N_ELEMENTS(clients); i++) {
         if (strcmp(clients[i].id, id) == 0 &&
             strcmp(clients[i].secret, secret) == 0) {
@@ -171,8 +163,7 @@ static const struct token_client *find_client(const char *id,
 }
 
 /* Scopes by name, separated by single spaces; 0 if one of them is unknown. */
-static unsigned read_scopes(const char *text)
-{
+static unsigned read_scopes(const char *text) {
     char **names = g_strsplit(text, " ", -1);
     unsigned scopes = 0;
 
@@ -195,8 +186,7 @@ static unsigned read_scopes(const char *text)
 }
 
 /* The lifetime that is told, or the value of a fault; NULL: it is not told. */
-static json_t *told_lifetime(const struct token_store *store)
-{
+static json_t *told_lifetime(const struct token_store *store) {
     const json_t *fault = faults_get(store->faults, FAULT_EXPIRES_IN);
     json_t *value;
 
@@ -209,8 +199,7 @@ static json_t *told_lifetime(const struct token_store *store)
 }
 
 static void grant(struct token_store *store, SoupServerMessage *message,
-                  GHashTable *form)
-{
+                  GHashTable *form) {
     const char *grant_type = g_hash_table_lookup(form, "grant_type");
     const char *id = g_hash_table_lookup(form, "client_id");
     const char *secret = g_hash_table_lookup(form, "client_secret");
@@ -248,8 +237,7 @@ static void grant(struct token_store *store, SoupServerMessage *message,
 
 static void on_token_request(SoupServer *server, SoupServerMessage *message,
                              const char *path, GHashTable *query,
-                             gpointer user_data)
-{
+                             gpointer user_data) {
     struct token_store *store = user_data;
     SoupMessageHeaders *in = soup_server_message_get_request_headers(message);
     SoupMessageHeaders *out = soup_server_message_get_response_headers(message);
@@ -287,13 +275,11 @@ static void on_token_request(SoupServer *server, SoupServerMessage *message,
     g_hash_table_unref(form);
 }
 
-void token_endpoint_add(struct token_store *store, SoupServer *server)
-{
+void token_endpoint_add(struct token_store *store, SoupServer *server) {
     soup_server_add_handler(server, NULL, on_token_request, store, NULL);
 }
 
-static const char *scope_name(enum token_scope scope)
-{
+static const char *scope_name(enum token_scope scope) {
     guint i = 0;
 
     while (scope_names[i].scope != scope) {
@@ -303,8 +289,7 @@ static const char *scope_name(enum token_scope scope)
 }
 
 /* The token in the request's Authorization header, or NULL. */
-static const char *bearer_text(SoupServerMessage *message)
-{
+static const char *bearer_text(SoupServerMessage *message) {
     const char *header = soup_message_headers_get_one(
         soup_server_message_get_request_headers(message), "Authorization");
 
@@ -316,8 +301,7 @@ static const char *bearer_text(SoupServerMessage *message)
 
 const struct token_client *token_admit(struct token_store *store,
                                        SoupServerMessage *message,
-                                       enum token_scope scope)
-{
+                                       enum token_scope scope) {
     SoupMessageHeaders *out = soup_server_message_get_response_headers(message);
     const char *text = bearer_text(message);
     const struct token *token =

@@ -14,15 +14,13 @@
 /* An array with more elements is large. */
 #define SMALL_MAX 4
 
-bool writer_chance(const struct writer *writer, enum quirk quirk, int n)
-{
+bool writer_chance(const struct writer *writer, enum quirk quirk, int n) {
     return quirk_on(writer->quirks, quirk) &&
            g_rand_int_range(writer->random, 0, n) == 0;
 }
 
 /* Removes zeros at the end of the fraction, and the point if none is left. */
-static void trim_fraction(char *text)
-{
+static void trim_fraction(char *text) {
     size_t len = strlen(text);
 
     if (!strchr(text, '.')) {
@@ -37,8 +35,7 @@ static void trim_fraction(char *text)
     text[len] = '\0';
 }
 
-static void zero_text(const struct writer *writer, char text[WRITER_SIZE])
-{
+static void zero_text(const struct writer *writer, char text[WRITER_SIZE]) {
     static const char *const spellings[] = {"0", "0.00", "0.000", "0E-8"};
     guint i = 0;
 
@@ -49,8 +46,7 @@ static void zero_text(const struct writer *writer, char text[WRITER_SIZE])
 }
 
 void writer_decimal(const struct writer *writer, char text[WRITER_SIZE],
-                    int64_t value, int decimals)
-{
+                    int64_t value, int decimals) {
     int64_t scale = 1;
 
     if (value == 0) {
@@ -68,8 +64,7 @@ void writer_decimal(const struct writer *writer, char text[WRITER_SIZE],
 }
 
 void writer_time(const struct writer *writer, char text[WRITER_SIZE],
-                 int64_t time_ns, int digits)
-{
+                 int64_t time_ns, int digits) {
     time_t seconds = (time_t)(time_ns / NS_PER_S);
     int64_t fraction = time_ns % NS_PER_S;
     struct tm tm;
@@ -91,8 +86,7 @@ void writer_time(const struct writer *writer, char text[WRITER_SIZE],
 }
 
 /* Something new; inside, names that mean something elsewhere. */
-static json_t *unknown_value(const struct writer *writer)
-{
+static json_t *unknown_value(const struct writer *writer) {
     switch (g_rand_int_range(writer->random, 0, 5)) {
     case 0: return json_integer(g_rand_int_range(writer->random, -9, 1000));
     case 1: return json_null();
@@ -104,8 +98,7 @@ static json_t *unknown_value(const struct writer *writer)
     }
 }
 
-static void add_unknown_field(const struct writer *writer, json_t *object)
-{
+static void add_unknown_field(const struct writer *writer, json_t *object) {
     static const char *const names[] = {"venue", "x_flags", "note", "Time"};
     const char *name =
         names[g_rand_int_range(writer->random, 0, G_N_ELEMENTS(names))];
@@ -114,18 +107,16 @@ static void add_unknown_field(const struct writer *writer, json_t *object)
 }
 
 /* To every object, with fewer the more of them there are. */
-static void add_unknown_fields(const struct writer *writer, json_t *json, int n)
-{
+static void add_unknown_fields(const struct writer *writer, json_t *json,
+                               int n) {
     const char *key;
     json_t *value;
     size_t i;
 
-    json_object_foreach(json, key, value)
-    {
+    json_object_foreach(json, key, value) {
         add_unknown_fields(writer, value, n);
     }
-    json_array_foreach(json, i, value)
-    {
+    json_array_foreach(json, i, value) {
         add_unknown_fields(writer, value, 8);
     }
     if (json_is_object(json) &&
@@ -134,14 +125,12 @@ static void add_unknown_fields(const struct writer *writer, json_t *json, int n)
     }
 }
 
-static bool has_large_array(const json_t *json)
-{
+static bool has_large_array(const json_t *json) {
     const char *key;
     json_t *value;
 
     /* jansson's iterators take no const object, but change nothing. */
-    json_object_foreach((json_t *)json, key, value)
-    {
+    json_object_foreach((json_t *)json, key, value) {
         if (has_large_array(value)) {
             return true;
         }
@@ -149,14 +138,12 @@ static bool has_large_array(const json_t *json)
     return json_array_size(json) > SMALL_MAX;
 }
 
-static GPtrArray *shuffled_keys(const struct writer *writer, json_t *object)
-{
+static GPtrArray *shuffled_keys(const struct writer *writer, json_t *object) {
     GPtrArray *keys = g_ptr_array_new();
     const char *key;
     json_t *value;
 
-    json_object_foreach(object, key, value)
-    {
+    json_object_foreach(object, key, value) {
         guint to =
             (guint)g_rand_int_range(writer->random, 0, (int)keys->len + 1);
 
@@ -169,8 +156,7 @@ static json_t *reorder(const struct writer *writer, json_t *json);
 
 /* A client need not keep many levels until it knows what they are of: where
  * there are many, arrays and objects come after everything else. */
-static json_t *reorder_object(const struct writer *writer, json_t *object)
-{
+static json_t *reorder_object(const struct writer *writer, json_t *object) {
     bool large = has_large_array(object);
     GPtrArray *keys = shuffled_keys(writer, object);
     json_t *result = json_object();
@@ -191,8 +177,7 @@ static json_t *reorder_object(const struct writer *writer, json_t *object)
 }
 
 /* A copy with the keys of each object in random order. */
-static json_t *reorder(const struct writer *writer, json_t *json)
-{
+static json_t *reorder(const struct writer *writer, json_t *json) {
     json_t *result;
     json_t *value;
     size_t i;
@@ -204,23 +189,20 @@ static json_t *reorder(const struct writer *writer, json_t *json)
         return json_incref(json);
     }
     result = json_array();
-    json_array_foreach(json, i, value)
-    {
+    json_array_foreach(json, i, value) {
         json_array_append_new(result, reorder(writer, value));
     }
     return result;
 }
 
-static void append_white_space(const struct writer *writer, GString *text)
-{
+static void append_white_space(const struct writer *writer, GString *text) {
     if (g_rand_int_range(writer->random, 0, 8) == 0) {
         g_string_append_c(text,
                           " \t\n\r"[g_rand_int_range(writer->random, 0, 4)]);
     }
 }
 
-static char *spread_out(const struct writer *writer, const char *compact)
-{
+static char *spread_out(const struct writer *writer, const char *compact) {
     GString *text = g_string_new(NULL);
     bool in_string = false;
 
@@ -243,8 +225,7 @@ static char *spread_out(const struct writer *writer, const char *compact)
     return g_string_free(text, FALSE);
 }
 
-char *writer_text(const struct writer *writer, json_t *json)
-{
+char *writer_text(const struct writer *writer, json_t *json) {
     char *text;
 
     if (quirk_on(writer->quirks, QUIRK_UNKNOWN_FIELDS)) {

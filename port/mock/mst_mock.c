@@ -17,8 +17,7 @@ enum { IDLE, RESOLVING, RESOLVED, CONNECTING, CONNECTED };
 /* ---- queues ---- */
 
 /* Bytes that have arrived. */
-static size_t queue_ready(const struct mst_mock_queue *q, uint64_t now_ms)
-{
+static size_t queue_ready(const struct mst_mock_queue *q, uint64_t now_ms) {
     size_t ready = 0;
     for (size_t i = 0; i < q->chunks; i++) {
         size_t at = (q->chunk_at + i) % MST_MOCK_CHUNKS;
@@ -32,8 +31,7 @@ static size_t queue_ready(const struct mst_mock_queue *q, uint64_t now_ms)
 
 static void queue_put(struct mst_mock_queue *q, unsigned char *room,
                       size_t room_len, const void *data, size_t len,
-                      uint64_t due_ms)
-{
+                      uint64_t due_ms) {
     size_t end = (q->at + q->len) % room_len;
     size_t first = len < room_len - end ? len : room_len - end;
     memcpy(room + end, data, first);
@@ -57,8 +55,7 @@ static void queue_put(struct mst_mock_queue *q, unsigned char *room,
 
 /* Takes up to len bytes, all of which have arrived, from the front. */
 static size_t queue_take(struct mst_mock_queue *q, const unsigned char *room,
-                         size_t room_len, void *data, size_t len)
-{
+                         size_t room_len, void *data, size_t len) {
     size_t first = len < room_len - q->at ? len : room_len - q->at;
     memcpy(data, room + q->at, first);
     memcpy((unsigned char *)data + first, room, len - first);
@@ -79,16 +76,14 @@ static size_t queue_take(struct mst_mock_queue *q, const unsigned char *room,
 
 /* ---- the plan ---- */
 
-static void mock_breach(struct mst_mock *mock, const char *what)
-{
+static void mock_breach(struct mst_mock *mock, const char *what) {
     if (mock->broken == NULL) {
         mock->broken = what;
     }
 }
 
 /* Counts a call; returns the error with which it must fail, or 0. */
-static int mock_enter(struct mst_mock *mock, enum mst_mock_call call)
-{
+static int mock_enter(struct mst_mock *mock, enum mst_mock_call call) {
     mock->calls[call]++;
     mock->calls[MST_MOCK_ANY]++;
     const struct mst_mock_plan *plan = &mock->plan;
@@ -105,8 +100,7 @@ static int mock_enter(struct mst_mock *mock, enum mst_mock_call call)
     return plan->fail_error < 0 ? plan->fail_error : MST_ERR_PORT;
 }
 
-static struct mst_mock_link *mock_link(struct mst_mock *mock, int link)
-{
+static struct mst_mock_link *mock_link(struct mst_mock *mock, int link) {
     if (link >= 0 && link < MST_MOCK_LINKS) {
         return &mock->links[link];
     }
@@ -115,8 +109,7 @@ static struct mst_mock_link *mock_link(struct mst_mock *mock, int link)
 }
 
 /* A send or recv failed: the link is dead, as a socket would be. */
-static int mock_kill(struct mst_mock *mock, int link, int error)
-{
+static int mock_kill(struct mst_mock *mock, int link, int error) {
     struct mst_mock_link *l = &mock->links[link];
     l->failure = error;
     if (l->told && mock->peer.closed != NULL) {
@@ -129,8 +122,7 @@ static int mock_kill(struct mst_mock *mock, int link, int error)
 /* ---- the port's functions ---- */
 
 static int mock_resolve(void *context, int link,
-                        const struct mst_endpoint *endpoint)
-{
+                        const struct mst_endpoint *endpoint) {
     struct mst_mock *mock = context;
     const struct mst_mock_plan *plan = &mock->plan;
     struct mst_mock_link *l = mock_link(mock, link);
@@ -165,8 +157,7 @@ static int mock_resolve(void *context, int link,
 }
 
 /* Nothing is left of an earlier connection. */
-static void link_clear(struct mst_mock_link *l)
-{
+static void link_clear(struct mst_mock_link *l) {
     memset(&l->in, 0, sizeof l->in);
     memset(&l->out, 0, sizeof l->out);
     l->end = 0;
@@ -176,8 +167,7 @@ static void link_clear(struct mst_mock_link *l)
     l->drip_ms = 0;
 }
 
-static int mock_connect(void *context, int link, int address)
-{
+static int mock_connect(void *context, int link, int address) {
     struct mst_mock *mock = context;
     const struct mst_mock_plan *plan = &mock->plan;
     struct mst_mock_link *l = mock_link(mock, link);
@@ -220,8 +210,7 @@ static int mock_connect(void *context, int link, int address)
 }
 
 /* Hands the peer what has arrived of the client's bytes. */
-static void mock_deliver(struct mst_mock *mock, int link)
-{
+static void mock_deliver(struct mst_mock *mock, int link) {
     struct mst_mock_link *l = &mock->links[link];
     unsigned char piece[1024];
     while (l->stage == CONNECTED && l->end == 0 && l->told) {
@@ -241,8 +230,7 @@ static void mock_deliver(struct mst_mock *mock, int link)
 
 /* The end that the peer has set, once it has arrived after its bytes. */
 static int link_ended(const struct mst_mock *mock,
-                      const struct mst_mock_link *l)
-{
+                      const struct mst_mock_link *l) {
     return l->end != 0 && l->in.len == 0 && mock->elapsed_ms >= l->end_ms &&
                    !l->frozen
                ? l->end
@@ -250,8 +238,7 @@ static int link_ended(const struct mst_mock *mock,
 }
 
 static size_t link_send_room(const struct mst_mock *mock,
-                             const struct mst_mock_link *l)
-{
+                             const struct mst_mock_link *l) {
     size_t room = MST_MOCK_OUT_LEN - l->out.len;
     if (mock->plan.send_max > 0 && room > mock->plan.send_max) {
         room = mock->plan.send_max;
@@ -259,8 +246,7 @@ static size_t link_send_room(const struct mst_mock *mock,
     return mock->plan.send_stall || l->stalled ? 0 : room;
 }
 
-static int mock_send(void *context, int link, const void *data, size_t len)
-{
+static int mock_send(void *context, int link, const void *data, size_t len) {
     struct mst_mock *mock = context;
     struct mst_mock_link *l = mock_link(mock, link);
     int error = mock_enter(mock, MST_MOCK_SEND);
@@ -299,8 +285,7 @@ static int mock_send(void *context, int link, const void *data, size_t len)
 
 /* Bytes that recv may give now. */
 static size_t link_readable(const struct mst_mock *mock,
-                            const struct mst_mock_link *l)
-{
+                            const struct mst_mock_link *l) {
     const struct mst_mock_plan *plan = &mock->plan;
     size_t len = queue_ready(&l->in, mock->elapsed_ms);
     if (l->frozen || (plan->drip > 0 && mock->elapsed_ms < l->drip_ms)) {
@@ -316,8 +301,7 @@ static size_t link_readable(const struct mst_mock *mock,
     return len;
 }
 
-static int mock_recv(void *context, int link, void *data, size_t len)
-{
+static int mock_recv(void *context, int link, void *data, size_t len) {
     struct mst_mock *mock = context;
     const struct mst_mock_plan *plan = &mock->plan;
     struct mst_mock_link *l = mock_link(mock, link);
@@ -365,8 +349,7 @@ static int mock_recv(void *context, int link, void *data, size_t len)
     return (int)len;
 }
 
-static void mock_close(void *context, int link)
-{
+static void mock_close(void *context, int link) {
     struct mst_mock *mock = context;
     struct mst_mock_link *l = mock_link(mock, link);
     if (l == NULL) {
@@ -381,20 +364,17 @@ static void mock_close(void *context, int link)
     }
 }
 
-static uint32_t mock_now_ms(void *context)
-{
+static uint32_t mock_now_ms(void *context) {
     const struct mst_mock *mock = context;
     return (uint32_t)(mock->start_ms + mock->elapsed_ms);
 }
 
-static uint64_t mock_now_ns(void *context)
-{
+static uint64_t mock_now_ns(void *context) {
     const struct mst_mock *mock = context;
     return (mock->start_ms + mock->elapsed_ms) * UINT64_C(1000000);
 }
 
-static int mock_unix_ns(void *context, int64_t *ns)
-{
+static int mock_unix_ns(void *context, int64_t *ns) {
     struct mst_mock *mock = context;
     int error = mock_enter(mock, MST_MOCK_UNIX_NS);
     if (error != 0) {
@@ -407,8 +387,7 @@ static int mock_unix_ns(void *context, int64_t *ns)
     return 0;
 }
 
-static int mock_entropy(void *context, void *data, size_t len)
-{
+static int mock_entropy(void *context, void *data, size_t len) {
     struct mst_mock *mock = context;
     int error = mock_enter(mock, MST_MOCK_ENTROPY);
     if (error != 0) {
@@ -421,16 +400,15 @@ static int mock_entropy(void *context, void *data, size_t len)
     return 0;
 }
 
-static int mock_detail(void *context, int link)
-{
+static int mock_detail(void *context, int link) {
     (void)link;
     return ((const struct mst_mock *)context)->plan.detail;
 }
 
 /* ---- for the test ---- */
 
-void mst_mock_init(struct mst_mock *mock, struct mst_port *port, uint64_t seed)
-{
+void mst_mock_init(struct mst_mock *mock, struct mst_port *port,
+                   uint64_t seed) {
     memset(mock, 0, sizeof *mock);
     mock->random = seed;
     mock->wall_ns = MST_MOCK_WALL_NS;
@@ -450,36 +428,30 @@ void mst_mock_init(struct mst_mock *mock, struct mst_port *port, uint64_t seed)
     port->detail = mock_detail;
 }
 
-void mst_mock_set_now(struct mst_mock *mock, uint32_t now_ms)
-{
+void mst_mock_set_now(struct mst_mock *mock, uint32_t now_ms) {
     mock->start_ms = now_ms - (uint32_t)mock->elapsed_ms;
 }
 
-void mst_mock_set_wall(struct mst_mock *mock, int64_t unix_ns)
-{
+void mst_mock_set_wall(struct mst_mock *mock, int64_t unix_ns) {
     mock->wall_ns = unix_ns - (int64_t)mock->elapsed_ms * 1000000;
 }
 
-int64_t mst_mock_wall(const struct mst_mock *mock)
-{
+int64_t mst_mock_wall(const struct mst_mock *mock) {
     return mock->wall_ns + (int64_t)mock->elapsed_ms * 1000000;
 }
 
-uint64_t mst_mock_elapsed(const struct mst_mock *mock)
-{
+uint64_t mst_mock_elapsed(const struct mst_mock *mock) {
     return mock->elapsed_ms;
 }
 
 /* The earlier of two times, where the second counts only if it is still to
  * come. */
-static uint64_t time_min(uint64_t best, uint64_t time, uint64_t now_ms)
-{
+static uint64_t time_min(uint64_t best, uint64_t time, uint64_t now_ms) {
     return time > now_ms && time < best ? time : best;
 }
 
 /* When the peer next has something to see. */
-static uint64_t mock_peer_due(const struct mst_mock *mock)
-{
+static uint64_t mock_peer_due(const struct mst_mock *mock) {
     uint64_t now = mock->elapsed_ms;
     uint64_t due = time_min(MST_MOCK_NO_TIME, mock->wake_ms, now);
     for (int i = 0; i < MST_MOCK_LINKS; i++) {
@@ -491,8 +463,7 @@ static uint64_t mock_peer_due(const struct mst_mock *mock)
     return due;
 }
 
-uint64_t mst_mock_next(const struct mst_mock *mock)
-{
+uint64_t mst_mock_next(const struct mst_mock *mock) {
     uint64_t now = mock->elapsed_ms;
     uint64_t due = mock_peer_due(mock);
     for (int i = 0; i < MST_MOCK_LINKS; i++) {
@@ -516,8 +487,7 @@ uint64_t mst_mock_next(const struct mst_mock *mock)
     return due == MST_MOCK_NO_TIME ? due : due - now;
 }
 
-static void mock_work(struct mst_mock *mock)
-{
+static void mock_work(struct mst_mock *mock) {
     for (int i = 0; i < MST_MOCK_LINKS; i++) {
         mock_deliver(mock, i);
     }
@@ -529,8 +499,7 @@ static void mock_work(struct mst_mock *mock)
     }
 }
 
-void mst_mock_advance(struct mst_mock *mock, uint32_t ms)
-{
+void mst_mock_advance(struct mst_mock *mock, uint32_t ms) {
     uint64_t target = mock->elapsed_ms + ms;
     for (;;) {
         uint64_t due = mock_peer_due(mock);
@@ -543,8 +512,7 @@ void mst_mock_advance(struct mst_mock *mock, uint32_t ms)
     mock->elapsed_ms = target;
 }
 
-size_t mst_mock_room(const struct mst_mock *mock, int link)
-{
+size_t mst_mock_room(const struct mst_mock *mock, int link) {
     if (link < 0 || link >= MST_MOCK_LINKS) {
         return 0;
     }
@@ -555,8 +523,7 @@ size_t mst_mock_room(const struct mst_mock *mock, int link)
 }
 
 size_t mst_mock_write(struct mst_mock *mock, int link, const void *data,
-                      size_t len)
-{
+                      size_t len) {
     size_t room = mst_mock_room(mock, link);
     if (len > room) {
         len = room;
@@ -575,8 +542,7 @@ size_t mst_mock_write(struct mst_mock *mock, int link, const void *data,
     return len;
 }
 
-void mst_mock_end(struct mst_mock *mock, int link, int error)
-{
+void mst_mock_end(struct mst_mock *mock, int link, int error) {
     struct mst_mock_link *l = mock_link(mock, link);
     if (l == NULL || l->stage != CONNECTED || l->end != 0) {
         return;
@@ -585,38 +551,33 @@ void mst_mock_end(struct mst_mock *mock, int link, int error)
     l->end_ms = mock->elapsed_ms + mock->plan.data_ms;
 }
 
-void mst_mock_wake(struct mst_mock *mock, uint32_t ms)
-{
+void mst_mock_wake(struct mst_mock *mock, uint32_t ms) {
     uint64_t due = mock->elapsed_ms + (ms > 0 ? ms : 1);
     if (due < mock->wake_ms) {
         mock->wake_ms = due;
     }
 }
 
-bool mst_mock_in_use(const struct mst_mock *mock, int link)
-{
+bool mst_mock_in_use(const struct mst_mock *mock, int link) {
     return link >= 0 && link < MST_MOCK_LINKS &&
            mock->links[link].stage != IDLE;
 }
 
-void mst_mock_freeze(struct mst_mock *mock, int link)
-{
+void mst_mock_freeze(struct mst_mock *mock, int link) {
     struct mst_mock_link *l = mock_link(mock, link);
     if (l != NULL) {
         l->frozen = true;
     }
 }
 
-void mst_mock_stall(struct mst_mock *mock, int link, bool stalled)
-{
+void mst_mock_stall(struct mst_mock *mock, int link, bool stalled) {
     struct mst_mock_link *l = mock_link(mock, link);
     if (l != NULL) {
         l->stalled = stalled;
     }
 }
 
-void mst_mock_random(struct mst_mock *mock, void *data, size_t len)
-{
+void mst_mock_random(struct mst_mock *mock, void *data, size_t len) {
     unsigned char *out = data;
     for (size_t i = 0; i < len; i++) {
         /* splitmix64 (Steele, Lea, Flood 2014) */
@@ -631,8 +592,7 @@ void mst_mock_random(struct mst_mock *mock, void *data, size_t len)
 
 /* Would a program that waits for this on a link wake up now? */
 static bool mock_link_ready(const struct mst_mock *mock, int link,
-                            unsigned wants)
-{
+                            unsigned wants) {
     const struct mst_mock_link *l = &mock->links[link];
     const struct mst_mock_plan *plan = &mock->plan;
     bool due = mock->elapsed_ms >= l->due_ms;
@@ -652,8 +612,7 @@ static bool mock_link_ready(const struct mst_mock *mock, int link,
 
 /* Polls the objects until one has an event: which it was, or count. */
 static size_t mock_poll(const struct mst_mock_object *objects, size_t count,
-                        struct mst_event *event, size_t *closed)
-{
+                        struct mst_event *event, size_t *closed) {
     *closed = 0;
     for (size_t i = 0; i < count; i++) {
         int rc = objects[i].poll(objects[i].object, event);
@@ -668,8 +627,8 @@ static size_t mock_poll(const struct mst_mock_object *objects, size_t count,
 /* How long the objects let a program sleep, at most so long: 0 where one is
  * ready. */
 static uint64_t mock_sleep(const struct mst_mock *mock,
-                           const struct mst_mock_object *objects, size_t count)
-{
+                           const struct mst_mock_object *objects,
+                           size_t count) {
     uint64_t wait = UINT64_MAX;
     for (size_t i = 0; i < count * 2; i++) {
         const struct mst_link *link = objects[i / 2].links[i % 2];
@@ -691,8 +650,7 @@ uint32_t mst_mock_run_objects(struct mst_mock *mock,
                               size_t count, uint32_t budget_ms,
                               bool (*on_event)(void *context,
                                                const struct mst_event *event),
-                              void *context)
-{
+                              void *context) {
     uint64_t start = mock->elapsed_ms;
     uint64_t moved = mock->moved;
     unsigned idle = 0, polls = 0;
@@ -736,8 +694,7 @@ uint32_t mst_mock_run_objects(struct mst_mock *mock,
     return (uint32_t)(mock->elapsed_ms - start);
 }
 
-static int mock_poll_client(void *object, struct mst_event *event)
-{
+static int mock_poll_client(void *object, struct mst_event *event) {
     return mst_poll(object, event);
 }
 
@@ -745,8 +702,7 @@ uint32_t mst_mock_run(struct mst_mock *mock, struct mst_client *client,
                       uint32_t budget_ms,
                       bool (*on_event)(void *context,
                                        const struct mst_event *event),
-                      void *context)
-{
+                      void *context) {
     const struct mst_mock_object object = {
         mock_poll_client, client, {&client->link}};
     return mst_mock_run_objects(mock, &object, 1, budget_ms, on_event, context);

@@ -65,8 +65,7 @@
  * Clocks and entropy
  * ------------------------------------------------------------------------ */
 
-static uint64_t port_now_ns(void *context)
-{
+static uint64_t port_now_ns(void *context) {
     struct timespec now = {0, 0};
 
     (void)context;
@@ -74,13 +73,11 @@ static uint64_t port_now_ns(void *context)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static uint32_t port_now_ms(void *context)
-{
+static uint32_t port_now_ms(void *context) {
     return (uint32_t)(port_now_ns(context) / 1000000u);
 }
 
-static int port_unix_ns(void *context, int64_t *ns)
-{
+static int port_unix_ns(void *context, int64_t *ns) {
     struct timespec now;
 
     (void)context;
@@ -91,8 +88,7 @@ static int port_unix_ns(void *context, int64_t *ns)
     return 0;
 }
 
-static int entropy_from_device(void *data, size_t len)
-{
+static int entropy_from_device(void *data, size_t len) {
     int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
     size_t got = 0;
     ssize_t n = 1;
@@ -108,8 +104,7 @@ static int entropy_from_device(void *data, size_t len)
     return got == len ? 0 : MST_ERR_ENTROPY;
 }
 
-static int port_entropy(void *context, void *data, size_t len)
-{
+static int port_entropy(void *context, void *data, size_t len) {
     (void)context;
 #ifdef __linux__
     size_t got = 0;
@@ -138,8 +133,7 @@ static int port_entropy(void *context, void *data, size_t len)
  * Sockets
  * ------------------------------------------------------------------------ */
 
-static int socket_error(int number)
-{
+static int socket_error(int number) {
     switch (number) {
     case ECONNREFUSED: return MST_ERR_REFUSED;
     case ENETUNREACH:
@@ -157,22 +151,19 @@ static int socket_error(int number)
 }
 
 /* NULL for a number that the port was given no link for. */
-static struct mst_posix_link *link_of(const void *context, int number)
-{
+static struct mst_posix_link *link_of(const void *context, int number) {
     const struct mst_posix *posix = context;
 
     return number >= 0 && (size_t)number < posix->count ? &posix->links[number]
                                                         : NULL;
 }
 
-static int link_fail(struct mst_posix_link *link, int number)
-{
+static int link_fail(struct mst_posix_link *link, int number) {
     link->detail = number;
     return socket_error(number);
 }
 
-static void descriptor_close(int *fd)
-{
+static void descriptor_close(int *fd) {
     if (*fd >= 0) {
         close(*fd);
         *fd = -1;
@@ -180,15 +171,13 @@ static void descriptor_close(int *fd)
 }
 
 /* The system's list of a wait forgets what is closed. */
-static void link_close_descriptor(struct mst_posix_link *link, int *fd)
-{
+static void link_close_descriptor(struct mst_posix_link *link, int *fd) {
     descriptor_close(fd);
     link->watched = link->reported = 0;
     link->ended = false;
 }
 
-static bool descriptor_set_up(int fd)
-{
+static bool descriptor_set_up(int fd) {
     int flags = fcntl(fd, F_GETFL);
 
     return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 &&
@@ -196,8 +185,7 @@ static bool descriptor_set_up(int fd)
 }
 
 /* Begins to connect. Returns 1, 0 or an error, as port_connect(). */
-static int socket_begin(struct mst_posix_link *link, int address)
-{
+static int socket_begin(struct mst_posix_link *link, int address) {
     const union mst_posix_address *to = &link->answer.addresses[address];
     socklen_t len = to->any.sa_family == AF_INET6 ? (socklen_t)sizeof to->v6
                                                   : (socklen_t)sizeof to->v4;
@@ -221,8 +209,7 @@ static int socket_begin(struct mst_posix_link *link, int address)
     return errno == EINPROGRESS || errno == EINTR ? 0 : link_fail(link, errno);
 }
 
-static int socket_go_on(struct mst_posix_link *link)
-{
+static int socket_go_on(struct mst_posix_link *link) {
     struct pollfd ready = {link->fd, POLLOUT, 0};
     int number = 0;
     socklen_t len = sizeof number;
@@ -240,8 +227,7 @@ static int socket_go_on(struct mst_posix_link *link)
 
 /* From now on a wait may block in recv(). Where this fails it is merely
  * slower. */
-static void socket_let_block(int fd)
-{
+static void socket_let_block(int fd) {
     const struct timeval limit = {0, RECV_MS * 1000};
 
     if (AT_ONCE != 0 &&
@@ -250,8 +236,7 @@ static void socket_let_block(int fd)
     }
 }
 
-static int port_connect(void *context, int number, int address)
-{
+static int port_connect(void *context, int number, int address) {
     struct mst_posix_link *link = link_of(context, number);
     int rc;
 
@@ -277,14 +262,12 @@ static int port_connect(void *context, int number, int address)
     return rc;
 }
 
-static bool is_not_now(int number)
-{
+static bool is_not_now(int number) {
     return number == EAGAIN || number == EWOULDBLOCK || number == EINTR;
 }
 
 /* What send() and recv() return, as the library wants it. */
-static int socket_result(struct mst_posix_link *link, ssize_t n)
-{
+static int socket_result(struct mst_posix_link *link, ssize_t n) {
     if (n >= 0) {
         return (int)n;
     }
@@ -293,8 +276,7 @@ static int socket_result(struct mst_posix_link *link, ssize_t n)
 
 /* As recv(), but says each time what the system says once: an error. */
 static ssize_t socket_read(struct mst_posix_link *link, void *data, size_t len,
-                           int flags)
-{
+                           int flags) {
     ssize_t n = -1;
 
     if (link->error == 0) {
@@ -313,8 +295,7 @@ static ssize_t socket_read(struct mst_posix_link *link, void *data, size_t len,
 
 /* Waits for RECV_MS at most, and reads. Returns 1 when there is something for
  * port_recv(), 0 for a signal and -1 when nothing has come. */
-static int ahead_read(struct mst_posix_link *link)
-{
+static int ahead_read(struct mst_posix_link *link) {
     ssize_t n = socket_read(link, link->ahead, sizeof link->ahead, 0);
 
     link->ahead_at = 0;
@@ -326,8 +307,7 @@ static int ahead_read(struct mst_posix_link *link)
 }
 
 /* Hands out what was read ahead. */
-static size_t ahead_take(struct mst_posix_link *link, void *data, size_t len)
-{
+static size_t ahead_take(struct mst_posix_link *link, void *data, size_t len) {
     size_t left = link->ahead_len - link->ahead_at;
 
     len = len < left ? len : left;
@@ -336,8 +316,7 @@ static size_t ahead_take(struct mst_posix_link *link, void *data, size_t len)
     return len;
 }
 
-static int port_send(void *context, int number, const void *data, size_t len)
-{
+static int port_send(void *context, int number, const void *data, size_t len) {
     struct mst_posix_link *link = link_of(context, number);
     ssize_t n;
 
@@ -354,8 +333,7 @@ static int port_send(void *context, int number, const void *data, size_t len)
     return socket_result(link, n);
 }
 
-static int port_recv(void *context, int number, void *data, size_t len)
-{
+static int port_recv(void *context, int number, void *data, size_t len) {
     struct mst_posix_link *link = link_of(context, number);
     size_t taken;
     ssize_t n;
@@ -398,8 +376,7 @@ struct resolver_request {
 
 /* Appends to the answer, whose errors are those of the last question. */
 static void resolver_ask(struct mst_posix_answer *answer, const char *host,
-                         uint16_t port, int flags)
-{
+                         uint16_t port, int flags) {
     struct addrinfo hints;
     struct addrinfo *list = NULL;
     char service[8];
@@ -434,8 +411,7 @@ static void resolver_ask(struct mst_posix_answer *answer, const char *host,
 }
 
 /* Reads the file of hosts; empty if there is none, or too much of it. */
-static void hosts_read(char text[HOSTS_LEN])
-{
+static void hosts_read(char text[HOSTS_LEN]) {
     int fd = open(HOSTS, O_RDONLY | O_CLOEXEC);
     ssize_t n = 0;
 
@@ -448,8 +424,7 @@ static void hosts_read(char text[HOSTS_LEN])
 
 /* Looks in the file of hosts, in its order. */
 static void hosts_ask(struct mst_posix_answer *answer, const char *host,
-                      uint16_t port)
-{
+                      uint16_t port) {
     char text[HOSTS_LEN];
     char *rest, *words;
 
@@ -470,8 +445,7 @@ static void hosts_ask(struct mst_posix_answer *answer, const char *host,
     }
 }
 
-static void *resolver_run(void *argument)
-{
+static void *resolver_run(void *argument) {
     struct resolver_request *request = argument;
     struct mst_posix_answer answer;
 
@@ -487,8 +461,7 @@ static void *resolver_run(void *argument)
 
 /* Starts the thread with all signals blocked: they are the program's. Returns
  * 0 or an errno. */
-static int resolver_spawn(struct resolver_request *request)
-{
+static int resolver_spawn(struct resolver_request *request) {
     pthread_attr_t attributes;
     pthread_t thread;
     sigset_t all, before;
@@ -507,8 +480,8 @@ static int resolver_spawn(struct resolver_request *request)
 }
 
 static int resolver_give_up(struct mst_posix_link *link, int number,
-                            struct resolver_request *request, const int pair[2])
-{
+                            struct resolver_request *request,
+                            const int pair[2]) {
     close(pair[0]);
     close(pair[1]);
     free(request);
@@ -516,8 +489,7 @@ static int resolver_give_up(struct mst_posix_link *link, int number,
 }
 
 static int resolver_begin(struct mst_posix_link *link,
-                          const struct mst_endpoint *endpoint)
-{
+                          const struct mst_endpoint *endpoint) {
     struct resolver_request *request;
     int pair[2];
     int rc;
@@ -543,14 +515,12 @@ static int resolver_begin(struct mst_posix_link *link,
     return 0;
 }
 
-static int resolver_result(struct mst_posix_link *link)
-{
+static int resolver_result(struct mst_posix_link *link) {
     link->detail = link->answer.detail;
     return link->answer.error != 0 ? link->answer.error : link->answer.count;
 }
 
-static int resolver_go_on(struct mst_posix_link *link)
-{
+static int resolver_go_on(struct mst_posix_link *link) {
     ssize_t n = recv(link->resolver, &link->answer, sizeof link->answer, 0);
 
     if (n < 0 && is_not_now(errno)) {
@@ -565,8 +535,7 @@ static int resolver_go_on(struct mst_posix_link *link)
 }
 
 static int port_resolve(void *context, int number,
-                        const struct mst_endpoint *endpoint)
-{
+                        const struct mst_endpoint *endpoint) {
     struct mst_posix_link *link = link_of(context, number);
 
     if (link == NULL) {
@@ -589,8 +558,7 @@ static int port_resolve(void *context, int number,
  * Port
  * ------------------------------------------------------------------------ */
 
-static void link_close(struct mst_posix_link *link)
-{
+static void link_close(struct mst_posix_link *link) {
     link_close_descriptor(link, &link->resolver);
     link_close_descriptor(link, &link->fd);
     link->connected = false;
@@ -599,8 +567,7 @@ static void link_close(struct mst_posix_link *link)
     memset(link->ahead, 0, sizeof link->ahead); /* of a token, in the clear */
 }
 
-static void port_close(void *context, int number)
-{
+static void port_close(void *context, int number) {
     struct mst_posix_link *link = link_of(context, number);
 
     if (link != NULL) {
@@ -608,16 +575,14 @@ static void port_close(void *context, int number)
     }
 }
 
-static int port_detail(void *context, int number)
-{
+static int port_detail(void *context, int number) {
     const struct mst_posix_link *link = link_of(context, number);
 
     return link != NULL ? link->detail : 0;
 }
 
 int mst_posix_init(struct mst_posix *posix, struct mst_posix_link *links,
-                   size_t count, struct mst_port *port)
-{
+                   size_t count, struct mst_port *port) {
     if (posix == NULL || links == NULL || count == 0 || count > INT_MAX ||
         port == NULL) {
         return MST_ERR_ARGUMENT;
@@ -649,8 +614,7 @@ int mst_posix_init(struct mst_posix *posix, struct mst_posix_link *links,
     return 0;
 }
 
-void mst_posix_free(struct mst_posix *posix)
-{
+void mst_posix_free(struct mst_posix *posix) {
     for (size_t i = 0; i < posix->count; i++) {
         link_close(&posix->links[i]);
     }
@@ -672,15 +636,13 @@ void mst_posix_free(struct mst_posix *posix)
  * ------------------------------------------------------------------------ */
 
 /* What an object and what has happened to it adds to the sum. */
-static uint64_t wait_key(const struct mst_link *object)
-{
+static uint64_t wait_key(const struct mst_link *object) {
     uint64_t key = (uint64_t)(uintptr_t)object * 0x9E3779B97F4A7C15u;
 
     return (key ^ key >> 29) + object->changes;
 }
 
-static short link_events(const struct mst_posix_link *link, unsigned wants)
-{
+static short link_events(const struct mst_posix_link *link, unsigned wants) {
     if (link->resolver >= 0) {
         return POLLIN;
     }
@@ -693,19 +655,16 @@ static short link_events(const struct mst_posix_link *link, unsigned wants)
                                   (wants & MST_WANT_WRITE ? POLLOUT : 0));
 }
 
-static int link_descriptor(const struct mst_posix_link *link)
-{
+static int link_descriptor(const struct mst_posix_link *link) {
     return link->resolver >= 0 ? link->resolver : link->fd;
 }
 
 /* Whether the object waits for what was read ahead. */
-static bool link_has_read(const struct mst_posix_link *link, unsigned wants)
-{
+static bool link_has_read(const struct mst_posix_link *link, unsigned wants) {
     return link->ahead_at < link->ahead_len && (wants & MST_WANT_READ) != 0;
 }
 
-static void wait_list(struct mst_posix *posix, int number)
-{
+static void wait_list(struct mst_posix *posix, int number) {
     posix->links[number].listed = true;
     posix->links[number].next = posix->state.list;
     posix->state.list = number;
@@ -713,15 +672,13 @@ static void wait_list(struct mst_posix *posix, int number)
 
 /* The link that an object waits for; NULL once the object is closed. */
 static struct mst_posix_link *wait_link(const struct mst_posix *posix,
-                                        const struct mst_link *object)
-{
+                                        const struct mst_link *object) {
     return object->wiped ? NULL : link_of(posix, object->config.link);
 }
 
 /* Looks at what an object waits for, and lists its link or adds to the sum. */
 static void wait_look(struct mst_posix *posix, const struct mst_link *object,
-                      size_t position, uint32_t now)
-{
+                      size_t position, uint32_t now) {
     struct mst_posix_link *link = wait_link(posix, object);
     struct mst_posix_wait_state *state = &posix->state;
     uint32_t left = mst_next_deadline_ms(object);
@@ -747,8 +704,7 @@ static void wait_look(struct mst_posix *posix, const struct mst_link *object,
 }
 
 /* Empties the list; returns the first of its links. */
-static int wait_unlist(struct mst_posix *posix)
-{
+static int wait_unlist(struct mst_posix *posix) {
     int first = posix->state.list;
 
     for (int n = first; n >= 0; n = posix->links[n].next) {
@@ -761,8 +717,7 @@ static int wait_unlist(struct mst_posix *posix)
 /* Looks at all objects. Returns 0 or MST_ERR_ARGUMENT. */
 static int wait_look_at_all(struct mst_posix *posix,
                             const struct mst_link *const *objects, size_t count,
-                            uint32_t now)
-{
+                            uint32_t now) {
     struct mst_posix_wait_state *state = &posix->state;
 
     (void)wait_unlist(posix);
@@ -782,8 +737,7 @@ static int wait_look_at_all(struct mst_posix *posix,
 /* Whether all objects but those of listed links are as they were. */
 static bool wait_is_at_rest(const struct mst_posix *posix,
                             const struct mst_link *const *objects, size_t count,
-                            uint32_t now)
-{
+                            uint32_t now) {
     const struct mst_posix_wait_state *state = &posix->state;
     uint64_t sum = 0;
 
@@ -803,8 +757,7 @@ static bool wait_is_at_rest(const struct mst_posix *posix,
 
 static void wait_look_at_listed(struct mst_posix *posix,
                                 const struct mst_link *const *objects,
-                                uint32_t now)
-{
+                                uint32_t now) {
     int next;
 
     for (int n = wait_unlist(posix); n >= 0; n = next) {
@@ -816,8 +769,7 @@ static void wait_look_at_listed(struct mst_posix *posix,
 }
 
 /* Whether an object can go on without waiting. */
-static bool wait_is_over(const struct mst_posix *posix)
-{
+static bool wait_is_over(const struct mst_posix *posix) {
     for (int n = posix->state.list; n >= 0; n = posix->links[n].next) {
         if (posix->links[n].ready) {
             return true;
@@ -828,8 +780,7 @@ static bool wait_is_over(const struct mst_posix *posix)
 
 /* Waits inside of recv(), which saves a call of the system for each message.
  * Returns 1, 0 or, after *ms have become less, -1 for nothing. */
-static int wait_in_recv(struct mst_posix_link *link, uint32_t *ms)
-{
+static int wait_in_recv(struct mst_posix_link *link, uint32_t *ms) {
     uint64_t begin_ns = port_now_ns(NULL), passed_ms;
     int rc = ahead_read(link);
 
@@ -838,20 +789,17 @@ static int wait_in_recv(struct mst_posix_link *link, uint32_t *ms)
     return rc;
 }
 
-static int wait_limit(uint32_t ms)
-{
+static int wait_limit(uint32_t ms) {
     return ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
-static int wait_result(int rc)
-{
+static int wait_result(int rc) {
     return rc >= 0 ? rc > 0 : errno == EINTR ? 0 : MST_ERR_PORT;
 }
 
 /* An object that all have been looked at can go on. */
 static void wait_found(struct mst_posix *posix,
-                       const struct mst_link *const *objects, int number)
-{
+                       const struct mst_link *const *objects, int number) {
     struct mst_posix_link *link = &posix->links[number];
 
     link->ready = true;
@@ -864,8 +812,7 @@ static void wait_found(struct mst_posix *posix,
 /* Asks poll(). */
 static int wait_poll(struct mst_posix *posix,
                      const struct mst_link *const *objects, size_t count,
-                     uint32_t ms)
-{
+                     uint32_t ms) {
     struct pollfd fds[count + 1]; /* 0 would be none */
     struct mst_posix_link *link;
     nfds_t waits = 0;
@@ -910,8 +857,8 @@ static int wait_poll(struct mst_posix *posix,
 /* Has the system's list watch for what a link waits for. It tells once of what
  * has come (EPOLLET): to tell as long as it is so it would have to look twice
  * at each socket that had something. */
-static bool wait_watch(const struct mst_posix *posix, int number, short events)
-{
+static bool wait_watch(const struct mst_posix *posix, int number,
+                       short events) {
     struct mst_posix_link *link = &posix->links[number];
     struct epoll_event event = {
         .events = EPOLLET | EPOLLRDHUP | (events & POLLIN ? EPOLLIN : 0u) |
@@ -934,8 +881,7 @@ static bool wait_watch(const struct mst_posix *posix, int number, short events)
     return true;
 }
 
-static void wait_note(struct mst_posix_link *link, uint32_t events)
-{
+static void wait_note(struct mst_posix_link *link, uint32_t events) {
     const uint32_t failed = EPOLLERR | EPOLLHUP; /* any call finds out */
 
     link->ended |= (events & (EPOLLRDHUP | failed)) != 0;
@@ -950,8 +896,7 @@ static void wait_note(struct mst_posix_link *link, uint32_t events)
 /* Asks the system's list, whose time does not depend on its length. */
 static int wait_epoll(struct mst_posix *posix,
                       const struct mst_link *const *objects, uint32_t ms,
-                      bool all, size_t count)
-{
+                      bool all, size_t count) {
     struct epoll_event events[WAIT_EVENTS];
     bool watched = true, found = false;
     int rc;
@@ -989,8 +934,7 @@ static int wait_epoll(struct mst_posix *posix,
  * looked at. */
 static int wait_ask(struct mst_posix *posix,
                     const struct mst_link *const *objects, size_t count,
-                    uint32_t ms, bool all)
-{
+                    uint32_t ms, bool all) {
 #ifdef __linux__
     struct mst_posix_wait_state *state = &posix->state;
 
@@ -1007,8 +951,7 @@ static int wait_ask(struct mst_posix *posix,
 
 int mst_posix_wait(struct mst_posix *posix,
                    const struct mst_link *const *objects, size_t count,
-                   uint32_t max_ms)
-{
+                   uint32_t max_ms) {
     uint32_t now = port_now_ms(NULL);
     bool all =
         count <= MST_POSIX_FEW || !wait_is_at_rest(posix, objects, count, now);
@@ -1034,8 +977,7 @@ int mst_posix_wait(struct mst_posix *posix,
     return rc;
 }
 
-int mst_posix_next(struct mst_posix *posix)
-{
+int mst_posix_next(struct mst_posix *posix) {
     while (posix->state.told >= 0) {
         int number = posix->state.told;
         struct mst_posix_link *link = &posix->links[number];
@@ -1051,8 +993,7 @@ int mst_posix_next(struct mst_posix *posix)
 
 size_t mst_posix_pollfds(const struct mst_posix *posix,
                          const struct mst_link *const *objects, size_t count,
-                         struct pollfd *fds)
-{
+                         struct pollfd *fds) {
     size_t used = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -1071,8 +1012,7 @@ size_t mst_posix_pollfds(const struct mst_posix *posix,
     return used;
 }
 
-const char *mst_posix_strerror(int error)
-{
+const char *mst_posix_strerror(int error) {
     switch (error) {
     case 0: return "success";
     case MST_POSIX_ERR_FILE: return "the trust store cannot be read";

@@ -33,8 +33,7 @@ struct anchor_loader {
     int detail;
 };
 
-static void anchor_append(void *context, const void *data, size_t len)
-{
+static void anchor_append(void *context, const void *data, size_t len) {
     struct anchor_bytes *bytes = context;
 
     if (bytes->failed || len == 0) {
@@ -55,8 +54,7 @@ static void anchor_append(void *context, const void *data, size_t len)
     bytes->len += len;
 }
 
-static void anchor_decode(void *context, const void *data, size_t len)
-{
+static void anchor_decode(void *context, const void *data, size_t len) {
     br_x509_decoder_context *x509 = context;
     int code = br_x509_decoder_last_error(x509);
 
@@ -69,8 +67,7 @@ static void anchor_decode(void *context, const void *data, size_t len)
 
 /* Takes the bytes over: the anchor's name begins them, its key follows. */
 static void anchor_fill(struct anchor_loader *loader,
-                        br_x509_trust_anchor *anchor, size_t name_len)
-{
+                        br_x509_trust_anchor *anchor, size_t name_len) {
     unsigned char *name = loader->bytes.data;
     unsigned char *key = name + name_len;
 
@@ -87,8 +84,7 @@ static void anchor_fill(struct anchor_loader *loader,
     memset(&loader->bytes, 0, sizeof loader->bytes);
 }
 
-static int anchor_add(struct anchor_loader *loader)
-{
+static int anchor_add(struct anchor_loader *loader) {
     const br_x509_pkey *key = br_x509_decoder_get_pkey(&loader->x509);
     size_t name_len = loader->bytes.len;
 
@@ -117,8 +113,7 @@ static int anchor_add(struct anchor_loader *loader)
 }
 
 /* Counts a malformed certificate, or fails for it. */
-static int anchor_malformed(struct anchor_loader *loader, int error)
-{
+static int anchor_malformed(struct anchor_loader *loader, int error) {
     if (!loader->tolerant) {
         return error;
     }
@@ -126,8 +121,7 @@ static int anchor_malformed(struct anchor_loader *loader, int error)
     return 0;
 }
 
-static int anchor_end(struct anchor_loader *loader)
-{
+static int anchor_end(struct anchor_loader *loader) {
     int code = br_x509_decoder_last_error(&loader->x509);
 
     if (code == 0) {
@@ -142,8 +136,7 @@ static int anchor_end(struct anchor_loader *loader)
 }
 
 /* BearSSL leaves the dashes on where the line ends in CR LF. */
-static bool anchor_is_certificate(const char *name)
-{
+static bool anchor_is_certificate(const char *name) {
     size_t len = strlen(name);
 
     while (len > 0 && name[len - 1] == '-') {
@@ -153,8 +146,7 @@ static bool anchor_is_certificate(const char *name)
            (len == 16 && memcmp(name, "X509 CERTIFICATE", len) == 0);
 }
 
-static int anchor_event(struct anchor_loader *loader)
-{
+static int anchor_event(struct anchor_loader *loader) {
     int event = br_pem_decoder_event(&loader->pem);
     bool certificate = loader->certificate;
 
@@ -178,8 +170,7 @@ static int anchor_event(struct anchor_loader *loader)
 }
 
 static int anchor_push(struct anchor_loader *loader, const void *data,
-                       size_t len)
-{
+                       size_t len) {
     const unsigned char *at = data;
     int rc = 0;
 
@@ -194,8 +185,7 @@ static int anchor_push(struct anchor_loader *loader, const void *data,
 }
 
 /* Returns 0, or the error that fails the file. */
-static int anchor_read(struct anchor_loader *loader, int fd)
-{
+static int anchor_read(struct anchor_loader *loader, int fd) {
     unsigned char piece[4096];
     ssize_t n = 1;
     int rc = 0;
@@ -231,8 +221,7 @@ static const char *const anchor_stores[] = {
 
 /* Opens the file to read, and says in anchors and loader which. */
 static int anchor_open(struct mst_posix_anchors *anchors,
-                       struct anchor_loader *loader, const char *path)
-{
+                       struct anchor_loader *loader, const char *path) {
     size_t i = 0;
     int fd;
 
@@ -251,16 +240,15 @@ static int anchor_open(struct mst_posix_anchors *anchors,
     return fd;
 }
 
-static void anchor_free(br_x509_trust_anchor *anchors, size_t len)
-{
+static void anchor_free(br_x509_trust_anchor *anchors, size_t len) {
     for (size_t i = 0; i < len; i++) {
         free(anchors[i].dn.data); /* and the key, in the same block */
     }
     free(anchors);
 }
 
-int mst_posix_anchors_load(struct mst_posix_anchors *anchors, const char *path)
-{
+int mst_posix_anchors_load(struct mst_posix_anchors *anchors,
+                           const char *path) {
     struct anchor_loader loader;
     int fd, rc;
 
@@ -290,8 +278,7 @@ int mst_posix_anchors_load(struct mst_posix_anchors *anchors, const char *path)
     return 0;
 }
 
-void mst_posix_anchors_free(struct mst_posix_anchors *anchors)
-{
+void mst_posix_anchors_free(struct mst_posix_anchors *anchors) {
     anchor_free((br_x509_trust_anchor *)anchors->anchors, anchors->len);
     anchors->anchors = NULL;
     anchors->len = 0;

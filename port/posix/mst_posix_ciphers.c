@@ -39,26 +39,22 @@
  * ------------------------------------------------------------------------ */
 
 /* The first n bytes of a vector. */
-static WIDE __mmask64 wide_mask(size_t n)
-{
+static WIDE __mmask64 wide_mask(size_t n) {
     return _bzhi_u64(~0ull, n < 64 ? (unsigned)n : 64);
 }
 
 /* One block, four times. */
-static WIDE __m512i wide_load(const void *block)
-{
+static WIDE __m512i wide_load(const void *block) {
     return _mm512_broadcast_i32x4(_mm_loadu_si128(block));
 }
 
 /* One block, and zeros. */
-static WIDE __m512i wide_first(__m128i block)
-{
+static WIDE __m512i wide_first(__m128i block) {
     return _mm512_inserti32x4(_mm512_setzero_si512(), block, 0);
 }
 
 /* Encrypts up to 64 bytes. */
-static WIDE void wide_encrypt(uint8_t *data, size_t len, __m512i with)
-{
+static WIDE void wide_encrypt(uint8_t *data, size_t len, __m512i with) {
     __mmask64 mask = wide_mask(len);
     __m512i bytes = _mm512_maskz_loadu_epi8(mask, data);
 
@@ -87,32 +83,27 @@ struct gcm_sum {
 };
 
 /* Reverses the bytes of each block. */
-static WIDE __m512i gcm_mirror(__m512i blocks)
-{
+static WIDE __m512i gcm_mirror(__m512i blocks) {
     __m128i order =
         _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 
     return _mm512_shuffle_epi8(blocks, _mm512_broadcast_i32x4(order));
 }
 
-static WIDE __m512i gcm_swap_halves(__m512i blocks)
-{
+static WIDE __m512i gcm_swap_halves(__m512i blocks) {
     return _mm512_shuffle_epi32(blocks, _MM_PERM_BADC);
 }
 
 /* The first of four blocks, four times. */
-static WIDE __m512i gcm_first(__m512i blocks)
-{
+static WIDE __m512i gcm_first(__m512i blocks) {
     return _mm512_shuffle_i64x2(blocks, blocks, 0);
 }
 
-static WIDE __m512i gcm_xor3(__m512i a, __m512i b, __m512i c)
-{
+static WIDE __m512i gcm_xor3(__m512i a, __m512i b, __m512i c) {
     return _mm512_ternarylogic_epi64(a, b, c, 0x96);
 }
 
-static WIDE void gcm_add_product(struct gcm_sum *sum, __m512i a, __m512i b)
-{
+static WIDE void gcm_add_product(struct gcm_sum *sum, __m512i a, __m512i b) {
     sum->low = _mm512_xor_si512(sum->low, _mm512_clmulepi64_epi128(a, b, 0x00));
     sum->middle = gcm_xor3(sum->middle, _mm512_clmulepi64_epi128(a, b, 0x01),
                            _mm512_clmulepi64_epi128(a, b, 0x10));
@@ -121,8 +112,7 @@ static WIDE void gcm_add_product(struct gcm_sum *sum, __m512i a, __m512i b)
 }
 
 /* Each time 64 bits are cleared, the lowest: their product with P is added. */
-static WIDE __m512i gcm_reduce(const struct gcm_sum *sum)
-{
+static WIDE __m512i gcm_reduce(const struct gcm_sum *sum) {
     __m512i p = _mm512_set1_epi64(GCM_P);
     __m512i low =
         _mm512_xor_si512(sum->low, _mm512_bslli_epi128(sum->middle, 8));
@@ -135,8 +125,7 @@ static WIDE __m512i gcm_reduce(const struct gcm_sum *sum)
                     _mm512_clmulepi64_epi128(low, p, 0x00));
 }
 
-static WIDE __m512i gcm_multiply(__m512i a, __m512i b)
-{
+static WIDE __m512i gcm_multiply(__m512i a, __m512i b) {
     struct gcm_sum sum = {{0}, {0}, {0}};
 
     gcm_add_product(&sum, a, b);
@@ -144,8 +133,7 @@ static WIDE __m512i gcm_multiply(__m512i a, __m512i b)
 }
 
 /* The sum of four blocks, in the first one's place. */
-static WIDE __m512i gcm_fold(__m512i blocks)
-{
+static WIDE __m512i gcm_fold(__m512i blocks) {
     __m256i two = _mm256_xor_si256(_mm512_castsi512_si256(blocks),
                                    _mm512_extracti64x4_epi64(blocks, 1));
     __m128i one = _mm_xor_si128(_mm256_castsi256_si128(two),
@@ -155,8 +143,7 @@ static WIDE __m512i gcm_fold(__m512i blocks)
 }
 
 /* H times z, four times. */
-static WIDE __m512i gcm_key(const void *h)
-{
+static WIDE __m512i gcm_key(const void *h) {
     __m512i key = gcm_mirror(wide_load(h));
     __m512i carry = _mm512_bslli_epi128(_mm512_srli_epi64(key, 63), 8);
     __m512i top =
@@ -168,8 +155,7 @@ static WIDE __m512i gcm_key(const void *h)
 
 /* H^32 to H^1, each times z, four in a vector, as far as so many blocks need
  * them. */
-static WIDE void gcm_powers(__m512i power[8], const void *h, size_t blocks)
-{
+static WIDE void gcm_powers(__m512i power[8], const void *h, size_t blocks) {
     __m512i key = gcm_key(h);
     __m512i square = gcm_multiply(key, key);
     __m512i pairs = _mm512_mask_blend_epi64(0xcc, square, key);
@@ -200,8 +186,7 @@ static WIDE void gcm_powers(__m512i power[8], const void *h, size_t blocks)
  * first vector and the first round take what is less than a full one, so that
  * the last block meets H^1. */
 static WIDE_CALLED void gcm_ghash(void *y, const void *h, const void *data,
-                                  size_t len)
-{
+                                  size_t len) {
     const uint8_t *at = data;
     size_t blocks = len / 16 + (len % 16 != 0);
     size_t left = (blocks + 3) / 4; /* vectors */
@@ -253,8 +238,7 @@ struct gcm_keys {
 static const br_block_ctr_class gcm_aes_ctr;
 
 /* SubWord(): in a state of four equal columns ShiftRows() moves nothing. */
-static WIDE uint32_t gcm_sub_word(uint32_t word)
-{
+static WIDE uint32_t gcm_sub_word(uint32_t word) {
     __m128i state = _mm_set1_epi32((int)word);
 
     state = _mm_aesenclast_si128(state, _mm_setzero_si128());
@@ -263,8 +247,7 @@ static WIDE uint32_t gcm_sub_word(uint32_t word)
 
 /* Key expansion (section 5.2); a word's first byte is its lowest. */
 static WIDE_CALLED void gcm_aes_init(const br_block_ctr_class **context,
-                                     const void *key, size_t key_len)
-{
+                                     const void *key, size_t key_len) {
     struct gcm_keys *keys = (struct gcm_keys *)(void *)context;
     uint32_t *words = keys->words;
     uint32_t constant = 1;
@@ -287,8 +270,7 @@ static WIDE_CALLED void gcm_aes_init(const br_block_ctr_class **context,
 }
 
 /* Encrypts 32 blocks. */
-static WIDE void gcm_encrypt(const struct gcm_keys *keys, __m512i blocks[8])
-{
+static WIDE void gcm_encrypt(const struct gcm_keys *keys, __m512i blocks[8]) {
     __m512i key = wide_load(keys->words);
 
 #pragma GCC unroll 8
@@ -311,8 +293,7 @@ static WIDE void gcm_encrypt(const struct gcm_keys *keys, __m512i blocks[8])
 
 /* The first four counter blocks: the nonce, then the counter, lowest byte first
  * for now. */
-static WIDE __m512i gcm_counters(const void *iv, uint32_t counter)
-{
+static WIDE __m512i gcm_counters(const void *iv, uint32_t counter) {
     int nonce[3];
     __m128i first;
 
@@ -326,8 +307,7 @@ static WIDE __m512i gcm_counters(const void *iv, uint32_t counter)
 /* inc32() (SP 800-38D, section 6.2) leaves the nonce alone. */
 static WIDE_CALLED uint32_t
 gcm_aes_run(const br_block_ctr_class *const *context, const void *iv,
-            uint32_t counter, void *data, size_t len)
-{
+            uint32_t counter, void *data, size_t len) {
     const __m512i big_endian = _mm512_broadcast_i32x4(
         _mm_set_epi8(12, 13, 14, 15, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
     const __m512i four = _mm512_broadcast_i32x4(_mm_set_epi32(4, 0, 0, 0));
@@ -372,8 +352,7 @@ struct chacha {
 };
 
 /* Quarter rounds (section 2.1) of all columns. */
-static WIDE void chacha_columns(struct chacha *s)
-{
+static WIDE void chacha_columns(struct chacha *s) {
     s->a = _mm512_add_epi32(s->a, s->b);
     s->d = _mm512_rol_epi32(_mm512_xor_si512(s->d, s->a), 16);
     s->c = _mm512_add_epi32(s->c, s->d);
@@ -385,8 +364,7 @@ static WIDE void chacha_columns(struct chacha *s)
 }
 
 /* Columns, and diagonals, which the rows make columns by turning. */
-static WIDE void chacha_double_round(struct chacha *s)
-{
+static WIDE void chacha_double_round(struct chacha *s) {
     chacha_columns(s);
     s->b = _mm512_shuffle_epi32(s->b, _MM_PERM_ADCB);
     s->c = _mm512_shuffle_epi32(s->c, _MM_PERM_BADC);
@@ -399,8 +377,7 @@ static WIDE void chacha_double_round(struct chacha *s)
 
 /* The first four blocks' matrices (section 2.3). */
 static WIDE struct chacha chacha_begin(const uint8_t *key, const void *iv,
-                                       uint32_t counter)
-{
+                                       uint32_t counter) {
     static const char constants[] = "expand 32-byte k";
     struct chacha s;
     int nonce[3];
@@ -416,8 +393,7 @@ static WIDE struct chacha chacha_begin(const uint8_t *key, const void *iv,
     return s;
 }
 
-static WIDE void chacha_add(struct chacha *s, const struct chacha *begin)
-{
+static WIDE void chacha_add(struct chacha *s, const struct chacha *begin) {
     s->a = _mm512_add_epi32(s->a, begin->a);
     s->b = _mm512_add_epi32(s->b, begin->b);
     s->c = _mm512_add_epi32(s->c, begin->c);
@@ -426,8 +402,7 @@ static WIDE void chacha_add(struct chacha *s, const struct chacha *begin)
 
 /* Encrypts up to four blocks: a block's rows, one behind the other. */
 static WIDE void chacha_encrypt(uint8_t *data, size_t len,
-                                const struct chacha *s)
-{
+                                const struct chacha *s) {
     __m512i ab = _mm512_shuffle_i64x2(s->a, s->b, 0x44);
     __m512i cd = _mm512_shuffle_i64x2(s->c, s->d, 0x44);
     __m512i ab2 = _mm512_shuffle_i64x2(s->a, s->b, 0xee);
@@ -447,8 +422,8 @@ static WIDE void chacha_encrypt(uint8_t *data, size_t len,
 
 /* br_chacha20_run. */
 static WIDE_CALLED uint32_t chacha_run(const void *key, const void *iv,
-                                       uint32_t counter, void *data, size_t len)
-{
+                                       uint32_t counter, void *data,
+                                       size_t len) {
     const __m512i four = _mm512_broadcast_i32x4(_mm_set_epi32(0, 0, 0, 4));
     struct chacha begin = chacha_begin(key, iv, counter);
     uint8_t *at = data;
@@ -483,8 +458,7 @@ static WIDE_CALLED uint32_t chacha_run(const void *key, const void *iv,
 
 /* cpuid, some us in a virtual machine, is for what not every compiler knows
  * by name. */
-static bool wide_is_supported(void)
-{
+static bool wide_is_supported(void) {
     unsigned a, b, c, d;
 
     return __builtin_cpu_supports("avx512bw") &&
@@ -493,8 +467,7 @@ static bool wide_is_supported(void)
            (c & bit_VAES) != 0 && (c & bit_VPCLMULQDQ) != 0;
 }
 
-void mst_posix_ciphers(struct mst_port *port)
-{
+void mst_posix_ciphers(struct mst_port *port) {
     if (wide_is_supported()) {
         port->aes_ctr = &gcm_aes_ctr;
         port->ghash = gcm_ghash;
@@ -504,8 +477,7 @@ void mst_posix_ciphers(struct mst_port *port)
 
 #else
 
-void mst_posix_ciphers(struct mst_port *port)
-{
+void mst_posix_ciphers(struct mst_port *port) {
     (void)port;
 }
 

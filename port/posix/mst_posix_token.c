@@ -58,8 +58,7 @@ struct token_file {
  * Errors
  * ------------------------------------------------------------------------ */
 
-static void token_fail(struct mst_posix *posix, int error, int detail)
-{
+static void token_fail(struct mst_posix *posix, int error, int detail) {
     posix->token_error = error;
     posix->token_detail = detail;
 }
@@ -69,8 +68,7 @@ static void token_fail(struct mst_posix *posix, int error, int detail)
  * ------------------------------------------------------------------------ */
 
 /* Overwrites what was read, although nothing reads it again. */
-static void token_wipe(struct token_file *file)
-{
+static void token_wipe(struct token_file *file) {
     volatile char *text = file->text;
 
     while (file->len > 0) {
@@ -80,8 +78,7 @@ static void token_wipe(struct token_file *file)
 
 /* A descriptor of the file, or -1. What it is counts, not what the path leads
  * to a moment before or after. A FIFO without a writer is not waited for. */
-static int token_open(struct mst_posix *posix)
-{
+static int token_open(struct mst_posix *posix) {
     int fd =
         open(posix->token_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat status;
@@ -107,8 +104,7 @@ static int token_open(struct mst_posix *posix)
     return -1;
 }
 
-static bool token_read(struct token_file *file, int fd)
-{
+static bool token_read(struct token_file *file, int fd) {
     ssize_t n;
 
     do {
@@ -122,8 +118,7 @@ static bool token_read(struct token_file *file, int fd)
 /* Takes a line apart: the begin of the next one, or NULL if it is not what
  * would have been written for its key and end. */
 static const char *token_parse_line(struct token_line *line, const char *text,
-                                    const char *end)
-{
+                                    const char *end) {
     const char *stop = memchr(text, '\n', (size_t)(end - text));
     char begin[TOKEN_BEGIN_MAX + 1];
     char *after;
@@ -146,8 +141,7 @@ static const char *token_parse_line(struct token_line *line, const char *text,
     return stop + 1;
 }
 
-static bool token_parse(struct token_file *file)
-{
+static bool token_parse(struct token_file *file) {
     const char *at = file->text + TOKEN_FIRST_LEN, *end;
 
     if (file->len > TOKEN_FILE_MAX ||
@@ -169,8 +163,7 @@ static bool token_parse(struct token_file *file)
 
 /* Reads the file, as one without tokens if it is missing or not to be used.
  * token_wipe() follows. */
-static void token_load(struct mst_posix *posix, struct token_file *file)
-{
+static void token_load(struct mst_posix *posix, struct token_file *file) {
     int fd = token_open(posix);
 
     file->count = file->len = 0;
@@ -192,8 +185,7 @@ static void token_load(struct mst_posix *posix, struct token_file *file)
 
 /* The path of a file beside the token's. */
 static bool token_beside(const struct mst_posix *posix, const char *suffix,
-                         char path[PATH_MAX])
-{
+                         char path[PATH_MAX]) {
     int n = snprintf(path, PATH_MAX, "%s%s", posix->token_path, suffix);
 
     if (n < 0 || n >= PATH_MAX) {
@@ -206,8 +198,7 @@ static bool token_beside(const struct mst_posix *posix, const char *suffix,
 /* Keeps others from saving between reading and writing: a descriptor, or -1.
  * The lock is on a file that is never replaced nor removed; it also holds
  * between threads, and ends with the process. */
-static int token_lock(struct mst_posix *posix)
-{
+static int token_lock(struct mst_posix *posix) {
     const struct timespec pause = {0, 1000000};
     char path[PATH_MAX];
     int fd = -1;
@@ -235,8 +226,7 @@ static int token_lock(struct mst_posix *posix)
 }
 
 /* A child that was just forked may have the descriptor, too. */
-static void token_unlock(int fd)
-{
+static void token_unlock(int fd) {
     (void)flock(fd, LOCK_UN);
     (void)close(fd);
 }
@@ -244,8 +234,7 @@ static void token_unlock(int fd)
 /* Drops the line of this key, expired ones and, where there would be no room
  * for another, the one that was saved first. Returns whether there was a line
  * of this key. */
-static bool token_drop(struct token_file *file, uint32_t key)
-{
+static bool token_drop(struct token_file *file, uint32_t key) {
     int64_t now_s = time(NULL);
     size_t kept = 0;
     bool found = false;
@@ -263,8 +252,7 @@ static bool token_drop(struct token_file *file, uint32_t key)
     return found;
 }
 
-static bool token_write(int fd, const char *text, size_t len)
-{
+static bool token_write(int fd, const char *text, size_t len) {
     while (len > 0) {
         ssize_t n = write(fd, text, len);
         if (n < 0 && errno != EINTR) {
@@ -278,8 +266,7 @@ static bool token_write(int fd, const char *text, size_t len)
 
 /* Writes the new token's line, then the others. */
 static bool token_write_file(int fd, const struct token_line *line,
-                             const struct token_file *file)
-{
+                             const struct token_file *file) {
     char begin[TOKEN_BEGIN_MAX + 1];
     int len =
         snprintf(begin, sizeof begin, TOKEN_BEGIN, line->key, line->until_s);
@@ -301,8 +288,7 @@ static bool token_write_file(int fd, const struct token_line *line,
  * power failure may leave a damaged file, which costs a token. */
 static bool token_replace(const struct mst_posix *posix,
                           const struct token_line *line,
-                          const struct token_file *file)
-{
+                          const struct token_file *file) {
     char aside[PATH_MAX];
     int fd, reason;
     bool written;
@@ -338,8 +324,7 @@ static bool token_replace(const struct mst_posix *posix,
  * ------------------------------------------------------------------------ */
 
 static int port_token_load(void *context, uint32_t key, char *token, size_t cap,
-                           int64_t *until_s)
-{
+                           int64_t *until_s) {
     struct token_file file;
     int len = 0;
 
@@ -358,8 +343,7 @@ static int port_token_load(void *context, uint32_t key, char *token, size_t cap,
 }
 
 static void port_token_save(void *context, uint32_t key, const char *token,
-                            size_t len, int64_t until_s)
-{
+                            size_t len, int64_t until_s) {
     const struct token_line line = {
         .key = key, .until_s = until_s, .token = token, .token_len = len};
     struct mst_posix *posix = context;
@@ -380,8 +364,7 @@ static void port_token_save(void *context, uint32_t key, const char *token,
 }
 
 int mst_posix_token_file(struct mst_posix *posix, struct mst_port *port,
-                         const char *path)
-{
+                         const char *path) {
     if (posix == NULL || port == NULL || path == NULL || path[0] == '\0') {
         return MST_ERR_ARGUMENT;
     }

@@ -35,8 +35,7 @@ struct bench_number {
 /* Bytes that may be read behind a message; the first of them is 0. */
 #define BENCH_PADDING 64
 
-static inline uint64_t bench_ns(clockid_t clock)
-{
+static inline uint64_t bench_ns(clockid_t clock) {
     struct timespec now;
 
     clock_gettime(clock, &now);
@@ -44,8 +43,7 @@ static inline uint64_t bench_ns(clockid_t clock)
 }
 
 /* SplitMix64: the same numbers for a state in each run. */
-static inline uint64_t bench_random(uint64_t *state)
-{
+static inline uint64_t bench_random(uint64_t *state) {
     uint64_t z = *state += 0x9E3779B97F4A7C15u;
 
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
@@ -58,8 +56,7 @@ static inline uint64_t bench_random(uint64_t *state)
 
 /* Writes a frame as a server does; returns its length. */
 static inline size_t bench_frame(uint8_t *out, unsigned first, const void *data,
-                                 size_t len)
-{
+                                 size_t len) {
     size_t header = len < 126 ? 2 : BENCH_FRAME_HEADER;
 
     out[0] = (uint8_t)first;
@@ -74,8 +71,7 @@ static inline size_t bench_frame(uint8_t *out, unsigned first, const void *data,
 
 /* ---- Texts ---- */
 
-static inline bool bench_is(const char *text, size_t len, const char *literal)
-{
+static inline bool bench_is(const char *text, size_t len, const char *literal) {
     return len == strlen(literal) && memcmp(text, literal, len) == 0;
 }
 
@@ -83,8 +79,7 @@ static inline bool bench_is(const char *text, size_t len, const char *literal)
 #define BENCH_BAD 127
 
 /* Plain notation of up to 18 digits, which is all that the service writes. */
-static inline struct bench_number bench_decimal(const char *text, size_t len)
-{
+static inline struct bench_number bench_decimal(const char *text, size_t len) {
     struct bench_number number = {0, 0};
     size_t point = len;
 
@@ -105,8 +100,7 @@ static inline struct bench_number bench_decimal(const char *text, size_t len)
     return number;
 }
 
-static inline int64_t bench_digits(const char *text, size_t len)
-{
+static inline int64_t bench_digits(const char *text, size_t len) {
     int64_t value = 0;
 
     for (size_t i = 0; i < len; i++) {
@@ -117,8 +111,7 @@ static inline int64_t bench_digits(const char *text, size_t len)
 
 /* RFC 3339 in UTC with 0 to 9 fraction digits, to Unix ns; -1 for what is
  * none. */
-static inline int64_t bench_time(const char *text, size_t len)
-{
+static inline int64_t bench_time(const char *text, size_t len) {
     int64_t year, month, days, seconds, fraction = 0;
 
     if (len < 20 || len > 30 || len == 21 || text[len - 1] != 'Z' ||
@@ -146,8 +139,7 @@ static inline int64_t bench_time(const char *text, size_t len)
 /* ---- The sum ---- */
 
 /* In units of 10^-8: equal for equal numbers, however they were written. */
-static inline uint64_t bench_scaled(struct bench_number number)
-{
+static inline uint64_t bench_scaled(struct bench_number number) {
     static const uint64_t powers[] = {
         1u,
         10u,
@@ -175,8 +167,7 @@ static inline uint64_t bench_scaled(struct bench_number number)
 /* A level, or the price and amount of an execution. */
 static inline uint64_t bench_sum_level(enum bench_side side,
                                        struct bench_number price,
-                                       struct bench_number amount)
-{
+                                       struct bench_number amount) {
     return (bench_scaled(price) + (uint64_t)side * 0x9E3779B97F4A7C15u) *
            (bench_scaled(amount) * 2 + 0xD1B54A32D192ED03u);
 }
@@ -184,8 +175,7 @@ static inline uint64_t bench_sum_level(enum bench_side side,
 /* What a message has beside levels; market has 4 bytes or more, also where
  * there is none. */
 static inline uint64_t bench_sum_message(enum bench_kind kind,
-                                         const char *market, int64_t time_ns)
-{
+                                         const char *market, int64_t time_ns) {
     uint32_t symbol;
 
     memcpy(&symbol, market, sizeof symbol);

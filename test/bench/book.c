@@ -55,19 +55,16 @@ static struct mst_part parts[BATCH];
 
 static uint64_t random_state = 1;
 
-static size_t random_below(size_t n)
-{
+static size_t random_below(size_t n) {
     return (size_t)(bench_random(&random_state) % n);
 }
 
-static double now_ns(void)
-{
+static double now_ns(void) {
     return (double)bench_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /* The level of a slot: bids below, asks above, far from each other. */
-static struct mst_level level_of(unsigned side, int64_t slot, int64_t amount)
-{
+static struct mst_level level_of(unsigned side, int64_t slot, int64_t amount) {
     int64_t away = side == MST_BID ? -slot : slot;
     struct mst_level level = {
         .price_coefficient = (side == MST_BID ? 100000000 : 200000000) + away,
@@ -80,8 +77,7 @@ static struct mst_level level_of(unsigned side, int64_t slot, int64_t amount)
 }
 
 static void apply(struct mst_book *book, const struct mst_level *levels,
-                  size_t count, int64_t time_ns, bool snapshot)
-{
+                  size_t count, int64_t time_ns, bool snapshot) {
     for (size_t at = 0; at < count; at += MST_PART_LEVELS) {
         size_t left = count - at;
         struct mst_part part = {
@@ -98,8 +94,7 @@ static void apply(struct mst_book *book, const struct mst_level *levels,
     }
 }
 
-static void *allocate(size_t count, size_t size)
-{
+static void *allocate(size_t count, size_t size) {
     void *memory = calloc(count, size);
 
     if (memory == NULL) {
@@ -110,8 +105,7 @@ static void *allocate(size_t count, size_t size)
 }
 
 /* A live book with so many levels on each side, and room for no more. */
-static struct subject *subject_new(size_t count)
-{
+static struct subject *subject_new(size_t count) {
     struct subject *subject = allocate(1, sizeof *subject);
     struct mst_level *levels = allocate(2 * count, sizeof *levels);
 
@@ -127,14 +121,12 @@ static struct subject *subject_new(size_t count)
     return subject;
 }
 
-static void subject_free(struct subject *subject)
-{
+static void subject_free(struct subject *subject) {
     free(subject->levels);
     free(subject);
 }
 
-static size_t random_slot(enum mix mix, size_t count)
-{
+static size_t random_slot(enum mix mix, size_t count) {
     size_t dice = random_below(10);
 
     if (mix == MIX_WHOLE) {
@@ -148,8 +140,7 @@ static size_t random_slot(enum mix mix, size_t count)
 
 /* Of five changes three are of an amount, one removes a level, and one brings
  * a level back, so that the book keeps its size. */
-static struct mst_level change(struct subject *subject, enum mix mix)
-{
+static struct mst_level change(struct subject *subject, enum mix mix) {
     unsigned side = (unsigned)random_below(2);
     size_t slot = random_slot(mix, subject->count);
     bool *absent = &subject->absent[side][slot];
@@ -163,8 +154,7 @@ static struct mst_level change(struct subject *subject, enum mix mix)
 }
 
 /* ns of one update, on average over a batch. */
-static double time_batch(struct subject *subject, enum mix mix)
-{
+static double time_batch(struct subject *subject, enum mix mix) {
     double begin;
 
     for (size_t i = 0; i < BATCH; i++) {
@@ -186,23 +176,20 @@ static double time_batch(struct subject *subject, enum mix mix)
     return (now_ns() - begin) / BATCH;
 }
 
-static int compare(const void *a, const void *b)
-{
+static int compare(const void *a, const void *b) {
     double x = *(const double *)a;
     double y = *(const double *)b;
 
     return (x > y) - (x < y);
 }
 
-static double median(double times[ROUNDS])
-{
+static double median(double times[ROUNDS]) {
     qsort(times, ROUNDS, sizeof *times, compare);
     return times[ROUNDS / 2];
 }
 
 /* Prints a row; returns how many times as much the largest book costs. */
-static double bench_updates(enum mix mix)
-{
+static double bench_updates(enum mix mix) {
     struct subject *subjects[SIZES];
     static double times[SIZES][ROUNDS];
     double least;
@@ -231,8 +218,7 @@ enum order { ORDER_BEST_FIRST, ORDER_WORST_FIRST, ORDER_RANDOM, ORDERS };
 static const char *const order_names[ORDERS] = {"best first", "worst first",
                                                 "random"};
 
-static void arrange(struct mst_level *levels, enum order order)
-{
+static void arrange(struct mst_level *levels, enum order order) {
     for (size_t i = 0; i < 2 * SNAPSHOT_LEVELS; i++) {
         size_t rank = i % SNAPSHOT_LEVELS;
         size_t slot =
@@ -250,8 +236,7 @@ static void arrange(struct mst_level *levels, enum order order)
     }
 }
 
-static void bench_snapshots(void)
-{
+static void bench_snapshots(void) {
     static struct mst_level came[ORDERS][2 * SNAPSHOT_LEVELS];
     static struct mst_level levels[2 * SNAPSHOT_LEVELS];
     static double times[ORDERS][ROUNDS];
@@ -278,8 +263,7 @@ static void bench_snapshots(void)
     }
 }
 
-int main(void)
-{
+int main(void) {
     double ratio;
 
     printf("%-32s", "One update, levels of each side:");

@@ -13,16 +13,14 @@
 #include <utility>
 #include <vector>
 
-namespace
-{
+namespace {
 
 constexpr int decimals = 8; // of prices and amounts
 
 // Times have different precision: those this close may be of one moment.
 constexpr int64_t alike_ns = 1000000;
 
-bool is_older(int64_t time_ns, int64_t than_ns)
-{
+bool is_older(int64_t time_ns, int64_t than_ns) {
     return time_ns + alike_ns <= than_ns;
 }
 
@@ -49,8 +47,7 @@ constexpr int64_t powers[] = {
 };
 
 // In units of 10^-8; false where that is no whole number, or too large a one.
-bool scale(int64_t coefficient, int exponent, int64_t &units)
-{
+bool scale(int64_t coefficient, int exponent, int64_t &units) {
     unsigned power = static_cast<unsigned>(exponent + decimals);
 
     return power < std::size(powers) &&
@@ -58,8 +55,7 @@ bool scale(int64_t coefficient, int exponent, int64_t &units)
 }
 
 // Best first: lower is better, so bids are kept by their price below 0.
-int64_t key(unsigned side, int64_t price)
-{
+int64_t key(unsigned side, int64_t price) {
     return side == MST_BID ? -price : price;
 }
 
@@ -69,8 +65,7 @@ struct Level {
     bool inexact;
 
     // Gives way to an update, which may be of the same moment.
-    void change(const Level &to)
-    {
+    void change(const Level &to) {
         int64_t newest = std::max(time_ns, to.time_ns);
 
         *this = to;
@@ -81,8 +76,7 @@ struct Level {
 struct Map {
     std::map<int64_t, Level> levels;
 
-    void set(int64_t price, const Level &level)
-    {
+    void set(int64_t price, const Level &level) {
         if (level.amount == 0) {
             auto at = levels.find(price);
 
@@ -99,8 +93,7 @@ struct Map {
         }
     }
 
-    std::pair<int64_t, Level> best() const
-    {
+    std::pair<int64_t, Level> best() const {
         return *levels.begin();
     }
 };
@@ -109,8 +102,7 @@ struct Map {
 struct Vector {
     std::vector<std::pair<int64_t, Level>> levels;
 
-    void set(int64_t price, const Level &level)
-    {
+    void set(int64_t price, const Level &level) {
         auto at = std::lower_bound(
             levels.begin(), levels.end(), price,
             [](const auto &one, int64_t to) { return one.first > to; });
@@ -128,8 +120,7 @@ struct Vector {
         }
     }
 
-    std::pair<int64_t, Level> best() const
-    {
+    std::pair<int64_t, Level> best() const {
         return levels.back();
     }
 };
@@ -141,8 +132,7 @@ template <class Side> struct Book {
     int disagreements = 0;
     int64_t snapshot_ns = 0, time_ns = 0, disagrees_ns = 0;
 
-    void set(const mst_level &level)
-    {
+    void set(const mst_level &level) {
         Level to{0, level.time_ns, (level.flags & MST_LEVEL_INEXACT) != 0};
         int64_t price;
 
@@ -154,16 +144,14 @@ template <class Side> struct Book {
         }
     }
 
-    bool is_crossed() const
-    {
+    bool is_crossed() const {
         return !sides[MST_BID].levels.empty() &&
                !sides[MST_ASK].levels.empty() &&
                -sides[MST_BID].best().first >= sides[MST_ASK].best().first;
     }
 
     // A message is whole.
-    void end(const mst_part &part)
-    {
+    void end(const mst_part &part) {
         if (part.snapshot) {
             for (const mst_level &level : early) {
                 if (level.time_ns > snapshot_ns) {
@@ -177,8 +165,7 @@ template <class Side> struct Book {
         crossed = is_crossed();
     }
 
-    void apply(const mst_part &part)
-    {
+    void apply(const mst_part &part) {
         if (part.aborted) {
             *this = {}; // until the next snapshot
             return;
@@ -203,8 +190,7 @@ template <class Side> struct Book {
         }
     }
 
-    bool agrees(unsigned side, bool has, const mst_level &top) const
-    {
+    bool agrees(unsigned side, bool has, const mst_level &top) const {
         int64_t price, amount;
 
         if (!has || sides[side].levels.empty()) {
@@ -217,8 +203,7 @@ template <class Side> struct Book {
                best == key(side, price) && level.amount == amount;
     }
 
-    void check(const mst_top &top)
-    {
+    void check(const mst_top &top) {
         if (is_older(top.time_ns, time_ns)) {
             return;
         }
@@ -236,8 +221,7 @@ template <class Side> struct Book {
                          int64_t{MST_DISAGREEMENT_MS} * 1000000;
     }
 
-    uint64_t sum() const
-    {
+    uint64_t sum() const {
         uint64_t sum = 0;
 
         if (!live || !exact || crossed || disagrees) {
@@ -259,8 +243,7 @@ Book<Vector> vector;
 
 } // namespace
 
-void book_std_init(enum book_std_kind kind)
-{
+void book_std_init(enum book_std_kind kind) {
     if (kind == BOOK_STD_MAP) {
         map = {};
     } else {
@@ -268,17 +251,14 @@ void book_std_init(enum book_std_kind kind)
     }
 }
 
-void book_std_apply(enum book_std_kind kind, const struct mst_part *part)
-{
+void book_std_apply(enum book_std_kind kind, const struct mst_part *part) {
     kind == BOOK_STD_MAP ? map.apply(*part) : vector.apply(*part);
 }
 
-void book_std_check(enum book_std_kind kind, const struct mst_top *top)
-{
+void book_std_check(enum book_std_kind kind, const struct mst_top *top) {
     kind == BOOK_STD_MAP ? map.check(*top) : vector.check(*top);
 }
 
-uint64_t book_std_sum(enum book_std_kind kind)
-{
+uint64_t book_std_sum(enum book_std_kind kind) {
     return kind == BOOK_STD_MAP ? map.sum() : vector.sum();
 }

@@ -27,15 +27,13 @@ static struct {
     size_t count;
 } run;
 
-void client_fail(const char *why)
-{
+void client_fail(const char *why) {
     fprintf(stderr, "client: %s\n", why);
     exit(1);
 }
 
 __attribute__((format(printf, 1, 2))) static void
-request_add(const char *format, ...)
-{
+request_add(const char *format, ...) {
     size_t len = strlen(client.request);
     va_list arguments;
 
@@ -45,8 +43,7 @@ request_add(const char *format, ...)
     va_end(arguments);
 }
 
-static void request_make(void)
-{
+static void request_make(void) {
     static const char *const channels[] = {
         "market_data", "market_data.top_of_book", "execution_data"};
     char market[CORPUS_MARKET_LEN + 1];
@@ -63,8 +60,7 @@ static void request_make(void)
     request_add("]}");
 }
 
-static void stamps_map(const char *directory)
-{
+static void stamps_map(const char *directory) {
     char path[256];
     FILE *file;
 
@@ -81,8 +77,7 @@ static void stamps_map(const char *directory)
     fclose(file);
 }
 
-const struct client *client_begin(int argc, char **argv)
-{
+const struct client *client_begin(int argc, char **argv) {
     client.usual = argc == 11 && strcmp(argv[10], "usual") == 0;
     client.clients = argc == 11 ? (unsigned)strtoul(argv[10], NULL, 10) : 1;
     client.clients += client.usual;
@@ -112,8 +107,7 @@ const struct client *client_begin(int argc, char **argv)
     return &client;
 }
 
-static uint64_t cpu_us(void)
-{
+static uint64_t cpu_us(void) {
     struct rusage usage;
 
     getrusage(RUSAGE_SELF, &usage);
@@ -122,14 +116,12 @@ static uint64_t cpu_us(void)
            (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-void client_connecting(void)
-{
+void client_connecting(void) {
     run.received = 0;
     run.connecting_ns = bench_ns(CLOCK_MONOTONIC);
 }
 
-bool client_message(uint64_t sum)
-{
+bool client_message(uint64_t sum) {
     run.sum += sum;
     if (run.paced) {
         run.samples[run.count++] =
@@ -151,14 +143,12 @@ bool client_message(uint64_t sum)
     return true;
 }
 
-bool client_again(void)
-{
+bool client_again(void) {
     return run.connections < run.repeats;
 }
 
 /* Unlike ru_maxrss, this does not begin with what the parent had. */
-static long resident_kb(void)
-{
+static long resident_kb(void) {
     FILE *file = fopen("/proc/self/status", "r");
     char line[256];
     long kb = 0;
@@ -174,15 +164,13 @@ static long resident_kb(void)
     return kb;
 }
 
-static int compare(const void *a, const void *b)
-{
+static int compare(const void *a, const void *b) {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
     return (x > y) - (x < y);
 }
 
-int client_end(void)
-{
+int client_end(void) {
     long kb = resident_kb(); /* before what follows adds to it */
 
     qsort(run.samples, run.count, sizeof *run.samples, compare);

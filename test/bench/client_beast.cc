@@ -36,18 +36,15 @@ struct TlsArguments {
 // A buffered stream hands one argument to the stream that it buffers.
 struct Tls : asio::ssl::stream<tcp::socket> {
     explicit Tls(const TlsArguments &arguments)
-        : stream(arguments.io, arguments.context)
-    {
+        : stream(arguments.io, arguments.context) {
     }
 };
 
-inline tcp::socket &closable(tcp::socket &socket)
-{
+inline tcp::socket &closable(tcp::socket &socket) {
     return socket;
 }
 
-inline asio::ssl::stream<tcp::socket> &closable(Tls &tls)
-{
+inline asio::ssl::stream<tcp::socket> &closable(Tls &tls) {
     return tls;
 }
 
@@ -55,15 +52,12 @@ using Plain = asio::buffered_read_stream<tcp::socket>;
 using Secure = asio::buffered_read_stream<Tls>;
 
 // Beast asks how a stream below its own is closed.
-namespace boost
-{
-namespace asio
-{
+namespace boost {
+namespace asio {
 
 template <class Stream>
 void teardown(beast::role_type role, buffered_read_stream<Stream> &stream,
-              beast::error_code &error)
-{
+              beast::error_code &error) {
     using beast::websocket::teardown;
 
     teardown(role, closable(stream.next_layer()), error);
@@ -72,12 +66,10 @@ void teardown(beast::role_type role, buffered_read_stream<Stream> &stream,
 } // namespace asio
 } // namespace boost
 
-namespace
-{
+namespace {
 
 template <class Stream>
-void receive(websocket::stream<Stream> &ws, const client &client)
-{
+void receive(websocket::stream<Stream> &ws, const client &client) {
     beast::flat_buffer buffer;
     bool done = false;
 
@@ -102,8 +94,7 @@ void receive(websocket::stream<Stream> &ws, const client &client)
     }
 }
 
-void run_plain(asio::io_context &io, const client &client)
-{
+void run_plain(asio::io_context &io, const client &client) {
     tcp::resolver resolver(io);
     websocket::stream<Plain> ws(io, read_ahead);
     tcp::socket &socket = ws.next_layer().next_layer();
@@ -115,8 +106,7 @@ void run_plain(asio::io_context &io, const client &client)
 
 // Full, or short with the session of the connection before.
 void run_secure(asio::io_context &io, asio::ssl::context &context,
-                const client &client, std::shared_ptr<SSL_SESSION> &session)
-{
+                const client &client, std::shared_ptr<SSL_SESSION> &session) {
     tcp::resolver resolver(io);
     TlsArguments arguments{io, context};
     websocket::stream<Secure> ws(arguments, read_ahead);
@@ -141,8 +131,7 @@ void run_secure(asio::io_context &io, asio::ssl::context &context,
 
 } // namespace
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const client &client = *client_begin(argc, argv);
 
     try {

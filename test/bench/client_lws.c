@@ -21,16 +21,14 @@ static struct {
     size_t len, size;
 } partial;
 
-static void on_message(const char *text, size_t len)
-{
+static void on_message(const char *text, size_t len) {
     /* The answer to the request is the only text that begins so. */
     if (!done && (len < 7 || strncmp(text, "{\"type\"", 7) != 0)) {
         done = client_message(decode_cjson(text, len));
     }
 }
 
-static void on_receive(struct lws *wsi, const char *data, size_t len)
-{
+static void on_receive(struct lws *wsi, const char *data, size_t len) {
     bool last =
         lws_is_final_fragment(wsi) && lws_remaining_packet_payload(wsi) == 0;
 
@@ -53,8 +51,7 @@ static void on_receive(struct lws *wsi, const char *data, size_t len)
     }
 }
 
-static int send_request(struct lws *wsi)
-{
+static int send_request(struct lws *wsi) {
     static unsigned char frame[LWS_PRE + sizeof client->request];
     size_t len = strlen(client->request);
 
@@ -63,8 +60,7 @@ static int send_request(struct lws *wsi)
                                                                            : 0;
 }
 
-static int append_token(struct lws *wsi, void *in, size_t len)
-{
+static int append_token(struct lws *wsi, void *in, size_t len) {
     static const char value[] = "Bearer " CLIENT_TOKEN;
     unsigned char **at = in;
 
@@ -74,8 +70,7 @@ static int append_token(struct lws *wsi, void *in, size_t len)
 }
 
 static int on_event(struct lws *wsi, enum lws_callback_reasons reason,
-                    void *user, void *in, size_t len)
-{
+                    void *user, void *in, size_t len) {
     (void)user;
     switch (reason) {
     case LWS_CALLBACK_CLIENT_APPEND_HANDSHAKE_HEADER:
@@ -93,8 +88,7 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason,
     }
 }
 
-static struct lws_context *context_new(void)
-{
+static struct lws_context *context_new(void) {
     static const struct lws_protocols protocols[] = {
         {.name = "stream", .callback = on_event, .rx_buffer_size = RECEIVE},
         {.name = NULL},
@@ -117,8 +111,7 @@ static struct lws_context *context_new(void)
     return context;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     struct lws_context *context;
 
     client = client_begin(argc, argv);

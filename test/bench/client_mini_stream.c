@@ -21,24 +21,21 @@ MST_MEMORY(fast_plain, 524288, MST_RECORD_OUT_FULL, 2048, 0);
 
 /* A token that is at hand, as the other clients have it. */
 static int token_load(void *context, uint32_t key, char *token, size_t cap,
-                      int64_t *until_s)
-{
+                      int64_t *until_s) {
     (void)context;
     (void)key;
     *until_s = time(NULL) + 3600;
     return snprintf(token, cap, "%s", CLIENT_TOKEN);
 }
 
-static void watch(void *context, const struct mst_trace *trace)
-{
+static void watch(void *context, const struct mst_trace *trace) {
     (void)context;
     if (trace->kind == MST_TRACE_STATE && trace->state == MST_STATE_RESOLVE) {
         client_connecting();
     }
 }
 
-static void subscribe_all(unsigned markets)
-{
+static void subscribe_all(unsigned markets) {
     char market[CORPUS_MARKET_LEN + 1];
 
     mst_subscribe(&stream, MST_HEARTBEAT, NULL, NULL);
@@ -51,8 +48,7 @@ static void subscribe_all(unsigned markets)
 }
 
 /* Until the connection's last message. */
-static void receive(struct mst_posix *posix)
-{
+static void receive(struct mst_posix *posix) {
     const struct mst_link *link = &stream.link;
     struct mst_event event;
     uint64_t sum = 0;
@@ -77,8 +73,7 @@ static void receive(struct mst_posix *posix)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const struct client *client = client_begin(argc, argv);
     struct mst_posix_anchors anchors = {.len = 0};
     static struct mst_posix_link links[1];

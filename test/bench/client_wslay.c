@@ -32,8 +32,7 @@ struct connection {
 
 /* ---- Bytes ---- */
 
-static int socket_connect(const char *port)
-{
+static int socket_connect(const char *port) {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
     int fd = -1;
 
@@ -55,15 +54,14 @@ static int socket_connect(const char *port)
     return fd;
 }
 
-static ssize_t take(const struct connection *connection, void *data, size_t len)
-{
+static ssize_t take(const struct connection *connection, void *data,
+                    size_t len) {
     return connection->ssl != NULL ? SSL_read(connection->ssl, data, (int)len)
                                    : recv(connection->fd, data, len, 0);
 }
 
 static ssize_t give(const struct connection *connection, const void *data,
-                    size_t len)
-{
+                    size_t len) {
     return connection->ssl != NULL
                ? SSL_write(connection->ssl, data, (int)len)
                : send(connection->fd, data, len, MSG_NOSIGNAL);
@@ -71,8 +69,7 @@ static ssize_t give(const struct connection *connection, const void *data,
 
 /* Full, or short with the session of the connection before. */
 static void tls_connect(struct connection *connection, SSL_CTX *context,
-                        SSL_SESSION *session)
-{
+                        SSL_SESSION *session) {
     connection->ssl = SSL_new(context);
     SSL_set_tlsext_host_name(connection->ssl, CLIENT_HOST);
     SSL_set1_host(connection->ssl, CLIENT_HOST);
@@ -88,8 +85,7 @@ static void tls_connect(struct connection *connection, SSL_CTX *context,
 /* ---- WebSocket ---- */
 
 static void upgrade(const struct connection *connection,
-                    const struct client *client)
-{
+                    const struct client *client) {
     unsigned char random[16], digest[EVP_MAX_MD_SIZE];
     char key[32], keyed[80], text[1024], accept[64];
     size_t len = 0;
@@ -125,8 +121,7 @@ static void upgrade(const struct connection *connection,
 }
 
 static ssize_t on_receive(wslay_event_context_ptr ws, uint8_t *data, size_t len,
-                          int flags, void *user)
-{
+                          int flags, void *user) {
     struct connection *connection = user;
     ssize_t n;
 
@@ -144,8 +139,7 @@ static ssize_t on_receive(wslay_event_context_ptr ws, uint8_t *data, size_t len,
 }
 
 static ssize_t on_send(wslay_event_context_ptr ws, const uint8_t *data,
-                       size_t len, int flags, void *user)
-{
+                       size_t len, int flags, void *user) {
     ssize_t n = give(user, data, len);
 
     (void)flags;
@@ -157,8 +151,7 @@ static ssize_t on_send(wslay_event_context_ptr ws, const uint8_t *data,
 }
 
 static int on_mask(wslay_event_context_ptr ws, uint8_t *data, size_t len,
-                   void *user)
-{
+                   void *user) {
     (void)ws;
     (void)user;
     return RAND_bytes(data, (int)len) == 1 ? 0 : -1;
@@ -166,8 +159,7 @@ static int on_mask(wslay_event_context_ptr ws, uint8_t *data, size_t len,
 
 static void on_message(wslay_event_context_ptr ws,
                        const struct wslay_event_on_msg_recv_arg *message,
-                       void *user)
-{
+                       void *user) {
     struct connection *connection = user;
 
     (void)ws;
@@ -179,8 +171,8 @@ static void on_message(wslay_event_context_ptr ws,
     }
 }
 
-static void receive(struct connection *connection, const struct client *client)
-{
+static void receive(struct connection *connection,
+                    const struct client *client) {
     static const struct wslay_event_callbacks callbacks = {
         .recv_callback = on_receive,
         .send_callback = on_send,
@@ -206,8 +198,7 @@ static void receive(struct connection *connection, const struct client *client)
 
 /* ---- */
 
-static SSL_CTX *context_new(const struct client *client)
-{
+static SSL_CTX *context_new(const struct client *client) {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
 
     if (context == NULL ||
@@ -220,8 +211,7 @@ static SSL_CTX *context_new(const struct client *client)
     return context;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const struct client *client = client_begin(argc, argv);
     SSL_CTX *context = client->tls ? context_new(client) : NULL;
     SSL_SESSION *session = NULL;

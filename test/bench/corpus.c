@@ -34,13 +34,11 @@ static const struct {
 
 static uint64_t random_state;
 
-static unsigned random_below(unsigned n)
-{
+static unsigned random_below(unsigned n) {
     return (unsigned)(bench_random(&random_state) % n);
 }
 
-static void *allocate(size_t count, size_t size)
-{
+static void *allocate(size_t count, size_t size) {
     void *memory = calloc(count, size);
 
     if (memory == NULL) {
@@ -69,8 +67,7 @@ struct content {
 /* ---- Text ---- */
 
 __attribute__((format(printf, 2, 3))) static void add(struct corpus *corpus,
-                                                      const char *format, ...)
-{
+                                                      const char *format, ...) {
     va_list arguments;
 
     if (corpus->size - corpus->len < 256) {
@@ -88,22 +85,19 @@ __attribute__((format(printf, 2, 3))) static void add(struct corpus *corpus,
     va_end(arguments);
 }
 
-static void add_comma(struct corpus *corpus, enum corpus_form form)
-{
+static void add_comma(struct corpus *corpus, enum corpus_form form) {
     add(corpus, form == CORPUS_SPACED ? ", " : ",");
 }
 
 static void add_field(struct corpus *corpus, enum corpus_form form,
-                      const char *name, const char *value)
-{
+                      const char *name, const char *value) {
     add(corpus, form == CORPUS_SPACED ? "\"%s\": \"%s\"" : "\"%s\":\"%s\"",
         name, value);
 }
 
 static void add_levels(struct corpus *corpus, enum corpus_form form,
                        const char *name, const struct quote *quotes,
-                       size_t count)
-{
+                       size_t count) {
     bool price_last = form == CORPUS_ORDERED || form == CORPUS_SORTED;
 
     add(corpus, form == CORPUS_SPACED ? "\"%s\": [" : "\"%s\":[", name);
@@ -127,8 +121,7 @@ static void add_levels(struct corpus *corpus, enum corpus_form form,
 }
 
 static void add_sides(struct corpus *corpus, enum corpus_form form,
-                      const struct content *content)
-{
+                      const struct content *content) {
     const struct quote *asks = content->quotes + content->bids;
 
     if (form == CORPUS_SORTED) {
@@ -144,8 +137,7 @@ static void add_sides(struct corpus *corpus, enum corpus_form form,
 
 /* The fields that a payload has beside levels, in one of two orders. */
 static void add_fields(struct corpus *corpus, enum corpus_form form,
-                       const struct content *content)
-{
+                       const struct content *content) {
     static const char *const types[] = {"UPDATE", "SNAPSHOT", "TOP_OF_BOOK", "",
                                         ""};
     static const char *const times[] = {"time", "time", "timestamp",
@@ -174,8 +166,7 @@ static void add_fields(struct corpus *corpus, enum corpus_form form,
     }
 }
 
-static uint64_t content_sum(const struct content *content)
-{
+static uint64_t content_sum(const struct content *content) {
     uint64_t sum = bench_sum_message(
         content->kind,
         content->kind == BENCH_HEARTBEAT ? "\0\0\0" : content->market,
@@ -188,8 +179,7 @@ static uint64_t content_sum(const struct content *content)
 }
 
 static void add_message(struct corpus *corpus, enum corpus_form form,
-                        const struct content *content)
-{
+                        const struct content *content) {
     static const char *const channels[] = {"market_data", "market_data",
                                            "market_data.top_of_book",
                                            "execution_data", "heartbeat"};
@@ -226,8 +216,7 @@ struct number {
     unsigned decimals;
 };
 
-static unsigned ten_to_the(unsigned power)
-{
+static unsigned ten_to_the(unsigned power) {
     unsigned scale = 1;
 
     while (power-- > 0) {
@@ -238,8 +227,7 @@ static unsigned ten_to_the(unsigned power)
 
 /* Half of the amounts are below 10, a quarter each below 1,000 and 100,000; one
  * in four is filled up with zeros to all its decimals. */
-static struct number amount_varied(void)
-{
+static struct number amount_varied(void) {
     static const unsigned units[] = {10, 10, 1000, 100000};
     unsigned decimals = random_below(DECIMALS_MOST + 1);
     unsigned scale = ten_to_the(decimals);
@@ -252,16 +240,14 @@ static struct number amount_varied(void)
     return (struct number){digits * ten_to_the(zeros), decimals + zeros};
 }
 
-static struct number amount_usual(void)
-{
+static struct number amount_usual(void) {
     unsigned units = random_below(10);
 
     return (struct number){units * 10000 + 1 + random_below(9999), 4};
 }
 
 /* One in so many is 0, a removal; 0: none is. */
-static struct number amount_random(enum corpus_form form, unsigned removals)
-{
+static struct number amount_random(enum corpus_form form, unsigned removals) {
     bool varied = form == CORPUS_VARIED;
     struct number amount = varied ? amount_varied() : amount_usual();
 
@@ -272,8 +258,7 @@ static struct number amount_random(enum corpus_form form, unsigned removals)
     return amount;
 }
 
-static struct number price_random(enum corpus_form form, unsigned market)
-{
+static struct number price_random(enum corpus_form form, unsigned market) {
     unsigned cents, price = listed[market].price;
 
     if (form == CORPUS_VARIED) {
@@ -285,8 +270,7 @@ static struct number price_random(enum corpus_form form, unsigned market)
 }
 
 static struct bench_number number_write(char text[QUOTE_TEXT],
-                                        struct number number)
-{
+                                        struct number number) {
     unsigned scale = ten_to_the(number.decimals);
 
     if (number.decimals == 0) {
@@ -299,16 +283,14 @@ static struct bench_number number_write(char text[QUOTE_TEXT],
 }
 
 static void quote_write(struct quote *quote, enum bench_side side,
-                        struct number price, struct number amount)
-{
+                        struct number price, struct number amount) {
     struct bench_number written = number_write(quote->price, price);
 
     quote->sum =
         bench_sum_level(side, written, number_write(quote->amount, amount));
 }
 
-static void content_quotes(struct content *content, enum corpus_form form)
-{
+static void content_quotes(struct content *content, enum corpus_form form) {
     for (size_t i = 0; i < content->bids + content->asks; i++) {
         struct number price = price_random(form, content->market_number);
 
@@ -322,14 +304,12 @@ static void content_quotes(struct content *content, enum corpus_form form)
     }
 }
 
-static void content_market(struct content *content, unsigned number)
-{
+static void content_market(struct content *content, unsigned number) {
     content->market_number = number;
     corpus_market(number, content->market);
 }
 
-static void content_kind(struct content *content)
-{
+static void content_kind(struct content *content) {
     unsigned dice = random_below(100);
 
     content->kind = dice < 80   ? BENCH_UPDATE
@@ -348,8 +328,7 @@ static void content_kind(struct content *content)
 
 /* The n-th message is of the n-th millisecond. */
 static void content_time(struct content *content, unsigned n,
-                         enum corpus_form form)
-{
+                         enum corpus_form form) {
     unsigned second = n / 1000 % 3600, ns = n % 1000 * 1000000;
     bool millis = form == CORPUS_VARIED ? random_below(2) == 0
                                         : content->kind == BENCH_UPDATE ||
@@ -378,14 +357,12 @@ struct ladder {
     } * rungs;
 };
 
-static struct number in_cents(unsigned cents)
-{
+static struct number in_cents(unsigned cents) {
     return (struct number){cents, 2};
 }
 
 static void ladder_init(struct ladder *ladder, enum bench_side side,
-                        unsigned levels, bool moves)
-{
+                        unsigned levels, bool moves) {
     *ladder = (struct ladder){
         .side = side,
         .count = levels,
@@ -405,8 +382,7 @@ static void ladder_init(struct ladder *ladder, enum bench_side side,
 
 /* A price between a level and the next better one; the level's own if there
  * is none. */
-static unsigned ladder_between(const struct ladder *ladder, size_t rank)
-{
+static unsigned ladder_between(const struct ladder *ladder, size_t rank) {
     unsigned cents = ladder->rungs[rank].cents, gap = STEP + 1, better;
 
     if (rank > 0) {
@@ -417,16 +393,14 @@ static unsigned ladder_between(const struct ladder *ladder, size_t rank)
     return ladder->side == BENCH_BID ? cents + better : cents - better;
 }
 
-static void ladder_remove(struct ladder *ladder, size_t rank)
-{
+static void ladder_remove(struct ladder *ladder, size_t rank) {
     struct rung *rung = &ladder->rungs[rank];
 
     ladder->count--;
     memmove(rung, rung + 1, (ladder->count - rank) * sizeof *rung);
 }
 
-static void ladder_insert(struct ladder *ladder, size_t rank, unsigned cents)
-{
+static void ladder_insert(struct ladder *ladder, size_t rank, unsigned cents) {
     struct rung *rung = &ladder->rungs[rank];
 
     memmove(rung + 1, rung, (ladder->count - rank) * sizeof *rung);
@@ -435,8 +409,7 @@ static void ladder_insert(struct ladder *ladder, size_t rank, unsigned cents)
 }
 
 /* Half within 10 levels of the best, 90% within 100, the rest anywhere. */
-static unsigned ladder_rank(const struct ladder *ladder, unsigned dice)
-{
+static unsigned ladder_rank(const struct ladder *ladder, unsigned dice) {
     unsigned rank = dice < 5   ? random_below(10)
                     : dice < 9 ? 10 + random_below(90)
                                : random_below(ladder->count);
@@ -444,8 +417,7 @@ static unsigned ladder_rank(const struct ladder *ladder, unsigned dice)
     return rank < ladder->count ? rank : ladder->count - 1;
 }
 
-static bool is_among(const unsigned *named, size_t count, unsigned cents)
-{
+static bool is_among(const unsigned *named, size_t count, unsigned cents) {
     for (size_t i = 0; i < count; i++) {
         if (named[i] == cents) {
             return true;
@@ -457,8 +429,7 @@ static bool is_among(const unsigned *named, size_t count, unsigned cents)
 /* Changes the amount of a level, or removes it, or puts another before it, but
  * no price twice in a message. Adds the price to those named. */
 static void ladder_change(struct ladder *ladder, struct quote *quote,
-                          unsigned *named, size_t count)
-{
+                          unsigned *named, size_t count) {
     unsigned dice = random_below(10), cents;
     bool comes, goes;
     size_t rank;
@@ -487,8 +458,7 @@ static void ladder_change(struct ladder *ladder, struct quote *quote,
     ladder->rungs[rank].quote = *quote;
 }
 
-static uint64_t ladder_sum(const struct ladder *ladder)
-{
+static uint64_t ladder_sum(const struct ladder *ladder) {
     uint64_t sum = 0;
 
     for (size_t i = 0; i < ladder->count; i++) {
@@ -498,8 +468,7 @@ static uint64_t ladder_sum(const struct ladder *ladder)
 }
 
 /* What a message says about the book of these ladders. */
-static void content_book(struct content *content, struct ladder ladders[2])
-{
+static void content_book(struct content *content, struct ladder ladders[2]) {
     unsigned named[LEVELS_MOST];
 
     if (content->kind != BENCH_UPDATE && content->kind != BENCH_TOP) {
@@ -519,8 +488,7 @@ static void content_book(struct content *content, struct ladder ladders[2])
 
 /* ---- Corpora ---- */
 
-static void corpus_init(struct corpus *corpus, size_t count)
-{
+static void corpus_init(struct corpus *corpus, size_t count) {
     *corpus = (struct corpus){
         .messages = allocate(count, sizeof *corpus->messages),
     };
@@ -528,8 +496,7 @@ static void corpus_init(struct corpus *corpus, size_t count)
 }
 
 void corpus_mixed(struct corpus *corpus, size_t count, unsigned markets,
-                  enum corpus_form form)
-{
+                  enum corpus_form form) {
     struct quote quotes[LEVELS_MOST] = {{.sum = 0}};
     struct content content = {.quotes = quotes};
 
@@ -545,8 +512,7 @@ void corpus_mixed(struct corpus *corpus, size_t count, unsigned markets,
 }
 
 void corpus_snapshot(struct corpus *corpus, size_t levels,
-                     enum corpus_form form)
-{
+                     enum corpus_form form) {
     struct content content = {
         .kind = BENCH_SNAPSHOT,
         .time = TIME_PREFIX "04:05.678Z",
@@ -565,8 +531,7 @@ void corpus_snapshot(struct corpus *corpus, size_t levels,
 }
 
 uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels,
-                     bool moves)
-{
+                     bool moves) {
     struct content content = {
         .kind = BENCH_SNAPSHOT,
         .quotes = allocate(2 * levels, sizeof *content.quotes),
@@ -605,8 +570,7 @@ uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels,
     return sum;
 }
 
-size_t corpus_bytes(const struct corpus *corpus)
-{
+size_t corpus_bytes(const struct corpus *corpus) {
     size_t bytes = 0;
 
     for (size_t i = 0; i < corpus->count; i++) {
@@ -615,8 +579,7 @@ size_t corpus_bytes(const struct corpus *corpus)
     return bytes;
 }
 
-uint64_t corpus_sum(const struct corpus *corpus)
-{
+uint64_t corpus_sum(const struct corpus *corpus) {
     uint64_t sum = 0;
 
     for (size_t i = 0; i < corpus->count; i++) {
@@ -625,14 +588,12 @@ uint64_t corpus_sum(const struct corpus *corpus)
     return sum;
 }
 
-void corpus_free(struct corpus *corpus)
-{
+void corpus_free(struct corpus *corpus) {
     free(corpus->text);
     free(corpus->messages);
 }
 
-void corpus_market(unsigned number, char market[CORPUS_MARKET_LEN + 1])
-{
+void corpus_market(unsigned number, char market[CORPUS_MARKET_LEN + 1]) {
     snprintf(market, CORPUS_MARKET_LEN + 1, "%s",
              listed[number % CORPUS_MARKETS_MAX].name);
 }

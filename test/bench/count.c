@@ -22,27 +22,23 @@
 
 #define TEXT_FRAME 0x81u
 
-_Noreturn void count_stop(const char *why)
-{
+_Noreturn void count_stop(const char *why) {
     fprintf(stderr, "%s\n", why);
     exit(1);
 }
 
-uint64_t count_now(void)
-{
+uint64_t count_now(void) {
     return bench_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-void count_row(const char *what, uint64_t cost, size_t units)
-{
+void count_row(const char *what, uint64_t cost, size_t units) {
     printf("%s\t%.1f\n", what, (double)cost / (double)units);
 }
 
 /* ---- Decoding ---- */
 
 /* The cost of all but so many messages at the front. */
-static uint64_t decode(const struct corpus *corpus, size_t skipped)
-{
+static uint64_t decode(const struct corpus *corpus, size_t skipped) {
     uint64_t begin, sum = 0;
 
     follow(corpus, 0, corpus->count, NULL, &sum);
@@ -54,8 +50,7 @@ static uint64_t decode(const struct corpus *corpus, size_t skipped)
     return count_now() - begin;
 }
 
-static void count_mixed(const char *what, enum corpus_form form)
-{
+static void count_mixed(const char *what, enum corpus_form form) {
     struct corpus corpus;
 
     corpus_mixed(&corpus, MESSAGES, 1, form);
@@ -63,8 +58,7 @@ static void count_mixed(const char *what, enum corpus_form form)
     corpus_free(&corpus);
 }
 
-static void count_snapshot(void)
-{
+static void count_snapshot(void) {
     struct corpus corpus;
 
     corpus_snapshot(&corpus, SNAPSHOT_LEVELS, CORPUS_USUAL);
@@ -77,8 +71,7 @@ static void count_snapshot(void)
 
 /* The cost of reading frames with so many messages of so many bytes. */
 static uint64_t read_frames(const uint8_t *data, size_t len, size_t messages,
-                            size_t bytes)
-{
+                            size_t bytes) {
     uint64_t begin = count_now();
     struct mst_ws_piece piece;
     struct mst_ws ws;
@@ -98,8 +91,7 @@ static uint64_t read_frames(const uint8_t *data, size_t len, size_t messages,
     return begin;
 }
 
-static void count_frames(void)
-{
+static void count_frames(void) {
     struct corpus corpus;
     uint8_t *frames;
     size_t len = 0;
@@ -122,8 +114,7 @@ static void count_frames(void)
 }
 
 /* The payload of a frame in characters of one byte, or two. */
-static void count_characters(const char *what, const char *character)
-{
+static void count_characters(const char *what, const char *character) {
     static char text[30000];
     static uint8_t frame[sizeof text + BENCH_FRAME_HEADER];
     size_t len = strlen(character);
@@ -137,8 +128,7 @@ static void count_characters(const char *what, const char *character)
 
 /* ---- Book ---- */
 
-static void count_book(void)
-{
+static void count_book(void) {
     static struct mst_level levels[2 * BOOK_ROOM];
     struct mst_book book;
     struct follow_book followed = follow_book(&book);
@@ -160,8 +150,7 @@ static void count_book(void)
     corpus_free(&corpus);
 }
 
-int main(void)
-{
+int main(void) {
     count_mixed("decode a message", CORPUS_USUAL);
     count_mixed("decode one with keys in another order", CORPUS_ORDERED);
     count_mixed("decode one with white space", CORPUS_SPACED);

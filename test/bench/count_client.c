@@ -47,16 +47,14 @@ static struct {
     size_t reply_len;
 } service;
 
-static void reply(const void *data, size_t len)
-{
+static void reply(const void *data, size_t len) {
     service.reply = data;
     service.reply_len = len;
 }
 
 /* Answers a request of HTTP, once it is whole: for a token, or to upgrade. The
  * SHA-1 of a key is all zeros here. */
-static void answer_http(const char *request)
-{
+static void answer_http(const char *request) {
     static const char upgrade[] =
         "HTTP/1.1 101 Switching Protocols\r\n"
         "Date: Thu, 01 Jan 2026 00:00:00 GMT\r\n"
@@ -88,8 +86,7 @@ static void answer_http(const char *request)
 
 /* Answers a masked frame with a subscribe request, once it is whole: each
  * channel has succeeded. */
-static void answer_frame(const uint8_t *frame, size_t frame_len)
-{
+static void answer_frame(const uint8_t *frame, size_t frame_len) {
     static char text[sizeof service.answer];
     size_t header = 6, len, out = 0;
     const uint8_t *mask;
@@ -118,24 +115,21 @@ static void answer_frame(const uint8_t *frame, size_t frame_len)
 }
 
 static int service_resolve(void *context, int link,
-                           const struct mst_endpoint *endpoint)
-{
+                           const struct mst_endpoint *endpoint) {
     (void)context;
     (void)link;
     (void)endpoint;
     return 1;
 }
 
-static int service_connect(void *context, int link, int address)
-{
+static int service_connect(void *context, int link, int address) {
     (void)context;
     (void)link;
     (void)address;
     return 1;
 }
 
-static int service_send(void *context, int link, const void *data, size_t len)
-{
+static int service_send(void *context, int link, const void *data, size_t len) {
     (void)context;
     (void)link;
     if (len >= sizeof service.sent - service.sent_len) {
@@ -146,8 +140,7 @@ static int service_send(void *context, int link, const void *data, size_t len)
     return (int)len;
 }
 
-static int service_recv(void *context, int link, void *data, size_t len)
-{
+static int service_recv(void *context, int link, void *data, size_t len) {
     (void)context;
     (void)link;
     if (service.sent_len > 0) {
@@ -171,28 +164,24 @@ static int service_recv(void *context, int link, void *data, size_t len)
     return (int)len;
 }
 
-static void service_close(void *context, int link)
-{
+static void service_close(void *context, int link) {
     (void)context;
     (void)link;
     service.sent_len = service.reply_len = 0;
 }
 
-static uint32_t service_now_ms(void *context)
-{
+static uint32_t service_now_ms(void *context) {
     (void)context;
     return service.ms;
 }
 
-static int service_unix_ns(void *context, int64_t *ns)
-{
+static int service_unix_ns(void *context, int64_t *ns) {
     (void)context;
     *ns = INT64_C(1767225600000000000) + (int64_t)service.ms * 1000000;
     return 0;
 }
 
-static int service_entropy(void *context, void *data, size_t len)
-{
+static int service_entropy(void *context, void *data, size_t len) {
     (void)context;
     memset(data, 'r', len);
     return 0;
@@ -212,8 +201,7 @@ static const struct mst_port port = {
 
 /* ---- The client ---- */
 
-static void next_event(struct mst_event *event)
-{
+static void next_event(struct mst_event *event) {
     for (unsigned polls = 0; polls < POLLS_MAX; polls++) {
         int rc = mst_poll(&client, event);
 
@@ -233,8 +221,7 @@ static void next_event(struct mst_event *event)
 
 /* Prepares a client that wishes for books of so many markets: the last one is
  * that of the messages. */
-static void prepare(unsigned markets, size_t token_len)
-{
+static void prepare(unsigned markets, size_t token_len) {
     static const struct mst_config config = {
         .ws_url = "wss://exchange.example/stream",
         .auth_url = "https://exchange.example",
@@ -266,8 +253,7 @@ static void prepare(unsigned markets, size_t token_len)
 
 /* The cost of all from a client without a token to a stream on which all is
  * subscribed. */
-static uint64_t open_stream(unsigned markets, size_t token_len)
-{
+static uint64_t open_stream(unsigned markets, size_t token_len) {
     struct mst_event event;
     uint64_t begin;
     size_t entries = 0;
@@ -284,8 +270,7 @@ static uint64_t open_stream(unsigned markets, size_t token_len)
     return count_now() - begin - service.apart;
 }
 
-static void message(const struct corpus_message *frame, const char *frames)
-{
+static void message(const struct corpus_message *frame, const char *frames) {
     struct mst_event event;
 
     reply(frames + frame->at, frame->len);
@@ -295,8 +280,7 @@ static void message(const struct corpus_message *frame, const char *frames)
 }
 
 /* Messages that come one at a time, the first of them a snapshot. */
-static void count_messages(const char *what, unsigned markets)
-{
+static void count_messages(const char *what, unsigned markets) {
     struct corpus corpus;
     uint8_t *frames;
     uint64_t sum, begin;
@@ -330,8 +314,7 @@ static void count_messages(const char *what, unsigned markets)
     corpus_free(&corpus);
 }
 
-void count_client(void)
-{
+void count_client(void) {
     count_messages("a message through the client, 1 book", 1);
     count_messages("a message through the client, 32 books", MARKETS);
     count_row("open a stream: token, upgrade, 1 market",

@@ -29,8 +29,7 @@ static struct corpus corpora[CORPUS_VARIED + 1], snapshots[CORPUS_VARIED + 1];
 static char *copy; /* where the floor copies to */
 
 /* A corpus as a row names it, made when it is first asked for. */
-static const struct corpus *corpus_of(enum corpus_form form, bool snapshot)
-{
+static const struct corpus *corpus_of(enum corpus_form form, bool snapshot) {
     struct corpus *corpus = &(snapshot ? snapshots : corpora)[form];
 
     if (corpus->count > 0) {
@@ -56,8 +55,7 @@ static const struct corpus *corpus_of(enum corpus_form form, bool snapshot)
 
 /* Decodes a corpus in pieces of this size. */
 __attribute__((noinline)) static uint64_t decode(const struct corpus *corpus,
-                                                 size_t piece)
-{
+                                                 size_t piece) {
     static unsigned char buffer[2048];
     static struct mst_decoder decoder;
     struct mst_event event;
@@ -82,8 +80,7 @@ __attribute__((noinline)) static uint64_t decode(const struct corpus *corpus,
     return sum;
 }
 
-static void copy_only(const struct corpus *corpus)
-{
+static void copy_only(const struct corpus *corpus) {
     for (size_t i = 0; i < corpus->count; i++) {
         memcpy(copy, corpus->text + corpus->messages[i].at,
                corpus->messages[i].len);
@@ -115,8 +112,7 @@ static const struct row {
 #define ROWS (sizeof rows / sizeof *rows)
 
 /* Runs a row once; returns ns a message. */
-static double run(const struct row *row)
-{
+static double run(const struct row *row) {
     const struct corpus *corpus = corpus_of(row->form, row->snapshot);
     uint64_t right = corpus_sum(corpus), begin, sum = right;
 
@@ -134,8 +130,7 @@ static double run(const struct row *row)
     return (double)begin / (double)corpus->count;
 }
 
-static void print_row(const struct row *row, double ns)
-{
+static void print_row(const struct row *row, double ns) {
     const struct corpus *corpus = corpus_of(row->form, row->snapshot);
 
     printf("%-16s %9.0f %12.1f", row->name,
@@ -149,8 +144,7 @@ static void print_row(const struct row *row, double ns)
     putchar('\n');
 }
 
-static void run_all(void)
-{
+static void run_all(void) {
     static double best[ROWS];
 
     for (int round = 0; round < ROUNDS; round++) {
@@ -169,8 +163,7 @@ static void run_all(void)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (argc < 2) {
         run_all();
         return 0;

@@ -8,29 +8,25 @@
 
 #include <cjson/cJSON.h>
 
-static const char *text_of(const cJSON *object, const char *key)
-{
+static const char *text_of(const cJSON *object, const char *key) {
     const char *text =
         cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
 
     return text != NULL ? text : "\0\0\0";
 }
 
-static struct bench_number decimal_of(const cJSON *object, const char *key)
-{
+static struct bench_number decimal_of(const cJSON *object, const char *key) {
     const char *text = text_of(object, key);
 
     return bench_decimal(text, strlen(text));
 }
 
 static uint64_t sum_levels(const cJSON *payload, const char *key,
-                           enum bench_side side)
-{
+                           enum bench_side side) {
     const cJSON *level;
     uint64_t sum = 0;
 
-    cJSON_ArrayForEach(level, cJSON_GetObjectItemCaseSensitive(payload, key))
-    {
+    cJSON_ArrayForEach(level, cJSON_GetObjectItemCaseSensitive(payload, key)) {
         sum += bench_sum_level(side, decimal_of(level, "price"),
                                decimal_of(level, "amount"));
     }
@@ -38,8 +34,7 @@ static uint64_t sum_levels(const cJSON *payload, const char *key,
 }
 
 static uint64_t sum_message(enum bench_kind kind, const cJSON *payload,
-                            const char *time_key)
-{
+                            const char *time_key) {
     const char *time = text_of(payload, time_key);
 
     return bench_sum_message(
@@ -47,14 +42,12 @@ static uint64_t sum_message(enum bench_kind kind, const cJSON *payload,
         bench_time(time, strlen(time)));
 }
 
-static uint64_t sum_sides(const cJSON *payload)
-{
+static uint64_t sum_sides(const cJSON *payload) {
     return sum_levels(payload, "bids", BENCH_BID) +
            sum_levels(payload, "asks", BENCH_ASK);
 }
 
-uint64_t decode_cjson(const char *text, size_t len)
-{
+uint64_t decode_cjson(const char *text, size_t len) {
     cJSON *root = cJSON_ParseWithLength(text, len);
     const char *channel = text_of(root, "channel");
     const cJSON *payload = cJSON_GetObjectItemCaseSensitive(root, "payload");

@@ -9,8 +9,7 @@
 #include <jansson.h>
 
 static bool member_is(const json_t *object, const char *key,
-                      const char *literal)
-{
+                      const char *literal) {
     const json_t *value = json_object_get(object, key);
 
     return json_is_string(value) &&
@@ -18,23 +17,20 @@ static bool member_is(const json_t *object, const char *key,
                     literal);
 }
 
-static struct bench_number decimal_of(const json_t *object, const char *key)
-{
+static struct bench_number decimal_of(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);
 
     return bench_decimal(json_string_value(value), json_string_length(value));
 }
 
 static uint64_t sum_levels(const json_t *payload, const char *key,
-                           enum bench_side side)
-{
+                           enum bench_side side) {
     const json_t *levels = json_object_get(payload, key);
     const json_t *level;
     uint64_t sum = 0;
     size_t i;
 
-    json_array_foreach(levels, i, level)
-    {
+    json_array_foreach(levels, i, level) {
         sum += bench_sum_level(side, decimal_of(level, "price"),
                                decimal_of(level, "amount"));
     }
@@ -42,8 +38,7 @@ static uint64_t sum_levels(const json_t *payload, const char *key,
 }
 
 static uint64_t sum_message(enum bench_kind kind, const json_t *payload,
-                            const char *time_key)
-{
+                            const char *time_key) {
     const json_t *time = json_object_get(payload, time_key);
     const char *market = json_string_value(json_object_get(payload, "market"));
 
@@ -52,14 +47,12 @@ static uint64_t sum_message(enum bench_kind kind, const json_t *payload,
         bench_time(json_string_value(time), json_string_length(time)));
 }
 
-static uint64_t sum_sides(const json_t *payload)
-{
+static uint64_t sum_sides(const json_t *payload) {
     return sum_levels(payload, "bids", BENCH_BID) +
            sum_levels(payload, "asks", BENCH_ASK);
 }
 
-uint64_t decode_jansson(const char *text, size_t len)
-{
+uint64_t decode_jansson(const char *text, size_t len) {
     json_t *root = json_loadb(text, len, 0, NULL);
     const json_t *payload = json_object_get(root, "payload");
     uint64_t sum;

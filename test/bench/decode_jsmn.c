@@ -29,24 +29,22 @@ struct fields {
 };
 
 static bool token_is(const struct reader *reader, int token,
-                     const char *literal)
-{
+                     const char *literal) {
     const jsmntok_t *t = &tokens[token];
 
     return bench_is(reader->text + t->start, (size_t)(t->end - t->start),
                     literal);
 }
 
-static struct bench_number token_decimal(const struct reader *reader, int token)
-{
+static struct bench_number token_decimal(const struct reader *reader,
+                                         int token) {
     const jsmntok_t *t = &tokens[token];
 
     return bench_decimal(reader->text + t->start, (size_t)(t->end - t->start));
 }
 
 /* The token behind this one and all in it. */
-static int token_next(const struct reader *reader, int token)
-{
+static int token_next(const struct reader *reader, int token) {
     int end = tokens[token].end;
 
     do {
@@ -57,8 +55,7 @@ static int token_next(const struct reader *reader, int token)
 
 /* Adds the levels of an array to *sum; returns the token behind it. */
 static int read_levels(const struct reader *reader, int array,
-                       enum bench_side side, uint64_t *sum)
-{
+                       enum bench_side side, uint64_t *sum) {
     int at = array + 1;
 
     for (int i = 0; i < tokens[array].size; i++) {
@@ -80,8 +77,7 @@ static int read_levels(const struct reader *reader, int array,
 
 /* Reads one member of the payload; returns the token behind it. */
 static int read_member(const struct reader *reader, int key,
-                       struct fields *fields)
-{
+                       struct fields *fields) {
     const jsmntok_t *value = &tokens[key + 1];
 
     if (token_is(reader, key, "bids")) {
@@ -109,16 +105,14 @@ static int read_member(const struct reader *reader, int key,
     return token_next(reader, key + 1);
 }
 
-static enum bench_kind kind_of(const struct reader *reader, int token)
-{
+static enum bench_kind kind_of(const struct reader *reader, int token) {
     return token_is(reader, token, "market_data")               ? BENCH_UPDATE
            : token_is(reader, token, "market_data.top_of_book") ? BENCH_TOP
            : token_is(reader, token, "execution_data") ? BENCH_EXECUTION
                                                        : BENCH_HEARTBEAT;
 }
 
-uint64_t decode_jsmn(const char *text, size_t len)
-{
+uint64_t decode_jsmn(const char *text, size_t len) {
     struct fields fields = {.kind = BENCH_HEARTBEAT, .market = "\0\0\0"};
     struct reader reader = {.text = text};
     int at = 1;

@@ -6,8 +6,7 @@
 #include "decoders.h"
 #include "event.h"
 
-uint64_t decode_mini_stream(const char *text, size_t len)
-{
+uint64_t decode_mini_stream(const char *text, size_t len) {
     static struct mst_decoder decoder;
     static unsigned char buffer[2048];
     static bool prepared;

@@ -10,8 +10,7 @@
 
 #include <string_view>
 
-namespace
-{
+namespace {
 
 using std::string_view;
 
@@ -27,8 +26,7 @@ struct Handler : rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Handler> {
     uint64_t sum = 0;
 
     // Keys of the same length are few: the length tells them apart first.
-    static Key key_of(string_view text)
-    {
+    static Key key_of(string_view text) {
         switch (text.size()) {
         case 4:
             return text == "bids"   ? BIDS
@@ -48,22 +46,19 @@ struct Handler : rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Handler> {
         }
     }
 
-    static bench_kind kind_of(string_view text)
-    {
+    static bench_kind kind_of(string_view text) {
         return text == "market_data"               ? BENCH_UPDATE
                : text == "market_data.top_of_book" ? BENCH_TOP
                : text == "execution_data"          ? BENCH_EXECUTION
                                                    : BENCH_HEARTBEAT;
     }
 
-    bool Key(const char *text, rapidjson::SizeType len, bool)
-    {
+    bool Key(const char *text, rapidjson::SizeType len, bool) {
         key = key_of(string_view(text, len));
         return true;
     }
 
-    bool String(const char *text, rapidjson::SizeType len, bool)
-    {
+    bool String(const char *text, rapidjson::SizeType len, bool) {
         switch (key) {
         case CHANNEL: kind = kind_of(string_view(text, len)); break;
         case MARKET:
@@ -82,22 +77,19 @@ struct Handler : rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Handler> {
         return true;
     }
 
-    bool StartArray()
-    {
+    bool StartArray() {
         side = key == BIDS ? BENCH_BID : BENCH_ASK;
         return true;
     }
 
-    bool EndObject(rapidjson::SizeType)
-    {
+    bool EndObject(rapidjson::SizeType) {
         if (side != BENCH_TRADE) {
             sum += bench_sum_level(side, price, amount);
         }
         return true;
     }
 
-    bool EndArray(rapidjson::SizeType)
-    {
+    bool EndArray(rapidjson::SizeType) {
         side = BENCH_TRADE;
         return true;
     }
@@ -105,8 +97,7 @@ struct Handler : rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Handler> {
 
 } // namespace
 
-uint64_t decode_rapidjson(const char *text, size_t)
-{
+uint64_t decode_rapidjson(const char *text, size_t) {
     static rapidjson::Reader reader;
     rapidjson::StringStream stream(text);
     Handler handler;

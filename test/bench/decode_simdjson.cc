@@ -13,12 +13,10 @@
 
 namespace ondemand = simdjson::ondemand;
 
-namespace
-{
+namespace {
 
 struct Raw {
-    static std::string_view text(ondemand::value value)
-    {
+    static std::string_view text(ondemand::value value) {
         std::string_view token = value.raw_json_token();
 
         if (token.front() != '"') {
@@ -29,19 +27,16 @@ struct Raw {
 };
 
 struct Unescaped {
-    static std::string_view text(ondemand::value value)
-    {
+    static std::string_view text(ondemand::value value) {
         return value.get_string();
     }
 };
 
-bench_number decimal(std::string_view text)
-{
+bench_number decimal(std::string_view text) {
     return bench_decimal(text.data(), text.size());
 }
 
-template <class Text> uint64_t levels(ondemand::value value, bench_side side)
-{
+template <class Text> uint64_t levels(ondemand::value value, bench_side side) {
     uint64_t sum = 0;
 
     for (ondemand::object level : value.get_array()) {
@@ -55,15 +50,14 @@ template <class Text> uint64_t levels(ondemand::value value, bench_side side)
 
 template <class Text>
 uint64_t message(bench_kind kind, std::string_view market,
-                 std::string_view time)
-{
+                 std::string_view time) {
     return bench_sum_message(kind, market.data(),
                              bench_time(time.data(), time.size()));
 }
 
 template <class Text>
-uint64_t sides(ondemand::object payload, bench_kind kind, const char *time_key)
-{
+uint64_t sides(ondemand::object payload, bench_kind kind,
+               const char *time_key) {
     std::string_view market = Text::text(payload["market"]);
 
     if (Text::text(payload["type"]) == "SNAPSHOT") {
@@ -74,8 +68,7 @@ uint64_t sides(ondemand::object payload, bench_kind kind, const char *time_key)
     return sum + levels<Text>(payload["asks"], BENCH_ASK);
 }
 
-template <class Text> uint64_t execution(ondemand::object payload)
-{
+template <class Text> uint64_t execution(ondemand::object payload) {
     std::string_view market = Text::text(payload["market"]);
     bench_number price = decimal(Text::text(payload["price"]));
     bench_number amount = decimal(Text::text(payload["amount"]));
@@ -85,8 +78,7 @@ template <class Text> uint64_t execution(ondemand::object payload)
                          Text::text(payload["executed_at"]));
 }
 
-template <class Text> uint64_t decode(const char *text, size_t len)
-{
+template <class Text> uint64_t decode(const char *text, size_t len) {
     static ondemand::parser parser;
 
     try {
@@ -113,12 +105,10 @@ template <class Text> uint64_t decode(const char *text, size_t len)
 
 } // namespace
 
-uint64_t decode_simdjson(const char *text, size_t len)
-{
+uint64_t decode_simdjson(const char *text, size_t len) {
     return decode<Raw>(text, len);
 }
 
-uint64_t decode_simdjson_strings(const char *text, size_t len)
-{
+uint64_t decode_simdjson_strings(const char *text, size_t len) {
     return decode<Unescaped>(text, len);
 }

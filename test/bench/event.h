@@ -9,8 +9,7 @@
 #include "bench.h"
 #include "mini_stream.h"
 
-static inline uint64_t event_level(const struct mst_level *level)
-{
+static inline uint64_t event_level(const struct mst_level *level) {
     return bench_sum_level(
         (enum bench_side)level->side,
         (struct bench_number){level->price_coefficient, level->price_exponent},
@@ -18,8 +17,7 @@ static inline uint64_t event_level(const struct mst_level *level)
                               level->amount_exponent});
 }
 
-static inline uint64_t event_part(const struct mst_part *part)
-{
+static inline uint64_t event_part(const struct mst_part *part) {
     uint64_t sum = 0;
 
     for (size_t i = 0; i < part->count; i++) {
@@ -32,16 +30,14 @@ static inline uint64_t event_part(const struct mst_part *part)
     return sum;
 }
 
-static inline uint64_t event_top(const struct mst_top *top)
-{
+static inline uint64_t event_top(const struct mst_top *top) {
     return (top->has_bid ? event_level(&top->bid) : 0) +
            (top->has_ask ? event_level(&top->ask) : 0) +
            bench_sum_message(BENCH_TOP, top->market, top->time_ns);
 }
 
 /* Adds an event's to *sum; true if a message is over with it. */
-static inline bool event_sum(const struct mst_event *event, uint64_t *sum)
-{
+static inline bool event_sum(const struct mst_event *event, uint64_t *sum) {
     const struct mst_execution *execution = &event->as.execution;
 
     switch (event->type) {

@@ -7,24 +7,20 @@
 
 #include "event.h"
 
-static void book_apply(void *book, const struct mst_part *part)
-{
+static void book_apply(void *book, const struct mst_part *part) {
     mst_book_apply(book, part, 0);
 }
 
-static void book_check(void *book, const struct mst_top *top)
-{
+static void book_check(void *book, const struct mst_top *top) {
     mst_book_check(book, top, 0);
 }
 
-struct follow_book follow_book(struct mst_book *book)
-{
+struct follow_book follow_book(struct mst_book *book) {
     return (struct follow_book){book, book_apply, book_check};
 }
 
 static void feed_book(const struct follow_book *book,
-                      const struct mst_event *event)
-{
+                      const struct mst_event *event) {
     if (event->type == MST_EVENT_PART) {
         book->apply(book->book, &event->as.part);
     } else if (event->type == MST_EVENT_TOP) {
@@ -33,8 +29,7 @@ static void feed_book(const struct follow_book *book,
 }
 
 void follow(const struct corpus *corpus, size_t first, size_t count,
-            const struct follow_book *book, uint64_t *sum)
-{
+            const struct follow_book *book, uint64_t *sum) {
     static unsigned char buffer[2048];
     static struct mst_decoder decoder;
     struct mst_event event;
@@ -54,8 +49,7 @@ void follow(const struct corpus *corpus, size_t first, size_t count,
     }
 }
 
-uint64_t follow_book_sum(const struct mst_book *book)
-{
+uint64_t follow_book_sum(const struct mst_book *book) {
     const struct mst_level *level;
     uint64_t sum = 0;
 

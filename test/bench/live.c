@@ -39,8 +39,7 @@ struct subject {
     double least[BOOKS];    /* ns a message with each book */
 };
 
-static void subject_init(struct subject *subject)
-{
+static void subject_init(struct subject *subject) {
     struct corpus *corpus = &subject->corpus;
 
     subject->book_sum =
@@ -54,33 +53,28 @@ static void subject_init(struct subject *subject)
     }
 }
 
-static void map_apply(void *book, const struct mst_part *part)
-{
+static void map_apply(void *book, const struct mst_part *part) {
     (void)book;
     book_std_apply(BOOK_STD_MAP, part);
 }
 
-static void map_check(void *book, const struct mst_top *top)
-{
+static void map_check(void *book, const struct mst_top *top) {
     (void)book;
     book_std_check(BOOK_STD_MAP, top);
 }
 
-static void vector_apply(void *book, const struct mst_part *part)
-{
+static void vector_apply(void *book, const struct mst_part *part) {
     (void)book;
     book_std_apply(BOOK_STD_VECTOR, part);
 }
 
-static void vector_check(void *book, const struct mst_top *top)
-{
+static void vector_check(void *book, const struct mst_top *top) {
     (void)book;
     book_std_check(BOOK_STD_VECTOR, top);
 }
 
 /* A book that is empty. */
-static struct follow_book book_new(struct subject *subject, enum book kind)
-{
+static struct follow_book book_new(struct subject *subject, enum book kind) {
     switch (kind) {
     case BOOK_MAP:
         book_std_init(BOOK_STD_MAP);
@@ -94,8 +88,7 @@ static struct follow_book book_new(struct subject *subject, enum book kind)
     }
 }
 
-static uint64_t book_sum(const struct subject *subject, enum book kind)
-{
+static uint64_t book_sum(const struct subject *subject, enum book kind) {
     switch (kind) {
     case BOOK_OURS: return follow_book_sum(&subject->book);
     case BOOK_MAP: return book_std_sum(BOOK_STD_MAP);
@@ -104,8 +97,7 @@ static uint64_t book_sum(const struct subject *subject, enum book kind)
     }
 }
 
-static void run(struct subject *subject, enum book kind)
-{
+static void run(struct subject *subject, enum book kind) {
     struct follow_book book = book_new(subject, kind);
     const struct follow_book *followed = kind != BOOK_NONE ? &book : NULL;
     uint64_t sum = 0, begin;
@@ -124,8 +116,7 @@ static void run(struct subject *subject, enum book kind)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static struct subject subjects[] = {
         {.size = 100, .moves = true},
         {.size = 1000, .moves = true},

@@ -23,8 +23,7 @@ static uint64_t sums[CLIENTS_MAX]; /* of the message that each is at */
 
 /* A token that is at hand. */
 static int token_load(void *context, uint32_t key, char *token, size_t cap,
-                      int64_t *until_s)
-{
+                      int64_t *until_s) {
     (void)context;
     (void)key;
     *until_s = time(NULL) + 3600;
@@ -32,8 +31,7 @@ static int token_load(void *context, uint32_t key, char *token, size_t cap,
 }
 
 static void begin(unsigned number, struct mst_config *config,
-                  const struct mst_port *port, unsigned markets)
-{
+                  const struct mst_port *port, unsigned markets) {
     static struct mst_memory memories[CLIENTS_MAX];
     struct mst_client *client = &clients[number];
     char market[CORPUS_MARKET_LEN + 1];
@@ -56,8 +54,7 @@ static void begin(unsigned number, struct mst_config *config,
 }
 
 /* Polls a client to the end of its events. True after the last message. */
-static bool receive(int number)
-{
+static bool receive(int number) {
     struct mst_event event;
     int rc;
 
@@ -81,8 +78,7 @@ static bool receive(int number)
     return false;
 }
 
-static void receive_all(struct mst_posix *posix, unsigned count)
-{
+static void receive_all(struct mst_posix *posix, unsigned count) {
     for (;;) {
         int number;
 
@@ -95,8 +91,7 @@ static void receive_all(struct mst_posix *posix, unsigned count)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const struct client *client = client_begin(argc, argv);
     struct mst_posix_anchors anchors = {.len = 0};
     struct mst_posix posix;

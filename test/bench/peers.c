@@ -23,8 +23,7 @@
 static char *copy;
 
 /* The floor: reads every byte, and understands nothing. */
-static uint64_t copy_only(const char *text, size_t len)
-{
+static uint64_t copy_only(const char *text, size_t len) {
     memcpy(copy, text, len);
     __asm__ volatile("" : : "r"(copy) : "memory");
     return 0;
@@ -49,8 +48,7 @@ static const struct decoder {
 
 /* ns a message. */
 static double time_round(const struct corpus *corpus,
-                         const struct decoder *decoder)
-{
+                         const struct decoder *decoder) {
     uint64_t begin = bench_ns(CLOCK_PROCESS_CPUTIME_ID), sum = 0;
 
     for (size_t i = 0; i < corpus->count; i++) {
@@ -65,8 +63,7 @@ static double time_round(const struct corpus *corpus,
     return (double)begin / (double)corpus->count;
 }
 
-static void compare(const char *name, struct corpus *corpus)
-{
+static void compare(const char *name, struct corpus *corpus) {
     double best[DECODERS];
 
     copy = malloc(corpus->len);
@@ -92,8 +89,7 @@ static void compare(const char *name, struct corpus *corpus)
     corpus_free(corpus);
 }
 
-int main(void)
-{
+int main(void) {
     struct corpus corpus;
 
     corpus_mixed(&corpus, MESSAGES, MARKETS, CORPUS_USUAL);

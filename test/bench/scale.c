@@ -25,8 +25,7 @@ static size_t random_below(size_t n) /* at most 2^32 */
     return (size_t)(bench_random(&random_state) >> 32) * n >> 32;
 }
 
-static void *allocate(size_t len)
-{
+static void *allocate(size_t len) {
     void *memory = malloc(len);
 
     if (memory == NULL) {
@@ -39,8 +38,7 @@ static void *allocate(size_t len)
 /* ---- Decoder ---- */
 
 /* Decodes a message again and again; returns ns for one. */
-static double decode(const char *text, size_t len, size_t times)
-{
+static double decode(const char *text, size_t len, size_t times) {
     static struct mst_decoder decoder;
     static unsigned char buffer[2048];
     struct mst_event event;
@@ -60,8 +58,7 @@ static double decode(const char *text, size_t len, size_t times)
     return (double)(bench_ns(CLOCK_PROCESS_CPUTIME_ID) - begin) / (double)times;
 }
 
-static double decode_snapshot(size_t levels)
-{
+static double decode_snapshot(size_t levels) {
     struct corpus corpus;
     double ns;
 
@@ -73,8 +70,7 @@ static double decode_snapshot(size_t levels)
 
 /* A heartbeat with so many bytes of something that is to be passed over. */
 static double decode_filled(const char *before, char fill, const char *behind,
-                            size_t len)
-{
+                            size_t len) {
     size_t head = strlen(before), tail = strlen(behind);
     char *text = allocate(head + len + tail);
     double ns;
@@ -91,20 +87,17 @@ static double decode_filled(const char *before, char fill, const char *behind,
     "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":" \
     "\"2026-01-02T03:04:05.678901234Z\""
 
-static double decode_text(size_t len)
-{
+static double decode_text(size_t len) {
     return decode_filled(HEARTBEAT ",\"note\":\"", 'n', "\"}}", len);
 }
 
-static double decode_space(size_t len)
-{
+static double decode_space(size_t len) {
     return decode_filled(HEARTBEAT, ' ', "}}", len);
 }
 
 /* ---- WebSocket ---- */
 
-static double read_frame(size_t len, const char *character)
-{
+static double read_frame(size_t len, const char *character) {
     size_t bytes = strlen(character), used;
     uint8_t *frame = allocate(len + 10);
     uint8_t header[10] = {0x81, 127};
@@ -141,13 +134,11 @@ static double read_frame(size_t len, const char *character)
     return (double)begin / (double)times / (double)piece.len;
 }
 
-static double read_ascii(size_t len)
-{
+static double read_ascii(size_t len) {
     return read_frame(len, "a");
 }
 
-static double read_utf8(size_t len)
-{
+static double read_utf8(size_t len) {
     return read_frame(len, "\303\244"); /* an even length is whole */
 }
 
@@ -160,8 +151,7 @@ struct subject {
 };
 
 /* The level of a slot: 0 is the best; bids below, asks above. */
-static struct mst_level level_of(unsigned side, size_t slot, int64_t amount)
-{
+static struct mst_level level_of(unsigned side, size_t slot, int64_t amount) {
     int64_t away = side == MST_BID ? -(int64_t)slot : (int64_t)slot;
 
     return (struct mst_level){
@@ -174,8 +164,7 @@ static struct mst_level level_of(unsigned side, size_t slot, int64_t amount)
 }
 
 /* So many levels of each side, best first or in no order. */
-static void subject_init(struct subject *subject, size_t count, bool in_order)
-{
+static void subject_init(struct subject *subject, size_t count, bool in_order) {
     subject->levels = allocate(2 * count * sizeof *subject->levels);
     subject->came = allocate(2 * count * sizeof *subject->came);
     subject->time_ns = 1;
@@ -192,15 +181,13 @@ static void subject_init(struct subject *subject, size_t count, bool in_order)
     }
 }
 
-static void subject_free(struct subject *subject)
-{
+static void subject_free(struct subject *subject) {
     free(subject->levels);
     free(subject->came);
 }
 
 /* Builds the book out of a snapshot. */
-static void subject_build(struct subject *subject, size_t count)
-{
+static void subject_build(struct subject *subject, size_t count) {
     mst_book_init(&subject->book, subject->levels, count);
     for (size_t at = 0; at < 2 * count; at += MST_PART_LEVELS) {
         size_t left = 2 * count - at;
@@ -219,8 +206,7 @@ static void subject_build(struct subject *subject, size_t count)
 }
 
 /* ns a level. */
-static double build(size_t count, bool in_order)
-{
+static double build(size_t count, bool in_order) {
     size_t times = 1 + UNITS / (2 * count);
     struct subject subject;
     uint64_t begin;
@@ -235,19 +221,16 @@ static double build(size_t count, bool in_order)
     return (double)begin / (double)times / (double)(2 * count);
 }
 
-static double build_ordered(size_t count)
-{
+static double build_ordered(size_t count) {
     return build(count, true);
 }
 
-static double build_unordered(size_t count)
-{
+static double build_unordered(size_t count) {
     return build(count, false) / log2((double)count);
 }
 
 /* ns for an update of one level; one in four is a removal. */
-static double update(size_t count, size_t within)
-{
+static double update(size_t count, size_t within) {
     struct subject subject;
     uint64_t begin;
 
@@ -275,13 +258,11 @@ static double update(size_t count, size_t within)
     return (double)begin / UNITS;
 }
 
-static double update_near(size_t count)
-{
+static double update_near(size_t count) {
     return update(count, 10) / log2((double)count);
 }
 
-static double update_anywhere(size_t count)
-{
+static double update_anywhere(size_t count) {
     return update(count, count);
 }
 
@@ -308,8 +289,7 @@ static const struct row {
     {"read a frame, two bytes a character", "byte, by bytes", 1000, read_utf8},
 };
 
-int main(void)
-{
+int main(void) {
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         double best[SIZES];
         size_t size;

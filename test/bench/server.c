@@ -63,8 +63,7 @@ struct order {
 static uint64_t *stamps;
 static size_t stamps_len;
 
-__attribute__((noreturn)) static void die(const char *what)
-{
+__attribute__((noreturn)) static void die(const char *what) {
     perror(what);
     ERR_print_errors_fp(stderr);
     exit(1);
@@ -73,8 +72,7 @@ __attribute__((noreturn)) static void die(const char *what)
 /* ---- Bytes. A function here returns false once the connection is over. ---- */
 
 static void put(const struct connection *connection, const void *data,
-                size_t len)
-{
+                size_t len) {
     int n = connection->ssl != NULL
                 ? SSL_write(connection->ssl, data, (int)len)
                 : BIO_write(connection->out, data, (int)len);
@@ -84,8 +82,7 @@ static void put(const struct connection *connection, const void *data,
     }
 }
 
-static bool flush(const struct connection *connection)
-{
+static bool flush(const struct connection *connection) {
     char *data;
     size_t len = (size_t)BIO_get_mem_data(connection->out, &data);
 
@@ -102,8 +99,7 @@ static bool flush(const struct connection *connection)
     return true;
 }
 
-static bool get(const struct connection *connection, void *data, size_t len)
-{
+static bool get(const struct connection *connection, void *data, size_t len) {
     for (size_t at = 0; at < len;) {
         unsigned char *to = (unsigned char *)data + at;
         ssize_t n = connection->ssl != NULL
@@ -124,8 +120,7 @@ static bool get(const struct connection *connection, void *data, size_t len)
 
 /* Writes a frame; returns its length. */
 static size_t frame_write(void *out, unsigned first, const void *data,
-                          size_t len)
-{
+                          size_t len) {
     if (len > FRAME_MAX - BENCH_FRAME_HEADER) {
         die("message too long");
     }
@@ -133,8 +128,7 @@ static size_t frame_write(void *out, unsigned first, const void *data,
 }
 
 static void put_frame(const struct connection *connection, unsigned first,
-                      const void *data, size_t len)
-{
+                      const void *data, size_t len) {
     unsigned char frame[FRAME_MAX];
 
     put(connection, frame, frame_write(frame, first, data, len));
@@ -142,8 +136,7 @@ static void put_frame(const struct connection *connection, unsigned first,
 
 /* Reads frames until a text has come. */
 static bool get_text(const struct connection *connection, char *text,
-                     size_t size)
-{
+                     size_t size) {
     unsigned char header[2], extended[2], mask[4];
     size_t len;
 
@@ -171,8 +164,7 @@ static bool get_text(const struct connection *connection, char *text,
 }
 
 /* The request itself, with success in each entry. */
-static void put_answer(const struct connection *connection, const char *text)
-{
+static void put_answer(const struct connection *connection, const char *text) {
     static const char success[] = ",\"success\":true";
     char answer[16384];
     size_t len = 0;
@@ -190,8 +182,7 @@ static void put_answer(const struct connection *connection, const char *text)
 }
 
 /* Reads the path of a request; true if it is one. */
-static bool order_read(const char *request, struct order *order)
-{
+static bool order_read(const char *request, struct order *order) {
     unsigned long numbers[5];
 
     request += strncmp(request, "GET ", 4) == 0 ? 4 : 0;
@@ -214,8 +205,7 @@ static bool order_read(const char *request, struct order *order)
 }
 
 /* Reads the request and answers it. */
-static bool upgrade(const struct connection *connection, struct order *order)
-{
+static bool upgrade(const struct connection *connection, struct order *order) {
     unsigned char digest[EVP_MAX_MD_SIZE];
     char request[8192], keyed[128], accept[64], response[256];
     size_t len = 0;
@@ -245,8 +235,7 @@ static bool upgrade(const struct connection *connection, struct order *order)
 
 /* ---- Streams ---- */
 
-static const struct corpus *corpus_of(unsigned markets)
-{
+static const struct corpus *corpus_of(unsigned markets) {
     static struct corpus corpora[CORPUS_MARKETS_MAX + 1];
     struct corpus *corpus = &corpora[markets];
 
@@ -258,8 +247,7 @@ static const struct corpus *corpus_of(unsigned markets)
 
 /* Encrypts what goes over the connection of this number. */
 static void prepare(const struct connection *connections, size_t number,
-                    const struct order *order, const struct corpus *corpus)
-{
+                    const struct order *order, const struct corpus *corpus) {
     static unsigned char record[RECORD + FRAME_MAX];
     const struct connection *connection = &connections[number];
     size_t len = 0;
@@ -284,8 +272,7 @@ static void prepare(const struct connection *connections, size_t number,
 }
 
 /* Sends a part of what is prepared, if it can. Returns how much is left. */
-static size_t send_part(struct connection *connection)
-{
+static size_t send_part(struct connection *connection) {
     char *data;
     size_t left =
         (size_t)BIO_get_mem_data(connection->out, &data) - connection->sent;
@@ -302,8 +289,8 @@ static size_t send_part(struct connection *connection)
 /* Encrypts everything, then sends it: as fast as it is taken, a part over each
  * connection in turn. */
 static void send_at_once(struct connection *connections,
-                         const struct order *order, const struct corpus *corpus)
-{
+                         const struct order *order,
+                         const struct corpus *corpus) {
     size_t left = 1;
 
     for (size_t i = 0; i < order->connections; i++) {
@@ -326,8 +313,7 @@ static void send_at_once(struct connection *connections,
 
 /* Sends at a steady rate, over each of the order's connections in turn. */
 static void send_paced(const struct connection *connections,
-                       const struct order *order, const struct corpus *corpus)
-{
+                       const struct order *order, const struct corpus *corpus) {
     uint64_t due = bench_ns(CLOCK_MONOTONIC);
     bool up = true;
 
@@ -347,8 +333,7 @@ static void send_paced(const struct connection *connections,
     }
 }
 
-static void report(const struct order *order, const struct corpus *corpus)
-{
+static void report(const struct order *order, const struct corpus *corpus) {
     uint64_t sum = 0;
 
     for (size_t i = 0; i < order->messages; i++) {
@@ -359,8 +344,7 @@ static void report(const struct order *order, const struct corpus *corpus)
 }
 
 /* Sends what was asked for, over all connections of the order. */
-static void serve(struct connection *connections, const struct order *order)
-{
+static void serve(struct connection *connections, const struct order *order) {
     const struct corpus *corpus = corpus_of(order->markets);
 
     if (order->rate > 0) {
@@ -377,8 +361,7 @@ static void serve(struct connection *connections, const struct order *order)
 
 /* Everything up to the answer to the request to subscribe. */
 static bool begin(struct connection *connection, SSL_CTX *context,
-                  struct order *order)
-{
+                  struct order *order) {
     char text[8192];
 
     setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1},
@@ -401,8 +384,7 @@ static bool begin(struct connection *connection, SSL_CTX *context,
     return flush(connection);
 }
 
-static void end(const struct connection *connection)
-{
+static void end(const struct connection *connection) {
     char rest[4096];
 
     if (connection->ssl != NULL) {
@@ -420,8 +402,7 @@ static void end(const struct connection *connection)
 
 /* Accepts connections until there are as many as the first one has asked for,
  * serves them and ends them. */
-static void accept_all(int listener, SSL_CTX *context)
-{
+static void accept_all(int listener, SSL_CTX *context) {
     static struct connection connections[CONNECTIONS_MAX];
     struct order order = {.connections = 1};
     unsigned count = 0;
@@ -449,8 +430,7 @@ static void accept_all(int listener, SSL_CTX *context)
 
 /* ---- Preparation ---- */
 
-static SSL_CTX *context_new(const char *cipher, const char *directory)
-{
+static SSL_CTX *context_new(const char *cipher, const char *directory) {
     SSL_CTX *context = SSL_CTX_new(TLS_server_method());
     char cert[256], key[256];
 
@@ -468,8 +448,7 @@ static SSL_CTX *context_new(const char *cipher, const char *directory)
     return context;
 }
 
-static int listen_any(void)
-{
+static int listen_any(void) {
     int listener = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in address = {
         .sin_family = AF_INET,
@@ -488,8 +467,7 @@ static int listen_any(void)
     return listener;
 }
 
-static void map_stamps(const char *directory)
-{
+static void map_stamps(const char *directory) {
     char path[256];
     FILE *file;
     long size;
@@ -509,8 +487,7 @@ static void map_stamps(const char *directory)
     fclose(file);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     SSL_CTX *context = NULL;
     int listener;
 

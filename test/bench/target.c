@@ -31,8 +31,7 @@ __attribute__((section(".vectors"), used)) static const struct {
     void (*reset)(void);
 } vectors = {STACK_END, _start};
 
-int clock_gettime(clockid_t clock, struct timespec *now)
-{
+int clock_gettime(clockid_t clock, struct timespec *now) {
     uint64_t ns;
 
     (void)clock;
@@ -47,20 +46,17 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 }
 
 /* Every SHA-1 is all zeros. */
-void br_sha1_init(br_sha1_context *context)
-{
+void br_sha1_init(br_sha1_context *context) {
     (void)context;
 }
 
-void br_sha1_update(br_sha1_context *context, const void *data, size_t len)
-{
+void br_sha1_update(br_sha1_context *context, const void *data, size_t len) {
     (void)context;
     (void)data;
     (void)len;
 }
 
-void br_sha1_out(const br_sha1_context *context, void *out)
-{
+void br_sha1_out(const br_sha1_context *context, void *out) {
     (void)context;
     memset(out, 0, br_sha1_SIZE);
 }

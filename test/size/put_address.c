@@ -26,8 +26,7 @@ static const struct mst_address_request request = {
     .nickname = "cold storage",
 };
 
-int main(void)
-{
+int main(void) {
     struct mst_event event;
     int rc = mst_transfer_init(&transfer, &config, &board_port, &memory);
 

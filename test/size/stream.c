@@ -20,14 +20,12 @@ static const struct mst_config config = {
 #endif
 };
 
-static void show_level(const struct mst_level *level)
-{
+static void show_level(const struct mst_level *level) {
     board_show_price((enum mst_side)level->side, mst_level_price(level),
                      mst_level_amount(level));
 }
 
-static void show(const struct mst_event *event)
-{
+static void show(const struct mst_event *event) {
     switch (event->type) {
     case MST_EVENT_PART:
         for (size_t i = 0; i < event->as.part.count; i++) {
@@ -56,8 +54,7 @@ static void show(const struct mst_event *event)
     }
 }
 
-int main(void)
-{
+int main(void) {
     struct mst_event event;
     int rc = mst_client_init(&client, &config, &board_port, &memory);
 

@@ -24,8 +24,7 @@ static const struct mst_config config = {
 #endif
 };
 
-static void show_best(enum mst_side side)
-{
+static void show_best(enum mst_side side) {
     if (mst_book_depth(&book, side) > 0) {
         const struct mst_level *best = mst_book_level(&book, side, 0);
 
@@ -33,8 +32,7 @@ static void show_best(enum mst_side side)
     }
 }
 
-static void show(const struct mst_event *event)
-{
+static void show(const struct mst_event *event) {
     switch (event->type) {
     case MST_EVENT_PART:
         show_best(MST_BID);
@@ -57,8 +55,7 @@ static void show(const struct mst_event *event)
     }
 }
 
-int main(void)
-{
+int main(void) {
     struct mst_event event;
     int rc = mst_client_init(&client, &config, &board_port, &memory);
 
