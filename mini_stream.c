@@ -6545,7 +6545,7 @@ static struct mst_token *access_room(const struct mst_access *a,
 
 /* Makes the room empty. */
 static void access_clear(struct mst_token *t) {
-    mem_wipe(t->text, sizeof t->text);
+    mem_wipe(t->text, MST_TOKEN_ROOM);
     t->len = 0;
     t->until.armed = t->end.armed = t->refresh.armed = false;
     t->replaced = false;
@@ -7166,7 +7166,7 @@ static void link_fetched(struct mst_link *l) {
     if (l->access->fetching == l) {
         l->access->fetching = NULL;
         if (l->grant.token->len == 0) {
-            mem_wipe(l->grant.token->text, sizeof l->grant.token->text);
+            mem_wipe(l->grant.token->text, MST_TOKEN_ROOM);
         }
     }
 }
@@ -7831,7 +7831,7 @@ static void link_load_token(struct mst_link *l) {
     if (len <= 0 || len > MST_TOKEN_MAX || until_s <= l->clock.unix_s ||
         until_s > l->clock.unix_s + (int64_t)ACCESS_LIFE_MAX_S ||
         !link_is_token(t->text, (size_t)len)) {
-        mem_wipe(t->text, sizeof t->text);
+        mem_wipe(t->text, MST_TOKEN_ROOM);
         return;
     }
     until_s -= l->clock.unix_s;
@@ -8243,7 +8243,7 @@ static void link_wipe(struct mst_link *l) {
     link_let_go(l);
     link_fetched(l);
     link_leave(l);
-    mem_wipe(&l->room, sizeof l->room);
+    mem_wipe(l->room.text, MST_TOKEN_ROOM);
     mem_wipe(&l->random, sizeof l->random);
     mem_wipe(l->memory->data, l->memory->size);
     l->wiped = true;
@@ -8487,7 +8487,7 @@ static void link_cut_memory(struct mst_link *l) {
 static int link_init(struct mst_link *l, const struct mst_link_user *user,
                      const struct mst_config *config,
                      const struct mst_port *port,
-                     const struct mst_memory *memory) {
+                     const struct mst_memory *memory, char *token) {
     int rc;
 
     l->wiped = true; /* until all is well */
@@ -8499,6 +8499,7 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
     l->user = user;
     l->port = port;
     l->memory = memory;
+    l->room.text = token;
     l->access = config->access;
     if (l->access == NULL) {
         (void)mst_access_init(&l->own, config);
@@ -9970,7 +9971,7 @@ int mst_client_init_checked(struct mst_client *client, size_t client_len,
         return MST_ERR_ARGUMENT;
     }
     memset(c, 0, sizeof *c);
-    rc = link_init(&c->link, &client_user, config, port, memory);
+    rc = link_init(&c->link, &client_user, config, port, memory, c->token);
     if (rc != 0) {
         return rc;
     }
@@ -10385,7 +10386,8 @@ int mst_transfer_init_checked(struct mst_transfer *transfer, size_t size,
     }
     memset(transfer, 0, sizeof *transfer);
     transfer->link.grant.fetches = config != NULL && config->access != NULL;
-    return link_init(&transfer->link, &transfer_user, config, port, memory);
+    return link_init(&transfer->link, &transfer_user, config, port, memory,
+                     transfer->token);
 }
 
 int mst_address_put(struct mst_transfer *transfer,

@@ -641,11 +641,11 @@ struct mst_event {
 #define MST_MINUTE_LEN 17
 
 struct mst_json {
-    uint32_t arrays; /* bit n: the container at depth n + 1 is an array */
-    uint16_t code;   /* of the \u escape at hand */
     uint8_t state, depth, deepest, take_depth, mode;
     uint8_t escape, literal, literal_at;
     uint8_t key_len;
+    uint16_t code;   /* of the \u escape at hand */
+    uint32_t arrays; /* bit n: the container at depth n + 1 is an array */
     char key[MST_KEY_MAX + 1];
 };
 
@@ -960,15 +960,15 @@ struct mst_book_calls;
 
 /* Members are private: use the calls. */
 struct mst_book {
+    uint8_t state, reason, flags, phase, disagreements;
+    bool restart, midway, aside;
+    uint32_t capacity, thin, crossings;
     struct mst_book_side sides[2];
     struct mst_book *spare;
     const struct mst_book_calls *calls; /* what a client calls of the book */
     int64_t snapshot_ns, time_ns, disagrees_ns;
     int64_t last_ns; /* of the last update, also of an earlier snapshot's */
     uint64_t snapshot_received_ns, received_ns; /* monotonic */
-    uint32_t capacity, thin, crossings;
-    uint8_t state, reason, flags, phase, disagreements;
-    bool restart, midway, aside;
 };
 
 /* Prepares an empty book over levels[2 * capacity], which is borrowed for
@@ -1091,13 +1091,13 @@ enum mst_ws_opcode {
 
 /* Reader of the frames that a server sends. Members are private. */
 struct mst_ws {
-    uint64_t frame_left;
-    int16_t error;
     uint8_t state, need, header_len;
     uint8_t opcode, message_opcode;
     bool fin, in_message, first;
     uint8_t control_len;
+    int16_t error;
     uint32_t utf8;
+    uint64_t frame_left;
     uint8_t header[10];
     uint8_t control[MST_WS_CONTROL_MAX + 1];
 };
@@ -1144,13 +1144,13 @@ void mst_ws_key(const uint8_t random[16], char key[MST_WS_KEY_LEN + 1]);
 
 /* Reader of an HTTP/1.1 response (RFC 9112). Members are private. */
 struct mst_http {
-    uint32_t headers_len, body_len, left;
-    uint32_t retry_after_s;
-    int64_t retry_at_s, date_s;
-    uint16_t status, line_len, longest;
     uint8_t state;
     bool cr, digits, has_length, chunked, has_retry_after;
     bool upgrading, upgrade, connection_upgrade, accepted, close;
+    uint16_t status, line_len, longest;
+    uint32_t headers_len, body_len, left;
+    uint32_t retry_after_s;
+    int64_t retry_at_s, date_s;
     char line[MST_LINE_MAX + 1];
     char accept[MST_WS_ACCEPT_LEN + 1];
 };
@@ -1431,8 +1431,9 @@ struct mst_token {
     uint8_t serial;  /* another one with each token */
     bool ends, fresh, loaded, refresh_due, save_due;
     bool replaced; /* there is a newer one of its scope */
-    char text[MST_TOKEN_MAX + 3];
+    char *text;    /* of MST_TOKEN_ROOM bytes */
 };
+#define MST_TOKEN_ROOM (MST_TOKEN_MAX + 3)
 
 #ifndef MST_NO_TLS
 /* What a short TLS handshake with a server needs, until the chain must be
@@ -1639,42 +1640,43 @@ struct mst_connection {
     bool expired; /* its token has ended */
 };
 
-/* One authorised connection after another. */
+/* One authorised connection after another. What is often in use, and small,
+ * comes first: an instruction reaches only so far. */
 struct mst_link {
-    const struct mst_link_user *user;
-    const struct mst_port *port;
-    struct mst_access *access;
-    const struct mst_memory *memory;
-    uint32_t changes; /* grows with each poll, and each call that may change
-                       * what is waited for */
-    struct mst_config config;
-    struct mst_transport transport;
-    struct mst_endpoint endpoint;
-    struct mst_timer timers[MST_TIMERS];
-    struct mst_clock clock;
-    uint64_t received_ns;
     enum mst_state state;
-    uint32_t generation; /* of its connection */
-    uint32_t attempts;   /* in a row */
-    struct mst_addresses addresses;
-    int port_detail, reported_error;
-    struct mst_token room; /* that it brings to its access */
-    struct mst_access own; /* in use where none is shared */
-    uint8_t *message;      /* room of the message buffer */
-    struct mst_http http;
-    struct mst_reply reply;
-    size_t send_at; /* of what is being written */
+    bool wanted, closing, wiped, more;
+    struct mst_connection connection;
     uint8_t sending;
     uint8_t report; /* type of the event that is to be told: failure */
     uint8_t purpose;
     uint8_t credentials_changes, anchors_changes; /* taken note of */
-    struct mst_connection connection;
     struct mst_grant grant;
-    bool wanted, closing, wiped, more;
-    struct mst_random random;
+    const struct mst_link_user *user;
+    const struct mst_port *port;
+    struct mst_access *access;
+    struct mst_clock clock;
+    uint32_t generation; /* of its connection */
+    uint32_t attempts;   /* in a row */
+    uint32_t changes;    /* grows with each poll, and each call that may change
+                       * what is waited for */
+    size_t send_at;      /* of what is being written */
+    int port_detail, reported_error;
+    uint8_t *message; /* room of the message buffer */
+    const struct mst_memory *memory;
+    uint64_t received_ns;
+    struct mst_timer timers[MST_TIMERS];
+    struct mst_transport transport;
+    struct mst_reply reply;
     struct mst_failure failure;
+    struct mst_config config;
+    struct mst_addresses addresses;
     struct mst_stats stats;
+    struct mst_http http;
+    struct mst_endpoint endpoint;
+    struct mst_random random;
     char text[MST_TEXT_MAX + 1];
+    struct mst_token room; /* that it brings to its access */
+    struct mst_access own; /* in use where none is shared */
 };
 
 /* -- client -- */
@@ -1727,29 +1729,30 @@ struct mst_ping {
 /* A stream of market data and executions. */
 struct mst_client {
     struct mst_link link; /* comes first */
-    struct mst_decoder decoder;
-    uint64_t open_ms; /* elapsed_ms when it opened */
-    struct mst_beat beat;
-    struct mst_lag lag;
-    struct mst_ws ws;
-    struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
-    uint8_t hashes[MST_SUBSCRIPTIONS_MAX]; /* of channel and market */
-    uint32_t slots; /* of them that were ever in use, the first ones */
-    int failing;    /* the error that the closing handshake is for */
-    struct mst_frame frame;
-    struct mst_ping ping, pong; /* to be answered; being written */
-    uint16_t close_code;
-    uint8_t request, request_tries; /* the one that is outstanding */
-    uint8_t frame_type;             /* being written */
-    uint8_t burst; /* events until the clock is looked at again */
-    uint8_t mask[4];
     bool request_due, ping_came, ping_due, pinged, close_due;
     bool deaf;      /* nothing more that comes counts */
     bool reads_out; /* closing, what still comes counts */
     bool follows;   /* another one streams: want of snapshots is no error */
     bool abort_due, audit, one_by_one;
-    bool subscribed, has_snapshot; /* anything, any, on this connection */
+    bool subscribed, has_snapshot;  /* anything, any, on this connection */
+    uint8_t request, request_tries; /* the one that is outstanding */
+    uint8_t frame_type;             /* being written */
+    uint8_t burst; /* events until the clock is looked at again */
+    uint8_t mask[4];
+    uint16_t close_code;
+    uint32_t slots;   /* of subscriptions: that were ever in use, the first */
+    int failing;      /* the error that the closing handshake is for */
+    uint64_t open_ms; /* elapsed_ms when it opened */
+    struct mst_frame frame;
+    struct mst_beat beat;
+    struct mst_lag lag;
+    struct mst_ws ws;
+    struct mst_decoder decoder;
+    struct mst_ping ping, pong; /* to be answered; being written */
     char key[MST_WS_KEY_LEN + 1];
+    uint8_t hashes[MST_SUBSCRIPTIONS_MAX]; /* of channel and market */
+    struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
+    char token[MST_TOKEN_ROOM];
 };
 
 /* The limits in one number, to tell builds apart. */
@@ -1881,6 +1884,7 @@ struct mst_transfer {
     struct mst_problem problem;
     size_t body_len;
     bool done, maybe_done, token_again;
+    char token[MST_TOKEN_ROOM];
 };
 
 /* Is called through mst_transfer_init(). */
@@ -1932,16 +1936,16 @@ void mst_transfer_wipe(struct mst_transfer *transfer);
 /* Members are private, but that &pair.clients[0].link and &pair.clients[1].link
  * are the links to wait for, and to ask for state and statistics. */
 struct mst_pair {
-    struct mst_client clients[2];
-    struct mst_access access; /* in use where none is shared */
+    uint8_t leads, turn;
+    uint8_t ahead; /* times that the follower has received, the leader not */
+    bool rotating, moving, tell;
     struct mst_timer rotate, settled, handover, repeat, compare, missed;
     struct mst_timer caller; /* until when the caller may be away */
     uint32_t rotate_ms;
     uint32_t generation, generations[2], seen[2];
     uint64_t heard[2]; /* bytes received when the two were last compared */
-    uint8_t leads, turn;
-    uint8_t ahead; /* times that the follower has received, the leader not */
-    bool rotating, moving, tell;
+    struct mst_client clients[2];
+    struct mst_access access; /* in use where none is shared */
 };
 
 /* Is called through mst_pair_init(). */
