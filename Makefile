@@ -43,7 +43,7 @@ flags = $(BASE_CPPFLAGS) $(strip \
 		$(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) \
 		$(call system,$(BENCH_MODULES)), \
 	$(if $(filter test/size/%,$(1)),-std=c99, \
-	$(if $(filter test/%,$(1)),-std=gnu11 -Iport/mock -Itest \
+	$(if $(filter test/%,$(1)),-std=gnu11 -Iport/mock -Itest/lib \
 		$(call system,$(TEST_MODULES)), \
 	$(if $(filter examples/%,$(1)),-std=gnu11,-std=c99)))))))
 options = $(call flags,$<) $(CPPFLAGS) $(WARNINGS) $(CFLAGS) -MMD -MP
@@ -55,24 +55,19 @@ SANITIZE = -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined \
 TOOL_SRC = $(wildcard examples/mini-stream/*.c)
 SANDBOX_SRC = $(wildcard examples/sandbox/*.c)
 POSIX_SRC = $(wildcard port/posix/*.c)
-# test_*.c are linked with the library; unit_*.c include it, to reach its
-# static functions; run_*.c are programs for e2e_*.py; what is left helps them.
-TEST_SRC = $(wildcard test/test_*.c)
-UNIT_SRC = $(wildcard test/unit_*.c)
-RUN_SRC = $(wildcard test/run_*.c)
-HELPER_SRC = $(filter-out $(TEST_SRC) $(UNIT_SRC) $(RUN_SRC), \
-	$(wildcard test/*.c)) $(wildcard port/mock/*.c) $(POSIX_SRC)
+# A program each; what they share is in lib/, see test/README.md.
+TEST_SRC = $(wildcard test/unit/*.c test/session/*.c test/real/*.c)
+HELPER_SRC = $(wildcard test/lib/*.c port/mock/*.c) $(POSIX_SRC)
 ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
-	$(sort $(HELPER_SRC)) $(TEST_SRC) $(UNIT_SRC) $(RUN_SRC) \
+	$(sort $(HELPER_SRC)) $(TEST_SRC) \
 	$(wildcard test/bench/*.c test/size/*.c)
-ALL_HEADERS = $(wildcard *.h port/*/*.h examples/*.h examples/*/*.h test/*.h \
-	test/bench/*.h test/size/*.h test/size/*/*.h)
+ALL_HEADERS = $(wildcard *.h port/*/*.h examples/*.h examples/*/*.h \
+	test/*/*.h test/size/*/*.h)
 BENCH_CXX = $(wildcard test/bench/*.cc)
 
 PROGRAMS = $(addprefix $(BUILD)/,mini-stream sandbox ws-echo first put-address \
 	plain)
-# Those that take longest to compile come first.
-TESTS = $(patsubst %.c,$(BUILD)/%,$(UNIT_SRC) $(TEST_SRC) $(RUN_SRC))
+TESTS = $(TEST_SRC:%.c=$(BUILD)/%)
 LIBRARY = $(BUILD)/libmini_stream.a
 POSIX = $(BUILD)/libmst_posix.a
 
@@ -108,8 +103,8 @@ test:
 ## A session through a year of outages in virtual time
 year:
 	@test/packages.sh build test
-	$(again) $(BUILD)/test/test_session_year
-	@YEAR_DAYS=365 $(BUILD)/test/test_session_year
+	$(again) $(BUILD)/test/session/year
+	@YEAR_DAYS=365 $(BUILD)/test/session/year
 
 ## Build the test programs only
 tests: $(TESTS)
@@ -160,7 +155,7 @@ bench-plot:
 plans:
 	@test/packages.sh build test
 	$(again) $(BUILD)/bench/plans
-	@test/plans.sh $(BUILD)/bench/plans
+	@test/lib/plans.sh $(BUILD)/bench/plans
 
 ## The order book against its oracle for ORACLE_EVENTS (10 million) events
 oracle:
@@ -285,35 +280,27 @@ $(BUILD)/bench/no_fast_lane.o: $(BUILD)/bench/obj/no_fast_lane.o \
 	$(call quiet,link) $(LD) -r -o $@ $^ && objcopy --redefine-sym \
 		decode_mini_stream=$(no_lane) --keep-global-symbol=$(no_lane) $@
 
-ORACLE_SRC = mini_stream.c $(addprefix test/,test_oracle.c oracle.c \
-	oracle_stream.c support.c support_events.c)
+ORACLE_SRC = mini_stream.c test/unit/oracle.c $(addprefix test/lib/, \
+	oracle.c oracle_stream.c support.c support_events.c)
 $(BUILD)/bench/oracle: $(ORACLE_SRC:%.c=$(BUILD)/bench/obj/%.o)
 	$(link) $(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
 
-PLANS_SRC = mini_stream.c port/mock/mst_mock.c $(addprefix test/, \
-	test_session_plans.c plan.c plan_exchange.c plan_feed.c plan_model.c \
+PLANS_SRC = mini_stream.c port/mock/mst_mock.c test/session/plans.c \
+	$(addprefix test/lib/,plan.c plan_exchange.c plan_feed.c plan_model.c \
 	plan_requests.c plan_text.c service.c service_address.c service_http.c \
 	service_stream.c support.c support_events.c)
 $(BUILD)/bench/plans: $(PLANS_SRC:%.c=$(BUILD)/bench/obj/%.o)
 	$(link) $(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
 
-test_link = $(link) $(SANITIZE) \
-	$(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
-
-$(BUILD)/test/test_%: $(BUILD)/san/test/test_%.o $(BUILD)/san/libhelpers.a \
+# One that includes the library, to reach its static functions, takes nothing
+# from the archive of it.
+$(TESTS): $(BUILD)/%: $(BUILD)/san/%.o $(BUILD)/san/libhelpers.a \
 		$(BUILD)/san/libmini_stream.a
-	$(test_link)
-
-$(BUILD)/test/run_%: $(BUILD)/san/test/run_%.o $(BUILD)/san/libhelpers.a \
-		$(BUILD)/san/libmini_stream.a
-	$(test_link)
-
-$(BUILD)/test/unit_%: $(BUILD)/san/test/unit_%.o $(BUILD)/san/libhelpers.a
-	$(test_link)
+	$(link) $(SANITIZE) $(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
 
 # libFuzzer comes with clang.
-$(BUILD)/fuzz/lanes: test/unit_fast_lane.c test/support.c \
-		test/support_events.c mini_stream.c mini_stream.h Makefile
+$(BUILD)/fuzz/lanes: test/unit/fast_lane.c test/lib/support.c \
+		test/lib/support_events.c mini_stream.c mini_stream.h Makefile
 	$(call quiet,link) mkdir -p $(@D) && clang $(call flags,$<) $(WARNINGS) \
 		-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION $(SANITIZE) \
 		-fsanitize=fuzzer $(BASE_LDFLAGS) -o $@ $(filter test/%.c,$^) \

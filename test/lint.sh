@@ -102,16 +102,16 @@ spdx() {
 }
 
 mapfile -t scripts < <(grep -lE '^#!/bin/(ba)?sh' .ci/run examples/*.sh \
-    test/*.sh)
+    test/*.sh test/*/*.sh)
 
 check "gcc" "${make[@]}" -k CC=gcc BUILD="$dir/gcc" objects
 check "clang" "${make[@]}" -k CC=clang BUILD="$dir/clang" objects
 check "format" clang-format --dry-run -Werror "$@"
-check "layering" "$python" test/layering.py mini_stream.c mini_stream.h
+check "layering" "$python" test/lib/layering.py mini_stream.c mini_stream.h
 check "scripts" shellcheck "${scripts[@]}"
 check "license lines" spdx "$@" "${scripts[@]}" Makefile .clang-tidy \
-    .clang-format test/*.py test/*/*.py
-check "README" test/readme.sh
+    .clang-format test/*/*.py
+check "README" test/lib/readme.sh
 check "header as C" header_c
 check "header as C, MST_NO_TLS" header_c -DMST_NO_TLS
 check "header as C++" header_cpp

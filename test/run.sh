@@ -1,7 +1,9 @@
 #!/bin/bash
 # Runs every test program and script that `make test` has built, several at a
 # time, and ends with "N passed, N failed"; fails unless all passed.
-# Usage: test/run.sh [NAME...]    (default: all; NAME such as test_json)
+# Usage: test/run.sh [NAME...]    (default: all)
+# NAME: a test's, such as session/token or real/e2e_put.py, a folder's, such as
+# unit, or a path to either of them.
 # BUILD: where the programs are; JOBS: how many that compute run at a time,
 # beside one that waits more than it computes.
 # SPDX-License-Identifier: 0BSD
@@ -16,15 +18,15 @@ LOGS=$BUILD/test/log
 export LOGS
 
 # They come first, so that nothing waits for them alone at the end.
-longest=(e2e_faults.py e2e_truth.py test_session_plans test_session_rotate
-    test_session_year unit_fast_lane)
+longest=(real/e2e_faults.py real/e2e_truth.py session/plans session/rotate
+    session/year unit/fast_lane)
 
 run_one() {
-    local name=$1 file command=() begin=$SECONDS status
-    file=$(find "$BUILD/test" test -maxdepth 1 -name "$name" -type f)
+    local name=$1 command=() begin=$SECONDS status
     case $name in
-    *.py) command=("$PYTHON" "$file") ;;
-    *) command=("$file") ;;
+    *.py) command=("$PYTHON" "test/$name") ;;
+    *.sh) command=("test/$name") ;;
+    *) command=("$BUILD/test/$name") ;;
     esac
     timeout -k 10 "$LIMIT_S" "${command[@]}" >"$LOGS/$name" 2>&1 </dev/null
     status=$?
@@ -65,18 +67,28 @@ report() {
 export -f run_one report
 
 rm -rf "$LOGS"
-mkdir -p "$LOGS"
-if [ $# -gt 0 ]; then
-    names=("$@")
+mkdir -p "$LOGS"/{unit,session,real}
+
+# tests_in FOLDER...: their names. A program run_... is not one: a script runs
+# it.
+tests_in() {
+    find "${@/#/test/}" -maxdepth 1 -type f \
+        \( -name '*.c' -o -name '*.py' -o -name '*.sh' \) ! -name 'run_*' |
+        sed -e 's,^test/,,' -e 's,\.c$,,' | sort
+}
+
+if [ $# -eq 0 ]; then
+    mapfile -t names < <(printf '%s\n' "${longest[@]}" &&
+        tests_in unit session real |
+        grep -vxF "$(printf '%s\n' "${longest[@]}")")
 else
-    shopt -s nullglob
-    names=("${longest[@]}")
-    for file in test/e2e_*.sh test/e2e_*.py test/interop_*.sh test/interop_*.py \
-        test/test_*.c test/unit_*.c; do
-        name=${file##*/}
-        name=${name%.c}
-        case " ${longest[*]} " in
-        *" $name "*) ;;
+    names=()
+    for name in "$@"; do
+        name=${name#./} name=${name#test/} name=${name%/} name=${name%.c}
+        case $name in
+        unit | session | real)
+            mapfile -t -O "${#names[@]}" names < <(tests_in "$name")
+            ;;
         *) names+=("$name") ;;
         esac
     done
@@ -97,8 +109,9 @@ computing=()
 waiting=()
 for name in "${names[@]}"; do
     case $name in
-    test_* | unit_* | e2e_truth.py) computing+=("$name") ;;
-    *) waiting+=("$name") ;;
+    real/e2e_truth.py) computing+=("$name") ;;
+    *.py | *.sh) waiting+=("$name") ;;
+    *) computing+=("$name") ;;
     esac
 done
 jobs=${JOBS:-$(nproc)}

@@ -20,6 +20,7 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from tls_certificates import make_certificates
 from tls_lab import (CHILDREN, OpensslServer, Peer, Process, SERVICE, Server,
                      Tool, equal, matches)

@@ -3,7 +3,7 @@
 # words; those at the end of it are not.
 # SPDX-License-Identifier: 0BSD
 set -uo pipefail
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 
 passed=0
 failed=0

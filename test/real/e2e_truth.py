@@ -26,6 +26,7 @@ import threading
 import time
 import urllib.parse
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import BUILD, HANG_S, Sandbox, check, run_all, tests_of
 
 MARKETS = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD")

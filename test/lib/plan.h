@@ -1,7 +1,7 @@
 /*
  * Plans of a service that does whatever it likes for a while: what is drawn
  * from a seed, the service that acts on it, and the model of what its
- * messages said. Used by test_session_plans.c, in virtual time.
+ * messages said. Used by test/session/plans.c, in virtual time.
  *
  * SPDX-License-Identifier: 0BSD
  */

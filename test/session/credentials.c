@@ -126,7 +126,7 @@ static void test_replaced_in_every_state(void **state) {
     for (size_t i = 0; i < COUNT(states) * SESSION_KINDS; i++) {
         enum mst_state at = states[i / SESSION_KINDS];
         enum session_kind kind = (enum session_kind)(i % SESSION_KINDS);
-        /* Once it is open: see test_session_pair.c. */
+        /* Once it is open: see pair.c. */
         if (kind != SESSION_STANDBY || at < MST_STATE_OPEN) {
             replaced_in(at, kind);
         }

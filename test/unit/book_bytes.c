@@ -4,4 +4,4 @@
  * SPDX-License-Identifier: 0BSD
  */
 #define WORDS 0
-#include "unit_book_search.c" /* NOLINT(bugprone-suspicious-include) */
+#include "book_search.c" /* NOLINT(bugprone-suspicious-include) */

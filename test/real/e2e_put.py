@@ -22,6 +22,7 @@ import threading
 import time
 import uuid
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import BUILD, HANG_S, Sandbox, check, run_all, tests_of
 
 AT_ONCE = 3
@@ -62,7 +63,7 @@ class User:
 
     def beside(self, count):
         """What run_puts has seen of so many requests in a row."""
-        status, out, err = self.run(str(count), program="test/run_puts")
+        status, out, err = self.run(str(count), program="test/real/run_puts")
         equal((OK, ""), (status, err), out)
         return json.loads(out)
 

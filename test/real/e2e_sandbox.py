@@ -14,6 +14,7 @@ import collections
 import contextlib
 import decimal
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -27,6 +28,7 @@ import urllib.request
 
 import websockets
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import HANG_S, SANDBOX, Sandbox, check, finish, is_wanted
 
 # Changes a second of each market: little, since a client that is slower than

@@ -3,7 +3,7 @@
 # builds; it names every error and every limit of the header.
 # SPDX-License-Identifier: 0BSD
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 block=$(awk '/^```c$/ { inside = 1; next } /^```$/ && inside { exit } inside' \
     README.md)

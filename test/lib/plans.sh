@@ -1,7 +1,7 @@
 #!/bin/bash
-# Runs plans (see test_session_plans.c) on all processors, each of which takes
+# Runs plans (see test/session/plans.c) on all processors, each of which takes
 # a part of the seeds, and says which have failed.
-# Usage: test/plans.sh PROGRAM
+# Usage: test/lib/plans.sh PROGRAM
 # PLANS: how many (100000); PLANS_SEED: the first one's seed (from the clock).
 # SPDX-License-Identifier: 0BSD
 set -uo pipefail

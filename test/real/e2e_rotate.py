@@ -20,6 +20,7 @@ import tempfile
 import threading
 import urllib.parse
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import BUILD, HANG_S, Sandbox, check, run_all
 
 HANDOVERS = 4
@@ -92,7 +93,7 @@ def hand_over(mode, *options):
         truths.start()
         try:
             out = subprocess.run(
-                [os.path.join(BUILD, "test/run_handovers"), str(HANDOVERS),
+                [os.path.join(BUILD, "test/real/run_handovers"), str(HANDOVERS),
                  mode], env=environment, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, check=True, timeout=HANG_S).stdout
         finally:

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import uuid
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import SANDBOX, Sandbox, check, run_all, tests_of
 
 HANG_S = 60  # for one answer: a hang, not a slow machine

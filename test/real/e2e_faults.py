@@ -23,6 +23,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import BUILD, HANG_S, SANDBOX, Sandbox, check, run_all, tests_of
 
 AT_ONCE = 8  # tests: they wait more than they compute

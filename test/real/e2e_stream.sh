@@ -1,10 +1,10 @@
 #!/bin/bash
 # mini-stream against the sandbox, over TLS, as a user runs it: what it
 # prints, how it ends, and how it goes on when the service goes away.
-# Usage: test/e2e_stream.sh       BUILD: where the programs are.
+# Usage: test/real/e2e_stream.sh       BUILD: where the programs are.
 # SPDX-License-Identifier: 0BSD
 set -uo pipefail
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 
 build=${BUILD:-build}
 tool=$build/mini-stream

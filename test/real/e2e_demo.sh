@@ -1,9 +1,9 @@
 #!/bin/bash
 # What a newcomer does first: make demo, and the README's lines by hand.
-# Usage: test/e2e_demo.sh         BUILD: where the programs are.
+# Usage: test/real/e2e_demo.sh         BUILD: where the programs are.
 # SPDX-License-Identifier: 0BSD
 set -uo pipefail
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 
 export BUILD=${BUILD:-build}
 limit_s=30 # for one thing to happen: a hang, not a slow machine

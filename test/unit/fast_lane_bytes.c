@@ -5,4 +5,4 @@
  * SPDX-License-Identifier: 0BSD
  */
 #define WORDS 0
-#include "unit_fast_lane.c" /* NOLINT(bugprone-suspicious-include) */
+#include "fast_lane.c" /* NOLINT(bugprone-suspicious-include) */
