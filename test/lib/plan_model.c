@@ -7,8 +7,8 @@
  * to be wrong. These, and no others, are excused:
  *
  * LOST       The service never sent the change, and has not named the price
- *            since. (A top of book may tell: session/plans.c looks
- *            after that.)
+ *            since. (A top of book may tell: session/plans.c looks after
+ *            that.)
  * DROPPED    The change came less than PLAN_STEP_MS after the snapshot, and is
  *            older than it by a millisecond or more: so are those that a
  *            snapshot has in it already.

@@ -1,7 +1,6 @@
 /*
  * Two clients that are one stream: which of them leads, and what the caller
- * sees of a change. Books and executions beside the truth are in
- * rotate.c.
+ * sees of a change. Books and executions beside the truth are in rotate.c.
  *
  * SPDX-License-Identifier: 0BSD
  */

@@ -1,6 +1,6 @@
 /*
- * unit_fast_lane.c once more in a build that reads byte by byte, as those for
- * small machines do.
+ * fast_lane.c once more in a build that reads byte by byte, as those for small
+ * machines do.
  *
  * SPDX-License-Identifier: 0BSD
  */
