@@ -260,7 +260,8 @@ $(BUILD)/bench/server: $(call bench_objects,corpus)
 $(BUILD)/bench/server: bench_libs = -lssl -lcrypto
 $(filter $(BUILD)/bench/client_%,$(BENCH)) $(BUILD)/bench/many: \
 	$(call bench_objects,client corpus)
-$(BUILD)/bench/client_mini_stream $(BUILD)/bench/many: $(POSIX_SRC:%.c=$(BUILD)/bench/obj/%.o)
+$(BUILD)/bench/client_mini_stream $(BUILD)/bench/many: \
+	$(call bench_objects,posix_client) $(POSIX_SRC:%.c=$(BUILD)/bench/obj/%.o)
 $(BUILD)/bench/client_beast: $(call bench_objects,decode_simdjson)
 $(BUILD)/bench/client_beast: bench_libs = -lsimdjson -lssl -lcrypto -lstdc++
 $(BUILD)/bench/client_lws: $(call bench_objects,decode_cjson)

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -49,6 +51,17 @@ static inline uint64_t bench_random(uint64_t *state) {
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
     z = (z ^ z >> 27) * 0x94D049BB133111EBu;
     return z ^ z >> 31;
+}
+
+/* Zeroed memory, or the end of the program. */
+static inline void *bench_allocate(size_t count, size_t size) {
+    void *memory = calloc(count, size);
+
+    if (memory == NULL) {
+        fputs("no memory\n", stderr);
+        exit(1);
+    }
+    return memory;
 }
 
 /* Bytes of a frame's header, for up to 65,535 of payload. */

@@ -94,22 +94,12 @@ static void apply(struct mst_book *book, const struct mst_level *levels,
     }
 }
 
-static void *allocate(size_t count, size_t size) {
-    void *memory = calloc(count, size);
-
-    if (memory == NULL) {
-        fputs("no memory\n", stderr);
-        exit(1);
-    }
-    return memory;
-}
-
 /* A live book with so many levels on each side, and room for no more. */
 static struct subject *subject_new(size_t count) {
-    struct subject *subject = allocate(1, sizeof *subject);
-    struct mst_level *levels = allocate(2 * count, sizeof *levels);
+    struct subject *subject = bench_allocate(1, sizeof *subject);
+    struct mst_level *levels = bench_allocate(2 * count, sizeof *levels);
 
-    subject->levels = allocate(2 * count, sizeof *subject->levels);
+    subject->levels = bench_allocate(2 * count, sizeof *subject->levels);
     subject->count = count;
     for (size_t i = 0; i < 2 * count; i++) {
         levels[i] =

@@ -38,16 +38,6 @@ static unsigned random_below(unsigned n) {
     return (unsigned)(bench_random(&random_state) % n);
 }
 
-static void *allocate(size_t count, size_t size) {
-    void *memory = calloc(count, size);
-
-    if (memory == NULL) {
-        fputs("no memory\n", stderr);
-        exit(1);
-    }
-    return memory;
-}
-
 struct quote {
     char price[QUOTE_TEXT], amount[QUOTE_TEXT];
     uint64_t sum;
@@ -368,7 +358,7 @@ static void ladder_init(struct ladder *ladder, enum bench_side side,
         .count = levels,
         .levels = levels,
         .moves = moves,
-        .rungs = allocate(2 * levels, sizeof *ladder->rungs),
+        .rungs = bench_allocate(2 * levels, sizeof *ladder->rungs),
     };
     for (unsigned i = 0, away = 0; i < levels; i++) {
         struct rung *rung = &ladder->rungs[i];
@@ -490,7 +480,7 @@ static void content_book(struct content *content, struct ladder ladders[2]) {
 
 static void corpus_init(struct corpus *corpus, size_t count) {
     *corpus = (struct corpus){
-        .messages = allocate(count, sizeof *corpus->messages),
+        .messages = bench_allocate(count, sizeof *corpus->messages),
     };
     random_state = 1;
 }
@@ -517,7 +507,7 @@ void corpus_snapshot(struct corpus *corpus, size_t levels,
         .kind = BENCH_SNAPSHOT,
         .time = TIME_PREFIX "04:05.678Z",
         .time_ns = TIME_BASE_NS + 245678000000,
-        .quotes = allocate(2 * levels, sizeof *content.quotes),
+        .quotes = bench_allocate(2 * levels, sizeof *content.quotes),
         .bids = levels,
         .asks = levels,
     };
@@ -534,7 +524,7 @@ uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels,
                      bool moves) {
     struct content content = {
         .kind = BENCH_SNAPSHOT,
-        .quotes = allocate(2 * levels, sizeof *content.quotes),
+        .quotes = bench_allocate(2 * levels, sizeof *content.quotes),
         .bids = levels,
         .asks = levels,
     };

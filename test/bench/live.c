@@ -46,11 +46,8 @@ static void subject_init(struct subject *subject) {
         corpus_live(corpus, MESSAGES, subject->size, subject->moves);
     subject->sum = corpus_sum(corpus) - corpus->messages[0].sum;
     subject->capacity = (size_t)subject->size * 3 / 2;
-    subject->levels = calloc(2 * subject->capacity, sizeof *subject->levels);
-    if (subject->levels == NULL) {
-        fputs("no memory\n", stderr);
-        exit(1);
-    }
+    subject->levels =
+        bench_allocate(2 * subject->capacity, sizeof *subject->levels);
 }
 
 static void map_apply(void *book, const struct mst_part *part) {

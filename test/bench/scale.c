@@ -25,16 +25,6 @@ static size_t random_below(size_t n) /* at most 2^32 */
     return (size_t)(bench_random(&random_state) >> 32) * n >> 32;
 }
 
-static void *allocate(size_t len) {
-    void *memory = malloc(len);
-
-    if (memory == NULL) {
-        fputs("no memory\n", stderr);
-        exit(1);
-    }
-    return memory;
-}
-
 /* ---- Decoder ---- */
 
 /* Decodes a message again and again; returns ns for one. */
@@ -72,7 +62,7 @@ static double decode_snapshot(size_t levels) {
 static double decode_filled(const char *before, char fill, const char *behind,
                             size_t len) {
     size_t head = strlen(before), tail = strlen(behind);
-    char *text = allocate(head + len + tail);
+    char *text = bench_allocate(1, head + len + tail);
     double ns;
 
     memcpy(text, before, head);
@@ -99,7 +89,7 @@ static double decode_space(size_t len) {
 
 static double read_frame(size_t len, const char *character) {
     size_t bytes = strlen(character), used;
-    uint8_t *frame = allocate(len + 10);
+    uint8_t *frame = bench_allocate(1, len + 10);
     uint8_t header[10] = {0x81, 127};
     struct mst_ws_piece piece;
     struct mst_ws ws;
@@ -165,8 +155,8 @@ static struct mst_level level_of(unsigned side, size_t slot, int64_t amount) {
 
 /* So many levels of each side, best first or in no order. */
 static void subject_init(struct subject *subject, size_t count, bool in_order) {
-    subject->levels = allocate(2 * count * sizeof *subject->levels);
-    subject->came = allocate(2 * count * sizeof *subject->came);
+    subject->levels = bench_allocate(2 * count, sizeof *subject->levels);
+    subject->came = bench_allocate(2 * count, sizeof *subject->came);
     subject->time_ns = 1;
     for (size_t slot = 0; slot < count; slot++) {
         subject->came[slot] = level_of(MST_BID, slot, 100);
