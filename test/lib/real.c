@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 int real_begin(struct real *real) {
-    int rc = mst_posix_init(&real->posix, real->links, 2, &real->port);
+    int rc = mst_posix_init(&real->posix, real->links, REAL_LINKS, &real->port);
     int loaded =
         mst_posix_anchors_load(&real->anchors, getenv("MINI_STREAM_CA"));
 

@@ -9,9 +9,11 @@
 
 #include "mst_posix.h"
 
+#define REAL_LINKS 3
+
 /* A port, and what the environment says of the service. */
 struct real {
-    struct mst_posix_link links[2];
+    struct mst_posix_link links[REAL_LINKS];
     struct mst_posix posix;
     struct mst_port port;
     struct mst_posix_anchors anchors;

@@ -31,6 +31,9 @@ SCOPE = "transfer:write_crypto_destination_address"
 NETWORKS = ("BITCOIN", "ETHEREUM", "BITCOIN_CASH", "LITECOIN", "SOLANA",
             "POLYGON_POS", "BASE", "ARBITRUM_ONE", "STELLAR", "INK", "XLAYER")
 OK, USAGE, CONFIG, ACCESS, NETWORK, SERVICE, LOCAL, CUT = 0, 2, 3, 4, 5, 6, 7, 130
+# What run_puts sees beside its requests where nothing happens to them.
+UNDISTURBED = {"failed": 0, "broken": 0, "errors": 0, "changes": 0,
+               "not_live": 0, "astray": 0}
 PAIR = ("--network", "BITCOIN", "--address", "bc1qexample")
 # Quotes, an escape sequence, C1, bidirectional overrides, line ends, a
 # character outside the basic plane.
@@ -61,9 +64,10 @@ class User:
                         MINI_STREAM_BASE_URL=urls["base_url"],
                         MINI_STREAM_CA=ca)
 
-    def beside(self, count):
+    def beside(self, *arguments):
         """What run_puts has seen of so many requests in a row."""
-        status, out, err = self.run(str(count), program="test/real/run_puts")
+        status, out, err = self.run(*map(str, arguments),
+                                    program="test/real/run_puts")
         equal((OK, ""), (status, err), out)
         return json.loads(out)
 
@@ -77,7 +81,10 @@ class User:
     def run(self, *arguments, **options):
         """(exit status, standard output, standard error)"""
         process = self.start(*arguments, **options)
-        out, err = process.communicate(timeout=HANG_S)
+        try:
+            out, err = process.communicate(timeout=HANG_S)
+        finally:
+            process.kill()  # if it still runs
         out, err = (out or b"").decode(), err.decode()
         check(not CONTROL.search(out + err), f"not harmless: {out!r} {err!r}")
         check("sandbox-secret" not in out + err, "the secret is told")
@@ -348,10 +355,24 @@ def test_beside_a_stream():
         user.env["MINI_STREAM_WS_URL"] = sandbox.urls["ws_url"]
         seen = user.beside(20)
         check(seen.pop("parts") >= 20, "a part before each request")
-        equal({"puts": 20, "failed": 0, "closed": 0, "errors": 0, "live": True,
-               "nickname": "20"}, seen)
+        equal({"puts": 20, "nickname": "20", "tokens": 2, **UNDISTURBED}, seen)
         record = user.put("--network", "BASE", "--address", "beside")
         equal("20", record["nickname"])
+
+
+def test_beside_a_pair():
+    """Three links on one port, two of which take turns."""
+    with sandbox_of("--rate", "50") as sandbox:
+        user = sandbox.user()
+        user.env["MINI_STREAM_WS_URL"] = sandbox.urls["ws_url"]
+        seen = user.beside(20, "pair")
+        puts = seen.pop("puts")
+        check(20 <= puts <= seen.pop("parts"), "a part before each request")
+        check(seen["changes"] >= 2, "the other one leads")
+        equal({"nickname": str(puts), "tokens": 2, **UNDISTURBED,
+               "changes": seen["changes"]}, seen)
+        record = user.put("--network", "BASE", "--address", "beside")
+        equal(str(puts), record["nickname"])
 
 
 def test_configuration():

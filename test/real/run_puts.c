@@ -1,115 +1,189 @@
 /*
  * Several address requests, one after the other, on one transfer; where there
- * is a ws_url, beside a stream of BTCUSD, one after each part of its book.
+ * is a ws_url, beside a stream of BTCUSD, one after each part of its book: by a
+ * client, or by a pair, which rotates. All are on one port, and only those are
+ * polled that a wait has named: one that it forgets stands still.
  *
- *     run_puts COUNT       for e2e_put.py
+ *     run_puts COUNT [pair]       for e2e_put.py
+ *
+ * With a pair there are more requests than COUNT, until it has rotated.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "real.h"
 
 #define DEPTH 200
+#define ROTATE_MS 1000
+#define ROTATIONS 2
+#define WAIT_MS 60000 /* longer than anything here takes */
 
 MST_MEMORY(client_memory, MST_LENGTHS_USUAL);
+MST_MEMORY(other_memory, MST_LENGTHS_USUAL);
 MST_TRANSFER_MEMORY(transfer_memory, MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN,
                     2048);
 
 static struct real real;
 static struct mst_access shared;
 static struct mst_client client;
+static struct mst_pair pair;
 static struct mst_transfer transfer;
-static struct mst_book book;
-static struct mst_level levels[2 * DEPTH];
+static struct mst_book books[2];
+static struct mst_level levels[2][2 * DEPTH];
 
 static struct mst_address_request request = {.network = MST_NETWORK_BASE,
                                              .address = "beside"};
 static struct mst_address record;
-static struct { unsigned puts, failed, parts, closed, errors; } seen;
+
+static bool has_client, has_pair;
+static unsigned wanted, rotations; /* so many are asked for */
+static bool under_way, was_live;
+
+static struct {
+    unsigned puts, failed, parts, broken, errors, changes;
+    unsigned not_live; /* events at which the book was not live any more */
+    unsigned astray;   /* events of another link than theirs */
+} seen;
+
+/* The objects that are waited for, at the numbers of their links. */
+static const struct mst_link *links[REAL_LINKS];
+static size_t links_len;
+
+static void wait_for(const struct mst_link *link) {
+    links[links_len++] = link;
+}
+
+static int poll_link(int number, struct mst_event *event) {
+    if (links[number] == &transfer.link) {
+        return mst_transfer_poll(&transfer, event);
+    }
+    return has_pair ? mst_pair_poll(&pair, event) : mst_poll(&client, event);
+}
 
 /* Begins the next request; the nickname is its number. */
 static int next_put(void) {
     static char nickname[16];
 
+    under_way = true;
     snprintf(nickname, sizeof nickname, "%u", seen.puts + seen.failed + 1);
     request.nickname = nickname;
     return mst_address_put(&transfer, &request, &record);
 }
 
-/* Takes an event. Returns 0, or an error of a request that cannot begin. */
-static int take(const struct mst_event *event, unsigned count, bool streams) {
-    static bool under_way;
+static bool is_enough(void) {
+    return seen.puts + seen.failed >= wanted && seen.changes >= rotations;
+}
 
+static bool is_live(void) {
+    const struct mst_book *book =
+        has_pair ? mst_pair_book(&pair, "BTCUSD") : &books[0];
+
+    return mst_book_state(book) == MST_BOOK_LIVE;
+}
+
+/* Takes an event. Returns 0, or an error of a request that cannot begin. */
+static int take(const struct mst_event *event) {
+    bool is_put = event->type == MST_EVENT_ADDRESS;
+    bool streams = has_client || has_pair;
+
+    seen.astray += is_put != (links[event->link] == &transfer.link);
     seen.parts += event->type == MST_EVENT_PART;
-    seen.closed += event->type == MST_EVENT_CLOSED;
+    seen.broken +=
+        event->type == MST_EVENT_CLOSED && event->as.failure.error != MST_OK;
     seen.errors += event->type == MST_EVENT_ERROR;
-    if (event->type == MST_EVENT_ADDRESS) {
+    seen.changes += event->type == MST_EVENT_LEADER;
+    seen.not_live += was_live && !is_live();
+    was_live |= is_live();
+    if (is_put) {
         under_way = false;
         *(event->as.address.error == 0 ? &seen.puts : &seen.failed) += 1;
     }
-    if (!under_way && seen.puts + seen.failed < count &&
-        (event->type == (streams ? MST_EVENT_PART : MST_EVENT_ADDRESS))) {
-        under_way = true;
+    if (!under_way && !is_enough() &&
+        event->type == (streams ? MST_EVENT_PART : MST_EVENT_ADDRESS)) {
         return next_put();
     }
     return 0;
 }
 
 /* Prepares the objects, on one access. */
-static int start(bool streams) {
+static int start(void) {
     int rc = mst_access_init(&shared, &real.config);
 
     real.config.access = &shared;
-    real.config.link = 1;
+    for (size_t i = 0; i < 2; i++) {
+        rc = rc ? rc : mst_book_init(&books[i], levels[i], DEPTH);
+    }
+    if (has_client) {
+        wait_for(&client.link);
+        rc = rc ? rc
+                : mst_client_init(&client, &real.config, &real.port,
+                                  &client_memory);
+        rc = rc ? rc
+                : mst_subscribe(&client, MST_MARKET_DATA, "BTCUSD", &books[0]);
+    } else if (has_pair) {
+        wait_for(&pair.clients[0].link);
+        wait_for(&pair.clients[1].link);
+        rc = rc ? rc
+                : mst_pair_init(&pair, &real.config, ROTATE_MS, &real.port,
+                                &client_memory, &other_memory);
+        rc = rc ? rc
+                : mst_pair_subscribe(&pair, MST_MARKET_DATA, "BTCUSD",
+                                     &books[0], &books[1]);
+    }
+    real.config.link = (int)links_len;
+    wait_for(&transfer.link);
     rc = rc ? rc
             : mst_transfer_init(&transfer, &real.config, &real.port,
                                 &transfer_memory);
-    if (rc != 0 || !streams) {
-        return rc ? rc : next_put();
-    }
-    real.config.link = 0;
-    rc = mst_client_init(&client, &real.config, &real.port, &client_memory);
-    return rc ? rc : mst_subscribe(&client, MST_MARKET_DATA, "BTCUSD", &book);
+    return rc || has_client || has_pair ? rc : next_put();
 }
 
-/* The next event of either; 0 for none. */
-static int poll_both(struct mst_event *event, bool streams) {
-    int rc = mst_transfer_poll(&transfer, event);
+/* Waits, and takes what there is. Returns 0 or an error. */
+static int turn(void) {
+    int rc = mst_posix_wait(&real.posix, links, links_len, WAIT_MS), number;
+    struct mst_event event;
 
-    return rc == 0 && streams ? mst_poll(&client, event) : rc;
+    while (rc >= 0 && (number = mst_posix_next(&real.posix)) >= 0) {
+        while (rc >= 0 && (rc = poll_link(number, &event)) > 0) {
+            rc = take(&event);
+        }
+    }
+    return rc;
 }
 
 int main(int argc, char **argv) {
-    const struct mst_link *const links[] = {&transfer.link, &client.link};
-    unsigned count = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 1;
     int rc = real_begin(&real);
-    bool streams = real.config.ws_url != NULL;
-    struct mst_event event;
+    unsigned tokens = 0;
 
-    mst_book_init(&book, levels, DEPTH);
-    rc = rc ? rc : start(streams);
-    while (rc >= 0 && seen.puts + seen.failed < count) {
-        rc = poll_both(&event, streams);
-        if (rc == 0) {
-            mst_posix_wait(&real.posix, links, streams ? 2 : 1, 1000);
-        } else if (rc > 0) {
-            rc = take(&event, count, streams);
-        }
+    wanted = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 1;
+    has_pair = argc > 2 && strcmp(argv[2], "pair") == 0;
+    has_client = !has_pair && real.config.ws_url != NULL;
+    rotations = has_pair ? ROTATIONS : 0;
+    rc = rc ? rc : start();
+    while (rc >= 0 && (under_way || !is_enough())) {
+        rc = turn();
     }
     if (rc < 0) {
         fprintf(stderr, "%s\n", mst_posix_strerror(rc));
         return EXIT_FAILURE;
     }
-    printf("{\"puts\": %u, \"failed\": %u, \"parts\": %u, \"closed\": %u, "
-           "\"errors\": %u, \"live\": %s, \"nickname\": \"%s\"}\n",
-           seen.puts, seen.failed, seen.parts, seen.closed, seen.errors,
-           mst_book_state(&book) == MST_BOOK_LIVE ? "true" : "false",
-           record.nickname);
+    for (size_t i = 0; i < links_len; i++) {
+        tokens += mst_link_stats(links[i])->tokens;
+    }
+    printf("{\"puts\": %u, \"failed\": %u, \"parts\": %u, \"broken\": %u, "
+           "\"errors\": %u, \"changes\": %u, \"not_live\": %u, "
+           "\"astray\": %u, \"tokens\": %u, \"nickname\": \"%s\"}\n",
+           seen.puts, seen.failed, seen.parts, seen.broken, seen.errors,
+           seen.changes, seen.not_live + (links_len > 1 && !is_live()),
+           seen.astray, tokens, record.nickname);
     mst_transfer_wipe(&transfer);
-    if (streams) {
+    if (has_client) {
         mst_client_wipe(&client);
+    } else if (has_pair) {
+        mst_pair_wipe(&pair);
     }
     real_end(&real);
     return EXIT_SUCCESS;
