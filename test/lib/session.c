@@ -313,16 +313,25 @@ void session_start_pair(uint32_t rotate_ms) {
     s->has_pair = true;
 }
 
-void session_start_kind(enum session_kind kind) {
+static void start_stream(enum session_kind kind, uint32_t rotate_ms) {
     if (kind == SESSION_PAIR || kind == SESSION_STANDBY) {
         session.config.flags |= kind == SESSION_STANDBY ? MST_HOT_STANDBY : 0u;
-        session_start_pair(0);
+        session_start_pair(rotate_ms);
     } else {
         session_start();
     }
+}
+
+void session_start_kind(enum session_kind kind) {
+    start_stream(kind, 0);
     if (kind == SESSION_BESIDE) {
         session_start_transfer();
     }
+}
+
+void session_start_beside(enum session_kind kind, uint32_t rotate_ms) {
+    start_stream(kind, rotate_ms);
+    session_start_transfer();
 }
 
 const char *session_kind_name(enum session_kind kind) {
@@ -353,6 +362,18 @@ unsigned session_tokens(void) {
     return s->client.link.stats.tokens + s->transfer.link.stats.tokens +
            s->pair.clients[0].link.stats.tokens +
            s->pair.clients[1].link.stats.tokens;
+}
+
+int session_put(void) {
+    return mst_address_put(&session.transfer, &session.request,
+                           &session.record);
+}
+
+void session_put_and_wait(const char *name) {
+    expect_int(name, 0, session_put());
+    if (!session_until(MST_EVENT_ADDRESS, 2 * SESSION_MINUTE)) {
+        expect_failed("%s: no end", name);
+    }
 }
 
 int session_wish(enum mst_channel channel, const char *market) {

@@ -85,6 +85,9 @@ struct session {
     unsigned char transfer_memory[SESSION_MEMORY];
     unsigned char guard_11[SESSION_GUARD];
 
+    struct mst_address_request request; /* session_put(): goes out */
+    struct mst_address record;          /* and this comes back */
+
     struct tls_peer tls; /* in use with session_begin_tls() */
     struct tls_identity identity;
     struct tls_anchor anchor;
@@ -131,6 +134,10 @@ enum session_kind {
 /* Initialises one of these. */
 void session_start_kind(enum session_kind kind);
 
+/* Initialises one of these, a pair that rotates so often, and a transfer that
+ * shares its access. */
+void session_start_beside(enum session_kind kind, uint32_t rotate_ms);
+
 /* What session_start_kind() has made, for the messages of a test. */
 const char *session_kind_name(enum session_kind kind);
 
@@ -157,6 +164,12 @@ void session_open(void);
 
 /* session_begin(), session_start() and session_subscribe(). */
 void session_new(void);
+
+/* Begins the transfer's next request; says what mst_address_put() does. */
+int session_put(void);
+
+/* Begins it and runs to its end. */
+void session_put_and_wait(const char *name);
 
 /* Subscribes one of these channels: of the pair with two books. */
 int session_wish(enum mst_channel channel, const char *market);

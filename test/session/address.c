@@ -18,9 +18,6 @@
     "HTTP/1.1 " status "\r\n" headers "\r\n" body
 #define CLOSING "Connection: close\r\n"
 
-static struct mst_address_request request;
-static struct mst_address record;
-
 /* A client without a stream, before a service that answers. */
 static void begin_over(bool tls) {
     if (tls) {
@@ -30,25 +27,13 @@ static void begin_over(bool tls) {
     }
     session.config.ws_url = NULL;
     session.config.base_url = "https://" SERVICE_API_HOST;
-    request = (struct mst_address_request){.network = MST_NETWORK_BITCOIN,
-                                           .address = "bc1qxy2kgdygjrsqtzq2n"};
-    memset(&record, 0xA5, sizeof record);
+    session.request = (struct mst_address_request){
+        .network = MST_NETWORK_BITCOIN, .address = "bc1qxy2kgdygjrsqtzq2n"};
+    memset(&session.record, 0xA5, sizeof session.record);
 }
 
 static void begin(void) {
     begin_over(false);
-}
-
-static int put(void) {
-    return mst_address_put(&session.transfer, &request, &record);
-}
-
-/* Runs a request to its end. */
-static void put_and_wait(const char *name) {
-    expect_int(name, 0, put());
-    if (!session_until(MST_EVENT_ADDRESS, 2 * SESSION_MINUTE)) {
-        expect_failed("%s: no end", name);
-    }
 }
 
 static void expect_result(const char *name, int error, int status) {
@@ -56,7 +41,7 @@ static void expect_result(const char *name, int error, int status) {
 
     expect_text(name, error_name(error), error_name(result->error));
     expect_int(name, status, result->http_status);
-    if ((error == MST_OK) != (result->record == &record)) {
+    if ((error == MST_OK) != (result->record == &session.record)) {
         expect_failed("%s: the record's pointer", name);
     }
 }
@@ -67,7 +52,7 @@ static void answer(const char *name, const char *raw) {
     session.service.address.raw = raw;
     session.service.address.raw_end = MST_ERR_EOF;
     session_start_transfer();
-    put_and_wait(name);
+    session_put_and_wait(name);
 }
 
 /* ---- what goes out ---- */
@@ -94,11 +79,11 @@ static void test_request_in_full(void **state) {
 
     (void)state;
     begin();
-    request.nickname = "cold store";
-    request.bookmarked = MST_BOOKMARK_TRUE;
-    request.travelrule = &rule;
+    session.request.nickname = "cold store";
+    session.request.bookmarked = MST_BOOKMARK_TRUE;
+    session.request.travelrule = &rule;
     session_start_transfer();
-    put_and_wait("in full");
+    session_put_and_wait("in full");
     expect_result("in full", MST_OK, 200);
     expect_body(
         "in full",
@@ -107,13 +92,14 @@ static void test_request_in_full(void **state) {
         "\"travelrule_metadata\":{\"beneficiary\":{\"person_details\":"
         "{\"first_name\":\"Ada\",\"last_name\":\"L\\u00f6velace\"}},"
         "\"vasp\":{\"id\":\"vasp-1\"},\"custodian_type\":\"VASP\"}}");
-    expect_text("id", "0c1e6d1e-9d0e-4f44-8f6b-3f1f3a6e2a11", record.id);
-    expect_int("network", MST_NETWORK_BITCOIN, record.network);
-    expect_text("address", request.address, record.address);
-    expect_text("nickname", "cold store", record.nickname);
-    expect_int("status", MST_ADDRESS_APPROVED, record.status);
-    expect_int("created", MST_MOCK_WALL_NS, record.created_ns);
-    expect_int("bookmarked", true, record.bookmarked);
+    expect_text("id", "0c1e6d1e-9d0e-4f44-8f6b-3f1f3a6e2a11",
+                session.record.id);
+    expect_int("network", MST_NETWORK_BITCOIN, session.record.network);
+    expect_text("address", session.request.address, session.record.address);
+    expect_text("nickname", "cold store", session.record.nickname);
+    expect_int("status", MST_ADDRESS_APPROVED, session.record.status);
+    expect_int("created", MST_MOCK_WALL_NS, session.record.created_ns);
+    expect_int("bookmarked", true, session.record.bookmarked);
     expect_text("raw body", session.service.record, session.seen.address_body);
     expect_int("tokens", 1, (long long)session.service.address_tokens);
     expect_int("events", 1, session.seen.events[MST_EVENT_ADDRESS]);
@@ -125,16 +111,17 @@ static void test_request_in_full(void **state) {
 static void test_request_by_id(void **state) {
     (void)state;
     begin();
-    request = (struct mst_address_request){.id = "some-id", .nickname = ""};
-    request.bookmarked = MST_BOOKMARK_FALSE;
+    session.request =
+        (struct mst_address_request){.id = "some-id", .nickname = ""};
+    session.request.bookmarked = MST_BOOKMARK_FALSE;
     session_start_transfer();
-    put_and_wait("by id");
+    session_put_and_wait("by id");
     expect_body("by id", "{\"id\":\"some-id\",\"nickname\":\"\","
                          "\"bookmarked_status\":false}");
-    expect_text("id", "some-id", record.id);
-    expect_text("nickname", "", record.nickname);
-    request = (struct mst_address_request){.id = "other-id"};
-    put_and_wait("nothing else");
+    expect_text("id", "some-id", session.record.id);
+    expect_text("nickname", "", session.record.nickname);
+    session.request = (struct mst_address_request){.id = "other-id"};
+    session_put_and_wait("nothing else");
     expect_body("nothing else", "{\"id\":\"other-id\"}");
     session_end();
 }
@@ -153,7 +140,7 @@ static void test_path_of_the_url(void **state) {
         session.config.base_url = cases[i].url;
         session.service.api_path = cases[i].path;
         session_start_transfer();
-        put_and_wait(cases[i].url);
+        session_put_and_wait(cases[i].url);
         expect_result(cases[i].url, MST_OK, 200);
         session_end();
     }
@@ -172,11 +159,11 @@ static void test_hostile_text(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(texts); i++) {
         begin();
-        request.nickname = texts[i];
+        session.request.nickname = texts[i];
         session_start_transfer();
-        put_and_wait(texts[i]);
+        session_put_and_wait(texts[i]);
         expect_result(texts[i], MST_OK, 200);
-        expect_text("nickname", texts[i], record.nickname);
+        expect_text("nickname", texts[i], session.record.nickname);
         session_end();
     }
 }
@@ -192,14 +179,14 @@ static void test_longest_texts(void **state) {
     memset(nickname, '"', MST_NICKNAME_MAX);
     memset(name, 1, MST_PARTY_MAX);
     begin();
-    request.address = address;
-    request.nickname = nickname;
-    request.travelrule = &rule;
+    session.request.address = address;
+    session.request.nickname = nickname;
+    session.request.travelrule = &rule;
     session_start_transfer();
-    put_and_wait("longest");
+    session_put_and_wait("longest");
     expect_result("longest", MST_OK, 200);
-    expect_text("address", address, record.address);
-    expect_text("nickname", nickname, record.nickname);
+    expect_text("address", address, session.record.address);
+    expect_text("nickname", nickname, session.record.nickname);
     session_end();
 }
 
@@ -229,19 +216,19 @@ static void test_rules_before_a_byte(void **state) {
     begin();
     session_start_transfer();
     for (size_t i = 0; i < COUNT(refused); i++) {
-        request = refused[i].request;
-        expect_int(refused[i].name, MST_ERR_ADDRESS, put());
+        session.request = refused[i].request;
+        expect_int(refused[i].name, MST_ERR_ADDRESS, session_put());
     }
-    request = (struct mst_address_request){.id = "i"};
+    session.request = (struct mst_address_request){.id = "i"};
     expect_int("no request", MST_ERR_ARGUMENT,
-               mst_address_put(&session.transfer, NULL, &record));
+               mst_address_put(&session.transfer, NULL, &session.record));
     expect_int("no record", MST_ERR_ARGUMENT,
-               mst_address_put(&session.transfer, &request, NULL));
+               mst_address_put(&session.transfer, &session.request, NULL));
     session_run(SESSION_HOUR);
     expect_int("connects", 0, (long long)session.service.connects.count);
     expect_int("events", 0, session.seen.events[MST_EVENT_ADDRESS]);
     session_end();
-    expect_int("closed", MST_ERR_CLOSED, put());
+    expect_int("closed", MST_ERR_CLOSED, session_put());
 }
 
 /* The error with which a transfer of this URL is refused. */
@@ -257,7 +244,7 @@ static void test_urls(void **state) {
     expect_int("no URL", MST_ERR_URL, init_with(NULL));
     expect_int("a stream's", MST_ERR_URL, init_with("wss://" SERVICE_API_HOST));
     expect_int("plain", MST_ERR_PLAIN, init_with("http://" SERVICE_API_HOST));
-    expect_int("closed", MST_ERR_CLOSED, put());
+    expect_int("closed", MST_ERR_CLOSED, session_put());
     session_end();
 }
 
@@ -266,12 +253,12 @@ static void test_busy(void **state) {
     begin();
     session.service.address.delay_ms = 500;
     session_start_transfer();
-    expect_int("first", 0, put());
-    expect_int("second", MST_ERR_BUSY, put());
+    expect_int("first", 0, session_put());
+    expect_int("second", MST_ERR_BUSY, session_put());
     session_run(100);
-    expect_int("under way", MST_ERR_BUSY, put());
+    expect_int("under way", MST_ERR_BUSY, session_put());
     session_run(1000);
-    expect_int("once over", 0, put());
+    expect_int("once over", 0, session_put());
     session_run(1000);
     expect_int("events", 2, session.seen.events[MST_EVENT_ADDRESS]);
     expect_int("requests", 2, (long long)session.service.puts.count);
@@ -342,7 +329,7 @@ static void test_new_token_once(void **state) {
     session.service.address.raw_times = 1;
     session.service.address.raw_end = MST_ERR_EOF;
     session_start_transfer();
-    put_and_wait("once");
+    session_put_and_wait("once");
     expect_result("once", MST_OK, 200);
     expect_text("nothing of the first", "", session.seen.problem.title);
     expect_int("tokens", 2, (long long)session.service.tokens.count);
@@ -355,7 +342,7 @@ static void test_new_token_once(void **state) {
         RESPONSE("401 No", "Content-Length: 0\r\n", "");
     session.service.address.raw_times = 1;
     session_start_transfer();
-    expect_int("first the token's", 0, put());
+    expect_int("first the token's", 0, session_put());
     while (session.service.tokens.count == 0) {
         session_run(1);
     }
@@ -368,7 +355,7 @@ static void test_new_token_once(void **state) {
     answer("twice", RESPONSE("401 No", CLOSING, ""));
     expect_int("tokens", 2, (long long)session.service.tokens.count);
     session.service.address.raw = NULL;
-    put_and_wait("afterwards");
+    session_put_and_wait("afterwards");
     expect_result("afterwards", MST_OK, 200);
     expect_int("tokens afterwards", 3, (long long)session.service.tokens.count);
     session_end();
@@ -401,11 +388,11 @@ static void test_retry_after(void **state) {
         session.service.address.raw_times = 1;
         session.service.address.raw_end = MST_ERR_EOF;
         session_start_transfer();
-        put_and_wait(cases[i].raw);
+        session_put_and_wait(cases[i].raw);
         assert_in_range(session.seen.address.retry_ms, cases[i].min_ms,
                         cases[i].max_ms);
         asked_ms = session.seen.address_ms;
-        expect_int("asked too early", 0, put());
+        expect_int("asked too early", 0, session_put());
         assert_true(session_until(MST_EVENT_ADDRESS, SESSION_HOUR));
         expect_result(cases[i].raw, MST_OK, 200);
         assert_true(session.service.puts.last_ms - asked_ms >= cases[i].min_ms);
@@ -423,12 +410,12 @@ static void test_framing(void **state) {
     for (size_t i = 0; i < COUNT(framings); i++) {
         begin();
         session_start_transfer();
-        put_and_wait("the token");
+        session_put_and_wait("the token");
         session.service.framing = framings[i];
         session.service.address.interim = "HTTP/1.1 103 Early Hints\r\n"
                                           "Link: </x>\r\n\r\n";
         uint64_t begin_at = session.mock.bytes_in, end_at;
-        put_and_wait("framing");
+        session_put_and_wait("framing");
         expect_result("framing", MST_OK, 200);
         expect_text("body", session.service.record, session.seen.address_body);
         end_at = session.mock.bytes_in;
@@ -436,13 +423,13 @@ static void test_framing(void **state) {
         for (uint64_t cut = begin_at + 1; cut <= end_at; cut++) {
             begin();
             session_start_transfer();
-            put_and_wait("the token");
+            session_put_and_wait("the token");
             session.service.framing = framings[i];
             session.service.address.interim = "HTTP/1.1 103 Early Hints\r\n"
                                               "Link: </x>\r\n\r\n";
             session.mock.plan.cut_at = cut;
             session.mock.plan.recv_max = cut == end_at ? 1 : 0;
-            put_and_wait("cut");
+            session_put_and_wait("cut");
             expect_result("cut", MST_OK, 200);
             expect_text("cut", session.service.record,
                         session.seen.address_body);
@@ -482,7 +469,7 @@ static void test_bad_responses(void **state) {
         expect_result(cases[i].raw, cases[i].error, cases[i].status);
         expect_int(cases[i].raw, 1, (long long)session.service.puts.count);
         session.service.address.raw = NULL;
-        put_and_wait("afterwards");
+        session_put_and_wait("afterwards");
         expect_result("afterwards", MST_OK, 200);
         session_end();
     }
@@ -515,7 +502,7 @@ static void test_status_before_body(void **state) {
         session.service.address.raw_end = cases[i].end;
         session.service.address.raw_times = 1;
         session_start_transfer();
-        put_and_wait(cases[i].raw);
+        session_put_and_wait(cases[i].raw);
         expect_result(cases[i].raw, cases[i].error, cases[i].status);
         expect_int(cases[i].raw, cases[i].requests,
                    (long long)session.service.puts.count);
@@ -549,14 +536,14 @@ static void test_lost_answer(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         begin();
-        request.nickname = "once";
+        session.request.nickname = "once";
         session.service.address.raw = cases[i].raw;
         session.service.address.raw_end = cases[i].end;
         session.service.address.raw_times = 1;
         session_start_transfer();
-        put_and_wait(cases[i].raw);
+        session_put_and_wait(cases[i].raw);
         expect_result(cases[i].raw, MST_OK, 200);
-        expect_text(cases[i].raw, "once", record.nickname);
+        expect_text(cases[i].raw, "once", session.record.nickname);
         expect_int(cases[i].raw, 2, (long long)session.service.puts.count);
         expect_int(cases[i].raw, 1, (long long)session.service.tokens.count);
         expect_int(cases[i].raw, 0, session.seen.events[MST_EVENT_CLOSED]);
@@ -587,7 +574,7 @@ static void test_total_deadline(void **state) {
         session.service.address.raw_end = cases[i].end;
         session.mock.plan.connect_error[0] = cases[i].connect;
         session_start_transfer();
-        put_and_wait(cases[i].name);
+        session_put_and_wait(cases[i].name);
         expect_result(cases[i].name, cases[i].error, 0);
         if (session.seen.address_ms > put_ms) {
             expect_failed("%s: ended after %llu ms", cases[i].name,
@@ -598,7 +585,7 @@ static void test_total_deadline(void **state) {
         expect_int(cases[i].name, 0, session.seen.events[MST_EVENT_CLOSED]);
         session.mock.plan.connect_error[0] = 0;
         session.service.address.raw = NULL;
-        put_and_wait("afterwards");
+        session_put_and_wait("afterwards");
         expect_result("afterwards", MST_OK, 200);
         session_end();
     }
@@ -611,9 +598,9 @@ static void test_after_a_long_pause(void **state) {
     begin();
     session.mock.plan.connect_ms = 100;
     session_start_transfer();
-    put_and_wait("before");
+    session_put_and_wait("before");
     mst_mock_advance(&session.mock, SESSION_HOUR);
-    put_and_wait("afterwards");
+    session_put_and_wait("afterwards");
     expect_result("afterwards", MST_OK, 200);
     expect_int("requests", 2, (long long)session.service.puts.count);
     session_end();
@@ -627,14 +614,14 @@ static void test_held_back(void **state) {
     session.service.address.raw_end = MST_ERR_EOF;
     session.service.address.raw_times = 1;
     session_start_transfer();
-    put_and_wait("throttled");
+    session_put_and_wait("throttled");
     expect_result("throttled", MST_ERR_THROTTLED, 429);
-    put_and_wait("held back");
+    session_put_and_wait("held back");
     expect_result("held back", MST_ERR_TIMEOUT, 0);
     assert_in_range(session.seen.address.retry_ms, 239000, 240000);
     expect_int("requests", 1, (long long)session.service.puts.count);
     session_run(session.seen.address.retry_ms);
-    put_and_wait("afterwards");
+    session_put_and_wait("afterwards");
     expect_result("afterwards", MST_OK, 200);
     session_end();
 }
@@ -645,7 +632,7 @@ static void put_with_faults(bool tls) {
 
     begin_over(tls);
     session_start_transfer();
-    put_and_wait("without a fault");
+    session_put_and_wait("without a fault");
     calls = session.mock.calls[MST_MOCK_ANY];
     session_end();
     for (uint64_t at = 1; at <= calls; at++) {
@@ -656,7 +643,7 @@ static void put_with_faults(bool tls) {
         session.mock.plan.fail_at = at;
         session.mock.plan.fail_error = MST_ERR_RESET;
         session_start_transfer();
-        put_and_wait(name);
+        session_put_and_wait(name);
         expect_result(name, MST_OK, 200);
         expect_int(name, 1, session.seen.events[MST_EVENT_ADDRESS]);
         session_end();
@@ -703,7 +690,7 @@ static void test_token_failures(void **state) {
         session.service.token.raw = raw;
         session.service.token.raw_end = MST_ERR_EOF;
         session_start_transfer();
-        put_and_wait(raw);
+        session_put_and_wait(raw);
         /* The status is the token endpoint's. */
         expect_result(raw, cases[i / 2].error,
                       (int)strtol(raw + sizeof "HTTP/1.1", NULL, 10));
@@ -725,16 +712,16 @@ static void test_early_response(void **state) {
     for (size_t at = 1; at < 300; at += 23) {
         begin();
         session_start_transfer();
-        put_and_wait("before");
+        session_put_and_wait("before");
         expect_result("before", MST_OK, 200);
         session_stall_after(at);
-        expect_int("put", 0, put());
+        expect_int("put", 0, session_put());
         session_run(10);
         service->sink.write(service->sink.context, 0, early, sizeof early - 1);
         assert_true(session_until(MST_EVENT_ADDRESS, 1000));
         expect_result("early", MST_ERR_HTTP_STATUS, 400);
         session_unstall();
-        put_and_wait("after");
+        session_put_and_wait("after");
         expect_result("after", MST_OK, 200);
         session_end();
     }
@@ -761,14 +748,14 @@ static void test_maybe_done(void **state) {
         session.service.address.raw = cases[i].raw;
         session.service.address.never = cases[i].raw == NULL;
         session_start_transfer();
-        put_and_wait("maybe");
+        session_put_and_wait("maybe");
         expect_int(cases[i].raw != NULL ? cases[i].raw : "no answer",
                    cases[i].maybe, session.seen.address.maybe_done);
         session_end();
     }
     begin();
     session_start_transfer();
-    put_and_wait("done");
+    session_put_and_wait("done");
     expect_int("done", false, session.seen.address.maybe_done);
     session_end();
 }
@@ -781,13 +768,13 @@ static void test_token_lives_on(void **state) {
     session.service.expires_in = 600;
     session_start_transfer();
     for (int i = 0; i < 4; i++) {
-        put_and_wait("in its life");
+        session_put_and_wait("in its life");
         expect_result("in its life", MST_OK, 200);
         session_run(100000);
     }
     expect_int("tokens", 1, (long long)session.service.tokens.count);
     session_run(200000);
-    put_and_wait("afterwards");
+    session_put_and_wait("afterwards");
     expect_result("afterwards", MST_OK, 200);
     expect_int("tokens", 2, (long long)session.service.tokens.count);
     session_end();
@@ -803,7 +790,7 @@ static void test_one_token_for_both(void **state) {
     session_start();
     session_start_transfer();
     session_run(1000);
-    put_and_wait("one token");
+    session_put_and_wait("one token");
     expect_result("one token", MST_OK, 200);
     expect_int("tokens", 1, (long long)session.service.tokens.count);
     session_end();
@@ -818,7 +805,7 @@ static void test_local_errors(void **state) {
         session.mock.plan.clock_unset = entropy == 0;
         session.mock.plan.entropy_none = entropy == 1;
         session_start_transfer();
-        put_and_wait("local");
+        session_put_and_wait("local");
         expect_result("local", entropy ? MST_ERR_ENTROPY : MST_ERR_CLOCK, 0);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
         session_end();
@@ -835,7 +822,7 @@ static void keep_alive(unsigned flags) {
     session.port.flags |= flags;
     session_start_transfer();
     for (int i = 0; i < 5; i++) {
-        put_and_wait("in a row");
+        session_put_and_wait("in a row");
         expect_result("in a row", MST_OK, 200);
         session_run(1000);
     }
@@ -844,17 +831,17 @@ static void keep_alive(unsigned flags) {
     service->sink.end(service->sink.context, 0, MST_ERR_EOF);
     session_run(100);
     assert_false(mst_mock_in_use(&session.mock, 0));
-    put_and_wait("closed in between");
+    session_put_and_wait("closed in between");
     expect_result("closed in between", MST_OK, 200);
     expect_int("a new one", 3, (long long)service->connects.count);
     sends = session.mock.calls[MST_MOCK_SEND];
     service->sink.end(service->sink.context, 0, MST_ERR_EOF);
-    put_and_wait("closed just now");
+    session_put_and_wait("closed just now");
     expect_result("closed just now", MST_OK, 200);
     expect_int("not sent to nobody", 1,
                (long long)(session.mock.calls[MST_MOCK_SEND] - sends));
     service->sink.write(service->sink.context, 0, "HTTP/1.1 408 No\r\n", 17);
-    put_and_wait("speaks unasked");
+    session_put_and_wait("speaks unasked");
     expect_result("speaks unasked", MST_OK, 200);
     session_run(SESSION_MINUTE);
     assert_false(mst_mock_in_use(&session.mock, 0));
@@ -878,7 +865,7 @@ static void test_connection_close(void **state) {
         session.service.address.headers = headers[i];
         session_start_transfer();
         for (int n = 0; n < 3; n++) {
-            put_and_wait("each its own");
+            session_put_and_wait("each its own");
             expect_result("each its own", MST_OK, 200);
             session_run(10);
             assert_false(mst_mock_in_use(&session.mock, 0));
@@ -894,10 +881,11 @@ static void test_below_tls(void **state) {
     (void)state;
     begin_over(true);
     memset(nickname, 1, MST_NICKNAME_MAX); /* more than one record */
-    request = (struct mst_address_request){.id = "x", .nickname = nickname};
+    session.request =
+        (struct mst_address_request){.id = "x", .nickname = nickname};
     session_start_transfer();
     for (int i = 0; i < 3; i++) {
-        put_and_wait("below TLS");
+        session_put_and_wait("below TLS");
         expect_result("below TLS", MST_OK, 200);
         session_run(i == 1 ? SESSION_MINUTE : 100);
     }
@@ -909,15 +897,15 @@ static void test_below_tls(void **state) {
 static void test_again_after_a_lasting_failure(void **state) {
     (void)state;
     begin_over(true);
-    request = (struct mst_address_request){.id = "x"};
+    session.request = (struct mst_address_request){.id = "x"};
     session_start_transfer();
-    put_and_wait("localhost");
+    session_put_and_wait("localhost");
     session_run(SESSION_MINUTE);
     session_certificate("unknown");
-    put_and_wait("another issuer");
+    session_put_and_wait("another issuer");
     expect_result("another issuer", MST_ERR_TLS_ISSUER, 0);
     session_certificate("localhost");
-    put_and_wait("good again");
+    session_put_and_wait("good again");
     expect_result("good again", MST_OK, 200);
     session_end();
 }

@@ -10,56 +10,35 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct mst_address_request request;
-static struct mst_address record;
-
-/* What streams beside the transfer. */
-enum beside { BESIDE_CLIENT, BESIDE_PAIR, BESIDE_STANDBY };
-
 /* The stream is fed. */
 static void begin(void) {
     session_begin();
     session.config.base_url = "https://" SERVICE_API_HOST;
     session.service.rules.feed_ms = 100;
     session.service.rules.beat_ms = 1000;
-    request = (struct mst_address_request){.id = "an-id", .nickname = "n"};
-    memset(&record, 0xA5, sizeof record);
+    session.request =
+        (struct mst_address_request){.id = "an-id", .nickname = "n"};
+    memset(&session.record, 0xA5, sizeof session.record);
 }
 
-static int put(void) {
-    return mst_address_put(&session.transfer, &request, &record);
-}
-
-static void put_and_wait(const char *name) {
+/* A request that comes through. */
+static void put_well(const char *name) {
     unsigned before = session.seen.events[MST_EVENT_ADDRESS];
 
-    expect_int(name, 0, put());
-    if (!session_until(MST_EVENT_ADDRESS, 2 * SESSION_MINUTE)) {
-        expect_failed("%s: no end", name);
-    }
+    session_put_and_wait(name);
     expect_text(name, "OK", error_name(session.seen.address.error));
-    expect_text(name, "an-id", record.id);
+    expect_text(name, "an-id", session.record.id);
     expect_int(name, before + 1, session.seen.events[MST_EVENT_ADDRESS]);
 }
 
-static void start_beside(enum beside beside, uint32_t rotate_ms) {
-    if (beside == BESIDE_CLIENT) {
-        session_start();
-    } else {
-        session.config.flags |= beside == BESIDE_STANDBY ? MST_HOT_STANDBY : 0;
-        session_start_pair(rotate_ms);
-    }
-    session_start_transfer();
-}
-
-static void begin_beside(enum beside beside, uint32_t rotate_ms) {
-    start_beside(beside, rotate_ms);
+static void begin_beside(enum session_kind kind, uint32_t rotate_ms) {
+    session_start_beside(kind, rotate_ms);
     session_subscribe();
     assert_true(session_until_subscribed(SESSION_MINUTE));
 }
 
 static void begin_subscribed(void) {
-    begin_beside(BESIDE_CLIENT, 0);
+    begin_beside(SESSION_CLIENT, 0);
 }
 
 /* The time in which the caller does not poll is not the service's. */
@@ -73,13 +52,13 @@ static void test_slow_caller(void **state) {
             session.service.rules.feed_ms = session.service.rules.beat_ms = 0;
             session.mock.plan.connect_ms = session.mock.plan.data_ms = 20;
             begin_subscribed();
-            expect_int("put", 0, put());
+            expect_int("put", 0, session_put());
             session_run(ms);
             mst_mock_advance(&session.mock, away_ms[i]);
             session_run(5000);
             expect_int("ends", 1, session.seen.events[MST_EVENT_ADDRESS]);
             expect_text("put", "OK", error_name(session.seen.address.error));
-            expect_text("put", "an-id", record.id);
+            expect_text("put", "an-id", session.record.id);
             expect_int("requests", 1, (long long)session.service.puts.count);
             session_end();
         }
@@ -127,7 +106,7 @@ static void test_busy_caller(void **state) {
         session.service.address.delay_ms = cases[i].delay_ms;
         begin_subscribed();
         begin_ms = mst_mock_elapsed(&session.mock);
-        expect_int("put", 0, put());
+        expect_int("put", 0, session_put());
         poll_busily(&event);
         end_ms = mst_mock_elapsed(&session.mock);
         expect_text("put", cases[i].error, error_name(event.as.address.error));
@@ -155,7 +134,7 @@ static void test_stream_goes_on(void **state) {
     begin_subscribed();
     parts = session.seen.events[MST_EVENT_PART];
     for (int i = 0; i < 3; i++) {
-        put_and_wait("beside");
+        put_well("beside");
     }
     /* Every feed of the 15 s that the answers took has come. */
     assert_true(session.seen.events[MST_EVENT_PART] - parts >= 2 * 140);
@@ -192,7 +171,7 @@ static void test_failures_beside_the_stream(void **state) {
             session.service.api_token = SERVICE_TOKEN;
         }
         begin_subscribed();
-        expect_int(name, 0, put());
+        expect_int(name, 0, session_put());
         assert_true(session_until(MST_EVENT_ADDRESS, 2 * SESSION_MINUTE));
         expect_text(name, name, error_name(session.seen.address.error));
         expect_undisturbed(name);
@@ -209,13 +188,13 @@ static void test_token_refused_beside_the_stream(void **state) {
                                 "{\"error\":\"invalid_scope\"}";
     session.service.token.raw_end = MST_ERR_EOF;
     session.service.token.raw_times = 1;
-    expect_int("refused", 0, put());
+    expect_int("refused", 0, session_put());
     assert_true(session_until(MST_EVENT_ADDRESS, SESSION_MINUTE));
     expect_text("refused", "TOKEN_REFUSED",
                 error_name(session.seen.address.error));
     expect_text("refused", "invalid_scope", session.seen.address_text);
     expect_undisturbed("refused");
-    put_and_wait("granted");
+    put_well("granted");
     expect_undisturbed("granted");
     session_end();
 }
@@ -239,7 +218,7 @@ static void test_after_another_failure(void **state) {
             session_run(100); /* until the next token is asked for */
         }
         asked_ms = mst_mock_elapsed(&session.mock);
-        put_and_wait("after another failure");
+        put_well("after another failure");
         assert_true(session.seen.address_ms - asked_ms < 5000);
         session_end();
     }
@@ -256,7 +235,7 @@ static void test_refused_token_whose_room_was_taken(void **state) {
     session.service.address.raw =
         "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n";
     session.service.address.raw_times = 1;
-    expect_int("put", 0, put());
+    expect_int("put", 0, session_put());
     while (session.service.puts.count == 0) {
         session_run(10);
     }
@@ -300,7 +279,7 @@ static void test_token_in_use_keeps_its_room(void **state) {
     port_send = session.port.send;
     session.port.send = send_a_beginning;
     stalled = false;
-    expect_int("put", 0, put());
+    expect_int("put", 0, session_put());
     while (!stalled) {
         session_run(10);
     }
@@ -322,9 +301,9 @@ static void test_hours_of_tokens_and_rotations(void **state) {
     session.service.rules.feed_ms = 0;
     session.service.expires_in = 900;
     session.service.rules.expire = true;
-    begin_beside(BESIDE_PAIR, 500000);
+    begin_beside(SESSION_PAIR, 500000);
     for (int i = 0; i < 100; i++) {
-        put_and_wait("in all the hours");
+        put_well("in all the hours");
         session_run(97000 + (uint32_t)i * 1009);
     }
     expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
@@ -346,7 +325,7 @@ static void test_token_fetched_ahead(void **state) {
         session.service.rules.feed_ms = 0;
         session.service.expires_in = 600;
         if (i < 2) {
-            begin_beside(i == 0 ? BESIDE_CLIENT : BESIDE_PAIR, 0);
+            begin_beside(i == 0 ? SESSION_CLIENT : SESSION_PAIR, 0);
         } else if (i == 2) {
             session_start_pair(0);
             session_subscribe();
@@ -373,15 +352,15 @@ static void test_token_fetched_ahead(void **state) {
 /* What the token endpoint asks for is for all: nobody comes back before. */
 static void test_token_endpoint_holds_all(void **state) {
     (void)state;
-    for (int beside = BESIDE_CLIENT; beside <= BESIDE_STANDBY; beside++) {
+    for (int kind = SESSION_CLIENT; kind <= SESSION_STANDBY; kind++) {
         begin();
         session.service.rules.hold = true;
         session.service.token.status = 429;
         session.service.token.retry_s = 90;
         session.config.put_ms = 10 * SESSION_MINUTE;
-        start_beside((enum beside)beside, 0);
+        session_start_beside((enum session_kind)kind, 0);
         session_subscribe();
-        expect_int("put", 0, put());
+        expect_int("put", 0, session_put());
         session_run(85000);
         expect_int("asked once", 1, (long long)session.service.tokens.count);
         session.service.token.status = 0;
@@ -397,17 +376,26 @@ static void test_token_endpoint_holds_all(void **state) {
 /* A token for both scopes is fetched once. */
 static void test_one_token_for_both_scopes(void **state) {
     (void)state;
-    for (int beside = BESIDE_CLIENT; beside <= BESIDE_STANDBY; beside++) {
+    for (int kind = SESSION_CLIENT; kind <= SESSION_STANDBY; kind++) {
         begin();
         session.config.scope = SERVICE_SCOPE " " SERVICE_ADDRESS_SCOPE;
         session.service.scope = session.config.scope;
         session.service.api_token = SERVICE_TOKEN;
-        begin_beside((enum beside)beside, 0);
-        put_and_wait("one for both");
+        begin_beside((enum session_kind)kind, 0);
+        put_well("one for both");
         session_run(5000);
         session_expect_tokens("one for both", 1);
         session_end();
     }
+}
+
+/* As begin(); a connection takes so long, and so does each answer. */
+static void begin_slow(uint32_t connect_ms, uint32_t answer_ms) {
+    begin();
+    session.mock.plan.resolve_ms = session.mock.plan.connect_ms = connect_ms;
+    session.service.token.delay_ms = answer_ms;
+    session.service.upgrade.delay_ms = answer_ms;
+    session.service.address.delay_ms = answer_ms;
 }
 
 /* ---- handover ---- */
@@ -420,17 +408,12 @@ static void test_at_each_moment_of_a_rotation(void **state) {
         char name[40];
         unsigned opened;
         snprintf(name, sizeof name, "%u ms after the begin", (unsigned)ms);
-        begin();
-        session.mock.plan.resolve_ms = 30;
-        session.mock.plan.connect_ms = 30;
-        session.service.upgrade.delay_ms = 100;
-        session.service.token.delay_ms = 100;
-        session.service.address.delay_ms = 100;
+        begin_slow(30, 100);
         session.service.rules.delay_ms = 100;
-        begin_beside(BESIDE_PAIR, 0);
+        begin_beside(SESSION_PAIR, 0);
         expect_int(name, 0, mst_pair_rotate(&session.pair));
         session_run(ms);
-        put_and_wait(name);
+        put_well(name);
         session_run(SESSION_MINUTE);
         expect_int(name, 1, session_rotations());
         opened = session.seen.events[MST_EVENT_OPEN];
@@ -450,7 +433,7 @@ static void test_stream_breaks_meanwhile(void **state) {
         session.service.token.delay_ms = 100;
         session.service.address.delay_ms = 100;
         begin_subscribed();
-        expect_int("put", 0, put());
+        expect_int("put", 0, session_put());
         session_run(ms);
         service_end(&session.service, MST_ERR_RESET);
         if (session.seen.events[MST_EVENT_ADDRESS] == 0) {
@@ -464,15 +447,6 @@ static void test_stream_breaks_meanwhile(void **state) {
 
 /* ---- the end ---- */
 
-static void slow(void) {
-    begin();
-    session.mock.plan.resolve_ms = 20;
-    session.mock.plan.connect_ms = 20;
-    session.service.token.delay_ms = 50;
-    session.service.upgrade.delay_ms = 50;
-    session.service.address.delay_ms = 50;
-}
-
 /* Closed at each moment of a request: it has one end, which says so unless it
  * was over before. */
 static void test_closed_at_each_moment(void **state) {
@@ -482,20 +456,20 @@ static void test_closed_at_each_moment(void **state) {
             char name[60];
             snprintf(name, sizeof name, "closed after %u ms, %s", (unsigned)ms,
                      alone ? "alone" : "beside");
-            slow();
+            begin_slow(20, 50);
             if (alone) {
                 session_start_transfer();
             } else {
-                start_beside(BESIDE_CLIENT, 0);
+                session_start_beside(SESSION_CLIENT, 0);
             }
-            expect_int(name, 0, put());
+            expect_int(name, 0, session_put());
             session_run(ms);
             bool over = session.seen.events[MST_EVENT_ADDRESS] == 1;
             session_end();
             expect_int(name, 1, session.seen.events[MST_EVENT_ADDRESS]);
             expect_text(name, over ? "OK" : "CLOSED",
                         error_name(session.seen.address.error));
-            expect_int(name, MST_ERR_CLOSED, put());
+            expect_int(name, MST_ERR_CLOSED, session_put());
         }
     }
 }
@@ -507,10 +481,10 @@ static void test_closed_in_a_rotation(void **state) {
         begin();
         session.service.rules.delay_ms = 100;
         session.service.address.never = true;
-        begin_beside(BESIDE_PAIR, 0);
+        begin_beside(SESSION_PAIR, 0);
         assert_int_equal(mst_pair_rotate(&session.pair), 0);
         session_run(ms);
-        expect_int("put", 0, put());
+        expect_int("put", 0, session_put());
         session_run(ms % 3 == 0 ? 0 : 5);
         session_end();
         expect_int("ends", 1, session.seen.events[MST_EVENT_ADDRESS]);
@@ -538,9 +512,9 @@ static void test_wiped_at_each_moment(void **state) {
     (void)state;
     for (uint32_t ms = 0; ms < 600; ms += 10) {
         struct mst_event event;
-        slow();
-        start_beside(BESIDE_CLIENT, 0);
-        expect_int("put", 0, put());
+        begin_slow(20, 50);
+        session_start_beside(SESSION_CLIENT, 0);
+        expect_int("put", 0, session_put());
         session_run(ms);
         mst_transfer_wipe(&s->transfer);
         mst_client_wipe(&s->client);
@@ -554,7 +528,7 @@ static void test_wiped_at_each_moment(void **state) {
         for (int link = 0; link < 2; link++) {
             assert_false(mst_mock_in_use(&s->mock, link));
         }
-        expect_int("put", MST_ERR_CLOSED, put());
+        expect_int("put", MST_ERR_CLOSED, session_put());
         expect_int("poll", MST_ERR_CLOSED,
                    mst_transfer_poll(&s->transfer, &event));
         session_check();
@@ -566,9 +540,9 @@ static void test_wiped_at_each_moment(void **state) {
 static void test_new_credentials_meanwhile(void **state) {
     (void)state;
     for (uint32_t ms = 0; ms < 600; ms += 10) {
-        slow();
-        start_beside(BESIDE_CLIENT, 0);
-        expect_int("put", 0, put());
+        begin_slow(20, 50);
+        session_start_beside(SESSION_CLIENT, 0);
+        expect_int("put", 0, session_put());
         session_run(ms);
         bool over = session.seen.events[MST_EVENT_ADDRESS] == 1;
         expect_int("credentials", 0,
@@ -607,10 +581,10 @@ static void storm_begin(void) {
     session.service.address.delay_ms = roll(3000);
     session.service.rules.feed_ms = 5000;
     switch (roll(4)) {
-    case 0: begin_beside(BESIDE_PAIR, 20000 + roll(20000)); break;
-    case 1: begin_beside(BESIDE_PAIR, 0); break;
-    case 2: begin_beside(BESIDE_STANDBY, 0); break;
-    default: begin_beside(BESIDE_CLIENT, 0); break;
+    case 0: begin_beside(SESSION_PAIR, 20000 + roll(20000)); break;
+    case 1: begin_beside(SESSION_PAIR, 0); break;
+    case 2: begin_beside(SESSION_STANDBY, 0); break;
+    default: begin_beside(SESSION_CLIENT, 0); break;
     }
 }
 
@@ -633,7 +607,7 @@ static bool storm_step(void) {
         break;
     case 6: mst_mock_freeze(&session.mock, link); break;
     case 7: mst_mock_advance(&session.mock, roll(30000)); break;
-    default: return put() == 0;
+    default: return session_put() == 0;
     }
     return false;
 }
@@ -655,7 +629,7 @@ static void test_storms(void **state) {
         session.service.token.status = session.service.address.status = 0;
         session_run(10 * SESSION_MINUTE);
         expect_int(name, taken, session.seen.events[MST_EVENT_ADDRESS]);
-        put_and_wait(name);
+        put_well(name);
         if (!session_until_subscribed(SESSION_MINUTE)) {
             expect_failed("%s: not all is subscribed", name);
         }
@@ -689,7 +663,7 @@ static void test_trace_sees_no_secret(void **state) {
         session.config.flags |= MST_TRACE_ALL;
         session.mock.plan.send_max = sizes[i];
         session_start_transfer();
-        put_and_wait("traced");
+        put_well("traced");
         snprintf(expected, sizeof expected, "%s", session.service.put);
         token = strstr(expected, SERVICE_ADDRESS_TOKEN);
         assert_non_null(token);

@@ -215,12 +215,10 @@ static void test_token_ends(void **state) {
 
 /* ---- a transfer beside a client ---- */
 
-static const struct mst_address_request request = {
-    .network = MST_NETWORK_BITCOIN, .address = "bc1qexample"};
-static struct mst_address record;
-
 static void put(void) {
-    expect_int("put", 0, mst_address_put(&session.transfer, &request, &record));
+    session.request = (struct mst_address_request){
+        .network = MST_NETWORK_BITCOIN, .address = "bc1qexample"};
+    expect_int("put", 0, session_put());
 }
 
 static void begin_transfer(bool tls) {

@@ -701,10 +701,7 @@ static void fault_one_lost(void) {
 
 /* A request for an address, before a rotation or in its midst. */
 static void fault_address(void) {
-    static const struct mst_address_request request = {
-        .network = MST_NETWORK_BITCOIN, .address = "bc1qexample"};
     static const int statuses[] = {0, 0, 401, 403, 404, 429, 500, 503};
-    static struct mst_address record;
     struct service_script *script = &session.service.address;
 
     if (year.shape == SHAPE_ROTATES && pick(2) == 0) {
@@ -714,7 +711,9 @@ static void fault_address(void) {
     script->status = PICK(statuses);
     script->never = pick(8) == 0;
     script->delay_ms = pick(15 * SECOND);
-    assert_int_equal(mst_address_put(&session.transfer, &request, &record), 0);
+    session.request = (struct mst_address_request){
+        .network = MST_NETWORK_BITCOIN, .address = "bc1qexample"};
+    assert_int_equal(session_put(), 0);
     year.put_due_ms = now_ms() + PUT_MS + SECOND;
     if (pick(4) == 0) {
         year_run(now_ms() + pick(SECOND), false);
