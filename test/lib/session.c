@@ -351,6 +351,14 @@ struct mst_client *session_leader(void) {
                             : &session.client;
 }
 
+const struct mst_stats *session_stats(void) {
+    return mst_client_stats(session_leader());
+}
+
+uint64_t session_now(void) {
+    return mst_mock_elapsed(&session.mock);
+}
+
 unsigned session_rotations(void) {
     return mst_client_stats(&session.pair.clients[0])->rotations +
            mst_client_stats(&session.pair.clients[1])->rotations;
@@ -457,6 +465,17 @@ void session_cut_message(int error) {
     do {
         assert_int_equal(mst_poll(&session.client, &event), 1);
     } while (event.type != MST_EVENT_PART || !event.as.part.aborted);
+}
+
+void session_forge_record(void) {
+    mst_mock_write(&session.mock, 0,
+                   "\x17\x03\x03\x00\x20"
+                   "0123456789abcdef0123456789abcdef",
+                   37);
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    session_expect_closed("forged", MST_ERR_TLS_PROTOCOL, MST_STATE_OPEN);
+    assert_int_not_equal(session.seen.closed.detail, 0);
+    assert_true(session_until_subscribed(10000));
 }
 
 static void guard_check(const char *name, const unsigned char *guard,

@@ -147,6 +147,12 @@ struct mst_access *session_access(void);
 /* The client, or the one of the pair that leads. */
 struct mst_client *session_leader(void);
 
+/* Those of the client, or of the one of the pair that leads. */
+const struct mst_stats *session_stats(void);
+
+/* Virtual ms since session_begin(). */
+uint64_t session_now(void);
+
 /* How many tokens all objects have obtained. */
 unsigned session_tokens(void);
 
@@ -205,6 +211,10 @@ void session_unstall(void);
 /* The youngest connection ends with this error in the midst of a message, and
  * the client has just said that the message is given up. */
 void session_cut_message(int error);
+
+/* Below TLS a record comes that nobody with the keys has made. The client sees
+ * it, and is subscribed anew. */
+void session_forge_record(void);
 
 /* Closes, checks that the client and the service are content and nothing was
  * written beside the client's memory or its books, and cleans up. */

@@ -13,20 +13,12 @@
 #define DAYS(n) ((n) * (uint64_t)SESSION_DAY)
 #define LONGEST (24u * SESSION_DAY) /* between two polls */
 
-static uint64_t now(void) {
-    return mst_mock_elapsed(&session.mock);
-}
-
-static const struct mst_stats *stats(void) {
-    return mst_client_stats(&session.client);
-}
-
 /* Runs for so long, with no poll but those that the client wishes for. */
 static void run_long(uint64_t ms) {
-    uint64_t end = now() + ms;
+    uint64_t end = session_now() + ms;
 
-    while (now() < end) {
-        uint64_t left = end - now();
+    while (session_now() < end) {
+        uint64_t left = end - session_now();
         session_run(left < LONGEST ? (uint32_t)left : LONGEST);
     }
 }
@@ -37,10 +29,17 @@ static struct text told;
 
 static void on_trace(void *context, const struct mst_trace *trace) {
     (void)context;
-    text_add(&told, "%llu: %d %s %s %d %lld %s\n", (unsigned long long)now(),
-             (int)trace->kind, mst_state_name(trace->from),
-             mst_state_name(trace->state), trace->error,
-             (long long)trace->value, trace->text != NULL ? trace->text : "");
+    text_add(&told, "%llu: %d %s %s %d %lld %s\n",
+             (unsigned long long)session_now(), (int)trace->kind,
+             mst_state_name(trace->from), mst_state_name(trace->state),
+             trace->error, (long long)trace->value,
+             trace->text != NULL ? trace->text : "");
+}
+
+static void run_with(bool *fault, uint32_t ms) {
+    *fault = true;
+    session_run(ms);
+    *fault = false;
 }
 
 /* Every stage hangs in turn, until its deadline. */
@@ -53,12 +52,8 @@ static void play_hangs(void) {
     plan->connect_error[0] = MST_MOCK_NEVER;
     session_run(25000);
     plan->connect_error[0] = 0;
-    session.service.token.never = true;
-    session_run(40000);
-    session.service.token.never = false;
-    session.service.upgrade.never = true;
-    session_run(40000);
-    session.service.upgrade.never = false;
+    run_with(&session.service.token.never, 40000);
+    run_with(&session.service.upgrade.never, 40000);
     session_run(60000);
 }
 
@@ -75,10 +70,8 @@ static void play_breaks(void) {
     session.service.rules.feed_ms = 0;
     mst_mock_freeze(&session.mock, 0);
     session_run(80000);
-    session.service.rules.never = true;
     (void)mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
-    session_run(15000);
-    session.service.rules.never = false;
+    run_with(&session.service.rules.never, 15000);
     session_run(60000);
 }
 
@@ -129,10 +122,10 @@ static void play(void (*what)(void), uint32_t clock_ms, bool coarse,
     text_add_bytes(record, text_get(&told), told.len);
     for (int i = 0; i <= MST_STATE_CLOSING; i++) {
         text_add(record, "%s %llu\n", mst_state_name((enum mst_state)i),
-                 (unsigned long long)stats()->state_ms[i]);
+                 (unsigned long long)session_stats()->state_ms[i]);
     }
-    text_add(record, "lag %lld %lld\n", (long long)stats()->lag_ns,
-             (long long)stats()->lag_max_ns);
+    text_add(record, "lag %lld %lld\n", (long long)session_stats()->lag_ns,
+             (long long)session_stats()->lag_max_ns);
     session.config.trace = NULL;
     session_end();
     text_free(&told);
@@ -209,12 +202,12 @@ static void test_idle_stream(void **state) {
 
         quiet_begin();
         session_open();
-        begin = now();
+        begin = session_now();
         run_long(DAYS(pauses[i]));
         session_expect_undisturbed("idle");
         /* Each pong is a sign of life; so is each list. */
         assert_in_range(session.service.pings.count, 1, pauses[i] / 20);
-        expect_int("audits", (long long)((now() - begin) / LONGEST),
+        expect_int("audits", (long long)((session_now() - begin) / LONGEST),
                    (long long)session.service.lists);
         service_push(&session.service, "execution_data", "BTCUSD");
         assert_true(session_until(MST_EVENT_EXECUTION, 100));
@@ -233,9 +226,9 @@ static void test_dead_line_later(void **state) {
         session_open();
         run_long(DAYS(pauses[i]));
         mst_mock_freeze(&session.mock, 0);
-        begin = now();
+        begin = session_now();
         while (session.seen.events[MST_EVENT_CLOSED] == 0 &&
-               now() < begin + DAYS(30)) {
+               session_now() < begin + DAYS(30)) {
             session_run(SESSION_HOUR);
         }
         session_expect_closed("dead", MST_ERR_SILENCE, MST_STATE_OPEN);
@@ -325,13 +318,13 @@ static void test_budget_long_after(void **state) {
         run_long(DAYS(pauses[i % 2]));
         assert_true(session_subscribed());
         expect_int("no more than needed", used_up ? MST_RESYNCS_MAX : 1,
-                   stats()->resyncs);
+                   session_stats()->resyncs);
         /* And as many times at once as at first. */
         for (unsigned j = 1; j <= MST_RESYNCS_MAX; j++) {
             doubt();
             session_run(5000);
             expect_int("resynced", (used_up ? MST_RESYNCS_MAX : 1) + j,
-                       stats()->resyncs);
+                       session_stats()->resyncs);
             assert_true(session_subscribed());
         }
         session_end();
@@ -355,10 +348,10 @@ static void test_drift_long_after(void **state) {
         for (uint32_t j = 1; j <= 2; j++) {
             service_text(&session.service, wide);
             session_run(5000);
-            expect_int("at once", j, stats()->resyncs);
+            expect_int("at once", j, session_stats()->resyncs);
             assert_true(session_subscribed());
             run_long(DAYS(pauses[i]));
-            expect_int("once", j, stats()->resyncs);
+            expect_int("once", j, session_stats()->resyncs);
         }
         session_end();
     }

@@ -11,10 +11,6 @@
 
 #define DAY_S 86400
 
-static const struct mst_stats *stats(void) {
-    return mst_client_stats(&session.client);
-}
-
 /* The client's wall clock is ahead of the service's. */
 static int64_t ahead_s;
 static bool clock_set;
@@ -276,13 +272,13 @@ static void test_skew(void **state) {
         session_start();
         session_subscribe();
         assert_true(session_until_subscribed(10000));
-        expect_int("no date yet", false, stats()->has_skew);
+        expect_int("no date yet", false, session_stats()->has_skew);
 
         session.service.upgrade.dated = true;
         service_end(&session.service, MST_ERR_EOF);
         assert_true(session_until(MST_EVENT_OPEN, 10000));
-        expect_int("has", true, stats()->has_skew);
-        expect_int("skew", offsets_s[i], stats()->skew_s);
+        expect_int("has", true, session_stats()->has_skew);
+        expect_int("skew", offsets_s[i], session_stats()->skew_s);
         session_end();
 
         begin();
@@ -290,7 +286,7 @@ static void test_skew(void **state) {
         session.service.token.dated = true;
         session_start();
         session_run(100);
-        expect_int("of a token", offsets_s[i], stats()->skew_s);
+        expect_int("of a token", offsets_s[i], session_stats()->skew_s);
         session_end();
     }
 }
@@ -307,8 +303,8 @@ static void test_skew_of_a_refusal(void **state) {
         session_start();
         session_run(500);
         assert_true(session.seen.events[MST_EVENT_CLOSED] > 0);
-        expect_int("has", true, stats()->has_skew);
-        expect_int("skew", 7200, stats()->skew_s);
+        expect_int("has", true, session_stats()->has_skew);
+        expect_int("skew", 7200, session_stats()->skew_s);
         session_end();
     }
 }
@@ -332,8 +328,8 @@ static void test_skew_of_odd_dates(void **state) {
         session.service.upgrade.headers = "Date: yesterday\r\n";
         session_start();
         session_run(0);
-        expect_int("opens", 1, stats()->opens);
-        expect_int(cases[i].headers, cases[i].skew_s, stats()->skew_s);
+        expect_int("opens", 1, session_stats()->opens);
+        expect_int(cases[i].headers, cases[i].skew_s, session_stats()->skew_s);
         session_end();
     }
 }

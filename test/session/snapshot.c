@@ -12,10 +12,6 @@
 
 #define SNAPSHOT_MS 30000u /* the default */
 
-static const struct mst_stats *stats(void) {
-    return mst_client_stats(&session.client);
-}
-
 static void expect_state(const char *name, enum mst_book_state expected,
                          const struct mst_book *book) {
     expect_text(name, mst_book_state_name(expected),
@@ -35,14 +31,15 @@ static void test_of_one_market(void **state) {
     session_subscribe();
     session_run(SNAPSHOT_MS - 1000);
     expect_state("waits", MST_BOOK_BUILDING, &session.books[0]);
-    expect_int("resyncs", 0, stats()->resyncs);
+    expect_int("resyncs", 0, session_stats()->resyncs);
     session_run(2000);
-    expect_int("resyncs", 1, stats()->resyncs);
+    expect_int("resyncs", 1, session_stats()->resyncs);
     for (int hour = 0; hour < 24; hour++) {
         session_run(SESSION_HOUR);
         text_clear(&session.seen.record);
     }
-    assert_in_range(stats()->resyncs, 24 * 6, 24 * 6 + MST_RESYNCS_MAX + 1);
+    assert_in_range(session_stats()->resyncs, 24 * 6,
+                    24 * 6 + MST_RESYNCS_MAX + 1);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     expect_state("the other", MST_BOOK_LIVE, &session.books[1]);
     rules->no_snapshot_of = NULL;
@@ -65,7 +62,7 @@ static void test_of_no_market(void **state) {
     session_start();
     session_subscribe();
     session_run(SNAPSHOT_MS + 5000);
-    expect_int("first it is asked for again", 2, stats()->resyncs);
+    expect_int("first it is asked for again", 2, session_stats()->resyncs);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     session_run(SNAPSHOT_MS);
     session_expect_closed("then", MST_ERR_SNAPSHOT, MST_STATE_OPEN);
@@ -89,14 +86,14 @@ static void test_without_a_book(void **state) {
     assert_int_equal(
         mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD", NULL), 0);
     session_run(SNAPSHOT_MS + 5000);
-    expect_int("asked for again", 1, stats()->resyncs);
+    expect_int("asked for again", 1, session_stats()->resyncs);
     session.service.rules.no_snapshot = false;
     session_run(SNAPSHOT_MS + 5000);
     session_expect_closed("and on another connection", MST_ERR_SNAPSHOT,
                           MST_STATE_OPEN);
     expect_int("it has come", 1, session.seen.events[MST_EVENT_PART]);
     session_run(SESSION_HOUR);
-    expect_int("that is all", 1, stats()->resyncs);
+    expect_int("that is all", 1, session_stats()->resyncs);
     expect_int("that is all", 1, session.seen.events[MST_EVENT_CLOSED]);
     session_end();
 }
@@ -127,7 +124,7 @@ static void test_in_time(void **state) {
         }
         session_run(SESSION_HOUR);
         expect_state("live", MST_BOOK_LIVE, &session.books[0]);
-        expect_int("resyncs", 0, stats()->resyncs);
+        expect_int("resyncs", 0, session_stats()->resyncs);
         session_end();
     }
 }
@@ -151,11 +148,11 @@ static void test_on_a_slow_line(void **state) {
     session_subscribe();
     session.mock.plan.drip = 1100;
     session_run(SNAPSHOT_MS + 10000);
-    expect_int("resyncs", 0, stats()->resyncs);
+    expect_int("resyncs", 0, session_stats()->resyncs);
     session_run(SNAPSHOT_MS);
     expect_state("one", MST_BOOK_LIVE, &session.books[0]);
     expect_state("the other", MST_BOOK_LIVE, &session.books[1]);
-    expect_int("resyncs", 0, stats()->resyncs);
+    expect_int("resyncs", 0, session_stats()->resyncs);
     session.mock.plan.drip = 0;
     session_end();
     free(bids);
@@ -172,7 +169,7 @@ static void test_slow_caller(void **state) {
     mst_mock_advance(&session.mock, 4 * SNAPSHOT_MS);
     session_run(2000);
     assert_true(session_subscribed());
-    expect_int("resyncs", 0, stats()->resyncs);
+    expect_int("resyncs", 0, session_stats()->resyncs);
     session_end();
 }
 
@@ -192,7 +189,7 @@ static void test_after_a_slow_caller(void **state) {
                  mst_mock_wall(&session.mock), LEVEL("1", "1"), "");
     session_run(SESSION_HOUR);
     expect_state("live", MST_BOOK_LIVE, &session.books[0]);
-    expect_int("resyncs", 0, stats()->resyncs);
+    expect_int("resyncs", 0, session_stats()->resyncs);
     session_end();
 }
 
@@ -211,11 +208,11 @@ static void test_late_past_the_budget(void **state) {
                                        "ETHUSD", &session.books[1]),
                          0);
         session_run((MST_RESYNCS_MAX + 2) * SNAPSHOT_MS);
-        expect_int("resyncs", MST_RESYNCS_MAX, stats()->resyncs);
+        expect_int("resyncs", MST_RESYNCS_MAX, session_stats()->resyncs);
         service_book(&session.service, "BTCUSD", "SNAPSHOT",
                      mst_mock_wall(&session.mock), LEVEL("1", "1"), "");
         session_run(SESSION_HOUR);
-        expect_int("resyncs", MST_RESYNCS_MAX, stats()->resyncs);
+        expect_int("resyncs", MST_RESYNCS_MAX, session_stats()->resyncs);
         session_end();
     }
 }

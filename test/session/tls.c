@@ -525,14 +525,7 @@ static void test_forged_record(void **state) {
     session_start();
     session_subscribe();
     assert_true(session_until_subscribed(5000));
-    mst_mock_write(&session.mock, 0,
-                   "\x17\x03\x03\x00\x20"
-                   "0123456789abcdef0123456789abcdef",
-                   37);
-    assert_true(session_until(MST_EVENT_CLOSED, 1000));
-    session_expect_closed("forged", MST_ERR_TLS_PROTOCOL, MST_STATE_OPEN);
-    assert_int_not_equal(session.seen.closed.detail, 0);
-    assert_true(session_until_subscribed(10000));
+    session_forge_record();
     session_end();
 
     session_begin_tls("localhost");

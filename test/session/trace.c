@@ -9,10 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct mst_stats *stats(void) {
-    return mst_client_stats(&session.client);
-}
-
 /* ---- the trace ---- */
 
 static struct {
@@ -266,7 +262,8 @@ static void test_trace_of_errors(void **state) {
     session_run(SESSION_HOUR);
     expect_int("events", 1, session.seen.events[MST_EVENT_CLOSED]);
     assert_in_range(seen.counts[MST_TRACE_ERROR], 10, 20);
-    expect_int("failures", stats()->failures, seen.counts[MST_TRACE_ERROR]);
+    expect_int("failures", session_stats()->failures,
+               seen.counts[MST_TRACE_ERROR]);
     expect_told("error -400 -\n");
     expect_no_secret();
     session_end();
@@ -276,9 +273,9 @@ static void test_trace_of_errors(void **state) {
 /* ---- statistics ---- */
 
 static void expect_failure(unsigned band, int error, enum mst_state stage) {
-    expect_int(mst_strerror(error), 1, stats()->errors[band]);
-    expect_int(mst_strerror(error), error, stats()->last_error);
-    expect_int(mst_strerror(error), stage, stats()->last_stage);
+    expect_int(mst_strerror(error), 1, session_stats()->errors[band]);
+    expect_int(mst_strerror(error), error, session_stats()->last_error);
+    expect_int(mst_strerror(error), stage, session_stats()->last_stage);
 }
 
 static void test_errors_by_band(void **state) {
@@ -287,7 +284,7 @@ static void test_errors_by_band(void **state) {
     (void)state;
     session_new();
     assert_true(session_until_subscribed(10000));
-    expect_int("none", 0, stats()->last_error);
+    expect_int("none", 0, session_stats()->last_error);
     service_end(&session.service, MST_ERR_RESET);
     assert_true(session_until(MST_EVENT_OPEN, 5000));
     expect_failure(1, MST_ERR_RESET, MST_STATE_OPEN);
@@ -316,11 +313,11 @@ static void test_errors_by_band(void **state) {
     service_text(&session.service, "{\"channel\":\"heartbeat\"}");
     service_text(&session.service, "nonsense");
     session_run(10000);
-    expect_int("bad messages", 2, stats()->bad_messages);
+    expect_int("bad messages", 2, session_stats()->bad_messages);
     for (unsigned i = 0; i < MST_BANDS; i++) {
-        sum += stats()->errors[i];
+        sum += session_stats()->errors[i];
     }
-    expect_int("failures", stats()->failures, sum);
+    expect_int("failures", session_stats()->failures, sum);
     expect_int("failures", 5, sum);
     session_end();
 }
@@ -338,18 +335,22 @@ static void test_state_ms(void **state) {
     session_start();
     session_subscribe();
     session_run(SESSION_HOUR);
-    expect_int("resolve", 200, (long long)stats()->state_ms[MST_STATE_RESOLVE]);
-    expect_int("connect", 400, (long long)stats()->state_ms[MST_STATE_CONNECT]);
-    expect_int("token", 300, (long long)stats()->state_ms[MST_STATE_TOKEN]);
-    expect_int("upgrade", 400, (long long)stats()->state_ms[MST_STATE_UPGRADE]);
-    expect_int("wait", 0, (long long)stats()->state_ms[MST_STATE_WAIT]);
+    expect_int("resolve", 200,
+               (long long)session_stats()->state_ms[MST_STATE_RESOLVE]);
+    expect_int("connect", 400,
+               (long long)session_stats()->state_ms[MST_STATE_CONNECT]);
+    expect_int("token", 300,
+               (long long)session_stats()->state_ms[MST_STATE_TOKEN]);
+    expect_int("upgrade", 400,
+               (long long)session_stats()->state_ms[MST_STATE_UPGRADE]);
+    expect_int("wait", 0, (long long)session_stats()->state_ms[MST_STATE_WAIT]);
     session.mock.plan.resolve_error = MST_MOCK_NEVER;
     service_end(&session.service, MST_ERR_EOF);
     session_run(SESSION_HOUR);
-    assert_true(stats()->state_ms[MST_STATE_WAIT] > 1000000);
-    assert_true(stats()->state_ms[MST_STATE_RESOLVE] > 500000);
+    assert_true(session_stats()->state_ms[MST_STATE_WAIT] > 1000000);
+    assert_true(session_stats()->state_ms[MST_STATE_RESOLVE] > 500000);
     for (int i = 0; i <= MST_STATE_CLOSING; i++) {
-        sum += stats()->state_ms[i];
+        sum += session_stats()->state_ms[i];
     }
     expect_int("in all", 2 * (long long)SESSION_HOUR, (long long)sum);
     session_end();
@@ -388,19 +389,19 @@ static void test_counts(void **state) {
     session_subscribe();
     session_run(SESSION_HOUR + 500);
     expect_int("in", (long long)session.mock.bytes_in,
-               (long long)stats()->bytes_in);
+               (long long)session_stats()->bytes_in);
     expect_int("out", (long long)session.mock.bytes_out,
-               (long long)stats()->bytes_out);
+               (long long)session_stats()->bytes_out);
     /* A response, two snapshots, seven pushes each second, and audits. */
     expect_int("messages", 1 + 2 + 7 * 3600 + (long long)session.service.lists,
-               (long long)stats()->messages);
-    expect_int("tokens", 1, stats()->tokens);
-    expect_int("opens", 1, stats()->opens);
-    expect_int("failures", 0, stats()->failures);
-    expect_int("unknown", 0, stats()->unknown);
+               (long long)session_stats()->messages);
+    expect_int("tokens", 1, session_stats()->tokens);
+    expect_int("opens", 1, session_stats()->opens);
+    expect_int("failures", 0, session_stats()->failures);
+    expect_int("unknown", 0, session_stats()->unknown);
     service_text(&session.service, "{\"channel\":\"new\",\"payload\":{}}");
     session_run(10);
-    expect_int("unknown", 1, stats()->unknown);
+    expect_int("unknown", 1, session_stats()->unknown);
     session_end();
 }
 

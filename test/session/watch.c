@@ -9,14 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct mst_stats *stats(void) {
-    return mst_client_stats(&session.client);
-}
-
-static uint64_t now(void) {
-    return mst_mock_elapsed(&session.mock);
-}
-
 /* ---- heartbeats ---- */
 
 /* So often they come, and after such a time without one the connection is
@@ -42,10 +34,10 @@ static void test_heartbeats_stay_away(void **state) {
         expect_int(name, 0, session.seen.events[MST_EVENT_CLOSED]);
         session.service.rules.beat_ms = 0;
         session_until(MST_EVENT_HEARTBEAT, 2 * cases[i].beat_ms);
-        last = now();
+        last = session_now();
         assert_true(session_until(MST_EVENT_CLOSED, 2 * cases[i].limit_ms));
         session_expect_closed(name, MST_ERR_HEARTBEAT, MST_STATE_OPEN);
-        expect_int(name, cases[i].limit_ms, (long long)(now() - last));
+        expect_int(name, cases[i].limit_ms, (long long)(session_now() - last));
         session.service.rules.beat_ms = cases[i].beat_ms;
         if (!session_until_subscribed(10000)) {
             expect_failed("%s: not subscribed again", name);
@@ -124,11 +116,11 @@ static void test_audit(void **state) {
             session_run(3500);
         } else {
             session_run(10 * SESSION_MINUTE - 5000);
-            expect_int("not yet", 0, stats()->drifts);
+            expect_int("not yet", 0, session_stats()->drifts);
             session_run(10000);
         }
         expect_int("lists", 1, (long long)session.service.lists);
-        expect_int("drifts", 4, stats()->drifts);
+        expect_int("drifts", 4, session_stats()->drifts);
         expect_int("stray", false, has("market_data", "LTCEUR"));
         expect_int("stray", false, has("execution_data", "LTCEUR"));
         assert_true(session_subscribed());
@@ -137,7 +129,7 @@ static void test_audit(void **state) {
 
         /* All is as it should be: nothing is done. */
         session_run(2 * SESSION_HOUR);
-        expect_int("drifts", 4, stats()->drifts);
+        expect_int("drifts", 4, session_stats()->drifts);
         assert_in_range(session.service.lists, 12, 14);
         expect_int("subscribes", 2, (long long)session.service.subscribes);
         session_end();
@@ -160,7 +152,7 @@ static void test_audit_of_odd_markets(void **state) {
         session_run(SESSION_HOUR);
         expect_int("unsubscribes", 0, (long long)session.service.unsubscribes);
         expect_int("subscribes", 1, (long long)session.service.subscribes);
-        expect_int("drifts", 0, stats()->drifts);
+        expect_int("drifts", 0, session_stats()->drifts);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
         expect_int("lives", MST_BOOK_LIVE, mst_book_state(&session.books[0]));
         session_end();
@@ -193,7 +185,7 @@ static void test_audit_often(void **state) {
     session_open();
     session_run(SESSION_MINUTE);
     assert_in_range(session.service.lists, 11, 12);
-    expect_int("drifts", 0, stats()->drifts);
+    expect_int("drifts", 0, session_stats()->drifts);
     session_end();
 }
 
@@ -241,7 +233,7 @@ static void test_audit_and_wishes(void **state) {
         assert_true(has("market_data", "BTCUSD"));
         assert_true(has("market_data", "LTCEUR"));
         expect_int("live", MST_BOOK_LIVE, mst_book_state(&session.books[0]));
-        expect_int("drifts", 0, stats()->drifts);
+        expect_int("drifts", 0, session_stats()->drifts);
         expect_int("duplicates", 0, (long long)session.service.duplicates);
         session_end();
     }
@@ -260,11 +252,11 @@ static void test_answer_lost(void **state) {
         expect_failed("not subscribed");
     }
     session_run(10000);
-    expect_int("unanswered", 1, stats()->unanswered);
+    expect_int("unanswered", 1, session_stats()->unanswered);
     expect_int("lists", 1, (long long)session.service.lists);
     expect_int("subscribes", 1, (long long)session.service.subscribes);
     expect_int("duplicates", 0, (long long)session.service.duplicates);
-    expect_int("resyncs", 0, stats()->resyncs);
+    expect_int("resyncs", 0, session_stats()->resyncs);
     expect_int("reported", 1, session.seen.events[MST_EVENT_ERROR]);
     expect_int("error", MST_ERR_ANSWER, session.seen.error.error);
     session_end();
@@ -284,7 +276,7 @@ static void test_no_effect(void **state) {
         expect_failed("not subscribed");
     }
     expect_int("duplicates", 2, (long long)session.service.duplicates);
-    expect_int("resyncs", 1, stats()->resyncs);
+    expect_int("resyncs", 1, session_stats()->resyncs);
     expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     session_end();
@@ -312,7 +304,8 @@ static void test_full_table(void **state) {
     session_run(5000);
     expect_int("subscribed", MST_SUBSCRIPTIONS_MAX,
                (long long)service_len(&session.service));
-    expect_int("high", MST_SUBSCRIPTIONS_MAX, stats()->high.subscriptions);
+    expect_int("high", MST_SUBSCRIPTIONS_MAX,
+               session_stats()->high.subscriptions);
     expect_int("one request", 1, (long long)session.service.subscribes);
 
     /* There is no room to take in a stray one; what is missing is mended. */
@@ -383,21 +376,21 @@ static void test_lag_is_measured(void **state) {
     /* The first ones are late: the least delay counts, whenever it comes. */
     run_late(1000, 1010);
     run_late(3000, 10);
-    expect_int("none", 0, stats()->lag_ns);
-    expect_int("most", 0, stats()->lag_max_ns);
+    expect_int("none", 0, session_stats()->lag_ns);
+    expect_int("most", 0, session_stats()->lag_max_ns);
     run_late(5000, 2510);
-    expect_int("lag", 2500000000, stats()->lag_ns);
+    expect_int("lag", 2500000000, session_stats()->lag_ns);
     run_late(3000, 10);
     session_run(5000);
-    expect_int("over", 0, stats()->lag_ns);
-    expect_int("most", 2500000000, stats()->lag_max_ns);
+    expect_int("over", 0, session_stats()->lag_ns);
+    expect_int("most", 2500000000, session_stats()->lag_max_ns);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
 
     /* A new connection has a measure of its own. */
     service_end(&session.service, MST_ERR_EOF);
     assert_true(session_until_subscribed(10000));
     run_late(2000, 10);
-    expect_int("most", 0, stats()->lag_max_ns);
+    expect_int("most", 0, session_stats()->lag_max_ns);
     session_end();
 }
 
@@ -459,9 +452,9 @@ static void test_not_late(void **state) {
         session_run(1);
     }
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-    assert_true(stats()->lag_max_ns > INT64_C(3000000000000));
+    assert_true(session_stats()->lag_max_ns > INT64_C(3000000000000));
     run_late(1000, 10);
-    assert_true(stats()->lag_ns < INT64_C(100000000));
+    assert_true(session_stats()->lag_ns < INT64_C(100000000));
     session_end();
 }
 
@@ -485,7 +478,7 @@ static void test_lag_and_wall_clock(void **state) {
     run_late(3000, 10);
     wall_ahead_ns = INT64_C(86400000000000);
     run_late(3000, 10);
-    expect_int("most", 0, stats()->lag_max_ns);
+    expect_int("most", 0, session_stats()->lag_max_ns);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     session_end();
 }
