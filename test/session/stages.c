@@ -32,24 +32,41 @@ static void expect_timeout(const char *name, enum mst_state stage,
     session_end();
 }
 
+/* Before a peer that never gets out of this stage. */
+static void begin_hanging(enum mst_state stage) {
+    if (stage == MST_STATE_TLS) {
+        session_begin_tls("localhost");
+    } else {
+        session_begin();
+    }
+    session.mock.plan.resolve_error =
+        stage == MST_STATE_RESOLVE ? MST_MOCK_NEVER : 0;
+    session.mock.plan.connect_error[0] =
+        stage == MST_STATE_CONNECT ? MST_MOCK_NEVER : 0;
+    session.tls.silent = stage == MST_STATE_TLS;
+    session.service.token.never = stage == MST_STATE_TOKEN;
+    session.service.upgrade.never = stage == MST_STATE_UPGRADE;
+}
+
+/* A stage ends after so long, or when this member of the configuration says. */
+static void expect_deadline(enum mst_state stage, uint32_t *limit_ms,
+                            uint32_t usual_ms) {
+    begin_hanging(stage);
+    expect_timeout("default", stage, usual_ms);
+    begin_hanging(stage);
+    *limit_ms = 700;
+    expect_timeout("configured", stage, 700);
+}
+
 static void test_resolve_deadline(void **state) {
     (void)state;
-    session_begin();
-    session.mock.plan.resolve_error = MST_MOCK_NEVER;
-    expect_timeout("default", MST_STATE_RESOLVE, 10000);
-    session_begin();
-    session.mock.plan.resolve_error = MST_MOCK_NEVER;
-    session.config.resolve_ms = 250;
-    expect_timeout("configured", MST_STATE_RESOLVE, 250);
+    expect_deadline(MST_STATE_RESOLVE, &session.config.resolve_ms, 10000);
 }
 
 static void test_connect_deadline(void **state) {
     (void)state;
-    session_begin();
-    session.mock.plan.connect_error[0] = MST_MOCK_NEVER;
-    expect_timeout("default", MST_STATE_CONNECT, 10000);
-    session_begin();
-    session.mock.plan.connect_error[0] = MST_MOCK_NEVER;
+    expect_deadline(MST_STATE_CONNECT, &session.config.connect_ms, 10000);
+    begin_hanging(MST_STATE_CONNECT);
     session.mock.plan.connect_error[1] = MST_MOCK_NEVER;
     session.mock.plan.addresses = 2;
     session.config.connect_ms = 300;
@@ -58,24 +75,12 @@ static void test_connect_deadline(void **state) {
 
 static void test_tls_deadline(void **state) {
     (void)state;
-    session_begin_tls("localhost");
-    session.tls.silent = true;
-    expect_timeout("default", MST_STATE_TLS, 30000);
-    session_begin_tls("localhost");
-    session.tls.silent = true;
-    session.config.tls_ms = 700;
-    expect_timeout("configured", MST_STATE_TLS, 700);
+    expect_deadline(MST_STATE_TLS, &session.config.tls_ms, 30000);
 }
 
 static void test_token_deadline(void **state) {
     (void)state;
-    session_begin();
-    session.service.token.never = true;
-    expect_timeout("default", MST_STATE_TOKEN, 15000);
-    session_begin();
-    session.service.token.never = true;
-    session.config.token_ms = 700;
-    expect_timeout("configured", MST_STATE_TOKEN, 700);
+    expect_deadline(MST_STATE_TOKEN, &session.config.token_ms, 15000);
     session_begin();
     session.mock.plan.send_stall = true;
     expect_timeout("request not sent", MST_STATE_TOKEN, 15000);
@@ -83,13 +88,7 @@ static void test_token_deadline(void **state) {
 
 static void test_upgrade_deadline(void **state) {
     (void)state;
-    session_begin();
-    session.service.upgrade.never = true;
-    expect_timeout("default", MST_STATE_UPGRADE, 15000);
-    session_begin();
-    session.service.upgrade.never = true;
-    session.config.upgrade_ms = 700;
-    expect_timeout("configured", MST_STATE_UPGRADE, 700);
+    expect_deadline(MST_STATE_UPGRADE, &session.config.upgrade_ms, 15000);
 }
 
 static void test_closing_deadline(void **state) {
