@@ -60,9 +60,7 @@ static void expect_state(const char *name, enum mst_book_state expected,
 static void begin_subscribed(unsigned flags) {
     session_begin();
     session.config.flags = flags;
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(5000));
+    session_open();
     session_run(5000);
 }
 
@@ -245,9 +243,7 @@ static void test_thin_book(void **state) {
     session.service.rules.bids = bids;
     session.service.rules.asks = asks;
     mst_book_set_thin(&session.books[0], 4);
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(5000));
+    session_open();
     session_run(5000);
     for (unsigned i = 1; i <= MST_RESYNCS_MAX; i++) {
         expect_int("full", SESSION_LEVELS,
@@ -286,9 +282,7 @@ static void test_drift_all_day(void **state) {
     session.service.rules.bids = bids;
     session.service.rules.asks = asks;
     mst_book_set_thin(&session.books[0], SESSION_LEVELS);
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(5000));
+    session_open();
     for (int minute = 0; minute < 24 * 60; minute++) {
         session_run(SESSION_MINUTE);
         if (mst_book_state(btc()) == MST_BOOK_LIVE) {

@@ -233,8 +233,8 @@ static void test_nothing_is_wanted_of_a_dead_link(void **state) {
     struct mst_event event;
 
     (void)state;
-    session_new();
-    assert_true(session_until_subscribed(5000));
+    session_begin();
+    session_open();
     session.mock.plan.fail_call = MST_MOCK_SEND;
     session.mock.plan.fail_at = session.mock.calls[MST_MOCK_SEND] + 1;
     session.mock.plan.fail_error = MST_ERR_RESET;
@@ -251,8 +251,8 @@ static void test_close_before_a_failure_is_told(void **state) {
     struct mst_event event;
 
     (void)state;
-    session_new();
-    assert_true(session_until_subscribed(5000));
+    session_begin();
+    session_open();
     session_cut_message(MST_ERR_RESET);
     mst_close(&session.client);
     assert_int_equal(mst_poll(&session.client, &event), 1);

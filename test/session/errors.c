@@ -166,9 +166,7 @@ static void test_large_headers(void **state) {
              3000, 1, MST_LINE_MAX, 2);
     session.service.token.headers = headers;
     session.service.upgrade.headers = headers;
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(5000));
+    session_open();
     session_end();
 
     session_begin();
@@ -261,9 +259,7 @@ static void test_large_token(void **state) {
     session_begin();
     session_lengths(256, 4096);
     session.service.token_value = token;
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(5000));
+    session_open();
     session_end();
 
     token[MST_TOKEN_MAX] = 't';
@@ -333,9 +329,7 @@ static void test_unauthorized(void **state) {
     session_begin();
     session.service.upgrade.raw = unauthorized;
     session.service.upgrade.raw_times = 1;
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(2000));
+    session_open();
     expect_int("tokens", 2, (long long)session.service.tokens.count);
     expect_int("upgrades", 2, (long long)session.service.upgrades.count);
     expect_int("at once", (long long)session.service.upgrades.first_ms,

@@ -34,8 +34,8 @@ static void test_bad_frames(void **state) {
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        session_new();
-        assert_true(session_until_subscribed(5000));
+        session_begin();
+        session_open();
         uint64_t begin = mst_mock_elapsed(&session.mock);
         service_bytes(&session.service, cases[i].bytes, cases[i].len);
         service_push(&session.service, "heartbeat", "");
@@ -57,8 +57,8 @@ static void test_bad_frames(void **state) {
 
 static void test_service_closes(void **state) {
     (void)state;
-    session_new();
-    assert_true(session_until_subscribed(5000));
+    session_begin();
+    session_open();
     service_close(&session.service, 1013, "try again l\xC3\xA4ter");
     assert_true(session_until(MST_EVENT_CLOSED, 5000));
     session_expect_closed("close frame", MST_ERR_WS_CLOSED, MST_STATE_OPEN);
@@ -104,8 +104,8 @@ static void test_bad_messages(void **state) {
     };
 
     (void)state;
-    session_new();
-    assert_true(session_until_subscribed(5000));
+    session_begin();
+    session_open();
     for (size_t i = 0; i < COUNT(cases); i++) {
         service_text(&session.service, cases[i].text);
         service_push(&session.service, "heartbeat", "");
@@ -158,8 +158,8 @@ static void test_books_after_bad_messages(void **state) {
         const char *name = cases[i].text != NULL ? cases[i].text : "binary";
         bool doubts[2] = {cases[i].doubt, cases[i].other_doubt};
 
-        session_new();
-        assert_true(session_until_subscribed(5000));
+        session_begin();
+        session_open();
         session.service.rules.delay_ms = 100;
         if (cases[i].text != NULL) {
             service_text(&session.service, cases[i].text);
@@ -184,8 +184,8 @@ static void test_books_after_bad_messages(void **state) {
  * an earlier connection or request. */
 static void test_text_of_an_earlier_connection(void **state) {
     (void)state;
-    session_new();
-    assert_true(session_until_subscribed(5000));
+    session_begin();
+    session_open();
     service_close(&session.service, 1013, "come back later");
     assert_true(session_until(MST_EVENT_CLOSED, 5000));
     expect_text("reason", "come back later", session.seen.closed.text);
@@ -212,8 +212,8 @@ static void test_unknown_things(void **state) {
     };
 
     (void)state;
-    session_new();
-    assert_true(session_until_subscribed(5000));
+    session_begin();
+    session_open();
     for (size_t i = 0; i < COUNT(messages); i++) {
         service_text(&session.service, messages[i]);
     }
@@ -231,8 +231,8 @@ static void test_unknown_things(void **state) {
 /* A market that was never subscribed, and a wrong part of a book. */
 static void test_data_not_asked_for(void **state) {
     (void)state;
-    session_new();
-    assert_true(session_until_subscribed(5000));
+    session_begin();
+    session_open();
     service_push(&session.service, "market_data", "XRPUSD");
     service_push(&session.service, "market_data", "BTCUSD");
     session_run(10);
@@ -256,8 +256,8 @@ static void test_bursts(void **state) {
     unsigned events = 0;
 
     (void)state;
-    session_new();
-    assert_true(session_until_subscribed(5000));
+    session_begin();
+    session_open();
     clock_read = session.port.now_ms;
     session.port.now_ms = clock_count;
     for (int i = 0; i < 100; i++) {
@@ -278,8 +278,8 @@ static void test_ping_amid_events(void **state) {
     unsigned events = 0;
 
     (void)state;
-    session_new();
-    assert_true(session_until_subscribed(5000));
+    session_begin();
+    session_open();
     for (int i = 0; i < 40; i++) {
         service_text(&session.service, "{\"channel\":\"news\"}");
         if (i == 4) {

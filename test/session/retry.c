@@ -269,9 +269,7 @@ static void test_skew(void **state) {
     for (size_t i = 0; i < COUNT(offsets_s); i++) {
         begin();
         ahead_s = offsets_s[i];
-        session_start();
-        session_subscribe();
-        assert_true(session_until_subscribed(10000));
+        session_open();
         expect_int("no date yet", false, session_stats()->has_skew);
 
         session.service.upgrade.dated = true;

@@ -97,9 +97,7 @@ static void test_closing_deadline(void **state) {
         session_begin();
         session.service.rules.no_echo = true;
         session.config.closing_ms = configured ? 700 : 0;
-        session_start();
-        session_subscribe();
-        assert_true(session_until_subscribed(5000));
+        session_open();
         uint64_t begin = mst_mock_elapsed(&session.mock);
         mst_close(&session.client);
         session_run(SESSION_MINUTE);
@@ -148,8 +146,8 @@ static void test_drip_in_a_frame(void **state) {
     static char text[60000];
 
     (void)state;
-    session_new();
-    assert_true(session_until_subscribed(5000));
+    session_begin();
+    session_open();
     message_of(text, sizeof text);
     session.mock.plan.drip = 1;
     service_frame(&session.service, 0x80, 1, text, sizeof text);
@@ -177,9 +175,7 @@ static void test_large_frame_on_a_slow_line(void **state) {
     (void)state;
     session_begin();
     session.config.min_rate = 400;
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(5000));
+    session_open();
     message_of(text, sizeof text);
     session.mock.plan.drip = 500;
     service_frame(&session.service, 0x80, 1, text, sizeof text);
@@ -195,9 +191,7 @@ static void test_silence(void **state) {
     (void)state;
     session_begin();
     session.service.rules.no_pong = true;
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(5000));
+    session_open();
     session_run(5000);
     service_push(&session.service, "heartbeat", "");
     session_run(0);
@@ -217,9 +211,7 @@ static void test_silence_configured(void **state) {
     session_begin();
     session.config.ping_ms = 300;
     session.config.silence_ms = 1000;
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(5000));
+    session_open();
     uint64_t pings = session.service.pings.count;
     session_run(3000);
     assert_in_range(session.service.pings.count - pings, 9, 11);
@@ -287,8 +279,8 @@ static void test_pings_are_answered(void **state) {
     char payload[126];
 
     (void)state;
-    session_new();
-    assert_true(session_until_subscribed(5000));
+    session_begin();
+    session_open();
     for (size_t len = 0; len <= 125; len++) {
         memset(payload, 'a' + (int)(len % 26), len);
         payload[len] = '\0';

@@ -267,8 +267,8 @@ static void test_burst_then_nothing(void **state) {
     unsigned char head[10];
 
     (void)state;
-    session_new();
-    assert_true(session_until_subscribed(5000));
+    session_begin();
+    session_open();
     service_bytes(&session.service, head,
                   service_frame_header(head, 0x82, 100000000));
     for (int i = 0; i < 170; i++) {
@@ -336,9 +336,7 @@ static void expect_flood_survived(const char *name, const char *head,
     session_begin();
     session.config.closing_ms = 50;
     session.service.rules.no_echo = true;
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(5000));
+    session_open();
     session.mock.peer.drained = flood_more;
     flood.on = true;
     service_bytes(&session.service, head, head_len);

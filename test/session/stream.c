@@ -97,9 +97,7 @@ static void test_large_snapshot(void **state) {
     (void)state;
     session_begin();
     session_lengths(256, 4096);
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(5000));
+    session_open();
     session_run(100);
     unsigned parts = session.seen.events[MST_EVENT_PART];
     text_add(&text, "{\"channel\":\"market_data\",\"payload\":{"
@@ -307,8 +305,8 @@ static void test_monotonic_wrap(void **state) {
 /* The wall clock may jump: nothing of the session depends on it. */
 static void test_wall_clock_jumps(void **state) {
     (void)state;
-    session_new();
-    assert_true(session_until_subscribed(5000));
+    session_begin();
+    session_open();
     mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS * 2);
     session_run(5 * SESSION_MINUTE);
     mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS / 2);

@@ -223,8 +223,8 @@ static void test_wish_again_before_the_snapshot(void **state) {
 
 static void test_resync(void **state) {
     (void)state;
-    session_new();
-    assert_true(session_until_subscribed(5000));
+    session_begin();
+    session_open();
     session_run(2000);
     service_push(&session.service, "market_data", "BTCUSD");
     session_run(10);
@@ -247,8 +247,8 @@ static void test_resync(void **state) {
 /* The list shows what has gone astray, and the session puts it right. */
 static void test_list_puts_right(void **state) {
     (void)state;
-    session_new();
-    assert_true(session_until_subscribed(5000));
+    session_begin();
+    session_open();
     session_run(2000);
     /* The service forgets one. */
     struct service *service = &session.service;
@@ -468,8 +468,8 @@ static void test_wrong_answers(void **state) {
     };
 
     (void)state;
-    session_new();
-    assert_true(session_until_subscribed(5000));
+    session_begin();
+    session_open();
     session_run(2000);
     for (size_t i = 0; i < COUNT(answers); i++) {
         service_text(&session.service, answers[i]);

@@ -63,9 +63,7 @@ static void test_drained(void **state) {
          flags += MST_PORT_DRAINS) {
         session_begin_tls("localhost");
         read_ahead(1000, flags);
-        session_start();
-        session_subscribe();
-        assert_true(session_until_subscribed(5000));
+        session_open();
         session_run(0);
         for (unsigned i = 1; i <= 3; i++) {
             uint64_t before = *calls;
@@ -120,9 +118,7 @@ static void test_slow_caller(void **state) {
     (void)state;
     session_begin_tls("localhost");
     read_ahead(1000, MST_PORT_DRAINS);
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(5000));
+    session_open();
     session_run(0);
     for (int i = 0; i < 6; i++) {
         service_push(&session.service, "heartbeat", "");
@@ -488,9 +484,7 @@ static void test_truncation(void **state) {
     (void)state;
     session_begin_tls("localhost");
     session.tls.truncate = true;
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(5000));
+    session_open();
     service_end(&session.service, MST_ERR_EOF);
     assert_true(session_until(MST_EVENT_CLOSED, 1000));
     session_expect_closed("no close_notify", MST_ERR_TLS_TRUNCATED,
@@ -522,9 +516,7 @@ static void test_truncated_token(void **state) {
 static void test_forged_record(void **state) {
     (void)state;
     session_begin_tls("localhost");
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(5000));
+    session_open();
     session_forge_record();
     session_end();
 
@@ -606,9 +598,7 @@ static void test_wiped_after_close(void **state) {
                 session_begin();
             }
             session.service.rules.no_echo = how == 1;
-            session_start();
-            session_subscribe();
-            assert_true(session_until_subscribed(5000));
+            session_open();
             if (how == 2) {
                 mst_client_wipe(&session.client);
             } else {
@@ -622,8 +612,8 @@ static void test_wiped_after_close(void **state) {
 /* A secret is in memory only as long as it is needed. */
 static void test_wiped_after_use(void **state) {
     (void)state;
-    session_new();
-    assert_true(session_until_subscribed(5000));
+    session_begin();
+    session_open();
     for (size_t i = 0; i < 2; i++) {
         if (contains(session.memory, session.lengths.size, secrets[i]) ||
             contains(&session.client, sizeof session.client, secrets[i])) {
@@ -738,9 +728,7 @@ static void test_trace(void **state) {
             trace_begin(tls);
             session.mock.plan.recv_max = sizes[i];
             session.mock.plan.send_max = sizes[i];
-            session_start();
-            session_subscribe();
-            assert_true(session_until_subscribed(5000));
+            session_open();
             session_end();
             expect_no_secret("the trace", text_get(&trace.all), trace.all.len);
             trace_expect_out();

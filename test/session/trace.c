@@ -282,8 +282,8 @@ static void test_errors_by_band(void **state) {
     unsigned sum = 0;
 
     (void)state;
-    session_new();
-    assert_true(session_until_subscribed(10000));
+    session_begin();
+    session_open();
     expect_int("none", 0, session_stats()->last_error);
     service_end(&session.service, MST_ERR_RESET);
     assert_true(session_until(MST_EVENT_OPEN, 5000));
@@ -413,9 +413,7 @@ static void test_high_water(void **state) {
     session_begin();
     session.lengths.record_in = MST_RECORD_IN_MIN; /* messages are cut */
     session.service.rules.feed_ms = 500;
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(10000));
+    session_open();
     session_run(SESSION_MINUTE);
     expect_int("subscriptions", 7, high->subscriptions);
     expect_int("token", (long long)strlen(SERVICE_TOKEN), high->token);

@@ -52,8 +52,8 @@ static void test_heartbeats_stay_away(void **state) {
 static void test_no_heartbeats(void **state) {
     (void)state;
     /* None ever came, or just one: nothing says how often they come. */
-    session_new();
-    assert_true(session_until_subscribed(10000));
+    session_begin();
+    session_open();
     session_run(1000);
     service_push(&session.service, "heartbeat", "");
     session_run(SESSION_HOUR);
@@ -103,8 +103,8 @@ static void stray(const char *channel, const char *market) {
 static void test_audit(void **state) {
     (void)state;
     for (int by_call = 0; by_call < 2; by_call++) {
-        session_new();
-        assert_true(session_until_subscribed(10000));
+        session_begin();
+        session_open();
         expect_int("no need", 0, (long long)session.service.lists);
         session_run(2000);
         service_forget(&session.service, "market_data", "BTCUSD");
@@ -143,8 +143,8 @@ static void test_audit_of_odd_markets(void **state) {
 
     (void)state;
     for (size_t i = 0; i < COUNT(odd); i++) {
-        session_new();
-        assert_true(session_until_subscribed(10000));
+        session_begin();
+        session_open();
         session.service.rules.error = "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION";
         session.service.rules.error_type = "unsubscribe";
         stray("market_data", odd[i]);
@@ -163,8 +163,8 @@ static void test_audit_of_odd_markets(void **state) {
  * asked for once an audit, which costs nobody the connection. */
 static void test_audit_of_what_does_not_end(void **state) {
     (void)state;
-    session_new();
-    assert_true(session_until_subscribed(10000));
+    session_begin();
+    session_open();
     session.service.rules.error = "MALFORMED_REQUEST";
     session.service.rules.error_type = "unsubscribe";
     stray("market_data", "LTCEUR");
@@ -193,8 +193,8 @@ static void test_audit_often(void **state) {
  * has no snapshot, and is given one. */
 static void test_audit_before_subscribe(void **state) {
     (void)state;
-    session_new();
-    assert_true(session_until_subscribed(10000));
+    session_begin();
+    session_open();
     assert_int_equal(
         mst_unsubscribe(&session.client, MST_MARKET_DATA, "ETHUSD"), 0);
     session_run(3000);
@@ -573,8 +573,8 @@ static void test_slow_caller_in_a_rotation(void **state) {
 static void test_slow_caller_on_a_silent_line(void **state) {
     (void)state;
     for (int beats = 0; beats < 2; beats++) {
-        session_new();
-        assert_true(session_until_subscribed(10000));
+        session_begin();
+        session_open();
         for (int i = 0; i < 3 * beats; i++) {
             service_push(&session.service, "heartbeat", "");
             session_run(1000);
