@@ -12,6 +12,9 @@ import subprocess
 import sys
 import time
 import traceback
+import urllib.error
+import urllib.parse
+import urllib.request
 
 BUILD = os.environ.get("BUILD", "build")
 SANDBOX = os.path.join(BUILD, "sandbox")
@@ -21,6 +24,14 @@ HANG_S = 100  # for one thing to happen: a hang, not a slow machine
 def check(condition, what, error=AssertionError):
     if not condition:
         raise error(what)
+
+
+def environment_with(**variables):
+    """This one with these variables, and without others that mini-stream would
+    take its settings from."""
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith(("MINI_STREAM_", "XDG_"))}
+    return {**kept, **variables}
 
 
 class Sandbox:
@@ -44,6 +55,38 @@ class Sandbox:
         except BaseException:
             self.kill()
             raise
+
+    def fetch(self, url, data=None, method=None):
+        """(status, headers, body)"""
+        request = urllib.request.Request(url, data=data, method=method)
+        try:
+            with urllib.request.urlopen(request, context=self.tls,
+                                        timeout=HANG_S) as reply:
+                return reply.status, reply.headers, reply.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.headers, error.read()
+
+    def fetch_token(self):
+        """The same, of a request for a token of the stream."""
+        form = {"grant_type": "client_credentials",
+                "client_id": "sandbox-client",
+                "client_secret": "sandbox-secret",
+                "scope": "exchange:read_aggregated_marketdata_stream"}
+        return self.fetch(self.urls["auth_url"] + "/oauth2/token",
+                          urllib.parse.urlencode(form).encode())
+
+    def stream(self, *arguments):
+        """Starts mini-stream, whose standard output and standard error share a
+        pipe."""
+        return subprocess.Popen(
+            [os.path.join(BUILD, "mini-stream"), "stream", "--plain",
+             "--endpoints", self.endpoints, "--ca", self.ca, "--client-id",
+             "sandbox-client", *arguments],
+            env=environment_with(MINI_STREAM_CLIENT_SECRET="sandbox-secret",
+                                 HOME=self.state),
+            text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT)
 
     def terminate(self):
         """Ends it as its user does; returns the exit status."""

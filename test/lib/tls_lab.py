@@ -15,10 +15,12 @@ import sys
 import threading
 import time
 
+from e2e import BUILD, environment_with
+
 HANG_S = 30  # a hang, not a slow machine
 CHILDREN = []  # all processes that were started
-TOOL = sys.argv[1] if len(sys.argv) > 1 else os.path.join(
-    os.environ.get("BUILD", "build"), "mini-stream")
+TOOL = (sys.argv[1] if len(sys.argv) > 1 else
+        os.path.join(BUILD, "mini-stream"))
 SERVICE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                        "tls_stream.py")
 
@@ -265,9 +267,8 @@ class Tool:
     numbers = itertools.count()
 
     def __init__(self, folder, ca, arguments):
-        environment = {key: value for key, value in os.environ.items()
-                       if not key.startswith(("MINI_STREAM_", "XDG_"))}
-        environment.update(HOME=folder, MINI_STREAM_CLIENT_SECRET="secret")
+        environment = environment_with(HOME=folder,
+                                       MINI_STREAM_CLIENT_SECRET="secret")
         base = os.path.join(folder, f"tool-{next(self.numbers)}")
         self.paths = [base + ".out", base + ".err"]
         with open(self.paths[0], "wb") as out, \

@@ -19,12 +19,9 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import BUILD, HANG_S, SANDBOX, Sandbox, check, run_all, tests_of
+from e2e import HANG_S, SANDBOX, Sandbox, check, run_all, tests_of
 
 AT_ONCE = 8  # tests: they wait more than they compute
 MARKETS = ("BTCUSD", "ETHUSD")
@@ -53,19 +50,8 @@ class Service(Sandbox):
         shutil.rmtree(self.state)
         check(status == 0, f"the sandbox ended with {status}")
 
-    def http(self, url, data=None, method=None):
-        """(status, headers, body)"""
-        request = urllib.request.Request(url, data=data, method=method)
-        try:
-            with urllib.request.urlopen(request, context=self.tls,
-                                        timeout=HANG_S) as reply:
-                return reply.status, reply.headers, reply.read()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.headers, error.read()
-
     def faults_raw(self, data=None, method=None):
-        status, headers, body = self.http(
+        status, headers, body = self.fetch(
             self.urls["base_url"] + "/sandbox/faults", data, method)
         return status, headers.get_content_type(), json.loads(body)
 
@@ -78,32 +64,13 @@ class Service(Sandbox):
         status, _, body = self.faults_raw(json.dumps(faults).encode())
         check(status == 200, f"{faults}: {body}")
 
-    def token(self):
-        form = {"grant_type": "client_credentials",
-                "client_id": "sandbox-client",
-                "client_secret": "sandbox-secret",
-                "scope": "exchange:read_aggregated_marketdata_stream"}
-        return self.http(self.urls["auth_url"] + "/oauth2/token",
-                         urllib.parse.urlencode(form).encode())
-
 
 class Tool:
     """A running mini-stream, and all lines that it has printed."""
 
     def __init__(self, sandbox):
         self.lines = []
-        environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith("MINI_STREAM_") and
-                       name != "XDG_CONFIG_HOME"}
-        environment.update(MINI_STREAM_CLIENT_SECRET="sandbox-secret",
-                           HOME=sandbox.state)
-        self.process = subprocess.Popen(
-            [os.path.join(BUILD, "mini-stream"), "stream", "--plain",
-             "--endpoints", os.path.join(sandbox.state, "endpoints.json"),
-             "--ca", os.path.join(sandbox.state, "ca.pem"), "--client-id",
-             "sandbox-client", *MARKETS], env=environment, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT)
+        self.process = sandbox.stream(*MARKETS)
         self.reader = threading.Thread(target=self.read)
         self.reader.start()
 
@@ -297,7 +264,7 @@ def probe(sandbox, **faults):
     """How long a token takes, which must be had all the same."""
     sandbox.set(**faults)
     begin = time.monotonic()
-    status, _, body = sandbox.token()
+    status, _, body = sandbox.fetch_token()
     passed = time.monotonic() - begin
     check(status == 200 and json.loads(body)["access_token"], "a token")
     return passed
@@ -412,11 +379,11 @@ def test_what_is_told_of_a_lifetime():
     with sandbox_of() as sandbox:
         for fault in LIFETIMES.values():
             sandbox.set(expires_in=fault)
-            reply = json.loads(sandbox.token()[2])
+            reply = json.loads(sandbox.fetch_token()[2])
             check(("expires_in" in reply) == ("value" in fault) and
                   reply.get("expires_in") == fault.get("value"), reply)
         sandbox.set()
-        check(json.loads(sandbox.token()[2])["expires_in"] == 3600, "3600")
+        check(json.loads(sandbox.fetch_token()[2])["expires_in"] == 3600, "3600")
 
 
 def test_revoked_and_open():
@@ -551,11 +518,11 @@ def test_set_read_and_clear():
                       "token": {"status": 500, "count": 3}}
             sandbox.set(**faults)
             check(sandbox.active() == faults, sandbox.active())
-            check(sandbox.token()[0] == 500, "500")
+            check(sandbox.fetch_token()[0] == 500, "500")
             check(sandbox.active()["token"]["count"] == 2, "what is left")
             sandbox.set(**end)
             check(sandbox.active() == {}, "ended")
-            check(sandbox.token()[0] == 200, "200")
+            check(sandbox.fetch_token()[0] == 200, "200")
 
 
 def test_another_set_replaces_the_first():
@@ -627,7 +594,7 @@ def test_other_methods_and_paths():
     with sandbox_of() as sandbox:
         status, _, _ = sandbox.faults_raw(b"{}", "PUT")
         check(status == 405, f"PUT: {status}")
-        status, _, _ = sandbox.http(
+        status, _, _ = sandbox.fetch(
             sandbox.urls["base_url"] + "/sandbox/faults/x", b"{}")
         check(status == 404, f"another path: {status}")
 
@@ -635,15 +602,15 @@ def test_other_methods_and_paths():
 def test_retry_after():
     with sandbox_of() as sandbox:
         sandbox.set(token={"status": 429, "retry_after": 17})
-        status, headers, _ = sandbox.token()
+        status, headers, _ = sandbox.fetch_token()
         check((status, headers["Retry-After"]) == (429, "17"), headers)
         sandbox.set(token={"status": 429, "retry_after_date": 86400})
-        status, headers, _ = sandbox.token()
+        status, headers, _ = sandbox.fetch_token()
         then = email.utils.parsedate_to_datetime(headers["Retry-After"])
         check(headers["Retry-After"].endswith(" GMT") and
               80000 < then.timestamp() - time.time() < 90000, headers)
         sandbox.set(token={"status": 429})
-        status, headers, _ = sandbox.token()
+        status, headers, _ = sandbox.fetch_token()
         check((status, headers["Retry-After"]) == (429, None), headers)
 
 

@@ -23,7 +23,8 @@ import time
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import BUILD, HANG_S, Sandbox, check, run_all, tests_of
+from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, run_all,
+                 tests_of)
 
 AT_ONCE = 3
 PATH = "/v2/transfer/crypto-destination-address"
@@ -55,14 +56,11 @@ class User:
     """Somebody with a configuration, in an environment without any other."""
 
     def __init__(self, urls, ca, client="sandbox-client"):
-        self.env = {name: value for name, value in os.environ.items()
-                    if not name.startswith(("MINI_STREAM_", "XDG_"))}
-        self.env.update(HOME="/nonexistent", LC_ALL="C.UTF-8",
-                        MINI_STREAM_CLIENT_ID=client,
-                        MINI_STREAM_CLIENT_SECRET="sandbox-secret",
-                        MINI_STREAM_AUTH_URL=urls["auth_url"],
-                        MINI_STREAM_BASE_URL=urls["base_url"],
-                        MINI_STREAM_CA=ca)
+        self.env = environment_with(
+            HOME="/nonexistent", LC_ALL="C.UTF-8", MINI_STREAM_CLIENT_ID=client,
+            MINI_STREAM_CLIENT_SECRET="sandbox-secret",
+            MINI_STREAM_AUTH_URL=urls["auth_url"],
+            MINI_STREAM_BASE_URL=urls["base_url"], MINI_STREAM_CA=ca)
 
     def beside(self, *arguments):
         """What run_puts has seen of so many requests in a row."""

@@ -21,7 +21,7 @@ import threading
 import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import BUILD, HANG_S, Sandbox, check, run_all
+from e2e import BUILD, HANG_S, Sandbox, check, environment_with, run_all
 
 HANDOVERS = 4
 MOMENTS = 10  # at which the book is compared, at least
@@ -82,13 +82,12 @@ def hand_over(mode, *options):
     service = Sandbox(state, *options)
     try:
         service.wait_ready()
-        environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith("MINI_STREAM_")}
-        environment.update(MINI_STREAM_WS_URL=service.urls["ws_url"],
-                           MINI_STREAM_AUTH_URL=service.urls["auth_url"],
-                           MINI_STREAM_CLIENT_ID="sandbox-client",
-                           MINI_STREAM_CLIENT_SECRET="sandbox-secret",
-                           MINI_STREAM_CA=service.ca)
+        environment = environment_with(
+            MINI_STREAM_WS_URL=service.urls["ws_url"],
+            MINI_STREAM_AUTH_URL=service.urls["auth_url"],
+            MINI_STREAM_CLIENT_ID="sandbox-client",
+            MINI_STREAM_CLIENT_SECRET="sandbox-secret",
+            MINI_STREAM_CA=service.ca)
         truths = Truths(service)
         truths.start()
         try:

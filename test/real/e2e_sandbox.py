@@ -22,9 +22,6 @@ import sys
 import tempfile
 import time
 import traceback
-import urllib.error
-import urllib.parse
-import urllib.request
 
 import websockets
 
@@ -135,25 +132,11 @@ class Service(Sandbox):
 
     def http(self, url, method="GET", data=None):
         """(status, content type, parsed body)"""
-        request = urllib.request.Request(url, method=method, data=data)
-        try:
-            with urllib.request.urlopen(request, context=self.tls,
-                                        timeout=HANG_S) as reply:
-                return (reply.status, reply.headers.get_content_type(),
-                        json.load(reply))
-        except urllib.error.HTTPError as error:
-            with error:
-                return (error.code, error.headers.get_content_type(),
-                        json.load(error))
+        status, headers, body = self.fetch(url, data, method)
+        return status, headers.get_content_type(), json.loads(body)
 
     def token(self):
-        form = {"grant_type": "client_credentials",
-                "client_id": "sandbox-client",
-                "client_secret": "sandbox-secret",
-                "scope": "exchange:read_aggregated_marketdata_stream"}
-        return self.http(self.urls["auth_url"] + "/oauth2/token", "POST",
-                         urllib.parse.urlencode(form).encode())[2][
-                             "access_token"]
+        return json.loads(self.fetch_token()[2])["access_token"]
 
     def truth(self, query, method="GET"):
         return self.http(self.urls["base_url"] + "/sandbox/truth" + query,

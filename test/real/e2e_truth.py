@@ -27,7 +27,7 @@ import time
 import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import BUILD, HANG_S, Sandbox, check, run_all, tests_of
+from e2e import HANG_S, Sandbox, check, run_all, tests_of
 
 MARKETS = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD")
 MOMENTS = 40  # of each market that are compared, at least
@@ -146,8 +146,8 @@ class Top:
 
 
 class Tool:
-    """A running mini-stream, and all that it has printed. Standard output and
-    standard error share a pipe, which it fills in the order of events."""
+    """A running mini-stream, and all that it has printed, in the order of
+    events."""
 
     def __init__(self, service, levels, markets):
         self.generation = 0
@@ -159,19 +159,8 @@ class Tool:
         self.times = collections.defaultdict(list)
         self.tops = collections.defaultdict(dict)
         self.error = None
-        environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith("MINI_STREAM_") and
-                       name != "XDG_CONFIG_HOME"}
-        environment.update(MINI_STREAM_CLIENT_SECRET="sandbox-secret",
-                           HOME=service.state)
-        self.process = subprocess.Popen(
-            [os.path.join(BUILD, "mini-stream"), "stream", "--plain",
-             "--depth=1000", f"--levels={levels}", "--endpoints",
-             service.endpoints, "--ca",
-             service.ca, "--client-id",
-             "sandbox-client", *markets], env=environment, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT)
+        self.process = service.stream("--depth=1000", f"--levels={levels}",
+                                      *markets)
         self.reader = threading.Thread(target=self.read)
         self.reader.start()
 
