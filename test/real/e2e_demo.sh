@@ -5,38 +5,8 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 
-export BUILD=${BUILD:-build}
-limit_s=30 # for one thing to happen: a hang, not a slow machine
-work=$(mktemp -d)
+. test/lib/e2e.sh
 state=$work/state
-passed=0
-failed=0
-begun=
-
-cleanup() {
-    local pid
-    for pid in $begun; do
-        kill -KILL "$pid" 2>/dev/null
-        wait "$pid" 2>/dev/null
-    done
-    rm -rf "$work"
-}
-trap cleanup EXIT
-trap 'exit 130' INT TERM
-
-# check NAME COMMAND...: counts whether the command succeeds.
-check() {
-    local name=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-        echo "ok    $name"
-    else
-        failed=$((failed + 1))
-        echo "FAIL  $name"
-        sed 's/^/      | /' "$work/out" "$work/err" 2>/dev/null
-    fi
-}
 
 # ---- make demo ----
 
@@ -75,22 +45,11 @@ check "make says nothing when all is there" makes_nothing
 
 # ---- The README's lines by hand ----
 
-# await COMMAND...: until it succeeds.
-await() {
-    local tries=$((limit_s * 20))
-    until "$@"; do
-        tries=$((tries - 1))
-        [ "$tries" -gt 0 ] || return 1
-        sleep 0.05
-    done
-}
-
 # start [COMMAND...]: starts a sandbox as the README does (through a command),
 # and goes on once the file is there.
 start() {
     "$@" "$BUILD/sandbox" --state "$state" >"$work/out" 2>"$work/err" &
     sandbox=$!
-    begun+=" $sandbox"
     await test -s "$state/endpoints.json"
 }
 
@@ -102,7 +61,6 @@ leads_there() {
         --endpoints "$state/endpoints.json" BTCUSD \
         >"$work/out" 2>"$work/err" &
     tool=$!
-    begun+=" $tool"
     await grep -q 'open - generation' "$work/err" || opened=1
     end INT "$tool" && [ "$opened" -eq 0 ]
 }
@@ -132,7 +90,6 @@ kept=$(<"$state/endpoints.json")
 first=$sandbox
 "$BUILD/sandbox" --state "$state" >"$work/ready" 2>"$work/err" &
 sandbox=$!
-begun+=" $sandbox"
 check "a second one starts" await grep -qs ready "$work/ready"
 check "the first of two ends" end TERM "$first"
 check "the second one's file stays" test -s "$state/endpoints.json"
@@ -140,6 +97,4 @@ check "and is its own" test "$kept" != "$(<"$state/endpoints.json")"
 check "the second of two ends" end TERM "$sandbox"
 check "and its file is gone" lacks_file
 
-echo
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+conclude

@@ -6,70 +6,25 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 
-build=${BUILD:-build}
-tool=$build/mini-stream
-limit_s=30 # for one thing to happen: a hang, not a slow machine
+. test/lib/e2e.sh
+tool=$BUILD/mini-stream
 
 for name in $(compgen -e MINI_STREAM_); do
     unset "$name"
 done
 unset XDG_CONFIG_HOME
-work=$(mktemp -d)
 export HOME=$work
 state=$work/sandbox
-passed=0
-failed=0
 status=
 sandbox=
-running=
-
-cleanup() {
-    local pid
-    for pid in $running $sandbox; do
-        kill -KILL "$pid" 2>/dev/null
-        wait "$pid" 2>/dev/null
-    done
-    rm -rf "$work"
-}
-trap cleanup EXIT
-trap 'exit 130' INT TERM
-
-# check NAME COMMAND...: counts whether the command succeeds.
-check() {
-    local name=$1
-    shift
-    if "$@" >/dev/null 2>&1; then
-        passed=$((passed + 1))
-        echo "ok    $name"
-    else
-        failed=$((failed + 1))
-        echo "FAIL  $name"
-        sed 's/^/      | /' "$work/err" | tail -n 12
-    fi
-}
-
-# await COMMAND...: until it succeeds, or what was begun has ended.
-await() {
-    local tries=$((limit_s * 20))
-    until "$@" >/dev/null 2>&1; do
-        tries=$((tries - 1))
-        [ "$tries" -gt 0 ] || return 1
-        if [ -n "$running" ] && gone "$running"; then
-            "$@" >/dev/null 2>&1
-            return
-        fi
-        sleep 0.05
-    done
-}
 
 has() { grep -aEq -- "$2" "$work/$1"; }
 lacks() { ! grep -aEq -- "$2" "$work/$1"; }
 ended_with() { [ "$status" -eq "$1" ]; }
-gone() { ! kill -0 "$1" 2>/dev/null; }
 
 start_sandbox() {
     : >"$work/log"
-    "$build/sandbox" --state "$state" --rate 50 "$@" >"$work/log" 2>&1 &
+    "$BUILD/sandbox" --state "$state" --rate 50 "$@" >"$work/log" 2>&1 &
     sandbox=$!
     if ! await grep -q '^ready' "$work/log"; then
         echo "FAIL  the sandbox did not start"
@@ -362,6 +317,4 @@ kill -CONT "$sandbox"
 stop_sandbox TERM
 check "the secret was never printed" lacks all sandbox-secret
 
-echo
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+conclude
