@@ -41,6 +41,16 @@ static const struct mst_port board_port = {
 
 extern const char board_id[], board_secret[], board_market[];
 
+/* What the configurations of all programs say. */
+#ifdef MST_NO_TLS
+#define BOARD_TRUST
+#else
+#define BOARD_TRUST , .anchors = board_anchors, .anchors_len = BOARD_ANCHORS
+#endif
+#define BOARD_SETTINGS                                             \
+    .auth_url = "https://exchange.example", .client_id = board_id, \
+    .client_secret = board_secret BOARD_TRUST
+
 /* Sleeps for so long at most, or until something happens on a link: bits of
  * mst_wants(). */
 void board_sleep(uint32_t ms, unsigned wants);

@@ -10,14 +10,8 @@ MST_TRANSFER_MEMORY(memory, MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048);
 static struct mst_address record;
 
 static const struct mst_config config = {
-    .auth_url = "https://exchange.example",
     .base_url = "https://exchange.example",
-    .client_id = board_id,
-    .client_secret = board_secret,
-#ifndef MST_NO_TLS
-    .anchors = board_anchors,
-    .anchors_len = BOARD_ANCHORS,
-#endif
+    BOARD_SETTINGS,
 };
 
 static const struct mst_address_request request = {
