@@ -29,7 +29,7 @@ void shelf_close(struct shelf *shelf) {
     guard_close(&shelf->spare_guard);
 }
 
-/* Reads a level as it stands in a message: "b 100.5 2" or "a 101 0E-8". */
+/* Reads a level, and how long its text is. */
 static struct mst_level read_level(const char *text, int *len) {
     char side, price_text[32], amount_text[32];
     struct mst_decimal price, amount;
@@ -48,6 +48,12 @@ static struct mst_level read_level(const char *text, int *len) {
         .amount_exponent = amount.exponent,
         .side = side == 'b' ? MST_BID : MST_ASK,
     };
+}
+
+struct mst_level level_of(const char *text) {
+    int len;
+
+    return read_level(text, &len);
 }
 
 void apply_part_at(struct mst_book *book, int64_t time_ns, uint64_t received_ns,

@@ -30,6 +30,9 @@ enum {
     WHOLE = FIRST | LAST
 };
 
+/* A level as it stands in a message: "b 100 1", "a 101 0E-8". */
+struct mst_level level_of(const char *text);
+
 /* Applies a part with these levels: "b 100 1, b 99 2, a 101 3". The second one
  * says when it was received. */
 void apply_part_at(struct mst_book *book, int64_t time_ns, uint64_t received_ns,
