@@ -58,25 +58,21 @@ const char *const plan_fault_names[FAULTS] = {
     [FAULT_CALLS] = "calls",
 };
 
-uint32_t plan_pick(uint64_t *seed, uint32_t n) {
-    return (uint32_t)(random_next(seed) >> 32) % n;
-}
-
 static void pair_draw(struct plan *plan, uint64_t *seed) {
-    plan->standby = plan_pick(seed, 2) == 0;
+    plan->standby = random_below(seed, 2) == 0;
     if (plan->standby) {
         plan->config.flags |= MST_HOT_STANDBY;
-    } else if (plan_pick(seed, 2) == 0) {
-        plan->rotate_ms = (30 + plan_pick(seed, 600)) * PLAN_SECOND;
+    } else if (random_below(seed, 2) == 0) {
+        plan->rotate_ms = (30 + random_below(seed, 600)) * PLAN_SECOND;
     }
-    if (plan_pick(seed, 2) == 0) {
-        plan->only_one = plan_pick(seed, 1u << plan->markets);
+    if (random_below(seed, 2) == 0) {
+        plan->only_one = random_below(seed, 1u << plan->markets);
     }
 }
 
 /* The configuration makes times short: what is waited for is the same. */
 static void config_draw(struct plan *plan, uint64_t *seed) {
-    plan->message = (size_t)256 << plan_pick(seed, 5);
+    plan->message = (size_t)256 << random_below(seed, 5);
     plan->config = (struct mst_config){
         .resolve_ms = 5 * PLAN_SECOND,
         .connect_ms = 5 * PLAN_SECOND,
@@ -91,27 +87,29 @@ static void config_draw(struct plan *plan, uint64_t *seed) {
         .stable_ms = 15 * PLAN_SECOND,
         .audit_ms = 60 * PLAN_SECOND,
     };
-    if (plan_pick(seed, 8) == 0) {
+    if (random_below(seed, 8) == 0) {
         plan->config.flags = MST_RESYNC_CROSSED;
     }
-    if (plan_pick(seed, 16) == 0) {
+    if (random_below(seed, 16) == 0) {
         plan->config.lag_max_ms = 30 * PLAN_SECOND;
     }
     if (plan->links == 2) {
         pair_draw(plan, seed);
     }
-    plan->port_flags = plan_pick(seed, 2) == 0 ? MST_PORT_DRAINS : 0;
+    plan->port_flags = random_below(seed, 2) == 0 ? MST_PORT_DRAINS : 0;
 }
 
 static void spell_draw(struct plan *plan, uint64_t *seed) {
     static const uint32_t lasts_s[] = {5, 30, 120, 600, 3600};
     static const uint8_t strengths[] = {4, 16, 64, 128, 255};
     struct plan_spell *s = &plan->spells[plan->spells_len++];
-    uint32_t last_ms = lasts_s[plan_pick(seed, COUNT(lasts_s))] * PLAN_SECOND;
+    uint32_t last_ms =
+        lasts_s[random_below(seed, COUNT(lasts_s))] * PLAN_SECOND;
 
-    s->fault = (enum plan_fault)plan_pick(seed, FAULTS);
-    s->strength = strengths[plan_pick(seed, COUNT(strengths))];
-    s->from_ms = plan_pick(seed, 3) == 0 ? 0 : plan_pick(seed, plan->length_ms);
+    s->fault = (enum plan_fault)random_below(seed, FAULTS);
+    s->strength = strengths[random_below(seed, COUNT(strengths))];
+    s->from_ms =
+        random_below(seed, 3) == 0 ? 0 : random_below(seed, plan->length_ms);
     s->until_ms = s->from_ms + last_ms;
     if (s->until_ms > plan->length_ms) {
         s->until_ms = plan->length_ms;
@@ -124,24 +122,26 @@ void plan_draw(struct plan *plan, uint64_t seed) {
 
     memset(plan, 0, sizeof *plan);
     plan->seed = seed;
-    plan->markets = 1 + plan_pick(&random, PLAN_MARKETS);
-    plan->links = plan_pick(&random, 4) == 0 ? 2 : 1;
-    plan->tops = plan_pick(&random, 2) == 0;
-    plan->executions = plan_pick(&random, 3) == 0;
-    plan->beats = plan_pick(&random, 2) == 0;
-    plan->spare = plan_pick(&random, 2) == 0;
-    plan->fine = plan_pick(&random, 2) == 0;
-    plan->capacity =
-        plan_pick(&random, 2) == 0 ? PLAN_PRICES : 2 + plan_pick(&random, 20);
-    plan->thin =
-        plan_pick(&random, 2) == 0 ? plan_pick(&random, plan->capacity) : 0;
-    plan->depth = 2 + plan_pick(&random, PLAN_PRICES - 4);
+    plan->markets = 1 + random_below(&random, PLAN_MARKETS);
+    plan->links = random_below(&random, 4) == 0 ? 2 : 1;
+    plan->tops = random_below(&random, 2) == 0;
+    plan->executions = random_below(&random, 3) == 0;
+    plan->beats = random_below(&random, 2) == 0;
+    plan->spare = random_below(&random, 2) == 0;
+    plan->fine = random_below(&random, 2) == 0;
+    plan->capacity = random_below(&random, 2) == 0
+                         ? PLAN_PRICES
+                         : 2 + random_below(&random, 20);
+    plan->thin = random_below(&random, 2) == 0
+                     ? random_below(&random, plan->capacity)
+                     : 0;
+    plan->depth = 2 + random_below(&random, PLAN_PRICES - 4);
     plan->length_ms =
-        lengths_s[plan_pick(&random, COUNT(lengths_s))] * PLAN_SECOND;
-    plan->feed_ms = plan->length_ms / (40 + plan_pick(&random, 160));
-    plan->beat_ms = PLAN_SECOND + plan_pick(&random, 10 * PLAN_SECOND);
+        lengths_s[random_below(&random, COUNT(lengths_s))] * PLAN_SECOND;
+    plan->feed_ms = plan->length_ms / (40 + random_below(&random, 160));
+    plan->beat_ms = PLAN_SECOND + random_below(&random, 10 * PLAN_SECOND);
     config_draw(plan, &random);
-    for (unsigned i = 1 + plan_pick(&random, PLAN_SPELLS); i > 0; i--) {
+    for (unsigned i = 1 + random_below(&random, PLAN_SPELLS); i > 0; i--) {
         spell_draw(plan, &random);
     }
 }

@@ -21,11 +21,6 @@
 #define PLAN_SECOND 1000u
 #define PLAN_MS_NS INT64_C(1000000)
 
-/* ---- random numbers ---- */
-
-/* Below n, from a seed (SplitMix64). */
-uint32_t plan_pick(uint64_t *seed, uint32_t n);
-
 /* ---- the plan ---- */
 
 /* What may go wrong. Each is decided about where it can happen; how often it

@@ -11,7 +11,7 @@
 #include <string.h>
 
 uint32_t exchange_pick(struct exchange *x, uint32_t n) {
-    return plan_pick(&x->random, n);
+    return random_below(&x->random, n);
 }
 
 bool exchange_happens(struct exchange *x, enum plan_fault fault) {

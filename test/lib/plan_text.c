@@ -74,7 +74,7 @@ void plan_time(char out[40], int64_t ns, bool fine) {
 /* ---- messages ---- */
 
 static uint32_t chance(const struct plan_writer *w, uint32_t n) {
-    return plan_pick(w->random, n);
+    return random_below(w->random, n);
 }
 
 static void put_level(struct plan_writer *w, unsigned market, unsigned price,
@@ -328,5 +328,5 @@ const char *plan_garbage(uint64_t *random) {
         "\xC3\x28",
     };
 
-    return texts[plan_pick(random, COUNT(texts))];
+    return texts[random_below(random, COUNT(texts))];
 }

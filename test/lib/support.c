@@ -256,3 +256,7 @@ uint64_t random_next(uint64_t *seed) {
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
     return z ^ (z >> 31);
 }
+
+uint32_t random_below(uint64_t *seed, uint32_t n) {
+    return (uint32_t)(random_next(seed) >> 32) % n;
+}

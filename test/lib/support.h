@@ -198,4 +198,7 @@ void expect_error_cases(const struct message_case *cases, size_t count);
 
 uint64_t random_next(uint64_t *seed);
 
+/* Below n. */
+uint32_t random_below(uint64_t *seed, uint32_t n);
+
 #endif

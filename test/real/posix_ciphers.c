@@ -23,8 +23,7 @@ static void random_bytes(void *data, size_t len) {
     uint8_t *bytes = data;
 
     for (size_t i = 0; i < len; i++) {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        bytes[i] = (uint8_t)(seed >> 56);
+        bytes[i] = (uint8_t)random_next(&seed);
     }
 }
 

@@ -464,7 +464,7 @@ static void run_begin(uint64_t seed) {
     mst_mock_init(&run.mock, &run.port, seed);
     /* The clock passes the middle of its range meanwhile, or its end. */
     mst_mock_set_now(&run.mock, (uint32_t)(seed % 2 << 31) -
-                                    plan_pick(&clock, run.plan.length_ms));
+                                    random_below(&clock, run.plan.length_ms));
     run.port.flags |= run.plan.port_flags;
     run.recv = run.port.recv;
     run.port.recv = reading;

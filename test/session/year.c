@@ -90,13 +90,8 @@ static struct {
     uint64_t lines_len;
 } year;
 
-/* splitmix64 (Steele, Lea, Flood 2014), below n. */
 static uint32_t pick(uint32_t n) {
-    uint64_t z = year.random += UINT64_C(0x9E3779B97F4A7C15);
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return (uint32_t)((z ^ (z >> 31)) >> 32) % n;
+    return random_below(&year.random, n);
 }
 
 #define PICK(array) ((array)[pick(COUNT(array))])
