@@ -574,3 +574,41 @@ void session_expect_undisturbed(const char *name) {
 void session_expect_tokens(const char *name, uint64_t count) {
     expect_int(name, (long long)count, (long long)session.service.tokens.count);
 }
+
+/* ---- secrets ---- */
+
+const char *const session_secrets[SESSION_SECRETS] = {
+    SERVICE_SECRET, "s%2Bcr%3Dt", SERVICE_TOKEN, "token-AbC.123"};
+
+bool session_contains(const void *what, size_t len) {
+    const struct session *s = &session;
+
+    return bytes_contain(&s->client, sizeof s->client, what, len) ||
+           bytes_contain(s->memory, sizeof s->memory, what, len) ||
+           bytes_contain(&s->pair, sizeof s->pair, what, len) ||
+           bytes_contain(s->other_memory, sizeof s->other_memory, what, len) ||
+           bytes_contain(&s->transfer, sizeof s->transfer, what, len) ||
+           bytes_contain(s->transfer_memory, sizeof s->transfer_memory, what,
+                         len);
+}
+
+void session_expect_clean(const char *name) {
+    for (size_t i = 0; i < SESSION_SECRETS; i++) {
+        if (session_contains(session_secrets[i], strlen(session_secrets[i]))) {
+            expect_failed("%s: \"%s\" is left", name, session_secrets[i]);
+        }
+    }
+    if (session_contains(SERVICE_ADDRESS_TOKEN,
+                         strlen(SERVICE_ADDRESS_TOKEN))) {
+        expect_failed("%s: the token for addresses is left", name);
+    }
+}
+
+void session_expect_no_secret(const char *name, const struct text *text) {
+    for (size_t i = 0; i < SESSION_SECRETS; i++) {
+        if (bytes_contain(text->data, text->len, session_secrets[i],
+                          strlen(session_secrets[i]))) {
+            expect_failed("%s has \"%s\"", name, session_secrets[i]);
+        }
+    }
+}

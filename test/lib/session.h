@@ -235,6 +235,19 @@ void session_expect_undisturbed(const char *name);
 /* Expects the service to have handed out so many tokens. */
 void session_expect_tokens(const char *name, uint64_t count);
 
+/* The client's secret and the token, as they are and as they are sent. */
+#define SESSION_SECRETS 4
+extern const char *const session_secrets[SESSION_SECRETS];
+
+/* Is it in an object, or in the memory of one? */
+bool session_contains(const void *what, size_t len);
+
+/* Expects that nothing secret is left in them. */
+void session_expect_clean(const char *name);
+
+/* Expects that nothing secret is in this text. */
+void session_expect_no_secret(const char *name, const struct text *text);
+
 /* Makes and removes the certificates that session_begin_tls() uses: group
  * setup and teardown of cmocka. */
 int session_certificates(void **state);

@@ -110,6 +110,18 @@ const char *text_get(const struct text *text) {
     return text->data == NULL ? "" : text->data;
 }
 
+bool bytes_contain(const void *data, size_t len, const void *what,
+                   size_t what_len) {
+    const char *bytes = data;
+
+    for (size_t i = 0; i + what_len <= len; i++) {
+        if (memcmp(bytes + i, what, what_len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- Memory that ends at a protected page ---- */
 
 void guard_open(struct guard *guard, size_t max) {

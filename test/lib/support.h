@@ -55,6 +55,10 @@ void text_clear(struct text *text);
 void text_free(struct text *text);
 const char *text_get(const struct text *text);
 
+/* Are these bytes somewhere among those? */
+bool bytes_contain(const void *data, size_t len, const void *what,
+                   size_t what_len);
+
 /* ---- Memory that ends at a protected page ---- */
 
 struct guard {

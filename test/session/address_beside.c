@@ -492,21 +492,8 @@ static void test_closed_in_a_rotation(void **state) {
     }
 }
 
-static bool holds(const void *data, size_t len, const char *text) {
-    const char *at = data;
-    size_t n = strlen(text);
-
-    for (size_t i = 0; i + n <= len; i++) {
-        if (memcmp(at + i, text, n) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Wiped at each moment: nothing of the tokens is left. */
 static void test_wiped_at_each_moment(void **state) {
-    static const char *const secrets[] = {SERVICE_ADDRESS_TOKEN, SERVICE_TOKEN};
     struct session *s = &session;
 
     (void)state;
@@ -518,13 +505,7 @@ static void test_wiped_at_each_moment(void **state) {
         session_run(ms);
         mst_transfer_wipe(&s->transfer);
         mst_client_wipe(&s->client);
-        for (size_t i = 0; i < COUNT(secrets); i++) {
-            assert_false(holds(&s->client, sizeof s->client, secrets[i]));
-            assert_false(holds(&s->transfer, sizeof s->transfer, secrets[i]));
-            assert_false(holds(s->memory, sizeof s->memory, secrets[i]));
-            assert_false(holds(s->transfer_memory, sizeof s->transfer_memory,
-                               secrets[i]));
-        }
+        session_expect_clean("wiped");
         for (int link = 0; link < 2; link++) {
             assert_false(mst_mock_in_use(&s->mock, link));
         }

@@ -4,7 +4,6 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#define _GNU_SOURCE /* memmem */
 #include "session.h"
 
 #include <stdlib.h>
@@ -228,15 +227,15 @@ static void test_replaced_while_a_token_comes(void **state) {
         owned_begin();
         session.mock.plan.drip = 1000;
         session_run(ms);
-        there = memmem(&session.client, sizeof session.client, begin,
-                       strlen(begin)) != NULL;
+        there = bytes_contain(&session.client, sizeof session.client, begin,
+                              strlen(begin));
         if (mst_client_state(&session.client) == MST_STATE_TOKEN) {
             came |= there;
             session.mock.plan.connect_error[0] = MST_MOCK_NEVER;
             replace(SERVICE_ID, SERVICE_SECRET);
             session_run(1);
-            if (memmem(&session.client, sizeof session.client, begin,
-                       strlen(begin)) != NULL) {
+            if (bytes_contain(&session.client, sizeof session.client, begin,
+                              strlen(begin))) {
                 expect_failed("after %u ms: a part of the token is left", ms);
             }
         }

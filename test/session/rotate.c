@@ -202,22 +202,8 @@ static bool on_event(void *context, const struct mst_event *event) {
     return true;
 }
 
-static int poll_pair(void *object, struct mst_event *event) {
-    return mst_pair_poll(object, event);
-}
-
-static void run_events(uint32_t ms, bool (*handle)(void *context,
-                                                   const struct mst_event *e)) {
-    const struct mst_mock_object object = {
-        poll_pair,
-        &session.pair,
-        {&session.pair.clients[0].link, &session.pair.clients[1].link}};
-
-    mst_mock_run_objects(&session.mock, &object, 1, ms, handle, NULL);
-}
-
 static void run(uint32_t ms) {
-    run_events(ms, on_event);
+    session_run_with(ms, on_event);
     books_look();
 }
 
@@ -609,7 +595,7 @@ static bool until_closed(void *context, const struct mst_event *event) {
  * still looks at the end, for so long. */
 static void execution_at_end(const char *name, int link, int64_t time_ns,
                              uint32_t away_ms) {
-    run_events(500, until_closed);
+    session_run_with(500, until_closed);
     expect_int(name, 1, seen.events[MST_EVENT_CLOSED]);
     execution_on(link, time_ns);
     mst_mock_advance(&session.mock, away_ms);
@@ -653,7 +639,7 @@ static void test_execution_after_a_long_sleep(void **state) {
     time_ns = mst_mock_wall(&session.mock);
     execution_on(first, time_ns);
     mst_mock_end(&session.mock, first, MST_ERR_RESET);
-    run_events(500, until_closed);
+    session_run_with(500, until_closed);
     run(50);
     execution_on(1 - first, time_ns);
     mst_mock_advance(&session.mock, 3 * SESSION_MINUTE);

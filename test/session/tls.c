@@ -560,34 +560,6 @@ static void test_every_call_fails(void **state) {
 
 /* ---- secrets ---- */
 
-static const char *const secrets[] = {SERVICE_SECRET, "s%2Bcr%3Dt",
-                                      SERVICE_TOKEN, "token-AbC.123"};
-
-static bool contains(const void *data, size_t len, const char *text) {
-    const char *bytes = data;
-    size_t text_len = strlen(text);
-
-    for (size_t i = 0; i + text_len <= len; i++) {
-        if (memcmp(bytes + i, text, text_len) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void expect_no_secret(const char *name, const void *data, size_t len) {
-    for (size_t i = 0; i < COUNT(secrets); i++) {
-        if (contains(data, len, secrets[i])) {
-            expect_failed("%s contains \"%s\"", name, secrets[i]);
-        }
-    }
-}
-
-static void memory_expect_clean(const char *name) {
-    expect_no_secret(name, &session.client, sizeof session.client);
-    expect_no_secret(name, session.memory, session.lengths.size);
-}
-
 static void test_wiped_after_close(void **state) {
     (void)state;
     for (int tls = 0; tls < 2; tls++) {
@@ -604,7 +576,7 @@ static void test_wiped_after_close(void **state) {
             } else {
                 session_end();
             }
-            memory_expect_clean(tls ? "TLS" : "secure port");
+            session_expect_clean(tls ? "TLS" : "secure port");
         }
     }
 }
@@ -615,8 +587,7 @@ static void test_wiped_after_use(void **state) {
     session_begin();
     session_open();
     for (size_t i = 0; i < 2; i++) {
-        if (contains(session.memory, session.lengths.size, secrets[i]) ||
-            contains(&session.client, sizeof session.client, secrets[i])) {
+        if (session_contains(session_secrets[i], strlen(session_secrets[i]))) {
             expect_failed("client_secret is in memory while it streams");
         }
     }
@@ -628,7 +599,7 @@ static void test_wiped_after_use(void **state) {
     session_start();
     session_run(500);
     session_end();
-    memory_expect_clean("a bad token");
+    session_expect_clean("a bad token");
     session_begin();
     session.mock.plan.fail_call = MST_MOCK_RECV;
     session.mock.plan.fail_at = 30;
@@ -636,7 +607,7 @@ static void test_wiped_after_use(void **state) {
     session_start();
     session_run(0);
     session_end();
-    memory_expect_clean("a token cut off");
+    session_expect_clean("a token cut off");
 }
 
 /* ---- the trace ---- */
@@ -730,7 +701,7 @@ static void test_trace(void **state) {
             session.mock.plan.send_max = sizes[i];
             session_open();
             session_end();
-            expect_no_secret("the trace", text_get(&trace.all), trace.all.len);
+            session_expect_no_secret("the trace", &trace.all);
             trace_expect_out();
             expect_int("opens", 2, trace.counts[MST_TRACE_OPEN]);
             expect_int("opened", 2, trace.counts[MST_TRACE_OPENED]);
@@ -780,7 +751,7 @@ static void test_trace_of_bad_tokens(void **state) {
         session_start();
         assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
         session_end();
-        expect_no_secret("the trace", text_get(&trace.all), trace.all.len);
+        session_expect_no_secret("the trace", &trace.all);
     }
 }
 
