@@ -24,6 +24,12 @@
 #define SERVICE_ADDRESS_TOKEN "another-Token/of+addresses=="
 #define SERVICE_ADDRESS_PATH "/v2/transfer/crypto-destination-address"
 
+/* What the answer to the opening handshake says of the request's key
+ * (RFC 6455, section 4.2.2). */
+#define SERVICE_KEY_LEN 24
+#define SERVICE_ACCEPT_LEN 28
+void service_accept(const char *key, char accept[SERVICE_ACCEPT_LEN + 1]);
+
 #define SERVICE_TIMES 64
 #define SERVICE_SUBSCRIPTIONS 64
 #define SERVICE_BUFFER 65536

@@ -315,6 +315,17 @@ static void base64(const unsigned char *data, size_t len, char *out) {
     *out = '\0';
 }
 
+void service_accept(const char *key, char accept[SERVICE_ACCEPT_LEN + 1]) {
+    unsigned char hash[br_sha1_SIZE];
+    br_sha1_context sha1;
+
+    br_sha1_init(&sha1);
+    br_sha1_update(&sha1, key, strlen(key));
+    br_sha1_update(&sha1, "258EAFA5-E914-47DA-95CA-C5AB0DC85B11", 36);
+    br_sha1_out(&sha1, hash);
+    base64(hash, sizeof hash, accept);
+}
+
 /* A token whose life is over is not accepted. */
 static bool token_refuse(struct service *service, int link) {
     static const char unauthorized[] = "HTTP/1.1 401 Unauthorized\r\n"
@@ -343,21 +354,14 @@ static void link_expire(struct service *service, struct service_link *link) {
 static void upgrade_answer(struct service *service, int link) {
     struct service_script *script = &service->upgrade;
     const struct service_rules *rules = &service->rules;
-    const char *key = service->links[link].key;
     static char out[SERVICE_BUFFER];
-    unsigned char hash[br_sha1_SIZE];
-    char accept[32];
-    br_sha1_context sha1;
+    char accept[SERVICE_ACCEPT_LEN + 1];
 
     if (service_script_says(service, script, link) ||
         token_refuse(service, link)) {
         return;
     }
-    br_sha1_init(&sha1);
-    br_sha1_update(&sha1, key, strlen(key));
-    br_sha1_update(&sha1, "258EAFA5-E914-47DA-95CA-C5AB0DC85B11", 36);
-    br_sha1_out(&sha1, hash);
-    base64(hash, sizeof hash, accept);
+    service_accept(service->links[link].key, accept);
     int len = snprintf(out, sizeof out - rules->greeting_len,
                        "%sHTTP/1.1 101 Switching Protocols\r\n"
                        "Upgrade: WebSocket\r\nConnection: Upgrade\r\n"

@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "mst_posix.h"
+#include "service.h"
 
 #define LONG_MS 600000u
 
@@ -698,36 +699,20 @@ static void expect_nothing(void) {
     assert_int_equal(mst_posix_next(&posix), -1);
 }
 
-/* The service's answer to the opening handshake (RFC 6455, section 4.2.2). */
+/* The service's answer to the opening handshake. */
 static void upgrade_answer(int peer) {
-    static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                 "abcdefghijklmnopqrstuvwxyz0123456789+/";
-    unsigned char hash[21] = {0};
-    char text[4096], accepted[29];
-    br_sha1_context sha1;
-    const char *key;
+    char text[4096], key[SERVICE_KEY_LEN + 1], accept[SERVICE_ACCEPT_LEN + 1];
+    const char *line;
 
     request_read(peer, text, sizeof text);
-    key = strstr(text, "Sec-WebSocket-Key: ");
-    assert_non_null(key);
-    br_sha1_init(&sha1);
-    br_sha1_update(&sha1, key + 19, 24);
-    br_sha1_update(&sha1, guid, 36);
-    br_sha1_out(&sha1, hash);
-    for (size_t i = 0; i < 28; i++) {
-        unsigned bits = (unsigned)hash[i / 4 * 3] << 16 |
-                        (unsigned)hash[i / 4 * 3 + 1] << 8 |
-                        (unsigned)hash[i / 4 * 3 + 2];
-
-        accepted[i] = digits[bits >> (18 - i % 4 * 6) & 63];
-    }
-    accepted[27] = '=';
-    accepted[28] = '\0';
+    line = strstr(text, "Sec-WebSocket-Key: ");
+    assert_non_null(line);
+    snprintf(key, sizeof key, "%s", line + 19);
+    service_accept(key, accept);
     snprintf(text, sizeof text,
              "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
              "Connection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n",
-             accepted);
+             accept);
     send(peer, text, strlen(text), MSG_NOSIGNAL);
 }
 
