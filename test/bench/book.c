@@ -5,8 +5,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "bench.h"
-#include "mini_stream.h"
+#include "levels.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,24 +75,6 @@ static struct mst_level level_of(unsigned side, int64_t slot, int64_t amount) {
     return level;
 }
 
-static void apply(struct mst_book *book, const struct mst_level *levels,
-                  size_t count, int64_t time_ns, bool snapshot) {
-    for (size_t at = 0; at < count; at += MST_PART_LEVELS) {
-        size_t left = count - at;
-        struct mst_part part = {
-            .market = "",
-            .time_ns = time_ns,
-            .levels = levels + at,
-            .count = left < MST_PART_LEVELS ? left : MST_PART_LEVELS,
-            .snapshot = snapshot,
-            .first = at == 0,
-            .last = left <= MST_PART_LEVELS,
-        };
-
-        mst_book_apply(book, &part, 0);
-    }
-}
-
 /* A live book with so many levels on each side, and room for no more. */
 static struct subject *subject_new(size_t count) {
     struct subject *subject = bench_allocate(1, sizeof *subject);
@@ -106,7 +87,7 @@ static struct subject *subject_new(size_t count) {
             level_of(i < count ? MST_BID : MST_ASK, (int64_t)(i % count), 100);
     }
     mst_book_init(&subject->book, subject->levels, count);
-    apply(&subject->book, levels, 2 * count, ++subject->time_ns, true);
+    levels_apply(&subject->book, levels, 2 * count, ++subject->time_ns, true);
     free(levels);
     return subject;
 }
@@ -217,12 +198,8 @@ static void arrange(struct mst_level *levels, enum order order) {
         levels[i] = level_of(i < SNAPSHOT_LEVELS ? MST_BID : MST_ASK,
                              (int64_t)slot, 100);
     }
-    for (size_t i = 2 * SNAPSHOT_LEVELS; order == ORDER_RANDOM && i > 1; i--) {
-        size_t other = random_below(i);
-        struct mst_level level = levels[i - 1];
-
-        levels[i - 1] = levels[other];
-        levels[other] = level;
+    if (order == ORDER_RANDOM) {
+        levels_shuffle(levels, (size_t)2 * SNAPSHOT_LEVELS, &random_state);
     }
 }
 
@@ -241,7 +218,7 @@ static void bench_snapshots(void) {
 
             mst_book_init(&book, levels, SNAPSHOT_LEVELS);
             begin = now_ns();
-            apply(&book, came[order], 2 * SNAPSHOT_LEVELS, 1, true);
+            levels_apply(&book, came[order], 2 * SNAPSHOT_LEVELS, 1, true);
             times[order][round] = now_ns() - begin;
         }
     }

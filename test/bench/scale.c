@@ -7,9 +7,8 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "bench.h"
 #include "corpus.h"
-#include "mini_stream.h"
+#include "levels.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -162,12 +161,8 @@ static void subject_init(struct subject *subject, size_t count, bool in_order) {
         subject->came[slot] = level_of(MST_BID, slot, 100);
         subject->came[count + slot] = level_of(MST_ASK, slot, 100);
     }
-    for (size_t i = 2 * count; !in_order && i > 1; i--) {
-        size_t other = random_below(i);
-        struct mst_level level = subject->came[i - 1];
-
-        subject->came[i - 1] = subject->came[other];
-        subject->came[other] = level;
+    if (!in_order) {
+        levels_shuffle(subject->came, 2 * count, &random_state);
     }
 }
 
@@ -179,20 +174,8 @@ static void subject_free(struct subject *subject) {
 /* Builds the book out of a snapshot. */
 static void subject_build(struct subject *subject, size_t count) {
     mst_book_init(&subject->book, subject->levels, count);
-    for (size_t at = 0; at < 2 * count; at += MST_PART_LEVELS) {
-        size_t left = 2 * count - at;
-        const struct mst_part part = {
-            .market = "",
-            .time_ns = subject->time_ns,
-            .levels = subject->came + at,
-            .count = left < MST_PART_LEVELS ? left : MST_PART_LEVELS,
-            .snapshot = true,
-            .first = at == 0,
-            .last = left <= MST_PART_LEVELS,
-        };
-
-        mst_book_apply(&subject->book, &part, 0);
-    }
+    levels_apply(&subject->book, subject->came, 2 * count, subject->time_ns,
+                 true);
 }
 
 /* ns a level. */
