@@ -417,6 +417,17 @@ void session_new(void) {
     session_subscribe();
 }
 
+void session_hang(enum mst_state state) {
+    struct mst_mock_plan *plan = &session.mock.plan;
+
+    plan->resolve_error = state == MST_STATE_RESOLVE ? MST_MOCK_NEVER : 0;
+    plan->connect_error[0] = state == MST_STATE_CONNECT ? MST_MOCK_NEVER : 0;
+    plan->send_stall = state == MST_STATE_CLOSING;
+    session.tls.silent = state == MST_STATE_TLS;
+    session.service.token.never = state == MST_STATE_TOKEN;
+    session.service.upgrade.never = state == MST_STATE_UPGRADE;
+}
+
 static int stalling_send(void *context, int link, const void *data,
                          size_t len) {
     struct session *s = &session;

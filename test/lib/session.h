@@ -203,6 +203,10 @@ bool session_subscribed(void);
 /* Has the link's connection what is wished for, and nothing else? */
 bool session_link_subscribed(int link);
 
+/* Line and service let no link out of this state: RESOLVE to UPGRADE, or
+ * CLOSING; MST_STATE_OFF: out of any. */
+void session_hang(enum mst_state state);
+
 /* The line takes so many bytes more of the client's, then nothing, until
  * session_unstall(). */
 void session_stall_after(size_t bytes);

@@ -36,24 +36,17 @@ static void on_trace(void *context, const struct mst_trace *trace) {
              trace->text != NULL ? trace->text : "");
 }
 
-static void run_with(bool *fault, uint32_t ms) {
-    *fault = true;
-    session_run(ms);
-    *fault = false;
-}
-
 /* Every stage hangs in turn, until its deadline. */
 static void play_hangs(void) {
-    struct mst_mock_plan *plan = &session.mock.plan;
-
-    plan->resolve_error = MST_MOCK_NEVER;
+    session_hang(MST_STATE_RESOLVE);
     session_run(25000);
-    plan->resolve_error = 0;
-    plan->connect_error[0] = MST_MOCK_NEVER;
+    session_hang(MST_STATE_CONNECT);
     session_run(25000);
-    plan->connect_error[0] = 0;
-    run_with(&session.service.token.never, 40000);
-    run_with(&session.service.upgrade.never, 40000);
+    session_hang(MST_STATE_TOKEN);
+    session_run(40000);
+    session_hang(MST_STATE_UPGRADE);
+    session_run(40000);
+    session_hang(MST_STATE_OFF);
     session_run(60000);
 }
 
@@ -71,7 +64,9 @@ static void play_breaks(void) {
     mst_mock_freeze(&session.mock, 0);
     session_run(80000);
     (void)mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
-    run_with(&session.service.rules.never, 15000);
+    session.service.rules.never = true;
+    session_run(15000);
+    session.service.rules.never = false;
     session_run(60000);
 }
 

@@ -62,25 +62,6 @@ static void owned_begin(void) {
     owned_begin_kind(SESSION_CLIENT);
 }
 
-/* What holds a session up in a state. */
-static void hold(enum mst_state state, bool held) {
-    struct service *service = &session.service;
-    struct mst_mock_plan *plan = &session.mock.plan;
-
-    switch (state) {
-    case MST_STATE_RESOLVE:
-        plan->resolve_error = held ? MST_MOCK_NEVER : 0;
-        break;
-    case MST_STATE_CONNECT:
-        plan->connect_error[0] = held ? MST_MOCK_NEVER : 0;
-        break;
-    case MST_STATE_TOKEN: service->token.never = held; break;
-    case MST_STATE_UPGRADE: service->upgrade.never = held; break;
-    case MST_STATE_CLOSING: plan->send_stall = held; break;
-    default: break;
-    }
-}
-
 static void replaced_in(enum mst_state at, enum session_kind kind) {
     const char *name = mst_state_name(at);
     uint64_t tokens;
@@ -89,7 +70,7 @@ static void replaced_in(enum mst_state at, enum session_kind kind) {
     if (at == MST_STATE_OPEN || at == MST_STATE_CLOSING) {
         assert_true(session_until_subscribed(10000));
     }
-    hold(at, true);
+    session_hang(at);
     if (at == MST_STATE_CLOSING) {
         service_close(&session.service, 1001, "bye");
     }
@@ -99,7 +80,7 @@ static void replaced_in(enum mst_state at, enum session_kind kind) {
     expect_int(name, at, mst_client_state(session_leader()));
     tokens = session.service.tokens.count;
     replace(SERVICE_ID, SERVICE_SECRET);
-    hold(at, false);
+    session_hang(MST_STATE_OFF);
     if (at == MST_STATE_OPEN) {
         session_run(SESSION_HOUR);
         session_expect_undisturbed(name);

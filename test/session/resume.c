@@ -300,22 +300,13 @@ static void anchors_in(enum mst_state at, enum session_kind kind) {
     bool before = at <= MST_STATE_TLS;
 
     owned_begin_kind(!before, kind);
-    session.mock.plan.resolve_error =
-        at == MST_STATE_RESOLVE ? MST_MOCK_NEVER : 0;
-    session.mock.plan.connect_error[0] =
-        at == MST_STATE_CONNECT ? MST_MOCK_NEVER : 0;
-    session.tls.silent = at == MST_STATE_TLS;
-    session.service.token.never = at == MST_STATE_TOKEN;
-    session.service.upgrade.never = at == MST_STATE_UPGRADE;
+    session_hang(at);
     if (at != MST_STATE_WAIT) {
         session_run(500);
     }
     expect_int(mst_state_name(at), at, mst_client_state(session_leader()));
     replace(true);
-    session.mock.plan.resolve_error = 0;
-    session.mock.plan.connect_error[0] = 0;
-    session.tls.silent = false;
-    session.service.token.never = session.service.upgrade.never = false;
+    session_hang(MST_STATE_OFF);
     if (!session_until_subscribed(before ? 1000 : SESSION_MINUTE)) {
         expect_failed("%s: not subscribed", mst_state_name(at));
     }

@@ -23,9 +23,7 @@ static void expect_timeout(const char *name, enum mst_state stage,
     expect_int(name, ms, (long long)session.seen.closed_ms);
     expect_int(name, false, session.seen.closed.permanent);
     memset(&session.mock.plan, 0, sizeof session.mock.plan);
-    session.service.token.never = false;
-    session.service.upgrade.never = false;
-    session.tls.silent = false;
+    session_hang(MST_STATE_OFF);
     if (!session_until_subscribed(SESSION_MINUTE)) {
         expect_failed("%s: does not go on", name);
     }
@@ -39,13 +37,7 @@ static void begin_hanging(enum mst_state stage) {
     } else {
         session_begin();
     }
-    session.mock.plan.resolve_error =
-        stage == MST_STATE_RESOLVE ? MST_MOCK_NEVER : 0;
-    session.mock.plan.connect_error[0] =
-        stage == MST_STATE_CONNECT ? MST_MOCK_NEVER : 0;
-    session.tls.silent = stage == MST_STATE_TLS;
-    session.service.token.never = stage == MST_STATE_TOKEN;
-    session.service.upgrade.never = stage == MST_STATE_UPGRADE;
+    session_hang(stage);
 }
 
 /* A stage ends after so long, or when this member of the configuration says. */
