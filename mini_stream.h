@@ -5,11 +5,13 @@
  * memory that holds its records and messages, the books. A user's program and
  * a port include this header and nothing else of the library.
  *
- * SPDX-License-Identifier: 0BSD
+ * Throughout: a call that may fail returns 0 or a count, or else a negative
+ * mst_error. Texts are UTF-8 with a NUL; names and texts that a call returns
+ * are never NULL and live as long as the program. A time of a message is in
+ * nanoseconds since the Unix epoch. Pointers in an event live until the next
+ * poll. Private members are no interface.
  *
- * In this order: version, limits, errors, numbers and time, port, events,
- * decoder, addresses, book, WebSocket, trace, memory, configuration, access,
- * client, transfer, pair.
+ * SPDX-License-Identifier: 0BSD
  */
 #ifndef MINI_STREAM_H
 #define MINI_STREAM_H
