@@ -144,35 +144,29 @@ extern "C" {
 #define MST_CLOCK_MIN 1704067200
 #endif
 
-/* ------------------------------------------------------------------------
- * Errors: banded by layer; 0 and above is success or a count.
- * ------------------------------------------------------------------------ */
+/* ---- Errors, banded by layer --------------------------------------------- */
 
 enum mst_error {
     MST_OK = 0,
-
     /* The caller's: nothing has happened. */
-    MST_ERR_ARGUMENT = -1,    /* null, empty, too long or not valid UTF-8 */
-    MST_ERR_BUILD = -2,       /* size or limits are not the library's */
-    MST_ERR_MEMORY = -3,      /* memory is too small for the lengths asked */
-    MST_ERR_URL = -4,         /* not a URL of an expected scheme, or too long */
-    MST_ERR_PLAIN = -5,       /* ws or http without MST_ALLOW_PLAIN */
-    MST_ERR_CREDENTIALS = -6, /* client_id or client_secret is missing */
-    MST_ERR_ANCHORS = -7,     /* no trust anchors */
-    MST_ERR_IP_HOST = -8,     /* an IP address as host under TLS */
+    MST_ERR_ARGUMENT = -1,     /* null, empty, too long or not valid UTF-8 */
+    MST_ERR_BUILD = -2,        /* size or limits are not the library's */
+    MST_ERR_MEMORY = -3,       /* memory is too small for the lengths asked */
+    MST_ERR_URL = -4,          /* not a URL of the right scheme, or too long */
+    MST_ERR_PLAIN = -5,        /* ws or http without MST_ALLOW_PLAIN */
+    MST_ERR_CREDENTIALS = -6,  /* client_id or client_secret is missing */
+    MST_ERR_ANCHORS = -7,      /* no trust anchors */
+    MST_ERR_IP_HOST = -8,      /* an IP address as host under TLS */
     MST_ERR_HEADER_VALUE = -9, /* CR, LF, NUL or another control character */
     MST_ERR_FULL = -10,        /* no room for one more subscription */
     MST_ERR_EXISTS = -11,      /* subscribed already */
     MST_ERR_MISSING = -12,     /* no such subscription */
-    MST_ERR_CLOSED = -13,      /* the client was closed by mst_close() */
-    MST_ERR_BUSY = -14,        /* another request is under way, or the only
-                                * link is there for the stream */
+    MST_ERR_CLOSED = -13,      /* the object has been closed */
+    MST_ERR_BUSY = -14,        /* another request is under way */
     MST_ERR_INEXACT = -15,     /* the value is not a whole number of units */
     MST_ERR_NO_LEVELS = -16,   /* the book, or a side of it, shows no level */
     MST_ERR_HORIZON = -17,     /* beyond what the book knows exactly */
-    MST_ERR_ADDRESS = -18,     /* an address request breaks a rule: see
-                                * mst_address_check() for field and rule */
-
+    MST_ERR_ADDRESS = -18,     /* a rule is broken: see mst_address_check() */
     /* The port's. */
     MST_ERR_CLOCK = -100,       /* the wall clock is not set */
     MST_ERR_ENTROPY = -101,     /* no entropy */
@@ -182,41 +176,35 @@ enum mst_error {
     MST_ERR_RESET = -105,       /* connection reset */
     MST_ERR_EOF = -106,         /* the peer closed the connection */
     MST_ERR_PORT = -107,        /* another error of the port, see detail */
-
     /* TLS. The detail is BearSSL's error code. */
     MST_ERR_TLS_ISSUER = -200,      /* chain does not lead to a trust anchor */
     MST_ERR_TLS_NAME = -201,        /* certificate is for another name */
     MST_ERR_TLS_TIME = -202,        /* expired or not yet valid: see clock_s */
-    MST_ERR_TLS_CERTIFICATE = -203, /* malformed, or not acceptable: a weak
-                                     * key or hash, an issuer that is none */
+    MST_ERR_TLS_CERTIFICATE = -203, /* malformed, or weak key, hash, issuer */
     MST_ERR_TLS_VERSION = -204,     /* the server insists on another version */
     MST_ERR_TLS_HANDSHAKE = -205,   /* no common suite, or handshake refused */
     MST_ERR_TLS_ALERT = -206,       /* another fatal alert */
     MST_ERR_TLS_PROTOCOL = -207,    /* malformed or forged records */
     MST_ERR_TLS_TRUNCATED = -208,   /* ended without close_notify */
-
     /* HTTP (RFC 9110, 9112). */
-    MST_ERR_HTTP_SYNTAX = -300, /* not an HTTP/1.1 response */
-    MST_ERR_HTTP_LENGTH = -301, /* malformed or conflicting lengths */
-    MST_ERR_HTTP_CODING = -302, /* a transfer or content coding not asked for */
-    MST_ERR_HTTP_HEADER = -303, /* header line or all headers too large */
-    MST_ERR_HTTP_BODY = -304,   /* body too large */
+    MST_ERR_HTTP_SYNTAX = -300,    /* not an HTTP/1.1 response */
+    MST_ERR_HTTP_LENGTH = -301,    /* malformed or conflicting lengths */
+    MST_ERR_HTTP_CODING = -302,    /* a coding that was not asked for */
+    MST_ERR_HTTP_HEADER = -303,    /* header line or all headers too large */
+    MST_ERR_HTTP_BODY = -304,      /* body too large */
     MST_ERR_HTTP_TRUNCATED = -305, /* the response ended early */
     MST_ERR_HTTP_STATUS = -306,    /* an unexpected status, see http_status */
-
     /* OAuth 2.0 (RFC 6749) and access. */
-    MST_ERR_TOKEN_REFUSED = -400, /* error response; text is its code */
-    MST_ERR_TOKEN_SHAPE = -401,   /* reply is not a token response */
-    MST_ERR_TOKEN_TYPE = -402,    /* token_type is not bearer */
-    MST_ERR_TOKEN_SCOPE = -403,   /* narrower scope than asked; text names it */
+    MST_ERR_TOKEN_REFUSED = -400,   /* error response; text is its code */
+    MST_ERR_TOKEN_SHAPE = -401,     /* reply is not a token response */
+    MST_ERR_TOKEN_TYPE = -402,      /* token_type is not bearer */
+    MST_ERR_TOKEN_SCOPE = -403,     /* less than asked for; text names it */
     MST_ERR_TOKEN_TOO_LARGE = -404, /* longer than MST_TOKEN_MAX */
     MST_ERR_UNAUTHORIZED = -405,    /* 401: the token is not accepted */
-    MST_ERR_FORBIDDEN = -406, /* 403: scope missing or not on allow list */
-    MST_ERR_THROTTLED = -407, /* 429: too many requests */
-
+    MST_ERR_FORBIDDEN = -406,       /* 403: scope missing, not on allow list */
+    MST_ERR_THROTTLED = -407,       /* 429: too many requests */
     /* WebSocket (RFC 6455). */
-    MST_ERR_WS_UPGRADE = -500,   /* a 101 without the proper Upgrade headers,
-                                 * or another status than 101 */
+    MST_ERR_WS_UPGRADE = -500,   /* not 101, or without its Upgrade headers */
     MST_ERR_WS_ACCEPT = -501,    /* wrong Sec-WebSocket-Accept */
     MST_ERR_WS_EXTENSION = -502, /* extension or subprotocol not asked for */
     MST_ERR_WS_RESERVED = -503,  /* reserved bit or opcode */
@@ -227,21 +215,18 @@ enum mst_error {
     MST_ERR_WS_UTF8 = -508,      /* text that is not UTF-8 */
     MST_ERR_WS_CLOSE = -509,     /* malformed close frame */
     MST_ERR_WS_CLOSED = -510,    /* the service closed; see ws_code and text */
-
     /* Messages: each costs one message, not the connection. */
     MST_ERR_JSON_SYNTAX = -600,    /* not JSON (RFC 8259) */
     MST_ERR_JSON_DEPTH = -601,     /* nested too deeply */
     MST_ERR_MESSAGE_SHAPE = -602,  /* a field is missing or of a wrong type */
     MST_ERR_MESSAGE_KEY = -603,    /* a key that matters stands twice */
     MST_ERR_MESSAGE_SIZE = -604,   /* an item does not fit the message buffer */
-    MST_ERR_MESSAGE_ORDER = -605,  /* levels before channel, market, type and
-                                   * time, and the message does not fit the
-                                   * message buffer */
+    MST_ERR_MESSAGE_ORDER = -605,  /* nor does one with its levels too early:
+                                    * before channel, market, type and time */
     MST_ERR_MESSAGE_BINARY = -606, /* a binary message */
     MST_ERR_DECIMAL = -607,        /* not a decimal number, or negative */
-    MST_ERR_DECIMAL_WIDE = -608, /* more digits or exponent than can be kept */
-    MST_ERR_TIME = -609,         /* not an RFC 3339 timestamp */
-
+    MST_ERR_DECIMAL_WIDE = -608,   /* more digits or exponent than fit */
+    MST_ERR_TIME = -609,           /* not an RFC 3339 timestamp */
     /* The session's. */
     MST_ERR_TIMEOUT = -700,   /* a stage took too long; stage says which */
     MST_ERR_SILENCE = -701,   /* nothing whole came for too long */
@@ -253,13 +238,11 @@ enum mst_error {
     MST_ERR_SNAPSHOT = -707   /* no snapshot came, though asked for again */
 };
 
-/* One line of English for an error, never NULL, of static lifetime. */
+/* One line of English for an error. */
 const char *mst_strerror(int error);
-
-/* True where an attempt that ended with this error will fail again until
- * somebody has changed something: the client then retries at backoff_slow_ms.
- * MST_ERR_TOKEN_REFUSED is permanent for some of the codes that come with it,
- * and false here: mst_failure.permanent takes them into account. */
+/* True where an attempt that ended so will fail again until somebody has
+ * changed something: the client then retries at backoff_slow_ms. False for
+ * MST_ERR_TOKEN_REFUSED: mst_failure.permanent knows of the code beside it. */
 bool mst_error_is_permanent(int error);
 
 /* Error codes of the service (specification, section 7). */
@@ -268,7 +251,7 @@ enum mst_code {
     MST_CODE_UNKNOWN_ACTION,
     MST_CODE_INTERNAL_SERVER_ERROR,
     MST_CODE_MALFORMED_REQUEST,
-    MST_CODE_NO_EFFECT_ACTION,
+    MST_CODE_NO_EFFECT_ACTION, /* the channel is as it should be already */
     MST_CODE_UNKNOWN_CHANNEL,
     MST_CODE_UNKNOWN_CHANNEL_PARAMS_CONFIGURATION,
     MST_CODE_OTHER /* a code this version does not know: see the text */
