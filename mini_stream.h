@@ -341,13 +341,12 @@ int mst_time_parse(const char *text, size_t len, int64_t *ns);
  * least 0. */
 size_t mst_time_format(int64_t ns, char *text);
 
-/* ------------------------------------------------------------------------
- * Port: sockets, clocks, entropy. The contract is in port/README.md.
- * ------------------------------------------------------------------------ */
+/* ---- Port: sockets, clocks, entropy ----------------------------------------
+ * port/README.md is the contract, with a skeleton. */
 
 /* Where a link goes. Lives as long as the link is in use. */
 struct mst_endpoint {
-    char host[MST_HOST_MAX + 1]; /* without brackets; NUL-terminated */
+    char host[MST_HOST_MAX + 1]; /* without brackets */
     char path[MST_PATH_MAX + 1]; /* begins with '/', or is empty */
     uint16_t port;
     bool tls; /* wss or https */
@@ -363,51 +362,43 @@ struct mst_port {
     void *context;  /* handed to every function */
     unsigned flags; /* MST_PORT_SECURE and MST_PORT_DRAINS, or 0 */
 
-    /* Begins to resolve the host, or goes on: number of addresses (1 or
-     * more), 0 for not yet, or a negative mst_error. */
+    /* Those of a link return a negative mst_error for a failure, 0 for not now.
+     * resolve begins to resolve the host, or goes on: number of addresses.
+     * connect likewise to the address of this number: 1 once connected, with a
+     * TLS handshake where the port is secure. send and recv: up to len bytes
+     * (len > 0), number moved; MST_ERR_EOF is the end of what comes. close ends
+     * whatever the link does, also a resolution; legal at any time. */
     int (*resolve)(void *context, int link,
                    const struct mst_endpoint *endpoint);
-    /* Begins to connect to the address of this number, or goes on: 1 once
-     * connected, 0 for not yet, or a negative mst_error. A port that is
-     * secure also does its TLS handshake here. */
     int (*connect)(void *context, int link, int address);
-    /* Takes up to len bytes (len > 0): number taken, 0 for not now, or a
-     * negative mst_error. */
     int (*send)(void *context, int link, const void *data, size_t len);
-    /* Gives up to len bytes (len > 0): number given, 0 for not now,
-     * MST_ERR_EOF for the end, or another negative mst_error. */
     int (*recv)(void *context, int link, void *data, size_t len);
-    /* Ends whatever the link does, also a resolution; legal at any time. */
     void (*close)(void *context, int link);
     /* Monotonic milliseconds; may start anywhere and may wrap. */
     uint32_t (*now_ms)(void *context);
-    /* Wall clock in nanoseconds since the Unix epoch: 0, or negative as long
-     * as the clock is not set. */
+    /* Wall clock, Unix ns: 0, or negative as long as it is not set. */
     int (*unix_ns)(void *context, int64_t *ns);
     /* Fills with bytes fit for cryptography: 0, or negative. */
     int (*entropy)(void *context, void *data, size_t len);
-    /* Optional (NULL): monotonic nanoseconds, for the times in events. */
+
+    /* Optional, or NULL. Monotonic nanoseconds, for the times in events. */
     uint64_t (*now_ns)(void *context);
-    /* Optional (NULL): a store for the access token that outlasts a restart, so
-     * that a device in a boot loop does not use up the quota of tokens. save
-     * keeps it under this key until this Unix time, s; len 0: forget it. load
-     * writes what was kept under the key, up to cap bytes, and its time:
-     * its length, or 0 for none. The token is a secret: keep it as one. */
+    /* A store for access tokens that outlasts a restart, so that a device in a
+     * boot loop does not use up its quota. save keeps one under this key until
+     * this Unix time, s; len 0: forget it. load writes what was kept, up to cap
+     * bytes, and its time: its length, or 0 for none. A token is a secret. */
     int (*token_load)(void *context, uint32_t key, char *token, size_t cap,
                       int64_t *until_s);
     void (*token_save)(void *context, uint32_t key, const char *token,
                        size_t len, int64_t until_s);
-    /* Optional (NULL): the platform's own number of the link's last error,
-     * such as errno. */
+    /* The platform's own number of the link's last error, such as errno. */
     int (*detail)(void *context, int link);
-    /* Optional (both NULL: BearSSL's): the platform's own AES in counter mode
-     * and GHASH, of a peripheral or of wide instructions. AES-GCM is then
-     * offered first. They take the same time whatever the data and keys are.
-     * One without the other, or a context_size beyond that of
-     * br_aes_gen_ctr_keys: MST_ERR_ARGUMENT. */
+    /* Ciphers in place of BearSSL's that take the same time whatever data and
+     * keys are: AES in counter mode and GHASH, both or neither, of which the
+     * context_size is at most that of br_aes_gen_ctr_keys (else
+     * MST_ERR_ARGUMENT): AES-GCM is then offered first; and ChaCha20. */
     const struct br_block_ctr_class_ *aes_ctr;
     void (*ghash)(void *y, const void *h, const void *data, size_t len);
-    /* Optional (NULL: BearSSL's): the platform's own ChaCha20, likewise. */
     uint32_t (*chacha20)(const void *key, const void *iv, uint32_t counter,
                          void *data, size_t len);
 };
