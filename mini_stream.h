@@ -607,10 +607,9 @@ struct mst_event {
     } as;
 };
 
-/* ------------------------------------------------------------------------
- * Decoder: messages to events, I/O-free. The client has one inside; it can
- * be used alone, for replay or a gateway. Members are private.
- * ------------------------------------------------------------------------ */
+/* ---- Decoder: messages to events, I/O-free ---------------------------------
+ * The client has one inside; it can be used alone, for replay or a gateway. All
+ * members are private. */
 
 #define MST_KEY_MAX 23
 #define MST_FIELDS 14
@@ -624,7 +623,6 @@ struct mst_json {
     uint32_t arrays; /* bit n: the container at depth n + 1 is an array */
     char key[MST_KEY_MAX + 1];
 };
-
 /* What a message says in texts, and whether an entry says success. */
 struct mst_said {
     bool success;
@@ -633,7 +631,6 @@ struct mst_said {
     char text[MST_TEXT_MAX + 1];
     char message[MST_TEXT_MAX + 1];
 };
-
 /* What is used most comes first: its place fits a short instruction. */
 struct mst_decoder {
     uint8_t phase, place, field, side, channel, action;
@@ -688,25 +685,20 @@ struct mst_decoder {
  * instead of flagging them as inexact. */
 #define MST_STRICT_AMOUNTS 1u
 
-/* Prepares a decoder that keeps what it must in buffer (borrowed for the
- * decoder's life; 256 bytes at least). flags: MST_STRICT_AMOUNTS or 0.
- * Returns 0 or MST_ERR_ARGUMENT. */
+/* Prepares a decoder that keeps what it must in buffer (borrowed; 256 bytes or
+ * more). flags: MST_STRICT_AMOUNTS or 0. Returns 0 or MST_ERR_ARGUMENT. */
 int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
                      unsigned flags);
-
-/* Gives the next piece of a message, borrowed until mst_decoder_next()
- * returns 0; final says that the message ends with it. UTF-8 is taken for
- * checked. */
+/* Gives the next piece of a message, borrowed until mst_decoder_next() returns
+ * 0; final: the message ends with it. UTF-8 is taken for checked. */
 void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
                       bool final);
-
-/* Hands out the next event (link, generation and received_ns are not set).
- * Returns 1, or 0 once the piece is used up. What the event points to lives
- * until the next call on the decoder. */
+/* Hands out the next event (link, generation and received_ns are not set); what
+ * it points to lives until the next call on the decoder. Returns 1, or 0 once
+ * the piece is used up. */
 int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event);
-
-/* Gives up the message at hand. Where parts of it went out, writes an aborted
- * part to event and returns 1; else returns 0. */
+/* Gives up the message at hand. Returns 1 with an aborted part if parts of it
+ * went out, else 0. */
 int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event);
 
 /* ------------------------------------------------------------------------
