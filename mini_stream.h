@@ -875,9 +875,7 @@ struct mst_problem {
 void mst_problem_read(const void *body, size_t len,
                       struct mst_problem *problem);
 
-/* ------------------------------------------------------------------------
- * Book
- * ------------------------------------------------------------------------ */
+/* ---- Book ---------------------------------------------------------------- */
 
 enum mst_book_state {
     MST_BOOK_EMPTY,    /* nothing has come yet */
@@ -885,7 +883,6 @@ enum mst_book_state {
     MST_BOOK_LIVE,
     MST_BOOK_STALE /* shows what was last known */
 };
-
 /* Why a book is not live. */
 enum mst_book_reason {
     MST_BOOK_OK,          /* it is */
@@ -899,20 +896,18 @@ enum mst_book_reason {
     MST_BOOK_DISORDER,    /* snapshot older than the book, or a price twice */
     MST_BOOK_DETACHED     /* its subscription has ended */
 };
+const char *mst_book_state_name(enum mst_book_state state);
+const char *mst_book_reason_name(enum mst_book_reason reason);
+/* Doubts about a live book, judged at the end of each message. A book that is
+ * aggregated of several venues may be crossed for good reason. */
+#define MST_BOOK_CROSSED 1u    /* best bid at or above best ask */
+#define MST_BOOK_THIN 2u       /* fewer exact levels than mst_book_set_thin() */
+#define MST_BOOK_DISAGREES 4u  /* with the top of book, and it lasts */
+#define MST_BOOK_BACKWARD 8u   /* an update was older than one before it */
+#define MST_BOOK_TIME_STEP 16u /* the service's time went back */
 
-/* Doubts about a live book, judged at the end of each message. */
-#define MST_BOOK_CROSSED \
-    1u                        /* best bid at or above best ask: legitimate where
-                             * the service aggregates venues */
-#define MST_BOOK_THIN 2u      /* fewer exact levels than mst_book_set_thin() */
-#define MST_BOOK_DISAGREES 4u /* with the top of book, and it lasts */
-#define MST_BOOK_BACKWARD \
-    8u /* an update was older than one before it: levels may be wrong */
-#define MST_BOOK_TIME_STEP \
-    16u /* the service's time went back: an update was dropped as not newer than
-         * the snapshot, though it came long after it or contradicts it, or the
-         * snapshot is much older than updates before it */
-
+/* Members are private, as those of a side. */
+struct mst_book_calls;
 struct mst_book_side {
     struct mst_level *levels;
     uint32_t count, fresh;
@@ -923,10 +918,6 @@ struct mst_book_side {
     int8_t unit;
     uint32_t room;
 };
-
-struct mst_book_calls;
-
-/* Members are private: use the calls. */
 struct mst_book {
     uint8_t state, reason, flags, phase, disagreements;
     bool restart, midway, aside;
@@ -939,105 +930,78 @@ struct mst_book {
     uint64_t snapshot_received_ns, received_ns; /* monotonic */
 };
 
-/* Prepares an empty book over levels[2 * capacity], which is borrowed for
- * the book's life: the best capacity levels of each side are kept, or up to a
- * 64th less. Returns 0 or MST_ERR_ARGUMENT. */
+/* Prepares an empty book over levels[2 * capacity], borrowed for the book's
+ * life: the best capacity levels of each side are kept, or up to a 64th less.
+ * Returns 0 or MST_ERR_ARGUMENT. */
 int mst_book_init(struct mst_book *book, struct mst_level *levels,
                   size_t capacity);
-
-/* Gives a book a second one of the same capacity, borrowed for its life and
- * not to be used otherwise: while a message is merged there, the book goes on
- * showing what it had, marked as stale. Both are fresh from mst_book_init().
- * Returns 0 or MST_ERR_ARGUMENT. */
+/* Gives a book a second one of the same capacity, both just prepared, borrowed
+ * for its life and not to be used otherwise: while a message is merged there,
+ * the book goes on showing what it had, marked as stale. Returns 0 or
+ * MST_ERR_ARGUMENT. */
 int mst_book_set_spare(struct mst_book *book, struct mst_book *spare);
-
-/* A side that has lost sight of worse levels and has fewer than this many
- * left is thin; 63/64 of the capacity at most; 0, the default: never. */
+/* A side that has lost sight of worse levels and has fewer than this many left
+ * is thin; 63/64 of the capacity at most; 0, the default: never. */
 void mst_book_set_thin(struct mst_book *book, size_t levels);
 
-/*
- * Applies a part of a market_data message. The client does this for a book
- * that is attached to a subscription. received_ns is monotonic, as in struct
- * mst_event, or always 0 where there is no such clock. A part that does not
- * continue the one before makes the book stale (MST_BOOK_ABORTED) until the
- * next snapshot.
+/* Applies a part of a market_data message; the client does so for a book of a
+ * subscription. received_ns is as in struct mst_event, or always 0. A part that
+ * does not continue the one before makes the book stale (MST_BOOK_ABORTED)
+ * until the next snapshot.
  *
- * Updates that come before their snapshot are merged with it: what is as old
- * as it or older is dropped, whenever it comes. Where that must be wrong
+ * Updates that come before their snapshot are merged with it: what is as old as
+ * it or older is dropped, whenever it comes. Where that must be wrong
  * MST_BOOK_TIME_STEP is set: the update is read 2 s or more after the snapshot
- * (where the caller reads late, that may be a doubt for no reason), or
- * is less than a millisecond older than it and contradicts the book, or the
- * snapshot is more than 2 s older than updates before it. Of two updates to a
- * level the newer stands, and of one moment (less than a millisecond apart) the
- * later to come. One that is older than a live book may bring back what was
- * removed: MST_BOOK_BACKWARD is set.
- * A level k places from the best costs O(log n + k), and a snapshot of n
- * levels O(n), or O(n log n) where its levels are in no order.
- */
+ * (a doubt for no reason where the caller reads late), or is less than a
+ * millisecond older than it and contradicts the book, or the snapshot is more
+ * than 2 s older than updates before it. Of two updates to a level the newer
+ * stands; of two less than a millisecond apart, the later to come. An update
+ * older than a live book may bring back what was removed: MST_BOOK_BACKWARD is
+ * set. A level k places from the best costs O(log n + k), a snapshot of n
+ * levels O(n), or O(n log n) where they are in no order. */
 void mst_book_apply(struct mst_book *book, const struct mst_part *part,
                     uint64_t received_ns);
-
-/* Compares a live book with a top of book message of its market, as the client
- * does where both are subscribed. A message older than the book says nothing,
- * unless it comes (received_ns, as above) 2 s or more after the book's last.
- * A disagreement counts once it has lasted for MST_DISAGREEMENTS messages and
- * MST_DISAGREEMENT_MS of their time. */
+/* Compares a live book with its market's top of book, as the client does where
+ * both are subscribed. A message older than the book says nothing, unless it is
+ * received 2 s or more after the book's last. */
 void mst_book_check(struct mst_book *book, const struct mst_top *top,
                     uint64_t received_ns);
-
 /* Marks the book stale; the next part begins a new one. */
 void mst_book_stale(struct mst_book *book, enum mst_book_reason reason);
 
 enum mst_book_state mst_book_state(const struct mst_book *book);
 enum mst_book_reason mst_book_reason(const struct mst_book *book);
-
-/* MST_BOOK_CROSSED and its like, or 0. */
-unsigned mst_book_flags(const struct mst_book *book);
-
-/* How often the book has become crossed. */
-uint32_t mst_book_crossings(const struct mst_book *book);
-
-const char *mst_book_state_name(enum mst_book_state state);
-const char *mst_book_reason_name(enum mst_book_reason reason);
+unsigned mst_book_flags(const struct mst_book *book);     /* the doubts, or 0 */
+uint32_t mst_book_crossings(const struct mst_book *book); /* became crossed */
+int64_t mst_book_time(const struct mst_book *book); /* of what came last */
 
 /* Number of levels that can be read: 0 while the book is building. O(1). */
 size_t mst_book_depth(const struct mst_book *book, enum mst_side side);
-
-/* The level of this rank, 0 being the best, or NULL: for the best price, a
- * depth walk and iteration. Lives until the book is next changed. O(1). */
+/* The level of this rank, 0 being the best, in O(1), or of this price, in
+ * O(log n); or NULL. Lives until the book is next changed. */
 const struct mst_level *mst_book_level(const struct mst_book *book,
                                        enum mst_side side, size_t rank);
-
-/* The level of this price, or NULL. O(log n). */
 const struct mst_level *mst_book_find(const struct mst_book *book,
                                       enum mst_side side,
                                       struct mst_decimal price);
-
 /* True where a side had to drop levels: it is exact only for prices better
  * than *price, and shows no others. False while the book is building. O(1). */
 bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
                       struct mst_decimal *price);
 
-/* Adds up the amounts from the best price to this one, which counts. Returns
- * 0, MST_ERR_NO_LEVELS where the book is empty, building, or stale without a
- * level (*sum is 0), or MST_ERR_HORIZON where the price is beyond the horizon
- * (*sum is of all levels that are known). O(k) for k levels. */
+/* Adds up the amounts from the best price to this one, which counts. Returns 0,
+ * MST_ERR_NO_LEVELS where the side shows no level (*sum is 0), or
+ * MST_ERR_HORIZON where the price is beyond the horizon (*sum is of all levels
+ * that are known). O(k) for k levels. */
 int mst_book_amount(const struct mst_book *book, enum mst_side side,
                     struct mst_decimal price, struct mst_decimal *sum);
-
-/*
- * The best ask less the best bid, and the price halfway between them, which
- * may have a digit more than either. Both are exact, unless inexact says that
- * they have more than 18 digits. The spread of a crossed book is negative, or
- * 0 where its best prices are equal. Those of a stale book are of what it shows.
- * Return 0, or, with a result of 0: MST_ERR_NO_LEVELS where a side shows no
- * level, MST_ERR_HORIZON where its best level is beyond the horizon. O(1).
- */
+/* The best ask less the best bid, not positive where the book is crossed, and
+ * the price halfway between them, of what the book shows: exact, or marked as
+ * inexact. Return 0, or, with a result of 0: MST_ERR_NO_LEVELS where a side
+ * shows no level, MST_ERR_HORIZON where its best one is beyond the horizon.
+ * O(1). */
 int mst_book_spread(const struct mst_book *book, struct mst_decimal *spread);
 int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid);
-
-/* Time of the last message that was applied, Unix ns. */
-int64_t mst_book_time(const struct mst_book *book);
 
 /* ------------------------------------------------------------------------
  * WebSocket (RFC 6455), I/O-free: a client's framing in both directions.
