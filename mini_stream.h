@@ -1003,9 +1003,7 @@ int mst_book_amount(const struct mst_book *book, enum mst_side side,
 int mst_book_spread(const struct mst_book *book, struct mst_decimal *spread);
 int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid);
 
-/* ------------------------------------------------------------------------
- * WebSocket (RFC 6455), I/O-free: a client's framing in both directions.
- * ------------------------------------------------------------------------ */
+/* ---- WebSocket (RFC 6455), I/O-free: a client's framing, both directions - */
 
 enum mst_ws_opcode {
     MST_WS_CONTINUATION = 0x0,
@@ -1016,7 +1014,7 @@ enum mst_ws_opcode {
     MST_WS_PONG = 0xA
 };
 
-#define MST_WS_HEADER_MAX 14 /* bytes of a frame header, masking key included */
+#define MST_WS_HEADER_MAX 14   /* bytes of a frame header, with its mask */
 #define MST_WS_CONTROL_MAX 125 /* bytes of a control frame's payload */
 #define MST_WS_KEY_LEN 24      /* characters of Sec-WebSocket-Key */
 #define MST_WS_ACCEPT_LEN 28   /* characters of Sec-WebSocket-Accept */
@@ -1034,7 +1032,8 @@ struct mst_ws {
     uint8_t control[MST_WS_CONTROL_MAX + 1];
 };
 
-/* What mst_ws_read() found. */
+/* What mst_ws_read() found: part of a text or binary message, as it lies in
+ * data, or a whole ping, pong or close frame. Empty only if it is the last. */
 struct mst_ws_piece {
     enum mst_ws_opcode opcode; /* of the message, not MST_WS_CONTINUATION */
     const uint8_t *data;       /* in the input, or in the reader (control) */
@@ -1044,35 +1043,35 @@ struct mst_ws_piece {
 };
 
 void mst_ws_init(struct mst_ws *ws);
-
-/*
- * Reads on. *used says how much of data was consumed, at most len. Returns 1
- * with a piece: part of a text or binary message, as it lies in data, or a
- * whole ping, pong or close frame; 0 when data is used up without one; or a
- * negative mst_error (MST_ERR_WS_...), which stays until mst_ws_init(). Call
- * it until it returns 0. Text is UTF-8 as far as it has come; its last piece
- * comes only when the whole is. A piece is empty only if it is the last.
- */
+/* Reads on; *used bytes of data were consumed. Returns 1 with a piece; 0 when
+ * data is used up (call it until then); or an MST_ERR_WS_... that stays until
+ * mst_ws_init(). Text is UTF-8 as far as it has come; its last piece comes only
+ * when the whole is. */
 int mst_ws_read(struct mst_ws *ws, const uint8_t *data, size_t len,
                 size_t *used, struct mst_ws_piece *piece);
-
 /* True inside of a frame, or between the fragments of a message. */
 bool mst_ws_midway(const struct mst_ws *ws);
-
 /* The close code with which to answer an error of mst_ws_read(). */
 uint16_t mst_ws_error_code(int error);
 
-/* Writes the header of a masked frame into out[MST_WS_HEADER_MAX]; returns
- * its length. opcode may be MST_WS_CONTINUATION. */
+/* Writes a masked frame's header into out[MST_WS_HEADER_MAX]: its length. */
 size_t mst_ws_header(uint8_t *out, enum mst_ws_opcode opcode, bool fin,
                      uint64_t payload_len, const uint8_t mask[4]);
-
 /* Masks data in place; offset is its place in the frame's payload. */
 void mst_ws_mask(uint8_t *data, size_t len, const uint8_t mask[4],
                  uint64_t offset);
-
-/* Writes Sec-WebSocket-Key from 16 random bytes, with a NUL. */
+/* Writes Sec-WebSocket-Key from random bytes, with a NUL. */
 void mst_ws_key(const uint8_t random[16], char key[MST_WS_KEY_LEN + 1]);
+
+/* Writes the request of the opening handshake (RFC 6455, section 4.1) into out.
+ * host is the Host header's value; path begins with '/' or is empty;
+ * authorization is a header value such as "Bearer ...", or NULL. Returns its
+ * length; MST_ERR_ARGUMENT where it does not fit or the path is none;
+ * MST_ERR_HEADER_VALUE for a control character in any, or a blank in host or
+ * path. */
+int mst_ws_upgrade_write(char *out, size_t len, const char *host,
+                         const char *path, const char *key,
+                         const char *authorization);
 
 /* Reader of an HTTP/1.1 response (RFC 9112). Members are private. */
 struct mst_http {
@@ -1087,29 +1086,12 @@ struct mst_http {
     char accept[MST_WS_ACCEPT_LEN + 1];
 };
 
-/*
- * Writes the request of the opening handshake (RFC 6455, section 4.1) into
- * out; returns its length, or MST_ERR_ARGUMENT where it does not fit or the
- * path is none: it begins with '/' or is empty. host is the Host header's
- * value; authorization is a header value such as "Bearer ...", or NULL. A
- * control character in any, or a blank in host or path:
- * MST_ERR_HEADER_VALUE.
- */
-int mst_ws_upgrade_write(char *out, size_t len, const char *host,
-                         const char *path, const char *key,
-                         const char *authorization);
-
 /* Prepares to read the response to a request with this key. */
 void mst_ws_upgrade_init(struct mst_http *http, const char *key);
-
-/*
- * Reads the response. *used says how much of data belongs to it: what
- * follows is the first frame. Returns 1 once the connection is upgraded, 0
- * for more, or a negative mst_error; the status is in mst_http_status().
- */
+/* Reads the response: *used bytes of data, then comes the first frame. Returns
+ * 1 once the connection is upgraded, 0 for more, or a negative mst_error. */
 int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
                         size_t *used);
-
 /* Status of the response read so far, or 0. */
 int mst_http_status(const struct mst_http *http);
 
