@@ -1095,34 +1095,26 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
 /* Status of the response read so far, or 0. */
 int mst_http_status(const struct mst_http *http);
 
-/* ------------------------------------------------------------------------
- * Trace: what the library does, for people and for recordings. No secret
- * passes it.
- * ------------------------------------------------------------------------ */
+/* ---- Trace: what the library does, for people and for recordings -----------
+ * No secret passes it: none of a token exchange, and Authorization is masked at
+ * equal length. */
 
 enum mst_trace_kind {
-    MST_TRACE_STATE, /* the link goes from one state to another: from, state */
-    MST_TRACE_ERROR, /* an attempt or a connection failed: error, state;
-                        * unlike MST_EVENT_CLOSED, each time */
-    MST_TRACE_TOKEN, /* a token was obtained, loaded or dropped, as its text
-                        * says: value is its lifetime in seconds or -1, value2
-                        * its length in bytes, data its scope */
-    MST_TRACE_REQUEST, /* a request goes out: text is its type, value the
-                        * number of its channels */
+    MST_TRACE_STATE, /* the link goes from a state to another: from, state */
+    MST_TRACE_ERROR, /* each attempt or connection that failed: error, state */
+    MST_TRACE_TOKEN, /* a token was obtained, loaded, dropped, as text says:
+                        * value is its lifetime in s or -1, value2 its length,
+                        * data its scope */
+    MST_TRACE_REQUEST, /* text is its type, value the number of its channels */
     MST_TRACE_REPAIR,  /* text is a market, value an mst_repair */
-
     /* Only with MST_TRACE_ALL. */
     MST_TRACE_OPEN,   /* an attempt begins: text is the host, value its port */
     MST_TRACE_OPENED, /* connected and, where TLS is in use, verified */
-    MST_TRACE_IN,     /* plaintext received: data, len; none of a token
-                       * exchange */
-    MST_TRACE_OUT,    /* plaintext sent, likewise; Authorization is masked at
-                       * equal length */
+    MST_TRACE_IN,     /* plaintext received: data, len */
+    MST_TRACE_OUT,    /* plaintext sent: data, len */
     MST_TRACE_END,    /* an attempt or a connection has ended: error or 0 */
-    MST_TRACE_CLOCK,  /* a clock was read: value is monotonic ms, value2 0; or
-                       * value is Unix ns (-1: not set), value2 1 */
-    MST_TRACE_RANDOM  /* random bytes for WebSocket keys, masks and jitter:
-                       * data, len */
+    MST_TRACE_CLOCK,  /* value2 0: value is monotonic ms; 1: Unix ns, or -1 */
+    MST_TRACE_RANDOM  /* bytes for WebSocket keys, masks, jitter: data, len */
 };
 
 /* What was found to differ, and is mended. */
@@ -1138,7 +1130,7 @@ struct mst_trace {
     enum mst_state from, state; /* state: of the link */
     int error;                  /* mst_error */
     int64_t value, value2;
-    const char *text; /* NUL-terminated, or NULL */
+    const char *text; /* or NULL */
     const void *data; /* NULL or len bytes; both until the callback returns */
     size_t len;
 };
