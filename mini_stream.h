@@ -1206,57 +1206,39 @@ struct mst_memory {
                                            record_in,    record_out,           \
                                            message,      read_ahead}
 
-/* ------------------------------------------------------------------------
- * Configuration: all zero but the hosts, credentials and trust anchors works.
- * ------------------------------------------------------------------------ */
+/* ---- Configuration ------------------------------------------------------- */
 
-/* Flags, beside MST_STRICT_AMOUNTS. */
-
-/* Allows ws:// and http://, where the token can be read on the way: for
- * tests. A build with MST_NO_PLAIN refuses it all the same. */
+/* Flags, beside MST_STRICT_AMOUNTS. Plain is ws:// and http://, for tests: the
+ * token can be read on the way. A build with MST_NO_PLAIN refuses it anyhow. */
 #define MST_ALLOW_PLAIN 2u
-
-/* Subscribes a market anew whose book is crossed. Not by default: an aggregated
- * book may be crossed for good reason. */
-#define MST_RESYNC_CROSSED 4u
-
-/* The trace is told of everything. */
-#define MST_TRACE_ALL 8u
-
-/* A pair keeps both of its connections up. */
-#define MST_HOT_STANDBY 16u
+#define MST_RESYNC_CROSSED 4u /* subscribes a crossed book's market anew */
+#define MST_TRACE_ALL 8u      /* the trace is told of everything */
+#define MST_HOT_STANDBY 16u   /* a pair keeps both of its connections up */
 
 struct mst_access;
 
+/* All zero but hosts, credentials and trust anchors works. Pointers are
+ * borrowed for the object's life. Times are in ms, 24 days at most. */
 struct mst_config {
-    /* Endpoints: "wss://host[:port][/path]", "https://host[:port]". Borrowed,
-     * as all pointers here, for the object's life. */
+    /* Endpoints: "wss://host[:port][/path]", "https://host[:port]". */
     const char *ws_url; /* for a client */
     const char *auth_url;
     const char *base_url; /* for addresses */
-
     /* What several objects of one customer share, or NULL: the object has an
      * access of its own, from the next four members. */
     struct mst_access *access;
-    const char *client_id;
-    const char *client_secret;
+    const char *client_id, *client_secret;
 #ifndef MST_NO_TLS
     /* Trust anchors: a server's chain must lead to one of them. Revocation is
      * not checked. Not needed where the port is secure itself. */
     const br_x509_trust_anchor *anchors;
     size_t anchors_len;
 #endif
-
     /* Scope to ask for; NULL: exchange:read_aggregated_marketdata_stream, for
      * addresses transfer:write_crypto_destination_address. */
     const char *scope;
-
-    unsigned flags; /* MST_STRICT_AMOUNTS, _ALLOW_PLAIN, _RESYNC_CROSSED,
-                     * _TRACE_ALL, _HOT_STANDBY */
-    int link;       /* the number by which the port knows this object's link,
-                     * in events and in the trace, too */
-
-    /* Times are in ms, 24 days at most. */
+    unsigned flags; /* MST_STRICT_AMOUNTS and those above */
+    int link;       /* its number, for the port, in events and in the trace */
 
     /* Deadline of each stage. */
     uint32_t resolve_ms;  /* 0: 10,000 */
@@ -1265,50 +1247,36 @@ struct mst_config {
     uint32_t token_ms;    /* 0: 15,000 */
     uint32_t upgrade_ms;  /* 0: 15,000 */
     uint32_t answer_ms;   /* for each request; 0: 10,000 */
-    uint32_t snapshot_ms; /* for a market's snapshot, from the confirmation of
-                           * its subscription, longer while a frame is
-                           * arriving: then it is subscribed anew; 0: 30,000 */
+    uint32_t snapshot_ms; /* for a market's snapshot once it is subscribed, but
+                           * not inside of a frame: then anew; 0: 30,000 */
     uint32_t closing_ms;  /* 0: 3,000 */
     uint32_t put_ms;      /* for an address request, all attempts; 0: 60,000 */
-
-    /* Liveness. */
-    uint32_t ping_ms;    /* ping after such a silence; 0: 20,000 */
-    uint32_t silence_ms; /* give up after it; 0: 60,000 */
-
-    /* Requests: at most one in this time; 0: 1,000. */
-    uint32_t request_gap_ms;
-
+    uint32_t ping_ms;     /* ping after such a silence; 0: 20,000 */
+    uint32_t silence_ms;  /* give up after it; 0: 60,000 */
+    uint32_t request_gap_ms; /* at most one request in this time; 0: 1,000 */
     /* Waits before the next attempt: exponential with full jitter. */
     uint32_t backoff_ms;      /* the first; 0: 1,000 */
     uint32_t backoff_max_ms;  /* the longest; 0: 60,000 */
     uint32_t backoff_slow_ms; /* after a permanent error; 0: 300,000 */
     uint32_t stable_ms;       /* open for so long begins anew; 0: 30,000 */
-
     /* How old a TLS session may get before a certificate chain is checked
      * again; 0: 86,400,000 (a day). */
     uint32_t resume_ms;
-
-    /* With MST_HEARTBEAT subscribed, and once two have come: a connection on
-     * which no further one has come for so long, or three times the interval
-     * of the last two (as they came or as their times say) where that is
-     * longer, is given up; 0: 15,000. */
+    /* With MST_HEARTBEAT subscribed, and once two have come: a connection is
+     * given up if no other one comes for so long, or for three times what was
+     * between the last two, as they came or as they say; 0: 15,000. */
     uint32_t heartbeat_ms;
-
     /* The service is asked for its list of subscriptions so often, and what
      * differs from the wishes is mended; 0: 600,000. */
     uint32_t audit_ms;
-
     /* A stream that has fallen so far behind is opened anew for fresh
      * snapshots (see mst_stats.lag_ns); 0: never. A clock that is off by 50 ppm
      * adds 4 s a day on one connection: choose more, or rotate. */
     uint32_t lag_max_ms;
-
-    /* Inside a large frame the peer sends at least so much, bytes/s; 0:
-     * 1,024. */
+    /* Inside a large frame the peer sends so many bytes/s or more; 0: 1,024. */
     uint32_t min_rate;
 
-    /* Optional (NULL): told what the object does. Calls none of its
-     * functions. */
+    /* Or NULL. Told what the object does; calls none of its functions. */
     void (*trace)(void *context, const struct mst_trace *trace);
     void *trace_context;
 };
