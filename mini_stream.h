@@ -1281,19 +1281,16 @@ struct mst_config {
     void *trace_context;
 };
 
-/* ------------------------------------------------------------------------
- * Access: what one customer has at one service. An object has its own, or
- * shares one (mst_config.access) with others on the same thread and port:
- * tokens, the waits that the service asks for, the pace of requests and TLS
- * sessions are then kept once. Members are private.
- * ------------------------------------------------------------------------ */
+/* ---- Access: what one customer has at one service --------------------------
+ * An object has its own, or shares one (mst_config.access) with others on the
+ * same thread and port: tokens, the waits that the service asks for, the pace
+ * of requests and TLS sessions are then kept once. Members are private. */
 
 /* An instant of the port's clock that wraps; it counts while armed. */
 struct mst_timer {
     uint32_t at;
     bool armed;
 };
-
 /* Room for a token: each object brings one to its access. */
 struct mst_token {
     struct mst_token *next;
@@ -1338,22 +1335,16 @@ struct mst_access {
  * Of the configuration it takes the credentials and trust anchors, borrowed.
  * Objects may come and go: with the last one go tokens and TLS sessions; one
  * that comes when no other has been polled for 24 days needs an access that is
- * prepared anew.
- * Returns 0, MST_ERR_ARGUMENT or MST_ERR_CREDENTIALS. */
+ * prepared anew. Returns 0, MST_ERR_ARGUMENT or MST_ERR_CREDENTIALS. */
 int mst_access_init(struct mst_access *access, const struct mst_config *config);
-
-/* Replaces the credentials, borrowed like the old ones, which are not used any
- * more once this has returned. The next connection is made with a new token,
- * at once if the last attempt failed; a stream that is open goes on. Returns 0
- * or MST_ERR_CREDENTIALS. */
+/* Replace credentials or trust anchors by others, borrowed: the old ones are
+ * not used any more once this has returned; a stream that is open goes on. With
+ * new credentials the next connection is made with a new token, at once if the
+ * last attempt failed; with new anchors handshakes under way begin anew and TLS
+ * sessions are forgotten. Return 0, MST_ERR_CREDENTIALS or MST_ERR_ANCHORS. */
 int mst_access_set_credentials(struct mst_access *access, const char *client_id,
                                const char *client_secret);
-
 #ifndef MST_NO_TLS
-/* Replaces the trust anchors, borrowed like the old ones, which are not used
- * any more once this has returned. Handshakes under way begin anew and TLS
- * sessions are forgotten; a stream that is open goes on. Returns 0 or
- * MST_ERR_ANCHORS. */
 int mst_access_set_anchors(struct mst_access *access,
                            const br_x509_trust_anchor *anchors,
                            size_t anchors_len);
