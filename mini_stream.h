@@ -257,9 +257,7 @@ enum mst_code {
     MST_CODE_OTHER /* a code this version does not know: see the text */
 };
 
-/* ------------------------------------------------------------------------
- * Numbers and time
- * ------------------------------------------------------------------------ */
+/* ---- Numbers and time ---------------------------------------------------- */
 
 /* coefficient * 10^exponent. Without trailing zeros, zero is 0 * 10^0: equal
  * numbers are equal member by member. */
@@ -269,76 +267,49 @@ struct mst_decimal {
     bool inexact;        /* digits beyond the 18th were cut off */
 };
 
-/* Bytes that hold any decimal as text, with the terminating NUL. */
-#define MST_DECIMAL_TEXT_LEN 88
-
-/* Bytes that hold any time as text, with the terminating NUL. */
-#define MST_TIME_TEXT_LEN 31
-
-/*
- * Reads a decimal in the grammar of a JSON number (RFC 8259, section 6),
- * without the quotes. Returns 0; MST_ERR_DECIMAL for another text;
- * MST_ERR_DECIMAL_WIDE for a number out of the exponent's range. More than
- * 18 significant digits: keeps the first 18, sets inexact and returns 0.
- */
+/* Reads a decimal in the grammar of a JSON number (RFC 8259, section 6). Of
+ * more than 18 significant digits the first 18 are kept, and inexact is set.
+ * Returns 0; MST_ERR_DECIMAL for another text; MST_ERR_DECIMAL_WIDE for a
+ * number out of the exponent's range. */
 int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out);
 
-/* The sum, and the difference a - b, which is negative where b is the larger.
- * Exact if it has at most 18 significant digits; else the first 18 are kept
- * (it is rounded towards zero) and inexact is set, as it is for inexact a or b.
- * Beyond the range of the exponent: the largest decimal of its sign, inexact.
- */
+/* The sum, and the difference a - b. Exact up to 18 significant digits; else
+ * rounded towards zero and inexact, as it is for inexact a or b. Beyond the
+ * range of the exponent: the largest decimal of its sign, inexact. */
 struct mst_decimal mst_decimal_add(struct mst_decimal a, struct mst_decimal b);
 struct mst_decimal mst_decimal_sub(struct mst_decimal a, struct mst_decimal b);
-
+/* Negative, zero or positive as a is less than, equal to or greater than b. */
+int mst_decimal_cmp(struct mst_decimal a, struct mst_decimal b);
 /* The value as a multiple of 10^exponent: with -8, 0.5 is 50,000,000. Returns
  * 0, or, with *out 0: MST_ERR_INEXACT for a value that is no whole multiple or
  * is marked as inexact, MST_ERR_DECIMAL_WIDE for one beyond int64_t. */
 int mst_decimal_to_scaled(struct mst_decimal value, int exponent, int64_t *out);
 
-/*
- * The value as a double of IEEE 754: for display and statistics, since it is
- * not exact. This is the double nearest to the value, as strtod() gives it, if
- * the coefficient is at most 2^53 (so for up to 15 digits) and the exponent
- * -22 to 22, as those of prices are; else the relative error is at most
- * 5e-16. Inline, so that the library itself has no floating point.
- */
+/* The value as a double of IEEE 754, for display and statistics: the nearest
+ * one, as of strtod(), for a coefficient up to 2^53 (15 digits) and exponents
+ * of -22 to 22; else the relative error is at most 5e-16. Inline, so that the
+ * library itself has no floating point. */
 static inline double mst_decimal_to_double(struct mst_decimal value) {
-    double result = (double)value.coefficient;
-    int left = value.exponent;
+    double power = 1; /* exact up to 10^22 */
 
-    while (left != 0) {
-        double power = 1; /* powers of ten are exact up to 10^22 */
-        int n = left < 0 ? -left : left;
-        n = n < 22 ? n : 22;
-        for (int i = 0; i < n; i++) {
-            power *= 10;
-        }
-        result = left < 0 ? result / power : result * power;
-        left += left < 0 ? n : -n;
+    for (int i = value.exponent; i != 0; i += i < 0 ? 1 : -1) {
+        power *= 10;
     }
-    return result;
+    return value.exponent < 0 ? (double)value.coefficient / power
+                              : (double)value.coefficient * power;
 }
 
-/* Compares by value: negative, zero or positive as a is less than, equal to
- * or greater than b. Exact for all exponents. */
-int mst_decimal_cmp(struct mst_decimal a, struct mst_decimal b);
-
-/* Writes plain notation ("0.00012", "50000") and a NUL into a buffer of
- * MST_DECIMAL_TEXT_LEN bytes; returns the length without the NUL. */
-size_t mst_decimal_format(struct mst_decimal value, char *text);
-
-/*
- * Reads an RFC 3339 timestamp of the years 1970 to 2261 into nanoseconds
- * since the Unix epoch. 0 to 9 fraction digits count, further ones are cut
- * off. A leap second counts as the first of the next minute. Returns 0 or
- * MST_ERR_TIME.
- */
+/* Reads an RFC 3339 timestamp of the years 1970 to 2261 into nanoseconds since
+ * the Unix epoch. Digits of a fraction beyond the ninth are cut off; a leap
+ * second counts as the first of the next minute. Returns 0 or MST_ERR_TIME. */
 int mst_time_parse(const char *text, size_t len, int64_t *ns);
 
-/* Writes "2026-01-02T03:04:05.678901234Z" and a NUL into a buffer of
- * MST_TIME_TEXT_LEN bytes; returns the length without the NUL. ns is at
- * least 0. */
+/* Write plain notation ("0.00012", "50000"), or a time that is at least 0
+ * ("2026-01-02T03:04:05.678901234Z"), with a NUL into a buffer of the length
+ * that is named here; return the text's length. */
+#define MST_DECIMAL_TEXT_LEN 88
+#define MST_TIME_TEXT_LEN 31
+size_t mst_decimal_format(struct mst_decimal value, char *text);
 size_t mst_time_format(int64_t ns, char *text);
 
 /* ---- Port: sockets, clocks, entropy ----------------------------------------
