@@ -1106,42 +1106,20 @@ struct mst_trace {
     size_t len;
 };
 
-/* ------------------------------------------------------------------------
- * Memory: the records, messages and TLS state of one connection
- * ------------------------------------------------------------------------ */
+/* ---- Memory: the records, messages and TLS state of one connection ------- */
 
-/* Lengths of record buffers, bytes. A server may send records of 16 KB, hence
- * MST_RECORD_IN_ANY. With less it is asked for records of 512 bytes, or as many
- * more as both buffers hold: a server that does not honour max_fragment_length
- * (RFC 6066, section 4) ends in MST_ERR_TLS_PROTOCOL. Requests of any size
- * leave in as many records as it takes. */
+/* Lengths of record buffers, bytes. MST_RECORD_IN_ANY is for any server. With
+ * less it is asked for records of 512 bytes, or as many more as both buffers
+ * hold: one that does not honour max_fragment_length (RFC 6066, section 4) ends
+ * in MST_ERR_TLS_PROTOCOL. Requests leave in as many records as it takes. */
 #define MST_RECORD_IN_ANY 16709
 #define MST_RECORD_IN_MIN 837
 #define MST_RECORD_OUT_FULL 16469
 #define MST_RECORD_OUT_MIN 597
 
-/* Sets of lengths: record to receive, record to send, message buffer (256 or
- * more), read ahead. A message may be larger than its buffer. What is read
- * ahead of TLS (0: nothing) saves calls of recv where records come together. */
-#define MST_LENGTHS_SMALL MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 1024, 0
-#ifndef MST_NO_TLS
-#define MST_LENGTHS_USUAL MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, 4096
-#else
-#define MST_LENGTHS_USUAL MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, 0
-#endif
-#define MST_LENGTHS_FAST MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 524288
-
-/* Memory of a client or a transfer and what is in it. data may be of any
- * alignment and need not be zero. It is borrowed for the object's life. */
-struct mst_memory {
-    void *data;
-    size_t size; /* MST_MEMORY_LEN() of the lengths, or more */
-    size_t record_in, record_out, message, read_ahead;
-};
-
 #define MST_ALIGNED(n) (((size_t)(n) + 15u) & ~(size_t)15u)
-
 #ifndef MST_NO_TLS
+#define MST_AHEAD_USUAL 4096
 #define MST_TLS_LEN sizeof(br_ssl_client_context)
 #define MST_TLS_HELD 128u /* bytes of a handshake that are held back */
 /* A certificate is checked in the room of the message: before any comes. */
@@ -1150,10 +1128,27 @@ struct mst_memory {
          ? (size_t)(message)                             \
          : sizeof(br_x509_minimal_context))
 #else
+#define MST_AHEAD_USUAL 0
 #define MST_TLS_LEN 0u
 #define MST_TLS_HELD 0u
 #define MST_MESSAGE_ROOM(message) ((size_t)(message))
 #endif
+
+/* Sets of lengths: record to receive, record to send, message buffer (256 or
+ * more), read ahead. A message may be larger than its buffer. What is read
+ * ahead of TLS (0: nothing) saves calls of recv where records come together. */
+#define MST_LENGTHS_SMALL MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 1024, 0
+#define MST_LENGTHS_USUAL \
+    MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, MST_AHEAD_USUAL
+#define MST_LENGTHS_FAST MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 524288
+
+/* Memory of one connection, borrowed for its object's life. data may be of any
+ * alignment and need not be zero. */
+struct mst_memory {
+    void *data;
+    size_t size; /* MST_MEMORY_LEN() of the lengths, or more */
+    size_t record_in, record_out, message, read_ahead;
+};
 
 /* Bytes that memory of these lengths takes: MST_MEMORY_LEN(MST_LENGTHS_USUAL),
  * or with four numbers. */
@@ -1163,12 +1158,10 @@ struct mst_memory {
      MST_ALIGNED(MST_TLS_HELD + (record_out)) + MST_ALIGNED(read_ahead) + \
      MST_ALIGNED(MST_MESSAGE_ROOM(message)))
 
-/* Defines memory of these lengths: a zeroed array, and a constant
- * struct mst_memory of this name that says what it is for. At file scope:
- *
- *     MST_MEMORY(memory, MST_LENGTHS_USUAL);
- *     MST_MEMORY(memory, MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 4096, 0);
- */
+/* Defines, at file scope, a zeroed array and a constant struct mst_memory of
+ * this name that says what it is for: MST_MEMORY(memory, MST_LENGTHS_USUAL), or
+ * with four numbers. In a transfer's memory the message is the longest response
+ * that can be read, and nothing is read ahead. */
 #define MST_MEMORY(name, ...) MST_MEMORY_OF(name, __VA_ARGS__)
 #define MST_MEMORY_OF(name, record_in, record_out, message, read_ahead)        \
     static unsigned char name##_bytes[MST_MEMORY_LEN_OF(record_in, record_out, \
@@ -1176,6 +1169,8 @@ struct mst_memory {
     static const struct mst_memory name = {name##_bytes, sizeof name##_bytes,  \
                                            record_in,    record_out,           \
                                            message,      read_ahead}
+#define MST_TRANSFER_MEMORY(name, record_in, record_out, message) \
+    MST_MEMORY_OF(name, record_in, record_out, message, 0)
 
 /* ---- Configuration ------------------------------------------------------- */
 
@@ -1703,13 +1698,6 @@ void mst_client_wipe(struct mst_client *client);
 /* ------------------------------------------------------------------------
  * Transfer: requests for crypto destination addresses, by a link of their own
  * ------------------------------------------------------------------------ */
-
-/* Memory of a transfer: lengths as in MST_MEMORY(), body being the longest
- * response that can be read. */
-#define MST_TRANSFER_MEMORY(name, record_in, record_out, body) \
-    MST_MEMORY_OF(name, record_in, record_out, body, 0)
-#define MST_TRANSFER_MEMORY_LEN(record_in, record_out, body) \
-    MST_MEMORY_LEN_OF(record_in, record_out, body, 0)
 
 /* Members are private. */
 struct mst_transfer {
