@@ -9957,14 +9957,14 @@ const struct mst_stats *mst_client_stats(const struct mst_client *client) {
     return &client->link.stats;
 }
 
-int mst_client_init_checked(struct mst_client *client, size_t client_len,
-                            uint32_t limits, const struct mst_config *config,
+int mst_client_init_checked(struct mst_client *client, uint32_t build,
+                            const struct mst_config *config,
                             const struct mst_port *port,
                             const struct mst_memory *memory) {
     struct mst_client *c = client;
     int rc;
 
-    if (client_len != sizeof *client || limits != MST_LIMITS) {
+    if (build != MST_BUILD(*client)) {
         return MST_ERR_BUILD;
     }
     if (client == NULL) {
@@ -10374,11 +10374,11 @@ static const struct mst_link_user transfer_user = {
     .tell = transfer_tell,
 };
 
-int mst_transfer_init_checked(struct mst_transfer *transfer, size_t size,
-                              uint32_t limits, const struct mst_config *config,
+int mst_transfer_init_checked(struct mst_transfer *transfer, uint32_t build,
+                              const struct mst_config *config,
                               const struct mst_port *port,
                               const struct mst_memory *memory) {
-    if (size != sizeof *transfer || limits != MST_LIMITS) {
+    if (build != MST_BUILD(*transfer)) {
         return MST_ERR_BUILD;
     }
     if (transfer == NULL) {
@@ -10833,7 +10833,7 @@ int mst_pair_poll(struct mst_pair *pair, struct mst_event *event) {
     return 0;
 }
 
-int mst_pair_init_checked(struct mst_pair *pair, size_t size, uint32_t limits,
+int mst_pair_init_checked(struct mst_pair *pair, uint32_t build,
                           const struct mst_config *config, uint32_t rotate_ms,
                           const struct mst_port *port,
                           const struct mst_memory *memory,
@@ -10841,7 +10841,7 @@ int mst_pair_init_checked(struct mst_pair *pair, size_t size, uint32_t limits,
     struct mst_config own;
     int rc = 0;
 
-    if (size != sizeof *pair || limits != MST_LIMITS) {
+    if (build != MST_BUILD(*pair)) {
         return MST_ERR_BUILD;
     }
     if (pair == NULL) {
@@ -10860,13 +10860,13 @@ int mst_pair_init_checked(struct mst_pair *pair, size_t size, uint32_t limits,
     }
     rc = rc != 0 ? rc
                  : mst_client_init_checked(&pair->clients[0],
-                                           sizeof pair->clients[0], MST_LIMITS,
-                                           &own, port, memory);
+                                           MST_BUILD(pair->clients[0]), &own,
+                                           port, memory);
     own.link++;
     rc = rc != 0 ? rc
                  : mst_client_init_checked(&pair->clients[1],
-                                           sizeof pair->clients[1], MST_LIMITS,
-                                           &own, port, other);
+                                           MST_BUILD(pair->clients[1]), &own,
+                                           port, other);
     if (rc != 0) {
         mst_client_wipe(&pair->clients[0]);
         return rc;

@@ -1316,9 +1316,7 @@ int mst_access_set_anchors(struct mst_access *access,
                            size_t anchors_len);
 #endif
 
-/* ------------------------------------------------------------------------
- * Client
- * ------------------------------------------------------------------------ */
+/* ---- Client -------------------------------------------------------------- */
 
 /* The most that was ever in use of what is bounded: bytes, unless it says
  * otherwise. */
@@ -1328,11 +1326,11 @@ struct mst_high_water {
     uint32_t token;         /* of MST_TOKEN_MAX */
     uint32_t line;          /* of MST_LINE_MAX */
     uint32_t headers, body; /* of MST_HEADERS_MAX and MST_BODY_MAX */
-    uint32_t message;       /* of message_len: what had to be kept */
+    uint32_t message;       /* of the memory's message: what had to be kept */
     uint32_t depth;         /* levels of nesting, of MST_JSON_DEPTH */
-    uint32_t received;      /* plaintext waiting, of record_in_len */
-    uint32_t staged;        /* of staging_len */
-    uint32_t unsent;        /* waiting for the port, of record_out_len */
+    uint32_t received;      /* plaintext waiting, of record_in */
+    uint32_t staged;        /* of read_ahead */
+    uint32_t unsent;        /* waiting for the port, of record_out */
 };
 
 #define MST_BANDS 8 /* of errors: -1 to -99, -100 to -199, ... */
@@ -1351,32 +1349,26 @@ struct mst_stats {
     uint32_t resyncs;   /* markets subscribed anew because of their book */
     uint32_t rotations; /* connections that took over from another */
     uint32_t drifts;    /* differences that an audit has mended */
-
     /* The failures by band of the error, as in enum mst_error: [1] is the
-     * port's, [2] TLS. The last one, where it was, and its details. */
+     * port's, [2] TLS. The last one and where it was, as in mst_failure. */
     uint32_t errors[MST_BANDS];
     int last_error;
     enum mst_state last_stage;
-    int last_detail, last_http_status, last_ws_code; /* as in mst_failure */
-
+    int last_detail, last_http_status, last_ws_code;
     /* The wall clock less the service's, s, by the last response that had a
      * date; has_skew says whether one had. */
     int64_t skew_s;
     bool has_skew;
-
-    /* How far what is delivered lags behind: the time between a message's own
-     * time and its receipt, less the least of this connection. The last, and
-     * the most of this connection; ns. Snapshots and executions do not count:
-     * their times may be old for good reason. */
+    /* How far what is delivered lags behind: from a message's own time to its
+     * receipt, less the least of this connection. The last, and the most of
+     * this connection; ns. Not of snapshots and executions, whose times may be
+     * old for good reason. */
     int64_t lag_ns, lag_max_ns;
-
-    /* Time of the link that streams in each state. */
-    uint64_t state_ms[MST_STATE_CLOSING + 1];
-
+    uint64_t state_ms[MST_STATE_CLOSING + 1]; /* time in each state */
     struct mst_high_water high;
 };
 
-/* The rest of this section is private. */
+/* What follows is private, up to mst_next_deadline_ms(). */
 
 /* TLS, or nothing at all, between the bytes of the wire and plaintext. */
 struct mst_transport {
@@ -1397,12 +1389,8 @@ struct mst_transport {
     int end;      /* how receiving has ended: an mst_error, or 0 */
     int send_error;
 };
-
 struct mst_link;
-
-/* What the user of a link adds to it. */
-struct mst_link_user;
-
+struct mst_link_user; /* what the user of a link adds to it */
 enum mst_link_timer {
     MST_TIMER_STAGE,   /* the state's deadline; when a wait is over */
     MST_TIMER_TOKEN,   /* the end of the token that the connection is for */
@@ -1417,17 +1405,14 @@ enum mst_link_timer {
     MST_TIMER_OWNER,   /* of a pair that the object is in, likewise */
     MST_TIMERS
 };
-
 /* Random bytes in stock. */
 struct mst_random {
     uint8_t len, bytes[32];
 };
-
 /* The addresses of the host, and how many of them were tried. */
 struct mst_addresses {
     int count, at, tried;
 };
-
 /* The reply of the token endpoint, as it is read. */
 struct mst_reply {
     struct mst_json json;
@@ -1437,7 +1422,6 @@ struct mst_reply {
     bool item;
     bool granted; /* the whole scope; else the text names what is missing */
 };
-
 /* The times that an object has read. */
 struct mst_clock {
     uint32_t now; /* the port's, which wraps */
@@ -1449,7 +1433,6 @@ struct mst_clock {
      * which the port had no more. */
     uint32_t moment, drained;
 };
-
 /* The token that a connection is for, or that is being fetched. */
 struct mst_grant {
     struct mst_token *token;
@@ -1461,7 +1444,6 @@ struct mst_grant {
     bool fetches; /* tokens ahead of their end, while it is not wanted */
     bool ahead;   /* this attempt is for such a token */
 };
-
 /* What has become of the connection at hand. */
 struct mst_connection {
     bool up;      /* the port's side is in use */
@@ -1470,7 +1452,6 @@ struct mst_connection {
     bool stable;  /* open for so long that the backoff begins anew */
     bool expired; /* its token has ended */
 };
-
 /* One authorised connection after another. What is often in use, and small,
  * comes first: an instruction reaches only so far. */
 struct mst_link {
@@ -1510,8 +1491,6 @@ struct mst_link {
     struct mst_access own; /* in use where none is shared */
 };
 
-/* -- client -- */
-
 /* Where a subscription stands. */
 struct mst_subscription {
     struct mst_book *book;
@@ -1529,7 +1508,6 @@ struct mst_subscription {
     bool gap;          /* its book has missed something since then */
     char market[MST_MARKET_MAX + 1];
 };
-
 /* The frame at hand, and when the last whole one came. */
 struct mst_frame {
     uint32_t whole_at, byte_at;
@@ -1537,14 +1515,12 @@ struct mst_frame {
     uint32_t rest;       /* of a ms */
     bool arriving;
 };
-
 /* The last heartbeat: when it came, and its own time. */
 struct mst_beat {
     int64_t time_ns;
     uint32_t at;
     bool has_last;
 };
-
 /* Age of the youngest message, see mst_stats.lag_ns; messages in a row that
  * were too late. */
 struct mst_lag {
@@ -1552,11 +1528,9 @@ struct mst_lag {
     uint8_t late;
     bool known;
 };
-
 struct mst_ping {
     uint8_t len, data[MST_WS_CONTROL_MAX];
 };
-
 /* A stream of market data and executions. */
 struct mst_client {
     struct mst_link link; /* comes first */
@@ -1586,118 +1560,83 @@ struct mst_client {
     char token[MST_TOKEN_ROOM];
 };
 
-/* The limits in one number, to tell builds apart. */
-#define MST_LIMITS                                                             \
-    ((uint32_t)MST_SUBSCRIPTIONS_MAX * 3u ^ (uint32_t)MST_MARKET_MAX * 1009u ^ \
-     (uint32_t)MST_TOKEN_MAX * 10007u ^ (uint32_t)MST_HOST_MAX * 30011u ^      \
-     (uint32_t)MST_PATH_MAX * 50021u ^ (uint32_t)MST_LINE_MAX * 70001u ^       \
-     (uint32_t)MST_HEADERS_MAX * 90001u ^ (uint32_t)MST_BODY_MAX * 110017u ^   \
-     (uint32_t)MST_JSON_DEPTH * 130003u ^                                      \
-     (uint32_t)MST_PART_LEVELS * 170003u ^                                     \
-     (uint32_t)MST_RESYNCS_MAX * 190027u ^                                     \
-     (uint32_t)MST_RESYNC_EVERY_MS * 210011u ^                                 \
-     (uint32_t)MST_DISAGREEMENTS * 230003u ^                                   \
-     (uint32_t)MST_DISAGREEMENT_MS * 250007u ^                                 \
-     (uint32_t)MST_TEXT_MAX * 270001u ^ (uint32_t)MST_CLOCK_MIN * 310019u ^    \
-     (uint32_t)MST_ADDRESS_ID_MAX * 330017u ^                                  \
-     (uint32_t)MST_ADDRESS_MAX * 350003u ^                                     \
-     (uint32_t)MST_NICKNAME_MAX * 370003u ^                                    \
-     (uint32_t)MST_PARTY_MAX * 390001u ^ (uint32_t)MST_WORD_MAX * 410009u)
+/* Tells builds apart: the limits in one number, and an object's size. */
+#define MST_LIMITS                                                          \
+    ((uint32_t)(MST_SUBSCRIPTIONS_MAX * 3u ^ MST_MARKET_MAX * 1009u ^       \
+                MST_TOKEN_MAX * 10007u ^ MST_HOST_MAX * 30011u ^            \
+                MST_PATH_MAX * 50021u ^ MST_LINE_MAX * 70001u ^             \
+                MST_HEADERS_MAX * 90001u ^ MST_BODY_MAX * 110017u ^         \
+                MST_JSON_DEPTH * 130003u ^ MST_PART_LEVELS * 170003u ^      \
+                MST_RESYNCS_MAX * 190027u ^ MST_RESYNC_EVERY_MS * 210011u ^ \
+                MST_DISAGREEMENTS * 230003u ^ MST_TEXT_MAX * 270001u ^      \
+                MST_DISAGREEMENT_MS * 250007u ^ MST_CLOCK_MIN * 310019u ^   \
+                MST_ADDRESS_ID_MAX * 330017u ^ MST_ADDRESS_MAX * 350003u ^  \
+                MST_NICKNAME_MAX * 370003u ^ MST_PARTY_MAX * 390001u ^      \
+                MST_WORD_MAX * 410009u))
+#define MST_BUILD(object) (MST_LIMITS ^ (uint32_t)sizeof(object))
 
-/* How long the caller may sleep if nothing happens on an object's link, ms: 24
- * days at most, and between two polls not more than that may pass. 0 only while
- * another poll can get further without. */
+/* How long the caller may sleep if nothing happens on an object's link, such as
+ * &client.link, ms: at most 24 days, the most that may pass between two polls.
+ * 0 only while another poll can get further without. */
 uint32_t mst_next_deadline_ms(const struct mst_link *link);
-
+/* What to wait for: the bits MST_WANT_READ and MST_WANT_WRITE, or 0. */
 #define MST_WANT_READ 1u
 #define MST_WANT_WRITE 2u
-
-/* What to wait for on an object's link: MST_WANT_... bits, or 0. */
 unsigned mst_wants(const struct mst_link *link);
-
-/* State of an object's link: a sample, since one poll may pass through
- * several. */
+/* Its state (a sample: one poll may pass through several), and what it did. */
 enum mst_state mst_link_state(const struct mst_link *link);
-
-/* What an object's link has done: lives as long as the object. */
 const struct mst_stats *mst_link_stats(const struct mst_link *link);
 
-/* Is called through mst_client_init(). */
-int mst_client_init_checked(struct mst_client *client, size_t client_len,
-                            uint32_t limits, const struct mst_config *config,
+/* Prepares a client: mst_client_init(client, config, port, memory). config is
+ * copied, what it points to is borrowed for the client's life, as are port and
+ * memory. Of the port's functions it calls now_ms alone. Returns 0 or the error
+ * of the caller's that says what is missing. */
+#define mst_client_init(client, ...) \
+    mst_client_init_checked(client, MST_BUILD(*(client)), __VA_ARGS__)
+int mst_client_init_checked(struct mst_client *client, uint32_t build,
+                            const struct mst_config *config,
                             const struct mst_port *port,
                             const struct mst_memory *memory);
 
-/*
- * Prepares a client. config is copied, what it points to is borrowed, as are
- * port and memory, for the client's life. Of the port's functions it calls
- * now_ms alone. Returns 0 or the error of the band "the caller's" that says
- * what is missing.
- */
-static inline int mst_client_init(struct mst_client *client,
-                                  const struct mst_config *config,
-                                  const struct mst_port *port,
-                                  const struct mst_memory *memory) {
-    return mst_client_init_checked(client, sizeof *client, MST_LIMITS, config,
-                                   port, memory);
-}
-
-/*
- * Wishes for a channel: it is subscribed at the next occasion and again after
+/* Wishes for a channel: it is subscribed at the next occasion and again after
  * every reconnect. market is copied; NULL for MST_HEARTBEAT. book (or NULL)
- * is borrowed until the subscription ends and follows the channel
- * MST_MARKET_DATA. Returns 0, MST_ERR_FULL, MST_ERR_EXISTS, MST_ERR_ARGUMENT
- * or MST_ERR_CLOSED.
- */
+ * follows the channel MST_MARKET_DATA, borrowed until the subscription ends.
+ * Returns 0, MST_ERR_FULL, MST_ERR_EXISTS, MST_ERR_ARGUMENT or
+ * MST_ERR_CLOSED. */
 int mst_subscribe(struct mst_client *client, enum mst_channel channel,
                   const char *market, struct mst_book *book);
-
-/* Takes a wish back. The book is released at once, the subscription's room
- * once the service has confirmed. Returns 0, MST_ERR_MISSING or
- * MST_ERR_CLOSED. */
+/* Takes a wish back. The book is released at once, the subscription's room once
+ * the service has confirmed. Returns 0, MST_ERR_MISSING or MST_ERR_CLOSED. */
 int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
                     const char *market);
-
 /* Subscribes one channel anew (unsubscribe, answer, subscribe), for a fresh
- * snapshot; others are not touched. Returns 0, MST_ERR_MISSING or
- * MST_ERR_CLOSED. */
+ * snapshot. Returns 0, MST_ERR_MISSING or MST_ERR_CLOSED. */
 int mst_resync(struct mst_client *client, enum mst_channel channel,
                const char *market);
-
 /* Asks for the list of subscriptions now, as the client does by itself each
  * audit_ms; the answer comes as MST_EVENT_ENTRY and MST_EVENT_RESPONSE. Wishes
  * that are not in it are subscribed anew, what is in it and not wished for is
  * unsubscribed. Returns 0 or MST_ERR_CLOSED. */
 int mst_subscription_list(struct mst_client *client);
 
-/*
- * Goes on with all there is to do and hands out the next event, whose
- * pointers live until the next mst_poll(). Never waits, but may compute: the
- * check of a certificate chain is done in one go (tens of millions of
- * instructions). Returns 1 with an event, 0 when there is none for now, or
- * MST_ERR_CLOSED once the client is closed and has handed out its last event.
- */
+/* Goes on with all there is to do and hands out the next event. Never waits,
+ * but may compute: a certificate chain is checked in one go (tens of millions
+ * of instructions). Returns 1 with an event, 0 when there is none for now, or
+ * MST_ERR_CLOSED once all has ended after mst_close() and secrets are wiped. */
 int mst_poll(struct mst_client *client, struct mst_event *event);
-
-/* State of the link: a sample, since one mst_poll() may pass through several. */
+/* State of the link: a sample, since one poll may pass through several. */
 enum mst_state mst_client_state(const struct mst_client *client);
-
 /* Lives as long as the client. */
 const struct mst_stats *mst_client_stats(const struct mst_client *client);
-
 /* Begins to close: the closing handshake is tried for closing_ms. Go on with
  * mst_poll(): the stream ends with an MST_EVENT_CLOSED of the error MST_OK (or
- * what went wrong at the last moment), and once all has ended it says
- * MST_ERR_CLOSED and secrets are wiped. */
+ * what went wrong at the last moment). */
 void mst_close(struct mst_client *client);
-
-/* Closes the link without a handshake and wipes client and memory, at once.
- * Afterwards the client may only be initialised anew. */
+/* Closes the link without a handshake and wipes the object and its memory, at
+ * once. Afterwards it may only be initialised anew. */
 void mst_client_wipe(struct mst_client *client);
 
-/* ------------------------------------------------------------------------
- * Transfer: requests for crypto destination addresses, by a link of their own
- * ------------------------------------------------------------------------ */
+/* ---- Transfer: requests for addresses, by a link of their own ------------ */
 
 /* Members are private. */
 struct mst_transfer {
@@ -1711,51 +1650,35 @@ struct mst_transfer {
     char token[MST_TOKEN_ROOM];
 };
 
-/* Is called through mst_transfer_init(). */
-int mst_transfer_init_checked(struct mst_transfer *transfer, size_t size,
-                              uint32_t limits, const struct mst_config *config,
+/* mst_transfer_init(transfer, config, port, memory), as mst_client_init(): of
+ * the endpoints it needs auth_url and base_url. It connects only once there is
+ * a request. */
+#define mst_transfer_init(transfer, ...) \
+    mst_transfer_init_checked(transfer, MST_BUILD(*(transfer)), __VA_ARGS__)
+int mst_transfer_init_checked(struct mst_transfer *transfer, uint32_t build,
+                              const struct mst_config *config,
                               const struct mst_port *port,
                               const struct mst_memory *memory);
 
-/* Prepares a transfer, as mst_client_init() does a client: of the endpoints it
- * needs auth_url and base_url. It connects only once there is a request. */
-static inline int mst_transfer_init(struct mst_transfer *transfer,
-                                    const struct mst_config *config,
-                                    const struct mst_port *port,
-                                    const struct mst_memory *memory) {
-    return mst_transfer_init_checked(transfer, sizeof *transfer, MST_LIMITS,
-                                     config, port, memory);
-}
-
-/*
- * Creates or updates a crypto destination address (specification, section
- * 4.2). Its end comes as MST_EVENT_ADDRESS. request and all it points to, and
- * record, are borrowed until then. A connection or an answer that is lost costs
- * another attempt, within put_ms: the outcome of the same request is the same.
- * A 401 costs a new token, once; another status than 200, or an answer that is
- * none or larger than the memory's message, is the end. Returns 0;
- * MST_ERR_ADDRESS where the request breaks a rule (nothing is sent;
- * mst_address_check() says which); MST_ERR_BUSY while another one is under way;
- * MST_ERR_ARGUMENT or MST_ERR_CLOSED.
- */
+/* Creates or updates a crypto destination address (specification, section 4.2),
+ * and ends with MST_EVENT_ADDRESS. request and all it points to, and record,
+ * are borrowed until then. A connection or an answer that is lost costs another
+ * attempt, within put_ms: the outcome of the same request is the same. A 401
+ * costs a new token, once; another status than 200, or an answer that is none
+ * or larger than the memory's message, is the end. Returns 0; MST_ERR_ADDRESS
+ * where mst_address_check() says so (nothing is sent); MST_ERR_BUSY while
+ * another one is under way; MST_ERR_ARGUMENT or MST_ERR_CLOSED. */
 int mst_address_put(struct mst_transfer *transfer,
                     const struct mst_address_request *request,
                     struct mst_address *record);
 
-/* Goes on, as mst_poll() does. */
+/* As mst_poll(), mst_close() and mst_client_wipe(). A request that is under way
+ * when the transfer is closed ends with MST_ERR_CLOSED. */
 int mst_transfer_poll(struct mst_transfer *transfer, struct mst_event *event);
-
-/* Ends a request that is under way with MST_ERR_CLOSED. Go on with
- * mst_transfer_poll() until it says the same: secrets are wiped then. */
 void mst_transfer_close(struct mst_transfer *transfer);
-
-/* Closes the link and wipes transfer and memory, at once. Afterwards the
- * transfer may only be initialised anew. */
 void mst_transfer_wipe(struct mst_transfer *transfer);
 
-/* ------------------------------------------------------------------------
- * Pair: two clients that are one stream. One leads, the other one follows.
- * ------------------------------------------------------------------------ */
+/* ---- Pair: two clients that are one stream. One leads, the other follows - */
 
 /* Members are private, but that &pair.clients[0].link and &pair.clients[1].link
  * are the links to wait for, and to ask for state and statistics. */
@@ -1772,16 +1695,9 @@ struct mst_pair {
     struct mst_access access; /* in use where none is shared */
 };
 
-/* Is called through mst_pair_init(). */
-int mst_pair_init_checked(struct mst_pair *pair, size_t size, uint32_t limits,
-                          const struct mst_config *config, uint32_t rotate_ms,
-                          const struct mst_port *port,
-                          const struct mst_memory *memory,
-                          const struct mst_memory *other);
-
-/*
- * Prepares a pair, as mst_client_init() does a client: its links are
- * config->link and the number behind it, each with memory of its own.
+/* mst_pair_init(pair, config, rotate_ms, port, memory, other), as
+ * mst_client_init(): its links are config->link and the number behind it, each
+ * with memory of its own.
  *
  * It rotates: once the leader's connection is rotate_ms old (0: never), or when
  * mst_pair_rotate() is called, the follower connects and subscribes. It leads
@@ -1795,16 +1711,14 @@ int mst_pair_init_checked(struct mst_pair *pair, size_t size, uint32_t limits,
  * follower leads as soon as the leader has lost its connection, has received
  * nothing for 3 s while the follower did, or has had a book for 3 s that is
  * stale, or 3 s older than the follower's: a lost connection costs no gap in a
- * book.
- */
-static inline int mst_pair_init(struct mst_pair *pair,
-                                const struct mst_config *config,
-                                uint32_t rotate_ms, const struct mst_port *port,
-                                const struct mst_memory *memory,
-                                const struct mst_memory *other) {
-    return mst_pair_init_checked(pair, sizeof *pair, MST_LIMITS, config,
-                                 rotate_ms, port, memory, other);
-}
+ * book. */
+#define mst_pair_init(pair, ...) \
+    mst_pair_init_checked(pair, MST_BUILD(*(pair)), __VA_ARGS__)
+int mst_pair_init_checked(struct mst_pair *pair, uint32_t build,
+                          const struct mst_config *config, uint32_t rotate_ms,
+                          const struct mst_port *port,
+                          const struct mst_memory *memory,
+                          const struct mst_memory *other);
 
 /* As mst_subscribe(). A market whose books shall have no gap needs two, one fed
  * by each client. With one (other NULL) it is subscribed by the leader alone,
@@ -1812,34 +1726,28 @@ static inline int mst_pair_init(struct mst_pair *pair,
 int mst_pair_subscribe(struct mst_pair *pair, enum mst_channel channel,
                        const char *market, struct mst_book *book,
                        struct mst_book *other);
-
-/* As mst_unsubscribe(), mst_resync() and mst_subscription_list(), for both. */
+/* As the calls of a client, for both: mst_unsubscribe(), mst_resync(),
+ * mst_subscription_list(), mst_close() and mst_client_wipe(). */
 int mst_pair_unsubscribe(struct mst_pair *pair, enum mst_channel channel,
                          const char *market);
 int mst_pair_resync(struct mst_pair *pair, enum mst_channel channel,
                     const char *market);
 int mst_pair_subscription_list(struct mst_pair *pair);
+void mst_pair_close(struct mst_pair *pair);
+void mst_pair_wipe(struct mst_pair *pair);
 
 /* Rotates now; while the leader has no connection, its next one serves as
  * well. Returns 0, MST_ERR_ARGUMENT with MST_HOT_STANDBY, or MST_ERR_CLOSED. */
 int mst_pair_rotate(struct mst_pair *pair);
-
-/*
- * As mst_poll(). Data events are the leader's; MST_EVENT_OPEN, _CLOSED, _ERROR,
+/* As mst_poll(). Data events are the leader's; MST_EVENT_OPEN, _CLOSED, _ERROR,
  * _ENTRY and _RESPONSE come of both, told apart by their link, and
  * MST_EVENT_LEADER tells of a change. Executions come of both, too: repeat
  * marks those of the follower, and all for 10 s after a change. Generations are
- * counted over both.
- */
+ * counted over both. */
 int mst_pair_poll(struct mst_pair *pair, struct mst_event *event);
-
 /* The leader's book of a market, or NULL. It may be another one after the next
  * mst_pair_poll(). */
 struct mst_book *mst_pair_book(struct mst_pair *pair, const char *market);
-
-/* As mst_close() and mst_client_wipe(), for both. */
-void mst_pair_close(struct mst_pair *pair);
-void mst_pair_wipe(struct mst_pair *pair);
 
 #ifdef __cplusplus
 }
