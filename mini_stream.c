@@ -3613,11 +3613,11 @@ static int address_check_texts(const struct mst_address_request *r,
         uint32_t most;
         bool empty; /* may be */
     } limits[] = {
-        {MST_ADDRESS_ID_MAX, false}, {MST_WORD_MAX, false},
-        {MST_ADDRESS_MAX, false},    {MST_NICKNAME_MAX, true},
-        {MST_PARTY_MAX, true},       {MST_PARTY_MAX, true},
-        {MST_PARTY_MAX, true},       {MST_PARTY_MAX, false},
-        {MST_WORD_MAX, false},
+        {MST_ADDRESS_WORD_MAX, false}, {MST_ADDRESS_WORD_MAX, false},
+        {MST_ADDRESS_TEXT_MAX, false}, {MST_ADDRESS_TEXT_MAX, true},
+        {MST_ADDRESS_TEXT_MAX, true},  {MST_ADDRESS_TEXT_MAX, true},
+        {MST_ADDRESS_TEXT_MAX, true},  {MST_ADDRESS_TEXT_MAX, false},
+        {MST_ADDRESS_WORD_MAX, false},
     };
 
     for (unsigned i = 0; i < COUNT_OF(texts); i++) {

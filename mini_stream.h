@@ -32,114 +32,73 @@ extern "C" {
 
 #define MST_VERSION "0.1.0"
 
-/* ------------------------------------------------------------------------
- * Limits: a build may set others (-DMST_...=n), the same for the library and
- * for everything that includes this header; mst_client_init() checks that.
- * ------------------------------------------------------------------------ */
+/* ---- Limits ----------------------------------------------------------------
+ * A build may set others (-DMST_...=n), the same for the library and for
+ * everything that includes this header; mst_client_init() checks that. Lengths
+ * are in bytes, and what is beyond a limit has the error that stands here. */
 
-/* Subscriptions of one client. Beyond: mst_subscribe() says MST_ERR_FULL. */
 #ifndef MST_SUBSCRIPTIONS_MAX
-#define MST_SUBSCRIPTIONS_MAX 32
+#define MST_SUBSCRIPTIONS_MAX 32 /* of one client: MST_ERR_FULL */
 #endif
-
-/* Bytes of a market symbol. Beyond: MST_ERR_ARGUMENT from the caller,
- * MST_ERR_MESSAGE_SIZE in a message. */
 #ifndef MST_MARKET_MAX
-#define MST_MARKET_MAX 31
+#define MST_MARKET_MAX 31 /* market symbol: MST_ERR_ARGUMENT, _MESSAGE_SIZE */
 #endif
-
-/* Bytes of an access token, as written in the reply's JSON. Beyond:
- * MST_ERR_TOKEN_TOO_LARGE. */
 #ifndef MST_TOKEN_MAX
-#define MST_TOKEN_MAX 4096
+#define MST_TOKEN_MAX 4096 /* access token in JSON: MST_ERR_TOKEN_TOO_LARGE */
 #endif
-
-/* Bytes of a host name (RFC 1035 allows 253). Beyond: MST_ERR_URL. */
 #ifndef MST_HOST_MAX
-#define MST_HOST_MAX 253
+#define MST_HOST_MAX 253 /* host (as RFC 1035 allows): MST_ERR_URL */
 #endif
-
-/* Bytes of the path of a configured URL. Beyond: MST_ERR_URL. */
 #ifndef MST_PATH_MAX
-#define MST_PATH_MAX 127
+#define MST_PATH_MAX 127 /* path of a configured URL: MST_ERR_URL */
 #endif
-
-/* Bytes of one HTTP header line that matters (beyond: MST_ERR_HTTP_HEADER; a
- * longer one that does not matter is skipped), and of one field of a token
- * reply other than the token (beyond: MST_ERR_TOKEN_SHAPE). */
+/* 64 to 32,768. HTTP header line that matters: MST_ERR_HTTP_HEADER; field of a
+ * token reply other than the token: MST_ERR_TOKEN_SHAPE. */
 #ifndef MST_LINE_MAX
 #define MST_LINE_MAX 512
 #endif
-
-/* Bytes of all header lines of one response. Beyond: MST_ERR_HTTP_HEADER. */
 #ifndef MST_HEADERS_MAX
-#define MST_HEADERS_MAX 16384
+#define MST_HEADERS_MAX 16384 /* all header lines: MST_ERR_HTTP_HEADER */
 #endif
-
-/* Bytes of a response's body. Beyond: MST_ERR_HTTP_BODY. */
 #ifndef MST_BODY_MAX
-#define MST_BODY_MAX 65536
+#define MST_BODY_MAX 65536 /* a response's body: MST_ERR_HTTP_BODY */
 #endif
-
-/* Nesting of JSON arrays and objects, 4 to 32. Beyond: MST_ERR_JSON_DEPTH. */
 #ifndef MST_JSON_DEPTH
-#define MST_JSON_DEPTH 16
+#define MST_JSON_DEPTH 16 /* 4 to 32: nesting of JSON: MST_ERR_JSON_DEPTH */
 #endif
-
-/* Levels in one part of a market_data message. Beyond: a further part. */
 #ifndef MST_PART_LEVELS
-#define MST_PART_LEVELS 32
+#define MST_PART_LEVELS 32 /* levels in a part of a message: one more part */
 #endif
-
-/* A market whose book needs it is subscribed anew so many times at once, and
- * then once more each time that so much time (ms) has passed; for thinness
- * that comes back, after twice the time of before, up to a day. Beyond: the
- * book stays as it is, and says so. */
+#ifndef MST_TEXT_MAX
+#define MST_TEXT_MAX 95 /* 47 or more. Text kept for an event: it is cut */
+#endif
+/* Of an address: word (id, network, status, custodian type) and other text.
+ * MST_ERR_ADDRESS from the caller, MST_ERR_MESSAGE_SIZE from the service. */
+#ifndef MST_ADDRESS_WORD_MAX
+#define MST_ADDRESS_WORD_MAX 63
+#endif
+#ifndef MST_ADDRESS_TEXT_MAX
+#define MST_ADDRESS_TEXT_MAX 127
+#endif
+/* A market whose book needs it is subscribed anew so many times at once (1 or
+ * more), then once more each time that so many ms have passed (twice as many
+ * each time, up to a day, where its book keeps growing thin). Beyond: the book
+ * stays as it is, and says so. */
 #ifndef MST_RESYNCS_MAX
 #define MST_RESYNCS_MAX 3
 #endif
 #ifndef MST_RESYNC_EVERY_MS
 #define MST_RESYNC_EVERY_MS 600000
 #endif
-
-/* A book that disagrees with the top of book is in doubt once so many top of
- * book messages in a row, over so much of their time (ms), have said so. */
+/* A book disagrees with the top of book once so many messages in a row (1 to
+ * 255), over so much of their time (ms), have said so. */
 #ifndef MST_DISAGREEMENTS
 #define MST_DISAGREEMENTS 3
 #endif
 #ifndef MST_DISAGREEMENT_MS
 #define MST_DISAGREEMENT_MS 2000
 #endif
-
-/* Bytes of a text kept for an event (47 or more): an error code, a message, a
- * bad number.
- * Beyond: the text is cut at a character's boundary. */
-#ifndef MST_TEXT_MAX
-#define MST_TEXT_MAX 95
-#endif
-
-/* Bytes of the id of an address record (a UUID has 36), of a blockchain
- * address, of a nickname, of a name or id in travel rule metadata, and of a
- * word (a network, a status, a custodian type). Beyond: MST_ERR_ADDRESS from
- * the caller, MST_ERR_MESSAGE_SIZE in a record. */
-#ifndef MST_ADDRESS_ID_MAX
-#define MST_ADDRESS_ID_MAX 63
-#endif
-#ifndef MST_ADDRESS_MAX
-#define MST_ADDRESS_MAX 127
-#endif
-#ifndef MST_NICKNAME_MAX
-#define MST_NICKNAME_MAX 127
-#endif
-#ifndef MST_PARTY_MAX
-#define MST_PARTY_MAX 127
-#endif
-#ifndef MST_WORD_MAX
-#define MST_WORD_MAX 31
-#endif
-
-/* Earliest wall clock, in Unix seconds, that is taken for a set clock:
- * 2024-01-01. Before: MST_ERR_CLOCK. */
+/* Unix s (2024-01-01). A wall clock before it is not set: MST_ERR_CLOCK. */
 #ifndef MST_CLOCK_MIN
 #define MST_CLOCK_MIN 1704067200
 #endif
@@ -715,7 +674,7 @@ enum mst_bookmark {
  */
 struct mst_travelrule {
     const char *first_name, *last_name; /* of a person, or else... */
-    const char *institution;            /* ...its name; MST_PARTY_MAX each */
+    const char *institution;            /* ...its name */
     const char *vasp_id;                /* not "" */
     const char *custodian_type; /* "VASP", "PRIVATE" or what else the service
                                  * knows; not "" */
@@ -816,11 +775,11 @@ struct mst_address {
     enum mst_address_status status;
     int64_t created_ns; /* Unix ns; 0: not said */
     bool bookmarked;
-    char id[MST_ADDRESS_ID_MAX + 1]; /* never empty */
-    char network_text[MST_WORD_MAX + 1];
-    char address[MST_ADDRESS_MAX + 1];
-    char nickname[MST_NICKNAME_MAX + 1];
-    char status_text[MST_WORD_MAX + 1];
+    char id[MST_ADDRESS_WORD_MAX + 1]; /* never empty */
+    char network_text[MST_ADDRESS_WORD_MAX + 1];
+    char address[MST_ADDRESS_TEXT_MAX + 1];
+    char nickname[MST_ADDRESS_TEXT_MAX + 1];
+    char status_text[MST_ADDRESS_WORD_MAX + 1];
 };
 
 /*
@@ -1570,9 +1529,8 @@ struct mst_client {
                 MST_RESYNCS_MAX * 190027u ^ MST_RESYNC_EVERY_MS * 210011u ^ \
                 MST_DISAGREEMENTS * 230003u ^ MST_TEXT_MAX * 270001u ^      \
                 MST_DISAGREEMENT_MS * 250007u ^ MST_CLOCK_MIN * 310019u ^   \
-                MST_ADDRESS_ID_MAX * 330017u ^ MST_ADDRESS_MAX * 350003u ^  \
-                MST_NICKNAME_MAX * 370003u ^ MST_PARTY_MAX * 390001u ^      \
-                MST_WORD_MAX * 410009u))
+                MST_ADDRESS_WORD_MAX * 330017u ^                            \
+                MST_ADDRESS_TEXT_MAX * 350003u))
 #define MST_BUILD(object) (MST_LIMITS ^ (uint32_t)sizeof(object))
 
 /* How long the caller may sleep if nothing happens on an object's link, such as

@@ -169,15 +169,16 @@ static void test_hostile_text(void **state) {
 }
 
 static void test_longest_texts(void **state) {
-    static char address[MST_ADDRESS_MAX + 1], name[MST_PARTY_MAX + 1];
-    static char nickname[MST_NICKNAME_MAX + 1];
+    static char address[MST_ADDRESS_TEXT_MAX + 1],
+        name[MST_ADDRESS_TEXT_MAX + 1];
+    static char nickname[MST_ADDRESS_TEXT_MAX + 1];
     const struct mst_travelrule rule = {
         .institution = name, .vasp_id = name, .custodian_type = "VASP"};
 
     (void)state;
-    memset(address, 'a', MST_ADDRESS_MAX);
-    memset(nickname, '"', MST_NICKNAME_MAX);
-    memset(name, 1, MST_PARTY_MAX);
+    memset(address, 'a', MST_ADDRESS_TEXT_MAX);
+    memset(nickname, '"', MST_ADDRESS_TEXT_MAX);
+    memset(name, 1, MST_ADDRESS_TEXT_MAX);
     begin();
     session.request.address = address;
     session.request.nickname = nickname;
@@ -876,11 +877,11 @@ static void test_connection_close(void **state) {
 }
 
 static void test_below_tls(void **state) {
-    static char nickname[MST_NICKNAME_MAX + 1];
+    static char nickname[MST_ADDRESS_TEXT_MAX + 1];
 
     (void)state;
     begin_over(true);
-    memset(nickname, 1, MST_NICKNAME_MAX); /* more than one record */
+    memset(nickname, 1, MST_ADDRESS_TEXT_MAX); /* more than one record */
     session.request =
         (struct mst_address_request){.id = "x", .nickname = nickname};
     session_start_transfer();

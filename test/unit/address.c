@@ -218,16 +218,18 @@ SETTER(vasp_id, t->vasp_id = text)
 SETTER(custodian, t->custodian_type = text)
 
 static const struct text_field text_fields[] = {
-    {"id", MST_ADDRESS_ID_MAX, MST_FIELD_ID, false, set_id},
-    {"network", MST_WORD_MAX, MST_FIELD_NETWORK, false, set_network},
-    {"address", MST_ADDRESS_MAX, MST_FIELD_ADDRESS, false, set_address},
-    {"nickname", MST_NICKNAME_MAX, MST_FIELD_NICKNAME, true, set_nickname},
-    {"first_name", MST_PARTY_MAX, MST_FIELD_FIRST_NAME, true, set_first_name},
-    {"last_name", MST_PARTY_MAX, MST_FIELD_LAST_NAME, true, set_last_name},
-    {"institution", MST_PARTY_MAX, MST_FIELD_INSTITUTION, true,
+    {"id", MST_ADDRESS_WORD_MAX, MST_FIELD_ID, false, set_id},
+    {"network", MST_ADDRESS_WORD_MAX, MST_FIELD_NETWORK, false, set_network},
+    {"address", MST_ADDRESS_TEXT_MAX, MST_FIELD_ADDRESS, false, set_address},
+    {"nickname", MST_ADDRESS_TEXT_MAX, MST_FIELD_NICKNAME, true, set_nickname},
+    {"first_name", MST_ADDRESS_TEXT_MAX, MST_FIELD_FIRST_NAME, true,
+     set_first_name},
+    {"last_name", MST_ADDRESS_TEXT_MAX, MST_FIELD_LAST_NAME, true,
+     set_last_name},
+    {"institution", MST_ADDRESS_TEXT_MAX, MST_FIELD_INSTITUTION, true,
      set_institution},
-    {"vasp_id", MST_PARTY_MAX, MST_FIELD_VASP_ID, false, set_vasp_id},
-    {"custodian_type", MST_WORD_MAX, MST_FIELD_CUSTODIAN_TYPE, false,
+    {"vasp_id", MST_ADDRESS_TEXT_MAX, MST_FIELD_VASP_ID, false, set_vasp_id},
+    {"custodian_type", MST_ADDRESS_WORD_MAX, MST_FIELD_CUSTODIAN_TYPE, false,
      set_custodian},
 };
 
@@ -730,9 +732,11 @@ static void texts_of_a_record_have_limits(void **state) {
         const char *field;
         size_t max;
     } cases[] = {
-        {"id", MST_ADDRESS_ID_MAX},   {"crypto_network", MST_WORD_MAX},
-        {"address", MST_ADDRESS_MAX}, {"nickname", MST_NICKNAME_MAX},
-        {"status", MST_WORD_MAX},
+        {"id", MST_ADDRESS_WORD_MAX},
+        {"crypto_network", MST_ADDRESS_WORD_MAX},
+        {"address", MST_ADDRESS_TEXT_MAX},
+        {"nickname", MST_ADDRESS_TEXT_MAX},
+        {"status", MST_ADDRESS_WORD_MAX},
     };
 
     (void)state;
