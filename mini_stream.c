@@ -3515,32 +3515,6 @@ int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event) {
  * the bodies that come back.
  * ------------------------------------------------------------------------ */
 
-/* From MST_NETWORK_BITCOIN on. */
-static const char address_networks[] =
-    "BITCOIN\0ETHEREUM\0BITCOIN_CASH\0LITECOIN\0SOLANA\0POLYGON_POS\0BASE\0"
-    "ARBITRUM_ONE\0STELLAR\0INK\0XLAYER\0";
-
-/* From MST_ADDRESS_PENDING on. */
-static const char address_statuses[] = "PENDING\0APPROVED\0REJECTED\0";
-
-const char *mst_network_name(enum mst_network network) {
-    return network > MST_NETWORK_NONE
-               ? text_nth(address_networks,
-                          (unsigned)network - MST_NETWORK_BITCOIN)
-               : "";
-}
-
-/* 0 for "", else the text's place in a list, counted from 1; behind its last
- * where it is not there. */
-static unsigned address_word(const char *words, const char *text) {
-    return text[0] == '\0' ? 0 : text_lookup(words, text, strlen(text)) + 1u;
-}
-
-enum mst_network mst_network_from_name(const char *name) {
-    return (enum mst_network)address_word(address_networks,
-                                          name != NULL ? name : "");
-}
-
 static const struct mst_travelrule address_no_travelrule;
 
 const char *mst_address_field_name(enum mst_address_field field) {
@@ -3568,10 +3542,10 @@ static int address_breaks(struct mst_address_fault *fault,
     return MST_ERR_ADDRESS;
 }
 
-/* Exactly one identification form, and a network that is what its text says. */
+/* Exactly one identification form. */
 static int address_check_form(const struct mst_address_request *r,
                               struct mst_address_fault *fault) {
-    bool network = r->network != MST_NETWORK_NONE || r->network_text != NULL;
+    bool network = r->network != NULL;
     bool address = r->address != NULL;
 
     if (r->id != NULL) {
@@ -3586,18 +3560,7 @@ static int address_check_form(const struct mst_address_request *r,
                                         : MST_FIELD_IDENTITY,
                               MST_RULE_MISSING);
     }
-    if ((unsigned)r->network > MST_NETWORK_OTHER) {
-        return address_breaks(fault, MST_FIELD_NETWORK, MST_RULE_VALUE);
-    }
-    if (r->network_text == NULL) {
-        return r->network == MST_NETWORK_OTHER
-                   ? address_breaks(fault, MST_FIELD_NETWORK, MST_RULE_MISSING)
-                   : 0;
-    }
-    return r->network_text[0] == '\0' ||
-                   mst_network_from_name(r->network_text) == r->network
-               ? 0
-               : address_breaks(fault, MST_FIELD_NETWORK, MST_RULE_CONTRADICTS);
+    return 0;
 }
 
 static int address_check_texts(const struct mst_address_request *r,
@@ -3605,9 +3568,9 @@ static int address_check_texts(const struct mst_address_request *r,
                                struct mst_address_fault *fault) {
     /* In the order of enum mst_address_field, from MST_FIELD_ID on. */
     const char *const texts[] = {
-        r->id,          r->network_text, r->address,
-        r->nickname,    t->first_name,   t->last_name,
-        t->institution, t->vasp_id,      t->custodian_type,
+        r->id,          r->network,    r->address,
+        r->nickname,    t->first_name, t->last_name,
+        t->institution, t->vasp_id,    t->custodian_type,
     };
     static const struct {
         uint32_t most;
@@ -3732,12 +3695,7 @@ static void address_body_write(struct out *o,
                                const struct mst_address_request *r) {
     char before = address_text_write(o, '{', "id", r->id);
 
-    if (r->address != NULL) {
-        before = address_text_write(o, before, "crypto_network",
-                                    r->network_text != NULL
-                                        ? r->network_text
-                                        : mst_network_name(r->network));
-    }
+    before = address_text_write(o, before, "crypto_network", r->network);
     before = address_text_write(o, before, "address", r->address);
     before = address_text_write(o, before, "nickname", r->nickname);
     if (r->bookmarked != MST_BOOKMARK_UNCHANGED) {
@@ -3772,10 +3730,10 @@ int mst_address_write(char *out, size_t len,
 static const struct object_field address_fields[] = {
     {"address", 0, 0, 1, OBJECT_OBJECT, OBJECT_ENTERED},
     ADDRESS_TEXT("id", id),
-    ADDRESS_TEXT("crypto_network", network_text),
+    ADDRESS_TEXT("crypto_network", network),
     ADDRESS_TEXT("address", address),
     ADDRESS_TEXT("nickname", nickname),
-    ADDRESS_TEXT("status", status_text),
+    ADDRESS_TEXT("status", status),
     {"created_at", OBJECT_AT(struct mst_address, created_ns), 2, OBJECT_TIME,
      0},
     {"bookmarked", OBJECT_AT(struct mst_address, bookmarked), 2, OBJECT_BOOL,
@@ -3805,12 +3763,8 @@ int mst_address_read(const void *body, size_t len,
     }
     if (rc != 0) {
         memset(a, 0, sizeof *a);
-        return rc;
     }
-    a->network = mst_network_from_name(a->network_text);
-    a->status =
-        (enum mst_address_status)address_word(address_statuses, a->status_text);
-    return 0;
+    return rc;
 }
 
 #define PROBLEM_TEXT(name, member, depth, flags)                         \

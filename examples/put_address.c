@@ -37,7 +37,7 @@ static int put(const struct mst_address_request *request) {
             mst_posix_wait(&posix, &link, 1, 1000);
         } else if (rc > 0 && event.type == MST_EVENT_ADDRESS) {
             if (end->error == 0) {
-                printf("%s %s\n", record.id, record.status_text);
+                printf("%s %s\n", record.id, record.status);
                 result = EXIT_SUCCESS;
             } else {
                 fprintf(stderr, "%s %s%s\n", mst_strerror(end->error),
@@ -65,8 +65,7 @@ int main(int argc, char **argv) {
     }
     struct mst_address_fault fault;
     struct mst_address_request request = {
-        .network = mst_network_from_name(argv[1]),
-        .network_text = argv[1],
+        .network = argv[1],
         .address = argv[2],
         .nickname = argv[3], /* NULL: as it is */
     };

@@ -91,7 +91,7 @@ static const char **options_text(struct address_options *options, int key) {
     switch (key) {
     case KEY_ID: return &options->request.id;
     case KEY_ADDRESS: return &options->request.address;
-    case KEY_NETWORK: return &options->request.network_text;
+    case KEY_NETWORK: return &options->request.network;
     case KEY_NICKNAME: return &options->request.nickname;
     case KEY_FIRST_NAME: return &options->travelrule.first_name;
     case KEY_LAST_NAME: return &options->travelrule.last_name;
@@ -108,11 +108,6 @@ static void options_check(const struct argp_state *state,
     struct mst_address_request *request = &options->request;
     struct mst_address_fault fault;
 
-    if (request->network_text != NULL) {
-        request->network = request->network_text[0] == '\0'
-                               ? MST_NETWORK_OTHER
-                               : mst_network_from_name(request->network_text);
-    }
     if (mst_address_check(request, &fault) != MST_OK) {
         argp_failure(state, EXITS_USAGE, 0, "%s %s: `%s --help' says more",
                      mst_address_field_name(fault.field),

@@ -25,10 +25,10 @@ void address_print_table(const struct mst_address *record) {
     char time[TEXT_TIME_LEN] = "";
 
     print_field("id", record->id);
-    print_field("network", record->network_text);
+    print_field("network", record->network);
     print_field("address", record->address);
     print_field("nickname", record->nickname);
-    print_field("status", record->status_text);
+    print_field("status", record->status);
     if (record->created_ns > 0) {
         text_time(record->created_ns, time);
     }
@@ -58,9 +58,9 @@ static json_t *json_record(const struct mst_address *record) {
     }
     return json_pack(
         "{s:o,s:o,s:o,s:o,s:o,s:o,s:b}", "id", json_text(record->id),
-        "crypto_network", json_text(record->network_text), "address",
+        "crypto_network", json_text(record->network), "address",
         json_text(record->address), "nickname", json_any_text(record->nickname),
-        "status", json_text(record->status_text), "created_at", json_text(time),
+        "status", json_text(record->status), "created_at", json_text(time),
         "bookmarked", record->bookmarked);
 }
 

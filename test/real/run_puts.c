@@ -34,7 +34,7 @@ static struct mst_transfer transfer;
 static struct mst_book books[2];
 static struct mst_level levels[2][2 * DEPTH];
 
-static struct mst_address_request request = {.network = MST_NETWORK_BASE,
+static struct mst_address_request request = {.network = "BASE",
                                              .address = "beside"};
 static struct mst_address record;
 

@@ -217,7 +217,7 @@ static void test_token_ends(void **state) {
 
 static void put(void) {
     session.request = (struct mst_address_request){
-        .network = MST_NETWORK_BITCOIN, .address = "bc1qexample"};
+        .network = "BITCOIN", .address = "bc1qexample"};
     expect_int("put", 0, session_put());
 }
 

@@ -62,6 +62,6 @@ void board_show_trade(struct mst_decimal price, struct mst_decimal amount,
 void board_show_alive(int64_t time_ns);
 void board_show_doubt(enum mst_book_state state, unsigned flags);
 void board_show_error(int error, int detail, uint32_t retry_ms);
-void board_show_record(const char *id, enum mst_address_status status);
+void board_show_record(const char *id, const char *status);
 
 #endif

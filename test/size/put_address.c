@@ -15,7 +15,7 @@ static const struct mst_config config = {
 };
 
 static const struct mst_address_request request = {
-    .network = MST_NETWORK_BITCOIN,
+    .network = "BITCOIN",
     .address = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
     .nickname = "cold storage",
 };

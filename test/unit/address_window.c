@@ -22,7 +22,7 @@ static const struct mst_travelrule institution = {.institution = "B\r\n"};
 
 static const struct mst_address_request requests[] = {
     {.id = "i"},
-    {.network = MST_NETWORK_BITCOIN_CASH,
+    {.network = "BITCOIN_CASH",
      .address = "q\"\xf0\x9f\x98\x80",
      .nickname = "\t",
      .bookmarked = MST_BOOKMARK_TRUE,
