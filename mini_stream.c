@@ -2448,7 +2448,6 @@ static int message_service_error(struct mst_decoder *d,
                        0,
                        NULL,
                        0};
-    struct mst_service_error *out = &event->as.service_error;
     const char *text;
     int rc;
 
@@ -2460,11 +2459,11 @@ static int message_service_error(struct mst_decoder *d,
         return rc;
     }
     message_event(event, MST_EVENT_SERVICE_ERROR);
-    out->code = (o.set & (BIT(SERVICE_CODES) - 1)) != 0
-                    ? message_code(d->said.text)
-                    : MST_CODE_NONE;
-    out->code_text = d->said.text;
-    out->message = d->said.message;
+    event->as.service_error.code = (o.set & (BIT(SERVICE_CODES) - 1)) != 0
+                                       ? message_code(d->said.text)
+                                       : MST_CODE_NONE;
+    event->as.service_error.code_text = d->said.text;
+    event->as.service_error.message = d->said.message;
     return 1;
 }
 
@@ -9085,14 +9084,13 @@ static void client_audited(struct mst_client *c) {
     }
 }
 
-static void client_response(struct mst_client *c,
-                            const struct mst_response *response) {
+static void client_response(struct mst_client *c, enum mst_action action) {
     bool open = false;
 
-    if (c->request != (uint8_t)response->action) {
+    if (c->request != (uint8_t)action) {
         return; /* late: the states of its entries were looked after */
     }
-    if (response->action == MST_SUBSCRIPTION_LIST) {
+    if (action == MST_SUBSCRIPTION_LIST) {
         client_audited(c);
         client_answered(c);
         return;
@@ -9487,7 +9485,7 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
         break;
     case MST_EVENT_RESPONSE:
         if (!client_is_asking(c)) {
-            client_response(c, &event->as.response);
+            client_response(c, event->as.response.action);
         }
         break;
     case MST_EVENT_SERVICE_ERROR:

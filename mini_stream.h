@@ -333,9 +333,7 @@ struct mst_port {
                          void *data, size_t len);
 };
 
-/* ------------------------------------------------------------------------
- * Events
- * ------------------------------------------------------------------------ */
+/* ---- Events -------------------------------------------------------------- */
 
 enum mst_channel {
     MST_MARKET_DATA,
@@ -344,7 +342,6 @@ enum mst_channel {
     MST_HEARTBEAT,
     MST_CHANNEL_OTHER /* a channel this version does not know */
 };
-
 /* The channel's name on the wire ("market_data.top_of_book"), or "". */
 const char *mst_channel_name(enum mst_channel channel);
 
@@ -356,30 +353,22 @@ struct mst_level {
     int64_t price_coefficient;
     int64_t amount_coefficient; /* 0: the level is removed */
     int64_t time_ns;            /* of the message that set it */
-    int8_t price_exponent;
-    int8_t amount_exponent;
+    int8_t price_exponent, amount_exponent;
     uint8_t side;  /* enum mst_side */
-    uint8_t flags; /* MST_LEVEL_... */
+    uint8_t flags; /* MST_LEVEL_INEXACT, or 0 */
     uint32_t key;  /* private: a book's */
 };
-
-/* The amount has more than 18 significant digits: the first 18 are kept. */
-#define MST_LEVEL_INEXACT 1u
-
+#define MST_LEVEL_INEXACT 1u /* the amount's digits beyond the 18th are cut */
 struct mst_decimal mst_level_price(const struct mst_level *level);
 struct mst_decimal mst_level_amount(const struct mst_level *level);
 
-/*
- * A part of a market_data message: up to MST_PART_LEVELS levels, bids and
- * asks together. A message is one or more parts; the last comes only when the
- * whole message is known to be good, so a message of one part is all or
- * nothing. A message that turns bad after parts of it went out ends with a
- * part that is aborted (and has no levels). A message without levels is one
- * part that is first and last.
- */
+/* A part of a market_data message: up to MST_PART_LEVELS levels, bids and asks
+ * together, or none. A message is one part or more. The last comes only when
+ * the whole message is known to be good, so one of one part is all or nothing;
+ * one that turns bad after parts went out ends with an aborted, empty part. */
 struct mst_part {
-    const char *market; /* NUL-terminated */
-    int64_t time_ns;    /* the message's time, Unix ns, 0 or more */
+    const char *market;
+    int64_t time_ns;
     const struct mst_level *levels;
     size_t count;
     bool snapshot; /* replaces the book; otherwise an update */
@@ -399,15 +388,8 @@ struct mst_execution {
     const char *market;
     int64_t time_ns;
     struct mst_decimal price, amount;
-    /* An execution has no identifier. Where a pair has two connections, both
-     * bring it, and nothing tells that from two equal ones: this one may be the
-     * same as one that came before, or is still to come, by the other
-     * connection. Of the two, one at most is not marked. */
-    bool repeat;
-};
-
-struct mst_heartbeat {
-    int64_t time_ns;
+    bool repeat; /* of a pair: may have come, or may yet come, by the other
+                  * connection; of the two at most one is not marked */
 };
 
 enum mst_action { MST_SUBSCRIBE, MST_UNSUBSCRIBE, MST_SUBSCRIPTION_LIST };
@@ -419,29 +401,8 @@ struct mst_entry {
     const char *channel_name; /* as the service wrote it, up to 31 bytes */
     const char *market;       /* "" where the entry has none */
     bool success;             /* true for an entry of a list */
-    /* Why it failed, or MST_CODE_NONE. With MST_CODE_NO_EFFECT_ACTION the
-     * channel is already as it should be. */
-    enum mst_code code;
-    const char *text; /* the code as text, or "" */
-};
-
-/* The end of a response: all its entries went before. */
-struct mst_response {
-    enum mst_action action;
-    size_t entries, failed;
-};
-
-/* An error message of the service. */
-struct mst_service_error {
-    enum mst_code code;
-    const char *code_text; /* or "" */
-    const char *message;   /* or "" */
-};
-
-/* A message of an unknown type or channel, whole. */
-struct mst_unknown {
-    const char *text; /* NULL where it did not fit; not NUL-terminated */
-    size_t len;       /* of the whole message, also where text is NULL */
+    enum mst_code code;       /* why it failed, or MST_CODE_NONE */
+    const char *text;         /* the code as text, or "" */
 };
 
 /* Where a link stands; the stages of a connection in their order. */
@@ -458,64 +419,57 @@ enum mst_state {
     MST_STATE_OPEN,    /* streaming */
     MST_STATE_CLOSING  /* in the closing handshake */
 };
-
 const char *mst_state_name(enum mst_state state);
 
-/* What went wrong, with all that is known about it. */
+/* What went wrong. A number that is not known is 0, a text "". */
 struct mst_failure {
     int error;            /* mst_error */
     enum mst_state stage; /* in which it happened */
     bool permanent;       /* will not mend by itself: retried slowly */
-    uint32_t retry_ms;    /* until the next attempt; 0: at once, or none once
-                           * the client is to close */
-    int detail;           /* BearSSL's code, or the port's number, or 0 */
-    int http_status;      /* or 0 */
-    int ws_code;          /* close code received (RFC 6455, 7.4), or 0 */
-    int64_t clock_s;      /* the Unix time used, with MST_ERR_TLS_TIME */
-    const char *market;   /* of the message, or "" */
-    const char *text;     /* what the service said, or the bad value, or "" */
+    uint32_t retry_ms;    /* until the next attempt; 0: at once, or none */
+    int detail;           /* BearSSL's code, or the port's number */
+    int http_status;
+    int ws_code;        /* close code received (RFC 6455, section 7.4) */
+    int64_t clock_s;    /* the Unix time used, with MST_ERR_TLS_TIME */
+    const char *market; /* of the message */
+    const char *text;   /* what the service said, or the bad value */
 };
 
 struct mst_address;
 struct mst_problem;
-
-/* The end of mst_address_put(): what it points to lives until the next
- * mst_poll() or mst_address_put(). */
+/* The end of mst_address_put(); pointers live no longer than to the next one.
+ * An error with maybe_done may have changed the record all the same: an attempt
+ * had no answer, or a status of 500 or more. */
 struct mst_address_result {
-    int error; /* MST_OK, or what went wrong */
-    /* With an error: the record may have been changed all the same, since an
-     * attempt was left without an answer, or with a status of 500 or more. */
+    int error; /* mst_error, or MST_OK */
     bool maybe_done;
     int http_status;   /* of the API, or of the token endpoint; or 0 */
-    uint32_t retry_ms; /* how long to wait before the request is repeated; 0
-                        * where that would not help. One that comes before is
-                        * held back */
+    uint32_t retry_ms; /* a request that comes before is held back; 0: repeating
+                        * it would not help */
     const struct mst_address *record;  /* the caller's, or NULL */
     const struct mst_problem *problem; /* what the service says of an error */
-    const char *text; /* the scope that is missing, with MST_ERR_FORBIDDEN; the
-                       * code of the token endpoint; or "" */
+    const char *text; /* scope that is missing, with MST_ERR_FORBIDDEN; code of
+                       * the token endpoint; or "" */
     const char *body; /* as it came, or NULL */
     size_t body_len;
 };
 
 enum mst_event_type {
     MST_EVENT_NONE,
-    MST_EVENT_OPEN,          /* connected; subscriptions follow: no payload */
-    MST_EVENT_CLOSED,        /* connection or attempt ended: failure */
-    MST_EVENT_ERROR,         /* a message or a request failed, the connection
-                          * goes on: failure */
-    MST_EVENT_PART,          /* market_data: part */
-    MST_EVENT_TOP,           /* market_data.top_of_book: top */
-    MST_EVENT_EXECUTION,     /* execution_data: execution */
-    MST_EVENT_HEARTBEAT,     /* heartbeat: heartbeat */
-    MST_EVENT_ENTRY,         /* an entry of a response: entry */
-    MST_EVENT_RESPONSE,      /* the end of a response: response */
+    MST_EVENT_OPEN,      /* connected; subscriptions follow: no payload */
+    MST_EVENT_CLOSED,    /* connection or attempt ended: failure */
+    MST_EVENT_ERROR,     /* message or request failed, no more: failure */
+    MST_EVENT_PART,      /* market_data: part */
+    MST_EVENT_TOP,       /* market_data.top_of_book: top */
+    MST_EVENT_EXECUTION, /* execution_data: execution */
+    MST_EVENT_HEARTBEAT, /* heartbeat: heartbeat */
+    MST_EVENT_ENTRY,     /* an entry of a response: entry */
+    MST_EVENT_RESPONSE,  /* all entries of a response went before: response */
     MST_EVENT_SERVICE_ERROR, /* error message of the service: service_error */
     MST_EVENT_ADDRESS,       /* mst_address_put() is over: address */
     MST_EVENT_LEADER,        /* of a pair: from now on this link leads */
     MST_EVENT_UNKNOWN        /* message of an unknown kind: unknown */
 };
-
 struct mst_event {
     enum mst_event_type type;
     int link;              /* the link it came by */
@@ -527,13 +481,24 @@ struct mst_event {
         struct mst_part part;
         struct mst_top top;
         struct mst_execution execution;
-        struct mst_heartbeat heartbeat;
         struct mst_entry entry;
-        struct mst_response response;
-        struct mst_service_error service_error;
-        struct mst_unknown unknown;
         struct mst_failure failure;
         struct mst_address_result address;
+        struct {
+            int64_t time_ns;
+        } heartbeat;
+        struct {
+            enum mst_action action;
+            size_t entries, failed;
+        } response;
+        struct {
+            enum mst_code code;
+            const char *code_text, *message; /* or "" */
+        } service_error;
+        struct {
+            const char *text; /* NULL where it did not fit; without a NUL */
+            size_t len;       /* of the whole message in any case */
+        } unknown;
     } as;
 };
 

@@ -174,16 +174,15 @@ static void plain_entry(const struct mst_entry *entry) {
                        text, sizeof text));
 }
 
-static void plain_service_error(const struct mst_service_error *error) {
+static void plain_service_error(const char *code_text, const char *text) {
     char code[MST_TEXT_MAX + 1];
     char message[MST_TEXT_MAX + 1];
 
     plain_note("error");
     fprintf(stderr, "the service says: %s%s%s\n",
-            text_clean(error->code_text, code, sizeof code),
-            error->code_text[0] != '\0' && error->message[0] != '\0' ? ", "
-                                                                     : "",
-            text_clean(error->message, message, sizeof message));
+            text_clean(code_text, code, sizeof code),
+            code_text[0] != '\0' && text[0] != '\0' ? ", " : "",
+            text_clean(text, message, sizeof message));
 }
 
 void plain_log(const struct mst_event *event) {
@@ -206,7 +205,8 @@ void plain_log(const struct mst_event *event) {
         break;
     case MST_EVENT_ENTRY: plain_entry(&event->as.entry); break;
     case MST_EVENT_SERVICE_ERROR:
-        plain_service_error(&event->as.service_error);
+        plain_service_error(event->as.service_error.code_text,
+                            event->as.service_error.message);
         break;
     case MST_EVENT_UNKNOWN:
         plain_note("unknown");
