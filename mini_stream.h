@@ -9,7 +9,7 @@
  * mst_error. Texts are UTF-8 with a NUL; names and texts that a call returns
  * are never NULL and live as long as the program. A time of a message is in
  * nanoseconds since the Unix epoch. Pointers in an event live until the next
- * poll. Private members are no interface.
+ * poll.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -104,7 +104,6 @@ extern "C" {
 #endif
 
 /* ---- Errors, banded by layer --------------------------------------------- */
-
 enum mst_error {
     MST_OK = 0,
     /* The caller's: nothing has happened. */
@@ -264,8 +263,8 @@ static inline double mst_decimal_to_double(struct mst_decimal value) {
 int mst_time_parse(const char *text, size_t len, int64_t *ns);
 
 /* Write plain notation ("0.00012", "50000"), or a time that is at least 0
- * ("2026-01-02T03:04:05.678901234Z"), with a NUL into a buffer of the length
- * that is named here; return the text's length. */
+ * ("2026-01-02T03:04:05.678901234Z"), into a buffer of this length with its
+ * NUL; return the text's length. */
 #define MST_DECIMAL_TEXT_LEN 88
 #define MST_TIME_TEXT_LEN 31
 size_t mst_decimal_format(struct mst_decimal value, char *text);
