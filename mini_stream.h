@@ -333,7 +333,6 @@ struct mst_port {
 };
 
 /* ---- Events -------------------------------------------------------------- */
-
 enum mst_channel {
     MST_MARKET_DATA,
     MST_TOP_OF_BOOK,
