@@ -604,15 +604,12 @@ int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event);
  * beneficiary that is both person and institution, a custodian "VASP" without a
  * vasp_id, a custodian "PRIVATE" with one. */
 struct mst_travelrule {
-    const char *first_name, *last_name; /* of a person, or else... */
-    const char *institution;            /* ...its name */
-    const char *vasp_id;                /* not "" */
-    const char *custodian_type;         /* "VASP", "PRIVATE"; not "" */
+    const char *first_name, *last_name, *institution; /* of the beneficiary */
+    const char *vasp_id, *custodian_type;             /* not "" */
 };
 
-/* Unchanged is, on creation: not bookmarked. */
 enum mst_bookmark {
-    MST_BOOKMARK_UNCHANGED,
+    MST_BOOKMARK_UNCHANGED, /* on creation: not bookmarked */
     MST_BOOKMARK_FALSE,
     MST_BOOKMARK_TRUE
 };
@@ -651,15 +648,13 @@ enum mst_address_field {
 /* The rule that it breaks. */
 enum mst_address_rule {
     MST_RULE_NONE,
-    MST_RULE_MISSING, /* a vasp_id: with a custodian "VASP" */
+    MST_RULE_MISSING,
     MST_RULE_EMPTY,
     MST_RULE_TOO_LONG,
     MST_RULE_UTF8,        /* not valid UTF-8 */
-    MST_RULE_CONTRADICTS, /* an id: network or address; an institution: a
-                           * person's name; a vasp_id: a custodian "PRIVATE" */
+    MST_RULE_CONTRADICTS, /* another field */
     MST_RULE_VALUE        /* no value of its enum */
 };
-
 struct mst_address_fault {
     enum mst_address_field field;
     enum mst_address_rule rule;
@@ -668,9 +663,8 @@ struct mst_address_fault {
 const char *mst_address_field_name(enum mst_address_field field);
 const char *mst_address_rule_text(enum mst_address_rule rule);
 
-/* Returns 0; MST_ERR_ADDRESS, with the first rule that is broken in *fault
- * (which may be NULL, and is all zero in the other cases); or MST_ERR_ARGUMENT
- * where request is NULL. */
+/* Returns 0; MST_ERR_ADDRESS, with the first rule that is broken in *fault (or
+ * NULL; else all zero); or MST_ERR_ARGUMENT where request is NULL. */
 int mst_address_check(const struct mst_address_request *request,
                       struct mst_address_fault *fault);
 /* Writes the body of the PUT, JSON without a NUL. Returns its length, an error
@@ -687,18 +681,15 @@ struct mst_address {
     char id[MST_ADDRESS_WORD_MAX + 1]; /* never empty */
     char network[MST_ADDRESS_WORD_MAX + 1];
     char status[MST_ADDRESS_WORD_MAX + 1]; /* PENDING, APPROVED, REJECTED... */
-    char address[MST_ADDRESS_TEXT_MAX + 1];
-    char nickname[MST_ADDRESS_TEXT_MAX + 1];
+    char address[MST_ADDRESS_TEXT_MAX + 1], nickname[MST_ADDRESS_TEXT_MAX + 1];
 };
-
 /* Reads the whole body of a 200 response; fields that it does not know are
  * skipped. Returns 0, or, with address all zero: MST_ERR_JSON_SYNTAX (also for
  * what is not UTF-8), _JSON_DEPTH, _MESSAGE_SHAPE (no record, no id, a field of
  * a wrong type), _MESSAGE_KEY, _MESSAGE_SIZE, _TIME. */
 int mst_address_read(const void *body, size_t len, struct mst_address *address);
 
-/* What an error response says. Texts are cut where they are too long, and have
- * no control characters. */
+/* What an error response says, cut where too long, no control characters. */
 struct mst_problem {
     int status; /* as the body says, 100 to 599, or 0: HTTP's own counts */
     char title[MST_TEXT_MAX + 1];  /* in short, or an error code, or "" */
