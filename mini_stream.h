@@ -701,7 +701,6 @@ void mst_problem_read(const void *body, size_t len,
                       struct mst_problem *problem);
 
 /* ---- Book ---------------------------------------------------------------- */
-
 enum mst_book_state {
     MST_BOOK_EMPTY,    /* nothing has come yet */
     MST_BOOK_BUILDING, /* is being merged: no depth is given */
@@ -723,6 +722,7 @@ enum mst_book_reason {
 };
 const char *mst_book_state_name(enum mst_book_state state);
 const char *mst_book_reason_name(enum mst_book_reason reason);
+
 /* Doubts about a live book, judged at the end of each message. A book that is
  * aggregated of several venues may be crossed for good reason. */
 #define MST_BOOK_CROSSED 1u    /* best bid at or above best ask */
@@ -731,7 +731,7 @@ const char *mst_book_reason_name(enum mst_book_reason reason);
 #define MST_BOOK_BACKWARD 8u   /* an update was older than one before it */
 #define MST_BOOK_TIME_STEP 16u /* the service's time went back */
 
-/* Members are private, as those of a side. */
+/* Members of both are private. */
 struct mst_book_calls;
 struct mst_book_side {
     struct mst_level *levels;
@@ -761,9 +761,8 @@ struct mst_book {
 int mst_book_init(struct mst_book *book, struct mst_level *levels,
                   size_t capacity);
 /* Gives a book a second one of the same capacity, both just prepared, borrowed
- * for its life and not to be used otherwise: while a message is merged there,
- * the book goes on showing what it had, marked as stale. Returns 0 or
- * MST_ERR_ARGUMENT. */
+ * for its life alone: while a message is merged there, the book goes on showing
+ * what it had, marked as stale. Returns 0 or MST_ERR_ARGUMENT. */
 int mst_book_set_spare(struct mst_book *book, struct mst_book *spare);
 /* A side that has lost sight of worse levels and has fewer than this many left
  * is thin; 63/64 of the capacity at most; 0, the default: never. */
@@ -773,7 +772,6 @@ void mst_book_set_thin(struct mst_book *book, size_t levels);
  * subscription. received_ns is as in struct mst_event, or always 0. A part that
  * does not continue the one before makes the book stale (MST_BOOK_ABORTED)
  * until the next snapshot.
- *
  * Updates that come before their snapshot are merged with it: what is as old as
  * it or older is dropped, whenever it comes. Where that must be wrong
  * MST_BOOK_TIME_STEP is set: the update is read 2 s or more after the snapshot
@@ -821,10 +819,9 @@ bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
 int mst_book_amount(const struct mst_book *book, enum mst_side side,
                     struct mst_decimal price, struct mst_decimal *sum);
 /* The best ask less the best bid, not positive where the book is crossed, and
- * the price halfway between them, of what the book shows: exact, or marked as
- * inexact. Return 0, or, with a result of 0: MST_ERR_NO_LEVELS where a side
- * shows no level, MST_ERR_HORIZON where its best one is beyond the horizon.
- * O(1). */
+ * the price halfway between them, exact or marked as inexact. Return 0, or,
+ * with a result of 0: MST_ERR_NO_LEVELS where a side shows no level,
+ * MST_ERR_HORIZON where its best one is beyond the horizon. O(1). */
 int mst_book_spread(const struct mst_book *book, struct mst_decimal *spread);
 int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid);
 
