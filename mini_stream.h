@@ -826,7 +826,6 @@ int mst_book_spread(const struct mst_book *book, struct mst_decimal *spread);
 int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid);
 
 /* ---- WebSocket (RFC 6455), I/O-free: a client's framing, both directions - */
-
 enum mst_ws_opcode {
     MST_WS_CONTINUATION = 0x0,
     MST_WS_TEXT = 0x1,
@@ -835,7 +834,6 @@ enum mst_ws_opcode {
     MST_WS_PING = 0x9,
     MST_WS_PONG = 0xA
 };
-
 #define MST_WS_HEADER_MAX 14   /* bytes of a frame header, with its mask */
 #define MST_WS_CONTROL_MAX 125 /* bytes of a control frame's payload */
 #define MST_WS_KEY_LEN 24      /* characters of Sec-WebSocket-Key */
@@ -867,8 +865,7 @@ struct mst_ws_piece {
 void mst_ws_init(struct mst_ws *ws);
 /* Reads on; *used bytes of data were consumed. Returns 1 with a piece; 0 when
  * data is used up (call it until then); or an MST_ERR_WS_... that stays until
- * mst_ws_init(). Text is UTF-8 as far as it has come; its last piece comes only
- * when the whole is. */
+ * mst_ws_init(). A text's last piece comes only when all of it is UTF-8. */
 int mst_ws_read(struct mst_ws *ws, const uint8_t *data, size_t len,
                 size_t *used, struct mst_ws_piece *piece);
 /* True inside of a frame, or between the fragments of a message. */
@@ -885,12 +882,11 @@ void mst_ws_mask(uint8_t *data, size_t len, const uint8_t mask[4],
 /* Writes Sec-WebSocket-Key from random bytes, with a NUL. */
 void mst_ws_key(const uint8_t random[16], char key[MST_WS_KEY_LEN + 1]);
 
-/* Writes the request of the opening handshake (RFC 6455, section 4.1) into out.
- * host is the Host header's value; path begins with '/' or is empty;
- * authorization is a header value such as "Bearer ...", or NULL. Returns its
- * length; MST_ERR_ARGUMENT where it does not fit or the path is none;
- * MST_ERR_HEADER_VALUE for a control character in any, or a blank in host or
- * path. */
+/* Writes the request of the opening handshake (RFC 6455, section 4.1). host is
+ * the Host header's value; path begins with '/' or is empty; authorization is a
+ * header value such as "Bearer ...", or NULL. Returns its length;
+ * MST_ERR_ARGUMENT for another path, or where it does not fit;
+ * MST_ERR_HEADER_VALUE for a control character, or a blank in host or path. */
 int mst_ws_upgrade_write(char *out, size_t len, const char *host,
                          const char *path, const char *key,
                          const char *authorization);
