@@ -916,13 +916,11 @@ int mst_http_status(const struct mst_http *http);
 /* ---- Trace: what the library does, for people and for recordings -----------
  * No secret passes it: none of a token exchange, and Authorization is masked at
  * equal length. */
-
 enum mst_trace_kind {
     MST_TRACE_STATE, /* the link goes from a state to another: from, state */
     MST_TRACE_ERROR, /* each attempt or connection that failed: error, state */
-    MST_TRACE_TOKEN, /* a token was obtained, loaded, dropped, as text says:
-                        * value is its lifetime in s or -1, value2 its length,
-                        * data its scope */
+    MST_TRACE_TOKEN, /* text: obtained, loaded, dropped; value: lifetime in s,
+                      * or -1; value2: length; data: scope */
     MST_TRACE_REQUEST, /* text is its type, value the number of its channels */
     MST_TRACE_REPAIR,  /* text is a market, value an mst_repair */
     /* Only with MST_TRACE_ALL. */
@@ -989,16 +987,14 @@ struct mst_trace {
     MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, 2048, MST_AHEAD_USUAL
 #define MST_LENGTHS_FAST MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 2048, 524288
 
-/* Memory of one connection, borrowed for its object's life. data may be of any
- * alignment and need not be zero. */
+/* Memory of one connection, borrowed. data has any alignment and content. */
 struct mst_memory {
     void *data;
     size_t size; /* MST_MEMORY_LEN() of the lengths, or more */
     size_t record_in, record_out, message, read_ahead;
 };
 
-/* Bytes that memory of these lengths takes: MST_MEMORY_LEN(MST_LENGTHS_USUAL),
- * or with four numbers. */
+/* Bytes that memory of these lengths takes: of a set, or of four numbers. */
 #define MST_MEMORY_LEN(...) MST_MEMORY_LEN_OF(__VA_ARGS__)
 #define MST_MEMORY_LEN_OF(record_in, record_out, message, read_ahead)     \
     (16u + MST_ALIGNED(MST_TLS_LEN) + MST_ALIGNED(record_in) +            \
@@ -1006,9 +1002,9 @@ struct mst_memory {
      MST_ALIGNED(MST_MESSAGE_ROOM(message)))
 
 /* Defines, at file scope, a zeroed array and a constant struct mst_memory of
- * this name that says what it is for: MST_MEMORY(memory, MST_LENGTHS_USUAL), or
- * with four numbers. In a transfer's memory the message is the longest response
- * that can be read, and nothing is read ahead. */
+ * this name that describes it: MST_MEMORY(memory, MST_LENGTHS_USUAL), or with
+ * four numbers. A transfer's message is the longest response that it can read.
+ */
 #define MST_MEMORY(name, ...) MST_MEMORY_OF(name, __VA_ARGS__)
 #define MST_MEMORY_OF(name, record_in, record_out, message, read_ahead)        \
     static unsigned char name##_bytes[MST_MEMORY_LEN_OF(record_in, record_out, \
