@@ -1029,10 +1029,9 @@ struct mst_access;
 /* All zero but hosts, credentials and trust anchors works. Pointers are
  * borrowed for the object's life. Times are in ms, 24 days at most. */
 struct mst_config {
-    /* Endpoints: "wss://host[:port][/path]", "https://host[:port]". */
-    const char *ws_url; /* for a client */
-    const char *auth_url;
-    const char *base_url; /* for addresses */
+    /* Endpoints: of the stream "wss://host[:port][/path]", of tokens and, for a
+     * transfer, of addresses "https://host[:port]". */
+    const char *ws_url, *auth_url, *base_url;
     /* What several objects of one customer share, or NULL: the object has an
      * access of its own, from the next four members. */
     struct mst_access *access;
@@ -1056,8 +1055,8 @@ struct mst_config {
     uint32_t token_ms;    /* 0: 15,000 */
     uint32_t upgrade_ms;  /* 0: 15,000 */
     uint32_t answer_ms;   /* for each request; 0: 10,000 */
-    uint32_t snapshot_ms; /* for a market's snapshot once it is subscribed, but
-                           * not inside of a frame: then anew; 0: 30,000 */
+    uint32_t snapshot_ms; /* from a subscription's confirmation, longer while a
+                           * frame arrives: then it is made anew; 0: 30,000 */
     uint32_t closing_ms;  /* 0: 3,000 */
     uint32_t put_ms;      /* for an address request, all attempts; 0: 60,000 */
     uint32_t ping_ms;     /* ping after such a silence; 0: 20,000 */
@@ -1071,9 +1070,9 @@ struct mst_config {
     /* How old a TLS session may get before a certificate chain is checked
      * again; 0: 86,400,000 (a day). */
     uint32_t resume_ms;
-    /* With MST_HEARTBEAT subscribed, and once two have come: a connection is
-     * given up if no other one comes for so long, or for three times what was
-     * between the last two, as they came or as they say; 0: 15,000. */
+    /* With MST_HEARTBEAT subscribed: a connection on which two have come, and
+     * then none for so long, is given up; after three times the interval of the
+     * two (as they came or as their times say) if that is longer; 0: 15,000. */
     uint32_t heartbeat_ms;
     /* The service is asked for its list of subscriptions so often, and what
      * differs from the wishes is mended; 0: 600,000. */
