@@ -1141,9 +1141,9 @@ struct mst_access {
 
 /* Prepares an access that is to be shared, before the objects that share it.
  * Of the configuration it takes the credentials and trust anchors, borrowed.
- * Objects may come and go: with the last one go tokens and TLS sessions; one
- * that comes when no other has been polled for 24 days needs an access that is
- * prepared anew. Returns 0, MST_ERR_ARGUMENT or MST_ERR_CREDENTIALS. */
+ * Objects may come and go: with the last one go tokens and TLS sessions; after
+ * 24 days without a poll of any it must be prepared anew. Returns 0,
+ * MST_ERR_ARGUMENT or MST_ERR_CREDENTIALS. */
 int mst_access_init(struct mst_access *access, const struct mst_config *config);
 /* Replace credentials or trust anchors by others, borrowed: the old ones are
  * not used any more once this has returned; a stream that is open goes on. With
@@ -1160,8 +1160,7 @@ int mst_access_set_anchors(struct mst_access *access,
 
 /* ---- Client -------------------------------------------------------------- */
 
-/* The most that was ever in use of what is bounded: bytes, unless it says
- * otherwise. */
+/* The most that was ever in use: bytes, unless it says otherwise. */
 struct mst_high_water {
     uint32_t subscriptions; /* slots, of MST_SUBSCRIPTIONS_MAX */
     uint32_t market;        /* of MST_MARKET_MAX */
@@ -1176,7 +1175,6 @@ struct mst_high_water {
 };
 
 #define MST_BANDS 8 /* of errors: -1 to -99, -100 to -199, ... */
-
 /* Counts since mst_client_init(). */
 struct mst_stats {
     uint64_t bytes_in, bytes_out; /* of plaintext */
@@ -1201,9 +1199,9 @@ struct mst_stats {
      * date; has_skew says whether one had. */
     int64_t skew_s;
     bool has_skew;
-    /* How far what is delivered lags behind: from a message's own time to its
-     * receipt, less the least of this connection. The last, and the most of
-     * this connection; ns. Not of snapshots and executions, whose times may be
+    /* How far what is delivered lags behind, the last and the most of this
+     * connection: ns from a message's own time to its receipt, less the least
+     * of this connection. Without snapshots and executions, whose times may be
      * old for good reason. */
     int64_t lag_ns, lag_max_ns;
     uint64_t state_ms[MST_STATE_CLOSING + 1]; /* time in each state */
@@ -1417,7 +1415,7 @@ struct mst_client {
 #define MST_BUILD(object) (MST_LIMITS ^ (uint32_t)sizeof(object))
 
 /* How long the caller may sleep if nothing happens on an object's link, such as
- * &client.link, ms: at most 24 days, the most that may pass between two polls.
+ * &client.link, ms: at most 24 days, which is also the most between two polls;
  * 0 only while another poll can get further without. */
 uint32_t mst_next_deadline_ms(const struct mst_link *link);
 /* What to wait for: the bits MST_WANT_READ and MST_WANT_WRITE, or 0. */
@@ -1430,8 +1428,8 @@ const struct mst_stats *mst_link_stats(const struct mst_link *link);
 
 /* Prepares a client: mst_client_init(client, config, port, memory). config is
  * copied, what it points to is borrowed for the client's life, as are port and
- * memory. Of the port's functions it calls now_ms alone. Returns 0 or the error
- * of the caller's that says what is missing. */
+ * memory. Calls nothing of the port but now_ms. Returns 0 or an error of the
+ * caller's. */
 #define mst_client_init(client, ...) \
     mst_client_init_checked(client, MST_BUILD(*(client)), __VA_ARGS__)
 int mst_client_init_checked(struct mst_client *client, uint32_t build,
@@ -1442,8 +1440,7 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
 /* Wishes for a channel: it is subscribed at the next occasion and again after
  * every reconnect. market is copied; NULL for MST_HEARTBEAT. book (or NULL)
  * follows the channel MST_MARKET_DATA, borrowed until the subscription ends.
- * Returns 0, MST_ERR_FULL, MST_ERR_EXISTS, MST_ERR_ARGUMENT or
- * MST_ERR_CLOSED. */
+ * Returns 0, MST_ERR_FULL, _EXISTS, _ARGUMENT or _CLOSED. */
 int mst_subscribe(struct mst_client *client, enum mst_channel channel,
                   const char *market, struct mst_book *book);
 /* Takes a wish back. The book is released at once, the subscription's room once
@@ -1454,10 +1451,9 @@ int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
  * snapshot. Returns 0, MST_ERR_MISSING or MST_ERR_CLOSED. */
 int mst_resync(struct mst_client *client, enum mst_channel channel,
                const char *market);
-/* Asks for the list of subscriptions now, as the client does by itself each
- * audit_ms; the answer comes as MST_EVENT_ENTRY and MST_EVENT_RESPONSE. Wishes
- * that are not in it are subscribed anew, what is in it and not wished for is
- * unsubscribed. Returns 0 or MST_ERR_CLOSED. */
+/* Asks for the list of subscriptions now, as the client does each audit_ms, and
+ * mends what differs from the wishes; the answer comes as MST_EVENT_ENTRY and
+ * MST_EVENT_RESPONSE. Returns 0 or MST_ERR_CLOSED. */
 int mst_subscription_list(struct mst_client *client);
 
 /* Goes on with all there is to do and hands out the next event. Never waits,
@@ -1491,9 +1487,8 @@ struct mst_transfer {
     char token[MST_TOKEN_ROOM];
 };
 
-/* mst_transfer_init(transfer, config, port, memory), as mst_client_init(): of
- * the endpoints it needs auth_url and base_url. It connects only once there is
- * a request. */
+/* mst_transfer_init(transfer, config, port, memory), as mst_client_init() but
+ * with auth_url and base_url. Connects only once there is a request. */
 #define mst_transfer_init(transfer, ...) \
     mst_transfer_init_checked(transfer, MST_BUILD(*(transfer)), __VA_ARGS__)
 int mst_transfer_init_checked(struct mst_transfer *transfer, uint32_t build,
@@ -1504,11 +1499,10 @@ int mst_transfer_init_checked(struct mst_transfer *transfer, uint32_t build,
 /* Creates or updates a crypto destination address (specification, section 4.2),
  * and ends with MST_EVENT_ADDRESS. request and all it points to, and record,
  * are borrowed until then. A connection or an answer that is lost costs another
- * attempt, within put_ms: the outcome of the same request is the same. A 401
- * costs a new token, once; another status than 200, or an answer that is none
- * or larger than the memory's message, is the end. Returns 0; MST_ERR_ADDRESS
- * where mst_address_check() says so (nothing is sent); MST_ERR_BUSY while
- * another one is under way; MST_ERR_ARGUMENT or MST_ERR_CLOSED. */
+ * attempt, within put_ms, and a 401 a new token, once. Another status than 200,
+ * or an answer that is none or larger than the memory's message, is the end.
+ * Returns 0; MST_ERR_ADDRESS where mst_address_check() says so; MST_ERR_BUSY
+ * while another one is under way; MST_ERR_ARGUMENT or MST_ERR_CLOSED. */
 int mst_address_put(struct mst_transfer *transfer,
                     const struct mst_address_request *request,
                     struct mst_address *record);
