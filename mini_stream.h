@@ -1533,20 +1533,16 @@ struct mst_pair {
 /* mst_pair_init(pair, config, rotate_ms, port, memory, other), as
  * mst_client_init(): its links are config->link and the number behind it, each
  * with memory of its own.
- *
  * It rotates: once the leader's connection is rotate_ms old (0: never), or when
  * mst_pair_rotate() is called, the follower connects and subscribes. It leads
  * once its books have been as live as the leader's for 2 s, or at once if the
- * leader's connection is lost. The old connection is read to its end and
- * closed; an MST_EVENT_CLOSED with an error says that its end was not reached.
- * A follower that is not ready within 2 minutes gives up, and tries again after
- * backoff_slow_ms.
- *
+ * leader's connection is lost. The old connection is read to its end; if its
+ * MST_EVENT_CLOSED has an error, that was not reached. A follower that is not
+ * ready within 2 minutes gives up, and tries again after backoff_slow_ms.
  * With MST_HOT_STANDBY both are always connected (rotate_ms is 0), and the
  * follower leads as soon as the leader has lost its connection, has received
  * nothing for 3 s while the follower did, or has had a book for 3 s that is
- * stale, or 3 s older than the follower's: a lost connection costs no gap in a
- * book. */
+ * stale, or 3 s older than the follower's. */
 #define mst_pair_init(pair, ...) \
     mst_pair_init_checked(pair, MST_BUILD(*(pair)), __VA_ARGS__)
 int mst_pair_init_checked(struct mst_pair *pair, uint32_t build,
@@ -1575,10 +1571,9 @@ void mst_pair_wipe(struct mst_pair *pair);
  * well. Returns 0, MST_ERR_ARGUMENT with MST_HOT_STANDBY, or MST_ERR_CLOSED. */
 int mst_pair_rotate(struct mst_pair *pair);
 /* As mst_poll(). Data events are the leader's; MST_EVENT_OPEN, _CLOSED, _ERROR,
- * _ENTRY and _RESPONSE come of both, told apart by their link, and
- * MST_EVENT_LEADER tells of a change. Executions come of both, too: repeat
- * marks those of the follower, and all for 10 s after a change. Generations are
- * counted over both. */
+ * _ENTRY and _RESPONSE come of both, told apart by their link, and so do
+ * executions: repeat marks those of the follower, and all for 10 s after a
+ * change of leader. Generations are counted over both. */
 int mst_pair_poll(struct mst_pair *pair, struct mst_event *event);
 /* The leader's book of a market, or NULL. It may be another one after the next
  * mst_pair_poll(). */
