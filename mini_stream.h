@@ -322,10 +322,10 @@ struct mst_port {
                        size_t len, int64_t until_s);
     /* The platform's own number of the link's last error, such as errno. */
     int (*detail)(void *context, int link);
-    /* Ciphers in place of BearSSL's that take the same time whatever data and
-     * keys are: AES in counter mode and GHASH, both or neither, of which the
-     * context_size is at most that of br_aes_gen_ctr_keys (else
-     * MST_ERR_ARGUMENT): AES-GCM is then offered first; and ChaCha20. */
+    /* The platform's ciphers in place of BearSSL's, whose time does not depend
+     * on data and keys. AES in counter mode and GHASH: AES-GCM is then offered
+     * first. One without the other, or a context_size beyond that of
+     * br_aes_gen_ctr_keys, is MST_ERR_ARGUMENT. And ChaCha20. */
     const struct br_block_ctr_class_ *aes_ctr;
     void (*ghash)(void *y, const void *h, const void *data, size_t len);
     uint32_t (*chacha20)(const void *key, const void *iv, uint32_t counter,
@@ -435,9 +435,9 @@ struct mst_failure {
 
 struct mst_address;
 struct mst_problem;
-/* The end of mst_address_put(); pointers live no longer than to the next one.
- * An error with maybe_done may have changed the record all the same: an attempt
- * had no answer, or a status of 500 or more. */
+/* The end of mst_address_put(); pointers live until the next poll or put. With
+ * maybe_done an error may have changed the record all the same: an attempt had
+ * no answer, or a status of 500 or more. */
 struct mst_address_result {
     int error; /* mst_error, or MST_OK */
     bool maybe_done;
@@ -1175,7 +1175,7 @@ struct mst_high_water {
 };
 
 #define MST_BANDS 8 /* of errors: -1 to -99, -100 to -199, ... */
-/* Counts since mst_client_init(). */
+/* Counts of a link. */
 struct mst_stats {
     uint64_t bytes_in, bytes_out; /* of plaintext */
     uint64_t messages;            /* received whole */
@@ -1422,7 +1422,8 @@ uint32_t mst_next_deadline_ms(const struct mst_link *link);
 #define MST_WANT_READ 1u
 #define MST_WANT_WRITE 2u
 unsigned mst_wants(const struct mst_link *link);
-/* Its state (a sample: one poll may pass through several), and what it did. */
+/* Its state (a sample: one poll may pass through several), and what it has done
+ * since the object was initialised, kept as long as that. */
 enum mst_state mst_link_state(const struct mst_link *link);
 const struct mst_stats *mst_link_stats(const struct mst_link *link);
 
