@@ -65,7 +65,6 @@
 #define WORDS 0
 #endif
 
-#if WORDS
 /* A word of eight equal bytes. */
 #define WORD_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
 
@@ -76,6 +75,7 @@ HOT uint64_t word_load(const void *from) {
     return word;
 }
 
+#if WORDS
 /* The eight bytes from here on, of which those behind end are 0; what is read
  * begins at most eight before end. No branch depends on how many are. */
 HOT uint64_t word_load_before(const char *at, const char *end) {
@@ -140,23 +140,15 @@ struct out {
     size_t cap, skip, len;
 };
 
-static void out_bytes(struct out *o, const void *data, size_t len) {
-    const uint8_t *from = data;
-    size_t begin = o->len, end = o->len + len;
+COLD void out_bytes(struct out *o, const void *data, size_t len) {
+    size_t at = o->len, last = o->skip + o->cap;
+    size_t begin = at > o->skip ? at : o->skip;
+    size_t end = at + len < last ? at + len : last;
 
-    o->len = end;
-    if (begin < o->skip) {
-        if (end <= o->skip) {
-            return;
-        }
-        from += o->skip - begin;
-        begin = o->skip;
-    }
-    if (end > o->skip + o->cap) {
-        end = o->skip + o->cap;
-    }
+    o->len = at + len;
     if (begin < end) {
-        memcpy(o->data + (begin - o->skip), from, end - begin);
+        memcpy(o->data + (begin - o->skip),
+               (const uint8_t *)data + (begin - at), end - begin);
     }
 }
 
@@ -239,15 +231,12 @@ static char text_lower(char c) {
 
 /* Compares without ASCII case. */
 static bool text_is_nocase(const char *text, size_t len, const char *word) {
-    if (len != strlen(word)) {
-        return false;
+    bool same = len == strlen(word);
+
+    while (same && len-- > 0) {
+        same = text_lower(text[len]) == text_lower(word[len]);
     }
-    for (size_t i = 0; i < len; i++) {
-        if (text_lower(text[i]) != text_lower(word[i])) {
-            return false;
-        }
-    }
-    return true;
+    return same;
 }
 
 /* Copies as much as fits, cut between characters, and a NUL. Control
@@ -277,25 +266,17 @@ static bool text_is_field(const char *text) {
 
 /* True for ASCII of eight bytes or more; the last eight may overlap others. */
 static bool utf8_is_ascii(const uint8_t *p, size_t len) {
-    uint64_t seen = 0, a, b, c, d;
+    uint64_t seen = 0;
     size_t at = 0;
 
-    if (len < sizeof a) {
-        return false;
+    for (; len - at >= 32; at += 32) {
+        seen |= word_load(p + at) | word_load(p + at + 8) |
+                word_load(p + at + 16) | word_load(p + at + 24);
     }
-    for (; len - at >= 4 * sizeof a; at += 4 * sizeof a) {
-        memcpy(&a, p + at, sizeof a);
-        memcpy(&b, p + at + sizeof a, sizeof a);
-        memcpy(&c, p + at + 2 * sizeof a, sizeof a);
-        memcpy(&d, p + at + 3 * sizeof a, sizeof a);
-        seen |= a | b | c | d;
+    for (; len - at >= 8; at += 8) {
+        seen |= word_load(p + at);
     }
-    for (; len - at >= sizeof a; at += sizeof a) {
-        memcpy(&a, p + at, sizeof a);
-        seen |= a;
-    }
-    memcpy(&a, p + len - sizeof a, sizeof a);
-    return ((seen | a) & UINT64_C(0x8080808080808080)) == 0;
+    return len >= 8 && ((seen | word_load(p + len - 8)) & WORD_OF(0x80)) == 0;
 }
 
 /*
@@ -305,8 +286,7 @@ static bool utf8_is_ascii(const uint8_t *p, size_t len) {
  * surrogates and what lies beyond U+10FFFF. Returns how many bytes are good.
  */
 static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len) {
-    uint32_t need = *state & 3u, low = *state >> 8 & 255u;
-    uint32_t high = *state >> 16 & 255u;
+    uint32_t need = *state & 3u, low = *state >> 8 & 255u, high = *state >> 16;
     size_t at = 0;
 
     if (need == 0 && utf8_is_ascii(p, len)) {
@@ -322,12 +302,8 @@ static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len) {
             low = 0x80;
             high = 0xBF;
         } else if (c < 0x80) {
-            uint64_t word;
-            while (len - at > 8) {
-                memcpy(&word, p + at + 1, 8);
-                if ((word & UINT64_C(0x8080808080808080)) != 0) {
-                    break;
-                }
+            while (len - at > 8 &&
+                   (word_load(p + at + 1) & WORD_OF(0x80)) == 0) {
                 at += 8;
             }
         } else if (c >= 0xC2 && c <= 0xF4) {
@@ -365,96 +341,106 @@ static void base64_write(char *to, const uint8_t *from, size_t len) {
     *to = '\0';
 }
 
-/* The texts of the errors of each band, in the order of their numbers. */
-static const char text_caller[] = "no error\0"
-                                  "argument is missing, too long or not UTF-8\0"
-                                  "client was built with other limits\0"
-                                  "memory is too small\0"
-                                  "not a usable URL\0"
-                                  "ws and http are not allowed\0"
-                                  "client id or secret is missing\0"
-                                  "no trust anchors\0"
-                                  "an IP address as host under TLS\0"
-                                  "control character in a header value\0"
-                                  "no room for one more subscription\0"
-                                  "subscribed already\0"
-                                  "no such subscription\0"
-                                  "client is closed\0"
-                                  "another request is under way\0"
-                                  "number is not exact in this unit\0"
-                                  "book shows no level\0"
-                                  "beyond what the book knows\0"
-                                  "address request breaks a rule\0";
-static const char text_port[] = "clock is not set\0"
-                                "no entropy\0"
-                                "host name cannot be resolved\0"
-                                "connection refused\0"
-                                "host is unreachable\0"
-                                "connection reset\0"
-                                "connection closed by the peer\0"
-                                "error of the port\0";
-static const char text_tls[] = "certificate's issuer is not trusted\0"
-                               "certificate is for another name\0"
-                               "certificate is not valid at this time\0"
-                               "certificate is malformed or not acceptable\0"
-                               "server refuses TLS 1.2\0"
-                               "TLS handshake failed\0"
-                               "fatal TLS alert\0"
-                               "TLS protocol error\0"
-                               "TLS ended without close_notify\0";
-static const char text_http[] = "malformed HTTP response\0"
-                                "malformed or conflicting HTTP lengths\0"
-                                "HTTP coding that was not asked for\0"
-                                "HTTP header is too large\0"
-                                "HTTP body is too large\0"
-                                "HTTP response ended early\0"
-                                "unexpected HTTP status\0";
-static const char text_access[] = "token was refused\0"
-                                  "reply is not a token response\0"
-                                  "token is not a bearer token\0"
-                                  "token has a narrower scope\0"
-                                  "token is too large\0"
-                                  "token is not accepted\0"
-                                  "scope missing or not on the allow list\0"
-                                  "too many requests\0";
-static const char text_ws[] = "not upgraded to WebSocket\0"
-                              "wrong Sec-WebSocket-Accept\0"
-                              "WebSocket extension not asked for\0"
-                              "reserved WebSocket bit or opcode\0"
-                              "masked frame from the server\0"
-                              "malformed WebSocket frame length\0"
-                              "malformed WebSocket control frame\0"
-                              "WebSocket fragment out of order\0"
-                              "WebSocket text is not UTF-8\0"
-                              "malformed WebSocket close frame\0"
-                              "closed by the service\0";
-static const char text_message[] = "not JSON\0"
-                                   "JSON is nested too deeply\0"
-                                   "field is missing or of a wrong type\0"
-                                   "key stands twice\0"
-                                   "item does not fit the message buffer\0"
-                                   "levels before what they belong to\0"
-                                   "binary message\0"
-                                   "not a decimal number, or negative\0"
-                                   "number has too many digits\0"
-                                   "not a timestamp\0";
-static const char text_session[] = "took too long\0"
-                                   "nothing came for too long\0"
-                                   "frame came too slowly\0"
-                                   "request was not answered in time\0"
-                                   "error message of the service\0"
-                                   "no heartbeats come\0"
-                                   "the stream has fallen behind\0"
-                                   "no snapshot came in time\0";
+/* The texts of the errors, in the order of their numbers; each band ends with
+ * an empty one. */
+static const char text_errors[] =
+    /* the caller's */
+    "no error\0"
+    "argument is missing, too long or not UTF-8\0"
+    "client was built with other limits\0"
+    "memory is too small\0"
+    "not a usable URL\0"
+    "ws and http are not allowed\0"
+    "client id or secret is missing\0"
+    "no trust anchors\0"
+    "an IP address as host under TLS\0"
+    "control character in a header value\0"
+    "no room for one more subscription\0"
+    "subscribed already\0"
+    "no such subscription\0"
+    "client is closed\0"
+    "another request is under way\0"
+    "number is not exact in this unit\0"
+    "book shows no level\0"
+    "beyond what the book knows\0"
+    "address request breaks a rule\0\0"
+    /* the port's */
+    "clock is not set\0"
+    "no entropy\0"
+    "host name cannot be resolved\0"
+    "connection refused\0"
+    "host is unreachable\0"
+    "connection reset\0"
+    "connection closed by the peer\0"
+    "error of the port\0\0"
+    /* TLS */
+    "certificate's issuer is not trusted\0"
+    "certificate is for another name\0"
+    "certificate is not valid at this time\0"
+    "certificate is malformed or not acceptable\0"
+    "server refuses TLS 1.2\0"
+    "TLS handshake failed\0"
+    "fatal TLS alert\0"
+    "TLS protocol error\0"
+    "TLS ended without close_notify\0\0"
+    /* HTTP */
+    "malformed HTTP response\0"
+    "malformed or conflicting HTTP lengths\0"
+    "HTTP coding that was not asked for\0"
+    "HTTP header is too large\0"
+    "HTTP body is too large\0"
+    "HTTP response ended early\0"
+    "unexpected HTTP status\0\0"
+    /* tokens and access */
+    "token was refused\0"
+    "reply is not a token response\0"
+    "token is not a bearer token\0"
+    "token has a narrower scope\0"
+    "token is too large\0"
+    "token is not accepted\0"
+    "scope missing or not on the allow list\0"
+    "too many requests\0\0"
+    /* WebSocket */
+    "not upgraded to WebSocket\0"
+    "wrong Sec-WebSocket-Accept\0"
+    "WebSocket extension not asked for\0"
+    "reserved WebSocket bit or opcode\0"
+    "masked frame from the server\0"
+    "malformed WebSocket frame length\0"
+    "malformed WebSocket control frame\0"
+    "WebSocket fragment out of order\0"
+    "WebSocket text is not UTF-8\0"
+    "malformed WebSocket close frame\0"
+    "closed by the service\0\0"
+    /* messages */
+    "not JSON\0"
+    "JSON is nested too deeply\0"
+    "field is missing or of a wrong type\0"
+    "key stands twice\0"
+    "item does not fit the message buffer\0"
+    "levels before what they belong to\0"
+    "binary message\0"
+    "not a decimal number, or negative\0"
+    "number has too many digits\0"
+    "not a timestamp\0\0"
+    /* the session's */
+    "took too long\0"
+    "nothing came for too long\0"
+    "frame came too slowly\0"
+    "request was not answered in time\0"
+    "error message of the service\0"
+    "no heartbeats come\0"
+    "the stream has fallen behind\0"
+    "no snapshot came in time\0\0";
 
 const char *mst_strerror(int error) {
-    static const char *const bands[] = {text_caller,  text_port,   text_tls,
-                                        text_http,    text_access, text_ws,
-                                        text_message, text_session};
-    const uint32_t n = 0 - (uint32_t)error;
-    const char *text =
-        n / 100 < COUNT_OF(bands) ? text_nth(bands[n / 100], n % 100) : "";
+    uint32_t n = 0 - (uint32_t)error;
+    const char *text = text_errors;
 
+    for (; n >= 100 && *text != '\0'; n -= 100) {
+        text = text_nth(text, 100) + 1;
+    }
+    text = text_nth(text, n);
     return *text != '\0' ? text : "unknown error";
 }
 
@@ -1745,18 +1731,22 @@ static struct json_text json_scalar(const char *item, size_t len, char *scratch,
 
 static void json_write_string(struct out *o, const char *text) {
     static const char digits[] = "0123456789abcdef";
+    size_t plain;
 
     out_byte(o, '"');
-    for (; *text != '\0'; text++) {
-        uint8_t c = (uint8_t)*text;
-        if (c == '"' || c == '\\') {
-            out_byte(o, '\\');
-            out_byte(o, *text);
-        } else if (c < 0x20) {
+    for (;; text++) {
+        plain = json_plain((const uint8_t *)text, strlen(text));
+        out_bytes(o, text, plain);
+        text += plain;
+        if (*text == '\0') {
+            break;
+        }
+        if ((uint8_t)*text < 0x20) {
             out_text(o, "\\u00");
-            out_byte(o, digits[c >> 4]);
-            out_byte(o, digits[c & 15u]);
+            out_byte(o, digits[*text >> 4]);
+            out_byte(o, digits[*text & 15]);
         } else {
+            out_byte(o, '\\');
             out_byte(o, *text);
         }
     }
