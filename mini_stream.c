@@ -463,18 +463,19 @@ const char *mst_state_name(enum mst_state state) {
  * ------------------------------------------------------------------------ */
 
 #define DECIMAL_DIGITS 18
+#define DECIMAL_LIMIT UINT64_C(1000000000000000000) /* beyond 18 digits */
 
 static const uint64_t decimal_powers[] = {
-    UINT64_C(1),
-    UINT64_C(10),
-    UINT64_C(100),
-    UINT64_C(1000),
-    UINT64_C(10000),
-    UINT64_C(100000),
-    UINT64_C(1000000),
-    UINT64_C(10000000),
-    UINT64_C(100000000),
-    UINT64_C(1000000000),
+    1,
+    10,
+    100,
+    1000,
+    10000,
+    100000,
+    1000000,
+    10000000,
+    100000000,
+    1000000000,
     UINT64_C(10000000000),
     UINT64_C(100000000000),
     UINT64_C(1000000000000),
@@ -490,68 +491,13 @@ static bool decimal_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-#if WORDS
-/* The high bits of the bytes that are no digits; each byte less '0'. */
-HOT uint64_t decimal_others(uint64_t word) {
-    return ((word + WORD_OF(0x76)) | word) & WORD_OF(0x80);
-}
-
-/* The number that eight digits make, the first in the lowest byte. */
-HOT uint64_t decimal_digits(uint64_t digits) {
-    digits = digits * (1 + (10 << 8)) >> 8 & UINT64_C(0x00FF00FF00FF00FF);
-    digits = digits * (1 + (100 << 16)) >> 16 & UINT64_C(0x0000FFFF0000FFFF);
-    return digits * (1 + (UINT64_C(10000) << 32)) >> 32;
-}
-
-#endif
-
 /* Passes over digits and appends them to a value. */
 static inline const char *decimal_run(const char *at, const char *end,
                                       uint64_t *value) {
-#if WORDS
-    while (end - at >= 8) {
-        uint64_t word = word_load(at) ^ WORD_OF('0');
-        uint64_t others = decimal_others(word);
-        unsigned digits = others != 0 ? word_first(others) : 8;
-        if (digits == 0) {
-            return at;
-        }
-        word = decimal_digits(word << (8 * (8 - digits)));
-        *value = *value * decimal_powers[digits] + word;
-        at += digits;
-        if (digits < 8) {
-            return at;
-        }
-    }
-#endif
     for (; at < end && decimal_is_digit(*at); at++) {
         *value = *value * 10 + (uint8_t)(*at - '0');
     }
     return at;
-}
-
-/* The coefficient of a number of any length, without zeros at its end and what
- * is beyond 18 digits; *last is behind its last digit. */
-static uint64_t decimal_cut(const char *at, const char *end, const char **last,
-                            bool *inexact) {
-    uint64_t value = 0, coefficient = 0;
-
-    for (*last = at; at < end; at++) {
-        uint8_t digit = (uint8_t)(*at - '0');
-        if (*at == '.') {
-            continue;
-        }
-        if (value >= decimal_powers[DECIMAL_DIGITS - 1]) {
-            *inexact |= digit != 0;
-            continue;
-        }
-        value = value * 10 + digit;
-        if (digit != 0) {
-            coefficient = value;
-            *last = at + 1;
-        }
-    }
-    return coefficient;
 }
 
 /* What the first eight bytes of a number are: often the same as those of the
@@ -568,9 +514,16 @@ struct decimal_shape {
 };
 
 #if WORDS
-/* True for a number that begins with 0 and another digit. */
-HOT bool decimal_padded(uint64_t word, uint64_t others) {
-    return ((others >> 8 & 0x80) | (word & 0xFF)) == 0;
+/* The high bits of the bytes that are no digits; each byte less '0'. */
+HOT uint64_t decimal_others(uint64_t word) {
+    return ((word + WORD_OF(0x76)) | word) & WORD_OF(0x80);
+}
+
+/* The number that eight digits make, the first in the lowest byte. */
+HOT uint64_t decimal_digits(uint64_t digits) {
+    digits = digits * (1 + (10 << 8)) >> 8 & UINT64_C(0x00FF00FF00FF00FF);
+    digits = digits * (1 + (100 << 16)) >> 16 & UINT64_C(0x0000FFFF0000FFFF);
+    return digits * (1 + (UINT64_C(10000) << 32)) >> 32;
 }
 
 /* Finds out the shape of a number; false where the word does not hold it. */
@@ -677,7 +630,7 @@ HOT const char *decimal_word(const char *at, const char *end, size_t room,
             (shape->len == 0 && decimal_shape(shape, word, others));
     digits = ((word & shape->whole) | (word >> 8 & ~shape->whole))
              << shape->shift;
-    if (!known || digits == 0 || decimal_padded(word, others) ||
+    if (!known || digits == 0 || ((others & 0x8000) | (word & 0xFF)) == 0 ||
         decimal_is_digit(at[shape->len])) {
         shape->odd++;
         at = decimal_any(at, end, coefficient, exponent);
@@ -708,42 +661,40 @@ COLD const char *decimal_read(const char *begin, const char *end,
     }
     last = at;
     out->inexact = false;
-    if (at - begin > DECIMAL_DIGITS) {
-        value = decimal_cut(begin, at, &last, &out->inexact);
-    }
-    *exponent =
-        last > point ? (int32_t)(point + 1 - last) : (int32_t)(point - last);
-    if (last == at && at[-1] == '0') {
-        for (; value != 0 && value % 10 == 0; value /= 10) {
-            ++*exponent;
+    if (at - begin > DECIMAL_DIGITS) { /* with the point: maybe too many */
+        value = 0;
+        for (const char *c = begin; c < at; c++) {
+            if (value >= DECIMAL_LIMIT / 10) {
+                out->inexact |= *c > '0'; /* a point is less than that */
+            } else if (*c != '.') {
+                value = value * 10 + (uint8_t)(*c - '0');
+                last = c + 1;
+            }
         }
     }
-    *exponent = value == 0 ? 0 : *exponent;
+    for (; value != 0 && last[-1] <= '0'; last--) {
+        value = last[-1] == '0' ? value / 10 : value;
+    }
+    *exponent = value == 0 ? 0 : (int32_t)(point - last) + (last > point);
     out->coefficient = (int64_t)value;
     return at;
 }
 
-/* Reads what follows the 'e'; beyond any use, the value no longer grows. */
-static bool decimal_exponent(const char *text, const char *end, int32_t *out) {
-    bool negative = text < end && *text == '-';
+/* Reads what follows the 'e'; returns what is behind it, or NULL. Beyond any
+ * use, the value no longer grows. */
+static const char *decimal_exponent(const char *at, const char *end,
+                                    int32_t *exponent) {
+    const bool negative = at < end && *at == '-';
+    const char *begin = at + (at < end && (*at == '-' || *at == '+'));
     int32_t value = 0;
 
-    if (text < end && (*text == '-' || *text == '+')) {
-        text++;
-    }
-    if (text == end) {
-        return false;
-    }
-    for (; text < end; text++) {
-        if (*text < '0' || *text > '9') {
-            return false;
-        }
+    for (at = begin; at < end && decimal_is_digit(*at); at++) {
         if (value < 10000000) {
-            value = value * 10 + (*text - '0');
+            value = value * 10 + (*at - '0');
         }
     }
-    *out += negative ? -value : value;
-    return true;
+    *exponent += negative ? -value : value;
+    return at > begin ? at : NULL;
 }
 
 int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out) {
@@ -754,10 +705,11 @@ int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out) {
     if (len > 1000000) {
         return MST_ERR_DECIMAL_WIDE;
     }
-    at = decimal_read(negative ? text + 1 : text, end, out, &exponent);
-    if (at == NULL ||
-        (at < end && ((*at != 'e' && *at != 'E') ||
-                      !decimal_exponent(at + 1, end, &exponent)))) {
+    at = decimal_read(text + negative, end, out, &exponent);
+    if (at != NULL && at < end && (*at | 0x20) == 'e') {
+        at = decimal_exponent(at + 1, end, &exponent);
+    }
+    if (at != end) {
         return MST_ERR_DECIMAL;
     }
     if (out->coefficient == 0) {
@@ -773,7 +725,7 @@ int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out) {
 static int decimal_len(uint64_t n) {
     int len = 1;
 
-    while (len < 19 && n >= decimal_powers[len]) {
+    for (uint64_t power = 10; len < 19 && n >= power; power *= 10) {
         len++;
     }
     return len;
@@ -783,207 +735,172 @@ static uint64_t decimal_magnitude(int64_t coefficient) {
     return coefficient < 0 ? 0 - (uint64_t)coefficient : (uint64_t)coefficient;
 }
 
-int mst_decimal_cmp(struct mst_decimal a, struct mst_decimal b) {
-    bool negative = a.coefficient < 0;
-    uint64_t p, q;
-    int p_end, q_end;
+/* A decimal whose coefficient may have any number of digits. */
+struct decimal_wide {
+    uint64_t n;
+    int exponent;
+    bool negative, inexact;
+};
 
-    if (a.exponent == b.exponent) {
-        return (a.coefficient > b.coefficient) -
-               (a.coefficient < b.coefficient);
+/* Adds, or takes b from a: the first 18 digits are right, and the sign. The
+ * number of the larger exponent grows to 19 digits at most; then the other one
+ * loses its last. */
+static void decimal_sum(const struct mst_decimal *a,
+                        const struct mst_decimal *b, bool minus,
+                        struct decimal_wide *sum) {
+    const struct mst_decimal *high = a->exponent < b->exponent ? b : a;
+    const struct mst_decimal *low = high == a ? b : a;
+    uint64_t p = decimal_magnitude(high->coefficient);
+    uint64_t q = decimal_magnitude(low->coefficient);
+    int shift = high->exponent - low->exponent;
+    bool rest = false;
+
+    for (; shift > 0 && p < DECIMAL_LIMIT; shift--) {
+        p *= 10;
     }
-    if (a.coefficient == 0 || b.coefficient == 0 ||
-        negative != (b.coefficient < 0)) {
-        return (a.coefficient > 0) - (a.coefficient < 0) -
-               ((b.coefficient > 0) - (b.coefficient < 0));
+    sum->exponent = low->exponent + shift;
+    for (; shift > 0 && q != 0; shift--) {
+        rest |= q % 10 != 0;
+        q /= 10;
     }
-    p = decimal_magnitude(a.coefficient);
-    q = decimal_magnitude(b.coefficient);
-    p_end = decimal_len(p) + a.exponent;
-    q_end = decimal_len(q) + b.exponent;
-    if (p_end != q_end) {
-        return (p_end > q_end) != negative ? 1 : -1;
-    }
-    /* The leading digits have the same weight, so the exponents differ by no
-     * more than the lengths do and the product has at most 19 digits. */
-    if (a.exponent > b.exponent) {
-        p *= decimal_powers[a.exponent - b.exponent];
+    sum->inexact = a->inexact || b->inexact || rest;
+    sum->negative = (high->coefficient < 0) != (minus && high == b);
+    if ((a->coefficient < 0) == ((b->coefficient < 0) != minus)) {
+        sum->n = p + q;
+    } else if (p >= q) {
+        sum->n = p - q - rest; /* towards zero, as everywhere */
     } else {
-        q *= decimal_powers[b.exponent - a.exponent];
+        sum->n = q - p;
+        sum->negative = !sum->negative;
     }
-    if (p == q) {
-        return 0;
-    }
-    return (p > q) != negative ? 1 : -1;
 }
 
 /* A decimal in its one form: no trailing zeros, no more than 18 digits. */
-static struct mst_decimal decimal_normal(uint64_t n, int exponent,
-                                         bool inexact) {
-    struct mst_decimal out = {0, 0, inexact};
+static struct mst_decimal decimal_normal(const struct decimal_wide *wide) {
+    struct mst_decimal out = {0, 0, wide->inexact};
+    uint64_t n = wide->n;
+    int exponent = wide->exponent;
 
-    while (n >= decimal_powers[DECIMAL_DIGITS]) {
-        out.inexact |= n % 10 != 0;
+    for (; n != 0; exponent++) {
+        bool digit = n % 10 != 0;
+        if (digit && exponent >= -64 && n < DECIMAL_LIMIT) {
+            break;
+        }
+        out.inexact |= digit;
         n /= 10;
-        exponent++;
     }
-    while (n != 0 && n % 10 == 0) {
-        n /= 10;
-        exponent++;
+    if (n == 0) {
+        return out;
     }
-    if (n != 0 && exponent >= -64 && exponent <= 63) {
-        out.coefficient = (int64_t)n;
-        out.exponent = (int8_t)exponent;
-    } else {
-        out.inexact |= n != 0;
+    if (exponent > 63) {
+        n = DECIMAL_LIMIT - 1;
+        exponent = 63;
+        out.inexact = true;
     }
+    out.coefficient = wide->negative ? -(int64_t)n : (int64_t)n;
+    out.exponent = (int8_t)exponent;
     return out;
 }
 
-/* Brings two magnitudes that are not 0 to one exponent. The first one, whose
- * exponent is larger by shift, grows to 19 digits at most; then the second one
- * loses its last digits, which leaves the first 18 digits of the sum and of the
- * difference right. Returns 1 if a digit that was lost is not 0. */
-static unsigned decimal_align(uint64_t *first, uint64_t *second, int *exponent,
-                              int shift) {
-    unsigned rest = 0;
+int mst_decimal_cmp(struct mst_decimal a, struct mst_decimal b) {
+    struct decimal_wide difference;
 
-    for (; shift > 0 && *first < decimal_powers[DECIMAL_DIGITS]; shift--) {
-        *first *= 10;
+    if (a.exponent == b.exponent ||
+        (a.coefficient < 0) != (b.coefficient < 0)) {
+        return (a.coefficient > b.coefficient) -
+               (a.coefficient < b.coefficient);
     }
-    *exponent += shift;
-    for (; shift > 0 && *second != 0; shift--) {
-        rest |= *second % 10 != 0;
-        *second /= 10;
-    }
-    return rest;
+    decimal_sum(&a, &b, true, &difference);
+    return difference.n == 0 ? 0 : difference.negative ? -1 : 1;
 }
 
 struct mst_decimal mst_decimal_add(struct mst_decimal a, struct mst_decimal b) {
-    bool inexact = a.inexact || b.inexact, negative;
-    struct mst_decimal sum = a.coefficient == 0 ? b : a;
-    uint64_t p, q;
-    unsigned rest;
-    int exponent;
+    struct decimal_wide sum;
 
-    if (a.coefficient == 0 || b.coefficient == 0) {
-        sum.inexact = inexact;
-        return sum;
-    }
-    if (a.exponent < b.exponent) {
-        a = b;
-        b = sum;
-    }
-    p = decimal_magnitude(a.coefficient);
-    q = decimal_magnitude(b.coefficient);
-    exponent = b.exponent;
-    rest = decimal_align(&p, &q, &exponent, a.exponent - b.exponent);
-    negative = a.coefficient < 0;
-    if (negative == (b.coefficient < 0)) {
-        p += q;
-    } else if (p >= q) {
-        p -= q + rest; /* towards zero, as everywhere digits are cut off */
-    } else {
-        p = q - p;
-        negative = !negative;
-    }
-    sum = decimal_normal(p, exponent, inexact || rest != 0);
-    if (sum.coefficient == 0 && p != 0) {
-        sum.coefficient = (int64_t)decimal_powers[DECIMAL_DIGITS] - 1;
-        sum.exponent = 63;
-    }
-    sum.coefficient = negative ? -sum.coefficient : sum.coefficient;
-    return sum;
+    decimal_sum(&a, &b, false, &sum);
+    return decimal_normal(&sum);
 }
 
 struct mst_decimal mst_decimal_sub(struct mst_decimal a, struct mst_decimal b) {
-    b.coefficient = -b.coefficient;
-    return mst_decimal_add(a, b);
+    struct decimal_wide difference;
+
+    decimal_sum(&a, &b, true, &difference);
+    return decimal_normal(&difference);
 }
 
 /* Half of a decimal, which may have one digit more. */
 static struct mst_decimal decimal_half(struct mst_decimal value) {
-    uint64_t n = decimal_magnitude(value.coefficient);
-    bool five = n % 2 != 0 && value.exponent > -64;
-    struct mst_decimal half =
-        decimal_normal(five ? n * 5 : n / 2, value.exponent - five,
-                       value.inexact || (n % 2 != 0 && !five));
+    struct decimal_wide half = {decimal_magnitude(value.coefficient) * 5,
+                                value.exponent - 1, value.coefficient < 0,
+                                value.inexact};
 
-    half.coefficient =
-        value.coefficient < 0 ? -half.coefficient : half.coefficient;
-    return half;
+    return decimal_normal(&half);
 }
 
 int mst_decimal_to_scaled(struct mst_decimal value, int exponent,
                           int64_t *out) {
-    const int64_t shift = (int64_t)value.exponent - exponent;
+    int64_t shift = (int64_t)value.exponent - exponent;
     bool negative = value.coefficient < 0;
     uint64_t n = decimal_magnitude(value.coefficient);
-    uint64_t most = (uint64_t)INT64_MAX + negative;
 
     *out = 0;
     if (value.inexact) {
         return MST_ERR_INEXACT;
     }
-    if (n == 0) {
-        return 0;
-    }
-    if (shift < 0) {
-        uint64_t power = shift >= -DECIMAL_DIGITS ? decimal_powers[-shift] : 0;
-        if (power == 0 || n % power != 0) {
+    for (; n != 0 && shift < 0; shift++) {
+        if (n % 10 != 0) {
             return MST_ERR_INEXACT;
         }
-        n /= power;
-    } else {
-        if (shift > DECIMAL_DIGITS || n > most / decimal_powers[shift]) {
+        n /= 10;
+    }
+    for (; n != 0 && shift > 0; shift--) {
+        if (n > ((uint64_t)INT64_MAX + negative) / 10) {
             return MST_ERR_DECIMAL_WIDE;
         }
-        n *= decimal_powers[shift];
+        n *= 10;
     }
     *out = negative ? -(int64_t)(n - 1) - 1 : (int64_t)n;
     return 0;
 }
 
+/* Writes the last digits of a number. */
+static void decimal_write(char *text, int digits, uint64_t n) {
+    for (; digits-- > 0; n /= 10) {
+        text[digits] = (char)('0' + n % 10);
+    }
+}
+
 size_t mst_decimal_format(struct mst_decimal value, char *text) {
     uint64_t n = decimal_magnitude(value.coefficient);
     struct out o = {(uint8_t *)text, MST_DECIMAL_TEXT_LEN - 1, 0, 0};
-    char digits[20];
-    int len = decimal_len(n), point = len + value.exponent;
+    char digits[19];
+    int len = decimal_len(n), point = n == 0 ? 1 : len + value.exponent;
 
-    for (int i = len; i-- > 0; n /= 10) {
-        digits[i] = (char)('0' + n % 10);
-    }
+    decimal_write(digits, len, n);
     if (value.coefficient < 0) {
         out_byte(&o, '-');
     }
-    if (point <= 0) {
-        out_text(&o, "0.");
-        for (int i = point; i < 0; i++) {
-            out_byte(&o, '0');
-        }
-    }
-    for (int i = 0; i < len; i++) {
-        if (i > 0 && i == point) {
+    for (int i = point > 0 ? 0 : point - 1; i < len || i < point; i++) {
+        if (i == point) {
             out_byte(&o, '.');
         }
-        out_byte(&o, digits[i]);
-    }
-    for (int i = len; i < point && value.coefficient != 0; i++) {
-        out_byte(&o, '0');
+        out_byte(&o, i >= 0 && i < len ? digits[i] : '0');
     }
     text[out_stored(&o)] = '\0';
     return out_stored(&o);
 }
 
-/* Two digits as a number, or 100 where they are none. */
+/* Two digits as a number, or more than any part of a time where they are none.
+ */
 static int32_t time_pair(const char *text) {
     uint8_t tens = (uint8_t)(text[0] - '0'), ones = (uint8_t)(text[1] - '0');
 
-    return tens <= 9 && ones <= 9 ? tens * 10 + ones : 100;
+    return tens <= 9 && ones <= 9 ? tens * 10 + ones : 10000;
 }
 
 /* Days since 1970-01-01 of a date in the Gregorian calendar: years are
- * counted from March, so that the leap day is the last. */
+ * counted from March, so that the leap day is the last. Month 13 is January
+ * of the next year. */
 static int32_t time_days(int32_t year, int32_t month, int32_t day) {
     int32_t y = month > 2 ? year : year - 1;
     int32_t m = month > 2 ? month - 3 : month + 9;
@@ -992,52 +909,20 @@ static int32_t time_days(int32_t year, int32_t month, int32_t day) {
            719469;
 }
 
-static int32_t time_month_days(int32_t year, int32_t month) {
-    static const uint8_t days[12] = {31, 28, 31, 30, 31, 30,
-                                     31, 31, 30, 31, 30, 31};
-    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-
-    return days[month - 1] + (month == 2 && leap ? 1 : 0);
-}
-
-/* Reads 'Z' or an offset such as "+01:30", in seconds east of UTC; returns
- * what is behind it, or NULL. */
-static const char *time_offset(const char *at, const char *end,
-                               int32_t *seconds) {
-    int32_t hours, minutes;
-
-    *seconds = 0;
-    if (at < end && (*at == 'Z' || *at == 'z')) {
-        return at + 1;
-    }
-    if (end - at < 6 || (*at != '+' && *at != '-') || at[3] != ':') {
-        return NULL;
-    }
-    hours = time_pair(at + 1);
-    minutes = time_pair(at + 4);
-    *seconds = (hours * 60 + minutes) * (*at == '-' ? -60 : 60);
-    return hours <= 23 && minutes <= 59 ? at + 6 : NULL;
-}
-
 /* Reads a time up to its minute, "2026-01-02T03:04:", in seconds. */
 static bool time_minute(const char *text, int64_t *seconds) {
-    int32_t century = time_pair(text), year = time_pair(text + 2);
+    int32_t year = time_pair(text) * 100 + time_pair(text + 2);
     int32_t month = time_pair(text + 5), day = time_pair(text + 8);
-    int32_t hour = time_pair(text + 11), minute = time_pair(text + 14);
+    int32_t hour = time_pair(text + 11), minute = time_pair(text + 14), days;
 
-    if (text[4] != '-' || text[7] != '-' ||
-        (text[10] != 'T' && text[10] != 't') || text[13] != ':' ||
-        text[16] != ':' || year > 99) {
+    if (text[4] != '-' || text[7] != '-' || (text[10] | 0x20) != 't' ||
+        text[13] != ':' || text[16] != ':' || year < 1970 || year > 2261 ||
+        month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59) {
         return false;
     }
-    year += century * 100;
-    if (year < 1970 || year > 2261 || month < 1 || month > 12 || day < 1 ||
-        day > time_month_days(year, month) || hour > 23 || minute > 59) {
-        return false;
-    }
-    *seconds = (int64_t)time_days(year, month, day) * 86400 + hour * 3600 +
-               minute * 60;
-    return true;
+    days = time_days(year, month, day);
+    *seconds = (int64_t)days * 86400 + hour * 3600 + minute * 60;
+    return days < time_days(year, month + 1, 1);
 }
 
 #define TIME_LEN_MIN 20
@@ -1078,31 +963,51 @@ HOT uint64_t time_nanos(const char *at) {
 }
 #endif
 
+/* Reads 'Z' or an offset such as "+01:30", in seconds east of UTC; returns
+ * what is behind it, or NULL. */
+static const char *time_offset(const char *at, const char *end,
+                               int32_t *seconds) {
+    int32_t hours, minutes;
+
+    *seconds = 0;
+    if (at < end && (*at | 0x20) == 'z') {
+        return at + 1;
+    }
+    if (end - at < 6 || (*at != '+' && *at != '-') || at[3] != ':') {
+        return NULL;
+    }
+    hours = time_pair(at + 1);
+    minutes = time_pair(at + 4);
+    if (hours > 23 || minutes > 59) {
+        return NULL;
+    }
+    *seconds = (hours * 60 + minutes) * (*at == '-' ? -60 : 60);
+    return at + 6;
+}
+
 /* Reads the rest of a time of at least this length whose minute, in seconds,
  * is known; returns what is behind it, or NULL. */
 static const char *time_rest(const char *text, const char *end, int64_t seconds,
                              int64_t *ns) {
     const char *at = text + MST_MINUTE_LEN + 2;
     int32_t second = time_pair(at - 2), offset;
-    uint64_t fraction = 0;
+    int32_t nanos = 0, unit = 1000000000;
 
-    if (second > 59 && (second != 60 || memcmp(text + 14, "59", 2) != 0)) {
+    if (second > 60 || (second == 60 && memcmp(text + 14, "59", 2) != 0)) {
         return NULL;
     }
     if (*at == '.') {
-        const char *begin = ++at;
-        at = decimal_run(at, end - at > 9 ? at + 9 : end, &fraction);
-        if (at == begin) {
-            return NULL;
+        for (at++; at < end && decimal_is_digit(*at); at++) {
+            unit /= 10; /* from the tenth digit on, 0 */
+            nanos += (*at - '0') * unit;
         }
-        fraction *= decimal_powers[9 - (at - begin)];
-        while (at < end && decimal_is_digit(*at)) {
-            at++;
+        if (unit == 1000000000) {
+            return NULL;
         }
     }
     at = time_offset(at, end, &offset);
     seconds += second - offset;
-    *ns = seconds * 1000000000 + (int64_t)fraction;
+    *ns = seconds * 1000000000 + nanos;
     return seconds < 0 ? NULL : at;
 }
 
@@ -1117,36 +1022,27 @@ int mst_time_parse(const char *text, size_t len, int64_t *ns) {
     return 0;
 }
 
-static void time_digits(char *text, int32_t value, int digits) {
-    while (digits-- > 0) {
-        text[digits] = (char)('0' + value % 10);
-        value /= 10;
-    }
-}
-
 size_t mst_time_format(int64_t ns, char *text) {
-    int32_t fraction = (int32_t)(ns % 1000000000);
+    static const uint8_t digits[] = {4, 2, 2, 2, 2, 2, 9};
     int64_t seconds = ns / 1000000000;
     int32_t days = (int32_t)(seconds / 86400);
     int32_t rest = (int32_t)(seconds % 86400);
-    int32_t year = 1970 + days / 366, month = 1;
+    int32_t parts[] = {
+        1970 + days / 366,         1, 0, rest / 3600, rest / 60 % 60, rest % 60,
+        (int32_t)(ns % 1000000000)};
 
-    while (time_days(year + 1, 1, 1) <= days) {
-        year++;
+    while (time_days(parts[0] + 1, 1, 1) <= days) {
+        parts[0]++;
     }
-    days -= time_days(year, 1, 1);
-    while (days >= time_month_days(year, month)) {
-        days -= time_month_days(year, month);
-        month++;
+    while (time_days(parts[0], parts[1] + 1, 1) <= days) {
+        parts[1]++;
     }
+    parts[2] = days - time_days(parts[0], parts[1], 0);
     memcpy(text, "0000-00-00T00:00:00.000000000Z", MST_TIME_TEXT_LEN);
-    time_digits(text, year, 4);
-    time_digits(text + 5, month, 2);
-    time_digits(text + 8, days + 1, 2);
-    time_digits(text + 11, rest / 3600, 2);
-    time_digits(text + 14, rest / 60 % 60, 2);
-    time_digits(text + 17, rest % 60, 2);
-    time_digits(text + 20, fraction, 9);
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        decimal_write(text, digits[i], (uint64_t)parts[i]);
+        text += digits[i] + 1;
+    }
     return MST_TIME_TEXT_LEN - 1;
 }
 
@@ -7420,17 +7316,19 @@ static const struct object_field link_reply_fields[] = {
 /* A lifetime in whole seconds; a huge one is as good as a day. */
 static int link_reply_lifetime(struct mst_reply *r, const struct json_text *t) {
     struct mst_decimal n;
-    uint64_t s = ACCESS_LIFE_MAX_S;
+    uint32_t s = ACCESS_LIFE_MAX_S;
 
     if (mst_decimal_parse(t->at, t->len, &n) != 0 || n.coefficient < 0 ||
         n.exponent < 0) {
         return MST_ERR_TOKEN_SHAPE;
     }
-    if (n.exponent < 6 && n.coefficient < (int64_t)s) {
-        uint64_t value = (uint64_t)n.coefficient * decimal_powers[n.exponent];
-        s = value < s ? value : s;
+    if (n.coefficient < ACCESS_LIFE_MAX_S) {
+        s = (uint32_t)n.coefficient;
     }
-    r->expires_in = (uint32_t)s;
+    for (; n.exponent > 0 && s < ACCESS_LIFE_MAX_S; n.exponent--) {
+        s *= 10;
+    }
+    r->expires_in = s < ACCESS_LIFE_MAX_S ? s : ACCESS_LIFE_MAX_S;
     return 0;
 }
 
