@@ -1056,6 +1056,7 @@ size_t mst_time_format(int64_t ns, char *text) {
  * ------------------------------------------------------------------------ */
 
 enum json_state {
+    /* White space may be here. */
     JSON_AT_VALUE,
     JSON_AT_VALUE_OR_CLOSE, /* after '[' */
     JSON_AT_KEY,            /* after ',' in an object */
@@ -1067,12 +1068,13 @@ enum json_state {
     JSON_IN_STRING,
     JSON_IN_LITERAL,
     JSON_NUMBER_MINUS,
-    JSON_NUMBER_ZERO,
-    JSON_NUMBER_INTEGER,
     JSON_NUMBER_POINT,
-    JSON_NUMBER_FRACTION,
     JSON_NUMBER_E,
     JSON_NUMBER_SIGN,
+    /* A number may end here. */
+    JSON_NUMBER_ZERO,
+    JSON_NUMBER_INTEGER,
+    JSON_NUMBER_FRACTION,
     JSON_NUMBER_EXPONENT
 };
 
@@ -1086,15 +1088,14 @@ enum json_stop {
     JSON_CLOSE  /* behind a container that was entered */
 };
 
-/* Marks a key that is too long, or has an escape for what no key that matters
- * holds. */
+/* The length of a key that is too long, by one byte or more, or has an escape
+ * for what no key that matters holds. */
 #define JSON_KEY_OTHER (MST_KEY_MAX + 1)
 
-static const char *const json_literals[] = {"true", "false", "null"};
+static const char json_literals[] = "true\0false\0null";
 
 static void json_init(struct mst_json *j) {
-    memset(j, 0, sizeof *j);
-    j->state = JSON_AT_VALUE;
+    memset(j, 0, sizeof *j); /* JSON_AT_VALUE, JSON_STEP */
 }
 
 static void json_take(struct mst_json *j, enum json_mode mode) {
@@ -1119,42 +1120,12 @@ static bool json_is_space(uint8_t c) {
     return c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t');
 }
 
-static bool json_in_array(const struct mst_json *j) {
-    return j->depth > 0 && (j->arrays >> (j->depth - 1) & 1u) != 0;
-}
-
-static void json_key_begin(struct mst_json *j) {
-    j->state = JSON_IN_KEY;
-    j->key_len = 0;
-    memset(j->key, 0, JSON_KEY_WORDS);
-}
-
-static void json_key_other(struct mst_json *j) {
-    j->key_len = JSON_KEY_OTHER;
-    j->key[0] = '\0';
-}
-
-static void json_key_add(struct mst_json *j, uint32_t c) {
-    if (j->key_len >= MST_KEY_MAX || c == 0 || c > 0x7F) {
-        json_key_other(j);
-    } else {
-        j->key[j->key_len++] = (char)c;
-    }
-}
-
 /* The character that an escape's letter stands for, or 0. */
 static uint8_t json_escaped(uint8_t c) {
-    switch (c) {
-    case '"':
-    case '\\':
-    case '/': return c;
-    case 'b': return '\b';
-    case 'f': return '\f';
-    case 'n': return '\n';
-    case 'r': return '\r';
-    case 't': return '\t';
-    default: return 0;
-    }
+    static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
+    const char *letter = memchr(letters, c, sizeof letters - 1);
+
+    return letter != NULL ? (uint8_t)meant[letter - letters] : 0;
 }
 
 static int json_hex(uint8_t c) {
@@ -1177,28 +1148,29 @@ static int json_value_end(struct mst_json *j) {
 }
 
 /* One byte of an escape sequence. escape counts down: 5 behind the backslash,
- * 4 to 1 for hexadecimal digits. */
+ * 4 to 1 for hexadecimal digits; at 0, code is the character, or the half of
+ * one, that the sequence stands for. */
 static int json_escape(struct mst_json *j, uint8_t c) {
-    int digit;
-    uint8_t plain;
+    int digit = json_hex(c);
 
     if (j->escape == 5) {
-        plain = json_escaped(c);
+        j->code = json_escaped(c);
         j->escape = c == 'u' ? 4 : 0;
-        j->code = 0;
-        if (plain != 0 && j->state == JSON_IN_KEY) {
-            json_key_add(j, plain);
+        if (j->code == 0 && c != 'u') {
+            return MST_ERR_JSON_SYNTAX;
         }
-        return plain != 0 || c == 'u' ? 0 : MST_ERR_JSON_SYNTAX;
-    }
-    digit = json_hex(c);
-    if (digit < 0) {
+    } else if (digit >= 0) {
+        j->code = (uint16_t)(j->code << 4 | digit);
+        j->escape--;
+    } else {
         return MST_ERR_JSON_SYNTAX;
     }
-    j->code = (uint16_t)(j->code << 4 | digit);
-    j->escape--;
     if (j->escape == 0 && j->state == JSON_IN_KEY) {
-        json_key_add(j, j->code);
+        if (j->code == 0 || j->code > 0x7F) {
+            j->key_len = JSON_KEY_OTHER;
+        } else if (j->key_len < JSON_KEY_OTHER) {
+            j->key[j->key_len++] = (char)j->code;
+        }
     }
     return 0;
 }
@@ -1237,11 +1209,8 @@ static size_t json_plain(const uint8_t *data, size_t len) {
 /* The same in a key, which gets these bytes. */
 static size_t json_key_plain(struct mst_json *j, const uint8_t *data,
                              size_t len) {
-    size_t n = 0, most;
+    size_t n = 0, most = (size_t)(JSON_KEY_OTHER - j->key_len);
 
-    if (j->key_len == JSON_KEY_OTHER) {
-        return json_plain(data, len);
-    }
 #if WORDS
     if (len >= 16 && j->key_len == 0) {
         uint64_t low = word_load(data), high = word_load(data + 8);
@@ -1257,7 +1226,6 @@ static size_t json_key_plain(struct mst_json *j, const uint8_t *data,
         }
     }
 #endif
-    most = (size_t)(MST_KEY_MAX - j->key_len);
     most = most < len ? most : len;
     /* Small letters, of which names are made, need one comparison. */
     while (n < most && (data[n] > '\\' || json_is_plain(data[n]))) {
@@ -1265,8 +1233,8 @@ static size_t json_key_plain(struct mst_json *j, const uint8_t *data,
         n++;
     }
     j->key_len = (uint8_t)(j->key_len + n);
-    if (n == most && n < len && json_is_plain(data[n])) {
-        json_key_other(j);
+    if (j->key_len == JSON_KEY_OTHER) {
+        j->key[0] = '\0';
         n += json_plain(data + n, len - n);
     }
     return n;
@@ -1275,39 +1243,33 @@ static size_t json_key_plain(struct mst_json *j, const uint8_t *data,
 /* Goes on inside a string; the byte at hand is data[*at]. */
 static int json_string(struct mst_json *j, const uint8_t *data, size_t len,
                        size_t *at) {
-    bool key = j->state == JSON_IN_KEY;
-    size_t i = *at;
-    int rc = 0;
+    const bool key = j->state == JSON_IN_KEY;
+    int rc = JSON_MORE;
 
-    while (i < len && rc == 0) {
+    while (*at < len && rc == JSON_MORE) {
         if (j->escape != 0) {
-            rc = json_escape(j, data[i++]);
+            rc = json_escape(j, data[(*at)++]);
             continue;
         }
-        i += key ? json_key_plain(j, data + i, len - i)
-                 : json_plain(data + i, len - i);
-        if (i == len) {
+        *at += key ? json_key_plain(j, data + *at, len - *at)
+                   : json_plain(data + *at, len - *at);
+        if (*at == len) {
             break;
         }
-        if (data[i] == '"') {
-            *at = i + 1;
-            if (!key) {
-                return json_value_end(j);
-            }
-            j->state = JSON_AT_COLON;
-            if (i + 1 < len && data[i + 1] == ':') {
-                j->state = JSON_AT_VALUE;
-                ++*at;
-            }
-            return JSON_MORE;
+        if (data[*at] < 0x20) {
+            return MST_ERR_JSON_SYNTAX;
         }
-        rc = data[i] == '\\' ? 0 : MST_ERR_JSON_SYNTAX;
-        if (rc == 0) {
+        if (data[(*at)++] == '\\') {
             j->escape = 5;
-            i++;
+        } else if (!key) {
+            return json_value_end(j);
+        } else {
+            const bool colon = *at < len && data[*at] == ':';
+            j->state = colon ? JSON_AT_VALUE : JSON_AT_COLON;
+            *at += colon;
+            break;
         }
     }
-    *at = i;
     return rc;
 }
 
@@ -1326,63 +1288,55 @@ static bool json_string_pass(struct mst_json *j, const uint8_t *data,
     return true;
 }
 
-/* The state of a number behind c, or JSON_AT_END where c does not belong. */
-static enum json_state json_number_next(enum json_state state, uint8_t c) {
-    bool digit = c >= '0' && c <= '9', e = c == 'e' || c == 'E';
-
-    switch (state) {
-    case JSON_NUMBER_MINUS:
-        return c == '0' ? JSON_NUMBER_ZERO
-               : digit  ? JSON_NUMBER_INTEGER
-                        : JSON_AT_END;
-    case JSON_NUMBER_ZERO:
-        return c == '.' ? JSON_NUMBER_POINT : e ? JSON_NUMBER_E : JSON_AT_END;
-    case JSON_NUMBER_INTEGER:
-        return digit      ? JSON_NUMBER_INTEGER
-               : c == '.' ? JSON_NUMBER_POINT
-               : e        ? JSON_NUMBER_E
-                          : JSON_AT_END;
-    case JSON_NUMBER_POINT: return digit ? JSON_NUMBER_FRACTION : JSON_AT_END;
-    case JSON_NUMBER_FRACTION:
-        return digit ? JSON_NUMBER_FRACTION : e ? JSON_NUMBER_E : JSON_AT_END;
-    case JSON_NUMBER_E:
-        return digit                  ? JSON_NUMBER_EXPONENT
-               : c == '-' || c == '+' ? JSON_NUMBER_SIGN
-                                      : JSON_AT_END;
-    default: /* JSON_NUMBER_SIGN, JSON_NUMBER_EXPONENT */
-        return digit ? JSON_NUMBER_EXPONENT : JSON_AT_END;
-    }
-}
-
-static bool json_number_whole(enum json_state state) {
-    return state == JSON_NUMBER_ZERO || state == JSON_NUMBER_INTEGER ||
-           state == JSON_NUMBER_FRACTION || state == JSON_NUMBER_EXPONENT;
+static bool json_number_whole(const struct mst_json *j) {
+    return j->state >= JSON_NUMBER_ZERO;
 }
 
 /* Goes on inside a number. It ends at the first byte that is not its own,
  * which is left to be looked at again. */
 static int json_number(struct mst_json *j, const uint8_t *data, size_t len,
                        size_t *at) {
-    for (; *at < len; (*at)++) {
-        enum json_state state = (enum json_state)j->state;
-        enum json_state next = json_number_next(state, data[*at]);
-        if (next == JSON_AT_END) {
-            return json_number_whole(state) ? json_value_end(j)
-                                            : MST_ERR_JSON_SYNTAX;
+    /* The state behind a byte, by the state before it and the byte: 0, another
+     * digit, '.', 'e', '+' or '-'. */
+    static const uint8_t next[][5] = {
+        {JSON_NUMBER_ZERO, JSON_NUMBER_INTEGER},      /* MINUS */
+        {JSON_NUMBER_FRACTION, JSON_NUMBER_FRACTION}, /* POINT */
+        {JSON_NUMBER_EXPONENT, JSON_NUMBER_EXPONENT, 0, 0, JSON_NUMBER_SIGN},
+        {JSON_NUMBER_EXPONENT, JSON_NUMBER_EXPONENT}, /* SIGN */
+        {0, 0, JSON_NUMBER_POINT, JSON_NUMBER_E},     /* ZERO */
+        {JSON_NUMBER_INTEGER, JSON_NUMBER_INTEGER, JSON_NUMBER_POINT,
+         JSON_NUMBER_E},
+        {JSON_NUMBER_FRACTION, JSON_NUMBER_FRACTION, 0, JSON_NUMBER_E},
+        {JSON_NUMBER_EXPONENT, JSON_NUMBER_EXPONENT},
+    };
+
+    for (; *at < len; ++*at) {
+        uint8_t c = data[*at], state = 0;
+        const uint8_t *row = next[j->state - JSON_NUMBER_MINUS];
+        if (decimal_is_digit((char)c)) {
+            state = row[c != '0'];
+        } else if (c == '.') {
+            state = row[2];
+        } else if ((c | 0x20) == 'e') {
+            state = row[3];
+        } else if (c == '+' || c == '-') {
+            state = row[4];
         }
-        j->state = (uint8_t)next;
+        if (state == 0) {
+            return json_number_whole(j) ? json_value_end(j)
+                                        : MST_ERR_JSON_SYNTAX;
+        }
+        j->state = state;
     }
     return JSON_MORE;
 }
 
 static int json_literal(struct mst_json *j, uint8_t c) {
-    const char *literal = json_literals[j->literal];
-
-    if (c != (uint8_t)literal[j->literal_at]) {
+    if (c != (uint8_t)json_literals[j->literal]) {
         return MST_ERR_JSON_SYNTAX;
     }
-    j->literal_at++;
-    return literal[j->literal_at] == '\0' ? json_value_end(j) : JSON_MORE;
+    j->literal++;
+    return json_literals[j->literal] == '\0' ? json_value_end(j) : JSON_MORE;
 }
 
 /* A value was this deep. */
@@ -1391,58 +1345,51 @@ HOT void json_reach(struct mst_json *j, unsigned depth) {
 }
 
 static int json_open(struct mst_json *j, bool array) {
-    uint32_t bit;
-
     if (j->depth == MST_JSON_DEPTH) {
         return MST_ERR_JSON_DEPTH;
     }
-    bit = UINT32_C(1) << j->depth;
-    j->arrays = array ? j->arrays | bit : j->arrays & ~bit;
+    j->arrays = j->arrays << 1 | array;
     j->depth++;
     json_reach(j, j->depth);
     j->state = array ? JSON_AT_VALUE_OR_CLOSE : JSON_AT_KEY_OR_CLOSE;
     return JSON_MORE;
 }
 
+/* The end of the container at hand, if that is what it is. */
 HOT int json_close(struct mst_json *j, bool array) {
-    if (j->depth == 0 || json_in_array(j) != array) {
+    const bool step = j->mode == JSON_STEP;
+    int stop;
+
+    if ((j->arrays & 1) != array) {
         return MST_ERR_JSON_SYNTAX;
     }
+    j->arrays >>= 1;
     j->depth--;
-    if (j->mode == JSON_STEP) {
-        (void)json_value_end(j);
-        return JSON_CLOSE;
-    }
-    return json_value_end(j);
+    stop = json_value_end(j);
+    return step ? JSON_CLOSE : stop;
 }
 
 /* The first byte of a value. */
 static int json_begin(struct mst_json *j, uint8_t c) {
     switch (c) {
-    case '{': return json_open(j, false);
-    case '[': return json_open(j, true);
+    case '{':
+    case '[': return json_open(j, c == '[');
     case '"': j->state = JSON_IN_STRING; return JSON_MORE;
     case '-': j->state = JSON_NUMBER_MINUS; return JSON_MORE;
     case '0': j->state = JSON_NUMBER_ZERO; return JSON_MORE;
-    case 't': j->literal = 0; break;
-    case 'f': j->literal = 1; break;
-    case 'n': j->literal = 2; break;
+    case 't': j->literal = 1; break;
+    case 'f': j->literal = 6; break;
+    case 'n': j->literal = 12; break;
     default:
         j->state = JSON_NUMBER_INTEGER;
-        return c >= '1' && c <= '9' ? JSON_MORE : MST_ERR_JSON_SYNTAX;
+        return decimal_is_digit((char)c) ? JSON_MORE : MST_ERR_JSON_SYNTAX;
     }
     j->state = JSON_IN_LITERAL;
-    j->literal_at = 1;
     return JSON_MORE;
 }
 
 static bool json_begins(uint8_t c) {
     return c != '\0' && strchr("{[\"-0123456789tfn", c) != NULL;
-}
-
-/* A byte where white space alone may be. */
-static int json_space(uint8_t c) {
-    return json_is_space(c) ? JSON_MORE : MST_ERR_JSON_SYNTAX;
 }
 
 /*
@@ -1453,17 +1400,22 @@ static int json_space(uint8_t c) {
 static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
                      size_t *at) {
     int stop = JSON_MORE;
+    size_t i = *at;
 
-    while (*at < len && stop == JSON_MORE) {
-        uint8_t c = data[*at];
+    while (i < len && stop == JSON_MORE) {
+        uint8_t c = data[i];
+        if (c <= ' ' && j->state <= JSON_AT_END && json_is_space(c)) {
+            i++;
+            continue;
+        }
         switch ((enum json_state)j->state) {
         case JSON_AT_COMMA:
             if (c == ',') {
-                j->state = json_in_array(j) ? JSON_AT_VALUE : JSON_AT_KEY;
+                j->state = (j->arrays & 1) != 0 ? JSON_AT_VALUE : JSON_AT_KEY;
             } else if (c == '}' || c == ']') {
                 stop = json_close(j, c == ']');
             } else {
-                stop = json_space(c);
+                stop = MST_ERR_JSON_SYNTAX;
             }
             break;
         case JSON_AT_KEY_OR_CLOSE:
@@ -1473,19 +1425,18 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
             } /* fall through */
         case JSON_AT_KEY:
             if (c != '"') {
-                stop = json_space(c);
+                stop = MST_ERR_JSON_SYNTAX;
                 break;
             }
-            json_key_begin(j);
-            ++*at; /* fall through */
+            j->state = JSON_IN_KEY;
+            j->key_len = 0;
+            memset(j->key, 0, JSON_KEY_WORDS);
+            i++; /* fall through */
         case JSON_IN_KEY:
-        case JSON_IN_STRING: stop = json_string(j, data, len, at); continue;
+        case JSON_IN_STRING: stop = json_string(j, data, len, &i); continue;
         case JSON_AT_COLON:
-            if (c == ':') {
-                j->state = JSON_AT_VALUE;
-            } else {
-                stop = json_space(c);
-            }
+            j->state = JSON_AT_VALUE;
+            stop = c == ':' ? JSON_MORE : MST_ERR_JSON_SYNTAX;
             break;
         case JSON_AT_VALUE_OR_CLOSE:
             if (c == ']') {
@@ -1493,20 +1444,19 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
                 break;
             } /* fall through */
         case JSON_AT_VALUE:
-            if (json_is_space(c)) {
-                break;
-            }
             if (j->mode == JSON_STEP) {
-                return JSON_VALUE;
+                stop = JSON_VALUE;
+                continue;
             }
             stop = json_begin(j, c);
             break;
         case JSON_IN_LITERAL: stop = json_literal(j, c); break;
-        case JSON_AT_END: stop = json_space(c); break;
-        default: stop = json_number(j, data, len, at); continue;
+        case JSON_AT_END: stop = MST_ERR_JSON_SYNTAX; break;
+        default: stop = json_number(j, data, len, &i); continue;
         }
-        ++*at;
+        i++;
     }
+    *at = i;
     return stop;
 }
 
@@ -1518,8 +1468,7 @@ static int json_enter(struct mst_json *j, uint8_t c, size_t *at) {
 
 /* True where the input may end here: one whole value was read. */
 static bool json_whole(const struct mst_json *j) {
-    return j->state == JSON_AT_END ||
-           (j->depth == 0 && json_number_whole((enum json_state)j->state));
+    return j->state == JSON_AT_END || (j->depth == 0 && json_number_whole(j));
 }
 
 /* Appends a code point as UTF-8, or nothing where it does not fit. */
@@ -1536,35 +1485,35 @@ static size_t json_put(char *to, size_t cap, uint32_t code) {
     return n;
 }
 
-static uint32_t json_code(const char *hex) {
+/* What an escape sequence in text that the scanner has passed stands for; *at
+ * is behind the backslash. */
+static uint32_t json_unescape_half(const char *text, size_t *at) {
+    uint8_t c = (uint8_t)text[(*at)++];
     uint32_t code = 0;
 
+    if (c != 'u') {
+        return json_escaped(c);
+    }
     for (int i = 0; i < 4; i++) {
-        code = code << 4 | (uint32_t)json_hex((uint8_t)hex[i]);
+        code = code << 4 | (uint32_t)json_hex((uint8_t)text[(*at)++]);
     }
     return code;
 }
 
-/* Reads an escape sequence of text that the scanner has passed: *at is behind
- * the backslash. A surrogate without its other half, and NUL, become U+FFFD:
- * texts here end with a NUL. */
+/* The same of the two that a surrogate pair takes. A surrogate without its
+ * other half, and NUL, become U+FFFD: texts here end with a NUL. */
 static uint32_t json_unescape_one(const char *text, size_t len, size_t *at) {
-    uint32_t code, low;
+    uint32_t code = json_unescape_half(text, at), low;
+    size_t next = *at + 1;
 
-    if (text[*at] != 'u') {
-        return json_escaped((uint8_t)text[(*at)++]);
-    }
-    code = json_code(text + *at + 1);
-    *at += 5;
-    if (code >= 0xD800 && code < 0xDC00 && len - *at >= 6 &&
-        text[*at] == '\\' && text[*at + 1] == 'u') {
-        low = json_code(text + *at + 2);
-        if (low >= 0xDC00 && low < 0xE000) {
-            *at += 6;
+    if ((code & 0xFC00) == 0xD800 && *at < len && text[*at] == '\\') {
+        low = json_unescape_half(text, &next);
+        if ((low & 0xFC00) == 0xDC00) {
+            *at = next;
             return 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
         }
     }
-    return code == 0 || (code >= 0xD800 && code < 0xE000) ? 0xFFFD : code;
+    return code == 0 || (code & 0xF800) == 0xD800 ? 0xFFFD : code;
 }
 
 /* Unescapes the inside of a string that the scanner has passed; in place is
@@ -1572,29 +1521,24 @@ static uint32_t json_unescape_one(const char *text, size_t len, size_t *at) {
  * at the end, for want of room. */
 static size_t json_unescape(const char *text, size_t len, char *to, size_t cap,
                             bool *cut) {
-    size_t at = 0, n = 0;
+    size_t at = 0, n = 0, put = 1;
 
-    *cut = false;
-    while (at < len) {
-        size_t put = 0;
+    while (at < len && put > 0) {
         if (text[at] == '\\') {
-            uint32_t code;
             at++;
-            code = json_unescape_one(text, len, &at);
-            put = json_put(to + n, cap - n, code);
+            put = json_put(to + n, cap - n, json_unescape_one(text, len, &at));
         } else if (n < cap) {
             to[n] = text[at++];
             put = 1;
-        }
-        if (put == 0) {
-            *cut = true;
-            while (n > 0 && at < len && ((uint8_t)text[at] & 0xC0u) == 0x80u) {
-                at--;
-                n--;
-            }
-            break;
+        } else {
+            put = 0;
         }
         n += put;
+    }
+    *cut = put == 0;
+    while (*cut && n > 0 && at < len && ((uint8_t)text[at] & 0xC0u) == 0x80u) {
+        at--;
+        n--;
     }
     return n;
 }

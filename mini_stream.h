@@ -510,10 +510,10 @@ struct mst_event {
 
 struct mst_json {
     uint8_t state, depth, deepest, take_depth, mode;
-    uint8_t escape, literal, literal_at;
-    uint8_t key_len;
-    uint16_t code;   /* of the \u escape at hand */
-    uint32_t arrays; /* bit n: the container at depth n + 1 is an array */
+    uint8_t escape, literal, key_len;
+    uint16_t code;   /* of the escape sequence at hand */
+    uint32_t arrays; /* lowest bit: the container at hand is an array; the next
+                      * one: that around it is */
     char key[MST_KEY_MAX + 1];
 };
 /* What a message says in texts, and whether an entry says success. */
