@@ -256,12 +256,10 @@ static void text_copy(char *to, size_t cap, const char *from, size_t len) {
 
 /* True where every byte may stand in a header's value or a request line. */
 static bool text_is_field(const char *text) {
-    for (; *text != '\0'; text++) {
-        if ((uint8_t)*text < 0x20u || (uint8_t)*text == 0x7Fu) {
-            return false;
-        }
+    while ((uint8_t)*text >= 0x20u && (uint8_t)*text != 0x7Fu) {
+        text++;
     }
-    return true;
+    return *text == '\0';
 }
 
 /* True for ASCII of eight bytes or more; the last eight may overlap others. */
@@ -712,12 +710,8 @@ int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out) {
     if (at != end) {
         return MST_ERR_DECIMAL;
     }
-    if (out->coefficient == 0) {
-        exponent = 0;
-    }
-    if (negative) {
-        out->coefficient = -out->coefficient;
-    }
+    out->coefficient = negative ? -out->coefficient : out->coefficient;
+    exponent = out->coefficient == 0 ? 0 : exponent;
     out->exponent = (int8_t)exponent;
     return exponent < -64 || exponent > 63 ? MST_ERR_DECIMAL_WIDE : 0;
 }
@@ -963,34 +957,13 @@ HOT uint64_t time_nanos(const char *at) {
 }
 #endif
 
-/* Reads 'Z' or an offset such as "+01:30", in seconds east of UTC; returns
- * what is behind it, or NULL. */
-static const char *time_offset(const char *at, const char *end,
-                               int32_t *seconds) {
-    int32_t hours, minutes;
-
-    *seconds = 0;
-    if (at < end && (*at | 0x20) == 'z') {
-        return at + 1;
-    }
-    if (end - at < 6 || (*at != '+' && *at != '-') || at[3] != ':') {
-        return NULL;
-    }
-    hours = time_pair(at + 1);
-    minutes = time_pair(at + 4);
-    if (hours > 23 || minutes > 59) {
-        return NULL;
-    }
-    *seconds = (hours * 60 + minutes) * (*at == '-' ? -60 : 60);
-    return at + 6;
-}
-
 /* Reads the rest of a time of at least this length whose minute, in seconds,
- * is known; returns what is behind it, or NULL. */
+ * is known: with 'Z', or an offset such as "+01:30" east of UTC. Returns what
+ * is behind it, or NULL. */
 static const char *time_rest(const char *text, const char *end, int64_t seconds,
                              int64_t *ns) {
     const char *at = text + MST_MINUTE_LEN + 2;
-    int32_t second = time_pair(at - 2), offset;
+    int32_t second = time_pair(at - 2), hours, minutes;
     int32_t nanos = 0, unit = 1000000000;
 
     if (second > 60 || (second == 60 && memcmp(text + 14, "59", 2) != 0)) {
@@ -1005,10 +978,21 @@ static const char *time_rest(const char *text, const char *end, int64_t seconds,
             return NULL;
         }
     }
-    at = time_offset(at, end, &offset);
-    seconds += second - offset;
-    *ns = seconds * 1000000000 + nanos;
-    return seconds < 0 ? NULL : at;
+    if (at < end && (*at | 0x20) == 'z') {
+        at++;
+    } else if (end - at >= 6 && (*at == '+' || *at == '-') && at[3] == ':') {
+        hours = time_pair(at + 1);
+        minutes = time_pair(at + 4);
+        if (hours > 23 || minutes > 59) {
+            return NULL;
+        }
+        second -= (hours * 60 + minutes) * (*at == '-' ? -60 : 60);
+        at += 6;
+    } else {
+        return NULL;
+    }
+    *ns = (seconds + second) * 1000000000 + nanos;
+    return seconds + second < 0 ? NULL : at;
 }
 
 int mst_time_parse(const char *text, size_t len, int64_t *ns) {
@@ -1101,10 +1085,6 @@ static void json_init(struct mst_json *j) {
 static void json_take(struct mst_json *j, enum json_mode mode) {
     j->mode = (uint8_t)mode;
     j->take_depth = j->depth;
-}
-
-static bool json_key_is(const struct mst_json *j, const char *key) {
-    return text_is(j->key, j->key_len, key);
 }
 
 /* A name of up to 11 bytes and zeros, compared word by word. */
@@ -1211,21 +1191,6 @@ static size_t json_key_plain(struct mst_json *j, const uint8_t *data,
                              size_t len) {
     size_t n = 0, most = (size_t)(JSON_KEY_OTHER - j->key_len);
 
-#if WORDS
-    if (len >= 16 && j->key_len == 0) {
-        uint64_t low = word_load(data), high = word_load(data + 8);
-        uint64_t stops = json_stops(low) >> 7, others = json_stops(high) >> 7;
-        if ((stops | others) != 0) {
-            n = stops != 0 ? word_first(stops) : 8 + word_first(others);
-            low &= (stops - 1) & ~stops;
-            high &= stops != 0 ? 0 : (others - 1) & ~others;
-            memcpy(j->key, &low, 8);
-            memcpy(j->key + 8, &high, 8);
-            j->key_len = (uint8_t)n;
-            return n;
-        }
-    }
-#endif
     most = most < len ? most : len;
     /* Small letters, of which names are made, need one comparison. */
     while (n < most && (data[n] > '\\' || json_is_plain(data[n]))) {
@@ -1570,25 +1535,17 @@ static struct json_text json_scalar(const char *item, size_t len, char *scratch,
 }
 
 static void json_write_string(struct out *o, const char *text) {
-    static const char digits[] = "0123456789abcdef";
-    size_t plain;
-
     out_byte(o, '"');
     for (;; text++) {
-        plain = json_plain((const uint8_t *)text, strlen(text));
+        size_t plain = json_plain((const uint8_t *)text, strlen(text));
+        uint8_t c = (uint8_t)text[plain];
         out_bytes(o, text, plain);
-        text += plain;
-        if (*text == '\0') {
+        if (c == '\0') {
             break;
         }
-        if ((uint8_t)*text < 0x20) {
-            out_text(o, "\\u00");
-            out_byte(o, digits[*text >> 4]);
-            out_byte(o, digits[*text & 15]);
-        } else {
-            out_byte(o, '\\');
-            out_byte(o, *text);
-        }
+        text += plain;
+        out_text(o, c >= 0x20 ? "\\" : c >= 0x10 ? "\\u001" : "\\u000");
+        out_byte(o, c >= 0x20 ? *text : "0123456789abcdef"[c & 15]);
     }
     out_byte(o, '"');
 }
@@ -1614,8 +1571,8 @@ enum object_kind {
     OBJECT_TEXT,   /* a string, unescaped as it is */
     OBJECT_LABEL,  /* a string for a log or a terminal: control characters
                     * become spaces */
-    OBJECT_WORD,   /* the same, or a number as it stands */
-    OBJECT_SCALAR, /* the same, or true or false */
+    OBJECT_WORD,   /* as OBJECT_LABEL, or a number as it stands */
+    OBJECT_SCALAR, /* as OBJECT_WORD, or true or false */
     OBJECT_STATUS, /* int: a status of HTTP as number or string, else 0 */
     OBJECT_TIME,   /* int64_t: an RFC 3339 timestamp in ns */
     OBJECT_BOOL,   /* bool */
@@ -1654,7 +1611,7 @@ static unsigned object_field(const struct object *o, const struct mst_json *j) {
     unsigned i = 0;
 
     while (i < o->count && (o->fields[i].depth != j->depth ||
-                            !json_key_is(j, o->fields[i].name))) {
+                            !text_is(j->key, j->key_len, o->fields[i].name))) {
         i++;
     }
     return i;
@@ -1683,64 +1640,54 @@ static bool object_label(char *to, size_t room, const char *item, size_t len) {
 
 /* A status of HTTP, or 0. */
 static int object_status(const char *text) {
-    int status = 0;
+    int status = 0, digits = 0;
 
-    for (int i = 0; i < 3; i++) {
-        if (text[i] < '0' || text[i] > '9') {
-            return 0;
-        }
-        status = status * 10 + (text[i] - '0');
+    for (; digits < 3 && decimal_is_digit(text[digits]); digits++) {
+        status = status * 10 + (text[digits] - '0');
     }
-    return text[3] == '\0' && status >= 100 && status < 600 ? status : 0;
+    return text[digits] == '\0' && status >= 100 && status < 600 ? status : 0;
 }
 
 /* Whether a value is of a field's type. */
 static bool object_fits(enum object_kind kind, char first) {
-    switch (kind) {
-    case OBJECT_TEXT:
-    case OBJECT_LABEL:
-    case OBJECT_TIME: return first == '"';
-    case OBJECT_BOOL: return first == 't' || first == 'f';
-    case OBJECT_OBJECT: return false;
-    case OBJECT_WORD:
-    case OBJECT_STATUS:
-        if (first == 't' || first == 'f') {
-            return false;
-        } /* fall through */
-    default: return first != '{' && first != '[';
+    switch (first) {
+    case '"': return kind <= OBJECT_TIME;
+    case 't':
+    case 'f': return kind == OBJECT_BOOL || kind == OBJECT_SCALAR;
+    case '{':
+    case '[': return false;
+    default: return kind >= OBJECT_WORD && kind <= OBJECT_STATUS; /* a number */
     }
 }
 
 /* Takes in the value of a field: an item that the scanner has passed. */
 static int object_take(const struct object_field *f, const char *item,
                        size_t len, void *into) {
-    enum object_kind kind = (enum object_kind)f->kind;
     char scratch[64], *to = (char *)into + f->offset;
     bool fits;
 
-    if (!object_fits(kind, item[0])) {
+    if (!object_fits((enum object_kind)f->kind, item[0])) {
         return (f->flags & OBJECT_LENIENT) != 0 ? 0 : MST_ERR_MESSAGE_SHAPE;
     }
-    if (kind == OBJECT_BOOL) {
-        *(bool *)(void *)to = item[0] == 't';
+    switch ((enum object_kind)f->kind) {
+    case OBJECT_BOOL: *(bool *)(void *)to = item[0] == 't'; return 0;
+    case OBJECT_STATUS:
+        (void)object_label(scratch, sizeof scratch, item, len);
+        *(int *)(void *)to = object_status(scratch);
         return 0;
-    }
-    if (kind == OBJECT_STATUS || kind == OBJECT_TIME) {
+    case OBJECT_TIME:
         fits = object_label(scratch, sizeof scratch, item, len);
-        if (kind == OBJECT_STATUS) {
-            *(int *)(void *)to = fits ? object_status(scratch) : 0;
-            return 0;
-        }
         return fits ? mst_time_parse(scratch, strlen(scratch),
                                      (int64_t *)(void *)to)
                     : MST_ERR_TIME;
+    default: break;
     }
     if (memcmp(item, "\"\"", 2) == 0 ||
         ((f->flags & OBJECT_STANDS_IN) != 0 && to[0] != '\0')) {
         return 0;
     }
-    fits = kind == OBJECT_TEXT ? object_text(to, f->room, item, len)
-                               : object_label(to, f->room, item, len);
+    fits = f->kind == OBJECT_TEXT ? object_text(to, f->room, item, len)
+                                  : object_label(to, f->room, item, len);
     return fits || (f->flags & OBJECT_WHOLE) == 0 ? 0 : MST_ERR_MESSAGE_SIZE;
 }
 
