@@ -4809,21 +4809,25 @@ static inline void book_call_stale(struct mst_book *book,
  * 11 ws
  * ------------------------------------------------------------------------ */
 
-enum ws_state { WS_HEADER, WS_DATA, WS_CONTROL, WS_FAILED };
-
 #define WS_FIN 0x80u
 #define WS_RESERVED 0x70u
 #define WS_OPCODE 0x0Fu
 #define WS_MASK 0x80u
 #define WS_LENGTH 0x7Fu
 
+/* Between frames: of a header, two bytes are needed at least. */
+static void ws_frame_end(struct mst_ws *ws) {
+    ws->header_len = 0;
+    ws->header_need = 2;
+}
+
 void mst_ws_init(struct mst_ws *ws) {
     memset(ws, 0, sizeof *ws);
-    ws->need = 2;
+    ws_frame_end(ws);
 }
 
 bool mst_ws_midway(const struct mst_ws *ws) {
-    return ws->state != WS_HEADER || ws->header_len > 0 || ws->in_message;
+    return ws->header_len > 0 || ws->in_message;
 }
 
 uint16_t mst_ws_error_code(int error) {
@@ -4834,126 +4838,100 @@ static bool ws_is_control(uint8_t opcode) {
     return (opcode & 0x8u) != 0;
 }
 
-/* The first two bytes of a header (RFC 6455, section 5.2). */
-static int ws_header_begin(struct mst_ws *ws, const uint8_t *header) {
-    uint8_t first = header[0], second = header[1];
-    uint8_t opcode = first & WS_OPCODE, len = second & WS_LENGTH;
+/* The second byte of a header (RFC 6455, section 5.2), with the first. */
+static int ws_header_begin(struct mst_ws *ws, uint8_t second) {
+    uint8_t opcode = ws->first_byte & WS_OPCODE, len = second & WS_LENGTH;
 
-    if ((first & WS_RESERVED) != 0 || (opcode & 0x7u) > 2) {
+    if ((ws->first_byte & WS_RESERVED) != 0 || (opcode & 0x7u) > 2) {
         return MST_ERR_WS_RESERVED;
     }
     if ((second & WS_MASK) != 0) {
         return MST_ERR_WS_MASKED;
     }
-    ws->opcode = opcode;
-    ws->fin = (first & WS_FIN) != 0;
     if (ws_is_control(opcode)) {
-        if (!ws->fin || len > MST_WS_CONTROL_MAX) {
+        if ((ws->first_byte & WS_FIN) == 0 || len > MST_WS_CONTROL_MAX) {
             return MST_ERR_WS_CONTROL;
         }
     } else if ((opcode == MST_WS_CONTINUATION) != ws->in_message) {
         return MST_ERR_WS_FRAGMENT;
     }
-    ws->need = len == 126 ? 4 : len == 127 ? 10 : 2;
+    ws->header_need = len == 126 ? 4 : len == 127 ? 10 : 2;
+    ws->frame_left = ws->header_need > 2 ? 0 : len;
     return 0;
 }
 
 /* The whole header: a length must be written in as few bytes as it takes. */
-static int ws_header_end(struct mst_ws *ws, const uint8_t *header) {
-    uint64_t len = header[1] & WS_LENGTH;
+static int ws_header_end(struct mst_ws *ws) {
+    uint8_t opcode = ws->first_byte & WS_OPCODE;
 
-    if (ws->need > 2) {
-        len = 0;
-        for (unsigned i = 2; i < ws->need; i++) {
-            len = len << 8 | header[i];
-        }
-        if (len < (ws->need == 4 ? 126u : 65536u) || len >> 63 != 0) {
-            return MST_ERR_WS_LENGTH;
-        }
+    if (ws->header_need > 2 &&
+        (ws->frame_left < (ws->header_need == 4 ? 126u : 65536u) ||
+         ws->frame_left >> 63 != 0)) {
+        return MST_ERR_WS_LENGTH;
     }
-    ws->frame_left = len;
-    ws->header_len = 0;
-    ws->need = 2;
-    if (ws_is_control(ws->opcode)) {
-        ws->control_len = 0;
-        ws->state = WS_CONTROL;
-        return 0;
-    }
-    if (ws->opcode != MST_WS_CONTINUATION) {
-        ws->message_opcode = ws->opcode;
+    if (ws_is_control(opcode)) {
+        ws->control_len = (uint8_t)ws->frame_left;
+    } else if (opcode != MST_WS_CONTINUATION) {
+        ws->message_opcode = opcode;
         ws->in_message = ws->first = true;
         ws->utf8 = 0;
     }
-    ws->state = WS_DATA;
     return 0;
 }
 
-static int ws_read_header(struct mst_ws *ws, const uint8_t *data, size_t len,
-                          size_t *used) {
+/* Goes on with a header; *len becomes how much of data belongs to it. */
+static int ws_read_header(struct mst_ws *ws, const uint8_t *data, size_t *len) {
+    const uint8_t *at = data, *end = data + *len;
+    size_t have = ws->header_len;
+    uint64_t frame_len;
     int rc = 0;
 
-    if (ws->header_len == 0 && len - *used >= sizeof ws->header) {
-        data += *used; /* all of it is there */
-        rc = ws_header_begin(ws, data);
-        *used += rc == 0 ? ws->need : 2u;
-        return rc == 0 ? ws_header_end(ws, data) : rc;
+    if (have == 0) {
+        ws->first_byte = *at++;
+        have = 1;
     }
-    while (*used < len && rc == 0) {
-        ws->header[ws->header_len++] = data[(*used)++];
-        if (ws->header_len == 2) {
-            rc = ws_header_begin(ws, ws->header);
-        }
-        if (rc == 0 && ws->header_len == ws->need) {
-            return ws_header_end(ws, ws->header);
-        }
+    if (have == 1 && at < end) {
+        rc = ws_header_begin(ws, *at++);
+        have = 2;
     }
-    return rc;
+    frame_len = ws->frame_left;
+    for (; at < end && have < ws->header_need; have++) {
+        frame_len = frame_len << 8 | *at++;
+    }
+    ws->frame_left = frame_len;
+    ws->header_len = (uint8_t)have;
+    *len = (size_t)(at - data);
+    return rc == 0 && have == ws->header_need ? ws_header_end(ws) : rc;
 }
 
-/* Payload of a data frame: as much as there is, if there is any or if it
- * ends the message. */
-static int ws_read_data(struct mst_ws *ws, const uint8_t *data, size_t len,
-                        size_t *used, struct mst_ws_piece *piece) {
-    size_t n = len - *used;
-    bool ends;
+/* Payload of a data frame: a piece, if there is any or if it ends the message.
+ * *len becomes how much of it is good. */
+static int ws_read_data(struct mst_ws *ws, const uint8_t *data, size_t *len,
+                        struct mst_ws_piece *piece) {
+    size_t good = ws->message_opcode == MST_WS_TEXT
+                      ? utf8_check(&ws->utf8, data, *len)
+                      : *len;
+    bool ends, bad;
 
-    if (n > ws->frame_left) {
-        n = (size_t)ws->frame_left;
-    }
-    if (n == 0 && ws->frame_left > 0) {
-        return 0;
-    }
-    if (ws->message_opcode == MST_WS_TEXT) {
-        size_t good = utf8_check(&ws->utf8, data + *used, n);
-        if (good < n) {
-            n = good;
-            if (n == 0) {
-                return MST_ERR_WS_UTF8;
-            }
-        }
-    }
-    ws->frame_left -= n;
-    ends = ws->frame_left == 0 && ws->fin;
-    if (ends && ws->utf8 != 0) {
-        if (n == 0) {
+    ws->frame_left -= good;
+    ends = ws->frame_left == 0 && (ws->first_byte & WS_FIN) != 0;
+    bad = good < *len || (ends && ws->utf8 != 0);
+    *len = good;
+    if (bad) {
+        if (good == 0) {
             return MST_ERR_WS_UTF8;
         }
         ends = false; /* what is good goes out first, the error comes next */
     } else if (ws->frame_left == 0) {
-        ws->state = WS_HEADER;
+        ws_frame_end(ws);
     }
     ws->in_message = !ends;
-    if (n == 0 && !ends) {
+    if (good == 0 && !ends) {
         return 0;
     }
-    memset(piece, 0, sizeof *piece);
-    piece->opcode = (enum mst_ws_opcode)ws->message_opcode;
-    piece->data = data + *used;
-    piece->len = n;
-    piece->first = ws->first;
-    piece->last = ends;
+    *piece = (struct mst_ws_piece){
+        (enum mst_ws_opcode)ws->message_opcode, data, good, ws->first, ends, 0};
     ws->first = false;
-    *used += n;
     return 1;
 }
 
@@ -4964,7 +4942,9 @@ static bool ws_is_close_code(uint16_t code) {
            (code >= 3000 && code <= 4999);
 }
 
-static int ws_close_piece(struct mst_ws *ws, struct mst_ws_piece *piece) {
+static int ws_close_piece(struct mst_ws_piece *piece) {
+    const uint8_t *code = piece->data;
+
     piece->close_code = 1005;
     if (piece->len == 0) {
         return 1;
@@ -4972,7 +4952,7 @@ static int ws_close_piece(struct mst_ws *ws, struct mst_ws_piece *piece) {
     if (piece->len == 1) {
         return MST_ERR_WS_CLOSE;
     }
-    piece->close_code = (uint16_t)(ws->control[0] << 8 | ws->control[1]);
+    piece->close_code = (uint16_t)(code[0] << 8 | code[1]);
     piece->data += 2;
     piece->len -= 2;
     if (!ws_is_close_code(piece->close_code)) {
@@ -4981,52 +4961,52 @@ static int ws_close_piece(struct mst_ws *ws, struct mst_ws_piece *piece) {
     return utf8_is((const char *)piece->data, piece->len) ? 1 : MST_ERR_WS_UTF8;
 }
 
+/* Payload of a control frame: it is put together. */
 static int ws_read_control(struct mst_ws *ws, const uint8_t *data, size_t len,
-                           size_t *used, struct mst_ws_piece *piece) {
-    size_t n = len - *used;
-
-    if (n > ws->frame_left) {
-        n = (size_t)ws->frame_left;
-    }
-    if (n > 0) {
-        memcpy(ws->control + ws->control_len, data + *used, n);
-    }
-    ws->control_len = (uint8_t)(ws->control_len + n);
-    ws->frame_left -= n;
-    *used += n;
+                           struct mst_ws_piece *piece) {
+    memcpy(ws->control + (ws->control_len - ws->frame_left), data, len);
+    ws->frame_left -= len;
     if (ws->frame_left > 0) {
         return 0;
     }
-    ws->state = WS_HEADER;
-    memset(piece, 0, sizeof *piece);
-    piece->opcode = (enum mst_ws_opcode)ws->opcode;
-    piece->data = ws->control;
-    piece->len = ws->control_len;
-    piece->first = piece->last = true;
-    return ws->opcode == MST_WS_CLOSE ? ws_close_piece(ws, piece) : 1;
+    ws_frame_end(ws);
+    *piece =
+        (struct mst_ws_piece){(enum mst_ws_opcode)(ws->first_byte & WS_OPCODE),
+                              ws->control,
+                              ws->control_len,
+                              true,
+                              true,
+                              0};
+    return piece->opcode == MST_WS_CLOSE ? ws_close_piece(piece) : 1;
 }
 
 int mst_ws_read(struct mst_ws *ws, const uint8_t *data, size_t len,
                 size_t *used, struct mst_ws_piece *piece) {
-    int rc = 0;
+    size_t at = 0;
+    int rc = ws->error;
 
-    *used = 0;
-    do {
-        switch ((enum ws_state)ws->state) {
-        case WS_HEADER: rc = ws_read_header(ws, data, len, used); break;
-        case WS_DATA: rc = ws_read_data(ws, data, len, used, piece); break;
-        case WS_CONTROL:
-            rc = ws_read_control(ws, data, len, used, piece);
-            break;
-        case WS_FAILED: return ws->error;
+    while (rc == 0) {
+        size_t n = len - at;
+        if (ws->header_len < ws->header_need) {
+            if (n == 0) {
+                break;
+            }
+            rc = ws_read_header(ws, data + at, &n);
+        } else {
+            n = n < ws->frame_left ? n : (size_t)ws->frame_left;
+            if (n == 0 && ws->frame_left > 0) {
+                break;
+            }
+            rc = ws_is_control(ws->first_byte)
+                     ? ws_read_control(ws, data + at, n, piece)
+                     : ws_read_data(ws, data + at, &n, piece);
         }
-        /* Once more at the end: an empty frame needs no further byte. */
-    } while (rc == 0 &&
-             (*used < len || (ws->state != WS_HEADER && ws->frame_left == 0)));
+        at += n;
+    }
     if (rc < 0) {
-        ws->state = WS_FAILED;
         ws->error = (int16_t)rc;
     }
+    *used = at;
     return rc;
 }
 
@@ -5074,15 +5054,18 @@ static void ws_accept(const char *key, char accept[MST_WS_ACCEPT_LEN + 1]) {
  * ------------------------------------------------------------------------ */
 
 enum http_state {
+    /* In lines, of which those up to the extension of a chunk's size count
+     * towards MST_HEADERS_MAX. */
     HTTP_STATUS_LINE,
     HTTP_HEADER_LINE,
+    HTTP_TRAILER,
+    HTTP_CHUNK_EXTENSION,
+    HTTP_CHUNK_SIZE,
+    HTTP_CHUNK_END, /* CR LF behind a chunk */
+    /* In a body, or behind all. */
+    HTTP_CHUNK_DATA,
     HTTP_BODY_SIZED,
     HTTP_BODY_TO_END,
-    HTTP_CHUNK_SIZE,
-    HTTP_CHUNK_EXTENSION,
-    HTTP_CHUNK_DATA,
-    HTTP_CHUNK_END,
-    HTTP_TRAILER,
     HTTP_OVER
 };
 
@@ -5096,13 +5079,18 @@ enum http_found {
 
 static void http_init(struct mst_http *h) {
     memset(h, 0, sizeof *h);
-    h->state = HTTP_STATUS_LINE;
 }
 
-static bool http_is_tchar(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (c >= '0' && c <= '9') ||
-           (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
+static bool http_is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* True for a letter, a digit or one of these marks. */
+static bool http_is_word(char c, const char *marks) {
+    char lower = text_lower(c);
+
+    return (lower >= 'a' && lower <= 'z') || http_is_digit(c) ||
+           (c != '\0' && strchr(marks, c) != NULL);
 }
 
 static void http_trim(const char **text, size_t *len) {
@@ -5118,17 +5106,18 @@ static void http_trim(const char **text, size_t *len) {
 
 /* True where a comma-separated list has this member, without case. */
 static bool http_list_has(const char *list, size_t len, const char *word) {
-    while (len > 0) {
-        const char *comma = memchr(list, ',', len);
-        size_t n = comma != NULL ? (size_t)(comma - list) : len;
-        size_t step = comma != NULL ? n + 1 : n;
+    const char *end = list + len;
+
+    while (list < end) {
         const char *member = list;
+        size_t n = 0;
+        while (list < end && *list++ != ',') {
+            n++;
+        }
         http_trim(&member, &n);
         if (text_is_nocase(member, n, word)) {
             return true;
         }
-        list += step;
-        len -= step;
     }
     return false;
 }
@@ -5139,7 +5128,7 @@ static bool http_number(const char *text, size_t len, uint32_t *out) {
     uint32_t value = 0;
 
     for (size_t i = 0; i < len; i++) {
-        if (text[i] < '0' || text[i] > '9') {
+        if (!http_is_digit(text[i])) {
             return false;
         }
         value = value > (UINT32_MAX - 9) / 10
@@ -5151,19 +5140,79 @@ static bool http_number(const char *text, size_t len, uint32_t *out) {
 }
 
 static int http_status_line(struct mst_http *h) {
+    const char *line = h->line;
     uint32_t status;
 
-    if (h->line_len < 12 || memcmp(h->line, "HTTP/1.", 7) != 0 ||
-        (h->line[7] != '0' && h->line[7] != '1') || h->line[8] != ' ' ||
-        !http_number(h->line + 9, 3, &status) || status < 100 || status > 599 ||
-        (h->line_len > 12 && h->line[12] != ' ')) {
+    if (strncmp(line, "HTTP/1.", 7) != 0 ||
+        (line[7] != '0' && line[7] != '1') || line[8] != ' ' ||
+        !http_number(line + 9, 3, &status) || status < 100 || status > 599 ||
+        (line[12] != '\0' && line[12] != ' ')) {
         return MST_ERR_HTTP_SYNTAX;
     }
     h->status = (uint16_t)status;
-    h->close = h->line[7] == '0';
+    h->close = line[7] == '0';
     h->state = HTTP_HEADER_LINE;
     /* HTTP/1.0 knows no upgrade (RFC 9110, section 7.8). */
-    return status == 101 && h->line[7] == '0' ? MST_ERR_HTTP_SYNTAX : HTTP_MORE;
+    return status == 101 && h->close ? MST_ERR_HTTP_SYNTAX : HTTP_MORE;
+}
+
+/* Place of a text in a list of words, without case; their number where it is
+ * not there. */
+static uint8_t http_lookup(const char *words, const char *text, size_t len) {
+    uint8_t i = 0;
+
+    while (*words != '\0' && !text_is_nocase(text, len, words)) {
+        words += strlen(words) + 1;
+        i++;
+    }
+    return i;
+}
+
+/*
+ * A date in any of the three forms of RFC 9110, section 5.6.7, in Unix
+ * seconds, or 0 where it is none. They have the same five numbers: day, year
+ * and time, or day, time and year; the hour and the minute end with a colon.
+ */
+static int64_t http_date(const char *text, size_t len) {
+    static const char months[] =
+        "jan\0feb\0mar\0apr\0may\0jun\0jul\0aug\0sep\0oct\0nov\0dec\0";
+    uint32_t n[5] = {0}, value, colons = 0;
+    const uint32_t *time = n + 2;
+    uint8_t month = 12; /* from 0 */
+    unsigned count = 0;
+    int32_t year;
+
+    for (size_t at = 0, word; at < len; at += word + 1) {
+        for (word = 0; at + word < len && http_is_word(text[at + word], "");) {
+            word++;
+        }
+        if (http_number(text + at, word, &value)) {
+            if (count == 5 || word > 4) {
+                return 0;
+            }
+            colons |=
+                at + word < len && text[at + word] == ':' ? BIT(count) : 0;
+            n[count++] = value;
+        } else if (http_is_digit(text[at])) {
+            return 0;
+        } else if (month == 12) {
+            month = http_lookup(months, text + at, word);
+        }
+    }
+    year = (int32_t)n[1];
+    if (colons == (BIT(1) | BIT(2))) {
+        time = n + 1;
+        year = (int32_t)n[4];
+    } else if (colons != (BIT(2) | BIT(3))) {
+        return 0;
+    }
+    year += year < 70 ? 2000 : year < 100 ? 1900 : 0;
+    if (count != 5 || month == 12 || n[0] < 1 || n[0] > 31 || year < 1970 ||
+        time[0] > 23 || time[1] > 59 || time[2] > 60) {
+        return 0;
+    }
+    return (int64_t)time_days(year, month + 1, (int32_t)n[0]) * 86400 +
+           time[0] * 3600 + time[1] * 60 + time[2];
 }
 
 /* Headers that matter. */
@@ -5181,110 +5230,45 @@ enum http_header {
     HTTP_OTHER
 };
 
-/* Place of a text in a list of words, without case; their number where it is
- * not there. */
-static uint8_t http_lookup(const char *words, const char *text, size_t len) {
-    uint8_t i = 0;
+static const char http_headers[] =
+    "content-length\0transfer-encoding\0content-encoding\0connection\0"
+    "upgrade\0sec-websocket-accept\0sec-websocket-extensions\0"
+    "sec-websocket-protocol\0retry-after\0date\0";
 
-    while (*words != '\0' && !text_is_nocase(text, len, words)) {
-        words += strlen(words) + 1;
-        i++;
-    }
-    return i;
+static bool http_has(const struct mst_http *h, enum http_header header) {
+    return (h->has & BIT(header)) != 0;
 }
 
-static enum http_header http_header_name(const char *name, size_t len) {
-    return (enum http_header)http_lookup(
-        "content-length\0transfer-encoding\0content-encoding\0connection\0"
-        "upgrade\0sec-websocket-accept\0sec-websocket-extensions\0"
-        "sec-websocket-protocol\0retry-after\0date\0",
-        name, len);
-}
-
-#define HTTP_MONTHS \
-    "jan\0feb\0mar\0apr\0may\0jun\0jul\0aug\0sep\0oct\0nov\0dec\0"
-
-/*
- * A date in any of the three forms of RFC 9110, section 5.6.7, in Unix
- * seconds, or 0 where it is none. They have the same five numbers: day, year
- * and time, or day, time and year.
- */
-static int64_t http_date(const char *text, size_t len) {
-    uint32_t n[5] = {0};
-    uint8_t month = 12; /* from 0 */
-    int32_t year;
-    size_t at = 0, count = 0, time_at = 0;
-
-    while (at < len) {
-        size_t word = 0, digits = 0;
-        bool colon;
-        while (at + word < len && http_is_tchar(text[at + word]) &&
-               text[at + word] != '-') {
-            digits += text[at + word] >= '0' && text[at + word] <= '9';
-            word++;
-        }
-        colon = at + word < len && text[at + word] == ':';
-        if (digits > 0 && (digits != word || digits > 4 || count == 5 ||
-                           (colon && count == 0))) {
-            return 0;
-        }
-        if (digits > 0) {
-            if (time_at == 0 && colon) {
-                time_at = count;
-            }
-            (void)http_number(text + at, word, &n[count++]);
-        } else if (month == 12) {
-            month = http_lookup(HTTP_MONTHS, text + at, word);
-        }
-        at += word + 1;
-    }
-    year = (int32_t)(time_at == 1 ? n[4] : n[1]);
-    year += year < 70 ? 2000 : year < 100 ? 1900 : 0;
-    if (count != 5 || time_at < 1 || time_at > 2 || month == 12 || n[0] < 1 ||
-        n[0] > 31 || year < 1970 || n[time_at] > 23 || n[time_at + 1] > 59 ||
-        n[time_at + 2] > 60) {
-        return 0;
-    }
-    return (int64_t)time_days(year, month + 1, (int32_t)n[0]) * 86400 +
-           n[time_at] * 3600 + n[time_at + 1] * 60 + n[time_at + 2];
-}
-
+/* A header that matters: the response has it if its value is as it should be. */
 static int http_header(struct mst_http *h, enum http_header header,
                        const char *value, size_t len) {
     bool upgraded = h->upgrading && h->status == 101;
+    bool again = http_has(h, header), good = true;
 
     if (h->upgrading && header <= HTTP_CONTENT_ENCODING) {
         return 0; /* the body of a refusal is not read */
     }
     switch (header) {
     case HTTP_CONTENT_LENGTH:
-        if (h->has_length || !http_number(value, len, &h->left)) {
+        if (again || !http_number(value, len, &h->left)) {
             return MST_ERR_HTTP_LENGTH;
         }
-        h->has_length = true;
         break;
     case HTTP_TRANSFER_ENCODING:
-        if (h->chunked || !text_is_nocase(value, len, "chunked")) {
+        if (again || !text_is_nocase(value, len, "chunked")) {
             return MST_ERR_HTTP_CODING;
         }
-        h->chunked = true;
         break;
     case HTTP_CONTENT_ENCODING:
         return text_is_nocase(value, len, "identity") ? 0 : MST_ERR_HTTP_CODING;
     case HTTP_CONNECTION:
-        h->connection_upgrade |= http_list_has(value, len, "upgrade");
+        good = http_list_has(value, len, "upgrade");
         h->close |= http_list_has(value, len, "close");
         break;
-    case HTTP_UPGRADE:
-        h->upgrade |= http_list_has(value, len, "websocket");
-        break;
+    case HTTP_UPGRADE: good = http_list_has(value, len, "websocket"); break;
     case HTTP_ACCEPT:
-        if (upgraded) {
-            if (len != MST_WS_ACCEPT_LEN || h->accepted ||
-                memcmp(value, h->accept, len) != 0) {
-                return MST_ERR_WS_ACCEPT;
-            }
-            h->accepted = true;
+        if (upgraded && (again || !text_is(value, len, h->accept))) {
+            return MST_ERR_WS_ACCEPT;
         }
         break;
     case HTTP_EXTENSIONS:
@@ -5298,104 +5282,131 @@ static int http_header(struct mst_http *h, enum http_header header,
     case HTTP_DATE: h->date_s = http_date(value, len); break;
     case HTTP_OTHER: break;
     }
+    h->has |= (uint16_t)(good ? BIT(header) : 0);
     return 0;
 }
 
-/* After an interim response: nothing that it said counts for the next. */
-static void http_next(struct mst_http *h) {
-    h->state = HTTP_STATUS_LINE;
-    h->status = 0;
-    h->left = 0;
-    h->has_length = h->chunked = h->has_retry_after = false;
-    h->retry_at_s = h->date_s = 0;
-    h->upgrade = h->connection_upgrade = h->accepted = false;
-}
-
-/* The empty line behind the headers: how long the body is (RFC 9112,
- * section 6.3). */
-static int http_head(struct mst_http *h) {
-    if (h->status < 200 && !(h->status == 101 && h->upgrading)) {
-        if (h->status == 101) {
-            return MST_ERR_HTTP_STATUS;
-        }
-        http_next(h);
-        return HTTP_MORE;
-    }
-    if (h->has_length && h->chunked) {
-        return MST_ERR_HTTP_LENGTH;
-    }
-    if (h->has_length && h->left > MST_BODY_MAX && !h->upgrading) {
-        return MST_ERR_HTTP_BODY;
-    }
-    if (h->status == 101 || h->status == 204 || h->status == 304 ||
-        (h->has_length && h->left == 0)) {
-        h->state = HTTP_OVER;
-    } else if (h->chunked) {
-        h->state = HTTP_CHUNK_SIZE;
-        h->left = 0;
-    } else {
-        h->state = h->has_length ? HTTP_BODY_SIZED : HTTP_BODY_TO_END;
-        h->close |= !h->has_length;
-    }
-    return HTTP_HEAD;
-}
-
-static int http_header_line(struct mst_http *h) {
+static int http_header_line(struct mst_http *h, size_t len) {
     const char *value;
-    size_t len = h->line_len < MST_LINE_MAX ? h->line_len : MST_LINE_MAX;
     size_t name_len = 0;
-    enum http_header header;
+    uint8_t header;
 
-    if (h->line_len == 0) {
-        return http_head(h);
-    }
-    while (name_len < len && http_is_tchar(h->line[name_len])) {
+    while (http_is_word(h->line[name_len], "!#$%&'*+-.^_`|~")) {
         name_len++;
     }
     if (name_len == MST_LINE_MAX) {
         return MST_ERR_HTTP_HEADER;
     }
-    if (name_len == 0 || name_len == len || h->line[name_len] != ':') {
+    if (name_len == 0 || h->line[name_len] != ':') {
         return MST_ERR_HTTP_SYNTAX;
     }
-    header = http_header_name(h->line, name_len);
-    if (header != HTTP_OTHER && h->line_len > MST_LINE_MAX) {
+    header = http_lookup(http_headers, h->line, name_len);
+    if (header == HTTP_OTHER) {
+        return 0;
+    }
+    if (len > MST_LINE_MAX) {
         return MST_ERR_HTTP_HEADER;
     }
     value = h->line + name_len + 1;
     len -= name_len + 1;
     http_trim(&value, &len);
-    return http_header(h, header, value, len);
+    return http_header(h, (enum http_header)header, value, len);
 }
 
-/* Goes on with a line; of a long one only the beginning is kept. */
-static int http_line(struct mst_http *h, char c) {
-    int rc;
+/* The empty line behind the headers: how long the body is (RFC 9112,
+ * section 6.3). */
+static int http_head(struct mst_http *h) {
+    bool sized = http_has(h, HTTP_CONTENT_LENGTH);
+    bool chunked = http_has(h, HTTP_TRANSFER_ENCODING);
 
-    if (++h->headers_len > MST_HEADERS_MAX) {
+    if (h->status == 101 && !h->upgrading) {
+        return MST_ERR_HTTP_STATUS;
+    }
+    if (h->status < 200 && h->status != 101) {
+        /* Nothing that an interim response said counts for the next. */
+        memset(h, 0, offsetof(struct mst_http, upgrading));
+        return HTTP_MORE;
+    }
+    if (sized && chunked) {
+        return MST_ERR_HTTP_LENGTH;
+    }
+    if (sized && h->left > MST_BODY_MAX) {
+        return MST_ERR_HTTP_BODY;
+    }
+    if (h->status == 101 || h->status == 204 || h->status == 304 ||
+        (sized && h->left == 0)) {
+        h->state = HTTP_OVER;
+    } else if (chunked) {
+        h->state = HTTP_CHUNK_SIZE;
+    } else if (sized) {
+        h->state = HTTP_BODY_SIZED;
+    } else {
+        h->state = HTTP_BODY_TO_END;
+        h->left = UINT32_MAX;
+        h->close = true;
+    }
+    return HTTP_HEAD;
+}
+
+static int http_line_end(struct mst_http *h) {
+    uint16_t len = h->line_len;
+
+    h->line_len = 0;
+    switch ((enum http_state)h->state) {
+    case HTTP_STATUS_LINE:
+    case HTTP_HEADER_LINE:
+        h->longest = len > h->longest ? len : h->longest;
+        h->line[len < MST_LINE_MAX ? len : MST_LINE_MAX] = '\0';
+        return h->state == HTTP_STATUS_LINE ? http_status_line(h)
+               : len == 0                   ? http_head(h)
+                                            : http_header_line(h, len);
+    case HTTP_TRAILER: h->state = len > 0 ? HTTP_TRAILER : HTTP_OVER; break;
+    case HTTP_CHUNK_END: h->state = HTTP_CHUNK_SIZE; break;
+    default: /* a chunk's size */
+        if (len == 0) {
+            return MST_ERR_HTTP_LENGTH;
+        }
+        h->state = h->left > 0 ? HTTP_CHUNK_DATA : HTTP_TRAILER;
+    }
+    return HTTP_MORE;
+}
+
+/* Goes on with a chunk's size. */
+static bool http_chunk_size(struct mst_http *h, char c) {
+    int digit = json_hex((uint8_t)c);
+
+    if (digit >= 0 && h->left <= UINT32_MAX >> 4) {
+        h->left = h->left << 4 | (uint32_t)digit;
+        return true;
+    }
+    h->state = HTTP_CHUNK_EXTENSION;
+    return h->line_len > 0 && (c == ';' || c == ' ' || c == '\t');
+}
+
+/* Goes on with a line. Of status and headers its beginning is kept, trailers
+ * and extensions are passed over. */
+static int http_line(struct mst_http *h, char c) {
+    const int malformed = h->state < HTTP_CHUNK_EXTENSION ? MST_ERR_HTTP_SYNTAX
+                                                          : MST_ERR_HTTP_LENGTH;
+
+    if (h->state <= HTTP_CHUNK_EXTENSION &&
+        ++h->headers_len > MST_HEADERS_MAX) {
         return MST_ERR_HTTP_HEADER;
     }
     if (h->cr) {
-        if (c != '\n') {
-            return MST_ERR_HTTP_SYNTAX;
-        }
         h->cr = false;
-        rc = h->state == HTTP_STATUS_LINE ? http_status_line(h)
-                                          : http_header_line(h);
-        if (h->line_len > h->longest) {
-            h->longest = h->line_len;
-        }
-        h->line_len = 0;
-        return rc;
+        return c == '\n' ? http_line_end(h) : malformed;
     }
     if (c == '\r') {
         h->cr = true;
         return HTTP_MORE;
     }
-    if (((uint8_t)c < 0x20 && c != '\t') || c == 0x7F) {
-        return MST_ERR_HTTP_SYNTAX;
+    if (((uint8_t)c < 0x20 && c != '\t') || c == 0x7F ||
+        h->state == HTTP_CHUNK_END ||
+        (h->state == HTTP_CHUNK_SIZE && !http_chunk_size(h, c))) {
+        return malformed;
     }
-    if (h->line_len < MST_LINE_MAX) {
+    if (h->state <= HTTP_HEADER_LINE && h->line_len < MST_LINE_MAX) {
         h->line[h->line_len] = c;
     }
     if (h->line_len <= MST_LINE_MAX) {
@@ -5404,87 +5415,16 @@ static int http_line(struct mst_http *h, char c) {
     return HTTP_MORE;
 }
 
-/* The line that gives a chunk's size; extensions are passed over. */
-static int http_chunk_line(struct mst_http *h, char c) {
-    int digit = json_hex((uint8_t)c);
-
-    if (h->cr) {
-        h->cr = false;
-        if (c != '\n' || !h->digits) {
-            return MST_ERR_HTTP_LENGTH;
-        }
-        h->digits = false;
-        h->state = h->left > 0 ? HTTP_CHUNK_DATA : HTTP_TRAILER;
-        h->line_len = 0;
-        return HTTP_MORE;
-    }
-    if (c == '\r') {
-        h->cr = true;
-    } else if (h->state == HTTP_CHUNK_EXTENSION) {
-        if (++h->headers_len > MST_HEADERS_MAX) {
-            return MST_ERR_HTTP_HEADER;
-        }
-        return (uint8_t)c < 0x20 && c != '\t' ? MST_ERR_HTTP_LENGTH : HTTP_MORE;
-    } else if (digit >= 0 && h->left <= UINT32_MAX >> 4) {
-        h->left = h->left << 4 | (uint32_t)digit;
-        h->digits = true;
-    } else if (h->digits && (c == ';' || c == ' ' || c == '\t')) {
-        h->state = HTTP_CHUNK_EXTENSION;
-    } else {
-        return MST_ERR_HTTP_LENGTH;
-    }
-    return HTTP_MORE;
-}
-
-/* CR LF behind a chunk. */
-static int http_chunk_end(struct mst_http *h, char c) {
-    if (!h->cr) {
-        h->cr = true;
-        return c == '\r' ? HTTP_MORE : MST_ERR_HTTP_LENGTH;
-    }
-    h->cr = false;
-    h->state = HTTP_CHUNK_SIZE;
-    return c == '\n' ? HTTP_MORE : MST_ERR_HTTP_LENGTH;
-}
-
-/* Trailer lines are passed over; an empty one ends the response. */
-static int http_trailer(struct mst_http *h, char c) {
-    if (++h->headers_len > MST_HEADERS_MAX) {
-        return MST_ERR_HTTP_HEADER;
-    }
-    if (h->cr) {
-        h->cr = false;
-        if (c != '\n') {
-            return MST_ERR_HTTP_SYNTAX;
-        }
-        if (h->line_len == 0) {
-            h->state = HTTP_OVER;
-            return HTTP_END;
-        }
-        h->line_len = 0;
-    } else if (c == '\r') {
-        h->cr = true;
-    } else {
-        h->line_len = 1;
-    }
-    return HTTP_MORE;
-}
-
 /* A piece of the body: what is there, and belongs to it. */
 static int http_body(struct mst_http *h, size_t len, size_t *piece) {
-    *piece = len;
-    if (h->state != HTTP_BODY_TO_END && *piece > h->left) {
-        *piece = h->left;
-    }
+    *piece = len < h->left ? len : h->left;
     if (*piece > MST_BODY_MAX - h->body_len) {
         return MST_ERR_HTTP_BODY;
     }
     h->body_len += (uint32_t)*piece;
-    if (h->state != HTTP_BODY_TO_END) {
-        h->left -= (uint32_t)*piece;
-        if (h->left == 0) {
-            h->state = h->state == HTTP_CHUNK_DATA ? HTTP_CHUNK_END : HTTP_OVER;
-        }
+    h->left -= (uint32_t)*piece;
+    if (h->left == 0) {
+        h->state = h->state == HTTP_CHUNK_DATA ? HTTP_CHUNK_END : HTTP_OVER;
     }
     return HTTP_BODY;
 }
@@ -5495,30 +5435,15 @@ static int http_read(struct mst_http *h, const uint8_t *data, size_t len,
                      size_t *used, size_t *piece) {
     int rc = HTTP_MORE;
 
-    while (rc == HTTP_MORE) {
-        if (h->state == HTTP_OVER) {
-            return HTTP_END;
-        }
-        if (*used == len) {
-            break;
-        }
-        switch ((enum http_state)h->state) {
-        case HTTP_STATUS_LINE:
-        case HTTP_HEADER_LINE: rc = http_line(h, (char)data[*used]); break;
-        case HTTP_CHUNK_SIZE:
-        case HTTP_CHUNK_EXTENSION:
-            rc = http_chunk_line(h, (char)data[*used]);
-            break;
-        case HTTP_CHUNK_END: rc = http_chunk_end(h, (char)data[*used]); break;
-        case HTTP_TRAILER: rc = http_trailer(h, (char)data[*used]); break;
-        default: /* a body */
+    while (rc == HTTP_MORE && h->state != HTTP_OVER && *used < len) {
+        if (h->state <= HTTP_CHUNK_END) {
+            rc = http_line(h, (char)data[(*used)++]);
+        } else {
             rc = http_body(h, len - *used, piece);
-            *used += rc == HTTP_BODY ? *piece : 0;
-            continue;
+            *used += *piece;
         }
-        ++*used;
     }
-    return rc;
+    return rc == HTTP_MORE && h->state == HTTP_OVER ? HTTP_END : rc;
 }
 
 /* The connection has ended: HTTP_END where that ends the response, too. */
@@ -5547,21 +5472,14 @@ static void http_length_write(struct out *o, size_t len) {
     out_text(o, "\r\n\r\n");
 }
 
-static void http_request_write(struct out *o, const char *method,
-                               const char *path, const char *host) {
-    out_text(o, method);
-    out_byte(o, ' ');
-    out_text(o, path);
-    out_text(o, " HTTP/1.1\r\n");
-    http_line_write(o, "Host", host);
-    http_line_write(o, "User-Agent", "mini_stream/" MST_VERSION);
-}
+#define HTTP_VERSION_HOST " HTTP/1.1\r\nHost: "
+#define HTTP_USER_AGENT "\r\nUser-Agent: mini_stream/" MST_VERSION "\r\n"
 
 static void http_upgrade_write(struct out *o, const char *key) {
-    http_line_write(o, "Upgrade", "websocket");
-    http_line_write(o, "Connection", "Upgrade");
-    http_line_write(o, "Sec-WebSocket-Key", key);
-    http_line_write(o, "Sec-WebSocket-Version", "13");
+    out_text(o, "Upgrade: websocket\r\nConnection: Upgrade\r\n"
+                "Sec-WebSocket-Key: ");
+    out_text(o, key);
+    out_text(o, "\r\nSec-WebSocket-Version: 13\r\n");
 }
 
 int mst_ws_upgrade_write(char *out, size_t len, const char *host,
@@ -5577,7 +5495,11 @@ int mst_ws_upgrade_write(char *out, size_t len, const char *host,
         strpbrk(path, " #") != NULL || strchr(host, ' ') != NULL) {
         return MST_ERR_HEADER_VALUE;
     }
-    http_request_write(&o, "GET", path[0] != '\0' ? path : "/", host);
+    out_text(&o, path[0] != '\0' ? "GET " : "GET /");
+    out_text(&o, path);
+    out_text(&o, HTTP_VERSION_HOST);
+    out_text(&o, host);
+    out_text(&o, HTTP_USER_AGENT);
     http_upgrade_write(&o, key);
     if (authorization != NULL) {
         http_line_write(&o, "Authorization", authorization);
@@ -5613,66 +5535,52 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
     if (http->status != 101) {
         return http_status_error(http->status, MST_ERR_WS_UPGRADE);
     }
-    if (!http->upgrade || !http->connection_upgrade) {
+    if (!http_has(http, HTTP_UPGRADE) || !http_has(http, HTTP_CONNECTION)) {
         return MST_ERR_WS_UPGRADE;
     }
-    return http->accepted ? 1 : MST_ERR_WS_ACCEPT;
+    return http_has(http, HTTP_ACCEPT) ? 1 : MST_ERR_WS_ACCEPT;
 }
 
-static bool http_is_host_char(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
-}
-
-/* Reads the authority of a URL: host, in brackets or not, and port. */
-static const char *http_authority(const char *at, struct mst_endpoint *out) {
-    bool bracket = *at == '[';
-    size_t len = 0;
-    uint32_t port;
-
-    at += bracket ? 1 : 0;
-    while (http_is_host_char(*at) || (bracket && *at == ':')) {
-        if (len == MST_HOST_MAX) {
-            return NULL;
-        }
-        out->host[len++] = *at++;
-    }
-    if (len == 0 || (bracket && *at++ != ']')) {
-        return NULL;
-    }
-    out->host[len] = '\0';
-    if (*at == ':') {
-        for (len = 0, at++; at[len] >= '0' && at[len] <= '9'; len++) {}
-        if (!http_number(at, len, &port) || port < 1 || port > 65535) {
-            return NULL;
-        }
-        out->port = (uint16_t)port;
-        at += len;
-    }
-    return at;
-}
-
-/* Reads a URL of the scheme secure ("wss://") or plain ("ws://"). */
+/* Reads a URL of the scheme secure ("wss://") or plain ("ws://"); its host may
+ * be in brackets. */
 static int http_url(const char *url, const char *secure, const char *plain,
                     struct mst_endpoint *out) {
-    size_t len;
+    size_t len = 0;
+    uint32_t port;
+    bool bracket;
 
     memset(out, 0, sizeof *out);
     out->tls = strncmp(url, secure, strlen(secure)) == 0;
     if (!out->tls && strncmp(url, plain, strlen(plain)) != 0) {
         return MST_ERR_URL;
     }
-    out->port = out->tls ? 443 : 80;
-    url = http_authority(url + strlen(out->tls ? secure : plain), out);
-    if (url == NULL || (*url != '\0' && *url != '/')) {
+    url += strlen(out->tls ? secure : plain);
+    bracket = *url == '[';
+    url += bracket;
+    while (http_is_word(*url, bracket ? "-._:" : "-._")) {
+        if (len == MST_HOST_MAX) {
+            return MST_ERR_URL;
+        }
+        out->host[len++] = *url++;
+    }
+    if (len == 0 || (bracket && *url++ != ']')) {
         return MST_ERR_URL;
     }
+    port = out->tls ? 443 : 80;
+    if (*url == ':') {
+        len = strspn(++url, "0123456789");
+        if (!http_number(url, len, &port) || port < 1 || port > 65535) {
+            return MST_ERR_URL;
+        }
+        url += len;
+    }
+    out->port = (uint16_t)port;
     len = strlen(url);
-    if (len > MST_PATH_MAX || !text_is_field(url) ||
-        strpbrk(url, " #") != NULL) {
+    if ((*url != '\0' && *url != '/') || len > MST_PATH_MAX ||
+        !text_is_field(url) || strpbrk(url, " #") != NULL) {
         return MST_ERR_URL;
     }
-    memcpy(out->path, url, len + 1);
+    memcpy(out->path, url, len);
     return 0;
 }
 
@@ -5689,14 +5597,17 @@ static void http_request_begin(struct out *o, const char *method,
     bool bracket = strchr(endpoint->host, ':') != NULL;
     size_t n = strlen(endpoint->path);
 
-    out_text(o, method);
-    out_byte(o, ' ');
     while (path != NULL && n > 0 && endpoint->path[n - 1] == '/') {
         n--;
     }
+    if (path == NULL) {
+        path = n == 0 ? "/" : "";
+    }
+    out_text(o, method);
+    out_byte(o, ' ');
     out_bytes(o, endpoint->path, n);
-    out_text(o, path != NULL ? path : n == 0 ? "/" : "");
-    out_text(o, " HTTP/1.1\r\nHost: ");
+    out_text(o, path);
+    out_text(o, HTTP_VERSION_HOST);
     out_text(o, bracket ? "[" : "");
     out_text(o, endpoint->host);
     out_text(o, bracket ? "]" : "");
@@ -5704,8 +5615,7 @@ static void http_request_begin(struct out *o, const char *method,
         out_byte(o, ':');
         out_number(o, endpoint->port);
     }
-    out_text(o, "\r\n");
-    http_line_write(o, "User-Agent", "mini_stream/" MST_VERSION);
+    out_text(o, HTTP_USER_AGENT);
 }
 
 /* A field of application/x-www-form-urlencoded. */
@@ -5717,13 +5627,11 @@ static void http_form_write(struct out *o, const char *name,
     out_byte(o, '=');
     for (; *value != '\0'; value++) {
         uint8_t c = (uint8_t)*value;
-        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-            (c >= '0' && c <= '9') || strchr("-._~", c) != NULL) {
+        char escape[] = {'%', digits[c >> 4], digits[c & 15u]};
+        if (http_is_word(*value, "-._~")) {
             out_byte(o, *value);
         } else {
-            out_byte(o, '%');
-            out_byte(o, digits[c >> 4]);
-            out_byte(o, digits[c & 15u]);
+            out_bytes(o, escape, sizeof escape);
         }
     }
 }
@@ -9327,7 +9235,7 @@ static void client_take_frame(struct mst_client *c, size_t n) {
     uint64_t due;
 
     f->byte_at = now;
-    if (c->ws.state == WS_HEADER && c->ws.header_len == 0) {
+    if (c->ws.header_len == 0) {
         f->arriving = false;
         f->whole_at = now;
         if (c->pinged) {

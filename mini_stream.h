@@ -841,15 +841,13 @@ enum mst_ws_opcode {
 
 /* Reader of the frames that a server sends. Members are private. */
 struct mst_ws {
-    uint8_t state, need, header_len;
-    uint8_t opcode, message_opcode;
-    bool fin, in_message, first;
-    uint8_t control_len;
+    uint8_t first_byte, header_len, header_need; /* of the frame at hand */
+    uint8_t message_opcode, control_len;
+    bool in_message, first;
     int16_t error;
     uint32_t utf8;
     uint64_t frame_left;
-    uint8_t header[10];
-    uint8_t control[MST_WS_CONTROL_MAX + 1];
+    uint8_t control[MST_WS_CONTROL_MAX];
 };
 
 /* What mst_ws_read() found: part of a text or binary message, as it lies in
@@ -893,13 +891,16 @@ int mst_ws_upgrade_write(char *out, size_t len, const char *host,
 
 /* Reader of an HTTP/1.1 response (RFC 9112). Members are private. */
 struct mst_http {
+    /* Of one response; what an interim one says is forgotten. */
     uint8_t state;
-    bool cr, digits, has_length, chunked, has_retry_after;
-    bool upgrading, upgrade, connection_upgrade, accepted, close;
-    uint16_t status, line_len, longest;
-    uint32_t headers_len, body_len, left;
-    uint32_t retry_after_s;
+    bool cr, close, has_retry_after;
+    uint16_t has, status;
+    uint32_t left, retry_after_s;
     int64_t retry_at_s, date_s;
+    /* Of all. */
+    bool upgrading;
+    uint16_t line_len, longest;
+    uint32_t headers_len, body_len;
     char line[MST_LINE_MAX + 1];
     char accept[MST_WS_ACCEPT_LEN + 1];
 };
