@@ -3578,8 +3578,8 @@ void mst_problem_read(const void *body, size_t len,
  * the top moves few bytes, and each level has the time that set it. Before
  * the snapshot is whole, updates are collected in the same way; a removal is
  * then kept as a level of amount 0. A snapshot leaves of these what is newer
- * than itself, at the array's end, and is put before it as it comes: as long
- * as its levels are in order, one behind the other, else as a heap with the
+ * than itself, at the array's end, and is put before it as it comes: as long as
+ * it comes best first, one level behind the other, else as a heap with the
  * worst on top.
  *
  * A full side drops its worst level, or removal, and remembers the price as
@@ -3591,11 +3591,15 @@ void mst_problem_read(const void *body, size_t len,
 
 /* What a book is doing. */
 enum book_phase {
-    BOOK_COLLECT,  /* updates, until the snapshot comes */
-    BOOK_SNAPSHOT, /* inside of a snapshot */
-    BOOK_FOLLOW,   /* updates on top of the snapshot */
-    BOOK_UPDATE,   /* inside of an update of several parts */
-    BOOK_PASS      /* inside of a message that does not count */
+    BOOK_RESTART, /* the next message begins a new book */
+    BOOK_COLLECT, /* updates, until the snapshot comes */
+    BOOK_FOLLOW,  /* updates on top of the snapshot */
+    BOOK_ASIDE,   /* a message that the spare book takes in */
+    /* Inside of a message: */
+    BOOK_IN_EARLY, /* an update that is collected */
+    BOOK_IN_SNAPSHOT,
+    BOOK_IN_UPDATE,
+    BOOK_IN_OLD /* an update that is not newer than the snapshot */
 };
 
 /* Times are of different precision, milliseconds at the coarsest: those this
@@ -3608,20 +3612,16 @@ enum book_phase {
 
 /* A key holds a price in units, of which the best price has so many digits,
  * and a bit. Once it has fewer than the least or too many for a key, the side
- * chooses its unit anew. Without one, all prices have the same key. */
+ * chooses its unit anew. */
 #define BOOK_UNITS_DIGITS 9
 #define BOOK_UNITS_LEAST 10000000
 #define BOOK_UNITS_MOST (UINT32_MAX / 2)
-#define BOOK_NO_UNIT INT8_MAX
 
 /* Most changes are among one less than so many levels at the best end. */
 #define BOOK_NEAR 128
 
 /* Levels of an update whose places are looked for at once. */
 #define BOOK_AHEAD 16
-
-/* In which order the levels of the snapshot have come so far. */
-enum book_order { BOOK_BEST_FIRST, BOOK_WORST_FIRST, BOOK_HEAP };
 
 int mst_book_set_spare(struct mst_book *book, struct mst_book *spare) {
     if (spare == NULL || spare == book || spare->spare != NULL ||
@@ -3831,25 +3831,35 @@ HOT uint32_t book_place(const struct mst_level *levels, uint32_t count,
     return (uint32_t)(at - levels);
 }
 
-/* Place of the first of the sorted levels that is not worse than a price,
- * from that of the first whose key is not less. */
-static uint32_t book_search(const struct mst_level *levels, uint32_t count,
-                            enum mst_side side, struct mst_decimal price,
-                            uint32_t key, uint32_t at) {
-    uint32_t high = count;
+/* A level that is sought among others, and the place of the first of these that
+ * is not worse: by the keys, then by the prices. */
+struct book_sought {
+    const struct mst_level *level;
+    uint32_t key, place;
+};
 
-    if (at == count || levels[at].key != key || book_key_is_exact(key, side)) {
-        return at;
+/* From the place by the keys to that by the prices; true where the level there
+ * has the price that is sought. */
+static bool book_search(const struct mst_level *levels, uint32_t count,
+                        struct book_sought *sought) {
+    uint32_t at = sought->place, high = count;
+
+    if (at == count || levels[at].key != sought->key) {
+        return false;
+    }
+    if (book_key_is_exact(sought->key, sought->level->side)) {
+        return true;
     }
     while (at < high) {
         uint32_t middle = at + (high - at) / 2;
-        if (book_better(side, mst_level_price(&levels[middle]), price) < 0) {
+        if (book_compare(&levels[middle], sought->level) < 0) {
             at = middle + 1;
         } else {
             high = middle;
         }
     }
-    return at;
+    sought->place = at;
+    return at < count && book_compare(&levels[at], sought->level) == 0;
 }
 
 /* -- an update ----------------------------------------------------------- */
@@ -3885,84 +3895,62 @@ static void book_pack(struct mst_book_side *s) {
     }
 }
 
-/* Takes a level out: of the better ones and the worse ones, the fewer move. */
-static void book_remove(struct mst_book_side *s, uint32_t at) {
-    uint32_t better = s->count - 1 - at;
-    struct mst_level *here = &s->levels[at];
+/* Makes a gap (by is 1), or takes a level out (-1): of the better levels and
+ * the worse ones the fewer move, if there is room before the worse. */
+static void book_shift(const struct mst_book *book, struct mst_book_side *s,
+                       uint32_t at, int by) {
+    struct mst_level *levels = s->levels, *here;
+    uint32_t better = s->count - at - (by < 0);
 
-    if (at < better) {
-        memmove(s->levels + 1, s->levels, at * sizeof *here);
-        s->levels++;
-        s->room++;
+    if (at < better && (by < 0 || s->room > 0)) {
+        s->levels -= by;
+        s->room -= (uint32_t)by;
+        memmove(s->levels, levels, at * sizeof *levels);
     } else {
-        memmove(here, here + 1, better * sizeof *here);
-    }
-    s->count--;
-}
-
-/* Makes a gap in the same way, if there is room before the worse levels. */
-static void book_gap(struct mst_book *book, struct mst_book_side *s,
-                     uint32_t at) {
-    uint32_t better = s->count - at;
-
-    if (at < better && s->room > 0) {
-        s->levels--;
-        s->room--;
-        memmove(s->levels, s->levels + 1, at * sizeof *s->levels);
-    } else {
-        if (s->room + s->count == book->capacity) {
+        if (by > 0 && s->room + s->count == book->capacity) {
             book_pack(s);
         }
-        memmove(s->levels + at + 1, s->levels + at, better * sizeof *s->levels);
+        here = s->levels + at;
+        memmove(here + (by > 0), here + (by < 0), better * sizeof *here);
     }
-    s->count++;
+    s->count += (uint32_t)by;
 }
 
 /* Puts a level at its place. A full side lets some of its worst levels go at
  * once, so that not each new level moves all the others. */
-static void book_insert(struct mst_book *book, struct mst_book_side *s,
-                        const struct mst_level *level, uint32_t key,
-                        uint32_t at) {
+static void book_insert(const struct mst_book *book, struct mst_book_side *s,
+                        const struct book_sought *new) {
+    uint32_t at = new->place, drop = book->capacity / 64 + 1;
+
     if (s->count == book->capacity) {
-        uint32_t drop = book->capacity / 64 + 1;
         if (at == 0) {
-            book_cut(s, level);
+            book_cut(s, new->level);
             return;
         }
-        drop = drop < at ? drop : at;
-        for (uint32_t i = 0; i < drop; i++) {
-            book_cut(s, &s->levels[i]);
+        for (; drop > 0 && at > 0; drop--, at--) {
+            book_cut(s, s->levels);
+            book_shift(book, s, 0, -1);
         }
-        s->count -= drop;
-        at -= drop;
-        memmove(s->levels, s->levels + drop, s->count * sizeof *level);
     }
-    book_gap(book, s, at);
-    s->levels[at] = *level;
-    s->levels[at].key = key;
+    book_shift(book, s, at, 1);
+    s->levels[at] = *new->level;
+    s->levels[at].key = new->key;
 }
 
-/* Whether a price is among those of some levels. */
+/* Whether a level's price stands once more among those behind it. */
 static bool book_is_named(const struct mst_level *level,
-                          const struct mst_level *levels, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        if (levels[i].side == level->side &&
-            book_compare(&levels[i], level) == 0) {
+                          const struct mst_level *end) {
+    for (const struct mst_level *next = level + 1; next < end; next++) {
+        if (next->side == level->side && book_compare(next, level) == 0) {
             return true;
         }
     }
     return false;
 }
 
-/* A level of an update that is not applied at once. */
-struct book_late {
-    const struct mst_level *level;
-    uint32_t key, place;
-};
-
-/* A level's place, after others have changed. */
-static uint32_t book_settle(const struct mst_book_side *s,
-                            const struct book_late *late) {
+/* Looks for a level again, after others have changed. */
+static bool book_search_again(const struct mst_book_side *s,
+                              struct book_sought *late) {
     uint32_t at = late->place < s->count ? late->place : s->count;
 
     while (at > 0 && s->levels[at - 1].key >= late->key) {
@@ -3971,43 +3959,41 @@ static uint32_t book_settle(const struct mst_book_side *s,
     while (at < s->count && s->levels[at].key < late->key) {
         at++;
     }
-    return book_search(s->levels, s->count, (enum mst_side)late->level->side,
-                       mst_level_price(late->level), late->key, at);
+    late->place = at;
+    return book_search(s->levels, s->count, late);
 }
 
 /* Applies a level of an update, unless a newer one has set it. A level keeps
  * the newest of its times: the same moment may come with more digits first.
  * Does nothing and returns false for a removal of what the update sets again
  * before its end, which may have been done. */
-static bool book_change(struct mst_book *book, const struct book_late *late,
+static bool book_change(struct mst_book *book, struct book_sought *late,
                         const struct mst_level *end) {
     const struct mst_level *level = late->level;
     struct mst_book_side *s = &book->sides[level->side];
     bool removed = level->amount_coefficient == 0;
-    bool forget = removed && book->phase != BOOK_COLLECT;
-    uint32_t at = book_settle(s, late);
-    struct mst_level *here = &s->levels[at];
+    bool forget = removed && book->phase != BOOK_IN_EARLY;
+    bool found = book_search_again(s, late);
+    struct mst_level *here = &s->levels[late->place];
     int64_t known_ns;
 
-    if (at == s->count || here->key != late->key ||
-        book_compare(here, level) != 0) {
-        if (at == 0 && book_is_beyond(s, level)) {
+    if (!found) {
+        if (late->place == 0 && book_is_beyond(s, level)) {
             book_cut(s, level);
         } else if (!forget) {
-            book_insert(book, s, level, late->key, at);
+            book_insert(book, s, late);
         }
         return true;
     }
     known_ns = here->time_ns;
-    if (removed && known_ns >= level->time_ns &&
-        book_is_named(level, level + 1, (size_t)(end - level - 1))) {
+    if (removed && known_ns >= level->time_ns && book_is_named(level, end)) {
         return false;
     }
     if (book_is_older(level->time_ns, known_ns)) {
         return true;
     }
     if (forget) {
-        book_remove(s, at);
+        book_shift(book, s, late->place, -1);
         return true;
     }
     *here = *level;
@@ -4016,16 +4002,6 @@ static bool book_change(struct mst_book *book, const struct book_late *late,
         here->time_ns = known_ns;
     }
     return true;
-}
-
-/* Applies levels of an update one after the other. */
-static void book_follow(struct mst_book *book, const struct mst_level *level,
-                        const struct mst_level *end) {
-    for (; level < end; level++) {
-        const struct mst_book_side *s = &book->sides[level->side];
-        struct book_late late = {level, book_key_of(s, level), s->count};
-        book_change(book, &late, level + 1);
-    }
 }
 
 /* Sets an amount, if this is the level of this key and nothing else is to be
@@ -4046,10 +4022,12 @@ HOT bool book_set(struct mst_level *here, const struct mst_level *level,
 }
 
 /* Applies some levels of an update. Most set an amount, which moves no other
- * level: these come first, so that no search waits for another to end. */
-static void book_update(struct mst_book *book, const struct mst_level *levels,
-                        size_t count) {
-    struct book_late late[BOOK_AHEAD], *last = late;
+ * level: these come first, so that no search waits for another to end. Returns
+ * how many are done: less than count where one is to be removed that another
+ * one sets again. */
+static size_t book_update(struct mst_book *book, const struct mst_level *levels,
+                          size_t count) {
+    struct book_sought late[BOOK_AHEAD], *last = late;
 
     for (size_t i = 0; i < count; i++) {
         struct mst_book_side *s = &book->sides[levels[i].side];
@@ -4064,12 +4042,12 @@ static void book_update(struct mst_book *book, const struct mst_level *levels,
             last += !book_set(&s->levels[last->place], &levels[i], key);
         }
     }
-    for (const struct book_late *l = late; l < last; l++) {
+    for (struct book_sought *l = late; l < last; l++) {
         if (!book_change(book, l, levels + count)) {
-            book_follow(book, l->level, levels + count);
-            break;
+            return (size_t)(l->level - levels);
         }
     }
+    return count;
 }
 
 /* -- a snapshot --------------------------------------------------------- */
@@ -4122,140 +4100,98 @@ static void book_sort(struct mst_level *heap, uint32_t count) {
     book_reverse(heap, count);
 }
 
-/* Makes a heap of what has come in order. */
-static void book_to_heap(struct mst_book_side *s) {
-    if (s->order == BOOK_BEST_FIRST) {
-        book_reverse(s->levels, s->fresh);
+/* Of what was collected, keeps what is newer than the snapshot, at the end
+ * of the array. Where only older updates found no room, nothing is missing. */
+static void book_begin_snapshot(struct mst_book *book, int64_t time_ns) {
+    for (unsigned side = 0; side < 2; side++) {
+        struct mst_book_side *s = &book->sides[side];
+        struct mst_level *newer;
+        book_pack(s);
+        newer = s->levels + book->capacity;
+        for (uint32_t i = s->count; i-- > 0;) {
+            if (s->levels[i].time_ns > time_ns) {
+                *--newer = s->levels[i];
+            }
+        }
+        s->newer = book->capacity - (uint32_t)(newer - s->levels);
+        s->count = 0;
+        s->heap = false;
+        s->cut &= s->cut_ns > time_ns;
     }
-    s->order = BOOK_HEAP;
-}
-
-/* The worst level of the snapshot so far. */
-static struct mst_level *book_worst(struct mst_book_side *s) {
-    return s->order == BOOK_BEST_FIRST ? &s->levels[s->fresh - 1]
-                                       : &s->levels[0];
-}
-
-static void book_drop_worst(struct mst_book_side *s) {
-    s->fresh--;
-    if (s->order == BOOK_BEST_FIRST) {
-        return;
-    }
-    s->order = BOOK_HEAP; /* what has come worst first is one already */
-    s->levels[0] = s->levels[s->fresh];
-    book_sift_down(s->levels, s->fresh, 0);
-}
-
-/* Makes room for a level, if it is not the worst itself. */
-static bool book_make_room(struct mst_book *book, struct mst_book_side *s,
-                           const struct mst_level *level) {
-    struct mst_level *newer = s->levels + book->capacity - s->count;
-    struct mst_level *worst = s->fresh > 0 ? book_worst(s) : newer;
-
-    if (s->fresh + s->count < book->capacity) {
-        return true;
-    }
-    if (s->count > 0 && book_rank(newer, worst) < 0) {
-        worst = newer;
-    }
-    if (book_rank(level, worst) <= 0) {
-        book_cut(s, level);
-        return false;
-    }
-    book_cut(s, worst);
-    if (worst == newer && s->count > 0) {
-        s->count--;
-    } else {
-        book_drop_worst(s);
-    }
-    return true;
 }
 
 /* Takes in a level of the snapshot, unless a newer update set its price. */
 static void book_add(struct mst_book *book, const struct mst_level *from) {
     struct mst_book_side *s = &book->sides[from->side];
-    const struct mst_level *newer = s->levels + book->capacity - s->count;
-    struct mst_level level = *from;
-    uint32_t at;
-    int rank;
+    struct mst_level *newer = s->levels + book->capacity - s->newer;
+    struct mst_level level = *from, *worst;
+    struct book_sought sought = {&level, 0, 0};
 
-    if (s->fresh + s->count == 0) {
+    if (s->count + s->newer == 0) {
         book_choose_unit(s, &level);
     }
-    level.key = book_key_of(s, &level);
-    at = book_search(newer, s->count, (enum mst_side)level.side,
-                     mst_level_price(&level), level.key,
-                     book_place(newer, s->count, level.key));
+    level.key = sought.key = book_key_of(s, &level);
+    sought.place = book_place(newer, s->newer, level.key);
     if (level.amount_coefficient == 0 || book_is_beyond(s, &level) ||
-        (at < s->count && book_rank(&newer[at], &level) == 0) ||
-        !book_make_room(book, s, &level)) {
+        book_search(newer, s->newer, &sought)) {
         return;
     }
-    if (s->order != BOOK_HEAP && s->fresh > 0) {
-        rank = book_rank(&level, &s->levels[s->fresh - 1]);
-        if (s->fresh == 1 && rank > 0) {
-            s->order = BOOK_WORST_FIRST;
-        }
-        if (rank == 0 || (rank > 0) != (s->order == BOOK_WORST_FIRST)) {
-            book_to_heap(s);
-        }
+    if (!s->heap && s->count > 0 &&
+        book_rank(&level, &s->levels[s->count - 1]) >= 0) {
+        book_reverse(s->levels, s->count);
+        s->heap = true;
     }
-    s->levels[s->fresh++] = level;
-    if (s->order == BOOK_HEAP) {
-        book_sift_up(s->levels, s->fresh - 1);
+    if (s->count + s->newer == book->capacity) {
+        worst = s->count == 0 ? newer : &s->levels[s->heap ? 0 : s->count - 1];
+        if (s->newer > 0 && book_rank(newer, worst) < 0) {
+            worst = newer;
+        }
+        if (book_rank(&level, worst) <= 0) {
+            book_cut(s, &level);
+            return;
+        }
+        book_cut(s, worst);
+        if (worst != newer) { /* and it is a heap: this one is better */
+            *worst = level;
+            book_sift_down(s->levels, s->count, 0);
+            return;
+        }
+        s->newer--;
+    }
+    s->levels[s->count++] = level;
+    if (s->heap) {
+        book_sift_up(s->levels, s->count - 1);
     }
 }
 
-/* Of what was collected, keeps what is newer than the snapshot, at the end
- * of the array. Where only older updates found no room, nothing is missing. */
-static void book_begin_snapshot(struct mst_book *book, int64_t time_ns) {
-    for (uint8_t side = 0; side < 2; side++) {
-        struct mst_book_side *s = &book->sides[side];
-        uint32_t kept = 0;
-        for (uint32_t i = s->count; i-- > 0;) {
-            if (s->levels[i].time_ns > time_ns) {
-                kept++;
-                s->levels[s->count - kept] = s->levels[i];
-            }
+/* True where each level is better than the one before. */
+static bool book_is_sorted(const struct mst_book_side *s) {
+    for (uint32_t i = 1; i < s->count; i++) {
+        if (book_rank(&s->levels[i], &s->levels[i - 1]) <= 0) {
+            return false;
         }
-        memmove(s->levels + book->capacity - kept, s->levels + s->count - kept,
-                kept * sizeof *s->levels);
-        s->count = kept;
-        s->fresh = 0;
-        s->order = BOOK_BEST_FIRST;
-        s->cut &= s->cut_ns > time_ns;
     }
+    return true;
 }
 
 /* Puts a side in order; false where the snapshot has a price twice. */
 static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
-    const struct mst_level *newer = s->levels + book->capacity - s->count;
-    bool once = true;
-
-    if (s->count > 0 && s->order != BOOK_HEAP) {
-        book_to_heap(s);
+    if (!s->heap) {
+        book_reverse(s->levels, s->count); /* which makes it one */
     }
-    for (uint32_t i = 0; i < s->count; i++) {
-        if (newer[i].amount_coefficient != 0) {
-            s->levels[s->fresh++] = newer[i];
-            book_sift_up(s->levels, s->fresh - 1);
+    for (; s->newer > 0; s->newer--) {
+        s->levels[s->count] = s->levels[book->capacity - s->newer];
+        if (s->levels[s->count].amount_coefficient != 0) {
+            book_sift_up(s->levels, s->count++);
         }
     }
-    if (s->order == BOOK_BEST_FIRST) {
-        book_reverse(s->levels, s->fresh);
-    } else if (s->order == BOOK_HEAP) {
-        book_sort(s->levels, s->fresh);
-        for (uint32_t i = 1; i < s->fresh; i++) {
-            once &= book_rank(&s->levels[i], &s->levels[i - 1]) != 0;
-        }
+    if (!book_is_sorted(s)) {
+        book_sort(s->levels, s->count);
     }
-    s->count = s->fresh;
-    s->fresh = 0;
-    /* A level that is kept, and as bad as one that was not, was there twice. */
-    return once && (s->count == 0 || !book_is_beyond(s, &s->levels[0]));
+    /* A price at the horizon is that of a level that was dropped, too. */
+    return book_is_sorted(s) &&
+           (s->count == 0 || !book_is_beyond(s, &s->levels[0]));
 }
-
-/* -- states ------------------------------------------------------------- */
 
 /* ------------------------------------------------------------------------
  * 10 book: messages
@@ -4266,7 +4202,7 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
 static void book_clear(struct mst_book *book) {
     for (unsigned side = 0; side < 2; side++) {
         struct mst_book_side *s = &book->sides[side];
-        s->count = s->fresh = 0;
+        s->count = s->newer = 0;
         s->cut = false;
         book_pack(s);
     }
@@ -4288,13 +4224,11 @@ void mst_book_stale(struct mst_book *book, enum mst_book_reason reason) {
     if (reason != MST_BOOK_RECONNECT || book->reason != MST_BOOK_NO_SNAPSHOT) {
         book->reason = (uint8_t)reason;
     }
-    book->phase = BOOK_COLLECT;
-    book->restart = true;
-    book->aside = book->midway = false;
     if (reason == MST_BOOK_RECONNECT || reason == MST_BOOK_NO_SNAPSHOT ||
         reason == MST_BOOK_DETACHED) {
         book->last_ns = 0; /* what comes now is of another connection */
     }
+    book->phase = BOOK_RESTART;
     book->flags = 0;
     book->disagreements = 0;
 }
@@ -4330,16 +4264,15 @@ const struct mst_level *mst_book_find(const struct mst_book *book,
                                       enum mst_side side,
                                       struct mst_decimal price) {
     const struct mst_book_side *s = &book->sides[side];
-    const struct mst_level *levels = s->levels;
     uint32_t depth = (uint32_t)mst_book_depth(book, side);
-    uint32_t key = book_key(s, side, price);
-    uint32_t at = book_search(levels, depth, side, price, key,
-                              book_place(levels, depth, key));
+    const struct mst_level level = {.price_coefficient = price.coefficient,
+                                    .price_exponent = price.exponent,
+                                    .side = (uint8_t)side};
+    struct book_sought sought = {&level, book_key_of(s, &level), 0};
 
-    return at < depth &&
-                   book_better(side, mst_level_price(&levels[at]), price) == 0
-               ? &levels[at]
-               : NULL;
+    sought.place = book_place(s->levels, depth, sought.key);
+    return book_search(s->levels, depth, &sought) ? &s->levels[sought.place]
+                                                  : NULL;
 }
 
 bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
@@ -4379,17 +4312,21 @@ int mst_book_amount(const struct mst_book *book, enum mst_side side,
                                                                : 0;
 }
 
-/* The best price of each side, if both show a level. */
+/* The best price of each side, if both show a level, or twice 0. */
 static int book_bests(const struct mst_book *book, struct mst_decimal *bests) {
+    struct mst_decimal horizon;
+
+    memset(bests, 0, 2 * sizeof *bests);
     for (unsigned side = 0; side < 2; side++) {
-        const struct mst_level *best =
-            mst_book_level(book, (enum mst_side)side, 0);
-        if (best == NULL) {
-            return mst_book_horizon(book, (enum mst_side)side, &bests[side])
+        if (mst_book_depth(book, (enum mst_side)side) == 0) {
+            return mst_book_horizon(book, (enum mst_side)side, &horizon)
                        ? MST_ERR_HORIZON
                        : MST_ERR_NO_LEVELS;
         }
-        bests[side] = mst_level_price(best);
+    }
+    for (unsigned side = 0; side < 2; side++) {
+        bests[side] =
+            mst_level_price(mst_book_level(book, (enum mst_side)side, 0));
     }
     return 0;
 }
@@ -4398,33 +4335,22 @@ int mst_book_spread(const struct mst_book *book, struct mst_decimal *spread) {
     struct mst_decimal bests[2];
     int rc = book_bests(book, bests);
 
-    memset(spread, 0, sizeof *spread);
-    if (rc == 0) {
-        *spread = mst_decimal_sub(bests[MST_ASK], bests[MST_BID]);
-    }
+    *spread = mst_decimal_sub(bests[MST_ASK], bests[MST_BID]);
     return rc;
 }
 
 int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid) {
-    struct mst_decimal spread;
-    int rc = mst_book_spread(book, &spread);
+    struct mst_decimal bests[2], spread;
+    int rc = book_bests(book, bests);
 
-    memset(mid, 0, sizeof *mid);
-    if (rc == 0) {
-        /* Their sum might have a digit more than the mid. */
-        *mid =
-            mst_decimal_add(mst_level_price(mst_book_level(book, MST_BID, 0)),
-                            decimal_half(spread));
-    }
+    /* The sum of both might have a digit more than the mid. */
+    spread = mst_decimal_sub(bests[MST_ASK], bests[MST_BID]);
+    *mid = mst_decimal_add(bests[MST_BID], decimal_half(spread));
     return rc;
 }
 
 int64_t mst_book_time(const struct mst_book *book) {
     return book->time_ns;
-}
-
-static void book_flag(struct mst_book *book, unsigned flag, bool on) {
-    book->flags = (uint8_t)(on ? book->flags | flag : book->flags & ~flag);
 }
 
 /* Keys of one unit tell bid and ask apart, mostly. */
@@ -4439,6 +4365,69 @@ static bool book_is_crossed(const struct mst_book_side *bids,
     ask = &asks->levels[asks->count - 1];
     return (bids->unit != asks->unit || bid->key >= ~ask->key) &&
            mst_decimal_cmp(mst_level_price(bid), mst_level_price(ask)) >= 0;
+}
+
+/* A whole message has been applied: is the book crossed, or thin? */
+static void book_live(struct mst_book *book) {
+    unsigned flags = book->flags & ~(MST_BOOK_CROSSED | MST_BOOK_THIN);
+
+    for (unsigned side = 0; side < 2; side++) {
+        struct mst_book_side *s = &book->sides[side];
+        book_measure(s);
+        flags |= s->cut && s->count < book->thin ? MST_BOOK_THIN : 0;
+    }
+    if (book_is_crossed(&book->sides[MST_BID], &book->sides[MST_ASK])) {
+        flags |= MST_BOOK_CROSSED;
+        book->crossings += (book->flags & MST_BOOK_CROSSED) == 0;
+    }
+    book->flags = (uint8_t)flags;
+    book->state = MST_BOOK_LIVE;
+    book->reason = MST_BOOK_OK;
+    book->phase = BOOK_FOLLOW;
+}
+
+static void book_open_snapshot(struct mst_book *book, int64_t time_ns) {
+    if (book->phase == BOOK_FOLLOW) {
+        if (time_ns < book->time_ns) {
+            /* What was removed since then is not known any more. */
+            mst_book_stale(book, MST_BOOK_DISORDER);
+            return;
+        }
+        book_clear(book);
+    }
+    book->flags = book->time_ns - time_ns > BOOK_LATE_NS ||
+                          book->last_ns - time_ns > BOOK_LATE_NS
+                      ? MST_BOOK_TIME_STEP
+                      : 0;
+    book->phase = BOOK_IN_SNAPSHOT;
+    book->disagreements = 0;
+    book->snapshot_ns = time_ns;
+    book_hide(book, MST_BOOK_IN_MESSAGE);
+    book_begin_snapshot(book, time_ns);
+}
+
+/* Begins a message with its first part. */
+static void book_open(struct mst_book *book, const struct mst_part *part,
+                      uint64_t received_ns) {
+    if (book->phase == BOOK_RESTART) {
+        book->phase = BOOK_COLLECT;
+        book_clear(book);
+        book->time_ns = 0;
+    }
+    if (part->snapshot) {
+        book_open_snapshot(book, part->time_ns);
+    } else if (book->phase == BOOK_COLLECT) {
+        book->phase = BOOK_IN_EARLY;
+        book_hide(book, mst_book_reason(book));
+    } else if (part->time_ns > book->snapshot_ns) {
+        book->phase = BOOK_IN_UPDATE;
+        book_hide(book, MST_BOOK_IN_MESSAGE);
+    } else {
+        book->phase = BOOK_IN_OLD;
+        if (received_ns - book->snapshot_received_ns >= BOOK_LATE_NS) {
+            book->flags |= MST_BOOK_TIME_STEP;
+        }
+    }
 }
 
 /* A level of an update that is dropped says something else than the book, which
@@ -4457,149 +4446,56 @@ static bool book_contradicts(const struct mst_book *book,
                0;
 }
 
-/* Drops levels of an update that is not newer than the snapshot: of the same
- * moment, they should be in the book already. */
-static void book_drop(struct mst_book *book, const struct mst_part *part) {
-    if (part->snapshot || book->state != MST_BOOK_LIVE ||
-        book_is_older(part->time_ns, book->snapshot_ns)) {
-        return;
-    }
-    for (size_t i = 0; i < part->count; i++) {
-        if (book_contradicts(book, &part->levels[i])) {
-            book_flag(book, MST_BOOK_TIME_STEP, true);
+/* Applies a part's levels, by what its message has begun as. Those of an update
+ * that is of the same moment as the snapshot should be in the book already. */
+static void book_levels(struct mst_book *book, const struct mst_part *part) {
+    bool alike = !book_is_older(part->time_ns, book->snapshot_ns);
+    size_t ahead = BOOK_AHEAD;
+
+    for (size_t i = 0, n, done; i < part->count; i += done) {
+        const struct mst_level *level = &part->levels[i];
+        done = 1;
+        if (book->phase == BOOK_IN_SNAPSHOT) {
+            book_add(book, level);
+        } else if (book->phase != BOOK_IN_OLD) {
+            n = part->count - i < ahead ? part->count - i : ahead;
+            done = book_update(book, level, n);
+            ahead = done < n ? 1 : ahead; /* one after the other from here on */
+        } else if (alike && book_contradicts(book, level)) {
+            book->flags |= MST_BOOK_TIME_STEP;
         }
-    }
-}
-
-/* A whole message has been applied: is the book crossed, or thin? */
-static void book_judge(struct mst_book *book) {
-    bool crossed =
-        book_is_crossed(&book->sides[MST_BID], &book->sides[MST_ASK]);
-    bool thin = false;
-
-    for (unsigned side = 0; side < 2; side++) {
-        const struct mst_book_side *s = &book->sides[side];
-        thin |= s->cut && s->count < book->thin;
-    }
-    if (crossed && (book->flags & MST_BOOK_CROSSED) == 0) {
-        book->crossings++;
-    }
-    book_flag(book, MST_BOOK_CROSSED, crossed);
-    book_flag(book, MST_BOOK_THIN, thin);
-}
-
-static void book_live(struct mst_book *book) {
-    book_measure(&book->sides[MST_BID]);
-    book_measure(&book->sides[MST_ASK]);
-    book->state = MST_BOOK_LIVE;
-    book->reason = MST_BOOK_OK;
-    book->phase = BOOK_FOLLOW;
-    book_judge(book);
-}
-
-static void book_open_snapshot(struct mst_book *book, int64_t time_ns) {
-    if (book->phase == BOOK_FOLLOW) {
-        if (time_ns < book->time_ns) {
-            /* What was removed since then is not known any more. */
-            mst_book_stale(book, MST_BOOK_DISORDER);
-            book->phase = BOOK_PASS;
-            return;
-        }
-        book_clear(book);
-    }
-    book->flags = 0;
-    book_flag(book, MST_BOOK_TIME_STEP,
-              book->time_ns - time_ns > BOOK_LATE_NS ||
-                  book->last_ns - time_ns > BOOK_LATE_NS);
-    book->phase = BOOK_SNAPSHOT;
-    book->disagreements = 0;
-    book->snapshot_ns = time_ns;
-    book_hide(book, MST_BOOK_IN_MESSAGE);
-    book_begin_snapshot(book, time_ns);
-}
-
-static void book_open_update(struct mst_book *book, const struct mst_part *part,
-                             uint64_t received_ns) {
-    if (book->phase == BOOK_COLLECT) {
-        book_hide(book, mst_book_reason(book));
-    } else if (part->time_ns <= book->snapshot_ns) {
-        book->phase = BOOK_PASS;
-        if (received_ns - book->snapshot_received_ns >= BOOK_LATE_NS) {
-            book_flag(book, MST_BOOK_TIME_STEP, true);
-        }
-    } else if (!part->last) {
-        book->phase = BOOK_UPDATE;
-        book_hide(book, MST_BOOK_IN_MESSAGE);
     }
 }
 
 static void book_end(struct mst_book *book, const struct mst_part *part,
                      uint64_t received_ns) {
     bool backward = book_is_older(part->time_ns, book->time_ns);
+    bool bids, asks;
 
     if (part->time_ns > book->time_ns) {
         book->time_ns = part->time_ns;
     }
-    if (book->phase != BOOK_PASS) {
-        book->received_ns = received_ns;
-    }
     if (!part->snapshot) {
         book->last_ns = part->time_ns;
     }
-    switch ((enum book_phase)book->phase) {
-    case BOOK_COLLECT: break;
-    case BOOK_SNAPSHOT: {
-        bool bids = book_end_snapshot(book, &book->sides[MST_BID]);
-        bool asks = book_end_snapshot(book, &book->sides[MST_ASK]);
+    if (book->phase == BOOK_IN_OLD) {
+        book->phase = BOOK_FOLLOW;
+        return;
+    }
+    book->received_ns = received_ns;
+    if (book->phase == BOOK_IN_EARLY) {
+        book->phase = BOOK_COLLECT;
+    } else if (book->phase == BOOK_IN_UPDATE) {
+        book_live(book);
+        book->flags |= backward ? MST_BOOK_BACKWARD : 0;
+    } else {
+        bids = book_end_snapshot(book, &book->sides[MST_BID]);
+        asks = book_end_snapshot(book, &book->sides[MST_ASK]);
         book->snapshot_received_ns = received_ns;
         if (bids && asks) {
             book_live(book);
         } else {
             mst_book_stale(book, MST_BOOK_DISORDER);
-        }
-        break;
-    }
-    case BOOK_FOLLOW:
-    case BOOK_UPDATE:
-        book_live(book);
-        book->flags |= backward ? MST_BOOK_BACKWARD : 0;
-        break;
-    case BOOK_PASS:
-        book->phase = book->restart ? BOOK_COLLECT : BOOK_FOLLOW;
-        break;
-    }
-}
-
-/* Begins a message with its first part. */
-static void book_open(struct mst_book *book, const struct mst_part *part,
-                      uint64_t received_ns) {
-    if (book->restart) {
-        book->phase = BOOK_COLLECT;
-        book_clear(book);
-        book->restart = false;
-        book->time_ns = 0;
-    }
-    if (part->snapshot) {
-        book_open_snapshot(book, part->time_ns);
-    } else {
-        book_open_update(book, part, received_ns);
-    }
-}
-
-/* Applies a part's levels, by what its message has begun as. */
-static void book_levels(struct mst_book *book, const struct mst_part *part) {
-    if (book->phase == BOOK_PASS) {
-        book_drop(book, part);
-        return;
-    }
-    for (size_t i = 0; i < part->count;) {
-        size_t left = part->count - i;
-        if (book->phase == BOOK_SNAPSHOT) {
-            book_add(book, &part->levels[i++]);
-        } else {
-            left = left < BOOK_AHEAD ? left : BOOK_AHEAD;
-            book_update(book, &part->levels[i], left);
-            i += left;
         }
     }
 }
@@ -4607,19 +4503,19 @@ static void book_levels(struct mst_book *book, const struct mst_part *part) {
 /* Applies a part to the book itself. */
 static void book_feed(struct mst_book *book, const struct mst_part *part,
                       uint64_t received_ns) {
+    bool midway = book->phase >= BOOK_IN_EARLY;
+
     /* A message begins while another one has not ended, or one goes on that has
      * not begun. */
-    bool broken = part->first ? book->midway : !book->midway && !book->restart;
-
-    if (part->aborted || broken) {
+    if (part->aborted ||
+        (part->first ? midway : !midway && book->phase != BOOK_RESTART)) {
         mst_book_stale(book, MST_BOOK_ABORTED);
     }
-    if (part->aborted || (!part->first && book->restart)) {
-        return; /* the rest of a message that was given up */
-    }
-    book->midway = !part->last;
-    if (part->first) {
+    if (part->first && !part->aborted) {
         book_open(book, part, received_ns);
+    }
+    if (book->phase == BOOK_RESTART) {
+        return; /* a message, or the rest of one, that was given up */
     }
     book_levels(book, part);
     if (part->last) {
@@ -4627,31 +4523,29 @@ static void book_feed(struct mst_book *book, const struct mst_part *part,
     }
 }
 
-/* Makes the spare book what the book is, or with levels that do not matter
- * any more. */
-static void book_copy(const struct mst_book *book, bool levels) {
-    struct mst_book *spare = book->spare, copy = *book;
+/* Makes the spare book what the book is. */
+static void book_copy(const struct mst_book *book, struct mst_book *spare) {
+    struct mst_level *levels[2];
 
     for (unsigned side = 0; side < 2; side++) {
-        struct mst_book_side *s = &copy.sides[side];
-        s->levels = spare->sides[side].levels - spare->sides[side].room;
-        s->room = 0;
-        if (levels) {
-            memcpy(s->levels, book->sides[side].levels,
-                   s->count * sizeof *s->levels);
-        }
+        levels[side] = spare->sides[side].levels - spare->sides[side].room;
     }
-    copy.spare = NULL;
-    *spare = copy;
+    *spare = *book;
+    spare->spare = NULL;
+    for (unsigned side = 0; side < 2; side++) {
+        struct mst_book_side *s = &spare->sides[side];
+        memcpy(levels[side], s->levels, s->count * sizeof *s->levels);
+        s->levels = levels[side];
+        s->room = 0;
+    }
 }
 
 /* The spare book is shown from now on. */
-static void book_swap_in(struct mst_book *book) {
-    struct mst_book *spare = book->spare, old = *book;
+static void book_swap_in(struct mst_book *book, struct mst_book *spare) {
+    struct mst_book old = *book;
 
     *book = *spare;
     book->spare = spare;
-    book->aside = false;
     *spare = old;
     spare->spare = NULL;
 }
@@ -4659,9 +4553,9 @@ static void book_swap_in(struct mst_book *book) {
 /* Applies a part to the spare book; it is shown once it is live. */
 static void book_feed_aside(struct mst_book *book, struct mst_book *spare,
                             const struct mst_part *part, uint64_t received_ns) {
-    if (!book->aside) {
-        book_copy(book, !part->snapshot && !book->restart);
-        book->aside = true;
+    if (book->phase != BOOK_ASIDE) {
+        book_copy(book, spare);
+        book->phase = BOOK_ASIDE;
     }
     if (book->state == MST_BOOK_EMPTY) {
         book->state = MST_BOOK_BUILDING;
@@ -4679,16 +4573,17 @@ static void book_feed_aside(struct mst_book *book, struct mst_book *spare,
         }
         book->reason = spare->reason;
     } else if (part->last) {
-        book_swap_in(book);
+        book_swap_in(book, spare);
     }
 }
 
 void mst_book_apply(struct mst_book *book, const struct mst_part *part,
                     uint64_t received_ns) {
-    bool at_once = part->last && !part->snapshot && !book->restart;
-    bool begins = part->first && !at_once;
+    bool merges = part->first && (!part->last || part->snapshot ||
+                                  book->phase == BOOK_RESTART);
 
-    if (book->spare != NULL && !part->aborted && (book->aside || begins)) {
+    if (book->spare != NULL && !part->aborted &&
+        (book->phase == BOOK_ASIDE || merges)) {
         book_feed_aside(book, book->spare, part, received_ns);
     } else {
         book_feed(book, part, received_ns);
@@ -4723,7 +4618,7 @@ void mst_book_check(struct mst_book *book, const struct mst_top *top,
         (book_agrees(book, MST_BID, top->has_bid, &top->bid) &&
          book_agrees(book, MST_ASK, top->has_ask, &top->ask))) {
         book->disagreements = 0;
-        book_flag(book, MST_BOOK_DISAGREES, false);
+        book->flags &= (uint8_t)~MST_BOOK_DISAGREES;
         return;
     }
     if (book->disagreements == 0 || top->time_ns < book->disagrees_ns) {
@@ -4735,7 +4630,7 @@ void mst_book_check(struct mst_book *book, const struct mst_top *top,
     if (book->disagreements == MST_DISAGREEMENTS &&
         top->time_ns - book->disagrees_ns >=
             (int64_t)MST_DISAGREEMENT_MS * 1000000) {
-        book_flag(book, MST_BOOK_DISAGREES, true);
+        book->flags |= MST_BOOK_DISAGREES;
     }
 }
 
@@ -4779,11 +4674,9 @@ int mst_book_init(struct mst_book *book, struct mst_level *levels,
     memset(book, 0, sizeof *book);
     book->sides[MST_BID].levels = levels;
     book->sides[MST_ASK].levels = levels + capacity;
-    book->sides[MST_BID].unit = book->sides[MST_ASK].unit = BOOK_NO_UNIT;
     book->calls = &book_calls;
     book->capacity = (uint32_t)capacity;
     book->reason = MST_BOOK_NO_SNAPSHOT;
-    book->restart = true;
     return 0;
 }
 

@@ -735,21 +735,20 @@ const char *mst_book_reason_name(enum mst_book_reason reason);
 struct mst_book_calls;
 struct mst_book_side {
     struct mst_level *levels;
-    uint32_t count, fresh;
+    uint32_t count;
+    uint32_t newer; /* than the snapshot that comes: at the array's end */
+    uint32_t room;  /* before the first level */
+    int8_t unit;
+    bool heap, cut;
     int64_t cut_ns;
     struct mst_decimal horizon;
-    uint8_t order;
-    bool cut;
-    int8_t unit;
-    uint32_t room;
 };
 struct mst_book {
     uint8_t state, reason, flags, phase, disagreements;
-    bool restart, midway, aside;
     uint32_t capacity, thin, crossings;
-    struct mst_book_side sides[2];
     struct mst_book *spare;
     const struct mst_book_calls *calls; /* what a client calls of the book */
+    struct mst_book_side sides[2];
     int64_t snapshot_ns, time_ns, disagrees_ns;
     int64_t last_ns; /* of the last update, also of an earlier snapshot's */
     uint64_t snapshot_received_ns, received_ns; /* monotonic */

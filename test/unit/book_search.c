@@ -53,7 +53,7 @@ static struct mst_decimal random_price(void) {
 /* Whatever the unit: the better price never has the smaller key, and a key
  * without a rest is of one price. */
 static void keys_are_in_the_order_of_prices(void **state) {
-    static const int8_t units[] = {BOOK_NO_UNIT, -72, -12, -6, -5, 0, 3, 73};
+    static const int8_t units[] = {-72, -12, -6, -5, 0, 3, 73, INT8_MAX};
 
     (void)state;
     for (size_t i = 0; i < 400000; i++) {
@@ -124,7 +124,12 @@ static uint32_t random_levels(struct mst_level *levels, uint32_t count,
 
 static void expect_place(const struct mst_book_side *s, enum mst_side side,
                          struct mst_decimal price) {
-    uint32_t key = book_key(s, side, price), place, by_key = 0, by_price = 0;
+    const struct mst_level level = {.price_coefficient = price.coefficient,
+                                    .price_exponent = price.exponent,
+                                    .side = (uint8_t)side};
+    uint32_t key = book_key(s, side, price), by_key = 0, by_price = 0;
+    struct book_sought sought = {&level, key, 0};
+    bool found;
 
     while (by_key < s->count && s->levels[by_key].key < key) {
         by_key++;
@@ -134,10 +139,13 @@ static void expect_place(const struct mst_book_side *s, enum mst_side side,
                0) {
         by_price++;
     }
-    place = book_place(s->levels, s->count, key);
-    assert_int_equal(place, by_key);
-    assert_int_equal(book_search(s->levels, s->count, side, price, key, place),
-                     by_price);
+    sought.place = book_place(s->levels, s->count, key);
+    assert_int_equal(sought.place, by_key);
+    found = book_search(s->levels, s->count, &sought);
+    assert_int_equal(sought.place, by_price);
+    assert_int_equal(found,
+                     by_price < s->count &&
+                         book_compare(&s->levels[by_price], &level) == 0);
 }
 
 /* Searches for each level, for what lies beside it, and for the worst and the
@@ -175,7 +183,7 @@ static void places_are_found_among_any_number_of_levels(void **state) {
             expect_places(&s, side, -2);
             expect_places(&s, side, 1);
             expect_places(&s, side, -9);
-            expect_places(&s, side, BOOK_NO_UNIT);
+            expect_places(&s, side, INT8_MAX);
         }
     }
 }
