@@ -3594,7 +3594,6 @@ enum book_phase {
     BOOK_RESTART, /* the next message begins a new book */
     BOOK_COLLECT, /* updates, until the snapshot comes */
     BOOK_FOLLOW,  /* updates on top of the snapshot */
-    BOOK_ASIDE,   /* a message that the spare book takes in */
     /* Inside of a message: */
     BOOK_IN_EARLY, /* an update that is collected */
     BOOK_IN_SNAPSHOT,
@@ -3637,9 +3636,6 @@ void mst_book_set_thin(struct mst_book *book, size_t levels) {
     uint32_t most = book->capacity - book->capacity / 64;
 
     book->thin = levels < most ? (uint32_t)levels : most;
-    if (book->spare != NULL) {
-        book->spare->thin = book->thin; /* which may be in use */
-    }
 }
 
 struct mst_decimal mst_level_price(const struct mst_level *level) {
@@ -3697,29 +3693,24 @@ COLD uint32_t book_key_rounded(int64_t coefficient, int shift) {
  * have twice their units, rounded down, and one more if there is a rest; asks
  * have the complement. Prices that are equal have the same key, and those that
  * have the same are equal, or both have a rest. */
-HOT uint32_t book_key(const struct mst_book_side *s, unsigned side,
-                      struct mst_decimal price) {
-    int shift = price.exponent - s->unit;
-    uint64_t units = (uint64_t)price.coefficient;
+HOT uint32_t book_key(const struct mst_book_side *s,
+                      const struct mst_level *level) {
+    int shift = level->price_exponent - s->unit;
+    uint64_t units = (uint64_t)level->price_coefficient;
     uint32_t key;
 
     if ((unsigned)shift <= BOOK_UNITS_DIGITS && units - 1 < UINT32_MAX &&
         units * decimal_powers[shift] < BOOK_UNITS_MOST) {
         key = 2 * (uint32_t)(units * decimal_powers[shift]);
     } else {
-        key = book_key_rounded(price.coefficient, shift);
+        key = book_key_rounded(level->price_coefficient, shift);
     }
-    return key ^ (0 - (uint32_t)side);
+    return key ^ (0 - (uint32_t)level->side);
 }
 
 /* True where no other price has this key. */
 static bool book_key_is_exact(uint32_t key, unsigned side) {
     return ((key ^ side) & 1) == 0;
-}
-
-static uint32_t book_key_of(const struct mst_book_side *s,
-                            const struct mst_level *level) {
-    return book_key(s, level->side, mst_level_price(level));
 }
 
 /* Positive where level a is better than b, by the keys that a side gave. */
@@ -3730,32 +3721,23 @@ static int book_rank(const struct mst_level *a, const struct mst_level *b) {
     return book_key_is_exact(a->key, a->side) ? 0 : book_compare(a, b);
 }
 
-/* Chooses a side's unit for a price; of 0 or less, none is better. */
-static void book_choose_unit(struct mst_book_side *s,
-                             const struct mst_level *level) {
-    if (level->price_coefficient > 0) {
-        s->unit = (int8_t)(decimal_len((uint64_t)level->price_coefficient) +
-                           level->price_exponent - BOOK_UNITS_DIGITS);
-    }
-}
-
 /* Chooses a side's unit anew where its best price asks for it. */
 static void book_measure(struct mst_book_side *s) {
-    const struct mst_level *best;
+    const struct mst_level *best = s->levels + s->count;
     uint32_t units;
 
-    if (s->count == 0) {
+    if (best-- == s->levels) {
         return;
     }
-    best = &s->levels[s->count - 1];
     units = (best->key ^ (0 - (uint32_t)best->side)) / 2;
     if ((units >= BOOK_UNITS_LEAST && units < BOOK_UNITS_MOST) ||
         best->price_coefficient <= 0) {
         return;
     }
-    book_choose_unit(s, best);
+    s->unit = (int8_t)(decimal_len((uint64_t)best->price_coefficient) +
+                       best->price_exponent - BOOK_UNITS_DIGITS);
     for (uint32_t i = 0; i < s->count; i++) {
-        s->levels[i].key = book_key_of(s, &s->levels[i]);
+        s->levels[i].key = book_key(s, &s->levels[i]);
     }
 }
 
@@ -4031,7 +4013,7 @@ static size_t book_update(struct mst_book *book, const struct mst_level *levels,
 
     for (size_t i = 0; i < count; i++) {
         struct mst_book_side *s = &book->sides[levels[i].side];
-        uint32_t key = book_key_of(s, &levels[i]);
+        uint32_t key = book_key(s, &levels[i]);
         last->level = &levels[i];
         last->key = key;
         last->place = s->count;
@@ -4127,10 +4109,7 @@ static void book_add(struct mst_book *book, const struct mst_level *from) {
     struct mst_level level = *from, *worst;
     struct book_sought sought = {&level, 0, 0};
 
-    if (s->count + s->newer == 0) {
-        book_choose_unit(s, &level);
-    }
-    level.key = sought.key = book_key_of(s, &level);
+    level.key = sought.key = book_key(s, &level);
     sought.place = book_place(newer, s->newer, level.key);
     if (level.amount_coefficient == 0 || book_is_beyond(s, &level) ||
         book_search(newer, s->newer, &sought)) {
@@ -4161,6 +4140,8 @@ static void book_add(struct mst_book *book, const struct mst_level *from) {
     s->levels[s->count++] = level;
     if (s->heap) {
         book_sift_up(s->levels, s->count - 1);
+    } else if (s->count + s->newer == 1) {
+        book_measure(s);
     }
 }
 
@@ -4208,14 +4189,42 @@ static void book_clear(struct mst_book *book) {
     }
 }
 
-/* Is being changed: shows nothing meanwhile. */
+/* Makes a book show, as stale, what another one shows. */
+static void book_copy(struct mst_book *to, const struct mst_book *from) {
+    for (unsigned side = 0; side < 2; side++) {
+        struct mst_book_side *s = &to->sides[side];
+        struct mst_level *levels = s->levels - s->room;
+        *s = from->sides[side];
+        memcpy(levels, s->levels, s->count * sizeof *levels);
+        s->levels = levels;
+        s->room = 0;
+    }
+    to->time_ns = from->time_ns;
+    to->state = MST_BOOK_STALE;
+}
+
+/* Will be changed, and show nothing meanwhile; what it shows is kept where there
+ * is a spare book. */
 static void book_hide(struct mst_book *book, enum mst_book_reason reason) {
+    if (book->spare != NULL && book->state >= MST_BOOK_LIVE) {
+        book_copy(book->spare, book);
+    }
     book->state = MST_BOOK_BUILDING;
     book->reason = (uint8_t)reason;
 }
 
+/* The book itself, or what it has kept while it is being changed. */
+static const struct mst_book *book_shown(const struct mst_book *book) {
+    return book->state == MST_BOOK_BUILDING && book->spare != NULL &&
+                   book->spare->state == MST_BOOK_STALE
+               ? book->spare
+               : book;
+}
+
 void mst_book_stale(struct mst_book *book, enum mst_book_reason reason) {
-    if (book->state == MST_BOOK_BUILDING) {
+    if (book_shown(book) != book) {
+        book_copy(book, book->spare);
+    } else if (book->state == MST_BOOK_BUILDING) {
         book_clear(book);
     }
     if (book->state != MST_BOOK_EMPTY) {
@@ -4234,7 +4243,7 @@ void mst_book_stale(struct mst_book *book, enum mst_book_reason reason) {
 }
 
 enum mst_book_state mst_book_state(const struct mst_book *book) {
-    return (enum mst_book_state)book->state;
+    return (enum mst_book_state)book_shown(book)->state;
 }
 
 enum mst_book_reason mst_book_reason(const struct mst_book *book) {
@@ -4249,7 +4258,12 @@ uint32_t mst_book_crossings(const struct mst_book *book) {
     return book->crossings;
 }
 
+int64_t mst_book_time(const struct mst_book *book) {
+    return book_shown(book)->time_ns;
+}
+
 size_t mst_book_depth(const struct mst_book *book, enum mst_side side) {
+    book = book_shown(book);
     return book->state == MST_BOOK_BUILDING ? 0 : book->sides[side].count;
 }
 
@@ -4257,18 +4271,20 @@ const struct mst_level *mst_book_level(const struct mst_book *book,
                                        enum mst_side side, size_t rank) {
     size_t depth = mst_book_depth(book, side);
 
-    return rank < depth ? &book->sides[side].levels[depth - 1 - rank] : NULL;
+    return rank < depth
+               ? &book_shown(book)->sides[side].levels[depth - 1 - rank]
+               : NULL;
 }
 
 const struct mst_level *mst_book_find(const struct mst_book *book,
                                       enum mst_side side,
                                       struct mst_decimal price) {
-    const struct mst_book_side *s = &book->sides[side];
+    const struct mst_book_side *s = &book_shown(book)->sides[side];
     uint32_t depth = (uint32_t)mst_book_depth(book, side);
     const struct mst_level level = {.price_coefficient = price.coefficient,
                                     .price_exponent = price.exponent,
                                     .side = (uint8_t)side};
-    struct book_sought sought = {&level, book_key_of(s, &level), 0};
+    struct book_sought sought = {&level, book_key(s, &level), 0};
 
     sought.place = book_place(s->levels, depth, sought.key);
     return book_search(s->levels, depth, &sought) ? &s->levels[sought.place]
@@ -4277,8 +4293,9 @@ const struct mst_level *mst_book_find(const struct mst_book *book,
 
 bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
                       struct mst_decimal *price) {
-    const struct mst_book_side *s = &book->sides[side];
-    bool known = s->cut && book->state != MST_BOOK_BUILDING;
+    const struct mst_book *shown = book_shown(book);
+    const struct mst_book_side *s = &shown->sides[side];
+    bool known = s->cut && shown->state != MST_BOOK_BUILDING;
 
     if (known) {
         *price = s->horizon;
@@ -4286,23 +4303,19 @@ bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
     return known;
 }
 
-/* A stale book without a level may never have had one to show. */
-static bool book_shows(const struct mst_book *book) {
-    return book->state == MST_BOOK_LIVE ||
-           (book->state == MST_BOOK_STALE &&
-            (book->sides[MST_BID].count > 0 || book->sides[MST_ASK].count > 0));
-}
-
 int mst_book_amount(const struct mst_book *book, enum mst_side side,
                     struct mst_decimal price, struct mst_decimal *sum) {
-    const struct mst_book_side *s = &book->sides[side];
-    size_t depth = mst_book_depth(book, side);
+    const struct mst_book_side *s = &book_shown(book)->sides[side];
+    bool stale = mst_book_state(book) == MST_BOOK_STALE;
 
     memset(sum, 0, sizeof *sum);
-    if (!book_shows(book)) {
+    /* A stale book without a level may never have had one to show. */
+    if (mst_book_state(book) < MST_BOOK_LIVE ||
+        (stale && mst_book_depth(book, MST_BID) == 0 &&
+         mst_book_depth(book, MST_ASK) == 0)) {
         return MST_ERR_NO_LEVELS;
     }
-    for (size_t i = depth; i-- > 0;) {
+    for (size_t i = s->count; i-- > 0;) {
         if (book_better(side, mst_level_price(&s->levels[i]), price) < 0) {
             return 0;
         }
@@ -4349,10 +4362,6 @@ int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid) {
     return rc;
 }
 
-int64_t mst_book_time(const struct mst_book *book) {
-    return book->time_ns;
-}
-
 /* Keys of one unit tell bid and ask apart, mostly. */
 static bool book_is_crossed(const struct mst_book_side *bids,
                             const struct mst_book_side *asks) {
@@ -4386,42 +4395,42 @@ static void book_live(struct mst_book *book) {
     book->phase = BOOK_FOLLOW;
 }
 
-static void book_open_snapshot(struct mst_book *book, int64_t time_ns) {
-    if (book->phase == BOOK_FOLLOW) {
-        if (time_ns < book->time_ns) {
-            /* What was removed since then is not known any more. */
-            mst_book_stale(book, MST_BOOK_DISORDER);
-            return;
-        }
-        book_clear(book);
-    }
-    book->flags = book->time_ns - time_ns > BOOK_LATE_NS ||
-                          book->last_ns - time_ns > BOOK_LATE_NS
-                      ? MST_BOOK_TIME_STEP
-                      : 0;
-    book->phase = BOOK_IN_SNAPSHOT;
-    book->disagreements = 0;
-    book->snapshot_ns = time_ns;
-    book_hide(book, MST_BOOK_IN_MESSAGE);
-    book_begin_snapshot(book, time_ns);
-}
-
 /* Begins a message with its first part. */
 static void book_open(struct mst_book *book, const struct mst_part *part,
                       uint64_t received_ns) {
+    int64_t time_ns = part->time_ns;
+
     if (book->phase == BOOK_RESTART) {
         book->phase = BOOK_COLLECT;
+        book_hide(book, mst_book_reason(book));
         book_clear(book);
         book->time_ns = 0;
     }
     if (part->snapshot) {
-        book_open_snapshot(book, part->time_ns);
+        if (book->phase == BOOK_FOLLOW && time_ns < book->time_ns) {
+            /* What was removed since then is not known any more. */
+            mst_book_stale(book, MST_BOOK_DISORDER);
+            return;
+        }
+        book_hide(book, MST_BOOK_IN_MESSAGE);
+        if (book->phase == BOOK_FOLLOW) {
+            book_clear(book);
+        }
+        book_begin_snapshot(book, time_ns);
+        book->phase = BOOK_IN_SNAPSHOT;
+        book->flags = book->time_ns - time_ns > BOOK_LATE_NS ||
+                              book->last_ns - time_ns > BOOK_LATE_NS
+                          ? MST_BOOK_TIME_STEP
+                          : 0;
+        book->disagreements = 0;
+        book->snapshot_ns = time_ns;
     } else if (book->phase == BOOK_COLLECT) {
         book->phase = BOOK_IN_EARLY;
-        book_hide(book, mst_book_reason(book));
-    } else if (part->time_ns > book->snapshot_ns) {
+    } else if (time_ns > book->snapshot_ns) {
         book->phase = BOOK_IN_UPDATE;
-        book_hide(book, MST_BOOK_IN_MESSAGE);
+        if (!part->last) {
+            book_hide(book, MST_BOOK_IN_MESSAGE);
+        }
     } else {
         book->phase = BOOK_IN_OLD;
         if (received_ns - book->snapshot_received_ns >= BOOK_LATE_NS) {
@@ -4500,9 +4509,8 @@ static void book_end(struct mst_book *book, const struct mst_part *part,
     }
 }
 
-/* Applies a part to the book itself. */
-static void book_feed(struct mst_book *book, const struct mst_part *part,
-                      uint64_t received_ns) {
+void mst_book_apply(struct mst_book *book, const struct mst_part *part,
+                    uint64_t received_ns) {
     bool midway = book->phase >= BOOK_IN_EARLY;
 
     /* A message begins while another one has not ended, or one goes on that has
@@ -4520,73 +4528,6 @@ static void book_feed(struct mst_book *book, const struct mst_part *part,
     book_levels(book, part);
     if (part->last) {
         book_end(book, part, received_ns);
-    }
-}
-
-/* Makes the spare book what the book is. */
-static void book_copy(const struct mst_book *book, struct mst_book *spare) {
-    struct mst_level *levels[2];
-
-    for (unsigned side = 0; side < 2; side++) {
-        levels[side] = spare->sides[side].levels - spare->sides[side].room;
-    }
-    *spare = *book;
-    spare->spare = NULL;
-    for (unsigned side = 0; side < 2; side++) {
-        struct mst_book_side *s = &spare->sides[side];
-        memcpy(levels[side], s->levels, s->count * sizeof *s->levels);
-        s->levels = levels[side];
-        s->room = 0;
-    }
-}
-
-/* The spare book is shown from now on. */
-static void book_swap_in(struct mst_book *book, struct mst_book *spare) {
-    struct mst_book old = *book;
-
-    *book = *spare;
-    book->spare = spare;
-    *spare = old;
-    spare->spare = NULL;
-}
-
-/* Applies a part to the spare book; it is shown once it is live. */
-static void book_feed_aside(struct mst_book *book, struct mst_book *spare,
-                            const struct mst_part *part, uint64_t received_ns) {
-    if (book->phase != BOOK_ASIDE) {
-        book_copy(book, spare);
-        book->phase = BOOK_ASIDE;
-    }
-    if (book->state == MST_BOOK_EMPTY) {
-        book->state = MST_BOOK_BUILDING;
-    }
-    book_feed(spare, part, received_ns);
-    book->last_ns = spare->last_ns;
-    if (spare->state == MST_BOOK_STALE) {
-        mst_book_stale(book, mst_book_reason(spare));
-        return;
-    }
-    book->flags = spare->flags;
-    if (spare->state == MST_BOOK_BUILDING) {
-        if (book->state == MST_BOOK_LIVE) {
-            book->state = MST_BOOK_STALE;
-        }
-        book->reason = spare->reason;
-    } else if (part->last) {
-        book_swap_in(book, spare);
-    }
-}
-
-void mst_book_apply(struct mst_book *book, const struct mst_part *part,
-                    uint64_t received_ns) {
-    bool merges = part->first && (!part->last || part->snapshot ||
-                                  book->phase == BOOK_RESTART);
-
-    if (book->spare != NULL && !part->aborted &&
-        (book->phase == BOOK_ASIDE || merges)) {
-        book_feed_aside(book, book->spare, part, received_ns);
-    } else {
-        book_feed(book, part, received_ns);
     }
 }
 

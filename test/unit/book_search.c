@@ -15,6 +15,15 @@
 
 static uint64_t seed = 1;
 
+static uint32_t key_of(const struct mst_book_side *s, enum mst_side side,
+                       struct mst_decimal price) {
+    const struct mst_level level = {.price_coefficient = price.coefficient,
+                                    .price_exponent = price.exponent,
+                                    .side = (uint8_t)side};
+
+    return book_key(s, &level);
+}
+
 static int64_t random_from(int64_t least, int64_t most) {
     return least + (int64_t)(random_next(&seed) % (uint64_t)(most - least + 1));
 }
@@ -58,10 +67,10 @@ static void keys_are_in_the_order_of_prices(void **state) {
     (void)state;
     for (size_t i = 0; i < 400000; i++) {
         const struct mst_book_side s = {.unit = units[i % COUNT(units)]};
-        unsigned side = (unsigned)random_from(MST_BID, MST_ASK);
+        enum mst_side side = (enum mst_side)random_from(MST_BID, MST_ASK);
         struct mst_decimal a = random_price(), b = random_price();
         int better = mst_decimal_cmp(a, b) * (side == MST_BID ? 1 : -1);
-        uint32_t p = book_key(&s, side, a), q = book_key(&s, side, b);
+        uint32_t p = key_of(&s, side, a), q = key_of(&s, side, b);
 
         if (better > 0 ? p < q : better < 0 ? p > q : p != q) {
             fail_msg("keys %u %u of prices %d apart", p, q, better);
@@ -79,9 +88,9 @@ static void prices_of_nine_digits_have_keys_of_their_own(void **state) {
     (void)state;
     for (int64_t i = 1; i < 2147483647; i += random_from(1, 99999)) {
         struct mst_decimal price = {i, -4, false}, next = {i + 1, -4, false};
-        assert_true(book_key_is_exact(book_key(&s, MST_BID, price), MST_BID));
-        assert_true(book_key_is_exact(book_key(&s, MST_ASK, price), MST_ASK));
-        assert_true(book_key(&s, MST_BID, price) < book_key(&s, MST_BID, next));
+        assert_true(book_key_is_exact(key_of(&s, MST_BID, price), MST_BID));
+        assert_true(book_key_is_exact(key_of(&s, MST_ASK, price), MST_ASK));
+        assert_true(key_of(&s, MST_BID, price) < key_of(&s, MST_BID, next));
     }
 }
 
@@ -127,7 +136,7 @@ static void expect_place(const struct mst_book_side *s, enum mst_side side,
     const struct mst_level level = {.price_coefficient = price.coefficient,
                                     .price_exponent = price.exponent,
                                     .side = (uint8_t)side};
-    uint32_t key = book_key(s, side, price), by_key = 0, by_price = 0;
+    uint32_t key = key_of(s, side, price), by_key = 0, by_price = 0;
     struct book_sought sought = {&level, key, 0};
     bool found;
 
@@ -156,7 +165,7 @@ static void expect_places(struct mst_book_side *s, enum mst_side side,
 
     s->unit = unit;
     for (uint32_t i = 0; i < s->count; i++) {
-        s->levels[i].key = book_key_of(s, &s->levels[i]);
+        s->levels[i].key = book_key(s, &s->levels[i]);
     }
     for (uint32_t i = 0; i < s->count; i += 1 + s->count / 300) {
         struct mst_decimal price = mst_level_price(&s->levels[i]);
