@@ -3909,10 +3909,13 @@ static void book_insert(const struct mst_book *book, struct mst_book_side *s,
             book_cut(s, new->level);
             return;
         }
-        for (; drop > 0 && at > 0; drop--, at--) {
-            book_cut(s, s->levels);
-            book_shift(book, s, 0, -1);
+        drop = drop < at ? drop : at;
+        for (uint32_t i = 0; i < drop; i++) {
+            book_cut(s, s->levels++);
         }
+        s->room += drop;
+        s->count -= drop;
+        at -= drop;
     }
     book_shift(book, s, at, 1);
     s->levels[at] = *new->level;
@@ -4049,11 +4052,9 @@ static void book_reverse(struct mst_level *levels, uint32_t count) {
 
 static void book_sift_down(struct mst_level *heap, uint32_t count,
                            uint32_t at) {
-    for (;;) {
-        uint32_t child = 2 * at + 1;
-        if (child >= count) {
-            return;
-        }
+    uint32_t child;
+
+    while ((child = 2 * at + 1) < count) {
         if (child + 1 < count &&
             book_rank(&heap[child + 1], &heap[child]) < 0) {
             child++;
@@ -4306,16 +4307,15 @@ bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
 int mst_book_amount(const struct mst_book *book, enum mst_side side,
                     struct mst_decimal price, struct mst_decimal *sum) {
     const struct mst_book_side *s = &book_shown(book)->sides[side];
-    bool stale = mst_book_state(book) == MST_BOOK_STALE;
+    size_t depth = mst_book_depth(book, side);
 
     memset(sum, 0, sizeof *sum);
     /* A stale book without a level may never have had one to show. */
-    if (mst_book_state(book) < MST_BOOK_LIVE ||
-        (stale && mst_book_depth(book, MST_BID) == 0 &&
-         mst_book_depth(book, MST_ASK) == 0)) {
+    if (mst_book_state(book) != MST_BOOK_LIVE && depth == 0 &&
+        mst_book_depth(book, side == MST_BID ? MST_ASK : MST_BID) == 0) {
         return MST_ERR_NO_LEVELS;
     }
-    for (size_t i = s->count; i-- > 0;) {
+    for (size_t i = depth; i-- > 0;) {
         if (book_better(side, mst_level_price(&s->levels[i]), price) < 0) {
             return 0;
         }
@@ -4325,40 +4325,32 @@ int mst_book_amount(const struct mst_book *book, enum mst_side side,
                                                                : 0;
 }
 
-/* The best price of each side, if both show a level, or twice 0. */
-static int book_bests(const struct mst_book *book, struct mst_decimal *bests) {
-    struct mst_decimal horizon;
+int mst_book_spread(const struct mst_book *book, struct mst_decimal *spread) {
+    struct mst_decimal bests[2];
 
-    memset(bests, 0, 2 * sizeof *bests);
-    for (unsigned side = 0; side < 2; side++) {
-        if (mst_book_depth(book, (enum mst_side)side) == 0) {
-            return mst_book_horizon(book, (enum mst_side)side, &horizon)
+    memset(spread, 0, sizeof *spread);
+    for (enum mst_side side = MST_BID; side <= MST_ASK; side++) {
+        const struct mst_level *best = mst_book_level(book, side, 0);
+        if (best == NULL) {
+            return mst_book_horizon(book, side, &bests[side])
                        ? MST_ERR_HORIZON
                        : MST_ERR_NO_LEVELS;
         }
+        bests[side] = mst_level_price(best);
     }
-    for (unsigned side = 0; side < 2; side++) {
-        bests[side] =
-            mst_level_price(mst_book_level(book, (enum mst_side)side, 0));
-    }
+    *spread = mst_decimal_sub(bests[MST_ASK], bests[MST_BID]);
     return 0;
 }
 
-int mst_book_spread(const struct mst_book *book, struct mst_decimal *spread) {
-    struct mst_decimal bests[2];
-    int rc = book_bests(book, bests);
-
-    *spread = mst_decimal_sub(bests[MST_ASK], bests[MST_BID]);
-    return rc;
-}
-
 int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid) {
-    struct mst_decimal bests[2], spread;
-    int rc = book_bests(book, bests);
+    int rc = mst_book_spread(book, mid);
 
-    /* The sum of both might have a digit more than the mid. */
-    spread = mst_decimal_sub(bests[MST_ASK], bests[MST_BID]);
-    *mid = mst_decimal_add(bests[MST_BID], decimal_half(spread));
+    if (rc == 0) {
+        /* The sum of both prices might have a digit more than the mid. */
+        *mid =
+            mst_decimal_add(mst_level_price(mst_book_level(book, MST_BID, 0)),
+                            decimal_half(*mid));
+    }
     return rc;
 }
 
@@ -4400,22 +4392,21 @@ static void book_open(struct mst_book *book, const struct mst_part *part,
                       uint64_t received_ns) {
     int64_t time_ns = part->time_ns;
 
-    if (book->phase == BOOK_RESTART) {
+    if (part->snapshot && book->phase == BOOK_FOLLOW &&
+        time_ns < book->time_ns) {
+        /* What was removed since then is not known any more. */
+        mst_book_stale(book, MST_BOOK_DISORDER);
+        return;
+    }
+    if (book->phase == BOOK_RESTART ||
+        (part->snapshot && book->phase == BOOK_FOLLOW)) {
         book->phase = BOOK_COLLECT;
         book_hide(book, mst_book_reason(book));
         book_clear(book);
         book->time_ns = 0;
     }
     if (part->snapshot) {
-        if (book->phase == BOOK_FOLLOW && time_ns < book->time_ns) {
-            /* What was removed since then is not known any more. */
-            mst_book_stale(book, MST_BOOK_DISORDER);
-            return;
-        }
         book_hide(book, MST_BOOK_IN_MESSAGE);
-        if (book->phase == BOOK_FOLLOW) {
-            book_clear(book);
-        }
         book_begin_snapshot(book, time_ns);
         book->phase = BOOK_IN_SNAPSHOT;
         book->flags = book->time_ns - time_ns > BOOK_LATE_NS ||
@@ -4534,17 +4525,12 @@ void mst_book_apply(struct mst_book *book, const struct mst_part *part,
 /* True where the top's side says the same as the book's. */
 static bool book_agrees(const struct mst_book *book, enum mst_side side,
                         bool has, const struct mst_level *best) {
-    const struct mst_book_side *s = &book->sides[side];
     const struct mst_level *level = mst_book_level(book, side, 0);
 
-    if (level == NULL && s->cut) {
-        /* What there is, is beyond the horizon. */
-        return !has || book_is_beyond(s, best);
+    if (level == NULL) {
+        return !has || book_is_beyond(&book->sides[side], best);
     }
-    if (!has || level == NULL) {
-        return !has && level == NULL;
-    }
-    return book_compare(level, best) == 0 &&
+    return has && book_compare(level, best) == 0 &&
            mst_decimal_cmp(mst_level_amount(level), mst_level_amount(best)) ==
                0;
 }
