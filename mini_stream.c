@@ -3922,17 +3922,6 @@ static void book_insert(const struct mst_book *book, struct mst_book_side *s,
     s->levels[at].key = new->key;
 }
 
-/* Whether a level's price stands once more among those behind it. */
-static bool book_is_named(const struct mst_level *level,
-                          const struct mst_level *end) {
-    for (const struct mst_level *next = level + 1; next < end; next++) {
-        if (next->side == level->side && book_compare(next, level) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Looks for a level again, after others have changed. */
 static bool book_search_again(const struct mst_book_side *s,
                               struct book_sought *late) {
@@ -3949,15 +3938,12 @@ static bool book_search_again(const struct mst_book_side *s,
 }
 
 /* Applies a level of an update, unless a newer one has set it. A level keeps
- * the newest of its times: the same moment may come with more digits first.
- * Does nothing and returns false for a removal of what the update sets again
- * before its end, which may have been done. */
-static bool book_change(struct mst_book *book, struct book_sought *late,
-                        const struct mst_level *end) {
+ * the newest of its times: the same moment may come with more digits first. */
+static void book_change(struct mst_book *book, struct book_sought *late) {
     const struct mst_level *level = late->level;
     struct mst_book_side *s = &book->sides[level->side];
-    bool removed = level->amount_coefficient == 0;
-    bool forget = removed && book->phase != BOOK_IN_EARLY;
+    bool forget =
+        level->amount_coefficient == 0 && book->phase != BOOK_IN_EARLY;
     bool found = book_search_again(s, late);
     struct mst_level *here = &s->levels[late->place];
     int64_t known_ns;
@@ -3968,25 +3954,19 @@ static bool book_change(struct mst_book *book, struct book_sought *late,
         } else if (!forget) {
             book_insert(book, s, late);
         }
-        return true;
+        return;
     }
     known_ns = here->time_ns;
-    if (removed && known_ns >= level->time_ns && book_is_named(level, end)) {
-        return false;
-    }
     if (book_is_older(level->time_ns, known_ns)) {
-        return true;
+        return;
     }
     if (forget) {
         book_shift(book, s, late->place, -1);
-        return true;
+        return;
     }
     *here = *level;
     here->key = late->key;
-    if (level->time_ns < known_ns) {
-        here->time_ns = known_ns;
-    }
-    return true;
+    here->time_ns = level->time_ns > known_ns ? level->time_ns : known_ns;
 }
 
 /* Sets an amount, if this is the level of this key and nothing else is to be
@@ -4006,33 +3986,33 @@ HOT bool book_set(struct mst_level *here, const struct mst_level *level,
     return is;
 }
 
-/* Applies some levels of an update. Most set an amount, which moves no other
- * level: these come first, so that no search waits for another to end. Returns
- * how many are done: less than count where one is to be removed that another
- * one sets again. */
+/* Applies some levels of an update; returns how many. Most set an amount, which
+ * moves no other level: these come first, so that no search waits for another
+ * to end. A removal is the last: its price may be set again behind it. */
 static size_t book_update(struct mst_book *book, const struct mst_level *levels,
                           size_t count) {
     struct book_sought late[BOOK_AHEAD], *last = late;
+    size_t n = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        struct mst_book_side *s = &book->sides[levels[i].side];
-        uint32_t key = book_key(s, &levels[i]);
-        last->level = &levels[i];
+    do {
+        const struct mst_level *level = &levels[n++];
+        struct mst_book_side *s = &book->sides[level->side];
+        uint32_t key = book_key(s, level);
+        last->level = level;
         last->key = key;
         last->place = s->count;
         if (s->count == 0 || s->levels[s->count - 1].key < key) {
             last++;
         } else {
             last->place = book_place(s->levels, s->count, key);
-            last += !book_set(&s->levels[last->place], &levels[i], key);
+            last += !book_set(&s->levels[last->place], level, key);
         }
-    }
+    } while (n < count && n < BOOK_AHEAD &&
+             levels[n - 1].amount_coefficient != 0);
     for (struct book_sought *l = late; l < last; l++) {
-        if (!book_change(book, l, levels + count)) {
-            return (size_t)(l->level - levels);
-        }
+        book_change(book, l);
     }
-    return count;
+    return n;
 }
 
 /* -- a snapshot --------------------------------------------------------- */
@@ -4450,17 +4430,14 @@ static bool book_contradicts(const struct mst_book *book,
  * that is of the same moment as the snapshot should be in the book already. */
 static void book_levels(struct mst_book *book, const struct mst_part *part) {
     bool alike = !book_is_older(part->time_ns, book->snapshot_ns);
-    size_t ahead = BOOK_AHEAD;
 
-    for (size_t i = 0, n, done; i < part->count; i += done) {
+    for (size_t i = 0, done; i < part->count; i += done) {
         const struct mst_level *level = &part->levels[i];
         done = 1;
         if (book->phase == BOOK_IN_SNAPSHOT) {
             book_add(book, level);
         } else if (book->phase != BOOK_IN_OLD) {
-            n = part->count - i < ahead ? part->count - i : ahead;
-            done = book_update(book, level, n);
-            ahead = done < n ? 1 : ahead; /* one after the other from here on */
+            done = book_update(book, level, part->count - i);
         } else if (alike && book_contradicts(book, level)) {
             book->flags |= MST_BOOK_TIME_STEP;
         }
