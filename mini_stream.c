@@ -5441,53 +5441,40 @@ static void http_form_write(struct out *o, const char *name,
  * either side come in, and go out, through buffers.
  * ------------------------------------------------------------------------ */
 
-#ifndef MST_NO_TLS
-
 #define TLS_RSA_MIN 256     /* bytes of an RSA key that is long enough */
 #define TLS_HANDSHAKE 22    /* record type (RFC 5246, section 6.2.1) */
 #define TLS_FRAGMENT_ANY 14 /* log2 of the longest fragment there is */
 
-static br_ssl_engine_context *transport_engine(const struct mst_transport *t) {
-    return &t->tls->eng;
-}
-
-/* Finds BearSSL's best AES where the port has none, once: to ask a processor
- * for its instructions takes some 10 us each time in a virtual machine. */
-static void transport_find_aes(struct mst_transport *t,
-                               br_ssl_engine_context *engine) {
-    if (t->aes == NULL) {
-        br_ssl_engine_set_default_aes_gcm(engine);
-        t->aes = engine->iaes_ctr;
-        t->ghash = engine->ighash;
-        t->aes_first = br_aes_x86ni_ctr_get_vtable() != NULL ||
-                       br_aes_pwr8_ctr_get_vtable() != NULL;
-    }
-}
+#ifndef MST_NO_TLS
 
 /*
- * TLS 1.2, ECDHE and AEAD, AES-GCM first where the port has one of its own or
- * the processor instructions for it. br_ssl_client_init_full() would offer TLS
- * 1.0 and CBC as well.
+ * TLS 1.2, ECDHE and AEAD: six suites of the list, from the third where the
+ * port has an AES-GCM of its own or the processor instructions for it.
+ * br_ssl_client_init_full() would offer TLS 1.0 and CBC as well.
  */
-static void transport_suites(const struct mst_transport *t,
-                             br_ssl_engine_context *engine) {
-    static const uint16_t aes_first[] = {
+static void transport_suites(struct mst_transport *t) {
+    static const uint16_t suites[] = {
+        BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+        BR_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
         BR_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
         BR_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
         BR_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
         BR_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
         BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
         BR_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256};
-    static const uint16_t chacha_first[] = {
-        BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
-        BR_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
-        BR_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
-        BR_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
-        BR_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
-        BR_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384};
+    br_ssl_engine_context *engine = &t->tls->eng;
+
+    if (t->aes == NULL) {
+        /* BearSSL's best is looked for once: to ask a processor for its
+         * instructions takes some 10 us in a virtual machine. */
+        br_ssl_engine_set_default_aes_gcm(engine);
+        t->aes = engine->iaes_ctr;
+        t->ghash = engine->ighash;
+        t->aes_first = br_aes_x86ni_ctr_get_vtable() != NULL ||
+                       br_aes_pwr8_ctr_get_vtable() != NULL;
+    }
     br_ssl_engine_set_versions(engine, BR_TLS12, BR_TLS12);
-    br_ssl_engine_set_suites(engine, t->aes_first ? aes_first : chacha_first,
-                             6);
+    br_ssl_engine_set_suites(engine, suites + (t->aes_first ? 2 : 0), 6);
     br_ssl_engine_add_flags(engine, BR_OPT_NO_RENEGOTIATION);
     br_ssl_engine_set_default_ecdsa(engine);
     br_ssl_engine_set_default_rsavrfy(engine);
@@ -5501,27 +5488,30 @@ static void transport_suites(const struct mst_transport *t,
     }
     br_ssl_engine_set_prf_sha256(engine, &br_tls12_sha256_prf);
     br_ssl_engine_set_prf_sha384(engine, &br_tls12_sha384_prf);
-    br_ssl_engine_set_hash(engine, br_sha256_ID, &br_sha256_vtable);
-    br_ssl_engine_set_hash(engine, br_sha384_ID, &br_sha384_vtable);
-    br_ssl_engine_set_hash(engine, br_sha512_ID, &br_sha512_vtable);
 }
 
-static void transport_validator(const struct mst_transport *t,
-                                br_x509_minimal_context *x509,
-                                const br_x509_trust_anchor *anchors,
-                                size_t anchors_len, int64_t unix_s) {
-    br_x509_minimal_init(x509, &br_sha256_vtable, anchors, anchors_len);
+/* What checks the server's chain, and the hashes for that and the handshake. */
+static void transport_validator(struct mst_transport *t,
+                                const struct mst_access *access,
+                                int64_t unix_s) {
+    static const br_hash_class *const hashes[] = {
+        &br_sha256_vtable, &br_sha384_vtable, &br_sha512_vtable};
+    br_x509_minimal_context *x509 = t->x509;
+
+    br_x509_minimal_init(x509, &br_sha256_vtable, access->anchors,
+                         access->anchors_len);
     br_x509_minimal_set_minrsa(x509, TLS_RSA_MIN);
     br_x509_minimal_set_rsa(x509, br_rsa_pkcs1_vrfy_get_default());
     br_x509_minimal_set_ecdsa(x509, br_ec_get_default(),
                               br_ecdsa_vrfy_asn1_get_default());
-    br_x509_minimal_set_hash(x509, br_sha256_ID, &br_sha256_vtable);
-    br_x509_minimal_set_hash(x509, br_sha384_ID, &br_sha384_vtable);
-    br_x509_minimal_set_hash(x509, br_sha512_ID, &br_sha512_vtable);
+    for (int i = 0; i < 3; i++) {
+        br_x509_minimal_set_hash(x509, br_sha256_ID + i, hashes[i]);
+        br_ssl_engine_set_hash(&t->tls->eng, br_sha256_ID + i, hashes[i]);
+    }
     /* BearSSL counts days from the year 0. */
     br_x509_minimal_set_time(x509, (uint32_t)(unix_s / 86400) + 719528u,
                              (uint32_t)(unix_s % 86400));
-    br_ssl_engine_set_x509(transport_engine(t), &x509->vtable);
+    br_ssl_engine_set_x509(&t->tls->eng, &x509->vtable);
 }
 
 /*
@@ -5533,7 +5523,7 @@ static void transport_validator(const struct mst_transport *t,
  * and by the output's length.
  */
 static void transport_buffers(const struct mst_transport *t) {
-    br_ssl_engine_context *engine = transport_engine(t);
+    br_ssl_engine_context *engine = &t->tls->eng;
 
     br_ssl_engine_set_buffers_bidi(engine, t->in, t->in_size, t->out,
                                    t->out_size);
@@ -5542,35 +5532,25 @@ static void transport_buffers(const struct mst_transport *t) {
     }
 }
 
-/* What a handshake is made with, beside the transport's own. */
-struct transport_peer {
-    const char *host;
-    const struct mst_access *access; /* trust anchors */
-    const struct mst_resume *resume; /* of the server's last handshake */
-    br_x509_minimal_context *x509;   /* room until the handshake is over */
-    int64_t unix_s;
-    uint8_t entropy[32];
-};
-
-/* Begins the handshake. The entropy is handed over because Debian's build of
+/* Begins the handshake with a host, a short one if the last one with its server
+ * is known. The entropy (32 bytes) is handed over because Debian's build of
  * BearSSL would otherwise rely on the system's alone. */
-static void transport_start(struct mst_transport *t,
-                            const struct transport_peer *peer) {
-    br_ssl_engine_context *engine = &t->tls->eng;
-    bool known = peer->resume->session.session_id_len > 0;
+static void transport_start(struct mst_transport *t, const char *host,
+                            const struct mst_access *access,
+                            const struct mst_resume *resume, int64_t unix_s,
+                            const uint8_t *entropy) {
+    bool known = resume->session.session_id_len > 0;
 
     br_ssl_client_zero(t->tls);
-    transport_find_aes(t, engine);
-    transport_suites(t, engine);
+    transport_suites(t);
     br_ssl_client_set_default_rsapub(t->tls);
-    transport_validator(t, peer->x509, peer->access->anchors,
-                        peer->access->anchors_len, peer->unix_s);
+    transport_validator(t, access, unix_s);
     transport_buffers(t);
-    br_ssl_engine_inject_entropy(engine, peer->entropy, sizeof peer->entropy);
+    br_ssl_engine_inject_entropy(&t->tls->eng, entropy, 32);
     if (known) {
-        br_ssl_engine_set_session_parameters(engine, &peer->resume->session);
+        br_ssl_engine_set_session_parameters(&t->tls->eng, &resume->session);
     }
-    (void)br_ssl_client_reset(t->tls, peer->host, known);
+    (void)br_ssl_client_reset(t->tls, host, known);
     t->secured = true;
 }
 
@@ -5578,58 +5558,63 @@ static void transport_start(struct mst_transport *t,
  * where this one was short itself, hence without a certificate. */
 static bool transport_keep(const struct mst_transport *t,
                            struct mst_resume *resume) {
-    br_ssl_session_parameters session;
-    bool resumed;
+    const br_ssl_session_parameters *session = &t->tls->eng.session;
+    bool resumed = session->session_id_len > 0 &&
+                   session->session_id_len == resume->session.session_id_len &&
+                   memcmp(session->session_id, resume->session.session_id,
+                          session->session_id_len) == 0;
 
-    br_ssl_engine_get_session_parameters(transport_engine(t), &session);
-    resumed = session.session_id_len > 0 &&
-              session.session_id_len == resume->session.session_id_len &&
-              memcmp(session.session_id, resume->session.session_id,
-                     session.session_id_len) == 0;
-    resume->session = session;
-    mem_wipe(&session, sizeof session);
+    br_ssl_engine_get_session_parameters(&t->tls->eng, &resume->session);
     return resumed;
 }
 
 /* Holds back records of the handshake that fit, for they leave together with
  * what comes next: a peer wakes up once. True where there were any. */
 static bool transport_hold(struct mst_transport *t) {
+    br_ssl_engine_context *engine = &t->tls->eng;
     const uint8_t *data;
     size_t before = t->held, len;
 
-    while ((data = br_ssl_engine_sendrec_buf(transport_engine(t), &len)) !=
-               NULL &&
+    while ((data = br_ssl_engine_sendrec_buf(engine, &len)) != NULL &&
            len <= MST_TLS_HELD - t->held) {
         uint8_t *to = t->out - t->held;
         memmove(to - len, to, t->held);
         memcpy(t->out - len, data, len);
         t->held = (uint8_t)(t->held + len);
-        br_ssl_engine_sendrec_ack(transport_engine(t), len);
+        br_ssl_engine_sendrec_ack(engine, len);
     }
     return t->held > before;
 }
 
-static void transport_close(struct mst_transport *t) {
+static void transport_close(const struct mst_transport *t) {
+    br_ssl_engine_context *engine = &t->tls->eng;
     size_t len;
 
     /* Whatever is still there would keep the engine from closing. */
-    while (br_ssl_engine_recvapp_buf(transport_engine(t), &len) != NULL) {
-        br_ssl_engine_recvapp_ack(transport_engine(t), len);
+    while (br_ssl_engine_recvapp_buf(engine, &len) != NULL) {
+        br_ssl_engine_recvapp_ack(engine, len);
     }
-    br_ssl_engine_close(transport_engine(t));
+    br_ssl_engine_close(engine);
 }
 
 #endif
 
-/* The engine's state; one that is in the clear can always send. */
-static unsigned transport_state(const struct mst_transport *t) {
+/* The engine, or NULL where bytes go out and come in as they are. */
+static br_ssl_engine_context *transport_engine(const struct mst_transport *t) {
 #ifndef MST_NO_TLS
-    if (t->secured) {
-        return br_ssl_engine_current_state(transport_engine(t));
-    }
-#endif
+    return t->secured ? &t->tls->eng : NULL;
+#else
     (void)t;
-    return BR_SSL_SENDAPP;
+    return NULL;
+#endif
+}
+
+/* The engine's state; bytes as they are can always be sent. */
+static unsigned transport_state(const struct mst_transport *t) {
+    const br_ssl_engine_context *engine = transport_engine(t);
+
+    return engine != NULL ? br_ssl_engine_current_state(engine)
+                          : BR_SSL_SENDAPP;
 }
 
 /* Nothing can be sent: as long as the handshake is not over. */
@@ -5644,23 +5629,9 @@ static bool transport_is_closed(const struct mst_transport *t) {
 
 /* BearSSL's code for what went wrong, or 0. */
 static int transport_detail(const struct mst_transport *t) {
-#ifndef MST_NO_TLS
-    if (t->secured) {
-        return br_ssl_engine_last_error(transport_engine(t));
-    }
-#endif
-    (void)t;
-    return BR_ERR_OK;
-}
+    const br_ssl_engine_context *engine = transport_engine(t);
 
-/* The last record was of the handshake, and not something else than TLS. */
-static bool transport_is_handshake(const struct mst_transport *t) {
-#ifndef MST_NO_TLS
-    return transport_engine(t)->record_type_in == TLS_HANDSHAKE;
-#else
-    (void)t;
-    return false;
-#endif
+    return engine != NULL ? br_ssl_engine_last_error(engine) : BR_ERR_OK;
 }
 
 /* The engine's error as an mst_error, or 0. */
@@ -5674,139 +5645,125 @@ static int transport_error(const struct mst_transport *t) {
     case BR_ERR_X509_EXPIRED: return MST_ERR_TLS_TIME;
     case BR_ERR_UNSUPPORTED_VERSION:
         /* Also said of bytes that are no TLS record at all. */
-        return transport_is_handshake(t) ? MST_ERR_TLS_VERSION
-                                         : MST_ERR_TLS_PROTOCOL;
+        return transport_engine(t)->record_type_in == TLS_HANDSHAKE
+                   ? MST_ERR_TLS_VERSION
+                   : MST_ERR_TLS_PROTOCOL;
     case BR_ERR_RECV_FATAL_ALERT + BR_ALERT_PROTOCOL_VERSION:
         return MST_ERR_TLS_VERSION;
     case BR_ERR_BAD_CIPHER_SUITE:
     case BR_ERR_RECV_FATAL_ALERT + BR_ALERT_HANDSHAKE_FAILURE:
     case BR_ERR_RECV_FATAL_ALERT + BR_ALERT_INSUFFICIENT_SECURITY:
         return MST_ERR_TLS_HANDSHAKE;
-    default: break;
+    default:
+        return error >= BR_ERR_RECV_FATAL_ALERT ? MST_ERR_TLS_ALERT
+               : error > BR_ERR_X509_OK         ? MST_ERR_TLS_CERTIFICATE
+                                                : MST_ERR_TLS_PROTOCOL;
     }
-    if (error >= BR_ERR_RECV_FATAL_ALERT) {
-        return MST_ERR_TLS_ALERT;
-    }
-    return error > BR_ERR_X509_OK ? MST_ERR_TLS_CERTIFICATE
-                                  : MST_ERR_TLS_PROTOCOL;
 }
 
 /* Plaintext that has come and was not looked at yet. */
 static const uint8_t *transport_received(const struct mst_transport *t,
                                          size_t *len) {
+    const br_ssl_engine_context *engine = transport_engine(t);
     const uint8_t *data = t->in;
-    size_t n = t->in_len;
 
-#ifndef MST_NO_TLS
-    if (t->secured) {
-        data = br_ssl_engine_recvapp_buf(transport_engine(t), &n);
-        n = data != NULL ? n : 0;
+    *len = t->in_len;
+    if (engine != NULL) {
+        data = br_ssl_engine_recvapp_buf(engine, len);
     }
-#endif
-    *len = n - t->used;
-    return n > t->used ? data + t->used : t->in;
+    *len -= t->used;
+    return *len > 0 ? data + t->used : t->in;
 }
 
 /* Lets go of the plaintext that was looked at. */
 static void transport_release(struct mst_transport *t) {
+    br_ssl_engine_context *engine = transport_engine(t);
     size_t used = t->used;
 
     t->used = 0;
-#ifndef MST_NO_TLS
-    if (t->secured) {
-        if (used > 0) {
-            br_ssl_engine_recvapp_ack(transport_engine(t), used);
-        }
-        return;
+    if (engine == NULL) {
+        t->in_len -= used;
+        memmove(t->in, t->in + used, t->in_len);
+    } else if (used > 0) {
+        br_ssl_engine_recvapp_ack(engine, used);
     }
-#endif
-    t->in_len -= used;
-    memmove(t->in, t->in + used, t->in_len);
 }
 
 /* Room for plaintext to send; 0 for not now. */
 static uint8_t *transport_space(const struct mst_transport *t, size_t *len) {
-#ifndef MST_NO_TLS
-    if (t->secured) {
-        uint8_t *data = br_ssl_engine_sendapp_buf(transport_engine(t), len);
-        *len = data != NULL ? *len : 0;
-        return data;
+    const br_ssl_engine_context *engine = transport_engine(t);
+
+    if (engine != NULL) {
+        return br_ssl_engine_sendapp_buf(engine, len);
     }
-#endif
     *len = t->out_size - t->out_len;
     return t->out + t->out_len;
 }
 
 static void transport_wrote(struct mst_transport *t, size_t len, bool flush) {
-#ifndef MST_NO_TLS
-    if (t->secured) {
-        br_ssl_engine_sendapp_ack(transport_engine(t), len);
-        if (flush) {
-            br_ssl_engine_flush(transport_engine(t), 0);
-        }
+    br_ssl_engine_context *engine = transport_engine(t);
+
+    if (engine == NULL) {
+        t->out_len += len;
         return;
     }
-#endif
-    (void)flush;
-    t->out_len += len;
+    br_ssl_engine_sendapp_ack(engine, len);
+    if (flush) {
+        br_ssl_engine_flush(engine, 0);
+    }
 }
 
 /* Bytes for the wire. What is held back ends where the engine's records
  * begin. */
 static const uint8_t *transport_wire_out(const struct mst_transport *t,
                                          size_t *len) {
-#ifndef MST_NO_TLS
-    if (t->secured) {
-        const uint8_t *data =
-            br_ssl_engine_sendrec_buf(transport_engine(t), len);
-        if (t->held > 0) {
-            *len = t->held + (data == t->out ? *len : 0);
-            return t->out - t->held;
-        }
-        *len = data != NULL ? *len : 0;
-        return data;
-    }
-#endif
+    const br_ssl_engine_context *engine = transport_engine(t);
+    const uint8_t *data = t->out;
+
     *len = t->out_len;
-    return t->out;
+    if (engine != NULL) {
+        data = br_ssl_engine_sendrec_buf(engine, len);
+    }
+    if (t->held > 0) {
+        *len = t->held + (data == t->out ? *len : 0);
+        return t->out - t->held;
+    }
+    return data;
 }
 
 static void transport_wire_sent(struct mst_transport *t, size_t len) {
-#ifndef MST_NO_TLS
-    if (t->secured) {
-        size_t held = len < t->held ? len : t->held;
-        t->held = (uint8_t)(t->held - held);
-        if (len > held) {
-            br_ssl_engine_sendrec_ack(transport_engine(t), len - held);
-        }
-        return;
+    br_ssl_engine_context *engine = transport_engine(t);
+    size_t held = len < t->held ? len : t->held;
+
+    t->held = (uint8_t)(t->held - held);
+    len -= held;
+    if (engine == NULL) {
+        t->out_len -= len;
+        memmove(t->out, t->out + len, t->out_len);
+    } else if (len > 0) {
+        br_ssl_engine_sendrec_ack(engine, len);
     }
-#endif
-    t->out_len -= len;
-    memmove(t->out, t->out + len, t->out_len);
 }
 
 /* Room for bytes from the wire; none while plaintext waits. */
 static uint8_t *transport_wire_in(const struct mst_transport *t, size_t *len) {
-#ifndef MST_NO_TLS
-    if (t->secured) {
-        uint8_t *data = br_ssl_engine_recvrec_buf(transport_engine(t), len);
-        *len = data != NULL ? *len : 0;
-        return data;
+    const br_ssl_engine_context *engine = transport_engine(t);
+
+    if (engine != NULL) {
+        return br_ssl_engine_recvrec_buf(engine, len);
     }
-#endif
     *len = t->in_len == 0 ? t->in_size : 0;
     return t->in;
 }
 
 static void transport_wire_got(struct mst_transport *t, size_t len) {
-#ifndef MST_NO_TLS
-    if (t->secured) {
-        br_ssl_engine_recvrec_ack(transport_engine(t), len);
-        return;
+    br_ssl_engine_context *engine = transport_engine(t);
+
+    if (engine != NULL) {
+        br_ssl_engine_recvrec_ack(engine, len);
+    } else {
+        t->in_len += len;
     }
-#endif
-    t->in_len += len;
 }
 
 /* Hands on what was read ahead, until there is plaintext; true where there was
@@ -5830,7 +5787,7 @@ static bool transport_feed(struct mst_transport *t) {
 
 /* Where the next bytes from the wire go: into the room to read ahead, or
  * straight into TLS; none while plaintext waits. */
-static uint8_t *transport_room(struct mst_transport *t, size_t *len) {
+static uint8_t *transport_room(const struct mst_transport *t, size_t *len) {
     if (t->ahead_size > 0 && t->secured) {
         *len = t->ahead_size;
         return t->ahead;
@@ -5874,41 +5831,55 @@ static void transport_wipe(struct mst_transport *t) {
  *
  * Instants are of the port's clock, which wraps: a timer whose time has come is
  * disarmed by whoever finds it, so that no instant of the past is ever compared
- * again.
+ * again. All timers of an access are looked at together, and only once the
+ * first of them is due: hundreds of objects may share it.
  * ------------------------------------------------------------------------ */
 
 #define TIMER_NONE UINT32_MAX
 
-/* What the service can be asked for, each of a host of its own, and refuse for
- * a time. */
-enum access_purpose { ACCESS_TOKEN, ACCESS_STREAM, ACCESS_ADDRESS };
+/* What the service can be asked for, and refuse for a time: tokens, a stream
+ * and addresses, each of a host of its own; then requests on a stream, which
+ * the objects themselves hold back to keep their pace. */
+enum access_purpose {
+    ACCESS_TOKEN,
+    ACCESS_STREAM,
+    ACCESS_ADDRESS,
+    ACCESS_REQUEST
+};
 
-/* A token is not used in the last seconds before its end; a fresh one serves
- * for one connection in any case. */
+/* What was replaced, in bits. */
+#define ACCESS_CREDENTIALS 1u
+#define ACCESS_ANCHORS 2u
+
+/* A token is not used in the last seconds before its end; a new one serves for
+ * one connection in any case. */
 #define ACCESS_MARGIN_MS 30000u
 #define ACCESS_LIFE_MAX_S 86400u
 
 /* A token is fetched ahead when a tenth of its life is left, and 5 minutes
- * at most; one that does not live for longer than this is not. */
+ * at most; one that lives for less than this is not. */
 #define ACCESS_AHEAD_MS 300000u
 #define ACCESS_AHEAD_LIFE_MIN_MS 120000u
 
+/* Arms the timer, or disarms it (TIMER_NONE). */
 static void timer_set(struct mst_timer *t, uint32_t now, uint32_t ms) {
     t->at = now + ms;
-    t->armed = true;
+    t->armed = ms != TIMER_NONE;
+}
+
+/* Time left, ms; 0 while it is not armed. */
+static uint32_t timer_rest(const struct mst_timer *t, uint32_t now) {
+    return t->armed && (int32_t)(t->at - now) > 0 ? t->at - now : 0;
 }
 
 /* Time left, ms; TIMER_NONE while it is not armed. */
 static uint32_t timer_left(const struct mst_timer *t, uint32_t now) {
-    if (!t->armed) {
-        return TIMER_NONE;
-    }
-    return (int32_t)(t->at - now) > 0 ? t->at - now : 0;
+    return t->armed ? timer_rest(t, now) : TIMER_NONE;
 }
 
 /* True once: when its time has come. */
 static bool timer_ends(struct mst_timer *t, uint32_t now) {
-    bool ends = t->armed && (int32_t)(t->at - now) <= 0;
+    bool ends = timer_left(t, now) == 0;
 
     t->armed = t->armed && !ends;
     return ends;
@@ -5942,9 +5913,19 @@ static const char *access_lacks(const char *list, const char *scope) {
     return scope;
 }
 
-static bool access_is_good(const struct mst_token *t) {
-    return t->len > 0 && !t->replaced &&
-           (!t->ends || t->until.armed || t->fresh);
+/* How long a token may still be used, ms; TIMER_NONE where it has no end. */
+static uint32_t access_until(const struct mst_access *a,
+                             const struct mst_token *t) {
+    uint32_t left = timer_left(&t->end, a->now);
+
+    return left == TIMER_NONE        ? TIMER_NONE
+           : left > ACCESS_MARGIN_MS ? left - ACCESS_MARGIN_MS
+                                     : 0;
+}
+
+static bool access_is_good(const struct mst_access *a,
+                           const struct mst_token *t) {
+    return t->len > 0 && !t->replaced && (t->unused || access_until(a, t) > 0);
 }
 
 /* A token for this scope to connect with, or NULL. */
@@ -5953,7 +5934,7 @@ static struct mst_token *access_token(const struct mst_access *a,
     struct mst_token *t = a->rooms;
 
     while (t != NULL &&
-           !(access_is_good(t) && *access_lacks(t->scope, scope) == '\0')) {
+           !(access_is_good(a, t) && *access_lacks(t->scope, scope) == '\0')) {
         t = t->next;
     }
     return t;
@@ -5967,7 +5948,7 @@ static struct mst_token *access_room(const struct mst_access *a,
     unsigned least = 3;
 
     for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
-        unsigned use = !access_is_good(t)                       ? 0
+        unsigned use = !access_is_good(a, t)                    ? 0
                        : *access_lacks(scope, t->scope) == '\0' ? 1
                                                                 : 2;
         if (t->readers == 0 && use < least) {
@@ -5978,31 +5959,87 @@ static struct mst_token *access_room(const struct mst_access *a,
     return best;
 }
 
+/* A token that should be fetched ahead of its end, or could not be until then,
+ * for which there is room without giving up one that is good; or NULL. */
+static struct mst_token *access_ageing(const struct mst_access *a) {
+    struct mst_token *t = a->rooms;
+    const struct mst_token *room;
+
+    while (t != NULL && !t->refresh_due) {
+        t = t->next;
+    }
+    room = t != NULL ? access_room(a, t->scope) : NULL;
+    return room != NULL && !access_is_good(a, room) ? t : NULL;
+}
+
 /* Makes the room empty. */
 static void access_clear(struct mst_token *t) {
     mem_wipe(t->text, MST_TOKEN_ROOM);
-    t->len = 0;
-    t->until.armed = t->end.armed = t->refresh.armed = false;
-    t->replaced = false;
+    t->len = t->ahead_ms = 0;
+    t->end.armed = t->replaced = false;
 }
 
 /* Forgets a token, also where it is stored, unless another one is stored in its
  * place: it is of no use any more. */
-static void access_drop(struct mst_token *t) {
+static void access_drop(struct mst_access *a, struct mst_token *t) {
     t->save_due |= t->len > 0 && !t->replaced;
+    a->save_due |= t->save_due;
     access_clear(t);
 }
 
-/* The token that was written into a room serves from now on, in place of others
- * of its scope. life_ms counts where it ends. */
-static void access_take(struct mst_access *a, struct mst_token *t, uint32_t len,
-                        const char *scope, uint32_t life_ms, bool ends,
-                        uint32_t now) {
-    uint32_t ahead = life_ms / 10;
+/* Looks at all timers: does what is due, and finds out when the next is. */
+static void access_look(struct mst_access *a) {
+    uint32_t next = TIMER_NONE, left;
 
+    for (unsigned i = 0; i < COUNT_OF(a->holds); i++) {
+        (void)timer_ends(&a->holds[i], a->now);
+        next = timer_sooner(next, timer_left(&a->holds[i], a->now));
+    }
+#ifndef MST_NO_TLS
+    for (unsigned i = 0; i < MST_RESUMES; i++) {
+        if (timer_ends(&a->resume[i].age, a->now)) {
+            mem_wipe(&a->resume[i], sizeof a->resume[i]);
+        }
+        next = timer_sooner(next, timer_left(&a->resume[i].age, a->now));
+    }
+#endif
+    for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
+        left = timer_left(&t->end, a->now);
+        if (t->ahead_ms > 0 && left <= t->ahead_ms) {
+            t->refresh_due = true;
+            t->ahead_ms = 0;
+        }
+        if (left == 0) {
+            access_drop(a, t);
+            left = TIMER_NONE;
+        }
+        next = timer_sooner(next, left - t->ahead_ms);
+    }
+    timer_set(&a->due, a->now, next);
+}
+
+/* Time has passed. */
+static void access_tick(struct mst_access *a, uint32_t now) {
+    a->now = now;
+    if (timer_left(&a->due, now) == 0) {
+        access_look(a);
+    }
+}
+
+/* This is not asked for in the time to come. */
+static void access_hold(struct mst_access *a, enum access_purpose purpose,
+                        uint32_t ms) {
+    timer_set(&a->holds[purpose], a->now, ms);
+    access_look(a);
+}
+
+/* The token that was written into a room serves from now on, in place of others
+ * of its scope. life_ms counts from here; TIMER_NONE: it has no end. */
+static void access_take(struct mst_access *a, struct mst_token *t, size_t len,
+                        uint32_t life_ms) {
     for (struct mst_token *old = a->rooms; old != NULL; old = old->next) {
         if (old != t && (old->len > 0 || old->refresh_due) &&
-            strcmp(old->scope, scope) == 0) {
+            strcmp(old->scope, t->scope) == 0) {
             old->refresh_due = false;
             old->replaced = true; /* the new one is stored in its place */
             if (old->readers == 0) {
@@ -6010,81 +6047,17 @@ static void access_take(struct mst_access *a, struct mst_token *t, uint32_t len,
             }
         }
     }
-    t->len = len;
+    t->len = (uint32_t)len;
     t->serial++;
-    t->scope = scope;
-    t->ends = ends;
-    t->fresh = t->save_due = true;
+    t->unused = t->save_due = a->save_due = true;
     t->loaded = t->refresh_due = t->replaced = false;
-    t->until.armed = t->end.armed = t->refresh.armed = false;
-    if (!ends) {
-        return;
+    t->ahead_ms = 0;
+    if (life_ms != TIMER_NONE && life_ms >= ACCESS_AHEAD_LIFE_MIN_MS) {
+        t->ahead_ms = timer_sooner(life_ms / 10, ACCESS_AHEAD_MS);
     }
-    if (life_ms > ACCESS_MARGIN_MS) {
-        life_ms -= ACCESS_MARGIN_MS;
-        timer_set(&t->until, now, life_ms);
-    } else {
-        life_ms = 0;
-    }
-    timer_set(&t->end, now, life_ms + ACCESS_MARGIN_MS);
-    if (life_ms >= ACCESS_AHEAD_LIFE_MIN_MS - ACCESS_MARGIN_MS) {
-        ahead = ahead < ACCESS_AHEAD_MS ? ahead : ACCESS_AHEAD_MS;
-        timer_set(&t->refresh, now, life_ms + ACCESS_MARGIN_MS - ahead);
-    }
-}
-
-/* A token that should be fetched ahead of its end, or could not be until then,
- * for which there is room without giving up one that is good; or NULL. */
-static struct mst_token *access_ageing(const struct mst_access *a) {
-    for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
-        if (t->refresh_due) {
-            const struct mst_token *room = access_room(a, t->scope);
-            return room != NULL && !access_is_good(room) ? t : NULL;
-        }
-    }
-    return NULL;
-}
-
-/* Time has passed. */
-static void access_tick(struct mst_access *a, uint32_t now) {
-    for (unsigned i = 0; i < 3; i++) {
-        (void)timer_ends(&a->holds[i], now);
-    }
-    (void)timer_ends(&a->pace, now);
-#ifndef MST_NO_TLS
-    for (unsigned i = 0; i < MST_RESUMES; i++) {
-        if (timer_ends(&a->resume[i].age, now)) {
-            mem_wipe(&a->resume[i], sizeof a->resume[i]);
-        }
-    }
-#endif
-    for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
-        (void)timer_ends(&t->until, now);
-        t->refresh_due |= timer_ends(&t->refresh, now);
-        if (timer_ends(&t->end, now)) {
-            access_drop(t);
-        }
-    }
-}
-
-/* When access_tick() is due next, ms. */
-static uint32_t access_left(const struct mst_access *a, uint32_t now) {
-    uint32_t left = timer_left(&a->pace, now);
-
-    for (unsigned i = 0; i < 3; i++) {
-        left = timer_sooner(left, timer_left(&a->holds[i], now));
-    }
-#ifndef MST_NO_TLS
-    for (unsigned i = 0; i < MST_RESUMES; i++) {
-        left = timer_sooner(left, timer_left(&a->resume[i].age, now));
-    }
-#endif
-    for (const struct mst_token *t = a->rooms; t != NULL; t = t->next) {
-        left = timer_sooner(left, timer_left(&t->until, now));
-        left = timer_sooner(left, timer_left(&t->refresh, now));
-        left = timer_sooner(left, timer_left(&t->end, now));
-    }
-    return left;
+    timer_set(&t->end, a->now,
+              life_ms < ACCESS_MARGIN_MS ? ACCESS_MARGIN_MS : life_ms);
+    access_look(a);
 }
 
 #ifndef MST_NO_TLS
@@ -6111,29 +6084,6 @@ static struct mst_resume *access_resume(struct mst_access *a,
     return r;
 }
 #endif
-
-/* An object brings its room, or takes it away again; with the last one go the
- * secrets of TLS sessions. */
-static void access_join(struct mst_access *a, struct mst_token *room) {
-    room->next = a->rooms;
-    a->rooms = room;
-}
-
-static void access_leave(struct mst_access *a, const struct mst_token *room) {
-    struct mst_token **at = &a->rooms;
-
-    while (*at != NULL && *at != room) {
-        at = &(*at)->next;
-    }
-    if (*at != NULL) {
-        *at = room->next;
-    }
-#ifndef MST_NO_TLS
-    if (a->rooms == NULL) {
-        mem_wipe(a->resume, sizeof a->resume);
-    }
-#endif
-}
 
 static int access_check(const char *client_id, const char *client_secret) {
     return client_id == NULL || client_id[0] == '\0' || client_secret == NULL ||
@@ -6166,9 +6116,9 @@ int mst_access_set_credentials(struct mst_access *access, const char *client_id,
     }
     access->client_id = client_id;
     access->client_secret = client_secret;
-    access->credentials_changes++;
     for (struct mst_token *t = access->rooms; t != NULL; t = t->next) {
-        access_drop(t);
+        t->news |= ACCESS_CREDENTIALS;
+        access_drop(access, t);
     }
     return 0;
 }
@@ -6182,7 +6132,9 @@ int mst_access_set_anchors(struct mst_access *access,
     }
     access->anchors = anchors;
     access->anchors_len = anchors_len;
-    access->anchors_changes++;
+    for (struct mst_token *t = access->rooms; t != NULL; t = t->next) {
+        t->news |= ACCESS_ANCHORS;
+    }
     mem_wipe(access->resume, sizeof access->resume);
     return 0;
 }
@@ -6240,6 +6192,13 @@ int mst_access_set_anchors(struct mst_access *access,
 /* Of a piece of memory: keeps sums and the results of port calls in range. */
 #define LINK_LEN_MAX ((size_t)1 << 28)
 
+/* What allows ws:// and http://. */
+#ifdef MST_NO_PLAIN
+#define LINK_PLAIN 0u
+#else
+#define LINK_PLAIN MST_ALLOW_PLAIN
+#endif
+
 /* What is being written; a user may have more. */
 enum link_sending { SEND_NOTHING, SEND_HTTP, SEND_FRAME };
 
@@ -6258,8 +6217,7 @@ struct mst_link_user {
     /* The connection has come to its end, or the deadline of its state: true
      * where that is no error, and has been dealt with. */
     bool (*finish)(struct mst_link *l);
-    /* Once for each connection that was opened; or NULL for a user that opens
-     * none. */
+    /* Once for each stream that was open; or NULL for a user without. */
     void (*ended)(struct mst_link *l, int error);
     /* A timer of its own has come. */
     void (*expire)(struct mst_link *l, enum mst_link_timer timer);
@@ -6278,51 +6236,42 @@ static bool link_traces(const struct mst_link *l, enum mst_trace_kind kind) {
 static void link_trace(const struct mst_link *l, struct mst_trace *trace) {
     if (link_traces(l, trace->kind)) {
         trace->link = l->config.link;
+        trace->state = l->state;
         l->config.trace(l->config.trace_context, trace);
     }
 }
 
 static void link_trace_text(const struct mst_link *l, enum mst_trace_kind kind,
                             const char *text, int64_t value, int64_t value2) {
-    struct mst_trace trace;
+    struct mst_trace trace = {
+        .kind = kind, .text = text, .value = value, .value2 = value2};
 
-    if (link_traces(l, kind)) {
-        trace = (struct mst_trace){.kind = kind,
-                                   .state = l->state,
-                                   .text = text,
-                                   .value = value,
-                                   .value2 = value2};
-        link_trace(l, &trace);
-    }
+    link_trace(l, &trace);
 }
 
 static void link_trace_event(const struct mst_link *l, enum mst_trace_kind kind,
                              int error) {
-    struct mst_trace trace = {.kind = kind, .state = l->state, .error = error};
+    struct mst_trace trace = {.kind = kind, .error = error};
 
     link_trace(l, &trace);
 }
 
 static void link_trace_data(const struct mst_link *l, enum mst_trace_kind kind,
                             const void *data, size_t len) {
-    struct mst_trace trace;
+    struct mst_trace trace = {.kind = kind, .data = data, .len = len};
 
-    if (link_traces(l, kind)) {
-        trace = (struct mst_trace){
-            .kind = kind, .state = l->state, .data = data, .len = len};
-        link_trace(l, &trace);
-    }
+    link_trace(l, &trace);
 }
 
 static void link_trace_token(const struct mst_link *l, const char *text,
                              int64_t life_s) {
+    const struct mst_token *token = l->grant.token;
     struct mst_trace trace = {.kind = MST_TRACE_TOKEN,
-                              .state = l->state,
                               .text = text,
                               .value = life_s,
-                              .value2 = l->grant.token->len,
-                              .data = l->grant.token->scope,
-                              .len = strlen(l->grant.token->scope)};
+                              .value2 = token->len,
+                              .data = token->scope,
+                              .len = strlen(token->scope)};
 
     link_trace(l, &trace);
 }
@@ -6362,29 +6311,23 @@ static bool link_draw(struct mst_link *l, void *to, size_t len) {
 /* The one place that changes the state: it arms the deadline. */
 static void link_enter(struct mst_link *l, enum mst_state state,
                        uint32_t limit_ms) {
-    struct mst_trace trace = {
-        .kind = MST_TRACE_STATE, .from = l->state, .state = state};
+    struct mst_trace trace = {.kind = MST_TRACE_STATE, .from = l->state};
 
     if (state == MST_STATE_WAIT && l->closing) {
-        trace.state = state = MST_STATE_OFF;
+        state = MST_STATE_OFF;
         limit_ms = TIMER_NONE;
     }
-    if (state != l->state) {
+    l->state = state;
+    if (state != trace.from) {
         link_trace(l, &trace);
     }
     if (state <= MST_STATE_WAIT) {
         for (unsigned i = 0; i < MST_TIMER_USER; i++) {
             l->timers[i].armed = false;
         }
-        l->connection.opened = l->connection.stable = l->connection.expired =
-            false;
+        l->connection.expired = false;
     }
-    l->state = state;
-    if (limit_ms != TIMER_NONE) {
-        link_arm(l, MST_TIMER_STAGE, limit_ms);
-    } else {
-        l->timers[MST_TIMER_STAGE].armed = false;
-    }
+    link_arm(l, MST_TIMER_STAGE, limit_ms);
 }
 
 /* The token is needed until the next request is written. */
@@ -6411,7 +6354,7 @@ static void link_let_go(struct mst_link *l) {
 static void link_drop_token(struct mst_link *l) {
     if (l->grant.token->len > 0 && l->grant.token->serial == l->grant.serial) {
         link_trace_token(l, "dropped", -1);
-        access_drop(l->grant.token);
+        access_drop(l->access, l->grant.token);
     }
 }
 
@@ -6426,10 +6369,9 @@ static bool link_is_permanent(const struct mst_link *l, int error) {
         "invalid_client\0invalid_scope\0unauthorized_client\0"
         "unsupported_grant_type\0invalid_request\0";
 
-    if (error == MST_ERR_TOKEN_REFUSED) {
-        return text_lookup(codes, l->text, strlen(l->text)) < 5;
-    }
-    return mst_error_is_permanent(error);
+    return error == MST_ERR_TOKEN_REFUSED
+               ? text_lookup(codes, l->text, strlen(l->text)) < 5
+               : mst_error_is_permanent(error);
 }
 
 /* In an exchange of HTTP: what the response says counts. */
@@ -6443,44 +6385,24 @@ static int64_t link_unix_s(const struct mst_link *l) {
            (int64_t)((l->clock.elapsed_ms - l->clock.unix_ms) / 1000);
 }
 
-/* How long the service wants us to wait at least, ms; TIMER_NONE where it has
- * not said so in a way that can be understood: a date needs a clock to go with
- * it. */
+/* How long the service wants us to wait at least, ms; 0 where it has not said
+ * so in a way that can be understood: a date needs a clock to go with it. */
 static uint32_t link_retry_after(const struct mst_link *l, int error) {
     const struct mst_http *h = &l->http;
     int64_t s = h->retry_after_s;
 
     if (!link_is_http(l)) {
-        return TIMER_NONE;
+        return 0;
     }
     if (!h->has_retry_after) {
         if (h->retry_at_s == 0 ||
             (h->date_s == 0 && l->clock.unix_s < MST_CLOCK_MIN)) {
-            return error == MST_ERR_THROTTLED ? LINK_THROTTLED_MS : TIMER_NONE;
+            return error == MST_ERR_THROTTLED ? LINK_THROTTLED_MS : 0;
         }
         s = h->retry_at_s - (h->date_s != 0 ? h->date_s : link_unix_s(l));
     }
     s = s < 0 ? 0 : s;
     return (uint32_t)(s < LINK_RETRY_MAX_S ? s : LINK_RETRY_MAX_S) * 1000;
-}
-
-/* Keeps count of what went wrong, by the error's band. */
-static void link_count_error(struct mst_link *l, int error) {
-    struct mst_stats *stats = &l->stats;
-    unsigned band = (unsigned)(-error) / 100;
-
-    stats->failures++;
-    if (band < MST_BANDS) {
-        stats->errors[band]++;
-    }
-    stats->last_error = error;
-    stats->last_stage = l->state;
-    stats->last_detail = transport_error(&l->transport) == error
-                             ? transport_detail(&l->transport)
-                             : l->port_detail;
-    stats->last_http_status = link_is_http(l) ? l->http.status : 0;
-    stats->last_ws_code = 0;
-    link_trace_event(l, MST_TRACE_ERROR, error);
 }
 
 /* What a response tells beside its content. */
@@ -6497,14 +6419,37 @@ static void link_note_http(struct mst_link *l) {
     }
 }
 
-/* How long to wait before the next attempt. */
-static uint32_t link_backoff(struct mst_link *l, int error) {
+/* Keeps count of what went wrong, by the error's band. */
+static void link_count_error(struct mst_link *l, int error) {
+    struct mst_stats *stats = &l->stats;
+    unsigned band = (unsigned)(-error) / 100;
+
+    stats->failures++;
+    if (band < MST_BANDS) {
+        stats->errors[band]++;
+    }
+    stats->last_error = error;
+    stats->last_stage = l->state;
+    stats->last_detail = transport_error(&l->transport) == error
+                             ? transport_detail(&l->transport)
+                             : l->port_detail;
+    stats->last_http_status = 0;
+    stats->last_ws_code = 0;
+    if (link_is_http(l)) {
+        stats->last_http_status = l->http.status;
+        link_note_http(l);
+    }
+    link_trace_event(l, MST_TRACE_ERROR, error);
+}
+
+/* How long to wait before the next attempt: as long as the service says, or
+ * longer. */
+static uint32_t link_backoff(struct mst_link *l, int error, uint32_t least) {
     const struct mst_config *g = &l->config;
     /* A handover that timed out costs its books their snapshots again. */
     bool slow = link_is_permanent(l, error) ||
                 (error == MST_ERR_TIMEOUT && l->state == MST_STATE_OPEN);
     uint32_t longest = g->backoff_ms, jitter = 0, wait;
-    uint32_t least = link_retry_after(l, error);
 
     if (link_is_local(error)) {
         return LINK_LOCAL_MS;
@@ -6518,14 +6463,14 @@ static uint32_t link_backoff(struct mst_link *l, int error) {
         longest *= 2; /* of two times that are 24 days at most */
     }
     l->attempts++;
-    longest = timer_sooner(longest, g->backoff_max_ms);
-    longest = slow ? g->backoff_slow_ms : longest;
+    longest =
+        slow ? g->backoff_slow_ms : timer_sooner(longest, g->backoff_max_ms);
     (void)link_draw(l, &jitter, sizeof jitter);
     wait = (uint32_t)((uint64_t)longest * jitter >> 32) + 1;
     if (slow) {
         wait = longest - wait / 4; /* slow, but not all at one time */
     }
-    return least != TIMER_NONE && least > wait ? least : wait;
+    return least > wait ? least : wait;
 }
 
 /* Errors that come with a text of the service. */
@@ -6548,52 +6493,45 @@ static struct mst_failure *link_note(struct mst_link *l,
 }
 
 /* Notes what is to be reported, unless it was already and lasts. */
-static void link_report(struct mst_link *l, int error, enum mst_state stage) {
+static void link_report(struct mst_link *l, int error) {
     struct mst_failure *f;
-    bool lasts = link_is_permanent(l, error) || link_is_local(error);
+    bool permanent = link_is_permanent(l, error);
+    bool lasts = permanent || link_is_local(error);
 
     if (lasts && l->reported_error == error) {
         return;
     }
     l->reported_error = lasts ? error : 0;
-    f = link_note(l, MST_EVENT_CLOSED, error, stage);
-    f->permanent = link_is_permanent(l, error);
+    f = link_note(l, MST_EVENT_CLOSED, error,
+                  l->state == MST_STATE_CLOSING ? MST_STATE_OPEN : l->state);
+    f->permanent = permanent;
     f->detail = l->stats.last_detail;
     f->http_status = l->stats.last_http_status;
     f->ws_code = l->stats.last_ws_code;
     f->clock_s = error == MST_ERR_TLS_TIME ? l->clock.unix_s : 0;
 }
 
-/* What the service asks for is for all that share the access. */
-static void link_hold(struct mst_link *l, int error) {
-    uint32_t ms = link_retry_after(l, error);
-
-    if (ms != TIMER_NONE && ms > 0) {
-        timer_set(&l->access->holds[l->purpose], l->clock.now, ms);
-    }
+/* What a link that waits is to do next: what its user is for, or fetch a token
+ * for that, or fetch one ahead of the old one's end. */
+static enum access_purpose link_purpose(const struct mst_link *l) {
+    return l->wanted && access_token(l->access, link_scope(l)) != NULL
+               ? (enum access_purpose)l->user->purpose
+               : ACCESS_TOKEN;
 }
 
-/* What a link that waits is to do next: what its user is for, or fetch a token
- * for that, or fetch one ahead of the old one's end. Returns how long until
- * then, ms; TIMER_NONE where there is nothing, or another link is fetching a
- * token. */
-static uint32_t link_next(const struct mst_link *l,
-                          enum access_purpose *purpose) {
+/* How long until then, ms; TIMER_NONE where there is nothing to do, or another
+ * link is fetching a token. */
+static uint32_t link_wait(const struct mst_link *l) {
     const struct mst_access *a = l->access;
-    uint32_t wait = timer_left(&l->timers[MST_TIMER_STAGE], l->clock.now), hold;
+    enum access_purpose purpose = link_purpose(l);
+    uint32_t wait = timer_rest(&l->timers[MST_TIMER_STAGE], l->clock.now);
+    uint32_t hold = timer_rest(&a->holds[purpose], l->clock.now);
 
-    *purpose = l->wanted && access_token(a, link_scope(l)) != NULL
-                   ? (enum access_purpose)l->user->purpose
-                   : ACCESS_TOKEN;
-    if (!l->wanted && !(l->grant.fetches && access_ageing(a) != NULL)) {
+    if ((!l->wanted && !(l->grant.fetches && access_ageing(a) != NULL)) ||
+        (purpose == ACCESS_TOKEN && a->fetching != NULL)) {
         return TIMER_NONE;
     }
-    if (*purpose == ACCESS_TOKEN && a->fetching != NULL) {
-        return TIMER_NONE;
-    }
-    wait = wait == TIMER_NONE ? 0 : wait;
-    hold = timer_left(&a->holds[*purpose], l->clock.now);
-    return hold != TIMER_NONE && hold > wait ? hold : wait;
+    return hold > wait ? hold : wait;
 }
 
 /* The exchange with the token endpoint is over, well or not. */
@@ -6606,10 +6544,25 @@ static void link_fetched(struct mst_link *l) {
     }
 }
 
-/* Ends the attempt or connection. The first error wins. */
+/* The attempt or connection has ended: what comes next begins after so long. */
+static void link_stop(struct mst_link *l, int error, uint32_t wait_ms) {
+    link_fetched(l);
+    if (l->connection.up) {
+        link_trace_event(l, MST_TRACE_END, error);
+    }
+    l->port_detail = 0;
+    link_enter(l, MST_STATE_WAIT, wait_ms);
+}
+
+/* Begins an attempt anew, at once. */
+static void link_restart(struct mst_link *l) {
+    link_stop(l, 0, 0);
+}
+
+/* Ends the attempt or connection for an error. The first one wins. */
 static void link_fail(struct mst_link *l, int error) {
-    enum mst_state stage = l->state;
-    uint32_t retry_ms;
+    bool fetches = l->purpose == ACCESS_TOKEN;
+    uint32_t least, retry_ms = 0, wait;
 
     if (l->state == MST_STATE_WAIT && !link_is_local(error)) {
         return;
@@ -6618,14 +6571,10 @@ static void link_fail(struct mst_link *l, int error) {
         /* It says more than what is wrong with its body. */
         error = http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
     }
-    if (error == MST_ERR_FORBIDDEN && l->purpose != ACCESS_TOKEN &&
-        l->grant.token->loaded) {
+    if (error == MST_ERR_FORBIDDEN && !fetches && l->grant.token->loaded) {
         error = MST_ERR_UNAUTHORIZED; /* a new token may have other rights */
     }
     link_count_error(l, error);
-    if (link_is_http(l)) {
-        link_note_http(l);
-    }
 #ifndef MST_NO_TLS
     if (transport_error(&l->transport) != 0 || l->state == MST_STATE_TLS) {
         /* It may be what the server minds. */
@@ -6633,81 +6582,76 @@ static void link_fail(struct mst_link *l, int error) {
                  sizeof *l->access->resume);
     }
 #endif
-    if (l->connection.opened) {
-        if (l->state == MST_STATE_CLOSING) {
-            stage = MST_STATE_OPEN;
-        }
+    if (l->state >= MST_STATE_OPEN) {
         l->user->ended(l, error);
     }
-    if (l->purpose != ACCESS_TOKEN &&
+    if (!fetches &&
         (error == MST_ERR_UNAUTHORIZED || error == MST_ERR_FORBIDDEN)) {
         link_drop_token(l);
     }
-    /* Where a connection has served until its token's end, that is no reason
-     * to wait. */
-    retry_ms = l->connection.opened && l->connection.expired
-                   ? 0
-                   : link_backoff(l, error);
-    link_hold(l, error);
-    link_report(l, error, stage);
-    link_fetched(l);
-    if (l->connection.up) {
-        link_trace_event(l, MST_TRACE_END, error);
+    least = link_retry_after(l, error);
+    if (!l->connection.expired || l->state < MST_STATE_OPEN) {
+        /* One that has served until its token's end is no reason to wait. */
+        retry_ms = link_backoff(l, error, least);
     }
-    l->port_detail = 0;
-    link_enter(l, MST_STATE_WAIT, retry_ms);
+    if (least > 0) { /* for all that share the access */
+        access_hold(l->access, (enum access_purpose)l->purpose, least);
+    }
+    link_report(l, error);
+    link_stop(l, error, retry_ms);
     if (!l->closing) {
-        enum access_purpose purpose;
-        uint32_t wait = link_next(l, &purpose);
+        wait = link_wait(l);
         l->failure.retry_ms = wait == TIMER_NONE ? retry_ms : wait;
     }
 }
 
-/* Begins an attempt anew, at once. */
-static void link_restart(struct mst_link *l) {
-    link_fetched(l);
-    link_trace_event(l, MST_TRACE_END, 0);
-    link_enter(l, MST_STATE_WAIT, 0);
+/* Reads the URL of what a link has a purpose for. */
+static int link_read_url(struct mst_link *l, enum access_purpose purpose) {
+    const struct mst_config *g = &l->config;
+    const char *url = purpose == ACCESS_TOKEN    ? g->auth_url
+                      : purpose == ACCESS_STREAM ? g->ws_url
+                                                 : g->base_url;
+
+    if (url == NULL) {
+        return MST_ERR_URL;
+    }
+    return purpose == ACCESS_STREAM
+               ? http_url(url, "wss://", "ws://", &l->endpoint)
+               : http_url(url, "https://", "http://", &l->endpoint);
 }
 
 /* Begins an attempt, once clock and entropy are known to be there. */
 static void link_begin(struct mst_link *l) {
-    enum access_purpose purpose = ACCESS_TOKEN;
-    const struct mst_config *g = &l->config;
+    struct mst_grant *grant = &l->grant;
+    enum access_purpose purpose = link_purpose(l);
 
-    (void)link_next(l, &purpose);
     l->purpose = (uint8_t)purpose;
-    l->grant.ahead = !l->wanted;
-    /* The URLs were checked at the begin of the object's life. */
+    grant->ahead = !l->wanted;
     if (purpose == ACCESS_TOKEN) {
-        l->grant.scope =
+        const char *scope =
             l->wanted ? link_scope(l) : access_ageing(l->access)->scope;
-        l->grant.token = access_room(l->access, l->grant.scope);
-        if (l->grant.token == NULL) {
-            return; /* another link is connecting with the only one */
-        }
+        /* There is a room: each link brings one, and at most all others are
+         * connecting with a token. */
+        grant->token = access_room(l->access, scope);
+        access_clear(grant->token);
+        grant->token->scope = scope;
         l->access->fetching = l;
-        access_clear(l->grant.token);
-        (void)http_url(g->auth_url, "https://", "http://", &l->endpoint);
     } else {
-        l->grant.token = access_token(l->access, link_scope(l));
-        l->grant.token->fresh = false;
-        l->grant.serial = l->grant.token->serial;
+        grant->token = access_token(l->access, link_scope(l));
+        grant->token->unused = false;
+        grant->serial = grant->token->serial;
         link_keep_token(l);
         l->generation++;
-        (void)(purpose == ACCESS_STREAM
-                   ? http_url(g->ws_url, "wss://", "ws://", &l->endpoint)
-                   : http_url(g->base_url, "https://", "http://",
-                              &l->endpoint));
     }
+    (void)link_read_url(l, purpose); /* it was checked at the object's begin */
     transport_reset(&l->transport);
     memset(&l->addresses, 0, sizeof l->addresses);
     l->sending = SEND_NOTHING;
     l->text[0] = '\0';
     l->connection.up = true;
-    l->clock.drained = l->clock.moment - 1;
+    l->connection.drained = false;
     link_trace_text(l, MST_TRACE_OPEN, l->endpoint.host, l->endpoint.port, 0);
-    link_enter(l, MST_STATE_RESOLVE, g->resolve_ms);
+    link_enter(l, MST_STATE_RESOLVE, l->config.resolve_ms);
 }
 
 /* Goes on to the next address of the host, if there is one left. */
@@ -6718,7 +6662,6 @@ static bool link_next_address(struct mst_link *l) {
         return false;
     }
     a->tried++;
-    a->at = (a->at + 1) % a->count;
     link_enter(l, MST_STATE_CONNECT, l->config.connect_ms);
     return true;
 }
@@ -6729,34 +6672,33 @@ static void link_write_next(struct mst_link *l, uint8_t sending) {
     l->send_at = 0;
 }
 
-/* The first exchange of this connection, or another one on it. */
-static void link_exchange(struct mst_link *l, enum mst_state state,
-                          uint32_t limit_ms) {
-    if (l->purpose != ACCESS_TOKEN) {
-        link_keep_token(l);
-        if (l->grant.token->until.armed) {
-            l->timers[MST_TIMER_TOKEN] = l->grant.token->until;
-        } else {
-            l->connection.expired = l->grant.token->ends;
-        }
-    }
-    link_write_next(l, SEND_HTTP);
-    link_enter(l, state, limit_ms);
-}
-
-/* Another exchange on a connection that has carried one. */
-static void link_again(struct mst_link *l) {
+/* The exchange that the connection is for, or another one on it. */
+static void link_exchange(struct mst_link *l) {
+    const struct mst_config *g = &l->config;
+    uint32_t until_ms;
     int rc;
 
     http_init(&l->http);
-    rc = l->user->begin(l);
-    if (rc != 0) {
-        link_fail(l, rc);
-        return;
+    if (l->purpose == ACCESS_TOKEN) {
+        memset(&l->reply, 0, sizeof l->reply);
+        json_init(&l->reply.json);
+        l->reply.life_ms = TIMER_NONE;
+        l->reply.granted = true;
+        link_enter(l, MST_STATE_TOKEN, g->token_ms);
+    } else {
+        rc = l->user->begin(l);
+        if (rc != 0) {
+            link_fail(l, rc);
+            return;
+        }
+        link_keep_token(l);
+        until_ms = access_until(l->access, l->grant.token);
+        l->connection.expired = until_ms == 0;
+        link_arm(l, MST_TIMER_TOKEN, until_ms);
+        link_enter(l, l->user->request,
+                   l->purpose == ACCESS_STREAM ? g->upgrade_ms : g->answer_ms);
     }
-    link_exchange(l, l->user->request,
-                  l->purpose == ACCESS_STREAM ? l->config.upgrade_ms
-                                              : l->config.answer_ms);
+    link_write_next(l, SEND_HTTP);
 }
 
 /* The link can carry plaintext: on to the first exchange. */
@@ -6769,21 +6711,17 @@ static void link_connected(struct mst_link *l) {
             l->stats.resumed++;
         } else {
             timer_set(&r->age, l->clock.now, l->config.resume_ms);
+            access_look(l->access);
         }
     }
 #endif
-    if (l->purpose == ACCESS_TOKEN) {
-        http_init(&l->http);
-        memset(&l->reply, 0, sizeof l->reply);
-        json_init(&l->reply.json);
-        l->reply.granted = true;
-        link_exchange(l, MST_STATE_TOKEN, l->config.token_ms);
-    } else if (l->grant.token->len == 0 || l->access->holds[l->purpose].armed) {
+    if (l->purpose != ACCESS_TOKEN &&
+        (l->grant.token->len == 0 || l->access->holds[l->purpose].armed)) {
         /* The token was replaced, or is bad; or the service has just told
          * another link to wait. */
         link_restart(l);
     } else {
-        link_again(l);
+        link_exchange(l);
     }
 }
 
@@ -6795,21 +6733,18 @@ static void link_connected(struct mst_link *l) {
  * ------------------------------------------------------------------------ */
 
 static void link_write_form(const struct mst_link *l, struct out *o) {
-    http_form_write(o, "grant_type", "client_credentials");
-    out_byte(o, '&');
-    http_form_write(o, "client_id", l->access->client_id);
-    out_byte(o, '&');
-    http_form_write(o, "client_secret", l->access->client_secret);
-    out_byte(o, '&');
-    http_form_write(o, "scope", l->grant.scope);
+    out_text(o, "grant_type=client_credentials");
+    http_form_write(o, "&client_id", l->access->client_id);
+    http_form_write(o, "&client_secret", l->access->client_secret);
+    http_form_write(o, "&scope", l->grant.token->scope);
 }
 
 static void link_write_token(const struct mst_link *l, struct out *o) {
     struct out form = {NULL, 0, 0, 0};
 
     http_request_begin(o, "POST", &l->endpoint, LINK_TOKEN_PATH);
-    http_line_write(o, "Content-Type", "application/x-www-form-urlencoded");
-    http_line_write(o, "Accept", "application/json");
+    out_text(o, "Content-Type: application/x-www-form-urlencoded\r\n"
+                "Accept: application/json\r\n");
     link_write_form(l, &form);
     http_length_write(o, form.len);
     link_write_form(l, o);
@@ -6817,42 +6752,34 @@ static void link_write_token(const struct mst_link *l, struct out *o) {
 
 static void link_write_bearer(const struct mst_link *l, struct out *o,
                               bool masked) {
+    const struct mst_token *token = l->grant.token;
+
     out_text(o, "Authorization: Bearer ");
-    if (masked) {
-        for (size_t i = 0; i < l->grant.token->len; i++) {
-            out_byte(o, '*');
-        }
-    } else {
-        out_bytes(o, l->grant.token->text, l->grant.token->len);
+    for (size_t i = 0; masked && i < token->len; i++) {
+        out_byte(o, '*');
     }
+    out_bytes(o, token->text, masked ? 0 : token->len);
     out_text(o, "\r\n");
 }
 
-/* Writes the window, and shows the trace what goes out. A request that holds a
- * token is written twice: masked for the trace first, and then as it is. */
+/* Writes the window. What the trace is shown is written first, masked. */
 static void link_write(const struct mst_link *l, struct out *o) {
-    bool seen = link_traces(l, MST_TRACE_OUT);
-    bool http = l->sending == SEND_HTTP;
-    struct out copy = *o;
+    struct out shown = *o;
 
     if (l->state == MST_STATE_TOKEN) {
         link_write_token(l, o);
         return;
     }
-    if (seen && http) {
-        l->user->write(l, &copy, true);
-        link_trace_data(l, MST_TRACE_OUT, copy.data, out_stored(&copy));
+    if (link_traces(l, MST_TRACE_OUT)) {
+        l->user->write(l, &shown, true);
+        link_trace_data(l, MST_TRACE_OUT, shown.data, out_stored(&shown));
     }
     l->user->write(l, o, false);
-    if (seen && !http) {
-        link_trace_data(l, MST_TRACE_OUT, o->data, out_stored(o));
-    }
 }
 
 /* Writes as much as there is room for; true where something was. */
 static bool link_send(struct mst_link *l) {
     struct out o = {NULL, 0, 0, 0};
-    bool done;
     size_t n;
 
     if (l->sending == SEND_NOTHING && l->user->choose != NULL) {
@@ -6874,9 +6801,8 @@ static bool link_send(struct mst_link *l) {
     n = out_stored(&o);
     l->send_at += n;
     l->stats.bytes_out += n;
-    done = l->send_at == o.len;
-    transport_wrote(&l->transport, n, done);
-    if (done) {
+    transport_wrote(&l->transport, n, l->send_at == o.len);
+    if (l->send_at == o.len) {
         link_let_go(l);
         l->sending = SEND_NOTHING;
     }
@@ -6924,7 +6850,7 @@ static int link_reply_lifetime(struct mst_reply *r, const struct json_text *t) {
     for (; n.exponent > 0 && s < ACCESS_LIFE_MAX_S; n.exponent--) {
         s *= 10;
     }
-    r->expires_in = s < ACCESS_LIFE_MAX_S ? s : ACCESS_LIFE_MAX_S;
+    r->life_ms = (s < ACCESS_LIFE_MAX_S ? s : ACCESS_LIFE_MAX_S) * 1000u;
     return 0;
 }
 
@@ -6956,27 +6882,27 @@ static int link_reply_field(struct mst_link *l) {
         return MST_ERR_TOKEN_SHAPE;
     }
     r->set |= (uint8_t)BIT(r->field);
+    if (r->field == REPLY_EXPIRES) {
+        return link_reply_lifetime(r, &t);
+    }
+    memmove(store, t.at, t.len);
+    store[t.len] = '\0';
     switch ((enum reply_field)r->field) {
     case REPLY_TOKEN:
-        memmove(store, t.at, t.len);
-        store[t.len] = '\0';
         r->token_len = (uint32_t)t.len;
         return link_is_token(store, t.len) ? 0 : MST_ERR_TOKEN_SHAPE;
-    case REPLY_EXPIRES: return link_reply_lifetime(r, &t);
     case REPLY_TYPE:
-        return text_is_nocase(t.at, t.len, "bearer") ? 0 : MST_ERR_TOKEN_TYPE;
+        return text_is_nocase(store, t.len, "bearer") ? 0 : MST_ERR_TOKEN_TYPE;
     case REPLY_SCOPE:
-        memmove(store, t.at, t.len);
-        store[t.len] = '\0';
-        missing = access_lacks(store, l->grant.scope);
+        missing = access_lacks(store, l->grant.token->scope);
         r->granted = *missing == '\0';
         if (!r->granted) {
             text_copy(l->text, sizeof l->text, missing, strcspn(missing, " "));
         }
         return 0;
     default: /* REPLY_ERROR */
-        text_copy(l->text, sizeof l->text, t.at,
-                  utf8_is(t.at, t.len) ? t.len : 0);
+        text_copy(l->text, sizeof l->text, store,
+                  utf8_is(store, t.len) ? t.len : 0);
         return 0;
     }
 }
@@ -7029,22 +6955,6 @@ static int link_reply_read(struct mst_link *l, const uint8_t *data,
     return rc;
 }
 
-/* The reply is complete: is it a token? */
-static int link_reply_end(const struct mst_link *l) {
-    const struct mst_reply *r = &l->reply;
-
-    if (l->http.status != 200) {
-        return (r->set & BIT(REPLY_ERROR)) != 0
-                   ? MST_ERR_TOKEN_REFUSED
-                   : http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
-    }
-    if (!json_whole(&r->json) || (r->set & BIT(REPLY_TOKEN)) == 0 ||
-        (r->set & BIT(REPLY_TYPE)) == 0) {
-        return MST_ERR_TOKEN_SHAPE;
-    }
-    return r->granted ? 0 : MST_ERR_TOKEN_SCOPE;
-}
-
 /* What a token is stored under: tells apart services, clients and scopes. */
 static uint32_t link_token_key(const struct mst_link *l, const char *scope) {
     return text_hash(text_hash(text_hash(TEXT_HASH, l->config.auth_url),
@@ -7052,22 +6962,38 @@ static uint32_t link_token_key(const struct mst_link *l, const char *scope) {
                      scope);
 }
 
-/* The reply is complete: the link is free for what the token is for. */
+/* A token lies in its room: it serves from now on. */
+static void link_take_token(struct mst_link *l, size_t len, uint32_t life_ms,
+                            const char *how) {
+    struct mst_token *t = l->grant.token;
+
+    access_take(l->access, t, len, life_ms);
+    t->key = link_token_key(l, t->scope);
+    link_high(&l->stats.high.token, len);
+    link_trace_token(l, how,
+                     life_ms != TIMER_NONE ? (int64_t)(life_ms / 1000) : -1);
+}
+
+/* The reply is complete: with a token, the link is free for what that is for.
+ * Returns 0 or an error. */
 static int link_reply_done(struct mst_link *l) {
     const struct mst_reply *r = &l->reply;
-    bool ends = (r->set & BIT(REPLY_EXPIRES)) != 0;
-    int rc = link_reply_end(l);
+    const unsigned needed = BIT(REPLY_TOKEN) | BIT(REPLY_TYPE);
 
-    if (rc != 0) {
-        return rc;
+    if (l->http.status != 200) {
+        return (r->set & BIT(REPLY_ERROR)) != 0
+                   ? MST_ERR_TOKEN_REFUSED
+                   : http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
     }
-    access_take(l->access, l->grant.token, r->token_len, l->grant.scope,
-                r->expires_in * 1000, ends, l->clock.now);
-    l->grant.token->key = link_token_key(l, l->grant.scope);
-    link_high(&l->stats.high.token, r->token_len);
+    if (!json_whole(&r->json) || (r->set & needed) != needed) {
+        return MST_ERR_TOKEN_SHAPE;
+    }
+    if (!r->granted) {
+        return MST_ERR_TOKEN_SCOPE;
+    }
+    link_take_token(l, r->token_len, r->life_ms, "obtained");
     l->stats.tokens++;
     link_note_http(l);
-    link_trace_token(l, "obtained", ends ? (int64_t)r->expires_in : -1);
     if (!l->wanted) { /* this was all there was to do */
         l->attempts = 0;
         l->reported_error = 0;
@@ -7076,48 +7002,47 @@ static int link_reply_done(struct mst_link *l) {
     return 0;
 }
 
-/* Reads on in a response: body pieces go to the sink. Returns 0 for more, 1
- * once the response is complete, or an error. */
+/* Reads on in a response: body pieces go to the sink, which first hears of the
+ * head (NULL). Returns 0 for more, 1 once the response is complete, or an
+ * error. */
 static int link_read_http(struct mst_link *l,
                           int (*sink)(struct mst_link *l, const uint8_t *data,
                                       size_t len)) {
     size_t len, used = 0, piece = 0;
     const uint8_t *data = transport_received(&l->transport, &len);
-    int rc = 0, found;
+    int rc = 0, found = HTTP_HEAD;
 
-    do {
+    while (rc == 0 && (found == HTTP_HEAD || found == HTTP_BODY)) {
         found = http_read(&l->http, data, len, &used, &piece);
-        if (found < 0) {
-            rc = found;
-        } else if (found == HTTP_HEAD) {
+        if (found == HTTP_HEAD) {
             rc = sink(l, NULL, 0);
         } else if (found == HTTP_BODY) {
             rc = sink(l, data + used - piece, piece);
         }
-    } while (rc == 0 && (found == HTTP_HEAD || found == HTTP_BODY));
+    }
     link_took(l, data, used);
-    return rc == 0 && found == HTTP_END ? 1 : rc;
+    return rc != 0 ? rc : found == HTTP_END ? 1 : found;
 }
 
-/* Sink of the token endpoint's response. */
+/* Sink of the token endpoint's response. Only these have a body that says more
+ * than the status does. */
 static int link_token_sink(struct mst_link *l, const uint8_t *data,
                            size_t len) {
-    int status = l->http.status, rc = 0;
+    int status = l->http.status;
 
     if (data != NULL) {
-        rc = link_reply_read(l, data, len);
+        return link_reply_read(l, data, len);
     }
-    /* The status says more than what is wrong with its body. */
-    return (data == NULL && status != 200 && status != 400 && status != 401) ||
-                   (rc != 0 && status != 200)
-               ? http_status_error(status, MST_ERR_HTTP_STATUS)
-               : rc;
+    return status == 200 || status == 400 || status == 401
+               ? 0
+               : MST_ERR_HTTP_STATUS;
 }
 
 static void link_read_token(struct mst_link *l) {
     int rc = link_read_http(l, link_token_sink);
 
     if (rc < 0 && l->http.status > 0 && l->http.status != 200) {
+        /* It says more than what is wrong with its body. */
         rc = http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
     }
     if (rc == 1) {
@@ -7138,17 +7063,14 @@ static void link_ended(struct mst_link *l) {
     if (error == MST_ERR_EOF && l->transport.secured &&
         !transport_is_closed(&l->transport)) {
         error = MST_ERR_TLS_TRUNCATED;
-    }
-    if (error == MST_ERR_EOF && l->http.headers_len > 0 && link_is_http(l)) {
+    } else if (error == MST_ERR_EOF && l->http.headers_len > 0 &&
+               link_is_http(l)) {
         error = http_eof(&l->http);
-        if (error == HTTP_END) {
-            error = link_reply_done(l);
-        }
-        if (error == 0) {
-            return;
-        }
+        error = error == HTTP_END ? link_reply_done(l) : error;
     }
-    link_fail(l, error);
+    if (error != 0) {
+        link_fail(l, error);
+    }
 }
 
 /* Looks at the plaintext that is there. Returns 1 with an event, or 0. */
@@ -7185,13 +7107,9 @@ static bool link_is_secure(const struct mst_link *l) {
 
 /* The caller was away, or a handshake has computed: nobody's silence. */
 static void link_forgive(struct mst_link *l, uint32_t ms) {
-    static const uint8_t of_the_peer[] = {MST_TIMER_STAGE, MST_TIMER_SILENCE,
-                                          MST_TIMER_PING, MST_TIMER_BEAT,
-                                          MST_TIMER_ANSWER};
-
-    for (unsigned i = 0; i < sizeof of_the_peer && l->state > MST_STATE_WAIT;
+    for (unsigned i = 0; i <= MST_TIMER_ANSWER && l->state > MST_STATE_WAIT;
          i++) {
-        l->timers[of_the_peer[i]].at += ms;
+        l->timers[i].at += ms;
     }
     l->user->forgive(l, ms);
 }
@@ -7204,34 +7122,25 @@ static void link_clock(struct mst_link *l) {
     uint32_t now = link_now(l);
     uint32_t passed = now - l->clock.now;
 
-    if (passed > 0) {
-        l->clock.now = now;
-        l->clock.elapsed_ms += passed;
-        l->stats.state_ms[l->state] += passed;
-        l->clock.moment++;
-        access_tick(l->access, now);
-        if (timer_ends(&l->timers[MST_TIMER_TOKEN], now)) {
-            l->connection.expired = true;
-        }
-        if (timer_ends(&l->timers[MST_TIMER_STABLE], now)) {
-            l->connection.stable = true;
-        }
-        if (l->state == MST_STATE_WAIT) {
-            (void)timer_ends(&l->timers[MST_TIMER_STAGE], now);
-        }
+    l->clock.now = now;
+    l->clock.elapsed_ms += passed;
+    l->stats.state_ms[l->state] += passed;
+    l->connection.drained &= passed == 0;
+    access_tick(l->access, now);
+    l->connection.expired |= timer_ends(&l->timers[MST_TIMER_TOKEN], now);
+    (void)timer_ends(&l->timers[MST_TIMER_STABLE], now);
+    if (l->state == MST_STATE_WAIT) {
+        (void)timer_ends(&l->timers[MST_TIMER_STAGE], now);
     }
     link_trace_text(l, MST_TRACE_CLOCK, NULL, (int64_t)now, 0);
 }
 
 /* Fills the stock of random bytes, the one place where they are drawn for
- * anything but TLS: when it runs low, or to see whether there are any. */
-static bool link_stock(struct mst_link *l, bool anew) {
+ * anything but TLS. */
+static bool link_stock(struct mst_link *l) {
     struct mst_random *r = &l->random;
     uint8_t bytes[sizeof r->bytes];
 
-    if (!anew && r->len >= sizeof r->bytes / 2) {
-        return true;
-    }
     if (l->port->entropy(l->port->context, bytes, sizeof bytes) < 0) {
         return false;
     }
@@ -7271,29 +7180,32 @@ static void link_load_token(struct mst_link *l) {
         mem_wipe(t->text, MST_TOKEN_ROOM);
         return;
     }
-    until_s -= l->clock.unix_s;
-    access_take(l->access, t, (uint32_t)len, link_scope(l),
-                (uint32_t)until_s * 1000, true, l->clock.now);
-    t->key = link_token_key(l, link_scope(l));
-    t->fresh = t->save_due = false;
-    t->loaded = true;
-    link_high(&l->stats.high.token, t->len);
+    t->scope = link_scope(l);
     l->grant.token = t;
-    link_trace_token(l, "loaded", until_s);
+    link_take_token(l, (size_t)len,
+                    (uint32_t)(until_s - l->clock.unix_s) * 1000, "loaded");
+    t->unused = t->save_due = false;
+    t->loaded = true;
 }
 
 /* Stores tokens that have come, and forgets those that are gone. */
 static void link_save_tokens(const struct mst_link *l) {
     const struct mst_port *port = l->port;
+    struct mst_access *a = l->access;
+    int64_t unix_s = link_unix_s(l);
 
-    for (struct mst_token *t = l->access->rooms; t != NULL; t = t->next) {
+    if (!a->save_due) {
+        return;
+    }
+    a->save_due = false;
+    for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
+        uint32_t left = timer_left(&t->end, a->now);
         bool due = t->save_due && port->token_save != NULL;
         t->save_due = false;
-        if (due && t->len > 0 && t->until.armed &&
-            link_unix_s(l) >= MST_CLOCK_MIN) {
+        if (due && t->len > 0 && t->end.armed && access_until(a, t) > 0 &&
+            unix_s >= MST_CLOCK_MIN) {
             port->token_save(port->context, t->key, t->text, t->len,
-                             link_unix_s(l) +
-                                 timer_left(&t->end, l->clock.now) / 1000);
+                             unix_s + left / 1000);
         } else if (due) {
             port->token_save(port->context, t->key, NULL, 0, 0);
         }
@@ -7310,7 +7222,7 @@ static void link_try(struct mst_link *l) {
     l->clock.unix_ms = l->clock.elapsed_ms;
     if (!link_is_secure(l) && (!set || l->clock.unix_s < MST_CLOCK_MIN)) {
         link_fail(l, MST_ERR_CLOCK);
-    } else if (!link_stock(l, true)) {
+    } else if (!link_stock(l)) {
         link_fail(l, MST_ERR_ENTROPY);
     } else {
         link_load_token(l);
@@ -7321,21 +7233,17 @@ static void link_try(struct mst_link *l) {
 /* Connected: on to TLS, unless the port has done that or the URL is plain. */
 static void link_secure(struct mst_link *l) {
 #ifndef MST_NO_TLS
+    uint8_t entropy[32];
+
     if (l->endpoint.tls && !link_is_secure(l)) {
-        struct transport_peer peer = {
-            .host = l->endpoint.host,
-            .access = l->access,
-            .resume = access_resume(l->access, &l->endpoint),
-            .x509 = (br_x509_minimal_context *)l->message,
-            .unix_s = l->clock.unix_s,
-        };
-        if (l->port->entropy(l->port->context, peer.entropy,
-                             sizeof peer.entropy) < 0) {
+        if (l->port->entropy(l->port->context, entropy, sizeof entropy) < 0) {
             link_fail(l, MST_ERR_ENTROPY);
             return;
         }
-        transport_start(&l->transport, &peer);
-        mem_wipe(peer.entropy, sizeof peer.entropy);
+        transport_start(&l->transport, l->endpoint.host, l->access,
+                        access_resume(l->access, &l->endpoint), l->clock.unix_s,
+                        entropy);
+        mem_wipe(entropy, sizeof entropy);
         link_enter(l, MST_STATE_TLS, l->config.tls_ms);
         return;
     }
@@ -7351,13 +7259,13 @@ static bool link_connect(struct mst_link *l) {
     if (l->state == MST_STATE_RESOLVE) {
         rc = port->resolve(port->context, l->config.link, &l->endpoint);
         if (rc > 0) {
-            /* The one at which the last attempt got stuck may be no good. */
-            a->count = rc;
-            a->at = (int)(l->attempts % (uint32_t)rc);
+            a->count = (uint32_t)rc;
             link_enter(l, MST_STATE_CONNECT, l->config.connect_ms);
         }
     } else {
-        rc = port->connect(port->context, l->config.link, a->at);
+        /* The one at which the last attempt got stuck may be no good. */
+        rc = port->connect(port->context, l->config.link,
+                           (int)((l->attempts + a->tried) % a->count));
         if (rc > 0) {
             link_secure(l);
         } else if (rc < 0 && link_next_address(l)) {
@@ -7400,30 +7308,46 @@ static bool link_flush(struct mst_link *l) {
     return n != 0;
 }
 
-/* TLS has ended, by a close_notify or an error; true where this is news. */
-static bool link_tls_ended(struct mst_link *l) {
-    int error = transport_error(&l->transport);
+/* When the link does something by itself, ms. */
+static uint32_t link_left(const struct mst_link *l) {
+    uint32_t left = timer_left(&l->access->due, l->clock.now);
+    unsigned first = 0;
 
-    if (error != 0 && l->state != MST_STATE_CLOSING) {
-        link_fail(l, error);
-        return true;
+    if (l->state == MST_STATE_OFF) {
+        return TIMER_NONE;
     }
-    if (l->transport.end != 0) {
-        return false;
+    if (l->state == MST_STATE_WAIT) {
+        left = timer_sooner(left, link_wait(l));
+        first = MST_TIMER_USER;
     }
-    l->transport.end = MST_ERR_EOF;
-    return true;
+    for (unsigned i = first; i < MST_TIMER_OWNER; i++) {
+        left = timer_sooner(left, timer_left(&l->timers[i], l->clock.now));
+    }
+    return left;
 }
 
-/* Nothing can be sent any more, and TLS takes nothing in: that is the end. */
-static bool link_is_stuck(struct mst_transport *t) {
+/* TLS takes nothing in. Where it has ended, by a close_notify or an error, or
+ * nothing can be sent any more and all is read, that is the end; true where
+ * this is news. */
+static bool link_stops(struct mst_link *l) {
+    struct mst_transport *t = &l->transport;
+    int error = transport_error(t);
     size_t unread;
 
     (void)transport_received(t, &unread);
-    if (t->send_error == 0 || t->end != 0 || unread > 0) {
+    if (transport_is_closed(t)) {
+        if (error != 0 && l->state != MST_STATE_CLOSING) {
+            link_fail(l, error);
+            return true;
+        }
+        error = MST_ERR_EOF;
+    } else {
+        error = unread == 0 ? t->send_error : 0;
+    }
+    if (t->end != 0 || error == 0) {
         return false;
     }
-    t->end = t->send_error;
+    t->end = error;
     return true;
 }
 
@@ -7440,33 +7364,6 @@ static void link_got(struct mst_link *l) {
     }
 }
 
-/* When the link does something by itself, ms. */
-static uint32_t link_left(const struct mst_link *l) {
-    uint32_t left = access_left(l->access, l->clock.now);
-    enum access_purpose purpose;
-
-    if (l->state == MST_STATE_OFF) {
-        return TIMER_NONE;
-    }
-    for (unsigned i = l->state == MST_STATE_WAIT ? MST_TIMER_USER : 0;
-         i < MST_TIMER_OWNER; i++) {
-        left = timer_sooner(left, timer_left(&l->timers[i], l->clock.now));
-    }
-    return l->state == MST_STATE_WAIT
-               ? timer_sooner(left, link_next(l, &purpose))
-               : left;
-}
-
-/* The port has just said that there is no more. Whether an end has come must
- * be known at once where nothing can be sent, and before a connection is used
- * once more; whether more has come, before something that is due ends it, for a
- * port's wait may have read long ago. */
-static bool link_is_drained(const struct mst_link *l) {
-    return l->clock.drained == l->clock.moment &&
-           l->transport.send_error == 0 && l->state != MST_STATE_IDLE &&
-           link_left(l) > 0;
-}
-
 /* Takes in what has come; true where something did, or the end. */
 static bool link_receive(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
@@ -7477,38 +7374,39 @@ static bool link_receive(struct mst_link *l) {
 
     (void)transport_wire_in(t, &len);
     if (len == 0) {
-        return transport_is_closed(t) ? link_tls_ended(l) : link_is_stuck(t);
+        return link_stops(l);
     }
     if (transport_feed(t)) {
         link_got(l);
         return true;
     }
-    if (t->end != 0 || link_is_drained(l)) {
+    /* The port may have said just now that there is no more. Whether an end
+     * has come must be known at once where nothing can be sent, and before a
+     * connection is used once more; whether more has come, before something
+     * that is due ends it, for a port's wait may have read long ago. */
+    if (t->end != 0 || (l->connection.drained && t->send_error == 0 &&
+                        l->state != MST_STATE_IDLE && link_left(l) > 0)) {
         return false;
     }
     to = transport_room(t, &len);
     n = port->recv(port->context, l->config.link, to, len);
-    if (n == 0 ||
-        (n > 0 && (size_t)n < len && (port->flags & MST_PORT_DRAINS) != 0)) {
-        l->clock.drained = l->clock.moment;
-    }
+    l->connection.drained = n == 0 || (n > 0 && (size_t)n < len &&
+                                       (port->flags & MST_PORT_DRAINS) != 0);
     if (n > 0) {
         l->received_ns = port->now_ns != NULL ? port->now_ns(port->context)
                                               : l->clock.elapsed_ms * 1000000;
         transport_got(t, (size_t)n);
         link_high(&l->stats.high.staged, t->ahead_len);
         link_got(l);
-    } else if (t->send_error != 0) {
+        return true;
+    }
+    if (t->send_error != 0) {
         t->end = t->send_error;
     } else if (n < 0) {
         t->end = n;
         link_take_detail(l);
     }
-    return n != 0 || t->end != 0;
-}
-
-static void link_shut(const struct mst_link *l) {
-    l->port->close(l->port->context, l->config.link);
+    return t->end != 0;
 }
 
 /* Lets the port's side of the link go; TLS says goodbye if it can at once. */
@@ -7529,7 +7427,7 @@ static void link_drop(struct mst_link *l) {
         }
     }
 #endif
-    link_shut(l);
+    l->port->close(l->port->context, l->config.link);
     link_let_go(l);
     l->connection.up = l->connection.reading = false;
     transport_wipe(t);
@@ -7542,25 +7440,26 @@ static void link_drop(struct mst_link *l) {
 /* One round. Returns 1 with an event, 0 if it got nowhere, else 2. */
 static int link_round(struct mst_link *l, struct mst_event *event) {
     enum mst_state before = l->state;
-    enum access_purpose purpose;
     bool moved = false;
 
-    if (before == MST_STATE_OFF || before == MST_STATE_WAIT) {
+    if (before <= MST_STATE_WAIT) {
         link_drop(l);
-        if (before == MST_STATE_OFF || link_next(l, &purpose) > 0) {
+        if (before == MST_STATE_OFF || link_wait(l) > 0) {
             return 0;
         }
         link_try(l);
         return l->state != before || l->report != MST_EVENT_NONE ? 2 : 0;
     }
-    if (before == MST_STATE_RESOLVE || before == MST_STATE_CONNECT) {
+    if (before <= MST_STATE_CONNECT) {
         return link_connect(l) ? 2 : 0;
     }
     if (l->transport.used > 0 && !l->connection.reading) {
         transport_release(&l->transport);
         moved = true;
     }
-    (void)link_stock(l, false);  /* if it is empty, what needs it fails */
+    if (l->random.len < sizeof l->random.bytes / 2) {
+        (void)link_stock(l); /* if there are none, what needs them fails */
+    }
     if (l->connection.reading) { /* much may be at hand, and the caller slow */
         moved |= link_send(l);
         moved |= link_flush(l);
@@ -7583,63 +7482,48 @@ static int link_round(struct mst_link *l, struct mst_event *event) {
 
 /* Timers, looked at when no I/O gets further; true where one has come. */
 static bool link_expire(struct mst_link *l) {
-    unsigned first =
-        l->state <= MST_STATE_WAIT ? MST_TIMER_USER : MST_TIMER_SILENCE;
+    bool up = l->state > MST_STATE_WAIT;
+    unsigned i = up ? MST_TIMER_STAGE : MST_TIMER_USER;
 
-    if (first == MST_TIMER_SILENCE &&
-        timer_ends(&l->timers[MST_TIMER_STAGE], l->clock.now)) {
-        if (!(l->state == MST_STATE_CONNECT && link_next_address(l)) &&
-            !l->user->finish(l)) {
-            link_fail(l, MST_ERR_TIMEOUT);
-        }
-        return true;
+    while (i < MST_TIMER_OWNER && !timer_ends(&l->timers[i], l->clock.now)) {
+        i++;
     }
-    for (unsigned i = first; i < MST_TIMER_OWNER; i++) {
-        if (timer_ends(&l->timers[i], l->clock.now)) {
-            l->user->expire(l, (enum mst_link_timer)i);
-            return true;
-        }
+    if (i > MST_TIMER_STAGE && i < MST_TIMER_OWNER) {
+        l->user->expire(l, (enum mst_link_timer)i);
+    } else if (i == MST_TIMER_STAGE &&
+               !(l->state == MST_STATE_CONNECT && link_next_address(l)) &&
+               !l->user->finish(l)) {
+        link_fail(l, MST_ERR_TIMEOUT);
     }
-    return false;
+    return i < MST_TIMER_OWNER;
 }
 
-/* Credentials or trust anchors were replaced since the last poll. */
-static bool link_is_outdated(const struct mst_link *l) {
-    return l->credentials_changes != l->access->credentials_changes ||
-           l->anchors_changes != l->access->anchors_changes;
+static bool link_is_connecting(const struct mst_link *l) {
+    return l->state >= MST_STATE_RESOLVE && l->state <= MST_STATE_UPGRADE;
 }
 
-/* What was for the old credentials or trust anchors begins anew, at once. */
-static void link_renew(struct mst_link *l) {
-    const struct mst_access *a = l->access;
-    bool credentials = l->credentials_changes != a->credentials_changes;
-    bool anchors = l->anchors_changes != a->anchors_changes;
+/* The caller is back. What was for credentials or trust anchors that were
+ * replaced begins anew, at once. */
+static void link_wake(struct mst_link *l) {
+    uint8_t news = l->room.news;
 
-    l->credentials_changes = a->credentials_changes;
-    l->anchors_changes = a->anchors_changes;
-    if (!credentials && !anchors) {
+    link_clock(l);
+    if (timer_ends(&l->clock.caller, l->clock.now)) {
+        link_forgive(l, l->clock.now - l->clock.caller.at);
+    }
+    l->clock.caller.armed = false;
+    l->room.news = 0;
+    if (news == 0) {
         return;
     }
     l->reported_error = 0;
     if (l->state == MST_STATE_WAIT) {
         link_arm(l, MST_TIMER_STAGE, 0);
         l->attempts = 0;
-    } else if ((credentials && l->state >= MST_STATE_RESOLVE &&
-                l->state <= MST_STATE_UPGRADE) ||
-               l->state == MST_STATE_TLS) {
+    } else if (l->state == MST_STATE_TLS ||
+               ((news & ACCESS_CREDENTIALS) != 0 && link_is_connecting(l))) {
         link_restart(l);
     }
-}
-
-/* The caller is back. */
-static void link_wake(struct mst_link *l) {
-    link_clock(l);
-    if (l->clock.caller.armed &&
-        (int32_t)(l->clock.now - l->clock.caller.at) > 0) {
-        link_forgive(l, l->clock.now - l->clock.caller.at);
-    }
-    l->clock.caller.armed = false;
-    link_renew(l);
 }
 
 static void link_stamp(const struct mst_link *l, struct mst_event *event) {
@@ -7648,31 +7532,44 @@ static void link_stamp(const struct mst_link *l, struct mst_event *event) {
     event->received_ns = l->received_ns;
 }
 
-/* Takes the link's room out of the access. Who fetches a token into that room,
- * or is connecting with the one in it, begins anew; tokens whose scope is named
- * by the link's configuration are dropped. */
+/* Takes the link's room out of the access; with the last one go the secrets of
+ * TLS sessions. Tokens whose scope is named by the link's configuration are
+ * dropped. Who connects with the token in the room, or for such a scope, begins
+ * anew. */
 static void link_leave(struct mst_link *l) {
     struct mst_access *a = l->access;
+    struct mst_token **at = &a->rooms;
 
-    access_leave(a, &l->room);
     for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
         struct mst_link *other =
             (struct mst_link *)(void *)((char *)t -
                                         offsetof(struct mst_link, room));
-        if (t->scope == l->config.scope) {
-            access_drop(t);
-            t->refresh_due = false;
+        const struct mst_token *theirs = other->grant.token;
+        if (t == &l->room) {
+            *at = t->next;
+            continue;
         }
-        if (other->grant.token == &l->room) {
-            if (other->grant.reads || (other->state >= MST_STATE_RESOLVE &&
-                                       other->state <= MST_STATE_UPGRADE)) {
-                other->grant.reads = false;
-                link_restart(other);
-            }
+        at = &t->next;
+        if (theirs != NULL &&
+            (theirs == &l->room || theirs->scope == l->config.scope) &&
+            (other->grant.reads || link_is_connecting(other))) {
+            link_let_go(other);
+            link_restart(other);
+        }
+        if (theirs == &l->room) {
             other->grant.token = &other->room;
+        }
+        if (t->scope == l->config.scope) {
+            access_drop(a, t);
+            t->refresh_due = false;
         }
         other->more = true;
     }
+#ifndef MST_NO_TLS
+    if (a->rooms == NULL) {
+        mem_wipe(a->resume, sizeof a->resume);
+    }
+#endif
 }
 
 /* Nothing that is secret stays. */
@@ -7684,14 +7581,6 @@ static void link_wipe(struct mst_link *l) {
     mem_wipe(&l->random, sizeof l->random);
     mem_wipe(l->memory->data, l->memory->size);
     l->wiped = true;
-}
-
-/* The caller has an event: what it does with it takes its own time. */
-static int link_hand_out(struct mst_link *l) {
-    link_save_tokens(l);
-    l->more = true;
-    timer_set(&l->clock.caller, l->clock.now, LINK_SLOW_CALLER_MS);
-    return 1;
 }
 
 /* Hands out what was noted of the link. */
@@ -7710,9 +7599,9 @@ static bool link_tell(struct mst_link *l, struct mst_event *event) {
 
 /* Goes round until there is an event, or nothing gets further. */
 COLD int link_poll(struct mst_link *l, struct mst_event *event) {
-    unsigned rounds = 0;
-    uint32_t left;
-    bool moved;
+    unsigned rounds = LINK_ROUNDS_MAX;
+    uint32_t away_ms = LINK_SLOW_CALLER_MS; /* an event takes its own time */
+    int rc;
 
     l->changes++;
     link_wake(l);
@@ -7720,44 +7609,42 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
         (void)link_receive(l); /* the caller has waited for it, most likely */
     }
     do {
-        int rc;
         rc = link_tell(l, event) ? 1 : link_round(l, event);
-        if (rc == 1) {
-            link_stamp(l, event);
-            return link_hand_out(l);
+        rounds--;
+        if (rc != 1 && ((rc == 0 || rounds == 0) && link_expire(l))) {
+            rc = 2;
         }
-        if (rc == 0 || rounds + 1 == LINK_ROUNDS_MAX) {
-            rc = link_expire(l) ? 2 : rc;
+        if (rc == 0 && l->report != MST_EVENT_NONE) {
+            rc = 2;
         }
-        moved = rc == 2 || l->report != MST_EVENT_NONE;
-        rounds++;
-    } while (moved && rounds < LINK_ROUNDS_MAX);
+    } while (rc == 2 && rounds > 0);
     link_save_tokens(l);
-    if (l->state == MST_STATE_OFF && !moved) {
+    l->more = rc != 0;
+    if (rc == 1) {
+        link_stamp(l, event);
+    } else if (rc == 0 && l->state == MST_STATE_OFF) {
         link_wipe(l);
         return MST_ERR_CLOSED;
+    } else {
+        l->connection.drained = false; /* the caller may wait */
+        away_ms = link_left(l);
     }
-    l->more = moved;
-    l->clock.moment++;
-    left = link_left(l);
-    if (left != TIMER_NONE) {
-        timer_set(&l->clock.caller, l->clock.now, left);
-    }
-    return 0;
+    timer_set(&l->clock.caller, l->clock.now, away_ms);
+    return rc == 1 ? 1 : 0;
 }
 
 uint32_t mst_next_deadline_ms(const struct mst_link *link) {
     const struct mst_link *l = link;
-    uint32_t passed = 0, left = 0;
+    uint32_t passed, left;
 
-    if (!l->more && !l->wiped && !link_is_outdated(l)) {
-        passed = link_now(l) - l->clock.now;
-        left =
-            timer_sooner(link_left(l),
-                         timer_left(&l->timers[MST_TIMER_OWNER], l->clock.now));
+    if (l->more || l->wiped || l->room.news != 0) {
+        return 0;
     }
+    passed = link_now(l) - l->clock.now;
+    left = timer_sooner(link_left(l),
+                        timer_left(&l->timers[MST_TIMER_OWNER], l->clock.now));
     left = left > passed ? left - passed : 0;
-    return left < LINK_SLEEP_MAX_MS ? left : LINK_SLEEP_MAX_MS;
+    return timer_sooner(left, LINK_SLEEP_MAX_MS);
 }
 
 /* The object was closed or wiped, or was never made. */
@@ -7838,57 +7725,41 @@ static bool link_port_is_whole(const struct mst_port *port) {
            port->entropy != NULL && link_aes_fits(port);
 }
 
-/* Checks an endpoint's URL, and that it can be reached safely. */
-static int link_check_url(struct mst_link *l, const char *url,
-                          const char *secure, const char *plain) {
-    bool allowed = (l->config.flags & MST_ALLOW_PLAIN) != 0;
-    bool own_tls;
+/* Checks the URL of what the link has a purpose for, and that its host can be
+ * reached safely. */
+static int link_check(struct mst_link *l, enum access_purpose purpose) {
+    int rc = link_read_url(l, purpose);
 
-#ifdef MST_NO_PLAIN
-    allowed = false;
-#endif
-    if (url == NULL || http_url(url, secure, plain, &l->endpoint) != 0) {
-        return MST_ERR_URL;
+    if (rc != 0) {
+        return rc;
     }
-    if (!l->endpoint.tls && !allowed) {
-        return MST_ERR_PLAIN;
+    if (!l->endpoint.tls) {
+        return (l->config.flags & LINK_PLAIN) != 0 ? 0 : MST_ERR_PLAIN;
     }
-    own_tls = l->endpoint.tls && (l->port->flags & MST_PORT_SECURE) == 0;
-    if (own_tls && http_host_is_ip(l->endpoint.host)) {
+    if (link_is_secure(l)) {
+        return 0;
+    }
+    if (http_host_is_ip(l->endpoint.host)) {
         return MST_ERR_IP_HOST;
     }
 #ifdef MST_NO_TLS
-    return own_tls ? MST_ERR_BUILD : 0;
+    return MST_ERR_BUILD;
 #else
-    return own_tls &&
-                   (l->access->anchors == NULL || l->access->anchors_len == 0)
+    return l->access->anchors == NULL || l->access->anchors_len == 0
                ? MST_ERR_ANCHORS
                : 0;
 #endif
 }
 
-static int link_check(struct mst_link *l) {
-    const struct mst_config *g = &l->config;
-    bool stream = l->user->purpose == ACCESS_STREAM;
-    int rc = link_check_url(l, g->auth_url, "https://", "http://");
-
-    if (rc == 0) {
-        rc = stream ? link_check_url(l, g->ws_url, "wss://", "ws://")
-                    : link_check_url(l, g->base_url, "https://", "http://");
-    }
-    return rc != 0
-               ? rc
-               : access_check(l->access->client_id, l->access->client_secret);
-}
-
 static bool link_memory_fits(const struct mst_memory *m) {
     const size_t lengths[] = {m->record_in, m->record_out, m->message,
                               m->read_ahead};
-    bool fits = m->record_in >= MST_RECORD_IN_MIN &&
-                m->record_out >= MST_RECORD_OUT_MIN && m->message >= 256;
+    static const size_t least[] = {MST_RECORD_IN_MIN, MST_RECORD_OUT_MIN, 256,
+                                   0};
+    bool fits = true;
 
-    for (unsigned i = 0; i < 4; i++) {
-        fits &= lengths[i] <= LINK_LEN_MAX;
+    for (unsigned i = 0; i < COUNT_OF(least); i++) {
+        fits &= lengths[i] >= least[i] && lengths[i] <= LINK_LEN_MAX;
     }
     return fits;
 }
@@ -7918,6 +7789,9 @@ static void link_cut_memory(struct mst_link *l) {
     t->ahead_size = m->read_ahead;
     at += MST_ALIGNED(m->read_ahead);
     l->message = at;
+#ifndef MST_NO_TLS
+    t->x509 = (br_x509_minimal_context *)(void *)at;
+#endif
 }
 
 /* Prepares a link. The object that it is in is all zero. */
@@ -7942,7 +7816,10 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
         (void)mst_access_init(&l->own, config);
         l->access = &l->own;
     }
-    rc = link_check(l);
+    rc = link_check(l, ACCESS_TOKEN);
+    rc = rc != 0 ? rc : link_check(l, (enum access_purpose)user->purpose);
+    rc = rc != 0 ? rc
+                 : access_check(l->access->client_id, l->access->client_secret);
     if (rc != 0) {
         return rc;
     }
@@ -7954,11 +7831,9 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
         return MST_ERR_MEMORY;
     }
     link_cut_memory(l);
-    access_join(l->access, &l->room);
-    l->credentials_changes = l->access->credentials_changes;
-    l->anchors_changes = l->access->anchors_changes;
+    l->room.next = l->access->rooms;
+    l->access->rooms = &l->room;
     l->clock.now = link_now(l);
-    l->clock.moment = 1;
     l->more = true;
     l->wiped = false;
     link_enter(l, MST_STATE_WAIT, 0);
@@ -7968,9 +7843,8 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
 /* Ends it without a handshake, at once. */
 static void link_end(struct mst_link *l) {
     if (!l->wiped) {
-        if (l->connection.up) {
-            link_shut(l);
-        }
+        l->transport.end = MST_ERR_EOF; /* nor does TLS say goodbye */
+        link_drop(l);
         link_wipe(l);
     }
 }
@@ -8045,7 +7919,8 @@ enum client_frame {
 /* There may be something to ask for: the timer comes at once, or once a
  * request may be made again. */
 static void client_ask(struct mst_client *c) {
-    uint32_t wait = timer_left(&c->link.access->pace, c->link.clock.now);
+    uint32_t wait =
+        timer_left(&c->link.access->holds[ACCESS_REQUEST], c->link.clock.now);
 
     c->link.changes++;
     if (c->link.state == MST_STATE_OPEN) {
@@ -8340,7 +8215,7 @@ static void client_request(struct mst_client *c) {
     if (c->request != CLIENT_NO_REQUEST) {
         return; /* its end asks anew */
     }
-    if (l->access->pace.armed) {
+    if (l->access->holds[ACCESS_REQUEST].armed) {
         client_ask(c);
         return;
     }
@@ -8361,7 +8236,7 @@ static void client_request(struct mst_client *c) {
     link_trace_text(l, MST_TRACE_REQUEST, text_nth(message_actions, c->request),
                     (int64_t)count, 0);
     c->request_due = true;
-    timer_set(&l->access->pace, l->clock.now, l->config.request_gap_ms);
+    access_hold(l->access, ACCESS_REQUEST, l->config.request_gap_ms);
     link_arm(l, MST_TIMER_ANSWER, l->config.answer_ms);
 }
 
@@ -8834,16 +8709,16 @@ static void client_ended(struct mst_link *l, int error) {
     struct mst_client *c = client_of(l);
     /* Who is too slow, or has no snapshots, will be so again. */
     bool again = error == MST_ERR_LAG || error == MST_ERR_SNAPSHOT;
+    bool stable = !l->timers[MST_TIMER_STABLE].armed;
 
     if (error == MST_ERR_WS_CLOSED) {
         l->stats.last_ws_code = c->close_code;
     }
-    if (l->connection.stable && !again && client_was_useful(c)) {
+    if (stable && !again && client_was_useful(c)) {
         l->attempts = 0;
     }
-    l->connection.expired &= l->connection.stable;
-    if (!l->connection.stable && error == MST_ERR_WS_CLOSED &&
-        !l->grant.token->ends) {
+    l->connection.expired &= stable;
+    if (!stable && error == MST_ERR_WS_CLOSED && !l->grant.token->end.armed) {
         link_drop_token(l); /* this may have been its end */
     }
     c->abort_due = true;
@@ -9150,17 +9025,13 @@ static void client_closed(struct mst_client *c) {
     } else {
         (void)link_note(l, MST_EVENT_CLOSED, error, l->state);
     }
-    if (l->connection.opened) {
+    if (l->state == MST_STATE_CLOSING) {
         c->abort_due = true;
         client_drop_books(c, MST_BOOK_RECONNECT);
         client_reset(c);
     }
-    link_fetched(l);
-    if (l->connection.up) {
-        link_trace_event(l, MST_TRACE_END, 0);
-    }
     l->attempts = 0;
-    link_enter(l, MST_STATE_WAIT, 0);
+    link_restart(l);
 }
 
 static bool client_has_sent(const struct mst_client *c,
@@ -9209,7 +9080,6 @@ static int client_read_upgrade(struct mst_client *c, struct mst_event *event) {
     link_note_http(l);
     mst_ws_init(&c->ws);
     client_reset(c);
-    l->connection.opened = true;
     l->grant.again = false;
     l->reported_error = 0;
     l->stats.opens++;
@@ -9661,8 +9531,7 @@ static void transfer_failed(struct mst_transfer *t) {
     transfer_note(t, f->error, f->stage, f->http_status);
     t->result.retry_ms = final ? 0 : f->retry_ms;
     if (answered && t->result.retry_ms > 0) {
-        timer_set(&t->link.access->holds[ACCESS_ADDRESS], t->link.clock.now,
-                  t->result.retry_ms);
+        access_hold(t->link.access, ACCESS_ADDRESS, t->result.retry_ms);
     }
     transfer_end(t, f->error);
 }
@@ -9734,7 +9603,7 @@ static int transfer_read(struct mst_link *l, struct mst_event *event) {
         } else if (t->request != NULL && !t->done &&
                    !l->access->holds[ACCESS_ADDRESS].armed) {
             if (access_token(l->access, link_scope(l)) == l->grant.token) {
-                link_again(l);
+                link_exchange(l);
             } else {
                 link_restart(l);
             }
@@ -9756,13 +9625,12 @@ static bool transfer_finish(struct mst_link *l) {
 /* put_ms is over. */
 static void transfer_expire(struct mst_link *l, enum mst_link_timer timer) {
     struct mst_transfer *t = transfer_of(l);
-    enum access_purpose purpose;
     uint32_t wait;
 
     if (timer != MST_TIMER_USER || t->request == NULL || t->done) {
         return;
     }
-    wait = l->state == MST_STATE_WAIT ? link_next(l, &purpose) : 0;
+    wait = l->state == MST_STATE_WAIT ? link_wait(l) : 0;
     if (wait != TIMER_NONE) {
         t->result.retry_ms = wait; /* held back */
     }

@@ -1103,12 +1103,14 @@ struct mst_timer {
 struct mst_token {
     struct mst_token *next;
     const char *scope;
-    struct mst_timer until, end, refresh;
-    uint32_t len;    /* 0: none */
-    uint32_t key;    /* that it is stored under */
-    uint8_t readers; /* links that are connecting with it */
-    uint8_t serial;  /* another one with each token */
-    bool ends, fresh, loaded, refresh_due, save_due;
+    struct mst_timer end;
+    uint32_t ahead_ms; /* before its end the next one is fetched; 0: not */
+    uint32_t len;      /* 0: none */
+    uint32_t key;      /* that it is stored under */
+    uint8_t readers;   /* links that are connecting with it */
+    uint8_t serial;    /* another one with each token */
+    uint8_t news;      /* for the object: bits of what was replaced */
+    bool unused, loaded, refresh_due, save_due;
     bool replaced; /* there is a newer one of its scope */
     char *text;    /* of MST_TOKEN_ROOM bytes */
 };
@@ -1129,14 +1131,16 @@ struct mst_access {
     const char *client_id, *client_secret;
     struct mst_token *rooms;
     const void *fetching; /* the link that fetches a token, or NULL */
-    struct mst_timer holds[3], pace;
+    uint32_t now;         /* as last looked at by any object */
+    struct mst_timer due; /* the first of all timers here */
+    struct mst_timer holds[4];
+    bool save_due; /* of a token */
 #ifndef MST_NO_TLS
     const br_x509_trust_anchor *anchors;
     size_t anchors_len;
     struct mst_resume resume[MST_RESUMES];
     uint8_t next_resume;
 #endif
-    uint8_t credentials_changes, anchors_changes;
 };
 
 /* Prepares an access that is to be shared, before the objects that share it.
@@ -1214,6 +1218,7 @@ struct mst_stats {
 struct mst_transport {
 #ifndef MST_NO_TLS
     br_ssl_client_context *tls;
+    br_x509_minimal_context *x509; /* in the room of the message */
     const br_block_ctr_class *aes; /* the port's, or NULL until looked for */
     br_ghash ghash;
     br_chacha20_run chacha20; /* the port's, or NULL */
@@ -1233,14 +1238,14 @@ struct mst_link;
 struct mst_link_user; /* what the user of a link adds to it */
 enum mst_link_timer {
     MST_TIMER_STAGE,   /* the state's deadline; when a wait is over */
-    MST_TIMER_TOKEN,   /* the end of the token that the connection is for */
-    MST_TIMER_STABLE,  /* open for long enough to begin anew */
     MST_TIMER_SILENCE, /* the peer's */
     MST_TIMER_PING,    /* after a silence */
     MST_TIMER_BEAT,    /* the next heartbeat is overdue */
-    MST_TIMER_ANSWER,  /* to the outstanding request */
+    MST_TIMER_ANSWER,  /* to the outstanding request; so far the peer's */
     MST_TIMER_REQUEST, /* there may be something to ask for */
     MST_TIMER_AUDIT,   /* the next list of subscriptions */
+    MST_TIMER_TOKEN,   /* the end of the token that the connection is for */
+    MST_TIMER_STABLE,  /* open for long enough to begin anew */
     MST_TIMER_USER,    /* of the object: it outlasts a connection */
     MST_TIMER_OWNER,   /* of a pair that the object is in, likewise */
     MST_TIMERS
@@ -1251,14 +1256,14 @@ struct mst_random {
 };
 /* The addresses of the host, and how many of them were tried. */
 struct mst_addresses {
-    int count, at, tried;
+    uint32_t count, tried;
 };
 /* The reply of the token endpoint, as it is read. */
 struct mst_reply {
     struct mst_json json;
-    uint32_t item_len, expires_in;
+    uint32_t item_len, token_len;
+    uint32_t life_ms;         /* of the token; UINT32_MAX: it has no end */
     uint8_t seen, set, field; /* by enum reply_field */
-    uint32_t token_len;
     bool item;
     bool granted; /* the whole scope; else the text names what is missing */
 };
@@ -1269,17 +1274,13 @@ struct mst_clock {
     int64_t unix_s;          /* at the begin of the attempt... */
     uint64_t unix_ms;        /* ...and elapsed_ms then */
     struct mst_timer caller; /* until when the caller may be away */
-    /* Another one once time has passed, or the caller may have waited; that at
-     * which the port had no more. */
-    uint32_t moment, drained;
 };
 /* The token that a connection is for, or that is being fetched. */
 struct mst_grant {
     struct mst_token *token;
-    const char *scope; /* that is asked for */
-    uint8_t serial;    /* of the token */
-    bool reads;        /* a request is being written with it */
-    bool again;        /* a new one has come after a 401 */
+    uint8_t serial; /* of the token */
+    bool reads;     /* a request is being written with it */
+    bool again;     /* a new one has come after a 401 */
     bool store_tried;
     bool fetches; /* tokens ahead of their end, while it is not wanted */
     bool ahead;   /* this attempt is for such a token */
@@ -1287,9 +1288,8 @@ struct mst_grant {
 /* What has become of the connection at hand. */
 struct mst_connection {
     bool up;      /* the port's side is in use */
-    bool opened;  /* a stream is open, or was */
     bool reading; /* what was read is not used up */
-    bool stable;  /* open for so long that the backoff begins anew */
+    bool drained; /* the port had no more, at this instant */
     bool expired; /* its token has ended */
 };
 /* One authorised connection after another. What is often in use, and small,
@@ -1301,7 +1301,6 @@ struct mst_link {
     uint8_t sending;
     uint8_t report; /* type of the event that is to be told: failure */
     uint8_t purpose;
-    uint8_t credentials_changes, anchors_changes; /* taken note of */
     struct mst_grant grant;
     const struct mst_link_user *user;
     const struct mst_port *port;
