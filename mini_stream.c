@@ -65,6 +65,13 @@
 #define WORDS 0
 #endif
 
+/* In a build for size a compiler inlines this where a call takes fewer bytes. */
+#ifdef __GNUC__
+#define APART static __attribute__((noinline))
+#else
+#define APART static
+#endif
+
 /* A word of eight equal bytes. */
 #define WORD_OF(byte) (UINT64_C(0x0101010101010101) * (byte))
 
@@ -5514,24 +5521,6 @@ static void transport_validator(struct mst_transport *t,
     br_ssl_engine_set_x509(&t->tls->eng, &x509->vtable);
 }
 
-/*
- * Says which buffers the engine has. With a small one of either kind it asks
- * for max_fragment_length, and most servers then send no larger records: where
- * the input holds any record, that is not asked for. log_max_frag_len is what
- * a client asks for, and what it holds an answer against, and nothing else;
- * the records that it sends are bounded by max_frag_len, which stays as it is,
- * and by the output's length.
- */
-static void transport_buffers(const struct mst_transport *t) {
-    br_ssl_engine_context *engine = &t->tls->eng;
-
-    br_ssl_engine_set_buffers_bidi(engine, t->in, t->in_size, t->out,
-                                   t->out_size);
-    if (t->in_size >= MST_RECORD_IN_ANY) {
-        engine->log_max_frag_len = TLS_FRAGMENT_ANY;
-    }
-}
-
 /* Begins the handshake with a host, a short one if the last one with its server
  * is known. The entropy (32 bytes) is handed over because Debian's build of
  * BearSSL would otherwise rely on the system's alone. */
@@ -5539,16 +5528,26 @@ static void transport_start(struct mst_transport *t, const char *host,
                             const struct mst_access *access,
                             const struct mst_resume *resume, int64_t unix_s,
                             const uint8_t *entropy) {
+    br_ssl_engine_context *engine = &t->tls->eng;
     bool known = resume->session.session_id_len > 0;
 
     br_ssl_client_zero(t->tls);
     transport_suites(t);
     br_ssl_client_set_default_rsapub(t->tls);
     transport_validator(t, access, unix_s);
-    transport_buffers(t);
-    br_ssl_engine_inject_entropy(&t->tls->eng, entropy, 32);
+    br_ssl_engine_set_buffers_bidi(engine, t->in, t->in_size, t->out,
+                                   t->out_size);
+    if (t->in_size >= MST_RECORD_IN_ANY) {
+        /* BearSSL asks for max_fragment_length where one of the buffers is
+         * small, and most servers then send no larger records: not needed where
+         * the input holds any. This is what it asks for, and holds an answer
+         * against, and nothing else; what is sent is bounded by max_frag_len,
+         * which stays as it is, and by the output's length. */
+        engine->log_max_frag_len = TLS_FRAGMENT_ANY;
+    }
+    br_ssl_engine_inject_entropy(engine, entropy, 32);
     if (known) {
-        br_ssl_engine_set_session_parameters(&t->tls->eng, &resume->session);
+        br_ssl_engine_set_session_parameters(engine, &resume->session);
     }
     (void)br_ssl_client_reset(t->tls, host, known);
     t->secured = true;
@@ -5617,16 +5616,6 @@ static unsigned transport_state(const struct mst_transport *t) {
                           : BR_SSL_SENDAPP;
 }
 
-/* Nothing can be sent: as long as the handshake is not over. */
-static bool transport_is_busy(const struct mst_transport *t) {
-    return (transport_state(t) & BR_SSL_SENDAPP) == 0;
-}
-
-/* TLS has ended, by a close_notify or an error. */
-static bool transport_is_closed(const struct mst_transport *t) {
-    return transport_state(t) == BR_SSL_CLOSED;
-}
-
 /* BearSSL's code for what went wrong, or 0. */
 static int transport_detail(const struct mst_transport *t) {
     const br_ssl_engine_context *engine = transport_engine(t);
@@ -5636,29 +5625,35 @@ static int transport_detail(const struct mst_transport *t) {
 
 /* The engine's error as an mst_error, or 0. */
 static int transport_error(const struct mst_transport *t) {
-    int error = transport_detail(t);
+    static const struct {
+        int16_t detail, error;
+    } known[] = {
+        {BR_ERR_OK, 0},
+        {BR_ERR_X509_NOT_TRUSTED, MST_ERR_TLS_ISSUER},
+        {BR_ERR_X509_BAD_SERVER_NAME, MST_ERR_TLS_NAME},
+        {BR_ERR_X509_EXPIRED, MST_ERR_TLS_TIME},
+        {BR_ERR_RECV_FATAL_ALERT + BR_ALERT_PROTOCOL_VERSION,
+         MST_ERR_TLS_VERSION},
+        {BR_ERR_BAD_CIPHER_SUITE, MST_ERR_TLS_HANDSHAKE},
+        {BR_ERR_RECV_FATAL_ALERT + BR_ALERT_HANDSHAKE_FAILURE,
+         MST_ERR_TLS_HANDSHAKE},
+        {BR_ERR_RECV_FATAL_ALERT + BR_ALERT_INSUFFICIENT_SECURITY,
+         MST_ERR_TLS_HANDSHAKE},
+    };
+    int detail = transport_detail(t);
 
-    switch (error) {
-    case BR_ERR_OK: return 0;
-    case BR_ERR_X509_NOT_TRUSTED: return MST_ERR_TLS_ISSUER;
-    case BR_ERR_X509_BAD_SERVER_NAME: return MST_ERR_TLS_NAME;
-    case BR_ERR_X509_EXPIRED: return MST_ERR_TLS_TIME;
-    case BR_ERR_UNSUPPORTED_VERSION:
-        /* Also said of bytes that are no TLS record at all. */
-        return transport_engine(t)->record_type_in == TLS_HANDSHAKE
-                   ? MST_ERR_TLS_VERSION
-                   : MST_ERR_TLS_PROTOCOL;
-    case BR_ERR_RECV_FATAL_ALERT + BR_ALERT_PROTOCOL_VERSION:
-        return MST_ERR_TLS_VERSION;
-    case BR_ERR_BAD_CIPHER_SUITE:
-    case BR_ERR_RECV_FATAL_ALERT + BR_ALERT_HANDSHAKE_FAILURE:
-    case BR_ERR_RECV_FATAL_ALERT + BR_ALERT_INSUFFICIENT_SECURITY:
-        return MST_ERR_TLS_HANDSHAKE;
-    default:
-        return error >= BR_ERR_RECV_FATAL_ALERT ? MST_ERR_TLS_ALERT
-               : error > BR_ERR_X509_OK         ? MST_ERR_TLS_CERTIFICATE
-                                                : MST_ERR_TLS_PROTOCOL;
+    for (unsigned i = 0; i < COUNT_OF(known); i++) {
+        if (known[i].detail == detail) {
+            return known[i].error;
+        }
     }
+    /* The first is also said of bytes that are no TLS record at all. */
+    return detail == BR_ERR_UNSUPPORTED_VERSION &&
+                   transport_engine(t)->record_type_in == TLS_HANDSHAKE
+               ? MST_ERR_TLS_VERSION
+           : detail >= BR_ERR_RECV_FATAL_ALERT ? MST_ERR_TLS_ALERT
+           : detail > BR_ERR_X509_OK           ? MST_ERR_TLS_CERTIFICATE
+                                               : MST_ERR_TLS_PROTOCOL;
 }
 
 /* Plaintext that has come and was not looked at yet. */
@@ -5806,15 +5801,6 @@ static void transport_got(struct mst_transport *t, size_t len) {
     }
 }
 
-/* Prepares for a connection. */
-static void transport_reset(struct mst_transport *t) {
-    t->in_len = t->out_len = t->used = 0;
-    t->ahead_at = t->ahead_len = 0;
-    t->end = t->send_error = 0;
-    t->held = 0;
-    t->secured = false;
-}
-
 /* Forgets a connection: a token may lie in any of the buffers. */
 static void transport_wipe(struct mst_transport *t) {
 #ifndef MST_NO_TLS
@@ -5823,7 +5809,11 @@ static void transport_wipe(struct mst_transport *t) {
     mem_wipe(t->in, t->in_size);
     mem_wipe(t->out, t->out_size);
     mem_wipe(t->ahead, t->ahead_size);
-    transport_reset(t);
+    t->in_len = t->out_len = t->used = 0;
+    t->ahead_at = t->ahead_len = 0;
+    t->end = t->send_error = 0;
+    t->held = 0;
+    t->secured = false;
 }
 
 /* ------------------------------------------------------------------------
@@ -5889,23 +5879,19 @@ static uint32_t timer_sooner(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
 
-/* Is this word one of a list of words with single blanks in between? */
-static bool access_has_word(const char *list, const char *word, size_t len) {
-    while (*list != '\0') {
-        size_t n = strcspn(list, " ");
-        if (n == len && memcmp(list, word, len) == 0) {
-            return true;
-        }
-        list += n + (list[n] == ' ');
-    }
-    return false;
-}
-
-/* The first word of a scope that a list lacks; "" where it has all. */
+/* The first word of a scope that a list of words, with single blanks between
+ * them, lacks; "" where it has all. */
 static const char *access_lacks(const char *list, const char *scope) {
     while (*scope != '\0') {
-        size_t len = strcspn(scope, " ");
-        if (len > 0 && !access_has_word(list, scope, len)) {
+        size_t len = strcspn(scope, " "), n;
+        const char *at = list;
+        bool found;
+        do {
+            n = strcspn(at, " ");
+            found = n == len && memcmp(at, scope, len) == 0;
+            at += n + (at[n] == ' ');
+        } while (!found && *at != '\0');
+        if (len > 0 && !found) {
             break;
         }
         scope += len + (scope[len] == ' ');
@@ -6027,8 +6013,7 @@ static void access_tick(struct mst_access *a, uint32_t now) {
 }
 
 /* This is not asked for in the time to come. */
-static void access_hold(struct mst_access *a, enum access_purpose purpose,
-                        uint32_t ms) {
+static void access_hold(struct mst_access *a, unsigned purpose, uint32_t ms) {
     timer_set(&a->holds[purpose], a->now, ms);
     access_look(a);
 }
@@ -6242,9 +6227,8 @@ static void link_trace(const struct mst_link *l, struct mst_trace *trace) {
 }
 
 static void link_trace_text(const struct mst_link *l, enum mst_trace_kind kind,
-                            const char *text, int64_t value, int64_t value2) {
-    struct mst_trace trace = {
-        .kind = kind, .text = text, .value = value, .value2 = value2};
+                            const char *text, uint32_t value) {
+    struct mst_trace trace = {.kind = kind, .text = text, .value = value};
 
     link_trace(l, &trace);
 }
@@ -6283,8 +6267,8 @@ static void link_high(uint32_t *mark, size_t value) {
     }
 }
 
-static void link_arm(struct mst_link *l, enum mst_link_timer timer,
-                     uint32_t ms) {
+APART void link_arm(struct mst_link *l, enum mst_link_timer timer,
+                    uint32_t ms) {
     timer_set(&l->timers[timer], l->clock.now, ms);
 }
 
@@ -6387,7 +6371,7 @@ static int64_t link_unix_s(const struct mst_link *l) {
 
 /* How long the service wants us to wait at least, ms; 0 where it has not said
  * so in a way that can be understood: a date needs a clock to go with it. */
-static uint32_t link_retry_after(const struct mst_link *l, int error) {
+APART uint32_t link_retry_after(const struct mst_link *l, int error) {
     const struct mst_http *h = &l->http;
     int64_t s = h->retry_after_s;
 
@@ -6513,9 +6497,9 @@ static void link_report(struct mst_link *l, int error) {
 
 /* What a link that waits is to do next: what its user is for, or fetch a token
  * for that, or fetch one ahead of the old one's end. */
-static enum access_purpose link_purpose(const struct mst_link *l) {
+static unsigned link_purpose(const struct mst_link *l) {
     return l->wanted && access_token(l->access, link_scope(l)) != NULL
-               ? (enum access_purpose)l->user->purpose
+               ? l->user->purpose
                : ACCESS_TOKEN;
 }
 
@@ -6523,7 +6507,7 @@ static enum access_purpose link_purpose(const struct mst_link *l) {
  * link is fetching a token. */
 static uint32_t link_wait(const struct mst_link *l) {
     const struct mst_access *a = l->access;
-    enum access_purpose purpose = link_purpose(l);
+    const unsigned purpose = link_purpose(l);
     uint32_t wait = timer_rest(&l->timers[MST_TIMER_STAGE], l->clock.now);
     uint32_t hold = timer_rest(&a->holds[purpose], l->clock.now);
 
@@ -6595,7 +6579,7 @@ static void link_fail(struct mst_link *l, int error) {
         retry_ms = link_backoff(l, error, least);
     }
     if (least > 0) { /* for all that share the access */
-        access_hold(l->access, (enum access_purpose)l->purpose, least);
+        access_hold(l->access, l->purpose, least);
     }
     link_report(l, error);
     link_stop(l, error, retry_ms);
@@ -6606,7 +6590,7 @@ static void link_fail(struct mst_link *l, int error) {
 }
 
 /* Reads the URL of what a link has a purpose for. */
-static int link_read_url(struct mst_link *l, enum access_purpose purpose) {
+static int link_read_url(struct mst_link *l, unsigned purpose) {
     const struct mst_config *g = &l->config;
     const char *url = purpose == ACCESS_TOKEN    ? g->auth_url
                       : purpose == ACCESS_STREAM ? g->ws_url
@@ -6623,7 +6607,7 @@ static int link_read_url(struct mst_link *l, enum access_purpose purpose) {
 /* Begins an attempt, once clock and entropy are known to be there. */
 static void link_begin(struct mst_link *l) {
     struct mst_grant *grant = &l->grant;
-    enum access_purpose purpose = link_purpose(l);
+    const unsigned purpose = link_purpose(l);
 
     l->purpose = (uint8_t)purpose;
     grant->ahead = !l->wanted;
@@ -6644,32 +6628,24 @@ static void link_begin(struct mst_link *l) {
         l->generation++;
     }
     (void)link_read_url(l, purpose); /* it was checked at the object's begin */
-    transport_reset(&l->transport);
     memset(&l->addresses, 0, sizeof l->addresses);
     l->sending = SEND_NOTHING;
+    l->send_at = 0;
     l->text[0] = '\0';
     l->connection.up = true;
     l->connection.drained = false;
-    link_trace_text(l, MST_TRACE_OPEN, l->endpoint.host, l->endpoint.port, 0);
+    link_trace_text(l, MST_TRACE_OPEN, l->endpoint.host, l->endpoint.port);
     link_enter(l, MST_STATE_RESOLVE, l->config.resolve_ms);
 }
 
 /* Goes on to the next address of the host, if there is one left. */
 static bool link_next_address(struct mst_link *l) {
-    struct mst_addresses *a = &l->addresses;
+    bool left = ++l->addresses.tried < l->addresses.count;
 
-    if (a->tried + 1 >= a->count) {
-        return false;
+    if (left) {
+        link_enter(l, MST_STATE_CONNECT, l->config.connect_ms);
     }
-    a->tried++;
-    link_enter(l, MST_STATE_CONNECT, l->config.connect_ms);
-    return true;
-}
-
-/* A request is written next, from its begin. */
-static void link_write_next(struct mst_link *l, uint8_t sending) {
-    l->sending = sending;
-    l->send_at = 0;
+    return left;
 }
 
 /* The exchange that the connection is for, or another one on it. */
@@ -6698,7 +6674,7 @@ static void link_exchange(struct mst_link *l) {
         link_enter(l, l->user->request,
                    l->purpose == ACCESS_STREAM ? g->upgrade_ms : g->answer_ms);
     }
-    link_write_next(l, SEND_HTTP);
+    l->sending = SEND_HTTP;
 }
 
 /* The link can carry plaintext: on to the first exchange. */
@@ -6805,6 +6781,7 @@ static bool link_send(struct mst_link *l) {
     if (l->send_at == o.len) {
         link_let_go(l);
         l->sending = SEND_NOTHING;
+        l->send_at = 0;
     }
     return true;
 }
@@ -6864,14 +6841,10 @@ static bool link_is_token(const char *token, size_t len) {
     return len > 0;
 }
 
-static char *link_reply_store(struct mst_link *l) {
-    return l->reply.field == REPLY_TOKEN ? l->grant.token->text : l->http.line;
-}
-
 /* Takes in a field of the reply, which lies in its store. */
-static int link_reply_field(struct mst_link *l) {
+APART int link_reply_field(struct mst_link *l) {
     struct mst_reply *r = &l->reply;
-    char *store = link_reply_store(l);
+    char *store = r->store;
     struct json_text t = json_scalar(store, r->item_len, store, r->item_len);
     const char *missing;
 
@@ -6907,22 +6880,8 @@ static int link_reply_field(struct mst_link *l) {
     }
 }
 
-/* Appends to the item at hand, in the field's own store. */
-static int link_reply_keep(struct mst_link *l, const uint8_t *data,
-                           size_t len) {
-    struct mst_reply *r = &l->reply;
-    bool token = r->field == REPLY_TOKEN;
-    size_t cap = token ? MST_TOKEN_MAX + 2u : MST_LINE_MAX;
-
-    if (len > cap - r->item_len) {
-        return token ? MST_ERR_TOKEN_TOO_LARGE : MST_ERR_TOKEN_SHAPE;
-    }
-    memcpy(link_reply_store(l) + r->item_len, data, len);
-    r->item_len += (uint32_t)len;
-    return 0;
-}
-
-/* Reads on in the reply's body. */
+/* Reads on in the reply's body. A token goes straight into its room, what else
+ * counts into the room of a header line. */
 static int link_reply_read(struct mst_link *l, const uint8_t *data,
                            size_t len) {
     struct mst_reply *r = &l->reply;
@@ -6934,17 +6893,25 @@ static int link_reply_read(struct mst_link *l, const uint8_t *data,
     int rc = 0, stop = JSON_VALUE;
 
     while (rc == 0 && stop != JSON_MORE) {
+        bool token = r->field == REPLY_TOKEN;
         stop = json_next(&r->json, data, len, &at);
-        if (r->item && stop >= 0) {
-            rc = link_reply_keep(l, data + from, at - from);
+        if (r->store != NULL && stop >= 0) {
+            if (at - from >
+                (token ? MST_TOKEN_MAX + 2u : MST_LINE_MAX) - r->item_len) {
+                return token ? MST_ERR_TOKEN_TOO_LARGE : MST_ERR_TOKEN_SHAPE;
+            }
+            memcpy(r->store + r->item_len, data + from, at - from);
+            r->item_len += (uint32_t)(at - from);
         }
-        if (rc == 0 && stop == JSON_ITEM) {
-            r->item = false;
+        if (stop == JSON_ITEM) {
             rc = link_reply_field(l);
-        } else if (rc == 0 && stop == JSON_VALUE) {
+            r->store = NULL;
+        } else if (stop == JSON_VALUE) {
             o.item = NULL;
             rc = object_value(&o, &r->json, (const char *)data, &at, &field);
-            r->item = o.item != NULL && field < o.count;
+            r->store = o.item == NULL || field >= o.count ? NULL
+                       : field == REPLY_TOKEN             ? l->grant.token->text
+                                                          : l->http.line;
             r->item_len = 0;
             r->field = (uint8_t)field;
             r->seen = (uint8_t)o.seen;
@@ -7061,7 +7028,7 @@ static void link_ended(struct mst_link *l) {
         return;
     }
     if (error == MST_ERR_EOF && l->transport.secured &&
-        !transport_is_closed(&l->transport)) {
+        transport_state(&l->transport) != BR_SSL_CLOSED) {
         error = MST_ERR_TLS_TRUNCATED;
     } else if (error == MST_ERR_EOF && l->http.headers_len > 0 &&
                link_is_http(l)) {
@@ -7078,7 +7045,7 @@ static int link_step(struct mst_link *l, struct mst_event *event) {
     size_t unread;
 
     if (l->state == MST_STATE_TLS) {
-        if (!transport_is_busy(&l->transport)) {
+        if ((transport_state(&l->transport) & BR_SSL_SENDAPP) != 0) {
             link_connected(l);
         }
     } else if (l->state == MST_STATE_TOKEN) {
@@ -7132,7 +7099,7 @@ static void link_clock(struct mst_link *l) {
     if (l->state == MST_STATE_WAIT) {
         (void)timer_ends(&l->timers[MST_TIMER_STAGE], now);
     }
-    link_trace_text(l, MST_TRACE_CLOCK, NULL, (int64_t)now, 0);
+    link_trace_text(l, MST_TRACE_CLOCK, NULL, now);
 }
 
 /* Fills the stock of random bytes, the one place where they are drawn for
@@ -7216,8 +7183,10 @@ static void link_save_tokens(const struct mst_link *l) {
 static void link_try(struct mst_link *l) {
     int64_t ns = 0;
     bool set = l->port->unix_ns(l->port->context, &ns) >= 0;
+    struct mst_trace trace = {
+        .kind = MST_TRACE_CLOCK, .value = set ? ns : -1, .value2 = 1};
 
-    link_trace_text(l, MST_TRACE_CLOCK, NULL, set ? ns : -1, 1);
+    link_trace(l, &trace);
     l->clock.unix_s = set ? ns / 1000000000 : 0;
     l->clock.unix_ms = l->clock.elapsed_ms;
     if (!link_is_secure(l) && (!set || l->clock.unix_s < MST_CLOCK_MIN)) {
@@ -7288,7 +7257,7 @@ static bool link_flush(struct mst_link *l) {
 
 #ifndef MST_NO_TLS
     if (l->state == MST_STATE_TLS && transport_hold(t) &&
-        !transport_is_busy(t)) {
+        (transport_state(t) & BR_SSL_SENDAPP) != 0) {
         return true; /* the request follows at once */
     }
 #endif
@@ -7335,7 +7304,7 @@ static bool link_stops(struct mst_link *l) {
     size_t unread;
 
     (void)transport_received(t, &unread);
-    if (transport_is_closed(t)) {
+    if (transport_state(t) == BR_SSL_CLOSED) {
         if (error != 0 && l->state != MST_STATE_CLOSING) {
             link_fail(l, error);
             return true;
@@ -7481,7 +7450,7 @@ static int link_round(struct mst_link *l, struct mst_event *event) {
 }
 
 /* Timers, looked at when no I/O gets further; true where one has come. */
-static bool link_expire(struct mst_link *l) {
+APART bool link_expire(struct mst_link *l) {
     bool up = l->state > MST_STATE_WAIT;
     unsigned i = up ? MST_TIMER_STAGE : MST_TIMER_USER;
 
@@ -7583,18 +7552,17 @@ static void link_wipe(struct mst_link *l) {
     l->wiped = true;
 }
 
-/* Hands out what was noted of the link. */
+/* Hands out what is to be told of the link: true with an event. */
 static bool link_tell(struct mst_link *l, struct mst_event *event) {
-    if (l->user->tell(l, event)) {
-        return true;
+    bool told = l->user->tell(l, event);
+
+    if (!told && l->report != MST_EVENT_NONE) {
+        message_event(event, (enum mst_event_type)l->report);
+        event->as.failure = l->failure;
+        l->report = MST_EVENT_NONE;
+        told = true;
     }
-    if (l->report == MST_EVENT_NONE) {
-        return false;
-    }
-    message_event(event, (enum mst_event_type)l->report);
-    event->as.failure = l->failure;
-    l->report = MST_EVENT_NONE;
-    return true;
+    return told;
 }
 
 /* Goes round until there is an event, or nothing gets further. */
@@ -7705,29 +7673,23 @@ static bool link_set_times(struct mst_config *g) {
     return fit;
 }
 
-/* The port has AES and GHASH or neither, and the former's keys fit where
- * BearSSL keeps those of its own. */
-static bool link_aes_fits(const struct mst_port *port) {
-#ifndef MST_NO_TLS
-    return (port->aes_ctr == NULL) == (port->ghash == NULL) &&
-           (port->aes_ctr == NULL ||
-            port->aes_ctr->context_size <= sizeof(br_aes_gen_ctr_keys));
-#else
-    (void)port;
-    return true;
-#endif
-}
-
 static bool link_port_is_whole(const struct mst_port *port) {
     return port->resolve != NULL && port->connect != NULL &&
            port->send != NULL && port->recv != NULL && port->close != NULL &&
            port->now_ms != NULL && port->unix_ns != NULL &&
-           port->entropy != NULL && link_aes_fits(port);
+#ifndef MST_NO_TLS
+           /* AES and GHASH or neither, and the former's keys fit where BearSSL
+            * keeps those of its own. */
+           (port->aes_ctr == NULL) == (port->ghash == NULL) &&
+           (port->aes_ctr == NULL ||
+            port->aes_ctr->context_size <= sizeof(br_aes_gen_ctr_keys)) &&
+#endif
+           port->entropy != NULL;
 }
 
 /* Checks the URL of what the link has a purpose for, and that its host can be
  * reached safely. */
-static int link_check(struct mst_link *l, enum access_purpose purpose) {
+static int link_check(struct mst_link *l, unsigned purpose) {
     int rc = link_read_url(l, purpose);
 
     if (rc != 0) {
@@ -7817,7 +7779,7 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
         l->access = &l->own;
     }
     rc = link_check(l, ACCESS_TOKEN);
-    rc = rc != 0 ? rc : link_check(l, (enum access_purpose)user->purpose);
+    rc = rc != 0 ? rc : link_check(l, user->purpose);
     rc = rc != 0 ? rc
                  : access_check(l->access->client_id, l->access->client_secret);
     if (rc != 0) {
@@ -8098,7 +8060,7 @@ static bool client_resync(struct mst_client *c, struct mst_subscription *s) {
     }
     s->needs |= NEED_ANEW;
     c->link.stats.resyncs++;
-    link_trace_text(&c->link, MST_TRACE_REPAIR, s->market, MST_REPAIR_BOOK, 0);
+    link_trace_text(&c->link, MST_TRACE_REPAIR, s->market, MST_REPAIR_BOOK);
     return true;
 }
 
@@ -8234,7 +8196,7 @@ static void client_request(struct mst_client *c) {
         return;
     }
     link_trace_text(l, MST_TRACE_REQUEST, text_nth(message_actions, c->request),
-                    (int64_t)count, 0);
+                    count);
     c->request_due = true;
     access_hold(l->access, ACCESS_REQUEST, l->config.request_gap_ms);
     link_arm(l, MST_TIMER_ANSWER, l->config.answer_ms);
@@ -8378,7 +8340,7 @@ static void client_stray(struct mst_client *c, const struct mst_entry *entry) {
     client_activate(c, s, false);
     s->listed = true;
     c->link.stats.drifts++;
-    link_trace_text(&c->link, MST_TRACE_REPAIR, s->market, MST_REPAIR_STRAY, 0);
+    link_trace_text(&c->link, MST_TRACE_REPAIR, s->market, MST_REPAIR_STRAY);
 }
 
 /* The service has it already: no effect, no snapshot. A book that is not live
@@ -8436,7 +8398,7 @@ static void client_audited(struct mst_client *c) {
             if (s->state == SUB_ACTIVE) {
                 c->link.stats.drifts++;
                 link_trace_text(&c->link, MST_TRACE_REPAIR, s->market,
-                                MST_REPAIR_MISSING, 0);
+                                MST_REPAIR_MISSING);
             }
             client_left(c, s);
         }
@@ -8650,7 +8612,7 @@ static void client_choose(struct mst_link *l) {
     c->close_due &= next != FRAME_CLOSE;
     c->request_due &= next != FRAME_REQUEST;
     c->ping_due &= next != FRAME_PING;
-    link_write_next(l, SEND_FRAME);
+    l->sending = SEND_FRAME;
 }
 
 /* All books are stale: what they follow has ended, or is ending. */

@@ -1264,7 +1264,7 @@ struct mst_reply {
     uint32_t item_len, token_len;
     uint32_t life_ms;         /* of the token; UINT32_MAX: it has no end */
     uint8_t seen, set, field; /* by enum reply_field */
-    bool item;
+    char *store;              /* of the field at hand, or NULL */
     bool granted; /* the whole scope; else the text names what is missing */
 };
 /* The times that an object has read. */
