@@ -5801,14 +5801,8 @@ static void transport_got(struct mst_transport *t, size_t len) {
     }
 }
 
-/* Forgets a connection: a token may lie in any of the buffers. */
-static void transport_wipe(struct mst_transport *t) {
-#ifndef MST_NO_TLS
-    mem_wipe(t->tls, sizeof *t->tls);
-#endif
-    mem_wipe(t->in, t->in_size);
-    mem_wipe(t->out, t->out_size);
-    mem_wipe(t->ahead, t->ahead_size);
+/* Forgets a connection. */
+static void transport_reset(struct mst_transport *t) {
     t->in_len = t->out_len = t->used = 0;
     t->ahead_at = t->ahead_len = 0;
     t->end = t->send_error = 0;
@@ -6428,11 +6422,12 @@ static void link_count_error(struct mst_link *l, int error) {
 
 /* How long to wait before the next attempt: as long as the service says, or
  * longer. */
-static uint32_t link_backoff(struct mst_link *l, int error, uint32_t least) {
+APART uint32_t link_backoff(struct mst_link *l, int error, bool permanent,
+                            uint32_t least) {
     const struct mst_config *g = &l->config;
     /* A handover that timed out costs its books their snapshots again. */
-    bool slow = link_is_permanent(l, error) ||
-                (error == MST_ERR_TIMEOUT && l->state == MST_STATE_OPEN);
+    bool slow =
+        permanent || (error == MST_ERR_TIMEOUT && l->state == MST_STATE_OPEN);
     uint32_t longest = g->backoff_ms, jitter = 0, wait;
 
     if (link_is_local(error)) {
@@ -6477,9 +6472,8 @@ static struct mst_failure *link_note(struct mst_link *l,
 }
 
 /* Notes what is to be reported, unless it was already and lasts. */
-static void link_report(struct mst_link *l, int error) {
+APART void link_report(struct mst_link *l, int error, bool permanent) {
     struct mst_failure *f;
-    bool permanent = link_is_permanent(l, error);
     bool lasts = permanent || link_is_local(error);
 
     if (lasts && l->reported_error == error) {
@@ -6545,7 +6539,7 @@ static void link_restart(struct mst_link *l) {
 
 /* Ends the attempt or connection for an error. The first one wins. */
 static void link_fail(struct mst_link *l, int error) {
-    bool fetches = l->purpose == ACCESS_TOKEN;
+    bool fetches = l->purpose == ACCESS_TOKEN, permanent;
     uint32_t least, retry_ms = 0, wait;
 
     if (l->state == MST_STATE_WAIT && !link_is_local(error)) {
@@ -6558,6 +6552,7 @@ static void link_fail(struct mst_link *l, int error) {
     if (error == MST_ERR_FORBIDDEN && !fetches && l->grant.token->loaded) {
         error = MST_ERR_UNAUTHORIZED; /* a new token may have other rights */
     }
+    permanent = link_is_permanent(l, error);
     link_count_error(l, error);
 #ifndef MST_NO_TLS
     if (transport_error(&l->transport) != 0 || l->state == MST_STATE_TLS) {
@@ -6576,12 +6571,12 @@ static void link_fail(struct mst_link *l, int error) {
     least = link_retry_after(l, error);
     if (!l->connection.expired || l->state < MST_STATE_OPEN) {
         /* One that has served until its token's end is no reason to wait. */
-        retry_ms = link_backoff(l, error, least);
+        retry_ms = link_backoff(l, error, permanent, least);
     }
     if (least > 0) { /* for all that share the access */
         access_hold(l->access, l->purpose, least);
     }
-    link_report(l, error);
+    link_report(l, error, permanent);
     link_stop(l, error, retry_ms);
     if (!l->closing) {
         wait = link_wait(l);
@@ -6969,48 +6964,34 @@ static int link_reply_done(struct mst_link *l) {
     return 0;
 }
 
-/* Reads on in a response: body pieces go to the sink, which first hears of the
- * head (NULL). Returns 0 for more, 1 once the response is complete, or an
- * error. */
+/* Reads on in a response: body pieces go to the sink. Returns 0 for more, 1
+ * once the response is complete, or an error. */
 static int link_read_http(struct mst_link *l,
                           int (*sink)(struct mst_link *l, const uint8_t *data,
                                       size_t len)) {
     size_t len, used = 0, piece = 0;
     const uint8_t *data = transport_received(&l->transport, &len);
-    int rc = 0, found = HTTP_HEAD;
+    int rc = 0, found;
 
-    while (rc == 0 && (found == HTTP_HEAD || found == HTTP_BODY)) {
+    do {
         found = http_read(&l->http, data, len, &used, &piece);
-        if (found == HTTP_HEAD) {
-            rc = sink(l, NULL, 0);
-        } else if (found == HTTP_BODY) {
+        if (found == HTTP_BODY) {
             rc = sink(l, data + used - piece, piece);
         }
-    }
+    } while (rc == 0 && (found == HTTP_HEAD || found == HTTP_BODY));
     link_took(l, data, used);
     return rc != 0 ? rc : found == HTTP_END ? 1 : found;
 }
 
-/* Sink of the token endpoint's response. Only these have a body that says more
- * than the status does. */
-static int link_token_sink(struct mst_link *l, const uint8_t *data,
-                           size_t len) {
-    int status = l->http.status;
-
-    if (data != NULL) {
-        return link_reply_read(l, data, len);
-    }
-    return status == 200 || status == 400 || status == 401
-               ? 0
-               : MST_ERR_HTTP_STATUS;
-}
-
+/* Reads the response of the token endpoint. */
 static void link_read_token(struct mst_link *l) {
-    int rc = link_read_http(l, link_token_sink);
+    int rc = link_read_http(l, link_reply_read), status = l->http.status;
+    bool head = l->http.state > HTTP_HEADER_LINE;
 
-    if (rc < 0 && l->http.status > 0 && l->http.status != 200) {
-        /* It says more than what is wrong with its body. */
-        rc = http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
+    if (status != 200 && status != 0 &&
+        (rc < 0 || (head && status != 400 && status != 401))) {
+        /* It says more than its body, or what is wrong with that. */
+        rc = http_status_error(status, MST_ERR_HTTP_STATUS);
     }
     if (rc == 1) {
         rc = link_reply_done(l);
@@ -7130,6 +7111,7 @@ static void link_load_token(struct mst_link *l) {
     const struct mst_port *port = l->port;
     struct mst_token *t = &l->room;
     int64_t until_s = 0;
+    uint64_t life_s;
     int len;
 
     if (l->grant.store_tried || port->token_load == NULL || t->len > 0 ||
@@ -7141,16 +7123,16 @@ static void link_load_token(struct mst_link *l) {
     l->grant.store_tried = true;
     len = port->token_load(port->context, link_token_key(l, link_scope(l)),
                            t->text, MST_TOKEN_MAX, &until_s);
-    if (len <= 0 || len > MST_TOKEN_MAX || until_s <= l->clock.unix_s ||
-        until_s > l->clock.unix_s + (int64_t)ACCESS_LIFE_MAX_S ||
-        !link_is_token(t->text, (size_t)len)) {
+    /* Huge where it is over: this wraps. */
+    life_s = (uint64_t)until_s - (uint64_t)l->clock.unix_s;
+    if (len <= 0 || len > MST_TOKEN_MAX || life_s == 0 ||
+        life_s > ACCESS_LIFE_MAX_S || !link_is_token(t->text, (size_t)len)) {
         mem_wipe(t->text, MST_TOKEN_ROOM);
         return;
     }
     t->scope = link_scope(l);
     l->grant.token = t;
-    link_take_token(l, (size_t)len,
-                    (uint32_t)(until_s - l->clock.unix_s) * 1000, "loaded");
+    link_take_token(l, (size_t)len, (uint32_t)life_s * 1000, "loaded");
     t->unused = t->save_due = false;
     t->loaded = true;
 }
@@ -7166,21 +7148,19 @@ static void link_save_tokens(const struct mst_link *l) {
     }
     a->save_due = false;
     for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
-        uint32_t left = timer_left(&t->end, a->now);
-        bool due = t->save_due && port->token_save != NULL;
-        t->save_due = false;
-        if (due && t->len > 0 && t->end.armed && access_until(a, t) > 0 &&
-            unix_s >= MST_CLOCK_MIN) {
-            port->token_save(port->context, t->key, t->text, t->len,
-                             unix_s + left / 1000);
-        } else if (due) {
-            port->token_save(port->context, t->key, NULL, 0, 0);
+        bool good = t->len > 0 && t->end.armed && access_until(a, t) > 0 &&
+                    unix_s >= MST_CLOCK_MIN;
+        if (t->save_due && port->token_save != NULL) {
+            port->token_save(
+                port->context, t->key, good ? t->text : NULL, good ? t->len : 0,
+                good ? unix_s + timer_rest(&t->end, a->now) / 1000 : 0);
         }
+        t->save_due = false;
     }
 }
 
 /* Begins an attempt, if there is a clock and entropy for it. */
-static void link_try(struct mst_link *l) {
+APART void link_try(struct mst_link *l) {
     int64_t ns = 0;
     bool set = l->port->unix_ns(l->port->context, &ns) >= 0;
     struct mst_trace trace = {
@@ -7399,7 +7379,8 @@ static void link_drop(struct mst_link *l) {
     l->port->close(l->port->context, l->config.link);
     link_let_go(l);
     l->connection.up = l->connection.reading = false;
-    transport_wipe(t);
+    transport_reset(t);
+    mem_wipe(l->memory->data, l->memory->size); /* a token may lie there */
 }
 
 /* ------------------------------------------------------------------------
@@ -7647,9 +7628,9 @@ unsigned mst_wants(const struct mst_link *link) {
 #define LINK_TIME(member, s) \
     { offsetof(struct mst_config, member) / sizeof(uint32_t), s }
 
-/* Fills in the times that are left at 0; false where one is longer than 24
- * days. */
-static bool link_set_times(struct mst_config *g) {
+/* Fills in the times that are left at 0. Returns 0, or an error where one is
+ * longer than 24 days. */
+static int link_set_times(struct mst_config *g) {
     static const struct {
         uint32_t at : 8, s : 24;
     } times[] = {LINK_TIME(resolve_ms, 10),       LINK_TIME(connect_ms, 10),
@@ -7662,15 +7643,15 @@ static bool link_set_times(struct mst_config *g) {
                  LINK_TIME(backoff_slow_ms, 300), LINK_TIME(stable_ms, 30),
                  LINK_TIME(resume_ms, 86400),     LINK_TIME(heartbeat_ms, 15),
                  LINK_TIME(audit_ms, 600),        LINK_TIME(lag_max_ms, 0)};
-    bool fit = true;
+    int rc = 0;
 
     for (unsigned i = 0; i < COUNT_OF(times); i++) {
         uint32_t *ms = (uint32_t *)(void *)g + times[i].at;
         *ms = *ms != 0 ? *ms : times[i].s * 1000u;
-        fit &= *ms <= LINK_SLEEP_MAX_MS;
+        rc = *ms > LINK_SLEEP_MAX_MS ? MST_ERR_ARGUMENT : rc;
     }
     g->min_rate = g->min_rate != 0 ? g->min_rate : 1024;
-    return fit;
+    return rc;
 }
 
 static bool link_port_is_whole(const struct mst_port *port) {
@@ -7713,25 +7694,25 @@ static int link_check(struct mst_link *l, unsigned purpose) {
 #endif
 }
 
-static bool link_memory_fits(const struct mst_memory *m) {
-    const size_t lengths[] = {m->record_in, m->record_out, m->message,
-                              m->read_ahead};
+/* Cuts the memory into its pieces. Returns 0 or an error. */
+static int link_cut_memory(struct mst_link *l) {
     static const size_t least[] = {MST_RECORD_IN_MIN, MST_RECORD_OUT_MIN, 256,
                                    0};
-    bool fits = true;
-
-    for (unsigned i = 0; i < COUNT_OF(least); i++) {
-        fits &= lengths[i] >= least[i] && lengths[i] <= LINK_LEN_MAX;
-    }
-    return fits;
-}
-
-/* Cuts the memory into its pieces. */
-static void link_cut_memory(struct mst_link *l) {
     const struct mst_memory *m = l->memory;
+    const size_t lengths[] = {m->record_in, m->record_out, m->message,
+                              m->read_ahead};
     struct mst_transport *t = &l->transport;
     uint8_t *at = m->data;
 
+    for (unsigned i = 0; i < COUNT_OF(least); i++) {
+        if (lengths[i] < least[i] || lengths[i] > LINK_LEN_MAX) {
+            return MST_ERR_ARGUMENT;
+        }
+    }
+    if (m->size < MST_MEMORY_LEN(m->record_in, m->record_out, m->message,
+                                 m->read_ahead)) {
+        return MST_ERR_MEMORY;
+    }
     at += (16 - (uintptr_t)at % 16) % 16;
 #ifndef MST_NO_TLS
     t->tls = (br_ssl_client_context *)(void *)at;
@@ -7754,6 +7735,7 @@ static void link_cut_memory(struct mst_link *l) {
 #ifndef MST_NO_TLS
     t->x509 = (br_x509_minimal_context *)(void *)at;
 #endif
+    return 0;
 }
 
 /* Prepares a link. The object that it is in is all zero. */
@@ -7782,17 +7764,11 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
     rc = rc != 0 ? rc : link_check(l, user->purpose);
     rc = rc != 0 ? rc
                  : access_check(l->access->client_id, l->access->client_secret);
+    rc = rc != 0 ? rc : link_set_times(&l->config);
+    rc = rc != 0 ? rc : link_cut_memory(l);
     if (rc != 0) {
         return rc;
     }
-    if (!link_set_times(&l->config) || !link_memory_fits(memory)) {
-        return MST_ERR_ARGUMENT;
-    }
-    if (memory->size < MST_MEMORY_LEN(memory->record_in, memory->record_out,
-                                      memory->message, memory->read_ahead)) {
-        return MST_ERR_MEMORY;
-    }
-    link_cut_memory(l);
     l->room.next = l->access->rooms;
     l->access->rooms = &l->room;
     l->clock.now = link_now(l);
@@ -9535,9 +9511,6 @@ static int transfer_answered(struct mst_transfer *t) {
 static int transfer_sink(struct mst_link *l, const uint8_t *data, size_t len) {
     struct mst_transfer *t = transfer_of(l);
 
-    if (data == NULL) {
-        return 0;
-    }
     if (len > l->memory->message - t->body_len) {
         return MST_ERR_HTTP_BODY;
     }
