@@ -6222,9 +6222,10 @@ static void link_trace(const struct mst_link *l, struct mst_trace *trace) {
 
 static void link_trace_text(const struct mst_link *l, enum mst_trace_kind kind,
                             const char *text, uint32_t value) {
-    struct mst_trace trace = {.kind = kind, .text = text, .value = value};
-
-    link_trace(l, &trace);
+    if (link_traces(l, kind)) {
+        struct mst_trace trace = {.kind = kind, .text = text, .value = value};
+        link_trace(l, &trace);
+    }
 }
 
 static void link_trace_event(const struct mst_link *l, enum mst_trace_kind kind,
@@ -6236,9 +6237,10 @@ static void link_trace_event(const struct mst_link *l, enum mst_trace_kind kind,
 
 static void link_trace_data(const struct mst_link *l, enum mst_trace_kind kind,
                             const void *data, size_t len) {
-    struct mst_trace trace = {.kind = kind, .data = data, .len = len};
-
-    link_trace(l, &trace);
+    if (link_traces(l, kind)) {
+        struct mst_trace trace = {.kind = kind, .data = data, .len = len};
+        link_trace(l, &trace);
+    }
 }
 
 static void link_trace_token(const struct mst_link *l, const char *text,
@@ -7138,14 +7140,11 @@ static void link_load_token(struct mst_link *l) {
 }
 
 /* Stores tokens that have come, and forgets those that are gone. */
-static void link_save_tokens(const struct mst_link *l) {
+APART void link_save_tokens(const struct mst_link *l) {
     const struct mst_port *port = l->port;
     struct mst_access *a = l->access;
     int64_t unix_s = link_unix_s(l);
 
-    if (!a->save_due) {
-        return;
-    }
     a->save_due = false;
     for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
         bool good = t->len > 0 && t->end.armed && access_until(a, t) > 0 &&
@@ -7567,7 +7566,9 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
             rc = 2;
         }
     } while (rc == 2 && rounds > 0);
-    link_save_tokens(l);
+    if (l->access->save_due) {
+        link_save_tokens(l);
+    }
     l->more = rc != 0;
     if (rc == 1) {
         link_stamp(l, event);
