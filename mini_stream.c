@@ -3298,7 +3298,10 @@ int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event) {
  * the bodies that come back.
  * ------------------------------------------------------------------------ */
 
-static const struct mst_travelrule address_no_travelrule;
+/* The names in the body, from MST_FIELD_ID on. */
+static const char address_members[] =
+    "id\0crypto_network\0address\0nickname\0first_name\0last_name\0name\0id\0"
+    "custodian_type\0";
 
 const char *mst_address_field_name(enum mst_address_field field) {
     static const char words[] =
@@ -3317,177 +3320,168 @@ const char *mst_address_rule_text(enum mst_address_rule rule) {
     return rule > 0 ? text_nth(words, (unsigned)rule - 1) : "";
 }
 
-static int address_breaks(struct mst_address_fault *fault,
-                          enum mst_address_field field,
-                          enum mst_address_rule rule) {
-    fault->field = field;
-    fault->rule = rule;
-    return MST_ERR_ADDRESS;
+/* The texts of a request, or NULL, by enum mst_address_field. */
+struct address_texts {
+    const char *of[MST_FIELD_CUSTODIAN_TYPE + 1];
+};
+
+static void address_texts(struct address_texts *texts,
+                          const struct mst_address_request *r) {
+    memset(texts, 0, sizeof *texts);
+    texts->of[MST_FIELD_ID] = r->id;
+    texts->of[MST_FIELD_NETWORK] = r->network;
+    texts->of[MST_FIELD_ADDRESS] = r->address;
+    texts->of[MST_FIELD_NICKNAME] = r->nickname;
+    if (r->travelrule != NULL) { /* whose members are in this order */
+        memcpy(&texts->of[MST_FIELD_FIRST_NAME], r->travelrule,
+               sizeof *r->travelrule);
+    }
 }
 
+/* A field and the rule that it breaks, in one number; 0: none. */
+#define ADDRESS_FAULT(field, rule) ((unsigned)(field) << 4 | (rule))
+
 /* Exactly one identification form. */
-static int address_check_form(const struct mst_address_request *r,
-                              struct mst_address_fault *fault) {
-    bool network = r->network != NULL;
-    bool address = r->address != NULL;
+static unsigned address_form_fault(const struct mst_address_request *r) {
+    bool network = r->network != NULL, address = r->address != NULL;
 
     if (r->id != NULL) {
         return network || address
-                   ? address_breaks(fault, MST_FIELD_ID, MST_RULE_CONTRADICTS)
+                   ? ADDRESS_FAULT(MST_FIELD_ID, MST_RULE_CONTRADICTS)
                    : 0;
     }
-    if (!network || !address) {
-        return address_breaks(fault,
-                              network   ? MST_FIELD_ADDRESS
-                              : address ? MST_FIELD_NETWORK
-                                        : MST_FIELD_IDENTITY,
-                              MST_RULE_MISSING);
-    }
-    return 0;
+    return network && address ? 0
+           : network ? ADDRESS_FAULT(MST_FIELD_ADDRESS, MST_RULE_MISSING)
+           : address ? ADDRESS_FAULT(MST_FIELD_NETWORK, MST_RULE_MISSING)
+                     : ADDRESS_FAULT(MST_FIELD_IDENTITY, MST_RULE_MISSING);
 }
 
-static int address_check_texts(const struct mst_address_request *r,
-                               const struct mst_travelrule *t,
-                               struct mst_address_fault *fault) {
-    /* In the order of enum mst_address_field, from MST_FIELD_ID on. */
-    const char *const texts[] = {
-        r->id,          r->network,    r->address,
-        r->nickname,    t->first_name, t->last_name,
-        t->institution, t->vasp_id,    t->custodian_type,
-    };
-    static const struct {
-        uint32_t most;
-        bool empty; /* may be */
-    } limits[] = {
-        {MST_ADDRESS_WORD_MAX, false}, {MST_ADDRESS_WORD_MAX, false},
-        {MST_ADDRESS_TEXT_MAX, false}, {MST_ADDRESS_TEXT_MAX, true},
-        {MST_ADDRESS_TEXT_MAX, true},  {MST_ADDRESS_TEXT_MAX, true},
-        {MST_ADDRESS_TEXT_MAX, true},  {MST_ADDRESS_TEXT_MAX, false},
-        {MST_ADDRESS_WORD_MAX, false},
-    };
+/* Sets of fields: short ones; those that may be "". */
+#define ADDRESS_WORDS                               \
+    (1u << MST_FIELD_ID | 1u << MST_FIELD_NETWORK | \
+     1u << MST_FIELD_CUSTODIAN_TYPE)
+#define ADDRESS_EMPTY                                        \
+    (1u << MST_FIELD_NICKNAME | 1u << MST_FIELD_FIRST_NAME | \
+     1u << MST_FIELD_LAST_NAME | 1u << MST_FIELD_INSTITUTION)
 
-    for (unsigned i = 0; i < COUNT_OF(texts); i++) {
-        enum mst_address_field field =
-            (enum mst_address_field)(MST_FIELD_ID + i);
-        size_t len;
-        if (texts[i] == NULL) {
-            continue;
-        }
-        len = strlen(texts[i]);
-        if (len == 0 && !limits[i].empty) {
-            return address_breaks(fault, field, MST_RULE_EMPTY);
-        }
-        if (len > limits[i].most) {
-            return address_breaks(fault, field, MST_RULE_TOO_LONG);
-        }
-        if (!utf8_is(texts[i], len)) {
-            return address_breaks(fault, field, MST_RULE_UTF8);
+static unsigned address_text_fault(const struct address_texts *texts) {
+    for (unsigned i = MST_FIELD_ID; i <= MST_FIELD_CUSTODIAN_TYPE; i++) {
+        const char *text = texts->of[i];
+        size_t len = text != NULL ? strlen(text) : 0;
+        size_t most = (ADDRESS_WORDS >> i & 1u) != 0 ? MST_ADDRESS_WORD_MAX
+                                                     : MST_ADDRESS_TEXT_MAX;
+        bool empty = len == 0 && (ADDRESS_EMPTY >> i & 1u) == 0;
+        unsigned rule = text == NULL          ? MST_RULE_NONE
+                        : empty               ? MST_RULE_EMPTY
+                        : len > most          ? MST_RULE_TOO_LONG
+                        : !utf8_is(text, len) ? MST_RULE_UTF8
+                                              : MST_RULE_NONE;
+        if (rule != MST_RULE_NONE) {
+            return ADDRESS_FAULT(i, rule);
         }
     }
     return 0;
 }
 
-static int address_check_travelrule(const struct mst_travelrule *t,
-                                    struct mst_address_fault *fault) {
-    const char *custodian = t->custodian_type != NULL ? t->custodian_type : "";
+static unsigned address_travelrule_fault(const struct address_texts *texts) {
+    const char *custodian = texts->of[MST_FIELD_CUSTODIAN_TYPE];
+    const char *vasp = texts->of[MST_FIELD_VASP_ID];
 
-    if (t->institution != NULL &&
-        (t->first_name != NULL || t->last_name != NULL)) {
-        return address_breaks(fault, MST_FIELD_INSTITUTION,
-                              MST_RULE_CONTRADICTS);
+    if (texts->of[MST_FIELD_INSTITUTION] != NULL &&
+        (texts->of[MST_FIELD_FIRST_NAME] != NULL ||
+         texts->of[MST_FIELD_LAST_NAME] != NULL)) {
+        return ADDRESS_FAULT(MST_FIELD_INSTITUTION, MST_RULE_CONTRADICTS);
     }
-    if (t->vasp_id == NULL && strcmp(custodian, "VASP") == 0) {
-        return address_breaks(fault, MST_FIELD_VASP_ID, MST_RULE_MISSING);
+    if (custodian == NULL ||
+        strcmp(custodian, vasp == NULL ? "VASP" : "PRIVATE") != 0) {
+        return 0;
     }
-    if (t->vasp_id != NULL && strcmp(custodian, "PRIVATE") == 0) {
-        return address_breaks(fault, MST_FIELD_VASP_ID, MST_RULE_CONTRADICTS);
-    }
-    return 0;
+    return vasp == NULL
+               ? ADDRESS_FAULT(MST_FIELD_VASP_ID, MST_RULE_MISSING)
+               : ADDRESS_FAULT(MST_FIELD_VASP_ID, MST_RULE_CONTRADICTS);
 }
 
 int mst_address_check(const struct mst_address_request *request,
                       struct mst_address_fault *fault) {
-    const struct mst_address_request *r = request;
-    const struct mst_travelrule *t;
-    struct mst_address_fault unasked;
-    int rc;
+    struct address_texts texts;
+    unsigned found = 0;
 
-    fault = fault != NULL ? fault : &unasked;
-    memset(fault, 0, sizeof *fault);
-    if (r == NULL) {
-        return MST_ERR_ARGUMENT;
+    if (request != NULL) {
+        address_texts(&texts, request);
+        found = address_form_fault(request);
+        found = found != 0 ? found : address_text_fault(&texts);
+        if (found == 0 && (unsigned)request->bookmarked > MST_BOOKMARK_TRUE) {
+            found = ADDRESS_FAULT(MST_FIELD_BOOKMARKED, MST_RULE_VALUE);
+        }
+        found = found != 0 ? found : address_travelrule_fault(&texts);
     }
-    t = r->travelrule != NULL ? r->travelrule : &address_no_travelrule;
-    rc = address_check_form(r, fault);
-    if (rc == 0) {
-        rc = address_check_texts(r, t, fault);
+    if (fault != NULL) {
+        fault->field = (enum mst_address_field)(found >> 4);
+        fault->rule = (enum mst_address_rule)(found & 15u);
     }
-    if (rc == 0 && (unsigned)r->bookmarked > MST_BOOKMARK_TRUE) {
-        rc = address_breaks(fault, MST_FIELD_BOOKMARKED, MST_RULE_VALUE);
-    }
-    return rc != 0 ? rc : address_check_travelrule(t, fault);
+    return request == NULL ? MST_ERR_ARGUMENT
+           : found != 0    ? MST_ERR_ADDRESS
+                           : 0;
 }
 
-/* Writes the name of an object's member, behind '{' for the first and ','
- * for another. */
-static void address_name_write(struct out *o, char before, const char *name) {
-    out_byte(o, before);
-    json_write_string(o, name);
-    out_byte(o, ':');
-}
-
-/* Writes a member, or nothing for NULL; returns what stands before the next. */
-static char address_text_write(struct out *o, char before, const char *name,
-                               const char *text) {
-    if (text == NULL) {
-        return before;
+/* Writes the texts among these, each as a member behind the byte that is given
+ * or a comma; returns what stands before the next member. */
+static char address_write(struct out *o, const struct address_texts *texts,
+                          unsigned from, unsigned to, char before) {
+    for (unsigned i = from; i <= to; i++) {
+        if (texts->of[i] != NULL) {
+            out_byte(o, before);
+            json_write_string(o, text_nth(address_members, i - MST_FIELD_ID));
+            out_byte(o, ':');
+            json_write_string(o, texts->of[i]);
+            before = ',';
+        }
     }
-    address_name_write(o, before, name);
-    json_write_string(o, text);
-    return ',';
+    return before;
 }
 
 static void address_travelrule_write(struct out *o,
-                                     const struct mst_travelrule *t) {
+                                     const struct address_texts *texts) {
     char before = '{';
 
-    if (t->institution != NULL || t->first_name != NULL ||
-        t->last_name != NULL) {
-        char inner = '{';
-        address_name_write(o, before, "beneficiary");
-        address_name_write(o, '{',
-                           t->institution != NULL ? "institution_details"
-                                                  : "person_details");
-        inner = address_text_write(o, inner, "first_name", t->first_name);
-        inner = address_text_write(o, inner, "last_name", t->last_name);
-        (void)address_text_write(o, inner, "name", t->institution);
+    out_text(o, ",\"travelrule_metadata\":");
+    if (texts->of[MST_FIELD_INSTITUTION] != NULL ||
+        texts->of[MST_FIELD_FIRST_NAME] != NULL ||
+        texts->of[MST_FIELD_LAST_NAME] != NULL) {
+        out_text(o, texts->of[MST_FIELD_INSTITUTION] != NULL
+                        ? "{\"beneficiary\":{\"institution_details\":"
+                        : "{\"beneficiary\":{\"person_details\":");
+        (void)address_write(o, texts, MST_FIELD_FIRST_NAME,
+                            MST_FIELD_INSTITUTION, '{');
         out_text(o, "}}");
         before = ',';
     }
-    if (t->vasp_id != NULL) {
-        address_name_write(o, before, "vasp");
-        before = address_text_write(o, '{', "id", t->vasp_id);
+    if (texts->of[MST_FIELD_VASP_ID] != NULL) {
+        out_byte(o, before);
+        out_text(o, "\"vasp\":");
+        before =
+            address_write(o, texts, MST_FIELD_VASP_ID, MST_FIELD_VASP_ID, '{');
         out_byte(o, '}');
     }
-    before = address_text_write(o, before, "custodian_type", t->custodian_type);
+    before = address_write(o, texts, MST_FIELD_CUSTODIAN_TYPE,
+                           MST_FIELD_CUSTODIAN_TYPE, before);
     out_text(o, before == '{' ? "{}" : "}");
 }
 
 /* Writes the body of a request that mst_address_check() has passed. */
 static void address_body_write(struct out *o,
                                const struct mst_address_request *r) {
-    char before = address_text_write(o, '{', "id", r->id);
+    struct address_texts texts;
 
-    before = address_text_write(o, before, "crypto_network", r->network);
-    before = address_text_write(o, before, "address", r->address);
-    before = address_text_write(o, before, "nickname", r->nickname);
+    address_texts(&texts, r);
+    (void)address_write(o, &texts, MST_FIELD_ID, MST_FIELD_NICKNAME, '{');
     if (r->bookmarked != MST_BOOKMARK_UNCHANGED) {
-        address_name_write(o, before, "bookmarked_status");
-        out_text(o, r->bookmarked == MST_BOOKMARK_TRUE ? "true" : "false");
+        out_text(o, r->bookmarked == MST_BOOKMARK_TRUE
+                        ? ",\"bookmarked_status\":true"
+                        : ",\"bookmarked_status\":false");
     }
     if (r->travelrule != NULL) {
-        address_name_write(o, before, "travelrule_metadata");
-        address_travelrule_write(o, r->travelrule);
+        address_travelrule_write(o, &texts);
     }
     out_byte(o, '}');
 }
@@ -3497,11 +3491,11 @@ int mst_address_write(char *out, size_t len,
     struct out o = {(uint8_t *)out, len, 0, 0};
     int rc = mst_address_check(request, NULL);
 
-    if (rc == 0) {
-        address_body_write(&o, request);
-        rc = o.len <= len && o.len <= INT32_MAX ? (int)o.len : MST_ERR_ARGUMENT;
+    if (rc != 0) {
+        return rc;
     }
-    return rc;
+    address_body_write(&o, request);
+    return o.len <= len && o.len <= INT32_MAX ? (int)o.len : MST_ERR_ARGUMENT;
 }
 
 #define ADDRESS_TEXT(name, member)                                   \
@@ -3527,7 +3521,7 @@ static const struct object_field address_fields[] = {
 static int address_body_read(const void *body, size_t len,
                              const struct object_field *fields, unsigned count,
                              void *into) {
-    struct object o = {fields, count, 0, 0, NULL, 0};
+    struct object o = {.fields = fields, .count = count};
     int rc = object_read(&o, body, len, into);
 
     return rc == 0 && !utf8_is(body, len) ? MST_ERR_JSON_SYNTAX : rc;
