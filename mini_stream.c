@@ -1782,13 +1782,19 @@ static const char message_actions[] =
     "subscribe\0unsubscribe\0subscription_list\0error\0";
 
 #define MESSAGE_ACTION_ERROR 3
-#define MESSAGE_ACTION_OTHER 4
 #define MESSAGE_NONE 255 /* no channel or action seen yet */
 
 /* From MST_CODE_UNKNOWN_ACTION on. */
 static const char message_codes[] =
     "UNKNOWN_ACTION\0INTERNAL_SERVER_ERROR\0MALFORMED_REQUEST\0"
     "NO_EFFECT_ACTION\0UNKNOWN_CHANNEL\0UNKNOWN_CHANNEL_PARAMS_CONFIGURATION\0";
+
+enum message_phase {
+    MESSAGE_IDLE, /* the next piece begins a message */
+    MESSAGE_SCAN,
+    MESSAGE_ERROR, /* the error comes next */
+    MESSAGE_DONE   /* what may be left of the message is passed over */
+};
 
 enum message_place {
     MESSAGE_BEFORE,
@@ -1797,12 +1803,6 @@ enum message_place {
     MESSAGE_LEVELS,
     MESSAGE_LEVEL,
     MESSAGE_ENTRIES
-};
-
-enum message_phase {
-    MESSAGE_SCAN,
-    MESSAGE_ERROR, /* the error comes next */
-    MESSAGE_DONE   /* what may be left of the message is passed over */
 };
 
 enum message_field {
@@ -1831,22 +1831,22 @@ static const char message_fields[MST_FIELDS][JSON_KEY_WORDS] = {
     "price",   "amount", "bids",    "asks",
 };
 
-/* Fields that a message of each channel must have, beside channel and
- * payload. */
-static const uint16_t message_required[] = {
-    BIT(FIELD_MARKET) | BIT(FIELD_TYPE) | BIT(FIELD_TIME),
-    BIT(FIELD_MARKET) | BIT(FIELD_TIMESTAMP),
-    BIT(FIELD_MARKET) | BIT(FIELD_EXECUTED_AT) | BIT(FIELD_PRICE) |
-        BIT(FIELD_AMOUNT),
-    BIT(FIELD_TIMESTAMP)};
-
 /* What tells the kind of a message, whatever it is taken for so far. */
 #define MESSAGE_KINDS \
     (BIT(FIELD_CHANNEL) | BIT(FIELD_ACTION) | BIT(FIELD_ERROR))
 
 #define MESSAGE_NUMBERS (BIT(FIELD_PRICE) | BIT(FIELD_AMOUNT))
-
 #define MESSAGE_SIDES (BIT(FIELD_BIDS) | BIT(FIELD_ASKS))
+#define MESSAGE_CONTAINERS \
+    (BIT(FIELD_PAYLOAD) | BIT(FIELD_ENTRIES) | BIT(FIELD_ERROR) | MESSAGE_SIDES)
+
+/* Fields that a message of each channel must have, beside its channel. */
+static const uint16_t message_required[] = {
+    BIT(FIELD_PAYLOAD) | BIT(FIELD_MARKET) | BIT(FIELD_TYPE) | BIT(FIELD_TIME),
+    BIT(FIELD_PAYLOAD) | BIT(FIELD_MARKET) | BIT(FIELD_TIMESTAMP),
+    BIT(FIELD_PAYLOAD) | BIT(FIELD_MARKET) | BIT(FIELD_EXECUTED_AT) |
+        MESSAGE_NUMBERS,
+    BIT(FIELD_PAYLOAD) | BIT(FIELD_TIMESTAMP)};
 
 const char *mst_channel_name(enum mst_channel channel) {
     return text_nth(message_channels, channel);
@@ -1863,10 +1863,6 @@ static bool message_is_data(const struct mst_decoder *d) {
 
 static bool message_is_response(const struct mst_decoder *d) {
     return !message_is_data(d) && d->action <= MST_SUBSCRIPTION_LIST;
-}
-
-static bool message_has_levels(const struct mst_decoder *d) {
-    return d->channel == MST_MARKET_DATA || d->channel == MST_TOP_OF_BOOK;
 }
 
 static bool message_is_known(const struct mst_decoder *d) {
@@ -1889,9 +1885,8 @@ static bool message_may_have_levels(const struct mst_decoder *d) {
 /* Fields that matter in this message, as far as it is known. */
 static unsigned message_relevant(const struct mst_decoder *d) {
     if (message_is_data(d)) {
-        return BIT(FIELD_CHANNEL) | BIT(FIELD_PAYLOAD) |
-               message_required[d->channel] |
-               (message_has_levels(d) ? MESSAGE_SIDES : 0u);
+        return BIT(FIELD_CHANNEL) | message_required[d->channel] |
+               (d->channel <= MST_TOP_OF_BOOK ? MESSAGE_SIDES : 0u);
     }
     return BIT(FIELD_CHANNEL) | BIT(FIELD_ACTION) |
            (message_is_response(d) ? BIT(FIELD_ENTRIES) : 0u);
@@ -1919,6 +1914,12 @@ static int message_part(struct mst_decoder *d, struct mst_event *event,
     return 1;
 }
 
+/* An error that no text tells more about. */
+static int message_error(struct mst_decoder *d, int error) {
+    d->said.text[0] = '\0';
+    return error;
+}
+
 /* Notes that a field is of no use; the text is kept for the error. */
 static void message_bad(struct mst_decoder *d, enum message_field field,
                         int error, const char *text, size_t len) {
@@ -1933,47 +1934,38 @@ static void message_bad(struct mst_decoder *d, enum message_field field,
     }
 }
 
+/* The error of an unusable field. */
+static int message_bad_error(struct mst_decoder *d, unsigned field) {
+    const int error = d->fields.bad[field];
+
+    return d->fields.text_field == field ? error : message_error(d, error);
+}
+
 /* The first thing that is wrong with a field that matters, or 0. */
 static int message_fault(struct mst_decoder *d) {
-    unsigned relevant, bad;
+    unsigned relevant, bad, first = 0;
 
     if ((d->fields.unusable | d->fields.twice) == 0) {
-        d->said.text[0] = '\0';
-        return 0;
+        return message_error(d, 0);
     }
     relevant = message_relevant(d);
     bad = d->fields.unusable & relevant;
-    for (unsigned i = 0; bad != 0 && i < MST_FIELDS; i++) {
-        if ((bad & BIT(i)) != 0) {
-            if (d->fields.text_field != i) {
-                d->said.text[0] = '\0';
-            }
-            return d->fields.bad[i];
-        }
+    if (bad == 0) {
+        return message_error(
+            d, (d->fields.twice & relevant) != 0 ? MST_ERR_MESSAGE_KEY : 0);
     }
-    d->said.text[0] = '\0';
-    return (d->fields.twice & relevant) != 0 ? MST_ERR_MESSAGE_KEY : 0;
+    while ((bad >> first & 1u) == 0) {
+        first++;
+    }
+    return message_bad_error(d, first);
 }
 
-/* Reads a price or an amount. */
-static int message_number(const struct mst_decoder *d,
-                          const struct json_text *text, bool price,
-                          struct mst_decimal *out) {
-    int rc = text->cut ? MST_ERR_DECIMAL_WIDE
-                       : mst_decimal_parse(text->at, text->len, out);
-
-    if (rc != 0) {
-        return rc;
-    }
-    if (out->coefficient < 0) {
-        return MST_ERR_DECIMAL;
-    }
-    return out->inexact && (price || d->strict) ? MST_ERR_DECIMAL_WIDE : 0;
-}
-
-static bool message_is_number(const struct json_text *text) {
-    return text->string || text->at[0] == '-' ||
-           (text->at[0] >= '0' && text->at[0] <= '9');
+/* The same while the message is being read: 0 until it is known what it is, of
+ * a level, whose faults wait for its end, and in the second pass. */
+static int message_fault_so_far(struct mst_decoder *d) {
+    return d->place != MESSAGE_LEVEL && !d->second_pass && message_is_known(d)
+               ? message_fault(d)
+               : 0;
 }
 
 /* Reads a time; returns what is behind it, or NULL. The minute is most often
@@ -2031,115 +2023,137 @@ COLD const char *message_number_pass(const char *at, const char *end,
     return at;
 }
 
+/* Reads a price or an amount; of what is no string only a number begins with
+ * '9' or what is before it. */
+static int message_number(struct mst_decoder *d, bool price,
+                          const struct json_text *t) {
+    struct mst_decimal *number = price ? &d->price : &d->amount;
+    int rc;
+
+    if (!t->string && t->at[0] > '9') {
+        return MST_ERR_MESSAGE_SHAPE;
+    }
+    rc = t->cut ? MST_ERR_DECIMAL_WIDE
+                : mst_decimal_parse(t->at, t->len, number);
+    if (rc == 0 && number->coefficient < 0) {
+        return MST_ERR_DECIMAL;
+    }
+    return rc == 0 && number->inexact && (price || d->strict)
+               ? MST_ERR_DECIMAL_WIDE
+               : rc;
+}
+
 /* Takes in the value of a field that is a scalar. */
 static void message_scalar(struct mst_decoder *d, enum message_field field,
                            const struct json_text *t) {
-    bool number = field == FIELD_PRICE || field == FIELD_AMOUNT;
+    const char *end = t->at + t->len;
     int rc = 0;
 
-    if (number ? !message_is_number(t) : !t->string) {
+    if (field >= FIELD_PRICE) {
+        rc = message_number(d, field == FIELD_PRICE, t);
+    } else if (!t->string) {
         rc = MST_ERR_MESSAGE_SHAPE;
     } else if (field == FIELD_CHANNEL) {
         d->channel = text_lookup(message_channels, t->at, t->len);
     } else if (field == FIELD_ACTION) {
         d->action = text_lookup(message_actions, t->at, t->len);
-    } else if (field == FIELD_MARKET) {
-        if (t->cut || t->len > MST_MARKET_MAX) {
-            rc = MST_ERR_MESSAGE_SIZE;
-        } else {
-            text_copy(d->said.market, sizeof d->said.market, t->at, t->len);
-        }
     } else if (field == FIELD_TYPE) {
         d->snapshot = !text_is(t->at, t->len, "UPDATE");
-    } else if (number) {
-        bool price = field == FIELD_PRICE;
-        rc = message_number(d, t, price, price ? &d->price : &d->amount);
-    } else {
+    } else if (field != FIELD_MARKET) {
         int64_t *ns = &d->time.of[field - FIELD_TIME];
-        rc = message_time(d, t->at, t->at + t->len, ns) == t->at + t->len
-                 ? 0
-                 : MST_ERR_TIME;
+        rc = message_time(d, t->at, end, ns) == end ? 0 : MST_ERR_TIME;
+    } else if (t->cut || t->len > MST_MARKET_MAX) {
+        rc = MST_ERR_MESSAGE_SIZE;
+    } else {
+        text_copy(d->said.market, sizeof d->said.market, t->at, t->len);
     }
     if (rc != 0) {
         message_bad(d, field, rc, t->at, t->len);
     }
 }
 
-/* Where a level goes: into the part at hand, or as the best of its side. */
-static struct mst_level *message_level_place(struct mst_decoder *d) {
-    return d->channel == MST_TOP_OF_BOOK ? &d->best.level[d->side]
-                                         : &d->levels[d->count];
+/* What a level is without: a price and an amount, each once and good. */
+static int message_level_fault(struct mst_decoder *d) {
+    const unsigned good = d->fields.seen & ~(unsigned)d->fields.twice &
+                          ~(unsigned)d->fields.unusable;
+    const unsigned i =
+        (good & BIT(FIELD_PRICE)) == 0 ? FIELD_PRICE : FIELD_AMOUNT;
+
+    if ((good & MESSAGE_NUMBERS) == MESSAGE_NUMBERS) {
+        return 0;
+    }
+    if ((d->fields.twice & BIT(i)) != 0) {
+        return message_error(d, MST_ERR_MESSAGE_KEY);
+    }
+    return (d->fields.unusable & BIT(i)) != 0
+               ? message_bad_error(d, i)
+               : message_error(d, MST_ERR_MESSAGE_SHAPE);
 }
 
-/* Takes in the level that is there now. */
-static void message_level_add(struct mst_decoder *d, struct mst_level *level) {
-    level->side = d->side;
+/* Takes in a level that has been read: into the part at hand, or as the best
+ * of its side. */
+static int message_level_close(struct mst_decoder *d) {
+    const bool top = d->channel == MST_TOP_OF_BOOK;
+    struct mst_level *level = &d->levels[top ? d->side : d->count];
+    int rc = message_level_fault(d);
+
+    if (rc != 0) {
+        return rc;
+    }
+    level->price_coefficient = d->price.coefficient;
+    level->price_exponent = d->price.exponent;
+    level->amount_coefficient = d->amount.coefficient;
+    level->amount_exponent = d->amount.exponent;
     level->time_ns = d->time.of[0];
-    if (d->channel == MST_TOP_OF_BOOK) {
-        d->best.there[d->side] = level->amount_coefficient != 0;
+    level->side = d->side;
+    level->flags = d->amount.inexact ? MST_LEVEL_INEXACT : 0;
+    if (top) {
+        d->there[d->side] = level->amount_coefficient != 0;
     } else {
         d->count++;
     }
-}
-
-/* What a level is without: a price and an amount, each once and good. */
-static int message_level_fault(struct mst_decoder *d) {
-    if (((d->fields.twice | d->fields.unusable | ~(unsigned)d->fields.seen) &
-         MESSAGE_NUMBERS) == 0) {
-        return 0;
-    }
-    for (unsigned i = FIELD_PRICE; i <= FIELD_AMOUNT; i++) {
-        bool twice = (d->fields.twice & BIT(i)) != 0;
-        int rc = twice                                ? MST_ERR_MESSAGE_KEY
-                 : (d->fields.seen & BIT(i)) == 0     ? MST_ERR_MESSAGE_SHAPE
-                 : (d->fields.unusable & BIT(i)) != 0 ? d->fields.bad[i]
-                                                      : 0;
-        if (rc != 0) {
-            if (twice || d->fields.text_field != i) {
-                d->said.text[0] = '\0';
-            }
-            return rc;
-        }
-    }
+    d->place = MESSAGE_LEVELS;
     return 0;
 }
 
-/* Steps into a level. */
-static int message_level_open(struct mst_decoder *d) {
-    const uint16_t other = (uint16_t)~MESSAGE_NUMBERS;
+/* The bytes of the message from here to there, which is in the piece at hand:
+ * where they are, or in the buffer, behind those that are kept in it; NULL if
+ * they are more than fit into it. */
+static const char *message_text(struct mst_decoder *d, size_t from,
+                                size_t end) {
+    const size_t begin = d->message_len - d->len; /* of the piece at hand */
+    const size_t before = begin - from;           /* of them, in the buffer */
+    char *buffer = (char *)d->kept.buffer;
 
-    d->place = MESSAGE_LEVEL;
-    d->fields.seen &= other;
-    d->fields.twice &= other;
-    d->fields.unusable &= other;
-    d->said.text[0] = '\0';
-    return json_enter(&d->json, '{', &d->at);
-}
-
-/* Takes in a level that has been read. */
-static int message_level_close(struct mst_decoder *d) {
-    int rc = message_level_fault(d);
-
-    if (rc == 0) {
-        struct mst_level *level = message_level_place(d);
-        level->flags = d->amount.inexact ? MST_LEVEL_INEXACT : 0;
-        level->price_coefficient = d->price.coefficient;
-        level->price_exponent = d->price.exponent;
-        level->amount_coefficient = d->amount.coefficient;
-        level->amount_exponent = d->amount.exponent;
-        message_level_add(d, level);
-        d->place = MESSAGE_LEVELS;
+    if (end - from > d->kept.buffer_len) {
+        return NULL;
     }
-    return rc;
+    if (from >= begin) {
+        return (const char *)d->data + (from - begin);
+    }
+    if (end - begin > d->kept.buffer_len - d->kept.held) {
+        memmove(buffer, buffer + d->kept.held - before, before);
+        d->kept.held = before;
+    }
+    memcpy(buffer + d->kept.held, d->data, end - begin);
+    return buffer + d->kept.held - before;
 }
 
-enum message_entry_field {
-    ENTRY_TYPE,
-    ENTRY_PARAMS,
-    ENTRY_MARKET,
-    ENTRY_SUCCESS,
-    ENTRY_ERROR
-};
+/* Reads an object of a message; the text of an error is what did not fit. */
+static int message_object(struct mst_decoder *d, struct object *o,
+                          const char *text, size_t len) {
+    int rc;
+
+    d->said.text[0] = d->said.name[0] = d->said.message[0] = d->said.market[0] =
+        '\0';
+    rc = object_read(o, text, len, &d->said);
+    if (rc == MST_ERR_MESSAGE_SIZE) {
+        (void)object_label(d->said.text, sizeof d->said.text, o->item,
+                           o->item_len);
+        return rc;
+    }
+    return rc != 0 ? message_error(d, rc) : 0;
+}
 
 static const struct object_field message_entry_fields[] = {
     {"type", OBJECT_AT(struct mst_said, name), 1, OBJECT_LABEL, OBJECT_NEEDED},
@@ -2150,45 +2164,25 @@ static const struct object_field message_entry_fields[] = {
     {"error", OBJECT_AT(struct mst_said, text), 1, OBJECT_LABEL, 0},
 };
 
-/* Reads an object of a message; the text of an error is what did not fit. */
-static int message_object(struct mst_decoder *d, struct object *o,
-                          const char *text, size_t len) {
-    int rc;
-
-    d->said.text[0] = d->said.name[0] = d->said.message[0] = '\0';
-    rc = object_read(o, text, len, &d->said);
-    if (rc == MST_ERR_MESSAGE_SIZE) {
-        (void)object_label(d->said.text, sizeof d->said.text, o->item,
-                           o->item_len);
-    } else if (rc != 0) {
-        d->said.text[0] = '\0';
-    }
-    return rc;
-}
-
 /* Hands out an entry of a response. */
 static int message_entry(struct mst_decoder *d, const char *text, size_t len,
                          struct mst_event *event) {
-    struct object o = {
-        message_entry_fields, COUNT_OF(message_entry_fields), 0, 0, NULL, 0};
+    struct object o = {.fields = message_entry_fields,
+                       .count = COUNT_OF(message_entry_fields)};
     struct mst_entry *entry = &event->as.entry;
-    bool failed;
-    int rc;
+    const int rc = message_object(d, &o, text, len);
+    const bool says = (o.set & BIT(3)) != 0, failed = (o.set & BIT(4)) != 0;
 
-    d->said.market[0] = '\0';
-    rc = message_object(d, &o, text, len);
     if (rc != 0) {
         return rc;
     }
-    failed = (o.set & BIT(ENTRY_ERROR)) != 0;
     message_event(event, MST_EVENT_ENTRY);
     entry->action = (enum mst_action)d->action;
     entry->channel = (enum mst_channel)text_lookup(
         message_channels, d->said.name, strlen(d->said.name));
     entry->channel_name = d->said.name;
     entry->market = d->said.market;
-    entry->success =
-        (o.set & BIT(ENTRY_SUCCESS)) != 0 ? d->said.success : !failed;
+    entry->success = says ? d->said.success : !failed;
     entry->code = failed ? message_code(d->said.text) : MST_CODE_NONE;
     entry->text = d->said.text;
     d->response.entries++;
@@ -2196,22 +2190,7 @@ static int message_entry(struct mst_decoder *d, const char *text, size_t len,
     return 1;
 }
 
-/* The message as a whole, if it is at hand or fits the buffer. */
-static bool message_whole(struct mst_decoder *d, const char **text) {
-    if (d->message_len > d->kept.buffer_len) {
-        return false;
-    }
-    *text = (const char *)d->data;
-    if (d->kept.held > 0) {
-        memcpy(d->kept.buffer + d->kept.held, d->data, d->len);
-        *text = (const char *)d->kept.buffer;
-    }
-    return true;
-}
-
-/* The code first. */
-#define SERVICE_CODES 3
-
+/* The code, in any of the first three. */
 static const struct object_field message_service_fields[] = {
     {"error", OBJECT_AT(struct mst_said, text), 1, OBJECT_SCALAR,
      OBJECT_ENTERED},
@@ -2226,19 +2205,12 @@ static const struct object_field message_service_fields[] = {
 /* Hands out an error message of the service, in any of its shapes. */
 static int message_service_error(struct mst_decoder *d,
                                  struct mst_event *event) {
-    struct object o = {message_service_fields,
-                       COUNT_OF(message_service_fields),
-                       0,
-                       0,
-                       NULL,
-                       0};
-    const char *text;
-    int rc;
+    struct object o = {.fields = message_service_fields,
+                       .count = COUNT_OF(message_service_fields)};
+    const char *text = message_text(d, 0, d->message_len);
+    int rc = text != NULL ? message_object(d, &o, text, d->message_len)
+                          : MST_ERR_MESSAGE_SIZE;
 
-    if (!message_whole(d, &text)) {
-        return MST_ERR_MESSAGE_SIZE;
-    }
-    rc = message_object(d, &o, text, d->message_len);
     if (rc != 0) {
         return rc;
     }
@@ -2254,7 +2226,7 @@ static int message_service_error(struct mst_decoder *d,
 /* True where the levels or entries of a field can be handed out. */
 static bool message_streams(const struct mst_decoder *d,
                             enum message_field field) {
-    if (d->deferred.at > 0 && !d->second_pass) {
+    if (d->deferred.at > 0) {
         return false;
     }
     if (d->channel == MST_MARKET_DATA) {
@@ -2267,10 +2239,6 @@ static bool message_streams(const struct mst_decoder *d,
 
 /* Steps into the levels or entries of a field. */
 static int message_stream(struct mst_decoder *d, enum message_field field) {
-    if (!d->second_pass && field != FIELD_ENTRIES) {
-        d->kept.retain = false;
-        d->kept.held = 0;
-    }
     d->place = field == FIELD_ENTRIES ? MESSAGE_ENTRIES : MESSAGE_LEVELS;
     d->side = field == FIELD_ASKS ? MST_ASK : MST_BID;
     return json_open(&d->json, true);
@@ -2280,23 +2248,18 @@ static int message_stream(struct mst_decoder *d, enum message_field field) {
 static void message_request_open(struct out *o, enum mst_action action) {
     out_text(o, "{\"type\":\"");
     out_text(o, text_nth(message_actions, action));
-    out_byte(o, '"');
-    if (action != MST_SUBSCRIPTION_LIST) {
-        out_text(o, ",\"channels\":[");
-    }
+    out_text(o, action != MST_SUBSCRIPTION_LIST ? "\",\"channels\":[" : "\"");
 }
 
 static void message_request_entry(struct out *o, enum mst_channel channel,
                                   const char *market, bool first) {
     out_text(o, first ? "{\"type\":\"" : ",{\"type\":\"");
     out_text(o, text_nth(message_channels, channel));
-    out_byte(o, '"');
     if (channel != MST_HEARTBEAT) {
-        out_text(o, ",\"params\":{\"market\":");
+        out_text(o, "\",\"params\":{\"market\":");
         json_write_string(o, market);
-        out_byte(o, '}');
     }
-    out_byte(o, '}');
+    out_text(o, channel != MST_HEARTBEAT ? "}}" : "\"}");
 }
 
 static void message_request_close(struct out *o, enum mst_action action) {
@@ -2601,8 +2564,7 @@ static const char *message_fast_head(struct mst_decoder *d, const char *begin,
         return NULL;
     }
     d->channel = (uint8_t)channel;
-    d->fields.seen =
-        BIT(FIELD_CHANNEL) | BIT(FIELD_PAYLOAD) | message_required[channel];
+    d->fields.seen = BIT(FIELD_CHANNEL) | message_required[channel];
     d->place = MESSAGE_PAYLOAD;
     d->json.state = JSON_AT_COMMA;
     d->json.depth = d->json.deepest = 2;
@@ -2632,8 +2594,8 @@ HOT const char *message_fast_levels(struct mst_decoder *d,
                                     struct decimal_shape shapes[2],
                                     const char *at, const char *end) {
     const bool top = d->channel == MST_TOP_OF_BOOK;
-    struct mst_level *levels = top ? &d->best.level[d->side] : d->levels;
-    size_t count = top ? d->best.there[d->side] : d->count;
+    struct mst_level *levels = top ? &d->levels[d->side] : d->levels;
+    size_t count = top ? d->there[d->side] : d->count;
     const size_t most = top ? 1 : MST_PART_LEVELS;
     const int64_t time_ns = d->time.of[0];
     bool more = d->json.state != JSON_AT_COMMA && at < end && *at != ']';
@@ -2660,7 +2622,7 @@ HOT const char *message_fast_levels(struct mst_decoder *d,
 #endif
     }
     if (top) {
-        d->best.there[d->side] = count > 0 && levels->amount_coefficient != 0;
+        d->there[d->side] = count > 0 && levels->amount_coefficient != 0;
     } else {
         d->count = count;
     }
@@ -2733,21 +2695,19 @@ static void message_fast(struct mst_decoder *d) {
 /* ------------------------------------------------------------------------
  * 7 message: reading
  *
- * The scanner's stops, and what each means where it is: a member of the root
- * or of the payload, a level or one of its members, an entry; then the
- * decoder's calls.
+ * The scanner's stops, and what each means where it is: a member of the root,
+ * of the payload or of a level, a level, an entry; then the decoder's calls.
  * ------------------------------------------------------------------------ */
-
-/* Which fields an object may have, from the first to before the second. */
-static const uint8_t message_ranges[][2] = {
-    [MESSAGE_ROOT] = {FIELD_CHANNEL, FIELD_MARKET},
-    [MESSAGE_PAYLOAD] = {FIELD_MARKET, FIELD_NONE},
-    [MESSAGE_LEVEL] = {FIELD_PRICE, FIELD_BIDS},
-};
 
 /* The field that the scanner's key names here, or FIELD_NONE. */
 static enum message_field message_field(const struct mst_decoder *d) {
-    const uint8_t *range = message_ranges[d->place];
+    /* Which fields an object may have, from the first to before the second. */
+    static const uint8_t ranges[][2] = {
+        [MESSAGE_ROOT] = {FIELD_CHANNEL, FIELD_MARKET},
+        [MESSAGE_PAYLOAD] = {FIELD_MARKET, FIELD_NONE},
+        [MESSAGE_LEVEL] = {FIELD_PRICE, FIELD_BIDS},
+    };
+    const uint8_t *range = ranges[d->place];
     unsigned i = range[0];
 
     while (i < range[1] && !json_key_matches(&d->json, message_fields[i])) {
@@ -2756,224 +2716,178 @@ static enum message_field message_field(const struct mst_decoder *d) {
     return i < range[1] ? (enum message_field)i : FIELD_NONE;
 }
 
-static void message_take(struct mst_decoder *d) {
-    json_take(&d->json, JSON_TAKE);
-    d->kept.item = true;
-    d->kept.item_held = false;
-    d->kept.item_at = d->at;
+/* Where the scanner is in the message. */
+static size_t message_at(const struct mst_decoder *d) {
+    return d->message_len - d->len + d->at;
 }
 
-/* What a field that has been read makes of the message: a fault of a level
- * waits for its end. */
-static int message_settled(struct mst_decoder *d) {
-    return d->place != MESSAGE_LEVEL && message_is_known(d) ? message_fault(d)
-                                                            : 0;
+static int message_skip(struct mst_decoder *d) {
+    json_take(&d->json, JSON_SKIP);
+    return 0;
+}
+
+static int message_take(struct mst_decoder *d) {
+    json_take(&d->json, JSON_TAKE);
+    d->kept.item = message_at(d);
+    return 0;
 }
 
 /* An item does not fit the buffer: an error, unless it may turn out not to
  * matter. */
 static int message_oversized(struct mst_decoder *d) {
     if (d->place >= MESSAGE_LEVELS) {
-        d->said.text[0] = '\0';
-        return MST_ERR_MESSAGE_SIZE;
+        return message_error(d, MST_ERR_MESSAGE_SIZE);
     }
     message_bad(d, (enum message_field)d->field, MST_ERR_MESSAGE_SIZE, "", 0);
-    return message_is_known(d) ? message_fault(d) : 0;
-}
-
-/* Passes over a number or a time that is at hand as a whole; returns what is
- * behind it, or NULL for what message_scalar() has to look at. */
-static const char *message_value_pass(struct mst_decoder *d,
-                                      enum message_field field, const char *at,
-                                      const char *end) {
-    struct mst_decimal *number = field == FIELD_PRICE ? &d->price : &d->amount;
-
-    if ((BIT(field) & MESSAGE_NUMBERS) == 0) {
-        return message_time(d, at, end, &d->time.of[field - FIELD_TIME]);
-    }
-    number->inexact = false;
-    return message_number_pass(at, end, &number->coefficient,
-                               &number->exponent);
+    return message_fault_so_far(d);
 }
 
 /* Reads the value of a field: at once where it is a plain string at hand, else
  * as an item. */
 static int message_read(struct mst_decoder *d, enum message_field field) {
-    const char *data = (const char *)d->data, *begin = data + d->at + 1;
+    const char *data = (const char *)d->data, *end = data + d->len;
+    const char *begin = data + d->at + 1, *at = NULL;
     struct json_text t = {begin, 0, true, false};
 
     d->field = (uint8_t)field;
-    if (begin[-1] != '"') {
-        message_take(d);
-        return 0;
+    if (begin[-1] == 'n' && d->place == MESSAGE_LEVEL) {
+        /* As good as absent. */
+        message_bad(d, field, MST_ERR_MESSAGE_SHAPE, "", 0);
+        return message_skip(d);
     }
-    if (field >= FIELD_TIME && field <= FIELD_AMOUNT) {
-        const char *at = message_value_pass(d, field, begin, data + d->len);
-        if (at != NULL && at < data + d->len && *at == '"' &&
-            (size_t)(at - begin) + 2 <= d->kept.buffer_len) {
-            d->at = (size_t)(at + 1 - data);
-            d->json.state = JSON_AT_COMMA;
-            return 0;
-        }
+    if (begin[-1] != '"') {
+        return message_take(d);
+    }
+    if (field >= FIELD_PRICE) {
+        struct mst_decimal *n = field == FIELD_PRICE ? &d->price : &d->amount;
+        n->inexact = false;
+        at = message_number_pass(begin, end, &n->coefficient, &n->exponent);
+    } else if (field >= FIELD_TIME) {
+        at = message_time(d, begin, end, &d->time.of[field - FIELD_TIME]);
+    }
+    if (at != NULL && at < end && *at == '"' &&
+        (size_t)(at - begin) + 2 <= d->kept.buffer_len) {
+        d->at = (size_t)(at + 1 - data);
+        d->json.state = JSON_AT_COMMA;
+        return 0;
     }
     if (!json_string_pass(&d->json, d->data, d->len, &d->at, &t.len)) {
-        message_take(d);
-        return 0;
+        return message_take(d);
     }
     if (t.len + 2 > d->kept.buffer_len) {
         return message_oversized(d);
     }
     message_scalar(d, field, &t);
-    return message_settled(d);
+    return message_fault_so_far(d);
 }
 
-/* A member of a level. */
-static int message_level_member(struct mst_decoder *d) {
-    enum message_field field = message_field(d);
-
-    if (field == FIELD_NONE) {
-        json_take(&d->json, JSON_SKIP);
-        return 0;
-    }
-    d->fields.twice |= (uint16_t)(d->fields.seen & BIT(field));
-    d->fields.seen |= (uint16_t)BIT(field);
-    if (d->data[d->at] == 'n') { /* null is as good as absent */
-        message_bad(d, field, MST_ERR_MESSAGE_SHAPE, "", 0);
-        json_take(&d->json, JSON_SKIP);
-        return 0;
-    }
-    return message_read(d, field);
-}
-
-/* A value that belongs to a field which is an array or an object. */
+/* The value of a field that is an array or an object, or may be. */
 static int message_container(struct mst_decoder *d, enum message_field field) {
     uint8_t c = d->data[d->at];
 
+    if (field == FIELD_ERROR) {
+        return message_skip(d);
+    }
     if (c != (field == FIELD_PAYLOAD ? '{' : '[')) {
-        json_take(&d->json, JSON_SKIP);
-        if (c == 'n') { /* null is as good as absent */
+        if (c == 'n') { /* as good as absent */
             d->fields.absent |= (uint16_t)BIT(field);
         } else {
             message_bad(d, field, MST_ERR_MESSAGE_SHAPE, "", 0);
         }
-        return 0;
+        return message_skip(d);
     }
     if (field == FIELD_PAYLOAD) {
         d->place = MESSAGE_PAYLOAD;
         return json_enter(&d->json, c, &d->at);
     }
-    if (!message_streams(d, field)) { /* left to the second pass */
-        if (d->deferred.at == 0) {
-            d->deferred.at = d->message_len - d->len + d->at;
-            d->deferred.field = (uint8_t)field;
-        }
-        if (!MESSAGE_FAST || !message_fast_skip(d)) {
-            json_take(&d->json, JSON_SKIP);
-        }
-        return 0;
+    if (message_streams(d, field)) {
+        d->at++;
+        return message_stream(d, field);
     }
-    d->at++;
-    return message_stream(d, field);
+    if (d->deferred.at == 0) { /* left to the second pass */
+        d->deferred.at = message_at(d);
+        d->deferred.field = (uint8_t)field;
+    }
+    return MESSAGE_FAST && message_fast_skip(d) ? 0 : message_skip(d);
 }
 
-/* A member of the root or of the payload. */
-static int message_member(struct mst_decoder *d) {
-    enum message_field field = message_field(d);
-    bool container = field == FIELD_PAYLOAD || field == FIELD_ENTRIES ||
-                     field == FIELD_BIDS || field == FIELD_ASKS;
-    int rc = 0;
+/* Whether a member of the root or of the payload matters, as far as it is
+ * known what the message is. */
+static bool message_wants(const struct mst_decoder *d,
+                          enum message_field field) {
+    if ((d->second_pass && (BIT(field) & MESSAGE_CONTAINERS) == 0) ||
+        (field == FIELD_ERROR && d->data[d->at] == 'n')) {
+        return false;
+    }
+    return !message_is_known(d) ||
+           ((message_relevant(d) | MESSAGE_KINDS) & BIT(field)) != 0;
+}
 
-    if (field == FIELD_NONE || (d->second_pass && !container) ||
-        (message_is_known(d) &&
-         ((message_relevant(d) | MESSAGE_KINDS) & BIT(field)) == 0)) {
-        json_take(&d->json, JSON_SKIP);
-        return 0;
+/* A member of the root, of the payload or of a level. */
+static int message_member(struct mst_decoder *d) {
+    const enum message_field field = message_field(d);
+    const bool level = d->place == MESSAGE_LEVEL;
+    int rc;
+
+    if (field == FIELD_NONE || (!level && !message_wants(d, field))) {
+        return message_skip(d);
     }
-    if (!d->second_pass) {
-        if (field == FIELD_ERROR && d->data[d->at] == 'n') {
-            json_take(&d->json, JSON_SKIP);
-            return 0;
-        }
-        d->fields.twice |= (uint16_t)(d->fields.seen & BIT(field));
-        d->fields.seen |= (uint16_t)BIT(field);
-        rc = message_is_known(d) ? message_fault(d) : 0;
+    d->fields.twice |= (uint16_t)(d->fields.seen & BIT(field));
+    d->fields.seen |= (uint16_t)BIT(field);
+    rc = level ? 0 : message_fault_so_far(d);
+    if (rc != 0) {
+        return rc;
     }
-    if (rc == 0 && container) {
-        return message_container(d, field);
-    }
-    if (field == FIELD_ERROR) {
-        json_take(&d->json, JSON_SKIP);
-    } else if (rc == 0) {
-        rc = message_read(d, field);
-    }
-    return rc;
+    return (BIT(field) & MESSAGE_CONTAINERS) != 0 ? message_container(d, field)
+                                                  : message_read(d, field);
 }
 
 /* Decides about the value at hand: 0 to go on, 1 with an event, or an
  * error. */
 static int message_value(struct mst_decoder *d, struct mst_event *event) {
+    const uint16_t others = (uint16_t)~MESSAGE_NUMBERS;
     uint8_t c = d->data[d->at];
 
     switch ((enum message_place)d->place) {
     case MESSAGE_BEFORE:
         if (c != '{') {
-            json_take(&d->json, JSON_SKIP);
-            return 0;
+            return message_skip(d);
         }
         d->place = MESSAGE_ROOT;
         return json_enter(&d->json, c, &d->at);
-    case MESSAGE_ROOT:
-    case MESSAGE_PAYLOAD: return message_member(d);
-    case MESSAGE_LEVEL: return message_level_member(d);
     case MESSAGE_LEVELS:
     case MESSAGE_ENTRIES: break;
+    default: return message_member(d);
     }
     if (c != '{') {
-        d->said.text[0] = '\0';
-        return json_begins(c) ? MST_ERR_MESSAGE_SHAPE : MST_ERR_JSON_SYNTAX;
+        return message_error(d, json_begins(c) ? MST_ERR_MESSAGE_SHAPE
+                                               : MST_ERR_JSON_SYNTAX);
     }
-    if (d->place == MESSAGE_LEVELS) {
-        if (d->channel == MST_TOP_OF_BOOK && d->best.there[d->side]) {
-            json_take(&d->json, JSON_SKIP);
-            return 0;
-        }
-        if (d->count == MST_PART_LEVELS) {
-            return message_part(d, event, false);
-        }
-        return message_level_open(d);
+    if (d->place == MESSAGE_ENTRIES) {
+        return message_take(d);
     }
-    message_take(d);
-    return 0;
+    if (d->channel == MST_TOP_OF_BOOK && d->there[d->side]) {
+        return message_skip(d);
+    }
+    if (d->count == MST_PART_LEVELS) {
+        return message_part(d, event, false);
+    }
+    d->place = MESSAGE_LEVEL;
+    d->fields.seen &= others;
+    d->fields.twice &= others;
+    d->fields.unusable &= others;
+    return json_enter(&d->json, c, &d->at);
 }
 
-/* An item has been read: where it began earlier, its bytes are in the
- * buffer. */
+/* An item has been read. */
 static int message_item(struct mst_decoder *d, struct mst_event *event) {
     char scratch[MST_TEXT_MAX + 1];
-    const char *text = (const char *)d->data + d->kept.item_at;
-    size_t len = d->at - d->kept.item_at;
+    const size_t len = message_at(d) - d->kept.item;
+    const char *text = message_text(d, d->kept.item, message_at(d));
     struct json_text t;
 
-    if (d->kept.item_held) {
-        len = d->kept.held - d->kept.item_at + d->at;
-        if (len <= d->kept.buffer_len - d->kept.item_at) {
-            memcpy(d->kept.buffer + d->kept.held, d->data, d->at);
-        } else if (len <= d->kept.buffer_len) {
-            /* What is kept before the item must make room. */
-            memmove(d->kept.buffer, d->kept.buffer + d->kept.item_at,
-                    d->kept.held - d->kept.item_at);
-            d->kept.held -= d->kept.item_at;
-            d->kept.item_at = 0;
-            d->kept.retain = false;
-            memcpy(d->kept.buffer + d->kept.held, d->data, d->at);
-        }
-        text = (const char *)d->kept.buffer + d->kept.item_at;
-    }
-    d->kept.item = false;
-    if (!d->kept.retain && !d->second_pass) {
-        d->kept.held = 0;
-    }
-    if (len > d->kept.buffer_len) {
+    d->kept.item = 0;
+    if (text == NULL) {
         return message_oversized(d);
     }
     if (d->place == MESSAGE_ENTRIES) {
@@ -2981,7 +2895,7 @@ static int message_item(struct mst_decoder *d, struct mst_event *event) {
     }
     t = json_scalar(text, len, scratch, sizeof scratch);
     message_scalar(d, (enum message_field)d->field, &t);
-    return message_settled(d);
+    return message_fault_so_far(d);
 }
 
 /* Behind an object or an array that was entered. */
@@ -2993,42 +2907,28 @@ static int message_close(struct mst_decoder *d) {
     return 0;
 }
 
-/* Keeps what will be needed of a piece that is used up. */
+/* Keeps what will be needed of a piece that is used up: all of the message as
+ * long as a second pass may follow, else the item at hand. */
 static int message_keep(struct mst_decoder *d) {
-    size_t from = 0;
+    const size_t begin = d->message_len - d->len, end = d->message_len;
+    size_t from = d->kept.item != 0 ? d->kept.item : end;
+    const char *text;
 
-    if (d->kept.retain && d->len <= d->kept.buffer_len - d->kept.held) {
-        memcpy(d->kept.buffer + d->kept.held, d->data, d->len);
-        if (d->kept.item && !d->kept.item_held) {
-            d->kept.item_held = true;
-            d->kept.item_at += d->kept.held;
-        }
-        d->kept.held += d->len;
-        return 0;
+    if (end <= d->kept.buffer_len && !message_streams(d, FIELD_BIDS)) {
+        from = 0;
     }
-    d->kept.retain = false;
-    if (!d->kept.item) {
-        d->kept.held = 0;
-        return 0;
-    }
-    if (d->kept.item_held) {
-        memmove(d->kept.buffer, d->kept.buffer + d->kept.item_at,
-                d->kept.held - d->kept.item_at);
-        d->kept.held -= d->kept.item_at;
-    } else {
-        d->kept.held = 0;
-        from = d->kept.item_at;
-    }
-    d->kept.item_held = true;
-    d->kept.item_at = 0;
-    if (d->len - from > d->kept.buffer_len - d->kept.held) {
+    text = message_text(d, from, end);
+    if (text == NULL) {
         d->json.mode = JSON_SKIP;
-        d->kept.item = false;
-        d->kept.held = 0;
+        d->kept.item = d->kept.held = 0;
         return message_oversized(d);
     }
-    memcpy(d->kept.buffer + d->kept.held, d->data + from, d->len - from);
-    d->kept.held += d->len - from;
+    if (from >= begin) {
+        memcpy(d->kept.buffer, text, end - from);
+        d->kept.held = end - from;
+    } else {
+        d->kept.held += d->len;
+    }
     return 0;
 }
 
@@ -3036,41 +2936,40 @@ static int message_keep(struct mst_decoder *d) {
  * they belong to, as if their key had just been read. */
 static int message_again(struct mst_decoder *d) {
     const bool root = d->deferred.field < FIELD_MARKET;
-    const char *field = message_fields[d->deferred.field], *text;
+    const char *text = message_text(d, 0, d->message_len);
 
-    if (!message_whole(d, &text)) {
+    if (text == NULL) {
         return MST_ERR_MESSAGE_ORDER;
     }
     d->data = (const uint8_t *)text;
     d->len = d->message_len;
     d->at = d->deferred.at;
-    d->kept.held = 0;
+    d->deferred.at = d->kept.held = 0;
     d->second_pass = true;
     d->place = root ? MESSAGE_ROOT : MESSAGE_PAYLOAD;
     d->json.state = JSON_AT_VALUE;
     d->json.depth = root ? 1 : 2;
     d->json.arrays = 0;
-    memcpy(d->json.key, field, JSON_KEY_WORDS);
+    memcpy(d->json.key, message_fields[d->deferred.field], JSON_KEY_WORDS);
     return 0;
 }
 
 /* The last event of a data message that is known to be good. */
 static int message_data(struct mst_decoder *d, struct mst_event *event) {
+    struct mst_level *best = d->levels;
+
     switch ((enum mst_channel)d->channel) {
     case MST_MARKET_DATA: return message_part(d, event, true);
     case MST_TOP_OF_BOOK:
         message_event(event, MST_EVENT_TOP);
         event->as.top.market = d->said.market;
         event->as.top.time_ns = d->time.of[1];
-        event->as.top.has_bid = d->best.there[MST_BID];
-        event->as.top.has_ask = d->best.there[MST_ASK];
-        if (d->best.there[MST_BID]) {
-            event->as.top.bid = d->best.level[MST_BID];
-            event->as.top.bid.time_ns = d->time.of[1];
+        best[MST_BID].time_ns = best[MST_ASK].time_ns = d->time.of[1];
+        if ((event->as.top.has_bid = d->there[MST_BID])) {
+            event->as.top.bid = best[MST_BID];
         }
-        if (d->best.there[MST_ASK]) {
-            event->as.top.ask = d->best.level[MST_ASK];
-            event->as.top.ask.time_ns = d->time.of[1];
+        if ((event->as.top.has_ask = d->there[MST_ASK])) {
+            event->as.top.ask = best[MST_ASK];
         }
         return 1;
     case MST_EXECUTION_DATA:
@@ -3089,55 +2988,24 @@ static int message_data(struct mst_decoder *d, struct mst_event *event) {
     }
 }
 
-static int message_unknown(struct mst_decoder *d, struct mst_event *event) {
-    const char *text = NULL;
-
-    message_event(event, MST_EVENT_UNKNOWN);
-    event->as.unknown.len = d->message_len;
-    if (message_whole(d, &text)) {
-        event->as.unknown.text = text;
-    }
-    return 1;
-}
-
-/* The input is not JSON; but if the item at hand was too large before that,
- * this is what counts, as it does where the input comes in pieces. */
-static int message_syntax(struct mst_decoder *d, int error) {
-    size_t len =
-        (d->kept.item_held ? d->kept.held : 0) + d->at - d->kept.item_at;
-    int rc = 0;
-
-    if (d->kept.item && !d->second_pass && len > d->kept.buffer_len) {
-        rc = message_oversized(d);
-    }
-    if (rc == 0) {
-        d->said.text[0] = '\0';
-    }
-    return rc != 0 ? rc : error;
-}
-
-/* The input ends here: 0 to start over, 1 with the last event, or an
+/* A whole message has been read: 0 to start over, 1 with its last event, or an
  * error. */
 static int message_end(struct mst_decoder *d, struct mst_event *event) {
-    bool data = message_is_data(d), response = message_is_response(d);
-    unsigned needs =
-        data ? message_required[d->channel] | BIT(FIELD_PAYLOAD) : 0u;
-    int rc;
+    const bool data = message_is_data(d), response = message_is_response(d);
+    const bool error = (d->fields.seen & BIT(FIELD_ERROR)) != 0;
 
-    if (!json_whole(&d->json)) {
-        return message_syntax(d, MST_ERR_JSON_SYNTAX);
-    }
     if (!d->second_pass) {
-        rc = d->place == MESSAGE_BEFORE ? MST_ERR_MESSAGE_SHAPE
-                                        : message_fault(d);
+        int rc = message_fault(d);
+        if (rc == 0 && (d->place == MESSAGE_BEFORE ||
+                        (data && ((message_required[d->channel] &
+                                   ~(unsigned)d->fields.seen) != 0 ||
+                                  d->action <= MESSAGE_ACTION_ERROR)))) {
+            rc = MST_ERR_MESSAGE_SHAPE;
+        }
         if (rc != 0) {
             return rc;
         }
-        if ((needs & ~(unsigned)d->fields.seen) != 0 ||
-            (data && d->action <= MESSAGE_ACTION_ERROR)) {
-            return MST_ERR_MESSAGE_SHAPE;
-        }
-        if (d->deferred.at > 0 && (message_has_levels(d) || response)) {
+        if (d->deferred.at > 0 && (d->channel <= MST_TOP_OF_BOOK || response)) {
             return message_again(d);
         }
     }
@@ -3147,18 +3015,33 @@ static int message_end(struct mst_decoder *d, struct mst_event *event) {
     }
     if (response &&
         (d->fields.seen & ~d->fields.absent & BIT(FIELD_ENTRIES)) != 0 &&
-        (d->response.entries > 0 || (d->fields.seen & BIT(FIELD_ERROR)) == 0)) {
+        (d->response.entries > 0 || !error)) {
         message_event(event, MST_EVENT_RESPONSE);
         event->as.response.action = (enum mst_action)d->action;
         event->as.response.entries = d->response.entries;
         event->as.response.failed = d->response.failed;
         return 1;
     }
-    if (d->action == MESSAGE_ACTION_ERROR ||
-        (d->fields.seen & BIT(FIELD_ERROR)) != 0) {
+    if (d->action == MESSAGE_ACTION_ERROR || error) {
         return message_service_error(d, event);
     }
-    return response ? MST_ERR_MESSAGE_SHAPE : message_unknown(d, event);
+    if (response) {
+        return MST_ERR_MESSAGE_SHAPE;
+    }
+    message_event(event, MST_EVENT_UNKNOWN);
+    event->as.unknown.len = d->message_len;
+    event->as.unknown.text = message_text(d, 0, d->message_len);
+    return 1;
+}
+
+/* The input is not JSON; but if the item at hand was too large before that,
+ * this is what counts, as it does where the input comes in pieces. */
+static int message_syntax(struct mst_decoder *d, int error) {
+    const bool oversized =
+        d->kept.item != 0 && message_at(d) - d->kept.item > d->kept.buffer_len;
+    const int rc = oversized ? message_oversized(d) : 0;
+
+    return rc != 0 ? rc : message_error(d, error);
 }
 
 /* Reads on: 1 with an event, 0 when the piece is used up, or an error. */
@@ -3172,18 +3055,21 @@ static int message_scan(struct mst_decoder *d, struct mst_event *event) {
         rc = !MESSAGE_FAST || d->at < d->len
                  ? json_next(&d->json, d->data, d->len, &d->at)
                  : JSON_MORE;
+        if (rc == JSON_MORE && d->final && !json_whole(&d->json)) {
+            rc = MST_ERR_JSON_SYNTAX;
+        }
         switch (rc) {
         case JSON_VALUE: rc = message_value(d, event); break;
         case JSON_ITEM: rc = message_item(d, event); break;
         case JSON_CLOSE: rc = message_close(d); break;
         case JSON_MORE:
-            if (d->final) {
-                rc = message_end(d, event);
-                break;
+            if (!d->final) {
+                rc = message_keep(d);
+                d->at = d->len = 0;
+                return rc;
             }
-            rc = message_keep(d);
-            d->at = d->len = 0;
-            return rc;
+            rc = message_end(d, event);
+            break;
         default: rc = message_syntax(d, rc); break;
         }
     } while (rc == 0);
@@ -3194,20 +3080,6 @@ static void message_aborted(struct mst_decoder *d, struct mst_event *event) {
     d->count = 0;
     (void)message_part(d, event, false);
     event->as.part.aborted = true;
-}
-
-static int message_failure(struct mst_decoder *d, struct mst_event *event) {
-    message_event(event, MST_EVENT_ERROR);
-    event->as.failure.error = d->error;
-    event->as.failure.stage = MST_STATE_OPEN;
-    /* A market that stands twice is none. */
-    event->as.failure.market =
-        message_is_data(d) && (d->fields.twice & BIT(FIELD_MARKET)) == 0
-            ? d->said.market
-            : "";
-    event->as.failure.text = d->said.text;
-    d->phase = MESSAGE_DONE;
-    return 1;
 }
 
 int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
@@ -3226,21 +3098,12 @@ void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
                       bool final) {
     struct mst_decoder *d = decoder;
 
-    if (!d->started) {
-        json_init(&d->json);
-        d->started = d->kept.retain = true;
-        d->kept.held = d->message_len = d->response.entries =
-            d->response.failed = d->count = 0;
-        d->kept.item = d->kept.item_held = false;
-        d->snapshot = d->second_pass = d->parts_out = false;
-        d->deferred.at = 0;
+    if (d->phase == MESSAGE_IDLE) {
+        memset(d, 0, offsetof(struct mst_decoder, data));
         d->phase = MESSAGE_SCAN;
-        d->place = MESSAGE_BEFORE;
         d->channel = d->action = MESSAGE_NONE;
-        d->fields.seen = d->fields.absent = d->fields.twice =
-            d->fields.unusable = 0;
-        d->best.there[MST_BID] = d->best.there[MST_ASK] = false;
-        d->said.market[0] = d->said.text[0] = '\0';
+        d->kept.held = d->kept.item = 0;
+        d->said.market[0] = '\0';
     }
     d->data = data != NULL ? data : d->kept.buffer;
     d->len = len;
@@ -3249,45 +3112,45 @@ void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
     d->message_len += len;
 }
 
-/* As mst_decoder_next(), in a message that is not done. */
-static int message_next(struct mst_decoder *d, struct mst_event *event) {
-    int rc;
-
-    if (d->phase == MESSAGE_ERROR) {
-        return message_failure(d, event);
-    }
-    rc = message_scan(d, event);
-    if (rc >= 0) {
-        return rc;
-    }
-    d->error = rc;
-    if (d->parts_out) {
-        message_aborted(d, event);
-        d->phase = MESSAGE_ERROR;
-        return 1;
-    }
-    return message_failure(d, event);
-}
-
 int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event) {
     struct mst_decoder *d = decoder;
 
-    if (d->phase == MESSAGE_DONE) {
-        d->started = d->started && !d->final;
-        return 0;
+    if (d->phase == MESSAGE_SCAN) {
+        d->error = message_scan(d, event);
+        if (d->error >= 0) {
+            return d->error;
+        }
+        d->phase = MESSAGE_ERROR;
+        if (d->parts_out) {
+            message_aborted(d, event);
+            return 1;
+        }
     }
-    return message_next(d, event);
+    if (d->phase == MESSAGE_ERROR) {
+        d->phase = MESSAGE_DONE;
+        message_event(event, MST_EVENT_ERROR);
+        event->as.failure.error = d->error;
+        event->as.failure.stage = MST_STATE_OPEN;
+        event->as.failure.text = d->said.text;
+        /* A market that stands twice is none. */
+        event->as.failure.market =
+            message_is_data(d) && (d->fields.twice & BIT(FIELD_MARKET)) == 0
+                ? d->said.market
+                : "";
+        return 1;
+    }
+    d->phase = d->final ? MESSAGE_IDLE : d->phase;
+    return 0;
 }
 
 int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event) {
     struct mst_decoder *d = decoder;
-    bool aborted = d->started && d->phase == MESSAGE_SCAN && d->parts_out;
+    const bool aborted = d->phase == MESSAGE_SCAN && d->parts_out;
 
     if (aborted) {
         message_aborted(d, event);
     }
-    d->phase = MESSAGE_DONE;
-    d->started = false;
+    d->phase = MESSAGE_IDLE;
     return aborted ? 1 : 0;
 }
 

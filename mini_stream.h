@@ -526,30 +526,20 @@ struct mst_said {
 };
 /* What is used most comes first: its place fits a short instruction. */
 struct mst_decoder {
+    /* Of the message at hand, and zeros where it begins. */
     uint8_t phase, place, field, side, channel, action;
-    uint8_t variety; /* how much amounts differ in form, lately */
-    bool started, snapshot, second_pass, parts_out, strict;
-    bool final; /* the piece at hand is the last one */
+    bool snapshot, second_pass, parts_out;
+    bool there[2]; /* the best of each side of a top of book, in levels */
     struct mst_json json;
-    /* What is known of the message's fields: sets by number, the error of each
-     * that is unusable, and the one of which said.text is the value. */
+    /* What is known of its fields: sets by number, the error of each that is
+     * unusable, and the one of which said.text is the value. */
     struct {
         uint16_t seen, twice, unusable, absent;
         int16_t bad[MST_FIELDS];
         uint8_t text_field;
     } fields;
-    /* The piece at hand. */
-    const uint8_t *data;
-    size_t at, len;
-    size_t message_len; /* with the pieces before */
+    size_t message_len; /* of the pieces that have come */
     size_t count;       /* levels at hand */
-    /* What must be kept of earlier pieces: all of the message as long as it
-     * may be needed again (retain), or the item at hand. */
-    struct {
-        uint8_t *buffer;
-        size_t buffer_len, held, item_at;
-        bool retain, item, item_held;
-    } kept;
     /* Where the second pass begins, 0 if none is needed, and with which field. */
     struct {
         size_t at;
@@ -558,6 +548,18 @@ struct mst_decoder {
     struct {
         size_t entries, failed;
     } response;
+    /* The piece at hand. */
+    const uint8_t *data;
+    size_t at, len;
+    bool final; /* it is the last one */
+    bool strict;
+    uint8_t variety; /* how much amounts differ in form, lately */
+    /* What is held of the pieces before: the last bytes of them, from the first
+     * one that may be needed again. An item begins here in the message, or 0. */
+    struct {
+        uint8_t *buffer;
+        size_t buffer_len, held, item;
+    } kept;
     int error;
     /* Its times; the minute of the last one: its text, and in seconds. */
     struct {
@@ -566,10 +568,6 @@ struct mst_decoder {
     } time;
     struct mst_decimal price,
         amount; /* of an execution, or the level at hand */
-    struct {
-        bool there[2];
-        struct mst_level level[2];
-    } best; /* of a top of book */
     struct mst_said said;
     struct mst_level levels[MST_PART_LEVELS];
 };
