@@ -1796,6 +1796,12 @@ enum message_phase {
     MESSAGE_DONE   /* what may be left of the message is passed over */
 };
 
+enum message_pass {
+    MESSAGE_FIRST,
+    MESSAGE_DEFERRED, /* the first, with levels or entries left to the second */
+    MESSAGE_SECOND
+};
+
 enum message_place {
     MESSAGE_BEFORE,
     MESSAGE_ROOT,
@@ -1963,7 +1969,8 @@ static int message_fault(struct mst_decoder *d) {
 /* The same while the message is being read: 0 until it is known what it is, of
  * a level, whose faults wait for its end, and in the second pass. */
 static int message_fault_so_far(struct mst_decoder *d) {
-    return d->place != MESSAGE_LEVEL && !d->second_pass && message_is_known(d)
+    return d->place != MESSAGE_LEVEL && d->pass != MESSAGE_SECOND &&
+                   message_is_known(d)
                ? message_fault(d)
                : 0;
 }
@@ -2226,7 +2233,7 @@ static int message_service_error(struct mst_decoder *d,
 /* True where the levels or entries of a field can be handed out. */
 static bool message_streams(const struct mst_decoder *d,
                             enum message_field field) {
-    if (d->deferred.at > 0) {
+    if (d->pass == MESSAGE_DEFERRED) {
         return false;
     }
     if (d->channel == MST_MARKET_DATA) {
@@ -2665,7 +2672,7 @@ static void message_fast(struct mst_decoder *d) {
 #if WORDS
     shapes[1].varies = d->variety >= MESSAGE_VARIES;
 #endif
-    if (d->place == MESSAGE_BEFORE) {
+    if (d->place == MESSAGE_BEFORE && d->pass == MESSAGE_FIRST) {
         next = message_fast_head(d, at, end);
         at = next != NULL ? next : at;
     }
@@ -2804,10 +2811,7 @@ static int message_container(struct mst_decoder *d, enum message_field field) {
         d->at++;
         return message_stream(d, field);
     }
-    if (d->deferred.at == 0) { /* left to the second pass */
-        d->deferred.at = message_at(d);
-        d->deferred.field = (uint8_t)field;
-    }
+    d->pass = MESSAGE_DEFERRED;
     return MESSAGE_FAST && message_fast_skip(d) ? 0 : message_skip(d);
 }
 
@@ -2815,7 +2819,7 @@ static int message_container(struct mst_decoder *d, enum message_field field) {
  * known what the message is. */
 static bool message_wants(const struct mst_decoder *d,
                           enum message_field field) {
-    if ((d->second_pass && (BIT(field) & MESSAGE_CONTAINERS) == 0) ||
+    if ((d->pass == MESSAGE_SECOND && (BIT(field) & MESSAGE_CONTAINERS) == 0) ||
         (field == FIELD_ERROR && d->data[d->at] == 'n')) {
         return false;
     }
@@ -2932,10 +2936,9 @@ static int message_keep(struct mst_decoder *d) {
     return 0;
 }
 
-/* Goes back to the first levels or entries that came before it was known what
- * they belong to, as if their key had just been read. */
+/* Goes back to the beginning, for the levels or entries that came before it was
+ * known what they belong to. */
 static int message_again(struct mst_decoder *d) {
-    const bool root = d->deferred.field < FIELD_MARKET;
     const char *text = message_text(d, 0, d->message_len);
 
     if (text == NULL) {
@@ -2943,14 +2946,10 @@ static int message_again(struct mst_decoder *d) {
     }
     d->data = (const uint8_t *)text;
     d->len = d->message_len;
-    d->at = d->deferred.at;
-    d->deferred.at = d->kept.held = 0;
-    d->second_pass = true;
-    d->place = root ? MESSAGE_ROOT : MESSAGE_PAYLOAD;
+    d->at = d->kept.held = 0;
+    d->pass = MESSAGE_SECOND;
+    d->place = MESSAGE_BEFORE;
     d->json.state = JSON_AT_VALUE;
-    d->json.depth = root ? 1 : 2;
-    d->json.arrays = 0;
-    memcpy(d->json.key, message_fields[d->deferred.field], JSON_KEY_WORDS);
     return 0;
 }
 
@@ -2994,7 +2993,7 @@ static int message_end(struct mst_decoder *d, struct mst_event *event) {
     const bool data = message_is_data(d), response = message_is_response(d);
     const bool error = (d->fields.seen & BIT(FIELD_ERROR)) != 0;
 
-    if (!d->second_pass) {
+    if (d->pass != MESSAGE_SECOND) {
         int rc = message_fault(d);
         if (rc == 0 && (d->place == MESSAGE_BEFORE ||
                         (data && ((message_required[d->channel] &
@@ -3005,7 +3004,8 @@ static int message_end(struct mst_decoder *d, struct mst_event *event) {
         if (rc != 0) {
             return rc;
         }
-        if (d->deferred.at > 0 && (d->channel <= MST_TOP_OF_BOOK || response)) {
+        if (d->pass == MESSAGE_DEFERRED &&
+            (d->channel <= MST_TOP_OF_BOOK || response)) {
             return message_again(d);
         }
     }
@@ -3172,7 +3172,7 @@ const char *mst_address_field_name(enum mst_address_field field) {
         "nickname\0first_name\0last_name\0institution\0vasp_id\0"
         "custodian_type\0bookmarked\0";
 
-    return field > 0 ? text_nth(words, (unsigned)field - 1) : "";
+    return text_nth(words, (unsigned)field - 1);
 }
 
 const char *mst_address_rule_text(enum mst_address_rule rule) {
@@ -3180,103 +3180,93 @@ const char *mst_address_rule_text(enum mst_address_rule rule) {
         "is missing\0is empty\0is too long\0is not valid UTF-8\0"
         "contradicts another field\0has no such value\0";
 
-    return rule > 0 ? text_nth(words, (unsigned)rule - 1) : "";
+    return text_nth(words, (unsigned)rule - 1);
 }
 
 /* The texts of a request, or NULL, by enum mst_address_field. */
-struct address_texts {
-    const char *of[MST_FIELD_CUSTODIAN_TYPE + 1];
-};
+#define ADDRESS_TEXTS (MST_FIELD_CUSTODIAN_TYPE + 1)
 
-static void address_texts(struct address_texts *texts,
-                          const struct mst_address_request *r) {
-    memset(texts, 0, sizeof *texts);
-    texts->of[MST_FIELD_ID] = r->id;
-    texts->of[MST_FIELD_NETWORK] = r->network;
-    texts->of[MST_FIELD_ADDRESS] = r->address;
-    texts->of[MST_FIELD_NICKNAME] = r->nickname;
+static void address_texts(const struct mst_address_request *r,
+                          const char *texts[ADDRESS_TEXTS]) {
+    memset(texts, 0, ADDRESS_TEXTS * sizeof *texts);
+    texts[MST_FIELD_ID] = r->id;
+    texts[MST_FIELD_NETWORK] = r->network;
+    texts[MST_FIELD_ADDRESS] = r->address;
+    texts[MST_FIELD_NICKNAME] = r->nickname;
     if (r->travelrule != NULL) { /* whose members are in this order */
-        memcpy(&texts->of[MST_FIELD_FIRST_NAME], r->travelrule,
+        memcpy(&texts[MST_FIELD_FIRST_NAME], r->travelrule,
                sizeof *r->travelrule);
     }
 }
 
 /* A field and the rule that it breaks, in one number; 0: none. */
-#define ADDRESS_FAULT(field, rule) ((unsigned)(field) << 4 | (rule))
+#define ADDRESS_FAULT(field, rule) ((unsigned)(field) << 4 | MST_RULE_##rule)
 
-/* Exactly one identification form. */
-static unsigned address_form_fault(const struct mst_address_request *r) {
-    bool network = r->network != NULL, address = r->address != NULL;
-
-    if (r->id != NULL) {
-        return network || address
-                   ? ADDRESS_FAULT(MST_FIELD_ID, MST_RULE_CONTRADICTS)
-                   : 0;
-    }
-    return network && address ? 0
-           : network ? ADDRESS_FAULT(MST_FIELD_ADDRESS, MST_RULE_MISSING)
-           : address ? ADDRESS_FAULT(MST_FIELD_NETWORK, MST_RULE_MISSING)
-                     : ADDRESS_FAULT(MST_FIELD_IDENTITY, MST_RULE_MISSING);
-}
-
-/* Sets of fields: short ones; those that may be "". */
+/* Fields whose texts are short. */
 #define ADDRESS_WORDS                               \
     (1u << MST_FIELD_ID | 1u << MST_FIELD_NETWORK | \
      1u << MST_FIELD_CUSTODIAN_TYPE)
-#define ADDRESS_EMPTY                                        \
-    (1u << MST_FIELD_NICKNAME | 1u << MST_FIELD_FIRST_NAME | \
-     1u << MST_FIELD_LAST_NAME | 1u << MST_FIELD_INSTITUTION)
 
-static unsigned address_text_fault(const struct address_texts *texts) {
-    for (unsigned i = MST_FIELD_ID; i <= MST_FIELD_CUSTODIAN_TYPE; i++) {
-        const char *text = texts->of[i];
-        size_t len = text != NULL ? strlen(text) : 0;
-        size_t most = (ADDRESS_WORDS >> i & 1u) != 0 ? MST_ADDRESS_WORD_MAX
-                                                     : MST_ADDRESS_TEXT_MAX;
-        bool empty = len == 0 && (ADDRESS_EMPTY >> i & 1u) == 0;
-        unsigned rule = text == NULL          ? MST_RULE_NONE
-                        : empty               ? MST_RULE_EMPTY
-                        : len > most          ? MST_RULE_TOO_LONG
-                        : !utf8_is(text, len) ? MST_RULE_UTF8
-                                              : MST_RULE_NONE;
-        if (rule != MST_RULE_NONE) {
-            return ADDRESS_FAULT(i, rule);
+/* Exactly one identification form, and each text by itself. */
+static unsigned address_fault(const struct mst_address_request *r,
+                              const char *const texts[]) {
+    if (r->id != NULL && (r->network != NULL || r->address != NULL)) {
+        return ADDRESS_FAULT(MST_FIELD_ID, CONTRADICTS);
+    }
+    if (r->id == NULL && r->network == NULL) {
+        return r->address == NULL ? ADDRESS_FAULT(MST_FIELD_IDENTITY, MISSING)
+                                  : ADDRESS_FAULT(MST_FIELD_NETWORK, MISSING);
+    }
+    if (r->id == NULL && r->address == NULL) {
+        return ADDRESS_FAULT(MST_FIELD_ADDRESS, MISSING);
+    }
+    for (unsigned i = MST_FIELD_ID; i < ADDRESS_TEXTS; i++) {
+        size_t len = texts[i] != NULL ? strlen(texts[i]) : 0;
+        if (texts[i] != NULL && len == 0 &&
+            (i < MST_FIELD_NICKNAME || i > MST_FIELD_INSTITUTION)) {
+            return ADDRESS_FAULT(i, EMPTY);
+        }
+        if (len > ((ADDRESS_WORDS >> i & 1u) != 0 ? MST_ADDRESS_WORD_MAX
+                                                  : MST_ADDRESS_TEXT_MAX)) {
+            return ADDRESS_FAULT(i, TOO_LONG);
+        }
+        if (!utf8_is(texts[i], len)) {
+            return ADDRESS_FAULT(i, UTF8);
         }
     }
     return 0;
 }
 
-static unsigned address_travelrule_fault(const struct address_texts *texts) {
-    const char *custodian = texts->of[MST_FIELD_CUSTODIAN_TYPE];
-    const char *vasp = texts->of[MST_FIELD_VASP_ID];
+static unsigned address_travelrule_fault(const char *const texts[]) {
+    const char *vasp = texts[MST_FIELD_VASP_ID];
+    const char *custodian = texts[MST_FIELD_CUSTODIAN_TYPE];
 
-    if (texts->of[MST_FIELD_INSTITUTION] != NULL &&
-        (texts->of[MST_FIELD_FIRST_NAME] != NULL ||
-         texts->of[MST_FIELD_LAST_NAME] != NULL)) {
-        return ADDRESS_FAULT(MST_FIELD_INSTITUTION, MST_RULE_CONTRADICTS);
+    if (texts[MST_FIELD_INSTITUTION] != NULL &&
+        (texts[MST_FIELD_FIRST_NAME] != NULL ||
+         texts[MST_FIELD_LAST_NAME] != NULL)) {
+        return ADDRESS_FAULT(MST_FIELD_INSTITUTION, CONTRADICTS);
     }
     if (custodian == NULL ||
         strcmp(custodian, vasp == NULL ? "VASP" : "PRIVATE") != 0) {
         return 0;
     }
-    return vasp == NULL
-               ? ADDRESS_FAULT(MST_FIELD_VASP_ID, MST_RULE_MISSING)
-               : ADDRESS_FAULT(MST_FIELD_VASP_ID, MST_RULE_CONTRADICTS);
+    return vasp == NULL ? ADDRESS_FAULT(MST_FIELD_VASP_ID, MISSING)
+                        : ADDRESS_FAULT(MST_FIELD_VASP_ID, CONTRADICTS);
 }
 
 int mst_address_check(const struct mst_address_request *request,
                       struct mst_address_fault *fault) {
-    struct address_texts texts;
+    const char *texts[ADDRESS_TEXTS];
     unsigned found = 0;
 
     if (request != NULL) {
-        address_texts(&texts, request);
-        found = address_form_fault(request);
-        found = found != 0 ? found : address_text_fault(&texts);
-        if (found == 0 && (unsigned)request->bookmarked > MST_BOOKMARK_TRUE) {
-            found = ADDRESS_FAULT(MST_FIELD_BOOKMARKED, MST_RULE_VALUE);
+        address_texts(request, texts);
+        found = address_fault(request, texts);
+        if (found == 0) {
+            found = (unsigned)request->bookmarked > MST_BOOKMARK_TRUE
+                        ? ADDRESS_FAULT(MST_FIELD_BOOKMARKED, VALUE)
+                        : address_travelrule_fault(texts);
         }
-        found = found != 0 ? found : address_travelrule_fault(&texts);
     }
     if (fault != NULL) {
         fault->field = (enum mst_address_field)(found >> 4);
@@ -3287,64 +3277,62 @@ int mst_address_check(const struct mst_address_request *request,
                            : 0;
 }
 
-/* Writes the texts among these, each as a member behind the byte that is given
+/* Writes those of these texts that are there, each as a member behind this byte
  * or a comma; returns what stands before the next member. */
-static char address_write(struct out *o, const struct address_texts *texts,
-                          unsigned from, unsigned to, char before) {
+static char address_write(struct out *o, char before, const char *const texts[],
+                          unsigned from, unsigned to) {
     for (unsigned i = from; i <= to; i++) {
-        if (texts->of[i] != NULL) {
+        if (texts[i] != NULL) {
             out_byte(o, before);
             json_write_string(o, text_nth(address_members, i - MST_FIELD_ID));
             out_byte(o, ':');
-            json_write_string(o, texts->of[i]);
+            json_write_string(o, texts[i]);
             before = ',';
         }
     }
     return before;
 }
 
-static void address_travelrule_write(struct out *o,
-                                     const struct address_texts *texts) {
+static void address_travelrule_write(struct out *o, const char *const texts[]) {
+    const bool institution = texts[MST_FIELD_INSTITUTION] != NULL;
     char before = '{';
 
     out_text(o, ",\"travelrule_metadata\":");
-    if (texts->of[MST_FIELD_INSTITUTION] != NULL ||
-        texts->of[MST_FIELD_FIRST_NAME] != NULL ||
-        texts->of[MST_FIELD_LAST_NAME] != NULL) {
-        out_text(o, texts->of[MST_FIELD_INSTITUTION] != NULL
-                        ? "{\"beneficiary\":{\"institution_details\":"
-                        : "{\"beneficiary\":{\"person_details\":");
-        (void)address_write(o, texts, MST_FIELD_FIRST_NAME,
-                            MST_FIELD_INSTITUTION, '{');
+    if (institution || texts[MST_FIELD_FIRST_NAME] != NULL ||
+        texts[MST_FIELD_LAST_NAME] != NULL) {
+        out_text(o, institution ? "{\"beneficiary\":{\"institution_details\":"
+                                : "{\"beneficiary\":{\"person_details\":");
+        (void)address_write(o, '{', texts, MST_FIELD_FIRST_NAME,
+                            MST_FIELD_INSTITUTION);
         out_text(o, "}}");
         before = ',';
     }
-    if (texts->of[MST_FIELD_VASP_ID] != NULL) {
+    if (texts[MST_FIELD_VASP_ID] != NULL) {
         out_byte(o, before);
         out_text(o, "\"vasp\":");
         before =
-            address_write(o, texts, MST_FIELD_VASP_ID, MST_FIELD_VASP_ID, '{');
+            address_write(o, '{', texts, MST_FIELD_VASP_ID, MST_FIELD_VASP_ID);
         out_byte(o, '}');
     }
-    before = address_write(o, texts, MST_FIELD_CUSTODIAN_TYPE,
-                           MST_FIELD_CUSTODIAN_TYPE, before);
+    before = address_write(o, before, texts, MST_FIELD_CUSTODIAN_TYPE,
+                           MST_FIELD_CUSTODIAN_TYPE);
     out_text(o, before == '{' ? "{}" : "}");
 }
 
 /* Writes the body of a request that mst_address_check() has passed. */
 static void address_body_write(struct out *o,
                                const struct mst_address_request *r) {
-    struct address_texts texts;
+    const char *texts[ADDRESS_TEXTS];
 
-    address_texts(&texts, r);
-    (void)address_write(o, &texts, MST_FIELD_ID, MST_FIELD_NICKNAME, '{');
+    address_texts(r, texts);
+    (void)address_write(o, '{', texts, MST_FIELD_ID, MST_FIELD_NICKNAME);
     if (r->bookmarked != MST_BOOKMARK_UNCHANGED) {
         out_text(o, r->bookmarked == MST_BOOKMARK_TRUE
                         ? ",\"bookmarked_status\":true"
                         : ",\"bookmarked_status\":false");
     }
     if (r->travelrule != NULL) {
-        address_travelrule_write(o, &texts);
+        address_travelrule_write(o, texts);
     }
     out_byte(o, '}');
 }
@@ -3380,29 +3368,34 @@ static const struct object_field address_fields[] = {
      0},
 };
 
-/* Reads the body of a response; what is not UTF-8 is not JSON. */
+/* Reads the body of a response into an object, which is all zero where this
+ * fails; what is not UTF-8 is not JSON. */
 static int address_body_read(const void *body, size_t len,
                              const struct object_field *fields, unsigned count,
-                             void *into) {
+                             void *into, size_t size) {
     struct object o = {.fields = fields, .count = count};
-    int rc = object_read(&o, body, len, into);
+    int rc;
 
-    return rc == 0 && !utf8_is(body, len) ? MST_ERR_JSON_SYNTAX : rc;
+    memset(into, 0, size);
+    rc = object_read(&o, body, len, into);
+    if (rc == 0 && !utf8_is(body, len)) {
+        rc = MST_ERR_JSON_SYNTAX;
+    }
+    if (rc != 0) {
+        memset(into, 0, size);
+    }
+    return rc;
 }
 
 int mst_address_read(const void *body, size_t len,
                      struct mst_address *address) {
     struct mst_address *a = address;
-    int rc;
+    int rc = address_body_read(body, len, address_fields,
+                               COUNT_OF(address_fields), a, sizeof *a);
 
-    memset(a, 0, sizeof *a);
-    rc = address_body_read(body, len, address_fields, COUNT_OF(address_fields),
-                           a);
     if (rc == 0 && a->id[0] == '\0') {
-        rc = MST_ERR_MESSAGE_SHAPE;
-    }
-    if (rc != 0) {
         memset(a, 0, sizeof *a);
+        return MST_ERR_MESSAGE_SHAPE;
     }
     return rc;
 }
@@ -3428,11 +3421,8 @@ static const struct object_field problem_fields[] = {
 
 void mst_problem_read(const void *body, size_t len,
                       struct mst_problem *problem) {
-    memset(problem, 0, sizeof *problem);
-    if (address_body_read(body, len, problem_fields, COUNT_OF(problem_fields),
-                          problem) != 0) {
-        memset(problem, 0, sizeof *problem);
-    }
+    (void)address_body_read(body, len, problem_fields, COUNT_OF(problem_fields),
+                            problem, sizeof *problem);
 }
 
 /* ------------------------------------------------------------------------

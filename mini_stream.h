@@ -527,8 +527,8 @@ struct mst_said {
 /* What is used most comes first: its place fits a short instruction. */
 struct mst_decoder {
     /* Of the message at hand, and zeros where it begins. */
-    uint8_t phase, place, field, side, channel, action;
-    bool snapshot, second_pass, parts_out;
+    uint8_t phase, pass, place, field, side, channel, action;
+    bool snapshot, parts_out;
     bool there[2]; /* the best of each side of a top of book, in levels */
     struct mst_json json;
     /* What is known of its fields: sets by number, the error of each that is
@@ -540,11 +540,6 @@ struct mst_decoder {
     } fields;
     size_t message_len; /* of the pieces that have come */
     size_t count;       /* levels at hand */
-    /* Where the second pass begins, 0 if none is needed, and with which field. */
-    struct {
-        size_t at;
-        uint8_t field;
-    } deferred;
     struct {
         size_t entries, failed;
     } response;
