@@ -1830,16 +1830,13 @@ enum message_field {
 };
 
 /* Their names, as json_key_matches() wants them: first those of the root, from
- * FIELD_MARKET on the payload's. */
+ * FIELD_MARKET on the payload's. Of those that are scalars, times and then
+ * numbers are the last. */
 static const char message_fields[MST_FIELDS][JSON_KEY_WORDS] = {
     "channel", "type",   "payload", "channels",  "error",
     "market",  "type",   "time",    "timestamp", "executed_at",
     "price",   "amount", "bids",    "asks",
 };
-
-/* What tells the kind of a message, whatever it is taken for so far. */
-#define MESSAGE_KINDS \
-    (BIT(FIELD_CHANNEL) | BIT(FIELD_ACTION) | BIT(FIELD_ERROR))
 
 #define MESSAGE_NUMBERS (BIT(FIELD_PRICE) | BIT(FIELD_AMOUNT))
 #define MESSAGE_SIDES (BIT(FIELD_BIDS) | BIT(FIELD_ASKS))
@@ -1878,14 +1875,12 @@ static bool message_is_known(const struct mst_decoder *d) {
 /* A message that turned out bad may have had levels of a book: it says so, or
  * has not said what else it is. */
 static bool message_may_have_levels(const struct mst_decoder *d) {
-    if (d->channel == MST_MARKET_DATA ||
-        (d->fields.twice & BIT(FIELD_CHANNEL)) != 0) {
-        return true;
-    }
-    return d->channel == MESSAGE_NONE &&
-           ((d->fields.seen & BIT(FIELD_CHANNEL)) != 0 ||
-            (d->action == MESSAGE_NONE &&
-             (d->fields.seen & BIT(FIELD_ERROR)) == 0));
+    return d->channel == MST_MARKET_DATA ||
+           (d->fields.twice & BIT(FIELD_CHANNEL)) != 0 ||
+           (d->channel == MESSAGE_NONE &&
+            ((d->fields.seen & BIT(FIELD_CHANNEL)) != 0 ||
+             (d->action == MESSAGE_NONE &&
+              (d->fields.seen & BIT(FIELD_ERROR)) == 0)));
 }
 
 /* Fields that matter in this message, as far as it is known. */
@@ -1949,24 +1944,22 @@ static int message_bad_error(struct mst_decoder *d, unsigned field) {
 
 /* The first thing that is wrong with a field that matters, or 0. */
 static int message_fault(struct mst_decoder *d) {
-    unsigned relevant, bad, first = 0;
+    unsigned relevant;
 
     if ((d->fields.unusable | d->fields.twice) == 0) {
         return message_error(d, 0);
     }
     relevant = message_relevant(d);
-    bad = d->fields.unusable & relevant;
-    if (bad == 0) {
-        return message_error(
-            d, (d->fields.twice & relevant) != 0 ? MST_ERR_MESSAGE_KEY : 0);
+    for (unsigned i = 0; i < MST_FIELDS; i++) {
+        if ((d->fields.unusable & relevant & BIT(i)) != 0) {
+            return message_bad_error(d, i);
+        }
     }
-    while ((bad >> first & 1u) == 0) {
-        first++;
-    }
-    return message_bad_error(d, first);
+    return message_error(
+        d, (d->fields.twice & relevant) != 0 ? MST_ERR_MESSAGE_KEY : 0);
 }
 
-/* The same while the message is being read: 0 until it is known what it is, of
+/* The same while the message is being read: 0 until it is known what it is, in
  * a level, whose faults wait for its end, and in the second pass. */
 static int message_fault_so_far(struct mst_decoder *d) {
     return d->place != MESSAGE_LEVEL && d->pass != MESSAGE_SECOND &&
@@ -2035,19 +2028,16 @@ COLD const char *message_number_pass(const char *at, const char *end,
 static int message_number(struct mst_decoder *d, bool price,
                           const struct json_text *t) {
     struct mst_decimal *number = price ? &d->price : &d->amount;
-    int rc;
+    int rc = !t->string && t->at[0] > '9' ? MST_ERR_MESSAGE_SHAPE
+             : t->cut                     ? MST_ERR_DECIMAL_WIDE
+                      : mst_decimal_parse(t->at, t->len, number);
 
-    if (!t->string && t->at[0] > '9') {
-        return MST_ERR_MESSAGE_SHAPE;
-    }
-    rc = t->cut ? MST_ERR_DECIMAL_WIDE
-                : mst_decimal_parse(t->at, t->len, number);
     if (rc == 0 && number->coefficient < 0) {
-        return MST_ERR_DECIMAL;
+        rc = MST_ERR_DECIMAL;
+    } else if (rc == 0 && number->inexact && (price || d->strict)) {
+        rc = MST_ERR_DECIMAL_WIDE;
     }
-    return rc == 0 && number->inexact && (price || d->strict)
-               ? MST_ERR_DECIMAL_WIDE
-               : rc;
+    return rc;
 }
 
 /* Takes in the value of a field that is a scalar. */
@@ -2316,12 +2306,11 @@ COLD const char *message_level_pass(const char *at, const char *end,
 
 #if WORDS
 /* A number of a level: the text before it, what it is expected to look like,
- * or that it may look like anything, and where it goes. */
+ * NULL if it may look like anything, and where it goes. */
 struct message_figure {
     const char *before;
     size_t before_len;
     struct decimal_shape *shape;
-    bool any;
     int64_t *coefficient;
     int8_t *exponent;
 };
@@ -2330,7 +2319,7 @@ struct message_figure {
  * what message_number_pass() has to look at. */
 HOT const char *message_figure_pass(const char *at, const char *end,
                                     size_t room, struct message_figure figure) {
-    if (!figure.any) {
+    if (figure.shape != NULL) {
         return decimal_word(at, end, room, figure.shape, figure.coefficient,
                             figure.exponent);
     }
@@ -2349,7 +2338,8 @@ HOT const char *message_level_order(const char *at, const char *end,
                                     struct message_figure second) {
     static const char close[] = "\"}";
     const size_t close_len = sizeof close - 1;
-    const size_t room = second.before_len + (second.any ? 0 : 8 + close_len);
+    const bool any = second.shape == NULL;
+    const size_t room = second.before_len + (any ? 0 : 8 + close_len);
     const char *next;
 
     if ((size_t)(end - at) < first.before_len + 8 + room ||
@@ -2360,7 +2350,7 @@ HOT const char *message_level_order(const char *at, const char *end,
     next = message_figure_pass(at, end, room, first);
     if (next != NULL && mem_equal(next, second.before, second.before_len)) {
         at = next + second.before_len;
-    } else if (second.any) {
+    } else if (any) {
         return NULL;
     } else {
         at = message_number_pass(at, end, first.coefficient, first.exponent);
@@ -2373,24 +2363,24 @@ HOT const char *message_level_order(const char *at, const char *end,
     if (next != NULL && mem_equal(next, close, close_len)) {
         return next + close_len;
     }
-    if (second.any) {
+    if (any) {
         return NULL;
     }
     at = message_number_pass(at, end, second.coefficient, second.exponent);
     return message_pass(at, end, close, close_len);
 }
 
-#define MESSAGE_FIGURE(text, level, name, shape, any)            \
-    ((struct message_figure){text, sizeof(text) - 1, shape, any, \
-                             &(level)->name##_coefficient,       \
+#define MESSAGE_FIGURE(text, level, name, shape)            \
+    ((struct message_figure){text, sizeof(text) - 1, shape, \
+                             &(level)->name##_coefficient,  \
                              &(level)->name##_exponent})
 
 /* Passes over a level in the form in which the service writes it. */
-#define MESSAGE_LEVEL_ORDER(at, end, level, shapes, any)                    \
-    message_level_order(                                                    \
-        (at), (end),                                                        \
-        MESSAGE_FIGURE("{\"price\":\"", level, price, &(shapes)[0], false), \
-        MESSAGE_FIGURE("\",\"amount\":\"", level, amount, &(shapes)[1], any))
+#define MESSAGE_LEVEL_ORDER(at, end, level, price_shape, amount_shape) \
+    message_level_order(                                               \
+        (at), (end),                                                   \
+        MESSAGE_FIGURE("{\"price\":\"", level, price, price_shape),    \
+        MESSAGE_FIGURE("\",\"amount\":\"", level, amount, amount_shape))
 
 /* At hand for a level to be read in words. */
 #define MESSAGE_LEVEL_WORDS 40
@@ -2406,16 +2396,15 @@ COLD const char *message_level_other(const char *at, const char *end,
 
     if (len < MESSAGE_LEVEL_WORDS) { /* the last one, and a short one */
         memcpy(copy, at, len);
-        behind =
-            MESSAGE_LEVEL_ORDER(copy, copy + sizeof copy, level, shapes, false);
+        behind = MESSAGE_LEVEL_ORDER(copy, copy + sizeof copy, level,
+                                     &shapes[0], &shapes[1]);
         return behind != NULL && (size_t)(behind - copy) <= len
                    ? at + (behind - copy)
                    : message_level_pass(at, end, level);
     }
     behind = message_level_order(
-        at, end,
-        MESSAGE_FIGURE("{\"amount\":\"", level, amount, &shapes[1], false),
-        MESSAGE_FIGURE("\",\"price\":\"", level, price, &shapes[0], false));
+        at, end, MESSAGE_FIGURE("{\"amount\":\"", level, amount, &shapes[1]),
+        MESSAGE_FIGURE("\",\"price\":\"", level, price, &shapes[0]));
     return behind != NULL ? behind : message_level_pass(at, end, level);
 }
 #endif
@@ -2427,8 +2416,8 @@ HOT const char *message_level_fast(const char *at, const char *end,
 #if WORDS
     const char *behind =
         __builtin_expect(shapes[1].varies, 0)
-            ? MESSAGE_LEVEL_ORDER(at, end, level, shapes, true)
-            : MESSAGE_LEVEL_ORDER(at, end, level, shapes, false);
+            ? MESSAGE_LEVEL_ORDER(at, end, level, &shapes[0], NULL)
+            : MESSAGE_LEVEL_ORDER(at, end, level, &shapes[0], &shapes[1]);
 
     level->flags = 0;
     return behind != NULL ? behind
@@ -2459,31 +2448,31 @@ static bool message_fast_skip(struct mst_decoder *d) {
     return true;
 }
 
-/* Passes over the beginning of a message: up to its market, of a heartbeat up
- * to its time. */
-static inline const char *message_fast_begin(enum mst_channel *channel,
+/* Takes in the beginning of a message: up to its market, of a heartbeat up to
+ * its time. */
+static inline const char *message_fast_begin(struct mst_decoder *d,
                                              const char *at, const char *end) {
-    const char *payload;
+    const char *next;
 
     at = MESSAGE_PASS(at, end, "{\"channel\":\"");
-    *channel = MST_MARKET_DATA;
-    payload = MESSAGE_PASS(at, end, "market_data\",\"payload\":{\"market\":\"");
-    if (payload == NULL) {
-        *channel = MST_TOP_OF_BOOK;
-        payload = MESSAGE_PASS(
+    d->channel = MST_MARKET_DATA;
+    next = MESSAGE_PASS(at, end, "market_data\",\"payload\":{\"market\":\"");
+    if (next == NULL) {
+        d->channel = MST_TOP_OF_BOOK;
+        next = MESSAGE_PASS(
             at, end, "market_data.top_of_book\",\"payload\":{\"market\":\"");
     }
-    if (payload == NULL) {
-        *channel = MST_EXECUTION_DATA;
-        payload = MESSAGE_PASS(at, end,
-                               "execution_data\",\"payload\":{\"market\":\"");
+    if (next == NULL) {
+        d->channel = MST_EXECUTION_DATA;
+        next = MESSAGE_PASS(at, end,
+                            "execution_data\",\"payload\":{\"market\":\"");
     }
-    if (payload == NULL) {
-        *channel = MST_HEARTBEAT;
-        payload =
+    if (next == NULL) {
+        d->channel = MST_HEARTBEAT;
+        next =
             MESSAGE_PASS(at, end, "heartbeat\",\"payload\":{\"timestamp\":\"");
     }
-    return payload;
+    return next;
 }
 
 /* Takes in a market that may stand in a log as it is; returns what is behind
@@ -2519,11 +2508,10 @@ static inline const char *message_fast_market(struct mst_decoder *d,
 
 /* Passes over what comes between the market of a message and its time. */
 static inline const char *message_fast_fields(struct mst_decoder *d,
-                                              enum mst_channel channel,
                                               const char *at, const char *end) {
     const char *update;
 
-    switch (channel) {
+    switch ((enum mst_channel)d->channel) {
     case MST_MARKET_DATA:
         update = MESSAGE_PASS(at, end, "\",\"type\":\"UPDATE\"");
         d->snapshot = update == NULL;
@@ -2533,7 +2521,7 @@ static inline const char *message_fast_fields(struct mst_decoder *d,
     case MST_TOP_OF_BOOK:
         return MESSAGE_PASS(at, end,
                             "\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"");
-    case MST_EXECUTION_DATA:
+    default:
         d->price.inexact = d->amount.inexact = false;
         at = MESSAGE_PASS(at, end, "\",\"price\":\"");
         at = message_number_pass(at, end, &d->price.coefficient,
@@ -2542,7 +2530,6 @@ static inline const char *message_fast_fields(struct mst_decoder *d,
         at = message_number_pass(at, end, &d->amount.coefficient,
                                  &d->amount.exponent);
         return MESSAGE_PASS(at, end, "\",\"executed_at\":\"");
-    default: return at;
     }
 }
 
@@ -2552,26 +2539,22 @@ static inline const char *message_fast_fields(struct mst_decoder *d,
 static const char *message_fast_head(struct mst_decoder *d, const char *begin,
                                      const char *end) {
     static const uint8_t times[] = {0, 1, 2, 1}; /* in d->time.of */
-    enum mst_channel channel;
-    const char *at = message_fast_begin(&channel, begin, end);
+    const char *at = message_fast_begin(d, begin, end);
 
-    if (at == NULL || d->json.state != JSON_AT_VALUE) {
-        return NULL;
-    }
-    if (channel != MST_HEARTBEAT) {
+    if (at != NULL && d->channel != MST_HEARTBEAT) {
         at = message_fast_market(d, at, end);
+        at = message_fast_fields(d, at, end);
     }
-    at = message_fast_fields(d, channel, at, end);
     if (at != NULL) {
-        at = message_time(d, at, end, &d->time.of[times[channel]]);
+        at = message_time(d, at, end, &d->time.of[times[d->channel]]);
     }
     at = MESSAGE_PASS(at, end, "\"");
     if (at == NULL || (size_t)(at - begin) > d->kept.buffer_len) {
+        d->channel = MESSAGE_NONE;
         d->said.market[0] = '\0';
         return NULL;
     }
-    d->channel = (uint8_t)channel;
-    d->fields.seen = BIT(FIELD_CHANNEL) | message_required[channel];
+    d->fields.seen = BIT(FIELD_CHANNEL) | message_required[d->channel];
     d->place = MESSAGE_PAYLOAD;
     d->json.state = JSON_AT_COMMA;
     d->json.depth = d->json.deepest = 2;
@@ -2672,7 +2655,8 @@ static void message_fast(struct mst_decoder *d) {
 #if WORDS
     shapes[1].varies = d->variety >= MESSAGE_VARIES;
 #endif
-    if (d->place == MESSAGE_BEFORE && d->pass == MESSAGE_FIRST) {
+    if (d->place == MESSAGE_BEFORE && d->pass == MESSAGE_FIRST &&
+        d->json.state == JSON_AT_VALUE) {
         next = message_fast_head(d, at, end);
         at = next != NULL ? next : at;
     }
@@ -2680,10 +2664,9 @@ static void message_fast(struct mst_decoder *d) {
         if (d->place == MESSAGE_LEVELS) {
             at = message_fast_levels(d, shapes, at, end);
         }
-        if (d->place != MESSAGE_PAYLOAD || d->json.state != JSON_AT_COMMA) {
-            break;
-        }
-        next = message_fast_side(d, at, end);
+        next = d->place == MESSAGE_PAYLOAD && d->json.state == JSON_AT_COMMA
+                   ? message_fast_side(d, at, end)
+                   : NULL;
         if (next == NULL) {
             break;
         }
@@ -2816,15 +2799,16 @@ static int message_container(struct mst_decoder *d, enum message_field field) {
 }
 
 /* Whether a member of the root or of the payload matters, as far as it is
- * known what the message is. */
+ * known what the message is; an action and an error tell that, whatever it is
+ * taken for so far. */
 static bool message_wants(const struct mst_decoder *d,
                           enum message_field field) {
     if ((d->pass == MESSAGE_SECOND && (BIT(field) & MESSAGE_CONTAINERS) == 0) ||
         (field == FIELD_ERROR && d->data[d->at] == 'n')) {
         return false;
     }
-    return !message_is_known(d) ||
-           ((message_relevant(d) | MESSAGE_KINDS) & BIT(field)) != 0;
+    return !message_is_known(d) || field == FIELD_ACTION ||
+           field == FIELD_ERROR || (message_relevant(d) & BIT(field)) != 0;
 }
 
 /* A member of the root, of the payload or of a level. */
@@ -2914,25 +2898,21 @@ static int message_close(struct mst_decoder *d) {
 /* Keeps what will be needed of a piece that is used up: all of the message as
  * long as a second pass may follow, else the item at hand. */
 static int message_keep(struct mst_decoder *d) {
-    const size_t begin = d->message_len - d->len, end = d->message_len;
-    size_t from = d->kept.item != 0 ? d->kept.item : end;
-    const char *text;
+    const size_t end = d->message_len;
+    const bool all =
+        end <= d->kept.buffer_len && !message_streams(d, FIELD_BIDS);
+    const size_t from = all ? 0 : d->kept.item != 0 ? d->kept.item : end;
+    const char *text = message_text(d, from, end);
 
-    if (end <= d->kept.buffer_len && !message_streams(d, FIELD_BIDS)) {
-        from = 0;
-    }
-    text = message_text(d, from, end);
     if (text == NULL) {
         d->json.mode = JSON_SKIP;
         d->kept.item = d->kept.held = 0;
         return message_oversized(d);
     }
-    if (from >= begin) {
-        memcpy(d->kept.buffer, text, end - from);
-        d->kept.held = end - from;
-    } else {
-        d->kept.held += d->len;
+    if (text != (const char *)d->kept.buffer) {
+        memmove(d->kept.buffer, text, end - from);
     }
+    d->kept.held = end - from;
     return 0;
 }
 
@@ -2964,10 +2944,12 @@ static int message_data(struct mst_decoder *d, struct mst_event *event) {
         event->as.top.market = d->said.market;
         event->as.top.time_ns = d->time.of[1];
         best[MST_BID].time_ns = best[MST_ASK].time_ns = d->time.of[1];
-        if ((event->as.top.has_bid = d->there[MST_BID])) {
+        event->as.top.has_bid = d->there[MST_BID];
+        event->as.top.has_ask = d->there[MST_ASK];
+        if (d->there[MST_BID]) {
             event->as.top.bid = best[MST_BID];
         }
-        if ((event->as.top.has_ask = d->there[MST_ASK])) {
+        if (d->there[MST_ASK]) {
             event->as.top.ask = best[MST_ASK];
         }
         return 1;
