@@ -2974,17 +2974,17 @@ static int message_data(struct mst_decoder *d, struct mst_event *event) {
 static int message_end(struct mst_decoder *d, struct mst_event *event) {
     const bool data = message_is_data(d), response = message_is_response(d);
     const bool error = (d->fields.seen & BIT(FIELD_ERROR)) != 0;
+    const unsigned needed = data ? message_required[d->channel] : 0u;
 
     if (d->pass != MESSAGE_SECOND) {
         int rc = message_fault(d);
-        if (rc == 0 && (d->place == MESSAGE_BEFORE ||
-                        (data && ((message_required[d->channel] &
-                                   ~(unsigned)d->fields.seen) != 0 ||
-                                  d->action <= MESSAGE_ACTION_ERROR)))) {
-            rc = MST_ERR_MESSAGE_SHAPE;
-        }
         if (rc != 0) {
             return rc;
+        }
+        if (d->place == MESSAGE_BEFORE ||
+            (needed & ~(unsigned)d->fields.seen) != 0 ||
+            (data && d->action <= MESSAGE_ACTION_ERROR)) {
+            return MST_ERR_MESSAGE_SHAPE;
         }
         if (d->pass == MESSAGE_DEFERRED &&
             (d->channel <= MST_TOP_OF_BOOK || response)) {
