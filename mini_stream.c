@@ -2212,7 +2212,7 @@ static int message_service_error(struct mst_decoder *d,
         return rc;
     }
     message_event(event, MST_EVENT_SERVICE_ERROR);
-    event->as.service_error.code = (o.set & (BIT(SERVICE_CODES) - 1)) != 0
+    event->as.service_error.code = (o.set & (BIT(0) | BIT(1) | BIT(2))) != 0
                                        ? message_code(d->said.text)
                                        : MST_CODE_NONE;
     event->as.service_error.code_text = d->said.text;
