@@ -7608,13 +7608,15 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
     return 0;
 }
 
-/* Ends it without a handshake, at once. */
-static void link_end(struct mst_link *l) {
+/* Ends it without a handshake, at once, and wipes the object that it is in. */
+static void link_end(struct mst_link *l, size_t size) {
     if (!l->wiped) {
         l->transport.end = MST_ERR_EOF; /* nor does TLS say goodbye */
         link_drop(l);
         link_wipe(l);
     }
+    mem_wipe(l, size);
+    l->wiped = true;
 }
 
 /* ------------------------------------------------------------------------
@@ -7649,7 +7651,7 @@ enum client_need {
     NEED_NUMBER = 16 /* a number could not be kept */
 };
 
-/* Needs that a fresh snapshot may not help for long: for those the interval
+/* Needs that another snapshot may not help for long: for those the interval
  * doubles, up to a day. */
 #define CLIENT_DRIFT (NEED_THIN | NEED_NUMBER)
 #define CLIENT_DRIFT_MAX_MS 86400000u
@@ -7665,15 +7667,6 @@ enum client_need {
 /* After so many requests in a row without success, reconnect. */
 #define CLIENT_REQUEST_TRIES 3
 
-/* What is being written, or was last. */
-enum client_frame {
-    FRAME_NONE,
-    FRAME_REQUEST,
-    FRAME_PING,
-    FRAME_PONG,
-    FRAME_CLOSE
-};
-
 /* No request is outstanding. */
 #define CLIENT_NO_REQUEST 255
 
@@ -7684,23 +7677,27 @@ enum client_frame {
  * at again. */
 #define CLIENT_BURST 16u
 
+/* How long until no more than rest is left of a timer, ms. */
+static uint32_t client_wait(const struct mst_client *c,
+                            const struct mst_timer *t, uint32_t rest) {
+    uint32_t left = timer_left(t, c->link.clock.now);
+
+    return left != TIMER_NONE && left > rest ? left - rest : 0;
+}
+
 /* There may be something to ask for: the timer comes at once, or once a
  * request may be made again. */
 static void client_ask(struct mst_client *c) {
-    uint32_t wait =
-        timer_left(&c->link.access->holds[ACCESS_REQUEST], c->link.clock.now);
-
     c->link.changes++;
     if (c->link.state == MST_STATE_OPEN) {
-        link_arm(&c->link, MST_TIMER_REQUEST, wait == TIMER_NONE ? 0 : wait);
+        link_arm(&c->link, MST_TIMER_REQUEST,
+                 client_wait(c, &c->link.access->holds[ACCESS_REQUEST], 0));
     }
 }
 
 /* A subscription is looked at again after such a time. */
 static void client_look(struct mst_client *c, uint32_t ms) {
-    struct mst_timer *look = &c->link.timers[MST_TIMER_USER];
-
-    if (timer_left(look, c->link.clock.now) > ms) {
+    if (timer_left(&c->link.timers[MST_TIMER_USER], c->link.clock.now) > ms) {
         link_arm(&c->link, MST_TIMER_USER, ms);
     }
 }
@@ -7742,6 +7739,16 @@ client_find_recased(struct mst_client *c, const struct mst_entry *entry) {
     return NULL;
 }
 
+/* How many subscriptions are in these states, a set of BIT(SUB_...). */
+static unsigned client_count(const struct mst_client *c, unsigned states) {
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < c->slots; i++) {
+        count += states >> c->subscriptions[i].state & 1u;
+    }
+    return count;
+}
+
 /* What may be a channel's market, "" for none. */
 static bool client_is_market(enum mst_channel channel, const char *market) {
     size_t len = strlen(market);
@@ -7753,33 +7760,38 @@ static bool client_is_market(enum mst_channel channel, const char *market) {
            text_is_field(market) && utf8_is(market, len);
 }
 
-/* The first free slot, or NULL. */
-static struct mst_subscription *client_free_slot(struct mst_client *c) {
-    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
-        if (client_is_free(&c->subscriptions[i])) {
-            return &c->subscriptions[i];
-        }
-    }
-    return NULL;
-}
-
-/* Takes a slot for a channel, or NULL if there is none. */
+/* Takes the first free slot for a channel, or NULL if there is none. */
 static struct mst_subscription *client_slot(struct mst_client *c,
                                             enum mst_channel channel,
                                             const char *market) {
-    struct mst_subscription *s = client_free_slot(c);
+    struct mst_subscription *s = c->subscriptions;
+    size_t at = 0, len = strlen(market);
 
-    if (s != NULL) {
-        size_t at = (size_t)(s - c->subscriptions);
-        link_high(&c->slots, at + 1);
-        c->link.stats.high.subscriptions = c->slots;
-        link_high(&c->link.stats.high.market, strlen(market));
-        memset(s, 0, sizeof *s);
-        s->channel = (uint8_t)channel;
-        text_copy(s->market, sizeof s->market, market, strlen(market));
-        c->hashes[at] = client_hash(channel, market);
+    while (at < MST_SUBSCRIPTIONS_MAX && !client_is_free(&s[at])) {
+        at++;
     }
+    if (at == MST_SUBSCRIPTIONS_MAX) {
+        return NULL;
+    }
+    s = &s[at];
+    link_high(&c->slots, at + 1);
+    c->link.stats.high.subscriptions = c->slots;
+    link_high(&c->link.stats.high.market, len);
+    memset(s, 0, sizeof *s);
+    s->channel = (uint8_t)channel;
+    text_copy(s->market, sizeof s->market, market, len);
+    c->hashes[at] = client_hash(channel, market);
     return s;
+}
+
+/* Counts what is mended, and shows it to the trace. */
+static void client_repair(struct mst_client *c,
+                          const struct mst_subscription *s,
+                          enum mst_repair repair) {
+    struct mst_stats *stats = &c->link.stats;
+
+    *(repair == MST_REPAIR_BOOK ? &stats->resyncs : &stats->drifts) += 1;
+    link_trace_text(&c->link, MST_TRACE_REPAIR, s->market, repair);
 }
 
 /* The service does not have the subscription, or not any more. */
@@ -7788,8 +7800,7 @@ static void client_left(struct mst_client *c, struct mst_subscription *s) {
     s->needs &= (uint8_t)~NEED_ANEW;
     s->due.armed = false;
     if (s->channel == MST_HEARTBEAT) {
-        c->link.timers[MST_TIMER_BEAT].armed = false;
-        c->beat.has_last = false;
+        c->link.timers[MST_TIMER_BEAT].armed = c->stream.has_beat = false;
     }
     if (s->book != NULL) {
         book_call_stale(s->book, MST_BOOK_RESYNC);
@@ -7797,107 +7808,60 @@ static void client_left(struct mst_client *c, struct mst_subscription *s) {
     client_ask(c);
 }
 
-/* The subscription has this need, too. */
-static void client_need(struct mst_client *c, struct mst_subscription *s,
-                        unsigned needs) {
-    s->needs |= (uint8_t)needs;
-    client_ask(c);
-}
-
-/* How long until the budget of a market allows to subscribe it anew, ms: so
- * many times at once, then one more each time a certain time has passed. */
-static uint32_t client_budget_left(const struct mst_client *c,
-                                   const struct mst_subscription *s) {
-    const uint32_t ahead = (MST_RESYNCS_MAX - 1) * MST_RESYNC_EVERY_MS;
-    uint32_t used = timer_left(&s->budget, c->link.clock.now), left = 0, wait;
-
-    if (s->needs == 0) {
-        return TIMER_NONE;
-    }
-    if ((s->needs & NEED_ANEW) != 0) {
-        return 0;
-    }
-    if (used != TIMER_NONE && used > ahead) {
-        left = used - ahead;
-    }
-    wait = timer_left(&s->drift, c->link.clock.now);
-    if ((s->needs & ~(unsigned)CLIENT_DRIFT) == 0 && wait != TIMER_NONE &&
-        wait > left) {
-        left = wait;
-    }
-    return left;
-}
-
-/* A subscription is made anew because of a need that may come back soon. Where
- * it does, it is left so for twice as long each time. */
-static void client_drifted(struct mst_client *c, struct mst_subscription *s) {
-    s->drift_ms = s->drift_again.armed ? s->drift_ms * 2 : MST_RESYNC_EVERY_MS;
-    s->drift_ms = timer_sooner(s->drift_ms, CLIENT_DRIFT_MAX_MS);
-    timer_set(&s->drift, c->link.clock.now, s->drift_ms);
-    timer_set(&s->drift_again, c->link.clock.now, 2 * s->drift_ms);
-    client_look(c, s->drift_ms);
-}
-
-/* A book that needs it is subscribed anew, as its budget allows. Where that has
- * brought no snapshot, and none has come for any other market either, the
- * connection is to blame: false. */
+/* A book that needs it is subscribed anew as its budget allows: so many times
+ * at once, then one more each time a certain time has passed. A need that comes
+ * back soon is left so for twice as long each time. Where that has brought no
+ * snapshot, and none has come for any other market either, the connection is to
+ * blame: false. */
 static bool client_resync(struct mst_client *c, struct mst_subscription *s) {
-    uint32_t left = client_budget_left(c, s);
-    uint32_t used;
+    const uint32_t ahead = (MST_RESYNCS_MAX - 1) * MST_RESYNC_EVERY_MS;
+    uint32_t now = c->link.clock.now;
+    uint32_t wait = client_wait(c, &s->budget, ahead);
 
-    if (s->state != SUB_ACTIVE || (s->needs & NEED_ANEW) != 0 ||
-        left == TIMER_NONE) {
+    if (s->state != SUB_ACTIVE || s->needs == 0 ||
+        (s->needs & NEED_ANEW) != 0) {
         return true;
     }
-    if (left > 0) {
-        client_look(c, left);
+    if ((s->needs & ~(unsigned)CLIENT_DRIFT) == 0) {
+        link_high(&wait, client_wait(c, &s->drift, s->drift_ms));
+    }
+    if (wait > 0) {
+        client_look(c, wait);
         return true;
     }
     if ((s->needs & CLIENT_DRIFT) != 0) {
-        client_drifted(c, s);
+        s->drift_ms = s->drift.armed ? s->drift_ms * 2 : MST_RESYNC_EVERY_MS;
+        s->drift_ms = timer_sooner(s->drift_ms, CLIENT_DRIFT_MAX_MS);
+        timer_set(&s->drift, now, 2 * s->drift_ms);
     }
-    used = timer_left(&s->budget, c->link.clock.now);
-    timer_set(&s->budget, c->link.clock.now,
-              (used == TIMER_NONE ? 0 : used) + MST_RESYNC_EVERY_MS);
+    timer_set(&s->budget, now,
+              client_wait(c, &s->budget, 0) + MST_RESYNC_EVERY_MS);
     client_look(c, MST_RESYNC_EVERY_MS); /* in time to disarm what has ended */
-    if (s->overdue > 1 && !c->has_snapshot && !c->follows) {
+    if (s->overdue > 1 && !c->stream.has_snapshot && !c->follows) {
         link_fail(&c->link, MST_ERR_SNAPSHOT);
         return false;
     }
     s->needs |= NEED_ANEW;
-    c->link.stats.resyncs++;
-    link_trace_text(&c->link, MST_TRACE_REPAIR, s->market, MST_REPAIR_BOOK);
+    client_repair(c, s, MST_REPAIR_BOOK);
     return true;
 }
 
-/* A snapshot has been merged, or handed out where there is no book. */
-static void client_has_come(struct mst_client *c, struct mst_subscription *s) {
-    c->has_snapshot = s->has_snapshot = true;
-    s->overdue = 0;
-    if (s->state == SUB_ACTIVE) {
-        s->due.armed = false;
-        s->needs &= (uint8_t)~NEED_DOUBT; /* client_judge() may set it anew */
-    }
-}
-
-/* Asks for a fresh snapshot where the book needs one. */
+/* Asks for another snapshot where the book needs one. */
 static void client_judge(struct mst_client *c, struct mst_subscription *s) {
     struct mst_book *book = s->book;
-    unsigned reasons = MST_BOOK_DISAGREES | MST_BOOK_TIME_STEP, flags, needs;
+    unsigned reasons = MST_BOOK_DISAGREES | MST_BOOK_TIME_STEP;
+    unsigned needs = s->needs & ~(unsigned)NEED_THIN, flags;
 
     if ((c->link.config.flags & MST_RESYNC_CROSSED) != 0) {
         reasons |= MST_BOOK_CROSSED;
     }
-    if (mst_book_state(book) == MST_BOOK_LIVE &&
-        ((s->needs & NEED_LOST) != 0 || s->gap)) {
+    if (mst_book_state(book) == MST_BOOK_LIVE && s->gap) {
         /* What was lost may be newer than the snapshot. */
-        book_call_stale(book, (s->needs & NEED_LOST) != 0 ? MST_BOOK_BAD_MESSAGE
-                              : (s->needs & NEED_NUMBER) != 0
-                                  ? MST_BOOK_NUMBER
-                                  : MST_BOOK_RESYNC);
+        book_call_stale(book, (needs & NEED_LOST) != 0 ? MST_BOOK_BAD_MESSAGE
+                              : (needs & NEED_NUMBER) != 0 ? MST_BOOK_NUMBER
+                                                           : MST_BOOK_RESYNC);
     }
     flags = mst_book_flags(book);
-    needs = s->needs & ~(unsigned)NEED_THIN;
     if ((flags & (MST_BOOK_THIN | MST_BOOK_BACKWARD)) != 0) {
         needs |= NEED_THIN;
     }
@@ -7925,47 +7889,38 @@ static void client_doubt(struct mst_client *c, const char *market, int error) {
         }
         book_call_stale(s->book,
                         number ? MST_BOOK_NUMBER : MST_BOOK_BAD_MESSAGE);
-        /* What a fresh snapshot did not mend, another one soon will not. */
-        if (!number || (s->needs & NEED_NUMBER) == 0) {
-            client_need(c, s, NEED_LOST);
-        }
-        if (number) {
-            client_need(c, s, NEED_NUMBER);
+        if (!number) {
+            s->needs |= NEED_LOST;
+        } else if ((s->needs & NEED_NUMBER) == 0) {
+            /* What one snapshot did not mend, another one soon will not. */
+            s->needs |= NEED_LOST | NEED_NUMBER;
         }
         s->gap = true;
         if (number && market[0] != '\0' && s->state == SUB_ACTIVE) {
             s->due.armed = false; /* this may have been its snapshot */
         }
     }
-}
-
-/* What a subscription is to be asked for next: the action, or
- * MST_SUBSCRIPTION_LIST for none. */
-static enum mst_action client_wanted(const struct mst_subscription *s) {
-    if (s->state == SUB_ACTIVE && (!s->wanted || (s->needs & NEED_ANEW) != 0)) {
-        return MST_UNSUBSCRIBE;
-    }
-    return s->state == SUB_NONE && s->wanted ? MST_SUBSCRIBE
-                                             : MST_SUBSCRIPTION_LIST;
+    client_ask(c);
 }
 
 /* Marks what goes into the next request, and says how many channels. */
 static unsigned client_mark(struct mst_client *c, enum mst_action action) {
+    bool ends = action == MST_UNSUBSCRIBE;
     unsigned count = 0;
 
-    for (unsigned i = 0; i < c->slots; i++) {
+    for (unsigned i = 0; i < c->slots && !(count > 0 && c->stream.one_by_one);
+         i++) {
         struct mst_subscription *s = &c->subscriptions[i];
-        if (client_wanted(s) != action || (count > 0 && c->one_by_one)) {
-            continue;
-        }
-        if (action == MST_UNSUBSCRIBE) {
+        if (ends && s->state == SUB_ACTIVE &&
+            (!s->wanted || (s->needs & NEED_ANEW) != 0)) {
             s->state = SUB_LEAVING;
-        } else {
+            count++;
+        } else if (!ends && s->state == SUB_NONE && s->wanted) {
             s->state = SUB_ASKED;
             s->needs &= NEED_NUMBER | NEED_ANEW;
             s->has_snapshot = s->gap = false;
+            count++;
         }
-        count++;
     }
     return count;
 }
@@ -7973,6 +7928,7 @@ static unsigned client_mark(struct mst_client *c, enum mst_action action) {
 /* Makes the next request, if there is one to make and it is time. */
 static void client_request(struct mst_client *c) {
     struct mst_link *l = &c->link;
+    enum mst_action action = MST_SUBSCRIPTION_LIST;
     unsigned count = 0;
 
     for (unsigned i = 0; i < c->slots; i++) {
@@ -7980,70 +7936,64 @@ static void client_request(struct mst_client *c) {
             return;
         }
     }
-    if (c->request != CLIENT_NO_REQUEST) {
+    if (c->stream.request != CLIENT_NO_REQUEST) {
         return; /* its end asks anew */
     }
     if (l->access->holds[ACCESS_REQUEST].armed) {
         client_ask(c);
         return;
     }
-    if (c->audit) {
-        c->audit = false;
+    if (c->stream.audit) {
+        c->stream.audit = false;
         link_arm(l, MST_TIMER_AUDIT, l->config.audit_ms);
-        c->request = MST_SUBSCRIPTION_LIST;
         for (unsigned i = 0; i < c->slots; i++) {
             c->subscriptions[i].listed = false;
         }
-    } else if ((count = client_mark(c, MST_UNSUBSCRIBE)) > 0) {
-        c->request = MST_UNSUBSCRIBE;
-    } else if ((count = client_mark(c, MST_SUBSCRIBE)) > 0) {
-        c->request = MST_SUBSCRIBE;
     } else {
-        return;
+        action = MST_UNSUBSCRIBE;
+        count = client_mark(c, action);
+        if (count == 0) {
+            action = MST_SUBSCRIBE;
+            count = client_mark(c, action);
+        }
+        if (count == 0) {
+            return;
+        }
     }
-    link_trace_text(l, MST_TRACE_REQUEST, text_nth(message_actions, c->request),
+    c->stream.request = (uint8_t)action;
+    link_trace_text(l, MST_TRACE_REQUEST, text_nth(message_actions, action),
                     count);
-    c->request_due = true;
+    c->stream.due |= BIT(MST_WS_TEXT);
     access_hold(l->access, ACCESS_REQUEST, l->config.request_gap_ms);
     link_arm(l, MST_TIMER_ANSWER, l->config.answer_ms);
 }
 
 /* No request is outstanding any more. */
 static void client_answered(struct mst_client *c) {
-    c->request = CLIENT_NO_REQUEST;
+    c->stream.request = CLIENT_NO_REQUEST;
     c->link.timers[MST_TIMER_ANSWER].armed = false;
     client_ask(c);
 }
 
-/* A snapshot has not come in time: it is asked for again, unless it may be what
- * is arriving. */
-static void client_overdue(struct mst_client *c, struct mst_subscription *s) {
-    if (c->frame.arriving) {
-        timer_set(&s->due, c->link.clock.now, CLIENT_ARRIVING_MS);
-        return;
-    }
-    s->overdue = s->overdue < 2 ? s->overdue + 1 : 2;
-    client_need(c, s, NEED_DOUBT);
+static void client_set_due(struct mst_client *c, struct mst_subscription *s,
+                           uint32_t ms) {
+    timer_set(&s->due, c->link.clock.now, ms);
+    client_look(c, ms);
 }
 
-/* Something is subscribed, as far as is known. */
-static bool client_has_any(const struct mst_client *c) {
-    bool any = false;
-
-    for (unsigned i = 0; i < c->slots; i++) {
-        uint8_t state = c->subscriptions[i].state;
-        any |= state == SUB_ACTIVE || state == SUB_LEAVING;
-    }
-    return any;
-}
-
-/* A subscription's time has come: what was refused is asked for again, on
- * another connection where this one has been of no use for long. */
+/* A subscription's time has come. A snapshot that is overdue is asked for
+ * again, unless it may be what is arriving. So is what was refused, on another
+ * connection where this one has been of no use for long. */
 static void client_came_due(struct mst_client *c, struct mst_subscription *s) {
-    if (s->state == SUB_ACTIVE) {
-        client_overdue(c, s);
-    } else if (s->state == SUB_REFUSED && !client_has_any(c) &&
-               c->link.clock.elapsed_ms - c->open_ms >=
+    const unsigned had = BIT(SUB_ACTIVE) | BIT(SUB_LEAVING);
+
+    if (s->state == SUB_ACTIVE && c->stream.arriving) {
+        client_set_due(c, s, CLIENT_ARRIVING_MS);
+    } else if (s->state == SUB_ACTIVE) {
+        s->overdue = s->overdue < 2 ? s->overdue + 1 : 2;
+        s->needs |= NEED_DOUBT;
+    } else if (s->state == SUB_REFUSED && client_count(c, had) == 0 &&
+               c->link.clock.elapsed_ms - c->stream.open_ms >=
                    c->link.config.backoff_slow_ms) {
         link_fail(&c->link, MST_ERR_SERVICE);
     } else if (s->state == SUB_REFUSED) {
@@ -8058,18 +8008,17 @@ static void client_look_around(struct mst_client *c) {
 
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
-        (void)timer_ends(&s->budget, now);
-        (void)timer_ends(&s->drift_again, now);
-        if (timer_ends(&s->drift, now) || s->needs != 0) {
-            client_ask(c);
-        }
+        struct mst_timer *timers[] = {&s->due, &s->budget, &s->drift};
         if (timer_ends(&s->due, now) && c->link.state == MST_STATE_OPEN) {
             client_came_due(c, s);
         }
-        left = timer_sooner(left, timer_left(&s->due, now));
-        left = timer_sooner(left, timer_left(&s->drift, now));
-        left = timer_sooner(left, timer_left(&s->drift_again, now));
-        left = timer_sooner(left, timer_left(&s->budget, now));
+        if (s->needs != 0) {
+            client_ask(c);
+        }
+        for (unsigned k = 0; k < COUNT_OF(timers); k++) {
+            (void)timer_ends(timers[k], now);
+            left = timer_sooner(left, timer_left(timers[k], now));
+        }
     }
     if (left != TIMER_NONE) {
         client_look(c, left);
@@ -8080,20 +8029,19 @@ static void client_look_around(struct mst_client *c) {
  * may change, and whatever comes is no answer to it. Nor is what comes once the
  * connection is closing. */
 static bool client_is_asking(const struct mst_client *c) {
-    return c->link.state != MST_STATE_OPEN || c->request_due ||
-           (c->frame_type == FRAME_REQUEST && c->link.sending == SEND_FRAME);
+    return c->link.state != MST_STATE_OPEN ||
+           (c->stream.due & BIT(MST_WS_TEXT)) != 0 ||
+           (c->stream.frame == MST_WS_TEXT && c->link.sending == SEND_FRAME);
 }
 
 /* The outstanding request had no success: look what the service has, or
  * begin anew. */
 static void client_request_failed(struct mst_client *c, int error) {
-    bool list = c->request == MST_SUBSCRIPTION_LIST;
-
-    if (client_is_asking(c) || list ||
-        ++c->request_tries >= CLIENT_REQUEST_TRIES) {
+    if (client_is_asking(c) || c->stream.request == MST_SUBSCRIPTION_LIST ||
+        ++c->stream.request_tries >= CLIENT_REQUEST_TRIES) {
         link_fail(&c->link, error);
     } else {
-        c->audit = true;
+        c->stream.audit = true;
         client_answered(c);
     }
 }
@@ -8109,25 +8057,22 @@ static bool client_is_passing(enum mst_code code) {
 static void client_activate(struct mst_client *c, struct mst_subscription *s,
                             bool begun) {
     s->state = SUB_ACTIVE;
-    s->due.armed = begun && s->channel == MST_MARKET_DATA && !s->has_snapshot;
-    if (s->due.armed) {
-        timer_set(&s->due, c->link.clock.now, c->link.config.snapshot_ms);
-        client_look(c, c->link.config.snapshot_ms);
+    s->due.armed = false;
+    if (begun && s->channel == MST_MARKET_DATA && !s->has_snapshot) {
+        client_set_due(c, s, c->link.config.snapshot_ms);
     }
-    c->subscribed = true;
+    c->stream.subscribed = true;
 }
 
 /* The service refuses a subscription: it is asked for again after a while. */
 static void client_refuse(struct mst_client *c, struct mst_subscription *s,
                           enum mst_code code) {
-    uint32_t wait_ms = c->link.config.backoff_slow_ms;
+    uint32_t wait = c->link.config.backoff_slow_ms;
 
-    if (client_is_passing(code)) {
-        wait_ms = timer_sooner(wait_ms, CLIENT_AGAIN_MS);
-    }
     s->state = SUB_REFUSED;
-    timer_set(&s->due, c->link.clock.now, wait_ms);
-    client_look(c, wait_ms);
+    client_set_due(c, s,
+                   client_is_passing(code) ? timer_sooner(wait, CLIENT_AGAIN_MS)
+                                           : wait);
 }
 
 /* The service has a subscription that nobody wishes for: it is taken in, to be
@@ -8145,8 +8090,7 @@ static void client_stray(struct mst_client *c, const struct mst_entry *entry) {
     }
     client_activate(c, s, false);
     s->listed = true;
-    c->link.stats.drifts++;
-    link_trace_text(&c->link, MST_TRACE_REPAIR, s->market, MST_REPAIR_STRAY);
+    client_repair(c, s, MST_REPAIR_STRAY);
 }
 
 /* The service has it already: no effect, no snapshot. A book that is not live
@@ -8154,26 +8098,29 @@ static void client_stray(struct mst_client *c, const struct mst_entry *entry) {
 static void client_found(struct mst_client *c, struct mst_subscription *s) {
     client_activate(c, s, false);
     if (s->book != NULL && mst_book_state(s->book) != MST_BOOK_LIVE) {
-        client_need(c, s, NEED_LOST);
+        s->gap = true;
+        s->needs |= NEED_LOST;
+        client_ask(c);
     }
 }
 
 static void client_entry(struct mst_client *c, const struct mst_entry *entry) {
     struct mst_subscription *s = client_find(c, entry->channel, entry->market);
     bool done = entry->success || entry->code == MST_CODE_NO_EFFECT_ACTION;
+    bool list = entry->action == MST_SUBSCRIPTION_LIST;
 
     if (!done) {
         text_copy(c->link.text, sizeof c->link.text, entry->text,
                   strlen(entry->text));
     }
-    if (s == NULL && entry->action == MST_SUBSCRIPTION_LIST) {
+    if (s == NULL && list) {
         s = client_find_recased(c, entry);
     }
     if (s == NULL) {
         client_stray(c, entry);
         return;
     }
-    s->listed |= entry->action == MST_SUBSCRIPTION_LIST;
+    s->listed |= list;
     if (entry->action == MST_SUBSCRIBE && s->state == SUB_ASKED) {
         if (!done) {
             client_refuse(c, s, entry->code);
@@ -8192,19 +8139,14 @@ static void client_entry(struct mst_client *c, const struct mst_entry *entry) {
 static void client_audited(struct mst_client *c) {
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
-        if (s->listed) {
-            /* What was leaving, and is wanted by now, is wanted anew. */
-            if (s->state == SUB_LEAVING && s->wanted) {
-                s->needs |= NEED_ANEW;
-            }
-            if (s->state != SUB_ACTIVE) {
-                client_found(c, s);
-            }
-        } else if (s->state != SUB_NONE) {
+        if (s->listed && s->state == SUB_LEAVING && s->wanted) {
+            s->needs |= NEED_ANEW; /* by now it is wanted anew */
+        }
+        if (s->listed && s->state != SUB_ACTIVE) {
+            client_found(c, s);
+        } else if (!s->listed && s->state != SUB_NONE) {
             if (s->state == SUB_ACTIVE) {
-                c->link.stats.drifts++;
-                link_trace_text(&c->link, MST_TRACE_REPAIR, s->market,
-                                MST_REPAIR_MISSING);
+                client_repair(c, s, MST_REPAIR_MISSING);
             }
             client_left(c, s);
         }
@@ -8212,25 +8154,20 @@ static void client_audited(struct mst_client *c) {
 }
 
 static void client_response(struct mst_client *c, enum mst_action action) {
-    bool open = false;
+    const unsigned open = BIT(SUB_ASKED) | BIT(SUB_LEAVING);
 
-    if (c->request != (uint8_t)action) {
+    if (c->stream.request != (uint8_t)action) {
         return; /* late: the states of its entries were looked after */
     }
     if (action == MST_SUBSCRIPTION_LIST) {
         client_audited(c);
-        client_answered(c);
-        return;
-    }
-    for (unsigned i = 0; i < c->slots; i++) {
-        uint8_t state = c->subscriptions[i].state;
-        open |= state == SUB_ASKED || state == SUB_LEAVING;
-    }
-    if (open) { /* an entry without a result, or one that cannot leave */
+    } else if (client_count(c, open) > 0) {
+        /* There is an entry without a result, or one that cannot leave. */
         client_request_failed(c, MST_ERR_SERVICE);
         return;
+    } else {
+        c->stream.request_tries = 0;
     }
-    c->request_tries = 0;
     client_answered(c);
 }
 
@@ -8238,14 +8175,14 @@ static void client_response(struct mst_client *c, enum mst_action action) {
  * what its book has missed is still to be made up for; one that is not is given
  * up. */
 static void client_keep(struct mst_client *c, struct mst_subscription *s) {
-    if (s->wanted) {
-        s->state = SUB_ACTIVE;
-        s->needs &= (uint8_t)~NEED_ANEW;
-        if (s->gap && s->book != NULL) {
-            client_need(c, s, NEED_LOST);
-        }
-    } else {
+    if (!s->wanted) {
         client_left(c, s);
+        return;
+    }
+    s->state = SUB_ACTIVE;
+    s->needs &= (uint8_t)~NEED_ANEW;
+    if (s->gap && s->book != NULL) {
+        s->needs |= NEED_LOST;
     }
 }
 
@@ -8253,18 +8190,15 @@ static void client_keep(struct mst_client *c, struct mst_subscription *s) {
  * several channels, they are asked for one by one from now on, so that one that
  * the service does not know costs the others nothing. */
 static void client_refused(struct mst_client *c, enum mst_code code) {
-    bool ends = c->request == MST_UNSUBSCRIBE;
+    bool ends = c->stream.request == MST_UNSUBSCRIBE;
     uint8_t member = ends ? SUB_LEAVING : SUB_ASKED;
     /* What passes is tried a few times before it counts as a refusal. */
-    bool tried = !ends && c->request_tries + 1 >= CLIENT_REQUEST_TRIES;
-    unsigned count = 0;
+    bool tried = !ends && c->stream.request_tries + 1 >= CLIENT_REQUEST_TRIES;
+    unsigned count = client_count(c, BIT(member));
 
-    for (unsigned i = 0; i < c->slots; i++) {
-        count += c->subscriptions[i].state == member;
-    }
     if (count == 0 || (client_is_passing(code) && !tried) ||
         code == MST_CODE_NO_EFFECT_ACTION) {
-        if (c->request != CLIENT_NO_REQUEST) {
+        if (c->stream.request != CLIENT_NO_REQUEST) {
             client_request_failed(c, MST_ERR_SERVICE);
         }
         return;
@@ -8282,7 +8216,7 @@ static void client_refused(struct mst_client *c, enum mst_code code) {
             client_refuse(c, s, code);
         }
     }
-    c->one_by_one = true;
+    c->stream.one_by_one = true;
     client_answered(c);
 }
 
@@ -8311,27 +8245,18 @@ static struct mst_client *client_of(struct mst_link *l) {
 }
 
 static int client_begin(struct mst_link *l) {
-    struct mst_client *c = client_of(l);
     uint8_t random[16];
 
     if (!link_draw(l, random, sizeof random)) {
         return MST_ERR_ENTROPY;
     }
-    mst_ws_key(random, c->key);
-    mst_ws_upgrade_init(&l->http, c->key);
+    mst_ws_key(random, client_of(l)->key);
+    mst_ws_upgrade_init(&l->http, client_of(l)->key);
     return 0;
 }
 
-static void client_write_upgrade(const struct mst_client *c, struct out *o,
-                                 bool masked) {
-    http_request_begin(o, "GET", &c->link.endpoint, NULL);
-    http_upgrade_write(o, c->key);
-    link_write_bearer(&c->link, o, masked);
-    out_text(o, "\r\n");
-}
-
 static void client_write_request(const struct mst_client *c, struct out *o) {
-    enum mst_action action = (enum mst_action)c->request;
+    enum mst_action action = (enum mst_action)c->stream.request;
     uint8_t member = action == MST_SUBSCRIBE ? SUB_ASKED : SUB_LEAVING;
     bool first = true;
 
@@ -8348,35 +8273,30 @@ static void client_write_request(const struct mst_client *c, struct out *o) {
 }
 
 static void client_write_payload(const struct mst_client *c, struct out *o) {
-    uint8_t code[2] = {(uint8_t)(c->close_code >> 8),
-                       (uint8_t)(c->close_code & 255u)};
-
-    if (c->frame_type == FRAME_REQUEST) {
+    if (c->stream.frame == MST_WS_TEXT) {
         client_write_request(c, o);
-    } else if (c->frame_type == FRAME_PONG) {
-        out_bytes(o, c->pong.data, c->pong.len);
-    } else if (c->frame_type == FRAME_CLOSE && c->close_code != 1005) {
-        out_bytes(o, code, sizeof code);
+    } else {
+        out_bytes(o, c->control.data, c->control.len);
     }
 }
 
 /* Writes the window of the request of the opening handshake, or of a frame. */
 static void client_write(const struct mst_link *l, struct out *o, bool masked) {
-    static const uint8_t opcodes[] = {0, MST_WS_TEXT, MST_WS_PING, MST_WS_PONG,
-                                      MST_WS_CLOSE};
     const struct mst_client *c = (const struct mst_client *)(const void *)l;
     struct out payload = {NULL, 0, 0, 0};
     uint8_t header[MST_WS_HEADER_MAX];
     size_t n, header_len;
 
     if (l->sending == SEND_HTTP) {
-        client_write_upgrade(c, o, masked);
+        http_request_begin(o, "GET", &l->endpoint, NULL);
+        http_upgrade_write(o, c->key);
+        link_write_bearer(l, o, masked);
+        out_text(o, "\r\n");
         return;
     }
     client_write_payload(c, &payload);
-    header_len =
-        mst_ws_header(header, (enum mst_ws_opcode)opcodes[c->frame_type], true,
-                      payload.len, c->mask);
+    header_len = mst_ws_header(header, (enum mst_ws_opcode)c->stream.frame,
+                               true, payload.len, c->mask);
     out_bytes(o, header, header_len);
     client_write_payload(c, o);
     /* Mask what of the payload is in the window. */
@@ -8389,35 +8309,35 @@ static void client_write(const struct mst_link *l, struct out *o, bool masked) {
 
 /* Decides which frame to write next, once the last is written. */
 static void client_choose(struct mst_link *l) {
+    static const uint8_t order[] = {MST_WS_CLOSE, MST_WS_PONG, MST_WS_TEXT,
+                                    MST_WS_PING};
     struct mst_client *c = client_of(l);
-    uint8_t next = FRAME_NONE;
+    struct mst_stream *m = &c->stream;
+    unsigned due = m->due, next = 0;
 
-    if (c->close_due) {
-        next = FRAME_CLOSE;
-    } else if (l->state != MST_STATE_OPEN) {
-        return;
-    } else if (c->ping_came) {
-        next = FRAME_PONG;
-    } else if (c->request_due) {
-        next = FRAME_REQUEST;
-    } else if (c->ping_due) {
-        next = FRAME_PING;
+    if (l->state != MST_STATE_OPEN) {
+        due &= BIT(MST_WS_CLOSE);
     }
-    if (next == FRAME_NONE) {
+    if (due == 0) {
         return;
     }
     if (!link_draw(l, c->mask, sizeof c->mask)) {
-        link_fail(l, c->failing != 0 ? c->failing : MST_ERR_ENTROPY);
+        link_fail(l, m->failing != 0 ? m->failing : MST_ERR_ENTROPY);
         return;
     }
-    if (next == FRAME_PONG) {
-        c->ping_came = false;
-        c->pong = c->ping;
+    while ((due & BIT(order[next])) == 0) {
+        next++;
     }
-    c->frame_type = next;
-    c->close_due &= next != FRAME_CLOSE;
-    c->request_due &= next != FRAME_REQUEST;
-    c->ping_due &= next != FRAME_PING;
+    m->frame = order[next];
+    m->due &= (uint16_t)~BIT(m->frame);
+    c->control.len = 0;
+    if (m->frame == MST_WS_PONG) {
+        c->control = c->ping;
+    } else if (m->frame == MST_WS_CLOSE && m->close_code != 1005) {
+        c->control.len = 2;
+        c->control.data[0] = (uint8_t)(m->close_code >> 8);
+        c->control.data[1] = (uint8_t)(m->close_code & 255u);
+    }
     l->sending = SEND_FRAME;
 }
 
@@ -8437,91 +8357,80 @@ static void client_reset(struct mst_client *c) {
         struct mst_subscription *s = &c->subscriptions[i];
         s->state = SUB_NONE;
         s->needs = s->overdue = 0;
-        s->due.armed = s->listed = s->has_snapshot = s->gap = false;
+        s->due.armed = s->has_snapshot = s->gap = false;
     }
-    c->request = CLIENT_NO_REQUEST;
-    c->request_tries = 0;
-    memset(&c->beat, 0, sizeof c->beat);
-    memset(&c->lag, 0, sizeof c->lag);
-    c->subscribed = c->has_snapshot = c->audit = c->one_by_one = false;
-    c->request_due = c->ping_came = c->ping_due = c->pinged = false;
-    c->close_due = c->deaf = c->reads_out = false;
-    c->frame_type = FRAME_NONE;
-    c->failing = 0;
+    memset(&c->stream, 0, sizeof c->stream);
+    c->stream.request = CLIENT_NO_REQUEST;
+    c->stream.least_ns = INT64_MAX;
 }
 
 /* Begins the closing handshake: failing is the error that it is for, 0 for
  * the caller's wish. */
 static void client_close(struct mst_client *c, uint16_t code, int failing) {
-    c->close_code = code;
-    c->close_due = true;
-    c->failing = failing;
-    c->deaf = failing != 0;
+    c->stream.close_code = code;
+    c->stream.due |= BIT(MST_WS_CLOSE);
+    c->stream.failing = failing;
+    c->stream.deaf = failing != 0;
     client_drop_books(c, MST_BOOK_RECONNECT);
     link_enter(&c->link, MST_STATE_CLOSING, c->link.config.closing_ms);
 }
 
-/* The connection was of use: something was subscribed, or nothing is wished
- * for. */
-static bool client_was_useful(const struct mst_client *c) {
-    bool wanted = false;
-
-    for (unsigned i = 0; i < c->slots; i++) {
-        wanted |= c->subscriptions[i].wanted;
-    }
-    return c->subscribed || !wanted;
+/* The stream has ended, well or not. */
+static void client_end(struct mst_client *c) {
+    client_drop_books(c, MST_BOOK_RECONNECT);
+    client_reset(c);
 }
 
-/* The stream has ended. */
+/* The stream has ended with an error. */
 static void client_ended(struct mst_link *l, int error) {
     struct mst_client *c = client_of(l);
     /* Who is too slow, or has no snapshots, will be so again. */
     bool again = error == MST_ERR_LAG || error == MST_ERR_SNAPSHOT;
-    bool stable = !l->timers[MST_TIMER_STABLE].armed;
+    bool stable = !l->timers[MST_TIMER_STABLE].armed, wanted = false;
 
     if (error == MST_ERR_WS_CLOSED) {
-        l->stats.last_ws_code = c->close_code;
+        l->stats.last_ws_code = c->stream.close_code;
     }
-    if (stable && !again && client_was_useful(c)) {
-        l->attempts = 0;
+    for (unsigned i = 0; i < c->slots; i++) {
+        wanted |= c->subscriptions[i].wanted;
+    }
+    if (stable && !again && (c->stream.subscribed || !wanted)) {
+        l->attempts = 0; /* it was of use */
     }
     l->connection.expired &= stable;
     if (!stable && error == MST_ERR_WS_CLOSED && !l->grant.token->end.armed) {
         link_drop_token(l); /* this may have been its end */
     }
-    c->abort_due = true;
-    client_drop_books(c, MST_BOOK_RECONNECT);
-    client_reset(c);
+    client_end(c);
 }
 
-/* A part goes into the subscription's book. */
-static void client_part(struct mst_client *c, struct mst_event *event) {
-    const struct mst_part *part = &event->as.part;
-    struct mst_subscription *s = client_find(c, MST_MARKET_DATA, part->market);
+/* A part goes into its market's book; a top of book is compared with it. */
+static void client_feed(struct mst_client *c, struct mst_event *event) {
+    const struct mst_part *part =
+        event->type == MST_EVENT_PART ? &event->as.part : NULL;
+    struct mst_subscription *s = client_find(c, MST_MARKET_DATA, event->market);
 
     if (s == NULL) {
         return;
     }
-    if (part->snapshot && part->last && !part->aborted) {
-        client_has_come(c, s);
+    if (part != NULL && part->snapshot && part->last && !part->aborted) {
+        c->stream.has_snapshot = s->has_snapshot = true;
+        s->overdue = 0;
+        if (s->state == SUB_ACTIVE) {
+            s->due.armed = false;
+            s->needs &= (uint8_t)~NEED_DOUBT; /* may be set anew, below */
+        }
     }
     event->book = s->book;
-    if (s->book != NULL) {
+    if (s->book == NULL) {
+        return;
+    }
+    if (part != NULL) {
         book_call_apply(s->book, part, c->link.received_ns);
-        client_judge(c, s);
+    } else {
+        book_call_check(s->book, &event->as.top, c->link.received_ns);
     }
-}
-
-/* The book is compared with the top of book. */
-static void client_top(struct mst_client *c, struct mst_event *event) {
-    const struct mst_top *top = &event->as.top;
-    struct mst_subscription *s = client_find(c, MST_MARKET_DATA, top->market);
-
-    if (s != NULL && s->book != NULL) {
-        event->book = s->book;
-        book_call_check(s->book, top, c->link.received_ns);
-        client_judge(c, s);
-    }
+    client_judge(c, s);
 }
 
 /* Takes in how old a message is, by the connection's least. A few late ones
@@ -8531,18 +8440,17 @@ static void client_take_age(struct mst_client *c, int64_t time_ns) {
     int64_t age_ns = (int64_t)c->link.received_ns - time_ns;
     int64_t most_ns = (int64_t)c->link.config.lag_max_ms * 1000000;
 
-    if (!c->lag.known || age_ns < c->lag.least_ns) {
-        c->lag.least_ns = age_ns;
-        c->lag.known = true;
+    if (age_ns < c->stream.least_ns) {
+        c->stream.least_ns = age_ns;
     }
-    stats->lag_ns = age_ns - c->lag.least_ns;
-    if (stats->lag_ns > stats->lag_max_ns) {
-        stats->lag_max_ns = stats->lag_ns;
+    age_ns -= c->stream.least_ns;
+    stats->lag_ns = age_ns;
+    if (age_ns > stats->lag_max_ns) {
+        stats->lag_max_ns = age_ns;
     }
-    if (most_ns == 0 || stats->lag_ns <= most_ns) {
-        c->lag.late = 0;
-    } else if (c->lag.late < CLIENT_LATE_MESSAGES) {
-        c->lag.late++;
+    c->stream.late++;
+    if (most_ns == 0 || age_ns <= most_ns) {
+        c->stream.late = 0;
     }
 }
 
@@ -8550,38 +8458,33 @@ static void client_take_age(struct mst_client *c, int64_t time_ns) {
  * last two arrivals, and between their own timestamps (delayed heartbeats
  * arrive in a burst). */
 static void client_take_beat(struct mst_client *c, int64_t time_ns) {
-    const struct mst_link *l = &c->link;
-    int64_t apart_ms = (time_ns - c->beat.time_ns) / 1000000;
-    int64_t limit = 3 * (int64_t)(l->clock.now - c->beat.at);
+    struct mst_stream *m = &c->stream;
+    uint32_t now = c->link.clock.now, limit = c->link.config.heartbeat_ms;
+    int64_t apart_ms = (time_ns - m->beat_ns) / 1000000;
+    uint32_t passed = now - m->beat_at;
 
-    if (c->beat.has_last) {
-        limit = 3 * apart_ms > limit ? 3 * apart_ms : limit;
-        limit = limit < (int64_t)l->config.heartbeat_ms
-                    ? (int64_t)l->config.heartbeat_ms
-                    : limit;
-        if (limit > (int64_t)LINK_SLEEP_MAX_MS) {
-            limit = (int64_t)LINK_SLEEP_MAX_MS;
+    if (m->has_beat) {
+        if (apart_ms > (int64_t)passed) {
+            passed = apart_ms < (int64_t)LINK_SLEEP_MAX_MS ? (uint32_t)apart_ms
+                                                           : LINK_SLEEP_MAX_MS;
         }
-        link_arm(&c->link, MST_TIMER_BEAT, (uint32_t)limit);
+        link_high(&limit, 3 * timer_sooner(passed, LINK_SLEEP_MAX_MS / 3));
+        link_arm(&c->link, MST_TIMER_BEAT, limit);
     }
-    c->beat.has_last = true;
-    c->beat.at = l->clock.now;
-    c->beat.time_ns = time_ns;
+    m->has_beat = true;
+    m->beat_at = now;
+    m->beat_ns = time_ns;
 }
 
 /* Looks at an event of the decoder before the caller does. */
 static void client_event(struct mst_client *c, struct mst_event *event) {
-    const struct mst_link *l = &c->link;
     struct mst_subscription *s;
 
     event->market = NULL;
     event->book = NULL;
-    if (l->state == MST_STATE_CLOSING) {
-        /* Read to its end: another connection leads. */
-        if (event->type == MST_EVENT_EXECUTION) {
-            event->market = event->as.execution.market;
-        }
-        return;
+    if (c->link.state == MST_STATE_CLOSING &&
+        event->type != MST_EVENT_EXECUTION) {
+        return; /* it is read to its end: another connection leads */
     }
     switch (event->type) {
     case MST_EVENT_PART:
@@ -8589,7 +8492,12 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
             client_take_age(c, event->as.part.time_ns);
         }
         event->market = event->as.part.market;
-        client_part(c, event);
+        client_feed(c, event);
+        break;
+    case MST_EVENT_TOP:
+        client_take_age(c, event->as.top.time_ns);
+        event->market = event->as.top.market;
+        client_feed(c, event);
         break;
     case MST_EVENT_HEARTBEAT:
         client_take_age(c, event->as.heartbeat.time_ns);
@@ -8597,11 +8505,6 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
         if (s != NULL && s->state == SUB_ACTIVE) {
             client_take_beat(c, event->as.heartbeat.time_ns);
         }
-        break;
-    case MST_EVENT_TOP:
-        client_take_age(c, event->as.top.time_ns);
-        event->market = event->as.top.market;
-        client_top(c, event);
         break;
     case MST_EVENT_EXECUTION: event->market = event->as.execution.market; break;
     case MST_EVENT_ENTRY:
@@ -8635,67 +8538,62 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
     }
 }
 
+/* The peer ends the stream, or its frames cannot be told apart any more: our
+ * close frame follows, unless it has gone ahead. */
+static void client_stop(struct mst_client *c, uint16_t code, int error) {
+    if (c->link.state == MST_STATE_OPEN) {
+        client_close(c, code, error);
+    } else {
+        c->stream.deaf = true;
+        c->link.transport.end = error;
+    }
+}
+
 /* A whole control frame. */
 static void client_control(struct mst_client *c,
                            const struct mst_ws_piece *piece) {
-    struct mst_link *l = &c->link;
-
     if (piece->opcode == MST_WS_PING) {
         /* The latest counts (RFC 6455, section 5.5.3); one that is being
          * answered is kept apart. */
         c->ping.len = (uint8_t)piece->len;
         memcpy(c->ping.data, piece->data, piece->len);
-        c->ping_came = true;
-    } else if (piece->opcode == MST_WS_CLOSE && l->state != MST_STATE_OPEN) {
-        c->deaf = true;
-        l->transport.end = MST_ERR_WS_CLOSED;
+        c->stream.due |= BIT(MST_WS_PONG);
     } else if (piece->opcode == MST_WS_CLOSE) {
-        text_copy(l->text, sizeof l->text, (const char *)piece->data,
+        text_copy(c->link.text, sizeof c->link.text, (const char *)piece->data,
                   piece->len);
-        client_close(c, piece->close_code, MST_ERR_WS_CLOSED);
+        client_stop(c, piece->close_code, MST_ERR_WS_CLOSED);
     }
 }
 
-/* How long the peer may stay silent from now on, ms: until a whole frame was to
- * come, or as long as one comes in at the minimum rate. */
-static uint32_t client_silence_left(const struct mst_client *c) {
-    int32_t whole = (int32_t)(c->frame.whole_at + c->link.config.silence_ms -
-                              c->link.clock.now);
-    int32_t frame = (int32_t)(c->frame.paid_until - c->link.clock.now);
-    int32_t left = c->frame.arriving && frame > whole ? frame : whole;
-
-    return left > 0 ? (uint32_t)left : 0;
-}
-
-/* Keeps the times by which the peer is judged. */
+/* Keeps the times by which the peer is judged: it may be silent until a whole
+ * frame was to come, or as long as one comes in at the minimum rate. */
 static void client_take_frame(struct mst_client *c, size_t n) {
     const struct mst_config *g = &c->link.config;
-    struct mst_frame *f = &c->frame;
+    struct mst_timer *silence = &c->link.timers[MST_TIMER_SILENCE];
+    struct mst_stream *m = &c->stream;
     uint32_t now = c->link.clock.now;
-    uint64_t due;
+    int64_t paid;
 
-    f->byte_at = now;
+    m->byte_at = now;
     if (c->ws.header_len == 0) {
-        f->arriving = false;
-        f->whole_at = now;
-        if (c->pinged) {
-            c->pinged = false;
-            link_arm(&c->link, MST_TIMER_PING, g->ping_ms);
-        }
+        m->arriving = false;
+        link_arm(&c->link, MST_TIMER_SILENCE, g->silence_ms);
+        link_arm(&c->link, MST_TIMER_PING, g->ping_ms);
         return;
     }
-    if (!f->arriving) {
-        f->arriving = true;
-        f->paid_until = now;
-        f->rest = 0;
+    if (!m->arriving) {
+        m->arriving = true;
+        m->paid_until = now;
+        m->rest = 0;
     }
-    due = (uint64_t)n * 1000 + f->rest;
-    f->rest = (uint32_t)(due % g->min_rate);
-    due /= g->min_rate;
-    f->paid_until += due < g->silence_ms ? (uint32_t)due : g->silence_ms;
-    if ((int32_t)(f->paid_until - now) > (int32_t)g->silence_ms) {
-        /* A burst is no credit for dripping later. */
-        f->paid_until = now + g->silence_ms;
+    paid = (int64_t)n * 1000 + m->rest;
+    m->rest = (uint32_t)(paid % g->min_rate);
+    paid = paid / g->min_rate + (int32_t)(m->paid_until - now);
+    /* A burst is no credit for dripping later. */
+    m->paid_until =
+        now + (paid < g->silence_ms ? (uint32_t)paid : g->silence_ms);
+    if ((int32_t)(m->paid_until - silence->at) > 0) {
+        silence->at = m->paid_until;
     }
 }
 
@@ -8709,22 +8607,11 @@ static void client_binary(struct mst_client *c, struct mst_event *event) {
     event->as.failure.market = event->as.failure.text = "";
 }
 
-/* A frame is malformed: the connection is closed for it, if it is not closing
- * already. */
-static void client_malformed(struct mst_client *c, int error) {
-    if (c->link.state == MST_STATE_OPEN) {
-        client_close(c, mst_ws_error_code(error), error);
-    } else {
-        c->deaf = true;
-        c->link.transport.end = error;
-    }
-}
-
 /* Reads frames and messages: 1 with an event, or 0. Once the caller closes,
  * messages are passed over. */
 static int client_read_stream(struct mst_client *c, struct mst_event *event) {
     struct mst_link *l = &c->link;
-    bool counts = l->state == MST_STATE_OPEN || c->reads_out;
+    bool counts = l->state == MST_STATE_OPEN || c->stream.reads_out;
     struct mst_ws_piece piece = {.len = 0};
     const uint8_t *data;
     size_t len, used;
@@ -8749,28 +8636,26 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
             client_take_frame(c, used);
         }
         if (rc < 0) {
-            client_malformed(c, rc);
+            client_stop(c, mst_ws_error_code(rc), rc);
         }
         if (rc <= 0) {
             return 0;
         }
         if (ws_is_control((uint8_t)piece.opcode)) {
             client_control(c, &piece);
-            continue;
+        } else if (counts) {
+            l->stats.messages += piece.last ? 1 : 0;
+            if (piece.opcode == MST_WS_TEXT) {
+                mst_decoder_feed(&c->decoder, piece.data, piece.len,
+                                 piece.last);
+                l->connection.reading = true;
+            } else if (piece.last) {
+                client_binary(c, event);
+                link_stamp(l, event);
+                return 1;
+            }
         }
-        if (!counts) {
-            continue;
-        }
-        l->stats.messages += piece.last ? 1 : 0;
-        if (piece.opcode == MST_WS_TEXT) {
-            mst_decoder_feed(&c->decoder, piece.data, piece.len, piece.last);
-            l->connection.reading = true;
-        } else if (piece.last) {
-            client_binary(c, event);
-            link_stamp(l, event);
-            return 1;
-        }
-    } while (!c->deaf);
+    } while (!c->stream.deaf);
     return 0;
 }
 
@@ -8779,11 +8664,11 @@ static void client_closed(struct mst_client *c) {
     struct mst_link *l = &c->link;
     int error = MST_OK;
 
-    if (c->failing != 0) {
-        link_fail(l, c->failing);
+    if (c->stream.failing != 0) {
+        link_fail(l, c->stream.failing);
         return;
     }
-    if (c->reads_out && l->transport.end != MST_ERR_WS_CLOSED) {
+    if (c->stream.reads_out && l->transport.end != MST_ERR_WS_CLOSED) {
         /* It did not get to the peer's close frame: something may be lost. */
         error = l->transport.end != 0 ? l->transport.end : MST_ERR_TIMEOUT;
         link_count_error(l, error);
@@ -8794,17 +8679,10 @@ static void client_closed(struct mst_client *c) {
         (void)link_note(l, MST_EVENT_CLOSED, error, l->state);
     }
     if (l->state == MST_STATE_CLOSING) {
-        c->abort_due = true;
-        client_drop_books(c, MST_BOOK_RECONNECT);
-        client_reset(c);
+        client_end(c);
     }
     l->attempts = 0;
     link_restart(l);
-}
-
-static bool client_has_sent(const struct mst_client *c,
-                            enum client_frame type) {
-    return c->frame_type == type && c->link.sending == SEND_NOTHING;
 }
 
 /* In the closing handshake: what comes behind a close frame is no part of the
@@ -8813,18 +8691,20 @@ static bool client_has_sent(const struct mst_client *c,
 static int client_read_closing(struct mst_client *c, struct mst_event *event) {
     struct mst_transport *t = &c->link.transport;
     const uint8_t *data;
+    bool sent;
     size_t len;
 
-    if (!c->deaf && client_read_stream(c, event) == 1) {
+    if (!c->stream.deaf && client_read_stream(c, event) == 1) {
         return 1;
     }
-    if (c->deaf) {
+    if (c->stream.deaf) {
         data = transport_received(t, &len);
         link_took(&c->link, data, len);
     }
     (void)transport_wire_out(t, &len);
-    if (c->failing != 0 &&
-        (t->end != 0 || (client_has_sent(c, FRAME_CLOSE) && len == 0))) {
+    sent = c->stream.frame == MST_WS_CLOSE && c->link.sending == SEND_NOTHING &&
+           len == 0;
+    if (c->stream.failing != 0 && (t->end != 0 || sent)) {
         client_closed(c);
     }
     return 0;
@@ -8833,7 +8713,6 @@ static int client_read_closing(struct mst_client *c, struct mst_event *event) {
 /* The opening handshake. */
 static int client_read_upgrade(struct mst_client *c, struct mst_event *event) {
     struct mst_link *l = &c->link;
-    const struct mst_config *g = &l->config;
     size_t len, used;
     const uint8_t *data = transport_received(&l->transport, &len);
     int rc = mst_ws_upgrade_read(&l->http, data, len, &used);
@@ -8848,18 +8727,16 @@ static int client_read_upgrade(struct mst_client *c, struct mst_event *event) {
     link_note_http(l);
     mst_ws_init(&c->ws);
     client_reset(c);
+    c->stream.open_ms = l->clock.elapsed_ms;
     l->grant.again = false;
     l->reported_error = 0;
     l->stats.opens++;
     l->stats.lag_ns = l->stats.lag_max_ns = 0;
-    c->open_ms = l->clock.elapsed_ms;
-    memset(&c->frame, 0, sizeof c->frame);
-    c->frame.whole_at = l->clock.now;
     link_enter(l, MST_STATE_OPEN, TIMER_NONE);
-    link_arm(l, MST_TIMER_STABLE, g->stable_ms);
-    link_arm(l, MST_TIMER_SILENCE, g->silence_ms);
-    link_arm(l, MST_TIMER_PING, g->ping_ms);
-    link_arm(l, MST_TIMER_AUDIT, g->audit_ms);
+    link_arm(l, MST_TIMER_STABLE, l->config.stable_ms);
+    link_arm(l, MST_TIMER_SILENCE, l->config.silence_ms);
+    link_arm(l, MST_TIMER_PING, l->config.ping_ms);
+    link_arm(l, MST_TIMER_AUDIT, l->config.audit_ms);
     client_ask(c);
     message_event(event, MST_EVENT_OPEN);
     return 1;
@@ -8874,7 +8751,7 @@ static int client_read(struct mst_link *l, struct mst_event *event) {
     if (l->state == MST_STATE_CLOSING) {
         return client_read_closing(c, event);
     }
-    if (c->lag.late == CLIENT_LATE_MESSAGES) {
+    if (c->stream.late >= CLIENT_LATE_MESSAGES) {
         link_fail(l, MST_ERR_LAG);
         return 0;
     }
@@ -8882,56 +8759,39 @@ static int client_read(struct mst_link *l, struct mst_event *event) {
 }
 
 static bool client_finish(struct mst_link *l) {
-    if (l->state != MST_STATE_CLOSING) {
-        return false;
-    }
-    client_closed(client_of(l));
-    return true;
-}
+    bool closing = l->state == MST_STATE_CLOSING;
 
-/* A request has had no answer in time: reported, and mended. */
-static void client_unanswered(struct mst_client *c) {
-    struct mst_link *l = &c->link;
-
-    l->stats.unanswered++;
-    client_request_failed(c, MST_ERR_ANSWER);
-    if (l->report == MST_EVENT_NONE && l->state == MST_STATE_OPEN) {
-        (void)link_note(l, MST_EVENT_ERROR, MST_ERR_ANSWER, MST_STATE_OPEN);
+    if (closing) {
+        client_closed(client_of(l));
     }
+    return closing;
 }
 
 static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
     struct mst_client *c = client_of(l);
-    uint32_t left;
 
     if (l->state != MST_STATE_OPEN && timer != MST_TIMER_USER) {
         return;
     }
     switch (timer) {
     case MST_TIMER_SILENCE:
-        left = client_silence_left(c);
-        if (left > 0) {
-            link_arm(l, MST_TIMER_SILENCE, left);
-        } else {
-            link_fail(l, c->frame.arriving && l->clock.now - c->frame.byte_at <
-                                                  l->config.silence_ms
-                             ? MST_ERR_SLOW
-                             : MST_ERR_SILENCE);
-        }
+        link_fail(l, c->stream.arriving && l->clock.now - c->stream.byte_at <
+                                               l->config.silence_ms
+                         ? MST_ERR_SLOW
+                         : MST_ERR_SILENCE);
         break;
-    case MST_TIMER_PING:
-        left = l->clock.now - c->frame.whole_at;
-        if (left < l->config.ping_ms) {
-            link_arm(l, MST_TIMER_PING, l->config.ping_ms - left);
-        } else {
-            c->ping_due = c->pinged = true;
-        }
-        break;
+    case MST_TIMER_PING: c->stream.due |= BIT(MST_WS_PING); break;
     case MST_TIMER_BEAT: link_fail(l, MST_ERR_HEARTBEAT); break;
-    case MST_TIMER_ANSWER: client_unanswered(c); break;
+    case MST_TIMER_ANSWER: /* reported, and mended */
+        l->stats.unanswered++;
+        client_request_failed(c, MST_ERR_ANSWER);
+        if (l->report == MST_EVENT_NONE && l->state == MST_STATE_OPEN) {
+            (void)link_note(l, MST_EVENT_ERROR, MST_ERR_ANSWER, l->state);
+        }
+        break;
     case MST_TIMER_REQUEST: client_request(c); break;
     case MST_TIMER_AUDIT:
-        c->audit = true;
+        c->stream.audit = true;
         client_ask(c);
         break;
     case MST_TIMER_USER: client_look_around(c); break;
@@ -8942,9 +8802,8 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
 static void client_forgive(struct mst_link *l, uint32_t ms) {
     struct mst_client *c = client_of(l);
 
-    c->frame.whole_at += ms;
-    c->frame.paid_until += ms;
-    c->frame.byte_at += ms;
+    c->stream.paid_until += ms;
+    c->stream.byte_at += ms;
     for (unsigned i = 0; i < c->slots; i++) {
         if (c->subscriptions[i].state == SUB_ACTIVE) {
             c->subscriptions[i].due.at += ms;
@@ -8955,10 +8814,9 @@ static void client_forgive(struct mst_link *l, uint32_t ms) {
 /* The end of a message that was cut off goes before the connection's. */
 static bool client_tell(struct mst_link *l, struct mst_event *event) {
     struct mst_client *c = client_of(l);
-    bool due = c->abort_due;
 
-    c->abort_due = false;
-    if (!due || mst_decoder_abort(&c->decoder, event) != 1) {
+    if (l->state > MST_STATE_WAIT ||
+        mst_decoder_abort(&c->decoder, event) != 1) {
         return false;
     }
     client_event(c, event);
@@ -8984,8 +8842,9 @@ static bool client_burst(struct mst_client *c, struct mst_event *event) {
     struct mst_link *l = &c->link;
 
     c->burst--;
-    while (l->state == MST_STATE_OPEN && !c->ping_came &&
-           c->lag.late < CLIENT_LATE_MESSAGES) {
+    while (l->state == MST_STATE_OPEN &&
+           (c->stream.due & BIT(MST_WS_PONG)) == 0 &&
+           c->stream.late < CLIENT_LATE_MESSAGES) {
         if (client_read_stream(c, event) == 1) {
             l->clock.caller.at += LINK_SLOW_CALLER_MS; /* it has its own time */
             return true;
@@ -9046,24 +8905,13 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
     }
     memset(c, 0, sizeof *c);
     rc = link_init(&c->link, &client_user, config, port, memory, c->token);
-    if (rc != 0) {
-        return rc;
+    if (rc == 0) {
+        (void)mst_decoder_init(&c->decoder, c->link.message, memory->message,
+                               config->flags & MST_STRICT_AMOUNTS);
+        c->link.wanted = true;
+        client_reset(c);
     }
-    (void)mst_decoder_init(&c->decoder, c->link.message, memory->message,
-                           config->flags & MST_STRICT_AMOUNTS);
-    c->link.wanted = true;
-    client_reset(c);
-    return 0;
-}
-
-/* The wish for a channel, or NULL. */
-static struct mst_subscription *client_wish(struct mst_client *c,
-                                            enum mst_channel channel,
-                                            const char *market) {
-    struct mst_subscription *s =
-        client_find(c, channel, market != NULL ? market : "");
-
-    return s != NULL && s->wanted ? s : NULL;
+    return rc;
 }
 
 int mst_subscribe(struct mst_client *client, enum mst_channel channel,
@@ -9079,10 +8927,10 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
     if (link_is_over(&c->link)) {
         return MST_ERR_CLOSED;
     }
-    if (client_wish(c, channel, market) != NULL) {
+    s = client_find(c, channel, name);
+    if (s != NULL && s->wanted) {
         return MST_ERR_EXISTS;
     }
-    s = client_find(c, channel, name);
     s = s != NULL ? s : client_slot(c, channel, name);
     if (s == NULL) {
         return MST_ERR_FULL;
@@ -9103,13 +8951,14 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
     return 0;
 }
 
-/* The wish that a call is about: 0, MST_ERR_CLOSED or MST_ERR_MISSING. */
+/* The wish that a call is about, NULL where there is none: 0, MST_ERR_CLOSED or
+ * MST_ERR_MISSING. */
 static int client_named(struct mst_client *c, enum mst_channel channel,
                         const char *market, struct mst_subscription **s) {
-    *s = client_wish(c, channel, market);
-    return link_is_over(&c->link) ? MST_ERR_CLOSED
-           : *s == NULL           ? MST_ERR_MISSING
-                                  : 0;
+    *s = client_find(c, channel, market != NULL ? market : "");
+    return link_is_over(&c->link)        ? MST_ERR_CLOSED
+           : *s == NULL || !(*s)->wanted ? MST_ERR_MISSING
+                                         : 0;
 }
 
 int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
@@ -9153,7 +9002,7 @@ int mst_subscription_list(struct mst_client *client) {
     if (link_is_over(&client->link)) {
         return MST_ERR_CLOSED;
     }
-    client->audit = true;
+    client->stream.audit = true;
     client_ask(client);
     return 0;
 }
@@ -9175,12 +9024,8 @@ void mst_close(struct mst_client *client) {
 }
 
 void mst_client_wipe(struct mst_client *client) {
-    struct mst_client *c = client;
-
-    client_drop_books(c, MST_BOOK_DETACHED);
-    link_end(&c->link);
-    mem_wipe(c, sizeof *c);
-    c->link.wiped = true;
+    client_drop_books(client, MST_BOOK_DETACHED);
+    link_end(&client->link, sizeof *client);
 }
 
 /* ------------------------------------------------------------------------
@@ -9221,8 +9066,8 @@ static void transfer_write(const struct mst_link *l, struct out *o,
 
     http_request_begin(o, "PUT", &l->endpoint, TRANSFER_PATH);
     link_write_bearer(l, o, masked);
-    http_line_write(o, "Content-Type", "application/json");
-    http_line_write(o, "Accept", "application/json, application/problem+json");
+    out_text(o, "Content-Type: application/json\r\n"
+                "Accept: application/json, application/problem+json\r\n");
     address_body_write(&body, t->request);
     http_length_write(o, body.len);
     address_body_write(o, t->request);
@@ -9233,27 +9078,24 @@ static void transfer_note(struct mst_transfer *t, int error,
                           enum mst_state stage, int status) {
     struct mst_address_result *r = &t->result;
 
-    if (stage == MST_STATE_PUT || stage == MST_STATE_TOKEN ||
-        error != r->error) {
-        r->http_status = status;
-    }
     r->error = error;
+    r->http_status = status;
     /* Neither a refusal nor an answer: what became of the request is open. */
-    t->maybe_done |= stage == MST_STATE_PUT && (status < 300 || status >= 500);
+    r->maybe_done |= stage == MST_STATE_PUT && (status < 300 || status >= 500);
 }
 
 /* The request is over, well or not: its event is due. */
-static void transfer_end(struct mst_transfer *t, int error) {
+static void transfer_end(struct mst_transfer *t) {
     struct mst_address_result *r = &t->result;
     struct mst_link *l = &t->link;
 
-    r->error = error;
-    r->maybe_done = error != 0 && t->maybe_done;
-    r->text = error == MST_ERR_FORBIDDEN ? link_scope(l)
-              : link_has_text(error)     ? l->text
-                                         : "";
-    r->problem = &t->problem;
-    t->done = true;
+    if (r->error == 0) {
+        r->maybe_done = false;
+        r->record = t->record;
+    }
+    r->text = r->error == MST_ERR_FORBIDDEN ? link_scope(l)
+              : link_has_text(r->error)     ? l->text
+                                            : "";
     l->wanted = false;
     l->timers[MST_TIMER_USER].armed = false;
 }
@@ -9262,8 +9104,9 @@ static void transfer_end(struct mst_transfer *t, int error) {
 static void transfer_give_up(struct mst_transfer *t, int error) {
     const struct mst_link *l = &t->link;
 
-    transfer_note(t, error, l->state, link_is_http(l) ? l->http.status : 0);
-    transfer_end(t, error);
+    transfer_note(t, error, l->state,
+                  link_is_http(l) ? l->http.status : t->result.http_status);
+    transfer_end(t);
 }
 
 /* A status that another try may not meet: too late, too early, too many, or
@@ -9277,50 +9120,49 @@ static bool transfer_is_retryable(int status) {
  * would not make better: it is none, or says what does not mend by itself. */
 static void transfer_failed(struct mst_transfer *t) {
     const struct mst_failure *f = &t->link.failure;
+    const struct mst_link *l = &t->link;
     bool put = f->stage == MST_STATE_PUT;
     bool answered = put && f->http_status >= 300;
-    bool final = f->permanent ||
-                 (put && (answered ? !transfer_is_retryable(f->http_status)
-                                   : f->error <= MST_ERR_HTTP_SYNTAX &&
-                                         f->error >= MST_ERR_HTTP_BODY));
+    bool mends = !f->permanent &&
+                 !(put && f->error <= MST_ERR_HTTP_SYNTAX &&
+                   f->error >= MST_ERR_HTTP_BODY) &&
+                 (!answered || transfer_is_retryable(f->http_status));
 
     if (put && f->error == MST_ERR_UNAUTHORIZED && !t->token_again) {
-        t->token_again = true; /* once more, with a new one */
-        answered = final = false;
-    }
-    if (!answered && !final &&
-        f->retry_ms <
-            timer_left(&t->link.timers[MST_TIMER_USER], t->link.clock.now)) {
-        memset(&t->problem, 0, sizeof t->problem);
-        memset(&t->result, 0, sizeof t->result);
-        transfer_note(t, f->error, f->stage, f->http_status);
-        return;
+        t->token_again = mends = true; /* once more, with a new one */
+        answered = false;
     }
     transfer_note(t, f->error, f->stage, f->http_status);
-    t->result.retry_ms = final ? 0 : f->retry_ms;
-    if (answered && t->result.retry_ms > 0) {
-        access_hold(t->link.access, ACCESS_ADDRESS, t->result.retry_ms);
+    if (mends && !answered &&
+        f->retry_ms < timer_left(&l->timers[MST_TIMER_USER], l->clock.now)) {
+        return;
     }
-    transfer_end(t, f->error);
+    t->result.retry_ms = mends ? f->retry_ms : 0;
+    if (answered && t->result.retry_ms > 0) {
+        access_hold(l->access, ACCESS_ADDRESS, f->retry_ms);
+    }
+    transfer_end(t);
 }
 
 /* The response is complete. Returns 0, or the error of the attempt. */
 static int transfer_answered(struct mst_transfer *t) {
     struct mst_address_result *r = &t->result;
     struct mst_link *l = &t->link;
-    int status = l->http.status, error;
+    int status = l->http.status;
+    int error = http_status_error(status, MST_ERR_HTTP_STATUS);
     size_t unsent;
 
     link_note_http(l);
+    link_high(&l->stats.high.message, t->body_len);
+    if (status == 401 && !t->token_again) {
+        return error;
+    }
     r->body = (const char *)l->message;
     r->body_len = t->body_len;
-    link_high(&l->stats.high.message, t->body_len);
     if (status == 200) {
         error = mst_address_read(r->body, r->body_len, t->record);
-        r->record = error == 0 ? t->record : NULL;
     } else {
         mst_problem_read(r->body, r->body_len, &t->problem);
-        error = http_status_error(status, MST_ERR_HTTP_STATUS);
         if (status == 401 || status == 403 || transfer_is_retryable(status)) {
             return error;
         }
@@ -9365,8 +9207,7 @@ static int transfer_read(struct mst_link *l, struct mst_event *event) {
         (void)transport_received(&l->transport, &len);
         if (len > 0 || l->transport.end != 0) {
             link_restart(l); /* the peer should have nothing to say */
-        } else if (t->request != NULL && !t->done &&
-                   !l->access->holds[ACCESS_ADDRESS].armed) {
+        } else if (l->wanted && !l->access->holds[ACCESS_ADDRESS].armed) {
             if (access_token(l->access, link_scope(l)) == l->grant.token) {
                 link_exchange(l);
             } else {
@@ -9392,9 +9233,7 @@ static void transfer_expire(struct mst_link *l, enum mst_link_timer timer) {
     struct mst_transfer *t = transfer_of(l);
     uint32_t wait;
 
-    if (timer != MST_TIMER_USER || t->request == NULL || t->done) {
-        return;
-    }
+    (void)timer;
     wait = l->state == MST_STATE_WAIT ? link_wait(l) : 0;
     if (wait != TIMER_NONE) {
         t->result.retry_ms = wait; /* held back */
@@ -9413,7 +9252,7 @@ static void transfer_forgive(struct mst_link *l, uint32_t ms) {
 static bool transfer_tell(struct mst_link *l, struct mst_event *event) {
     struct mst_transfer *t = transfer_of(l);
 
-    if (l->report == MST_EVENT_CLOSED && t->request != NULL && !t->done) {
+    if (l->report == MST_EVENT_CLOSED && l->wanted) {
         l->report = MST_EVENT_NONE;
         if (!l->grant.ahead) {
             transfer_failed(t);
@@ -9421,13 +9260,12 @@ static bool transfer_tell(struct mst_link *l, struct mst_event *event) {
             link_arm(l, MST_TIMER_STAGE, 0); /* that was not for the request */
         }
     }
-    if (!t->done) {
+    if (l->wanted || t->request == NULL) {
         return false;
     }
     message_event(event, MST_EVENT_ADDRESS);
     event->as.address = t->result;
     t->request = NULL;
-    t->done = false;
     return true;
 }
 
@@ -9482,7 +9320,8 @@ int mst_address_put(struct mst_transfer *transfer,
     link_wake(l); /* the caller may not have polled for long */
     memset(&t->result, 0, sizeof t->result);
     memset(&t->problem, 0, sizeof t->problem);
-    t->maybe_done = t->token_again = false;
+    t->result.problem = &t->problem;
+    t->token_again = false;
     t->request = request;
     t->record = record;
     l->reported_error = 0;
@@ -9509,7 +9348,8 @@ void mst_transfer_close(struct mst_transfer *transfer) {
     if (l->wiped) {
         return;
     }
-    if (t->request != NULL && !t->done) {
+    if (l->wanted) {
+        t->result.http_status = 0;
         transfer_give_up(t, MST_ERR_CLOSED);
     }
     l->report = MST_EVENT_NONE;
@@ -9517,9 +9357,7 @@ void mst_transfer_close(struct mst_transfer *transfer) {
 }
 
 void mst_transfer_wipe(struct mst_transfer *transfer) {
-    link_end(&transfer->link);
-    mem_wipe(transfer, sizeof *transfer);
-    transfer->link.wiped = true;
+    link_end(&transfer->link, sizeof *transfer);
 }
 
 /* ------------------------------------------------------------------------
@@ -9568,10 +9406,10 @@ static bool pair_is_standby(const struct mst_pair *p) {
     return (p->clients[0].link.config.flags & MST_HOT_STANDBY) != 0;
 }
 
-/* Can the client take in a wish for this market? */
-static bool pair_has_room(struct mst_client *c, const char *market) {
-    return client_find(c, MST_MARKET_DATA, market) != NULL ||
-           client_free_slot(c) != NULL;
+/* Both have a connection. */
+static bool pair_is_open(const struct mst_pair *p) {
+    return p->clients[0].link.state == MST_STATE_OPEN &&
+           p->clients[1].link.state == MST_STATE_OPEN;
 }
 
 /* A market with only one book follows the leader, as soon as that has a slot
@@ -9582,17 +9420,15 @@ static void pair_move_books(struct mst_pair *p) {
     p->moving = false;
     for (unsigned i = 0; i < from->slots; i++) {
         struct mst_subscription *s = &from->subscriptions[i];
-        struct mst_book *book = s->book;
-        if (!s->wanted || book == NULL ||
-            client_wish(to, MST_MARKET_DATA, s->market) != NULL) {
-            continue;
+        int rc = MST_ERR_MISSING;
+        if (s->book != NULL) {
+            rc = mst_subscribe(to, MST_MARKET_DATA, s->market, s->book);
         }
-        if (pair_has_room(to, s->market)) {
+        if (rc == 0) {
+            s->book = NULL;
             (void)mst_unsubscribe(from, MST_MARKET_DATA, s->market);
-            (void)mst_subscribe(to, MST_MARKET_DATA, s->market, book);
-        } else {
-            p->moving = true;
         }
+        p->moving |= rc == MST_ERR_FULL;
     }
 }
 
@@ -9603,8 +9439,8 @@ static void pair_park(struct mst_client *c) {
 
     l->wanted = false;
     if (l->state == MST_STATE_OPEN) {
-        c->reads_out = true;
         client_close(c, 1000, 0);
+        c->stream.reads_out = true;
     } else if (l->state > MST_STATE_WAIT && l->state < MST_STATE_OPEN) {
         link_restart(l);
     }
@@ -9613,12 +9449,12 @@ static void pair_park(struct mst_client *c) {
 /* The other client leads from now on. */
 static void pair_change(struct mst_pair *p, uint32_t now) {
     struct mst_client *old = pair_leader(p), *leader = pair_follower(p);
-    uint64_t age = leader->link.clock.elapsed_ms - leader->open_ms;
+    uint64_t age = leader->link.clock.elapsed_ms - leader->stream.open_ms;
 
     p->leads = (uint8_t)(1 - p->leads);
     p->tell = true;
-    p->settled.armed = p->handover.armed = p->missed.armed = false;
-    p->rotate.armed = p->rotating = leader->follows = false;
+    p->ready.armed = p->handover.armed = p->rotate.armed = false;
+    p->rotating = leader->follows = false;
     p->ahead = 0;
     if (p->rotate_ms != 0) {
         timer_set(&p->rotate, now,
@@ -9631,65 +9467,78 @@ static void pair_change(struct mst_pair *p, uint32_t now) {
     }
 }
 
-/* The follower's book is as live as the leader's, or as it can be. */
-static bool pair_is_level(struct mst_pair *p,
-                          const struct mst_subscription *s) {
-    const struct mst_subscription *other =
-        client_find(pair_leader(p), (enum mst_channel)s->channel, s->market);
+/* How the follower stands beside the leader. */
+enum pair_view {
+    PAIR_UNSETTLED = 1, /* something wished for is not as live as it can be */
+    PAIR_BETTER = 2     /* a book is live that the leader's is not, or newer */
+};
 
-    if (s->state == SUB_NONE && !s->wanted) {
-        return true;
-    }
-    if (s->state != SUB_ACTIVE) {
-        return s->state == SUB_REFUSED &&
-               (other == NULL || other->state != SUB_ACTIVE);
-    }
-    return s->book == NULL || (s->needs & NEED_NUMBER) != 0 ||
-           mst_book_state(s->book) == MST_BOOK_LIVE || other == NULL ||
-           other->book == NULL || mst_book_state(other->book) != MST_BOOK_LIVE;
+static bool pair_is_live(const struct mst_book *book) {
+    return book != NULL && mst_book_state(book) == MST_BOOK_LIVE;
 }
 
-/* All that is wished for is as live on the follower as it can be. */
-static bool pair_is_settled(struct mst_pair *p) {
+static unsigned pair_look(struct mst_pair *p) {
+    const int64_t late_ns = (int64_t)PAIR_MISSED_MS * 1000000;
     const struct mst_client *c = pair_follower(p);
-    bool settled = c->link.state == MST_STATE_OPEN;
+    unsigned view = c->link.state != MST_STATE_OPEN ? PAIR_UNSETTLED : 0;
 
-    for (unsigned i = 0; i < c->slots && settled; i++) {
-        settled = pair_is_level(p, &c->subscriptions[i]);
+    for (unsigned i = 0; i < c->slots; i++) {
+        const struct mst_subscription *s = &c->subscriptions[i];
+        const struct mst_subscription *other = client_find(
+            pair_leader(p), (enum mst_channel)s->channel, s->market);
+        const struct mst_book *book = other != NULL ? other->book : NULL;
+        bool settled = client_is_free(s);
+        if (s->state == SUB_ACTIVE) {
+            settled = s->book == NULL || (s->needs & NEED_NUMBER) != 0 ||
+                      pair_is_live(s->book) || !pair_is_live(book);
+        } else if (s->state == SUB_REFUSED) {
+            settled = other == NULL || other->state != SUB_ACTIVE;
+        }
+        if (!settled) {
+            view |= PAIR_UNSETTLED;
+        }
+        if (book != NULL && pair_is_live(s->book) &&
+            (!pair_is_live(book) ||
+             mst_book_time(s->book) - mst_book_time(book) >= late_ns)) {
+            view |= PAIR_BETTER;
+        }
     }
-    return settled;
+    return view;
+}
+
+/* What speaks for a change has done so for so long. */
+static bool pair_is_ready(struct mst_pair *p, bool speaks, uint32_t now,
+                          uint32_t ms) {
+    if (!speaks) {
+        p->ready.armed = false;
+    } else if (!p->ready.armed) {
+        timer_set(&p->ready, now, ms);
+    } else if (timer_left(&p->ready, now) == 0) {
+        timer_set(&p->ready, now, 0);
+        return true;
+    }
+    return false;
 }
 
 /* A rotation: the follower connects, and leads once it is settled. */
 static void pair_rotate(struct mst_pair *p, uint32_t now) {
     struct mst_client *c = pair_follower(p);
 
-    if (timer_ends(&p->rotate, now)) {
-        p->rotating = true;
-    }
+    p->rotating |= timer_ends(&p->rotate, now);
     if (pair_leader(p)->link.state != MST_STATE_OPEN) {
-        /* A new connection is made anyway. */
-        p->rotating &= c->link.wanted;
-        p->handover.armed = p->settled.armed = false;
-        return;
+        p->rotating &= c->link.wanted; /* a new connection is made anyway */
+    } else if (p->rotating) {
+        c->link.wanted = c->follows = true;
     }
-    if (!p->rotating) {
-        return;
-    }
-    c->link.wanted = c->follows = true;
-    if (c->link.state != MST_STATE_OPEN) {
-        p->handover.armed = p->settled.armed = false;
+    if (!p->rotating || !pair_is_open(p)) {
+        p->handover.armed = p->ready.armed = false;
         return;
     }
     if (!p->handover.armed) {
         timer_set(&p->handover, now, PAIR_HANDOVER_MS);
     }
-    if (!pair_is_settled(p)) {
-        p->settled.armed = false;
-    } else if (!p->settled.armed) {
-        timer_set(&p->settled, now, PAIR_OVERLAP_MS);
-    }
-    if (timer_ends(&p->settled, now)) {
+    if (pair_is_ready(p, (pair_look(p) & PAIR_UNSETTLED) == 0, now,
+                      PAIR_OVERLAP_MS)) {
         c->link.stats.rotations++;
         pair_change(p, now);
     } else if (timer_ends(&p->handover, now)) {
@@ -9697,30 +9546,11 @@ static void pair_rotate(struct mst_pair *p, uint32_t now) {
     }
 }
 
-/* A market's book is live on the follower, and on the leader not, or older. */
-static bool pair_is_behind(struct mst_pair *p) {
-    const struct mst_client *c = pair_follower(p);
-    const int64_t late_ns = (int64_t)PAIR_MISSED_MS * 1000000;
-    bool behind = false;
-
-    for (unsigned i = 0; i < c->slots; i++) {
-        const struct mst_subscription *s = &c->subscriptions[i], *other;
-        if (s->book == NULL || mst_book_state(s->book) != MST_BOOK_LIVE) {
-            continue;
-        }
-        other = client_find(pair_leader(p), MST_MARKET_DATA, s->market);
-        behind |=
-            other != NULL && other->book != NULL &&
-            (mst_book_state(other->book) != MST_BOOK_LIVE ||
-             mst_book_time(s->book) - mst_book_time(other->book) >= late_ns);
-    }
-    return behind;
-}
-
 /* Hot standby: the follower leads where the leader has a book that is behind,
  * or has received nothing while the follower did, at two times: where only
  * heartbeats come, each connection has its own in turn. */
 static void pair_compare(struct mst_pair *p, uint32_t now) {
+    unsigned view = pair_look(p);
     bool heard[2];
 
     for (unsigned i = 0; i < 2; i++) {
@@ -9733,31 +9563,10 @@ static void pair_compare(struct mst_pair *p, uint32_t now) {
     } else if (heard[1 - p->leads] && p->ahead < 2) {
         p->ahead++;
     }
-    if (p->ahead < 2 && !pair_is_behind(p)) {
-        p->missed.armed = false;
-    } else if (!p->missed.armed) {
-        timer_set(&p->missed, now, PAIR_MISSED_MS);
-    } else if (timer_left(&p->missed, now) == 0) {
-        timer_set(&p->missed, now, 0);
-        if (pair_is_settled(p)) {
-            pair_change(p, now);
-        }
-    }
-}
-
-/* Nothing is at hand: what the leader has missed, and what the other connection
- * has still to bring, is judged only now, for the caller may be slow. */
-static void pair_rest(struct mst_pair *p, uint32_t now) {
-    bool both = pair_leader(p)->link.state == MST_STATE_OPEN &&
-                pair_follower(p)->link.state == MST_STATE_OPEN;
-
-    (void)timer_ends(&p->repeat, now);
-    if (pair_is_standby(p) &&
-        (timer_ends(&p->compare, now) || !p->compare.armed)) {
-        timer_set(&p->compare, now, PAIR_COMPARE_MS);
-        if (both) {
-            pair_compare(p, now);
-        }
+    if (pair_is_ready(p, p->ahead == 2 || (view & PAIR_BETTER) != 0, now,
+                      PAIR_MISSED_MS) &&
+        (view & PAIR_UNSETTLED) == 0) {
+        pair_change(p, now);
     }
 }
 
@@ -9770,12 +9579,17 @@ static void pair_save(struct mst_pair *p, uint32_t now) {
     }
 }
 
-/* Looks whether another one is to lead, and when to look again. */
-static void pair_step(struct mst_pair *p, uint32_t now) {
+/* Looks whether another one is to lead, and when to look again. What the leader
+ * has missed, and what the other connection has still to bring, is judged only
+ * while nothing is at hand, for the caller may be slow. */
+static void pair_step(struct mst_pair *p, uint32_t now, bool rests) {
     struct mst_timer *next = &p->clients[0].link.timers[MST_TIMER_OWNER];
-    uint32_t left;
+    uint32_t left = TIMER_NONE;
 
     next->armed = false;
+    if (rests) {
+        (void)timer_ends(&p->repeat, now);
+    }
     if (p->clients[0].link.closing) {
         return;
     }
@@ -9785,11 +9599,16 @@ static void pair_step(struct mst_pair *p, uint32_t now) {
     }
     if (!pair_is_standby(p)) {
         pair_rotate(p, now);
+        left = timer_sooner(timer_left(&p->ready, now),
+                            timer_left(&p->handover, now));
+    } else if (rests && (timer_ends(&p->compare, now) || !p->compare.armed)) {
+        timer_set(&p->compare, now, PAIR_COMPARE_MS);
+        if (pair_is_open(p)) {
+            pair_compare(p, now);
+        }
     }
-    left =
-        timer_sooner(timer_left(&p->repeat, now), timer_left(&p->rotate, now));
-    left = timer_sooner(left, timer_left(&p->settled, now));
-    left = timer_sooner(left, timer_left(&p->handover, now));
+    left = timer_sooner(left, timer_left(&p->repeat, now));
+    left = timer_sooner(left, timer_left(&p->rotate, now));
     left = timer_sooner(left, timer_left(&p->compare, now));
     if (left != TIMER_NONE) {
         timer_set(next, now, left);
@@ -9799,19 +9618,18 @@ static void pair_step(struct mst_pair *p, uint32_t now) {
 /* Whether the caller sees an event of this client. */
 static bool pair_passes(struct mst_pair *p, unsigned which,
                         struct mst_event *event) {
+    const struct mst_link *l = &p->clients[which].link;
     bool leads = which == p->leads;
 
-    p->generation += p->clients[which].link.generation - p->seen[which];
-    if (p->clients[which].link.generation != p->seen[which]) {
-        p->generations[which] = p->generation;
-        p->seen[which] = p->clients[which].link.generation;
+    if (l->generation != p->seen[which]) {
+        p->seen[which] = l->generation;
+        p->generations[which] = p->seen[0] + p->seen[1];
     }
     event->generation = p->generations[which];
     switch (event->type) {
     case MST_EVENT_OPEN:
         if (leads && p->rotate_ms != 0) {
-            timer_set(&p->rotate, p->clients[which].link.clock.now,
-                      p->rotate_ms);
+            timer_set(&p->rotate, l->clock.now, p->rotate_ms);
         }
         return true;
     case MST_EVENT_CLOSED:
@@ -9842,64 +9660,64 @@ static int pair_read(struct mst_pair *p, unsigned which, uint32_t now,
     return 0;
 }
 
-/* Time in which the caller was away counts for nothing. */
-static void pair_forgive(struct mst_pair *p, uint32_t now) {
-    uint32_t away = now - p->caller.at;
+/* Both clocks are read, since both may be told to change. Time in which the
+ * caller was away counts for nothing. */
+static uint32_t pair_clock(struct mst_pair *p) {
+    struct mst_timer *timers[] = {&p->repeat, &p->ready, &p->handover};
+    uint32_t now, away;
 
-    if (p->caller.armed && (int32_t)away > 0) {
-        p->repeat.at += away;
-        p->settled.at += away;
-        p->handover.at += away;
-        p->missed.at += away;
+    link_clock(&p->clients[0].link);
+    link_clock(&p->clients[1].link);
+    now = p->clients[0].link.clock.now;
+    away = now - p->caller.at;
+    for (unsigned i = 0; i < COUNT_OF(timers); i++) {
+        timers[i]->at += p->caller.armed && (int32_t)away > 0 ? away : 0;
     }
     p->caller.armed = false;
+    return now;
 }
 
 int mst_pair_poll(struct mst_pair *pair, struct mst_event *event) {
     struct mst_pair *p = pair;
+    uint32_t now, left = LINK_SLOW_CALLER_MS;
     unsigned closed = 0;
-    uint32_t now;
+    int rc = 0;
 
     event->type = MST_EVENT_NONE;
     if (p->clients[0].link.wiped && p->clients[1].link.wiped) {
         return MST_ERR_CLOSED;
     }
-    link_clock(&p->clients[0].link); /* both may be told to change */
-    link_clock(&p->clients[1].link);
-    now = p->clients[0].link.clock.now;
-    pair_forgive(p, now);
-    pair_step(p, now);
-    for (unsigned i = 0; i < 2 && !p->tell; i++) {
+    now = pair_clock(p);
+    pair_step(p, now, false);
+    for (unsigned i = 0; i < 2 && rc != 1 && !p->tell; i++) {
         unsigned which = (p->turn + i) % 2u;
-        int rc = pair_read(p, which, now, event);
+        rc = pair_read(p, which, now, event);
+        closed += rc < 0;
         if (rc == 1) {
             /* The other one's turn, unless there is more at hand. */
             p->turn =
                 (uint8_t)(p->clients[which].burst > 0 ? which : 1 - which);
-            timer_set(&p->caller, now, LINK_SLOW_CALLER_MS);
-            return 1;
         }
-        closed += rc < 0;
     }
     if (closed == 2) {
         return MST_ERR_CLOSED;
     }
-    if (!p->tell) {
-        pair_rest(p, now);
-        pair_step(p, now);
+    if (rc != 1 && !p->tell) {
+        pair_step(p, now, true);
     }
-    if (p->tell) {
+    if (rc != 1 && p->tell) {
         p->tell = false;
         message_event(event, MST_EVENT_LEADER);
         link_stamp(&pair_leader(p)->link, event);
         event->generation = p->generations[p->leads];
-        timer_set(&p->caller, now, LINK_SLOW_CALLER_MS);
-        return 1;
+        rc = 1;
+    } else if (rc != 1) {
+        rc = 0;
+        left = timer_sooner(mst_next_deadline_ms(&p->clients[0].link),
+                            mst_next_deadline_ms(&p->clients[1].link));
     }
-    timer_set(&p->caller, now,
-              timer_sooner(mst_next_deadline_ms(&p->clients[0].link),
-                           mst_next_deadline_ms(&p->clients[1].link)));
-    return 0;
+    timer_set(&p->caller, now, left);
+    return rc;
 }
 
 int mst_pair_init_checked(struct mst_pair *pair, uint32_t build,
@@ -9927,22 +9745,18 @@ int mst_pair_init_checked(struct mst_pair *pair, uint32_t build,
         rc = mst_access_init(&pair->access, config);
         own.access = &pair->access;
     }
-    rc = rc != 0 ? rc
-                 : mst_client_init_checked(&pair->clients[0],
-                                           MST_BUILD(pair->clients[0]), &own,
-                                           port, memory);
-    own.link++;
-    rc = rc != 0 ? rc
-                 : mst_client_init_checked(&pair->clients[1],
-                                           MST_BUILD(pair->clients[1]), &own,
-                                           port, other);
+    for (unsigned i = 0; i < 2 && rc == 0; i++) {
+        struct mst_client *c = &pair->clients[i];
+        rc = mst_client_init_checked(c, MST_BUILD(*c), &own, port,
+                                     i == 0 ? memory : other);
+        c->link.grant.fetches = true;
+        own.link++;
+    }
     if (rc != 0) {
         mst_client_wipe(&pair->clients[0]);
         return rc;
     }
     pair->rotate_ms = rotate_ms;
-    pair->clients[0].link.grant.fetches = pair->clients[1].link.grant.fetches =
-        true;
     pair->clients[1].link.wanted = pair_is_standby(pair);
     return 0;
 }
@@ -9952,15 +9766,15 @@ int mst_pair_subscribe(struct mst_pair *pair, enum mst_channel channel,
                        struct mst_book *other) {
     struct mst_book *const books[] = {book, other};
     bool both = (book == NULL) == (other == NULL);
+    struct mst_subscription *s;
     unsigned leads = pair->leads;
     int rc;
 
     if (other != NULL && (book == NULL || book == other)) {
         return MST_ERR_ARGUMENT;
     }
-    if (client_wish(&pair->clients[1 - leads], channel, market) != NULL) {
-        return pair->clients[leads].link.closing ? MST_ERR_CLOSED
-                                                 : MST_ERR_EXISTS;
+    if (client_named(&pair->clients[1 - leads], channel, market, &s) == 0) {
+        return MST_ERR_EXISTS;
     }
     rc = mst_subscribe(&pair->clients[leads], channel, market,
                        both ? books[leads] : book);
@@ -9974,20 +9788,25 @@ int mst_pair_subscribe(struct mst_pair *pair, enum mst_channel channel,
     return rc;
 }
 
-int mst_pair_unsubscribe(struct mst_pair *pair, enum mst_channel channel,
-                         const char *market) {
-    int other = mst_unsubscribe(pair_follower(pair), channel, market);
-    int rc = mst_unsubscribe(pair_leader(pair), channel, market);
+/* A call for both. With one book, only one of them has the wish. */
+static int pair_call(struct mst_pair *p,
+                     int (*call)(struct mst_client *, enum mst_channel,
+                                 const char *),
+                     enum mst_channel channel, const char *market) {
+    int other = call(pair_follower(p), channel, market);
+    int rc = call(pair_leader(p), channel, market);
 
     return rc == MST_ERR_MISSING ? other : rc;
 }
 
+int mst_pair_unsubscribe(struct mst_pair *pair, enum mst_channel channel,
+                         const char *market) {
+    return pair_call(pair, mst_unsubscribe, channel, market);
+}
+
 int mst_pair_resync(struct mst_pair *pair, enum mst_channel channel,
                     const char *market) {
-    int other = mst_resync(pair_follower(pair), channel, market);
-    int rc = mst_resync(pair_leader(pair), channel, market);
-
-    return rc == MST_ERR_MISSING ? other : rc;
+    return pair_call(pair, mst_resync, channel, market);
 }
 
 int mst_pair_subscription_list(struct mst_pair *pair) {
@@ -10015,13 +9834,11 @@ struct mst_book *mst_pair_book(struct mst_pair *pair, const char *market) {
 
 void mst_pair_close(struct mst_pair *pair) {
     struct mst_link *l = &pair_follower(pair)->link;
+    bool idle = l->state == MST_STATE_WAIT;
+    uint8_t report = l->report;
 
-    if (l->state == MST_STATE_WAIT && !l->wiped) {
-        l->closing = l->more = true; /* there is nothing to tell of it */
-        link_enter(l, MST_STATE_WAIT, 0);
-    } else {
-        mst_close(pair_follower(pair));
-    }
+    mst_close(pair_follower(pair));
+    l->report = idle ? report : l->report; /* its end is nothing to tell of */
     mst_close(pair_leader(pair));
 }
 

@@ -1330,62 +1330,52 @@ struct mst_subscription {
      * has not come yet, is overdue. */
     struct mst_timer due;
     struct mst_timer budget; /* how far its budget of resyncs is used up */
-    /* Until when drift is left so; until when it counts as coming back. */
-    struct mst_timer drift, drift_again;
-    uint32_t drift_ms;
+    struct mst_timer drift;  /* until when drift counts as coming back... */
+    uint32_t drift_ms;       /* ...and the half of it, in which it is left so */
     uint8_t channel, state, needs;
-    uint8_t overdue; /* snapshots in a row */
+    uint8_t overdue; /* snapshots in a row, 2 for more */
     bool wanted, listed;
     bool has_snapshot; /* since it was asked for */
     bool gap;          /* its book has missed something since then */
     char market[MST_MARKET_MAX + 1];
 };
-/* The frame at hand, and when the last whole one came. */
-struct mst_frame {
-    uint32_t whole_at, byte_at;
-    uint32_t paid_until; /* its bytes suffice until then, at the minimum rate */
-    uint32_t rest;       /* of a ms */
-    bool arriving;
-};
-/* The last heartbeat: when it came, and its own time. */
-struct mst_beat {
-    int64_t time_ns;
-    uint32_t at;
-    bool has_last;
-};
-/* Age of the youngest message, see mst_stats.lag_ns; messages in a row that
- * were too late. */
-struct mst_lag {
-    int64_t least_ns;
-    uint8_t late;
-    bool known;
-};
+/* The payload of a control frame. */
 struct mst_ping {
     uint8_t len, data[MST_WS_CONTROL_MAX];
+};
+/* What counts on one connection, and not on the next. */
+struct mst_stream {
+    uint8_t frame;                  /* its opcode: being written, or the last */
+    uint8_t request, request_tries; /* the one that is outstanding */
+    uint8_t late;                   /* messages in a row that were too late */
+    uint16_t due;                   /* frames to be written, BIT(opcode) */
+    uint16_t close_code;
+    bool audit, one_by_one;
+    bool subscribed, has_snapshot; /* anything, any */
+    bool deaf;                     /* nothing more that comes counts */
+    bool reads_out;                /* closing, what still comes counts */
+    bool has_beat;
+    bool arriving;       /* a frame has begun */
+    int failing;         /* the error that the closing handshake is for */
+    uint32_t byte_at;    /* when the last bytes came */
+    uint32_t paid_until; /* the frame's bytes suffice, at the minimum rate */
+    uint32_t rest;       /* of a ms */
+    uint32_t beat_at;    /* when the last heartbeat came */
+    int64_t beat_ns;     /* its own time */
+    int64_t least_ns;    /* age of a message, see mst_stats.lag_ns */
+    uint64_t open_ms;    /* elapsed_ms when it opened */
 };
 /* A stream of market data and executions. */
 struct mst_client {
     struct mst_link link; /* comes first */
-    bool request_due, ping_came, ping_due, pinged, close_due;
-    bool deaf;      /* nothing more that comes counts */
-    bool reads_out; /* closing, what still comes counts */
+    struct mst_stream stream;
+    uint32_t slots; /* of subscriptions: that were ever in use, the first */
+    uint8_t burst;  /* events until the clock is looked at again */
     bool follows;   /* another one streams: want of snapshots is no error */
-    bool abort_due, audit, one_by_one;
-    bool subscribed, has_snapshot;  /* anything, any, on this connection */
-    uint8_t request, request_tries; /* the one that is outstanding */
-    uint8_t frame_type;             /* being written */
-    uint8_t burst; /* events until the clock is looked at again */
     uint8_t mask[4];
-    uint16_t close_code;
-    uint32_t slots;   /* of subscriptions: that were ever in use, the first */
-    int failing;      /* the error that the closing handshake is for */
-    uint64_t open_ms; /* elapsed_ms when it opened */
-    struct mst_frame frame;
-    struct mst_beat beat;
-    struct mst_lag lag;
     struct mst_ws ws;
     struct mst_decoder decoder;
-    struct mst_ping ping, pong; /* to be answered; being written */
+    struct mst_ping ping, control; /* to be answered; being written */
     char key[MST_WS_KEY_LEN + 1];
     uint8_t hashes[MST_SUBSCRIPTIONS_MAX]; /* of channel and market */
     struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
@@ -1470,13 +1460,14 @@ void mst_client_wipe(struct mst_client *client);
 
 /* Members are private. */
 struct mst_transfer {
-    struct mst_link link;                      /* comes first */
-    const struct mst_address_request *request; /* under way, or NULL */
+    struct mst_link link; /* comes first */
+    /* Under way while the link is wanted, then to be told of; or NULL. */
+    const struct mst_address_request *request;
     struct mst_address *record;
     struct mst_address_result result;
     struct mst_problem problem;
     size_t body_len;
-    bool done, maybe_done, token_again;
+    bool token_again;
     char token[MST_TOKEN_ROOM];
 };
 
@@ -1514,10 +1505,12 @@ struct mst_pair {
     uint8_t leads, turn;
     uint8_t ahead; /* times that the follower has received, the leader not */
     bool rotating, moving, tell;
-    struct mst_timer rotate, settled, handover, repeat, compare, missed;
+    struct mst_timer rotate, handover, repeat, compare;
+    struct mst_timer ready;  /* when what speaks for a change has for long */
     struct mst_timer caller; /* until when the caller may be away */
     uint32_t rotate_ms;
-    uint32_t generation, generations[2], seen[2];
+    uint32_t generations[2]; /* that the caller sees, of those that are seen */
+    uint32_t seen[2];
     uint64_t heard[2]; /* bytes received when the two were last compared */
     struct mst_client clients[2];
     struct mst_access access; /* in use where none is shared */

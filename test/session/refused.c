@@ -85,7 +85,8 @@ static void test_refused_unsubscribe_of_a_resync(void **state) {
         session_run(SESSION_MINUTE);
         expect_book(codes[i / 2], MST_BOOK_LIVE, &session.books[0]);
         expect_int("a fresh snapshot", true,
-                   session.service.subscribes > 1 && !session.client.audit);
+                   session.service.subscribes > 1 &&
+                       !session.client.stream.audit);
         assert_in_range(session.service.requests.count, 3, 40);
         session_end();
     }
