@@ -7642,6 +7642,14 @@ static void link_end(struct mst_link *l, size_t size) {
 
 enum client_state { SUB_NONE, SUB_ASKED, SUB_ACTIVE, SUB_LEAVING, SUB_REFUSED };
 
+enum client_timer {
+    SUB_DUE,    /* refused: when it is asked for again; active: when its
+                 * snapshot, which has not come yet, is overdue */
+    SUB_BUDGET, /* how far its budget of resyncs is used up */
+    SUB_DRIFT,  /* until when drift counts as coming back */
+    SUB_TIMERS
+};
+
 /* Why an active subscription is to be made anew. */
 enum client_need {
     NEED_ANEW = 1,  /* now: the caller wishes it, or the budget allows it */
@@ -7685,20 +7693,20 @@ static uint32_t client_wait(const struct mst_client *c,
     return left != TIMER_NONE && left > rest ? left - rest : 0;
 }
 
-/* There may be something to ask for: the timer comes at once, or once a
- * request may be made again. */
-static void client_ask(struct mst_client *c) {
-    c->link.changes++;
-    if (c->link.state == MST_STATE_OPEN) {
-        link_arm(&c->link, MST_TIMER_REQUEST,
-                 client_wait(c, &c->link.access->holds[ACCESS_REQUEST], 0));
-    }
-}
-
-/* A subscription is looked at again after such a time. */
+/* Subscriptions are looked at again after such a time. */
 static void client_look(struct mst_client *c, uint32_t ms) {
     if (timer_left(&c->link.timers[MST_TIMER_USER], c->link.clock.now) > ms) {
         link_arm(&c->link, MST_TIMER_USER, ms);
+    }
+}
+
+/* There may be something to ask for: at once, or once a request may be made
+ * again. */
+static void client_ask(struct mst_client *c) {
+    c->link.changes++;
+    if (c->link.state == MST_STATE_OPEN) {
+        client_look(c,
+                    client_wait(c, &c->link.access->holds[ACCESS_REQUEST], 0));
     }
 }
 
@@ -7798,7 +7806,7 @@ static void client_repair(struct mst_client *c,
 static void client_left(struct mst_client *c, struct mst_subscription *s) {
     s->state = SUB_NONE;
     s->needs &= (uint8_t)~NEED_ANEW;
-    s->due.armed = false;
+    s->timers[SUB_DUE].armed = false;
     if (s->channel == MST_HEARTBEAT) {
         c->link.timers[MST_TIMER_BEAT].armed = c->stream.has_beat = false;
     }
@@ -7812,38 +7820,37 @@ static void client_left(struct mst_client *c, struct mst_subscription *s) {
  * at once, then one more each time a certain time has passed. A need that comes
  * back soon is left so for twice as long each time. Where that has brought no
  * snapshot, and none has come for any other market either, the connection is to
- * blame: false. */
-static bool client_resync(struct mst_client *c, struct mst_subscription *s) {
+ * blame. */
+static void client_resync(struct mst_client *c, struct mst_subscription *s) {
     const uint32_t ahead = (MST_RESYNCS_MAX - 1) * MST_RESYNC_EVERY_MS;
     uint32_t now = c->link.clock.now;
-    uint32_t wait = client_wait(c, &s->budget, ahead);
+    uint32_t wait = client_wait(c, &s->timers[SUB_BUDGET], ahead);
 
     if (s->state != SUB_ACTIVE || s->needs == 0 ||
         (s->needs & NEED_ANEW) != 0) {
-        return true;
+        return;
     }
     if ((s->needs & ~(unsigned)CLIENT_DRIFT) == 0) {
-        link_high(&wait, client_wait(c, &s->drift, s->drift_ms));
+        link_high(&wait, client_wait(c, &s->timers[SUB_DRIFT], s->drift_ms));
     }
     if (wait > 0) {
         client_look(c, wait);
-        return true;
+        return;
     }
     if ((s->needs & CLIENT_DRIFT) != 0) {
-        s->drift_ms = s->drift.armed ? s->drift_ms * 2 : MST_RESYNC_EVERY_MS;
+        s->drift_ms =
+            s->timers[SUB_DRIFT].armed ? s->drift_ms * 2 : MST_RESYNC_EVERY_MS;
         s->drift_ms = timer_sooner(s->drift_ms, CLIENT_DRIFT_MAX_MS);
-        timer_set(&s->drift, now, 2 * s->drift_ms);
+        timer_set(&s->timers[SUB_DRIFT], now, 2 * s->drift_ms);
     }
-    timer_set(&s->budget, now,
-              client_wait(c, &s->budget, 0) + MST_RESYNC_EVERY_MS);
-    client_look(c, MST_RESYNC_EVERY_MS); /* in time to disarm what has ended */
+    timer_set(&s->timers[SUB_BUDGET], now,
+              client_wait(c, &s->timers[SUB_BUDGET], 0) + MST_RESYNC_EVERY_MS);
     if (s->overdue > 1 && !c->stream.has_snapshot && !c->follows) {
         link_fail(&c->link, MST_ERR_SNAPSHOT);
-        return false;
+        return;
     }
     s->needs |= NEED_ANEW;
     client_repair(c, s, MST_REPAIR_BOOK);
-    return true;
 }
 
 /* Asks for another snapshot where the book needs one. */
@@ -7897,47 +7904,50 @@ static void client_doubt(struct mst_client *c, const char *market, int error) {
         }
         s->gap = true;
         if (number && market[0] != '\0' && s->state == SUB_ACTIVE) {
-            s->due.armed = false; /* this may have been its snapshot */
+            s->timers[SUB_DUE].armed =
+                false; /* this may have been its snapshot */
         }
     }
     client_ask(c);
 }
 
+/* The subscription is to be ended, for good or to be made anew. */
+static bool client_is_to_leave(const struct mst_subscription *s) {
+    return s->state == SUB_ACTIVE &&
+           (!s->wanted || (s->needs & NEED_ANEW) != 0);
+}
+
 /* Marks what goes into the next request, and says how many channels. */
-static unsigned client_mark(struct mst_client *c, enum mst_action action) {
-    bool ends = action == MST_UNSUBSCRIBE;
+static unsigned client_mark(struct mst_client *c, bool leave) {
     unsigned count = 0;
 
-    for (unsigned i = 0; i < c->slots && !(count > 0 && c->stream.one_by_one);
-         i++) {
+    for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
-        if (ends && s->state == SUB_ACTIVE &&
-            (!s->wanted || (s->needs & NEED_ANEW) != 0)) {
+        if (leave && client_is_to_leave(s)) {
             s->state = SUB_LEAVING;
             count++;
-        } else if (!ends && s->state == SUB_NONE && s->wanted) {
+        } else if (!leave && s->state == SUB_NONE && s->wanted) {
             s->state = SUB_ASKED;
             s->needs &= NEED_NUMBER | NEED_ANEW;
             s->has_snapshot = s->gap = false;
             count++;
         }
+        if (count > 0 && c->stream.one_by_one) {
+            break;
+        }
     }
     return count;
 }
 
-/* Makes the next request, if there is one to make and it is time. */
-static void client_request(struct mst_client *c) {
+/* Makes the next request, if there is one to make and it is time: what is to
+ * leave goes first. */
+static void client_request(struct mst_client *c, bool leave) {
     struct mst_link *l = &c->link;
-    enum mst_action action = MST_SUBSCRIPTION_LIST;
+    uint8_t action = MST_SUBSCRIPTION_LIST;
     unsigned count = 0;
 
-    for (unsigned i = 0; i < c->slots; i++) {
-        if (!client_resync(c, &c->subscriptions[i])) {
-            return;
-        }
-    }
-    if (c->stream.request != CLIENT_NO_REQUEST) {
-        return; /* its end asks anew */
+    if (l->state != MST_STATE_OPEN || c->stream.request != CLIENT_NO_REQUEST) {
+        return; /* the end of the one that is outstanding asks anew */
     }
     if (l->access->holds[ACCESS_REQUEST].armed) {
         client_ask(c);
@@ -7945,25 +7955,19 @@ static void client_request(struct mst_client *c) {
     }
     if (c->stream.audit) {
         c->stream.audit = false;
+        c->stream.audits++;
         link_arm(l, MST_TIMER_AUDIT, l->config.audit_ms);
-        for (unsigned i = 0; i < c->slots; i++) {
-            c->subscriptions[i].listed = false;
-        }
     } else {
-        action = MST_UNSUBSCRIBE;
-        count = client_mark(c, action);
-        if (count == 0) {
-            action = MST_SUBSCRIBE;
-            count = client_mark(c, action);
-        }
+        action = leave ? MST_UNSUBSCRIBE : MST_SUBSCRIBE;
+        count = client_mark(c, leave);
         if (count == 0) {
             return;
         }
     }
-    c->stream.request = (uint8_t)action;
+    c->stream.request = action;
+    c->stream.due |= BIT(MST_WS_TEXT);
     link_trace_text(l, MST_TRACE_REQUEST, text_nth(message_actions, action),
                     count);
-    c->stream.due |= BIT(MST_WS_TEXT);
     access_hold(l->access, ACCESS_REQUEST, l->config.request_gap_ms);
     link_arm(l, MST_TIMER_ANSWER, l->config.answer_ms);
 }
@@ -7977,7 +7981,7 @@ static void client_answered(struct mst_client *c) {
 
 static void client_set_due(struct mst_client *c, struct mst_subscription *s,
                            uint32_t ms) {
-    timer_set(&s->due, c->link.clock.now, ms);
+    timer_set(&s->timers[SUB_DUE], c->link.clock.now, ms);
     client_look(c, ms);
 }
 
@@ -7998,36 +8002,37 @@ static void client_came_due(struct mst_client *c, struct mst_subscription *s) {
         link_fail(&c->link, MST_ERR_SERVICE);
     } else if (s->state == SUB_REFUSED) {
         s->state = SUB_NONE;
-        client_ask(c);
     }
 }
 
-/* Looks at subscriptions whose time has come, and when the next one's comes. */
+/* Looks at subscriptions whose time has come, and at what books need, and when
+ * to do so again; then there may be a request to make. */
 static void client_look_around(struct mst_client *c) {
     uint32_t now = c->link.clock.now, left = TIMER_NONE;
+    bool leave = false;
 
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
-        struct mst_timer *timers[] = {&s->due, &s->budget, &s->drift};
-        if (timer_ends(&s->due, now) && c->link.state == MST_STATE_OPEN) {
+        bool due = timer_ends(&s->timers[SUB_DUE], now);
+        if (due && c->link.state == MST_STATE_OPEN) {
             client_came_due(c, s);
         }
-        if (s->needs != 0) {
-            client_ask(c);
+        if (c->link.state == MST_STATE_OPEN) {
+            client_resync(c, s);
         }
-        for (unsigned k = 0; k < COUNT_OF(timers); k++) {
-            (void)timer_ends(timers[k], now);
-            left = timer_sooner(left, timer_left(timers[k], now));
+        for (unsigned k = 0; k < SUB_TIMERS; k++) {
+            (void)timer_ends(&s->timers[k], now);
+            left = timer_sooner(left, timer_left(&s->timers[k], now));
         }
+        leave |= client_is_to_leave(s);
     }
     if (left != TIMER_NONE) {
         client_look(c, left);
     }
+    client_request(c, leave);
 }
 
-/* The request is not yet wholly written: until it is, nothing that it names
- * may change, and whatever comes is no answer to it. Nor is what comes once the
- * connection is closing. */
+/* The request is not yet wholly written, or the connection is closing. */
 static bool client_is_asking(const struct mst_client *c) {
     return c->link.state != MST_STATE_OPEN ||
            (c->stream.due & BIT(MST_WS_TEXT)) != 0 ||
@@ -8057,7 +8062,7 @@ static bool client_is_passing(enum mst_code code) {
 static void client_activate(struct mst_client *c, struct mst_subscription *s,
                             bool begun) {
     s->state = SUB_ACTIVE;
-    s->due.armed = false;
+    s->timers[SUB_DUE].armed = false;
     if (begun && s->channel == MST_MARKET_DATA && !s->has_snapshot) {
         client_set_due(c, s, c->link.config.snapshot_ms);
     }
@@ -8075,24 +8080,6 @@ static void client_refuse(struct mst_client *c, struct mst_subscription *s,
                                            : wait);
 }
 
-/* The service has a subscription that nobody wishes for: it is taken in, to be
- * ended. */
-static void client_stray(struct mst_client *c, const struct mst_entry *entry) {
-    struct mst_subscription *s = NULL;
-
-    if (entry->action == MST_SUBSCRIPTION_LIST &&
-        client_is_market(entry->channel, entry->market)) {
-        s = client_slot(c, entry->channel, entry->market);
-    }
-    if (s == NULL) {
-        c->link.stats.unknown++;
-        return;
-    }
-    client_activate(c, s, false);
-    s->listed = true;
-    client_repair(c, s, MST_REPAIR_STRAY);
-}
-
 /* The service has it already: no effect, no snapshot. A book that is not live
  * needs one. */
 static void client_found(struct mst_client *c, struct mst_subscription *s) {
@@ -8104,24 +8091,45 @@ static void client_found(struct mst_client *c, struct mst_subscription *s) {
     }
 }
 
+/* A list names a subscription. One that nobody wishes for is taken in, to be
+ * ended. */
+static void client_listed(struct mst_client *c, const struct mst_entry *entry,
+                          struct mst_subscription *s) {
+    if (s == NULL) {
+        s = client_find_recased(c, entry);
+    }
+    if (s == NULL && client_is_market(entry->channel, entry->market)) {
+        s = client_slot(c, entry->channel, entry->market);
+        if (s != NULL) {
+            client_activate(c, s, false);
+            client_repair(c, s, MST_REPAIR_STRAY);
+        }
+    }
+    if (s != NULL) {
+        s->listed = c->stream.audits;
+    } else {
+        c->link.stats.unknown++;
+    }
+}
+
 static void client_entry(struct mst_client *c, const struct mst_entry *entry) {
     struct mst_subscription *s = client_find(c, entry->channel, entry->market);
     bool done = entry->success || entry->code == MST_CODE_NO_EFFECT_ACTION;
-    bool list = entry->action == MST_SUBSCRIPTION_LIST;
 
     if (!done) {
         text_copy(c->link.text, sizeof c->link.text, entry->text,
                   strlen(entry->text));
     }
-    if (s == NULL && list) {
-        s = client_find_recased(c, entry);
-    }
-    if (s == NULL) {
-        client_stray(c, entry);
-        return;
-    }
-    s->listed |= list;
-    if (entry->action == MST_SUBSCRIBE && s->state == SUB_ASKED) {
+    if (entry->action == MST_SUBSCRIPTION_LIST) {
+        client_listed(c, entry, s);
+    } else if (s == NULL) {
+        c->link.stats.unknown++;
+    } else if (entry->action == MST_UNSUBSCRIBE) {
+        if (s->state == SUB_LEAVING &&
+            (done || (!s->wanted && !client_is_passing(entry->code)))) {
+            client_left(c, s);
+        }
+    } else if (s->state == SUB_ASKED) {
         if (!done) {
             client_refuse(c, s, entry->code);
         } else if (entry->success) {
@@ -8129,9 +8137,6 @@ static void client_entry(struct mst_client *c, const struct mst_entry *entry) {
         } else {
             client_found(c, s);
         }
-    } else if (entry->action == MST_UNSUBSCRIBE && s->state == SUB_LEAVING &&
-               (done || (!s->wanted && !client_is_passing(entry->code)))) {
-        client_left(c, s);
     }
 }
 
@@ -8139,12 +8144,13 @@ static void client_entry(struct mst_client *c, const struct mst_entry *entry) {
 static void client_audited(struct mst_client *c) {
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
-        if (s->listed && s->state == SUB_LEAVING && s->wanted) {
+        bool listed = s->listed == c->stream.audits;
+        if (listed && s->state == SUB_LEAVING && s->wanted) {
             s->needs |= NEED_ANEW; /* by now it is wanted anew */
         }
-        if (s->listed && s->state != SUB_ACTIVE) {
+        if (listed && s->state != SUB_ACTIVE) {
             client_found(c, s);
-        } else if (!s->listed && s->state != SUB_NONE) {
+        } else if (!listed && s->state != SUB_NONE) {
             if (s->state == SUB_ACTIVE) {
                 client_repair(c, s, MST_REPAIR_MISSING);
             }
@@ -8153,16 +8159,16 @@ static void client_audited(struct mst_client *c) {
     }
 }
 
-static void client_response(struct mst_client *c, enum mst_action action) {
-    const unsigned open = BIT(SUB_ASKED) | BIT(SUB_LEAVING);
-
+/* The response to a request has come, open being how many channels it leaves
+ * without a result, or could not end. */
+static void client_response(struct mst_client *c, enum mst_action action,
+                            unsigned open) {
     if (c->stream.request != (uint8_t)action) {
         return; /* late: the states of its entries were looked after */
     }
     if (action == MST_SUBSCRIPTION_LIST) {
         client_audited(c);
-    } else if (client_count(c, open) > 0) {
-        /* There is an entry without a result, or one that cannot leave. */
+    } else if (open > 0) {
         client_request_failed(c, MST_ERR_SERVICE);
         return;
     } else {
@@ -8171,32 +8177,19 @@ static void client_response(struct mst_client *c, enum mst_action action) {
     client_answered(c);
 }
 
-/* The service will not end a subscription: one that is wished for goes on, and
- * what its book has missed is still to be made up for; one that is not is given
- * up. */
-static void client_keep(struct mst_client *c, struct mst_subscription *s) {
-    if (!s->wanted) {
-        client_left(c, s);
-        return;
-    }
-    s->state = SUB_ACTIVE;
-    s->needs &= (uint8_t)~NEED_ANEW;
-    if (s->gap && s->book != NULL) {
-        s->needs |= NEED_LOST;
-    }
-}
-
-/* An error message completes the outstanding request. Where it was for
- * several channels, they are asked for one by one from now on, so that one that
- * the service does not know costs the others nothing. */
-static void client_refused(struct mst_client *c, enum mst_code code) {
+/* An error message completes the outstanding request, with which so many
+ * channels are open. Where there are several, they are asked for one by one from
+ * now on, so that one that the service does not know costs the others nothing.
+ * One that the service will not end goes on where it is wished for, and what its
+ * book has missed is still to be made up for. */
+static void client_refused(struct mst_client *c, const char *text,
+                           enum mst_code code, unsigned open) {
     bool ends = c->stream.request == MST_UNSUBSCRIBE;
-    uint8_t member = ends ? SUB_LEAVING : SUB_ASKED;
     /* What passes is tried a few times before it counts as a refusal. */
     bool tried = !ends && c->stream.request_tries + 1 >= CLIENT_REQUEST_TRIES;
-    unsigned count = client_count(c, BIT(member));
 
-    if (count == 0 || (client_is_passing(code) && !tried) ||
+    text_copy(c->link.text, sizeof c->link.text, text, strlen(text));
+    if (open == 0 || (client_is_passing(code) && !tried) ||
         code == MST_CODE_NO_EFFECT_ACTION) {
         if (c->stream.request != CLIENT_NO_REQUEST) {
             client_request_failed(c, MST_ERR_SERVICE);
@@ -8205,15 +8198,21 @@ static void client_refused(struct mst_client *c, enum mst_code code) {
     }
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
-        if (s->state != member) {
+        if (s->state != (ends ? SUB_LEAVING : SUB_ASKED)) {
             continue;
         }
-        if (count > 1) {
+        if (open > 1) {
             s->state = ends ? SUB_ACTIVE : SUB_NONE;
-        } else if (ends) {
-            client_keep(c, s);
-        } else {
+        } else if (!ends) {
             client_refuse(c, s, code);
+        } else if (!s->wanted) {
+            client_left(c, s);
+        } else {
+            s->state = SUB_ACTIVE;
+            s->needs &= (uint8_t)~NEED_ANEW;
+            if (s->gap && s->book != NULL) {
+                s->needs |= NEED_LOST;
+            }
         }
     }
     c->stream.one_by_one = true;
@@ -8356,8 +8355,8 @@ static void client_reset(struct mst_client *c) {
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
         s->state = SUB_NONE;
-        s->needs = s->overdue = 0;
-        s->due.armed = s->has_snapshot = s->gap = false;
+        s->needs = s->overdue = s->listed = 0;
+        s->timers[SUB_DUE].armed = s->has_snapshot = s->gap = false;
     }
     memset(&c->stream, 0, sizeof c->stream);
     c->stream.request = CLIENT_NO_REQUEST;
@@ -8417,7 +8416,7 @@ static void client_feed(struct mst_client *c, struct mst_event *event) {
         c->stream.has_snapshot = s->has_snapshot = true;
         s->overdue = 0;
         if (s->state == SUB_ACTIVE) {
-            s->due.armed = false;
+            s->timers[SUB_DUE].armed = false;
             s->needs &= (uint8_t)~NEED_DOUBT; /* may be set anew, below */
         }
     }
@@ -8476,6 +8475,30 @@ static void client_take_beat(struct mst_client *c, int64_t time_ns) {
     m->beat_ns = time_ns;
 }
 
+/* What may be an answer counts as one once the request is wholly written: until
+ * then, nothing that it names may change. Nor does it once the connection is
+ * closing. */
+static void client_answer(struct mst_client *c, const struct mst_event *event) {
+    unsigned open;
+
+    if (client_is_asking(c)) {
+        return;
+    }
+    if (event->type == MST_EVENT_ENTRY) {
+        client_entry(c, &event->as.entry);
+        return;
+    }
+    open =
+        client_count(c, c->stream.request == MST_UNSUBSCRIBE ? BIT(SUB_LEAVING)
+                                                             : BIT(SUB_ASKED));
+    if (event->type == MST_EVENT_RESPONSE) {
+        client_response(c, event->as.response.action, open);
+    } else {
+        client_refused(c, event->as.service_error.code_text,
+                       event->as.service_error.code, open);
+    }
+}
+
 /* Looks at an event of the decoder before the caller does. */
 static void client_event(struct mst_client *c, struct mst_event *event) {
     struct mst_subscription *s;
@@ -8509,23 +8532,10 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
     case MST_EVENT_EXECUTION: event->market = event->as.execution.market; break;
     case MST_EVENT_ENTRY:
         event->market = event->as.entry.market;
-        if (!client_is_asking(c)) {
-            client_entry(c, &event->as.entry);
-        }
+        client_answer(c, event);
         break;
     case MST_EVENT_RESPONSE:
-        if (!client_is_asking(c)) {
-            client_response(c, event->as.response.action);
-        }
-        break;
-    case MST_EVENT_SERVICE_ERROR:
-        text_copy(c->link.text, sizeof c->link.text,
-                  event->as.service_error.code_text,
-                  strlen(event->as.service_error.code_text));
-        if (!client_is_asking(c)) {
-            client_refused(c, event->as.service_error.code);
-        }
-        break;
+    case MST_EVENT_SERVICE_ERROR: client_answer(c, event); break;
     case MST_EVENT_UNKNOWN: c->link.stats.unknown++; break;
     case MST_EVENT_ERROR:
         event->market = event->as.failure.market;
@@ -8789,7 +8799,6 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
             (void)link_note(l, MST_EVENT_ERROR, MST_ERR_ANSWER, l->state);
         }
         break;
-    case MST_TIMER_REQUEST: client_request(c); break;
     case MST_TIMER_AUDIT:
         c->stream.audit = true;
         client_ask(c);
@@ -8806,7 +8815,7 @@ static void client_forgive(struct mst_link *l, uint32_t ms) {
     c->stream.byte_at += ms;
     for (unsigned i = 0; i < c->slots; i++) {
         if (c->subscriptions[i].state == SUB_ACTIVE) {
-            c->subscriptions[i].due.at += ms;
+            c->subscriptions[i].timers[SUB_DUE].at += ms;
         }
     }
 }
@@ -9081,7 +9090,9 @@ static void transfer_note(struct mst_transfer *t, int error,
     r->error = error;
     r->http_status = status;
     /* Neither a refusal nor an answer: what became of the request is open. */
-    r->maybe_done |= stage == MST_STATE_PUT && (status < 300 || status >= 500);
+    if (stage == MST_STATE_PUT && !(status >= 300 && status < 500)) {
+        r->maybe_done = true;
+    }
 }
 
 /* The request is over, well or not: its event is due. */

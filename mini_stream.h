@@ -1235,7 +1235,6 @@ enum mst_link_timer {
     MST_TIMER_PING,    /* after a silence */
     MST_TIMER_BEAT,    /* the next heartbeat is overdue */
     MST_TIMER_ANSWER,  /* to the outstanding request; so far the peer's */
-    MST_TIMER_REQUEST, /* there may be something to ask for */
     MST_TIMER_AUDIT,   /* the next list of subscriptions */
     MST_TIMER_TOKEN,   /* the end of the token that the connection is for */
     MST_TIMER_STABLE,  /* open for long enough to begin anew */
@@ -1325,18 +1324,15 @@ struct mst_link {
 
 /* Where a subscription stands. */
 struct mst_subscription {
-    struct mst_book *book;
-    /* Refused: when it is asked for again. Active: when its snapshot, which
-     * has not come yet, is overdue. */
-    struct mst_timer due;
-    struct mst_timer budget; /* how far its budget of resyncs is used up */
-    struct mst_timer drift;  /* until when drift counts as coming back... */
-    uint32_t drift_ms;       /* ...and the half of it, in which it is left so */
     uint8_t channel, state, needs;
     uint8_t overdue; /* snapshots in a row, 2 for more */
-    bool wanted, listed;
+    uint8_t listed;  /* in this audit of the connection */
+    bool wanted;
     bool has_snapshot; /* since it was asked for */
     bool gap;          /* its book has missed something since then */
+    struct mst_book *book;
+    struct mst_timer timers[3];
+    uint32_t drift_ms; /* half the time of the last, in which drift is left */
     char market[MST_MARKET_MAX + 1];
 };
 /* The payload of a control frame. */
@@ -1347,8 +1343,9 @@ struct mst_ping {
 struct mst_stream {
     uint8_t frame;                  /* its opcode: being written, or the last */
     uint8_t request, request_tries; /* the one that is outstanding */
-    uint8_t late;                   /* messages in a row that were too late */
-    uint16_t due;                   /* frames to be written, BIT(opcode) */
+    uint8_t audits;
+    uint8_t late; /* messages in a row that were too late */
+    uint16_t due; /* frames to be written, BIT(opcode) */
     uint16_t close_code;
     bool audit, one_by_one;
     bool subscribed, has_snapshot; /* anything, any */
@@ -1374,11 +1371,11 @@ struct mst_client {
     bool follows;   /* another one streams: want of snapshots is no error */
     uint8_t mask[4];
     struct mst_ws ws;
+    struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
     struct mst_decoder decoder;
     struct mst_ping ping, control; /* to be answered; being written */
     char key[MST_WS_KEY_LEN + 1];
     uint8_t hashes[MST_SUBSCRIPTIONS_MAX]; /* of channel and market */
-    struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
     char token[MST_TOKEN_ROOM];
 };
 
