@@ -8891,14 +8891,6 @@ int mst_poll(struct mst_client *client, struct mst_event *event) {
     return rc;
 }
 
-enum mst_state mst_client_state(const struct mst_client *client) {
-    return mst_link_state(&client->link);
-}
-
-const struct mst_stats *mst_client_stats(const struct mst_client *client) {
-    return &client->link.stats;
-}
-
 int mst_client_init_checked(struct mst_client *client, uint32_t build,
                             const struct mst_config *config,
                             const struct mst_port *port,

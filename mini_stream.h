@@ -1441,10 +1441,6 @@ int mst_subscription_list(struct mst_client *client);
  * of instructions). Returns 1 with an event, 0 when there is none for now, or
  * MST_ERR_CLOSED once all has ended after mst_close() and secrets are wiped. */
 int mst_poll(struct mst_client *client, struct mst_event *event);
-/* State of the link: a sample, since one poll may pass through several. */
-enum mst_state mst_client_state(const struct mst_client *client);
-/* Lives as long as the client. */
-const struct mst_stats *mst_client_stats(const struct mst_client *client);
 /* Begins to close: the closing handshake is tried for closing_ms. Go on with
  * mst_poll(): the stream ends with an MST_EVENT_CLOSED of the error MST_OK (or
  * what went wrong at the last moment). */

@@ -91,10 +91,10 @@ static const char *stream_service(const struct stream *stream) {
 
 static void stream_draw(struct stream *stream, uint64_t now_ms) {
     struct view_status status = {
-        .state = mst_client_state(&client),
+        .state = mst_link_state(&client.link),
         .service = stream_service(stream),
         .now_ms = now_ms,
-        .messages = mst_client_stats(&client)->messages,
+        .messages = mst_link_stats(&client.link)->messages,
         .rate = stream->rate,
         .closing = stream->closing,
     };
@@ -105,7 +105,7 @@ static void stream_draw(struct stream *stream, uint64_t now_ms) {
 
 /* Takes the rate of messages over the last second. */
 static void stream_rate(struct stream *stream, uint64_t now_ms) {
-    uint64_t messages = mst_client_stats(&client)->messages;
+    uint64_t messages = mst_link_stats(&client.link)->messages;
     uint64_t elapsed_ms = now_ms - stream->rate_ms;
 
     if (elapsed_ms >= RATE_MS) {
@@ -174,7 +174,7 @@ static void stream_event(struct stream *stream, const struct mst_event *event,
 }
 
 static void stream_say_state(struct stream *stream) {
-    enum mst_state state = mst_client_state(&client);
+    enum mst_state state = mst_link_state(&client.link);
 
     if (state != stream->state && stream->log) {
         plain_state(state);
@@ -285,7 +285,7 @@ static int stream_init(struct stream *stream, char *error) {
 /* Says how it went, on the terminal as it was before. Returns the exit
  * code. */
 static int stream_end(struct stream *stream) {
-    const struct mst_stats *stats = mst_client_stats(&client);
+    const struct mst_stats *stats = mst_link_stats(&client.link);
     int result;
 
     if (stream->live) {

@@ -52,7 +52,7 @@ int main(int argc, char **argv) {
     shared.config.trace = watch;
     do {
         /* A client that goes on keeps its TLS session, a new one has none. */
-        if (!client->resume || mst_client_stats(&stream)->opens == 0) {
+        if (!client->resume || mst_link_stats(&stream.link)->opens == 0) {
             posix_client_start(&shared, &stream, memory, client->markets);
             mst_subscribe(&stream, MST_HEARTBEAT, NULL, NULL);
         }

@@ -360,8 +360,8 @@ uint64_t session_now(void) {
 }
 
 unsigned session_rotations(void) {
-    return mst_client_stats(&session.pair.clients[0])->rotations +
-           mst_client_stats(&session.pair.clients[1])->rotations;
+    return mst_link_stats(&session.pair.clients[0].link)->rotations +
+           mst_link_stats(&session.pair.clients[1].link)->rotations;
 }
 
 unsigned session_tokens(void) {
@@ -574,8 +574,8 @@ void session_expect_closed(const char *name, int error, enum mst_state stage) {
 void session_expect_undisturbed(const char *name) {
     const struct mst_client *leader = session_leader();
 
-    expect_int(name, 1, mst_client_stats(leader)->opens);
-    expect_int(name, MST_STATE_OPEN, mst_client_state(leader));
+    expect_int(name, 1, mst_link_stats(&leader->link)->opens);
+    expect_int(name, MST_STATE_OPEN, mst_link_state(&leader->link));
     expect_int(name, 0, session.seen.events[MST_EVENT_LEADER]);
     if (!session_subscribed()) {
         expect_failed("%s: not subscribed", name);

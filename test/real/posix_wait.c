@@ -162,7 +162,7 @@ static void poll_until_idle(void) {
 static void token_requested(void) {
     do {
         poll_until_idle();
-    } while (mst_client_state(&client) != MST_STATE_TOKEN &&
+    } while (mst_link_state(&client.link) != MST_STATE_TOKEN &&
              wait_ms(LONG_MS) >= 0);
 }
 
@@ -389,7 +389,7 @@ static void waits_for_the_connection(void **state) {
     }
     client_begin("127.0.0.1");
     poll_until_idle();
-    assert_int_equal(mst_client_state(&client), MST_STATE_CONNECT);
+    assert_int_equal(mst_link_state(&client.link), MST_STATE_CONNECT);
     assert_int_equal(pollfds(fds), 1);
     assert_int_equal(fds[0].events, POLLOUT);
     assert_int_equal(wait_ms(20), 0);
@@ -410,7 +410,7 @@ static void waits_through_a_whole_attempt(void **state) {
     assert_int_equal(event.as.failure.error, MST_ERR_FORBIDDEN);
     assert_int_equal(event.as.failure.http_status, 403);
     assert_int_equal(event.as.failure.stage, MST_STATE_UPGRADE);
-    assert_int_equal(mst_client_stats(&client)->tokens, 1);
+    assert_int_equal(mst_link_stats(&client.link)->tokens, 1);
     pthread_join(service, NULL);
     poll_until_idle();
     assert_int_equal(pollfds(fds), 0);
@@ -443,7 +443,7 @@ static void reads_where_it_can_wait_long(void **state) {
     assert_int_equal(pollfds(fds), 1);
     assert_int_equal(poll(fds, 1, (int)LONG_MS), 1);
     poll_until_idle();
-    assert_int_equal(mst_client_stats(&client)->tokens, 1);
+    assert_int_equal(mst_link_stats(&client.link)->tokens, 1);
     close(peer);
 }
 
@@ -584,7 +584,7 @@ static void wakes_up_at_the_deadline_of_a_read(void **state) {
     (void)state;
     config.token_ms = 555;
     peer = reading_client();
-    while (mst_client_state(&client) == MST_STATE_TOKEN) {
+    while (mst_link_state(&client.link) == MST_STATE_TOKEN) {
         assert_int_equal(wait_ms(UINT32_MAX), 0);
         assert_in_range(calls.poll_ms, 0, 555 - 190);
         (void)mst_poll(&client, &event);
@@ -608,7 +608,7 @@ static void what_came_in_time_counts(void **state) {
     send(peer, token + 20, sizeof token - 1 - 20, MSG_NOSIGNAL);
     usleep(700000);
     poll_until_idle();
-    assert_int_equal(mst_client_stats(&client)->tokens, 1);
+    assert_int_equal(mst_link_stats(&client.link)->tokens, 1);
     close(peer);
 }
 
@@ -721,7 +721,7 @@ static void clients_open(size_t number) {
     clients_add(number, "127.0.0.1", listener_port());
     for (;;) {
         poll_idle(number);
-        if (mst_client_state(&clients[number]) == MST_STATE_UPGRADE) {
+        if (mst_link_state(&clients[number].link) == MST_STATE_UPGRADE) {
             break;
         }
         assert_true(mst_posix_wait(&posix, &objects[number], 1, LONG_MS) >= 0);
@@ -858,8 +858,10 @@ static void serve_all_stages(size_t count) {
     clients_count = count;
     poll_idle(resolves);
     poll_idle(connects);
-    assert_int_equal(mst_client_state(&clients[resolves]), MST_STATE_RESOLVE);
-    assert_int_equal(mst_client_state(&clients[connects]), MST_STATE_CONNECT);
+    assert_int_equal(mst_link_state(&clients[resolves].link),
+                     MST_STATE_RESOLVE);
+    assert_int_equal(mst_link_state(&clients[connects].link),
+                     MST_STATE_CONNECT);
     expect_nothing();
     expect_heartbeat(0);
     expect_nothing();

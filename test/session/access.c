@@ -151,7 +151,7 @@ static void run(uint32_t ms) {
 
 /* Does the client stream what it wishes for? */
 static bool is_well(int i) {
-    return mst_client_state(client(i)) == MST_STATE_OPEN &&
+    return mst_link_state(&client(i)->link) == MST_STATE_OPEN &&
            service_link_has(&session.service, i, "market_data", "BTCUSD") &&
            service_link_has(&session.service, i, "heartbeat", "");
 }
@@ -160,7 +160,7 @@ static void expect_well(const char *name) {
     for (int i = 0; i < CLIENTS; i++) {
         if (shared.members[i] != NULL && !is_well(i)) {
             expect_failed("%s: client %d is in state %s", name, i,
-                          mst_state_name(mst_client_state(client(i))));
+                          mst_state_name(mst_link_state(&client(i)->link)));
         }
     }
 }
@@ -213,8 +213,8 @@ static void test_no_token(void **state) {
     expect_well("then");
     session_expect_tokens("one more", session.service.tokens.count);
     expect_int("obtained", 1,
-               mst_client_stats(client(0))->tokens +
-                   mst_client_stats(client(1))->tokens);
+               mst_link_stats(&client(0)->link)->tokens +
+                   mst_link_stats(&client(1)->link)->tokens);
     end();
 }
 
@@ -236,7 +236,7 @@ static void test_revoked(void **state) {
     break_both(MST_ERR_RESET);
     run(5000);
     assert_true(is_well(1));
-    expect_int("waits", MST_STATE_UPGRADE, mst_client_state(client(0)));
+    expect_int("waits", MST_STATE_UPGRADE, mst_link_state(&client(0)->link));
     session_expect_tokens("the next", 2);
 
     session.service.upgrade.raw = refused;
@@ -288,7 +288,7 @@ static void test_one_closes(void **state) {
     run(5000);
     mst_close(client(0));
     run(5000);
-    expect_int("closed", MST_STATE_OFF, mst_client_state(client(0)));
+    expect_int("closed", MST_STATE_OFF, mst_link_state(&client(0)->link));
     drop(0);
     session.service.sink.end(session.service.sink.context, 1, MST_ERR_RESET);
     run(5000);
@@ -401,8 +401,8 @@ static void test_tls_sessions(void **state) {
     assert_in_range(session.tls.full, 2, 3);
     expect_int("resumed",
                (long long)(session.tls.handshakes - session.tls.full),
-               mst_client_stats(client(0))->resumed +
-                   mst_client_stats(client(1))->resumed);
+               mst_link_stats(&client(0)->link)->resumed +
+                   mst_link_stats(&client(1)->link)->resumed);
     expect_int("foreign", 0, (long long)session.tls.foreign);
 
     /* With other trust anchors none is offered. */

@@ -65,7 +65,7 @@ static void begin_subscribed(unsigned flags) {
 }
 
 static uint32_t resyncs(void) {
-    return mst_client_stats(&session.client)->resyncs;
+    return mst_link_stats(&session.client.link)->resyncs;
 }
 
 /* ---- resync ---- */

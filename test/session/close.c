@@ -132,7 +132,7 @@ static void test_close_everywhere(void **state) {
                                                              : 1) {
             close_begin(how);
             polls_make(n);
-            seen |= 1u << mst_client_state(&session.client);
+            seen |= 1u << mst_link_state(&session.client.link);
             uint64_t begin = mst_mock_elapsed(&session.mock);
             mst_close(&session.client);
             mst_close(&session.client);
@@ -145,7 +145,7 @@ static void test_close_everywhere(void **state) {
                               (int)(mst_mock_elapsed(&session.mock) - begin));
             }
             expect_int("state", MST_STATE_OFF,
-                       mst_client_state(&session.client));
+                       mst_link_state(&session.client.link));
             expect_int("link left", false, mst_mock_in_use(&session.mock, 0));
             uint64_t calls = session.mock.calls[MST_MOCK_ANY];
             session_run(SESSION_MINUTE);
@@ -284,7 +284,7 @@ static void test_calls_after_a_failed_init(void **state) {
         expect_int("wants", 0, (long long)mst_wants(&s->client.link));
         expect_int("sleep", 0,
                    (long long)mst_next_deadline_ms(&s->client.link));
-        expect_int("state", MST_STATE_OFF, mst_client_state(&s->client));
+        expect_int("state", MST_STATE_OFF, mst_link_state(&s->client.link));
         expect_int("poll", MST_ERR_CLOSED, mst_poll(&s->client, &event));
         session_end();
     }
@@ -309,7 +309,7 @@ static void test_sleep_is_bounded(void **state) {
     session.config.audit_ms = 24 * SESSION_DAY;
     session_start();
     session_run(SESSION_MINUTE);
-    expect_int("open", MST_STATE_OPEN, mst_client_state(&session.client));
+    expect_int("open", MST_STATE_OPEN, mst_link_state(&session.client.link));
     while (mst_poll(&session.client, &event) == 1) {}
     assert_in_range(mst_next_deadline_ms(&session.client.link),
                     23 * SESSION_DAY, 24 * SESSION_DAY);

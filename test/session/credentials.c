@@ -77,7 +77,7 @@ static void replaced_in(enum mst_state at, enum session_kind kind) {
     if (at != MST_STATE_WAIT) {
         session_run(500);
     }
-    expect_int(name, at, mst_client_state(session_leader()));
+    expect_int(name, at, mst_link_state(&session_leader()->link));
     tokens = session.service.tokens.count;
     replace(SERVICE_ID, SERVICE_SECRET);
     session_hang(MST_STATE_OFF);
@@ -181,7 +181,7 @@ static void test_replaced_after_permanent_error(void **state) {
     session.service.token.delay_ms = 1000;
     session_run(10 * SESSION_MINUTE);
     expect_int("not again", 2, session.seen.events[MST_EVENT_CLOSED]);
-    while (mst_client_state(&session.client) != MST_STATE_TOKEN) {
+    while (mst_link_state(&session.client.link) != MST_STATE_TOKEN) {
         session_run(500);
     }
     replace(SERVICE_ID, SERVICE_SECRET);
@@ -210,7 +210,7 @@ static void test_replaced_while_a_token_comes(void **state) {
         session_run(ms);
         there = bytes_contain(&session.client, sizeof session.client, begin,
                               strlen(begin));
-        if (mst_client_state(&session.client) == MST_STATE_TOKEN) {
+        if (mst_link_state(&session.client.link) == MST_STATE_TOKEN) {
             came |= there;
             session.mock.plan.connect_error[0] = MST_MOCK_NEVER;
             replace(SERVICE_ID, SERVICE_SECRET);

@@ -242,7 +242,7 @@ static void test_short_lifetimes(void **state) {
         }
         expect_int(seconds[i], 1, (long long)session.service.tokens.count);
         expect_int(seconds[i], MST_STATE_OPEN,
-                   mst_client_state(&session.client));
+                   mst_link_state(&session.client.link));
         session_end();
     }
 }

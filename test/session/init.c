@@ -45,7 +45,7 @@ static void a_good_configuration_is_taken(void **state) {
 
     (void)state;
     assert_int_equal(init(&config), 0);
-    assert_int_equal(mst_client_state(&client), MST_STATE_WAIT);
+    assert_int_equal(mst_link_state(&client.link), MST_STATE_WAIT);
 }
 
 static void urls_are_checked(void **state) {

@@ -121,7 +121,7 @@ static void test_bad_messages(void **state) {
     expect_int("binary", MST_ERR_MESSAGE_BINARY, session.seen.error.error);
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
     expect_int("bad_messages", COUNT(cases) + 1,
-               mst_client_stats(&session.client)->bad_messages);
+               mst_link_stats(&session.client.link)->bad_messages);
     session_end();
 }
 
@@ -175,7 +175,7 @@ static void test_books_after_bad_messages(void **state) {
         session_run(10000);
         assert_true(session_subscribed());
         expect_int(name, doubts[0] + doubts[1],
-                   mst_client_stats(&session.client)->resyncs);
+                   mst_link_stats(&session.client.link)->resyncs);
         session_end();
     }
 }
@@ -221,7 +221,7 @@ static void test_unknown_things(void **state) {
     expect_int("unknown", COUNT(messages),
                session.seen.events[MST_EVENT_UNKNOWN]);
     expect_int("stats.unknown", COUNT(messages),
-               mst_client_stats(&session.client)->unknown);
+               mst_link_stats(&session.client.link)->unknown);
     expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
     assert_non_null(strstr(text_get(&session.seen.record), messages[3]));
     expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);

@@ -164,7 +164,7 @@ static void test_ten_megabytes(void **state) {
                    session.seen.events[MST_EVENT_PART]);
         expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
-        expect_int("resyncs", 0, mst_client_stats(&session.client)->resyncs);
+        expect_int("resyncs", 0, mst_link_stats(&session.client.link)->resyncs);
         session_end();
     }
 }

@@ -236,7 +236,7 @@ static void test_follower_refused(void **state) {
         session.service.upgrade.status = 0;
         session_run(10 * SESSION_MINUTE);
         expect_int("open", MST_STATE_OPEN,
-                   mst_client_state(&session.pair.clients[1 - leader()]));
+                   mst_link_state(&session.pair.clients[1 - leader()].link));
         session_end();
     }
 }
@@ -267,7 +267,7 @@ static void test_credentials(void **state) {
         expect_int("books", true, session_subscribed());
     }
     expect_int("open", MST_STATE_OPEN,
-               mst_client_state(&session.pair.clients[1 - leader()]));
+               mst_link_state(&session.pair.clients[1 - leader()].link));
     session_expect_tokens("anew", 2);
     session_end();
 }
@@ -289,7 +289,7 @@ static void test_links_take_turns(void **state) {
     for (int i = 0; i < 100; i++) {
         enum mst_state at;
         expect_int("event", 1, mst_pair_poll(&session.pair, &event));
-        at = mst_client_state(&session.pair.clients[1]);
+        at = mst_link_state(&session.pair.clients[1].link);
         farthest = at > farthest ? at : farthest;
     }
     assert_true(farthest > MST_STATE_CONNECT);

@@ -611,7 +611,7 @@ static void unwell_fail(void) {
         const struct mst_client *c =
             run.paired ? &run.pair.clients[i] : &run.client;
         text_add(&text, "%s, the connection %s; ",
-                 mst_state_name(mst_client_state(c)),
+                 mst_state_name(mst_link_state(&c->link)),
                  exchange_has(x, i) ? "has all" : "lacks something");
     }
     books_note(&text);

@@ -301,7 +301,7 @@ static void test_backoff_where_nothing_is_subscribed(void **state) {
             0);
         for (int i = 0; i < 60 * 24; i++) {
             session_run(SESSION_MINUTE);
-            if (mst_client_state(&session.client) == MST_STATE_OPEN) {
+            if (mst_link_state(&session.client.link) == MST_STATE_OPEN) {
                 service_end(&session.service, MST_ERR_RESET);
             }
         }
@@ -357,7 +357,7 @@ static void test_one_market_fails_for_an_hour(void **state) {
 /* Each costs a resync, as often as the budget allows: so many at once, then
  * one more each time its time has passed. */
 static void test_bad_message_again(void **state) {
-    const struct mst_stats *stats = mst_client_stats(&session.client);
+    const struct mst_stats *stats = mst_link_stats(&session.client.link);
     const struct mst_book *book = &session.books[0];
 
     (void)state;
@@ -421,7 +421,7 @@ static void test_old_snapshot_after_a_bad_message(void **state) {
             service_text(service, BAD_UPDATE);
             session_run(5000);
             expect_int("a resync", 1,
-                       mst_client_stats(&session.client)->resyncs);
+                       mst_link_stats(&session.client.link)->resyncs);
         }
         int64_t time_ns = mst_mock_wall(&session.mock);
         service_text(service, BAD_UPDATE);
@@ -441,7 +441,7 @@ static void test_old_snapshot_after_a_bad_message(void **state) {
 /* A snapshot that cannot be kept is as bad the next time: it is asked for less
  * and less often, and the book says why it is not there. */
 static void test_number_in_every_snapshot(void **state) {
-    const struct mst_stats *stats = mst_client_stats(&session.client);
+    const struct mst_stats *stats = mst_link_stats(&session.client.link);
     const struct mst_book *book = &session.books[0];
 
     (void)state;

@@ -199,14 +199,14 @@ static void test_two_links(void **state) {
     session_run(10 * SESSION_HOUR);
     assert_true(session_rotations() > 80);
     assert_true(session_tokens() > 9);
-    resumed = mst_client_stats(&clients[0])->resumed +
-              mst_client_stats(&clients[1])->resumed;
+    resumed = mst_link_stats(&clients[0].link)->resumed +
+              mst_link_stats(&clients[1].link)->resumed;
     expect_int("full", 2, (long long)session.tls.full);
     expect_int("foreign", 0, (long long)session.tls.foreign);
     expect_int("resumed", (long long)session.tls.handshakes - 2,
                (long long)resumed);
     for (int i = 0; i < 2; i++) {
-        expect_int("failures", 0, mst_client_stats(&clients[i])->failures);
+        expect_int("failures", 0, mst_link_stats(&clients[i].link)->failures);
     }
     session_end();
 }
@@ -304,7 +304,7 @@ static void anchors_in(enum mst_state at, enum session_kind kind) {
     if (at != MST_STATE_WAIT) {
         session_run(500);
     }
-    expect_int(mst_state_name(at), at, mst_client_state(session_leader()));
+    expect_int(mst_state_name(at), at, mst_link_state(&session_leader()->link));
     replace(true);
     session_hang(MST_STATE_OFF);
     if (!session_until_subscribed(before ? 1000 : SESSION_MINUTE)) {

@@ -225,7 +225,7 @@ static const struct mst_stats *stats(void) {
     memset(&sum, 0, sizeof sum);
     for (int i = 0; i < 2; i++) {
         const struct mst_stats *one =
-            mst_client_stats(&session.pair.clients[i]);
+            mst_link_stats(&session.pair.clients[i].link);
         sum.opens += one->opens;
         sum.failures += one->failures;
         sum.tokens += one->tokens;
@@ -237,7 +237,7 @@ static const struct mst_stats *stats(void) {
 }
 
 static enum mst_state leader_state(void) {
-    return mst_client_state(&session.pair.clients[session.pair.leads]);
+    return mst_link_state(&session.pair.clients[session.pair.leads].link);
 }
 
 static bool is_well(void) {

@@ -95,7 +95,8 @@ static void test_closing_deadline(void **state) {
         session_run(SESSION_MINUTE);
         expect_int("closing", configured ? 700 : 3000,
                    (long long)(mst_mock_elapsed(&session.mock) - begin));
-        expect_int("state", MST_STATE_OFF, mst_client_state(&session.client));
+        expect_int("state", MST_STATE_OFF,
+                   mst_link_state(&session.client.link));
         expect_int("close code", 1000, session.service.close_code);
         session_end();
     }
@@ -117,7 +118,7 @@ static void test_drip_in_stages(void **state) {
     session.mock.plan.data_ms = 5;
     session_start();
     session_subscribe();
-    while (mst_client_state(&session.client) != MST_STATE_UPGRADE) {
+    while (mst_link_state(&session.client.link) != MST_STATE_UPGRADE) {
         session_run(1);
     }
     uint64_t begin = mst_mock_elapsed(&session.mock);
@@ -228,12 +229,12 @@ static void test_wants(void **state) {
     session_run(50);
     expect_int("connecting", MST_WANT_WRITE, mst_wants(&client->link));
     session_run(100);
-    expect_int("state", MST_STATE_TOKEN, mst_client_state(client));
+    expect_int("state", MST_STATE_TOKEN, mst_link_state(&client->link));
     expect_int("line is full", MST_WANT_READ | MST_WANT_WRITE,
                mst_wants(&client->link));
     session.mock.plan.send_stall = false;
     session_run(1000);
-    expect_int("state", MST_STATE_OPEN, mst_client_state(client));
+    expect_int("state", MST_STATE_OPEN, mst_link_state(&client->link));
     expect_int("idle", MST_WANT_READ, mst_wants(&client->link));
     assert_in_range(mst_next_deadline_ms(&client->link), 1, 20000);
     service_end(&session.service, MST_ERR_EOF);

@@ -202,7 +202,7 @@ static void expect_found_dead(const char *name, uint64_t last_ms,
                (long long)session.seen.closed_ms);
     session_unstall();
     session_run(SESSION_MINUTE);
-    expect_int(name, MST_STATE_OPEN, mst_client_state(&session.client));
+    expect_int(name, MST_STATE_OPEN, mst_link_state(&session.client.link));
     session_end();
 }
 
@@ -275,7 +275,7 @@ static void test_burst_then_nothing(void **state) {
         service_bytes(&session.service, piece, sizeof piece);
         session_run(1);
     }
-    assert_true(mst_client_stats(&session.client)->bytes_in > 10000000);
+    assert_true(mst_link_stats(&session.client.link)->bytes_in > 10000000);
     uint64_t last = mst_mock_elapsed(&session.mock) - 1;
     mst_mock_freeze(&session.mock, session.service.stream);
     assert_true(session_until(MST_EVENT_CLOSED, 2 * SESSION_MINUTE));
@@ -342,7 +342,7 @@ static void expect_flood_survived(const char *name, const char *head,
     service_bytes(&session.service, head, head_len);
     flood_more(&session.service, session.service.stream);
     assert_true(flood_run(20));
-    expect_int(name, MST_STATE_OPEN, mst_client_state(&session.client));
+    expect_int(name, MST_STATE_OPEN, mst_link_state(&session.client.link));
     /* It lasts, and the client can be closed all the same. */
     mst_close(&session.client);
     uint64_t begin = mst_mock_elapsed(&session.mock);

@@ -216,8 +216,8 @@ static void test_token_ends(void **state) {
 /* ---- a transfer beside a client ---- */
 
 static void put(void) {
-    session.request = (struct mst_address_request){
-        .network = "BITCOIN", .address = "bc1qexample"};
+    session.request = (struct mst_address_request){.network = "BITCOIN",
+                                                   .address = "bc1qexample"};
     expect_int("put", 0, session_put());
 }
 

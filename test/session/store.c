@@ -264,7 +264,7 @@ static void test_longest_stored_token(void **state) {
     assert_true(session_until_subscribed(10000));
     session_expect_tokens("one", 1);
     expect_int("high", MST_TOKEN_MAX,
-               mst_client_stats(&session.client)->high.token);
+               mst_link_stats(&session.client.link)->high.token);
     session_end();
 }
 
@@ -392,7 +392,7 @@ static void test_replaced_and_store(void **state) {
     session_run(1000);
     expect_stored("");
     expect_int("the stream goes on", 1,
-               mst_client_stats(&session.client)->opens);
+               mst_link_stats(&session.client.link)->opens);
     session_end();
 }
 

@@ -36,12 +36,12 @@ static void test_main_job(void **state) {
     expect_int("errors", 0, events[MST_EVENT_ERROR]);
     expect_int("closed", 0, events[MST_EVENT_CLOSED]);
 
-    const struct mst_stats *stats = mst_client_stats(&session.client);
+    const struct mst_stats *stats = mst_link_stats(&session.client.link);
     expect_int("messages", 1 + 2 + 70, (long long)stats->messages);
     expect_int("stats.tokens", 1, stats->tokens);
     expect_int("stats.opens", 1, stats->opens);
     expect_int("stats.failures", 0, stats->failures);
-    expect_int("state", MST_STATE_OPEN, mst_client_state(&session.client));
+    expect_int("state", MST_STATE_OPEN, mst_link_state(&session.client.link));
     session_end();
 }
 
@@ -236,7 +236,7 @@ static void test_day_of_reconnects(void **state) {
     const struct service *service = &session.service;
     assert_in_range(connections, 400, 480);
     expect_int("failures", connections,
-               mst_client_stats(&session.client)->failures);
+               mst_link_stats(&session.client.link)->failures);
     assert_true(service->requests.gap_min_ms >= 1000);
     assert_in_range(service->requests.count, connections, connections + 1);
     /* A token lasts an hour, and is fetched anew only when it is needed. */
@@ -359,7 +359,7 @@ static void fault_each(enum mst_mock_call call, int error, uint64_t count) {
             expect_failed("call %d, number %d, error %d, %d times: state %s\n"
                           "%s",
                           (int)call, (int)n, error, (int)count,
-                          mst_state_name(mst_client_state(&session.client)),
+                          mst_state_name(mst_link_state(&session.client.link)),
                           text_get(&session.seen.record));
         }
         session_end();

@@ -400,7 +400,8 @@ static void test_no_answer(void **state) {
     expect_int("error", MST_ERR_ANSWER, session.seen.error.error);
     expect_int("after", (long long)asked + 10000,
                (long long)mst_mock_elapsed(&session.mock));
-    expect_int("unanswered", 1, mst_client_stats(&session.client)->unanswered);
+    expect_int("unanswered", 1,
+               mst_link_stats(&session.client.link)->unanswered);
     session_run(2000);
     expect_int("audit", 1, (long long)session.service.lists);
     /* The list says that nothing is subscribed: it is asked for again. */
@@ -479,7 +480,7 @@ static void test_wrong_answers(void **state) {
         }
     }
     assert_true(session_until_subscribed(SESSION_MINUTE));
-    assert_true(mst_client_stats(&session.client)->unknown >= 1);
+    assert_true(mst_link_stats(&session.client.link)->unknown >= 1);
     session_end();
 }
 

@@ -272,7 +272,7 @@ static void test_buffers(void **state) {
         expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
         expect_int("staged",
                    lengths[i].staging == 0 ? 0 : (long long)lengths[i].staging,
-                   mst_client_stats(&session.client)->high.staged);
+                   mst_link_stats(&session.client.link)->high.staged);
         session_end();
     }
 }

@@ -215,7 +215,7 @@ static void run_for_comparison(bool traced, unsigned flags, struct text *record,
     service_end(&session.service, MST_ERR_RESET);
     session_run(SESSION_HOUR / 2);
     session_record_copy(record);
-    *stats = *mst_client_stats(&session.client);
+    *stats = *mst_link_stats(&session.client.link);
     *mock = session.mock;
     session_end();
     trace_forget();
@@ -363,7 +363,7 @@ static void test_state_ms_of_two(void **state) {
     assert_true(session_rotations() > 50);
     for (int i = 0; i < 2; i++) {
         const struct mst_stats *one =
-            mst_client_stats(&session.pair.clients[i]);
+            mst_link_stats(&session.pair.clients[i].link);
         for (int at = 0; at <= MST_STATE_CLOSING; at++) {
             sum[i] += one->state_ms[at];
         }

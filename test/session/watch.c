@@ -498,12 +498,12 @@ static void test_lag_after_rotation(void **state) {
     run_late(2000, 10);
     session_run(2000);
     expect_int("most", 1500000000,
-               mst_client_stats(&pair->clients[0])->lag_max_ns);
+               mst_link_stats(&pair->clients[0].link)->lag_max_ns);
     assert_int_equal(mst_pair_rotate(&session.pair), 0);
     run_late(8000, 10);
     expect_int("rotations", 1, session_rotations());
-    expect_int("most", 0, mst_client_stats(&pair->clients[1])->lag_max_ns);
-    expect_int("lag", 0, mst_client_stats(&pair->clients[1])->lag_ns);
+    expect_int("most", 0, mst_link_stats(&pair->clients[1].link)->lag_max_ns);
+    expect_int("lag", 0, mst_link_stats(&pair->clients[1].link)->lag_ns);
     session_end();
 }
 

@@ -706,8 +706,8 @@ static void fault_address(void) {
     script->status = PICK(statuses);
     script->never = pick(8) == 0;
     script->delay_ms = pick(15 * SECOND);
-    session.request = (struct mst_address_request){
-        .network = "BITCOIN", .address = "bc1qexample"};
+    session.request = (struct mst_address_request){.network = "BITCOIN",
+                                                   .address = "bc1qexample"};
     assert_int_equal(session_put(), 0);
     year.put_due_ms = now_ms() + PUT_MS + SECOND;
     if (pick(4) == 0) {
