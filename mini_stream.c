@@ -9557,7 +9557,7 @@ static void pair_compare(struct mst_pair *p, uint32_t now) {
     bool heard[2];
 
     for (unsigned i = 0; i < 2; i++) {
-        uint64_t bytes = p->clients[i].link.stats.bytes_in;
+        uint32_t bytes = (uint32_t)p->clients[i].link.stats.bytes_in;
         heard[i] = bytes != p->heard[i];
         p->heard[i] = bytes;
     }
@@ -9666,15 +9666,16 @@ static int pair_read(struct mst_pair *p, unsigned which, uint32_t now,
 /* Both clocks are read, since both may be told to change. Time in which the
  * caller was away counts for nothing. */
 static uint32_t pair_clock(struct mst_pair *p) {
-    struct mst_timer *timers[] = {&p->repeat, &p->ready, &p->handover};
     uint32_t now, away;
 
     link_clock(&p->clients[0].link);
     link_clock(&p->clients[1].link);
     now = p->clients[0].link.clock.now;
     away = now - p->caller.at;
-    for (unsigned i = 0; i < COUNT_OF(timers); i++) {
-        timers[i]->at += p->caller.armed && (int32_t)away > 0 ? away : 0;
+    if (p->caller.armed && (int32_t)away > 0) {
+        p->repeat.at += away;
+        p->ready.at += away;
+        p->handover.at += away;
     }
     p->caller.armed = false;
     return now;

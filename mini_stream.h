@@ -1504,7 +1504,7 @@ struct mst_pair {
     uint32_t rotate_ms;
     uint32_t generations[2]; /* that the caller sees, of those that are seen */
     uint32_t seen[2];
-    uint64_t heard[2]; /* bytes received when the two were last compared */
+    uint32_t heard[2]; /* bytes received when the two were last compared */
     struct mst_client clients[2];
     struct mst_access access; /* in use where none is shared */
 };
