@@ -9509,10 +9509,10 @@ static unsigned pair_look(struct mst_pair *p) {
     return view;
 }
 
-/* What speaks for a change has done so for so long. */
-static bool pair_is_ready(struct mst_pair *p, bool speaks, uint32_t now,
+/* A change has been called for, without a break, for so long. */
+static bool pair_is_ready(struct mst_pair *p, bool called, uint32_t now,
                           uint32_t ms) {
-    if (!speaks) {
+    if (!called) {
         p->ready.armed = false;
     } else if (!p->ready.armed) {
         timer_set(&p->ready, now, ms);

@@ -1326,12 +1326,12 @@ struct mst_link {
 struct mst_subscription {
     uint8_t channel, state, needs;
     uint8_t overdue; /* snapshots in a row, 2 for more */
-    uint8_t listed;  /* in this audit of the connection */
+    uint8_t listed;  /* the last audit of the connection that named it */
     bool wanted;
     bool has_snapshot; /* since it was asked for */
     bool gap;          /* its book has missed something since then */
     struct mst_book *book;
-    struct mst_timer timers[3];
+    struct mst_timer timers[3]; /* by enum client_timer */
     uint32_t drift_ms; /* half the time of the last, in which drift is left */
     char market[MST_MARKET_MAX + 1];
 };
@@ -1343,11 +1343,12 @@ struct mst_ping {
 struct mst_stream {
     uint8_t frame;                  /* its opcode: being written, or the last */
     uint8_t request, request_tries; /* the one that is outstanding */
-    uint8_t audits;
-    uint8_t late; /* messages in a row that were too late */
-    uint16_t due; /* frames to be written, BIT(opcode) */
+    uint8_t audits;                 /* how many were asked for */
+    uint8_t late;                   /* messages in a row that were too late */
+    uint16_t due;                   /* frames to be written, BIT(opcode) */
     uint16_t close_code;
-    bool audit, one_by_one;
+    bool audit;                    /* is to be asked for */
+    bool one_by_one;               /* each channel in a request of its own */
     bool subscribed, has_snapshot; /* anything, any */
     bool deaf;                     /* nothing more that comes counts */
     bool reads_out;                /* closing, what still comes counts */
@@ -1499,11 +1500,11 @@ struct mst_pair {
     uint8_t ahead; /* times that the follower has received, the leader not */
     bool rotating, moving, tell;
     struct mst_timer rotate, handover, repeat, compare;
-    struct mst_timer ready;  /* when what speaks for a change has for long */
+    struct mst_timer ready;  /* when a change has been called for long enough */
     struct mst_timer caller; /* until when the caller may be away */
     uint32_t rotate_ms;
-    uint32_t generations[2]; /* that the caller sees, of those that are seen */
-    uint32_t seen[2];
+    uint32_t seen[2];        /* the generation of each client */
+    uint32_t generations[2]; /* and the one that the caller is told */
     uint32_t heard[2]; /* bytes received when the two were last compared */
     struct mst_client clients[2];
     struct mst_access access; /* in use where none is shared */
