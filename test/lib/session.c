@@ -352,7 +352,7 @@ struct mst_client *session_leader(void) {
 }
 
 const struct mst_stats *session_stats(void) {
-    return mst_client_stats(session_leader());
+    return mst_link_stats(&session_leader()->link);
 }
 
 uint64_t session_now(void) {
