@@ -6729,7 +6729,7 @@ static int link_reply_read(struct mst_link *l, const uint8_t *data,
             memcpy(r->store + r->item_len, data + from, at - from);
             r->item_len += (uint32_t)(at - from);
         }
-        if (stop == JSON_ITEM) {
+        if (stop == JSON_ITEM && r->store != NULL) {
             rc = link_reply_field(l);
             r->store = NULL;
         } else if (stop == JSON_VALUE) {
