@@ -9234,10 +9234,11 @@ static bool transfer_finish(struct mst_link *l) {
 /* put_ms is over. */
 static void transfer_expire(struct mst_link *l, enum mst_link_timer timer) {
     struct mst_transfer *t = transfer_of(l);
-    uint32_t wait;
+    uint32_t wait = l->state == MST_STATE_WAIT ? link_wait(l) : 0;
 
-    (void)timer;
-    wait = l->state == MST_STATE_WAIT ? link_wait(l) : 0;
+    if (timer != MST_TIMER_USER) {
+        return;
+    }
     if (wait != TIMER_NONE) {
         t->result.retry_ms = wait; /* held back */
     }
