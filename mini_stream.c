@@ -5956,7 +5956,7 @@ int mst_access_set_anchors(struct mst_access *access,
  * reads what comes (a table of functions). A stage has one deadline, an attempt
  * one error: the first.
  *
- * (test_session_states.c reads this table, those of the users and that of the
+ * (test/session/states.c reads this table, those of the users and that of the
  * pair: all of it happens, and no more.)
  *
  *    in state              this comes                               next
@@ -6174,13 +6174,13 @@ static bool link_is_local(int error) {
 /* Errors that do not mend by trying again; that of the token endpoint, by its
  * code. */
 static bool link_is_permanent(const struct mst_link *l, int error) {
-    static const char codes[] =
-        "invalid_client\0invalid_scope\0unauthorized_client\0"
-        "unsupported_grant_type\0invalid_request\0";
-
-    return error == MST_ERR_TOKEN_REFUSED
-               ? text_lookup(codes, l->text, strlen(l->text)) < 5
-               : mst_error_is_permanent(error);
+    if (error == MST_ERR_TOKEN_REFUSED) {
+        return text_lookup("invalid_client\0invalid_scope\0"
+                           "unauthorized_client\0unsupported_grant_type\0"
+                           "invalid_request\0",
+                           l->text, strlen(l->text)) < 5;
+    }
+    return mst_error_is_permanent(error);
 }
 
 /* In an exchange of HTTP: what the response says counts. */
