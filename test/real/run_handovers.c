@@ -34,6 +34,7 @@ static struct mst_level levels[2][2 * DEPTH];
 struct executions {
     struct mst_execution of[EXECUTIONS];
     unsigned count;
+    int64_t newest_ns;
 };
 
 static struct {
@@ -96,6 +97,9 @@ static void keep(struct executions *all,
                  const struct mst_execution *execution) {
     struct mst_execution *same = find(all, execution);
 
+    if (execution->time_ns > all->newest_ns) {
+        all->newest_ns = execution->time_ns;
+    }
     if (same != NULL) {
         seen.repeats++;
         seen.unmarked += !same->repeat && !execution->repeat;
@@ -207,15 +211,22 @@ static int start(const char *mode) {
               : mst_subscribe(&witness, MST_EXECUTION_DATA, "BTCUSD", NULL);
 }
 
-/* Runs until there were so many changes, then for 2 s more. */
+/* Were there so many changes, and has either seen what came in the 2 s behind
+ * the last? A machine that is slow may take its time over it. */
+static bool is_over(unsigned count) {
+    int64_t until_ns = seen.last_ns + 2000000000;
+
+    return seen.changes >= count && seen.pair.newest_ns >= until_ns &&
+           seen.witness.newest_ns >= until_ns;
+}
+
 static int run(unsigned count) {
     const struct mst_link *const links[] = {&pair.clients[0].link,
                                             &pair.clients[1].link};
     struct mst_event event;
     int rc = 0;
 
-    while (rc >= 0 &&
-           (seen.changes < count || now_ns() - seen.last_ns < 2000000000)) {
+    while (rc >= 0 && !is_over(count)) {
         while ((rc = mst_poll(&witness, &event)) > 0) {
             if (event.type == MST_EVENT_EXECUTION) {
                 keep(&seen.witness, &event.as.execution);
