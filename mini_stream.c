@@ -3456,7 +3456,7 @@ enum book_phase {
 #define BOOK_NEAR 128
 
 /* Levels of an update whose places are looked for at once. */
-#define BOOK_AHEAD 12
+#define BOOK_AHEAD 16
 
 int mst_book_set_spare(struct mst_book *book, struct mst_book *spare) {
     if (spare == NULL || spare == book || spare->spare != NULL ||

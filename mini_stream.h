@@ -737,14 +737,14 @@ struct mst_book_side {
     struct mst_decimal horizon;
 };
 struct mst_book {
-    uint8_t state, reason, flags, phase, disagreements;
-    uint32_t capacity, thin, crossings;
+    struct mst_book_side sides[2];
     struct mst_book *spare;
     const struct mst_book_calls *calls; /* what a client calls of the book */
-    struct mst_book_side sides[2];
     int64_t snapshot_ns, time_ns, disagrees_ns;
     int64_t last_ns; /* of the last update, also of an earlier snapshot's */
     uint64_t snapshot_received_ns, received_ns; /* monotonic */
+    uint32_t capacity, thin, crossings;
+    uint8_t state, reason, flags, phase, disagreements;
 };
 
 /* Prepares an empty book over levels[2 * capacity], borrowed for the book's
