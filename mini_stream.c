@@ -4807,7 +4807,7 @@ static uint8_t http_lookup(const char *words, const char *text, size_t len) {
  * and time, or day, time and year; the hour and the minute end with a colon.
  */
 static int64_t http_date(const char *text, size_t len) {
-    static const char months[] =
+    const char *months =
         "jan\0feb\0mar\0apr\0may\0jun\0jul\0aug\0sep\0oct\0nov\0dec\0";
     uint32_t n[5] = {0}, value, colons = 0;
     const uint32_t *time = n + 2;
