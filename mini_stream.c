@@ -7955,8 +7955,10 @@ static void client_request(struct mst_client *c, bool leave) {
     }
     if (c->stream.audit) {
         c->stream.audit = false;
-        c->stream.audits++;
         link_arm(l, MST_TIMER_AUDIT, l->config.audit_ms);
+        for (unsigned i = 0; i < c->slots; i++) {
+            c->subscriptions[i].listed = false;
+        }
     } else {
         action = leave ? MST_UNSUBSCRIBE : MST_SUBSCRIBE;
         count = client_mark(c, leave);
@@ -8106,7 +8108,7 @@ static void client_listed(struct mst_client *c, const struct mst_entry *entry,
         }
     }
     if (s != NULL) {
-        s->listed = c->stream.audits;
+        s->listed = true;
     } else {
         c->link.stats.unknown++;
     }
@@ -8144,7 +8146,7 @@ static void client_entry(struct mst_client *c, const struct mst_entry *entry) {
 static void client_audited(struct mst_client *c) {
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
-        bool listed = s->listed == c->stream.audits;
+        bool listed = s->listed;
         if (listed && s->state == SUB_LEAVING && s->wanted) {
             s->needs |= NEED_ANEW; /* by now it is wanted anew */
         }
@@ -8355,7 +8357,7 @@ static void client_reset(struct mst_client *c) {
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
         s->state = SUB_NONE;
-        s->needs = s->overdue = s->listed = 0;
+        s->needs = s->overdue = 0;
         s->timers[SUB_DUE].armed = s->has_snapshot = s->gap = false;
     }
     memset(&c->stream, 0, sizeof c->stream);
@@ -9138,6 +9140,10 @@ static void transfer_failed(struct mst_transfer *t) {
     transfer_note(t, f->error, f->stage, f->http_status);
     if (mends && !answered &&
         f->retry_ms < timer_left(&l->timers[MST_TIMER_USER], l->clock.now)) {
+        /* What the service says of the next attempt counts. */
+        t->result.body = NULL;
+        t->result.body_len = 0;
+        memset(&t->problem, 0, sizeof t->problem);
         return;
     }
     t->result.retry_ms = mends ? f->retry_ms : 0;
@@ -9157,9 +9163,6 @@ static int transfer_answered(struct mst_transfer *t) {
 
     link_note_http(l);
     link_high(&l->stats.high.message, t->body_len);
-    if (status == 401 && !t->token_again) {
-        return error;
-    }
     r->body = (const char *)l->message;
     r->body_len = t->body_len;
     if (status == 200) {

@@ -1326,8 +1326,8 @@ struct mst_link {
 struct mst_subscription {
     uint8_t channel, state, needs;
     uint8_t overdue; /* snapshots in a row, 2 for more */
-    uint8_t listed;  /* the last audit of the connection that named it */
     bool wanted;
+    bool listed;       /* a list has named it since the last was asked for */
     bool has_snapshot; /* since it was asked for */
     bool gap;          /* its book has missed something since then */
     struct mst_book *book;
@@ -1343,7 +1343,6 @@ struct mst_ping {
 struct mst_stream {
     uint8_t frame;                  /* its opcode: being written, or the last */
     uint8_t request, request_tries; /* the one that is outstanding */
-    uint8_t audits;                 /* how many were asked for */
     uint8_t late;                   /* messages in a row that were too late */
     uint16_t due;                   /* frames to be written, BIT(opcode) */
     uint16_t close_code;

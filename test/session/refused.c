@@ -331,6 +331,33 @@ static void test_refused_but_listed(void **state) {
     session_end();
 }
 
+/* What a list does not name is not there, whatever the lists before it named:
+ * one that is refused, and one that was unsubscribed. */
+static void test_lists_by_the_hundred(void **state) {
+    (void)state;
+    session_begin();
+    session.config.request_gap_ms = 10;
+    session.config.audit_ms = SESSION_DAY;
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(10000));
+    assert_int_equal(
+        mst_unsubscribe(&session.client, MST_EXECUTION_DATA, "BTCUSD"), 0);
+    session.service.rules.fail_market = "LTCUSD";
+    session.service.rules.fail_code = "UNKNOWN_CHANNEL";
+    assert_int_equal(
+        mst_subscribe(&session.client, MST_TOP_OF_BOOK, "LTCUSD", NULL), 0);
+    session_run(1000);
+    for (int i = 0; i < 300; i++) {
+        assert_int_equal(mst_subscription_list(&session.client), 0);
+        session_run(50);
+    }
+    expect_int("lists", 300, (long long)session.service.lists);
+    expect_int("unsubscribed", 1, (long long)session.service.unsubscribes);
+    expect_int("mended", 0, session_stats()->drifts);
+    session_end();
+}
+
 /* The same for a reason that may pass: after a few tries it is asked for
  * alone, once a minute, and costs the other market nothing. */
 static void test_one_market_fails_for_an_hour(void **state) {
@@ -546,6 +573,7 @@ int main(void) {
         TEST(test_one_wish_refused_for_a_while),
         TEST(test_backoff_where_nothing_is_subscribed),
         TEST(test_refused_but_listed),
+        TEST(test_lists_by_the_hundred),
         TEST(test_bad_message_again),
         TEST(test_old_snapshot_after_a_bad_message),
         TEST(test_number_in_every_snapshot),

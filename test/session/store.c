@@ -380,6 +380,36 @@ static void test_forbidden_after_load(void **state) {
     session_end();
 }
 
+/* So it is for an address: what the refusal said is not told of the attempt
+ * that follows with a new token. */
+static void test_forbidden_address_after_load(void **state) {
+    const struct mst_address_result *result = &session.seen.address;
+
+    (void)state;
+    for (int fails = 0; fails < 2; fails++) {
+        store_begin();
+        session.config.ws_url = NULL;
+        session.config.base_url = "https://" SERVICE_API_HOST;
+        session.request =
+            (struct mst_address_request){.id = "an-id", .nickname = "cold"};
+        session_start_transfer();
+        session_put_and_wait("stored");
+        mst_transfer_wipe(&session.transfer);
+        session_run(0);
+        session.service.address.raw =
+            "HTTP/1.1 403 No\r\nContent-Length: 29\r\n\r\n"
+            "{\"title\":\"No\",\"status\":403}  ";
+        session.service.address.raw_times = 1;
+        session.service.token.status = fails > 0 ? 503 : 0;
+        session_start_transfer();
+        session_put_and_wait("with the stored one");
+        expect_int("status", fails > 0 ? 503 : 200, result->http_status);
+        expect_int("problem", 0, session.seen.problem.status);
+        expect_int("body", fails == 0, result->body_len > 0);
+        session_end();
+    }
+}
+
 /* The token of the old ones is forgotten under their name. */
 static void test_replaced_and_store(void **state) {
     (void)state;
@@ -408,6 +438,7 @@ int main(void) {
         TEST(test_half_a_store),
         TEST(test_refused_stored_token),
         TEST(test_forbidden_after_load),
+        TEST(test_forbidden_address_after_load),
         TEST(test_replaced_and_store),
     };
 
