@@ -6025,7 +6025,7 @@ struct mst_link_user {
     /* The connection has come to its end, or the deadline of its state: true
      * where that is no error, and has been dealt with. */
     bool (*finish)(struct mst_link *l);
-    /* Once for each stream that was open; or NULL for a user without. */
+    /* A stream that was open ends with an error; NULL for a user without. */
     void (*ended)(struct mst_link *l, int error);
     /* A timer of its own has come. */
     void (*expire)(struct mst_link *l, enum mst_link_timer timer);
@@ -7640,9 +7640,9 @@ static void link_end(struct mst_link *l, size_t size) {
  *    any        the connection ends                            NONE
  * ------------------------------------------------------------------------ */
 
-enum client_state { SUB_NONE, SUB_ASKED, SUB_ACTIVE, SUB_LEAVING, SUB_REFUSED };
+enum sub_state { SUB_NONE, SUB_ASKED, SUB_ACTIVE, SUB_LEAVING, SUB_REFUSED };
 
-enum client_timer {
+enum sub_timer {
     SUB_DUE,    /* refused: when it is asked for again; active: when its
                  * snapshot, which has not come yet, is overdue */
     SUB_BUDGET, /* how far its budget of resyncs is used up */
@@ -7651,7 +7651,7 @@ enum client_timer {
 };
 
 /* Why an active subscription is to be made anew. */
-enum client_need {
+enum sub_need {
     NEED_ANEW = 1,  /* now: the caller wishes it, or the budget allows it */
     NEED_DOUBT = 2, /* the book is in doubt, or its snapshot is overdue */
     NEED_LOST = 4,  /* the book has missed something */
@@ -7693,7 +7693,7 @@ static uint32_t client_wait(const struct mst_client *c,
     return left != TIMER_NONE && left > rest ? left - rest : 0;
 }
 
-/* Subscriptions are looked at again after such a time. */
+/* Subscriptions are looked at again after such a time, at the latest. */
 static void client_look(struct mst_client *c, uint32_t ms) {
     if (timer_left(&c->link.timers[MST_TIMER_USER], c->link.clock.now) > ms) {
         link_arm(&c->link, MST_TIMER_USER, ms);
@@ -7975,7 +7975,7 @@ static void client_request(struct mst_client *c, bool leave) {
 }
 
 /* No request is outstanding any more. */
-static void client_answered(struct mst_client *c) {
+static void client_request_over(struct mst_client *c) {
     c->stream.request = CLIENT_NO_REQUEST;
     c->link.timers[MST_TIMER_ANSWER].armed = false;
     client_ask(c);
@@ -8049,7 +8049,7 @@ static void client_request_failed(struct mst_client *c, int error) {
         link_fail(&c->link, error);
     } else {
         c->stream.audit = true;
-        client_answered(c);
+        client_request_over(c);
     }
 }
 
@@ -8176,7 +8176,7 @@ static void client_response(struct mst_client *c, enum mst_action action,
     } else {
         c->stream.request_tries = 0;
     }
-    client_answered(c);
+    client_request_over(c);
 }
 
 /* An error message completes the outstanding request, with which so many
@@ -8218,7 +8218,7 @@ static void client_refused(struct mst_client *c, const char *text,
         }
     }
     c->stream.one_by_one = true;
-    client_answered(c);
+    client_request_over(c);
 }
 
 /* ------------------------------------------------------------------------
@@ -8383,7 +8383,7 @@ static void client_end(struct mst_client *c) {
 }
 
 /* The stream has ended with an error. */
-static void client_ended(struct mst_link *l, int error) {
+static void client_failed(struct mst_link *l, int error) {
     struct mst_client *c = client_of(l);
     /* Who is too slow, or has no snapshots, will be so again. */
     bool again = error == MST_ERR_LAG || error == MST_ERR_SNAPSHOT;
@@ -8842,7 +8842,7 @@ static const struct mst_link_user client_user = {
     .choose = client_choose,
     .read = client_read,
     .finish = client_finish,
-    .ended = client_ended,
+    .ended = client_failed,
     .expire = client_expire,
     .forgive = client_forgive,
     .tell = client_tell,
@@ -9043,7 +9043,7 @@ void mst_client_wipe(struct mst_client *client) {
  *    IDLE                  the peer closes, or its time is up       WAIT
  *
  *    RESOLVE CONNECT TLS   put_ms is over: the request ends         WAIT
- *    TOKEN PUT             put_ms is over: the request ends         WAIT
+ *    TOKEN PUT IDLE        put_ms is over: the request ends         WAIT
  *    PUT IDLE              error, or its deadline                   WAIT
  *    PUT IDLE              the caller closes                        OFF
  * ------------------------------------------------------------------------ */
@@ -9667,7 +9667,7 @@ static int pair_read(struct mst_pair *p, unsigned which, uint32_t now,
     return 0;
 }
 
-/* Both clocks are read, since both may be told to change. Time in which the
+/* Both clocks are read, since a change of leader acts on either. Time in which the
  * caller was away counts for nothing. */
 static uint32_t pair_clock(struct mst_pair *p) {
     uint32_t now, away;

@@ -442,8 +442,8 @@ struct mst_address_result {
     int error; /* mst_error, or MST_OK */
     bool maybe_done;
     int http_status;   /* of the API, or of the token endpoint; or 0 */
-    uint32_t retry_ms; /* a request that comes before is held back; 0: repeating
-                        * it would not help */
+    uint32_t retry_ms; /* a request that comes before is held back; 0: it is
+                        * not, or repeating it would not help */
     const struct mst_address *record;  /* the caller's, or NULL */
     const struct mst_problem *problem; /* what the service says of an error */
     const char *text; /* scope that is missing, with MST_ERR_FORBIDDEN; code of
@@ -1234,7 +1234,8 @@ enum mst_link_timer {
     MST_TIMER_SILENCE, /* the peer's */
     MST_TIMER_PING,    /* after a silence */
     MST_TIMER_BEAT,    /* the next heartbeat is overdue */
-    MST_TIMER_ANSWER,  /* to the outstanding request; so far the peer's */
+    MST_TIMER_ANSWER,  /* to a request. Up to here the peer's: a slow caller
+                        * counts for none of them */
     MST_TIMER_AUDIT,   /* the next list of subscriptions */
     MST_TIMER_TOKEN,   /* the end of the token that the connection is for */
     MST_TIMER_STABLE,  /* open for long enough to begin anew */
@@ -1332,7 +1333,7 @@ struct mst_subscription {
     bool gap;          /* its book has missed something since then */
     struct mst_book *book;
     struct mst_timer timers[3]; /* by enum client_timer */
-    uint32_t drift_ms; /* half the time of the last, in which drift is left */
+    uint32_t drift_ms; /* for so long drift was left as it was, last time */
     char market[MST_MARKET_MAX + 1];
 };
 /* The payload of a control frame. */
@@ -1356,7 +1357,7 @@ struct mst_stream {
     int failing;         /* the error that the closing handshake is for */
     uint32_t byte_at;    /* when the last bytes came */
     uint32_t paid_until; /* the frame's bytes suffice, at the minimum rate */
-    uint32_t rest;       /* of a ms */
+    uint32_t rest;       /* paid beyond whole ms, in 1/min_rate ms */
     uint32_t beat_at;    /* when the last heartbeat came */
     int64_t beat_ns;     /* its own time */
     int64_t least_ns;    /* age of a message, see mst_stats.lag_ns */
@@ -1366,7 +1367,7 @@ struct mst_stream {
 struct mst_client {
     struct mst_link link; /* comes first */
     struct mst_stream stream;
-    uint32_t slots; /* of subscriptions: that were ever in use, the first */
+    uint32_t slots; /* so many of the subscriptions were ever in use */
     uint8_t burst;  /* events until the clock is looked at again */
     bool follows;   /* another one streams: want of snapshots is no error */
     uint8_t mask[4];
@@ -1433,7 +1434,8 @@ int mst_resync(struct mst_client *client, enum mst_channel channel,
                const char *market);
 /* Asks for the list of subscriptions now, as the client does each audit_ms, and
  * mends what differs from the wishes; the answer comes as MST_EVENT_ENTRY and
- * MST_EVENT_RESPONSE. Returns 0 or MST_ERR_CLOSED. */
+ * MST_EVENT_RESPONSE. Does nothing without an open stream. Returns 0 or
+ * MST_ERR_CLOSED. */
 int mst_subscription_list(struct mst_client *client);
 
 /* Goes on with all there is to do and hands out the next event. Never waits,
