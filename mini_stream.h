@@ -67,7 +67,7 @@ extern "C" {
 #define MST_JSON_DEPTH 16 /* 4 to 32: nesting of JSON: MST_ERR_JSON_DEPTH */
 #endif
 #ifndef MST_PART_LEVELS
-#define MST_PART_LEVELS 32 /* levels in a part of a message: one more part */
+#define MST_PART_LEVELS 32 /* 2 or more. Levels in a part: one more part */
 #endif
 #ifndef MST_TEXT_MAX
 #define MST_TEXT_MAX 95 /* 47 or more. Text kept for an event: it is cut */
@@ -579,9 +579,9 @@ int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
  * 0; final: the message ends with it. UTF-8 is taken for checked. */
 void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
                       bool final);
-/* Hands out the next event (link, generation and received_ns are not set); what
- * it points to lives until the next call on the decoder. Returns 1, or 0 once
- * the piece is used up. */
+/* Hands out the next event (link, generation, received_ns, market and book are
+ * not set); what it points to lives until the next call on the decoder. Returns
+ * 1, or 0 once the piece is used up. */
 int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event);
 /* Gives up the message at hand. Returns 1 with an aborted part if parts of it
  * went out, else 0. */
@@ -788,7 +788,7 @@ enum mst_book_state mst_book_state(const struct mst_book *book);
 enum mst_book_reason mst_book_reason(const struct mst_book *book);
 unsigned mst_book_flags(const struct mst_book *book);     /* the doubts, or 0 */
 uint32_t mst_book_crossings(const struct mst_book *book); /* became crossed */
-int64_t mst_book_time(const struct mst_book *book); /* of what came last */
+int64_t mst_book_time(const struct mst_book *book); /* newest of its messages */
 
 /* Number of levels that can be read: 0 while the book is building. O(1). */
 size_t mst_book_depth(const struct mst_book *book, enum mst_side side);
@@ -805,7 +805,7 @@ bool mst_book_horizon(const struct mst_book *book, enum mst_side side,
                       struct mst_decimal *price);
 
 /* Adds up the amounts from the best price to this one, which counts. Returns 0,
- * MST_ERR_NO_LEVELS where the side shows no level (*sum is 0), or
+ * MST_ERR_NO_LEVELS where the book shows nothing (*sum is 0), or
  * MST_ERR_HORIZON where the price is beyond the horizon (*sum is of all levels
  * that are known). O(k) for k levels. */
 int mst_book_amount(const struct mst_book *book, enum mst_side side,
@@ -1100,7 +1100,7 @@ struct mst_token {
     uint32_t ahead_ms; /* before its end the next one is fetched; 0: not */
     uint32_t len;      /* 0: none */
     uint32_t key;      /* that it is stored under */
-    uint8_t readers;   /* links that are connecting with it */
+    uint16_t readers;  /* links that are connecting with it */
     uint8_t serial;    /* another one with each token */
     uint8_t news;      /* for the object: bits of what was replaced */
     bool unused, loaded, refresh_due, save_due;
@@ -1271,9 +1271,10 @@ struct mst_clock {
 /* The token that a connection is for, or that is being fetched. */
 struct mst_grant {
     struct mst_token *token;
-    uint8_t serial; /* of the token */
-    bool reads;     /* a request is being written with it */
-    bool again;     /* a new one has come after a 401 */
+    const char *scope; /* that it is for: a room keeps its own until then */
+    uint8_t serial;    /* of the token */
+    bool reads;        /* a request is being written with it */
+    bool again;        /* a new one has come after a 401 */
     bool store_tried;
     bool fetches; /* tokens ahead of their end, while it is not wanted */
     bool ahead;   /* this attempt is for such a token */

@@ -349,6 +349,29 @@ static void test_token_fetched_ahead(void **state) {
     }
 }
 
+/* A token that could not be fetched ahead until its end is the one that is
+ * fetched, though a request of another scope failed meanwhile. */
+static void test_refused_scope_is_not_fetched_ahead(void **state) {
+    (void)state;
+    begin();
+    session.service.rules.feed_ms = 100;
+    session.service.expires_in = 600;
+    begin_beside(SESSION_CLIENT, 0);
+    session.service.token.status = 500;
+    session_run(620000);
+    session.service.token.status = 0;
+    session.service.token.raw = "HTTP/1.1 400 Bad\r\nContent-Length: 25\r\n\r\n"
+                                "{\"error\":\"invalid_scope\"}";
+    assert_int_equal(session_put(), 0);
+    assert_true(session_until(MST_EVENT_ADDRESS, 70000));
+    session_run(SESSION_HOUR);
+    session.service.token.raw = NULL;
+    session_run(SESSION_HOUR);
+    expect_int("for the request alone", 1,
+               (long long)session.service.address_tokens);
+    session_end();
+}
+
 /* What the token endpoint asks for is for all: nobody comes back before. */
 static void test_token_endpoint_holds_all(void **state) {
     (void)state;
@@ -695,6 +718,7 @@ int main(void) {
         TEST(test_token_in_use_keeps_its_room),
         TEST(test_hours_of_tokens_and_rotations),
         TEST(test_token_fetched_ahead),
+        TEST(test_refused_scope_is_not_fetched_ahead),
         TEST(test_token_endpoint_holds_all),
         TEST(test_one_token_for_both_scopes),
         TEST(test_at_each_moment_of_a_rotation),

@@ -410,6 +410,27 @@ static void test_forbidden_address_after_load(void **state) {
     }
 }
 
+/* A transfer that fetches a token ahead for the client beside it asks the store
+ * for none of its own. */
+static void test_idle_transfer_beside_a_store(void **state) {
+    (void)state;
+    store_begin();
+    session.config.base_url = "https://" SERVICE_API_HOST;
+    session.service.expires_in = 3600;
+    session_start_transfer();
+    session.request =
+        (struct mst_address_request){.id = "an-id", .nickname = "cold"};
+    session_put_and_wait("its token is stored");
+    mst_transfer_wipe(&session.transfer);
+    session_run(0);
+    session.service.expires_in = 600;
+    session_open();
+    session_start_transfer();
+    session_run(560000);
+    expect_int("fetched ahead", 2, (long long)session.service.tokens.count - 1);
+    session_end();
+}
+
 /* The token of the old ones is forgotten under their name. */
 static void test_replaced_and_store(void **state) {
     (void)state;
@@ -439,6 +460,7 @@ int main(void) {
         TEST(test_refused_stored_token),
         TEST(test_forbidden_after_load),
         TEST(test_forbidden_address_after_load),
+        TEST(test_idle_transfer_beside_a_store),
         TEST(test_replaced_and_store),
     };
 

@@ -368,6 +368,39 @@ static void a_bad_time_is_named_with_its_text(void **state) {
     expect_error_cases(cases, COUNT(cases));
 }
 
+/* The decoder remembers the minute of the time before: not that of a day which
+ * its month does not have. */
+static void a_bad_time_costs_no_other_message(void **state) {
+    static const struct {
+        const char *time;
+        int64_t ns; /* -1: none */
+    } cases[] = {{"2026-02-28T03:04:05Z", INT64_C(1772247845000000000)},
+                 {"2026-02-30T03:04:05Z", -1},
+                 {"2026-02-28T03:04:06Z", INT64_C(1772247846000000000)}};
+    struct mst_decoder decoder;
+    struct mst_event event;
+    uint8_t buffer[256];
+
+    (void)state;
+    assert_int_equal(mst_decoder_init(&decoder, buffer, sizeof buffer, 0), 0);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char text[128];
+        snprintf(text, sizeof text,
+                 "{\"channel\":\"heartbeat\",\"payload\":"
+                 "{\"timestamp\":\"%s\"}}",
+                 cases[i].time);
+        mst_decoder_feed(&decoder, text, strlen(text), true);
+        assert_int_equal(mst_decoder_next(&decoder, &event), 1);
+        if (cases[i].ns < 0) {
+            assert_int_equal(event.type, MST_EVENT_ERROR);
+        } else {
+            assert_int_equal(event.type, MST_EVENT_HEARTBEAT);
+            assert_int_equal(event.as.heartbeat.time_ns, cases[i].ns);
+        }
+        assert_int_equal(mst_decoder_next(&decoder, &event), 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_key_that_matters_twice_makes_the_message_malformed),
@@ -381,6 +414,7 @@ int main(void) {
         TEST(a_long_bad_number_is_cut_at_a_characters_boundary),
         TEST(a_wide_amount_is_flagged_or_refused_as_wished),
         TEST(a_bad_time_is_named_with_its_text),
+        TEST(a_bad_time_costs_no_other_message),
     };
 
     return cmocka_run_group_tests_name("decoder, errors", tests, NULL, NULL);
