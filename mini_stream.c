@@ -65,7 +65,8 @@
 #define WORDS 0
 #endif
 
-/* In a build for size a compiler inlines this where a call takes fewer bytes. */
+/* Out of line in a build for size, too: there a compiler would inline it,
+ * although calls take fewer bytes. */
 #ifdef __GNUC__
 #define APART static __attribute__((noinline))
 #else
@@ -1570,10 +1571,9 @@ static void json_write_string(struct out *o, const char *text) {
  * members may be there. An object may have one other inside whose members
  * count, too.
  *
- * What comes in pieces and is larger than any buffer can be read into the same
- * tables, member by member: object_field() says which one the scanner stands
- * before, its value is gathered while the scanner passes over it, and
- * object_take() converts it.
+ * What comes in pieces and is larger than any buffer can use the same tables,
+ * member by member: object_value() decides about the value that the scanner
+ * stands before and names its field; the caller gathers and converts it.
  * ------------------------------------------------------------------------ */
 
 /* What the value of a member must be, and what is made of it. */
@@ -2072,7 +2072,7 @@ static void message_scalar(struct mst_decoder *d, enum message_field field,
     }
 }
 
-/* What a level is without: a price and an amount, each once and good. */
+/* The error of a level without: a price and an amount, each once and good. */
 static int message_level_fault(struct mst_decoder *d) {
     const unsigned good = d->fields.seen & ~(unsigned)d->fields.twice &
                           ~(unsigned)d->fields.unusable;
@@ -3978,7 +3978,7 @@ static bool book_is_sorted(const struct mst_book_side *s) {
 /* Puts a side in order; false where the snapshot has a price twice. */
 static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
     if (!s->heap) {
-        book_reverse(s->levels, s->count); /* which makes it one */
+        book_reverse(s->levels, s->count); /* worst first: a heap, too */
     }
     for (; s->newer > 0; s->newer--) {
         s->levels[s->count] = s->levels[book->capacity - s->newer];
@@ -4213,7 +4213,8 @@ static void book_open(struct mst_book *book, const struct mst_part *part,
 
     if (part->snapshot && book->phase == BOOK_FOLLOW &&
         time_ns < book->time_ns) {
-        /* What was removed since then is not known any more. */
+        /* A snapshot older than the book: what was removed since then is not
+         * known. */
         mst_book_stale(book, MST_BOOK_DISORDER);
         return;
     }
@@ -4443,6 +4444,9 @@ static inline void book_call_stale(struct mst_book *book,
 
 /* ------------------------------------------------------------------------
  * 11 ws
+ *
+ * A frame is read as it comes: its header byte by byte, data handed on where
+ * they lie, control frames put together.
  * ------------------------------------------------------------------------ */
 
 #define WS_FIN 0x80u
@@ -4541,7 +4545,7 @@ static int ws_read_header(struct mst_ws *ws, const uint8_t *data, size_t *len) {
 }
 
 /* Payload of a data frame: a piece, if there is any or if it ends the message.
- * *len becomes how much of it is good. */
+ * *len becomes how much of it was taken: of a text, what is UTF-8. */
 static int ws_read_data(struct mst_ws *ws, const uint8_t *data, size_t *len,
                         struct mst_ws_piece *piece) {
     size_t good = ws->message_opcode == MST_WS_TEXT
@@ -4687,6 +4691,9 @@ static void ws_accept(const char *key, char accept[MST_WS_ACCEPT_LEN + 1]) {
 
 /* ------------------------------------------------------------------------
  * 12 http
+ *
+ * A response is read byte by byte in lines, its body in pieces as they lie; of a
+ * line the first MST_LINE_MAX bytes are kept.
  * ------------------------------------------------------------------------ */
 
 enum http_state {
@@ -5007,7 +5014,8 @@ static int http_line_end(struct mst_http *h) {
     return HTTP_MORE;
 }
 
-/* Goes on with a chunk's size. */
+/* Goes on with a chunk's size, or from it to its extension; false where it is
+ * malformed. */
 static bool http_chunk_size(struct mst_http *h, char c) {
     int digit = json_hex((uint8_t)c);
 
@@ -5498,7 +5506,8 @@ static int transport_error(const struct mst_transport *t) {
             return known[i].error;
         }
     }
-    /* The first is also said of bytes that are no TLS record at all. */
+    /* BearSSL says BR_ERR_UNSUPPORTED_VERSION also of bytes that are no TLS
+     * record at all. */
     return detail == BR_ERR_UNSUPPORTED_VERSION &&
                    transport_engine(t)->record_type_in == TLS_HANDSHAKE
                ? MST_ERR_TLS_VERSION
@@ -5702,12 +5711,12 @@ static void timer_set(struct mst_timer *t, uint32_t now, uint32_t ms) {
     t->armed = ms != TIMER_NONE;
 }
 
-/* Time left, ms; 0 while it is not armed. */
+/* Time left, ms. Not armed: 0, there is nothing to wait for. */
 static uint32_t timer_rest(const struct mst_timer *t, uint32_t now) {
     return t->armed && (int32_t)(t->at - now) > 0 ? t->at - now : 0;
 }
 
-/* Time left, ms; TIMER_NONE while it is not armed. */
+/* Time left, ms. Not armed: TIMER_NONE, it is never due. */
 static uint32_t timer_left(const struct mst_timer *t, uint32_t now) {
     return t->armed ? timer_rest(t, now) : TIMER_NONE;
 }
@@ -5745,8 +5754,8 @@ static const char *access_lacks(const char *list, const char *scope) {
 }
 
 /* How long a token may still be used, ms; TIMER_NONE where it has no end. */
-static uint32_t access_until(const struct mst_access *a,
-                             const struct mst_token *t) {
+static uint32_t access_use_left(const struct mst_access *a,
+                                const struct mst_token *t) {
     uint32_t left = timer_left(&t->end, a->now);
 
     return left == TIMER_NONE        ? TIMER_NONE
@@ -5756,7 +5765,8 @@ static uint32_t access_until(const struct mst_access *a,
 
 static bool access_is_good(const struct mst_access *a,
                            const struct mst_token *t) {
-    return t->len > 0 && !t->replaced && (t->unused || access_until(a, t) > 0);
+    return t->len > 0 && !t->replaced &&
+           (t->unused || access_use_left(a, t) > 0);
 }
 
 /* A token for this scope to connect with, or NULL. */
@@ -5779,6 +5789,7 @@ static struct mst_token *access_room(const struct mst_access *a,
     unsigned least = 3;
 
     for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
+        /* 0: nothing good in it; 1: what the new one covers; 2: another. */
         unsigned use = !access_is_good(a, t)                    ? 0
                        : *access_lacks(scope, t->scope) == '\0' ? 1
                                                                 : 2;
@@ -6350,8 +6361,8 @@ static unsigned link_purpose(const struct mst_link *l) {
                : ACCESS_TOKEN;
 }
 
-/* How long until then, ms; TIMER_NONE where there is nothing to do, or another
- * link is fetching a token. */
+/* How long until a link that waits begins with that, ms; TIMER_NONE where there
+ * is nothing to do, or another link is fetching a token. */
 static uint32_t link_wait(const struct mst_link *l) {
     const struct mst_access *a = l->access;
     const unsigned purpose = link_purpose(l);
@@ -6462,8 +6473,8 @@ static void link_begin(struct mst_link *l) {
     if (purpose == ACCESS_TOKEN) {
         const char *scope =
             l->wanted ? link_scope(l) : access_ageing(l->access)->scope;
-        /* There is a room: each link brings one, and at most all others are
-         * connecting with a token. */
+        /* There is a room: there are as many as links, and each of the others
+         * is connecting with one at most. */
         grant->token = access_room(l->access, scope);
         access_clear(grant->token);
         grant->scope = scope;
@@ -6517,7 +6528,7 @@ static void link_exchange(struct mst_link *l) {
             return;
         }
         link_keep_token(l);
-        until_ms = access_until(l->access, l->grant.token);
+        until_ms = access_use_left(l->access, l->grant.token);
         l->connection.expired = until_ms == 0;
         link_arm(l, MST_TIMER_TOKEN, until_ms);
         link_enter(l, l->user->request,
@@ -7000,7 +7011,7 @@ APART void link_save_tokens(const struct mst_link *l) {
 
     a->save_due = false;
     for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
-        bool good = t->len > 0 && t->end.armed && access_until(a, t) > 0 &&
+        bool good = t->len > 0 && t->end.armed && access_use_left(a, t) > 0 &&
                     unix_s >= MST_CLOCK_MIN;
         if (t->save_due && port->token_save != NULL) {
             port->token_save(
@@ -7130,7 +7141,7 @@ static uint32_t link_left(const struct mst_link *l) {
 /* TLS takes nothing in. Where it has ended, by a close_notify or an error, or
  * nothing can be sent any more and all is read, that is the end; true where
  * this is news. */
-static bool link_stops(struct mst_link *l) {
+static bool link_tls_end(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
     int error = transport_error(t);
     size_t unread;
@@ -7175,7 +7186,7 @@ static bool link_receive(struct mst_link *l) {
 
     (void)transport_wire_in(t, &len);
     if (len == 0) {
-        return link_stops(l);
+        return link_tls_end(l);
     }
     if (transport_feed(t)) {
         link_got(l);
@@ -7282,7 +7293,8 @@ static int link_round(struct mst_link *l, struct mst_event *event) {
     return moved || l->transport.used > 0 || l->state != before ? 2 : 0;
 }
 
-/* Timers, looked at when no I/O gets further; true where one has come. */
+/* Deals with the first timer that has come, once no I/O gets further; true where
+ * there was one. The stage's is the link's, the others are its user's. */
 APART bool link_expire(struct mst_link *l) {
     bool up = l->state > MST_STATE_WAIT;
     unsigned i = up ? MST_TIMER_STAGE : MST_TIMER_USER;

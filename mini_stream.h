@@ -179,8 +179,8 @@ enum mst_error {
     MST_ERR_MESSAGE_SHAPE = -602,  /* a field is missing or of a wrong type */
     MST_ERR_MESSAGE_KEY = -603,    /* a key that matters stands twice */
     MST_ERR_MESSAGE_SIZE = -604,   /* an item does not fit the message buffer */
-    MST_ERR_MESSAGE_ORDER = -605,  /* nor does one with its levels too early:
-                                    * before channel, market, type and time */
+    MST_ERR_MESSAGE_ORDER = -605,  /* nor does a message with its levels before
+                                    * channel, market, type or time */
     MST_ERR_MESSAGE_BINARY = -606, /* a binary message */
     MST_ERR_DECIMAL = -607,        /* not a decimal number, or negative */
     MST_ERR_DECIMAL_WIDE = -608,   /* more digits or exponent than fit */
@@ -732,7 +732,9 @@ struct mst_book_side {
     uint32_t newer; /* than the snapshot that comes: at the array's end */
     uint32_t room;  /* before the first level */
     int8_t unit;
-    bool heap, cut;
+    bool heap; /* the snapshot that comes is one, so far */
+    bool
+        cut; /* levels were dropped: the best at horizon, the newest of cut_ns */
     int64_t cut_ns;
     struct mst_decimal horizon;
 };
@@ -1103,7 +1105,10 @@ struct mst_token {
     uint16_t readers;  /* links that are connecting with it */
     uint8_t serial;    /* another one with each token */
     uint8_t news;      /* for the object: bits of what was replaced */
-    bool unused, loaded, refresh_due, save_due;
+    bool unused;       /* no connection has begun with it */
+    bool loaded;       /* from the port's store */
+    bool refresh_due;  /* the next one is to be fetched, or should have been */
+    bool save_due;
     bool replaced; /* there is a newer one of its scope */
     char *text;    /* of MST_TOKEN_ROOM bytes */
 };
