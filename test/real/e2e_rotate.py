@@ -109,7 +109,7 @@ def hand_over(mode, *options):
 def expect_no_loss(mode, *options):
     seen = hand_over(mode, *options)
     print(mode, seen)
-    check(seen["changes"] == HANDOVERS, "the leader changes so often")
+    check(seen["changes"] >= HANDOVERS, "the leader changes so often")
     check(seen["not_live"] == 0, "the book is live all the time")
     check(seen["compared"] >= MOMENTS, "books are compared with the truth")
     check(seen["tokens"] == 1, "one token serves for all")

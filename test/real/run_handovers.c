@@ -39,9 +39,9 @@ struct executions {
 
 static struct {
     struct executions pair, witness;
-    unsigned repeats, unmarked, lost, not_live, closed, failed, changes;
+    unsigned repeats, unmarked, lost, not_live, closed, failed, changes, count;
     uint32_t generation;
-    int64_t live_ns, last_ns; /* when it was first live; the last change */
+    int64_t live_ns, last_ns; /* when it was first live; the count-th change */
     bool slow, kill;
 } seen;
 
@@ -152,7 +152,9 @@ static void take(const struct mst_event *event) {
         seen.failed += event->as.failure.error != MST_OK;
     } else if (event->type == MST_EVENT_LEADER) {
         seen.changes++;
-        seen.last_ns = now_ns();
+        if (seen.changes <= seen.count) {
+            seen.last_ns = now_ns();
+        }
     }
     if (seen.slow) {
         nanosleep(&slowly, NULL);
@@ -165,11 +167,11 @@ static bool is_open(int i) {
 
 /* Breaks the leader's socket, once both are open and nothing has happened for
  * two seconds. */
-static void break_leader(unsigned count) {
+static void break_leader(void) {
     bool due = seen.live_ns != 0 && now_ns() - seen.last_ns > 2000000000;
     const struct mst_book *leads = mst_pair_book(&pair, "BTCUSD");
 
-    if (seen.kill && due && seen.changes < count && fault.link < 0 &&
+    if (seen.kill && due && seen.changes < seen.count && fault.link < 0 &&
         is_open(0) && is_open(1) &&
         mst_book_state(&books[0]) == MST_BOOK_LIVE &&
         mst_book_state(&books[1]) == MST_BOOK_LIVE) {
@@ -212,27 +214,27 @@ static int start(const char *mode) {
 }
 
 /* Were there so many changes, and has either seen what came in the 2 s behind
- * the last? A machine that is slow may take its time over it. */
-static bool is_over(unsigned count) {
+ * them? A machine that is slow may take its time over it. */
+static bool is_over(void) {
     int64_t until_ns = seen.last_ns + 2000000000;
 
-    return seen.changes >= count && seen.pair.newest_ns >= until_ns &&
+    return seen.changes >= seen.count && seen.pair.newest_ns >= until_ns &&
            seen.witness.newest_ns >= until_ns;
 }
 
-static int run(unsigned count) {
+static int run(void) {
     const struct mst_link *const links[] = {&pair.clients[0].link,
                                             &pair.clients[1].link};
     struct mst_event event;
     int rc = 0;
 
-    while (rc >= 0 && !is_over(count)) {
+    while (rc >= 0 && !is_over()) {
         while ((rc = mst_poll(&witness, &event)) > 0) {
             if (event.type == MST_EVENT_EXECUTION) {
                 keep(&seen.witness, &event.as.execution);
             }
         }
-        break_leader(count);
+        break_leader();
         rc = rc < 0 ? rc : mst_pair_poll(&pair, &event);
         if (rc == 0) {
             mst_posix_wait(&real.posix, links, 2, 5);
@@ -256,12 +258,12 @@ static unsigned lost(int64_t from_ns, int64_t to_ns) {
 }
 
 int main(int argc, char **argv) {
-    unsigned count = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 1;
     const struct mst_stats *stats[] = {mst_link_stats(&pair.clients[0].link),
                                        mst_link_stats(&pair.clients[1].link)};
     int rc = start(argc > 2 ? argv[2] : "rotate");
 
-    rc = rc ? rc : run(count);
+    seen.count = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 1;
+    rc = rc ? rc : run();
     if (rc < 0) {
         fprintf(stderr, "%s\n", mst_posix_strerror(rc));
         return EXIT_FAILURE;

@@ -172,8 +172,8 @@ static void the_token_path_follows_the_url(void **state) {
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct mst_token token = {.scope = "a-scope"};
-        struct mst_link link = {.access = &access, .grant = {.token = &token}};
+        struct mst_link link = {.access = &access,
+                                .grant = {.scope = "a-scope"}};
         char request[1024] = "";
         struct out o = {(uint8_t *)request, sizeof request - 1, 0, 0};
 
