@@ -40,7 +40,7 @@ flags = $(BASE_CPPFLAGS) $(strip \
 	$(if $(filter examples/mini-stream/%,$(1)),-std=gnu11 \
 		$(call system,$(TOOL_MODULES)), \
 	$(if $(filter test/bench/%,$(1)), \
-		$(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) \
+		$(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) -Itest/lib \
 		$(call system,$(BENCH_MODULES)), \
 	$(if $(filter test/size/%,$(1)),-std=c99, \
 	$(if $(filter test/%,$(1)),-std=gnu11 -Iport/mock -Itest/lib \

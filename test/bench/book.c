@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: 0BSD
  */
 #include "levels.h"
+#include "parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,7 +88,7 @@ static struct subject *subject_new(size_t count) {
             level_of(i < count ? MST_BID : MST_ASK, (int64_t)(i % count), 100);
     }
     mst_book_init(&subject->book, subject->levels, count);
-    levels_apply(&subject->book, levels, 2 * count, ++subject->time_ns, true);
+    parts_apply(&subject->book, levels, 2 * count, ++subject->time_ns, true);
     free(levels);
     return subject;
 }
@@ -218,7 +219,7 @@ static void bench_snapshots(void) {
 
             mst_book_init(&book, levels, SNAPSHOT_LEVELS);
             begin = now_ns();
-            levels_apply(&book, came[order], 2 * SNAPSHOT_LEVELS, 1, true);
+            parts_apply(&book, came[order], 2 * SNAPSHOT_LEVELS, 1, true);
             times[order][round] = now_ns() - begin;
         }
     }

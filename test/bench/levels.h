@@ -20,24 +20,4 @@ static inline void levels_shuffle(struct mst_level *levels, size_t count,
     }
 }
 
-/* Applies a message with these levels, in parts as the decoder gives them. */
-static inline void levels_apply(struct mst_book *book,
-                                const struct mst_level *levels, size_t count,
-                                int64_t time_ns, bool snapshot) {
-    for (size_t at = 0; at < count; at += MST_PART_LEVELS) {
-        size_t left = count - at;
-        const struct mst_part part = {
-            .market = "",
-            .time_ns = time_ns,
-            .levels = levels + at,
-            .count = left < MST_PART_LEVELS ? left : MST_PART_LEVELS,
-            .snapshot = snapshot,
-            .first = at == 0,
-            .last = left <= MST_PART_LEVELS,
-        };
-
-        mst_book_apply(book, &part, 0);
-    }
-}
-
 #endif

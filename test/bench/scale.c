@@ -9,6 +9,7 @@
  */
 #include "corpus.h"
 #include "levels.h"
+#include "parts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -174,8 +175,8 @@ static void subject_free(struct subject *subject) {
 /* Builds the book out of a snapshot. */
 static void subject_build(struct subject *subject, size_t count) {
     mst_book_init(&subject->book, subject->levels, count);
-    levels_apply(&subject->book, subject->came, 2 * count, subject->time_ns,
-                 true);
+    parts_apply(&subject->book, subject->came, 2 * count, subject->time_ns,
+                true);
 }
 
 /* ns a level. */

@@ -20,6 +20,8 @@ static void *counted_move(void *to, const void *from, size_t len) {
 #include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
 #undef memmove
 
+#include "parts.h"
+
 #define LEVELS 80000 /* a side */
 
 enum order { BEST_FIRST, WORST_FIRST, RANDOM, ORDERS };
@@ -49,24 +51,6 @@ static struct mst_level level_at(enum mst_side side, uint32_t rank) {
     };
 }
 
-static void apply_levels(struct mst_book *book, const struct mst_level *levels,
-                         size_t count, bool snapshot, int64_t time_ns) {
-    for (size_t at = 0; at == 0 || at < count; at += MST_PART_LEVELS) {
-        size_t left = count - at;
-        struct mst_part part = {
-            .market = "BTCUSD",
-            .time_ns = time_ns,
-            .levels = levels + at,
-            .count = left < MST_PART_LEVELS ? left : MST_PART_LEVELS,
-            .snapshot = snapshot,
-            .first = at == 0,
-            .last = left <= MST_PART_LEVELS,
-        };
-
-        mst_book_apply(book, &part, 0);
-    }
-}
-
 /* A snapshot of both sides in an order, into a book with room for them, or
  * not; before it came some updates that are newer. */
 static void expect_cheap_snapshot(enum order order, size_t capacity) {
@@ -86,9 +70,9 @@ static void expect_cheap_snapshot(enum order order, size_t capacity) {
         newer[i].amount_coefficient = 1000;
         newer[i].time_ns = 2;
     }
-    apply_levels(&book, newer, COUNT(newer), false, 2);
+    parts_apply(&book, newer, COUNT(newer), 2, false);
     bytes_moved = 0;
-    apply_levels(&book, levels, 2 * (size_t)LEVELS, true, 1);
+    parts_apply(&book, levels, 2 * (size_t)LEVELS, 1, true);
     assert_int_equal(mst_book_state(&book), MST_BOOK_LIVE);
     for (enum mst_side side = MST_BID; side <= MST_ASK; side++) {
         assert_int_equal(mst_book_depth(&book, side), capacity);
@@ -121,7 +105,7 @@ static void open_deep(struct mst_book *book) {
     for (uint32_t i = 0; i < DEPTH; i++) {
         levels[i] = level_at(MST_BID, i);
     }
-    apply_levels(book, levels, DEPTH, true, 1);
+    parts_apply(book, levels, DEPTH, 1, true);
     assert_int_equal(mst_book_depth(book, MST_BID), DEPTH);
 }
 
@@ -134,7 +118,7 @@ static void expect_moves(uint32_t rank, size_t most) {
     for (int64_t i = 0; i < 100; i++) {
         bytes_moved = 0;
         change.amount_coefficient = i % 2; /* removed, and put back */
-        apply_levels(&book, &change, 1, false, 2 + i);
+        parts_apply(&book, &change, 1, 2 + i, false);
         assert_int_equal(mst_book_depth(&book, MST_BID),
                          i % 2 == 0 ? DEPTH - 1 : DEPTH);
         assert_in_range(bytes_moved, 1, most * sizeof change);
@@ -161,7 +145,7 @@ static void room_behind_is_taken_all_at_once(void **state) {
     for (int64_t i = 0; i < 100; i++) {
         level = level_at(MST_BID, (uint32_t)(DEPTH - 2 - i));
         level.amount_coefficient = 0;
-        apply_levels(&book, &level, 1, false, 2 + i);
+        parts_apply(&book, &level, 1, 2 + i, false);
     }
     level = level_at(MST_BID, 0);
     bytes_moved = 0;
@@ -169,7 +153,7 @@ static void room_behind_is_taken_all_at_once(void **state) {
         before = bytes_moved;
         level.price_coefficient += 10;
         level.price_coefficient += level.price_coefficient % 10 == 0;
-        apply_levels(&book, &level, 1, false, 1000 + i);
+        parts_apply(&book, &level, 1, 1000 + i, false);
         most = bytes_moved - before > most ? bytes_moved - before : most;
         assert_int_equal(mst_book_level(&book, MST_BID, 0)->price_coefficient,
                          level.price_coefficient);
@@ -192,7 +176,7 @@ static void new_levels_in_a_full_book_move_few_bytes(void **state) {
     for (int64_t i = 1; i <= NEW; i++) {
         level.price_coefficient += 10;
         level.price_coefficient += level.price_coefficient % 10 == 0;
-        apply_levels(&book, &level, 1, false, 1 + i);
+        parts_apply(&book, &level, 1, 1 + i, false);
         assert_int_equal(mst_book_level(&book, MST_BID, 0)->price_coefficient,
                          level.price_coefficient);
     }
