@@ -471,27 +471,8 @@ const char *mst_state_name(enum mst_state state) {
 #define DECIMAL_DIGITS 18
 #define DECIMAL_LIMIT UINT64_C(1000000000000000000) /* beyond 18 digits */
 
-static const uint64_t decimal_powers[] = {
-    1,
-    10,
-    100,
-    1000,
-    10000,
-    100000,
-    1000000,
-    10000000,
-    100000000,
-    1000000000,
-    UINT64_C(10000000000),
-    UINT64_C(100000000000),
-    UINT64_C(1000000000000),
-    UINT64_C(10000000000000),
-    UINT64_C(100000000000000),
-    UINT64_C(1000000000000000),
-    UINT64_C(10000000000000000),
-    UINT64_C(100000000000000000),
-    UINT64_C(1000000000000000000),
-};
+static const uint32_t decimal_powers[] = {
+    1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
 
 static bool decimal_is_digit(char c) {
     return c >= '0' && c <= '9';
@@ -504,6 +485,23 @@ static inline const char *decimal_run(const char *at, const char *end,
         *value = *value * 10 + (uint8_t)(*at - '0');
     }
     return at;
+}
+
+/* Reads digits that fill the text; a number beyond any use stays at the
+ * largest. */
+static bool decimal_count(const char *text, size_t len, uint32_t *out) {
+    uint32_t value = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        if (!decimal_is_digit(text[i])) {
+            return false;
+        }
+        value = value > (UINT32_MAX - 9) / 10
+                    ? UINT32_MAX
+                    : value * 10 + (uint32_t)(text[i] - '0');
+    }
+    *out = value;
+    return len > 0;
 }
 
 /* What the first eight bytes of a number are: often the same as those of the
@@ -744,12 +742,11 @@ struct decimal_wide {
     bool negative, inexact;
 };
 
-/* Adds, or takes b from a: the first 18 digits are right, and the sign. The
- * number of the larger exponent grows to 19 digits at most; then the other one
- * loses its last. */
+/* The first 18 digits of the sum are right, and the sign. The number of the
+ * larger exponent grows to 19 digits at most; then the other one loses its
+ * last. */
 static void decimal_sum(const struct mst_decimal *a,
-                        const struct mst_decimal *b, bool minus,
-                        struct decimal_wide *sum) {
+                        const struct mst_decimal *b, struct decimal_wide *sum) {
     const struct mst_decimal *high = a->exponent < b->exponent ? b : a;
     const struct mst_decimal *low = high == a ? b : a;
     uint64_t p = decimal_magnitude(high->coefficient);
@@ -766,8 +763,8 @@ static void decimal_sum(const struct mst_decimal *a,
         q /= 10;
     }
     sum->inexact = a->inexact || b->inexact || rest;
-    sum->negative = (high->coefficient < 0) != (minus && high == b);
-    if ((a->coefficient < 0) == ((b->coefficient < 0) != minus)) {
+    sum->negative = high->coefficient < 0;
+    if (sum->negative == (low->coefficient < 0)) {
         sum->n = p + q;
     } else if (p >= q) {
         sum->n = p - q - rest; /* towards zero, as everywhere */
@@ -804,6 +801,11 @@ static struct mst_decimal decimal_normal(const struct decimal_wide *wide) {
     return out;
 }
 
+/* With the other sign; the least number has the first 18 digits of its own. */
+static int64_t decimal_minus(int64_t coefficient) {
+    return coefficient == INT64_MIN ? INT64_MAX : -coefficient;
+}
+
 int mst_decimal_cmp(struct mst_decimal a, struct mst_decimal b) {
     struct decimal_wide difference;
 
@@ -812,22 +814,21 @@ int mst_decimal_cmp(struct mst_decimal a, struct mst_decimal b) {
         return (a.coefficient > b.coefficient) -
                (a.coefficient < b.coefficient);
     }
-    decimal_sum(&a, &b, true, &difference);
+    b.coefficient = decimal_minus(b.coefficient);
+    decimal_sum(&a, &b, &difference);
     return difference.n == 0 ? 0 : difference.negative ? -1 : 1;
 }
 
 struct mst_decimal mst_decimal_add(struct mst_decimal a, struct mst_decimal b) {
     struct decimal_wide sum;
 
-    decimal_sum(&a, &b, false, &sum);
+    decimal_sum(&a, &b, &sum);
     return decimal_normal(&sum);
 }
 
 struct mst_decimal mst_decimal_sub(struct mst_decimal a, struct mst_decimal b) {
-    struct decimal_wide difference;
-
-    decimal_sum(&a, &b, true, &difference);
-    return decimal_normal(&difference);
+    b.coefficient = decimal_minus(b.coefficient);
+    return mst_decimal_add(a, b);
 }
 
 /* Half of a decimal, which may have one digit more. */
@@ -931,42 +932,6 @@ static bool time_minute(const char *text, int64_t *seconds) {
 }
 
 #define TIME_LEN_MIN 20
-
-#if WORDS
-/* Reads the milliseconds of a minute that are written as 05.678Z before a
- * quote, eight bytes; 60000 or more for another form. */
-HOT uint64_t time_millis(const char *at) {
-    const uint64_t others = UINT64_C(0x8080000000800000);
-    const uint64_t marks = (uint64_t)('"' ^ '0') << 56 |
-                           (uint64_t)('Z' ^ '0') << 48 | ('.' ^ '0') << 16;
-    uint64_t word = word_load(at) ^ WORD_OF('0');
-
-    if (decimal_others(word) != others ||
-        (word & (others >> 7) * 0xFF) != marks) {
-        return UINT64_MAX;
-    }
-    word = (word & 0xFFFF) | (word >> 8 & UINT64_C(0xFFFFFF0000));
-    return decimal_digits(word << 24);
-}
-
-#define TIME_NANOS_LEN 13
-
-/* The same of nanoseconds, 05.678901234Z before a quote, of which the quote is
- * not looked at; 60 * 10^9 or more for another form. */
-HOT uint64_t time_nanos(const char *at) {
-    uint64_t word = word_load(at) ^ WORD_OF('0');
-    uint64_t rest = word_load(at + TIME_NANOS_LEN - 8) ^ WORD_OF('0');
-
-    if (decimal_others(word) != 0x80 << 16 ||
-        (word & 0xFF << 16) != ('.' ^ '0') << 16 ||
-        decimal_others(rest) != UINT64_C(0x80) << 56 ||
-        rest >> 56 != ('Z' ^ '0')) {
-        return UINT64_MAX;
-    }
-    word = (word & 0xFFFF) | (word >> 8 & 0xFFFF0000);
-    return decimal_digits(word << 32) * 10000000 + decimal_digits(rest << 8);
-}
-#endif
 
 /* Reads the rest of a time of at least this length whose minute, in seconds,
  * is known: with 'Z', or an offset such as "+01:30" east of UTC. Returns what
@@ -1650,12 +1615,12 @@ static bool object_label(char *to, size_t room, const char *item, size_t len) {
 
 /* A status of HTTP, or 0. */
 static int object_status(const char *text) {
-    int status = 0, digits = 0;
+    uint32_t status = 0;
 
-    for (; digits < 3 && decimal_is_digit(text[digits]); digits++) {
-        status = status * 10 + (text[digits] - '0');
-    }
-    return text[digits] == '\0' && status >= 100 && status < 600 ? status : 0;
+    return decimal_count(text, strlen(text), &status) && status >= 100 &&
+                   status < 600
+               ? (int)status
+               : 0;
 }
 
 /* Whether a value is of a field's type. */
@@ -1984,22 +1949,6 @@ static const char *message_time(struct mst_decoder *d, const char *at,
         }
         memcpy(d->time.minute, at, MST_MINUTE_LEN);
     }
-#if WORDS
-    if (end - at >= MST_MINUTE_LEN + 8) {
-        uint64_t ms = time_millis(at + MST_MINUTE_LEN);
-        if (ms < 60000) {
-            *ns = d->time.minute_s * 1000000000 + (int64_t)ms * 1000000;
-            return at + MST_MINUTE_LEN + 7;
-        }
-    }
-    if (end - at > MST_MINUTE_LEN + TIME_NANOS_LEN) {
-        uint64_t rest = time_nanos(at + MST_MINUTE_LEN);
-        if (rest < UINT64_C(60000000000)) {
-            *ns = d->time.minute_s * 1000000000 + (int64_t)rest;
-            return at + MST_MINUTE_LEN + TIME_NANOS_LEN;
-        }
-    }
-#endif
     return time_rest(at, end, d->time.minute_s, ns);
 }
 
@@ -3478,18 +3427,14 @@ void mst_book_set_thin(struct mst_book *book, size_t levels) {
 }
 
 struct mst_decimal mst_level_price(const struct mst_level *level) {
-    struct mst_decimal price = {level->price_coefficient, level->price_exponent,
+    return (struct mst_decimal){level->price_coefficient, level->price_exponent,
                                 false};
-
-    return price;
 }
 
 struct mst_decimal mst_level_amount(const struct mst_level *level) {
-    struct mst_decimal amount = {level->amount_coefficient,
-                                 level->amount_exponent,
-                                 (level->flags & MST_LEVEL_INEXACT) != 0};
-
-    return amount;
+    return (struct mst_decimal){level->amount_coefficient,
+                                level->amount_exponent,
+                                (level->flags & MST_LEVEL_INEXACT) != 0};
 }
 
 /* Older by so much that it is of another moment. */
@@ -3514,18 +3459,16 @@ static int book_compare(const struct mst_level *a, const struct mst_level *b) {
 
 /* The key of a price that is not a number of units, or of far too many. */
 COLD uint32_t book_key_rounded(int64_t coefficient, int shift) {
-    const int powers = sizeof decimal_powers / sizeof *decimal_powers;
-    uint64_t units = BOOK_UNITS_MOST;
-    bool whole = false;
+    uint64_t units = coefficient > 0 ? (uint64_t)coefficient : 0;
+    bool whole = units > 0;
 
-    if (coefficient <= 0 || shift <= -powers) {
-        units = 0;
-    } else if (shift < 0) {
-        uint64_t power = decimal_powers[-shift];
-        units = (uint64_t)coefficient / power;
-        whole = (uint64_t)coefficient % power == 0;
+    for (; shift < 0 && units > 0; shift++) {
+        whole &= units % 10 == 0;
+        units /= 10;
     }
-    return units < BOOK_UNITS_MOST ? 2 * (uint32_t)units + !whole : UINT32_MAX;
+    return units >= BOOK_UNITS_MOST || (shift > 0 && units > 0)
+               ? UINT32_MAX
+               : 2 * (uint32_t)units + !whole;
 }
 
 /* A price's key: of two that differ, the larger is the better price's. Bids
@@ -4074,10 +4017,6 @@ unsigned mst_book_flags(const struct mst_book *book) {
     return book->flags;
 }
 
-uint32_t mst_book_crossings(const struct mst_book *book) {
-    return book->crossings;
-}
-
 int64_t mst_book_time(const struct mst_book *book) {
     return book_shown(book)->time_ns;
 }
@@ -4198,7 +4137,6 @@ static void book_live(struct mst_book *book) {
     }
     if (book_is_crossed(&book->sides[MST_BID], &book->sides[MST_ASK])) {
         flags |= MST_BOOK_CROSSED;
-        book->crossings += (book->flags & MST_BOOK_CROSSED) == 0;
     }
     book->flags = (uint8_t)flags;
     book->state = MST_BOOK_LIVE;
@@ -4724,15 +4662,11 @@ static void http_init(struct mst_http *h) {
     memset(h, 0, sizeof *h);
 }
 
-static bool http_is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
 /* True for a letter, a digit or one of these marks. */
 static bool http_is_word(char c, const char *marks) {
     char lower = text_lower(c);
 
-    return (lower >= 'a' && lower <= 'z') || http_is_digit(c) ||
+    return (lower >= 'a' && lower <= 'z') || decimal_is_digit(c) ||
            (c != '\0' && strchr(marks, c) != NULL);
 }
 
@@ -4765,30 +4699,13 @@ static bool http_list_has(const char *list, size_t len, const char *word) {
     return false;
 }
 
-/* Reads digits that fill the text; a number beyond any use stays at the
- * largest. */
-static bool http_number(const char *text, size_t len, uint32_t *out) {
-    uint32_t value = 0;
-
-    for (size_t i = 0; i < len; i++) {
-        if (!http_is_digit(text[i])) {
-            return false;
-        }
-        value = value > (UINT32_MAX - 9) / 10
-                    ? UINT32_MAX
-                    : value * 10 + (uint32_t)(text[i] - '0');
-    }
-    *out = value;
-    return len > 0;
-}
-
 static int http_status_line(struct mst_http *h) {
     const char *line = h->line;
     uint32_t status;
 
     if (strncmp(line, "HTTP/1.", 7) != 0 ||
         (line[7] != '0' && line[7] != '1') || line[8] != ' ' ||
-        !http_number(line + 9, 3, &status) || status < 100 || status > 599 ||
+        !decimal_count(line + 9, 3, &status) || status < 100 || status > 599 ||
         (line[12] != '\0' && line[12] != ' ')) {
         return MST_ERR_HTTP_SYNTAX;
     }
@@ -4799,18 +4716,6 @@ static int http_status_line(struct mst_http *h) {
     return status == 101 && h->close ? MST_ERR_HTTP_SYNTAX : HTTP_MORE;
 }
 
-/* Place of a text in a list of words, without case; their number where it is
- * not there. */
-static uint8_t http_lookup(const char *words, const char *text, size_t len) {
-    uint8_t i = 0;
-
-    while (*words != '\0' && !text_is_nocase(text, len, words)) {
-        words += strlen(words) + 1;
-        i++;
-    }
-    return i;
-}
-
 /*
  * A date in any of the three forms of RFC 9110, section 5.6.7, in Unix
  * seconds, or 0 where it is none. They have the same five numbers: day, year
@@ -4818,7 +4723,7 @@ static uint8_t http_lookup(const char *words, const char *text, size_t len) {
  */
 static int64_t http_date(const char *text, size_t len) {
     const char *months =
-        "jan\0feb\0mar\0apr\0may\0jun\0jul\0aug\0sep\0oct\0nov\0dec\0";
+        "Jan\0Feb\0Mar\0Apr\0May\0Jun\0Jul\0Aug\0Sep\0Oct\0Nov\0Dec\0";
     uint32_t n[5] = {0}, value, colons = 0;
     const uint32_t *time = n + 2;
     uint8_t month = 12; /* from 0 */
@@ -4829,17 +4734,17 @@ static int64_t http_date(const char *text, size_t len) {
         for (word = 0; at + word < len && http_is_word(text[at + word], "");) {
             word++;
         }
-        if (http_number(text + at, word, &value)) {
+        if (decimal_count(text + at, word, &value)) {
             if (count == 5 || word > 4) {
                 return 0;
             }
             colons |=
                 at + word < len && text[at + word] == ':' ? BIT(count) : 0;
             n[count++] = value;
-        } else if (http_is_digit(text[at])) {
+        } else if (decimal_is_digit(text[at])) {
             return 0;
         } else if (month == 12) {
-            month = http_lookup(months, text + at, word);
+            month = text_lookup(months, text + at, word);
         }
     }
     year = (int32_t)n[1];
@@ -4893,7 +4798,7 @@ static int http_header(struct mst_http *h, enum http_header header,
     }
     switch (header) {
     case HTTP_CONTENT_LENGTH:
-        if (again || !http_number(value, len, &h->left)) {
+        if (again || !decimal_count(value, len, &h->left)) {
             return MST_ERR_HTTP_LENGTH;
         }
         break;
@@ -4917,7 +4822,7 @@ static int http_header(struct mst_http *h, enum http_header header,
     case HTTP_EXTENSIONS:
     case HTTP_PROTOCOL: return upgraded ? MST_ERR_WS_EXTENSION : 0;
     case HTTP_RETRY_AFTER:
-        h->has_retry_after = http_number(value, len, &h->retry_after_s);
+        h->has_retry_after = decimal_count(value, len, &h->retry_after_s);
         if (!h->has_retry_after) {
             h->retry_at_s = http_date(value, len);
         }
@@ -4935,6 +4840,7 @@ static int http_header_line(struct mst_http *h, size_t len) {
     uint8_t header;
 
     while (http_is_word(h->line[name_len], "!#$%&'*+-.^_`|~")) {
+        h->line[name_len] = text_lower(h->line[name_len]);
         name_len++;
     }
     if (name_len == MST_LINE_MAX) {
@@ -4943,7 +4849,7 @@ static int http_header_line(struct mst_http *h, size_t len) {
     if (name_len == 0 || h->line[name_len] != ':') {
         return MST_ERR_HTTP_SYNTAX;
     }
-    header = http_lookup(http_headers, h->line, name_len);
+    header = text_lookup(http_headers, h->line, name_len);
     if (header == HTTP_OTHER) {
         return 0;
     }
@@ -5101,14 +5007,6 @@ int mst_http_status(const struct mst_http *http) {
     return http->status;
 }
 
-static void http_line_write(struct out *o, const char *name,
-                            const char *value) {
-    out_text(o, name);
-    out_text(o, ": ");
-    out_text(o, value);
-    out_text(o, "\r\n");
-}
-
 /* Ends the headers of a request with a body of this length. */
 static void http_length_write(struct out *o, size_t len) {
     out_text(o, "Content-Length: ");
@@ -5146,7 +5044,9 @@ int mst_ws_upgrade_write(char *out, size_t len, const char *host,
     out_text(&o, HTTP_USER_AGENT);
     http_upgrade_write(&o, key);
     if (authorization != NULL) {
-        http_line_write(&o, "Authorization", authorization);
+        out_text(&o, "Authorization: ");
+        out_text(&o, authorization);
+        out_text(&o, "\r\n");
     }
     out_text(&o, "\r\n");
     return o.len <= len && o.len <= INT32_MAX ? (int)o.len : MST_ERR_ARGUMENT;
@@ -5213,7 +5113,7 @@ static int http_url(const char *url, const char *secure, const char *plain,
     port = out->tls ? 443 : 80;
     if (*url == ':') {
         len = strspn(++url, "0123456789");
-        if (!http_number(url, len, &port) || port < 1 || port > 65535) {
+        if (!decimal_count(url, len, &port) || port < 1 || port > 65535) {
             return MST_ERR_URL;
         }
         url += len;

@@ -745,7 +745,7 @@ struct mst_book {
     int64_t snapshot_ns, time_ns, disagrees_ns;
     int64_t last_ns; /* of the last update, also of an earlier snapshot's */
     uint64_t snapshot_received_ns, received_ns; /* monotonic */
-    uint32_t capacity, thin, crossings;
+    uint32_t capacity, thin;
     uint8_t state, reason, flags, phase, disagreements;
 };
 
@@ -788,8 +788,7 @@ void mst_book_stale(struct mst_book *book, enum mst_book_reason reason);
 
 enum mst_book_state mst_book_state(const struct mst_book *book);
 enum mst_book_reason mst_book_reason(const struct mst_book *book);
-unsigned mst_book_flags(const struct mst_book *book);     /* the doubts, or 0 */
-uint32_t mst_book_crossings(const struct mst_book *book); /* became crossed */
+unsigned mst_book_flags(const struct mst_book *book); /* the doubts, or 0 */
 int64_t mst_book_time(const struct mst_book *book); /* newest of its messages */
 
 /* Number of levels that can be read: 0 while the book is building. O(1). */

@@ -242,22 +242,6 @@ static void the_limit_for_thin_books_holds_whenever_it_is_set(void **state) {
     shelf_close(&shelf);
 }
 
-static void crossings_are_counted_through_all(void **state) {
-    struct shelf shelf;
-
-    (void)state;
-    open_live(&shelf);
-    for (uint32_t i = 1; i < 5; i++) {
-        shelf_apply(&shelf, UPDATE | FIRST, "b 102 1");
-        shelf_apply(&shelf, UPDATE | LAST, "b 98 1");
-        assert_int_equal(mst_book_flags(&shelf.book), MST_BOOK_CROSSED);
-        assert_int_equal(mst_book_crossings(&shelf.book), i);
-        shelf_apply(&shelf, UPDATE | WHOLE, "b 102 0");
-        assert_int_equal(mst_book_flags(&shelf.book), 0);
-    }
-    shelf_close(&shelf);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_spare_that_does_not_fit_is_refused),
@@ -271,7 +255,6 @@ int main(void) {
         TEST(a_snapshot_that_is_refused_leaves_the_old_book),
         TEST(the_old_book_is_shown_as_it_was),
         TEST(the_limit_for_thin_books_holds_whenever_it_is_set),
-        TEST(crossings_are_counted_through_all),
     };
 
     return cmocka_run_group_tests_name("book: spare", tests, NULL, NULL);
