@@ -5336,28 +5336,10 @@ static void transport_close(const struct mst_transport *t) {
     br_ssl_engine_close(engine);
 }
 
-#else
-
-/* Never called: but a compiler that does not optimise keeps the calls. */
-#define br_ssl_engine_current_state(engine) ((void)(engine), 0u)
-#define br_ssl_engine_last_error(engine) ((void)(engine), 0)
-#define br_ssl_engine_recvapp_buf(engine, len) \
-    ((void)(engine), *(len) = 0, NULL)
-#define br_ssl_engine_sendapp_buf(engine, len) \
-    ((void)(engine), *(len) = 0, NULL)
-#define br_ssl_engine_sendrec_buf(engine, len) \
-    ((void)(engine), *(len) = 0, NULL)
-#define br_ssl_engine_recvrec_buf(engine, len) \
-    ((void)(engine), *(len) = 0, NULL)
-#define br_ssl_engine_recvapp_ack(engine, len) ((void)(engine), (void)(len))
-#define br_ssl_engine_sendapp_ack(engine, len) ((void)(engine), (void)(len))
-#define br_ssl_engine_sendrec_ack(engine, len) ((void)(engine), (void)(len))
-#define br_ssl_engine_recvrec_ack(engine, len) ((void)(engine), (void)(len))
-#define br_ssl_engine_flush(engine, force) ((void)(engine))
-
 #endif
 
-/* The engine, or NULL where bytes go out and come in as they are. */
+/* The engine, or NULL where bytes go out and come in as they are: a compiler
+ * that optimises leaves all calls of it out of a build with MST_NO_TLS. */
 static br_ssl_engine_context *transport_engine(const struct mst_transport *t) {
 #ifndef MST_NO_TLS
     return t->secured ? &t->tls->eng : NULL;
@@ -5367,12 +5349,11 @@ static br_ssl_engine_context *transport_engine(const struct mst_transport *t) {
 #endif
 }
 
-/* The engine's state; bytes as they are can always be sent. */
+/* The engine's state, in bits; 0 where there is none. */
 static unsigned transport_state(const struct mst_transport *t) {
     const br_ssl_engine_context *engine = transport_engine(t);
 
-    return engine != NULL ? br_ssl_engine_current_state(engine)
-                          : BR_SSL_SENDAPP;
+    return engine != NULL ? br_ssl_engine_current_state(engine) : 0;
 }
 
 /* BearSSL's code for what went wrong, or 0. */
@@ -5416,13 +5397,22 @@ static int transport_error(const struct mst_transport *t) {
                                                : MST_ERR_TLS_PROTOCOL;
 }
 
+/* How TLS has ended: with an error, or with MST_ERR_EOF for a close_notify; 0
+ * where it has not. */
+static int transport_ended(const struct mst_transport *t) {
+    int error = transport_error(t);
+
+    return error != 0 || transport_state(t) != BR_SSL_CLOSED ? error
+                                                             : MST_ERR_EOF;
+}
+
 /* Plaintext that has come and was not looked at yet. */
 static const uint8_t *transport_received(const struct mst_transport *t,
                                          size_t *len) {
     const br_ssl_engine_context *engine = transport_engine(t);
-    const uint8_t *data = t->in;
+    const uint8_t *data = t->in + t->ahead_at;
 
-    *len = t->in_len;
+    *len = t->ahead_len - t->ahead_at;
     if (engine != NULL) {
         data = br_ssl_engine_recvapp_buf(engine, len);
     }
@@ -5433,15 +5423,13 @@ static const uint8_t *transport_received(const struct mst_transport *t,
 /* Lets go of the plaintext that was looked at. */
 static void transport_release(struct mst_transport *t) {
     br_ssl_engine_context *engine = transport_engine(t);
-    size_t used = t->used;
 
-    t->used = 0;
     if (engine == NULL) {
-        t->in_len -= used;
-        memmove(t->in, t->in + used, t->in_len);
-    } else if (used > 0) {
-        br_ssl_engine_recvapp_ack(engine, used);
+        t->ahead_at += t->used;
+    } else if (t->used > 0) {
+        br_ssl_engine_recvapp_ack(engine, t->used);
     }
+    t->used = 0;
 }
 
 /* Room for plaintext to send; 0 for not now. */
@@ -5500,71 +5488,59 @@ static void transport_wire_sent(struct mst_transport *t, size_t len) {
     }
 }
 
-/* Room for bytes from the wire; none while plaintext waits. */
-static uint8_t *transport_wire_in(const struct mst_transport *t, size_t *len) {
-    const br_ssl_engine_context *engine = transport_engine(t);
-
-    if (engine != NULL) {
-        return br_ssl_engine_recvrec_buf(engine, len);
-    }
-    *len = t->in_len == 0 ? t->in_size : 0;
-    return t->in;
-}
-
-static void transport_wire_got(struct mst_transport *t, size_t len) {
-    br_ssl_engine_context *engine = transport_engine(t);
-
-    if (engine != NULL) {
-        br_ssl_engine_recvrec_ack(engine, len);
-    } else {
-        t->in_len += len;
-    }
-}
-
-/* Hands on what was read ahead, until there is plaintext; true where there was
- * something. */
+/* Hands to TLS what was read ahead, until there is plaintext; true where there
+ * was something. */
 static bool transport_feed(struct mst_transport *t) {
+    br_ssl_engine_context *engine = transport_engine(t);
     size_t before = t->ahead_at;
 
-    while (t->ahead_at < t->ahead_len) {
+    while (engine != NULL && t->ahead_at < t->ahead_len) {
         size_t ahead = t->ahead_len - t->ahead_at, len;
-        uint8_t *to = transport_wire_in(t, &len);
+        uint8_t *to = br_ssl_engine_recvrec_buf(engine, &len);
         if (len == 0) {
             break;
         }
         len = ahead < len ? ahead : len;
         memcpy(to, t->ahead + t->ahead_at, len);
         t->ahead_at += len;
-        transport_wire_got(t, len);
+        br_ssl_engine_recvrec_ack(engine, len);
     }
     return t->ahead_at != before;
 }
 
-/* Where the next bytes from the wire go: into the room to read ahead, or
- * straight into TLS; none while plaintext waits. */
+/* Where the next bytes from the wire go: without TLS they are plaintext, with
+ * it they are read ahead or taken in by the engine; none while plaintext
+ * waits. */
 static uint8_t *transport_room(const struct mst_transport *t, size_t *len) {
-    if (t->ahead_size > 0 && t->secured) {
-        *len = t->ahead_size;
-        return t->ahead;
+    const br_ssl_engine_context *engine = transport_engine(t);
+    uint8_t *to = t->in;
+
+    if (engine == NULL) {
+        *len = t->ahead_at == t->ahead_len ? t->in_size : 0;
+        return to;
     }
-    return transport_wire_in(t, len);
+    to = br_ssl_engine_recvrec_buf(engine, len);
+    if (*len > 0 && t->ahead_size > 0) {
+        *len = t->ahead_size;
+        to = t->ahead;
+    }
+    return to;
 }
 
 /* So many bytes were read there. */
 static void transport_got(struct mst_transport *t, size_t len) {
-    if (t->ahead_size > 0 && t->secured) {
+    if (t->secured && t->ahead_size == 0) {
+        br_ssl_engine_recvrec_ack(transport_engine(t), len);
+    } else {
         t->ahead_at = 0;
         t->ahead_len = len;
         (void)transport_feed(t);
-    } else {
-        transport_wire_got(t, len);
     }
 }
 
 /* Forgets a connection. */
 static void transport_reset(struct mst_transport *t) {
-    t->in_len = t->out_len = t->used = 0;
-    t->ahead_at = t->ahead_len = 0;
+    t->ahead_at = t->ahead_len = t->out_len = t->used = 0;
     t->end = t->send_error = 0;
     t->held = 0;
     t->secured = false;
@@ -6774,11 +6750,7 @@ static void link_ended(struct mst_link *l) {
     if (l->user->finish(l)) {
         return;
     }
-    if (error == MST_ERR_EOF && l->transport.secured &&
-        transport_state(&l->transport) != BR_SSL_CLOSED) {
-        error = MST_ERR_TLS_TRUNCATED;
-    } else if (error == MST_ERR_EOF && l->http.headers_len > 0 &&
-               link_is_http(l)) {
+    if (error == MST_ERR_EOF && l->http.headers_len > 0 && link_is_http(l)) {
         error = http_eof(&l->http);
         error = error == HTTP_END ? link_reply_done(l) : error;
     }
@@ -7038,31 +7010,6 @@ static uint32_t link_left(const struct mst_link *l) {
     return left;
 }
 
-/* TLS takes nothing in. Where it has ended, by a close_notify or an error, or
- * nothing can be sent any more and all is read, that is the end; true where
- * this is news. */
-static bool link_tls_end(struct mst_link *l) {
-    struct mst_transport *t = &l->transport;
-    int error = transport_error(t);
-    size_t unread;
-
-    (void)transport_received(t, &unread);
-    if (transport_state(t) == BR_SSL_CLOSED) {
-        if (error != 0 && l->state != MST_STATE_CLOSING) {
-            link_fail(l, error);
-            return true;
-        }
-        error = MST_ERR_EOF;
-    } else {
-        error = unread == 0 ? t->send_error : 0;
-    }
-    if (t->end != 0 || error == 0) {
-        return false;
-    }
-    t->end = error;
-    return true;
-}
-
 /* Bytes have come from the wire: a handshake computes on them. */
 static void link_got(struct mst_link *l) {
     uint32_t before = l->clock.now;
@@ -7084,23 +7031,32 @@ static bool link_receive(struct mst_link *l) {
     uint8_t *to;
     int n;
 
-    (void)transport_wire_in(t, &len);
-    if (len == 0) {
-        return link_tls_end(l);
+    if (t->end != 0) {
+        return false;
     }
     if (transport_feed(t)) {
         link_got(l);
         return true;
     }
+    to = transport_room(t, &len);
+    if (len == 0) {
+        /* TLS has ended, or cannot go on because nothing can be sent; or there
+         * is plaintext to be read first. */
+        (void)transport_received(t, &len);
+        t->end = transport_ended(t);
+        if (t->end == 0 && len == 0) {
+            t->end = t->send_error;
+        }
+        return t->end != 0;
+    }
     /* The port may have said just now that there is no more. Whether an end
      * has come must be known at once where nothing can be sent, and before a
      * connection is used once more; whether more has come, before something
      * that is due ends it, for a port's wait may have read long ago. */
-    if (t->end != 0 || (l->connection.drained && t->send_error == 0 &&
-                        l->state != MST_STATE_IDLE && link_left(l) > 0)) {
+    if (l->connection.drained && t->send_error == 0 &&
+        l->state != MST_STATE_IDLE && link_left(l) > 0) {
         return false;
     }
-    to = transport_room(t, &len);
     n = port->recv(port->context, l->config.link, to, len);
     l->connection.drained = n == 0 || (n > 0 && (size_t)n < len &&
                                        (port->flags & MST_PORT_DRAINS) != 0);
@@ -7108,14 +7064,14 @@ static bool link_receive(struct mst_link *l) {
         l->received_ns = port->now_ns != NULL ? port->now_ns(port->context)
                                               : l->clock.elapsed_ms * 1000000;
         transport_got(t, (size_t)n);
-        link_high(&l->stats.high.staged, t->ahead_len);
+        link_high(&l->stats.high.staged, t->secured ? t->ahead_len : 0);
         link_got(l);
         return true;
     }
     if (t->send_error != 0) {
         t->end = t->send_error;
     } else if (n < 0) {
-        t->end = n;
+        t->end = n == MST_ERR_EOF && t->secured ? MST_ERR_TLS_TRUNCATED : n;
         link_take_detail(l);
     }
     return t->end != 0;
@@ -7386,7 +7342,7 @@ unsigned mst_wants(const struct mst_link *link) {
         return MST_WANT_WRITE;
     }
     (void)transport_wire_out(&l->transport, &out);
-    (void)transport_wire_in(&l->transport, &in);
+    (void)transport_room(&l->transport, &in);
     return (out > 0 ? MST_WANT_WRITE : 0u) | (in > 0 ? MST_WANT_READ : 0u);
 }
 
@@ -8976,11 +8932,11 @@ void mst_client_wipe(struct mst_client *client) {
  *    PUT                   the response is complete                 IDLE
  *    PUT                   the connection's last is complete        WAIT
  *    IDLE                  another request                          PUT
- *    IDLE                  the peer closes, or its time is up       WAIT
+ *    IDLE                  the connection ends, or its time is up   WAIT
  *
  *    RESOLVE CONNECT TLS   put_ms is over: the request ends         WAIT
  *    TOKEN PUT IDLE        put_ms is over: the request ends         WAIT
- *    PUT IDLE              error, or its deadline                   WAIT
+ *    PUT                   error, or its deadline                   WAIT
  *    PUT IDLE              the caller closes                        OFF
  * ------------------------------------------------------------------------ */
 

@@ -1223,9 +1223,9 @@ struct mst_transport {
 #endif
     uint8_t *in, *out, *ahead; /* records; what was read ahead of them */
     size_t in_size, out_size, ahead_size;
-    size_t in_len, out_len; /* in use, where there is no TLS */
-    size_t ahead_at, ahead_len;
-    size_t used;  /* plaintext looked at, not yet released */
+    size_t out_len;             /* in use, where there is no TLS */
+    size_t ahead_at, ahead_len; /* of ahead; of in, where there is no TLS */
+    size_t used;                /* plaintext looked at, not yet released */
     uint8_t held; /* bytes of the handshake that wait in front of out */
     bool secured; /* TLS is in use */
     int end;      /* how receiving has ended: an mst_error, or 0 */

@@ -856,6 +856,29 @@ static void test_keep_alive(void **state) {
     keep_alive(MST_PORT_DRAINS);
 }
 
+/* Without a request the connection is nobody's concern: neither is its end. */
+static void test_idle_ends_in_an_error(void **state) {
+    (void)state;
+    for (int forged = 0; forged < 2; forged++) {
+        begin_over(true);
+        session_start_transfer();
+        session_put_and_wait("first");
+        expect_result("first", MST_OK, 200);
+        if (forged) {
+            (void)mst_mock_write(&session.mock, 0, "noise noise", 11);
+        } else {
+            mst_mock_end(&session.mock, 0, MST_ERR_RESET);
+        }
+        session_run(1000);
+        assert_false(mst_mock_in_use(&session.mock, 0));
+        expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+        session_put_and_wait("next");
+        expect_result("next", MST_OK, 200);
+        expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+        session_end();
+    }
+}
+
 static void test_connection_close(void **state) {
     static const char *const headers[] = {"Connection: close\r\n",
                                           "Connection: x, CLOSE\r\n"};
@@ -939,6 +962,7 @@ int main(void) {
         TEST(test_one_token_for_both),
         TEST(test_local_errors),
         TEST(test_keep_alive),
+        TEST(test_idle_ends_in_an_error),
         TEST(test_connection_close),
         TEST(test_below_tls),
         TEST(test_again_after_a_lasting_failure),
