@@ -5641,8 +5641,7 @@ static uint32_t access_use_left(const struct mst_access *a,
 
 static bool access_is_good(const struct mst_access *a,
                            const struct mst_token *t) {
-    return t->len > 0 && !t->replaced &&
-           (t->unused || access_use_left(a, t) > 0);
+    return t->len > 0 && (t->unused || access_use_left(a, t) > 0);
 }
 
 /* A token for this scope to connect with, or NULL. */
@@ -5657,19 +5656,19 @@ static struct mst_token *access_token(const struct mst_access *a,
     return t;
 }
 
-/* Where the next token for this scope goes: not over one that a link is
- * connecting with, and over one in use only if there is no other room. */
+/* Where the next token for this scope goes: over one that is good only if there
+ * is no other room. */
 static struct mst_token *access_room(const struct mst_access *a,
                                      const char *scope) {
-    struct mst_token *best = NULL;
-    unsigned least = 3;
+    struct mst_token *best = a->rooms;
+    unsigned least = 2;
 
     for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
         /* 0: nothing good in it; 1: what the new one covers; 2: another. */
         unsigned use = !access_is_good(a, t)                    ? 0
                        : *access_lacks(scope, t->scope) == '\0' ? 1
                                                                 : 2;
-        if (t->readers == 0 && use < least) {
+        if (use < least) {
             best = t;
             least = use;
         }
@@ -5681,26 +5680,25 @@ static struct mst_token *access_room(const struct mst_access *a,
  * for which there is room without giving up one that is good; or NULL. */
 static struct mst_token *access_ageing(const struct mst_access *a) {
     struct mst_token *t = a->rooms;
-    const struct mst_token *room;
 
     while (t != NULL && !t->refresh_due) {
         t = t->next;
     }
-    room = t != NULL ? access_room(a, t->scope) : NULL;
-    return room != NULL && !access_is_good(a, room) ? t : NULL;
+    return t != NULL && !access_is_good(a, access_room(a, t->scope)) ? t : NULL;
 }
 
-/* Makes the room empty. */
+/* Makes the room empty. Links that were to use the token see by its serial
+ * number that it is gone. */
 static void access_clear(struct mst_token *t) {
     mem_wipe(t->text, MST_TOKEN_ROOM);
     t->len = t->ahead_ms = 0;
-    t->end.armed = t->replaced = false;
+    t->end.armed = false;
+    t->serial++;
 }
 
-/* Forgets a token, also where it is stored, unless another one is stored in its
- * place: it is of no use any more. */
+/* Forgets a token, also where it is stored: it is of no use any more. */
 static void access_drop(struct mst_access *a, struct mst_token *t) {
-    t->save_due |= t->len > 0 && !t->replaced;
+    t->save_due |= t->len > 0;
     a->save_due |= t->save_due;
     access_clear(t);
 }
@@ -5758,16 +5756,12 @@ static void access_take(struct mst_access *a, struct mst_token *t, size_t len,
         if (old != t && (old->len > 0 || old->refresh_due) &&
             strcmp(old->scope, t->scope) == 0) {
             old->refresh_due = false;
-            old->replaced = true; /* the new one is stored in its place */
-            if (old->readers == 0) {
-                access_clear(old);
-            }
+            access_clear(old); /* the new one is stored in its place */
         }
     }
     t->len = (uint32_t)len;
-    t->serial++;
     t->unused = t->save_due = a->save_due = true;
-    t->loaded = t->refresh_due = t->replaced = false;
+    t->loaded = t->refresh_due = false;
     t->ahead_ms = 0;
     if (life_ms != TIMER_NONE && life_ms >= ACCESS_AHEAD_LIFE_MIN_MS) {
         t->ahead_ms = timer_sooner(life_ms / 10, ACCESS_AHEAD_MS);
@@ -6048,29 +6042,15 @@ static void link_enter(struct mst_link *l, enum mst_state state,
     link_arm(l, MST_TIMER_STAGE, limit_ms);
 }
 
-/* The token is needed until the next request is written. */
-static void link_keep_token(struct mst_link *l) {
-    if (!l->grant.reads) {
-        l->grant.token->readers++;
-        l->grant.reads = true;
-    }
+/* Whether what the exchange has to do with this token is for nothing: it was
+ * replaced, or another link has found it to be bad. */
+static bool link_lost_token(const struct mst_link *l) {
+    return l->grant.token->serial != l->grant.serial;
 }
 
-/* The request is written: the token's text is not needed any more. */
-static void link_let_go(struct mst_link *l) {
-    if (l->grant.reads) {
-        l->grant.token->readers--;
-        l->grant.reads = false;
-        if (l->grant.token->replaced && l->grant.token->readers == 0) {
-            access_clear(l->grant.token);
-        }
-    }
-}
-
-/* The token that an exchange failed with is of no use. Another link may have
- * replaced it meanwhile. */
+/* The token that an exchange failed with is of no use. */
 static void link_drop_token(struct mst_link *l) {
-    if (l->grant.token->len > 0 && l->grant.token->serial == l->grant.serial) {
+    if (!link_lost_token(l)) {
         link_trace_token(l, "dropped", -1);
         access_drop(l->access, l->grant.token);
     }
@@ -6345,22 +6325,16 @@ static void link_begin(struct mst_link *l) {
     const unsigned purpose = link_purpose(l);
 
     l->purpose = (uint8_t)purpose;
-    grant->ahead = !l->wanted;
     if (purpose == ACCESS_TOKEN) {
         const char *scope =
             l->wanted ? link_scope(l) : access_ageing(l->access)->scope;
-        /* There is a room: there are as many as links, and each of the others
-         * is connecting with one at most. */
+        grant->ahead = !l->wanted;
         grant->token = access_room(l->access, scope);
         access_clear(grant->token);
         grant->scope = scope;
+        grant->serial = grant->token->serial;
         l->access->fetching = l;
     } else {
-        grant->token = access_token(l->access, link_scope(l));
-        grant->token->unused = false;
-        grant->serial = grant->token->serial;
-        grant->scope = grant->token->scope;
-        link_keep_token(l);
         l->generation++;
     }
     (void)link_read_url(l, purpose); /* it was checked at the object's begin */
@@ -6384,9 +6358,11 @@ static bool link_next_address(struct mst_link *l) {
     return left;
 }
 
-/* The exchange that the connection is for, or another one on it. */
+/* Begins the exchange that the connection is for, or another one on it: with
+ * the token that is there by now. */
 static void link_exchange(struct mst_link *l) {
     const struct mst_config *g = &l->config;
+    struct mst_token *token;
     uint32_t until_ms;
     int rc;
 
@@ -6397,19 +6373,27 @@ static void link_exchange(struct mst_link *l) {
         l->reply.life_ms = TIMER_NONE;
         l->reply.granted = true;
         link_enter(l, MST_STATE_TOKEN, g->token_ms);
-    } else {
-        rc = l->user->begin(l);
-        if (rc != 0) {
-            link_fail(l, rc);
-            return;
-        }
-        link_keep_token(l);
-        until_ms = access_use_left(l->access, l->grant.token);
-        l->connection.expired = until_ms == 0;
-        link_arm(l, MST_TIMER_TOKEN, until_ms);
-        link_enter(l, l->user->request,
-                   l->purpose == ACCESS_STREAM ? g->upgrade_ms : g->answer_ms);
+        l->sending = SEND_HTTP;
+        return;
     }
+    token = access_token(l->access, link_scope(l));
+    if (token == NULL) {
+        link_restart(l);
+        return;
+    }
+    token->unused = false;
+    l->grant.token = token;
+    l->grant.serial = token->serial;
+    rc = l->user->begin(l);
+    if (rc != 0) {
+        link_fail(l, rc);
+        return;
+    }
+    until_ms = access_use_left(l->access, token);
+    l->connection.expired = until_ms == 0;
+    link_arm(l, MST_TIMER_TOKEN, until_ms);
+    link_enter(l, l->user->request,
+               l->purpose == ACCESS_STREAM ? g->upgrade_ms : g->answer_ms);
     l->sending = SEND_HTTP;
 }
 
@@ -6427,11 +6411,8 @@ static void link_connected(struct mst_link *l) {
         }
     }
 #endif
-    if (l->purpose != ACCESS_TOKEN &&
-        (l->grant.token->len == 0 || l->access->holds[l->purpose].armed)) {
-        /* The token was replaced, or is bad; or the service has just told
-         * another link to wait. */
-        link_restart(l);
+    if (l->purpose != ACCESS_TOKEN && l->access->holds[l->purpose].armed) {
+        link_restart(l); /* the service has just told another link to wait */
     } else {
         link_exchange(l);
     }
@@ -6497,12 +6478,12 @@ static bool link_send(struct mst_link *l) {
     if (l->sending == SEND_NOTHING && l->user->choose != NULL) {
         l->user->choose(l);
     }
-    if (l->grant.reads && l->grant.token->len == 0) {
-        link_restart(l); /* its token was replaced, or is bad */
-        return true;
-    }
     if (l->sending == SEND_NOTHING) {
         return false;
+    }
+    if (l->sending == SEND_HTTP && link_lost_token(l)) {
+        link_restart(l);
+        return true;
     }
     o.data = transport_space(&l->transport, &o.cap);
     o.skip = l->send_at;
@@ -6515,7 +6496,6 @@ static bool link_send(struct mst_link *l) {
     l->stats.bytes_out += n;
     transport_wrote(&l->transport, n, l->send_at == o.len);
     if (l->send_at == o.len) {
-        link_let_go(l);
         l->sending = SEND_NOTHING;
         l->send_at = 0;
     }
@@ -6853,7 +6833,7 @@ static void link_load_token(struct mst_link *l) {
     int len;
 
     if (!l->wanted || l->grant.store_tried || port->token_load == NULL ||
-        t->len > 0 || t->readers > 0 || l->clock.unix_s < MST_CLOCK_MIN ||
+        t->len > 0 || l->clock.unix_s < MST_CLOCK_MIN ||
         access_token(l->access, link_scope(l)) != NULL ||
         l->access->fetching != NULL) {
         return;
@@ -7096,7 +7076,6 @@ static void link_drop(struct mst_link *l) {
     }
 #endif
     l->port->close(l->port->context, l->config.link);
-    link_let_go(l);
     l->connection.up = l->connection.reading = false;
     transport_reset(t);
     mem_wipe(l->memory->data, l->memory->size); /* a token may lie there */
@@ -7204,34 +7183,31 @@ static void link_stamp(const struct mst_link *l, struct mst_event *event) {
 
 /* Takes the link's room out of the access; with the last one go the secrets of
  * TLS sessions. Tokens whose scope is named by the link's configuration are
- * dropped. Who connects with the token in the room, or for such a scope, begins
- * anew. */
+ * dropped, and fetching one for such a scope, or into the room, begins anew. */
 static void link_leave(struct mst_link *l) {
     struct mst_access *a = l->access;
     struct mst_token **at = &a->rooms;
 
+    if (a->fetching != NULL && (a->fetching->grant.token == &l->room ||
+                                a->fetching->grant.scope == l->config.scope)) {
+        link_restart(a->fetching);
+    }
     for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
         struct mst_link *other =
             (struct mst_link *)(void *)((char *)t -
                                         offsetof(struct mst_link, room));
-        const struct mst_token *theirs = other->grant.token;
         if (t == &l->room) {
             *at = t->next;
             continue;
         }
         at = &t->next;
-        if (theirs != NULL &&
-            (theirs == &l->room || other->grant.scope == l->config.scope) &&
-            (other->grant.reads || link_is_connecting(other))) {
-            link_let_go(other);
-            link_restart(other);
-        }
-        if (theirs == &l->room) {
-            other->grant.token = &other->room;
-        }
         if (t->scope == l->config.scope) {
             access_drop(a, t);
             t->refresh_due = false;
+        }
+        if (other->grant.token == &l->room) {
+            other->grant.token = t; /* and has lost what it was for */
+            other->grant.serial = (uint8_t)(t->serial - 1);
         }
         other->more = true;
     }
@@ -7244,7 +7220,6 @@ static void link_leave(struct mst_link *l) {
 
 /* Nothing that is secret stays. */
 static void link_wipe(struct mst_link *l) {
-    link_let_go(l);
     link_fetched(l);
     link_leave(l);
     mem_wipe(l->room.text, MST_TOKEN_ROOM);
@@ -9106,11 +9081,7 @@ static int transfer_read(struct mst_link *l, struct mst_event *event) {
         if (len > 0 || l->transport.end != 0) {
             link_restart(l); /* the peer should have nothing to say */
         } else if (l->wanted && !l->access->holds[ACCESS_ADDRESS].armed) {
-            if (access_token(l->access, link_scope(l)) == l->grant.token) {
-                link_exchange(l);
-            } else {
-                link_restart(l);
-            }
+            link_exchange(l);
         }
     }
     return 0;

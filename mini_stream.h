@@ -1101,15 +1101,13 @@ struct mst_token {
     uint32_t ahead_ms; /* before its end the next one is fetched; 0: not */
     uint32_t len;      /* 0: none */
     uint32_t key;      /* that it is stored under */
-    uint16_t readers;  /* links that are connecting with it */
-    uint8_t serial;    /* another one with each token */
+    uint8_t serial;    /* another one once a token is gone */
     uint8_t news;      /* for the object: bits of what was replaced */
     bool unused;       /* no connection has begun with it */
     bool loaded;       /* from the port's store */
     bool refresh_due;  /* the next one is to be fetched, or should have been */
     bool save_due;
-    bool replaced; /* there is a newer one of its scope */
-    char *text;    /* of MST_TOKEN_ROOM bytes */
+    char *text; /* of MST_TOKEN_ROOM bytes */
 };
 #define MST_TOKEN_ROOM (MST_TOKEN_MAX + 3)
 
@@ -1124,12 +1122,13 @@ struct mst_resume {
 #define MST_RESUMES 3
 #endif
 
+struct mst_link;
 struct mst_access {
     const char *client_id, *client_secret;
     struct mst_token *rooms;
-    const void *fetching; /* the link that fetches a token, or NULL */
-    uint32_t now;         /* as last looked at by any object */
-    struct mst_timer due; /* the first of all timers here */
+    struct mst_link *fetching; /* a token, or NULL */
+    uint32_t now;              /* as last looked at by any object */
+    struct mst_timer due;      /* the first of all timers here */
     struct mst_timer holds[4];
     bool save_due; /* of a token */
 #ifndef MST_NO_TLS
@@ -1231,7 +1230,6 @@ struct mst_transport {
     int end;      /* how receiving has ended: an mst_error, or 0 */
     int send_error;
 };
-struct mst_link;
 struct mst_link_user; /* what the user of a link adds to it */
 enum mst_link_timer {
     MST_TIMER_STAGE,   /* the state's deadline; when a wait is over */
@@ -1272,12 +1270,11 @@ struct mst_clock {
     uint64_t unix_ms;        /* ...and elapsed_ms then */
     struct mst_timer caller; /* until when the caller may be away */
 };
-/* The token that a connection is for, or that is being fetched. */
+/* The token of the last exchange, or the room of the one at hand. */
 struct mst_grant {
     struct mst_token *token;
-    const char *scope; /* that it is for: a room keeps its own until then */
+    const char *scope; /* being fetched: a room keeps its own until then */
     uint8_t serial;    /* of the token */
-    bool reads;        /* a request is being written with it */
     bool again;        /* a new one has come after a 401 */
     bool store_tried;
     bool fetches; /* tokens ahead of their end, while it is not wanted */
