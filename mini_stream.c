@@ -5085,22 +5085,28 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
     return http_has(http, HTTP_ACCEPT) ? 1 : MST_ERR_WS_ACCEPT;
 }
 
-/* Reads a URL of the scheme secure ("wss://") or plain ("ws://"); its host may
- * be in brackets. */
-static int http_url(const char *url, const char *secure, const char *plain,
+/* Reads a URL of this scheme ("ws") or, with an s behind it, the secure one; its
+ * host may be in brackets. */
+static int http_url(const char *url, const char *scheme,
                     struct mst_endpoint *out) {
-    size_t len = 0;
+    size_t len = strlen(scheme);
     uint32_t port;
     bool bracket;
 
     memset(out, 0, sizeof *out);
-    out->tls = strncmp(url, secure, strlen(secure)) == 0;
-    if (!out->tls && strncmp(url, plain, strlen(plain)) != 0) {
+    if (strncmp(url, scheme, len) != 0) {
         return MST_ERR_URL;
     }
-    url += strlen(out->tls ? secure : plain);
+    url += len;
+    out->tls = *url == 's';
+    url += out->tls;
+    if (strncmp(url, "://", 3) != 0) {
+        return MST_ERR_URL;
+    }
+    url += 3;
     bracket = *url == '[';
     url += bracket;
+    len = 0;
     while (http_is_word(*url, bracket ? "-._:" : "-._")) {
         if (len == MST_HOST_MAX) {
             return MST_ERR_URL;
@@ -5567,10 +5573,6 @@ enum access_purpose {
     ACCESS_REQUEST
 };
 
-/* What was replaced, in bits. */
-#define ACCESS_CREDENTIALS 1u
-#define ACCESS_ANCHORS 2u
-
 /* A token is not used in the last seconds before its end; a new one serves for
  * one connection in any case. */
 #define ACCESS_MARGIN_MS 30000u
@@ -5828,7 +5830,7 @@ int mst_access_set_credentials(struct mst_access *access, const char *client_id,
     access->client_id = client_id;
     access->client_secret = client_secret;
     for (struct mst_token *t = access->rooms; t != NULL; t = t->next) {
-        t->news |= ACCESS_CREDENTIALS;
+        t->news = true;
         access_drop(access, t);
     }
     return 0;
@@ -5844,7 +5846,7 @@ int mst_access_set_anchors(struct mst_access *access,
     access->anchors = anchors;
     access->anchors_len = anchors_len;
     for (struct mst_token *t = access->rooms; t != NULL; t = t->next) {
-        t->news |= ACCESS_ANCHORS;
+        t->news = true;
     }
     mem_wipe(access->resume, sizeof access->resume);
     return 0;
@@ -5876,9 +5878,8 @@ int mst_access_set_anchors(struct mst_access *access,
  *    CONNECT               error, but there is another address      CONNECT
  *    RESOLVE CONNECT TLS   error, or its deadline                   WAIT
  *    TOKEN                 error, or its deadline                   WAIT
- *    RESOLVE CONNECT TLS   credentials are replaced                 WAIT
- *    TOKEN                 credentials are replaced                 WAIT
- *    TLS                   trust anchors are replaced               WAIT
+ *    RESOLVE CONNECT TLS   credentials or anchors are replaced      WAIT
+ *    TOKEN                 credentials or anchors are replaced      WAIT
  *    WAIT RESOLVE CONNECT  the caller closes                        OFF
  *    TLS TOKEN             the caller closes                        OFF
  * ------------------------------------------------------------------------ */
@@ -6225,7 +6226,7 @@ static uint32_t link_wait(const struct mst_link *l) {
     uint32_t wait = timer_rest(&l->timers[MST_TIMER_STAGE], l->clock.now);
     uint32_t hold = timer_rest(&a->holds[purpose], l->clock.now);
 
-    if ((!l->wanted && !(l->grant.fetches && access_ageing(a) != NULL)) ||
+    if ((!l->wanted && (a == &l->own || access_ageing(a) == NULL)) ||
         (purpose == ACCESS_TOKEN && a->fetching != NULL)) {
         return TIMER_NONE;
     }
@@ -6311,12 +6312,9 @@ static int link_read_url(struct mst_link *l, unsigned purpose) {
                       : purpose == ACCESS_STREAM ? g->ws_url
                                                  : g->base_url;
 
-    if (url == NULL) {
-        return MST_ERR_URL;
-    }
-    return purpose == ACCESS_STREAM
-               ? http_url(url, "wss://", "ws://", &l->endpoint)
-               : http_url(url, "https://", "http://", &l->endpoint);
+    return url == NULL ? MST_ERR_URL
+                       : http_url(url, purpose == ACCESS_STREAM ? "ws" : "http",
+                                  &l->endpoint);
 }
 
 /* Begins an attempt, once clock and entropy are known to be there. */
@@ -7147,30 +7145,23 @@ APART bool link_expire(struct mst_link *l) {
     return i < MST_TIMER_OWNER;
 }
 
-static bool link_is_connecting(const struct mst_link *l) {
-    return l->state >= MST_STATE_RESOLVE && l->state <= MST_STATE_UPGRADE;
-}
-
 /* The caller is back. What was for credentials or trust anchors that were
  * replaced begins anew, at once. */
 static void link_wake(struct mst_link *l) {
-    uint8_t news = l->room.news;
-
     link_clock(l);
     if (timer_ends(&l->clock.caller, l->clock.now)) {
         link_forgive(l, l->clock.now - l->clock.caller.at);
     }
     l->clock.caller.armed = false;
-    l->room.news = 0;
-    if (news == 0) {
+    if (!l->room.news) {
         return;
     }
+    l->room.news = false;
     l->reported_error = 0;
     if (l->state == MST_STATE_WAIT) {
         link_arm(l, MST_TIMER_STAGE, 0);
         l->attempts = 0;
-    } else if (l->state == MST_STATE_TLS ||
-               ((news & ACCESS_CREDENTIALS) != 0 && link_is_connecting(l))) {
+    } else if (l->state >= MST_STATE_RESOLVE && l->state <= MST_STATE_UPGRADE) {
         link_restart(l);
     }
 }
@@ -7283,7 +7274,7 @@ uint32_t mst_next_deadline_ms(const struct mst_link *link) {
     const struct mst_link *l = link;
     uint32_t passed, left;
 
-    if (l->more || l->wiped || l->room.news != 0) {
+    if (l->more || l->wiped || l->room.news) {
         return 0;
     }
     passed = link_now(l) - l->clock.now;
@@ -8102,7 +8093,7 @@ static void client_refused(struct mst_client *c, const char *text,
  *    UPGRADE OPEN          error, or too late                       WAIT
  *    CLOSING               the error that it is for, frame sent     WAIT
  *    CLOSING               the error, and the client is to close    OFF
- *    UPGRADE               credentials are replaced                 WAIT
+ *    UPGRADE               credentials or anchors are replaced      WAIT
  *    UPGRADE               the caller closes                        OFF
  *    OPEN                  the caller closes                        CLOSING
  * ------------------------------------------------------------------------ */
@@ -9162,7 +9153,6 @@ int mst_transfer_init_checked(struct mst_transfer *transfer, uint32_t build,
         return MST_ERR_ARGUMENT;
     }
     memset(transfer, 0, sizeof *transfer);
-    transfer->link.grant.fetches = config != NULL && config->access != NULL;
     return link_init(&transfer->link, &transfer_user, config, port, memory,
                      transfer->token);
 }
@@ -9620,7 +9610,6 @@ int mst_pair_init_checked(struct mst_pair *pair, uint32_t build,
         struct mst_client *c = &pair->clients[i];
         rc = mst_client_init_checked(c, MST_BUILD(*c), &own, port,
                                      i == 0 ? memory : other);
-        c->link.grant.fetches = true;
         own.link++;
     }
     if (rc != 0) {

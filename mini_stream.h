@@ -1102,7 +1102,7 @@ struct mst_token {
     uint32_t len;      /* 0: none */
     uint32_t key;      /* that it is stored under */
     uint8_t serial;    /* another one once a token is gone */
-    uint8_t news;      /* for the object: bits of what was replaced */
+    bool news;         /* for the object: what it used was replaced */
     bool unused;       /* no connection has begun with it */
     bool loaded;       /* from the port's store */
     bool refresh_due;  /* the next one is to be fetched, or should have been */
@@ -1146,9 +1146,9 @@ struct mst_access {
  * MST_ERR_ARGUMENT or MST_ERR_CREDENTIALS. */
 int mst_access_init(struct mst_access *access, const struct mst_config *config);
 /* Replace credentials or trust anchors by others, borrowed: the old ones are
- * not used any more once this has returned; a stream that is open goes on. With
- * new credentials the next connection is made with a new token, at once if the
- * last attempt failed; with new anchors handshakes under way begin anew and TLS
+ * not used any more once this has returned: attempts under way begin anew, a
+ * stream that is open goes on. With new credentials the next connection is made
+ * with a new token, at once if the last attempt failed; with new anchors TLS
  * sessions are forgotten. Return 0, MST_ERR_CREDENTIALS or MST_ERR_ANCHORS. */
 int mst_access_set_credentials(struct mst_access *access, const char *client_id,
                                const char *client_secret);
@@ -1277,8 +1277,7 @@ struct mst_grant {
     uint8_t serial;    /* of the token */
     bool again;        /* a new one has come after a 401 */
     bool store_tried;
-    bool fetches; /* tokens ahead of their end, while it is not wanted */
-    bool ahead;   /* this attempt is for such a token */
+    bool ahead; /* this attempt is for such a token */
 };
 /* What has become of the connection at hand. */
 struct mst_connection {
