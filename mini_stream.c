@@ -5911,6 +5911,16 @@ int mst_access_set_anchors(struct mst_access *access,
 #define LINK_PLAIN MST_ALLOW_PLAIN
 #endif
 
+/* Members of the token endpoint's reply; REPLY_OTHER is none that counts. */
+enum reply_field {
+    REPLY_TOKEN,
+    REPLY_EXPIRES,
+    REPLY_TYPE,
+    REPLY_SCOPE,
+    REPLY_ERROR,
+    REPLY_OTHER
+};
+
 /* What is being written; a user may have more. */
 enum link_sending { SEND_NOTHING, SEND_HTTP, SEND_FRAME };
 
@@ -5959,13 +5969,6 @@ static void link_trace_text(const struct mst_link *l, enum mst_trace_kind kind,
         struct mst_trace trace = {.kind = kind, .text = text, .value = value};
         link_trace(l, &trace);
     }
-}
-
-static void link_trace_event(const struct mst_link *l, enum mst_trace_kind kind,
-                             int error) {
-    struct mst_trace trace = {.kind = kind, .error = error};
-
-    link_trace(l, &trace);
 }
 
 static void link_trace_data(const struct mst_link *l, enum mst_trace_kind kind,
@@ -6118,27 +6121,23 @@ static void link_note_http(struct mst_link *l) {
     }
 }
 
-/* Keeps count of what went wrong, by the error's band. */
-static void link_count_error(struct mst_link *l, int error) {
+/* Counts the failure that was noted, by the band of its error. */
+static void link_count_failure(struct mst_link *l) {
+    const struct mst_failure *f = &l->failure;
+    struct mst_trace trace = {.kind = MST_TRACE_ERROR, .error = f->error};
     struct mst_stats *stats = &l->stats;
-    unsigned band = (unsigned)(-error) / 100;
+    unsigned band = (unsigned)(-f->error) / 100;
 
     stats->failures++;
     if (band < MST_BANDS) {
         stats->errors[band]++;
     }
-    stats->last_error = error;
-    stats->last_stage = l->state;
-    stats->last_detail = transport_error(&l->transport) == error
-                             ? transport_detail(&l->transport)
-                             : l->port_detail;
-    stats->last_http_status = 0;
-    stats->last_ws_code = 0;
-    if (link_is_http(l)) {
-        stats->last_http_status = l->http.status;
-        link_note_http(l);
-    }
-    link_trace_event(l, MST_TRACE_ERROR, error);
+    stats->last_error = f->error;
+    stats->last_stage = f->stage;
+    stats->last_detail = f->detail;
+    stats->last_http_status = f->http_status;
+    stats->last_ws_code = f->ws_code;
+    link_trace(l, &trace);
 }
 
 /* How long to wait before the next attempt: as long as the service says, or
@@ -6154,10 +6153,11 @@ APART uint32_t link_backoff(struct mst_link *l, int error, bool permanent,
     if (link_is_local(error)) {
         return LINK_LOCAL_MS;
     }
-    if (error == MST_ERR_UNAUTHORIZED && l->state == l->user->request &&
-        !l->grant.again) {
-        l->grant.again = true; /* once, with a new token */
-        return 0;
+    if (error == MST_ERR_UNAUTHORIZED && l->state == l->user->request) {
+        l->grant.refused = l->grant.refused == 0 ? 1 : 2;
+        if (l->grant.refused == 1) {
+            return 0; /* once, with a new token */
+        }
     }
     for (uint32_t i = 0; i < l->attempts && longest < g->backoff_max_ms; i++) {
         longest *= 2; /* of two times that are 24 days at most */
@@ -6183,31 +6183,18 @@ static bool link_has_text(int error) {
 static struct mst_failure *link_note(struct mst_link *l,
                                      enum mst_event_type type, int error,
                                      enum mst_state stage) {
-    memset(&l->failure, 0, sizeof l->failure);
-    l->failure.error = error;
-    l->failure.stage = stage;
-    l->failure.market = "";
-    l->failure.text = link_has_text(error) ? l->text : "";
+    struct mst_failure *f = &l->failure;
+
+    memset(f, 0, sizeof *f);
+    f->error = error;
+    f->stage = stage;
+    f->detail = transport_error(&l->transport) == error
+                    ? transport_detail(&l->transport)
+                    : l->port_detail;
+    f->market = "";
+    f->text = link_has_text(error) ? l->text : "";
     l->report = (uint8_t)type;
-    return &l->failure;
-}
-
-/* Notes what is to be reported, unless it was already and lasts. */
-APART void link_report(struct mst_link *l, int error, bool permanent) {
-    struct mst_failure *f;
-    bool lasts = permanent || link_is_local(error);
-
-    if (lasts && l->reported_error == error) {
-        return;
-    }
-    l->reported_error = lasts ? error : 0;
-    f = link_note(l, MST_EVENT_CLOSED, error,
-                  l->state == MST_STATE_CLOSING ? MST_STATE_OPEN : l->state);
-    f->permanent = permanent;
-    f->detail = l->stats.last_detail;
-    f->http_status = l->stats.last_http_status;
-    f->ws_code = l->stats.last_ws_code;
-    f->clock_s = error == MST_ERR_TLS_TIME ? l->clock.unix_s : 0;
+    return f;
 }
 
 /* What a link that waits is to do next: what its user is for, or fetch a token
@@ -6247,7 +6234,8 @@ static void link_fetched(struct mst_link *l) {
 static void link_stop(struct mst_link *l, int error, uint32_t wait_ms) {
     link_fetched(l);
     if (l->connection.up) {
-        link_trace_event(l, MST_TRACE_END, error);
+        struct mst_trace trace = {.kind = MST_TRACE_END, .error = error};
+        link_trace(l, &trace);
     }
     l->port_detail = 0;
     link_enter(l, MST_STATE_WAIT, wait_ms);
@@ -6258,12 +6246,15 @@ static void link_restart(struct mst_link *l) {
     link_stop(l, 0, 0);
 }
 
-/* Ends the attempt or connection for an error. The first one wins. */
+/* Ends the attempt or connection for an error. The first one wins. One that
+ * lasts is told once. */
 static void link_fail(struct mst_link *l, int error) {
-    bool fetches = l->purpose == ACCESS_TOKEN, permanent;
-    uint32_t least, retry_ms = 0, wait;
+    const bool fetches = l->purpose == ACCESS_TOKEN;
+    const bool local = link_is_local(error);
+    uint32_t least, wait, retry_ms = 0;
+    struct mst_failure *f;
 
-    if (l->state == MST_STATE_WAIT && !link_is_local(error)) {
+    if (l->state == MST_STATE_WAIT && !local) {
         return;
     }
     if (l->state == MST_STATE_PUT && l->http.status >= 300) {
@@ -6273,8 +6264,18 @@ static void link_fail(struct mst_link *l, int error) {
     if (error == MST_ERR_FORBIDDEN && !fetches && l->grant.token->loaded) {
         error = MST_ERR_UNAUTHORIZED; /* a new token may have other rights */
     }
-    permanent = link_is_permanent(l, error);
-    link_count_error(l, error);
+    f = link_note(l, MST_EVENT_CLOSED, error,
+                  l->state == MST_STATE_CLOSING ? MST_STATE_OPEN : l->state);
+    f->permanent = link_is_permanent(l, error);
+    f->clock_s = error == MST_ERR_TLS_TIME ? l->clock.unix_s : 0;
+    if (link_is_http(l)) {
+        f->http_status = l->http.status;
+        link_note_http(l);
+    }
+    if (l->state >= MST_STATE_OPEN) {
+        l->user->ended(l, error);
+    }
+    link_count_failure(l);
 #ifndef MST_NO_TLS
     if (transport_error(&l->transport) != 0 || l->state == MST_STATE_TLS) {
         /* It may be what the server minds. */
@@ -6282,9 +6283,6 @@ static void link_fail(struct mst_link *l, int error) {
                  sizeof *l->access->resume);
     }
 #endif
-    if (l->state >= MST_STATE_OPEN) {
-        l->user->ended(l, error);
-    }
     if (!fetches &&
         (error == MST_ERR_UNAUTHORIZED || error == MST_ERR_FORBIDDEN)) {
         link_drop_token(l);
@@ -6292,16 +6290,19 @@ static void link_fail(struct mst_link *l, int error) {
     least = link_retry_after(l, error);
     if (!l->connection.expired || l->state < MST_STATE_OPEN) {
         /* One that has served until its token's end is no reason to wait. */
-        retry_ms = link_backoff(l, error, permanent, least);
+        retry_ms = link_backoff(l, error, f->permanent, least);
     }
     if (least > 0) { /* for all that share the access */
         access_hold(l->access, l->purpose, least);
     }
-    link_report(l, error, permanent);
+    if ((f->permanent || local) && l->reported_error == error) {
+        l->report = MST_EVENT_NONE;
+    }
+    l->reported_error = f->permanent || local ? error : 0;
     link_stop(l, error, retry_ms);
     if (!l->closing) {
         wait = link_wait(l);
-        l->failure.retry_ms = wait == TIMER_NONE ? retry_ms : wait;
+        f->retry_ms = wait == TIMER_NONE ? retry_ms : wait;
     }
 }
 
@@ -6326,7 +6327,6 @@ static void link_begin(struct mst_link *l) {
     if (purpose == ACCESS_TOKEN) {
         const char *scope =
             l->wanted ? link_scope(l) : access_ageing(l->access)->scope;
-        grant->ahead = !l->wanted;
         grant->token = access_room(l->access, scope);
         access_clear(grant->token);
         grant->scope = scope;
@@ -6369,7 +6369,7 @@ static void link_exchange(struct mst_link *l) {
         memset(&l->reply, 0, sizeof l->reply);
         json_init(&l->reply.json);
         l->reply.life_ms = TIMER_NONE;
-        l->reply.granted = true;
+        l->reply.field = REPLY_OTHER;
         link_enter(l, MST_STATE_TOKEN, g->token_ms);
         l->sending = SEND_HTTP;
         return;
@@ -6397,7 +6397,7 @@ static void link_exchange(struct mst_link *l) {
 
 /* The link can carry plaintext: on to the first exchange. */
 static void link_connected(struct mst_link *l) {
-    link_trace_event(l, MST_TRACE_OPENED, 0);
+    link_trace_text(l, MST_TRACE_OPENED, NULL, 0);
 #ifndef MST_NO_TLS
     if (l->transport.secured) {
         struct mst_resume *r = access_resume(l->access, &l->endpoint);
@@ -6509,15 +6509,7 @@ static void link_took(struct mst_link *l, const uint8_t *data, size_t len) {
     }
 }
 
-enum reply_field {
-    REPLY_TOKEN,
-    REPLY_EXPIRES,
-    REPLY_TYPE,
-    REPLY_SCOPE,
-    REPLY_ERROR
-};
-
-/* Where they go is link_reply_field()'s: a token is larger than any struct. */
+/* Where they go is link_reply_store()'s: a token is larger than any struct. */
 static const struct object_field link_reply_fields[] = {
     {"access_token", 0, 0, 1, OBJECT_TEXT, 0},
     {"expires_in", 0, 0, 1, OBJECT_TEXT, 0},
@@ -6555,14 +6547,35 @@ static bool link_is_token(const char *token, size_t len) {
     return len > 0;
 }
 
-/* Takes in a field of the reply, which lies in its store. */
+/* Where the field at hand is gathered: a token in its room, another one in the
+ * room of a header line. */
+static char *link_reply_store(struct mst_link *l) {
+    return l->reply.field == REPLY_TOKEN ? l->grant.token->text : l->http.line;
+}
+
+/* Gathers a piece of the field at hand. */
+static int link_reply_gather(struct mst_link *l, const uint8_t *data,
+                             size_t len) {
+    struct mst_reply *r = &l->reply;
+    bool token = r->field == REPLY_TOKEN;
+
+    if (len > (token ? MST_TOKEN_MAX + 2u : MST_LINE_MAX) - r->item_len) {
+        return token ? MST_ERR_TOKEN_TOO_LARGE : MST_ERR_TOKEN_SHAPE;
+    }
+    memcpy(link_reply_store(l) + r->item_len, data, len);
+    r->item_len += (uint32_t)len;
+    return 0;
+}
+
+/* Takes in a field, which lies in its store. Of a refusal only its error
+ * counts. */
 APART int link_reply_field(struct mst_link *l) {
     struct mst_reply *r = &l->reply;
-    char *store = r->store;
+    char *store = link_reply_store(l);
     struct json_text t = json_scalar(store, r->item_len, store, r->item_len);
     const char *missing;
 
-    if (store[0] == 'n') {
+    if (store[0] == 'n' || (l->http.status != 200 && r->field != REPLY_ERROR)) {
         return 0; /* null is as good as absent */
     }
     if (t.string != (r->field != REPLY_EXPIRES)) {
@@ -6576,17 +6589,13 @@ APART int link_reply_field(struct mst_link *l) {
     store[t.len] = '\0';
     switch ((enum reply_field)r->field) {
     case REPLY_TOKEN:
-        r->token_len = (uint32_t)t.len;
         return link_is_token(store, t.len) ? 0 : MST_ERR_TOKEN_SHAPE;
     case REPLY_TYPE:
         return text_is_nocase(store, t.len, "bearer") ? 0 : MST_ERR_TOKEN_TYPE;
     case REPLY_SCOPE:
         missing = access_lacks(store, l->grant.scope);
-        r->granted = *missing == '\0';
-        if (!r->granted) {
-            text_copy(l->text, sizeof l->text, missing, strcspn(missing, " "));
-        }
-        return 0;
+        text_copy(l->text, sizeof l->text, missing, strcspn(missing, " "));
+        return *missing == '\0' ? 0 : MST_ERR_TOKEN_SCOPE;
     default: /* REPLY_ERROR */
         text_copy(l->text, sizeof l->text, store,
                   utf8_is(store, t.len) ? t.len : 0);
@@ -6594,43 +6603,35 @@ APART int link_reply_field(struct mst_link *l) {
     }
 }
 
-/* Reads on in the reply's body. A token goes straight into its room, what else
- * counts into the room of a header line. */
+/* Reads on in the reply's body. */
 static int link_reply_read(struct mst_link *l, const uint8_t *data,
                            size_t len) {
     struct mst_reply *r = &l->reply;
     struct object o = {.fields = link_reply_fields,
                        .count = COUNT_OF(link_reply_fields),
                        .seen = r->seen};
-    unsigned field = r->field;
     size_t at = 0, from = 0;
     int rc = 0, stop = JSON_VALUE;
 
     while (rc == 0 && stop != JSON_MORE) {
-        bool token = r->field == REPLY_TOKEN;
+        unsigned field = REPLY_OTHER;
         stop = json_next(&r->json, data, len, &at);
-        if (r->store != NULL && stop >= 0) {
-            if (at - from >
-                (token ? MST_TOKEN_MAX + 2u : MST_LINE_MAX) - r->item_len) {
-                return token ? MST_ERR_TOKEN_TOO_LARGE : MST_ERR_TOKEN_SHAPE;
-            }
-            memcpy(r->store + r->item_len, data + from, at - from);
-            r->item_len += (uint32_t)(at - from);
+        if (stop < 0) {
+            return MST_ERR_TOKEN_SHAPE;
         }
-        if (stop == JSON_ITEM && r->store != NULL) {
+        if (r->field != REPLY_OTHER) {
+            rc = link_reply_gather(l, data + from, at - from);
+        }
+        if (rc == 0 && stop == JSON_ITEM && r->field != REPLY_OTHER) {
             rc = link_reply_field(l);
-            r->store = NULL;
+            r->field = REPLY_OTHER;
         } else if (stop == JSON_VALUE) {
-            o.item = NULL;
             rc = object_value(&o, &r->json, (const char *)data, &at, &field);
-            r->store = o.item == NULL || field >= o.count ? NULL
-                       : field == REPLY_TOKEN             ? l->grant.token->text
-                                                          : l->http.line;
-            r->item_len = 0;
-            r->field = (uint8_t)field;
+            rc = rc != 0 ? MST_ERR_TOKEN_SHAPE : 0;
             r->seen = (uint8_t)o.seen;
+            r->field = (uint8_t)field;
+            r->item_len = 0;
         }
-        rc = rc == MST_ERR_MESSAGE_KEY || stop < 0 ? MST_ERR_TOKEN_SHAPE : rc;
         from = at;
     }
     return rc;
@@ -6670,10 +6671,7 @@ static int link_reply_done(struct mst_link *l) {
     if (!json_whole(&r->json) || (r->set & needed) != needed) {
         return MST_ERR_TOKEN_SHAPE;
     }
-    if (!r->granted) {
-        return MST_ERR_TOKEN_SCOPE;
-    }
-    link_take_token(l, r->token_len, r->life_ms, "obtained");
+    link_take_token(l, strlen(l->grant.token->text), r->life_ms, "obtained");
     l->stats.tokens++;
     link_note_http(l);
     if (!l->wanted) { /* this was all there was to do */
@@ -8248,7 +8246,7 @@ static void client_failed(struct mst_link *l, int error) {
     bool stable = !l->timers[MST_TIMER_STABLE].armed, wanted = false;
 
     if (error == MST_ERR_WS_CLOSED) {
-        l->stats.last_ws_code = c->stream.close_code;
+        l->failure.ws_code = c->stream.close_code;
     }
     for (unsigned i = 0; i < c->slots; i++) {
         wanted |= c->subscriptions[i].wanted;
@@ -8541,12 +8539,14 @@ static void client_closed(struct mst_client *c) {
     if (c->stream.reads_out && l->transport.end != MST_ERR_WS_CLOSED) {
         /* It did not get to the peer's close frame: something may be lost. */
         error = l->transport.end != 0 ? l->transport.end : MST_ERR_TIMEOUT;
-        link_count_error(l, error);
     }
     if (l->report == MST_EVENT_CLOSED) {
         l->failure.retry_ms = 0; /* what went wrong is still to be told */
     } else {
         (void)link_note(l, MST_EVENT_CLOSED, error, l->state);
+        if (error != MST_OK) {
+            link_count_failure(l);
+        }
     }
     if (l->state == MST_STATE_CLOSING) {
         client_end(c);
@@ -8598,7 +8598,7 @@ static int client_read_upgrade(struct mst_client *c, struct mst_event *event) {
     mst_ws_init(&c->ws);
     client_reset(c);
     c->stream.open_ms = l->clock.elapsed_ms;
-    l->grant.again = false;
+    l->grant.refused = 0;
     l->reported_error = 0;
     l->stats.opens++;
     l->stats.lag_ns = l->stats.lag_max_ns = 0;
@@ -8900,6 +8900,8 @@ void mst_client_wipe(struct mst_client *client) {
  *    IDLE                  another request                          PUT
  *    IDLE                  the connection ends, or its time is up   WAIT
  *
+ *    RESOLVE CONNECT TLS   a request: a token ahead can wait        WAIT
+ *    TOKEN                 a request: a token ahead can wait        WAIT
  *    RESOLVE CONNECT TLS   put_ms is over: the request ends         WAIT
  *    TOKEN PUT IDLE        put_ms is over: the request ends         WAIT
  *    PUT                   error, or its deadline                   WAIT
@@ -8991,8 +8993,8 @@ static void transfer_failed(struct mst_transfer *t) {
                    f->error >= MST_ERR_HTTP_BODY) &&
                  (!answered || transfer_is_retryable(f->http_status));
 
-    if (put && f->error == MST_ERR_UNAUTHORIZED && !t->token_again) {
-        t->token_again = mends = true; /* once more, with a new one */
+    if (put && f->error == MST_ERR_UNAUTHORIZED && l->grant.refused == 1) {
+        mends = true; /* once more, with a new token */
         answered = false;
     }
     transfer_note(t, f->error, f->stage, f->http_status);
@@ -9033,7 +9035,6 @@ static int transfer_answered(struct mst_transfer *t) {
     }
     transfer_give_up(t, error);
     l->attempts = 0;
-    l->grant.again = false;
     (void)transport_wire_out(&l->transport, &unsent);
     if (l->http.close || l->sending != SEND_NOTHING || unsent > 0) {
         link_restart(l); /* nor is the rest of the request sent */
@@ -9115,11 +9116,7 @@ static bool transfer_tell(struct mst_link *l, struct mst_event *event) {
 
     if (l->report == MST_EVENT_CLOSED && l->wanted) {
         l->report = MST_EVENT_NONE;
-        if (!l->grant.ahead) {
-            transfer_failed(t);
-        } else if (l->state == MST_STATE_WAIT) {
-            link_arm(l, MST_TIMER_STAGE, 0); /* that was not for the request */
-        }
+        transfer_failed(t);
     }
     if (l->wanted || t->request == NULL) {
         return false;
@@ -9181,15 +9178,13 @@ int mst_address_put(struct mst_transfer *transfer,
     memset(&t->result, 0, sizeof t->result);
     memset(&t->problem, 0, sizeof t->problem);
     t->result.problem = &t->problem;
-    t->token_again = false;
     t->request = request;
     t->record = record;
-    l->reported_error = 0;
-    l->grant.again = false;
+    l->reported_error = l->grant.refused = 0;
     l->wanted = l->more = true;
     link_arm(l, MST_TIMER_USER, l->config.put_ms);
-    if (l->state == MST_STATE_WAIT) {
-        link_arm(l, MST_TIMER_STAGE, 0); /* what failed was something else */
+    if (l->state == MST_STATE_WAIT || l->access->fetching == l) {
+        link_restart(l); /* what it did, or failed with, was something else */
     }
     return 0;
 }

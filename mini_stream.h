@@ -1256,11 +1256,9 @@ struct mst_addresses {
 /* The reply of the token endpoint, as it is read. */
 struct mst_reply {
     struct mst_json json;
-    uint32_t item_len, token_len;
+    uint32_t item_len;        /* of the field at hand */
     uint32_t life_ms;         /* of the token; UINT32_MAX: it has no end */
     uint8_t seen, set, field; /* by enum reply_field */
-    char *store;              /* of the field at hand, or NULL */
-    bool granted; /* the whole scope; else the text names what is missing */
 };
 /* The times that an object has read. */
 struct mst_clock {
@@ -1275,9 +1273,8 @@ struct mst_grant {
     struct mst_token *token;
     const char *scope; /* being fetched: a room keeps its own until then */
     uint8_t serial;    /* of the token */
-    bool again;        /* a new one has come after a 401 */
+    uint8_t refused;   /* 401s in a row, 2 for more */
     bool store_tried;
-    bool ahead; /* this attempt is for such a token */
 };
 /* What has become of the connection at hand. */
 struct mst_connection {
@@ -1463,7 +1460,6 @@ struct mst_transfer {
     struct mst_address_result result;
     struct mst_problem problem;
     size_t body_len;
-    bool token_again;
     char token[MST_TOKEN_ROOM];
 };
 

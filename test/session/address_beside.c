@@ -199,7 +199,8 @@ static void test_token_refused_beside_the_stream(void **state) {
     session_end();
 }
 
-/* What the link has failed at before, even for long, is not the request's. */
+/* What the link has failed at before, even for long, is not the request's: nor
+ * does it wait for what is under way then. */
 static void test_after_another_failure(void **state) {
     (void)state;
     for (int under_way = 0; under_way < 2; under_way++) {
@@ -218,7 +219,17 @@ static void test_after_another_failure(void **state) {
             session_run(100); /* until the next token is asked for */
         }
         asked_ms = mst_mock_elapsed(&session.mock);
-        put_well("after another failure");
+        if (under_way) {
+            session.service.token.raw = NULL;
+            expect_int("put", 0, session_put());
+            session_run(100);
+            expect_int("asks at once", 3,
+                       (long long)session.service.tokens.count);
+            assert_true(session_until(MST_EVENT_ADDRESS, 5000));
+            expect_text("put", "OK", error_name(session.seen.address.error));
+        } else {
+            put_well("after another failure");
+        }
         assert_true(session.seen.address_ms - asked_ms < 5000);
         session_end();
     }

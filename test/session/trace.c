@@ -290,7 +290,7 @@ static void test_errors_by_band(void **state) {
     session.service.token.status = 500;
     service_frame(&session.service, 0xF0, 1, "", 0);
     assert_true(session_until(MST_EVENT_CLOSED, 5000));
-    expect_failure(5, MST_ERR_WS_RESERVED, MST_STATE_CLOSING);
+    expect_failure(5, MST_ERR_WS_RESERVED, MST_STATE_OPEN);
     assert_true(session_until(MST_EVENT_CLOSED, 10000));
     expect_failure(3, MST_ERR_HTTP_STATUS, MST_STATE_TOKEN);
     session.service.token.status = 0;
