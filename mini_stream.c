@@ -4996,11 +4996,9 @@ static int http_read(struct mst_http *h, const uint8_t *data, size_t len,
     return rc == HTTP_MORE && h->state == HTTP_OVER ? HTTP_END : rc;
 }
 
-/* The connection has ended: HTTP_END where that ends the response, too. */
-static int http_eof(const struct mst_http *h) {
-    return h->state == HTTP_BODY_TO_END || h->state == HTTP_OVER
-               ? HTTP_END
-               : MST_ERR_HTTP_TRUNCATED;
+/* Whether the connection's end ends the response, too. */
+static bool http_ends(const struct mst_http *h) {
+    return h->state == HTTP_BODY_TO_END;
 }
 
 int mst_http_status(const struct mst_http *http) {
@@ -6205,19 +6203,25 @@ static unsigned link_purpose(const struct mst_link *l) {
                : ACCESS_TOKEN;
 }
 
-/* How long until a link that waits begins with that, ms; TIMER_NONE where there
- * is nothing to do, or another link is fetching a token. */
-static uint32_t link_wait(const struct mst_link *l) {
+/* How long what is to be done next is held back, ms; TIMER_NONE where there is
+ * nothing to do, or another link is fetching a token. */
+static uint32_t link_held(const struct mst_link *l) {
     const struct mst_access *a = l->access;
     const unsigned purpose = link_purpose(l);
-    uint32_t wait = timer_rest(&l->timers[MST_TIMER_STAGE], l->clock.now);
-    uint32_t hold = timer_rest(&a->holds[purpose], l->clock.now);
 
     if ((!l->wanted && (a == &l->own || access_ageing(a) == NULL)) ||
         (purpose == ACCESS_TOKEN && a->fetching != NULL)) {
         return TIMER_NONE;
     }
-    return hold > wait ? hold : wait;
+    return timer_rest(&a->holds[purpose], l->clock.now);
+}
+
+/* How long until a link that waits begins with that. */
+static uint32_t link_wait(const struct mst_link *l) {
+    uint32_t wait = timer_rest(&l->timers[MST_TIMER_STAGE], l->clock.now);
+    uint32_t held = link_held(l);
+
+    return held > wait ? held : wait;
 }
 
 /* The exchange with the token endpoint is over, well or not. */
@@ -6698,6 +6702,10 @@ static int link_read_http(struct mst_link *l,
         }
     } while (rc == 0 && (found == HTTP_HEAD || found == HTTP_BODY));
     link_took(l, data, used);
+    if (found == HTTP_MORE && l->transport.end == MST_ERR_EOF &&
+        http_ends(&l->http)) {
+        found = HTTP_END;
+    }
     return rc != 0 ? rc : found == HTTP_END ? 1 : found;
 }
 
@@ -6727,12 +6735,9 @@ static void link_ended(struct mst_link *l) {
         return;
     }
     if (error == MST_ERR_EOF && l->http.headers_len > 0 && link_is_http(l)) {
-        error = http_eof(&l->http);
-        error = error == HTTP_END ? link_reply_done(l) : error;
+        error = MST_ERR_HTTP_TRUNCATED;
     }
-    if (error != 0) {
-        link_fail(l, error);
-    }
+    link_fail(l, error);
 }
 
 /* Looks at the plaintext that is there. Returns 1 with an event, or 0. */
@@ -6979,6 +6984,8 @@ static uint32_t link_left(const struct mst_link *l) {
     if (l->state == MST_STATE_WAIT) {
         left = timer_sooner(left, link_wait(l));
         first = MST_TIMER_USER;
+    } else if (l->state == MST_STATE_IDLE && l->wanted) {
+        left = timer_sooner(left, link_held(l));
     }
     for (unsigned i = first; i < MST_TIMER_OWNER; i++) {
         left = timer_sooner(left, timer_left(&l->timers[i], l->clock.now));
@@ -9072,7 +9079,7 @@ static int transfer_read(struct mst_link *l, struct mst_event *event) {
         (void)transport_received(&l->transport, &len);
         if (len > 0 || l->transport.end != 0) {
             link_restart(l); /* the peer should have nothing to say */
-        } else if (l->wanted && !l->access->holds[ACCESS_ADDRESS].armed) {
+        } else if (l->wanted && link_held(l) == 0) {
             link_exchange(l);
         }
     }
@@ -9080,13 +9087,12 @@ static int transfer_read(struct mst_link *l, struct mst_event *event) {
 }
 
 static bool transfer_finish(struct mst_link *l) {
-    if (l->state == MST_STATE_IDLE) {
+    bool idle = l->state == MST_STATE_IDLE;
+
+    if (idle) {
         link_restart(l); /* the peer's right, after some time */
-        return true;
     }
-    return l->state == MST_STATE_PUT && l->transport.end == MST_ERR_EOF &&
-           l->http.headers_len > 0 && http_eof(&l->http) == HTTP_END &&
-           transfer_answered(transfer_of(l)) == 0;
+    return idle;
 }
 
 /* put_ms is over. */

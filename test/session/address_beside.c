@@ -407,6 +407,63 @@ static void test_token_endpoint_holds_all(void **state) {
     }
 }
 
+/* Polls this one alone, until an event of this type (true) or end_ms. */
+static bool sleeps_until(struct mst_transfer *transfer, uint64_t end_ms,
+                         enum mst_event_type type) {
+    struct mst_event event = {.type = MST_EVENT_NONE};
+
+    while (event.type != type && mst_mock_elapsed(&session.mock) < end_ms) {
+        if (mst_transfer_poll(transfer, &event) == 0) {
+            uint64_t left = end_ms - mst_mock_elapsed(&session.mock);
+            uint32_t sleep = mst_next_deadline_ms(&transfer->link);
+            left = sleep < left ? sleep : left;
+            mst_mock_advance(&session.mock, left < 10 ? (uint32_t)left : 10);
+        }
+    }
+    return event.type == type;
+}
+
+/* A request on a connection that stands is held back because another transfer
+ * was told to wait. That one, polled first, notices that the time is over: the
+ * other one knows, too, although only it is polled from then on. */
+static void test_held_back_while_idle(void **state) {
+    static unsigned char bytes[MST_MEMORY_LEN(MST_LENGTHS_USUAL)];
+    const struct mst_memory memory = {bytes, sizeof bytes, MST_LENGTHS_USUAL};
+    static struct mst_transfer other;
+    struct mst_address record;
+    struct mst_config config;
+    uint64_t begin_ms;
+
+    (void)state;
+    begin();
+    begin_subscribed();
+    config = session.config;
+    config.access = session.transfer.link.access;
+    config.link = 2;
+    assert_int_equal(mst_transfer_init(&other, &config, &session.port, &memory),
+                     0);
+    put_well("first");
+    expect_int("idle", MST_STATE_IDLE, mst_link_state(&session.transfer.link));
+    session.service.address.status = 429;
+    session.service.address.headers = "Retry-After: 5\r\n";
+    begin_ms = mst_mock_elapsed(&session.mock);
+    expect_int("put", 0, mst_address_put(&other, &session.request, &record));
+    assert_true(sleeps_until(&other, begin_ms + 1000, MST_EVENT_ADDRESS));
+    session.service.address.status = 0;
+    session.service.address.headers = NULL;
+    expect_int("put", 0, session_put());
+    (void)sleeps_until(&session.transfer, begin_ms + 2000, MST_EVENT_ADDRESS);
+    mst_mock_advance(&session.mock, 4000);
+    (void)sleeps_until(&other, begin_ms + 6001, MST_EVENT_ADDRESS);
+    expect_int("idle", MST_STATE_IDLE, mst_link_state(&session.transfer.link));
+    expect_int("may not sleep", 0,
+               mst_next_deadline_ms(&session.transfer.link));
+    assert_true(
+        sleeps_until(&session.transfer, begin_ms + 7000, MST_EVENT_ADDRESS));
+    mst_transfer_wipe(&other);
+    session_end();
+}
+
 /* A token for both scopes is fetched once. */
 static void test_one_token_for_both_scopes(void **state) {
     (void)state;
@@ -731,6 +788,7 @@ int main(void) {
         TEST(test_token_fetched_ahead),
         TEST(test_refused_scope_is_not_fetched_ahead),
         TEST(test_token_endpoint_holds_all),
+        TEST(test_held_back_while_idle),
         TEST(test_one_token_for_both_scopes),
         TEST(test_at_each_moment_of_a_rotation),
         TEST(test_stream_breaks_meanwhile),

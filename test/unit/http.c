@@ -40,7 +40,7 @@ static int read_response(const char *text, size_t len, size_t step,
             return found;
         }
     }
-    return found == HTTP_MORE && http_eof(&http) == HTTP_END ? HTTP_END : found;
+    return found == HTTP_MORE && http_ends(&http) ? HTTP_END : found;
 }
 
 static void expect_response(const char *text, int expected, const char *body) {
