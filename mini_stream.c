@@ -5533,8 +5533,10 @@ static uint8_t *transport_room(const struct mst_transport *t, size_t *len) {
 
 /* So many bytes were read there. */
 static void transport_got(struct mst_transport *t, size_t len) {
-    if (t->secured && t->ahead_size == 0) {
-        br_ssl_engine_recvrec_ack(transport_engine(t), len);
+    br_ssl_engine_context *engine = transport_engine(t);
+
+    if (engine != NULL && t->ahead_size == 0) {
+        br_ssl_engine_recvrec_ack(engine, len);
     } else {
         t->ahead_at = 0;
         t->ahead_len = len;
@@ -6727,22 +6729,11 @@ static void link_read_token(struct mst_link *l) {
     }
 }
 
-/* The transport has ended, and all that came before has been read. */
-static void link_ended(struct mst_link *l) {
-    int error = l->transport.end;
-
-    if (l->user->finish(l)) {
-        return;
-    }
-    if (error == MST_ERR_EOF && l->http.headers_len > 0 && link_is_http(l)) {
-        error = MST_ERR_HTTP_TRUNCATED;
-    }
-    link_fail(l, error);
-}
-
-/* Looks at the plaintext that is there. Returns 1 with an event, or 0. */
+/* Looks at the plaintext that is there; behind all of it, at the connection's
+ * end. Returns 1 with an event, or 0. */
 static int link_step(struct mst_link *l, struct mst_event *event) {
     size_t unread;
+    int error;
 
     if (l->state == MST_STATE_TLS) {
         if ((transport_state(&l->transport) & BR_SSL_SENDAPP) != 0) {
@@ -6753,12 +6744,18 @@ static int link_step(struct mst_link *l, struct mst_event *event) {
     } else if (l->user->read(l, event) == 1) {
         return 1;
     }
-    if (l->state >= MST_STATE_TLS && l->transport.end != 0) {
-        (void)transport_received(&l->transport, &unread);
-        if (unread == 0) {
-            link_ended(l);
-        }
+    error = l->transport.end;
+    if (error == 0 || l->state < MST_STATE_TLS) {
+        return 0;
     }
+    (void)transport_received(&l->transport, &unread);
+    if (unread > 0 || l->user->finish(l)) {
+        return 0;
+    }
+    if (error == MST_ERR_EOF && l->http.headers_len > 0 && link_is_http(l)) {
+        error = MST_ERR_HTTP_TRUNCATED;
+    }
+    link_fail(l, error);
     return 0;
 }
 
@@ -7014,7 +7011,7 @@ static bool link_receive(struct mst_link *l) {
     uint8_t *to;
     int n;
 
-    if (t->end != 0) {
+    if (t->end != 0 || t->used > 0) { /* that is to be let go of first */
         return false;
     }
     if (transport_feed(t)) {
