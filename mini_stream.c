@@ -6046,8 +6046,8 @@ static void link_enter(struct mst_link *l, enum mst_state state,
     link_arm(l, MST_TIMER_STAGE, limit_ms);
 }
 
-/* Whether what the exchange has to do with this token is for nothing: it was
- * replaced, or another link has found it to be bad. */
+/* Whether the token of the exchange is gone: it was replaced, or another link has
+ * found it to be bad. */
 static bool link_lost_token(const struct mst_link *l) {
     return l->grant.token->serial != l->grant.serial;
 }

@@ -1268,7 +1268,7 @@ struct mst_clock {
     uint64_t unix_ms;        /* ...and elapsed_ms then */
     struct mst_timer caller; /* until when the caller may be away */
 };
-/* The token of the last exchange, or the room of the one at hand. */
+/* The token of the last exchange; while one is fetched, the room for it. */
 struct mst_grant {
     struct mst_token *token;
     const char *scope; /* being fetched: a room keeps its own until then */
