@@ -1735,11 +1735,11 @@ static int object_read(struct object *o, const char *text, size_t len,
  * What a message of the service may hold, the events that are made of it, and
  * requests.
  *
- * A message is read in one pass: fields are kept as they come, levels and
- * entries of a response are handed out at once if it is known what they
- * belong to. Where it is not yet, the pass goes to the end without them and a
- * second one, from the first of them on, delivers them; a message that came in
- * pieces is in the buffer then.
+ * Levels and entries of a response are handed out as they are read, and a fault
+ * in a field is an error at once, if it is known what they belong to: in the
+ * service's usual order of fields it is. What comes too early for that is left
+ * out, and the message is read once more, by what is known of it then; one that
+ * came in pieces must be in the buffer for this.
  * ------------------------------------------------------------------------ */
 
 static const char message_channels[] =
@@ -1750,33 +1750,24 @@ static const char message_actions[] =
     "subscribe\0unsubscribe\0subscription_list\0error\0";
 
 #define MESSAGE_ACTION_ERROR 3
-#define MESSAGE_NONE 255 /* no channel or action seen yet */
+#define MESSAGE_NONE 255 /* no channel or action is known yet */
 
 /* From MST_CODE_UNKNOWN_ACTION on. */
 static const char message_codes[] =
     "UNKNOWN_ACTION\0INTERNAL_SERVER_ERROR\0MALFORMED_REQUEST\0"
     "NO_EFFECT_ACTION\0UNKNOWN_CHANNEL\0UNKNOWN_CHANNEL_PARAMS_CONFIGURATION\0";
 
-enum message_phase {
-    MESSAGE_IDLE, /* the next piece begins a message */
-    MESSAGE_SCAN,
-    MESSAGE_ERROR, /* the error comes next */
-    MESSAGE_DONE   /* what may be left of the message is passed over */
-};
-
-enum message_pass {
-    MESSAGE_FIRST,
-    MESSAGE_DEFERRED, /* the first, with levels or entries left to the second */
-    MESSAGE_SECOND
-};
-
+/* Where the decoder is in a message. */
 enum message_place {
     MESSAGE_BEFORE,
     MESSAGE_ROOT,
     MESSAGE_PAYLOAD,
     MESSAGE_LEVELS,
     MESSAGE_LEVEL,
-    MESSAGE_ENTRIES
+    MESSAGE_ENTRIES,
+    MESSAGE_FAILED, /* the error comes next */
+    MESSAGE_DONE,   /* what may be left of the message is passed over */
+    MESSAGE_BETWEEN /* the next piece begins a message */
 };
 
 enum message_field {
@@ -1800,7 +1791,7 @@ enum message_field {
 /* Their names, as json_key_matches() wants them: first those of the root, from
  * FIELD_MARKET on the payload's. Of those that are scalars, times and then
  * numbers are the last. */
-static const char message_fields[MST_FIELDS][JSON_KEY_WORDS] = {
+static const char message_fields[FIELD_NONE][JSON_KEY_WORDS] = {
     "channel", "type",   "payload", "channels",  "error",
     "market",  "type",   "time",    "timestamp", "executed_at",
     "price",   "amount", "bids",    "asks",
@@ -1809,7 +1800,7 @@ static const char message_fields[MST_FIELDS][JSON_KEY_WORDS] = {
 #define MESSAGE_NUMBERS (BIT(FIELD_PRICE) | BIT(FIELD_AMOUNT))
 #define MESSAGE_SIDES (BIT(FIELD_BIDS) | BIT(FIELD_ASKS))
 #define MESSAGE_CONTAINERS \
-    (BIT(FIELD_PAYLOAD) | BIT(FIELD_ENTRIES) | BIT(FIELD_ERROR) | MESSAGE_SIDES)
+    (BIT(FIELD_PAYLOAD) | BIT(FIELD_ENTRIES) | MESSAGE_SIDES)
 
 /* Fields that a message of each channel must have, beside its channel. */
 static const uint16_t message_required[] = {
@@ -1822,6 +1813,11 @@ static const uint16_t message_required[] = {
 const char *mst_channel_name(enum mst_channel channel) {
     return text_nth(message_channels, channel);
 }
+
+/* Where the time of each is in mst_decoder.time. */
+static const uint8_t message_times[] = {
+    FIELD_TIME - FIELD_TIME, FIELD_TIMESTAMP - FIELD_TIME,
+    FIELD_EXECUTED_AT - FIELD_TIME, FIELD_TIMESTAMP - FIELD_TIME};
 
 static enum mst_code message_code(const char *text) {
     return (enum mst_code)(text_lookup(message_codes, text, strlen(text)) +
@@ -1843,22 +1839,26 @@ static bool message_is_known(const struct mst_decoder *d) {
 /* A message that turned out bad may have had levels of a book: it says so, or
  * has not said what else it is. */
 static bool message_may_have_levels(const struct mst_decoder *d) {
-    return d->channel == MST_MARKET_DATA ||
-           (d->fields.twice & BIT(FIELD_CHANNEL)) != 0 ||
-           (d->channel == MESSAGE_NONE &&
-            ((d->fields.seen & BIT(FIELD_CHANNEL)) != 0 ||
-             (d->action == MESSAGE_NONE &&
-              (d->fields.seen & BIT(FIELD_ERROR)) == 0)));
+    if ((d->taken & BIT(FIELD_CHANNEL)) != 0) {
+        return d->channel == MST_MARKET_DATA;
+    }
+    return (d->seen & BIT(FIELD_CHANNEL)) != 0 ||
+           ((d->taken & BIT(FIELD_ACTION)) == 0 &&
+            (d->seen & BIT(FIELD_ERROR)) == 0);
 }
 
-/* Fields that matter in this message, as far as it is known. */
+/* Fields that are known to matter where the decoder is. */
 static unsigned message_relevant(const struct mst_decoder *d) {
+    const unsigned always = BIT(FIELD_CHANNEL) | BIT(FIELD_ACTION);
+
+    if (d->place == MESSAGE_LEVEL) {
+        return MESSAGE_NUMBERS;
+    }
     if (message_is_data(d)) {
-        return BIT(FIELD_CHANNEL) | message_required[d->channel] |
+        return always | message_required[d->channel] |
                (d->channel <= MST_TOP_OF_BOOK ? MESSAGE_SIDES : 0u);
     }
-    return BIT(FIELD_CHANNEL) | BIT(FIELD_ACTION) |
-           (message_is_response(d) ? BIT(FIELD_ENTRIES) : 0u);
+    return always | (message_is_response(d) ? BIT(FIELD_ENTRIES) : 0u);
 }
 
 static void message_event(struct mst_event *event, enum mst_event_type type) {
@@ -1883,57 +1883,45 @@ static int message_part(struct mst_decoder *d, struct mst_event *event,
     return 1;
 }
 
-/* An error that no text tells more about. */
-static int message_error(struct mst_decoder *d, int error) {
-    d->said.text[0] = '\0';
+/* The value of the field at hand has been taken in. */
+static int message_taken(struct mst_decoder *d) {
+    d->taken |= (uint16_t)BIT(d->field);
+    return 0;
+}
+
+/* Something is wrong with the field at hand, or with its value of this text: an
+ * error, if it is known that the field matters. Else it is as if its value had
+ * not been there: should the field turn out to matter, then the next reading
+ * gets here again. */
+static int message_fault(struct mst_decoder *d, int error, const char *text,
+                         size_t len) {
+    d->taken &= (uint16_t)~BIT(d->field);
+    if ((message_relevant(d) & BIT(d->field)) == 0) {
+        return 0;
+    }
+    text_copy(d->said.text, sizeof d->said.text, text, len);
     return error;
 }
 
-/* Notes that a field is of no use; the text is kept for the error. */
-static void message_bad(struct mst_decoder *d, enum message_field field,
-                        int error, const char *text, size_t len) {
-    if ((d->fields.unusable & BIT(field)) == 0) {
-        d->fields.unusable |= (uint16_t)BIT(field);
-        d->fields.bad[field] = (int16_t)error;
-        if (field != FIELD_AMOUNT ||
-            (d->fields.unusable & BIT(FIELD_PRICE)) == 0) {
-            d->fields.text_field = (uint8_t)field;
-            text_copy(d->said.text, sizeof d->said.text, text, len);
-        }
-    }
+/* The level that is read: the best of a side, or the next of a part. What is
+ * read of an execution is the first one. */
+static struct mst_level *message_level(struct mst_decoder *d) {
+    return &d->levels[d->channel == MST_TOP_OF_BOOK ? d->side : d->count];
 }
 
-/* The error of an unusable field. */
-static int message_bad_error(struct mst_decoder *d, unsigned field) {
-    const int error = d->fields.bad[field];
+/* Takes in a price or an amount. */
+static void message_take_number(struct mst_decoder *d,
+                                const struct mst_decimal *number) {
+    struct mst_level *level = message_level(d);
 
-    return d->fields.text_field == field ? error : message_error(d, error);
-}
-
-/* The first thing that is wrong with a field that matters, or 0. */
-static int message_fault(struct mst_decoder *d) {
-    unsigned relevant;
-
-    if ((d->fields.unusable | d->fields.twice) == 0) {
-        return message_error(d, 0);
+    if (d->field == FIELD_PRICE) {
+        level->price_coefficient = number->coefficient;
+        level->price_exponent = number->exponent;
+    } else {
+        level->amount_coefficient = number->coefficient;
+        level->amount_exponent = number->exponent;
+        level->flags = number->inexact ? MST_LEVEL_INEXACT : 0;
     }
-    relevant = message_relevant(d);
-    for (unsigned i = 0; i < MST_FIELDS; i++) {
-        if ((d->fields.unusable & relevant & BIT(i)) != 0) {
-            return message_bad_error(d, i);
-        }
-    }
-    return message_error(
-        d, (d->fields.twice & relevant) != 0 ? MST_ERR_MESSAGE_KEY : 0);
-}
-
-/* The same while the message is being read: 0 until it is known what it is, in
- * a level, whose faults wait for its end, and in the second pass. */
-static int message_fault_so_far(struct mst_decoder *d) {
-    return d->place != MESSAGE_LEVEL && d->pass != MESSAGE_SECOND &&
-                   message_is_known(d)
-               ? message_fault(d)
-               : 0;
 }
 
 /* Reads a time; returns what is behind it, or NULL. The minute is most often
@@ -1977,29 +1965,33 @@ COLD const char *message_number_pass(const char *at, const char *end,
 
 /* Reads a price or an amount; of what is no string only a number begins with
  * '9' or what is before it. */
-static int message_number(struct mst_decoder *d, bool price,
-                          const struct json_text *t) {
-    struct mst_decimal *number = price ? &d->price : &d->amount;
+static int message_number(struct mst_decoder *d, const struct json_text *t) {
+    struct mst_decimal number;
     int rc = !t->string && t->at[0] > '9' ? MST_ERR_MESSAGE_SHAPE
              : t->cut                     ? MST_ERR_DECIMAL_WIDE
-                      : mst_decimal_parse(t->at, t->len, number);
+                      : mst_decimal_parse(t->at, t->len, &number);
 
-    if (rc == 0 && number->coefficient < 0) {
-        rc = MST_ERR_DECIMAL;
-    } else if (rc == 0 && number->inexact && (price || d->strict)) {
-        rc = MST_ERR_DECIMAL_WIDE;
+    if (rc != 0) {
+        return rc;
     }
-    return rc;
+    if (number.coefficient < 0) {
+        return MST_ERR_DECIMAL;
+    }
+    if (number.inexact && (d->field == FIELD_PRICE || d->strict)) {
+        return MST_ERR_DECIMAL_WIDE;
+    }
+    message_take_number(d, &number);
+    return 0;
 }
 
-/* Takes in the value of a field that is a scalar. */
-static void message_scalar(struct mst_decoder *d, enum message_field field,
-                           const struct json_text *t) {
+/* Reads the value of the field at hand, which is a scalar. */
+static int message_scalar(struct mst_decoder *d, const struct json_text *t) {
+    const enum message_field field = (enum message_field)d->field;
     const char *end = t->at + t->len;
     int rc = 0;
 
     if (field >= FIELD_PRICE) {
-        rc = message_number(d, field == FIELD_PRICE, t);
+        rc = message_number(d, t);
     } else if (!t->string) {
         rc = MST_ERR_MESSAGE_SHAPE;
     } else if (field == FIELD_CHANNEL) {
@@ -2016,53 +2008,7 @@ static void message_scalar(struct mst_decoder *d, enum message_field field,
     } else {
         text_copy(d->said.market, sizeof d->said.market, t->at, t->len);
     }
-    if (rc != 0) {
-        message_bad(d, field, rc, t->at, t->len);
-    }
-}
-
-/* The error of a level without: a price and an amount, each once and good. */
-static int message_level_fault(struct mst_decoder *d) {
-    const unsigned good = d->fields.seen & ~(unsigned)d->fields.twice &
-                          ~(unsigned)d->fields.unusable;
-    const unsigned i =
-        (good & BIT(FIELD_PRICE)) == 0 ? FIELD_PRICE : FIELD_AMOUNT;
-
-    if ((good & MESSAGE_NUMBERS) == MESSAGE_NUMBERS) {
-        return 0;
-    }
-    if ((d->fields.twice & BIT(i)) != 0) {
-        return message_error(d, MST_ERR_MESSAGE_KEY);
-    }
-    return (d->fields.unusable & BIT(i)) != 0
-               ? message_bad_error(d, i)
-               : message_error(d, MST_ERR_MESSAGE_SHAPE);
-}
-
-/* Takes in a level that has been read: into the part at hand, or as the best
- * of its side. */
-static int message_level_close(struct mst_decoder *d) {
-    const bool top = d->channel == MST_TOP_OF_BOOK;
-    struct mst_level *level = &d->levels[top ? d->side : d->count];
-    int rc = message_level_fault(d);
-
-    if (rc != 0) {
-        return rc;
-    }
-    level->price_coefficient = d->price.coefficient;
-    level->price_exponent = d->price.exponent;
-    level->amount_coefficient = d->amount.coefficient;
-    level->amount_exponent = d->amount.exponent;
-    level->time_ns = d->time.of[0];
-    level->side = d->side;
-    level->flags = d->amount.inexact ? MST_LEVEL_INEXACT : 0;
-    if (top) {
-        d->there[d->side] = level->amount_coefficient != 0;
-    } else {
-        d->count++;
-    }
-    d->place = MESSAGE_LEVELS;
-    return 0;
+    return rc != 0 ? message_fault(d, rc, t->at, t->len) : message_taken(d);
 }
 
 /* The bytes of the message from here to there, which is in the piece at hand:
@@ -2096,12 +2042,14 @@ static int message_object(struct mst_decoder *d, struct object *o,
     d->said.text[0] = d->said.name[0] = d->said.message[0] = d->said.market[0] =
         '\0';
     rc = object_read(o, text, len, &d->said);
+    if (rc != 0) {
+        d->said.text[0] = '\0';
+    }
     if (rc == MST_ERR_MESSAGE_SIZE) {
         (void)object_label(d->said.text, sizeof d->said.text, o->item,
                            o->item_len);
-        return rc;
     }
-    return rc != 0 ? message_error(d, rc) : 0;
+    return rc;
 }
 
 static const struct object_field message_entry_fields[] = {
@@ -2172,22 +2120,32 @@ static int message_service_error(struct mst_decoder *d,
     return 1;
 }
 
-/* True where the levels or entries of a field can be handed out. */
+/* Fields that matter and stood in the message, and were left out: not taken in,
+ * nor an item that is at hand. */
+static unsigned message_left(const struct mst_decoder *d) {
+    const unsigned item = d->kept.item != 0 ? BIT(d->field) : 0u;
+
+    return message_relevant(d) & d->seen & ~(d->taken | item);
+}
+
+/* Whether the levels or entries of a field can be handed out: it is known what
+ * they belong to, and nothing before them was left out. */
 static bool message_streams(const struct mst_decoder *d,
                             enum message_field field) {
-    if (d->pass == MESSAGE_DEFERRED) {
-        return false;
+    const unsigned needed = message_required[MST_MARKET_DATA];
+
+    if (field == FIELD_ENTRIES) {
+        return message_is_response(d);
     }
-    if (d->channel == MST_MARKET_DATA) {
-        return (message_required[MST_MARKET_DATA] &
-                ~(unsigned)d->fields.seen) == 0;
-    }
-    return field == FIELD_ENTRIES ? message_is_response(d)
-                                  : d->channel == MST_TOP_OF_BOOK;
+    return d->channel <= MST_TOP_OF_BOOK && message_left(d) == 0 &&
+           (d->channel != MST_MARKET_DATA ||
+            (needed & ~(unsigned)d->taken) == 0);
 }
 
 /* Steps into the levels or entries of a field. */
 static int message_stream(struct mst_decoder *d, enum message_field field) {
+    d->seen |= (uint16_t)BIT(field);
+    d->taken |= (uint16_t)BIT(field);
     d->place = field == FIELD_ENTRIES ? MESSAGE_ENTRIES : MESSAGE_LEVELS;
     d->side = field == FIELD_ASKS ? MST_ASK : MST_BID;
     return json_open(&d->json, true);
@@ -2380,7 +2338,7 @@ HOT const char *message_level_fast(const char *at, const char *end,
 #endif
 }
 
-/* Passes over levels that are left to the second pass, with the end of their
+/* Passes over levels that are left to the next reading, with the end of their
  * side; false if they are not all at hand, or not what the service writes. */
 static bool message_fast_skip(struct mst_decoder *d) {
     const char *data = (const char *)d->data, *end = data + d->len;
@@ -2400,27 +2358,27 @@ static bool message_fast_skip(struct mst_decoder *d) {
     return true;
 }
 
-/* Takes in the beginning of a message: up to its market, of a heartbeat up to
- * its time. */
-static inline const char *message_fast_begin(struct mst_decoder *d,
-                                             const char *at, const char *end) {
+/* Passes over the beginning of a message: up to its market, of a heartbeat up
+ * to its time. */
+static inline const char *message_fast_begin(const char *at, const char *end,
+                                             enum mst_channel *channel) {
     const char *next;
 
     at = MESSAGE_PASS(at, end, "{\"channel\":\"");
-    d->channel = MST_MARKET_DATA;
+    *channel = MST_MARKET_DATA;
     next = MESSAGE_PASS(at, end, "market_data\",\"payload\":{\"market\":\"");
     if (next == NULL) {
-        d->channel = MST_TOP_OF_BOOK;
+        *channel = MST_TOP_OF_BOOK;
         next = MESSAGE_PASS(
             at, end, "market_data.top_of_book\",\"payload\":{\"market\":\"");
     }
     if (next == NULL) {
-        d->channel = MST_EXECUTION_DATA;
+        *channel = MST_EXECUTION_DATA;
         next = MESSAGE_PASS(at, end,
                             "execution_data\",\"payload\":{\"market\":\"");
     }
     if (next == NULL) {
-        d->channel = MST_HEARTBEAT;
+        *channel = MST_HEARTBEAT;
         next =
             MESSAGE_PASS(at, end, "heartbeat\",\"payload\":{\"timestamp\":\"");
     }
@@ -2460,10 +2418,12 @@ static inline const char *message_fast_market(struct mst_decoder *d,
 
 /* Passes over what comes between the market of a message and its time. */
 static inline const char *message_fast_fields(struct mst_decoder *d,
+                                              enum mst_channel channel,
                                               const char *at, const char *end) {
+    struct mst_level *trade = d->levels;
     const char *update;
 
-    switch ((enum mst_channel)d->channel) {
+    switch (channel) {
     case MST_MARKET_DATA:
         update = MESSAGE_PASS(at, end, "\",\"type\":\"UPDATE\"");
         d->snapshot = update == NULL;
@@ -2474,13 +2434,13 @@ static inline const char *message_fast_fields(struct mst_decoder *d,
         return MESSAGE_PASS(at, end,
                             "\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"");
     default:
-        d->price.inexact = d->amount.inexact = false;
+        trade->flags = 0;
         at = MESSAGE_PASS(at, end, "\",\"price\":\"");
-        at = message_number_pass(at, end, &d->price.coefficient,
-                                 &d->price.exponent);
+        at = message_number_pass(at, end, &trade->price_coefficient,
+                                 &trade->price_exponent);
         at = MESSAGE_PASS(at, end, "\",\"amount\":\"");
-        at = message_number_pass(at, end, &d->amount.coefficient,
-                                 &d->amount.exponent);
+        at = message_number_pass(at, end, &trade->amount_coefficient,
+                                 &trade->amount_exponent);
         return MESSAGE_PASS(at, end, "\",\"executed_at\":\"");
     }
 }
@@ -2490,23 +2450,22 @@ static inline const char *message_fast_fields(struct mst_decoder *d,
  * anew. */
 static const char *message_fast_head(struct mst_decoder *d, const char *begin,
                                      const char *end) {
-    static const uint8_t times[] = {0, 1, 2, 1}; /* in d->time.of */
-    const char *at = message_fast_begin(d, begin, end);
+    enum mst_channel channel;
+    const char *at = message_fast_begin(begin, end, &channel);
 
-    if (at != NULL && d->channel != MST_HEARTBEAT) {
+    if (at != NULL && channel != MST_HEARTBEAT) {
         at = message_fast_market(d, at, end);
-        at = message_fast_fields(d, at, end);
+        at = message_fast_fields(d, channel, at, end);
     }
     if (at != NULL) {
-        at = message_time(d, at, end, &d->time.of[times[d->channel]]);
+        at = message_time(d, at, end, &d->time.of[message_times[channel]]);
     }
     at = MESSAGE_PASS(at, end, "\"");
     if (at == NULL || (size_t)(at - begin) > d->kept.buffer_len) {
-        d->channel = MESSAGE_NONE;
-        d->said.market[0] = '\0';
         return NULL;
     }
-    d->fields.seen = BIT(FIELD_CHANNEL) | message_required[d->channel];
+    d->channel = (uint8_t)channel;
+    d->seen = d->taken = BIT(FIELD_CHANNEL) | message_required[channel];
     d->place = MESSAGE_PAYLOAD;
     d->json.state = JSON_AT_COMMA;
     d->json.depth = d->json.deepest = 2;
@@ -2584,12 +2543,10 @@ static inline const char *message_fast_side(struct mst_decoder *d,
     enum message_field field = bids != NULL ? FIELD_BIDS : FIELD_ASKS;
 
     at = bids != NULL ? bids : MESSAGE_PASS(at, end, ",\"asks\":[");
-    if (at == NULL || (d->fields.seen & BIT(field)) != 0 ||
-        !message_streams(d, field) ||
-        (d->fields.unusable | d->fields.twice) != 0) {
+    if (at == NULL || (d->seen & BIT(field)) != 0 ||
+        !message_streams(d, field)) {
         return NULL;
     }
-    d->fields.seen |= (uint16_t)BIT(field);
     (void)message_stream(d, field);
     return at;
 }
@@ -2607,7 +2564,7 @@ static void message_fast(struct mst_decoder *d) {
 #if WORDS
     shapes[1].varies = d->variety >= MESSAGE_VARIES;
 #endif
-    if (d->place == MESSAGE_BEFORE && d->pass == MESSAGE_FIRST &&
+    if (d->place == MESSAGE_BEFORE && d->taken == 0 &&
         d->json.state == JSON_AT_VALUE) {
         next = message_fast_head(d, at, end);
         at = next != NULL ? next : at;
@@ -2674,118 +2631,98 @@ static int message_take(struct mst_decoder *d) {
     return 0;
 }
 
-/* An item does not fit the buffer: an error, unless it may turn out not to
- * matter. */
-static int message_oversized(struct mst_decoder *d) {
-    if (d->place >= MESSAGE_LEVELS) {
-        return message_error(d, MST_ERR_MESSAGE_SIZE);
-    }
-    message_bad(d, (enum message_field)d->field, MST_ERR_MESSAGE_SIZE, "", 0);
-    return message_fault_so_far(d);
+/* What begins at hand is no value of the type that it must be. */
+static int message_misfit(const struct mst_decoder *d) {
+    return json_begins(d->data[d->at]) ? MST_ERR_MESSAGE_SHAPE
+                                       : MST_ERR_JSON_SYNTAX;
 }
 
-/* Reads the value of a field: at once where it is a plain string at hand, else
- * as an item. */
-static int message_read(struct mst_decoder *d, enum message_field field) {
+/* The value of a field that is a scalar: read at once where it is a plain
+ * string at hand, else as an item. */
+static int message_read(struct mst_decoder *d) {
     const char *data = (const char *)d->data, *end = data + d->len;
     const char *begin = data + d->at + 1, *at = NULL;
+    struct mst_decimal number = {0, 0, false};
     struct json_text t = {begin, 0, true, false};
 
-    d->field = (uint8_t)field;
-    if (begin[-1] == 'n' && d->place == MESSAGE_LEVEL) {
-        /* As good as absent. */
-        message_bad(d, field, MST_ERR_MESSAGE_SHAPE, "", 0);
-        return message_skip(d);
-    }
     if (begin[-1] != '"') {
         return message_take(d);
     }
-    if (field >= FIELD_PRICE) {
-        struct mst_decimal *n = field == FIELD_PRICE ? &d->price : &d->amount;
-        n->inexact = false;
-        at = message_number_pass(begin, end, &n->coefficient, &n->exponent);
-    } else if (field >= FIELD_TIME) {
-        at = message_time(d, begin, end, &d->time.of[field - FIELD_TIME]);
+    if (d->field >= FIELD_PRICE) {
+        at = message_number_pass(begin, end, &number.coefficient,
+                                 &number.exponent);
+    } else if (d->field >= FIELD_TIME) {
+        at = message_time(d, begin, end, &d->time.of[d->field - FIELD_TIME]);
     }
     if (at != NULL && at < end && *at == '"' &&
         (size_t)(at - begin) + 2 <= d->kept.buffer_len) {
+        if (d->field >= FIELD_PRICE) {
+            message_take_number(d, &number);
+        }
         d->at = (size_t)(at + 1 - data);
         d->json.state = JSON_AT_COMMA;
-        return 0;
+        return message_taken(d);
     }
     if (!json_string_pass(&d->json, d->data, d->len, &d->at, &t.len)) {
         return message_take(d);
     }
-    if (t.len + 2 > d->kept.buffer_len) {
-        return message_oversized(d);
-    }
-    message_scalar(d, field, &t);
-    return message_fault_so_far(d);
+    return t.len + 2 > d->kept.buffer_len
+               ? message_fault(d, MST_ERR_MESSAGE_SIZE, "", 0)
+               : message_scalar(d, &t);
 }
 
-/* The value of a field that is an array or an object, or may be. */
-static int message_container(struct mst_decoder *d, enum message_field field) {
-    uint8_t c = d->data[d->at];
+/* The value of a field that is an object or an array. Instead of an array null
+ * is as good as an empty one. */
+static int message_container(struct mst_decoder *d) {
+    const enum message_field field = (enum message_field)d->field;
+    const bool payload = field == FIELD_PAYLOAD;
+    const uint8_t c = d->data[d->at];
 
-    if (field == FIELD_ERROR) {
-        return message_skip(d);
+    if (c != (payload ? '{' : '[') && (payload || c != 'n')) {
+        (void)message_skip(d);
+        return message_fault(d, message_misfit(d), "", 0);
     }
-    if (c != (field == FIELD_PAYLOAD ? '{' : '[')) {
-        if (c == 'n') { /* as good as absent */
-            d->fields.absent |= (uint16_t)BIT(field);
-        } else {
-            message_bad(d, field, MST_ERR_MESSAGE_SHAPE, "", 0);
-        }
-        return message_skip(d);
-    }
-    if (field == FIELD_PAYLOAD) {
+    (void)message_taken(d);
+    if (payload) {
         d->place = MESSAGE_PAYLOAD;
         return json_enter(&d->json, c, &d->at);
+    }
+    if (c == 'n') {
+        return message_skip(d);
     }
     if (message_streams(d, field)) {
         d->at++;
         return message_stream(d, field);
     }
-    d->pass = MESSAGE_DEFERRED;
+    d->taken &= (uint16_t)~BIT(field);
     return MESSAGE_FAST && message_fast_skip(d) ? 0 : message_skip(d);
-}
-
-/* Whether a member of the root or of the payload matters, as far as it is
- * known what the message is; an action and an error tell that, whatever it is
- * taken for so far. */
-static bool message_wants(const struct mst_decoder *d,
-                          enum message_field field) {
-    if ((d->pass == MESSAGE_SECOND && (BIT(field) & MESSAGE_CONTAINERS) == 0) ||
-        (field == FIELD_ERROR && d->data[d->at] == 'n')) {
-        return false;
-    }
-    return !message_is_known(d) || field == FIELD_ACTION ||
-           field == FIELD_ERROR || (message_relevant(d) & BIT(field)) != 0;
 }
 
 /* A member of the root, of the payload or of a level. */
 static int message_member(struct mst_decoder *d) {
     const enum message_field field = message_field(d);
-    const bool level = d->place == MESSAGE_LEVEL;
-    int rc;
+    const unsigned bit = BIT(field);
 
-    if (field == FIELD_NONE || (!level && !message_wants(d, field))) {
+    if (field == FIELD_ERROR && d->data[d->at] != 'n') {
+        d->seen |= (uint16_t)bit; /* it is read later, with all the rest */
+    }
+    if (field == FIELD_NONE || field == FIELD_ERROR ||
+        (message_is_known(d) && (message_relevant(d) & bit) == 0)) {
         return message_skip(d);
     }
-    d->fields.twice |= (uint16_t)(d->fields.seen & BIT(field));
-    d->fields.seen |= (uint16_t)BIT(field);
-    rc = level ? 0 : message_fault_so_far(d);
-    if (rc != 0) {
-        return rc;
+    d->field = (uint8_t)field;
+    if ((d->seen & bit) != 0) {
+        (void)message_skip(d);
+        return message_fault(d, MST_ERR_MESSAGE_KEY, "", 0);
     }
-    return (BIT(field) & MESSAGE_CONTAINERS) != 0 ? message_container(d, field)
-                                                  : message_read(d, field);
+    d->seen |= (uint16_t)bit;
+    return (bit & MESSAGE_CONTAINERS) != 0 ? message_container(d)
+                                           : message_read(d);
 }
 
 /* Decides about the value at hand: 0 to go on, 1 with an event, or an
  * error. */
 static int message_value(struct mst_decoder *d, struct mst_event *event) {
-    const uint16_t others = (uint16_t)~MESSAGE_NUMBERS;
     uint8_t c = d->data[d->at];
 
     switch ((enum message_place)d->place) {
@@ -2800,8 +2737,7 @@ static int message_value(struct mst_decoder *d, struct mst_event *event) {
     default: return message_member(d);
     }
     if (c != '{') {
-        return message_error(d, json_begins(c) ? MST_ERR_MESSAGE_SHAPE
-                                               : MST_ERR_JSON_SYNTAX);
+        return message_misfit(d);
     }
     if (d->place == MESSAGE_ENTRIES) {
         return message_take(d);
@@ -2813,9 +2749,7 @@ static int message_value(struct mst_decoder *d, struct mst_event *event) {
         return message_part(d, event, false);
     }
     d->place = MESSAGE_LEVEL;
-    d->fields.seen &= others;
-    d->fields.twice &= others;
-    d->fields.unusable &= others;
+    d->seen &= (uint16_t)~MESSAGE_NUMBERS;
     return json_enter(&d->json, c, &d->at);
 }
 
@@ -2828,14 +2762,32 @@ static int message_item(struct mst_decoder *d, struct mst_event *event) {
 
     d->kept.item = 0;
     if (text == NULL) {
-        return message_oversized(d);
+        return message_fault(d, MST_ERR_MESSAGE_SIZE, "", 0);
     }
     if (d->place == MESSAGE_ENTRIES) {
         return message_entry(d, text, len, event);
     }
     t = json_scalar(text, len, scratch, sizeof scratch);
-    message_scalar(d, (enum message_field)d->field, &t);
-    return message_fault_so_far(d);
+    return message_scalar(d, &t);
+}
+
+/* A level has been read: it goes into the part at hand, or is the best of its
+ * side. Of its members each was good. */
+static int message_level_close(struct mst_decoder *d) {
+    struct mst_level *level = message_level(d);
+
+    if ((d->seen & MESSAGE_NUMBERS) != MESSAGE_NUMBERS) {
+        return MST_ERR_MESSAGE_SHAPE;
+    }
+    level->time_ns = d->time.of[0];
+    level->side = d->side;
+    if (d->channel == MST_TOP_OF_BOOK) {
+        d->there[d->side] = level->amount_coefficient != 0;
+    } else {
+        d->count++;
+    }
+    d->place = MESSAGE_LEVELS;
+    return 0;
 }
 
 /* Behind an object or an array that was entered. */
@@ -2848,28 +2800,24 @@ static int message_close(struct mst_decoder *d) {
 }
 
 /* Keeps what will be needed of a piece that is used up: all of the message as
- * long as a second pass may follow, else the item at hand. */
-static int message_keep(struct mst_decoder *d) {
+ * long as it may have to be read again, else the item at hand; nothing of one
+ * that is too large, which its end will show. */
+static void message_keep(struct mst_decoder *d) {
     const size_t end = d->message_len;
     const bool all =
         end <= d->kept.buffer_len && !message_streams(d, FIELD_BIDS);
     const size_t from = all ? 0 : d->kept.item != 0 ? d->kept.item : end;
     const char *text = message_text(d, from, end);
 
-    if (text == NULL) {
-        d->json.mode = JSON_SKIP;
-        d->kept.item = d->kept.held = 0;
-        return message_oversized(d);
-    }
-    if (text != (const char *)d->kept.buffer) {
+    d->kept.held = text != NULL ? end - from : 0;
+    if (text != NULL && text != (const char *)d->kept.buffer) {
         memmove(d->kept.buffer, text, end - from);
     }
-    d->kept.held = end - from;
-    return 0;
+    d->at = d->len = 0;
 }
 
-/* Goes back to the beginning, for the levels or entries that came before it was
- * known what they belong to. */
+/* Goes back to the beginning, for what came before it was known what it belongs
+ * to. */
 static int message_again(struct mst_decoder *d) {
     const char *text = message_text(d, 0, d->message_len);
 
@@ -2879,7 +2827,7 @@ static int message_again(struct mst_decoder *d) {
     d->data = (const uint8_t *)text;
     d->len = d->message_len;
     d->at = d->kept.held = 0;
-    d->pass = MESSAGE_SECOND;
+    d->seen = 0;
     d->place = MESSAGE_BEFORE;
     d->json.state = JSON_AT_VALUE;
     return 0;
@@ -2887,68 +2835,62 @@ static int message_again(struct mst_decoder *d) {
 
 /* The last event of a data message that is known to be good. */
 static int message_data(struct mst_decoder *d, struct mst_event *event) {
-    struct mst_level *best = d->levels;
+    const int64_t time_ns = d->time.of[message_times[d->channel]];
+    struct mst_level *levels = d->levels;
 
     switch ((enum mst_channel)d->channel) {
     case MST_MARKET_DATA: return message_part(d, event, true);
     case MST_TOP_OF_BOOK:
-        message_event(event, MST_EVENT_TOP);
-        event->as.top.market = d->said.market;
-        event->as.top.time_ns = d->time.of[1];
-        best[MST_BID].time_ns = best[MST_ASK].time_ns = d->time.of[1];
-        event->as.top.has_bid = d->there[MST_BID];
-        event->as.top.has_ask = d->there[MST_ASK];
+        event->type = MST_EVENT_TOP;
+        event->as.top = (struct mst_top){
+            .market = d->said.market,
+            .time_ns = time_ns,
+            .has_bid = d->there[MST_BID],
+            .has_ask = d->there[MST_ASK],
+        };
+        levels[MST_BID].time_ns = levels[MST_ASK].time_ns = time_ns;
         if (d->there[MST_BID]) {
-            event->as.top.bid = best[MST_BID];
+            event->as.top.bid = levels[MST_BID];
         }
         if (d->there[MST_ASK]) {
-            event->as.top.ask = best[MST_ASK];
+            event->as.top.ask = levels[MST_ASK];
         }
         return 1;
     case MST_EXECUTION_DATA:
         event->type = MST_EVENT_EXECUTION;
         event->as.execution = (struct mst_execution){
             .market = d->said.market,
-            .time_ns = d->time.of[2],
-            .price = d->price,
-            .amount = d->amount,
+            .time_ns = time_ns,
+            .price = mst_level_price(levels),
+            .amount = mst_level_amount(levels),
         };
         return 1;
     default:
         event->type = MST_EVENT_HEARTBEAT;
-        event->as.heartbeat.time_ns = d->time.of[1];
+        event->as.heartbeat.time_ns = time_ns;
         return 1;
     }
 }
 
-/* A whole message has been read: 0 to start over, 1 with its last event, or an
- * error. */
+/* A whole message has been read: 0 to read it again, 1 with its last event, or
+ * an error. */
 static int message_end(struct mst_decoder *d, struct mst_event *event) {
     const bool data = message_is_data(d), response = message_is_response(d);
-    const bool error = (d->fields.seen & BIT(FIELD_ERROR)) != 0;
+    const bool error = (d->seen & BIT(FIELD_ERROR)) != 0;
     const unsigned needed = data ? message_required[d->channel] : 0u;
 
-    if (d->pass != MESSAGE_SECOND) {
-        int rc = message_fault(d);
-        if (rc != 0) {
-            return rc;
-        }
-        if (d->place == MESSAGE_BEFORE ||
-            (needed & ~(unsigned)d->fields.seen) != 0 ||
-            (data && d->action <= MESSAGE_ACTION_ERROR)) {
-            return MST_ERR_MESSAGE_SHAPE;
-        }
-        if (d->pass == MESSAGE_DEFERRED &&
-            (d->channel <= MST_TOP_OF_BOOK || response)) {
-            return message_again(d);
-        }
+    if (d->place == MESSAGE_BEFORE || (needed & ~(unsigned)d->seen) != 0 ||
+        (data && d->action <= MESSAGE_ACTION_ERROR)) {
+        return MST_ERR_MESSAGE_SHAPE;
     }
-    d->phase = MESSAGE_DONE;
+    if (message_left(d) != 0) {
+        return message_again(d);
+    }
+    d->place = MESSAGE_DONE;
     if (data) {
         return message_data(d, event);
     }
-    if (response &&
-        (d->fields.seen & ~d->fields.absent & BIT(FIELD_ENTRIES)) != 0 &&
+    if (response && (d->seen & BIT(FIELD_ENTRIES)) != 0 &&
         (d->response.entries > 0 || !error)) {
         message_event(event, MST_EVENT_RESPONSE);
         event->as.response.action = (enum mst_action)d->action;
@@ -2966,16 +2908,6 @@ static int message_end(struct mst_decoder *d, struct mst_event *event) {
     event->as.unknown.len = d->message_len;
     event->as.unknown.text = message_text(d, 0, d->message_len);
     return 1;
-}
-
-/* The input is not JSON; but if the item at hand was too large before that,
- * this is what counts, as it does where the input comes in pieces. */
-static int message_syntax(struct mst_decoder *d, int error) {
-    const bool oversized =
-        d->kept.item != 0 && message_at(d) - d->kept.item > d->kept.buffer_len;
-    const int rc = oversized ? message_oversized(d) : 0;
-
-    return rc != 0 ? rc : message_error(d, error);
 }
 
 /* Reads on: 1 with an event, 0 when the piece is used up, or an error. */
@@ -2998,13 +2930,12 @@ static int message_scan(struct mst_decoder *d, struct mst_event *event) {
         case JSON_CLOSE: rc = message_close(d); break;
         case JSON_MORE:
             if (!d->final) {
-                rc = message_keep(d);
-                d->at = d->len = 0;
-                return rc;
+                message_keep(d);
+                return 0;
             }
             rc = message_end(d, event);
             break;
-        default: rc = message_syntax(d, rc); break;
+        default: break; /* an error */
         }
     } while (rc == 0);
     return rc;
@@ -3025,6 +2956,7 @@ int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
     decoder->kept.buffer = buffer;
     decoder->kept.buffer_len = len;
     decoder->strict = (flags & MST_STRICT_AMOUNTS) != 0;
+    decoder->place = MESSAGE_BETWEEN;
     return 0;
 }
 
@@ -3032,12 +2964,10 @@ void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
                       bool final) {
     struct mst_decoder *d = decoder;
 
-    if (d->phase == MESSAGE_IDLE) {
+    if (d->place == MESSAGE_BETWEEN) {
         memset(d, 0, offsetof(struct mst_decoder, data));
-        d->phase = MESSAGE_SCAN;
         d->channel = d->action = MESSAGE_NONE;
         d->kept.held = d->kept.item = 0;
-        d->said.market[0] = '\0';
     }
     d->data = data != NULL ? data : d->kept.buffer;
     d->len = len;
@@ -3049,42 +2979,45 @@ void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
 int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event) {
     struct mst_decoder *d = decoder;
 
-    if (d->phase == MESSAGE_SCAN) {
+    if (d->place <= MESSAGE_ENTRIES) {
+        d->said.text[0] = '\0';
         d->error = message_scan(d, event);
         if (d->error >= 0) {
             return d->error;
         }
-        d->phase = MESSAGE_ERROR;
+        d->place = MESSAGE_FAILED;
         if (d->parts_out) {
             message_aborted(d, event);
             return 1;
         }
     }
-    if (d->phase == MESSAGE_ERROR) {
-        d->phase = MESSAGE_DONE;
+    if (d->place == MESSAGE_FAILED) {
+        d->place = MESSAGE_DONE;
         message_event(event, MST_EVENT_ERROR);
         event->as.failure.error = d->error;
         event->as.failure.stage = MST_STATE_OPEN;
         event->as.failure.text = d->said.text;
         /* A market that stands twice is none. */
         event->as.failure.market =
-            message_is_data(d) && (d->fields.twice & BIT(FIELD_MARKET)) == 0
+            message_is_data(d) && (d->taken & BIT(FIELD_MARKET)) != 0
                 ? d->said.market
                 : "";
         return 1;
     }
-    d->phase = d->final ? MESSAGE_IDLE : d->phase;
+    if (d->final) {
+        d->place = MESSAGE_BETWEEN;
+    }
     return 0;
 }
 
 int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event) {
     struct mst_decoder *d = decoder;
-    const bool aborted = d->phase == MESSAGE_SCAN && d->parts_out;
+    const bool aborted = d->place <= MESSAGE_ENTRIES && d->parts_out;
 
     if (aborted) {
         message_aborted(d, event);
     }
-    d->phase = MESSAGE_IDLE;
+    d->place = MESSAGE_BETWEEN;
     return aborted ? 1 : 0;
 }
 

@@ -179,8 +179,9 @@ enum mst_error {
     MST_ERR_MESSAGE_SHAPE = -602,  /* a field is missing or of a wrong type */
     MST_ERR_MESSAGE_KEY = -603,    /* a key that matters stands twice */
     MST_ERR_MESSAGE_SIZE = -604,   /* an item does not fit the message buffer */
-    MST_ERR_MESSAGE_ORDER = -605,  /* nor does a message with its levels before
-                                    * channel, market, type or time */
+    MST_ERR_MESSAGE_ORDER = -605,  /* nor does a message with levels, or a bad
+                                    * field, before channel, market, type or
+                                    * time */
     MST_ERR_MESSAGE_BINARY = -606, /* a binary message */
     MST_ERR_DECIMAL = -607,        /* not a decimal number, or negative */
     MST_ERR_DECIMAL_WIDE = -608,   /* more digits or exponent than fit */
@@ -505,7 +506,6 @@ struct mst_event {
  * members are private. */
 
 #define MST_KEY_MAX 23
-#define MST_FIELDS 14
 #define MST_MINUTE_LEN 17
 
 struct mst_json {
@@ -527,17 +527,13 @@ struct mst_said {
 /* What is used most comes first: its place fits a short instruction. */
 struct mst_decoder {
     /* Of the message at hand, and zeros where it begins. */
-    uint8_t phase, pass, place, field, side, channel, action;
+    uint8_t place, field, side, channel, action;
     bool snapshot, parts_out;
     bool there[2]; /* the best of each side of a top of book, in levels */
     struct mst_json json;
-    /* What is known of its fields: sets by number, the error of each that is
-     * unusable, and the one of which said.text is the value. */
-    struct {
-        uint16_t seen, twice, unusable, absent;
-        int16_t bad[MST_FIELDS];
-        uint8_t text_field;
-    } fields;
+    /* Sets of fields: that stood, since it was begun to be read; of which the
+     * value has been taken in. */
+    uint16_t seen, taken;
     size_t message_len; /* of the pieces that have come */
     size_t count;       /* levels at hand */
     struct {
@@ -561,8 +557,6 @@ struct mst_decoder {
         int64_t of[3], minute_s;
         char minute[MST_MINUTE_LEN];
     } time;
-    struct mst_decimal price,
-        amount; /* of an execution, or the level at hand */
     struct mst_said said;
     struct mst_level levels[MST_PART_LEVELS];
 };

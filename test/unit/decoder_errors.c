@@ -147,7 +147,7 @@ static void a_field_of_a_wrong_type_is_an_error_of_shape(void **state) {
         {UPDATE_WITH(",\"bids\":[" LEVEL("1", "2") ",0]"), ""},
         {UPDATE_WITH(",\"bids\":[{\"price\":[],\"amount\":\"2\"}]"), "[]"},
         {UPDATE_WITH(",\"bids\":[{\"price\":\"1\",\"amount\":{}}]"), "{}"},
-        {UPDATE_WITH(",\"bids\":[{\"price\":null,\"amount\":\"2\"}]"), ""},
+        {UPDATE_WITH(",\"bids\":[{\"price\":null,\"amount\":\"2\"}]"), "null"},
         {TOP("\"1\"", ""), ""},
         {TOP("[]", ""), ""},
         {"{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","

@@ -356,6 +356,36 @@ static void levels_that_were_kept_come_in_the_same_parts(void **state) {
     }
 }
 
+/* What such levels belong to is known when they are read. */
+static void levels_that_were_kept_are_what_the_message_says(void **state) {
+    static const char *const orders[][2] = {
+        {"{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\"",
+         ",\"type\":\"UPDATE\",\"time\":\"" TIME "\"}}"},
+        {"{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\","
+         "\"time\":\"" TIME "\"",
+         ",\"type\":\"UPDATE\"}}"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(orders); i++) {
+        struct text message = {0}, expected = {0};
+
+        text_add(&message, "%s", orders[i][0]);
+        add_sides(&message, 25, 25);
+        text_add(&message, "%s", orders[i][1]);
+        add_parts(&expected, 25, 25, 2, true);
+        for (char *at = expected.data;
+             (at = strstr(at, " snapshot")) != NULL;) {
+            memmove(at + strlen(" update"), at + strlen(" snapshot"),
+                    strlen(at + strlen(" snapshot")) + 1);
+            memcpy(at, " update", strlen(" update"));
+        }
+        expect_decoded(text_get(&message), 2048, 0, text_get(&expected));
+        text_free(&message);
+        text_free(&expected);
+    }
+}
+
 static void levels_that_cannot_be_kept_are_an_error_of_order(void **state) {
     static const char *const layouts[][2] = {
         {"{\"payload\":{\"market\":\"BTCUSD\",\"type\":\"UPDATE\",\"time\":"
@@ -479,6 +509,7 @@ int main(void) {
         TEST(a_message_given_up_is_aborted_if_parts_of_it_went_out),
         TEST(giving_up_between_messages_does_nothing),
         TEST(levels_that_were_kept_come_in_the_same_parts),
+        TEST(levels_that_were_kept_are_what_the_message_says),
         TEST(levels_that_cannot_be_kept_are_an_error_of_order),
         TEST(a_level_may_be_larger_than_the_buffer),
         TEST(a_number_that_does_not_fit_costs_its_message),
