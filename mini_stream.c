@@ -1832,10 +1832,6 @@ static bool message_is_response(const struct mst_decoder *d) {
     return !message_is_data(d) && d->action <= MST_SUBSCRIPTION_LIST;
 }
 
-static bool message_is_known(const struct mst_decoder *d) {
-    return message_is_data(d) || message_is_response(d);
-}
-
 /* A message that turned out bad may have had levels of a book: it says so, or
  * has not said what else it is. */
 static bool message_may_have_levels(const struct mst_decoder *d) {
@@ -1903,27 +1899,6 @@ static int message_fault(struct mst_decoder *d, int error, const char *text,
     return error;
 }
 
-/* The level that is read: the best of a side, or the next of a part. What is
- * read of an execution is the first one. */
-static struct mst_level *message_level(struct mst_decoder *d) {
-    return &d->levels[d->channel == MST_TOP_OF_BOOK ? d->side : d->count];
-}
-
-/* Takes in a price or an amount. */
-static void message_take_number(struct mst_decoder *d,
-                                const struct mst_decimal *number) {
-    struct mst_level *level = message_level(d);
-
-    if (d->field == FIELD_PRICE) {
-        level->price_coefficient = number->coefficient;
-        level->price_exponent = number->exponent;
-    } else {
-        level->amount_coefficient = number->coefficient;
-        level->amount_exponent = number->exponent;
-        level->flags = number->inexact ? MST_LEVEL_INEXACT : 0;
-    }
-}
-
 /* Reads a time; returns what is behind it, or NULL. The minute is most often
  * that of the time before. */
 static const char *message_time(struct mst_decoder *d, const char *at,
@@ -1965,23 +1940,18 @@ COLD const char *message_number_pass(const char *at, const char *end,
 
 /* Reads a price or an amount; of what is no string only a number begins with
  * '9' or what is before it. */
-static int message_number(struct mst_decoder *d, const struct json_text *t) {
-    struct mst_decimal number;
+static int message_number(const struct mst_decoder *d, bool price,
+                          const struct json_text *t, struct mst_decimal *out) {
     int rc = !t->string && t->at[0] > '9' ? MST_ERR_MESSAGE_SHAPE
              : t->cut                     ? MST_ERR_DECIMAL_WIDE
-                      : mst_decimal_parse(t->at, t->len, &number);
+                      : mst_decimal_parse(t->at, t->len, out);
 
-    if (rc != 0) {
-        return rc;
+    if (rc == 0 && out->coefficient < 0) {
+        rc = MST_ERR_DECIMAL;
+    } else if (rc == 0 && out->inexact && (price || d->strict)) {
+        rc = MST_ERR_DECIMAL_WIDE;
     }
-    if (number.coefficient < 0) {
-        return MST_ERR_DECIMAL;
-    }
-    if (number.inexact && (d->field == FIELD_PRICE || d->strict)) {
-        return MST_ERR_DECIMAL_WIDE;
-    }
-    message_take_number(d, &number);
-    return 0;
+    return rc;
 }
 
 /* Reads the value of the field at hand, which is a scalar. */
@@ -1991,7 +1961,8 @@ static int message_scalar(struct mst_decoder *d, const struct json_text *t) {
     int rc = 0;
 
     if (field >= FIELD_PRICE) {
-        rc = message_number(d, t);
+        rc = message_number(d, field == FIELD_PRICE, t,
+                            &d->numbers[field - FIELD_PRICE]);
     } else if (!t->string) {
         rc = MST_ERR_MESSAGE_SHAPE;
     } else if (field == FIELD_CHANNEL) {
@@ -2041,6 +2012,7 @@ static int message_object(struct mst_decoder *d, struct object *o,
 
     d->said.text[0] = d->said.name[0] = d->said.message[0] = d->said.market[0] =
         '\0';
+    d->taken &= (uint16_t)~BIT(FIELD_MARKET);
     rc = object_read(o, text, len, &d->said);
     if (rc != 0) {
         d->said.text[0] = '\0';
@@ -2120,26 +2092,19 @@ static int message_service_error(struct mst_decoder *d,
     return 1;
 }
 
-/* Fields that matter and stood in the message, and were left out: not taken in,
- * nor an item that is at hand. */
-static unsigned message_left(const struct mst_decoder *d) {
-    const unsigned item = d->kept.item != 0 ? BIT(d->field) : 0u;
+/* Whether levels can be handed out: it is known what they belong to, and nothing
+ * that matters to them was left out so far. */
+static bool message_streams(const struct mst_decoder *d) {
+    unsigned needed;
 
-    return message_relevant(d) & d->seen & ~(d->taken | item);
-}
-
-/* Whether the levels or entries of a field can be handed out: it is known what
- * they belong to, and nothing before them was left out. */
-static bool message_streams(const struct mst_decoder *d,
-                            enum message_field field) {
-    const unsigned needed = message_required[MST_MARKET_DATA];
-
-    if (field == FIELD_ENTRIES) {
-        return message_is_response(d);
+    if (d->channel > MST_TOP_OF_BOOK) {
+        return false;
     }
-    return d->channel <= MST_TOP_OF_BOOK && message_left(d) == 0 &&
-           (d->channel != MST_MARKET_DATA ||
-            (needed & ~(unsigned)d->taken) == 0);
+    needed = d->seen & (message_required[d->channel] | MESSAGE_SIDES);
+    if (d->channel == MST_MARKET_DATA) {
+        needed |= message_required[MST_MARKET_DATA];
+    }
+    return (needed & ~(unsigned)d->taken) == 0;
 }
 
 /* Steps into the levels or entries of a field. */
@@ -2403,15 +2368,10 @@ static inline const char *message_fast_market(struct mst_decoder *d,
     }
 #endif
     len = json_plain((const uint8_t *)at, (size_t)(end - at));
-    if (len > MST_MARKET_MAX) {
+    if (len > MST_MARKET_MAX || memchr(at, 0x7F, len) != NULL) {
         return NULL;
     }
-    for (size_t i = 0; i < len; i++) {
-        if (at[i] == 0x7F) {
-            return NULL;
-        }
-        d->said.market[i] = at[i];
-    }
+    memcpy(d->said.market, at, len);
     d->said.market[len] = '\0';
     return at + len;
 }
@@ -2420,7 +2380,7 @@ static inline const char *message_fast_market(struct mst_decoder *d,
 static inline const char *message_fast_fields(struct mst_decoder *d,
                                               enum mst_channel channel,
                                               const char *at, const char *end) {
-    struct mst_level *trade = d->levels;
+    struct mst_decimal *price = &d->numbers[0], *amount = &d->numbers[1];
     const char *update;
 
     switch (channel) {
@@ -2434,13 +2394,13 @@ static inline const char *message_fast_fields(struct mst_decoder *d,
         return MESSAGE_PASS(at, end,
                             "\",\"type\":\"TOP_OF_BOOK\",\"timestamp\":\"");
     default:
-        trade->flags = 0;
+        price->inexact = amount->inexact = false;
         at = MESSAGE_PASS(at, end, "\",\"price\":\"");
-        at = message_number_pass(at, end, &trade->price_coefficient,
-                                 &trade->price_exponent);
+        at =
+            message_number_pass(at, end, &price->coefficient, &price->exponent);
         at = MESSAGE_PASS(at, end, "\",\"amount\":\"");
-        at = message_number_pass(at, end, &trade->amount_coefficient,
-                                 &trade->amount_exponent);
+        at = message_number_pass(at, end, &amount->coefficient,
+                                 &amount->exponent);
         return MESSAGE_PASS(at, end, "\",\"executed_at\":\"");
     }
 }
@@ -2543,8 +2503,7 @@ static inline const char *message_fast_side(struct mst_decoder *d,
     enum message_field field = bids != NULL ? FIELD_BIDS : FIELD_ASKS;
 
     at = bids != NULL ? bids : MESSAGE_PASS(at, end, ",\"asks\":[");
-    if (at == NULL || (d->seen & BIT(field)) != 0 ||
-        !message_streams(d, field)) {
+    if (at == NULL || (d->seen & BIT(field)) != 0 || !message_streams(d)) {
         return NULL;
     }
     (void)message_stream(d, field);
@@ -2569,18 +2528,15 @@ static void message_fast(struct mst_decoder *d) {
         next = message_fast_head(d, at, end);
         at = next != NULL ? next : at;
     }
-    for (;;) {
+    do {
         if (d->place == MESSAGE_LEVELS) {
             at = message_fast_levels(d, shapes, at, end);
         }
         next = d->place == MESSAGE_PAYLOAD && d->json.state == JSON_AT_COMMA
                    ? message_fast_side(d, at, end)
                    : NULL;
-        if (next == NULL) {
-            break;
-        }
-        at = next;
-    }
+        at = next != NULL ? next : at;
+    } while (next != NULL);
     if (d->place == MESSAGE_PAYLOAD && d->json.state == JSON_AT_COMMA &&
         MESSAGE_PASS(at, end, "}}") != NULL) {
         d->place = MESSAGE_ROOT;
@@ -2642,23 +2598,22 @@ static int message_misfit(const struct mst_decoder *d) {
 static int message_read(struct mst_decoder *d) {
     const char *data = (const char *)d->data, *end = data + d->len;
     const char *begin = data + d->at + 1, *at = NULL;
-    struct mst_decimal number = {0, 0, false};
+    struct mst_decimal *number;
     struct json_text t = {begin, 0, true, false};
 
     if (begin[-1] != '"') {
         return message_take(d);
     }
     if (d->field >= FIELD_PRICE) {
-        at = message_number_pass(begin, end, &number.coefficient,
-                                 &number.exponent);
+        number = &d->numbers[d->field - FIELD_PRICE];
+        number->inexact = false;
+        at = message_number_pass(begin, end, &number->coefficient,
+                                 &number->exponent);
     } else if (d->field >= FIELD_TIME) {
         at = message_time(d, begin, end, &d->time.of[d->field - FIELD_TIME]);
     }
     if (at != NULL && at < end && *at == '"' &&
         (size_t)(at - begin) + 2 <= d->kept.buffer_len) {
-        if (d->field >= FIELD_PRICE) {
-            message_take_number(d, &number);
-        }
         d->at = (size_t)(at + 1 - data);
         d->json.state = JSON_AT_COMMA;
         return message_taken(d);
@@ -2690,7 +2645,7 @@ static int message_container(struct mst_decoder *d) {
     if (c == 'n') {
         return message_skip(d);
     }
-    if (message_streams(d, field)) {
+    if (field == FIELD_ENTRIES ? message_is_response(d) : message_streams(d)) {
         d->at++;
         return message_stream(d, field);
     }
@@ -2701,13 +2656,14 @@ static int message_container(struct mst_decoder *d) {
 /* A member of the root, of the payload or of a level. */
 static int message_member(struct mst_decoder *d) {
     const enum message_field field = message_field(d);
+    const bool known = message_is_data(d) || message_is_response(d);
     const unsigned bit = BIT(field);
 
     if (field == FIELD_ERROR && d->data[d->at] != 'n') {
         d->seen |= (uint16_t)bit; /* it is read later, with all the rest */
     }
     if (field == FIELD_NONE || field == FIELD_ERROR ||
-        (message_is_known(d) && (message_relevant(d) & bit) == 0)) {
+        (known && (message_relevant(d) & bit) == 0)) {
         return message_skip(d);
     }
     d->field = (uint8_t)field;
@@ -2774,14 +2730,21 @@ static int message_item(struct mst_decoder *d, struct mst_event *event) {
 /* A level has been read: it goes into the part at hand, or is the best of its
  * side. Of its members each was good. */
 static int message_level_close(struct mst_decoder *d) {
-    struct mst_level *level = message_level(d);
+    const struct mst_decimal *price = &d->numbers[0], *amount = &d->numbers[1];
+    const bool top = d->channel == MST_TOP_OF_BOOK;
+    struct mst_level *level = &d->levels[top ? d->side : d->count];
 
     if ((d->seen & MESSAGE_NUMBERS) != MESSAGE_NUMBERS) {
         return MST_ERR_MESSAGE_SHAPE;
     }
+    level->price_coefficient = price->coefficient;
+    level->price_exponent = price->exponent;
+    level->amount_coefficient = amount->coefficient;
+    level->amount_exponent = amount->exponent;
     level->time_ns = d->time.of[0];
     level->side = d->side;
-    if (d->channel == MST_TOP_OF_BOOK) {
+    level->flags = amount->inexact ? MST_LEVEL_INEXACT : 0;
+    if (top) {
         d->there[d->side] = level->amount_coefficient != 0;
     } else {
         d->count++;
@@ -2800,12 +2763,12 @@ static int message_close(struct mst_decoder *d) {
 }
 
 /* Keeps what will be needed of a piece that is used up: all of the message as
- * long as it may have to be read again, else the item at hand; nothing of one
- * that is too large, which its end will show. */
+ * long as it may have to be read again, else the item at hand; nothing of an
+ * item that is too large, which its end will show. */
 static void message_keep(struct mst_decoder *d) {
     const size_t end = d->message_len;
-    const bool all =
-        end <= d->kept.buffer_len && !message_streams(d, FIELD_BIDS);
+    const bool all = end <= d->kept.buffer_len && !message_streams(d) &&
+                     d->kept.held == end - d->len;
     const size_t from = all ? 0 : d->kept.item != 0 ? d->kept.item : end;
     const char *text = message_text(d, from, end);
 
@@ -2861,8 +2824,8 @@ static int message_data(struct mst_decoder *d, struct mst_event *event) {
         event->as.execution = (struct mst_execution){
             .market = d->said.market,
             .time_ns = time_ns,
-            .price = mst_level_price(levels),
-            .amount = mst_level_amount(levels),
+            .price = d->numbers[0],
+            .amount = d->numbers[1],
         };
         return 1;
     default:
@@ -2883,7 +2846,7 @@ static int message_end(struct mst_decoder *d, struct mst_event *event) {
         (data && d->action <= MESSAGE_ACTION_ERROR)) {
         return MST_ERR_MESSAGE_SHAPE;
     }
-    if (message_left(d) != 0) {
+    if ((message_relevant(d) & d->seen & ~(unsigned)d->taken) != 0) {
         return message_again(d);
     }
     d->place = MESSAGE_DONE;

@@ -557,6 +557,7 @@ struct mst_decoder {
         int64_t of[3], minute_s;
         char minute[MST_MINUTE_LEN];
     } time;
+    struct mst_decimal numbers[2]; /* price and amount that were read last */
     struct mst_said said;
     struct mst_level levels[MST_PART_LEVELS];
 };
