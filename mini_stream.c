@@ -1814,10 +1814,8 @@ const char *mst_channel_name(enum mst_channel channel) {
     return text_nth(message_channels, channel);
 }
 
-/* Where the time of each is in mst_decoder.time. */
-static const uint8_t message_times[] = {
-    FIELD_TIME - FIELD_TIME, FIELD_TIMESTAMP - FIELD_TIME,
-    FIELD_EXECUTED_AT - FIELD_TIME, FIELD_TIMESTAMP - FIELD_TIME};
+/* The time of each, of the three fields from FIELD_TIME on. */
+static const uint8_t message_times[] = {0, 1, 2, 1};
 
 static enum mst_code message_code(const char *text) {
     return (enum mst_code)(text_lookup(message_codes, text, strlen(text)) +
@@ -2633,17 +2631,16 @@ static int message_container(struct mst_decoder *d) {
     const bool payload = field == FIELD_PAYLOAD;
     const uint8_t c = d->data[d->at];
 
-    if (c != (payload ? '{' : '[') && (payload || c != 'n')) {
+    if (c != (payload ? '{' : '[')) {
         (void)message_skip(d);
-        return message_fault(d, message_misfit(d), "", 0);
+        return c == 'n' && !payload
+                   ? message_taken(d)
+                   : message_fault(d, message_misfit(d), "", 0);
     }
     (void)message_taken(d);
     if (payload) {
         d->place = MESSAGE_PAYLOAD;
         return json_enter(&d->json, c, &d->at);
-    }
-    if (c == 'n') {
-        return message_skip(d);
     }
     if (field == FIELD_ENTRIES ? message_is_response(d) : message_streams(d)) {
         d->at++;
@@ -2780,7 +2777,7 @@ static void message_keep(struct mst_decoder *d) {
 }
 
 /* Goes back to the beginning, for what came before it was known what it belongs
- * to. */
+ * to. All that must be known for it is now: nothing is left out again. */
 static int message_again(struct mst_decoder *d) {
     const char *text = message_text(d, 0, d->message_len);
 

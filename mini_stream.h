@@ -531,8 +531,8 @@ struct mst_decoder {
     bool snapshot, parts_out;
     bool there[2]; /* the best of each side of a top of book, in levels */
     struct mst_json json;
-    /* Sets of fields: that stood, since it was begun to be read; of which the
-     * value has been taken in. */
+    /* Sets of fields by number: those that have stood in it, since it was begun
+     * to be read; those whose values have been taken in. */
     uint16_t seen, taken;
     size_t message_len; /* of the pieces that have come */
     size_t count;       /* levels at hand */

@@ -42,7 +42,7 @@ struct corpus {
 enum corpus_form {
     CORPUS_USUAL,   /* as the service does */
     CORPUS_SPACED,  /* a space behind each ':' and ',' between values */
-    CORPUS_ORDERED, /* other orders of members that need one pass all the same */
+    CORPUS_ORDERED, /* other orders of members that are read once all the same */
     CORPUS_SORTED,  /* by name, so that levels come before their market */
     CORPUS_VARIED   /* as usual, but as a service of many markets says it:
                      * prices have the 0 to 5 decimals of their market, amounts

@@ -147,6 +147,19 @@ static void test_books_after_bad_messages(void **state) {
         {"{\"channel\":\"news\",\"channel\":\"market_data\"}", true, true},
         {"{\"channel\":\"market_data\",\"channel\":\"news\"}", true, true},
         {"{\"channel\":7}", true, true},
+        {"{\"type\":7,\"channel\":\"market_data\"}", true, true},
+        {"{\"type\":\"a\",\"type\":\"b\",\"channel\":\"market_data\"}", true,
+         true},
+        {"{\"payload\":{\"market\":\"BTCUSD\",\"time\":7,\"type\":\"UPDATE\"},"
+         "\"channel\":\"market_data\"}",
+         true, false},
+        {"{\"payload\":{\"market\":\"BTCUSD\",\"market\":\"ETHUSD\",\"time\":"
+         "\"2026-01-02T03:04:05Z\",\"type\":\"UPDATE\"},\"channel\":"
+         "\"market_data\"}",
+         true, true},
+        {"{\"payload\":{\"market\":\"BTCUSD\",\"time\":7,\"type\":\"UPDATE\"},"
+         "\"channel\":\"execution_data\"}",
+         false, false},
         {"{\"payload\":" DEEP "}", true, true},
         {"{\"payload\":{\"market\":\"BTCUSD\",", true, true},
         {"", true, true},

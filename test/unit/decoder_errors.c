@@ -51,6 +51,14 @@ static void a_key_that_matters_twice_makes_the_message_malformed(void **state) {
         "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","
         "\"market\":\"ETHUSD\",\"price\":\"1\",\"amount\":\"2\","
         "\"executed_at\":\"" TIME "\"}}",
+        "{\"payload\":{\"market\":\"BTCUSD\",\"market\":\"ETHUSD\",\"type\":"
+        "\"UPDATE\",\"time\":\"" TIME
+        "\",\"bids\":[" LEVEL("1", "2") "]},\"channel\":\"market_data\"}",
+        "{\"payload\":{\"bids\":[],\"bids\":[],\"market\":\"BTCUSD\","
+        "\"type\":\"UPDATE\",\"time\":\"" TIME
+        "\"},\"channel\":\"market_data\"}",
+        "{\"channel\":\"heartbeat\",\"type\":\"x\",\"type\":\"y\","
+        "\"payload\":" HEARTBEAT_PAYLOAD "}",
         "{\"type\":\"subscribe\",\"type\":\"subscribe\",\"channels\":[]}",
         "{\"type\":\"subscribe\",\"channels\":[],\"channels\":[]}",
         "{\"type\":\"subscribe\",\"channels\":[],\"type\":\"subscribe\"}",
@@ -157,6 +165,12 @@ static void a_field_of_a_wrong_type_is_an_error_of_shape(void **state) {
          "\"price\":\"1\",\"amount\":\"2\",\"executed_at\":\"" TIME "\"}}",
          "{}"},
         {"{\"type\":1,\"channels\":[]}", "1"},
+        {"{\"channel\":\"heartbeat\",\"payload\":" HEARTBEAT_PAYLOAD
+         ",\"type\":1}",
+         "1"},
+        {"{\"payload\":{\"timestamp\":1},\"channel\":\"heartbeat\"}", "1"},
+        {"{\"payload\":[],\"channel\":\"heartbeat\"}", ""},
+        {"{\"channels\":{},\"type\":\"subscribe\"}", ""},
         {"{\"type\":\"subscribe\",\"channels\":{}}", ""},
         {"{\"type\":\"subscribe\",\"channels\":\"\"}", ""},
         {"{\"type\":\"subscribe\",\"channels\":[1]}", ""},
@@ -271,6 +285,30 @@ static void a_value_that_does_not_fit_costs_its_message(void **state) {
         expect_error(text_get(&message), 256, 0, "MESSAGE_SIZE \"\"");
         text_free(&message);
     }
+}
+
+/* A fault is one only if its field matters, whether that is known before or
+ * after it; a message that must be read again for it has to fit. */
+static void a_fault_before_its_channel_costs_what_it_does_behind(void **state) {
+    static const char bad[] = "{\"payload\":{\"timestamp\":\"noon\"},%s"
+                              "\"channel\":\"heartbeat\"}";
+    static const char idle[] =
+        "{\"payload\":{\"price\":\"x\",\"price\":{},\"bids\":7,\"time\":1,"
+        "\"timestamp\":\"" TIME "\"},%s\"channel\":\"heartbeat\"}";
+    char message[512], spaces[300];
+
+    (void)state;
+    memset(spaces, ' ', sizeof spaces - 1);
+    spaces[sizeof spaces - 1] = '\0';
+    snprintf(message, sizeof message, bad, "");
+    expect_error(message, 256, 0, "TIME \"noon\"");
+    snprintf(message, sizeof message, bad, spaces);
+    expect_error(message, 512, 0, "TIME \"noon\"");
+    expect_error(message, 256, 0, "MESSAGE_ORDER \"\"");
+    snprintf(message, sizeof message, idle, "");
+    expect_decoded(message, 256, 0, "heartbeat " NS "\n");
+    snprintf(message, sizeof message, idle, spaces);
+    expect_decoded(message, 256, 0, "heartbeat " NS "\n");
 }
 
 /* ---- Bad numbers and times ---- */
@@ -410,6 +448,7 @@ int main(void) {
         TEST(a_missing_field_is_an_error_of_shape),
         TEST(a_market_too_long_to_be_kept_costs_its_message),
         TEST(a_value_that_does_not_fit_costs_its_message),
+        TEST(a_fault_before_its_channel_costs_what_it_does_behind),
         TEST(a_bad_number_is_named_with_its_text),
         TEST(a_long_bad_number_is_cut_at_a_characters_boundary),
         TEST(a_wide_amount_is_flagged_or_refused_as_wished),

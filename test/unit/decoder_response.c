@@ -37,6 +37,8 @@ static void each_response_gives_its_entries_and_its_end(void **state) {
          "entry subscription_list heartbeat \"heartbeat\" \"\" ok\n"
          "response subscription_list: 2 entries, 0 failed\n"},
         {LIST(""), "response subscription_list: 0 entries, 0 failed\n"},
+        {"{\"type\":\"subscription_list\",\"channels\":null}",
+         "response subscription_list: 0 entries, 0 failed\n"},
         {SUBSCRIBE(""), "response subscribe: 0 entries, 0 failed\n"},
     };
 
