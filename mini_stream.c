@@ -4255,24 +4255,6 @@ int mst_book_init(struct mst_book *book, struct mst_level *levels,
     return 0;
 }
 
-/* The session's way to the functions of the same name. */
-static inline void book_call_apply(struct mst_book *book,
-                                   const struct mst_part *part,
-                                   uint64_t received_ns) {
-    book->calls->apply(book, part, received_ns);
-}
-
-static inline void book_call_check(struct mst_book *book,
-                                   const struct mst_top *top,
-                                   uint64_t received_ns) {
-    book->calls->check(book, top, received_ns);
-}
-
-static inline void book_call_stale(struct mst_book *book,
-                                   enum mst_book_reason reason) {
-    book->calls->stale(book, reason);
-}
-
 /* ------------------------------------------------------------------------
  * 11 ws
  *
@@ -7403,18 +7385,17 @@ enum sub_timer {
     SUB_TIMERS
 };
 
-/* Why an active subscription is to be made anew. */
+/* Whether an active subscription is to be made anew. */
 enum sub_need {
-    NEED_ANEW = 1,  /* now: the caller wishes it, or the budget allows it */
-    NEED_DOUBT = 2, /* the book is in doubt, or its snapshot is overdue */
-    NEED_LOST = 4,  /* the book has missed something */
-    NEED_THIN = 8,  /* the book is thin, or may have levels that were removed */
-    NEED_NUMBER = 16 /* a number could not be kept */
+    NEED_NONE,
+    NEED_DRIFT,    /* for what another snapshot may not help for long: a book
+                    * that is thin, or may have levels that were removed, or a
+                    * number that cannot be kept */
+    NEED_SNAPSHOT, /* the book is in doubt, or lacks something else */
+    NEED_ANEW      /* now: the caller wishes it, or the budget allows it */
 };
 
-/* Needs that another snapshot may not help for long: for those the interval
- * doubles, up to a day. */
-#define CLIENT_DRIFT (NEED_THIN | NEED_NUMBER)
+/* For drift the interval doubles, up to a day. */
 #define CLIENT_DRIFT_MAX_MS 86400000u
 
 /* A subscription that was refused for a reason that may pass soon is asked for
@@ -7558,88 +7539,85 @@ static void client_repair(struct mst_client *c,
 /* The service does not have the subscription, or not any more. */
 static void client_left(struct mst_client *c, struct mst_subscription *s) {
     s->state = SUB_NONE;
-    s->needs &= (uint8_t)~NEED_ANEW;
-    s->timers[SUB_DUE].armed = false;
-    if (s->channel == MST_HEARTBEAT) {
-        c->link.timers[MST_TIMER_BEAT].armed = c->stream.has_beat = false;
-    }
     if (s->book != NULL) {
-        book_call_stale(s->book, MST_BOOK_RESYNC);
+        s->book->calls->stale(s->book, MST_BOOK_RESYNC);
     }
     client_ask(c);
 }
 
-/* A book that needs it is subscribed anew as its budget allows: so many times
- * at once, then one more each time a certain time has passed. A need that comes
- * back soon is left so for twice as long each time. Where that has brought no
- * snapshot, and none has come for any other market either, the connection is to
- * blame. */
+/* What an active subscription needs is asked for as its budget allows: so many
+ * times at once, then one more each time a certain time has passed. Drift that
+ * comes back soon is left so for twice as long each time. Where asking again has
+ * brought no snapshot, and none has come for any other market either, the
+ * connection is to blame. */
 static void client_resync(struct mst_client *c, struct mst_subscription *s) {
     const uint32_t ahead = (MST_RESYNCS_MAX - 1) * MST_RESYNC_EVERY_MS;
-    uint32_t now = c->link.clock.now;
-    uint32_t wait = client_wait(c, &s->timers[SUB_BUDGET], ahead);
+    struct mst_timer *budget = &s->timers[SUB_BUDGET];
+    struct mst_timer *drift = &s->timers[SUB_DRIFT];
+    uint32_t now = c->link.clock.now, wait = client_wait(c, budget, ahead);
+    bool drifts = s->need == NEED_DRIFT;
 
-    if (s->state != SUB_ACTIVE || s->needs == 0 ||
-        (s->needs & NEED_ANEW) != 0) {
+    if (s->state != SUB_ACTIVE || (!drifts && s->need != NEED_SNAPSHOT)) {
         return;
     }
-    if ((s->needs & ~(unsigned)CLIENT_DRIFT) == 0) {
-        link_high(&wait, client_wait(c, &s->timers[SUB_DRIFT], s->drift_ms));
+    if (drifts) {
+        link_high(&wait, client_wait(c, drift, s->drift_ms));
     }
     if (wait > 0) {
         client_look(c, wait);
         return;
     }
-    if ((s->needs & CLIENT_DRIFT) != 0) {
-        s->drift_ms =
-            s->timers[SUB_DRIFT].armed ? s->drift_ms * 2 : MST_RESYNC_EVERY_MS;
+    if (drifts) {
+        s->drift_ms = drift->armed ? s->drift_ms * 2 : MST_RESYNC_EVERY_MS;
         s->drift_ms = timer_sooner(s->drift_ms, CLIENT_DRIFT_MAX_MS);
-        timer_set(&s->timers[SUB_DRIFT], now, 2 * s->drift_ms);
+        timer_set(drift, now, 2 * s->drift_ms);
     }
-    timer_set(&s->timers[SUB_BUDGET], now,
-              client_wait(c, &s->timers[SUB_BUDGET], 0) + MST_RESYNC_EVERY_MS);
+    timer_set(budget, now, client_wait(c, budget, 0) + MST_RESYNC_EVERY_MS);
     if (s->overdue > 1 && !c->stream.has_snapshot && !c->follows) {
         link_fail(&c->link, MST_ERR_SNAPSHOT);
         return;
     }
-    s->needs |= NEED_ANEW;
+    s->need = NEED_ANEW;
     client_repair(c, s, MST_REPAIR_BOOK);
 }
 
-/* Asks for another snapshot where the book needs one. */
+/* Judges what a subscription needs. A book that lacks something is not live:
+ * that may be newer than the snapshot that has come. */
 static void client_judge(struct mst_client *c, struct mst_subscription *s) {
-    struct mst_book *book = s->book;
-    unsigned reasons = MST_BOOK_DISAGREES | MST_BOOK_TIME_STEP;
-    unsigned needs = s->needs & ~(unsigned)NEED_THIN, flags;
+    bool waits = s->lacks == MST_BOOK_NO_SNAPSHOT &&
+                 (s->state != SUB_ACTIVE || s->timers[SUB_DUE].armed);
+    bool lacks = s->lacks != MST_BOOK_OK && !waits;
+    unsigned doubts = MST_BOOK_DISAGREES | MST_BOOK_TIME_STEP, flags = 0;
+    uint8_t need = NEED_NONE;
 
     if ((c->link.config.flags & MST_RESYNC_CROSSED) != 0) {
-        reasons |= MST_BOOK_CROSSED;
+        doubts |= MST_BOOK_CROSSED;
     }
-    if (mst_book_state(book) == MST_BOOK_LIVE && s->gap) {
-        /* What was lost may be newer than the snapshot. */
-        book_call_stale(book, (needs & NEED_LOST) != 0 ? MST_BOOK_BAD_MESSAGE
-                              : (needs & NEED_NUMBER) != 0 ? MST_BOOK_NUMBER
-                                                           : MST_BOOK_RESYNC);
+    if (s->book != NULL) {
+        if (lacks && mst_book_state(s->book) == MST_BOOK_LIVE) {
+            s->book->calls->stale(s->book, (enum mst_book_reason)s->lacks);
+        }
+        flags = mst_book_flags(s->book);
+        lacks |= mst_book_reason(s->book) == MST_BOOK_DISORDER;
     }
-    flags = mst_book_flags(book);
-    if ((flags & (MST_BOOK_THIN | MST_BOOK_BACKWARD)) != 0) {
-        needs |= NEED_THIN;
+    if ((flags & doubts) != 0 || (lacks && s->lacks != MST_BOOK_NUMBER)) {
+        need = NEED_SNAPSHOT;
+    } else if (lacks || (flags & (MST_BOOK_THIN | MST_BOOK_BACKWARD)) != 0) {
+        need = NEED_DRIFT;
     }
-    if ((flags & reasons) != 0 || mst_book_reason(book) == MST_BOOK_DISORDER) {
-        needs |= NEED_DOUBT;
-    } else if (mst_book_state(book) == MST_BOOK_LIVE) {
-        needs &= ~(unsigned)(NEED_DOUBT | NEED_NUMBER);
-    }
-    if (needs != s->needs) {
-        s->needs = (uint8_t)needs;
+    if (need != s->need && s->need != NEED_ANEW) {
+        s->need = need;
         client_ask(c);
     }
 }
 
 /* Something of a market_data message was lost: the books that it may have
- * been for are stale, and subscribed anew. */
-static void client_doubt(struct mst_client *c, const char *market, int error) {
+ * been for are stale, and subscribed anew. A number that is no reason of its own
+ * where the book was live: another snapshot need not have it. */
+static void client_lose_message(struct mst_client *c, const char *market,
+                                int error) {
     bool number = error == MST_ERR_DECIMAL || error == MST_ERR_DECIMAL_WIDE;
+    uint8_t reason = number ? MST_BOOK_NUMBER : MST_BOOK_BAD_MESSAGE;
 
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
@@ -7647,42 +7625,32 @@ static void client_doubt(struct mst_client *c, const char *market, int error) {
             (market[0] != '\0' && strcmp(s->market, market) != 0)) {
             continue;
         }
-        book_call_stale(s->book,
-                        number ? MST_BOOK_NUMBER : MST_BOOK_BAD_MESSAGE);
-        if (!number) {
-            s->needs |= NEED_LOST;
-        } else if ((s->needs & NEED_NUMBER) == 0) {
-            /* What one snapshot did not mend, another one soon will not. */
-            s->needs |= NEED_LOST | NEED_NUMBER;
+        if (!number || mst_book_state(s->book) == MST_BOOK_LIVE) {
+            s->lacks = MST_BOOK_BAD_MESSAGE;
+        } else if (s->lacks <= MST_BOOK_NO_SNAPSHOT) {
+            s->lacks = MST_BOOK_NUMBER;
         }
-        s->gap = true;
-        if (number && market[0] != '\0' && s->state == SUB_ACTIVE) {
-            s->timers[SUB_DUE].armed =
-                false; /* this may have been its snapshot */
-        }
+        s->book->calls->stale(s->book, (enum mst_book_reason)reason);
+        client_judge(c, s);
     }
-    client_ask(c);
 }
 
-/* The subscription is to be ended, for good or to be made anew. */
-static bool client_is_to_leave(const struct mst_subscription *s) {
-    return s->state == SUB_ACTIVE &&
-           (!s->wanted || (s->needs & NEED_ANEW) != 0);
-}
-
-/* Marks what goes into the next request, and says how many channels. */
+/* Marks what goes into the next request, and says how many channels: those that
+ * are to be ended, for good or to be made anew, or those that are wished for. */
 static unsigned client_mark(struct mst_client *c, bool leave) {
     unsigned count = 0;
 
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
-        if (leave && client_is_to_leave(s)) {
+        if (leave && s->state == SUB_ACTIVE &&
+            (!s->wanted || s->need == NEED_ANEW)) {
             s->state = SUB_LEAVING;
             count++;
         } else if (!leave && s->state == SUB_NONE && s->wanted) {
             s->state = SUB_ASKED;
-            s->needs &= NEED_NUMBER | NEED_ANEW;
-            s->has_snapshot = s->gap = false;
+            s->need = NEED_NONE;
+            s->lacks = s->channel == MST_MARKET_DATA ? MST_BOOK_NO_SNAPSHOT
+                                                     : MST_BOOK_OK;
             count++;
         }
         if (count > 0 && c->stream.one_by_one) {
@@ -7694,7 +7662,7 @@ static unsigned client_mark(struct mst_client *c, bool leave) {
 
 /* Makes the next request, if there is one to make and it is time: what is to
  * leave goes first. */
-static void client_request(struct mst_client *c, bool leave) {
+static void client_request(struct mst_client *c) {
     struct mst_link *l = &c->link;
     uint8_t action = MST_SUBSCRIPTION_LIST;
     unsigned count = 0;
@@ -7709,12 +7677,10 @@ static void client_request(struct mst_client *c, bool leave) {
     if (c->stream.audit) {
         c->stream.audit = false;
         link_arm(l, MST_TIMER_AUDIT, l->config.audit_ms);
-        for (unsigned i = 0; i < c->slots; i++) {
-            c->subscriptions[i].listed = false;
-        }
     } else {
-        action = leave ? MST_UNSUBSCRIBE : MST_SUBSCRIBE;
-        count = client_mark(c, leave);
+        count = client_mark(c, true);
+        action = count > 0 ? MST_UNSUBSCRIBE : MST_SUBSCRIBE;
+        count = count > 0 ? count : client_mark(c, false);
         if (count == 0) {
             return;
         }
@@ -7740,36 +7706,42 @@ static void client_set_due(struct mst_client *c, struct mst_subscription *s,
     client_look(c, ms);
 }
 
+/* The service has nothing that was asked for, and refuses some of it. */
+static bool client_is_useless(const struct mst_client *c) {
+    return client_count(c, BIT(SUB_ACTIVE) | BIT(SUB_LEAVING)) == 0 &&
+           client_count(c, BIT(SUB_ASKED) | BIT(SUB_REFUSED)) > 0;
+}
+
 /* A subscription's time has come. A snapshot that is overdue is asked for
  * again, unless it may be what is arriving. So is what was refused, on another
  * connection where this one has been of no use for long. */
 static void client_came_due(struct mst_client *c, struct mst_subscription *s) {
-    const unsigned had = BIT(SUB_ACTIVE) | BIT(SUB_LEAVING);
+    uint64_t open_ms = c->link.clock.elapsed_ms - c->stream.open_ms;
 
-    if (s->state == SUB_ACTIVE && c->stream.arriving) {
-        client_set_due(c, s, CLIENT_ARRIVING_MS);
-    } else if (s->state == SUB_ACTIVE) {
-        s->overdue = s->overdue < 2 ? s->overdue + 1 : 2;
-        s->needs |= NEED_DOUBT;
-    } else if (s->state == SUB_REFUSED && client_count(c, had) == 0 &&
-               c->link.clock.elapsed_ms - c->stream.open_ms >=
-                   c->link.config.backoff_slow_ms) {
+    if (s->state == SUB_REFUSED && client_is_useless(c) &&
+        open_ms >= c->link.config.backoff_slow_ms) {
         link_fail(&c->link, MST_ERR_SERVICE);
     } else if (s->state == SUB_REFUSED) {
         s->state = SUB_NONE;
+    } else if (s->state == SUB_ACTIVE && s->lacks == MST_BOOK_NO_SNAPSHOT) {
+        if (c->stream.arriving) {
+            client_set_due(c, s, CLIENT_ARRIVING_MS);
+        } else {
+            s->overdue++;
+            client_judge(c, s);
+        }
     }
 }
 
-/* Looks at subscriptions whose time has come, and at what books need, and when
+/* Looks at subscriptions whose time has come, and at what they need, and when
  * to do so again; then there may be a request to make. */
 static void client_look_around(struct mst_client *c) {
     uint32_t now = c->link.clock.now, left = TIMER_NONE;
-    bool leave = false;
 
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
-        bool due = timer_ends(&s->timers[SUB_DUE], now);
-        if (due && c->link.state == MST_STATE_OPEN) {
+        if (timer_ends(&s->timers[SUB_DUE], now) &&
+            c->link.state == MST_STATE_OPEN) {
             client_came_due(c, s);
         }
         if (c->link.state == MST_STATE_OPEN) {
@@ -7779,12 +7751,11 @@ static void client_look_around(struct mst_client *c) {
             (void)timer_ends(&s->timers[k], now);
             left = timer_sooner(left, timer_left(&s->timers[k], now));
         }
-        leave |= client_is_to_leave(s);
     }
     if (left != TIMER_NONE) {
         client_look(c, left);
     }
-    client_request(c, leave);
+    client_request(c);
 }
 
 /* The request is not yet wholly written, or the connection is closing. */
@@ -7812,16 +7783,22 @@ static bool client_is_passing(enum mst_code code) {
            code == MST_CODE_NONE;
 }
 
-/* The service has a subscription. If it has just begun, a snapshot comes with
- * it. */
-static void client_activate(struct mst_client *c, struct mst_subscription *s,
-                            bool begun) {
+/* The service has a subscription, and with a new one comes a snapshot. */
+static void client_activate(struct mst_client *c, struct mst_subscription *s) {
     s->state = SUB_ACTIVE;
-    s->timers[SUB_DUE].armed = false;
-    if (begun && s->channel == MST_MARKET_DATA && !s->has_snapshot) {
+    if (s->lacks == MST_BOOK_NO_SNAPSHOT) {
         client_set_due(c, s, c->link.config.snapshot_ms);
     }
-    c->stream.subscribed = true;
+}
+
+/* The service has it already: no effect, no snapshot. A book that is not live
+ * needs one. */
+static void client_found(struct mst_client *c, struct mst_subscription *s) {
+    bool lacks = s->book != NULL && mst_book_state(s->book) != MST_BOOK_LIVE;
+
+    s->lacks = lacks ? MST_BOOK_RESYNC : MST_BOOK_OK;
+    client_activate(c, s);
+    client_judge(c, s);
 }
 
 /* The service refuses a subscription: it is asked for again after a while. */
@@ -7835,17 +7812,6 @@ static void client_refuse(struct mst_client *c, struct mst_subscription *s,
                                            : wait);
 }
 
-/* The service has it already: no effect, no snapshot. A book that is not live
- * needs one. */
-static void client_found(struct mst_client *c, struct mst_subscription *s) {
-    client_activate(c, s, false);
-    if (s->book != NULL && mst_book_state(s->book) != MST_BOOK_LIVE) {
-        s->gap = true;
-        s->needs |= NEED_LOST;
-        client_ask(c);
-    }
-}
-
 /* A list names a subscription. One that nobody wishes for is taken in, to be
  * ended. */
 static void client_listed(struct mst_client *c, const struct mst_entry *entry,
@@ -7856,7 +7822,7 @@ static void client_listed(struct mst_client *c, const struct mst_entry *entry,
     if (s == NULL && client_is_market(entry->channel, entry->market)) {
         s = client_slot(c, entry->channel, entry->market);
         if (s != NULL) {
-            client_activate(c, s, false);
+            client_activate(c, s);
             client_repair(c, s, MST_REPAIR_STRAY);
         }
     }
@@ -7867,7 +7833,8 @@ static void client_listed(struct mst_client *c, const struct mst_entry *entry,
     }
 }
 
-static void client_entry(struct mst_client *c, const struct mst_entry *entry) {
+static void client_take_entry(struct mst_client *c,
+                              const struct mst_entry *entry) {
     struct mst_subscription *s = client_find(c, entry->channel, entry->market);
     bool done = entry->success || entry->code == MST_CODE_NO_EFFECT_ACTION;
 
@@ -7876,7 +7843,9 @@ static void client_entry(struct mst_client *c, const struct mst_entry *entry) {
                   strlen(entry->text));
     }
     if (entry->action == MST_SUBSCRIPTION_LIST) {
-        client_listed(c, entry, s);
+        if (c->stream.request == MST_SUBSCRIPTION_LIST) {
+            client_listed(c, entry, s);
+        }
     } else if (s == NULL) {
         c->link.stats.unknown++;
     } else if (entry->action == MST_UNSUBSCRIBE) {
@@ -7888,41 +7857,40 @@ static void client_entry(struct mst_client *c, const struct mst_entry *entry) {
         if (!done) {
             client_refuse(c, s, entry->code);
         } else if (entry->success) {
-            client_activate(c, s, true);
+            client_activate(c, s);
         } else {
             client_found(c, s);
         }
     }
 }
 
-/* A list has come: what it names is subscribed, what it does not is not. */
-static void client_audited(struct mst_client *c) {
+/* A list has come: what it names is subscribed, what it does not is not. What
+ * was to be made anew is wished for anew by now. */
+static void client_compare_list(struct mst_client *c) {
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
-        bool listed = s->listed;
-        if (listed && s->state == SUB_LEAVING && s->wanted) {
-            s->needs |= NEED_ANEW; /* by now it is wanted anew */
-        }
-        if (listed && s->state != SUB_ACTIVE) {
+        if (s->listed && s->state != SUB_ACTIVE) {
+            s->need = s->state == SUB_LEAVING ? NEED_ANEW : s->need;
             client_found(c, s);
-        } else if (!listed && s->state != SUB_NONE) {
+        } else if (!s->listed && s->state != SUB_NONE) {
             if (s->state == SUB_ACTIVE) {
                 client_repair(c, s, MST_REPAIR_MISSING);
             }
             client_left(c, s);
         }
+        s->listed = false;
     }
 }
 
 /* The response to a request has come, open being how many channels it leaves
  * without a result, or could not end. */
-static void client_response(struct mst_client *c, enum mst_action action,
-                            unsigned open) {
+static void client_take_response(struct mst_client *c, enum mst_action action,
+                                 unsigned open) {
     if (c->stream.request != (uint8_t)action) {
         return; /* late: the states of its entries were looked after */
     }
     if (action == MST_SUBSCRIPTION_LIST) {
-        client_audited(c);
+        client_compare_list(c);
     } else if (open > 0) {
         client_request_failed(c, MST_ERR_SERVICE);
         return;
@@ -7935,10 +7903,10 @@ static void client_response(struct mst_client *c, enum mst_action action,
 /* An error message completes the outstanding request, with which so many
  * channels are open. Where there are several, they are asked for one by one from
  * now on, so that one that the service does not know costs the others nothing.
- * One that the service will not end goes on where it is wished for, and what its
- * book has missed is still to be made up for. */
-static void client_refused(struct mst_client *c, const char *text,
-                           enum mst_code code, unsigned open) {
+ * One that the service will not end goes on where it is wished for, and what it
+ * lacks is still to be made up for. */
+static void client_take_error(struct mst_client *c, const char *text,
+                              enum mst_code code, unsigned open) {
     bool ends = c->stream.request == MST_UNSUBSCRIBE;
     /* What passes is tried a few times before it counts as a refusal. */
     bool tried = !ends && c->stream.request_tries + 1 >= CLIENT_REQUEST_TRIES;
@@ -7964,10 +7932,8 @@ static void client_refused(struct mst_client *c, const char *text,
             client_left(c, s);
         } else {
             s->state = SUB_ACTIVE;
-            s->needs &= (uint8_t)~NEED_ANEW;
-            if (s->gap && s->book != NULL) {
-                s->needs |= NEED_LOST;
-            }
+            s->need = NEED_NONE;
+            client_judge(c, s);
         }
     }
     c->stream.one_by_one = true;
@@ -8096,66 +8062,60 @@ static void client_choose(struct mst_link *l) {
 }
 
 /* All books are stale: what they follow has ended, or is ending. */
-static void client_drop_books(struct mst_client *c,
-                              enum mst_book_reason reason) {
+static void client_stale_books(struct mst_client *c,
+                               enum mst_book_reason reason) {
     for (unsigned i = 0; i < c->slots; i++) {
-        if (c->subscriptions[i].book != NULL) {
-            book_call_stale(c->subscriptions[i].book, reason);
+        struct mst_book *book = c->subscriptions[i].book;
+        if (book != NULL) {
+            book->calls->stale(book, reason);
         }
     }
 }
 
 /* Nothing is subscribed on a connection that has not begun, or has ended. */
 static void client_reset(struct mst_client *c) {
+    client_stale_books(c, MST_BOOK_RECONNECT);
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
         s->state = SUB_NONE;
-        s->needs = s->overdue = 0;
-        s->timers[SUB_DUE].armed = s->has_snapshot = s->gap = false;
+        s->overdue = 0;
+        s->listed = false;
     }
     memset(&c->stream, 0, sizeof c->stream);
     c->stream.request = CLIENT_NO_REQUEST;
     c->stream.least_ns = INT64_MAX;
 }
 
-/* Begins the closing handshake: failing is the error that it is for, 0 for
- * the caller's wish. */
-static void client_close(struct mst_client *c, uint16_t code, int failing) {
+/* Begins the closing handshake: failing is the error that it is for, 0 for the
+ * wish of the caller, or of a pair, which has it read to its end. */
+static void client_begin_closing(struct mst_client *c, uint16_t code,
+                                 int failing) {
     c->stream.close_code = code;
     c->stream.due |= BIT(MST_WS_CLOSE);
     c->stream.failing = failing;
     c->stream.deaf = failing != 0;
-    client_drop_books(c, MST_BOOK_RECONNECT);
+    client_stale_books(c, MST_BOOK_RECONNECT);
     link_enter(&c->link, MST_STATE_CLOSING, c->link.config.closing_ms);
 }
 
-/* The stream has ended, well or not. */
-static void client_end(struct mst_client *c) {
-    client_drop_books(c, MST_BOOK_RECONNECT);
-    client_reset(c);
-}
-
 /* The stream has ended with an error. */
-static void client_failed(struct mst_link *l, int error) {
+static void client_ended(struct mst_link *l, int error) {
     struct mst_client *c = client_of(l);
     /* Who is too slow, or has no snapshots, will be so again. */
     bool again = error == MST_ERR_LAG || error == MST_ERR_SNAPSHOT;
-    bool stable = !l->timers[MST_TIMER_STABLE].armed, wanted = false;
+    bool stable = !l->timers[MST_TIMER_STABLE].armed;
 
     if (error == MST_ERR_WS_CLOSED) {
         l->failure.ws_code = c->stream.close_code;
     }
-    for (unsigned i = 0; i < c->slots; i++) {
-        wanted |= c->subscriptions[i].wanted;
-    }
-    if (stable && !again && (c->stream.subscribed || !wanted)) {
-        l->attempts = 0; /* it was of use */
+    if (stable && !again && !client_is_useless(c)) {
+        l->attempts = 0;
     }
     l->connection.expired &= stable;
     if (!stable && error == MST_ERR_WS_CLOSED && !l->grant.token->end.armed) {
         link_drop_token(l); /* this may have been its end */
     }
-    client_end(c);
+    client_reset(c);
 }
 
 /* A part goes into its market's book; a top of book is compared with it. */
@@ -8168,21 +8128,17 @@ static void client_feed(struct mst_client *c, struct mst_event *event) {
         return;
     }
     if (part != NULL && part->snapshot && part->last && !part->aborted) {
-        c->stream.has_snapshot = s->has_snapshot = true;
+        c->stream.has_snapshot = true;
         s->overdue = 0;
-        if (s->state == SUB_ACTIVE) {
-            s->timers[SUB_DUE].armed = false;
-            s->needs &= (uint8_t)~NEED_DOUBT; /* may be set anew, below */
+        if (s->lacks == MST_BOOK_NO_SNAPSHOT) {
+            s->lacks = MST_BOOK_OK;
         }
     }
     event->book = s->book;
-    if (s->book == NULL) {
-        return;
-    }
-    if (part != NULL) {
-        book_call_apply(s->book, part, c->link.received_ns);
-    } else {
-        book_call_check(s->book, &event->as.top, c->link.received_ns);
+    if (s->book != NULL && part != NULL) {
+        s->book->calls->apply(s->book, part, c->link.received_ns);
+    } else if (s->book != NULL) {
+        s->book->calls->check(s->book, &event->as.top, c->link.received_ns);
     }
     client_judge(c, s);
 }
@@ -8202,10 +8158,8 @@ static void client_take_age(struct mst_client *c, int64_t time_ns) {
     if (age_ns > stats->lag_max_ns) {
         stats->lag_max_ns = age_ns;
     }
-    c->stream.late++;
-    if (most_ns == 0 || age_ns <= most_ns) {
-        c->stream.late = 0;
-    }
+    c->stream.late =
+        most_ns != 0 && age_ns > most_ns ? (uint8_t)(c->stream.late + 1) : 0;
 }
 
 /* A heartbeat has come. The expected interval is the larger of two: between the
@@ -8215,17 +8169,15 @@ static void client_take_beat(struct mst_client *c, int64_t time_ns) {
     struct mst_stream *m = &c->stream;
     uint32_t now = c->link.clock.now, limit = c->link.config.heartbeat_ms;
     int64_t apart_ms = (time_ns - m->beat_ns) / 1000000;
-    uint32_t passed = now - m->beat_at;
+    int64_t passed = now - m->beat_at;
 
-    if (m->has_beat) {
-        if (apart_ms > (int64_t)passed) {
-            passed = apart_ms < (int64_t)LINK_SLEEP_MAX_MS ? (uint32_t)apart_ms
-                                                           : LINK_SLEEP_MAX_MS;
-        }
-        link_high(&limit, 3 * timer_sooner(passed, LINK_SLEEP_MAX_MS / 3));
+    if (m->beat_ns != 0) {
+        apart_ms = apart_ms > passed ? apart_ms : passed;
+        link_high(&limit, apart_ms < LINK_SLEEP_MAX_MS / 3
+                              ? 3 * (uint32_t)apart_ms
+                              : LINK_SLEEP_MAX_MS);
         link_arm(&c->link, MST_TIMER_BEAT, limit);
     }
-    m->has_beat = true;
     m->beat_at = now;
     m->beat_ns = time_ns;
 }
@@ -8240,24 +8192,22 @@ static void client_answer(struct mst_client *c, const struct mst_event *event) {
         return;
     }
     if (event->type == MST_EVENT_ENTRY) {
-        client_entry(c, &event->as.entry);
+        client_take_entry(c, &event->as.entry);
         return;
     }
     open =
         client_count(c, c->stream.request == MST_UNSUBSCRIBE ? BIT(SUB_LEAVING)
                                                              : BIT(SUB_ASKED));
     if (event->type == MST_EVENT_RESPONSE) {
-        client_response(c, event->as.response.action, open);
+        client_take_response(c, event->as.response.action, open);
     } else {
-        client_refused(c, event->as.service_error.code_text,
-                       event->as.service_error.code, open);
+        client_take_error(c, event->as.service_error.code_text,
+                          event->as.service_error.code, open);
     }
 }
 
 /* Looks at an event of the decoder before the caller does. */
 static void client_event(struct mst_client *c, struct mst_event *event) {
-    struct mst_subscription *s;
-
     event->market = NULL;
     event->book = NULL;
     if (c->link.state == MST_STATE_CLOSING &&
@@ -8279,10 +8229,7 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
         break;
     case MST_EVENT_HEARTBEAT:
         client_take_age(c, event->as.heartbeat.time_ns);
-        s = client_find(c, MST_HEARTBEAT, "");
-        if (s != NULL && s->state == SUB_ACTIVE) {
-            client_take_beat(c, event->as.heartbeat.time_ns);
-        }
+        client_take_beat(c, event->as.heartbeat.time_ns);
         break;
     case MST_EVENT_EXECUTION: event->market = event->as.execution.market; break;
     case MST_EVENT_ENTRY:
@@ -8296,7 +8243,8 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
         event->market = event->as.failure.market;
         c->link.stats.bad_messages++;
         if (message_may_have_levels(&c->decoder)) {
-            client_doubt(c, event->as.failure.market, event->as.failure.error);
+            client_lose_message(c, event->as.failure.market,
+                                event->as.failure.error);
         }
         break;
     default: break;
@@ -8305,9 +8253,9 @@ static void client_event(struct mst_client *c, struct mst_event *event) {
 
 /* The peer ends the stream, or its frames cannot be told apart any more: our
  * close frame follows, unless it has gone ahead. */
-static void client_stop(struct mst_client *c, uint16_t code, int error) {
+static void client_break_off(struct mst_client *c, uint16_t code, int error) {
     if (c->link.state == MST_STATE_OPEN) {
-        client_close(c, code, error);
+        client_begin_closing(c, code, error);
     } else {
         c->stream.deaf = true;
         c->link.transport.end = error;
@@ -8326,7 +8274,7 @@ static void client_control(struct mst_client *c,
     } else if (piece->opcode == MST_WS_CLOSE) {
         text_copy(c->link.text, sizeof c->link.text, (const char *)piece->data,
                   piece->len);
-        client_stop(c, piece->close_code, MST_ERR_WS_CLOSED);
+        client_break_off(c, piece->close_code, MST_ERR_WS_CLOSED);
     }
 }
 
@@ -8365,7 +8313,7 @@ static void client_take_frame(struct mst_client *c, size_t n) {
 /* A binary message may have been anything. */
 static void client_binary(struct mst_client *c, struct mst_event *event) {
     c->link.stats.bad_messages++;
-    client_doubt(c, "", MST_ERR_MESSAGE_BINARY);
+    client_lose_message(c, "", MST_ERR_MESSAGE_BINARY);
     message_event(event, MST_EVENT_ERROR);
     event->as.failure.error = MST_ERR_MESSAGE_BINARY;
     event->as.failure.stage = MST_STATE_OPEN;
@@ -8376,13 +8324,12 @@ static void client_binary(struct mst_client *c, struct mst_event *event) {
  * messages are passed over. */
 static int client_read_stream(struct mst_client *c, struct mst_event *event) {
     struct mst_link *l = &c->link;
-    bool counts = l->state == MST_STATE_OPEN || c->stream.reads_out;
     struct mst_ws_piece piece = {.len = 0};
     const uint8_t *data;
     size_t len, used;
     int rc;
 
-    l->connection.reading &= counts;
+    l->connection.reading &= !l->closing;
     do {
         if (l->connection.reading) {
             if (mst_decoder_next(&c->decoder, event) == 1) {
@@ -8401,14 +8348,14 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
             client_take_frame(c, used);
         }
         if (rc < 0) {
-            client_stop(c, mst_ws_error_code(rc), rc);
+            client_break_off(c, mst_ws_error_code(rc), rc);
         }
         if (rc <= 0) {
             return 0;
         }
         if (ws_is_control((uint8_t)piece.opcode)) {
             client_control(c, &piece);
-        } else if (counts) {
+        } else if (!l->closing) {
             l->stats.messages += piece.last ? 1 : 0;
             if (piece.opcode == MST_WS_TEXT) {
                 mst_decoder_feed(&c->decoder, piece.data, piece.len,
@@ -8424,32 +8371,34 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
     return 0;
 }
 
-/* The closing handshake is over, well or not. */
-static void client_closed(struct mst_client *c) {
-    struct mst_link *l = &c->link;
+/* The closing handshake is over, well or not, or there is nothing to close. */
+static bool client_finish(struct mst_link *l) {
+    struct mst_stream *m = &client_of(l)->stream;
     int error = MST_OK;
 
-    if (c->stream.failing != 0) {
-        link_fail(l, c->stream.failing);
-        return;
+    if (l->state != MST_STATE_CLOSING && !l->closing) {
+        return false;
     }
-    if (c->stream.reads_out && l->transport.end != MST_ERR_WS_CLOSED) {
+    if (m->failing != 0) {
+        link_fail(l, m->failing);
+        return true;
+    }
+    if (!l->closing && l->transport.end != MST_ERR_WS_CLOSED) {
         /* It did not get to the peer's close frame: something may be lost. */
         error = l->transport.end != 0 ? l->transport.end : MST_ERR_TIMEOUT;
     }
     if (l->report == MST_EVENT_CLOSED) {
         l->failure.retry_ms = 0; /* what went wrong is still to be told */
-    } else {
+    } else if (l->wanted || l->state != MST_STATE_WAIT) {
         (void)link_note(l, MST_EVENT_CLOSED, error, l->state);
         if (error != MST_OK) {
             link_count_failure(l);
         }
     }
-    if (l->state == MST_STATE_CLOSING) {
-        client_end(c);
-    }
+    client_reset(client_of(l));
     l->attempts = 0;
     link_restart(l);
+    return true;
 }
 
 /* In the closing handshake: what comes behind a close frame is no part of the
@@ -8472,7 +8421,7 @@ static int client_read_closing(struct mst_client *c, struct mst_event *event) {
     sent = c->stream.frame == MST_WS_CLOSE && c->link.sending == SEND_NOTHING &&
            len == 0;
     if (c->stream.failing != 0 && (t->end != 0 || sent)) {
-        client_closed(c);
+        (void)client_finish(&c->link);
     }
     return 0;
 }
@@ -8525,17 +8474,9 @@ static int client_read(struct mst_link *l, struct mst_event *event) {
     return client_read_stream(c, event);
 }
 
-static bool client_finish(struct mst_link *l) {
-    bool closing = l->state == MST_STATE_CLOSING;
-
-    if (closing) {
-        client_closed(client_of(l));
-    }
-    return closing;
-}
-
 static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
     struct mst_client *c = client_of(l);
+    const struct mst_subscription *s;
 
     if (l->state != MST_STATE_OPEN && timer != MST_TIMER_USER) {
         return;
@@ -8548,7 +8489,12 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
                          : MST_ERR_SILENCE);
         break;
     case MST_TIMER_PING: c->stream.due |= BIT(MST_WS_PING); break;
-    case MST_TIMER_BEAT: link_fail(l, MST_ERR_HEARTBEAT); break;
+    case MST_TIMER_BEAT:
+        s = client_find(c, MST_HEARTBEAT, "");
+        if (s != NULL && s->state == SUB_ACTIVE) {
+            link_fail(l, MST_ERR_HEARTBEAT);
+        }
+        break;
     case MST_TIMER_ANSWER: /* reported, and mended */
         l->stats.unanswered++;
         client_request_failed(c, MST_ERR_ANSWER);
@@ -8571,9 +8517,7 @@ static void client_forgive(struct mst_link *l, uint32_t ms) {
     c->stream.paid_until += ms;
     c->stream.byte_at += ms;
     for (unsigned i = 0; i < c->slots; i++) {
-        if (c->subscriptions[i].state == SUB_ACTIVE) {
-            c->subscriptions[i].timers[SUB_DUE].at += ms;
-        }
+        c->subscriptions[i].timers[SUB_DUE].at += ms;
     }
 }
 
@@ -8597,7 +8541,7 @@ static const struct mst_link_user client_user = {
     .choose = client_choose,
     .read = client_read,
     .finish = client_finish,
-    .ended = client_failed,
+    .ended = client_ended,
     .expire = client_expire,
     .forgive = client_forgive,
     .tell = client_tell,
@@ -8633,18 +8577,17 @@ static bool client_burst(struct mst_client *c, struct mst_event *event) {
  * ------------------------------------------------------------------------ */
 
 int mst_poll(struct mst_client *client, struct mst_event *event) {
-    struct mst_client *c = client;
     int rc;
 
     event->type = MST_EVENT_NONE;
-    if (c->link.wiped) {
+    if (client->link.wiped) {
         return MST_ERR_CLOSED;
     }
-    if (c->burst > 0 && client_burst(c, event)) {
+    if (client->burst > 0 && client_burst(client, event)) {
         return 1;
     }
-    rc = link_poll(&c->link, event);
-    c->burst = rc == 1 ? CLIENT_BURST : 0;
+    rc = link_poll(&client->link, event);
+    client->burst = rc == 1 ? CLIENT_BURST : 0;
     return rc;
 }
 
@@ -8695,16 +8638,15 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
     }
     s->wanted = true;
     s->book = book;
+    s->lacks = MST_BOOK_OK;
     if (book != NULL) {
-        book_call_stale(book, MST_BOOK_NO_SNAPSHOT);
+        book->calls->stale(book, MST_BOOK_NO_SNAPSHOT);
+        s->lacks = MST_BOOK_RESYNC; /* of what came before it has nothing */
     }
     /* A wish that comes back before it was taken to the service: a new book
      * still needs a snapshot. */
-    s->needs &= (uint8_t)~NEED_ANEW;
-    if (s->state == SUB_ACTIVE || s->state == SUB_ASKED) {
-        s->needs |= NEED_ANEW;
-    }
-    s->gap = true; /* of what came before, the book has nothing */
+    s->need =
+        s->state == SUB_ACTIVE || s->state == SUB_ASKED ? NEED_ANEW : NEED_NONE;
     client_ask(c);
     return 0;
 }
@@ -8729,7 +8671,7 @@ int mst_unsubscribe(struct mst_client *client, enum mst_channel channel,
     }
     s->wanted = false;
     if (s->book != NULL) {
-        book_call_stale(s->book, MST_BOOK_DETACHED);
+        s->book->calls->stale(s->book, MST_BOOK_DETACHED);
         s->book = NULL;
     }
     if (s->state == SUB_REFUSED) {
@@ -8750,7 +8692,7 @@ int mst_resync(struct mst_client *client, enum mst_channel channel,
     if (s->state == SUB_REFUSED) {
         s->state = SUB_NONE;
     } else if (s->state != SUB_NONE) {
-        s->needs = (uint8_t)((s->needs & ~(unsigned)NEED_NUMBER) | NEED_ANEW);
+        s->need = NEED_ANEW;
     }
     client_ask(client);
     return 0;
@@ -8766,8 +8708,7 @@ int mst_subscription_list(struct mst_client *client) {
 }
 
 void mst_close(struct mst_client *client) {
-    struct mst_client *c = client;
-    struct mst_link *l = &c->link;
+    struct mst_link *l = &client->link;
 
     l->closing = l->more = true;
     l->changes++;
@@ -8775,14 +8716,14 @@ void mst_close(struct mst_client *client) {
         return;
     }
     if (l->state == MST_STATE_OPEN) {
-        client_close(c, 1000, 0);
+        client_begin_closing(client, 1000, 0);
     } else if (l->state != MST_STATE_OFF && l->state != MST_STATE_CLOSING) {
-        client_closed(c);
+        (void)client_finish(l);
     }
 }
 
 void mst_client_wipe(struct mst_client *client) {
-    client_drop_books(client, MST_BOOK_DETACHED);
+    client_stale_books(client, MST_BOOK_DETACHED);
     link_end(&client->link, sizeof *client);
 }
 
@@ -9190,8 +9131,7 @@ static void pair_park(struct mst_client *c) {
 
     l->wanted = false;
     if (l->state == MST_STATE_OPEN) {
-        client_close(c, 1000, 0);
-        c->stream.reads_out = true;
+        client_begin_closing(c, 1000, 0);
     } else if (l->state > MST_STATE_WAIT && l->state < MST_STATE_OPEN) {
         link_restart(l);
     }
@@ -9240,7 +9180,7 @@ static unsigned pair_look(struct mst_pair *p) {
         const struct mst_book *book = other != NULL ? other->book : NULL;
         bool settled = client_is_free(s);
         if (s->state == SUB_ACTIVE) {
-            settled = s->book == NULL || (s->needs & NEED_NUMBER) != 0 ||
+            settled = s->book == NULL || s->lacks == MST_BOOK_NUMBER ||
                       pair_is_live(s->book) || !pair_is_live(book);
         } else if (s->state == SUB_REFUSED) {
             settled = other == NULL || other->state != SUB_ACTIVE;
@@ -9584,12 +9524,7 @@ struct mst_book *mst_pair_book(struct mst_pair *pair, const char *market) {
 }
 
 void mst_pair_close(struct mst_pair *pair) {
-    struct mst_link *l = &pair_follower(pair)->link;
-    bool idle = l->state == MST_STATE_WAIT;
-    uint8_t report = l->report;
-
     mst_close(pair_follower(pair));
-    l->report = idle ? report : l->report; /* its end is nothing to tell of */
     mst_close(pair_leader(pair));
 }
 

@@ -1318,12 +1318,11 @@ struct mst_link {
 
 /* Where a subscription stands. */
 struct mst_subscription {
-    uint8_t channel, state, needs;
-    uint8_t overdue; /* snapshots in a row, 2 for more */
+    uint8_t channel, state, need;
+    uint8_t lacks;   /* since it was asked for: enum mst_book_reason */
+    uint8_t overdue; /* snapshots in a row */
     bool wanted;
-    bool listed;       /* a list has named it since the last was asked for */
-    bool has_snapshot; /* since it was asked for */
-    bool gap;          /* its book has missed something since then */
+    bool listed; /* the list that is arriving has named it */
     struct mst_book *book;
     struct mst_timer timers[3]; /* by enum client_timer */
     uint32_t drift_ms; /* for so long drift was left as it was, last time */
@@ -1340,19 +1339,17 @@ struct mst_stream {
     uint8_t late;                   /* messages in a row that were too late */
     uint16_t due;                   /* frames to be written, BIT(opcode) */
     uint16_t close_code;
-    bool audit;                    /* is to be asked for */
-    bool one_by_one;               /* each channel in a request of its own */
-    bool subscribed, has_snapshot; /* anything, any */
-    bool deaf;                     /* nothing more that comes counts */
-    bool reads_out;                /* closing, what still comes counts */
-    bool has_beat;
+    bool audit;          /* is to be asked for */
+    bool one_by_one;     /* each channel in a request of its own */
+    bool has_snapshot;   /* of any market */
+    bool deaf;           /* nothing more that comes counts */
     bool arriving;       /* a frame has begun */
     int failing;         /* the error that the closing handshake is for */
     uint32_t byte_at;    /* when the last bytes came */
     uint32_t paid_until; /* the frame's bytes suffice, at the minimum rate */
     uint32_t rest;       /* paid beyond whole ms, in 1/min_rate ms */
     uint32_t beat_at;    /* when the last heartbeat came */
-    int64_t beat_ns;     /* its own time */
+    int64_t beat_ns;     /* its own time; 0: none has come */
     int64_t least_ns;    /* age of a message, see mst_stats.lag_ns */
     uint64_t open_ms;    /* elapsed_ms when it opened */
 };
