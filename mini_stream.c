@@ -7409,6 +7409,9 @@ enum sub_need {
 /* After so many requests in a row without success, reconnect. */
 #define CLIENT_REQUEST_TRIES 3
 
+/* A connection that is to take over from another one has so long for it. */
+#define CLIENT_HANDOVER_MS 120000u
+
 /* No request is outstanding. */
 #define CLIENT_NO_REQUEST 255
 
@@ -7506,24 +7509,23 @@ static bool client_is_market(enum mst_channel channel, const char *market) {
 static struct mst_subscription *client_slot(struct mst_client *c,
                                             enum mst_channel channel,
                                             const char *market) {
-    struct mst_subscription *s = c->subscriptions;
-    size_t at = 0, len = strlen(market);
+    struct mst_high_water *high = &c->link.stats.high;
+    size_t len = strlen(market);
 
-    while (at < MST_SUBSCRIPTIONS_MAX && !client_is_free(&s[at])) {
-        at++;
+    for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        struct mst_subscription *s = &c->subscriptions[i];
+        if (client_is_free(s)) {
+            link_high(&c->slots, i + 1);
+            high->subscriptions = c->slots;
+            link_high(&high->market, len);
+            memset(s, 0, sizeof *s);
+            s->channel = (uint8_t)channel;
+            text_copy(s->market, sizeof s->market, market, len);
+            c->hashes[i] = client_hash(channel, market);
+            return s;
+        }
     }
-    if (at == MST_SUBSCRIPTIONS_MAX) {
-        return NULL;
-    }
-    s = &s[at];
-    link_high(&c->slots, at + 1);
-    c->link.stats.high.subscriptions = c->slots;
-    link_high(&c->link.stats.high.market, len);
-    memset(s, 0, sizeof *s);
-    s->channel = (uint8_t)channel;
-    text_copy(s->market, sizeof s->market, market, len);
-    c->hashes[at] = client_hash(channel, market);
-    return s;
+    return NULL;
 }
 
 /* Counts what is mended, and shows it to the trace. */
@@ -7706,6 +7708,11 @@ static void client_set_due(struct mst_client *c, struct mst_subscription *s,
     client_look(c, ms);
 }
 
+/* A frame has begun, and not ended. */
+static bool client_is_midway(const struct mst_client *c) {
+    return c->ws.header_len != 0;
+}
+
 /* The service has nothing that was asked for, and refuses some of it. */
 static bool client_is_useless(const struct mst_client *c) {
     return client_count(c, BIT(SUB_ACTIVE) | BIT(SUB_LEAVING)) == 0 &&
@@ -7724,7 +7731,7 @@ static void client_came_due(struct mst_client *c, struct mst_subscription *s) {
     } else if (s->state == SUB_REFUSED) {
         s->state = SUB_NONE;
     } else if (s->state == SUB_ACTIVE && s->lacks == MST_BOOK_NO_SNAPSHOT) {
-        if (c->stream.arriving) {
+        if (client_is_midway(c)) {
             client_set_due(c, s, CLIENT_ARRIVING_MS);
         } else {
             s->overdue++;
@@ -7882,24 +7889,6 @@ static void client_compare_list(struct mst_client *c) {
     }
 }
 
-/* The response to a request has come, open being how many channels it leaves
- * without a result, or could not end. */
-static void client_take_response(struct mst_client *c, enum mst_action action,
-                                 unsigned open) {
-    if (c->stream.request != (uint8_t)action) {
-        return; /* late: the states of its entries were looked after */
-    }
-    if (action == MST_SUBSCRIPTION_LIST) {
-        client_compare_list(c);
-    } else if (open > 0) {
-        client_request_failed(c, MST_ERR_SERVICE);
-        return;
-    } else {
-        c->stream.request_tries = 0;
-    }
-    client_request_over(c);
-}
-
 /* An error message completes the outstanding request, with which so many
  * channels are open. Where there are several, they are asked for one by one from
  * now on, so that one that the service does not know costs the others nothing.
@@ -7938,6 +7927,34 @@ static void client_take_error(struct mst_client *c, const char *text,
     }
     c->stream.one_by_one = true;
     client_request_over(c);
+}
+
+/* What may be an answer counts as one once the request is wholly written: until
+ * then, nothing that it names may change. Nor does it once the connection is
+ * closing. A request is without success where it leaves channels open. */
+static void client_answer(struct mst_client *c, const struct mst_event *event) {
+    bool ends = c->stream.request == MST_UNSUBSCRIBE;
+    unsigned open = client_count(c, BIT(ends ? SUB_LEAVING : SUB_ASKED));
+
+    if (client_is_asking(c)) {
+        return;
+    }
+    if (event->type == MST_EVENT_ENTRY) {
+        client_take_entry(c, &event->as.entry);
+    } else if (event->type == MST_EVENT_SERVICE_ERROR) {
+        client_take_error(c, event->as.service_error.code_text,
+                          event->as.service_error.code, open);
+    } else if (c->stream.request != (uint8_t)event->as.response.action) {
+        return; /* late: the states of its entries were looked after */
+    } else if (c->stream.request == MST_SUBSCRIPTION_LIST) {
+        client_compare_list(c);
+        client_request_over(c);
+    } else if (open > 0) {
+        client_request_failed(c, MST_ERR_SERVICE);
+    } else {
+        c->stream.request_tries = 0;
+        client_request_over(c);
+    }
 }
 
 /* ------------------------------------------------------------------------
@@ -8182,30 +8199,6 @@ static void client_take_beat(struct mst_client *c, int64_t time_ns) {
     m->beat_ns = time_ns;
 }
 
-/* What may be an answer counts as one once the request is wholly written: until
- * then, nothing that it names may change. Nor does it once the connection is
- * closing. */
-static void client_answer(struct mst_client *c, const struct mst_event *event) {
-    unsigned open;
-
-    if (client_is_asking(c)) {
-        return;
-    }
-    if (event->type == MST_EVENT_ENTRY) {
-        client_take_entry(c, &event->as.entry);
-        return;
-    }
-    open =
-        client_count(c, c->stream.request == MST_UNSUBSCRIBE ? BIT(SUB_LEAVING)
-                                                             : BIT(SUB_ASKED));
-    if (event->type == MST_EVENT_RESPONSE) {
-        client_take_response(c, event->as.response.action, open);
-    } else {
-        client_take_error(c, event->as.service_error.code_text,
-                          event->as.service_error.code, open);
-    }
-}
-
 /* Looks at an event of the decoder before the caller does. */
 static void client_event(struct mst_client *c, struct mst_event *event) {
     event->market = NULL;
@@ -8278,35 +8271,29 @@ static void client_control(struct mst_client *c,
     }
 }
 
-/* Keeps the times by which the peer is judged: it may be silent until a whole
- * frame was to come, or as long as one comes in at the minimum rate. */
-static void client_take_frame(struct mst_client *c, size_t n) {
+/* Bytes have come. The peer may be silent until a whole frame was to come, or
+ * as long as what has come of one suffices at the minimum rate. */
+static void client_take_bytes(struct mst_client *c, size_t n) {
     const struct mst_config *g = &c->link.config;
     struct mst_timer *silence = &c->link.timers[MST_TIMER_SILENCE];
     struct mst_stream *m = &c->stream;
     uint32_t now = c->link.clock.now;
-    int64_t paid;
+    uint64_t now_us = c->link.clock.elapsed_ms * 1000;
+    /* A burst is no credit for dripping later. */
+    uint64_t most_us = now_us + (uint64_t)g->silence_ms * 1000;
 
     m->byte_at = now;
-    if (c->ws.header_len == 0) {
-        m->arriving = false;
+    if (!client_is_midway(c)) {
+        m->paid_us = 0;
         link_arm(&c->link, MST_TIMER_SILENCE, g->silence_ms);
         link_arm(&c->link, MST_TIMER_PING, g->ping_ms);
         return;
     }
-    if (!m->arriving) {
-        m->arriving = true;
-        m->paid_until = now;
-        m->rest = 0;
-    }
-    paid = (int64_t)n * 1000 + m->rest;
-    m->rest = (uint32_t)(paid % g->min_rate);
-    paid = paid / g->min_rate + (int32_t)(m->paid_until - now);
-    /* A burst is no credit for dripping later. */
-    m->paid_until =
-        now + (paid < g->silence_ms ? (uint32_t)paid : g->silence_ms);
-    if ((int32_t)(m->paid_until - silence->at) > 0) {
-        silence->at = m->paid_until;
+    m->paid_us = m->paid_us != 0 ? m->paid_us : now_us;
+    m->paid_us += (uint64_t)n * 1000000 / g->min_rate;
+    m->paid_us = m->paid_us < most_us ? m->paid_us : most_us;
+    if (m->paid_us / 1000 > now_us / 1000 + timer_rest(silence, now)) {
+        silence->at = now + (uint32_t)((m->paid_us - now_us) / 1000);
     }
 }
 
@@ -8329,6 +8316,10 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
     size_t len, used;
     int rc;
 
+    if (l->state == MST_STATE_OPEN && c->stream.late >= CLIENT_LATE_MESSAGES) {
+        link_fail(l, MST_ERR_LAG);
+        return 0;
+    }
     l->connection.reading &= !l->closing;
     do {
         if (l->connection.reading) {
@@ -8345,7 +8336,7 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
         rc = mst_ws_read(&c->ws, data, len, &used, &piece);
         link_took(l, data, used);
         if (used > 0) {
-            client_take_frame(c, used);
+            client_take_bytes(c, used);
         }
         if (rc < 0) {
             client_break_off(c, mst_ws_error_code(rc), rc);
@@ -8448,7 +8439,7 @@ static int client_read_upgrade(struct mst_client *c, struct mst_event *event) {
     l->reported_error = 0;
     l->stats.opens++;
     l->stats.lag_ns = l->stats.lag_max_ns = 0;
-    link_enter(l, MST_STATE_OPEN, TIMER_NONE);
+    link_enter(l, MST_STATE_OPEN, c->follows ? CLIENT_HANDOVER_MS : TIMER_NONE);
     link_arm(l, MST_TIMER_STABLE, l->config.stable_ms);
     link_arm(l, MST_TIMER_SILENCE, l->config.silence_ms);
     link_arm(l, MST_TIMER_PING, l->config.ping_ms);
@@ -8461,17 +8452,9 @@ static int client_read_upgrade(struct mst_client *c, struct mst_event *event) {
 static int client_read(struct mst_link *l, struct mst_event *event) {
     struct mst_client *c = client_of(l);
 
-    if (l->state == MST_STATE_UPGRADE) {
-        return client_read_upgrade(c, event);
-    }
-    if (l->state == MST_STATE_CLOSING) {
-        return client_read_closing(c, event);
-    }
-    if (c->stream.late >= CLIENT_LATE_MESSAGES) {
-        link_fail(l, MST_ERR_LAG);
-        return 0;
-    }
-    return client_read_stream(c, event);
+    return l->state == MST_STATE_UPGRADE   ? client_read_upgrade(c, event)
+           : l->state == MST_STATE_CLOSING ? client_read_closing(c, event)
+                                           : client_read_stream(c, event);
 }
 
 static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
@@ -8483,8 +8466,8 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
     }
     switch (timer) {
     case MST_TIMER_SILENCE:
-        link_fail(l, c->stream.arriving && l->clock.now - c->stream.byte_at <
-                                               l->config.silence_ms
+        link_fail(l, client_is_midway(c) && l->clock.now - c->stream.byte_at <
+                                                l->config.silence_ms
                          ? MST_ERR_SLOW
                          : MST_ERR_SILENCE);
         break;
@@ -8514,7 +8497,7 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
 static void client_forgive(struct mst_link *l, uint32_t ms) {
     struct mst_client *c = client_of(l);
 
-    c->stream.paid_until += ms;
+    c->stream.paid_us += c->stream.paid_us != 0 ? (uint64_t)ms * 1000 : 0;
     c->stream.byte_at += ms;
     for (unsigned i = 0; i < c->slots; i++) {
         c->subscriptions[i].timers[SUB_DUE].at += ms;
@@ -8553,8 +8536,7 @@ static bool client_burst(struct mst_client *c, struct mst_event *event) {
 
     c->burst--;
     while (l->state == MST_STATE_OPEN &&
-           (c->stream.due & BIT(MST_WS_PONG)) == 0 &&
-           c->stream.late < CLIENT_LATE_MESSAGES) {
+           (c->stream.due & BIT(MST_WS_PONG)) == 0) {
         if (client_read_stream(c, event) == 1) {
             l->clock.caller.at += LINK_SLOW_CALLER_MS; /* it has its own time */
             return true;
@@ -9074,9 +9056,8 @@ void mst_transfer_wipe(struct mst_transfer *transfer) {
  * ------------------------------------------------------------------------ */
 
 /* A connection that is to take over does so once all it has is as live as what
- * it replaces for so long, and has so long for it. */
+ * it replaces for so long. */
 #define PAIR_OVERLAP_MS 2000u
-#define PAIR_HANDOVER_MS 120000u
 
 /* What one connection has delivered, the other may bring after such a time. */
 #define PAIR_REPEAT_MS 10000u
@@ -9096,12 +9077,6 @@ static struct mst_client *pair_follower(struct mst_pair *p) {
 
 static bool pair_is_standby(const struct mst_pair *p) {
     return (p->clients[0].link.config.flags & MST_HOT_STANDBY) != 0;
-}
-
-/* Both have a connection. */
-static bool pair_is_open(const struct mst_pair *p) {
-    return p->clients[0].link.state == MST_STATE_OPEN &&
-           p->clients[1].link.state == MST_STATE_OPEN;
 }
 
 /* A market with only one book follows the leader, as soon as that has a slot
@@ -9140,17 +9115,12 @@ static void pair_park(struct mst_client *c) {
 /* The other client leads from now on. */
 static void pair_change(struct mst_pair *p, uint32_t now) {
     struct mst_client *old = pair_leader(p), *leader = pair_follower(p);
-    uint64_t age = leader->link.clock.elapsed_ms - leader->stream.open_ms;
 
     p->leads = (uint8_t)(1 - p->leads);
     p->tell = true;
-    p->ready.armed = p->handover.armed = p->rotate.armed = false;
-    p->rotating = leader->follows = false;
+    p->rotating = p->ready.armed = leader->follows = false;
     p->ahead = 0;
-    if (p->rotate_ms != 0) {
-        timer_set(&p->rotate, now,
-                  age < p->rotate_ms ? p->rotate_ms - (uint32_t)age : 0);
-    }
+    link_arm(&leader->link, MST_TIMER_STAGE, TIMER_NONE);
     timer_set(&p->repeat, now, PAIR_REPEAT_MS);
     pair_move_books(p);
     if (!pair_is_standby(p)) {
@@ -9211,29 +9181,32 @@ static bool pair_is_ready(struct mst_pair *p, bool called, uint32_t now,
     return false;
 }
 
+/* How long until a rotation begins, for the leader's connection is old enough,
+ * ms. */
+static uint32_t pair_rotation(struct mst_pair *p) {
+    const struct mst_client *c = pair_leader(p);
+    uint64_t age = c->link.clock.elapsed_ms - c->stream.open_ms;
+
+    if (p->rotate_ms == 0 || p->rotating || c->link.state != MST_STATE_OPEN) {
+        return TIMER_NONE;
+    }
+    return age < p->rotate_ms ? p->rotate_ms - (uint32_t)age : 0;
+}
+
 /* A rotation: the follower connects, and leads once it is settled. */
 static void pair_rotate(struct mst_pair *p, uint32_t now) {
     struct mst_client *c = pair_follower(p);
 
-    p->rotating |= timer_ends(&p->rotate, now);
+    p->rotating |= pair_rotation(p) == 0;
     if (pair_leader(p)->link.state != MST_STATE_OPEN) {
         p->rotating &= c->link.wanted; /* a new connection is made anyway */
     } else if (p->rotating) {
         c->link.wanted = c->follows = true;
     }
-    if (!p->rotating || !pair_is_open(p)) {
-        p->handover.armed = p->ready.armed = false;
-        return;
-    }
-    if (!p->handover.armed) {
-        timer_set(&p->handover, now, PAIR_HANDOVER_MS);
-    }
-    if (pair_is_ready(p, (pair_look(p) & PAIR_UNSETTLED) == 0, now,
-                      PAIR_OVERLAP_MS)) {
+    if (pair_is_ready(p, p->rotating && (pair_look(p) & PAIR_UNSETTLED) == 0,
+                      now, PAIR_OVERLAP_MS)) {
         c->link.stats.rotations++;
         pair_change(p, now);
-    } else if (timer_ends(&p->handover, now)) {
-        link_fail(&c->link, MST_ERR_TIMEOUT);
     }
 }
 
@@ -9275,7 +9248,7 @@ static void pair_save(struct mst_pair *p, uint32_t now) {
  * while nothing is at hand, for the caller may be slow. */
 static void pair_step(struct mst_pair *p, uint32_t now, bool rests) {
     struct mst_timer *next = &p->clients[0].link.timers[MST_TIMER_OWNER];
-    uint32_t left = TIMER_NONE;
+    uint32_t left;
 
     next->armed = false;
     if (rests) {
@@ -9290,20 +9263,15 @@ static void pair_step(struct mst_pair *p, uint32_t now, bool rests) {
     }
     if (!pair_is_standby(p)) {
         pair_rotate(p, now);
-        left = timer_sooner(timer_left(&p->ready, now),
-                            timer_left(&p->handover, now));
-    } else if (rests && (timer_ends(&p->compare, now) || !p->compare.armed)) {
-        timer_set(&p->compare, now, PAIR_COMPARE_MS);
-        if (pair_is_open(p)) {
+        left = timer_sooner(pair_rotation(p), timer_left(&p->ready, now));
+    } else {
+        if (rests && timer_rest(&p->compare, now) == 0) {
+            timer_set(&p->compare, now, PAIR_COMPARE_MS);
             pair_compare(p, now);
         }
+        left = timer_left(&p->compare, now);
     }
-    left = timer_sooner(left, timer_left(&p->repeat, now));
-    left = timer_sooner(left, timer_left(&p->rotate, now));
-    left = timer_sooner(left, timer_left(&p->compare, now));
-    if (left != TIMER_NONE) {
-        timer_set(next, now, left);
-    }
+    timer_set(next, now, timer_sooner(left, timer_left(&p->repeat, now)));
 }
 
 /* Whether the caller sees an event of this client. */
@@ -9319,10 +9287,6 @@ static bool pair_passes(struct mst_pair *p, unsigned which,
     event->generation = p->generations[which];
     switch (event->type) {
     case MST_EVENT_OPEN:
-        if (leads && p->rotate_ms != 0) {
-            timer_set(&p->rotate, l->clock.now, p->rotate_ms);
-        }
-        return true;
     case MST_EVENT_CLOSED:
     case MST_EVENT_ERROR:
     case MST_EVENT_ENTRY:
@@ -9363,7 +9327,6 @@ static uint32_t pair_clock(struct mst_pair *p) {
     if (p->caller.armed && (int32_t)away > 0) {
         p->repeat.at += away;
         p->ready.at += away;
-        p->handover.at += away;
     }
     p->caller.armed = false;
     return now;

@@ -1339,19 +1339,19 @@ struct mst_stream {
     uint8_t late;                   /* messages in a row that were too late */
     uint16_t due;                   /* frames to be written, BIT(opcode) */
     uint16_t close_code;
-    bool audit;          /* is to be asked for */
-    bool one_by_one;     /* each channel in a request of its own */
-    bool has_snapshot;   /* of any market */
-    bool deaf;           /* nothing more that comes counts */
-    bool arriving;       /* a frame has begun */
-    int failing;         /* the error that the closing handshake is for */
-    uint32_t byte_at;    /* when the last bytes came */
-    uint32_t paid_until; /* the frame's bytes suffice, at the minimum rate */
-    uint32_t rest;       /* paid beyond whole ms, in 1/min_rate ms */
-    uint32_t beat_at;    /* when the last heartbeat came */
-    int64_t beat_ns;     /* its own time; 0: none has come */
-    int64_t least_ns;    /* age of a message, see mst_stats.lag_ns */
-    uint64_t open_ms;    /* elapsed_ms when it opened */
+    bool audit;        /* is to be asked for */
+    bool one_by_one;   /* each channel in a request of its own */
+    bool has_snapshot; /* of any market */
+    bool deaf;         /* nothing more that comes counts */
+    int failing;       /* the error that the closing handshake is for */
+    uint32_t byte_at;  /* when the last bytes came */
+    uint32_t beat_at;  /* when the last heartbeat came */
+    int64_t beat_ns;   /* its own time; 0: none has come */
+    int64_t least_ns;  /* age of a message, see mst_stats.lag_ns */
+    uint64_t open_ms;  /* elapsed_ms when it opened */
+    /* Until then the frame's bytes suffice at the minimum rate, in us of
+     * elapsed_ms; 0: none has begun. */
+    uint64_t paid_us;
 };
 /* A stream of market data and executions. */
 struct mst_client {
@@ -1489,7 +1489,7 @@ struct mst_pair {
     uint8_t leads, turn;
     uint8_t ahead; /* times that the follower has received, the leader not */
     bool rotating, moving, tell;
-    struct mst_timer rotate, handover, repeat, compare;
+    struct mst_timer repeat, compare;
     struct mst_timer ready;  /* when a change has been called for long enough */
     struct mst_timer caller; /* until when the caller may be away */
     uint32_t rotate_ms;
