@@ -7422,14 +7422,6 @@ enum sub_need {
  * at again. */
 #define CLIENT_BURST 16u
 
-/* How long until no more than rest is left of a timer, ms. */
-static uint32_t client_wait(const struct mst_client *c,
-                            const struct mst_timer *t, uint32_t rest) {
-    uint32_t left = timer_left(t, c->link.clock.now);
-
-    return left != TIMER_NONE && left > rest ? left - rest : 0;
-}
-
 /* Subscriptions are looked at again after such a time, at the latest. */
 static void client_look(struct mst_client *c, uint32_t ms) {
     if (timer_left(&c->link.timers[MST_TIMER_USER], c->link.clock.now) > ms) {
@@ -7442,8 +7434,8 @@ static void client_look(struct mst_client *c, uint32_t ms) {
 static void client_ask(struct mst_client *c) {
     c->link.changes++;
     if (c->link.state == MST_STATE_OPEN) {
-        client_look(c,
-                    client_wait(c, &c->link.access->holds[ACCESS_REQUEST], 0));
+        client_look(c, timer_rest(&c->link.access->holds[ACCESS_REQUEST],
+                                  c->link.clock.now));
     }
 }
 
@@ -7556,14 +7548,15 @@ static void client_resync(struct mst_client *c, struct mst_subscription *s) {
     const uint32_t ahead = (MST_RESYNCS_MAX - 1) * MST_RESYNC_EVERY_MS;
     struct mst_timer *budget = &s->timers[SUB_BUDGET];
     struct mst_timer *drift = &s->timers[SUB_DRIFT];
-    uint32_t now = c->link.clock.now, wait = client_wait(c, budget, ahead);
+    uint32_t now = c->link.clock.now, used = timer_rest(budget, now);
+    uint32_t wait = used > ahead ? used - ahead : 0;
     bool drifts = s->need == NEED_DRIFT;
 
     if (s->state != SUB_ACTIVE || (!drifts && s->need != NEED_SNAPSHOT)) {
         return;
     }
-    if (drifts) {
-        link_high(&wait, client_wait(c, drift, s->drift_ms));
+    if (drifts && timer_rest(drift, now) > s->drift_ms) {
+        link_high(&wait, timer_rest(drift, now) - s->drift_ms);
     }
     if (wait > 0) {
         client_look(c, wait);
@@ -7574,7 +7567,7 @@ static void client_resync(struct mst_client *c, struct mst_subscription *s) {
         s->drift_ms = timer_sooner(s->drift_ms, CLIENT_DRIFT_MAX_MS);
         timer_set(drift, now, 2 * s->drift_ms);
     }
-    timer_set(budget, now, client_wait(c, budget, 0) + MST_RESYNC_EVERY_MS);
+    timer_set(budget, now, used + MST_RESYNC_EVERY_MS);
     if (s->overdue > 1 && !c->stream.has_snapshot && !c->follows) {
         link_fail(&c->link, MST_ERR_SNAPSHOT);
         return;
@@ -7586,21 +7579,24 @@ static void client_resync(struct mst_client *c, struct mst_subscription *s) {
 /* Judges what a subscription needs. A book that lacks something is not live:
  * that may be newer than the snapshot that has come. */
 static void client_judge(struct mst_client *c, struct mst_subscription *s) {
-    bool waits = s->lacks == MST_BOOK_NO_SNAPSHOT &&
-                 (s->state != SUB_ACTIVE || s->timers[SUB_DUE].armed);
-    bool lacks = s->lacks != MST_BOOK_OK && !waits;
-    unsigned doubts = MST_BOOK_DISAGREES | MST_BOOK_TIME_STEP, flags = 0;
-    uint8_t need = NEED_NONE;
+    const unsigned doubts =
+        MST_BOOK_DISAGREES | MST_BOOK_TIME_STEP | MST_BOOK_CROSSED;
+    struct mst_book *book = s->book;
+    bool lacks = s->lacks != MST_BOOK_OK;
+    unsigned need = NEED_NONE, flags = 0;
 
-    if ((c->link.config.flags & MST_RESYNC_CROSSED) != 0) {
-        doubts |= MST_BOOK_CROSSED;
+    if (s->lacks == MST_BOOK_NO_SNAPSHOT) { /* is it overdue? */
+        lacks = s->state == SUB_ACTIVE && !s->timers[SUB_DUE].armed;
     }
-    if (s->book != NULL) {
-        if (lacks && mst_book_state(s->book) == MST_BOOK_LIVE) {
-            s->book->calls->stale(s->book, (enum mst_book_reason)s->lacks);
+    if (book != NULL) {
+        if (lacks && mst_book_state(book) == MST_BOOK_LIVE) {
+            book->calls->stale(book, (enum mst_book_reason)s->lacks);
         }
-        flags = mst_book_flags(s->book);
-        lacks |= mst_book_reason(s->book) == MST_BOOK_DISORDER;
+        lacks |= mst_book_reason(book) == MST_BOOK_DISORDER;
+        flags = mst_book_flags(book);
+        if ((c->link.config.flags & MST_RESYNC_CROSSED) == 0) {
+            flags &= ~MST_BOOK_CROSSED;
+        }
     }
     if ((flags & doubts) != 0 || (lacks && s->lacks != MST_BOOK_NUMBER)) {
         need = NEED_SNAPSHOT;
@@ -7608,7 +7604,7 @@ static void client_judge(struct mst_client *c, struct mst_subscription *s) {
         need = NEED_DRIFT;
     }
     if (need != s->need && s->need != NEED_ANEW) {
-        s->need = need;
+        s->need = (uint8_t)need;
         client_ask(c);
     }
 }
@@ -7708,11 +7704,6 @@ static void client_set_due(struct mst_client *c, struct mst_subscription *s,
     client_look(c, ms);
 }
 
-/* A frame has begun, and not ended. */
-static bool client_is_midway(const struct mst_client *c) {
-    return c->ws.header_len != 0;
-}
-
 /* The service has nothing that was asked for, and refuses some of it. */
 static bool client_is_useless(const struct mst_client *c) {
     return client_count(c, BIT(SUB_ACTIVE) | BIT(SUB_LEAVING)) == 0 &&
@@ -7731,7 +7722,7 @@ static void client_came_due(struct mst_client *c, struct mst_subscription *s) {
     } else if (s->state == SUB_REFUSED) {
         s->state = SUB_NONE;
     } else if (s->state == SUB_ACTIVE && s->lacks == MST_BOOK_NO_SNAPSHOT) {
-        if (client_is_midway(c)) {
+        if (c->ws.header_len > 0) {
             client_set_due(c, s, CLIENT_ARRIVING_MS);
         } else {
             s->overdue++;
@@ -7811,12 +7802,10 @@ static void client_found(struct mst_client *c, struct mst_subscription *s) {
 /* The service refuses a subscription: it is asked for again after a while. */
 static void client_refuse(struct mst_client *c, struct mst_subscription *s,
                           enum mst_code code) {
-    uint32_t wait = c->link.config.backoff_slow_ms;
+    uint32_t most = client_is_passing(code) ? CLIENT_AGAIN_MS : TIMER_NONE;
 
     s->state = SUB_REFUSED;
-    client_set_due(c, s,
-                   client_is_passing(code) ? timer_sooner(wait, CLIENT_AGAIN_MS)
-                                           : wait);
+    client_set_due(c, s, timer_sooner(c->link.config.backoff_slow_ms, most));
 }
 
 /* A list names a subscription. One that nobody wishes for is taken in, to be
@@ -8278,17 +8267,18 @@ static void client_take_bytes(struct mst_client *c, size_t n) {
     struct mst_timer *silence = &c->link.timers[MST_TIMER_SILENCE];
     struct mst_stream *m = &c->stream;
     uint32_t now = c->link.clock.now;
-    uint64_t now_us = c->link.clock.elapsed_ms * 1000;
-    /* A burst is no credit for dripping later. */
-    uint64_t most_us = now_us + (uint64_t)g->silence_ms * 1000;
+    uint64_t now_us, most_us;
 
     m->byte_at = now;
-    if (!client_is_midway(c)) {
+    if (c->ws.header_len == 0) {
         m->paid_us = 0;
         link_arm(&c->link, MST_TIMER_SILENCE, g->silence_ms);
         link_arm(&c->link, MST_TIMER_PING, g->ping_ms);
         return;
     }
+    now_us = c->link.clock.elapsed_ms * 1000;
+    /* A burst is no credit for dripping later. */
+    most_us = now_us + (uint64_t)g->silence_ms * 1000;
     m->paid_us = m->paid_us != 0 ? m->paid_us : now_us;
     m->paid_us += (uint64_t)n * 1000000 / g->min_rate;
     m->paid_us = m->paid_us < most_us ? m->paid_us : most_us;
@@ -8466,8 +8456,8 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
     }
     switch (timer) {
     case MST_TIMER_SILENCE:
-        link_fail(l, client_is_midway(c) && l->clock.now - c->stream.byte_at <
-                                                l->config.silence_ms
+        link_fail(l, c->ws.header_len > 0 && l->clock.now - c->stream.byte_at <
+                                                 l->config.silence_ms
                          ? MST_ERR_SLOW
                          : MST_ERR_SILENCE);
         break;
@@ -9099,22 +9089,11 @@ static void pair_move_books(struct mst_pair *p) {
     }
 }
 
-/* A client has nothing to do until the next rotation: an open connection is
- * read to its end, one that is being made is given up. */
-static void pair_park(struct mst_client *c) {
-    struct mst_link *l = &c->link;
-
-    l->wanted = false;
-    if (l->state == MST_STATE_OPEN) {
-        client_begin_closing(c, 1000, 0);
-    } else if (l->state > MST_STATE_WAIT && l->state < MST_STATE_OPEN) {
-        link_restart(l);
-    }
-}
-
-/* The other client leads from now on. */
+/* The other client leads from now on. Unless both are to be kept up, the old
+ * connection is read to its end, or given up if it is still being made. */
 static void pair_change(struct mst_pair *p, uint32_t now) {
     struct mst_client *old = pair_leader(p), *leader = pair_follower(p);
+    struct mst_link *l = &old->link;
 
     p->leads = (uint8_t)(1 - p->leads);
     p->tell = true;
@@ -9123,8 +9102,11 @@ static void pair_change(struct mst_pair *p, uint32_t now) {
     link_arm(&leader->link, MST_TIMER_STAGE, TIMER_NONE);
     timer_set(&p->repeat, now, PAIR_REPEAT_MS);
     pair_move_books(p);
-    if (!pair_is_standby(p)) {
-        pair_park(old);
+    l->wanted = pair_is_standby(p);
+    if (!l->wanted && l->state == MST_STATE_OPEN) {
+        client_begin_closing(old, 1000, 0);
+    } else if (!l->wanted && link_is_connecting(l)) {
+        link_restart(l);
     }
 }
 
@@ -9333,45 +9315,44 @@ static uint32_t pair_clock(struct mst_pair *p) {
 }
 
 int mst_pair_poll(struct mst_pair *pair, struct mst_event *event) {
-    struct mst_pair *p = pair;
     uint32_t now, left = LINK_SLOW_CALLER_MS;
     unsigned closed = 0;
     int rc = 0;
 
     event->type = MST_EVENT_NONE;
-    if (p->clients[0].link.wiped && p->clients[1].link.wiped) {
+    if (pair->clients[0].link.wiped && pair->clients[1].link.wiped) {
         return MST_ERR_CLOSED;
     }
-    now = pair_clock(p);
-    pair_step(p, now, false);
-    for (unsigned i = 0; i < 2 && rc != 1 && !p->tell; i++) {
-        unsigned which = (p->turn + i) % 2u;
-        rc = pair_read(p, which, now, event);
+    now = pair_clock(pair);
+    pair_step(pair, now, false);
+    for (unsigned i = 0; i < 2 && rc != 1 && !pair->tell; i++) {
+        unsigned which = (pair->turn + i) % 2u;
+        rc = pair_read(pair, which, now, event);
         closed += rc < 0;
         if (rc == 1) {
             /* The other one's turn, unless there is more at hand. */
-            p->turn =
-                (uint8_t)(p->clients[which].burst > 0 ? which : 1 - which);
+            pair->turn =
+                (uint8_t)(pair->clients[which].burst > 0 ? which : 1 - which);
         }
     }
     if (closed == 2) {
         return MST_ERR_CLOSED;
     }
-    if (rc != 1 && !p->tell) {
-        pair_step(p, now, true);
+    if (rc != 1 && !pair->tell) {
+        pair_step(pair, now, true);
     }
-    if (rc != 1 && p->tell) {
-        p->tell = false;
+    if (rc != 1 && pair->tell) {
+        pair->tell = false;
         message_event(event, MST_EVENT_LEADER);
-        link_stamp(&pair_leader(p)->link, event);
-        event->generation = p->generations[p->leads];
+        link_stamp(&pair_leader(pair)->link, event);
+        event->generation = pair->generations[pair->leads];
         rc = 1;
     } else if (rc != 1) {
         rc = 0;
-        left = timer_sooner(mst_next_deadline_ms(&p->clients[0].link),
-                            mst_next_deadline_ms(&p->clients[1].link));
+        left = timer_sooner(mst_next_deadline_ms(&pair->clients[0].link),
+                            mst_next_deadline_ms(&pair->clients[1].link));
     }
-    timer_set(&p->caller, now, left);
+    timer_set(&pair->caller, now, left);
     return rc;
 }
 
