@@ -3889,8 +3889,7 @@ void mst_book_stale(struct mst_book *book, enum mst_book_reason reason) {
     if (reason != MST_BOOK_RECONNECT || book->reason != MST_BOOK_NO_SNAPSHOT) {
         book->reason = (uint8_t)reason;
     }
-    if (reason == MST_BOOK_RECONNECT || reason == MST_BOOK_NO_SNAPSHOT ||
-        reason == MST_BOOK_DETACHED) {
+    if (reason == MST_BOOK_RECONNECT) {
         book->last_ns = 0; /* what comes now is of another connection */
     }
     book->phase = BOOK_RESTART;
@@ -7579,8 +7578,6 @@ static void client_resync(struct mst_client *c, struct mst_subscription *s) {
 /* Judges what a subscription needs. A book that lacks something is not live:
  * that may be newer than the snapshot that has come. */
 static void client_judge(struct mst_client *c, struct mst_subscription *s) {
-    const unsigned doubts =
-        MST_BOOK_DISAGREES | MST_BOOK_TIME_STEP | MST_BOOK_CROSSED;
     struct mst_book *book = s->book;
     bool lacks = s->lacks != MST_BOOK_OK;
     unsigned need = NEED_NONE, flags = 0;
@@ -7594,11 +7591,11 @@ static void client_judge(struct mst_client *c, struct mst_subscription *s) {
         }
         lacks |= mst_book_reason(book) == MST_BOOK_DISORDER;
         flags = mst_book_flags(book);
-        if ((c->link.config.flags & MST_RESYNC_CROSSED) == 0) {
-            flags &= ~MST_BOOK_CROSSED;
-        }
     }
-    if ((flags & doubts) != 0 || (lacks && s->lacks != MST_BOOK_NUMBER)) {
+    if ((lacks && s->lacks != MST_BOOK_NUMBER) ||
+        (flags & (MST_BOOK_DISAGREES | MST_BOOK_TIME_STEP)) != 0 ||
+        ((flags & MST_BOOK_CROSSED) != 0 &&
+         (c->link.config.flags & MST_RESYNC_CROSSED) != 0)) {
         need = NEED_SNAPSHOT;
     } else if (lacks || (flags & (MST_BOOK_THIN | MST_BOOK_BACKWARD)) != 0) {
         need = NEED_DRIFT;
@@ -8100,6 +8097,7 @@ static void client_begin_closing(struct mst_client *c, uint16_t code,
     c->stream.due |= BIT(MST_WS_CLOSE);
     c->stream.failing = failing;
     c->stream.deaf = failing != 0;
+    c->stream.late = 0; /* what still comes may be as late as it likes */
     client_stale_books(c, MST_BOOK_RECONNECT);
     link_enter(&c->link, MST_STATE_CLOSING, c->link.config.closing_ms);
 }
@@ -8129,6 +8127,7 @@ static void client_feed(struct mst_client *c, struct mst_event *event) {
     const struct mst_part *part =
         event->type == MST_EVENT_PART ? &event->as.part : NULL;
     struct mst_subscription *s = client_find(c, MST_MARKET_DATA, event->market);
+    struct mst_book *book;
 
     if (s == NULL) {
         return;
@@ -8140,11 +8139,11 @@ static void client_feed(struct mst_client *c, struct mst_event *event) {
             s->lacks = MST_BOOK_OK;
         }
     }
-    event->book = s->book;
-    if (s->book != NULL && part != NULL) {
-        s->book->calls->apply(s->book, part, c->link.received_ns);
-    } else if (s->book != NULL) {
-        s->book->calls->check(s->book, &event->as.top, c->link.received_ns);
+    book = event->book = s->book;
+    if (book != NULL && part != NULL) {
+        book->calls->apply(book, part, c->link.received_ns);
+    } else if (book != NULL) {
+        book->calls->check(book, &event->as.top, c->link.received_ns);
     }
     client_judge(c, s);
 }
@@ -8164,8 +8163,11 @@ static void client_take_age(struct mst_client *c, int64_t time_ns) {
     if (age_ns > stats->lag_max_ns) {
         stats->lag_max_ns = age_ns;
     }
-    c->stream.late =
-        most_ns != 0 && age_ns > most_ns ? (uint8_t)(c->stream.late + 1) : 0;
+    if (most_ns == 0 || age_ns <= most_ns) {
+        c->stream.late = 0;
+    } else {
+        c->stream.late++;
+    }
 }
 
 /* A heartbeat has come. The expected interval is the larger of two: between the
@@ -8269,13 +8271,13 @@ static void client_take_bytes(struct mst_client *c, size_t n) {
     uint32_t now = c->link.clock.now;
     uint64_t now_us, most_us;
 
-    m->byte_at = now;
     if (c->ws.header_len == 0) {
         m->paid_us = 0;
         link_arm(&c->link, MST_TIMER_SILENCE, g->silence_ms);
         link_arm(&c->link, MST_TIMER_PING, g->ping_ms);
         return;
     }
+    m->byte_at = now;
     now_us = c->link.clock.elapsed_ms * 1000;
     /* A burst is no credit for dripping later. */
     most_us = now_us + (uint64_t)g->silence_ms * 1000;
@@ -8306,7 +8308,7 @@ static int client_read_stream(struct mst_client *c, struct mst_event *event) {
     size_t len, used;
     int rc;
 
-    if (l->state == MST_STATE_OPEN && c->stream.late >= CLIENT_LATE_MESSAGES) {
+    if (c->stream.late >= CLIENT_LATE_MESSAGES) {
         link_fail(l, MST_ERR_LAG);
         return 0;
     }
@@ -9196,19 +9198,17 @@ static void pair_rotate(struct mst_pair *p, uint32_t now) {
  * or has received nothing while the follower did, at two times: where only
  * heartbeats come, each connection has its own in turn. */
 static void pair_compare(struct mst_pair *p, uint32_t now) {
-    unsigned view = pair_look(p);
-    bool heard[2];
+    const unsigned view = pair_look(p);
+    const uint64_t leads = pair_leader(p)->link.stats.bytes_in;
+    const uint64_t follows = pair_follower(p)->link.stats.bytes_in;
 
-    for (unsigned i = 0; i < 2; i++) {
-        uint32_t bytes = (uint32_t)p->clients[i].link.stats.bytes_in;
-        heard[i] = bytes != p->heard[i];
-        p->heard[i] = bytes;
-    }
-    if (heard[p->leads]) {
+    if (leads != p->heard[0]) {
         p->ahead = 0;
-    } else if (heard[1 - p->leads] && p->ahead < 2) {
+    } else if (follows != p->heard[1] && p->ahead < 2) {
         p->ahead++;
     }
+    p->heard[0] = leads;
+    p->heard[1] = follows;
     if (pair_is_ready(p, p->ahead == 2 || (view & PAIR_BETTER) != 0, now,
                       PAIR_MISSED_MS) &&
         (view & PAIR_UNSETTLED) == 0) {

@@ -1344,7 +1344,7 @@ struct mst_stream {
     bool has_snapshot; /* of any market */
     bool deaf;         /* nothing more that comes counts */
     int failing;       /* the error that the closing handshake is for */
-    uint32_t byte_at;  /* when the last bytes came */
+    uint32_t byte_at;  /* when the last bytes of the frame came */
     uint32_t beat_at;  /* when the last heartbeat came */
     int64_t beat_ns;   /* its own time; 0: none has come */
     int64_t least_ns;  /* age of a message, see mst_stats.lag_ns */
@@ -1495,7 +1495,8 @@ struct mst_pair {
     uint32_t rotate_ms;
     uint32_t seen[2];        /* the generation of each client */
     uint32_t generations[2]; /* and the one that the caller is told */
-    uint32_t heard[2]; /* bytes received when the two were last compared */
+    uint64_t heard[2]; /* bytes received by the leader and by the follower, when
+                        * the two were last compared */
     struct mst_client clients[2];
     struct mst_access access; /* in use where none is shared */
 };

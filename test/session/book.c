@@ -390,6 +390,39 @@ static void test_disagreement_with_top_of_book(void **state) {
     session_end();
 }
 
+/* A wish comes back before the service knows that it was taken back, and then a
+ * snapshot that was asked for before: it lacks what the first wish was told. */
+static void test_late_snapshot_after_a_renewed_wish(void **state) {
+    struct service_rules *rules = &session.service.rules;
+
+    (void)state;
+    session_begin();
+    rules->no_snapshot = true;
+    session_start();
+    mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
+                  &session.books[0]);
+    session_run(1000);
+    int64_t asked_ns = now_ns();
+    session_run(5000);
+    update(LEVEL("99", "1"), "");
+    mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD");
+    mst_subscribe(&session.client, MST_MARKET_DATA, "BTCUSD",
+                  &session.books[0]);
+    session_run(3000);
+    expect_int("asked for anew", 3, (long long)session.service.requests.count);
+    rules->delay_ms = 100;
+    service_book(&session.service, "BTCUSD", "SNAPSHOT", asked_ns,
+                 LEVEL("98", "1"), LEVEL("101", "1"));
+    session_run(0);
+    expect_int("a doubt", MST_BOOK_TIME_STEP, mst_book_flags(btc()));
+    rules->no_snapshot = false;
+    session_run(5000);
+    expect_int("a resync", 1, resyncs());
+    expect_state("fresh", MST_BOOK_LIVE, btc());
+    expect_int("no doubt", 0, mst_book_flags(btc()));
+    session_end();
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_resync_of_one_market),
@@ -401,6 +434,7 @@ int main(void) {
         TEST(test_drift_all_day),
         TEST(test_crossed_book),
         TEST(test_disagreement_with_top_of_book),
+        TEST(test_late_snapshot_after_a_renewed_wish),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -157,6 +157,8 @@ a_snapshot_older_than_an_update_of_an_earlier_book_is_doubt(void **state) {
         {2 * SECOND + 1, MST_BOOK_RESYNC, MST_BOOK_TIME_STEP},
         {2 * SECOND + 1, MST_BOOK_BAD_MESSAGE, MST_BOOK_TIME_STEP},
         {2 * SECOND + 1, MST_BOOK_RECONNECT, 0},
+        {2 * SECOND + 1, MST_BOOK_DETACHED, MST_BOOK_TIME_STEP},
+        {2 * SECOND + 1, MST_BOOK_NO_SNAPSHOT, MST_BOOK_TIME_STEP},
         {2 * SECOND + 1, MST_BOOK_DISORDER, MST_BOOK_TIME_STEP},
     };
 
