@@ -7607,8 +7607,8 @@ static void client_judge(struct mst_client *c, struct mst_subscription *s) {
 }
 
 /* Something of a market_data message was lost: the books that it may have
- * been for are stale, and subscribed anew. A number that is no reason of its own
- * where the book was live: another snapshot need not have it. */
+ * been for are stale, and subscribed anew. So soon for a number that cannot be kept
+ * only where the book was live: else the next snapshot may have it as well. */
 static void client_lose_message(struct mst_client *c, const char *market,
                                 int error) {
     bool number = error == MST_ERR_DECIMAL || error == MST_ERR_DECIMAL_WIDE;
@@ -7747,9 +7747,7 @@ static void client_look_around(struct mst_client *c) {
             left = timer_sooner(left, timer_left(&s->timers[k], now));
         }
     }
-    if (left != TIMER_NONE) {
-        client_look(c, left);
-    }
+    client_look(c, left);
     client_request(c);
 }
 
@@ -7781,6 +7779,10 @@ static bool client_is_passing(enum mst_code code) {
 /* The service has a subscription, and with a new one comes a snapshot. */
 static void client_activate(struct mst_client *c, struct mst_subscription *s) {
     s->state = SUB_ACTIVE;
+    if (s->channel == MST_HEARTBEAT) { /* two are to come anew */
+        c->link.timers[MST_TIMER_BEAT].armed = false;
+        c->stream.beat_ns = 0;
+    }
     if (s->lacks == MST_BOOK_NO_SNAPSHOT) {
         client_set_due(c, s, c->link.config.snapshot_ms);
     }
@@ -7809,9 +7811,7 @@ static void client_refuse(struct mst_client *c, struct mst_subscription *s,
  * ended. */
 static void client_listed(struct mst_client *c, const struct mst_entry *entry,
                           struct mst_subscription *s) {
-    if (s == NULL) {
-        s = client_find_recased(c, entry);
-    }
+    s = s != NULL ? s : client_find_recased(c, entry);
     if (s == NULL && client_is_market(entry->channel, entry->market)) {
         s = client_slot(c, entry->channel, entry->market);
         if (s != NULL) {
@@ -8036,7 +8036,7 @@ static void client_choose(struct mst_link *l) {
                                     MST_WS_PING};
     struct mst_client *c = client_of(l);
     struct mst_stream *m = &c->stream;
-    unsigned due = m->due, next = 0;
+    unsigned next = 0, due = m->due;
 
     if (l->state != MST_STATE_OPEN) {
         due &= BIT(MST_WS_CLOSE);
@@ -8591,7 +8591,6 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
 
 int mst_subscribe(struct mst_client *client, enum mst_channel channel,
                   const char *market, struct mst_book *book) {
-    struct mst_client *c = client;
     const char *name = market != NULL ? market : "";
     struct mst_subscription *s;
 
@@ -8599,14 +8598,14 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
         (book != NULL && (channel != MST_MARKET_DATA || book->calls == NULL))) {
         return MST_ERR_ARGUMENT;
     }
-    if (link_is_over(&c->link)) {
+    if (link_is_over(&client->link)) {
         return MST_ERR_CLOSED;
     }
-    s = client_find(c, channel, name);
+    s = client_find(client, channel, name);
     if (s != NULL && s->wanted) {
         return MST_ERR_EXISTS;
     }
-    s = s != NULL ? s : client_slot(c, channel, name);
+    s = s != NULL ? s : client_slot(client, channel, name);
     if (s == NULL) {
         return MST_ERR_FULL;
     }
@@ -8621,7 +8620,7 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
      * still needs a snapshot. */
     s->need =
         s->state == SUB_ACTIVE || s->state == SUB_ASKED ? NEED_ANEW : NEED_NONE;
-    client_ask(c);
+    client_ask(client);
     return 0;
 }
 
@@ -9316,7 +9315,6 @@ static uint32_t pair_clock(struct mst_pair *p) {
 
 int mst_pair_poll(struct mst_pair *pair, struct mst_event *event) {
     uint32_t now, left = LINK_SLOW_CALLER_MS;
-    unsigned closed = 0;
     int rc = 0;
 
     event->type = MST_EVENT_NONE;
@@ -9328,15 +9326,11 @@ int mst_pair_poll(struct mst_pair *pair, struct mst_event *event) {
     for (unsigned i = 0; i < 2 && rc != 1 && !pair->tell; i++) {
         unsigned which = (pair->turn + i) % 2u;
         rc = pair_read(pair, which, now, event);
-        closed += rc < 0;
         if (rc == 1) {
             /* The other one's turn, unless there is more at hand. */
             pair->turn =
                 (uint8_t)(pair->clients[which].burst > 0 ? which : 1 - which);
         }
-    }
-    if (closed == 2) {
-        return MST_ERR_CLOSED;
     }
     if (rc != 1 && !pair->tell) {
         pair_step(pair, now, true);

@@ -1319,12 +1319,13 @@ struct mst_link {
 /* Where a subscription stands. */
 struct mst_subscription {
     uint8_t channel, state, need;
-    uint8_t lacks;   /* since it was asked for: enum mst_book_reason */
+    uint8_t lacks;   /* why its book is not live, or would not stay so, before
+                      * it is asked for anew: enum mst_book_reason */
     uint8_t overdue; /* snapshots in a row */
     bool wanted;
     bool listed; /* the list that is arriving has named it */
     struct mst_book *book;
-    struct mst_timer timers[3]; /* by enum client_timer */
+    struct mst_timer timers[3]; /* by enum sub_timer */
     uint32_t drift_ms; /* for so long drift was left as it was, last time */
     char market[MST_MARKET_MAX + 1];
 };

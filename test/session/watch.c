@@ -84,6 +84,24 @@ static void test_no_heartbeats(void **state) {
     session_end();
 }
 
+/* They are wished for again just before those of the earlier wish would be
+ * missed: two are to come anew. */
+static void test_heartbeats_wished_for_again(void **state) {
+    (void)state;
+    session_begin();
+    session.service.rules.beat_ms = 1000;
+    session_open();
+    session_run(SESSION_MINUTE);
+    assert_int_equal(mst_unsubscribe(&session.client, MST_HEARTBEAT, NULL), 0);
+    session_run(12000);
+    session.service.rules.beat_ms = 0;
+    assert_int_equal(mst_subscribe(&session.client, MST_HEARTBEAT, NULL, NULL),
+                     0);
+    session_run(SESSION_MINUTE);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session_end();
+}
+
 /* ---- audits ---- */
 
 static bool has(const char *channel, const char *market) {
@@ -596,6 +614,7 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_heartbeats_stay_away),
         TEST(test_no_heartbeats),
+        TEST(test_heartbeats_wished_for_again),
         TEST(test_audit),
         TEST(test_audit_of_odd_markets),
         TEST(test_audit_of_what_does_not_end),
