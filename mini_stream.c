@@ -8270,6 +8270,7 @@ static void client_take_bytes(struct mst_client *c, size_t n) {
     struct mst_stream *m = &c->stream;
     uint32_t now = c->link.clock.now;
     uint64_t now_us, most_us;
+    uint32_t paid_ms;
 
     if (c->ws.header_len == 0) {
         m->paid_us = 0;
@@ -8284,8 +8285,10 @@ static void client_take_bytes(struct mst_client *c, size_t n) {
     m->paid_us = m->paid_us != 0 ? m->paid_us : now_us;
     m->paid_us += (uint64_t)n * 1000000 / g->min_rate;
     m->paid_us = m->paid_us < most_us ? m->paid_us : most_us;
-    if (m->paid_us / 1000 > now_us / 1000 + timer_rest(silence, now)) {
-        silence->at = now + (uint32_t)((m->paid_us - now_us) / 1000);
+    if (m->paid_us > now_us) {
+        paid_ms = (uint32_t)((m->paid_us - now_us) / 1000);
+        link_high(&paid_ms, timer_rest(silence, now));
+        silence->at = now + paid_ms;
     }
 }
 
