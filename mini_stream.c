@@ -9109,7 +9109,8 @@ static void pair_change(struct mst_pair *p, uint32_t now) {
     l->wanted = pair_is_standby(p);
     if (!l->wanted && l->state == MST_STATE_OPEN) {
         client_begin_closing(old, 1000, 0);
-    } else if (!l->wanted && link_is_connecting(l)) {
+    } else if (!l->wanted && l->state > MST_STATE_WAIT &&
+               l->state < MST_STATE_OPEN) {
         link_restart(l);
     }
 }
