@@ -4957,8 +4957,8 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
     return http_has(http, HTTP_ACCEPT) ? 1 : MST_ERR_WS_ACCEPT;
 }
 
-/* Reads a URL of this scheme ("ws") or, with an s behind it, the secure one; its
- * host may be in brackets. */
+/* Reads a URL of this scheme ("ws") or, with an s behind it, the secure one;
+ * its host may be in brackets. */
 static int http_url(const char *url, const char *scheme,
                     struct mst_endpoint *out) {
     size_t len = strlen(scheme);
@@ -5920,8 +5920,8 @@ static void link_enter(struct mst_link *l, enum mst_state state,
     link_arm(l, MST_TIMER_STAGE, limit_ms);
 }
 
-/* Whether the token of the exchange is gone: it was replaced, or another link has
- * found it to be bad. */
+/* Whether the token of the exchange is gone: it was replaced, or another link
+ * has found it to be bad. */
 static bool link_lost_token(const struct mst_link *l) {
     return l->grant.token->serial != l->grant.serial;
 }
