@@ -7540,8 +7540,8 @@ static void client_left(struct mst_client *c, struct mst_subscription *s) {
 
 /* What an active subscription needs is asked for as its budget allows: so many
  * times at once, then one more each time a certain time has passed. Drift that
- * comes back soon is left so for twice as long each time. Where asking again has
- * brought no snapshot, and none has come for any other market either, the
+ * comes back soon is left so for twice as long each time. Where asking again
+ * has brought no snapshot, and none has come for any other market either, the
  * connection is to blame. */
 static void client_resync(struct mst_client *c, struct mst_subscription *s) {
     const uint32_t ahead = (MST_RESYNCS_MAX - 1) * MST_RESYNC_EVERY_MS;
@@ -7606,9 +7606,10 @@ static void client_judge(struct mst_client *c, struct mst_subscription *s) {
     }
 }
 
-/* Something of a market_data message was lost: the books that it may have
- * been for are stale, and subscribed anew. So soon for a number that cannot be kept
- * only where the book was live: else the next snapshot may have it as well. */
+/* Something of a market_data message was lost: the books that it may have been
+ * for are stale, and subscribed anew. For a number that cannot be kept this is
+ * done less and less often where the book was not live: the next snapshot may
+ * have it as well. */
 static void client_lose_message(struct mst_client *c, const char *market,
                                 int error) {
     bool number = error == MST_ERR_DECIMAL || error == MST_ERR_DECIMAL_WIDE;
@@ -7630,8 +7631,8 @@ static void client_lose_message(struct mst_client *c, const char *market,
     }
 }
 
-/* Marks what goes into the next request, and says how many channels: those that
- * are to be ended, for good or to be made anew, or those that are wished for. */
+/* Marks what goes into the next request, and says how many channels: those
+ * that are to be ended, for good or to be made anew, or that are wished for. */
 static unsigned client_mark(struct mst_client *c, bool leave) {
     unsigned count = 0;
 
@@ -7920,14 +7921,17 @@ static void client_take_error(struct mst_client *c, const char *text,
  * closing. A request is without success where it leaves channels open. */
 static void client_answer(struct mst_client *c, const struct mst_event *event) {
     bool ends = c->stream.request == MST_UNSUBSCRIBE;
-    unsigned open = client_count(c, BIT(ends ? SUB_LEAVING : SUB_ASKED));
+    unsigned open;
 
     if (client_is_asking(c)) {
         return;
     }
     if (event->type == MST_EVENT_ENTRY) {
         client_take_entry(c, &event->as.entry);
-    } else if (event->type == MST_EVENT_SERVICE_ERROR) {
+        return;
+    }
+    open = client_count(c, BIT(ends ? SUB_LEAVING : SUB_ASKED));
+    if (event->type == MST_EVENT_SERVICE_ERROR) {
         client_take_error(c, event->as.service_error.code_text,
                           event->as.service_error.code, open);
     } else if (c->stream.request != (uint8_t)event->as.response.action) {
