@@ -8612,9 +8612,14 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
     if (s != NULL && s->wanted) {
         return MST_ERR_EXISTS;
     }
-    s = s != NULL ? s : client_slot(client, channel, name);
     if (s == NULL) {
-        return MST_ERR_FULL;
+        s = client_slot(client, channel, name);
+        if (s == NULL) {
+            return MST_ERR_FULL;
+        }
+        if (book != NULL) { /* forget what it was for before */
+            book->calls->stale(book, MST_BOOK_RECONNECT);
+        }
     }
     s->wanted = true;
     s->book = book;
@@ -8909,7 +8914,9 @@ static bool transfer_finish(struct mst_link *l) {
 /* put_ms is over. */
 static void transfer_expire(struct mst_link *l, enum mst_link_timer timer) {
     struct mst_transfer *t = transfer_of(l);
-    uint32_t wait = l->state == MST_STATE_WAIT ? link_wait(l) : 0;
+    uint32_t wait = l->state == MST_STATE_WAIT   ? link_wait(l)
+                    : l->state == MST_STATE_IDLE ? link_held(l)
+                                                 : 0;
 
     if (timer != MST_TIMER_USER) {
         return;

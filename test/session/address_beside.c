@@ -407,20 +407,22 @@ static void test_token_endpoint_holds_all(void **state) {
     }
 }
 
+static struct mst_event last_event; /* of sleeps_until() */
+
 /* Polls this one alone, until an event of this type (true) or end_ms. */
 static bool sleeps_until(struct mst_transfer *transfer, uint64_t end_ms,
                          enum mst_event_type type) {
-    struct mst_event event = {.type = MST_EVENT_NONE};
-
-    while (event.type != type && mst_mock_elapsed(&session.mock) < end_ms) {
-        if (mst_transfer_poll(transfer, &event) == 0) {
+    last_event.type = MST_EVENT_NONE;
+    while (last_event.type != type &&
+           mst_mock_elapsed(&session.mock) < end_ms) {
+        if (mst_transfer_poll(transfer, &last_event) == 0) {
             uint64_t left = end_ms - mst_mock_elapsed(&session.mock);
             uint32_t sleep = mst_next_deadline_ms(&transfer->link);
             left = sleep < left ? sleep : left;
             mst_mock_advance(&session.mock, left < 10 ? (uint32_t)left : 10);
         }
     }
-    return event.type == type;
+    return last_event.type == type;
 }
 
 /* A request on a connection that stands is held back because another transfer
@@ -460,6 +462,42 @@ static void test_held_back_while_idle(void **state) {
                mst_next_deadline_ms(&session.transfer.link));
     assert_true(
         sleeps_until(&session.transfer, begin_ms + 7000, MST_EVENT_ADDRESS));
+    mst_transfer_wipe(&other);
+    session_end();
+}
+
+/* A request whose time is over while it is held back on a connection that is
+ * kept says how long it would have been. */
+static void test_held_back_beyond_its_time(void **state) {
+    static unsigned char bytes[MST_MEMORY_LEN(MST_LENGTHS_USUAL)];
+    const struct mst_memory memory = {bytes, sizeof bytes, MST_LENGTHS_USUAL};
+    static struct mst_transfer other;
+    struct mst_address record;
+    struct mst_config config;
+
+    (void)state;
+    begin();
+    session.config.put_ms = 4000;
+    begin_subscribed();
+    config = session.config;
+    config.access = session.transfer.link.access;
+    config.link = 2;
+    assert_int_equal(mst_transfer_init(&other, &config, &session.port, &memory),
+                     0);
+    put_well("first");
+    session.service.address.status = 429;
+    session.service.address.headers = "Retry-After: 9\r\n";
+    expect_int("put", 0, mst_address_put(&other, &session.request, &record));
+    assert_true(sleeps_until(&other, mst_mock_elapsed(&session.mock) + 1000,
+                             MST_EVENT_ADDRESS));
+    session.service.address.status = 0;
+    session.service.address.headers = NULL;
+    expect_int("put", 0, session_put());
+    assert_true(sleeps_until(&session.transfer,
+                             mst_mock_elapsed(&session.mock) + 5000,
+                             MST_EVENT_ADDRESS));
+    expect_int("error", MST_ERR_TIMEOUT, last_event.as.address.error);
+    assert_in_range(last_event.as.address.retry_ms, 4000, 5000);
     mst_transfer_wipe(&other);
     session_end();
 }
@@ -789,6 +827,7 @@ int main(void) {
         TEST(test_refused_scope_is_not_fetched_ahead),
         TEST(test_token_endpoint_holds_all),
         TEST(test_held_back_while_idle),
+        TEST(test_held_back_beyond_its_time),
         TEST(test_one_token_for_both_scopes),
         TEST(test_at_each_moment_of_a_rotation),
         TEST(test_stream_breaks_meanwhile),
