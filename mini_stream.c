@@ -8612,14 +8612,9 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
     if (s != NULL && s->wanted) {
         return MST_ERR_EXISTS;
     }
+    s = s != NULL ? s : client_slot(client, channel, name);
     if (s == NULL) {
-        s = client_slot(client, channel, name);
-        if (s == NULL) {
-            return MST_ERR_FULL;
-        }
-        if (book != NULL) { /* forget what it was for before */
-            book->calls->stale(book, MST_BOOK_RECONNECT);
-        }
+        return MST_ERR_FULL;
     }
     s->wanted = true;
     s->book = book;

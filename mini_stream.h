@@ -1411,7 +1411,8 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
 
 /* Wishes for a channel: it is subscribed at the next occasion and again after
  * every reconnect. market is copied; NULL for MST_HEARTBEAT. book (or NULL)
- * follows the channel MST_MARKET_DATA, borrowed until the subscription ends.
+ * follows the channel MST_MARKET_DATA, borrowed until the subscription ends; one
+ * that has followed another market is prepared anew before.
  * Returns 0, MST_ERR_FULL, _EXISTS, _ARGUMENT or _CLOSED. */
 int mst_subscribe(struct mst_client *client, enum mst_channel channel,
                   const char *market, struct mst_book *book);
