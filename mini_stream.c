@@ -307,16 +307,11 @@ static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len) {
             need--;
             low = 0x80;
             high = 0xBF;
-        } else if (c < 0x80) {
-            while (len - at > 8 &&
-                   (word_load(p + at + 1) & WORD_OF(0x80)) == 0) {
-                at += 8;
-            }
         } else if (c >= 0xC2 && c <= 0xF4) {
             need = c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
             low = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80;
             high = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF;
-        } else {
+        } else if (c >= 0x80) {
             break;
         }
     }
@@ -1214,21 +1209,6 @@ static int json_string(struct mst_json *j, const uint8_t *data, size_t len,
     return rc;
 }
 
-/* Passes over a string that is at hand as a whole and has no escapes; false,
- * with nothing done, for another one. */
-static bool json_string_pass(struct mst_json *j, const uint8_t *data,
-                             size_t len, size_t *at, size_t *inside) {
-    size_t begin = *at + 1, n = json_plain(data + begin, len - begin);
-
-    if (begin + n >= len || data[begin + n] != '"') {
-        return false;
-    }
-    *inside = n;
-    *at = begin + n + 1;
-    (void)json_value_end(j);
-    return true;
-}
-
 static bool json_number_whole(const struct mst_json *j) {
     return j->state >= JSON_NUMBER_ZERO;
 }
@@ -1329,10 +1309,6 @@ static int json_begin(struct mst_json *j, uint8_t c) {
     return JSON_MORE;
 }
 
-static bool json_begins(uint8_t c) {
-    return c != '\0' && strchr("{[\"-0123456789tfn", c) != NULL;
-}
-
 /*
  * Scans data from *at until something is to be decided. At JSON_VALUE the
  * caller calls json_enter() or json_take() and comes back; the key of an
@@ -1429,14 +1405,12 @@ static size_t json_put(char *to, size_t cap, uint32_t code) {
 /* What an escape sequence in text that the scanner has passed stands for; *at
  * is behind the backslash. */
 static uint32_t json_unescape_half(const char *text, size_t *at) {
-    uint8_t c = (uint8_t)text[(*at)++];
-    uint32_t code = 0;
+    uint32_t code = json_escaped((uint8_t)text[*at]);
 
-    if (c != 'u') {
-        return json_escaped(c);
-    }
-    for (int i = 0; i < 4; i++) {
-        code = code << 4 | (uint32_t)json_hex((uint8_t)text[(*at)++]);
+    if (text[(*at)++] == 'u') {
+        for (size_t end = *at + 4; *at < end; ++*at) {
+            code = code << 4 | (uint32_t)json_hex((uint8_t)text[*at]);
+        }
     }
     return code;
 }
@@ -1592,35 +1566,23 @@ static unsigned object_field(const struct object *o, const struct mst_json *j) {
     return i;
 }
 
-/* Copies a value, without a string's quotes and escapes, and a NUL. Returns
- * false where it had to be cut. */
-static bool object_text(char *to, size_t room, const char *item, size_t len) {
+/* Copies a value, without a string's quotes and escapes, and a NUL; control
+ * characters become spaces where it is for a log or a terminal. Returns false
+ * where it had to be cut. */
+static bool object_text(char *to, size_t room, const char *item, size_t len,
+                        bool label) {
     bool cut;
 
     if (item[0] == '"') {
         item++;
         len -= 2;
     }
-    to[json_unescape(item, len, to, room - 1, &cut)] = '\0';
+    len = json_unescape(item, len, to, room - 1, &cut);
+    to[len] = '\0';
+    if (label) {
+        text_copy(to, room, to, len);
+    }
     return !cut;
-}
-
-/* The same for a log or a terminal: control characters become spaces. */
-static bool object_label(char *to, size_t room, const char *item, size_t len) {
-    bool fits = object_text(to, room, item, len);
-
-    text_copy(to, room, to, strlen(to));
-    return fits;
-}
-
-/* A status of HTTP, or 0. */
-static int object_status(const char *text) {
-    uint32_t status = 0;
-
-    return decimal_count(text, strlen(text), &status) && status >= 100 &&
-                   status < 600
-               ? (int)status
-               : 0;
 }
 
 /* Whether a value is of a field's type. */
@@ -1638,32 +1600,37 @@ static bool object_fits(enum object_kind kind, char first) {
 /* Takes in the value of a field: an item that the scanner has passed. */
 static int object_take(const struct object_field *f, const char *item,
                        size_t len, void *into) {
+    const bool text = f->kind <= OBJECT_SCALAR;
     char scratch[64], *to = (char *)into + f->offset;
+    uint32_t status = 0;
     bool fits;
 
     if (!object_fits((enum object_kind)f->kind, item[0])) {
         return (f->flags & OBJECT_LENIENT) != 0 ? 0 : MST_ERR_MESSAGE_SHAPE;
     }
+    if (f->kind == OBJECT_BOOL) {
+        *(bool *)(void *)to = item[0] == 't';
+        return 0;
+    }
+    if (text && (memcmp(item, "\"\"", 2) == 0 ||
+                 ((f->flags & OBJECT_STANDS_IN) != 0 && to[0] != '\0'))) {
+        return 0;
+    }
+    fits = object_text(text ? to : scratch, text ? f->room : sizeof scratch,
+                       item, len, f->kind != OBJECT_TEXT);
     switch ((enum object_kind)f->kind) {
-    case OBJECT_BOOL: *(bool *)(void *)to = item[0] == 't'; return 0;
     case OBJECT_STATUS:
-        (void)object_label(scratch, sizeof scratch, item, len);
-        *(int *)(void *)to = object_status(scratch);
+        (void)decimal_count(scratch, strlen(scratch), &status);
+        *(int *)(void *)to = status >= 100 && status < 600 ? (int)status : 0;
         return 0;
     case OBJECT_TIME:
-        fits = object_label(scratch, sizeof scratch, item, len);
         return fits ? mst_time_parse(scratch, strlen(scratch),
                                      (int64_t *)(void *)to)
                     : MST_ERR_TIME;
-    default: break;
+    default:
+        return fits || (f->flags & OBJECT_WHOLE) == 0 ? 0
+                                                      : MST_ERR_MESSAGE_SIZE;
     }
-    if (memcmp(item, "\"\"", 2) == 0 ||
-        ((f->flags & OBJECT_STANDS_IN) != 0 && to[0] != '\0')) {
-        return 0;
-    }
-    fits = f->kind == OBJECT_TEXT ? object_text(to, f->room, item, len)
-                                  : object_label(to, f->room, item, len);
-    return fits || (f->flags & OBJECT_WHOLE) == 0 ? 0 : MST_ERR_MESSAGE_SIZE;
 }
 
 /* Decides about a value that the scanner stands before, and notes its field if
@@ -2016,8 +1983,8 @@ static int message_object(struct mst_decoder *d, struct object *o,
         d->said.text[0] = '\0';
     }
     if (rc == MST_ERR_MESSAGE_SIZE) {
-        (void)object_label(d->said.text, sizeof d->said.text, o->item,
-                           o->item_len);
+        (void)object_text(d->said.text, sizeof d->said.text, o->item,
+                          o->item_len, true);
     }
     return rc;
 }
@@ -2587,8 +2554,11 @@ static int message_take(struct mst_decoder *d) {
 
 /* What begins at hand is no value of the type that it must be. */
 static int message_misfit(const struct mst_decoder *d) {
-    return json_begins(d->data[d->at]) ? MST_ERR_MESSAGE_SHAPE
-                                       : MST_ERR_JSON_SYNTAX;
+    struct mst_json j = d->json;
+
+    return json_begin(&j, d->data[d->at]) == MST_ERR_JSON_SYNTAX
+               ? MST_ERR_JSON_SYNTAX
+               : MST_ERR_MESSAGE_SHAPE;
 }
 
 /* The value of a field that is a scalar: read at once where it is a plain
@@ -2616,9 +2586,12 @@ static int message_read(struct mst_decoder *d) {
         d->json.state = JSON_AT_COMMA;
         return message_taken(d);
     }
-    if (!json_string_pass(&d->json, d->data, d->len, &d->at, &t.len)) {
+    t.len = json_plain(d->data + d->at + 1, (size_t)(end - begin));
+    if (begin + t.len == end || begin[t.len] != '"') {
         return message_take(d);
     }
+    d->at += t.len + 2;
+    d->json.state = JSON_AT_COMMA;
     return t.len + 2 > d->kept.buffer_len
                ? message_fault(d, MST_ERR_MESSAGE_SIZE, "", 0)
                : message_scalar(d, &t);
@@ -3034,7 +3007,25 @@ static void address_texts(const struct mst_address_request *r,
     (1u << MST_FIELD_ID | 1u << MST_FIELD_NETWORK | \
      1u << MST_FIELD_CUSTODIAN_TYPE)
 
-/* Exactly one identification form, and each text by itself. */
+static unsigned address_travelrule_fault(const char *const texts[]) {
+    const char *vasp = texts[MST_FIELD_VASP_ID];
+    const char *custodian = texts[MST_FIELD_CUSTODIAN_TYPE];
+
+    if (texts[MST_FIELD_INSTITUTION] != NULL &&
+        (texts[MST_FIELD_FIRST_NAME] != NULL ||
+         texts[MST_FIELD_LAST_NAME] != NULL)) {
+        return ADDRESS_FAULT(MST_FIELD_INSTITUTION, CONTRADICTS);
+    }
+    if (custodian == NULL ||
+        strcmp(custodian, vasp == NULL ? "VASP" : "PRIVATE") != 0) {
+        return 0;
+    }
+    return vasp == NULL ? ADDRESS_FAULT(MST_FIELD_VASP_ID, MISSING)
+                        : ADDRESS_FAULT(MST_FIELD_VASP_ID, CONTRADICTS);
+}
+
+/* The first of all faults: exactly one identification form, each text by itself,
+ * then what contradicts other fields. */
 static unsigned address_fault(const struct mst_address_request *r,
                               const char *const texts[]) {
     if (r->id != NULL && (r->network != NULL || r->address != NULL)) {
@@ -3061,24 +3052,9 @@ static unsigned address_fault(const struct mst_address_request *r,
             return ADDRESS_FAULT(i, UTF8);
         }
     }
-    return 0;
-}
-
-static unsigned address_travelrule_fault(const char *const texts[]) {
-    const char *vasp = texts[MST_FIELD_VASP_ID];
-    const char *custodian = texts[MST_FIELD_CUSTODIAN_TYPE];
-
-    if (texts[MST_FIELD_INSTITUTION] != NULL &&
-        (texts[MST_FIELD_FIRST_NAME] != NULL ||
-         texts[MST_FIELD_LAST_NAME] != NULL)) {
-        return ADDRESS_FAULT(MST_FIELD_INSTITUTION, CONTRADICTS);
-    }
-    if (custodian == NULL ||
-        strcmp(custodian, vasp == NULL ? "VASP" : "PRIVATE") != 0) {
-        return 0;
-    }
-    return vasp == NULL ? ADDRESS_FAULT(MST_FIELD_VASP_ID, MISSING)
-                        : ADDRESS_FAULT(MST_FIELD_VASP_ID, CONTRADICTS);
+    return (unsigned)r->bookmarked > MST_BOOKMARK_TRUE
+               ? ADDRESS_FAULT(MST_FIELD_BOOKMARKED, VALUE)
+               : address_travelrule_fault(texts);
 }
 
 int mst_address_check(const struct mst_address_request *request,
@@ -3089,11 +3065,6 @@ int mst_address_check(const struct mst_address_request *request,
     if (request != NULL) {
         address_texts(request, texts);
         found = address_fault(request, texts);
-        if (found == 0) {
-            found = (unsigned)request->bookmarked > MST_BOOKMARK_TRUE
-                        ? ADDRESS_FAULT(MST_FIELD_BOOKMARKED, VALUE)
-                        : address_travelrule_fault(texts);
-        }
     }
     if (fault != NULL) {
         fault->field = (enum mst_address_field)(found >> 4);
@@ -3105,44 +3076,43 @@ int mst_address_check(const struct mst_address_request *request,
 }
 
 /* Writes those of these texts that are there, each as a member behind this byte
- * or a comma; returns what stands before the next member. */
+ * or a comma, between what opens and closes the object that they are in, if
+ * they have one; returns what stands before the next member. */
 static char address_write(struct out *o, char before, const char *const texts[],
-                          unsigned from, unsigned to) {
+                          unsigned from, unsigned to, const char *open,
+                          const char *close) {
+    bool any = false;
+
     for (unsigned i = from; i <= to; i++) {
         if (texts[i] != NULL) {
             out_byte(o, before);
+            out_text(o, any ? "" : open);
             json_write_string(o, text_nth(address_members, i - MST_FIELD_ID));
             out_byte(o, ':');
             json_write_string(o, texts[i]);
             before = ',';
+            any = true;
         }
     }
+    out_text(o, any ? close : "");
     return before;
 }
 
+/* Of a beneficiary, who is a person or an institution, either object. */
 static void address_travelrule_write(struct out *o, const char *const texts[]) {
-    const bool institution = texts[MST_FIELD_INSTITUTION] != NULL;
     char before = '{';
 
     out_text(o, ",\"travelrule_metadata\":");
-    if (institution || texts[MST_FIELD_FIRST_NAME] != NULL ||
-        texts[MST_FIELD_LAST_NAME] != NULL) {
-        out_text(o, institution ? "{\"beneficiary\":{\"institution_details\":"
-                                : "{\"beneficiary\":{\"person_details\":");
-        (void)address_write(o, '{', texts, MST_FIELD_FIRST_NAME,
-                            MST_FIELD_INSTITUTION);
-        out_text(o, "}}");
-        before = ',';
-    }
-    if (texts[MST_FIELD_VASP_ID] != NULL) {
-        out_byte(o, before);
-        out_text(o, "\"vasp\":");
-        before =
-            address_write(o, '{', texts, MST_FIELD_VASP_ID, MST_FIELD_VASP_ID);
-        out_byte(o, '}');
-    }
+    before = address_write(o, before, texts, MST_FIELD_FIRST_NAME,
+                           MST_FIELD_LAST_NAME,
+                           "\"beneficiary\":{\"person_details\":{", "}}");
+    before = address_write(o, before, texts, MST_FIELD_INSTITUTION,
+                           MST_FIELD_INSTITUTION,
+                           "\"beneficiary\":{\"institution_details\":{", "}}");
+    before = address_write(o, before, texts, MST_FIELD_VASP_ID,
+                           MST_FIELD_VASP_ID, "\"vasp\":{", "}");
     before = address_write(o, before, texts, MST_FIELD_CUSTODIAN_TYPE,
-                           MST_FIELD_CUSTODIAN_TYPE);
+                           MST_FIELD_CUSTODIAN_TYPE, "", "");
     out_text(o, before == '{' ? "{}" : "}");
 }
 
@@ -3152,7 +3122,8 @@ static void address_body_write(struct out *o,
     const char *texts[ADDRESS_TEXTS];
 
     address_texts(r, texts);
-    (void)address_write(o, '{', texts, MST_FIELD_ID, MST_FIELD_NICKNAME);
+    (void)address_write(o, '{', texts, MST_FIELD_ID, MST_FIELD_NICKNAME, "",
+                        "");
     if (r->bookmarked != MST_BOOKMARK_UNCHANGED) {
         out_text(o, r->bookmarked == MST_BOOKMARK_TRUE
                         ? ",\"bookmarked_status\":true"
@@ -3259,9 +3230,8 @@ void mst_problem_read(const void *body, size_t len,
  * the top moves few bytes, and each level has the time that set it. Before
  * the snapshot is whole, updates are collected in the same way; a removal is
  * then kept as a level of amount 0. A snapshot leaves of these what is newer
- * than itself, at the array's end, and is put before it as it comes: as long as
- * it comes best first, one level behind the other, else as a heap with the
- * worst on top.
+ * than itself, at the array's end, and is put before it as it comes. Once there
+ * is no more room, it is made a heap with the worst level on top.
  *
  * A full side drops its worst level, or removal, and remembers the price as
  * its horizon: what is better is exact, the rest is unknown and not shown.
@@ -3729,6 +3699,15 @@ static void book_sift_up(struct mst_level *heap, uint32_t at) {
     }
 }
 
+/* Makes levels as they came a heap with the worst on top: one that is sorted,
+ * from the worst to the best, where they came best first. */
+static void book_heap(struct mst_level *levels, uint32_t count) {
+    book_reverse(levels, count);
+    for (uint32_t at = count / 2; at-- > 0;) {
+        book_sift_down(levels, count, at);
+    }
+}
+
 /* Sorts a heap, from the worst level to the best. */
 static void book_sort(struct mst_level *heap, uint32_t count) {
     for (uint32_t n = count; n > 1; n--) {
@@ -3753,7 +3732,6 @@ static void book_begin_snapshot(struct mst_book *book, int64_t time_ns) {
         }
         s->newer = book->capacity - (uint32_t)(newer - s->levels);
         s->count = 0;
-        s->heap = false;
         s->cut &= s->cut_ns > time_ns;
     }
 }
@@ -3762,7 +3740,7 @@ static void book_begin_snapshot(struct mst_book *book, int64_t time_ns) {
 static void book_add(struct mst_book *book, const struct mst_level *from) {
     struct mst_book_side *s = &book->sides[from->side];
     struct mst_level *newer = s->levels + book->capacity - s->newer;
-    struct mst_level level = *from, *worst;
+    struct mst_level level = *from, *worst = s->levels;
     struct book_sought sought = {&level, 0, 0};
 
     level.key = sought.key = book_key(s, &level);
@@ -3771,33 +3749,30 @@ static void book_add(struct mst_book *book, const struct mst_level *from) {
         book_search(newer, s->newer, &sought)) {
         return;
     }
-    if (!s->heap && s->count > 0 &&
-        book_rank(&level, &s->levels[s->count - 1]) >= 0) {
-        book_reverse(s->levels, s->count);
-        s->heap = true;
+    if (s->count + s->newer < book->capacity) {
+        s->levels[s->count++] = level;
+        if (s->count + s->newer == 1) {
+            book_measure(s);
+        }
+        if (s->count + s->newer == book->capacity) {
+            book_heap(s->levels, s->count);
+        }
+        return;
     }
-    if (s->count + s->newer == book->capacity) {
-        worst = s->count == 0 ? newer : &s->levels[s->heap ? 0 : s->count - 1];
-        if (s->newer > 0 && book_rank(newer, worst) < 0) {
-            worst = newer;
-        }
-        if (book_rank(&level, worst) <= 0) {
-            book_cut(s, &level);
-            return;
-        }
-        book_cut(s, worst);
-        if (worst != newer) { /* and it is a heap: this one is better */
-            *worst = level;
-            book_sift_down(s->levels, s->count, 0);
-            return;
-        }
+    if (s->count == 0 || (s->newer > 0 && book_rank(newer, worst) < 0)) {
+        worst = newer;
+    }
+    if (book_rank(&level, worst) <= 0) {
+        book_cut(s, &level);
+        return;
+    }
+    book_cut(s, worst);
+    *worst = level;
+    if (worst == newer) { /* which lies behind the heap's last */
         s->newer--;
-    }
-    s->levels[s->count++] = level;
-    if (s->heap) {
-        book_sift_up(s->levels, s->count - 1);
-    } else if (s->count + s->newer == 1) {
-        book_measure(s);
+        book_sift_up(s->levels, s->count++);
+    } else {
+        book_sift_down(s->levels, s->count, 0);
     }
 }
 
@@ -3813,8 +3788,8 @@ static bool book_is_sorted(const struct mst_book_side *s) {
 
 /* Puts a side in order; false where the snapshot has a price twice. */
 static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
-    if (!s->heap) {
-        book_reverse(s->levels, s->count); /* worst first: a heap, too */
+    if (s->count + s->newer < book->capacity) {
+        book_heap(s->levels, s->count);
     }
     for (; s->newer > 0; s->newer--) {
         s->levels[s->count] = s->levels[book->capacity - s->newer];
@@ -3839,7 +3814,7 @@ static bool book_end_snapshot(struct mst_book *book, struct mst_book_side *s) {
 static void book_clear(struct mst_book *book) {
     for (unsigned side = 0; side < 2; side++) {
         struct mst_book_side *s = &book->sides[side];
-        s->count = s->newer = 0;
+        s->count = 0;
         s->cut = false;
         book_pack(s);
     }
@@ -4267,19 +4242,8 @@ int mst_book_init(struct mst_book *book, struct mst_level *levels,
 #define WS_MASK 0x80u
 #define WS_LENGTH 0x7Fu
 
-/* Between frames: of a header, two bytes are needed at least. */
-static void ws_frame_end(struct mst_ws *ws) {
-    ws->header_len = 0;
-    ws->header_need = 2;
-}
-
 void mst_ws_init(struct mst_ws *ws) {
     memset(ws, 0, sizeof *ws);
-    ws_frame_end(ws);
-}
-
-bool mst_ws_midway(const struct mst_ws *ws) {
-    return ws->header_len > 0 || ws->in_message;
 }
 
 uint16_t mst_ws_error_code(int error) {
@@ -4290,45 +4254,34 @@ static bool ws_is_control(uint8_t opcode) {
     return (opcode & 0x8u) != 0;
 }
 
-/* The second byte of a header (RFC 6455, section 5.2), with the first. */
-static int ws_header_begin(struct mst_ws *ws, uint8_t second) {
-    uint8_t opcode = ws->first_byte & WS_OPCODE, len = second & WS_LENGTH;
+/* The whole header of a frame (RFC 6455, section 5.2). */
+static int ws_frame_begin(struct mst_ws *ws) {
+    uint8_t opcode = ws->header[0] & WS_OPCODE;
+    uint64_t len = ws->frame_left;
 
-    if ((ws->first_byte & WS_RESERVED) != 0 || (opcode & 0x7u) > 2) {
+    if ((ws->header[0] & WS_RESERVED) != 0 || (opcode & 0x7u) > 2) {
         return MST_ERR_WS_RESERVED;
     }
-    if ((second & WS_MASK) != 0) {
+    if ((ws->header[1] & WS_MASK) != 0) {
         return MST_ERR_WS_MASKED;
     }
     if (ws_is_control(opcode)) {
-        if ((ws->first_byte & WS_FIN) == 0 || len > MST_WS_CONTROL_MAX) {
+        if ((ws->header[0] & WS_FIN) == 0 || len > MST_WS_CONTROL_MAX) {
             return MST_ERR_WS_CONTROL;
         }
-    } else if ((opcode == MST_WS_CONTINUATION) != ws->in_message) {
+    } else if ((opcode == MST_WS_CONTINUATION) != (ws->message_opcode != 0)) {
         return MST_ERR_WS_FRAGMENT;
-    }
-    ws->header_need = len == 126 ? 4 : len == 127 ? 10 : 2;
-    ws->frame_left = ws->header_need > 2 ? 0 : len;
-    return 0;
-}
-
-/* The whole header: a length must be written in as few bytes as it takes. */
-static int ws_header_end(struct mst_ws *ws) {
-    uint8_t opcode = ws->first_byte & WS_OPCODE;
-
-    if (ws->header_need > 2 &&
-        (ws->frame_left < (ws->header_need == 4 ? 126u : 65536u) ||
-         ws->frame_left >> 63 != 0)) {
-        return MST_ERR_WS_LENGTH;
-    }
-    if (ws_is_control(opcode)) {
-        ws->control_len = (uint8_t)ws->frame_left;
     } else if (opcode != MST_WS_CONTINUATION) {
         ws->message_opcode = opcode;
-        ws->in_message = ws->first = true;
+        ws->first = true;
         ws->utf8 = 0;
     }
-    return 0;
+    /* A length must be written in as few bytes as it takes. */
+    return ws->header_need > 2 &&
+                   (len < (ws->header_need == 4 ? 126u : 65536u) ||
+                    len >> 63 != 0)
+               ? MST_ERR_WS_LENGTH
+               : 0;
 }
 
 /* Goes on with a header; *len becomes how much of data belongs to it. */
@@ -4336,14 +4289,16 @@ static int ws_read_header(struct mst_ws *ws, const uint8_t *data, size_t *len) {
     const uint8_t *at = data, *end = data + *len;
     size_t have = ws->header_len;
     uint64_t frame_len;
-    int rc = 0;
 
     if (have == 0) {
-        ws->first_byte = *at++;
+        ws->header[0] = *at++;
         have = 1;
     }
     if (have == 1 && at < end) {
-        rc = ws_header_begin(ws, *at++);
+        uint8_t code = *at & WS_LENGTH;
+        ws->header[1] = *at++;
+        ws->header_need = code == 126 ? 4 : code == 127 ? 10 : 2;
+        ws->frame_left = ws->header_need > 2 ? 0 : code;
         have = 2;
     }
     frame_len = ws->frame_left;
@@ -4353,7 +4308,7 @@ static int ws_read_header(struct mst_ws *ws, const uint8_t *data, size_t *len) {
     ws->frame_left = frame_len;
     ws->header_len = (uint8_t)have;
     *len = (size_t)(at - data);
-    return rc == 0 && have == ws->header_need ? ws_header_end(ws) : rc;
+    return have == ws->header_need ? ws_frame_begin(ws) : 0;
 }
 
 /* Payload of a data frame: a piece, if there is any or if it ends the message.
@@ -4366,7 +4321,7 @@ static int ws_read_data(struct mst_ws *ws, const uint8_t *data, size_t *len,
     bool ends, bad;
 
     ws->frame_left -= good;
-    ends = ws->frame_left == 0 && (ws->first_byte & WS_FIN) != 0;
+    ends = ws->frame_left == 0 && (ws->header[0] & WS_FIN) != 0;
     bad = good < *len || (ends && ws->utf8 != 0);
     *len = good;
     if (bad) {
@@ -4375,15 +4330,15 @@ static int ws_read_data(struct mst_ws *ws, const uint8_t *data, size_t *len,
         }
         ends = false; /* what is good goes out first, the error comes next */
     } else if (ws->frame_left == 0) {
-        ws_frame_end(ws);
+        ws->header_len = 0;
     }
-    ws->in_message = !ends;
     if (good == 0 && !ends) {
         return 0;
     }
     *piece = (struct mst_ws_piece){
         (enum mst_ws_opcode)ws->message_opcode, data, good, ws->first, ends, 0};
     ws->first = false;
+    ws->message_opcode = ends ? 0 : ws->message_opcode;
     return 1;
 }
 
@@ -4395,40 +4350,40 @@ static bool ws_is_close_code(uint16_t code) {
 }
 
 static int ws_close_piece(struct mst_ws_piece *piece) {
-    const uint8_t *code = piece->data;
+    const uint8_t *data = piece->data;
+    uint16_t code =
+        piece->len < 2 ? 0 : (uint16_t)((unsigned)data[0] << 8 | data[1]);
 
     piece->close_code = 1005;
     if (piece->len == 0) {
         return 1;
     }
-    if (piece->len == 1) {
+    if (!ws_is_close_code(code)) {
         return MST_ERR_WS_CLOSE;
     }
-    piece->close_code = (uint16_t)(code[0] << 8 | code[1]);
+    piece->close_code = code;
     piece->data += 2;
     piece->len -= 2;
-    if (!ws_is_close_code(piece->close_code)) {
-        return MST_ERR_WS_CLOSE;
-    }
     return utf8_is((const char *)piece->data, piece->len) ? 1 : MST_ERR_WS_UTF8;
 }
 
 /* Payload of a control frame: it is put together. */
 static int ws_read_control(struct mst_ws *ws, const uint8_t *data, size_t len,
                            struct mst_ws_piece *piece) {
-    memcpy(ws->control + (ws->control_len - ws->frame_left), data, len);
+    size_t whole = ws->header[1] & WS_LENGTH;
+
+    memcpy(ws->control + (whole - ws->frame_left), data, len);
     ws->frame_left -= len;
     if (ws->frame_left > 0) {
         return 0;
     }
-    ws_frame_end(ws);
-    *piece =
-        (struct mst_ws_piece){(enum mst_ws_opcode)(ws->first_byte & WS_OPCODE),
-                              ws->control,
-                              ws->control_len,
-                              true,
-                              true,
-                              0};
+    ws->header_len = 0;
+    *piece = (struct mst_ws_piece){
+        .opcode = (enum mst_ws_opcode)(ws->header[0] & WS_OPCODE),
+        .data = ws->control,
+        .len = whole,
+        .first = true,
+        .last = true};
     return piece->opcode == MST_WS_CLOSE ? ws_close_piece(piece) : 1;
 }
 
@@ -4439,7 +4394,7 @@ int mst_ws_read(struct mst_ws *ws, const uint8_t *data, size_t len,
 
     while (rc == 0) {
         size_t n = len - at;
-        if (ws->header_len < ws->header_need) {
+        if (ws->header_len < 2 || ws->header_len < ws->header_need) {
             if (n == 0) {
                 break;
             }
@@ -4449,7 +4404,7 @@ int mst_ws_read(struct mst_ws *ws, const uint8_t *data, size_t len,
             if (n == 0 && ws->frame_left > 0) {
                 break;
             }
-            rc = ws_is_control(ws->first_byte)
+            rc = ws_is_control(ws->header[0])
                      ? ws_read_control(ws, data + at, n, piece)
                      : ws_read_data(ws, data + at, &n, piece);
         }
@@ -4532,10 +4487,6 @@ enum http_found {
     HTTP_END   /* the response is complete */
 };
 
-static void http_init(struct mst_http *h) {
-    memset(h, 0, sizeof *h);
-}
-
 /* True for a letter, a digit or one of these marks. */
 static bool http_is_word(char c, const char *marks) {
     char lower = text_lower(c);
@@ -4556,15 +4507,11 @@ static void http_trim(const char **text, size_t *len) {
 }
 
 /* True where a comma-separated list has this member, without case. */
-static bool http_list_has(const char *list, size_t len, const char *word) {
-    const char *end = list + len;
-
-    while (list < end) {
+static bool http_list_has(const char *list, const char *word) {
+    while (*list != '\0') {
         const char *member = list;
-        size_t n = 0;
-        while (list < end && *list++ != ',') {
-            n++;
-        }
+        size_t n = strcspn(list, ",");
+        list += n + (list[n] == ',');
         http_trim(&member, &n);
         if (text_is_nocase(member, n, word)) {
             return true;
@@ -4592,48 +4539,42 @@ static int http_status_line(struct mst_http *h) {
 
 /*
  * A date in any of the three forms of RFC 9110, section 5.6.7, in Unix
- * seconds, or 0 where it is none. They have the same five numbers: day, year
- * and time, or day, time and year; the hour and the minute end with a colon.
+ * seconds, or 0 where it is none. They have the same five numbers: day and
+ * year in this order, and a time, whose numbers have colons between them.
  */
 static int64_t http_date(const char *text, size_t len) {
     const char *months =
         "Jan\0Feb\0Mar\0Apr\0May\0Jun\0Jul\0Aug\0Sep\0Oct\0Nov\0Dec\0";
-    uint32_t n[5] = {0}, value, colons = 0;
-    const uint32_t *time = n + 2;
+    uint32_t date[2] = {0}, time[3] = {0}, value;
+    unsigned dates = 0, times = 0;
     uint8_t month = 12; /* from 0 */
-    unsigned count = 0;
     int32_t year;
 
     for (size_t at = 0, word; at < len; at += word + 1) {
         for (word = 0; at + word < len && http_is_word(text[at + word], "");) {
             word++;
         }
-        if (decimal_count(text + at, word, &value)) {
-            if (count == 5 || word > 4) {
+        if (!decimal_count(text + at, word, &value)) {
+            if (decimal_is_digit(text[at])) {
                 return 0;
             }
-            colons |=
-                at + word < len && text[at + word] == ':' ? BIT(count) : 0;
-            n[count++] = value;
-        } else if (decimal_is_digit(text[at])) {
+            month = month < 12 ? month : text_lookup(months, text + at, word);
+        } else if (times == 2 ||
+                   (times < 2 && at + word < len && text[at + word] == ':')) {
+            time[times++] = value;
+        } else if (dates < 2 && word <= 4) {
+            date[dates++] = value;
+        } else {
             return 0;
-        } else if (month == 12) {
-            month = text_lookup(months, text + at, word);
         }
     }
-    year = (int32_t)n[1];
-    if (colons == (BIT(1) | BIT(2))) {
-        time = n + 1;
-        year = (int32_t)n[4];
-    } else if (colons != (BIT(2) | BIT(3))) {
-        return 0;
-    }
+    year = (int32_t)date[1];
     year += year < 70 ? 2000 : year < 100 ? 1900 : 0;
-    if (count != 5 || month == 12 || n[0] < 1 || n[0] > 31 || year < 1970 ||
-        time[0] > 23 || time[1] > 59 || time[2] > 60) {
+    if (month == 12 || dates < 2 || times < 3 || date[0] < 1 || date[0] > 31 ||
+        year < 1970 || time[0] > 23 || time[1] > 59 || time[2] > 60) {
         return 0;
     }
-    return (int64_t)time_days(year, month + 1, (int32_t)n[0]) * 86400 +
+    return (int64_t)time_days(year, month + 1, (int32_t)date[0]) * 86400 +
            time[0] * 3600 + time[1] * 60 + time[2];
 }
 
@@ -4684,10 +4625,10 @@ static int http_header(struct mst_http *h, enum http_header header,
     case HTTP_CONTENT_ENCODING:
         return text_is_nocase(value, len, "identity") ? 0 : MST_ERR_HTTP_CODING;
     case HTTP_CONNECTION:
-        good = http_list_has(value, len, "upgrade");
-        h->close |= http_list_has(value, len, "close");
+        good = http_list_has(value, "upgrade");
+        h->close |= http_list_has(value, "close");
         break;
-    case HTTP_UPGRADE: good = http_list_has(value, len, "websocket"); break;
+    case HTTP_UPGRADE: good = http_list_has(value, "websocket"); break;
     case HTTP_ACCEPT:
         if (upgraded && (again || !text_is(value, len, h->accept))) {
             return MST_ERR_WS_ACCEPT;
@@ -4925,7 +4866,7 @@ int mst_ws_upgrade_write(char *out, size_t len, const char *host,
 }
 
 void mst_ws_upgrade_init(struct mst_http *http, const char *key) {
-    http_init(http);
+    memset(http, 0, sizeof *http);
     http->upgrading = true;
     ws_accept(key, http->accept);
 }
@@ -6244,7 +6185,7 @@ static void link_exchange(struct mst_link *l) {
     uint32_t until_ms;
     int rc;
 
-    http_init(&l->http);
+    memset(&l->http, 0, sizeof l->http);
     if (l->purpose == ACCESS_TOKEN) {
         memset(&l->reply, 0, sizeof l->reply);
         json_init(&l->reply.json);

@@ -727,11 +727,9 @@ struct mst_book_side {
     uint32_t newer; /* than the snapshot that comes: at the array's end */
     uint32_t room;  /* before the first level */
     int8_t unit;
-    bool heap; /* the snapshot that comes is one, so far */
-    bool
-        cut; /* levels were dropped: the best at horizon, the newest of cut_ns */
-    int64_t cut_ns;
-    struct mst_decimal horizon;
+    bool cut;                   /* levels were dropped: */
+    struct mst_decimal horizon; /* the best of them */
+    int64_t cut_ns;             /* the newest of their times */
 };
 struct mst_book {
     struct mst_book_side sides[2];
@@ -829,12 +827,12 @@ enum mst_ws_opcode {
 
 /* Reader of the frames that a server sends. Members are private. */
 struct mst_ws {
-    uint8_t first_byte, header_len, header_need; /* of the frame at hand */
-    uint8_t message_opcode, control_len;
-    bool in_message, first;
-    int16_t error;
-    uint32_t utf8;
     uint64_t frame_left;
+    uint32_t utf8;
+    int16_t error;
+    uint8_t header[2], header_len, header_need; /* of the frame at hand */
+    uint8_t message_opcode;                     /* 0: between messages */
+    bool first;
     uint8_t control[MST_WS_CONTROL_MAX];
 };
 
@@ -854,8 +852,6 @@ void mst_ws_init(struct mst_ws *ws);
  * mst_ws_init(). A text's last piece comes only when all of it is UTF-8. */
 int mst_ws_read(struct mst_ws *ws, const uint8_t *data, size_t len,
                 size_t *used, struct mst_ws_piece *piece);
-/* True inside of a frame, or between the fragments of a message. */
-bool mst_ws_midway(const struct mst_ws *ws);
 /* The close code with which to answer an error of mst_ws_read(). */
 uint16_t mst_ws_error_code(int error);
 

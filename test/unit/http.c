@@ -24,7 +24,7 @@ static int read_response(const char *text, size_t len, size_t step,
     struct mst_http http;
     int found = HTTP_MORE;
 
-    http_init(&http);
+    memset(&http, 0, sizeof http);
     for (size_t at = 0; at < len && found != HTTP_END; at += step) {
         size_t n = len - at < step ? len - at : step, used = 0, piece = 0;
         const uint8_t *data = (const uint8_t *)text + at;
