@@ -43,7 +43,7 @@ flags = $(BASE_CPPFLAGS) $(strip \
 		$(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) -Itest/lib \
 		$(call system,$(BENCH_MODULES)), \
 	$(if $(filter test/size/%,$(1)),-std=c99, \
-	$(if $(filter test/%,$(1)),-std=gnu11 -Iport/mock -Itest/lib \
+	$(if $(filter test/%,$(1)),-std=gnu11 -Iport/mock -Iport/conform -Itest/lib \
 		$(call system,$(TEST_MODULES)), \
 	$(if $(filter examples/%,$(1)),-std=gnu11,-std=c99)))))))
 options = $(call flags,$<) $(CPPFLAGS) $(WARNINGS) $(CFLAGS) -MMD -MP
@@ -57,7 +57,7 @@ SANDBOX_SRC = $(wildcard examples/sandbox/*.c)
 POSIX_SRC = $(wildcard port/posix/*.c)
 # A program each; what they share is in lib/, see test/README.md.
 TEST_SRC = $(wildcard test/unit/*.c test/session/*.c test/real/*.c)
-HELPER_SRC = $(wildcard test/lib/*.c port/mock/*.c) $(POSIX_SRC)
+HELPER_SRC = $(wildcard test/lib/*.c port/mock/*.c port/conform/*.c) $(POSIX_SRC)
 ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
 	$(sort $(HELPER_SRC)) $(TEST_SRC) \
 	$(wildcard test/bench/*.c test/size/*.c)

@@ -100,12 +100,18 @@ static int mock_enter(struct mst_mock *mock, enum mst_mock_call call) {
     return plan->fail_error < 0 ? plan->fail_error : MST_ERR_PORT;
 }
 
+/* The link of this number, or NULL. */
+static struct mst_mock_link *mock_find(struct mst_mock *mock, int link) {
+    return link >= 0 && link < MST_MOCK_LINKS ? &mock->links[link] : NULL;
+}
+
+/* The same of a number that resolve has not refused. */
 static struct mst_mock_link *mock_link(struct mst_mock *mock, int link) {
-    if (link >= 0 && link < MST_MOCK_LINKS) {
-        return &mock->links[link];
+    struct mst_mock_link *l = mock_find(mock, link);
+    if (l == NULL) {
+        mock_breach(mock, "a link number out of range");
     }
-    mock_breach(mock, "a link number out of range");
-    return NULL;
+    return l;
 }
 
 /* A send or recv failed: the link is dead, as a socket would be. */
@@ -125,10 +131,10 @@ static int mock_resolve(void *context, int link,
                         const struct mst_endpoint *endpoint) {
     struct mst_mock *mock = context;
     const struct mst_mock_plan *plan = &mock->plan;
-    struct mst_mock_link *l = mock_link(mock, link);
+    struct mst_mock_link *l = mock_find(mock, link);
     int error = mock_enter(mock, MST_MOCK_RESOLVE);
     if (l == NULL) {
-        return MST_ERR_PORT;
+        return MST_ERR_ARGUMENT;
     }
     if (endpoint == NULL || endpoint->host[0] == '\0' || endpoint->port == 0) {
         mock_breach(mock, "resolve: no host or no port");
@@ -351,7 +357,7 @@ static int mock_recv(void *context, int link, void *data, size_t len) {
 
 static void mock_close(void *context, int link) {
     struct mst_mock *mock = context;
-    struct mst_mock_link *l = mock_link(mock, link);
+    struct mst_mock_link *l = mock_find(mock, link);
     if (l == NULL) {
         return;
     }

@@ -347,7 +347,11 @@ static void test_contract(void **state) {
     breach_expect("no such address");
     port.resolve(&mock, 0, &nowhere);
     breach_expect("resolve");
-    port.resolve(&mock, MST_MOCK_LINKS, &endpoint);
+    assert_int_equal(port.resolve(&mock, MST_MOCK_LINKS, &endpoint),
+                     MST_ERR_ARGUMENT);
+    port.close(&mock, MST_MOCK_LINKS);
+    assert_null(mock.broken);
+    port.send(&mock, MST_MOCK_LINKS, "x", 1);
     breach_expect("link");
     connect_now();
     port.send(&mock, 0, "", 0);

@@ -1,0 +1,460 @@
+/*
+ * What a port must do. SPDX-License-Identifier: 0BSD
+ */
+#include "mst_conform.h"
+
+#include <string.h>
+
+/* What peer.py does on a connection: its first byte. */
+#define PEER_ECHO 'E' /* sends back all that comes, until the end */
+#define PEER_TALK 'T' /* sends LEN bytes of the pattern, and ends */
+#define PEER_STALL \
+    'S'                /* reads nothing for a second, then LEN bytes, and sends
+                        * their Adler-32 (4 bytes, the lowest first) */
+#define PEER_RESET 'R' /* breaks the connection off */
+#define PEER_QUIET 'Q' /* neither reads nor sends */
+
+/* No step takes longer than this, in ms. */
+#define PATIENCE_MS 20000u
+
+#define LINKS_MAX 8
+
+/* The test that is under way. */
+struct run {
+    const struct mst_conform *c;
+    const char *why; /* it has failed: the first reason */
+    int failed;      /* tests so far */
+};
+
+static void fail(struct run *r, const char *why) {
+    r->why = r->why != NULL ? r->why : why;
+}
+
+static uint32_t now(const struct run *r) {
+    return r->c->port.now_ms(r->c->port.context);
+}
+
+static void rest(const struct run *r) {
+    r->c->wait(r->c->context);
+}
+
+static uint8_t pattern(uint32_t at) {
+    return (uint8_t)(at ^ at >> 8 ^ at >> 16);
+}
+
+/* ---- Steps ---- */
+
+static void endpoint_set(struct mst_endpoint *endpoint, const char *host,
+                         uint16_t port) {
+    memset(endpoint, 0, sizeof *endpoint);
+    strncpy(endpoint->host, host, sizeof endpoint->host - 1);
+    endpoint->port = port;
+}
+
+/* Resolves and connects: 1, or the port's error; 0 where it took too long. */
+static int open_link(struct run *r, int link,
+                     const struct mst_endpoint *endpoint) {
+    const struct mst_port *port = &r->c->port;
+    uint32_t begin = now(r);
+    int count = 0, rc = 0;
+
+    while (rc == 0 && now(r) - begin < PATIENCE_MS) {
+        if (count == 0) {
+            count = port->resolve(port->context, link, endpoint);
+            rc = count < 0 ? count : 0;
+        } else {
+            rc = port->connect(port->context, link, 0);
+        }
+        if (rc == 0) {
+            rest(r);
+        }
+    }
+    return rc;
+}
+
+static void close_link(struct run *r, int link) {
+    r->c->port.close(r->c->port.context, link);
+}
+
+/* Sends some of these bytes: how many, 0 for not now or after a failure. */
+static size_t send_some(struct run *r, int link, const void *data, size_t len) {
+    int n = r->c->port.send(r->c->port.context, link, data, len);
+
+    if (n < 0) {
+        fail(r, "send failed");
+    } else if ((size_t)n > len) {
+        fail(r, "send took more than there was");
+    }
+    return r->why == NULL ? (size_t)n : 0;
+}
+
+/* Receives up to len bytes: how many; 0 for not now; negative at the end. */
+static int receive_some(struct run *r, int link, void *data, size_t len) {
+    int n = r->c->port.recv(r->c->port.context, link, data, len);
+
+    if (n > 0 && (size_t)n > len) {
+        fail(r, "recv gave more than there was room for");
+        return MST_ERR_PORT;
+    }
+    return n;
+}
+
+static void send_all(struct run *r, int link, const void *data, size_t len) {
+    const uint8_t *at = data;
+    uint32_t begin = now(r);
+
+    while (len > 0 && r->why == NULL) {
+        size_t n = send_some(r, link, at, len);
+
+        at += n;
+        len -= n;
+        if (n == 0) {
+            rest(r);
+        }
+        if (now(r) - begin >= PATIENCE_MS) {
+            fail(r, "could not send");
+        }
+    }
+}
+
+/* Connects to the peer, and tells it what to do with len. */
+static void begin_peer(struct run *r, int link, struct mst_endpoint *endpoint,
+                       char what, uint32_t len) {
+    const uint8_t request[] = {(uint8_t)what, (uint8_t)len, (uint8_t)(len >> 8),
+                               (uint8_t)(len >> 16), (uint8_t)(len >> 24)};
+
+    endpoint_set(endpoint, r->c->host, r->c->peer_port);
+    if (open_link(r, link, endpoint) != 1) {
+        fail(r, "could not connect");
+        return;
+    }
+    send_all(r, link, request, what == PEER_ECHO ? 1 : sizeof request);
+}
+
+/* Receives up to the connection's end, by up to room bytes at a time, and
+ * checks that they are the pattern. Returns how many. */
+static uint32_t receive_pattern(struct run *r, int link, size_t room,
+                                uint32_t until) {
+    uint8_t data[256];
+    uint32_t at = 0, heard = now(r);
+
+    while (r->why == NULL && at < until) {
+        int n = receive_some(r, link, data, room);
+
+        if (n == MST_ERR_EOF) {
+            break;
+        }
+        if (n < 0) {
+            fail(r, "recv failed");
+        } else if (n == 0) {
+            rest(r);
+        } else {
+            heard = now(r);
+        }
+        for (int i = 0; i < n; i++, at++) {
+            if (data[i] != pattern(at)) {
+                fail(r, "other bytes came than were sent");
+            }
+        }
+        if (now(r) - heard >= PATIENCE_MS) {
+            fail(r, "nothing came any more");
+        }
+    }
+    return at;
+}
+
+/* ---- Cases ---- */
+
+static void connects_and_echoes(struct run *r) {
+    struct mst_endpoint endpoint;
+    uint8_t data[61];
+    int n;
+
+    begin_peer(r, 0, &endpoint, PEER_ECHO, 0);
+    n = r->why == NULL ? receive_some(r, 0, data, sizeof data) : 0;
+    if (n != 0) {
+        fail(r, "recv before anything came is not 0");
+    }
+    for (uint32_t i = 0; i < sizeof data; i++) {
+        data[i] = pattern(i);
+    }
+    send_all(r, 0, data, sizeof data);
+    (void)receive_pattern(r, 0, 7, sizeof data);
+}
+
+/* More than the window, read slowly: nothing is lost, and then it ends. */
+static void reads_much_to_its_end(struct run *r) {
+    struct mst_endpoint endpoint;
+    uint8_t byte;
+
+    begin_peer(r, 0, &endpoint, PEER_TALK, r->c->much);
+    for (unsigned i = 0; i < 200 && r->why == NULL; i++) {
+        rest(r);
+    }
+    if (receive_pattern(r, 0, 251, UINT32_MAX) != r->c->much) {
+        fail(r, "bytes were lost");
+    }
+    for (unsigned i = 0; i < 3 && r->why == NULL; i++) {
+        if (receive_some(r, 0, &byte, 1) != MST_ERR_EOF) {
+            fail(r, "the end is not told again");
+        }
+    }
+}
+
+/* A peer that does not read: sends stop, and go on later. */
+static void sends_to_a_slow_reader(struct run *r) {
+    struct mst_endpoint endpoint;
+    uint32_t at = 0, low = 1, high = 0, sum, got = 0, begin, first;
+    uint8_t data[256], answer[4];
+    bool stalled = false;
+
+    begin_peer(r, 0, &endpoint, PEER_STALL, r->c->much);
+    begin = first = now(r);
+    while (at < r->c->much && r->why == NULL) {
+        size_t len = sizeof data, n;
+
+        len = len < r->c->much - at ? len : r->c->much - at;
+        for (uint32_t i = 0; i < len; i++) {
+            data[i] = pattern(at + i);
+        }
+        n = send_some(r, 0, data, len);
+        for (uint32_t i = 0; i < n; i++) {
+            low = (low + data[i]) % 65521; /* RFC 1950, section 8.2 */
+            high = (high + low) % 65521;
+        }
+        at += (uint32_t)n;
+        if (n == 0) {
+            stalled |= now(r) - first < 900;
+            rest(r);
+        } else {
+            begin = now(r);
+        }
+        if (now(r) - begin >= PATIENCE_MS) {
+            fail(r, "sending does not go on");
+        }
+    }
+    if (!stalled) {
+        fail(r, "sends never stopped, though nobody read");
+    }
+    while (got < sizeof answer && r->why == NULL) {
+        int n = receive_some(r, 0, answer + got, sizeof answer - got);
+
+        if (n < 0) {
+            fail(r, "recv failed");
+        } else if (n == 0) {
+            rest(r);
+        }
+        got += n > 0 ? (uint32_t)n : 0;
+    }
+    sum = high << 16 | low;
+    if (r->why == NULL &&
+        sum != ((uint32_t)answer[0] | (uint32_t)answer[1] << 8 |
+                (uint32_t)answer[2] << 16 | (uint32_t)answer[3] << 24)) {
+        fail(r, "the peer got other bytes");
+    }
+}
+
+static void tells_of_a_reset(struct run *r) {
+    struct mst_endpoint endpoint;
+    uint32_t begin;
+    uint8_t byte;
+    int rc = 0;
+
+    begin_peer(r, 0, &endpoint, PEER_RESET, 0);
+    begin = now(r);
+    while (rc == 0 && r->why == NULL && now(r) - begin < PATIENCE_MS) {
+        rc = receive_some(r, 0, &byte, 1);
+        rest(r);
+    }
+    if (rc != MST_ERR_RESET) {
+        fail(r, "not MST_ERR_RESET");
+    }
+}
+
+static void tells_of_a_refusal(struct run *r) {
+    struct mst_endpoint endpoint;
+
+    endpoint_set(&endpoint, r->c->host, r->c->closed_port);
+    if (open_link(r, 0, &endpoint) != MST_ERR_REFUSED) {
+        fail(r, "not MST_ERR_REFUSED");
+    }
+}
+
+static void tells_of_an_unknown_name(struct run *r) {
+    struct mst_endpoint endpoint;
+
+    endpoint_set(&endpoint, r->c->nowhere, r->c->peer_port);
+    if (open_link(r, 0, &endpoint) != MST_ERR_RESOLVE) {
+        fail(r, "not MST_ERR_RESOLVE");
+    }
+}
+
+/* After so many steps the link is closed; it can be used at once again. */
+static void closes_at_any_time(struct run *r) {
+    const struct mst_port *port = &r->c->port;
+    struct mst_endpoint endpoint;
+    uint8_t data[256] = {0};
+
+    for (unsigned steps = 0; steps < 20 && r->why == NULL; steps++) {
+        int count = 0, connected = 0;
+
+        endpoint_set(&endpoint, r->c->host, r->c->peer_port);
+        for (unsigned i = 0; i < steps; i++) {
+            if (count == 0) {
+                count = port->resolve(port->context, 0, &endpoint);
+            } else if (connected == 0) {
+                connected = port->connect(port->context, 0, 0);
+            } else {
+                data[0] = PEER_QUIET;
+                (void)port->send(port->context, 0, data, sizeof data);
+            }
+            if (steps % 2 != 0) {
+                rest(r);
+            }
+        }
+        close_link(r, 0);
+        if (steps % 3 == 0) {
+            close_link(r, 0); /* also of what is closed */
+        }
+    }
+    connects_and_echoes(r);
+}
+
+static void keeps_links_apart(struct run *r) {
+    struct mst_endpoint endpoints[LINKS_MAX];
+    uint32_t at[LINKS_MAX] = {0}, heard = 0;
+    int links = r->c->links < LINKS_MAX ? r->c->links : LINKS_MAX;
+    bool more = true;
+
+    for (int i = 0; i < links; i++) {
+        begin_peer(r, i, &endpoints[i], PEER_TALK, 20000u + (uint32_t)i);
+    }
+    heard = now(r);
+    while (more && r->why == NULL) {
+        more = false;
+        for (int i = 0; i < links && r->why == NULL; i++) {
+            uint8_t data[100];
+            int n = receive_some(r, i, data, sizeof data - (size_t)i);
+
+            more |= n >= 0;
+            if (n < 0 && n != MST_ERR_EOF) {
+                fail(r, "recv failed");
+            }
+            for (int k = 0; k < n; k++) {
+                if (data[k] != pattern(at[i]++)) {
+                    fail(r, "a link has bytes of another");
+                }
+            }
+            heard = n > 0 ? now(r) : heard;
+        }
+        if (now(r) - heard >= PATIENCE_MS) {
+            fail(r, "nothing came any more");
+        }
+        rest(r);
+    }
+    for (int i = 0; i < links; i++) {
+        if (at[i] != 20000u + (uint32_t)i) {
+            fail(r, "bytes were lost");
+        }
+    }
+}
+
+static void refuses_links_that_it_does_not_have(struct run *r) {
+    const struct mst_port *port = &r->c->port;
+    const int numbers[] = {-1, r->c->links, INT32_MAX};
+    struct mst_endpoint endpoint;
+
+    endpoint_set(&endpoint, r->c->host, r->c->peer_port);
+    for (unsigned i = 0; i < 3; i++) {
+        if (port->resolve(port->context, numbers[i], &endpoint) !=
+            MST_ERR_ARGUMENT) {
+            fail(r, "resolve is not MST_ERR_ARGUMENT");
+        }
+        close_link(r, numbers[i]);
+        if (port->detail != NULL) {
+            (void)port->detail(port->context, numbers[i]);
+        }
+    }
+}
+
+/* Time goes on, and never back. */
+static void has_clocks(struct run *r) {
+    const struct mst_port *port = &r->c->port;
+    uint32_t begin = now(r), last = begin;
+    uint64_t last_ns = 0;
+    int64_t unix_ns = 0;
+
+    while (now(r) - begin < 50 && r->why == NULL) {
+        uint32_t at = now(r);
+
+        if ((int32_t)(at - last) < 0) {
+            fail(r, "now_ms goes back");
+        }
+        last = at;
+        if (port->now_ns != NULL) {
+            uint64_t ns = port->now_ns(port->context);
+
+            if (ns < last_ns) {
+                fail(r, "now_ns goes back");
+            }
+            last_ns = ns;
+        }
+        rest(r);
+    }
+    if (port->unix_ns(port->context, &unix_ns) == 0 &&
+        unix_ns / 1000000000 < MST_CLOCK_MIN) {
+        fail(r, "unix_ns is set, and before 2024");
+    }
+}
+
+static void has_entropy(struct run *r) {
+    const struct mst_port *port = &r->c->port;
+    uint8_t any[32] = {0}, draw[34];
+
+    for (unsigned i = 0; i < 64; i++) {
+        memset(draw, 0, sizeof draw);
+        if (port->entropy(port->context, draw + 1, 32) != 0) {
+            fail(r, "no entropy");
+        }
+        if (draw[0] != 0 || draw[33] != 0) {
+            fail(r, "entropy writes beyond its room");
+        }
+        for (unsigned k = 0; k < sizeof any; k++) {
+            any[k] |= draw[k + 1];
+        }
+    }
+    for (unsigned k = 0; k < sizeof any; k++) {
+        if (any[k] == 0) {
+            fail(r, "not all bytes are filled");
+        }
+    }
+}
+
+static void run_case(struct run *r, const char *name,
+                     void (*test)(struct run *r)) {
+    r->why = NULL;
+    test(r);
+    for (int i = 0; i < r->c->links; i++) {
+        close_link(r, i);
+    }
+    r->failed += r->why != NULL;
+    r->c->report(r->c->context, name, r->why);
+}
+
+int mst_conform_run(const struct mst_conform *conform) {
+    struct run r = {conform, NULL, 0};
+
+    run_case(&r, "connects and echoes", connects_and_echoes);
+    run_case(&r, "reads much to its end", reads_much_to_its_end);
+    run_case(&r, "sends to a slow reader", sends_to_a_slow_reader);
+    run_case(&r, "tells of a reset", tells_of_a_reset);
+    run_case(&r, "tells of a refusal", tells_of_a_refusal);
+    run_case(&r, "tells of an unknown name", tells_of_an_unknown_name);
+    run_case(&r, "closes at any time", closes_at_any_time);
+    run_case(&r, "keeps links apart", keeps_links_apart);
+    run_case(&r, "refuses links that it does not have",
+             refuses_links_that_it_does_not_have);
+    run_case(&r, "has clocks", has_clocks);
+    run_case(&r, "has entropy", has_entropy);
+    return r.failed;
+}

@@ -1,0 +1,43 @@
+/*
+ * What a port must do (port/README.md), as a test that runs wherever the port
+ * does: on a desktop or on the device itself. Its partner is peer.py.
+ *
+ * It calls nothing but the port, allocates nothing and needs a few hundred
+ * bytes of stack.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef MST_CONFORM_H
+#define MST_CONFORM_H
+
+#include "mini_stream.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct mst_conform {
+    struct mst_port port;
+    int links; /* that it has: numbers 0 to links - 1 */
+
+    const char *host;     /* the peer's, resolved as any other name */
+    uint16_t peer_port;   /* where peer.py listens */
+    uint16_t closed_port; /* where nobody does */
+    const char *nowhere;  /* a name without an address */
+    uint32_t much;        /* bytes: more than all buffers on the way hold */
+
+    /* Lets the port's network stack work, and sleeps for a ms or so. */
+    void (*wait)(void *context);
+    /* Told of each case: why is NULL where it passed. */
+    void (*report)(void *context, const char *name, const char *why);
+    void *context;
+};
+
+/* Runs all cases, which takes some ten seconds: the number that failed. */
+int mst_conform_run(const struct mst_conform *conform);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

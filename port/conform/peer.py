@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""The other end of the port conformance test: peer.py [ADDRESS [PORT]]
+
+Listens (127.0.0.1, a free port) and prints "PORT CLOSED", CLOSED being a port
+where nobody listens. The first byte of a connection says what to do; see
+mst_conform.c. It ends with its standard input.
+
+SPDX-License-Identifier: 0BSD
+"""
+
+import socket
+import struct
+import sys
+import threading
+import time
+import zlib
+
+STALL_S = 1.0
+
+
+def pattern(begin, end):
+    """The bytes of the pattern from one place to another."""
+    return bytes((at ^ at >> 8 ^ at >> 16) & 255 for at in range(begin, end))
+
+
+def read(connection, size):
+    """So many bytes; fewer at the end of the connection."""
+    data = b""
+    while len(data) < size:
+        piece = connection.recv(size - len(data))
+        if not piece:
+            break
+        data += piece
+    return data
+
+
+def echo(connection):
+    """Sends back all that comes."""
+    while data := connection.recv(65536):
+        connection.sendall(data)
+
+
+def talk(connection, size):
+    """Sends so much, and ends."""
+    for at in range(0, size, 65536):
+        connection.sendall(pattern(at, min(at + 65536, size)))
+
+
+def stall(connection, size):
+    """Reads nothing for a while, then so much; sends its Adler-32."""
+    time.sleep(STALL_S)
+    total = 1
+    while size > 0 and (data := connection.recv(min(size, 65536))):
+        total = zlib.adler32(data, total)
+        size -= len(data)
+    connection.sendall(struct.pack("<I", total))
+
+
+def serve(connection):
+    """One connection, to its end."""
+    with connection:
+        try:
+            what = read(connection, 1)
+            if what == b"E":
+                echo(connection)
+                return
+            size = struct.unpack("<I", read(connection, 4))[0]
+            if what == b"T":
+                talk(connection, size)
+            elif what == b"S":
+                stall(connection, size)
+            elif what == b"R":
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                                      struct.pack("ii", 1, 0))
+            elif what == b"Q":
+                time.sleep(STALL_S)
+        except (OSError, struct.error):
+            pass  # the other end has gone
+
+
+def main():
+    """Serves until standard input ends."""
+    address = sys.argv[1] if len(sys.argv) > 1 else "127.0.0.1"
+    port = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    with socket.socket() as listener, socket.socket() as closed:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # A small window: who is not read from notices soon.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16384)
+        listener.bind((address, port))
+        listener.listen()
+        closed.bind((address, 0))
+        print(listener.getsockname()[1], closed.getsockname()[1], flush=True)
+
+        def accept():
+            while True:
+                connection, _ = listener.accept()
+                threading.Thread(target=serve, args=(connection,),
+                                 daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

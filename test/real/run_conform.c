@@ -1,0 +1,56 @@
+/*
+ * The port conformance test on the POSIX port: run_conform PEER_PORT
+ * CLOSED_PORT.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "mst_conform.h"
+#include "mst_posix.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define LINKS 5
+
+static int passed;
+
+static void rest(void *context) {
+    (void)context;
+    (void)usleep(1000);
+}
+
+static void report(void *context, const char *name, const char *why) {
+    (void)context;
+    passed += why == NULL;
+    printf("%s %s%s%s\n", why == NULL ? "ok  " : "FAIL", name,
+           why == NULL ? "" : ": ", why == NULL ? "" : why);
+}
+
+int main(int argc, char **argv) {
+    static struct mst_posix_link links[LINKS];
+    struct mst_posix posix;
+    struct mst_conform conform = {
+        .links = LINKS,
+        .host = "localhost",
+        .nowhere = "nobody.invalid",
+        .much = 8000000,
+        .wait = rest,
+        .report = report,
+    };
+    int failed;
+
+    if (argc != 3) {
+        fprintf(stderr, "usage: run_conform PEER_PORT CLOSED_PORT\n");
+        return 2;
+    }
+    conform.peer_port = (uint16_t)atoi(argv[1]);
+    conform.closed_port = (uint16_t)atoi(argv[2]);
+    if (mst_posix_init(&posix, links, LINKS, &conform.port) != 0) {
+        return EXIT_FAILURE;
+    }
+    failed = mst_conform_run(&conform);
+    mst_posix_free(&posix);
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

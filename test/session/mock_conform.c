@@ -1,0 +1,337 @@
+/*
+ * The port conformance test on the mock, which plays peer.py's part.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "mst_conform.h"
+#include "mst_mock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support.h"
+
+#define NOWHERE "nobody.invalid"
+#define PEER_PORT 1000
+#define CLOSED_PORT 1001
+#define STALL_MS 1000
+
+static struct mst_mock mock;
+static struct mst_conform conform;
+static struct mst_port port; /* the mock's own functions */
+
+/* A connection, as peer.py has it. */
+static struct {
+    uint8_t request[5];
+    uint32_t len;           /* bytes of it that have come */
+    uint32_t left, sent;    /* to be read or sent; sent */
+    uint32_t low, high;     /* of Adler-32 */
+    uint64_t stalled_until; /* 0: it is not */
+} peers[MST_MOCK_LINKS];
+
+static uint8_t pattern(uint32_t at) {
+    return (uint8_t)(at ^ at >> 8 ^ at >> 16);
+}
+
+static void on_opened(void *context, int link,
+                      const struct mst_endpoint *endpoint) {
+    (void)context;
+    (void)endpoint;
+    memset(&peers[link], 0, sizeof peers[link]);
+    peers[link].low = 1;
+}
+
+static void talk(int link) {
+    while (peers[link].left > 0 && mst_mock_room(&mock, link) > 0) {
+        uint8_t byte = pattern(peers[link].sent);
+
+        assert_int_equal(mst_mock_write(&mock, link, &byte, 1), 1);
+        peers[link].sent++;
+        if (--peers[link].left == 0) {
+            mst_mock_end(&mock, link, MST_ERR_EOF);
+        }
+    }
+}
+
+static void begin(int link) {
+    const uint8_t *n = peers[link].request + 1;
+
+    peers[link].left = (uint32_t)n[0] | (uint32_t)n[1] << 8 |
+                       (uint32_t)n[2] << 16 | (uint32_t)n[3] << 24;
+    switch (peers[link].request[0]) {
+    case 'T': talk(link); break;
+    case 'R': mst_mock_end(&mock, link, MST_ERR_RESET); break;
+    case 'S':
+        peers[link].stalled_until = mst_mock_elapsed(&mock) + STALL_MS;
+        mst_mock_stall(&mock, link, true);
+        mst_mock_wake(&mock, STALL_MS);
+        break;
+    default: break;
+    }
+}
+
+static void add_up(int link, uint8_t byte) {
+    uint32_t low = (peers[link].low + byte) % 65521;
+    uint32_t high = (peers[link].high + low) % 65521;
+
+    peers[link].low = low;
+    peers[link].high = high;
+    if (--peers[link].left == 0) {
+        const uint8_t sum[] = {(uint8_t)low, (uint8_t)(low >> 8), (uint8_t)high,
+                               (uint8_t)(high >> 8)};
+
+        assert_int_equal(mst_mock_write(&mock, link, sum, sizeof sum),
+                         sizeof sum);
+    }
+}
+
+static void on_received(void *context, int link, const void *data, size_t len) {
+    const uint8_t *at = data;
+
+    (void)context;
+    for (size_t i = 0; i < len; i++) {
+        if (peers[link].len > 0 && peers[link].request[0] == 'E') {
+            (void)mst_mock_write(&mock, link, &at[i], 1);
+        } else if (peers[link].len < sizeof peers[link].request) {
+            peers[link].request[peers[link].len++] = at[i];
+            if (peers[link].len == sizeof peers[link].request) {
+                begin(link);
+            }
+        } else if (peers[link].request[0] == 'S' && peers[link].left > 0) {
+            add_up(link, at[i]);
+        }
+    }
+}
+
+static void on_drained(void *context, int link) {
+    (void)context;
+    if (peers[link].request[0] == 'T') {
+        talk(link);
+    }
+}
+
+static void on_tick(void *context, uint64_t now_ms) {
+    (void)context;
+    for (int link = 0; link < MST_MOCK_LINKS; link++) {
+        if (peers[link].stalled_until != 0 &&
+            peers[link].stalled_until <= now_ms) {
+            peers[link].stalled_until = 0;
+            mst_mock_stall(&mock, link, false);
+        }
+    }
+}
+
+static void on_closed(void *context, int link) {
+    (void)context;
+    peers[link].stalled_until = 0;
+    mst_mock_stall(&mock, link, false);
+}
+
+/* What DNS and an operating system would find out by themselves. */
+static int resolve(void *context, int link,
+                   const struct mst_endpoint *endpoint) {
+    mock.plan.resolve_error =
+        strcmp(endpoint->host, NOWHERE) == 0 ? MST_ERR_RESOLVE : 0;
+    mock.plan.connect_error[0] =
+        endpoint->port == CLOSED_PORT ? MST_ERR_REFUSED : 0;
+    return port.resolve(context, link, endpoint);
+}
+
+static void rest(void *context) {
+    (void)context;
+    mst_mock_advance(&mock, 1);
+}
+
+static void report(void *context, const char *name, const char *why) {
+    (void)context;
+    expect_text(name, "passed", why == NULL ? "passed" : why);
+    expect_text(name, "", mock.broken == NULL ? "" : mock.broken);
+}
+
+static void begin_run(uint32_t now_ms) {
+    mst_mock_init(&mock, &port, 1);
+    mst_mock_set_now(&mock, now_ms);
+    mock.peer = (struct mst_mock_peer){
+        .opened = on_opened,
+        .received = on_received,
+        .closed = on_closed,
+        .drained = on_drained,
+        .tick = on_tick,
+    };
+    mock.plan.resolve_ms = mock.plan.connect_ms = 3;
+    conform = (struct mst_conform){
+        .port = port,
+        .links = MST_MOCK_LINKS,
+        .host = "peer.test",
+        .nowhere = NOWHERE,
+        .peer_port = PEER_PORT,
+        .closed_port = CLOSED_PORT,
+        .much = 300000,
+        .wait = rest,
+        .report = report,
+    };
+    conform.port.resolve = resolve;
+}
+
+static void test_mock_is_a_port(void **state) {
+    (void)state;
+    begin_run(0);
+    assert_int_equal(mst_conform_run(&conform), 0);
+}
+
+static void test_while_the_clock_wraps(void **state) {
+    (void)state;
+    begin_run(UINT32_MAX - 500);
+    assert_int_equal(mst_conform_run(&conform), 0);
+}
+
+/* ---- Ports that are wrong, each in one way ---- */
+
+static int resolve_any(void *context, int link,
+                       const struct mst_endpoint *endpoint) {
+    return resolve(context, link < 0 || link >= MST_MOCK_LINKS ? 0 : link,
+                   endpoint);
+}
+
+static int resolve_always(void *context, int link,
+                          const struct mst_endpoint *endpoint) {
+    struct mst_endpoint other = *endpoint;
+
+    strcpy(other.host, "peer.test");
+    return resolve(context, link, &other);
+}
+
+static int connect_anyhow(void *context, int link, int address) {
+    int rc = port.connect(context, link, address);
+
+    return rc == MST_ERR_REFUSED ? MST_ERR_PORT : rc;
+}
+
+static int recv_ends(void *context, int link, void *data, size_t len) {
+    int n = port.recv(context, link, data, len);
+
+    return n == 0 ? MST_ERR_EOF : n;
+}
+
+static int recv_never_ends(void *context, int link, void *data, size_t len) {
+    int n = port.recv(context, link, data, len);
+
+    return n == MST_ERR_EOF ? 0 : n;
+}
+
+static int recv_resets(void *context, int link, void *data, size_t len) {
+    int n = port.recv(context, link, data, len);
+
+    return n == MST_ERR_RESET ? MST_ERR_EOF : n;
+}
+
+static int recv_loses(void *context, int link, void *data, size_t len) {
+    static unsigned count;
+    int n = port.recv(context, link, data, len);
+
+    return n > 1 && ++count % 100 == 0 ? n - 1 : n;
+}
+
+static int recv_other(void *context, int link, void *data, size_t len) {
+    return port.recv(context, link > 1 ? 1 : link, data, len);
+}
+
+static int send_loses(void *context, int link, const void *data, size_t len) {
+    int n = port.send(context, link, data, len);
+
+    return n == 0 ? (int)len : n;
+}
+
+static bool left_over;
+
+static void close_leaves(void *context, int link) {
+    left_over = true;
+    port.close(context, link);
+}
+
+static int recv_left(void *context, int link, void *data, size_t len) {
+    if (left_over) {
+        left_over = false;
+        *(char *)data = 0;
+        return 1;
+    }
+    return port.recv(context, link, data, len);
+}
+
+static uint32_t now_back(void *context) {
+    static uint32_t count;
+
+    return port.now_ms(context) - (++count % 64 == 0 ? 20 : 0);
+}
+
+static int no_entropy(void *context, void *data, size_t len) {
+    (void)context;
+    memset(data, 0, len / 2);
+    return 0;
+}
+
+static const char *expected; /* the case that is to fail */
+static bool found;
+
+static void report_wrong(void *context, const char *name, const char *why) {
+    (void)context;
+    found |= why != NULL && strcmp(name, expected) == 0;
+}
+
+/* Each wrong port fails in the case that is for it. */
+static void test_wrong_ports_are_found(void **state) {
+    const struct {
+        const char *name;
+        struct mst_port port;
+    } cases[] = {
+        {"connects and echoes", {.recv = recv_ends}},
+        {"reads much to its end", {.recv = recv_never_ends}},
+        {"reads much to its end", {.recv = recv_loses}},
+        {"sends to a slow reader", {.send = send_loses}},
+        {"tells of a reset", {.recv = recv_resets}},
+        {"tells of a refusal", {.connect = connect_anyhow}},
+        {"tells of an unknown name", {.resolve = resolve_always}},
+        {"closes at any time", {.close = close_leaves, .recv = recv_left}},
+        {"keeps links apart", {.recv = recv_other}},
+        {"refuses links that it does not have", {.resolve = resolve_any}},
+        {"has clocks", {.now_ms = now_back}},
+        {"has entropy", {.entropy = no_entropy}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const struct mst_port *wrong = &cases[i].port;
+        begin_run(0);
+        conform.report = report_wrong;
+        conform.port.resolve =
+            wrong->resolve != NULL ? wrong->resolve : resolve;
+        conform.port.connect =
+            wrong->connect != NULL ? wrong->connect : port.connect;
+        conform.port.recv = wrong->recv != NULL ? wrong->recv : port.recv;
+        conform.port.send = wrong->send != NULL ? wrong->send : port.send;
+        conform.port.close = wrong->close != NULL ? wrong->close : port.close;
+        conform.port.now_ms =
+            wrong->now_ms != NULL ? wrong->now_ms : port.now_ms;
+        conform.port.entropy =
+            wrong->entropy != NULL ? wrong->entropy : port.entropy;
+        expected = cases[i].name;
+        found = false;
+        (void)mst_conform_run(&conform);
+        expect_int(cases[i].name, true, found);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_mock_is_a_port),
+        TEST(test_while_the_clock_wraps),
+        TEST(test_wrong_ports_are_found),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
