@@ -44,8 +44,8 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: run_conform PEER_PORT CLOSED_PORT\n");
         return 2;
     }
-    conform.peer_port = (uint16_t)atoi(argv[1]);
-    conform.closed_port = (uint16_t)atoi(argv[2]);
+    conform.peer_port = (uint16_t)strtoul(argv[1], NULL, 10);
+    conform.closed_port = (uint16_t)strtoul(argv[2], NULL, 10);
     if (mst_posix_init(&posix, links, LINKS, &conform.port) != 0) {
         return EXIT_FAILURE;
     }
