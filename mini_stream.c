@@ -2889,6 +2889,7 @@ int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
     decoder->kept.buffer = buffer;
     decoder->kept.buffer_len = len;
     decoder->strict = (flags & MST_STRICT_AMOUNTS) != 0;
+    memcpy(decoder->time.minute, "1970-01-01T00:00:", MST_MINUTE_LEN);
     decoder->place = MESSAGE_BETWEEN;
     return 0;
 }

@@ -328,6 +328,20 @@ one_changed_byte_gives_the_same_events_at_every_split(void **state) {
     decoding_close(&decoding);
 }
 
+/* A decoder that has read no time yet knows the minute of none. */
+static void a_first_time_of_control_characters_is_a_syntax_error(void **state) {
+    static const char message[] =
+        "{\"channel\":\"heartbeat\",\"payload\":{\"timestamp\":\""
+        "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+        "05Z\"}}";
+    struct decoding decoding;
+
+    (void)state;
+    decoding_open(&decoding, 256, 0);
+    expect_events("NULs", &decoding, BYTES(message), SYNTAX_ERROR);
+    decoding_close(&decoding);
+}
+
 /* ---- Truncation ---- */
 
 static void a_truncated_message_is_an_error_at_every_length(void **state) {
@@ -418,6 +432,7 @@ int main(void) {
         TEST(a_message_is_one_value_and_nothing_else),
         TEST(malformed_levels_and_entries_are_syntax_errors),
         TEST(one_changed_byte_gives_the_same_events_at_every_split),
+        TEST(a_first_time_of_control_characters_is_a_syntax_error),
         TEST(a_truncated_message_is_an_error_at_every_length),
         TEST(nesting_is_capped),
         TEST(nesting_is_capped_inside_of_a_level),
