@@ -80,10 +80,9 @@ extern "C" {
 #ifndef MST_ADDRESS_TEXT_MAX
 #define MST_ADDRESS_TEXT_MAX 127
 #endif
-/* A market whose book needs it is subscribed anew so many times at once (1 or
- * more), then once more each time that so many ms have passed (twice as many
- * each time, up to a day, where its book keeps growing thin). Beyond: the book
- * stays as it is, and says so. */
+/* A market whose book needs it is subscribed anew so often at once (1 or more),
+ * then once in each so many ms (twice as many each time, up to a day, where it
+ * keeps growing thin). Beyond: the book stays as it is, and says so. */
 #ifndef MST_RESYNCS_MAX
 #define MST_RESYNCS_MAX 3
 #endif
@@ -179,9 +178,8 @@ enum mst_error {
     MST_ERR_MESSAGE_SHAPE = -602,  /* a field is missing or of a wrong type */
     MST_ERR_MESSAGE_KEY = -603,    /* a key that matters stands twice */
     MST_ERR_MESSAGE_SIZE = -604,   /* an item does not fit the message buffer */
-    MST_ERR_MESSAGE_ORDER = -605,  /* nor does a message with levels, or a bad
-                                    * field, before channel, market, type or
-                                    * time */
+    MST_ERR_MESSAGE_ORDER = -605,  /* nor do levels, or a bad field, before
+                                    * channel, market, type or time */
     MST_ERR_MESSAGE_BINARY = -606, /* a binary message */
     MST_ERR_DECIMAL = -607,        /* not a decimal number, or negative */
     MST_ERR_DECIMAL_WIDE = -608,   /* more digits or exponent than fit */
@@ -263,9 +261,8 @@ static inline double mst_decimal_to_double(struct mst_decimal value) {
  * second counts as the first of the next minute. Returns 0 or MST_ERR_TIME. */
 int mst_time_parse(const char *text, size_t len, int64_t *ns);
 
-/* Write plain notation ("0.00012", "50000"), or a time that is at least 0
- * ("2026-01-02T03:04:05.678901234Z"), into a buffer of this length with its
- * NUL; return the text's length. */
+/* Write plain notation ("0.00012"), or a time of at least 0 to its ninth digit,
+ * with a NUL into a buffer of this length; return the text's length. */
 #define MST_DECIMAL_TEXT_LEN 88
 #define MST_TIME_TEXT_LEN 31
 size_t mst_decimal_format(struct mst_decimal value, char *text);
@@ -447,8 +444,8 @@ struct mst_address_result {
                         * not, or repeating it would not help */
     const struct mst_address *record;  /* the caller's, or NULL */
     const struct mst_problem *problem; /* what the service says of an error */
-    const char *text; /* scope that is missing, with MST_ERR_FORBIDDEN; code of
-                       * the token endpoint; or "" */
+    const char *text; /* MST_ERR_FORBIDDEN: missing scope; else token endpoint's
+                       * code, or "" */
     const char *body; /* as it came, or NULL */
     size_t body_len;
 };
@@ -502,8 +499,7 @@ struct mst_event {
 };
 
 /* ---- Decoder: messages to events, I/O-free ---------------------------------
- * The client has one inside; it can be used alone, for replay or a gateway. All
- * members are private. */
+ * The client has one inside; it works alone, too. Members are private. */
 
 #define MST_KEY_MAX 23
 #define MST_MINUTE_LEN 17
@@ -512,8 +508,7 @@ struct mst_json {
     uint8_t state, depth, deepest, take_depth, mode;
     uint8_t escape, literal, key_len;
     uint16_t code;   /* of the escape sequence at hand */
-    uint32_t arrays; /* lowest bit: the container at hand is an array; the next
-                      * one: that around it is */
+    uint32_t arrays; /* a bit for each container, the innermost lowest */
     char key[MST_KEY_MAX + 1];
 };
 /* What a message says in texts, and whether an entry says success. */
@@ -545,8 +540,8 @@ struct mst_decoder {
     bool final; /* it is the last one */
     bool strict;
     uint8_t variety; /* how much amounts differ in form, lately */
-    /* What is held of the pieces before: the last bytes of them, from the first
-     * one that may be needed again. An item begins here in the message, or 0. */
+    /* The last bytes of the pieces before, from the first that may be needed
+     * again; where an item begins in the message, or 0. */
     struct {
         uint8_t *buffer;
         size_t buffer_len, held, item;
@@ -578,8 +573,7 @@ void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
  * not set); what it points to lives until the next call on the decoder. Returns
  * 1, or 0 once the piece is used up. */
 int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event);
-/* Gives up the message at hand. Returns 1 with an aborted part if parts of it
- * went out, else 0. */
+/* Gives up the message at hand: 1 with an aborted part if parts went out. */
 int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event);
 
 /* ---- Addresses -------------------------------------------------------------
@@ -660,9 +654,8 @@ int mst_address_check(const struct mst_address_request *request,
 int mst_address_write(char *out, size_t len,
                       const struct mst_address_request *request);
 
-/* An address record. Texts are the service's, or "". They may hold control
- * characters, which do not belong into a terminal or a log; NUL and halves of
- * surrogates became U+FFFD. */
+/* An address record. Texts are the service's, or ""; control characters in them
+ * are not for a log. NUL and halves of surrogates became U+FFFD. */
 struct mst_address {
     int64_t created_ns; /* 0: not said */
     bool bookmarked;
@@ -899,8 +892,7 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
 int mst_http_status(const struct mst_http *http);
 
 /* ---- Trace: what the library does, for people and for recordings -----------
- * No secret passes it: none of a token exchange, and Authorization is masked at
- * equal length. */
+ * No secret passes it; an Authorization header is masked at equal length. */
 enum mst_trace_kind {
     MST_TRACE_STATE, /* the link goes from a state to another: from, state */
     MST_TRACE_ERROR, /* each attempt or connection that failed: error, state */
@@ -987,9 +979,8 @@ struct mst_memory {
      MST_ALIGNED(MST_MESSAGE_ROOM(message)))
 
 /* Defines, at file scope, a zeroed array and a constant struct mst_memory of
- * this name that describes it: MST_MEMORY(memory, MST_LENGTHS_USUAL), or with
- * four numbers. A transfer's message is the longest response that it can read.
- */
+ * this name of it: MST_MEMORY(memory, MST_LENGTHS_USUAL), or four numbers. The
+ * message of a transfer is the longest response that it can read. */
 #define MST_MEMORY(name, ...) MST_MEMORY_OF(name, __VA_ARGS__)
 #define MST_MEMORY_OF(name, record_in, record_out, message, read_ahead)        \
     static unsigned char name##_bytes[MST_MEMORY_LEN_OF(record_in, record_out, \
@@ -1052,8 +1043,7 @@ struct mst_config {
     uint32_t backoff_max_ms;  /* the longest; 0: 60,000 */
     uint32_t backoff_slow_ms; /* after a permanent error; 0: 300,000 */
     uint32_t stable_ms;       /* open for so long begins anew; 0: 30,000 */
-    /* How old a TLS session may get before a certificate chain is checked
-     * again; 0: 86,400,000 (a day). */
+    /* TLS sessions older than this have the chain checked anew; 0: a day. */
     uint32_t resume_ms;
     /* With MST_HEARTBEAT subscribed: a connection on which two have come, and
      * then none for so long, is given up; after three times the interval of the
@@ -1103,8 +1093,7 @@ struct mst_token {
 #define MST_TOKEN_ROOM (MST_TOKEN_MAX + 3)
 
 #ifndef MST_NO_TLS
-/* What a short TLS handshake with a server needs, until the chain must be
- * checked again. */
+/* For short TLS handshakes, until the chain must be checked again. */
 struct mst_resume {
     br_ssl_session_parameters session;
     struct mst_timer age;
@@ -1191,9 +1180,8 @@ struct mst_stats {
     int64_t skew_s;
     bool has_skew;
     /* How far what is delivered lags behind, the last and the most of this
-     * connection: ns from a message's own time to its receipt, less the least
-     * of this connection. Without snapshots and executions, whose times may be
-     * old for good reason. */
+     * connection: ns from a message's own time to its receipt, less the least.
+     * Not of snapshots and executions, whose times may be old for a reason. */
     int64_t lag_ns, lag_max_ns;
     uint64_t state_ms[MST_STATE_CLOSING + 1]; /* time in each state */
     struct mst_high_water high;
@@ -1290,8 +1278,7 @@ struct mst_link {
     struct mst_clock clock;
     uint32_t generation; /* of its connection */
     uint32_t attempts;   /* in a row */
-    uint32_t changes;    /* grows with each poll, and each call that may change
-                       * what is waited for */
+    uint32_t changes;    /* polls, and calls that change what is waited for */
     size_t send_at;      /* of what is being written */
     int port_detail, reported_error;
     uint8_t *message; /* room of the message buffer */
@@ -1395,9 +1382,8 @@ enum mst_state mst_link_state(const struct mst_link *link);
 const struct mst_stats *mst_link_stats(const struct mst_link *link);
 
 /* Prepares a client: mst_client_init(client, config, port, memory). config is
- * copied, what it points to is borrowed for the client's life, as are port and
- * memory. Calls nothing of the port but now_ms. Returns 0 or an error of the
- * caller's. */
+ * copied; what it points to, port and memory are borrowed for its life. Calls
+ * nothing of the port but now_ms. Returns 0 or an error of the caller's. */
 #define mst_client_init(client, ...) \
     mst_client_init_checked(client, MST_BUILD(*(client)), __VA_ARGS__)
 int mst_client_init_checked(struct mst_client *client, uint32_t build,
@@ -1407,9 +1393,9 @@ int mst_client_init_checked(struct mst_client *client, uint32_t build,
 
 /* Wishes for a channel: it is subscribed at the next occasion and again after
  * every reconnect. market is copied; NULL for MST_HEARTBEAT. book (or NULL)
- * follows the channel MST_MARKET_DATA, borrowed until the subscription ends; one
- * that has followed another market is prepared anew before.
- * Returns 0, MST_ERR_FULL, _EXISTS, _ARGUMENT or _CLOSED. */
+ * follows the channel MST_MARKET_DATA, borrowed until the subscription ends; a
+ * book of another market is prepared anew. Returns 0, MST_ERR_FULL, _EXISTS,
+ * _ARGUMENT or _CLOSED. */
 int mst_subscribe(struct mst_client *client, enum mst_channel channel,
                   const char *market, struct mst_book *book);
 /* Takes a wish back. The book is released at once, the subscription's room once
@@ -1422,8 +1408,7 @@ int mst_resync(struct mst_client *client, enum mst_channel channel,
                const char *market);
 /* Asks for the list of subscriptions now, as the client does each audit_ms, and
  * mends what differs from the wishes; the answer comes as MST_EVENT_ENTRY and
- * MST_EVENT_RESPONSE. Does nothing without an open stream. Returns 0 or
- * MST_ERR_CLOSED. */
+ * _RESPONSE. Without an open stream: nothing. Returns 0 or MST_ERR_CLOSED. */
 int mst_subscription_list(struct mst_client *client);
 
 /* Goes on with all there is to do and hands out the next event. Never waits,
@@ -1544,8 +1529,7 @@ int mst_pair_rotate(struct mst_pair *pair);
  * executions: repeat marks those of the follower, and all for 10 s after a
  * change of leader. Generations are counted over both. */
 int mst_pair_poll(struct mst_pair *pair, struct mst_event *event);
-/* The leader's book of a market, or NULL. It may be another one after the next
- * mst_pair_poll(). */
+/* The leader's book of a market, or NULL; the next poll may change leaders. */
 struct mst_book *mst_pair_book(struct mst_pair *pair, const char *market);
 
 #ifdef __cplusplus
