@@ -5514,11 +5514,13 @@ static void access_clear(struct mst_token *t) {
     t->serial++;
 }
 
-/* Forgets a token, also where it is stored: it is of no use any more. */
+/* Forgets a token, also where it is stored: it is of no use any more. A room
+ * without one may be in use: the next token is being written into it. */
 static void access_drop(struct mst_access *a, struct mst_token *t) {
-    t->save_due |= t->len > 0;
-    a->save_due |= t->save_due;
-    access_clear(t);
+    if (t->len > 0) {
+        t->save_due = a->save_due = true;
+        access_clear(t);
+    }
 }
 
 /* Looks at all timers: does what is due, and finds out when the next is. */
@@ -6071,7 +6073,7 @@ static void link_restart(struct mst_link *l) {
 /* Ends the attempt or connection for an error. The first one wins. One that
  * lasts is told once. */
 static void link_fail(struct mst_link *l, int error) {
-    const bool fetches = l->purpose == ACCESS_TOKEN;
+    const bool with_token = l->state == l->user->request;
     const bool local = link_is_local(error);
     uint32_t least, wait, retry_ms = 0;
     struct mst_failure *f;
@@ -6083,7 +6085,7 @@ static void link_fail(struct mst_link *l, int error) {
         /* It says more than what is wrong with its body. */
         error = http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
     }
-    if (error == MST_ERR_FORBIDDEN && !fetches && l->grant.token->loaded) {
+    if (error == MST_ERR_FORBIDDEN && with_token && l->grant.token->loaded) {
         error = MST_ERR_UNAUTHORIZED; /* a new token may have other rights */
     }
     f = link_note(l, MST_EVENT_CLOSED, error,
@@ -6105,7 +6107,7 @@ static void link_fail(struct mst_link *l, int error) {
                  sizeof *l->access->resume);
     }
 #endif
-    if (!fetches &&
+    if (with_token &&
         (error == MST_ERR_UNAUTHORIZED || error == MST_ERR_FORBIDDEN)) {
         link_drop_token(l);
     }
@@ -6970,7 +6972,8 @@ static void link_wake(struct mst_link *l) {
     if (timer_ends(&l->clock.caller, l->clock.now)) {
         link_forgive(l, l->clock.now - l->clock.caller.at);
     }
-    l->clock.caller.armed = false;
+    /* An event takes its own time, and so does what comes after a put. */
+    timer_set(&l->clock.caller, l->clock.now, LINK_SLOW_CALLER_MS);
     if (!l->room.news) {
         return;
     }
@@ -7053,7 +7056,6 @@ static bool link_tell(struct mst_link *l, struct mst_event *event) {
 /* Goes round until there is an event, or nothing gets further. */
 COLD int link_poll(struct mst_link *l, struct mst_event *event) {
     unsigned rounds = LINK_ROUNDS_MAX;
-    uint32_t away_ms = LINK_SLOW_CALLER_MS; /* an event takes its own time */
     int rc;
 
     l->changes++;
@@ -7082,9 +7084,8 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
         return MST_ERR_CLOSED;
     } else {
         l->connection.drained = false; /* the caller may wait */
-        away_ms = link_left(l);
+        timer_set(&l->clock.caller, l->clock.now, link_left(l));
     }
-    timer_set(&l->clock.caller, l->clock.now, away_ms);
     return rc == 1 ? 1 : 0;
 }
 

@@ -296,6 +296,56 @@ static void test_one_closes(void **state) {
     end();
 }
 
+/* One goes away while the other one reads its token, into a room that has had
+ * none before. */
+static void test_one_goes_away_meanwhile(void **state) {
+    static const char begin_of_reply[] =
+        "HTTP/1.1 200 OK\r\nContent-Length: 67\r\n\r\n"
+        "{\"token_type\":\"bearer\",\"access_token\":\"token-AbC";
+    static const char rest[] = ".123_x~y+z/w==\"}   ";
+
+    (void)state;
+    for (int i = 0; i < 2; i++) { /* also once the token is there */
+        size_t first = i == 0 ? 0 : sizeof rest - 3;
+        begin(NULL);
+        session.service.token.raw = begin_of_reply;
+        session.service.token.raw_times = 1;
+        start(1);
+        start(0);
+        run(100);
+        session_expect_tokens("asked for", 1);
+        (void)session.service.sink.write(session.service.sink.context, 0, rest,
+                                         first);
+        run(100);
+        drop(1);
+        (void)session.service.sink.write(session.service.sink.context, 0,
+                                         rest + first, sizeof rest - 1 - first);
+        run(5000);
+        expect_well("the other one");
+        expect_int("failures", 0, shared.closed[0]);
+        session_expect_tokens("no other", 1);
+        end();
+    }
+}
+
+/* A port may say that it is forbidden to connect: the token is not to blame,
+ * which the client has not even looked at. */
+static void test_port_forbids(void **state) {
+    (void)state;
+    begin(NULL);
+    start(0);
+    run(5000);
+    session.mock.plan.connect_error[0] = MST_ERR_FORBIDDEN;
+    start(1);
+    run(5000);
+    expect_int("told", MST_ERR_FORBIDDEN, shared.failure[1].error);
+    session.mock.plan.connect_error[0] = 0;
+    run(6 * SESSION_MINUTE);
+    expect_well("both");
+    session_expect_tokens("is kept", 1);
+    end();
+}
+
 /* Other credentials count for both, at once. */
 static void test_credentials(void **state) {
     (void)state;
@@ -436,11 +486,18 @@ static void test_nothing_is_left(void **state) {
 
 int main(void) {
     static const struct CMUnitTest tests[] = {
-        TEST(test_one_token),    TEST(test_no_token),
-        TEST(test_revoked),      TEST(test_one_goes_away),
-        TEST(test_one_closes),   TEST(test_credentials),
-        TEST(test_one_pace),     TEST(test_throttled),
-        TEST(test_tls_sessions), TEST(test_nothing_is_left),
+        TEST(test_one_goes_away_meanwhile),
+        TEST(test_port_forbids),
+        TEST(test_one_token),
+        TEST(test_no_token),
+        TEST(test_revoked),
+        TEST(test_one_goes_away),
+        TEST(test_one_closes),
+        TEST(test_credentials),
+        TEST(test_one_pace),
+        TEST(test_throttled),
+        TEST(test_tls_sessions),
+        TEST(test_nothing_is_left),
     };
 
     return cmocka_run_group_tests(tests, session_certificates,
