@@ -6165,7 +6165,6 @@ static void link_begin(struct mst_link *l) {
     l->send_at = 0;
     l->text[0] = '\0';
     l->connection.up = true;
-    l->connection.drained = false;
     link_trace_text(l, MST_TRACE_OPEN, l->endpoint.host, l->endpoint.port);
     link_enter(l, MST_STATE_RESOLVE, l->config.resolve_ms);
 }
@@ -6762,10 +6761,14 @@ static bool link_connect(struct mst_link *l) {
 /* Sends what there is to send; true where something was. */
 static bool link_flush(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
+    bool wrote = l->state >= MST_STATE_TLS && link_send(l);
     const uint8_t *data;
     size_t len;
     int n;
 
+    if (l->state < MST_STATE_TLS) {
+        return wrote; /* it begins anew */
+    }
 #ifndef MST_NO_TLS
     if (l->state == MST_STATE_TLS && transport_hold(t) &&
         (transport_state(t) & BR_SSL_SENDAPP) != 0) {
@@ -6774,18 +6777,19 @@ static bool link_flush(struct mst_link *l) {
 #endif
     data = transport_wire_out(t, &len);
     if (len == 0 || t->send_error != 0) {
-        return false;
+        return wrote;
     }
     link_high(&l->stats.high.unsent, len);
     n = l->port->send(l->port->context, l->config.link, data, len);
     if (n > 0) {
         transport_wire_sent(t, (size_t)n);
+        l->connection.drained = false; /* it may be answered at once */
     } else if (n < 0) {
         /* What the peer sent before is still to be read. */
         t->send_error = n;
         link_take_detail(l);
     }
-    return n != 0;
+    return wrote || n != 0;
 }
 
 /* When the link does something by itself, ms. */
@@ -6927,22 +6931,13 @@ static int link_round(struct mst_link *l, struct mst_event *event) {
         (void)link_stock(l); /* if there are none, what needs them fails */
     }
     if (l->connection.reading) { /* much may be at hand, and the caller slow */
-        moved |= link_send(l);
         moved |= link_flush(l);
     }
-    if (before == MST_STATE_IDLE) {
-        moved |= link_receive(l); /* before it is used once more */
-    }
+    moved |= link_receive(l);
     if (link_step(l, event) == 1) {
         return 1;
     }
-    if (l->state >= MST_STATE_TLS) {
-        moved |= link_send(l);
-    }
-    if (l->state >= MST_STATE_TLS) {
-        moved |= link_flush(l);
-        moved |= link_receive(l);
-    }
+    moved |= link_flush(l);
     return moved || l->transport.used > 0 || l->state != before ? 2 : 0;
 }
 
@@ -7060,9 +7055,6 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
 
     l->changes++;
     link_wake(l);
-    if (!l->more && l->state == MST_STATE_OPEN) {
-        (void)link_receive(l); /* the caller has waited for it, most likely */
-    }
     do {
         rc = link_tell(l, event) ? 1 : link_round(l, event);
         rounds--;
