@@ -7085,7 +7085,10 @@ uint32_t mst_next_deadline_ms(const struct mst_link *link) {
     const struct mst_link *l = link;
     uint32_t passed, left;
 
-    if (l->more || l->wiped || l->room.news) {
+    if (l->wiped) {
+        return LINK_SLEEP_MAX_MS; /* it has been told */
+    }
+    if (l->more || l->room.news) {
         return 0;
     }
     passed = link_now(l) - l->clock.now;
@@ -7464,9 +7467,11 @@ static void client_repair(struct mst_client *c,
     link_trace_text(&c->link, MST_TRACE_REPAIR, s->market, repair);
 }
 
-/* The service does not have the subscription, or not any more. */
+/* The service does not have the subscription, or not any more: what still comes
+ * of it does not make its book live. */
 static void client_left(struct mst_client *c, struct mst_subscription *s) {
     s->state = SUB_NONE;
+    s->lacks = MST_BOOK_RESYNC;
     if (s->book != NULL) {
         s->book->calls->stale(s->book, MST_BOOK_RESYNC);
     }
@@ -7548,7 +7553,8 @@ static void client_judge(struct mst_client *c, struct mst_subscription *s) {
 static void client_lose_message(struct mst_client *c, const char *market,
                                 int error) {
     bool number = error == MST_ERR_DECIMAL || error == MST_ERR_DECIMAL_WIDE;
-    uint8_t reason = number ? MST_BOOK_NUMBER : MST_BOOK_BAD_MESSAGE;
+    enum mst_book_reason reason =
+        number ? MST_BOOK_NUMBER : MST_BOOK_BAD_MESSAGE;
 
     for (unsigned i = 0; i < c->slots; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
@@ -7561,7 +7567,7 @@ static void client_lose_message(struct mst_client *c, const char *market,
         } else if (s->lacks <= MST_BOOK_NO_SNAPSHOT) {
             s->lacks = MST_BOOK_NUMBER;
         }
-        s->book->calls->stale(s->book, (enum mst_book_reason)reason);
+        s->book->calls->stale(s->book, reason);
         client_judge(c, s);
     }
 }
@@ -7734,12 +7740,13 @@ static void client_found(struct mst_client *c, struct mst_subscription *s) {
     client_judge(c, s);
 }
 
-/* The service refuses a subscription: it is asked for again after a while. */
+/* The service refuses a subscription: it is asked for again after a while, if
+ * it is still wished for. */
 static void client_refuse(struct mst_client *c, struct mst_subscription *s,
                           enum mst_code code) {
     uint32_t most = client_is_passing(code) ? CLIENT_AGAIN_MS : TIMER_NONE;
 
-    s->state = SUB_REFUSED;
+    s->state = s->wanted ? SUB_REFUSED : SUB_NONE;
     client_set_due(c, s, timer_sooner(c->link.config.backoff_slow_ms, most));
 }
 
@@ -8093,6 +8100,7 @@ static void client_take_age(struct mst_client *c, int64_t time_ns) {
     struct mst_stats *stats = &c->link.stats;
     int64_t age_ns = (int64_t)c->link.received_ns - time_ns;
     int64_t most_ns = (int64_t)c->link.config.lag_max_ms * 1000000;
+    bool late;
 
     if (age_ns < c->stream.least_ns) {
         c->stream.least_ns = age_ns;
@@ -8102,11 +8110,8 @@ static void client_take_age(struct mst_client *c, int64_t time_ns) {
     if (age_ns > stats->lag_max_ns) {
         stats->lag_max_ns = age_ns;
     }
-    if (most_ns == 0 || age_ns <= most_ns) {
-        c->stream.late = 0;
-    } else {
-        c->stream.late++;
-    }
+    late = most_ns != 0 && age_ns > most_ns;
+    c->stream.late = late ? (uint8_t)(c->stream.late + 1) : 0;
 }
 
 /* A heartbeat has come. The expected interval is the larger of two: between the
@@ -8201,34 +8206,23 @@ static void client_control(struct mst_client *c,
     }
 }
 
-/* Bytes have come. The peer may be silent until a whole frame was to come, or
- * as long as what has come of one suffices at the minimum rate. */
+/* Bytes have come. Until the next whole frame the peer has a certain time, and
+ * what comes of a frame adds to it what it may take at the minimum rate. It
+ * never has more than at first: a burst is no credit for dripping later. */
 static void client_take_bytes(struct mst_client *c, size_t n) {
     const struct mst_config *g = &c->link.config;
     struct mst_timer *silence = &c->link.timers[MST_TIMER_SILENCE];
-    struct mst_stream *m = &c->stream;
     uint32_t now = c->link.clock.now;
-    uint64_t now_us, most_us;
-    uint32_t paid_ms;
+    uint64_t ms = ((uint64_t)n * 1000 + g->min_rate - 1) / g->min_rate;
 
     if (c->ws.header_len == 0) {
-        m->paid_us = 0;
         link_arm(&c->link, MST_TIMER_SILENCE, g->silence_ms);
         link_arm(&c->link, MST_TIMER_PING, g->ping_ms);
         return;
     }
-    m->byte_at = now;
-    now_us = c->link.clock.elapsed_ms * 1000;
-    /* A burst is no credit for dripping later. */
-    most_us = now_us + (uint64_t)g->silence_ms * 1000;
-    m->paid_us = m->paid_us != 0 ? m->paid_us : now_us;
-    m->paid_us += (uint64_t)n * 1000000 / g->min_rate;
-    m->paid_us = m->paid_us < most_us ? m->paid_us : most_us;
-    if (m->paid_us > now_us) {
-        paid_ms = (uint32_t)((m->paid_us - now_us) / 1000);
-        link_high(&paid_ms, timer_rest(silence, now));
-        silence->at = now + paid_ms;
-    }
+    c->stream.byte_at = now;
+    ms += timer_rest(silence, now);
+    timer_set(silence, now, ms < g->silence_ms ? (uint32_t)ms : g->silence_ms);
 }
 
 /* A binary message may have been anything. */
@@ -8431,7 +8425,6 @@ static void client_expire(struct mst_link *l, enum mst_link_timer timer) {
 static void client_forgive(struct mst_link *l, uint32_t ms) {
     struct mst_client *c = client_of(l);
 
-    c->stream.paid_us += c->stream.paid_us != 0 ? (uint64_t)ms * 1000 : 0;
     c->stream.byte_at += ms;
     for (unsigned i = 0; i < c->slots; i++) {
         c->subscriptions[i].timers[SUB_DUE].at += ms;
@@ -8558,10 +8551,9 @@ int mst_subscribe(struct mst_client *client, enum mst_channel channel,
         book->calls->stale(book, MST_BOOK_NO_SNAPSHOT);
         s->lacks = MST_BOOK_RESYNC; /* of what came before it has nothing */
     }
-    /* A wish that comes back before it was taken to the service: a new book
-     * still needs a snapshot. */
-    s->need =
-        s->state == SUB_ACTIVE || s->state == SUB_ASKED ? NEED_ANEW : NEED_NONE;
+    /* For a wish that comes back before its end was taken to the service; any
+     * other one is about to be made anyway. */
+    s->need = NEED_ANEW;
     client_ask(client);
     return 0;
 }
@@ -8606,9 +8598,8 @@ int mst_resync(struct mst_client *client, enum mst_channel channel,
     }
     if (s->state == SUB_REFUSED) {
         s->state = SUB_NONE;
-    } else if (s->state != SUB_NONE) {
-        s->need = NEED_ANEW;
     }
+    s->need = NEED_ANEW;
     client_ask(client);
     return 0;
 }
@@ -9010,6 +9001,10 @@ static struct mst_client *pair_follower(struct mst_pair *p) {
     return &p->clients[1 - p->leads];
 }
 
+static bool pair_is_over(const struct mst_pair *p) {
+    return p->clients[0].link.wiped && p->clients[1].link.wiped;
+}
+
 static bool pair_is_standby(const struct mst_pair *p) {
     return (p->clients[0].link.config.flags & MST_HOT_STANDBY) != 0;
 }
@@ -9042,12 +9037,13 @@ static void pair_change(struct mst_pair *p, uint32_t now) {
 
     p->leads = (uint8_t)(1 - p->leads);
     p->tell = true;
-    p->rotating = p->ready.armed = leader->follows = false;
+    p->ready.armed = leader->follows = false;
     p->ahead = 0;
     link_arm(&leader->link, MST_TIMER_STAGE, TIMER_NONE);
     timer_set(&p->repeat, now, PAIR_REPEAT_MS);
     pair_move_books(p);
     l->wanted = pair_is_standby(p);
+    old->follows = !l->wanted;
     if (!l->wanted && l->state == MST_STATE_OPEN) {
         client_begin_closing(old, 1000, 0);
     } else if (!l->wanted && l->state > MST_STATE_WAIT &&
@@ -9110,12 +9106,13 @@ static bool pair_is_ready(struct mst_pair *p, bool called, uint32_t now,
 }
 
 /* How long until a rotation begins, for the leader's connection is old enough,
- * ms. */
+ * ms. While there is one, the follower's link is wanted. */
 static uint32_t pair_rotation(struct mst_pair *p) {
     const struct mst_client *c = pair_leader(p);
     uint64_t age = c->link.clock.elapsed_ms - c->stream.open_ms;
 
-    if (p->rotate_ms == 0 || p->rotating || c->link.state != MST_STATE_OPEN) {
+    if (p->rotate_ms == 0 || pair_follower(p)->link.wanted ||
+        c->link.state != MST_STATE_OPEN) {
         return TIMER_NONE;
     }
     return age < p->rotate_ms ? p->rotate_ms - (uint32_t)age : 0;
@@ -9125,13 +9122,8 @@ static uint32_t pair_rotation(struct mst_pair *p) {
 static void pair_rotate(struct mst_pair *p, uint32_t now) {
     struct mst_client *c = pair_follower(p);
 
-    p->rotating |= pair_rotation(p) == 0;
-    if (pair_leader(p)->link.state != MST_STATE_OPEN) {
-        p->rotating &= c->link.wanted; /* a new connection is made anyway */
-    } else if (p->rotating) {
-        c->link.wanted = c->follows = true;
-    }
-    if (pair_is_ready(p, p->rotating && (pair_look(p) & PAIR_UNSETTLED) == 0,
+    c->link.wanted |= pair_rotation(p) == 0;
+    if (pair_is_ready(p, c->link.wanted && (pair_look(p) & PAIR_UNSETTLED) == 0,
                       now, PAIR_OVERLAP_MS)) {
         c->link.stats.rotations++;
         pair_change(p, now);
@@ -9263,7 +9255,7 @@ int mst_pair_poll(struct mst_pair *pair, struct mst_event *event) {
     int rc = 0;
 
     event->type = MST_EVENT_NONE;
-    if (pair->clients[0].link.wiped && pair->clients[1].link.wiped) {
+    if (pair_is_over(pair)) {
         return MST_ERR_CLOSED;
     }
     now = pair_clock(pair);
@@ -9287,7 +9279,7 @@ int mst_pair_poll(struct mst_pair *pair, struct mst_event *event) {
         event->generation = pair->generations[pair->leads];
         rc = 1;
     } else if (rc != 1) {
-        rc = 0;
+        rc = pair_is_over(pair) ? MST_ERR_CLOSED : 0;
         left = timer_sooner(mst_next_deadline_ms(&pair->clients[0].link),
                             mst_next_deadline_ms(&pair->clients[1].link));
     }
@@ -9332,6 +9324,7 @@ int mst_pair_init_checked(struct mst_pair *pair, uint32_t build,
     }
     pair->rotate_ms = rotate_ms;
     pair->clients[1].link.wanted = pair_is_standby(pair);
+    pair->clients[1].follows = !pair_is_standby(pair);
     return 0;
 }
 
@@ -9395,7 +9388,10 @@ int mst_pair_rotate(struct mst_pair *pair) {
     if (pair_is_standby(pair)) {
         return MST_ERR_ARGUMENT;
     }
-    pair->rotating = pair->clients[0].link.more = true;
+    if (pair_leader(pair)->link.state == MST_STATE_OPEN) {
+        pair_follower(pair)->link.wanted = true;
+        pair->clients[0].link.more = true;
+    }
     return 0;
 }
 

@@ -1056,7 +1056,8 @@ struct mst_config {
      * snapshots (see mst_stats.lag_ns); 0: never. A clock that is off by 50 ppm
      * adds 4 s a day on one connection: choose more, or rotate. */
     uint32_t lag_max_ms;
-    /* Inside a large frame the peer sends so many bytes/s or more; 0: 1,024. */
+    /* A large frame may take silence_ms, and as much longer as it takes at so
+     * many bytes/s; 0: 1,024. */
     uint32_t min_rate;
 
     /* Or NULL. Told what the object does; calls none of its functions. */
@@ -1333,9 +1334,6 @@ struct mst_stream {
     int64_t beat_ns;   /* its own time; 0: none has come */
     int64_t least_ns;  /* age of a message, see mst_stats.lag_ns */
     uint64_t open_ms;  /* elapsed_ms when it opened */
-    /* Until then the frame's bytes suffice at the minimum rate, in us of
-     * elapsed_ms; 0: none has begun. */
-    uint64_t paid_us;
 };
 /* A stream of market data and executions. */
 struct mst_client {
@@ -1343,7 +1341,8 @@ struct mst_client {
     struct mst_stream stream;
     uint32_t slots; /* so many of the subscriptions were ever in use */
     uint8_t burst;  /* events until the clock is looked at again */
-    bool follows;   /* another one streams: want of snapshots is no error */
+    bool follows;   /* another one streams: this one has a limited time to take
+                     * over, and want of snapshots is no error */
     uint8_t mask[4];
     struct mst_ws ws;
     struct mst_subscription subscriptions[MST_SUBSCRIPTIONS_MAX];
@@ -1471,7 +1470,7 @@ void mst_transfer_wipe(struct mst_transfer *transfer);
 struct mst_pair {
     uint8_t leads, turn;
     uint8_t ahead; /* times that the follower has received, the leader not */
-    bool rotating, moving, tell;
+    bool moving, tell;
     struct mst_timer repeat, compare;
     struct mst_timer ready;  /* when a change has been called for long enough */
     struct mst_timer caller; /* until when the caller may be away */

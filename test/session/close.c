@@ -282,7 +282,7 @@ static void test_calls_after_a_failed_init(void **state) {
                             : MST_ERR_MEMORY,
                    rc);
         expect_int("wants", 0, (long long)mst_wants(&s->client.link));
-        expect_int("sleep", 0,
+        expect_int("sleep", 24 * SESSION_DAY,
                    (long long)mst_next_deadline_ms(&s->client.link));
         expect_int("state", MST_STATE_OFF, mst_link_state(&s->client.link));
         expect_int("poll", MST_ERR_CLOSED, mst_poll(&s->client, &event));

@@ -380,6 +380,38 @@ static void test_close_and_wipe_at_any_time(void **state) {
     }
 }
 
+/* A loop of the caller's own learns of the end by the poll that brings it, and
+ * sleeps while one of the connections is still to be closed. */
+static void test_end_is_told_at_once(void **state) {
+    (void)state;
+    for (int standby = 0; standby < 2; standby++) {
+        struct mst_pair *p = &session.pair;
+        struct mst_event event;
+        unsigned zeros = 0;
+        int rc;
+
+        begin(standby ? MST_HOT_STANDBY : 0, 0);
+        session_run(5000);
+        mst_mock_freeze(&session.mock, leader());
+        mst_pair_close(p);
+        while ((rc = mst_pair_poll(p, &event)) >= 0 && zeros < 10) {
+            uint32_t left[2] = {mst_next_deadline_ms(&p->clients[0].link),
+                                mst_next_deadline_ms(&p->clients[1].link)};
+            uint32_t sleep = left[0] < left[1] ? left[0] : left[1];
+            if (rc == 0) {
+                expect_int("there is more to come", false,
+                           p->clients[0].link.wiped &&
+                               p->clients[1].link.wiped);
+                zeros += sleep == 0;
+                mst_mock_advance(&session.mock, sleep);
+            }
+        }
+        expect_int("ends", MST_ERR_CLOSED, rc);
+        assert_in_range(zeros, 0, 3);
+        session_end();
+    }
+}
+
 /* Calls of a pair that is closed, or never was: they say so. */
 static void expect_closed_calls(const char *name) {
     struct mst_pair *p = &session.pair;
@@ -582,6 +614,7 @@ int main(void) {
         TEST(test_half_open),
         TEST(test_tokens_for_one_connection),
         TEST(test_close_and_wipe_at_any_time),
+        TEST(test_end_is_told_at_once),
         TEST(test_calls_after_the_end),
         TEST(test_calls_after_a_failed_init),
         TEST(test_errors_of_subscribe),

@@ -126,7 +126,51 @@ static void test_missed_while_unsubscribing_is_refused(void **state) {
     }
 }
 
+/* A snapshot that comes behind the answer, when the service has nothing to
+ * follow it with: the book does not pass for live until the next one. */
+static void test_snapshot_behind_an_unsubscribe(void **state) {
+    (void)state;
+    begin_with_a_book();
+    mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD");
+    assert_true(session_until(MST_EVENT_RESPONSE, 2000));
+    expect_int("ended", false,
+               service_has(&session.service, "market_data", "BTCUSD"));
+    service_text(&session.service,
+                 BOOK_MESSAGE("SNAPSHOT", LEVEL("7", "1"), ""));
+    session_run(10);
+    expect_book("too late", MST_BOOK_STALE, &session.books[0]);
+    session_run(5000);
+    expect_book("anew", MST_BOOK_LIVE, &session.books[0]);
+    expect_int("depth", 3,
+               (long long)mst_book_depth(&session.books[0], MST_BID));
+    expect_int("subscribes", 2, (long long)session.service.subscribes);
+    session_end();
+}
+
 /* ---- subscribing ---- */
+
+/* A wish that is taken back before the service refuses it holds no room. */
+static void test_refused_when_no_longer_wished_for(void **state) {
+    struct service_rules *rules = &session.service.rules;
+
+    (void)state;
+    begin_with_a_book();
+    rules->delay_ms = 500;
+    rules->fail_market = "ETHUSD";
+    rules->fail_code = "UNKNOWN_CHANNEL";
+    mst_subscribe(&session.client, MST_MARKET_DATA, "ETHUSD", NULL);
+    session_run(100);
+    mst_unsubscribe(&session.client, MST_MARKET_DATA, "ETHUSD");
+    session_run(2000);
+    for (int i = 1; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        char market[MST_MARKET_MAX + 1];
+        snprintf(market, sizeof market, "MARKET%d", i);
+        expect_int(
+            market, 0,
+            mst_subscribe(&session.client, MST_TOP_OF_BOOK, market, NULL));
+    }
+    session_end();
+}
 
 /* Requests that were no audits. */
 static long long asked(void) {
@@ -564,6 +608,8 @@ int main(void) {
         TEST(test_wish_repeated_while_leaving),
         TEST(test_refused_unsubscribe_of_a_resync),
         TEST(test_missed_while_unsubscribing_is_refused),
+        TEST(test_snapshot_behind_an_unsubscribe),
+        TEST(test_refused_when_no_longer_wished_for),
         TEST(test_passing_refusal_is_asked_again),
         TEST(test_lasting_refusal_is_asked_again_slowly),
         TEST(test_one_unknown_market_of_many),
