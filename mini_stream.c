@@ -579,7 +579,8 @@ HOT const char *decimal_parts(const char *at, const char *end, bool near,
     at += bits / 8;
     fraction = near ? word_load_before(at + point, end) : word_load(at + 1);
     fraction ^= WORD_OF('0');
-    /* A byte that is no digit is a bit at 8 n; eight digits are one at 63. */
+    /* Each byte that is no digit has its lowest bit here. Where all eight are
+     * digits, bit 63 stands for the byte behind them. */
     stops = decimal_others(fraction) >> 7;
     at +=
         point + ((unsigned)__builtin_ctzll(stops | UINT64_C(1) << 63) + 1) / 8;
@@ -679,21 +680,20 @@ COLD const char *decimal_read(const char *begin, const char *end,
     return at;
 }
 
-/* Reads what follows the 'e'; returns what is behind it, or NULL. Beyond any
- * use, the value no longer grows. */
-static const char *decimal_exponent(const char *at, const char *end,
-                                    int32_t *exponent) {
+/* Reads what follows the 'e', up to the end. One beyond any use stays at what
+ * no number of digits makes up for. */
+static bool decimal_exponent(const char *at, const char *end,
+                             int32_t *exponent) {
     const bool negative = at < end && *at == '-';
-    const char *begin = at + (at < end && (*at == '-' || *at == '+'));
-    int32_t value = 0;
+    uint32_t value;
 
-    for (at = begin; at < end && decimal_is_digit(*at); at++) {
-        if (value < 10000000) {
-            value = value * 10 + (*at - '0');
-        }
+    at += at < end && (*at == '-' || *at == '+');
+    if (!decimal_count(at, (size_t)(end - at), &value)) {
+        return false;
     }
-    *exponent += negative ? -value : value;
-    return at > begin ? at : NULL;
+    value = value < 10000000 ? value : 10000000;
+    *exponent += negative ? -(int32_t)value : (int32_t)value;
+    return true;
 }
 
 int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out) {
@@ -705,8 +705,9 @@ int mst_decimal_parse(const char *text, size_t len, struct mst_decimal *out) {
         return MST_ERR_DECIMAL_WIDE;
     }
     at = decimal_read(text + negative, end, out, &exponent);
-    if (at != NULL && at < end && (*at | 0x20) == 'e') {
-        at = decimal_exponent(at + 1, end, &exponent);
+    if (at != NULL && at < end && (*at | 0x20) == 'e' &&
+        decimal_exponent(at + 1, end, &exponent)) {
+        at = end;
     }
     if (at == NULL || at != end) {
         return MST_ERR_DECIMAL;
@@ -1781,7 +1782,7 @@ const char *mst_channel_name(enum mst_channel channel) {
     return text_nth(message_channels, channel);
 }
 
-/* The time of each, of the three fields from FIELD_TIME on. */
+/* The time of each channel: one of three fields, counted from FIELD_TIME. */
 static const uint8_t message_times[] = {0, 1, 2, 1};
 
 static enum mst_code message_code(const char *text) {
@@ -2057,8 +2058,9 @@ static int message_service_error(struct mst_decoder *d,
     return 1;
 }
 
-/* Whether levels can be handed out: it is known what they belong to, and nothing
- * that matters to them was left out so far. */
+/* Whether levels can be taken in: it is known what they belong to, and nothing
+ * was left out that matters to them. A top of book is handed out as a whole, so
+ * that what is still to come can wait. */
 static bool message_streams(const struct mst_decoder *d) {
     unsigned needed;
 
