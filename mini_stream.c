@@ -3027,8 +3027,8 @@ static unsigned address_travelrule_fault(const char *const texts[]) {
                         : ADDRESS_FAULT(MST_FIELD_VASP_ID, CONTRADICTS);
 }
 
-/* The first of all faults: exactly one identification form, each text by itself,
- * then what contradicts other fields. */
+/* The first of all faults: exactly one identification form, each text by
+ * itself, then what contradicts other fields. */
 static unsigned address_fault(const struct mst_address_request *r,
                               const char *const texts[]) {
     if (r->id != NULL && (r->network != NULL || r->address != NULL)) {
@@ -3837,8 +3837,8 @@ static void book_copy(struct mst_book *to, const struct mst_book *from) {
     to->state = MST_BOOK_STALE;
 }
 
-/* Will be changed, and show nothing meanwhile; what it shows is kept where there
- * is a spare book. */
+/* Will be changed, and show nothing meanwhile; what it shows is kept where
+ * there is a spare book. */
 static void book_hide(struct mst_book *book, enum mst_book_reason reason) {
     if (book->spare != NULL && book->state >= MST_BOOK_LIVE) {
         book_copy(book->spare, book);
@@ -4462,8 +4462,8 @@ static void ws_accept(const char *key, char accept[MST_WS_ACCEPT_LEN + 1]) {
 /* ------------------------------------------------------------------------
  * 12 http
  *
- * A response is read byte by byte in lines, its body in pieces as they lie; of a
- * line the first MST_LINE_MAX bytes are kept.
+ * A response is read byte by byte in lines, its body in pieces as they lie; of
+ * a line the first MST_LINE_MAX bytes are kept.
  * ------------------------------------------------------------------------ */
 
 enum http_state {
@@ -4605,7 +4605,7 @@ static bool http_has(const struct mst_http *h, enum http_header header) {
     return (h->has & BIT(header)) != 0;
 }
 
-/* A header that matters: the response has it if its value is as it should be. */
+/* A header that matters: the response has it if its value is as it should. */
 static int http_header(struct mst_http *h, enum http_header header,
                        const char *value, size_t len) {
     bool upgraded = h->upgrading && h->status == 101;
@@ -6943,8 +6943,8 @@ static int link_round(struct mst_link *l, struct mst_event *event) {
     return moved || l->transport.used > 0 || l->state != before ? 2 : 0;
 }
 
-/* Deals with the first timer that has come, once no I/O gets further; true where
- * there was one. The stage's is the link's, the others are its user's. */
+/* Deals with the first timer that has come, once no I/O gets further; true
+ * where there was one. The stage's is the link's, the others are its user's. */
 APART bool link_expire(struct mst_link *l) {
     bool up = l->state > MST_STATE_WAIT;
     unsigned i = up ? MST_TIMER_STAGE : MST_TIMER_USER;
@@ -7821,10 +7821,10 @@ static void client_compare_list(struct mst_client *c) {
 }
 
 /* An error message completes the outstanding request, with which so many
- * channels are open. Where there are several, they are asked for one by one from
- * now on, so that one that the service does not know costs the others nothing.
- * One that the service will not end goes on where it is wished for, and what it
- * lacks is still to be made up for. */
+ * channels are open. Where there are several, they are asked for one by one
+ * from now on, so that one that the service does not know costs the others
+ * nothing. One that the service will not end goes on where it is wished for, and
+ * what it lacks is still to be made up for. */
 static void client_take_error(struct mst_client *c, const char *text,
                               enum mst_code code, unsigned open) {
     bool ends = c->stream.request == MST_UNSUBSCRIBE;
@@ -9235,8 +9235,8 @@ static int pair_read(struct mst_pair *p, unsigned which, uint32_t now,
     return 0;
 }
 
-/* Both clocks are read, since a change of leader acts on either. Time in which the
- * caller was away counts for nothing. */
+/* Both clocks are read, since a change of leader acts on either. Time in which
+ * the caller was away counts for nothing. */
 static uint32_t pair_clock(struct mst_pair *p) {
     uint32_t now, away;
 
