@@ -7820,11 +7820,11 @@ static void client_compare_list(struct mst_client *c) {
     }
 }
 
-/* An error message completes the outstanding request, with which so many
- * channels are open. Where there are several, they are asked for one by one
- * from now on, so that one that the service does not know costs the others
- * nothing. One that the service will not end goes on where it is wished for, and
- * what it lacks is still to be made up for. */
+/* An error message completes the outstanding request, which leaves so many
+ * channels without a result. Where these are several, they are asked for one by
+ * one from now on, so that one that the service does not know costs the others
+ * nothing. One that the service will not end goes on where it is wished for,
+ * and what it lacks is still to be made up for. */
 static void client_take_error(struct mst_client *c, const char *text,
                               enum mst_code code, unsigned open) {
     bool ends = c->stream.request == MST_UNSUBSCRIBE;
@@ -8215,7 +8215,7 @@ static void client_take_bytes(struct mst_client *c, size_t n) {
     const struct mst_config *g = &c->link.config;
     struct mst_timer *silence = &c->link.timers[MST_TIMER_SILENCE];
     uint32_t now = c->link.clock.now;
-    uint64_t ms = ((uint64_t)n * 1000 + g->min_rate - 1) / g->min_rate;
+    uint64_t ms;
 
     if (c->ws.header_len == 0) {
         link_arm(&c->link, MST_TIMER_SILENCE, g->silence_ms);
@@ -8223,6 +8223,7 @@ static void client_take_bytes(struct mst_client *c, size_t n) {
         return;
     }
     c->stream.byte_at = now;
+    ms = ((uint64_t)n * 1000 + g->min_rate - 1) / g->min_rate;
     ms += timer_rest(silence, now);
     timer_set(silence, now, ms < g->silence_ms ? (uint32_t)ms : g->silence_ms);
 }
