@@ -5861,7 +5861,6 @@ static void link_enter(struct mst_link *l, enum mst_state state,
         for (unsigned i = 0; i < MST_TIMER_USER; i++) {
             l->timers[i].armed = false;
         }
-        l->connection.expired = false;
     }
     link_arm(l, MST_TIMER_STAGE, limit_ms);
 }
@@ -5878,10 +5877,6 @@ static void link_drop_token(struct mst_link *l) {
         link_trace_token(l, "dropped", -1);
         access_drop(l->access, l->grant.token);
     }
-}
-
-static bool link_is_local(int error) {
-    return error == MST_ERR_CLOCK || error == MST_ERR_ENTROPY;
 }
 
 /* Errors that do not mend by trying again; that of the token endpoint, by its
@@ -5970,9 +5965,6 @@ APART uint32_t link_backoff(struct mst_link *l, int error, bool permanent,
         permanent || (error == MST_ERR_TIMEOUT && l->state == MST_STATE_OPEN);
     uint32_t longest = g->backoff_ms, jitter = 0, wait;
 
-    if (link_is_local(error)) {
-        return LINK_LOCAL_MS;
-    }
     if (error == MST_ERR_UNAUTHORIZED && l->state == l->user->request) {
         l->grant.refused = l->grant.refused == 0 ? 1 : 2;
         if (l->grant.refused == 1) {
@@ -6076,7 +6068,7 @@ static void link_restart(struct mst_link *l) {
  * lasts is told once. */
 static void link_fail(struct mst_link *l, int error) {
     const bool with_token = l->state == l->user->request;
-    const bool local = link_is_local(error);
+    const bool local = error == MST_ERR_CLOCK || error == MST_ERR_ENTROPY;
     uint32_t least, wait, retry_ms = 0;
     struct mst_failure *f;
 
@@ -6114,7 +6106,10 @@ static void link_fail(struct mst_link *l, int error) {
         link_drop_token(l);
     }
     least = link_retry_after(l, error);
-    if (!l->connection.expired || l->state < MST_STATE_OPEN) {
+    if (local) {
+        retry_ms = LINK_LOCAL_MS;
+    } else if (l->state < MST_STATE_OPEN || l->timers[MST_TIMER_TOKEN].armed ||
+               l->timers[MST_TIMER_STABLE].armed) {
         /* One that has served until its token's end is no reason to wait. */
         retry_ms = link_backoff(l, error, f->permanent, least);
     }
@@ -6146,17 +6141,18 @@ static int link_read_url(struct mst_link *l, unsigned purpose) {
 
 /* Begins an attempt, once clock and entropy are known to be there. */
 static void link_begin(struct mst_link *l) {
-    struct mst_grant *grant = &l->grant;
     const unsigned purpose = link_purpose(l);
 
     l->purpose = (uint8_t)purpose;
     if (purpose == ACCESS_TOKEN) {
         const char *scope =
             l->wanted ? link_scope(l) : access_ageing(l->access)->scope;
-        grant->token = access_room(l->access, scope);
-        access_clear(grant->token);
-        grant->scope = scope;
-        grant->serial = grant->token->serial;
+        struct mst_token *room = access_room(l->access, scope);
+        access_clear(room);
+        room->refresh_due &= room->scope == scope;
+        room->scope = scope;
+        l->grant.token = room;
+        l->grant.serial = room->serial;
         l->access->fetching = l;
     } else {
         l->generation++;
@@ -6186,7 +6182,6 @@ static bool link_next_address(struct mst_link *l) {
 static void link_exchange(struct mst_link *l) {
     const struct mst_config *g = &l->config;
     struct mst_token *token;
-    uint32_t until_ms;
     int rc;
 
     memset(&l->http, 0, sizeof l->http);
@@ -6212,9 +6207,10 @@ static void link_exchange(struct mst_link *l) {
         link_fail(l, rc);
         return;
     }
-    until_ms = access_use_left(l->access, token);
-    l->connection.expired = until_ms == 0;
-    link_arm(l, MST_TIMER_TOKEN, until_ms);
+    /* One without an end is good for longer than any connection. */
+    link_arm(
+        l, MST_TIMER_TOKEN,
+        timer_sooner(access_use_left(l->access, token), LINK_SLEEP_MAX_MS));
     link_enter(l, l->user->request,
                l->purpose == ACCESS_STREAM ? g->upgrade_ms : g->answer_ms);
     l->sending = SEND_HTTP;
@@ -6252,7 +6248,7 @@ static void link_write_form(const struct mst_link *l, struct out *o) {
     out_text(o, "grant_type=client_credentials");
     http_form_write(o, "&client_id", l->access->client_id);
     http_form_write(o, "&client_secret", l->access->client_secret);
-    http_form_write(o, "&scope", l->grant.scope);
+    http_form_write(o, "&scope", l->grant.token->scope);
 }
 
 static void link_write_token(const struct mst_link *l, struct out *o) {
@@ -6418,7 +6414,7 @@ APART int link_reply_field(struct mst_link *l) {
     case REPLY_TYPE:
         return text_is_nocase(store, t.len, "bearer") ? 0 : MST_ERR_TOKEN_TYPE;
     case REPLY_SCOPE:
-        missing = access_lacks(store, l->grant.scope);
+        missing = access_lacks(store, l->grant.token->scope);
         text_copy(l->text, sizeof l->text, missing, strcspn(missing, " "));
         return *missing == '\0' ? 0 : MST_ERR_TOKEN_SCOPE;
     default: /* REPLY_ERROR */
@@ -6474,7 +6470,6 @@ static void link_take_token(struct mst_link *l, size_t len, uint32_t life_ms,
                             const char *how) {
     struct mst_token *t = l->grant.token;
 
-    t->scope = l->grant.scope;
     access_take(l->access, t, len, life_ms);
     t->key = link_token_key(l, t->scope);
     link_high(&l->stats.high.token, len);
@@ -6610,7 +6605,7 @@ static void link_clock(struct mst_link *l) {
     l->stats.state_ms[l->state] += passed;
     l->connection.drained &= passed == 0;
     access_tick(l->access, now);
-    l->connection.expired |= timer_ends(&l->timers[MST_TIMER_TOKEN], now);
+    (void)timer_ends(&l->timers[MST_TIMER_TOKEN], now);
     (void)timer_ends(&l->timers[MST_TIMER_STABLE], now);
     if (l->state == MST_STATE_WAIT) {
         (void)timer_ends(&l->timers[MST_TIMER_STAGE], now);
@@ -6665,7 +6660,7 @@ static void link_load_token(struct mst_link *l) {
         mem_wipe(t->text, MST_TOKEN_ROOM);
         return;
     }
-    l->grant.scope = link_scope(l);
+    t->scope = link_scope(l);
     l->grant.token = t;
     link_take_token(l, (size_t)len, (uint32_t)life_s * 1000, "loaded");
     t->unused = t->save_due = false;
@@ -6932,7 +6927,8 @@ static int link_round(struct mst_link *l, struct mst_event *event) {
     if (l->random.len < sizeof l->random.bytes / 2) {
         (void)link_stock(l); /* if there are none, what needs them fails */
     }
-    if (l->connection.reading) { /* much may be at hand, and the caller slow */
+    if (l->connection.reading) {
+        /* Much may be at hand, and the caller slow: answers do not wait. */
         moved |= link_flush(l);
     }
     moved |= link_receive(l);
@@ -6991,14 +6987,16 @@ static void link_stamp(const struct mst_link *l, struct mst_event *event) {
 }
 
 /* Takes the link's room out of the access; with the last one go the secrets of
- * TLS sessions. Tokens whose scope is named by the link's configuration are
- * dropped, and fetching one for such a scope, or into the room, begins anew. */
+ * TLS sessions. The name of a scope goes with the configuration that it stands
+ * in: tokens for it are dropped. If another link is fetching a token for it, or
+ * into the room, that begins anew. */
 static void link_leave(struct mst_link *l) {
     struct mst_access *a = l->access;
+    const struct mst_token *room =
+        a->fetching != NULL ? a->fetching->grant.token : NULL;
     struct mst_token **at = &a->rooms;
 
-    if (a->fetching != NULL && (a->fetching->grant.token == &l->room ||
-                                a->fetching->grant.scope == l->config.scope)) {
+    if (room != NULL && (room == &l->room || room->scope == l->config.scope)) {
         link_restart(a->fetching);
     }
     for (struct mst_token *t = a->rooms; t != NULL; t = t->next) {
@@ -7015,7 +7013,8 @@ static void link_leave(struct mst_link *l) {
             t->refresh_due = false;
         }
         if (other->grant.token == &l->room) {
-            other->grant.token = t; /* and has lost what it was for */
+            /* The token of its exchange is gone: link_lost_token() says so. */
+            other->grant.token = t;
             other->grant.serial = (uint8_t)(t->serial - 1);
         }
         other->more = true;
@@ -8063,7 +8062,6 @@ static void client_ended(struct mst_link *l, int error) {
     if (stable && !again && !client_is_useless(c)) {
         l->attempts = 0;
     }
-    l->connection.expired &= stable;
     if (!stable && error == MST_ERR_WS_CLOSED && !l->grant.token->end.armed) {
         link_drop_token(l); /* this may have been its end */
     }
@@ -8754,7 +8752,7 @@ static void transfer_failed(struct mst_transfer *t) {
         return;
     }
     t->result.retry_ms = mends ? f->retry_ms : 0;
-    if (answered && t->result.retry_ms > 0) {
+    if (t->result.retry_ms > 0) {
         access_hold(l->access, ACCESS_ADDRESS, f->retry_ms);
     }
     transfer_end(t);

@@ -1251,9 +1251,8 @@ struct mst_clock {
 /* The token of the last exchange; while one is fetched, the room for it. */
 struct mst_grant {
     struct mst_token *token;
-    const char *scope; /* being fetched: a room keeps its own until then */
-    uint8_t serial;    /* of the token */
-    uint8_t refused;   /* 401s in a row, 2 for more */
+    uint8_t serial;  /* of the token */
+    uint8_t refused; /* 401s in a row, 2 for more */
     bool store_tried;
 };
 /* What has become of the connection at hand. */
@@ -1261,7 +1260,6 @@ struct mst_connection {
     bool up;      /* the port's side is in use */
     bool reading; /* what was read is not used up */
     bool drained; /* the port had no more, at this instant */
-    bool expired; /* its token has ended */
 };
 /* One authorised connection after another. What is often in use, and small,
  * comes first: an instruction reaches only so far. */

@@ -237,6 +237,30 @@ static void test_after_another_failure(void **state) {
     }
 }
 
+/* What ended because the next attempt is too far off holds back the next
+ * request, too, as its event says. */
+static void test_held_back_by_a_lost_connection(void **state) {
+    (void)state;
+    begin();
+    session.config.backoff_ms = session.config.backoff_max_ms = 10000000;
+    session.service.address.raw = "";
+    session.service.address.raw_end = MST_ERR_RESET;
+    session.service.address.raw_times = 1;
+    begin_subscribed();
+    expect_int("put", 0, session_put());
+    assert_true(session_until(MST_EVENT_ADDRESS, 2 * SESSION_MINUTE));
+    expect_text("lost", "RESET", error_name(session.seen.address.error));
+    assert_true(session.seen.address.retry_ms > 61000);
+    expect_int("requests", 1, (long long)session.service.puts.count);
+    expect_int("put", 0, session_put());
+    assert_true(session_until(MST_EVENT_ADDRESS, 2 * SESSION_MINUTE));
+    expect_text("held back", "TIMEOUT", error_name(session.seen.address.error));
+    expect_int("requests", 1, (long long)session.service.puts.count);
+    session_run(session.seen.address.retry_ms);
+    put_well("then");
+    session_end();
+}
+
 /* A token that was refused is forgotten, not the one that took its room. */
 static void test_refused_token_whose_room_was_taken(void **state) {
     (void)state;
@@ -822,6 +846,7 @@ int main(void) {
         TEST(test_failures_beside_the_stream),
         TEST(test_token_refused_beside_the_stream),
         TEST(test_after_another_failure),
+        TEST(test_held_back_by_a_lost_connection),
         TEST(test_refused_token_whose_room_was_taken),
         TEST(test_token_in_use_keeps_its_room),
         TEST(test_hours_of_tokens_and_rotations),

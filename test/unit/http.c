@@ -169,11 +169,11 @@ static void the_token_path_follows_the_url(void **state) {
     };
     static struct mst_access access = {.client_id = "a+b &=%",
                                        .client_secret = "s"};
+    static struct mst_token room = {.scope = "a-scope"};
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct mst_link link = {.access = &access,
-                                .grant = {.scope = "a-scope"}};
+        struct mst_link link = {.access = &access, .grant = {.token = &room}};
         char request[1024] = "";
         struct out o = {(uint8_t *)request, sizeof request - 1, 0, 0};
 
