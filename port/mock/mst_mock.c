@@ -107,11 +107,10 @@ static struct mst_mock_link *mock_find(struct mst_mock *mock, int link) {
 
 /* The same of a number that resolve has not refused. */
 static struct mst_mock_link *mock_link(struct mst_mock *mock, int link) {
-    struct mst_mock_link *l = mock_find(mock, link);
-    if (l == NULL) {
+    if (link < 0 || link >= MST_MOCK_LINKS) {
         mock_breach(mock, "a link number out of range");
     }
-    return l;
+    return mock_find(mock, link);
 }
 
 /* A send or recv failed: the link is dead, as a socket would be. */
