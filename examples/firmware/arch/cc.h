@@ -1,0 +1,16 @@
+/* What lwIP wants to know of the compiler. SPDX-License-Identifier: 0BSD */
+#ifndef ARCH_CC_H
+#define ARCH_CC_H
+
+#include <stdint.h>
+
+#define LWIP_PLATFORM_DIAG(x) ((void)0)
+#define LWIP_PLATFORM_ASSERT(x) ((void)0)
+
+uint32_t firmware_random(void);
+#define LWIP_RAND() firmware_random()
+
+void firmware_set_clock(uint32_t unix_s, uint32_t us);
+#define SNTP_SET_SYSTEM_TIME_US(s, us) firmware_set_clock((s), (us))
+
+#endif

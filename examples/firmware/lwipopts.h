@@ -1,0 +1,53 @@
+/* lwIP, as small as this program needs it. SPDX-License-Identifier: 0BSD */
+#ifndef LWIPOPTS_H
+#define LWIPOPTS_H
+
+#define NO_SYS 1
+#define SYS_LIGHTWEIGHT_PROT 0 /* interrupts call nothing of it */
+#define LWIP_NETCONN 0
+#define LWIP_SOCKET 0
+#define LWIP_IPV6 0
+#define LWIP_NOASSERT 1
+
+#define MEM_ALIGNMENT 4
+#define MEM_SIZE 4096 /* what is sent, until it is acknowledged; DHCP */
+#define MEMP_NUM_TCP_PCB 3
+#define MEMP_NUM_TCP_PCB_LISTEN 1
+#define MEMP_NUM_UDP_PCB 3
+#define MEMP_NUM_TCP_SEG 8
+#define MEMP_NUM_PBUF 4
+#define MEMP_NUM_REASSDATA 1
+#define PBUF_POOL_SIZE 16
+#define PBUF_POOL_BUFSIZE 288
+
+#define TCP_MSS 1460
+#define TCP_WND (2 * TCP_MSS)
+#define TCP_SND_BUF (2 * TCP_MSS)
+#define TCP_SND_QUEUELEN 6
+#define TCP_QUEUE_OOSEQ 0
+#define TCP_LISTEN_BACKLOG 0
+#define LWIP_TCP_KEEPALIVE 0
+
+#define LWIP_ARP 1
+#define LWIP_ICMP 1
+#define LWIP_RAW 0
+#define IP_REASSEMBLY 0
+#define IP_FRAG 0
+#define LWIP_UDP 1
+#define LWIP_DHCP 1
+#define LWIP_DNS 1
+#define DNS_TABLE_SIZE 2
+#define DNS_MAX_NAME_LENGTH 64
+#define LWIP_DHCP_GET_NTP_SRV 1
+#define LWIP_NETIF_HOSTNAME 0
+#define SNTP_GET_SERVERS_FROM_DHCP 1
+#define SNTP_SUPPORT 1
+#define SNTP_SERVER_DNS 0
+#define SNTP_STARTUP_DELAY 0
+#define LWIP_STATS 1
+#define LWIP_STATS_LARGE 0
+#define MEM_STATS 1
+#define MEMP_STATS 1
+#define CHECKSUM_CHECK_IP 1
+
+#endif
