@@ -133,8 +133,8 @@ static void netif_poll(void) {
     int len;
 
     while ((len = board_receive(frame, sizeof frame)) != 0) {
-        struct pbuf *p = len > 0 ? pbuf_alloc(PBUF_RAW, (u16_t)len, PBUF_POOL)
-                                 : NULL;
+        struct pbuf *p =
+            len > 0 ? pbuf_alloc(PBUF_RAW, (u16_t)len, PBUF_POOL) : NULL;
         if (p != NULL) {
             pbuf_take(p, frame, (u16_t)len);
             if (netif.input(p, &netif) != ERR_OK) {

@@ -99,8 +99,8 @@ static int port_resolve(void *context, int number,
     if (link->state == LINK_OFF) {
         link->endpoint = endpoint;
         link->state = LINK_RESOLVING;
-        error = dns_gethostbyname(endpoint->host, &link->address, on_address,
-                                  link);
+        error =
+            dns_gethostbyname(endpoint->host, &link->address, on_address, link);
         if (error == ERR_OK) {
             link->state = LINK_RESOLVED;
         } else if (error != ERR_INPROGRESS) {
@@ -134,7 +134,7 @@ static int port_connect(void *context, int number, int address) {
     if (link->error == ERR_RST) {
         return MST_ERR_REFUSED; /* nobody listens */
     }
-    return link->error != ERR_OK            ? link_error(link->error)
+    return link->error != ERR_OK           ? link_error(link->error)
            : link->state == LINK_CONNECTED ? 1
                                            : 0;
 }
@@ -149,8 +149,9 @@ static int port_send(void *context, int number, const void *data, size_t len) {
     }
     room = tcp_sndbuf(link->pcb);
     len = len < room ? len : room;
-    error = len > 0 ? tcp_write(link->pcb, data, (u16_t)len, TCP_WRITE_FLAG_COPY)
-                    : ERR_MEM;
+    error = len > 0
+                ? tcp_write(link->pcb, data, (u16_t)len, TCP_WRITE_FLAG_COPY)
+                : ERR_MEM;
     if (error == ERR_MEM) {
         len = 0; /* until the peer has acknowledged some */
     } else if (error != ERR_OK) {

@@ -152,8 +152,7 @@ uint32_t board_sleeps(void) {
 
 void board_print(const char *text) {
     for (; *text != '\0'; text++) {
-        while ((UART_FR & UART_FR_FULL) != 0) {
-        }
+        while ((UART_FR & UART_FR_FULL) != 0) {}
         UART_DR = (uint8_t)*text;
     }
 }
@@ -210,8 +209,7 @@ void board_send_end(void) {
         MAC_DATA = sending.word;
     }
     MAC_TR = 1;
-    while ((MAC_TR & 1u) != 0) {
-    }
+    while ((MAC_TR & 1u) != 0) {}
 }
 
 /* ---- Pages of flash that a tool writes ---- */

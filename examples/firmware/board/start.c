@@ -19,8 +19,7 @@ void board_frame(void);
 /* Faults end here: nothing is to be trusted any more. */
 static void stop(void) {
     board_print("fault\n");
-    for (;;) {
-    }
+    for (;;) {}
 }
 
 static void ignore(void) {
