@@ -1,0 +1,62 @@
+#!/bin/sh
+# Fetches the source packages of lwIP and BearSSL that Debian has for this
+# system, unpacked and patched, as DIR/lwip and DIR/bearssl.
+# Usage: examples/firmware/sources.sh DIR
+#
+# Most systems are configured for binary packages alone. apt is therefore given
+# a copy of that configuration that asks for sources, and a place of its own
+# for what it learns: nothing of the system is changed, and signatures are
+# checked as always.
+# SPDX-License-Identifier: 0BSD
+set -eu
+
+[ $# -eq 1 ] || {
+    echo "usage: $0 DIR" >&2
+    exit 2
+}
+mkdir -p "$1"
+cd "$1"
+
+# As the files of the system, but for sources.
+parts() {
+    for file in /etc/apt/sources.list.d/*.sources; do
+        [ -e "$file" ] || continue
+        sed 's/^Types:.*/Types: deb-src/' "$file" >"apt/parts/${file##*/}"
+    done
+    for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
+        [ -e "$file" ] || continue
+        sed -n 's/^deb\(-src\)\{0,1\}[[:space:]]/deb-src /p' "$file" |
+            sort -u >"apt/parts/${file##*/}"
+    done
+}
+
+# apt-get with that configuration.
+get() {
+    apt-get -q -o Dir::Etc::SourceList=/dev/null \
+        -o Dir::Etc::SourceParts="$PWD/apt/parts" \
+        -o Dir::State::Lists="$PWD/apt/lists" -o APT::Sandbox::User=root "$@"
+}
+
+# fetch PACKAGE: as a folder of that name.
+fetch() {
+    [ ! -d "$1" ] || return 0
+    rm -rf apt unpacked
+    mkdir -p apt/parts apt/lists/partial unpacked
+    parts
+    get update >apt/log 2>&1 || true # what is missing shows in the next step
+    (
+        cd unpacked
+        get -o Dir::Etc::SourceParts="$PWD/../apt/parts" \
+            -o Dir::State::Lists="$PWD/../apt/lists" source "$1"
+    ) >>apt/log 2>&1 || {
+        cat apt/log >&2
+        echo "$0: apt-get has no sources of $1" >&2
+        exit 1
+    }
+    mv "unpacked/$1"-*/ "$1"
+    rm -rf unpacked
+}
+
+fetch lwip
+fetch bearssl
+rm -rf apt
