@@ -19,6 +19,8 @@ struct connection {
     size_t backlog;       /* bytes sent since libsoup's queue was empty */
     GSource *drain_watch; /* NULL while the backlog is 0 */
     guint kill_timer;
+    guint ping_timer;
+    guint silent_ticks; /* of it, since the last pong */
 };
 
 struct connection *connection_new(SoupServerMessage *message,
@@ -46,6 +48,10 @@ void connection_free(struct connection *connection) {
     if (connection->kill_timer != 0) {
         g_source_remove(connection->kill_timer);
     }
+    if (connection->ping_timer != 0) {
+        g_source_remove(connection->ping_timer);
+    }
+    g_signal_handlers_disconnect_by_data(connection->websocket, connection);
     g_object_unref(connection->websocket);
     g_object_unref(connection->client);
     g_free(connection);
@@ -112,6 +118,38 @@ void connection_send(struct connection *connection, const char *text) {
     if (!connection->drain_watch) {
         start_drain_watch(connection);
     }
+}
+
+static void on_pong(SoupWebsocketConnection *websocket, GBytes *data,
+                    gpointer user_data) {
+    struct connection *connection = user_data;
+
+    (void)websocket;
+    (void)data;
+    connection->silent_ticks = 0;
+}
+
+/* libsoup sends a ping at about the same time, before or after: a pong may be
+ * on its way at one tick, hence none comes between two. */
+static gboolean on_ping_timer(gpointer user_data) {
+    struct connection *connection = user_data;
+
+    if (++connection->silent_ticks > 2) {
+        connection->ping_timer = 0;
+        connection_close(connection, SOUP_WEBSOCKET_CLOSE_POLICY_VIOLATION,
+                         "pings not answered");
+        return G_SOURCE_REMOVE;
+    }
+    return G_SOURCE_CONTINUE;
+}
+
+void connection_ping(struct connection *connection, guint seconds) {
+    g_signal_connect(connection->websocket, "pong", G_CALLBACK(on_pong),
+                     connection);
+    soup_websocket_connection_set_keepalive_interval(connection->websocket,
+                                                     seconds);
+    connection->ping_timer =
+        g_timeout_add_seconds(seconds, on_ping_timer, connection);
 }
 
 char *connection_address(const struct connection *connection) {

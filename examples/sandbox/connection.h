@@ -25,6 +25,10 @@ void connection_close(struct connection *connection, gushort code,
 /* Sends a text message; does nothing if the connection is not open. */
 void connection_send(struct connection *connection, const char *text);
 
+/* Pings the client so often, and closes the connection once two pings have had
+ * no answer. Called once at most. */
+void connection_ping(struct connection *connection, guint seconds);
+
 /* The client's IP address as text, for g_free. */
 char *connection_address(const struct connection *connection);
 

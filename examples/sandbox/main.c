@@ -55,6 +55,7 @@ static void create_stream(struct sandbox *sandbox,
         .quirks = options->quirks,
         .error_shape = options->error_shape,
         .lose = options->lose,
+        .ping = (guint)options->ping,
         .seed = (uint32_t)options->seed,
     };
 

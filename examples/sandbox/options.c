@@ -11,6 +11,7 @@
 
 #define TOKEN_LIFETIME_MAX 31536000 /* s: a year */
 #define STATUS_MAX 31
+#define PING_MAX 86400 /* s: a day */
 
 /* What is a text on the command line, and something else in the options. */
 struct texts {
@@ -86,6 +87,7 @@ static bool check_numbers(const struct options *options, GError **error) {
             in_range("--levels", options->levels, MARKET_DEPTH_LEAST,
                      MARKET_DEPTH_MOST, error)) &&
            in_range("--lose", options->lose, 0, G_MAXINT32, error) &&
+           in_range("--ping", options->ping, 0, PING_MAX, error) &&
            in_range("--seed", options->seed, 0, G_MAXUINT32, error);
 }
 
@@ -165,6 +167,8 @@ bool options_parse(struct options *options, int argc, char **argv,
          "Do this (repeatable): a name, all, or help for a list", "NAME"},
         {"lose", 0, 0, G_OPTION_ARG_INT, &options->lose,
          "Do not send about one of N book updates (default 0: send all)", "N"},
+        {"ping", 0, 0, G_OPTION_ARG_INT, &options->ping,
+         "Ping each client so often (default 0: never)", "SECONDS"},
         {"address-status", 0, 0, G_OPTION_ARG_STRING, &options->address_status,
          "Status of an address that is created (default APPROVED)", "STATUS"},
         {"faults", 0, 0, G_OPTION_ARG_FILENAME, &options->faults,

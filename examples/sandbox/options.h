@@ -19,6 +19,7 @@ struct options {
     int rate;
     int levels;           /* 0: the markets' own number */
     int lose;             /* one of how many updates; 0: none */
+    int ping;             /* s between pings; 0: none */
     int64_t seed;         /* 0 to 2^32 - 1 */
     char *address_status; /* NULL: APPROVED */
     enum writer_error_shape error_shape;

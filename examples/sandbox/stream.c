@@ -27,6 +27,7 @@ struct stream {
     struct stream_around around;
     struct writer writer;
     int lose;
+    guint ping;
     GRand *loss;         /* apart, so that nobody's requests change it */
     struct early *early; /* NULL: without this quirk */
     struct delay_addresses *delays; /* NULL: without this quirk */
@@ -227,6 +228,9 @@ static void on_connection(SoupServer *server, SoupServerMessage *message,
     }
     soup_websocket_connection_set_max_incoming_payload_size(websocket,
                                                             FRAME_MAX);
+    if (stream->ping > 0) {
+        connection_ping(peer->connection, stream->ping);
+    }
     g_signal_connect(websocket, "message", G_CALLBACK(on_message), peer);
     g_signal_connect(websocket, "closed", G_CALLBACK(on_closed), peer);
     g_ptr_array_add(stream->peers, peer);
@@ -412,6 +416,7 @@ struct stream *stream_new(const struct stream_around *around,
     stream->writer.error_shape = options->error_shape;
     stream->writer.random = g_rand_new_with_seed(options->seed);
     stream->lose = options->lose;
+    stream->ping = options->ping;
     stream->loss = g_rand_new_with_seed(options->seed);
     if (quirk_on(options->quirks, QUIRK_EARLY_UPDATES)) {
         stream->early = early_new();

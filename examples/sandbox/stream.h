@@ -19,6 +19,7 @@ struct stream_options {
     enum writer_error_shape error_shape;
     int lose;      /* about one of so many market_data updates is not sent; 0:
                       each is */
+    guint ping;    /* s between pings; 0: none are sent */
     uint32_t seed; /* of what is left to chance */
 };
 

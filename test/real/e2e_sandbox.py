@@ -608,6 +608,40 @@ async def test_loss_shows_in_the_book():
             raise AssertionError("the book is the truth in spite of losses")
 
 
+async def test_pings():
+    """A client that answers them stays, and one that does not is closed."""
+    async with client_of("--ping", "1") as answers, \
+            client_of("--ping", "1") as silent:
+        pings = collections.Counter()
+
+        async def answer(data, pong=answers.socket.pong):
+            pings[answers] += 1
+            await pong(data)
+
+        async def keep_silent(_):
+            pings[silent] += 1
+
+        answers.socket.pong, silent.socket.pong = answer, keep_silent
+        await asyncio.wait_for(silent.socket.wait_closed(), HANG_S)
+        check(silent.socket.close_code == 1008, silent.socket.close_code)
+        check(silent.socket.close_reason == "pings not answered",
+              silent.socket.close_reason)
+        check(pings[silent] in (2, 3), f"{pings[silent]} pings")
+        while pings[answers] < 5:
+            check(answers.socket.open, "closed though it answers")
+            await asyncio.sleep(0.1)
+
+
+async def test_without_pings():
+    async with client_of() as client:
+        async def fail(_):
+            raise AssertionError("pinged without --ping")
+
+        client.socket.pong = fail
+        await asyncio.sleep(2.5)
+        check(client.socket.open, "closed")
+
+
 async def test_large_book():
     async with client_of("--levels", "80000", rate=2) as client:
         await client.subscribe((BOOK,), ("LTCUSD",))
