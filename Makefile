@@ -66,7 +66,7 @@ ALL_HEADERS = $(wildcard *.h port/*/*.h examples/*.h examples/*/*.h \
 BENCH_CXX = $(wildcard test/bench/*.cc)
 
 PROGRAMS = $(addprefix $(BUILD)/,mini-stream sandbox ws-echo first put-address \
-	plain)
+	plain pem2c)
 TESTS = $(TEST_SRC:%.c=$(BUILD)/%)
 LIBRARY = $(BUILD)/libmini_stream.a
 POSIX = $(BUILD)/libmst_posix.a
@@ -114,7 +114,8 @@ tests: $(TESTS)
 lint:
 	@test/packages.sh build tool sandbox test lint bench
 	+@MAKE="$(MAKE) --no-print-directory $(jobs)" \
-		test/lint.sh $(ALL_SRC) $(ALL_HEADERS) $(BENCH_CXX)
+		test/lint.sh $(ALL_SRC) $(ALL_HEADERS) $(FIRMWARE_SRC) \
+		$(FIRMWARE_HEADERS) $(BENCH_CXX)
 
 cross_includes = $(addprefix -isystem ,$(BEARSSL_DIR:%=%/inc) $(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
 
@@ -169,7 +170,8 @@ braces = readability-braces-around-statements
 format:
 	@$(foreach file,$(ALL_SRC),clang-tidy --quiet --fix \
 		--checks=-*,$(braces) $(file) -- $(call flags,$(file));)
-	clang-format -i $(ALL_SRC) $(ALL_HEADERS) $(BENCH_CXX)
+	clang-format -i $(ALL_SRC) $(ALL_HEADERS) $(FIRMWARE_SRC) \
+		$(FIRMWARE_HEADERS) $(BENCH_CXX)
 
 ## Remove everything built
 clean:
@@ -179,7 +181,8 @@ clean:
 help:
 	@awk '/^## / { text = substr($$0, 4); next } \
 		text && /^[a-z-]+:/ { sub(/:.*/, ""); \
-		printf "  make %-10s %s\n", $$0, text } { text = "" }' Makefile
+		printf "  make %-13s %s\n", $$0, text } { text = "" }' \
+		Makefile examples/firmware/firmware.mk
 	@echo "Variables: CC CFLAGS BUILD BEARSSL_DIR DEMO_SECONDS FUZZ_SECONDS V=1"
 
 # V=1 shows the commands.
@@ -229,6 +232,9 @@ $(BUILD)/ws-echo: $(BUILD)/obj/examples/ws_echo.o $(POSIX) $(LIBRARY)
 
 $(BUILD)/first: $(BUILD)/obj/examples/first.o $(POSIX) $(LIBRARY)
 	$(link) $(BASE_LIBS) $(LDLIBS)
+
+$(BUILD)/pem2c: $(BUILD)/obj/examples/pem2c.o $(POSIX) $(LIBRARY)
+	$(link) $(BASE_LIBS) $(call libs,gnutls) $(LDLIBS)
 
 $(BUILD)/put-address: $(BUILD)/obj/examples/put_address.o $(POSIX) $(LIBRARY)
 	$(link) $(BASE_LIBS) $(LDLIBS)
@@ -292,6 +298,8 @@ PLANS_SRC = mini_stream.c port/mock/mst_mock.c test/session/plans.c \
 	service_stream.c support.c support_events.c)
 $(BUILD)/bench/plans: $(PLANS_SRC:%.c=$(BUILD)/bench/obj/%.o)
 	$(link) $(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
+
+include examples/firmware/firmware.mk
 
 # One that includes the library, to reach its static functions, takes nothing
 # from the archive of it.

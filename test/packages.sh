@@ -52,6 +52,16 @@ size     gcc-arm-none-eabi      command:arm-none-eabi-gcc  cross compiler
 size     libnewlib-arm-none-eabi  none              its C library
 size     python3                command:python3     runs the measures
 count    qemu-system-arm        command:qemu-system-arm  emulates a Cortex-M4
+firmware gcc-arm-none-eabi      command:arm-none-eabi-gcc  cross compiler
+firmware libnewlib-arm-none-eabi  none              its C library
+firmware dpkg-dev               command:dpkg-source  unpacks lwIP and BearSSL
+firmware qemu-system-arm        command:qemu-system-arm  emulates the board
+firmware iproute2               command:ip          the board's network
+firmware dnsmasq-base           command:dnsmasq     DHCP and DNS for the board
+firmware chrony                 command:chronyd     the time for the board
+firmware stunnel4               command:stunnel     TLS of all kinds
+firmware openssl                command:openssl     its certificates
+firmware python3                command:python3     runs the test
 END
 }
 

@@ -129,8 +129,9 @@ static void on_pong(SoupWebsocketConnection *websocket, GBytes *data,
     connection->silent_ticks = 0;
 }
 
-/* libsoup sends a ping at about the same time, before or after: a pong may be
- * on its way at one tick, hence none comes between two. */
+/* libsoup sends a ping at about the same time, just before or just after this,
+ * and its pong may come on either side of the next tick: so one interval
+ * without a pong proves nothing. */
 static gboolean on_ping_timer(gpointer user_data) {
     struct connection *connection = user_data;
 

@@ -7,10 +7,11 @@
 #define LWIP_PLATFORM_DIAG(x) ((void)0)
 #define LWIP_PLATFORM_ASSERT(x) ((void)0)
 
-uint32_t firmware_random(void);
-#define LWIP_RAND() firmware_random()
+/* In platform.c. */
+uint32_t lwip_random(void);
+#define LWIP_RAND() lwip_random()
 
-void firmware_set_clock(uint32_t unix_s, uint32_t us);
-#define SNTP_SET_SYSTEM_TIME_US(s, us) firmware_set_clock((s), (us))
+void lwip_time(uint32_t unix_s, uint32_t us);
+#define SNTP_SET_SYSTEM_TIME_US(s, us) lwip_time((s), (us))
 
 #endif

@@ -31,11 +31,16 @@
 
 #define UART_DR REGISTER(0x4000C000)
 #define UART_FR REGISTER(0x4000C018)
+#define UART_FR_EMPTY (1u << 4) /* nothing received */
 #define UART_FR_FULL (1u << 5)
 #define UART_IBRD REGISTER(0x4000C024)
 #define UART_FBRD REGISTER(0x4000C028)
 #define UART_LCRH REGISTER(0x4000C02C)
 #define UART_CTL REGISTER(0x4000C030)
+#define UART_IM REGISTER(0x4000C038)
+#define UART_ICR REGISTER(0x4000C044)
+#define UART_RX 0x50u /* a character, or some and then none */
+#define IRQ_UART 5u
 
 #define TIMER_CFG REGISTER(0x40030000)
 #define TIMER_TAMR REGISTER(0x40030004)
@@ -74,10 +79,24 @@ static struct {
     uint32_t word;
     unsigned bytes;
 } sending;
+static struct {
+    uint32_t word;
+    unsigned bytes;
+    size_t left; /* of the frame, with its checksum */
+} receiving;
 
 void board_tick(void);
 void board_alarm(void);
 void board_frame(void);
+void board_character(void);
+
+static void interrupt_enable(unsigned number) {
+    NVIC_ISER(number / 32) = 1u << number % 32;
+}
+
+static void interrupt_disable(unsigned number) {
+    NVIC_ICER(number / 32) = 1u << number % 32;
+}
 
 void board_tick(void) {
     periods++;
@@ -87,9 +106,14 @@ void board_alarm(void) {
     TIMER_ICR = 1;
 }
 
-/* Frames are read in the program's loop; until then no more is heard. */
+/* Frames and characters are read in the program's loop. Their interrupts only
+ * wake the processor up, and are off until all is read. */
 void board_frame(void) {
-    NVIC_ICER(IRQ_ETHERNET / 32) = 1u << IRQ_ETHERNET % 32;
+    interrupt_disable(IRQ_ETHERNET);
+}
+
+void board_character(void) {
+    interrupt_disable(IRQ_UART);
 }
 
 static void interrupts_off(void) {
@@ -139,7 +163,7 @@ void board_sleep(uint32_t ms) {
         TIMER_CTL = 1;
     }
     interrupts_off(); /* they still wake the processor up */
-    if (MAC_NP == 0) {
+    if (MAC_NP == 0 && (UART_FR & UART_FR_EMPTY) != 0) {
         sleeps++;
         __asm__ volatile("wfi" ::: "memory");
     }
@@ -150,37 +174,72 @@ uint32_t board_sleeps(void) {
     return sleeps;
 }
 
+static void print_character(char c) {
+    while ((UART_FR & UART_FR_FULL) != 0) {}
+    UART_DR = (uint8_t)c;
+}
+
 void board_print(const char *text) {
     for (; *text != '\0'; text++) {
-        while ((UART_FR & UART_FR_FULL) != 0) {}
-        UART_DR = (uint8_t)*text;
+        if (*text == '\n') {
+            print_character('\r');
+        }
+        print_character(*text);
     }
+}
+
+char board_key(void) {
+    if ((UART_FR & UART_FR_EMPTY) != 0) {
+        UART_ICR = UART_RX;
+        interrupt_enable(IRQ_UART);
+        return '\0';
+    }
+    return (char)UART_DR;
 }
 
 /* ---- Ethernet ---- */
 
-int board_receive(uint8_t *data, size_t size) {
-    uint32_t word;
-    size_t len, at;
+static uint8_t receive_byte(void) {
+    uint8_t byte;
+
+    if (receiving.bytes == 0) {
+        receiving.word = MAC_DATA;
+        receiving.bytes = 4;
+    }
+    byte = (uint8_t)receiving.word;
+    receiving.word >>= 8;
+    receiving.bytes--;
+    receiving.left--;
+    return byte;
+}
+
+/* In front of a frame is its length, which counts itself and the checksum. */
+size_t board_receive_begin(void) {
+    size_t low, high;
 
     if (MAC_NP == 0) {
         MAC_RIS = MAC_RXINT;
-        NVIC_ISER(IRQ_ETHERNET / 32) = 1u << IRQ_ETHERNET % 32;
+        interrupt_enable(IRQ_ETHERNET);
         return 0;
     }
-    /* The length, which counts itself and the checksum, and the first bytes of
-     * the frame. */
-    word = MAC_DATA;
-    len = (word & 0xFFFF) - 6;
-    for (at = 0; at < len + 4; at++) {
-        if ((at + 2) % 4 == 0) {
-            word = MAC_DATA;
-        }
-        if (at < len && at < size) {
-            data[at] = (uint8_t)(word >> 8 * ((at + 2) % 4));
-        }
+    receiving.bytes = 0;
+    receiving.left = 2;
+    low = receive_byte();
+    high = receive_byte();
+    receiving.left = (high << 8 | low) - 2;
+    return receiving.left - 4;
+}
+
+void board_receive_bytes(uint8_t *data, size_t len) {
+    for (size_t i = 0; i < len; i++) {
+        data[i] = receive_byte();
     }
-    return len <= size ? (int)len : -(int)len;
+}
+
+void board_receive_end(void) {
+    while (receiving.left > 0) {
+        (void)receive_byte();
+    }
 }
 
 static void send_byte(uint8_t byte) {
@@ -217,12 +276,13 @@ void board_send_end(void) {
 extern const uint8_t seed_page[], settings_page[], settings_page_end[];
 
 const uint8_t *board_seed(void) {
-    uint8_t all = 0xFF;
+    size_t i = 1;
 
-    for (size_t i = 0; i < BOARD_SEED_LEN; i++) {
-        all &= seed_page[i];
+    while (i < BOARD_SEED_LEN && seed_page[i] == seed_page[0]) {
+        i++;
     }
-    return all == 0xFF ? NULL : seed_page; /* as flash is when it is empty */
+    /* All alike: nobody has written it. */
+    return i < BOARD_SEED_LEN ? seed_page : NULL;
 }
 
 const char *board_setting(const char *name) {
@@ -239,6 +299,15 @@ const char *board_setting(const char *name) {
     return "";
 }
 
+uint32_t board_setting_number(const char *name) {
+    uint32_t number = 0;
+
+    for (const char *at = board_setting(name); *at >= '0' && *at <= '9'; at++) {
+        number = number * 10 + (uint32_t)(*at - '0');
+    }
+    return number;
+}
+
 void board_init(void) {
     RCC = (RCC & ~RCC_SYSDIV_MASK) | RCC_SYSDIV_4 | RCC_USESYSDIV;
     RCGC1 |= RCGC1_UART0 | RCGC1_TIMER0;
@@ -251,16 +320,16 @@ void board_init(void) {
     UART_FBRD = 8;
     UART_LCRH = 0x70; /* 8 bits, FIFO */
     UART_CTL = 0x301;
+    UART_IM = UART_RX;
     TIMER_CTL = 0;
     TIMER_CFG = 0;  /* 32 bits */
     TIMER_TAMR = 1; /* once */
     TIMER_IMR = 1;
-    NVIC_ISER(IRQ_TIMER / 32) = 1u << IRQ_TIMER % 32;
+    interrupt_enable(IRQ_TIMER);
     MAC_IA0 = (uint32_t)board_mac[0] | (uint32_t)board_mac[1] << 8 |
               (uint32_t)board_mac[2] << 16 | (uint32_t)board_mac[3] << 24;
     MAC_IA1 = (uint32_t)board_mac[4] | (uint32_t)board_mac[5] << 8;
     MAC_RCTL = MAC_RXEN;
     MAC_TCTL = MAC_TXEN | MAC_TX_PAD | MAC_TX_CRC | MAC_DUPLEX;
     MAC_IM = MAC_RXINT;
-    NVIC_ISER(IRQ_ETHERNET / 32) = 1u << IRQ_ETHERNET % 32;
 }

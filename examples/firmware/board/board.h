@@ -18,14 +18,16 @@ void board_init(void);
 uint32_t board_ms(void);
 /* Cycles of the clock since the start, for measuring. */
 uint64_t board_cycles(void);
-/* Sleeps until an interrupt, so long at most. Returns at once where a frame has
- * come since the last one was read. */
+/* Sleeps until an interrupt, so long at most. Returns at once where a frame or
+ * a character has come and was not read. */
 void board_sleep(uint32_t ms);
 /* How often it has slept. */
 uint32_t board_sleeps(void);
 
 /* Writes a text to the UART. */
 void board_print(const char *text);
+/* The next character that has come by the UART, or NUL for none. */
+char board_key(void);
 
 /* Bytes of seed that were loaded, or NULL where there is none. */
 #define BOARD_SEED_LEN 32
@@ -33,12 +35,15 @@ const uint8_t *board_seed(void);
 /* The value of a setting, or "": settings are texts "name=value", each with a
  * NUL, in a page of flash of their own. */
 const char *board_setting(const char *name);
+/* The same as a number; 0 where there is none. */
+uint32_t board_setting_number(const char *name);
 
-/* Ethernet: reads a frame into data, of this size: its length, 0 for none, or
- * what was longer than size and is lost, as a negative number. */
-int board_receive(uint8_t *data, size_t size);
-/* Sends a frame: begin with its length, then its bytes in pieces of any length,
- * then end. */
+/* Ethernet. Receives a frame: begin gives its length, or 0 where there is none;
+ * then its bytes, in pieces of any length, or only some; then end. */
+size_t board_receive_begin(void);
+void board_receive_bytes(uint8_t *data, size_t len);
+void board_receive_end(void);
+/* Sends a frame: begin with its length, then all its bytes, then end. */
 void board_send_begin(size_t len);
 void board_send_bytes(const uint8_t *data, size_t len);
 void board_send_end(void);

@@ -15,6 +15,7 @@ int main(void);
 void board_tick(void);
 void board_alarm(void);
 void board_frame(void);
+void board_character(void);
 
 /* Faults end here: nothing is to be trusted any more. */
 static void stop(void) {
@@ -53,6 +54,7 @@ size_t board_stack_used(void) {
 }
 
 #define IRQ(n) (16 + (n))
+#define IRQ_UART 5
 #define IRQ_TIMER 19
 #define IRQ_ETHERNET 42
 
@@ -71,6 +73,7 @@ __attribute__((section(".vectors"), used)) const vector vectors[] = {
     [12] = ignore,
     [14] = ignore,
     [15] = board_tick,
+    [IRQ(IRQ_UART)] = board_character,
     [IRQ(IRQ_TIMER)] = board_alarm,
     [IRQ(IRQ_ETHERNET)] = board_frame,
 };

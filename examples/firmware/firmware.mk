@@ -1,0 +1,121 @@
+# Builds the images in examples/firmware, and runs their test; see its README.
+# Everything goes to $(BUILD)/firmware.
+# SPDX-License-Identifier: 0BSD
+
+# Trust anchors, PEM. Without it those of the test.
+FIRMWARE_CA ?=
+FIRMWARE_SECONDS ?= 20
+
+FIRMWARE = $(BUILD)/firmware
+FIRMWARE_IMAGES = $(FIRMWARE)/any.elf $(FIRMWARE)/small.elf
+
+# Limits of the library that the small image lowers. It prints them at boot.
+any_limits =
+small_limits = MST_SUBSCRIPTIONS_MAX=2 MST_MARKET_MAX=15 MST_TOKEN_MAX=1024 \
+	MST_HOST_MAX=63 MST_PATH_MAX=31 MST_LINE_MAX=128 MST_BODY_MAX=4096 \
+	MST_JSON_DEPTH=8 MST_PART_LEVELS=8 MST_TEXT_MAX=47
+
+any_options =
+small_options = -DIMAGE_SMALL
+any_sources = examples/firmware/address.c
+small_sources = examples/firmware/small.c
+small_link = -Wl,--wrap=br_ssl_engine_set_suites
+any_anchors = anchors
+small_anchors = root-ec
+
+firmware_sources = mini_stream.c port/lwip/mst_lwip.c $(addprefix \
+	examples/firmware/,main.c stream.c show.c print.c network.c platform.c \
+	board/board.c board/start.c)
+FIRMWARE_SRC = port/lwip/mst_lwip.c $(wildcard examples/firmware/*.c \
+	examples/firmware/board/*.c)
+FIRMWARE_HEADERS = $(wildcard examples/firmware/board/*.h \
+	examples/firmware/arch/*.h)
+
+firmware_cc = $(CROSS)gcc -mcpu=cortex-m3 -mthumb
+# Without BearSSL's own clock and random source, which newlib would pull in.
+firmware_options = -std=c99 -Os -g -ffunction-sections -fdata-sections \
+	-fno-common -DBR_USE_UNIX_TIME=0 -DBR_USE_URANDOM=0 -DBR_USE_GETENTROPY=0
+firmware_includes = -I. -Iport/lwip -Iexamples/firmware \
+	-isystem $(FIRMWARE)/sources/lwip/src/include \
+	-isystem $(FIRMWARE)/sources/bearssl/inc
+
+.PHONY: firmware firmware-test firmware-hour firmware-images firmware-sources
+
+## Firmware with TCP/IP and TLS for an emulated board with 64 KB of RAM
+firmware:
+	@test/packages.sh build sandbox firmware
+	$(again) firmware-sources
+	$(again) firmware-images
+
+# Before make looks which files there are to compile.
+firmware-sources: $(FIRMWARE)/sources/.fetched
+	@:
+
+firmware-images: $(FIRMWARE_IMAGES)
+	@$(CROSS)size $^
+
+## Run it in an emulator against the sandbox for FIRMWARE_SECONDS (20)
+firmware-test: all firmware
+	@FIRMWARE_SECONDS=$(FIRMWARE_SECONDS) $(PYTHON) test/firmware/firmware.py
+
+## The same for an hour
+firmware-hour:
+	@$(MAKE) firmware-test FIRMWARE_SECONDS=3600
+
+$(FIRMWARE)/sources/.fetched: examples/firmware/sources.sh
+	$(call quiet,fetch) examples/firmware/sources.sh $(@D)
+	@touch $@
+
+# Certificates of the test's servers and their roots: they stay the same, for
+# the images trust them.
+$(FIRMWARE)/ca/anchors.pem: test/lib/firmware_certificates.py \
+		test/lib/tls_certificates.py
+	$(call quiet,make) $(PYTHON) $< $(@D)
+
+$(FIRMWARE)/%/anchors.c: $(or $(FIRMWARE_CA),$(FIRMWARE)/ca/anchors.pem) \
+		$(BUILD)/pem2c
+	@mkdir -p $(@D)
+	$(call quiet,anchors) $(BUILD)/pem2c $(or $(FIRMWARE_CA), \
+		$(FIRMWARE)/ca/$($*_anchors).pem) firmware_anchors >$@
+
+# Other people's code, as it is.
+lwip_sources = $(wildcard $(addprefix $(FIRMWARE)/sources/lwip/src/, \
+	core/*.c core/ipv4/*.c netif/ethernet.c apps/sntp/sntp.c))
+bearssl_sources = $(wildcard $(FIRMWARE)/sources/bearssl/src/*.c \
+	$(FIRMWARE)/sources/bearssl/src/*/*.c)
+
+$(FIRMWARE)/theirs/%.o: $(FIRMWARE)/sources/%.c examples/firmware/lwipopts.h
+	@mkdir -p $(@D)
+	$(call quiet,compile) $(firmware_cc) $(firmware_options) -w \
+		$(firmware_includes) -I$(FIRMWARE)/sources/bearssl/src -c -o $@ $<
+
+$(FIRMWARE)/libbearssl.a: $(bearssl_sources:$(FIRMWARE)/sources/%.c=$(FIRMWARE)/theirs/%.o)
+$(FIRMWARE)/liblwip.a: $(lwip_sources:$(FIRMWARE)/sources/%.c=$(FIRMWARE)/theirs/%.o)
+$(FIRMWARE)/lib%.a:
+	$(call quiet,archive) rm -f $@ && $(CROSS)ar rcs $@ $^
+
+# firmware_image NAME
+define firmware_image
+$(1)_objects = $$(patsubst %.c,$$(FIRMWARE)/$(1)/%.o,$$(firmware_sources) \
+	$$($(1)_sources))
+
+$$(FIRMWARE)/$(1)/%.o: %.c examples/firmware/firmware.mk \
+		| $$(FIRMWARE)/sources/.fetched
+	@mkdir -p $$(@D)
+	$$(call quiet,compile) $$(firmware_cc) $$(firmware_options) $$(WARNINGS) \
+		$$(firmware_includes) $$($(1)_options) $$(addprefix -D,$$($(1)_limits)) \
+		-DIMAGE_LIMITS='"$$(strip $$($(1)_limits))"' -MMD -MP -c -o $$@ $$<
+
+$$(FIRMWARE)/$(1)/anchors.o: $$(FIRMWARE)/$(1)/anchors.c
+	$$(call quiet,compile) $$(firmware_cc) $$(firmware_options) \
+		$$(firmware_includes) -c -o $$@ $$<
+
+$$(FIRMWARE)/$(1).elf: $$($(1)_objects) $$(FIRMWARE)/$(1)/anchors.o \
+		$$(FIRMWARE)/liblwip.a $$(FIRMWARE)/libbearssl.a \
+		examples/firmware/board/lm3s6965.ld
+	$$(call quiet,link) $$(firmware_cc) -nostartfiles --specs=nano.specs \
+		-Wl,--gc-sections,--fatal-warnings,-Map=$$(@:.elf=.map) -o $$@ \
+		$$($(1)_link) -T $$(filter %.ld,$$^) $$(filter-out %.ld,$$^)
+endef
+$(eval $(call firmware_image,any))
+$(eval $(call firmware_image,small))

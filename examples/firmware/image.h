@@ -1,0 +1,42 @@
+/*
+ * What the two images differ in. The build says which one it is, and sets the
+ * library's limits (firmware.mk). SPDX-License-Identifier: 0BSD
+ */
+#ifndef IMAGE_H
+#define IMAGE_H
+
+#include "mini_stream.h"
+
+/* The message buffer shares its room with the check of a certificate, so that
+ * this much of it costs nothing. */
+#define IMAGE_MESSAGE sizeof(br_x509_minimal_context)
+
+#ifdef IMAGE_SMALL
+/* One book, from a server that sends small records when it is asked to. Errors
+ * are numbers. See small.c for its TLS. */
+#define IMAGE_NAME "small"
+#define IMAGE_MARKETS \
+    { "BTCUSD" }
+#define IMAGE_BOOKS 1
+#define IMAGE_LEVELS 25
+#define IMAGE_PUTS 0
+#define IMAGE_TEXTS 0
+#define IMAGE_LENGTHS MST_RECORD_IN_MIN, MST_RECORD_OUT_MIN, IMAGE_MESSAGE, 0
+#else
+/* Any server, two books and executions; it can put an address. */
+#define IMAGE_NAME "any"
+#define IMAGE_MARKETS \
+    { "BTCUSD", "ETHUSD" }
+#define IMAGE_BOOKS 2
+#define IMAGE_LEVELS 50
+#define IMAGE_PUTS 1
+#define IMAGE_TEXTS 1
+#define IMAGE_LENGTHS MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN, IMAGE_MESSAGE, 0
+#endif
+
+/* The limits that the build has lowered, as "NAME=value NAME=value". */
+#ifndef IMAGE_LIMITS
+#define IMAGE_LIMITS ""
+#endif
+
+#endif

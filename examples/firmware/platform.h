@@ -1,0 +1,19 @@
+/*
+ * What lwIP and the library want of a platform beside the network: a clock of
+ * the world, and random bytes. SPDX-License-Identifier: 0BSD
+ */
+#ifndef PLATFORM_H
+#define PLATFORM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Seeds the generator of random bytes from the board's seed page. */
+void platform_begin(void);
+
+/* Unix time in ns, once a time server has said it: 0 or MST_ERR_CLOCK. */
+int platform_unix_ns(int64_t *ns);
+/* Bytes fit for keys: 0, or MST_ERR_ENTROPY where there is no seed. */
+int platform_entropy(void *data, size_t len);
+
+#endif
