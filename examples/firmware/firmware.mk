@@ -68,7 +68,7 @@ $(FIRMWARE)/sources/.fetched: examples/firmware/sources.sh
 
 # Certificates of the test's servers and their roots: they stay the same, for
 # the images trust them.
-$(FIRMWARE)/ca/anchors.pem: test/lib/firmware_certificates.py \
+$(FIRMWARE)/ca/anchors.pem: test/firmware/certificates.py \
 		test/lib/tls_certificates.py
 	$(call quiet,make) $(PYTHON) $< $(@D)
 

@@ -10,7 +10,7 @@
 #define LWIP_NOASSERT 1
 
 #define MEM_ALIGNMENT 4
-#define MEM_SIZE 4096 /* what is sent, until it is acknowledged; DHCP */
+#define MEM_SIZE 3072 /* what is sent, until it is acknowledged; DHCP */
 #define MEMP_NUM_TCP_PCB 3
 #define MEMP_NUM_TCP_PCB_LISTEN 1
 #define MEMP_NUM_UDP_PCB 3

@@ -12,7 +12,8 @@ static void print_digits(uint64_t number, int least) {
     do {
         *--at = (char)('0' + number % 10);
         number /= 10;
-    } while (number != 0 || --least > 0);
+        least--;
+    } while (number != 0 || least > 0);
     board_print(at);
 }
 

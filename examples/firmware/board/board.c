@@ -10,10 +10,12 @@
 
 /* Cortex-M3. */
 #define SYST_CSR REGISTER(0xE000E010)
+#define SYST_ON 1u
+#define SYST_INTERRUPT 2u
+#define SYST_CLOCK 4u /* the processor's */
 #define SYST_RVR REGISTER(0xE000E014)
 #define SYST_CVR REGISTER(0xE000E018)
 #define NVIC_ISER(n) REGISTER(0xE000E100 + 4 * (n))
-#define NVIC_ICER(n) REGISTER(0xE000E180 + 4 * (n))
 #define SCB_ICSR REGISTER(0xE000ED04)
 #define ICSR_PENDSTSET (1u << 26)
 
@@ -94,10 +96,6 @@ static void interrupt_enable(unsigned number) {
     NVIC_ISER(number / 32) = 1u << number % 32;
 }
 
-static void interrupt_disable(unsigned number) {
-    NVIC_ICER(number / 32) = 1u << number % 32;
-}
-
 void board_tick(void) {
     periods++;
 }
@@ -107,13 +105,14 @@ void board_alarm(void) {
 }
 
 /* Frames and characters are read in the program's loop. Their interrupts only
- * wake the processor up, and are off until all is read. */
+ * wake the processor up, and are off, where they come from, until all is read.
+ */
 void board_frame(void) {
-    interrupt_disable(IRQ_ETHERNET);
+    MAC_IM = 0;
 }
 
 void board_character(void) {
-    interrupt_disable(IRQ_UART);
+    UART_IM = 0;
 }
 
 static void interrupts_off(void) {
@@ -191,7 +190,7 @@ void board_print(const char *text) {
 char board_key(void) {
     if ((UART_FR & UART_FR_EMPTY) != 0) {
         UART_ICR = UART_RX;
-        interrupt_enable(IRQ_UART);
+        UART_IM = UART_RX;
         return '\0';
     }
     return (char)UART_DR;
@@ -219,7 +218,7 @@ size_t board_receive_begin(void) {
 
     if (MAC_NP == 0) {
         MAC_RIS = MAC_RXINT;
-        interrupt_enable(IRQ_ETHERNET);
+        MAC_IM = MAC_RXINT;
         return 0;
     }
     receiving.bytes = 0;
@@ -314,13 +313,13 @@ void board_init(void) {
     RCGC2 |= RCGC2_EMAC | RCGC2_EPHY;
     SYST_RVR = PERIOD - 1;
     SYST_CVR = 0;
-    SYST_CSR = 7; /* the processor's clock, interrupt, on */
+    SYST_CSR = SYST_CLOCK | SYST_INTERRUPT | SYST_ON;
     UART_CTL = 0;
     UART_IBRD = 27; /* 115,200 baud */
     UART_FBRD = 8;
     UART_LCRH = 0x70; /* 8 bits, FIFO */
     UART_CTL = 0x301;
-    UART_IM = UART_RX;
+    interrupt_enable(IRQ_UART);
     TIMER_CTL = 0;
     TIMER_CFG = 0;  /* 32 bits */
     TIMER_TAMR = 1; /* once */
@@ -331,5 +330,5 @@ void board_init(void) {
     MAC_IA1 = (uint32_t)board_mac[4] | (uint32_t)board_mac[5] << 8;
     MAC_RCTL = MAC_RXEN;
     MAC_TCTL = MAC_TXEN | MAC_TX_PAD | MAC_TX_CRC | MAC_DUPLEX;
-    MAC_IM = MAC_RXINT;
+    interrupt_enable(IRQ_ETHERNET);
 }

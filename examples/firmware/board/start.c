@@ -17,9 +17,13 @@ void board_alarm(void);
 void board_frame(void);
 void board_character(void);
 
-/* Faults end here: nothing is to be trusted any more. */
+/* Faults end here: nothing is to be trusted any more. A product would restart.
+ */
 static void stop(void) {
-    board_print("fault\n");
+    __asm__ volatile("msr msp, %0" ::"r"(stack_end));
+    board_print(board_stack_used() == board_stack_size()
+                    ? "fault: the stack was too small\n"
+                    : "fault\n");
     for (;;) {}
 }
 

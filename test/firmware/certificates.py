@@ -2,12 +2,13 @@
 """Makes the roots that the firmware of the test trusts (anchors.pem, and each
 by itself), and the chains of its servers, all for exchange.test.
 
-Usage: firmware_certificates.py DIR
+Usage: certificates.py DIR
 SPDX-License-Identifier: 0BSD
 """
 import os
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from tls_certificates import ISSUER, SERVER, Certificates
 
 HOST = "exchange.test"

@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+"""The firmware on an emulated board with 64 KB of RAM, against a sandbox: it
+gets time and a token, streams, resumes TLS, puts an address, says what is wrong
+at its boot and mends it where it can.
+
+Usage: firmware.py [PART_OF_A_TEST'S_NAME...]       (make firmware-test)
+BUILD: where the programs are; FIRMWARE_SECONDS: how long the stream is watched.
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import calendar
+import decimal
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import check, run_all, tests_of
+from lab import AES_GCM, CHACHA20, FOLDER, INSTRUCTIONS_PER_CYCLE, Lab
+
+SECONDS = float(os.environ.get("FIRMWARE_SECONDS", "20"))
+AT_ONCE = 2  # boards
+MARKETS = ("BTCUSD", "ETHUSD")
+RATE = ("--rate", "5")  # slow enough to see the truth of each change
+KB = 1024
+# What the image may take of flash, and of RAM with its stack.
+BARS = {"any": (136 * KB, 62 * KB), "small": (104 * KB, 36 * KB)}
+
+
+def milliseconds(text):
+    match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z",
+                         text)
+    check(match, f"time {text!r}")
+    seconds = calendar.timegm(time.strptime(match[1], "%Y-%m-%dT%H:%M:%S"))
+    return seconds * 1000 + int((match[2] or "").ljust(3, "0")[:3])
+
+
+class Truths:
+    """The sandbox's own books, by time: the changes that were seen."""
+
+    def __init__(self, exchange, markets):
+        self.exchange = exchange
+        self.books = {market: {} for market in markets}
+        self.ended = threading.Event()
+        self.error = None
+        self.thread = threading.Thread(target=self.watch)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.thread.join()
+
+    def watch(self):
+        try:
+            while not self.ended.wait(0.02):
+                for market, seen in self.books.items():
+                    truth = self.exchange.truth(market)
+                    seen[milliseconds(truth["time"])] = [
+                        [(decimal.Decimal(level["price"]),
+                          decimal.Decimal(level["amount"]))
+                         for level in truth[side]] for side in ("bids", "asks")]
+        except Exception as error:  # pylint: disable=broad-except
+            self.error = error
+
+
+def shown_levels(text):
+    return [tuple(decimal.Decimal(part) for part in level.split(":"))
+            for level in text.split()]
+
+
+def check_truth(lab, markets=MARKETS, least=12):
+    """What the board prints of its books is what the sandbox's are, of the
+    same millisecond."""
+    missing = set(markets)
+    with Truths(lab.exchange, markets) as truths:
+        time.sleep(0.5)
+        end = time.monotonic() + 60
+        while missing:
+            check(time.monotonic() < end, f"no book of {missing} was compared")
+            lab.board.press("b")
+            lines = [lab.board.wait(rf" levels {market} (\w+) (\S+) bids(.*) "
+                                    r"asks(.*)") for market in markets]
+            time.sleep(0.3)  # until the truth of that time was seen
+            check(truths.error is None, truths.error)
+            for market, line in zip(markets, lines):
+                true = truths.books[market].get(milliseconds(line[2]))
+                if line[1] != "live" or true is None:
+                    continue
+                for shown, side in zip((line[3], line[4]), true):
+                    shown = shown_levels(shown)
+                    check(len(shown) >= least, f"{len(shown)} levels")
+                    check(shown == side[:len(shown)],
+                          f"{market}: {set(shown) ^ set(side[:len(shown)])}")
+                missing.discard(market)
+
+
+def wait_live(board, markets=MARKETS):
+    """The stream opens and all is there; returns its generation and how many
+    of its handshakes were short."""
+    opened = board.wait(r" open generation=(\d+) resumed=(\d+)")
+    begin = board.at
+    for market in markets:
+        board.at = begin
+        board.wait(rf" book {market} live")
+    return int(opened[1]), int(opened[2])
+
+
+def check_well(first, last):
+    """The same connection all the time, and every message was good. (At the
+    boot there was no clock, which counts as attempts that failed.)"""
+    for name in ("opens", "failures", "bad"):
+        check(last[name] == first[name], f"{name}: {last}")
+
+
+def check_flat(first, last):
+    """Nothing grows: what lwIP has in use goes up and down with what is on its
+    way, so the most that ever was is compared."""
+    for name, slack in (("heap", 1024), ("segments", 2), ("pbufs", 4),
+                        ("pcbs", 1)):
+        check(last[name][0] <= first[name][1] + slack,
+              f"{name}: {first[name]}, then {last[name]}")
+    for name in ("heap", "segments", "pcbs"):
+        check(last[name][2] == 0, f"lwIP had no {name}: {last[name]}")
+    check(last["stack"][0] <= last["stack"][1] - 256,
+          f"the stack is nearly used up: {last['stack']}")
+
+
+def publish(name, report, seconds=None):
+    stack, size = report["stack"]
+    print(f"      {name}: stack {stack} of {size}, longest turn "
+          f"{report['longest_turn'] * INSTRUCTIONS_PER_CYCLE:,} instructions, "
+          f"poll of an open stream "
+          f"{report['longest_open_poll'] * INSTRUCTIONS_PER_CYCLE:,}, "
+          f"lwIP's heap {report['heap'][1]}, pbufs {report['pbufs'][1]}"
+          + (f", {seconds:.1f} wake-ups a second" if seconds else ""),
+          flush=True)
+
+
+# ---------------------------------------------------------------------------
+# Tests
+# ---------------------------------------------------------------------------
+
+def test_stream():
+    with Lab(*RATE, "--ping", "2") as lab:
+        board = lab.board
+        board.wait(r"^0\.\d+ mini_stream .*, image any")
+        board.wait(r" network: address 10\.77\.0\.\d+, name server 10\.77\.0\.1"
+                   r", time server 10\.77\.0\.1")
+        told = milliseconds(board.wait(r" time (\S+)")[1])
+        check(abs(told / 1000 - time.time()) < 30, f"time {told}")
+        board.wait(r" token obtained")
+        check(wait_live(board) == (1, 0), "the first connection")
+        first = board.report()
+        begin, sleeps = time.monotonic(), first["sleeps"]
+        time.sleep(max(SECONDS, 12))
+        last = board.report()
+        rate = (last["sleeps"] - sleeps) / (time.monotonic() - begin)
+        # Six pings at least were answered: else it would have been closed.
+        check_well(first, last)
+        check(last["tokens"] == 1, last)
+        check(last["parts"] > first["parts"] + SECONDS, last)
+        check(last["executions"] > first["executions"], last)
+        check_truth(lab)
+
+        lab.exchange.set_faults(reset={})
+        board.wait(r" closed in open: .* error=-\d+")
+        generation, resumed = wait_live(board)
+        check(generation == 2, f"generation {generation}")
+        check(resumed == 1, f"{resumed} handshakes were short")
+        check_truth(lab)
+        check_flat(first, board.report())
+
+        board.press("p")
+        put = board.wait(r" address: .* error=0 http=200 id=(\S+) status="
+                         r"APPROVED network=ETHEREUM address=0xF1f2F3 "
+                         r"nickname=From a board")
+        check(wait_live(board)[0] == 1, "a stream in the same memory")
+        with sqlite3.connect(lab.path("addresses.db")) as database:
+            rows = database.execute("SELECT id, crypto_network, address, "
+                                    "nickname FROM address").fetchall()
+        database.close()
+        check(rows == [(put[1], "ETHEREUM", "0xF1f2F3", "From a board")], rows)
+        check_truth(lab)
+        last = board.report()
+        check_flat(first, last)
+        check(last["failures"] == last["bad"] == 0, last)
+        publish("any", last, rate)
+
+
+def test_burst():
+    """Much more than the TCP window at once: the snapshots of long books, then
+    all that has gathered behind a connection that stood still."""
+    with Lab("--rate", "200", "--levels", "1500") as lab:
+        check(wait_live(lab.board)[0] == 1, "open")
+        before = lab.board.report()
+        for _ in range(3):
+            lab.exchange.set_faults(freeze={})
+            time.sleep(3)
+            lab.exchange.set_faults(clear=True)
+            time.sleep(2)
+        lab.board.wait(r" report ")
+        time.sleep(3)
+        check_truth(lab)
+        last = lab.board.report()
+        check_well(before, last)
+        check(last["bytes"] > before["bytes"] + 100000, last)
+        publish("any, bursts", last)
+
+
+def test_small_image():
+    with Lab(*RATE, "--ping", "2", image="small") as lab:
+        lab.board.wait(r" image small")
+        lab.board.wait(r" limits lowered: MST_\w+=\d+ .*MST_TOKEN_MAX=\d+")
+        check(wait_live(lab.board, MARKETS[:1])[0] == 1, "open")
+        first = lab.board.report()
+        time.sleep(8)
+        check_truth(lab, MARKETS[:1], 6)
+        lab.exchange.set_faults(reset={})
+        check(wait_live(lab.board, MARKETS[:1]) == (2, 1), "resumed")
+        check_truth(lab, MARKETS[:1], 6)
+        last = lab.board.report()
+        check(last["bad"] == 0 and last["executions"] > 0, last)
+        check_flat(first, last)
+        publish("small", last)
+
+
+def chain_test(chain, ciphers, suite):
+    def test():
+        with Lab(*RATE, chain=chain, ciphers=ciphers) as lab:
+            check(wait_live(lab.board)[0] == 1, "open")
+            check(suite in lab.ciphers_seen(), lab.ciphers_seen())
+            check_truth(lab)
+            publish(f"{chain}, {suite}", lab.board.report())
+    return test
+
+
+test_p_384_chain = chain_test("384", CHACHA20, "ECDHE-ECDSA-CHACHA20-POLY1305")
+test_rsa_chain = chain_test("rsa", CHACHA20, "ECDHE-RSA-CHACHA20-POLY1305")
+test_aes_gcm = chain_test("ec", AES_GCM, "ECDHE-ECDSA-AES128-GCM-SHA256")
+
+
+def test_no_entropy():
+    with Lab(*RATE, seeded=False) as lab:
+        lab.board.wait(r" entropy: the seed page is empty")
+        lab.board.wait(r" closed in wait: no entropy.* error=-101")
+        time.sleep(3)
+        lab.board.never_said(r" state (connect|tls) | open ")
+
+
+def test_no_clock():
+    with Lab(*RATE, clock=False) as lab:
+        lab.board.wait(r" closed in wait: .*clock is not set.* error=-100")
+        lab.board.wait(r" network: address ")
+        lab.board.never_said(r" state connect")
+        lab.begin_clock()
+        lab.board.wait(r" time ")
+        wait_live(lab.board)
+
+
+def test_no_network():
+    with Lab(*RATE, dhcp=False) as lab:
+        lab.board.wait(r" network: no address from DHCP yet")
+        lab.begin_dhcp()
+        lab.board.wait(r" network: address ")
+        wait_live(lab.board)
+
+
+def test_wrong_certificate():
+    with Lab(*RATE, chain="wrong",
+             settings={"backoff_slow_ms": 3000}) as lab:
+        lab.board.wait(r" closed in tls: certificate's issuer is not trusted "
+                       r"error=-200 \(permanent\) detail=62 ")
+        lab.board.never_said(r" token obtained")
+        lab.end("tls")
+        lab.begin_tls("ec")
+        wait_live(lab.board)
+
+
+def test_sizes():
+    for image, bars in BARS.items():
+        run = subprocess.run(
+            [os.environ.get("CROSS", "arm-none-eabi-") + "size", "-A",
+             os.path.join(FOLDER, image + ".elf")],
+            check=True, capture_output=True, text=True)
+        sizes = {line.split()[0]: int(line.split()[1])
+                 for line in run.stdout.splitlines()
+                 if re.match(r"\.\w", line)}
+        flash = sum(sizes.get(name, 0) for name in
+                    (".text", ".ARM.exidx", ".data"))
+        ram = sum(sizes[name] for name in (".stack", ".data", ".bss"))
+        print(f"      {image}: flash {flash:,} of {bars[0]:,}, RAM {ram:,} of "
+              f"{bars[1]:,}", flush=True)
+        check(flash <= bars[0] and ram <= bars[1], f"{image} is too large")
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), AT_ONCE))

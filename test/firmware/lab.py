@@ -1,0 +1,254 @@
+"""What firmware.py needs: a network of its own, the services in it that a board
+would find at home, and the emulated board.
+
+Each test runs in a thread, and a thread has a network namespace of its own:
+nothing in it reaches the machine's network, and it is gone once the thread has
+left it and the processes begun in it have ended.
+
+SPDX-License-Identifier: 0BSD
+"""
+import ctypes
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+
+from e2e import BUILD, HANG_S, Sandbox, check
+
+FOLDER = os.path.join(BUILD, "firmware")
+CERTIFICATES = os.path.join(FOLDER, "ca")
+CLONE_NEWNET = 0x40000000
+
+HERE = "10.77.0.1"  # this side of the wire: all services
+HOST = "exchange.test"
+# Name, port of the board's side, where TLS ends, and where the sandbox is.
+SERVICES = (("ws", 8443, 7443, 6443), ("auth", 8444, 7444, 6444),
+            ("api", 8445, 7445, 6445))
+
+SEED_AT, SETTINGS_AT = 0x3E800, 0x3EC00  # pages of flash: lm3s6965.ld
+INSTRUCTIONS_PER_CYCLE = 20  # with -icount shift=0: 1 ns each, and 50 MHz
+
+CHACHA20 = "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305"
+AES_GCM = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256"
+
+
+def command(*words):
+    run = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True,
+                         text=True, check=False)
+    check(run.returncode == 0, f"{' '.join(words)}: {run.stderr}")
+
+
+def enter_namespace():
+    libc = ctypes.CDLL(None, use_errno=True)
+    check(libc.unshare(CLONE_NEWNET) == 0,
+          f"no network namespace: {os.strerror(ctypes.get_errno())} "
+          "(run it as root)")
+    command("ip", "link", "set", "lo", "up")
+    command("ip", "tuntap", "add", "dev", "tap0", "mode", "tap")
+    command("ip", "address", "add", HERE + "/24", "dev", "tap0")
+    command("ip", "link", "set", "tap0", "up")
+
+
+class Exchange(Sandbox):
+    """The sandbox, behind a server of TLS that can be told what to speak."""
+
+    def __init__(self, state, *options):
+        ports = [word for name, _, _, port in SERVICES
+                 for word in (f"--{name}-port", str(port))]
+        super().__init__(state, "--levels", "60", *ports, *options)
+        self.wait_ready()
+
+    def set_faults(self, **faults):
+        status, _, body = self.fetch(self.urls["base_url"] + "/sandbox/faults",
+                                     json.dumps(faults).encode())
+        check(status == 200, f"{faults}: {body}")
+
+    def truth(self, market):
+        status, _, body = self.fetch(
+            self.urls["base_url"] + f"/sandbox/truth?market={market}")
+        check(status == 200, f"truth: {status}")
+        return json.loads(body)
+
+
+class Lab:
+    """A network with the services asked for, and a board that is off."""
+
+    def __init__(self, *options, chain="ec", ciphers=CHACHA20, image="any",
+                 seeded=True, dhcp=True, clock=True, settings=()):
+        self.folder = tempfile.mkdtemp()
+        self.image = image
+        self.seeded = seeded
+        self.wanted = [name for name, wish in (("dhcp", dhcp),
+                                               ("clock", clock)) if wish]
+        self.chain, self.ciphers = chain, ciphers
+        self.options = options
+        self.settings = {
+            "ws_url": f"wss://{HOST}:8443",
+            "auth_url": f"https://{HOST}:8444",
+            "base_url": f"https://{HOST}:8445",
+            "client_id": "sandbox-client", "client_secret": "sandbox-secret",
+            "put_network": "ETHEREUM", "put_address": "0xF1f2F3",
+            "put_nickname": "From a board", **dict(settings)}
+        self.processes = {}
+        self.exchange = self.board = None
+
+    def __enter__(self):
+        try:
+            enter_namespace()
+            self.exchange = Exchange(self.folder, *self.options)
+            self.begin_tls(self.chain, self.ciphers)
+            for name in self.wanted:
+                getattr(self, "begin_" + name)()
+            self.board = Board(self)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        if self.board:
+            self.board.stop()
+        for process in list(self.processes):
+            self.end(process)
+        if self.exchange:
+            self.exchange.kill()
+        shutil.rmtree(self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="ascii") as file:
+            file.write(text)
+        return self.path(name)
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def open_log(self, name):
+        return open(self.path(name + ".log"), "wb")
+
+    def begin(self, name, *words):
+        """Starts a service, whose log is NAME.log."""
+        with self.open_log(name) as log:
+            self.processes[name] = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def end(self, name):
+        process = self.processes.pop(name)
+        process.terminate()
+        try:
+            process.wait(HANG_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def begin_dhcp(self):
+        self.begin("dhcp", "dnsmasq", "--no-daemon", "--no-hosts",
+                   "--no-resolv", "--conf-file=/dev/null", "--pid-file=",
+                   "--user=root", "--interface=tap0", "--bind-interfaces",
+                   "--dhcp-range=10.77.0.10,10.77.0.20,1h",
+                   f"--dhcp-option=option:ntp-server,{HERE}",
+                   f"--address=/{HOST}/{HERE}",
+                   "--dhcp-leasefile=" + self.path("leases"))
+
+    def begin_clock(self):
+        self.begin("clock", "chronyd", "-x", "-d", "-f", self.write(
+            "chrony.conf", "local stratum 8\nallow all\ncmdport 0\n"
+            f"bindcmdaddress /\nbindaddress {HERE}\nuser root\n"
+            f"pidfile {self.path('chrony.pid')}\n"))
+
+    def begin_tls(self, chain, ciphers=CHACHA20):
+        text = ("foreground = yes\npid =\nsyslog = no\ndebug = info\n"
+                "socket = l:SO_REUSEADDR=1\n")
+        for name, port, inner, real in SERVICES:
+            text += (f"[{name}]\naccept = {HERE}:{port}\n"
+                     f"connect = 127.0.0.1:{inner}\n"
+                     f"cert = {CERTIFICATES}/{chain}-chain.pem\n"
+                     f"key = {CERTIFICATES}/{chain}.key\n"
+                     f"ciphers = {ciphers}\n"
+                     f"[{name}-inner]\nclient = yes\n"
+                     f"accept = 127.0.0.1:{inner}\n"
+                     f"connect = 127.0.0.1:{real}\n")
+        self.begin("tls", "stunnel", self.write("stunnel.conf", text))
+
+    def ciphers_seen(self):
+        """What TLS settled on with the board: the sandbox speaks TLS 1.3."""
+        return set(re.findall(r"TLSv1\.2 ciphersuite: (\S+)",
+                              self.read("tls.log")))
+
+
+class Board:
+    """The emulated board, and the lines that it has printed."""
+
+    def __init__(self, lab):
+        seed = os.urandom(32) if lab.seeded else bytes([0xFF] * 32)
+        settings = b"".join(f"{name}={value}\0".encode()
+                            for name, value in lab.settings.items()) + b"\0"
+        loaders = []
+        for name, data, place in (("seed", seed, SEED_AT),
+                                  ("settings", settings, SETTINGS_AT)):
+            with open(lab.path(name), "wb") as file:
+                file.write(data)
+            loaders += ["-device", f"loader,file={lab.path(name)},"
+                        f"addr={place:#x},force-raw=on"]
+        self.lines = []
+        self.at = 0  # lines that were waited for are before it
+        with lab.open_log("emulator") as log:
+            self.process = subprocess.Popen(
+                ["qemu-system-arm", "-M", "lm3s6965evb", "-icount", "shift=0",
+                 "-display", "none", "-monitor", "none", "-serial", "stdio",
+                 "-kernel", os.path.join(FOLDER, lab.image + ".elf"), *loaders,
+                 "-nic", "tap,ifname=tap0,script=no,downscript=no,"
+                 "mac=02:00:00:00:00:01"],
+                text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=log)
+        self.reader = threading.Thread(target=self.take)
+        self.reader.start()
+
+    def take(self):
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+        self.reader.join()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+    def press(self, key):
+        self.process.stdin.write(key)
+        self.process.stdin.flush()
+
+    def wait(self, pattern, seconds=HANG_S):
+        """The match in the first line, after those waited for, that has it."""
+        end = time.monotonic() + seconds
+        while True:
+            while self.at < len(self.lines):
+                match = re.search(pattern, self.lines[self.at])
+                self.at += 1
+                if match:
+                    return match
+            check(self.process.poll() is None and time.monotonic() < end,
+                  "\n".join([f"never: {pattern}", *self.lines[:30], "...",
+                             *self.lines[-30:]]))
+            time.sleep(0.05)
+
+    def never_said(self, pattern):
+        for line in self.lines:
+            check(not re.search(pattern, line), line)
+
+    def report(self):
+        """The numbers of a report: of a/b/c a list."""
+        self.press("r")
+        words = self.wait(r" report (.*)").group(1).split()
+        pairs = (word.split("=") for word in words)
+        return {name: ([int(each) for each in value.split("/")]
+                       if "/" in value else int(value))
+                for name, value in pairs}
