@@ -16,7 +16,7 @@ static struct {
 } books[IMAGE_BOOKS];
 
 static struct {
-    uint32_t opens, parts, executions;
+    uint32_t opens, generation, parts, executions;
     uint64_t longest; /* poll of an open stream, cycles */
 } counts;
 
@@ -40,6 +40,7 @@ static void take_event(const struct mst_event *event) {
     switch (event->type) {
     case MST_EVENT_OPEN:
         counts.opens++;
+        counts.generation = event->generation;
         print_begin();
         print_text("open");
         print_pair("generation", event->generation);
@@ -99,6 +100,7 @@ void stream_show_levels(void) {
 
 void stream_report(void) {
     print_pair("opens", counts.opens);
+    print_pair("generation", counts.generation);
     print_pair("parts", counts.parts);
     print_pair("executions", counts.executions);
     print_pair("longest_open_poll", (int64_t)counts.longest);

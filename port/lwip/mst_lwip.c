@@ -192,6 +192,24 @@ static int port_recv(void *context, int number, void *data, size_t len) {
     return link->ended ? MST_ERR_EOF : link_error(link->error);
 }
 
+/* Hands the connection back to lwIP, which sends what it has taken and then the
+ * end. With bytes that nobody has read it would reset instead, so they are said
+ * to be read. A new connection may have the room of one that takes too long. */
+static void link_leave(struct mst_lwip_link *link) {
+    struct tcp_pcb *pcb = link->pcb;
+
+    tcp_arg(pcb, NULL);
+    tcp_recv(pcb, NULL);
+    tcp_err(pcb, NULL);
+    if (link->received != NULL) {
+        tcp_recved(pcb, (u16_t)(link->received->tot_len - link->taken));
+    }
+    tcp_setprio(pcb, TCP_PRIO_MIN);
+    if (link->state == LINK_CONNECTING || tcp_close(pcb) != ERR_OK) {
+        tcp_abort(pcb);
+    }
+}
+
 static void port_close(void *context, int number) {
     struct mst_lwip_link *link = link_of(context, number);
 
@@ -199,12 +217,7 @@ static void port_close(void *context, int number) {
         return;
     }
     if (link->pcb != NULL) {
-        tcp_arg(link->pcb, NULL);
-        tcp_recv(link->pcb, NULL);
-        tcp_err(link->pcb, NULL);
-        if (link->state == LINK_CONNECTING || tcp_close(link->pcb) != ERR_OK) {
-            tcp_abort(link->pcb);
-        }
+        link_leave(link);
     }
     if (link->received != NULL) {
         pbuf_free(link->received);

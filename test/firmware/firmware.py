@@ -26,6 +26,7 @@ SECONDS = float(os.environ.get("FIRMWARE_SECONDS", "20"))
 AT_ONCE = 2  # boards
 MARKETS = ("BTCUSD", "ETHUSD")
 RATE = ("--rate", "5")  # slow enough to see the truth of each change
+CROSS = os.environ.get("CROSS", "arm-none-eabi-")
 KB = 1024
 # What the image may take of flash, and of RAM with its stack.
 BARS = {"any": (136 * KB, 62 * KB), "small": (104 * KB, 36 * KB)}
@@ -285,10 +286,9 @@ def test_wrong_certificate():
 
 def test_sizes():
     for image, bars in BARS.items():
-        run = subprocess.run(
-            [os.environ.get("CROSS", "arm-none-eabi-") + "size", "-A",
-             os.path.join(FOLDER, image + ".elf")],
-            check=True, capture_output=True, text=True)
+        elf = os.path.join(FOLDER, image + ".elf")
+        run = subprocess.run([CROSS + "size", "-A", elf], check=True,
+                             capture_output=True, text=True)
         sizes = {line.split()[0]: int(line.split()[1])
                  for line in run.stdout.splitlines()
                  if re.match(r"\.\w", line)}
@@ -297,6 +297,10 @@ def test_sizes():
         ram = sum(sizes[name] for name in (".stack", ".data", ".bss"))
         print(f"      {image}: flash {flash:,} of {bars[0]:,}, RAM {ram:,} of "
               f"{bars[1]:,}", flush=True)
+        run = subprocess.run([CROSS + "nm", elf], check=True,
+                             capture_output=True, text=True)
+        check(not re.search(r" (_?malloc\w*|_sbrk\w*|v?s?n?i?printf)$",
+                            run.stdout, re.M), f"{image} has a heap or stdio")
         check(flash <= bars[0] and ram <= bars[1], f"{image} is too large")
 
 

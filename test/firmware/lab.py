@@ -245,7 +245,8 @@ class Board:
             check(not re.search(pattern, line), line)
 
     def report(self):
-        """The numbers of a report: of a/b/c a list."""
+        """The numbers of a report of now: of a/b/c a list."""
+        self.at = len(self.lines)
         self.press("r")
         words = self.wait(r" report (.*)").group(1).split()
         pairs = (word.split("=") for word in words)
