@@ -39,7 +39,8 @@ firmware_includes = -I. -Iport/lwip -Iexamples/firmware \
 	-isystem $(FIRMWARE)/sources/lwip/src/include \
 	-isystem $(FIRMWARE)/sources/bearssl/inc
 
-.PHONY: firmware firmware-test firmware-hour firmware-images firmware-sources
+.PHONY: firmware firmware-test firmware-hour firmware-images firmware-sources \
+	force
 
 ## Firmware with TCP/IP and TLS for an emulated board with 64 KB of RAM
 firmware:
@@ -72,8 +73,14 @@ $(FIRMWARE)/ca/anchors.pem: test/firmware/certificates.py \
 		test/lib/tls_certificates.py
 	$(call quiet,make) $(PYTHON) $< $(@D)
 
+# Others are trusted as soon as the variable says so.
+$(FIRMWARE)/trusted: force
+	@mkdir -p $(@D)
+	@echo '$(FIRMWARE_CA)' | cmp -s - $@ || echo '$(FIRMWARE_CA)' >$@
+force:
+
 $(FIRMWARE)/%/anchors.c: $(or $(FIRMWARE_CA),$(FIRMWARE)/ca/anchors.pem) \
-		$(BUILD)/pem2c
+		$(FIRMWARE)/trusted $(BUILD)/pem2c
 	@mkdir -p $(@D)
 	$(call quiet,anchors) $(BUILD)/pem2c $(or $(FIRMWARE_CA), \
 		$(FIRMWARE)/ca/$($*_anchors).pem) firmware_anchors >$@
@@ -89,8 +96,9 @@ $(FIRMWARE)/theirs/%.o: $(FIRMWARE)/sources/%.c examples/firmware/lwipopts.h
 	$(call quiet,compile) $(firmware_cc) $(firmware_options) -w \
 		$(firmware_includes) -I$(FIRMWARE)/sources/bearssl/src -c -o $@ $<
 
-$(FIRMWARE)/libbearssl.a: $(bearssl_sources:$(FIRMWARE)/sources/%.c=$(FIRMWARE)/theirs/%.o)
-$(FIRMWARE)/liblwip.a: $(lwip_sources:$(FIRMWARE)/sources/%.c=$(FIRMWARE)/theirs/%.o)
+theirs = $(1:$(FIRMWARE)/sources/%.c=$(FIRMWARE)/theirs/%.o)
+$(FIRMWARE)/libbearssl.a: $(call theirs,$(bearssl_sources))
+$(FIRMWARE)/liblwip.a: $(call theirs,$(lwip_sources))
 $(FIRMWARE)/lib%.a:
 	$(call quiet,archive) rm -f $@ && $(CROSS)ar rcs $@ $^
 
@@ -104,7 +112,7 @@ $$(FIRMWARE)/$(1)/%.o: %.c examples/firmware/firmware.mk \
 	@mkdir -p $$(@D)
 	$$(call quiet,compile) $$(firmware_cc) $$(firmware_options) $$(WARNINGS) \
 		$$(firmware_includes) $$($(1)_options) $$(addprefix -D,$$($(1)_limits)) \
-		-DIMAGE_LIMITS='"$$(strip $$($(1)_limits))"' -MMD -MP -c -o $$@ $$<
+		-DIMAGE_LIMITS='"$$(or $$(strip $$($(1)_limits)),none)"' -MMD -MP -c -o $$@ $$<
 
 $$(FIRMWARE)/$(1)/anchors.o: $$(FIRMWARE)/$(1)/anchors.c
 	$$(call quiet,compile) $$(firmware_cc) $$(firmware_options) \

@@ -36,7 +36,7 @@
 
 /* The limits that the build has lowered, as "NAME=value NAME=value". */
 #ifndef IMAGE_LIMITS
-#define IMAGE_LIMITS ""
+#define IMAGE_LIMITS "none"
 #endif
 
 #endif

@@ -37,11 +37,15 @@ int platform_entropy(void *data, size_t len) {
 }
 
 int platform_unix_ns(int64_t *ns) {
+    uint32_t now = board_ms();
+
     if (!world.set) {
         return MST_ERR_CLOCK;
     }
-    /* Set again each hour, long before the difference wraps. */
-    *ns = world.ns + (int64_t)(board_ms() - world.at_ms) * 1000000;
+    /* Carried on, for the board's clock wraps. */
+    world.ns += (int64_t)(now - world.at_ms) * 1000000;
+    world.at_ms = now;
+    *ns = world.ns;
     return 0;
 }
 

@@ -1,8 +1,8 @@
 /*
- * The small image's TLS: ChaCha20 and elliptic curves, and nothing else. BearSSL
- * hands out its choices by functions; where the program has one of the same
- * name, that is taken, and what only the other one needs is not linked. Its
- * code for all the curves of NIST is smaller than that for P-256 alone, and
+ * The small image's TLS: ChaCha20 and elliptic curves, and nothing else.
+ * BearSSL hands out its choices by functions; where the program has one of the
+ * same name, that is taken, and what only the other one needs is not linked.
+ * Its code for all the curves of NIST is smaller than that for P-256 alone, and
  * slower.
  *
  * SPDX-License-Identifier: 0BSD
