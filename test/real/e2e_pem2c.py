@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Trust anchors that pem2c writes as C source: they compile, are the same as
+those of the POSIX port's loader, and say their names and ends of validity.
+
+Usage: e2e_pem2c.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build); CC: the compiler; BEARSSL_DIR:
+where BearSSL is, if the system has none.
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import BUILD, check, run_all, tests_of
+from tls_certificates import ISSUER, Certificates
+
+PEM2C = os.path.join(BUILD, "pem2c")
+# Compares what was compiled in with what the loader takes of a file.
+PROGRAM = r"""
+#include "mst_posix.h"
+#include <stdio.h>
+#include <string.h>
+
+extern const br_x509_trust_anchor NAME[];
+extern const size_t NAME_len;
+
+static int same(const void *a, size_t a_len, const void *b, size_t b_len) {
+    return a_len == b_len && memcmp(a, b, a_len) == 0;
+}
+
+static int same_key(const br_x509_pkey *a, const br_x509_pkey *b) {
+    if (a->key_type != b->key_type) {
+        return 0;
+    }
+    return a->key_type == BR_KEYTYPE_EC
+               ? a->key.ec.curve == b->key.ec.curve &&
+                     same(a->key.ec.q, a->key.ec.qlen, b->key.ec.q,
+                          b->key.ec.qlen)
+               : same(a->key.rsa.n, a->key.rsa.nlen, b->key.rsa.n,
+                      b->key.rsa.nlen) &&
+                     same(a->key.rsa.e, a->key.rsa.elen, b->key.rsa.e,
+                          b->key.rsa.elen);
+}
+
+int main(int argc, char **argv) {
+    struct mst_posix_anchors loaded;
+
+    if (argc != 2 || mst_posix_anchors_load(&loaded, argv[1]) != 0 ||
+        loaded.len != NAME_len) {
+        return 1;
+    }
+    for (size_t i = 0; i < loaded.len; i++) {
+        const br_x509_trust_anchor *a = &NAME[i], *b = &loaded.anchors[i];
+
+        if (!same(a->dn.data, a->dn.len, b->dn.data, b->dn.len) ||
+            a->flags != b->flags || !same_key(&a->pkey, &b->pkey)) {
+            return 2;
+        }
+    }
+    printf("%zu\n", loaded.len);
+    mst_posix_anchors_free(&loaded);
+    return 0;
+}
+"""
+
+
+class Folder:
+    """A temporary one, and certificates in it."""
+
+    def __enter__(self):
+        self.path = tempfile.mkdtemp()
+        self.certificates = Certificates(self.path)
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path)
+
+    def make(self, name, key, common_name=None, days=30):
+        self.certificates.issue(name, name, ISSUER, common_name, key=key,
+                                valid=(-60, days * 24 * 60))
+
+    def write(self, name, text):
+        path = os.path.join(self.path, name)
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+        return path
+
+    def compare(self, pem, name="anchors"):
+        """Number of anchors that are the same, and the C source."""
+        source = pem2c(pem, name).stdout
+        program = os.path.join(self.path, "compare")
+        bearssl = os.environ.get("BEARSSL_DIR")
+        where = [option for folder in ("inc", "include") if bearssl
+                 for option in ("-I", os.path.join(bearssl, folder))]
+        where += [f"-L{bearssl}/{folder}" for folder in ("build", "lib")
+                  if bearssl]
+        run = subprocess.run(
+            [os.environ.get("CC", "cc"), "-std=c99", "-Wall", "-Wextra",
+             "-Werror", "-I.", "-Iport/posix", *where, "-o", program,
+             self.write("compare.c", PROGRAM.replace("NAME", name)),
+             self.write("anchors.c", source),
+             os.path.join(BUILD, "libmst_posix.a"),
+             os.path.join(BUILD, "libmini_stream.a"), "-lbearssl", "-pthread"],
+            capture_output=True, text=True, check=False)
+        check(run.returncode == 0, run.stderr)
+        run = subprocess.run([program, pem], capture_output=True, text=True,
+                             check=False)
+        check(run.returncode == 0, f"they differ: {run.returncode}")
+        return int(run.stdout), source
+
+
+def pem2c(*arguments, status=0):
+    run = subprocess.run([PEM2C, *arguments], capture_output=True, text=True,
+                         check=False)
+    check(run.returncode == status, f"{run.returncode}: {run.stderr}")
+    return run
+
+
+def test_kinds_of_keys():
+    with Folder() as folder:
+        kinds = ("P-256", "P-384", "P-521", "2048", "4096")
+        for kind in kinds:
+            folder.make(kind, kind)
+        pem = folder.certificates.bundle("all", *kinds)
+        count, source = folder.compare(pem, "my_anchors")
+        check(count == len(kinds), f"{count} anchors")
+        end = time.strftime("%Y-%m-%d", time.gmtime(time.time() + 30 * 86400))
+        for kind in kinds:
+            check(re.search(rf"/\* CN={kind}, until {end} \*/", source),
+                  f"{kind}: no name")
+
+
+def test_names_of_all_sorts():
+    """A comment ends where it should, whatever the name is."""
+    with Folder() as folder:
+        folder.make("odd", "P-256", "a *\\/ int x; \\/* \\\\")
+        check(folder.compare(folder.certificates.path("odd.pem"))[0] == 1,
+              "one anchor")
+
+
+def test_what_is_no_certificate():
+    with Folder() as folder:
+        for text in ("", "-----BEGIN CERTIFICATE-----\nAAAA\n"
+                         "-----END CERTIFICATE-----\n"):
+            run = pem2c(folder.write("bad.pem", text), status=1)
+            check(run.stderr.startswith("pem2c: ") and not run.stdout,
+                  run.stderr + run.stdout)
+        pem2c(folder.path + "/none", status=1)
+
+
+def test_usage():
+    for arguments in ((), ("a", "b", "c"), ("a", "1b"), ("a", "b;"), ("-x",)):
+        check("usage: pem2c" in pem2c(*arguments, status=2).stderr, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), 2))
