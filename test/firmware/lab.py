@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 
-from e2e import BUILD, HANG_S, Sandbox, check
+from e2e import BUILD, HANG_S, SANDBOX, Sandbox, check
 
 FOLDER = os.path.join(BUILD, "firmware")
 CERTIFICATES = os.path.join(FOLDER, "ca")
@@ -31,6 +31,9 @@ SERVICES = (("ws", 8443, 7443, 6443), ("auth", 8444, 7444, 6444),
 
 SEED_AT, SETTINGS_AT = 0x3E800, 0x3EC00  # pages of flash: lm3s6965.ld
 INSTRUCTIONS_PER_CYCLE = 20  # with -icount shift=0: 1 ns each, and 50 MHz
+
+# Should this program be killed.
+ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 
 CHACHA20 = "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305"
 AES_GCM = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256"
@@ -55,6 +58,8 @@ def enter_namespace():
 
 class Exchange(Sandbox):
     """The sandbox, behind a server of TLS that can be told what to speak."""
+
+    command = (*ENDS_WITH_US, SANDBOX)
 
     def __init__(self, state, *options):
         ports = [word for name, _, _, port in SERVICES
@@ -137,7 +142,7 @@ class Lab:
         """Starts a service, whose log is NAME.log."""
         with self.open_log(name) as log:
             self.processes[name] = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                ENDS_WITH_US + words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def end(self, name):
         process = self.processes.pop(name)
@@ -201,7 +206,7 @@ class Board:
         self.at = 0  # lines that were waited for are before it
         with lab.open_log("emulator") as log:
             self.process = subprocess.Popen(
-                ["qemu-system-arm", "-M", "lm3s6965evb", "-icount", "shift=0",
+                [*ENDS_WITH_US, "qemu-system-arm", "-M", "lm3s6965evb", "-icount", "shift=0",
                  "-display", "none", "-monitor", "none", "-serial", "stdio",
                  "-kernel", os.path.join(FOLDER, lab.image + ".elf"), *loaders,
                  "-nic", "tap,ifname=tap0,script=no,downscript=no,"

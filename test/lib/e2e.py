@@ -37,13 +37,14 @@ def environment_with(**variables):
 class Sandbox:
     """A sandbox in the directory state: running, and ready once its URLs and
     its authority are known."""
+    command = (SANDBOX,)
 
     def __init__(self, state, *options):
         self.state = state
         self.endpoints = os.path.join(state, "endpoints.json")
         self.ca = os.path.join(state, "ca.pem")
         self.process = subprocess.Popen(
-            [SANDBOX, "--state", state, *options], stdin=subprocess.DEVNULL,
+            [*self.command, "--state", state, *options], stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE)
 
     def wait_ready(self):
