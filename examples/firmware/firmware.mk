@@ -56,8 +56,12 @@ firmware-images: $(FIRMWARE_IMAGES)
 	@$(CROSS)size $^
 
 ## Run it in an emulator against the sandbox for FIRMWARE_SECONDS (20)
-firmware-test: all firmware
-	@FIRMWARE_SECONDS=$(FIRMWARE_SECONDS) $(PYTHON) test/firmware/firmware.py
+firmware-test:
+	@test/packages.sh build tool sandbox firmware
+	$(again) all
+	$(again) firmware
+	@FIRMWARE_SECONDS=$(FIRMWARE_SECONDS) CROSS=$(CROSS) \
+		$(PYTHON) test/firmware/firmware.py
 
 ## The same for an hour
 firmware-hour:

@@ -176,7 +176,7 @@ class Lab:
                      f"connect = 127.0.0.1:{inner}\n"
                      f"cert = {CERTIFICATES}/{chain}-chain.pem\n"
                      f"key = {CERTIFICATES}/{chain}.key\n"
-                     f"ciphers = {ciphers}\n"
+                     f"ciphers = {ciphers}\nsessionCacheTimeout = 86400\n"
                      f"[{name}-inner]\nclient = yes\n"
                      f"accept = 127.0.0.1:{inner}\n"
                      f"connect = 127.0.0.1:{real}\n")
