@@ -27,6 +27,8 @@ int stream_begin(struct mst_client *begun, const struct mst_config *config,
     client = begun;
     for (unsigned i = 0; i < IMAGE_BOOKS && rc == 0; i++) {
         mst_book_init(&books[i].book, books[i].levels, IMAGE_LEVELS);
+        /* What was cut off does not come back by itself. */
+        mst_book_set_thin(&books[i].book, IMAGE_LEVELS / 4);
         books[i].shown = MST_BOOK_EMPTY;
         rc = mst_subscribe(client, MST_MARKET_DATA, markets[i], &books[i].book);
     }
