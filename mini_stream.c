@@ -307,11 +307,16 @@ static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len) {
             need--;
             low = 0x80;
             high = 0xBF;
+        } else if (c < 0x80) {
+            while (len - at > 8 &&
+                   (word_load(p + at + 1) & WORD_OF(0x80)) == 0) {
+                at += 8;
+            }
         } else if (c >= 0xC2 && c <= 0xF4) {
             need = c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
             low = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80;
             high = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF;
-        } else if (c >= 0x80) {
+        } else {
             break;
         }
     }
@@ -2891,6 +2896,7 @@ int mst_decoder_init(struct mst_decoder *decoder, void *buffer, size_t len,
     decoder->kept.buffer = buffer;
     decoder->kept.buffer_len = len;
     decoder->strict = (flags & MST_STRICT_AMOUNTS) != 0;
+    /* Zeros are no minute: a text of them must not be taken for a known one. */
     memcpy(decoder->time.minute, "1970-01-01T00:00:", MST_MINUTE_LEN);
     decoder->place = MESSAGE_BETWEEN;
     return 0;
@@ -4605,7 +4611,7 @@ static bool http_has(const struct mst_http *h, enum http_header header) {
     return (h->has & BIT(header)) != 0;
 }
 
-/* A header that matters: the response has it if its value is as it should. */
+/* A header that matters: the response has it if its value is good. */
 static int http_header(struct mst_http *h, enum http_header header,
                        const char *value, size_t len) {
     bool upgraded = h->upgrading && h->status == 101;

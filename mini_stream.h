@@ -80,9 +80,10 @@ extern "C" {
 #ifndef MST_ADDRESS_TEXT_MAX
 #define MST_ADDRESS_TEXT_MAX 127
 #endif
-/* A market whose book needs it is subscribed anew so often at once (1 or more),
- * then once in each so many ms (twice as many each time, up to a day, where it
- * keeps growing thin). Beyond: the book stays as it is, and says so. */
+/* A market whose book needs it is subscribed anew so many times at once (1 or
+ * more), then once more each time that so many ms have passed (twice as many
+ * each time, up to a day, where its book keeps growing thin). Beyond: the book
+ * stays as it is, and says so. */
 #ifndef MST_RESYNCS_MAX
 #define MST_RESYNCS_MAX 3
 #endif
@@ -261,8 +262,9 @@ static inline double mst_decimal_to_double(struct mst_decimal value) {
  * second counts as the first of the next minute. Returns 0 or MST_ERR_TIME. */
 int mst_time_parse(const char *text, size_t len, int64_t *ns);
 
-/* Write plain notation ("0.00012"), or a time of at least 0 to its ninth digit,
- * with a NUL into a buffer of this length; return the text's length. */
+/* Write plain notation ("0.00012", "50000"), or a time that is at least 0
+ * ("2026-01-02T03:04:05.678901234Z"), into a buffer of this length with its
+ * NUL; return the text's length. */
 #define MST_DECIMAL_TEXT_LEN 88
 #define MST_TIME_TEXT_LEN 31
 size_t mst_decimal_format(struct mst_decimal value, char *text);
@@ -573,7 +575,8 @@ void mst_decoder_feed(struct mst_decoder *decoder, const void *data, size_t len,
  * not set); what it points to lives until the next call on the decoder. Returns
  * 1, or 0 once the piece is used up. */
 int mst_decoder_next(struct mst_decoder *decoder, struct mst_event *event);
-/* Gives up the message at hand: 1 with an aborted part if parts went out. */
+/* Gives up the message at hand. Returns 1 with an aborted part if parts of it
+ * went out, else 0. */
 int mst_decoder_abort(struct mst_decoder *decoder, struct mst_event *event);
 
 /* ---- Addresses -------------------------------------------------------------
@@ -892,7 +895,8 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
 int mst_http_status(const struct mst_http *http);
 
 /* ---- Trace: what the library does, for people and for recordings -----------
- * No secret passes it; an Authorization header is masked at equal length. */
+ * No secret passes it: none of a token exchange, and Authorization is masked at
+ * equal length. */
 enum mst_trace_kind {
     MST_TRACE_STATE, /* the link goes from a state to another: from, state */
     MST_TRACE_ERROR, /* each attempt or connection that failed: error, state */

@@ -8,7 +8,6 @@ BUILD: where the programs are; FIRMWARE_SECONDS: how long the stream is watched.
 Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
-import calendar
 import decimal
 import os
 import re
@@ -19,7 +18,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import check, run_all, tests_of
+from e2e import check, milliseconds, run_all, tests_of
 from lab import AES_GCM, CHACHA20, FOLDER, INSTRUCTIONS_PER_CYCLE, Lab
 
 SECONDS = float(os.environ.get("FIRMWARE_SECONDS", "20"))
@@ -30,14 +29,6 @@ CROSS = os.environ.get("CROSS", "arm-none-eabi-")
 KB = 1024
 # What the image may take of flash, and of RAM with its stack.
 BARS = {"any": (136 * KB, 62 * KB), "small": (104 * KB, 36 * KB)}
-
-
-def milliseconds(text):
-    match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z",
-                         text)
-    check(match, f"time {text!r}")
-    seconds = calendar.timegm(time.strptime(match[1], "%Y-%m-%dT%H:%M:%S"))
-    return seconds * 1000 + int((match[2] or "").ljust(3, "0")[:3])
 
 
 class Truths:

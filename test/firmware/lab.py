@@ -142,7 +142,8 @@ class Lab:
         """Starts a service, whose log is NAME.log."""
         with self.open_log(name) as log:
             self.processes[name] = subprocess.Popen(
-                ENDS_WITH_US + words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                ENDS_WITH_US + words, stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log)
 
     def end(self, name):
         process = self.processes.pop(name)
@@ -206,7 +207,8 @@ class Board:
         self.at = 0  # lines that were waited for are before it
         with lab.open_log("emulator") as log:
             self.process = subprocess.Popen(
-                [*ENDS_WITH_US, "qemu-system-arm", "-M", "lm3s6965evb", "-icount", "shift=0",
+                [*ENDS_WITH_US, "qemu-system-arm", "-M", "lm3s6965evb",
+                 "-icount", "shift=0",
                  "-display", "none", "-monitor", "none", "-serial", "stdio",
                  "-kernel", os.path.join(FOLDER, lab.image + ".elf"), *loaders,
                  "-nic", "tap,ifname=tap0,script=no,downscript=no,"

@@ -4,9 +4,11 @@ the end with "N passed, N failed".
 BUILD: where the programs are (default: build).
 SPDX-License-Identifier: 0BSD
 """
+import calendar
 import concurrent.futures
 import json
 import os
+import re
 import ssl
 import subprocess
 import sys
@@ -24,6 +26,16 @@ HANG_S = 100  # for one thing to happen: a hang, not a slow machine
 def check(condition, what, error=AssertionError):
     if not condition:
         raise error(what)
+
+
+def milliseconds(text):
+    """A time of the sandbox's (RFC 3339) in ms since 1970. No two changes of a
+    market share one."""
+    match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z",
+                         text)
+    check(match, f"time {text!r}")
+    seconds = calendar.timegm(time.strptime(match[1], "%Y-%m-%dT%H:%M:%S"))
+    return seconds * 1000 + int((match[2] or "").ljust(3, "0")[:3])
 
 
 def environment_with(**variables):
@@ -44,8 +56,8 @@ class Sandbox:
         self.endpoints = os.path.join(state, "endpoints.json")
         self.ca = os.path.join(state, "ca.pem")
         self.process = subprocess.Popen(
-            [*self.command, "--state", state, *options], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE)
+            [*self.command, "--state", state, *options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
 
     def wait_ready(self):
         try:

@@ -9,7 +9,6 @@ Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import bisect
-import calendar
 import collections
 import contextlib
 import decimal
@@ -27,7 +26,7 @@ import time
 import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import HANG_S, Sandbox, check, run_all, tests_of
+from e2e import HANG_S, Sandbox, check, milliseconds, run_all, tests_of
 
 MARKETS = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD")
 MOMENTS = 40  # of each market that are compared, at least
@@ -52,15 +51,6 @@ OPEN_LINE = re.compile(r"\S+ open - generation (?P<generation>\d+)\n")
 CLOSED_LINE = re.compile(r"\S+ closed - .*\n")
 
 Level = collections.namedtuple("Level", "price amount")
-
-
-def milliseconds(text):
-    """RFC 3339 to ms since 1970. No two changes of a market share one."""
-    match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z",
-                         text)
-    check(match, f"time {text!r}")
-    seconds = calendar.timegm(time.strptime(match[1], "%Y-%m-%dT%H:%M:%S"))
-    return seconds * 1000 + int((match[2] or "").ljust(3, "0")[:3])
 
 
 def level(price, amount):

@@ -349,8 +349,8 @@ static void test_hours_of_tokens_and_rotations(void **state) {
     session_end();
 }
 
-/* A token is fetched ahead of the old one's end by whoever is free to do it, and
- * that is all that happens: what connects next finds it. */
+/* A token is fetched ahead of the old one's end by whoever is free to do it,
+ * and that is all that happens: what connects next finds it. */
 static void test_token_fetched_ahead(void **state) {
     (void)state;
     for (int i = 0; i < 4; i++) {
@@ -451,35 +451,44 @@ static bool sleeps_until(struct mst_transfer *transfer, uint64_t end_ms,
     return last_event.type == type;
 }
 
-/* A request on a connection that stands is held back because another transfer
- * was told to wait. That one, polled first, notices that the time is over: the
- * other one knows, too, although only it is polled from then on. */
-static void test_held_back_while_idle(void **state) {
+/* A connection that stands, and a request on it that is held back, because
+ * another transfer with the same access has just been told to wait. */
+static void begin_held_back(struct mst_transfer *other, const char *header) {
     static unsigned char bytes[MST_MEMORY_LEN(MST_LENGTHS_USUAL)];
-    const struct mst_memory memory = {bytes, sizeof bytes, MST_LENGTHS_USUAL};
-    static struct mst_transfer other;
+    static const struct mst_memory memory = {bytes, sizeof bytes,
+                                             MST_LENGTHS_USUAL};
     struct mst_address record;
     struct mst_config config;
-    uint64_t begin_ms;
 
-    (void)state;
-    begin();
     begin_subscribed();
     config = session.config;
     config.access = session.transfer.link.access;
     config.link = 2;
-    assert_int_equal(mst_transfer_init(&other, &config, &session.port, &memory),
+    assert_int_equal(mst_transfer_init(other, &config, &session.port, &memory),
                      0);
     put_well("first");
     expect_int("idle", MST_STATE_IDLE, mst_link_state(&session.transfer.link));
     session.service.address.status = 429;
-    session.service.address.headers = "Retry-After: 5\r\n";
-    begin_ms = mst_mock_elapsed(&session.mock);
-    expect_int("put", 0, mst_address_put(&other, &session.request, &record));
-    assert_true(sleeps_until(&other, begin_ms + 1000, MST_EVENT_ADDRESS));
+    session.service.address.headers = header;
+    expect_int("put", 0, mst_address_put(other, &session.request, &record));
+    assert_true(sleeps_until(other, mst_mock_elapsed(&session.mock) + 1000,
+                             MST_EVENT_ADDRESS));
     session.service.address.status = 0;
     session.service.address.headers = NULL;
     expect_int("put", 0, session_put());
+}
+
+/* A request on a connection that stands is held back because another transfer
+ * was told to wait. That one, polled first, notices that the time is over: the
+ * other one knows, too, although only it is polled from then on. */
+static void test_held_back_while_idle(void **state) {
+    static struct mst_transfer other;
+    uint64_t begin_ms;
+
+    (void)state;
+    begin();
+    begin_held_back(&other, "Retry-After: 5\r\n");
+    begin_ms = mst_mock_elapsed(&session.mock);
     (void)sleeps_until(&session.transfer, begin_ms + 2000, MST_EVENT_ADDRESS);
     mst_mock_advance(&session.mock, 4000);
     (void)sleeps_until(&other, begin_ms + 6001, MST_EVENT_ADDRESS);
@@ -495,30 +504,12 @@ static void test_held_back_while_idle(void **state) {
 /* A request whose time is over while it is held back on a connection that is
  * kept says how long it would have been. */
 static void test_held_back_beyond_its_time(void **state) {
-    static unsigned char bytes[MST_MEMORY_LEN(MST_LENGTHS_USUAL)];
-    const struct mst_memory memory = {bytes, sizeof bytes, MST_LENGTHS_USUAL};
     static struct mst_transfer other;
-    struct mst_address record;
-    struct mst_config config;
 
     (void)state;
     begin();
     session.config.put_ms = 4000;
-    begin_subscribed();
-    config = session.config;
-    config.access = session.transfer.link.access;
-    config.link = 2;
-    assert_int_equal(mst_transfer_init(&other, &config, &session.port, &memory),
-                     0);
-    put_well("first");
-    session.service.address.status = 429;
-    session.service.address.headers = "Retry-After: 9\r\n";
-    expect_int("put", 0, mst_address_put(&other, &session.request, &record));
-    assert_true(sleeps_until(&other, mst_mock_elapsed(&session.mock) + 1000,
-                             MST_EVENT_ADDRESS));
-    session.service.address.status = 0;
-    session.service.address.headers = NULL;
-    expect_int("put", 0, session_put());
+    begin_held_back(&other, "Retry-After: 9\r\n");
     assert_true(sleeps_until(&session.transfer,
                              mst_mock_elapsed(&session.mock) + 5000,
                              MST_EVENT_ADDRESS));
