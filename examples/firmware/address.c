@@ -11,12 +11,12 @@ static struct mst_transfer *transfer;
 static struct mst_address_request request;
 static struct mst_address record;
 
-void address_begin(struct mst_transfer *begun, const struct mst_config *config,
+void address_begin(struct mst_transfer *object, const struct mst_config *config,
                    const struct mst_port *port,
                    const struct mst_memory *memory) {
-    int rc = mst_transfer_init(begun, config, port, memory);
+    int rc = mst_transfer_init(object, config, port, memory);
 
-    transfer = begun;
+    transfer = object;
     request = (struct mst_address_request){
         .network = board_setting("put_network"),
         .address = board_setting("put_address"),

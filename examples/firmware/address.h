@@ -9,8 +9,8 @@
 
 /* Begins the request in this transfer, borrowed until address_poll() says that
  * it has ended. */
-void address_begin(struct mst_transfer *transfer,
-                   const struct mst_config *config, const struct mst_port *port,
+void address_begin(struct mst_transfer *object, const struct mst_config *config,
+                   const struct mst_port *port,
                    const struct mst_memory *memory);
 /* Goes on as far as it can, and prints the record. False once it has ended. */
 bool address_poll(void);

@@ -38,6 +38,10 @@ firmware_options = -std=c99 -Os -g -ffunction-sections -fdata-sections \
 firmware_includes = -I. -Iport/lwip -Iexamples/firmware \
 	-isystem $(FIRMWARE)/sources/lwip/src/include \
 	-isystem $(FIRMWARE)/sources/bearssl/inc
+# For clang-tidy, which has to be told where newlib is.
+firmware_clang = --target=arm-none-eabi -mcpu=cortex-m3 -std=c99 \
+	-DIMAGE_LIMITS='""' $(firmware_includes) \
+	-isystem $(dir $(shell $(CROSS)gcc -print-file-name=libc.a))../include
 
 .PHONY: firmware firmware-test firmware-hour firmware-images firmware-sources \
 	force

@@ -20,11 +20,11 @@ static struct {
     uint64_t longest; /* poll of an open stream, cycles */
 } counts;
 
-int stream_begin(struct mst_client *begun, const struct mst_config *config,
+int stream_begin(struct mst_client *object, const struct mst_config *config,
                  const struct mst_port *port, const struct mst_memory *memory) {
-    int rc = mst_client_init(begun, config, port, memory);
+    int rc = mst_client_init(object, config, port, memory);
 
-    client = begun;
+    client = object;
     for (unsigned i = 0; i < IMAGE_BOOKS && rc == 0; i++) {
         mst_book_init(&books[i].book, books[i].levels, IMAGE_LEVELS);
         /* What was cut off does not come back by itself. */

@@ -9,7 +9,7 @@
 
 /* Begins a stream in this client, borrowed until stream_poll() says that it has
  * ended. Returns 0 or an error of the configuration. */
-int stream_begin(struct mst_client *client, const struct mst_config *config,
+int stream_begin(struct mst_client *object, const struct mst_config *config,
                  const struct mst_port *port, const struct mst_memory *memory);
 /* Goes on as far as it can, and prints what happens. False once it has ended
  * after mst_close(). */
