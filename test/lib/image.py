@@ -1,0 +1,170 @@
+"""What a firmware image consists of: each byte of its flash and RAM belongs to
+a part, and a part's code to the section of mini_stream.c that it is from.
+
+    parts = Parts("build/firmware/any.elf")
+    parts.part(0x1f4c)      ("library", "ws")       where the code is from
+    parts.part(0x9a0c)      ("application", None)
+    parts.pieces            all that the linker has put there, by address
+
+Parts are "library" (mini_stream.c), "port" (port/lwip), "application" and
+"board" (examples/firmware), "lwIP", "BearSSL", "libc" (newlib and libgcc); and
+what is no code: "anchors", "vector table", "stack", "fill" (alignment).
+
+A piece is a function, a table, or the texts of a function. A function that is
+inlined counts where it is inlined. A text that several functions have is there
+once, and counts for the first of them. The section is None for all but the
+library, and for the texts that its tables point to.
+
+The linker's map, which is beside the image, knows the pieces, and the debug
+information of mini_stream.o in which line each is defined. Run it where
+mini_stream.c is. It is exact, or a ValueError.
+
+CROSS: prefix of the target's tools.
+SPDX-License-Identifier: 0BSD
+"""
+import bisect
+import collections
+import os
+import re
+import subprocess
+
+CROSS = os.environ.get("CROSS", "arm-none-eabi-")
+
+# By the object's path, the first that fits.
+PARTS = (("library", r"/mini_stream\.o$"),
+         ("port", r"/port/lwip/"),
+         ("anchors", r"/anchors\.o$"),
+         ("board", r"/examples/firmware/board/"),
+         ("application", r"/examples/firmware/"),
+         ("lwIP", r"/liblwip\.a\("),
+         ("BearSSL", r"/libbearssl\.a\("),
+         ("libc", r"/(libc_nano|libgcc)\.a\("))
+
+BANNER = re.compile(r"^/\* -{60,}\n \* \d+ (.+)\n", re.M)
+HEADER = re.compile(r"^ +\[ *\d+\] (\.\S+) +(\S+) +([0-9a-f]+) [0-9a-f]+ "
+                    r"([0-9a-f]+) [0-9a-f]+ +([A-Zxop]*) ", re.M)
+# In the map. A long name has its numbers on the next line.
+ENTRY = re.compile(r"^( ?)(\*fill\*|\.\S+|COMMON)\s+0x([0-9a-f]+)"
+                   r"\s+0x([0-9a-f]+)(?: *| +(\S.*))$", re.M)
+SYMBOL = re.compile(r" (\S+)\t.*/mini_stream\.c:(\d+)$", re.M)
+
+# In flash, in RAM, or (data with its first values) in both.
+Piece = collections.namedtuple("Piece", "address size part section name "
+                                        "flash ram")
+
+
+def sections(source):
+    """The sections of mini_stream.c, of this text: first line and name."""
+    return [(source.count("\n", 0, match.start()) + 1, match.group(1))
+            for match in BANNER.finditer(source)]
+
+
+def output(tool, *words):
+    try:
+        return subprocess.run([CROSS + tool, *words], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ValueError(str(error)) from error
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+class Parts:
+    def __init__(self, elf):
+        self.elf = elf
+        self.sections = sections(read("mini_stream.c"))
+        self.lines = {}  # of mini_stream.c, where each name is defined
+        self.pieces = sorted(self.read_map())
+        self.starts = [piece.address for piece in self.pieces]
+        self.compare()
+
+    def part(self, address):
+        """Part of the image and section of the library at this address."""
+        at = bisect.bisect_right(self.starts, address) - 1
+        piece = self.pieces[max(at, 0)]
+        if not 0 <= address - piece.address < piece.size:
+            raise ValueError(f"{self.elf}: nothing is at {address:#x}")
+        return piece.part, piece.section
+
+    def total(self, memory):
+        """Bytes of "flash" or "ram"."""
+        return sum(piece.size for piece in self.pieces
+                   if getattr(piece, memory))
+
+    def read_map(self):
+        headers = {name: (int(address, 16), int(size, 16), kind, flags)
+                   for name, kind, address, size, flags in
+                   HEADER.findall(output("readelf", "-SW", self.elf))}
+        entries = collections.defaultdict(list)  # of each section of the image
+        text = read(os.path.splitext(self.elf)[0] + ".map")
+        text = text[text.index("\nLinker script and memory map"):]
+        outer = None
+        for inside, name, address, size, origin in ENTRY.findall(text):
+            if not inside:
+                outer = name
+            elif int(size, 16) > 0:
+                entries[outer].append((int(address, 16), int(size, 16),
+                                       name, origin))
+        for outer, (address, size, kind, flags) in headers.items():
+            if "A" in flags:
+                memory = kind != "NOBITS", "W" in flags
+                yield from self.divide(outer, address, address + size,
+                                       entries[outer], memory)
+
+    def divide(self, outer, address, end, entries, memory):
+        """The pieces of a section of the image, one after the other without
+        a gap. Where texts are merged the map repeats sizes: a piece ends
+        where the next one begins."""
+        starts = [entry[0] for entry in entries[1:]] + [end]
+        for (start, size, name, origin), following in zip(entries, starts):
+            if start != address:
+                break
+            address = min(start + size, following)
+            if start < address:
+                yield Piece(start, address - start,
+                            *self.origin(outer, name, origin), *memory)
+        if address != end:
+            raise ValueError(f"{self.elf}: the linker's map does not say what "
+                             f"is at {address:#x}; it is of another image")
+
+    def origin(self, outer, name, path):
+        """Part, section and name of a piece, by what the map says of it."""
+        if outer == ".stack":
+            return "stack", None, ""
+        if name == "*fill*":
+            return "fill", None, ""
+        if name == ".vectors":
+            return "vector table", None, ""
+        part = next((part for part, pattern in PARTS
+                     if re.search(pattern, path)), None)
+        if part is None:
+            raise ValueError(f"{self.elf}: no part is known that "
+                             f"{name} of {path} belongs to")
+        name = re.sub(r"^\.(text|rodata|data|bss)\b\.?", "", name)
+        section = self.section(path, name) if part == "library" else None
+        return part, section, name
+
+    def section(self, path, name):
+        """The section that a piece is from: texts are named like the function
+        that has them, which need not be in the image."""
+        if not self.lines:
+            for symbol, number in SYMBOL.findall(output("nm", "-l", path)):
+                self.lines[symbol] = int(number)
+            if not self.lines:
+                raise ValueError(f"{path}: no debug information (-g)")
+        line = self.lines.get(re.sub(r"\.?str\d+\.\d+$", "", name), 0)
+        found = [section for first, section in self.sections if first <= line]
+        return found[-1] if found else None
+
+    def compare(self):
+        """With what the image's own headers say."""
+        text, data, bss = (int(word) for word in
+                           output("size", self.elf).splitlines()[1].split()[:3])
+        for memory, size in (("flash", text + data), ("ram", data + bss)):
+            if self.total(memory) != size:
+                raise ValueError(
+                    f"{self.elf}: its parts take {self.total(memory)} bytes "
+                    f"of {memory}, but the image takes {size}")
