@@ -11,6 +11,7 @@ BEARSSL_DIR ?=
 DEMO_SECONDS ?= 10
 FUZZ_SECONDS ?= 60
 CROSS ?= arm-none-eabi-
+CROSS_RISCV ?= riscv64-unknown-elf-
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 export BEARSSL_DIR CC BUILD DEMO_SECONDS PYTHON
@@ -113,17 +114,19 @@ tests: $(TESTS)
 
 ## Check format, layering, symbols, scripts and analyse all code
 lint:
-	@test/packages.sh build tool sandbox test lint bench firmware
+	@test/packages.sh build tool sandbox test lint bench firmware size
 	+@MAKE="$(MAKE) --no-print-directory $(jobs)" \
 		test/lint.sh $(ALL_SRC) $(ALL_HEADERS) $(FIRMWARE_SRC) \
 		$(FIRMWARE_HEADERS) $(BENCH_CXX)
 
 cross_includes = $(addprefix -isystem ,$(BEARSSL_DIR:%=%/inc) $(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
 
-## Code, memory, stack and lines of the library, beside their bars
+## Code, memory, stack and lines of the library; what firmware consists of
 size:
 	@test/packages.sh build size
-	@CROSS=$(CROSS) $(PYTHON) test/size/size.py $(cross_includes)
+	$(again) firmware
+	@CROSS=$(CROSS) CROSS_RISCV=$(CROSS_RISCV) IMAGES="$(FIRMWARE_IMAGES)" \
+		$(PYTHON) test/size/size.py $(cross_includes)
 
 ## Fuzz the decoder's two lanes against each other for FUZZ_SECONDS (60)
 fuzz:

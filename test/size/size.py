@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Prints what the library costs in code, memory, stack and lines, beside the
-bars that it is to come under; fails only if it has static data, or if a
-program links what it does not use.
+bars that it is to come under, and what firmware images consist of. Fails only
+if the library has static data, if a program links what it does not use, or if
+the parts of an image do not add up to it.
 
 Usage: test/size/size.py [INCLUDE OPTION...]
-CC: this machine's compiler; CROSS: prefix of the target's tools; BUILD: where
-the objects go, and the headers of BearSSL alone (size/include).
+CC: this machine's compiler; CROSS, CROSS_RISCV: prefixes of the tools for
+Cortex-M and for RISC-V; BUILD: where the objects go, and the headers of
+BearSSL alone (size/include); IMAGES: firmware images, each beside its map.
 
-Nothing is run on the target: its compiler sizes the objects. A program's
-code is what stays of the library when the program is linked with
---gc-sections, without the program's own: BearSSL and libc come on top.
+Nothing is run on a target: its compiler sizes the objects. A program's code
+is what stays of the library when the program is linked with --gc-sections,
+without the program's own: BearSSL and libc come on top.
 
 SPDX-License-Identifier: 0BSD
 """
@@ -20,25 +22,50 @@ import shutil
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from image import CROSS, Parts, read, sections
+
 DIR = os.environ.get("BUILD", "build") + "/size"
 CC = os.environ.get("CC", "cc")
-CROSS = os.environ.get("CROSS", "arm-none-eabi-")
+CROSS_RISCV = os.environ.get("CROSS_RISCV", "riscv64-unknown-elf-")
+IMAGES = os.environ.get("IMAGES", "").split()
 HERE = "test/size/"
 
 OPTIONS = ["-Os", "-fno-common", "-ffunction-sections", "-fdata-sections",
            "-I.", "-isystem", DIR + "/include"]
 
-Build = collections.namedtuple("Build", "name tools compiler options")
-TARGET = [CROSS + "gcc", "-mcpu=cortex-m4", "-mthumb"]
-# Without unwind tables, which the target has not.
-HOST = [CC, "-fno-pie", "-fno-asynchronous-unwind-tables"]
-NO_TLS = ["-DMST_NO_TLS"]
-BUILDS = [Build("Cortex-M4", CROSS, TARGET, []),
-          Build("MST_NO_TLS", CROSS, TARGET, NO_TLS),
-          Build("this machine", "", HOST, []),
-          Build("MST_NO_TLS", "", HOST, NO_TLS)]
+# Name, prefix of the tools, compiler, and what it is told in addition for
+# compiling and for linking.
+Build = collections.namedtuple("Build", "name tools compiler options link")
+TARGET = "Cortex-M4"  # that the bars are for
+NO_TLS = "-DMST_NO_TLS"
+# BearSSL, libc and the port are not there, so programs are linked as far as
+# that goes; for RISC-V to the end, where the linker shortens calls, all but
+# those of what is not there (1 % of the code).
+PARTLY = ["-r"]
+TO_THE_END = ["-Wl,--unresolved-symbols=ignore-all,--no-warn-rwx-segments"]
 
-# A row's label, what is measured, and the bar and aim of the first column.
+
+def cortex(name, *options):
+    cpu = name.lower().replace("+", "plus")
+    return Build(name, CROSS, [CROSS + "gcc", "-mcpu=" + cpu, "-mthumb"],
+                 options, PARTLY)
+
+
+def riscv(march):
+    return Build(march.upper(), CROSS_RISCV,
+                 [CROSS_RISCV + "gcc", "-march=" + march, "-mabi=ilp32"],
+                 ["--specs=picolibc.specs"], TO_THE_END)
+
+
+def host(*options):
+    """This machine, without unwind tables, which the targets have not."""
+    name = output(CC, "-dumpmachine").split("-")[0].replace("_", "-")
+    return Build(name, "", [CC, "-fno-pie", "-fno-asynchronous-unwind-tables"],
+                 options, PARTLY)
+
+
+# A row's label, what is measured, and its bar and aim on the target.
 Row = collections.namedtuple("Row", "label what bar aim",
                              defaults=(None, None))
 SECTIONS = [
@@ -83,11 +110,6 @@ def output(*command):
         sys.exit(f"size: {error}")
 
 
-def read(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()
-
-
 # ---- What compilers and linkers say ----
 
 def copy_headers(include):
@@ -111,8 +133,11 @@ def compile_object(build, index, source, *options):
     return path
 
 
-def sizes(build, path):
-    """Bytes of code with constants, and of data with bss."""
+def sizes(build, path, *objects, options):
+    """Links these objects; bytes of code with constants, and of data with
+    bss."""
+    output(*build.compiler, *build.link, "-nostdlib", *options, "-o", path,
+           *objects)
     text, data, bss = output(build.tools + "size",
                              path).splitlines()[1].split()[:3]
     return int(text), int(data) + int(bss)
@@ -129,23 +154,23 @@ def measure(build, index):
     """What each row of SECTIONS is for this build, by name; stack frames."""
     library = compile_object(build, index, "mini_stream.c", "-fstack-usage")
     found = {}
-    found["library"], found["data"] = sizes(build, library)
+    found["library"], found["data"] = sizes(
+        build, library + ".linked", library,
+        options=["-Wl,--no-gc-sections,-e,0"])
     programs = [HERE + name for name in ("stream_book.c", "stream.c",
                                          "put_address.c")]
-    if NO_TLS != build.options:
+    if NO_TLS not in build.options:
         programs.append("examples/first.c")
     for source in programs:
         program = compile_object(build, index, source,
                                  "-I" + HERE + "posix")
-        linked = program[:-len("o")] + "linked"
-        output(*build.compiler, "-r", "-nostdlib", "-Wl,--gc-sections",
-               "-Wl,-e,main", "-o", linked, program, library)
+        linked, used = program + ".linked", ["-Wl,--gc-sections,-e,main"]
+        own, own_data = sizes(build, program + ".own", program, options=used)
+        text, data = sizes(build, linked, program, library, options=used)
         name = os.path.basename(source)[:-len(".c")]
         linked_names = output(build.tools + "nm", linked).split()
         for unused in sorted(UNUSED.get(name, set()) & set(linked_names)):
             sys.exit(f"size: {source} does not use {unused}, but has it")
-        own, own_data = sizes(build, program)
-        text, data = sizes(build, linked)
         found[name] = text - own
         found["data"] = max(found["data"], data - own_data)
     arrays = compile_object(build, index, HERE + "memory.c")
@@ -159,7 +184,6 @@ def measure(build, index):
 
 # ---- What the source says ----
 
-BANNER = re.compile(r"^/\* -{60,}\n \* \d+ (.+)\n", re.M)
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 STRUCT = re.compile(r"^struct (\w+) \{(.*?)^\};", re.M | re.S)
 
@@ -180,61 +204,119 @@ def members(body):
 def measure_source():
     """What each row of SOURCE_ROWS is, and which part of the source it is."""
     text, header = read("mini_stream.c"), read("mini_stream.h")
-    starts = [(match.group(1), text.count("\n", 0, match.start()))
-              for match in BANNER.finditer(text)]
-    ends = [at for _, at in starts[1:]] + [text.count("\n")]
-    sections = {name: end - at for (name, at), end in zip(starts, ends)}
-    fast_lane = next((name for name in sections if "fast lane" in name), None)
+    starts = sections(text)
+    ends = [line for line, _ in starts[1:]] + [text.count("\n") + 1]
+    lines = {name: end - line for (line, name), end in zip(starts, ends)}
+    fast_lane = next((name for name in lines if "fast lane" in name), None)
     found = {"source": (text.count("\n"), ""),
              "header": (header.count("\n"), "")}
     if fast_lane:
-        found["fast lane"] = sections.pop(fast_lane), ""
-    found["section"] = max((lines, name) for name, lines in sections.items())
+        found["fast lane"] = lines.pop(fast_lane), ""
+    found["section"] = max((count, name) for name, count in lines.items())
     found["members"] = max(
         (members(match.group(2)), match.group(1))
         for match in STRUCT.finditer(COMMENT.sub("", header)))
     return found
 
 
-# ---- The table ----
+# ---- The tables ----
 
-missed = 0
+def print_row(label, cells, width, rest=""):
+    print(f"{label:30}" + "".join(
+        (f"{cell:,}" if isinstance(cell, int) else cell or "-").rjust(width)
+        for cell in cells) + rest)
 
 
-def line(label, value, row, rest):
-    """A row with the bar, the aim, and by how much the bar is missed."""
-    global missed
-    bars = ""
-    if row.bar is not None:
-        over = value - row.bar
-        missed += over > 0
-        stands = f"{over:,}" if over > 0 else "-"
-        bars = f"{row.bar:,}".rjust(9) + f"{row.aim:,}".rjust(9) + \
-            stands.rjust(9)
-    print(f"  {label:28}{value:11,}{bars:27}{rest}".rstrip())
+def print_library(names, builds):
+    print(f"{'The library alone, -Os, bytes':85}  with MST_NO_TLS")
+    print_row("", names, 11)
+    for title, rows in SECTIONS:
+        print(title)
+        for row in rows:
+            print_row("  " + row.label,
+                      [found.get(row.what) for found, _ in builds], 11)
+
+
+def print_bars(target):
+    """The rows that have a bar, by how much it is missed, and the source's."""
+    found = {what: (value, "") for what, value in target.items()}
+    found.update(measure_source())
+    missed = 0
+    print()
+    print_row(f"Bars, on the {TARGET}", ["is", "bar", "aim", "over"], 11)
+    for row in [row for _, rows in SECTIONS for row in rows
+                if row.bar is not None] + SOURCE_ROWS:
+        if row.what in found:
+            value, name = found[row.what]
+            cells = [value]
+            if row.bar is not None:
+                over = max(value - row.bar, 0)
+                missed += over > 0
+                cells += [row.bar, row.aim, over or "-"]
+            print_row("  " + row.label, cells, 11, name and "  " + name)
+    print(f"  {missed} bars are missed.")
+
+
+# Parts of an image in the order that they are printed in.
+PARTS = {"library": "mini_stream.c, by section", "BearSSL": "BearSSL",
+         "lwIP": "lwIP", "libc": "newlib and libgcc", "port": "port/lwip",
+         "application": "application", "board": "board",
+         "vector table": "vector table", "anchors": "trust anchors",
+         "stack": "stack", "fill": "fill, for alignment"}
+TEXTS = "texts that its tables point to"
+LARGE = 1024  # bytes of a variable that has a row
+
+
+def image_rows(image):
+    """Bytes of flash and of RAM by part, and in it by section or variable."""
+    found = collections.defaultdict(lambda: [0, 0])
+    for piece in image.pieces:
+        name = None
+        if piece.part == "library":
+            name = piece.section or TEXTS
+        elif piece.ram and piece.size >= LARGE:
+            name = piece.name
+        for row in {(piece.part, ""), (piece.part, name or "")}:
+            found[row][0] += piece.size * piece.flash
+            found[row][1] += piece.size * piece.ram
+    return found
+
+
+def print_images(images):
+    columns = [image_rows(image) for image in images]
+    order = [name for _, name in sections(read("mini_stream.c"))] + [TEXTS]
+    print("\nFirmware images (examples/firmware, Cortex-M3), bytes")
+    print_row("", [text for image in images for text in (
+        os.path.basename(image.elf)[:-len(".elf")] + ": flash", "RAM")], 14)
+    for part, label in PARTS.items():
+        names = order if part == "library" else sorted(
+            {name for column in columns for owner, name in column
+             if owner == part and name})
+        for name in ["", *names]:
+            print_row("    " + name if name else "  " + label,
+                      [size or None for column in columns
+                       for size in column[part, name]], 14)
+    print_row("  sum, which is the image",
+              [image.total(memory) for image in images
+               for memory in ("flash", "ram")], 14)
 
 
 def main():
     copy_headers(sys.argv[1:])
-    builds = [measure(build, index) for index, build in enumerate(BUILDS)]
-    target, stack = builds[0]
-    print(f"{'':30}{BUILDS[0].name:>11}      bar      aim     over" +
-          "".join(f"{build.name:>13}" for build in BUILDS[1:]))
-    for title, rows in SECTIONS:
-        print(title)
-        for row in rows:
-            line(row.label, target[row.what], row,
-                 "".join((f"{found[row.what]:,}" if row.what in found
-                          else "-").rjust(13) for found, _ in builds[1:]))
-    print("Source")
-    source = measure_source()
-    for row in SOURCE_ROWS:
-        if row.what in source:
-            value, name = source[row.what]
-            line(row.label, value, row, f"  {name}")
-    print(f"\n{missed} bars are missed."
-          f" Largest stack frames on the {BUILDS[0].name}:\n ",
+    kinds = [cortex("Cortex-M0+"), cortex("Cortex-M3"), cortex(TARGET),
+             riscv("rv32imac"), host(), cortex(TARGET, NO_TLS), host(NO_TLS)]
+    names = [kind.name for kind in kinds]
+    builds = [measure(kind, index) for index, kind in enumerate(kinds)]
+    print_library(names, builds)
+    target, stack = builds[names.index(TARGET)]
+    print_bars(target)
+    print(f"\nLargest stack frames on the {TARGET}:\n ",
           ", ".join(f"{name} {size}" for size, name in stack[:FRAMES]))
+    try:
+        if IMAGES:
+            print_images([Parts(path) for path in IMAGES])
+    except (OSError, ValueError) as error:
+        sys.exit(f"size: {error}")
     if any(found["data"] for found, _ in builds):
         sys.exit("size: the library has static data: there must be none")
 
