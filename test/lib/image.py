@@ -2,8 +2,7 @@
 a part, and a part's code to the section of mini_stream.c that it is from.
 
     parts = Parts("build/firmware/any.elf")
-    parts.part(0x1f4c)      ("library", "ws")       where the code is from
-    parts.part(0x9a0c)      ("application", None)
+    parts.part(address)     where it is from: ("library", "ws"), ("lwIP", None)
     parts.pieces            all that the linker has put there, by address
 
 Parts are "library" (mini_stream.c), "port" (port/lwip), "application" and

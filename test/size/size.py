@@ -263,7 +263,7 @@ PARTS = {"library": "mini_stream.c, by section", "BearSSL": "BearSSL",
          "application": "application", "board": "board",
          "vector table": "vector table", "anchors": "trust anchors",
          "stack": "stack", "fill": "fill, for alignment"}
-TEXTS = "texts that its tables point to"
+TEXTS = "texts of its tables"
 LARGE = 1024  # bytes of a variable that has a row
 
 
