@@ -50,7 +50,7 @@ plot     python3                command:python3     runs the next
 plot     python3-matplotlib     python:matplotlib   draws the figures
 size     gcc-arm-none-eabi      command:arm-none-eabi-gcc  cross compiler
 size     libnewlib-arm-none-eabi  none              its C library
-size     gcc-riscv64-unknown-elf  command:riscv64-unknown-elf-gcc  the same
+size     gcc-riscv64-unknown-elf  command:riscv64-unknown-elf-gcc  for RISC-V
 size     picolibc-riscv64-unknown-elf  none         its C library
 size     python3                command:python3     runs the measures
 count    qemu-system-arm        command:qemu-system-arm  emulates a Cortex-M4
