@@ -10,6 +10,8 @@ BUILD ?= build
 BEARSSL_DIR ?=
 DEMO_SECONDS ?= 10
 FUZZ_SECONDS ?= 60
+PREFIX ?= /usr/local
+DESTDIR ?=
 CROSS ?= arm-none-eabi-
 CROSS_RISCV ?= riscv64-unknown-elf-
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
@@ -73,6 +75,9 @@ TESTS = $(TEST_SRC:%.c=$(BUILD)/%)
 LIBRARY = $(BUILD)/libmini_stream.a
 POSIX = $(BUILD)/libmst_posix.a
 
+INSTALLED = $(DESTDIR)$(PREFIX)
+VERSION = $(shell sed -n 's/^.define MST_VERSION "\(.*\)"/\1/p' mini_stream.h)
+
 # As many jobs as there are processors, unless make was told.
 jobs = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 again = +@$(MAKE) --no-print-directory $(jobs)
@@ -80,12 +85,25 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all packages demo test tests year objects lint tidy size bench bench-plot \
+.PHONY: all install packages demo test tests year objects lint tidy size bench bench-plot \
 	count oracle plans fuzz format help clean
 
 ## The library and the programs: mini-stream, sandbox, the examples (default)
 all: $(PROGRAMS) $(LIBRARY)
 	@: # and says nothing where nothing is to be done
+
+## Install library and POSIX port to PREFIX (/usr/local), under DESTDIR
+install: $(LIBRARY) $(POSIX)
+	install -d $(INSTALLED)/include $(INSTALLED)/lib/pkgconfig \
+		$(INSTALLED)/lib/cmake/mini_stream
+	install -m 644 mini_stream.h port/posix/mst_posix.h $(INSTALLED)/include
+	install -m 644 $^ $(INSTALLED)/lib
+	install -m 644 port/install/*.pc $(INSTALLED)/lib/pkgconfig
+	install -m 644 port/install/*.cmake $(INSTALLED)/lib/cmake/mini_stream
+	sed -i 's/@VERSION@/$(VERSION)/' \
+		$(INSTALLED)/lib/pkgconfig/mini_stream.pc \
+		$(INSTALLED)/lib/pkgconfig/mst_posix.pc \
+		$(INSTALLED)/lib/cmake/mini_stream/*Version.cmake
 
 ## Install what `all` needs and is missing (Debian packages)
 packages:
@@ -187,7 +205,7 @@ help:
 		text && /^[a-z-]+:/ { sub(/:.*/, ""); \
 		printf "  make %-13s %s\n", $$0, text } { text = "" }' \
 		Makefile examples/firmware/firmware.mk
-	@echo "Variables: CC CFLAGS BUILD BEARSSL_DIR DEMO_SECONDS FUZZ_SECONDS V=1"
+	@echo "Variables: CC CFLAGS BUILD BEARSSL_DIR PREFIX DESTDIR DEMO_SECONDS FUZZ_SECONDS V=1"
 
 # V=1 shows the commands.
 quiet = $(if $(V),,@echo "$(1) $@" &&)

@@ -25,6 +25,9 @@ sandbox  libnss-myhostname      host:localhost      resolves localhost
 test     libcmocka-dev          header:cmocka.h     test framework
 test     libjansson-dev         header:jansson.h    another reader of JSON
 test     curl                   command:curl        another client of HTTP
+test     cmake                  command:cmake       builds somebody's project
+test     g++                    command:g++         and one in C++
+test     pkg-config             command:pkg-config  finds what was installed
 test     openssl                command:openssl     TLS peer and certificates
 test     python3                command:python3     runs the interop tests
 test     python3-websockets     python:websockets   WebSocket peer

@@ -38,6 +38,14 @@ def milliseconds(text):
     return seconds * 1000 + int((match[2] or "").ljust(3, "0")[:3])
 
 
+def bearssl_options():
+    """Options of a compiler for a BearSSL that is not the system's."""
+    path = os.environ.get("BEARSSL_DIR")
+    return [option for folder in ("", "/inc", "/include", "/build", "/lib")
+            if path for option in ("-isystem", path + folder,
+                                   "-L" + path + folder)]
+
+
 def environment_with(**variables):
     """This one with these variables, and without others that mini-stream would
     take its settings from."""

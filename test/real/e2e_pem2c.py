@@ -17,7 +17,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import BUILD, check, run_all, tests_of
+from e2e import BUILD, bearssl_options, check, run_all, tests_of
 from tls_certificates import ISSUER, Certificates
 
 PEM2C = os.path.join(BUILD, "pem2c")
@@ -95,14 +95,10 @@ class Folder:
         """Number of anchors that are the same, and the C source."""
         source = pem2c(pem, name).stdout
         program = os.path.join(self.path, "compare")
-        bearssl = os.environ.get("BEARSSL_DIR")
-        where = [option for folder in ("inc", "include") if bearssl
-                 for option in ("-I", os.path.join(bearssl, folder))]
-        where += [f"-L{bearssl}/{folder}" for folder in ("build", "lib")
-                  if bearssl]
         run = subprocess.run(
             [os.environ.get("CC", "cc"), "-std=c99", "-Wall", "-Wextra",
-             "-Werror", "-I.", "-Iport/posix", *where, "-o", program,
+             "-Werror", "-I.", "-Iport/posix", *bearssl_options(),
+             "-o", program,
              self.write("compare.c", PROGRAM.replace("NAME", name)),
              self.write("anchors.c", source),
              os.path.join(BUILD, "libmst_posix.a"),

@@ -1,0 +1,27 @@
+# mini_stream::mini_stream, the library, and mini_stream::posix, its port for
+# POSIX systems. SPDX-License-Identifier: 0BSD
+include(CMakeFindDependencyMacro)
+find_dependency(Threads)
+
+find_library(mini_stream_BEARSSL bearssl)
+if(NOT mini_stream_BEARSSL)
+    set(mini_stream_FOUND FALSE)
+    set(mini_stream_NOT_FOUND_MESSAGE "BearSSL is missing (libbearssl-dev)")
+    return()
+endif()
+
+# Where it stands is the prefix: the installed tree may be moved.
+get_filename_component(mini_stream_PREFIX "${CMAKE_CURRENT_LIST_DIR}/../../.."
+    ABSOLUTE)
+foreach(part mini_stream posix)
+    if(NOT TARGET mini_stream::${part})
+        add_library(mini_stream::${part} STATIC IMPORTED)
+    endif()
+endforeach()
+set_target_properties(mini_stream::mini_stream PROPERTIES
+    IMPORTED_LOCATION "${mini_stream_PREFIX}/lib/libmini_stream.a"
+    INTERFACE_INCLUDE_DIRECTORIES "${mini_stream_PREFIX}/include"
+    INTERFACE_LINK_LIBRARIES "${mini_stream_BEARSSL}")
+set_target_properties(mini_stream::posix PROPERTIES
+    IMPORTED_LOCATION "${mini_stream_PREFIX}/lib/libmst_posix.a"
+    INTERFACE_LINK_LIBRARIES "mini_stream::mini_stream;Threads::Threads")

@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""The library in projects of others: its files copied and built by plain make,
+by CMake and into a C++ program; installed and found by pkg-config and CMake.
+Each program streams from the sandbox.
+
+Usage: e2e_vendor.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build); CC, CXX: the compilers;
+BEARSSL_DIR: where BearSSL is, if the system has none.
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import (BUILD, HANG_S, Sandbox, bearssl_options, check,
+                 environment_with, run_all, tests_of)
+
+CC = os.environ.get("CC", "cc")
+CXX = os.environ.get("CXX", "c++")
+OPTIONS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow",
+           "-Werror", *bearssl_options()]
+
+MAKEFILE = """
+CFLAGS = -std=c99 -O2 %s
+program: first.c mini_stream.c $(wildcard mst_posix*.c)
+	$(CC) $(CFLAGS) -o $@ $^ -lbearssl -pthread
+""" % " ".join(OPTIONS)
+
+CMAKE_COPIED = """
+cmake_minimum_required(VERSION 3.13)
+project(copied C)
+set(CMAKE_C_STANDARD 99)
+set(CMAKE_C_EXTENSIONS OFF)
+find_package(Threads REQUIRED)
+file(GLOB port mst_posix*.c)
+add_executable(program first.c mini_stream.c ${port})
+target_compile_options(program PRIVATE %s)
+target_link_libraries(program PRIVATE bearssl Threads::Threads)
+""" % " ".join(OPTIONS)
+
+CMAKE_INSTALLED = """
+cmake_minimum_required(VERSION 3.13)
+project(installed C)
+find_package(mini_stream 0.1 REQUIRED)
+add_executable(program first.c)
+target_link_libraries(program PRIVATE mini_stream::posix)
+"""
+
+# As examples/first.c, in the words of C++.
+CXX_PROGRAM = r"""
+#include "mini_stream.h"
+#include "mst_posix.h"
+
+#include <array>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+
+static mst_client client;
+MST_MEMORY(memory, MST_LENGTHS_USUAL);
+
+int main() {
+    mst_posix_anchors ca{};
+    std::array<mst_posix_link, 1> links{};
+    std::array<mst_level, 200> levels{};
+    mst_posix posix{};
+    mst_port port{};
+    mst_book book{};
+    mst_event event{};
+    mst_config config{};
+    int rc = mst_posix_anchors_load(&ca, std::getenv("MINI_STREAM_CA"));
+
+    config.ws_url = std::getenv("MINI_STREAM_WS_URL");
+    config.auth_url = std::getenv("MINI_STREAM_AUTH_URL");
+    config.client_id = std::getenv("MINI_STREAM_CLIENT_ID");
+    config.client_secret = std::getenv("MINI_STREAM_CLIENT_SECRET");
+    config.anchors = ca.anchors;
+    config.anchors_len = ca.len;
+    mst_posix_init(&posix, links.data(), links.size(), &port);
+    mst_book_init(&book, levels.data(), levels.size() / 2);
+    rc = rc != 0 ? rc : mst_client_init(&client, &config, &port, &memory);
+    rc = rc != 0 ? rc
+                 : mst_subscribe(&client, MST_MARKET_DATA, "BTCUSD", &book);
+    while (rc >= 0) {
+        const mst_link *link = &client.link;
+        rc = mst_poll(&client, &event);
+        if (rc == 0) {
+            mst_posix_wait(&posix, &link, 1, 1000);
+        } else if (mst_book_depth(&book, MST_BID) > 0) {
+            std::array<char, MST_DECIMAL_TEXT_LEN> price{};
+            mst_decimal_format(
+                mst_level_price(mst_book_level(&book, MST_BID, 0)),
+                price.data());
+            std::cout << price.data() << std::endl;
+        }
+    }
+    std::cerr << mst_posix_strerror(rc) << '\n';
+    return EXIT_FAILURE;
+}
+"""
+
+
+class Project:
+    """A folder of somebody else's, with nothing in it."""
+
+    def __enter__(self):
+        self.path = tempfile.mkdtemp()
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path)
+
+    def take(self, *patterns):
+        for pattern in patterns:
+            for path in glob.glob(pattern):
+                shutil.copy(path, self.path)
+
+    def write(self, name, text):
+        with open(os.path.join(self.path, name), "w", encoding="ascii") as file:
+            file.write(text)
+
+    def run(self, *command, fails=False, **variables):
+        run = subprocess.run(command, cwd=self.path, capture_output=True,
+                             text=True, check=False,
+                             env={**os.environ, **variables})
+        check((run.returncode != 0) == fails,
+              f"{' '.join(command)}: {run.stdout}{run.stderr}")
+        return run.stderr if fails else run.stdout
+
+    def install(self):
+        """The library, as a package would have it; moved elsewhere then."""
+        here = os.path.join(self.path, "packed")
+        run = subprocess.run(
+            ["make", "-s", "install", f"DESTDIR={here}", "PREFIX=/usr",
+             f"BUILD={BUILD}"], capture_output=True, text=True, check=False)
+        check(run.returncode == 0, run.stderr)
+        os.rename(os.path.join(here, "usr"), os.path.join(self.path, "there"))
+        os.rmdir(here)
+
+    def check_streams(self):
+        """The program prints prices."""
+        state = os.path.join(self.path, "state")
+        sandbox = Sandbox(state)
+        sandbox.wait_ready()
+        urls = sandbox.urls
+        program = subprocess.Popen(
+            ["stdbuf", "-oL", "./program"], cwd=self.path, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, env=environment_with(
+                MINI_STREAM_CA=sandbox.ca,
+                MINI_STREAM_WS_URL=urls["ws_url"],
+                MINI_STREAM_AUTH_URL=urls["auth_url"],
+                MINI_STREAM_CLIENT_ID="sandbox-client",
+                MINI_STREAM_CLIENT_SECRET="sandbox-secret"))
+        try:
+            for _ in range(3):
+                line = program.stdout.readline()
+                check(re.fullmatch(r"\d+(\.\d+)?\n", line), line)
+        finally:
+            program.kill()
+            program.wait(HANG_S)
+            program.stdout.close()
+            sandbox.kill()
+
+
+def test_make():
+    with Project() as project:
+        project.take("mini_stream.[ch]", "port/posix/*", "examples/first.c")
+        project.write("Makefile", MAKEFILE)
+        project.run("make", "-s", f"CC={CC}")
+        project.check_streams()
+
+
+def test_cmake():
+    with Project() as project:
+        project.take("mini_stream.[ch]", "port/posix/*", "examples/first.c")
+        project.write("CMakeLists.txt", CMAKE_COPIED)
+        project.run("cmake", ".", CC=CC)
+        project.run("cmake", "--build", ".")
+        project.check_streams()
+
+
+def test_c_plus_plus():
+    with Project() as project:
+        project.take("mini_stream.[ch]", "port/posix/*")
+        project.write("main.cc", CXX_PROGRAM)
+        project.run("sh", "-c",
+                    f"{CC} -std=c99 {' '.join(OPTIONS)} -c *.c && "
+                    f"{CXX} -std=c++17 {' '.join(OPTIONS)} -o program main.cc "
+                    "*.o -lbearssl -pthread")
+        project.check_streams()
+
+
+def test_pkg_config():
+    with Project() as project:
+        project.install()
+        project.take("examples/first.c")
+        where = os.path.join(project.path, "there/lib/pkgconfig")
+        project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o program first.c "
+                    "$(pkg-config --cflags --libs mst_posix)",
+                    PKG_CONFIG_PATH=where)
+        with open("mini_stream.h", encoding="ascii") as file:
+            version = re.search(r'MST_VERSION "(.+)"', file.read())[1]
+        for name in ("mini_stream", "mst_posix"):
+            found = project.run("pkg-config", "--modversion", name,
+                                PKG_CONFIG_PATH=where)
+            check(found == version + "\n", f"{name}: {found}")
+        project.check_streams()
+
+
+def test_cmake_package():
+    with Project() as project:
+        project.install()
+        project.take("examples/first.c")
+        bearssl = os.environ.get("BEARSSL_DIR", "")
+        configure = ("cmake", "-DCMAKE_PREFIX_PATH=" +
+                     os.path.join(project.path, "there"),
+                     f"-DCMAKE_LIBRARY_PATH={bearssl}/build;{bearssl}/lib",
+                     f"-DCMAKE_C_FLAGS={' '.join(bearssl_options())}", ".")
+        project.write("CMakeLists.txt", CMAKE_INSTALLED.replace("0.1", "9.0"))
+        said = project.run(*configure, fails=True, CC=CC)
+        check('requested version "9.0"' in said, said)
+        project.write("CMakeLists.txt", CMAKE_INSTALLED)
+        project.run(*configure, CC=CC)
+        project.run("cmake", "--build", ".")
+        project.check_streams()
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), 2))
