@@ -163,7 +163,7 @@ bench:
 	@echo
 	@$(PYTHON) test/bench/run.py
 
-## Instructions of units of work on an emulated Cortex-M4
+## Instructions of units of work on an emulated Cortex-M4, and of one on an M3
 count:
 	@test/packages.sh build size count
 	@CROSS=$(CROSS) $(PYTHON) test/bench/count.py $(cross_includes)

@@ -416,36 +416,46 @@ static bool is_among(const unsigned *named, size_t count, unsigned cents) {
     return false;
 }
 
-/* Changes the amount of a level, or removes it, or puts another before it, but
- * no price twice in a message. Adds the price to those named. */
-static void ladder_change(struct ladder *ladder, struct quote *quote,
-                          unsigned *named, size_t count) {
-    unsigned dice = random_below(10), cents;
-    bool comes, goes;
+/* A level's amount is another, or it goes, or another comes before it. */
+struct change {
+    unsigned cents;
     size_t rank;
+    bool comes, goes;
+};
+
+/* No price twice in a message: adds the price to those named. */
+static struct change ladder_pick(const struct ladder *ladder, unsigned *named,
+                                 size_t count) {
+    unsigned dice = random_below(10);
+    struct change change;
 
     do {
         bool moves = ladder->moves && random_below(REMOVALS / 2) == 0;
 
-        rank = ladder_rank(ladder, dice);
-        goes = moves && ladder->count > LEVELS_LEAST &&
-               random_below(2 * ladder->levels) < ladder->count;
-        comes = moves && !goes;
-        cents =
-            comes ? ladder_between(ladder, rank) : ladder->rungs[rank].cents;
-    } while (is_among(named, count, cents) ||
-             (comes && cents == ladder->rungs[rank].cents));
-    named[count] = cents;
-    quote_write(quote, ladder->side, in_cents(cents),
-                amount_random(CORPUS_USUAL, goes ? 1 : 0));
-    if (goes) {
-        ladder_remove(ladder, rank);
+        change.rank = ladder_rank(ladder, dice);
+        change.goes = moves && ladder->count > LEVELS_LEAST &&
+                      random_below(2 * ladder->levels) < ladder->count;
+        change.comes = moves && !change.goes;
+        change.cents = change.comes ? ladder_between(ladder, change.rank)
+                                    : ladder->rungs[change.rank].cents;
+    } while (
+        is_among(named, count, change.cents) ||
+        (change.comes && change.cents == ladder->rungs[change.rank].cents));
+    named[count] = change.cents;
+    return change;
+}
+
+static void ladder_change(struct ladder *ladder, const struct change *change,
+                          struct quote *quote, struct number amount) {
+    quote_write(quote, ladder->side, in_cents(change->cents), amount);
+    if (change->goes) {
+        ladder_remove(ladder, change->rank);
         return;
     }
-    if (comes) {
-        ladder_insert(ladder, rank, cents);
+    if (change->comes) {
+        ladder_insert(ladder, change->rank, change->cents);
     }
-    ladder->rungs[rank].quote = *quote;
+    ladder->rungs[change->rank].quote = *quote;
 }
 
 static uint64_t ladder_sum(const struct ladder *ladder) {
@@ -471,8 +481,86 @@ static void content_book(struct content *content, struct ladder ladders[2]) {
         if (content->kind == BENCH_TOP) {
             content->quotes[i] = ladder->rungs[0].quote;
         } else {
-            ladder_change(ladder, &content->quotes[i], named, i);
+            struct change change = ladder_pick(ladder, named, i);
+
+            ladder_change(ladder, &change, &content->quotes[i],
+                          amount_random(CORPUS_USUAL, change.goes ? 1 : 0));
         }
+    }
+}
+
+/* What the amounts of a long message have of its bytes; a side has one comma
+ * less than levels. */
+#define LONG_ENVELOPE                                                  \
+    "{\"channel\":\"market_data\",\"payload\":{\"market\":\"BTCUSD\"," \
+    "\"type\":\"UPDATE\",\"time\":\"2026-01-02T03:00:00.000Z\","       \
+    "\"bids\":[],\"asks\":[]}}"
+#define LONG_LEVEL "{\"price\":\"52450.00\",\"amount\":\"\"},"
+#define LONG_AMOUNTS                             \
+    (CORPUS_LONG_BYTES - strlen(LONG_ENVELOPE) - \
+     CORPUS_LONG_LEVELS * strlen(LONG_LEVEL) + 2)
+
+/* An amount of so many characters. */
+static struct number amount_long(size_t len) {
+    unsigned decimals = DECIMALS_MOST, scale, units, least;
+
+    if (len < decimals + 2) {
+        decimals = (unsigned)len - 2;
+    }
+    scale = ten_to_the(decimals);
+    units = ten_to_the((unsigned)len - 1 - decimals);
+    least = units == 10 ? 0 : units / 10;
+    return (struct number){
+        (unsigned long long)(least + random_below(units - least)) * scale + 1 +
+            random_below(scale - 1),
+        decimals};
+}
+
+/* Puts another amount on a level that is there. */
+static void ladder_set(struct ladder *ladder, unsigned cents,
+                       struct quote *quote, struct number amount) {
+    size_t rank = 0;
+
+    while (ladder->rungs[rank].cents != cents) {
+        rank++;
+    }
+    quote_write(quote, ladder->side, in_cents(cents), amount);
+    ladder->rungs[rank].quote = *quote;
+}
+
+/* First which levels change, then the amounts of those that stay: they share
+ * the bytes that are left. */
+static void content_long(struct content *content, struct ladder ladders[2]) {
+    unsigned named[CORPUS_LONG_LEVELS];
+    bool goes[CORPUS_LONG_LEVELS];
+    size_t room = LONG_AMOUNTS, stay = CORPUS_LONG_LEVELS;
+
+    content->kind = BENCH_UPDATE;
+    content->bids = 1 + random_below(CORPUS_LONG_LEVELS - 1);
+    content->asks = CORPUS_LONG_LEVELS - content->bids;
+    for (size_t i = 0; i < CORPUS_LONG_LEVELS; i++) {
+        struct ladder *ladder = &ladders[i < content->bids ? 0 : 1];
+        struct change change = ladder_pick(ladder, named, i);
+
+        ladder_change(ladder, &change, &content->quotes[i],
+                      (struct number){0, 0});
+        goes[i] = change.goes;
+        room -= change.goes;
+        stay -= change.goes;
+    }
+    for (size_t i = 0; i < CORPUS_LONG_LEVELS; i++) {
+        struct ladder *ladder = &ladders[i < content->bids ? 0 : 1];
+        size_t len = room;
+
+        if (goes[i]) {
+            continue;
+        }
+        if (stay > 1) {
+            len = (room + stay / 2) / stay - 1 + random_below(3);
+        }
+        ladder_set(ladder, named[i], &content->quotes[i], amount_long(len));
+        room -= len;
+        stay--;
     }
 }
 
@@ -520,8 +608,9 @@ void corpus_snapshot(struct corpus *corpus, size_t levels,
     free(content.quotes);
 }
 
-uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels,
-                     bool moves) {
+/* Of a book: a snapshot, and messages whose content follows from it. */
+static uint64_t corpus_book(struct corpus *corpus, size_t count,
+                            unsigned levels, bool moves, bool is_long) {
     struct content content = {
         .kind = BENCH_SNAPSHOT,
         .quotes = bench_allocate(2 * levels, sizeof *content.quotes),
@@ -547,8 +636,12 @@ uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels,
     content_time(&content, 0, CORPUS_USUAL);
     add_message(corpus, CORPUS_USUAL, &content);
     for (size_t n = 1; n <= count; n++) {
-        content_kind(&content);
-        content_book(&content, ladders);
+        if (is_long) {
+            content_long(&content, ladders);
+        } else {
+            content_kind(&content);
+            content_book(&content, ladders);
+        }
         content_time(&content, (unsigned)n, CORPUS_USUAL);
         add_message(corpus, CORPUS_USUAL, &content);
     }
@@ -558,6 +651,15 @@ uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels,
     free(ladders[1].rungs);
     free(content.quotes);
     return sum;
+}
+
+uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels,
+                     bool moves) {
+    return corpus_book(corpus, count, levels, moves, false);
+}
+
+uint64_t corpus_long(struct corpus *corpus, size_t count, unsigned levels) {
+    return corpus_book(corpus, count, levels, true, true);
 }
 
 size_t corpus_bytes(const struct corpus *corpus) {

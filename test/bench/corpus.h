@@ -71,6 +71,13 @@ void corpus_snapshot(struct corpus *corpus, size_t levels,
 uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels,
                      bool moves);
 
+/* The same book, but each message is an update of so many levels and bytes,
+ * levels of both sides among them. An amount has 6 to 8 decimals and, as it
+ * takes to fill the message, one digit in front or more, mostly two. */
+#define CORPUS_LONG_LEVELS 21
+#define CORPUS_LONG_BYTES 1024
+uint64_t corpus_long(struct corpus *corpus, size_t count, unsigned levels);
+
 /* Bytes of the messages alone, and the sum of them all. */
 size_t corpus_bytes(const struct corpus *corpus);
 uint64_t corpus_sum(const struct corpus *corpus);

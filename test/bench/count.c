@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #define MESSAGES 1000
+#define LONG_MESSAGES 500
 #define SNAPSHOT_LEVELS 500
 #define BOOK_LEVELS 100
 #define BOOK_ROOM 150
@@ -91,21 +92,30 @@ static uint64_t read_frames(const uint8_t *data, size_t len, size_t messages,
     return begin;
 }
 
-static void count_frames(void) {
-    struct corpus corpus;
-    uint8_t *frames;
-    size_t len = 0;
+/* All messages in frames, one behind the other; *len bytes. */
+static uint8_t *write_frames(const struct corpus *corpus, size_t *len) {
+    uint8_t *frames =
+        malloc(corpus->len + (size_t)BENCH_FRAME_HEADER * corpus->count);
 
-    corpus_mixed(&corpus, MESSAGES, 1, CORPUS_USUAL);
-    frames = malloc(corpus.len + (size_t)BENCH_FRAME_HEADER * MESSAGES);
     if (frames == NULL) {
         count_stop("no memory");
     }
-    for (size_t i = 0; i < MESSAGES; i++) {
-        len += bench_frame(frames + len, TEXT_FRAME,
-                           corpus.text + corpus.messages[i].at,
-                           corpus.messages[i].len);
+    *len = 0;
+    for (size_t i = 0; i < corpus->count; i++) {
+        *len += bench_frame(frames + *len, TEXT_FRAME,
+                            corpus->text + corpus->messages[i].at,
+                            corpus->messages[i].len);
     }
+    return frames;
+}
+
+static void count_frames(void) {
+    struct corpus corpus;
+    uint8_t *frames;
+    size_t len;
+
+    corpus_mixed(&corpus, MESSAGES, 1, CORPUS_USUAL);
+    frames = write_frames(&corpus, &len);
     count_row("read a message's frame and check its UTF-8",
               read_frames(frames, len, MESSAGES, corpus_bytes(&corpus)),
               MESSAGES);
@@ -150,6 +160,62 @@ static void count_book(void) {
     corpus_free(&corpus);
 }
 
+/* ---- All of them ---- */
+
+/* Reads frames, decodes what is in them, and applies it; with the cost of all
+ * but the first, which is a snapshot. */
+static uint64_t read_updates(const uint8_t *data, size_t len,
+                             struct mst_book *book) {
+    static unsigned char buffer[2048];
+    static struct mst_decoder decoder;
+    uint64_t begin = 0;
+    struct mst_ws_piece piece;
+    struct mst_event event;
+    struct mst_ws ws;
+    size_t used;
+
+    mst_ws_init(&ws);
+    mst_decoder_init(&decoder, buffer, sizeof buffer, 0);
+    while (mst_ws_read(&ws, data, len, &used, &piece) == 1) {
+        data += used;
+        len -= used;
+        mst_decoder_feed(&decoder, piece.data, piece.len, piece.last);
+        while (mst_decoder_next(&decoder, &event) == 1) {
+            if (event.type == MST_EVENT_PART) {
+                mst_book_apply(book, &event.as.part, 0);
+            }
+        }
+        begin = begin == 0 ? count_now() : begin;
+    }
+    return count_now() - begin;
+}
+
+static void count_long(void) {
+    static struct mst_level levels[2 * BOOK_ROOM];
+    struct mst_book book;
+    struct corpus corpus;
+    uint8_t *frames;
+    uint64_t sum, cost;
+    size_t len;
+
+    sum = corpus_long(&corpus, LONG_MESSAGES, BOOK_LEVELS);
+    for (size_t i = 1; i < corpus.count; i++) {
+        if (corpus.messages[i].len != CORPUS_LONG_BYTES) {
+            count_stop("wrong length");
+        }
+    }
+    frames = write_frames(&corpus, &len);
+    mst_book_init(&book, levels, BOOK_ROOM);
+    cost = read_updates(frames, len, &book);
+    if (follow_book_sum(&book) != sum) {
+        count_stop("wrong book");
+    }
+    count_row("an update of 1,024 bytes, 21 levels: frame, decoding, book",
+              cost, LONG_MESSAGES);
+    free(frames);
+    corpus_free(&corpus);
+}
+
 int main(void) {
     count_mixed("decode a message", CORPUS_USUAL);
     count_mixed("decode one with keys in another order", CORPUS_ORDERED);
@@ -159,6 +225,7 @@ int main(void) {
     count_characters("UTF-8, a byte of ASCII", "a");
     count_characters("UTF-8, a byte of characters of two", "\303\244");
     count_book();
+    count_long();
     count_client();
     return 0;
 }

@@ -1,8 +1,8 @@
 /*
- * The emulated board that `make count` runs on, a Cortex-M4 (QEMU's
- * mps2-an386): its vectors, a clock by which an instruction takes 1 ns, and
- * what of BearSSL is called, which costs nothing. newlib's start-up code and
- * semihosting do the rest.
+ * The emulated boards that `make count` runs on, which are alike: a Cortex-M4
+ * (QEMU's mps2-an386) and a Cortex-M3 (mps2-an385). Their vectors, a clock by
+ * which an instruction takes 1 ns, and what of BearSSL is called, which costs
+ * nothing. newlib's start-up code and semihosting do the rest.
  *
  * SPDX-License-Identifier: 0BSD
  */
