@@ -67,6 +67,7 @@ firmware chrony                 command:chronyd     the time for the board
 firmware stunnel4               command:stunnel     TLS of all kinds
 firmware openssl                command:openssl     its certificates
 firmware python3                command:python3     runs the test
+firmware python3-websockets     python:websockets   a stream of messages
 END
 }
 

@@ -43,8 +43,8 @@ firmware_clang = --target=arm-none-eabi -mcpu=cortex-m3 -std=c99 \
 	-DIMAGE_LIMITS='""' $(firmware_includes) \
 	-isystem $(dir $(shell $(CROSS)gcc -print-file-name=libc.a))../include
 
-.PHONY: firmware firmware-test firmware-hour firmware-images firmware-sources \
-	force
+.PHONY: firmware firmware-test firmware-hour firmware-cost firmware-images \
+	firmware-sources force
 
 ## Firmware with TCP/IP and TLS for an emulated board with 64 KB of RAM
 firmware:
@@ -70,6 +70,19 @@ firmware-test:
 ## The same for an hour
 firmware-hour:
 	@$(MAKE) firmware-test FIRMWARE_SECONDS=3600
+
+## Instructions of a message on the emulated board, by part
+firmware-cost:
+	@test/packages.sh build tool sandbox firmware
+	$(again) all
+	$(again) firmware
+	$(again) $(FIRMWARE)/lines
+	@CROSS=$(CROSS) $(PYTHON) test/firmware/cost.py
+
+$(FIRMWARE)/lines: $(addprefix test/bench/,lines.c corpus.c corpus.h bench.h)
+	@mkdir -p $(@D)
+	$(call quiet,link) $(CC) -std=gnu11 $(WARNINGS) $(CFLAGS) -o $@ \
+		$(filter %.c,$^)
 
 $(FIRMWARE)/sources/.fetched: examples/firmware/sources.sh
 	$(call quiet,fetch) examples/firmware/sources.sh $(@D)

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
 import threading
@@ -203,13 +204,15 @@ class Board:
                 file.write(data)
             loaders += ["-device", f"loader,file={lab.path(name)},"
                         f"addr={place:#x},force-raw=on"]
+        self.monitor = lab.path("monitor")
         self.lines = []
         self.at = 0  # lines that were waited for are before it
         with lab.open_log("emulator") as log:
             self.process = subprocess.Popen(
                 [*ENDS_WITH_US, "qemu-system-arm", "-M", "lm3s6965evb",
                  "-icount", "shift=0",
-                 "-display", "none", "-monitor", "none", "-serial", "stdio",
+                 "-display", "none", "-serial", "stdio", "-monitor",
+                 f"unix:{self.monitor},server=on,wait=off",
                  "-kernel", os.path.join(FOLDER, lab.image + ".elf"), *loaders,
                  "-nic", "tap,ifname=tap0,script=no,downscript=no,"
                  "mac=02:00:00:00:00:01"],
@@ -228,6 +231,21 @@ class Board:
         self.reader.join()
         self.process.stdin.close()
         self.process.stdout.close()
+
+    def command(self, text):
+        """Has the emulator's monitor do this; it says nothing if it did."""
+        with socket.socket(socket.AF_UNIX) as monitor:
+            monitor.settimeout(HANG_S)
+            monitor.connect(self.monitor)
+            for line in ("", text + "\n"):  # it greets
+                monitor.sendall(line.encode())
+                said = b""
+                while not said.endswith(b"(qemu) "):
+                    part = monitor.recv(4096)
+                    check(part, f"{text}: the emulator has ended")
+                    said += part
+        answer = said.split(b"\r\n")[1:-1]  # behind the echo
+        check(not answer, f"{text}: {answer}")
 
     def press(self, key):
         self.process.stdin.write(key)
