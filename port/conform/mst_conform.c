@@ -5,12 +5,13 @@
 
 #include <string.h>
 
-/* What peer.py does on a connection: its first byte. */
-#define PEER_ECHO 'E' /* sends back all that comes, until the end */
-#define PEER_TALK 'T' /* sends LEN bytes of the pattern, and ends */
-#define PEER_STALL \
-    'S'                /* reads nothing for a second, then LEN bytes, and sends
-                        * their Adler-32 (4 bytes, the lowest first) */
+/* What peer.py does on a connection: its first byte. LEN follows, but for the
+ * first of them; it and sums (Adler-32) are 4 bytes, the lowest first. */
+#define PEER_ECHO 'E'  /* sends back all that comes, until the end */
+#define PEER_TALK 'T'  /* sends LEN bytes of the pattern, and ends */
+#define PEER_STALL 'S' /* waits a second, reads LEN bytes, sends their sum */
+#define PEER_KEEP 'K'  /* the same up to the end, and keeps the sum as LEN... */
+#define PEER_SUM 'A'   /* ...which is sent on another connection */
 #define PEER_RESET 'R' /* breaks the connection off */
 #define PEER_QUIET 'Q' /* neither reads nor sends */
 
@@ -19,19 +20,37 @@
 
 #define LINKS_MAX 8
 
+/* Bytes that a peer sends where several links are in use. */
+#define SOME 20000u
+
+/* How long the clock is watched, and how often it is looked at before it counts
+ * as one that moves on only while the program rests. */
+#define WATCH_MS 1000u
+#define LOOKS 100000u
+#define RESTS 20u
+
 /* The test that is under way. */
 struct run {
     const struct mst_conform *c;
     const char *why; /* it has failed: the first reason */
     int failed;      /* tests so far */
+    uint32_t last;   /* what the clock said last, ms */
+    struct mst_endpoint peer;
 };
 
 static void fail(struct run *r, const char *why) {
     r->why = r->why != NULL ? r->why : why;
 }
 
-static uint32_t now(const struct run *r) {
-    return r->c->port.now_ms(r->c->port.context);
+/* Each look at the clock is compared with the one before it. */
+static uint32_t now(struct run *r) {
+    uint32_t before = r->last;
+
+    r->last = r->c->port.now_ms(r->c->port.context);
+    if ((int32_t)(r->last - before) < 0) {
+        fail(r, "now_ms goes back");
+    }
+    return r->last;
 }
 
 static void rest(const struct run *r) {
@@ -118,13 +137,11 @@ static void send_all(struct run *r, int link, const void *data, size_t len) {
 }
 
 /* Connects to the peer, and tells it what to do with len. */
-static void begin_peer(struct run *r, int link, struct mst_endpoint *endpoint,
-                       char what, uint32_t len) {
+static void begin_peer(struct run *r, int link, char what, uint32_t len) {
     const uint8_t request[] = {(uint8_t)what, (uint8_t)len, (uint8_t)(len >> 8),
                                (uint8_t)(len >> 16), (uint8_t)(len >> 24)};
 
-    endpoint_set(endpoint, r->c->host, r->c->peer_port);
-    if (open_link(r, link, endpoint) != 1) {
+    if (open_link(r, link, &r->peer) != 1) {
         fail(r, "could not connect");
         return;
     }
@@ -163,14 +180,95 @@ static uint32_t receive_pattern(struct run *r, int link, size_t room,
     return at;
 }
 
+/* What was sent so far: how much, and its Adler-32 (RFC 1950, section 8.2). */
+struct sent {
+    uint32_t len, low, high;
+};
+
+/* Sends some more of the pattern, up to so many bytes in all: how many now. */
+static size_t send_pattern(struct run *r, int link, struct sent *sent,
+                           uint32_t until) {
+    uint8_t data[256];
+    size_t n, len = sizeof data;
+
+    len = len < until - sent->len ? len : until - sent->len;
+    for (uint32_t i = 0; i < len; i++) {
+        data[i] = pattern(sent->len + i);
+    }
+    n = send_some(r, link, data, len);
+    for (uint32_t i = 0; i < n; i++) {
+        sent->low = (sent->low + data[i]) % 65521;
+        sent->high = (sent->high + sent->low) % 65521;
+    }
+    sent->len += (uint32_t)n;
+    return n;
+}
+
+/* Receives the Adler-32 of what the peer has got. */
+static void receive_sum(struct run *r, int link, const struct sent *sent) {
+    uint32_t got = 0, begin = now(r);
+    uint8_t answer[4];
+
+    while (got < sizeof answer && r->why == NULL) {
+        int n = receive_some(r, link, answer + got, sizeof answer - got);
+
+        if (n < 0) {
+            fail(r, "the peer says nothing of what it got");
+        } else if (n == 0) {
+            rest(r);
+        }
+        got += n > 0 ? (uint32_t)n : 0;
+        if (now(r) - begin >= PATIENCE_MS) {
+            fail(r, "nothing came any more");
+        }
+    }
+    if (r->why == NULL &&
+        (sent->high << 16 | sent->low) !=
+            ((uint32_t)answer[0] | (uint32_t)answer[1] << 8 |
+             (uint32_t)answer[2] << 16 | (uint32_t)answer[3] << 24)) {
+        fail(r, "the peer got other bytes");
+    }
+}
+
 /* ---- Cases ---- */
 
+/* Time goes on, and never back; looked at without a rest, for a clock may be
+ * wrong for no more than an instant. */
+static void has_clocks(struct run *r) {
+    const struct mst_port *port = &r->c->port;
+    uint32_t begin = now(r), looks = 0, rests = 0;
+    uint64_t last_ns = 0;
+    int64_t unix_ns = 0;
+
+    while (rests < RESTS && now(r) - begin < WATCH_MS && r->why == NULL) {
+        uint64_t ns = port->now_ns != NULL ? port->now_ns(port->context) : 0;
+        uint32_t before = r->last;
+
+        if (ns < last_ns) {
+            fail(r, "now_ns goes back");
+        }
+        last_ns = ns;
+        looks = now(r) == before ? looks + 1 : 0;
+        if (looks == LOOKS) {
+            rest(r);
+            rests++;
+            looks = 0;
+        }
+    }
+    if (now(r) == begin) {
+        fail(r, "now_ms stands still");
+    }
+    if (port->unix_ns(port->context, &unix_ns) == 0 &&
+        unix_ns / 1000000000 < MST_CLOCK_MIN) {
+        fail(r, "unix_ns is set, and before 2024");
+    }
+}
+
 static void connects_and_echoes(struct run *r) {
-    struct mst_endpoint endpoint;
     uint8_t data[61];
     int n;
 
-    begin_peer(r, 0, &endpoint, PEER_ECHO, 0);
+    begin_peer(r, 0, PEER_ECHO, 0);
     n = r->why == NULL ? receive_some(r, 0, data, sizeof data) : 0;
     if (n != 0) {
         fail(r, "recv before anything came is not 0");
@@ -184,10 +282,9 @@ static void connects_and_echoes(struct run *r) {
 
 /* More than the window, read slowly: nothing is lost, and then it ends. */
 static void reads_much_to_its_end(struct run *r) {
-    struct mst_endpoint endpoint;
     uint8_t byte;
 
-    begin_peer(r, 0, &endpoint, PEER_TALK, r->c->much);
+    begin_peer(r, 0, PEER_TALK, r->c->much);
     for (unsigned i = 0; i < 200 && r->why == NULL; i++) {
         rest(r);
     }
@@ -203,27 +300,14 @@ static void reads_much_to_its_end(struct run *r) {
 
 /* A peer that does not read: sends stop, and go on later. */
 static void sends_to_a_slow_reader(struct run *r) {
-    struct mst_endpoint endpoint;
-    uint32_t at = 0, low = 1, high = 0, sum, got = 0, begin, first;
-    uint8_t data[256], answer[4];
+    struct sent sent = {0, 1, 0};
+    uint32_t begin, first;
     bool stalled = false;
 
-    begin_peer(r, 0, &endpoint, PEER_STALL, r->c->much);
+    begin_peer(r, 0, PEER_STALL, r->c->much);
     begin = first = now(r);
-    while (at < r->c->much && r->why == NULL) {
-        size_t len = sizeof data, n;
-
-        len = len < r->c->much - at ? len : r->c->much - at;
-        for (uint32_t i = 0; i < len; i++) {
-            data[i] = pattern(at + i);
-        }
-        n = send_some(r, 0, data, len);
-        for (uint32_t i = 0; i < n; i++) {
-            low = (low + data[i]) % 65521; /* RFC 1950, section 8.2 */
-            high = (high + low) % 65521;
-        }
-        at += (uint32_t)n;
-        if (n == 0) {
+    while (sent.len < r->c->much && r->why == NULL) {
+        if (send_pattern(r, 0, &sent, r->c->much) == 0) {
             stalled |= now(r) - first < 900;
             rest(r);
         } else {
@@ -236,31 +320,31 @@ static void sends_to_a_slow_reader(struct run *r) {
     if (!stalled) {
         fail(r, "sends never stopped, though nobody read");
     }
-    while (got < sizeof answer && r->why == NULL) {
-        int n = receive_some(r, 0, answer + got, sizeof answer - got);
+    receive_sum(r, 0, &sent);
+}
 
-        if (n < 0) {
-            fail(r, "recv failed");
-        } else if (n == 0) {
-            rest(r);
-        }
-        got += n > 0 ? (uint32_t)n : 0;
+/* Closed as soon as nothing more can be sent: what was taken goes out, and the
+ * end behind it. */
+static void sends_what_it_took(struct run *r) {
+    struct sent sent = {0, 1, 0};
+    uint32_t name = now(r);
+
+    begin_peer(r, 0, PEER_KEEP, name);
+    while (sent.len < r->c->much && r->why == NULL &&
+           send_pattern(r, 0, &sent, r->c->much) > 0) {}
+    close_link(r, 0);
+    if (r->why == NULL) {
+        begin_peer(r, 0, PEER_SUM, name);
     }
-    sum = high << 16 | low;
-    if (r->why == NULL &&
-        sum != ((uint32_t)answer[0] | (uint32_t)answer[1] << 8 |
-                (uint32_t)answer[2] << 16 | (uint32_t)answer[3] << 24)) {
-        fail(r, "the peer got other bytes");
-    }
+    receive_sum(r, 0, &sent);
 }
 
 static void tells_of_a_reset(struct run *r) {
-    struct mst_endpoint endpoint;
     uint32_t begin;
     uint8_t byte;
     int rc = 0;
 
-    begin_peer(r, 0, &endpoint, PEER_RESET, 0);
+    begin_peer(r, 0, PEER_RESET, 0);
     begin = now(r);
     while (rc == 0 && r->why == NULL && now(r) - begin < PATIENCE_MS) {
         rc = receive_some(r, 0, &byte, 1);
@@ -292,16 +376,14 @@ static void tells_of_an_unknown_name(struct run *r) {
 /* After so many steps the link is closed; it can be used at once again. */
 static void closes_at_any_time(struct run *r) {
     const struct mst_port *port = &r->c->port;
-    struct mst_endpoint endpoint;
     uint8_t data[256] = {0};
 
     for (unsigned steps = 0; steps < 20 && r->why == NULL; steps++) {
         int count = 0, connected = 0;
 
-        endpoint_set(&endpoint, r->c->host, r->c->peer_port);
         for (unsigned i = 0; i < steps; i++) {
             if (count == 0) {
-                count = port->resolve(port->context, 0, &endpoint);
+                count = port->resolve(port->context, 0, &r->peer);
             } else if (connected == 0) {
                 connected = port->connect(port->context, 0, 0);
             } else {
@@ -320,14 +402,26 @@ static void closes_at_any_time(struct run *r) {
     connects_and_echoes(r);
 }
 
+/* Of a link that nobody reads no more comes than its window, and others go on
+ * as if it were not there. */
+static void leaves_room_for_others(struct run *r) {
+    begin_peer(r, 0, PEER_TALK, r->c->much);
+    for (unsigned i = 0; i < 200 && r->why == NULL; i++) {
+        rest(r);
+    }
+    begin_peer(r, 1, PEER_TALK, SOME);
+    if (receive_pattern(r, 1, 251, UINT32_MAX) != SOME) {
+        fail(r, "bytes were lost");
+    }
+}
+
 static void keeps_links_apart(struct run *r) {
-    struct mst_endpoint endpoints[LINKS_MAX];
     uint32_t at[LINKS_MAX] = {0}, heard = 0;
     int links = r->c->links < LINKS_MAX ? r->c->links : LINKS_MAX;
     bool more = true;
 
     for (int i = 0; i < links; i++) {
-        begin_peer(r, i, &endpoints[i], PEER_TALK, 20000u + (uint32_t)i);
+        begin_peer(r, i, PEER_TALK, SOME + (uint32_t)i);
     }
     heard = now(r);
     while (more && r->why == NULL) {
@@ -353,7 +447,7 @@ static void keeps_links_apart(struct run *r) {
         rest(r);
     }
     for (int i = 0; i < links; i++) {
-        if (at[i] != 20000u + (uint32_t)i) {
+        if (at[i] != SOME + (uint32_t)i) {
             fail(r, "bytes were lost");
         }
     }
@@ -362,11 +456,9 @@ static void keeps_links_apart(struct run *r) {
 static void refuses_links_that_it_does_not_have(struct run *r) {
     const struct mst_port *port = &r->c->port;
     const int numbers[] = {-1, r->c->links, INT32_MAX};
-    struct mst_endpoint endpoint;
 
-    endpoint_set(&endpoint, r->c->host, r->c->peer_port);
     for (unsigned i = 0; i < 3; i++) {
-        if (port->resolve(port->context, numbers[i], &endpoint) !=
+        if (port->resolve(port->context, numbers[i], &r->peer) !=
             MST_ERR_ARGUMENT) {
             fail(r, "resolve is not MST_ERR_ARGUMENT");
         }
@@ -374,36 +466,6 @@ static void refuses_links_that_it_does_not_have(struct run *r) {
         if (port->detail != NULL) {
             (void)port->detail(port->context, numbers[i]);
         }
-    }
-}
-
-/* Time goes on, and never back. */
-static void has_clocks(struct run *r) {
-    const struct mst_port *port = &r->c->port;
-    uint32_t begin = now(r), last = begin;
-    uint64_t last_ns = 0;
-    int64_t unix_ns = 0;
-
-    while (now(r) - begin < 50 && r->why == NULL) {
-        uint32_t at = now(r);
-
-        if ((int32_t)(at - last) < 0) {
-            fail(r, "now_ms goes back");
-        }
-        last = at;
-        if (port->now_ns != NULL) {
-            uint64_t ns = port->now_ns(port->context);
-
-            if (ns < last_ns) {
-                fail(r, "now_ns goes back");
-            }
-            last_ns = ns;
-        }
-        rest(r);
-    }
-    if (port->unix_ns(port->context, &unix_ns) == 0 &&
-        unix_ns / 1000000000 < MST_CLOCK_MIN) {
-        fail(r, "unix_ns is set, and before 2024");
     }
 }
 
@@ -442,19 +504,28 @@ static void run_case(struct run *r, const char *name,
 }
 
 int mst_conform_run(const struct mst_conform *conform) {
-    struct run r = {conform, NULL, 0};
+    const struct mst_port *port = &conform->port;
+    struct run r = {.c = conform, .last = port->now_ms(port->context)};
 
+    endpoint_set(&r.peer, conform->host, conform->peer_port);
+    run_case(&r, "has clocks", has_clocks);
+    if (r.failed > 0) {
+        return r.failed; /* the others would not know when to give up */
+    }
     run_case(&r, "connects and echoes", connects_and_echoes);
     run_case(&r, "reads much to its end", reads_much_to_its_end);
     run_case(&r, "sends to a slow reader", sends_to_a_slow_reader);
+    run_case(&r, "sends what it took", sends_what_it_took);
     run_case(&r, "tells of a reset", tells_of_a_reset);
     run_case(&r, "tells of a refusal", tells_of_a_refusal);
     run_case(&r, "tells of an unknown name", tells_of_an_unknown_name);
     run_case(&r, "closes at any time", closes_at_any_time);
+    if (conform->links > 1) {
+        run_case(&r, "leaves room for others", leaves_room_for_others);
+    }
     run_case(&r, "keeps links apart", keeps_links_apart);
     run_case(&r, "refuses links that it does not have",
              refuses_links_that_it_does_not_have);
-    run_case(&r, "has clocks", has_clocks);
     run_case(&r, "has entropy", has_entropy);
     return r.failed;
 }

@@ -2,8 +2,7 @@
  * What a port must do (port/README.md), as a test that runs wherever the port
  * does: on a desktop or on the device itself. Its partner is peer.py.
  *
- * It calls nothing but the port, allocates nothing and needs a few hundred
- * bytes of stack.
+ * It calls nothing but the port, allocates nothing and needs 1 KB of stack.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -33,7 +32,8 @@ struct mst_conform {
     void *context;
 };
 
-/* Runs all cases, which takes some ten seconds: the number that failed. */
+/* Runs all cases, which takes some ten seconds: the number that failed. Without
+ * a clock that goes on no case but the first. */
 int mst_conform_run(const struct mst_conform *conform);
 
 #ifdef __cplusplus

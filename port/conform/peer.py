@@ -16,6 +16,10 @@ import time
 import zlib
 
 STALL_S = 1.0
+PATIENCE_S = 20.0  # of the other end
+
+SUMS = {}  # of connections that have ended
+ENDED = threading.Condition()
 
 
 def pattern(begin, end):
@@ -46,14 +50,29 @@ def talk(connection, size):
         connection.sendall(pattern(at, min(at + 65536, size)))
 
 
-def stall(connection, size):
-    """Reads nothing for a while, then so much; sends its Adler-32."""
+def take(connection, size):
+    """Reads nothing for a while, then so much, or to the end: its Adler-32."""
     time.sleep(STALL_S)
     total = 1
     while size > 0 and (data := connection.recv(min(size, 65536))):
         total = zlib.adler32(data, total)
         size -= len(data)
-    connection.sendall(struct.pack("<I", total))
+    return total
+
+
+def keep(connection, name):
+    """Takes all to the end, and keeps the sum for another connection."""
+    total = take(connection, 1 << 63)
+    with ENDED:
+        SUMS[name] = total
+        ENDED.notify_all()
+
+
+def tell(connection, name):
+    """Sends a sum, once it is known, and forgets it."""
+    with ENDED:
+        if ENDED.wait_for(lambda: name in SUMS, PATIENCE_S):
+            connection.sendall(struct.pack("<I", SUMS.pop(name)))
 
 
 def serve(connection):
@@ -68,7 +87,11 @@ def serve(connection):
             if what == b"T":
                 talk(connection, size)
             elif what == b"S":
-                stall(connection, size)
+                connection.sendall(struct.pack("<I", take(connection, size)))
+            elif what == b"K":
+                keep(connection, size)
+            elif what == b"A":
+                tell(connection, size)
             elif what == b"R":
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
                                       struct.pack("ii", 1, 0))

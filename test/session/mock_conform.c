@@ -30,9 +30,10 @@ static struct {
     uint8_t request[5];
     uint32_t len;           /* bytes of it that have come */
     uint32_t left, sent;    /* to be read or sent; sent */
-    uint32_t low, high;     /* of Adler-32 */
+    uint32_t low, high;     /* of Adler-32, of what was read */
     uint64_t stalled_until; /* 0: it is not */
 } peers[MST_MOCK_LINKS];
+static uint32_t kept; /* the sum of a connection, for another one */
 
 static uint8_t pattern(uint32_t at) {
     return (uint8_t)(at ^ at >> 8 ^ at >> 16);
@@ -58,6 +59,14 @@ static void talk(int link) {
     }
 }
 
+static void say_sum(int link, uint32_t sum) {
+    const uint8_t bytes[] = {(uint8_t)sum, (uint8_t)(sum >> 8),
+                             (uint8_t)(sum >> 16), (uint8_t)(sum >> 24)};
+
+    assert_int_equal(mst_mock_write(&mock, link, bytes, sizeof bytes),
+                     sizeof bytes);
+}
+
 static void begin(int link) {
     const uint8_t *n = peers[link].request + 1;
 
@@ -65,6 +74,7 @@ static void begin(int link) {
                        (uint32_t)n[2] << 16 | (uint32_t)n[3] << 24;
     switch (peers[link].request[0]) {
     case 'T': talk(link); break;
+    case 'A': say_sum(link, kept); break;
     case 'R': mst_mock_end(&mock, link, MST_ERR_RESET); break;
     case 'S':
         peers[link].stalled_until = mst_mock_elapsed(&mock) + STALL_MS;
@@ -76,18 +86,12 @@ static void begin(int link) {
 }
 
 static void add_up(int link, uint8_t byte) {
-    uint32_t low = (peers[link].low + byte) % 65521;
-    uint32_t high = (peers[link].high + low) % 65521;
+    peers[link].low = (peers[link].low + byte) % 65521;
+    peers[link].high = (peers[link].high + peers[link].low) % 65521;
+}
 
-    peers[link].low = low;
-    peers[link].high = high;
-    if (--peers[link].left == 0) {
-        const uint8_t sum[] = {(uint8_t)low, (uint8_t)(low >> 8), (uint8_t)high,
-                               (uint8_t)(high >> 8)};
-
-        assert_int_equal(mst_mock_write(&mock, link, sum, sizeof sum),
-                         sizeof sum);
-    }
+static uint32_t sum_of(int link) {
+    return peers[link].high << 16 | peers[link].low;
 }
 
 static void on_received(void *context, int link, const void *data, size_t len) {
@@ -102,8 +106,13 @@ static void on_received(void *context, int link, const void *data, size_t len) {
             if (peers[link].len == sizeof peers[link].request) {
                 begin(link);
             }
+        } else if (peers[link].request[0] == 'K') {
+            add_up(link, at[i]);
         } else if (peers[link].request[0] == 'S' && peers[link].left > 0) {
             add_up(link, at[i]);
+            if (--peers[link].left == 0) {
+                say_sum(link, sum_of(link));
+            }
         }
     }
 }
@@ -128,6 +137,9 @@ static void on_tick(void *context, uint64_t now_ms) {
 
 static void on_closed(void *context, int link) {
     (void)context;
+    if (peers[link].request[0] == 'K') {
+        kept = sum_of(link);
+    }
     peers[link].stalled_until = 0;
     mst_mock_stall(&mock, link, false);
 }
@@ -254,10 +266,29 @@ static int recv_left(void *context, int link, void *data, size_t len) {
     return port.recv(context, link, data, len);
 }
 
+/* Keeps all from others while there is something for the first link. */
+static int recv_in_turn(void *context, int link, void *data, size_t len) {
+    return link > 0 && mst_mock_in_use(&mock, 0)
+               ? 0
+               : port.recv(context, link, data, len);
+}
+
 static uint32_t now_back(void *context) {
     static uint32_t count;
 
     return port.now_ms(context) - (++count % 64 == 0 ? 20 : 0);
+}
+
+/* Made of a count of us, which wraps a thousand times too soon. */
+static uint32_t now_of_us(void *context) {
+    const uint32_t wraps_ms = UINT32_MAX / 1000;
+
+    return (port.now_ms(context) + wraps_ms - 200) * 1000 / 1000;
+}
+
+static uint32_t now_stands(void *context) {
+    (void)context;
+    return 1;
 }
 
 static int no_entropy(void *context, void *data, size_t len) {
@@ -279,29 +310,45 @@ static void test_wrong_ports_are_found(void **state) {
     const struct {
         const char *name;
         struct mst_port port;
-        int is, said; /* for recv_says() */
+        int is, said;     /* for recv_says() */
+        uint32_t data_ms; /* of the mock: it forgets what is on its way when
+                           * a link is closed */
     } cases[] = {
-        {"connects and echoes", {.recv = recv_says}, 0, MST_ERR_EOF},
-        {"reads much to its end", {.recv = recv_says}, MST_ERR_EOF, 0},
-        {"reads much to its end", {.recv = recv_loses}, 0, 0},
-        {"sends to a slow reader", {.send = send_loses}, 0, 0},
-        {"tells of a reset", {.recv = recv_says}, MST_ERR_RESET, MST_ERR_EOF},
-        {"tells of a refusal", {.connect = connect_anyhow}, 0, 0},
-        {"tells of an unknown name", {.resolve = resolve_always}, 0, 0},
+        {"has clocks", {.now_ms = now_back}, 0, 0, 0},
+        {"has clocks", {.now_ms = now_stands}, 0, 0, 0},
+        {"connects and echoes", {.recv = recv_says}, 0, MST_ERR_EOF, 0},
+        {"reads much to its end", {.recv = recv_says}, MST_ERR_EOF, 0, 0},
+        {"reads much to its end", {.recv = recv_loses}, 0, 0, 0},
+        {"reads much to its end", {.now_ms = now_of_us}, 0, 0, 0},
+        {"sends to a slow reader", {.send = send_loses}, 0, 0, 0},
+        {"sends what it took", {.context = NULL}, 0, 0, 5},
+        {"tells of a reset",
+         {.recv = recv_says},
+         MST_ERR_RESET,
+         MST_ERR_EOF,
+         0},
+        {"tells of a refusal", {.connect = connect_anyhow}, 0, 0, 0},
+        {"tells of an unknown name", {.resolve = resolve_always}, 0, 0, 0},
         {"closes at any time",
          {.close = close_leaves, .recv = recv_left},
          0,
+         0,
          0},
-        {"keeps links apart", {.recv = recv_other}, 0, 0},
-        {"refuses links that it does not have", {.resolve = resolve_any}, 0, 0},
-        {"has clocks", {.now_ms = now_back}, 0, 0},
-        {"has entropy", {.entropy = no_entropy}, 0, 0},
+        {"leaves room for others", {.recv = recv_in_turn}, 0, 0, 0},
+        {"keeps links apart", {.recv = recv_other}, 0, 0, 0},
+        {"refuses links that it does not have",
+         {.resolve = resolve_any},
+         0,
+         0,
+         0},
+        {"has entropy", {.entropy = no_entropy}, 0, 0, 0},
     };
 
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         const struct mst_port *wrong = &cases[i].port;
         begin_run(0);
+        mock.plan.data_ms = cases[i].data_ms;
         conform.report = report_wrong;
         conform.port.resolve =
             wrong->resolve != NULL ? wrong->resolve : resolve;
