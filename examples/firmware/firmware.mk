@@ -17,17 +17,26 @@ small_limits = MST_SUBSCRIPTIONS_MAX=2 MST_MARKET_MAX=15 MST_TOKEN_MAX=1024 \
 
 any_options =
 small_options = -DIMAGE_SMALL
-any_sources = examples/firmware/address.c
-small_sources = examples/firmware/small.c
+ours = $(addprefix examples/firmware/,$(1))
+any_sources = $(call ours,main.c stream.c show.c address.c)
+small_sources = $(call ours,main.c stream.c show.c small.c)
 small_link = -Wl,--wrap=br_ssl_engine_set_suites
 any_anchors = anchors
 small_anchors = root-ec
 
-firmware_sources = mini_stream.c port/lwip/mst_lwip.c $(addprefix \
-	examples/firmware/,main.c stream.c show.c print.c network.c platform.c \
-	board/board.c board/start.c)
+# The port conformance test, on the same network. It has more links, so lwIP's
+# pools (one file) are compiled for it once more: a window is 12 of PBUF_POOL.
+conform_limits = MEMP_NUM_TCP_PCB=5 PBUF_POOL_SIZE=64
+conform_sources = port/conform/mst_conform.c test/firmware/conform.c
+conform_objects = $(FIRMWARE)/conform/memp.o
+conform_options = -Iport/conform
+# Its clock wraps ten seconds after the start: 250 ms each, up to 2^32 ms.
+conform_link = -Wl,--defsym=clock_begin=17179829
+
+firmware_sources = mini_stream.c port/lwip/mst_lwip.c $(call ours,print.c \
+	network.c platform.c board/board.c board/start.c)
 FIRMWARE_SRC = port/lwip/mst_lwip.c $(wildcard examples/firmware/*.c \
-	examples/firmware/board/*.c)
+	examples/firmware/board/*.c test/firmware/*.c)
 FIRMWARE_HEADERS = $(wildcard examples/firmware/board/*.h \
 	examples/firmware/arch/*.h)
 
@@ -64,6 +73,7 @@ firmware-test:
 	@test/packages.sh build tool sandbox firmware
 	$(again) all
 	$(again) firmware
+	$(again) $(FIRMWARE)/conform.elf
 	@FIRMWARE_SECONDS=$(FIRMWARE_SECONDS) CROSS=$(CROSS) \
 		$(PYTHON) test/firmware/firmware.py
 
@@ -117,6 +127,12 @@ $(FIRMWARE)/theirs/%.o: $(FIRMWARE)/sources/%.c examples/firmware/lwipopts.h
 	$(call quiet,compile) $(firmware_cc) $(firmware_options) -w \
 		$(firmware_includes) -I$(FIRMWARE)/sources/bearssl/src -c -o $@ $<
 
+$(FIRMWARE)/conform/memp.o: $(FIRMWARE)/sources/lwip/src/core/memp.c \
+		examples/firmware/lwipopts.h examples/firmware/firmware.mk
+	@mkdir -p $(@D)
+	$(call quiet,compile) $(firmware_cc) $(firmware_options) -w \
+		$(firmware_includes) $(addprefix -D,$(conform_limits)) -c -o $@ $<
+
 theirs = $(1:$(FIRMWARE)/sources/%.c=$(FIRMWARE)/theirs/%.o)
 $(FIRMWARE)/libbearssl.a: $(call theirs,$(bearssl_sources))
 $(FIRMWARE)/liblwip.a: $(call theirs,$(lwip_sources))
@@ -125,8 +141,8 @@ $(FIRMWARE)/lib%.a:
 
 # firmware_image NAME
 define firmware_image
-$(1)_objects = $$(patsubst %.c,$$(FIRMWARE)/$(1)/%.o,$$(firmware_sources) \
-	$$($(1)_sources))
+$(1)_objects += $$(patsubst %.c,$$(FIRMWARE)/$(1)/%.o,$$(firmware_sources) \
+	$$($(1)_sources)) $$($(1)_anchors:%=$$(FIRMWARE)/$(1)/anchors.o)
 
 $$(FIRMWARE)/$(1)/%.o: %.c examples/firmware/firmware.mk \
 		| $$(FIRMWARE)/sources/.fetched
@@ -139,8 +155,8 @@ $$(FIRMWARE)/$(1)/anchors.o: $$(FIRMWARE)/$(1)/anchors.c
 	$$(call quiet,compile) $$(firmware_cc) $$(firmware_options) \
 		$$(firmware_includes) -c -o $$@ $$<
 
-$$(FIRMWARE)/$(1).elf: $$($(1)_objects) $$(FIRMWARE)/$(1)/anchors.o \
-		$$(FIRMWARE)/liblwip.a $$(FIRMWARE)/libbearssl.a \
+$$(FIRMWARE)/$(1).elf: $$($(1)_objects) $$(FIRMWARE)/liblwip.a \
+		$$(FIRMWARE)/libbearssl.a \
 		examples/firmware/board/lm3s6965.ld
 	$$(call quiet,link) $$(firmware_cc) -nostartfiles --specs=nano.specs \
 		-Wl,--gc-sections,--fatal-warnings,-Map=$$(@:.elf=.map) -o $$@ \
@@ -148,3 +164,4 @@ $$(FIRMWARE)/$(1).elf: $$($(1)_objects) $$(FIRMWARE)/$(1)/anchors.o \
 endef
 $(eval $(call firmware_image,any))
 $(eval $(call firmware_image,small))
+$(eval $(call firmware_image,conform))

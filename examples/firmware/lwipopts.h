@@ -11,13 +11,17 @@
 
 #define MEM_ALIGNMENT 4
 #define MEM_SIZE 3072 /* what is sent, until it is acknowledged; DHCP */
+#ifndef MEMP_NUM_TCP_PCB
 #define MEMP_NUM_TCP_PCB 3
+#endif
 #define MEMP_NUM_TCP_PCB_LISTEN 1
 #define MEMP_NUM_UDP_PCB 3
 #define MEMP_NUM_TCP_SEG 8
 #define MEMP_NUM_PBUF 4
 #define MEMP_NUM_REASSDATA 1
-#define PBUF_POOL_SIZE 16
+#ifndef PBUF_POOL_SIZE
+#define PBUF_POOL_SIZE 16 /* a whole window, of the one link */
+#endif
 #define PBUF_POOL_BUFSIZE 288
 
 #define TCP_MSS 1460

@@ -17,8 +17,6 @@
 #include "show.h"
 #include "stream.h"
 
-#include <lwip/stats.h>
-
 #define REPORT_MS 5000u
 
 /* In anchors.c, which the build makes of a PEM file. */
@@ -48,16 +46,6 @@ static void print_used(const char *name, size_t most, size_t size) {
     print_number((int64_t)size);
 }
 
-/* Of lwIP: what is in use now, the most that ever was, and how often it had no
- * more. */
-static void print_lwip(const char *name, const struct stats_mem *stats) {
-    print_pair(name, stats->used);
-    print_text("/");
-    print_number(stats->max);
-    print_text("/");
-    print_number(stats->err);
-}
-
 static void report(void) {
     const struct mst_stats *stats = mst_link_stats(&object.client.link);
 
@@ -73,10 +61,7 @@ static void report(void) {
     print_pair("longest_turn", (int64_t)longest);
     print_pair("sleeps", board_sleeps());
     print_used("stack", board_stack_used(), board_stack_size());
-    print_lwip("heap", &lwip_stats.mem);
-    print_lwip("pbufs", lwip_stats.memp[MEMP_PBUF_POOL]);
-    print_lwip("segments", lwip_stats.memp[MEMP_TCP_SEG]);
-    print_lwip("pcbs", lwip_stats.memp[MEMP_TCP_PCB]);
+    network_report();
     print_end();
 }
 

@@ -9,6 +9,7 @@
 #include <lwip/dns.h>
 #include <lwip/etharp.h>
 #include <lwip/init.h>
+#include <lwip/stats.h>
 #include <lwip/timeouts.h>
 #include <netif/ethernet.h>
 
@@ -110,4 +111,19 @@ void network_poll(void) {
 
 uint32_t network_sleep_ms(void) {
     return sys_timeouts_sleeptime();
+}
+
+static void print_usage(const char *name, const struct stats_mem *stats) {
+    print_pair(name, stats->used);
+    print_text("/");
+    print_number(stats->max);
+    print_text("/");
+    print_number(stats->err);
+}
+
+void network_report(void) {
+    print_usage("heap", &lwip_stats.mem);
+    print_usage("pbufs", lwip_stats.memp[MEMP_PBUF_POOL]);
+    print_usage("segments", lwip_stats.memp[MEMP_TCP_SEG]);
+    print_usage("pcbs", lwip_stats.memp[MEMP_TCP_PCB]);
 }

@@ -12,5 +12,8 @@ void network_begin(void);
 void network_poll(void);
 /* So long lwIP may be left alone if no frame comes, ms. */
 uint32_t network_sleep_ms(void);
+/* Prints lwIP's use of memory: what is in use now, the most that ever was, and
+ * how often it had no more. */
+void network_report(void);
 
 #endif

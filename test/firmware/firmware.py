@@ -276,6 +276,19 @@ def test_wrong_certificate():
         wait_live(lab.board)
 
 
+def test_port_conform():
+    with Lab(image="conform", peer=True) as lab:
+        first = lab.board.wait(r"^(\S+) \w+ +has clocks")
+        last = lab.board.wait(r"^(\S+) (\d+) passed, (\d+) failed")
+        report = lab.board.wait(
+            r" report .* pbufs=(\d+)/\S+ segments=(\d+)/.*")
+        lab.board.never_said(" FAIL ")
+        check(last[3] == "0" and int(last[2]) > 0, last[0])
+        check(float(last[1]) < float(first[1]), "the clock did not wrap")
+        check(report[1] == report[2] == "0", f"not given back: {report[0]}")
+        print(f"      conform: {last[2]} passed,{report[0]}", flush=True)
+
+
 def test_sizes():
     for image, bars in BARS.items():
         elf = os.path.join(FOLDER, image + ".elf")

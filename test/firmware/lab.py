@@ -14,6 +14,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -84,12 +85,12 @@ class Lab:
     """A network with the services asked for, and a board that is off."""
 
     def __init__(self, *options, chain="ec", ciphers=CHACHA20, image="any",
-                 seeded=True, dhcp=True, clock=True, settings=()):
+                 seeded=True, dhcp=True, clock=True, peer=False, settings=()):
         self.folder = tempfile.mkdtemp()
         self.image = image
         self.seeded = seeded
-        self.wanted = [name for name, wish in (("dhcp", dhcp),
-                                               ("clock", clock)) if wish]
+        self.wanted = [name for name, wish in (
+            ("dhcp", dhcp), ("clock", clock), ("peer", peer)) if wish]
         self.chain, self.ciphers = chain, ciphers
         self.options = options
         self.settings = {
@@ -161,7 +162,7 @@ class Lab:
                    "--user=root", "--interface=tap0", "--bind-interfaces",
                    "--dhcp-range=10.77.0.10,10.77.0.20,1h",
                    f"--dhcp-option=option:ntp-server,{HERE}",
-                   f"--address=/{HOST}/{HERE}",
+                   f"--address=/{HOST}/{HERE}", "--local=/invalid/",
                    "--dhcp-leasefile=" + self.path("leases"))
 
     def begin_clock(self):
@@ -169,6 +170,16 @@ class Lab:
             "chrony.conf", "local stratum 8\nallow all\ncmdport 0\n"
             f"bindcmdaddress /\nbindaddress {HERE}\nuser root\n"
             f"pidfile {self.path('chrony.pid')}\n"))
+
+    def begin_peer(self):
+        """The partner of the port conformance test, told of in the settings."""
+        process = subprocess.Popen(
+            [*ENDS_WITH_US, sys.executable, "port/conform/peer.py", HERE],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.processes["peer"] = process
+        port, closed = process.stdout.readline().split()
+        self.settings.update(peer=HOST, peer_port=port, closed_port=closed,
+                             nowhere="nobody.invalid")
 
     def begin_tls(self, chain, ciphers=CHACHA20):
         text = ("foreground = yes\npid =\nsyslog = no\ndebug = info\n"
