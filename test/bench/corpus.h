@@ -72,7 +72,7 @@ uint64_t corpus_live(struct corpus *corpus, size_t count, unsigned levels,
                      bool moves);
 
 /* The same book, but each message is an update of so many levels and bytes,
- * levels of both sides among them. An amount has 6 to 8 decimals and, as it
+ * levels of both sides among them. An amount has 5 to 8 decimals and, as it
  * takes to fill the message, one digit in front or more, mostly two. */
 #define CORPUS_LONG_LEVELS 21
 #define CORPUS_LONG_BYTES 1024

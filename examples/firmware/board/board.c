@@ -200,23 +200,9 @@ char board_key(void) {
 
 /* ---- Ethernet ---- */
 
-static uint8_t receive_byte(void) {
-    uint8_t byte;
-
-    if (receiving.bytes == 0) {
-        receiving.word = MAC_DATA;
-        receiving.bytes = 4;
-    }
-    byte = (uint8_t)receiving.word;
-    receiving.word >>= 8;
-    receiving.bytes--;
-    receiving.left--;
-    return byte;
-}
-
 /* In front of a frame is its length, which counts itself and the checksum. */
 size_t board_receive_begin(void) {
-    size_t low, high;
+    uint8_t length[2];
 
     if (MAC_NP == 0) {
         MAC_RIS = MAC_RXINT;
@@ -224,22 +210,36 @@ size_t board_receive_begin(void) {
         return 0;
     }
     receiving.bytes = 0;
-    receiving.left = 2;
-    low = receive_byte();
-    high = receive_byte();
-    receiving.left = (high << 8 | low) - 2;
+    board_receive_bytes(length, 2);
+    receiving.left = ((size_t)length[1] << 8 | length[0]) - 2;
     return receiving.left - 4;
 }
 
+/* With copies, which stay in registers: data might be where the originals are,
+ * as far as the compiler knows. */
 void board_receive_bytes(uint8_t *data, size_t len) {
+    uint32_t word = receiving.word;
+    unsigned bytes = receiving.bytes;
+
     for (size_t i = 0; i < len; i++) {
-        data[i] = receive_byte();
+        if (bytes == 0) {
+            word = MAC_DATA;
+            bytes = 4;
+        }
+        data[i] = (uint8_t)word;
+        word >>= 8;
+        bytes--;
     }
+    receiving.word = word;
+    receiving.bytes = bytes;
+    receiving.left -= len;
 }
 
 void board_receive_end(void) {
+    uint8_t byte;
+
     while (receiving.left > 0) {
-        (void)receive_byte();
+        board_receive_bytes(&byte, 1);
     }
 }
 
