@@ -3520,12 +3520,30 @@ static bool book_is_beyond(const struct mst_book_side *s,
                                  mst_level_price(level), s->horizon) <= 0;
 }
 
+/* As memmove(), which C libraries of small machines have byte by byte. */
+static void book_move(struct mst_level *to, const struct mst_level *from,
+                      uint32_t count) {
+#if WORDS
+    memmove(to, from, count * sizeof *to);
+#else
+    if (to < from) {
+        for (uint32_t i = 0; i < count; i++) {
+            to[i] = from[i];
+        }
+    } else {
+        while (count-- > 0) {
+            to[count] = from[count];
+        }
+    }
+#endif
+}
+
 /* Moves a side's levels to where its array begins. */
 static void book_pack(struct mst_book_side *s) {
     struct mst_level *begin = s->levels - s->room;
 
     if (s->room > 0) {
-        memmove(begin, s->levels, s->count * sizeof *begin);
+        book_move(begin, s->levels, s->count);
         s->levels = begin;
         s->room = 0;
     }
@@ -3541,13 +3559,13 @@ static void book_shift(const struct mst_book *book, struct mst_book_side *s,
     if (at < better && (by < 0 || s->room > 0)) {
         s->levels -= by;
         s->room -= (uint32_t)by;
-        memmove(s->levels, levels, at * sizeof *levels);
+        book_move(s->levels, levels, at);
     } else {
         if (by > 0 && s->room + s->count == book->capacity) {
             book_pack(s);
         }
         here = s->levels + at;
-        memmove(here + (by > 0), here + (by < 0), better * sizeof *here);
+        book_move(here + (by > 0), here + (by < 0), better);
     }
     s->count += (uint32_t)by;
 }
