@@ -46,7 +46,8 @@ flags = $(BASE_CPPFLAGS) $(strip \
 		$(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) -Itest/lib \
 		$(call system,$(BENCH_MODULES)), \
 	$(if $(filter test/size/%,$(1)),-std=c99, \
-	$(if $(filter port/lwip/% examples/firmware/%,$(1)),$(firmware_clang), \
+	$(if $(filter port/lwip/% examples/firmware/% test/firmware/%,$(1)), \
+		$(firmware_clang), \
 	$(if $(filter test/%,$(1)),-std=gnu11 -Iport/mock -Iport/conform -Itest/lib \
 		$(call system,$(TEST_MODULES)), \
 	$(if $(filter examples/%,$(1)),-std=gnu11,-std=c99))))))))

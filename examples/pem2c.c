@@ -28,6 +28,7 @@ static struct certificates certificates_load(const char *path) {
                                          &certificates.count, &text,
                                          GNUTLS_X509_FMT_PEM, 0) < 0) {
             certificates.count = 0;
+            fprintf(stderr, "pem2c: %s: names and dates are not known\n", path);
         }
         gnutls_free(text.data);
     }
@@ -36,26 +37,32 @@ static struct certificates certificates_load(const char *path) {
 
 static void certificates_free(struct certificates *certificates) {
     for (unsigned i = 0; i < certificates->count; i++) {
-        gnutls_x509_crt_deinit(certificates->list[i]);
+        if (certificates->list[i] != NULL) {
+            gnutls_x509_crt_deinit(certificates->list[i]);
+        }
     }
     gnutls_free(certificates->list);
 }
 
-/* The certificate of this subject, or NULL. */
-static gnutls_x509_crt_t find(const struct certificates *certificates,
+/* The next certificate of this subject, or NULL: a root that was renewed has a
+ * second one. */
+static gnutls_x509_crt_t take(const struct certificates *certificates,
                               const br_x500_name *subject) {
     for (unsigned i = 0; i < certificates->count; i++) {
         gnutls_datum_t name;
         bool same;
 
-        if (gnutls_x509_crt_get_raw_dn(certificates->list[i], &name) != 0) {
+        if (certificates->list[i] == NULL ||
+            gnutls_x509_crt_get_raw_dn(certificates->list[i], &name) != 0) {
             continue;
         }
         same = name.size == subject->len &&
                memcmp(name.data, subject->data, name.size) == 0;
         gnutls_free(name.data);
         if (same) {
-            return certificates->list[i];
+            gnutls_x509_crt_t taken = certificates->list[i];
+            certificates->list[i] = NULL;
+            return taken;
         }
     }
     return NULL;
@@ -162,10 +169,11 @@ int main(int argc, char **argv) {
     printf("#include <bearssl.h>\n\n");
     for (size_t i = 0; i < anchors.len; i++) {
         gnutls_x509_crt_t certificate =
-            find(&certificates, &anchors.anchors[i].dn);
+            take(&certificates, &anchors.anchors[i].dn);
 
         if (certificate != NULL) {
             write_comment(certificate);
+            gnutls_x509_crt_deinit(certificate);
         }
         write_parts(&anchors.anchors[i], i);
     }

@@ -4,7 +4,7 @@
 
 # Trust anchors, PEM. Without it those of the test.
 FIRMWARE_CA ?=
-FIRMWARE_SECONDS ?= 20
+FIRMWARE_SECONDS ?= 120
 
 FIRMWARE = $(BUILD)/firmware
 FIRMWARE_IMAGES = $(FIRMWARE)/any.elf $(FIRMWARE)/small.elf
@@ -25,13 +25,14 @@ any_anchors = anchors
 small_anchors = root-ec
 
 # The port conformance test, on the same network. It has more links, so lwIP's
-# pools (one file) are compiled for it once more: a window is 12 of PBUF_POOL.
+# pools (one file) are compiled for it once more: a window of full segments is
+# 12 of PBUF_POOL.
 conform_limits = MEMP_NUM_TCP_PCB=5 PBUF_POOL_SIZE=64
 conform_sources = port/conform/mst_conform.c test/firmware/conform.c
 conform_objects = $(FIRMWARE)/conform/memp.o
 conform_options = -Iport/conform
-# Its clock wraps ten seconds after the start: 250 ms each, up to 2^32 ms.
-conform_link = -Wl,--defsym=clock_begin=17179829
+# Its clock wraps 40 seconds after the start: 250 ms each, up to 2^32 ms.
+conform_link = -Wl,--defsym=clock_begin=17179709
 
 firmware_sources = mini_stream.c port/lwip/mst_lwip.c $(call ours,print.c \
 	network.c platform.c board/board.c board/start.c)
@@ -49,7 +50,7 @@ firmware_includes = -I. -Iport/lwip -Iexamples/firmware \
 	-isystem $(FIRMWARE)/sources/bearssl/inc
 # For clang-tidy, which has to be told where newlib is.
 firmware_clang = --target=arm-none-eabi -mcpu=cortex-m3 -std=c99 \
-	-DIMAGE_LIMITS='""' $(firmware_includes) \
+	-DIMAGE_LIMITS='""' $(firmware_includes) -Iport/conform \
 	-isystem $(dir $(shell $(CROSS)gcc -print-file-name=libc.a))../include
 
 .PHONY: firmware firmware-test firmware-hour firmware-cost firmware-images \
@@ -68,7 +69,7 @@ firmware-sources: $(FIRMWARE)/sources/.fetched
 firmware-images: $(FIRMWARE_IMAGES)
 	@$(CROSS)size $^
 
-## Run it in an emulator against the sandbox for FIRMWARE_SECONDS (20)
+## Run it in an emulator against the sandbox for FIRMWARE_SECONDS (120)
 firmware-test:
 	@test/packages.sh build tool sandbox firmware
 	$(again) all

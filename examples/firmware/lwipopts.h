@@ -20,7 +20,7 @@
 #define MEMP_NUM_PBUF 4
 #define MEMP_NUM_REASSDATA 1
 #ifndef PBUF_POOL_SIZE
-#define PBUF_POOL_SIZE 16 /* a whole window, of the one link */
+#define PBUF_POOL_SIZE 16 /* a window of full segments, of one link */
 #endif
 #define PBUF_POOL_BUFSIZE 288
 

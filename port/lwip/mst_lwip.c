@@ -139,13 +139,18 @@ static int port_connect(void *context, int number, int address) {
                                            : 0;
 }
 
+/* An end is one only to recv. */
+static int send_error(err_t error) {
+    return error == ERR_CLSD ? MST_ERR_RESET : link_error(error);
+}
+
 static int port_send(void *context, int number, const void *data, size_t len) {
     struct mst_lwip_link *link = link_of(context, number);
     size_t room;
     err_t error;
 
     if (link->pcb == NULL) {
-        return link_error(link->error);
+        return send_error(link->error);
     }
     room = tcp_sndbuf(link->pcb);
     len = len < room ? len : room;
@@ -156,7 +161,7 @@ static int port_send(void *context, int number, const void *data, size_t len) {
         len = 0; /* until the peer has acknowledged some */
     } else if (error != ERR_OK) {
         link->error = error;
-        return link_error(error);
+        return send_error(error);
     }
     (void)tcp_output(link->pcb); /* if it cannot now, lwIP tries again */
     return (int)len;

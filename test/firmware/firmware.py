@@ -18,7 +18,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import check, milliseconds, run_all, tests_of
+from e2e import HANG_S, check, milliseconds, run_all, tests_of
 from lab import AES_GCM, CHACHA20, FOLDER, INSTRUCTIONS_PER_CYCLE, Lab
 
 SECONDS = float(os.environ.get("FIRMWARE_SECONDS", "20"))
@@ -279,7 +279,8 @@ def test_wrong_certificate():
 def test_port_conform():
     with Lab(image="conform", peer=True) as lab:
         first = lab.board.wait(r"^(\S+) \w+ +has clocks")
-        last = lab.board.wait(r"^(\S+) (\d+) passed, (\d+) failed")
+        last = lab.board.wait(r"^(\S+) (\d+) passed, (\d+) failed",
+                              3 * HANG_S)
         report = lab.board.wait(
             r" report .* pbufs=(\d+)/\S+ segments=(\d+)/.*")
         lab.board.never_said(" FAIL ")

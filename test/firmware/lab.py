@@ -177,7 +177,9 @@ class Lab:
             [*ENDS_WITH_US, sys.executable, "port/conform/peer.py", HERE],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.processes["peer"] = process
-        port, closed = process.stdout.readline().split()
+        words = process.stdout.readline().split()
+        check(len(words) == 2, "peer.py names no ports")
+        port, closed = words
         self.settings.update(peer=HOST, peer_port=port, closed_port=closed,
                              nowhere="nobody.invalid")
 

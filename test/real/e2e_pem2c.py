@@ -132,6 +132,20 @@ def test_kinds_of_keys():
                   f"{kind}: no name")
 
 
+def test_renewed_root():
+    """Two of one name, each with its own end."""
+    with Folder() as folder:
+        folder.make("old", "P-256", "Same", days=300)
+        folder.make("new", "P-256", "Same", days=600)
+        pem = folder.certificates.bundle("all", "old", "new")
+        count, source = folder.compare(pem)
+        check(count == 2, f"{count} anchors")
+        ends = [time.strftime("%Y-%m-%d",
+                              time.gmtime(time.time() + days * 86400))
+                for days in (300, 600)]
+        check(re.findall(r"until (\S+)", source) == ends, source[:200])
+
+
 def test_names_of_all_sorts():
     """A comment ends where it should, whatever the name is."""
     with Folder() as folder:

@@ -218,6 +218,18 @@ static int resolve_always(void *context, int link,
     return resolve(context, link, &other);
 }
 
+static int same_entropy(void *context, void *data, size_t len) {
+    (void)context;
+    memset(data, 0x5A, len);
+    return 0;
+}
+
+static int unix_fails(void *context, int64_t *ns) {
+    (void)context;
+    *ns = 0;
+    return MST_ERR_PORT;
+}
+
 static int connect_anyhow(void *context, int link, int address) {
     int rc = port.connect(context, link, address);
 
@@ -342,6 +354,8 @@ static void test_wrong_ports_are_found(void **state) {
          0,
          0},
         {"has entropy", {.entropy = no_entropy}, 0, 0, 0},
+        {"has entropy", {.entropy = same_entropy}, 0, 0, 0},
+        {"has clocks", {.unix_ns = unix_fails}, 0, 0, 0},
     };
 
     (void)state;
@@ -359,6 +373,8 @@ static void test_wrong_ports_are_found(void **state) {
         conform.port.close = wrong->close != NULL ? wrong->close : port.close;
         conform.port.now_ms =
             wrong->now_ms != NULL ? wrong->now_ms : port.now_ms;
+        conform.port.unix_ns =
+            wrong->unix_ns != NULL ? wrong->unix_ns : port.unix_ns;
         conform.port.entropy =
             wrong->entropy != NULL ? wrong->entropy : port.entropy;
         result.is = cases[i].is;
