@@ -31,8 +31,8 @@ conform_limits = MEMP_NUM_TCP_PCB=5 PBUF_POOL_SIZE=64
 conform_sources = port/conform/mst_conform.c test/firmware/conform.c
 conform_objects = $(FIRMWARE)/conform/memp.o
 conform_options = -Iport/conform
-# Its clock wraps 40 seconds after the start: 250 ms each, up to 2^32 ms.
-conform_link = -Wl,--defsym=clock_begin=17179709
+# Its clock wraps 20 seconds after the start: 250 ms each, up to 2^32 ms.
+conform_link = -Wl,--defsym=clock_begin=17179789
 
 firmware_sources = mini_stream.c port/lwip/mst_lwip.c $(call ours,print.c \
 	network.c platform.c board/board.c board/start.c)
