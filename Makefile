@@ -40,7 +40,7 @@ BENCH_MODULES = simdjson RapidJSON libcjson jansson libwebsockets openssl
 flags = $(BASE_CPPFLAGS) $(strip \
 	$(if $(filter examples/sandbox/%,$(1)),-std=gnu11 \
 		$(call system,$(SANDBOX_MODULES)), \
-	$(if $(filter examples/mini-stream/%,$(1)),-std=gnu11 \
+	$(if $(filter examples/mini-stream/%,$(1)),-std=gnu11 -Iport/proxy \
 		$(call system,$(TOOL_MODULES)), \
 	$(if $(filter test/bench/%,$(1)), \
 		$(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) -Itest/lib \
@@ -48,7 +48,8 @@ flags = $(BASE_CPPFLAGS) $(strip \
 	$(if $(filter test/size/%,$(1)),-std=c99, \
 	$(if $(filter port/lwip/% examples/firmware/% test/firmware/%,$(1)), \
 		$(firmware_clang), \
-	$(if $(filter test/%,$(1)),-std=gnu11 -Iport/mock -Iport/conform -Itest/lib \
+	$(if $(filter test/%,$(1)),-std=gnu11 -Iport/mock -Iport/conform -Iport/proxy \
+		-Itest/lib \
 		$(call system,$(TEST_MODULES)), \
 	$(if $(filter examples/%,$(1)),-std=gnu11,-std=c99))))))))
 options = $(call flags,$<) $(CPPFLAGS) $(WARNINGS) $(CFLAGS) -MMD -MP
@@ -62,7 +63,9 @@ SANDBOX_SRC = $(wildcard examples/sandbox/*.c)
 POSIX_SRC = $(wildcard port/posix/*.c)
 # A program each; what they share is in lib/, see test/README.md.
 TEST_SRC = $(wildcard test/unit/*.c test/session/*.c test/real/*.c)
-HELPER_SRC = $(wildcard test/lib/*.c port/mock/*.c port/conform/*.c) $(POSIX_SRC)
+PROXY_SRC = port/proxy/mst_proxy.c
+HELPER_SRC = $(wildcard test/lib/*.c port/mock/*.c port/conform/*.c) \
+	$(POSIX_SRC) $(PROXY_SRC)
 ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
 	$(sort $(HELPER_SRC)) $(TEST_SRC) \
 	$(wildcard test/bench/*.c test/size/*.c)
@@ -93,11 +96,12 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 all: $(PROGRAMS) $(LIBRARY)
 	@: # and says nothing where nothing is to be done
 
-## Install library and POSIX port to PREFIX (/usr/local), under DESTDIR
+## Install library, POSIX and proxy port to PREFIX (/usr/local), under DESTDIR
 install: $(LIBRARY) $(POSIX)
 	install -d $(INSTALLED)/include $(INSTALLED)/lib/pkgconfig \
 		$(INSTALLED)/lib/cmake/mini_stream
-	install -m 644 mini_stream.h port/posix/mst_posix.h $(INSTALLED)/include
+	install -m 644 mini_stream.h port/posix/mst_posix.h \
+		port/proxy/mst_proxy.h $(INSTALLED)/include
 	install -m 644 $^ $(INSTALLED)/lib
 	install -m 644 port/install/*.pc $(INSTALLED)/lib/pkgconfig
 	install -m 644 port/install/*.cmake $(INSTALLED)/lib/cmake/mini_stream
@@ -237,7 +241,7 @@ $(BUILD)/%.a:
 	$(call quiet,archive) rm -f $@ && $(AR) rcs $@ $^
 
 $(LIBRARY): $(BUILD)/obj/mini_stream.o
-$(POSIX): $(POSIX_SRC:%.c=$(BUILD)/obj/%.o)
+$(POSIX): $(patsubst %.c,$(BUILD)/obj/%.o,$(POSIX_SRC) $(PROXY_SRC))
 $(BUILD)/san/libmini_stream.a: $(BUILD)/san/mini_stream.o
 $(BUILD)/san/libhelpers.a: $(sort $(HELPER_SRC:%.c=$(BUILD)/san/%.o))
 

@@ -378,7 +378,11 @@ static const char text_errors[] =
     "host is unreachable\0"
     "connection reset\0"
     "connection closed by the peer\0"
-    "error of the port\0\0"
+    "error of the port\0"
+    "proxy wants other credentials\0"
+    "proxy refuses\0"
+    "proxy cannot reach the host\0"
+    "proxy opens no tunnel\0\0"
     /* TLS */
     "certificate's issuer is not trusted\0"
     "certificate is for another name\0"
@@ -453,6 +457,7 @@ const char *mst_strerror(int error) {
 bool mst_error_is_permanent(int error) {
     return error == MST_ERR_FORBIDDEN || error == MST_ERR_TOKEN_SCOPE ||
            error == MST_ERR_TOKEN_TYPE || error == MST_ERR_TOKEN_TOO_LARGE ||
+           error == MST_ERR_PROXY_LOGIN ||
            (error <= MST_ERR_TLS_ISSUER && error >= MST_ERR_TLS_VERSION);
 }
 
@@ -6660,6 +6665,13 @@ static void link_take_detail(struct mst_link *l) {
                          : 0;
 }
 
+/* What to wait for where the object would wait for these bits. */
+static unsigned link_port_wants(const struct mst_link *l, unsigned wants) {
+    return l->port->wants != NULL
+               ? l->port->wants(l->port->context, l->config.link, wants)
+               : wants;
+}
+
 /* Takes the token that an earlier life has stored, if it is still good. */
 static void link_load_token(struct mst_link *l) {
     const struct mst_port *port = l->port;
@@ -7138,17 +7150,18 @@ const struct mst_stats *mst_link_stats(const struct mst_link *link) {
 
 unsigned mst_wants(const struct mst_link *link) {
     const struct mst_link *l = link;
+    unsigned wants = MST_WANT_WRITE;
     size_t out, in;
 
     if (l->wiped || l->state < MST_STATE_CONNECT) {
         return 0;
     }
-    if (l->state == MST_STATE_CONNECT) {
-        return MST_WANT_WRITE;
+    if (l->state != MST_STATE_CONNECT) {
+        (void)transport_wire_out(&l->transport, &out);
+        (void)transport_room(&l->transport, &in);
+        wants = (out > 0 ? MST_WANT_WRITE : 0u) | (in > 0 ? MST_WANT_READ : 0u);
     }
-    (void)transport_wire_out(&l->transport, &out);
-    (void)transport_room(&l->transport, &in);
-    return (out > 0 ? MST_WANT_WRITE : 0u) | (in > 0 ? MST_WANT_READ : 0u);
+    return link_port_wants(l, wants);
 }
 
 /* A time of the configuration, and what 0 stands for, in seconds. */

@@ -134,6 +134,11 @@ enum mst_error {
     MST_ERR_RESET = -105,       /* connection reset */
     MST_ERR_EOF = -106,         /* the peer closed the connection */
     MST_ERR_PORT = -107,        /* another error of the port, see detail */
+    /* The port's, of a proxy. The detail is its HTTP status, or 0. */
+    MST_ERR_PROXY_LOGIN = -108,   /* it wants other credentials (407, or 401) */
+    MST_ERR_PROXY_REFUSED = -109, /* it does not let through what is asked */
+    MST_ERR_PROXY_GATEWAY = -110, /* it cannot reach the server (5xx) */
+    MST_ERR_PROXY_ANSWER = -111,  /* no HTTP, or a page and no tunnel */
     /* TLS. The detail is BearSSL's error code. */
     MST_ERR_TLS_ISSUER = -200,      /* chain does not lead to a trust anchor */
     MST_ERR_TLS_NAME = -201,        /* certificate is for another name */
@@ -322,6 +327,10 @@ struct mst_port {
                        size_t len, int64_t until_s);
     /* The platform's own number of the link's last error, such as errno. */
     int (*detail)(void *context, int link);
+    /* Asked by mst_wants(): wants is what the object waits for; returns what
+     * its socket waits for instead, while the port itself talks to another
+     * peer before connect says 1. */
+    unsigned (*wants)(void *context, int link, unsigned wants);
     /* The platform's ciphers in place of BearSSL's, whose time does not depend
      * on data and keys. AES in counter mode and GHASH: AES-GCM is then offered
      * first. One without the other, or a context_size beyond that of

@@ -31,6 +31,7 @@ test     pkg-config             command:pkg-config  finds what was installed
 test     openssl                command:openssl     TLS peer and certificates
 test     python3                command:python3     runs the interop tests
 test     python3-websockets     python:websockets   WebSocket peer
+test     tinyproxy-bin          command:tinyproxy   HTTP proxy
 lint     gcc                    command:gcc         first compiler
 lint     clang                  command:clang       second compiler
 lint     clang-format           command:clang-format  checks the format

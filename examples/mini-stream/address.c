@@ -14,7 +14,7 @@
 #include "address_options.h"
 #include "address_print.h"
 #include "exits.h"
-#include "mst_posix.h"
+#include "network.h"
 
 /* A response's body: a record whose every byte is escaped has less. */
 #define BODY_LEN 16384
@@ -55,8 +55,9 @@ static void put_trace(void *context, const struct mst_trace *trace) {
         failed_stage = trace->state;
     } else if (trace->kind == MST_TRACE_STATE &&
                trace->state == MST_STATE_RESOLVE && failed != 0) {
-        fprintf(stderr, "mini-stream: %s (stage %s): another attempt\n",
-                mst_strerror(failed), mst_state_name(failed_stage));
+        fprintf(stderr, "mini-stream: %s (stage %s%s): another attempt\n",
+                mst_strerror(failed), mst_state_name(failed_stage),
+                network_via(failed, failed_stage));
         failed = 0;
     }
 }
@@ -78,14 +79,14 @@ static int put_show(const struct mst_address_result *result, bool json) {
         code = EXITS_CUT;
     }
     if (result->record == NULL) {
-        address_print_failure(result);
+        address_print_failure(result, network_via(result->error, failed_stage));
     }
     return code;
 }
 
 /* Goes on until the request has ended and the connection is closed. Returns
  * the exit code. */
-static int put_run(struct mst_posix *posix, bool json) {
+static int put_run(struct network *network, bool json) {
     const struct mst_link *link = &transfer.link;
     int code = EXITS_LOCAL;
 
@@ -103,26 +104,22 @@ static int put_run(struct mst_posix *posix, bool json) {
             signals = 0;
             mst_transfer_close(&transfer);
         } else if (rc == 0) {
-            mst_posix_wait(posix, &link, 1, WAIT_MS);
+            mst_posix_wait(&network->posix, &link, 1, WAIT_MS);
         }
     }
 }
 
 /* Prepares the transfer and begins the request. */
-static int put_begin(struct address_options *options, struct mst_posix *posix,
+static int put_begin(struct address_options *options, struct network *network,
                      struct mst_config *config, char *error) {
     static struct mst_address record;
-    static struct mst_posix_link links[1];
-    static struct mst_port port;
     int rc;
 
-    if (!settings_resolve(&options->settings, config, error)) {
+    if (!settings_resolve(&options->settings, config, error) ||
+        !network_begin(network, &options->settings, error)) {
         return EXITS_CONFIG;
     }
-    rc = mst_posix_init(posix, links, 1, &port);
-    if (rc == 0) {
-        rc = mst_transfer_init(&transfer, config, &port, &memory);
-    }
+    rc = mst_transfer_init(&transfer, config, &network->port, &memory);
     if (rc == 0) {
         rc = mst_address_put(&transfer, &options->request, &record);
     }
@@ -135,7 +132,7 @@ static int put_begin(struct address_options *options, struct mst_posix *posix,
 
 int address_put_main(int argc, char **argv) {
     static struct address_options options;
-    static struct mst_posix posix;
+    static struct network network;
     struct mst_config config = {.trace = put_trace};
     char error[SETTINGS_ERROR_LEN] = "";
     int result;
@@ -143,14 +140,14 @@ int address_put_main(int argc, char **argv) {
     address_options_parse(&options, "mini-stream address put", argc, argv);
     config.put_ms = options.seconds * 1000;
     put_catch_signals();
-    result = put_begin(&options, &posix, &config, error);
+    result = put_begin(&options, &network, &config, error);
     if (result != EXITS_OK) {
         fprintf(stderr, "mini-stream: %s\n", error);
     } else {
-        result = put_run(&posix, options.json);
+        result = put_run(&network, options.json);
         mst_transfer_wipe(&transfer);
     }
-    mst_posix_free(&posix);
+    network_end(&network);
     settings_free(&options.settings);
     return result;
 }

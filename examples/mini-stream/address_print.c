@@ -126,13 +126,14 @@ static void print_text(const char *text) {
     }
 }
 
-void address_print_failure(const struct mst_address_result *result) {
+void address_print_failure(const struct mst_address_result *result,
+                           const char *via) {
     json_t *body = body_read(result);
 
     if (result->error == MST_ERR_HTTP_STATUS && result->http_status > 0) {
         fprintf(stderr, "mini-stream: HTTP status %d", result->http_status);
     } else {
-        fprintf(stderr, "mini-stream: %s", mst_strerror(result->error));
+        fprintf(stderr, "mini-stream: %s%s", mst_strerror(result->error), via);
     }
     print_text(result->text);
     print_text(result->problem->title);

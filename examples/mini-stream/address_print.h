@@ -16,8 +16,9 @@ void address_print_table(const struct mst_address *record);
  * service left out. error_code is an mst_error. */
 void address_print_json(const struct mst_address_result *result);
 
-/* Says on standard error, in a line, what went wrong; in another one, whether
- * the record may have been changed all the same. */
-void address_print_failure(const struct mst_address_result *result);
+/* Says on standard error, in a line, what went wrong, and through what; in
+ * another one, whether the record may have been changed all the same. */
+void address_print_failure(const struct mst_address_result *result,
+                           const char *via);
 
 #endif

@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#define _GNU_SOURCE /* asprintf() */
+#define _GNU_SOURCE /* asprintf(), explicit_bzero() */
 
 #include "profile.h"
 
@@ -23,14 +23,26 @@ static const char *const keys[SETTING_COUNT] = {
     [SETTING_CLIENT_ID] = "client_id",
     [SETTING_SECRET_FILE] = "secret_file",
     [SETTING_CA] = "ca",
+    [SETTING_PROXY] = "proxy",
 };
 
 const char *profile_key(enum setting setting) {
     return keys[setting];
 }
 
+/* A proxy's URL may have a password. */
+static void layer_clear(struct layer *layer, enum setting setting) {
+    char *value = layer->value[setting];
+
+    if (value && setting == SETTING_PROXY) {
+        explicit_bzero(value, strlen(value));
+    }
+    free(value);
+    layer->value[setting] = NULL;
+}
+
 void layer_set(struct layer *layer, enum setting setting, const char *value) {
-    free(layer->value[setting]);
+    layer_clear(layer, setting);
     layer->value[setting] = strdup(value);
     if (!layer->value[setting]) {
         abort();
@@ -39,8 +51,7 @@ void layer_set(struct layer *layer, enum setting setting, const char *value) {
 
 void layer_free(struct layer *layer) {
     for (int i = 0; i < SETTING_COUNT; ++i) {
-        free(layer->value[i]);
-        layer->value[i] = NULL;
+        layer_clear(layer, (enum setting)i);
     }
 }
 

@@ -19,6 +19,7 @@ enum setting {
     SETTING_CLIENT_ID,
     SETTING_SECRET_FILE,
     SETTING_CA,
+    SETTING_PROXY,
     SETTING_COUNT
 };
 

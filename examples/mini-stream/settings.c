@@ -33,6 +33,12 @@ static const struct argp_option settings_options[] = {
      "JSON file with the URLs, as ws_url, auth_url and base_url", 0},
     {"ca", KEY_SETTING + SETTING_CA, "FILE", 0,
      "Trust anchors, PEM (default: the system's store)", 0},
+    {"proxy", KEY_SETTING + SETTING_PROXY, "URL", 0,
+     "HTTP proxy, [http://][user:password@]host:port; a password is better in "
+     "MINI_STREAM_PROXY or HTTPS_PROXY: other users see options. '' for none, "
+     "as an option only (default: HTTPS_PROXY, but for this machine and hosts "
+     "that NO_PROXY names; networks such as 10.0.0.0/8 are not understood)",
+     0},
     {0, 0, 0, 0, "The client:", 9},
     {"client-id", KEY_SETTING + SETTING_CLIENT_ID, "ID", 0, "Client identifier",
      0},

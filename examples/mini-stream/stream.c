@@ -15,7 +15,7 @@
 
 #include "board.h"
 #include "exits.h"
-#include "mst_posix.h"
+#include "network.h"
 #include "options.h"
 #include "plain.h"
 #include "tally.h"
@@ -37,9 +37,7 @@
 struct stream {
     struct options options;
     struct board board;
-    struct mst_posix_link links[1];
-    struct mst_posix posix;
-    struct mst_port port;
+    struct network network;
     bool live;    /* the terminal is the view's */
     bool log;     /* standard error takes lines */
     bool closing; /* mst_close() was called */
@@ -250,7 +248,7 @@ static void stream_run(struct stream *stream) {
         }
         if (rc == 0) {
             stream_flush(stream);
-            mst_posix_wait(&stream->posix, &link, 1,
+            mst_posix_wait(&stream->network.posix, &link, 1,
                            stream->live ? DRAW_MS : WAIT_MS);
         }
     }
@@ -261,13 +259,11 @@ static int stream_init(struct stream *stream, char *error) {
     struct mst_config config = {.flags = 0};
     int rc;
 
-    if (!settings_resolve(&options->settings, &config, error)) {
+    if (!settings_resolve(&options->settings, &config, error) ||
+        !network_begin(&stream->network, &options->settings, error)) {
         return EXITS_CONFIG;
     }
-    rc = mst_posix_init(&stream->posix, stream->links, 1, &stream->port);
-    if (rc == 0) {
-        rc = mst_client_init(&client, &config, &stream->port, &memory);
-    }
+    rc = mst_client_init(&client, &config, &stream->network.port, &memory);
     if (rc == 0) {
         rc = board_init(&stream->board, options->markets, options->market_count,
                         options->channels, options->levels);
@@ -328,7 +324,7 @@ int stream_main(int argc, char **argv) {
         result = stream_end(&stream);
         mst_client_wipe(&client);
     }
-    mst_posix_free(&stream.posix);
+    network_end(&stream.network);
     board_free(&stream.board);
     settings_free(&stream.options.settings);
     return result;

@@ -5,6 +5,8 @@
  */
 #include "text.h"
 
+#include "network.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -109,7 +111,8 @@ void text_failure(const struct mst_failure *failure,
         text_add(out, ": \"%s\"",
                  text_clean(failure->text, clean, sizeof clean));
     }
-    text_add(out, " (stage %s", mst_state_name(failure->stage));
+    text_add(out, " (stage %s%s", mst_state_name(failure->stage),
+             network_via(failure->error, failure->stage));
     if (failure->http_status) {
         text_add(out, ", HTTP status %d", failure->http_status);
     }

@@ -12,7 +12,7 @@
 #define TEXT_TIME_LEN 25
 
 /* Bytes that hold the longest text_failure() and a NUL. */
-#define TEXT_FAILURE_LEN 400
+#define TEXT_FAILURE_LEN 720
 
 /* Writes a Unix time in ns with milliseconds. */
 void text_time(int64_t ns, char out[TEXT_TIME_LEN]);

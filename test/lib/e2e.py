@@ -50,7 +50,8 @@ def environment_with(**variables):
     """This one with these variables, and without others that mini-stream would
     take its settings from."""
     kept = {name: value for name, value in os.environ.items()
-            if not name.startswith(("MINI_STREAM_", "XDG_"))}
+            if not name.startswith(("MINI_STREAM_", "XDG_"))
+            and not name.lower().endswith("_proxy")}
     return {**kept, **variables}
 
 
@@ -97,7 +98,7 @@ class Sandbox:
         return self.fetch(self.urls["auth_url"] + "/oauth2/token",
                           urllib.parse.urlencode(form).encode())
 
-    def stream(self, *arguments):
+    def stream(self, *arguments, **variables):
         """Starts mini-stream, whose standard output and standard error share a
         pipe."""
         return subprocess.Popen(
@@ -105,7 +106,7 @@ class Sandbox:
              "--endpoints", self.endpoints, "--ca", self.ca, "--client-id",
              "sandbox-client", *arguments],
             env=environment_with(MINI_STREAM_CLIENT_SECRET="sandbox-secret",
-                                 HOME=self.state),
+                                 HOME=self.state, **variables),
             text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT)
 

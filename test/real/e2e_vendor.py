@@ -55,6 +55,14 @@ target_link_libraries(program PRIVATE mini_stream::posix)
 """
 
 # As examples/first.c, in the words of C++.
+PROXIED = """\
+#include <mst_proxy.h>
+
+int main(void) {
+    return mst_proxy_init(0, 0, 0, 0, 0, 0) != MST_ERR_ARGUMENT;
+}
+"""
+
 CXX_PROGRAM = r"""
 #include "mini_stream.h"
 #include "mst_posix.h"
@@ -206,6 +214,10 @@ def test_pkg_config():
         project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o program first.c "
                     "$(pkg-config --cflags --libs mst_posix)",
                     PKG_CONFIG_PATH=where)
+        project.write("proxied.c", PROXIED)
+        project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o proxied "
+                    "proxied.c $(pkg-config --cflags --libs mst_posix) && "
+                    "./proxied", PKG_CONFIG_PATH=where)
         with open("mini_stream.h", encoding="ascii") as file:
             version = re.search(r'MST_VERSION "(.+)"', file.read())[1]
         for name in ("mini_stream", "mst_posix"):

@@ -40,6 +40,10 @@ static const struct {
     {MST_ERR_RESET, "connection reset"},
     {MST_ERR_EOF, "the peer"},
     {MST_ERR_PORT, "the port"},
+    {MST_ERR_PROXY_LOGIN, "other credentials"},
+    {MST_ERR_PROXY_REFUSED, "proxy refuses"},
+    {MST_ERR_PROXY_GATEWAY, "reach the host"},
+    {MST_ERR_PROXY_ANSWER, "no tunnel"},
     {MST_ERR_TLS_ISSUER, "not trusted"},
     {MST_ERR_TLS_NAME, "another name"},
     {MST_ERR_TLS_TIME, "this time"},
@@ -129,6 +133,7 @@ static void what_is_permanent_by_itself_is_so_everywhere(void **state) {
         MST_ERR_TLS_ISSUER,      MST_ERR_TLS_NAME,    MST_ERR_TLS_TIME,
         MST_ERR_TLS_CERTIFICATE, MST_ERR_TLS_VERSION, MST_ERR_TOKEN_TYPE,
         MST_ERR_TOKEN_SCOPE,     MST_ERR_FORBIDDEN,   MST_ERR_TOKEN_TOO_LARGE,
+        MST_ERR_PROXY_LOGIN,
     };
 
     (void)state;

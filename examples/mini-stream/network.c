@@ -1,0 +1,131 @@
+/*
+ * The network of the tool: one connection on the POSIX port, through a proxy
+ * where settings or environment name one.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#define _GNU_SOURCE /* asprintf(), explicit_bzero() */
+
+#include "network.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static char via[MST_HOST_MAX + 40];
+static bool direct; /* the last connection */
+
+/* Names in either case, the lower one first, as curl has it. */
+static const char *environment(const char *lower, const char *upper) {
+    const char *value = getenv(lower);
+
+    return value && value[0] != '\0' ? value : getenv(upper);
+}
+
+/* Whether a word of NO_PROXY is this host, or a domain that it is in, with this
+ * port if it names one. Hosts are names: under TLS no address is one. */
+static bool word_fits(const char *word, size_t len,
+                      const struct mst_endpoint *endpoint) {
+    const char *host = endpoint->host, *tail;
+    const char *colon = memchr(word, ':', len);
+    char port[8];
+    size_t skip;
+
+    snprintf(port, sizeof port, ":%u", endpoint->port);
+    if (colon) {
+        size_t port_len = len - (size_t)(colon - word);
+        if (port_len != strlen(port) || memcmp(colon, port, port_len) != 0) {
+            return false;
+        }
+        len -= port_len;
+    }
+    if (len == 1 && *word == '*') {
+        return true;
+    }
+    skip = len >= 2 && memcmp(word, "*.", 2) == 0 ? 2 : *word == '.';
+    word += skip;
+    len -= skip;
+    if (len == 0 || len > strlen(host)) {
+        return false;
+    }
+    tail = host + strlen(host) - len;
+    return strncasecmp(tail, word, len) == 0 &&
+           (tail == host || tail[-1] == '.');
+}
+
+/* A proxy of the environment is for what is not on this machine. */
+static bool is_direct(void *context, const struct mst_endpoint *endpoint) {
+    const char *at = environment("no_proxy", "NO_PROXY");
+
+    (void)context;
+    direct = strcasecmp(endpoint->host, "localhost") == 0;
+    while (at && *at && !direct) {
+        size_t len = strcspn(at, ", ");
+        direct = word_fits(at, len, endpoint);
+        at += len + strspn(at + len, ", ");
+    }
+    return direct;
+}
+
+/* As mst_proxy_init(), of what people write: with a scheme in either case, or
+ * without one. */
+static int proxy_begin(struct network *network, const char *url) {
+    static const char scheme[] = "http://";
+    const size_t len = sizeof scheme - 1;
+    const bool http = strncasecmp(url, scheme, len) == 0;
+    char *text;
+    int rc;
+
+    if (asprintf(&text, "%s%s", http || !strstr(url, "://") ? scheme : "",
+                 http ? url + len : url) < 0) {
+        abort();
+    }
+    rc = mst_proxy_init(&network->proxy, text, &network->below,
+                        network->proxied, 1, &network->port);
+    explicit_bzero(text, strlen(text));
+    free(text);
+    return rc;
+}
+
+bool network_begin(struct network *network, const struct settings *settings,
+                   char error[SETTINGS_ERROR_LEN]) {
+    const char *set = settings->options.value[SETTING_PROXY];
+    const char *url = set ? set : environment("https_proxy", "HTTPS_PROXY");
+    const struct mst_endpoint *endpoint = &network->proxy.endpoint;
+    int rc =
+        mst_posix_init(&network->posix, network->links, 1, &network->below);
+
+    if (rc != 0) {
+        snprintf(error, SETTINGS_ERROR_LEN, "%s", mst_strerror(rc));
+        return false;
+    }
+    network->port = network->below;
+    if (!url || url[0] == '\0') {
+        return true;
+    }
+    if (proxy_begin(network, url) != 0) { /* which may have a secret */
+        snprintf(error, SETTINGS_ERROR_LEN,
+                 "%s: not a URL like http://[user:password@]host:port",
+                 set ? "the setting proxy" : "HTTPS_PROXY");
+        return false;
+    }
+    network->proxy.direct = set ? NULL : is_direct;
+    snprintf(via, sizeof via,
+             strchr(endpoint->host, ':') ? " through the proxy [%s]:%u"
+                                         : " through the proxy %s:%u",
+             endpoint->host, endpoint->port);
+    return true;
+}
+
+void network_end(struct network *network) {
+    mst_proxy_wipe(&network->proxy);
+    mst_posix_free(&network->posix);
+}
+
+const char *network_via(int error, enum mst_state stage) {
+    return (stage == MST_STATE_RESOLVE || stage == MST_STATE_CONNECT) &&
+                   error != MST_ERR_CLOCK && error != MST_ERR_ENTROPY && !direct
+               ? via
+               : "";
+}

@@ -1,0 +1,33 @@
+/*
+ * The network of the tool: one connection on the POSIX port, through a proxy
+ * where settings or environment name one.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef NETWORK_H
+#define NETWORK_H
+
+#include "mst_posix.h"
+#include "mst_proxy.h"
+#include "settings.h"
+
+struct network {
+    struct mst_port port; /* for one object, with link number 0 */
+    struct mst_posix posix;
+    struct mst_posix_link links[1];
+    struct mst_port below;
+    struct mst_proxy proxy;
+    struct mst_proxy_link proxied[1];
+};
+
+/* Prepares the port. Returns false with a line in error. There is one network
+ * in a program. */
+bool network_begin(struct network *network, const struct settings *settings,
+                   char error[SETTINGS_ERROR_LEN]);
+void network_end(struct network *network);
+
+/* " through the proxy HOST:PORT" for a failure that it may have a part in, else
+ * empty. */
+const char *network_via(int error, enum mst_state stage);
+
+#endif

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""The tool through a real HTTP proxy (tinyproxy): streams and puts an address,
+with the proxy of an option, of a profile and of the environment; and what it
+says of each refusal, always without the password.
+
+Usage: e2e_proxy.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, run_all,
+                 tests_of)
+
+LOGIN = "trader:s%33cret"
+PASSWORD = "s3cret"
+# A proxy of the environment is not for this machine. Nobody has this name, but
+# it is seen who is asked for it.
+ELSEWHERE = "exchange.elsewhere.invalid"
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+class Proxy:
+    """A sandbox, and a proxy before it."""
+
+    def __init__(self, *lines):
+        self.lines = lines
+
+    def __enter__(self):
+        self.path = tempfile.mkdtemp()
+        self.port = free_port()
+        self.url = f"http://{LOGIN}@127.0.0.1:{self.port}"
+        self.log = os.path.join(self.path, "log")
+        configuration = os.path.join(self.path, "tinyproxy.conf")
+        with open(configuration, "w", encoding="ascii") as file:
+            file.write("\n".join((
+                f"Port {self.port}", "Listen 127.0.0.1", "Timeout 60",
+                f'LogFile "{self.log}"', "LogLevel Connect",
+                f"BasicAuth trader {PASSWORD}", *self.lines, "")))
+        self.process = subprocess.Popen(
+            ["tinyproxy", "-d", "-c", configuration],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        self.sandbox = Sandbox(os.path.join(self.path, "state"))
+        try:
+            self.sandbox.wait_ready()
+            self.wait_listening()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def wait_listening(self):
+        end = time.monotonic() + HANG_S
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            check(self.process.poll() is None and time.monotonic() < end,
+                  "the proxy does not listen")
+            time.sleep(0.05)
+
+    def __exit__(self, *_):
+        self.sandbox.kill()
+        self.process.terminate()
+        self.process.wait(HANG_S)
+        shutil.rmtree(self.path)
+
+    def stream(self, *arguments, status=0, **variables):
+        """What a stream of so long has said."""
+        process = self.sandbox.stream(*arguments, "BTCUSD", **variables)
+        said, _ = process.communicate(timeout=HANG_S)
+        check(process.returncode == status, f"{process.returncode}: {said}")
+        check(PASSWORD not in said and LOGIN not in said, said)
+        return said
+
+    def tunnels(self):
+        """The servers that it was asked for."""
+        with open(self.log, encoding="utf-8") as file:
+            return re.findall(r"CONNECT (\S+) HTTP", file.read())
+
+    def servers(self):
+        return {url.split("//")[1].rstrip("/")
+                for name, url in self.sandbox.urls.items()
+                if name in ("ws_url", "auth_url")}
+
+
+def test_option():
+    with Proxy() as proxy:
+        said = proxy.stream("--proxy", proxy.url, "--seconds", "3",
+                            "--expect-all")
+        check("live" in said, said)
+        check(set(proxy.tunnels()) == proxy.servers(), proxy.tunnels())
+
+
+def test_profile():
+    with Proxy() as proxy:
+        profile = os.path.join(proxy.path, "profile.ini")
+        with open(profile, "w", encoding="ascii") as file:
+            file.write(f"[service]\nproxy = {proxy.url}\n")
+        proxy.stream("--profile", profile, "--seconds", "2", "--expect-all")
+        check(proxy.tunnels(), "not through the proxy")
+
+
+def test_environment():
+    """Of HTTPS_PROXY: not for this machine, and not for what NO_PROXY says; an
+    option that is empty means none."""
+    with Proxy() as proxy:
+        there = ("--seconds", "0.2", "--auth-url", f"https://{ELSEWHERE}:444")
+        everywhere = {"https_proxy": "", "HTTPS_PROXY": proxy.url}
+        proxy.stream("--seconds", "2", "--expect-all", **everywhere)
+        proxy.stream("--proxy", "", *there, status=5, **everywhere)
+        for names in ("*", "elsewhere.invalid", "example.com, .invalid",
+                      "*.invalid", ELSEWHERE.upper(), "invalid:444"):
+            said = proxy.stream(*there, status=5, no_proxy="", NO_PROXY=names,
+                                **everywhere)
+            check("cannot be resolved (stage resolve," in said, said)
+        proxy.stream(*there, status=5, no_proxy="*", NO_PROXY="example.com",
+                     **everywhere)
+        check(not proxy.tunnels(), proxy.tunnels())
+        there = ("--seconds", "0.2", "--auth-url",
+                 f"https://127.{ELSEWHERE}:444")
+        for count, names in enumerate((
+                "", "example.com", "valid", "invalid:1", "invalid:444x",
+                "invalid: 444", "10.0.0.0/8", "elsewhere.invalid.example"), 1):
+            said = proxy.stream(*there, status=5, NO_PROXY=names, no_proxy="",
+                                **everywhere)
+            check("proxy cannot reach the host" in said, said)
+            check(len(proxy.tunnels()) >= count, f"NO_PROXY={names}")
+
+
+def test_address():
+    with Proxy() as proxy:
+        run = subprocess.run(
+            [os.path.join(BUILD, "mini-stream"), "address", "put",
+             "--endpoints", proxy.sandbox.endpoints, "--ca", proxy.sandbox.ca,
+             "--client-id", "sandbox-client", "--proxy", proxy.url,
+             "--network", "ETHEREUM", "--address", "0xF1f2F3"],
+            env=environment_with(MINI_STREAM_CLIENT_SECRET="sandbox-secret",
+                                 HOME=proxy.path),
+            capture_output=True, text=True, check=False)
+        check(run.returncode == 0, run.stderr)
+        check("0xF1f2F3" in run.stdout, run.stdout)
+        check(len(proxy.tunnels()) == 2, proxy.tunnels())
+
+
+def test_refusals():
+    with Proxy("ConnectPort 1") as proxy:
+        via = f"through the proxy 127.0.0.1:{proxy.port}"
+        bare = proxy.url.replace(LOGIN + "@", "")
+        for url, words in (  # tinyproxy says 401 where others say 407
+                (proxy.url, "proxy refuses (stage connect " + via +
+                 ", detail 403)"),
+                (bare, "proxy wants other credentials (stage connect " + via +
+                 ", detail 407), permanent"),
+                (proxy.url.replace("s%33", "S%33"), "wants other credentials"),
+                (f"http://127.0.0.1:{free_port()}", "connection refused "
+                 "(stage connect through the proxy 127.0.0.1:")):
+            said = proxy.stream("--proxy", url, "--seconds", "1", status=5)
+            check(words in said, said)
+        for url in (f"https://{LOGIN}@proxy", f"http://{LOGIN}@",
+                    f"http://{LOGIN}", f"http://trader:{PASSWORD}", LOGIN,
+                    f"{LOGIN}@proxy:99999"):
+            said = proxy.stream("--proxy", url, status=3)
+            check("the setting proxy: not a URL like http://" in said, said)
+            said = proxy.stream(status=3, HTTPS_PROXY=url)
+            check("HTTPS_PROXY: not a URL like http://" in said, said)
+        said = proxy.stream("--proxy", "[::1]:1", "--seconds", "1", status=5)
+        check("through the proxy [::1]:1" in said, said)
+
+
+def test_scheme():
+    """With a scheme in any case, and without one."""
+    with Proxy() as proxy:
+        for url in (proxy.url.replace("http", "HTTP"),
+                    proxy.url.replace("http://", "")):
+            count = len(proxy.tunnels())
+            proxy.stream("--proxy", url, "--seconds", "2", "--expect-all")
+            check(len(proxy.tunnels()) > count, url)
+
+
+def test_server_not_there():
+    with Proxy() as proxy:
+        said = proxy.stream("--proxy", proxy.url, "--seconds", "2",
+                            "--auth-url", f"https://localhost:{free_port()}",
+                            status=5)
+        check(re.search(r"proxy cannot reach the host \(stage connect through "
+                        r"the proxy \S+, detail 5\d\d\)", said), said)
+
+
+def test_proxy_ends():
+    """A proxy that goes, and is there again."""
+    with Proxy() as proxy:
+        process = proxy.sandbox.stream("--proxy", proxy.url, "--seconds", "8",
+                                       "BTCUSD")
+        end = time.monotonic() + HANG_S
+        while len(proxy.tunnels()) < 2:
+            check(time.monotonic() < end, "no stream")
+            time.sleep(0.1)
+        time.sleep(1)
+        proxy.process.terminate()
+        proxy.process.wait(HANG_S)
+        proxy.process = subprocess.Popen(
+            ["tinyproxy", "-d", "-c",
+             os.path.join(proxy.path, "tinyproxy.conf")],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        said, _ = process.communicate(timeout=HANG_S)
+        check(process.returncode == 0, said)
+        check(said.count(" open") >= 2, said)
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), 3))

@@ -1,0 +1,660 @@
+/*
+ * Through an HTTP proxy, over the mock: what it is asked, a tunnel that all
+ * kinds of objects work through, and each way in which it can refuse.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "mst_proxy.h"
+#include "session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TUNNEL "HTTP/1.1 200 Connection established\r\n\r\n"
+
+static struct mst_proxy proxy;
+static struct mst_proxy_link links[MST_MOCK_LINKS];
+static struct mst_port below;
+
+/* The proxy before the service. */
+static struct {
+    struct mst_mock_peer behind;
+    const char *answer; /* to each request; NULL: none */
+    const char *direct; /* a host that is reached without it, or NULL */
+    unsigned refused;   /* so many requests are, first */
+    bool silently;      /* they are not answered */
+    unsigned asked;
+    char request[2048]; /* the last one */
+    char hosts[2048];   /* that connections were made to */
+    struct {
+        size_t len;
+        bool tunnel;
+    } link[MST_MOCK_LINKS];
+} far;
+
+static void far_opened(void *context, int link,
+                       const struct mst_endpoint *endpoint) {
+    size_t len = strlen(far.hosts);
+
+    (void)context;
+    far.link[link].len = 0;
+    far.link[link].tunnel = false;
+    snprintf(far.hosts + len, sizeof far.hosts - len, "%s:%u%s ",
+             endpoint->host, endpoint->port, endpoint->tls ? " tls" : "");
+    if (far.direct != NULL && strcmp(far.direct, endpoint->host) == 0) {
+        far.link[link].tunnel = true;
+        far.behind.opened(far.behind.context, link, endpoint);
+    }
+}
+
+static void far_received(void *context, int link, const void *data,
+                         size_t len) {
+    static const char refusal[] = "HTTP/1.1 503 Not now\r\n\r\n";
+    struct mst_endpoint endpoint = {.tls = true};
+
+    (void)context;
+    if (far.link[link].tunnel) {
+        far.behind.received(far.behind.context, link, data, len);
+        return;
+    }
+    assert_true(far.link[link].len + len < sizeof far.request);
+    memcpy(far.request + far.link[link].len, data, len);
+    far.link[link].len += len;
+    far.request[far.link[link].len] = '\0';
+    if (strstr(far.request, "\r\n\r\n") == NULL) {
+        return;
+    }
+    if (far.asked++ < far.refused) {
+        if (far.silently) {
+            return;
+        }
+        (void)mst_mock_write(&session.mock, link, refusal, sizeof refusal - 1);
+    } else if (far.answer != NULL) {
+        (void)mst_mock_write(&session.mock, link, far.answer,
+                             strlen(far.answer));
+        if (strcmp(far.answer, TUNNEL) == 0) {
+            const char *host = far.request + strlen("CONNECT ");
+            size_t host_len = strcspn(host, ":");
+
+            assert_in_range(host_len, 1, MST_HOST_MAX);
+            memcpy(endpoint.host, host, host_len);
+            endpoint.port = (uint16_t)strtoul(host + host_len + 1, NULL, 10);
+            far.link[link].tunnel = true;
+            far.behind.opened(far.behind.context, link, &endpoint);
+        }
+    }
+}
+
+static void far_closed(void *context, int link) {
+    (void)context;
+    if (far.link[link].tunnel) {
+        far.behind.closed(far.behind.context, link);
+    }
+}
+
+/* As session_begin() or session_begin_tls(), through a proxy. */
+static void begin(const char *certificate, const char *url) {
+    if (certificate != NULL) {
+        session_begin_tls(certificate);
+    } else {
+        session_begin();
+        session.config.ws_url = "ws://" SERVICE_WS_HOST;
+        session.config.auth_url = "http://" SERVICE_AUTH_HOST;
+        session.config.base_url = "http://" SERVICE_API_HOST;
+        session.config.flags |= MST_ALLOW_PLAIN;
+    }
+    memset(&far, 0, sizeof far);
+    far.answer = TUNNEL;
+    far.behind = session.mock.peer;
+    session.mock.peer.opened = far_opened;
+    session.mock.peer.received = far_received;
+    session.mock.peer.closed = far_closed;
+    below = session.port;
+    below.flags &= ~(unsigned)MST_PORT_SECURE;
+    assert_int_equal(
+        mst_proxy_init(&proxy, url, &below, links, COUNT(links), &session.port),
+        0);
+}
+
+static void test_request(void **state) {
+    (void)state;
+    begin(NULL, "http://Aladdin:open%20sesame@proxy.example:3128/");
+    session_start();
+    assert_true(session_until(MST_EVENT_OPEN, 10000));
+    /* RFC 7617, section 2 */
+    assert_string_equal(far.request,
+                        "CONNECT " SERVICE_WS_HOST ":80 HTTP/1.1\r\n"
+                        "Host: " SERVICE_WS_HOST ":80\r\n"
+                        "Proxy-Authorization: Basic "
+                        "QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n\r\n");
+    assert_string_equal(far.hosts, "proxy.example:3128 proxy.example:3128 ");
+    session_end();
+    begin(NULL, "http://[2001:db8::7]");
+    session.config.ws_url = "ws://[2001:db8::1]:8080";
+    session.config.auth_url = "http://[2001:db8::1]:65535";
+    far.answer = NULL;
+    session_start();
+    session_run(100);
+    assert_string_equal(far.request, "CONNECT [2001:db8::1]:65535 HTTP/1.1\r\n"
+                                     "Host: [2001:db8::1]:65535\r\n\r\n");
+    assert_string_equal(far.hosts, "2001:db8::7:80 ");
+    session_end();
+}
+
+/* Every kind of object, hours of it, also in the smallest of pieces. */
+static void test_streams(void **state) {
+    (void)state;
+    for (int i = 0; i < 2 * SESSION_KINDS; i++) {
+        begin(NULL, "http://user:secret@proxy.example");
+        session.service.rules.expire = true;
+        if (i % 2 != 0) {
+            session.mock.plan.recv_max = session.mock.plan.send_max = 1;
+        }
+        session_start_kind((enum session_kind)(i / 2));
+        session_subscribe();
+        assert_true(session_until_subscribed(10000));
+        if (i % 2 == 0) {
+            session_run(5 * SESSION_HOUR);
+            assert_true(session_until_subscribed(10000));
+            assert_true(far.asked > 5);
+        }
+        session_end();
+    }
+}
+
+static void test_tls_through_it(void **state) {
+    (void)state;
+    begin("localhost", "http://user:secret@proxy.example");
+    session_open();
+    assert_int_equal(strstr(far.request, "CONNECT " SERVICE_WS_HOST ":443 "),
+                     far.request);
+    session_end();
+}
+
+#define HEAD "HTTP/1.1 "
+
+static void test_refusals(void **state) {
+    static const struct {
+        const char *answer;
+        int error, detail;
+    } cases[] = {
+        {HEAD "407 Proxy Authentication Required\r\n"
+              "Proxy-Authenticate: Basic realm=\"here\"\r\n\r\n<html>",
+         MST_ERR_PROXY_LOGIN, 407},
+        {HEAD "401 Unauthorized\r\n\r\n", MST_ERR_PROXY_LOGIN, 401},
+        {HEAD "403 Filtered\r\n\r\n", MST_ERR_PROXY_REFUSED, 403},
+        {HEAD "400 Bad Request\n\n", MST_ERR_PROXY_REFUSED, 400},
+        {HEAD "500 Unable to connect\r\n\r\n", MST_ERR_PROXY_GATEWAY, 500},
+        {HEAD "502 Bad Gateway\r\nContent-Length: 3\r\n\r\nno!",
+         MST_ERR_PROXY_GATEWAY, 502},
+        {"HTTP/1.0 504 Timeout\r\n\r\n", MST_ERR_PROXY_GATEWAY, 504},
+        {HEAD "302 Found\r\nLocation: http://login/\r\n\r\n",
+         MST_ERR_PROXY_ANSWER, 302},
+        {HEAD "101 Switching Protocols\r\n\r\n", MST_ERR_PROXY_ANSWER, 101},
+        {HEAD "100 Continue\r\n\r\n", MST_ERR_TIMEOUT, 0},
+        {HEAD "100 Continue\r\nX: y\r\n\r\n" HEAD "103 Hints\r\n\r\n" HEAD
+              "403 No\r\n\r\n",
+         MST_ERR_PROXY_REFUSED, 403},
+        {HEAD "200 OK\r\nContent-Type: text/html\r\n\r\n<html>",
+         MST_ERR_PROXY_ANSWER, 200},
+        {"SSH-2.0-OpenSSH_9.2\r\n", MST_ERR_PROXY_ANSWER, 0},
+        {"HTTP/1.1\r\n\r\n", MST_ERR_PROXY_ANSWER, 0},
+        {HEAD "2x0 OK\r\n\r\n", MST_ERR_PROXY_ANSWER, 0},
+        {HEAD "2000 OK\r\n\r\n", MST_ERR_PROXY_ANSWER, 0},
+        {HEAD "407", MST_ERR_TIMEOUT, 0},
+        {HEAD " 200 OK\r\n\r\n", MST_ERR_PROXY_ANSWER, 0},
+        {"HTTP/1.x 200 OK\r\n\r\n", MST_ERR_PROXY_ANSWER, 0},
+        {"HTTP/1.\n 200\n\n", MST_ERR_PROXY_ANSWER, 0},
+        {HEAD "403\r\n\r\n", MST_ERR_PROXY_REFUSED, 403},
+        {HEAD "403\n\n", MST_ERR_PROXY_REFUSED, 403},
+        {"HTTP/2 200\r\n\r\n", MST_ERR_PROXY_ANSWER, 0},
+        {NULL, MST_ERR_TIMEOUT, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const char *name = cases[i].answer ? cases[i].answer : "nothing";
+        begin(NULL, "http://user:secret@proxy.example");
+        far.answer = cases[i].answer;
+        session_start();
+        if (!session_until(MST_EVENT_CLOSED, SESSION_MINUTE)) {
+            expect_failed("%s: goes on", name);
+        }
+        expect_int(name, cases[i].error, session.seen.closed.error);
+        expect_int(name, cases[i].detail, session.seen.closed.detail);
+        expect_int(name, MST_STATE_CONNECT, session.seen.closed.stage);
+        expect_int(name, cases[i].error == MST_ERR_PROXY_LOGIN,
+                   session.seen.closed.permanent);
+        expect_int(name, 0, (long long)session.service.tokens.count);
+        /* It is tried again, and comes through once the proxy lets it. */
+        far.answer = TUNNEL;
+        if (!session_until(MST_EVENT_OPEN, SESSION_HOUR)) {
+            expect_failed("%s: does not come back", name);
+        }
+        session_end();
+    }
+}
+
+/* The head may be of any length that is sane, all of them together. */
+static void test_long_head(void **state) {
+    static const int fills[] = {8000, 8300, 8151, 8152};
+    static char answer[9000];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(fills); i++) {
+        begin(NULL, "http://proxy.example");
+        snprintf(answer, sizeof answer, HEAD "%s\r\nX: %*s\r\n\r\n%s",
+                 i < 2 ? "403 No" : "100 ", fills[i], "",
+                 i < 2 ? "" : HEAD "403 No\r\n\r\n");
+        far.answer = answer;
+        session_start();
+        assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+        expect_int("long head",
+                   i % 2 == 0 ? MST_ERR_PROXY_REFUSED : MST_ERR_PROXY_ANSWER,
+                   session.seen.closed.error);
+        session_end();
+    }
+}
+
+/* A proxy with several addresses, of which some refuse: one attempt. */
+static void test_next_address(void **state) {
+    (void)state;
+    for (unsigned refused = 1; refused <= 3; refused++) {
+        begin(NULL, "http://proxy.example");
+        session.mock.plan.addresses = 3;
+        far.refused = refused;
+        session_start();
+        assert_int_equal(session_until(MST_EVENT_CLOSED, 100), refused == 3);
+        if (refused == 3) {
+            expect_int("all refuse", MST_ERR_PROXY_GATEWAY,
+                       session.seen.closed.error);
+            assert_int_equal(far.asked, 3);
+        } else {
+            assert_int_equal(session.seen.events[MST_EVENT_OPEN], 1);
+        }
+        session_end();
+    }
+    begin(NULL, "http://proxy.example");
+    session.mock.plan.addresses = 2;
+    far.refused = 1;
+    far.silently = true;
+    session_start();
+    assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
+    assert_int_equal(session.seen.events[MST_EVENT_CLOSED], 0);
+    session_end();
+}
+
+/* What the proxy once said is not the detail of what happens later. */
+static void test_detail(void **state) {
+    (void)state;
+    begin(NULL, "http://proxy.example");
+    far.refused = 1;
+    session_start();
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    assert_int_equal(session.seen.closed.detail, 503);
+    session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
+    session.mock.plan.detail = 111;
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    assert_int_equal(session.seen.closed.error, MST_ERR_REFUSED);
+    assert_int_equal(session.seen.closed.detail, 111);
+    session_end();
+}
+
+/* Some servers without the proxy. */
+static bool token_is_direct(void *context,
+                            const struct mst_endpoint *endpoint) {
+    ++*(int *)context;
+    return strcmp(endpoint->host, SERVICE_AUTH_HOST) == 0;
+}
+
+static void test_direct(void **state) {
+    int asked = 0;
+
+    (void)state;
+    begin(NULL, "http://proxy.example");
+    session.mock.plan.resolve_ms = 100;
+    proxy.direct = token_is_direct;
+    proxy.direct_context = &asked;
+    far.direct = SERVICE_AUTH_HOST;
+    session_start();
+    assert_true(session_until(MST_EVENT_OPEN, 1000));
+    assert_string_equal(far.hosts, SERVICE_AUTH_HOST ":80 proxy.example:80 ");
+    assert_int_equal(far.asked, 1);
+    assert_int_equal(asked, 2); /* once for each connection */
+    session_end();
+}
+
+/* What happens to the connection while the proxy is asked. */
+static void test_connection_lost(void **state) {
+    static const int ends[][2] = {{MST_ERR_EOF, MST_ERR_PROXY_ANSWER},
+                                  {MST_ERR_RESET, MST_ERR_RESET}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(ends); i++) {
+        begin(NULL, "http://proxy.example");
+        far.answer = NULL;
+        session_start();
+        session.mock.plan.send_stall = true;
+        session_run(100);
+        assert_int_equal(mst_wants(&session.client.link),
+                         MST_WANT_READ | MST_WANT_WRITE);
+        session.mock.plan.send_stall = false;
+        session_run(100);
+        assert_int_equal(far.asked, 1);
+        assert_int_equal(mst_wants(&session.client.link), MST_WANT_READ);
+        mst_mock_end(&session.mock, 0, ends[i][0]);
+        assert_true(session_until(MST_EVENT_CLOSED, 1000));
+        expect_int("lost", ends[i][1], session.seen.closed.error);
+        session_end();
+    }
+}
+
+/* No secret stays where the proxy's request was, nor after the end. */
+static void test_secrets(void **state) {
+    static const char secret[] = "dXNlcjpzZWNyZXQ=";
+
+    (void)state;
+    begin(NULL, "http://user:secret@proxy.example");
+    session_open();
+    assert_non_null(strstr(far.request, secret));
+    for (size_t i = 0; i < sizeof links[0].request; i++) {
+        assert_int_equal(links[0].request[i], 0);
+    }
+    assert_string_equal(proxy.login, secret);
+    mst_proxy_wipe(&proxy);
+    for (size_t i = 0; i < sizeof proxy.login; i++) {
+        assert_int_equal(proxy.login[i], 0);
+    }
+    session_end();
+}
+
+/* A port that does as it is told, for what the mock keeps from happening. */
+static struct {
+    const char *answer;
+    int end;   /* what recv says behind it */
+    int taken; /* what send says, or -1: it takes all */
+    int addresses, sends, connects, resolves, closes, others;
+} told;
+
+static struct mst_port port;
+
+static int told_resolve(void *context, int link,
+                        const struct mst_endpoint *endpoint) {
+    (void)context, (void)endpoint;
+    told.others += link != 0;
+    told.resolves++;
+    return told.addresses;
+}
+
+static int told_connect(void *context, int link, int address) {
+    (void)context, (void)address;
+    told.others += link != 0;
+    told.connects++;
+    return 1;
+}
+
+static int told_send(void *context, int link, const void *data, size_t len) {
+    (void)context, (void)link, (void)data;
+    told.sends++;
+    return told.taken != -1 ? told.taken : (int)len;
+}
+
+static int told_recv(void *context, int link, void *data, size_t len) {
+    (void)context, (void)link;
+    if (len == 0 || *told.answer == '\0') {
+        return told.end;
+    }
+    memcpy(data, told.answer++, 1);
+    return 1;
+}
+
+static void told_close(void *context, int link) {
+    (void)context;
+    told.others += link != 0;
+    told.closes++;
+}
+
+static int told_detail(void *context, int link) {
+    (void)context;
+    told.others += link != 0;
+    return 111;
+}
+
+static unsigned told_wants(void *context, int link, unsigned wants) {
+    (void)context;
+    told.others += link != 0;
+    return wants;
+}
+
+/* A first connect over it. */
+static void told_begin(const char *answer, int end) {
+    static const struct mst_endpoint endpoint = {.host = "a", .port = 443};
+
+    memset(&told, 0, sizeof told);
+    told.answer = answer;
+    told.end = end;
+    told.taken = -1;
+    told.addresses = 2;
+    below = (struct mst_port){.resolve = told_resolve,
+                              .connect = told_connect,
+                              .send = told_send,
+                              .recv = told_recv,
+                              .close = told_close,
+                              .detail = told_detail,
+                              .wants = told_wants};
+    assert_int_equal(
+        mst_proxy_init(&proxy, "http://u:p@proxy", &below, links, 1, &port), 0);
+    assert_int_equal(port.resolve(port.context, 0, &endpoint), 2);
+}
+
+static int told_go_on(int address) {
+    return port.connect(port.context, 0, address);
+}
+
+/* What comes right behind the answer, or instead of it. */
+static void test_ends(void **state) {
+    static const struct {
+        const char *answer;
+        int end, rc, detail;
+    } cases[] = {
+        {TUNNEL, 0, 1, 111},
+        {TUNNEL, MST_ERR_EOF, MST_ERR_PROXY_ANSWER, 200},
+        {TUNNEL, MST_ERR_RESET, MST_ERR_RESET, 111},
+        {TUNNEL "x", 0, MST_ERR_PROXY_ANSWER, 200},
+        {HEAD "100 \r\n\r\n" TUNNEL, 0, 1, 111},
+        {HEAD "4", MST_ERR_RESET, MST_ERR_RESET, 111},
+        {HEAD "4", MST_ERR_EOF, MST_ERR_PROXY_ANSWER, 0},
+        {HEAD "40\r\n\r\n", 0, MST_ERR_PROXY_ANSWER, 0},
+        {HEAD "403 No\r\n\r\n", MST_ERR_EOF, MST_ERR_PROXY_REFUSED, 403},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const char *name = cases[i].answer;
+        told_begin(name, cases[i].end);
+        expect_int(name, cases[i].rc, told_go_on(0));
+        expect_int(name, cases[i].detail, port.detail(port.context, 0));
+    }
+    told_begin(TUNNEL, 0);
+    assert_int_equal(told_go_on(0), 1);
+    assert_int_equal(told_go_on(0), 1); /* and stays connected */
+    assert_int_equal(told.connects, 1);
+}
+
+/* A proxy that answers before it was asked in full. */
+static void test_early_answer(void **state) {
+    static const struct {
+        const char *answer;
+        int taken, rc;
+    } cases[] = {
+        {HEAD "403 No\r\n\r\n", 0, MST_ERR_PROXY_REFUSED},
+        {HEAD "403 No\r\n\r\n", MST_ERR_RESET, MST_ERR_PROXY_REFUSED},
+        {TUNNEL, 0, MST_ERR_PROXY_ANSWER},
+        {TUNNEL, MST_ERR_RESET, MST_ERR_PROXY_ANSWER},
+        {HEAD "403 ", MST_ERR_RESET, MST_ERR_RESET},
+        {"", MST_ERR_RESET, MST_ERR_RESET},
+        {"", 0, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const char *name = cases[i].answer;
+        told_begin(name, 0);
+        told.taken = cases[i].taken;
+        expect_int(name, cases[i].rc, told_go_on(0));
+        expect_int(name, 1, told.sends);
+        expect_int(name, cases[i].rc == 0, links[0].request[0] != 0);
+        if (cases[i].rc == 0) {
+            expect_int(name, MST_WANT_READ | MST_WANT_WRITE,
+                       (int)port.wants(port.context, 0, MST_WANT_WRITE));
+            mst_proxy_wipe(&proxy);
+            expect_int(name, 0, links[0].request[0]);
+        }
+    }
+}
+
+/* Another address of the proxy is resolved anew: it may have fewer by now. */
+static void test_resolves_anew(void **state) {
+    (void)state;
+    told_begin(HEAD "503 No\r\n\r\n", 0);
+    assert_int_equal(told_go_on(0), MST_ERR_PROXY_GATEWAY);
+    told.addresses = 1;
+    assert_int_equal(told_go_on(1), MST_ERR_UNREACHABLE);
+    assert_int_equal(port.detail(port.context, 0), 111);
+    told.addresses = MST_ERR_RESOLVE;
+    assert_int_equal(told_go_on(1), MST_ERR_RESOLVE);
+    assert_int_equal(told.closes, 2);
+    told.addresses = 0;
+    assert_int_equal(told_go_on(1), 0);
+    assert_int_equal(told_go_on(1), 0);
+    assert_int_equal(told.closes, 3);
+    assert_int_equal(told.connects, 1);
+    told.addresses = 2;
+    told.answer = TUNNEL;
+    assert_int_equal(told_go_on(1), 1);
+    assert_int_equal(told.resolves, 6);
+    assert_int_equal(told.closes, 3);
+}
+
+/* Numbers of links that it does not have stay away from the port below. */
+static void test_other_links(void **state) {
+    static const int others[] = {-1, 1, 5};
+    static const struct mst_endpoint endpoint = {.host = "a", .port = 443};
+
+    (void)state;
+    told_begin(TUNNEL, 0);
+    for (size_t i = 0; i < COUNT(others); i++) {
+        int other = others[i];
+        assert_int_equal(port.resolve(port.context, other, &endpoint),
+                         MST_ERR_ARGUMENT);
+        port.close(port.context, other);
+        assert_int_equal(port.detail(port.context, other), 0);
+        assert_int_equal(port.wants(port.context, other, MST_WANT_READ),
+                         MST_WANT_READ);
+    }
+    assert_int_equal(told.others, 0);
+}
+
+static void test_urls(void **state) {
+    static const struct {
+        const char *url, *host;
+        int rc, port;
+    } cases[] = {
+        {"http://proxy", "proxy", 0, 80},
+        {"http://proxy:8080/", "proxy", 0, 8080},
+        {"http://10.0.0.1:1", "10.0.0.1", 0, 1},
+        {"http://[::1]:65535", "::1", 0, 65535},
+        {"http://a:b@proxy", "proxy", 0, 80},
+        {"http://a:@proxy", "proxy", 0, 80},
+        {"http://a:b%40c@d@proxy", "proxy", 0, 80},
+        {"http://a:b:c%3Ad@proxy", "proxy", 0, 80},
+        {"http://a%3Ab:c@proxy", NULL, MST_ERR_URL, 0},
+        {"https://proxy", NULL, MST_ERR_URL, 0},
+        {"proxy:3128", NULL, MST_ERR_URL, 0},
+        {"", NULL, MST_ERR_URL, 0},
+        {"http://", NULL, MST_ERR_URL, 0},
+        {"http://:80", NULL, MST_ERR_URL, 0},
+        {"http://proxy:", NULL, MST_ERR_URL, 0},
+        {"http://proxy:0", NULL, MST_ERR_URL, 0},
+        {"http://proxy:65536", NULL, MST_ERR_URL, 0},
+        {"http://proxy:4294967376", NULL, MST_ERR_URL, 0},
+        {"http://proxy:8x", NULL, MST_ERR_URL, 0},
+        {"http://proxy/path", NULL, MST_ERR_URL, 0},
+        {"http://proxy?query", NULL, MST_ERR_URL, 0},
+        {"http://pro xy", NULL, MST_ERR_URL, 0},
+        {"http://pro\r\nxy", NULL, MST_ERR_URL, 0},
+        {"http://[::1", NULL, MST_ERR_URL, 0},
+        {"http://[]", NULL, MST_ERR_URL, 0},
+        {"http://[::1]8", NULL, MST_ERR_URL, 0},
+        {"http://user@proxy", NULL, MST_ERR_URL, 0},
+        {"http://a:%4@proxy", NULL, MST_ERR_URL, 0},
+        {"http://a:%zz@proxy", NULL, MST_ERR_URL, 0},
+        {"http://a:%0d%0aX@proxy", NULL, MST_ERR_URL, 0},
+    };
+    char url[512];
+
+    (void)state;
+    begin(NULL, "http://proxy");
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const char *name = cases[i].url;
+        expect_int(name, cases[i].rc,
+                   mst_proxy_init(&proxy, name, &below, links, 1, &port));
+        if (cases[i].rc == 0) {
+            expect_int(name, 0, strcmp(cases[i].host, proxy.endpoint.host));
+            expect_int(name, cases[i].port, proxy.endpoint.port);
+        } else {
+            expect_int(name, 0, proxy.login[0]);
+        }
+    }
+    for (int i = 0; i < 2; i++) { /* the longest, and one beyond */
+        snprintf(url, sizeof url, "http://a:%0*d@proxy",
+                 MST_PROXY_LOGIN_MAX - 2 + i, 0);
+        expect_int("credentials", i == 0 ? 0 : MST_ERR_URL,
+                   mst_proxy_init(&proxy, url, &below, links, 1, &port));
+        snprintf(url, sizeof url, "http://%0*d", MST_HOST_MAX + i, 0);
+        expect_int("host", i == 0 ? 0 : MST_ERR_URL,
+                   mst_proxy_init(&proxy, url, &below, links, 1, &port));
+    }
+    below.flags |= MST_PORT_SECURE;
+    assert_int_equal(
+        mst_proxy_init(&proxy, "http://proxy", &below, links, 1, &port),
+        MST_ERR_ARGUMENT);
+}
+
+/* The longest names there are. */
+static void test_longest(void **state) {
+    static char url[1024], ws_url[512];
+    size_t len;
+
+    (void)state;
+    snprintf(url, sizeof url, "http://a:%0*d@proxy", MST_PROXY_LOGIN_MAX - 2,
+             0);
+    snprintf(ws_url, sizeof ws_url, "http://%0*d:65535", MST_HOST_MAX, 0);
+    begin(NULL, url);
+    session.config.auth_url = ws_url;
+    far.answer = NULL;
+    session_start();
+    session_run(100);
+    len = strlen(far.request);
+    assert_true(len > 2 * MST_HOST_MAX + MST_PROXY_LOGIN_MAX &&
+                len <= MST_PROXY_REQUEST_LEN);
+    assert_string_equal(far.request + len - 4, "\r\n\r\n");
+    session_end();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_request),        TEST(test_streams),
+        TEST(test_tls_through_it), TEST(test_refusals),
+        TEST(test_long_head),      TEST(test_connection_lost),
+        TEST(test_secrets),        TEST(test_urls),
+        TEST(test_longest),        TEST(test_next_address),
+        TEST(test_direct),         TEST(test_detail),
+        TEST(test_ends),           TEST(test_early_answer),
+        TEST(test_resolves_anew),  TEST(test_other_links),
+    };
+
+    return cmocka_run_group_tests(tests, session_certificates,
+                                  session_no_certificates);
+}
