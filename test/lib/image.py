@@ -2,8 +2,8 @@
 a part, and a part's code to the section of mini_stream.c that it is from.
 
     parts = Parts("build/firmware/any.elf")
-    parts.part(address)     where it is from: ("library", "ws"), ("lwIP", None)
-    parts.pieces            all that the linker has put there, by address
+    parts.pieces            all that the linker has put there, by address, each
+                            with its part and section: "library", "ws", say
 
 Parts are "library" (mini_stream.c), "port" (port/lwip), "application" and
 "board" (examples/firmware), "lwIP", "BearSSL", "libc" (newlib and libgcc); and
@@ -21,7 +21,6 @@ mini_stream.c is. It is exact, or a ValueError.
 CROSS: prefix of the target's tools.
 SPDX-License-Identifier: 0BSD
 """
-import bisect
 import collections
 import os
 import re
@@ -77,16 +76,7 @@ class Parts:
         self.sections = sections(read("mini_stream.c"))
         self.lines = {}  # of mini_stream.c, where each name is defined
         self.pieces = sorted(self.read_map())
-        self.starts = [piece.address for piece in self.pieces]
         self.compare()
-
-    def part(self, address):
-        """Part of the image and section of the library at this address."""
-        at = bisect.bisect_right(self.starts, address) - 1
-        piece = self.pieces[max(at, 0)]
-        if not 0 <= address - piece.address < piece.size:
-            raise ValueError(f"{self.elf}: nothing is at {address:#x}")
-        return piece.part, piece.section
 
     def total(self, memory):
         """Bytes of "flash" or "ram"."""

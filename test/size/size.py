@@ -258,11 +258,11 @@ def print_bars(target):
 
 
 # Parts of an image in the order that they are printed in.
-PARTS = {"library": "mini_stream.c, by section", "BearSSL": "BearSSL",
-         "lwIP": "lwIP", "libc": "newlib and libgcc", "port": "port/lwip",
-         "application": "application", "board": "board",
-         "vector table": "vector table", "anchors": "trust anchors",
-         "stack": "stack", "fill": "fill, for alignment"}
+LABELS = {"library": "mini_stream.c, by section", "BearSSL": "BearSSL",
+          "lwIP": "lwIP", "libc": "newlib and libgcc", "port": "port/lwip",
+          "application": "application", "board": "board",
+          "vector table": "vector table", "anchors": "trust anchors",
+          "stack": "stack", "fill": "fill, for alignment"}
 TEXTS = "texts of its tables"
 LARGE = 1024  # bytes of a variable that has a row
 
@@ -288,7 +288,7 @@ def print_images(images):
     print("\nFirmware images (examples/firmware, Cortex-M3), bytes")
     print_row("", [text for image in images for text in (
         os.path.basename(image.elf)[:-len(".elf")] + ": flash", "RAM")], 14)
-    for part, label in PARTS.items():
+    for part, label in LABELS.items():
         names = order if part == "library" else sorted(
             {name for column in columns for owner, name in column
              if owner == part and name})
