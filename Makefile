@@ -24,7 +24,7 @@ system = $(patsubst -I%,-isystem%,$(shell pkg-config --cflags $(1)))
 libs = $(shell pkg-config --libs $(1))
 
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow $(WERROR)
-BASE_CPPFLAGS = -I. -Iport/posix \
+BASE_CPPFLAGS = -I. -Iport/posix -Iport/primitives \
 	$(addprefix -isystem ,$(BEARSSL_DIR:%=%/inc) \
 	$(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
 BASE_LDFLAGS = -Wl,--as-needed \
@@ -34,6 +34,7 @@ BASE_LIBS = -lbearssl -pthread
 TOOL_MODULES = inih jansson ncursesw
 SANDBOX_MODULES = libsoup-3.0 jansson gnutls sqlite3
 TEST_MODULES = cmocka jansson
+PRIMITIVES_MODULES = libcrypto
 BENCH_MODULES = simdjson RapidJSON libcjson jansson libwebsockets openssl
 
 # Standard and include directories of each folder, for compiler and linter.
@@ -64,8 +65,9 @@ POSIX_SRC = $(wildcard port/posix/*.c)
 # A program each; what they share is in lib/, see test/README.md.
 TEST_SRC = $(wildcard test/unit/*.c test/session/*.c test/real/*.c)
 PROXY_SRC = port/proxy/mst_proxy.c
+PRIMITIVES_SRC = port/primitives/mst_primitives.c
 HELPER_SRC = $(wildcard test/lib/*.c port/mock/*.c port/conform/*.c) \
-	$(POSIX_SRC) $(PROXY_SRC)
+	$(POSIX_SRC) $(PROXY_SRC) $(PRIMITIVES_SRC)
 ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
 	$(sort $(HELPER_SRC)) $(TEST_SRC) \
 	$(wildcard test/bench/*.c test/size/*.c)
@@ -78,9 +80,18 @@ PROGRAMS = $(addprefix $(BUILD)/,mini-stream sandbox ws-echo first put-address \
 TESTS = $(TEST_SRC:%.c=$(BUILD)/%)
 LIBRARY = $(BUILD)/libmini_stream.a
 POSIX = $(BUILD)/libmst_posix.a
+PRIMITIVES = $(BUILD)/libmst_primitives.a
 
 INSTALLED = $(DESTDIR)$(PREFIX)
 VERSION = $(shell sed -n 's/^.define MST_VERSION "\(.*\)"/\1/p' mini_stream.h)
+
+# IPsec-MB is for x86-64 only; elsewhere all primitives are libcrypto's.
+ipsec_mb = $(filter x86_64-%,$(shell $(CC) -dumpmachine))
+primitives_libs = $(call libs,$(PRIMITIVES_MODULES)) \
+	$(if $(ipsec_mb),-lIPSec_MB)
+$(BUILD)/%/mst_primitives.o $(BUILD)/%/mst_primitives.ok: CPPFLAGS += \
+	$(call system,$(PRIMITIVES_MODULES)) \
+	$(if $(ipsec_mb),-DMST_PRIMITIVES_IPSEC_MB)
 
 # As many jobs as there are processors, unless make was told.
 jobs = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -96,19 +107,20 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 all: $(PROGRAMS) $(LIBRARY)
 	@: # and says nothing where nothing is to be done
 
-## Install library, POSIX and proxy port to PREFIX (/usr/local), under DESTDIR
-install: $(LIBRARY) $(POSIX)
+## Install library and what is beside it to PREFIX (/usr/local), under DESTDIR
+install: $(LIBRARY) $(POSIX) $(PRIMITIVES)
 	install -d $(INSTALLED)/include $(INSTALLED)/lib/pkgconfig \
 		$(INSTALLED)/lib/cmake/mini_stream
 	install -m 644 mini_stream.h port/posix/mst_posix.h \
-		port/proxy/mst_proxy.h $(INSTALLED)/include
+		port/proxy/mst_proxy.h port/primitives/mst_primitives.h \
+		$(INSTALLED)/include
 	install -m 644 $^ $(INSTALLED)/lib
 	install -m 644 port/install/*.pc $(INSTALLED)/lib/pkgconfig
 	install -m 644 port/install/*.cmake $(INSTALLED)/lib/cmake/mini_stream
-	sed -i 's/@VERSION@/$(VERSION)/' \
-		$(INSTALLED)/lib/pkgconfig/mini_stream.pc \
-		$(INSTALLED)/lib/pkgconfig/mst_posix.pc \
-		$(INSTALLED)/lib/cmake/mini_stream/*Version.cmake
+	sed -i 's/@VERSION@/$(VERSION)/; s/@IPSEC_MB@/$(if $(ipsec_mb),-lIPSec_MB)/' \
+		$(patsubst port/install/%.pc,$(INSTALLED)/lib/pkgconfig/%.pc, \
+		$(wildcard port/install/*.pc)) \
+		$(INSTALLED)/lib/cmake/mini_stream/*.cmake
 
 ## Install what `all` needs and is missing (Debian packages)
 packages:
@@ -242,14 +254,17 @@ $(BUILD)/%.a:
 
 $(LIBRARY): $(BUILD)/obj/mini_stream.o
 $(POSIX): $(patsubst %.c,$(BUILD)/obj/%.o,$(POSIX_SRC) $(PROXY_SRC))
+$(PRIMITIVES): $(PRIMITIVES_SRC:%.c=$(BUILD)/obj/%.o)
 $(BUILD)/san/libmini_stream.a: $(BUILD)/san/mini_stream.o
 $(BUILD)/san/libhelpers.a: $(sort $(HELPER_SRC:%.c=$(BUILD)/san/%.o))
 
 link = $(call quiet,link) mkdir -p $(@D) && \
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 
-$(BUILD)/mini-stream: $(TOOL_SRC:%.c=$(BUILD)/obj/%.o) $(POSIX) $(LIBRARY)
-	$(link) $(BASE_LIBS) $(call libs,$(TOOL_MODULES)) $(LDLIBS)
+$(BUILD)/mini-stream: $(TOOL_SRC:%.c=$(BUILD)/obj/%.o) $(PRIMITIVES) $(POSIX) \
+	$(LIBRARY)
+	$(link) $(BASE_LIBS) $(primitives_libs) $(call libs,$(TOOL_MODULES)) \
+		$(LDLIBS)
 
 $(BUILD)/sandbox: $(SANDBOX_SRC:%.c=$(BUILD)/obj/%.o)
 	$(link) $(call libs,$(SANDBOX_MODULES)) $(LDLIBS)
@@ -257,8 +272,8 @@ $(BUILD)/sandbox: $(SANDBOX_SRC:%.c=$(BUILD)/obj/%.o)
 $(BUILD)/ws-echo: $(BUILD)/obj/examples/ws_echo.o $(POSIX) $(LIBRARY)
 	$(link) $(BASE_LIBS) $(LDLIBS)
 
-$(BUILD)/first: $(BUILD)/obj/examples/first.o $(POSIX) $(LIBRARY)
-	$(link) $(BASE_LIBS) $(LDLIBS)
+$(BUILD)/first: $(BUILD)/obj/examples/first.o $(PRIMITIVES) $(POSIX) $(LIBRARY)
+	$(link) $(BASE_LIBS) $(primitives_libs) $(LDLIBS)
 
 $(BUILD)/pem2c: $(BUILD)/obj/examples/pem2c.o $(POSIX) $(LIBRARY)
 	$(link) $(BASE_LIBS) $(call libs,gnutls) $(LDLIBS)
@@ -294,7 +309,10 @@ $(BUILD)/bench/server: bench_libs = -lssl -lcrypto
 $(filter $(BUILD)/bench/client_%,$(BENCH)) $(BUILD)/bench/many: \
 	$(call bench_objects,client corpus)
 $(BUILD)/bench/client_mini_stream $(BUILD)/bench/many: \
-	$(call bench_objects,posix_client) $(POSIX_SRC:%.c=$(BUILD)/bench/obj/%.o)
+	$(call bench_objects,posix_client) \
+	$(patsubst %.c,$(BUILD)/bench/obj/%.o,$(POSIX_SRC) $(PRIMITIVES_SRC))
+$(BUILD)/bench/client_mini_stream $(BUILD)/bench/many: \
+	bench_libs = $(primitives_libs)
 $(BUILD)/bench/client_beast: $(call bench_objects,decode_simdjson)
 $(BUILD)/bench/client_beast: bench_libs = -lsimdjson -lssl -lcrypto -lstdc++
 $(BUILD)/bench/client_lws: $(call bench_objects,decode_cjson)
@@ -332,7 +350,8 @@ include examples/firmware/firmware.mk
 # from the archive of it.
 $(TESTS): $(BUILD)/%: $(BUILD)/san/%.o $(BUILD)/san/libhelpers.a \
 		$(BUILD)/san/libmini_stream.a
-	$(link) $(SANITIZE) $(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
+	$(link) $(SANITIZE) $(BASE_LIBS) $(primitives_libs) \
+		$(call libs,$(TEST_MODULES)) $(LDLIBS)
 
 # libFuzzer comes with clang.
 $(BUILD)/fuzz/lanes: test/unit/fast_lane.c test/lib/support.c \

@@ -5047,7 +5047,7 @@ static void http_form_write(struct out *o, const char *name,
 
 /*
  * TLS 1.2, ECDHE and AEAD: six suites of the list, from the third where the
- * port has an AES-GCM of its own or the processor instructions for it.
+ * processor has instructions for AES-GCM.
  * br_ssl_client_init_full() would offer TLS 1.0 and CBC as well.
  */
 static void transport_suites(struct mst_transport *t) {
@@ -5081,9 +5081,6 @@ static void transport_suites(struct mst_transport *t) {
     br_ssl_engine_set_gcm(engine, &br_sslrec_in_gcm_vtable,
                           &br_sslrec_out_gcm_vtable);
     br_ssl_engine_set_default_chapol(engine);
-    if (t->chacha20 != NULL) {
-        br_ssl_engine_set_chacha20(engine, t->chacha20);
-    }
     br_ssl_engine_set_prf_sha256(engine, &br_tls12_sha256_prf);
     br_ssl_engine_set_prf_sha384(engine, &br_tls12_sha384_prf);
 }
@@ -5115,8 +5112,9 @@ static void transport_validator(struct mst_transport *t,
 /* Begins the handshake with a host, a short one if the last one with its server
  * is known. The entropy (32 bytes) is handed over because Debian's build of
  * BearSSL would otherwise rely on the system's alone. */
-static void transport_start(struct mst_transport *t, const char *host,
-                            const struct mst_access *access,
+static void transport_start(struct mst_transport *t,
+                            const struct mst_port *port, int link,
+                            const char *host, const struct mst_access *access,
                             const struct mst_resume *resume, int64_t unix_s,
                             const uint8_t *entropy) {
     br_ssl_engine_context *engine = &t->tls->eng;
@@ -5137,6 +5135,9 @@ static void transport_start(struct mst_transport *t, const char *host,
         engine->log_max_frag_len = TLS_FRAGMENT_ANY;
     }
     br_ssl_engine_inject_entropy(engine, entropy, 32);
+    if (port->tls_setup != NULL) {
+        port->tls_setup(port->tls_context, link, t->tls, t->x509);
+    }
     if (known) {
         br_ssl_engine_set_session_parameters(engine, &resume->session);
     }
@@ -6752,9 +6753,9 @@ static void link_secure(struct mst_link *l) {
             link_fail(l, MST_ERR_ENTROPY);
             return;
         }
-        transport_start(&l->transport, l->endpoint.host, l->access,
-                        access_resume(l->access, &l->endpoint), l->clock.unix_s,
-                        entropy);
+        transport_start(
+            &l->transport, l->port, l->config.link, l->endpoint.host, l->access,
+            access_resume(l->access, &l->endpoint), l->clock.unix_s, entropy);
         mem_wipe(entropy, sizeof entropy);
         link_enter(l, MST_STATE_TLS, l->config.tls_ms);
         return;
@@ -7198,13 +7199,6 @@ static bool link_port_is_whole(const struct mst_port *port) {
     return port->resolve != NULL && port->connect != NULL &&
            port->send != NULL && port->recv != NULL && port->close != NULL &&
            port->now_ms != NULL && port->unix_ns != NULL &&
-#ifndef MST_NO_TLS
-           /* AES and GHASH or neither, and the former's keys fit where BearSSL
-            * keeps those of its own. */
-           (port->aes_ctr == NULL) == (port->ghash == NULL) &&
-           (port->aes_ctr == NULL ||
-            port->aes_ctr->context_size <= sizeof(br_aes_gen_ctr_keys)) &&
-#endif
            port->entropy != NULL;
 }
 
@@ -7257,10 +7251,6 @@ static int link_cut_memory(struct mst_link *l) {
 #ifndef MST_NO_TLS
     t->tls = (br_ssl_client_context *)(void *)at;
     at += MST_ALIGNED(MST_TLS_LEN);
-    t->aes = l->port->aes_ctr;
-    t->ghash = l->port->ghash;
-    t->chacha20 = l->port->chacha20;
-    t->aes_first = l->port->aes_ctr != NULL;
 #endif
     t->in = at;
     t->in_size = m->record_in;

@@ -331,14 +331,15 @@ struct mst_port {
      * its socket waits for instead, while the port itself talks to another
      * peer before connect says 1. */
     unsigned (*wants)(void *context, int link, unsigned wants);
-    /* The platform's ciphers in place of BearSSL's, whose time does not depend
-     * on data and keys. AES in counter mode and GHASH: AES-GCM is then offered
-     * first. One without the other, or a context_size beyond that of
-     * br_aes_gen_ctr_keys, is MST_ERR_ARGUMENT. And ChaCha20. */
-    const struct br_block_ctr_class_ *aes_ctr;
-    void (*ghash)(void *y, const void *h, const void *data, size_t len);
-    uint32_t (*chacha20)(const void *key, const void *iv, uint32_t counter,
-                         void *data, size_t len);
+#ifndef MST_NO_TLS
+    /* Primitives of the platform in place of BearSSL's: called with the context
+     * beside it once all is set up for a handshake, to replace what it likes by
+     * BearSSL's own functions (br_ssl_engine_set_gcm() and its like). What it
+     * keeps of a connection belongs to the link: there is no call at its end. */
+    void (*tls_setup)(void *tls_context, int link, br_ssl_client_context *tls,
+                      br_x509_minimal_context *x509);
+    void *tls_context;
+#endif
 };
 
 /* ---- Events -------------------------------------------------------------- */
@@ -1208,9 +1209,8 @@ struct mst_transport {
 #ifndef MST_NO_TLS
     br_ssl_client_context *tls;
     br_x509_minimal_context *x509; /* in the room of the message */
-    const br_block_ctr_class *aes; /* the port's, or NULL until looked for */
+    const br_block_ctr_class *aes; /* NULL until looked for */
     br_ghash ghash;
-    br_chacha20_run chacha20; /* the port's, or NULL */
     bool aes_first;
 #endif
     uint8_t *in, *out, *ahead; /* records; what was read ahead of them */

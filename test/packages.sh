@@ -5,13 +5,16 @@
 set -eu
 
 # group, package, how to find it without dpkg, what it is for. Not needed is a
-# package whose directory is given (BEARSSL_DIR), nor a resolver for
-# localhost where /etc/hosts or another has it: a minimal system may not.
+# package whose directory is given (BEARSSL_DIR) or that is for another
+# processor, nor a resolver for localhost where /etc/hosts or another has it: a
+# minimal system may not.
 table() {
     cat <<'END'
 build    libc6-dev              header:stdio.h      C library
 build    libbearssl-dev         header:bearssl.h    TLS engine
 build    pkg-config             command:pkg-config  finds the libraries below
+tool     libssl-dev             module:libcrypto    primitives for TLS
+tool     libipsec-mb-dev        header:intel-ipsec-mb.h  some faster ones
 tool     libinih-dev            header:ini.h        reads the tool's profile
 tool     libjansson-dev         header:jansson.h    reads endpoints.json
 tool     libncurses-dev         header:ncurses.h    live view on a terminal
@@ -44,7 +47,8 @@ bench    libcjson-dev           header:cjson/cJSON.h  a peer
 bench    libjsmn-dev            header:jsmn.h       a peer
 bench    libjansson-dev         header:jansson.h    a peer
 bench    libsimdjson-dev        module:simdjson     a peer
-bench    libssl-dev             module:openssl      TLS of server and peers
+bench    libipsec-mb-dev        header:intel-ipsec-mb.h  primitives for TLS
+bench    libssl-dev             module:openssl      and of server and peers
 bench    libwebsockets-dev      header:libwebsockets.h  a peer
 bench    libwslay-dev           header:wslay/wslay.h  a peer
 bench    openssl                command:openssl     makes a certificate
@@ -90,6 +94,7 @@ wanted() {
         case " $groups " in *" $group "*) ;; *) continue ;; esac
         case $package in
         libbearssl-dev) [ -z "${BEARSSL_DIR:-}" ] || continue ;;
+        libipsec-mb-dev) [ "$(uname -m)" = x86_64 ] || continue ;;
         libnss-myhostname) ! found "$probe" || continue ;;
         esac
         echo "$package $probe $reason"

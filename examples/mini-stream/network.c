@@ -100,6 +100,8 @@ bool network_begin(struct network *network, const struct settings *settings,
         snprintf(error, SETTINGS_ERROR_LEN, "%s", mst_strerror(rc));
         return false;
     }
+    /* Where there is no memory for these, BearSSL's own serve. */
+    (void)mst_primitives_init(&network->primitives, 1, &network->below);
     network->port = network->below;
     if (!url || url[0] == '\0') {
         return true;
@@ -121,6 +123,7 @@ bool network_begin(struct network *network, const struct settings *settings,
 void network_end(struct network *network) {
     mst_proxy_wipe(&network->proxy);
     mst_posix_free(&network->posix);
+    mst_primitives_free(&network->primitives);
 }
 
 const char *network_via(int error, enum mst_state stage) {

@@ -8,6 +8,7 @@
 #define NETWORK_H
 
 #include "mst_posix.h"
+#include "mst_primitives.h"
 #include "mst_proxy.h"
 #include "settings.h"
 
@@ -15,6 +16,7 @@ struct network {
     struct mst_port port; /* for one object, with link number 0 */
     struct mst_posix posix;
     struct mst_posix_link links[1];
+    struct mst_primitives primitives;
     struct mst_port below;
     struct mst_proxy proxy;
     struct mst_proxy_link proxied[1];

@@ -608,9 +608,6 @@ int mst_posix_init(struct mst_posix *posix, struct mst_posix_link *links,
     port->entropy = port_entropy;
     port->now_ns = port_now_ns;
     port->detail = port_detail;
-#ifndef MST_NO_TLS
-    mst_posix_ciphers(port);
-#endif
     return 0;
 }
 

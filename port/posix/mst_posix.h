@@ -122,13 +122,6 @@ const char *mst_posix_strerror(int error);
 int mst_posix_init(struct mst_posix *posix, struct mst_posix_link *links,
                    size_t count, struct mst_port *port);
 
-#ifndef MST_NO_TLS
-/* Gives the port AES, GHASH and ChaCha20 that take from half to a tenth of
- * BearSSL's time for some hundred bytes and more, where the processor has
- * AVX-512, VAES and VPCLMULQDQ. mst_posix_init() does so. */
-void mst_posix_ciphers(struct mst_port *port);
-#endif
-
 /* Tokens that a file holds. */
 #define MST_POSIX_TOKENS_MAX 8
 

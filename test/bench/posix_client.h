@@ -11,9 +11,11 @@
 #include "client.h"
 #include "event.h"
 #include "mst_posix.h"
+#include "mst_primitives.h"
 
 struct posix_client {
     struct mst_posix posix;
+    struct mst_primitives primitives;
     struct mst_port port; /* has the token at hand, as the other clients do */
     struct mst_posix_anchors anchors;
     char url[256];

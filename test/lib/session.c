@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: 0BSD
  */
 #include "session.h"
+#include "mst_primitives.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,22 @@ int session_no_certificates(void **state) {
     (void)state;
     tls_remove_certificates(certificates);
     return 0;
+}
+
+static struct mst_primitives primitives;
+static struct mst_port with_primitives; /* has its members for TLS alone */
+
+int session_primitives(void **state) {
+    return session_certificates(state) != 0
+               ? -1
+               : mst_primitives_init(&primitives, MST_MOCK_LINKS,
+                                     &with_primitives);
+}
+
+int session_no_primitives(void **state) {
+    mst_primitives_free(&primitives);
+    memset(&with_primitives, 0, sizeof with_primitives);
+    return session_no_certificates(state);
 }
 
 /* ---- events ---- */
@@ -262,6 +279,8 @@ void session_begin_tls(const char *certificate) {
 
     session_begin();
     s->port.flags = 0;
+    s->port.tls_setup = with_primitives.tls_setup;
+    s->port.tls_context = with_primitives.tls_context;
     session_certificate(certificate);
     assert_true(tls_anchor_load(&s->anchor, certificates));
     tls_peer_init(&s->tls, &s->mock, &s->identity);

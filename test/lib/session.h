@@ -257,4 +257,8 @@ void session_expect_no_secret(const char *name, const struct text *text);
 int session_certificates(void **state);
 int session_no_certificates(void **state);
 
+/* The same, and until then all TLS uses the primitives of port/primitives. */
+int session_primitives(void **state);
+int session_no_primitives(void **state);
+
 #endif

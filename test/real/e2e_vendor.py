@@ -30,8 +30,8 @@ OPTIONS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow",
 
 MAKEFILE = """
 CFLAGS = -std=c99 -O2 %s
-program: first.c mini_stream.c $(wildcard mst_posix*.c)
-	$(CC) $(CFLAGS) -o $@ $^ -lbearssl -pthread
+program: first.c mini_stream.c $(wildcard mst_p*.c)
+	$(CC) $(CFLAGS) -o $@ $^ -lbearssl -lcrypto -pthread
 """ % " ".join(OPTIONS)
 
 CMAKE_COPIED = """
@@ -40,10 +40,12 @@ project(copied C)
 set(CMAKE_C_STANDARD 99)
 set(CMAKE_C_EXTENSIONS OFF)
 find_package(Threads REQUIRED)
-file(GLOB port mst_posix*.c)
+find_package(OpenSSL REQUIRED)
+file(GLOB port mst_p*.c)
 add_executable(program first.c mini_stream.c ${port})
 target_compile_options(program PRIVATE %s)
-target_link_libraries(program PRIVATE bearssl Threads::Threads)
+target_link_libraries(program PRIVATE bearssl OpenSSL::Crypto
+    Threads::Threads)
 """ % " ".join(OPTIONS)
 
 CMAKE_INSTALLED = """
@@ -51,7 +53,8 @@ cmake_minimum_required(VERSION 3.13)
 project(installed C)
 find_package(mini_stream 0.1 REQUIRED)
 add_executable(program first.c)
-target_link_libraries(program PRIVATE mini_stream::posix)
+target_link_libraries(program PRIVATE mini_stream::primitives
+    mini_stream::posix)
 """
 
 # As examples/first.c, in the words of C++.
@@ -180,7 +183,8 @@ class Project:
 
 def test_make():
     with Project() as project:
-        project.take("mini_stream.[ch]", "port/posix/*", "examples/first.c")
+        project.take("mini_stream.[ch]", "port/posix/*", "port/primitives/*",
+                     "examples/first.c")
         project.write("Makefile", MAKEFILE)
         project.run("make", "-s", f"CC={CC}")
         project.check_streams()
@@ -188,7 +192,8 @@ def test_make():
 
 def test_cmake():
     with Project() as project:
-        project.take("mini_stream.[ch]", "port/posix/*", "examples/first.c")
+        project.take("mini_stream.[ch]", "port/posix/*", "port/primitives/*",
+                     "examples/first.c")
         project.write("CMakeLists.txt", CMAKE_COPIED)
         project.run("cmake", ".", CC=CC)
         project.run("cmake", "--build", ".")
@@ -212,7 +217,7 @@ def test_pkg_config():
         project.take("examples/first.c")
         where = os.path.join(project.path, "there/lib/pkgconfig")
         project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o program first.c "
-                    "$(pkg-config --cflags --libs mst_posix)",
+                    "$(pkg-config --cflags --libs mst_primitives mst_posix)",
                     PKG_CONFIG_PATH=where)
         project.write("proxied.c", PROXIED)
         project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o proxied "
@@ -220,7 +225,7 @@ def test_pkg_config():
                     "./proxied", PKG_CONFIG_PATH=where)
         with open("mini_stream.h", encoding="ascii") as file:
             version = re.search(r'MST_VERSION "(.+)"', file.read())[1]
-        for name in ("mini_stream", "mst_posix"):
+        for name in ("mini_stream", "mst_posix", "mst_primitives"):
             found = project.run("pkg-config", "--modversion", name,
                                 PKG_CONFIG_PATH=where)
             check(found == version + "\n", f"{name}: {found}")

@@ -313,24 +313,6 @@ static void a_port_that_lacks_a_function_is_refused(void **state) {
     assert_int_equal(init(&config), MST_ERR_ARGUMENT);
 }
 
-/* AES and GHASH, or neither; keys no larger than what they are kept in. */
-static void aes_of_the_port_is_whole(void **state) {
-    struct mst_config config = good();
-    br_block_ctr_class aes = br_aes_ct_ctr_vtable;
-
-    (void)state;
-    port.aes_ctr = &aes;
-    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
-    port.ghash = br_ghash_ctmul;
-    assert_int_equal(init(&config), 0);
-    aes.context_size = sizeof(br_aes_gen_ctr_keys);
-    assert_int_equal(init(&config), 0);
-    aes.context_size++;
-    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
-    port.aes_ctr = NULL;
-    assert_int_equal(init(&config), MST_ERR_ARGUMENT);
-}
-
 static void a_client_that_was_refused_does_nothing(void **state) {
     struct mst_config config = good();
     struct mst_event event;
@@ -357,7 +339,6 @@ int main(void) {
         TEST(a_shared_access_is_prepared_first),
         TEST(a_client_of_another_build_is_refused),
         TEST(a_port_that_lacks_a_function_is_refused),
-        TEST(aes_of_the_port_is_whole),
         TEST(a_client_that_was_refused_does_nothing),
     };
 

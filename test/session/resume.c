@@ -488,6 +488,9 @@ int main(void) {
         TEST(test_forgotten_sessions_are_wiped),
     };
 
-    return cmocka_run_group_tests(tests, session_certificates,
-                                  session_no_certificates);
+    return cmocka_run_group_tests_name("resume", tests, session_certificates,
+                                       session_no_certificates) +
+           cmocka_run_group_tests_name("resume, with port/primitives", tests,
+                                       session_primitives,
+                                       session_no_primitives);
 }

@@ -320,10 +320,11 @@ static void test_fragment_length(void **state) {
     }
 }
 
-/* AES and GHASH of a port, BearSSL's portable ones, with what they did. */
+/* Primitives of a port: BearSSL's portable AES, with what it did. */
 static struct {
     br_block_ctr_class aes;
-    unsigned streams, hashes;
+    unsigned streams, handshakes, links;
+    const void *tls, *x509;
 } own;
 
 static void own_init(const br_block_ctr_class **context, const void *key,
@@ -339,65 +340,52 @@ static uint32_t own_run(const br_block_ctr_class *const *context,
     return br_aes_ct64_ctr_vtable.run(context, iv, counter, data, len);
 }
 
-static void own_ghash(void *y, const void *h, const void *data, size_t len) {
-    own.hashes++;
-    br_ghash_ctmul64(y, h, data, len);
+static void own_set_up(void *tls_context, int link, br_ssl_client_context *tls,
+                       br_x509_minimal_context *x509) {
+    static const uint16_t suites[] = {
+        BR_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256};
+
+    assert_ptr_equal(tls_context, &own);
+    assert_ptr_equal(tls->eng.x509ctx, &x509->vtable);
+    own.handshakes++;
+    own.links |= 1u << link;
+    br_ssl_engine_set_suites(&tls->eng, suites, COUNT(suites));
+    br_ssl_engine_set_gcm(&tls->eng, &br_sslrec_in_gcm_vtable,
+                          &br_sslrec_out_gcm_vtable);
+    br_ssl_engine_set_aes_ctr(&tls->eng, &own.aes);
+    br_ssl_engine_set_ghash(&tls->eng, br_ghash_ctmul64);
 }
 
-/* What the port brings is used on every connection, and AES is preferred by a
- * service that leaves it to the client. */
-static void test_aes_of_the_port(void **state) {
+/* What the port sets up is used, on every connection of each link. */
+static void test_primitives_of_the_port(void **state) {
     (void)state;
     memset(&own, 0, sizeof own);
     own.aes = br_aes_ct64_ctr_vtable;
     own.aes.init = own_init;
     own.aes.run = own_run;
     session_begin_tls("localhost");
-    session.port.aes_ctr = &own.aes;
-    session.port.ghash = own_ghash;
+    session.port.tls_setup = own_set_up;
+    session.port.tls_context = &own;
+    session.config.link = 1;
     session_start();
     session_subscribe();
     for (unsigned connection = 1; connection <= 2; connection++) {
         assert_true(session_until_subscribed(SESSION_MINUTE));
         expect_int("suite", BR_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
-                   session.tls.links[0].server.eng.session.cipher_suite);
-        unsigned streams = own.streams, hashes = own.hashes;
+                   session.tls.links[1].server.eng.session.cipher_suite);
+        unsigned streams = own.streams;
         service_push(&session.service, "heartbeat", "");
         session_run(0);
         expect_int("heartbeats", connection,
                    session.seen.events[MST_EVENT_HEARTBEAT]);
-        /* For the record and for its tag; for the record and what the tag
-         * covers beside it. */
+        /* For the record and for its tag. */
         expect_int("streams", 2, own.streams - streams);
-        expect_int("hashes", 3, own.hashes - hashes);
         service_end(&session.service, MST_ERR_RESET);
         session_run(0);
     }
-    session_end();
-}
-
-static unsigned own_chacha20_calls; /* calls of own_chacha20() */
-
-static uint32_t own_chacha20(const void *key, const void *iv, uint32_t counter,
-                             void *data, size_t len) {
-    own_chacha20_calls++;
-    return br_chacha20_ct_run(key, iv, counter, data, len);
-}
-
-static void test_chacha20_of_the_port(void **state) {
-    (void)state;
-    session_begin_tls("localhost");
-    session.tls.suite = BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256;
-    session.port.chacha20 = own_chacha20;
-    session_start();
-    session_subscribe();
-    assert_true(session_until_subscribed(SESSION_MINUTE));
-    own_chacha20_calls = 0;
-    service_push(&session.service, "heartbeat", "");
-    session_run(0);
-    expect_int("heartbeats", 1, session.seen.events[MST_EVENT_HEARTBEAT]);
-    expect_int("calls", 2,
-               own_chacha20_calls); /* for the record and for its tag */
+    /* One more for the token, at the first. */
+    expect_int("handshakes", 3, own.handshakes);
+    expect_int("links", 1u << 1, own.links);
     session_end();
 }
 
@@ -765,8 +753,7 @@ int main(void) {
         TEST(test_cut_at_the_last_words),
         TEST(test_buffers),
         TEST(test_fragment_length),
-        TEST(test_aes_of_the_port),
-        TEST(test_chacha20_of_the_port),
+        TEST(test_primitives_of_the_port),
         TEST(test_certificates),
         TEST(test_wrong_clock),
         TEST(test_alerts),
@@ -781,6 +768,9 @@ int main(void) {
         TEST(test_trace_of_bad_certificate),
     };
 
-    return cmocka_run_group_tests(tests, session_certificates,
-                                  session_no_certificates);
+    return cmocka_run_group_tests_name("tls", tests, session_certificates,
+                                       session_no_certificates) +
+           cmocka_run_group_tests_name("tls, with port/primitives", tests,
+                                       session_primitives,
+                                       session_no_primitives);
 }

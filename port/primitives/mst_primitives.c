@@ -1,0 +1,669 @@
+/*
+ * Primitives of well-kept libraries for BearSSL.
+ *
+ * In this order: two ciphers of libcrypto or of IPsec-MB, records, curves,
+ * signatures, port.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "mst_primitives.h"
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/bn.h>
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/ec.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/param_build.h>
+#include <openssl/rsa.h>
+#ifdef MST_PRIMITIVES_IPSEC_MB
+#include <intel-ipsec-mb.h>
+#endif
+
+#define TAG_LEN 16
+#define NONCE_LEN 12
+#define FIXED_LEN 4    /* of an AES-GCM nonce: bytes that the handshake gives */
+#define EXPLICIT_LEN 8 /* those that come with each record */
+#define HEADER_LEN 13  /* what the tag covers beside the data */
+#define PLAIN_MAX 16384
+
+/* The numbers are bytes of the key. */
+enum kind { AES_128_GCM = 16, AES_256_GCM = 32, CHACHA20_POLY1305 = 33 };
+
+/* ------------------------------------------------------------------------
+ * Ciphers
+ *
+ * Each encrypts or decrypts in place, with the tag behind the data. Bytes whose
+ * tag turns out wrong have been decrypted by then: they must not be used.
+ * ------------------------------------------------------------------------ */
+
+#ifdef MST_PRIMITIVES_IPSEC_MB
+
+/* For one direction of a link. */
+struct cipher {
+    __attribute__((aligned(64))) struct gcm_key_data gcm;
+    uint8_t chacha20[32];
+    enum kind kind;
+    IMB_MGR *manager;
+};
+
+static bool cipher_begin(struct cipher *cipher, IMB_MGR *manager) {
+    cipher->manager = manager;
+    return true;
+}
+
+static void cipher_end(struct cipher *cipher) {
+    OPENSSL_cleanse(cipher, sizeof *cipher);
+}
+
+static void cipher_set_key(struct cipher *cipher, enum kind kind,
+                           const void *key, bool seal) {
+    (void)seal;
+    cipher->kind = kind;
+    switch (kind) {
+    case AES_128_GCM:
+        IMB_AES128_GCM_PRE(cipher->manager, key, &cipher->gcm);
+        break;
+    case AES_256_GCM:
+        IMB_AES256_GCM_PRE(cipher->manager, key, &cipher->gcm);
+        break;
+    case CHACHA20_POLY1305:
+        memcpy(cipher->chacha20, key, sizeof cipher->chacha20);
+        break;
+    }
+}
+
+static void gcm_run(struct cipher *cipher, const uint8_t *nonce,
+                    const uint8_t *header, uint8_t *data, size_t len,
+                    uint8_t *tag, bool seal) {
+    const struct IMB_MGR *m = cipher->manager;
+    struct gcm_context_data state;
+    aes_gcm_enc_dec_t run = cipher->kind == AES_128_GCM
+                                ? (seal ? m->gcm128_enc : m->gcm128_dec)
+                                : (seal ? m->gcm256_enc : m->gcm256_dec);
+
+    run(&cipher->gcm, &state, data, data, len, nonce, header, HEADER_LEN, tag,
+        TAG_LEN);
+    OPENSSL_cleanse(&state, sizeof state);
+}
+
+static void chacha20_run(struct cipher *cipher, const uint8_t *nonce,
+                         const uint8_t *header, uint8_t *data, size_t len,
+                         uint8_t *tag, bool seal) {
+    const struct IMB_MGR *m = cipher->manager;
+    struct chacha20_poly1305_context_data state;
+
+    IMB_CHACHA20_POLY1305_INIT(m, cipher->chacha20, &state, nonce, header,
+                               HEADER_LEN);
+    if (seal) {
+        IMB_CHACHA20_POLY1305_ENC_UPDATE(m, cipher->chacha20, &state, data,
+                                         data, len);
+        IMB_CHACHA20_POLY1305_ENC_FINALIZE(m, &state, tag, TAG_LEN);
+    } else {
+        IMB_CHACHA20_POLY1305_DEC_UPDATE(m, cipher->chacha20, &state, data,
+                                         data, len);
+        IMB_CHACHA20_POLY1305_DEC_FINALIZE(m, &state, tag, TAG_LEN);
+    }
+    OPENSSL_cleanse(&state, sizeof state);
+}
+
+static bool cipher_run(struct cipher *cipher, const uint8_t *nonce,
+                       const uint8_t *header, uint8_t *data, size_t len,
+                       bool seal) {
+    uint8_t tag[TAG_LEN];
+
+    (cipher->kind == CHACHA20_POLY1305 ? chacha20_run : gcm_run)(
+        cipher, nonce, header, data, len, tag, seal);
+    if (!seal) {
+        return CRYPTO_memcmp(tag, data + len, TAG_LEN) == 0;
+    }
+    memcpy(data + len, tag, TAG_LEN);
+    return true;
+}
+
+#else
+
+struct cipher {
+    EVP_CIPHER_CTX *context;
+};
+
+static bool cipher_begin(struct cipher *cipher, struct IMB_MGR *manager) {
+    (void)manager;
+    cipher->context = EVP_CIPHER_CTX_new();
+    return cipher->context != NULL;
+}
+
+static void cipher_end(struct cipher *cipher) {
+    EVP_CIPHER_CTX_free(cipher->context);
+}
+
+/* Where this fails, so does each run. */
+static void cipher_set_key(struct cipher *cipher, enum kind kind,
+                           const void *key, bool seal) {
+    const EVP_CIPHER *of = kind == AES_128_GCM   ? EVP_aes_128_gcm()
+                           : kind == AES_256_GCM ? EVP_aes_256_gcm()
+                                                 : EVP_chacha20_poly1305();
+
+    (void)EVP_CIPHER_CTX_reset(cipher->context);
+    (void)EVP_CipherInit_ex(cipher->context, of, NULL, key, NULL, seal);
+}
+
+static bool cipher_run(struct cipher *cipher, const uint8_t *nonce,
+                       const uint8_t *header, uint8_t *data, size_t len,
+                       bool seal) {
+    EVP_CIPHER_CTX *c = cipher->context;
+    int n = 0;
+
+    return EVP_CipherInit_ex(c, NULL, NULL, NULL, nonce, seal) == 1 &&
+           EVP_CipherUpdate(c, NULL, &n, header, HEADER_LEN) == 1 &&
+           EVP_CipherUpdate(c, data, &n, data, (int)len) == 1 &&
+           (seal || EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_SET_TAG, TAG_LEN,
+                                        data + len) == 1) &&
+           EVP_CipherFinal_ex(c, data + len, &n) == 1 &&
+           (!seal || EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, TAG_LEN,
+                                         data + len) == 1);
+}
+
+#endif
+
+/* What belongs to a link. */
+struct mst_primitives_link {
+    struct cipher in, out;
+    br_ec_impl curves; /* the engine points here */
+};
+
+/* ------------------------------------------------------------------------
+ * Records (RFC 5246, section 6.2.3.3; RFC 5288; RFC 7905)
+ * ------------------------------------------------------------------------ */
+
+/* What stands in BearSSL's engine for one direction, once the keys are known:
+ * too little room for the keys themselves, and nobody says when it ends. */
+struct record {
+    union {
+        const br_sslrec_in_class *in;
+        const br_sslrec_out_class *out;
+        const br_sslrec_in_gcm_class *gcm_in;
+        const br_sslrec_out_gcm_class *gcm_out;
+        const br_sslrec_in_chapol_class *chapol_in;
+        const br_sslrec_out_chapol_class *chapol_out;
+    } class;
+    struct cipher *cipher;
+    uint64_t sequence;
+    uint8_t explicit_len;  /* EXPLICIT_LEN, or 0 */
+    uint8_t iv[NONCE_LEN]; /* FIXED_LEN bytes, or all */
+};
+
+/* Does not compile where it does not fit. */
+typedef char record_fits[sizeof(struct record) <=
+                                 sizeof(((br_ssl_engine_context *)0)->in)
+                             ? 1
+                             : -1];
+
+static void store_16(uint8_t *to, size_t value) {
+    to[0] = (uint8_t)(value >> 8);
+    to[1] = (uint8_t)value;
+}
+
+static void store_64(uint8_t *to, uint64_t value) {
+    for (int i = 7; i >= 0; i--, value >>= 8) {
+        to[i] = (uint8_t)value;
+    }
+}
+
+/* data begins with the explicit part of the nonce, if there is one. */
+static bool record_run(struct record *record, int type, unsigned version,
+                       uint8_t *data, size_t len, bool seal) {
+    uint8_t header[HEADER_LEN], nonce[NONCE_LEN];
+
+    store_64(header, record->sequence++);
+    memset(nonce, 0, sizeof nonce);
+    memcpy(nonce + FIXED_LEN, record->explicit_len > 0 ? data : header, 8);
+    for (int i = 0; i < NONCE_LEN; i++) {
+        nonce[i] ^= record->iv[i];
+    }
+    header[8] = (uint8_t)type;
+    store_16(header + 9, version);
+    store_16(header + 11, len);
+    return cipher_run(record->cipher, nonce, header,
+                      data + record->explicit_len, len, seal);
+}
+
+static int record_check_length(const br_sslrec_in_class *const *class,
+                               size_t len) {
+    const struct record *record = (const void *)class;
+    size_t least = record->explicit_len + (size_t)TAG_LEN;
+
+    return len >= least && len <= PLAIN_MAX + least;
+}
+
+static unsigned char *record_decrypt(const br_sslrec_in_class **class, int type,
+                                     unsigned version, void *data,
+                                     size_t *len) {
+    struct record *record = (void *)class;
+
+    *len -= record->explicit_len + (size_t)TAG_LEN;
+    return record_run(record, type, version, data, *len, false)
+               ? (unsigned char *)data + record->explicit_len
+               : NULL;
+}
+
+static void record_max_plaintext(const br_sslrec_out_class *const *class,
+                                 size_t *start, size_t *end) {
+    const struct record *record = (const void *)class;
+    size_t room;
+
+    *start += record->explicit_len;
+    room = *end - *start - TAG_LEN;
+    *end = *start + (room < PLAIN_MAX ? room : PLAIN_MAX);
+}
+
+static unsigned char *record_encrypt(const br_sslrec_out_class **class,
+                                     int type, unsigned version, void *plain,
+                                     size_t *len) {
+    struct record *record = (void *)class;
+    uint8_t *data = (uint8_t *)plain - record->explicit_len;
+    uint8_t *header = data - 5;
+
+    if (record->explicit_len > 0) {
+        store_64(data, record->sequence);
+    }
+    if (!record_run(record, type, version, data, *len, true)) {
+        memset(plain, 0, *len + TAG_LEN); /* nothing leaves in the clear */
+    }
+    *len += record->explicit_len + (size_t)TAG_LEN;
+    header[0] = (uint8_t)type;
+    store_16(header + 1, version);
+    store_16(header + 3, *len);
+    *len += 5;
+    return header;
+}
+
+/* A record begins with nothing but where it stands in its engine, which points
+ * to the link's curves. */
+static struct mst_primitives_link *link_of(void *record, size_t offset) {
+    const br_ssl_engine_context *engine = (void *)((uint8_t *)record - offset);
+    uintptr_t curves = (uintptr_t)engine->iec;
+
+    return (void *)(curves - offsetof(struct mst_primitives_link, curves));
+}
+
+static void record_begin(struct record *record, struct cipher *cipher,
+                         enum kind kind, const void *key, const void *iv,
+                         bool seal) {
+    bool is_gcm = kind != CHACHA20_POLY1305;
+
+    record->cipher = cipher;
+    record->sequence = 0;
+    record->explicit_len = is_gcm ? EXPLICIT_LEN : 0;
+    memset(record->iv, 0, sizeof record->iv);
+    memcpy(record->iv, iv, is_gcm ? FIXED_LEN : NONCE_LEN);
+    cipher_set_key(cipher, kind, key, seal);
+}
+
+static void gcm_begin_in(const br_sslrec_in_gcm_class **class,
+                         const br_block_ctr_class *aes, const void *key,
+                         size_t key_len, br_ghash ghash, const void *iv);
+static void gcm_begin_out(const br_sslrec_out_gcm_class **class,
+                          const br_block_ctr_class *aes, const void *key,
+                          size_t key_len, br_ghash ghash, const void *iv);
+static void chacha20_begin_in(const br_sslrec_in_chapol_class **class,
+                              br_chacha20_run chacha20,
+                              br_poly1305_run poly1305, const void *key,
+                              const void *iv);
+static void chacha20_begin_out(const br_sslrec_out_chapol_class **class,
+                               br_chacha20_run chacha20,
+                               br_poly1305_run poly1305, const void *key,
+                               const void *iv);
+
+#define IN_CLASS \
+    { sizeof(struct record), record_check_length, record_decrypt }
+#define OUT_CLASS \
+    { sizeof(struct record), record_max_plaintext, record_encrypt }
+static const br_sslrec_in_gcm_class gcm_in = {IN_CLASS, gcm_begin_in};
+static const br_sslrec_out_gcm_class gcm_out = {OUT_CLASS, gcm_begin_out};
+static const br_sslrec_in_chapol_class chacha20_in = {IN_CLASS,
+                                                      chacha20_begin_in};
+static const br_sslrec_out_chapol_class chacha20_out = {OUT_CLASS,
+                                                        chacha20_begin_out};
+
+static void gcm_begin_in(const br_sslrec_in_gcm_class **class,
+                         const br_block_ctr_class *aes, const void *key,
+                         size_t key_len, br_ghash ghash, const void *iv) {
+    struct cipher *cipher =
+        &link_of((void *)class, offsetof(br_ssl_engine_context, in))->in;
+
+    (void)aes;
+    (void)ghash;
+    *class = &gcm_in;
+    record_begin((void *)class, cipher,
+                 key_len == 16 ? AES_128_GCM : AES_256_GCM, key, iv, false);
+}
+
+static void gcm_begin_out(const br_sslrec_out_gcm_class **class,
+                          const br_block_ctr_class *aes, const void *key,
+                          size_t key_len, br_ghash ghash, const void *iv) {
+    struct cipher *cipher =
+        &link_of((void *)class, offsetof(br_ssl_engine_context, out))->out;
+
+    (void)aes;
+    (void)ghash;
+    *class = &gcm_out;
+    record_begin((void *)class, cipher,
+                 key_len == 16 ? AES_128_GCM : AES_256_GCM, key, iv, true);
+}
+
+static void chacha20_begin_in(const br_sslrec_in_chapol_class **class,
+                              br_chacha20_run chacha20,
+                              br_poly1305_run poly1305, const void *key,
+                              const void *iv) {
+    struct cipher *cipher =
+        &link_of((void *)class, offsetof(br_ssl_engine_context, in))->in;
+
+    (void)chacha20;
+    (void)poly1305;
+    *class = &chacha20_in;
+    record_begin((void *)class, cipher, CHACHA20_POLY1305, key, iv, false);
+}
+
+static void chacha20_begin_out(const br_sslrec_out_chapol_class **class,
+                               br_chacha20_run chacha20,
+                               br_poly1305_run poly1305, const void *key,
+                               const void *iv) {
+    struct cipher *cipher =
+        &link_of((void *)class, offsetof(br_ssl_engine_context, out))->out;
+
+    (void)chacha20;
+    (void)poly1305;
+    *class = &chacha20_out;
+    record_begin((void *)class, cipher, CHACHA20_POLY1305, key, iv, true);
+}
+
+/* ------------------------------------------------------------------------
+ * Curves
+ *
+ * P-256 and P-384. Curve25519 and P-521 stay BearSSL's.
+ * ------------------------------------------------------------------------ */
+
+#define POINT_MAX 97 /* bytes of an uncompressed point of P-384 */
+
+/* OpenSSL's number of a curve, or NID_undef. */
+static int curve_nid(int curve) {
+    return curve == BR_EC_secp256r1   ? NID_X9_62_prime256v1
+           : curve == BR_EC_secp384r1 ? NID_secp384r1
+                                      : NID_undef;
+}
+
+static const unsigned char *curve_generator(int curve, size_t *len) {
+    return br_ec_get_default()->generator(curve, len);
+}
+
+static const unsigned char *curve_order(int curve, size_t *len) {
+    return br_ec_get_default()->order(curve, len);
+}
+
+static size_t curve_x(int curve, size_t *len) {
+    return br_ec_get_default()->xoff(curve, len);
+}
+
+/* Multiplies a point, or without one the generator; the product's length, or 0
+ * for what is no point of the curve, or without memory. */
+static size_t curve_multiply(unsigned char *product, const unsigned char *point,
+                             size_t point_len, const unsigned char *factor,
+                             size_t factor_len, int curve) {
+    EC_GROUP *group = EC_GROUP_new_by_curve_name(curve_nid(curve));
+    BIGNUM *x = BN_bin2bn(factor, (int)factor_len, NULL);
+    EC_POINT *p = group != NULL ? EC_POINT_new(group) : NULL;
+    BN_CTX *room = BN_CTX_secure_new();
+    size_t len = 0;
+    bool good = p != NULL && x != NULL && room != NULL;
+
+    ERR_set_mark();
+    if (good) {
+        BN_set_flags(x, BN_FLG_CONSTTIME);
+        good =
+            point == NULL
+                ? EC_POINT_mul(group, p, x, NULL, NULL, room) == 1
+                : EC_POINT_oct2point(group, p, point, point_len, room) == 1 &&
+                      EC_POINT_mul(group, p, NULL, p, x, room) == 1;
+    }
+    if (good) {
+        len = EC_POINT_point2oct(group, p, POINT_CONVERSION_UNCOMPRESSED,
+                                 product, POINT_MAX, room);
+    }
+    ERR_pop_to_mark();
+    BN_CTX_free(room);
+    EC_POINT_clear_free(p);
+    BN_clear_free(x);
+    EC_GROUP_free(group);
+    return len;
+}
+
+static uint32_t curve_mul(unsigned char *point, size_t len,
+                          const unsigned char *factor, size_t factor_len,
+                          int curve) {
+    if (curve_nid(curve) == NID_undef) {
+        return br_ec_get_default()->mul(point, len, factor, factor_len, curve);
+    }
+    return len > 0 && point[0] == POINT_CONVERSION_UNCOMPRESSED &&
+           curve_multiply(point, point, len, factor, factor_len, curve) == len;
+}
+
+static size_t curve_mulgen(unsigned char *product, const unsigned char *factor,
+                           size_t factor_len, int curve) {
+    if (curve_nid(curve) == NID_undef) {
+        return br_ec_get_default()->mulgen(product, factor, factor_len, curve);
+    }
+    return curve_multiply(product, NULL, 0, factor, factor_len, curve);
+}
+
+/* Only BearSSL's own check of a signature asks for it. */
+static uint32_t curve_muladd(unsigned char *a, const unsigned char *b,
+                             size_t len, const unsigned char *x, size_t x_len,
+                             const unsigned char *y, size_t y_len, int curve) {
+    return br_ec_get_default()->muladd(a, b, len, x, x_len, y, y_len, curve);
+}
+
+/* ------------------------------------------------------------------------
+ * Signatures
+ * ------------------------------------------------------------------------ */
+
+/* What works with a public key of these parameters, or NULL. */
+static EVP_PKEY_CTX *key_open(const char *kind, OSSL_PARAM_BLD *builder) {
+    OSSL_PARAM *params = OSSL_PARAM_BLD_to_param(builder);
+    EVP_PKEY_CTX *maker = EVP_PKEY_CTX_new_from_name(NULL, kind, NULL);
+    EVP_PKEY_CTX *context = NULL;
+    EVP_PKEY *key = NULL;
+
+    if (params != NULL && maker != NULL && EVP_PKEY_fromdata_init(maker) == 1 &&
+        EVP_PKEY_fromdata(maker, &key, EVP_PKEY_PUBLIC_KEY, params) == 1) {
+        context = EVP_PKEY_CTX_new_from_pkey(NULL, key, NULL);
+    }
+    EVP_PKEY_free(key); /* the context has its own reference */
+    EVP_PKEY_CTX_free(maker);
+    OSSL_PARAM_free(params);
+    return context;
+}
+
+/* A br_ecdsa_vrfy. */
+static uint32_t verify_ecdsa(const br_ec_impl *curves, const void *hash,
+                             size_t hash_len, const br_ec_public_key *public,
+                             const void *signature, size_t len) {
+    OSSL_PARAM_BLD *builder;
+    EVP_PKEY_CTX *context = NULL;
+    bool good;
+
+    if (curve_nid(public->curve) == NID_undef) {
+        return br_ecdsa_vrfy_asn1_get_default()(curves, hash, hash_len, public,
+                                                signature, len);
+    }
+    ERR_set_mark();
+    builder = OSSL_PARAM_BLD_new();
+    if (builder != NULL &&
+        OSSL_PARAM_BLD_push_utf8_string(builder, OSSL_PKEY_PARAM_GROUP_NAME,
+                                        OBJ_nid2sn(curve_nid(public->curve)),
+                                        0) == 1 &&
+        OSSL_PARAM_BLD_push_octet_string(builder, OSSL_PKEY_PARAM_PUB_KEY,
+                                         public->q, public->qlen) == 1) {
+        context = key_open("EC", builder);
+    }
+    good = context != NULL && EVP_PKEY_verify_init(context) == 1 &&
+           EVP_PKEY_verify(context, signature, len, hash, hash_len) == 1;
+    EVP_PKEY_CTX_free(context);
+    OSSL_PARAM_BLD_free(builder);
+    ERR_pop_to_mark();
+    return good;
+}
+
+/* Of the length, which is of one hash only that TLS 1.2 and certificates use
+ * with RSA; NULL for others. */
+static const EVP_MD *hash_of(size_t len) {
+    switch (len) {
+    case br_sha1_SIZE: return EVP_sha1();
+    case br_sha224_SIZE: return EVP_sha224();
+    case br_sha256_SIZE: return EVP_sha256();
+    case br_sha384_SIZE: return EVP_sha384();
+    case br_sha512_SIZE: return EVP_sha512();
+    default: return NULL;
+    }
+}
+
+/* A br_rsa_pkcs1_vrfy: hands out the hash that was signed. */
+static uint32_t verify_rsa(const unsigned char *signature, size_t len,
+                           const unsigned char *oid, size_t hash_len,
+                           const br_rsa_public_key *public,
+                           unsigned char *hash) {
+    const EVP_MD *kind = hash_of(hash_len);
+    OSSL_PARAM_BLD *builder;
+    EVP_PKEY_CTX *context = NULL;
+    BIGNUM *n, *e;
+    size_t found_len = hash_len;
+    bool good;
+
+    if (kind == NULL || oid == NULL) {
+        return 0;
+    }
+    ERR_set_mark();
+    builder = OSSL_PARAM_BLD_new();
+    n = BN_bin2bn(public->n, (int)public->nlen, NULL);
+    e = BN_bin2bn(public->e, (int)public->elen, NULL);
+    if (builder != NULL && n != NULL && e != NULL &&
+        OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_N, n) == 1 &&
+        OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_E, e) == 1) {
+        context = key_open("RSA", builder);
+    }
+    good = context != NULL && EVP_PKEY_verify_recover_init(context) == 1 &&
+           EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PADDING) == 1 &&
+           EVP_PKEY_CTX_set_signature_md(context, kind) == 1 &&
+           EVP_PKEY_verify_recover(context, hash, &found_len, signature, len) ==
+               1 &&
+           found_len == hash_len;
+    EVP_PKEY_CTX_free(context);
+    BN_free(n);
+    BN_free(e);
+    OSSL_PARAM_BLD_free(builder);
+    ERR_pop_to_mark();
+    return good;
+}
+
+/* ------------------------------------------------------------------------
+ * Port
+ * ------------------------------------------------------------------------ */
+
+static void set_up(void *tls_context, int number, br_ssl_client_context *tls,
+                   br_x509_minimal_context *x509) {
+    const struct mst_primitives *primitives = tls_context;
+    const br_ec_impl *curves;
+
+    if (number < 0 || (size_t)number >= primitives->count) {
+        return;
+    }
+    curves = &primitives->links[number].curves;
+    br_ssl_engine_set_gcm(&tls->eng, &gcm_in, &gcm_out);
+    br_ssl_engine_set_chapol(&tls->eng, &chacha20_in, &chacha20_out);
+    br_ssl_engine_set_ec(&tls->eng, curves);
+    br_ssl_engine_set_ecdsa(&tls->eng, verify_ecdsa);
+    br_ssl_engine_set_rsavrfy(&tls->eng, verify_rsa);
+    br_x509_minimal_set_ecdsa(x509, curves, verify_ecdsa);
+    br_x509_minimal_set_rsa(x509, verify_rsa);
+}
+
+/* IPsec-MB's functions for this processor. It tests itself first: 4 ms. */
+static bool manager_begin(struct mst_primitives *primitives) {
+#ifdef MST_PRIMITIVES_IPSEC_MB
+    primitives->manager = alloc_mb_mgr(0);
+    if (primitives->manager == NULL) {
+        return false;
+    }
+    init_mb_mgr_auto(primitives->manager, NULL);
+    return imb_get_errno(primitives->manager) == 0;
+#else
+    primitives->manager = NULL;
+    return true;
+#endif
+}
+
+static void manager_end(struct mst_primitives *primitives) {
+#ifdef MST_PRIMITIVES_IPSEC_MB
+    if (primitives->manager != NULL) {
+        free_mb_mgr(primitives->manager);
+    }
+#else
+    (void)primitives;
+#endif
+}
+
+int mst_primitives_init(struct mst_primitives *primitives, size_t count,
+                        struct mst_port *port) {
+    void *links;
+
+    if (primitives == NULL || port == NULL || count == 0 || count > INT_MAX) {
+        return MST_ERR_ARGUMENT;
+    }
+    memset(primitives, 0, sizeof *primitives);
+    if (!manager_begin(primitives) ||
+        posix_memalign(&links, 64, count * sizeof *primitives->links) != 0) {
+        manager_end(primitives);
+        return MST_ERR_PORT;
+    }
+    memset(links, 0, count * sizeof *primitives->links);
+    primitives->links = links;
+    primitives->count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct mst_primitives_link *link = &primitives->links[i];
+
+        link->curves = (br_ec_impl){
+            br_ec_get_default()->supported_curves,
+            curve_generator,
+            curve_order,
+            curve_x,
+            curve_mul,
+            curve_mulgen,
+            curve_muladd,
+        };
+        if (!cipher_begin(&link->in, primitives->manager) ||
+            !cipher_begin(&link->out, primitives->manager)) {
+            mst_primitives_free(primitives);
+            return MST_ERR_PORT;
+        }
+    }
+    port->tls_setup = set_up;
+    port->tls_context = primitives;
+    return 0;
+}
+
+void mst_primitives_free(struct mst_primitives *primitives) {
+    for (size_t i = 0; i < primitives->count; i++) {
+        cipher_end(&primitives->links[i].in);
+        cipher_end(&primitives->links[i].out);
+    }
+    free(primitives->links);
+    manager_end(primitives);
+    memset(primitives, 0, sizeof *primitives);
+}
