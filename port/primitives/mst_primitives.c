@@ -176,7 +176,10 @@ static bool cipher_run(struct cipher *cipher, const uint8_t *nonce,
 /* What belongs to a link. */
 struct mst_primitives_link {
     struct cipher in, out;
-    br_ec_impl curves; /* the engine points here */
+    struct curves {
+        br_ec_impl ec; /* the engine points here */
+        struct mst_primitives_link *link;
+    } curves;
 };
 
 /* ------------------------------------------------------------------------
@@ -289,9 +292,9 @@ static unsigned char *record_encrypt(const br_sslrec_out_class **class,
  * to the link's curves. */
 static struct mst_primitives_link *link_of(void *record, size_t offset) {
     const br_ssl_engine_context *engine = (void *)((uint8_t *)record - offset);
-    uintptr_t curves = (uintptr_t)engine->iec;
+    const struct curves *curves = (const void *)engine->iec;
 
-    return (void *)(curves - offsetof(struct mst_primitives_link, curves));
+    return curves->link;
 }
 
 static void record_begin(struct record *record, struct cipher *cipher,
@@ -584,7 +587,7 @@ static void set_up(void *tls_context, int number, br_ssl_client_context *tls,
     if (number < 0 || (size_t)number >= primitives->count) {
         return;
     }
-    curves = &primitives->links[number].curves;
+    curves = &primitives->links[number].curves.ec;
     br_ssl_engine_set_gcm(&tls->eng, &gcm_in, &gcm_out);
     br_ssl_engine_set_chapol(&tls->eng, &chacha20_in, &chacha20_out);
     br_ssl_engine_set_ec(&tls->eng, curves);
@@ -638,7 +641,8 @@ int mst_primitives_init(struct mst_primitives *primitives, size_t count,
     for (size_t i = 0; i < count; i++) {
         struct mst_primitives_link *link = &primitives->links[i];
 
-        link->curves = (br_ec_impl){
+        link->curves.link = link;
+        link->curves.ec = (br_ec_impl){
             br_ec_get_default()->supported_curves,
             curve_generator,
             curve_order,

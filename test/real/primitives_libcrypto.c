@@ -3,6 +3,6 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "../../port/primitives/mst_primitives.c"
+#include "mst_primitives.c" /* NOLINT(bugprone-suspicious-include) */
 
-#include "primitives.c"
+#include "primitives.c" /* NOLINT(bugprone-suspicious-include) */
