@@ -354,27 +354,35 @@ static void tells_of_a_reset(struct run *r) {
         rc = receive_some(r, 0, &byte, 1);
         rest(r);
     }
-    if (rc != MST_ERR_RESET) {
+    /* A proxy may have made a plain end of it. */
+    if (rc != MST_ERR_RESET && !(r->c->proxied && rc == MST_ERR_EOF)) {
         fail(r, "not MST_ERR_RESET");
     }
 }
 
-static void tells_of_a_refusal(struct run *r) {
+/* Nobody is there: the port has this error, or the one of a proxy. */
+static void find_nobody(struct run *r, const char *host, uint16_t number,
+                        int error, const char *why) {
     struct mst_endpoint endpoint;
 
-    endpoint_set(&endpoint, r->c->host, r->c->closed_port);
-    if (open_link(r, 0, &endpoint) != MST_ERR_REFUSED) {
-        fail(r, "not MST_ERR_REFUSED");
+    if (r->c->proxied) {
+        error = MST_ERR_PROXY_GATEWAY;
+        why = "not MST_ERR_PROXY_GATEWAY";
+    }
+    endpoint_set(&endpoint, host, number);
+    if (open_link(r, 0, &endpoint) != error) {
+        fail(r, why);
     }
 }
 
-static void tells_of_an_unknown_name(struct run *r) {
-    struct mst_endpoint endpoint;
+static void tells_of_a_refusal(struct run *r) {
+    find_nobody(r, r->c->host, r->c->closed_port, MST_ERR_REFUSED,
+                "not MST_ERR_REFUSED");
+}
 
-    endpoint_set(&endpoint, r->c->nowhere, r->c->peer_port);
-    if (open_link(r, 0, &endpoint) != MST_ERR_RESOLVE) {
-        fail(r, "not MST_ERR_RESOLVE");
-    }
+static void tells_of_an_unknown_name(struct run *r) {
+    find_nobody(r, r->c->nowhere, r->c->peer_port, MST_ERR_RESOLVE,
+                "not MST_ERR_RESOLVE");
 }
 
 /* After so many steps the link is closed; it can be used at once again. */

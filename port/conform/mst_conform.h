@@ -23,6 +23,9 @@ struct mst_conform {
     uint16_t peer_port;   /* where peer.py listens */
     uint16_t closed_port; /* where nobody does */
     const char *nowhere;  /* a name without an address */
+    bool proxied;         /* through an HTTP proxy, which has words of its own:
+                           * MST_ERR_PROXY_GATEWAY for the port and the name
+                           * where nobody is, and for a reset maybe the end */
     uint32_t much;        /* bytes: more than all buffers on the way hold */
 
     /* Lets the port's network stack work, and sleeps for a ms or so. */

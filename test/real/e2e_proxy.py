@@ -11,7 +11,6 @@ SPDX-License-Identifier: 0BSD
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,41 +19,22 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, run_all,
                  tests_of)
+from tinyproxy import LOGIN, PASSWORD, Tinyproxy, free_port
 
-LOGIN = "trader:s%33cret"
-PASSWORD = "s3cret"
 # A proxy of the environment is not for this machine. Nobody has this name, but
 # it is seen who is asked for it.
 ELSEWHERE = "exchange.elsewhere.invalid"
 
 
-def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
-
-
-class Proxy:
+class Proxy(Tinyproxy):
     """A sandbox, and a proxy before it."""
 
     def __init__(self, *lines):
-        self.lines = lines
+        self.path = tempfile.mkdtemp()
+        super().__init__(self.path, *lines)
 
     def __enter__(self):
-        self.path = tempfile.mkdtemp()
-        self.port = free_port()
-        self.url = f"http://{LOGIN}@127.0.0.1:{self.port}"
-        self.log = os.path.join(self.path, "log")
-        configuration = os.path.join(self.path, "tinyproxy.conf")
-        with open(configuration, "w", encoding="ascii") as file:
-            file.write("\n".join((
-                f"Port {self.port}", "Listen 127.0.0.1", "Timeout 60",
-                f'LogFile "{self.log}"', "LogLevel Connect",
-                f"BasicAuth trader {PASSWORD}", *self.lines, "")))
-        self.process = subprocess.Popen(
-            ["tinyproxy", "-d", "-c", configuration],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL)
+        self.start()
         self.sandbox = Sandbox(os.path.join(self.path, "state"))
         try:
             self.sandbox.wait_ready()
@@ -64,20 +44,9 @@ class Proxy:
             raise
         return self
 
-    def wait_listening(self):
-        end = time.monotonic() + HANG_S
-        while True:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            check(self.process.poll() is None and time.monotonic() < end,
-                  "the proxy does not listen")
-            time.sleep(0.05)
-
     def __exit__(self, *_):
         self.sandbox.kill()
-        self.process.terminate()
-        self.process.wait(HANG_S)
+        self.stop()
         shutil.rmtree(self.path)
 
     def stream(self, *arguments, status=0, **variables):
@@ -87,11 +56,6 @@ class Proxy:
         check(process.returncode == status, f"{process.returncode}: {said}")
         check(PASSWORD not in said and LOGIN not in said, said)
         return said
-
-    def tunnels(self):
-        """The servers that it was asked for."""
-        with open(self.log, encoding="utf-8") as file:
-            return re.findall(r"CONNECT (\S+) HTTP", file.read())
 
     def servers(self):
         return {url.split("//")[1].rstrip("/")
@@ -212,13 +176,8 @@ def test_proxy_ends():
             check(time.monotonic() < end, "no stream")
             time.sleep(0.1)
         time.sleep(1)
-        proxy.process.terminate()
-        proxy.process.wait(HANG_S)
-        proxy.process = subprocess.Popen(
-            ["tinyproxy", "-d", "-c",
-             os.path.join(proxy.path, "tinyproxy.conf")],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL)
+        proxy.stop()
+        proxy.start()
         said, _ = process.communicate(timeout=HANG_S)
         check(process.returncode == 0, said)
         check(said.count(" open") >= 2, said)

@@ -1,26 +1,50 @@
 #!/usr/bin/env python3
-"""The port conformance test on the POSIX port, against its peer.
+"""The port conformance test against its peer: on the POSIX port, and through a
+real HTTP proxy (tinyproxy) over it.
 
+Usage: posix_conform.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import os
 import subprocess
 import sys
+import tempfile
 
-BUILD = os.environ.get("BUILD", "build")
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import BUILD, check, run_all, tests_of
+from tinyproxy import Tinyproxy
 
 
-def main():
+def conform(*proxy):
+    """All its cases, through this proxy or without one."""
     with subprocess.Popen([sys.executable, "port/conform/peer.py"],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as peer:
         ports = peer.stdout.readline().split()
         run = subprocess.run(
-            [os.path.join(BUILD, "test/real/run_conform"), *ports],
-            check=False)
+            [os.path.join(BUILD, "test/real/run_conform"), *ports, *proxy],
+            stdout=subprocess.PIPE, text=True, check=False)
         peer.stdin.close()
-    return run.returncode
+    print(run.stdout, end="")
+    check(run.returncode == 0, f"exit status {run.returncode}")
+
+
+def test_posix():
+    conform()
+
+
+def test_proxy():
+    with tempfile.TemporaryDirectory() as path:
+        proxy = Tinyproxy(path)
+        proxy.start()
+        try:
+            proxy.wait_listening()
+            conform(proxy.url)
+        finally:
+            proxy.stop()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_all(tests_of(globals()), 1))

@@ -1,11 +1,12 @@
 /*
- * The port conformance test on the POSIX port: run_conform PEER_PORT
- * CLOSED_PORT.
+ * The port conformance test on the POSIX port, or through a proxy over it:
+ * run_conform PEER_PORT CLOSED_PORT [PROXY_URL].
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "mst_conform.h"
 #include "mst_posix.h"
+#include "mst_proxy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,10 @@ static void report(void *context, const char *name, const char *why) {
 
 int main(int argc, char **argv) {
     static struct mst_posix_link links[LINKS];
+    static struct mst_proxy_link proxied[LINKS];
     struct mst_posix posix;
+    struct mst_proxy proxy;
+    struct mst_port below;
     struct mst_conform conform = {
         .links = LINKS,
         .host = "localhost",
@@ -40,14 +44,23 @@ int main(int argc, char **argv) {
     };
     int failed;
 
-    if (argc != 3) {
-        fprintf(stderr, "usage: run_conform PEER_PORT CLOSED_PORT\n");
+    if (argc < 3 || argc > 4) {
+        fprintf(stderr,
+                "usage: run_conform PEER_PORT CLOSED_PORT [PROXY_URL]\n");
         return 2;
     }
     conform.peer_port = (uint16_t)strtoul(argv[1], NULL, 10);
     conform.closed_port = (uint16_t)strtoul(argv[2], NULL, 10);
     if (mst_posix_init(&posix, links, LINKS, &conform.port) != 0) {
         return EXIT_FAILURE;
+    }
+    if (argc == 4) {
+        conform.proxied = true;
+        below = conform.port;
+        if (mst_proxy_init(&proxy, argv[3], &below, proxied, LINKS,
+                           &conform.port) != 0) {
+            return EXIT_FAILURE;
+        }
     }
     failed = mst_conform_run(&conform);
     mst_posix_free(&posix);

@@ -1,0 +1,61 @@
+"""A real HTTP proxy (tinyproxy) on the loopback interface, for tests.
+
+SPDX-License-Identifier: 0BSD
+"""
+import os
+import re
+import socket
+import subprocess
+import time
+
+from e2e import HANG_S, check
+
+LOGIN = "trader:s%33cret"
+PASSWORD = "s3cret"
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+class Tinyproxy:
+    """Its files are in the directory path; more lines of its configuration may
+    follow. Runs from start() to stop(), as often as that."""
+
+    def __init__(self, path, *lines):
+        self.port = free_port()
+        self.url = f"http://{LOGIN}@127.0.0.1:{self.port}"
+        self.log = os.path.join(path, "log")
+        self.configuration = os.path.join(path, "tinyproxy.conf")
+        with open(self.configuration, "w", encoding="ascii") as file:
+            file.write("\n".join((
+                f"Port {self.port}", "Listen 127.0.0.1", "Timeout 60",
+                f'LogFile "{self.log}"', "LogLevel Connect",
+                f"BasicAuth trader {PASSWORD}", *lines, "")))
+
+    def start(self):
+        self.process = subprocess.Popen(
+            ["tinyproxy", "-d", "-c", self.configuration],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+
+    def wait_listening(self):
+        end = time.monotonic() + HANG_S
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            check(self.process.poll() is None and time.monotonic() < end,
+                  "the proxy does not listen")
+            time.sleep(0.05)
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(HANG_S)
+
+    def tunnels(self):
+        """The servers that it was asked for."""
+        with open(self.log, encoding="utf-8") as file:
+            return re.findall(r"CONNECT (\S+) HTTP", file.read())
