@@ -382,7 +382,8 @@ static const char text_errors[] =
     "proxy wants other credentials\0"
     "proxy refuses\0"
     "proxy cannot reach the host\0"
-    "proxy opens no tunnel\0\0"
+    "proxy opens no tunnel\0"
+    "proxy does not answer\0\0"
     /* TLS */
     "certificate's issuer is not trusted\0"
     "certificate is for another name\0"

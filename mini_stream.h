@@ -139,6 +139,7 @@ enum mst_error {
     MST_ERR_PROXY_REFUSED = -109, /* it does not let through what is asked */
     MST_ERR_PROXY_GATEWAY = -110, /* it cannot reach the server (5xx) */
     MST_ERR_PROXY_ANSWER = -111,  /* no HTTP, or a page and no tunnel */
+    MST_ERR_PROXY_TIMEOUT = -112, /* it accepts, and does not answer */
     /* TLS. The detail is BearSSL's error code. */
     MST_ERR_TLS_ISSUER = -200,      /* chain does not lead to a trust anchor */
     MST_ERR_TLS_NAME = -201,        /* certificate is for another name */

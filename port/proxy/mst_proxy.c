@@ -304,6 +304,7 @@ static int proxy_resolve(void *context, int number,
     }
     if (link->state == LINK_CLOSED) {
         link->endpoint = endpoint;
+        link->address = -1;
         link->state = proxy->direct != NULL &&
                               proxy->direct(proxy->direct_context, endpoint)
                           ? LINK_DIRECT
@@ -326,6 +327,10 @@ static int reach_proxy(const struct mst_proxy *proxy, int number, int address) {
         below->close(below->context, number);
         ask_end(link, LINK_RESOLVES);
     }
+    if (link->address != address) {
+        link->address = address;
+        link->begin_ms = below->now_ms(below->context);
+    }
     if (link->state == LINK_RESOLVES) {
         rc = below->resolve(below->context, number, &proxy->endpoint);
         if (rc == 0) {
@@ -341,7 +346,6 @@ static int reach_proxy(const struct mst_proxy *proxy, int number, int address) {
         if (rc <= 0) {
             return rc;
         }
-        link->address = address;
         ask_begin(proxy, link);
     }
     return 1;
@@ -350,10 +354,11 @@ static int reach_proxy(const struct mst_proxy *proxy, int number, int address) {
 static int proxy_connect(void *context, int number, int address) {
     const struct mst_proxy *proxy = context;
     struct mst_proxy_link *link = &proxy->links[number];
+    const struct mst_port *below = proxy->below;
     int rc;
 
     if (link->state == LINK_DIRECT) {
-        return proxy->below->connect(proxy->below->context, number, address);
+        return below->connect(below->context, number, address);
     }
     if (link->state == LINK_TUNNEL) {
         return 1;
@@ -361,13 +366,20 @@ static int proxy_connect(void *context, int number, int address) {
     rc = reach_proxy(proxy, number, address);
     if (rc > 0) {
         rc = ask_read(proxy, number, ask_send(proxy, number));
+        if (rc == 0 && below->now_ms(below->context) - link->begin_ms >=
+                           proxy->answer_ms) {
+            rc = MST_ERR_PROXY_TIMEOUT;
+        }
         if (rc != 0) {
             ask_end(link,
                     rc > 0 ? LINK_TUNNEL
-                    : rc <= MST_ERR_PROXY_LOGIN && rc >= MST_ERR_PROXY_ANSWER
+                    : rc <= MST_ERR_PROXY_LOGIN && rc >= MST_ERR_PROXY_TIMEOUT
                         ? LINK_REFUSED
                         : LINK_FAILED);
         }
+    }
+    if (rc < 0) {
+        link->address = -1; /* another try, of whichever, has its own time */
     }
     return rc;
 }
@@ -502,6 +514,7 @@ int mst_proxy_init(struct mst_proxy *proxy, const char *url,
     proxy->below = below;
     proxy->links = links;
     proxy->count = count;
+    proxy->answer_ms = 9000;
     *port = *below;
     port->context = proxy;
     port->resolve = proxy_resolve;

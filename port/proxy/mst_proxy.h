@@ -10,8 +10,8 @@
  *     mst_client_init(&client, &config, &port, &memory);
  *
  * Waiting is the other port's: mst_posix_wait() serves these objects as any.
- * mst_config.connect_ms covers both to reach the proxy and its answer; a silent
- * one is MST_ERR_TIMEOUT at stage connect.
+ * mst_config.connect_ms covers both to reach the proxy and its answer; see
+ * answer_ms below.
  *
  * For peers that wait to be spoken to: what is there with the head of an answer
  * is taken for a page, which is no tunnel. A page that comes later is not
@@ -44,7 +44,8 @@ struct mst_proxy_link {
     uint16_t request_len, sent;
     uint16_t head_len;  /* bytes of the answer so far, with interim ones */
     int16_t status;     /* of it, digit by digit */
-    int address;        /* of the proxy */
+    int address;        /* of the proxy, or -1 */
+    uint32_t begin_ms;  /* when that address was begun with */
     uint8_t line_len;   /* how much of the status line was read */
     bool line_is_empty; /* so far, the line that is read */
     uint8_t state;
@@ -56,6 +57,11 @@ struct mst_proxy {
      * or NULL: none is. May be set after mst_proxy_init(). */
     bool (*direct)(void *direct_context, const struct mst_endpoint *endpoint);
     void *direct_context;
+    /* ms, from the begin of connect, in which a proxy that is reached must have
+     * answered, or it is MST_ERR_PROXY_TIMEOUT. 9,000; may be set after
+     * mst_proxy_init(). It is noticed in the next poll, and connect_ms brings
+     * one: with a connect_ms that is not longer, MST_ERR_TIMEOUT comes first. */
+    uint32_t answer_ms;
     struct mst_endpoint endpoint; /* the proxy's, to be read */
     /* Private. */
     const struct mst_port *below;

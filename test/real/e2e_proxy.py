@@ -11,6 +11,7 @@ SPDX-License-Identifier: 0BSD
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -145,6 +146,16 @@ def test_refusals():
             check("HTTPS_PROXY: not a URL like http://" in said, said)
         said = proxy.stream("--proxy", "[::1]:1", "--seconds", "1", status=5)
         check("through the proxy [::1]:1" in said, said)
+
+
+def test_silence():
+    """One that accepts, and says nothing."""
+    with Proxy() as proxy, socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        said = proxy.stream("--proxy", f"http://{LOGIN}@127.0.0.1:{port}",
+                            "--seconds", "11", status=5)
+        check("proxy does not answer (stage connect through the proxy "
+              f"127.0.0.1:{port})" in said, said)
 
 
 def test_scheme():

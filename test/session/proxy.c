@@ -192,7 +192,7 @@ static void test_refusals(void **state) {
         {HEAD "302 Found\r\nLocation: http://login/\r\n\r\n",
          MST_ERR_PROXY_ANSWER, 302},
         {HEAD "101 Switching Protocols\r\n\r\n", MST_ERR_PROXY_ANSWER, 101},
-        {HEAD "100 Continue\r\n\r\n", MST_ERR_TIMEOUT, 0},
+        {HEAD "100 Continue\r\n\r\n", MST_ERR_PROXY_TIMEOUT, 0},
         {HEAD "100 Continue\r\nX: y\r\n\r\n" HEAD "103 Hints\r\n\r\n" HEAD
               "403 No\r\n\r\n",
          MST_ERR_PROXY_REFUSED, 403},
@@ -202,14 +202,14 @@ static void test_refusals(void **state) {
         {"HTTP/1.1\r\n\r\n", MST_ERR_PROXY_ANSWER, 0},
         {HEAD "2x0 OK\r\n\r\n", MST_ERR_PROXY_ANSWER, 0},
         {HEAD "2000 OK\r\n\r\n", MST_ERR_PROXY_ANSWER, 0},
-        {HEAD "407", MST_ERR_TIMEOUT, 0},
+        {HEAD "407", MST_ERR_PROXY_TIMEOUT, 407},
         {HEAD " 200 OK\r\n\r\n", MST_ERR_PROXY_ANSWER, 0},
         {"HTTP/1.x 200 OK\r\n\r\n", MST_ERR_PROXY_ANSWER, 0},
         {"HTTP/1.\n 200\n\n", MST_ERR_PROXY_ANSWER, 0},
         {HEAD "403\r\n\r\n", MST_ERR_PROXY_REFUSED, 403},
         {HEAD "403\n\n", MST_ERR_PROXY_REFUSED, 403},
         {"HTTP/2 200\r\n\r\n", MST_ERR_PROXY_ANSWER, 0},
-        {NULL, MST_ERR_TIMEOUT, 0},
+        {NULL, MST_ERR_PROXY_TIMEOUT, 0},
     };
 
     (void)state;
@@ -375,6 +375,8 @@ static struct {
     int end;   /* what recv says behind it */
     int taken; /* what send says, or -1: it takes all */
     int addresses, sends, connects, resolves, closes, others;
+    uint32_t now_ms;
+    bool hangs; /* it never connects */
 } told;
 
 static struct mst_port port;
@@ -391,7 +393,7 @@ static int told_connect(void *context, int link, int address) {
     (void)context, (void)address;
     told.others += link != 0;
     told.connects++;
-    return 1;
+    return !told.hangs;
 }
 
 static int told_send(void *context, int link, const void *data, size_t len) {
@@ -413,6 +415,11 @@ static void told_close(void *context, int link) {
     (void)context;
     told.others += link != 0;
     told.closes++;
+}
+
+static uint32_t told_now_ms(void *context) {
+    (void)context;
+    return told.now_ms;
 }
 
 static int told_detail(void *context, int link) {
@@ -441,6 +448,7 @@ static void told_begin(const char *answer, int end) {
                               .send = told_send,
                               .recv = told_recv,
                               .close = told_close,
+                              .now_ms = told_now_ms,
                               .detail = told_detail,
                               .wants = told_wants};
     assert_int_equal(
@@ -535,6 +543,64 @@ static void test_resolves_anew(void **state) {
     assert_int_equal(told_go_on(1), 1);
     assert_int_equal(told.resolves, 6);
     assert_int_equal(told.closes, 3);
+}
+
+/* Each address has its time, whatever was before it; the clock wraps. */
+static void test_silent_addresses(void **state) {
+    (void)state;
+    told_begin("", 0);
+    told.now_ms = UINT32_MAX - 5000;
+    for (int address = 0; address < 2; address++) {
+        assert_int_equal(told_go_on(address), 0);
+        told.now_ms += 8999;
+        assert_int_equal(told_go_on(address), 0);
+        told.now_ms++;
+        assert_int_equal(told_go_on(address), MST_ERR_PROXY_TIMEOUT);
+        assert_int_equal(port.detail(port.context, 0), 0);
+    }
+    told.now_ms += 9000;
+    assert_int_equal(told_go_on(1), 0); /* the same one, but anew */
+    told.now_ms += 9000;
+    told.answer = TUNNEL; /* an answer that is there counts, however late */
+    assert_int_equal(told_go_on(1), 1);
+    told_begin("", 0);
+    told.hangs = true;
+    assert_int_equal(told_go_on(0), 0);
+    told.now_ms += 10000; /* that is given up by the caller */
+    assert_int_equal(told_go_on(0), 0);
+    told.hangs = false;
+    assert_int_equal(told_go_on(1), 0);
+}
+
+/* A silent proxy has an error of its own, as long as it has less time than the
+ * library gives it. */
+static void test_silence(void **state) {
+    static const struct {
+        uint32_t connect_ms, answer_ms;
+        int error;
+    } cases[] = {
+        {0, 0, MST_ERR_PROXY_TIMEOUT},
+        {9001, 0, MST_ERR_PROXY_TIMEOUT},
+        {5000, 0, MST_ERR_TIMEOUT},
+        {5000, 4999, MST_ERR_PROXY_TIMEOUT},
+        {20000, 5000, MST_ERR_PROXY_TIMEOUT},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        begin(NULL, "http://proxy.example");
+        session.mock.plan.resolve_ms = session.mock.plan.connect_ms = 30;
+        session.config.connect_ms = cases[i].connect_ms;
+        proxy.answer_ms =
+            cases[i].answer_ms > 0 ? cases[i].answer_ms : proxy.answer_ms;
+        far.answer = NULL;
+        session_start();
+        assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+        expect_int("error", cases[i].error, session.seen.closed.error);
+        expect_int("stage", MST_STATE_CONNECT, session.seen.closed.stage);
+        expect_int("permanent", false, session.seen.closed.permanent);
+        session_end();
+    }
 }
 
 /* Numbers of links that it does not have stay away from the port below. */
@@ -653,6 +719,7 @@ int main(void) {
         TEST(test_direct),         TEST(test_detail),
         TEST(test_ends),           TEST(test_early_answer),
         TEST(test_resolves_anew),  TEST(test_other_links),
+        TEST(test_silence),        TEST(test_silent_addresses),
     };
 
     return cmocka_run_group_tests(tests, session_certificates,

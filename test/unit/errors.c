@@ -44,6 +44,7 @@ static const struct {
     {MST_ERR_PROXY_REFUSED, "proxy refuses"},
     {MST_ERR_PROXY_GATEWAY, "reach the host"},
     {MST_ERR_PROXY_ANSWER, "no tunnel"},
+    {MST_ERR_PROXY_TIMEOUT, "does not answer"},
     {MST_ERR_TLS_ISSUER, "not trusted"},
     {MST_ERR_TLS_NAME, "another name"},
     {MST_ERR_TLS_TIME, "this time"},
