@@ -6782,7 +6782,8 @@ static bool link_connect(struct mst_link *l) {
                            (int)((l->attempts + a->tried) % a->count));
         if (rc > 0) {
             link_secure(l);
-        } else if (rc < 0 && link_next_address(l)) {
+        } else if (rc < 0 && rc != MST_ERR_PROXY_LOGIN &&
+                   link_next_address(l)) { /* it would say the same there */
             return true;
         }
     }

@@ -275,6 +275,13 @@ static void test_next_address(void **state) {
         }
         session_end();
     }
+    begin(NULL, "http://user:secret@proxy.example");
+    session.mock.plan.addresses = 3;
+    far.answer = HEAD "407 No\r\n\r\n";
+    session_start();
+    assert_true(session_until(MST_EVENT_CLOSED, 100));
+    assert_int_equal(far.asked, 1); /* it would say the same again */
+    session_end();
     begin(NULL, "http://proxy.example");
     session.mock.plan.addresses = 2;
     far.refused = 1;

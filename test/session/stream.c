@@ -433,6 +433,37 @@ static void test_addresses_in_turn(void **state) {
     session_end();
 }
 
+/* Another address may be another server, with another certificate; but to a
+ * proxy's other addresses the same credentials would go. */
+static void test_errors_of_one_address(void **state) {
+    static const struct {
+        int error;
+        bool goes_on;
+    } cases[] = {
+        {MST_ERR_REFUSED, true},       {MST_ERR_PORT, true},
+        {MST_ERR_TLS_ISSUER, true},    {MST_ERR_TLS_NAME, true},
+        {MST_ERR_TLS_TIME, true},      {MST_ERR_TLS_CERTIFICATE, true},
+        {MST_ERR_TLS_VERSION, true},   {MST_ERR_PROXY_REFUSED, true},
+        {MST_ERR_PROXY_GATEWAY, true}, {MST_ERR_PROXY_ANSWER, true},
+        {MST_ERR_PROXY_TIMEOUT, true}, {MST_ERR_PROXY_LOGIN, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const char *name = mst_strerror(cases[i].error);
+        session_begin();
+        session.mock.plan.addresses = 2;
+        session.mock.plan.connect_error[0] = cases[i].error;
+        session_start();
+        session_subscribe();
+        session_run(1000);
+        expect_int(name, cases[i].goes_on, session_subscribed());
+        expect_int(name, !cases[i].goes_on,
+                   session.seen.events[MST_EVENT_CLOSED]);
+        session_end();
+    }
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_main_job),          TEST(test_book_follows),
@@ -440,7 +471,7 @@ int main(void) {
         TEST(test_day_of_reconnects), TEST(test_weeks_idle),
         TEST(test_monotonic_wrap),    TEST(test_wall_clock_jumps),
         TEST(test_every_call_fails),  TEST(test_port_errors_are_named),
-        TEST(test_addresses_in_turn),
+        TEST(test_addresses_in_turn), TEST(test_errors_of_one_address),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
