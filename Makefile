@@ -14,6 +14,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 CROSS ?= arm-none-eabi-
 CROSS_RISCV ?= riscv64-unknown-elf-
+CROSS_WINDOWS ?= x86_64-w64-mingw32-
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 
 export BEARSSL_DIR CC BUILD DEMO_SECONDS PYTHON
@@ -49,10 +50,11 @@ flags = $(BASE_CPPFLAGS) $(strip \
 	$(if $(filter test/size/%,$(1)),-std=c99, \
 	$(if $(filter port/lwip/% examples/firmware/% test/firmware/%,$(1)), \
 		$(firmware_clang), \
+	$(if $(filter $(WINDOWS_SRC),$(1)),$(windows_clang), \
 	$(if $(filter test/%,$(1)),-std=gnu11 -Iport/mock -Iport/conform -Iport/proxy \
 		-Itest/lib \
 		$(call system,$(TEST_MODULES)), \
-	$(if $(filter examples/%,$(1)),-std=gnu11,-std=c99))))))))
+	$(if $(filter examples/%,$(1)),-std=gnu11,-std=c99)))))))))
 options = $(call flags,$<) $(CPPFLAGS) $(WARNINGS) $(CFLAGS) -MMD -MP
 compile = $(CC) $(options)
 
@@ -101,7 +103,7 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 .SUFFIXES:
 .SECONDARY:
 .PHONY: all install packages demo test tests year objects lint tidy size bench bench-plot \
-	count oracle plans fuzz format help clean
+	count oracle plans fuzz windows windows-programs format help clean
 
 ## The library and the programs: mini-stream, sandbox, the examples (default)
 all: $(PROGRAMS) $(LIBRARY)
@@ -149,10 +151,10 @@ tests: $(TESTS)
 
 ## Check format, layering, symbols, scripts and analyse all code
 lint:
-	@test/packages.sh build tool sandbox test lint bench firmware size
+	@test/packages.sh build tool sandbox test lint bench firmware size windows
 	+@MAKE="$(MAKE) --no-print-directory $(jobs)" \
 		test/lint.sh $(ALL_SRC) $(ALL_HEADERS) $(FIRMWARE_SRC) \
-		$(FIRMWARE_HEADERS) $(BENCH_CXX)
+		$(FIRMWARE_HEADERS) $(WINDOWS_SRC) $(BENCH_CXX)
 
 cross_includes = $(addprefix -isystem ,$(BEARSSL_DIR:%=%/inc) $(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
 
@@ -162,6 +164,11 @@ size:
 	$(again) firmware
 	@CROSS=$(CROSS) CROSS_RISCV=$(CROSS_RISCV) IMAGES="$(FIRMWARE_IMAGES)" \
 		$(PYTHON) test/size/size.py $(cross_includes)
+
+## Windows port and two programs, by mingw-w64; nothing here runs them
+windows:
+	@test/packages.sh build windows
+	$(again) windows-programs
 
 ## Fuzz the decoder's two lanes against each other for FUZZ_SECONDS (60)
 fuzz:
@@ -210,7 +217,7 @@ format:
 	@$(foreach file,$(ALL_SRC),clang-tidy --quiet --fix \
 		--checks=-*,$(braces) $(file) -- $(call flags,$(file));)
 	clang-format -i $(ALL_SRC) $(ALL_HEADERS) $(FIRMWARE_SRC) \
-		$(FIRMWARE_HEADERS) $(BENCH_CXX)
+		$(FIRMWARE_HEADERS) $(WINDOWS_SRC) $(BENCH_CXX)
 
 ## Remove everything built
 clean:
@@ -346,6 +353,43 @@ $(BUILD)/bench/plans: $(PLANS_SRC:%.c=$(BUILD)/bench/obj/%.o)
 
 include examples/firmware/firmware.mk
 
+# For Windows: programs without TLS, and the library with it. Of BearSSL's
+# sources, which firmware has as well, the first need SHA-1.
+WINDOWS = $(BUILD)/windows
+WINDOWS_SRC = $(wildcard port/windows/*.c examples/windows/*.c test/windows/*.c)
+windows_includes = -I. -Iport/windows -Iport/conform \
+	-isystem $(FIRMWARE)/sources/bearssl/inc
+windows_cc = $(CROSS_WINDOWS)gcc -std=c99 -O2 $(windows_includes)
+# For clang-tidy, which finds the headers by the target's name.
+windows_clang = --target=x86_64-w64-mingw32 -std=c99 $(windows_includes)
+windows_objects = $(addprefix $(WINDOWS)/,$(addsuffix .o,mini_stream \
+	port/windows/mst_windows $(addprefix bearssl/,hash/sha1 codec/dec32be \
+	codec/enc32be)))
+
+windows-programs: $(addprefix $(WINDOWS)/,first.exe conform.exe tls/mini_stream.o)
+	@:
+
+$(WINDOWS)/first.exe: $(WINDOWS)/examples/windows/first.o
+$(WINDOWS)/conform.exe: $(addprefix $(WINDOWS)/,test/windows/conform.o \
+	port/conform/mst_conform.o)
+$(WINDOWS)/%.exe: $(windows_objects)
+	$(call quiet,link) $(CROSS_WINDOWS)gcc -o $@ $^ -lws2_32 -lbcrypt
+
+$(WINDOWS)/bearssl/%.o: | $(FIRMWARE)/sources/.fetched
+	@mkdir -p $(@D)
+	$(call quiet,compile) $(windows_cc) -w \
+		-I$(FIRMWARE)/sources/bearssl/src -c -o $@ \
+		$(FIRMWARE)/sources/bearssl/src/$*.c
+
+$(WINDOWS)/tls/%.o: %.c Makefile | $(FIRMWARE)/sources/.fetched
+	@mkdir -p $(@D)
+	$(call quiet,compile) $(windows_cc) $(WARNINGS) -MMD -MP -c -o $@ $<
+
+$(WINDOWS)/%.o: %.c Makefile | $(FIRMWARE)/sources/.fetched
+	@mkdir -p $(@D)
+	$(call quiet,compile) $(windows_cc) $(WARNINGS) -DMST_NO_TLS -MMD -MP \
+		-c -o $@ $<
+
 # One that includes the library, to reach its static functions, takes nothing
 # from the archive of it.
 $(TESTS): $(BUILD)/%: $(BUILD)/san/%.o $(BUILD)/san/libhelpers.a \
@@ -373,9 +417,11 @@ tidy_checks = $(if $(filter mini_stream.c,$<),--checks=misc-no-recursion) \
 	$(if $(filter %/board/board.c %/board/start.c,$<), \
 		--checks=-performance-no-int-to-ptr)
 
-tidy: $(patsubst %.c,$(BUILD)/lint/tidy/%.ok,$(ALL_SRC) $(FIRMWARE_SRC))
+tidy: $(patsubst %.c,$(BUILD)/lint/tidy/%.ok,$(ALL_SRC) $(FIRMWARE_SRC) \
+	$(WINDOWS_SRC))
 
-$(FIRMWARE_SRC:%.c=$(BUILD)/lint/tidy/%.ok): | $(FIRMWARE)/sources/.fetched
+$(patsubst %.c,$(BUILD)/lint/tidy/%.ok,$(FIRMWARE_SRC) $(WINDOWS_SRC)): \
+	| $(FIRMWARE)/sources/.fetched
 $(BUILD)/lint/tidy/%.ok: %.c .clang-tidy $(ALL_HEADERS) Makefile
 	@mkdir -p $(@D)
 	$(call quiet,clang-tidy) clang-tidy --quiet $(tidy_checks) $< \

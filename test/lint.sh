@@ -142,6 +142,7 @@ if command -v arm-none-eabi-gcc >/dev/null; then
             '^br_sha1_' arm-none-eabi-gcc -mcpu=$cpu -mthumb -Os -DMST_NO_TLS
     done
 fi
+check "Windows" "${make[@]}" -k windows-programs
 check "clang-tidy" "${make[@]}" -k tidy
 
 echo

@@ -73,6 +73,8 @@ firmware stunnel4               command:stunnel     TLS of all kinds
 firmware openssl                command:openssl     its certificates
 firmware python3                command:python3     runs the test
 firmware python3-websockets     python:websockets   a stream of messages
+windows  gcc-mingw-w64-x86-64   command:x86_64-w64-mingw32-gcc  cross compiler
+windows  dpkg-dev               command:dpkg-source  unpacks BearSSL
 END
 }
 
