@@ -426,7 +426,7 @@ static short link_events(const struct mst_windows_link *link, unsigned wants) {
                    (wants & MST_WANT_WRITE ? POLLWRNORM : 0));
 }
 
-/* Not before there is a connection is a link waited for in one go. */
+/* It resolves or connects, and WSAPoll() may not tell of the end of that. */
 static bool link_is_looked_at(const struct mst_windows_link *link) {
     return link->request != NULL ||
            (link->socket != INVALID_SOCKET && !link->connected);
