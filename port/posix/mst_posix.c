@@ -1,7 +1,8 @@
 /*
  * Port of mini_stream for POSIX systems.
  *
- * In this order: clocks and entropy, sockets, resolver, port, waiting.
+ * In this order: clocks and entropy, sockets, connecting, resolver, port,
+ * waiting.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -23,13 +24,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/epoll.h>
 #include <sys/random.h>
+#include <sys/timerfd.h>
 #endif
 
 /* Without SOCK_CLOEXEC, a process that another thread starts at the wrong
@@ -40,8 +41,8 @@
 #define STREAM_TYPE SOCK_STREAM
 #endif
 
-#define HOSTS "/etc/hosts"
-#define HOSTS_LEN 4096 /* bytes that are read without a thread */
+#define HEAD_START_MS 250u /* of an address before the next is tried as well */
+#define NAP_MS 10u         /* see link_wait() */
 
 #ifdef MSG_NOSIGNAL
 #define SEND_FLAGS MSG_NOSIGNAL
@@ -184,84 +185,6 @@ static bool descriptor_set_up(int fd) {
            fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
 }
 
-/* Begins to connect. Returns 1, 0 or an error, as port_connect(). */
-static int socket_begin(struct mst_posix_link *link, int address) {
-    const union mst_posix_address *to = &link->answer.addresses[address];
-    socklen_t len = to->any.sa_family == AF_INET6 ? (socklen_t)sizeof to->v6
-                                                  : (socklen_t)sizeof to->v4;
-    const int on = 1;
-
-    link->fd = socket(to->any.sa_family, STREAM_TYPE, 0);
-    link->address = address;
-    if (link->fd < 0 || !descriptor_set_up(link->fd)) {
-        return link_fail(link, errno);
-    }
-#ifdef SO_NOSIGPIPE
-    setsockopt(link->fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
-#endif
-    /* A frame or record is written in one go, and should leave at once. Where
-     * this fails the stream is merely slower. */
-    setsockopt(link->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (connect(link->fd, &to->any, len) == 0) {
-        return 1;
-    }
-    /* An interrupted connect() goes on by itself. */
-    return errno == EINPROGRESS || errno == EINTR ? 0 : link_fail(link, errno);
-}
-
-static int socket_go_on(struct mst_posix_link *link) {
-    struct pollfd ready = {link->fd, POLLOUT, 0};
-    int number = 0;
-    socklen_t len = sizeof number;
-    int n = poll(&ready, 1, 0);
-
-    if (n == 0 || (n < 0 && errno == EINTR)) {
-        return 0;
-    }
-    if (n < 0 ||
-        getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &number, &len) != 0) {
-        number = errno;
-    }
-    return number == 0 ? 1 : link_fail(link, number);
-}
-
-/* From now on a wait may block in recv(). Where this fails it is merely
- * slower. */
-static void socket_let_block(int fd) {
-    const struct timeval limit = {0, RECV_MS * 1000};
-
-    if (AT_ONCE != 0 &&
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0) {
-        (void)fcntl(fd, F_SETFL, 0); /* had O_NONBLOCK alone */
-    }
-}
-
-static int port_connect(void *context, int number, int address) {
-    struct mst_posix_link *link = link_of(context, number);
-    int rc;
-
-    if (address < 0 || address >= link->answer.count) {
-        return link_fail(link, EINVAL);
-    }
-    if (link->fd >= 0 && link->address != address) {
-        link_close_descriptor(link, &link->fd);
-    }
-    if (link->fd < 0) {
-        link->connected = false;
-        rc = socket_begin(link, address);
-    } else {
-        rc = link->connected ? 1 : socket_go_on(link);
-    }
-    if (rc < 0) {
-        link_close_descriptor(link, &link->fd);
-    }
-    if (rc > 0 && !link->connected) {
-        socket_let_block(link->fd);
-    }
-    link->connected = rc > 0;
-    return rc;
-}
-
 static bool is_not_now(int number) {
     return number == EAGAIN || number == EWOULDBLOCK || number == EINTR;
 }
@@ -357,15 +280,246 @@ static int port_recv(void *context, int number, void *data, size_t len) {
 }
 
 /* ------------------------------------------------------------------------
+ * Connecting
+ *
+ * An address has a head start; then the next is tried as well (RFC 8305,
+ * section 5), and the first that answers wins. It takes the place of the one
+ * that was asked for, which goes to where the winner was: what is asked for
+ * next was not used yet. An error waits until its own address is asked for.
+ * ------------------------------------------------------------------------ */
+
+#ifdef __linux__
+
+/* Adds a descriptor to a list of the system's, or changes what it is there
+ * for. */
+static bool set_add(int set, int fd, struct epoll_event event) {
+    return epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0 ||
+           (errno == EEXIST && epoll_ctl(set, EPOLL_CTL_MOD, fd, &event) == 0);
+}
+
+static uint32_t set_events(short events) {
+    return (events & POLLIN ? EPOLLIN : 0u) |
+           (events & POLLOUT ? EPOLLOUT : 0u);
+}
+
+static bool set_open(struct mst_posix_link *link) {
+    if (link->set < 0) {
+        link->set = epoll_create1(EPOLL_CLOEXEC);
+    }
+    if (link->timer < 0) {
+        link->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    }
+    return link->set >= 0 && link->timer >= 0 &&
+           set_add(link->set, link->timer,
+                   (struct epoll_event){.events = EPOLLIN});
+}
+
+#endif
+
+static void set_close(struct mst_posix_link *link) {
+    link_close_descriptor(link, &link->set);
+    descriptor_close(&link->timer);
+    link->naps = false;
+}
+
+/* The link waits for all of these, and for ms at most; 0: without an end. On
+ * Linux one descriptor stands for them. Elsewhere, and where there is none
+ * left, the link is looked at every NAP_MS. */
+void mst_posix_link_wait(struct mst_posix_link *link, const struct pollfd *fds,
+                         size_t count, uint32_t ms) {
+    bool naps = true;
+#ifdef __linux__
+    const struct itimerspec limit = {
+        .it_value = {ms / 1000, (long)(ms % 1000) * 1000000}};
+
+    naps = !set_open(link) || timerfd_settime(link->timer, 0, &limit, NULL);
+    for (size_t i = 0; i < count && !naps; i++) {
+        naps =
+            !set_add(link->set, fds[i].fd,
+                     (struct epoll_event){.events = set_events(fds[i].events)});
+    }
+#endif
+    (void)fds;
+    (void)count;
+    (void)ms;
+    link->naps = naps;
+    link->nap_end = port_now_ms(NULL) + NAP_MS;
+    link->reported = 0;
+}
+
+/* Begins to connect to an address. */
+static void socket_begin(struct mst_posix_link *link, int number) {
+    const union mst_posix_address *to = &link->answer.addresses[number];
+    socklen_t len = to->any.sa_family == AF_INET6 ? (socklen_t)sizeof to->v6
+                                                  : (socklen_t)sizeof to->v4;
+    int fd = socket(to->any.sa_family, STREAM_TYPE, 0);
+    const int on = 1;
+
+    link->begun |= 1u << number;
+    if (fd >= 0 && descriptor_set_up(fd)) {
+#ifdef SO_NOSIGPIPE
+        setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
+#endif
+        /* A frame or record is written in one go, and should leave at once.
+         * Where this fails the stream is merely slower. */
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        /* An interrupted connect() goes on by itself. */
+        if (connect(fd, &to->any, len) == 0 || errno == EINPROGRESS ||
+            errno == EINTR) {
+            link->fds[number] = fd;
+            link->next_ms = port_now_ms(NULL) + HEAD_START_MS;
+            return;
+        }
+    }
+    link->errors[number] = errno;
+    descriptor_close(&fd);
+}
+
+/* Whether an address has answered; what failed is noted. */
+static bool socket_go_on(struct mst_posix_link *link, int number) {
+    struct pollfd ready = {link->fds[number], POLLOUT, 0};
+    int error = 0;
+    socklen_t len = sizeof error;
+    int n = poll(&ready, 1, 0);
+
+    if (n == 0 || (n < 0 && errno == EINTR)) {
+        return false;
+    }
+    if (n < 0 ||
+        getsockopt(ready.fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0) {
+        error = errno;
+    }
+    if (error != 0) {
+        link_close_descriptor(link, &link->fds[number]);
+        link->errors[number] = error;
+        link->next_ms = port_now_ms(NULL);
+    }
+    return error == 0;
+}
+
+/* From now on a wait may block in recv(). Where this fails it is merely
+ * slower. */
+static void socket_let_block(int fd) {
+    const struct timeval limit = {0, RECV_MS * 1000};
+
+    if (AT_ONCE != 0 &&
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0) {
+        (void)fcntl(fd, F_SETFL, 0); /* had O_NONBLOCK alone */
+    }
+}
+
+/* Drops all that connect: they may be tried anew. */
+static void race_end(struct mst_posix_link *link) {
+    for (int i = 0; i < MST_POSIX_ADDRESSES_MAX; i++) {
+        if (link->fds[i] >= 0) {
+            link_close_descriptor(link, &link->fds[i]);
+            link->begun &= ~(1u << i);
+        }
+    }
+    set_close(link);
+}
+
+static void race_won(struct mst_posix_link *link, int number) {
+    union mst_posix_address *addresses = link->answer.addresses;
+    union mst_posix_address winner = addresses[number];
+
+    link->fd = link->fds[number];
+    link->fds[number] = -1;
+    link->begun &= ~(1u << number);
+    race_end(link);
+    addresses[number] = addresses[link->address];
+    addresses[link->address] = winner;
+    link->begun |= 1u << link->address;
+    socket_let_block(link->fd);
+}
+
+/* Looks at all that connect. Returns 1, 0 or an error, as port_connect(). */
+static int race_look(struct mst_posix_link *link) {
+    int *error = &link->errors[link->address];
+
+    for (int i = 0; i < link->answer.count; i++) {
+        int number = (link->address + i) % link->answer.count;
+
+        if (link->fds[number] >= 0 && socket_go_on(link, number)) {
+            race_won(link, number);
+            return 1;
+        }
+    }
+    link->detail = *error;
+    *error = 0; /* asked for once more, it is tried once more */
+    return link->detail != 0 ? socket_error(link->detail) : 0;
+}
+
+/* The next that was not tried yet, or -1. */
+static int race_next(const struct mst_posix_link *link) {
+    for (int i = 1; i < link->answer.count; i++) {
+        int number = (link->address + i) % link->answer.count;
+
+        if ((link->begun & 1u << number) == 0) {
+            return number;
+        }
+    }
+    return -1;
+}
+
+/* Begins what is due. Returns false when nothing is. */
+static bool race_begin(struct mst_posix_link *link) {
+    int number = race_next(link);
+
+    if (link->fds[link->address] < 0) {
+        number = link->address;
+    } else if (number < 0 || (int32_t)(link->next_ms - port_now_ms(NULL)) > 0) {
+        return false;
+    }
+    socket_begin(link, number);
+    return true;
+}
+
+static void race_wait(struct mst_posix_link *link) {
+    struct pollfd fds[MST_POSIX_ADDRESSES_MAX];
+    size_t count = 0;
+    uint32_t left = link->next_ms - port_now_ms(NULL);
+
+    for (int i = 0; i < link->answer.count; i++) {
+        if (link->fds[i] >= 0) {
+            fds[count++] = (struct pollfd){link->fds[i], POLLOUT, 0};
+        }
+    }
+    left = left - 1 < HEAD_START_MS ? left : 1; /* it may be due just now */
+    mst_posix_link_wait(link, fds, count, race_next(link) < 0 ? 0 : left);
+}
+
+static int port_connect(void *context, int number, int address) {
+    struct mst_posix_link *link = link_of(context, number);
+    int rc;
+
+    if (address < 0 || address >= link->answer.count) {
+        return link_fail(link, EINVAL);
+    }
+    if (link->address != address) {
+        link_close_descriptor(link, &link->fd);
+        link_close_descriptor(link, &link->fds[link->address]);
+        link->address = address;
+    }
+    if (link->fd >= 0) {
+        return 1;
+    }
+    do {
+        rc = race_look(link);
+    } while (rc == 0 && race_begin(link));
+    if (rc == 0 && link->answer.count > 1) {
+        race_wait(link);
+    }
+    return rc;
+}
+
+/* ------------------------------------------------------------------------
  * Resolver
  *
  * getaddrinfo() can take minutes and cannot be interrupted, so it runs in a
  * detached thread. The thread owns its request and shares nothing: it sends
  * the answer through a socket pair and ends. To give a resolution up is to
- * close the other end.
- *
- * What is at hand needs no thread, which may wait for a processor longer than
- * the whole connection takes: an address, or a name in a short file of hosts.
+ * close the other end. Another resolver may take its place.
  * ------------------------------------------------------------------------ */
 
 struct resolver_request {
@@ -374,7 +528,41 @@ struct resolver_request {
     char host[MST_HOST_MAX + 1];
 };
 
-/* Appends to the answer, whose errors are those of the last question. */
+/* Puts an address where it comes with families in turn (RFC 8305, section 4);
+ * the first one has the family that is tried first. */
+void mst_posix_answer_add(struct mst_posix_answer *answer,
+                          const struct sockaddr *address) {
+    union mst_posix_address *list = answer->addresses;
+    bool v6 = address->sa_family == AF_INET6;
+    int same = 0, place;
+
+    if (!v6 && address->sa_family != AF_INET) {
+        return;
+    }
+    for (int i = 0; i < answer->count; i++) {
+        same += list[i].any.sa_family == address->sa_family;
+    }
+    place = 2 * same + (list[0].any.sa_family != address->sa_family);
+    place = place < answer->count ? place : answer->count;
+    if (place == MST_POSIX_ADDRESSES_MAX) {
+        return;
+    }
+    answer->count += answer->count < MST_POSIX_ADDRESSES_MAX;
+    memmove(&list[place + 1], &list[place],
+            (size_t)(answer->count - 1 - place) * sizeof *list);
+    memcpy(&list[place], address, v6 ? sizeof list->v6 : sizeof list->v4);
+}
+
+/* Makes the answer an error where it has no address; rc is getaddrinfo()'s. */
+void mst_posix_answer_end(struct mst_posix_answer *answer, int rc) {
+    if (answer->count == 0) {
+        rc = rc != 0 ? rc : EAI_NONAME;
+        answer->error = rc == EAI_SYSTEM || rc == EAI_MEMORY ? MST_ERR_PORT
+                                                             : MST_ERR_RESOLVE;
+        answer->detail = rc == EAI_SYSTEM ? errno : rc;
+    }
+}
+
 static void resolver_ask(struct mst_posix_answer *answer, const char *host,
                          uint16_t port, int flags) {
     struct addrinfo hints;
@@ -383,65 +571,19 @@ static void resolver_ask(struct mst_posix_answer *answer, const char *host,
     int rc;
 
     memset(&hints, 0, sizeof hints);
+    memset(answer, 0, sizeof *answer);
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_STREAM;
     hints.ai_flags = flags | AI_NUMERICSERV;
     snprintf(service, sizeof service, "%u", (unsigned)port);
     rc = getaddrinfo(host, service, &hints, &list);
-    if (rc != 0) {
-        answer->error = rc == EAI_SYSTEM || rc == EAI_MEMORY ? MST_ERR_PORT
-                                                             : MST_ERR_RESOLVE;
-        answer->detail = rc == EAI_SYSTEM ? errno : rc;
-        return;
-    }
-    answer->error = answer->detail = 0;
-    for (const struct addrinfo *item = list;
-         item != NULL && answer->count < MST_POSIX_ADDRESSES_MAX;
+    for (const struct addrinfo *item = rc == 0 ? list : NULL; item != NULL;
          item = item->ai_next) {
-        if (item->ai_family == AF_INET || item->ai_family == AF_INET6) {
-            memcpy(&answer->addresses[answer->count++], item->ai_addr,
-                   item->ai_addrlen);
-        }
+        mst_posix_answer_add(answer, item->ai_addr);
     }
-    freeaddrinfo(list);
-    if (answer->count == 0) {
-        answer->error = MST_ERR_RESOLVE;
-        answer->detail = EAI_NONAME;
-    }
-}
-
-/* Reads the file of hosts; empty if there is none, or too much of it. */
-static void hosts_read(char text[HOSTS_LEN]) {
-    int fd = open(HOSTS, O_RDONLY | O_CLOEXEC);
-    ssize_t n = 0;
-
-    if (fd >= 0) {
-        n = read(fd, text, HOSTS_LEN);
-        close(fd);
-    }
-    text[n > 0 && n < HOSTS_LEN ? n : 0] = '\0';
-}
-
-/* Looks in the file of hosts, in its order. */
-static void hosts_ask(struct mst_posix_answer *answer, const char *host,
-                      uint16_t port) {
-    char text[HOSTS_LEN];
-    char *rest, *words;
-
-    hosts_read(text);
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
-         line = strtok_r(NULL, "\n", &rest)) {
-        const char *address, *name;
-
-        line[strcspn(line, "#")] = '\0';
-        address = name = strtok_r(line, " \t\r", &words);
-        while (name != NULL) {
-            name = strtok_r(NULL, " \t\r", &words);
-            if (name != NULL && strcasecmp(name, host) == 0) {
-                resolver_ask(answer, address, port, AI_NUMERICHOST);
-                break;
-            }
-        }
+    mst_posix_answer_end(answer, rc);
+    if (rc == 0) {
+        freeaddrinfo(list);
     }
 }
 
@@ -449,7 +591,6 @@ static void *resolver_run(void *argument) {
     struct resolver_request *request = argument;
     struct mst_posix_answer answer;
 
-    memset(&answer, 0, sizeof answer);
     resolver_ask(&answer, request->host, request->port, 0);
     /* The answer fits the socket's buffer whole. It is lost where nobody
      * waits for it any more. */
@@ -479,23 +620,26 @@ static int resolver_spawn(struct resolver_request *request) {
     return rc;
 }
 
-static int resolver_give_up(struct mst_posix_link *link, int number,
-                            struct resolver_request *request,
-                            const int pair[2]) {
+static bool resolver_give_up(struct mst_posix_link *link, int number,
+                             struct resolver_request *request,
+                             const int pair[2]) {
     close(pair[0]);
     close(pair[1]);
     free(request);
-    return link_fail(link, number);
+    errno = number;
+    mst_posix_answer_end(&link->answer, EAI_SYSTEM);
+    return true;
 }
 
-static int resolver_begin(struct mst_posix_link *link,
-                          const struct mst_endpoint *endpoint) {
+static bool resolver_begin(struct mst_posix_link *link,
+                           const struct mst_endpoint *endpoint) {
     struct resolver_request *request;
     int pair[2];
     int rc;
 
     if (socketpair(AF_UNIX, STREAM_TYPE, 0, pair) != 0) {
-        return link_fail(link, errno);
+        mst_posix_answer_end(&link->answer, EAI_SYSTEM);
+        return true;
     }
     if (!descriptor_set_up(pair[0]) || !descriptor_set_up(pair[1])) {
         return resolver_give_up(link, errno, NULL, pair);
@@ -511,57 +655,79 @@ static int resolver_begin(struct mst_posix_link *link,
     if (rc != 0) {
         return resolver_give_up(link, rc, request, pair);
     }
-    link->resolver = pair[0];
-    return 0;
+    link->set = pair[0];
+    return false;
 }
 
-static int resolver_result(struct mst_posix_link *link) {
-    link->detail = link->answer.detail;
-    return link->answer.error != 0 ? link->answer.error : link->answer.count;
-}
+static bool resolver_resolve(struct mst_posix_link *link,
+                             const struct mst_endpoint *endpoint) {
+    struct mst_posix_answer *answer = &link->answer;
+    ssize_t n;
 
-static int resolver_go_on(struct mst_posix_link *link) {
-    ssize_t n = recv(link->resolver, &link->answer, sizeof link->answer, 0);
-
+    if (link->set < 0) {
+        return resolver_begin(link, endpoint);
+    }
+    n = recv(link->set, answer, sizeof *answer, 0);
     if (n < 0 && is_not_now(errno)) {
-        return 0;
+        return false;
     }
-    link_close_descriptor(link, &link->resolver);
-    if (n != (ssize_t)sizeof link->answer) {
-        link->answer.count = 0;
-        return link_fail(link, EIO);
+    if (n != (ssize_t)sizeof *answer) {
+        answer->count = 0;
+        errno = EIO;
+        mst_posix_answer_end(answer, EAI_SYSTEM);
     }
-    return resolver_result(link);
+    return true;
 }
+
+static void resolver_end(struct mst_posix_link *link) {
+    (void)link; /* the thread's socket is closed, and that is all */
+}
+
+static const struct mst_posix_resolver resolver = {resolver_resolve,
+                                                   resolver_end};
 
 static int port_resolve(void *context, int number,
                         const struct mst_endpoint *endpoint) {
+    const struct mst_posix *posix = context;
     struct mst_posix_link *link = link_of(context, number);
+    struct mst_posix_answer *answer;
 
     if (link == NULL) {
         return MST_ERR_ARGUMENT; /* and so it gets no further than this */
     }
-    if (link->resolver >= 0) {
-        return resolver_go_on(link);
+    answer = &link->answer;
+    if (!link->resolves) {
+        /* An address needs no resolver. */
+        resolver_ask(answer, endpoint->host, endpoint->port, AI_NUMERICHOST);
+        link->begun = 0;
+        memset(link->errors, 0, sizeof link->errors);
+        if (answer->count == 0) {
+            memset(answer, 0, sizeof *answer);
+            link->resolves = true;
+        }
     }
-    link->detail = 0;
-    memset(&link->answer, 0, sizeof link->answer);
-    resolver_ask(&link->answer, endpoint->host, endpoint->port, AI_NUMERICHOST);
-    if (link->answer.count == 0) {
-        hosts_ask(&link->answer, endpoint->host, endpoint->port);
+    if (link->resolves) {
+        if (!posix->resolver->resolve(link, endpoint)) {
+            return 0;
+        }
+        posix->resolver->end(link);
+        set_close(link);
+        link->resolves = false;
     }
-    return link->answer.count > 0 ? link->answer.count
-                                  : resolver_begin(link, endpoint);
+    link->detail = answer->detail;
+    return answer->count > 0 ? answer->count : answer->error;
 }
 
 /* ------------------------------------------------------------------------
  * Port
  * ------------------------------------------------------------------------ */
 
-static void link_close(struct mst_posix_link *link) {
-    link_close_descriptor(link, &link->resolver);
+static void link_close(const struct mst_posix *posix,
+                       struct mst_posix_link *link) {
+    posix->resolver->end(link);
+    race_end(link);
     link_close_descriptor(link, &link->fd);
-    link->connected = false;
+    link->resolves = false;
     link->error = 0;
     link->ahead_at = link->ahead_len = 0;
     memset(link->ahead, 0, sizeof link->ahead); /* of a token, in the clear */
@@ -571,7 +737,7 @@ static void port_close(void *context, int number) {
     struct mst_posix_link *link = link_of(context, number);
 
     if (link != NULL) {
-        link_close(link);
+        link_close(context, link);
     }
 }
 
@@ -590,10 +756,12 @@ int mst_posix_init(struct mst_posix *posix, struct mst_posix_link *links,
     memset(posix, 0, sizeof *posix);
     memset(links, 0, count * sizeof *links);
     for (size_t i = 0; i < count; i++) {
-        links[i].resolver = links[i].fd = -1;
+        links[i].fd = links[i].set = links[i].timer = -1;
+        memset(links[i].fds, -1, sizeof links[i].fds); /* each is -1 */
     }
     posix->links = links;
     posix->count = count;
+    posix->resolver = &resolver;
     posix->state.watch = posix->state.list = posix->state.told = -1;
     memset(port, 0, sizeof *port);
     port->context = posix;
@@ -613,7 +781,7 @@ int mst_posix_init(struct mst_posix *posix, struct mst_posix_link *links,
 
 void mst_posix_free(struct mst_posix *posix) {
     for (size_t i = 0; i < posix->count; i++) {
-        link_close(&posix->links[i]);
+        link_close(posix, &posix->links[i]);
     }
     if (posix->count > 0) { /* it was initialised */
         descriptor_close(&posix->state.watch);
@@ -639,21 +807,23 @@ static uint64_t wait_key(const struct mst_link *object) {
     return (key ^ key >> 29) + object->changes;
 }
 
-static short link_events(const struct mst_posix_link *link, unsigned wants) {
-    if (link->resolver >= 0) {
-        return POLLIN;
-    }
-    if (link->fd >= 0 && !link->connected) {
-        return POLLOUT;
-    }
-    /* poll() reports a dead socket also to those who wait for nothing. */
-    return link->fd < 0 ? 0
-                        : (short)((wants & MST_WANT_READ ? POLLIN : 0) |
-                                  (wants & MST_WANT_WRITE ? POLLOUT : 0));
+/* What a wait looks at: the socket, or what stands for all that the link waits
+ * for until it is connected, or the one socket that connects. */
+static int link_descriptor(const struct mst_posix_link *link) {
+    return link->fd >= 0    ? link->fd
+           : link->set >= 0 ? link->set
+                            : link->fds[link->address];
 }
 
-static int link_descriptor(const struct mst_posix_link *link) {
-    return link->resolver >= 0 ? link->resolver : link->fd;
+static short link_events(const struct mst_posix_link *link, unsigned wants) {
+    if (link->fd < 0) {
+        return link->set >= 0                  ? POLLIN
+               : link->fds[link->address] >= 0 ? POLLOUT
+                                               : 0;
+    }
+    /* poll() reports a dead socket also to those who wait for nothing. */
+    return (short)((wants & MST_WANT_READ ? POLLIN : 0) |
+                   (wants & MST_WANT_WRITE ? POLLOUT : 0));
 }
 
 /* Whether the object waits for what was read ahead. */
@@ -678,12 +848,17 @@ static void wait_look(struct mst_posix *posix, const struct mst_link *object,
                       size_t position, uint32_t now) {
     struct mst_posix_link *link = wait_link(posix, object);
     struct mst_posix_wait_state *state = &posix->state;
-    uint32_t left = mst_next_deadline_ms(object);
+    uint32_t left = mst_next_deadline_ms(object), nap;
     unsigned wants = mst_wants(object);
 
     if (link == NULL) {
         state->rest += wait_key(object);
         return;
+    }
+    if (link->naps) {
+        nap = link->nap_end - now;
+        nap = nap <= NAP_MS ? nap : 0; /* it is over */
+        left = left < nap ? left : nap;
     }
     link->position = position;
     link->round = state->round;
@@ -853,24 +1028,22 @@ static int wait_poll(struct mst_posix *posix,
 
 /* Has the system's list watch for what a link waits for. It tells once of what
  * has come (EPOLLET): to tell as long as it is so it would have to look twice
- * at each socket that had something. */
+ * at each socket that had something. But a set may have more than one. */
 static bool wait_watch(const struct mst_posix *posix, int number,
                        short events) {
     struct mst_posix_link *link = &posix->links[number];
+    int watch = posix->state.watch, fd = link_descriptor(link);
     struct epoll_event event = {
-        .events = EPOLLET | EPOLLRDHUP | (events & POLLIN ? EPOLLIN : 0u) |
-                  (events & POLLOUT ? EPOLLOUT : 0u),
+        .events =
+            (link->set < 0 ? EPOLLET : 0u) | EPOLLRDHUP | set_events(events),
         .data.u32 = (uint32_t)number,
     };
-    int change = link->watched == 0 ? EPOLL_CTL_ADD
-                 : events == 0      ? EPOLL_CTL_DEL
-                                    : EPOLL_CTL_MOD;
 
     if (link->watched == events) {
         return true;
     }
-    if (epoll_ctl(posix->state.watch, change, link_descriptor(link), &event) !=
-        0) {
+    if (events == 0 ? epoll_ctl(watch, EPOLL_CTL_DEL, fd, &event) != 0
+                    : !set_add(watch, fd, event)) {
         return false;
     }
     link->watched = events;

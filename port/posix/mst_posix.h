@@ -3,10 +3,12 @@
  * entropy, a file for access tokens, a loader for trust stores. The contract is
  * in ../README.md.
  *
- * Needs POSIX threads (-pthread): a name is resolved in a thread of its own,
- * so that no call here ever waits for a name server. One that /etc/hosts has,
- * where that is shorter than 4 KB, needs no thread; it comes first, also where
- * nsswitch.conf has another order.
+ * Needs POSIX threads (-pthread): a name is resolved by the C library in a
+ * thread of its own, so that no call here ever waits for a name server.
+ *
+ * A host's addresses are tried as RFC 8305 has it: in the resolver's order
+ * (RFC 6724), with families in turn, and where one has not answered within
+ * 250 ms the next one as well.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -42,27 +44,42 @@ struct mst_posix_answer {
     union mst_posix_address addresses[MST_POSIX_ADDRESSES_MAX];
 };
 
-/* One link: a socket and what belongs to it; 2.6 KB. */
+/* One link: a socket and what belongs to it; 2.8 KB. */
 struct mst_posix_link {
-    int resolver; /* where the resolver's thread answers, or -1 */
-    int fd;       /* the socket, or -1 */
-    bool connected;
-    bool listed;     /* it is looked at in each wait */
-    bool ready;      /* its object can go on, and was not told of yet */
-    bool ended;      /* the system's list has said: the peer sends no more */
-    short wanted;    /* events that are waited for, or 0 */
-    short watched;   /* those that the system's list has for it */
-    short reported;  /* those that the list has said have come, and no call has
+    int fd;    /* the socket once it is connected, or -1 */
+    int set;   /* stands for what the link waits for until then, or -1 */
+    int timer; /* in the set, or -1 */
+    bool resolves;
+    bool naps;        /* nothing stands for all of it: look now and then, */
+    uint32_t nap_end; /* next at this time */
+    bool listed;      /* it is looked at in each wait */
+    bool ready;       /* its object can go on, and was not told of yet */
+    bool ended;       /* the system's list has said: the peer sends no more */
+    short wanted;     /* events that are waited for, or 0 */
+    short watched;    /* those that the system's list has for it */
+    short reported;   /* those that the list has said have come, and no call has
                      * found used up since */
-    int error;       /* that recv() met: the end of it */
-    int next;        /* in the list of those that are looked at, or -1 */
-    uint32_t round;  /* of the last wait that looked at every object */
-    size_t position; /* of its object, at the last wait */
+    int error;        /* that recv() met: the end of it */
+    int next;         /* in the list of those that are looked at, or -1 */
+    uint32_t round;   /* of the last wait that looked at every object */
+    size_t position;  /* of its object, at the last wait */
     size_t ahead_at, ahead_len; /* of what a wait has read, not handed out */
-    int address;                /* the one that the socket goes to */
+    int address;                /* the one that was asked for last */
     int detail;
+    int fds[MST_POSIX_ADDRESSES_MAX];    /* sockets that connect, or -1 */
+    int errors[MST_POSIX_ADDRESSES_MAX]; /* of those that could not, or 0 */
+    uint32_t begun;                 /* those that were tried, a bit for each */
+    uint32_t next_ms;               /* when the next one is tried as well */
     struct mst_posix_answer answer; /* what the host name led to */
     unsigned char ahead[2048];      /* several messages; more saves nothing */
+};
+
+/* How names are resolved: resolve is called until it is true, and has filled
+ * in the answer then; end may come at any time, and once too often. */
+struct mst_posix_resolver {
+    bool (*resolve)(struct mst_posix_link *link,
+                    const struct mst_endpoint *endpoint);
+    void (*end)(struct mst_posix_link *link);
 };
 
 /* What a wait keeps for the next one. */
@@ -76,10 +93,11 @@ struct mst_posix_wait_state {
 
 /* The port, owned by the caller. */
 struct mst_posix {
-    struct mst_posix_link *links;      /* private */
-    size_t count;                      /* private; of links */
-    struct mst_posix_wait_state state; /* private */
-    const char *token_path;            /* private */
+    struct mst_posix_link *links;              /* private */
+    size_t count;                              /* private; of links */
+    struct mst_posix_wait_state state;         /* private */
+    const char *token_path;                    /* private */
+    const struct mst_posix_resolver *resolver; /* private */
     /* The last mst_posix_error of the token's file, or 0 as long as there was
      * none, and its errno or 0: see mst_posix_token_file(). */
     int token_error, token_detail;
@@ -227,6 +245,16 @@ int mst_posix_anchors_load(struct mst_posix_anchors *anchors, const char *path);
 void mst_posix_anchors_free(struct mst_posix_anchors *anchors);
 
 #endif
+
+/* ------------------------------------------------------------------------
+ * Private: what resolvers call
+ * ------------------------------------------------------------------------ */
+
+void mst_posix_answer_add(struct mst_posix_answer *answer,
+                          const struct sockaddr *address);
+void mst_posix_answer_end(struct mst_posix_answer *answer, int rc);
+void mst_posix_link_wait(struct mst_posix_link *link, const struct pollfd *fds,
+                         size_t count, uint32_t ms);
 
 #ifdef __cplusplus
 }

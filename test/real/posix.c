@@ -4,7 +4,7 @@
  *
  * No query leaves the machine: getaddrinfo() is replaced here, and so are
  * getrandom(), socket(), socketpair() and connect(), whose failures cannot be
- * had otherwise, and open(), for a file of hosts of our own.
+ * had otherwise.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -29,7 +29,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -105,27 +104,6 @@ int getaddrinfo(const char *name, const char *service,
         return EAI_NONAME;
     }
     return real(name, service, req, pai);
-}
-
-static const char *hosts_text; /* what /etc/hosts is; NULL: the system's */
-
-int open(const char *file, int oflag, ...) {
-    int (*real)(const char *, int, ...);
-    va_list arguments;
-    int mode, fd;
-
-    va_start(arguments, oflag);
-    mode = va_arg(arguments, int);
-    va_end(arguments);
-    *(void **)&real = dlsym(RTLD_NEXT, "open");
-    if (hosts_text == NULL || strcmp(file, "/etc/hosts") != 0) {
-        return real(file, oflag, mode);
-    }
-    fd = memfd_create("hosts", MFD_CLOEXEC);
-    assert_int_equal(write(fd, hosts_text, strlen(hosts_text)),
-                     strlen(hosts_text));
-    lseek(fd, 0, SEEK_SET);
-    return fd;
 }
 
 static int getrandom_errno;
@@ -299,7 +277,6 @@ static int set_up(void **state) {
     getrandom_errno = 0;
     getrandom_most = SIZE_MAX;
     getrandom_calls = 0;
-    hosts_text = NULL;
     connect_errno = socket_errno = 0;
     sem_init(&hang_entered, 0, 0);
     sem_init(&hang_leave, 0, 0);
@@ -406,7 +383,7 @@ static void addresses_need_no_wait(void **state) {
         struct mst_endpoint endpoint = endpoint_of(hosts[i], 80);
 
         assert_int_equal(port.resolve(port.context, 0, &endpoint), 1);
-        assert_int_equal(links[0].resolver, -1);
+        assert_int_equal(links[0].set, -1);
     }
 }
 
@@ -416,57 +393,6 @@ static void localhost_resolves(void **state) {
     (void)state;
     assert_true(resolve(&endpoint) >= 1);
     assert_int_equal(port.detail(port.context, 0), 0);
-}
-
-/* What the file of hosts says needs no wait, and no thread. */
-static void hosts_need_no_wait(void **state) {
-    static const char text[] = "# a.test\n"
-                               "127.0.0.9 b.test # a.test\n"
-                               "nonsense a.test\n"
-                               "\n"
-                               "127.0.0.1\ta.test b.test\r\n"
-                               "::1 c.test   A.TEST a.test\n"
-                               "127.0.0.2 a.test.c.test a.tes";
-    const union mst_posix_address *addresses = links[0].answer.addresses;
-    struct mst_endpoint endpoint = endpoint_of("a.test", 4711);
-    int descriptors = open_descriptors();
-
-    (void)state;
-    hosts_text = text;
-    assert_int_equal(port.resolve(port.context, 0, &endpoint), 2);
-    assert_int_equal(port.detail(port.context, 0), 0);
-    assert_int_equal(ntohl(addresses[0].v4.sin_addr.s_addr), 0x7F000001);
-    assert_int_equal(ntohs(addresses[0].v4.sin_port), 4711);
-    assert_int_equal(addresses[1].any.sa_family, AF_INET6);
-    endpoint = endpoint_of("a.tes", 80);
-    assert_int_equal(port.resolve(port.context, 0, &endpoint), 1);
-    assert_int_equal(ntohl(addresses[0].v4.sin_addr.s_addr), 0x7F000002);
-    assert_int_equal(open_descriptors(), descriptors);
-    /* What it does not have is asked for elsewhere. */
-    endpoint = endpoint_of("two.test", 80);
-    assert_int_equal(port.resolve(port.context, 0, &endpoint), 0);
-    assert_int_equal(resolve(&endpoint), 2);
-}
-
-/* Many addresses, and more text than is read without a thread. */
-static void hosts_are_capped(void **state) {
-    static char text[8192];
-    struct mst_endpoint endpoint = endpoint_of("two.test", 80);
-
-    (void)state;
-    hosts_text = text;
-    for (size_t len = 0, line = 19; len + line < 4096; len += line) {
-        assert_int_equal(snprintf(text + len, line + 1, "127.0.0.1 two.test\n"),
-                         line);
-    }
-    assert_int_equal(port.resolve(port.context, 0, &endpoint),
-                     MST_POSIX_ADDRESSES_MAX);
-    memset(text + strlen(text), '\n', 4095 - strlen(text));
-    assert_int_equal(port.resolve(port.context, 0, &endpoint),
-                     MST_POSIX_ADDRESSES_MAX);
-    text[4095] = '\n';
-    assert_int_equal(port.resolve(port.context, 0, &endpoint), 0);
-    assert_int_equal(resolve(&endpoint), 2);
 }
 
 static void unknown_name_is_an_error(void **state) {
@@ -686,6 +612,8 @@ static void unanswered_connect_can_be_left(void **state) {
     assert_int_equal(resolve(&endpoint), MST_POSIX_ADDRESSES_MAX);
     assert_int_equal(port.connect(port.context, 0, 1), 0);
     assert_int_equal(connect_to(2), MST_ERR_REFUSED);
+    assert_int_equal(connect_to(3), MST_ERR_REFUSED);
+    port.close(port.context, 0);
     assert_int_equal(open_descriptors(), descriptors);
     for (size_t i = 0; i < 8; i++) {
         close(fillers[i]);
@@ -847,8 +775,6 @@ int main(void) {
         TEST(entropy_not_ready_is_an_error),
         TEST(addresses_need_no_wait),
         TEST(localhost_resolves),
-        TEST(hosts_need_no_wait),
-        TEST(hosts_are_capped),
         TEST(unknown_name_is_an_error),
         TEST(resolver_failure_of_the_system),
         TEST(addresses_are_capped_in_order),

@@ -1,0 +1,672 @@
+/*
+ * Tests of how the POSIX port tries the addresses of a host: families in turn,
+ * the next one as well where one has not answered for 250 ms, each once.
+ *
+ * getaddrinfo() is replaced here: the host "list.test" has the addresses that
+ * a test gives it. An address that never answers is a listener on the loopback
+ * interface whose queue is full: the system drops what comes.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#define _GNU_SOURCE
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mst_posix.h"
+
+#define HEAD_START_NS 249000000u /* 250 ms, by a clock of whole ms */
+/* Nothing here takes as long, unless it waits for a stage of the library. */
+#define HANG_NS 8000000000u
+#define MANY (MST_POSIX_FEW + 4)
+#define FILLERS 8
+
+static struct mst_posix_link links[MANY];
+static struct mst_posix posix;
+static struct mst_port port;
+
+/* ------------------------------------------------------------------------
+ * Functions of the system, replaced
+ * ------------------------------------------------------------------------ */
+
+static const char *const *names; /* of the addresses, up to NULL */
+
+int getaddrinfo(const char *name, const char *service,
+                const struct addrinfo *req, struct addrinfo **pai) {
+    struct addrinfo numeric = *req;
+    int (*real)(const char *, const char *, const struct addrinfo *,
+                struct addrinfo **);
+    int rc = 0;
+
+    *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+    if (strcmp(name, "list.test") != 0 || (req->ai_flags & AI_NUMERICHOST)) {
+        return real(name, service, req, pai);
+    }
+    numeric.ai_flags |= AI_NUMERICHOST;
+    for (size_t i = 0; names[i] != NULL && rc == 0; i++) {
+        rc = real(names[i], service, &numeric, pai);
+        pai = &(*pai)->ai_next;
+    }
+    return rc;
+}
+
+static char begun[256]; /* addresses that connect() was called with */
+
+int connect(int fd, __CONST_SOCKADDR_ARG addr, socklen_t len) {
+    const struct sockaddr *to = addr.__sockaddr__;
+    __typeof__(&connect) real;
+    char host[INET6_ADDRSTRLEN + 1];
+    size_t at = strlen(begun);
+
+    *(void **)&real = dlsym(RTLD_NEXT, "connect");
+    getnameinfo(to, len, host, sizeof host, NULL, 0, NI_NUMERICHOST);
+    snprintf(begun + at, sizeof begun - at, "%s%s", at > 0 ? " " : "", host);
+    return real(fd, addr, len);
+}
+
+static bool no_lists; /* the system has no descriptor for one */
+
+int epoll_create1(int flags) {
+    int (*real)(int);
+
+    if (no_lists) {
+        errno = EMFILE;
+        return -1;
+    }
+    *(void **)&real = dlsym(RTLD_NEXT, "epoll_create1");
+    return real(flags);
+}
+
+/* ------------------------------------------------------------------------
+ * Addresses that answer, refuse or say nothing
+ * ------------------------------------------------------------------------ */
+
+static struct { int fd, fillers[FILLERS]; } listeners[8];
+static size_t listeners_count;
+static uint16_t number; /* the port of all */
+static int descriptors; /* before the test */
+
+static int open_descriptors(void) {
+    DIR *directory = opendir("/proc/self/fd");
+    int count = 0;
+
+    assert_non_null(directory);
+    while (readdir(directory) != NULL) {
+        count++;
+    }
+    closedir(directory);
+    return count;
+}
+
+static void address_of(const char *host, struct sockaddr_storage *address,
+                       socklen_t *len) {
+    struct sockaddr_in *v4 = (struct sockaddr_in *)address;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)address;
+
+    memset(address, 0, sizeof *address);
+    if (strchr(host, ':') != NULL) {
+        v6->sin6_family = AF_INET6;
+        v6->sin6_port = htons(number);
+        assert_int_equal(inet_pton(AF_INET6, host, &v6->sin6_addr), 1);
+        *len = sizeof *v6;
+    } else {
+        v4->sin_family = AF_INET;
+        v4->sin_port = htons(number);
+        assert_int_equal(inet_pton(AF_INET, host, &v4->sin_addr), 1);
+        *len = sizeof *v4;
+    }
+}
+
+/* Listens at an address, with the port that all have. */
+static size_t answers(const char *host, int backlog) {
+    struct sockaddr_storage address;
+    socklen_t len;
+    const int on = 1;
+    int fd;
+
+    address_of(host, &address, &len);
+    fd = socket(address.ss_family, SOCK_STREAM, 0);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (address.ss_family == AF_INET6) {
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    }
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
+    assert_int_equal(listen(fd, backlog), 0);
+    memset(listeners[listeners_count].fillers, -1,
+           sizeof listeners[listeners_count].fillers);
+    listeners[listeners_count].fd = fd;
+    return listeners_count++;
+}
+
+static size_t says_nothing(const char *host) {
+    size_t n = answers(host, 0);
+    struct sockaddr_storage address;
+    socklen_t len;
+
+    address_of(host, &address, &len);
+    for (size_t i = 0; i < FILLERS; i++) {
+        int fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+        (void)connect(fd, (struct sockaddr *)&address, len);
+        listeners[n].fillers[i] = fd;
+        usleep(5000); /* so that it is full before anybody else comes */
+    }
+    return n;
+}
+
+static void fillers_close(size_t n) {
+    for (size_t i = 0; i < FILLERS; i++) {
+        if (listeners[n].fillers[i] >= 0) {
+            close(listeners[n].fillers[i]);
+            listeners[n].fillers[i] = -1;
+        }
+    }
+}
+
+/* A port that is free at all addresses. */
+static uint16_t free_port(void) {
+    struct sockaddr_in6 address = {.sin6_family = AF_INET6};
+    socklen_t len = sizeof address;
+    int fd = socket(AF_INET6, SOCK_STREAM, 0);
+
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, len), 0);
+    getsockname(fd, (struct sockaddr *)&address, &len);
+    close(fd);
+    return ntohs(address.sin6_port);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    no_lists = false;
+    number = free_port();
+    descriptors = open_descriptors();
+    return mst_posix_init(&posix, links, MANY, &port);
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    mst_posix_free(&posix);
+    while (listeners_count > 0) {
+        fillers_close(--listeners_count);
+        close(listeners[listeners_count].fd);
+    }
+    assert_int_equal(open_descriptors(), descriptors);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------
+ * One link
+ * ------------------------------------------------------------------------ */
+
+static uint64_t now_ns(void) {
+    return port.now_ns(port.context);
+}
+
+/* Resolves the host that has these addresses. */
+static int resolve(const char *const list[]) {
+    struct mst_endpoint endpoint = {.host = "list.test", .port = number};
+    int rc;
+
+    names = list;
+    while ((rc = port.resolve(port.context, 0, &endpoint)) == 0) {
+        usleep(1000);
+    }
+    begun[0] = '\0';
+    return rc;
+}
+
+/* Connects to the end. */
+static int connect_to(int address) {
+    uint64_t begin_ns = now_ns();
+    int rc;
+
+    while ((rc = port.connect(port.context, 0, address)) == 0) {
+        assert_true(now_ns() - begin_ns < HANG_NS);
+        usleep(1000);
+    }
+    return rc;
+}
+
+/* Looks for so long, while nothing comes of it. */
+static void connect_in_vain(int address, uint64_t ns) {
+    uint64_t begin_ns = now_ns();
+
+    do {
+        assert_int_equal(port.connect(port.context, 0, address), 0);
+        usleep(1000);
+    } while (now_ns() - begin_ns < ns);
+}
+
+static void expect_peer(const char *host) {
+    struct sockaddr_storage address;
+    socklen_t len = sizeof address;
+    char text[INET6_ADDRSTRLEN];
+
+    assert_int_equal(
+        getpeername(links[0].fd, (struct sockaddr *)&address, &len), 0);
+    getnameinfo((struct sockaddr *)&address, len, text, sizeof text, NULL, 0,
+                NI_NUMERICHOST);
+    assert_string_equal(text, host);
+}
+
+static void families_take_turns(void **state) {
+    static const struct {
+        const char *const list[24];
+        const char *order;
+    } cases[] = {
+        {{"::1"}, "::1"},
+        {{"127.0.0.1", "127.0.0.2"}, "127.0.0.1 127.0.0.2"},
+        {{"::1", "::2", "::3", "127.0.0.1"}, "::1 127.0.0.1 ::2 ::3"},
+        {{"127.0.0.1", "::1", "::2", "127.0.0.2", "127.0.0.3"},
+         "127.0.0.1 ::1 127.0.0.2 ::2 127.0.0.3"},
+        /* More than are kept: the other family is not left out. */
+        {{"::1", "::2", "::3", "::4", "::5", "::6", "::7", "::8", "::9", "::a",
+          "::b", "::c", "::d", "::e", "::f", "::10", "::11", "127.0.0.1",
+          "127.0.0.2"},
+         "::1 127.0.0.1 ::2 127.0.0.2 ::3 ::4 ::5 ::6 ::7 ::8 ::9 ::a ::b ::c "
+         "::d ::e"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char order[512] = "";
+        int count = resolve(cases[i].list);
+
+        for (int n = 0; n < count; n++) {
+            const struct sockaddr *to = &links[0].answer.addresses[n].any;
+            size_t len = strlen(order);
+
+            order[len++] = ' ';
+            getnameinfo(to,
+                        to->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                                  : sizeof(struct sockaddr_in),
+                        order + len, (socklen_t)(sizeof order - len), NULL, 0,
+                        NI_NUMERICHOST);
+        }
+        assert_string_equal(order + 1, cases[i].order);
+    }
+}
+
+/* Whichever family is broken, and comes first. */
+static void broken_first_costs_its_head_start(void **state) {
+    static const char *const lists[][3] = {{"::1", "127.0.0.1", NULL},
+                                           {"127.0.0.1", "::1", NULL}};
+
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t begin_ns;
+        int peer;
+
+        says_nothing(lists[i][0]);
+        answers(lists[i][1], 1);
+        assert_int_equal(resolve(lists[i]), 2);
+        begin_ns = now_ns();
+        assert_int_equal(connect_to(0), 1);
+        assert_true(now_ns() - begin_ns >= HEAD_START_NS);
+        expect_peer(lists[i][1]);
+        assert_int_equal(port.connect(port.context, 0, 0), 1);
+        peer = accept(listeners[1].fd, NULL, NULL);
+        assert_int_equal(port.send(port.context, 0, "x", 1), 1);
+
+        /* The other one was not used yet, and is what comes next. */
+        begun[0] = '\0';
+        connect_in_vain(1, HEAD_START_NS * 2);
+        assert_string_equal(begun, lists[i][0]);
+        close(peer);
+        (void)tear_down(state);
+        assert_int_equal(set_up(state), 0);
+    }
+}
+
+/* One that answers at once has no rival. */
+static void good_first_is_alone(void **state) {
+    static const char *const list[] = {"::1", "127.0.0.1", NULL};
+
+    (void)state;
+    answers("::1", 1);
+    answers("127.0.0.1", 1);
+    assert_int_equal(resolve(list), 2);
+    assert_int_equal(connect_to(0), 1);
+    assert_string_equal(begun, "::1");
+    assert_int_equal(connect_to(1), 1);
+    assert_string_equal(begun, "::1 127.0.0.1");
+    expect_peer("127.0.0.1");
+}
+
+static void refused_are_each_tried_once(void **state) {
+    static const char *const list[] = {"127.0.0.1", "::1", "127.0.0.2",
+                                       "127.0.0.3", NULL};
+
+    (void)state;
+    assert_int_equal(resolve(list), 4);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(connect_to(i), MST_ERR_REFUSED);
+        assert_int_equal(port.detail(port.context, 0), ECONNREFUSED);
+    }
+    assert_string_equal(begun, "127.0.0.1 ::1 127.0.0.2 127.0.0.3");
+    /* From another one on, as after an attempt that got stuck. */
+    port.close(port.context, 0);
+    assert_int_equal(resolve(list), 4);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(connect_to((i + 2) % 4), MST_ERR_REFUSED);
+    }
+    assert_string_equal(begun, "127.0.0.2 127.0.0.3 127.0.0.1 ::1");
+}
+
+/* An error is told when its address is asked for, and tried no second time. */
+static void error_waits_for_its_turn(void **state) {
+    static const char *const list[] = {"::1", "127.0.0.1", "127.0.0.2", NULL};
+
+    (void)state;
+    says_nothing("::1");
+    assert_int_equal(resolve(list), 3);
+    connect_in_vain(0, HEAD_START_NS * 2);
+    assert_string_equal(begun, "::1 127.0.0.1 127.0.0.2");
+    assert_int_equal(port.connect(port.context, 0, 1), MST_ERR_REFUSED);
+    assert_int_equal(port.detail(port.context, 0), ECONNREFUSED);
+    assert_int_equal(port.connect(port.context, 0, 2), MST_ERR_REFUSED);
+    assert_string_equal(begun, "::1 127.0.0.1 127.0.0.2");
+}
+
+/* Those that fail lose no time: eight with a head start each were 2 s. */
+static void failure_lets_the_next_begin(void **state) {
+    static const char *const list[] = {
+        "::1",       "127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4",
+        "127.0.0.5", "127.0.0.6", "127.0.0.7", "127.0.0.8", NULL};
+    uint64_t begin_ns;
+
+    (void)state;
+    says_nothing("::1");
+    answers("127.0.0.8", 1);
+    assert_int_equal(resolve(list), 9);
+    begin_ns = now_ns();
+    assert_int_equal(connect_to(0), 1);
+    assert_true(now_ns() - begin_ns < 7 * (uint64_t)HEAD_START_NS);
+    expect_peer("127.0.0.8");
+}
+
+/* The system asks again after a second. */
+static void late_answer_of_the_first_counts(void **state) {
+    static const char *const list[] = {"::1", "127.0.0.1", NULL};
+    size_t first = says_nothing("::1");
+    int peer;
+
+    (void)state;
+    says_nothing("127.0.0.1");
+    assert_int_equal(resolve(list), 2);
+    connect_in_vain(0, HEAD_START_NS * 2);
+    assert_string_equal(begun, "::1 127.0.0.1");
+    fillers_close(first);
+    fcntl(listeners[first].fd, F_SETFL, O_NONBLOCK);
+    while ((peer = accept(listeners[first].fd, NULL, NULL)) >= 0) {
+        close(peer);
+    }
+    assert_int_equal(connect_to(0), 1);
+    expect_peer("::1");
+    assert_string_equal(begun, "::1 127.0.0.1");
+}
+
+/* The library goes on to the next address after a while. */
+static void race_goes_on_without_the_one_that_was_left(void **state) {
+    static const char *const list[] = {"::1", "127.0.0.1", "127.0.0.2", NULL};
+
+    (void)state;
+    says_nothing("::1");
+    says_nothing("127.0.0.1");
+    answers("127.0.0.2", 1);
+    assert_int_equal(resolve(list), 3);
+    connect_in_vain(0, HEAD_START_NS + HEAD_START_NS / 2);
+    connect_in_vain(1, 0);
+    assert_int_equal(connect_to(1), 1);
+    expect_peer("127.0.0.2");
+    assert_string_equal(begun, "::1 127.0.0.1 127.0.0.2");
+    /* What is left is the one that was beaten. */
+    connect_in_vain(2, HEAD_START_NS * 2);
+    assert_string_equal(begun, "::1 127.0.0.1 127.0.0.2 127.0.0.1");
+}
+
+static void close_leaves_nothing(void **state) {
+    static const char *const list[] = {"::1", "127.0.0.1", NULL};
+    int before;
+
+    (void)state;
+    says_nothing("::1");
+    says_nothing("127.0.0.1");
+    before = open_descriptors();
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(resolve(list), 2);
+        connect_in_vain(0, (uint64_t)i * HEAD_START_NS);
+        assert_true(open_descriptors() > before);
+        port.close(port.context, 0);
+        assert_int_equal(open_descriptors(), before);
+    }
+}
+
+/* Whatever the addresses do: one that answers is found, before it each is
+ * tried once at most, and where none does each is tried once. */
+static void any_list_is_gone_through(void **state) {
+    static const char *const hosts[] = {"127.0.0.1", "::1", "127.0.0.2",
+                                        "127.0.0.3"};
+
+    (void)state;
+    says_nothing("127.0.0.1");
+    answers("::1", 64);
+    for (unsigned n = 0; n < 24; n++) {
+        const char *list[5] = {hosts[n % 4], hosts[(n + 1 + n / 4 % 3) % 4]};
+        unsigned used = 2;
+        size_t answering = 0;
+        int count, rc = MST_ERR_REFUSED;
+        bool silent = false;
+
+        for (unsigned i = 0; used < 2 + n % 3 && i < 4; i++) {
+            if (hosts[i] != list[0] && hosts[i] != list[1]) {
+                list[used++] = hosts[i];
+            }
+        }
+        count = resolve(list);
+        assert_int_equal(count, used);
+        for (unsigned i = 0; i < used; i++) {
+            answering += list[i] == hosts[1];
+            silent |= list[i] == hosts[0];
+        }
+        for (int i = 0; i < count && rc != 1; i++) {
+            if (answering == 0 && list[i] == hosts[0]) {
+                connect_in_vain(i, 0);
+            } else {
+                rc = connect_to(i);
+            }
+        }
+        if (answering > 0) {
+            assert_int_equal(rc, 1);
+            expect_peer("::1");
+        } else if (!silent) {
+            assert_int_equal(rc, MST_ERR_REFUSED);
+        }
+        for (unsigned i = 0; i < used; i++) {
+            const char *at = strstr(begun, list[i]);
+
+            assert_true(at == NULL || strstr(at + 1, list[i]) == NULL);
+            assert_true(at != NULL || answering > 0 || silent);
+        }
+        port.close(port.context, 0);
+    }
+}
+
+/* ------------------------------------------------------------------------
+ * Waiting
+ * ------------------------------------------------------------------------ */
+
+static struct mst_client clients[MANY];
+static unsigned char rooms[MANY][MST_MEMORY_LEN(MST_LENGTHS_USUAL)];
+static const struct mst_link *objects[MANY];
+
+static int token_at_hand(void *context, uint32_t key, char *text, size_t cap,
+                         int64_t *until_s) {
+    (void)context;
+    (void)key;
+    *until_s = time(NULL) + 3600;
+    return snprintf(text, cap, "abc");
+}
+
+static void clients_begin(size_t count) {
+    static struct mst_memory memories[MANY];
+    static char url[64];
+    struct mst_config config = {
+        .ws_url = url,
+        .auth_url = "http://127.0.0.1",
+        .client_id = "id",
+        .client_secret = "secret",
+        .flags = MST_ALLOW_PLAIN,
+        .resolve_ms = 60000,
+        .connect_ms = 60000,
+    };
+
+    snprintf(url, sizeof url, "ws://list.test:%u/", (unsigned)number);
+    port.token_load = token_at_hand;
+    for (size_t i = 0; i < count; i++) {
+        memories[i] =
+            (struct mst_memory){rooms[i], sizeof rooms[i], MST_LENGTHS_USUAL};
+        config.link = (int)i;
+        assert_int_equal(
+            mst_client_init(&clients[i], &config, &port, &memories[i]), 0);
+        objects[i] = &clients[i].link;
+    }
+}
+
+/* By a loop of one's own. */
+static void wait_by_poll(size_t count) {
+    struct pollfd fds[MANY];
+    uint32_t left = UINT32_MAX;
+    size_t used = mst_posix_pollfds(&posix, objects, count, fds);
+
+    assert_true(used <= count);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t its = mst_next_deadline_ms(objects[i]);
+
+        left = its < left ? its : left;
+    }
+    assert_true(poll(fds, used, (int)left) >= 0);
+}
+
+/* All get past a first address that is broken: none sleeps for longer, and
+ * none wakes up all the time. */
+static void get_past(size_t count, bool own_loop) {
+    static const char *const list[] = {"::1", "127.0.0.1", NULL};
+    uint64_t begin_ns;
+    struct mst_event event;
+    unsigned waits = 0;
+
+    names = list;
+    says_nothing("::1");
+    answers("127.0.0.1", MANY);
+    clients_begin(count);
+    begin_ns = now_ns();
+    for (;;) {
+        size_t connected = 0;
+        int next = own_loop || waits == 0 ? 0 : mst_posix_next(&posix);
+
+        while (next >= 0 && next < (int)count) {
+            assert_int_equal(mst_poll(&clients[next], &event), 0);
+            next = own_loop || waits == 0 ? next + 1 : mst_posix_next(&posix);
+        }
+        for (size_t i = 0; i < count; i++) {
+            connected += mst_link_state(objects[i]) == MST_STATE_UPGRADE;
+        }
+        if (connected == count) {
+            break;
+        }
+        if (own_loop) {
+            wait_by_poll(count);
+        } else {
+            assert_true(mst_posix_wait(&posix, objects, count, 60000) >= 0);
+        }
+        waits++;
+        assert_true(now_ns() - begin_ns < HANG_NS);
+    }
+    assert_true(now_ns() - begin_ns >= HEAD_START_NS);
+    /* A few for each stage of each; asleep without a list of the system's
+     * it looks every 10 ms. */
+    assert_true(waits < (no_lists ? 2000 : 20 * count));
+    for (size_t i = 0; i < count; i++) {
+        mst_client_wipe(&clients[i]);
+    }
+}
+
+static void wait_wakes_up_in_between(void **state) {
+    (void)state;
+    get_past(1, false);
+}
+
+static void several_wake_up_in_between(void **state) {
+    (void)state;
+    get_past(3, false);
+}
+
+static void many_wake_up_in_between(void **state) {
+    (void)state;
+    get_past(MANY, false);
+}
+
+static void own_loop_wakes_up_in_between(void **state) {
+    (void)state;
+    get_past(1, true);
+}
+
+static void own_loop_of_many_wakes_up_in_between(void **state) {
+    (void)state;
+    get_past(MANY, true);
+}
+
+/* As on a system that has no descriptor for several. */
+static void waits_without_a_list(void **state) {
+    (void)state;
+    no_lists = true;
+    get_past(1, false);
+}
+
+static void many_wait_without_a_list(void **state) {
+    (void)state;
+    no_lists = true;
+    get_past(MANY, false);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(families_take_turns),
+        TEST(broken_first_costs_its_head_start),
+        TEST(good_first_is_alone),
+        TEST(refused_are_each_tried_once),
+        TEST(error_waits_for_its_turn),
+        TEST(failure_lets_the_next_begin),
+        TEST(late_answer_of_the_first_counts),
+        TEST(race_goes_on_without_the_one_that_was_left),
+        TEST(close_leaves_nothing),
+        TEST(any_list_is_gone_through),
+        TEST(wait_wakes_up_in_between),
+        TEST(several_wake_up_in_between),
+        TEST(many_wake_up_in_between),
+        TEST(own_loop_wakes_up_in_between),
+        TEST(own_loop_of_many_wakes_up_in_between),
+        TEST(waits_without_a_list),
+        TEST(many_wait_without_a_list),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
