@@ -25,16 +25,16 @@ system = $(patsubst -I%,-isystem%,$(shell pkg-config --cflags $(1)))
 libs = $(shell pkg-config --libs $(1))
 
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow $(WERROR)
-BASE_CPPFLAGS = -I. -Iport/posix -Iport/primitives \
+BASE_CPPFLAGS = -I. -Iport/posix -Iport/primitives -Iport/cares \
 	$(addprefix -isystem ,$(BEARSSL_DIR:%=%/inc) \
 	$(BEARSSL_DIR:%=%/include) $(BEARSSL_DIR))
 BASE_LDFLAGS = -Wl,--as-needed \
 	$(addprefix -L,$(BEARSSL_DIR:%=%/build) $(BEARSSL_DIR:%=%/lib))
 BASE_LIBS = -lbearssl -pthread
 
-TOOL_MODULES = inih jansson ncursesw
+TOOL_MODULES = inih jansson ncursesw libcares
 SANDBOX_MODULES = libsoup-3.0 jansson gnutls sqlite3
-TEST_MODULES = cmocka jansson
+TEST_MODULES = cmocka jansson libcares
 PRIMITIVES_MODULES = libcrypto
 BENCH_MODULES = simdjson RapidJSON libcjson jansson libwebsockets openssl
 
@@ -68,8 +68,9 @@ POSIX_SRC = $(wildcard port/posix/*.c)
 TEST_SRC = $(wildcard test/unit/*.c test/session/*.c test/real/*.c)
 PROXY_SRC = port/proxy/mst_proxy.c
 PRIMITIVES_SRC = port/primitives/mst_primitives.c
+CARES_SRC = port/cares/mst_cares.c
 HELPER_SRC = $(wildcard test/lib/*.c port/mock/*.c port/conform/*.c) \
-	$(POSIX_SRC) $(PROXY_SRC) $(PRIMITIVES_SRC)
+	$(POSIX_SRC) $(PROXY_SRC) $(PRIMITIVES_SRC) $(CARES_SRC)
 ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
 	$(sort $(HELPER_SRC)) $(TEST_SRC) \
 	$(wildcard test/bench/*.c test/size/*.c)
@@ -115,7 +116,7 @@ install: $(LIBRARY) $(POSIX) $(PRIMITIVES)
 		$(INSTALLED)/lib/cmake/mini_stream
 	install -m 644 mini_stream.h port/posix/mst_posix.h \
 		port/proxy/mst_proxy.h port/primitives/mst_primitives.h \
-		$(INSTALLED)/include
+		port/cares/mst_cares.h $(INSTALLED)/include
 	install -m 644 $^ $(INSTALLED)/lib
 	install -m 644 port/install/*.pc $(INSTALLED)/lib/pkgconfig
 	install -m 644 port/install/*.cmake $(INSTALLED)/lib/cmake/mini_stream
@@ -260,7 +261,8 @@ $(BUILD)/%.a:
 	$(call quiet,archive) rm -f $@ && $(AR) rcs $@ $^
 
 $(LIBRARY): $(BUILD)/obj/mini_stream.o
-$(POSIX): $(patsubst %.c,$(BUILD)/obj/%.o,$(POSIX_SRC) $(PROXY_SRC))
+$(POSIX): $(patsubst %.c,$(BUILD)/obj/%.o,$(POSIX_SRC) $(PROXY_SRC) \
+	$(CARES_SRC))
 $(PRIMITIVES): $(PRIMITIVES_SRC:%.c=$(BUILD)/obj/%.o)
 $(BUILD)/san/libmini_stream.a: $(BUILD)/san/mini_stream.o
 $(BUILD)/san/libhelpers.a: $(sort $(HELPER_SRC:%.c=$(BUILD)/san/%.o))
@@ -317,9 +319,10 @@ $(filter $(BUILD)/bench/client_%,$(BENCH)) $(BUILD)/bench/many: \
 	$(call bench_objects,client corpus)
 $(BUILD)/bench/client_mini_stream $(BUILD)/bench/many: \
 	$(call bench_objects,posix_client) \
-	$(patsubst %.c,$(BUILD)/bench/obj/%.o,$(POSIX_SRC) $(PRIMITIVES_SRC))
+	$(patsubst %.c,$(BUILD)/bench/obj/%.o,$(POSIX_SRC) $(PRIMITIVES_SRC) \
+	$(CARES_SRC))
 $(BUILD)/bench/client_mini_stream $(BUILD)/bench/many: \
-	bench_libs = $(primitives_libs)
+	bench_libs = $(primitives_libs) -lcares
 $(BUILD)/bench/client_beast: $(call bench_objects,decode_simdjson)
 $(BUILD)/bench/client_beast: bench_libs = -lsimdjson -lssl -lcrypto -lstdc++
 $(BUILD)/bench/client_lws: $(call bench_objects,decode_cjson)

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "mst_cares.h"
+
 static char via[MST_HOST_MAX + 40];
 static bool direct; /* the last connection */
 
@@ -100,6 +102,7 @@ bool network_begin(struct network *network, const struct settings *settings,
         snprintf(error, SETTINGS_ERROR_LEN, "%s", mst_strerror(rc));
         return false;
     }
+    mst_cares_init(&network->posix);
     /* Where there is no memory for these, BearSSL's own serve. */
     (void)mst_primitives_init(&network->primitives, 1, &network->below);
     network->port = network->below;

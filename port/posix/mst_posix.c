@@ -659,11 +659,13 @@ static bool resolver_begin(struct mst_posix_link *link,
     return false;
 }
 
-static bool resolver_resolve(struct mst_posix_link *link,
+static bool resolver_resolve(struct mst_posix *posix,
+                             struct mst_posix_link *link,
                              const struct mst_endpoint *endpoint) {
     struct mst_posix_answer *answer = &link->answer;
     ssize_t n;
 
+    (void)posix;
     if (link->set < 0) {
         return resolver_begin(link, endpoint);
     }
@@ -679,16 +681,22 @@ static bool resolver_resolve(struct mst_posix_link *link,
     return true;
 }
 
-static void resolver_end(struct mst_posix_link *link) {
-    (void)link; /* the thread's socket is closed, and that is all */
+/* The thread's socket is closed, and that is all. */
+static void resolver_end(struct mst_posix *posix, struct mst_posix_link *link) {
+    (void)posix;
+    (void)link;
 }
 
-static const struct mst_posix_resolver resolver = {resolver_resolve,
-                                                   resolver_end};
+static void resolver_forget(struct mst_posix *posix) {
+    (void)posix;
+}
+
+static const struct mst_posix_resolver resolver = {
+    resolver_resolve, resolver_end, resolver_forget};
 
 static int port_resolve(void *context, int number,
                         const struct mst_endpoint *endpoint) {
-    const struct mst_posix *posix = context;
+    struct mst_posix *posix = context;
     struct mst_posix_link *link = link_of(context, number);
     struct mst_posix_answer *answer;
 
@@ -707,10 +715,10 @@ static int port_resolve(void *context, int number,
         }
     }
     if (link->resolves) {
-        if (!posix->resolver->resolve(link, endpoint)) {
+        if (!posix->resolver->resolve(posix, link, endpoint)) {
             return 0;
         }
-        posix->resolver->end(link);
+        posix->resolver->end(posix, link);
         set_close(link);
         link->resolves = false;
     }
@@ -722,9 +730,8 @@ static int port_resolve(void *context, int number,
  * Port
  * ------------------------------------------------------------------------ */
 
-static void link_close(const struct mst_posix *posix,
-                       struct mst_posix_link *link) {
-    posix->resolver->end(link);
+static void link_close(struct mst_posix *posix, struct mst_posix_link *link) {
+    posix->resolver->end(posix, link);
     race_end(link);
     link_close_descriptor(link, &link->fd);
     link->resolves = false;
@@ -784,6 +791,7 @@ void mst_posix_free(struct mst_posix *posix) {
         link_close(posix, &posix->links[i]);
     }
     if (posix->count > 0) { /* it was initialised */
+        posix->resolver->forget(posix);
         descriptor_close(&posix->state.watch);
     }
 }

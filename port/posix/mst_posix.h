@@ -5,6 +5,7 @@
  *
  * Needs POSIX threads (-pthread): a name is resolved by the C library in a
  * thread of its own, so that no call here ever waits for a name server.
+ * ../cares needs no thread for it.
  *
  * A host's addresses are tried as RFC 8305 has it: in the resolver's order
  * (RFC 6724), with families in turn, and where one has not answered within
@@ -39,6 +40,9 @@ union mst_posix_address {
     struct sockaddr_in6 v6;
 };
 
+struct mst_posix;
+struct mst_posix_resolution; /* c-ares' */
+
 struct mst_posix_answer {
     int error, detail, count;
     union mst_posix_address addresses[MST_POSIX_ADDRESSES_MAX];
@@ -50,6 +54,7 @@ struct mst_posix_link {
     int set;   /* stands for what the link waits for until then, or -1 */
     int timer; /* in the set, or -1 */
     bool resolves;
+    struct mst_posix_resolution *resolution; /* or NULL */
     bool naps;        /* nothing stands for all of it: look now and then, */
     uint32_t nap_end; /* next at this time */
     bool listed;      /* it is looked at in each wait */
@@ -75,11 +80,13 @@ struct mst_posix_link {
 };
 
 /* How names are resolved: resolve is called until it is true, and has filled
- * in the answer then; end may come at any time, and once too often. */
+ * in the answer then; end may come at any time, and more than once; forget
+ * comes last. */
 struct mst_posix_resolver {
-    bool (*resolve)(struct mst_posix_link *link,
+    bool (*resolve)(struct mst_posix *posix, struct mst_posix_link *link,
                     const struct mst_endpoint *endpoint);
-    void (*end)(struct mst_posix_link *link);
+    void (*end)(struct mst_posix *posix, struct mst_posix_link *link);
+    void (*forget)(struct mst_posix *posix);
 };
 
 /* What a wait keeps for the next one. */
@@ -98,6 +105,7 @@ struct mst_posix {
     struct mst_posix_wait_state state;         /* private */
     const char *token_path;                    /* private */
     const struct mst_posix_resolver *resolver; /* private */
+    struct mst_posix_resolution *kept;         /* private */
     /* The last mst_posix_error of the token's file, or 0 as long as there was
      * none, and its errno or 0: see mst_posix_token_file(). */
     int token_error, token_detail;
@@ -205,7 +213,8 @@ int mst_posix_next(struct mst_posix *posix);
  * one entry for each object, and returns how many these are. They hold until
  * the next poll. Where mst_posix_wait() has read and no poll has followed,
  * POLLOUT is among them: there is mostly room. A link number that the port does
- * not have is passed over. */
+ * not have is passed over. On other systems than Linux sleep for 10 ms at most
+ * while an object resolves or connects. */
 size_t mst_posix_pollfds(const struct mst_posix *posix,
                          const struct mst_link *const *objects, size_t count,
                          struct pollfd *fds);

@@ -6,6 +6,7 @@
 #include "posix_client.h"
 
 #include "corpus.h"
+#include "mst_cares.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -41,6 +42,7 @@ void posix_client_begin(struct posix_client *shared,
         .request_gap_ms = 1,
     };
     mst_posix_init(&shared->posix, links, links_len, &shared->port);
+    mst_cares_init(&shared->posix);
     shared->port.token_load = token_load;
     if (client->tls && !client->alone &&
         mst_primitives_init(&shared->primitives, links_len, &shared->port)) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The port conformance test against its peer: on the POSIX port, and through a
-real HTTP proxy (tinyproxy) over it.
+"""The port conformance test against its peer: on the POSIX port, with c-ares
+and with a thread for each name, and through a real HTTP proxy (tinyproxy) over
+it.
 
 Usage: posix_conform.py [PART_OF_A_TEST'S_NAME...]
 BUILD: where the programs are (default: build).
@@ -17,14 +18,15 @@ from e2e import BUILD, check, run_all, tests_of
 from tinyproxy import Tinyproxy
 
 
-def conform(*proxy):
+def conform(resolver, *proxy):
     """All its cases, through this proxy or without one."""
     with subprocess.Popen([sys.executable, "port/conform/peer.py"],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as peer:
         ports = peer.stdout.readline().split()
         run = subprocess.run(
-            [os.path.join(BUILD, "test/real/run_conform"), *ports, *proxy],
+            [os.path.join(BUILD, "test/real/run_conform"), resolver, *ports,
+             *proxy],
             stdout=subprocess.PIPE, text=True, check=False)
         peer.stdin.close()
     print(run.stdout, end="")
@@ -32,7 +34,11 @@ def conform(*proxy):
 
 
 def test_posix():
-    conform()
+    conform("cares")
+
+
+def test_posix_with_threads():
+    conform("threads")
 
 
 def test_proxy():
@@ -41,7 +47,7 @@ def test_proxy():
         proxy.start()
         try:
             proxy.wait_listening()
-            conform(proxy.url)
+            conform("cares", proxy.url)
         finally:
             proxy.stop()
 

@@ -327,6 +327,9 @@ static void broken_first_costs_its_head_start(void **state) {
         begun[0] = '\0';
         connect_in_vain(1, HEAD_START_NS * 2);
         assert_string_equal(begun, lists[i][0]);
+        /* And the winner's number is its own. */
+        assert_int_equal(connect_to(0), 1);
+        expect_peer(lists[i][1]);
         close(peer);
         (void)tear_down(state);
         assert_int_equal(set_up(state), 0);
@@ -438,6 +441,25 @@ static void race_goes_on_without_the_one_that_was_left(void **state) {
     /* What is left is the one that was beaten. */
     connect_in_vain(2, HEAD_START_NS * 2);
     assert_string_equal(begun, "::1 127.0.0.1 127.0.0.2 127.0.0.1");
+}
+
+/* Whichever comes next, they race again. */
+static void beaten_were_not_used(void **state) {
+    static const char *const list[] = {"::1", "127.0.0.1", "127.0.0.2", NULL};
+
+    (void)state;
+    says_nothing("::1");
+    says_nothing("127.0.0.1");
+    answers("127.0.0.2", 4);
+    for (int next = 1; next <= 2; next++) {
+        assert_int_equal(resolve(list), 3);
+        assert_int_equal(connect_to(0), 1);
+        begun[0] = '\0';
+        connect_in_vain(next, HEAD_START_NS * 2);
+        assert_string_equal(begun,
+                            next == 1 ? "127.0.0.1 ::1" : "::1 127.0.0.1");
+        port.close(port.context, 0);
+    }
 }
 
 static void close_leaves_nothing(void **state) {
@@ -563,17 +585,18 @@ static void wait_by_poll(size_t count) {
     assert_true(poll(fds, used, (int)left) >= 0);
 }
 
-/* All get past a first address that is broken: none sleeps for longer, and
+/* All get past two addresses that are broken: none sleeps for longer, and
  * none wakes up all the time. */
 static void get_past(size_t count, bool own_loop) {
-    static const char *const list[] = {"::1", "127.0.0.1", NULL};
+    static const char *const list[] = {"::1", "127.0.0.1", "127.0.0.2", NULL};
     uint64_t begin_ns;
     struct mst_event event;
     unsigned waits = 0;
 
     names = list;
     says_nothing("::1");
-    answers("127.0.0.1", MANY);
+    says_nothing("127.0.0.1");
+    answers("127.0.0.2", MANY);
     clients_begin(count);
     begin_ns = now_ns();
     for (;;) {
@@ -598,7 +621,7 @@ static void get_past(size_t count, bool own_loop) {
         waits++;
         assert_true(now_ns() - begin_ns < HANG_NS);
     }
-    assert_true(now_ns() - begin_ns >= HEAD_START_NS);
+    assert_true(now_ns() - begin_ns >= 2 * HEAD_START_NS);
     /* A few for each stage of each; asleep without a list of the system's
      * it looks every 10 ms. */
     assert_true(waits < (no_lists ? 2000 : 20 * count));
@@ -657,6 +680,7 @@ int main(void) {
         TEST(failure_lets_the_next_begin),
         TEST(late_answer_of_the_first_counts),
         TEST(race_goes_on_without_the_one_that_was_left),
+        TEST(beaten_were_not_used),
         TEST(close_leaves_nothing),
         TEST(any_list_is_gone_through),
         TEST(wait_wakes_up_in_between),

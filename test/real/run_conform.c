@@ -1,15 +1,18 @@
 /*
  * The port conformance test on the POSIX port, or through a proxy over it:
- * run_conform PEER_PORT CLOSED_PORT [PROXY_URL].
+ * run_conform RESOLVER PEER_PORT CLOSED_PORT [PROXY_URL], with the resolver
+ * "cares" or "threads".
  *
  * SPDX-License-Identifier: 0BSD
  */
+#include "mst_cares.h"
 #include "mst_conform.h"
 #include "mst_posix.h"
 #include "mst_proxy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define LINKS 5
@@ -44,20 +47,23 @@ int main(int argc, char **argv) {
     };
     int failed;
 
-    if (argc < 3 || argc > 4) {
-        fprintf(stderr,
-                "usage: run_conform PEER_PORT CLOSED_PORT [PROXY_URL]\n");
+    if (argc < 4 || argc > 5) {
+        fprintf(stderr, "usage: run_conform RESOLVER PEER_PORT CLOSED_PORT "
+                        "[PROXY_URL]\n");
         return 2;
     }
-    conform.peer_port = (uint16_t)strtoul(argv[1], NULL, 10);
-    conform.closed_port = (uint16_t)strtoul(argv[2], NULL, 10);
+    conform.peer_port = (uint16_t)strtoul(argv[2], NULL, 10);
+    conform.closed_port = (uint16_t)strtoul(argv[3], NULL, 10);
     if (mst_posix_init(&posix, links, LINKS, &conform.port) != 0) {
         return EXIT_FAILURE;
     }
-    if (argc == 4) {
+    if (strcmp(argv[1], "cares") == 0) {
+        mst_cares_init(&posix);
+    }
+    if (argc == 5) {
         conform.proxied = true;
         below = conform.port;
-        if (mst_proxy_init(&proxy, argv[3], &below, proxied, LINKS,
+        if (mst_proxy_init(&proxy, argv[4], &below, proxied, LINKS,
                            &conform.port) != 0) {
             return EXIT_FAILURE;
         }
