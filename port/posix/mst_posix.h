@@ -48,28 +48,28 @@ struct mst_posix_answer {
     union mst_posix_address addresses[MST_POSIX_ADDRESSES_MAX];
 };
 
-/* One link: a socket and what belongs to it; 2.8 KB. */
+/* One link: a socket and what belongs to it; 2.7 KB. */
 struct mst_posix_link {
-    int fd;    /* the socket once it is connected, or -1 */
-    int set;   /* stands for what the link waits for until then, or -1 */
-    int timer; /* in the set, or -1 */
-    bool resolves;
-    struct mst_posix_resolution *resolution; /* or NULL */
-    bool naps;        /* nothing stands for all of it: look now and then, */
-    uint32_t nap_end; /* next at this time */
-    bool listed;      /* it is looked at in each wait */
-    bool ready;       /* its object can go on, and was not told of yet */
-    bool ended;       /* the system's list has said: the peer sends no more */
-    short wanted;     /* events that are waited for, or 0 */
-    short watched;    /* those that the system's list has for it */
-    short reported;   /* those that the list has said have come, and no call has
+    int fd;         /* the socket once it is connected, or -1 */
+    int set;        /* stands for what the link waits for until then, or -1 */
+    int timer;      /* in the set, or -1 */
+    bool resolves;  /* the resolver was asked, and has not answered yet */
+    bool naps;      /* nothing stands for all of it: look at nap_end */
+    bool listed;    /* it is looked at in each wait */
+    bool ready;     /* its object can go on, and was not told of yet */
+    bool ended;     /* the system's list has said: the peer sends no more */
+    short wanted;   /* events that are waited for, or 0 */
+    short watched;  /* those that the system's list has for it */
+    short reported; /* those that the list has said have come, and no call has
                      * found used up since */
-    int error;        /* that recv() met: the end of it */
-    int next;         /* in the list of those that are looked at, or -1 */
-    uint32_t round;   /* of the last wait that looked at every object */
-    size_t position;  /* of its object, at the last wait */
+    int error;      /* that recv() met: the end of it */
+    int next;       /* in the list of those that are looked at, or -1 */
+    uint32_t round; /* of the last wait that looked at every object */
+    uint32_t nap_end;
+    size_t position;            /* of its object, at the last wait */
     size_t ahead_at, ahead_len; /* of what a wait has read, not handed out */
-    int address;                /* the one that was asked for last */
+    struct mst_posix_resolution *resolution; /* the resolver's own, or NULL */
+    int address;                             /* that was asked for last */
     int detail;
     int fds[MST_POSIX_ADDRESSES_MAX];    /* sockets that connect, or -1 */
     int errors[MST_POSIX_ADDRESSES_MAX]; /* of those that could not, or 0 */

@@ -36,7 +36,10 @@ static int entries(const char *path) {
     DIR *directory = opendir(path);
     int count = 0;
 
-    while (directory != NULL && readdir(directory) != NULL) {
+    if (directory == NULL) {
+        return -1;
+    }
+    while (readdir(directory) != NULL) {
         count++;
     }
     closedir(directory);
@@ -191,5 +194,6 @@ int main(int argc, char **argv) {
                     strcmp(argv[2], "own") == 0);
     }
     mst_posix_free(&posix);
+    memset(&posix, 0, sizeof posix); /* what it still had is lost, and seen */
     return EXIT_SUCCESS;
 }
