@@ -32,9 +32,9 @@ BASE_LDFLAGS = -Wl,--as-needed \
 	$(addprefix -L,$(BEARSSL_DIR:%=%/build) $(BEARSSL_DIR:%=%/lib))
 BASE_LIBS = -lbearssl -pthread
 
-TOOL_MODULES = inih jansson ncursesw libcares
+TOOL_MODULES = inih jansson ncursesw libcares openssl
 SANDBOX_MODULES = libsoup-3.0 jansson gnutls sqlite3
-TEST_MODULES = cmocka jansson libcares
+TEST_MODULES = cmocka jansson libcares openssl
 PRIMITIVES_MODULES = libcrypto
 BENCH_MODULES = simdjson RapidJSON libcjson jansson libwebsockets openssl
 
@@ -43,18 +43,19 @@ flags = $(BASE_CPPFLAGS) $(strip \
 	$(if $(filter examples/sandbox/%,$(1)),-std=gnu11 \
 		$(call system,$(SANDBOX_MODULES)), \
 	$(if $(filter examples/mini-stream/%,$(1)),-std=gnu11 -Iport/proxy \
-		$(call system,$(TOOL_MODULES)), \
+		-Iport/openssl $(call system,$(TOOL_MODULES)), \
 	$(if $(filter test/bench/%,$(1)), \
 		$(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) -Itest/lib \
 		$(call system,$(BENCH_MODULES)), \
 	$(if $(filter test/size/%,$(1)),-std=c99, \
+	$(if $(filter port/openssl/%,$(1)),-std=c99 $(call system,openssl), \
 	$(if $(filter port/lwip/% examples/firmware/% test/firmware/%,$(1)), \
 		$(firmware_clang), \
 	$(if $(filter $(WINDOWS_SRC),$(1)),$(windows_clang), \
 	$(if $(filter test/%,$(1)),-std=gnu11 -Iport/mock -Iport/conform -Iport/proxy \
-		-Itest/lib \
+		-Iport/openssl -Itest/lib \
 		$(call system,$(TEST_MODULES)), \
-	$(if $(filter examples/%,$(1)),-std=gnu11,-std=c99)))))))))
+	$(if $(filter examples/%,$(1)),-std=gnu11,-std=c99))))))))))
 options = $(call flags,$<) $(CPPFLAGS) $(WARNINGS) $(CFLAGS) -MMD -MP
 compile = $(CC) $(options)
 
@@ -67,10 +68,11 @@ POSIX_SRC = $(wildcard port/posix/*.c)
 # A program each; what they share is in lib/, see test/README.md.
 TEST_SRC = $(wildcard test/unit/*.c test/session/*.c test/real/*.c)
 PROXY_SRC = port/proxy/mst_proxy.c
+OPENSSL_SRC = port/openssl/mst_openssl.c
 PRIMITIVES_SRC = port/primitives/mst_primitives.c
 CARES_SRC = port/cares/mst_cares.c
 HELPER_SRC = $(wildcard test/lib/*.c port/mock/*.c port/conform/*.c) \
-	$(POSIX_SRC) $(PROXY_SRC) $(PRIMITIVES_SRC) $(CARES_SRC)
+	$(POSIX_SRC) $(PROXY_SRC) $(OPENSSL_SRC) $(PRIMITIVES_SRC) $(CARES_SRC)
 ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
 	$(sort $(HELPER_SRC)) $(TEST_SRC) \
 	$(wildcard test/bench/*.c test/size/*.c)
@@ -83,6 +85,7 @@ PROGRAMS = $(addprefix $(BUILD)/,mini-stream sandbox ws-echo first put-address \
 TESTS = $(TEST_SRC:%.c=$(BUILD)/%)
 LIBRARY = $(BUILD)/libmini_stream.a
 POSIX = $(BUILD)/libmst_posix.a
+OPENSSL = $(BUILD)/libmst_openssl.a
 PRIMITIVES = $(BUILD)/libmst_primitives.a
 
 INSTALLED = $(DESTDIR)$(PREFIX)
@@ -111,12 +114,13 @@ all: $(PROGRAMS) $(LIBRARY)
 	@: # and says nothing where nothing is to be done
 
 ## Install library and what is beside it to PREFIX (/usr/local), under DESTDIR
-install: $(LIBRARY) $(POSIX) $(PRIMITIVES)
+install: $(LIBRARY) $(POSIX) $(OPENSSL) $(PRIMITIVES)
 	install -d $(INSTALLED)/include $(INSTALLED)/lib/pkgconfig \
 		$(INSTALLED)/lib/cmake/mini_stream
 	install -m 644 mini_stream.h port/posix/mst_posix.h \
-		port/proxy/mst_proxy.h port/primitives/mst_primitives.h \
-		port/cares/mst_cares.h $(INSTALLED)/include
+		port/proxy/mst_proxy.h port/openssl/mst_openssl.h \
+		port/primitives/mst_primitives.h port/cares/mst_cares.h \
+		$(INSTALLED)/include
 	install -m 644 $^ $(INSTALLED)/lib
 	install -m 644 port/install/*.pc $(INSTALLED)/lib/pkgconfig
 	install -m 644 port/install/*.cmake $(INSTALLED)/lib/cmake/mini_stream
@@ -263,6 +267,7 @@ $(BUILD)/%.a:
 $(LIBRARY): $(BUILD)/obj/mini_stream.o
 $(POSIX): $(patsubst %.c,$(BUILD)/obj/%.o,$(POSIX_SRC) $(PROXY_SRC) \
 	$(CARES_SRC))
+$(OPENSSL): $(OPENSSL_SRC:%.c=$(BUILD)/obj/%.o)
 $(PRIMITIVES): $(PRIMITIVES_SRC:%.c=$(BUILD)/obj/%.o)
 $(BUILD)/san/libmini_stream.a: $(BUILD)/san/mini_stream.o
 $(BUILD)/san/libhelpers.a: $(sort $(HELPER_SRC:%.c=$(BUILD)/san/%.o))
@@ -270,8 +275,8 @@ $(BUILD)/san/libhelpers.a: $(sort $(HELPER_SRC:%.c=$(BUILD)/san/%.o))
 link = $(call quiet,link) mkdir -p $(@D) && \
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 
-$(BUILD)/mini-stream: $(TOOL_SRC:%.c=$(BUILD)/obj/%.o) $(PRIMITIVES) $(POSIX) \
-	$(LIBRARY)
+$(BUILD)/mini-stream: $(TOOL_SRC:%.c=$(BUILD)/obj/%.o) $(OPENSSL) \
+	$(PRIMITIVES) $(POSIX) $(LIBRARY)
 	$(link) $(BASE_LIBS) $(primitives_libs) $(call libs,$(TOOL_MODULES)) \
 		$(LDLIBS)
 

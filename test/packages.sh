@@ -14,7 +14,7 @@ build    libc6-dev              header:stdio.h      C library
 build    libbearssl-dev         header:bearssl.h    TLS engine
 build    libc-ares-dev          header:ares.h       resolves names
 build    pkg-config             command:pkg-config  finds the libraries below
-tool     libssl-dev             module:libcrypto    primitives for TLS
+tool     libssl-dev             module:openssl      TLS 1.3, primitives for TLS
 tool     libipsec-mb-dev        header:intel-ipsec-mb.h  some faster ones
 tool     libinih-dev            header:ini.h        reads the tool's profile
 tool     libjansson-dev         header:jansson.h    reads endpoints.json
@@ -29,6 +29,7 @@ sandbox  libnss-myhostname      host:localhost      resolves localhost
 test     libcmocka-dev          header:cmocka.h     test framework
 test     libjansson-dev         header:jansson.h    another reader of JSON
 test     iproute2               command:ip          network for names
+test     libssl-dev             module:openssl      TLS of a port, and its peer
 test     curl                   command:curl        another client of HTTP
 test     cmake                  command:cmake       builds somebody's project
 test     g++                    command:g++         and one in C++

@@ -1,6 +1,6 @@
 /*
  * The network of the tool: one connection on the POSIX port, through a proxy
- * where settings or environment name one.
+ * where settings or environment name one, with OpenSSL where settings say so.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -8,6 +8,7 @@
 
 #include "network.h"
 
+#include <openssl/err.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,29 +84,21 @@ static int proxy_begin(struct network *network, const char *url) {
                  http ? url + len : url) < 0) {
         abort();
     }
-    rc = mst_proxy_init(&network->proxy, text, &network->below,
-                        network->proxied, 1, &network->port);
+    rc = mst_proxy_init(&network->proxy, text, &network->direct,
+                        network->proxied, 1, &network->below);
     explicit_bzero(text, strlen(text));
     free(text);
     return rc;
 }
 
-bool network_begin(struct network *network, const struct settings *settings,
-                   char error[SETTINGS_ERROR_LEN]) {
+/* Puts a proxy between, if there is one to be asked. */
+static bool proxy_find(struct network *network, const struct settings *settings,
+                       char error[SETTINGS_ERROR_LEN]) {
     const char *set = settings->options.value[SETTING_PROXY];
     const char *url = set ? set : environment("https_proxy", "HTTPS_PROXY");
     const struct mst_endpoint *endpoint = &network->proxy.endpoint;
-    int rc =
-        mst_posix_init(&network->posix, network->links, 1, &network->below);
 
-    if (rc != 0) {
-        snprintf(error, SETTINGS_ERROR_LEN, "%s", mst_strerror(rc));
-        return false;
-    }
-    mst_cares_init(&network->posix);
-    /* Where there is no memory for these, BearSSL's own serve. */
-    (void)mst_primitives_init(&network->primitives, 1, &network->below);
-    network->port = network->below;
+    network->below = network->direct;
     if (!url || url[0] == '\0') {
         return true;
     }
@@ -123,15 +116,60 @@ bool network_begin(struct network *network, const struct settings *settings,
     return true;
 }
 
+static bool openssl_begin(struct network *network, const char *ca,
+                          char error[SETTINGS_ERROR_LEN]) {
+    int rc = mst_openssl_init(&network->openssl, ca, &network->below,
+                              network->secured, 1, &network->port);
+    unsigned long detail = network->openssl.detail;
+    const char *why = ERR_SYSTEM_ERROR(detail)
+                          ? strerror(ERR_GET_REASON(detail))
+                          : ERR_reason_error_string(detail);
+
+    if (rc == MST_ERR_ANCHORS) { /* never of the system's store */
+        snprintf(error, SETTINGS_ERROR_LEN, "trust anchors %s: %s",
+                 ca ? ca : getenv("SSL_CERT_FILE"),
+                 why ? why : mst_strerror(rc));
+    } else if (rc != 0) {
+        snprintf(error, SETTINGS_ERROR_LEN, "OpenSSL: %s", mst_strerror(rc));
+    }
+    return rc == 0;
+}
+
+bool network_begin(struct network *network, const struct settings *settings,
+                   char error[SETTINGS_ERROR_LEN]) {
+    int rc =
+        mst_posix_init(&network->posix, network->links, 1, &network->direct);
+
+    if (rc != 0) {
+        snprintf(error, SETTINGS_ERROR_LEN, "%s", mst_strerror(rc));
+        return false;
+    }
+    mst_cares_init(&network->posix);
+    if (!settings->openssl) {
+        /* Where there is no memory for these, BearSSL's own serve. */
+        (void)mst_primitives_init(&network->primitives, 1, &network->direct);
+    }
+    if (!proxy_find(network, settings, error)) {
+        return false;
+    }
+    network->port = network->below;
+    return !settings->openssl ||
+           openssl_begin(network, settings->options.value[SETTING_CA], error);
+}
+
 void network_end(struct network *network) {
+    mst_openssl_free(&network->openssl);
     mst_proxy_wipe(&network->proxy);
     mst_posix_free(&network->posix);
     mst_primitives_free(&network->primitives);
 }
 
 const char *network_via(int error, enum mst_state stage) {
+    const bool secured = error <= MST_ERR_TLS_ISSUER;
+
     return (stage == MST_STATE_RESOLVE || stage == MST_STATE_CONNECT) &&
-                   error != MST_ERR_CLOCK && error != MST_ERR_ENTROPY && !direct
+                   error != MST_ERR_CLOCK && error != MST_ERR_ENTROPY &&
+                   !secured && !direct
                ? via
                : "";
 }

@@ -1,12 +1,13 @@
 /*
  * The network of the tool: one connection on the POSIX port, through a proxy
- * where settings or environment name one.
+ * where settings or environment name one, with OpenSSL where settings say so.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #ifndef NETWORK_H
 #define NETWORK_H
 
+#include "mst_openssl.h"
 #include "mst_posix.h"
 #include "mst_primitives.h"
 #include "mst_proxy.h"
@@ -17,9 +18,12 @@ struct network {
     struct mst_posix posix;
     struct mst_posix_link links[1];
     struct mst_primitives primitives;
-    struct mst_port below;
+    struct mst_port direct; /* of posix */
     struct mst_proxy proxy;
     struct mst_proxy_link proxied[1];
+    struct mst_port below; /* of proxy, or as direct */
+    struct mst_openssl openssl;
+    struct mst_openssl_link secured[1];
 };
 
 /* Prepares the port. Returns false with a line in error. There is one network

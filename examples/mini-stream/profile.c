@@ -24,6 +24,7 @@ static const char *const keys[SETTING_COUNT] = {
     [SETTING_SECRET_FILE] = "secret_file",
     [SETTING_CA] = "ca",
     [SETTING_PROXY] = "proxy",
+    [SETTING_TLS] = "tls",
 };
 
 const char *profile_key(enum setting setting) {

@@ -20,6 +20,7 @@ enum setting {
     SETTING_SECRET_FILE,
     SETTING_CA,
     SETTING_PROXY,
+    SETTING_TLS,
     SETTING_COUNT
 };
 

@@ -39,6 +39,8 @@ static const struct argp_option settings_options[] = {
      "as an option only (default: HTTPS_PROXY, but for this machine and hosts "
      "that NO_PROXY names; networks such as 10.0.0.0/8 are not understood)",
      0},
+    {"tls", KEY_SETTING + SETTING_TLS, "LIBRARY", 0,
+     "bearssl (default; TLS 1.2) or openssl (TLS 1.2 and 1.3)", 0},
     {0, 0, 0, 0, "The client:", 9},
     {"client-id", KEY_SETTING + SETTING_CLIENT_ID, "ID", 0, "Client identifier",
      0},
@@ -198,6 +200,18 @@ static bool settings_complete(const struct layer *layer, enum setting url,
     return true;
 }
 
+static bool settings_tls(struct settings *settings, char *error) {
+    const char *tls = settings->options.value[SETTING_TLS];
+
+    settings->openssl = tls && strcmp(tls, "openssl") == 0;
+    if (tls && !settings->openssl && strcmp(tls, "bearssl") != 0) {
+        snprintf(error, SETTINGS_ERROR_LEN,
+                 "tls '%s': neither bearssl nor openssl", tls);
+        return false;
+    }
+    return true;
+}
+
 static bool settings_anchors(struct settings *settings, char *error) {
     const char *ca = settings->options.value[SETTING_CA];
     int rc = mst_posix_anchors_load(&settings->anchors, ca);
@@ -234,7 +248,8 @@ bool settings_resolve(struct settings *settings, struct mst_config *config,
                     settings_take(holds, &file, url, error))) &&
          settings_complete(holds, url, error) &&
          settings_secret(settings, secret_option, error) &&
-         settings_anchors(settings, error);
+         settings_tls(settings, error) &&
+         (settings->openssl || settings_anchors(settings, error));
     layer_free(&options);
     layer_free(&environment);
     layer_free(&file);

@@ -22,6 +22,7 @@ struct settings {
     struct layer options; /* what the options say, then what holds */
     char *profile;        /* of the option, or NULL */
     struct secret secret;
+    bool openssl; /* does TLS, and loads trust anchors itself */
     struct mst_posix_anchors anchors;
 };
 
@@ -32,13 +33,13 @@ extern const struct argp settings_argp;
 /* What --help says of environment and profile. */
 #define SETTINGS_HELP                                                         \
     "The environment: MINI_STREAM_WS_URL, _AUTH_URL, _BASE_URL, _ENDPOINTS, " \
-    "_CLIENT_ID, _SECRET_FILE, _CA, _PROXY and _PROFILE say what the "        \
+    "_CLIENT_ID, _SECRET_FILE, _CA, _PROXY, _TLS and _PROFILE say what the "  \
     "options of these names say; MINI_STREAM_CLIENT_SECRET is the secret "    \
     "itself. Options go before the environment, it before the profile.\n"     \
     "\n"                                                                      \
     "A profile is an INI file with a section [service] and the keys ws_url, " \
-    "auth_url, base_url, endpoints, client_id, secret_file, ca and proxy. A " \
-    "relative path in it counts from the profile's folder.\n"
+    "auth_url, base_url, endpoints, client_id, secret_file, ca, proxy and "   \
+    "tls. A relative path in it counts from the profile's folder.\n"
 
 /* Adds what environment and profile say, reads secret and trust anchors, and
  * fills the configuration, which borrows from settings; of the URLs, those

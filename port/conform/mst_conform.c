@@ -63,11 +63,12 @@ static uint8_t pattern(uint32_t at) {
 
 /* ---- Steps ---- */
 
-static void endpoint_set(struct mst_endpoint *endpoint, const char *host,
-                         uint16_t port) {
+static void endpoint_set(const struct run *r, struct mst_endpoint *endpoint,
+                         const char *host, uint16_t port) {
     memset(endpoint, 0, sizeof *endpoint);
     strncpy(endpoint->host, host, sizeof endpoint->host - 1);
     endpoint->port = port;
+    endpoint->tls = r->c->tls;
 }
 
 /* Resolves and connects: 1, or the port's error; 0 where it took too long. */
@@ -355,7 +356,9 @@ static void tells_of_a_reset(struct run *r) {
         rest(r);
     }
     /* A proxy may have made a plain end of it. */
-    if (rc != MST_ERR_RESET && !(r->c->proxied && rc == MST_ERR_EOF)) {
+    if (rc != MST_ERR_RESET &&
+        !(r->c->proxied &&
+          rc == (r->c->tls ? MST_ERR_TLS_TRUNCATED : MST_ERR_EOF))) {
         fail(r, "not MST_ERR_RESET");
     }
 }
@@ -369,7 +372,7 @@ static void find_nobody(struct run *r, const char *host, uint16_t number,
         error = MST_ERR_PROXY_GATEWAY;
         why = "not MST_ERR_PROXY_GATEWAY";
     }
-    endpoint_set(&endpoint, host, number);
+    endpoint_set(r, &endpoint, host, number);
     if (open_link(r, 0, &endpoint) != error) {
         fail(r, why);
     }
@@ -523,7 +526,7 @@ int mst_conform_run(const struct mst_conform *conform) {
     const struct mst_port *port = &conform->port;
     struct run r = {.c = conform, .last = port->now_ms(port->context)};
 
-    endpoint_set(&r.peer, conform->host, conform->peer_port);
+    endpoint_set(&r, &r.peer, conform->host, conform->peer_port);
     run_case(&r, "has clocks", has_clocks);
     if (r.failed > 0) {
         return r.failed; /* the others would not know when to give up */

@@ -27,6 +27,7 @@ struct mst_conform {
                            * MST_ERR_PROXY_GATEWAY for the port and the name
                            * where nobody is, and for a reset maybe the end */
     uint32_t much;        /* bytes: more than all buffers on the way hold */
+    bool tls;             /* the peer has TLS, and so has the port itself */
 
     /* Lets the port's network stack work, and sleeps for a ms or so. */
     void (*wait)(void *context);

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""The other end of the port conformance test: peer.py [ADDRESS [PORT]]
+"""The other end of the port conformance test:
+
+    peer.py [ADDRESS [PORT [CERTIFICATE KEY]]]
 
 Listens (127.0.0.1, a free port) and prints "PORT CLOSED", CLOSED being a port
 where nobody listens. The first byte of a connection says what to do; see
-mst_conform.c. It ends with its standard input.
+mst_conform.c. With the files of a certificate and its key it has TLS. It ends
+with its standard input.
 
 SPDX-License-Identifier: 0BSD
 """
 
 import socket
+import ssl
 import struct
 import sys
 import threading
@@ -75,13 +79,22 @@ def tell(connection, name):
             connection.sendall(struct.pack("<I", SUMS.pop(name)))
 
 
-def serve(connection):
+def finish(connection):
+    """Ends what is sent, where there is TLS, with a close_notify."""
+    if isinstance(connection, ssl.SSLSocket):
+        connection.unwrap()
+
+
+def serve(connection, context):
     """One connection, to its end."""
     with connection:
         try:
+            if context:
+                connection = context.wrap_socket(connection, server_side=True)
             what = read(connection, 1)
             if what == b"E":
                 echo(connection)
+                finish(connection)
                 return
             size = struct.unpack("<I", read(connection, 4))[0]
             if what == b"T":
@@ -95,16 +108,24 @@ def serve(connection):
             elif what == b"R":
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
                                       struct.pack("ii", 1, 0))
+                connection.close()
             elif what == b"Q":
                 time.sleep(STALL_S)
-        except (OSError, struct.error):
+            finish(connection)
+        except (OSError, ValueError, struct.error):
             pass  # the other end has gone
+        finally:
+            connection.close()
 
 
 def main():
     """Serves until standard input ends."""
     address = sys.argv[1] if len(sys.argv) > 1 else "127.0.0.1"
     port = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    context = None
+    if len(sys.argv) > 4:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(sys.argv[3], sys.argv[4])
     with socket.socket() as listener, socket.socket() as closed:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # A small window: who is not read from notices soon.
@@ -117,7 +138,7 @@ def main():
         def accept():
             while True:
                 connection, _ = listener.accept()
-                threading.Thread(target=serve, args=(connection,),
+                threading.Thread(target=serve, args=(connection, context),
                                  daemon=True).start()
 
         threading.Thread(target=accept, daemon=True).start()

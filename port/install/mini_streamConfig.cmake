@@ -1,5 +1,6 @@
 # mini_stream::mini_stream, the library; mini_stream::posix, its port for POSIX
-# systems; mini_stream::primitives, which is beside a port, where OpenSSL is.
+# systems; mini_stream::primitives, which is beside a port, and
+# mini_stream::openssl, a port with TLS over another one, where OpenSSL is.
 # SPDX-License-Identifier: 0BSD
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
@@ -27,11 +28,15 @@ set_target_properties(mini_stream::posix PROPERTIES
     IMPORTED_LOCATION "${mini_stream_PREFIX}/lib/libmst_posix.a"
     INTERFACE_LINK_LIBRARIES "mini_stream::mini_stream;Threads::Threads")
 
-find_package(OpenSSL 3.0 QUIET COMPONENTS Crypto)
+find_package(OpenSSL 3.0 QUIET)
 if(OPENSSL_FOUND AND NOT TARGET mini_stream::primitives)
     add_library(mini_stream::primitives STATIC IMPORTED)
     set_target_properties(mini_stream::primitives PROPERTIES
         IMPORTED_LOCATION "${mini_stream_PREFIX}/lib/libmst_primitives.a"
         INTERFACE_LINK_LIBRARIES
         "mini_stream::mini_stream;OpenSSL::Crypto;@IPSEC_MB@")
+    add_library(mini_stream::openssl STATIC IMPORTED)
+    set_target_properties(mini_stream::openssl PROPERTIES
+        IMPORTED_LOCATION "${mini_stream_PREFIX}/lib/libmst_openssl.a"
+        INTERFACE_LINK_LIBRARIES "mini_stream::mini_stream;OpenSSL::SSL")
 endif()

@@ -48,10 +48,12 @@ def bearssl_options():
 
 def environment_with(**variables):
     """This one with these variables, and without others that mini-stream would
-    take its settings from."""
+    take its settings from, but for MINI_STREAM_TLS: a test may run with each
+    TLS."""
     kept = {name: value for name, value in os.environ.items()
-            if not name.startswith(("MINI_STREAM_", "XDG_"))
-            and not name.lower().endswith("_proxy")}
+            if name == "MINI_STREAM_TLS" or not (
+                name.startswith(("MINI_STREAM_", "XDG_"))
+                or name.lower().endswith("_proxy"))}
     return {**kept, **variables}
 
 

@@ -201,6 +201,12 @@ class Peer:
         so many bytes."""
         with socket.create_connection(("127.0.0.1", port)) as backend:
             while True:
+                try:  # some may have come with the end of the handshake
+                    while data := self.tls.read(65536):
+                        backend.sendall(data)
+                    break
+                except ssl.SSLWantReadError:
+                    pass
                 ready = select.select([self.socket, backend], [], [])[0]
                 if backend in ready:
                     data = backend.recv(65536)
@@ -209,12 +215,6 @@ class Peer:
                     self.send(data, record)
                 if self.socket in ready:
                     self.take()
-                    try:
-                        while data := self.tls.read(65536):
-                            backend.sendall(data)
-                        break
-                    except ssl.SSLWantReadError:
-                        pass
         self.close_notify()
 
 

@@ -168,6 +168,21 @@ def test_scheme():
             check(len(proxy.tunnels()) > count, url)
 
 
+def test_openssl():
+    """Its errors are the server's, of which the proxy has no part."""
+    with Proxy() as proxy:
+        arguments = ("--proxy", proxy.url, "--tls", "openssl", "--seconds")
+        proxy.stream(*arguments, "3", "--expect-all")
+        check(set(proxy.tunnels()) == proxy.servers(), proxy.tunnels())
+        said = proxy.stream(*arguments, "1", "--ca", "/etc/ssl/certs/"
+                            "ca-certificates.crt", status=5)
+        check(re.search(r"not trusted \(stage connect, detail \d+\)", said),
+              said)
+        said = proxy.stream("--proxy", proxy.url.replace("s%33", "S%33"),
+                            "--tls", "openssl", "--seconds", "1", status=5)
+        check("stage connect through the proxy 127.0.0.1:" in said, said)
+
+
 def test_server_not_there():
     with Proxy() as proxy:
         said = proxy.stream("--proxy", proxy.url, "--seconds", "2",

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.." || exit 1
 tool=$BUILD/mini-stream
 
 for name in $(compgen -e MINI_STREAM_); do
-    unset "$name"
+    [ "$name" = MINI_STREAM_TLS ] || unset "$name"
 done
 unset XDG_CONFIG_HOME
 export HOME=$work
@@ -160,7 +160,7 @@ openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
 stream --endpoints "$state/endpoints.json" --ca "$work/other.pem" \
     --client-id sandbox-client BTCUSD
 check "another CA ends with 5" ended_with 5
-check "another CA is named" has err 'closed - .*issuer.*\(stage tls'
+check "another CA is named" has err 'closed - .*issuer.*\(stage (tls|connect)'
 stream --ws-url wss://localhost:1 --auth-url https://localhost:1 \
     --ca "$state/ca.pem" --client-id sandbox-client --seconds 2 BTCUSD
 check "connection refused, to the end of --seconds, ends with 5" ended_with 5
@@ -209,7 +209,7 @@ usage "unknown option" '--bogus' "${client[@]}" --bogus BTCUSD
 config "no ws_url" 'no ws_url' --ca "$state/ca.pem" BTCUSD
 config "no client_id" 'no client_id' "${service[@]}" BTCUSD
 config "no CA file" "$work/none" "${client[@]}" --ca "$work/none" BTCUSD
-config "an IP address as host" '127\.0\.0\.1' "${client[@]}" \
+config "an IP address as host" '127\.0\.0\.1' "${client[@]}" --tls bearssl \
     --ws-url wss://127.0.0.1:1 BTCUSD
 config "a URL without TLS" 'ws://localhost' "${client[@]}" \
     --ws-url ws://localhost:1 BTCUSD

@@ -66,6 +66,32 @@ int main(void) {
 }
 """
 
+# With TLS of OpenSSL over the port for POSIX systems, as port/README.md has it.
+SECURED = """\
+#include <mst_openssl.h>
+#include <mst_posix.h>
+
+int main(void) {
+    static struct mst_openssl_link secured[1];
+    static struct mst_posix_link links[1];
+    struct mst_port below, port;
+    struct mst_openssl openssl;
+    struct mst_posix posix;
+
+    mst_posix_init(&posix, links, 1, &below);
+    if (mst_openssl_init(&openssl, NULL, &below, secured, 1, &port) != 0) {
+        return 1;
+    }
+    mst_openssl_free(&openssl);
+    mst_posix_free(&posix);
+    return 0;
+}
+"""
+
+CMAKE_SECURED = CMAKE_INSTALLED.replace("program", "secured").replace(
+    "first.c", "secured.c").replace(
+        "mini_stream::posix", "mini_stream::openssl mini_stream::posix")
+
 CXX_PROGRAM = r"""
 #include "mini_stream.h"
 #include "mst_posix.h"
@@ -223,9 +249,14 @@ def test_pkg_config():
         project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o proxied "
                     "proxied.c $(pkg-config --cflags --libs mst_posix) && "
                     "./proxied", PKG_CONFIG_PATH=where)
+        project.write("secured.c", SECURED)
+        project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o secured "
+                    "secured.c $(pkg-config --cflags --libs mst_openssl "
+                    "mst_posix) && ./secured", PKG_CONFIG_PATH=where)
         with open("mini_stream.h", encoding="ascii") as file:
             version = re.search(r'MST_VERSION "(.+)"', file.read())[1]
-        for name in ("mini_stream", "mst_posix", "mst_primitives"):
+        for name in ("mini_stream", "mst_posix", "mst_primitives",
+                     "mst_openssl"):
             found = project.run("pkg-config", "--modversion", name,
                                 PKG_CONFIG_PATH=where)
             check(found == version + "\n", f"{name}: {found}")
@@ -250,6 +281,11 @@ def test_cmake_package():
         project.run(*configure, CC=CC)
         project.run("cmake", "--build", ".")
         project.check_streams()
+        project.write("secured.c", SECURED)
+        project.write("CMakeLists.txt", CMAKE_SECURED)
+        project.run(*configure, CC=CC)
+        project.run("cmake", "--build", ".")
+        project.run("./secured")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 and one exchange are enough, Python's ssl module where it must be wronged.
 
 Usage: interop_tls.py [MINI_STREAM]     (default: $BUILD/mini-stream)
+interop_openssl.py has checks of its own with what is here.
 Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
@@ -32,6 +33,10 @@ SUITES = {auth + "-" + suite for auth in ("ECDHE-ECDSA", "ECDHE-RSA")
                         "CHACHA20-POLY1305")}
 OK, CONFIG, ACCESS, NETWORK, SERVICE_FAULT = 0, 3, 4, 5, 6
 
+# mini-stream's TLS, the stage of its errors there, and how the detail of a
+# certificate that is not valid at this time begins.
+TLS, STAGE, TIME = "bearssl", "tls", "54"
+
 
 # ---------------------------------------------------------------------------
 # What the user sees
@@ -40,7 +45,7 @@ OK, CONFIG, ACCESS, NETWORK, SERVICE_FAULT = 0, 3, 4, 5, 6
 def start(auth_port, ws_port=1, *more, host="localhost", ca="anchors"):
     return Tool(FOLDER.name, CERTIFICATES.path(ca + ".pem"),
                 ["--auth-url", f"https://{host}:{auth_port}",
-                 "--ws-url", f"wss://localhost:{ws_port}",
+                 "--ws-url", f"wss://localhost:{ws_port}", "--tls", TLS,
                  *(more or ["-c", "heartbeat"])])
 
 
@@ -131,8 +136,8 @@ def bad_certificate(certificate, line, chain="between-ec", **options):
 def bad_time(certificate, chain="between-ec"):
     before = int(time.time())
     said = bad_certificate(
-        certificate, r"certificate is not valid at this time \(stage tls, "
-        r"detail 54, the clock here says \S+\)", chain)
+        certificate, r"certificate is not valid at this time "
+        rf"\(stage {STAGE}, detail {TIME}, the clock here says \S+\)", chain)
     clock = re.search(r"says (\S+)\.\d+Z\)", said).group(1)
     clock = calendar.timegm(time.strptime(clock, "%Y-%m-%dT%H:%M:%S"))
     equal(before <= clock <= time.time(), True, f"clock of {said}")
@@ -170,9 +175,12 @@ def renegotiation(command):
 # A server in Python
 # ---------------------------------------------------------------------------
 
-def serving(handler, segment=None, certificate="ec"):
-    """A server whose handler(peer) begins after the handshake."""
+def serving(handler, segment=None, certificate="ec", new=False):
+    """A server whose handler(peer) begins after the handshake, which is of TLS
+    1.3 alone where it is new."""
     context = CERTIFICATES.context(certificate)
+    if new:
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
 
     def handle(connection):
         peer = Peer(connection, context, segment)
@@ -243,7 +251,8 @@ def ends_in_handshake():
             pass
 
     with Server(handler) as server:
-        passing(server.port, r"TLS ended without close_notify \(stage tls\)")
+        passing(server.port, r"TLS ended without close_notify "
+                rf"\(stage {STAGE}\)")
 
 
 def upgrade(request):
@@ -338,7 +347,8 @@ def plaintext(greeting, first):
             pass
 
     with Server(handler) as server:
-        passing(server.port, r"TLS protocol error \(stage tls, detail \d+\)")
+        passing(server.port,
+                rf"TLS protocol error \(stage {STAGE}, detail \d+\)")
 
 
 def old_hello():
@@ -355,7 +365,8 @@ def old_hello():
 
     with Server(handler) as server:
         permanent(server.port, NETWORK,
-                  r"server refuses TLS 1\.2 \(stage tls, detail \d+\)")
+                  r"server refuses TLS 1\.2 "
+                  rf"\(stage {STAGE}, detail \d+\)")
 
 
 def address_host(auth_host, ws_host):
@@ -481,7 +492,7 @@ STREAM = (
 )
 
 
-def stream(levels, record=None, certificate="ec"):
+def stream(levels, record=None, certificate="ec", new=False):
     """Token, upgrade, subscribe, one message of each kind, close. With a
     record size, the service's plaintext passes through a TLS of our own."""
     def auth(peer):
@@ -495,8 +506,9 @@ def stream(levels, record=None, certificate="ec"):
                   *([] if record else files)]) as service:
         port = int(service.until(r"^port (\d+)\n").group(1))
         with serving(lambda peer: peer.relay(port, record),
-                     certificate=certificate) as relay, \
-                serving(auth, certificate=certificate) as auth_server, \
+                     certificate=certificate, new=new) as relay, \
+                serving(auth, certificate=certificate,
+                        new=new) as auth_server, \
                 start(auth_server.port, relay.port if record else port,
                       "--expect-all", "BTCUSD") as tool:
             for line in STREAM:
@@ -641,20 +653,21 @@ def stop(*_):
     os._exit(1)
 
 
-def main():
+def main(checks):
     failed = 0
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     # They wait more than they compute.
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        for check, failure in zip(CHECKS, pool.map(run, CHECKS)):
+        for check, failure in zip(checks, pool.map(run, checks)):
             if failure:
                 failed += 1
                 print(f"FAIL  {check[0]}: {failure}", flush=True)
             else:
                 print(f"ok    {check[0]}", flush=True)
-    print(f"{len(CHECKS) - failed} passed, {failed} failed")
+    print(f"{len(checks) - failed} passed, {failed} failed")
     return failed > 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main(CHECKS))

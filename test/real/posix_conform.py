@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The port conformance test against its peer: on the POSIX port, with c-ares
-and with a thread for each name, and through a real HTTP proxy (tinyproxy) over
-it.
+and with a thread for each name, through a real HTTP proxy (tinyproxy) over it,
+and with TLS of OpenSSL over it and over the proxy.
 
 Usage: posix_conform.py [PART_OF_A_TEST'S_NAME...]
 BUILD: where the programs are (default: build).
@@ -18,23 +18,45 @@ from e2e import BUILD, check, run_all, tests_of
 from tinyproxy import Tinyproxy
 
 
-def conform(resolver, *proxy):
-    """All its cases, through this proxy or without one."""
-    with subprocess.Popen([sys.executable, "port/conform/peer.py"],
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          text=True) as peer:
+def conform(resolver="cares", proxy="", tls=()):
+    """All its cases, through this proxy and with this certificate and key, or
+    without."""
+    with subprocess.Popen(
+            [sys.executable, "port/conform/peer.py", "127.0.0.1", "0", *tls],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as peer:
         ports = peer.stdout.readline().split()
         run = subprocess.run(
             [os.path.join(BUILD, "test/real/run_conform"), resolver, *ports,
-             *proxy],
+             proxy, *(tls or [""])[:1]],
             stdout=subprocess.PIPE, text=True, check=False)
         peer.stdin.close()
     print(run.stdout, end="")
     check(run.returncode == 0, f"exit status {run.returncode}")
 
 
+def certificate(path):
+    """For localhost, its own issuer: the files of it and of its key."""
+    files = [os.path.join(path, name) for name in ("cert", "key")]
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+         "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=peer", "-addext",
+         "subjectAltName=DNS:localhost", "-days", "2", "-out", files[0],
+         "-keyout", files[1]], check=True, stderr=subprocess.DEVNULL)
+    return files
+
+
+def proxied(path, tls=()):
+    proxy = Tinyproxy(path)
+    proxy.start()
+    try:
+        proxy.wait_listening()
+        conform(proxy=proxy.url, tls=tls)
+    finally:
+        proxy.stop()
+
+
 def test_posix():
-    conform("cares")
+    conform()
 
 
 def test_posix_with_threads():
@@ -43,13 +65,17 @@ def test_posix_with_threads():
 
 def test_proxy():
     with tempfile.TemporaryDirectory() as path:
-        proxy = Tinyproxy(path)
-        proxy.start()
-        try:
-            proxy.wait_listening()
-            conform("cares", proxy.url)
-        finally:
-            proxy.stop()
+        proxied(path)
+
+
+def test_openssl():
+    with tempfile.TemporaryDirectory() as path:
+        conform(tls=certificate(path))
+
+
+def test_openssl_over_proxy():
+    with tempfile.TemporaryDirectory() as path:
+        proxied(path, certificate(path))
 
 
 if __name__ == "__main__":

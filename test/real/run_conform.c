@@ -1,12 +1,14 @@
 /*
- * The port conformance test on the POSIX port, or through a proxy over it:
- * run_conform RESOLVER PEER_PORT CLOSED_PORT [PROXY_URL], with the resolver
- * "cares" or "threads".
+ * The port conformance test on the POSIX port, on one that goes through a proxy
+ * over it where there is a URL, and on one with TLS of OpenSSL over these where
+ * there is a CA: run_conform RESOLVER PEER_PORT CLOSED_PORT PROXY_URL CA, with
+ * the resolver "cares" or "threads"; each of the last two may be empty.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "mst_cares.h"
 #include "mst_conform.h"
+#include "mst_openssl.h"
 #include "mst_posix.h"
 #include "mst_proxy.h"
 
@@ -32,11 +34,13 @@ static void report(void *context, const char *name, const char *why) {
 }
 
 int main(int argc, char **argv) {
+    static struct mst_openssl_link secured[LINKS];
     static struct mst_posix_link links[LINKS];
     static struct mst_proxy_link proxied[LINKS];
+    struct mst_port ports[3], *port = ports;
+    struct mst_openssl openssl;
     struct mst_posix posix;
     struct mst_proxy proxy;
-    struct mst_port below;
     struct mst_conform conform = {
         .links = LINKS,
         .host = "localhost",
@@ -47,28 +51,39 @@ int main(int argc, char **argv) {
     };
     int failed;
 
-    if (argc < 4 || argc > 5) {
+    if (argc != 6) {
         fprintf(stderr, "usage: run_conform RESOLVER PEER_PORT CLOSED_PORT "
-                        "[PROXY_URL]\n");
+                        "PROXY_URL CA\n");
         return 2;
     }
     conform.peer_port = (uint16_t)strtoul(argv[2], NULL, 10);
     conform.closed_port = (uint16_t)strtoul(argv[3], NULL, 10);
-    if (mst_posix_init(&posix, links, LINKS, &conform.port) != 0) {
+    conform.proxied = argv[4][0] != '\0';
+    conform.tls = argv[5][0] != '\0';
+    if (mst_posix_init(&posix, links, LINKS, port) != 0) {
         return EXIT_FAILURE;
     }
     if (strcmp(argv[1], "cares") == 0) {
         mst_cares_init(&posix);
     }
-    if (argc == 5) {
-        conform.proxied = true;
-        below = conform.port;
-        if (mst_proxy_init(&proxy, argv[4], &below, proxied, LINKS,
-                           &conform.port) != 0) {
+    if (conform.proxied) {
+        port++;
+        if (mst_proxy_init(&proxy, argv[4], port - 1, proxied, LINKS, port) !=
+            0) {
             return EXIT_FAILURE;
         }
     }
+    memset(&openssl, 0, sizeof openssl);
+    if (conform.tls) {
+        port++;
+        if (mst_openssl_init(&openssl, argv[5], port - 1, secured, LINKS,
+                             port) != 0) {
+            return EXIT_FAILURE;
+        }
+    }
+    conform.port = *port;
     failed = mst_conform_run(&conform);
+    mst_openssl_free(&openssl);
     mst_posix_free(&posix);
     printf("%d passed, %d failed\n", passed, failed);
     return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

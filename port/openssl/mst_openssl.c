@@ -1,0 +1,656 @@
+/*
+ * See mst_openssl.h. OpenSSL reads and writes through a BIO over the port
+ * below, which keeps that port's errors apart from those of TLS.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "mst_openssl.h"
+
+#include <limits.h>
+#include <openssl/bio.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LINK_CLOSED,
+    LINK_PLAIN,    /* without TLS: the port below does all */
+    LINK_CONNECTS, /* the port below resolves or connects */
+    LINK_SHAKES,   /* it is connected: the handshake is under way */
+    LINK_OPEN,
+    LINK_FAILED,  /* the handshake has */
+    LINK_RESOLVES /* the port below does, once more, for another address */
+};
+
+static struct mst_openssl_link *link_of(const struct mst_openssl *openssl,
+                                        int link) {
+    return link >= 0 && (size_t)link < openssl->count ? &openssl->links[link]
+                                                      : NULL;
+}
+
+static int link_number(const struct mst_openssl_link *link) {
+    return (int)(link - link->openssl->links);
+}
+
+/* ------------------------------------------------------------------------
+ * The BIO
+ * ------------------------------------------------------------------------ */
+
+/* Where the port below gave less than was asked for and says that this was all
+ * there is, the next read is not worth a call of the system. */
+static int bio_read(BIO *bio, char *data, size_t len, size_t *got) {
+    struct mst_openssl_link *link = BIO_get_data(bio);
+    const struct mst_port *below = link->openssl->below;
+    int n = link->read_error;
+
+    BIO_clear_retry_flags(bio);
+    if (len > INT_MAX) {
+        len = INT_MAX;
+    }
+    if (n == 0 && !link->drained) {
+        n = below->recv(below->context, link_number(link), data, len);
+    }
+    link->drained =
+        n > 0 && (size_t)n < len && (below->flags & MST_PORT_DRAINS) != 0;
+    if (n == 0) {
+        BIO_set_retry_read(bio);
+    } else if (n < 0) {
+        link->read_error = n;
+    }
+    *got = n > 0 ? (size_t)n : 0;
+    return n > 0;
+}
+
+static int bio_write(BIO *bio, const char *data, size_t len, size_t *sent) {
+    struct mst_openssl_link *link = BIO_get_data(bio);
+    const struct mst_port *below = link->openssl->below;
+    int n = link->write_error;
+
+    BIO_clear_retry_flags(bio);
+    if (n == 0 && len > 0) {
+        n = below->send(below->context, link_number(link), data, len);
+        link->drained = false;
+    }
+    if (n == 0) {
+        BIO_set_retry_write(bio);
+    } else if (n < 0) {
+        link->write_error = n;
+    }
+    *sent = n > 0 ? (size_t)n : 0;
+    return n > 0;
+}
+
+/* The end of the port below is no end for OpenSSL, which would take the session
+ * for spoilt, but an error like any other. */
+static long bio_control(BIO *bio, int command, long value, void *more) {
+    (void)bio;
+    (void)value;
+    (void)more;
+    return command == BIO_CTRL_FLUSH;
+}
+
+/* ------------------------------------------------------------------------
+ * Sessions
+ * ------------------------------------------------------------------------ */
+
+/* The room for a session with the link's server, or NULL. A host's certificate
+ * was checked for that host alone, so name and port must be the same. */
+static struct mst_openssl_session *
+session_find(const struct mst_openssl_link *link) {
+    const struct mst_endpoint *endpoint = link->endpoint;
+
+    for (size_t i = 0; i < MST_OPENSSL_SESSIONS; i++) {
+        struct mst_openssl_session *s = &link->openssl->sessions[i];
+        if (s->port == endpoint->port && strcmp(s->host, endpoint->host) == 0) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+/* Keeps a session, and takes it over. */
+static void session_keep(const struct mst_openssl_link *link,
+                         SSL_SESSION *session) {
+    struct mst_openssl *openssl = link->openssl;
+    struct mst_openssl_session *s = session_find(link);
+
+    if (s == NULL) {
+        s = &openssl->sessions[openssl->next_session];
+        openssl->next_session =
+            (openssl->next_session + 1) % MST_OPENSSL_SESSIONS;
+        memcpy(s->host, link->endpoint->host, sizeof s->host);
+        s->port = link->endpoint->port;
+    }
+    SSL_SESSION_free(s->session);
+    s->session = session;
+    s->checked_s =
+        SSL_session_reused(link->ssl) != 0 ? link->checked_s : link->unix_s;
+}
+
+/* Of OpenSSL: after a full handshake of TLS 1.2, and with each ticket. */
+static int session_new(SSL *ssl, SSL_SESSION *session) {
+    session_keep(SSL_get_app_data(ssl), session);
+    return 1;
+}
+
+/* Offers what is kept of the server, once: a ticket of TLS 1.3 should serve but
+ * one connection (RFC 8446, appendix C.4), and it may be what a server minds.
+ * However often it is resumed: the certificate is checked again in time. */
+static void session_offer(struct mst_openssl_link *link) {
+    struct mst_openssl_session *s = session_find(link);
+
+    if (s != NULL && s->session != NULL) {
+        if (link->unix_s >= s->checked_s &&
+            link->unix_s - s->checked_s < MST_OPENSSL_RESUME_S) {
+            (void)SSL_set_session(link->ssl, s->session);
+            link->checked_s = s->checked_s;
+        }
+        SSL_SESSION_free(s->session);
+        s->session = NULL;
+    }
+}
+
+/* ------------------------------------------------------------------------
+ * Errors
+ * ------------------------------------------------------------------------ */
+
+struct known {
+    int detail, error;
+};
+
+#define KNOWN(table, detail, other) \
+    known_error(table, sizeof(table) / sizeof *(table), detail, other)
+
+static int known_error(const struct known *known, size_t count, int detail,
+                       int other) {
+    for (size_t i = 0; i < count; i++) {
+        if (known[i].detail == detail) {
+            return known[i].error;
+        }
+    }
+    return other;
+}
+
+static int certificate_error(int code) {
+    static const struct known known[] = {
+        {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, MST_ERR_TLS_ISSUER},
+        {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, MST_ERR_TLS_ISSUER},
+        {X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, MST_ERR_TLS_ISSUER},
+        {X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, MST_ERR_TLS_ISSUER},
+        {X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, MST_ERR_TLS_ISSUER},
+        {X509_V_ERR_HOSTNAME_MISMATCH, MST_ERR_TLS_NAME},
+        {X509_V_ERR_IP_ADDRESS_MISMATCH, MST_ERR_TLS_NAME},
+        {X509_V_ERR_CERT_NOT_YET_VALID, MST_ERR_TLS_TIME},
+        {X509_V_ERR_CERT_HAS_EXPIRED, MST_ERR_TLS_TIME},
+    };
+
+    return KNOWN(known, code, MST_ERR_TLS_CERTIFICATE);
+}
+
+static int reason_error(int reason) {
+    static const struct known known[] = {
+        {SSL_R_TLSV1_ALERT_PROTOCOL_VERSION, MST_ERR_TLS_VERSION},
+        {SSL_R_UNSUPPORTED_PROTOCOL, MST_ERR_TLS_VERSION},
+        {SSL_R_WRONG_SSL_VERSION, MST_ERR_TLS_VERSION},
+        {SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE, MST_ERR_TLS_HANDSHAKE},
+        {SSL_R_TLSV1_ALERT_INSUFFICIENT_SECURITY, MST_ERR_TLS_HANDSHAKE},
+        {SSL_R_WRONG_CIPHER_RETURNED, MST_ERR_TLS_HANDSHAKE},
+        {SSL_R_UNKNOWN_CIPHER_RETURNED, MST_ERR_TLS_HANDSHAKE},
+        {ERR_R_ASN1_LIB, MST_ERR_TLS_CERTIFICATE},
+        {ERR_R_MALLOC_FAILURE, MST_ERR_PORT},
+    };
+
+    return KNOWN(known, reason,
+                 reason >= SSL_AD_REASON_OFFSET &&
+                         reason < SSL_AD_REASON_OFFSET + 256
+                     ? MST_ERR_TLS_ALERT
+                     : MST_ERR_TLS_PROTOCOL);
+}
+
+/* An error of the port below, as TLS has it. */
+static int below_error(int error) {
+    return error == MST_ERR_EOF ? MST_ERR_TLS_TRUNCATED : error;
+}
+
+/* What a call of OpenSSL has come to that returned n and did nothing: 0 for not
+ * now, or an error. below is what the port below said in that direction. */
+static int link_result(struct mst_openssl_link *link, int n, int below) {
+    const int reason = ERR_GET_REASON(ERR_peek_last_error());
+    const int result = SSL_get_error(link->ssl, n);
+
+    link->wants_write = result == SSL_ERROR_WANT_WRITE;
+    if (link->wants_write || result == SSL_ERROR_WANT_READ) {
+        return 0;
+    }
+    if (below != 0) {
+        return below_error(below);
+    }
+    if (result == SSL_ERROR_ZERO_RETURN) {
+        return MST_ERR_EOF;
+    }
+    if (result != SSL_ERROR_SSL) { /* in the other direction */
+        n = link->read_error != 0 ? link->read_error : link->write_error;
+        return n != 0 ? below_error(n) : MST_ERR_PORT;
+    }
+    link->detail = reason;
+    if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+        link->detail = (int)SSL_get_verify_result(link->ssl);
+        return certificate_error(link->detail);
+    }
+    return reason_error(reason);
+}
+
+/* ------------------------------------------------------------------------
+ * Handshake
+ * ------------------------------------------------------------------------ */
+
+/* Lets OpenSSL's side of the link go. The session is still good unless OpenSSL
+ * has found otherwise by now, also without a close_notify. */
+static void link_drop(struct mst_openssl_link *link) {
+    if (link->ssl != NULL) {
+        SSL_set_shutdown(link->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+        SSL_free(link->ssl);
+        ERR_clear_error();
+    }
+    link->ssl = NULL;
+    link->read_error = link->write_error = link->error = link->detail = 0;
+    link->drained = link->wants_write = false;
+}
+
+/* Names whom the certificate must be for: a name, also sent as SNI, or an
+ * address, which SNI does not know (RFC 6066, section 3). */
+static bool handshake_name(const struct mst_openssl_link *link) {
+    X509_VERIFY_PARAM *parameters = SSL_get0_param(link->ssl);
+    const char *host = link->endpoint->host;
+
+    X509_VERIFY_PARAM_set_hostflags(parameters,
+                                    X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
+                                        X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+    X509_VERIFY_PARAM_set_time(parameters, (time_t)link->unix_s);
+    return X509_VERIFY_PARAM_set1_ip_asc(parameters, host) == 1 ||
+           (SSL_set1_host(link->ssl, host) == 1 &&
+            SSL_set_tlsext_host_name(link->ssl, host) == 1);
+}
+
+static bool handshake_begin(struct mst_openssl_link *link) {
+    const struct mst_openssl *openssl = link->openssl;
+    BIO *bio = BIO_new(openssl->method);
+
+    link->ssl = SSL_new(openssl->context);
+    if (bio == NULL || link->ssl == NULL) {
+        BIO_free(bio);
+        return false;
+    }
+    BIO_set_data(bio, link);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(link->ssl, bio, bio);
+    SSL_set_app_data(link->ssl, link);
+    SSL_set_connect_state(link->ssl);
+    if (!handshake_name(link) ||
+        (openssl->tls13_only &&
+         SSL_set_min_proto_version(link->ssl, TLS1_3_VERSION) != 1)) {
+        return false;
+    }
+    session_offer(link);
+    return true;
+}
+
+/* 1 once the handshake is done. */
+static int handshake_go_on(struct mst_openssl_link *link) {
+    int n;
+
+    ERR_clear_error();
+    n = SSL_do_handshake(link->ssl);
+    if (n != 1) {
+        return link_result(link, n, link->read_error);
+    }
+    link->wants_write = false;
+    link->state = LINK_OPEN;
+    link->openssl->handshakes++;
+    if (SSL_session_reused(link->ssl) != 0) {
+        link->openssl->resumed++;
+        if (SSL_version(link->ssl) < TLS1_3_VERSION) { /* serves again */
+            session_keep(link, SSL_get1_session(link->ssl));
+        }
+    }
+    return 1;
+}
+
+/* ------------------------------------------------------------------------
+ * The port's functions
+ * ------------------------------------------------------------------------ */
+
+/* Seconds of the port's clock: 0, or MST_ERR_CLOCK. */
+static int clock_read(const struct mst_port *below, int64_t *unix_s) {
+    int64_t ns = 0;
+
+    if (below->unix_ns(below->context, &ns) < 0 ||
+        ns / 1000000000 < MST_CLOCK_MIN) {
+        return MST_ERR_CLOCK;
+    }
+    *unix_s = ns / 1000000000;
+    return 0;
+}
+
+static int openssl_resolve(void *context, int number,
+                           const struct mst_endpoint *endpoint) {
+    const struct mst_openssl *openssl = context;
+    struct mst_openssl_link *link = link_of(openssl, number);
+
+    if (link == NULL) {
+        return MST_ERR_ARGUMENT;
+    }
+    if (link->state == LINK_CLOSED) {
+        if (endpoint->tls && clock_read(openssl->below, &link->unix_s) != 0) {
+            return MST_ERR_CLOCK;
+        }
+        link->endpoint = endpoint;
+        link->state = endpoint->tls ? LINK_CONNECTS : LINK_PLAIN;
+    }
+    return openssl->below->resolve(openssl->below->context, number, endpoint);
+}
+
+/* Goes on to a connection of the port below, 1 once there is one. A port is not
+ * asked to connect once it has: another address is resolved anew. */
+static int reach(struct mst_openssl_link *link, int address) {
+    const struct mst_port *below = link->openssl->below;
+    const int number = link_number(link);
+    int rc;
+
+    if (link->state == LINK_FAILED ||
+        (link->state == LINK_SHAKES && link->address != address)) {
+        link_drop(link);
+        below->close(below->context, number);
+        link->state = LINK_RESOLVES;
+    }
+    if (link->state == LINK_RESOLVES) {
+        rc = below->resolve(below->context, number, link->endpoint);
+        if (rc == 0) {
+            return 0;
+        }
+        if (rc <= address) { /* there are fewer than before, or none */
+            link->state = LINK_FAILED;
+            return rc < 0 ? rc : MST_ERR_UNREACHABLE;
+        }
+        link->state = LINK_CONNECTS;
+    }
+    if (link->state == LINK_CONNECTS) {
+        rc = below->connect(below->context, number, address);
+        if (rc <= 0) {
+            return rc;
+        }
+        link->state = LINK_SHAKES;
+        link->address = address;
+        if (!handshake_begin(link)) {
+            return MST_ERR_PORT;
+        }
+    }
+    return 1;
+}
+
+static int openssl_connect(void *context, int number, int address) {
+    const struct mst_openssl *openssl = context;
+    struct mst_openssl_link *link = &openssl->links[number];
+    int rc;
+
+    if (link->state == LINK_PLAIN) {
+        return openssl->below->connect(openssl->below->context, number,
+                                       address);
+    }
+    if (link->state == LINK_OPEN) {
+        return 1;
+    }
+    rc = reach(link, address);
+    if (rc > 0) {
+        rc = handshake_go_on(link);
+    }
+    if (rc < 0 && link->state == LINK_SHAKES) {
+        link->state = LINK_FAILED;
+    }
+    return rc;
+}
+
+/* What OpenSSL could not send is sent by the next call, which is to have the
+ * same bytes, and maybe more behind them. */
+static int openssl_send(void *context, int number, const void *data,
+                        size_t len) {
+    const struct mst_openssl *openssl = context;
+    struct mst_openssl_link *link = &openssl->links[number];
+    size_t sent = 0;
+    int n;
+
+    if (link->state == LINK_PLAIN) {
+        return openssl->below->send(openssl->below->context, number, data, len);
+    }
+    ERR_clear_error();
+    n = SSL_write_ex(link->ssl, data, len, &sent);
+    return n == 1 ? (int)sent : link_result(link, n, link->write_error);
+}
+
+static int openssl_recv(void *context, int number, void *data, size_t len) {
+    const struct mst_openssl *openssl = context;
+    struct mst_openssl_link *link = &openssl->links[number];
+    size_t got = 0;
+    int n;
+
+    if (link->state == LINK_PLAIN) {
+        return openssl->below->recv(openssl->below->context, number, data, len);
+    }
+    if (link->error != 0) {
+        return link->error;
+    }
+    ERR_clear_error();
+    n = SSL_read_ex(link->ssl, data, len < INT_MAX ? len : INT_MAX, &got);
+    if (n == 1) {
+        link->wants_write = false;
+        return (int)got;
+    }
+    link->error = link_result(link, n, link->read_error);
+    return link->error;
+}
+
+/* Says goodbye, if it can at once. Systems break a connection off that is
+ * closed with bytes unread, such as a ticket, and what was sent may be lost. */
+static void link_finish(struct mst_openssl_link *link) {
+    const struct mst_port *below = link->openssl->below;
+    unsigned char waste[1024];
+    int pieces = link->read_error == 0 ? 64 : 0;
+
+    (void)SSL_shutdown(link->ssl);
+    while (pieces-- > 0 && below->recv(below->context, link_number(link), waste,
+                                       sizeof waste) > 0) {}
+}
+
+static void openssl_close(void *context, int number) {
+    const struct mst_openssl *openssl = context;
+    struct mst_openssl_link *link = link_of(openssl, number);
+
+    if (link == NULL) {
+        return;
+    }
+    if (link->state == LINK_OPEN &&
+        (link->error == 0 || link->error == MST_ERR_EOF) &&
+        link->write_error == 0) {
+        link_finish(link);
+    }
+    link_drop(link);
+    link->state = LINK_CLOSED;
+    openssl->below->close(openssl->below->context, number);
+}
+
+static uint32_t openssl_now_ms(void *context) {
+    const struct mst_openssl *openssl = context;
+
+    return openssl->below->now_ms(openssl->below->context);
+}
+
+static int openssl_unix_ns(void *context, int64_t *ns) {
+    const struct mst_openssl *openssl = context;
+
+    return openssl->below->unix_ns(openssl->below->context, ns);
+}
+
+static int openssl_entropy(void *context, void *data, size_t len) {
+    const struct mst_openssl *openssl = context;
+
+    return openssl->below->entropy(openssl->below->context, data, len);
+}
+
+static uint64_t openssl_now_ns(void *context) {
+    const struct mst_openssl *openssl = context;
+
+    return openssl->below->now_ns(openssl->below->context);
+}
+
+static int openssl_token_load(void *context, uint32_t key, char *token,
+                              size_t cap, int64_t *until_s) {
+    const struct mst_openssl *openssl = context;
+
+    return openssl->below->token_load(openssl->below->context, key, token, cap,
+                                      until_s);
+}
+
+static void openssl_token_save(void *context, uint32_t key, const char *token,
+                               size_t len, int64_t until_s) {
+    const struct mst_openssl *openssl = context;
+
+    openssl->below->token_save(openssl->below->context, key, token, len,
+                               until_s);
+}
+
+/* OpenSSL's number, or that of the port below. */
+static int openssl_detail(void *context, int number) {
+    const struct mst_openssl *openssl = context;
+    const struct mst_openssl_link *link = link_of(openssl, number);
+    const struct mst_port *below = openssl->below;
+
+    if (link != NULL && link->detail != 0) {
+        return link->detail;
+    }
+    return link != NULL && below->detail != NULL
+               ? below->detail(below->context, number)
+               : 0;
+}
+
+static unsigned openssl_wants(void *context, int number, unsigned wants) {
+    const struct mst_openssl *openssl = context;
+    struct mst_openssl_link *link = link_of(openssl, number);
+    const struct mst_port *below = openssl->below;
+
+    if (link == NULL) {
+        return wants;
+    }
+    link->drained = false; /* time may pass */
+    if (link->state == LINK_SHAKES) {
+        wants = link->wants_write ? MST_WANT_WRITE : MST_WANT_READ;
+    } else if (link->wants_write) {
+        wants |= MST_WANT_WRITE;
+    }
+    return below->wants != NULL ? below->wants(below->context, number, wants)
+                                : wants;
+}
+
+/* ------------------------------------------------------------------------
+ * Begin and end
+ * ------------------------------------------------------------------------ */
+
+static bool context_begin(struct mst_openssl *openssl) {
+    SSL_CTX *context = openssl->context = SSL_CTX_new(TLS_client_method());
+    BIO_METHOD *method = openssl->method =
+        BIO_meth_new(BIO_TYPE_SOURCE_SINK, "mst_port");
+
+    if (context == NULL || method == NULL) {
+        return false;
+    }
+    (void)BIO_meth_set_read_ex(method, bio_read);
+    (void)BIO_meth_set_write_ex(method, bio_write);
+    (void)BIO_meth_set_ctrl(method, bio_control);
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION |
+                                     SSL_OP_NO_COMPRESSION |
+                                     SSL_OP_CLEANSE_PLAINTEXT);
+    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_read_ahead(context, 1);
+    SSL_CTX_set_security_level(context, 2); /* RSA of 2,048 bits, SHA-256 */
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+    /* What the file has is trusted, whoever has issued it. */
+    (void)X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context),
+                                      X509_V_FLAG_PARTIAL_CHAIN);
+    (void)SSL_CTX_set_session_cache_mode(
+        context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    SSL_CTX_sess_set_new_cb(context, session_new);
+    return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
+           SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1;
+}
+
+static int anchors_load(const struct mst_openssl *openssl, const char *ca) {
+    if (ca == NULL) {
+        ca = getenv("SSL_CERT_FILE");
+    }
+    return ca == NULL || *ca == '\0'
+               ? SSL_CTX_set_default_verify_paths(openssl->context)
+               : SSL_CTX_load_verify_file(openssl->context, ca);
+}
+
+int mst_openssl_init(struct mst_openssl *openssl, const char *ca,
+                     const struct mst_port *below,
+                     struct mst_openssl_link *links, size_t count,
+                     struct mst_port *port) {
+    if (openssl == NULL || below == NULL || links == NULL || count == 0 ||
+        port == NULL || (below->flags & MST_PORT_SECURE) != 0) {
+        return MST_ERR_ARGUMENT;
+    }
+    memset(openssl, 0, sizeof *openssl);
+    memset(links, 0, count * sizeof *links);
+    for (size_t i = 0; i < count; i++) {
+        links[i].openssl = openssl;
+    }
+    ERR_clear_error();
+    if (!context_begin(openssl)) {
+        mst_openssl_free(openssl);
+        return MST_ERR_MEMORY;
+    }
+    if (anchors_load(openssl, ca) != 1) {
+        unsigned long detail = ERR_peek_error();
+
+        mst_openssl_free(openssl);
+        openssl->detail = detail;
+        return MST_ERR_ANCHORS;
+    }
+    openssl->below = below;
+    openssl->links = links;
+    openssl->count = count;
+    *port = *below;
+    port->context = openssl;
+    port->flags = MST_PORT_SECURE; /* OpenSSL may hold more than recv gave */
+    port->resolve = openssl_resolve;
+    port->connect = openssl_connect;
+    port->send = openssl_send;
+    port->recv = openssl_recv;
+    port->close = openssl_close;
+    port->now_ms = openssl_now_ms;
+    port->unix_ns = openssl_unix_ns;
+    port->entropy = openssl_entropy;
+    port->now_ns = below->now_ns != NULL ? openssl_now_ns : NULL;
+    port->token_load = below->token_load != NULL ? openssl_token_load : NULL;
+    port->token_save = below->token_save != NULL ? openssl_token_save : NULL;
+    port->detail = openssl_detail;
+    port->wants = openssl_wants;
+    return 0;
+}
+
+void mst_openssl_free(struct mst_openssl *openssl) {
+    for (size_t i = 0; i < openssl->count; i++) {
+        link_drop(&openssl->links[i]);
+    }
+    for (size_t i = 0; i < MST_OPENSSL_SESSIONS; i++) {
+        SSL_SESSION_free(openssl->sessions[i].session);
+    }
+    SSL_CTX_free(openssl->context);
+    BIO_meth_free(openssl->method);
+    memset(openssl, 0, sizeof *openssl);
+    ERR_clear_error();
+}

@@ -1,0 +1,906 @@
+/*
+ * The session on the port that has TLS of OpenSSL, over the mock: what a peer
+ * with TLS 1.2 or 1.3 may do, good and bad, and what is resumed.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "mst_openssl.h"
+#include "openssl_peer.h"
+#include "session.h"
+
+#include <openssl/err.h>
+#include <openssl/x509_vfy.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ADDRESS "192.0.2.7" /* which the certificates are for as well */
+
+static struct mst_openssl openssl;
+static struct mst_openssl_link links[MST_MOCK_LINKS];
+static struct mst_port below;
+static struct openssl_peer peer;
+static char folder[64];
+
+static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+
+static int make_certificates(void **state) {
+    (void)state;
+    return tls_make_certificates(
+               folder, "DNS:" SERVICE_AUTH_HOST ",DNS:" SERVICE_WS_HOST
+                       ",DNS:" SERVICE_API_HOST ",IP:" ADDRESS)
+               ? 0
+               : -1;
+}
+
+static int remove_certificates(void **state) {
+    (void)state;
+    tls_remove_certificates(folder);
+    return 0;
+}
+
+/* As session_begin(), with a peer of this certificate and version (0: any). */
+static void begin(const char *certificate, int version) {
+    char ca[80];
+
+    snprintf(ca, sizeof ca, "%s/ca.pem", folder);
+    session_begin();
+    session.config.anchors = NULL;
+    session.config.anchors_len = 0;
+    below = session.port;
+    below.flags = 0;
+    assert_int_equal(mst_openssl_init(&openssl, ca, &below, links, COUNT(links),
+                                      &session.port),
+                     0);
+    openssl_peer_init(&peer, &session.mock, folder, certificate, version);
+    session.service.sink =
+        (struct service_sink){&peer, openssl_peer_write, openssl_peer_end};
+}
+
+static void end_without_check(void) {
+    mst_openssl_free(&openssl);
+    openssl_peer_free(&peer);
+    expect_int("nothing is left", 0, openssl.context != NULL);
+}
+
+static void end(void) {
+    session_end();
+    end_without_check();
+}
+
+static void expect_handshakes(const char *name, unsigned full,
+                              unsigned resumed) {
+    expect_int(name, full, peer.full);
+    expect_int(name, resumed, peer.resumed);
+    expect_int(name, full + resumed, (long long)openssl.handshakes);
+    expect_int(name, resumed, (long long)openssl.resumed);
+}
+
+/* The connection breaks, and there is another. */
+static void reconnect(const char *name, int error) {
+    service_end(&session.service, error);
+    if (!session_until(MST_EVENT_CLOSED, 1000) ||
+        !session_until_subscribed(SESSION_MINUTE)) {
+        expect_failed("%s: not subscribed anew", name);
+    }
+    session_run(SESSION_MINUTE);
+}
+
+/* ---- what comes and goes ---- */
+
+static void main_job(void) {
+    session.service.rules.feed_ms = 1000;
+    session_start();
+    session_subscribe();
+    assert_true(session_until(MST_EVENT_OPEN, 1000));
+    session_run(5000);
+}
+
+/* The same events with TLS and without, whole and byte by byte, and where the
+ * port below says that it has given all it has. */
+static void test_main_job(void **state) {
+    static const size_t sizes[] = {0, 1, 5, 1000};
+    struct text expected = {0};
+
+    (void)state;
+    session_begin();
+    main_job();
+    session_record_copy(&expected);
+    session_end();
+    for (size_t i = 0; i < 4 * COUNT(sizes); i++) {
+        begin("localhost", versions[i % 2]);
+        below.flags = i / 2 % 2 == 0 ? 0 : MST_PORT_DRAINS;
+        session.mock.plan.recv_max = sizes[i / 4];
+        session.mock.plan.send_max = sizes[COUNT(sizes) - 1 - i / 4];
+        main_job();
+        expect_text("events", text_get(&expected),
+                    text_get(&session.seen.record));
+        expect_text("version", i % 2 == 0 ? "TLSv1.2" : "TLSv1.3", peer.last);
+        expect_text("SNI", SERVICE_WS_HOST, peer.name);
+        end();
+    }
+    text_free(&expected);
+}
+
+static void test_kinds(void **state) {
+    (void)state;
+    for (int i = 0; i < SESSION_KINDS; i++) {
+        begin("localhost", 0);
+        session.service.rules.expire = true;
+        session_start_kind((enum session_kind)i);
+        session_subscribe();
+        assert_true(session_until_subscribed(10000));
+        session_run(5 * SESSION_HOUR);
+        assert_true(session_until_subscribed(10000));
+        expect_int("full handshakes", 2, peer.full);
+        end();
+    }
+}
+
+/* As session_stall_after(), below TLS. */
+static void stall_after(size_t bytes) {
+    struct mst_port port = session.port;
+
+    session.port = below;
+    session_stall_after(bytes);
+    below = session.port;
+    session.port = port;
+}
+
+/* Split at many offsets of the ciphertext, and with the line stopped after
+ * each of many bytes of the handshake for a while. */
+static void test_cuts(void **state) {
+    (void)state;
+    for (uint64_t offset = 1; offset < 3500; offset += 61) {
+        begin("localhost", versions[offset % 2]);
+        session.mock.plan.cut_at = offset;
+        session_start();
+        session_subscribe();
+        if (!session_until_subscribed(5000)) {
+            expect_failed("cut at %d", (int)offset);
+        }
+        end();
+        begin("localhost", versions[offset % 2]);
+        stall_after((size_t)offset / 3);
+        session_start();
+        session_subscribe();
+        session_run(1000);
+        session_unstall();
+        if (!session_until_subscribed(5000)) {
+            expect_failed("stalled at %d", (int)offset / 3);
+        }
+        end();
+    }
+}
+
+/* Without TLS it is out of the way. */
+static void test_plain(void **state) {
+    (void)state;
+    session_begin();
+    below = session.port;
+    below.flags = 0;
+    assert_int_equal(mst_openssl_init(&openssl, NULL, &below, links,
+                                      COUNT(links), &session.port),
+                     0);
+    session.config.ws_url = "ws://" SERVICE_WS_HOST;
+    session.config.auth_url = "http://" SERVICE_AUTH_HOST;
+    session.config.flags |= MST_ALLOW_PLAIN;
+    session.mock.plan.clock_unset = true;
+    session_start();
+    session_subscribe();
+    assert_true(session_until_subscribed(10000));
+    expect_int("handshakes", 0, (long long)openssl.handshakes);
+    session_end();
+    mst_openssl_free(&openssl);
+}
+
+/* One connection to a host, without an object: what the handshake comes to. */
+static int shake_detail;
+
+static int shake(const char *host, uint16_t port) {
+    static struct mst_endpoint endpoint;
+    int rc;
+    char byte;
+
+    endpoint = (struct mst_endpoint){.port = port, .tls = true};
+    snprintf(endpoint.host, sizeof endpoint.host, "%s", host);
+    do {
+        rc = session.port.resolve(session.port.context, 0, &endpoint);
+    } while (rc == 0);
+    do {
+        rc = session.port.connect(session.port.context, 0, 0);
+    } while (rc == 0);
+    if (rc > 0) { /* a ticket may be there to be read */
+        expect_int("silence", 0,
+                   session.port.recv(session.port.context, 0, &byte, 1));
+    }
+    shake_detail = session.port.detail(session.port.context, 0);
+    session.port.close(session.port.context, 0);
+    return rc;
+}
+
+/* ---- certificates and clock ---- */
+
+static void certificate_expect(const char *certificate, int error, int detail) {
+    for (size_t i = 0; i < COUNT(versions); i++) {
+        begin(certificate, versions[i]);
+        session_start();
+        session_subscribe();
+        assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+        session_expect_closed(certificate, error, MST_STATE_CONNECT);
+        expect_int("requests", 0, (long long)session.service.tokens.count);
+        expect_int("permanent", 1, session.seen.closed.permanent);
+        expect_int("detail", detail, session.seen.closed.detail);
+        if (error == MST_ERR_TLS_TIME) {
+            expect_int("clock_s", mst_mock_wall(&session.mock) / 1000000000,
+                       (long long)session.seen.closed.clock_s);
+        }
+        expect_handshakes(certificate, 0, 0);
+        openssl_peer_anew(&peer, folder, "localhost", versions[i]);
+        if (!session_until_subscribed(15 * SESSION_MINUTE)) {
+            expect_failed("%s: does not go on", certificate);
+        }
+        end();
+    }
+}
+
+static void test_certificates(void **state) {
+    (void)state;
+    certificate_expect("wrong", MST_ERR_TLS_NAME, X509_V_ERR_HOSTNAME_MISMATCH);
+    certificate_expect("expired", MST_ERR_TLS_TIME,
+                       X509_V_ERR_CERT_HAS_EXPIRED);
+    certificate_expect("early", MST_ERR_TLS_TIME,
+                       X509_V_ERR_CERT_NOT_YET_VALID);
+    certificate_expect("unknown", MST_ERR_TLS_ISSUER,
+                       X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY);
+    certificate_expect("ca", MST_ERR_TLS_NAME, X509_V_ERR_HOSTNAME_MISMATCH);
+    certificate_expect("other", MST_ERR_TLS_ISSUER,
+                       X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT);
+}
+
+/* It is the clock of the port below that counts. */
+static void test_wrong_clock(void **state) {
+    static const int64_t years_ns = 30 * INT64_C(31557600) * 1000000000;
+
+    (void)state;
+    begin("localhost", 0);
+    mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS + years_ns);
+    session_start();
+    session_subscribe();
+    assert_true(session_until(MST_EVENT_CLOSED, 1000));
+    session_expect_closed("clock", MST_ERR_TLS_TIME, MST_STATE_CONNECT);
+    mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS);
+    assert_true(session_until_subscribed(10 * SESSION_MINUTE));
+    end();
+}
+
+/* As long as there is none, there is no traffic. */
+static void test_no_clock(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        begin("localhost", 0);
+        session.mock.plan.clock_unset = i == 0;
+        mst_mock_set_wall(&session.mock, i == 0 ? MST_MOCK_WALL_NS : 0);
+        session_start();
+        session_subscribe();
+        session_run(SESSION_MINUTE);
+        session_expect_closed("clock", MST_ERR_CLOCK, MST_STATE_RESOLVE);
+        expect_int("connections", 0, (long long)session.mock.connects);
+        session.mock.plan.clock_unset = false;
+        mst_mock_set_wall(&session.mock, MST_MOCK_WALL_NS);
+        assert_true(session_until_subscribed(10 * SESSION_MINUTE));
+        end();
+    }
+}
+
+/* A host may be an address, which the certificate must be for; addresses are no
+ * server names. */
+static void test_address(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(versions); i++) {
+        begin("localhost", versions[i]);
+        expect_int("address", 1, shake(ADDRESS, 443));
+        expect_text("SNI", "", peer.name);
+        expect_int("another address", MST_ERR_TLS_NAME,
+                   shake("192.0.2.8", 443));
+        expect_int("detail", X509_V_ERR_IP_ADDRESS_MISMATCH, shake_detail);
+        expect_int("of IPv6", MST_ERR_TLS_NAME, shake("2001:db8::7", 443));
+        expect_int("detail", X509_V_ERR_IP_ADDRESS_MISMATCH, shake_detail);
+        end_without_check();
+        begin("wrong", versions[i]);
+        expect_int("a name", 1, shake("wrong.example", 443));
+        expect_text("SNI", "wrong.example", peer.name);
+        expect_int("no address", MST_ERR_TLS_NAME, shake(ADDRESS, 443));
+        end_without_check();
+    }
+}
+
+/* ---- other errors ---- */
+
+static void test_versions(void **state) {
+    static const struct {
+        int version; /* of the peer */
+        bool only;   /* TLS 1.3 will do */
+        int error;
+    } cases[] = {{TLS1_2_VERSION, false, 0},
+                 {TLS1_3_VERSION, false, 0},
+                 {TLS1_3_VERSION, true, 0},
+                 {TLS1_2_VERSION, true, MST_ERR_TLS_VERSION},
+                 {TLS1_1_VERSION, false, MST_ERR_TLS_VERSION}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        begin("localhost", cases[i].version);
+        openssl.tls13_only = cases[i].only;
+        session_start();
+        session_subscribe();
+        if (cases[i].error == 0) {
+            assert_true(session_until_subscribed(1000));
+        } else {
+            assert_true(session_until(MST_EVENT_CLOSED, 1000));
+            session_expect_closed("version", cases[i].error, MST_STATE_CONNECT);
+        }
+        end();
+    }
+}
+
+/* A server that answers the greeting with a fatal alert, or with no TLS. */
+static void test_answers(void **state) {
+    static const struct {
+        const char *answer;
+        int error, detail; /* detail 0: any */
+    } cases[] = {
+        {"\x15\x03\x03\x00\x02\x02\x46", MST_ERR_TLS_VERSION, 1070},
+        {"\x15\x03\x03\x00\x02\x02\x28", MST_ERR_TLS_HANDSHAKE, 1040},
+        {"\x15\x03\x03\x00\x02\x02\x50", MST_ERR_TLS_ALERT, 1080},
+        {"HTTP/1.1 400 Bad Request\r\n", MST_ERR_TLS_PROTOCOL, 0},
+        {"\x16\x03\x03\x00\x04\x02\x00\x00\x00", MST_ERR_TLS_PROTOCOL, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        size_t len = cases[i].answer[0] == 'H'    ? strlen(cases[i].answer)
+                     : cases[i].answer[0] == 0x16 ? 9
+                                                  : 7;
+        begin("localhost", 0);
+        peer.silent = true;
+        session_start();
+        session_subscribe();
+        session_run(10);
+        mst_mock_write(&session.mock, 0, cases[i].answer, len);
+        assert_true(session_until(MST_EVENT_CLOSED, 1000));
+        session_expect_closed("answer", cases[i].error, MST_STATE_CONNECT);
+        if (cases[i].detail != 0) {
+            expect_int("detail", cases[i].detail, session.seen.closed.detail);
+        } else {
+            assert_int_not_equal(session.seen.closed.detail, 0);
+        }
+        peer.silent = false;
+        assert_true(session_until_subscribed(10 * SESSION_MINUTE));
+        end();
+    }
+}
+
+static void test_truncation(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(versions); i++) {
+        begin("localhost", versions[i]);
+        peer.truncate = true;
+        session_open();
+        service_end(&session.service, MST_ERR_EOF);
+        assert_true(session_until(MST_EVENT_CLOSED, 1000));
+        session_expect_closed("no close_notify", MST_ERR_TLS_TRUNCATED,
+                              MST_STATE_OPEN);
+        peer.truncate = false;
+        assert_true(session_until_subscribed(10000));
+        service_end(&session.service, MST_ERR_EOF);
+        assert_true(session_until(MST_EVENT_CLOSED, 1000));
+        session_expect_closed("close_notify", MST_ERR_EOF, MST_STATE_OPEN);
+        assert_true(session_until_subscribed(10000));
+        /* In the handshake. */
+        peer.silent = true;
+        service_end(&session.service, MST_ERR_RESET);
+        mst_mock_end(&session.mock, 0, MST_ERR_RESET);
+        assert_true(session_until(MST_EVENT_CLOSED, 1000));
+        session_run(10000);
+        mst_mock_end(&session.mock, 0, MST_ERR_EOF);
+        assert_true(session_until(MST_EVENT_CLOSED, 1000));
+        session_expect_closed("handshake", MST_ERR_TLS_TRUNCATED,
+                              MST_STATE_CONNECT);
+        peer.silent = false;
+        assert_true(session_until_subscribed(SESSION_HOUR));
+        end();
+    }
+}
+
+/* The client's own end has a close_notify, unless that would have to wait. */
+static void test_goodbye(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        begin("localhost", versions[i]);
+        session_open();
+        expect_int("of the token's connection", 1, peer.goodbyes);
+        mst_client_wipe(&session.client);
+        session.has_client = false;
+        expect_int("of the stream", 2, peer.goodbyes);
+        end();
+        begin("localhost", versions[i]);
+        session_open();
+        session.mock.plan.send_stall = true;
+        mst_client_wipe(&session.client);
+        session.has_client = false;
+        expect_int("not if it must wait", 1, peer.goodbyes);
+        end();
+    }
+}
+
+/* A record that nobody with the keys has made. */
+static void test_forged_record(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(versions); i++) {
+        begin("localhost", versions[i]);
+        session_open();
+        session_run(1000);
+        session_forge_record();
+        expect_handshakes("forged", 3, 0);
+        end();
+    }
+}
+
+/* The error of the port below, and its number, come out: in the handshake and
+ * after it. */
+static void test_errors_below(void **state) {
+    static const int errors[] = {MST_ERR_RESET, MST_ERR_UNREACHABLE,
+                                 MST_ERR_PORT};
+
+    (void)state;
+    for (size_t i = 0; i < 4 * COUNT(errors); i++) {
+        int error = errors[i / 4];
+        enum mst_mock_call call = i % 2 == 0 ? MST_MOCK_SEND : MST_MOCK_RECV;
+        bool open = i / 2 % 2 == 0;
+
+        begin("localhost", 0);
+        session_start();
+        if (open) {
+            assert_true(session_until(MST_EVENT_OPEN, 1000));
+            session_run(100);
+        }
+        session.mock.plan.detail = 104;
+        session.mock.plan.fail_call = call;
+        session.mock.plan.fail_at = session.mock.calls[call] + 1;
+        session.mock.plan.fail_error = error;
+        session_subscribe();
+        service_push(&session.service, "heartbeat", "");
+        assert_true(session_until(MST_EVENT_CLOSED, 1000));
+        session_expect_closed("below", error,
+                              open ? MST_STATE_OPEN : MST_STATE_CONNECT);
+        expect_int("detail", 104, session.seen.closed.detail);
+        assert_true(session_until_subscribed(SESSION_MINUTE));
+        end();
+    }
+}
+
+/* Every call of the port below fails in turn, that for the clock included. */
+static void test_every_call_fails(void **state) {
+    uint64_t calls = 0;
+
+    (void)state;
+    for (uint64_t n = 0; n <= calls; n++) {
+        begin("localhost", versions[n % 2]);
+        session.mock.plan.fail_call = MST_MOCK_ANY;
+        session.mock.plan.fail_at = n;
+        session.mock.plan.fail_error = MST_ERR_PORT;
+        session_start();
+        session_subscribe();
+        session_until_subscribed(SESSION_HOUR);
+        session_run(2000);
+        if (n == 0) {
+            calls = session.mock.calls[MST_MOCK_ANY];
+        }
+        if (!session_until_subscribed(SESSION_HOUR)) {
+            expect_failed("call %d: not subscribed\n%s", (int)n,
+                          text_get(&session.seen.record));
+        }
+        end();
+    }
+    assert_in_range(calls, 20, 500);
+}
+
+/* A host with several addresses, of which one has a bad certificate or never
+ * answers: one attempt. */
+static const char *next_certificate;
+static void (*peer_opened)(void *context, int link,
+                           const struct mst_endpoint *endpoint);
+
+static void next_opened(void *context, int link,
+                        const struct mst_endpoint *endpoint) {
+    (void)context;
+    openssl_peer_anew(
+        &peer, folder,
+        session.mock.connects == 1 ? next_certificate : "localhost", 0);
+    peer.silent = session.mock.connects == 1 &&
+                  strcmp(next_certificate, "localhost") == 0;
+    peer_opened(&peer, link, endpoint);
+}
+
+static void test_next_address(void **state) {
+    static const char *const certificates[] = {"wrong", "unknown", "localhost"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(certificates); i++) {
+        next_certificate = certificates[i];
+        begin("localhost", 0);
+        session.mock.plan.addresses = 2;
+        session.mock.plan.resolve_ms = 20;
+        peer_opened = session.mock.peer.opened;
+        session.mock.peer.opened = next_opened;
+        session_start();
+        session_subscribe();
+        assert_true(session_until_subscribed(SESSION_MINUTE));
+        expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+        end();
+    }
+}
+
+/* ---- resumption ---- */
+
+static void test_resumed(void **state) {
+    static const int ends[] = {MST_ERR_EOF, MST_ERR_RESET};
+
+    (void)state;
+    for (size_t i = 0; i < 8; i++) {
+        begin("localhost", versions[i % 2]);
+        if (i / 4 % 2 != 0) { /* by numbers, not tickets */
+            SSL_CTX_set_options(peer.context, SSL_OP_NO_TICKET);
+        }
+        session_open();
+        expect_handshakes("two hosts", 2, 0);
+        for (unsigned j = 1; j <= 5; j++) {
+            peer.truncate = j == 2;
+            reconnect("resumed", ends[i / 2 % 2]);
+            expect_handshakes("resumed", 2, j);
+        }
+        session_run(SESSION_HOUR);
+        reconnect("next token", MST_ERR_EOF);
+        expect_handshakes("next token", 2, 7);
+        end();
+    }
+}
+
+/* The server has forgotten the session, or the certificate is to be checked
+ * once more: a full handshake, whose session is then the one. */
+static void test_full_again(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(versions); i++) {
+        begin("localhost", versions[i]);
+        /* One that lives for as long as the test: its host is met once. */
+        session.service.token_body = "{\"access_token\":\"" SERVICE_TOKEN
+                                     "\",\"token_type\":\"bearer\"}";
+        session_open();
+        reconnect("resumed", MST_ERR_EOF);
+        openssl_peer_anew(&peer, folder, "localhost", versions[i]);
+        reconnect("forgotten", MST_ERR_EOF);
+        expect_handshakes("forgotten", 3, 1);
+        reconnect("resumed", MST_ERR_EOF);
+        expect_handshakes("the new one", 3, 2);
+        for (unsigned hour = 0; hour < 23; hour++) {
+            session_run(SESSION_HOUR - SESSION_MINUTE);
+            reconnect("within a day", MST_ERR_EOF);
+        }
+        expect_handshakes("within a day", 3, 25);
+        openssl_peer_certificate(&peer, folder, "expired");
+        session_run(SESSION_HOUR);
+        service_end(&session.service, MST_ERR_EOF);
+        assert_true(session_until(MST_EVENT_CLOSED, 1000));
+        assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+        session_expect_closed("expired", MST_ERR_TLS_TIME, MST_STATE_CONNECT);
+        end();
+    }
+}
+
+/* What was checked for one name and port says nothing of another one, also if
+ * the server would resume it. */
+static void test_names_apart(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(versions); i++) {
+        begin("localhost", versions[i]);
+        expect_int("first", 1, shake(SERVICE_WS_HOST, 443));
+        expect_int("same", 1, shake(SERVICE_WS_HOST, 443));
+        expect_handshakes("same", 1, 1);
+        expect_int("another name", 1, shake(SERVICE_AUTH_HOST, 443));
+        expect_handshakes("another name", 2, 1);
+        expect_int("another port", 1, shake(SERVICE_WS_HOST, 444));
+        expect_handshakes("another port", 3, 1);
+        expect_int("a wrong name", MST_ERR_TLS_NAME,
+                   shake("evil.example", 443));
+        expect_int("an address", 1, shake(ADDRESS, 443));
+        expect_handshakes("an address", 4, 1);
+        expect_int("still kept", 1, shake(SERVICE_WS_HOST, 443));
+        expect_handshakes("still kept", 4, 2);
+        expect_int("a fifth", 1, shake(SERVICE_API_HOST, 443));
+        expect_int("the oldest made room", 1, shake(SERVICE_AUTH_HOST, 443));
+        end_without_check();
+    }
+}
+
+/* ---- the port by itself ---- */
+
+static struct { size_t received; } echo;
+
+static void echo_opened(void *context, int link,
+                        const struct mst_endpoint *endpoint) {
+    (void)context;
+    (void)link;
+    (void)endpoint;
+    echo.received = 0;
+}
+
+static void echo_received(void *context, int link, const void *data,
+                          size_t len) {
+    (void)context;
+    echo.received += len;
+    assert_int_equal(openssl_peer_write(&peer, link, data, len), len);
+}
+
+static void echo_closed(void *context, int link) {
+    (void)context;
+    (void)link;
+}
+
+/* Takes nothing each second time. */
+static struct {
+    int (*send)(void *context, int link, const void *data, size_t len);
+    unsigned calls;
+} halting;
+
+static int halting_send(void *context, int link, const void *data, size_t len) {
+    return ++halting.calls % 2 != 0
+               ? 0
+               : halting.send(context, link, data, len < 1000 ? len : 1000);
+}
+
+/* Much in both directions, in pieces of many lengths, with new keys midway.
+ * What is sent again may lie elsewhere. */
+static void test_much(void **state) {
+    enum { MUCH = 200000 };
+    static unsigned char out[2][MUCH], in[MUCH]; /* twice the same */
+    static const struct mst_endpoint endpoint = {
+        .host = SERVICE_WS_HOST, .port = 443, .tls = true};
+    const struct mst_port *port = &session.port;
+
+    (void)state;
+    for (int i = 0; i < MUCH; i++) {
+        out[0][i] = out[1][i] = (unsigned char)(i ^ i >> 8 ^ i >> 16);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        size_t sent = 0, got = 0;
+        bool anew = false;
+
+        begin("localhost", versions[i % 2]);
+        peer.inner = (struct mst_mock_peer){.opened = echo_opened,
+                                            .received = echo_received,
+                                            .closed = echo_closed};
+        session.mock.plan.recv_max = i / 2 == 0 ? 0 : 777;
+        halting.send = below.send;
+        below.send = i / 2 == 0 ? below.send : halting_send;
+        assert_int_equal(port->resolve(port->context, 0, &endpoint), 1);
+        while (port->connect(port->context, 0, 0) == 0) {}
+        memset(in, 0, sizeof in);
+        for (int round = 0; got < MUCH; round++) {
+            int n = 0;
+            assert_true(round < 100000);
+            if (sent < MUCH) {
+                size_t len = 1 + sent % 40000;
+                len = len < MUCH - sent ? len : MUCH - sent;
+                n = port->send(port->context, 0, out[round % 2] + sent, len);
+                assert_true(n >= 0 && (size_t)n <= len);
+                sent += (size_t)n;
+            }
+            if (!anew && got > MUCH / 2 && i % 2 == 1) {
+                anew = true;
+                SSL_key_update(peer.links[0].ssl, SSL_KEY_UPDATE_REQUESTED);
+            }
+            n = port->recv(port->context, 0, in + got, MUCH - got);
+            assert_true(n >= 0);
+            got += (size_t)n;
+        }
+        assert_memory_equal(in, out[0], MUCH);
+        expect_int("received", MUCH, (long long)echo.received);
+        port->close(port->context, 0);
+        expect_int("goodbye", i / 2 == 0, peer.goodbyes); /* or it must wait */
+        port->close(port->context, 0);
+        end_without_check();
+    }
+}
+
+/* A connection of the port by itself, with a peer that echoes. */
+static void connect_alone(int version) {
+    static const struct mst_endpoint endpoint = {
+        .host = SERVICE_WS_HOST, .port = 443, .tls = true};
+    const struct mst_port *port = &session.port;
+
+    begin("localhost", version);
+    peer.inner = (struct mst_mock_peer){.opened = echo_opened,
+                                        .received = echo_received,
+                                        .closed = echo_closed};
+    assert_int_equal(port->resolve(port->context, 0, &endpoint), 1);
+    while (port->connect(port->context, 0, 0) == 0) {}
+}
+
+/* What the port below calls all it has is not asked for twice, but what comes
+ * after a wait is read. */
+static void test_drained(void **state) {
+    const struct mst_port *port = &session.port;
+    const uint64_t *calls = &session.mock.calls[MST_MOCK_RECV];
+    char byte;
+
+    (void)state;
+    for (size_t i = 0; i < 2 * COUNT(versions); i++) {
+        const bool drains = i / 2 == 1;
+        connect_alone(versions[i % 2]);
+        below.flags = drains ? MST_PORT_DRAINS : 0;
+        expect_int("sent", 1, port->send(port->context, 0, "a", 1));
+        (void)port->wants(port->context, 0, MST_WANT_READ);
+        expect_int("received", 1, port->recv(port->context, 0, &byte, 1));
+        uint64_t before = *calls;
+        expect_int("no more", 0, port->recv(port->context, 0, &byte, 1));
+        expect_int("calls", !drains, (long long)(*calls - before));
+        expect_int("sent", 1, port->send(port->context, 0, "b", 1));
+        expect_int("received", 1, port->recv(port->context, 0, &byte, 1));
+        (void)openssl_peer_write(&peer, 0, "c", 1);
+        (void)port->wants(port->context, 0, MST_WANT_READ);
+        expect_int("received", 1, port->recv(port->context, 0, &byte, 1));
+        expect_int("the last", 'c', byte);
+        port->close(port->context, 0);
+        end_without_check();
+    }
+}
+
+/* An end stays what it was. */
+static void test_ends_stay(void **state) {
+    static const int ends[] = {MST_ERR_EOF, MST_ERR_TLS_TRUNCATED,
+                               MST_ERR_TLS_PROTOCOL};
+    static const unsigned char record[5 + 32] = {0x17, 3, 3, 0, 32};
+    const struct mst_port *port = &session.port;
+    char byte;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(versions) * COUNT(ends); i++) {
+        const int error = ends[i / 2];
+        connect_alone(versions[i % 2]);
+        (void)openssl_peer_write(&peer, 0, "a", 1);
+        if (error == MST_ERR_TLS_PROTOCOL) {
+            (void)mst_mock_write(&session.mock, 0, record, sizeof record);
+        } else {
+            peer.truncate = error == MST_ERR_TLS_TRUNCATED;
+            openssl_peer_end(&peer, 0, MST_ERR_EOF);
+        }
+        expect_int("before", 1, port->recv(port->context, 0, &byte, 1));
+        for (int j = 0; j < 3; j++) {
+            expect_int("end", error, port->recv(port->context, 0, &byte, 1));
+        }
+        session.mock.plan.fail_call = MST_MOCK_SEND;
+        session.mock.plan.fail_at = session.mock.calls[MST_MOCK_SEND] + 1;
+        session.mock.plan.fail_error = MST_ERR_RESET;
+        if (error != MST_ERR_TLS_PROTOCOL) {
+            expect_int("to send", MST_ERR_RESET,
+                       port->send(port->context, 0, "a", 1));
+        }
+        port->close(port->context, 0);
+        end_without_check();
+    }
+}
+
+/* What to wait for, as the port sees it. */
+static void test_wants(void **state) {
+    static const struct mst_endpoint endpoint = {
+        .host = SERVICE_WS_HOST, .port = 443, .tls = true};
+    const struct mst_port *port = &session.port;
+
+    (void)state;
+    begin("localhost", 0);
+    session.mock.plan.data_ms = 10;
+    session.mock.plan.send_stall = true;
+    expect_int("closed", 0, (long long)port->wants(port->context, 0, 0));
+    expect_int("addresses", 1, port->resolve(port->context, 0, &endpoint));
+    expect_int("stalled", 0, port->connect(port->context, 0, 0));
+    expect_int("to send", MST_WANT_WRITE,
+               (long long)port->wants(port->context, 0, MST_WANT_READ));
+    session.mock.plan.send_stall = false;
+    expect_int("sent", 0, port->connect(port->context, 0, 0));
+    expect_int("to read", MST_WANT_READ,
+               (long long)port->wants(port->context, 0, MST_WANT_WRITE));
+    for (int i = 0; i < 100 && port->connect(port->context, 0, 0) == 0; i++) {
+        mst_mock_advance(&session.mock, 1);
+    }
+    expect_int("connected", 1, port->connect(port->context, 0, 0));
+    expect_int("nothing", 0, (long long)port->wants(port->context, 0, 0));
+    expect_int("both", MST_WANT_READ | MST_WANT_WRITE,
+               (long long)port->wants(port->context, 0,
+                                      MST_WANT_READ | MST_WANT_WRITE));
+    session.mock.plan.detail = 7;
+    expect_int("detail", 7, port->detail(port->context, 0));
+    expect_int("not a link", 0, port->detail(port->context, MST_MOCK_LINKS));
+    expect_int("not a link", MST_ERR_ARGUMENT,
+               port->resolve(port->context, MST_MOCK_LINKS, &endpoint));
+    expect_int("not a link", MST_ERR_ARGUMENT,
+               port->resolve(port->context, -1, &endpoint));
+    port->close(port->context, MST_MOCK_LINKS);
+    port->close(port->context, 0);
+    end_without_check();
+}
+
+static void test_init(void **state) {
+    struct mst_openssl it;
+    struct mst_port port;
+    char path[80];
+
+    (void)state;
+    session_begin();
+    below = session.port;
+    below.flags = 0;
+    memset(&it, 0, sizeof it);
+    mst_openssl_free(&it);
+    assert_int_equal(mst_openssl_init(NULL, NULL, &below, links, 1, &port),
+                     MST_ERR_ARGUMENT);
+    assert_int_equal(mst_openssl_init(&it, NULL, NULL, links, 1, &port),
+                     MST_ERR_ARGUMENT);
+    assert_int_equal(mst_openssl_init(&it, NULL, &below, NULL, 1, &port),
+                     MST_ERR_ARGUMENT);
+    assert_int_equal(mst_openssl_init(&it, NULL, &below, links, 0, &port),
+                     MST_ERR_ARGUMENT);
+    assert_int_equal(mst_openssl_init(&it, NULL, &below, links, 1, NULL),
+                     MST_ERR_ARGUMENT);
+    assert_int_equal(mst_openssl_init(&it, "/nowhere", &below, links, 1, &port),
+                     MST_ERR_ANCHORS);
+    assert_true(ERR_SYSTEM_ERROR(it.detail));
+    snprintf(path, sizeof path, "%s/localhost.key", folder);
+    assert_int_equal(mst_openssl_init(&it, path, &below, links, 1, &port),
+                     MST_ERR_ANCHORS);
+    assert_false(ERR_SYSTEM_ERROR(it.detail));
+    mst_openssl_free(&it);
+    below.flags = MST_PORT_DRAINS;
+    below.now_ns = NULL;
+    below.detail = NULL;
+    assert_int_equal(mst_openssl_init(&it, NULL, &below, links, 1, &port), 0);
+    assert_int_equal(port.flags, MST_PORT_SECURE);
+    assert_null(port.now_ns);
+    assert_null(port.token_load);
+    assert_null(port.token_save);
+    assert_int_equal(port.detail(port.context, 0), 0);
+    mst_openssl_free(&it);
+    below.flags = MST_PORT_SECURE;
+    assert_int_equal(mst_openssl_init(&it, NULL, &below, links, 1, &port),
+                     MST_ERR_ARGUMENT);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_main_job),
+        TEST(test_kinds),
+        TEST(test_cuts),
+        TEST(test_plain),
+        TEST(test_certificates),
+        TEST(test_wrong_clock),
+        TEST(test_no_clock),
+        TEST(test_address),
+        TEST(test_versions),
+        TEST(test_answers),
+        TEST(test_truncation),
+        TEST(test_goodbye),
+        TEST(test_forged_record),
+        TEST(test_errors_below),
+        TEST(test_every_call_fails),
+        TEST(test_next_address),
+        TEST(test_resumed),
+        TEST(test_full_again),
+        TEST(test_names_apart),
+        TEST(test_much),
+        TEST(test_drained),
+        TEST(test_ends_stay),
+        TEST(test_wants),
+        TEST(test_init),
+    };
+
+    return cmocka_run_group_tests(tests, make_certificates,
+                                  remove_certificates);
+}
