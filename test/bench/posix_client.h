@@ -33,6 +33,11 @@ void posix_client_start(const struct posix_client *shared,
                         struct mst_client *stream,
                         const struct mst_memory *memory, unsigned markets);
 
+/* Puts TLS of another library over the port, before a client is initialised
+ * that has no session yet: nothing, but in client_openssl.c. */
+void posix_client_secure(struct posix_client *posix,
+                         const struct client *client);
+
 void posix_client_end(struct posix_client *shared);
 
 /* Takes an event; *sum is that of the message that the client is at. True after

@@ -43,11 +43,12 @@ CLIENTS = [
     ("mini_stream", ("client_mini_stream",)),
     ("mini_stream, as it comes", ("client_mini_stream", "usual")),
     ("mini_stream, BearSSL alone", ("client_mini_stream", "alone")),
+    ("mini_stream over OpenSSL", ("client_openssl", "alone")),
     ("Boost.Beast + OpenSSL + simdjson", ("client_beast",)),
     ("wslay + OpenSSL + jsmn", ("client_wslay",)),
     ("libwebsockets + OpenSSL + cJSON", ("client_lws",)),
 ]
-OURS, USUAL, ALONE, BEAST, _, LWS = [name for name, _ in CLIENTS]
+OURS, USUAL, ALONE, _, BEAST, _, LWS = [name for name, _ in CLIENTS]
 
 bars = []
 results = {}
