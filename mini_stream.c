@@ -9292,11 +9292,13 @@ int mst_pair_poll(struct mst_pair *pair, struct mst_event *event) {
     pair_step(pair, now, false);
     for (unsigned i = 0; i < 2 && rc != 1 && !pair->tell; i++) {
         unsigned which = (pair->turn + i) % 2u;
+        uint8_t before = pair->clients[which].burst;
         rc = pair_read(pair, which, now, event);
         if (rc == 1) {
-            /* The other one's turn, unless there is more at hand. */
+            /* The other one's turn, unless this is in the midst of a burst. */
             pair->turn =
-                (uint8_t)(pair->clients[which].burst > 0 ? which : 1 - which);
+                (uint8_t)(pair->clients[which].burst < before ? which
+                                                              : 1 - which);
         }
     }
     if (rc != 1 && !pair->tell) {
