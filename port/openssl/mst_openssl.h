@@ -11,8 +11,8 @@
  * its errors are of stage connect; trust anchors are not needed. Hosts may be
  * IP addresses.
  *
- * The structs are the caller's; OpenSSL itself allocates, some 50 KB for a
- * connection, and takes its random numbers from the system.
+ * The structs are the caller's; OpenSSL itself allocates, and takes its random
+ * numbers from the system.
  *
  * SPDX-License-Identifier: 0BSD
  */

@@ -81,7 +81,8 @@ def client_certificate():
                     r"detail 1116\)")
 
 
-NOT_TRUSTED = r"certificate's issuer is not trusted \(stage connect, detail %d\)"
+NOT_TRUSTED = (r"certificate's issuer is not trusted "
+               r"\(stage connect, detail %d\)")
 OTHER_NAME = r"certificate is for another name \(stage connect, detail 62\)"
 UNFIT = (r"certificate is malformed or not acceptable \(stage connect, "
          r"detail \d+\)")
