@@ -180,6 +180,25 @@ def library_request():
 # Against raw sockets
 # ---------------------------------------------------------------------------
 
+def read_frame(take, masks=None):
+    """Reads a frame by take(length): opcode, fin, payload. It must be masked;
+    the masking key is added to the set masks."""
+    first, second = take(2)
+    equal(first & 0x70, 0, "reserved bits")
+    equal(second & 0x80, 0x80, "mask bit")
+    length = second & 0x7f
+    if length == 126:
+        length, = struct.unpack("!H", take(2))
+    elif length == 127:
+        length, = struct.unpack("!Q", take(8))
+    mask = take(4)
+    if masks is not None:
+        masks.add(mask)
+    data = int.from_bytes(take(length), "big")
+    key = int.from_bytes((mask * (length // 4 + 1))[:length], "big")
+    return first & 15, bool(first & 0x80), (data ^ key).to_bytes(length, "big")
+
+
 class Raw:
     """The server's end of a connection, byte by byte."""
 
@@ -218,21 +237,8 @@ class Raw:
                 f"{accept or self.accept}\r\n{more}\r\n").encode()
 
     def frame(self):
-        """Reads a frame: opcode, fin, payload. It must be masked."""
-        first, second = self.take(2)
-        equal(first & 0x70, 0, "reserved bits")
-        equal(second & 0x80, 0x80, "mask bit")
-        length = second & 0x7f
-        if length == 126:
-            length, = struct.unpack("!H", self.take(2))
-        elif length == 127:
-            length, = struct.unpack("!Q", self.take(8))
-        mask = self.take(4)
-        self.masks.add(mask)
-        data = int.from_bytes(self.take(length), "big")
-        key = int.from_bytes((mask * (length // 4 + 1))[:length], "big")
-        return (first & 15, bool(first & 0x80),
-                (data ^ key).to_bytes(length, "big"))
+        """Reads a frame: opcode, fin, payload."""
+        return read_frame(self.take, self.masks)
 
     def message(self):
         """Reads the fragments of a message: opcode, payload."""
@@ -443,38 +449,47 @@ def bad(data, code, line):
     raw(handler, 1, line)
 
 
+# What breaks RFC 6455: the frames, the close code for them, a word of the error.
+BAD_FRAMES = [(frame(0, b"x", first=first), 1002, "reserved")
+              for first in (0xc1, 0xa1, 0x91, 0x83, 0x87, 0x8b, 0x8f)] + [
+    (frame(TEXT, b"\0\0\0\0abc", length=b"\x83"), 1002, "mask"),
+    (frame(TEXT, b"abc", length=b"\x7e\x00\x03"), 1002, "length"),
+    (frame(TEXT, length=b"\x7f" + b"\0" * 6 + b"\xff\xff"), 1002, "length"),
+    (frame(TEXT, length=b"\x7f\x80" + b"\0" * 7), 1002, "length"),
+    (frame(PING, b"x" * 126), 1002, "control"),
+    (frame(PING, b"x", fin=False), 1002, "control"),
+    (frame(CLOSE, b"", fin=False), 1002, "control"),
+    (frame(CONTINUATION, b"x"), 1002, "fragment"),
+    (frame(TEXT, b"x", fin=False) + frame(TEXT, b"y"), 1002, "fragment"),
+    (frame(TEXT, b"x") + frame(CONTINUATION, b"y"), 1002, "fragment"),
+]
+BAD_TEXT = [(data, 1007, "UTF-8") for text in (
+    b"\xff", b"ok \xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80",
+    b"cut \xe2\x82") for data in [frame(TEXT, text)] + [
+        frame(TEXT, text[:cut], fin=False) + frame(CONTINUATION, text[cut:])
+        for cut in range(len(text))]]
+BAD_CLOSE = [(frame(CLOSE, b"\x03"), 1002, "close")] + [
+    (close_frame(code), 1002, "close") for code in
+    (0, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000, 65535)] + [
+        (close_frame(1000, b"\xff"), 1007, "UTF-8")]
+
+
 def raw_bad_frames():
     """frames that break RFC 6455 end with 1002"""
-    for first in (0xc1, 0xa1, 0x91, 0x83, 0x87, 0x8b, 0x8f):
-        bad(frame(0, b"x", first=first), 1002, "reserved")
-    bad(frame(TEXT, b"\0\0\0\0abc", length=b"\x83"), 1002, "mask")
-    bad(frame(TEXT, b"abc", length=b"\x7e\x00\x03"), 1002, "length")
-    bad(frame(TEXT, length=b"\x7f" + b"\0" * 6 + b"\xff\xff"), 1002, "length")
-    bad(frame(TEXT, length=b"\x7f\x80" + b"\0" * 7), 1002, "length")
-    bad(frame(PING, b"x" * 126), 1002, "control")
-    bad(frame(PING, b"x", fin=False), 1002, "control")
-    bad(frame(CLOSE, b"", fin=False), 1002, "control")
-    bad(frame(CONTINUATION, b"x"), 1002, "fragment")
-    bad(frame(TEXT, b"x", fin=False) + frame(TEXT, b"y"), 1002, "fragment")
-    bad(frame(TEXT, b"x") + frame(CONTINUATION, b"y"), 1002, "fragment")
+    for case in BAD_FRAMES:
+        bad(*case)
 
 
 def raw_bad_text():
     """text that is not UTF-8 ends with 1007, wherever it is cut"""
-    for data in (b"\xff", b"ok \xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80",
-                 b"cut \xe2\x82"):
-        bad(frame(TEXT, data), 1007, "UTF-8")
-        for cut in range(len(data)):
-            bad(frame(TEXT, data[:cut], fin=False) +
-                frame(CONTINUATION, data[cut:]), 1007, "UTF-8")
+    for case in BAD_TEXT:
+        bad(*case)
 
 
 def raw_bad_close():
     """malformed close frames end with 1002, or 1007 for their reason"""
-    bad(frame(CLOSE, b"\x03"), 1002, "close")
-    for code in (0, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000, 65535):
-        bad(close_frame(code), 1002, "close")
-    bad(close_frame(1000, b"\xff"), 1007, "UTF-8")
+    for case in BAD_CLOSE:
+        bad(*case)
 
 
 def raw_end_without_close():
@@ -574,4 +589,5 @@ def main():
     return failed > 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
