@@ -22,6 +22,14 @@ BUILD = os.environ.get("BUILD", "build")
 SANDBOX = os.path.join(BUILD, "sandbox")
 HANG_S = 100  # for one thing to happen: a hang, not a slow machine
 
+# What the tool says where a connection is reset, or refused: the end of it may
+# be all that a proxy passes on (../ports.py).
+PROXIED = "MINI_STREAM_PROXY" in os.environ
+RESET = ("closed - (TLS ended without close_notify|connection reset)"
+         if PROXIED else "closed - connection reset")
+REFUSED = ("closed - proxy cannot reach the host" if PROXIED else
+           "closed - connection refused")
+
 
 def check(condition, what, error=AssertionError):
     if not condition:
@@ -48,10 +56,10 @@ def bearssl_options():
 
 def environment_with(**variables):
     """This one with these variables, and without others that mini-stream would
-    take its settings from, but for MINI_STREAM_TLS: a test may run with each
-    TLS."""
+    take its settings from, but for TLS and proxy, which a suite may run
+    with."""
     kept = {name: value for name, value in os.environ.items()
-            if name == "MINI_STREAM_TLS" or not (
+            if name in ("MINI_STREAM_TLS", "MINI_STREAM_PROXY") or not (
                 name.startswith(("MINI_STREAM_", "XDG_"))
                 or name.lower().endswith("_proxy"))}
     return {**kept, **variables}

@@ -21,7 +21,8 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import HANG_S, SANDBOX, Sandbox, check, run_all, tests_of
+from e2e import (HANG_S, REFUSED, RESET, SANDBOX, Sandbox, check, run_all,
+                 tests_of)
 
 AT_ONCE = 8  # tests: they wait more than they compute
 MARKETS = ("BTCUSD", "ETHUSD")
@@ -220,7 +221,7 @@ def test_freeze():
 
 
 def test_reset():
-    recovers({"reset": {}}, "closed - connection reset")
+    recovers({"reset": {}}, RESET)
 
 
 def test_reset_twice_in_the_midst():
@@ -228,7 +229,7 @@ def test_reset_twice_in_the_midst():
         begin = len(tool.lines)
         sandbox.set(reset={"after_bytes": 20000, "count": 2})
         tool.until(lambda: sandbox.active() == {}, "both")
-        tool.until(lambda: sum("closed - connection reset (stage open" in line
+        tool.until(lambda: sum(bool(re.search(RESET + r" \(stage open", line))
                                for line in tool.lines[begin:]) == 2, "both")
         tool.streams(begin + 1)
 
@@ -242,7 +243,7 @@ def test_reset_that_others_use_up():
         sandbox.set(reset={"after_bytes": 20000}, half_open=later)
         kept = tool.until(lambda: [
             each for each, another in ((tool, other), (other, tool))
-            if another.find("closed - connection reset", begin[another])],
+            if another.find(RESET, begin[another])],
             "one is reset")[0]
         seen = len(kept.lines)
         kept.until(lambda: len(kept.lines) > seen + 200, "the other goes on")
@@ -252,12 +253,11 @@ def test_reset_that_others_use_up():
 
 def test_reset_of_the_token():
     recovers({**NEW_TOKEN, "reset": {"at": "token", "after_bytes": 1000}},
-             NOT_ACCEPTED, r"closed - connection reset \(stage (tls|token)")
+             NOT_ACCEPTED, RESET + r" \(stage (tls|token|connect)")
 
 
 def test_restart():
-    recovers({"restart": {"for_ms": 4000}}, "closed - connection reset",
-             "closed - connection refused")
+    recovers({"restart": {"for_ms": 4000}}, RESET, REFUSED)
 
 
 def probe(sandbox, **faults):
@@ -622,7 +622,7 @@ def test_file():
                        {"status": 503}}, file)
         with sandbox_of("--faults", path) as sandbox:
             with tool_of(sandbox) as tool:
-                tool.sees("closed - connection refused")
+                tool.sees(REFUSED)
                 tool.sees("closed - .*stage upgrade, HTTP status 503")
                 tool.streams()
             check(sandbox.active() == {}, sandbox.active())

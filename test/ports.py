@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""The suites of RFC 6455 and of sessions, once for each port that the tool can
+be given: three kinds of TLS, each with and without an HTTP proxy (tinyproxy)
+between.
+
+Usage: ports.py [PART_OF_A_NAME...]     (a port's or a suite's; default: all)
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "lib"))
+from tinyproxy import Tinyproxy
+
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "real")
+AT_ONCE = 3  # they wait more than they compute
+SUITES = ("e2e_faults.py", "e2e_stream.sh", "interop_stream.py")
+TLS = {"posix": "bearssl", "posix with primitives": "bearssl",
+       "openssl over posix": "openssl"}
+
+
+def run(name, script, environment):
+    """Runs a suite; returns how many passed and failed."""
+    command = [sys.executable] if script.endswith(".py") else []
+    done = subprocess.run([*command, os.path.join(HERE, script)],
+                          env=environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False)
+    count = re.search(r"^(\d+) passed, (\d+) failed\n\Z", done.stdout,
+                      re.MULTILINE)
+    passed, failed = map(int, count.groups()) if count else (0, 0)
+    if done.returncode != 0 or passed == 0:
+        failed = max(failed, 1)
+        print(done.stdout, end="")
+    print(f"{'FAIL' if failed else 'ok':4}  {name}, {script}: "
+          f"{passed} passed, {failed} failed", flush=True)
+    return passed, failed
+
+
+def main():
+    results = []
+    with tempfile.TemporaryDirectory() as path, \
+            concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        proxy = Tinyproxy(path, "MaxClients 1000")
+        proxy.start()
+        try:
+            proxy.wait_listening()
+            for proxied in (False, True):
+                for port, tls in TLS.items():
+                    name = ("proxy over " if proxied else "") + port
+                    environment = {**os.environ, "MINI_STREAM_TLS": tls}
+                    if proxied:
+                        environment["MINI_STREAM_PROXY"] = proxy.url
+                    results += [pool.submit(run, name, suite, environment)
+                                for suite in SUITES
+                                if not sys.argv[1:] or any(
+                                    part in f"{name}, {suite}"
+                                    for part in sys.argv[1:])]
+            counts = [result.result() for result in results]
+        finally:
+            proxy.stop()
+    passed, failed = map(sum, zip(*counts))
+    print(f"\n{passed} passed, {failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
