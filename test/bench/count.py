@@ -17,6 +17,9 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from headers import copy_headers
+
 DIR = os.environ.get("BUILD", "build") + "/count"
 CROSS = os.environ.get("CROSS", "arm-none-eabi-")
 BOARDS = {"cortex-m4": "mps2-an386", "cortex-m3": "mps2-an385"}
@@ -48,7 +51,7 @@ def count(cpu, build):
     """Rows of what and its cost for a build with these options."""
     compiler = [CROSS + "gcc", "-mcpu=" + cpu, "-mthumb"]
     library, program = DIR + "/library.o", DIR + "/program"
-    include = ["-I.", "-isystem", DIR + "/size/include"]
+    include = ["-I.", "-isystem", DIR + "/include"]
     # As test/size/size.py does it.
     output(*compiler, "-std=c99", "-fno-common", "-ffunction-sections",
            "-fdata-sections", *build, *include, "-c", "-o", library,
@@ -74,9 +77,7 @@ def number(text):
 
 
 def main():
-    # Puts the headers of BearSSL where a cross compiler may see them.
-    subprocess.run(["test/size/size.py"] + sys.argv[1:], check=True,
-                   stdout=subprocess.DEVNULL, env=dict(os.environ, BUILD=DIR))
+    copy_headers(DIR + "/include", sys.argv[1:])
     tables = [count("cortex-m4", build) for build in BUILDS]
     print(f"{datetime.date.today().isoformat()}, make count,",
           output(CROSS + "gcc", "--version").splitlines()[0])

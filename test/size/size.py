@@ -23,10 +23,10 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from headers import CC, copy_headers
 from image import CROSS, Parts, read, sections
 
 DIR = os.environ.get("BUILD", "build") + "/size"
-CC = os.environ.get("CC", "cc")
 CROSS_RISCV = os.environ.get("CROSS_RISCV", "riscv64-unknown-elf-")
 IMAGES = os.environ.get("IMAGES", "").split()
 HERE = "test/size/"
@@ -111,18 +111,6 @@ def output(*command):
 
 
 # ---- What compilers and linkers say ----
-
-def copy_headers(include):
-    """Copies the headers of BearSSL, apart from this machine's C
-    headers. Where Debian has bearssl.h twice, the real one comes last."""
-    shutil.rmtree(DIR, ignore_errors=True)
-    os.makedirs(DIR + "/include")
-    with open(DIR + "/headers.c", "w", encoding="utf-8") as file:
-        file.write("#include <bearssl.h>\n")
-    needed = output(CC, *include, "-M", DIR + "/headers.c")
-    for path in re.findall(r"\S+/bearssl\w*\.h\b", needed):
-        shutil.copy(path, DIR + "/include")
-
 
 def compile_object(build, index, source, *options):
     """Compiles a source for this build; returns the object's path."""
@@ -302,7 +290,8 @@ def print_images(images):
 
 
 def main():
-    copy_headers(sys.argv[1:])
+    shutil.rmtree(DIR, ignore_errors=True)
+    copy_headers(DIR + "/include", sys.argv[1:])
     kinds = [cortex("Cortex-M0+"), cortex("Cortex-M3"), cortex(TARGET),
              riscv("rv32imac"), host(), cortex(TARGET, NO_TLS), host(NO_TLS)]
     names = [kind.name for kind in kinds]

@@ -1,0 +1,27 @@
+"""The headers of BearSSL, where a cross compiler may see them: apart from this
+machine's C headers, among which Debian has them.
+
+CC: this machine's compiler. SPDX-License-Identifier: 0BSD
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+CC = os.environ.get("CC", "cc")
+
+
+def copy_headers(folder, include):
+    """Copies them to a folder that is made anew. Where Debian has bearssl.h
+    twice, the real one comes last."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    try:
+        needed = subprocess.run([CC, *include, "-xc", "-M", "-"], check=True,
+                                input="#include <bearssl.h>\n", text=True,
+                                stdout=subprocess.PIPE).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        sys.exit(f"the headers of BearSSL: {error}")
+    for path in re.findall(r"\S+/bearssl\w*\.h\b", needed):
+        shutil.copy(path, folder)
