@@ -107,7 +107,7 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all install packages demo test tests year objects lint tidy size bench bench-plot \
+.PHONY: all install packages demo test test-ports tests year objects lint tidy size bench bench-plot \
 	count oracle plans fuzz windows windows-programs format help clean
 
 ## The library and the programs: mini-stream, sandbox, the examples (default)
@@ -144,6 +144,12 @@ test:
 	@test/packages.sh build tool sandbox test
 	$(again) all tests
 	@test/run.sh
+
+## The suites of RFC 6455 and of sessions, once for each port that runs here
+test-ports:
+	@test/packages.sh build tool sandbox test
+	$(again) all
+	@$(PYTHON) test/ports.py
 
 ## A session through a year of outages in virtual time
 year:

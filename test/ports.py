@@ -21,7 +21,7 @@ from tinyproxy import Tinyproxy
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "real")
 AT_ONCE = 3  # they wait more than they compute
 SUITES = ("e2e_faults.py", "e2e_stream.sh", "interop_stream.py")
-TLS = {"posix": "bearssl", "posix with primitives": "bearssl",
+TLS = {"posix": "bearssl", "posix with primitives": "fast",
        "openssl over posix": "openssl"}
 
 

@@ -145,7 +145,7 @@ bool network_begin(struct network *network, const struct settings *settings,
         return false;
     }
     mst_cares_init(&network->posix);
-    if (!settings->openssl) {
+    if (settings->tls == SETTINGS_FAST) {
         /* Where there is no memory for these, BearSSL's own serve. */
         (void)mst_primitives_init(&network->primitives, 1, &network->direct);
     }
@@ -153,7 +153,7 @@ bool network_begin(struct network *network, const struct settings *settings,
         return false;
     }
     network->port = network->below;
-    return !settings->openssl ||
+    return settings->tls != SETTINGS_OPENSSL ||
            openssl_begin(network, settings->options.value[SETTING_CA], error);
 }
 

@@ -40,7 +40,9 @@ static const struct argp_option settings_options[] = {
      "that NO_PROXY names; networks such as 10.0.0.0/8 are not understood)",
      0},
     {"tls", KEY_SETTING + SETTING_TLS, "LIBRARY", 0,
-     "bearssl (default; TLS 1.2) or openssl (TLS 1.2 and 1.3)", 0},
+     "fast (default; BearSSL with primitives of other libraries), bearssl "
+     "(alone, which takes 8 MB less) or openssl (TLS 1.3 as well as 1.2)",
+     0},
     {0, 0, 0, 0, "The client:", 9},
     {"client-id", KEY_SETTING + SETTING_CLIENT_ID, "ID", 0, "Client identifier",
      0},
@@ -200,16 +202,19 @@ static bool settings_complete(const struct layer *layer, enum setting url,
     return true;
 }
 
-static bool settings_tls(struct settings *settings, char *error) {
+static bool settings_find_tls(struct settings *settings, char *error) {
+    static const char *const names[] = {"fast", "bearssl", "openssl"};
     const char *tls = settings->options.value[SETTING_TLS];
 
-    settings->openssl = tls && strcmp(tls, "openssl") == 0;
-    if (tls && !settings->openssl && strcmp(tls, "bearssl") != 0) {
-        snprintf(error, SETTINGS_ERROR_LEN,
-                 "tls '%s': neither bearssl nor openssl", tls);
-        return false;
+    for (int i = 0; i < 3; i++) {
+        if (!tls || strcmp(tls, names[i]) == 0) {
+            settings->tls = (enum settings_tls)i;
+            return true;
+        }
     }
-    return true;
+    snprintf(error, SETTINGS_ERROR_LEN,
+             "tls '%s': none of fast, bearssl and openssl", tls);
+    return false;
 }
 
 static bool settings_anchors(struct settings *settings, char *error) {
@@ -248,8 +253,9 @@ bool settings_resolve(struct settings *settings, struct mst_config *config,
                     settings_take(holds, &file, url, error))) &&
          settings_complete(holds, url, error) &&
          settings_secret(settings, secret_option, error) &&
-         settings_tls(settings, error) &&
-         (settings->openssl || settings_anchors(settings, error));
+         settings_find_tls(settings, error) &&
+         (settings->tls == SETTINGS_OPENSSL ||
+          settings_anchors(settings, error));
     layer_free(&options);
     layer_free(&environment);
     layer_free(&file);

@@ -22,7 +22,11 @@ struct settings {
     struct layer options; /* what the options say, then what holds */
     char *profile;        /* of the option, or NULL */
     struct secret secret;
-    bool openssl; /* does TLS, and loads trust anchors itself */
+    enum settings_tls {
+        SETTINGS_FAST,    /* BearSSL with port/primitives */
+        SETTINGS_BEARSSL, /* alone */
+        SETTINGS_OPENSSL  /* which loads trust anchors itself */
+    } tls;
     struct mst_posix_anchors anchors;
 };
 

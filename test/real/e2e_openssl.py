@@ -30,11 +30,6 @@ def again(name):
     check(run.returncode == 0, run.stdout + run.stderr)
 
 
-def test_stream():
-    """Also a service that goes away, and is there again."""
-    again("e2e_stream.sh")
-
-
 def test_address():
     again("e2e_address.py")
 
@@ -88,7 +83,8 @@ def test_mistakes():
     with sandbox() as running:
         for name in ("gnutls", "OpenSSL", "openssl "):
             text = said(running, "--tls", name, status=3)
-            check(f"tls '{name}': neither bearssl nor openssl" in text, text)
+            check(f"tls '{name}': none of fast, bearssl and openssl" in text,
+                  text)
         for path, why in (("/nowhere", "No such file or directory"),
                           (running.endpoints, "no certificate")):
             text = said(running, "--tls", "openssl", "--ca", path, status=3)

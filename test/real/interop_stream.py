@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Runs mini-stream against a WebSocket over TLS that breaks RFC 6455, and one
-that keeps it in unusual ways. The environment says through which port: see
-../ports.py.
+that keeps it in unusual ways. ../ports.py runs it over each port.
 
 Usage: interop_stream.py [MINI_STREAM]     (default: $BUILD/mini-stream)
 Ends with "N passed, N failed"; fails unless all passed.

@@ -35,7 +35,7 @@ OK, CONFIG, ACCESS, NETWORK, SERVICE_FAULT = 0, 3, 4, 5, 6
 
 # mini-stream's TLS, the stage of its errors there, and how the detail of a
 # certificate that is not valid at this time begins.
-TLS, STAGE, TIME = "bearssl", "tls", "54"
+TLS, STAGE, TIME = "fast", "tls", "54"
 
 
 # ---------------------------------------------------------------------------
