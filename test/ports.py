@@ -21,8 +21,8 @@ from tinyproxy import Tinyproxy
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "real")
 AT_ONCE = 3  # they wait more than they compute
 SUITES = ("e2e_faults.py", "e2e_stream.sh", "interop_stream.py")
-TLS = {"posix": "bearssl", "posix with primitives": "fast",
-       "openssl over posix": "openssl"}
+TLS = {"BearSSL": "bearssl", "BearSSL with primitives": "fast",
+       "OpenSSL": "openssl"}
 
 
 def run(name, script, environment):
@@ -52,8 +52,9 @@ def main():
         try:
             proxy.wait_listening()
             for proxied in (False, True):
-                for port, tls in TLS.items():
-                    name = ("proxy over " if proxied else "") + port
+                for kind, tls in TLS.items():
+                    name = (f"{kind} over " + ("proxy over " if proxied else "")
+                            + "posix")
                     environment = {**os.environ, "MINI_STREAM_TLS": tls}
                     if proxied:
                         environment["MINI_STREAM_PROXY"] = proxy.url
