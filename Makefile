@@ -240,7 +240,7 @@ help:
 	@awk '/^## / { text = substr($$0, 4); next } \
 		text && /^[a-z-]+:/ { sub(/:.*/, ""); \
 		printf "  make %-13s %s\n", $$0, text } { text = "" }' \
-		Makefile examples/firmware/firmware.mk
+		Makefile examples/firmware/firmware.mk test/cross.mk
 	@echo "Variables: CC CFLAGS BUILD BEARSSL_DIR PREFIX DESTDIR DEMO_SECONDS FUZZ_SECONDS V=1"
 
 # V=1 shows the commands.
@@ -370,6 +370,7 @@ $(BUILD)/bench/plans: $(PLANS_SRC:%.c=$(BUILD)/bench/obj/%.o)
 	$(link) $(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
 
 include examples/firmware/firmware.mk
+include test/cross.mk
 
 # For Windows: programs without TLS, and the library with it. Of BearSSL's
 # sources, which firmware has as well, the first need SHA-1.
@@ -446,4 +447,4 @@ $(BUILD)/lint/tidy/%.ok: %.c .clang-tidy $(ALL_HEADERS) Makefile
 		-- $(call flags,$<) $(CPPFLAGS)
 	@touch $@
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

@@ -78,6 +78,13 @@ firmware python3                command:python3     runs the test
 firmware python3-websockets     python:websockets   a stream of messages
 windows  gcc-mingw-w64-x86-64   command:x86_64-w64-mingw32-gcc  cross compiler
 windows  dpkg-dev               command:dpkg-source  unpacks BearSSL
+cross    qemu-user              command:qemu-aarch64  emulates the processor
+cross    dpkg-dev               command:dpkg-architecture  its names
+cross    pkg-config             command:pkg-config  finds its libraries
+cross    openssl                command:openssl     TLS peer and certificates
+cross    python3                command:python3     runs the interop tests
+cross    tinyproxy-bin          command:tinyproxy   HTTP proxy
+cross-arm64  gcc-aarch64-linux-gnu  command:aarch64-linux-gnu-gcc  compiler
 END
 }
 

@@ -5,7 +5,8 @@
 # NAME: a test's, such as session/token or real/e2e_put.py, a folder's, such as
 # unit, or a path to either of them.
 # BUILD: where the programs are; JOBS: how many that compute run at a time,
-# beside one that waits more than it computes.
+# beside one that waits more than it computes; RUN: what runs the programs, if
+# not the processor does.
 # SPDX-License-Identifier: 0BSD
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -26,7 +27,10 @@ run_one() {
     case $name in
     *.py) command=("$PYTHON" "test/$name") ;;
     *.sh) command=("test/$name") ;;
-    *) command=("$BUILD/test/$name") ;;
+    *)
+        # shellcheck disable=SC2206 # words
+        command=(${RUN:-} "$BUILD/test/$name")
+        ;;
     esac
     timeout -k 10 "$LIMIT_S" "${command[@]}" >"$LOGS/$name" 2>&1 </dev/null
     status=$?
@@ -77,22 +81,20 @@ tests_in() {
         sed -e 's,^test/,,' -e 's,\.c$,,' | sort
 }
 
-if [ $# -eq 0 ]; then
-    mapfile -t names < <(printf '%s\n' "${longest[@]}" &&
-        tests_in unit session real |
-        grep -vxF "$(printf '%s\n' "${longest[@]}")")
-else
-    names=()
-    for name in "$@"; do
-        name=${name#./} name=${name#test/} name=${name%/} name=${name%.c}
-        case $name in
-        unit | session | real)
-            mapfile -t -O "${#names[@]}" names < <(tests_in "$name")
-            ;;
-        *) names+=("$name") ;;
-        esac
-    done
-fi
+[ $# -gt 0 ] || set -- unit session real
+names=()
+for name in "$@"; do
+    name=${name#./} name=${name#test/} name=${name%/} name=${name%.c}
+    case $name in
+    unit | session | real)
+        mapfile -t -O "${#names[@]}" names < <(tests_in "$name")
+        ;;
+    *) names+=("$name") ;;
+    esac
+done
+asked=$(printf '%s\n' "${names[@]}")
+mapfile -t names < <(printf '%s\n' "${longest[@]}" | grep -xF "$asked"
+    grep -vxF "$(printf '%s\n' "${longest[@]}")" <<<"$asked")
 
 # run_some AT_ONCE NAME...
 run_some() {

@@ -1,7 +1,8 @@
 """What the end-to-end tests share: what they expect, a running sandbox, and
 the end with "N passed, N failed".
 
-BUILD: where the programs are (default: build).
+BUILD: where the programs are (default: build). RUN: what runs them, if not the
+processor does: of tls_lab.py and posix_conform.py.
 SPDX-License-Identifier: 0BSD
 """
 import calendar
@@ -19,6 +20,7 @@ import urllib.parse
 import urllib.request
 
 BUILD = os.environ.get("BUILD", "build")
+RUN = os.environ.get("RUN", "").split()
 SANDBOX = os.path.join(BUILD, "sandbox")
 HANG_S = 100  # for one thing to happen: a hang, not a slow machine
 

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 
-from e2e import BUILD, environment_with
+from e2e import BUILD, RUN, environment_with
 
 HANG_S = 30  # a hang, not a slow machine
 CHILDREN = []  # all processes that were started
@@ -274,7 +274,7 @@ class Tool:
         with open(self.paths[0], "wb") as out, \
                 open(self.paths[1], "wb") as err:
             self.process = subprocess.Popen(
-                [TOOL, "stream", "--ca", ca, "--client-id", "client",
+                [*RUN, TOOL, "stream", "--ca", ca, "--client-id", "client",
                  *arguments], env=environment, stdin=subprocess.DEVNULL,
                 stdout=out, stderr=err)
         CHILDREN.append(self.process)

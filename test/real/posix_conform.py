@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import BUILD, check, run_all, tests_of
+from e2e import BUILD, RUN, check, run_all, tests_of
 from tinyproxy import Tinyproxy
 
 
@@ -26,8 +26,8 @@ def conform(resolver="cares", proxy="", tls=()):
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as peer:
         ports = peer.stdout.readline().split()
         run = subprocess.run(
-            [os.path.join(BUILD, "test/real/run_conform"), resolver, *ports,
-             proxy, *(tls or [""])[:1]],
+            [*RUN, os.path.join(BUILD, "test/real/run_conform"), resolver,
+             *ports, proxy, *(tls or [""])[:1]],
             stdout=subprocess.PIPE, text=True, check=False)
         peer.stdin.close()
     print(run.stdout, end="")

@@ -1,0 +1,40 @@
+# Builds the library, its ports, the tool and the test programs for another
+# processor, and runs them in an emulator; see test/README.md. Everything goes
+# to $(BUILD)/cross/$(ARCH).
+# SPDX-License-Identifier: 0BSD
+
+# Debian's name of it.
+ARCH ?= arm64
+
+CROSS_BUILD = $(BUILD)/cross/$(ARCH)
+SYSROOT = $(abspath $(CROSS_BUILD)/sysroot)
+# It would warn of a compiler for the processor here.
+debian = $(shell CC=true dpkg-architecture -a$(ARCH) -qDEB_HOST_$(1))
+cross_cc = $(call debian,GNU_TYPE)-gcc --sysroot=$(SYSROOT)
+cross_qemu = qemu-$(patsubst i686,i386,$(call debian,GNU_CPU)) -L $(SYSROOT)
+# The system's pkg-config, which is to see the other one's libraries alone.
+cross_env = PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
+	PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(call debian,MULTIARCH)/pkgconfig
+# The sanitizer for addresses does not run in this emulator.
+cross_sanitize = -g -O1 -fsanitize=undefined -fno-sanitize-recover=all
+# All that are programs, and scripts that run one against peers of TLS and TCP.
+cross_tests = $(filter-out real/run_%,$(TEST_SRC:test/%.c=%)) \
+	real/interop_tls.py real/posix_conform.py
+
+.PHONY: test-cross cross-programs
+
+## Library, ports and TLS on another processor, ARCH (arm64), in an emulator
+test-cross:
+	@test/packages.sh cross cross-$(ARCH)
+	$(again) $(CROSS_BUILD)/sysroot/.fetched
+	+@$(cross_env) $(MAKE) --no-print-directory $(jobs) CC="$(cross_cc)" \
+		AR=$(call debian,GNU_TYPE)-ar BUILD=$(CROSS_BUILD) BEARSSL_DIR= \
+		SANITIZE="$(cross_sanitize)" cross-programs
+	@BUILD=$(CROSS_BUILD) RUN="$(cross_qemu)" test/run.sh $(cross_tests)
+
+cross-programs: $(LIBRARY) $(POSIX) $(PRIMITIVES) $(BUILD)/mini-stream $(TESTS)
+	@:
+
+$(BUILD)/cross/%/sysroot/.fetched: test/lib/sysroot.sh
+	$(call quiet,fetch) test/lib/sysroot.sh $* $(@D)
+	@touch $@
