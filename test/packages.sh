@@ -85,6 +85,7 @@ cross    openssl                command:openssl     TLS peer and certificates
 cross    python3                command:python3     runs the interop tests
 cross    tinyproxy-bin          command:tinyproxy   HTTP proxy
 cross-arm64  gcc-aarch64-linux-gnu  command:aarch64-linux-gnu-gcc  compiler
+cross-s390x  gcc-s390x-linux-gnu    command:s390x-linux-gnu-gcc    compiler
 END
 }
 
