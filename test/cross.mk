@@ -19,7 +19,7 @@ cross_env = PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
 cross_sanitize = -g -O1 -fsanitize=undefined -fno-sanitize-recover=all
 # All that are programs, and scripts that run one against peers of TLS and TCP.
 cross_tests = $(filter-out real/run_%,$(TEST_SRC:test/%.c=%)) \
-	real/interop_tls.py real/posix_conform.py
+	$(addprefix real/,interop_tls.py interop_openssl.py posix_conform.py)
 
 .PHONY: test-cross cross-programs
 
@@ -32,7 +32,8 @@ test-cross:
 		SANITIZE="$(cross_sanitize)" cross-programs
 	@BUILD=$(CROSS_BUILD) RUN="$(cross_qemu)" test/run.sh $(cross_tests)
 
-cross-programs: $(LIBRARY) $(POSIX) $(PRIMITIVES) $(BUILD)/mini-stream $(TESTS)
+cross-programs: $(LIBRARY) $(POSIX) $(PRIMITIVES) $(OPENSSL) \
+	$(BUILD)/mini-stream $(TESTS)
 	@:
 
 $(BUILD)/cross/%/sysroot/.fetched: test/lib/sysroot.sh
