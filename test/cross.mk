@@ -30,7 +30,8 @@ test-cross:
 	+@$(cross_env) $(MAKE) --no-print-directory $(jobs) CC="$(cross_cc)" \
 		AR=$(call debian,GNU_TYPE)-ar BUILD=$(CROSS_BUILD) BEARSSL_DIR= \
 		SANITIZE="$(cross_sanitize)" cross-programs
-	@BUILD=$(CROSS_BUILD) RUN="$(cross_qemu)" test/run.sh $(cross_tests)
+	@BUILD=$(CROSS_BUILD) RUN="$(cross_qemu)" STALL_S=5 \
+		test/run.sh $(cross_tests)
 
 cross-programs: $(LIBRARY) $(POSIX) $(PRIMITIVES) $(OPENSSL) \
 	$(BUILD)/mini-stream $(TESTS)

@@ -8,9 +8,12 @@ where nobody listens. The first byte of a connection says what to do; see
 mst_conform.c. With the files of a certificate and its key it has TLS. It ends
 with its standard input.
 
+STALL_S: seconds in which it does not read (1): longer than the other end takes
+to fill all that lies between them.
 SPDX-License-Identifier: 0BSD
 """
 
+import os
 import socket
 import ssl
 import struct
@@ -19,7 +22,7 @@ import threading
 import time
 import zlib
 
-STALL_S = 1.0
+STALL_S = float(os.environ.get("STALL_S", "1"))
 PATIENCE_S = 20.0  # of the other end
 
 SUMS = {}  # of connections that have ended
