@@ -309,7 +309,7 @@ $(BUILD)/plain: $(NO_TLS)
 
 bench_objects = $(patsubst %,$(BUILD)/bench/obj/test/bench/%.o,$(1))
 BENCH_OURS = $(addprefix $(BUILD)/bench/,decode book live peers scale \
-	client_mini_stream client_openssl many)
+	client_mini_stream client_alone client_openssl many)
 BENCH = $(BENCH_OURS) $(addprefix $(BUILD)/bench/,server client_beast \
 	client_lws client_wslay)
 
@@ -329,15 +329,19 @@ $(BUILD)/bench/server: $(call bench_objects,corpus)
 $(BUILD)/bench/server: bench_libs = -lssl -lcrypto
 $(filter $(BUILD)/bench/client_%,$(BENCH)) $(BUILD)/bench/many: \
 	$(call bench_objects,client corpus)
-$(BUILD)/bench/client_mini_stream $(BUILD)/bench/client_openssl \
-$(BUILD)/bench/many: $(call bench_objects,posix_client) \
-	$(patsubst %.c,$(BUILD)/bench/obj/%.o,$(POSIX_SRC) $(PRIMITIVES_SRC) \
-	$(CARES_SRC))
+BENCH_POSIX = $(addprefix $(BUILD)/bench/,client_mini_stream client_alone \
+	client_openssl many)
+$(BENCH_POSIX): $(call bench_objects,posix_client) \
+	$(POSIX_SRC:%.c=$(BUILD)/bench/obj/%.o)
+$(BUILD)/bench/client_alone $(BUILD)/bench/client_openssl: \
+	$(call bench_objects,client_mini_stream)
+$(BUILD)/bench/client_mini_stream $(BUILD)/bench/many: \
+	$(call bench_objects,posix_fast) \
+	$(patsubst %.c,$(BUILD)/bench/obj/%.o,$(PRIMITIVES_SRC) $(CARES_SRC))
 $(BUILD)/bench/client_mini_stream $(BUILD)/bench/many: \
 	bench_libs = $(primitives_libs) -lcares
-$(BUILD)/bench/client_openssl: $(call bench_objects,client_mini_stream) \
-	$(OPENSSL_SRC:%.c=$(BUILD)/bench/obj/%.o)
-$(BUILD)/bench/client_openssl: bench_libs = -lssl $(primitives_libs) -lcares
+$(BUILD)/bench/client_openssl: $(OPENSSL_SRC:%.c=$(BUILD)/bench/obj/%.o)
+$(BUILD)/bench/client_openssl: bench_libs = -lssl -lcrypto
 $(BUILD)/bench/client_beast: $(call bench_objects,decode_simdjson)
 $(BUILD)/bench/client_beast: bench_libs = -lsimdjson -lssl -lcrypto -lstdc++
 $(BUILD)/bench/client_lws: $(call bench_objects,decode_cjson)

@@ -78,10 +78,9 @@ static void stamps_map(const char *directory) {
 }
 
 const struct client *client_begin(int argc, char **argv) {
-    client.alone = argc == 11 && strcmp(argv[10], "alone") == 0;
     client.usual = argc == 11 && strcmp(argv[10], "usual") == 0;
     client.clients = argc == 11 ? (unsigned)strtoul(argv[10], NULL, 10) : 1;
-    client.clients += client.usual || client.alone;
+    client.clients += client.usual;
     if (argc < 10 || argc > 11 || client.clients == 0) {
         client_fail("wrong arguments, see client.h");
     }

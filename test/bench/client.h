@@ -3,15 +3,14 @@
  * and what is measured.
  *
  *   client MODE ws|wss PORT DIRECTORY REPEATS MESSAGES RECORD RATE MARKETS
- *          [usual|alone|CLIENTS]
+ *          [usual|CLIENTS]
  *
  * MODE is stream, full or resumed: one connection; REPEATS connections with a
  * full TLS handshake each; a full one and then REPEATS with a short one. The
  * directory has ca.pem and, where RATE is not 0, the file "stamps". The rest
  * is the server's, see there. A client that is told "usual" leaves settings at
- * what its library has for everybody, as far as it knows both; "alone" is
- * without the primitives of other libraries. CLIENTS (1) is for the program
- * "many".
+ * what its library has for everybody, as far as it knows both. CLIENTS (1) is
+ * for the program "many".
  *
  * Prints processor time (user and system, from the first message to the last)
  * in us, the most memory that was resident in KB, p50 and p99.9 in ns of the
@@ -37,7 +36,7 @@ extern "C" {
 
 struct client {
     bool tls, resume; /* resume: keep TLS sessions, and use them */
-    bool usual, alone;
+    bool usual;
     const char *port;
     unsigned markets, clients;
     char ca[256];       /* PEM file of the trust anchor */

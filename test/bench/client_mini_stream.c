@@ -14,12 +14,6 @@ MST_MEMORY(fast, MST_LENGTHS_FAST);
 /* In the clear, what a record has room for is read at once. */
 MST_MEMORY(fast_plain, 524288, MST_RECORD_OUT_FULL, 2048, 0);
 
-__attribute__((weak)) void posix_client_secure(struct posix_client *posix,
-                                               const struct client *client) {
-    (void)posix;
-    (void)client;
-}
-
 static void watch(void *context, const struct mst_trace *trace) {
     (void)context;
     if (trace->kind == MST_TRACE_STATE && trace->state == MST_STATE_RESOLVE) {
@@ -59,7 +53,7 @@ int main(int argc, char **argv) {
     do {
         /* A client that goes on keeps its TLS session, a new one has none. */
         if (!client->resume || mst_link_stats(&stream.link)->opens == 0) {
-            posix_client_secure(&shared, client);
+            posix_client_equip(&shared, client);
             posix_client_start(&shared, &stream, memory, client->markets);
             mst_subscribe(&stream, MST_HEARTBEAT, NULL, NULL);
         }

@@ -7,10 +7,10 @@
 #include "mst_openssl.h"
 #include "posix_client.h"
 
-/* In place of the one that does nothing. The port keeps sessions for all of its
- * clients: one that is to have none gets a port anew. */
-void posix_client_secure(struct posix_client *posix,
-                         const struct client *client) {
+/* The port keeps sessions for all of its clients: one that is to have none gets
+ * a port anew. */
+void posix_client_equip(struct posix_client *posix,
+                        const struct client *client) {
     static struct mst_openssl_link secured[1];
     static struct mst_openssl openssl;
     static struct mst_port below;

@@ -62,6 +62,7 @@ int main(int argc, char **argv) {
         client_fail("too many clients");
     }
     posix_client_begin(&shared, client, links, client->clients);
+    posix_client_equip(&shared, client);
     for (unsigned i = 0; i < client->clients; i++) {
         start(i, client->markets);
     }

@@ -6,7 +6,6 @@
 #include "posix_client.h"
 
 #include "corpus.h"
-#include "mst_cares.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -23,7 +22,6 @@ void posix_client_begin(struct posix_client *shared,
                         const struct client *client,
                         struct mst_posix_link *links, size_t links_len) {
     shared->anchors = (struct mst_posix_anchors){.len = 0};
-    shared->primitives = (struct mst_primitives){.count = 0};
     if (client->tls &&
         mst_posix_anchors_load(&shared->anchors, client->ca) != 0) {
         client_fail(client->ca);
@@ -42,12 +40,7 @@ void posix_client_begin(struct posix_client *shared,
         .request_gap_ms = 1,
     };
     mst_posix_init(&shared->posix, links, links_len, &shared->port);
-    mst_cares_init(&shared->posix);
     shared->port.token_load = token_load;
-    if (client->tls && !client->alone &&
-        mst_primitives_init(&shared->primitives, links_len, &shared->port)) {
-        client_fail("primitives");
-    }
 }
 
 void posix_client_start(const struct posix_client *shared,
@@ -69,6 +62,5 @@ void posix_client_start(const struct posix_client *shared,
 
 void posix_client_end(struct posix_client *shared) {
     mst_posix_free(&shared->posix);
-    mst_primitives_free(&shared->primitives);
     mst_posix_anchors_free(&shared->anchors);
 }

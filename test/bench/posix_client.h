@@ -11,11 +11,9 @@
 #include "client.h"
 #include "event.h"
 #include "mst_posix.h"
-#include "mst_primitives.h"
 
 struct posix_client {
     struct mst_posix posix;
-    struct mst_primitives primitives;
     struct mst_port port; /* has the token at hand, as the other clients do */
     struct mst_posix_anchors anchors;
     char url[256];
@@ -33,10 +31,11 @@ void posix_client_start(const struct posix_client *shared,
                         struct mst_client *stream,
                         const struct mst_memory *memory, unsigned markets);
 
-/* Puts TLS of another library over the port, before a client is initialised
- * that has no session yet: nothing, but in client_openssl.c. */
-void posix_client_secure(struct posix_client *posix,
-                         const struct client *client);
+/* Gives the port what a program is to be measured with beside it, before a
+ * client is initialised that has no session yet. Each of client_alone.c,
+ * client_openssl.c and posix_fast.c has one. */
+void posix_client_equip(struct posix_client *posix,
+                        const struct client *client);
 
 void posix_client_end(struct posix_client *shared);
 

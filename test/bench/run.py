@@ -42,8 +42,8 @@ TRANSPORTS = [
 CLIENTS = [
     ("mini_stream", ("client_mini_stream",)),
     ("mini_stream, as it comes", ("client_mini_stream", "usual")),
-    ("mini_stream, BearSSL alone", ("client_mini_stream", "alone")),
-    ("mini_stream over OpenSSL", ("client_openssl", "alone")),
+    ("mini_stream, BearSSL alone", ("client_alone",)),
+    ("mini_stream over OpenSSL", ("client_openssl",)),
     ("Boost.Beast + OpenSSL + simdjson", ("client_beast",)),
     ("wslay + OpenSSL + jsmn", ("client_wslay",)),
     ("libwebsockets + OpenSSL + cJSON", ("client_lws",)),
