@@ -241,7 +241,7 @@ help:
 		text && /^[a-z-]+:/ { sub(/:.*/, ""); \
 		printf "  make %-13s %s\n", $$0, text } { text = "" }' \
 		Makefile examples/firmware/firmware.mk test/cross.mk
-	@echo "Variables: CC CFLAGS BUILD BEARSSL_DIR PREFIX DESTDIR DEMO_SECONDS FUZZ_SECONDS V=1"
+	@echo "Variables: CC CFLAGS BUILD BEARSSL_DIR PREFIX DESTDIR DEMO_SECONDS FUZZ_SECONDS ARCH V=1"
 
 # V=1 shows the commands.
 quiet = $(if $(V),,@echo "$(1) $@" &&)

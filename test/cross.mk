@@ -18,8 +18,9 @@ cross_env = PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
 # With the sanitizer for addresses it takes twice as long.
 cross_sanitize = -g -O1 -fsanitize=undefined -fno-sanitize-recover=all
 # All that are programs, and scripts that run one against peers of TLS and TCP.
-cross_tests = $(filter-out real/run_%,$(TEST_SRC:test/%.c=%)) \
-	$(addprefix real/,interop_tls.py interop_openssl.py posix_conform.py)
+CROSS_TESTS ?= $(filter-out real/run_%,$(TEST_SRC:test/%.c=%)) \
+	$(addprefix real/,interop_tls.py interop_openssl.py interop_stream.py \
+	posix_conform.py)
 
 .PHONY: test-cross cross-programs
 
@@ -31,7 +32,7 @@ test-cross:
 		AR=$(call debian,GNU_TYPE)-ar BUILD=$(CROSS_BUILD) BEARSSL_DIR= \
 		SANITIZE="$(cross_sanitize)" cross-programs
 	@BUILD=$(CROSS_BUILD) RUN="$(cross_qemu)" STALL_S=5 \
-		test/run.sh $(cross_tests)
+		test/run.sh $(CROSS_TESTS)
 
 cross-programs: $(LIBRARY) $(POSIX) $(PRIMITIVES) $(OPENSSL) \
 	$(BUILD)/mini-stream $(TESTS)
