@@ -5110,16 +5110,12 @@ static void transport_validator(struct mst_transport *t,
     br_ssl_engine_set_x509(&t->tls->eng, &x509->vtable);
 }
 
-/* Begins the handshake with a host, a short one if the last one with its server
- * is known. The entropy (32 bytes) is handed over because Debian's build of
- * BearSSL would otherwise rely on the system's alone. */
-static void transport_start(struct mst_transport *t,
-                            const struct mst_port *port, int link,
-                            const char *host, const struct mst_access *access,
-                            const struct mst_resume *resume, int64_t unix_s,
-                            const uint8_t *entropy) {
+/* Sets all up for a handshake. The entropy (32 bytes) is handed over because
+ * Debian's build of BearSSL would otherwise rely on the system's alone. */
+static void transport_prepare(struct mst_transport *t,
+                              const struct mst_access *access, int64_t unix_s,
+                              const uint8_t *entropy) {
     br_ssl_engine_context *engine = &t->tls->eng;
-    bool known = resume->session.session_id_len > 0;
 
     br_ssl_client_zero(t->tls);
     transport_suites(t);
@@ -5136,11 +5132,16 @@ static void transport_start(struct mst_transport *t,
         engine->log_max_frag_len = TLS_FRAGMENT_ANY;
     }
     br_ssl_engine_inject_entropy(engine, entropy, 32);
-    if (port->tls_setup != NULL) {
-        port->tls_setup(port->tls_context, link, t->tls, t->x509);
-    }
+}
+
+/* Begins the handshake with a host, a short one if the last one with its server
+ * is known. */
+static void transport_start(struct mst_transport *t, const char *host,
+                            const struct mst_resume *resume) {
+    bool known = resume->session.session_id_len > 0;
+
     if (known) {
-        br_ssl_engine_set_session_parameters(engine, &resume->session);
+        br_ssl_engine_set_session_parameters(&t->tls->eng, &resume->session);
     }
     (void)br_ssl_client_reset(t->tls, host, known);
     t->secured = true;
@@ -6747,17 +6748,22 @@ APART void link_try(struct mst_link *l) {
 /* Connected: on to TLS, unless the port has done that or the URL is plain. */
 static void link_secure(struct mst_link *l) {
 #ifndef MST_NO_TLS
+    const struct mst_port *port = l->port;
+    struct mst_transport *t = &l->transport;
     uint8_t entropy[32];
 
     if (l->endpoint.tls && !link_is_secure(l)) {
-        if (l->port->entropy(l->port->context, entropy, sizeof entropy) < 0) {
+        if (port->entropy(port->context, entropy, sizeof entropy) < 0) {
             link_fail(l, MST_ERR_ENTROPY);
             return;
         }
-        transport_start(
-            &l->transport, l->port, l->config.link, l->endpoint.host, l->access,
-            access_resume(l->access, &l->endpoint), l->clock.unix_s, entropy);
+        transport_prepare(t, l->access, l->clock.unix_s, entropy);
         mem_wipe(entropy, sizeof entropy);
+        if (port->tls_setup != NULL) {
+            port->tls_setup(port->tls_context, l->config.link, t->tls, t->x509);
+        }
+        transport_start(t, l->endpoint.host,
+                        access_resume(l->access, &l->endpoint));
         link_enter(l, MST_STATE_TLS, l->config.tls_ms);
         return;
     }
