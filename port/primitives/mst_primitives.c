@@ -632,7 +632,7 @@ int mst_primitives_init(struct mst_primitives *primitives, size_t count,
     memset(primitives, 0, sizeof *primitives);
     if (!manager_begin(primitives) ||
         posix_memalign(&links, 64, count * sizeof *primitives->links) != 0) {
-        manager_end(primitives);
+        mst_primitives_free(primitives);
         return MST_ERR_PORT;
     }
     memset(links, 0, count * sizeof *primitives->links);

@@ -7,6 +7,7 @@
 #include "mst_primitives.h"
 #include "support.h"
 
+#include <limits.h>
 #include <openssl/err.h>
 #include <string.h>
 
@@ -421,6 +422,12 @@ static void rsa_is_verified(void **state) {
 
 /* ---- Port ---- */
 
+/* The sanitizer would end the program where there is no memory. */
+const char *
+__asan_default_options(void) { /* NOLINT(bugprone-reserved-identifier) */
+    return "allocator_may_return_null=1";
+}
+
 static void arguments_are_checked(void **state) {
     struct mst_primitives none;
     struct mst_port untouched = {.context = &none};
@@ -440,6 +447,10 @@ static void arguments_are_checked(void **state) {
     assert_non_null(untouched.tls_setup);
     assert_ptr_equal(untouched.context, &none);
     mst_primitives_free(&none);
+    mst_primitives_free(&none);
+    /* More than there is, where it is asked for. */
+    assert_int_equal(mst_primitives_init(&none, INT_MAX, &untouched),
+                     MST_ERR_PORT);
     mst_primitives_free(&none);
 }
 
