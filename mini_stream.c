@@ -6760,7 +6760,8 @@ static void link_secure(struct mst_link *l) {
         transport_prepare(t, l->access, l->clock.unix_s, entropy);
         mem_wipe(entropy, sizeof entropy);
         if (port->tls_setup != NULL) {
-            port->tls_setup(port->tls_context, l->config.link, t->tls, t->x509);
+            port->tls_setup(port->tls_context, l->config.link, t->tls,
+                            &t->x509->vtable);
         }
         transport_start(t, l->endpoint.host,
                         access_resume(l->access, &l->endpoint));
@@ -6783,13 +6784,14 @@ static bool link_connect(struct mst_link *l) {
             link_enter(l, MST_STATE_CONNECT, l->config.connect_ms);
         }
     } else {
-        /* The one at which the last attempt got stuck may be no good. */
+        /* The one at which the last attempt got stuck may be no good. A proxy
+         * that wants other credentials wants them at each of its own. */
         rc = port->connect(port->context, l->config.link,
                            (int)((l->attempts + a->tried) % a->count));
         if (rc > 0) {
             link_secure(l);
         } else if (rc < 0 && rc != MST_ERR_PROXY_LOGIN &&
-                   link_next_address(l)) { /* it would say the same there */
+                   link_next_address(l)) {
             return true;
         }
     }

@@ -293,6 +293,8 @@ struct mst_endpoint {
  * not asked again before the caller may have waited, or something is due. */
 #define MST_PORT_DRAINS 2u
 
+struct br_ssl_client_context_; /* BearSSL's, for tls_setup */
+struct br_x509_class_;
 struct mst_port {
     void *context;  /* handed to every function */
     unsigned flags; /* MST_PORT_SECURE and MST_PORT_DRAINS, or 0 */
@@ -332,15 +334,15 @@ struct mst_port {
      * its socket waits for instead, while the port itself talks to another
      * peer before connect says 1. */
     unsigned (*wants)(void *context, int link, unsigned wants);
-#ifndef MST_NO_TLS
     /* Primitives of the platform in place of BearSSL's: called with the context
      * beside it once all is set up for a handshake, to replace what it likes by
-     * BearSSL's own functions (br_ssl_engine_set_gcm() and its like). What it
-     * keeps of a connection belongs to the link: there is no call at its end. */
-    void (*tls_setup)(void *tls_context, int link, br_ssl_client_context *tls,
-                      br_x509_minimal_context *x509);
+     * BearSSL's own functions (br_ssl_engine_set_gcm() and its like); x509 is a
+     * br_x509_minimal_context. What it keeps of a connection belongs to the
+     * link: there is no call at its end. */
+    void (*tls_setup)(void *tls_context, int link,
+                      struct br_ssl_client_context_ *tls,
+                      const struct br_x509_class_ **x509);
     void *tls_context;
-#endif
 };
 
 /* ---- Events -------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 # mini_stream::mini_stream, the library; mini_stream::posix, its port for POSIX
 # systems; mini_stream::primitives, which is beside a port, and
-# mini_stream::openssl, a port with TLS over another one, where OpenSSL is.
+# mini_stream::openssl, a port with TLS over another one, where OpenSSL is;
+# mini_stream::cares, names for the port for POSIX systems, where c-ares is.
 # SPDX-License-Identifier: 0BSD
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
@@ -39,4 +40,11 @@ if(OPENSSL_FOUND AND NOT TARGET mini_stream::primitives)
     set_target_properties(mini_stream::openssl PROPERTIES
         IMPORTED_LOCATION "${mini_stream_PREFIX}/lib/libmst_openssl.a"
         INTERFACE_LINK_LIBRARIES "mini_stream::mini_stream;OpenSSL::SSL")
+endif()
+
+find_library(mini_stream_CARES cares)
+if(mini_stream_CARES AND NOT TARGET mini_stream::cares)
+    add_library(mini_stream::cares INTERFACE IMPORTED)
+    set_target_properties(mini_stream::cares PROPERTIES
+        INTERFACE_LINK_LIBRARIES "mini_stream::posix;${mini_stream_CARES}")
 endif()

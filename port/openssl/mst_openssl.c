@@ -184,6 +184,7 @@ static int certificate_error(int code) {
         {X509_V_ERR_IP_ADDRESS_MISMATCH, MST_ERR_TLS_NAME},
         {X509_V_ERR_CERT_NOT_YET_VALID, MST_ERR_TLS_TIME},
         {X509_V_ERR_CERT_HAS_EXPIRED, MST_ERR_TLS_TIME},
+        {X509_V_ERR_OUT_OF_MEM, MST_ERR_PORT},
     };
 
     return KNOWN(known, code, MST_ERR_TLS_CERTIFICATE);
@@ -199,7 +200,6 @@ static int reason_error(int reason) {
         {SSL_R_WRONG_CIPHER_RETURNED, MST_ERR_TLS_HANDSHAKE},
         {SSL_R_UNKNOWN_CIPHER_RETURNED, MST_ERR_TLS_HANDSHAKE},
         {ERR_R_ASN1_LIB, MST_ERR_TLS_CERTIFICATE},
-        {ERR_R_MALLOC_FAILURE, MST_ERR_PORT},
     };
 
     return KNOWN(known, reason,
@@ -212,6 +212,18 @@ static int reason_error(int reason) {
 /* An error of the port below, as TLS has it. */
 static int below_error(int error) {
     return error == MST_ERR_EOF ? MST_ERR_TLS_TRUNCATED : error;
+}
+
+/* Whether any of OpenSSL's errors is the want of memory, whatever it has made
+ * of that; none is left afterwards. */
+static bool is_out_of_memory(void) {
+    unsigned long error;
+    bool found = false;
+
+    while ((error = ERR_get_error()) != 0) {
+        found |= ERR_GET_REASON(error) == ERR_R_MALLOC_FAILURE;
+    }
+    return found;
 }
 
 /* What a call of OpenSSL has come to that returned n and did nothing: 0 for not
@@ -235,6 +247,9 @@ static int link_result(struct mst_openssl_link *link, int n, int below) {
         return n != 0 ? below_error(n) : MST_ERR_PORT;
     }
     link->detail = reason;
+    if (is_out_of_memory()) {
+        return MST_ERR_PORT;
+    }
     if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
         link->detail = (int)SSL_get_verify_result(link->ssl);
         return certificate_error(link->detail);
@@ -588,21 +603,23 @@ static bool context_begin(struct mst_openssl *openssl) {
 static int anchors_load(const struct mst_openssl *openssl, const char *ca) {
     if (ca == NULL) {
         ca = getenv("SSL_CERT_FILE");
+        ca = ca != NULL && *ca != '\0' ? ca : NULL;
     }
-    return ca == NULL || *ca == '\0'
-               ? SSL_CTX_set_default_verify_paths(openssl->context)
-               : SSL_CTX_load_verify_file(openssl->context, ca);
+    return ca == NULL ? SSL_CTX_set_default_verify_paths(openssl->context)
+                      : SSL_CTX_load_verify_file(openssl->context, ca);
 }
 
 int mst_openssl_init(struct mst_openssl *openssl, const char *ca,
                      const struct mst_port *below,
                      struct mst_openssl_link *links, size_t count,
                      struct mst_port *port) {
+    if (openssl != NULL) {
+        memset(openssl, 0, sizeof *openssl);
+    }
     if (openssl == NULL || below == NULL || links == NULL || count == 0 ||
         port == NULL || (below->flags & MST_PORT_SECURE) != 0) {
         return MST_ERR_ARGUMENT;
     }
-    memset(openssl, 0, sizeof *openssl);
     memset(links, 0, count * sizeof *links);
     for (size_t i = 0; i < count; i++) {
         links[i].openssl = openssl;

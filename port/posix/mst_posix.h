@@ -213,8 +213,9 @@ int mst_posix_next(struct mst_posix *posix);
  * one entry for each object, and returns how many these are. They hold until
  * the next poll. Where mst_posix_wait() has read and no poll has followed,
  * POLLOUT is among them: there is mostly room. A link number that the port does
- * not have is passed over. On other systems than Linux sleep for 10 ms at most
- * while an object resolves or connects. */
+ * not have is passed over. On other systems than Linux, and where descriptors
+ * have run out, sleep for 10 ms at most while an object resolves or
+ * connects. */
 size_t mst_posix_pollfds(const struct mst_posix *posix,
                          const struct mst_link *const *objects, size_t count,
                          struct pollfd *fds);

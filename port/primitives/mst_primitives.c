@@ -580,8 +580,9 @@ static uint32_t verify_rsa(const unsigned char *signature, size_t len,
  * ------------------------------------------------------------------------ */
 
 static void set_up(void *tls_context, int number, br_ssl_client_context *tls,
-                   br_x509_minimal_context *x509) {
+                   const br_x509_class **x509) {
     const struct mst_primitives *primitives = tls_context;
+    br_x509_minimal_context *minimal = (void *)x509;
     const br_ec_impl *curves;
 
     if (number < 0 || (size_t)number >= primitives->count) {
@@ -593,8 +594,8 @@ static void set_up(void *tls_context, int number, br_ssl_client_context *tls,
     br_ssl_engine_set_ec(&tls->eng, curves);
     br_ssl_engine_set_ecdsa(&tls->eng, verify_ecdsa);
     br_ssl_engine_set_rsavrfy(&tls->eng, verify_rsa);
-    br_x509_minimal_set_ecdsa(x509, curves, verify_ecdsa);
-    br_x509_minimal_set_rsa(x509, verify_rsa);
+    br_x509_minimal_set_ecdsa(minimal, curves, verify_ecdsa);
+    br_x509_minimal_set_rsa(minimal, verify_rsa);
 }
 
 /* IPsec-MB's functions for this processor. It tests itself first: 4 ms. */

@@ -6,7 +6,8 @@
  * the port conformance test, build/windows/conform.exe, before you trust it.
  *
  * Link with -lws2_32 -lbcrypt. Names are resolved in the process' thread pool,
- * for the system's resolver waits. Include this before <windows.h>.
+ * for the system's resolver waits; addresses are tried one after the other, in
+ * the system's order, without a head start. Include this before <windows.h>.
  *
  * SPDX-License-Identifier: 0BSD
  */

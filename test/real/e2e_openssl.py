@@ -86,6 +86,7 @@ def test_mistakes():
             check(f"tls '{name}': none of fast, bearssl and openssl" in text,
                   text)
         for path, why in (("/nowhere", "No such file or directory"),
+                          ("", "No such file or directory"),
                           (running.endpoints, "no certificate")):
             text = said(running, "--tls", "openssl", "--ca", path, status=3)
             check(f"trust anchors {path}: {why}" in text, text)

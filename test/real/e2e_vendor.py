@@ -66,6 +66,21 @@ int main(void) {
 }
 """
 
+NAMED = """\
+#include <mst_cares.h>
+
+int main(void) {
+    static struct mst_posix_link links[1];
+    struct mst_posix posix;
+    struct mst_port port;
+    int rc = mst_posix_init(&posix, links, 1, &port);
+
+    mst_cares_init(&posix);
+    mst_posix_free(&posix);
+    return rc;
+}
+"""
+
 # With TLS of OpenSSL over the port for POSIX systems, as port/README.md has it.
 SECURED = """\
 #include <mst_openssl.h>
@@ -88,6 +103,8 @@ int main(void) {
 }
 """
 
+CMAKE_NAMED = CMAKE_INSTALLED.replace("program", "named").replace(
+    "first.c", "named.c").replace("mini_stream::posix", "mini_stream::cares")
 CMAKE_SECURED = CMAKE_INSTALLED.replace("program", "secured").replace(
     "first.c", "secured.c").replace(
         "mini_stream::posix", "mini_stream::openssl mini_stream::posix")
@@ -249,6 +266,10 @@ def test_pkg_config():
         project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o proxied "
                     "proxied.c $(pkg-config --cflags --libs mst_posix) && "
                     "./proxied", PKG_CONFIG_PATH=where)
+        project.write("named.c", NAMED)
+        project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o named "
+                    "named.c $(pkg-config --cflags --libs mst_cares) && "
+                    "./named", PKG_CONFIG_PATH=where)
         project.write("secured.c", SECURED)
         project.run("sh", "-c", f"{CC} {' '.join(OPTIONS)} -o secured "
                     "secured.c $(pkg-config --cflags --libs mst_openssl "
@@ -256,7 +277,7 @@ def test_pkg_config():
         with open("mini_stream.h", encoding="ascii") as file:
             version = re.search(r'MST_VERSION "(.+)"', file.read())[1]
         for name in ("mini_stream", "mst_posix", "mst_primitives",
-                     "mst_openssl"):
+                     "mst_openssl", "mst_cares"):
             found = project.run("pkg-config", "--modversion", name,
                                 PKG_CONFIG_PATH=where)
             check(found == version + "\n", f"{name}: {found}")
@@ -281,11 +302,13 @@ def test_cmake_package():
         project.run(*configure, CC=CC)
         project.run("cmake", "--build", ".")
         project.check_streams()
-        project.write("secured.c", SECURED)
-        project.write("CMakeLists.txt", CMAKE_SECURED)
-        project.run(*configure, CC=CC)
-        project.run("cmake", "--build", ".")
-        project.run("./secured")
+        for name, source, cmake in (("secured", SECURED, CMAKE_SECURED),
+                                    ("named", NAMED, CMAKE_NAMED)):
+            project.write(name + ".c", source)
+            project.write("CMakeLists.txt", cmake)
+            project.run(*configure, CC=CC)
+            project.run("cmake", "--build", ".")
+            project.run("./" + name)
 
 
 if __name__ == "__main__":

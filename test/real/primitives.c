@@ -65,7 +65,7 @@ static void end_begin(struct end *e, int link) {
     br_ssl_engine_set_chapol(&e->tls.eng, &br_sslrec_in_chapol_vtable,
                              &br_sslrec_out_chapol_vtable);
     if (link >= 0) {
-        port.tls_setup(port.tls_context, link, &e->tls, &e->x509);
+        port.tls_setup(port.tls_context, link, &e->tls, &e->x509.vtable);
     }
 }
 
