@@ -60,7 +60,7 @@ struct mst_proxy {
     /* ms, from the begin of connect, in which a proxy that is reached must have
      * answered, or it is MST_ERR_PROXY_TIMEOUT. 9,000; may be set after
      * mst_proxy_init(). It is noticed in the next poll, and connect_ms brings
-     * one: with a connect_ms that is not longer, MST_ERR_TIMEOUT comes first. */
+     * one: where that is not longer, MST_ERR_TIMEOUT comes first. */
     uint32_t answer_ms;
     struct mst_endpoint endpoint; /* the proxy's, to be read */
     /* Private. */
