@@ -32,7 +32,7 @@ BASE_LDFLAGS = -Wl,--as-needed \
 	$(addprefix -L,$(BEARSSL_DIR:%=%/build) $(BEARSSL_DIR:%=%/lib))
 BASE_LIBS = -lbearssl -pthread
 
-TOOL_MODULES = inih jansson ncursesw libcares openssl
+TOOL_MODULES = inih jansson ncursesw libcares libmicrohttpd openssl
 SANDBOX_MODULES = libsoup-3.0 jansson gnutls sqlite3
 TEST_MODULES = cmocka jansson libcares openssl
 PRIMITIVES_MODULES = libcrypto
@@ -42,8 +42,8 @@ BENCH_MODULES = simdjson RapidJSON libcjson jansson libwebsockets openssl
 flags = $(BASE_CPPFLAGS) $(strip \
 	$(if $(filter examples/sandbox/%,$(1)),-std=gnu11 \
 		$(call system,$(SANDBOX_MODULES)), \
-	$(if $(filter examples/mini-stream/%,$(1)),-std=gnu11 -Iport/proxy \
-		-Iport/openssl $(call system,$(TOOL_MODULES)), \
+	$(if $(filter examples/mini-stream/%,$(1)),-std=gnu11 $(TOOL_LIMITS) \
+		-Iport/proxy -Iport/openssl $(call system,$(TOOL_MODULES)), \
 	$(if $(filter test/bench/%,$(1)), \
 		$(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) -Itest/lib \
 		-Iport/openssl \
@@ -63,6 +63,9 @@ compile = $(CC) $(options)
 SANITIZE = -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined \
 	-fno-sanitize-recover=all
 
+# The tool has many markets on one connection: all of it is built with more
+# subscriptions, the library and the ports as well.
+TOOL_LIMITS = -DMST_SUBSCRIPTIONS_MAX=1024
 TOOL_SRC = $(wildcard examples/mini-stream/*.c)
 SANDBOX_SRC = $(wildcard examples/sandbox/*.c)
 POSIX_SRC = $(wildcard port/posix/*.c)
@@ -255,6 +258,10 @@ $(BUILD)/no-tls/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,compile) $(compile) -DMST_NO_TLS -c -o $@ $<
 
+$(BUILD)/tool/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call quiet,compile) $(compile) $(TOOL_LIMITS) -c -o $@ $<
+
 $(BUILD)/san/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,compile) $(compile) $(SANITIZE) -c -o $@ $<
@@ -282,8 +289,9 @@ $(BUILD)/san/libhelpers.a: $(sort $(HELPER_SRC:%.c=$(BUILD)/san/%.o))
 link = $(call quiet,link) mkdir -p $(@D) && \
 	$(CC) $(CFLAGS) $(BASE_LDFLAGS) $(LDFLAGS) -o $@ $^
 
-$(BUILD)/mini-stream: $(TOOL_SRC:%.c=$(BUILD)/obj/%.o) $(OPENSSL) \
-	$(PRIMITIVES) $(POSIX) $(LIBRARY)
+$(BUILD)/mini-stream: $(patsubst %.c,$(BUILD)/tool/%.o,$(TOOL_SRC) \
+		mini_stream.c $(POSIX_SRC) $(PROXY_SRC) $(CARES_SRC) \
+		$(OPENSSL_SRC) $(PRIMITIVES_SRC))
 	$(link) $(BASE_LIBS) $(primitives_libs) $(call libs,$(TOOL_MODULES)) \
 		$(LDLIBS)
 

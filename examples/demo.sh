@@ -51,14 +51,13 @@ until grep -q '^ready' "$state/log"; do
     sleep 0.1
 done
 
-plain=--plain
+command=stream
 if [ -t 1 ] && [ "${TERM:-dumb}" != dumb ]; then
-    plain=
+    command=watch
 fi
-# shellcheck disable=SC2086 # plain is one option or none
 MINI_STREAM_CLIENT_SECRET=sandbox-secret \
     timeout --foreground -k 5 $((${seconds%.*} + end_limit_s)) \
-    "$build/mini-stream" stream \
+    "$build/mini-stream" "$command" \
     --endpoints "$state/endpoints.json" --ca "$state/ca.pem" \
     --client-id sandbox-client --seconds "$seconds" --expect-all \
-    $plain BTCUSD ETHUSD
+    BTCUSD ETHUSD

@@ -18,6 +18,7 @@ tool     libssl-dev             module:openssl      TLS 1.3, primitives for TLS
 tool     libipsec-mb-dev        header:intel-ipsec-mb.h  some faster ones
 tool     libinih-dev            header:ini.h        reads the tool's profile
 tool     libjansson-dev         header:jansson.h    reads endpoints.json
+tool     libmicrohttpd-dev      header:microhttpd.h  serves figures
 tool     libncurses-dev         header:ncurses.h    live view on a terminal
 tool     ca-certificates        none                the system's trust store
 sandbox  libsoup-3.0-dev        module:libsoup-3.0  HTTP and WebSocket server

@@ -116,7 +116,7 @@ static int put_begin(struct address_options *options, struct network *network,
     int rc;
 
     if (!settings_resolve(&options->settings, config, error) ||
-        !network_begin(network, &options->settings, error)) {
+        !network_begin(network, &options->settings, 1, error)) {
         return EXITS_CONFIG;
     }
     rc = mst_transfer_init(&transfer, config, &network->port, &memory);

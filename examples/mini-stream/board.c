@@ -3,35 +3,64 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
+#define _GNU_SOURCE /* hsearch_r() */
+
 #include "board.h"
 
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Prepares the markets, a market's books over its levels. */
+static int board_markets(struct board *board, const char *const *names,
+                         size_t levels, const struct clients_plan *plan) {
+    const size_t books = plan->pairs ? 2 : 1;
+    const size_t share = (board->market_count + plan->count - 1) / plan->count;
+
+    for (size_t i = 0; i < board->market_count; ++i) {
+        struct board_market *market = &board->markets[i];
+        ENTRY entry = {.key = (char *)names[i], .data = market}, *found;
+
+        market->name = names[i];
+        market->object = i / share;
+        market->book = &market->books[0];
+        if (!hsearch_r(entry, ENTER, &found, board->names)) {
+            return MST_ERR_MEMORY;
+        }
+        if (!board_wants(board, MST_MARKET_DATA)) {
+            continue;
+        }
+        market->levels = calloc(books * 2 * levels, sizeof *market->levels);
+        if (!market->levels) {
+            return MST_ERR_MEMORY;
+        }
+        for (size_t n = 0; n < books; ++n) {
+            mst_book_init(&market->books[n], market->levels + n * 2 * levels,
+                          levels);
+            /* Deep enough to look at, far enough from full to be seldom. */
+            mst_book_set_thin(&market->books[n], levels / 4);
+        }
+    }
+    return 0;
+}
+
 int board_init(struct board *board, const char *const *names, size_t count,
-               unsigned channels, size_t levels) {
+               unsigned channels, size_t levels,
+               const struct clients_plan *plan) {
     memset(board, 0, sizeof *board);
     board->channels = channels;
+    board->pairs = plan->pairs;
     board->markets = calloc(count ? count : 1, sizeof *board->markets);
-    if (!board->markets) {
+    board->objects = calloc(plan->count, sizeof *board->objects);
+    board->names = calloc(1, sizeof *board->names);
+    if (!board->markets || !board->objects || !board->names ||
+        !hcreate_r(2 * count + 1, board->names)) {
         return MST_ERR_MEMORY;
     }
     board->market_count = count;
-    for (size_t i = 0; i < count; ++i) {
-        struct board_market *market = &board->markets[i];
-
-        market->name = names[i];
-        market->levels = calloc(2 * levels, sizeof *market->levels);
-        if (!market->levels) {
-            board_free(board);
-            return MST_ERR_MEMORY;
-        }
-        mst_book_init(&market->book, market->levels, levels);
-        /* Deep enough to look at, far enough from full to be seldom. */
-        mst_book_set_thin(&market->book, levels / 4);
-    }
-    return 0;
+    board->object_count = plan->count;
+    return board_markets(board, names, levels, plan);
 }
 
 void board_free(struct board *board) {
@@ -39,43 +68,49 @@ void board_free(struct board *board) {
         free(board->markets[i].levels);
     }
     free(board->markets);
-    board->markets = NULL;
-    board->market_count = 0;
+    free(board->objects);
+    if (board->names) {
+        hdestroy_r(board->names);
+        free(board->names);
+    }
+    memset(board, 0, sizeof *board);
 }
 
 bool board_wants(const struct board *board, enum mst_channel channel) {
     return board->channels >> channel & 1u;
 }
 
-int board_subscribe(struct board *board, struct mst_client *client) {
+int board_subscribe(struct board *board, struct clients *clients) {
     int rc = 0;
 
-    if (board_wants(board, MST_HEARTBEAT)) {
-        rc = mst_subscribe(client, MST_HEARTBEAT, NULL, NULL);
+    for (size_t i = 0; rc == 0 && i < board->object_count &&
+                       board_wants(board, MST_HEARTBEAT);
+         ++i) {
+        rc = clients_subscribe(clients, i, MST_HEARTBEAT, NULL, NULL, NULL);
     }
     for (size_t i = 0; rc == 0 && i < board->market_count; ++i) {
         struct board_market *market = &board->markets[i];
 
         for (int c = MST_MARKET_DATA; rc == 0 && c < MST_HEARTBEAT; ++c) {
             enum mst_channel channel = (enum mst_channel)c;
+            bool book = channel == MST_MARKET_DATA;
 
             if (board_wants(board, channel)) {
-                rc = mst_subscribe(client, channel, market->name,
-                                   channel == MST_MARKET_DATA ? &market->book
-                                                              : NULL);
+                rc = clients_subscribe(clients, market->object, channel,
+                                       market->name,
+                                       book ? &market->books[0] : NULL,
+                                       book ? &market->books[1] : NULL);
             }
         }
     }
     return rc;
 }
 
-struct board_market *board_find(const struct board *board, const char *name) {
-    for (size_t i = 0; i < board->market_count; ++i) {
-        if (strcmp(board->markets[i].name, name) == 0) {
-            return &board->markets[i];
-        }
-    }
-    return NULL;
+struct board_market *board_find(struct board *board, const char *name) {
+    ENTRY entry = {.key = (char *)name}, *found;
+
+    return name && hsearch_r(entry, FIND, &found, board->names) ? found->data
+                                                                : NULL;
 }
 
 static void board_count(struct board *board, enum mst_channel channel,
@@ -86,16 +121,35 @@ static void board_count(struct board *board, enum mst_channel channel,
     }
 }
 
-static void board_part(struct board *board, const struct mst_part *part) {
+/* Notes how many decimals a number has. */
+static void board_places(int *places, int exponent) {
+    if (-exponent > *places) {
+        *places = -exponent < TEXT_PLACES_MAX ? -exponent : TEXT_PLACES_MAX;
+    }
+}
+
+static void board_part(struct board *board, const struct mst_event *event) {
+    const struct mst_part *part = &event->as.part;
+    struct board_market *market = board_find(board, part->market);
+
     if (part->first) {
         board->bids = 0;
         board->asks = 0;
     }
     for (size_t i = 0; i < part->count; ++i) {
-        ++*(part->levels[i].side == MST_BID ? &board->bids : &board->asks);
+        const struct mst_level *level = &part->levels[i];
+
+        ++*(level->side == MST_BID ? &board->bids : &board->asks);
+        if (market) {
+            board_places(&market->price_places, level->price_exponent);
+            board_places(&market->amount_places, level->amount_exponent);
+        }
     }
     if (part->last && !part->aborted) {
-        board_count(board, MST_MARKET_DATA, board_find(board, part->market));
+        board_count(board, MST_MARKET_DATA, market);
+    }
+    if (market && event->book) {
+        market->book = event->book;
     }
 }
 
@@ -107,6 +161,10 @@ static void board_top(struct board *board, const struct mst_top *top) {
         market->top = *top;
         market->top.market = market->name;
         market->has_top = true;
+        board_places(&market->price_places, top->bid.price_exponent);
+        board_places(&market->price_places, top->ask.price_exponent);
+        board_places(&market->amount_places, top->bid.amount_exponent);
+        board_places(&market->amount_places, top->ask.amount_exponent);
     }
 }
 
@@ -115,19 +173,90 @@ static void board_execution(struct board *board,
     struct board_market *market = board_find(board, execution->market);
 
     board_count(board, MST_EXECUTION_DATA, market);
+    board->repeats += execution->repeat;
     if (market) {
+        board_places(&market->price_places, execution->price.exponent);
+        board_places(&market->amount_places, execution->amount.exponent);
         market->trades[market->trade_count++ % BOARD_TRADES] =
             (struct board_trade){execution->time_ns, execution->price,
                                  execution->amount};
     }
 }
 
-static void board_failure(struct board *board,
-                          const struct mst_failure *failure, uint64_t now_ms) {
+static void board_failure(struct board *board, const struct mst_event *event,
+                          uint64_t now_ms) {
+    const struct mst_failure *failure = &event->as.failure;
+
     board->error = failure->error;
     board->error_permanent = failure->permanent;
     board->error_ms = now_ms;
-    text_failure(failure, board->error_text);
+    board->retry_ms = now_ms + failure->retry_ms;
+    text_failure(failure, event->link, board->error_text);
+}
+
+/* What is subscribed with an object may be missing from now on. */
+static void board_lost(struct board *board, size_t number, uint64_t now_ns) {
+    for (size_t i = 0; i < board->market_count; ++i) {
+        struct board_market *market = &board->markets[i];
+
+        for (int c = MST_MARKET_DATA; c < MST_HEARTBEAT; ++c) {
+            if (market->object == number && market->accepted &&
+                market->missing_ns[c] == 0) {
+                market->missing_ns[c] = now_ns;
+            }
+        }
+    }
+}
+
+static void board_open(struct board *board, struct board_object *object,
+                       const struct mst_event *event, uint64_t now_ms) {
+    board->generation = event->generation;
+    if (board->open++ == 0) {
+        board->opened_ms = now_ms;
+    }
+    board->was_open = true;
+    object->open++;
+    object->was_open = true;
+}
+
+/* The end of a connection, or of an attempt. */
+static void board_closed(struct board *board, size_t number,
+                         const struct mst_event *event, uint64_t now_ns) {
+    struct board_object *object = &board->objects[number];
+    const struct mst_failure *failure = &event->as.failure;
+    bool was_open =
+        failure->stage == MST_STATE_OPEN || failure->stage == MST_STATE_CLOSING;
+
+    if (was_open && object->open > 0) {
+        board->open--;
+        object->open--;
+        board->losses += failure->error != MST_OK;
+        if (object->open == 0) {
+            board_lost(board, number, event->received_ns);
+        }
+    }
+    if (board->open == 0) {
+        board->opened_ms = 0;
+    }
+    if (failure->error != MST_OK) {
+        board_failure(board, event, now_ns / 1000000);
+    }
+}
+
+/* Another link leads: so do its books. */
+static void board_leader(struct board *board, struct clients *clients,
+                         size_t number) {
+    for (size_t i = 0; i < board->market_count; ++i) {
+        struct board_market *market = &board->markets[i];
+        struct mst_book *book =
+            market->object == number
+                ? clients_leader_book(clients, number, market->name)
+                : NULL;
+
+        if (book) {
+            market->book = book;
+        }
+    }
 }
 
 /* Keeps why a subscription was refused, until it succeeds. */
@@ -147,30 +276,28 @@ static void board_entry(struct board *board, const struct mst_entry *entry) {
     if (refused &&
         (entry->success || entry->code == MST_CODE_NO_EFFECT_ACTION)) {
         refused[0] = '\0';
+        if (market) {
+            market->accepted = true;
+        }
     } else if (refused) {
         text_clean(entry->text[0] != '\0' ? entry->text : "refused", refused,
                    MST_TEXT_MAX + 1);
     }
 }
 
-void board_take(struct board *board, const struct mst_event *event,
-                uint64_t now_ms) {
+void board_take(struct board *board, struct clients *clients,
+                const struct mst_event *event, uint64_t now_ns) {
+    const size_t number = clients_object(clients, event->link);
+    const uint64_t now_ms = now_ns / 1000000;
+
     switch (event->type) {
     case MST_EVENT_OPEN:
-        board->generation = event->generation;
-        board->opened_ms = now_ms;
-        board->was_open = true;
+        board_open(board, &board->objects[number], event, now_ms);
         break;
-    case MST_EVENT_CLOSED:
-        board->opened_ms = 0;
-        if (event->as.failure.error != MST_OK) {
-            board_failure(board, &event->as.failure, now_ms);
-        }
-        break;
-    case MST_EVENT_ERROR:
-        board_failure(board, &event->as.failure, now_ms);
-        break;
-    case MST_EVENT_PART: board_part(board, &event->as.part); break;
+    case MST_EVENT_CLOSED: board_closed(board, number, event, now_ns); break;
+    case MST_EVENT_ERROR: board_failure(board, event, now_ms); break;
+    case MST_EVENT_LEADER: board_leader(board, clients, number); break;
+    case MST_EVENT_PART: board_part(board, event); break;
     case MST_EVENT_TOP: board_top(board, &event->as.top); break;
     case MST_EVENT_EXECUTION:
         board_execution(board, &event->as.execution);
@@ -210,4 +337,17 @@ size_t board_refused(const struct board *board) {
         }
     }
     return refused;
+}
+
+bool board_hopeless(const struct board *board) {
+    size_t refused = board_refused(board);
+
+    for (size_t i = 0; i < board->market_count; ++i) {
+        if (board->markets[i].accepted) {
+            return false;
+        }
+    }
+    return refused > 0 && refused + (board_wants(board, MST_HEARTBEAT) &&
+                                     board->heartbeat_refused[0] == '\0') ==
+                              board_wanted(board);
 }

@@ -1,13 +1,13 @@
 /*
- * What is known of the stream: connection, books, last trades, counts. Filled
- * from the client's events, read by whatever shows it.
+ * What is known of the stream: connections, books, last trades, counts. Filled
+ * from the library's events, read by whatever shows it.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #ifndef BOARD_H
 #define BOARD_H
 
-#include "mini_stream.h"
+#include "clients.h"
 #include "text.h"
 
 /* Channels that can be subscribed. */
@@ -22,40 +22,69 @@ struct board_trade {
 };
 
 struct board_market {
-    const char *name; /* borrowed */
-    struct mst_book book;
-    struct mst_level *levels; /* the book's */
+    const char *name;         /* borrowed */
+    size_t object;            /* that it is subscribed with */
+    struct mst_book books[2]; /* the second one is for pairs */
+    struct mst_book *book;    /* that is shown: one of them */
+    struct mst_level *levels; /* the books' */
     struct mst_top top;
     bool has_top;
-    struct board_trade trades[BOARD_TRADES];           /* a ring */
-    uint64_t trade_count;                              /* ever */
-    uint64_t messages[MST_CHANNEL_OTHER];              /* by channel */
+    int price_places, amount_places;         /* the most decimals that came */
+    struct board_trade trades[BOARD_TRADES]; /* a ring */
+    uint64_t trade_count;                    /* ever */
+    uint64_t messages[MST_CHANNEL_OTHER];    /* by channel */
     char refused[MST_CHANNEL_OTHER][MST_TEXT_MAX + 1]; /* why, or "" */
+    /* Since when data may be missing, monotonic ns, or 0: nothing is. */
+    uint64_t missing_ns[MST_CHANNEL_OTHER];
+    bool accepted; /* a subscription of it, ever */
+    /* What out.c has said of the book. */
+    enum mst_book_state told_state;
+    enum mst_book_reason told_reason;
+    unsigned told_flags;
+    bool due; /* in its list of markets to be sampled */
+    struct board_market *next_due;
+};
+
+/* An object of the library. */
+struct board_object {
+    unsigned open;    /* of its links */
+    bool was_open;    /* ever */
+    uint64_t lost_ns; /* when the last of its links closed; 0: not since */
 };
 
 struct board {
     struct board_market *markets;
     size_t market_count;
+    struct hsearch_data *names; /* of them */
+    struct board_object *objects;
+    size_t object_count;
+    bool pairs;
     unsigned channels; /* wanted: bit n is channel n */
 
     uint64_t messages[MST_CHANNEL_OTHER]; /* by channel, of any market */
+    uint64_t repeats; /* executions that a pair's other connection may have */
     char heartbeat_refused[MST_TEXT_MAX + 1];
     uint64_t heartbeat_ms; /* monotonic, of the last one; 0: none yet */
     size_t bids, asks;     /* in the market_data message at hand */
 
-    uint32_t generation; /* of the connection */
-    uint64_t opened_ms;  /* monotonic, when it opened; 0: it is not open */
+    unsigned open;       /* links */
+    uint32_t generation; /* of the connection opened last */
+    uint64_t opened_ms;  /* monotonic, when the first of these opened */
     bool was_open;       /* ever */
+    uint64_t losses;     /* connections that ended in an error */
     int error;           /* the last mst_error, or MST_OK */
     bool error_permanent;
     uint64_t error_ms; /* monotonic */
+    uint64_t retry_ms; /* monotonic: when it is tried again */
     char error_text[TEXT_FAILURE_LEN];
 };
 
 /* Prepares a board for these markets, whose names are borrowed, with books of
- * so many levels a side. Returns 0, or MST_ERR_MEMORY. */
+ * so many levels a side, spread over the objects of a plan. Returns 0, or
+ * MST_ERR_MEMORY. */
 int board_init(struct board *board, const char *const *names, size_t count,
-               unsigned channels, size_t levels);
+               unsigned channels, size_t levels,
+               const struct clients_plan *plan);
 
 void board_free(struct board *board);
 
@@ -63,14 +92,14 @@ void board_free(struct board *board);
 bool board_wants(const struct board *board, enum mst_channel channel);
 
 /* Subscribes everything wanted. Returns 0 or the first error. */
-int board_subscribe(struct board *board, struct mst_client *client);
+int board_subscribe(struct board *board, struct clients *clients);
 
-/* Takes an event in; now_ms is the monotonic time. */
-void board_take(struct board *board, const struct mst_event *event,
-                uint64_t now_ms);
+/* Takes an event in; now_ns is the monotonic time. */
+void board_take(struct board *board, struct clients *clients,
+                const struct mst_event *event, uint64_t now_ns);
 
 /* The market of this name, or NULL. */
-struct board_market *board_find(const struct board *board, const char *name);
+struct board_market *board_find(struct board *board, const char *name);
 
 /* The trade of this age, 0 being the last, or NULL. */
 const struct board_trade *board_trade(const struct board_market *market,
@@ -79,5 +108,8 @@ const struct board_trade *board_trade(const struct board_market *market,
 /* How many subscriptions are wanted, and how many stand refused. */
 size_t board_wanted(const struct board *board);
 size_t board_refused(const struct board *board);
+
+/* Whether all that was asked for a market was refused, of every market. */
+bool board_hopeless(const struct board *board);
 
 #endif

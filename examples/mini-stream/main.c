@@ -15,13 +15,15 @@
 #include "exits.h"
 #include "mini_stream.h"
 #include "stream.h"
+#include "watch.h"
 
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
     const char *purpose;
 } commands[] = {
-    {"stream", stream_main, "show order books, trades and heartbeats, live"},
+    {"stream", stream_main, "order books, executions and heartbeats as lines"},
+    {"watch", watch_main, "the same on a whole screen"},
     {"address put", address_put_main,
      "create or update a crypto destination address"},
 };

@@ -1,6 +1,6 @@
 /*
- * The network of the tool: one connection on the POSIX port, through a proxy
- * where settings or environment name one, with OpenSSL where settings say so.
+ * The network of the tool: connections on the POSIX port, through a proxy where
+ * settings or environment name one, with OpenSSL where settings say so.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -14,6 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "detail.h"
 #include "mst_cares.h"
 
 static char via[MST_HOST_MAX + 40];
@@ -73,7 +74,7 @@ static bool is_direct(void *context, const struct mst_endpoint *endpoint) {
 
 /* As mst_proxy_init(), of what people write: with a scheme in either case, or
  * without one. */
-static int proxy_begin(struct network *network, const char *url) {
+static int proxy_begin(struct network *network, const char *url, size_t links) {
     static const char scheme[] = "http://";
     const size_t len = sizeof scheme - 1;
     const bool http = strncasecmp(url, scheme, len) == 0;
@@ -85,7 +86,7 @@ static int proxy_begin(struct network *network, const char *url) {
         abort();
     }
     rc = mst_proxy_init(&network->proxy, text, &network->direct,
-                        network->proxied, 1, &network->below);
+                        network->proxied, links, &network->below);
     explicit_bzero(text, strlen(text));
     free(text);
     return rc;
@@ -93,7 +94,7 @@ static int proxy_begin(struct network *network, const char *url) {
 
 /* Puts a proxy between, if there is one to be asked. */
 static bool proxy_find(struct network *network, const struct settings *settings,
-                       char error[SETTINGS_ERROR_LEN]) {
+                       size_t links, char error[SETTINGS_ERROR_LEN]) {
     const char *set = settings->options.value[SETTING_PROXY];
     const char *url = set ? set : environment("https_proxy", "HTTPS_PROXY");
     const struct mst_endpoint *endpoint = &network->proxy.endpoint;
@@ -102,7 +103,7 @@ static bool proxy_find(struct network *network, const struct settings *settings,
     if (!url || url[0] == '\0') {
         return true;
     }
-    if (proxy_begin(network, url) != 0) { /* which may have a secret */
+    if (proxy_begin(network, url, links) != 0) { /* which may have a secret */
         snprintf(error, SETTINGS_ERROR_LEN,
                  "%s: not a URL like http://[user:password@]host:port",
                  set ? "the setting proxy" : "HTTPS_PROXY");
@@ -116,10 +117,10 @@ static bool proxy_find(struct network *network, const struct settings *settings,
     return true;
 }
 
-static bool openssl_begin(struct network *network, const char *ca,
+static bool openssl_begin(struct network *network, const char *ca, size_t links,
                           char error[SETTINGS_ERROR_LEN]) {
     int rc = mst_openssl_init(&network->openssl, ca, &network->below,
-                              network->secured, 1, &network->port);
+                              network->secured, links, &network->port);
     unsigned long detail = network->openssl.detail;
     const char *why = ERR_SYSTEM_ERROR(detail)
                           ? strerror(ERR_GET_REASON(detail))
@@ -136,25 +137,34 @@ static bool openssl_begin(struct network *network, const char *ca,
 }
 
 bool network_begin(struct network *network, const struct settings *settings,
-                   char error[SETTINGS_ERROR_LEN]) {
-    int rc =
-        mst_posix_init(&network->posix, network->links, 1, &network->direct);
+                   size_t links, char error[SETTINGS_ERROR_LEN]) {
+    int rc = MST_ERR_MEMORY;
 
+    network->links = calloc(links, sizeof *network->links);
+    network->proxied = calloc(links, sizeof *network->proxied);
+    network->secured = calloc(links, sizeof *network->secured);
+    if (network->links && network->proxied && network->secured) {
+        rc = mst_posix_init(&network->posix, network->links, links,
+                            &network->direct);
+    }
     if (rc != 0) {
         snprintf(error, SETTINGS_ERROR_LEN, "%s", mst_strerror(rc));
         return false;
     }
+    detail_of_openssl(settings->tls == SETTINGS_OPENSSL);
     mst_cares_init(&network->posix);
     if (settings->tls == SETTINGS_FAST) {
         /* Where there is no memory for these, BearSSL's own serve. */
-        (void)mst_primitives_init(&network->primitives, 1, &network->direct);
+        (void)mst_primitives_init(&network->primitives, links,
+                                  &network->direct);
     }
-    if (!proxy_find(network, settings, error)) {
+    if (!proxy_find(network, settings, links, error)) {
         return false;
     }
     network->port = network->below;
     return settings->tls != SETTINGS_OPENSSL ||
-           openssl_begin(network, settings->options.value[SETTING_CA], error);
+           openssl_begin(network, settings->options.value[SETTING_CA], links,
+                         error);
 }
 
 void network_end(struct network *network) {
@@ -162,6 +172,9 @@ void network_end(struct network *network) {
     mst_proxy_wipe(&network->proxy);
     mst_posix_free(&network->posix);
     mst_primitives_free(&network->primitives);
+    free(network->links);
+    free(network->proxied);
+    free(network->secured);
 }
 
 const char *network_via(int error, enum mst_state stage) {

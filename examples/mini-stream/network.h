@@ -1,6 +1,6 @@
 /*
- * The network of the tool: one connection on the POSIX port, through a proxy
- * where settings or environment name one, with OpenSSL where settings say so.
+ * The network of the tool: connections on the POSIX port, through a proxy where
+ * settings or environment name one, with OpenSSL where settings say so.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -14,22 +14,22 @@
 #include "settings.h"
 
 struct network {
-    struct mst_port port; /* for one object, with link number 0 */
+    struct mst_port port; /* for objects with link numbers from 0 on */
     struct mst_posix posix;
-    struct mst_posix_link links[1];
+    struct mst_posix_link *links;
     struct mst_primitives primitives;
     struct mst_port direct; /* of posix */
     struct mst_proxy proxy;
-    struct mst_proxy_link proxied[1];
+    struct mst_proxy_link *proxied;
     struct mst_port below; /* of proxy, or as direct */
     struct mst_openssl openssl;
-    struct mst_openssl_link secured[1];
+    struct mst_openssl_link *secured;
 };
 
-/* Prepares the port. Returns false with a line in error. There is one network
- * in a program. */
+/* Prepares the port for so many links. Returns false with a line in error.
+ * There is one network in a program. */
 bool network_begin(struct network *network, const struct settings *settings,
-                   char error[SETTINGS_ERROR_LEN]);
+                   size_t links, char error[SETTINGS_ERROR_LEN]);
 void network_end(struct network *network);
 
 /* " through the proxy HOST:PORT" for a failure that it may have a part in, else

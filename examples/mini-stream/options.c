@@ -1,11 +1,13 @@
 /*
- * The arguments of `mini-stream stream`.
+ * What a run streams and how: the arguments that `stream`, `watch` and `record`
+ * have in common.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "options.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,35 +16,99 @@
 #define LEVELS_DEFAULT 100
 #define LEVELS_MAX 100000
 #define SECONDS_MAX 31536000
+/* Of the library's times: 24 days. */
+#define MS_MAX 2073600000
 
 #define CHANNELS_ALL ((1u << MST_CHANNEL_OTHER) - 1)
 
-enum { KEY_PLAIN = 'p', KEY_EXPECT_ALL = 0x200 };
+enum {
+    KEY_TOP = 0x200,
+    KEY_EXECUTIONS,
+    KEY_ROTATE,
+    KEY_HOT_STANDBY,
+    KEY_LAG,
+    KEY_TOKEN_FILE,
+    KEY_SCOPE,
+    KEY_SET,
+    KEY_STRICT,
+    KEY_RESYNC_CROSSED,
+    KEY_ALLOW_PLAIN,
+    KEY_EXPECT_ALL,
+    KEY_FAIL_ON_DISCONNECT,
+    KEY_STATS,
+    KEY_METRICS
+};
 
-static const struct argp_option stream_options[] = {
+static const struct argp_option run_options[] = {
+    {0, 0, 0, 0, "What is streamed:", 1},
     {"channels", 'c', "LIST", 0,
      "market_data, market_data.top_of_book, execution_data, heartbeat; "
      "separated by commas (default: all four)",
      0},
+    {"top", KEY_TOP, 0, 0, "Of the channels, market_data.top_of_book alone", 0},
+    {"executions", KEY_EXECUTIONS, 0, 0, "execution_data alone, or with --top",
+     0},
     {"levels", 'l', "N", 0, "Levels kept of each side of a book (default 100)",
      0},
-    {"depth", 'd', "N", 0,
-     "In lines: also the N best levels of each side of a live book, and the "
-     "book's time (default 0: none)",
-     0},
+    {"strict", KEY_STRICT, 0, 0,
+     "Refuse amounts of more than 18 digits, which are cut otherwise", 0},
+    {"resync-crossed", KEY_RESYNC_CROSSED, 0, 0,
+     "Subscribe a market anew when its book is crossed", 0},
+    {0, 0, 0, 0, "When it ends:", 2},
     {"seconds", 's', "N", 0,
-     "End after N seconds, such as 10 or 1.5 (default 0: at Ctrl-C)", 0},
-    {"plain", KEY_PLAIN, 0, 0, "Lines instead of the live view", 0},
+     "After N seconds, such as 10 or 1.5 (default 0: at Ctrl-C)", 0},
+    {"fail-on-disconnect", KEY_FAIL_ON_DISCONNECT, 0, 0,
+     "When a connection is lost, or cannot be made", 0},
     {"expect-all", KEY_EXPECT_ALL, 0, 0,
-     "Fail when a channel of a market delivered nothing, or a message could "
-     "not be decoded",
+     "Fail if a channel of a market delivered nothing, or a message could not "
+     "be decoded",
      0},
+    {0, 0, 0, 0, "How it is kept up:", 3},
+    {"rotate", KEY_ROTATE, "SECONDS", 0,
+     "Take a new connection each so many seconds, without a gap: it leads once "
+     "its books are live",
+     0},
+    {"hot-standby", KEY_HOT_STANDBY, 0, 0,
+     "Keep two connections up: one that is lost costs no gap", 0},
+    {"lag", KEY_LAG, "SECONDS", 0,
+     "Open a stream anew that has fallen behind by more", 0},
+    {"token-file", KEY_TOKEN_FILE, "FILE", 0,
+     "Keep the access token in FILE for the next start", 0},
+    {"scope", KEY_SCOPE, "SCOPE", 0, "Scope to ask a token for", 0},
+    {"set", KEY_SET, "NAME=N", 0,
+     "A time of struct mst_config, ms, such as connect_ms=5000; `--set list' "
+     "shows them",
+     0},
+    {"allow-plain", KEY_ALLOW_PLAIN, 0, 0,
+     "Take ws:// and http:// as well: the token can be read on the way", 0},
+    {0, 0, 0, 0, "What is told beside the data:", 4},
+    {"verbose", 'v', 0, 0, "Each step of each connection, on standard error",
+     0},
+    {"quiet", 'q', 0, 0, "Nothing on standard error but what ends the program",
+     0},
+    {"stats", KEY_STATS, "SECONDS", 0,
+     "A line of figures each so many seconds, on standard error", 0},
+    {"metrics", KEY_METRICS, "PORT", 0,
+     "Serve figures for Prometheus on http://127.0.0.1:PORT/metrics", 0},
     {0}};
 
-/* A whole number of a range; ends the program with a line on anything else. */
-static unsigned options_number(const struct argp_state *state,
-                               const char *option, const char *text,
-                               unsigned min, unsigned max) {
+/* The times of struct mst_config that --set knows. */
+#define TIME(name) \
+    { #name, offsetof(struct mst_config, name) }
+static const struct {
+    const char *name;
+    size_t offset;
+} times[] = {
+    TIME(resolve_ms),     TIME(connect_ms),      TIME(tls_ms),
+    TIME(token_ms),       TIME(upgrade_ms),      TIME(answer_ms),
+    TIME(snapshot_ms),    TIME(closing_ms),      TIME(ping_ms),
+    TIME(silence_ms),     TIME(request_gap_ms),  TIME(backoff_ms),
+    TIME(backoff_max_ms), TIME(backoff_slow_ms), TIME(stable_ms),
+    TIME(resume_ms),      TIME(heartbeat_ms),    TIME(audit_ms),
+};
+
+unsigned options_number(const struct argp_state *state, const char *option,
+                        const char *text, unsigned min, unsigned max) {
     char *end;
     unsigned long value;
 
@@ -60,8 +126,8 @@ static unsigned options_number(const struct argp_state *state,
 /* Seconds, with up to three decimals, as ms; ends the program with a line on
  * anything else. */
 static uint64_t options_seconds(const struct argp_state *state,
-                                const char *text) {
-    const uint64_t max_ms = (uint64_t)SECONDS_MAX * 1000;
+                                const char *option, const char *text,
+                                uint64_t min_ms, uint64_t max_ms) {
     const char *at = text;
     uint64_t ms = 0;
 
@@ -75,11 +141,12 @@ static uint64_t options_seconds(const struct argp_state *state,
             unit /= 10;
         }
     }
-    if (at == text || *at != '\0' || ms > max_ms) {
+    if (at == text || *at != '\0' || ms < min_ms || ms > max_ms) {
         argp_failure(state, EXITS_USAGE, 0,
-                     "--seconds %s: not a number from 0 to %u, with up to "
-                     "three decimals",
-                     text, SECONDS_MAX);
+                     "--%s %s: not a number from %g to %g, with up to three "
+                     "decimals",
+                     option, text, (double)min_ms / 1000,
+                     (double)max_ms / 1000);
     }
     return ms;
 }
@@ -120,6 +187,31 @@ static unsigned options_channels(const struct argp_state *state,
     }
 }
 
+/* Takes NAME=N for a time of the configuration. */
+static void options_set(const struct argp_state *state,
+                        struct mst_config *config, const char *text) {
+    const char *equals = strchr(text, '=');
+    size_t len = equals ? (size_t)(equals - text) : strlen(text);
+    bool list = strcmp(text, "list") == 0;
+
+    for (size_t i = 0; i < sizeof times / sizeof *times; ++i) {
+        if (list) {
+            puts(times[i].name);
+        } else if (equals && strlen(times[i].name) == len &&
+                   memcmp(times[i].name, text, len) == 0) {
+            *(uint32_t *)((char *)config + times[i].offset) =
+                options_number(state, times[i].name, equals + 1, 0, MS_MAX);
+            return;
+        }
+    }
+    if (list) {
+        exit(EXITS_OK);
+    }
+    argp_failure(state, EXITS_USAGE, 0,
+                 "--set %s: not NAME=N with a name that `--set list' shows",
+                 text);
+}
+
 static void options_market(const struct argp_state *state,
                            struct options *options, const char *market) {
     size_t len = strlen(market);
@@ -142,80 +234,131 @@ static void options_market(const struct argp_state *state,
                          market);
         }
     }
-    if (options->market_count == MST_SUBSCRIPTIONS_MAX) {
-        argp_failure(state, EXITS_USAGE, 0, "more than %d markets",
-                     MST_SUBSCRIPTIONS_MAX);
+    options->markets = reallocarray(options->markets, options->market_count + 1,
+                                    sizeof *options->markets);
+    if (!options->markets) {
+        abort();
     }
     options->markets[options->market_count++] = market;
 }
 
-/* Checks what no single argument shows. */
+/* Checks what no single argument shows, and finds how many objects it takes:
+ * each has all channels of its markets, and the heartbeat. */
 static void options_check(const struct argp_state *state,
-                          const struct options *options) {
-    size_t wanted = options->channels >> MST_HEARTBEAT & 1u;
-    bool needs_market = false;
+                          struct options *options) {
+    bool heartbeat = options->channels >> MST_HEARTBEAT & 1u;
+    size_t channels = 0, room = MST_SUBSCRIPTIONS_MAX - heartbeat;
 
     for (int c = MST_MARKET_DATA; c < MST_HEARTBEAT; ++c) {
-        if (options->channels >> c & 1u) {
-            wanted += options->market_count;
-            needs_market = true;
-        }
+        channels += options->channels >> c & 1u;
     }
-    if (needs_market && options->market_count == 0) {
+    if (channels > 0 && options->market_count == 0) {
         argp_failure(state, EXITS_USAGE, 0,
                      "no market given: `%s --help' says more", state->name);
     }
-    if (!needs_market && options->market_count > 0) {
+    if (channels == 0 && options->market_count > 0) {
         argp_failure(state, EXITS_USAGE, 0,
                      "the heartbeat alone has no market '%s'",
                      options->markets[0]);
     }
-    if (wanted > MST_SUBSCRIPTIONS_MAX) {
+    if (options->plan.rotate_ms > 0 &&
+        (options->plan.config.flags & MST_HOT_STANDBY) != 0) {
         argp_failure(state, EXITS_USAGE, 0,
-                     "%zu subscriptions: more than %d do not fit", wanted,
-                     MST_SUBSCRIPTIONS_MAX);
+                     "--rotate and --hot-standby exclude each other");
+    }
+    options->plan.count = 1;
+    if (channels > 0) {
+        size_t markets = room / channels;
+
+        options->plan.count = (options->market_count + markets - 1) / markets;
     }
 }
 
-static error_t stream_parse(int key, char *arg, struct argp_state *state) {
-    struct options *options = state->input;
+/* Options that are only a value or a flag. Returns false for others. */
+static bool options_plain(struct options *options, int key, char *arg) {
+    struct mst_config *config = &options->plan.config;
 
+    switch (key) {
+    case KEY_HOT_STANDBY:
+        options->plan.pairs = true;
+        config->flags |= MST_HOT_STANDBY;
+        return true;
+    case KEY_STRICT: config->flags |= MST_STRICT_AMOUNTS; return true;
+    case KEY_RESYNC_CROSSED: config->flags |= MST_RESYNC_CROSSED; return true;
+    case KEY_ALLOW_PLAIN: config->flags |= MST_ALLOW_PLAIN; return true;
+    case KEY_TOKEN_FILE: options->token_file = arg; return true;
+    case KEY_SCOPE: config->scope = arg; return true;
+    case KEY_EXPECT_ALL: options->expect_all = true; return true;
+    case KEY_FAIL_ON_DISCONNECT:
+        options->fail_on_disconnect = true;
+        return true;
+    case 'v': options->verbose = true; return true;
+    case 'q': options->quiet = true; return true;
+    default: return false;
+    }
+}
+
+/* --top and --executions name channels together. */
+static void options_only(struct options *options, enum mst_channel channel) {
+    if (options->channels == CHANNELS_ALL) {
+        options->channels = 0;
+    }
+    options->channels |= 1u << channel;
+}
+
+static error_t options_key(int key, char *arg, struct argp_state *state) {
+    struct options *options = state->input;
+    struct mst_config *config = &options->plan.config;
+
+    if (options_plain(options, key, arg)) {
+        return 0;
+    }
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &options->settings; return 0;
     case 'c': options->channels = options_channels(state, arg); return 0;
+    case KEY_TOP: options_only(options, MST_TOP_OF_BOOK); return 0;
+    case KEY_EXECUTIONS: options_only(options, MST_EXECUTION_DATA); return 0;
     case 'l':
         options->levels = options_number(state, "levels", arg, 1, LEVELS_MAX);
         return 0;
-    case 'd':
-        options->depth = options_number(state, "depth", arg, 0, LEVELS_MAX);
+    case 's':
+        options->end_ms = options_seconds(state, "seconds", arg, 0,
+                                          (uint64_t)SECONDS_MAX * 1000);
         return 0;
-    case 's': options->end_ms = options_seconds(state, arg); return 0;
-    case KEY_PLAIN: options->plain = true; return 0;
-    case KEY_EXPECT_ALL: options->expect_all = true; return 0;
+    case KEY_ROTATE:
+        options->plan.pairs = true;
+        options->plan.rotate_ms =
+            (uint32_t)options_seconds(state, "rotate", arg, 10000, MS_MAX);
+        return 0;
+    case KEY_LAG:
+        config->lag_max_ms =
+            (uint32_t)options_seconds(state, "lag", arg, 1, MS_MAX);
+        return 0;
+    case KEY_SET: options_set(state, config, arg); return 0;
+    case KEY_STATS:
+        options->stats_ms =
+            (unsigned)options_seconds(state, "stats", arg, 100, MS_MAX);
+        return 0;
+    case KEY_METRICS:
+        options->metrics_port = options_number(state, "metrics", arg, 1, 65535);
+        return 0;
     case ARGP_KEY_ARG: options_market(state, options, arg); return 0;
     case ARGP_KEY_END: options_check(state, options); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
 }
 
-void options_parse(struct options *options, const char *name, int argc,
-                   char **argv) {
-    static const struct argp_child children[] = {{&settings_argp, 0, NULL, 0},
-                                                 {0}};
-    static const struct argp argp = {
-        .options = stream_options,
-        .parser = stream_parse,
-        .args_doc = "MARKET...",
-        .doc = "Streams order books, best prices, trades and heartbeats: as a "
-               "live view on a terminal, as lines elsewhere. Standard output "
-               "has the data, standard error what happens to the "
-               "connection.\v" SETTINGS_HELP "\n" EXITS_HELP,
-        .children = children};
+static const struct argp_child children[] = {{&settings_argp, 0, NULL, 0}, {0}};
+const struct argp options_argp = {
+    .options = run_options, .parser = options_key, .children = children};
 
-    memset(options, 0, sizeof *options);
+void options_begin(struct options *options) {
     options->settings.url = SETTING_WS_URL;
     options->channels = CHANNELS_ALL;
     options->levels = LEVELS_DEFAULT;
-    argv[0] = (char *)name;
-    argp_parse(&argp, argc, argv, 0, NULL, options);
+}
+
+void options_free(struct options *options) {
+    settings_free(&options->settings);
+    free(options->markets);
 }

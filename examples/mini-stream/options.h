@@ -1,27 +1,38 @@
 /*
- * The arguments of `mini-stream stream`.
+ * What a run streams and how: the arguments that `stream`, `watch` and `record`
+ * have in common.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
+#include "clients.h"
 #include "settings.h"
 
 struct options {
     struct settings settings;
-    const char *markets[MST_SUBSCRIPTIONS_MAX];
+    const char **markets; /* names of argv */
     size_t market_count;
     unsigned channels; /* bit n is channel n of enum mst_channel */
     size_t levels;     /* of a side of a book */
-    size_t depth;      /* how many of them lines show */
     uint64_t end_ms;   /* 0: without end */
-    bool plain, expect_all;
+    struct clients_plan plan;
+    const char *token_file;
+    unsigned stats_ms;     /* 0: no line of figures */
+    unsigned metrics_port; /* 0: no metrics */
+    bool expect_all, fail_on_disconnect, verbose, quiet;
 };
 
-/* Reads the arguments into options; ends the program where they are wrong, or
- * ask for help. name is the program's, for messages. */
-void options_parse(struct options *options, const char *name, int argc,
-                   char **argv);
+/* For the parser of a subcommand, as its child; the input is a struct options
+ * that options_begin() has prepared. It takes the arguments, too. */
+extern const struct argp options_argp;
+
+void options_begin(struct options *options);
+void options_free(struct options *options);
+
+/* A whole number of a range; ends the program with a line on anything else. */
+unsigned options_number(const struct argp_state *state, const char *option,
+                        const char *text, unsigned min, unsigned max);
 
 #endif

@@ -128,15 +128,15 @@ static void ladder_spread(const struct ladder *ladder, struct draw_area area,
 static void panel_ladder(const struct board_market *market,
                          struct draw_area area) {
     struct ladder ladder = {
-        .book = &market->book,
+        .book = market->book,
         .rows = at_most((area.height - 1) / 2, LADDER_MAX),
     };
     int middle = area.y + ladder.rows;
 
-    if (mst_book_depth(&market->book, MST_BID) == 0 &&
-        mst_book_depth(&market->book, MST_ASK) == 0) {
+    if (mst_book_depth(market->book, MST_BID) == 0 &&
+        mst_book_depth(market->book, MST_ASK) == 0) {
         draw_format(middle, area.x + 1, area.width - 1, DRAW_FAINT, "%s",
-                    mst_book_state(&market->book) == MST_BOOK_LIVE
+                    mst_book_state(market->book) == MST_BOOK_LIVE
                         ? "the book has no levels"
                         : "waiting for a snapshot");
         return;
@@ -152,7 +152,7 @@ static void panel_ladder(const struct board_market *market,
 static void panel_title(const struct board *board,
                         const struct board_market *market,
                         struct draw_area area) {
-    enum mst_book_state state = mst_book_state(&market->book);
+    enum mst_book_state state = mst_book_state(market->book);
     int used;
 
     draw_line(area.y, area.x, area.width);
@@ -165,8 +165,8 @@ static void panel_title(const struct board *board,
                         state == MST_BOOK_LIVE ? DRAW_GOOD : DRAW_BAD, "%s ",
                         mst_book_state_name(state));
     draw_format(area.y, area.x + 1 + used, area.width - 1 - used, DRAW_FAINT,
-                "%zu+%zu levels ", mst_book_depth(&market->book, MST_BID),
-                mst_book_depth(&market->book, MST_ASK));
+                "%zu+%zu levels ", mst_book_depth(market->book, MST_BID),
+                mst_book_depth(market->book, MST_ASK));
 }
 
 /* Writes a price of the top of book, or "-" where there is none. */

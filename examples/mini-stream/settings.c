@@ -53,6 +53,7 @@ static const struct argp_option settings_options[] = {
      "is ~/.config/mini-stream/NAME.ini (default: ~/.config/mini-stream.ini "
      "if there is one)",
      0},
+    {NULL, 'h', NULL, OPTION_HIDDEN, NULL, -1},
     {0}};
 
 static error_t settings_parse(int key, char *arg, struct argp_state *state) {
@@ -64,6 +65,10 @@ static error_t settings_parse(int key, char *arg, struct argp_state *state) {
     }
     if (key == KEY_PROFILE) {
         settings->profile = arg;
+        return 0;
+    }
+    if (key == 'h') { /* beside argp's own --help and -? */
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
         return 0;
     }
     return ARGP_ERR_UNKNOWN;

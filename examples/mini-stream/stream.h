@@ -1,5 +1,5 @@
 /*
- * `mini-stream stream`: subscribes markets and shows what comes.
+ * `mini-stream stream`: subscribes markets and puts out what comes.
  *
  * SPDX-License-Identifier: 0BSD
  */

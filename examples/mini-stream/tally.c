@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "note.h"
+
 /* Widths in columns: the channel's name, all its messages, one market. */
 #define NAME_WIDTH 24
 #define TOTAL_WIDTH 10
@@ -83,6 +85,28 @@ void tally_print(FILE *file, const struct board *board,
     if (board->error) {
         fprintf(file, "last error: %s\n", board->error_text);
     }
+}
+
+void tally_line(FILE *file, const struct board *board,
+                const struct mst_stats *stats, int64_t unix_ns, double rate) {
+    size_t live = 0;
+
+    for (size_t i = 0; i < board->market_count; ++i) {
+        live += mst_book_state(board->markets[i].book) == MST_BOOK_LIVE;
+    }
+    note_begin(file, unix_ns, "stats");
+    fprintf(
+        file,
+        "%" PRIu64 " messages (%.1f/s), %" PRIu64 " bytes, %u open, %" PRIu32
+        " failed, %zu of %zu books live, %" PRIu32 " resyncs, lag %.1f ms",
+        stats->messages, rate, stats->bytes_in, board->open, stats->failures,
+        live, board_wants(board, MST_MARKET_DATA) ? board->market_count : 0,
+        stats->resyncs, (double)stats->lag_ns / 1e6);
+    if (board->pairs) {
+        fprintf(file, ", %" PRIu32 " rotations, %" PRIu64 " repeats",
+                stats->rotations, board->repeats);
+    }
+    putc('\n', file);
 }
 
 static bool tally_delivered(FILE *file, enum mst_channel channel,

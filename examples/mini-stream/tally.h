@@ -16,6 +16,11 @@
 void tally_print(FILE *file, const struct board *board,
                  const struct mst_stats *stats);
 
+/* Prints what there is to say in one line, at a time, with so many messages a
+ * second. */
+void tally_line(FILE *file, const struct board *board,
+                const struct mst_stats *stats, int64_t unix_ns, double rate);
+
 /* Whether each subscription delivered something and every message could be
  * decoded; prints a line for each that did not. */
 bool tally_met(FILE *file, const struct board *board,

@@ -5,12 +5,15 @@
  */
 #include "text.h"
 
-#include "network.h"
-
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "detail.h"
+#include "network.h"
 
 #define NS_PER_S INT64_C(1000000000)
 
@@ -21,6 +24,24 @@ void text_time(int64_t ns, char out[TEXT_TIME_LEN]) {
     memcpy(out, text, TEXT_TIME_LEN - 2);
     out[TEXT_TIME_LEN - 2] = 'Z';
     out[TEXT_TIME_LEN - 1] = '\0';
+}
+
+void text_time_ns(int64_t ns, char out[MST_TIME_TEXT_LEN]) {
+    mst_time_format(ns < 0 ? 0 : ns, out);
+}
+
+void text_decimal(struct mst_decimal value, int places,
+                  char out[TEXT_DECIMAL_LEN]) {
+    size_t len = mst_decimal_format(value, out);
+    int has = value.exponent < 0 ? -value.exponent : 0;
+
+    if (has < places && has == 0) {
+        out[len++] = '.';
+    }
+    for (; has < places; ++has) {
+        out[len++] = '0';
+    }
+    out[len] = '\0';
 }
 
 void text_now(char out[TEXT_TIME_LEN]) {
@@ -96,23 +117,30 @@ text_add(char *out, const char *format, ...) {
     va_end(arguments);
 }
 
-void text_failure(const struct mst_failure *failure,
-                  char out[TEXT_FAILURE_LEN]) {
-    char clean[MST_TEXT_MAX + 1];
+/* Where each link goes, as the trace has told: "host:port". */
+static struct {
+    char (*of)[MST_HOST_MAX + 8];
+    size_t count;
+} targets;
+
+void text_set_target(int link, const char *host, int64_t port) {
+    size_t number = (size_t)link;
+
+    if (number >= targets.count) {
+        targets.of = reallocarray(targets.of, number + 1, sizeof *targets.of);
+        if (!targets.of) {
+            abort();
+        }
+        memset(targets.of + targets.count, 0,
+               (number + 1 - targets.count) * sizeof *targets.of);
+        targets.count = number + 1;
+    }
+    snprintf(targets.of[number], sizeof *targets.of, "%s:%" PRId64, host, port);
+}
+
+static void text_numbers(const struct mst_failure *failure, char *out) {
     char time[TEXT_TIME_LEN];
 
-    out[0] = '\0';
-    if (failure->error == MST_OK) {
-        text_add(out, "as asked");
-        return;
-    }
-    text_add(out, "%s", mst_strerror(failure->error));
-    if (failure->text && failure->text[0] != '\0') {
-        text_add(out, ": \"%s\"",
-                 text_clean(failure->text, clean, sizeof clean));
-    }
-    text_add(out, " (stage %s%s", mst_state_name(failure->stage),
-             network_via(failure->error, failure->stage));
     if (failure->http_status) {
         text_add(out, ", HTTP status %d", failure->http_status);
     }
@@ -127,9 +155,83 @@ void text_failure(const struct mst_failure *failure,
         text_time(failure->clock_s * NS_PER_S, time);
         text_add(out, ", the clock here says %s", time);
     }
-    text_add(out, ")%s", failure->permanent ? ", permanent" : "");
+}
+
+void text_failure(const struct mst_failure *failure, int link,
+                  char out[TEXT_FAILURE_LEN]) {
+    const char *detail = detail_text(failure->error, failure->detail);
+    char clean[MST_TEXT_MAX + 1];
+    size_t number = (size_t)link;
+
+    out[0] = '\0';
+    if (failure->error == MST_OK) {
+        text_add(out, "as asked");
+        return;
+    }
+    text_add(out, "%s", mst_strerror(failure->error));
+    if (failure->text && failure->text[0] != '\0') {
+        text_add(out, ": \"%s\"",
+                 text_clean(failure->text, clean, sizeof clean));
+    }
+    text_add(out, " (stage %s%s", mst_state_name(failure->stage),
+             network_via(failure->error, failure->stage));
+    text_numbers(failure, out);
+    text_add(out, ")");
+    if (number < targets.count && targets.of[number][0] != '\0') {
+        text_add(out, ", %s", targets.of[number]);
+    }
+    text_add(out, "%s%s%s", detail[0] != '\0' ? ", " : "", detail,
+             failure->permanent ? ", permanent" : "");
     if (failure->retry_ms) {
         text_add(out, ", next attempt in %.1f s",
                  (double)failure->retry_ms / 1000);
+    }
+}
+
+const char *text_event(const struct mst_event *event) {
+    switch (event->type) {
+    case MST_EVENT_OPEN: return "open";
+    case MST_EVENT_CLOSED: return "closed";
+    case MST_EVENT_ERROR: return "error";
+    case MST_EVENT_PART:
+        return event->as.part.aborted    ? "aborted"
+               : event->as.part.snapshot ? "snapshot"
+                                         : "update";
+    case MST_EVENT_TOP: return "top";
+    case MST_EVENT_EXECUTION: return "execution";
+    case MST_EVENT_HEARTBEAT: return "heartbeat";
+    case MST_EVENT_ENTRY: return "refused";
+    case MST_EVENT_SERVICE_ERROR: return "service_error";
+    case MST_EVENT_LEADER: return "leader";
+    default: return "unknown";
+    }
+}
+
+const char *text_event_channel(const struct mst_event *event) {
+    switch (event->type) {
+    case MST_EVENT_PART: return mst_channel_name(MST_MARKET_DATA);
+    case MST_EVENT_TOP: return mst_channel_name(MST_TOP_OF_BOOK);
+    case MST_EVENT_EXECUTION: return mst_channel_name(MST_EXECUTION_DATA);
+    case MST_EVENT_HEARTBEAT: return mst_channel_name(MST_HEARTBEAT);
+    case MST_EVENT_ENTRY: return event->as.entry.channel_name;
+    default: return "";
+    }
+}
+
+const char *text_action(enum mst_action action) {
+    switch (action) {
+    case MST_SUBSCRIBE: return "subscribe";
+    case MST_UNSUBSCRIBE: return "unsubscribe";
+    default: return "subscription_list";
+    }
+}
+
+const char *text_doubt(unsigned flag) {
+    switch (flag) {
+    case MST_BOOK_CROSSED: return "crossed";
+    case MST_BOOK_THIN: return "thin";
+    case MST_BOOK_DISAGREES: return "disagrees";
+    case MST_BOOK_BACKWARD: return "backward";
+    default: return "time step";
     }
 }

@@ -12,21 +12,41 @@
 #define TEXT_TIME_LEN 25
 
 /* Bytes that hold the longest text_failure() and a NUL. */
-#define TEXT_FAILURE_LEN 720
+#define TEXT_FAILURE_LEN 1024
 
 /* Writes a Unix time in ns with milliseconds. */
 void text_time(int64_t ns, char out[TEXT_TIME_LEN]);
 
+/* Writes it with nanoseconds. */
+void text_time_ns(int64_t ns, char out[MST_TIME_TEXT_LEN]);
+
 /* Writes the wall clock's time. */
 void text_now(char out[TEXT_TIME_LEN]);
+
+/* Decimals that a number is filled up to, at most. */
+#define TEXT_PLACES_MAX 18
+#define TEXT_DECIMAL_LEN (MST_DECIMAL_TEXT_LEN + TEXT_PLACES_MAX + 1)
+
+/* Writes a number exactly, with at least so many decimals. */
+void text_decimal(struct mst_decimal value, int places,
+                  char out[TEXT_DECIMAL_LEN]);
 
 /* Copies what a service sent, whole characters in up to len - 1 bytes, with '?'
  * for the bytes of characters that a terminal would obey, and for those that
  * are not UTF-8. Returns out. */
 const char *text_clean(const char *in, char *out, size_t len);
 
+/* What output calls an event; the channel that it is of, or ""; the name of an
+ * action, and of one of the doubts about a book. */
+const char *text_event(const struct mst_event *event);
+const char *text_event_channel(const struct mst_event *event);
+const char *text_action(enum mst_action action);
+const char *text_doubt(unsigned flag);
+
 /* Writes a failure in one line: what, where, the numbers known, what next. */
-void text_failure(const struct mst_failure *failure,
+void text_failure(const struct mst_failure *failure, int link,
                   char out[TEXT_FAILURE_LEN]);
+/* Says where a link goes, for its failures. */
+void text_set_target(int link, const char *host, int64_t port);
 
 #endif

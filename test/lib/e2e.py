@@ -114,7 +114,7 @@ class Sandbox:
         """Starts mini-stream, whose standard output and standard error share a
         pipe."""
         return subprocess.Popen(
-            [os.path.join(BUILD, "mini-stream"), "stream", "--plain",
+            [os.path.join(BUILD, "mini-stream"), "stream",
              "--endpoints", self.endpoints, "--ca", self.ca, "--client-id",
              "sandbox-client", *arguments],
             env=environment_with(MINI_STREAM_CLIENT_SECRET="sandbox-secret",

@@ -57,7 +57,7 @@ start() {
 leads_there() {
     local tool opened=0
     MINI_STREAM_CLIENT_SECRET=sandbox-secret "$BUILD/mini-stream" stream \
-        --plain --client-id sandbox-client --ca "$state/ca.pem" \
+        --client-id sandbox-client --ca "$state/ca.pem" \
         --endpoints "$state/endpoints.json" BTCUSD \
         >"$work/out" 2>"$work/err" &
     tool=$!

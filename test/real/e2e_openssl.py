@@ -99,7 +99,7 @@ def test_system_store():
     with sandbox() as running:
         command = [os.path.join(os.environ.get("BUILD", "build"),
                                 "mini-stream"),
-                   "stream", "--plain", "--tls", "openssl", "--endpoints",
+                   "stream", "--tls", "openssl", "--endpoints",
                    running.endpoints, "--client-id", "sandbox-client",
                    "--seconds", "1", "BTCUSD"]
         for file, status, words in (

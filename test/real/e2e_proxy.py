@@ -131,7 +131,7 @@ def test_refusals():
                 (proxy.url, "proxy refuses (stage connect " + via +
                  ", detail 403)"),
                 (bare, "proxy wants other credentials (stage connect " + via +
-                 ", detail 407), permanent"),
+                 ", detail 407), "),
                 (proxy.url.replace("s%33", "S%33"), "wants other credentials"),
                 (f"http://127.0.0.1:{free_port()}", "connection refused "
                  "(stage connect through the proxy 127.0.0.1:")):

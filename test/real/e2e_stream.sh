@@ -100,7 +100,7 @@ number='[0-9]+(\.[0-9]+)?'
 
 # --- all channels of two markets -------------------------------------------
 
-begin "${client[@]}" --expect-all BTCUSD ETHUSD
+begin "${client[@]}" --expect-all --verbose BTCUSD ETHUSD
 for market in BTCUSD ETHUSD; do
     check "snapshot of $market" await has out \
         "$time market_data $market snapshot bids=[1-9][0-9]{2} asks=[1-9][0-9]{2} best=$number/$number live\$"
@@ -125,7 +125,7 @@ for channel in market_data market_data.top_of_book execution_data; do
 done
 check "table: heartbeat" has out '^heartbeat +[1-9][0-9]* +- +-$'
 check "table: no errors" has out '^errors: 0 messages not decoded, 0 requests'
-check "states are said" has err "$time state - open\$"
+check "states are said" has err "$time state - open \\(link 0\\)\$"
 check "the connection is said" has err "$time open - generation 1\$"
 check "the close is said" has err "$time closed - as asked\$"
 check "no error is said" lacks err ' (error|refused) - '
@@ -275,7 +275,7 @@ terminal() {
     : >"$work/out"
     : >"$work/err"
     press_q | LC_ALL=C.UTF-8 TERM=xterm-256color timeout -k 5 "$limit_s" \
-        script -qefc "stty rows 24 cols 80; $tool stream \
+        script -qefc "stty rows 24 cols 80; $tool watch \
         ${client[*]} BTCUSD ETHUSD" /dev/null >"$work/out"
 }
 terminal
@@ -305,7 +305,7 @@ end INT
 check "Ctrl-C ends with 0 though the service is silent" ended_with 0
 kill -CONT "$sandbox"
 
-begin "${client[@]}" BTCUSD
+begin "${client[@]}" --verbose BTCUSD
 await has out "market_data BTCUSD update"
 kill -STOP "$sandbox"
 kill -INT "$running"

@@ -163,6 +163,8 @@ class Tool:
             self.process.kill()
 
     def take(self, line):
+        if " gap - " in line:
+            return  # its books say the same
         if " market_data " in line:
             match = BOOK_LINE.fullmatch(line)
             check(match, f"line {line[:200]!r}")

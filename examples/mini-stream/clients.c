@@ -1,0 +1,209 @@
+/*
+ * The library's objects of a run: clients, or pairs, that share one access.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "clients.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LENGTHS MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, 65536, 65536
+
+/* Events of an object before the next one has its turn. */
+#define BURST 64
+
+struct clients_object {
+    bool begun;
+    struct mst_memory memory[2];
+    unsigned char bytes[2][MST_MEMORY_LEN(LENGTHS)];
+    union {
+        struct mst_client client;
+        struct mst_pair pair;
+    } as;
+};
+
+size_t clients_links(const struct clients_plan *plan) {
+    return plan->pairs ? 2 * plan->count : plan->count;
+}
+
+/* Makes the object of this number. */
+static int object_begin(struct clients *clients, size_t number,
+                        const struct clients_plan *plan,
+                        const struct mst_port *port) {
+    struct clients_object *object = &clients->objects[number];
+    struct mst_config config = plan->config;
+    int rc;
+
+    for (int i = 0; i < 2; ++i) {
+        object->memory[i] = (struct mst_memory){
+            object->bytes[i], sizeof object->bytes[i], LENGTHS};
+    }
+    config.access = &clients->access;
+    config.link = (int)(plan->pairs ? 2 * number : number);
+    if (plan->pairs) {
+        rc = mst_pair_init(&object->as.pair, &config, plan->rotate_ms, port,
+                           &object->memory[0], &object->memory[1]);
+        clients->links[config.link] = &object->as.pair.clients[0].link;
+        clients->links[config.link + 1] = &object->as.pair.clients[1].link;
+    } else {
+        rc = mst_client_init(&object->as.client, &config, port,
+                             &object->memory[0]);
+        clients->links[config.link] = &object->as.client.link;
+    }
+    object->begun = rc == 0;
+    return rc;
+}
+
+int clients_begin(struct clients *clients, const struct clients_plan *plan,
+                  const struct mst_port *port) {
+    int rc;
+
+    memset(clients, 0, sizeof *clients);
+    clients->pairs = plan->pairs;
+    clients->objects = calloc(plan->count, sizeof *clients->objects);
+    clients->links = calloc(clients_links(plan), sizeof(void *));
+    if (!clients->objects || !clients->links) {
+        return MST_ERR_MEMORY;
+    }
+    clients->count = plan->count;
+    clients->link_count = clients_links(plan);
+    rc = mst_access_init(&clients->access, &plan->config);
+    for (size_t i = 0; rc == 0 && i < plan->count; ++i) {
+        rc = object_begin(clients, i, plan, port);
+    }
+    return rc;
+}
+
+void clients_free(struct clients *clients) {
+    for (size_t i = 0; i < clients->count; ++i) {
+        struct clients_object *object = &clients->objects[i];
+
+        if (object->begun && clients->pairs) {
+            mst_pair_wipe(&object->as.pair);
+        } else if (object->begun) {
+            mst_client_wipe(&object->as.client);
+        }
+    }
+    free(clients->objects);
+    free(clients->links);
+    memset(clients, 0, sizeof *clients);
+}
+
+size_t clients_object(const struct clients *clients, int link) {
+    return clients->pairs ? (size_t)link / 2 : (size_t)link;
+}
+
+int clients_subscribe(struct clients *clients, size_t object,
+                      enum mst_channel channel, const char *market,
+                      struct mst_book *book, struct mst_book *other) {
+    struct clients_object *at = &clients->objects[object];
+
+    return clients->pairs
+               ? mst_pair_subscribe(&at->as.pair, channel, market, book, other)
+               : mst_subscribe(&at->as.client, channel, market, book);
+}
+
+struct mst_book *clients_leader_book(struct clients *clients, size_t object,
+                                     const char *market) {
+    return mst_pair_book(&clients->objects[object].as.pair, market);
+}
+
+int clients_poll_one(struct clients *clients, size_t object,
+                     struct mst_event *event) {
+    struct clients_object *at = &clients->objects[object];
+
+    return clients->pairs ? mst_pair_poll(&at->as.pair, event)
+                          : mst_poll(&at->as.client, event);
+}
+
+int clients_poll(struct clients *clients, struct mst_event *event) {
+    size_t ended = 0;
+
+    if (++clients->burst > BURST) {
+        clients->turn = (clients->turn + 1) % clients->count;
+        clients->burst = 1;
+    }
+    for (size_t i = 0; i < clients->count; ++i) {
+        int rc = clients_poll_one(clients, clients->turn, event);
+
+        if (rc > 0) {
+            return rc;
+        }
+        ended += rc < 0;
+        clients->turn = (clients->turn + 1) % clients->count;
+        clients->burst = 0;
+    }
+    return ended == clients->count ? MST_ERR_CLOSED : 0;
+}
+
+void clients_close(struct clients *clients) {
+    for (size_t i = 0; i < clients->count; ++i) {
+        struct clients_object *object = &clients->objects[i];
+
+        if (clients->pairs) {
+            mst_pair_close(&object->as.pair);
+        } else {
+            mst_close(&object->as.client);
+        }
+    }
+}
+
+static void add_counts(struct mst_stats *sum, const struct mst_stats *stats) {
+    sum->bytes_in += stats->bytes_in;
+    sum->bytes_out += stats->bytes_out;
+    sum->messages += stats->messages;
+    sum->unknown += stats->unknown;
+    sum->bad_messages += stats->bad_messages;
+    sum->tokens += stats->tokens;
+    sum->opens += stats->opens;
+    sum->failures += stats->failures;
+    sum->resumed += stats->resumed;
+    sum->unanswered += stats->unanswered;
+    sum->resyncs += stats->resyncs;
+    sum->rotations += stats->rotations;
+    sum->drifts += stats->drifts;
+    for (int i = 0; i < MST_BANDS; ++i) {
+        sum->errors[i] += stats->errors[i];
+    }
+}
+
+void clients_stats(const struct clients *clients, struct mst_stats *stats) {
+    memset(stats, 0, sizeof *stats);
+    for (size_t i = 0; i < clients->link_count; ++i) {
+        const struct mst_stats *link = mst_link_stats(clients->links[i]);
+
+        add_counts(stats, link);
+        if (link->has_skew) {
+            stats->has_skew = true;
+            stats->skew_s = link->skew_s;
+        }
+        if (link->lag_ns > stats->lag_ns) {
+            stats->lag_ns = link->lag_ns;
+        }
+        if (link->lag_max_ns > stats->lag_max_ns) {
+            stats->lag_max_ns = link->lag_max_ns;
+        }
+    }
+}
+
+enum mst_state clients_state(const struct clients *clients) {
+    static const uint8_t rank[] = {
+        [MST_STATE_OFF] = 0,     [MST_STATE_WAIT] = 2,
+        [MST_STATE_RESOLVE] = 3, [MST_STATE_CONNECT] = 4,
+        [MST_STATE_TLS] = 5,     [MST_STATE_TOKEN] = 6,
+        [MST_STATE_UPGRADE] = 7, [MST_STATE_PUT] = 8,
+        [MST_STATE_IDLE] = 8,    [MST_STATE_OPEN] = 9,
+        [MST_STATE_CLOSING] = 1,
+    };
+    enum mst_state furthest = MST_STATE_OFF;
+
+    for (size_t i = 0; i < clients->link_count; ++i) {
+        enum mst_state state = mst_link_state(clients->links[i]);
+
+        if (rank[state] > rank[furthest]) {
+            furthest = state;
+        }
+    }
+    return furthest;
+}

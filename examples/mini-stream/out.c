@@ -1,0 +1,218 @@
+/*
+ * What a run puts out: which things there are to be told, in their order.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "out.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "exits.h"
+
+/* Of the output: it is flushed before each sleep. */
+#define BUFFER_LEN 262144
+
+#define NS_PER_MS 1000000u
+
+int64_t out_wall(const struct out *out, uint64_t ns) {
+    return out->wall_ns + (int64_t)ns;
+}
+
+static uint64_t out_missing_ms(struct out *out, uint64_t *since) {
+    uint64_t ms = out->now_ns > *since ? (out->now_ns - *since) / NS_PER_MS : 0;
+
+    *since = 0;
+    return ms;
+}
+
+/* Tells that a book's state has changed, if it has. What comes and goes within
+ * a message is not told. */
+static void out_book(struct out *out, struct board_market *market) {
+    enum mst_book_state state = mst_book_state(market->book);
+    enum mst_book_reason reason = mst_book_reason(market->book);
+    unsigned flags = mst_book_flags(market->book);
+    uint64_t *missing = &market->missing_ns[MST_MARKET_DATA];
+
+    if (state == MST_BOOK_BUILDING || reason == MST_BOOK_IN_MESSAGE ||
+        (state == market->told_state && reason == market->told_reason &&
+         flags == market->told_flags)) {
+        return;
+    }
+    if (market->told_state == MST_BOOK_LIVE && state != MST_BOOK_LIVE &&
+        *missing == 0) {
+        *missing = out->now_ns;
+    }
+    market->told_state = state;
+    market->told_reason = reason;
+    market->told_flags = flags;
+    out->sequence++;
+    out->format->book(out, market);
+    if (state == MST_BOOK_LIVE && *missing > 0) {
+        out->sequence++;
+        out->format->gap(out, market, MST_MARKET_DATA,
+                         out_missing_ms(out, missing));
+    }
+}
+
+/* A confirmed subscription ends what was missing of its channel; a book's ends
+ * with its snapshot. */
+static void out_entry(struct out *out, const struct mst_entry *entry,
+                      struct board_market *market) {
+    if (entry->success && entry->action == MST_SUBSCRIBE && market &&
+        entry->channel > MST_MARKET_DATA && entry->channel < MST_HEARTBEAT &&
+        market->missing_ns[entry->channel] > 0) {
+        out->sequence++;
+        out->format->gap(
+            out, market, entry->channel,
+            out_missing_ms(out, &market->missing_ns[entry->channel]));
+    }
+}
+
+/* Puts a market into the list of those to be sampled. */
+static void out_later(struct out *out, struct board_market *market) {
+    if (!market->due) {
+        market->due = true;
+        market->next_due = out->due;
+        out->due = market;
+    }
+}
+
+uint64_t out_due_ns(const struct out *out) {
+    return out->due ? out->sample_ns : UINT64_MAX;
+}
+
+void out_tick(struct out *out, uint64_t now_ns) {
+    out->now_ns = now_ns;
+    if (!out->due || now_ns < out->sample_ns) {
+        return;
+    }
+    out->sample_ns = now_ns + out->every_ns;
+    while (out->due) {
+        struct board_market *market = out->due;
+
+        out->due = market->next_due;
+        market->due = false;
+        if (mst_book_state(market->book) == MST_BOOK_LIVE) {
+            out->sequence++;
+            out->format->sample(out, market);
+        }
+    }
+}
+
+/* Whether an event is shown itself, and not only what follows from it. */
+static bool out_shows(const struct out *out, const struct mst_event *event) {
+    return event->type != MST_EVENT_RESPONSE &&
+           (event->type != MST_EVENT_PART || out->every_ns == 0) &&
+           (event->type != MST_EVENT_ENTRY || !event->as.entry.success);
+}
+
+void out_event(struct out *out, struct board *board,
+               const struct mst_event *event, uint64_t now_ns) {
+    struct board_market *market = board_find(board, event->market);
+    struct mst_event stray = {.type = MST_EVENT_UNKNOWN};
+    const bool is_data = event->type == MST_EVENT_PART ||
+                         event->type == MST_EVENT_TOP ||
+                         event->type == MST_EVENT_EXECUTION;
+
+    out->now_ns = now_ns;
+    if (is_data && !market) {
+        stray.link = event->link; /* of a market that nobody asked for */
+        stray.generation = event->generation;
+        stray.received_ns = event->received_ns;
+        event = &stray;
+    }
+    if (out_shows(out, event)) {
+        out->sequence++;
+        if (is_data && market) {
+            out->format->data(out, event, market);
+        } else {
+            out->format->note(out, event);
+        }
+    }
+    switch (event->type) {
+    case MST_EVENT_ENTRY: out_entry(out, &event->as.entry, market); break;
+    case MST_EVENT_PART:
+        if (market && out->every_ns > 0 && event->as.part.last) {
+            out_later(out, market);
+        }
+        break;
+    case MST_EVENT_CLOSED:
+    case MST_EVENT_ERROR:
+    case MST_EVENT_LEADER: market = NULL; break; /* any book may be stale */
+    default: break;
+    }
+    if (!board_wants(board, MST_MARKET_DATA)) {
+        return;
+    }
+    if (market) {
+        out_book(out, market);
+    } else if (event->type != MST_EVENT_HEARTBEAT) {
+        for (size_t i = 0; i < board->market_count; ++i) {
+            out_book(out, &board->markets[i]);
+        }
+    }
+    if (out->every_ns > 0) {
+        out_tick(out, now_ns);
+    }
+}
+
+int out_begin(struct out *out, struct board *board, uint64_t now_ns) {
+    struct timespec wall;
+
+    for (size_t i = 0; i < board->market_count; ++i) {
+        struct board_market *market = &board->markets[i];
+
+        if (board_wants(board, MST_MARKET_DATA)) {
+            market->told_state = mst_book_state(market->book);
+            market->told_reason = mst_book_reason(market->book);
+        }
+    }
+    clock_gettime(CLOCK_REALTIME, &wall);
+    out->board = board;
+    out->now_ns = now_ns;
+    out->wall_ns =
+        (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec - (int64_t)now_ns;
+    out->file = out->path ? fopen(out->path, "we") : stdout;
+    if (!out->file) {
+        fprintf(stderr, "mini-stream: --output %s: %s\n", out->path,
+                strerror(errno));
+        return EXITS_LOCAL;
+    }
+    setvbuf(out->file, NULL, _IOFBF, BUFFER_LEN);
+    out->sequence = 1;
+    if (!out->format->begin(out)) {
+        fputs("mini-stream: out of memory\n", stderr);
+        return EXITS_LOCAL;
+    }
+    return EXITS_OK;
+}
+
+int out_flush(struct out *out) {
+    int error = 0;
+
+    if (!out->gone && (fflush(out->file) != 0 || ferror(out->file))) {
+        error = errno ? errno : EIO;
+        out->gone = true;
+    }
+    return error;
+}
+
+int out_end(struct out *out, int status, uint64_t now_ns) {
+    int error = 0;
+
+    out->now_ns = now_ns;
+    out->sequence++;
+    if (!out->gone) {
+        out->format->end(out, status);
+        error = out_flush(out);
+    }
+    out->format->free(out);
+    if (out->path && fclose(out->file) != 0 && !out->gone && error == 0) {
+        error = errno;
+    }
+    return error;
+}

@@ -1,0 +1,80 @@
+/*
+ * What a run puts out: each event of the library, and what follows from them
+ * (a book is stale, data are missing, a sample is due), in one of the formats.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef OUT_H
+#define OUT_H
+
+#include <stdio.h>
+
+#include "board.h"
+
+/* Of all the fields of JSON and CSV: one more when a meaning changes. */
+#define OUT_VERSION 1
+
+struct out;
+
+/* A format. Each call writes what stands for one thing, whole. */
+struct out_format {
+    const char *name;
+    bool (*begin)(struct out *out); /* false: out of memory */
+    /* Data of a market: part, top, execution. */
+    void (*data)(struct out *out, const struct mst_event *event,
+                 const struct board_market *market);
+    /* Another event. */
+    void (*note)(struct out *out, const struct mst_event *event);
+    /* The state of a market's book is another one. */
+    void (*book)(struct out *out, const struct board_market *market);
+    /* Of this channel data may have been lost for so long. */
+    void (*gap)(struct out *out, const struct board_market *market,
+                enum mst_channel channel, uint64_t ms);
+    /* The best levels of a market's book. */
+    void (*sample)(struct out *out, const struct board_market *market);
+    void (*end)(struct out *out, int status);
+    void (*free)(struct out *out);
+};
+extern const struct out_format out_text, out_json, out_csv;
+
+struct out {
+    const struct out_format *format;
+    FILE *file;
+    const char *path; /* of the file; NULL: standard output */
+    const struct board *board;
+    size_t depth;       /* levels of a side that are shown of a live book */
+    uint64_t every_ns;  /* 0: each update is shown; else books, so often */
+    int64_t wall_ns;    /* of the wall clock less the monotonic one, at the
+                        * beginning */
+    uint64_t sequence;  /* of the last thing */
+    uint64_t now_ns;    /* monotonic, of the thing at hand */
+    uint64_t sample_ns; /* when the next samples are due */
+    struct board_market *due; /* the markets to be sampled then */
+    void *state;              /* the format's */
+    bool gone;                /* takes no more */
+};
+
+/* Opens the file and says that a run begins; monotonic now. Returns 0 or an
+ * exit code, with a line on standard error. */
+int out_begin(struct out *out, struct board *board, uint64_t now_ns);
+
+/* Takes an event that the board has taken. */
+void out_event(struct out *out, struct board *board,
+               const struct mst_event *event, uint64_t now_ns);
+/* Shows the samples that are due. */
+void out_tick(struct out *out, uint64_t now_ns);
+/* When the next one is, monotonic; UINT64_MAX: none is. */
+uint64_t out_due_ns(const struct out *out);
+
+/* Writes out what is buffered, whole lines. Returns 0 as long as the output
+ * takes it; else an errno, once. */
+int out_flush(struct out *out);
+
+/* Says that the run ends with this exit status, and closes the file. Returns
+ * as out_flush(). */
+int out_end(struct out *out, int status, uint64_t now_ns);
+
+/* The wall clock's time of a monotonic one. */
+int64_t out_wall(const struct out *out, uint64_t ns);
+
+#endif

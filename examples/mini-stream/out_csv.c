@@ -1,0 +1,340 @@
+/*
+ * The output as comma-separated values (RFC 4180): a row a thing, and a row a
+ * level where it has levels. README.md beside this file lists the columns.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "out.h"
+
+/* Bytes of a field: a failure's text is the longest. */
+#define FIELD_LEN TEXT_FAILURE_LEN
+
+enum column {
+    COLUMN_V,
+    COLUMN_SEQUENCE,
+    COLUMN_TYPE,
+    COLUMN_LINK,
+    COLUMN_GENERATION,
+    COLUMN_RECEIVED,
+    COLUMN_CHANNEL,
+    COLUMN_MARKET,
+    COLUMN_TIME,
+    COLUMN_FIRST,
+    COLUMN_LAST,
+    COLUMN_SIDE,
+    COLUMN_PRICE,
+    COLUMN_AMOUNT,
+    COLUMN_INEXACT,
+    COLUMN_REPEAT,
+    COLUMN_STATE,
+    COLUMN_REASON,
+    COLUMN_DOUBTS,
+    COLUMN_MS,
+    COLUMN_ACTION,
+    COLUMN_ERROR,
+    COLUMN_TEXT,
+    COLUMNS
+};
+
+static const char *const columns[COLUMNS] = {
+    "v",       "sequence", "type",    "link",   "generation", "received",
+    "channel", "market",   "time",    "first",  "last",       "side",
+    "price",   "amount",   "inexact", "repeat", "state",      "reason",
+    "doubts",  "ms",       "action",  "error",  "text",
+};
+
+/* A row: fields that are "" or set. */
+struct row {
+    char fields[COLUMNS][FIELD_LEN];
+};
+
+/* Sets a field to a text that may be anybody's. A program that calculates must
+ * not take it for a formula. */
+static void csv_text(struct row *row, enum column column, const char *text) {
+    char *field = row->fields[column];
+
+    if (text && text[0] != '\0') {
+        bool formula = strchr("=+-@", text[0]) != NULL;
+
+        field[0] = '\'';
+        text_clean(text, field + formula, FIELD_LEN - 1);
+    }
+}
+
+static void csv_number(struct row *row, enum column column, int64_t value) {
+    snprintf(row->fields[column], FIELD_LEN, "%" PRId64, value);
+}
+
+static void csv_bool(struct row *row, enum column column, bool value) {
+    csv_text(row, column, value ? "true" : "false");
+}
+
+static void csv_time(struct row *row, enum column column, int64_t ns) {
+    text_time_ns(ns, row->fields[column]);
+}
+
+static void csv_decimal(struct row *row, enum column column,
+                        struct mst_decimal value, int places) {
+    text_decimal(value, places, row->fields[column]);
+}
+
+/* Writes a field, in quotes where it needs them (section 2, rules 5 to 7). */
+static void csv_field(FILE *file, const char *field) {
+    if (!strpbrk(field, ",\"\r\n")) {
+        fputs(field, file);
+        return;
+    }
+    putc('"', file);
+    for (; *field; ++field) {
+        if (*field == '"') {
+            putc('"', file);
+        }
+        putc(*field, file);
+    }
+    putc('"', file);
+}
+
+static void csv_write(struct out *out, const struct row *row) {
+    for (int i = 0; i < COLUMNS; ++i) {
+        if (i > 0) {
+            putc(',', out->file);
+        }
+        csv_field(out->file, row->fields[i]);
+    }
+    fputs("\r\n", out->file);
+}
+
+/* An empty row of this type, seen at this time. Valid until the next one. */
+static struct row *csv_begin(struct out *out, const char *type,
+                             uint64_t received_ns) {
+    struct row *row = out->state;
+
+    for (int i = 0; i < COLUMNS; ++i) {
+        row->fields[i][0] = '\0';
+    }
+    csv_number(row, COLUMN_V, OUT_VERSION);
+    csv_number(row, COLUMN_SEQUENCE, (int64_t)out->sequence);
+    csv_text(row, COLUMN_TYPE, type);
+    csv_time(row, COLUMN_RECEIVED, out_wall(out, received_ns));
+    return row;
+}
+
+/* Writes the row once more, with a level. */
+static void csv_level(struct out *out, struct row *row,
+                      const struct mst_level *level,
+                      const struct board_market *market) {
+    csv_text(row, COLUMN_SIDE, level->side == MST_BID ? "bid" : "ask");
+    csv_decimal(row, COLUMN_PRICE, mst_level_price(level),
+                market->price_places);
+    csv_decimal(row, COLUMN_AMOUNT, mst_level_amount(level),
+                market->amount_places);
+    csv_bool(row, COLUMN_INEXACT, (level->flags & MST_LEVEL_INEXACT) != 0);
+    csv_write(out, row);
+}
+
+/* The best levels of a book; the row alone where it has none. */
+static void csv_levels(struct out *out, struct row *row,
+                       const struct board_market *market) {
+    const struct mst_level *level;
+    size_t written = 0;
+
+    for (int side = MST_BID; side <= MST_ASK; ++side) {
+        for (size_t i = 0;
+             i < out->depth &&
+             (level = mst_book_level(market->book, (enum mst_side)side, i));
+             ++i) {
+            csv_level(out, row, level, market);
+            written++;
+        }
+    }
+    if (written == 0) {
+        csv_write(out, row);
+    }
+}
+
+static void csv_part(struct out *out, struct row *row,
+                     const struct mst_part *part,
+                     const struct board_market *market) {
+    csv_time(row, COLUMN_TIME, part->time_ns);
+    csv_bool(row, COLUMN_FIRST, part->first);
+    csv_bool(row, COLUMN_LAST, part->last);
+    for (size_t i = 0; i < part->count; ++i) {
+        csv_level(out, row, &part->levels[i], market);
+    }
+    if (part->count == 0) {
+        csv_write(out, row);
+    }
+}
+
+static void csv_top(struct out *out, struct row *row, const struct mst_top *top,
+                    const struct board_market *market) {
+    csv_time(row, COLUMN_TIME, top->time_ns);
+    if (top->has_bid) {
+        csv_level(out, row, &top->bid, market);
+    }
+    if (top->has_ask) {
+        csv_level(out, row, &top->ask, market);
+    }
+    if (!top->has_bid && !top->has_ask) {
+        csv_write(out, row);
+    }
+}
+
+static void csv_execution(struct out *out, struct row *row,
+                          const struct mst_execution *execution,
+                          const struct board_market *market) {
+    csv_time(row, COLUMN_TIME, execution->time_ns);
+    csv_decimal(row, COLUMN_PRICE, execution->price, market->price_places);
+    csv_decimal(row, COLUMN_AMOUNT, execution->amount, market->amount_places);
+    csv_bool(row, COLUMN_INEXACT, execution->amount.inexact);
+    csv_bool(row, COLUMN_REPEAT, execution->repeat);
+    csv_write(out, row);
+}
+
+static void csv_failure(struct row *row, const struct mst_failure *failure,
+                        int link) {
+    csv_number(row, COLUMN_ERROR, failure->error);
+    if (failure->error != MST_OK) {
+        char text[TEXT_FAILURE_LEN];
+
+        text_failure(failure, link, text);
+        csv_text(row, COLUMN_TEXT, text);
+        csv_text(row, COLUMN_STATE, mst_state_name(failure->stage));
+        csv_number(row, COLUMN_MS, failure->retry_ms);
+    }
+    csv_text(row, COLUMN_MARKET, failure->market);
+}
+
+/* The row that every event begins with. */
+static struct row *csv_event(struct out *out, const struct mst_event *event) {
+    struct row *row = csv_begin(out, text_event(event), event->received_ns);
+
+    csv_number(row, COLUMN_LINK, event->link);
+    csv_number(row, COLUMN_GENERATION, event->generation);
+    csv_text(row, COLUMN_CHANNEL, text_event_channel(event));
+    return row;
+}
+
+static void csv_data(struct out *out, const struct mst_event *event,
+                     const struct board_market *market) {
+    struct row *row = csv_event(out, event);
+
+    csv_text(row, COLUMN_MARKET, market->name);
+    switch (event->type) {
+    case MST_EVENT_PART: csv_part(out, row, &event->as.part, market); break;
+    case MST_EVENT_TOP: csv_top(out, row, &event->as.top, market); break;
+    default: csv_execution(out, row, &event->as.execution, market); break;
+    }
+}
+
+static void csv_note(struct out *out, const struct mst_event *event) {
+    struct row *row = csv_event(out, event);
+
+    switch (event->type) {
+    case MST_EVENT_HEARTBEAT:
+        csv_time(row, COLUMN_TIME, event->as.heartbeat.time_ns);
+        break;
+    case MST_EVENT_CLOSED:
+    case MST_EVENT_ERROR:
+        csv_failure(row, &event->as.failure, event->link);
+        break;
+    case MST_EVENT_ENTRY:
+        csv_text(row, COLUMN_MARKET, event->as.entry.market);
+        csv_text(row, COLUMN_ACTION, text_action(event->as.entry.action));
+        csv_text(row, COLUMN_TEXT, event->as.entry.text);
+        break;
+    case MST_EVENT_SERVICE_ERROR:
+        csv_text(row, COLUMN_REASON, event->as.service_error.code_text);
+        csv_text(row, COLUMN_TEXT, event->as.service_error.message);
+        break;
+    default: break;
+    }
+    csv_write(out, row);
+}
+
+/* Names of the doubts, with semicolons between. */
+static void csv_doubts(struct row *row, unsigned flags) {
+    char *field = row->fields[COLUMN_DOUBTS];
+    int len = 0;
+
+    for (unsigned flag = 1; flag <= MST_BOOK_TIME_STEP; flag <<= 1) {
+        if ((flags & flag) != 0) {
+            len += snprintf(field + len, FIELD_LEN - (size_t)len, "%s%s",
+                            len > 0 ? ";" : "", text_doubt(flag));
+        }
+    }
+}
+
+static void csv_book(struct out *out, const struct board_market *market) {
+    struct row *row = csv_begin(out, "book", out->now_ns);
+
+    csv_text(row, COLUMN_MARKET, market->name);
+    csv_text(row, COLUMN_STATE, mst_book_state_name(market->told_state));
+    csv_text(row, COLUMN_REASON, mst_book_reason_name(market->told_reason));
+    csv_doubts(row, market->told_flags);
+    csv_write(out, row);
+}
+
+static void csv_gap(struct out *out, const struct board_market *market,
+                    enum mst_channel channel, uint64_t ms) {
+    struct row *row = csv_begin(out, "gap", out->now_ns);
+
+    csv_text(row, COLUMN_MARKET, market->name);
+    csv_text(row, COLUMN_CHANNEL, mst_channel_name(channel));
+    csv_number(row, COLUMN_MS, (int64_t)ms);
+    csv_write(out, row);
+}
+
+static void csv_sample(struct out *out, const struct board_market *market) {
+    struct row *row = csv_begin(out, "sample", out->now_ns);
+
+    csv_text(row, COLUMN_MARKET, market->name);
+    csv_time(row, COLUMN_TIME, mst_book_time(market->book));
+    csv_doubts(row, mst_book_flags(market->book));
+    csv_levels(out, row, market);
+}
+
+static bool csv_start(struct out *out) {
+    struct row *row;
+
+    out->state = calloc(1, sizeof *row);
+    if (!out->state) {
+        return false;
+    }
+    for (int i = 0; i < COLUMNS; ++i) {
+        fprintf(out->file, "%s%s", i > 0 ? "," : "", columns[i]);
+    }
+    fputs("\r\n", out->file);
+    row = csv_begin(out, "start", out->now_ns);
+    csv_text(row, COLUMN_TEXT, MST_VERSION);
+    csv_write(out, row);
+    return true;
+}
+
+static void csv_end(struct out *out, int status) {
+    struct row *row = csv_begin(out, "end", out->now_ns);
+
+    csv_number(row, COLUMN_ERROR, status);
+    csv_write(out, row);
+}
+
+static void csv_free(struct out *out) {
+    free(out->state);
+    out->state = NULL;
+}
+
+const struct out_format out_csv = {
+    .name = "csv",
+    .begin = csv_start,
+    .data = csv_data,
+    .note = csv_note,
+    .book = csv_book,
+    .gap = csv_gap,
+    .sample = csv_sample,
+    .end = csv_end,
+    .free = csv_free,
+};

@@ -1,0 +1,276 @@
+/*
+ * A run: network, clients and board from their options, polled until something
+ * ends it.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "run.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "exits.h"
+#include "note.h"
+#include "tally.h"
+
+#define NS_PER_MS 1000000u
+#define NS_PER_S 1000000000u
+
+/* The longest sleep: a signal may come just before it. */
+#define WAIT_MS 200
+
+static volatile sig_atomic_t signals;
+
+static void run_signal(int number) {
+    (void)number;
+    signals = signals + 1;
+}
+
+/* Without SA_RESTART: a signal also ends a write to a pipe that nobody
+ * reads. */
+static void run_catch_signals(void) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = run_signal};
+
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
+        sigaction(numbers[i], &action, NULL);
+    }
+    signal(SIGPIPE, SIG_IGN);
+}
+
+uint64_t run_now_ns(void) {
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static int64_t run_unix_ns(void) {
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+static void run_trace(void *context, const struct mst_trace *trace) {
+    struct run *run = context;
+
+    if (trace->kind == MST_TRACE_OPEN) {
+        text_set_target(trace->link, trace->text, trace->value);
+    }
+    if (run->options->verbose && !run->options->quiet) {
+        note_trace(stderr, run_unix_ns(), trace);
+    }
+    if (run->trace) {
+        run->trace(run->trace_context, trace);
+    }
+}
+
+int run_begin(struct run *run, struct options *options,
+              char error[SETTINGS_ERROR_LEN]) {
+    struct clients_plan *plan = &options->plan;
+    int rc = 0;
+
+    run->options = options;
+    run->notes = !options->quiet;
+    if (!settings_resolve(&options->settings, &plan->config, error) ||
+        !network_begin(&run->network, &options->settings, clients_links(plan),
+                       error)) {
+        return EXITS_CONFIG;
+    }
+    if (options->token_file) {
+        rc = mst_posix_token_file(&run->network.posix, &run->network.port,
+                                  options->token_file);
+    }
+    plan->config.flags |= MST_TRACE_ALL;
+    plan->config.trace = run_trace;
+    plan->config.trace_context = run;
+    if (rc == 0) {
+        rc = clients_begin(&run->clients, plan, &run->network.port);
+    }
+    if (rc == 0) {
+        rc = board_init(&run->board, options->markets, options->market_count,
+                        options->channels, options->levels, plan);
+    }
+    if (rc == 0) {
+        rc = board_subscribe(&run->board, &run->clients);
+    }
+    if (rc != 0) {
+        snprintf(error, SETTINGS_ERROR_LEN, "%s (%s, %s)", mst_strerror(rc),
+                 plan->config.ws_url, plan->config.auth_url);
+        return exits_code(rc);
+    }
+    run_catch_signals();
+    run->start_ns = run_now_ns();
+    run->stats_ns = run->start_ns;
+    return EXITS_OK;
+}
+
+/* The exit code of the trouble that a stream is in which shall have worked up
+ * to now, or EXITS_OK. */
+static int run_trouble(const struct run *run) {
+    for (size_t i = 0; i < run->board.object_count; ++i) {
+        if (run->board.objects[i].open == 0) {
+            return run->board.error ? exits_code(run->board.error)
+                                    : EXITS_NETWORK;
+        }
+    }
+    return EXITS_OK;
+}
+
+void run_close(struct run *run) {
+    if (run->phase == RUN_ON) {
+        run->phase = RUN_CLOSING;
+        clients_close(&run->clients);
+    }
+}
+
+void run_fail(struct run *run, int result) {
+    if (run->result == EXITS_OK) {
+        run->result = result;
+    }
+    run_close(run);
+}
+
+/* Why nothing will ever come. */
+static void run_say_refused(const struct run *run) {
+    for (size_t i = 0; i < run->board.market_count; ++i) {
+        const struct board_market *market = &run->board.markets[i];
+
+        for (int c = MST_MARKET_DATA; c < MST_HEARTBEAT; ++c) {
+            if (market->refused[c][0] != '\0') {
+                fprintf(stderr, "mini-stream: %s of %s was refused: %s\n",
+                        mst_channel_name((enum mst_channel)c), market->name,
+                        market->refused[c]);
+                return;
+            }
+        }
+    }
+    fprintf(stderr, "mini-stream: heartbeat was refused: %s\n",
+            run->board.heartbeat_refused);
+}
+
+/* The exit code with which an event ends the run, or EXITS_OK. What will not
+ * mend by itself is no reason to wait, unless it has worked before; nor are
+ * refusals, where there is nothing else. */
+static int run_verdict(const struct run *run, const struct mst_event *event) {
+    const struct mst_failure *failure = &event->as.failure;
+
+    if (event->type == MST_EVENT_CLOSED && failure->error != MST_OK &&
+        (run->options->fail_on_disconnect ||
+         (failure->permanent && !run->board.was_open))) {
+        return exits_code(failure->error);
+    }
+    if (event->type == MST_EVENT_RESPONSE && board_hopeless(&run->board)) {
+        return EXITS_SERVICE;
+    }
+    return EXITS_OK;
+}
+
+/* Takes an event in. Returns false where it is not to be told: that a
+ * connection ends because the run has failed. */
+static bool run_take(struct run *run, struct mst_event *event,
+                     uint64_t now_ns) {
+    int verdict = EXITS_OK;
+
+    if (event->type == MST_EVENT_CLOSED && event->as.failure.error == MST_OK &&
+        run->result != EXITS_OK) {
+        return false;
+    }
+    if (run->phase == RUN_ON && event->type == MST_EVENT_CLOSED) {
+        verdict = run_verdict(run, event);
+        if (verdict != EXITS_OK) {
+            event->as.failure.retry_ms = 0;
+        }
+    }
+    board_take(&run->board, &run->clients, event, now_ns);
+    if (run->notes) {
+        note_event(stderr, run_unix_ns(), event);
+    }
+    if (run->phase == RUN_ON && event->type == MST_EVENT_RESPONSE) {
+        verdict = run_verdict(run, event);
+        if (verdict != EXITS_OK) {
+            run_say_refused(run);
+        }
+    }
+    if (verdict != EXITS_OK) {
+        run_fail(run, verdict);
+    }
+    return true;
+}
+
+/* The line of --stats. */
+static void run_stats(struct run *run, uint64_t now_ns) {
+    struct mst_stats stats;
+
+    clients_stats(&run->clients, &stats);
+    tally_line(stderr, &run->board, &stats, run_unix_ns(),
+               (double)(stats.messages - run->stats_messages) * NS_PER_S /
+                   (double)(now_ns - run->stats_ns));
+    run->stats_messages = stats.messages;
+    run->stats_ns = now_ns;
+}
+
+/* Looks at what ends the run from outside, and at what is due. */
+static void run_check(struct run *run, uint64_t now_ns) {
+    const struct options *options = run->options;
+
+    if (options->stats_ms > 0 &&
+        now_ns - run->stats_ns >= (uint64_t)options->stats_ms * NS_PER_MS) {
+        run_stats(run, now_ns);
+    }
+    if (signals > 1) {
+        run->phase = RUN_CUT;
+        run->result = EXITS_CUT;
+    } else if (signals > 0) {
+        run_close(run);
+    }
+    if (options->end_ms > 0 && run->phase == RUN_ON &&
+        now_ns - run->start_ns >= options->end_ms * NS_PER_MS) {
+        run_fail(run, run_trouble(run));
+    }
+}
+
+int run_poll(struct run *run, struct mst_event *event, uint64_t *now_ns) {
+    int rc;
+
+    do {
+        rc = clients_poll(&run->clients, event);
+        *now_ns = run_now_ns();
+        run_check(run, *now_ns);
+        if (run->phase == RUN_CUT) {
+            return MST_ERR_CLOSED;
+        }
+    } while (rc > 0 && !run_take(run, event, *now_ns));
+    return rc;
+}
+
+void run_wait(struct run *run, uint32_t max_ms) {
+    uint32_t ms = max_ms < WAIT_MS ? max_ms : WAIT_MS;
+
+    mst_posix_wait(&run->network.posix, run->clients.links,
+                   run->clients.link_count, ms);
+}
+
+int run_end(struct run *run) {
+    struct mst_stats stats;
+
+    clients_stats(&run->clients, &stats);
+    if (run->result == EXITS_OK && board_refused(&run->board) > 0) {
+        run->result = EXITS_SERVICE;
+    }
+    if (run->options->expect_all && !tally_met(stderr, &run->board, &stats) &&
+        run->result == EXITS_OK) {
+        run->result = EXITS_UNMET;
+    }
+    return run->result;
+}
+
+void run_free(struct run *run) {
+    clients_free(&run->clients);
+    network_end(&run->network);
+    board_free(&run->board);
+}

@@ -1,0 +1,52 @@
+/*
+ * A run: network, clients and board from their options, polled until something
+ * ends it. Shared by the subcommands that stream.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef RUN_H
+#define RUN_H
+
+#include "board.h"
+#include "network.h"
+#include "options.h"
+
+struct run {
+    const struct options *options;
+    struct network network;
+    struct clients clients;
+    struct board board;
+    bool notes; /* standard error takes lines of what happens */
+    /* Told of the trace, or NULL: what a subcommand wants of it. */
+    void (*trace)(void *context, const struct mst_trace *trace);
+    void *trace_context;
+    enum run_phase {
+        RUN_ON,
+        RUN_CLOSING, /* the clients were asked to close */
+        RUN_CUT      /* a second signal came */
+    } phase;
+    int result; /* EXITS_OK as long as nothing has gone wrong */
+    uint64_t start_ns, stats_ns;
+    uint64_t stats_messages; /* at stats_ns */
+};
+
+/* The monotonic clock. */
+uint64_t run_now_ns(void);
+
+/* Prepares everything and catches signals. Returns an exit code, with a line in
+ * error unless it is EXITS_OK. run_free() may follow in any case. */
+int run_begin(struct run *run, struct options *options,
+              char error[SETTINGS_ERROR_LEN]);
+/* As mst_poll(), of all clients: the board has taken the event, and what ends
+ * a run was looked at. Negative: it is over. */
+int run_poll(struct run *run, struct mst_event *event, uint64_t *now_ns);
+/* Sleeps until there may be something, at most so long. */
+void run_wait(struct run *run, uint32_t max_ms);
+/* Asks the clients to close; with a result unless there is a worse one. */
+void run_close(struct run *run);
+void run_fail(struct run *run, int result);
+/* The exit status of a run that is over. */
+int run_end(struct run *run);
+void run_free(struct run *run);
+
+#endif
