@@ -5,9 +5,11 @@
  * SPDX-License-Identifier: 0BSD
  */
 #include <argp.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -41,9 +43,11 @@ static void print_help(FILE *file) {
     for (size_t i = 0; i < COMMANDS; ++i) {
         fprintf(file, "  %-13s%s\n", commands[i].name, commands[i].purpose);
     }
-    fputs("\n"
-          "  --help      print this and end\n"
-          "  --version   print the version and end\n"
+    fputs("  help         what a command does, as its --help\n"
+          "  version      the version\n"
+          "\n"
+          "  -h, --help      print this and end\n"
+          "      --version   print the version and end\n"
           "\n" EXITS_HELP,
           file);
 }
@@ -65,6 +69,52 @@ static int match_command(const char *name, int argc, char **argv) {
     return 0;
 }
 
+/* Runs the command that the arguments begin with, or returns -1. */
+static int run_command(int argc, char **argv) {
+    for (size_t i = 0; i < COMMANDS; ++i) {
+        int words = match_command(commands[i].name, argc, argv);
+
+        if (words > 0) {
+            return commands[i].run(argc - words, argv + words);
+        }
+    }
+    return -1;
+}
+
+/* `help COMMAND' is `COMMAND --help'; a word that several commands begin with
+ * is told in the list of all. */
+static int help_command(int argc, char **argv) {
+    char *of[5] = {argv[0]};
+    char option[] = "--help";
+    int count = 1;
+
+    for (int i = 2; i < argc && count < 4; ++i) {
+        of[count++] = argv[i];
+    }
+    of[count++] = option;
+    return argc > 2 ? run_command(count, of) : -1;
+}
+
+static bool is_one_of(const char *word, const char *const *words) {
+    while (*words && strcmp(word, *words) != 0) {
+        ++words;
+    }
+    return *words != NULL;
+}
+
+/* Whether help is asked for that is no command's own. */
+static bool asks_for_help(int argc, char **argv) {
+    static const char *const first[] = {"help", "-h",      "--help",
+                                        "-?",   "address", NULL};
+    static const char *const last[] = {"-h", "--help", "-?", NULL};
+
+    return argc > 1 &&
+           (argc == 2 ? is_one_of(argv[1], first)
+                      : argc == 3 && (is_one_of(argv[argc - 1], last) ||
+                                      (strcmp(argv[1], "help") == 0 &&
+                                       is_one_of(argv[2], first))));
+}
+
 /* Opens what the caller closed of the standard streams: a socket in the place
  * of one would be written to. A write to it still fails. */
 static void open_standard_streams(void) {
@@ -78,26 +128,37 @@ static void open_standard_streams(void) {
     }
 }
 
+/* The last thing of all: what was printed has arrived, or the exit status says
+ * that it has not. A reader that has left is no error. */
+static void close_output(void) {
+    if (fflush(stdout) != 0 && errno != EPIPE) {
+        fprintf(stderr, "mini-stream: standard output: %s\n", strerror(errno));
+        _exit(EXITS_LOCAL);
+    }
+}
+
 int main(int argc, char **argv) {
-    const char *command = argc > 1 ? argv[1] : "";
+    static const char *const version[] = {"version", "--version", "-V", NULL};
+    int result = -1;
 
     open_standard_streams();
+    atexit(close_output);
     /* Numbers keep their point: only characters follow the locale. */
     setlocale(LC_CTYPE, "");
     argp_err_exit_status = EXITS_USAGE;
-    for (size_t i = 0; i < COMMANDS; ++i) {
-        int words = match_command(commands[i].name, argc, argv);
-
-        if (words > 0) {
-            return commands[i].run(argc - words, argv + words);
-        }
+    if (argc > 1 && strcmp(argv[1], "help") == 0) {
+        result = help_command(argc, argv);
+    } else {
+        result = run_command(argc, argv);
     }
-    if (strcmp(command, "-h") == 0 ||
-        (argc > 1 && strcmp(argv[argc - 1], "--help") == 0)) {
+    if (result >= 0) {
+        return result;
+    }
+    if (asks_for_help(argc, argv)) {
         print_help(stdout);
         return EXITS_OK;
     }
-    if (strcmp(command, "--version") == 0) {
+    if (argc == 2 && is_one_of(argv[1], version)) {
         puts("mini-stream " MST_VERSION);
         return EXITS_OK;
     }
@@ -106,7 +167,7 @@ int main(int argc, char **argv) {
     } else {
         fprintf(stderr,
                 "mini-stream: no command is called '%s%s%s': see --help\n",
-                command, argc > 2 ? " " : "", argc > 2 ? argv[2] : "");
+                argv[1], argc > 2 ? " " : "", argc > 2 ? argv[2] : "");
     }
     return EXITS_USAGE;
 }
