@@ -195,7 +195,7 @@ fuzz:
 ## Speed, memory and latency beside other libraries; installs them
 bench:
 	@test/packages.sh build bench
-	$(again) $(BENCH)
+	$(again) $(BENCH) $(BUILD)/mini-stream
 	@$(BUILD)/bench/decode
 	@echo
 	@$(BUILD)/bench/book

@@ -55,6 +55,8 @@ bench    libipsec-mb-dev        header:intel-ipsec-mb.h  primitives for TLS
 bench    libssl-dev             module:openssl      and of server and peers
 bench    libwebsockets-dev      header:libwebsockets.h  a peer
 bench    libwslay-dev           header:wslay/wslay.h  a peer
+bench    node-ws                none                a peer
+bench    jq                     command:jq          writes its lines
 bench    openssl                command:openssl     makes a certificate
 bench    python3                command:python3     runs the contenders
 bench    rapidjson-dev          module:RapidJSON    a peer

@@ -10,6 +10,8 @@
 #include "market.h"
 
 #define FEED_RATE_MAX 1000 /* a change needs a millisecond of its own */
+#define FEED_MARKETS_MAX 10000
+#define FEED_MARKETS_DEFAULT 4
 
 struct feed;
 
@@ -21,8 +23,8 @@ typedef void (*feed_callback)(const struct market *market,
 int64_t feed_now_ns(void);
 
 /* rate: changes a second of each market, 1 to FEED_RATE_MAX; levels: see
- * market_new. */
-struct feed *feed_new(uint32_t seed, int rate, guint levels);
+ * market_new; markets: how many, 1 to FEED_MARKETS_MAX. */
+struct feed *feed_new(uint32_t seed, int rate, guint levels, guint markets);
 void feed_free(struct feed *feed);
 
 /* Lets the markets move; every change goes to the callback. */

@@ -69,7 +69,7 @@ static void create_services(struct sandbox *sandbox,
     sandbox->faults = faults_new();
     sandbox->tokens = token_store_new(options->token_lifetime, sandbox->faults);
     sandbox->feed = feed_new((uint32_t)options->seed, options->rate,
-                             (guint)options->levels);
+                             (guint)options->levels, (guint)options->markets);
     sandbox->ws_server = http_server_new(certificate);
     sandbox->auth_server = http_server_new(certificate);
     sandbox->api_server = http_server_new(certificate);

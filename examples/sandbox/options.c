@@ -86,6 +86,8 @@ static bool check_numbers(const struct options *options, GError **error) {
            (options->levels == 0 ||
             in_range("--levels", options->levels, MARKET_DEPTH_LEAST,
                      MARKET_DEPTH_MOST, error)) &&
+           in_range("--markets", options->markets, 1, FEED_MARKETS_MAX,
+                    error) &&
            in_range("--lose", options->lose, 0, G_MAXINT32, error) &&
            in_range("--ping", options->ping, 0, PING_MAX, error) &&
            in_range("--seed", options->seed, 0, G_MAXUINT32, error);
@@ -159,6 +161,8 @@ bool options_parse(struct options *options, int argc, char **argv,
          "Book changes a second in each market (default 10)", "N"},
         {"levels", 0, 0, G_OPTION_ARG_INT, &options->levels,
          "Levels of each side of a book (default: 100 to 150)", "N"},
+        {"markets", 0, 0, G_OPTION_ARG_INT, &options->markets,
+         "Number of markets (default 4; beyond, they are M5, M6...)", "N"},
         {"seed", 0, 0, G_OPTION_ARG_INT64, &options->seed,
          "Seed of the markets (default: random)", "N"},
         {"error-shape", 0, 0, G_OPTION_ARG_STRING, &texts.error_shape,
@@ -177,8 +181,10 @@ bool options_parse(struct options *options, int argc, char **argv,
     };
     bool ok;
 
-    *options = (struct options){
-        .token_lifetime = 3600, .rate = 10, .seed = g_random_int()};
+    *options = (struct options){.token_lifetime = 3600,
+                                .rate = 10,
+                                .markets = FEED_MARKETS_DEFAULT,
+                                .seed = g_random_int()};
     ok = read_command_line(entries, argc, argv, error) &&
          read_error_shape(options, texts.error_shape, error) &&
          read_quirks(options, texts.quirks, error) && check(options, error);

@@ -17,7 +17,8 @@ struct options {
     char **host_names;  /* NULL: none beside localhost */
     int token_lifetime; /* s */
     int rate;
-    int levels;           /* 0: the markets' own number */
+    int levels; /* 0: the markets' own number */
+    int markets;
     int lose;             /* one of how many updates; 0: none */
     int ping;             /* s between pings; 0: none */
     int64_t seed;         /* 0 to 2^32 - 1 */

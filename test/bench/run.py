@@ -6,19 +6,26 @@ BENCH_MESSAGES (300000): messages of a stream whose processor time is measured
 BENCH_PACED (10000): messages of a stream at 10,000 a second
 BENCH_ROUNDS (5): how often the clients take turns
 
-With the argument "many" it runs the benchmark of many clients alone.
+With the argument "many" it runs the benchmark of many clients alone, with
+"lines" that of mini-stream.
 
 SPDX-License-Identifier: 0BSD
 """
+import contextlib
 import datetime
+import http.server
 import json
 import math
 import os
+import resource
+import ssl
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 
+TOOL = os.environ.get("BUILD", "build") + "/mini-stream"
 BUILD = os.environ.get("BUILD", "build") + "/bench/"
 MESSAGES = int(os.environ.get("BENCH_MESSAGES", "300000"))
 PACED = int(os.environ.get("BENCH_PACED", "10000"))
@@ -26,6 +33,7 @@ ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 CONNECTIONS = 20  # of each round
 RATE = 10000  # messages a second
 MARKETS = 8
+LINES = 100000  # messages that become lines
 MANY = 200  # clients in one thread
 
 AES = "ECDHE-ECDSA-AES128-GCM-SHA256"
@@ -352,6 +360,87 @@ def bench_many(servers):
           ["", "1 client", f"{MANY} clients", "x"], lines)
 
 
+# ---- mini-stream: a stream as JSON lines ----
+
+class Tokens(http.server.BaseHTTPRequestHandler):
+    """The token endpoint, which the server has none of."""
+
+    def do_POST(self):  # pylint: disable=invalid-name
+        body = (b'{"access_token":"bench","token_type":"bearer",'
+                b'"expires_in":3600}')
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def token_endpoint(directory):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(directory + "/cert.pem", directory + "/key.pem")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Tokens) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def seconds_of(command, lines):
+    """Processor time of a pipe of commands, once it has printed so much."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with tempfile.TemporaryFile() as out:
+        subprocess.run(["sh", "-c", command], stdout=out, check=False,
+                       stderr=subprocess.DEVNULL, timeout=300)
+        out.seek(0)
+        found = sum(1 for _ in out)
+    if found < lines:
+        stop(f"{command}: {found} lines")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime - before.ru_utime +
+            after.ru_stime - before.ru_stime)
+
+
+def bench_lines(server):
+    """What a message costs that becomes a line of JSON."""
+    markets = ("BTCUSD ETHUSD SOLUSD LTCUSD DOGEUSD USDCUSD LINKUSD "
+               "SHIBUSD")  # MARKETS of corpus.c
+    path = f"/{LINES}/1/0/{MARKETS}/1"
+    ca = server.directory + "/ca.pem"
+    with token_endpoint(server.directory) as port:
+        url = f"wss://localhost:{server.port}{path}"
+        commands = {
+            "mini-stream --format json":
+                f"MINI_STREAM_CLIENT_SECRET=s {TOOL} stream -q "
+                f"-f json --fail-on-disconnect --ws-url {url} --auth-url "
+                f"https://localhost:{port} --ca {ca} --client-id c "
+                f"{markets}",
+            "Node's ws, then jq -c":
+                f"NODE_PATH=/usr/share/nodejs node test/bench/ws_lines.js "
+                f"{url} {ca} {markets} | jq -c .",
+        }
+        best = {name: min(seconds_of(command, LINES)
+                          for _ in range(ROUNDS))
+                for name, command in commands.items()}
+    for _ in range(len(commands) * ROUNDS):
+        server.process.stdout.readline()
+    rates = {name: LINES / seconds for name, seconds in best.items()}
+    table("A stream as JSON lines, messages a second of processor time",
+          ["", "messages/s", "x"],
+          [[name, f"{rate:,.0f}",
+            f"{rates['mini-stream --format json'] / rate:.1f}"]
+           for name, rate in rates.items()])
+    bar("JSON lines, 100,000 messages a second on one processor",
+        100000 / rates["mini-stream --format json"], 1)
+    results["lines"] = rates
+
+
 def machine():
     with open("/proc/cpuinfo", encoding="ascii") as info:
         models = [line.split(":")[1].strip() for line in info
@@ -379,7 +468,10 @@ def main():
                 bench_latency(servers[AES])
                 bench_connect(servers[AES])
                 bench_scale(servers[AES])
-            bench_many(servers)
+            if only != ["lines"]:
+                bench_many(servers)
+            if only != ["many"]:
+                bench_lines(servers[AES])
         finally:
             for server in servers.values():
                 server.stop()
