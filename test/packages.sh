@@ -35,6 +35,8 @@ test     curl                   command:curl        another client of HTTP
 test     cmake                  command:cmake       builds somebody's project
 test     g++                    command:g++         and one in C++
 test     pkg-config             command:pkg-config  finds what was installed
+test     jq                     command:jq          reads JSON lines
+test     python3-jsonschema     python:jsonschema   checks them
 test     openssl                command:openssl     TLS peer and certificates
 test     python3                command:python3     runs the interop tests
 test     python3-websockets     python:websockets   WebSocket peer

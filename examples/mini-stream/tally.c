@@ -17,6 +17,12 @@
 #define MARKET_WIDTH 10
 #define TABLE_WIDTH 79
 
+/* With more markets than this the table has the sums alone. */
+#define MARKETS_MAX 24
+
+/* Lines about what delivered nothing, before their number is enough. */
+#define SILENT_MAX 10
+
 /* The width that a market's column needs. */
 static int tally_width(const struct board_market *market) {
     int len = (int)strlen(market->name);
@@ -44,6 +50,7 @@ static void tally_row(FILE *file, const struct board *board,
 
 /* As many markets beside each other as fit, then the next ones below. */
 static void tally_table(FILE *file, const struct board *board) {
+    size_t count = board->market_count > MARKETS_MAX ? 0 : board->market_count;
     size_t first = 0;
 
     do {
@@ -52,7 +59,7 @@ static void tally_table(FILE *file, const struct board *board) {
 
         fprintf(file, "%-*s%*s", NAME_WIDTH, "channel", TOTAL_WIDTH,
                 "messages");
-        while (end < board->market_count &&
+        while (end < count &&
                (end == first ||
                 width + tally_width(&board->markets[end]) <= TABLE_WIDTH)) {
             width += tally_width(&board->markets[end]);
@@ -67,7 +74,7 @@ static void tally_table(FILE *file, const struct board *board) {
             }
         }
         first = end;
-    } while (first < board->market_count);
+    } while (first < count);
 }
 
 void tally_print(FILE *file, const struct board *board,
@@ -109,19 +116,21 @@ void tally_line(FILE *file, const struct board *board,
     putc('\n', file);
 }
 
-static bool tally_delivered(FILE *file, enum mst_channel channel,
-                            const char *market, uint64_t messages) {
-    if (messages == 0) {
+/* Says what delivered nothing, up to a number of them; returns how many it is
+ * now. */
+static size_t tally_silent(FILE *file, enum mst_channel channel,
+                           const char *market, size_t silent) {
+    if (silent < SILENT_MAX) {
         fprintf(file, "mini-stream: %s%s%s delivered nothing\n",
                 mst_channel_name(channel), market ? " " : "",
                 market ? market : "");
     }
-    return messages > 0;
+    return silent + 1;
 }
 
 bool tally_met(FILE *file, const struct board *board,
                const struct mst_stats *stats) {
-    bool met = true;
+    size_t silent = 0;
 
     for (int c = MST_MARKET_DATA; c < BOARD_CHANNELS; ++c) {
         enum mst_channel channel = (enum mst_channel)c;
@@ -130,19 +139,25 @@ bool tally_met(FILE *file, const struct board *board,
             continue;
         }
         if (channel == MST_HEARTBEAT) {
-            met &=
-                tally_delivered(file, channel, NULL, board->messages[channel]);
+            if (board->messages[channel] == 0) {
+                silent = tally_silent(file, channel, NULL, silent);
+            }
             continue;
         }
         for (size_t i = 0; i < board->market_count; ++i) {
-            met &= tally_delivered(file, channel, board->markets[i].name,
-                                   board->markets[i].messages[channel]);
+            const struct board_market *market = &board->markets[i];
+
+            if (market->messages[channel] == 0) {
+                silent = tally_silent(file, channel, market->name, silent);
+            }
         }
+    }
+    if (silent > SILENT_MAX) {
+        fprintf(file, "mini-stream: and %zu more\n", silent - SILENT_MAX);
     }
     if (stats->bad_messages > 0) {
         fprintf(file, "mini-stream: %" PRIu32 " messages were not decoded\n",
                 stats->bad_messages);
-        met = false;
     }
-    return met;
+    return silent == 0 && stats->bad_messages == 0;
 }

@@ -1,0 +1,502 @@
+#!/usr/bin/env python3
+"""What mini-stream stream puts out: JSON lines against their schema and through
+jq, CSV through Python's reader, raw messages, samples of books; that trouble is
+in the data; how it ends; and the figures for Prometheus.
+
+Usage: e2e_formats.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import collections
+import contextlib
+import csv
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+import jsonschema
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, run_all,
+                 tests_of)
+
+AT_ONCE = 4
+TOOL = os.path.join(BUILD, "mini-stream")
+SCHEMA = os.path.join(os.path.dirname(__file__), "../../examples/mini-stream/"
+                      "stream.schema.json")
+DATA = ("snapshot", "update", "aborted", "top", "execution")
+GARBAGE = {"garbage": {}}
+CLOSE = {"close": {"code": 1001, "reason": "=cmd|'for',the \"fault\""}}
+
+with open(SCHEMA, encoding="ascii") as schema_file:
+    VALID = jsonschema.Draft7Validator(json.load(schema_file))
+
+
+class Service(Sandbox):
+    def __init__(self, *options):
+        super().__init__(tempfile.mkdtemp(), "--rate", "20", *options)
+        self.wait_ready()
+        self.outputs = 0
+
+    def set(self, **faults):
+        status, _, body = self.fetch(self.urls["base_url"] + "/sandbox/faults",
+                                     json.dumps(faults).encode())
+        check(status == 200, body)
+
+    def run(self, *arguments, output=None, client="sandbox-client",
+            secret="sandbox-secret"):
+        """Starts mini-stream stream with an output of its own."""
+        self.outputs += 1
+        path = output or os.path.join(self.state, f"output-{self.outputs}")
+        return Tool(path, subprocess.Popen(
+            [TOOL, "stream", "--output", path, "--endpoints", self.endpoints,
+             "--ca", self.ca, "--client-id", client, *arguments],
+            env=environment_with(MINI_STREAM_CLIENT_SECRET=secret,
+                                 HOME=self.state),
+            text=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE))
+
+
+class Tool:
+    def __init__(self, path, process):
+        self.path = path
+        self.process = process
+        self.last = ""  # once it has ended
+
+    def text(self):
+        if self.last or not os.path.isfile(self.path):
+            return self.last
+        with open(self.path, encoding="utf-8", newline="") as file:
+            return file.read()
+
+    def until(self, pattern, count=1):
+        end = time.monotonic() + HANG_S
+        while len(re.findall(pattern, self.text())) < count:
+            check(self.process.poll() is None and time.monotonic() < end,
+                  f"never {pattern}: {self.text()[-2000:]}")
+            time.sleep(0.05)
+
+    def end(self, status=0, number=signal.SIGINT):
+        """Asks it to end; what standard error said."""
+        self.process.send_signal(number)
+        return self.wait(status)
+
+    def wait(self, status):
+        _, said = self.process.communicate(timeout=HANG_S)
+        self.last = self.text()
+        check(self.process.returncode == status,
+              f"{self.process.returncode}: {said}")
+        return said
+
+    def things(self):
+        """The objects of JSON lines, each checked."""
+        found = []
+        for number, line in enumerate(self.text().splitlines(), 1):
+            thing = json.loads(line)
+            errors = [error.message for error in VALID.iter_errors(thing)]
+            check(not errors, f"{line}: {errors}")
+            check(thing["sequence"] == number, f"line {number}: {line}")
+            found.append(thing)
+        check(found[0]["type"] == "start", found[0])
+        return found
+
+
+@contextlib.contextmanager
+def service_of(*options):
+    service = Service(*options)
+    try:
+        yield service
+    finally:
+        service.terminate()
+        shutil.rmtree(service.state)
+
+
+def types_of(things):
+    return collections.Counter(thing["type"] for thing in things)
+
+
+def test_json():
+    """All there is in a stream that is disturbed in every way."""
+    with service_of("--quirk", "unknown-channels") as service:
+        tool = service.run("--format", "json", "--depth", "3", "BTCUSD",
+                           "ETHUSD", "NOSUCH")
+        tool.until('"type":"execution"')
+        tool.until('"type":"unknown"')
+        tool.until('"type":"heartbeat"')
+        service.set(**GARBAGE)
+        tool.until('"type":"error"')
+        tool.until('"state":"live"', 4)
+        service.set(**CLOSE)
+        tool.until('"type":"gap".*market_data.top_of_book')
+        tool.until('"state":"live"', 6)
+        tool.end(6)  # a subscription was refused
+    things = tool.things()
+    types = types_of(things)
+    for each in ("start", "open", "snapshot", "update", "top", "execution",
+                 "heartbeat", "unknown", "error", "closed", "refused", "book",
+                 "gap", "end"):
+        check(types[each] > 0, f"no {each}: {types}")
+    check(things[-1] == {**things[-1], "type": "end", "status": 6}, things[-1])
+    closed = next(each for each in things if each["type"] == "closed")
+    check((closed["close_code"], closed["text"]) ==
+          (1001, CLOSE["close"]["reason"]), closed)
+    check([each["generation"] for each in things if each["type"] == "open"] ==
+          [1, 2], "generations")
+    refused = {each["channel"] for each in things if each["type"] == "refused"}
+    check(refused == {"market_data", "market_data.top_of_book",
+                      "execution_data"}, refused)
+    follow_books(things)
+    gaps = [each for each in things if each["type"] == "gap"]
+    check({(each["market"], each["channel"]) for each in gaps} >=
+          {(market, channel) for market in ("BTCUSD", "ETHUSD")
+           for channel in ("market_data", "market_data.top_of_book",
+                           "execution_data")}, gaps)
+
+
+def follow_books(things):
+    """A reader that keeps books of its own by the lines has those that the
+    lines show, and knows when they are not to be trusted."""
+    sides = {}
+    live = set()
+    compared = 0
+    for each in things:
+        market = each.get("market")
+        if each["type"] == "book":
+            (live.add if each["state"] == "live" else live.discard)(market)
+        if each["type"] not in ("snapshot", "update"):
+            continue
+        if each["type"] == "snapshot" and each.get("first", True):
+            sides[market] = {"bids": {}, "asks": {}}
+        for side in ("bids", "asks"):
+            for price, amount in each[side]:
+                book = sides[market][side]
+                if float(amount) == 0:
+                    book.pop(float(price), None)
+                else:
+                    book[float(price)] = float(amount)
+        if "book" in each and market in live:
+            for side, sign in (("bids", -1), ("asks", 1)):
+                best = sorted(sides[market][side].items(),
+                              key=lambda level, sign=sign: sign * level[0])
+                shown = [(float(price), float(amount))
+                         for price, amount in each["book"][side]]
+                check(best[:3] == shown, f"{each}: {best[:3]}")
+                compared += 1
+    check(compared > 20, f"{compared} compared")
+
+
+def test_decimals():
+    """A market's numbers have as many decimals as its numbers ever had."""
+    with service_of("--quirk", "trimmed-zeros") as service:
+        tool = service.run("--format", "json", "BTCUSD")
+        tool.until('"type":"update"', 60)
+        tool.end()
+    places = [len(price.partition(".")[2])
+              for each in tool.things() if each["type"] == "update"
+              for price, _ in each["bids"] + each["asks"]]
+    check(set(places) == {2}, set(places))
+
+
+def test_jq():
+    """jq reads each line, and a desk's first question is one filter."""
+    with service_of() as service:
+        tool = service.run("--format", "json", "--top", "BTCUSD", "ETHUSD")
+        tool.until('"type":"top"', 20)
+        tool.end()
+        asked = subprocess.run(
+            ["jq", "-r", 'select(.type == "top") | [.market, .bid[0]] | @tsv',
+             tool.path], text=True, check=True, stdout=subprocess.PIPE).stdout
+    check(len(asked.splitlines()) == types_of(tool.things())["top"], asked)
+    check(re.fullmatch(r"((BTC|ETH)USD\t\d+\.\d\d\n)+", asked), asked)
+
+
+def test_csv():
+    """The same run as CSV: a header, a row a level, every row whole."""
+    with service_of() as service:
+        tool = service.run("--format", "csv", "BTCUSD", "NOSUCH")
+        tool.until(",execution,")
+        tool.until(",heartbeat,")
+        service.set(**CLOSE)
+        tool.until(",gap,")
+        tool.until(",live,", 2)
+        tool.end(6)
+    text = tool.text()
+    check(text.count("\n") == text.count("\r\n"), "RFC 4180, section 2.1")
+    rows = list(csv.DictReader(text.splitlines(keepends=True), strict=True))
+    check(all(len(row) == 23 and None not in row.values() for row in rows),
+          "columns")
+    check({row["v"] for row in rows} == {"1"}, "version")
+    found = collections.Counter(row["type"] for row in rows)
+    for each in ("start", "open", "snapshot", "update", "top", "execution",
+                 "heartbeat", "closed", "refused", "book", "gap", "end"):
+        check(found[each] > 0, f"no {each}: {found}")
+    levels = [row for row in rows if row["side"]]
+    check(all(re.fullmatch(r"\d+\.\d\d", row["price"]) and
+              re.fullmatch(r"\d+\.\d{8}", row["amount"]) for row in levels),
+          "numbers")
+    closed = next(row for row in rows if row["type"] == "closed")
+    check("=cmd|'for',the \"fault\"" in closed["text"], closed["text"])
+
+
+def test_formula():
+    """What begins like a formula is none in a spreadsheet."""
+    with service_of() as service:
+        tool = service.run("--format", "csv", "=1+1")
+        tool.wait(6)
+    fields = {field for row in csv.reader(tool.text().splitlines())
+              for field in row}
+    check("'=1+1" in fields and "=1+1" not in fields, fields)
+
+
+def test_samples():
+    """Instead of updates, books: not more often than asked for."""
+    with service_of() as service:
+        tool = service.run("--format", "json", "--book-every", "500",
+                           "--depth", "4", "--seconds", "4", "-c",
+                           "market_data", "BTCUSD", "ETHUSD")
+        tool.wait(0)
+    things = tool.things()
+    samples = [each for each in things if each["type"] == "sample"]
+    types = types_of(things)
+    check(types["update"] == types["snapshot"] == 0, types)
+    for market in ("BTCUSD", "ETHUSD"):
+        of_it = [each for each in samples if each["market"] == market]
+        check(2 <= len(of_it) <= 9, f"{market}: {len(of_it)}")
+        check(all(len(each["bids"]) == len(each["asks"]) == 4
+                  for each in of_it), of_it)
+
+
+def test_raw():
+    """Messages as they came, and nothing else."""
+    with service_of() as service:
+        tool = service.run("--raw", "BTCUSD")
+        tool.until('"channel":"execution_data"')
+        tool.until('"channel":"heartbeat"')
+        tool.end()
+    lines = [json.loads(line) for line in tool.text().splitlines()]
+    check(lines[0]["type"] == "subscribe", lines[0])
+    check({line["channel"] for line in lines[1:]} ==
+          {"market_data", "market_data.top_of_book", "execution_data",
+           "heartbeat"}, "channels")
+
+
+def test_pair():
+    """Of a pair it is told which link leads, and what may be a repeat."""
+    with service_of() as service:
+        tool = service.run("--format", "json", "--hot-standby", "BTCUSD")
+        tool.until('"type":"open"', 2)
+        tool.until('"type":"update"', 10)
+        service.set(**CLOSE)
+        tool.until('"repeat":true')
+        tool.until('"type":"open"', 4)
+        tool.end()
+    things = tool.things()
+    check({each["link"] for each in things if each["type"] == "open"} ==
+          {0, 1}, "links")
+
+
+def test_many_markets():
+    """More than one client holds: they share an access, and a token."""
+    with service_of("--rate", "1", "--levels", "20", "--markets",
+                    "1000") as service:
+        markets = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"] + [
+            f"M{number}" for number in range(5, 1001)]
+        tool = service.run("--format", "json", "--verbose", *markets)
+        tool.until('"state":"live"', 1000)
+        said = tool.end()
+    things = tool.things()
+    check({each["market"] for each in things if each["type"] == "book" and
+           each["state"] == "live"} == set(markets), "markets")
+    check(types_of(things)["open"] == 3, "three clients")
+    check(said.count("token - obtained") == 1, said)
+
+
+# ---------------------------------------------------------------------------
+# How it ends
+# ---------------------------------------------------------------------------
+
+def test_killed():
+    """A service that is gone at the end is no success."""
+    with service_of() as service:
+        tool = service.run("--format", "json", "--seconds", "4", "BTCUSD")
+        tool.until('"state":"live"')
+        service.kill()
+        tool.wait(5)
+        service.process = subprocess.Popen(["sleep", "0"],
+                                           stdout=subprocess.PIPE)
+    things = tool.things()
+    states = [(each["state"], each["reason"]) for each in things
+              if each["type"] == "book"]
+    check(states[-1][0] == "stale", states)
+    check(things[-1]["status"] == 5, things[-1])
+
+
+def test_fail_on_disconnect():
+    with service_of() as service:
+        tool = service.run("--format", "json", "--fail-on-disconnect",
+                           "BTCUSD")
+        tool.until('"state":"live"')
+        service.set(**CLOSE)
+        said = tool.wait(6)
+    check("next attempt" not in said, said)
+    check(types_of(tool.things())["open"] == 1, "no other attempt")
+
+
+def test_unknown_markets():
+    """Nothing but unknown markets: the end, and the service's word."""
+    with service_of() as service:
+        said = service.run("NOSUCH", "NEITHER").wait(6)
+    check("UNKNOWN_CHANNEL_PARAMS_CONFIGURATION" in
+          said.splitlines()[-1], said)
+
+
+def test_wrong_secret():
+    with service_of() as service:
+        tool = service.run("--format", "json", "BTCUSD", secret="planted-one")
+        said = tool.wait(4)
+        text = tool.text()
+    check("invalid_client" in said and "next attempt" not in said and
+          "as asked" not in said, said)
+    check("planted-one" not in said + text, "the secret")
+
+
+def test_full_disk():
+    with service_of() as service:
+        tool = service.run("--format", "json", "BTCUSD", output="/dev/full")
+        said = tool.wait(7)
+    check("/dev/full: No space left on device" in said, said)
+
+
+def test_cut():
+    """A file that a full disk has cut can be read up to the cut."""
+    with service_of() as service:
+        room = tempfile.mkdtemp()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none",
+                        room], check=True)
+        try:
+            tool = service.run("--format", "json", "BTCUSD",
+                               output=room + "/out")
+            tool.wait(7)
+            lines = tool.text().splitlines()
+        finally:
+            subprocess.run(["umount", room], check=True)
+            os.rmdir(room)
+    check(len(lines) > 10, lines)
+    for line in lines[:-1]:
+        check(VALID.is_valid(json.loads(line)), line)
+
+
+def test_signals():
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        with service_of() as service:
+            tool = service.run("--format", "json", "BTCUSD")
+            tool.until('"type":"update"')
+            tool.end(0, number)
+        check(tool.things()[-1]["type"] == "end", "the last line")
+
+
+def test_arguments():
+    """Wrong ones have a line that names them, and 2."""
+    for arguments, word in (
+            (("--format", "xml"), "--format xml"),
+            (("--book-every", "0"), "--book-every 0"),
+            (("--raw", "--format", "csv"), "--raw"),
+            (("--rotate", "60", "--hot-standby"), "--hot-standby"),
+            (("--set", "connect_ms"), "--set connect_ms"),
+            (("--set", "nosuch=1"), "--set nosuch=1"),
+            (("--set", "connect_ms=x"), "--connect_ms x"),
+            (("--metrics", "70000"), "--metrics 70000"),
+            (("--lag", "-1"), "--lag -1"),
+            (("--stats", "0"), "--stats 0")):
+        done = subprocess.run([TOOL, "stream", *arguments, "BTCUSD"],
+                              text=True, capture_output=True, check=False,
+                              env=environment_with())
+        check(done.returncode == 2 and word in done.stderr and
+              done.stderr.count("\n") == 1, f"{arguments}: {done}")
+
+
+def test_output_that_cannot_be():
+    with service_of() as service:
+        said = service.run("BTCUSD", output="/nowhere/at/all").wait(7)
+    check("/nowhere/at/all: No such file" in said, said)
+
+
+# ---------------------------------------------------------------------------
+# Figures
+# ---------------------------------------------------------------------------
+
+def free_port():
+    with socket.socket() as each:
+        each.bind(("127.0.0.1", 0))
+        return each.getsockname()[1]
+
+
+def figures(port, host=None, path="/metrics"):
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}")
+    if host:
+        request.add_header("Host", host)
+    try:
+        with urllib.request.urlopen(request, timeout=HANG_S) as reply:
+            return reply.status, reply.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_metrics():
+    """Each line is of the text format; only this machine's names are taken;
+    idle connections do not stop the stream."""
+    port = free_port()
+    with service_of() as service:
+        tool = service.run("--format", "json", "--metrics", str(port),
+                           "BTCUSD", "ETHUSD")
+        tool.until('"type":"update"', 60)
+        status, text = figures(port)
+        check(status == 200, text)
+        for line in text.splitlines():
+            check(re.fullmatch(
+                r"# (HELP|TYPE) mini_stream_\w+ .+|"
+                r'mini_stream_\w+(\{market="\w+"\})? [0-9.e+-]+', line), line)
+        check('mini_stream_book_live{market="ETHUSD"} 1' in text, text)
+        check("mini_stream_open_connections 1" in text, text)
+        check(figures(port, "evil.example")[0] == 403, "another host")
+        check(figures(port, path="/")[0] == 404, "another path")
+        idle = [socket.create_connection(("127.0.0.1", port))
+                for _ in range(20)]
+        count = tool.text().count('"type":"update"')
+        tool.until('"type":"update"', count + 40)
+        for each in idle:
+            each.close()
+        other = service.run("--metrics", str(port), "BTCUSD")
+        said = other.wait(7)
+        check(f"--metrics {port}: " in said, said)
+        tool.end()
+
+
+def test_stats():
+    with service_of() as service:
+        tool = service.run("--format", "json", "--stats", "0.5", "BTCUSD")
+        tool.until('"type":"update"', 40)
+        said = tool.end()
+    check(re.search(r" stats - \d+ messages \([0-9.]+/s\), \d+ bytes, 1 open, "
+                    r"0 failed, 1 of 1 books live", said), said)
+
+
+def test_quiet():
+    with service_of() as service:
+        tool = service.run("--quiet", "BTCUSD")
+        tool.until(" update ", 5)
+        check(tool.end() == "", "standard error")
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), AT_ONCE))
