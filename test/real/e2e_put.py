@@ -668,12 +668,12 @@ def test_names_of_commands():
                              capture_output=True, check=False, text=True)
         return run.returncode, run.stdout, run.stderr
 
-    for words in ((), ("address",), ("address", "get"), ("adress", "put"),
+    for words in ((), ("address", "get"), ("adress", "put"),
                   ("put",), ("addressput",), ("address put",)):
         status, out, err = run(*words)
         equal((USAGE, ""), (status, out), words)
         check("--help" in err, err)
-    for words in (("--help",), ("address", "--help")):
+    for words in (("--help",), ("address", "--help"), ("address",), ("help",)):
         status, out, _ = run(*words)
         check(status == OK and "  address put  create or update" in out, out)
     status, out, _ = run("address", "put", "--help")
