@@ -430,6 +430,38 @@ void session_open(void) {
     assert_true(session_until_subscribed(10000));
 }
 
+void session_main_job(void) {
+    session.service.rules.feed_ms = 1000;
+    session_start();
+    session_subscribe();
+    assert_true(session_until(MST_EVENT_OPEN, 1000));
+    session_run(5000);
+}
+
+void session_every_call_fails(void (*begin)(uint64_t n), void (*end)(void)) {
+    uint64_t calls = 0;
+
+    for (uint64_t n = 0; n <= calls; n++) {
+        begin(n);
+        session.mock.plan.fail_call = MST_MOCK_ANY;
+        session.mock.plan.fail_at = n;
+        session.mock.plan.fail_error = MST_ERR_PORT;
+        session_start();
+        session_subscribe();
+        session_until_subscribed(SESSION_HOUR);
+        session_run(2000);
+        if (n == 0) {
+            calls = session.mock.calls[MST_MOCK_ANY];
+        }
+        if (!session_until_subscribed(SESSION_HOUR)) {
+            expect_failed("call %d: not subscribed\n%s", (int)n,
+                          text_get(&session.seen.record));
+        }
+        end();
+    }
+    assert_in_range(calls, 20, 500);
+}
+
 void session_new(void) {
     session_begin();
     session_start();

@@ -168,6 +168,14 @@ void session_subscribe(void);
 /* session_start() and session_subscribe(), until all is subscribed. */
 void session_open(void);
 
+/* A session of five seconds with a message a second: what is seen of it must
+ * not depend on the way of the bytes. */
+void session_main_job(void);
+
+/* Each call of the port fails in turn, of a session that begin(n) begins and
+ * end() ends: all is subscribed in the end. */
+void session_every_call_fails(void (*begin)(uint64_t n), void (*end)(void));
+
 /* session_begin(), session_start() and session_subscribe(). */
 void session_new(void);
 

@@ -11,12 +11,12 @@ import re
 import sys
 
 import interop_tls as tls
-from interop_tls import (OK, UNAVAILABLE, bad_certificate, bad_time, ends,
-                         ends_complete, ends_in_handshake, ends_in_stream,
-                         exchange, forged, forgotten, good, name_indication,
-                         not_after_error, old_hello, plaintext, records,
-                         refused, reply, resumed, says_goodbye, serve, start,
-                         stream)
+from interop_tls import (OK, bad_certificate, bad_time, ends, ends_complete,
+                         ends_in_handshake, ends_in_stream, exchange, forged,
+                         forgotten, good, name_indication, not_after_error,
+                         old_hello, plaintext, records, refused, reply,
+                         resumed, resumed_by_openssl, says_goodbye, serve,
+                         start, stream)
 from tls_lab import equal, matches
 
 tls.TLS, tls.STAGE, tls.TIME = "openssl", "connect", r"\d+"
@@ -36,21 +36,6 @@ def new_alone():
         tool.finish(tls.NETWORK)
         matches(r"^server refuses TLS 1\.2 \(stage tls, detail 326\), .*"
                 "permanent", tool.failures()[0], "error")
-
-
-def resumed_by_server(reused, *arguments):
-    """Attempts in a row at one s_server: how many are short."""
-    with serve("ec", *arguments, chain="between-ec") as server, \
-            start(server.port) as tool:
-        for attempt in range(1, 4):
-            server.until("(?s)(grant_type=client_credentials.*){%d}" % attempt,
-                         tool.process)
-            server.write(UNAVAILABLE)
-        tool.until(tool.err, "(?s)(closed - .*){3}")
-        tool.interrupt()
-        tool.finish(OK)
-        equal(len(re.findall("^Reused session-id", server.text(),
-                             re.MULTILINE)), reused, "reused")
 
 
 def address():
@@ -114,9 +99,9 @@ CHECKS = [
                                         "cipher": "TLS_"}),
     (name_indication.__doc__, name_indication),
     (address.__doc__, address),
-    *((f"resumed, {' '.join(arguments)}", resumed_by_server, 2, *arguments)
+    *((f"resumed, {' '.join(arguments)}", resumed_by_openssl, 2, *arguments)
       for arguments in (NEW, OLD, (*OLD, "-no_ticket"))),
-    ("a server without sessions", resumed_by_server, 0, *OLD, "-no_ticket",
+    ("a server without sessions", resumed_by_openssl, 0, *OLD, "-no_ticket",
      "-no_cache"),
     (resumed.__doc__, resumed),
     (forgotten.__doc__, forgotten),

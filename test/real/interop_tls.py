@@ -406,7 +406,8 @@ def resumed_by_openssl(reused, *arguments):
         tool.until(tool.err, "(?s)(closed - .*){3}")
         tool.interrupt()
         tool.finish(OK)
-        equal(server.text().count("Reused session-id"), reused, "reused")
+        equal(len(re.findall("^Reused session-id", server.text(),
+                             re.MULTILINE)), reused, "reused")
         for said in tool.failures():
             matches("HTTP status 503", said, "error")
 

@@ -87,14 +87,6 @@ static void reconnect(const char *name, int error) {
 
 /* ---- what comes and goes ---- */
 
-static void main_job(void) {
-    session.service.rules.feed_ms = 1000;
-    session_start();
-    session_subscribe();
-    assert_true(session_until(MST_EVENT_OPEN, 1000));
-    session_run(5000);
-}
-
 /* The same events with TLS and without, whole and byte by byte, and where the
  * port below says that it has given all it has. */
 static void test_main_job(void **state) {
@@ -103,7 +95,7 @@ static void test_main_job(void **state) {
 
     (void)state;
     session_begin();
-    main_job();
+    session_main_job();
     session_record_copy(&expected);
     session_end();
     for (size_t i = 0; i < 4 * COUNT(sizes); i++) {
@@ -111,7 +103,7 @@ static void test_main_job(void **state) {
         below.flags = i / 2 % 2 == 0 ? 0 : MST_PORT_DRAINS;
         session.mock.plan.recv_max = sizes[i / 4];
         session.mock.plan.send_max = sizes[COUNT(sizes) - 1 - i / 4];
-        main_job();
+        session_main_job();
         expect_text("events", text_get(&expected),
                     text_get(&session.seen.record));
         expect_text("version", i % 2 == 0 ? "TLSv1.2" : "TLSv1.3", peer.last);
@@ -479,30 +471,14 @@ static void test_errors_below(void **state) {
     }
 }
 
+static void begin_that_fails(uint64_t n) {
+    begin("localhost", versions[n % 2]);
+}
+
 /* Every call of the port below fails in turn, that for the clock included. */
 static void test_every_call_fails(void **state) {
-    uint64_t calls = 0;
-
     (void)state;
-    for (uint64_t n = 0; n <= calls; n++) {
-        begin("localhost", versions[n % 2]);
-        session.mock.plan.fail_call = MST_MOCK_ANY;
-        session.mock.plan.fail_at = n;
-        session.mock.plan.fail_error = MST_ERR_PORT;
-        session_start();
-        session_subscribe();
-        session_until_subscribed(SESSION_HOUR);
-        session_run(2000);
-        if (n == 0) {
-            calls = session.mock.calls[MST_MOCK_ANY];
-        }
-        if (!session_until_subscribed(SESSION_HOUR)) {
-            expect_failed("call %d: not subscribed\n%s", (int)n,
-                          text_get(&session.seen.record));
-        }
-        end();
-    }
-    assert_in_range(calls, 20, 500);
+    session_every_call_fails(begin_that_fails, end);
 }
 
 /* A host with several addresses, of which one has a bad certificate or never
