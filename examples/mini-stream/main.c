@@ -14,9 +14,11 @@
 #include <unistd.h>
 
 #include "address.h"
+#include "doctor.h"
 #include "exits.h"
 #include "mini_stream.h"
 #include "stream.h"
+#include "token.h"
 #include "watch.h"
 
 static const struct {
@@ -28,6 +30,8 @@ static const struct {
     {"watch", watch_main, "the same on a whole screen"},
     {"address put", address_put_main,
      "create or update a crypto destination address"},
+    {"token", token_main, "get an access token, show its scope and its end"},
+    {"doctor", doctor_main, "find what stands between here and a stream"},
 };
 
 #define COMMANDS (sizeof commands / sizeof *commands)

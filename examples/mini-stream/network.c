@@ -177,6 +177,16 @@ void network_end(struct network *network) {
     free(network->secured);
 }
 
+const struct mst_proxy *network_proxy(const struct network *network,
+                                      const struct mst_endpoint *endpoint) {
+    const struct mst_proxy *proxy = &network->proxy;
+
+    return proxy->endpoint.port == 0 ||
+                   (proxy->direct && proxy->direct(NULL, endpoint))
+               ? NULL
+               : proxy;
+}
+
 const char *network_via(int error, enum mst_state stage) {
     const bool secured = error <= MST_ERR_TLS_ISSUER;
 

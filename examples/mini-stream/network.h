@@ -32,6 +32,10 @@ bool network_begin(struct network *network, const struct settings *settings,
                    size_t links, char error[SETTINGS_ERROR_LEN]);
 void network_end(struct network *network);
 
+/* The proxy that the endpoint is reached through, or NULL. */
+const struct mst_proxy *network_proxy(const struct network *network,
+                                      const struct mst_endpoint *endpoint);
+
 /* " through the proxy HOST:PORT" for a failure that it may have a part in, else
  * empty. */
 const char *network_via(int error, enum mst_state stage);

@@ -133,10 +133,14 @@ static char *settings_profile(const char *wanted) {
 }
 
 /* Takes from a layer what is not set yet. Frees the layer. */
-static void settings_merge(struct layer *into, struct layer *from) {
+static void settings_merge(struct settings *settings, struct layer *from,
+                           const char *origin) {
+    struct layer *into = &settings->options;
+
     for (int i = 0; i < SETTING_COUNT; ++i) {
         if (!into->value[i] && from->value[i]) {
             layer_set(into, (enum setting)i, from->value[i]);
+            settings->origin[i] = origin;
         }
     }
     layer_free(from);
@@ -144,17 +148,18 @@ static void settings_merge(struct layer *into, struct layer *from) {
 
 /* The same, and from the file of endpoints that the layer names, after the
  * layer's own URLs. */
-static bool settings_take(struct layer *into, struct layer *from,
-                          enum setting url, char *error) {
+static bool settings_take(struct settings *settings, struct layer *from,
+                          const char *origin, char *error) {
+    char *const *value = settings->options.value;
     bool named = from->value[SETTING_ENDPOINTS] != NULL;
     struct layer file = {{NULL}};
     bool ok = true;
 
-    settings_merge(into, from);
-    if (named && !(into->value[url] && into->value[SETTING_AUTH_URL])) {
-        ok = endpoints_read(&file, url, into->value[SETTING_ENDPOINTS], error,
-                            SETTINGS_ERROR_LEN);
-        settings_merge(into, &file);
+    settings_merge(settings, from, origin);
+    if (named && !(value[settings->url] && value[SETTING_AUTH_URL])) {
+        ok = endpoints_read(&file, settings->url, value[SETTING_ENDPOINTS],
+                            error, SETTINGS_ERROR_LEN);
+        settings_merge(settings, &file, "endpoints");
     }
     return ok;
 }
@@ -171,6 +176,7 @@ static bool settings_secret(struct settings *settings, bool option,
         return false;
     }
     if (got > 0 && !option) {
+        settings->secret_origin = ENV_SECRET;
         return true;
     }
     if (!path) {
@@ -179,28 +185,28 @@ static bool settings_secret(struct settings *settings, bool option,
                  " or give --secret-file FILE");
         return false;
     }
+    settings->secret_origin = path;
     return secret_from_file(&settings->secret, path, error, SETTINGS_ERROR_LEN);
 }
 
 /* Fails with a line that says how to give what is missing. */
-static bool settings_complete(const struct layer *layer, enum setting url,
-                              char *error) {
-    const struct {
-        enum setting setting;
-        const char *name;
-    } needed[] = {
-        {url, url == SETTING_WS_URL
-                  ? "--ws-url URL, --endpoints FILE, " ENV_PREFIX "WS_URL"
-                  : "--base-url URL, --endpoints FILE, " ENV_PREFIX "BASE_URL"},
-        {SETTING_AUTH_URL,
-         "--auth-url URL, --endpoints FILE, " ENV_PREFIX "AUTH_URL"},
-        {SETTING_CLIENT_ID, "--client-id ID, " ENV_PREFIX "CLIENT_ID"},
+static bool settings_complete(const struct settings *settings, char *error) {
+    static const char *const ways[] = {
+        [SETTING_WS_URL] =
+            "--ws-url URL, --endpoints FILE, " ENV_PREFIX "WS_URL",
+        [SETTING_AUTH_URL] =
+            "--auth-url URL, --endpoints FILE, " ENV_PREFIX "AUTH_URL",
+        [SETTING_BASE_URL] =
+            "--base-url URL, --endpoints FILE, " ENV_PREFIX "BASE_URL",
+        [SETTING_CLIENT_ID] = "--client-id ID, " ENV_PREFIX "CLIENT_ID",
     };
+    const enum setting needed[] = {settings->url, SETTING_AUTH_URL,
+                                   SETTING_CLIENT_ID};
 
     for (size_t i = 0; i < sizeof needed / sizeof *needed; ++i) {
-        if (!layer->value[needed[i].setting]) {
+        if (!settings->options.value[needed[i]]) {
             snprintf(error, SETTINGS_ERROR_LEN, "no %s: give %s or a profile",
-                     profile_key(needed[i].setting), needed[i].name);
+                     profile_key(needed[i]), ways[needed[i]]);
             return false;
         }
     }
@@ -245,18 +251,17 @@ bool settings_resolve(struct settings *settings, struct mst_config *config,
     struct layer options = *holds;
     struct layer environment = {{NULL}};
     struct layer file = {{NULL}};
-    char *path = settings_profile(settings->profile ? settings->profile
-                                                    : env(ENV_PROFILE));
-    enum setting url = settings->url;
+    const char *path = settings->profile_path = settings_profile(
+        settings->profile ? settings->profile : env(ENV_PROFILE));
     bool ok;
 
     memset(holds, 0, sizeof *holds);
     settings_env(&environment);
-    ok = settings_take(holds, &options, url, error) &&
-         settings_take(holds, &environment, url, error) &&
+    ok = settings_take(settings, &options, "option", error) &&
+         settings_take(settings, &environment, "environment", error) &&
          (!path || (profile_read(&file, path, error, SETTINGS_ERROR_LEN) &&
-                    settings_take(holds, &file, url, error))) &&
-         settings_complete(holds, url, error) &&
+                    settings_take(settings, &file, "profile", error))) &&
+         settings_complete(settings, error) &&
          settings_secret(settings, secret_option, error) &&
          settings_find_tls(settings, error) &&
          (settings->tls == SETTINGS_OPENSSL ||
@@ -264,12 +269,14 @@ bool settings_resolve(struct settings *settings, struct mst_config *config,
     layer_free(&options);
     layer_free(&environment);
     layer_free(&file);
-    free(path);
     if (!ok) {
         return false;
     }
-    *(url == SETTING_WS_URL ? &config->ws_url : &config->base_url) =
-        holds->value[url];
+    if (settings->url == SETTING_WS_URL) {
+        config->ws_url = holds->value[SETTING_WS_URL];
+    } else if (settings->url == SETTING_BASE_URL) {
+        config->base_url = holds->value[SETTING_BASE_URL];
+    }
     config->auth_url = holds->value[SETTING_AUTH_URL];
     config->client_id = holds->value[SETTING_CLIENT_ID];
     config->client_secret = settings->secret.text;
@@ -282,4 +289,5 @@ void settings_free(struct settings *settings) {
     secret_wipe(&settings->secret);
     mst_posix_anchors_free(&settings->anchors);
     layer_free(&settings->options);
+    free(settings->profile_path);
 }

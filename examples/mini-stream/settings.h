@@ -18,9 +18,15 @@
 #define SETTINGS_ERROR_LEN 512
 
 struct settings {
-    enum setting url;     /* the one needed beside auth_url */
+    enum setting url;     /* the one needed beside auth_url, or that itself */
     struct layer options; /* what the options say, then what holds */
     char *profile;        /* of the option, or NULL */
+    /* Where each was found: "option", "environment", "profile", "endpoints" or
+     * NULL; the profile's path, or NULL; and where the secret was: a variable's
+     * name or a path, borrowed, or NULL. */
+    const char *origin[SETTING_COUNT];
+    char *profile_path;
+    const char *secret_origin;
     struct secret secret;
     enum settings_tls {
         SETTINGS_FAST,    /* BearSSL with port/primitives */

@@ -62,12 +62,13 @@ struct mst_proxy {
      * mst_proxy_init(). It is noticed in the next poll, and connect_ms brings
      * one: where that is not longer, MST_ERR_TIMEOUT comes first. */
     uint32_t answer_ms;
-    struct mst_endpoint endpoint; /* the proxy's, to be read */
+    /* To be read: where the proxy is; the credentials in base64, or empty. */
+    struct mst_endpoint endpoint;
+    char login[4 * ((MST_PROXY_LOGIN_MAX + 2) / 3) + 1];
     /* Private. */
     const struct mst_port *below;
     struct mst_proxy_link *links;
     size_t count;
-    char login[4 * ((MST_PROXY_LOGIN_MAX + 2) / 3) + 1]; /* base64, or empty */
 };
 
 /*

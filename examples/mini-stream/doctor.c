@@ -1,0 +1,291 @@
+/*
+ * `mini-stream doctor`: checks, step by step, what stands between this machine
+ * and a stream.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "doctor.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "doctor_route.h"
+#include "doctor_session.h"
+#include "doctor_tls.h"
+#include "exits.h"
+#include "text.h"
+
+#define SECONDS_DEFAULT 10
+#define SECONDS_MAX 600
+
+enum { KEY_JSON = 0x200, KEY_TIMEOUT };
+
+struct doctor {
+    struct settings settings;
+    const char *market; /* or NULL: heartbeats */
+    unsigned seconds;
+    bool json;
+    struct network network;
+    struct mst_config config;
+    struct report report;
+    struct route token, stream;
+};
+
+static const struct argp_option doctor_options[] = {
+    {"json", KEY_JSON, 0, 0, "One JSON object instead of lines", 0},
+    {"timeout", KEY_TIMEOUT, "SECONDS", 0, "Of each step (default 10)", 0},
+    {0}};
+
+/* ------------------------------------------------------------------------
+ * Arguments
+ * ------------------------------------------------------------------------ */
+
+static unsigned parse_seconds(const struct argp_state *state,
+                              const char *text) {
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < 1 ||
+        value > SECONDS_MAX) {
+        argp_failure(state, EXITS_USAGE, 0,
+                     "--timeout %s: not a whole number from 1 to %d", text,
+                     SECONDS_MAX);
+    }
+    return (unsigned)value;
+}
+
+static void parse_market(const struct argp_state *state, struct doctor *doctor,
+                         const char *market) {
+    size_t len = strlen(market);
+    bool good = len > 0 && len <= MST_MARKET_MAX;
+
+    for (size_t i = 0; i < len; ++i) {
+        good &= market[i] > ' ' && market[i] <= '~';
+    }
+    if (!good) {
+        argp_failure(state, EXITS_USAGE, 0,
+                     "market '%s': not 1 to %d printable ASCII characters",
+                     market, MST_MARKET_MAX);
+    }
+    if (doctor->market != NULL) {
+        argp_failure(state, EXITS_USAGE, 0, "more than one market: '%s'",
+                     market);
+    }
+    doctor->market = market;
+}
+
+static error_t doctor_parse(int key, char *arg, struct argp_state *state) {
+    struct doctor *doctor = state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &doctor->settings; return 0;
+    case KEY_JSON: doctor->json = true; return 0;
+    case KEY_TIMEOUT: doctor->seconds = parse_seconds(state, arg); return 0;
+    case ARGP_KEY_ARG: parse_market(state, doctor, arg); return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void doctor_options_parse(struct doctor *doctor, int argc, char **argv) {
+    static const struct argp_child children[] = {{&settings_argp, 0, NULL, 0},
+                                                 {0}};
+    static const struct argp argp = {
+        .options = doctor_options,
+        .parser = doctor_parse,
+        .args_doc = "[MARKET]",
+        .doc = "Checks, step by step, what stands between this machine and a "
+               "stream of this market, or of heartbeats alone, and says what "
+               "to do about the first thing that fails. Steps that depend on "
+               "it are not tried.\v" SETTINGS_HELP "\n" REPORT_HELP
+               "\n" EXITS_HELP,
+        .children = children};
+
+    doctor->settings.url = SETTING_WS_URL;
+    doctor->seconds = SECONDS_DEFAULT;
+    argv[0] = (char *)"mini-stream doctor";
+    argp_parse(&argp, argc, argv, 0, NULL, doctor);
+}
+
+/* ------------------------------------------------------------------------
+ * Steps on this machine
+ * ------------------------------------------------------------------------ */
+
+/* A setting with the place where it was found; a file of endpoints by name. */
+static void tell_setting(struct doctor *doctor, enum setting setting) {
+    const struct settings *settings = &doctor->settings;
+    const char *value = settings->options.value[setting];
+    const char *origin = settings->origin[setting];
+
+    if (value == NULL) {
+        return;
+    }
+    if (strcmp(origin, "endpoints") == 0) {
+        origin = settings->options.value[SETTING_ENDPOINTS];
+    } else if (strcmp(origin, "profile") == 0) {
+        origin = settings->profile_path;
+    }
+    report_note(&doctor->report, "%s: %s (%s)", profile_key(setting), value,
+                origin);
+}
+
+/* Who is reached through the proxy. Its setting may have a password: it is told
+ * as host and port. */
+static void tell_proxy(struct doctor *doctor, const struct route *route) {
+    const char *origin = doctor->settings.origin[SETTING_PROXY];
+
+    if (route->proxy != NULL) {
+        report_note(&doctor->report, "proxy for %s: %s (%s)", route->name,
+                    route->via, origin != NULL ? origin : "HTTPS_PROXY");
+    } else if (doctor->network.proxy.endpoint.port != 0) {
+        report_note(&doctor->report,
+                    "proxy for %s: none (this machine, or NO_PROXY)",
+                    route->name);
+    }
+}
+
+static void tell_settings(struct doctor *doctor) {
+    static const enum setting told[] = {SETTING_AUTH_URL, SETTING_WS_URL,
+                                        SETTING_CLIENT_ID, SETTING_CA,
+                                        SETTING_TLS};
+    const struct settings *settings = &doctor->settings;
+
+    for (size_t i = 0; i < sizeof told / sizeof *told; ++i) {
+        tell_setting(doctor, told[i]);
+    }
+    if (settings->secret_origin != NULL) {
+        report_note(&doctor->report, "secret: in %s", settings->secret_origin);
+    }
+    if (settings->anchors.len > 0) {
+        report_note(&doctor->report, "trust anchors: %zu in %s",
+                    settings->anchors.len, settings->anchors.path);
+    }
+}
+
+static bool check_configuration(struct doctor *doctor) {
+    struct report *report = &doctor->report;
+    char error[SETTINGS_ERROR_LEN] = "";
+    int rc = 0;
+    bool good;
+
+    report_begin(report, "configuration", "configuration");
+    good = settings_resolve(&doctor->settings, &doctor->config, error) &&
+           network_begin(&doctor->network, &doctor->settings, 1, error);
+    tell_settings(doctor);
+    if (good) {
+        rc = session_begin(&doctor->config, &doctor->network, doctor->market,
+                           doctor->seconds * 1000);
+        snprintf(error, sizeof error, "%s (%s, %s)", mst_strerror(rc),
+                 doctor->config.ws_url, doctor->config.auth_url);
+    }
+    if (!good || rc != 0) {
+        report_fail(report, rc, NULL, "%s", error);
+        return false;
+    }
+    route_init(&doctor->token, doctor->config.auth_url, &doctor->network,
+               doctor->seconds * 1000);
+    route_init(&doctor->stream, doctor->config.ws_url, &doctor->network,
+               doctor->seconds * 1000);
+    tell_proxy(doctor, &doctor->token);
+    tell_proxy(doctor, &doctor->stream);
+    report_ok(report, "complete");
+    return true;
+}
+
+static bool check_clock(struct report *report) {
+    char text[TEXT_TIME_LEN];
+
+    report_begin(report, "clock", "clock");
+    text_now(text);
+    if (time(NULL) < MST_CLOCK_MIN) {
+        report_fail(report, MST_ERR_CLOCK, NULL, "%s: it says %s",
+                    mst_strerror(MST_ERR_CLOCK), text);
+        return false;
+    }
+    report_ok(report, "%s", text);
+    return true;
+}
+
+/* ------------------------------------------------------------------------
+ * Steps to a server
+ * ------------------------------------------------------------------------ */
+
+/* Names and connections, to the server or its proxy: done once where both
+ * servers have the same proxy, or are one. */
+static bool check_first_hop(struct report *report, struct route *route,
+                            const struct route *before) {
+    const bool proxied = route->proxy != NULL;
+    const char *between = proxied ? "the proxy " : "";
+
+    if (before != NULL && strcmp(before->via, route->via) == 0) {
+        memcpy(route->addresses, before->addresses, sizeof route->addresses);
+        route->count = before->count;
+        route->good = before->good;
+        return route->good >= 0;
+    }
+    if (!route_resolve(route, report)) {
+        report_skip(report, "tcp", "TCP to %s%s", between, route->via);
+        return false;
+    }
+    return route_connect(route, report);
+}
+
+static bool check_server(struct doctor *doctor, struct route *route,
+                         const struct route *before, bool clock) {
+    struct report *report = &doctor->report;
+    bool good;
+
+    report->endpoint = before == NULL ? "token" : "stream";
+    good = check_first_hop(report, route, before);
+    if (route->proxy != NULL && good) {
+        good = route_tunnel(route, report);
+    } else if (route->proxy != NULL) {
+        report_skip(report, "proxy", "CONNECT to %s by the proxy %s",
+                    route->name, route->via);
+    }
+    if (good && clock) {
+        good = tls_check(route, &doctor->settings, report);
+    } else {
+        report_skip(report, "tls", "TLS of %s", route->name);
+        good = false;
+    }
+    report->endpoint = NULL;
+    return good;
+}
+
+static void check_all(struct doctor *doctor) {
+    struct report *report = &doctor->report;
+    bool configured = check_configuration(doctor);
+    bool clock = check_clock(report);
+    bool token, stream;
+
+    if (!configured) {
+        report_skip(report, "dns", "DNS");
+        report_skip(report, "tcp", "TCP");
+        report_skip(report, "tls", "TLS");
+        session_skip(report, doctor->market);
+        return;
+    }
+    token = check_server(doctor, &doctor->token, NULL, clock);
+    stream = check_server(doctor, &doctor->stream, &doctor->token, clock);
+    if (token) {
+        session_check(report, &doctor->network, stream);
+    } else {
+        session_skip(report, doctor->market);
+    }
+}
+
+int doctor_main(int argc, char **argv) {
+    static struct doctor doctor;
+
+    doctor_options_parse(&doctor, argc, argv);
+    signal(SIGPIPE, SIG_IGN);
+    report_init(&doctor.report, doctor.json);
+    check_all(&doctor);
+    session_end();
+    network_end(&doctor.network);
+    settings_free(&doctor.settings);
+    return report_end(&doctor.report);
+}

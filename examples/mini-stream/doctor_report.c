@@ -1,0 +1,240 @@
+/*
+ * What `mini-stream doctor` has found, as lines or as JSON.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#define _GNU_SOURCE /* vasprintf() */
+
+#include "doctor_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "doctor_advice.h"
+#include "exits.h"
+#include "text.h"
+
+/* Columns before the title of a step and its notes. */
+#define INDENT 15
+
+enum status { STATUS_OK, STATUS_WARNING, STATUS_FAILED, STATUS_NOT_TRIED };
+
+static const struct {
+    const char *word, *name, *colour;
+} statuses[] = {
+    [STATUS_OK] = {"ok", "ok", "32"},
+    [STATUS_WARNING] = {"warn", "warning", "33"},
+    [STATUS_FAILED] = {"FAIL", "failed", "31"},
+    [STATUS_NOT_TRIED] = {"-", "not tried", "2"},
+};
+
+uint64_t report_now_ms(void) {
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void report_init(struct report *report, bool json) {
+    const char *no_color = getenv("NO_COLOR"); /* https://no-color.org */
+    const char *term = getenv("TERM");
+
+    memset(report, 0, sizeof *report);
+    report->json = json;
+    report->live = !json && isatty(STDOUT_FILENO) && term != NULL &&
+                   strcmp(term, "dumb") != 0;
+    report->colour = report->live && (no_color == NULL || *no_color == '\0');
+    report->steps = json_array();
+}
+
+static void *not_null(void *pointer) {
+    if (pointer == NULL) {
+        abort();
+    }
+    return pointer;
+}
+
+json_t *report_text(const char *text) {
+    const size_t size = strlen(text) + 1;
+    char *clean = not_null(malloc(size));
+    json_t *value = not_null(json_string(text_clean(text, clean, size)));
+
+    free(clean);
+    return value;
+}
+
+__attribute__((format(printf, 1, 0))) static json_t *
+text_format(const char *format, va_list arguments) {
+    json_t *value;
+    char *text;
+
+    if (vasprintf(&text, format, arguments) < 0) {
+        abort();
+    }
+    value = report_text(text);
+    free(text);
+    return value;
+}
+
+static const char *step_text(const struct report *report, const char *key) {
+    return json_string_value(json_object_get(report->step, key));
+}
+
+void report_set(struct report *report, const char *key, json_t *value) {
+    if (json_object_set_new(report->step, key, value) != 0) {
+        abort();
+    }
+}
+
+__attribute__((format(printf, 3, 0))) static void
+step_begin(struct report *report, const char *name, const char *format,
+           va_list arguments) {
+    report->step = not_null(json_object());
+    report->begin_ms = report_now_ms();
+    report_set(report, "step", json_string(name));
+    if (report->endpoint != NULL) {
+        report_set(report, "endpoint", json_string(report->endpoint));
+    }
+    report_set(report, "title", text_format(format, arguments));
+    report_set(report, "status", json_null());
+    report_set(report, "ms", json_null());
+    report_set(report, "text", json_null());
+    report_set(report, "notes", json_array());
+}
+
+void report_begin(struct report *report, const char *name, const char *format,
+                  ...) {
+    va_list arguments;
+
+    va_start(arguments, format);
+    step_begin(report, name, format, arguments);
+    va_end(arguments);
+    if (report->live) {
+        printf("\r%-*s%.60s...", INDENT, "", step_text(report, "title"));
+        fflush(stdout);
+    }
+}
+
+void report_note(struct report *report, const char *format, ...) {
+    va_list arguments;
+
+    va_start(arguments, format);
+    json_array_append_new(json_object_get(report->step, "notes"),
+                          text_format(format, arguments));
+    va_end(arguments);
+}
+
+static void step_print(const struct report *report, enum status status) {
+    const char *colour = statuses[status].colour;
+    char time[INDENT] = "";
+    const json_t *note;
+    size_t i;
+
+    if (report->live) {
+        printf("\r\033[K");
+    }
+    if (status != STATUS_NOT_TRIED) {
+        snprintf(time, sizeof time, "%6" JSON_INTEGER_FORMAT " ms",
+                 json_integer_value(json_object_get(report->step, "ms")));
+    }
+    printf("%s%s%s%-4s%s%-*s%s: %s\n", report->colour ? "\033[" : "",
+           report->colour ? colour : "", report->colour ? "m" : "",
+           statuses[status].word, report->colour ? "\033[0m" : "", INDENT - 4,
+           time, step_text(report, "title"), step_text(report, "text"));
+    json_array_foreach(json_object_get(report->step, "notes"), i, note) {
+        printf("%-*s%s\n", INDENT, "", json_string_value(note));
+    }
+    fflush(stdout);
+}
+
+/* Takes over text. */
+static void step_end(struct report *report, enum status status, json_t *text) {
+    uint64_t ms = report_now_ms() - report->begin_ms;
+
+    report_set(report, "status", json_string(statuses[status].name));
+    report_set(report, "ms",
+               status == STATUS_NOT_TRIED ? json_null()
+                                          : json_integer((json_int_t)ms));
+    report_set(report, "text", text);
+    if (!report->json) {
+        step_print(report, status);
+    }
+    json_array_append_new(report->steps, report->step);
+    report->step = NULL;
+}
+
+void report_ok(struct report *report, const char *format, ...) {
+    va_list arguments;
+
+    va_start(arguments, format);
+    step_end(report, STATUS_OK, text_format(format, arguments));
+    va_end(arguments);
+}
+
+void report_warn(struct report *report, const char *format, ...) {
+    va_list arguments;
+
+    va_start(arguments, format);
+    report->warned = true;
+    step_end(report, STATUS_WARNING, text_format(format, arguments));
+    va_end(arguments);
+}
+
+void report_fail(struct report *report, int error, const char *advice,
+                 const char *format, ...) {
+    va_list arguments;
+
+    if (error != 0) {
+        report_set(report, "error_code", json_integer(error));
+    }
+    if (report->code == EXITS_OK) {
+        report->code = error != 0 ? exits_code(error) : EXITS_CONFIG;
+        report->advice = advice != NULL ? advice : doctor_advice(error);
+        report->first = not_null(strdup(step_text(report, "title")));
+    }
+    va_start(arguments, format);
+    step_end(report, STATUS_FAILED, text_format(format, arguments));
+    va_end(arguments);
+}
+
+void report_skip(struct report *report, const char *name, const char *format,
+                 ...) {
+    va_list arguments;
+
+    va_start(arguments, format);
+    step_begin(report, name, format, arguments);
+    va_end(arguments);
+    step_end(report, STATUS_NOT_TRIED, json_string("not tried"));
+}
+
+static void json_print(const struct report *report) {
+    json_t *object = not_null(
+        json_pack("{s:i,s:b,s:i,s:s?,s:O}", "version", REPORT_VERSION, "ok",
+                  report->code == EXITS_OK, "exit_status", report->code,
+                  "advice", report->advice, "steps", report->steps));
+
+    json_dumpf(object, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+    putchar('\n');
+    json_decref(object);
+}
+
+int report_end(struct report *report) {
+    int code = report->code;
+
+    if (report->json) {
+        json_print(report);
+    } else if (code != EXITS_OK) {
+        printf("\nfirst failure: %s\nwhat to do: %s\n", report->first,
+               report->advice);
+    } else {
+        puts(report->warned ? "\nnothing failed; mind what says warn"
+                            : "\nall is well");
+    }
+    json_decref(report->steps);
+    free(report->first);
+    return code;
+}

@@ -1,0 +1,357 @@
+/*
+ * The session itself, by the library as `mini-stream stream` uses it.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "doctor_session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text.h"
+
+#define MESSAGE_LEN 65536
+#define AHEAD_LEN 65536
+
+/* The wall clock may be off by so much before it is worth a word, s. */
+#define SKEW_MAX_S 5
+
+/* The longest sleep. */
+#define WAIT_MS 200
+
+static struct mst_client client;
+MST_MEMORY(memory, MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, MESSAGE_LEN,
+           AHEAD_LEN);
+
+static struct {
+    bool begun;
+    unsigned timeout_ms;
+    const char *market; /* or NULL */
+    bool has_token, loaded;
+    int64_t lifetime_s;
+    char scope[MST_LINE_MAX + 1];
+    struct mst_event held; /* that came in the same poll as the token */
+    bool has_held;
+} session;
+
+/* What the client has come to, until the next event. */
+enum outcome { OUTCOME_EVENT, OUTCOME_TOKEN, OUTCOME_LATE, OUTCOME_CLOSED };
+
+static void session_trace(void *context, const struct mst_trace *trace) {
+    (void)context;
+    if (trace->kind == MST_TRACE_TOKEN && strcmp(trace->text, "dropped") != 0) {
+        session.has_token = true;
+        session.loaded = strcmp(trace->text, "loaded") == 0;
+        session.lifetime_s = trace->value;
+        snprintf(session.scope, sizeof session.scope, "%.*s", (int)trace->len,
+                 (const char *)trace->data);
+    } else if (trace->kind == MST_TRACE_OPEN) {
+        text_set_target(trace->link, trace->text, trace->value);
+    }
+}
+
+int session_begin(struct mst_config *config, const struct network *network,
+                  const char *market, unsigned timeout_ms) {
+    int rc;
+
+    session.timeout_ms = timeout_ms;
+    session.market = market;
+    config->flags |= MST_TRACE_ALL; /* also where an attempt goes */
+    config->trace = session_trace;
+    config->resolve_ms = config->connect_ms = config->tls_ms = timeout_ms;
+    config->token_ms = config->upgrade_ms = config->answer_ms = timeout_ms;
+    config->closing_ms = timeout_ms;
+    rc = mst_client_init(&client, config, &network->port, &memory);
+    session.begun = rc == 0;
+    if (rc == 0) {
+        rc = mst_subscribe(&client,
+                           market != NULL ? MST_MARKET_DATA : MST_HEARTBEAT,
+                           market, NULL);
+    }
+    return rc;
+}
+
+void session_end(void) {
+    if (session.begun) {
+        mst_client_wipe(&client);
+    }
+}
+
+/* Goes on until there is an event, or a token where one is waited for, or the
+ * time is up. An event's pointers live until the next call. */
+static enum outcome session_next(struct network *network, uint64_t end_ms,
+                                 bool token, struct mst_event *event) {
+    const struct mst_link *link = &client.link;
+
+    if (session.has_held) {
+        session.has_held = false;
+        *event = session.held;
+        return OUTCOME_EVENT;
+    }
+    for (;;) {
+        int rc = mst_poll(&client, event);
+
+        if (rc < 0) {
+            return OUTCOME_CLOSED;
+        }
+        if (token && session.has_token) {
+            session.has_held = rc > 0;
+            session.held = *event;
+            return OUTCOME_TOKEN;
+        }
+        if (rc > 0) {
+            return OUTCOME_EVENT;
+        }
+        if (report_now_ms() >= end_ms) {
+            return OUTCOME_LATE;
+        }
+        mst_posix_wait(&network->posix, &link, 1, WAIT_MS);
+    }
+}
+
+/* What to do about a failure, or NULL for what its error usually asks for. */
+static const char *failure_advice(const struct mst_failure *failure) {
+    if (failure->error != MST_ERR_TOKEN_REFUSED || failure->text == NULL) {
+        return NULL;
+    }
+    if (strcmp(failure->text, "invalid_client") == 0) {
+        return "the token endpoint does not know this client_id with this "
+               "secret: check both, and that auth_url is of the environment "
+               "that they are for";
+    }
+    if (strcmp(failure->text, "invalid_scope") == 0) {
+        return "this client may not have the scope of the stream: ask the "
+               "service to grant it";
+    }
+    return NULL;
+}
+
+/* The step at hand has failed of this. */
+static void tell_failure(struct report *report,
+                         const struct mst_failure *failure) {
+    struct mst_failure said = *failure;
+    char text[TEXT_FAILURE_LEN];
+
+    said.permanent = false; /* there is no next attempt here */
+    said.retry_ms = 0;
+    text_failure(&said, 0, text);
+    if (said.http_status != 0) {
+        report_set(report, "http_status", json_integer(said.http_status));
+    }
+    report_fail(report, said.error, failure_advice(&said), "%s", text);
+}
+
+/* The step at hand has ended without an event that is wanted. */
+static void tell_late(struct report *report, enum outcome outcome) {
+    if (outcome == OUTCOME_LATE) {
+        report_fail(report, MST_ERR_TIMEOUT,
+                    "it can be reached and does not answer in time: try again, "
+                    "or with more --timeout; if it lasts, ask the service",
+                    "nothing within %g s (stage %s)",
+                    (double)session.timeout_ms / 1000,
+                    mst_state_name(mst_link_state(&client.link)));
+    } else {
+        report_fail(report, MST_ERR_CLOSED, NULL, "the client has ended");
+    }
+}
+
+/* ------------------------------------------------------------------------
+ * The steps
+ * ------------------------------------------------------------------------ */
+
+static void tell_token(struct report *report) {
+    if (session.lifetime_s >= 0) {
+        report_set(report, "lifetime_s", json_integer(session.lifetime_s));
+        report_ok(report, "%s, good for %" PRId64 " s",
+                  session.loaded ? "kept from before" : "obtained",
+                  session.lifetime_s);
+    } else {
+        report_ok(report, "%s, without an end",
+                  session.loaded ? "kept from before" : "obtained");
+    }
+    report_begin(report, "scope", "scope");
+    report_set(report, "scope", report_text(session.scope));
+    report_ok(report, "%s is granted", session.scope);
+}
+
+static void tell_skew(struct report *report) {
+    const struct mst_stats *stats = mst_link_stats(&client.link);
+    const int64_t skew_s = stats->skew_s;
+
+    if (!stats->has_skew && !session.has_token) {
+        report_skip(report, "skew", "clock against the service's");
+        return;
+    }
+    report_begin(report, "skew", "clock against the service's");
+    report_set(report, "skew_s",
+               stats->has_skew ? json_integer(skew_s) : json_null());
+    if (!stats->has_skew) {
+        report_ok(report, "not known: the service's answer has no date");
+    } else if (skew_s > SKEW_MAX_S || skew_s < -SKEW_MAX_S) {
+        report_warn(report, "%" PRId64 " s %s: have it set by NTP",
+                    skew_s < 0 ? -skew_s : skew_s,
+                    skew_s < 0 ? "behind" : "ahead");
+    } else {
+        report_ok(report, "the same to within %d s", SKEW_MAX_S);
+    }
+}
+
+static bool check_token(struct report *report, struct network *network) {
+    const uint64_t end_ms = report_now_ms() + session.timeout_ms;
+    struct mst_event event;
+    enum outcome outcome;
+
+    report_begin(report, "token", "token");
+    outcome = session_next(network, end_ms, true, &event);
+    if (outcome == OUTCOME_TOKEN) {
+        tell_token(report);
+        tell_skew(report);
+        return true;
+    }
+    if (outcome != OUTCOME_EVENT) {
+        tell_late(report, outcome);
+        report_skip(report, "scope", "scope");
+    } else if (event.as.failure.error == MST_ERR_TOKEN_SCOPE) {
+        report_ok(report, "obtained");
+        report_begin(report, "scope", "scope");
+        tell_failure(report, &event.as.failure);
+    } else {
+        tell_failure(report, &event.as.failure);
+        report_skip(report, "scope", "scope");
+    }
+    tell_skew(report);
+    return false;
+}
+
+static bool check_handshake(struct report *report, struct network *network) {
+    const uint64_t end_ms = report_now_ms() + session.timeout_ms;
+    struct mst_event event;
+    enum outcome outcome;
+
+    report_begin(report, "handshake", "WebSocket handshake");
+    outcome = session_next(network, end_ms, false, &event);
+    if (outcome != OUTCOME_EVENT) {
+        tell_late(report, outcome);
+    } else if (event.type == MST_EVENT_OPEN) {
+        report_set(report, "http_status", json_integer(101));
+        report_ok(report, "HTTP status 101, the stream is open");
+        return true;
+    } else {
+        tell_failure(report, &event.as.failure);
+    }
+    return false;
+}
+
+/* Looks at an event of the open stream. Returns whether it ends the step. */
+static bool take_event(struct report *report, const struct mst_event *event,
+                       size_t *levels, bool *good) {
+    const struct mst_entry *entry = &event->as.entry;
+
+    *good = false;
+    switch (event->type) {
+    case MST_EVENT_ENTRY:
+        if (entry->success) {
+            return false;
+        }
+        report_fail(report, MST_ERR_SERVICE, NULL,
+                    "subscription refused: %s %s: %s", entry->channel_name,
+                    entry->market,
+                    entry->text[0] != '\0' ? entry->text : "no reason given");
+        return true;
+    case MST_EVENT_SERVICE_ERROR:
+        report_fail(report, MST_ERR_SERVICE, NULL, "the service says: %s %s",
+                    event->as.service_error.code_text,
+                    event->as.service_error.message);
+        return true;
+    case MST_EVENT_CLOSED:
+    case MST_EVENT_ERROR: tell_failure(report, &event->as.failure); return true;
+    case MST_EVENT_HEARTBEAT:
+        report_ok(report, "subscribed, a heartbeat has come");
+        break;
+    case MST_EVENT_PART:
+        *levels += event->as.part.count;
+        if (!event->as.part.last) {
+            return false;
+        }
+        report_ok(report, "subscribed, %s of %zu levels has come",
+                  event->as.part.snapshot ? "a snapshot" : "an update",
+                  *levels);
+        break;
+    default: return false;
+    }
+    *good = true;
+    return true;
+}
+
+static bool check_message(struct report *report, struct network *network) {
+    const uint64_t end_ms = report_now_ms() + session.timeout_ms;
+    struct mst_event event;
+    enum outcome outcome;
+    size_t levels = 0;
+    bool good;
+
+    report_begin(report, "message", "first message of %s",
+                 session.market != NULL ? session.market : "heartbeat");
+    do {
+        outcome = session_next(network, end_ms, false, &event);
+        if (outcome != OUTCOME_EVENT) {
+            tell_late(report, outcome);
+            return false;
+        }
+    } while (!take_event(report, &event, &levels, &good));
+    return good;
+}
+
+static void check_close(struct report *report, struct network *network) {
+    const uint64_t end_ms = report_now_ms() + session.timeout_ms;
+    struct mst_event event = {.type = MST_EVENT_NONE};
+    enum outcome outcome;
+
+    report_begin(report, "close", "close");
+    mst_close(&client);
+    do {
+        outcome = session_next(network, end_ms, false, &event);
+    } while (outcome == OUTCOME_EVENT && event.type != MST_EVENT_CLOSED);
+    if (outcome != OUTCOME_EVENT) {
+        tell_late(report, outcome);
+    } else if (event.as.failure.error != MST_OK) {
+        tell_failure(report, &event.as.failure);
+    } else {
+        report_ok(report, "closed as asked");
+    }
+}
+
+static void skip_stream(struct report *report, bool handshake, bool message) {
+    if (handshake) {
+        report_skip(report, "handshake", "WebSocket handshake");
+    }
+    if (message) {
+        report_skip(report, "message", "first message of %s",
+                    session.market != NULL ? session.market : "heartbeat");
+    }
+    report_skip(report, "close", "close");
+}
+
+void session_check(struct report *report, struct network *network,
+                   bool reachable) {
+    if (!check_token(report, network) || !reachable) {
+        skip_stream(report, true, true);
+    } else if (!check_handshake(report, network)) {
+        skip_stream(report, false, true);
+    } else if (!check_message(report, network) &&
+               mst_link_state(&client.link) != MST_STATE_OPEN) {
+        skip_stream(report, false, false);
+    } else {
+        check_close(report, network);
+    }
+}
+
+void session_skip(struct report *report, const char *market) {
+    session.market = market;
+    report_skip(report, "token", "token");
+    report_skip(report, "scope", "scope");
+    report_skip(report, "skew", "clock against the service's");
+    skip_stream(report, true, true);
+}

@@ -1,0 +1,140 @@
+"""What the tests of `mini-stream doctor` share: the program as a user runs it,
+its report, and servers with certificates good and bad.
+
+SPDX-License-Identifier: 0BSD
+"""
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+from e2e import BUILD, HANG_S, Sandbox, check, environment_with
+from tinyproxy import LOGIN, PASSWORD
+from tls_certificates import make_certificates
+from tls_lab import OpensslServer
+
+TOOL = os.path.join(BUILD, "mini-stream")
+OK, USAGE, CONFIG, ACCESS, NETWORK, SERVICE, LOCAL = 0, 2, 3, 4, 5, 6, 7
+SCOPE = "exchange:read_aggregated_marketdata_stream"
+TOKEN = "token-that-nobody-may-see"
+# What a terminal obeys, but for the ends of lines.
+CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e"
+                     "\u2066-\u2069]")
+SECRETS = ("sandbox-secret", TOKEN, PASSWORD, LOGIN, "dHJhZGVyOnMzY3JldA")
+FOLDER = tempfile.TemporaryDirectory()
+CERTIFICATES = make_certificates(FOLDER.name)
+# Steps in their order, for a server without a proxy.
+SERVER_STEPS = ["dns", "tcp", "tls"]
+SESSION_STEPS = ["token", "scope", "skew", "handshake", "message", "close"]
+
+
+def equal(expected, got, what=""):
+    check(expected == got, f"{what}\n  expected: {expected!r}\n  got: {got!r}")
+
+
+def matches(pattern, text):
+    check(re.search(pattern, text), f"no {pattern!r} in {text!r}")
+
+
+def environment(**variables):
+    return environment_with(**{
+        "HOME": "/nonexistent", "LC_ALL": "C.UTF-8",
+        "MINI_STREAM_CLIENT_ID": "sandbox-client",
+        "MINI_STREAM_CLIENT_SECRET": "sandbox-secret", **variables})
+
+
+def run(*arguments, prefix=(), **variables):
+    """(exit status, standard output, standard error), all harmless and
+    without a secret."""
+    done = subprocess.run([*prefix, TOOL, "doctor", *arguments],
+                          env=environment(**variables), text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=HANG_S, check=False)
+    said = done.stdout + done.stderr
+    check(not CONTROL.search(said), f"not harmless: {said!r}")
+    for secret in SECRETS:
+        check(secret not in said, f"{secret} is told: {said}")
+    return done.returncode, done.stdout, done.stderr
+
+
+class Report:
+    """What doctor says as JSON, once it was checked for its form."""
+
+    def __init__(self, status, *arguments, **variables):
+        got, out, err = run("--json", *arguments, **variables)
+        equal((status, ""), (got, err), out)
+        self.all = json.loads(out)
+        equal((1, status == OK, status),
+              (self.all["version"], self.all["ok"], self.all["exit_status"]))
+        equal(status == OK, self.all["advice"] is None)
+        self.steps = self.all["steps"]
+        for step in self.steps:
+            check(step["status"] in ("ok", "warning", "failed", "not tried"),
+                  step)
+            check(isinstance(step["text"], str) and step["text"], step)
+            equal(step["status"] == "not tried", step["ms"] is None, step)
+            check(all(isinstance(note, str) for note in step["notes"]), step)
+        equal(status == OK, not self.failed(), out)
+
+    def failed(self):
+        return [step for step in self.steps if step["status"] == "failed"]
+
+    def names(self):
+        return [step["step"] for step in self.steps]
+
+    def step(self, name, endpoint=None):
+        found = [step for step in self.steps if step["step"] == name
+                 and step.get("endpoint") == endpoint]
+        equal(1, len(found), (name, endpoint, self.names()))
+        return found[0]
+
+    def status(self, name, endpoint=None):
+        return self.step(name, endpoint)["status"]
+
+    def fails(self, name, text, advice="", endpoint=None):
+        """The first step that failed is this one; all that need it were not
+        tried."""
+        first = self.failed()[0]
+        equal((name, endpoint), (first["step"], first.get("endpoint")), first)
+        matches(text, first["text"])
+        matches(advice, self.all["advice"])
+        return first
+
+
+def to(auth, ws=None, ca="anchors", timeout=3):
+    """Arguments for servers on these ports."""
+    return ("--auth-url", f"https://localhost:{auth}", "--ws-url",
+            f"wss://localhost:{ws or auth}", "--ca",
+            CERTIFICATES.path(ca + ".pem"), "--timeout", str(timeout))
+
+
+@contextlib.contextmanager
+def sandbox_of(*options):
+    state = tempfile.mkdtemp()
+    sandbox = Sandbox(state, *options)
+    try:
+        sandbox.wait_ready()
+        sandbox.arguments = ("--endpoints", sandbox.endpoints, "--ca",
+                             sandbox.ca)
+        yield sandbox
+    finally:
+        sandbox.kill()
+        shutil.rmtree(state, ignore_errors=True)
+
+
+def faults(sandbox, **active):
+    status, _, body = sandbox.fetch(
+        sandbox.urls["base_url"] + "/sandbox/faults",
+        json.dumps(active).encode(), "POST")
+    equal(200, status, body)
+
+
+def serve(name, *arguments, chain=None):
+    """openssl s_server with a certificate and, if named, its chain."""
+    path = CERTIFICATES.path
+    more = ("-cert_chain", path(chain + ".pem")) if chain else ()
+    return OpensslServer("-cert", path(name + ".pem"), "-key",
+                         path(name + ".key"), *more, *arguments)

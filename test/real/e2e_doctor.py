@@ -1,0 +1,386 @@
+#!/usr/bin/env python3
+"""`mini-stream doctor` as a user runs it, against the sandbox: what it shows,
+this machine, the session, the terminal.
+
+Usage: e2e_doctor.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import contextlib
+import http.server
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from doctor import (ACCESS, CERTIFICATES, CONFIG, LOCAL, NETWORK, OK, SCOPE,
+                    SERVER_STEPS, SERVICE, SESSION_STEPS, TOKEN, TOOL, USAGE,
+                    Report, environment, equal, faults, matches, run,
+                    sandbox_of, serve, to)
+from e2e import HANG_S, check, run_all, tests_of
+from tinyproxy import free_port
+
+AT_ONCE = 3
+LINE = re.compile(r"(ok|warn|FAIL|-) {2,}(?:(\d+) ms  )?(\S.*?): (.*)")
+
+
+# ---------------------------------------------------------------------------
+# All is well
+# ---------------------------------------------------------------------------
+
+def test_all_is_well():
+    with sandbox_of() as sandbox:
+        report = Report(OK, *sandbox.arguments)
+        equal(["configuration", "clock", *SERVER_STEPS * 2, *SESSION_STEPS],
+              report.names())
+        equal({"ok"}, {step["status"] for step in report.steps})
+        documented = set(re.findall(r"\w+", run("--help")[1]))
+        for step in report.steps:
+            equal(set(), {*step, step["step"]} - documented)
+        for endpoint in ("token", "stream"):
+            port = int(sandbox.urls[{"token": "auth_url", "stream": "ws_url"}
+                                    [endpoint]].split(":")[2].rstrip("/"))
+            equal(["127.0.0.1"], report.step("dns", endpoint)["addresses"])
+            tcp = report.step("tcp", endpoint)["addresses"]
+            equal([("127.0.0.1", port, None)],
+                  [(one["address"], one["port"], one["error"]) for one in tcp])
+            tls = report.step("tls", endpoint)
+            equal("TLSv1.2", tls["tls_version"])
+            matches("^ECDHE-", tls["suite"])
+            leaf = tls["certificates"][0]
+            equal(("CN=localhost", "CN=mini_stream sandbox CA"),
+                  (leaf["subject"], leaf["issuer"]))
+            check(leaf["days_left"] in (89, 90), leaf)
+            matches(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", leaf["ends"])
+            equal("CN=mini_stream sandbox CA", tls["anchor"]["subject"])
+            check(tls["anchor"]["days_left"] in (3649, 3650), tls)
+        equal(3600, report.step("token")["lifetime_s"])
+        equal(SCOPE, report.step("scope")["scope"])
+        check(abs(report.step("skew")["skew_s"]) <= 5, report.step("skew"))
+        equal(101, report.step("handshake")["http_status"])
+        matches("heartbeat has come", report.step("message")["text"])
+
+
+def test_a_market():
+    with sandbox_of() as sandbox:
+        for library in ("fast", "bearssl", "openssl"):
+            report = Report(OK, *sandbox.arguments, "--tls", library, "BTCUSD")
+            matches(r"a snapshot of \d{3} levels",
+                    report.step("message")["text"])
+            equal("TLSv1.3" if library == "openssl" else "TLSv1.2",
+                  report.step("tls", "stream")["tls_version"])
+
+
+def test_lines():
+    """The same as JSON, for people."""
+    with sandbox_of() as sandbox:
+        report = Report(OK, *sandbox.arguments)
+        status, out, err = run(*sandbox.arguments)
+        equal((OK, ""), (status, err))
+        told, _, end = out.rpartition("\n\n")
+        equal("all is well\n", end)
+        lines = told.split("\n")
+        for line in lines:
+            check(LINE.fullmatch(line) or line.startswith(" " * 15), line)
+        equal([("ok", step["title"]) for step in report.steps],
+              [LINE.fullmatch(line).group(1, 3) for line in lines
+               if not line.startswith(" ")])
+        for words in ("secret: in MINI_STREAM_CLIENT_SECRET",
+                      "client_id: sandbox-client (environment)",
+                      f"ca: {sandbox.ca} (option)",
+                      f"auth_url: {sandbox.urls['auth_url']} "
+                      f"({sandbox.endpoints})",
+                      "server: CN=localhost, by CN=mini_stream sandbox CA, "
+                      "until 20"):
+            check(words in out, f"{words!r} is not in {out}")
+        status, out, _ = run(*sandbox.arguments, "--client-id", "nobody")
+        equal(ACCESS, status)
+        matches(r"\nFAIL +\d+ ms  token: .*invalid_client.*\n"
+                r"-              scope: not tried\n", out)
+        matches(r"\n\nfirst failure: token\nwhat to do: .*client_id.*\n$", out)
+
+
+# ---------------------------------------------------------------------------
+# This machine
+# ---------------------------------------------------------------------------
+
+def test_configuration():
+    urls = to(1)
+    for arguments, variables, text in (
+            (urls[2:], {}, "^no auth_url: give --auth-url"),
+            (urls[:2], {}, "^no ws_url: give --ws-url"),
+            (urls, {"MINI_STREAM_CLIENT_SECRET": ""}, "^no client secret: set"),
+            (urls, {"MINI_STREAM_CLIENT_ID": ""}, "^no client_id: give"),
+            ((*urls, "--secret-file", "/nonexistent/secret"), {},
+             "/nonexistent/secret.*No such file"),
+            ((*urls, "--ca", "/dev/null"), {}, "trust anchors /dev/null"),
+            ((*urls, "--profile", "/nonexistent.ini"), {}, "nonexistent.ini"),
+            ((*urls, "--proxy", "nothing@@"), {}, "setting proxy"),
+            ((*urls, "--tls", "none"), {}, "tls 'none'"),
+            ((*urls, "--auth-url", "http://localhost"), {}, "http"),
+            ((*urls, "--auth-url", "https://127.0.0.1"), {},
+             "IP address as host")):
+        report = Report(CONFIG, *arguments, **variables)
+        report.fails("configuration", text)
+        equal(["failed", "ok"], [step["status"] for step in report.steps][:2])
+        equal({"not tried"}, {step["status"] for step in report.steps[2:]})
+        equal(["configuration", "clock", *SERVER_STEPS, *SESSION_STEPS],
+              report.names())
+
+
+def test_profile():
+    with sandbox_of() as sandbox, \
+            tempfile.NamedTemporaryFile("w", suffix=".ini") as file:
+        file.write(f"[service]\nca = {sandbox.ca}\nauth_url = "
+                   f"{sandbox.urls['auth_url']}\nws_url = wss://else.invalid\n")
+        file.flush()
+        report = Report(OK, "--profile", file.name, "--ws-url",
+                        sandbox.urls["ws_url"])
+        notes = report.step("configuration")["notes"]
+        for note in (f"ca: {sandbox.ca} ({file.name})",
+                     f"ws_url: {sandbox.urls['ws_url']} (option)",
+                     "client_id: sandbox-client (environment)"):
+            check(note in notes, f"{note} is not in {notes}")
+
+
+CLOCK = """
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t id, struct timespec *now) {
+    long rc = syscall(SYS_clock_gettime, id, now);
+    if (id == CLOCK_REALTIME) now->tv_sec = WRONG(now->tv_sec);
+    return (int)rc;
+}
+time_t time(time_t *out) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (out) *out = now.tv_sec;
+    return now.tv_sec;
+}
+"""
+
+
+def wrong_clock(folder, wrong):
+    """The environment that has this for a clock."""
+    path = os.path.join(folder, "clock.so")
+    subprocess.run(["cc", "-shared", "-fPIC", f"-DWRONG(now)={wrong}", "-o",
+                    path, "-x", "c", "-"], input=CLOCK.encode(), check=True)
+    return {"LD_PRELOAD": path}
+
+
+def test_clock_not_set():
+    """A machine that has just been switched on: names and connections are
+    tried all the same."""
+    with sandbox_of() as sandbox:
+        report = Report(LOCAL, *sandbox.arguments,
+                        **wrong_clock(sandbox.state, "1000"))
+        report.fails("clock", "not set: it says 1970-01-01T00:16:40", "set-ntp")
+        equal(["ok", "ok", "not tried"] * 2,
+              [step["status"] for step in report.steps[2:8]])
+
+
+def test_clock_ahead():
+    """By 80 days: that is worth a warning, and no failure yet."""
+    with sandbox_of() as sandbox:
+        variables = wrong_clock(sandbox.state, "now + 80 * 86400")
+        report = Report(OK, *sandbox.arguments, **variables)
+        equal(["tls", "tls", "skew"],
+              [step["step"] for step in report.steps
+               if step["status"] == "warning"])
+        check(abs(report.step("skew")["skew_s"] - 80 * 86400) <= 2, report.all)
+        _, out, _ = run(*sandbox.arguments, **variables)
+        matches("\nwarn +\\d+ ms  TLS of .*, but a certificate ends soon\n",
+                out)
+        check(out.endswith("\n\nnothing failed; mind what says warn\n"), out)
+
+
+# ---------------------------------------------------------------------------
+# The session
+# ---------------------------------------------------------------------------
+
+def test_access():
+    with sandbox_of() as sandbox:
+        report = Report(ACCESS, *sandbox.arguments,
+                        MINI_STREAM_CLIENT_SECRET="wrong")
+        report.fails("token", '"invalid_client"', "client_id with this secret")
+        equal(["failed", "not tried", "ok", *["not tried"] * 3],
+              [report.status(name) for name in SESSION_STEPS])
+        report = Report(ACCESS, *sandbox.arguments, "--client-id",
+                        "sandbox-noscope")
+        report.fails("token", '"invalid_scope"', "scope of the stream")
+        report = Report(ACCESS, *sandbox.arguments, "--client-id",
+                        "sandbox-denied")
+        failed = report.fails("handshake", "allow list", "allow list")
+        equal(403, failed["http_status"])
+        for status, text, advice in (
+                (401, "not accepted", "same environment"),
+                (403, "allow list", "allow list"),
+                (429, "too many requests", "wait")):
+            faults(sandbox, upgrade={"status": status, "count": 1})
+            report = Report(ACCESS, *sandbox.arguments)
+            failed = report.fails("handshake", text, advice)
+            equal(status, failed["http_status"])
+
+
+def test_service():
+    with sandbox_of() as sandbox:
+        report = Report(SERVICE, *sandbox.arguments, "NOSUCH")
+        report.fails("message", "refused: market_data NOSUCH: UNKNOWN_CHANNEL",
+                     "symbol")
+        equal("ok", report.status("close"))
+        faults(sandbox, token={"status": 503, "count": 1})
+        report = Report(SERVICE, *sandbox.arguments)
+        report.fails("token", "503", "out of order")
+        faults(sandbox, upgrade={"status": 502, "count": 1})
+        report = Report(SERVICE, *sandbox.arguments)
+        report.fails("handshake", "HTTP status 502", "ws_url")
+        faults(sandbox, no_heartbeat={})
+        report = Report(NETWORK, *sandbox.arguments, "--timeout", "2")
+        report.fails("message", "nothing within 2 s", "ask the service")
+        equal("ok", report.status("close"))
+        faults(sandbox, freeze={"at": "token"})
+        report = Report(NETWORK, *sandbox.arguments, "--timeout", "1")
+        report.fails("tls", "no answer", "", "token")
+
+
+class Tokens(http.server.BaseHTTPRequestHandler):
+    """A token endpoint whose clock and scope are wrong, and no stream."""
+
+    def log_message(self, *_):  # pylint: disable=arguments-differ
+        pass
+
+    def date_time_string(self, timestamp=None):
+        return super().date_time_string(time.time() + self.server.ahead_s)
+
+    def do_GET(self):  # pylint: disable=invalid-name
+        self.server.upgrades.append(self.path)
+        self.send_error(501)
+
+    def do_POST(self):  # pylint: disable=invalid-name
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.meanwhile()
+        body = json.dumps({"access_token": TOKEN, "token_type": "bearer",
+                           "expires_in": 60, "scope": self.server.scope})
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+
+@contextlib.contextmanager
+def tokens_of(scope, ahead_s=0, meanwhile=lambda: None, upgrades=None):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Tokens)
+    server.socket = CERTIFICATES.context("ec").wrap_socket(server.socket,
+                                                           server_side=True)
+    server.scope, server.ahead_s = scope, ahead_s
+    server.meanwhile, server.daemon_threads = meanwhile, True
+    server.upgrades = [] if upgrades is None else upgrades
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_scope():
+    """A token that is not good for the stream."""
+    with tokens_of("another:scope") as port:
+        report = Report(ACCESS, *to(port))
+        equal("ok", report.status("token"))
+        report.fails("scope", SCOPE, "grant this client the scope")
+        equal({"not tried"}, {report.status(name) for name in
+                              ("handshake", "message", "close")})
+
+
+def test_gone_meanwhile():
+    """A stream that ends while there is a token asked for."""
+    with serve("ec", chain="between-ec") as stream:
+        def end():
+            stream.process.kill()
+            stream.process.wait()
+
+        with tokens_of(SCOPE, meanwhile=end) as port:
+            report = Report(NETWORK, *to(port, stream.port))
+    equal(["ok", "ok"], [report.status(name) for name in ("token", "scope")])
+    report.fails("handshake", "connection refused")
+
+
+def test_skew():
+    for ahead_s, words in ((3600, "behind"), (-3600, "ahead")):
+        upgrades = []
+        with tokens_of(SCOPE, ahead_s, upgrades=upgrades) as port:
+            report = Report(SERVICE, *to(port))
+        equal(1, len(upgrades), "the first refusal is what is told")
+        skew = report.step("skew")
+        equal("warning", skew["status"])
+        matches(rf"^3(599|600|601) s {words}", skew["text"])
+        check(abs(skew["skew_s"] + ahead_s) <= 1, skew)
+        report.fails("handshake", "HTTP status 501")
+
+
+# ---------------------------------------------------------------------------
+# The terminal
+# ---------------------------------------------------------------------------
+
+def on_terminal(*arguments, **variables):
+    """What it writes to a terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([TOOL, "doctor", *arguments], stdout=theirs,
+                               stdin=subprocess.DEVNULL, stderr=theirs,
+                               env=environment(**{"TERM": "xterm",
+                                                  **variables}))
+    os.close(theirs)
+    said = b""
+    with contextlib.suppress(OSError):  # the end of a terminal
+        while data := os.read(ours, 65536):
+            said += data
+    os.close(ours)
+    process.wait(HANG_S)
+    return said.decode()
+
+
+def test_colour():
+    """On a terminal alone; https://no-color.org has the rule."""
+    arguments = to(free_port())
+    for variables, coloured in (({}, True), ({"NO_COLOR": ""}, True),
+                                ({"NO_COLOR": "1"}, False)):
+        said = on_terminal(*arguments, **variables)
+        equal(coloured, "\x1b[31mFAIL\x1b[0m" in said, said)
+        equal(coloured, "\x1b[32mok" in said, said)
+        matches("TCP to localhost:\\d+: connection refused", said)
+    said = on_terminal(*arguments, TERM="dumb")
+    check("\x1b" not in said, said)
+
+
+def test_usage():
+    for arguments in (("--timeout", "0"), ("--timeout", "x"),
+                      ("--timeout", "601"), ("A", "B"), ("a b",), ("",),
+                      ("M" * 32,), ("--no-such-option",)):
+        status, out, err = run(*arguments)
+        equal((USAGE, ""), (status, out), arguments)
+        check(err, arguments)
+    for option in ("-h", "--help"):
+        status, out, err = run(option)
+        equal((OK, ""), (status, err))
+        for words in ("[MARKET]", "--timeout", "error_code", "Exit status"):
+            check(words in out, words)
+    with open("/dev/full", "w", encoding="ascii") as full:
+        done = subprocess.run([TOOL, "doctor", "--json"], stdout=full,
+                              env=environment(), stderr=subprocess.PIPE,
+                              text=True, timeout=HANG_S, check=False)
+    equal((LOCAL, "mini-stream: standard output: No space left on "
+           "device\n"), (done.returncode, done.stderr))
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), AT_ONCE))

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""`mini-stream token` as a user runs it, against the sandbox.
+
+Usage: e2e_token.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, milliseconds,
+                 run_all, tests_of)
+from tinyproxy import free_port
+
+AT_ONCE = 3
+STREAM = "exchange:read_aggregated_marketdata_stream"
+ADDRESS = "transfer:write_crypto_destination_address"
+OK, USAGE, CONFIG, ACCESS, NETWORK, SERVICE, LOCAL = 0, 2, 3, 4, 5, 6, 7
+LINES = r"""scope     (\S+)
+lifetime  (\d+) s
+expires   (\S+Z)
+"""
+
+
+def equal(expected, got, what=""):
+    check(expected == got, f"{what}\n  expected: {expected!r}\n  got: {got!r}")
+
+
+@contextlib.contextmanager
+def sandbox_of(*options):
+    state = tempfile.mkdtemp()
+    sandbox = Sandbox(state, *options)
+    try:
+        sandbox.wait_ready()
+        yield sandbox
+    finally:
+        sandbox.kill()
+        shutil.rmtree(state, ignore_errors=True)
+
+
+def run(sandbox, *arguments, client="sandbox-client", output=subprocess.PIPE,
+        **variables):
+    """(exit status, standard output, standard error), without any setting but
+    those that a token needs."""
+    env = environment_with(**{
+        "HOME": "/nonexistent", "MINI_STREAM_CLIENT_ID": client,
+        "MINI_STREAM_CLIENT_SECRET": "sandbox-secret",
+        "MINI_STREAM_AUTH_URL": sandbox.urls["auth_url"],
+        "MINI_STREAM_CA": sandbox.ca, **variables})
+    done = subprocess.run(
+        [os.path.join(BUILD, "mini-stream"), "token", *arguments], env=env,
+        stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE,
+        text=True, timeout=HANG_S, check=False)
+    out = done.stdout or ""
+    check("sandbox-secret" not in out + done.stderr, "the secret is told")
+    return done.returncode, out, done.stderr
+
+
+def fails(sandbox, status, pattern, *arguments, **variables):
+    """It says so, once and soon, and prints nothing else."""
+    begin = time.monotonic()
+    got, out, err = run(sandbox, *arguments, **variables)
+    equal((status, ""), (got, out), f"{arguments}: {err}")
+    check(re.fullmatch(f"mini-stream: {pattern}\n", err), f"{pattern}: {err!r}")
+    check(time.monotonic() - begin < 20, "it waits")
+
+
+def faults(sandbox, **active):
+    status, _, body = sandbox.fetch(
+        sandbox.urls["base_url"] + "/sandbox/faults",
+        json.dumps(active).encode(), "POST")
+    equal(200, status, body)
+
+
+def test_lines():
+    """Exactly what is to be shown: there is no room for the token in it."""
+    with sandbox_of("--token-lifetime", "1234") as sandbox:
+        before = time.time() * 1000
+        status, out, err = run(sandbox)
+        equal((OK, ""), (status, err))
+        match = re.fullmatch(LINES, out)
+        check(match, out)
+        equal((STREAM, "1234"), match.groups()[:2])
+        ends = milliseconds(match[3]) - 1234000
+        check(before - 1 <= ends <= time.time() * 1000 + 1, match[3])
+
+
+def test_json():
+    with sandbox_of() as sandbox:
+        before = time.time() * 1000
+        status, out, err = run(sandbox, "--json")
+        equal((OK, ""), (status, err))
+        told = json.loads(out)
+        equal({"scope", "lifetime_s", "expires"}, set(told))
+        ends = milliseconds(told["expires"]) - 3600000
+        check(before - 1 <= ends <= time.time() * 1000 + 1, told)
+        equal((STREAM, 3600), (told["scope"], told["lifetime_s"]))
+
+
+def test_scope():
+    with sandbox_of() as sandbox:
+        _, out, _ = run(sandbox, "--json", "--scope", ADDRESS)
+        equal(ADDRESS, json.loads(out)["scope"])
+        both = f"{STREAM} {ADDRESS}"
+        _, out, _ = run(sandbox, "--json", "--scope", both)
+        equal(both, json.loads(out)["scope"])
+        _, out, _ = run(sandbox, "--json", "--scope", ADDRESS,
+                        client="sandbox-noscope")
+        equal(ADDRESS, json.loads(out)["scope"])
+
+
+def test_no_end():
+    with sandbox_of() as sandbox:
+        faults(sandbox, expires_in={"count": 2})
+        equal(f"scope     {STREAM}\nlifetime  without an end\n",
+              run(sandbox)[1])
+        told = json.loads(run(sandbox, "--json")[1])
+        equal((None, None), (told["lifetime_s"], told["expires"]))
+
+
+def test_refused():
+    """At once, with the service's own word."""
+    with sandbox_of() as sandbox:
+        for client, secret, word in (
+                ("sandbox-client", "wrong", "invalid_client"),
+                ("nobody", "sandbox-secret", "invalid_client"),
+                ("sandbox-noscope", "sandbox-secret", "invalid_scope")):
+            fails(sandbox, ACCESS, f'.*refused: "{word}".*', client=client,
+                  MINI_STREAM_CLIENT_SECRET=secret)
+        status, out, err = run(sandbox, "--json", client="nobody")
+        told = json.loads(out)
+        equal((ACCESS, "invalid_client", 401),
+              (status, told["text"], told["http_status"]), err)
+        check("invalid_client" in err, err)
+
+
+def test_service_out_of_order():
+    with sandbox_of() as sandbox:
+        faults(sandbox, token={"status": 503, "count": 1})
+        fails(sandbox, SERVICE, ".*HTTP status 503.*")
+        faults(sandbox, token={"status": 429, "retry_after": 60, "count": 1})
+        fails(sandbox, ACCESS, ".*429.*")
+
+
+def test_network():
+    with sandbox_of() as sandbox:
+        fails(sandbox, NETWORK, ".*(refused|reach).*", "--auth-url",
+              f"https://localhost:{free_port()}")
+        fails(sandbox, NETWORK, ".*(resolved|reach).*", "--auth-url",
+              "https://nobody.invalid")
+        fails(sandbox, NETWORK, ".*not trusted.*", "--ca",
+              "/etc/ssl/certs/ca-certificates.crt")
+
+
+def test_libraries():
+    with sandbox_of() as sandbox:
+        for library in ("fast", "bearssl", "openssl"):
+            status, out, err = run(sandbox, "--tls", library)
+            equal((OK, ""), (status, err))
+            check(re.fullmatch(LINES, out), out)
+
+
+def test_settings():
+    """Of the URLs it needs one alone."""
+    with sandbox_of() as sandbox:
+        nothing = {"MINI_STREAM_AUTH_URL": ""}
+        fails(sandbox, CONFIG, "no auth_url: give --auth-url URL, --endpoints "
+              "FILE, MINI_STREAM_AUTH_URL or a profile", **nothing)
+        path = os.path.join(sandbox.state, "one.json")
+        with open(path, "w", encoding="ascii") as file:
+            json.dump({"auth_url": sandbox.urls["auth_url"]}, file)
+        equal(OK, run(sandbox, "--endpoints", path, **nothing)[0])
+        fails(sandbox, CONFIG, "no client_id: .*", client="")
+        fails(sandbox, CONFIG, "no client secret: .*",
+              MINI_STREAM_CLIENT_SECRET="")
+        for url in ("http://localhost", "localhost", "https://", "httpsx"):
+            fails(sandbox, CONFIG, r".*\(" + url + r"\)", "--auth-url", url)
+
+
+def test_usage():
+    with sandbox_of() as sandbox:
+        for arguments in (("--scope",), ("extra",), ("--no-such-option",)):
+            equal(USAGE, run(sandbox, *arguments)[0], arguments)
+        for option in ("-h", "--help"):
+            status, out, err = run(sandbox, option)
+            equal((OK, ""), (status, err))
+            check("never the token" in out and "--scope" in out, out)
+        with open("/dev/full", "w", encoding="ascii") as full:
+            status, _, err = run(sandbox, output=full)
+        equal((LOCAL, "mini-stream: standard output: No space left on "
+               "device\n"), (status, err))
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), AT_ONCE))
