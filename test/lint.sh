@@ -1,7 +1,7 @@
 #!/bin/bash
 # The checks of `make lint`: both compilers and clang-tidy, format, layering,
-# symbols, C++, scripts, the README's example. Prints a line for each and what
-# was found; the last line is the verdict.
+# symbols, C++, scripts, the README. Prints a line for each and what was found;
+# the last line is the verdict.
 # Usage: test/lint.sh C FILE...     (make lint names all)
 # MAKE: how to call make; V=1: everything that the checks say.
 # SPDX-License-Identifier: 0BSD

@@ -32,6 +32,7 @@ test     libjansson-dev         header:jansson.h    another reader of JSON
 test     iproute2               command:ip          network for names
 test     libssl-dev             module:openssl      TLS of a port, and its peer
 test     curl                   command:curl        another client of HTTP
+test     jq                     command:jq          the documents' commands
 test     cmake                  command:cmake       builds somebody's project
 test     g++                    command:g++         and one in C++
 test     pkg-config             command:pkg-config  finds what was installed

@@ -1,25 +1,45 @@
 #!/bin/sh
-# What README.md says of the code: its C block is examples/first.c, which make
-# builds; it names every error and every limit of the header.
+# How long the README and the guides are, and whether the reference names every
+# error and every limit of the header. Their blocks of code are tested by
+# real/e2e_blocks.py.
 # SPDX-License-Identifier: 0BSD
 set -eu
 cd "$(dirname "$0")/../.."
 
-block=$(awk '/^```c$/ { inside = 1; next } /^```$/ && inside { exit } inside' \
-    README.md)
-if [ -z "$block" ]; then
-    echo "README.md has no C block" >&2
-    exit 1
+guides=examples/guides
+reference=$guides/reference.md
+status=0
+
+# prose FILE: without its blocks of code.
+prose() {
+    awk '/^ *```/ { code = !code; next } !code' "$1"
+}
+
+# words FILE MAX: words have a letter or a digit; those of tables count.
+words() {
+    count=$(prose "$1" | tr -s ' |' '\n' | grep -c '[[:alnum:]]')
+    if [ "$count" -gt "$2" ]; then
+        echo "$1 has $count words: more than $2" >&2
+        status=1
+    fi
+}
+
+words README.md 1800
+tables=$(prose README.md | grep -Ec '^ *\|[-| ]+\|$')
+if [ "$tables" -gt 3 ]; then
+    echo "README.md has $tables tables: more than 3" >&2
+    status=1
 fi
-printf '%s\n' "$block" | diff -u --label README.md - examples/first.c
+for guide in "$guides"/*.md; do
+    [ "$guide" = "$reference" ] || words "$guide" 700
+done
 
 errors=$(sed -n 's/^ *MST_ERR\(_[A-Z0-9_]*\) = -.*/\1`/p' mini_stream.h)
 limits=$(sed -n 's/^#ifndef \(MST_[A-Z_]*[A-Z]\)$/\1`/p' mini_stream.h)
-missing=0
 for name in $errors $limits; do
-    if ! grep -qF -- "$name" README.md; then
-        echo "README.md does not name $name" >&2
-        missing=1
+    if ! grep -qF -- "$name" "$reference"; then
+        echo "$reference does not name $name" >&2
+        status=1
     fi
 done
-[ "$missing" -eq 0 ] && [ -n "$errors" ] && [ -n "$limits" ]
+[ "$status" -eq 0 ] && [ -n "$errors" ] && [ -n "$limits" ]

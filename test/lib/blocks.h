@@ -1,0 +1,39 @@
+/*
+ * What pieces of programs in the documents take for granted: see
+ * real/e2e_blocks.py, which compiles each of them after this header.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef BLOCKS_H
+#define BLOCKS_H
+
+#include "mini_stream.h"
+#include "mst_openssl.h"
+#include "mst_posix.h"
+#include "mst_primitives.h"
+#include "mst_proxy.h"
+
+extern struct mst_client client;
+extern struct mst_config config;
+extern const struct mst_memory memory;
+extern struct mst_event event;
+extern struct mst_port port, direct, below;
+extern struct mst_posix posix;
+extern struct mst_posix_link links[1];
+extern struct mst_primitives fast;
+extern struct mst_proxy proxy;
+extern struct mst_proxy_link proxied[1];
+extern struct mst_openssl openssl;
+extern struct mst_openssl_link secured[1];
+extern int number;
+
+/* A program's own. */
+void report(int error, int64_t skew_s);
+uint32_t least(uint32_t a, uint32_t b);
+void board_sleep(uint32_t ms);
+void network_poll(void);
+
+/* lwIP's. */
+uint32_t sys_timeouts_sleeptime(void);
+
+#endif

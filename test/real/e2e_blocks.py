@@ -1,0 +1,372 @@
+#!/usr/bin/env python3
+"""Every block of code in every document: what stands behind its ``` says how it
+is checked, and a block that says nothing, or something else, fails.
+
+  c               a file: it compiles
+  c declarations  a piece of a file: it compiles behind mini_stream.h
+  c statements    a piece of a function: it compiles behind lib/blocks.h
+  c file=PATH     it is that file
+  sh              its programs, targets and options exist
+  sh run          it runs to its end in a fresh copy of this folder
+  sh more         the same, in the shell in which the block before it ran
+  sh until=TEXT   as run, until it has printed this; for what does not end
+  sh planned      its syntax; a command, option or target does not exist yet
+  cmake           a CMakeLists.txt: examples/first.c is built by it
+  ini             a profile of mini-stream: the tool takes it
+  text            no code: output, a figure
+
+A block that is indented is told from a paragraph by nobody: it fails. So do
+links to files and headings that do not exist.
+
+Usage: e2e_blocks.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build); CC: the compiler; BEARSSL_DIR:
+where BearSSL is, if the system has none.
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import collections
+import contextlib
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import (BUILD, HANG_S, Sandbox, bearssl_options, check,
+                 environment_with, run_all)
+
+CC = os.environ.get("CC", "cc")
+CFLAGS = ["-std=c99", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic",
+          "-Wconversion", "-Werror", "-x", "c", "-I.", "-Itest/lib",
+          *(f"-Iport/{port}" for port in ("posix", "primitives", "proxy",
+                                          "openssl")), *bearssl_options()]
+PIECE = "-Wno-unused"  # what comes of it stands outside of the block
+WORDS = {"cd", "export", "until", "do", "done", "[", "exec", "wait"}
+
+Block = collections.namedtuple("Block", "document line kind how text")
+
+
+def tracked():
+    """The files of the project, also where there is no repository."""
+    if os.path.exists(".git"):
+        listed = subprocess.run(["git", "ls-files", "-z"], check=True,
+                                capture_output=True, text=True).stdout
+        return [path for path in listed.split("\0") if os.path.isfile(path)]
+    return [os.path.relpath(os.path.join(folder, name), ".")
+            for folder, _, names in os.walk(".")
+            if not re.match(r"\./(build|\.git)(/|$)", folder)
+            for name in names]
+
+
+def blocks_of(document):
+    """Its blocks; indented ones are of the kind "indented"."""
+    found = []
+    lines = None  # of the block at hand
+    before = ""
+    with open(document, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            fence = re.match(r"( *)```(.*)", line)
+            if lines is not None:
+                if fence:
+                    text = "".join(lines)
+                    found.append(Block(document, begin, *kind, text))
+                    lines = None
+                else:
+                    lines.append(line[indent:] if line.strip() else "\n")
+            elif fence:
+                indent = len(fence[1])
+                kind = (fence[2].split(" ", 1) + [""])[:2]
+                begin, lines = number, []
+            elif line.startswith("    ") and not before.strip():
+                found.append(Block(document, number, "indented", "", line))
+            before = line
+    check(lines is None, f"{document}: a block has no end")
+    return found
+
+
+def place(block):
+    return f"{block.document}:{block.line}"
+
+
+def run(command, **options):
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True,
+                          stderr=subprocess.STDOUT, check=False, **options)
+
+
+def expect(block, done):
+    check(done.returncode == 0, f"{place(block)}: {done.stdout}")
+
+
+# ---- C ----
+
+def check_c(block):
+    text = block.text
+    if block.how.startswith("file="):
+        path = block.how[5:]
+        with open(path, encoding="utf-8") as file:
+            check(file.read() == text, f"{place(block)} is not {path}")
+        return
+    if block.how == "declarations":
+        text = '#include "mini_stream.h"\n' + text
+    elif block.how == "statements":
+        text = ('#include "blocks.h"\nvoid block(void);\nvoid block(void) {\n'
+                f'{text}}}\n')
+    else:
+        check(block.how == "", f"{place(block)}: c {block.how}")
+    expect(block, run([CC, *CFLAGS, *([PIECE] if block.how else []), "-"],
+                      input=text))
+
+
+# ---- Commands that are not run ----
+
+def targets():
+    """What make can make."""
+    database = run(["make", "-pRrq", ":"]).stdout
+    return set(re.findall(r"^([\w./-]+):", database, re.M))
+
+
+def program_help(words):
+    """What a program of ours says to --help, with its commands."""
+    said = run([os.path.join(BUILD, words[0][6:]), *words[1:], "--help"],
+               env=environment_with())
+    return said.stdout if said.returncode == 0 else ""
+
+
+def missing_of_program(words):
+    """What a command line has that the program in build/ does not know."""
+    path = os.path.join(BUILD, words[0][6:])
+    if not os.access(path, os.X_OK):
+        return words[0]
+    commands = re.findall(r"^  ([a-z]+(?: [a-z]+)*)  ", program_help(words[:1]),
+                          re.M)
+    command = max((name.split() for name in commands
+                   if words[1:1 + len(name.split())] == name.split()),
+                  key=len, default=[])
+    if words[0].endswith("mini-stream") and not command \
+            and not words[1].startswith("-"):
+        return " ".join(words[:2])
+    text = program_help(words[:1] + command)
+    for word in words[1 + len(command):]:
+        option = re.match(r"--?[a-z-]+", word)
+        if option and not re.search(rf"(?<![\w-]){option[0]}(?![\w-])", text):
+            return f"{words[0]} {option[0]}"
+    return None
+
+
+def missing_of(words, known):
+    """The first thing that a command needs and that is not there, or None."""
+    while words and (re.match(r"\w+=", words[0]) or words[0] in ("do", "!")):
+        words = words[1:]
+    if not words or words[0] in WORDS:
+        return None
+    if words[0] == "make":
+        return next((word for word in words[1:] if "=" not in word
+                     and not word.startswith("-") and word not in known), None)
+    if words[0].startswith("build/") and words[0] not in known:
+        return words[0]
+    if re.match(r"build/[\w-]+$", words[0]):
+        return missing_of_program(words)
+    if "/" in words[0] and not words[0].startswith("build/"):
+        return None if os.access(words[0], os.X_OK) else words[0]
+    return None if "/" in words[0] or shutil.which(words[0]) else words[0]
+
+
+def commands_of(text):
+    """The simple commands of a script, each a list of words."""
+    for line in text.replace("\\\n", " ").splitlines():
+        words = shlex.shlex(line, posix=True, punctuation_chars=True)
+        words.whitespace_split = True
+        command = []
+        for word in words:
+            if re.fullmatch(r"[;&|()]+", word):
+                yield command
+                command = []
+            else:
+                command.append(word)
+        yield command
+
+
+def check_sh(block):
+    expect(block, run(["bash", "-n"], input=block.text))
+    known = targets()
+    missing = [what for words in commands_of(block.text)
+               for what in [missing_of(words, known)] if what]
+    if block.how == "planned":
+        check(missing, f"{place(block)}: it is there: no longer planned")
+    else:
+        check(not missing, f"{place(block)}: there is no {missing}")
+
+
+# ---- Commands that are run ----
+
+class Copy:
+    """A fresh copy of the project, with what is built already."""
+
+    def __enter__(self):
+        self.path = tempfile.mkdtemp()
+        self.tree = os.path.join(self.path, "tree")
+        for name in tracked():
+            copy = os.path.join(self.tree, name)
+            os.makedirs(os.path.dirname(copy), exist_ok=True)
+            shutil.copy2(name, copy)
+        os.symlink(os.path.abspath(BUILD), os.path.join(self.tree, "build"))
+        os.mkdir(os.path.join(self.path, "home"))
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path)
+
+    def environment(self):
+        kept = environment_with(HOME=os.path.join(self.path, "home"),
+                                TMPDIR=self.path)
+        kept.pop("BUILD", None)
+        folder = os.environ.get("BEARSSL_DIR")
+        if folder:
+            kept["CPATH"] = f"{folder}/inc:{folder}/include"
+            kept["LIBRARY_PATH"] = f"{folder}/build:{folder}/lib"
+        return kept
+
+    def run(self, text, until):
+        """Runs a script to its end, or until it has printed this; ends what it
+        has left behind. Returns whether that went well, and what it said."""
+        output = os.path.join(self.path, "output")
+        with open(output, "w+", encoding="utf-8") as file:
+            shell = subprocess.Popen(
+                ["bash", "-eu", "-c", text.replace("/tmp/", self.path + "/")],
+                cwd=self.tree, env=self.environment(), stdout=file,
+                stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                start_new_session=True)
+            try:
+                for _ in range(HANG_S * 10):
+                    ended = shell.poll() is not None
+                    file.seek(0)
+                    said = file.read()
+                    if ended or until is not None and until in said:
+                        break
+                    time.sleep(0.1)
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(shell.pid, signal.SIGKILL)
+                shell.wait()
+        if until is not None:
+            return until in said, said
+        return ended and shell.returncode == 0, said
+
+
+def check_sessions(blocks):
+    """The blocks of a document that run: each session in a copy of its own."""
+    sessions = []
+    for block in blocks:
+        if block.how != "more":
+            sessions.append([])
+        check(sessions, f"{place(block)}: sh more, after nothing")
+        sessions[-1].append(block)
+    for session in sessions:
+        how = session[-1].how
+        with Copy() as copy:
+            done, said = copy.run(
+                "".join(block.text for block in session),
+                how[6:] if how.startswith("until=") else None)
+            check(done, f"{place(session[0])}: {said}")
+
+
+# ---- Others ----
+
+def check_cmake(block):
+    with Copy() as copy:
+        there = os.path.join(copy.path, "there")
+        expect(block, run(["make", "-s", "install", f"PREFIX={there}",
+                           f"BUILD={BUILD}"]))
+        project = os.path.join(copy.path, "project")
+        os.mkdir(project)
+        shutil.copy("examples/first.c", project)
+        with open(os.path.join(project, "CMakeLists.txt"), "w",
+                  encoding="ascii") as file:
+            file.write(block.text)
+        bearssl = os.environ.get("BEARSSL_DIR", "")
+        for command in (["cmake", f"-DCMAKE_PREFIX_PATH={there}",
+                         f"-DCMAKE_LIBRARY_PATH={bearssl}/build;{bearssl}/lib",
+                         f"-DCMAKE_C_FLAGS={' '.join(bearssl_options())}",
+                         "."], ["cmake", "--build", "."]):
+            expect(block, run(command, cwd=project, env={**os.environ,
+                                                         "CC": CC}))
+
+
+def check_ini(block):
+    """The tool takes it, with its secret; only the service is another one."""
+    with tempfile.TemporaryDirectory() as folder:
+        profile = os.path.join(folder, "profile.ini")
+        with open(profile, "w", encoding="utf-8") as file:
+            file.write(block.text)
+        secret = re.search(r"^secret_file *= *(\S+)$", block.text, re.M)
+        with open(os.path.join(folder, secret[1]), "w", encoding="ascii",
+                  opener=lambda *how: os.open(*how, 0o600)) as file:
+            file.write("sandbox-secret\n")
+        sandbox = Sandbox(os.path.join(folder, "state"))
+        sandbox.wait_ready()
+        try:
+            expect(block, run(
+                [os.path.join(BUILD, "mini-stream"), "stream", "--profile",
+                 profile, "--ca", sandbox.ca, "--client-id", "sandbox-client",
+                 "--ws-url", sandbox.urls["ws_url"], "--auth-url",
+                 sandbox.urls["auth_url"], "--seconds", "3", "--plain",
+                 "BTCUSD"], env=environment_with()))
+        finally:
+            sandbox.kill()
+
+
+def check_text(block):
+    check(block.how == "", f"{place(block)}: text {block.how}")
+
+
+CHECKS = {"c": check_c, "sh": check_sh, "cmake": check_cmake,
+          "ini": check_ini, "text": check_text}
+
+
+def check_document(document):
+    blocks = blocks_of(document)
+    sessions = [block for block in blocks if block.kind == "sh"
+                and re.fullmatch("run|more|until=.+", block.how)]
+    for block in blocks:
+        check(block.kind in CHECKS,
+              f"{place(block)}: {block.kind or 'a block that says nothing'}")
+        if block not in sessions:
+            CHECKS[block.kind](block)
+    check_sessions(sessions)
+
+
+# ---- Links ----
+
+def headings(document):
+    """Its headings, as links name them."""
+    with open(document, encoding="utf-8") as file:
+        text = re.sub(r"^ *```.*?^ *```", "", file.read(), flags=re.M | re.S)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+            for title in re.findall(r"^#+ (.+)$", text, re.M)}
+
+
+def check_links():
+    for document in DOCUMENTS:
+        with open(document, encoding="utf-8") as file:
+            links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)",
+                               file.read())
+        for path, heading in links:
+            to = os.path.normpath(os.path.join(os.path.dirname(document),
+                                               path)) if path else document
+            check(os.path.exists(to), f"{document}: there is no {to}")
+            check(not heading or heading in headings(to),
+                  f"{document}: {to} has no {heading}")
+
+
+DOCUMENTS = sorted(path for path in tracked() if path.endswith(".md"))
+TESTS = {"links": check_links,
+         **{document: lambda document=document: check_document(document)
+            for document in DOCUMENTS}}
+
+if __name__ == "__main__":
+    sys.exit(run_all(TESTS, 2))
