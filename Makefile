@@ -92,9 +92,6 @@ POSIX = $(BUILD)/libmst_posix.a
 OPENSSL = $(BUILD)/libmst_openssl.a
 PRIMITIVES = $(BUILD)/libmst_primitives.a
 
-INSTALLED = $(DESTDIR)$(PREFIX)
-VERSION = $(shell sed -n 's/^.define MST_VERSION "\(.*\)"/\1/p' mini_stream.h)
-
 # IPsec-MB is for x86-64 only; elsewhere all primitives are libcrypto's.
 ipsec_mb = $(filter x86_64-%,$(shell $(CC) -dumpmachine))
 primitives_libs = $(call libs,$(PRIMITIVES_MODULES)) \
@@ -110,35 +107,20 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all install packages demo test test-ports tests year objects lint tidy size bench bench-plot \
+.PHONY: all packages demo test test-ports tests year objects lint tidy size bench bench-plot \
 	count oracle plans fuzz windows windows-programs format help clean
 
 ## The library and the programs: mini-stream, sandbox, the examples (default)
 all: $(PROGRAMS) $(LIBRARY)
 	@: # and says nothing where nothing is to be done
 
-## Install library and what is beside it to PREFIX (/usr/local), under DESTDIR
-install: $(LIBRARY) $(POSIX) $(OPENSSL) $(PRIMITIVES)
-	install -d $(INSTALLED)/include $(INSTALLED)/lib/pkgconfig \
-		$(INSTALLED)/lib/cmake/mini_stream
-	install -m 644 mini_stream.h port/posix/mst_posix.h \
-		port/proxy/mst_proxy.h port/openssl/mst_openssl.h \
-		port/primitives/mst_primitives.h port/cares/mst_cares.h \
-		$(INSTALLED)/include
-	install -m 644 $^ $(INSTALLED)/lib
-	install -m 644 port/install/*.pc $(INSTALLED)/lib/pkgconfig
-	install -m 644 port/install/*.cmake $(INSTALLED)/lib/cmake/mini_stream
-	sed -i 's/@VERSION@/$(VERSION)/; s/@IPSEC_MB@/$(if $(ipsec_mb),-lIPSec_MB)/' \
-		$(patsubst port/install/%.pc,$(INSTALLED)/lib/pkgconfig/%.pc, \
-		$(wildcard port/install/*.pc)) \
-		$(INSTALLED)/lib/cmake/mini_stream/*.cmake
-
-## Install what `all` needs and is missing (Debian packages)
+## Install what `all` and `install` need and is missing (Debian packages)
 packages:
-	@test/packages.sh build tool sandbox
+	@test/packages.sh build tool sandbox install
 
 ## Stream for DEMO_SECONDS (10) from a local exchange; installs what is missing
-demo: packages
+demo:
+	@test/packages.sh build tool sandbox
 	$(again) all
 	@examples/demo.sh
 
@@ -243,7 +225,8 @@ help:
 	@awk '/^## / { text = substr($$0, 4); next } \
 		text && /^[a-z-]+:/ { sub(/:.*/, ""); \
 		printf "  make %-13s %s\n", $$0, text } { text = "" }' \
-		Makefile examples/firmware/firmware.mk test/cross.mk
+		Makefile port/install/package.mk examples/firmware/firmware.mk \
+		test/cross.mk
 	@echo "Variables: CC CFLAGS BUILD BEARSSL_DIR PREFIX DESTDIR DEMO_SECONDS FUZZ_SECONDS ARCH V=1"
 
 # V=1 shows the commands.
@@ -381,6 +364,7 @@ PLANS_SRC = mini_stream.c port/mock/mst_mock.c test/session/plans.c \
 $(BUILD)/bench/plans: $(PLANS_SRC:%.c=$(BUILD)/bench/obj/%.o)
 	$(link) $(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
 
+include port/install/package.mk
 include examples/firmware/firmware.mk
 include test/cross.mk
 

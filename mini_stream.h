@@ -30,6 +30,7 @@
 extern "C" {
 #endif
 
+/* The version of this header. */
 #define MST_VERSION "0.1.0"
 
 /* ---- Limits ----------------------------------------------------------------
@@ -104,6 +105,7 @@ extern "C" {
 #endif
 
 /* ---- Errors, banded by layer --------------------------------------------- */
+/* What a call returns and an event tells. */
 enum mst_error {
     MST_OK = 0,
     /* The caller's: nothing has happened. */
@@ -295,6 +297,7 @@ struct mst_endpoint {
 
 struct br_ssl_client_context_; /* BearSSL's, for tls_setup */
 struct br_x509_class_;
+/* What a port gives: its functions and what it says of itself. */
 struct mst_port {
     void *context;  /* handed to every function */
     unsigned flags; /* MST_PORT_SECURE and MST_PORT_DRAINS, or 0 */
@@ -346,6 +349,7 @@ struct mst_port {
 };
 
 /* ---- Events -------------------------------------------------------------- */
+/* What can be subscribed, of a market; the heartbeat is of none. */
 enum mst_channel {
     MST_MARKET_DATA,
     MST_TOP_OF_BOOK,
@@ -356,7 +360,7 @@ enum mst_channel {
 /* The channel's name on the wire ("market_data.top_of_book"), or "". */
 const char *mst_channel_name(enum mst_channel channel);
 
-enum mst_side { MST_BID, MST_ASK };
+enum mst_side { MST_BID, MST_ASK }; /* of a book, and of a level */
 
 /* A price level (specification, section 2.2). Also the unit in which books
  * are stored, hence packed: use mst_level_price() and mst_level_amount(). */
@@ -403,6 +407,7 @@ struct mst_execution {
                   * connection; of the two at most one is not marked */
 };
 
+/* What a request asks for. */
 enum mst_action { MST_SUBSCRIBE, MST_UNSUBSCRIBE, MST_SUBSCRIPTION_LIST };
 
 /* One entry of a response (specification, sections 2.1 and 4.1). */
@@ -465,6 +470,7 @@ struct mst_address_result {
     size_t body_len;
 };
 
+/* Type of an event, and the member of its union that is set. */
 enum mst_event_type {
     MST_EVENT_NONE,
     MST_EVENT_OPEN,      /* connected; subscriptions follow: no payload */
@@ -481,6 +487,7 @@ enum mst_event_type {
     MST_EVENT_LEADER,        /* of a pair: from now on this link leads */
     MST_EVENT_UNKNOWN        /* message of an unknown kind: unknown */
 };
+/* What a poll hands out. */
 struct mst_event {
     enum mst_event_type type;
     int link;              /* the link it came by */
@@ -516,8 +523,8 @@ struct mst_event {
 /* ---- Decoder: messages to events, I/O-free ---------------------------------
  * The client has one inside; it works alone, too. Members are private. */
 
-#define MST_KEY_MAX 23
-#define MST_MINUTE_LEN 17
+#define MST_KEY_MAX 23    /* private */
+#define MST_MINUTE_LEN 17 /* private */
 
 struct mst_json {
     uint8_t state, depth, deepest, take_depth, mode;
@@ -606,6 +613,7 @@ struct mst_travelrule {
     const char *vasp_id, *custodian_type;             /* not "" */
 };
 
+/* Whether an address shall be bookmarked. */
 enum mst_bookmark {
     MST_BOOKMARK_UNCHANGED, /* on creation: not bookmarked */
     MST_BOOKMARK_FALSE,
@@ -698,6 +706,7 @@ void mst_problem_read(const void *body, size_t len,
                       struct mst_problem *problem);
 
 /* ---- Book ---------------------------------------------------------------- */
+/* Whether a book can be relied on. */
 enum mst_book_state {
     MST_BOOK_EMPTY,    /* nothing has come yet */
     MST_BOOK_BUILDING, /* is being merged: no depth is given */
@@ -788,6 +797,7 @@ void mst_book_check(struct mst_book *book, const struct mst_top *top,
 /* Marks the book stale; the next part begins a new one. */
 void mst_book_stale(struct mst_book *book, enum mst_book_reason reason);
 
+/* Where the book stands, and why it is not live. */
 enum mst_book_state mst_book_state(const struct mst_book *book);
 enum mst_book_reason mst_book_reason(const struct mst_book *book);
 unsigned mst_book_flags(const struct mst_book *book); /* the doubts, or 0 */
@@ -821,6 +831,7 @@ int mst_book_spread(const struct mst_book *book, struct mst_decimal *spread);
 int mst_book_mid(const struct mst_book *book, struct mst_decimal *mid);
 
 /* ---- WebSocket (RFC 6455), I/O-free: a client's framing, both directions - */
+/* Kinds of frames (RFC 6455, section 5.2). */
 enum mst_ws_opcode {
     MST_WS_CONTINUATION = 0x0,
     MST_WS_TEXT = 0x1,
@@ -855,7 +866,7 @@ struct mst_ws_piece {
     uint16_t close_code; /* of a close frame; 1005 where it has none */
 };
 
-void mst_ws_init(struct mst_ws *ws);
+void mst_ws_init(struct mst_ws *ws); /* for a new connection */
 /* Reads on; *used bytes of data were consumed. Returns 1 with a piece; 0 when
  * data is used up (call it until then); or an MST_ERR_WS_... that stays until
  * mst_ws_init(). A text's last piece comes only when all of it is UTF-8. */
@@ -910,6 +921,7 @@ int mst_http_status(const struct mst_http *http);
 /* ---- Trace: what the library does, for people and for recordings -----------
  * No secret passes it: none of a token exchange, and Authorization is masked at
  * equal length. */
+/* What the trace is told of, and the members that it has. */
 enum mst_trace_kind {
     MST_TRACE_STATE, /* the link goes from a state to another: from, state */
     MST_TRACE_ERROR, /* each attempt or connection that failed: error, state */
@@ -934,6 +946,7 @@ enum mst_repair {
     MST_REPAIR_STRAY    /* an audit had one that is not wanted: unsubscribed */
 };
 
+/* What the trace is told, of the link that is named. */
 struct mst_trace {
     enum mst_trace_kind kind;
     int link;                   /* mst_config.link */
@@ -956,10 +969,10 @@ struct mst_trace {
 #define MST_RECORD_OUT_FULL 16469
 #define MST_RECORD_OUT_MIN 597
 
-#define MST_ALIGNED(n) (((size_t)(n) + 15u) & ~(size_t)15u)
+#define MST_ALIGNED(n) (((size_t)(n) + 15u) & ~(size_t)15u) /* private */
 #ifndef MST_NO_TLS
-#define MST_AHEAD_USUAL 4096
-#define MST_TLS_LEN sizeof(br_ssl_client_context)
+#define MST_AHEAD_USUAL 4096                      /* private */
+#define MST_TLS_LEN sizeof(br_ssl_client_context) /* private */
 #define MST_TLS_HELD 128u /* bytes of a handshake that are held back */
 /* A certificate is checked in the room of the message: before any comes. */
 #define MST_MESSAGE_ROOM(message)                        \
@@ -1108,7 +1121,7 @@ struct mst_token {
     bool save_due;
     char *text; /* of MST_TOKEN_ROOM bytes */
 };
-#define MST_TOKEN_ROOM (MST_TOKEN_MAX + 3)
+#define MST_TOKEN_ROOM (MST_TOKEN_MAX + 3) /* private */
 
 #ifndef MST_NO_TLS
 /* For short TLS handshakes, until the chain must be checked again. */
@@ -1117,7 +1130,7 @@ struct mst_resume {
     struct mst_timer age;
     uint32_t server; /* hash of its host and port */
 };
-#define MST_RESUMES 3
+#define MST_RESUMES 3 /* private */
 #endif
 
 struct mst_link;

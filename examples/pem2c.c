@@ -154,10 +154,13 @@ int main(int argc, char **argv) {
     int rc;
 
     if (argc < 2 || argc > 3 || argv[1][0] == '-' || !is_identifier(name)) {
-        fprintf(stderr, "usage: pem2c FILE [NAME]\n"
-                        "Writes the trust anchors of a PEM file as C source: "
-                        "NAME and NAME_len (anchors).\n");
-        return argc == 2 && strcmp(argv[1], "--help") == 0 ? EXIT_SUCCESS : 2;
+        bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
+
+        fputs("Usage: pem2c FILE [NAME]\n"
+              "Writes the trust anchors of a PEM file as C source: NAME and "
+              "NAME_len (anchors).\n",
+              help ? stdout : stderr);
+        return help && fflush(stdout) == 0 ? EXIT_SUCCESS : 2;
     }
     rc = mst_posix_anchors_load(&anchors, argv[1]);
     if (rc != 0) {

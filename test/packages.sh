@@ -27,12 +27,19 @@ sandbox  libgnutls28-dev        module:gnutls       makes the sandbox's CA
 sandbox  libsqlite3-dev         header:sqlite3.h    keeps the addresses
 sandbox  glib-networking        none                TLS for libsoup
 sandbox  libnss-myhostname      host:localhost      resolves localhost
+install  help2man               command:help2man    makes the manual pages
+docs     doxygen                command:doxygen     makes the pages of the header
+docs     python3                command:python3     reads its comments
 test     libcmocka-dev          header:cmocka.h     test framework
 test     libjansson-dev         header:jansson.h    another reader of JSON
 test     iproute2               command:ip          network for names
 test     libssl-dev             module:openssl      TLS of a port, and its peer
 test     curl                   command:curl        another client of HTTP
 test     jq                     command:jq          the documents' commands
+test     doxygen                command:doxygen     are all names documented
+test     help2man               command:help2man    the manual pages
+test     man-db                 command:man         shows them
+test     bash-completion        none                the tool's completion
 test     cmake                  command:cmake       builds somebody's project
 test     g++                    command:g++         and one in C++
 test     pkg-config             command:pkg-config  finds what was installed

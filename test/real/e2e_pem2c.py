@@ -166,7 +166,7 @@ def test_what_is_no_certificate():
 
 def test_usage():
     for arguments in ((), ("a", "b", "c"), ("a", "1b"), ("a", "b;"), ("-x",)):
-        check("usage: pem2c" in pem2c(*arguments, status=2).stderr, arguments)
+        check("Usage: pem2c" in pem2c(*arguments, status=2).stderr, arguments)
 
 
 if __name__ == "__main__":
