@@ -3,6 +3,7 @@
 # and for each of its commands, one for pem2c.
 # Usage: port/install/man.sh VERSION FOLDER
 # FOLDER: where the tools are; the pages go to its man/
+# HELP2MAN: the program that makes them.
 # SPDX-License-Identifier: 0BSD
 set -eu
 
@@ -19,7 +20,7 @@ page() {
     printf '#!/bin/sh\n%s "$@" | sed "s/^ \\([A-Z].*:\\)$/\\1/"\n' "$*" \
         >"$pages/$name"
     chmod +x "$pages/$name"
-    help2man --no-info --name "$purpose" --version-string "$version" \
+    ${HELP2MAN:-help2man} --no-info --name "$purpose" --version-string "$version" \
         --source "mini_stream $version" --include "$pages/see-also" \
         --output "$pages/$name.1" "$pages/$name"
     rm "$pages/$name"

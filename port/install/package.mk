@@ -6,6 +6,7 @@ INSTALLED = $(DESTDIR)$(PREFIX)
 VERSION = $(shell sed -n 's/^.define MST_VERSION "\(.*\)"/\1/p' mini_stream.h)
 ARCHIVE = mini_stream-$(VERSION)
 TOOLS = $(BUILD)/mini-stream $(BUILD)/pem2c
+HELP2MAN ?= help2man
 
 .PHONY: install manuals docs dist licences
 
@@ -34,10 +35,10 @@ install: $(LIBRARY) $(POSIX) $(OPENSSL) $(PRIMITIVES) | $(TOOLS) manuals
 
 # Each command of the tool has a page, so they are made anew with the tool.
 manuals: $(TOOLS)
-	@if command -v help2man >/dev/null; then \
-		port/install/man.sh $(VERSION) $(BUILD); \
-	else echo "No manual pages: help2man is missing, which" \
-		"\`make packages' installs"; rm -rf $(BUILD)/man; fi
+	@if command -v $(HELP2MAN) >/dev/null; then \
+		HELP2MAN=$(HELP2MAN) port/install/man.sh $(VERSION) $(BUILD); \
+	else echo "No manual pages: $(HELP2MAN) is missing:" \
+		"\`make packages' installs it"; rm -rf $(BUILD)/man; fi
 
 ## HTML pages of mini_stream.h in build/docs; fails on a name without a comment
 docs:
@@ -58,7 +59,7 @@ epoch = $(shell if [ -e .git ]; then git log -1 --format=%ct; \
 dist: export SOURCE_DATE_EPOCH = $(epoch)
 dist:
 	@mkdir -p $(BUILD)
-	@tar -c --sort=name --format=ustar --mtime=@$(epoch) --owner=0 --group=0 \
+	@tar -c --format=ustar --mtime=@$(epoch) --owner=0 --group=0 \
 		--numeric-owner --mode=u=rwX,go=rX \
 		--transform='s,^,$(ARCHIVE)/,' $(sort $(sources)) | \
 		gzip -9n >$(BUILD)/$(ARCHIVE).tar.gz

@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+"""What is made of the project for others: the pages of the header, what make
+install adds beside the library (see e2e_vendor.py for that), and the archive
+with its SPDX list, which builds without a network.
+
+SPDX: the fields that version 2.3 requires, and what they say, are checked here;
+Debian 12 has no validator.
+
+Usage: e2e_package.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build); to be root, or to have user
+namespaces.
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import hashlib
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import BUILD, HANG_S, check, run_all, tests_of
+from tree import Copy, tracked
+
+TOOL = os.path.abspath(os.path.join(BUILD, "mini-stream"))
+NO_NETWORK = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-rn"]
+
+
+def run(*command, fails=False, **options):
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True,
+                          stderr=subprocess.STDOUT, check=False, **options)
+    check((done.returncode != 0) == fails,
+          f"{' '.join(command)}: {done.stdout}")
+    return done.stdout
+
+
+def read(path, mode="r"):
+    with open(path, mode) as file:
+        return file.read()
+
+
+# ---- Pages of the header ----
+
+def change(path, old, new):
+    text = read(path)
+    check(text.count(old) == 1, f"{path} has {old!r} {text.count(old)} times")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text.replace(old, new))
+
+
+def docs(copy, fails=False):
+    return run("make", "docs", f"BUILD={copy.path}/docs", cwd=copy.tree,
+               fails=fails)
+
+
+def test_docs():
+    with Copy() as copy:
+        docs(copy)
+        html = os.path.join(copy.path, "docs/docs/html")
+        page = read(os.path.join(html, "group__book.html"))
+        # Two functions under one comment; one behind it on its line.
+        for name in ("mst_book_spread", "mst_book_mid", "mst_book_flags"):
+            check(name in page, name)
+        check(page.count("the price halfway between them") >= 2, "one comment")
+        check(not os.path.exists(
+            os.path.join(html, "structmst__transport.html")), "private")
+        check("spare" not in read(os.path.join(html, "structmst__book.html")),
+              "a private member")
+
+
+def test_docs_of_a_name_without_a_comment():
+    for old, new, name in (
+            ("/* Status of the response read so far, or 0. */\n", "\n",
+             "mst_http_status"),
+            ("#define MST_BANDS 8 /* of errors: -1 to -99, -100 to -199, ... "
+             "*/", "#define MST_BANDS 8", "MST_BANDS"),
+            ("/* Counts of a link. */\n", "\n", "mst_stats"),
+            ("/* One line of English for an error. */\n",
+             "int mst_new(void);\n\n", "mst_new")):
+        with Copy() as copy:
+            change(os.path.join(copy.tree, "mini_stream.h"), old, new)
+            said = docs(copy, fails=True)
+            check(re.search(rf"\b{name}\b.* is not documented", said), said)
+
+
+# ---- make install ----
+
+def install(prefix, *options):
+    return run("make", "install", f"PREFIX={prefix}", f"BUILD={BUILD}",
+               *options)
+
+
+def commands():
+    """The tool's, as it lists them."""
+    listed = re.search(r"^Commands.*?\n\n", run(TOOL, "--help"), re.M | re.S)
+    names = re.findall(r"^  ([a-z]+(?: [a-z]+)*)", listed[0], re.M)
+    check({"stream", "address put"} <= set(names), names)
+    return [name for name in names
+            if subprocess.run([TOOL, *name.split(), "--help"], check=False,
+                              capture_output=True, text=True)
+            .stdout.startswith(f"Usage: mini-stream {name}")]
+
+
+def test_manual_pages():
+    with tempfile.TemporaryDirectory() as prefix:
+        install(prefix)
+        check(run(f"{prefix}/bin/mini-stream", "--version").startswith(
+            "mini-stream "), "version")
+        names = {"mini-stream", "pem2c",
+                 *("mini-stream-" + name.replace(" ", "-")
+                   for name in commands())}
+        pages = os.path.join(prefix, "share/man/man1")
+        check(set(os.listdir(pages)) == {name + ".1" for name in names},
+              os.listdir(pages))
+        for name in names:
+            page = subprocess.run(
+                ["man", "--warnings", "-l", os.path.join(pages, name + ".1")],
+                check=True, capture_output=True, text=True,
+                env={**os.environ, "MANWIDTH": "200", "LC_ALL": "C.UTF-8"})
+            check(not page.stderr, page.stderr)
+            for title in ("NAME", "SYNOPSIS", "DESCRIPTION", "SEE ALSO"):
+                check(re.search(rf"^{title}$", page.stdout, re.M),
+                      f"{name}: {title}")
+        check("--endpoints=FILE" in page_text(pages, "mini-stream-stream"),
+              "options")
+        check("Exit status:" in page_text(pages, "mini-stream"), "status")
+
+
+def page_text(pages, name):
+    return run("man", "-l", os.path.join(pages, name + ".1"),
+               env={**os.environ, "MANWIDTH": "200", "LC_ALL": "C.UTF-8"})
+
+
+def test_without_help2man():
+    with tempfile.TemporaryDirectory() as prefix:
+        said = install(prefix, "HELP2MAN=no-help2man")
+        check("No manual pages: no-help2man is missing: `make packages'" in
+              said, said)
+        check(os.listdir(os.path.join(prefix, "share/man/man1")) == [], "pages")
+
+
+class Shell:
+    """bash on a terminal, with completion as make install has it."""
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            os.chdir(self.folder.name)
+            os.environ.update(TERM="dumb", PS1="ready> ", INPUTRC="/dev/null",
+                              PATH=os.path.dirname(TOOL) + ":/usr/bin:/bin")
+            os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+        self.type("bind 'set bell-style none'; bind 'set page-completions off'\n"
+                  "stty columns 200\n"
+                  ". /usr/share/bash-completion/bash_completion\n"
+                  f". {os.path.abspath('port/install/mini-stream.bash')}\n"
+                  ": > anchors.pem; echo begun; echo\n", r"begun\r\n\r\n")
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.terminal)
+        os.waitpid(self.pid, 0)
+        self.folder.cleanup()
+
+    def type(self, keys, until):
+        """Types these and returns what is shown, once this is."""
+        os.write(self.terminal, keys.encode())
+        shown = ""
+        end = time.monotonic() + HANG_S
+        while not re.search(until, shown):
+            check(time.monotonic() < end, shown)
+            shown += os.read(self.terminal, 4096).decode(errors="replace")
+        return shown
+
+
+def test_completion():
+    with Shell() as shell:
+        for line, completed in (
+                ("mini-stream str\t", "mini-stream stream "),
+                ("mini-stream address p\t", "mini-stream address put "),
+                ("mini-stream stream --secr\t",
+                 "mini-stream stream --secret-file="),
+                ("mini-stream stream BTCUSD --expect\t",
+                 "mini-stream stream BTCUSD --expect-all "),
+                ("mini-stream address put --nick\t",
+                 "mini-stream address put --nickname="),
+                ("mini-stream stream --ca anch\t",
+                 "mini-stream stream --ca anchors.pem "),
+                ("mini-stream stream --ca=anch\t",
+                 "mini-stream stream --ca=anchors.pem ")):
+            shell.type(line, re.escape(completed) + "$")
+            shell.type("\x15", "")  # takes the line back
+
+
+# ---- make dist ----
+
+def validate(spdx, archive, folder):
+    """What SPDX 2.3 requires (its clauses 6 to 11), and whether it is so."""
+    def fields(element, **patterns):
+        for name, pattern in patterns.items():
+            check(re.fullmatch(pattern, str(element.get(name, ""))),
+                  f"{name}: {element.get(name)!r}")
+
+    fields(spdx, spdxVersion=r"SPDX-2\.3", dataLicense="CC0-1.0",
+           SPDXID="SPDXRef-DOCUMENT", name=".+",
+           documentNamespace=r"[a-z]+:[^#]+")
+    fields(spdx["creationInfo"],
+           created=r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+    check(all(re.match("(Tool|Person|Organization): .", creator)
+              for creator in spdx["creationInfo"]["creators"]), "creators")
+    package, = spdx["packages"]
+    fields(package, SPDXID="SPDXRef-[A-Za-z0-9.-]+", name="mini_stream",
+           versionInfo=r"\d+\.\d+\.\d+", downloadLocation="NOASSERTION|.+:.+",
+           licenseConcluded="0BSD", licenseDeclared="0BSD",
+           copyrightText="Copyright .+")
+    data = read(archive, "rb")
+    sums = {entry["algorithm"]: entry["checksumValue"]
+            for entry in package["checksums"]}
+    check(sums["SHA256"] == hashlib.sha256(data).hexdigest(), "archive")
+    names = set()
+    for entry in spdx["files"]:
+        fields(entry, SPDXID="SPDXRef-[A-Za-z0-9.-]+", fileName=r"\./.+",
+               licenseConcluded="0BSD", copyrightText=".+")
+        check(entry["licenseInfoInFiles"] == ["0BSD"], entry)
+        content = read(os.path.join(folder, entry["fileName"]), "rb")
+        for digest in entry["checksums"]:
+            check(digest["checksumValue"] == hashlib.new(
+                digest["algorithm"].lower(), content).hexdigest(), entry)
+        check("SHA1" in {digest["algorithm"] for digest in
+                         entry["checksums"]}, "SHA1 is required")
+        names.add(entry["fileName"][2:])
+    ids = [entry["SPDXID"] for entry in [package, *spdx["files"]]]
+    check(len(set(ids)) == len(ids) and package["hasFiles"] == ids[1:], "ids")
+    check(package["packageVerificationCode"]["packageVerificationCodeValue"] ==
+          run("sh", "-c", "find . -type f | xargs sha1sum | cut -c -40 | sort |"
+              "tr -d '\n' | sha1sum | cut -c -40 | tr -d '\n'", cwd=folder),
+          "verification code")
+    check(spdx["relationships"] == [
+        {"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES",
+         "relatedSpdxElement": package["SPDXID"]}], "relationships")
+    return names
+
+
+def dist(build, cwd="."):
+    run("make", "-s", "dist", f"BUILD={build}", cwd=cwd)
+    version = re.search('MST_VERSION "(.*)"', read("mini_stream.h"))[1]
+    return os.path.join(build, f"mini_stream-{version}")
+
+
+def test_archive():
+    with tempfile.TemporaryDirectory() as folder:
+        first = dist(os.path.join(folder, "one"))
+        with tarfile.open(first + ".tar.gz") as archive:
+            check(len({file.mtime for file in archive}) == 1, "times")
+            check(all((file.uid, file.gid) == (0, 0) and
+                      file.mode in (0o644, 0o755) for file in archive), "modes")
+            archive.extractall(folder)
+        tree = os.path.join(folder, os.path.basename(first))
+        names = validate(json.loads(read(first + ".spdx.json")),
+                         first + ".tar.gz", tree)
+        check(names == set(tracked()), names ^ set(tracked()))
+        # What is unpacked makes the same again, by other times and modes.
+        run("chmod", "-R", "go-rwx", tree)
+        for name in ("README.md", "Makefile"):
+            os.utime(os.path.join(tree, name))
+        second = dist(os.path.join(folder, "two"), tree)
+        for end in (".tar.gz", ".spdx.json"):
+            check(read(first + end, "rb") == read(second + end, "rb"), end)
+        # And builds: without a network there is no apt either.
+        run(*NO_NETWORK, "make", "-s", "-j2", "all", "CFLAGS=-O0",
+            "BUILD=build", cwd=tree)
+        check(run("build/mini-stream", "--version", cwd=tree).startswith(
+            "mini-stream "), "version")
+
+
+def test_a_file_without_a_licence():
+    with Copy() as copy:
+        for name in ("new.c", "new.txt"):
+            with open(os.path.join(copy.tree, name), "w",
+                      encoding="ascii") as file:
+                file.write("no licence\n")
+        for target in ("licences", "dist"):
+            said = run("make", target, f"BUILD={copy.path}/dist",
+                       cwd=copy.tree, fails=True)
+            for name in ("new.c", "new.txt"):
+                check(f"{name}: no line SPDX-License-Identifier" in said, said)
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), 1))
