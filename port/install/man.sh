@@ -20,9 +20,9 @@ page() {
     printf '#!/bin/sh\n%s "$@" | sed "s/^ \\([A-Z].*:\\)$/\\1/"\n' "$*" \
         >"$pages/$name"
     chmod +x "$pages/$name"
-    ${HELP2MAN:-help2man} --no-info --name "$purpose" --version-string "$version" \
-        --source "mini_stream $version" --include "$pages/see-also" \
-        --output "$pages/$name.1" "$pages/$name"
+    ${HELP2MAN:-help2man} --no-info --name "$purpose" \
+        --version-string "$version" --source "mini_stream $version" \
+        --include "$pages/see-also" --output "$pages/$name.1" "$pages/$name"
     rm "$pages/$name"
 }
 

@@ -86,8 +86,8 @@ def document(archive, version, paths):
     return {
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0",
         "SPDXID": "SPDXRef-DOCUMENT", "name": name,
-        "documentNamespace":
-            f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_OID, digest(data, 'sha256'))}",
+        "documentNamespace": "urn:uuid:" + str(
+            uuid.uuid5(uuid.NAMESPACE_OID, digest(data, "sha256"))),
         "creationInfo": {
             "created": created.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "creators": ["Tool: mini_stream-spdx.py"]},

@@ -17,6 +17,7 @@ import json
 import os
 import pty
 import re
+import select
 import subprocess
 import sys
 import tarfile
@@ -155,7 +156,7 @@ class Shell:
             os.environ.update(TERM="dumb", PS1="ready> ", INPUTRC="/dev/null",
                               PATH=os.path.dirname(TOOL) + ":/usr/bin:/bin")
             os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
-        self.type("bind 'set bell-style none'; bind 'set page-completions off'\n"
+        self.type("bind 'set bell-style none'\n"
                   "stty columns 200\n"
                   ". /usr/share/bash-completion/bash_completion\n"
                   f". {os.path.abspath('port/install/mini-stream.bash')}\n"
@@ -163,7 +164,7 @@ class Shell:
         return self
 
     def __exit__(self, *_):
-        os.close(self.terminal)
+        os.close(self.terminal)  # which ends it
         os.waitpid(self.pid, 0)
         self.folder.cleanup()
 
@@ -173,7 +174,8 @@ class Shell:
         shown = ""
         end = time.monotonic() + HANG_S
         while not re.search(until, shown):
-            check(time.monotonic() < end, shown)
+            left = max(0, end - time.monotonic())
+            check(select.select([self.terminal], [], [], left)[0], shown)
             shown += os.read(self.terminal, 4096).decode(errors="replace")
         return shown
 
