@@ -25,9 +25,11 @@ _mini_stream() {
         fi
     done < <(_mini_stream_commands "$1")
 
-    if [[ -z $command ]]; then
+    if [[ -z $command || $command == help ]]; then
         # Its next word, behind those that stand there already.
         name="${words[*]:1:cword-1}"
+        name=${name#help}
+        name=${name# }
         mapfile -t COMPREPLY < <(compgen -W "$({
             _mini_stream_commands "$1"
             _parse_help "$1"

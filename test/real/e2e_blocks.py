@@ -246,8 +246,7 @@ def check_ini(block):
                 [os.path.join(BUILD, "mini-stream"), "stream", "--profile",
                  profile, "--ca", sandbox.ca, "--client-id", "sandbox-client",
                  "--ws-url", sandbox.urls["ws_url"], "--auth-url",
-                 sandbox.urls["auth_url"], "--seconds", "3", "--plain",
-                 "BTCUSD"], env=environment_with()))
+                 sandbox.urls["auth_url"], "--seconds", "3", "BTCUSD"], env=environment_with()))
         finally:
             sandbox.kill()
 

@@ -185,6 +185,7 @@ def test_completion():
         for line, completed in (
                 ("mini-stream str\t", "mini-stream stream "),
                 ("mini-stream address p\t", "mini-stream address put "),
+                ("mini-stream help addr\t", "mini-stream help address "),
                 ("mini-stream stream --secr\t",
                  "mini-stream stream --secret-file="),
                 ("mini-stream stream BTCUSD --expect\t",
