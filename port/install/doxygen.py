@@ -132,7 +132,9 @@ class Filter:
             self.out.append(code)
 
     def run(self):
-        self.out.append("/** @file\n" + text_of(self.take_comment()) + " */")
+        title = text_of(self.take_comment())
+        self.out += [f"/** @file\n{title} */",
+                     f"/** @mainpage {title} */"]
         while self.at < len(self.lines):
             line = self.lines[self.at].lstrip()
             if line.startswith("/*"):

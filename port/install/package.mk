@@ -50,7 +50,8 @@ docs:
 
 # The files of the project: those of the repository, or of such an archive.
 sources = $(shell if [ -e .git ]; then git ls-files; else \
-	find . -type f ! -path './$(BUILD)/*' ! -path '*/__pycache__/*' | \
+	find . -type f ! -path './build/*' ! -path './$(BUILD)/*' \
+	! -path '*/__pycache__/*' | \
 	sed 's,^\./,,'; fi)
 epoch = $(shell if [ -e .git ]; then git log -1 --format=%ct; \
 	else stat -c %Y mini_stream.h; fi)

@@ -22,7 +22,7 @@ def tracked():
         return [path for path in listed.split("\0") if os.path.isfile(path)]
     return [os.path.relpath(os.path.join(folder, name), ".")
             for folder, _, names in os.walk(".")
-            if not re.match(r"\./(build|\.git)(/|$)", folder)
+            if not re.search(r"^\./build(/|$)|/__pycache__$", folder)
             for name in names]
 
 

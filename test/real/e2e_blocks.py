@@ -11,6 +11,7 @@ is checked, and a block that says nothing, or something else, fails.
   sh more         the same, in the shell in which the block before it ran
   sh until=TEXT   as run, until it has printed this; for what does not end
   sh planned      its syntax; a command, option or target does not exist yet
+  console         "$ " and a command, which prints what follows
   cmake           a CMakeLists.txt: examples/first.c is built by it
   ini             a profile of mini-stream: the tool takes it
   text            no code: output, a figure
@@ -251,12 +252,20 @@ def check_ini(block):
             sandbox.kill()
 
 
+def check_console(block):
+    with Copy() as copy:
+        command, _, expected = block.text.partition("\n")
+        check(command.startswith("$ "), f"{place(block)}: no command")
+        done, said = copy.run(command[2:], None)
+        check(done and said == expected, f"{place(block)}: it prints\n{said}")
+
+
 def check_text(block):
     check(block.how == "", f"{place(block)}: text {block.how}")
 
 
-CHECKS = {"c": check_c, "sh": check_sh, "cmake": check_cmake,
-          "ini": check_ini, "text": check_text}
+CHECKS = {"c": check_c, "sh": check_sh, "console": check_console,
+          "cmake": check_cmake, "ini": check_ini, "text": check_text}
 
 
 def check_document(document):
