@@ -3,7 +3,7 @@
 
 - A comment above a declaration documents it and those that follow it up to the
   next blank line or comment; one behind it on its line goes before that.
-- A member or an enumerator without either has the comment of its type.
+- A member or an enumerator without either is documented by its type's comment.
 - The banner of a section becomes the description of a group.
 - What is private is left out: the members of a struct whose comment, or whose
   section's, says so; what has "private" behind it; all "up to" a name.
@@ -16,6 +16,7 @@ import sys
 
 SPECIAL = re.compile(r"[\\@<>#%&]")  # Doxygen's
 PRIVATE = re.compile(r"Members (?:of both )?are private")
+OF_TYPE = "See above."  # where Doxygen puts the comment of the type
 UP_TO = re.compile(r"follows is private, up to (\w+)")
 
 
@@ -95,7 +96,8 @@ class Filter:
         if self.up_to and f" {self.up_to}(" not in code:
             return
         self.up_to = None
-        text = behind or self.above or (self.types and self.types[-1][0] or "")
+        covered = self.types and self.types[-1][0]
+        text = behind or self.above or (covered and OF_TYPE) or ""
         if re.match(r"#(?!define)|extern \"C\"|\}$|(struct|union) \w+;", code):
             self.out.append(code)
         elif re.match(r"\s*\}", code):
@@ -111,7 +113,7 @@ class Filter:
             head, _, names = code.partition("{")
             self.out += doc + [head + "{"]
             for name in re.findall(r"\w+", names):
-                self.out += doc + [name + ","]
+                self.out += [f"/** {OF_TYPE} */", name + ","]
             self.out.append("};")
             return
         several = self.types and re.match(
