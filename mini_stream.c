@@ -34,9 +34,10 @@
 
 #include <string.h>
 
-#if MST_JSON_DEPTH < 4 || MST_JSON_DEPTH > 32 || MST_TEXT_MAX < 47 ||   \
-    MST_LINE_MAX < 64 || MST_LINE_MAX > 32768 || MST_PART_LEVELS < 2 || \
-    MST_RESYNCS_MAX < 1 || MST_DISAGREEMENTS < 1 || MST_DISAGREEMENTS > 255
+#if MST_JSON_DEPTH < 4 || MST_JSON_DEPTH > 32 || MST_TEXT_MAX < 47 ||          \
+    MST_LINE_MAX < 64 || MST_LINE_MAX > 32768 || MST_PART_LEVELS < 2 ||        \
+    MST_RESYNCS_MAX < 1 || MST_DISAGREEMENTS < 1 || MST_DISAGREEMENTS > 255 || \
+    MST_SUBSCRIPTIONS_MAX < 1 || MST_SUBSCRIPTIONS_MAX > 65535
 #error "a limit is out of its range: see mini_stream.h"
 #endif
 
@@ -7419,21 +7420,25 @@ static bool client_is_free(const struct mst_subscription *s) {
     return !s->wanted && s->state == SUB_NONE;
 }
 
-static uint8_t client_hash(enum mst_channel channel, const char *market) {
-    return (uint8_t)text_hash(TEXT_HASH + (uint32_t)channel, market);
+/* The head of the chain that a subscription is in. */
+APART mst_slot *client_chain(struct mst_client *c, unsigned channel,
+                             const char *market) {
+    return &c->chains[text_hash(TEXT_HASH + channel, market) %
+                      MST_SUBSCRIPTIONS_MAX];
 }
 
 static struct mst_subscription *client_find(struct mst_client *c,
                                             enum mst_channel channel,
                                             const char *market) {
-    uint8_t hash = client_hash(channel, market);
+    mst_slot slot = *client_chain(c, channel, market);
 
-    for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
-        if (c->hashes[i] == hash && s->channel == channel &&
-            strcmp(s->market, market) == 0 && !client_is_free(s)) {
+    while (slot > 0) {
+        struct mst_subscription *s = &c->subscriptions[slot - 1];
+        if (s->channel == channel && strcmp(s->market, market) == 0 &&
+            !client_is_free(s)) {
             return s;
         }
+        slot = s->next;
     }
     return NULL;
 }
@@ -7472,7 +7477,8 @@ static bool client_is_market(enum mst_channel channel, const char *market) {
            text_is_field(market) && utf8_is(market, len);
 }
 
-/* Takes the first free slot for a channel, or NULL if there is none. */
+/* Takes the first free slot for a channel, or NULL if there is none. It leaves
+ * the chain that it was in until now. */
 static struct mst_subscription *client_slot(struct mst_client *c,
                                             enum mst_channel channel,
                                             const char *market) {
@@ -7482,13 +7488,20 @@ static struct mst_subscription *client_slot(struct mst_client *c,
     for (unsigned i = 0; i < MST_SUBSCRIPTIONS_MAX; i++) {
         struct mst_subscription *s = &c->subscriptions[i];
         if (client_is_free(s)) {
+            mst_slot *at = client_chain(c, s->channel, s->market);
+            while (*at > 0 && *at != i + 1) {
+                at = &c->subscriptions[*at - 1].next;
+            }
+            *at = s->next;
             link_high(&c->slots, i + 1);
             high->subscriptions = c->slots;
             link_high(&high->market, len);
             memset(s, 0, sizeof *s);
             s->channel = (uint8_t)channel;
             text_copy(s->market, sizeof s->market, market, len);
-            c->hashes[i] = client_hash(channel, market);
+            at = client_chain(c, channel, market);
+            s->next = *at;
+            *at = (mst_slot)(i + 1);
             return s;
         }
     }
@@ -7584,20 +7597,23 @@ static void client_judge(struct mst_client *c, struct mst_subscription *s) {
     }
 }
 
-/* Something of a market_data message was lost: the books that it may have been
- * for are stale, and subscribed anew. For a number that cannot be kept this is
- * done less and less often where the book was not live: the next snapshot may
- * have it as well. */
+/* Something of a market_data message was lost: the book that it was for, or all
+ * where no market is known, are stale, and subscribed anew. For a number that
+ * cannot be kept this is done less and less often where the book was not live:
+ * the next snapshot may have it as well. */
 static void client_lose_message(struct mst_client *c, const char *market,
                                 int error) {
     bool number = error == MST_ERR_DECIMAL || error == MST_ERR_DECIMAL_WIDE;
+    struct mst_subscription *s = c->subscriptions, *end = s + c->slots;
     enum mst_book_reason reason =
         number ? MST_BOOK_NUMBER : MST_BOOK_BAD_MESSAGE;
 
-    for (unsigned i = 0; i < c->slots; i++) {
-        struct mst_subscription *s = &c->subscriptions[i];
-        if (s->book == NULL ||
-            (market[0] != '\0' && strcmp(s->market, market) != 0)) {
+    if (market[0] != '\0') {
+        s = client_find(c, MST_MARKET_DATA, market);
+        end = s != NULL ? s + 1 : NULL;
+    }
+    for (; s != end; s++) {
+        if (s->book == NULL) {
             continue;
         }
         if (!number || mst_book_state(s->book) == MST_BOOK_LIVE) {
@@ -9026,8 +9042,8 @@ void mst_transfer_wipe(struct mst_transfer *transfer) {
 /* What one connection has delivered, the other may bring after such a time. */
 #define PAIR_REPEAT_MS 10000u
 
-/* So often the two are compared in hot standby; what the leader has not
- * received after such a time it misses. */
+/* So often the two are compared; what the leader has not received after such a
+ * time, in hot standby, it misses. */
 #define PAIR_COMPARE_MS 500u
 #define PAIR_MISSED_MS 3000u
 
@@ -9053,7 +9069,7 @@ static void pair_move_books(struct mst_pair *p) {
     struct mst_client *from = pair_follower(p), *to = pair_leader(p);
 
     p->moving = false;
-    for (unsigned i = 0; i < from->slots; i++) {
+    for (unsigned i = 0; i < from->slots && !p->moving; i++) {
         struct mst_subscription *s = &from->subscriptions[i];
         int rc = MST_ERR_MISSING;
         if (s->book != NULL) {
@@ -9063,7 +9079,7 @@ static void pair_move_books(struct mst_pair *p) {
             s->book = NULL;
             (void)mst_unsubscribe(from, MST_MARKET_DATA, s->market);
         }
-        p->moving |= rc == MST_ERR_FULL;
+        p->moving = rc == MST_ERR_FULL;
     }
 }
 
@@ -9160,7 +9176,6 @@ static uint32_t pair_rotation(struct mst_pair *p) {
 static void pair_rotate(struct mst_pair *p, uint32_t now) {
     struct mst_client *c = pair_follower(p);
 
-    c->link.wanted |= pair_rotation(p) == 0;
     if (pair_is_ready(p, c->link.wanted && (pair_look(p) & PAIR_UNSETTLED) == 0,
                       now, PAIR_OVERLAP_MS)) {
         c->link.stats.rotations++;
@@ -9217,16 +9232,17 @@ static void pair_step(struct mst_pair *p, uint32_t now, bool rests) {
     if (p->moving) {
         pair_move_books(p);
     }
-    if (!pair_is_standby(p)) {
-        pair_rotate(p, now);
-        left = timer_sooner(pair_rotation(p), timer_left(&p->ready, now));
-    } else {
-        if (rests && timer_rest(&p->compare, now) == 0) {
-            timer_set(&p->compare, now, PAIR_COMPARE_MS);
+    pair_follower(p)->link.wanted |= pair_rotation(p) == 0;
+    if ((rests || !pair_is_standby(p)) && timer_rest(&p->compare, now) == 0) {
+        timer_set(&p->compare, now, PAIR_COMPARE_MS);
+        if (pair_is_standby(p)) {
             pair_compare(p, now);
+        } else {
+            pair_rotate(p, now);
         }
-        left = timer_left(&p->compare, now);
     }
+    left = pair_follower(p)->link.wanted ? timer_left(&p->compare, now)
+                                         : pair_rotation(p);
     timer_set(next, now, timer_sooner(left, timer_left(&p->repeat, now)));
 }
 

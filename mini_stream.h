@@ -39,7 +39,7 @@ extern "C" {
  * are in bytes, and what is beyond a limit has the error that stands here. */
 
 #ifndef MST_SUBSCRIPTIONS_MAX
-#define MST_SUBSCRIPTIONS_MAX 32 /* of one client: MST_ERR_FULL */
+#define MST_SUBSCRIPTIONS_MAX 32 /* of a client, 1 to 65,535: MST_ERR_FULL */
 #endif
 #ifndef MST_MARKET_MAX
 #define MST_MARKET_MAX 31 /* market symbol: MST_ERR_ARGUMENT, _MESSAGE_SIZE */
@@ -1327,6 +1327,12 @@ struct mst_link {
     struct mst_access own; /* in use where none is shared */
 };
 
+/* Number of a subscription in its client, from 1 on; 0: none. */
+#if MST_SUBSCRIPTIONS_MAX < 256
+typedef uint8_t mst_slot;
+#else
+typedef uint16_t mst_slot;
+#endif
 /* Where a subscription stands. */
 struct mst_subscription {
     uint8_t channel, state, need;
@@ -1334,7 +1340,8 @@ struct mst_subscription {
                       * it is asked for anew: enum mst_book_reason */
     uint8_t overdue; /* snapshots in a row */
     bool wanted;
-    bool listed; /* the list that is arriving has named it */
+    bool listed;   /* the list that is arriving has named it */
+    mst_slot next; /* of its chain */
     struct mst_book *book;
     struct mst_timer timers[3]; /* by enum sub_timer */
     uint32_t drift_ms; /* for so long drift was left as it was, last time */
@@ -1376,7 +1383,7 @@ struct mst_client {
     struct mst_decoder decoder;
     struct mst_ping ping, control; /* to be answered; being written */
     char key[MST_WS_KEY_LEN + 1];
-    uint8_t hashes[MST_SUBSCRIPTIONS_MAX]; /* of channel and market */
+    mst_slot chains[MST_SUBSCRIPTIONS_MAX]; /* by hash of channel and market */
     char token[MST_TOKEN_ROOM];
 };
 

@@ -64,19 +64,18 @@ static inline void *bench_allocate(size_t count, size_t size) {
     return memory;
 }
 
-/* Bytes of a frame's header, for up to 65,535 of payload. */
-#define BENCH_FRAME_HEADER 4
+/* The most bytes of a server's frame's header. */
+#define BENCH_FRAME_HEADER 10
 
 /* Writes a frame as a server does; returns its length. */
 static inline size_t bench_frame(uint8_t *out, unsigned first, const void *data,
                                  size_t len) {
-    size_t header = len < 126 ? 2 : BENCH_FRAME_HEADER;
+    size_t header = len < 126 ? 2 : len < 65536 ? 4 : BENCH_FRAME_HEADER;
 
     out[0] = (uint8_t)first;
-    out[1] = (uint8_t)(len < 126 ? len : 126);
-    if (header == BENCH_FRAME_HEADER) {
-        out[2] = (uint8_t)(len >> 8);
-        out[3] = (uint8_t)len;
+    out[1] = (uint8_t)(header == 2 ? len : header == 4 ? 126 : 127);
+    for (size_t i = 2; i < header; i++) {
+        out[i] = (uint8_t)((uint64_t)len >> 8 * (header - 1 - i));
     }
     memcpy(out + header, data, len);
     return header + len;

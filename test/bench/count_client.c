@@ -28,6 +28,9 @@
 #define MASKED 0x80u
 #define POLLS_MAX 10000
 
+/* For a request of all markets, and its answer. */
+#define SERVICE_ROOM (8192 + 80 * MARKETS)
+
 static struct mst_client client;
 MST_MEMORY(memory, MST_LENGTHS_USUAL);
 static struct mst_book books[MARKETS];
@@ -40,9 +43,9 @@ static struct {
     uint32_t ms;
     uint64_t apart; /* cost of its own work */
     char token[TOKEN_LARGE + 1];
-    uint8_t sent[8192]; /* to it, and not answered yet */
+    uint8_t sent[SERVICE_ROOM]; /* to it, and not answered yet */
     size_t sent_len;
-    char answer[8192];
+    char answer[SERVICE_ROOM];
     const void *reply; /* what is left of an answer or a message */
     size_t reply_len;
 } service;
@@ -238,10 +241,12 @@ static void prepare(unsigned markets, size_t token_len) {
     }
     corpus_market(0, market);
     for (unsigned i = 0; i < markets; i++) {
-        char apart[] = "A0TUSD";
+        char apart[] = "A000USD";
         bool last = i + 1 == markets;
 
-        apart[1] = (char)('0' + i);
+        apart[1] = (char)('0' + i / 100);
+        apart[2] = (char)('0' + i / 10 % 10);
+        apart[3] = (char)('0' + i % 10);
         mst_book_init(&books[i], last ? levels : levels_apart[i],
                       last ? BOOK_ROOM : ROOM_APART);
         if (mst_subscribe(&client, MST_MARKET_DATA, last ? market : apart,
@@ -315,12 +320,16 @@ static void count_messages(const char *what, unsigned markets) {
 }
 
 void count_client(void) {
+    char what[48];
+
     count_messages("a message through the client, 1 book", 1);
-    count_messages("a message through the client, 32 books", MARKETS);
+    snprintf(what, sizeof what, "a message through the client, %u books",
+             MARKETS);
+    count_messages(what, MARKETS);
     count_row("open a stream: token, upgrade, 1 market",
               open_stream(1, TOKEN_USUAL), 1);
-    count_row("open a stream of 32 markets", open_stream(MARKETS, TOKEN_USUAL),
-              1);
+    snprintf(what, sizeof what, "open a stream of %u markets", MARKETS);
+    count_row(what, open_stream(MARKETS, TOKEN_USUAL), 1);
     count_row("open a stream of 1 market with a token of 4,000 bytes",
               open_stream(1, TOKEN_LARGE), 1);
 }
