@@ -1,0 +1,257 @@
+/*
+ * A thousand markets in one client: the library built with room for them. Each
+ * message finds its own subscription and book, through every reuse of slots.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#define MST_SUBSCRIPTIONS_MAX 1024
+#include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "service.h"
+#include "support.h"
+
+#include <stdio.h>
+
+#define MARKETS 1000
+#define NAMES 2000 /* that markets may have, of which so many at a time */
+#define FRAGMENT ((size_t)16384)
+
+static struct mst_mock mock;
+static struct mst_port port;
+static struct service service;
+static struct mst_client client;
+MST_MEMORY(memory, MST_LENGTHS_USUAL);
+static struct mst_level levels[NAMES][2];
+static struct mst_book books[NAMES];
+static bool wished[NAMES];
+static unsigned entries;     /* that the service has confirmed */
+static unsigned came[NAMES]; /* messages that reached the caller */
+static unsigned wrong;       /* of them, with another book than its own */
+
+static struct {
+    char text[MARKETS * 120];
+    size_t len, at;
+    size_t channels; /* in the last request */
+} answer;
+
+static const char *name_of(unsigned market) {
+    static char name[16];
+
+    snprintf(name, sizeof name, "M%uUSD", market);
+    return name;
+}
+
+/* ---- The service ---- */
+
+/* Goes on with an answer, which is longer than what is on the way at a time. */
+
+static void answer_more(void *context, int link) {
+    (void)context;
+    while (answer.at < answer.len &&
+           mst_mock_room(&mock, link) > 2 * FRAGMENT) {
+        size_t left = answer.len - answer.at;
+        size_t len = left < FRAGMENT ? left : FRAGMENT;
+
+        service_frame(&service, len == left ? 0x80 : 0, answer.at == 0 ? 1 : 0,
+                      answer.text + answer.at, len);
+        answer.at += len;
+    }
+}
+
+/* Every channel of the request has success. */
+static void on_request(void *context, int link, const char *text) {
+    (void)context;
+    answer.len = answer.at = answer.channels = 0;
+    for (; *text != '\0'; text++) {
+        assert_true(answer.len < sizeof answer.text - 32);
+        answer.text[answer.len++] = *text;
+        if (text[0] == '}' && text[1] == '}') {
+            answer.len +=
+                (size_t)sprintf(answer.text + answer.len, ",\"success\":true");
+            answer.channels++;
+        }
+    }
+    answer_more(NULL, link);
+}
+
+/* ---- The client ---- */
+
+static bool on_event(void *context, const struct mst_event *event) {
+    unsigned market;
+
+    (void)context;
+    if (event->type == MST_EVENT_ENTRY) {
+        entries += event->as.entry.success;
+    } else if (event->type == MST_EVENT_PART) {
+        assert_int_equal(sscanf(event->market, "M%uUSD", &market), 1);
+        assert_true(market < NAMES);
+        came[market]++;
+        wrong += event->book != (wished[market] ? &books[market] : NULL);
+    } else if (event->type == MST_EVENT_ERROR) {
+        expect_failed("%s", mst_strerror(event->as.failure.error));
+    }
+    return true;
+}
+
+static void run(uint32_t ms) {
+    mst_mock_run(&mock, &client, ms, on_event, NULL);
+}
+
+static void begin(void) {
+    static const struct mst_config config = {
+        .ws_url = "wss://" SERVICE_WS_HOST "/",
+        .auth_url = "https://" SERVICE_AUTH_HOST,
+        .client_id = SERVICE_ID,
+        .client_secret = SERVICE_SECRET,
+    };
+
+    mst_mock_init(&mock, &port, 1);
+    service_init(&service, &mock);
+    service.on_request = on_request;
+    mock.peer.drained = answer_more;
+    memset(wished, 0, sizeof wished);
+    memset(came, 0, sizeof came);
+    entries = 0;
+    for (unsigned i = 0; i < NAMES; i++) {
+        mst_book_init(&books[i], levels[i], 1);
+    }
+    expect_int("init", 0, mst_client_init(&client, &config, &port, &memory));
+}
+
+static int subscribe(unsigned market) {
+    int rc = mst_subscribe(&client, MST_MARKET_DATA, name_of(market),
+                           &books[market]);
+
+    wished[market] |= rc == 0;
+    return rc;
+}
+
+static int unsubscribe(unsigned market) {
+    int rc = mst_unsubscribe(&client, MST_MARKET_DATA, name_of(market));
+
+    wished[market] &= rc != 0;
+    return rc;
+}
+
+static void end(void) {
+    mst_close(&client);
+    run(10000);
+    expect_int("over", MST_STATE_OFF, mst_link_state(&client.link));
+    expect_text("a client that does nothing wrong", "", service.wrong);
+    expect_text("the port's contract", "",
+                mock.broken != NULL ? mock.broken : "");
+}
+
+/* Is the book live, with the price that was sent for its market? */
+static bool is_right(unsigned market) {
+    const struct mst_book *book = &books[market];
+    int64_t price = 0;
+
+    return mst_book_state(book) == MST_BOOK_LIVE &&
+           mst_book_depth(book, MST_BID) == 1 &&
+           mst_decimal_to_scaled(
+               mst_level_price(mst_book_level(book, MST_BID, 0)), 0, &price) ==
+               0 &&
+           price == market + 1;
+}
+
+/* Sends a snapshot for every name: it goes into the book of its market where
+ * that is wished for, and nowhere else. */
+static void deliver(const char *what) {
+    unsigned right = 0, expected = 0;
+    char bid[64];
+
+    memset(came, 0, sizeof came);
+    wrong = 0;
+    for (unsigned i = 0; i < NAMES; i++) {
+        snprintf(bid, sizeof bid, "{\"price\":\"%u\",\"amount\":\"1\"}", i + 1);
+        service_book(&service, name_of(i), "SNAPSHOT", mst_mock_wall(&mock),
+                     bid, "");
+        run(1);
+    }
+    for (unsigned i = 0; i < NAMES; i++) {
+        if (came[i] != 1) {
+            expect_failed("%s: market %u came %u times", what, i, came[i]);
+        }
+        expected += wished[i];
+        right += wished[i] && is_right(i);
+    }
+    expect_int(what, expected, right);
+    expect_int("with another book", 0, wrong);
+}
+
+/* ---- Tests ---- */
+
+/* Subscribed by one request, delivered, and replaced by as many others. */
+static void test_a_thousand(void **state) {
+    (void)state;
+    begin();
+    for (unsigned i = 0; i < MARKETS; i++) {
+        expect_int("subscribe", 0, subscribe(i));
+    }
+    run(5000);
+    expect_int("requests", 1, (long long)service.requests.count);
+    expect_int("channels", MARKETS, (long long)answer.channels);
+    expect_int("entries", MARKETS, entries);
+    deliver("of 1,000");
+
+    for (unsigned i = 0; i < MARKETS; i++) {
+        expect_int("unsubscribe", 0, unsubscribe(i));
+    }
+    /* Until the service has confirmed, what is free are the last slots. */
+    for (unsigned i = MARKETS; i < MST_SUBSCRIPTIONS_MAX; i++) {
+        expect_int("room", 0, subscribe(i));
+    }
+    expect_int("full", MST_ERR_FULL, subscribe(NAMES - 1));
+    run(5000);
+    expect_int("requests", 3, (long long)service.requests.count);
+    for (unsigned i = MST_SUBSCRIPTIONS_MAX; i < NAMES; i++) {
+        expect_int("slot of another", 0, subscribe(i));
+    }
+    run(5000);
+    expect_int("requests", 4, (long long)service.requests.count);
+    expect_int("entries", 3 * MARKETS, entries);
+    deliver("of 1,000 others");
+    expect_int("slots", MST_SUBSCRIPTIONS_MAX,
+               mst_link_stats(&client.link)->high.subscriptions);
+    end();
+}
+
+/* Wishes that come and go in no order, until there is room for no other. */
+static void test_wishes_in_no_order(void **state) {
+    unsigned count = 0;
+
+    (void)state;
+    begin();
+    for (unsigned n = 0; n < 50000 || count < MST_SUBSCRIPTIONS_MAX; n++) {
+        uint16_t random;
+        mst_mock_random(&mock, &random, sizeof random);
+        unsigned market = random % NAMES;
+        bool had = wished[market];
+
+        if (random >= UINT16_MAX / 5 * 2) {
+            expect_int("subscribe",
+                       had                              ? MST_ERR_EXISTS
+                       : count == MST_SUBSCRIPTIONS_MAX ? MST_ERR_FULL
+                                                        : 0,
+                       subscribe(market));
+        } else {
+            expect_int("unsubscribe", had ? 0 : MST_ERR_MISSING,
+                       unsubscribe(market));
+        }
+        count = count + (wished[market] && !had) - (had && !wished[market]);
+    }
+    run(5000);
+    expect_int("entries", count, entries);
+    deliver("in no order");
+    end();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_thousand),
+        TEST(test_wishes_in_no_order),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
