@@ -85,7 +85,7 @@ ALL_HEADERS = $(wildcard *.h port/*/*.h examples/*.h examples/*/*.h \
 BENCH_CXX = $(wildcard test/bench/*.cc)
 
 PROGRAMS = $(addprefix $(BUILD)/,mini-stream sandbox ws-echo first put-address \
-	plain pem2c)
+	plain pem2c epoll)
 TESTS = $(TEST_SRC:%.c=$(BUILD)/%)
 LIBRARY = $(BUILD)/libmini_stream.a
 POSIX = $(BUILD)/libmst_posix.a
@@ -286,6 +286,9 @@ $(BUILD)/ws-echo: $(BUILD)/obj/examples/ws_echo.o $(POSIX) $(LIBRARY)
 
 $(BUILD)/first: $(BUILD)/obj/examples/first.o $(PRIMITIVES) $(POSIX) $(LIBRARY)
 	$(link) $(BASE_LIBS) $(primitives_libs) $(LDLIBS)
+
+$(BUILD)/epoll: $(BUILD)/obj/examples/epoll.o $(POSIX) $(LIBRARY)
+	$(link) $(BASE_LIBS) $(LDLIBS)
 
 $(BUILD)/pem2c: $(BUILD)/obj/examples/pem2c.o $(POSIX) $(LIBRARY)
 	$(link) $(BASE_LIBS) $(call libs,gnutls) $(LDLIBS)

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""`epoll`, the library in another program's event loop, against the sandbox:
+two streams with one token, which come back, take no processor time while they
+wait, and end by signal.
+
+Usage: e2e_epoll.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, run_all,
+                 tests_of)
+
+AT_ONCE = 3
+MARKETS = ("BTCUSD", "ETHUSD")
+TOKENS = 100
+
+
+@contextlib.contextmanager
+def running(**faults):
+    """A sandbox, which begins with these faults and counts tokens."""
+    faults["expires_in"] = {"value": 3600, "count": TOKENS}
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "faults.json")
+        with open(path, "w", encoding="ascii") as file:
+            json.dump(faults, file)
+        sandbox = Sandbox(os.path.join(folder, "state"), "--faults", path)
+        try:
+            sandbox.wait_ready()
+            yield sandbox
+        finally:
+            sandbox.kill()
+
+
+def tokens(sandbox):
+    """How many were handed out."""
+    status, _, body = sandbox.fetch(sandbox.urls["base_url"]
+                                    + "/sandbox/faults")
+    check(status == 200, body)
+    return TOKENS - json.loads(body)["expires_in"]["count"]
+
+
+class Program:
+    """`epoll` under way; both of its outputs come in one pipe."""
+
+    def __init__(self, sandbox):
+        self.process = subprocess.Popen(
+            [os.path.join(BUILD, "epoll"), *MARKETS],
+            env=environment_with(
+                MINI_STREAM_WS_URL=sandbox.urls["ws_url"],
+                MINI_STREAM_AUTH_URL=sandbox.urls["auth_url"],
+                MINI_STREAM_CLIENT_ID="sandbox-client",
+                MINI_STREAM_CLIENT_SECRET="sandbox-secret",
+                MINI_STREAM_CA=sandbox.ca),
+            text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT)
+
+    def read_until(self, pattern):
+        """The first line that matches."""
+        end = time.monotonic() + HANG_S
+        for line in self.process.stdout:
+            if re.fullmatch(pattern, line.rstrip("\n")):
+                return line
+            check(time.monotonic() < end, f"no {pattern} in time")
+        raise AssertionError(f"no {pattern} before the end")
+
+    def follow(self):
+        """Goes on until both markets have come."""
+        for market in MARKETS:
+            self.read_until(market + r" [0-9]+(\.[0-9]+)?")
+
+    def end(self, number):
+        """Sends a signal; the rest of the output, once it has ended well."""
+        self.process.send_signal(number)
+        rest = self.process.communicate(timeout=HANG_S)[0]
+        check(self.process.returncode == 0, self.process.returncode)
+        return rest
+
+
+@contextlib.contextmanager
+def streaming(sandbox):
+    program = Program(sandbox)
+    try:
+        yield program
+    finally:
+        program.process.kill()
+        program.process.communicate()
+
+
+def ends_well(number):
+    with running() as sandbox, streaming(sandbox) as program:
+        program.follow()
+        rest = program.end(number)
+        for market in MARKETS:
+            check(f"{market}: closed: no error\n" in rest, rest)
+        check(tokens(sandbox) == 1, tokens(sandbox))
+
+
+def test_sigint():
+    ends_well(signal.SIGINT)
+
+
+def test_sigterm():
+    ends_well(signal.SIGTERM)
+
+
+def test_while_it_connects():
+    """Nothing answers: a signal is heard, and is the end, all the same."""
+    with running(freeze={"at": "all"}) as sandbox, \
+            streaming(sandbox) as program:
+        time.sleep(0.5)
+        check(program.process.poll() is None, "it ended by itself")
+        begin = time.monotonic()
+        program.end(signal.SIGTERM)
+        check(time.monotonic() - begin < 5, "it waited for the service")
+
+
+def test_comes_back():
+    """Descriptors are closed, and new ones have the same numbers."""
+    with running() as sandbox, streaming(sandbox) as program:
+        program.follow()
+        for _ in range(3):
+            sandbox.fetch(sandbox.urls["base_url"] + "/sandbox/faults",
+                          b'{"restart": {"for_ms": 300}}')
+            program.read_until(r".*: closed: .*")
+            program.follow()
+            program.follow()
+        program.end(signal.SIGTERM)
+
+
+def processor_time(pid):
+    """Of a process, seconds."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_sleeps():
+    """It waits without processor time: for updates, then for nothing."""
+    with running() as sandbox, streaming(sandbox) as program:
+        program.follow()
+        begin = processor_time(program.process.pid)
+        time.sleep(1)
+        sandbox.fetch(sandbox.urls["base_url"] + "/sandbox/faults",
+                      b'{"freeze": {}}')
+        time.sleep(1)
+        spent = processor_time(program.process.pid) - begin
+        check(spent < 0.5, f"{spent} s of processor time in 2 s")
+        sandbox.fetch(sandbox.urls["base_url"] + "/sandbox/faults", b"{}")
+        program.end(signal.SIGTERM)
+
+
+def test_without_variables():
+    result = subprocess.run(
+        [os.path.join(BUILD, "epoll"), *MARKETS], env=environment_with(),
+        stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=HANG_S, check=False)
+    check(result.returncode == 1 and result.stdout == "", result)
+    check("MINI_STREAM_WS_URL" in result.stderr, result.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), AT_ONCE))
