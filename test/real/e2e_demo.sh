@@ -43,6 +43,21 @@ for text in abc 0 0.0 1.2.3 -1 1e3 1,5 08; do
 done
 check "make says nothing when all is there" makes_nothing
 
+# ---- The README's example ----
+
+# It names the variable that it lacks, the first of them.
+names() {
+    local status=0
+    env -u MINI_STREAM_WS_URL -u MINI_STREAM_AUTH_URL "${@:2}" \
+        "$BUILD/first" >"$work/out" 2>"$work/err" || status=$?
+    [ "$status" -eq 1 ] && [ ! -s "$work/out" ] &&
+        [ "$(<"$work/err")" = "$1 is not set" ]
+}
+
+check "first without variables" names MINI_STREAM_WS_URL
+check "first with one of them" names MINI_STREAM_AUTH_URL \
+    MINI_STREAM_WS_URL=wss://localhost
+
 # ---- The README's lines by hand ----
 
 # start [COMMAND...]: starts a sandbox as the README does (through a command),

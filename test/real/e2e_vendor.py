@@ -202,7 +202,7 @@ class Project:
         os.rmdir(here)
 
     def check_streams(self):
-        """The program prints prices."""
+        """The program prints prices, a line at a time into a pipe as well."""
         sandbox = Sandbox(os.path.join(self.path, "state"))
         sandbox.wait_ready()
         urls = sandbox.urls
@@ -210,7 +210,7 @@ class Project:
             # Ends by itself, should it print nothing.
             said = subprocess.run(
                 ["timeout", "20", "sh", "-c",
-                 "stdbuf -oL ./program | head -n 3"], cwd=self.path,
+                 "./program | head -n 3"], cwd=self.path,
                 capture_output=True, text=True, check=False,
                 env=environment_with(
                     MINI_STREAM_CA=sandbox.ca,
