@@ -301,6 +301,14 @@ NO_TLS = $(patsubst %.c,$(BUILD)/no-tls/%.o,examples/plain.c $(POSIX_SRC) \
 $(BUILD)/plain: $(NO_TLS)
 	$(link) $(BASE_LIBS) $(LDLIBS)
 
+# Looked at once in a folder, before anything is compiled for `all`.
+$(BUILD)/.libraries:
+	@test/packages.sh -n build tool sandbox && mkdir -p $(@D) && touch $@
+
+ifneq ($(filter all,$(or $(MAKECMDGOALS),all)),)
+$(ALL_SRC:%.c=$(BUILD)/obj/%.o) $(NO_TLS): | $(BUILD)/.libraries
+endif
+
 bench_objects = $(patsubst %,$(BUILD)/bench/obj/test/bench/%.o,$(1))
 BENCH_OURS = $(addprefix $(BUILD)/bench/,decode book live peers scale \
 	client_mini_stream client_alone client_openssl many)

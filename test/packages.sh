@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that the groups named need and that are missing.
-# Usage: test/packages.sh GROUP...     (groups: first column of the table)
+# Usage: test/packages.sh [-n] GROUP...     (groups: first column of the table)
+#   -n   only says in a line what a build would miss, whoever installed it
 # SPDX-License-Identifier: 0BSD
 set -eu
 
@@ -102,11 +103,12 @@ cross-s390x  gcc-s390x-linux-gnu    command:s390x-linux-gnu-gcc    compiler
 END
 }
 
-# Is it there, on a system without dpkg?
+# Is it there, whoever has installed it?
+# shellcheck disable=SC2086 # CC and CPPFLAGS are lists of words
 found() {
     what=${1#*:}
     case $1 in
-    header:*) echo "#include <$what>" | ${CC:-cc} -E -x c - ;;
+    header:*) echo "#include <$what>" | $CC ${CPPFLAGS:-} -E -x c - ;;
     module:*) pkg-config --exists "$what" ;;
     command:*) command -v "$what" ;;
     python:*) python3 -c "import $what" ;;
@@ -127,6 +129,12 @@ wanted() {
     done | sort -u -k 1,1
 }
 
+CC=${CC:-cc}
+only_look=
+if [ "${1:-}" = -n ]; then
+    only_look=true
+    shift
+fi
 groups=$*
 for group in "$@"; do
     table | grep -q "^$group " || {
@@ -134,6 +142,23 @@ for group in "$@"; do
         exit 2
     }
 done
+
+if [ -n "$only_look" ]; then
+    command -v "${CC%% *}" >/dev/null || {
+        echo "no compiler: ${CC%% *} is not there" >&2
+        exit 1
+    }
+    missing=$(wanted | while read -r package probe _; do
+        case $probe in host:*) continue ;; esac
+        found "$probe" || printf ' %s' "$package"
+    done)
+    [ -z "$missing" ] || {
+        echo "run 'make packages' first, which installs what is missing:" \
+            "${missing# }" >&2
+        exit 1
+    }
+    exit 0
+fi
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     missing=$(wanted | while read -r package probe reason; do

@@ -37,11 +37,21 @@ makes_nothing() {
         [ ! -s "$work/err" ]
 }
 
+# One line, and no compiler's, where the libraries are not there.
+asks_for_packages() {
+    env -u MAKEFLAGS -u MFLAGS -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR=/none \
+        make --no-print-directory "BUILD=$work/bare" "$@" \
+        >"$work/out" 2>"$work/err" && return 1
+    [ ! -s "$work/out" ] && [ "$(grep -vc '^make: ' "$work/err")" -eq 1 ] &&
+        grep -q "make packages.*: .*libsoup-3.0-dev" "$work/err"
+}
+
 check "a demo of 1.5 s, and not a line beside it" streams 1.5
 for text in abc 0 0.0 1.2.3 -1 1e3 1,5 08; do
     check "DEMO_SECONDS=$text is refused" refuses "$text"
 done
 check "make says nothing when all is there" makes_nothing
+check "make asks for what is not there" asks_for_packages -kj4
 
 # ---- The README's example ----
 
