@@ -1,6 +1,6 @@
 /*
- * Objects of the environment on real sockets, for the programs that the
- * end-to-end tests run.
+ * Objects on real sockets, for the tests of the POSIX port and the programs
+ * that the end-to-end tests run.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -27,5 +27,40 @@ int real_begin(struct real *real);
 
 /* Frees what was loaded, once all objects are closed. */
 void real_end(struct real *real);
+
+/* How many entries a folder has, or -1 where there is none; and how many
+ * descriptors this process has open, and two or three more. */
+int real_entries(const char *path);
+int real_descriptors(void);
+
+/* For mst_port.token_load: there is a token, whoever asks. */
+int real_token(void *context, uint32_t key, char *text, size_t cap,
+               int64_t *until_s);
+
+#define REAL_CLIENTS_MAX 16
+
+/* Clients in the clear, whose opening handshake nobody answers. */
+struct real_clients {
+    struct mst_posix *posix;
+    char url[MST_HOST_MAX + 32];
+    size_t count;
+    const struct mst_link *objects[REAL_CLIENTS_MAX];
+    struct mst_client of[REAL_CLIENTS_MAX];
+    struct mst_memory memories[REAL_CLIENTS_MAX];
+    unsigned char rooms[REAL_CLIENTS_MAX][MST_MEMORY_LEN(MST_LENGTHS_USUAL)];
+};
+
+/* Prepares so many for a host and a port, on the first links of posix. Returns
+ * 0, or what mst_client_init() did. */
+int real_clients_begin(struct real_clients *clients, struct mst_posix *posix,
+                       struct mst_port *port, const char *host, uint16_t number,
+                       size_t count);
+
+/* Polls them until all wait for that answer, and sleeps in between by
+ * mst_posix_wait() or, as a loop of one's own does, by mst_posix_pollfds().
+ * Returns how often it has slept, or -1 with what has come about: an event; or
+ * none, after limit_ms or where a sleep failed. */
+int real_clients_connect(struct real_clients *clients, bool own_loop,
+                         uint32_t limit_ms, struct mst_event *event);
 
 #endif

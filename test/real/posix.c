@@ -17,7 +17,6 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "mst_posix.h"
+#include "real.h"
 
 static struct mst_posix_link links[1];
 static struct mst_posix posix;
@@ -169,18 +168,6 @@ int socketpair(int domain, int type, int protocol, int fds[2]) {
 /* ------------------------------------------------------------------------
  * Helpers
  * ------------------------------------------------------------------------ */
-
-static int open_descriptors(void) {
-    DIR *directory = opendir("/proc/self/fd");
-    int count = 0;
-
-    assert_non_null(directory);
-    while (readdir(directory) != NULL) {
-        count++;
-    }
-    closedir(directory);
-    return count;
-}
 
 static void short_sleep(void) {
     const struct timespec pause = {0, 1000000};
@@ -436,7 +423,7 @@ static void addresses_are_capped_in_order(void **state) {
 static void hung_resolver_stalls_nothing(void **state) {
     struct mst_endpoint hung = endpoint_of("hang.test", 80);
     struct mst_endpoint number = endpoint_of("127.0.0.1", 80);
-    int descriptors = open_descriptors();
+    int descriptors = real_descriptors();
 
     (void)state;
     assert_int_equal(port.resolve(port.context, 0, &hung), 0);
@@ -454,7 +441,7 @@ static void hung_resolver_stalls_nothing(void **state) {
     /* Both threads end and leave nothing open. */
     sem_post(&hang_leave);
     sem_post(&hang_leave);
-    while (open_descriptors() > descriptors) {
+    while (real_descriptors() > descriptors) {
         short_sleep();
     }
 }
@@ -481,7 +468,7 @@ static void signals_stay_with_the_program(void **state) {
 
 static void no_thread_is_an_error(void **state) {
     struct mst_endpoint endpoint = endpoint_of("nobody.invalid", 80);
-    int descriptors = open_descriptors();
+    int descriptors = real_descriptors();
     pthread_attr_t before, huge;
 
     (void)state;
@@ -492,7 +479,7 @@ static void no_thread_is_an_error(void **state) {
     assert_int_equal(port.resolve(port.context, 0, &endpoint), MST_ERR_PORT);
     assert_int_not_equal(port.detail(port.context, 0), 0);
     assert_int_equal(pthread_setattr_default_np(&before), 0);
-    assert_int_equal(open_descriptors(), descriptors);
+    assert_int_equal(real_descriptors(), descriptors);
     assert_int_equal(resolve(&endpoint), MST_ERR_RESOLVE);
     pthread_attr_destroy(&before);
     pthread_attr_destroy(&huge);
@@ -501,7 +488,7 @@ static void no_thread_is_an_error(void **state) {
 static void no_descriptor_is_an_error(void **state) {
     struct mst_endpoint name = endpoint_of("nobody.invalid", 80);
     struct mst_endpoint number = endpoint_of("127.0.0.1", 80);
-    int descriptors = open_descriptors();
+    int descriptors = real_descriptors();
 
     (void)state;
     socket_errno = EMFILE;
@@ -512,7 +499,7 @@ static void no_descriptor_is_an_error(void **state) {
     assert_int_equal(port.detail(port.context, 0), EMFILE);
     socket_errno = EAFNOSUPPORT;
     assert_int_equal(port.connect(port.context, 0, 0), MST_ERR_UNREACHABLE);
-    assert_int_equal(open_descriptors(), descriptors);
+    assert_int_equal(real_descriptors(), descriptors);
 }
 
 /* ------------------------------------------------------------------------
@@ -557,10 +544,10 @@ static void refused_is_named(void **state) {
     (void)state;
     endpoint = endpoint_of("127.0.0.1", number);
     assert_int_equal(resolve(&endpoint), 1);
-    descriptors = open_descriptors();
+    descriptors = real_descriptors();
     assert_int_equal(connect_to(0), MST_ERR_REFUSED);
     assert_int_equal(port.detail(port.context, 0), ECONNREFUSED);
-    assert_int_equal(open_descriptors(), descriptors);
+    assert_int_equal(real_descriptors(), descriptors);
     /* The same address may be tried again. */
     assert_int_equal(listen(holder, 1), 0);
     assert_int_equal(connect_to(0), 1);
@@ -599,13 +586,13 @@ static void unanswered_connect_can_be_left(void **state) {
         (void)connect(fillers[i], &links[0].answer.addresses[0].any,
                       sizeof(struct sockaddr_in));
     }
-    descriptors = open_descriptors();
+    descriptors = real_descriptors();
     for (int i = 0; i < 20; i++) {
         assert_int_equal(port.connect(port.context, 0, 0), 0);
         short_sleep();
     }
     port.close(port.context, 0);
-    assert_int_equal(open_descriptors(), descriptors);
+    assert_int_equal(real_descriptors(), descriptors);
 
     /* Or for the next address, without a close in between. */
     endpoint = endpoint_of("many.test", number);
@@ -614,7 +601,7 @@ static void unanswered_connect_can_be_left(void **state) {
     assert_int_equal(connect_to(2), MST_ERR_REFUSED);
     assert_int_equal(connect_to(3), MST_ERR_REFUSED);
     port.close(port.context, 0);
-    assert_int_equal(open_descriptors(), descriptors);
+    assert_int_equal(real_descriptors(), descriptors);
     for (size_t i = 0; i < 8; i++) {
         close(fillers[i]);
     }
@@ -640,13 +627,13 @@ static void connect_errors_are_named(void **state) {
 
     (void)state;
     assert_int_equal(resolve(&endpoint), 1);
-    descriptors = open_descriptors();
+    descriptors = real_descriptors();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         connect_errno = cases[i].number;
         assert_int_equal(connect_to(0), cases[i].error);
         assert_int_equal(port.detail(port.context, 0), cases[i].number);
     }
-    assert_int_equal(open_descriptors(), descriptors);
+    assert_int_equal(real_descriptors(), descriptors);
 }
 
 /* ------------------------------------------------------------------------
@@ -744,7 +731,7 @@ static void no_sigpipe(void **state) {
 }
 
 static void close_is_legal_at_any_time(void **state) {
-    int descriptors = open_descriptors();
+    int descriptors = real_descriptors();
     int peer;
 
     (void)state;
@@ -755,12 +742,12 @@ static void close_is_legal_at_any_time(void **state) {
     port.close(port.context, 0);
     port.close(port.context, 0);
     close(peer);
-    assert_int_equal(open_descriptors(), descriptors);
+    assert_int_equal(real_descriptors(), descriptors);
     /* And the link serves again. */
     close(connected_pair(AF_INET));
     mst_posix_free(&posix);
     mst_posix_free(&posix);
-    assert_int_equal(open_descriptors(), descriptors);
+    assert_int_equal(real_descriptors(), descriptors);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)

@@ -17,7 +17,6 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "mst_posix.h"
+#include "real.h"
 
 #define HEAD_START_NS 249000000u /* 250 ms, by a clock of whole ms */
 /* Nothing here takes as long, unless it waits for a stage of the library. */
@@ -101,18 +100,6 @@ static struct { int fd, fillers[FILLERS]; } listeners[8];
 static size_t listeners_count;
 static uint16_t number; /* the port of all */
 static int descriptors; /* before the test */
-
-static int open_descriptors(void) {
-    DIR *directory = opendir("/proc/self/fd");
-    int count = 0;
-
-    assert_non_null(directory);
-    while (readdir(directory) != NULL) {
-        count++;
-    }
-    closedir(directory);
-    return count;
-}
 
 static void address_of(const char *host, struct sockaddr_storage *address,
                        socklen_t *len) {
@@ -195,7 +182,7 @@ static int set_up(void **state) {
     (void)state;
     no_lists = false;
     number = free_port();
-    descriptors = open_descriptors();
+    descriptors = real_descriptors();
     return mst_posix_init(&posix, links, MANY, &port);
 }
 
@@ -206,7 +193,7 @@ static int tear_down(void **state) {
         fillers_close(--listeners_count);
         close(listeners[listeners_count].fd);
     }
-    assert_int_equal(open_descriptors(), descriptors);
+    assert_int_equal(real_descriptors(), descriptors);
     return 0;
 }
 
@@ -476,13 +463,13 @@ static void close_leaves_nothing(void **state) {
     (void)state;
     says_nothing("::1");
     says_nothing("127.0.0.1");
-    before = open_descriptors();
+    before = real_descriptors();
     for (int i = 0; i < 3; i++) {
         assert_int_equal(resolve(list), 2);
         connect_in_vain(0, (uint64_t)i * HEAD_START_NS);
-        assert_true(open_descriptors() > before);
+        assert_true(real_descriptors() > before);
         port.close(port.context, 0);
-        assert_int_equal(open_descriptors(), before);
+        assert_int_equal(real_descriptors(), before);
     }
 }
 
@@ -540,100 +527,32 @@ static void any_list_is_gone_through(void **state) {
  * Waiting
  * ------------------------------------------------------------------------ */
 
-static struct mst_client clients[MANY];
-static unsigned char rooms[MANY][MST_MEMORY_LEN(MST_LENGTHS_USUAL)];
-static const struct mst_link *objects[MANY];
-
-static int token_at_hand(void *context, uint32_t key, char *text, size_t cap,
-                         int64_t *until_s) {
-    (void)context;
-    (void)key;
-    *until_s = time(NULL) + 3600;
-    return snprintf(text, cap, "abc");
-}
-
-static void clients_begin(size_t count) {
-    static struct mst_memory memories[MANY];
-    static char url[64];
-    struct mst_config config = {
-        .ws_url = url,
-        .auth_url = "http://127.0.0.1",
-        .client_id = "id",
-        .client_secret = "secret",
-        .flags = MST_ALLOW_PLAIN,
-        .resolve_ms = 60000,
-        .connect_ms = 60000,
-    };
-
-    snprintf(url, sizeof url, "ws://list.test:%u/", (unsigned)number);
-    port.token_load = token_at_hand;
-    for (size_t i = 0; i < count; i++) {
-        memories[i] =
-            (struct mst_memory){rooms[i], sizeof rooms[i], MST_LENGTHS_USUAL};
-        config.link = (int)i;
-        assert_int_equal(
-            mst_client_init(&clients[i], &config, &port, &memories[i]), 0);
-        objects[i] = &clients[i].link;
-    }
-}
-
-/* By a loop of one's own. */
-static void wait_by_poll(size_t count) {
-    struct pollfd fds[MANY];
-    uint32_t left = UINT32_MAX;
-    size_t used = mst_posix_pollfds(&posix, objects, count, fds);
-
-    assert_true(used <= count);
-    for (size_t i = 0; i < count; i++) {
-        uint32_t its = mst_next_deadline_ms(objects[i]);
-
-        left = its < left ? its : left;
-    }
-    assert_true(poll(fds, used, (int)left) >= 0);
-}
-
 /* All get past two addresses that are broken: none sleeps for longer, and
  * none wakes up all the time. */
 static void get_past(size_t count, bool own_loop) {
     static const char *const list[] = {"::1", "127.0.0.1", "127.0.0.2", NULL};
+    static struct real_clients clients;
     uint64_t begin_ns;
     struct mst_event event;
-    unsigned waits = 0;
+    int waits;
 
     names = list;
     says_nothing("::1");
     says_nothing("127.0.0.1");
     answers("127.0.0.2", MANY);
-    clients_begin(count);
+    assert_int_equal(
+        real_clients_begin(&clients, &posix, &port, "list.test", number, count),
+        0);
     begin_ns = now_ns();
-    for (;;) {
-        size_t connected = 0;
-        int next = own_loop || waits == 0 ? 0 : mst_posix_next(&posix);
-
-        while (next >= 0 && next < (int)count) {
-            assert_int_equal(mst_poll(&clients[next], &event), 0);
-            next = own_loop || waits == 0 ? next + 1 : mst_posix_next(&posix);
-        }
-        for (size_t i = 0; i < count; i++) {
-            connected += mst_link_state(objects[i]) == MST_STATE_UPGRADE;
-        }
-        if (connected == count) {
-            break;
-        }
-        if (own_loop) {
-            wait_by_poll(count);
-        } else {
-            assert_true(mst_posix_wait(&posix, objects, count, 60000) >= 0);
-        }
-        waits++;
-        assert_true(now_ns() - begin_ns < HANG_NS);
-    }
+    waits = real_clients_connect(&clients, own_loop, HANG_NS / 1000000, &event);
+    assert_true(waits >= 0);
+    assert_true(now_ns() - begin_ns < HANG_NS);
     assert_true(now_ns() - begin_ns >= 2 * HEAD_START_NS);
     /* A few for each stage of each; asleep without a list of the system's
      * it looks every 10 ms. */
-    assert_true(waits < (no_lists ? 2000 : 20 * count));
+    assert_true((size_t)waits < (no_lists ? 2000 : 20 * count));
     for (size_t i = 0; i < count; i++) {
-        mst_client_wipe(&clients[i]);
+        mst_client_wipe(&clients.of[i]);
     }
 }
 

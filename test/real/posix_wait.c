@@ -28,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "mst_posix.h"
+#include "real.h"
 #include "service.h"
 
 #define LONG_MS 600000u
@@ -636,14 +636,6 @@ static const struct mst_link *objects[MANY];
 static int peers[MANY]; /* the service's end of each, or -1 */
 static size_t clients_count;
 
-static int token_at_hand(void *context, uint32_t key, char *text, size_t cap,
-                         int64_t *until_s) {
-    (void)context;
-    (void)key;
-    *until_s = time(NULL) + 3600;
-    return snprintf(text, cap, "abc");
-}
-
 /* Initialises the client of this link; it is not polled yet. */
 static void clients_add(size_t number, const char *host, uint16_t at) {
     static char urls[MANY][64];
@@ -660,7 +652,7 @@ static void clients_add(size_t number, const char *host, uint16_t at) {
     its.request_gap_ms = 1;
     its.ping_ms = its.ping_ms != 0 ? its.ping_ms : LONG_MS;
     its.answer_ms = its.silence_ms = its.stable_ms = LONG_MS;
-    port.token_load = token_at_hand;
+    port.token_load = real_token;
     assert_int_equal(
         mst_client_init(&clients[number], &its, &port, &memories[number]), 0);
     objects[number] = &clients[number].link;

@@ -14,37 +14,17 @@
  * SPDX-License-Identifier: 0BSD
  */
 #include "mst_cares.h"
+#include "real.h"
 
-#include <dirent.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#define CLIENTS_MAX 16
-
-static struct mst_posix_link links[CLIENTS_MAX];
+static struct mst_posix_link links[REAL_CLIENTS_MAX];
 static struct mst_posix posix;
 static struct mst_port port;
-static struct mst_client clients[CLIENTS_MAX];
-static unsigned char rooms[CLIENTS_MAX][MST_MEMORY_LEN(MST_LENGTHS_USUAL)];
-static const struct mst_link *objects[CLIENTS_MAX];
-
-static int entries(const char *path) {
-    DIR *directory = opendir(path);
-    int count = 0;
-
-    if (directory == NULL) {
-        return -1;
-    }
-    while (readdir(directory) != NULL) {
-        count++;
-    }
-    closedir(directory);
-    return count;
-}
 
 static void print_address(const struct sockaddr *address) {
     char text[64];
@@ -73,7 +53,7 @@ static void resolve(const struct mst_endpoint *endpoint) {
 }
 
 static void resolve_and_close(const struct mst_endpoint *endpoint) {
-    int descriptors = entries("/proc/self/fd"), threads;
+    int descriptors = real_descriptors(), threads;
     uint64_t begin_ns;
 
     for (int i = 0; i < 300; i++) {
@@ -83,89 +63,34 @@ static void resolve_and_close(const struct mst_endpoint *endpoint) {
         }
         (void)usleep(1000);
     }
-    threads = entries("/proc/self/task") - 2;
+    threads = real_entries("/proc/self/task") - 2;
     begin_ns = port.now_ns(port.context);
     port.close(port.context, 0);
     printf("descriptors %d threads %d ms %d\n",
-           entries("/proc/self/fd") - descriptors, threads,
+           real_descriptors() - descriptors, threads,
            (int)((port.now_ns(port.context) - begin_ns) / 1000000));
-}
-
-static int token_at_hand(void *context, uint32_t key, char *text, size_t cap,
-                         int64_t *until_s) {
-    (void)context;
-    (void)key;
-    *until_s = time(NULL) + 3600;
-    return snprintf(text, cap, "abc");
-}
-
-static void own_wait(size_t count) {
-    struct pollfd fds[CLIENTS_MAX];
-    size_t used = mst_posix_pollfds(&posix, objects, count, fds);
-    uint32_t left = 60000;
-
-    for (size_t i = 0; i < count; i++) {
-        uint32_t its = mst_next_deadline_ms(objects[i]);
-
-        left = its < left ? its : left;
-    }
-    (void)poll(fds, used, (int)left);
 }
 
 /* Until all are connected, or one has failed. */
 static void connect_all(const struct mst_endpoint *endpoint, size_t count,
-                        bool own) {
-    static struct mst_memory memories[CLIENTS_MAX];
-    char url[MST_HOST_MAX + 32];
-    struct mst_config config = {
-        .ws_url = url,
-        .auth_url = "http://127.0.0.1",
-        .client_id = "id",
-        .client_secret = "secret",
-        .flags = MST_ALLOW_PLAIN,
-        .resolve_ms = 60000,
-        .connect_ms = 60000,
-    };
+                        bool own_loop) {
+    static struct real_clients clients;
     struct mst_event event;
-    unsigned waits = 0;
-    size_t connected = 0;
+    int waits;
 
-    snprintf(url, sizeof url, "ws://%s:%u/", endpoint->host,
-             (unsigned)endpoint->port);
-    port.token_load = token_at_hand;
-    for (size_t i = 0; i < count; i++) {
-        memories[i] =
-            (struct mst_memory){rooms[i], sizeof rooms[i], MST_LENGTHS_USUAL};
-        config.link = (int)i;
-        if (mst_client_init(&clients[i], &config, &port, &memories[i]) != 0) {
-            return;
-        }
-        objects[i] = &clients[i].link;
+    if (count > REAL_CLIENTS_MAX ||
+        real_clients_begin(&clients, &posix, &port, endpoint->host,
+                           endpoint->port, count) != 0) {
+        return;
     }
-    while (connected < count) {
-        int next = own || waits == 0 ? 0 : mst_posix_next(&posix);
-
-        while (next >= 0 && next < (int)count) {
-            if (mst_poll(&clients[next], &event) > 0) {
-                printf("error %d detail %d\n", event.as.failure.error,
-                       event.as.failure.detail);
-                return;
-            }
-            next = own || waits == 0 ? next + 1 : mst_posix_next(&posix);
-        }
-        connected = 0;
-        for (size_t i = 0; i < count; i++) {
-            connected += mst_link_state(objects[i]) == MST_STATE_UPGRADE;
-        }
-        if (connected < count && own) {
-            own_wait(count);
-        } else if (connected < count) {
-            mst_posix_wait(&posix, objects, count, 60000);
-        }
-        waits++;
+    waits = real_clients_connect(&clients, own_loop, UINT32_MAX, &event);
+    if (waits >= 0) {
+        print_address(&links[0].answer.addresses[links[0].address].any);
+        printf("waits %d\n", waits);
+    } else if (event.type != MST_EVENT_NONE) {
+        printf("error %d detail %d\n", event.as.failure.error,
+               event.as.failure.detail);
     }
-    print_address(&links[0].answer.addresses[links[0].address].any);
-    printf("waits %u\n", waits);
 }
 
 int main(int argc, char **argv) {
@@ -177,7 +102,7 @@ int main(int argc, char **argv) {
     }
     snprintf(endpoint.host, sizeof endpoint.host, "%s", argv[3]);
     endpoint.port = (uint16_t)strtoul(argv[4], NULL, 10);
-    if (mst_posix_init(&posix, links, CLIENTS_MAX, &port) != 0) {
+    if (mst_posix_init(&posix, links, REAL_CLIENTS_MAX, &port) != 0) {
         return EXIT_FAILURE;
     }
     if (strcmp(argv[1], "cares") == 0) {
