@@ -330,7 +330,7 @@ void mst_posix_link_wait(struct mst_posix_link *link, const struct pollfd *fds,
     bool naps = true;
 #ifdef __linux__
     const struct itimerspec limit = {
-        .it_value = {ms / 1000, (long)(ms % 1000) * 1000000}};
+        .it_value = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000}};
 
     naps = !set_open(link) || timerfd_settime(link->timer, 0, &limit, NULL);
     for (size_t i = 0; i < count && !naps; i++) {

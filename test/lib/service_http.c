@@ -180,7 +180,7 @@ static void write_chunked(struct service *service, int link, const char *body) {
 /* Seconds of the mock's wall clock, in the form of RFC 9110, 5.6.7. */
 static void date_text(const struct service *service, uint32_t ahead_s,
                       char out[40]) {
-    time_t s = (time_t)(mst_mock_wall(service->mock) / 1000000000) + ahead_s;
+    time_t s = (time_t)(mst_mock_wall(service->mock) / 1000000000 + ahead_s);
     struct tm tm;
 
     gmtime_r(&s, &tm);

@@ -329,7 +329,7 @@ static void a_book_without_levels_is_refused(void **state) {
 static void random_message(struct shelf *shelf, int all[2][PRICES],
                            uint64_t *seed) {
     bool snapshot = random_next(seed) % 20 == 0;
-    size_t parts = 1 + random_next(seed) % 3;
+    size_t parts = 1 + random_below(seed, 3);
     struct text text = {0};
 
     if (snapshot) {
@@ -339,7 +339,7 @@ static void random_message(struct shelf *shelf, int all[2][PRICES],
         text_clear(&text);
         for (uint64_t n = random_next(seed) % 12; n > 0; n--) {
             size_t side = random_next(seed) % 2;
-            size_t price = random_next(seed) % PRICES;
+            size_t price = random_below(seed, PRICES);
             int amount = (int)(random_next(seed) % 3);
 
             if (snapshot && all[side][price] != 0) {

@@ -62,8 +62,8 @@ static const char *const bits[] = {
 static size_t damage(char *message, size_t len, uint64_t *seed) {
     const char *bit = bits[random_next(seed) % COUNT(bits)];
     size_t bit_len = random_next(seed) % 4 == 0 ? 0 : strlen(bit);
-    size_t at = random_next(seed) % (len + 1);
-    size_t gone = random_next(seed) % 4 == 0 ? random_next(seed) % 24 : 0;
+    size_t at = random_below(seed, (uint32_t)len + 1);
+    size_t gone = random_next(seed) % 4 == 0 ? random_below(seed, 24) : 0;
 
     if (gone > len - at) {
         gone = len - at;
@@ -81,7 +81,7 @@ static size_t damage(char *message, size_t len, uint64_t *seed) {
 static size_t swell(char *message, size_t len, uint64_t *seed) {
     char *level = strstr(message, LEVEL("1", "2"));
     const size_t piece = strlen(LEVEL("1", "2") ",");
-    size_t times = random_next(seed) % 80;
+    size_t times = random_below(seed, 80);
 
     if (level == NULL || len + times * piece > MESSAGE_MAX) {
         return len;
@@ -97,11 +97,11 @@ static size_t swell(char *message, size_t len, uint64_t *seed) {
 static void feed_randomly(struct decoding *decoding, const struct guard *guard,
                           const char *message, size_t len, uint64_t *seed,
                           struct text *record) {
-    size_t at = 0, most = 1 + random_next(seed) % 200;
+    size_t at = 0, most = 1 + random_below(seed, 200);
 
     decoding->reader.begin(decoding);
     for (;;) {
-        size_t piece = random_next(seed) % (most + 1);
+        size_t piece = random_below(seed, (uint32_t)most + 1);
         uint8_t *data;
 
         if (piece > len - at) {

@@ -72,8 +72,9 @@ static void decode(struct decoding *decoding, const struct guard *guard,
         at += piece;
         decoding_feed(decoding, data, piece, at == len, record);
         memset(data, 0xA5, piece);
-        piece =
-            cuts.most < len ? random_next(&cuts.seed) % (cuts.most + 1) : len;
+        piece = cuts.most < len
+                    ? (size_t)(random_next(&cuts.seed) % (cuts.most + 1))
+                    : len;
     } while (at < len);
     text_add(record, "depth %u\n", decoding->decoder.json.deepest);
 }

@@ -125,16 +125,33 @@ static int64_t sample_price(struct bench *b, enum mst_side side) {
     return price > 0 ? price : 1;
 }
 
-__extension__ typedef __int128 wide;
+#define E18 1000000000000000000u
 
-static int digits_of(wide value) {
-    int digits = 0;
+/* A sum that may have more than 18 digits. */
+struct wide {
+    uint64_t high, low; /* high * 10^18 + low */
+};
 
-    for (; value % 10 == 0 && value != 0; value /= 10) {}
-    for (; value != 0; value /= 10) {
-        digits++;
+static struct wide wide_add(struct wide a, uint64_t n) {
+    uint64_t low = a.low + n % E18;
+
+    return (struct wide){a.high + n / E18 + low / E18, low % E18};
+}
+
+static struct wide wide_times_ten(struct wide a) {
+    return (struct wide){a.high * 10 + a.low * 10 / E18, a.low * 10 % E18};
+}
+
+static bool wide_is_above(struct wide a, struct wide b) {
+    return a.high > b.high || (a.high == b.high && a.low > b.low);
+}
+
+/* Are there more than 18 digits, zeros at the end apart? */
+static bool wide_is_long(struct wide a) {
+    while (a.high > 0 && a.low % 10 == 0) {
+        a = (struct wide){a.high / 10, a.low / 10 + a.high % 10 * (E18 / 10)};
     }
-    return digits;
+    return a.high > 0;
 }
 
 /* The sum of exact amounts that never has more than 18 digits is exact; any
@@ -143,21 +160,22 @@ static int digits_of(wide value) {
 static void check_sum(struct bench *b, const struct oracle_level *levels,
                       size_t count, struct mst_decimal sum) {
     int exponent = sum.exponent - b->oracle.amount_exponent;
-    wide total = 0, got = sum.coefficient, unit = 1;
+    struct wide total = {0, 0}, got = {0, (uint64_t)sum.coefficient};
+    uint64_t unit = 1;
     bool inexact = false;
 
     for (size_t i = 0; i < count; i++) {
-        total += levels[i].amount;
-        inexact |= levels[i].inexact || digits_of(total) > 18;
+        total = wide_add(total, (uint64_t)levels[i].amount);
+        inexact |= levels[i].inexact || wide_is_long(total);
     }
     for (; exponent > 0; exponent--) {
-        got *= 10;
+        got = wide_times_ten(got);
     }
-    for (wide rest = total / 1000000000000000000; rest > 0; rest /= 10) {
+    for (uint64_t rest = total.high; rest > 0; rest /= 10) {
         unit *= 10;
     }
-    if (sum.inexact != inexact || got > total ||
-        total - got > (inexact ? unit * (wide)count : 0)) {
+    if (sum.inexact != inexact || wide_is_above(got, total) ||
+        wide_is_above(total, wide_add(got, inexact ? unit * count : 0))) {
         WRONG(b, "sum of %zu levels", count);
     }
 }
