@@ -1,11 +1,23 @@
 /*
  * A thousand markets in one client: the library built with room for them. Each
- * message finds its own subscription and book, through every reuse of slots.
+ * message finds its own subscription and book, through every reuse of slots,
+ * and without looking at the others.
  *
  * SPDX-License-Identifier: 0BSD
  */
+#include <string.h>
+
+static unsigned long compared; /* names of markets, by the library */
+
+static int compare(const char *a, const char *b) {
+    compared++;
+    return strcmp(a, b);
+}
+
 #define MST_SUBSCRIPTIONS_MAX 1024
+#define strcmp compare
 #include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
+#undef strcmp
 
 #include "service.h"
 #include "support.h"
@@ -15,14 +27,17 @@
 #define MARKETS 1000
 #define NAMES 2000 /* that markets may have, of which so many at a time */
 #define FRAGMENT ((size_t)16384)
+#define COMPARED_MAX 8 /* names for a message: it may be in a long chain */
 
 static struct mst_mock mock;
 static struct mst_port port;
 static struct service service;
 static struct mst_client client;
+static struct mst_pair pair;
 MST_MEMORY(memory, MST_LENGTHS_USUAL);
-static struct mst_level levels[NAMES][2];
-static struct mst_book books[NAMES];
+MST_MEMORY(other_memory, MST_LENGTHS_USUAL);
+static struct mst_level levels[NAMES][2], other_levels[MARKETS][2];
+static struct mst_book books[NAMES], other_books[MARKETS];
 static bool wished[NAMES];
 static unsigned entries;     /* that the service has confirmed */
 static unsigned came[NAMES]; /* messages that reached the caller */
@@ -44,7 +59,6 @@ static const char *name_of(unsigned market) {
 /* ---- The service ---- */
 
 /* Goes on with an answer, which is longer than what is on the way at a time. */
-
 static void answer_more(void *context, int link) {
     (void)context;
     while (answer.at < answer.len &&
@@ -97,14 +111,15 @@ static void run(uint32_t ms) {
     mst_mock_run(&mock, &client, ms, on_event, NULL);
 }
 
-static void begin(void) {
-    static const struct mst_config config = {
-        .ws_url = "wss://" SERVICE_WS_HOST "/",
-        .auth_url = "https://" SERVICE_AUTH_HOST,
-        .client_id = SERVICE_ID,
-        .client_secret = SERVICE_SECRET,
-    };
+static const struct mst_config config = {
+    .ws_url = "wss://" SERVICE_WS_HOST "/",
+    .auth_url = "https://" SERVICE_AUTH_HOST,
+    .client_id = SERVICE_ID,
+    .client_secret = SERVICE_SECRET,
+};
 
+/* The mock, the service and the books. */
+static void begin_around(void) {
     mst_mock_init(&mock, &port, 1);
     service_init(&service, &mock);
     service.on_request = on_request;
@@ -115,6 +130,10 @@ static void begin(void) {
     for (unsigned i = 0; i < NAMES; i++) {
         mst_book_init(&books[i], levels[i], 1);
     }
+}
+
+static void begin(void) {
+    begin_around();
     expect_int("init", 0, mst_client_init(&client, &config, &port, &memory));
 }
 
@@ -133,13 +152,17 @@ static int unsubscribe(unsigned market) {
     return rc;
 }
 
+static void expect_content(void) {
+    expect_text("a client that does nothing wrong", "", service.wrong);
+    expect_text("the port's contract", "",
+                mock.broken != NULL ? mock.broken : "");
+}
+
 static void end(void) {
     mst_close(&client);
     run(10000);
     expect_int("over", MST_STATE_OFF, mst_link_state(&client.link));
-    expect_text("a client that does nothing wrong", "", service.wrong);
-    expect_text("the port's contract", "",
-                mock.broken != NULL ? mock.broken : "");
+    expect_content();
 }
 
 /* Is the book live, with the price that was sent for its market? */
@@ -155,19 +178,29 @@ static bool is_right(unsigned market) {
            price == market + 1;
 }
 
+static void send_snapshot(unsigned market) {
+    char bid[64];
+
+    snprintf(bid, sizeof bid, "{\"price\":\"%u\",\"amount\":\"1\"}",
+             market + 1);
+    service_book(&service, name_of(market), "SNAPSHOT", mst_mock_wall(&mock),
+                 bid, "");
+}
+
 /* Sends a snapshot for every name: it goes into the book of its market where
  * that is wished for, and nowhere else. */
 static void deliver(const char *what) {
     unsigned right = 0, expected = 0;
-    char bid[64];
 
     memset(came, 0, sizeof came);
     wrong = 0;
+    compared = 0;
     for (unsigned i = 0; i < NAMES; i++) {
-        snprintf(bid, sizeof bid, "{\"price\":\"%u\",\"amount\":\"1\"}", i + 1);
-        service_book(&service, name_of(i), "SNAPSHOT", mst_mock_wall(&mock),
-                     bid, "");
+        send_snapshot(i);
         run(1);
+    }
+    if (compared > (unsigned long)COMPARED_MAX * NAMES) {
+        expect_failed("%s: %lu names compared", what, compared);
     }
     for (unsigned i = 0; i < NAMES; i++) {
         if (came[i] != 1) {
@@ -247,10 +280,63 @@ static void test_wishes_in_no_order(void **state) {
     end();
 }
 
+static int poll_pair(void *object, struct mst_event *event) {
+    return mst_pair_poll(object, event);
+}
+
+static unsigned leaders; /* times that the leader changed */
+
+static bool on_pair_event(void *context, const struct mst_event *event) {
+    (void)context;
+    leaders += event->type == MST_EVENT_LEADER;
+    return true;
+}
+
+static void run_pair(uint32_t ms) {
+    static const struct mst_mock_object object = {
+        poll_pair, &pair, {&pair.clients[0].link, &pair.clients[1].link}};
+
+    mst_mock_run_objects(&mock, &object, 1, ms, on_pair_event, NULL);
+}
+
+/* While a pair rotates, its books are compared now and then, not at each of
+ * the messages that come. */
+static void test_a_pair(void **state) {
+    (void)state;
+    begin_around();
+    leaders = 0;
+    expect_int("init", 0,
+               mst_pair_init(&pair, &config, 0, &port, &memory, &other_memory));
+    for (unsigned i = 0; i < MARKETS; i++) {
+        mst_book_init(&other_books[i], other_levels[i], 1);
+        expect_int("subscribe", 0,
+                   mst_pair_subscribe(&pair, MST_MARKET_DATA, name_of(i),
+                                      &books[i], &other_books[i]));
+    }
+    for (unsigned round = 0; round < 2; round++) {
+        run_pair(5000);
+        compared = 0;
+        for (unsigned i = 0; i < MARKETS; i++) {
+            send_snapshot(i); /* on the younger connection */
+            run_pair(5);
+        }
+        if (compared > 50UL * MARKETS) { /* each market twice a second */
+            expect_failed("round %u: %lu names compared", round, compared);
+        }
+        run_pair(5000);
+        expect_int("leaders", round, leaders);
+        expect_int("rotate", 0, mst_pair_rotate(&pair));
+    }
+    mst_pair_close(&pair);
+    run_pair(10000);
+    expect_content();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_a_thousand),
         TEST(test_wishes_in_no_order),
+        TEST(test_a_pair),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
