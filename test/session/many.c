@@ -23,6 +23,7 @@ static int compare(const char *a, const char *b) {
 #include "support.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define MARKETS 1000
 #define NAMES 2000 /* that markets may have, of which so many at a time */
@@ -97,8 +98,9 @@ static bool on_event(void *context, const struct mst_event *event) {
     if (event->type == MST_EVENT_ENTRY) {
         entries += event->as.entry.success;
     } else if (event->type == MST_EVENT_PART) {
-        assert_int_equal(sscanf(event->market, "M%uUSD", &market), 1);
+        market = (unsigned)strtoul(event->market + 1, NULL, 10);
         assert_true(market < NAMES);
+        assert_string_equal(event->market, name_of(market));
         came[market]++;
         wrong += event->book != (wished[market] ? &books[market] : NULL);
     } else if (event->type == MST_EVENT_ERROR) {
