@@ -244,13 +244,12 @@ static void board_closed(struct board *board, size_t number,
 }
 
 /* Another link leads: so do its books. */
-static void board_leader(struct board *board, struct clients *clients,
-                         size_t number) {
+static void board_leader(struct board *board, size_t number) {
     for (size_t i = 0; i < board->market_count; ++i) {
         struct board_market *market = &board->markets[i];
         struct mst_book *book =
             market->object == number
-                ? clients_leader_book(clients, number, market->name)
+                ? board->leader(board->leader_context, number, market->name)
                 : NULL;
 
         if (book) {
@@ -285,9 +284,9 @@ static void board_entry(struct board *board, const struct mst_entry *entry) {
     }
 }
 
-void board_take(struct board *board, struct clients *clients,
-                const struct mst_event *event, uint64_t now_ns) {
-    const size_t number = clients_object(clients, event->link);
+void board_take(struct board *board, const struct mst_event *event,
+                uint64_t now_ns) {
+    const size_t number = (size_t)event->link / (board->pairs ? 2 : 1);
     const uint64_t now_ms = now_ns / 1000000;
 
     switch (event->type) {
@@ -296,7 +295,7 @@ void board_take(struct board *board, struct clients *clients,
         break;
     case MST_EVENT_CLOSED: board_closed(board, number, event, now_ns); break;
     case MST_EVENT_ERROR: board_failure(board, event, now_ms); break;
-    case MST_EVENT_LEADER: board_leader(board, clients, number); break;
+    case MST_EVENT_LEADER: board_leader(board, number); break;
     case MST_EVENT_PART: board_part(board, event); break;
     case MST_EVENT_TOP: board_top(board, &event->as.top); break;
     case MST_EVENT_EXECUTION:

@@ -59,6 +59,10 @@ struct board {
     struct board_object *objects;
     size_t object_count;
     bool pairs;
+    /* A pair's leading book of a market, or NULL. */
+    struct mst_book *(*leader)(void *context, size_t object,
+                               const char *market);
+    void *leader_context;
     unsigned channels; /* wanted: bit n is channel n */
 
     uint64_t messages[MST_CHANNEL_OTHER]; /* by channel, of any market */
@@ -95,8 +99,8 @@ bool board_wants(const struct board *board, enum mst_channel channel);
 int board_subscribe(struct board *board, struct clients *clients);
 
 /* Takes an event in; now_ns is the monotonic time. */
-void board_take(struct board *board, struct clients *clients,
-                const struct mst_event *event, uint64_t now_ns);
+void board_take(struct board *board, const struct mst_event *event,
+                uint64_t now_ns);
 
 /* The market of this name, or NULL. */
 struct board_market *board_find(struct board *board, const char *name);

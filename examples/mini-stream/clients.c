@@ -90,10 +90,6 @@ void clients_free(struct clients *clients) {
     memset(clients, 0, sizeof *clients);
 }
 
-size_t clients_object(const struct clients *clients, int link) {
-    return clients->pairs ? (size_t)link / 2 : (size_t)link;
-}
-
 int clients_subscribe(struct clients *clients, size_t object,
                       enum mst_channel channel, const char *market,
                       struct mst_book *book, struct mst_book *other) {
@@ -104,8 +100,10 @@ int clients_subscribe(struct clients *clients, size_t object,
                : mst_subscribe(&at->as.client, channel, market, book);
 }
 
-struct mst_book *clients_leader_book(struct clients *clients, size_t object,
-                                     const char *market) {
+struct mst_book *clients_leader(void *context, size_t object,
+                                const char *market) {
+    struct clients *clients = context;
+
     return mst_pair_book(&clients->objects[object].as.pair, market);
 }
 
@@ -168,10 +166,11 @@ static void add_counts(struct mst_stats *sum, const struct mst_stats *stats) {
     }
 }
 
-void clients_stats(const struct clients *clients, struct mst_stats *stats) {
+void clients_stats(const struct mst_link *const *links, size_t count,
+                   struct mst_stats *stats) {
     memset(stats, 0, sizeof *stats);
-    for (size_t i = 0; i < clients->link_count; ++i) {
-        const struct mst_stats *link = mst_link_stats(clients->links[i]);
+    for (size_t i = 0; i < count; ++i) {
+        const struct mst_stats *link = mst_link_stats(links[i]);
 
         add_counts(stats, link);
         if (link->has_skew) {

@@ -38,16 +38,13 @@ int clients_begin(struct clients *clients, const struct clients_plan *plan,
 /* Wipes and frees the objects. */
 void clients_free(struct clients *clients);
 
-/* The object that a link belongs to. */
-size_t clients_object(const struct clients *clients, int link);
-
 /* As mst_subscribe(), or mst_pair_subscribe() where there are pairs. */
 int clients_subscribe(struct clients *clients, size_t object,
                       enum mst_channel channel, const char *market,
                       struct mst_book *book, struct mst_book *other);
-/* The book of a market that is to be shown, or NULL. */
-struct mst_book *clients_leader_book(struct clients *clients, size_t object,
-                                     const char *market);
+/* The leading book of a market of a pair, or NULL; context is the clients. */
+struct mst_book *clients_leader(void *context, size_t object,
+                                const char *market);
 
 /* Polls the objects in turn. As mst_poll(): MST_ERR_CLOSED once all of them
  * have ended. */
@@ -57,8 +54,9 @@ int clients_poll_one(struct clients *clients, size_t object,
                      struct mst_event *event);
 void clients_close(struct clients *clients);
 
-/* The sums over all links; what is no count is the last or the worst. */
-void clients_stats(const struct clients *clients, struct mst_stats *stats);
+/* The sums over links; what is no count is the last or the worst. */
+void clients_stats(const struct mst_link *const *links, size_t count,
+                   struct mst_stats *stats);
 /* The state of the link that is the furthest. */
 enum mst_state clients_state(const struct clients *clients);
 

@@ -119,7 +119,7 @@ void metrics_update(struct metrics *metrics, const struct run *run,
     if (!file) {
         return; /* out of memory: the old figures stay */
     }
-    clients_stats(&run->clients, &stats);
+    run_sum(run, &stats);
     metrics_counts(file, &run->board, &stats);
     if (board_wants(&run->board, MST_MARKET_DATA)) {
         metrics_books(file, &run->board);

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "exits.h"
@@ -87,6 +86,10 @@ uint64_t out_due_ns(const struct out *out) {
 
 void out_tick(struct out *out, uint64_t now_ns) {
     out->now_ns = now_ns;
+    if (out->sequence == 0 && !out->raw) {
+        out->sequence = 1;
+        out->format->begin(out);
+    }
     if (!out->due || now_ns < out->sample_ns) {
         return;
     }
@@ -110,15 +113,20 @@ static bool out_shows(const struct out *out, const struct mst_event *event) {
            (event->type != MST_EVENT_ENTRY || !event->as.entry.success);
 }
 
-void out_event(struct out *out, struct board *board,
-               const struct mst_event *event, uint64_t now_ns) {
+void out_event(struct out *out, const struct mst_event *event) {
+    struct board *board = out->board;
     struct board_market *market = board_find(board, event->market);
     struct mst_event stray = {.type = MST_EVENT_UNKNOWN};
     const bool is_data = event->type == MST_EVENT_PART ||
                          event->type == MST_EVENT_TOP ||
                          event->type == MST_EVENT_EXECUTION;
 
-    out->now_ns = now_ns;
+    if (out->raw) {
+        return;
+    }
+    if (out->now_ns < event->received_ns) {
+        out->now_ns = event->received_ns; /* the poll has read it */
+    }
     if (is_data && !market) {
         stray.link = event->link; /* of a market that nobody asked for */
         stray.generation = event->generation;
@@ -155,27 +163,17 @@ void out_event(struct out *out, struct board *board,
             out_book(out, &board->markets[i]);
         }
     }
-    if (out->every_ns > 0) {
-        out_tick(out, now_ns);
-    }
 }
 
-int out_begin(struct out *out, struct board *board, uint64_t now_ns) {
-    struct timespec wall;
-
+int out_begin(struct out *out, struct board *board, int64_t wall_ns) {
     for (size_t i = 0; i < board->market_count; ++i) {
         struct board_market *market = &board->markets[i];
 
-        if (board_wants(board, MST_MARKET_DATA)) {
-            market->told_state = mst_book_state(market->book);
-            market->told_reason = mst_book_reason(market->book);
-        }
+        market->told_state = mst_book_state(market->book);
+        market->told_reason = mst_book_reason(market->book);
     }
-    clock_gettime(CLOCK_REALTIME, &wall);
     out->board = board;
-    out->now_ns = now_ns;
-    out->wall_ns =
-        (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec - (int64_t)now_ns;
+    out->wall_ns = wall_ns;
     out->file = out->path ? fopen(out->path, "we") : stdout;
     if (!out->file) {
         fprintf(stderr, "mini-stream: --output %s: %s\n", out->path,
@@ -183,8 +181,7 @@ int out_begin(struct out *out, struct board *board, uint64_t now_ns) {
         return EXITS_LOCAL;
     }
     setvbuf(out->file, NULL, _IOFBF, BUFFER_LEN);
-    out->sequence = 1;
-    if (!out->format->begin(out)) {
+    if (!out->format->open(out)) {
         fputs("mini-stream: out of memory\n", stderr);
         return EXITS_LOCAL;
     }
@@ -201,13 +198,14 @@ int out_flush(struct out *out) {
     return error;
 }
 
-int out_end(struct out *out, int status, uint64_t now_ns) {
+int out_end(struct out *out, int status, const struct mst_stats *stats) {
     int error = 0;
 
-    out->now_ns = now_ns;
-    out->sequence++;
+    if (!out->gone && !out->raw) {
+        out->sequence++;
+        out->format->end(out, status, stats);
+    }
     if (!out->gone) {
-        out->format->end(out, status);
         error = out_flush(out);
     }
     out->format->free(out);

@@ -7,6 +7,7 @@
 #ifndef OUT_H
 #define OUT_H
 
+#include <argp.h>
 #include <stdio.h>
 
 #include "board.h"
@@ -19,7 +20,8 @@ struct out;
 /* A format. Each call writes what stands for one thing, whole. */
 struct out_format {
     const char *name;
-    bool (*begin)(struct out *out); /* false: out of memory */
+    bool (*open)(struct out *out); /* false: out of memory */
+    void (*begin)(struct out *out);
     /* Data of a market: part, top, execution. */
     void (*data)(struct out *out, const struct mst_event *event,
                  const struct board_market *market);
@@ -32,21 +34,21 @@ struct out_format {
                 enum mst_channel channel, uint64_t ms);
     /* The best levels of a market's book. */
     void (*sample)(struct out *out, const struct board_market *market);
-    void (*end)(struct out *out, int status);
+    void (*end)(struct out *out, int status, const struct mst_stats *stats);
     void (*free)(struct out *out);
 };
 extern const struct out_format out_text, out_json, out_csv;
 
 struct out {
     const struct out_format *format;
+    bool raw; /* nothing is put out here: messages are, by raw.c */
     FILE *file;
     const char *path; /* of the file; NULL: standard output */
-    const struct board *board;
+    struct board *board;
     size_t depth;       /* levels of a side that are shown of a live book */
     uint64_t every_ns;  /* 0: each update is shown; else books, so often */
-    int64_t wall_ns;    /* of the wall clock less the monotonic one, at the
-                        * beginning */
-    uint64_t sequence;  /* of the last thing */
+    int64_t wall_ns;    /* the wall clock less the monotonic one */
+    uint64_t sequence;  /* of the last thing; 0: it has not begun */
     uint64_t now_ns;    /* monotonic, of the thing at hand */
     uint64_t sample_ns; /* when the next samples are due */
     struct board_market *due; /* the markets to be sampled then */
@@ -54,15 +56,15 @@ struct out {
     bool gone;                /* takes no more */
 };
 
-/* Opens the file and says that a run begins; monotonic now. Returns 0 or an
+/* Opens the file, or takes standard output. wall_ns: see there. Returns 0 or an
  * exit code, with a line on standard error. */
-int out_begin(struct out *out, struct board *board, uint64_t now_ns);
+int out_begin(struct out *out, struct board *board, int64_t wall_ns);
 
-/* Takes an event that the board has taken. */
-void out_event(struct out *out, struct board *board,
-               const struct mst_event *event, uint64_t now_ns);
-/* Shows the samples that are due. */
+/* Before anything else of a moment: monotonic now. Says that a run begins, and
+ * shows the samples that are due. */
 void out_tick(struct out *out, uint64_t now_ns);
+/* Takes an event that the board has taken, of the moment at hand. */
+void out_event(struct out *out, const struct mst_event *event);
 /* When the next one is, monotonic; UINT64_MAX: none is. */
 uint64_t out_due_ns(const struct out *out);
 
@@ -70,11 +72,14 @@ uint64_t out_due_ns(const struct out *out);
  * takes it; else an errno, once. */
 int out_flush(struct out *out);
 
-/* Says that the run ends with this exit status, and closes the file. Returns
- * as out_flush(). */
-int out_end(struct out *out, int status, uint64_t now_ns);
+/* Says that the run ends with this exit status and these counts, and closes the
+ * file. Returns as out_flush(). */
+int out_end(struct out *out, int status, const struct mst_stats *stats);
 
 /* The wall clock's time of a monotonic one. */
 int64_t out_wall(const struct out *out, uint64_t ns);
+
+/* The options; the input is a struct out, zeroed at first. */
+extern const struct argp out_argp;
 
 #endif

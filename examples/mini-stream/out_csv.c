@@ -298,13 +298,14 @@ static void csv_sample(struct out *out, const struct board_market *market) {
     csv_levels(out, row, market);
 }
 
-static bool csv_start(struct out *out) {
+static bool csv_open(struct out *out) {
+    out->state = calloc(1, sizeof(struct row));
+    return out->state != NULL;
+}
+
+static void csv_start(struct out *out) {
     struct row *row;
 
-    out->state = calloc(1, sizeof *row);
-    if (!out->state) {
-        return false;
-    }
     for (int i = 0; i < COLUMNS; ++i) {
         fprintf(out->file, "%s%s", i > 0 ? "," : "", columns[i]);
     }
@@ -312,12 +313,13 @@ static bool csv_start(struct out *out) {
     row = csv_begin(out, "start", out->now_ns);
     csv_text(row, COLUMN_TEXT, MST_VERSION);
     csv_write(out, row);
-    return true;
 }
 
-static void csv_end(struct out *out, int status) {
+static void csv_end(struct out *out, int status,
+                    const struct mst_stats *stats) {
     struct row *row = csv_begin(out, "end", out->now_ns);
 
+    (void)stats;
     csv_number(row, COLUMN_ERROR, status);
     csv_write(out, row);
 }
@@ -329,6 +331,7 @@ static void csv_free(struct out *out) {
 
 const struct out_format out_csv = {
     .name = "csv",
+    .open = csv_open,
     .begin = csv_start,
     .data = csv_data,
     .note = csv_note,

@@ -310,9 +310,8 @@ static void json_sample(struct out *out, const struct board_market *market) {
     json_end(out, object);
 }
 
-static bool json_start(struct out *out) {
+static bool json_open(struct out *out) {
     struct json_out *json = calloc(1, sizeof *json);
-    json_t *object;
 
     if (!json || !(json->line = malloc(LINE_LEN))) {
         free(json);
@@ -320,17 +319,23 @@ static bool json_start(struct out *out) {
     }
     json->size = LINE_LEN;
     out->state = json;
-    object = json_begin(out, "start");
+    return true;
+}
+
+static void json_start(struct out *out) {
+    json_t *object = json_begin(out, "start");
+
     json_seen(out, object);
     json_word(object, "clock", "monotonic");
     json_word(object, "version", MST_VERSION);
     json_end(out, object);
-    return true;
 }
 
-static void json_stop(struct out *out, int status) {
+static void json_stop(struct out *out, int status,
+                      const struct mst_stats *stats) {
     json_t *object = json_begin(out, "end");
 
+    (void)stats;
     json_seen(out, object);
     json_object_set_new_nocheck(object, "status", json_integer(status));
     json_end(out, object);
@@ -348,6 +353,7 @@ static void json_free(struct out *out) {
 
 const struct out_format out_json = {
     .name = "json",
+    .open = json_open,
     .begin = json_start,
     .data = json_data,
     .note = json_note,

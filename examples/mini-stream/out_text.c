@@ -8,6 +8,7 @@
 
 #include "note.h"
 #include "out.h"
+#include "tally.h"
 
 /* Begins a line: time, kind, market. A market has no space, so that columns
  * can be cut. */
@@ -174,15 +175,19 @@ static void text_sample(struct out *out, const struct board_market *market) {
     putc('\n', out->file);
 }
 
-static bool text_start(struct out *out) {
+static bool text_open(struct out *out) {
     (void)out;
     return true;
 }
 
-/* The tally follows: see stream.c. */
-static void text_stop(struct out *out, int status) {
+static void text_start(struct out *out) {
     (void)out;
+}
+
+static void text_stop(struct out *out, int status,
+                      const struct mst_stats *stats) {
     (void)status;
+    tally_print(out->file, out->board, stats);
 }
 
 static void text_free(struct out *out) {
@@ -191,6 +196,7 @@ static void text_free(struct out *out) {
 
 const struct out_format out_text = {
     .name = "text",
+    .open = text_open,
     .begin = text_start,
     .data = text_data,
     .note = text_note,

@@ -95,6 +95,8 @@ int run_begin(struct run *run, struct options *options,
         rc = board_init(&run->board, options->markets, options->market_count,
                         options->channels, options->levels, plan);
     }
+    run->board.leader = clients_leader;
+    run->board.leader_context = &run->clients;
     if (rc == 0) {
         rc = board_subscribe(&run->board, &run->clients);
     }
@@ -105,8 +107,13 @@ int run_begin(struct run *run, struct options *options,
     }
     run_catch_signals();
     run->start_ns = run_now_ns();
+    run->wall_ns = run_unix_ns() - (int64_t)run->start_ns;
     run->stats_ns = run->start_ns;
     return EXITS_OK;
+}
+
+void run_sum(const struct run *run, struct mst_stats *stats) {
+    clients_stats(run->clients.links, run->clients.link_count, stats);
 }
 
 /* The exit code of the trouble that a stream is in which shall have worked up
@@ -186,7 +193,7 @@ static bool run_take(struct run *run, struct mst_event *event,
             event->as.failure.retry_ms = 0;
         }
     }
-    board_take(&run->board, &run->clients, event, now_ns);
+    board_take(&run->board, event, now_ns);
     if (run->notes) {
         note_event(stderr, run_unix_ns(), event);
     }
@@ -206,7 +213,7 @@ static bool run_take(struct run *run, struct mst_event *event,
 static void run_stats(struct run *run, uint64_t now_ns) {
     struct mst_stats stats;
 
-    clients_stats(&run->clients, &stats);
+    run_sum(run, &stats);
     tally_line(stderr, &run->board, &stats, run_unix_ns(),
                (double)(stats.messages - run->stats_messages) * NS_PER_S /
                    (double)(now_ns - run->stats_ns));
@@ -238,8 +245,8 @@ int run_poll(struct run *run, struct mst_event *event, uint64_t *now_ns) {
     int rc;
 
     do {
-        rc = clients_poll(&run->clients, event);
         *now_ns = run_now_ns();
+        rc = clients_poll(&run->clients, event);
         run_check(run, *now_ns);
         if (run->phase == RUN_CUT) {
             return MST_ERR_CLOSED;
@@ -258,7 +265,7 @@ void run_wait(struct run *run, uint32_t max_ms) {
 int run_end(struct run *run) {
     struct mst_stats stats;
 
-    clients_stats(&run->clients, &stats);
+    run_sum(run, &stats);
     if (run->result == EXITS_OK && board_refused(&run->board) > 0) {
         run->result = EXITS_SERVICE;
     }

@@ -25,7 +25,8 @@ struct run {
         RUN_CLOSING, /* the clients were asked to close */
         RUN_CUT      /* a second signal came */
     } phase;
-    int result; /* EXITS_OK as long as nothing has gone wrong */
+    int result;      /* EXITS_OK as long as nothing has gone wrong */
+    int64_t wall_ns; /* the wall clock less the monotonic one, at the start */
     uint64_t start_ns, stats_ns;
     uint64_t stats_messages; /* at stats_ns */
 };
@@ -37,9 +38,11 @@ uint64_t run_now_ns(void);
  * error unless it is EXITS_OK. run_free() may follow in any case. */
 int run_begin(struct run *run, struct options *options,
               char error[SETTINGS_ERROR_LEN]);
-/* As mst_poll(), of all clients: the board has taken the event, and what ends
- * a run was looked at. Negative: it is over. */
+/* As mst_poll(), of all clients, at *now_ns: the board has taken the event, and
+ * what ends a run was looked at. Negative: it is over. */
 int run_poll(struct run *run, struct mst_event *event, uint64_t *now_ns);
+/* The sums of the clients' counts. */
+void run_sum(const struct run *run, struct mst_stats *stats);
 /* Sleeps until there may be something, at most so long. */
 void run_wait(struct run *run, uint32_t max_ms);
 /* Asks the clients to close; with a result unless there is a worse one. */

@@ -18,91 +18,30 @@
 #include "run.h"
 #include "tally.h"
 
-#define DEPTH_MAX 100000
-#define EVERY_MAX_MS 86400000
-
-/* Levels of a sampled book where --depth says nothing. */
-#define DEPTH_DEFAULT 10
-
 struct stream {
     struct options options;
     struct run run;
     struct out out;
     struct raw raw;
     struct metrics *metrics;
-    bool is_raw;
 };
-
-enum { KEY_BOOK_EVERY = 0x400, KEY_RAW };
-
-static const struct argp_option stream_options[] = {
-    {0, 0, 0, 0, "What is put out:", 5},
-    {"format", 'f', "FORMAT", 0,
-     "text (default), json (an object a line) or csv (RFC 4180)", 0},
-    {"output", 'o', "FILE", 0, "To FILE instead of standard output", 0},
-    {"depth", 'd', "N", 0,
-     "With each update also the N best levels of each side of a live book, and "
-     "the book's time (default 0: none)",
-     0},
-    {"book-every", KEY_BOOK_EVERY, "MS", 0,
-     "Instead of updates the best levels of each book that has changed, each "
-     "MS milliseconds; --depth says how many (default 10)",
-     0},
-    {"raw", KEY_RAW, 0, 0, "Messages as they were received, and nothing else",
-     0},
-    {0}};
-
-static const struct out_format *const formats[] = {&out_text, &out_json,
-                                                   &out_csv};
-#define FORMATS (sizeof formats / sizeof(void *))
-
-static const struct out_format *stream_format(const struct argp_state *state,
-                                              const char *name) {
-    for (size_t i = 0; i < FORMATS; ++i) {
-        if (strcmp(formats[i]->name, name) == 0) {
-            return formats[i];
-        }
-    }
-    argp_failure(state, EXITS_USAGE, 0,
-                 "--format %s: none of text, json and csv", name);
-    return NULL;
-}
 
 static error_t stream_key(int key, char *arg, struct argp_state *state) {
     struct stream *stream = state->input;
-    struct out *out = &stream->out;
 
-    switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &stream->options; return 0;
-    case 'f': out->format = stream_format(state, arg); return 0;
-    case 'o': out->path = arg; return 0;
-    case 'd':
-        out->depth = options_number(state, "depth", arg, 0, DEPTH_MAX);
+    (void)arg;
+    if (key == ARGP_KEY_INIT) {
+        state->child_inputs[0] = &stream->options;
+        state->child_inputs[1] = &stream->out;
         return 0;
-    case KEY_BOOK_EVERY:
-        out->every_ns =
-            1000000 *
-            (uint64_t)options_number(state, "book-every", arg, 1, EVERY_MAX_MS);
-        return 0;
-    case KEY_RAW: stream->is_raw = true; return 0;
-    case ARGP_KEY_END:
-        if (stream->is_raw && out->format != &out_text) {
-            argp_failure(state, EXITS_USAGE, 0,
-                         "--raw has no --format: messages are as they came");
-        }
-        if (out->every_ns > 0 && out->depth == 0) {
-            out->depth = DEPTH_DEFAULT;
-        }
-        return 0;
-    default: return ARGP_ERR_UNKNOWN;
     }
+    return ARGP_ERR_UNKNOWN;
 }
 
 static void stream_parse(struct stream *stream, int argc, char **argv) {
-    static const struct argp_child children[] = {{&options_argp, 0, NULL, 0},
-                                                 {0}};
+    static const struct argp_child children[] = {
+        {&options_argp, 0, NULL, 0}, {&out_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {
-        .options = stream_options,
         .parser = stream_key,
         .args_doc = "MARKET...",
         .doc = "Streams order books, best prices, executions and heartbeats as "
@@ -113,7 +52,6 @@ static void stream_parse(struct stream *stream, int argc, char **argv) {
         .children = children};
 
     options_begin(&stream->options);
-    stream->out.format = &out_text;
     argv[0] = (char *)"mini-stream stream";
     argp_parse(&argp, argc, argv, 0, NULL, stream);
 }
@@ -159,18 +97,16 @@ static void stream_run(struct stream *stream) {
 
     while ((rc = run_poll(run, &event, &now_ns)) >= 0) {
         metrics_update(stream->metrics, run, now_ns);
-        if (rc > 0 && !stream->is_raw) {
-            out_event(&stream->out, &run->board, &event, now_ns);
-        }
-        if (rc > 0) {
-            if (ferror(stream->out.file)) {
-                stream_gone(stream, out_flush(&stream->out));
-            }
-            continue;
-        }
         out_tick(&stream->out, now_ns);
-        stream_gone(stream, out_flush(&stream->out));
-        run_wait(run, stream_rest_ms(stream, now_ns));
+        if (rc > 0) {
+            out_event(&stream->out, &event);
+        }
+        if (rc == 0 || ferror(stream->out.file)) {
+            stream_gone(stream, out_flush(&stream->out));
+        }
+        if (rc == 0) {
+            run_wait(run, stream_rest_ms(stream, now_ns));
+        }
     }
 }
 
@@ -178,12 +114,12 @@ static void stream_run(struct stream *stream) {
 static int stream_begin(struct stream *stream) {
     struct run *run = &stream->run;
     struct raw *raw = &stream->raw;
-    int result = out_begin(&stream->out, &run->board, run->start_ns);
+    int result = out_begin(&stream->out, &run->board, run->wall_ns);
 
     if (result != EXITS_OK) {
         return result;
     }
-    if (stream->is_raw) {
+    if (stream->out.raw) {
         raw->links = calloc(run->clients.link_count, sizeof *raw->links);
         if (!raw->links) {
             return EXITS_LOCAL;
@@ -203,14 +139,9 @@ static int stream_end(struct stream *stream) {
     struct mst_stats stats;
     int result;
 
-    clients_stats(&run->clients, &stats);
-    if (stream->out.format == &out_text && !stream->is_raw &&
-        !stream->out.gone) {
-        tally_print(stream->out.file, &run->board, &stats);
-        stream_gone(stream, out_flush(&stream->out));
-    }
+    run_sum(run, &stats);
     result = run_end(run);
-    stream_gone(stream, out_end(&stream->out, result, run_now_ns()));
+    stream_gone(stream, out_end(&stream->out, result, &stats));
     return run->result;
 }
 

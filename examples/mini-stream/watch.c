@@ -85,7 +85,7 @@ static void watch_draw(struct watch *watch, uint64_t now_ms) {
         .closing = watch->run.phase != RUN_ON,
     };
 
-    clients_stats(&watch->run.clients, &stats);
+    run_sum(&watch->run, &stats);
     watch_rate(watch, &stats, now_ms);
     status.messages = stats.messages;
     status.rate = watch->rate;
@@ -126,7 +126,7 @@ static int watch_end(struct watch *watch) {
     struct mst_stats stats;
 
     view_close();
-    clients_stats(&watch->run.clients, &stats);
+    run_sum(&watch->run, &stats);
     tally_print(stdout, &watch->run.board, &stats);
     return run_end(&watch->run);
 }
