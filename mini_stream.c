@@ -5812,6 +5812,7 @@ static void link_trace(const struct mst_link *l, struct mst_trace *trace) {
     if (link_traces(l, trace->kind)) {
         trace->link = l->config.link;
         trace->state = l->state;
+        trace->received_ns = l->received_ns;
         l->config.trace(l->config.trace_context, trace);
     }
 }
@@ -5969,10 +5970,14 @@ static void link_note_http(struct mst_link *l) {
     }
 }
 
-/* Counts the failure that was noted, by the band of its error. */
-static void link_count_failure(struct mst_link *l) {
+/* Counts the failure that was noted, by the band of its error. least is how
+ * long the service wants us to wait, ms. */
+static void link_count_failure(struct mst_link *l, uint32_t least) {
     const struct mst_failure *f = &l->failure;
-    struct mst_trace trace = {.kind = MST_TRACE_ERROR, .error = f->error};
+    struct mst_trace trace = {.kind = MST_TRACE_ERROR,
+                              .error = f->error,
+                              .value = least,
+                              .failure = f};
     struct mst_stats *stats = &l->stats;
     unsigned band = (unsigned)(-f->error) / 100;
 
@@ -6024,6 +6029,13 @@ static bool link_has_text(int error) {
            error == MST_ERR_WS_CLOSED || error == MST_ERR_SERVICE;
 }
 
+/* What is known of an error beside it: TLS's own code, or the port's. */
+static int link_detail(const struct mst_link *l, int error) {
+    return transport_error(&l->transport) == error
+               ? transport_detail(&l->transport)
+               : l->port_detail;
+}
+
 /* Notes an event of a failure; it is handed out before anything else. */
 static struct mst_failure *link_note(struct mst_link *l,
                                      enum mst_event_type type, int error,
@@ -6033,9 +6045,7 @@ static struct mst_failure *link_note(struct mst_link *l,
     memset(f, 0, sizeof *f);
     f->error = error;
     f->stage = stage;
-    f->detail = transport_error(&l->transport) == error
-                    ? transport_detail(&l->transport)
-                    : l->port_detail;
+    f->detail = link_detail(l, error);
     f->market = "";
     f->text = link_has_text(error) ? l->text : "";
     l->report = (uint8_t)type;
@@ -6126,7 +6136,8 @@ static void link_fail(struct mst_link *l, int error) {
     if (l->state >= MST_STATE_OPEN) {
         l->user->ended(l, error);
     }
-    link_count_failure(l);
+    least = link_retry_after(l, error);
+    link_count_failure(l, least);
 #ifndef MST_NO_TLS
     if (transport_error(&l->transport) != 0 || l->state == MST_STATE_TLS) {
         /* It may be what the server minds. */
@@ -6138,7 +6149,6 @@ static void link_fail(struct mst_link *l, int error) {
         (error == MST_ERR_UNAUTHORIZED || error == MST_ERR_FORBIDDEN)) {
         link_drop_token(l);
     }
-    least = link_retry_after(l, error);
     if (local) {
         retry_ms = LINK_LOCAL_MS;
     } else if (l->state < MST_STATE_OPEN || l->timers[MST_TIMER_TOKEN].armed ||
@@ -6295,14 +6305,19 @@ static void link_write_token(const struct mst_link *l, struct out *o) {
     link_write_form(l, o);
 }
 
+/* What stands for a secret in the trace. */
+static void link_write_stars(struct out *o, size_t len) {
+    while (len-- > 0) {
+        out_byte(o, '*');
+    }
+}
+
 static void link_write_bearer(const struct mst_link *l, struct out *o,
                               bool masked) {
     const struct mst_token *token = l->grant.token;
 
     out_text(o, "Authorization: Bearer ");
-    for (size_t i = 0; masked && i < token->len; i++) {
-        out_byte(o, '*');
-    }
+    link_write_stars(o, masked ? token->len : 0);
     out_bytes(o, token->text, masked ? 0 : token->len);
     out_text(o, "\r\n");
 }
@@ -6646,6 +6661,14 @@ static void link_clock(struct mst_link *l) {
     link_trace_text(l, MST_TRACE_CLOCK, NULL, now);
 }
 
+/* A handshake has computed: nobody's silence. */
+static void link_computed(struct mst_link *l) {
+    uint32_t before = l->clock.now;
+
+    link_clock(l);
+    link_forgive(l, l->clock.now - before);
+}
+
 /* Fills the stock of random bytes, the one place where they are drawn for
  * anything but TLS. */
 static bool link_stock(struct mst_link *l) {
@@ -6789,10 +6812,18 @@ static bool link_connect(struct mst_link *l) {
          * that wants other credentials wants them at each of its own. */
         rc = port->connect(port->context, l->config.link,
                            (int)((l->attempts + a->tried) % a->count));
-        if (rc > 0) {
+        if (l->state == MST_STATE_TLS) {
+            link_computed(l);
+        }
+        if (rc == MST_PORT_IN_TLS) {
+            rc = l->state != MST_STATE_TLS;
+            if (rc != 0) {
+                link_enter(l, MST_STATE_TLS, l->config.tls_ms);
+            }
+        } else if (rc > 0) {
             link_secure(l);
         } else if (rc < 0 && rc != MST_ERR_PROXY_LOGIN &&
-                   link_next_address(l)) {
+                   l->state == MST_STATE_CONNECT && link_next_address(l)) {
             return true;
         }
     }
@@ -6801,6 +6832,17 @@ static bool link_connect(struct mst_link *l) {
         link_fail(l, rc);
     }
     return rc != 0;
+}
+
+/* No more comes, or a send took only n bytes: an error is negative. */
+static void link_trace_port(const struct mst_link *l, bool sending, int n) {
+    if (link_traces(l, MST_TRACE_PORT)) {
+        struct mst_trace trace = {.kind = MST_TRACE_PORT,
+                                  .error = n < 0 ? n : 0,
+                                  .value = n < 0 ? link_detail(l, n) : n,
+                                  .value2 = sending};
+        link_trace(l, &trace);
+    }
 }
 
 /* Sends what there is to send; true where something was. */
@@ -6834,6 +6876,9 @@ static bool link_flush(struct mst_link *l) {
         t->send_error = n;
         link_take_detail(l);
     }
+    if (n < 0 || (size_t)n < len) {
+        link_trace_port(l, true, n);
+    }
     return wrote || n != 0;
 }
 
@@ -6857,17 +6902,31 @@ static uint32_t link_left(const struct mst_link *l) {
     return left;
 }
 
-/* Bytes have come from the wire: a handshake computes on them. */
-static void link_got(struct mst_link *l) {
-    uint32_t before = l->clock.now;
+/* Bytes have come from the wire, which were read then: a handshake computes on
+ * them, and only plaintext counts as received. */
+static void link_got(struct mst_link *l, uint64_t ns) {
+    const uint8_t *data;
     size_t len;
 
-    (void)transport_received(&l->transport, &len);
+    data = transport_received(&l->transport, &len);
     link_high(&l->stats.high.received, len);
     if (l->state == MST_STATE_TLS) {
-        link_clock(l);
-        link_forgive(l, l->clock.now - before);
+        link_computed(l);
     }
+    if (len > 0) {
+        l->received_ns = ns;
+        if (l->purpose != ACCESS_TOKEN) {
+            link_trace_data(l, MST_TRACE_READ, data, len);
+        }
+    }
+}
+
+/* True where what comes has come to its end. */
+static bool link_ends(const struct mst_link *l) {
+    if (l->transport.end != 0) {
+        link_trace_port(l, false, l->transport.end);
+    }
+    return l->transport.end != 0;
 }
 
 /* Takes in what has come; true where something did, or the end. */
@@ -6882,7 +6941,7 @@ static bool link_receive(struct mst_link *l) {
         return false;
     }
     if (transport_feed(t)) {
-        link_got(l);
+        link_got(l, l->received_ns);
         return true;
     }
     to = transport_room(t, &len);
@@ -6894,7 +6953,7 @@ static bool link_receive(struct mst_link *l) {
         if (t->end == 0 && len == 0) {
             t->end = t->send_error;
         }
-        return t->end != 0;
+        return link_ends(l);
     }
     /* The port may have said just now that there is no more. Whether an end
      * has come must be known at once where nothing can be sent, and before a
@@ -6908,11 +6967,11 @@ static bool link_receive(struct mst_link *l) {
     l->connection.drained = n == 0 || (n > 0 && (size_t)n < len &&
                                        (port->flags & MST_PORT_DRAINS) != 0);
     if (n > 0) {
-        l->received_ns = port->now_ns != NULL ? port->now_ns(port->context)
-                                              : l->clock.elapsed_ms * 1000000;
+        uint64_t ns = port->now_ns != NULL ? port->now_ns(port->context)
+                                           : l->clock.elapsed_ms * 1000000;
         transport_got(t, (size_t)n);
         link_high(&l->stats.high.staged, t->secured ? t->ahead_len : 0);
-        link_got(l);
+        link_got(l, ns);
         return true;
     }
     if (t->send_error != 0) {
@@ -6921,7 +6980,7 @@ static bool link_receive(struct mst_link *l) {
         t->end = n == MST_ERR_EOF && t->secured ? MST_ERR_TLS_TRUNCATED : n;
         link_take_detail(l);
     }
-    return t->end != 0;
+    return link_ends(l);
 }
 
 /* Lets the port's side of the link go; TLS says goodbye if it can at once. */
@@ -6965,7 +7024,8 @@ static int link_round(struct mst_link *l, struct mst_event *event) {
         link_try(l);
         return l->state != before || l->report != MST_EVENT_NONE ? 2 : 0;
     }
-    if (before <= MST_STATE_CONNECT) {
+    if (before <= MST_STATE_CONNECT ||
+        (before == MST_STATE_TLS && link_is_secure(l))) {
         return link_connect(l) ? 2 : 0;
     }
     if (l->transport.used > 0 && !l->connection.reading) {
@@ -7130,9 +7190,9 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
     return rc == 1 ? 1 : 0;
 }
 
-uint32_t mst_next_deadline_ms(const struct mst_link *link) {
-    const struct mst_link *l = link;
-    uint32_t passed, left;
+/* How long the caller may sleep, counted from the last look at the clock. */
+static uint32_t link_sleep(const struct mst_link *l) {
+    uint32_t left;
 
     if (l->wiped) {
         return LINK_SLEEP_MAX_MS; /* it has been told */
@@ -7140,11 +7200,17 @@ uint32_t mst_next_deadline_ms(const struct mst_link *link) {
     if (l->more || l->room.news) {
         return 0;
     }
-    passed = link_now(l) - l->clock.now;
     left = timer_sooner(link_left(l),
                         timer_left(&l->timers[MST_TIMER_OWNER], l->clock.now));
-    left = left > passed ? left - passed : 0;
     return timer_sooner(left, LINK_SLEEP_MAX_MS);
+}
+
+uint32_t mst_next_deadline_ms(const struct mst_link *link) {
+    uint32_t left = link_sleep(link);
+    uint32_t passed =
+        left > 0 && !link->wiped ? link_now(link) - link->clock.now : 0;
+
+    return left > passed ? left - passed : 0;
 }
 
 /* The object was closed or wiped, or was never made. */
@@ -7313,6 +7379,7 @@ static int link_init(struct mst_link *l, const struct mst_link_user *user,
     l->room.next = l->access->rooms;
     l->access->rooms = &l->room;
     l->clock.now = link_now(l);
+    link_trace_text(l, MST_TRACE_CLOCK, NULL, l->clock.now);
     l->more = true;
     l->wiped = false;
     link_enter(l, MST_STATE_WAIT, 0);
@@ -8365,7 +8432,7 @@ static bool client_finish(struct mst_link *l) {
     } else if (l->wanted || l->state != MST_STATE_WAIT) {
         (void)link_note(l, MST_EVENT_CLOSED, error, l->state);
         if (error != MST_OK) {
-            link_count_failure(l);
+            link_count_failure(l, 0);
         }
     }
     client_reset(client_of(l));
@@ -8530,7 +8597,7 @@ static bool client_burst(struct mst_client *c, struct mst_event *event) {
         if (!transport_feed(&l->transport)) {
             break;
         }
-        link_got(l);
+        link_got(l, l->received_ns);
     }
     return false;
 }
@@ -8550,7 +8617,9 @@ int mst_poll(struct mst_client *client, struct mst_event *event) {
         return 1;
     }
     rc = link_poll(&client->link, event);
-    client->burst = rc == 1 ? CLIENT_BURST : 0;
+    client->burst = rc == 1 && (client->link.config.flags & MST_NO_BURST) == 0
+                        ? CLIENT_BURST
+                        : 0;
     return rc;
 }
 
@@ -8731,7 +8800,11 @@ static void transfer_write(const struct mst_link *l, struct out *o,
                 "Accept: application/json, application/problem+json\r\n");
     address_body_write(&body, t->request);
     http_length_write(o, body.len);
-    address_body_write(o, t->request);
+    if (masked) {
+        link_write_stars(o, body.len); /* names of people stand in it */
+    } else {
+        address_body_write(o, t->request);
+    }
 }
 
 /* Keeps what is known of an attempt that has failed, or been answered. */
@@ -9336,8 +9409,8 @@ int mst_pair_poll(struct mst_pair *pair, struct mst_event *event) {
         rc = 1;
     } else if (rc != 1) {
         rc = pair_is_over(pair) ? MST_ERR_CLOSED : 0;
-        left = timer_sooner(mst_next_deadline_ms(&pair->clients[0].link),
-                            mst_next_deadline_ms(&pair->clients[1].link));
+        left = timer_sooner(link_sleep(&pair->clients[0].link),
+                            link_sleep(&pair->clients[1].link));
     }
     timer_set(&pair->caller, now, left);
     return rc;

@@ -294,6 +294,9 @@ struct mst_endpoint {
 /* Where recv gives less than it was asked for, that was all there is: it is
  * not asked again before the caller may have waited, or something is due. */
 #define MST_PORT_DRAINS 2u
+/* What connect may say once it is connected, where the port is secure itself:
+ * the TLS handshake goes on, in the state MST_STATE_TLS and its own time. */
+#define MST_PORT_IN_TLS 2
 
 struct br_ssl_client_context_; /* BearSSL's, for tls_setup */
 struct br_x509_class_;
@@ -305,7 +308,8 @@ struct mst_port {
     /* Those of a link return a negative mst_error for a failure, 0 for not now.
      * resolve begins to resolve the host, or goes on: number of addresses.
      * connect likewise to the address of this number: 1 once connected, with a
-     * TLS handshake where the port is secure. send and recv: up to len bytes
+     * TLS handshake where the port is secure (meanwhile it may say
+     * MST_PORT_IN_TLS). send and recv: up to len bytes
      * (len > 0), number moved; MST_ERR_EOF is the end of what comes. close ends
      * whatever the link does, also a resolution; legal at any time. */
     int (*resolve)(void *context, int link,
@@ -919,21 +923,27 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
 int mst_http_status(const struct mst_http *http);
 
 /* ---- Trace: what the library does, for people and for recordings -----------
- * No secret passes it: none of a token exchange, and Authorization is masked at
- * equal length. */
+ * No secret passes it: none of a token exchange, and Authorization and what is
+ * said of an address are masked at equal length. */
 /* What the trace is told of, and the members that it has. */
 enum mst_trace_kind {
-    MST_TRACE_STATE, /* the link goes from a state to another: from, state */
-    MST_TRACE_ERROR, /* each attempt or connection that failed: error, state */
-    MST_TRACE_TOKEN, /* text: obtained, loaded, dropped; value: lifetime in s,
+    MST_TRACE_STATE,   /* the link goes from a state to another: from, state */
+    MST_TRACE_ERROR,   /* each attempt or connection that failed: error, state,
+                      * failure; value: how long the service wants it to wait,
+                      * ms */
+    MST_TRACE_TOKEN,   /* text: obtained, loaded, dropped; value: lifetime in s,
                       * or -1; value2: length; data: scope */
     MST_TRACE_REQUEST, /* text is its type, value the number of its channels */
     MST_TRACE_REPAIR,  /* text is a market, value an mst_repair */
     /* Only with MST_TRACE_ALL. */
     MST_TRACE_OPEN,   /* an attempt begins: text is the host, value its port */
     MST_TRACE_OPENED, /* connected and, where TLS is in use, verified */
-    MST_TRACE_IN,     /* plaintext received: data, len */
+    MST_TRACE_READ,   /* plaintext has come: data, len */
+    MST_TRACE_IN,     /* and was looked at: data, len */
     MST_TRACE_OUT,    /* plaintext sent: data, len */
+    MST_TRACE_PORT,   /* value2 0: what comes has ended: error; 1: a send took
+                       * no more than value bytes, or failed: error. With an
+                       * error, value is its detail */
     MST_TRACE_END,    /* an attempt or a connection has ended: error or 0 */
     MST_TRACE_CLOCK,  /* value2 0: value is monotonic ms; 1: Unix ns, or -1 */
     MST_TRACE_RANDOM  /* bytes for WebSocket keys, masks, jitter: data, len */
@@ -953,8 +963,11 @@ struct mst_trace {
     enum mst_state from, state; /* state: of the link */
     int error;                  /* mst_error */
     int64_t value, value2;
-    const char *text; /* or NULL */
-    const void *data; /* NULL or len bytes; both until the callback returns */
+    uint64_t received_ns; /* as in struct mst_event */
+    /* NULL, or valid until the callback returns; data has len bytes. */
+    const struct mst_failure *failure;
+    const char *text;
+    const void *data;
     size_t len;
 };
 
@@ -1029,6 +1042,7 @@ struct mst_memory {
 #define MST_RESYNC_CROSSED 4u /* subscribes a crossed book's market anew */
 #define MST_TRACE_ALL 8u      /* the trace is told of everything */
 #define MST_HOT_STANDBY 16u   /* a pair keeps both of its connections up */
+#define MST_NO_BURST 32u      /* each poll reads the clock: for recordings */
 
 struct mst_access;
 

@@ -70,6 +70,62 @@ static void test_tls_deadline(void **state) {
     expect_deadline(MST_STATE_TLS, &session.config.tls_ms, 30000);
 }
 
+/* A port that is secure itself, and says when it is in the handshake. */
+static struct {
+    int (*connect)(void *context, int link, int address);
+    uint64_t until_ms; /* of virtual time; then: */
+    int result;
+} shaking;
+
+static int shake(void *context, int link, int address) {
+    enum mst_state state = mst_link_state(&session.client.link);
+    int rc =
+        state == MST_STATE_TLS ? 1 : shaking.connect(context, link, address);
+
+    if (rc != 1) {
+        return rc;
+    }
+    return session_now() < shaking.until_ms ? MST_PORT_IN_TLS : shaking.result;
+}
+
+static void begin_shaking(uint64_t until_ms, int result) {
+    session_begin();
+    shaking.connect = session.port.connect;
+    shaking.until_ms = until_ms;
+    shaking.result = result;
+    session.port.connect = shake;
+    session.mock.plan.addresses = 2;
+    session_start();
+    session_subscribe();
+}
+
+static void test_tls_of_the_port(void **state) {
+    (void)state;
+    /* It has tls_ms, and connect_ms before it. */
+    begin_shaking(12000, 1);
+    for (int i = 0; i < 13; i++) {
+        session_run(1000);
+    }
+    expect_int("in the handshake", 12000,
+               (long long)session_stats()->state_ms[MST_STATE_TLS]);
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    session_end();
+
+    begin_shaking(MST_MOCK_NO_TIME, 1);
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    session_expect_closed("too long", MST_ERR_TIMEOUT, MST_STATE_TLS);
+    expect_int("too long", 30000, (long long)session.seen.closed_ms);
+    session_end();
+
+    /* Another address would not be better. */
+    begin_shaking(0, 0);
+    shaking.until_ms = 1;
+    shaking.result = MST_ERR_TLS_NAME;
+    assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+    session_expect_closed("name", MST_ERR_TLS_NAME, MST_STATE_TLS);
+    session_end();
+}
+
 static void test_token_deadline(void **state) {
     (void)state;
     expect_deadline(MST_STATE_TOKEN, &session.config.token_ms, 15000);
@@ -423,6 +479,7 @@ int main(void) {
         TEST(test_resolve_deadline),
         TEST(test_connect_deadline),
         TEST(test_tls_deadline),
+        TEST(test_tls_of_the_port),
         TEST(test_token_deadline),
         TEST(test_upgrade_deadline),
         TEST(test_closing_deadline),

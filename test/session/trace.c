@@ -193,6 +193,8 @@ static void test_what_is_asked_for(void **state) {
         trace_start();
         assert_true(session_until_subscribed(10000));
         session_run(SESSION_MINUTE);
+        service_end(&session.service, MST_ERR_RESET);
+        session_run(SESSION_MINUTE);
         session_end();
         for (int kind = MST_TRACE_OPEN; kind <= MST_TRACE_RANDOM; kind++) {
             if ((seen.counts[kind] > 0) != all) {
