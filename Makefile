@@ -32,9 +32,10 @@ BASE_LDFLAGS = -Wl,--as-needed \
 	$(addprefix -L,$(BEARSSL_DIR:%=%/build) $(BEARSSL_DIR:%=%/lib))
 BASE_LIBS = -lbearssl -pthread
 
-TOOL_MODULES = inih jansson ncursesw libcares libmicrohttpd openssl
+TOOL_MODULES = inih jansson ncursesw libcares libmicrohttpd openssl \
+	libzstd
 SANDBOX_MODULES = libsoup-3.0 jansson gnutls sqlite3
-TEST_MODULES = cmocka jansson libcares openssl
+TEST_MODULES = cmocka jansson libcares openssl libzstd
 PRIMITIVES_MODULES = libcrypto
 BENCH_MODULES = simdjson RapidJSON libcjson jansson libwebsockets openssl
 
@@ -54,7 +55,7 @@ flags = $(BASE_CPPFLAGS) $(strip \
 		$(firmware_clang), \
 	$(if $(filter $(WINDOWS_SRC),$(1)),$(windows_clang), \
 	$(if $(filter test/%,$(1)),-std=gnu11 -Iport/mock -Iport/conform -Iport/proxy \
-		-Iport/openssl -Itest/lib \
+		-Iport/openssl -Itest/lib -Iexamples/mini-stream \
 		$(call system,$(TEST_MODULES)), \
 	$(if $(filter examples/%,$(1)),-std=gnu11,-std=c99))))))))))
 options = $(call flags,$<) $(CPPFLAGS) $(WARNINGS) $(CFLAGS) -MMD -MP
@@ -75,7 +76,12 @@ PROXY_SRC = port/proxy/mst_proxy.c
 OPENSSL_SRC = port/openssl/mst_openssl.c
 PRIMITIVES_SRC = port/primitives/mst_primitives.c
 CARES_SRC = port/cares/mst_cares.c
+# What of the tool is tested with the library's own limits.
+PLAYER_SRC = $(addprefix examples/mini-stream/,recorder.c recording.c \
+	recording_file.c replay_call.c replay_reply.c replay_port.c player.c)
+$(PLAYER_SRC:%.c=$(BUILD)/san/%.o): CPPFLAGS += -UMST_SUBSCRIPTIONS_MAX
 HELPER_SRC = $(wildcard test/lib/*.c port/mock/*.c port/conform/*.c) \
+	$(PLAYER_SRC) \
 	$(POSIX_SRC) $(PROXY_SRC) $(OPENSSL_SRC) $(PRIMITIVES_SRC) $(CARES_SRC)
 ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
 	$(sort $(HELPER_SRC)) $(TEST_SRC) \

@@ -21,6 +21,7 @@ tool     libinih-dev            header:ini.h        reads the tool's profile
 tool     libjansson-dev         header:jansson.h    reads endpoints.json
 tool     libmicrohttpd-dev      header:microhttpd.h  serves figures
 tool     libncurses-dev         header:ncurses.h    live view on a terminal
+tool     libzstd-dev            module:libzstd      recordings
 tool     ca-certificates        none                the system's trust store
 sandbox  libsoup-3.0-dev        module:libsoup-3.0  HTTP and WebSocket server
 sandbox  libjansson-dev         header:jansson.h    the server's JSON
@@ -35,6 +36,7 @@ test     libcmocka-dev          header:cmocka.h     test framework
 test     libjansson-dev         header:jansson.h    another reader of JSON
 test     iproute2               command:ip          network for names
 test     libssl-dev             module:openssl      TLS of a port, and its peer
+test     libzstd-dev            module:libzstd      recordings
 test     curl                   command:curl        another client of HTTP
 test     jq                     command:jq          the documents' commands
 test     doxygen                command:doxygen     are all names documented

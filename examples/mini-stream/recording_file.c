@@ -1,0 +1,194 @@
+/*
+ * The reader of a recording's files: see recording.h.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "recording.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <zstd.h>
+#include <zstd_errors.h>
+
+__attribute__((format(printf, 2, 3))) static int fail(struct recording *r,
+                                                      const char *format, ...) {
+    int n = snprintf(r->error, sizeof r->error, "%s: ", r->path);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(r->error + n, sizeof r->error - (size_t)n, format, args);
+    va_end(args);
+    return -1;
+}
+
+/* Unpacks the next frame: 1; 0 where the file has ended, or ends within it, as
+ * after a crash. */
+static int block_next(struct recording *r) {
+    const size_t room = ZSTD_compressBound(RECORDING_BLOCK);
+    unsigned long long len;
+    size_t packed, n;
+
+    r->packed_len +=
+        fread(r->packed + r->packed_len, 1, room - r->packed_len, r->file);
+    if (ferror(r->file)) {
+        return fail(r, "%s", strerror(errno));
+    }
+    if (r->packed_len == 0) {
+        return 0;
+    }
+    r->block++;
+    len = ZSTD_getFrameContentSize(r->packed, r->packed_len);
+    packed = ZSTD_findFrameCompressedSize(r->packed, r->packed_len);
+    if (ZSTD_isError(packed) && feof(r->file) && r->packed_len < room &&
+        ZSTD_getErrorCode(packed) == ZSTD_error_srcSize_wrong) {
+        return 0;
+    }
+    if (ZSTD_isError(packed) || len == ZSTD_CONTENTSIZE_ERROR || len == 0 ||
+        len > RECORDING_BLOCK) {
+        return fail(r,
+                    r->block == 1 ? "not a recording"
+                                  : "block %" PRIu64 " is damaged",
+                    r->block);
+    }
+    n = ZSTD_decompress(r->content, RECORDING_BLOCK, r->packed, packed);
+    if (ZSTD_isError(n)) {
+        return fail(r, "block %" PRIu64 " is damaged: %s", r->block,
+                    ZSTD_getErrorName(n));
+    }
+    r->packed_len -= packed;
+    memmove(r->packed, r->packed + packed, r->packed_len);
+    r->at = 0;
+    r->len = n;
+    return 1;
+}
+
+/* Checks the item that each file begins with. */
+static int file_check(struct recording *r, const struct recording_item *item) {
+    size_t version = item->len - RECORDING_ID;
+
+    if (item->kind != RECORDING_FILE || item->len < RECORDING_ID ||
+        version >= sizeof r->version) {
+        return fail(r, "not a recording");
+    }
+    if (r->number == 0) {
+        memcpy(r->id, item->data, RECORDING_ID);
+        memcpy(r->version, item->data + RECORDING_ID, version);
+    }
+    if (item->values[0] != (int64_t)r->number ||
+        memcmp(r->id, item->data, RECORDING_ID) != 0) {
+        return r->number == 0
+                   ? fail(r,
+                          "the recording begins in another file: this is "
+                          "its number %" PRId64,
+                          item->values[0])
+                   : fail(r, "this file is of another recording");
+    }
+    if (item->values[1] != (int64_t)MST_LIMITS ||
+        item->values[2] != MST_SUBSCRIPTIONS_MAX) {
+        return fail(r,
+                    "recorded by a build with other limits (version %s, "
+                    "MST_SUBSCRIPTIONS_MAX %" PRId64 "; this one: %s, %d)",
+                    r->version, item->values[2], MST_VERSION,
+                    MST_SUBSCRIPTIONS_MAX);
+    }
+    return 0;
+}
+
+/* Begins to read the file at r->path. */
+static int file_open(struct recording *r) {
+    const size_t magic = strlen(RECORDING_MAGIC);
+    struct recording_item item;
+    size_t used;
+    int rc;
+
+    r->file = fopen(r->path, "rbe");
+    if (r->file == NULL) {
+        return fail(r, "%s", strerror(errno));
+    }
+    r->block = r->packed_len = 0;
+    rc = block_next(r);
+    if (rc <= 0) {
+        return rc < 0 ? rc : fail(r, "it ends before its first block does");
+    }
+    if (r->len < magic || memcmp(r->content, RECORDING_MAGIC, magic) != 0) {
+        return fail(r, "not a recording, or one of another version");
+    }
+    if (!recording_read(&r->last, r->content + magic, r->len - magic, &item,
+                        &used)) {
+        return fail(r, "not a recording");
+    }
+    r->at = magic + used;
+    return file_check(r, &item);
+}
+
+int recording_open(struct recording *r, const char *path) {
+    memset(r, 0, sizeof *r);
+    if (strlen(path) >= sizeof r->path - 24) {
+        memcpy(r->path, path, 40);
+        return fail(r, "the path is too long");
+    }
+    memcpy(r->path, path, strlen(path));
+    r->packed = malloc(ZSTD_compressBound(RECORDING_BLOCK));
+    r->content = malloc(RECORDING_BLOCK);
+    if (r->packed == NULL || r->content == NULL) {
+        return fail(r, "no memory");
+    }
+    return file_open(r);
+}
+
+/* Goes on to the next file. */
+static int file_next(struct recording *r) {
+    char *end = r->path + strlen(r->path);
+
+    if (r->number > 0) {
+        end = strrchr(r->path, '.');
+    }
+    fclose(r->file);
+    r->file = NULL;
+    r->number++;
+    sprintf(end, ".%" PRIu64, r->number);
+    return file_open(r);
+}
+
+int recording_next(struct recording *r, struct recording_item *item) {
+    size_t used;
+    int rc = 1;
+
+    while (!r->over) {
+        if (r->at == r->len) {
+            rc = block_next(r);
+            r->cut = r->over = rc == 0;
+        }
+        if (rc <= 0) {
+            return rc;
+        }
+        if (!recording_read(&r->last, r->content + r->at, r->len - r->at, item,
+                            &used)) {
+            return fail(r, "block %" PRIu64 " has a malformed item at byte %zu",
+                        r->block, r->at);
+        }
+        r->at += used;
+        if (item->kind == RECORDING_END) {
+            r->over = true;
+        } else if (item->kind != RECORDING_NEXT) {
+            return 1;
+        } else if (file_next(r) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+void recording_close(struct recording *r) {
+    if (r->file != NULL) {
+        fclose(r->file);
+    }
+    free(r->packed);
+    free(r->content);
+    r->file = NULL;
+    r->packed = r->content = NULL;
+}

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Streams of the sandbox on real sockets, with real TLS, recorded by run_record
+and replayed with the same events to the byte.
+
+Usage: e2e_record.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import BUILD, HANG_S, Sandbox, check, environment_with, run_all
+
+PROGRAM = os.path.join(BUILD, "test/real/run_record")
+EVENTS = 2000
+
+
+class Recorded:
+    """A sandbox, and the program that records what it sends."""
+
+    def __init__(self, *options):
+        self.state = tempfile.mkdtemp()
+        self.file = os.path.join(self.state, "stream.rec")
+        self.out = os.path.join(self.state, "events")
+        self.options = options
+        self.service = Sandbox(self.state, *options)
+        self.service.wait_ready()
+
+    def start(self, mode, secret="sandbox-secret", events=EVENTS):
+        urls = self.service.urls
+        with open(self.out, "wb") as out:
+            return subprocess.Popen(
+                [PROGRAM, "record", self.file, str(events), mode],
+                env=environment_with(
+                    MINI_STREAM_WS_URL=urls["ws_url"],
+                    MINI_STREAM_AUTH_URL=urls["auth_url"],
+                    MINI_STREAM_CLIENT_ID="sandbox-client",
+                    MINI_STREAM_CLIENT_SECRET=secret,
+                    MINI_STREAM_CA=self.service.ca),
+                stdin=subprocess.DEVNULL, stdout=out)
+
+    def restart(self):
+        """The service is killed, and back after a while."""
+        ports = [f"--{name}-port={urllib.parse.urlsplit(url).port}"
+                 for name, url in (("ws", self.service.urls["ws_url"]),
+                                   ("auth", self.service.urls["auth_url"]))]
+        self.service.kill()
+        time.sleep(1)
+        self.service = Sandbox(self.state, *self.options, *ports)
+        self.service.wait_ready()
+
+    def events(self):
+        with open(self.out, "rb") as file:
+            return file.read()
+
+    def play(self):
+        run = subprocess.run([PROGRAM, "play", self.file], check=False,
+                             stdin=subprocess.DEVNULL, capture_output=True,
+                             timeout=HANG_S)
+        return run.returncode, run.stdout, run.stderr.decode()
+
+    def expect_same(self):
+        """Twice, and nothing that is secret is in it."""
+        events = self.events()
+        for _ in range(2):
+            status, replayed, text = self.play()
+            check(status == 0, text)
+            check(text == "", text)
+            check(replayed == events, "the same events")
+        return events.decode()
+
+    def end(self):
+        self.service.kill()
+        shutil.rmtree(self.state)
+
+
+def record(mode, *options):
+    recorded = Recorded(*options)
+    try:
+        check(recorded.start(mode).wait(HANG_S) == 0, "recorded")
+        return recorded.expect_same()
+    finally:
+        recorded.end()
+
+
+def wait_for(recorded, word, times=1):
+    until = time.monotonic() + HANG_S
+    while recorded.events().count(word) < times:
+        check(time.monotonic() < until, f"{word} comes")
+        time.sleep(0.05)
+
+
+def test_clean():
+    check(record("client", "--rate", "200").count("part ") > 100, "parts")
+
+
+def test_much_at_a_time():
+    record("fast", "--rate", "1000")
+
+
+def test_every_quirk():
+    record("client", "--rate", "100", "--quirk", "all")
+
+
+def test_pair():
+    events = record("pair", "--rate", "100")
+    check(events.count("leads") > 1, "it rotates")
+
+
+def test_standby():
+    record("standby", "--rate", "100")
+
+
+def test_restarts():
+    recorded = Recorded("--rate", "50")
+    try:
+        program = recorded.start("client")
+        for times in (1, 2):
+            wait_for(recorded, b"part ", 50 * times)
+            recorded.restart()
+            wait_for(recorded, b": open", times + 1)
+        check(program.wait(HANG_S) == 0, "recorded")
+        events = recorded.expect_same()
+        check("again in" in events, "it retries")
+    finally:
+        recorded.end()
+
+
+def test_wrong_secret():
+    recorded = Recorded()
+    try:
+        program = recorded.start("client", "nonsense-secret", 1)
+        check(program.wait(HANG_S) == 0, "recorded")
+        check("TOKEN_REFUSED" in recorded.expect_same(), "refused")
+    finally:
+        recorded.end()
+
+
+def test_killed():
+    """What was printed up to a second before is there."""
+    recorded = Recorded("--rate", "100")
+    try:
+        program = recorded.start("client", events=0)
+        wait_for(recorded, b"part ", 500)
+        program.send_signal(signal.SIGKILL)
+        program.wait(HANG_S)
+        events = recorded.events()
+        status, replayed, text = recorded.play()
+        check(status == 0 and text == "cut\n", text)
+        check(replayed.count(b"part ") > 200, "most of it is there")
+        least = min(len(events), len(replayed))
+        check(events[:least] == replayed[:least], "the same events")
+    finally:
+        recorded.end()
+
+
+TESTS = {name[5:].replace("_", " "): test
+         for name, test in list(globals().items()) if name.startswith("test_")}
+
+if __name__ == "__main__":
+    sys.exit(run_all(TESTS, 2))

@@ -1,0 +1,479 @@
+/*
+ * The files of a recording: what is in them and what is not, who may read them,
+ * what a crash or a full disk leaves, and what becomes of bytes that somebody
+ * else has written.
+ *
+ * HOSTILE: how many recordings are spoilt; HOSTILE_SEED: the first one's seed.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "played.h"
+#include "session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define HOSTILE 2000u
+
+/* ---- a recording ---- */
+
+static void begin(uint64_t rotate_bytes) {
+    session_begin();
+    played_begin(&session.mock, rotate_bytes);
+    session.service.rules.feed_ms = 500;
+    session.service.rules.beat_ms = 1000;
+    recorder_configure(&played.recorder, &session.config);
+    recorder_client(&played.recorder, 0, &session.config, -1, &session.lengths);
+    session_start();
+    played.objects[0].client = &session.client;
+    played.count = 1;
+}
+
+static void subscribe(void) {
+    static const struct recorder_books books = {1, SESSION_LEVELS, 0, false};
+
+    recorder_subscribe(&played.recorder, 0, MST_MARKET_DATA, "BTCUSD", &books);
+    assert_int_equal(session_wish(MST_MARKET_DATA, "BTCUSD"), 0);
+    recorder_subscribe(&played.recorder, 0, MST_HEARTBEAT, NULL, NULL);
+    assert_int_equal(session_wish(MST_HEARTBEAT, NULL), 0);
+}
+
+static void record(uint64_t rotate_bytes, uint32_t ms) {
+    begin(rotate_bytes);
+    subscribe();
+    played_run(ms);
+}
+
+static void end(void) {
+    played_end();
+    session_end();
+}
+
+static struct text file_read(const char *path) {
+    struct text text = {0};
+    char data[4096];
+    FILE *file = fopen(path, "rb");
+    size_t n;
+
+    assert_non_null(file);
+    while ((n = fread(data, 1, sizeof data, file)) > 0) {
+        text_add_bytes(&text, data, n);
+    }
+    fclose(file);
+    return text;
+}
+
+static void file_write(const char *path, const void *data, size_t len) {
+    FILE *file = fopen(path, "wb");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, len, file), len);
+    fclose(file);
+}
+
+/* The content of all frames of a file; how many there are. */
+static size_t unpack(const struct text *packed, struct text *content) {
+    static char block[RECORDING_BLOCK];
+    size_t at = 0, blocks = 0;
+
+    for (; at < packed->len; blocks++) {
+        size_t n =
+            ZSTD_findFrameCompressedSize(packed->data + at, packed->len - at);
+        size_t len;
+        assert_false(ZSTD_isError(n));
+        len = ZSTD_decompress(block, sizeof block, packed->data + at, n);
+        assert_false(ZSTD_isError(len));
+        text_add_bytes(content, block, len);
+        at += n;
+    }
+    return blocks;
+}
+
+static int play(const char *path, struct text *events, bool *cut,
+                char error[600]) {
+    return played_play(path, events, cut, error, 600);
+}
+
+/* Expects a recording to be refused, with these words in what is said. */
+static void expect_refused(const char *path, const char *words) {
+    struct text events = {0};
+    char error[600];
+    bool cut;
+
+    expect_int(words, -1, play(path, &events, &cut, error));
+    if (strstr(error, words) == NULL) {
+        expect_failed("\"%s\" does not say \"%s\"", error, words);
+    }
+    text_free(&events);
+}
+
+/* ---- files ---- */
+
+static void test_who_may_read_it(void **state) {
+    struct recorder other;
+    struct stat info;
+    char path[200];
+
+    (void)state;
+    record(0, 10000);
+    assert_int_equal(stat(played.path, &info), 0);
+    expect_int("mode", S_IFREG | S_IRUSR | S_IWUSR, info.st_mode);
+    /* What is there is not overwritten, nor is what a link leads to. */
+    expect_int("there", -1, recorder_open(&other, played.path, 0));
+    assert_non_null(strstr(other.trouble, strerror(EEXIST)));
+    recorder_close(&other);
+    snprintf(path, sizeof path, "%s/link", played.folder);
+    assert_int_equal(symlink("/dev/null", path), 0);
+    expect_int("a link", -1, recorder_open(&other, path, 0));
+    recorder_close(&other);
+    unlink(path);
+    assert_int_equal(symlink("nowhere", path), 0);
+    expect_int("a link to nothing", -1, recorder_open(&other, path, 0));
+    recorder_close(&other);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/none/file", played.folder);
+    expect_int("no folder", -1, recorder_open(&other, path, 0));
+    assert_non_null(strstr(other.trouble, strerror(ENOENT)));
+    recorder_close(&other);
+    played_compare("refused beside");
+    end();
+}
+
+static void rename_file(const char *from, const char *to) {
+    char old[200], new[200];
+
+    snprintf(old, sizeof old, "%s%s", played.path, from);
+    snprintf(new, sizeof new, "%s%s", played.path, to);
+    assert_int_equal(rename(old, new), 0);
+}
+
+static void test_rotation(void **state) {
+    char path[200];
+    struct stat info;
+    int files = 0;
+
+    (void)state;
+    record(3000, 5 * SESSION_MINUTE);
+    played_compare("many files");
+    do {
+        snprintf(path, sizeof path, "%s.%d", played.path, ++files);
+    } while (stat(path, &info) == 0);
+    assert_in_range(files, 4, 1000);
+
+    snprintf(path, sizeof path, "%s.1", played.path);
+    expect_refused(path, "begins in another file");
+    rename_file(".2", ".x");
+    expect_refused(played.path, "stream.rec.2: No such file");
+    rename_file(".3", ".2");
+    expect_refused(played.path, "of another recording");
+    rename_file(".2", ".3");
+    snprintf(path, sizeof path, "%s.2", played.path);
+    file_write(path, "nonsense and more of it", 23);
+    expect_refused(played.path, "stream.rec.2: not a recording");
+    file_write(path, "", 0);
+    expect_refused(played.path, "stream.rec.2: it ends before");
+    rename_file(".x", ".2");
+    snprintf(path, sizeof path, "%s/none", played.folder);
+    expect_refused(path, "No such file");
+    expect_refused(played.folder, played.folder);
+    end();
+}
+
+/* The process ends in the midst of it: all but the last second is there. */
+static void test_crash(void **state) {
+    struct text events = {0};
+    char error[600];
+    bool cut;
+    int status;
+    pid_t child;
+
+    (void)state;
+    record(0, SESSION_MINUTE);
+    child = fork();
+    if (child == 0) {
+        played_run(10000);
+        raise(SIGKILL);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    expect_int("played", 0, play(played.path, &events, &cut, error));
+    expect_text("error", "", error);
+    expect_int("cut", 1, cut);
+    /* It is what this process has seen, and goes on behind that. */
+    assert_true(events.len > played.events.len);
+    assert_memory_equal(events.data, played.events.data, played.events.len);
+    text_free(&events);
+    (void)recorder_close(&played.recorder);
+    end();
+}
+
+/* The disk is full: that is told, and the stream goes on. */
+static void test_full_disk(void **state) {
+    struct rlimit limit, least;
+    struct text events = {0};
+    uint64_t before;
+    char error[600];
+    bool cut;
+
+    (void)state;
+    assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    least = limit;
+    least.rlim_cur = 5000;
+    record(0, 1000);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &least), 0);
+    played_run(SESSION_MINUTE);
+    before = played.counts[MST_EVENT_PART];
+    played_run(SESSION_MINUTE);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_true(played.counts[MST_EVENT_PART] > before + 100);
+    assert_non_null(strstr(played.recorder.trouble, strerror(EFBIG)));
+    expect_int("closed", -1, recorder_close(&played.recorder));
+    expect_int("played", 0, play(played.path, &events, &cut, error));
+    expect_int("cut", 1, cut);
+    assert_true(events.len > 100);
+    assert_memory_equal(events.data, played.events.data, events.len);
+    text_free(&events);
+    end();
+}
+
+/* ---- secrets ---- */
+
+static const char base64_letters[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/* A secret is not there, nor what base64 makes of it at any place. */
+static void expect_no_secret(const char *where, const struct text *text,
+                             const char *secret) {
+    size_t len = strlen(secret);
+
+    if (bytes_contain(text->data, text->len, secret, len)) {
+        expect_failed("%s has \"%s\"", where, secret);
+    }
+    for (size_t skip = 0; skip < 3; skip++) {
+        char out[200];
+        size_t n = 0;
+        for (size_t i = skip; i + 3 <= len; i += 3) {
+            const unsigned char *b = (const unsigned char *)secret + i;
+            unsigned bits = (unsigned)b[0] << 16 | (unsigned)b[1] << 8 | b[2];
+            for (int shift = 18; shift >= 0; shift -= 6) {
+                out[n++] = base64_letters[bits >> shift & 63u];
+            }
+        }
+        if (n >= 8 && bytes_contain(text->data, text->len, out, n)) {
+            expect_failed("%s has \"%s\" in base64", where, secret);
+        }
+    }
+}
+
+static void test_secrets(void **state) {
+    static const char *const secrets[] = {
+        SERVICE_SECRET,        "s%2Bcr%3Dt",       SERVICE_TOKEN,
+        SERVICE_ADDRESS_TOKEN, SERVICE_ID,         "client%20id",
+        "Ada Augusta",         "Lovelace-Byron",   "Institute of Numbers",
+        "vasp-id-1815-1852",   "a-secret-address", "a-secret-nickname"};
+    static const struct mst_travelrule rule = {.first_name = "Ada Augusta",
+                                               .last_name = "Lovelace-Byron",
+                                               .vasp_id = "vasp-id-1815-1852",
+                                               .custodian_type = "VASP"};
+    struct text packed, content = {0};
+
+    (void)state;
+    begin(0);
+    subscribe();
+    session_start_transfer();
+    session.request = (struct mst_address_request){
+        .network = "BITCOIN",
+        .address = "a-secret-address",
+        .nickname = "a-secret-nickname",
+        .travelrule = &rule,
+    };
+    /* The answer repeats what it was asked; here only the request counts. */
+    session.service.address.raw =
+        "HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n";
+    session.service.address.raw_times = 1;
+    session_put_and_wait("put");
+    session_run(SESSION_MINUTE);
+    service_end(&session.service, MST_ERR_RESET);
+    session_run(SESSION_MINUTE);
+    expect_int("tokens", 2, (long long)session.service.tokens.count);
+    assert_non_null(strstr(session.service.put, "Lovelace-Byron"));
+    assert_int_equal(recorder_close(&played.recorder), 0);
+    packed = file_read(played.path);
+    (void)unpack(&packed, &content);
+    /* It is all there, but masked. */
+    assert_true(bytes_contain(content.data, content.len, "Bearer ***", 10));
+    assert_true(bytes_contain(content.data, content.len, "PUT /v2/", 8));
+    assert_true(bytes_contain(content.data, content.len, "BTCUSD", 6));
+    for (size_t i = 0; i < COUNT(secrets); i++) {
+        expect_no_secret("the file", &packed, secrets[i]);
+        expect_no_secret("the content", &content, secrets[i]);
+    }
+    text_free(&packed);
+    text_free(&content);
+    end();
+}
+
+/* ---- what somebody else has written ---- */
+
+/* Plays it: an error that is named, or the end. */
+static void expect_survived(const char *name, const char *path) {
+    struct text events = {0};
+    char error[600];
+    bool cut;
+    int rc = play(path, &events, &cut, error);
+
+    if (rc != 0 && (rc != -1 || strlen(error) <= strlen(path) + 2)) {
+        expect_failed("%s: %d, \"%s\"", name, rc, error);
+    }
+    text_free(&events);
+}
+
+static void test_truncated(void **state) {
+    struct text packed;
+    char name[40], path[200];
+
+    (void)state;
+    record(0, 3000);
+    assert_int_equal(recorder_close(&played.recorder), 0);
+    packed = file_read(played.path);
+    snprintf(path, sizeof path, "%s/cut", played.folder);
+    for (size_t len = 0; len < packed.len; len++) {
+        struct text events = {0};
+        char error[600];
+        bool cut;
+        int rc;
+        snprintf(name, sizeof name, "%zu bytes", len);
+        file_write(path, packed.data, len);
+        rc = play(path, &events, &cut, error);
+        /* Up to the cut all is as it was. */
+        if (rc == 0 ? !cut : strstr(error, "it ends before") == NULL) {
+            expect_failed("%s: %d, \"%s\"", name, rc, error);
+        }
+        if (events.len > played.events.len ||
+            (events.len > 0 &&
+             memcmp(events.data, played.events.data, events.len) != 0)) {
+            expect_failed("%s: other events", name);
+        }
+        text_free(&events);
+    }
+    unlink(path);
+    text_free(&packed);
+    end();
+}
+
+/* One bit is another one. */
+static void test_flipped(void **state) {
+    struct text packed;
+    char name[40], path[200];
+    unsigned refused = 0;
+
+    (void)state;
+    record(0, 3000);
+    assert_int_equal(recorder_close(&played.recorder), 0);
+    packed = file_read(played.path);
+    snprintf(path, sizeof path, "%s/flipped", played.folder);
+    for (size_t at = 0; at < packed.len; at++) {
+        struct text events = {0};
+        char error[600];
+        bool cut;
+        snprintf(name, sizeof name, "byte %zu", at);
+        packed.data[at] = (char)(packed.data[at] ^ (1 << at % 8));
+        file_write(path, packed.data, packed.len);
+        expect_survived(name, path);
+        refused += play(path, &events, &cut, error) != 0 || cut;
+        text_free(&events);
+        packed.data[at] = (char)(packed.data[at] ^ (1 << at % 8));
+    }
+    /* A bit that zstd does not use may be any. */
+    assert_in_range(refused, packed.len - packed.len / 50, packed.len);
+    unlink(path);
+    text_free(&packed);
+    end();
+}
+
+static uint64_t setting(const char *name, uint64_t usual) {
+    const char *text = getenv(name);
+
+    return text != NULL ? strtoull(text, NULL, 0) : usual;
+}
+
+/* Changes content in some places; the magic and the first item stay. */
+static size_t spoil(uint8_t *content, size_t len, uint64_t *seed) {
+    unsigned times = 1 + random_below(seed, 4);
+
+    for (unsigned i = 0; i < times && len > 100; i++) {
+        size_t at = 60 + random_below(seed, (uint32_t)len - 60);
+        size_t n = 1 + random_below(seed, 8);
+        n = n < len - at ? n : len - at;
+        switch (random_below(seed, 4)) {
+        case 0: content[at] ^= (uint8_t)(1 << random_below(seed, 8)); break;
+        case 1: content[at] = (uint8_t)random_below(seed, 256); break;
+        case 2:
+            memmove(content + at, content + at + n, len - at - n);
+            len -= n;
+            break;
+        default:
+            for (size_t k = 0; k < n; k++) {
+                content[at + k] = (uint8_t)random_below(seed, 256);
+            }
+        }
+    }
+    return len;
+}
+
+/* Content that is malformed, in frames that are not. */
+static void test_hostile(void **state) {
+    uint64_t count = setting("HOSTILE", HOSTILE);
+    uint64_t first = setting("HOSTILE_SEED", 1);
+    static uint8_t content[RECORDING_BLOCK], out[RECORDING_BLOCK * 2];
+    struct text packed, whole = {0};
+    char name[60], path[200];
+
+    (void)state;
+    record(0, 3000);
+    recorder_call(&played.recorder, RECORDING_CLOSE, 0);
+    mst_close(&session.client);
+    played_run(1000);
+    assert_int_equal(recorder_close(&played.recorder), 0);
+    packed = file_read(played.path);
+    assert_true(unpack(&packed, &whole) > 1);
+    assert_non_null(whole.data);
+    assert_true(whole.len <= sizeof content);
+    snprintf(path, sizeof path, "%s/spoilt", played.folder);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t seed = first + i;
+        size_t len = whole.len;
+        memcpy(content, whole.data, len);
+        len = spoil(content, len, &seed);
+        len = ZSTD_compress(out, sizeof out, content, len, 1);
+        assert_false(ZSTD_isError(len));
+        file_write(path, out, len);
+        snprintf(name, sizeof name, "HOSTILE_SEED=%" PRIu64 " HOSTILE=1",
+                 first + i);
+        expect_survived(name, path);
+    }
+    unlink(path);
+    text_free(&packed);
+    text_free(&whole);
+    end();
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        TEST(test_who_may_read_it), TEST(test_rotation), TEST(test_crash),
+        TEST(test_full_disk),       TEST(test_secrets),  TEST(test_truncated),
+        TEST(test_flipped),         TEST(test_hostile),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,619 @@
+/*
+ * What is recorded on the mock port, with and without TLS of the library's own,
+ * is replayed with the same events.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "played.h"
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct recorder_books one_book = {1, SESSION_LEVELS, 0, false};
+static const struct recorder_books two_books = {2, SESSION_LEVELS, 0, false};
+
+static bool tls; /* the library's own, or the port's */
+
+static void begin(void) {
+    if (tls) {
+        session_begin_tls("localhost");
+    } else {
+        session_begin();
+    }
+    played_begin(&session.mock, 0);
+    session.service.rules.feed_ms = 500;
+    session.service.rules.beat_ms = 1000;
+    recorder_configure(&played.recorder, &session.config);
+}
+
+static void begin_client(void) {
+    recorder_client(&played.recorder, 0, &session.config, -1, &session.lengths);
+    session_start();
+    played.objects[0].client = &session.client;
+    played.count = 1;
+}
+
+static void begin_pair(uint32_t rotate_ms) {
+    session.other_lengths = session.lengths;
+    recorder_pair(&played.recorder, 0, &session.config, rotate_ms, -1,
+                  &session.lengths, &session.other_lengths);
+    session_start_pair(rotate_ms);
+    played.objects[0].pair = &session.pair;
+    played.count = 1;
+}
+
+static void wish(enum mst_channel channel, const char *market) {
+    recorder_subscribe(&played.recorder, 0, channel, market,
+                       channel != MST_MARKET_DATA ? NULL
+                       : session.has_pair         ? &two_books
+                                                  : &one_book);
+    assert_int_equal(session_wish(channel, market), 0);
+}
+
+static void subscribe(void) {
+    static const char *const markets[] = {"BTCUSD", "ETHUSD"};
+
+    for (int i = 0; i < 2; i++) {
+        wish(MST_MARKET_DATA, markets[i]);
+        wish(MST_TOP_OF_BOOK, markets[i]);
+        wish(MST_EXECUTION_DATA, markets[i]);
+    }
+    wish(MST_HEARTBEAT, NULL);
+}
+
+static void begin_stream(void) {
+    begin();
+    begin_client();
+    subscribe();
+}
+
+static void open_stream(void) {
+    begin_stream();
+    played_run(5000);
+    expect_int("opened", 1, (long long)played.counts[MST_EVENT_OPEN]);
+}
+
+static void close_client(void) {
+    recorder_call(&played.recorder, RECORDING_CLOSE, 0);
+    mst_close(&session.client);
+}
+
+static void end(const char *name) {
+    char text[200];
+
+    snprintf(text, sizeof text, "%s%s", name, tls ? ", with TLS" : "");
+    played_compare(text);
+    played_end();
+    session_end();
+}
+
+static void expect_some(const char *name, enum mst_event_type type,
+                        uint64_t least) {
+    if (played.counts[type] < least) {
+        expect_failed("%s: %llu events of type %d", name,
+                      (unsigned long long)played.counts[type], type);
+    }
+}
+
+static void clean_stream(void) {
+    begin_stream();
+    played_run(SESSION_MINUTE);
+    expect_some("clean", MST_EVENT_PART, 100);
+    end("a clean stream");
+}
+
+static int (*recv_of_mock)(void *context, int link, void *data, size_t len);
+
+/* The handshake computes for a while on what it is given. */
+static int computing(void *context, int link, void *data, size_t len) {
+    int n = recv_of_mock(context, link, data, len);
+
+    if (n > 0 && mst_link_state(&session.client.link) == MST_STATE_TLS) {
+        mst_mock_advance(&session.mock, 333);
+    }
+    return n;
+}
+
+static void slow_handshakes(void) {
+    begin();
+    recv_of_mock = session.port.recv;
+    session.port.recv = computing;
+    session.mock.plan.recv_max = 400;
+    begin_client();
+    subscribe();
+    session.service.upgrade.status = 503;
+    played_run(SESSION_MINUTE);
+    session.service.upgrade.status = 0;
+    played_run(SESSION_MINUTE);
+    expect_some("slow handshakes", MST_EVENT_CLOSED, 2);
+    expect_some("slow handshakes", MST_EVENT_OPEN, 1);
+    end("slow handshakes");
+}
+
+/* The service is gone for a while, in many ways. */
+static void outages(void) {
+    static const int errors[] = {MST_ERR_RESET, MST_ERR_EOF};
+
+    open_stream();
+    session.mock.plan.detail = 104;
+    for (size_t i = 0; i < COUNT(errors); i++) {
+        session.mock.plan.addresses = (int)i + 1;
+        session.mock.plan.connect_error[0] = MST_ERR_REFUSED;
+        session.mock.plan.connect_error[1] = MST_ERR_UNREACHABLE;
+        service_end(&session.service, errors[i]);
+        played_run(SESSION_MINUTE);
+        session.mock.plan.resolve_error = MST_ERR_RESOLVE;
+        played_run(SESSION_MINUTE);
+        session.mock.plan.resolve_error = 0;
+        session.mock.plan.connect_error[i] = 0;
+        played_run(SESSION_MINUTE);
+    }
+    service_close(&session.service, 1012, "a restart");
+    played_run(SESSION_MINUTE);
+    expect_some("outages", MST_EVENT_OPEN, 4);
+    expect_some("outages", MST_EVENT_CLOSED, 10);
+    end("outages");
+}
+
+/* Each stage hangs. */
+static void hangs(void) {
+    for (int state = MST_STATE_RESOLVE; state <= MST_STATE_UPGRADE; state++) {
+        if (state == MST_STATE_TLS && !tls) {
+            continue;
+        }
+        begin_stream();
+        session.mock.plan.addresses = 2;
+        session.mock.plan.connect_error[1] =
+            state == MST_STATE_CONNECT ? MST_MOCK_NEVER : 0;
+        session.mock.plan.resolve_ms = session.mock.plan.connect_ms = 700;
+        session_hang((enum mst_state)state);
+        played_run(2 * SESSION_MINUTE);
+        expect_some(mst_state_name((enum mst_state)state), MST_EVENT_CLOSED, 1);
+        session_hang(MST_STATE_OFF);
+        session.mock.plan.connect_error[1] = 0;
+        played_run(3 * SESSION_MINUTE);
+        expect_some(mst_state_name((enum mst_state)state), MST_EVENT_OPEN, 1);
+        end(mst_state_name((enum mst_state)state));
+    }
+}
+
+#define BODY(status, len, body) \
+    "HTTP/1.1 " status "\r\nContent-Length: " len "\r\n\r\n" body
+
+/* What the token endpoint may say: each leads to another error. */
+static const char *const replies[] = {
+    BODY("401 No", "26", "{\"error\":\"invalid_client\"}"),
+    BODY("400 No", "25", "{\"error\":\"invalid_scope\"}"),
+    BODY("400 No", "22", "{\"error\":\"a \\\"b\\u0041\"}"),
+    BODY("400 No", "2", "{}"),
+    BODY("401 No", "2", "{}"),
+    BODY("403 No", "0", ""),
+    BODY("429 No\r\nRetry-After: 40", "0", ""),
+    BODY("429 No\r\nRetry-After: 0", "0", ""),
+    BODY("429 No", "0", ""),
+    BODY("503 No\r\nRetry-After: 12", "0", ""),
+    BODY("500 No", "5", "oops!"),
+    BODY("302 No", "0", ""),
+    BODY("204 No", "0", ""),
+    "HTTP/1.1 101 No\r\n\r\n",
+    BODY("200 OK", "2", "[]"),
+    BODY("200 OK", "2", "{}"),
+    BODY("200 OK", "44",
+         "{\"access_token\":\"x\",\"token_type\":\"basic\"   }"),
+    BODY("200 OK", "54",
+         "{\"access_token\":\"x\",\"token_type\":\"bearer\",\"scope\":\"\"}"),
+    BODY("200 OK", "999999", "{}"),
+    "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Length: 5\001\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{\"acc",
+    "HTTP/1.1 200 OK\r\nContent-Le",
+    "HTTP/1.1 503 No\r\nRetry-After: 7\r\nContent-Le",
+    "HTTP/1.",
+    "SSH-2.0-OpenSSH\r\n",
+};
+
+static void token_errors(void) {
+    char name[40];
+
+    for (size_t i = 0; i < COUNT(replies); i++) {
+        snprintf(name, sizeof name, "reply %zu", i);
+        begin_stream();
+        session.service.token.raw = replies[i];
+        session.service.token.raw_times = 2;
+        session.service.token.raw_end =
+            i % 2 == 0 ? MST_ERR_EOF : MST_ERR_RESET;
+        session.service.token.delay_ms = 300;
+        played_run(30 * SESSION_MINUTE);
+        expect_some(name, MST_EVENT_CLOSED, 1);
+        expect_some(name, MST_EVENT_OPEN, 1);
+        end(name);
+    }
+}
+
+/* A token that is too large, or has no end, or hardly lives. */
+static void token_kinds(void) {
+    static char large[MST_TOKEN_MAX + 2];
+    static const uint32_t lives[] = {1, 40, 100, 90000};
+
+    memset(large, 'x', sizeof large - 1);
+    begin_stream();
+    session.service.token_value = large;
+    played_run(10 * SESSION_MINUTE);
+    expect_some("large", MST_EVENT_CLOSED, 1);
+    session.service.token_value = NULL;
+    played_run(10 * SESSION_MINUTE);
+    expect_some("large", MST_EVENT_OPEN, 1);
+    end("a large token");
+
+    begin();
+    session.config.scope = "first " SERVICE_SCOPE " third fourth";
+    session.service.token.raw = BODY(
+        "200 OK", "85",
+        "{\"access_token\":\"x\",\"scope\":\"third " SERVICE_SCOPE " first\"}");
+    session.service.token.raw_times = 2;
+    begin_client();
+    subscribe();
+    played_run(1000);
+    expect_some("less scope", MST_EVENT_CLOSED, 1);
+    assert_non_null(strstr(text_get(&played.events), "\"fourth\""));
+    session.service.wrong[0] = '\0'; /* it wants its own scope alone */
+    end("less scope than asked for");
+
+    for (size_t i = 0; i < COUNT(lives); i++) {
+        begin_stream();
+        session.service.expires_in = lives[i];
+        session.service.rules.expire = true;
+        played_run(10 * SESSION_MINUTE);
+        end("lives");
+    }
+    begin_stream();
+    session.service.token_body =
+        "{\"access_token\":\"" SERVICE_TOKEN "\",\"token_type\":\"Bearer\"}";
+    played_run(10 * SESSION_MINUTE);
+    end("without end");
+}
+
+static void upgrade_errors(void) {
+    static const int statuses[] = {401, 403, 404, 429, 500, 302};
+    char name[40];
+
+    for (size_t i = 0; i < COUNT(statuses); i++) {
+        snprintf(name, sizeof name, "status %d", statuses[i]);
+        begin_stream();
+        session.service.upgrade.status = statuses[i];
+        session.service.upgrade.dated = i % 2 == 0;
+        session.service.upgrade.retry_date = i % 2 == 0;
+        session.service.upgrade.retry_s = statuses[i] == 429 ? 20 : 0;
+        played_run(10 * SESSION_MINUTE);
+        session.service.upgrade.status = 0;
+        played_run(10 * SESSION_MINUTE);
+        expect_some(name, MST_EVENT_CLOSED, 1);
+        expect_some(name, MST_EVENT_OPEN, 1);
+        end(name);
+    }
+}
+
+static void messages(void) {
+    static char large[60000];
+    size_t len = 0;
+
+    open_stream();
+    service_text(&session.service, "nonsense");
+    service_text(&session.service, "{\"channel\":\"heartbeat\"}");
+    service_text(&session.service, "{\"channel\":\"new\",\"payload\":{}}");
+    service_text(&session.service,
+                 "{\"channel\":\"market_data\",\"payload\":{\"market\":"
+                 "\"ETHUSD\",\"type\":\"UPDATE\"}}");
+    service_text(&session.service,
+                 "{\"type\":\"error\",\"error\":\"UNKNOWN_CHANNEL\"}");
+    service_frame(&session.service, 0x80, 2, "binary", 6);
+    service_frame(&session.service, 0x80, 9, "ping", 4);
+    played_run(10000);
+    len += (size_t)snprintf(large, sizeof large, "[");
+    for (int i = 0; i < 900; i++) {
+        len += (size_t)snprintf(large + len, sizeof large - len,
+                                "%s{\"price\":\"%d.5\",\"amount\":\"1.25\"}",
+                                i > 0 ? "," : "", 20000 - i);
+    }
+    snprintf(large + len, sizeof large - len, "]");
+    service_book(&session.service, "BTCUSD", "SNAPSHOT",
+                 mst_mock_wall(&session.mock), large, "[]");
+    played_run(10000);
+    service_frame(&session.service, 0xF0, 1, "", 0);
+    played_run(10000);
+    service_frame(&session.service, 0x80, 1, "\xFF\xFE", 2);
+    played_run(10000);
+    expect_some("messages", MST_EVENT_ERROR, 2);
+    expect_some("messages", MST_EVENT_SERVICE_ERROR, 1);
+    expect_some("messages", MST_EVENT_CLOSED, 2);
+    end("messages");
+}
+
+static void refused(void) {
+    begin_stream();
+    session.service.rules.fail_market = "ETHUSD";
+    session.service.rules.fail_code = "UNKNOWN_CHANNEL";
+    played_run(5 * SESSION_MINUTE);
+    session.service.rules.fail_market = NULL;
+    session.service.rules.never = true;
+    recorder_named(&played.recorder, RECORDING_RESYNC, 0, MST_MARKET_DATA,
+                   "BTCUSD");
+    assert_int_equal(mst_resync(&session.client, MST_MARKET_DATA, "BTCUSD"), 0);
+    played_run(SESSION_MINUTE);
+    session.service.rules.never = false;
+    recorder_call(&played.recorder, RECORDING_LIST, 0);
+    assert_int_equal(mst_subscription_list(&session.client), 0);
+    played_run(SESSION_MINUTE);
+    recorder_named(&played.recorder, RECORDING_UNSUBSCRIBE, 0, MST_MARKET_DATA,
+                   "BTCUSD");
+    assert_int_equal(
+        mst_unsubscribe(&session.client, MST_MARKET_DATA, "BTCUSD"), 0);
+    played_run(SESSION_MINUTE);
+    wish(MST_MARKET_DATA, "BTCUSD");
+    played_run(SESSION_MINUTE);
+    end("refused, resynced, listed");
+}
+
+/* The line takes nothing for a while, or little at a time. */
+static void stalls(void) {
+    begin_stream();
+    session.mock.plan.recv_max = 7;
+    session.mock.plan.send_max = 5;
+    played_run(SESSION_MINUTE);
+    session.mock.plan.send_stall = true;
+    service_frame(&session.service, 0x80, 9, "ping", 4);
+    played_run(30000);
+    session.mock.plan.send_stall = false;
+    played_run(SESSION_MINUTE);
+    expect_some("stalls", MST_EVENT_PART, 50);
+    mst_mock_freeze(&session.mock, 0);
+    played_run(5 * SESSION_MINUTE);
+    expect_some("stalls", MST_EVENT_OPEN, 2);
+    end("stalls");
+}
+
+static void local(void) {
+    begin();
+    session.mock.plan.entropy_none = true;
+    begin_client();
+    subscribe();
+    played_run(10000);
+    session.mock.plan.entropy_none = false;
+    session.mock.plan.clock_unset = true;
+    played_run(10000);
+    session.mock.plan.clock_unset = false;
+    played_run(10000);
+    session.mock.plan.entropy_none = true;
+    played_run(2 * SESSION_MINUTE);
+    session.mock.plan.entropy_none = false;
+    played_run(SESSION_MINUTE);
+    expect_some("local", MST_EVENT_OPEN, 1);
+    expect_some("local", MST_EVENT_CLOSED, 1);
+    end("neither clock nor entropy");
+}
+
+static int load(void *context, uint32_t key, char *token, size_t cap,
+                int64_t *until_s) {
+    (void)key;
+    assert_true(cap >= strlen(SERVICE_TOKEN));
+    memcpy(token, SERVICE_TOKEN, strlen(SERVICE_TOKEN));
+    *until_s = mst_mock_wall(context) / 1000000000 + 1800;
+    return (int)strlen(SERVICE_TOKEN);
+}
+
+static void stored_token(void) {
+    begin();
+    session.port.token_load = load;
+    session.service.upgrade.raw =
+        "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n";
+    session.service.upgrade.raw_times = 1;
+    begin_client();
+    subscribe();
+    played_run(SESSION_MINUTE);
+    expect_some("stored", MST_EVENT_OPEN, 1);
+    recorder_replaced(&played.recorder, RECORDING_CREDENTIALS, 0, false);
+    assert_int_equal(mst_access_set_credentials(session_access(), SERVICE_ID,
+                                                SERVICE_SECRET),
+                     0);
+    played_run(1000);
+    service_end(&session.service, MST_ERR_RESET);
+    played_run(SESSION_MINUTE);
+    recorder_replaced(&played.recorder, RECORDING_ANCHORS, 0, false);
+    assert_int_equal(
+        mst_access_set_anchors(session_access(), &session.anchor.anchor, 1), 0);
+    service_end(&session.service, MST_ERR_RESET);
+    played_run(SESSION_MINUTE);
+    expect_some("stored", MST_EVENT_OPEN, 3);
+    end("a stored token, then others");
+}
+
+static void closed(void) {
+    static const uint32_t after_ms[] = {0, 50, 150, 250, 450, 3000};
+
+    for (size_t i = 0; i < COUNT(after_ms); i++) {
+        begin_stream();
+        session.mock.plan.resolve_ms = session.mock.plan.connect_ms = 100;
+        session.mock.plan.data_ms = 30;
+        played_run(after_ms[i]);
+        close_client();
+        played_run(SESSION_MINUTE);
+        end("closed");
+    }
+    open_stream();
+    session.service.rules.no_echo = true;
+    close_client();
+    played_run(SESSION_MINUTE);
+    end("closed without an answer");
+}
+
+static void wiped(void) {
+    open_stream();
+    recorder_call(&played.recorder, RECORDING_WIPE, 0);
+    mst_client_wipe(&session.client);
+    /* And made anew. */
+    recorder_client(&played.recorder, 0, &session.config, -1, &session.lengths);
+    session_start();
+    subscribe();
+    played_run(SESSION_MINUTE);
+    expect_some("wiped", MST_EVENT_OPEN, 2);
+    end("wiped and made anew");
+}
+
+static void rotating(void) {
+    begin();
+    begin_pair(10 * SESSION_MINUTE);
+    subscribe();
+    played_run(SESSION_HOUR);
+    expect_some("a pair", MST_EVENT_LEADER, 3);
+    recorder_call(&played.recorder, RECORDING_ROTATE, 0);
+    assert_int_equal(mst_pair_rotate(&session.pair), 0);
+    played_run(1000);
+    service_restart(&session.service, MST_ERR_RESET);
+    played_run(SESSION_MINUTE);
+    recorder_call(&played.recorder, RECORDING_CLOSE, 0);
+    mst_pair_close(&session.pair);
+    played_run(SESSION_MINUTE);
+    end("a pair that rotates");
+}
+
+static void standby(void) {
+    begin();
+    session.config.flags |= MST_HOT_STANDBY;
+    begin_pair(0);
+    subscribe();
+    played_run(SESSION_MINUTE);
+    service_end(&session.service, MST_ERR_RESET);
+    played_run(SESSION_MINUTE);
+    mst_mock_freeze(&session.mock, 0);
+    played_run(SESSION_MINUTE);
+    mst_mock_freeze(&session.mock, 1);
+    played_run(5 * SESSION_MINUTE);
+    service_restart(&session.service, MST_ERR_EOF);
+    played_run(SESSION_MINUTE);
+    expect_some("standby", MST_EVENT_LEADER, 1);
+    end("hot standby");
+}
+
+#define SHARING 3
+
+/* Several clients with one access. */
+static void sharing(void) {
+    static struct mst_client clients[SHARING];
+    static unsigned char memory[SHARING][SESSION_MEMORY];
+    static struct mst_memory memories[SHARING];
+    static struct mst_access access;
+
+    begin();
+    recorder_access(&played.recorder, 5);
+    assert_int_equal(mst_access_init(&access, &session.config), 0);
+    session.config.access = &access;
+    for (int i = 0; i < SHARING; i++) {
+        memories[i] = session.lengths;
+        memories[i].data = memory[i];
+        session.config.link = i;
+        recorder_client(&played.recorder, i, &session.config, 5, &memories[i]);
+        assert_int_equal(mst_client_init(&clients[i], &session.config,
+                                         &session.port, &memories[i]),
+                         0);
+        recorder_subscribe(&played.recorder, i, MST_TOP_OF_BOOK, "BTCUSD",
+                           NULL);
+        assert_int_equal(
+            mst_subscribe(&clients[i], MST_TOP_OF_BOOK, "BTCUSD", NULL), 0);
+        played.objects[i].client = &clients[i];
+    }
+    played.count = SHARING;
+    session.service.token.raw = replies[9];
+    session.service.token.raw_times = 1;
+    played_run(2 * SESSION_MINUTE);
+    expect_some("sharing", MST_EVENT_OPEN, SHARING);
+    recorder_replaced(&played.recorder, RECORDING_CREDENTIALS, 5, true);
+    assert_int_equal(
+        mst_access_set_credentials(&access, SERVICE_ID, SERVICE_SECRET), 0);
+    service_restart(&session.service, MST_ERR_RESET);
+    played_run(5 * SESSION_MINUTE);
+    expect_some("sharing", MST_EVENT_OPEN, 2 * SHARING);
+    for (int i = 0; i < SHARING; i++) {
+        recorder_call(&played.recorder, RECORDING_CLOSE, i);
+        mst_close(&clients[i]);
+        played_run(1000);
+    }
+    end("clients that share an access");
+}
+
+static void certificates(void) {
+    static const char *const names[] = {"wrong", "expired", "early", "unknown"};
+
+    for (size_t i = 0; i < COUNT(names) && tls; i++) {
+        begin_stream();
+        session_certificate(names[i]);
+        played_run(2 * SESSION_MINUTE);
+        expect_some(names[i], MST_EVENT_CLOSED, 1);
+        session_certificate("localhost");
+        played_run(10 * SESSION_MINUTE);
+        expect_some(names[i], MST_EVENT_OPEN, 1);
+        end(names[i]);
+    }
+    if (tls) {
+        open_stream();
+        mst_mock_write(&session.mock, 0,
+                       "\x17\x03\x03\x00\x20"
+                       "0123456789abcdef0123456789abcdef",
+                       37);
+        played_run(SESSION_MINUTE);
+        session.tls.truncate = true;
+        service_end(&session.service, MST_ERR_EOF);
+        played_run(SESSION_MINUTE);
+        expect_some("forged", MST_EVENT_CLOSED, 2);
+        end("a forged record");
+    }
+}
+
+static void both(void (*test)(void)) {
+    tls = false;
+    test();
+    tls = true;
+    test();
+}
+
+#define CASE(name)                          \
+    static void test_##name(void **state) { \
+        (void)state;                        \
+        both(name);                         \
+    }
+CASE(clean_stream)
+CASE(slow_handshakes)
+CASE(outages)
+CASE(hangs)
+CASE(token_errors)
+CASE(token_kinds)
+CASE(upgrade_errors)
+CASE(messages)
+CASE(refused)
+CASE(stalls)
+CASE(local)
+CASE(stored_token)
+CASE(closed)
+CASE(wiped)
+CASE(rotating)
+CASE(standby)
+CASE(sharing)
+CASE(certificates)
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        TEST(test_clean_stream),   TEST(test_slow_handshakes),
+        TEST(test_outages),        TEST(test_hangs),
+        TEST(test_token_errors),   TEST(test_token_kinds),
+        TEST(test_upgrade_errors), TEST(test_messages),
+        TEST(test_refused),        TEST(test_stalls),
+        TEST(test_local),          TEST(test_stored_token),
+        TEST(test_closed),         TEST(test_wiped),
+        TEST(test_rotating),       TEST(test_standby),
+        TEST(test_sharing),        TEST(test_certificates),
+    };
+
+    return cmocka_run_group_tests(tests, session_certificates,
+                                  session_no_certificates);
+}
