@@ -28,14 +28,25 @@ static uint64_t now_ms(const struct exchange *x) {
 static size_t exchange_write(void *context, int link, const void *data,
                              size_t len) {
     struct exchange *x = context;
-    size_t taken = mst_mock_write(x->mock, link, data, len);
+    size_t taken = x->line.write(x->line.context, link, data, len);
 
     x->links[link].written += taken;
     return taken;
 }
 
 static void exchange_cut(void *context, int link, int error) {
-    mst_mock_end(((struct exchange *)context)->mock, link, error);
+    const struct exchange *x = context;
+
+    x->line.end(x->line.context, link, error);
+}
+
+static size_t plain_write(void *context, int link, const void *data,
+                          size_t len) {
+    return mst_mock_write(context, link, data, len);
+}
+
+static void plain_end(void *context, int link, int error) {
+    mst_mock_end(context, link, error);
 }
 
 /* The connection ends, in an orderly way or not. */
@@ -459,6 +470,7 @@ void exchange_begin(struct exchange *x, const struct plan *plan,
     memset(x->offset_ns, 0, sizeof x->offset_ns);
     service_init(&x->service, mock);
     x->service.rules.expire = true;
+    x->line = (struct service_sink){mock, plain_write, plain_end};
     x->service.sink = (struct service_sink){x, exchange_write, exchange_cut};
     x->service.on_request = exchange_request;
     x->service.on_request_context = x;

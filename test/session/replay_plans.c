@@ -1,6 +1,7 @@
 /*
  * Plans of a service that does whatever it likes for a while (see plan.h),
- * recorded and replayed with the same events.
+ * recorded and replayed with the same events, every third with TLS of the
+ * library's own.
  *
  * REPLAYS: how many plans; PLANS_SEED: the first one's seed.
  *
@@ -8,6 +9,7 @@
  */
 #include "plan.h"
 #include "played.h"
+#include "tls_peer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,6 +23,9 @@ static struct {
     struct mst_mock mock;
     struct mst_port port;
     struct exchange exchange;
+    struct tls_peer tls; /* in between, in some plans */
+    struct tls_identity identity;
+    struct tls_anchor anchor;
     struct mst_client client;
     struct mst_pair pair;
     bool paired;
@@ -134,6 +139,14 @@ static void plan_begin(uint64_t seed) {
                                     random_below(&clock, run.plan.length_ms));
     run.port.flags |= run.plan.port_flags;
     exchange_begin(&run.exchange, &run.plan, &run.mock);
+    if (seed % 3 == 0) {
+        run.port.flags &= ~MST_PORT_SECURE;
+        tls_peer_init(&run.tls, &run.mock, &run.identity);
+        run.exchange.line =
+            (struct service_sink){&run.tls, tls_peer_write, tls_peer_end};
+        config->anchors = &run.anchor.anchor;
+        config->anchors_len = 1;
+    }
     config->ws_url = "wss://" SERVICE_WS_HOST;
     config->auth_url = "https://" SERVICE_AUTH_HOST;
     config->client_id = SERVICE_ID;
@@ -248,6 +261,24 @@ static uint64_t setting(const char *name, uint64_t usual) {
     return text != NULL ? strtoull(text, NULL, 0) : usual;
 }
 
+static char folder[64];
+
+static int begin_all(void **state) {
+    (void)state;
+    return tls_make_certificates(folder, "DNS:" SERVICE_AUTH_HOST
+                                         ",DNS:" SERVICE_WS_HOST) &&
+                   tls_identity_load(&run.identity, folder, "localhost") &&
+                   tls_anchor_load(&run.anchor, folder)
+               ? 0
+               : -1;
+}
+
+static int end_all(void **state) {
+    (void)state;
+    tls_remove_certificates(folder);
+    return 0;
+}
+
 static void test_plans(void **state) {
     uint64_t plans = setting("REPLAYS", REPLAYS);
     uint64_t seed = setting("PLANS_SEED", 1);
@@ -274,5 +305,5 @@ int main(void) {
         TEST(test_plans),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, begin_all, end_all);
 }
