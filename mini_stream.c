@@ -5294,8 +5294,9 @@ static uint8_t *transport_space(const struct mst_transport *t, size_t *len) {
     if (engine != NULL) {
         return br_ssl_engine_sendapp_buf(engine, len);
     }
-    *len = t->out_size - t->out_len;
-    return t->out + t->out_len;
+    /* One piece at a time, as under TLS. */
+    *len = t->out_len == 0 ? t->out_size : 0;
+    return t->out;
 }
 
 static void transport_wrote(struct mst_transport *t, size_t len, bool flush) {

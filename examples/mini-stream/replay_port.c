@@ -110,6 +110,9 @@ static int port_send(void *context, int link, const void *data, size_t len) {
         return (int)item->values[1];
     }
     most = len <= INT32_MAX ? (int)len - 1 : INT32_MAX;
+    if (line->tls && most > 1) {
+        most = 1; /* the record was longer than what is in it */
+    }
     return item->values[2] < most ? (int)item->values[2] : most;
 }
 

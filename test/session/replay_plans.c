@@ -128,6 +128,18 @@ static void on_event(const struct mst_event *event) {
     }
 }
 
+/* Does the line take a few bytes at a time, or none? With TLS of the library's
+ * own a replay does not know how much of a record is on its way. */
+static bool is_tight(void) {
+    bool tight = false;
+
+    for (unsigned i = 0; i < run.plan.spells_len; i++) {
+        tight |= run.plan.spells[i].fault == FAULT_STALL ||
+                 run.plan.spells[i].fault == FAULT_SLICES;
+    }
+    return tight;
+}
+
 static void plan_begin(uint64_t seed) {
     uint64_t clock = seed;
     struct mst_config *config = &run.plan.config;
@@ -139,7 +151,7 @@ static void plan_begin(uint64_t seed) {
                                     random_below(&clock, run.plan.length_ms));
     run.port.flags |= run.plan.port_flags;
     exchange_begin(&run.exchange, &run.plan, &run.mock);
-    if (seed % 3 == 0) {
+    if (seed % 3 == 0 && !is_tight()) {
         run.port.flags &= ~MST_PORT_SECURE;
         tls_peer_init(&run.tls, &run.mock, &run.identity);
         run.exchange.line =
