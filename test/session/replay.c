@@ -364,7 +364,9 @@ static void stalls(void) {
     played_run(SESSION_MINUTE);
     session.mock.plan.send_stall = true;
     service_frame(&session.service, 0x80, 9, "ping", 4);
-    played_run(30000);
+    played_run(1000);
+    service_frame(&session.service, 0x80, 9, "again", 5); /* must wait */
+    played_run(29000);
     session.mock.plan.send_stall = false;
     played_run(SESSION_MINUTE);
     expect_some("stalls", MST_EVENT_PART, 50);
