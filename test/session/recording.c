@@ -7,6 +7,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
+#define _GNU_SOURCE /* memmem() */
 #include "played.h"
 #include "session.h"
 
@@ -490,11 +491,47 @@ static void test_hostile(void **state) {
     end();
 }
 
+/* A build that sends something else, or does something else, is found out. */
+static void test_differs(void **state) {
+    static const struct {
+        const char *in, *out, *says;
+    } cases[] = {
+        {"websocket", "websockot", "sends other bytes than recorded"},
+        {"ws.example", "wt.example", "open 443 0 0 \"wt.example\", recorded: "},
+        {"HTTP/1.1 101", "HTTP/1.1 503", "error -500 in upgrade"},
+    };
+    static uint8_t out[RECORDING_BLOCK * 2];
+    struct text packed, whole = {0};
+    char path[200];
+
+    (void)state;
+    record(0, 3000);
+    assert_int_equal(recorder_close(&played.recorder), 0);
+    packed = file_read(played.path);
+    (void)unpack(&packed, &whole);
+    snprintf(path, sizeof path, "%s/other", played.folder);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        size_t len = strlen(cases[i].in);
+        char *at = memmem(whole.data, whole.len, cases[i].in, len);
+        assert_non_null(at);
+        memcpy(at, cases[i].out, len);
+        file_write(path, out,
+                   ZSTD_compress(out, sizeof out, whole.data, whole.len, 1));
+        memcpy(at, cases[i].in, len);
+        expect_refused(path, "the replay differs at call ");
+        expect_refused(path, cases[i].says);
+    }
+    unlink(path);
+    text_free(&packed);
+    text_free(&whole);
+    end();
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         TEST(test_who_may_read_it), TEST(test_rotation), TEST(test_crash),
         TEST(test_full_disk),       TEST(test_secrets),  TEST(test_truncated),
-        TEST(test_flipped),         TEST(test_hostile),
+        TEST(test_flipped),         TEST(test_hostile),  TEST(test_differs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
