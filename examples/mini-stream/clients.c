@@ -27,6 +27,19 @@ size_t clients_links(const struct clients_plan *plan) {
     return plan->pairs ? 2 * plan->count : plan->count;
 }
 
+static void object_record(struct clients *clients, size_t number,
+                          const struct mst_config *config,
+                          const struct clients_plan *plan) {
+    const struct mst_memory *memory = clients->objects[number].memory;
+
+    if (clients->recorder && plan->pairs) {
+        recorder_pair(clients->recorder, (int)number, config, plan->rotate_ms,
+                      0, &memory[0], &memory[1]);
+    } else if (clients->recorder) {
+        recorder_client(clients->recorder, (int)number, config, 0, &memory[0]);
+    }
+}
+
 /* Makes the object of this number. */
 static int object_begin(struct clients *clients, size_t number,
                         const struct clients_plan *plan,
@@ -41,6 +54,7 @@ static int object_begin(struct clients *clients, size_t number,
     }
     config.access = &clients->access;
     config.link = (int)(plan->pairs ? 2 * number : number);
+    object_record(clients, number, &config, plan);
     if (plan->pairs) {
         rc = mst_pair_init(&object->as.pair, &config, plan->rotate_ms, port,
                            &object->memory[0], &object->memory[1]);
@@ -56,7 +70,7 @@ static int object_begin(struct clients *clients, size_t number,
 }
 
 int clients_begin(struct clients *clients, const struct clients_plan *plan,
-                  const struct mst_port *port) {
+                  const struct mst_port *port, struct recorder *recorder) {
     int rc;
 
     memset(clients, 0, sizeof *clients);
@@ -68,6 +82,10 @@ int clients_begin(struct clients *clients, const struct clients_plan *plan,
     }
     clients->count = plan->count;
     clients->link_count = clients_links(plan);
+    clients->recorder = recorder;
+    if (recorder) {
+        recorder_access(recorder, 0);
+    }
     rc = mst_access_init(&clients->access, &plan->config);
     for (size_t i = 0; rc == 0 && i < plan->count; ++i) {
         rc = object_begin(clients, i, plan, port);
@@ -79,6 +97,9 @@ void clients_free(struct clients *clients) {
     for (size_t i = 0; i < clients->count; ++i) {
         struct clients_object *object = &clients->objects[i];
 
+        if (object->begun && clients->recorder) {
+            recorder_call(clients->recorder, RECORDING_WIPE, (int)i);
+        }
         if (object->begun && clients->pairs) {
             mst_pair_wipe(&object->as.pair);
         } else if (object->begun) {
@@ -94,7 +115,16 @@ int clients_subscribe(struct clients *clients, size_t object,
                       enum mst_channel channel, const char *market,
                       struct mst_book *book, struct mst_book *other) {
     struct clients_object *at = &clients->objects[object];
+    const struct recorder_books books = {.count = !book            ? 0
+                                                  : clients->pairs ? 2
+                                                                   : 1,
+                                         .capacity = book ? book->capacity : 0,
+                                         .thin = book ? book->thin : 0};
 
+    if (clients->recorder) {
+        recorder_subscribe(clients->recorder, (int)object, channel, market,
+                           &books);
+    }
     return clients->pairs
                ? mst_pair_subscribe(&at->as.pair, channel, market, book, other)
                : mst_subscribe(&at->as.client, channel, market, book);
@@ -107,15 +137,20 @@ struct mst_book *clients_leader(void *context, size_t object,
     return mst_pair_book(&clients->objects[object].as.pair, market);
 }
 
-int clients_poll_one(struct clients *clients, size_t object,
-                     struct mst_event *event) {
-    struct clients_object *at = &clients->objects[object];
+/* Polls the object whose turn it is. */
+static int object_poll(struct clients *clients, struct mst_event *event,
+                       uint64_t now_ns, int64_t unix_ns) {
+    struct clients_object *at = &clients->objects[clients->turn];
 
+    if (clients->recorder) {
+        recorder_poll(clients->recorder, (int)clients->turn, now_ns, unix_ns);
+    }
     return clients->pairs ? mst_pair_poll(&at->as.pair, event)
                           : mst_poll(&at->as.client, event);
 }
 
-int clients_poll(struct clients *clients, struct mst_event *event) {
+int clients_poll(struct clients *clients, struct mst_event *event,
+                 uint64_t now_ns, int64_t unix_ns) {
     size_t ended = 0;
 
     if (++clients->burst > BURST) {
@@ -123,7 +158,7 @@ int clients_poll(struct clients *clients, struct mst_event *event) {
         clients->burst = 1;
     }
     for (size_t i = 0; i < clients->count; ++i) {
-        int rc = clients_poll_one(clients, clients->turn, event);
+        int rc = object_poll(clients, event, now_ns, unix_ns);
 
         if (rc > 0) {
             return rc;
@@ -139,6 +174,9 @@ void clients_close(struct clients *clients) {
     for (size_t i = 0; i < clients->count; ++i) {
         struct clients_object *object = &clients->objects[i];
 
+        if (clients->recorder) {
+            recorder_call(clients->recorder, RECORDING_CLOSE, (int)i);
+        }
         if (clients->pairs) {
             mst_pair_close(&object->as.pair);
         } else {

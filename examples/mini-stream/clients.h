@@ -7,7 +7,7 @@
 #ifndef CLIENTS_H
 #define CLIENTS_H
 
-#include "mini_stream.h"
+#include "recorder.h"
 
 /* What is to be made. */
 struct clients_plan {
@@ -26,15 +26,16 @@ struct clients {
     size_t turn;    /* the object that is polled next */
     unsigned burst; /* events that it had in a row */
     struct mst_access access;
+    struct recorder *recorder; /* told of each call, or NULL */
 };
 
 /* How many links the objects of a plan have. */
 size_t clients_links(const struct clients_plan *plan);
 
-/* Makes the objects. Returns 0, or an error; clients_free() may follow in any
- * case. */
+/* Makes the objects. recorder: or NULL, borrowed. Returns 0, or an error;
+ * clients_free() may follow in any case. */
 int clients_begin(struct clients *clients, const struct clients_plan *plan,
-                  const struct mst_port *port);
+                  const struct mst_port *port, struct recorder *recorder);
 /* Wipes and frees the objects. */
 void clients_free(struct clients *clients);
 
@@ -46,12 +47,10 @@ int clients_subscribe(struct clients *clients, size_t object,
 struct mst_book *clients_leader(void *context, size_t object,
                                 const char *market);
 
-/* Polls the objects in turn. As mst_poll(): MST_ERR_CLOSED once all of them
- * have ended. */
-int clients_poll(struct clients *clients, struct mst_event *event);
-/* Polls one of them. */
-int clients_poll_one(struct clients *clients, size_t object,
-                     struct mst_event *event);
+/* Polls the objects in turn, at this monotonic time and this one of the wall
+ * clock. As mst_poll(): MST_ERR_CLOSED once all of them have ended. */
+int clients_poll(struct clients *clients, struct mst_event *event,
+                 uint64_t now_ns, int64_t unix_ns);
 void clients_close(struct clients *clients);
 
 /* The sums over links; what is no count is the last or the worst. */

@@ -8,13 +8,13 @@
 
 enum exit_code {
     EXITS_OK = 0,
-    EXITS_UNMET = 1,   /* --expect-all was not met */
+    EXITS_UNMET = 1,   /* --expect-all was not met, or a replay differs */
     EXITS_USAGE = 2,   /* arguments */
     EXITS_CONFIG = 3,  /* profile, endpoints, secret, trust anchors, URLs */
     EXITS_ACCESS = 4,  /* token refused, 401, 403, 429 */
     EXITS_NETWORK = 5, /* resolution, connection, TLS, time-out */
     EXITS_SERVICE = 6, /* HTTP, WebSocket, messages, what is refused */
-    EXITS_LOCAL = 7,   /* clock, entropy, memory */
+    EXITS_LOCAL = 7,   /* clock, entropy, memory, files */
     EXITS_CUT = 130    /* cut short by a signal */
 };
 
@@ -22,14 +22,14 @@ enum exit_code {
 #define EXITS_HELP                                                          \
     "Exit status:\n"                                                        \
     "  0  success, for a stream also after Ctrl-C\n"                        \
-    "  1  --expect-all was not met\n"                                       \
+    "  1  --expect-all was not met; a replay differs from its recording\n"  \
     "  2  wrong arguments\n"                                                \
     "  3  configuration: profile, endpoints, URLs, secret, trust anchors\n" \
     "  4  access: token refused, 401, 403, 429\n"                           \
     "  5  network: resolution, connection, TLS, time-out\n"                 \
     "  6  service: HTTP, WebSocket, messages, a refused subscription "      \
     "or address\n"                                                          \
-    "  7  this machine: clock, entropy, memory\n"                           \
+    "  7  this machine: clock, entropy, memory, files\n"                    \
     "  130  Ctrl-C, for a stream the second one\n"
 
 /* The exit code for an mst_error. */

@@ -17,6 +17,8 @@
 #include "doctor.h"
 #include "exits.h"
 #include "mini_stream.h"
+#include "record.h"
+#include "replay.h"
 #include "stream.h"
 #include "token.h"
 #include "watch.h"
@@ -28,6 +30,8 @@ static const struct {
 } commands[] = {
     {"stream", stream_main, "order books, executions and heartbeats as lines"},
     {"watch", watch_main, "the same on a whole screen"},
+    {"record", record_main, "record a stream"},
+    {"replay", replay_main, "show a recording again, as stream would"},
     {"address put", address_put_main,
      "create or update a crypto destination address"},
     {"token", token_main, "get an access token, show its scope and its end"},

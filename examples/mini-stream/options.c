@@ -17,6 +17,7 @@
 #define LEVELS_MAX 100000
 #define SECONDS_MAX 31536000
 /* Of the library's times: 24 days. */
+#define SPLIT_MAX 1000000
 #define MS_MAX 2073600000
 
 #define CHANNELS_ALL ((1u << MST_CHANNEL_OTHER) - 1)
@@ -33,6 +34,8 @@ enum {
     KEY_STRICT,
     KEY_RESYNC_CROSSED,
     KEY_ALLOW_PLAIN,
+    KEY_RECORD,
+    KEY_SPLIT,
     KEY_EXPECT_ALL,
     KEY_FAIL_ON_DISCONNECT,
     KEY_STATS,
@@ -88,6 +91,14 @@ static const struct argp_option run_options[] = {
      0},
     {"stats", KEY_STATS, "SECONDS", 0,
      "A line of figures each so many seconds, on standard error", 0},
+    {"record", KEY_RECORD, "FILE", 0,
+     "Record the run in FILE, which must not be there yet, for `mini-stream "
+     "replay'",
+     0},
+    {"split", KEY_SPLIT, "MB", 0,
+     "Begin another file of the recording each so many megabytes: FILE.1, "
+     "FILE.2 and so on",
+     0},
     {"metrics", KEY_METRICS, "PORT", 0,
      "Serve figures for Prometheus on http://127.0.0.1:PORT/metrics", 0},
     {0}};
@@ -287,6 +298,7 @@ static bool options_plain(struct options *options, int key, char *arg) {
     case KEY_RESYNC_CROSSED: config->flags |= MST_RESYNC_CROSSED; return true;
     case KEY_ALLOW_PLAIN: config->flags |= MST_ALLOW_PLAIN; return true;
     case KEY_TOKEN_FILE: options->token_file = arg; return true;
+    case KEY_RECORD: options->record = arg; return true;
     case KEY_SCOPE: config->scope = arg; return true;
     case KEY_EXPECT_ALL: options->expect_all = true; return true;
     case KEY_FAIL_ON_DISCONNECT:
@@ -341,6 +353,9 @@ static error_t options_key(int key, char *arg, struct argp_state *state) {
         return 0;
     case KEY_METRICS:
         options->metrics_port = options_number(state, "metrics", arg, 1, 65535);
+        return 0;
+    case KEY_SPLIT:
+        options->split_mb = options_number(state, "split", arg, 1, SPLIT_MAX);
         return 0;
     case ARGP_KEY_ARG: options_market(state, options, arg); return 0;
     case ARGP_KEY_END: options_check(state, options); return 0;

@@ -19,6 +19,9 @@ struct options {
     uint64_t end_ms;   /* 0: without end */
     struct clients_plan plan;
     const char *token_file;
+    const char *record; /* the recording's file, or NULL */
+    unsigned split_mb;  /* of a file of it; 0: one file */
+    bool only_records;
     unsigned stats_ms;     /* 0: no line of figures */
     unsigned metrics_port; /* 0: no metrics */
     bool expect_all, fail_on_disconnect, verbose, quiet;

@@ -298,6 +298,9 @@ static void on_trace(void *context, const struct mst_trace *t) {
     struct replay *r = context;
     struct recording_item item;
 
+    if (r->then != NULL) {
+        r->then(r->then_context, t);
+    }
     if (t->link < 0 || t->link >= (int)RECORDING_NUMBERS) {
         return;
     }

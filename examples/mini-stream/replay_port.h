@@ -56,6 +56,9 @@ struct replay_line {
 };
 
 struct replay {
+    /* What is told of the trace beside, or NULL. */
+    void (*then)(void *context, const struct mst_trace *trace);
+    void *then_context;
     struct recording recording;
     struct mst_port *port;
     uint64_t calls; /* so many were given, with the one at hand */

@@ -88,8 +88,19 @@ int run_begin(struct run *run, struct options *options,
     plan->config.flags |= MST_TRACE_ALL;
     plan->config.trace = run_trace;
     plan->config.trace_context = run;
+    if (options->record) {
+        if (recorder_open(&run->recorder, options->record,
+                          (uint64_t)options->split_mb * 1000000) != 0) {
+            snprintf(error, SETTINGS_ERROR_LEN, "%.500s",
+                     run->recorder.trouble);
+            return EXITS_LOCAL;
+        }
+        run->records = true;
+        recorder_configure(&run->recorder, &plan->config);
+    }
     if (rc == 0) {
-        rc = clients_begin(&run->clients, plan, &run->network.port);
+        rc = clients_begin(&run->clients, plan, &run->network.port,
+                           run->records ? &run->recorder : NULL);
     }
     if (rc == 0) {
         rc = board_init(&run->board, options->markets, options->market_count,
@@ -130,8 +141,7 @@ static int run_trouble(const struct run *run) {
 
 void run_close(struct run *run) {
     if (run->phase == RUN_ON) {
-        run->phase = RUN_CLOSING;
-        clients_close(&run->clients);
+        run->phase = RUN_ENDING;
     }
 }
 
@@ -221,6 +231,20 @@ static void run_stats(struct run *run, uint64_t now_ns) {
     run->stats_ns = now_ns;
 }
 
+/* Tells once that nothing is recorded any more; where that is all that the run
+ * is for, it ends. */
+static void run_check_recording(struct run *run) {
+    if (run->records && run->recorder.trouble[0] != '\0' && !run->unrecorded) {
+        run->unrecorded = true;
+        fprintf(stderr, "mini-stream: recording: %s\n", run->recorder.trouble);
+        if (run->options->only_records) {
+            run_fail(run, EXITS_LOCAL);
+        } else if (run->result == EXITS_OK) {
+            run->result = EXITS_LOCAL;
+        }
+    }
+}
+
 /* Looks at what ends the run from outside, and at what is due. */
 static void run_check(struct run *run, uint64_t now_ns) {
     const struct options *options = run->options;
@@ -229,6 +253,7 @@ static void run_check(struct run *run, uint64_t now_ns) {
         now_ns - run->stats_ns >= (uint64_t)options->stats_ms * NS_PER_MS) {
         run_stats(run, now_ns);
     }
+    run_check_recording(run);
     if (signals > 1) {
         run->phase = RUN_CUT;
         run->result = EXITS_CUT;
@@ -246,11 +271,16 @@ int run_poll(struct run *run, struct mst_event *event, uint64_t *now_ns) {
 
     do {
         *now_ns = run_now_ns();
-        rc = clients_poll(&run->clients, event);
         run_check(run, *now_ns);
         if (run->phase == RUN_CUT) {
             return MST_ERR_CLOSED;
         }
+        if (run->phase == RUN_ENDING) {
+            run->phase = RUN_CLOSING;
+            clients_close(&run->clients);
+        }
+        rc = clients_poll(&run->clients, event, *now_ns,
+                          run->wall_ns + (int64_t)*now_ns);
     } while (rc > 0 && !run_take(run, event, *now_ns));
     return rc;
 }
@@ -278,6 +308,10 @@ int run_end(struct run *run) {
 
 void run_free(struct run *run) {
     clients_free(&run->clients);
+    if (run->records && recorder_close(&run->recorder) != 0 &&
+        !run->unrecorded) {
+        fprintf(stderr, "mini-stream: recording: %s\n", run->recorder.trouble);
+    }
     network_end(&run->network);
     board_free(&run->board);
 }

@@ -16,12 +16,16 @@ struct run {
     struct network network;
     struct clients clients;
     struct board board;
-    bool notes; /* standard error takes lines of what happens */
+    struct recorder recorder;
+    bool records;    /* the recorder is open */
+    bool unrecorded; /* that it cannot go on has been told */
+    bool notes;      /* standard error takes lines of what happens */
     /* Told of the trace, or NULL: what a subcommand wants of it. */
     void (*trace)(void *context, const struct mst_trace *trace);
     void *trace_context;
     enum run_phase {
         RUN_ON,
+        RUN_ENDING,  /* the next poll asks the clients to close */
         RUN_CLOSING, /* the clients were asked to close */
         RUN_CUT      /* a second signal came */
     } phase;
@@ -45,7 +49,8 @@ int run_poll(struct run *run, struct mst_event *event, uint64_t *now_ns);
 void run_sum(const struct run *run, struct mst_stats *stats);
 /* Sleeps until there may be something, at most so long. */
 void run_wait(struct run *run, uint32_t max_ms);
-/* Asks the clients to close; with a result unless there is a worse one. */
+/* Ends the run from the next poll on, so that what is at hand is shown as it
+ * came; with a result unless there is one. */
 void run_close(struct run *run);
 void run_fail(struct run *run, int result);
 /* The exit status of a run that is over. */

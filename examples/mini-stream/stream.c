@@ -95,7 +95,8 @@ static void stream_run(struct stream *stream) {
     uint64_t now_ns;
     int rc;
 
-    while ((rc = run_poll(run, &event, &now_ns)) >= 0) {
+    do {
+        rc = run_poll(run, &event, &now_ns);
         metrics_update(stream->metrics, run, now_ns);
         out_tick(&stream->out, now_ns);
         if (rc > 0) {
@@ -107,7 +108,7 @@ static void stream_run(struct stream *stream) {
         if (rc == 0) {
             run_wait(run, stream_rest_ms(stream, now_ns));
         }
-    }
+    } while (rc >= 0);
 }
 
 /* Opens what the output goes to, and what looks on. */

@@ -1,0 +1,397 @@
+/*
+ * `mini-stream replay`: shows a recording again, as the stream was shown.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#define _GNU_SOURCE /* hsearch_r() */
+
+#include "replay.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "exits.h"
+#include "out.h"
+#include "player.h"
+#include "raw.h"
+
+/* Markets that a recording may name. */
+#define MARKETS_MAX 100000
+
+#define NS_PER_S 1000000000u
+
+/* What a recording is of: found by reading it once. */
+struct contents {
+    char **names; /* of markets, each once */
+    size_t *objects;
+    size_t count;
+    unsigned channels;
+    bool pairs;
+    int links[RECORDING_NUMBERS]; /* of objects: the first one's number */
+    size_t link_count;            /* the highest number, and one more */
+};
+
+struct replay_run {
+    const char *path;
+    bool real_time;
+    struct out out;
+    struct contents contents;
+    struct board board;
+    struct player player;
+    bool begun;
+    bool failed;       /* the run that was recorded has */
+    uint64_t first_ns; /* monotonic, of the first poll as recorded */
+    uint64_t start_ns; /* and when it was repeated */
+};
+
+enum { KEY_REAL_TIME = 0x500 };
+
+static const struct argp_option replay_options[] = {
+    {"real-time", KEY_REAL_TIME, 0, 0,
+     "At the pace of the recording (default: as fast as it goes)", 6},
+    {0, 'h', 0, OPTION_HIDDEN, 0, -1},
+    {0}};
+
+static error_t replay_key(int key, char *arg, struct argp_state *state) {
+    struct replay_run *run = state->input;
+
+    switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &run->out; return 0;
+    case KEY_REAL_TIME: run->real_time = true; return 0;
+    case 'h': argp_state_help(state, stdout, ARGP_HELP_STD_HELP); return 0;
+    case ARGP_KEY_ARG:
+        if (run->path) {
+            argp_failure(state, EXITS_USAGE, 0,
+                         "%s: one recording at a time; its further files are "
+                         "found by themselves",
+                         arg);
+        }
+        run->path = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!run->path) {
+            argp_failure(state, EXITS_USAGE, 0,
+                         "no file given: `%s --help' says more", state->name);
+        }
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void replay_parse(struct replay_run *run, int argc, char **argv) {
+    static const struct argp_child children[] = {{&out_argp, 0, NULL, 0}, {0}};
+    static const struct argp argp = {
+        .options = replay_options,
+        .parser = replay_key,
+        .args_doc = "FILE",
+        .doc = "Shows the events of a recording again, as `mini-stream stream' "
+               "would have shown them: the library gets what it got then, at "
+               "the times of then, and needs no network. Where it does not do "
+               "what it did then, the replay ends and says where.\v" EXITS_HELP,
+        .children = children};
+
+    argv[0] = (char *)"mini-stream replay";
+    argp_parse(&argp, argc, argv, 0, NULL, run);
+}
+
+/* ---- what it is of ---- */
+
+/* Takes a market in, unless it is there. */
+static bool contents_add(struct contents *contents, struct hsearch_data *names,
+                         const struct recording_item *item) {
+    char *name = strndup((const char *)item->data, item->len);
+    ENTRY entry = {.key = name}, *found;
+
+    if (!name) {
+        return false;
+    }
+    if (hsearch_r(entry, FIND, &found, names)) {
+        free(name);
+        return true;
+    }
+    if (contents->count == MARKETS_MAX ||
+        !hsearch_r(entry, ENTER, &found, names)) {
+        free(name);
+        return false;
+    }
+    contents->names[contents->count] = name;
+    contents->objects[contents->count++] = (size_t)item->values[0];
+    return true;
+}
+
+/* Takes in what is said of an object or of a subscription. */
+static bool contents_take(struct contents *contents, struct hsearch_data *names,
+                          const struct recording_item *item) {
+    struct recording_setup setup;
+    bool pair = item->kind == RECORDING_PAIR;
+
+    if (item->kind == RECORDING_CLIENT || pair) {
+        size_t end;
+
+        if (!recording_setup_read(item->data, item->len, &setup)) {
+            return true; /* the player says so in its place */
+        }
+        end = (size_t)setup.config.link + (pair ? 2 : 1);
+        contents->links[item->values[0]] = setup.config.link;
+        contents->pairs |= pair;
+        contents->link_count =
+            end > contents->link_count ? end : contents->link_count;
+        return true;
+    }
+    if (item->kind != RECORDING_SUBSCRIBE) {
+        return true;
+    }
+    contents->channels |= 1u << item->values[1];
+    return item->len == 0 || contents_add(contents, names, item);
+}
+
+static void contents_free(struct contents *contents) {
+    for (size_t i = 0; i < contents->count; ++i) {
+        free(contents->names[i]);
+    }
+    free(contents->names);
+    free(contents->objects);
+}
+
+/* Reads a whole recording; raw: and puts out its messages. Returns 0 or an exit
+ * code, with a line on standard error. */
+static int contents_read(struct contents *contents, const char *path,
+                         struct raw *raw) {
+    static struct recording recording;
+    struct hsearch_data names = {0};
+    struct recording_item item;
+    int rc = recording_open(&recording, path);
+    bool room = hcreate_r(2 * MARKETS_MAX, &names) != 0;
+
+    contents->names = calloc(MARKETS_MAX, sizeof *contents->names);
+    contents->objects = calloc(MARKETS_MAX, sizeof *contents->objects);
+    room = room && contents->names && contents->objects;
+    while (rc == 0 && room && (rc = recording_next(&recording, &item)) == 1) {
+        room = contents_take(contents, &names, &item);
+        if (raw && (item.kind == RECORDING_OPEN || item.kind == RECORDING_IN)) {
+            struct mst_trace trace = {.kind = item.kind == RECORDING_OPEN
+                                                  ? MST_TRACE_OPEN
+                                                  : MST_TRACE_IN,
+                                      .link = (int)item.values[0],
+                                      .data = item.data,
+                                      .len = item.len};
+            raw_trace(raw, &trace);
+        }
+        rc = 0;
+    }
+    hdestroy_r(&names);
+    if (rc < 0) {
+        fprintf(stderr, "mini-stream: %s\n", recording.error);
+    } else if (!room) {
+        fputs("mini-stream: more markets than there is memory for\n", stderr);
+    }
+    recording_close(&recording);
+    return rc < 0 || !room ? EXITS_LOCAL : EXITS_OK;
+}
+
+/* ---- the replay ---- */
+
+static struct mst_book *replay_leader(void *context, size_t object,
+                                      const char *market) {
+    struct replay_run *run = context;
+
+    for (int i = 0; i < (int)RECORDING_NUMBERS; ++i) {
+        struct mst_pair *pair = player_pair(&run->player, i);
+
+        if (pair && (size_t)run->contents.links[i] / 2 == object) {
+            return mst_pair_book(pair, market);
+        }
+    }
+    return NULL;
+}
+
+static void replay_trace(void *context, const struct mst_trace *trace) {
+    (void)context;
+    if (trace->kind == MST_TRACE_OPEN) {
+        text_set_target(trace->link, trace->text, trace->value);
+    }
+}
+
+/* A board for what the recording is of, whose books are the player's. */
+static int replay_board(struct replay_run *run) {
+    const struct contents *contents = &run->contents;
+    const struct clients_plan plan = {
+        .count = contents->link_count > 0
+                     ? (contents->link_count + contents->pairs) /
+                           (contents->pairs ? 2 : 1)
+                     : 1,
+        .pairs = contents->pairs};
+    int rc = board_init(&run->board, (const char *const *)contents->names,
+                        contents->count, contents->channels, 1, &plan);
+
+    for (size_t i = 0; rc == 0 && i < contents->count; ++i) {
+        size_t link = (size_t)contents->links[contents->objects[i]];
+
+        run->board.markets[i].object = contents->pairs ? link / 2 : link;
+    }
+    run->board.leader = replay_leader;
+    run->board.leader_context = run;
+    return rc;
+}
+
+/* Waits until it is as late as it was then. */
+static void replay_pace(struct replay_run *run, uint64_t ns) {
+    uint64_t due = run->start_ns + (ns - run->first_ns);
+    const struct timespec until = {.tv_sec = (time_t)(due / NS_PER_S),
+                                   .tv_nsec = (long)(due % NS_PER_S)};
+
+    (void)out_flush(&run->out);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) ==
+           EINTR) {}
+}
+
+/* Takes an event in as the run did. One that has ended it is told without a
+ * next attempt, and what then ends as asked is not told. */
+static void replay_take(struct replay_run *run, struct mst_event *event,
+                        uint64_t now_ns) {
+    const struct replay *replay = &run->player.replay;
+
+    if (event->type == MST_EVENT_CLOSED) {
+        if (event->as.failure.error == MST_OK && run->failed) {
+            return;
+        }
+        if (event->as.failure.error != MST_OK && replay->has_next &&
+            replay->next.kind == RECORDING_CLOSE) {
+            run->failed = true;
+            event->as.failure.retry_ms = 0;
+        }
+    }
+    board_take(&run->board, event, now_ns);
+    run->failed |=
+        event->type == MST_EVENT_RESPONSE && board_hopeless(&run->board);
+    out_event(&run->out, event);
+}
+
+static void replay_show(struct replay_run *run, struct player_step *step) {
+    if (!run->begun) {
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        run->start_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+        run->first_ns = step->monotonic_ns;
+        run->out.wall_ns = step->unix_ns - (int64_t)step->monotonic_ns;
+        run->begun = true;
+    }
+    if (run->real_time) {
+        replay_pace(run, step->monotonic_ns);
+    }
+    out_tick(&run->out, step->monotonic_ns);
+    if (step->has_event) {
+        replay_take(run, &step->event, step->monotonic_ns);
+    }
+}
+
+/* The sums of all that was counted, before it is wiped. */
+static void replay_stats(const struct replay_run *run,
+                         struct mst_stats *stats) {
+    const struct mst_link *links[2 * RECORDING_NUMBERS];
+    size_t count = 0;
+
+    for (int i = 0; i < (int)RECORDING_NUMBERS; ++i) {
+        struct mst_client *client = player_client(&run->player, i);
+        struct mst_pair *pair = player_pair(&run->player, i);
+
+        if (client) {
+            links[count++] = &client->link;
+        } else if (pair) {
+            links[count++] = &pair->clients[0].link;
+            links[count++] = &pair->clients[1].link;
+        }
+    }
+    clients_stats(links, count, stats);
+}
+
+/* Repeats call after call, up to the end of the run that was recorded, or a
+ * difference. Returns an exit code. */
+static int replay_play(struct replay_run *run) {
+    struct replay *replay = &run->player.replay;
+    struct player_step step;
+    int rc;
+
+    if (player_open(&run->player, run->path) != 0) {
+        fprintf(stderr, "mini-stream: %s\n", replay->error);
+        return EXITS_LOCAL;
+    }
+    replay->then = replay_trace;
+    while ((rc = player_step(&run->player, &step)) == 1 && !run->out.gone) {
+        if (step.call->kind == RECORDING_POLL) {
+            replay_show(run, &step);
+        }
+        if (ferror(run->out.file)) {
+            break;
+        }
+        if (replay->has_next && replay->next.kind == RECORDING_WIPE) {
+            return EXITS_OK; /* what was counted is still there */
+        }
+    }
+    if (rc < 0) {
+        fflush(run->out.file);
+        fprintf(stderr, "mini-stream: %s\n", replay->error);
+        return replay->differs ? EXITS_UNMET : EXITS_LOCAL;
+    }
+    if (replay->recording.cut) {
+        fputs("mini-stream: the recording was cut off here\n", stderr);
+    }
+    return EXITS_OK;
+}
+
+static int replay_raw(struct replay_run *run) {
+    struct raw raw = {.file = run->out.file,
+                      .terminal = isatty(fileno(run->out.file)),
+                      .links = calloc(RECORDING_NUMBERS, sizeof *raw.links)};
+    int result = EXITS_LOCAL;
+
+    if (raw.links) {
+        result = contents_read(&run->contents, run->path, &raw);
+    }
+    free(raw.links);
+    return result;
+}
+
+static int replay_events(struct replay_run *run) {
+    int result = contents_read(&run->contents, run->path, NULL);
+
+    if (result == EXITS_OK && replay_board(run) != 0) {
+        fputs("mini-stream: out of memory\n", stderr);
+        result = EXITS_LOCAL;
+    }
+    return result;
+}
+
+int replay_main(int argc, char **argv) {
+    static struct replay_run run;
+    struct mst_stats stats;
+    int result, error;
+
+    replay_parse(&run, argc, argv);
+    result = run.out.raw ? EXITS_OK : replay_events(&run);
+    if (result == EXITS_OK) {
+        result = out_begin(&run.out, &run.board, 0);
+    }
+    if (result == EXITS_OK) {
+        result = run.out.raw ? replay_raw(&run) : replay_play(&run);
+        replay_stats(&run, &stats);
+        error = out_end(&run.out, result, &stats);
+        if (error != 0 && error != EPIPE) {
+            fprintf(stderr, "mini-stream: %s: %s\n",
+                    run.out.path ? run.out.path : "standard output",
+                    strerror(error));
+            result = EXITS_LOCAL;
+        }
+    }
+    player_close(&run.player);
+    board_free(&run.board);
+    contents_free(&run.contents);
+    return result;
+}
