@@ -1,0 +1,358 @@
+#!/usr/bin/env python3
+"""Recordings of mini-stream and their replays: what a stream put out, a replay
+puts out again, to the byte; recordings that were cut, split or spoilt; and no
+secret in any of them.
+
+Usage: e2e_replay.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build). REPLAY_MESSAGES (20000): of the
+market that is recorded at length.
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import base64
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, run_all,
+                 tests_of)
+
+AT_ONCE = 4
+MESSAGES = int(os.environ.get("REPLAY_MESSAGES", "20000"))
+TOOL = os.path.join(BUILD, "mini-stream")
+CLOSE = {"close": {"code": 1001, "reason": "for the test"}}
+SECRET = "sandbox-secret"
+
+
+class Lab(Sandbox):
+    """A sandbox, and what is recorded of it."""
+
+    def __init__(self, *options):
+        super().__init__(tempfile.mkdtemp(), *options)
+        self.wait_ready()
+
+    def path(self, name):
+        return os.path.join(self.state, name)
+
+    def read(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def set(self, **faults):
+        status, _, body = self.fetch(self.urls["base_url"] + "/sandbox/faults",
+                                     json.dumps(faults).encode())
+        check(status == 200, body)
+
+    def start(self, command, *arguments, secret=SECRET):
+        return subprocess.Popen(
+            [TOOL, *command, "--endpoints", self.endpoints, "--ca", self.ca,
+             "--client-id", "sandbox-client", *arguments],
+            env=environment_with(MINI_STREAM_CLIENT_SECRET=secret,
+                                 HOME=self.state),
+            text=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE)
+
+    def stream(self, *arguments, **secret):
+        """Streams into "live" and records in "r"."""
+        return self.start(("stream", "-q", "--record", self.path("r"), "-o",
+                           self.path("live")), *arguments, **secret)
+
+    def until(self, process, text, count=1, name="live"):
+        end = time.monotonic() + HANG_S
+        while not (os.path.exists(self.path(name)) and
+                   self.read(name).count(text.encode()) >= count):
+            check(process.poll() is None and time.monotonic() < end,
+                  f"never {text}")
+            time.sleep(0.05)
+
+    def replay(self, *arguments, status=0, recording="r", name="again"):
+        done = subprocess.run(
+            [TOOL, "replay", self.path(recording), "-o", self.path(name),
+             *arguments], env=environment_with(), text=True, timeout=HANG_S,
+            capture_output=True, check=False)
+        check(done.returncode == status, f"{done.returncode}: {done.stderr}")
+        return done.stderr
+
+
+@contextlib.contextmanager
+def lab_of(*options):
+    lab = Lab(*options)
+    try:
+        yield lab
+    finally:
+        lab.terminate()
+        shutil.rmtree(lab.state)
+
+
+def ended(process, status=0, number=None):
+    if number:
+        process.send_signal(number)
+    _, said = process.communicate(timeout=HANG_S)
+    check(process.returncode == status, f"{process.returncode}: {said}")
+    return said
+
+
+def same(lab, but_status=False):
+    """The replay's output is the stream's; with but_status, all but the exit
+    status in the last line."""
+    live, again = lab.read("live"), lab.read("again")
+    if but_status:
+        live, again = (text.rsplit(b"\n", 2)[0] for text in (live, again))
+    check(live and live == again, "the replay differs: " + next(
+        (f"{a[:300]} / {b[:300]}" for a, b in zip(live.split(b"\n"),
+                                                  again.split(b"\n"))
+         if a != b), f"{len(live)}, {len(again)} bytes"))
+
+
+# ---------------------------------------------------------------------------
+# Equal to the byte
+# ---------------------------------------------------------------------------
+
+def test_at_length():
+    """A market's messages, recorded, replayed twice."""
+    with lab_of("--rate", "1000") as lab:
+        process = lab.stream("-f", "json", "BTCUSD", "ETHUSD", "SOLUSD",
+                             "LTCUSD")
+        lab.until(process, '"type":"', MESSAGES)
+        ended(process, 0, signal.SIGINT)
+        lab.replay("-f", "json")
+        same(lab)
+        lab.replay("-f", "json", name="third")
+        check(lab.read("third") == lab.read("again"), "two replays")
+
+
+def test_formats():
+    """Every format that stream has, of a run with trouble in it."""
+    for arguments in (("-f", "json", "-d", "3"), ("-f", "csv"),
+                      ("-f", "text", "-d", "2"), ("--raw",),
+                      ("-f", "json", "--book-every", "100")):
+        with lab_of("--rate", "20", "--quirk", "unknown-channels") as lab:
+            process = lab.stream(*arguments, "-s", "5", "BTCUSD", "NOSUCH")
+            lab.until(process, "BTCUSD", 10)
+            lab.set(**CLOSE)
+            ended(process, 6)
+            lab.replay(*arguments)
+            same(lab, "json" in arguments or "csv" in arguments)
+
+
+def test_pairs():
+    for arguments, seconds in ((("--hot-standby",), "5"),
+                               (("--rotate", "10"), "14")):
+        with lab_of("--rate", "20") as lab:
+            process = lab.stream("-f", "json", *arguments, "-s", seconds,
+                                 "BTCUSD", "ETHUSD")
+            lab.until(process, '"type":"update"', 10)
+            lab.set(**CLOSE)
+            ended(process)
+            lab.replay("-f", "json")
+            same(lab)
+
+
+def test_killed():
+    """The service is killed, and back."""
+    with lab_of("--rate", "20") as lab:
+        ports = [f"--{name}-port={lab.urls[url].rsplit(':', 1)[1].strip('/')}"
+                 for name, url in (("ws", "ws_url"), ("auth", "auth_url"),
+                                   ("api", "base_url"))]
+        process = lab.stream("-f", "json", "--set", "backoff_max_ms=1000",
+                             "BTCUSD")
+        lab.until(process, '"type":"update"', 10)
+        lab.kill()
+        lab.until(process, '"type":"closed"', 2)
+        Sandbox.__init__(lab, lab.state, *ports)
+        lab.wait_ready()
+        lab.until(process, '"state":"live"', 2)
+        ended(process, 0, signal.SIGINT)
+        lab.replay("-f", "json")
+        same(lab)
+
+
+def test_refused():
+    """Runs that end by themselves."""
+    with lab_of() as lab:
+        ended(lab.stream("-f", "json", "NOSUCH"), 6)
+        lab.replay("-f", "json")
+        same(lab, True)
+        os.unlink(lab.path("r"))
+        ended(lab.stream("-f", "json", "BTCUSD", secret="wrong"), 4)
+        lab.replay("-f", "json")
+        same(lab, True)
+
+
+def test_many_clients():
+    with lab_of("--rate", "1", "--levels", "10", "--markets", "700") as lab:
+        markets = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"] + [
+            f"M{number}" for number in range(5, 701)]
+        process = lab.stream("-f", "json", *markets)
+        lab.until(process, '"state":"live"', 700)
+        ended(process, 0, signal.SIGINT)
+        lab.replay("-f", "json")
+        same(lab)
+
+
+def test_real_time():
+    """At the pace of the recording."""
+    with lab_of("--rate", "20") as lab:
+        ended(lab.stream("-f", "json", "-s", "3", "BTCUSD"))
+        begin = time.monotonic()
+        lab.replay("-f", "json", "--real-time")
+        check(time.monotonic() - begin > 2.5, "too fast")
+        same(lab)
+
+
+# ---------------------------------------------------------------------------
+# Files
+# ---------------------------------------------------------------------------
+
+def test_split():
+    """Several files are one recording; one that is missing is named."""
+    with lab_of("--rate", "1000") as lab:
+        process = lab.stream("--split", "1", "-f", "json", "BTCUSD", "ETHUSD",
+                             "SOLUSD", "LTCUSD")
+        end = time.monotonic() + HANG_S
+        while not os.path.exists(lab.path("r.2")):
+            check(time.monotonic() < end, "never a third file")
+            time.sleep(0.1)
+        ended(process, 0, signal.SIGINT)
+        lab.replay("-f", "json")
+        same(lab)
+        os.rename(lab.path("r.1"), lab.path("kept"))
+        said = lab.replay("-f", "json", status=7)
+        check("r.1" in said, said)
+        os.rename(lab.path("r.2"), lab.path("r.1"))
+        said = lab.replay("-f", "json", status=7)
+        check("r.1" in said, said)
+
+
+def test_file():
+    """For its owner's eyes; one that is there is not overwritten."""
+    with lab_of() as lab:
+        ended(lab.start(("record", lab.path("r")), "-s", "1", "BTCUSD"))
+        mode = stat.S_IMODE(os.stat(lab.path("r")).st_mode)
+        check(mode == 0o600, oct(mode))
+        before = lab.read("r")
+        said = ended(lab.start(("record", lab.path("r")), "BTCUSD"), 7)
+        check("File exists" in said and lab.read("r") == before, said)
+        os.symlink(lab.path("r"), lab.path("link"))
+        ended(lab.start(("record", lab.path("link")), "BTCUSD"), 7)
+        check(lab.read("r") == before, "through a link")
+
+
+def test_crash():
+    """What was recorded before a crash can be replayed."""
+    with lab_of("--rate", "50") as lab:
+        process = lab.stream("-f", "json", "BTCUSD")
+        lab.until(process, '"type":"update"', 200)
+        process.kill()
+        process.communicate()
+        said = lab.replay("-f", "json")
+        check("cut off here" in said, said)
+        lines = lab.read("again").splitlines()[:-1]
+        live = lab.read("live").splitlines()
+        check(len(lines) > 50 and lines == live[:len(lines)], len(lines))
+
+
+def test_full_disk():
+    """A full disk ends the recording, is told once, and what there is can be
+    replayed; a stream that is recorded beside goes on."""
+    with lab_of("--rate", "200") as lab:
+        room = lab.path("room")
+        os.mkdir(room)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none",
+                        room], check=True)
+        try:
+            said = ended(lab.start(("record", room + "/r"), "BTCUSD",
+                                   "ETHUSD"), 7)
+            check(said.count("No space left") == 1, said)
+            said = lab.replay("-f", "json", recording="room/r")
+            check("cut off here" in said, said)
+            check(lab.read("again").count(b"\n") > 20, "lines")
+            os.unlink(room + "/r")
+            process = lab.start(("stream", "-q", "-f", "json", "--record",
+                                 room + "/r", "-o", lab.path("live")),
+                                "BTCUSD", "ETHUSD")
+            lab.until(process, '"type":"update"', 4000)
+            said = ended(process, 7, signal.SIGINT)
+            check(said.count("No space left") == 1, said)
+        finally:
+            subprocess.run(["umount", room], check=True)
+
+
+def test_spoilt():
+    """A byte that is another one, a file that is none: a named error, and no
+    crash."""
+    chance = random.Random(1)
+    with lab_of("--rate", "50") as lab:
+        ended(lab.stream("-f", "json", "-s", "2", "BTCUSD"))
+        good = lab.read("r")
+        for _ in range(60):
+            bad = bytearray(good)
+            bad[chance.randrange(len(bad))] ^= 1 << chance.randrange(8)
+            with open(lab.path("bad"), "wb") as file:
+                file.write(bad)
+            done = subprocess.run([TOOL, "replay", lab.path("bad")],
+                                  capture_output=True, check=False,
+                                  timeout=HANG_S)
+            check(done.returncode in (0, 1, 7) and
+                  (done.returncode == 0 or b"bad" in done.stderr),
+                  f"{done.returncode}: {done.stderr}")
+        for text in (b"", b"no recording\n", good[:10]):
+            with open(lab.path("bad"), "wb") as file:
+                file.write(text)
+            said = lab.replay(status=7, recording="bad")
+            check("bad" in said, said)
+        said = lab.replay(status=7, recording="none")
+        check("No such file" in said, said)
+
+
+def test_secrets():
+    """Neither the client's secret nor a token is in a recording or in any
+    output, plain or in base64."""
+    planted = SECRET.encode()
+    with lab_of("--rate", "20") as lab:
+        known = lab.path("tokens")
+        process = lab.start(
+            ("stream", "--record", lab.path("r"), "--token-file", known,
+             "--verbose", "-f", "json", "-o", lab.path("live")), "BTCUSD")
+        lab.until(process, '"type":"update"', 10)
+        said = ended(process, 0, signal.SIGINT)
+        token = lab.read("tokens")
+        lab.replay("-f", "json")
+        packed = lab.read("r")
+        plain = subprocess.run(["zstd", "-dc", lab.path("r")],
+                               capture_output=True, check=True).stdout
+        texts = [packed, plain, lab.read("live"), lab.read("again"),
+                 said.encode()]
+    check(len(plain) > len(packed) and b"BTCUSD" in plain, "zstd")
+    values = [word for word in token.split() if len(word) > 20]
+    check(values, "no token to look for")
+    for value in [planted, *values]:
+        for text in texts:
+            for form in (value, base64.b64encode(value)[:-4]):
+                check(form not in text, f"{form} is there")
+
+
+def test_arguments():
+    for arguments, word in (
+            (("record",), "given: "), (("record", "x"), "no market"),
+            (("replay",), "no file given"),
+            (("replay", "a", "b"), "one recording"),
+            (("stream", "--split", "0", "X"), "--split 0"),
+            (("replay", "--raw", "-f", "json", "x"), "--raw")):
+        done = subprocess.run([TOOL, *arguments], text=True,
+                              env=environment_with(), capture_output=True,
+                              check=False)
+        check(done.returncode == 2 and word in done.stderr, f"{done}")
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), AT_ONCE))
