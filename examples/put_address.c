@@ -40,9 +40,10 @@ static int put(const struct mst_address_request *request) {
                 printf("%s %s\n", record.id, record.status);
                 result = EXIT_SUCCESS;
             } else {
-                fprintf(stderr, "%s %s%s\n", mst_strerror(end->error),
+                fprintf(stderr, "%s%s%s%s\n", mst_strerror(end->error),
+                        end->problem->detail[0] != '\0' ? ": " : "",
                         end->problem->detail,
-                        end->maybe_done ? " (may have been done)" : "");
+                        end->maybe_done ? "; it may have been done" : "");
             }
             mst_transfer_close(&transfer); /* goes on until MST_ERR_CLOSED */
         }

@@ -30,7 +30,8 @@ enum exit_code {
     "  6  service: HTTP, WebSocket, messages, a refused subscription "      \
     "or address\n"                                                          \
     "  7  this machine: clock, entropy, memory, files\n"                    \
-    "  130  Ctrl-C, for a stream the second one\n"
+    "  130  Ctrl-C, for a stream the second one\n"                          \
+    "A stream that is down when its time is up has the code of its error.\n"
 
 /* The exit code for an mst_error. */
 int exits_code(int error);

@@ -100,6 +100,14 @@ static void replay_parse(struct replay_run *run, int argc, char **argv) {
     argp_parse(&argp, argc, argv, 0, NULL, run);
 }
 
+/* Says an error, in which there may be words of the recording. */
+static void replay_say(const char *error) {
+    char clean[TEXT_FAILURE_LEN];
+
+    fprintf(stderr, "mini-stream: %s\n",
+            text_clean(error, clean, sizeof clean));
+}
+
 /* ---- what it is of ---- */
 
 /* Takes a market in, unless it is there. */
@@ -187,7 +195,7 @@ static int contents_read(struct contents *contents, const char *path,
     }
     hdestroy_r(&names);
     if (rc < 0) {
-        fprintf(stderr, "mini-stream: %s\n", recording.error);
+        replay_say(recording.error);
     } else if (!room) {
         fputs("mini-stream: more markets than there is memory for\n", stderr);
     }
@@ -320,7 +328,7 @@ static int replay_play(struct replay_run *run) {
     int rc;
 
     if (player_open(&run->player, run->path) != 0) {
-        fprintf(stderr, "mini-stream: %s\n", replay->error);
+        replay_say(replay->error);
         return EXITS_LOCAL;
     }
     replay->then = replay_trace;
@@ -337,7 +345,7 @@ static int replay_play(struct replay_run *run) {
     }
     if (rc < 0) {
         fflush(run->out.file);
-        fprintf(stderr, "mini-stream: %s\n", replay->error);
+        replay_say(replay->error);
         return replay->differs ? EXITS_UNMET : EXITS_LOCAL;
     }
     if (replay->recording.cut) {
