@@ -142,6 +142,12 @@ test-ports:
 	$(again) all
 	@$(PYTHON) test/ports.py
 
+## 864,000 lines of the sandbox's markets, recorded and replayed twice
+replay-day:
+	@test/packages.sh build tool sandbox test
+	$(again) all
+	@REPLAY_MESSAGES=864000 $(PYTHON) test/real/e2e_replay.py "at length"
+
 ## A session through a year of outages in virtual time
 year:
 	@test/packages.sh build test
