@@ -12,6 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How long an open stream may be silent: at least, where heartbeats come, and
+ * where nobody knows. */
+#define SILENT_MS 3000
+#define QUIET_MS 10000
+
 /* Prepares the markets, a market's books over its levels. */
 static int board_markets(struct board *board, const char *const *names,
                          size_t levels, const struct clients_plan *plan) {
@@ -54,12 +59,16 @@ int board_init(struct board *board, const char *const *names, size_t count,
     board->markets = calloc(count ? count : 1, sizeof *board->markets);
     board->objects = calloc(plan->count, sizeof *board->objects);
     board->names = calloc(1, sizeof *board->names);
+    board->retry_ms = calloc(clients_links(plan), sizeof *board->retry_ms);
     if (!board->markets || !board->objects || !board->names ||
-        !hcreate_r(2 * count + 1, board->names)) {
+        !board->retry_ms || !hcreate_r(2 * count + 1, board->names)) {
         return MST_ERR_MEMORY;
     }
     board->market_count = count;
     board->object_count = plan->count;
+    for (size_t i = 0; i < plan->count; ++i) {
+        board->objects[i].leader = (int)(plan->pairs ? 2 * i : i);
+    }
     return board_markets(board, names, levels, plan);
 }
 
@@ -69,6 +78,7 @@ void board_free(struct board *board) {
     }
     free(board->markets);
     free(board->objects);
+    free(board->retry_ms);
     if (board->names) {
         hdestroy_r(board->names);
         free(board->names);
@@ -118,6 +128,7 @@ static void board_count(struct board *board, enum mst_channel channel,
     ++board->messages[channel];
     if (market) {
         ++market->messages[channel];
+        market->heard_ms = board->now_ms;
     }
 }
 
@@ -185,13 +196,13 @@ static void board_execution(struct board *board,
 
 static void board_failure(struct board *board, const struct mst_event *event,
                           uint64_t now_ms) {
-    const struct mst_failure *failure = &event->as.failure;
+    struct mst_failure failure = event->as.failure;
 
-    board->error = failure->error;
-    board->error_permanent = failure->permanent;
+    board->error = failure.error;
+    board->error_permanent = failure.permanent;
     board->error_ms = now_ms;
-    board->retry_ms = now_ms + failure->retry_ms;
-    text_failure(failure, event->link, board->error_text);
+    failure.retry_ms = 0; /* it is counted down elsewhere */
+    text_failure(&failure, event->link, board->error_text);
 }
 
 /* What is subscribed with an object may be missing from now on. */
@@ -217,6 +228,7 @@ static void board_open(struct board *board, struct board_object *object,
     board->was_open = true;
     object->open++;
     object->was_open = true;
+    object->beat_ms = object->beat_gap_ms = 0;
 }
 
 /* The end of a connection, or of an attempt. */
@@ -238,13 +250,15 @@ static void board_closed(struct board *board, size_t number,
     if (board->open == 0) {
         board->opened_ms = 0;
     }
+    board->retry_ms[event->link] = now_ns / 1000000 + failure->retry_ms;
     if (failure->error != MST_OK) {
         board_failure(board, event, now_ns / 1000000);
     }
 }
 
 /* Another link leads: so do its books. */
-static void board_leader(struct board *board, size_t number) {
+static void board_leader(struct board *board, size_t number, int link) {
+    board->objects[number].leader = link;
     for (size_t i = 0; i < board->market_count; ++i) {
         struct board_market *market = &board->markets[i];
         struct mst_book *book =
@@ -256,6 +270,14 @@ static void board_leader(struct board *board, size_t number) {
             market->book = book;
         }
     }
+}
+
+static void board_heartbeat(struct board *board, struct board_object *object) {
+    ++board->messages[MST_HEARTBEAT];
+    if (object->beat_ms > 0) {
+        object->beat_gap_ms = board->now_ms - object->beat_ms;
+    }
+    object->beat_ms = board->heartbeat_ms = board->now_ms;
 }
 
 /* Keeps why a subscription was refused, until it succeeds. */
@@ -289,21 +311,24 @@ void board_take(struct board *board, const struct mst_event *event,
     const size_t number = (size_t)event->link / (board->pairs ? 2 : 1);
     const uint64_t now_ms = now_ns / 1000000;
 
+    board->now_ms = now_ms;
+    if (event->type != MST_EVENT_CLOSED) {
+        board->objects[number].heard_ms = now_ms;
+    }
     switch (event->type) {
     case MST_EVENT_OPEN:
         board_open(board, &board->objects[number], event, now_ms);
         break;
     case MST_EVENT_CLOSED: board_closed(board, number, event, now_ns); break;
     case MST_EVENT_ERROR: board_failure(board, event, now_ms); break;
-    case MST_EVENT_LEADER: board_leader(board, number); break;
+    case MST_EVENT_LEADER: board_leader(board, number, event->link); break;
     case MST_EVENT_PART: board_part(board, event); break;
     case MST_EVENT_TOP: board_top(board, &event->as.top); break;
     case MST_EVENT_EXECUTION:
         board_execution(board, &event->as.execution);
         break;
     case MST_EVENT_HEARTBEAT:
-        ++board->messages[MST_HEARTBEAT];
-        board->heartbeat_ms = now_ms;
+        board_heartbeat(board, &board->objects[number]);
         break;
     case MST_EVENT_ENTRY: board_entry(board, &event->as.entry); break;
     default: break;
@@ -325,6 +350,18 @@ size_t board_wanted(const struct board *board) {
         wanted += board_wants(board, (enum mst_channel)c) * board->market_count;
     }
     return wanted;
+}
+
+uint64_t board_silent_ms(const struct board *board, size_t number,
+                         uint64_t now_ms) {
+    const struct board_object *object = &board->objects[number];
+    uint64_t ms = now_ms - object->heard_ms;
+    uint64_t limit_ms = object->beat_gap_ms == 0 ? QUIET_MS
+                        : 3 * object->beat_gap_ms > SILENT_MS
+                            ? 3 * object->beat_gap_ms
+                            : SILENT_MS;
+
+    return object->open > 0 && ms >= limit_ms ? ms : 0;
 }
 
 size_t board_refused(const struct board *board) {

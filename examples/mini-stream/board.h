@@ -14,7 +14,7 @@
 #define BOARD_CHANNELS ((int)MST_CHANNEL_OTHER)
 
 /* Trades kept of each market. */
-#define BOARD_TRADES 32
+#define BOARD_TRADES 64
 
 struct board_trade {
     int64_t time_ns;
@@ -36,7 +36,8 @@ struct board_market {
     char refused[MST_CHANNEL_OTHER][MST_TEXT_MAX + 1]; /* why, or "" */
     /* Since when data may be missing, monotonic ns, or 0: nothing is. */
     uint64_t missing_ns[MST_CHANNEL_OTHER];
-    bool accepted; /* a subscription of it, ever */
+    uint64_t heard_ms; /* monotonic, of its last message; 0: none yet */
+    bool accepted;     /* a subscription of it, ever */
     /* What out.c has said of the book. */
     enum mst_book_state told_state;
     enum mst_book_reason told_reason;
@@ -50,6 +51,10 @@ struct board_object {
     unsigned open;    /* of its links */
     bool was_open;    /* ever */
     uint64_t lost_ns; /* when the last of its links closed; 0: not since */
+    int leader;       /* the link whose data are shown */
+    /* Monotonic ms: its last message, its last heartbeat, and how long after
+     * the one before that came; 0: none yet. */
+    uint64_t heard_ms, beat_ms, beat_gap_ms;
 };
 
 struct board {
@@ -65,6 +70,7 @@ struct board {
     void *leader_context;
     unsigned channels; /* wanted: bit n is channel n */
 
+    uint64_t now_ms;                      /* monotonic, of the event at hand */
     uint64_t messages[MST_CHANNEL_OTHER]; /* by channel, of any market */
     uint64_t repeats; /* executions that a pair's other connection may have */
     char heartbeat_refused[MST_TEXT_MAX + 1];
@@ -78,8 +84,8 @@ struct board {
     uint64_t losses;     /* connections that ended in an error */
     int error;           /* the last mst_error, or MST_OK */
     bool error_permanent;
-    uint64_t error_ms; /* monotonic */
-    uint64_t retry_ms; /* monotonic: when it is tried again */
+    uint64_t error_ms;  /* monotonic */
+    uint64_t *retry_ms; /* monotonic, by link: when it is tried again */
     char error_text[TEXT_FAILURE_LEN];
 };
 
@@ -108,6 +114,11 @@ struct board_market *board_find(struct board *board, const char *name);
 /* The trade of this age, 0 being the last, or NULL. */
 const struct board_trade *board_trade(const struct board_market *market,
                                       uint64_t age);
+
+/* For how long the object of a market is silent though a link of it is open: 0
+ * as long as that may be as it should. */
+uint64_t board_silent_ms(const struct board *board, size_t object,
+                         uint64_t now_ms);
 
 /* How many subscriptions are wanted, and how many stand refused. */
 size_t board_wanted(const struct board *board);

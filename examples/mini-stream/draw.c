@@ -13,6 +13,8 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "text.h"
+
 /* Columns that any text may have. */
 #define DRAW_WIDTH_MAX 512
 
@@ -20,10 +22,16 @@ static const struct {
     attr_t attributes;
     short color;
 } styles[] = {
-    [DRAW_NORMAL] = {A_NORMAL, -1},      [DRAW_BID] = {A_NORMAL, COLOR_GREEN},
-    [DRAW_ASK] = {A_NORMAL, COLOR_RED},  [DRAW_GOOD] = {A_BOLD, COLOR_GREEN},
-    [DRAW_BAD] = {A_BOLD, COLOR_RED},    [DRAW_FAINT] = {A_DIM, -1},
-    [DRAW_TITLE] = {A_BOLD, COLOR_CYAN}, [DRAW_HEADER] = {A_REVERSE, -1},
+    [DRAW_NORMAL] = {A_NORMAL, -1},
+    [DRAW_BID] = {A_NORMAL, COLOR_GREEN},
+    [DRAW_ASK] = {A_NORMAL, COLOR_RED},
+    [DRAW_GOOD] = {A_BOLD, COLOR_GREEN},
+    [DRAW_WARN] = {A_BOLD, COLOR_YELLOW},
+    [DRAW_BAD] = {A_BOLD, COLOR_RED},
+    [DRAW_ALERT] = {A_BOLD | A_REVERSE, COLOR_RED},
+    [DRAW_FAINT] = {A_DIM, -1},
+    [DRAW_TITLE] = {A_BOLD, COLOR_CYAN},
+    [DRAW_HEADER] = {A_REVERSE, -1},
 };
 
 static bool colors, utf8;
@@ -31,7 +39,8 @@ static bool colors, utf8;
 void draw_init(void) {
     const char *no_color = getenv("NO_COLOR");
 
-    utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0 &&
+           strncmp(termname(), "vt", 2) != 0;
     /* https://no-color.org */
     colors = !(no_color && no_color[0] != '\0') && has_colors() &&
              start_color() == OK && use_default_colors() == OK;
@@ -132,6 +141,18 @@ void draw_fill(int y, int x, int width, enum draw_style style) {
     }
 }
 
+void draw_box(struct draw_area area) {
+    for (int row = 0; row < area.height; ++row) {
+        draw_fill(area.y + row, area.x, area.width, DRAW_NORMAL);
+    }
+    draw_line(area.y, area.x, area.width);
+    draw_line(area.y + area.height - 1, area.x, area.width);
+}
+
+const char *draw_sign(const char *sign, const char *ascii) {
+    return utf8 ? sign : ascii;
+}
+
 void draw_bar(int y, int x, int width, enum draw_style style, double share) {
     int eighths = (int)(share * width * 8 + 0.5);
     int full = eighths / 8;
@@ -156,29 +177,27 @@ void draw_bar(int y, int x, int width, enum draw_style style, double share) {
     draw_style(DRAW_NORMAL);
 }
 
-int draw_places(struct mst_decimal value) {
-    return value.exponent < 0 ? -value.exponent : 0;
+int draw_decimal_width(struct mst_decimal value, int places) {
+    char text[TEXT_DECIMAL_LEN];
+
+    text_decimal(value, places, text);
+    return (int)strlen(text);
 }
 
-void draw_decimal(struct mst_decimal value, int places, int width,
-                  char out[DRAW_DECIMAL_LEN]) {
-    int len = (int)mst_decimal_format(value, out);
-    int zeros = places - draw_places(value);
+void draw_decimal(int y, int x, int width, enum draw_style style,
+                  struct mst_decimal value, int places) {
+    char text[TEXT_DECIMAL_LEN];
     const char *point;
 
-    if (value.exponent >= 0 && zeros > 0) {
-        out[len++] = '.';
+    text_decimal(value, places, text);
+    point = strchr(text, '.');
+    if (width > 0 && (int)strlen(text) > width) {
+        if (point && point - text < width) {
+            text[width - 1] = '~';
+        } else {
+            memset(text, '#', (size_t)width);
+        }
+        text[width] = '\0';
     }
-    for (; zeros > 0; --zeros) {
-        out[len++] = '0';
-    }
-    out[len] = '\0';
-    point = strchr(out, '.');
-    if (len > width && point && point - out < width) {
-        out[width - 1] = '~';
-        out[width] = '\0';
-    } else if (len > width) {
-        memset(out, '#', (size_t)width);
-        out[width] = '\0';
-    }
+    draw_right(y, x, width, style, text);
 }

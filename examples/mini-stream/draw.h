@@ -15,7 +15,9 @@ enum draw_style {
     DRAW_BID,
     DRAW_ASK,
     DRAW_GOOD,
-    DRAW_BAD,
+    DRAW_WARN,  /* to be looked at */
+    DRAW_BAD,   /* wrong */
+    DRAW_ALERT, /* and not to be overlooked */
     DRAW_FAINT,
     DRAW_TITLE,
     DRAW_HEADER
@@ -48,19 +50,22 @@ void draw_line(int y, int x, int width);
 /* Fills a row with the style's background. */
 void draw_fill(int y, int x, int width, enum draw_style style);
 
+/* Draws a frame with nothing in it. */
+void draw_box(struct draw_area area);
+
+/* Where text can be of any character: that of the terminal, else of ASCII. */
+const char *draw_sign(const char *sign, const char *ascii);
+
 /* Draws a bar of a share (0 to 1) of the width. */
 void draw_bar(int y, int x, int width, enum draw_style style, double share);
 
-/* Digits after the point that a decimal has. */
-int draw_places(struct mst_decimal value);
-
-/* Bytes that hold any draw_decimal() and a NUL. */
-#define DRAW_DECIMAL_LEN 160
-
-/* Writes a decimal with so many digits after the point, in at most width
- * columns: fraction digits that do not fit give way to a '~', a number that
+/* Writes a decimal with so many digits after the point at least, ending at the
+ * right edge: fraction digits that do not fit give way to a '~', a number that
  * does not fit at all becomes '#'. */
-void draw_decimal(struct mst_decimal value, int places, int width,
-                  char out[DRAW_DECIMAL_LEN]);
+void draw_decimal(int y, int x, int width, enum draw_style style,
+                  struct mst_decimal value, int places);
+
+/* The columns that it takes. */
+int draw_decimal_width(struct mst_decimal value, int places);
 
 #endif

@@ -8,14 +8,24 @@
 
 #include "board.h"
 #include "draw.h"
+#include "ladder.h"
 
 /* The narrowest panel that shows everything, and the lowest one that is worth
  * a row of its own. */
 #define PANEL_WIDTH 38
 #define PANEL_HEIGHT 14
 
-/* Draws a market into an area of any size. */
-void panel_draw(const struct board *board, const struct board_market *market,
-                struct draw_area area);
+/* What a panel remembers from one picture to the next. */
+struct panel {
+    struct ladder_columns columns;
+    int trade_price, trade_amount; /* columns, as wide as was ever needed */
+    enum mst_book_state state;
+    uint64_t since_ms; /* when the book's state became that */
+};
+
+/* Draws a market into an area of any size; group as in ladder_style. */
+void panel_draw(struct panel *panel, const struct board *board,
+                const struct board_market *market, struct draw_area area,
+                unsigned group, uint64_t now_ms);
 
 #endif

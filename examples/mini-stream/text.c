@@ -138,6 +138,10 @@ void text_set_target(int link, const char *host, int64_t port) {
     snprintf(targets.of[number], sizeof *targets.of, "%s:%" PRId64, host, port);
 }
 
+const char *text_target(int link) {
+    return (size_t)link < targets.count ? targets.of[link] : "";
+}
+
 static void text_numbers(const struct mst_failure *failure, char *out) {
     char time[TEXT_TIME_LEN];
 
@@ -161,7 +165,7 @@ void text_failure(const struct mst_failure *failure, int link,
                   char out[TEXT_FAILURE_LEN]) {
     const char *detail = detail_text(failure->error, failure->detail);
     char clean[MST_TEXT_MAX + 1];
-    size_t number = (size_t)link;
+    const char *target = text_target(link);
 
     out[0] = '\0';
     if (failure->error == MST_OK) {
@@ -177,8 +181,8 @@ void text_failure(const struct mst_failure *failure, int link,
              network_via(failure->error, failure->stage));
     text_numbers(failure, out);
     text_add(out, ")");
-    if (number < targets.count && targets.of[number][0] != '\0') {
-        text_add(out, ", %s", targets.of[number]);
+    if (target[0] != '\0') {
+        text_add(out, ", %s", target);
     }
     text_add(out, "%s%s%s", detail[0] != '\0' ? ", " : "", detail,
              failure->permanent ? ", permanent" : "");

@@ -48,5 +48,7 @@ void text_failure(const struct mst_failure *failure, int link,
                   char out[TEXT_FAILURE_LEN]);
 /* Says where a link goes, for its failures. */
 void text_set_target(int link, const char *host, int64_t port);
+/* That, as "HOST:PORT", or "". */
+const char *text_target(int link);
 
 #endif

@@ -1,218 +1,298 @@
 /*
- * The live view on a terminal, with ncurses.
+ * The live view on a terminal: markets beside and below each other, keys.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #include "view.h"
 
-#include <inttypes.h>
 #include <ncurses.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "draw.h"
 #include "panel.h"
+#include "screen.h"
 
-/* Rows above the panels and below them. */
-#define HEADER_ROWS 2
-#define FOOTER_ROWS 2
+/* Prices are put together in steps of up to 10^this of the last decimal. */
+#define GROUP_MAX 6
 
-/* A panel wider than this says no more. */
-#define PANEL_WIDTH_MAX 72
+/* Lines of the last two keys of view_help. */
+#define HELP_WIDTH 58
 
-static SCREEN *screen;
-static size_t first_market; /* that is shown */
+struct view {
+    const struct board *board;
+    struct panel *panels;
+    size_t first;         /* market that is shown */
+    size_t shown, across; /* markets, at the last picture */
+    size_t top, rows;     /* of the panels, at the last picture */
+    unsigned group;
+    bool one, help;
+    uint64_t paused_ms; /* 0: it is not */
+    WINDOW *held;       /* the picture while it is paused */
+};
 
-bool view_open(void) {
-    screen = newterm(NULL, stdout, stdin);
-    if (!screen) {
-        return false;
+struct view *view_new(const struct board *board) {
+    struct view *view = calloc(1, sizeof *view);
+    size_t count = board->market_count ? board->market_count : 1;
+
+    if (view) {
+        view->board = board;
+        view->panels = calloc(count, sizeof *view->panels);
+        draw_init();
     }
-    set_term(screen);
-    cbreak();
-    noecho();
-    nonl();
-    keypad(stdscr, TRUE);
-    nodelay(stdscr, TRUE);
-    set_escdelay(25);
-    curs_set(0);
-    draw_init();
-    first_market = 0;
-    return true;
+    if (view && !view->panels) {
+        free(view);
+        view = NULL;
+    }
+    return view;
 }
 
-void view_close(void) {
-    if (screen) {
-        endwin();
-        delscreen(screen);
-        screen = NULL;
-    }
-}
-
-static enum draw_style view_state_style(const struct board *board,
-                                        const struct view_status *status) {
-    if (status->state == MST_STATE_OPEN) {
-        return DRAW_GOOD;
-    }
-    return board->error ? DRAW_BAD : DRAW_TITLE;
-}
-
-static void view_header(const struct board *board,
-                        const struct view_status *status) {
-    const char *state =
-        status->closing ? "closing" : mst_state_name(status->state);
-    char text[64];
-    int used;
-    int right = 0;
-
-    draw_fill(0, 0, COLS, DRAW_HEADER);
-    used = draw_text(0, 0, COLS, DRAW_HEADER, " mini-stream ");
-    used += draw_format(0, used, COLS - used, view_state_style(board, status),
-                        " %s ", state);
-    if (board->opened_ms) {
-        uint64_t s = (status->now_ms - board->opened_ms) / 1000;
-
-        right = snprintf(text, sizeof text,
-                         " connection %" PRIu32 ", up %02" PRIu64 ":%02" PRIu64
-                         ":%02" PRIu64 " ",
-                         board->generation, s / 3600, s / 60 % 60, s % 60);
-        if (COLS - used > right) {
-            draw_right(0, COLS - right, right, DRAW_HEADER, text);
-        } else {
-            right = 0;
+void view_free(struct view *view) {
+    if (view) {
+        if (view->held) {
+            delwin(view->held);
         }
+        free(view->panels);
+        free(view);
     }
-    draw_format(0, used, COLS - used - right, DRAW_HEADER, " %.*s",
-                (int)strcspn(status->service, "/"), status->service);
 }
 
-static void view_counters(const struct board *board,
-                          const struct view_status *status) {
-    int used = draw_format(1, 1, COLS - 1, DRAW_NORMAL,
-                           "%.0f messages/s, %" PRIu64 " in all", status->rate,
-                           status->messages);
-    char text[64];
-    int len;
+/* How the panels stand: as many as fit, of equal size. */
+struct grid {
+    int across, down, width, height;
+};
 
-    if (!board_wants(board, MST_HEARTBEAT)) {
+static struct grid view_grid(const struct view *view, int height) {
+    int count = view->one ? 1 : (int)view->board->market_count;
+    struct grid grid = {COLS / PANEL_WIDTH, height / PANEL_HEIGHT, 0, 0};
+
+    grid.across = grid.across > count ? count : grid.across;
+    grid.across = grid.across < 1 ? 1 : grid.across;
+    grid.down = grid.down < 1 ? 1 : grid.down;
+    if (grid.down > (count + grid.across - 1) / grid.across) {
+        grid.down = (count + grid.across - 1) / grid.across;
+    }
+    grid.across = grid.across * grid.down > count
+                      ? (count + grid.down - 1) / grid.down
+                      : grid.across;
+    grid.width = COLS / grid.across;
+    grid.height = height / grid.down;
+    return grid;
+}
+
+static void view_panels(struct view *view, int top, int height,
+                        uint64_t now_ms) {
+    const struct board *board = view->board;
+    struct grid grid;
+
+    view->shown = 0;
+    view->across = 1;
+    if (height < 1 || board->market_count == 0) {
         return;
     }
-    if (board->heartbeat_refused[0] != '\0') {
-        len = snprintf(text, sizeof text, "heartbeat: %.40s ",
-                       board->heartbeat_refused);
-    } else if (board->heartbeat_ms == 0) {
-        len = snprintf(text, sizeof text, "no heartbeat yet ");
-    } else {
-        len = snprintf(text, sizeof text, "heartbeat %.1f s ago ",
-                       (double)(status->now_ms - board->heartbeat_ms) / 1000);
+    grid = view_grid(view, height);
+    view->across = (size_t)grid.across;
+    view->shown = (size_t)(grid.across * grid.down);
+    /* None is scrolled away for an empty place. */
+    if (view->first + view->shown > board->market_count) {
+        view->first = board->market_count > view->shown
+                          ? board->market_count - view->shown
+                          : 0;
     }
-    if (len < COLS - 1 - used) {
-        draw_right(1, COLS - len, len, DRAW_FAINT, text);
-    }
-}
-
-static void view_footer(const struct board *board,
-                        const struct view_status *status, bool more) {
-    int y = LINES - 1;
-
-    draw_text(y, 1, COLS - 1, DRAW_FAINT,
-              more ? "q: quit   left, right: other markets" : "q: quit");
-    if (LINES < HEADER_ROWS + FOOTER_ROWS + 1) {
-        return;
-    }
-    if (board->error) {
-        uint64_t s = (status->now_ms - board->error_ms) / 1000;
-        enum draw_style style = board->opened_ms ? DRAW_FAINT : DRAW_BAD;
-        int used =
-            draw_format(y - 1, 1, COLS - 1, style, "%" PRIu64 " s ago: ", s);
-
-        draw_text(y - 1, 1 + used, COLS - 1 - used, DRAW_NORMAL,
-                  board->error_text);
-    } else {
-        draw_text(y - 1, 1, COLS - 1, DRAW_FAINT, "no errors");
-    }
-}
-
-/* Draws the panels of the markets from first_market on, beside each other and
- * in rows where there is room. Returns how many. */
-static size_t view_panels(const struct board *board) {
-    int height = LINES - HEADER_ROWS - FOOTER_ROWS;
-    int count = (int)board->market_count;
-    int across = COLS / PANEL_WIDTH;
-    int down, width;
-    size_t shown = 0;
-
-    across = across < 1 ? 1 : across > count ? count : across;
-    if (height < 1 || count == 0) {
-        return 0;
-    }
-    down = (count + across - 1) / across;
-    if (down > height / PANEL_HEIGHT) {
-        down = height / PANEL_HEIGHT;
-    }
-    down = down < 1 ? 1 : down;
-    if (down > 1) {
-        across = (count + down - 1) / down;
-    }
-    width = COLS / across;
-    width = width > PANEL_WIDTH_MAX ? PANEL_WIDTH_MAX : width;
-    if (first_market >= board->market_count) {
-        first_market = 0;
-    }
-    for (int i = 0; i < across * down; ++i) {
-        size_t market = first_market + (size_t)i;
-        struct draw_area area = {HEADER_ROWS + i / across * (height / down),
-                                 i % across * width, height / down, width - 1};
+    for (int i = 0; i < grid.across * grid.down; ++i) {
+        size_t market = view->first + (size_t)i;
+        struct draw_area area = {top + i / grid.across * grid.height,
+                                 i % grid.across * grid.width, grid.height,
+                                 grid.width - (grid.across > 1)};
 
         if (market < board->market_count) {
-            panel_draw(board, &board->markets[market], area);
-            ++shown;
+            panel_draw(&view->panels[market], board, &board->markets[market],
+                       area, view->group, now_ms);
         }
     }
-    return shown;
 }
 
-void view_draw(const struct board *board, const struct view_status *status) {
-    size_t shown;
+/* Which markets are shown, of how many. */
+static void view_position(const struct view *view, char *text, size_t len) {
+    size_t count = view->board->market_count;
+    size_t last = view->first + view->shown;
 
+    if (view->shown == 0 || view->shown >= count) {
+        snprintf(text, len, "%zu market%s", count, count == 1 ? "" : "s");
+    } else if (view->shown == 1) {
+        snprintf(text, len, "market %zu of %zu", view->first + 1, count);
+    } else {
+        snprintf(text, len, "markets %zu-%zu of %zu", view->first + 1,
+                 last > count ? count : last, count);
+    }
+}
+
+/* The picture as it was when it was held. */
+static void view_held(const struct view *view, int top, int height) {
+    int rows =
+        getmaxy(view->held) < top + height ? getmaxy(view->held) : top + height;
+    int columns = getmaxx(view->held) < COLS ? getmaxx(view->held) : COLS;
+
+    if (rows > top) {
+        copywin(view->held, stdscr, top, 0, top, 0, rows - 1, columns - 1,
+                FALSE);
+    }
+}
+
+static void view_help(void) {
+    static const char *const lines[] = {
+        "q, Ctrl-C     end; twice: at once",
+        "?             this list; any key leaves it",
+        "p, space      hold the picture; the stream goes on",
+        "arrows, tab   other markets",
+        "page up/down  other markets, by the screen",
+        "home, end     the first, the last market",
+        "enter, 1 to 9 one market alone; again, 0, Esc: all",
+        "+ and -       coarser and finer steps of price",
+        "r, Ctrl-L     draw anew",
+        "Ctrl-Z        stop; the stream stops as well",
+        "",
+        "lag: how much later the last message came than",
+        "  the quickest one of its connection; what both",
+        "  take and the clocks' difference is not in it",
+        "total: amounts from the best price to this one",
+        "STALE: shows what was last known, and why",
+        "FROZEN: the stream is open, and nothing comes",
+    };
+    int count = (int)(sizeof lines / sizeof *lines);
+    struct draw_area box = {0, 0, count + 2, HELP_WIDTH};
+
+    box.height = box.height > LINES ? LINES : box.height;
+    box.width = box.width > COLS ? COLS : box.width;
+    box.y = (LINES - box.height) / 2;
+    box.x = (COLS - box.width) / 2;
+    draw_box(box);
+    draw_text(box.y, box.x + 2, box.width - 2, DRAW_TITLE, " keys ");
+    for (int i = 0; i < box.height - 2; ++i) {
+        draw_text(box.y + 1 + i, box.x + 2, box.width - 2, DRAW_NORMAL,
+                  lines[i]);
+    }
+}
+
+void view_draw(struct view *view, struct status *status) {
+    char position[64];
+    int top, height;
+
+    status->paused_ms = view->paused_ms;
     erase();
-    shown = view_panels(board);
-    view_footer(board, status, shown < board->market_count);
-    view_counters(board, status);
-    view_header(board, status);
+    top = status_header(view->board, status);
+    view_position(view, position, sizeof position);
+    height = LINES - top - status_footer(view->board, status, position);
+    if (view->held) {
+        view_held(view, top, height);
+    } else {
+        view_panels(view, top, height, status->now_ms);
+    }
+    if (view->help) {
+        view_help();
+    }
     refresh();
 }
 
-enum view_key view_keys(const struct board *board) {
+static void view_pause(struct view *view, uint64_t now_ms) {
+    if (view->held) {
+        delwin(view->held);
+        view->held = NULL;
+        view->paused_ms = 0;
+    } else {
+        view->held = dupwin(stdscr);
+        view->paused_ms = view->held ? now_ms : 0;
+    }
+}
+
+/* Scrolls by so many markets, and stops at the ends. */
+static void view_scroll(struct view *view, long by) {
+    long count = (long)view->board->market_count;
+    long last = count - (long)view->shown;
+    long first = (long)view->first + by;
+
+    first = first > last ? last : first;
+    view->first = (size_t)(first < 0 ? 0 : first);
+}
+
+/* One market alone, or all of them. */
+static void view_one(struct view *view, bool one, size_t market) {
+    view->one = one;
+    if (one && market < view->board->market_count) {
+        view->first = market;
+    }
+}
+
+/* Other coarseness, other widths. */
+static void view_group(struct view *view, int by) {
+    unsigned group = view->group + (unsigned)by;
+
+    if (group <= GROUP_MAX) {
+        view->group = group;
+        for (size_t i = 0; i < view->board->market_count; ++i) {
+            view->panels[i].columns = (struct ladder_columns){0};
+        }
+    }
+}
+
+/* Keys that change which markets are shown. Returns whether it is one. */
+static bool view_move(struct view *view, int key) {
+    long count = (long)view->board->market_count;
+
+    switch (key) {
+    case KEY_RIGHT:
+    case '\t': view_scroll(view, 1); return true;
+    case KEY_LEFT:
+    case KEY_BTAB: view_scroll(view, -1); return true;
+    case KEY_DOWN: view_scroll(view, (long)view->across); return true;
+    case KEY_UP: view_scroll(view, -(long)view->across); return true;
+    case KEY_NPAGE: view_scroll(view, (long)view->shown); return true;
+    case KEY_PPAGE: view_scroll(view, -(long)view->shown); return true;
+    case KEY_HOME: view_scroll(view, -count); return true;
+    case KEY_END: view_scroll(view, count); return true;
+    case '\r':
+    case '\n':
+    case KEY_ENTER: view_one(view, !view->one, view->first); return true;
+    case '0':
+    case 27: view_one(view, false, 0); return true;
+    case '+':
+    case '=': view_group(view, 1); return true;
+    case '-': view_group(view, -1); return true;
+    default: break;
+    }
+    if (key >= '1' && key <= '9' && key - '1' < count) {
+        view_one(view, true, (size_t)(key - '1'));
+        return true;
+    }
+    return false;
+}
+
+static enum view_key view_key(struct view *view, int key, uint64_t now_ms) {
+    if (key == 'q' || key == 'Q') {
+        return VIEW_QUIT;
+    }
+    if (key == 'r' || key == 'L' - '@') {
+        screen_renew();
+    } else if (view->help) {
+        view->help = false;
+    } else if (key == '?' || key == 'h') {
+        view->help = true;
+    } else if (key == 'p' || key == ' ') {
+        view_pause(view, now_ms);
+    } else if (view->held || !view_move(view, key)) {
+        return VIEW_NOTHING;
+    }
+    return VIEW_CHANGED;
+}
+
+enum view_key view_keys(struct view *view, uint64_t now_ms) {
     enum view_key result = VIEW_NOTHING;
     int key;
 
-    while ((key = getch()) != ERR) {
-        switch (key) {
-        case 'q':
-        case 'Q': return VIEW_QUIT;
-        case KEY_RIGHT:
-        case '\t':
-            if (board->market_count > 0) {
-                first_market = (first_market + 1) % board->market_count;
-            }
-            result = VIEW_CHANGED;
-            break;
-        case KEY_LEFT:
-        case KEY_BTAB:
-            if (board->market_count > 0) {
-                first_market = (first_market + board->market_count - 1) %
-                               board->market_count;
-            }
-            result = VIEW_CHANGED;
-            break;
-        case KEY_RESIZE:
-            clear();
-            result = VIEW_CHANGED;
-            break;
-        default: break;
-        }
+    while (result != VIEW_QUIT && (key = getch()) != ERR) {
+        enum view_key did = view_key(view, key, now_ms);
+
+        result = did != VIEW_NOTHING ? did : result;
     }
     return result;
 }

@@ -1,36 +1,27 @@
 /*
- * The live view on a terminal, with ncurses.
+ * The live view on a terminal: markets beside and below each other, keys.
  *
  * SPDX-License-Identifier: 0BSD
  */
 #ifndef VIEW_H
 #define VIEW_H
 
-#include "board.h"
+#include "status.h"
 
-/* What a view shows beside the board. */
-struct view_status {
-    enum mst_state state;
-    const char *service; /* host[:port][/path] it comes from */
-    uint64_t now_ms;     /* monotonic */
-    uint64_t messages;   /* received, of all kinds */
-    double rate;         /* messages a second */
-    bool closing;
-};
+struct view;
 
 enum view_key { VIEW_NOTHING, VIEW_CHANGED, VIEW_QUIT };
 
-/* Takes the terminal over. Returns false where it cannot be. */
-bool view_open(void);
+/* Prepares a view of a board; the terminal is ncurses' already. Returns NULL
+ * without memory. */
+struct view *view_new(const struct board *board);
+void view_free(struct view *view);
 
-/* Draws everything anew; ncurses sends what has changed. */
-void view_draw(const struct board *board, const struct view_status *status);
+/* Draws everything anew; ncurses finds what has changed. */
+void view_draw(struct view *view, struct status *status);
 
 /* Obeys the keys that were pressed, without waiting. VIEW_CHANGED asks for
  * view_draw(). */
-enum view_key view_keys(const struct board *board);
-
-/* Gives the terminal back; legal at any time. */
-void view_close(void);
+enum view_key view_keys(struct view *view, uint64_t now_ms);
 
 #endif
