@@ -179,6 +179,30 @@ static void board_top(struct board *board, const struct mst_top *top) {
     }
 }
 
+const struct board_trade *board_trade(const struct board_market *market,
+                                      uint64_t age) {
+    if (age >= market->trade_count || age >= BOARD_TRADES) {
+        return NULL;
+    }
+    return &market->trades[(market->trade_count - 1 - age) % BOARD_TRADES];
+}
+
+/* Whether a trade that may have come by a pair's other connection is shown
+ * already. */
+static bool board_is_known(const struct board_market *market,
+                           const struct mst_execution *execution) {
+    const struct board_trade *trade;
+
+    for (uint64_t age = 0; (trade = board_trade(market, age)); ++age) {
+        if (trade->time_ns == execution->time_ns &&
+            mst_decimal_cmp(trade->price, execution->price) == 0 &&
+            mst_decimal_cmp(trade->amount, execution->amount) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void board_execution(struct board *board,
                             const struct mst_execution *execution) {
     struct board_market *market = board_find(board, execution->market);
@@ -188,9 +212,11 @@ static void board_execution(struct board *board,
     if (market) {
         board_places(&market->price_places, execution->price.exponent);
         board_places(&market->amount_places, execution->amount.exponent);
-        market->trades[market->trade_count++ % BOARD_TRADES] =
-            (struct board_trade){execution->time_ns, execution->price,
-                                 execution->amount};
+        if (!execution->repeat || !board_is_known(market, execution)) {
+            market->trades[market->trade_count++ % BOARD_TRADES] =
+                (struct board_trade){execution->time_ns, execution->price,
+                                     execution->amount};
+        }
     }
 }
 
@@ -333,14 +359,6 @@ void board_take(struct board *board, const struct mst_event *event,
     case MST_EVENT_ENTRY: board_entry(board, &event->as.entry); break;
     default: break;
     }
-}
-
-const struct board_trade *board_trade(const struct board_market *market,
-                                      uint64_t age) {
-    if (age >= market->trade_count || age >= BOARD_TRADES) {
-        return NULL;
-    }
-    return &market->trades[(market->trade_count - 1 - age) % BOARD_TRADES];
 }
 
 size_t board_wanted(const struct board *board) {

@@ -77,7 +77,7 @@ static int draw_decode(const char *text, int width, wchar_t *out) {
             c = L'?';
         }
         wide = wcwidth(c);
-        if (wide < 0) {
+        if (wide < 0 || (!utf8 && c > 0x7E)) {
             c = L'?';
             wide = 1;
         }
@@ -147,6 +147,14 @@ void draw_box(struct draw_area area) {
     }
     draw_line(area.y, area.x, area.width);
     draw_line(area.y + area.height - 1, area.x, area.width);
+    draw_style(DRAW_FAINT);
+    mvvline(area.y, area.x, 0, area.height);
+    mvvline(area.y, area.x + area.width - 1, 0, area.height);
+    mvaddch(area.y, area.x, ACS_ULCORNER);
+    mvaddch(area.y, area.x + area.width - 1, ACS_URCORNER);
+    mvaddch(area.y + area.height - 1, area.x, ACS_LLCORNER);
+    mvaddch(area.y + area.height - 1, area.x + area.width - 1, ACS_LRCORNER);
+    draw_style(DRAW_NORMAL);
 }
 
 const char *draw_sign(const char *sign, const char *ascii) {

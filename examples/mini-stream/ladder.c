@@ -17,6 +17,9 @@
 /* The narrowest bar that says something. */
 #define BAR_WIDTH 4
 
+static const char heading_price[] = "price", heading_amount[] = "amount",
+                  heading_total[] = "total";
+
 struct ladder_row {
     struct mst_decimal price, amount, total;
 };
@@ -97,6 +100,9 @@ static void ladder_measure(struct ladder *ladder) {
     struct ladder_columns *columns = ladder->style->columns;
     int places = ladder->market->amount_places;
 
+    columns->price = greater(columns->price, (int)strlen(heading_price));
+    columns->amount = greater(columns->amount, (int)strlen(heading_amount));
+    columns->total = greater(columns->total, (int)strlen(heading_total));
     for (int side = MST_BID; side <= MST_ASK; ++side) {
         for (int i = 0; i < ladder->sides[side].count; ++i) {
             const struct ladder_row *row = &ladder->sides[side].rows[i];
@@ -148,14 +154,14 @@ static void ladder_heading(const struct ladder *ladder, int y,
                            const struct places *at) {
     int x = ladder->area.x;
 
-    draw_right(y, x, at->price, DRAW_FAINT, "price");
-    if (at->amount - at->price > (int)sizeof "amount") {
+    draw_right(y, x, at->price, DRAW_FAINT, heading_price);
+    if (at->amount - at->price > (int)strlen(heading_amount)) {
         draw_right(y, x + at->price, at->amount - at->price, DRAW_FAINT,
-                   "amount");
+                   heading_amount);
     }
     if (at->total > 0) {
         draw_right(y, x + at->amount, at->total - at->amount, DRAW_FAINT,
-                   "total");
+                   heading_total);
     }
 }
 

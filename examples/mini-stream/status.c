@@ -198,8 +198,8 @@ static void status_figures(const struct board *board,
     char text[TEXT_LEN];
 
     figures_add(&figures, DRAW_NORMAL, "%6.0f messages/s", status->rate);
-    figures_add(&figures, DRAW_NORMAL, "lag %6.1f ms",
-                (double)stats->lag_ns / 1e6);
+    figures_add(&figures, board->open > 0 ? DRAW_NORMAL : DRAW_FAINT,
+                "lag %6.1f ms", (double)stats->lag_ns / 1e6);
     if (board_wants(board, MST_HEARTBEAT)) {
         figures_heartbeat(&figures, board, status);
     }
