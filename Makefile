@@ -113,7 +113,7 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all packages demo test test-ports tests year objects lint tidy size bench bench-plot \
+.PHONY: all packages demo test test-ports test-tools tests year objects lint tidy size bench bench-plot \
 	count oracle plans fuzz windows windows-programs format help clean
 
 ## The library and the programs: mini-stream, sandbox, the examples (default)
@@ -147,6 +147,12 @@ replay-day:
 	@test/packages.sh build tool sandbox test
 	$(again) all
 	@REPLAY_MESSAGES=864000 $(PYTHON) test/real/e2e_replay.py "at length"
+
+## The tools as a person has them: on a terminal, with keys; installs what is missing
+test-tools:
+	@test/packages.sh build tool sandbox test tools
+	$(again) all
+	@test/run.sh tools
 
 ## A session through a year of outages in virtual time
 year:

@@ -52,6 +52,8 @@ test     openssl                command:openssl     TLS peer and certificates
 test     python3                command:python3     runs the interop tests
 test     python3-websockets     python:websockets   WebSocket peer
 test     tinyproxy-bin          command:tinyproxy   HTTP proxy
+tools    python3                command:python3     runs these tests
+tools    tmux                   command:tmux        a terminal to look at
 lint     gcc                    command:gcc         first compiler
 lint     clang                  command:clang       second compiler
 lint     clang-format           command:clang-format  checks the format

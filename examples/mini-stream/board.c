@@ -187,14 +187,14 @@ const struct board_trade *board_trade(const struct board_market *market,
     return &market->trades[(market->trade_count - 1 - age) % BOARD_TRADES];
 }
 
-/* Whether a trade that may have come by a pair's other connection is shown
- * already. */
+/* Whether a trade came before, by a pair's other connection. */
 static bool board_is_known(const struct board_market *market,
                            const struct mst_execution *execution) {
     const struct board_trade *trade;
 
     for (uint64_t age = 0; (trade = board_trade(market, age)); ++age) {
-        if (trade->time_ns == execution->time_ns &&
+        if ((trade->repeat || execution->repeat) &&
+            trade->time_ns == execution->time_ns &&
             mst_decimal_cmp(trade->price, execution->price) == 0 &&
             mst_decimal_cmp(trade->amount, execution->amount) == 0) {
             return true;
@@ -212,10 +212,10 @@ static void board_execution(struct board *board,
     if (market) {
         board_places(&market->price_places, execution->price.exponent);
         board_places(&market->amount_places, execution->amount.exponent);
-        if (!execution->repeat || !board_is_known(market, execution)) {
+        if (!board->pairs || !board_is_known(market, execution)) {
             market->trades[market->trade_count++ % BOARD_TRADES] =
                 (struct board_trade){execution->time_ns, execution->price,
-                                     execution->amount};
+                                     execution->amount, execution->repeat};
         }
     }
 }

@@ -19,6 +19,7 @@
 struct board_trade {
     int64_t time_ns;
     struct mst_decimal price, amount;
+    bool repeat; /* as in mst_execution */
 };
 
 struct board_market {

@@ -157,10 +157,6 @@ bool screen_open(unsigned rate, char *error, size_t error_len) {
     if (!screen_check(error, error_len)) {
         return false;
     }
-    /* A vt100 and its like have lines of their own, but no UTF-8. */
-    if (strncmp(getenv("TERM"), "vt", 2) == 0) {
-        setenv("NCURSES_NO_UTF8_ACS", "1", 0);
-    }
     fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
     screen.file = fd >= 0 ? fdopen(fd, "w") : NULL;
     screen.picture = memfd_create("screen", MFD_CLOEXEC);

@@ -1,0 +1,137 @@
+"""A program on a terminal: in tmux, which shows what a person would see, and on
+a bare pseudo-terminal, which counts what is written to it.
+
+SPDX-License-Identifier: 0BSD
+"""
+import fcntl
+import os
+import pty
+import select
+import shlex
+import struct
+import subprocess
+import termios
+import time
+
+from e2e import HANG_S, check
+
+
+class Terminal:
+    """A command in a window of tmux, by a shell that says at the end what its
+    exit status was. folder is its own."""
+
+    def __init__(self, folder, command, columns, rows, environment):
+        self.folder = folder
+        self.socket = os.path.join(folder, "tmux")
+        words = " ".join(map(shlex.quote, command))
+        tool = shlex.quote(f"echo $$ >{folder}/pid; exec {words}")
+        script = (f"stty -g >{folder}/before; sh -c {tool}; "
+                  f"echo ended with $?; stty -g >{folder}/after; "
+                  "exec sleep 1000")
+        subprocess.run(
+            ["tmux", "-S", self.socket, "-f", "/dev/null", "new-session", "-d",
+             "-x", str(columns), "-y", str(rows), script],
+            env={"LC_ALL": "C.UTF-8", **environment}, check=True)
+
+    def tmux(self, *arguments):
+        return subprocess.run(["tmux", "-S", self.socket, *arguments],
+                              check=True, capture_output=True,
+                              text=True).stdout
+
+    def screen(self, *options):
+        """The lines that stand there."""
+        return self.tmux("capture-pane", "-p", *options).split("\n")[:-1]
+
+    def text(self):
+        return "\n".join(self.screen())
+
+    def keys(self, *names):
+        self.tmux("send-keys", *names)
+
+    def resize(self, columns, rows):
+        self.tmux("resize-window", "-x", str(columns), "-y", str(rows))
+
+    def show(self, name):
+        return self.tmux("display-message", "-p", f"#{{{name}}}").strip()
+
+    def until(self, what, condition):
+        """Waits until condition(text) holds for the screen; returns what it
+        gave."""
+        deadline = time.monotonic() + HANG_S
+        while True:
+            text = self.text()
+            result = condition(text)
+            if result:
+                return result
+            check(time.monotonic() < deadline, f"not {what}:\n{text}")
+            time.sleep(0.05)
+
+    def until_has(self, *parts):
+        self.until(f"there: {parts}",
+                   lambda text: all(part in text for part in parts))
+        return self.text()
+
+    def file(self, name):
+        with open(os.path.join(self.folder, name), encoding="ascii") as file:
+            return file.read()
+
+    def pid(self):
+        return int(self.file("pid"))
+
+    def ended(self):
+        """Its exit status, with the terminal given back as it was."""
+        self.until("ended", lambda text: "ended with" in text)
+        text = self.text()
+        check(self.show("alternate_on") == "0", "the other screen is left on")
+        deadline = time.monotonic() + HANG_S
+        while not os.path.exists(f"{self.folder}/after") or (
+                not self.file("after")):
+            check(time.monotonic() < deadline, "no stty")
+            time.sleep(0.05)
+        check(self.file("before") == self.file("after"),
+              f"the terminal was {self.file('before')}"
+              f"and is {self.file('after')}")
+        return int(text.split("ended with ")[1].split()[0])
+
+    def close(self):
+        subprocess.run(["tmux", "-S", self.socket, "kill-server"], check=False,
+                       capture_output=True)
+
+
+class Line:
+    """A command on a pseudo-terminal: what it writes, and when."""
+
+    def __init__(self, command, columns, rows, environment, error=None):
+        self.chunks = []
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ,
+                    struct.pack("HHHH", rows, columns, 0, 0))
+        self.process = subprocess.Popen(
+            command, stdin=slave, stdout=slave, stderr=error or slave,
+            env={"LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"],
+                 **environment}, start_new_session=True)
+        os.close(slave)
+
+    def read(self, seconds=HANG_S):
+        """Reads for so long, or to its end. Returns the bytes of all."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if not select.select([self.master], [], [], 0.05)[0]:
+                continue
+            try:
+                data = os.read(self.master, 65536)
+            except OSError:  # nobody has the other side any more
+                break
+            self.chunks.append((time.monotonic(), data))
+        return b"".join(data for _, data in self.chunks)
+
+    def most_in_a_second(self):
+        return max(sum(len(data) for other, data in self.chunks
+                       if at <= other < at + 1) for at, _ in self.chunks)
+
+    def close(self):
+        self.process.terminate()
+        self.read()
+        self.process.wait(HANG_S)
+        os.close(self.master)
+        return self.process.returncode

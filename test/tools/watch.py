@@ -1,0 +1,534 @@
+#!/usr/bin/env python3
+"""`mini-stream watch` as a person has it: on a terminal of tmux, with keys and
+resizes, and what the screen shows compared with what must stand there. The
+sandbox's faults make the states.
+
+Usage: watch.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import contextlib
+import decimal
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, run_all,
+                 tests_of)
+from terminal import Line, Terminal
+
+MARKETS = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"]
+NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+LEVEL = re.compile(rf" *({NUMBER}) +({NUMBER}) +({NUMBER})(?: +(\S*))?")
+COLOUR = re.compile("\033\\[(?:[0-9;]*;)?3[1-7]m")
+BYTES_VT100 = 960  # a second
+
+
+class Desk(contextlib.ExitStack):
+    """A sandbox, and terminals that watch it."""
+
+    def __init__(self, *options):
+        super().__init__()
+        self.folder = tempfile.mkdtemp()
+        self.callback(shutil.rmtree, self.folder, True)
+        self.count = 0
+        self.service = Sandbox(self.folder, "--seed", "1", *options)
+        self.callback(self.service.kill)
+        self.service.wait_ready()
+
+    def command(self, *arguments):
+        return [os.path.abspath(os.path.join(BUILD, "mini-stream")), "watch",
+                "--endpoints", self.service.endpoints, "--ca", self.service.ca,
+                "--client-id", "sandbox-client", *arguments]
+
+    def environment(self, **variables):
+        return environment_with(MINI_STREAM_CLIENT_SECRET="sandbox-secret",
+                                HOME=self.folder, **variables)
+
+    def watch(self, columns, rows, *arguments, **variables):
+        self.count += 1
+        folder = os.path.join(self.folder, str(self.count))
+        os.mkdir(folder)
+        terminal = Terminal(folder, self.command(*arguments), columns, rows,
+                            self.environment(**variables))
+        self.callback(terminal.close)
+        return terminal
+
+    def line(self, columns, rows, *arguments, error=None, **variables):
+        return Line(self.command(*arguments), columns, rows,
+                    self.environment(**variables), error)
+
+    def signal(self, number):
+        self.service.process.send_signal(number)
+        if number == signal.SIGSTOP:
+            self.callback(self.service.process.send_signal, signal.SIGCONT)
+
+    def fault(self, **faults):
+        status, _, body = self.service.fetch(
+            self.service.urls["base_url"] + "/sandbox/faults",
+            json.dumps(faults).encode())
+        check(status == 200, body)
+
+    def truth(self, market):
+        """The levels that the service has, the best first: bids, asks."""
+        _, _, body = self.service.fetch(
+            self.service.urls["base_url"] + "/sandbox/truth?market=" + market)
+        book = json.loads(body)
+        return [[(level["price"], level["amount"]) for level in book[side]]
+                for side in ("bids", "asks")]
+
+
+def ladder_of(lines):
+    """What a panel shows: rows (price, amount, total, bar) of asks and bids,
+    the best first, and the line between them."""
+    middle = next(i for i, line in enumerate(lines) if "spread" in line)
+
+    def rows(numbers):
+        found = []
+        for i in numbers:
+            match = LEVEL.fullmatch(lines[i])
+            if not match:
+                break
+            found.append(match.groups(""))
+        return found
+    return (rows(range(middle - 1, -1, -1)),
+            rows(range(middle + 1, len(lines))), lines[middle])
+
+
+def expected(levels, count):
+    """(price, amount, total) of the best levels."""
+    total = decimal.Decimal(0)
+    rows = []
+    for price, amount in levels[:count]:
+        total += decimal.Decimal(amount)
+        rows.append((price, amount, f"{total:f}"))
+    return rows
+
+
+def test_ladder_is_the_book():
+    """Prices, amounts and their sums in the market's own decimals, as the
+    service has them."""
+    with Desk("--rate", "1") as desk:
+        terminal = desk.watch(100, 40, "SOLUSD")
+        terminal.until_has("live", "spread")
+
+        def equal(_):
+            bids, asks = desk.truth("SOLUSD")
+            lines = [line[:59] for line in terminal.screen()]
+            shown_asks, shown_bids, middle = ladder_of(lines)
+            if not shown_asks or (
+                    expected(asks, len(shown_asks))
+                    != [row[:3] for row in shown_asks]
+                    or expected(bids, len(shown_bids))
+                    != [row[:3] for row in shown_bids]):
+                return None
+            spread = decimal.Decimal(asks[0][0]) - decimal.Decimal(bids[0][0])
+            check(f"spread {spread:f} " in middle, middle)
+            return shown_asks + shown_bids
+        rows = terminal.until("the service's book", equal)
+        check(len(rows) >= 30, rows)
+        check(any("price" in line and "amount" in line and "total" in line
+                  for line in terminal.screen()), "no headings")
+        # The longest bar is that of the largest amount.
+        rows.sort(key=lambda row: decimal.Decimal(row[1]))
+        check(len(rows[-1][3]) == max(len(row[3]) for row in rows), rows)
+        check(len(rows[0][3]) < len(rows[-1][3]), rows)
+
+
+def test_tape():
+    """Trades, the newest first, each with the way that the price went."""
+    with Desk("--rate", "50") as desk:
+        terminal = desk.watch(100, 40, "BTCUSD")
+        row = re.compile(r" (\d\d:\d\d:\d\d\.\d{3}) +([0-9.]+) "
+                         r"([\u25b2\u25bc ]) +([0-9.]+) *$")
+
+        def trades(_):
+            found = [match.groups() for line in terminal.screen()
+                     if (match := row.search(line))]
+            return found if len(found) >= 20 else None
+        rows = terminal.until("full of trades", trades)
+        times = [row[0] for row in rows]
+        check(times == sorted(times, reverse=True), times)
+        for new, old in zip(rows, rows[1:]):
+            way = (float(new[1]) > float(old[1])) - (
+                float(new[1]) < float(old[1]))
+            check(new[2] == " \u25b2\u25bc"[way], (new, old))
+            check(len(new[3].split(".")[1]) == 8, new)
+
+
+def panel_rows(lines):
+    """Without the rows whose figures go on."""
+    return [line.rstrip() for line in lines[2:-2]]
+
+
+def masked(lines):
+    """Without what a second makes of figures, and of the room beside them."""
+    return [re.sub(r"[ \u2500]+", " ", re.sub(r"[0-9]+", "0", line))
+            for line in lines]
+
+
+def test_sizes():
+    """Each size shows what fits, and after it nothing of another one is
+    left."""
+    sizes = [(60, 15), (80, 24), (200, 60), (20, 5), (1, 1), (120, 40),
+             (37, 3), (60, 60), (200, 15), (80, 24)]
+    with Desk() as desk:
+        terminal = desk.watch(80, 24, *MARKETS)
+        terminal.until_has("live")
+        time.sleep(2)
+        desk.signal(signal.SIGSTOP)  # what stands there stays
+        terminal.until_has("FROZEN")
+        for columns, rows in sizes:
+            terminal.resize(columns, rows)
+            time.sleep(0.6)
+            if columns < 60 or rows < 15:
+                continue
+            before = terminal.until_has("? keys").split("\n")
+            check(len(before) == rows, before)
+            check(before[0].startswith(" open, SILENT"), before[0])
+            check(before[-1].startswith(" q quit  ? keys"), before[-1])
+            check("no errors" in before[-2], before[-2])
+            check("FROZEN" in before[2], before[2])
+            terminal.keys("r")
+            time.sleep(0.4)
+            after = terminal.screen()
+            check(masked(before) == masked(after),
+                  "\n".join(before + ["--"] + after))
+        # At once, as a window that is dragged.
+        for i in range(60):
+            columns, rows = sizes[i % len(sizes)]
+            terminal.resize(columns + i % 7, rows + i % 5)
+        terminal.resize(100, 30)
+        desk.signal(signal.SIGCONT)
+        terminal.until_has("live", "no errors")
+        check(len(terminal.screen()) == 30, terminal.text())
+        terminal.keys("q")
+        check(terminal.ended() == 0, terminal.text())
+
+
+def test_any_keys():
+    """Keys and sizes as a cat on the keyboard chooses them."""
+    chance = random.Random(18)
+    keys = ["Left", "Right", "Up", "Down", "Tab", "BTab", "NPage", "PPage",
+            "Home", "End", "Enter", "Escape", "?", "p", "r", "+", "-", "0", "1",
+            "4", "9", "x", "F1", "C-l", "Space"]
+    with Desk("--rate", "100") as desk:
+        terminal = desk.watch(80, 24, *MARKETS)
+        terminal.until_has("live")
+        for _ in range(80):
+            terminal.keys(*chance.choices(keys, k=5))
+            if chance.random() < 0.3:
+                terminal.resize(chance.randint(1, 220), chance.randint(1, 70))
+        terminal.resize(80, 24)
+        terminal.until_has("connection 1")
+        terminal.keys("q")
+        check(terminal.ended() == 0, terminal.text())
+
+
+def test_terminal_is_given_back():
+    """However it ends, and with what it has seen on the usual screen."""
+    with Desk() as desk:
+        for name, end in {
+                "q": lambda terminal: terminal.keys("q"),
+                "Ctrl-C": lambda terminal: terminal.keys("C-c"),
+                "SIGTERM": lambda terminal: os.kill(terminal.pid(),
+                                                    signal.SIGTERM),
+                "SIGHUP": lambda terminal: os.kill(terminal.pid(),
+                                                   signal.SIGHUP)}.items():
+            terminal = desk.watch(80, 24, "BTCUSD", "ETHUSD")
+            terminal.until_has("live")
+            check(terminal.show("alternate_on") == "1", "no other screen")
+            check(terminal.show("cursor_flag") == "0", "a cursor")
+            end(terminal)
+            check(terminal.ended() == 0, f"{name}: {terminal.text()}")
+            check(terminal.show("cursor_flag") == "1", f"{name}: no cursor")
+            check(re.search(r"^market_data +[1-9]", terminal.text(), re.M),
+                  f"{name}: {terminal.text()}")
+
+
+def test_window_that_is_closed():
+    """Nobody is left to see it: it ends."""
+    with Desk() as desk:
+        terminal = desk.watch(80, 24, "BTCUSD")
+        terminal.until_has("live")
+        pid = terminal.pid()
+        terminal.close()
+        deadline = time.monotonic() + HANG_S
+        while os.path.exists(f"/proc/{pid}"):
+            check(time.monotonic() < deadline, "it goes on")
+            time.sleep(0.1)
+
+
+def test_stop_and_go_on():
+    """Ctrl-Z gives the terminal back, fg takes it again."""
+    with Desk() as desk:
+        os.mkdir(os.path.join(desk.folder, "shell"))
+        terminal = Terminal(os.path.join(desk.folder, "shell"),
+                            ["sh", "-i"], 80, 24, desk.environment())
+        desk.callback(terminal.close)
+        command = " ".join(desk.command("BTCUSD"))
+        terminal.until("a prompt", str.strip)
+        terminal.keys(command, "Enter")
+        terminal.until_has("live", "? keys")
+        terminal.keys("C-z")
+        terminal.until_has("Stopped")
+        check(terminal.show("alternate_on") == "0", terminal.text())
+        terminal.keys("stty -a", "Enter")
+        terminal.until_has(" icanon", " echo ")
+        terminal.keys("clear; fg", "Enter")
+        terminal.until_has("live", "? keys")
+        check(terminal.show("alternate_on") == "1", terminal.text())
+        check("Stopped" not in terminal.text(), terminal.text())
+        terminal.keys("q")
+        terminal.until_has("heartbeat", "errors: 0")
+
+
+def test_keys_are_shown():
+    with Desk() as desk:
+        for columns, rows in ((80, 24), (60, 15)):
+            terminal = desk.watch(columns, rows, "BTCUSD", "ETHUSD")
+            terminal.until_has("live")
+            terminal.keys("?")
+            terminal.until_has(" keys \u2500", "q, Ctrl-C", "hold the picture",
+                               "other markets", "coarser and finer")
+            terminal.keys("x")
+            terminal.until("left", lambda text: "q, Ctrl-C" not in text)
+            check("no errors" in terminal.text(), terminal.text())
+
+
+def test_pause():
+    """The picture is held, the stream goes on, and it is said."""
+    with Desk("--rate", "50") as desk:
+        terminal = desk.watch(80, 24, "BTCUSD", "ETHUSD")
+        terminal.until_has("live")
+        time.sleep(1)
+        terminal.keys("p")
+        terminal.until_has("PAUSED for 0 s", "PAUSED: the stream goes on")
+        held = panel_rows(terminal.screen())
+        terminal.until_has("PAUSED for 2 s")
+        check(panel_rows(terminal.screen()) == held, terminal.text())
+        check(re.search(r"[1-9][0-9]+ messages/s", terminal.text()),
+              terminal.text())
+        terminal.keys("p")
+        terminal.until("going on", lambda text: "PAUSED" not in text and
+                       panel_rows(text.split("\n")) != held)
+
+
+def test_frozen():
+    """An open stream on which nothing comes does not look like a live one."""
+    with Desk("--rate", "50") as desk:
+        terminal = desk.watch(80, 24, "BTCUSD", "ETHUSD")
+        terminal.until("beating", lambda text: re.search(
+            r"heartbeat +[0-9]\.[0-9] s.*up 00:00:0[3-9]", text, re.S) or
+            re.search(r"up 00:00:0[3-9]", text))
+        check("\u2588" in terminal.text(), "no bars")
+        desk.signal(signal.SIGSTOP)
+        terminal.until_has("BTCUSD  FROZEN 3 s", "ETHUSD  FROZEN 3 s",
+                           "open, SILENT for 3 s",
+                           "FROZEN: nothing received for 3 s")
+        text = terminal.until_has("BTCUSD  FROZEN 5 s")
+        check("\u2588" not in text, text)
+        colours = terminal.screen("-e")
+        level = next(line for line in colours if "0." in line and
+                     "95" in line and "top" not in line)
+        check("\033[2m" in level and not COLOUR.search(level), repr(level))
+        desk.signal(signal.SIGCONT)
+        text = terminal.until_has("BTCUSD live", "\u2588")
+        check("FROZEN" not in text and "SILENT" not in text, text)
+
+
+def test_countdown():
+    """After a loss: stale books, why, since when, and when it goes on."""
+    with Desk() as desk:
+        terminal = desk.watch(100, 30, "BTCUSD", "ETHUSD")
+        terminal.until_has("live")
+        desk.service.process.kill()
+        terminal.until_has("BTCUSD  STALE", "ETHUSD  STALE",
+                           "connection lost", "live 0/2", "s ago")
+        check("no errors" not in terminal.text(), terminal.text())
+        first = terminal.until("counting from 3 or more", lambda text: (
+            match := re.search(r"^ next attempt in (\d+) s", text))
+            and int(match[1]) >= 3 and int(match[1]))
+        for left in range(first - 1, 0, -1):
+            terminal.until_has(f" next attempt in {left} s")
+        stale = int(re.search(r"STALE for (\d+) s: connection lost",
+                              terminal.text())[1])
+        check(stale >= first - 1, terminal.text())
+        check("connection refused" in terminal.text(), terminal.text())
+        terminal.keys("q")
+        terminal.ended()
+
+
+def test_refused():
+    """A refused subscription is named, and nothing says that all is well."""
+    with Desk() as desk:
+        terminal = desk.watch(100, 30, "BTCUSD", "NOSUCH")
+        text = terminal.until_has("BTCUSD live", "NOSUCH  REFUSED",
+                                  " 3 subscriptions refused ", "NOSUCH: ",
+                                  "live 1/2", "market_data.top_of_book:")
+        check("no errors" not in text, text)
+        terminal.keys("q")
+        check(terminal.ended() == 6, terminal.text())
+        # With nothing else it ends at once, and says so where it can be read.
+        terminal = desk.watch(100, 30, "NOSUCH")
+        check(terminal.ended() == 6, terminal.text())
+        check("of NOSUCH was refused: UNKNOWN" in terminal.text(),
+              terminal.text())
+
+
+def test_scrolling_stops_at_the_ends():
+    with Desk("--markets", "30") as desk:
+        names = MARKETS + [f"M{i}" for i in range(5, 31)]
+        terminal = desk.watch(60, 15, *names)
+        terminal.until_has("market 1 of 30", "BTCUSD live")
+        terminal.keys("Left")
+        terminal.keys("Right", "Right")
+        terminal.until_has("market 3 of 30", "SOLUSD live")
+        terminal.keys("BTab")
+        terminal.until_has("market 2 of 30", "ETHUSD live")
+        for _ in range(35):
+            terminal.keys("Right")
+        terminal.until_has("market 30 of 30", "M30 live")
+        terminal.keys("Right")
+        time.sleep(0.5)
+        terminal.until_has("market 30 of 30", "M30 live")
+        terminal.keys("Home")
+        terminal.until_has("market 1 of 30")
+        terminal.resize(120, 40)
+        terminal.until_has("markets 1-6 of 30", "M6 live")
+        terminal.keys("NPage")
+        terminal.until_has("markets 7-12 of 30")
+        terminal.keys("Down")
+        terminal.until_has("markets 10-15 of 30")
+        for _ in range(9):
+            terminal.keys("NPage", "Tab")
+        terminal.until_has("markets 25-30 of 30", "M30 live")
+        terminal.keys("Enter")
+        terminal.until_has("market 25 of 30")
+        terminal.keys("Enter")
+        terminal.until_has("markets 25-30 of 30")
+        terminal.keys("2")
+        text = terminal.until_has("market 2 of 30", "ETHUSD live")
+        check("BTCUSD" not in text, text)
+
+
+def test_steps_of_price():
+    """Levels that are put together: bids down, asks up, nothing lost."""
+    with Desk("--rate", "1") as desk:
+        terminal = desk.watch(87, 60, "BTCUSD")
+        terminal.until_has("live", "spread")
+        terminal.keys("+", "+", "+")  # 10.00
+
+        def equal(_):
+            sides = desk.truth("BTCUSD")
+            sums = [{}, {}]
+            for side, levels in enumerate(sides):
+                for price, amount in levels[:90]:
+                    step = int(decimal.Decimal(price) // 10 * 10)
+                    if side == 1 and step != decimal.Decimal(price):
+                        step += 10
+                    sums[side][str(step)] = decimal.Decimal(amount) + (
+                        sums[side].get(str(step), 0))
+            asks, bids, _ = ladder_of(terminal.screen())
+            shown = [[(row[0], decimal.Decimal(row[1])) for row in rows[:4]]
+                     for rows in (bids, asks)]
+            return shown == [list(side.items())[:4] for side in sums]
+        terminal.until("the book in steps of 10", equal)
+        terminal.keys("-", "-", "-")
+        terminal.until("exact again", lambda text: re.search(
+            r"^ 9\d{4}\.\d\d 0\.\d{8} ", text, re.M))
+
+
+def test_colours():
+    """NO_COLOR switches them off, unless it is empty."""
+    with Desk() as desk:
+        for variables, has in (({}, True), ({"NO_COLOR": ""}, True),
+                               ({"NO_COLOR": "1"}, False)):
+            terminal = desk.watch(80, 24, "BTCUSD", **variables)
+            terminal.until_has("live", "spread")
+            text = "\n".join(terminal.screen("-e"))
+            check(bool(COLOUR.search(text)) == has, (variables, text))
+
+
+def test_slow_terminal():
+    """A vt100 has 960 bytes a second at most, and another one what is asked
+    for; what stands there is whole all the same."""
+    with Desk("--rate", "100") as desk:
+        for term, options, most in (
+                ("vt100", [], BYTES_VT100),
+                ("xterm-256color", ["--terminal-rate", "2000"], 2000)):
+            line = desk.line(80, 24, "BTCUSD", "ETHUSD", *options, TERM=term)
+            text = line.read(8)
+            rate = line.most_in_a_second()
+            check(line.close() == 0, line.process.returncode)
+            check(most / 2 < rate <= most, f"{term}: {rate} bytes in a second")
+            check(all(part in text for part in (
+                b"BTCUSD", b"ETHUSD", b"executions", b"? keys")), text)
+            if term == "vt100":
+                check(max(text) < 128, "beyond ASCII")
+                check(not COLOUR.search(text.decode()), "colours")
+
+
+def test_refused_terminals():
+    """One line that says what is wrong, and the exit code of arguments."""
+    with Desk() as desk:
+        for variables, said in (
+                ({"TERM": "dumb"}, b"TERM=dumb: such a terminal cannot"),
+                ({}, b"TERM=: no terminal of this kind is known"),
+                ({"TERM": "no-such"}, b"TERM=no-such: no terminal of this")):
+            environment = desk.environment(**variables)
+            if "TERM" not in variables:
+                environment.pop("TERM", None)
+            line = Line(desk.command("BTCUSD"), 80, 24, environment)
+            text = line.read()
+            line.process.wait(HANG_S)
+            check(line.process.returncode == 2, line.process.returncode)
+            check(text.startswith(b"mini-stream: " + said), text)
+            check(text.count(b"\n") == 1 and b"\033" not in text, text)
+        result = subprocess.run(desk.command("BTCUSD"), text=True, check=False,
+                                env=desk.environment(TERM="xterm"),
+                                stdin=subprocess.DEVNULL, capture_output=True,
+                                timeout=HANG_S)
+        check(result.returncode == 2 and result.stdout == "", result)
+        check(result.stderr == "mini-stream: standard output is no terminal: "
+              "`mini-stream stream' writes lines\n", result)
+        terminal = desk.watch(80, 24, "BTCUSD", "--verbose")
+        check(terminal.ended() == 2, terminal.text())
+        check("--verbose writes to standard error" in terminal.text(),
+              terminal.text())
+
+
+def test_text_of_the_network():
+    """What a service says is shown, and obeyed by no terminal."""
+    with Desk() as desk:
+        line = desk.line(100, 30, "BTCUSD", TERM="xterm-256color")
+        line.read(3)
+        desk.fault(close={"code": 3000, "reason": "\033]0;evil\007\u202eX"})
+        text = line.read(3)
+        check(line.close() == 0, line.process.returncode)
+        check(b"closed by the service" in text and b"]0;evil" in text, text)
+        check(b"\033]0;" not in text and "\u202e".encode() not in text, "evil")
+
+
+def test_pair():
+    """Both connections are shown, and a trade of both stands there once."""
+    with Desk() as desk:
+        terminal = desk.watch(100, 40, "BTCUSD", "--hot-standby")
+        terminal.until_has("leads A: open", "B: open", "up 00:00:04")
+        trades = re.findall(r" \d\d:\d\d:\d\d\.\d{3} .*", terminal.text())
+        check(len(trades) >= 3, terminal.text())
+        exact = [re.sub(r"[\u25b2\u25bc ]+", " ", row) for row in trades]
+        check(len(set(exact)) == len(exact), trades)
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), 3))
