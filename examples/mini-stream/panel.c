@@ -5,7 +5,6 @@
  */
 #include "panel.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,34 +33,33 @@ static struct verdict panel_verdict(struct panel *panel,
     const char *reason = mst_book_reason_name(mst_book_reason(market->book));
     uint64_t silent_ms = board_silent_ms(board, market->object, now_ms);
     struct verdict verdict = {"live", "", DRAW_GOOD, false};
-    uint64_t s;
+    char span[TEXT_SPAN_LEN];
 
     if (state != panel->state || panel->since_ms == 0) {
         panel->state = state;
         panel->since_ms = now_ms;
     }
-    s = (now_ms - panel->since_ms) / 1000;
+    text_span(now_ms - panel->since_ms, span);
     if (!board_wants(board, MST_MARKET_DATA)) {
         verdict.word[0] = '\0';
     } else if (market->refused[MST_MARKET_DATA][0] != '\0') {
         verdict = (struct verdict){"REFUSED", "", DRAW_ALERT, true};
     } else if (state == MST_BOOK_STALE) {
         verdict = (struct verdict){"", "", DRAW_ALERT, true};
-        snprintf(verdict.word, sizeof verdict.word, "STALE %" PRIu64 " s", s);
-        snprintf(verdict.notice, sizeof verdict.notice,
-                 "STALE for %" PRIu64 " s: %s", s, reason);
+        snprintf(verdict.word, sizeof verdict.word, "STALE %s", span);
+        snprintf(verdict.notice, sizeof verdict.notice, "STALE for %s: %s",
+                 span, reason);
     } else if (state != MST_BOOK_LIVE) {
         verdict = (struct verdict){"", "", DRAW_WARN, false};
-        snprintf(verdict.word, sizeof verdict.word, "waiting %" PRIu64 " s", s);
+        snprintf(verdict.word, sizeof verdict.word, "waiting %s", span);
     }
     /* Silence says nothing about what is known to be wrong. */
     if (silent_ms > 0 && !verdict.faint) {
         verdict = (struct verdict){"", "", DRAW_ALERT, true};
-        snprintf(verdict.word, sizeof verdict.word, "FROZEN %" PRIu64 " s",
-                 silent_ms / 1000);
+        text_span(silent_ms, span);
+        snprintf(verdict.word, sizeof verdict.word, "FROZEN %s", span);
         snprintf(verdict.notice, sizeof verdict.notice,
-                 "FROZEN: nothing received for %" PRIu64 " s",
-                 silent_ms / 1000);
+                 "FROZEN: nothing received for %s", span);
     }
     return verdict;
 }
@@ -74,6 +72,7 @@ static void panel_title(const struct board_market *market,
     size_t asks = mst_book_depth(market->book, MST_ASK);
     int x = area.x + 1;
     int end = area.x + area.width;
+    char span[TEXT_SPAN_LEN];
     char text[64] = "";
 
     draw_line(area.y, area.x, area.width);
@@ -84,8 +83,8 @@ static void panel_title(const struct board_market *market,
                          verdict->word);
     }
     if (!verdict->faint && quiet_ms >= QUIET_MS) {
-        snprintf(text, sizeof text, " quiet for %" PRIu64 " s ",
-                 quiet_ms / 1000);
+        snprintf(text, sizeof text, " quiet for %s ",
+                 text_span(quiet_ms, span));
     } else if (bids + asks > 0) {
         snprintf(text, sizeof text, " %zu bids, %zu asks ", bids, asks);
     }

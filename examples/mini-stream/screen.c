@@ -44,11 +44,14 @@ static struct {
     int kept_stderr, real_stderr; /* -1: as it is */
 } screen = {.kept_stderr = -1, .real_stderr = -1};
 
-static volatile sig_atomic_t stops;
+static volatile sig_atomic_t stops, continues;
 
 static void screen_signal(int number) {
-    (void)number;
-    stops = 1;
+    if (number == SIGTSTP) {
+        stops = 1;
+    } else {
+        continues = 1;
+    }
 }
 
 /* Ctrl-Z, unless whoever started the program will have none of it. */
@@ -56,6 +59,7 @@ static void screen_catch_stop(void) {
     struct sigaction action = {.sa_handler = screen_signal}, before;
 
     sigemptyset(&action.sa_mask);
+    sigaction(SIGCONT, &action, NULL);
     sigaction(SIGTSTP, NULL, &before);
     if (before.sa_handler != SIG_IGN) {
         sigaction(SIGTSTP, &action, NULL);
@@ -267,14 +271,18 @@ static void screen_leave(void) {
 }
 
 bool screen_stop(void) {
-    if (!stops) {
+    if (!stops && !continues) {
         return false;
     }
-    stops = 0;
-    screen_leave();
-    signal(SIGTSTP, SIG_DFL);
-    raise(SIGTSTP);
-    screen_catch_stop();
+    if (stops) {
+        stops = 0;
+        screen_leave();
+        signal(SIGTSTP, SIG_DFL);
+        raise(SIGTSTP);
+        screen_catch_stop();
+    }
+    continues = 0;
+    dup2(STDOUT_FILENO, fileno(screen.file));
     reset_prog_mode();
     dup2(screen.picture, fileno(screen.file));
     screen_renew();

@@ -35,7 +35,8 @@ bool screen_resize(void);
 void screen_renew(void);
 
 /* Gives the terminal back while the program is stopped (Ctrl-Z), if it was
- * asked to be. Returns whether it was. */
+ * asked to be, and takes it again whenever it goes on. Returns whether it
+ * does. */
 bool screen_stop(void);
 
 /* Gives the terminal back, and writes what standard error kept; legal at any

@@ -35,11 +35,12 @@ static void link_words(const struct board *board, const struct status *status,
         [MST_STATE_CLOSING] = "closing"};
     enum mst_state state = mst_link_state(status->clients->links[link]);
     uint64_t retry_ms = board->retry_ms[link];
+    char span[TEXT_SPAN_LEN];
     const char *target = strstr(words[state], "%s");
 
     if (state == MST_STATE_WAIT && retry_ms > status->now_ms) {
-        snprintf(out, TEXT_LEN, "next attempt in %" PRIu64 " s",
-                 (retry_ms - status->now_ms + 999) / 1000);
+        snprintf(out, TEXT_LEN, "next attempt in %s",
+                 text_span(retry_ms - status->now_ms + 999, span));
     } else if (target) {
         snprintf(out, TEXT_LEN, "%.*s%s%s", (int)(target - words[state]),
                  words[state], text_target(link), target + 2);
@@ -81,6 +82,7 @@ static enum draw_style status_state(const struct board *board,
                                     char out[TEXT_LEN]) {
     uint64_t silent_ms;
     size_t open = status_open(board, status->now_ms, &silent_ms);
+    char span[TEXT_SPAN_LEN];
 
     if (status->closing) {
         snprintf(out, TEXT_LEN, "closing");
@@ -95,8 +97,8 @@ static enum draw_style status_state(const struct board *board,
         return DRAW_BAD;
     }
     if (silent_ms > 0) {
-        snprintf(out, TEXT_LEN, "open, SILENT for %" PRIu64 " s",
-                 silent_ms / 1000);
+        snprintf(out, TEXT_LEN, "open, SILENT for %s",
+                 text_span(silent_ms, span));
         return DRAW_BAD;
     }
     snprintf(out, TEXT_LEN, "open");
@@ -106,15 +108,16 @@ static enum draw_style status_state(const struct board *board,
 static void status_bar(const struct board *board, const struct status *status) {
     char state[TEXT_LEN];
     char text[TEXT_LEN] = "";
+    char span[TEXT_SPAN_LEN];
     enum draw_style style = status_state(board, status, state);
     int used, right = 0;
 
     draw_fill(0, 0, COLS, DRAW_HEADER);
     used = draw_format(0, 0, COLS, style, " %s ", state);
     if (status->paused_ms > 0) {
-        used += draw_format(0, used, COLS - used, DRAW_BAD,
-                            "  PAUSED for %" PRIu64 " s ",
-                            (status->now_ms - status->paused_ms) / 1000);
+        used +=
+            draw_format(0, used, COLS - used, DRAW_BAD, "  PAUSED for %s ",
+                        text_span(status->now_ms - status->paused_ms, span));
     }
     if (board->opened_ms) {
         uint64_t s = (status->now_ms - board->opened_ms) / 1000;
@@ -284,14 +287,15 @@ static void footer_refused(const struct board *board, int row) {
 
 static void footer_error(const struct board *board, const struct status *status,
                          int row) {
-    uint64_t s = (status->now_ms - board->error_ms) / 1000;
+    char span[TEXT_SPAN_LEN];
     uint64_t silent_ms;
     bool over =
         status_open(board, status->now_ms, &silent_ms) == board->object_count;
     int x = 1;
 
     x += draw_format(row, x, COLS - x, over ? DRAW_FAINT : DRAW_ALERT,
-                     over ? "%" PRIu64 " s ago: " : " %" PRIu64 " s ago ", s);
+                     over ? "%s ago: " : " %s ago ",
+                     text_span(status->now_ms - board->error_ms, span));
     x += !over;
     draw_text(row, x, COLS - x, over ? DRAW_NORMAL : DRAW_BAD,
               board->error_text);

@@ -30,6 +30,21 @@ void text_time_ns(int64_t ns, char out[MST_TIME_TEXT_LEN]) {
     mst_time_format(ns < 0 ? 0 : ns, out);
 }
 
+const char *text_span(uint64_t ms, char out[TEXT_SPAN_LEN]) {
+    static const struct {
+        const char *name;
+        uint64_t ms;
+    } units[] = {{"d", 86400000}, {"h", 3600000}, {"min", 60000}, {"s", 1000}};
+    size_t i = 0;
+
+    while (units[i].ms > 1000 && ms < 2 * units[i].ms) {
+        ++i;
+    }
+    snprintf(out, TEXT_SPAN_LEN, "%" PRIu64 " %s", ms / units[i].ms,
+             units[i].name);
+    return out;
+}
+
 void text_decimal(struct mst_decimal value, int places,
                   char out[TEXT_DECIMAL_LEN]) {
     size_t len = mst_decimal_format(value, out);

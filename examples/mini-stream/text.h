@@ -23,6 +23,12 @@ void text_time_ns(int64_t ns, char out[MST_TIME_TEXT_LEN]);
 /* Writes the wall clock's time. */
 void text_now(char out[TEXT_TIME_LEN]);
 
+/* Bytes that hold any text_span() and a NUL. */
+#define TEXT_SPAN_LEN 24
+
+/* Writes how long something takes or was, in a unit that suits: "12 s". */
+const char *text_span(uint64_t ms, char out[TEXT_SPAN_LEN]);
+
 /* Decimals that a number is filled up to, at most. */
 #define TEXT_PLACES_MAX 18
 #define TEXT_DECIMAL_LEN (MST_DECIMAL_TEXT_LEN + TEXT_PLACES_MAX + 1)

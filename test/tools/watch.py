@@ -16,10 +16,12 @@ import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, run_all,
@@ -119,7 +121,7 @@ def test_ladder_is_the_book():
     service has them."""
     with Desk("--rate", "1") as desk:
         terminal = desk.watch(100, 40, "SOLUSD")
-        terminal.until_has("live", "spread")
+        terminal.until_has("SOLUSD live", "spread")
 
         def equal(_):
             bids, asks = desk.truth("SOLUSD")
@@ -138,10 +140,14 @@ def test_ladder_is_the_book():
         check(len(rows) >= 30, rows)
         check(any("price" in line and "amount" in line and "total" in line
                   for line in terminal.screen()), "no headings")
-        # The longest bar is that of the largest amount.
-        rows.sort(key=lambda row: decimal.Decimal(row[1]))
-        check(len(rows[-1][3]) == max(len(row[3]) for row in rows), rows)
-        check(len(rows[0][3]) < len(rows[-1][3]), rows)
+        # Bars are to scale, and the longest one fills the panel.
+        most = max(decimal.Decimal(row[1]) for row in rows)
+        width = max(len(row[3]) for row in rows)
+        for _, amount, _, bar in rows:
+            check(abs(len(bar) - decimal.Decimal(amount) / most * width) <= 1,
+                  rows)
+        check(any(line[:59].endswith("\u2588") and len(line) >= 59
+                  for line in terminal.screen()), rows)
 
 
 def test_tape():
@@ -183,7 +189,7 @@ def test_sizes():
              (37, 3), (60, 60), (200, 15), (80, 24)]
     with Desk() as desk:
         terminal = desk.watch(80, 24, *MARKETS)
-        terminal.until_has("live")
+        terminal.until_has("BTCUSD live")
         time.sleep(2)
         desk.signal(signal.SIGSTOP)  # what stands there stays
         terminal.until_has("FROZEN")
@@ -198,6 +204,11 @@ def test_sizes():
             check(before[-1].startswith(" q quit  ? keys"), before[-1])
             check("no errors" in before[-2], before[-2])
             check("FROZEN" in before[2], before[2])
+            text = "\n".join(before)
+            for part in [f"\u2500 {market} " for market in MARKETS] + [
+                    "? keys", "no errors", "connection 1"]:
+                check(text.count(part) <= 1, f"{part} twice:\n{text}")
+            check(text.count("executions") == text.count("FROZEN:"), text)
             terminal.keys("r")
             time.sleep(0.4)
             after = terminal.screen()
@@ -209,7 +220,7 @@ def test_sizes():
             terminal.resize(columns + i % 7, rows + i % 5)
         terminal.resize(100, 30)
         desk.signal(signal.SIGCONT)
-        terminal.until_has("live", "no errors")
+        terminal.until_has("BTCUSD live", "no errors")
         check(len(terminal.screen()) == 30, terminal.text())
         terminal.keys("q")
         check(terminal.ended() == 0, terminal.text())
@@ -223,11 +234,12 @@ def test_any_keys():
             "4", "9", "x", "F1", "C-l", "Space"]
     with Desk("--rate", "100") as desk:
         terminal = desk.watch(80, 24, *MARKETS)
-        terminal.until_has("live")
+        terminal.until_has("BTCUSD live")
         for _ in range(80):
             terminal.keys(*chance.choices(keys, k=5))
             if chance.random() < 0.3:
                 terminal.resize(chance.randint(1, 220), chance.randint(1, 70))
+                time.sleep(0.1)  # long enough to be seen
         terminal.resize(80, 24)
         terminal.until_has("connection 1")
         terminal.keys("q")
@@ -245,7 +257,7 @@ def test_terminal_is_given_back():
                 "SIGHUP": lambda terminal: os.kill(terminal.pid(),
                                                    signal.SIGHUP)}.items():
             terminal = desk.watch(80, 24, "BTCUSD", "ETHUSD")
-            terminal.until_has("live")
+            terminal.until_has("BTCUSD live")
             check(terminal.show("alternate_on") == "1", "no other screen")
             check(terminal.show("cursor_flag") == "0", "a cursor")
             end(terminal)
@@ -259,7 +271,7 @@ def test_window_that_is_closed():
     """Nobody is left to see it: it ends."""
     with Desk() as desk:
         terminal = desk.watch(80, 24, "BTCUSD")
-        terminal.until_has("live")
+        terminal.until_has("BTCUSD live")
         pid = terminal.pid()
         terminal.close()
         deadline = time.monotonic() + HANG_S
@@ -278,14 +290,14 @@ def test_stop_and_go_on():
         command = " ".join(desk.command("BTCUSD"))
         terminal.until("a prompt", str.strip)
         terminal.keys(command, "Enter")
-        terminal.until_has("live", "? keys")
+        terminal.until_has("BTCUSD live", "? keys")
         terminal.keys("C-z")
         terminal.until_has("Stopped")
         check(terminal.show("alternate_on") == "0", terminal.text())
         terminal.keys("stty -a", "Enter")
         terminal.until_has(" icanon", " echo ")
         terminal.keys("clear; fg", "Enter")
-        terminal.until_has("live", "? keys")
+        terminal.until_has("BTCUSD live", "? keys")
         check(terminal.show("alternate_on") == "1", terminal.text())
         check("Stopped" not in terminal.text(), terminal.text())
         terminal.keys("q")
@@ -296,7 +308,7 @@ def test_keys_are_shown():
     with Desk() as desk:
         for columns, rows in ((80, 24), (60, 15)):
             terminal = desk.watch(columns, rows, "BTCUSD", "ETHUSD")
-            terminal.until_has("live")
+            terminal.until_has("BTCUSD live")
             terminal.keys("?")
             terminal.until_has(" keys \u2500", "q, Ctrl-C", "hold the picture",
                                "other markets", "coarser and finer")
@@ -309,7 +321,7 @@ def test_pause():
     """The picture is held, the stream goes on, and it is said."""
     with Desk("--rate", "50") as desk:
         terminal = desk.watch(80, 24, "BTCUSD", "ETHUSD")
-        terminal.until_has("live")
+        terminal.until_has("BTCUSD live")
         time.sleep(1)
         terminal.keys("p")
         terminal.until_has("PAUSED for 0 s", "PAUSED: the stream goes on")
@@ -350,7 +362,7 @@ def test_countdown():
     """After a loss: stale books, why, since when, and when it goes on."""
     with Desk() as desk:
         terminal = desk.watch(100, 30, "BTCUSD", "ETHUSD")
-        terminal.until_has("live")
+        terminal.until_has("BTCUSD live")
         desk.service.process.kill()
         terminal.until_has("BTCUSD  STALE", "ETHUSD  STALE",
                            "connection lost", "live 0/2", "s ago")
@@ -425,7 +437,7 @@ def test_steps_of_price():
     """Levels that are put together: bids down, asks up, nothing lost."""
     with Desk("--rate", "1") as desk:
         terminal = desk.watch(87, 60, "BTCUSD")
-        terminal.until_has("live", "spread")
+        terminal.until_has("BTCUSD live", "spread")
         terminal.keys("+", "+", "+")  # 10.00
 
         def equal(_):
@@ -454,7 +466,7 @@ def test_colours():
         for variables, has in (({}, True), ({"NO_COLOR": ""}, True),
                                ({"NO_COLOR": "1"}, False)):
             terminal = desk.watch(80, 24, "BTCUSD", **variables)
-            terminal.until_has("live", "spread")
+            terminal.until_has("BTCUSD live", "spread")
             text = "\n".join(terminal.screen("-e"))
             check(bool(COLOUR.search(text)) == has, (variables, text))
 
@@ -476,6 +488,29 @@ def test_slow_terminal():
             if term == "vt100":
                 check(max(text) < 128, "beyond ASCII")
                 check(not COLOUR.search(text.decode()), "colours")
+
+
+def messages_of(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics",
+                                timeout=5) as reply:
+        return int(re.search(rb"^mini_stream_messages_total (\d+)",
+                             reply.read(), re.M)[1])
+
+
+def test_terminal_that_takes_nothing():
+    """Nobody reads what is drawn, as after Ctrl-S: the stream goes on."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with Desk("--rate", "200") as desk:
+        line = desk.line(200, 60, "BTCUSD", "--metrics", str(port),
+                         TERM="xterm-256color")
+        time.sleep(6)  # the line between them is full by then
+        before = messages_of(port)
+        time.sleep(2)
+        check(messages_of(port) > before + 200, "the stream waits")
+        text = line.read(2)
+        check(b"BTCUSD" in text and len(text) > 4000, len(text))
+        check(line.close() == 0, line.process.returncode)
 
 
 def test_refused_terminals():
@@ -523,11 +558,21 @@ def test_pair():
     """Both connections are shown, and a trade of both stands there once."""
     with Desk() as desk:
         terminal = desk.watch(100, 40, "BTCUSD", "--hot-standby")
-        terminal.until_has("leads A: open", "B: open", "up 00:00:04")
+        terminal.until_has("leads A: open", " B: open")
+        time.sleep(4)
         trades = re.findall(r" \d\d:\d\d:\d\d\.\d{3} .*", terminal.text())
         check(len(trades) >= 3, terminal.text())
         exact = [re.sub(r"[\u25b2\u25bc ]+", " ", row) for row in trades]
         check(len(set(exact)) == len(exact), trades)
+        # The leader's connection is lost: the other one takes over at once.
+        for _ in range(20):
+            desk.fault(reset={"at": "stream", "count": 1})
+            time.sleep(0.5)
+            text = terminal.text()
+            if "leads B: " in text:
+                break
+        check("leads B: open" in text, text)
+        terminal.until_has("A: open   leads B: open", "BTCUSD live")
 
 
 if __name__ == "__main__":
