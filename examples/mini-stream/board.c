@@ -67,7 +67,7 @@ int board_init(struct board *board, const char *const *names, size_t count,
     board->market_count = count;
     board->object_count = plan->count;
     for (size_t i = 0; i < plan->count; ++i) {
-        board->objects[i].leader = (int)(plan->pairs ? 2 * i : i);
+        board->objects[i].leads = (int)(plan->pairs ? 2 * i : i);
     }
     return board_markets(board, names, levels, plan);
 }
@@ -284,7 +284,7 @@ static void board_closed(struct board *board, size_t number,
 
 /* Another link leads: so do its books. */
 static void board_leader(struct board *board, size_t number, int link) {
-    board->objects[number].leader = link;
+    board->objects[number].leads = link;
     for (size_t i = 0; i < board->market_count; ++i) {
         struct board_market *market = &board->markets[i];
         struct mst_book *book =

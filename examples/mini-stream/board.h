@@ -52,7 +52,7 @@ struct board_object {
     unsigned open;    /* of its links */
     bool was_open;    /* ever */
     uint64_t lost_ns; /* when the last of its links closed; 0: not since */
-    int leader;       /* the link whose data are shown */
+    int leads;        /* the link whose data are shown */
     /* Monotonic ms: its last message, its last heartbeat, and how long after
      * the one before that came; 0: none yet. */
     uint64_t heard_ms, beat_ms, beat_gap_ms;

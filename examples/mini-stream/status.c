@@ -239,7 +239,7 @@ static void status_pair(const struct board *board, const struct status *status,
         return;
     }
     for (int link = 0; link < 2; ++link) {
-        bool leads = board->objects[0].leader == link;
+        bool leads = board->objects[0].leads == link;
         char text[TEXT_LEN];
 
         link_words(board, status, link, text);
