@@ -118,7 +118,7 @@ const struct board_trade *board_trade(const struct board_market *market,
 
 /* For how long the object of a market is silent though a link of it is open: 0
  * as long as that may be as it should. */
-uint64_t board_silent_ms(const struct board *board, size_t object,
+uint64_t board_silent_ms(const struct board *board, size_t number,
                          uint64_t now_ms);
 
 /* How many subscriptions are wanted, and how many stand refused. */

@@ -13,6 +13,8 @@
 
 /* Panels from this width on have the trades beside the book. */
 #define WIDE 88
+#define TAPE_WIDTH 40
+#define BOOK_WIDTH 110 /* at most: bars need no more */
 
 /* Of a time of day with milliseconds. */
 #define CLOCK_WIDTH 12
@@ -271,8 +273,9 @@ static void panel_body(struct panel *panel, const struct board *board,
     struct draw_area trades = area;
 
     if (has_book && has_trades && area.width >= WIDE) {
-        trades.width = 40;
+        trades.width = TAPE_WIDTH;
         book.width = area.width - trades.width - 1;
+        book.width = book.width > BOOK_WIDTH ? BOOK_WIDTH : book.width;
         trades.x = book.x + book.width + 1;
     } else if (has_book && has_trades && area.height >= 8) {
         /* A quarter for the trades, and what the book does not use. */

@@ -110,6 +110,7 @@ static void status_bar(const struct board *board, const struct status *status) {
     char text[TEXT_LEN] = "";
     char span[TEXT_SPAN_LEN];
     enum draw_style style = status_state(board, status, state);
+    int host = (int)strcspn(status->service, "/");
     int used, right = 0;
 
     draw_fill(0, 0, COLS, DRAW_HEADER);
@@ -129,8 +130,12 @@ static void status_bar(const struct board *board, const struct status *status) {
     }
     if (COLS - used > right) {
         draw_right(0, COLS - right, right, DRAW_HEADER, text);
-        draw_format(0, used, COLS - used - right, DRAW_HEADER, " %.*s",
-                    (int)strcspn(status->service, "/"), status->service);
+    } else {
+        right = 0;
+    }
+    if (COLS - used - right > host) {
+        draw_format(0, used, host + 1, DRAW_HEADER, " %.*s", host,
+                    status->service);
     }
 }
 

@@ -92,7 +92,7 @@ static void view_panels(struct view *view, int top, int height,
     }
     grid = view_grid(view, height);
     view->across = (size_t)grid.across;
-    view->shown = (size_t)(grid.across * grid.down);
+    view->shown = view->across * (size_t)grid.down;
     /* None is scrolled away for an empty place. */
     if (view->first + view->shown > board->market_count) {
         view->first = board->market_count > view->shown
