@@ -27,12 +27,28 @@ struct verdict {
     bool faint;
 };
 
+/* The state of the book, or, where there is none, of the connection. */
+static enum mst_book_state panel_state(const struct board *board,
+                                       const struct board_market *market) {
+    const struct board_object *object = &board->objects[market->object];
+
+    if (board_wants(board, MST_MARKET_DATA)) {
+        return mst_book_state(market->book);
+    }
+    return object->open > 0   ? MST_BOOK_LIVE
+           : object->was_open ? MST_BOOK_STALE
+                              : MST_BOOK_EMPTY;
+}
+
 static struct verdict panel_verdict(struct panel *panel,
                                     const struct board *board,
                                     const struct board_market *market,
                                     uint64_t now_ms) {
-    enum mst_book_state state = mst_book_state(market->book);
-    const char *reason = mst_book_reason_name(mst_book_reason(market->book));
+    enum mst_book_state state = panel_state(board, market);
+    const char *reason =
+        board_wants(board, MST_MARKET_DATA)
+            ? mst_book_reason_name(mst_book_reason(market->book))
+            : mst_book_reason_name(MST_BOOK_RECONNECT);
     uint64_t silent_ms = board_silent_ms(board, market->object, now_ms);
     struct verdict verdict = {"live", "", DRAW_GOOD, false};
     char span[TEXT_SPAN_LEN];
@@ -42,9 +58,7 @@ static struct verdict panel_verdict(struct panel *panel,
         panel->since_ms = now_ms;
     }
     text_span(now_ms - panel->since_ms, span);
-    if (!board_wants(board, MST_MARKET_DATA)) {
-        verdict.word[0] = '\0';
-    } else if (market->refused[MST_MARKET_DATA][0] != '\0') {
+    if (market->refused[MST_MARKET_DATA][0] != '\0') {
         verdict = (struct verdict){"REFUSED", "", DRAW_ALERT, true};
     } else if (state == MST_BOOK_STALE) {
         verdict = (struct verdict){"", "", DRAW_ALERT, true};
@@ -79,11 +93,9 @@ static void panel_title(const struct board_market *market,
 
     draw_line(area.y, area.x, area.width);
     x += draw_format(area.y, x, end - x, DRAW_TITLE, " %s ", market->name);
-    if (verdict->word[0] != '\0') {
-        x += draw_format(area.y, x, end - x, verdict->style,
-                         verdict->style == DRAW_ALERT ? " %s " : "%s ",
-                         verdict->word);
-    }
+    x += draw_format(area.y, x, end - x, verdict->style,
+                     verdict->style == DRAW_ALERT ? " %s " : "%s ",
+                     verdict->word);
     if (!verdict->faint && quiet_ms >= QUIET_MS) {
         snprintf(text, sizeof text, " quiet for %s ",
                  text_span(quiet_ms, span));
@@ -292,10 +304,19 @@ static void panel_body(struct panel *panel, const struct board *board,
     }
 }
 
+int panel_height(const struct board *board) {
+    if (board_wants(board, MST_MARKET_DATA)) {
+        return 14;
+    }
+    return 2 + (board_wants(board, MST_TOP_OF_BOOK) ? 1 : 0) +
+           (board_wants(board, MST_EXECUTION_DATA) ? 6 : 0);
+}
+
 void panel_draw(struct panel *panel, const struct board *board,
                 const struct board_market *market, struct draw_area area,
                 unsigned group, uint64_t now_ms) {
     struct verdict verdict = panel_verdict(panel, board, market, now_ms);
+    bool has_book = board_wants(board, MST_MARKET_DATA);
 
     if (area.height < 1) {
         return;
@@ -303,7 +324,8 @@ void panel_draw(struct panel *panel, const struct board *board,
     panel_title(market, area, &verdict, now_ms);
     area = area_below(area, 1);
     area = area_below(area, panel_refused(market, area));
-    if (board_wants(board, MST_TOP_OF_BOOK) && area.height >= 5 &&
+    if (board_wants(board, MST_TOP_OF_BOOK) &&
+        area.height >= (has_book ? 5 : 1) &&
         market->refused[MST_TOP_OF_BOOK][0] == '\0') {
         panel_top(panel, market, area, verdict.faint);
         area = area_below(area, 1);

@@ -10,10 +10,8 @@
 #include "draw.h"
 #include "ladder.h"
 
-/* The narrowest panel that shows everything, and the lowest one that is worth
- * a row of its own. */
+/* The narrowest panel that shows everything. */
 #define PANEL_WIDTH 38
-#define PANEL_HEIGHT 14
 
 /* What a panel remembers from one picture to the next. */
 struct panel {
@@ -22,6 +20,9 @@ struct panel {
     enum mst_book_state state;
     uint64_t since_ms; /* when the book's state became that */
 };
+
+/* The lowest panel that is worth a row of its own. */
+int panel_height(const struct board *board);
 
 /* Draws a market into an area of any size; group as in ladder_style. */
 void panel_draw(struct panel *panel, const struct board *board,

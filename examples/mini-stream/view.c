@@ -64,7 +64,8 @@ struct grid {
 
 static struct grid view_grid(const struct view *view, int height) {
     int count = view->one ? 1 : (int)view->board->market_count;
-    struct grid grid = {COLS / PANEL_WIDTH, height / PANEL_HEIGHT, 0, 0};
+    struct grid grid = {COLS / PANEL_WIDTH, height / panel_height(view->board),
+                        0, 0};
 
     grid.across = grid.across > count ? count : grid.across;
     grid.across = grid.across < 1 ? 1 : grid.across;

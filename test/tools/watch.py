@@ -380,6 +380,15 @@ def test_countdown():
         terminal.ended()
 
 
+def test_loss_without_books():
+    """Best prices and trades that are old do not look as if they were not."""
+    with Desk() as desk:
+        terminal = desk.watch(80, 24, "BTCUSD", "ETHUSD", "--top")
+        terminal.until_has("BTCUSD live", "ETHUSD live", "top 9")
+        desk.service.process.kill()
+        terminal.until_has("BTCUSD  STALE 1 s", "ETHUSD  STALE 1 s", "top 9")
+
+
 def test_refused():
     """A refused subscription is named, and nothing says that all is well."""
     with Desk() as desk:
