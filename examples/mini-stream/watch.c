@@ -79,10 +79,11 @@ static void watch_parse(struct watch *watch, int argc, char **argv) {
         .options = watch_options,
         .parser = watch_key,
         .args_doc = "MARKET...",
-        .doc =
-            "Shows order books, executions and the state of the stream on "
-            "the whole terminal; `?' shows the keys. NO_COLOR, where it is "
-            "not empty, switches colours off.\v" SETTINGS_HELP "\n" EXITS_HELP,
+        .doc = "Shows order books, executions and the state of the stream on "
+               "the whole terminal; `?' shows the keys. Lag is how much later "
+               "a message came than the quickest one of its connection: clocks "
+               "that differ do not count. NO_COLOR, where it is not empty, "
+               "switches colours off.\v" SETTINGS_HELP "\n" EXITS_HELP,
         .children = children};
 
     options_begin(&watch->options);
