@@ -273,7 +273,7 @@ static void footer_refused(const struct board *board, int row) {
                             refused > 1 ? "s" : "");
 
     if (board->heartbeat_refused[0] != '\0') {
-        x += draw_format(row, x, COLS - x, DRAW_BAD, " heartbeat: %s;",
+        x += draw_format(row, x, COLS - x, DRAW_BAD, " heartbeat: %s ",
                          board->heartbeat_refused);
     }
     for (size_t i = 0; i < board->market_count && x < COLS; ++i) {
@@ -284,7 +284,7 @@ static void footer_refused(const struct board *board, int row) {
             why = market->refused[c][0] != '\0' ? market->refused[c] : why;
         }
         if (why[0] != '\0') {
-            x += draw_format(row, x, COLS - x, DRAW_BAD, " %s: %s;",
+            x += draw_format(row, x, COLS - x, DRAW_BAD, " %s: %s ",
                              market->name, why);
         }
     }
