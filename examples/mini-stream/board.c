@@ -225,7 +225,6 @@ static void board_failure(struct board *board, const struct mst_event *event,
     struct mst_failure failure = event->as.failure;
 
     board->error = failure.error;
-    board->error_permanent = failure.permanent;
     board->error_ms = now_ms;
     failure.retry_ms = 0; /* it is counted down elsewhere */
     text_failure(&failure, event->link, board->error_text);

@@ -39,6 +39,10 @@ struct board_market {
     uint64_t missing_ns[MST_CHANNEL_OTHER];
     uint64_t heard_ms; /* monotonic, of its last message; 0: none yet */
     bool accepted;     /* a subscription of it, ever */
+    struct {
+        uint32_t generation;        /* of the connection, 0: none */
+        uint64_t ns;                /* monotonic */
+    } confirmed[MST_CHANNEL_OTHER]; /* when the service last said so */
     /* What out.c has said of the book. */
     enum mst_book_state told_state;
     enum mst_book_reason told_reason;
@@ -49,10 +53,9 @@ struct board_market {
 
 /* An object of the library. */
 struct board_object {
-    unsigned open;    /* of its links */
-    bool was_open;    /* ever */
-    uint64_t lost_ns; /* when the last of its links closed; 0: not since */
-    int leads;        /* the link whose data are shown */
+    unsigned open; /* of its links */
+    bool was_open; /* ever */
+    int leads;     /* the link whose data are shown */
     /* Monotonic ms: its last message, its last heartbeat, and how long after
      * the one before that came; 0: none yet. */
     uint64_t heard_ms, beat_ms, beat_gap_ms;
@@ -84,9 +87,8 @@ struct board {
     bool was_open;       /* ever */
     uint64_t losses;     /* connections that ended in an error */
     int error;           /* the last mst_error, or MST_OK */
-    bool error_permanent;
-    uint64_t error_ms;  /* monotonic */
-    uint64_t *retry_ms; /* monotonic, by link: when it is tried again */
+    uint64_t error_ms;   /* monotonic */
+    uint64_t *retry_ms;  /* monotonic, by link: when it is tried again */
     char error_text[TEXT_FAILURE_LEN];
 };
 

@@ -112,7 +112,7 @@ static bool is_one_of(const char *word, const char *const *words) {
 
 /* Whether help is asked for that is no command's own. */
 static bool asks_for_help(int argc, char **argv) {
-    static const char *const first[] = {"help", "-h",      "--help",
+    static const char *const first[] = {"help", "version", "-h", "--help",
                                         "-?",   "address", NULL};
     static const char *const last[] = {"-h", "--help", "-?", NULL};
 
@@ -162,12 +162,12 @@ int main(int argc, char **argv) {
     if (result >= 0) {
         return result;
     }
-    if (asks_for_help(argc, argv)) {
-        print_help(stdout);
-        return EXITS_OK;
-    }
     if (argc == 2 && is_one_of(argv[1], version)) {
         puts("mini-stream " MST_VERSION);
+        return EXITS_OK;
+    }
+    if (asks_for_help(argc, argv)) {
+        print_help(stdout);
         return EXITS_OK;
     }
     if (argc < 2) {

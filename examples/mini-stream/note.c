@@ -104,6 +104,8 @@ void note_trace(FILE *file, int64_t unix_ns, const struct mst_trace *trace) {
         [MST_REPAIR_STRAY] = "was subscribed and is not wanted",
     };
 
+    char clean[MST_TEXT_MAX + 1];
+
     switch (trace->kind) {
     case MST_TRACE_STATE:
         note_begin(file, unix_ns, "state");
@@ -122,7 +124,8 @@ void note_trace(FILE *file, int64_t unix_ns, const struct mst_trace *trace) {
         break;
     case MST_TRACE_REPAIR:
         note_begin(file, unix_ns, "repair");
-        fprintf(file, "%s %s\n", trace->text, repairs[trace->value]);
+        fprintf(file, "%s %s\n", text_clean(trace->text, clean, sizeof clean),
+                repairs[trace->value]);
         break;
     default: break;
     }

@@ -16,8 +16,8 @@
 #define LEVELS_DEFAULT 100
 #define LEVELS_MAX 100000
 #define SECONDS_MAX 31536000
-/* Of the library's times: 24 days. */
 #define SPLIT_MAX 1000000
+/* Of the library's times: 24 days. */
 #define MS_MAX 2073600000
 
 #define CHANNELS_ALL ((1u << MST_CHANNEL_OTHER) - 1)
@@ -48,9 +48,10 @@ static const struct argp_option run_options[] = {
      "market_data, market_data.top_of_book, execution_data, heartbeat; "
      "separated by commas (default: all four)",
      0},
-    {"top", KEY_TOP, 0, 0, "Of the channels, market_data.top_of_book alone", 0},
-    {"executions", KEY_EXECUTIONS, 0, 0, "execution_data alone, or with --top",
-     0},
+    {"top", KEY_TOP, 0, 0,
+     "The channel market_data.top_of_book, beside others that are named", 0},
+    {"executions", KEY_EXECUTIONS, 0, 0,
+     "The channel execution_data, beside others that are named", 0},
     {"levels", 'l', "N", 0, "Levels kept of each side of a book (default 100)",
      0},
     {"strict", KEY_STRICT, 0, 0,
@@ -87,7 +88,9 @@ static const struct argp_option run_options[] = {
     {0, 0, 0, 0, "What is told beside the data:", 4},
     {"verbose", 'v', 0, 0, "Each step of each connection, on standard error",
      0},
-    {"quiet", 'q', 0, 0, "Nothing on standard error but what ends the program",
+    {"quiet", 'q', 0, 0,
+     "Nothing on standard error but what ends the program, and figures that "
+     "are asked for",
      0},
     {"stats", KEY_STATS, "SECONDS", 0,
      "A line of figures each so many seconds, on standard error", 0},
@@ -153,11 +156,11 @@ static uint64_t options_seconds(const struct argp_state *state,
         }
     }
     if (at == text || *at != '\0' || ms < min_ms || ms > max_ms) {
-        argp_failure(state, EXITS_USAGE, 0,
-                     "--%s %s: not a number from %g to %g, with up to three "
-                     "decimals",
-                     option, text, (double)min_ms / 1000,
-                     (double)max_ms / 1000);
+        argp_failure(
+            state, EXITS_USAGE, 0,
+            "--%s %s: not a number from %.10g to %.10g, with up to three "
+            "decimals",
+            option, text, (double)min_ms / 1000, (double)max_ms / 1000);
     }
     return ms;
 }
@@ -210,8 +213,11 @@ static void options_set(const struct argp_state *state,
             puts(times[i].name);
         } else if (equals && strlen(times[i].name) == len &&
                    memcmp(times[i].name, text, len) == 0) {
+            char option[64];
+
+            snprintf(option, sizeof option, "set %s", times[i].name);
             *(uint32_t *)((char *)config + times[i].offset) =
-                options_number(state, times[i].name, equals + 1, 0, MS_MAX);
+                options_number(state, option, equals + 1, 0, MS_MAX);
             return;
         }
     }
@@ -257,9 +263,12 @@ static void options_market(const struct argp_state *state,
  * each has all channels of its markets, and the heartbeat. */
 static void options_check(const struct argp_state *state,
                           struct options *options) {
-    bool heartbeat = options->channels >> MST_HEARTBEAT & 1u;
-    size_t channels = 0, room = MST_SUBSCRIPTIONS_MAX - heartbeat;
+    size_t channels = 0, room;
 
+    if (options->channels == 0) {
+        options->channels = CHANNELS_ALL;
+    }
+    room = MST_SUBSCRIPTIONS_MAX - (options->channels >> MST_HEARTBEAT & 1u);
     for (int c = MST_MARKET_DATA; c < MST_HEARTBEAT; ++c) {
         channels += options->channels >> c & 1u;
     }
@@ -276,6 +285,9 @@ static void options_check(const struct argp_state *state,
         (options->plan.config.flags & MST_HOT_STANDBY) != 0) {
         argp_failure(state, EXITS_USAGE, 0,
                      "--rotate and --hot-standby exclude each other");
+    }
+    if (options->split_mb > 0 && !options->record) {
+        argp_failure(state, EXITS_USAGE, 0, "--split has no --record");
     }
     options->plan.count = 1;
     if (channels > 0) {
@@ -310,14 +322,6 @@ static bool options_plain(struct options *options, int key, char *arg) {
     }
 }
 
-/* --top and --executions name channels together. */
-static void options_only(struct options *options, enum mst_channel channel) {
-    if (options->channels == CHANNELS_ALL) {
-        options->channels = 0;
-    }
-    options->channels |= 1u << channel;
-}
-
 static error_t options_key(int key, char *arg, struct argp_state *state) {
     struct options *options = state->input;
     struct mst_config *config = &options->plan.config;
@@ -327,9 +331,11 @@ static error_t options_key(int key, char *arg, struct argp_state *state) {
     }
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &options->settings; return 0;
-    case 'c': options->channels = options_channels(state, arg); return 0;
-    case KEY_TOP: options_only(options, MST_TOP_OF_BOOK); return 0;
-    case KEY_EXECUTIONS: options_only(options, MST_EXECUTION_DATA); return 0;
+    case 'c': options->channels |= options_channels(state, arg); return 0;
+    case KEY_TOP: options->channels |= 1u << MST_TOP_OF_BOOK; return 0;
+    case KEY_EXECUTIONS:
+        options->channels |= 1u << MST_EXECUTION_DATA;
+        return 0;
     case 'l':
         options->levels = options_number(state, "levels", arg, 1, LEVELS_MAX);
         return 0;
@@ -369,7 +375,6 @@ const struct argp options_argp = {
 
 void options_begin(struct options *options) {
     options->settings.url = SETTING_WS_URL;
-    options->channels = CHANNELS_ALL;
     options->levels = LEVELS_DEFAULT;
 }
 

@@ -6,7 +6,8 @@
 #include "out.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdio_ext.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,6 +20,16 @@
 
 int64_t out_wall(const struct out *out, uint64_t ns) {
     return out->wall_ns + (int64_t)ns;
+}
+
+uint64_t out_received_ns(const struct out *out, const struct mst_event *event) {
+    switch (event->type) {
+    case MST_EVENT_OPEN:
+    case MST_EVENT_CLOSED:
+    case MST_EVENT_ERROR:
+    case MST_EVENT_LEADER: return out->now_ns;
+    default: return event->received_ns;
+    }
 }
 
 static uint64_t out_missing_ms(struct out *out, uint64_t *since) {
@@ -59,8 +70,22 @@ static void out_book(struct out *out, struct board_market *market) {
 
 /* A confirmed subscription ends what was missing of its channel; a book's ends
  * with its snapshot. */
-static void out_entry(struct out *out, const struct mst_entry *entry,
+static void out_entry(struct out *out, const struct mst_event *event,
                       struct board_market *market) {
+    const struct mst_entry *entry = &event->as.entry;
+    bool known = entry->success && market && entry->channel < MST_HEARTBEAT;
+
+    /* Subscribed once more on the same connection: it was lost meanwhile. */
+    if (known && entry->action == MST_SUBSCRIBE &&
+        market->confirmed[entry->channel].generation == event->generation &&
+        market->missing_ns[entry->channel] == 0) {
+        market->missing_ns[entry->channel] =
+            market->confirmed[entry->channel].ns;
+    }
+    if (known && entry->action != MST_UNSUBSCRIBE) {
+        market->confirmed[entry->channel].generation = event->generation;
+        market->confirmed[entry->channel].ns = out->now_ns;
+    }
     if (entry->success && entry->action == MST_SUBSCRIBE && market &&
         entry->channel > MST_MARKET_DATA && entry->channel < MST_HEARTBEAT &&
         market->missing_ns[entry->channel] > 0) {
@@ -142,7 +167,7 @@ void out_event(struct out *out, const struct mst_event *event) {
         }
     }
     switch (event->type) {
-    case MST_EVENT_ENTRY: out_entry(out, &event->as.entry, market); break;
+    case MST_EVENT_ENTRY: out_entry(out, event, market); break;
     case MST_EVENT_PART:
         if (market && out->every_ns > 0 && event->as.part.last) {
             out_later(out, market);
@@ -189,11 +214,21 @@ int out_begin(struct out *out, struct board *board, int64_t wall_ns) {
 }
 
 int out_flush(struct out *out) {
+    struct pollfd fd = {.fd = fileno(out->file), .events = POLLOUT};
     int error = 0;
 
-    if (!out->gone && (fflush(out->file) != 0 || ferror(out->file))) {
+    if (out->gone) {
+        return 0;
+    }
+    /* A write that a signal has ended would wait again. */
+    if (ferror(out->file) && poll(&fd, 1, 0) == 0) {
+        error = EINTR;
+    } else if (fflush(out->file) != 0 || ferror(out->file)) {
         error = errno ? errno : EIO;
+    }
+    if (error != 0) {
         out->gone = true;
+        __fpurge(out->file); /* or the end of the program would wait for it */
     }
     return error;
 }

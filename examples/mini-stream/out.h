@@ -76,6 +76,9 @@ int out_flush(struct out *out);
  * file. Returns as out_flush(). */
 int out_end(struct out *out, int status, const struct mst_stats *stats);
 
+/* When an event was received, monotonic, or seen where no bytes brought it. */
+uint64_t out_received_ns(const struct out *out, const struct mst_event *event);
+
 /* The wall clock's time of a monotonic one. */
 int64_t out_wall(const struct out *out, uint64_t ns);
 

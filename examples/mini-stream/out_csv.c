@@ -211,7 +211,8 @@ static void csv_failure(struct row *row, const struct mst_failure *failure,
 
 /* The row that every event begins with. */
 static struct row *csv_event(struct out *out, const struct mst_event *event) {
-    struct row *row = csv_begin(out, text_event(event), event->received_ns);
+    struct row *row =
+        csv_begin(out, text_event(event), out_received_ns(out, event));
 
     csv_number(row, COLUMN_LINK, event->link);
     csv_number(row, COLUMN_GENERATION, event->generation);

@@ -226,7 +226,7 @@ static json_t *json_event(const struct out *out,
 
     json_number(object, "link", (uint64_t)event->link);
     json_number(object, "generation", event->generation);
-    json_time(object, "received", out_wall(out, event->received_ns));
+    json_time(object, "received", out_wall(out, out_received_ns(out, event)));
     json_text(object, "channel", text_event_channel(event));
     return object;
 }

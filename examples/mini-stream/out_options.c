@@ -67,9 +67,15 @@ static error_t out_key(int key, char *arg, struct argp_state *state) {
         return 0;
     case KEY_RAW: out->raw = true; return 0;
     case ARGP_KEY_END:
-        if (out->raw && out->format) {
+        if (out->raw && (out->format || out->depth > 0 || out->every_ns > 0)) {
             argp_failure(state, EXITS_USAGE, 0,
-                         "--raw has no --format: messages are as they came");
+                         "--raw has no --format, --depth and --book-every: "
+                         "messages are as they came");
+        }
+        if (out->format == &out_csv && out->depth > 0 && out->every_ns == 0) {
+            argp_failure(state, EXITS_USAGE, 0,
+                         "--depth with csv needs --book-every: a row has no "
+                         "room for a book");
         }
         if (!out->format) {
             out->format = &out_text;

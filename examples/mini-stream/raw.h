@@ -23,7 +23,6 @@ struct raw {
     bool terminal;  /* it is one */
     uint8_t before; /* the last byte */
     struct raw_link *links;
-    size_t count;
 };
 
 /* A trace; context is a struct raw. Prints each text message as a line. */

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "exits.h"
 #include "note.h"
@@ -194,7 +195,8 @@ static bool run_take(struct run *run, struct mst_event *event,
     int verdict = EXITS_OK;
 
     if (event->type == MST_EVENT_CLOSED && event->as.failure.error == MST_OK &&
-        run->result != EXITS_OK) {
+        run->phase == RUN_CLOSING && run->result != EXITS_OK) {
+        board_take(&run->board, event, now_ns);
         return false;
     }
     if (run->phase == RUN_ON && event->type == MST_EVENT_CLOSED) {
@@ -292,10 +294,22 @@ void run_wait(struct run *run, uint32_t max_ms) {
                    run->clients.link_count, ms);
 }
 
+/* What is left to be written may not find room. */
+static void run_end_recording(struct run *run) {
+    if (run->records && recorder_close(&run->recorder) != 0 &&
+        !run->unrecorded) {
+        fprintf(stderr, "mini-stream: recording: %s\n", run->recorder.trouble);
+        run->result = run->result == EXITS_OK ? EXITS_LOCAL : run->result;
+    }
+    run->records = false;
+}
+
 int run_end(struct run *run) {
     struct mst_stats stats;
 
     run_sum(run, &stats);
+    clients_free(&run->clients);
+    run_end_recording(run);
     if (run->result == EXITS_OK && board_refused(&run->board) > 0) {
         run->result = EXITS_SERVICE;
     }
@@ -308,9 +322,9 @@ int run_end(struct run *run) {
 
 void run_free(struct run *run) {
     clients_free(&run->clients);
-    if (run->records && recorder_close(&run->recorder) != 0 &&
-        !run->unrecorded) {
-        fprintf(stderr, "mini-stream: recording: %s\n", run->recorder.trouble);
+    if (run->records) { /* it has not begun: another attempt may take the file */
+        (void)recorder_close(&run->recorder);
+        unlink(run->options->record);
     }
     network_end(&run->network);
     board_free(&run->board);

@@ -115,8 +115,11 @@ static void stream_run(struct stream *stream) {
 static int stream_begin(struct stream *stream) {
     struct run *run = &stream->run;
     struct raw *raw = &stream->raw;
-    int result = out_begin(&stream->out, &run->board, run->wall_ns);
+    int result = metrics_begin(&stream->metrics, stream->options.metrics_port);
 
+    if (result == EXITS_OK) { /* last: it empties a file */
+        result = out_begin(&stream->out, &run->board, run->wall_ns);
+    }
     if (result != EXITS_OK) {
         return result;
     }
@@ -132,7 +135,7 @@ static int stream_begin(struct stream *stream) {
     } else if (stream_is_stderr(&stream->out)) {
         run->notes = false;
     }
-    return metrics_begin(&stream->metrics, stream->options.metrics_port);
+    return EXITS_OK;
 }
 
 static int stream_end(struct stream *stream) {

@@ -39,7 +39,8 @@ makes_nothing() {
 
 # One line, and no compiler's, where the libraries are not there.
 asks_for_packages() {
-    env -u MAKEFLAGS -u MFLAGS -u PKG_CONFIG_PATH PKG_CONFIG_LIBDIR=/none \
+    env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u PKG_CONFIG_PATH \
+        PKG_CONFIG_LIBDIR=/none \
         make --no-print-directory "BUILD=$work/bare" "$@" \
         >"$work/out" 2>"$work/err" && return 1
     [ ! -s "$work/out" ] && [ "$(grep -vc '^make: ' "$work/err")" -eq 1 ] &&

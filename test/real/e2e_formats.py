@@ -8,6 +8,7 @@ BUILD: where the programs are (default: build).
 Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
+import calendar
 import collections
 import contextlib
 import csv
@@ -411,10 +412,13 @@ def test_arguments():
             (("--format", "xml"), "--format xml"),
             (("--book-every", "0"), "--book-every 0"),
             (("--raw", "--format", "csv"), "--raw"),
+            (("--raw", "--depth", "3"), "--raw"),
+            (("--depth", "3", "--format", "csv"), "--depth"),
+            (("--split", "3"), "--split"),
             (("--rotate", "60", "--hot-standby"), "--hot-standby"),
             (("--set", "connect_ms"), "--set connect_ms"),
             (("--set", "nosuch=1"), "--set nosuch=1"),
-            (("--set", "connect_ms=x"), "--connect_ms x"),
+            (("--set", "connect_ms=x"), "--set connect_ms x"),
             (("--metrics", "70000"), "--metrics 70000"),
             (("--lag", "-1"), "--lag -1"),
             (("--stats", "0"), "--stats 0")):
@@ -489,6 +493,40 @@ def test_stats():
         said = tool.end()
     check(re.search(r" stats - \d+ messages \([0-9.]+/s\), \d+ bytes, 1 open, "
                     r"0 failed, 1 of 1 books live", said), said)
+
+
+def test_times():
+    """What no bytes brought has the time at which it was seen."""
+    port = free_port()
+    with service_of() as service:
+        tool = service.run("--format", "json", "--seconds", "1", "--ws-url",
+                           f"wss://localhost:{port}", "--auth-url",
+                           f"https://localhost:{port}", "BTCUSD")
+        begin = time.time()
+        tool.wait(5)
+    for each in tool.things():
+        seen = calendar.timegm(time.strptime(each["received"][:19],
+                                             "%Y-%m-%dT%H:%M:%S"))
+        check(begin - 2 < seen < time.time() + 2, each)
+
+
+def test_blocked_pipe():
+    """One signal ends it, though nobody reads its pipe."""
+    with service_of("--rate", "1000") as service:
+        process = subprocess.Popen(
+            [TOOL, "stream", "-q", "--format", "json", "--endpoints",
+             service.endpoints, "--ca", service.ca, "--client-id",
+             "sandbox-client", "BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"],
+            env=environment_with(MINI_STREAM_CLIENT_SECRET="sandbox-secret",
+                                 HOME=service.state),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        time.sleep(3)  # until the pipe is full
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(20)
+        finally:
+            process.kill()
+            process.stdout.close()
 
 
 def test_quiet():

@@ -68,7 +68,7 @@ def test_where_asked():
         profile = os.path.join(running.state, "profile.ini")
         with open(profile, "w", encoding="ascii") as file:
             file.write("[service]\ntls = openssl\n")
-        seconds = ("--seconds", "1")
+        seconds = ("--seconds", "1", "--verbose")
         for arguments, variable, openssl in (
                 ((), "", False), (("--tls", "openssl"), "bearssl", True),
                 (("--tls", "bearssl"), "openssl", False), ((), "openssl", True),

@@ -304,6 +304,29 @@ def test_full_disk():
             subprocess.run(["umount", room], check=True)
 
 
+def test_full_at_the_end():
+    """The last block does not find room: the exit status says so."""
+    with lab_of("--rate", "20") as lab:
+        process = subprocess.run(
+            ["sh", "-c", "trap '' XFSZ; ulimit -f 8; exec \"$@\"", "sh", TOOL,
+             "record", lab.path("r"), "--endpoints", lab.endpoints, "--ca",
+             lab.ca, "--client-id", "sandbox-client", "--seconds", "0.9",
+             "BTCUSD", "ETHUSD"],
+            env=environment_with(MINI_STREAM_CLIENT_SECRET=SECRET,
+                                 HOME=lab.state),
+            capture_output=True, text=True, check=False, timeout=HANG_S)
+    check(process.returncode == 7 and "File too large" in process.stderr,
+          process)
+
+
+def test_not_begun():
+    """A run that cannot begin leaves no file in the way."""
+    with lab_of() as lab:
+        ended(lab.start(("record", lab.path("r")), "--ws-url", "ftp://x",
+                        "BTCUSD"), 3)
+        check(not os.path.exists(lab.path("r")), "a file")
+
+
 def test_spoilt():
     """A byte that is another one, a file that is none: a named error, and no
     crash."""
