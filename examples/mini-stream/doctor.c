@@ -16,6 +16,7 @@
 #include "doctor_session.h"
 #include "doctor_tls.h"
 #include "exits.h"
+#include "options.h"
 #include "text.h"
 
 #define SECONDS_DEFAULT 10
@@ -43,33 +44,9 @@ static const struct argp_option doctor_options[] = {
  * Arguments
  * ------------------------------------------------------------------------ */
 
-static unsigned parse_seconds(const struct argp_state *state,
-                              const char *text) {
-    char *end;
-    unsigned long value = strtoul(text, &end, 10);
-
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < 1 ||
-        value > SECONDS_MAX) {
-        argp_failure(state, EXITS_USAGE, 0,
-                     "--timeout %s: not a whole number from 1 to %d", text,
-                     SECONDS_MAX);
-    }
-    return (unsigned)value;
-}
-
 static void parse_market(const struct argp_state *state, struct doctor *doctor,
                          const char *market) {
-    size_t len = strlen(market);
-    bool good = len > 0 && len <= MST_MARKET_MAX;
-
-    for (size_t i = 0; i < len; ++i) {
-        good &= market[i] > ' ' && market[i] <= '~';
-    }
-    if (!good) {
-        argp_failure(state, EXITS_USAGE, 0,
-                     "market '%s': not 1 to %d printable ASCII characters",
-                     market, MST_MARKET_MAX);
-    }
+    options_check_market(state, market);
     if (doctor->market != NULL) {
         argp_failure(state, EXITS_USAGE, 0, "more than one market: '%s'",
                      market);
@@ -83,7 +60,9 @@ static error_t doctor_parse(int key, char *arg, struct argp_state *state) {
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &doctor->settings; return 0;
     case KEY_JSON: doctor->json = true; return 0;
-    case KEY_TIMEOUT: doctor->seconds = parse_seconds(state, arg); return 0;
+    case KEY_TIMEOUT:
+        doctor->seconds = options_number(state, "timeout", arg, 1, SECONDS_MAX);
+        return 0;
     case ARGP_KEY_ARG: parse_market(state, doctor, arg); return 0;
     default: return ARGP_ERR_UNKNOWN;
     }

@@ -229,8 +229,7 @@ static void options_set(const struct argp_state *state,
                  text);
 }
 
-static void options_market(const struct argp_state *state,
-                           struct options *options, const char *market) {
+void options_check_market(const struct argp_state *state, const char *market) {
     size_t len = strlen(market);
 
     if (len == 0 || len > MST_MARKET_MAX) {
@@ -245,6 +244,11 @@ static void options_market(const struct argp_state *state,
                          market);
         }
     }
+}
+
+static void options_market(const struct argp_state *state,
+                           struct options *options, const char *market) {
+    options_check_market(state, market);
     for (size_t i = 0; i < options->market_count; ++i) {
         if (strcmp(options->markets[i], market) == 0) {
             argp_failure(state, EXITS_USAGE, 0, "market '%s' is given twice",

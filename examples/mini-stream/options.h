@@ -38,4 +38,7 @@ void options_free(struct options *options);
 unsigned options_number(const struct argp_state *state, const char *option,
                         const char *text, unsigned min, unsigned max);
 
+/* Ends the program with a line on what is no market's symbol. */
+void options_check_market(const struct argp_state *state, const char *market);
+
 #endif

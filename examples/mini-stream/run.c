@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -247,6 +248,20 @@ static void run_check_recording(struct run *run) {
     }
 }
 
+/* Tells once that the token is not kept for the next start. */
+static void run_check_token(struct run *run) {
+    const struct mst_posix *posix = &run->network.posix;
+
+    if (posix->token_error != 0 && !run->token_told) {
+        run->token_told = true;
+        fprintf(stderr, "mini-stream: --token-file %s: %s%s%s\n",
+                run->options->token_file,
+                mst_posix_strerror(posix->token_error),
+                posix->token_detail != 0 ? ": " : "",
+                posix->token_detail != 0 ? strerror(posix->token_detail) : "");
+    }
+}
+
 /* Looks at what ends the run from outside, and at what is due. */
 static void run_check(struct run *run, uint64_t now_ns) {
     const struct options *options = run->options;
@@ -256,6 +271,7 @@ static void run_check(struct run *run, uint64_t now_ns) {
         run_stats(run, now_ns);
     }
     run_check_recording(run);
+    run_check_token(run);
     if (signals > 1) {
         run->phase = RUN_CUT;
         run->result = EXITS_CUT;
@@ -322,7 +338,7 @@ int run_end(struct run *run) {
 
 void run_free(struct run *run) {
     clients_free(&run->clients);
-    if (run->records) { /* it has not begun: another attempt may take the file */
+    if (run->records) { /* the run has not begun: the file is not in the way */
         (void)recorder_close(&run->recorder);
         unlink(run->options->record);
     }

@@ -18,6 +18,7 @@ struct run {
     struct board board;
     struct recorder recorder;
     bool records;    /* the recorder is open */
+    bool token_told; /* that the token cannot be kept */
     bool unrecorded; /* that it cannot go on has been told */
     bool notes;      /* standard error takes lines of what happens */
     /* Told of the trace, or NULL: what a subcommand wants of it. */

@@ -134,7 +134,7 @@ text_add(char *out, const char *format, ...) {
 
 /* Where each link goes, as the trace has told: "host:port". */
 static struct {
-    char (*of)[MST_HOST_MAX + 8];
+    char (*of)[MST_HOST_MAX + 10];
     size_t count;
 } targets;
 
@@ -150,7 +150,8 @@ void text_set_target(int link, const char *host, int64_t port) {
                (number + 1 - targets.count) * sizeof *targets.of);
         targets.count = number + 1;
     }
-    snprintf(targets.of[number], sizeof *targets.of, "%s:%" PRId64, host, port);
+    snprintf(targets.of[number], sizeof *targets.of,
+             strchr(host, ':') ? "[%s]:%" PRId64 : "%s:%" PRId64, host, port);
 }
 
 const char *text_target(int link) {
