@@ -302,6 +302,18 @@ void recorder_pair(struct recorder *r, int object,
     object_put(r, object, &setup, memory, other);
 }
 
+/* A call that names a market; not one that the library refuses. */
+static void market_put(struct recorder *r, const struct recording_item *item) {
+    const int64_t channel = item->values[1];
+
+    if (recording_is_market(channel, item->data, item->len)) {
+        put(r, item);
+    } else if (r->fd >= 0 && channel != MST_HEARTBEAT && item->len > 0 &&
+               item->len <= MST_MARKET_MAX) {
+        (void)fail(r, "a market's name is not printable ASCII");
+    }
+}
+
 void recorder_subscribe(struct recorder *r, int object,
                         enum mst_channel channel, const char *market,
                         const struct recorder_books *books) {
@@ -310,16 +322,13 @@ void recorder_subscribe(struct recorder *r, int object,
                                   .data = (const uint8_t *)market,
                                   .len = market != NULL ? strlen(market) : 0};
 
-    if (item.len > MST_MARKET_MAX) {
-        return; /* the library refuses it */
-    }
     if (books != NULL) {
         item.values[2] = books->count;
         item.values[3] = books->capacity;
         item.values[4] = books->thin;
         item.values[5] = books->spare;
     }
-    put(r, &item);
+    market_put(r, &item);
 }
 
 void recorder_named(struct recorder *r, enum recording_kind kind, int object,
@@ -330,9 +339,7 @@ void recorder_named(struct recorder *r, enum recording_kind kind, int object,
                                         .len = market != NULL ? strlen(market)
                                                               : 0};
 
-    if (item.len <= MST_MARKET_MAX) {
-        put(r, &item);
-    }
+    market_put(r, &item);
 }
 
 void recorder_call(struct recorder *r, enum recording_kind kind, int object) {

@@ -78,6 +78,8 @@ struct recorder_books {
     uint32_t capacity, thin;
     bool spare; /* each has another one, for its snapshots */
 };
+/* A market's name that is not printable ASCII, or has a space, ends the
+ * recording. */
 void recorder_subscribe(struct recorder *r, int object,
                         enum mst_channel channel, const char *market,
                         const struct recorder_books *books);

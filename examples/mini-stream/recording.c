@@ -60,6 +60,17 @@ bool recording_is_call(enum recording_kind kind) {
     return kind >= RECORDING_ACCESS && kind <= RECORDING_POLL;
 }
 
+bool recording_is_market(int64_t channel, const uint8_t *name, size_t len) {
+    if (channel < MST_MARKET_DATA || channel > MST_HEARTBEAT ||
+        len > MST_MARKET_MAX || (channel == MST_HEARTBEAT) != (len == 0)) {
+        return false;
+    }
+    while (len > 0 && name[len - 1] > ' ' && name[len - 1] <= '~') {
+        len--;
+    }
+    return len == 0;
+}
+
 /* Where the next bytes are written, or read: at end, nothing more. */
 struct cursor {
     uint8_t *out;
@@ -161,14 +172,13 @@ static bool item_is_good(const struct recording_item *item) {
     }
     switch (kind) {
     case RECORDING_SUBSCRIBE:
-        return v[1] >= MST_MARKET_DATA && v[1] <= MST_HEARTBEAT && v[2] >= 0 &&
-               v[2] <= 2 && v[3] >= 0 && v[3] <= RECORDING_CAPACITY &&
-               (v[2] > 0) == (v[3] > 0) && v[4] >= 0 && v[4] <= v[3] &&
-               item->len <= MST_MARKET_MAX;
+        return v[2] >= 0 && v[2] <= 2 && v[3] >= 0 &&
+               v[3] <= RECORDING_CAPACITY && (v[2] > 0) == (v[3] > 0) &&
+               v[4] >= 0 && v[4] <= v[3] &&
+               recording_is_market(v[1], item->data, item->len);
     case RECORDING_UNSUBSCRIBE:
     case RECORDING_RESYNC:
-        return v[1] >= MST_MARKET_DATA && v[1] <= MST_HEARTBEAT &&
-               item->len <= MST_MARKET_MAX;
+        return recording_is_market(v[1], item->data, item->len);
     case RECORDING_STATE:
         return v[1] >= MST_STATE_OFF && v[1] <= MST_STATE_CLOSING &&
                v[2] >= MST_STATE_OFF && v[2] <= MST_STATE_CLOSING;
@@ -188,6 +198,10 @@ static bool item_is_good(const struct recording_item *item) {
     case RECORDING_CLOCK: return v[1] >= 0 && v[1] <= UINT32_MAX;
     case RECORDING_IN:
     case RECORDING_OUT: return item->len > 0;
+    case RECORDING_POLL:
+        return v[1] >= 0 && v[1] < RECORDING_NS_END &&
+               v[2] < RECORDING_NS_END && v[2] >= -v[1];
+    case RECORDING_RECEIVED: return v[1] >= 0 && v[1] < RECORDING_NS_END;
     default: return true;
     }
 }

@@ -32,6 +32,9 @@
 #define RECORDING_ID 8u           /* bytes that its files have in common */
 #define RECORDING_NUMBERS 1024u   /* links, objects and accesses: below this */
 #define RECORDING_CAPACITY 65536u /* levels of a side of a book, at most */
+/* Monotonic times, and Unix times less those, ns: below this, so that the sum
+ * of any two fits an int64_t. */
+#define RECORDING_NS_END (INT64_C(1) << 62)
 #define RECORDING_MEMORY (1u << 24) /* bytes of a length of memory, at most */
 
 enum recording_kind {
@@ -87,6 +90,9 @@ struct recording_item {
 /* Leaves of an item what its kind has. */
 void recording_trim(struct recording_item *item);
 bool recording_is_call(enum recording_kind kind);
+/* May a call of a recording name this market, "" for the heartbeat's? One that
+ * the library takes, of characters that any terminal shows as they are. */
+bool recording_is_market(int64_t channel, const uint8_t *name, size_t len);
 
 /* Values as differences: those of the last items. */
 struct recording_last {

@@ -66,12 +66,20 @@ static int block_next(struct recording *r) {
     return 1;
 }
 
+static bool is_printable(const uint8_t *text, size_t len) {
+    while (len > 0 && text[len - 1] >= ' ' && text[len - 1] <= '~') {
+        len--;
+    }
+    return len == 0;
+}
+
 /* Checks the item that each file begins with. */
 static int file_check(struct recording *r, const struct recording_item *item) {
     size_t version = item->len - RECORDING_ID;
 
     if (item->kind != RECORDING_FILE || item->len < RECORDING_ID ||
-        version >= sizeof r->version) {
+        version >= sizeof r->version ||
+        !is_printable(item->data + RECORDING_ID, version)) {
         return fail(r, "not a recording");
     }
     if (r->number == 0) {

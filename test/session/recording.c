@@ -491,6 +491,114 @@ static void test_hostile(void **state) {
     end();
 }
 
+/* Values and names that no program's own recorder writes. */
+static void test_ranges(void **state) {
+#define NAMED(kind_, channel, name)                                     \
+    {                                                                   \
+        .kind = kind_, .values = {0, channel}, .data = (uint8_t *)name, \
+        .len = sizeof name - 1                                          \
+    }
+#define MARKET(name) NAMED(RECORDING_SUBSCRIBE, MST_MARKET_DATA, name)
+    static const int64_t end = INT64_C(1) << 62;
+    const struct {
+        bool good;
+        struct recording_item item;
+    } cases[] = {
+        {true, MARKET("BTCUSD")},
+        {true, MARKET("!~")},
+        {true, NAMED(RECORDING_SUBSCRIBE, MST_HEARTBEAT, "")},
+        {false, NAMED(RECORDING_SUBSCRIBE, MST_HEARTBEAT, "BTCUSD")},
+        {false, MARKET("")},
+        {false, MARKET("BTC USD")},
+        {false, MARKET("BTC\0USD")},
+        {false, MARKET("\033]0;title\007")},
+        {false, MARKET("BTC\177")},
+        {false, MARKET("BTC\xC2\x9B")},
+        {false, MARKET("BTC\xE2\x80\xAE")},
+        {false, MARKET("BTC\xFF")},
+        {false, NAMED(RECORDING_UNSUBSCRIBE, MST_TOP_OF_BOOK, "\n")},
+        {false, NAMED(RECORDING_RESYNC, MST_MARKET_DATA, "\n")},
+        {true, {.kind = RECORDING_POLL, .values = {0, 5, -5}}},
+        {true, {.kind = RECORDING_POLL, .values = {0, end - 1, end - 1}}},
+        {false, {.kind = RECORDING_POLL, .values = {0, -1, 5}}},
+        {false, {.kind = RECORDING_POLL, .values = {0, end, 0}}},
+        {false, {.kind = RECORDING_POLL, .values = {0, 5, -6}}},
+        {false, {.kind = RECORDING_POLL, .values = {0, 5, end}}},
+        {false, {.kind = RECORDING_POLL, .values = {0, 5, INT64_MIN}}},
+        {true, {.kind = RECORDING_RECEIVED, .values = {0, end - 1}}},
+        {false, {.kind = RECORDING_RECEIVED, .values = {0, end}}},
+        {false, {.kind = RECORDING_RECEIVED, .values = {0, -1}}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        static struct recording_last none;
+        struct recording_last last = none;
+        struct recording_item item;
+        static uint8_t out[RECORDING_ITEM];
+        size_t len = recording_write(&last, &cases[i].item, out), used;
+        char name[40];
+        snprintf(name, sizeof name, "case %zu", i);
+        last = none;
+        expect_int(name, cases[i].good,
+                   recording_read(&last, out, len, &item, &used));
+    }
+#undef MARKET
+#undef NAMED
+}
+
+/* The version is shown where a build has other limits: it is no place for what
+ * a terminal obeys. */
+static void test_version(void **state) {
+    static uint8_t out[RECORDING_BLOCK * 2];
+    struct text packed, whole = {0};
+    char path[200], *at;
+
+    (void)state;
+    record(0, 1000);
+    assert_int_equal(recorder_close(&played.recorder), 0);
+    packed = file_read(played.path);
+    (void)unpack(&packed, &whole);
+    snprintf(path, sizeof path, "%s/other", played.folder);
+    at = memmem(text_get(&whole), whole.len, MST_VERSION, strlen(MST_VERSION));
+    assert_non_null(at);
+    *at = '\033';
+    file_write(path, out,
+               ZSTD_compress(out, sizeof out, text_get(&whole), whole.len, 1));
+    expect_refused(path, "not a recording");
+    unlink(path);
+    text_free(&packed);
+    text_free(&whole);
+    end();
+}
+
+/* What the recorder does not take itself ends the recording, or, where the
+ * library refuses it as well, is left out. */
+static void test_names(void **state) {
+    static const char *const refused[] = {"",
+                                          "12345678901234567890123456789012"};
+    struct recorder other;
+    char path[200];
+
+    (void)state;
+    begin(0);
+    for (size_t i = 0; i < COUNT(refused); i++) {
+        recorder_subscribe(&played.recorder, 0, MST_MARKET_DATA, refused[i],
+                           NULL);
+        assert_true(session_wish(MST_MARKET_DATA, refused[i]) < 0);
+    }
+    subscribe();
+    played_run(3000);
+    played_compare("refused names");
+    snprintf(path, sizeof path, "%s/other", played.folder);
+    assert_int_equal(recorder_open(&other, path, 0), 0);
+    recorder_subscribe(&other, 0, MST_MARKET_DATA, "\xE2\x80\xAE", NULL);
+    expect_int("closed", -1, recorder_close(&other));
+    assert_non_null(strstr(other.trouble, "not printable ASCII"));
+    unlink(path);
+    end();
+}
+
 /* A build that sends something else, or does something else, is found out. */
 static void test_differs(void **state) {
     static const struct {
@@ -533,6 +641,7 @@ int main(void) {
         TEST(test_who_may_read_it), TEST(test_rotation), TEST(test_crash),
         TEST(test_full_disk),       TEST(test_secrets),  TEST(test_truncated),
         TEST(test_flipped),         TEST(test_hostile),  TEST(test_differs),
+        TEST(test_ranges),          TEST(test_version),  TEST(test_names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
