@@ -9,8 +9,9 @@
 
 #include "replay_port.h"
 
-/* Bytes of objects, their memory and books, at most. */
-#define PLAYER_BYTES (1u << 30)
+/* Bytes of objects, their memory and books, at most: 4 GiB, or 1 GiB where
+ * addresses are of 32 bits. */
+#define PLAYER_BYTES ((size_t)1 << (SIZE_MAX > UINT32_MAX ? 32 : 30))
 
 struct player_object;
 struct player_book;

@@ -26,12 +26,12 @@
 #include <stdio.h>
 
 #define RECORDING_MAGIC "mini-stream recording 1\n"
-#define RECORDING_BLOCK 65536u    /* bytes of content of a frame */
-#define RECORDING_DATA 32768u     /* bytes of data of an item */
-#define RECORDING_VALUES 6u       /* of an item */
-#define RECORDING_ID 8u           /* bytes that its files have in common */
-#define RECORDING_NUMBERS 1024u   /* links, objects and accesses: below this */
-#define RECORDING_CAPACITY 65536u /* levels of a side of a book, at most */
+#define RECORDING_BLOCK 65536u     /* bytes of content of a frame */
+#define RECORDING_DATA 32768u      /* bytes of data of an item */
+#define RECORDING_VALUES 6u        /* of an item */
+#define RECORDING_ID 8u            /* bytes that its files have in common */
+#define RECORDING_NUMBERS 1024u    /* links, objects and accesses: below this */
+#define RECORDING_CAPACITY 100000u /* levels of a side of a book, at most */
 /* Monotonic times, and Unix times less those, ns: below this, so that the sum
  * of any two fits an int64_t. */
 #define RECORDING_NS_END (INT64_C(1) << 62)

@@ -10,9 +10,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <search.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -180,7 +182,8 @@ static int contents_read(struct contents *contents, const char *path,
     contents->names = calloc(MARKETS_MAX, sizeof *contents->names);
     contents->objects = calloc(MARKETS_MAX, sizeof *contents->objects);
     room = room && contents->names && contents->objects;
-    while (rc == 0 && room && (rc = recording_next(&recording, &item)) == 1) {
+    while (rc == 0 && room && !(raw && ferror(raw->file)) &&
+           (rc = recording_next(&recording, &item)) == 1) {
         room = contents_take(contents, &names, &item);
         if (raw && (item.kind == RECORDING_OPEN || item.kind == RECORDING_IN)) {
             struct mst_trace trace = {.kind = item.kind == RECORDING_OPEN
@@ -377,12 +380,37 @@ static int replay_events(struct replay_run *run) {
     return result;
 }
 
+/* Whether the output is a file of the recording, which would be lost. */
+static bool replay_onto_itself(const struct replay_run *run) {
+    struct stat to, from;
+    char path[sizeof run->player.replay.recording.path];
+    int n = snprintf(path, sizeof path - 24, "%s", run->path);
+
+    if (!run->out.path || stat(run->out.path, &to) != 0 ||
+        n >= (int)sizeof path - 24) {
+        return false; /* so long a path is refused */
+    }
+    for (unsigned i = 1; stat(path, &from) == 0; ++i) {
+        if (from.st_dev == to.st_dev && from.st_ino == to.st_ino) {
+            return true;
+        }
+        sprintf(path + n, ".%u", i);
+    }
+    return false;
+}
+
 int replay_main(int argc, char **argv) {
     static struct replay_run run;
     struct mst_stats stats;
     int result, error;
 
     replay_parse(&run, argc, argv);
+    if (replay_onto_itself(&run)) {
+        fprintf(stderr, "mini-stream: --output %s: it is the recording\n",
+                run.out.path);
+        return EXITS_USAGE;
+    }
+    signal(SIGPIPE, SIG_IGN); /* a reader may leave */
     result = run.out.raw ? EXITS_OK : replay_events(&run);
     if (result == EXITS_OK) {
         result = out_begin(&run.out, &run.board, 0);

@@ -209,9 +209,18 @@ def test_many_clients():
     with lab_of("--rate", "1", "--levels", "10", "--markets", "700") as lab:
         markets = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"] + [
             f"M{number}" for number in range(5, 701)]
-        process = lab.stream("-f", "json", *markets)
+        # More than a GiB of books.
+        process = lab.stream("-f", "json", "-l", "30000", *markets)
         lab.until(process, '"state":"live"', 700)
         ended(process, 0, signal.SIGINT)
+        lab.replay("-f", "json")
+        same(lab)
+
+
+def test_most_levels():
+    with lab_of("--rate", "20") as lab:
+        ended(lab.stream("-f", "json", "-l", "100000", "--hot-standby", "-s",
+                         "2", "BTCUSD"))
         lab.replay("-f", "json")
         same(lab)
 
@@ -262,6 +271,47 @@ def test_file():
         os.symlink(lab.path("r"), lab.path("link"))
         ended(lab.start(("record", lab.path("link")), "BTCUSD"), 7)
         check(lab.read("r") == before, "through a link")
+
+
+def test_onto_itself():
+    """A recording is not overwritten by its own replay."""
+    with lab_of("--rate", "1000") as lab:
+        process = lab.stream("--split", "1", "BTCUSD", "ETHUSD", "SOLUSD",
+                             "LTCUSD")
+        end = time.monotonic() + HANG_S
+        while not os.path.exists(lab.path("r.2")):
+            check(time.monotonic() < end, "never a third file")
+            time.sleep(0.1)
+        ended(process, 0, signal.SIGINT)
+        os.symlink(lab.path("r"), lab.path("link"))
+        for name in ("r", "r.2", "link"):
+            for arguments in ((), ("--raw",)):
+                before = lab.read(name)
+                said = lab.replay(*arguments, status=2, name=name)
+                check("--output" in said and lab.read(name) == before, said)
+
+
+def test_closed_pipe():
+    """A reader that has left ends a replay, at once or in its midst."""
+    with lab_of("--rate", "1000") as lab:
+        process = lab.stream("-f", "json", "BTCUSD", "ETHUSD", "SOLUSD",
+                             "LTCUSD")
+        follow(lab, process, 10000)
+        ended(process, 0, signal.SIGINT)
+        for arguments in (("-f", "json"), ("--raw",), ("--real-time",)):
+            for wanted in (0, 1, 300000):
+                done, to = os.pipe()
+                if wanted == 0:
+                    os.close(done)
+                with subprocess.Popen(
+                        [TOOL, "replay", lab.path("r"), *arguments],
+                        stdout=to, stderr=subprocess.PIPE) as replay:
+                    os.close(to)
+                    while wanted > 0:
+                        wanted -= len(os.read(done, wanted))
+                        if wanted == 0:
+                            os.close(done)
+                    check(ended(replay) == b"", arguments)
 
 
 def test_crash():
