@@ -186,7 +186,8 @@ void recorder_flush(struct recorder *r) {
 }
 
 int recorder_close(struct recorder *r) {
-    const struct recording_item item = {.kind = RECORDING_END};
+    const struct recording_item item = {.kind = RECORDING_END,
+                                        .values = {r->status, r->failed}};
 
     put(r, &item);
     block_write(r);

@@ -32,6 +32,8 @@ struct recorder {
     /* What is told of the trace beside, or NULL. */
     void (*then)(void *context, const struct mst_trace *trace);
     void *then_context;
+    int status;  /* for the end: the program's exit status */
+    bool failed; /* and whether its run has failed */
     /* Private, but that trouble is for all: "", or why nothing is written any
      * more. */
     char trouble[4200 + 120];

@@ -15,6 +15,7 @@ static const struct {
     uint8_t values, differences;
     bool data;
 } shapes[RECORDING_KINDS] = {
+    [RECORDING_END] = {2, 0, false},
     [RECORDING_FILE] = {3, 0, true},
     [RECORDING_ACCESS] = {1, 0, false},
     [RECORDING_CLIENT] = {1, 0, true},
@@ -171,6 +172,8 @@ static bool item_is_good(const struct recording_item *item) {
         return false; /* it is a link's, an object's or an access's number */
     }
     switch (kind) {
+    case RECORDING_END:
+        return v[0] >= 0 && v[0] <= UINT8_MAX && v[1] >= 0 && v[1] <= 1;
     case RECORDING_SUBSCRIBE:
         return v[2] >= 0 && v[2] <= 2 && v[3] >= 0 &&
                v[3] <= RECORDING_CAPACITY && (v[2] > 0) == (v[3] > 0) &&

@@ -38,7 +38,9 @@
 #define RECORDING_MEMORY (1u << 24) /* bytes of a length of memory, at most */
 
 enum recording_kind {
-    RECORDING_END,  /* the recording was ended in order */
+    /* The recording was ended in order: the program's exit status, whether its
+     * run has failed (bool). */
+    RECORDING_END,
     RECORDING_NEXT, /* it goes on in the next file */
     /* number of the file, MST_LIMITS, MST_SUBSCRIPTIONS_MAX; data: its id, and
      * in the first file MST_VERSION. */
@@ -142,6 +144,8 @@ struct recording {
     uint8_t id[RECORDING_ID];
     char version[32];
     bool cut, over;
+    int status;  /* at the end: the exit status of then */
+    bool failed; /* and whether the run had failed */
     struct recording_last last;
     uint8_t *packed, *content;
     size_t packed_len, at, len;

@@ -182,6 +182,8 @@ int recording_next(struct recording *r, struct recording_item *item) {
         r->at += used;
         if (item->kind == RECORDING_END) {
             r->over = true;
+            r->status = (int)item->values[0];
+            r->failed = item->values[1] != 0;
         } else if (item->kind != RECORDING_NEXT) {
             return 1;
         } else if (file_next(r) != 0) {

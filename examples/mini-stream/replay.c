@@ -37,6 +37,8 @@ struct contents {
     bool pairs;
     int links[RECORDING_NUMBERS]; /* of objects: the first one's number */
     size_t link_count;            /* the highest number, and one more */
+    int status;                   /* the run's, if it was ended in order */
+    bool failed;                  /* the run has */
 };
 
 struct replay_run {
@@ -47,7 +49,7 @@ struct replay_run {
     struct board board;
     struct player player;
     bool begun;
-    bool failed;       /* the run that was recorded has */
+    bool closing;      /* the run has asked the clients to close */
     uint64_t first_ns; /* monotonic, of the first poll as recorded */
     uint64_t start_ns; /* and when it was repeated */
 };
@@ -202,6 +204,8 @@ static int contents_read(struct contents *contents, const char *path,
     } else if (!room) {
         fputs("mini-stream: more markets than there is memory for\n", stderr);
     }
+    contents->status = recording.status;
+    contents->failed = recording.failed;
     recording_close(&recording);
     return rc < 0 || !room ? EXITS_LOCAL : EXITS_OK;
 }
@@ -262,26 +266,21 @@ static void replay_pace(struct replay_run *run, uint64_t ns) {
            EINTR) {}
 }
 
-/* Takes an event in as the run did. One that has ended it is told without a
- * next attempt, and what then ends as asked is not told. */
+/* Takes an event in as the run did. Where it has failed, what has ended it is
+ * told without a next attempt, and what then ends as asked is not told. */
 static void replay_take(struct replay_run *run, struct mst_event *event,
                         uint64_t now_ns) {
     const struct replay *replay = &run->player.replay;
+    bool ends = event->type == MST_EVENT_CLOSED && run->contents.failed;
 
-    if (event->type == MST_EVENT_CLOSED) {
-        if (event->as.failure.error == MST_OK && run->failed) {
-            return;
-        }
-        if (event->as.failure.error != MST_OK && replay->has_next &&
-            replay->next.kind == RECORDING_CLOSE) {
-            run->failed = true;
-            event->as.failure.retry_ms = 0;
-        }
+    if (ends && event->as.failure.error != MST_OK && replay->has_next &&
+        replay->next.kind == RECORDING_CLOSE) {
+        event->as.failure.retry_ms = 0;
     }
     board_take(&run->board, event, now_ns);
-    run->failed |=
-        event->type == MST_EVENT_RESPONSE && board_hopeless(&run->board);
-    out_event(&run->out, event);
+    if (!ends || event->as.failure.error != MST_OK || !run->closing) {
+        out_event(&run->out, event);
+    }
 }
 
 static void replay_show(struct replay_run *run, struct player_step *step) {
@@ -336,6 +335,7 @@ static int replay_play(struct replay_run *run) {
     }
     replay->then = replay_trace;
     while ((rc = player_step(&run->player, &step)) == 1 && !run->out.gone) {
+        run->closing |= step.call->kind == RECORDING_CLOSE;
         if (step.call->kind == RECORDING_POLL) {
             replay_show(run, &step);
         }
@@ -418,7 +418,9 @@ int replay_main(int argc, char **argv) {
     if (result == EXITS_OK) {
         result = run.out.raw ? replay_raw(&run) : replay_play(&run);
         replay_stats(&run, &stats);
-        error = out_end(&run.out, result, &stats);
+        error =
+            out_end(&run.out, result == EXITS_OK ? run.contents.status : result,
+                    &stats);
         if (error != 0 && error != EPIPE) {
             fprintf(stderr, "mini-stream: %s: %s\n",
                     run.out.path ? run.out.path : "standard output",

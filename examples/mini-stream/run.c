@@ -148,6 +148,7 @@ void run_close(struct run *run) {
 }
 
 void run_fail(struct run *run, int result) {
+    run->failed |= result != EXITS_OK;
     if (run->result == EXITS_OK) {
         run->result = result;
     }
@@ -196,7 +197,7 @@ static bool run_take(struct run *run, struct mst_event *event,
     int verdict = EXITS_OK;
 
     if (event->type == MST_EVENT_CLOSED && event->as.failure.error == MST_OK &&
-        run->phase == RUN_CLOSING && run->result != EXITS_OK) {
+        run->phase == RUN_CLOSING && run->failed) {
         board_take(&run->board, event, now_ns);
         return false;
     }
@@ -312,6 +313,8 @@ void run_wait(struct run *run, uint32_t max_ms) {
 
 /* What is left to be written may not find room. */
 static void run_end_recording(struct run *run) {
+    run->recorder.status = run->result;
+    run->recorder.failed = run->failed;
     if (run->records && recorder_close(&run->recorder) != 0 &&
         !run->unrecorded) {
         fprintf(stderr, "mini-stream: recording: %s\n", run->recorder.trouble);
@@ -324,8 +327,6 @@ int run_end(struct run *run) {
     struct mst_stats stats;
 
     run_sum(run, &stats);
-    clients_free(&run->clients);
-    run_end_recording(run);
     if (run->result == EXITS_OK && board_refused(&run->board) > 0) {
         run->result = EXITS_SERVICE;
     }
@@ -333,6 +334,8 @@ int run_end(struct run *run) {
         run->result == EXITS_OK) {
         run->result = EXITS_UNMET;
     }
+    clients_free(&run->clients);
+    run_end_recording(run);
     return run->result;
 }
 
