@@ -30,8 +30,8 @@ struct run {
         RUN_CLOSING, /* the clients were asked to close */
         RUN_CUT      /* a second signal came */
     } phase;
-    bool failed; /* so it ends: that connections close is not told */
-    int result; /* EXITS_OK as long as nothing has gone wrong */
+    bool failed;     /* so it ends: that connections close is not told */
+    int result;      /* EXITS_OK as long as nothing has gone wrong */
     int64_t wall_ns; /* the wall clock less the monotonic one, at the start */
     uint64_t start_ns, stats_ns;
     uint64_t stats_messages; /* at stats_ns */
