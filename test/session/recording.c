@@ -493,10 +493,10 @@ static void test_hostile(void **state) {
 
 /* Values and names that no program's own recorder writes. */
 static void test_ranges(void **state) {
-#define NAMED(kind_, channel, name)                                     \
-    {                                                                   \
-        .kind = kind_, .values = {0, channel}, .data = (uint8_t *)name, \
-        .len = sizeof name - 1                                          \
+#define NAMED(kind_, channel, name)                                           \
+    {                                                                         \
+        .kind = (kind_), .values = {0, (channel)}, .data = (uint8_t *)(name), \
+        .len = sizeof(name) - 1                                               \
     }
 #define MARKET(name) NAMED(RECORDING_SUBSCRIBE, MST_MARKET_DATA, name)
     static const int64_t end = INT64_C(1) << 62;
@@ -514,7 +514,7 @@ static void test_ranges(void **state) {
         {false, MARKET("\033]0;title\007")},
         {false, MARKET("BTC\177")},
         {false, MARKET("BTC\xC2\x9B")},
-        {false, MARKET("BTC\xE2\x80\xAE")},
+        {false, MARKET("BTC\xE2\x80\xA8")},
         {false, MARKET("BTC\xFF")},
         {false, NAMED(RECORDING_UNSUBSCRIBE, MST_TOP_OF_BOOK, "\n")},
         {false, NAMED(RECORDING_RESYNC, MST_MARKET_DATA, "\n")},
@@ -592,7 +592,7 @@ static void test_names(void **state) {
     played_compare("refused names");
     snprintf(path, sizeof path, "%s/other", played.folder);
     assert_int_equal(recorder_open(&other, path, 0), 0);
-    recorder_subscribe(&other, 0, MST_MARKET_DATA, "\xE2\x80\xAE", NULL);
+    recorder_subscribe(&other, 0, MST_MARKET_DATA, "\xE2\x80\xA8", NULL);
     expect_int("closed", -1, recorder_close(&other));
     assert_non_null(strstr(other.trouble, "not printable ASCII"));
     unlink(path);
