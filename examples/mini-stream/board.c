@@ -116,7 +116,8 @@ int board_subscribe(struct board *board, struct clients *clients) {
     return rc;
 }
 
-struct board_market *board_find(struct board *board, const char *name) {
+/* The market of this name, or NULL. */
+static struct board_market *board_find(struct board *board, const char *name) {
     ENTRY entry = {.key = (char *)name}, *found;
 
     return name && hsearch_r(entry, FIND, &found, board->names) ? found->data
@@ -139,9 +140,9 @@ static void board_places(int *places, int exponent) {
     }
 }
 
-static void board_part(struct board *board, const struct mst_event *event) {
+static void board_part(struct board *board, struct board_market *market,
+                       const struct mst_event *event) {
     const struct mst_part *part = &event->as.part;
-    struct board_market *market = board_find(board, part->market);
 
     if (part->first) {
         board->bids = 0;
@@ -164,9 +165,8 @@ static void board_part(struct board *board, const struct mst_event *event) {
     }
 }
 
-static void board_top(struct board *board, const struct mst_top *top) {
-    struct board_market *market = board_find(board, top->market);
-
+static void board_top(struct board *board, struct board_market *market,
+                      const struct mst_top *top) {
     board_count(board, MST_TOP_OF_BOOK, market);
     if (market) {
         market->top = *top;
@@ -203,10 +203,8 @@ static bool board_is_known(const struct board_market *market,
     return false;
 }
 
-static void board_execution(struct board *board,
+static void board_execution(struct board *board, struct board_market *market,
                             const struct mst_execution *execution) {
-    struct board_market *market = board_find(board, execution->market);
-
     board_count(board, MST_EXECUTION_DATA, market);
     board->repeats += execution->repeat;
     if (market) {
@@ -306,8 +304,8 @@ static void board_heartbeat(struct board *board, struct board_object *object) {
 }
 
 /* Keeps why a subscription was refused, until it succeeds. */
-static void board_entry(struct board *board, const struct mst_entry *entry) {
-    struct board_market *market = board_find(board, entry->market);
+static void board_entry(struct board *board, struct board_market *market,
+                        const struct mst_entry *entry) {
     char *refused = NULL;
 
     if (entry->action != MST_SUBSCRIBE) {
@@ -331,8 +329,10 @@ static void board_entry(struct board *board, const struct mst_entry *entry) {
     }
 }
 
-void board_take(struct board *board, const struct mst_event *event,
-                uint64_t now_ns) {
+struct board_market *board_take(struct board *board,
+                                const struct mst_event *event,
+                                uint64_t now_ns) {
+    struct board_market *market = board_find(board, event->market);
     const size_t number = (size_t)event->link / (board->pairs ? 2 : 1);
     const uint64_t now_ms = now_ns / 1000000;
 
@@ -347,26 +347,18 @@ void board_take(struct board *board, const struct mst_event *event,
     case MST_EVENT_CLOSED: board_closed(board, number, event, now_ns); break;
     case MST_EVENT_ERROR: board_failure(board, event, now_ms); break;
     case MST_EVENT_LEADER: board_leader(board, number, event->link); break;
-    case MST_EVENT_PART: board_part(board, event); break;
-    case MST_EVENT_TOP: board_top(board, &event->as.top); break;
+    case MST_EVENT_PART: board_part(board, market, event); break;
+    case MST_EVENT_TOP: board_top(board, market, &event->as.top); break;
     case MST_EVENT_EXECUTION:
-        board_execution(board, &event->as.execution);
+        board_execution(board, market, &event->as.execution);
         break;
     case MST_EVENT_HEARTBEAT:
         board_heartbeat(board, &board->objects[number]);
         break;
-    case MST_EVENT_ENTRY: board_entry(board, &event->as.entry); break;
+    case MST_EVENT_ENTRY: board_entry(board, market, &event->as.entry); break;
     default: break;
     }
-}
-
-size_t board_wanted(const struct board *board) {
-    size_t wanted = board_wants(board, MST_HEARTBEAT);
-
-    for (int c = MST_MARKET_DATA; c < MST_HEARTBEAT; ++c) {
-        wanted += board_wants(board, (enum mst_channel)c) * board->market_count;
-    }
-    return wanted;
+    return market;
 }
 
 uint64_t board_silent_ms(const struct board *board, size_t number,
@@ -390,6 +382,16 @@ size_t board_refused(const struct board *board) {
         }
     }
     return refused;
+}
+
+/* How many subscriptions are wanted. */
+static size_t board_wanted(const struct board *board) {
+    size_t wanted = board_wants(board, MST_HEARTBEAT);
+
+    for (int c = MST_MARKET_DATA; c < MST_HEARTBEAT; ++c) {
+        wanted += board_wants(board, (enum mst_channel)c) * board->market_count;
+    }
+    return wanted;
 }
 
 bool board_hopeless(const struct board *board) {

@@ -107,12 +107,10 @@ bool board_wants(const struct board *board, enum mst_channel channel);
 /* Subscribes everything wanted. Returns 0 or the first error. */
 int board_subscribe(struct board *board, struct clients *clients);
 
-/* Takes an event in; now_ns is the monotonic time. */
-void board_take(struct board *board, const struct mst_event *event,
-                uint64_t now_ns);
-
-/* The market of this name, or NULL. */
-struct board_market *board_find(struct board *board, const char *name);
+/* Takes an event in; now_ns is the monotonic time. Returns its market, or NULL
+ * where it has none, or one that nobody asked for. */
+struct board_market *board_take(struct board *board,
+                                const struct mst_event *event, uint64_t now_ns);
 
 /* The trade of this age, 0 being the last, or NULL. */
 const struct board_trade *board_trade(const struct board_market *market,
@@ -123,8 +121,7 @@ const struct board_trade *board_trade(const struct board_market *market,
 uint64_t board_silent_ms(const struct board *board, size_t number,
                          uint64_t now_ms);
 
-/* How many subscriptions are wanted, and how many stand refused. */
-size_t board_wanted(const struct board *board);
+/* How many subscriptions stand refused. */
 size_t board_refused(const struct board *board);
 
 /* Whether all that was asked for a market was refused, of every market. */

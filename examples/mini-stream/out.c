@@ -138,9 +138,9 @@ static bool out_shows(const struct out *out, const struct mst_event *event) {
            (event->type != MST_EVENT_ENTRY || !event->as.entry.success);
 }
 
-void out_event(struct out *out, const struct mst_event *event) {
+void out_event(struct out *out, const struct mst_event *event,
+               struct board_market *market) {
     struct board *board = out->board;
-    struct board_market *market = board_find(board, event->market);
     struct mst_event stray = {.type = MST_EVENT_UNKNOWN};
     const bool is_data = event->type == MST_EVENT_PART ||
                          event->type == MST_EVENT_TOP ||

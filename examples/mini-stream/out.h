@@ -63,8 +63,10 @@ int out_begin(struct out *out, struct board *board, int64_t wall_ns);
 /* Before anything else of a moment: monotonic now. Says that a run begins, and
  * shows the samples that are due. */
 void out_tick(struct out *out, uint64_t now_ns);
-/* Takes an event that the board has taken, of the moment at hand. */
-void out_event(struct out *out, const struct mst_event *event);
+/* Takes an event of the moment at hand that the board has taken, and what
+ * board_take() has returned: its market. */
+void out_event(struct out *out, const struct mst_event *event,
+               struct board_market *market);
 /* When the next one is, monotonic; UINT64_MAX: none is. */
 uint64_t out_due_ns(const struct out *out);
 

@@ -272,14 +272,15 @@ static void replay_take(struct replay_run *run, struct mst_event *event,
                         uint64_t now_ns) {
     const struct replay *replay = &run->player.replay;
     bool ends = event->type == MST_EVENT_CLOSED && run->contents.failed;
+    struct board_market *market;
 
     if (ends && event->as.failure.error != MST_OK && replay->has_next &&
         replay->next.kind == RECORDING_CLOSE) {
         event->as.failure.retry_ms = 0;
     }
-    board_take(&run->board, event, now_ns);
+    market = board_take(&run->board, event, now_ns);
     if (!ends || event->as.failure.error != MST_OK || !run->closing) {
-        out_event(&run->out, event);
+        out_event(&run->out, event, market);
     }
 }
 

@@ -196,18 +196,17 @@ static bool run_take(struct run *run, struct mst_event *event,
                      uint64_t now_ns) {
     int verdict = EXITS_OK;
 
-    if (event->type == MST_EVENT_CLOSED && event->as.failure.error == MST_OK &&
-        run->phase == RUN_CLOSING && run->failed) {
-        board_take(&run->board, event, now_ns);
-        return false;
-    }
     if (run->phase == RUN_ON && event->type == MST_EVENT_CLOSED) {
         verdict = run_verdict(run, event);
         if (verdict != EXITS_OK) {
             event->as.failure.retry_ms = 0;
         }
     }
-    board_take(&run->board, event, now_ns);
+    run->market = board_take(&run->board, event, now_ns);
+    if (event->type == MST_EVENT_CLOSED && event->as.failure.error == MST_OK &&
+        run->phase == RUN_CLOSING && run->failed) {
+        return false;
+    }
     if (run->notes) {
         note_event(stderr, run_unix_ns(), event);
     }

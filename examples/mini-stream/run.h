@@ -16,6 +16,7 @@ struct run {
     struct network network;
     struct clients clients;
     struct board board;
+    struct board_market *market; /* of the event at hand, or NULL */
     struct recorder recorder;
     bool records;    /* the recorder is open */
     bool token_told; /* that the token cannot be kept */

@@ -100,7 +100,7 @@ static void stream_run(struct stream *stream) {
         metrics_update(stream->metrics, run, now_ns);
         out_tick(&stream->out, now_ns);
         if (rc > 0) {
-            out_event(&stream->out, &event);
+            out_event(&stream->out, &event, run->market);
         }
         if (rc == 0 || ferror(stream->out.file)) {
             stream_gone(stream, out_flush(&stream->out));
