@@ -115,7 +115,7 @@ void out_tick(struct out *out, uint64_t now_ns) {
         out->sequence = 1;
         out->format->begin(out);
     }
-    if (!out->due || now_ns < out->sample_ns) {
+    if (!out->due || now_ns < out->sample_ns || out->gone) {
         return;
     }
     out->sample_ns = now_ns + out->every_ns;
@@ -146,7 +146,7 @@ void out_event(struct out *out, const struct mst_event *event,
                          event->type == MST_EVENT_TOP ||
                          event->type == MST_EVENT_EXECUTION;
 
-    if (out->raw) {
+    if (out->raw || out->gone) {
         return;
     }
     if (out->now_ns < event->received_ns) {

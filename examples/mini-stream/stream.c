@@ -62,6 +62,7 @@ static void stream_gone(struct stream *stream, int error) {
     if (error == 0) {
         return;
     }
+    stream->run.trace = NULL; /* raw messages go nowhere either */
     if (error != EPIPE && error != EINTR) {
         fprintf(stderr, "mini-stream: %s: %s\n",
                 stream->out.path ? stream->out.path : "standard output",

@@ -520,7 +520,12 @@ def test_blocked_pipe():
             env=environment_with(MINI_STREAM_CLIENT_SECRET="sandbox-secret",
                                  HOME=service.state),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-        time.sleep(3)  # until the pipe is full
+        time.sleep(3)  # until it waits for room in the pipe
+        end = os.open(f"/proc/{process.pid}/fd/1", os.O_WRONLY | os.O_NONBLOCK)
+        with contextlib.suppress(BlockingIOError):
+            while os.write(end, b" "):  # nor is there any for what comes last
+                pass
+        os.close(end)
         process.send_signal(signal.SIGTERM)
         try:
             process.wait(20)
