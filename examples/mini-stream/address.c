@@ -7,7 +7,6 @@
 #include "address.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +14,7 @@
 #include "address_print.h"
 #include "exits.h"
 #include "network.h"
+#include "signals.h"
 
 /* A response's body: a record whose every byte is escaped has less. */
 #define BODY_LEN 16384
@@ -28,24 +28,6 @@ static enum mst_state failed_stage;
 
 static struct mst_transfer transfer;
 MST_TRANSFER_MEMORY(memory, MST_RECORD_IN_ANY, MST_RECORD_OUT_FULL, BODY_LEN);
-
-static volatile sig_atomic_t signals;
-
-static void put_signal(int number) {
-    (void)number;
-    signals = 1;
-}
-
-static void put_catch_signals(void) {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = put_signal};
-
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
-        sigaction(numbers[i], &action, NULL);
-    }
-    signal(SIGPIPE, SIG_IGN);
-}
 
 /* Says what an attempt failed of, once there is another. */
 static void put_trace(void *context, const struct mst_trace *trace) {
@@ -88,6 +70,7 @@ static int put_show(const struct mst_address_result *result, bool json) {
  * the exit code. */
 static int put_run(struct network *network, bool json) {
     const struct mst_link *link = &transfer.link;
+    unsigned obeyed = 0; /* signals */
     int code = EXITS_LOCAL;
 
     for (;;) {
@@ -100,8 +83,8 @@ static int put_run(struct network *network, bool json) {
         if (rc > 0 && event.type == MST_EVENT_ADDRESS) {
             code = put_show(&event.as.address, json);
             mst_transfer_close(&transfer);
-        } else if (signals != 0) {
-            signals = 0;
+        } else if (signals_count() > obeyed) {
+            obeyed = signals_count();
             mst_transfer_close(&transfer);
         } else if (rc == 0) {
             mst_posix_wait(&network->posix, &link, 1, WAIT_MS);
@@ -139,7 +122,7 @@ int address_put_main(int argc, char **argv) {
 
     address_options_parse(&options, "mini-stream address put", argc, argv);
     config.put_ms = options.seconds * 1000;
-    put_catch_signals();
+    signals_catch();
     result = put_begin(&options, &network, &config, error);
     if (result != EXITS_OK) {
         fprintf(stderr, "mini-stream: %s\n", error);

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "doctor_route.h"
 #include "doctor_session.h"
 #include "doctor_tls.h"
@@ -174,11 +174,12 @@ static bool check_configuration(struct doctor *doctor) {
 }
 
 static bool check_clock(struct report *report) {
+    const int64_t now_ns = clock_unix_ns();
     char text[TEXT_TIME_LEN];
 
     report_begin(report, "clock", "clock");
-    text_now(text);
-    if (time(NULL) < MST_CLOCK_MIN) {
+    text_time(now_ns, text);
+    if (now_ns / 1000000000 < MST_CLOCK_MIN) {
         report_fail(report, MST_ERR_CLOCK, NULL, "%s: it says %s",
                     mst_strerror(MST_ERR_CLOCK), text);
         return false;

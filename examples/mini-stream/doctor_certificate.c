@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "clock.h"
 #include "mini_stream.h"
 #include "text.h"
 
@@ -243,7 +244,7 @@ static void verdict_time(const X509 *certificate, int code,
 
     name_write(X509_get_subject_name(certificate), name);
     time_write(at, time);
-    text_now(now);
+    text_time(clock_unix_ns(), now);
     snprintf(text, CERTIFICATE_TEXT_LEN,
              "the certificate of %s %s %s; the clock here says %s", name,
              early ? "is not valid before" : "expired", time, now);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clock.h"
 #include "doctor_report.h"
 
 /* What has been found. */
@@ -78,7 +79,7 @@ int names_find(const struct mst_endpoint *endpoint, unsigned timeout_ms,
                                               .ai_family = AF_UNSPEC,
                                               .ai_socktype = SOCK_STREAM};
     struct names names = {.addresses = addresses};
-    uint64_t now_ms = report_now_ms();
+    uint64_t now_ms = clock_ms();
     const uint64_t end_ms = now_ms + timeout_ms;
     ares_channel channel;
     char service[8];
@@ -92,7 +93,7 @@ int names_find(const struct mst_endpoint *endpoint, unsigned timeout_ms,
                      &names);
     while (!names.done && now_ms < end_ms) {
         names_wait(channel, (unsigned)(end_ms - now_ms));
-        now_ms = report_now_ms();
+        now_ms = clock_ms();
     }
     rc = names.done ? names.status : ARES_ETIMEOUT;
     ares_destroy(channel);

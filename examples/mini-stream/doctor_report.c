@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "doctor_advice.h"
 #include "exits.h"
 #include "text.h"
@@ -31,13 +31,6 @@ static const struct {
     [STATUS_FAILED] = {"FAIL", "failed", "31"},
     [STATUS_NOT_TRIED] = {"-", "not tried", "2"},
 };
-
-uint64_t report_now_ms(void) {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 void report_init(struct report *report, bool json) {
     const char *no_color = getenv("NO_COLOR"); /* https://no-color.org */
@@ -94,7 +87,7 @@ __attribute__((format(printf, 3, 0))) static void
 step_begin(struct report *report, const char *name, const char *format,
            va_list arguments) {
     report->step = not_null(json_object());
-    report->begin_ms = report_now_ms();
+    report->begin_ms = clock_ms();
     report_set(report, "step", json_string(name));
     if (report->endpoint != NULL) {
         report_set(report, "endpoint", json_string(report->endpoint));
@@ -153,7 +146,7 @@ static void step_print(const struct report *report, enum status status) {
 
 /* Takes over text. */
 static void step_end(struct report *report, enum status status, json_t *text) {
-    uint64_t ms = report_now_ms() - report->begin_ms;
+    uint64_t ms = clock_ms() - report->begin_ms;
 
     report_set(report, "status", json_string(statuses[status].name));
     report_set(report, "ms",

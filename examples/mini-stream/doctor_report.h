@@ -45,9 +45,6 @@ struct report {
 
 void report_init(struct report *report, bool json);
 
-/* Milliseconds of a clock that never goes back. */
-uint64_t report_now_ms(void);
-
 /* Begins a step: its name in JSON, and its title. */
 __attribute__((format(printf, 3, 4))) void
 report_begin(struct report *report, const char *name, const char *format, ...);

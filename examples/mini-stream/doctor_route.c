@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "doctor_names.h"
 
 /* Bytes of a proxy's answer. */
@@ -58,7 +59,7 @@ const struct mst_endpoint *route_first(const struct route *route) {
 
 bool route_wait(int fd, short events, uint64_t end_ms) {
     struct pollfd wait = {.fd = fd, .events = events};
-    uint64_t now_ms = report_now_ms();
+    uint64_t now_ms = clock_ms();
 
     return now_ms < end_ms && poll(&wait, 1, (int)(end_ms - now_ms)) > 0;
 }
@@ -127,7 +128,7 @@ struct attempt {
 static void attempt_end(struct attempt *attempt, int error, uint64_t begin_ms) {
     attempt->done = true;
     attempt->error = error;
-    attempt->ms = (unsigned)(report_now_ms() - begin_ms);
+    attempt->ms = (unsigned)(clock_ms() - begin_ms);
     if (error != 0 && attempt->fd >= 0) {
         close(attempt->fd);
         attempt->fd = -1;
@@ -153,7 +154,7 @@ static void attempt_begin(struct attempt *attempt,
 static bool attempts_go_on(struct attempt *attempts, size_t count,
                            uint64_t begin_ms, unsigned timeout_ms) {
     struct pollfd wait[MST_POSIX_ADDRESSES_MAX];
-    uint64_t past_ms = report_now_ms() - begin_ms;
+    uint64_t past_ms = clock_ms() - begin_ms;
     bool more = false;
 
     for (size_t i = 0; i < count; ++i) {
@@ -230,7 +231,7 @@ bool route_connect(struct route *route, struct report *report) {
 
     report_begin(report, "tcp", "TCP to %s%s",
                  route->proxy != NULL ? "the proxy " : "", route->via);
-    begin_ms = report_now_ms();
+    begin_ms = clock_ms();
     for (size_t i = 0; i < route->count; ++i) {
         attempt_begin(&attempts[i], &route->addresses[i], begin_ms);
     }
@@ -264,7 +265,7 @@ bool route_connect(struct route *route, struct report *report) {
 /* Connects to the address that is known to be good. */
 static int connect_again(const struct route *route) {
     struct attempt attempt;
-    uint64_t begin_ms = report_now_ms();
+    uint64_t begin_ms = clock_ms();
 
     attempt_begin(&attempt, &route->addresses[route->good], begin_ms);
     while (attempts_go_on(&attempt, 1, begin_ms, route->timeout_ms)) {}
@@ -334,7 +335,7 @@ static int status_error(int status) {
  * its status, or 0. */
 static int tunnel_ask(const struct route *route, int fd, char head[HEAD_LEN],
                       int *answer) {
-    uint64_t end_ms = report_now_ms() + route->timeout_ms;
+    uint64_t end_ms = clock_ms() + route->timeout_ms;
     int rc = request_send(fd, route) ? 0 : MST_ERR_PROXY_ANSWER;
     int status = 0;
 

@@ -40,7 +40,7 @@ bool route_tunnel(struct route *route, struct report *report);
  * Returns a socket that does not block, or an mst_error. */
 int route_open(const struct route *route);
 
-/* Waits for these events until an instant of report_now_ms(). */
+/* Waits for these events until an instant of clock_ms(). */
 bool route_wait(int fd, short events, uint64_t end_ms);
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "text.h"
 
 #define MESSAGE_LEN 65536
@@ -104,7 +105,7 @@ static enum outcome session_next(struct network *network, uint64_t end_ms,
         if (rc > 0) {
             return OUTCOME_EVENT;
         }
-        if (report_now_ms() >= end_ms) {
+        if (clock_ms() >= end_ms) {
             return OUTCOME_LATE;
         }
         mst_posix_wait(&network->posix, &link, 1, WAIT_MS);
@@ -199,7 +200,7 @@ static void tell_skew(struct report *report) {
 }
 
 static bool check_token(struct report *report, struct network *network) {
-    const uint64_t end_ms = report_now_ms() + session.timeout_ms;
+    const uint64_t end_ms = clock_ms() + session.timeout_ms;
     struct mst_event event;
     enum outcome outcome;
 
@@ -226,7 +227,7 @@ static bool check_token(struct report *report, struct network *network) {
 }
 
 static bool check_handshake(struct report *report, struct network *network) {
-    const uint64_t end_ms = report_now_ms() + session.timeout_ms;
+    const uint64_t end_ms = clock_ms() + session.timeout_ms;
     struct mst_event event;
     enum outcome outcome;
 
@@ -286,7 +287,7 @@ static bool take_event(struct report *report, const struct mst_event *event,
 }
 
 static bool check_message(struct report *report, struct network *network) {
-    const uint64_t end_ms = report_now_ms() + session.timeout_ms;
+    const uint64_t end_ms = clock_ms() + session.timeout_ms;
     struct mst_event event;
     enum outcome outcome;
     size_t levels = 0;
@@ -305,7 +306,7 @@ static bool check_message(struct report *report, struct network *network) {
 }
 
 static void check_close(struct report *report, struct network *network) {
-    const uint64_t end_ms = report_now_ms() + session.timeout_ms;
+    const uint64_t end_ms = clock_ms() + session.timeout_ms;
     struct mst_event event = {.type = MST_EVENT_NONE};
     enum outcome outcome;
 

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "doctor_certificate.h"
 
 /* What a handshake has come to. */
@@ -148,7 +149,7 @@ static void handshake_begin(struct handshake *handshake,
         handshake->error = MST_ERR_MEMORY;
     } else {
         SSL_set_app_data(handshake->ssl, &handshake->faults);
-        handshake_run(handshake, report_now_ms() + route->timeout_ms);
+        handshake_run(handshake, clock_ms() + route->timeout_ms);
     }
 }
 

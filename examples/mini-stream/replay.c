@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "exits.h"
 #include "out.h"
 #include "player.h"
@@ -286,10 +287,7 @@ static void replay_take(struct replay_run *run, struct mst_event *event,
 
 static void replay_show(struct replay_run *run, struct player_step *step) {
     if (!run->begun) {
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        run->start_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+        run->start_ns = clock_ns();
         run->first_ns = step->monotonic_ns;
         run->out.wall_ns = step->unix_ns - (int64_t)step->monotonic_ns;
         run->begun = true;

@@ -7,14 +7,14 @@
 #include "run.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "exits.h"
 #include "note.h"
+#include "signals.h"
 #include "tally.h"
 
 #define NS_PER_MS 1000000u
@@ -23,40 +23,6 @@
 /* The longest sleep: a signal may come just before it. */
 #define WAIT_MS 200
 
-static volatile sig_atomic_t signals;
-
-static void run_signal(int number) {
-    (void)number;
-    signals = signals + 1;
-}
-
-/* Without SA_RESTART: a signal also ends a write to a pipe that nobody
- * reads. */
-static void run_catch_signals(void) {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = run_signal};
-
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
-        sigaction(numbers[i], &action, NULL);
-    }
-    signal(SIGPIPE, SIG_IGN);
-}
-
-uint64_t run_now_ns(void) {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
-static int64_t run_unix_ns(void) {
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 static void run_trace(void *context, const struct mst_trace *trace) {
     struct run *run = context;
 
@@ -64,7 +30,7 @@ static void run_trace(void *context, const struct mst_trace *trace) {
         text_set_target(trace->link, trace->text, trace->value);
     }
     if (run->options->verbose && !run->options->quiet) {
-        note_trace(stderr, run_unix_ns(), trace);
+        note_trace(stderr, clock_unix_ns(), trace);
     }
     if (run->trace) {
         run->trace(run->trace_context, trace);
@@ -118,9 +84,9 @@ int run_begin(struct run *run, struct options *options,
                  plan->config.ws_url, plan->config.auth_url);
         return exits_code(rc);
     }
-    run_catch_signals();
-    run->start_ns = run_now_ns();
-    run->wall_ns = run_unix_ns() - (int64_t)run->start_ns;
+    signals_catch();
+    run->start_ns = clock_ns();
+    run->wall_ns = clock_unix_ns() - (int64_t)run->start_ns;
     run->stats_ns = run->start_ns;
     return EXITS_OK;
 }
@@ -208,7 +174,7 @@ static bool run_take(struct run *run, struct mst_event *event,
         return false;
     }
     if (run->notes) {
-        note_event(stderr, run_unix_ns(), event);
+        note_event(stderr, clock_unix_ns(), event);
     }
     if (run->phase == RUN_ON && event->type == MST_EVENT_RESPONSE) {
         verdict = run_verdict(run, event);
@@ -227,7 +193,7 @@ static void run_stats(struct run *run, uint64_t now_ns) {
     struct mst_stats stats;
 
     run_sum(run, &stats);
-    tally_line(stderr, &run->board, &stats, run_unix_ns(),
+    tally_line(stderr, &run->board, &stats, clock_unix_ns(),
                (double)(stats.messages - run->stats_messages) * NS_PER_S /
                    (double)(now_ns - run->stats_ns));
     run->stats_messages = stats.messages;
@@ -272,10 +238,10 @@ static void run_check(struct run *run, uint64_t now_ns) {
     }
     run_check_recording(run);
     run_check_token(run);
-    if (signals > 1) {
+    if (signals_count() > 1) {
         run->phase = RUN_CUT;
         run->result = EXITS_CUT;
-    } else if (signals > 0) {
+    } else if (signals_count() > 0) {
         run_close(run);
     }
     if (options->end_ms > 0 && run->phase == RUN_ON &&
@@ -288,7 +254,7 @@ int run_poll(struct run *run, struct mst_event *event, uint64_t *now_ns) {
     int rc;
 
     do {
-        *now_ns = run_now_ns();
+        *now_ns = clock_ns();
         run_check(run, *now_ns);
         if (run->phase == RUN_CUT) {
             return MST_ERR_CLOSED;

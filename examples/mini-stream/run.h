@@ -38,9 +38,6 @@ struct run {
     uint64_t stats_messages; /* at stats_ns */
 };
 
-/* The monotonic clock. */
-uint64_t run_now_ns(void);
-
 /* Prepares everything and catches signals. Returns an exit code, with a line in
  * error unless it is EXITS_OK. run_free() may follow in any case. */
 int run_begin(struct run *run, struct options *options,

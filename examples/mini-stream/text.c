@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "detail.h"
 #include "network.h"
@@ -57,13 +56,6 @@ void text_decimal(struct mst_decimal value, int places,
         out[len++] = '0';
     }
     out[len] = '\0';
-}
-
-void text_now(char out[TEXT_TIME_LEN]) {
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    text_time((int64_t)now.tv_sec * NS_PER_S + now.tv_nsec, out);
 }
 
 /* Bytes of the character that the text begins with, or 0 where its beginning

@@ -20,9 +20,6 @@ void text_time(int64_t ns, char out[TEXT_TIME_LEN]);
 /* Writes it with nanoseconds. */
 void text_time_ns(int64_t ns, char out[MST_TIME_TEXT_LEN]);
 
-/* Writes the wall clock's time. */
-void text_now(char out[TEXT_TIME_LEN]);
-
 /* Bytes that hold any text_span() and a NUL. */
 #define TEXT_SPAN_LEN 24
 

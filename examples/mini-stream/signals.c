@@ -1,0 +1,32 @@
+/*
+ * The signals that ask a program to end.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "signals.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+static volatile sig_atomic_t signals;
+
+static void signals_take(int number) {
+    (void)number;
+    signals = signals + 1;
+}
+
+void signals_catch(void) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    /* Without SA_RESTART, so that a write ends. */
+    struct sigaction action = {.sa_handler = signals_take};
+
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
+        sigaction(numbers[i], &action, NULL);
+    }
+    signal(SIGPIPE, SIG_IGN);
+}
+
+unsigned signals_count(void) {
+    return (unsigned)signals;
+}

@@ -1,0 +1,16 @@
+/*
+ * The signals that ask a program to end.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef SIGNALS_H
+#define SIGNALS_H
+
+/* Catches SIGINT, SIGTERM and SIGHUP, and ignores SIGPIPE. A write to a pipe
+ * that nobody reads ends with such a signal. */
+void signals_catch(void);
+
+/* How many were caught. */
+unsigned signals_count(void);
+
+#endif
