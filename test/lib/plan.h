@@ -232,6 +232,7 @@ struct exchange {
     uint8_t strength[FAULTS];  /* at present */
     int64_t offset_ns[CLOCK_BEATS + 1];
     uint64_t feed_due_ms, beat_due_ms, serial;
+    uint64_t edge_ms; /* when a spell begins or ends next */
     struct plan_book books[PLAN_MARKETS];
     struct plan_link links[MST_MOCK_LINKS];
     struct plan_later later[PLAN_LATER];
@@ -244,8 +245,9 @@ void exchange_begin(struct exchange *x, const struct plan *plan,
                     struct mst_mock *mock);
 void exchange_end(struct exchange *x);
 
-/* A spell has begun or ended: the strengths are other ones. */
-void exchange_change(struct exchange *x);
+/* The strengths become those of this moment's spells. Returns when the caller
+ * does something next: at the latest when a spell begins or ends. */
+uint64_t exchange_next_ms(struct exchange *x);
 
 /* The plan is over: from now on the service behaves. */
 void exchange_behave(struct exchange *x);
@@ -265,6 +267,42 @@ extern const char *const plan_markets[PLAN_MARKETS];
 
 /* A price of the grid, in tenths. */
 int64_t plan_price(unsigned market, unsigned price);
+
+/* ---- the library's object ---- */
+
+/* A client or a pair, with its memories and books; a client that is not in a
+ * pair has the first of what there are two of. */
+struct plan_object {
+    const struct plan *plan;
+    bool paired;
+    struct mst_client client;
+    struct mst_pair pair;
+    struct mst_memory memory[2];
+    unsigned char bytes[2][MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN,
+                                          4096, 4096)];
+    struct mst_book books[2][PLAN_MARKETS], spares[2][PLAN_MARKETS];
+    struct mst_level levels[2][PLAN_MARKETS][2][2 * PLAN_PRICES];
+};
+
+/* Draws a plan, with a service over the mock, whose clock passes the middle of
+ * its range meanwhile, or its end. */
+void plan_begin(struct plan *plan, uint64_t seed, struct mst_mock *mock,
+                struct mst_port *port, struct exchange *x);
+
+/* Prepares memories and books, and the object with them. */
+void plan_object_prepare(struct plan_object *object, const struct plan *plan);
+int plan_object_init(struct plan_object *object, const struct mst_port *port);
+
+/* A pair may have one book of a market. */
+bool plan_object_has_one_book(const struct plan_object *object,
+                              unsigned market);
+
+/* The library's calls of these names. */
+int plan_object_subscribe(struct plan_object *object, enum mst_channel channel,
+                          unsigned market);
+int plan_object_unsubscribe(struct plan_object *object, unsigned market);
+int plan_object_resync(struct plan_object *object, unsigned market);
+int plan_object_list(struct plan_object *object);
 
 /* ---- the text of messages ---- */
 

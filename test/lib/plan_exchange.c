@@ -424,7 +424,7 @@ static void line_draw(struct exchange *x) {
     }
 }
 
-void exchange_change(struct exchange *x) {
+static void exchange_change(struct exchange *x) {
     struct service *s = &x->service;
     bool refuses = x->strength[FAULT_TOKEN] > 0 ||
                    x->strength[FAULT_UPGRADE] > 0 ||
@@ -448,6 +448,34 @@ void exchange_change(struct exchange *x) {
     }
 }
 
+/* The spells of this moment. */
+static void spells_set(struct exchange *x, uint64_t at_ms) {
+    x->edge_ms = x->plan->length_ms;
+    memset(x->strength, 0, sizeof x->strength);
+    for (unsigned i = 0; i < x->plan->spells_len; i++) {
+        const struct plan_spell *s = &x->plan->spells[i];
+        uint64_t edge = at_ms < s->from_ms ? s->from_ms : s->until_ms;
+        if (at_ms < edge && edge < x->edge_ms) {
+            x->edge_ms = edge;
+        }
+        if (at_ms >= s->from_ms && at_ms < s->until_ms &&
+            s->strength > x->strength[s->fault]) {
+            x->strength[s->fault] = s->strength;
+        }
+    }
+    exchange_change(x);
+}
+
+uint64_t exchange_next_ms(struct exchange *x) {
+    uint64_t at_ms = now_ms(x), next_ms;
+
+    if (at_ms >= x->edge_ms) {
+        spells_set(x, at_ms);
+    }
+    next_ms = at_ms + 1 + exchange_pick(x, x->plan->length_ms / 16);
+    return next_ms < x->edge_ms ? next_ms : x->edge_ms;
+}
+
 void exchange_behave(struct exchange *x) {
     memset(x->strength, 0, sizeof x->strength);
     memset(x->offset_ns, 0, sizeof x->offset_ns);
@@ -465,7 +493,7 @@ void exchange_begin(struct exchange *x, const struct plan *plan,
     x->plan = plan;
     x->mock = mock;
     x->random = plan->seed ^ UINT64_C(0x5DEECE66D);
-    x->serial = 0;
+    x->serial = x->edge_ms = 0;
     memset(x->strength, 0, sizeof x->strength);
     memset(x->offset_ns, 0, sizeof x->offset_ns);
     service_init(&x->service, mock);

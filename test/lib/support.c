@@ -82,6 +82,12 @@ void text_add_bytes(struct text *text, const void *data, size_t len) {
     text->data[text->len] = '\0';
 }
 
+uint64_t setting(const char *name, uint64_t usual) {
+    const char *text = getenv(name);
+
+    return text != NULL ? strtoull(text, NULL, 0) : usual;
+}
+
 void text_add(struct text *text, const char *format, ...) {
     char piece[512];
     va_list args;

@@ -41,6 +41,9 @@ void expect_text(const char *name, const char *expected, const char *got);
 /* Expects two numbers to be equal. */
 void expect_int(const char *name, long long expected, long long got);
 
+/* A number from the environment, or the usual one. */
+uint64_t setting(const char *name, uint64_t usual);
+
 /* ---- Text that grows ---- */
 
 struct text {
@@ -91,7 +94,8 @@ void replay(const struct reader *reader, const void *data, size_t len,
 
 /*
  * Replays data whole, byte by byte, in pieces of some other sizes and in two
- * pieces at every offset (streams of 2,048 bytes and more: at fewer of them). All must give the expected record; NULL: that of the whole.
+ * pieces at every offset (streams of 2,048 bytes and more: at fewer of them).
+ * All must give the expected record; NULL: that of the whole.
  */
 void replay_everywhere(const char *name, const struct reader *reader,
                        const void *data, size_t len, const char *expected);

@@ -15,9 +15,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define PLANS 2000u
 #define PLANS_FAILURES 10u /* after so many, no further plan is run */
@@ -46,7 +44,6 @@
 #define GAP_MS 1000u
 
 #define DOUBTS ~(unsigned)(MST_BOOK_CROSSED | MST_BOOK_THIN)
-#define LEVELS_MAX PLAN_PRICES
 
 /* What the tops of a market have said of its book. */
 struct tops {
@@ -60,16 +57,7 @@ static struct {
     struct mst_port port;
     int (*recv)(void *context, int link, void *data, size_t len);
     struct exchange exchange;
-    /* One of them is in use; a client that is not in a pair has the first of
-     * what there are two of. */
-    struct mst_client client;
-    struct mst_pair pair;
-    bool paired;
-    struct mst_memory memory[2];
-    unsigned char bytes[2][MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN,
-                                          4096, 4096)];
-    struct mst_book books[2][PLAN_MARKETS], spares[2][PLAN_MARKETS];
-    struct mst_level levels[2][PLAN_MARKETS][2][2 * LEVELS_MAX];
+    struct plan_object object;
     bool wished[PLAN_MARKETS]; /* for the market's book */
     bool listed[MST_MOCK_LINKS][PLAN_MARKETS + 1];
     struct tops tops[PLAN_MARKETS + 1];
@@ -117,14 +105,11 @@ __attribute__((format(printf, 1, 2))) static void plan_fail(const char *format,
 
 /* ---- what is always so ---- */
 
-static bool has_one_book(unsigned market) {
-    return !run.paired || (run.plan.only_one >> market & 1) != 0;
-}
-
 /* The book of a market that the caller sees, or NULL. */
 static struct mst_book *shown(unsigned market) {
-    return run.paired ? mst_pair_book(&run.pair, plan_markets[market])
-                      : &run.books[0][market];
+    return run.object.paired
+               ? mst_pair_book(&run.object.pair, plan_markets[market])
+               : &run.object.books[0][market];
 }
 
 static bool is_live(const struct mst_book *book) {
@@ -147,7 +132,8 @@ static void book_check(unsigned market) {
     for (int i = 0; i < MST_MOCK_LINKS && !good; i++) {
         const struct plan_link *l = &run.exchange.links[i];
         good = l->client &&
-               (has_one_book(market) || book == &run.books[i][market]) &&
+               (plan_object_has_one_book(&run.object, market) ||
+                book == &run.object.books[i][market]) &&
                plan_known_check(&l->known[market], market, book, text,
                                 sizeof text);
     }
@@ -286,7 +272,9 @@ static void leader_note(void) {
     run.changes++;
     memset(run.tops, 0, sizeof run.tops);
     for (unsigned m = 0; m < run.plan.markets; m++) {
-        for (int i = 0; i < MST_MOCK_LINKS && has_one_book(m); i++) {
+        for (int i = 0;
+             i < MST_MOCK_LINKS && plan_object_has_one_book(&run.object, m);
+             i++) {
             plan_known_wish(&run.exchange.links[i].known[m]);
         }
     }
@@ -368,21 +356,8 @@ static void on_trace(void *context, const struct mst_trace *trace) {
 
 /* ---- a plan ---- */
 
-static int subscribe(enum mst_channel channel, unsigned market) {
-    const char *name = channel == MST_HEARTBEAT ? NULL : plan_markets[market];
-    struct mst_book *book = NULL, *other = NULL;
-
-    if (channel == MST_MARKET_DATA) {
-        book = &run.books[0][market];
-        other = has_one_book(market) ? NULL : &run.books[1][market];
-    }
-    return run.paired
-               ? mst_pair_subscribe(&run.pair, channel, name, book, other)
-               : mst_subscribe(&run.client, channel, name, book);
-}
-
 static void wish(unsigned market) {
-    int rc = subscribe(MST_MARKET_DATA, market);
+    int rc = plan_object_subscribe(&run.object, MST_MARKET_DATA, market);
 
     run.wished[market] = rc == 0 || rc == MST_ERR_EXISTS;
     for (int i = 0; i < MST_MOCK_LINKS; i++) {
@@ -395,14 +370,17 @@ static void wishes_begin(void) {
         wish(m);
         assert_true(run.wished[m]);
         if (run.plan.tops) {
-            assert_int_equal(subscribe(MST_TOP_OF_BOOK, m), 0);
+            assert_int_equal(
+                plan_object_subscribe(&run.object, MST_TOP_OF_BOOK, m), 0);
         }
         if (run.plan.executions) {
-            assert_int_equal(subscribe(MST_EXECUTION_DATA, m), 0);
+            assert_int_equal(
+                plan_object_subscribe(&run.object, MST_EXECUTION_DATA, m), 0);
         }
     }
     if (run.plan.beats) {
-        assert_int_equal(subscribe(MST_HEARTBEAT, 0), 0);
+        assert_int_equal(plan_object_subscribe(&run.object, MST_HEARTBEAT, 0),
+                         0);
     }
 }
 
@@ -415,68 +393,21 @@ static int reading(void *context, int link, void *data, size_t len) {
     return n;
 }
 
-static void book_begin(unsigned which, unsigned market) {
-    struct mst_book *book = &run.books[which][market];
-    struct mst_book *spare = &run.spares[which][market];
-
-    assert_int_equal(
-        mst_book_init(book, run.levels[which][market][0], run.plan.capacity),
-        0);
-    if (run.plan.spare) {
-        assert_int_equal(mst_book_init(spare, run.levels[which][market][1],
-                                       run.plan.capacity),
-                         0);
-        assert_int_equal(mst_book_set_spare(book, spare), 0);
-    }
-    mst_book_set_thin(book, run.plan.thin);
-}
-
-/* The client or the pair, with its memories and books. */
-static void objects_begin(void) {
-    struct mst_config *config = &run.plan.config;
-
-    for (unsigned i = 0; i < 2; i++) {
-        run.memory[i] = (struct mst_memory){
-            run.bytes[i],       sizeof run.bytes[i], MST_RECORD_IN_ANY,
-            MST_RECORD_OUT_MIN, run.plan.message,    4096};
-        for (unsigned m = 0; m < run.plan.markets; m++) {
-            book_begin(i, m);
-        }
-    }
-    assert_int_equal(
-        run.paired
-            ? mst_pair_init(&run.pair, config, run.plan.rotate_ms, &run.port,
-                            &run.memory[0], &run.memory[1])
-            : mst_client_init(&run.client, config, &run.port, &run.memory[0]),
-        0);
-}
-
 static void run_begin(uint64_t seed) {
-    uint64_t clock = seed;
     struct mst_config *config = &run.plan.config;
 
-    plan_draw(&run.plan, seed);
-    run.paired = run.plan.links == 2;
     run.failed = false;
     memset(run.tops, 0, sizeof run.tops);
     memset(run.listed, 0, sizeof run.listed);
     run.attempts = run.request_ms = 0;
-    mst_mock_init(&run.mock, &run.port, seed);
-    /* The clock passes the middle of its range meanwhile, or its end. */
-    mst_mock_set_now(&run.mock, (uint32_t)(seed % 2 << 31) -
-                                    random_below(&clock, run.plan.length_ms));
-    run.port.flags |= run.plan.port_flags;
+    run.exchange.note = run.told ? note : NULL;
+    plan_begin(&run.plan, seed, &run.mock, &run.port, &run.exchange);
     run.recv = run.port.recv;
     run.port.recv = reading;
-    run.exchange.note = run.told ? note : NULL;
-    exchange_begin(&run.exchange, &run.plan, &run.mock);
-    config->ws_url = "wss://" SERVICE_WS_HOST;
-    config->auth_url = "https://" SERVICE_AUTH_HOST;
-    config->client_id = SERVICE_ID;
-    config->client_secret = SERVICE_SECRET;
     config->flags |= MST_TRACE_ALL;
     config->trace = on_trace;
-    objects_begin();
+    plan_object_prepare(&run.object, &run.plan);
+    assert_int_equal(plan_object_init(&run.object, &run.port), 0);
     wishes_begin();
 }
 
@@ -490,69 +421,39 @@ static int poll_pair(void *object, struct mst_event *event) {
 
 static void run_until(uint64_t until_ms) {
     const struct mst_mock_object client = {
-        poll_client, &run.client, {&run.client.link}};
+        poll_client, &run.object.client, {&run.object.client.link}};
     const struct mst_mock_object pair = {
         poll_pair,
-        &run.pair,
-        {&run.pair.clients[0].link, &run.pair.clients[1].link}};
+        &run.object.pair,
+        {&run.object.pair.clients[0].link, &run.object.pair.clients[1].link}};
 
     if (until_ms > now_ms() && !run.failed) {
-        mst_mock_run_objects(&run.mock, run.paired ? &pair : &client, 1,
+        mst_mock_run_objects(&run.mock, run.object.paired ? &pair : &client, 1,
                              (uint32_t)(until_ms - now_ms()), on_event, NULL);
         books_check();
     }
 }
 
-/* The spells of this moment; returns when the next one begins or ends. */
-static uint64_t spells_set(uint64_t at_ms) {
-    uint64_t next = run.plan.length_ms;
-
-    memset(run.exchange.strength, 0, sizeof run.exchange.strength);
-    for (unsigned i = 0; i < run.plan.spells_len; i++) {
-        const struct plan_spell *s = &run.plan.spells[i];
-        uint64_t edge = at_ms < s->from_ms ? s->from_ms : s->until_ms;
-        if (at_ms < edge && edge < next) {
-            next = edge;
-        }
-        if (at_ms >= s->from_ms && at_ms < s->until_ms &&
-            s->strength > run.exchange.strength[s->fault]) {
-            run.exchange.strength[s->fault] = s->strength;
-        }
-    }
-    exchange_change(&run.exchange);
-    return next;
-}
-
 static void unwish(unsigned market) {
-    const char *name = plan_markets[market];
-
-    if (run.paired) {
-        (void)mst_pair_unsubscribe(&run.pair, MST_MARKET_DATA, name);
-    } else {
-        (void)mst_unsubscribe(&run.client, MST_MARKET_DATA, name);
-    }
+    (void)plan_object_unsubscribe(&run.object, market);
     run.wished[market] = false;
 }
 
 /* What a program asks of the service or of the pair. */
 static void request_make(unsigned which, unsigned market) {
-    const char *name = plan_markets[market];
-
     if (which == 0) {
-        (void)(run.paired ? mst_pair_resync(&run.pair, MST_MARKET_DATA, name)
-                          : mst_resync(&run.client, MST_MARKET_DATA, name));
+        (void)plan_object_resync(&run.object, market);
     } else if (which == 1) {
-        (void)(run.paired ? mst_pair_subscription_list(&run.pair)
-                          : mst_subscription_list(&run.client));
+        (void)plan_object_list(&run.object);
     } else {
-        (void)mst_pair_rotate(&run.pair);
+        (void)mst_pair_rotate(&run.object.pair);
     }
 }
 
 /* What a program may do at any time. */
 static void calls_make(void) {
     unsigned m = exchange_pick(&run.exchange, run.plan.markets);
-    unsigned requests = run.paired ? 3 : 2;
+    unsigned requests = run.object.paired ? 3 : 2;
     unsigned which = exchange_pick(&run.exchange, requests + 2);
 
     if (which < requests) {
@@ -568,16 +469,8 @@ static void calls_make(void) {
 }
 
 static void plan_play(void) {
-    uint64_t edge_ms = 0;
-
     while (now_ms() < run.plan.length_ms && !run.failed) {
-        if (now_ms() >= edge_ms) {
-            edge_ms = spells_set(now_ms());
-        }
-        uint64_t step_ms =
-            now_ms() + 1 +
-            exchange_pick(&run.exchange, run.plan.length_ms / 16);
-        run_until(step_ms < edge_ms ? step_ms : edge_ms);
+        run_until(exchange_next_ms(&run.exchange));
         if (exchange_happens(&run.exchange, FAULT_CALLS)) {
             calls_make();
         }
@@ -597,8 +490,8 @@ static bool is_well(void) {
 
     for (unsigned m = 0; m < run.plan.markets; m++) {
         well &=
-            is_sure(shown(m)) &&
-            (!both || (is_sure(&run.books[0][m]) && is_sure(&run.books[1][m])));
+            is_sure(shown(m)) && (!both || (is_sure(&run.object.books[0][m]) &&
+                                            is_sure(&run.object.books[1][m])));
     }
     return well;
 }
@@ -607,9 +500,10 @@ static void unwell_fail(void) {
     struct text text = {0};
     const struct exchange *x = &run.exchange;
 
-    for (int i = 0; i < (run.paired ? 2 : 1); i++) {
-        const struct mst_client *c =
-            run.paired ? &run.pair.clients[i] : &run.client;
+    for (int i = 0; i < (run.object.paired ? 2 : 1); i++) {
+        const struct mst_client *c = run.object.paired
+                                         ? &run.object.pair.clients[i]
+                                         : &run.object.client;
         text_add(&text, "%s, the connection %s; ",
                  mst_state_name(mst_link_state(&c->link)),
                  exchange_has(x, i) ? "has all" : "lacks something");
@@ -625,7 +519,7 @@ static bool is_drifting(void) {
 
     for (unsigned m = 0; m < run.plan.markets; m++) {
         for (unsigned i = 0; i < 2; i++) {
-            const struct mst_book *book = &run.books[i][m];
+            const struct mst_book *book = &run.object.books[i][m];
             drifts |= (mst_book_flags(book) & MST_BOOK_BACKWARD) != 0 ||
                       mst_book_reason(book) == MST_BOOK_NUMBER;
         }
@@ -682,12 +576,6 @@ static bool plan_test(uint64_t seed) {
     }
     exchange_end(&run.exchange);
     return !run.failed;
-}
-
-static uint64_t setting(const char *name, uint64_t usual) {
-    const char *text = getenv(name);
-
-    return text != NULL ? strtoull(text, NULL, 0) : usual;
 }
 
 static void test_plans(void **state) {

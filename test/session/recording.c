@@ -16,7 +16,6 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -423,12 +422,6 @@ static void test_flipped(void **state) {
     unlink(path);
     text_free(&packed);
     end();
-}
-
-static uint64_t setting(const char *name, uint64_t usual) {
-    const char *text = getenv(name);
-
-    return text != NULL ? strtoull(text, NULL, 0) : usual;
 }
 
 /* Changes content in some places; the magic and the first item stay. */

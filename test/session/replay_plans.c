@@ -13,8 +13,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define REPLAYS 300u
 
@@ -26,14 +24,7 @@ static struct {
     struct tls_peer tls; /* in between, in some plans */
     struct tls_identity identity;
     struct tls_anchor anchor;
-    struct mst_client client;
-    struct mst_pair pair;
-    bool paired;
-    struct mst_memory memory[2];
-    unsigned char bytes[2][MST_MEMORY_LEN(MST_RECORD_IN_ANY, MST_RECORD_OUT_MIN,
-                                          4096, 4096)];
-    struct mst_book books[2][PLAN_MARKETS], spares[2][PLAN_MARKETS];
-    struct mst_level levels[2][PLAN_MARKETS][2][2 * PLAN_PRICES];
+    struct plan_object object;
     uint64_t events;
 } run;
 
@@ -41,66 +32,31 @@ static void on_trace(void *context, const struct mst_trace *trace) {
     exchange_trace(context, trace);
 }
 
-static unsigned books_of(unsigned market) {
-    return run.paired && (run.plan.only_one >> market & 1) == 0 ? 2 : 1;
-}
-
 static void subscribe(enum mst_channel channel, unsigned market) {
     const char *name = channel == MST_HEARTBEAT ? NULL : plan_markets[market];
-    const struct recorder_books books = {books_of(market), run.plan.capacity,
-                                         run.plan.thin, run.plan.spare};
-    bool book = channel == MST_MARKET_DATA;
+    const struct recorder_books books = {
+        plan_object_has_one_book(&run.object, market) ? 1 : 2,
+        run.plan.capacity, run.plan.thin, run.plan.spare};
 
     recorder_subscribe(&played.recorder, 0, channel, name,
-                       book ? &books : NULL);
-    if (run.paired) {
-        (void)mst_pair_subscribe(
-            &run.pair, channel, name, book ? &run.books[0][market] : NULL,
-            book && books.count == 2 ? &run.books[1][market] : NULL);
-    } else {
-        (void)mst_subscribe(&run.client, channel, name,
-                            book ? &run.books[0][market] : NULL);
-    }
+                       channel == MST_MARKET_DATA ? &books : NULL);
+    (void)plan_object_subscribe(&run.object, channel, market);
 }
 
-static void book_begin(unsigned which, unsigned market) {
-    struct mst_book *book = &run.books[which][market];
-    struct mst_book *spare = &run.spares[which][market];
+static void object_begin(void) {
+    struct plan_object *object = &run.object;
+    const struct mst_config *config = &run.plan.config;
 
-    (void)mst_book_init(book, run.levels[which][market][0], run.plan.capacity);
-    if (run.plan.spare) {
-        (void)mst_book_init(spare, run.levels[which][market][1],
-                            run.plan.capacity);
-        (void)mst_book_set_spare(book, spare);
-    }
-    mst_book_set_thin(book, run.plan.thin);
-}
-
-static void objects_begin(void) {
-    struct mst_config *config = &run.plan.config;
-
-    for (unsigned i = 0; i < 2; i++) {
-        run.memory[i] = (struct mst_memory){
-            run.bytes[i],       sizeof run.bytes[i], MST_RECORD_IN_ANY,
-            MST_RECORD_OUT_MIN, run.plan.message,    4096};
-        for (unsigned m = 0; m < run.plan.markets; m++) {
-            book_begin(i, m);
-        }
-    }
-    if (run.paired) {
+    plan_object_prepare(object, &run.plan);
+    if (object->paired) {
         recorder_pair(&played.recorder, 0, config, run.plan.rotate_ms, -1,
-                      &run.memory[0], &run.memory[1]);
-        assert_int_equal(mst_pair_init(&run.pair, config, run.plan.rotate_ms,
-                                       &run.port, &run.memory[0],
-                                       &run.memory[1]),
-                         0);
-        played.objects[0].pair = &run.pair;
+                      &object->memory[0], &object->memory[1]);
+        played.objects[0].pair = &object->pair;
     } else {
-        recorder_client(&played.recorder, 0, config, -1, &run.memory[0]);
-        assert_int_equal(
-            mst_client_init(&run.client, config, &run.port, &run.memory[0]), 0);
-        played.objects[0].client = &run.client;
+        recorder_client(&played.recorder, 0, config, -1, &object->memory[0]);
+        played.objects[0].client = &object->client;
     }
+    assert_int_equal(plan_object_init(object, &run.port), 0);
     played.count = 1;
 }
 
@@ -140,17 +96,10 @@ static bool is_tight(void) {
     return tight;
 }
 
-static void plan_begin(uint64_t seed) {
-    uint64_t clock = seed;
+static void run_begin(uint64_t seed) {
     struct mst_config *config = &run.plan.config;
 
-    plan_draw(&run.plan, seed);
-    run.paired = run.plan.links == 2;
-    mst_mock_init(&run.mock, &run.port, seed);
-    mst_mock_set_now(&run.mock, (uint32_t)(seed % 2 << 31) -
-                                    random_below(&clock, run.plan.length_ms));
-    run.port.flags |= run.plan.port_flags;
-    exchange_begin(&run.exchange, &run.plan, &run.mock);
+    plan_begin(&run.plan, seed, &run.mock, &run.port, &run.exchange);
     if (seed % 3 == 0 && !is_tight()) {
         run.port.flags &= ~MST_PORT_SECURE;
         tls_peer_init(&run.tls, &run.mock, &run.identity);
@@ -159,45 +108,14 @@ static void plan_begin(uint64_t seed) {
         config->anchors = &run.anchor.anchor;
         config->anchors_len = 1;
     }
-    config->ws_url = "wss://" SERVICE_WS_HOST;
-    config->auth_url = "https://" SERVICE_AUTH_HOST;
-    config->client_id = SERVICE_ID;
-    config->client_secret = SERVICE_SECRET;
     config->trace = on_trace;
     config->trace_context = &run.exchange;
     /* Some are written to many files. */
     played_begin(&run.mock, seed % 4 == 0 ? 5000 : 0);
     recorder_configure(&played.recorder, config);
     played.on_event = on_event;
-    objects_begin();
+    object_begin();
     wishes_begin();
-}
-
-/* The spells of this moment; returns when the next one begins or ends. */
-static uint64_t spells_set(uint64_t at_ms) {
-    uint64_t next = run.plan.length_ms;
-
-    memset(run.exchange.strength, 0, sizeof run.exchange.strength);
-    for (unsigned i = 0; i < run.plan.spells_len; i++) {
-        const struct plan_spell *s = &run.plan.spells[i];
-        uint64_t edge = at_ms < s->from_ms ? s->from_ms : s->until_ms;
-        if (at_ms < edge && edge < next) {
-            next = edge;
-        }
-        if (at_ms >= s->from_ms && at_ms < s->until_ms &&
-            s->strength > run.exchange.strength[s->fault]) {
-            run.exchange.strength[s->fault] = s->strength;
-        }
-    }
-    exchange_change(&run.exchange);
-    return next;
-}
-
-static void unsubscribe(const char *name) {
-    recorder_named(&played.recorder, RECORDING_UNSUBSCRIBE, 0, MST_MARKET_DATA,
-                   name);
-    (void)(run.paired ? mst_pair_unsubscribe(&run.pair, MST_MARKET_DATA, name)
-                      : mst_unsubscribe(&run.client, MST_MARKET_DATA, name));
 }
 
 /* What a program may do at any time. */
@@ -209,26 +127,28 @@ static void calls_make(void) {
     case 0:
         recorder_named(&played.recorder, RECORDING_RESYNC, 0, MST_MARKET_DATA,
                        name);
-        (void)(run.paired ? mst_pair_resync(&run.pair, MST_MARKET_DATA, name)
-                          : mst_resync(&run.client, MST_MARKET_DATA, name));
+        (void)plan_object_resync(&run.object, m);
         break;
     case 1:
         recorder_call(&played.recorder, RECORDING_LIST, 0);
-        (void)(run.paired ? mst_pair_subscription_list(&run.pair)
-                          : mst_subscription_list(&run.client));
+        (void)plan_object_list(&run.object);
         break;
     case 2:
-        if (run.paired) {
+        if (run.object.paired) {
             recorder_call(&played.recorder, RECORDING_ROTATE, 0);
-            (void)mst_pair_rotate(&run.pair);
+            (void)mst_pair_rotate(&run.object.pair);
         } else {
             recorder_replaced(&played.recorder, RECORDING_CREDENTIALS, 0,
                               false);
-            (void)mst_access_set_credentials(&run.client.link.own, SERVICE_ID,
-                                             SERVICE_SECRET);
+            (void)mst_access_set_credentials(&run.object.client.link.own,
+                                             SERVICE_ID, SERVICE_SECRET);
         }
         break;
-    case 3: unsubscribe(name); break;
+    case 3:
+        recorder_named(&played.recorder, RECORDING_UNSUBSCRIBE, 0,
+                       MST_MARKET_DATA, name);
+        (void)plan_object_unsubscribe(&run.object, m);
+        break;
     default: subscribe(MST_MARKET_DATA, m);
     }
 }
@@ -238,17 +158,8 @@ static uint64_t now_ms(void) {
 }
 
 static void plan_play(void) {
-    uint64_t edge_ms = 0;
-
     while (now_ms() < run.plan.length_ms) {
-        if (now_ms() >= edge_ms) {
-            edge_ms = spells_set(now_ms());
-        }
-        uint64_t step_ms =
-            now_ms() + 1 +
-            exchange_pick(&run.exchange, run.plan.length_ms / 16);
-        step_ms = step_ms < edge_ms ? step_ms : edge_ms;
-        played_run((uint32_t)(step_ms > now_ms() ? step_ms - now_ms() : 1));
+        played_run((uint32_t)(exchange_next_ms(&run.exchange) - now_ms()));
         if (exchange_happens(&run.exchange, FAULT_CALLS)) {
             calls_make();
         }
@@ -259,18 +170,12 @@ static void plan_play(void) {
     exchange_behave(&run.exchange);
     played_run(60000);
     recorder_call(&played.recorder, RECORDING_CLOSE, 0);
-    if (run.paired) {
-        mst_pair_close(&run.pair);
+    if (run.object.paired) {
+        mst_pair_close(&run.object.pair);
     } else {
-        mst_close(&run.client);
+        mst_close(&run.object.client);
     }
     played_run(10000);
-}
-
-static uint64_t setting(const char *name, uint64_t usual) {
-    const char *text = getenv(name);
-
-    return text != NULL ? strtoull(text, NULL, 0) : usual;
 }
 
 static char folder[64];
@@ -300,7 +205,7 @@ static void test_plans(void **state) {
     for (uint64_t i = 0; i < plans; i++) {
         snprintf(name, sizeof name, "PLANS_SEED=%" PRIu64 " REPLAYS=1",
                  seed + i);
-        plan_begin(seed + i);
+        run_begin(seed + i);
         plan_play();
         for (unsigned type = 0; type <= MST_EVENT_UNKNOWN; type++) {
             run.events += played.counts[type];

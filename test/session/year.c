@@ -13,7 +13,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define YEAR_DAYS 100
@@ -974,12 +973,6 @@ static void outages_show(void) {
             expect_failed("%s: without effect", fault->name);
         }
     }
-}
-
-static uint64_t setting(const char *name, uint64_t usual) {
-    const char *text = getenv(name);
-
-    return text != NULL ? strtoull(text, NULL, 0) : usual;
 }
 
 static void year_end(void) {

@@ -392,16 +392,9 @@ static void bench_close(struct bench *b) {
     free(b->shown[MST_ASK]);
 }
 
-/* A number from the environment, or another. */
-static uint64_t number_of(const char *name, uint64_t otherwise) {
-    const char *text = getenv(name);
-
-    return text == NULL ? otherwise : strtoull(text, NULL, 0);
-}
-
 static void a_book_shows_what_its_oracle_knows(void **state) {
-    const uint64_t events = number_of("ORACLE_EVENTS", 100000);
-    const uint64_t seed = number_of("ORACLE_SEED", 1);
+    const uint64_t events = setting("ORACLE_EVENTS", 100000);
+    const uint64_t seed = setting("ORACLE_SEED", 1);
     uint64_t event = 0, live = 0;
 
     (void)state;

@@ -1,0 +1,103 @@
+/*
+ * The library's object of a plan, and how a plan begins. See plan.h.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "plan.h"
+
+void plan_begin(struct plan *plan, uint64_t seed, struct mst_mock *mock,
+                struct mst_port *port, struct exchange *x) {
+    struct mst_config *config = &plan->config;
+    uint64_t clock = seed;
+
+    plan_draw(plan, seed);
+    mst_mock_init(mock, port, seed);
+    mst_mock_set_now(mock, (uint32_t)(seed % 2 << 31) -
+                               random_below(&clock, plan->length_ms));
+    port->flags |= plan->port_flags;
+    exchange_begin(x, plan, mock);
+    config->ws_url = "wss://" SERVICE_WS_HOST;
+    config->auth_url = "https://" SERVICE_AUTH_HOST;
+    config->client_id = SERVICE_ID;
+    config->client_secret = SERVICE_SECRET;
+}
+
+static void book_begin(struct plan_object *object, unsigned which,
+                       unsigned market) {
+    const struct plan *plan = object->plan;
+    struct mst_book *book = &object->books[which][market];
+    struct mst_book *spare = &object->spares[which][market];
+    struct mst_level(*levels)[2 * PLAN_PRICES] = object->levels[which][market];
+
+    assert_int_equal(mst_book_init(book, levels[0], plan->capacity), 0);
+    if (plan->spare) {
+        assert_int_equal(mst_book_init(spare, levels[1], plan->capacity), 0);
+        assert_int_equal(mst_book_set_spare(book, spare), 0);
+    }
+    mst_book_set_thin(book, plan->thin);
+}
+
+void plan_object_prepare(struct plan_object *object, const struct plan *plan) {
+    object->plan = plan;
+    object->paired = plan->links == 2;
+    for (unsigned i = 0; i < 2; i++) {
+        object->memory[i] = (struct mst_memory){
+            object->bytes[i],   sizeof object->bytes[i], MST_RECORD_IN_ANY,
+            MST_RECORD_OUT_MIN, plan->message,           4096};
+        for (unsigned m = 0; m < plan->markets; m++) {
+            book_begin(object, i, m);
+        }
+    }
+}
+
+int plan_object_init(struct plan_object *object, const struct mst_port *port) {
+    const struct plan *plan = object->plan;
+
+    return object->paired
+               ? mst_pair_init(&object->pair, &plan->config, plan->rotate_ms,
+                               port, &object->memory[0], &object->memory[1])
+               : mst_client_init(&object->client, &plan->config, port,
+                                 &object->memory[0]);
+}
+
+bool plan_object_has_one_book(const struct plan_object *object,
+                              unsigned market) {
+    return !object->paired || (object->plan->only_one >> market & 1) != 0;
+}
+
+int plan_object_subscribe(struct plan_object *object, enum mst_channel channel,
+                          unsigned market) {
+    const char *name = channel == MST_HEARTBEAT ? NULL : plan_markets[market];
+    struct mst_book *book = NULL, *other = NULL;
+
+    if (channel == MST_MARKET_DATA) {
+        book = &object->books[0][market];
+        other = plan_object_has_one_book(object, market)
+                    ? NULL
+                    : &object->books[1][market];
+    }
+    return object->paired
+               ? mst_pair_subscribe(&object->pair, channel, name, book, other)
+               : mst_subscribe(&object->client, channel, name, book);
+}
+
+int plan_object_unsubscribe(struct plan_object *object, unsigned market) {
+    const char *name = plan_markets[market];
+
+    return object->paired
+               ? mst_pair_unsubscribe(&object->pair, MST_MARKET_DATA, name)
+               : mst_unsubscribe(&object->client, MST_MARKET_DATA, name);
+}
+
+int plan_object_resync(struct plan_object *object, unsigned market) {
+    const char *name = plan_markets[market];
+
+    return object->paired
+               ? mst_pair_resync(&object->pair, MST_MARKET_DATA, name)
+               : mst_resync(&object->client, MST_MARKET_DATA, name);
+}
+
+int plan_object_list(struct plan_object *object) {
+    return object->paired ? mst_pair_subscription_list(&object->pair)
+                          : mst_subscription_list(&object->client);
+}
