@@ -3,15 +3,13 @@ its report, and servers with certificates good and bad.
 
 SPDX-License-Identifier: 0BSD
 """
-import contextlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 
-from e2e import BUILD, HANG_S, Sandbox, check, environment_with
+from e2e import BUILD, HANG_S, check, environment_with, equal
 from tinyproxy import LOGIN, PASSWORD
 from tls_certificates import make_certificates
 from tls_lab import OpensslServer
@@ -29,10 +27,6 @@ CERTIFICATES = make_certificates(FOLDER.name)
 # Steps in their order, for a server without a proxy.
 SERVER_STEPS = ["dns", "tcp", "tls"]
 SESSION_STEPS = ["token", "scope", "skew", "handshake", "message", "close"]
-
-
-def equal(expected, got, what=""):
-    check(expected == got, f"{what}\n  expected: {expected!r}\n  got: {got!r}")
 
 
 def matches(pattern, text):
@@ -109,27 +103,6 @@ def to(auth, ws=None, ca="anchors", timeout=3):
     return ("--auth-url", f"https://localhost:{auth}", "--ws-url",
             f"wss://localhost:{ws or auth}", "--ca",
             CERTIFICATES.path(ca + ".pem"), "--timeout", str(timeout))
-
-
-@contextlib.contextmanager
-def sandbox_of(*options):
-    state = tempfile.mkdtemp()
-    sandbox = Sandbox(state, *options)
-    try:
-        sandbox.wait_ready()
-        sandbox.arguments = ("--endpoints", sandbox.endpoints, "--ca",
-                             sandbox.ca)
-        yield sandbox
-    finally:
-        sandbox.kill()
-        shutil.rmtree(state, ignore_errors=True)
-
-
-def faults(sandbox, **active):
-    status, _, body = sandbox.fetch(
-        sandbox.urls["base_url"] + "/sandbox/faults",
-        json.dumps(active).encode(), "POST")
-    equal(200, status, body)
 
 
 def serve(name, *arguments, chain=None):

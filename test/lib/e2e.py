@@ -7,12 +7,15 @@ SPDX-License-Identifier: 0BSD
 """
 import calendar
 import concurrent.futures
+import contextlib
 import json
 import os
 import re
+import socket
 import ssl
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 import urllib.error
@@ -36,6 +39,16 @@ REFUSED = ("closed - proxy cannot reach the host" if PROXIED else
 def check(condition, what, error=AssertionError):
     if not condition:
         raise error(what)
+
+
+def equal(expected, got, what=""):
+    check(expected == got, f"{what}\n  expected: {expected!r}\n  got: {got!r}")
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
 
 
 def milliseconds(text):
@@ -76,6 +89,7 @@ class Sandbox:
         self.state = state
         self.endpoints = os.path.join(state, "endpoints.json")
         self.ca = os.path.join(state, "ca.pem")
+        self.arguments = ("--endpoints", self.endpoints, "--ca", self.ca)
         self.process = subprocess.Popen(
             [*self.command, "--state", state, *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
@@ -100,6 +114,16 @@ class Sandbox:
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.headers, error.read()
+
+    def faults(self, data=None, method=None):
+        """The same, of the faults: what there are, or what data sets."""
+        return self.fetch(self.urls["base_url"] + "/sandbox/faults", data,
+                          method)
+
+    def set(self, **faults):
+        """Sets faults instead of those that there are."""
+        status, _, body = self.faults(json.dumps(faults).encode())
+        check(status == 200, f"{faults}: {body}")
 
     def fetch_token(self):
         """The same, of a request for a token of the stream."""
@@ -133,6 +157,18 @@ class Sandbox:
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()
+
+
+@contextlib.contextmanager
+def sandbox_of(*options, kind=Sandbox):
+    """A sandbox of this class, ready, with a state of its own."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as state:
+        sandbox = kind(state, *options)
+        try:
+            sandbox.wait_ready()
+            yield sandbox
+        finally:
+            sandbox.terminate()
 
 
 def tests_of(names):

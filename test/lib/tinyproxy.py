@@ -8,16 +8,10 @@ import socket
 import subprocess
 import time
 
-from e2e import HANG_S, check
+from e2e import HANG_S, check, free_port
 
 LOGIN = "trader:s%33cret"
 PASSWORD = "s3cret"
-
-
-def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
 
 
 class Tinyproxy:

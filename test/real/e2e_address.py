@@ -388,7 +388,7 @@ def test_without_a_token():
             "Content-Type: application/json", data=body)
         check((status, kind) == (401, "application/problem+json") and
               headers["www-authenticate"].startswith("Bearer"), headers)
-        set_faults(sandbox, revoke={})
+        sandbox.set(revoke={})
         sandbox.refused(body, 401)
         # Who may not write is not told what is wrong.
         sandbox.refused(b"{", 401)
@@ -454,28 +454,21 @@ def test_a_database_that_is_none():
 # Faults
 # ---------------------------------------------------------------------------
 
-def set_faults(sandbox, **faults):
-    status, _, _, _ = sandbox.curl(
-        sandbox.urls["base_url"] + "/sandbox/faults",
-        data=json.dumps(faults).encode())
-    check(status == 200, faults)
-
-
 def test_fault_answers():
     with sandbox_of() as sandbox:
         body = json.dumps(PAIR).encode()
         for status in (401, 403, 409, 429, 500, 503):
-            set_faults(sandbox, address={"status": status, "count": 2})
+            sandbox.set(address={"status": status, "count": 2})
             sandbox.refused(body, status)
             sandbox.refused(body, status)
             sandbox.put(**PAIR)
-        set_faults(sandbox, address={"status": 429, "retry_after": 7})
+        sandbox.set(address={"status": 429, "retry_after": 7})
         check(sandbox.refused(body, 429)[0]["retry-after"] == "7", "header")
 
 
 def test_fault_loses_the_answer():
     with sandbox_of() as sandbox:
-        set_faults(sandbox, address_lost={})
+        sandbox.set(address_lost={})
         try:
             sandbox.put(**PAIR, nickname="nobody was told")
         except AssertionError as error:

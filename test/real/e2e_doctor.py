@@ -22,10 +22,9 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from doctor import (ACCESS, CERTIFICATES, CONFIG, LOCAL, NETWORK, OK, SCOPE,
                     SERVER_STEPS, SERVICE, SESSION_STEPS, TOKEN, TOOL, USAGE,
-                    Report, environment, equal, faults, matches, run,
-                    sandbox_of, serve, to)
-from e2e import HANG_S, check, run_all, tests_of
-from tinyproxy import free_port
+                    Report, environment, matches, run, serve, to)
+from e2e import (HANG_S, check, equal, free_port, run_all, sandbox_of,
+                 tests_of)
 
 AT_ONCE = 3
 LINE = re.compile(r"(ok|warn|FAIL|-) {2,}(?:(\d+) ms  )?(\S.*?): (.*)")
@@ -225,7 +224,7 @@ def test_access():
                 (401, "not accepted", "same environment"),
                 (403, "allow list", "allow list"),
                 (429, "too many requests", "wait")):
-            faults(sandbox, upgrade={"status": status, "count": 1})
+            sandbox.set(upgrade={"status": status, "count": 1})
             report = Report(ACCESS, *sandbox.arguments)
             failed = report.fails("handshake", text, advice)
             equal(status, failed["http_status"])
@@ -237,17 +236,17 @@ def test_service():
         report.fails("message", "refused: market_data NOSUCH: UNKNOWN_CHANNEL",
                      "symbol")
         equal("ok", report.status("close"))
-        faults(sandbox, token={"status": 503, "count": 1})
+        sandbox.set(token={"status": 503, "count": 1})
         report = Report(SERVICE, *sandbox.arguments)
         report.fails("token", "503", "out of order")
-        faults(sandbox, upgrade={"status": 502, "count": 1})
+        sandbox.set(upgrade={"status": 502, "count": 1})
         report = Report(SERVICE, *sandbox.arguments)
         report.fails("handshake", "HTTP status 502", "ws_url")
-        faults(sandbox, no_heartbeat={})
+        sandbox.set(no_heartbeat={})
         report = Report(NETWORK, *sandbox.arguments, "--timeout", "2")
         report.fails("message", "nothing within 2 s", "ask the service")
         equal("ok", report.status("close"))
-        faults(sandbox, freeze={"at": "token"})
+        sandbox.set(freeze={"at": "token"})
         report = Report(NETWORK, *sandbox.arguments, "--timeout", "1")
         report.fails("tls", "no answer", "", "token")
 

@@ -17,9 +17,9 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from doctor import (CERTIFICATES, CONTROL, NETWORK, OK, SESSION_STEPS, Report,
-                    equal, matches, run, sandbox_of, serve, to)
-from e2e import check, run_all, tests_of
-from tinyproxy import LOGIN, Tinyproxy, free_port
+                    matches, run, serve, to)
+from e2e import check, equal, free_port, run_all, sandbox_of, tests_of
+from tinyproxy import LOGIN, Tinyproxy
 from tls_certificates import SERVER, Certificates
 from tls_lab import OpensslServer, Server
 

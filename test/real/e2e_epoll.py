@@ -45,8 +45,7 @@ def running(**faults):
 
 def tokens(sandbox):
     """How many were handed out."""
-    status, _, body = sandbox.fetch(sandbox.urls["base_url"]
-                                    + "/sandbox/faults")
+    status, _, body = sandbox.faults()
     check(status == 200, body)
     return TOKENS - json.loads(body)["expires_in"]["count"]
 
@@ -131,8 +130,7 @@ def test_comes_back():
     with running() as sandbox, streaming(sandbox) as program:
         program.follow()
         for _ in range(3):
-            sandbox.fetch(sandbox.urls["base_url"] + "/sandbox/faults",
-                          b'{"restart": {"for_ms": 300}}')
+            sandbox.set(restart={"for_ms": 300})
             program.read_until(r".*: closed: .*")
             program.follow()
             program.follow()
@@ -152,12 +150,11 @@ def test_sleeps():
         program.follow()
         begin = processor_time(program.process.pid)
         time.sleep(1)
-        sandbox.fetch(sandbox.urls["base_url"] + "/sandbox/faults",
-                      b'{"freeze": {}}')
+        sandbox.set(freeze={})
         time.sleep(1)
         spent = processor_time(program.process.pid) - begin
         check(spent < 0.5, f"{spent} s of processor time in 2 s")
-        sandbox.fetch(sandbox.urls["base_url"] + "/sandbox/faults", b"{}")
+        sandbox.set()
         program.end(signal.SIGTERM)
 
 

@@ -15,7 +15,6 @@ import csv
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -28,8 +27,8 @@ import urllib.request
 import jsonschema
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, run_all,
-                 tests_of)
+from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, free_port,
+                 run_all, sandbox_of, tests_of)
 
 AT_ONCE = 4
 TOOL = os.path.join(BUILD, "mini-stream")
@@ -44,15 +43,9 @@ with open(SCHEMA, encoding="ascii") as schema_file:
 
 
 class Service(Sandbox):
-    def __init__(self, *options):
-        super().__init__(tempfile.mkdtemp(), "--rate", "20", *options)
-        self.wait_ready()
+    def __init__(self, state, *options):
+        super().__init__(state, "--rate", "20", *options)
         self.outputs = 0
-
-    def set(self, **faults):
-        status, _, body = self.fetch(self.urls["base_url"] + "/sandbox/faults",
-                                     json.dumps(faults).encode())
-        check(status == 200, body)
 
     def run(self, *arguments, output=None, client="sandbox-client",
             secret="sandbox-secret"):
@@ -112,14 +105,8 @@ class Tool:
         return found
 
 
-@contextlib.contextmanager
 def service_of(*options):
-    service = Service(*options)
-    try:
-        yield service
-    finally:
-        service.terminate()
-        shutil.rmtree(service.state)
+    return sandbox_of(*options, kind=Service)
 
 
 def types_of(things):
@@ -438,12 +425,6 @@ def test_output_that_cannot_be():
 # ---------------------------------------------------------------------------
 # Figures
 # ---------------------------------------------------------------------------
-
-def free_port():
-    with socket.socket() as each:
-        each.bind(("127.0.0.1", 0))
-        return each.getsockname()[1]
-
 
 def figures(port, host=None, path="/metrics"):
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}")

@@ -18,9 +18,9 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, run_all,
-                 tests_of)
-from tinyproxy import LOGIN, PASSWORD, Tinyproxy, free_port
+from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, free_port,
+                 run_all, tests_of)
+from tinyproxy import LOGIN, PASSWORD, Tinyproxy
 
 # A proxy of the environment is not for this machine. Nobody has this name, but
 # it is seen who is asked for it.

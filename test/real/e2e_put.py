@@ -23,8 +23,8 @@ import time
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, run_all,
-                 tests_of)
+from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, equal,
+                 run_all, tests_of)
 
 AT_ONCE = 3
 PATH = "/v2/transfer/crypto-destination-address"
@@ -42,10 +42,6 @@ HOSTILE = "\"\\' \x1b[2J\x07\x9b1m\u202e\u2066 \r\n\x7f \U0001f600 e\u0301"
 # What a terminal obeys.
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e"
                      "\u2066-\u2069]")
-
-
-def equal(expected, got, what=""):
-    check(expected == got, f"{what}\n  expected: {expected!r}\n  got: {got!r}")
 
 
 # ---------------------------------------------------------------------------
@@ -339,8 +335,7 @@ def test_states_of_an_address():
 
 def test_lost_answer_of_the_sandbox():
     with sandbox_of() as sandbox:
-        sandbox.curl(sandbox.urls["base_url"] + "/sandbox/faults", "-d",
-                     '{"address_lost": {"count": 2}}')
+        sandbox.set(address_lost={"count": 2})
         status, out, err = sandbox.user().run("--json", *PAIR)
         equal(OK, status, err)
         equal(2, err.count("another attempt"), err)

@@ -10,23 +10,18 @@ Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import base64
-import contextlib
-import json
 import os
 import random
-import shutil
 import signal
-import socket
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, run_all,
-                 tests_of)
+from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, free_port,
+                 run_all, sandbox_of, tests_of)
 
 AT_ONCE = 4
 MESSAGES = int(os.environ.get("REPLAY_MESSAGES", "20000"))
@@ -38,21 +33,12 @@ SECRET = "sandbox-secret"
 class Lab(Sandbox):
     """A sandbox, and what is recorded of it."""
 
-    def __init__(self, *options):
-        super().__init__(tempfile.mkdtemp(), *options)
-        self.wait_ready()
-
     def path(self, name):
         return os.path.join(self.state, name)
 
     def read(self, name):
         with open(self.path(name), "rb") as file:
             return file.read()
-
-    def set(self, **faults):
-        status, _, body = self.fetch(self.urls["base_url"] + "/sandbox/faults",
-                                     json.dumps(faults).encode())
-        check(status == 200, body)
 
     def start(self, command, *arguments, secret=SECRET):
         return subprocess.Popen(
@@ -85,14 +71,8 @@ class Lab(Sandbox):
         return done.stderr
 
 
-@contextlib.contextmanager
 def lab_of(*options):
-    lab = Lab(*options)
-    try:
-        yield lab
-    finally:
-        lab.terminate()
-        shutil.rmtree(lab.state)
+    return sandbox_of(*options, kind=Lab)
 
 
 def ended(process, status=0, number=None):
@@ -440,12 +420,6 @@ def test_secrets():
         for text in texts:
             for form in (value, base64.b64encode(value)[:-4]):
                 check(form not in text, f"{form} is there")
-
-
-def free_port():
-    with socket.socket() as each:
-        each.bind(("127.0.0.1", 0))
-        return each.getsockname()[1]
 
 
 def test_arguments():

@@ -6,20 +6,16 @@ BUILD: where the programs are (default: build).
 Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
-import contextlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, milliseconds,
-                 run_all, tests_of)
-from tinyproxy import free_port
+from e2e import (BUILD, HANG_S, check, environment_with, equal, free_port,
+                 milliseconds, run_all, sandbox_of, tests_of)
 
 AT_ONCE = 3
 STREAM = "exchange:read_aggregated_marketdata_stream"
@@ -29,22 +25,6 @@ LINES = r"""scope     (\S+)
 lifetime  (\d+) s
 expires   (\S+Z)
 """
-
-
-def equal(expected, got, what=""):
-    check(expected == got, f"{what}\n  expected: {expected!r}\n  got: {got!r}")
-
-
-@contextlib.contextmanager
-def sandbox_of(*options):
-    state = tempfile.mkdtemp()
-    sandbox = Sandbox(state, *options)
-    try:
-        sandbox.wait_ready()
-        yield sandbox
-    finally:
-        sandbox.kill()
-        shutil.rmtree(state, ignore_errors=True)
 
 
 def run(sandbox, *arguments, client="sandbox-client", output=subprocess.PIPE,
@@ -72,13 +52,6 @@ def fails(sandbox, status, pattern, *arguments, **variables):
     equal((status, ""), (got, out), f"{arguments}: {err}")
     check(re.fullmatch(f"mini-stream: {pattern}\n", err), f"{pattern}: {err!r}")
     check(time.monotonic() - begin < 20, "it waits")
-
-
-def faults(sandbox, **active):
-    status, _, body = sandbox.fetch(
-        sandbox.urls["base_url"] + "/sandbox/faults",
-        json.dumps(active).encode(), "POST")
-    equal(200, status, body)
 
 
 def test_lines():
@@ -120,7 +93,7 @@ def test_scope():
 
 def test_no_end():
     with sandbox_of() as sandbox:
-        faults(sandbox, expires_in={"count": 2})
+        sandbox.set(expires_in={"count": 2})
         equal(f"scope     {STREAM}\nlifetime  without an end\n",
               run(sandbox)[1])
         told = json.loads(run(sandbox, "--json")[1])
@@ -145,9 +118,9 @@ def test_refused():
 
 def test_service_out_of_order():
     with sandbox_of() as sandbox:
-        faults(sandbox, token={"status": 503, "count": 1})
+        sandbox.set(token={"status": 503, "count": 1})
         fails(sandbox, SERVICE, ".*HTTP status 503.*")
-        faults(sandbox, token={"status": 429, "retry_after": 60, "count": 1})
+        sandbox.set(token={"status": 429, "retry_after": 60, "count": 1})
         fails(sandbox, ACCESS, ".*429.*")
 
 
