@@ -12,7 +12,10 @@
 #define FREE_PORT_TRIES 16
 
 struct listener {
-    GPtrArray *sources; /* GSource, owned: one for each address */
+    /* GSocket, owned, one for each address: they keep the port, and nobody
+     * listens with them. */
+    GPtrArray *places;
+    GPtrArray *sources; /* GSource, owned: of those who listen */
     listener_accepted accepted;
     void *user_data;
 };
@@ -44,38 +47,29 @@ static gboolean on_client(GSocket *socket, GIOCondition condition,
     return G_SOURCE_CONTINUE;
 }
 
-/* A socket that listens; *port is set to the one that it is. */
-static GSocket *listen_at(const char *address, guint *port, GError **error) {
-    GSocketAddress *where =
-        g_inet_socket_address_new_from_string(address, *port);
-    GSocket *socket;
+/* A socket that is bound so that another one may be, as long as only one of
+ * them listens. */
+static GSocket *bind_at(GSocketAddress *where, GError **error) {
+    GSocket *socket =
+        g_socket_new(g_socket_address_get_family(where), G_SOCKET_TYPE_STREAM,
+                     G_SOCKET_PROTOCOL_TCP, error);
 
-    if (!where) {
-        g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                    "%s is not an IP address", address);
-        return NULL;
-    }
-    socket = g_socket_new(g_socket_address_get_family(where),
-                          G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_TCP, error);
-    if (socket && (!g_socket_bind(socket, where, TRUE, error) ||
-                   !g_socket_listen(socket, error))) {
+    if (socket && !g_socket_bind(socket, where, TRUE, error)) {
         g_clear_object(&socket);
-    }
-    g_object_unref(where);
-    if (socket) {
-        where = g_socket_get_local_address(socket, NULL);
-        *port = g_inet_socket_address_get_port(G_INET_SOCKET_ADDRESS(where));
-        g_object_unref(where);
     }
     return socket;
 }
 
-static gboolean add(struct listener *listener, const char *address, guint *port,
-                    GError **error) {
-    GSocket *socket = listen_at(address, port, error);
+/* Listens where a socket is bound. */
+static gboolean listen_at(struct listener *listener, GSocket *place,
+                          GError **error) {
+    GSocketAddress *where = g_socket_get_local_address(place, error);
+    GSocket *socket = where ? bind_at(where, error) : NULL;
     GSource *source;
 
-    if (!socket) {
+    g_clear_object(&where);
+    if (!socket || !g_socket_listen(socket, error)) {
+        g_clear_object(&socket);
         return FALSE;
     }
     g_socket_set_blocking(socket, FALSE);
@@ -84,6 +78,31 @@ static gboolean add(struct listener *listener, const char *address, guint *port,
     g_source_attach(source, NULL);
     g_ptr_array_add(listener->sources, source);
     g_object_unref(socket);
+    return TRUE;
+}
+
+/* *port is set to the one that it is. */
+static gboolean add(struct listener *listener, const char *address, guint *port,
+                    GError **error) {
+    GSocketAddress *where =
+        g_inet_socket_address_new_from_string(address, *port);
+    GSocket *place;
+
+    if (!where) {
+        g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+                    "%s is not an IP address", address);
+        return FALSE;
+    }
+    place = bind_at(where, error);
+    g_object_unref(where);
+    if (!place || !listen_at(listener, place, error)) {
+        g_clear_object(&place);
+        return FALSE;
+    }
+    g_ptr_array_add(listener->places, place);
+    where = g_socket_get_local_address(place, NULL);
+    *port = g_inet_socket_address_get_port(G_INET_SOCKET_ADDRESS(where));
+    g_object_unref(where);
     return TRUE;
 }
 
@@ -110,6 +129,24 @@ static void source_free(gpointer data) {
     g_source_unref(data);
 }
 
+void listener_stop(struct listener *listener) {
+    g_ptr_array_set_size(listener->sources, 0);
+}
+
+bool listener_start(struct listener *listener, GError **error) {
+    for (guint i = 0; i < listener->places->len; i++) {
+        if (!listen_at(listener, g_ptr_array_index(listener->places, i),
+                       error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool listener_listens(const struct listener *listener) {
+    return listener->sources->len > 0;
+}
+
 struct listener *listener_new(const char *address, guint *port,
                               listener_accepted accepted, void *user_data,
                               GError **error) {
@@ -118,12 +155,14 @@ struct listener *listener_new(const char *address, guint *port,
     int tries = address || wanted != 0 ? 1 : FREE_PORT_TRIES;
     gboolean ok = FALSE;
 
+    listener->places = g_ptr_array_new_with_free_func(g_object_unref);
     listener->sources = g_ptr_array_new_with_free_func(source_free);
     listener->accepted = accepted;
     listener->user_data = user_data;
     while (!ok && tries-- > 0) {
         g_clear_error(error);
-        g_ptr_array_set_size(listener->sources, 0);
+        listener_stop(listener);
+        g_ptr_array_set_size(listener->places, 0);
         *port = wanted;
         ok = address ? add(listener, address, port, error)
                      : add_loopback(listener, port, error);
@@ -137,5 +176,6 @@ struct listener *listener_new(const char *address, guint *port,
 
 void listener_free(struct listener *listener) {
     g_ptr_array_unref(listener->sources);
+    g_ptr_array_unref(listener->places);
     g_free(listener);
 }

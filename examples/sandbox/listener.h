@@ -7,6 +7,7 @@
 #define SANDBOX_LISTENER_H
 
 #include <gio/gio.h>
+#include <stdbool.h>
 
 struct listener;
 
@@ -22,5 +23,10 @@ struct listener *listener_new(const char *address, guint *port,
                               listener_accepted accepted, void *user_data,
                               GError **error);
 void listener_free(struct listener *listener);
+
+/* Stops, and listens again: nobody else has the port meanwhile. */
+void listener_stop(struct listener *listener);
+bool listener_start(struct listener *listener, GError **error);
+bool listener_listens(const struct listener *listener);
 
 #endif

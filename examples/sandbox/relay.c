@@ -19,9 +19,7 @@ struct relay {
     SoupServer *server;
     struct faults *faults;
     const char *place;
-    const char *address;
-    guint port; /* 0: relay_listen was not called, or it is over */
-    struct listener *listener; /* NULL: nobody listens */
+    struct listener *listener; /* NULL: not yet, or no more */
     GPtrArray *links;          /* struct link, owned */
 };
 
@@ -228,29 +226,21 @@ static void on_accepted(GSocketConnection *connection, GSocketAddress *local,
     }
 }
 
-static bool begin_listening(struct relay *relay, GError **error) {
-    relay->listener =
-        listener_new(relay->address, &relay->port, on_accepted, relay, error);
-    return relay->listener != NULL;
-}
-
-static void end_listening(struct relay *relay) {
-    g_clear_pointer(&relay->listener, listener_free);
-}
-
 /* Goes away for a restart, and comes back at the same place. */
 static void set_listening(struct relay *relay) {
     bool down = faults_get(relay->faults, FAULT_RESTART) != NULL;
     GError *error = NULL;
 
-    if (relay->port != 0 && down && relay->listener) {
-        end_listening(relay);
+    if (!relay->listener || down != listener_listens(relay->listener)) {
+        return;
+    }
+    if (down) {
+        listener_stop(relay->listener);
         while (relay->links->len > 0) {
             link_reset(g_ptr_array_index(relay->links, 0));
         }
-    } else if (relay->port != 0 && !down && !relay->listener &&
-               !begin_listening(relay, &error)) {
-        g_error("%s", error->message); /* somebody took the port */
+    } else if (!listener_start(relay->listener, &error)) {
+        g_error("%s", error->message);
     }
 }
 
@@ -276,29 +266,21 @@ struct relay *relay_new(SoupServer *server, struct faults *faults,
     return relay;
 }
 
+void relay_stop_listening(struct relay *relay) {
+    g_clear_pointer(&relay->listener, listener_free);
+}
+
 void relay_free(struct relay *relay) {
-    end_listening(relay);
+    relay_stop_listening(relay);
     g_ptr_array_unref(relay->links);
     g_free(relay);
 }
 
 bool relay_listen(struct relay *relay, const char *address, guint *port,
                   GError **error) {
-    bool ok;
-
-    relay->address = address;
-    relay->port = *port;
-    ok = begin_listening(relay, error);
-    if (ok) {
-        *port = relay->port;
-        set_listening(relay);
-    }
-    return ok;
-}
-
-void relay_stop_listening(struct relay *relay) {
-    end_listening(relay);
-    relay->port = 0;
+    relay->listener = listener_new(address, port, on_accepted, relay, error);
+    set_listening(relay);
+    return relay->listener != NULL;
 }
 
 void relay_drop(struct relay *relay, GSocketAddress *client) {

@@ -19,7 +19,7 @@ struct relay *relay_new(SoupServer *server, struct faults *faults,
                         const char *place);
 void relay_free(struct relay *relay);
 
-/* Listens, see listener_new; address must outlive the relay. */
+/* Listens, see listener_new. */
 bool relay_listen(struct relay *relay, const char *address, guint *port,
                   GError **error);
 void relay_stop_listening(struct relay *relay);

@@ -9,16 +9,19 @@ SPDX-License-Identifier: 0BSD
 """
 import contextlib
 import email.utils
+import errno
 import json
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import (HANG_S, REFUSED, RESET, SANDBOX, Sandbox, check, run_all,
@@ -52,18 +55,13 @@ class Service(Sandbox):
         check(status == 0, f"the sandbox ended with {status}")
 
     def faults_raw(self, data=None, method=None):
-        status, headers, body = self.fetch(
-            self.urls["base_url"] + "/sandbox/faults", data, method)
+        status, headers, body = self.faults(data, method)
         return status, headers.get_content_type(), json.loads(body)
 
     def active(self):
         status, kind, body = self.faults_raw()
         check((status, kind) == (200, "application/json"), f"{status} {kind}")
         return body
-
-    def set(self, **faults):
-        status, _, body = self.faults_raw(json.dumps(faults).encode())
-        check(status == 200, f"{faults}: {body}")
 
 
 class Tool:
@@ -257,7 +255,25 @@ def test_reset_of_the_token():
 
 
 def test_restart():
-    recovers({"restart": {"for_ms": 4000}}, RESET, REFUSED)
+    """Meanwhile nobody else gets the port."""
+    with streaming() as (sandbox, tool):
+        port = urllib.parse.urlsplit(sandbox.urls["ws_url"]).port
+        begin = len(tool.lines)
+        sandbox.set(restart={"for_ms": 4000})
+        tool.sees(RESET, begin)
+        with socket.socket() as other:
+            error = other.connect_ex(("127.0.0.1", port))
+            check(error == errno.ECONNREFUSED, os.strerror(error))
+        with socket.socket() as other:
+            try:
+                other.bind(("127.0.0.1", port))
+            except OSError as taken:
+                check(taken.errno == errno.EADDRINUSE, taken)
+            else:
+                raise AssertionError("the port can be taken")
+        tool.sees(REFUSED, begin)
+        tool.streams(begin)
+        check(sandbox.active() == {}, f"left of it: {sandbox.active()}")
 
 
 def probe(sandbox, **faults):
