@@ -120,7 +120,7 @@ int address_put_main(int argc, char **argv) {
     char error[SETTINGS_ERROR_LEN] = "";
     int result;
 
-    address_options_parse(&options, "mini-stream address put", argc, argv);
+    address_options_parse(&options, argc, argv);
     config.put_ms = options.seconds * 1000;
     signals_catch();
     result = put_begin(&options, &network, &config, error);

@@ -145,8 +145,8 @@ static error_t address_parse(int key, char *arg, struct argp_state *state) {
     }
 }
 
-void address_options_parse(struct address_options *options, const char *name,
-                           int argc, char **argv) {
+void address_options_parse(struct address_options *options, int argc,
+                           char **argv) {
     static const struct argp_child children[] = {{&settings_argp, 0, NULL, 0},
                                                  {0}};
     static const struct argp argp = {
@@ -160,6 +160,5 @@ void address_options_parse(struct address_options *options, const char *name,
     memset(options, 0, sizeof *options);
     options->settings.url = SETTING_BASE_URL;
     options->seconds = SECONDS_DEFAULT;
-    argv[0] = (char *)name;
     argp_parse(&argp, argc, argv, 0, NULL, options);
 }

@@ -17,9 +17,8 @@ struct address_options {
 };
 
 /* Reads the arguments into options; ends the program where they are wrong or
- * break a rule of requests, or ask for help. name is the program's, for
- * messages. */
-void address_options_parse(struct address_options *options, const char *name,
-                           int argc, char **argv);
+ * break a rule of requests, or ask for help. */
+void address_options_parse(struct address_options *options, int argc,
+                           char **argv);
 
 #endif

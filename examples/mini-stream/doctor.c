@@ -84,7 +84,6 @@ static void doctor_options_parse(struct doctor *doctor, int argc, char **argv) {
 
     doctor->settings.url = SETTING_WS_URL;
     doctor->seconds = SECONDS_DEFAULT;
-    argv[0] = (char *)"mini-stream doctor";
     argp_parse(&argp, argc, argv, 0, NULL, doctor);
 }
 

@@ -33,14 +33,13 @@ static const struct {
 };
 
 void report_init(struct report *report, bool json) {
-    const char *no_color = getenv("NO_COLOR"); /* https://no-color.org */
     const char *term = getenv("TERM");
 
     memset(report, 0, sizeof *report);
     report->json = json;
     report->live = !json && isatty(STDOUT_FILENO) && term != NULL &&
                    strcmp(term, "dumb") != 0;
-    report->colour = report->live && (no_color == NULL || *no_color == '\0');
+    report->colour = report->live && !text_no_color();
     report->steps = json_array();
 }
 

@@ -9,7 +9,6 @@
 #include <ncurses.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
 
@@ -37,13 +36,10 @@ static const struct {
 static bool colors, utf8;
 
 void draw_init(void) {
-    const char *no_color = getenv("NO_COLOR");
-
     utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0 &&
            strncmp(termname(), "vt", 2) != 0;
-    /* https://no-color.org */
-    colors = !(no_color && no_color[0] != '\0') && has_colors() &&
-             start_color() == OK && use_default_colors() == OK;
+    colors = !text_no_color() && has_colors() && start_color() == OK &&
+             use_default_colors() == OK;
     for (short i = 0; colors && i < (short)(sizeof styles / sizeof *styles);
          ++i) {
         if (styles[i].color >= 0) {

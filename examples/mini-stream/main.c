@@ -77,12 +77,17 @@ static int match_command(const char *name, int argc, char **argv) {
     return 0;
 }
 
-/* Runs the command that the arguments begin with, or returns -1. */
+/* Runs the command that the arguments begin with, under its whole name, or
+ * returns -1. */
 static int run_command(int argc, char **argv) {
+    static char name[40];
+
     for (size_t i = 0; i < COMMANDS; ++i) {
         int words = match_command(commands[i].name, argc, argv);
 
         if (words > 0) {
+            snprintf(name, sizeof name, "mini-stream %s", commands[i].name);
+            argv[words] = name;
             return commands[i].run(argc - words, argv + words);
         }
     }

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "exits.h"
+#include "recording.h"
 
 #define LEVELS_DEFAULT 100
-#define LEVELS_MAX 100000
 #define SECONDS_MAX 31536000
 #define SPLIT_MAX 1000000
 /* Of the library's times: 24 days. */
@@ -334,14 +334,19 @@ static error_t options_key(int key, char *arg, struct argp_state *state) {
         return 0;
     }
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &options->settings; return 0;
+    case ARGP_KEY_INIT:
+        options->settings.url = SETTING_WS_URL;
+        options->levels = LEVELS_DEFAULT;
+        state->child_inputs[0] = &options->settings;
+        return 0;
     case 'c': options->channels |= options_channels(state, arg); return 0;
     case KEY_TOP: options->channels |= 1u << MST_TOP_OF_BOOK; return 0;
     case KEY_EXECUTIONS:
         options->channels |= 1u << MST_EXECUTION_DATA;
         return 0;
     case 'l':
-        options->levels = options_number(state, "levels", arg, 1, LEVELS_MAX);
+        options->levels =
+            options_number(state, "levels", arg, 1, RECORDING_CAPACITY);
         return 0;
     case 's':
         options->end_ms = options_seconds(state, "seconds", arg, 0,
@@ -376,11 +381,6 @@ static error_t options_key(int key, char *arg, struct argp_state *state) {
 static const struct argp_child children[] = {{&settings_argp, 0, NULL, 0}, {0}};
 const struct argp options_argp = {
     .options = run_options, .parser = options_key, .children = children};
-
-void options_begin(struct options *options) {
-    options->settings.url = SETTING_WS_URL;
-    options->levels = LEVELS_DEFAULT;
-}
 
 void options_free(struct options *options) {
     settings_free(&options->settings);

@@ -27,11 +27,10 @@ struct options {
     bool expect_all, fail_on_disconnect, verbose, quiet;
 };
 
-/* For the parser of a subcommand, as its child; the input is a struct options
- * that options_begin() has prepared. It takes the arguments, too. */
+/* For the parser of a subcommand, as its child; the input is a struct options,
+ * zeroed at first. It takes the arguments, too. */
 extern const struct argp options_argp;
 
-void options_begin(struct options *options);
 void options_free(struct options *options);
 
 /* A whole number of a range; ends the program with a line on anything else. */

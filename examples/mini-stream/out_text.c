@@ -73,17 +73,23 @@ static void text_levels(const struct out *out, const char *label,
     }
 }
 
-/* The book's time is not the line's where an update came late. */
-static void text_depth(const struct out *out,
-                       const struct board_market *market) {
+/* What there is of a book, to the end of the line. The book's time is not the
+ * line's where an update came late. */
+static void text_rest(const struct out *out,
+                      const struct board_market *market) {
     char time[MST_TIME_TEXT_LEN];
 
+    text_best(out->file, " best=", market, MST_BID);
+    text_best(out->file, "/", market, MST_ASK);
+    text_state(out->file, mst_book_state(market->book),
+               mst_book_reason(market->book), mst_book_flags(market->book));
     if (out->depth > 0 && mst_book_state(market->book) == MST_BOOK_LIVE) {
         text_time_ns(mst_book_time(market->book), time);
         fprintf(out->file, " depth_time=%s", time);
         text_levels(out, " depth_bids=", market, MST_BID);
         text_levels(out, " depth_asks=", market, MST_ASK);
     }
+    putc('\n', out->file);
 }
 
 static void text_part(struct out *out, const struct mst_part *part,
@@ -98,12 +104,7 @@ static void text_part(struct out *out, const struct mst_part *part,
             : part->snapshot ? "snapshot"
                              : "update",
             out->board->bids, out->board->asks);
-    text_best(out->file, " best=", market, MST_BID);
-    text_best(out->file, "/", market, MST_ASK);
-    text_state(out->file, mst_book_state(market->book),
-               mst_book_reason(market->book), mst_book_flags(market->book));
-    text_depth(out, market);
-    putc('\n', out->file);
+    text_rest(out, market);
 }
 
 static void text_top(FILE *file, const struct mst_top *top,
@@ -167,12 +168,7 @@ static void text_gap(struct out *out, const struct board_market *market,
 
 static void text_sample(struct out *out, const struct board_market *market) {
     text_begin(out->file, out_wall(out, out->now_ns), "sample", market->name);
-    text_best(out->file, " best=", market, MST_BID);
-    text_best(out->file, "/", market, MST_ASK);
-    text_state(out->file, mst_book_state(market->book),
-               mst_book_reason(market->book), mst_book_flags(market->book));
-    text_depth(out, market);
-    putc('\n', out->file);
+    text_rest(out, market);
 }
 
 static bool text_open(struct out *out) {

@@ -46,9 +46,7 @@ static void record_parse(struct options *options, int argc, char **argv) {
             "before a crash can be replayed.\v" SETTINGS_HELP "\n" EXITS_HELP,
         .children = children};
 
-    options_begin(options);
     options->only_records = true;
-    argv[0] = (char *)"mini-stream record";
     argp_parse(&argp, argc, argv, 0, NULL, options);
 }
 

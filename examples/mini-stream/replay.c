@@ -3,13 +3,9 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#define _GNU_SOURCE /* hsearch_r() */
-
 #include "replay.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <search.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,28 +15,12 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "contents.h"
 #include "exits.h"
 #include "out.h"
 #include "player.h"
-#include "raw.h"
-
-/* Markets that a recording may name. */
-#define MARKETS_MAX 100000
 
 #define NS_PER_S 1000000000u
-
-/* What a recording is of: found by reading it once. */
-struct contents {
-    char **names; /* of markets, each once */
-    size_t *objects;
-    size_t count;
-    unsigned channels;
-    bool pairs;
-    int links[RECORDING_NUMBERS]; /* of objects: the first one's number */
-    size_t link_count;            /* the highest number, and one more */
-    int status;                   /* the run's, if it was ended in order */
-    bool failed;                  /* the run has */
-};
 
 struct replay_run {
     const char *path;
@@ -101,117 +81,8 @@ static void replay_parse(struct replay_run *run, int argc, char **argv) {
                "what it did then, the replay ends and says where.\v" EXITS_HELP,
         .children = children};
 
-    argv[0] = (char *)"mini-stream replay";
     argp_parse(&argp, argc, argv, 0, NULL, run);
 }
-
-/* Says an error, in which there may be words of the recording. */
-static void replay_say(const char *error) {
-    char clean[TEXT_FAILURE_LEN];
-
-    fprintf(stderr, "mini-stream: %s\n",
-            text_clean(error, clean, sizeof clean));
-}
-
-/* ---- what it is of ---- */
-
-/* Takes a market in, unless it is there. */
-static bool contents_add(struct contents *contents, struct hsearch_data *names,
-                         const struct recording_item *item) {
-    char *name = strndup((const char *)item->data, item->len);
-    ENTRY entry = {.key = name}, *found;
-
-    if (!name) {
-        return false;
-    }
-    if (hsearch_r(entry, FIND, &found, names)) {
-        free(name);
-        return true;
-    }
-    if (contents->count == MARKETS_MAX ||
-        !hsearch_r(entry, ENTER, &found, names)) {
-        free(name);
-        return false;
-    }
-    contents->names[contents->count] = name;
-    contents->objects[contents->count++] = (size_t)item->values[0];
-    return true;
-}
-
-/* Takes in what is said of an object or of a subscription. */
-static bool contents_take(struct contents *contents, struct hsearch_data *names,
-                          const struct recording_item *item) {
-    struct recording_setup setup;
-    bool pair = item->kind == RECORDING_PAIR;
-
-    if (item->kind == RECORDING_CLIENT || pair) {
-        size_t end;
-
-        if (!recording_setup_read(item->data, item->len, &setup)) {
-            return true; /* the player says so in its place */
-        }
-        end = (size_t)setup.config.link + (pair ? 2 : 1);
-        contents->links[item->values[0]] = setup.config.link;
-        contents->pairs |= pair;
-        contents->link_count =
-            end > contents->link_count ? end : contents->link_count;
-        return true;
-    }
-    if (item->kind != RECORDING_SUBSCRIBE) {
-        return true;
-    }
-    contents->channels |= 1u << item->values[1];
-    return item->len == 0 || contents_add(contents, names, item);
-}
-
-static void contents_free(struct contents *contents) {
-    for (size_t i = 0; i < contents->count; ++i) {
-        free(contents->names[i]);
-    }
-    free(contents->names);
-    free(contents->objects);
-}
-
-/* Reads a whole recording; raw: and puts out its messages. Returns 0 or an exit
- * code, with a line on standard error. */
-static int contents_read(struct contents *contents, const char *path,
-                         struct raw *raw) {
-    static struct recording recording;
-    struct hsearch_data names = {0};
-    struct recording_item item;
-    int rc = recording_open(&recording, path);
-    bool room = hcreate_r(2 * MARKETS_MAX, &names) != 0;
-
-    contents->names = calloc(MARKETS_MAX, sizeof *contents->names);
-    contents->objects = calloc(MARKETS_MAX, sizeof *contents->objects);
-    room = room && contents->names && contents->objects;
-    while (rc == 0 && room && !(raw && ferror(raw->file)) &&
-           (rc = recording_next(&recording, &item)) == 1) {
-        room = contents_take(contents, &names, &item);
-        if (raw && (item.kind == RECORDING_OPEN || item.kind == RECORDING_IN)) {
-            struct mst_trace trace = {.kind = item.kind == RECORDING_OPEN
-                                                  ? MST_TRACE_OPEN
-                                                  : MST_TRACE_IN,
-                                      .link = (int)item.values[0],
-                                      .data = item.data,
-                                      .len = item.len};
-            raw_trace(raw, &trace);
-        }
-        rc = 0;
-    }
-    hdestroy_r(&names);
-    if (rc < 0) {
-        replay_say(recording.error);
-    } else if (!room) {
-        fputs("mini-stream: more markets than there is memory for\n", stderr);
-    }
-    contents->status = recording.status;
-    contents->failed = recording.failed;
-    recording_close(&recording);
-    return rc < 0 || !room ? EXITS_LOCAL : EXITS_OK;
-}
-
-/* ---- the replay ---- */
 
 static struct mst_book *replay_leader(void *context, size_t object,
                                       const char *market) {
@@ -329,7 +200,7 @@ static int replay_play(struct replay_run *run) {
     int rc;
 
     if (player_open(&run->player, run->path) != 0) {
-        replay_say(replay->error);
+        text_say(replay->error);
         return EXITS_LOCAL;
     }
     replay->then = replay_trace;
@@ -347,7 +218,7 @@ static int replay_play(struct replay_run *run) {
     }
     if (rc < 0) {
         fflush(run->out.file);
-        replay_say(replay->error);
+        text_say(replay->error);
         return replay->differs ? EXITS_UNMET : EXITS_LOCAL;
     }
     if (replay->recording.cut) {

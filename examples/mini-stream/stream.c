@@ -51,8 +51,6 @@ static void stream_parse(struct stream *stream, int argc, char **argv) {
                "is the same file.\v" SETTINGS_HELP "\n" EXITS_HELP,
         .children = children};
 
-    options_begin(&stream->options);
-    argv[0] = (char *)"mini-stream stream";
     argp_parse(&argp, argc, argv, 0, NULL, stream);
 }
 

@@ -29,6 +29,12 @@ void text_time_ns(int64_t ns, char out[MST_TIME_TEXT_LEN]) {
     mst_time_format(ns < 0 ? 0 : ns, out);
 }
 
+bool text_no_color(void) {
+    const char *value = getenv("NO_COLOR");
+
+    return value && value[0] != '\0';
+}
+
 const char *text_span(uint64_t ms, char out[TEXT_SPAN_LEN]) {
     static const struct {
         const char *name;
@@ -148,6 +154,13 @@ void text_set_target(int link, const char *host, int64_t port) {
 
 const char *text_target(int link) {
     return (size_t)link < targets.count ? targets.of[link] : "";
+}
+
+void text_say(const char *error) {
+    char clean[TEXT_FAILURE_LEN];
+
+    fprintf(stderr, "mini-stream: %s\n",
+            text_clean(error, clean, sizeof clean));
 }
 
 static void text_numbers(const struct mst_failure *failure, char *out) {

@@ -20,6 +20,9 @@ void text_time(int64_t ns, char out[TEXT_TIME_LEN]);
 /* Writes it with nanoseconds. */
 void text_time_ns(int64_t ns, char out[MST_TIME_TEXT_LEN]);
 
+/* Whether the environment forbids colours (https://no-color.org). */
+bool text_no_color(void);
+
 /* Bytes that hold any text_span() and a NUL. */
 #define TEXT_SPAN_LEN 24
 
@@ -45,6 +48,9 @@ const char *text_event(const struct mst_event *event);
 const char *text_event_channel(const struct mst_event *event);
 const char *text_action(enum mst_action action);
 const char *text_doubt(unsigned flag);
+
+/* Says an error on standard error, in which there may be others' words. */
+void text_say(const char *error);
 
 /* Writes a failure in one line: what, where, the numbers known, what next. */
 void text_failure(const struct mst_failure *failure, int link,

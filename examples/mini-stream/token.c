@@ -75,7 +75,6 @@ static void token_options_parse(struct token_options *options, int argc,
         .children = children};
 
     options->settings.url = SETTING_AUTH_URL;
-    argv[0] = (char *)"mini-stream token";
     argp_parse(&argp, argc, argv, 0, NULL, options);
 }
 

@@ -86,8 +86,6 @@ static void watch_parse(struct watch *watch, int argc, char **argv) {
                "switches colours off.\v" SETTINGS_HELP "\n" EXITS_HELP,
         .children = children};
 
-    options_begin(&watch->options);
-    argv[0] = (char *)"mini-stream watch";
     argp_parse(&argp, argc, argv, 0, NULL, watch);
 }
 

@@ -1,0 +1,30 @@
+/*
+ * What a recording is of.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef CONTENTS_H
+#define CONTENTS_H
+
+#include "raw.h"
+#include "recording.h"
+
+/* Found by reading it once. */
+struct contents {
+    char **names; /* of markets, each once */
+    size_t *objects;
+    size_t count;
+    unsigned channels;
+    bool pairs;
+    int links[RECORDING_NUMBERS]; /* of objects: the first one's number */
+    size_t link_count;            /* the highest number, and one more */
+    int status;                   /* the run's, if it was ended in order */
+    bool failed;                  /* the run has */
+};
+
+/* Reads a whole recording; raw: and puts out its messages. Returns 0 or an exit
+ * code, with a line on standard error. */
+int contents_read(struct contents *contents, const char *path, struct raw *raw);
+void contents_free(struct contents *contents);
+
+#endif
