@@ -36,9 +36,10 @@ _mini_stream() {
         } | sed -n "s/^${name:+$name }\([^ ]*\).*/\1/p")" -- "$cur")
         return
     fi
-    if [[ $prev == --* ]]; then
+    if [[ $prev == -?* ]]; then # a short one stands before its long one
         argument=$("$1" $command --help 2>/dev/null |
-            sed -n "s/.*${prev}[= ]\([A-Z]\+\).*/\1/p" | head -n 1)
+            sed -n "s/.* ${prev}\(, --[a-z-]*\)\?[= ]\([A-Z]\+\).*/\2/p" |
+            head -n 1)
         case $argument in
         FILE) _filedir ;;
         DIR) _filedir -d ;;

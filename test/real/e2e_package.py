@@ -194,6 +194,10 @@ def test_completion():
                  "mini-stream address put --nickname="),
                 ("mini-stream stream --ca anch\t",
                  "mini-stream stream --ca anchors.pem "),
+                ("mini-stream stream -o anch\t",
+                 "mini-stream stream -o anchors.pem "),
+                ("mini-stream stream -q --secr\t",
+                 "mini-stream stream -q --secret-file="),
                 ("mini-stream stream --ca=anch\t",
                  "mini-stream stream --ca=anchors.pem ")):
             shell.type(line, re.escape(completed) + "$")
