@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""A service that has lost subscriptions while the connection stays: they are
+subscribed anew, and the output says for how long each may have been missing.
+
+Usage: e2e_lost.py
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import asyncio
+import http.server
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import websockets
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import (BUILD, HANG_S, check, environment_with, run_all, tests_of)
+
+AUDIT_MS = 2000
+BOOK, EXECUTION = "market_data", "execution_data"
+SNAPSHOT = json.dumps({"channel": BOOK, "payload": {
+    "market": "BTCUSD", "type": "SNAPSHOT",
+    "time": "2026-01-02T03:04:05.006Z",
+    "bids": [{"price": "100", "amount": "1"}],
+    "asks": [{"price": "101", "amount": "1"}]}})
+
+
+class Token(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        body = json.dumps({"access_token": "token", "token_type": "bearer",
+                           "expires_in": 3600}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class Stream:
+    """Answers one connection, and has lost a channel when it is asked for its
+    second list."""
+
+    def __init__(self, lost):
+        self.lost, self.lists, self.has = lost, 0, []
+        self.kept_at = None  # when the first list was on its way
+        self.asked = []  # types of the requests
+
+    async def serve(self, socket, *_):
+        async for text in socket:
+            request = json.loads(text)
+            self.asked.append(request["type"])
+            if request["type"] == "subscription_list":
+                self.lists += 1
+                if self.lists == 2:
+                    self.has = [each for each in self.has
+                                if each["type"] != self.lost]
+                answer = {"type": "subscription_list", "channels": self.has}
+            else:
+                self.has += request["channels"]
+                answer = {**request, "channels": [
+                    {**each, "success": True} for each in request["channels"]]}
+            await socket.send(json.dumps(answer))
+            if self.lists == 1 and self.kept_at is None:
+                self.kept_at = time.monotonic()
+            if any(each["type"] == BOOK for each in request.get("channels",
+                                                                [])):
+                await socket.send(SNAPSHOT)
+
+
+def gap_of(lost):
+    """The gap line of a channel that was lost, and the longest that it can be,
+    in ms."""
+    stream = Stream(lost)
+
+    async def main():
+        async with websockets.serve(stream.serve, "127.0.0.1", 0,
+                                    compression=None) as server:
+            port = server.sockets[0].getsockname()[1]
+            return await asyncio.to_thread(run, port)
+
+    def run(port):
+        auth = http.server.HTTPServer(("127.0.0.1", 0), Token)
+        threading.Thread(target=auth.serve_forever, daemon=True).start()
+        tool = subprocess.Popen(
+            [os.path.join(BUILD, "mini-stream"), "stream", "--format", "json",
+             "--allow-plain", "--set", f"audit_ms={AUDIT_MS}", "--ws-url",
+             f"ws://127.0.0.1:{port}", "--auth-url",
+             f"http://127.0.0.1:{auth.server_port}", "--client-id", "client",
+             "-c", f"{BOOK},{EXECUTION}", "--seconds", str(HANG_S), "BTCUSD"],
+            env=environment_with(MINI_STREAM_CLIENT_SECRET="secret"),
+            text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        try:
+            for line in tool.stdout:
+                thing = json.loads(line)
+                if thing["type"] == "gap":
+                    return thing, (time.monotonic() - stream.kept_at) * 1000
+            raise AssertionError(f"no gap; asked: {stream.asked}")
+        finally:
+            tool.terminate()
+            tool.communicate(timeout=HANG_S)
+            auth.shutdown()
+            auth.server_close()
+
+    gap, longest = asyncio.run(main())
+    check(stream.asked == ["subscribe", "subscription_list",
+                           "subscription_list", "subscribe"], stream.asked)
+    return gap, longest
+
+
+def expect_gap(lost):
+    """From when the service last said that it had it, which was an audit
+    earlier, and not from when it was subscribed, two earlier."""
+    gap, longest = gap_of(lost)
+    check((gap["market"], gap["channel"]) == ("BTCUSD", lost), gap)
+    check(AUDIT_MS * 3 / 4 < gap["ms"] <= longest, f"{gap}, at most {longest}")
+
+
+def test_executions():
+    expect_gap(EXECUTION)
+
+
+def test_book():
+    expect_gap(BOOK)
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), 2))
