@@ -75,14 +75,16 @@ static void out_entry(struct out *out, const struct mst_event *event,
     const struct mst_entry *entry = &event->as.entry;
     bool known = entry->success && market && entry->channel < MST_HEARTBEAT;
 
-    /* Subscribed once more on the same connection: it was lost meanwhile. */
+    /* Subscribed once more on the same connection: it may have been lost from
+     * when the service last said that it had it. */
     if (known && entry->action == MST_SUBSCRIBE &&
-        market->confirmed[entry->channel].generation == event->generation &&
-        market->missing_ns[entry->channel] == 0) {
-        market->missing_ns[entry->channel] =
-            market->confirmed[entry->channel].ns;
+        market->confirmed[entry->channel].generation == event->generation) {
+        uint64_t *missing = &market->missing_ns[entry->channel];
+        uint64_t ns = market->confirmed[entry->channel].ns;
+
+        *missing = *missing == 0 || ns < *missing ? ns : *missing;
     }
-    if (known && entry->action != MST_UNSUBSCRIBE) {
+    if (known) {
         market->confirmed[entry->channel].generation = event->generation;
         market->confirmed[entry->channel].ns = out->now_ns;
     }
