@@ -5044,6 +5044,8 @@ static void http_form_write(struct out *o, const char *name,
 #define TLS_RSA_MIN 256     /* bytes of an RSA key that is long enough */
 #define TLS_HANDSHAKE 22    /* record type (RFC 5246, section 6.2.1) */
 #define TLS_FRAGMENT_ANY 14 /* log2 of the longest fragment there is */
+/* Bytes of a record to send that are kept from what is in it. */
+#define TLS_OUT_OVERHEAD (MST_RECORD_OUT_MIN - 512u)
 
 #ifndef MST_NO_TLS
 
@@ -5294,8 +5296,9 @@ static uint8_t *transport_space(const struct mst_transport *t, size_t *len) {
     if (engine != NULL) {
         return br_ssl_engine_sendapp_buf(engine, len);
     }
-    /* One piece at a time, as under TLS. */
-    *len = t->out_len == 0 ? t->out_size : 0;
+    /* One piece at a time and no longer than under TLS: a replay, which has
+     * none, sends the same. */
+    *len = t->out_len == 0 ? t->out_size - TLS_OUT_OVERHEAD : 0;
     return t->out;
 }
 
@@ -5746,6 +5749,9 @@ int mst_access_set_anchors(struct mst_access *access,
 /* So often a poll goes round without an event: a peer that sends without end
  * what makes none does not keep the caller waiting. */
 #define LINK_ROUNDS_MAX 64u
+/* In a recording they are not to run out: how many it takes depends on records
+ * of TLS, of which a replay has none. */
+#define LINK_ROUNDS_RECORDED 16384u
 
 /* A caller that takes longer over an event is slow: the rest of the time is
  * not counted as anybody's silence. */
@@ -6846,6 +6852,14 @@ static void link_trace_port(const struct mst_link *l, bool sending, int n) {
     }
 }
 
+/* True where what comes has come to its end. */
+static bool link_ends(const struct mst_link *l) {
+    if (l->transport.end != 0) {
+        link_trace_port(l, false, l->transport.end);
+    }
+    return l->transport.end != 0;
+}
+
 /* Sends what there is to send; true where something was. */
 static bool link_flush(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
@@ -6880,6 +6894,15 @@ static bool link_flush(struct mst_link *l) {
     if (n < 0 || (size_t)n < len) {
         link_trace_port(l, true, n);
     }
+#ifndef MST_NO_TLS
+    if (n == 0 && t->end == 0 && l->state > MST_STATE_TLS &&
+        transport_state(t) == BR_SSL_SENDREC) {
+        /* The peer's close_notify has come; ours need not be waited for (RFC
+         * 5246, section 7.2.1). */
+        t->end = MST_ERR_EOF;
+        return link_ends(l);
+    }
+#endif
     return wrote || n != 0;
 }
 
@@ -6922,14 +6945,6 @@ static void link_got(struct mst_link *l, uint64_t ns) {
     }
 }
 
-/* True where what comes has come to its end. */
-static bool link_ends(const struct mst_link *l) {
-    if (l->transport.end != 0) {
-        link_trace_port(l, false, l->transport.end);
-    }
-    return l->transport.end != 0;
-}
-
 /* Takes in what has come; true where something did, or the end. */
 static bool link_receive(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
@@ -6951,7 +6966,8 @@ static bool link_receive(struct mst_link *l) {
          * is plaintext to be read first. */
         (void)transport_received(t, &len);
         t->end = transport_ended(t);
-        if (t->end == 0 && len == 0) {
+        if (t->send_error != 0 &&
+            (t->end == MST_ERR_EOF || (t->end == 0 && len == 0))) {
             t->end = t->send_error;
         }
         return link_ends(l);
@@ -6975,7 +6991,7 @@ static bool link_receive(struct mst_link *l) {
         link_got(l, ns);
         return true;
     }
-    if (t->send_error != 0) {
+    if (t->send_error != 0 && (n == 0 || n == MST_ERR_EOF)) {
         t->end = t->send_error;
     } else if (n < 0) {
         t->end = n == MST_ERR_EOF && t->secured ? MST_ERR_TLS_TRUNCATED : n;
@@ -7160,7 +7176,9 @@ static bool link_tell(struct mst_link *l, struct mst_event *event) {
 
 /* Goes round until there is an event, or nothing gets further. */
 COLD int link_poll(struct mst_link *l, struct mst_event *event) {
-    unsigned rounds = LINK_ROUNDS_MAX;
+    unsigned rounds = (l->config.flags & MST_NO_BURST) != 0
+                          ? LINK_ROUNDS_RECORDED
+                          : LINK_ROUNDS_MAX;
     int rc;
 
     l->changes++;

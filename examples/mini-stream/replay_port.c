@@ -86,11 +86,55 @@ static void scope_keep(struct replay *r, const char *form, size_t len) {
     r->scope[n] = '\0';
 }
 
+/* The first item of a link, of all that is not used up, from this one on. */
+static const struct replay_item *first_left(struct replay *r, int link,
+                                            const struct replay_item *from) {
+    const struct replay_item *first = NULL;
+
+    for (unsigned use = 0; use < USES; use++) {
+        const struct replay_item *item =
+            replay_peek(r, link, (enum replay_use)use);
+        if (item != NULL && item >= from && (first == NULL || item < first)) {
+            first = item;
+        }
+    }
+    return first;
+}
+
+/* Where a send did not take all of a record of TLS, nobody knows how much was
+ * left of it. Of what is in it one byte is kept back for as long as sends were
+ * to come that did not take all. Several at a time, where nothing else happened
+ * in between, are one here: there may have been more than there are bytes. */
+static int send_record(struct replay *r, int link, size_t len) {
+    const struct replay_item *item = replay_peek(r, link, USE_SEND);
+    const struct replay_item *next = item, *out;
+
+    if (!replay_is_next(r, link, item)) {
+        return 0;
+    }
+    while (next != NULL && next == replay_peek(r, link, USE_SEND) &&
+           next->values[1] >= 0) {
+        item = next;
+        replay_used(r, link, USE_SEND);
+        next = first_left(r, link, item);
+    }
+    out = replay_peek(r, link, USE_OUT);
+    if (out != NULL && out == next) {
+        return 1; /* it is followed by what was sent next */
+    }
+    if (item->values[2] == 0 &&
+        (next == NULL || next != replay_peek(r, link, USE_SEND))) {
+        /* Nor does the next send get further. */
+        r->lines[link].at[USE_SEND] = (size_t)(item - r->items);
+        return 0;
+    }
+    return len > 1;
+}
+
 static int port_send(void *context, int link, const void *data, size_t len) {
     struct replay *r = context;
     struct replay_line *line = replay_line_of(r, link);
-    const struct replay_item *item = replay_peek(r, link, USE_SEND);
-    int most;
+    const struct replay_item *item = replay_peek(r, link, USE_SEND), *out;
 
     if (line->token) {
         line->asked = true;
@@ -101,7 +145,14 @@ static int port_send(void *context, int link, const void *data, size_t len) {
         replay_used(r, link, USE_SEND);
         item = replay_peek(r, link, USE_SEND);
     }
-    if (item == NULL || !replay_is_next(r, link, item)) {
+    out = replay_peek(r, link, USE_OUT);
+    if (item == NULL || (out != NULL && out < item)) {
+        return (int)len;
+    }
+    if (line->tls && item->values[1] >= 0) {
+        return send_record(r, link, len);
+    }
+    if (!replay_is_next(r, link, item)) {
         return (int)len;
     }
     replay_used(r, link, USE_SEND);
@@ -109,11 +160,7 @@ static int port_send(void *context, int link, const void *data, size_t len) {
         line->detail = (int)item->values[2];
         return (int)item->values[1];
     }
-    most = len <= INT32_MAX ? (int)len - 1 : INT32_MAX;
-    if (line->tls && most > 1) {
-        most = 1; /* the record was longer than what is in it */
-    }
-    return item->values[2] < most ? (int)item->values[2] : most;
+    return (size_t)item->values[2] < len ? (int)item->values[2] : (int)len - 1;
 }
 
 /* Gives what came at a time: an item, or several where it was long. */

@@ -8,10 +8,6 @@
  * ends the replay, and says where it is: another build behaves differently, or
  * the recording is not whole.
  *
- * Of TLS of the library's own only the plaintext is recorded. Where a line then
- * took a few bytes at a time, or none for a while, a request may be seen to
- * leave earlier than it did: a difference.
- *
  * The token endpoint's answers are not in a recording: they are made up from
  * what the library said of them, with a token of '*' of the same length.
  *

@@ -608,11 +608,14 @@ static bool mock_link_ready(const struct mst_mock *mock, int link,
         return due && plan->connect_error[l->address % MST_MOCK_ADDRESSES] !=
                           MST_MOCK_NEVER;
     }
-    bool ended = l->failure != 0 || link_ended(mock, l) != 0;
-    return l->stage == CONNECTED && (((wants & MST_WANT_READ) != 0 &&
-                                      (ended || link_readable(mock, l) > 0)) ||
-                                     ((wants & MST_WANT_WRITE) != 0 &&
-                                      (ended || link_send_room(mock, l) > 0)));
+    int end = l->failure != 0 ? l->failure : link_ended(mock, l);
+    /* What is sent may still go where no more comes. */
+    bool dead = end != 0 && end != MST_ERR_EOF;
+    return l->stage == CONNECTED &&
+           (((wants & MST_WANT_READ) != 0 &&
+             (end != 0 || link_readable(mock, l) > 0)) ||
+            ((wants & MST_WANT_WRITE) != 0 &&
+             (dead || link_send_room(mock, l) > 0)));
 }
 
 /* Polls the objects until one has an event: which it was, or count. */

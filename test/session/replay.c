@@ -376,6 +376,43 @@ static void stalls(void) {
     end("stalls");
 }
 
+static int (*send_of_mock)(void *context, int link, const void *data,
+                           size_t len);
+static size_t line_takes;
+
+/* The line takes so many bytes, and then none. */
+static int trickling(void *context, int link, const void *data, size_t len) {
+    int n;
+
+    len = len < line_takes ? len : line_takes;
+    n = len > 0 ? send_of_mock(context, link, data, len) : 0;
+    line_takes -= n > 0 ? (size_t)n : 0;
+    session.mock.plan.send_stall = line_takes == 0;
+    return n;
+}
+
+/* A request of several pieces, each of which takes a while. */
+static void long_requests(void) {
+    char market[] = "A-MARKET-WITH-LONG-NAME-A";
+
+    begin();
+    send_of_mock = session.port.send;
+    session.port.send = trickling;
+    begin_client();
+    subscribe();
+    for (int i = 0; i < 20; i++) {
+        market[sizeof market - 2] = (char)('A' + i);
+        wish(MST_TOP_OF_BOOK, market);
+    }
+    for (int i = 0; i < 1000; i++) {
+        line_takes = 90;
+        session.mock.plan.send_stall = false;
+        played_run(10);
+    }
+    expect_some("long requests", MST_EVENT_TOP, 20);
+    end("long requests");
+}
+
 static void local(void) {
     begin();
     session.mock.plan.entropy_none = true;
@@ -594,6 +631,7 @@ CASE(upgrade_errors)
 CASE(messages)
 CASE(refused)
 CASE(stalls)
+CASE(long_requests)
 CASE(local)
 CASE(stored_token)
 CASE(closed)
@@ -610,10 +648,11 @@ int main(void) {
         TEST(test_token_errors),   TEST(test_token_kinds),
         TEST(test_upgrade_errors), TEST(test_messages),
         TEST(test_refused),        TEST(test_stalls),
-        TEST(test_local),          TEST(test_stored_token),
-        TEST(test_closed),         TEST(test_wiped),
-        TEST(test_rotating),       TEST(test_standby),
-        TEST(test_sharing),        TEST(test_certificates),
+        TEST(test_long_requests),  TEST(test_local),
+        TEST(test_stored_token),   TEST(test_closed),
+        TEST(test_wiped),          TEST(test_rotating),
+        TEST(test_standby),        TEST(test_sharing),
+        TEST(test_certificates),
     };
 
     return cmocka_run_group_tests(tests, session_certificates,

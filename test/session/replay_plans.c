@@ -84,23 +84,11 @@ static void on_event(const struct mst_event *event) {
     }
 }
 
-/* Does the line take a few bytes at a time, or none? With TLS of the library's
- * own a replay does not know how much of a record is on its way. */
-static bool is_tight(void) {
-    bool tight = false;
-
-    for (unsigned i = 0; i < run.plan.spells_len; i++) {
-        tight |= run.plan.spells[i].fault == FAULT_STALL ||
-                 run.plan.spells[i].fault == FAULT_SLICES;
-    }
-    return tight;
-}
-
 static void run_begin(uint64_t seed) {
     struct mst_config *config = &run.plan.config;
 
     plan_begin(&run.plan, seed, &run.mock, &run.port, &run.exchange);
-    if (seed % 3 == 0 && !is_tight()) {
+    if (seed % 3 == 0) {
         run.port.flags &= ~MST_PORT_SECURE;
         tls_peer_init(&run.tls, &run.mock, &run.identity);
         run.exchange.line =
