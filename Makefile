@@ -85,7 +85,7 @@ HELPER_SRC = $(wildcard test/lib/*.c port/mock/*.c port/conform/*.c) \
 	$(POSIX_SRC) $(PROXY_SRC) $(OPENSSL_SRC) $(PRIMITIVES_SRC) $(CARES_SRC)
 ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
 	$(sort $(HELPER_SRC)) $(TEST_SRC) \
-	$(wildcard test/bench/*.c test/size/*.c)
+	$(wildcard test/bench/*.c test/fuzz/*.c test/size/*.c)
 ALL_HEADERS = $(wildcard *.h port/*/*.h examples/*.h examples/*/*.h \
 	test/*/*.h test/size/*/*.h)
 BENCH_CXX = $(wildcard test/bench/*.cc)
@@ -185,12 +185,17 @@ windows:
 	@test/packages.sh build windows
 	$(again) windows-programs
 
-## Fuzz the decoder's two lanes against each other for FUZZ_SECONDS (60)
+## Fuzz the decoder's two lanes, then replay, in FUZZ_SECONDS (60) together
 fuzz:
 	@test/packages.sh build test lint
-	$(again) $(BUILD)/fuzz/lanes
-	@mkdir -p $(BUILD)/fuzz/corpus
-	$(BUILD)/fuzz/lanes -max_total_time=$(FUZZ_SECONDS) $(BUILD)/fuzz/corpus
+	$(again) $(FUZZ) $(BUILD)/test/session/recording
+	@mkdir -p $(FUZZ:%=%.corpus) $(BUILD)/fuzz/replay.seeds
+	FUZZ_SEEDS=$(BUILD)/fuzz/replay.seeds $(BUILD)/test/session/recording
+	$(BUILD)/fuzz/lanes -max_total_time=$(FUZZ_HALF) \
+		-artifact_prefix=$(BUILD)/fuzz/ $(BUILD)/fuzz/lanes.corpus
+	$(BUILD)/fuzz/replay -max_total_time=$(FUZZ_HALF) \
+		-artifact_prefix=$(BUILD)/fuzz/ -max_len=65536 \
+		$(BUILD)/fuzz/replay.corpus $(BUILD)/fuzz/replay.seeds
 
 ## Speed, memory and latency beside other libraries; installs them
 bench:
@@ -442,13 +447,19 @@ $(TESTS): $(BUILD)/%: $(BUILD)/san/%.o $(BUILD)/san/libhelpers.a \
 	$(link) $(SANITIZE) $(BASE_LIBS) $(primitives_libs) \
 		$(call libs,$(TEST_MODULES)) $(LDLIBS)
 
-# libFuzzer comes with clang.
-$(BUILD)/fuzz/lanes: test/unit/fast_lane.c test/lib/support.c \
-		test/lib/support_events.c mini_stream.c mini_stream.h Makefile
+# libFuzzer comes with clang. The lanes' test includes the library.
+FUZZ = $(BUILD)/fuzz/lanes $(BUILD)/fuzz/replay
+FUZZ_HALF = $$(($(FUZZ_SECONDS) / 2))
+$(BUILD)/fuzz/lanes: test/unit/fast_lane.c
+$(BUILD)/fuzz/replay: test/fuzz/replay.c mini_stream.c test/lib/played.c \
+	port/mock/mst_mock.c $(PLAYER_SRC)
+$(FUZZ): test/lib/support.c test/lib/support_events.c mini_stream.h Makefile
 	$(call quiet,link) mkdir -p $(@D) && clang $(call flags,$<) $(WARNINGS) \
 		-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION $(SANITIZE) \
-		-fsanitize=fuzzer $(BASE_LDFLAGS) -o $@ $(filter test/%.c,$^) \
+		-fsanitize=fuzzer $(BASE_LDFLAGS) -o $@ \
+		$(filter-out $(if $(filter %/lanes,$@),mini_stream.c),$(filter %.c,$^)) \
 		$(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
+$(BUILD)/fuzz/lanes: mini_stream.c
 
 # Everything compiled, nothing linked: for lint, with either compiler.
 objects: $(ALL_SRC:%.c=$(BUILD)/obj/%.o) $(NO_TLS)

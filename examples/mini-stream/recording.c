@@ -199,6 +199,7 @@ static bool item_is_good(const struct recording_item *item) {
                (v[3] == 1 || v[1] < 0);
     case RECORDING_STOP: return v[1] <= 0 && v[1] > -1000;
     case RECORDING_CLOCK: return v[1] >= 0 && v[1] <= UINT32_MAX;
+    case RECORDING_UNIX: return v[1] >= -1; /* none, or 1970 to 2262 */
     case RECORDING_IN:
     case RECORDING_OUT: return item->len > 0;
     case RECORDING_POLL:

@@ -191,8 +191,8 @@ static int item_add(struct replay *r, const struct recording_item *item) {
         r->items = to;
         r->items_size = size;
     }
-    if (item->len > r->data_size - r->data_len) {
-        size_t size = r->data_size * 2 + item->len;
+    if (item->len >= r->data_size - r->data_len) { /* there always is some */
+        size_t size = r->data_size * 2 + item->len + 64;
         uint8_t *data = realloc(r->data, size);
         if (data == NULL) {
             return too_large(r);

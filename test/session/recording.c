@@ -4,6 +4,7 @@
  * else has written.
  *
  * HOSTILE: how many recordings are spoilt; HOSTILE_SEED: the first one's seed.
+ * FUZZ_SEEDS: a folder that gets contents to begin with (make fuzz).
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -484,6 +485,57 @@ static void test_hostile(void **state) {
     end();
 }
 
+/* Writes the content of a recording for the fuzz target. */
+static void seed_write(const char *folder, const char *name) {
+    struct text packed, content = {0};
+    char path[300];
+
+    assert_int_equal(recorder_close(&played.recorder), 0);
+    packed = file_read(played.path);
+    (void)unpack(&packed, &content);
+    assert_in_range(content.len, 1, RECORDING_BLOCK);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    file_write(path, content.data, content.len);
+    text_free(&packed);
+    text_free(&content);
+    end();
+}
+
+/* A stream, one that is refused, and a pair. */
+static void test_seeds(void **state) {
+    const char *folder = getenv("FUZZ_SEEDS");
+
+    (void)state;
+    if (folder == NULL) {
+        return;
+    }
+    record(0, 5000);
+    service_end(&session.service, MST_ERR_RESET);
+    played_run(5000);
+    recorder_call(&played.recorder, RECORDING_CLOSE, 0);
+    mst_close(&session.client);
+    played_run(1000);
+    seed_write(folder, "stream");
+    begin(0);
+    session.service.upgrade.status = 401;
+    subscribe();
+    played_run(SESSION_MINUTE);
+    seed_write(folder, "refused");
+    session_begin();
+    played_begin(&session.mock, 0);
+    recorder_configure(&played.recorder, &session.config);
+    session.other_lengths = session.lengths;
+    recorder_pair(&played.recorder, 0, &session.config, 5000, -1,
+                  &session.lengths, &session.other_lengths);
+    session_start_pair(5000);
+    played.objects[0].pair = &session.pair;
+    played.count = 1;
+    recorder_subscribe(&played.recorder, 0, MST_HEARTBEAT, NULL, NULL);
+    assert_int_equal(session_wish(MST_HEARTBEAT, NULL), 0);
+    played_run(12000);
+    seed_write(folder, "pair");
+}
+
 /* Values and names that no program's own recorder writes. */
 static void test_ranges(void **state) {
 #define NAMED(kind_, channel, name)                                           \
@@ -518,6 +570,11 @@ static void test_ranges(void **state) {
         {false, {.kind = RECORDING_POLL, .values = {0, 5, -6}}},
         {false, {.kind = RECORDING_POLL, .values = {0, 5, end}}},
         {false, {.kind = RECORDING_POLL, .values = {0, 5, INT64_MIN}}},
+        {true, {.kind = RECORDING_UNIX, .values = {0, -1}}},
+        {true, {.kind = RECORDING_UNIX, .values = {0, 0}}},
+        {true, {.kind = RECORDING_UNIX, .values = {0, INT64_MAX}}},
+        {false, {.kind = RECORDING_UNIX, .values = {0, -2}}},
+        {false, {.kind = RECORDING_UNIX, .values = {0, INT64_MIN}}},
         {true, {.kind = RECORDING_RECEIVED, .values = {0, end - 1}}},
         {false, {.kind = RECORDING_RECEIVED, .values = {0, end}}},
         {false, {.kind = RECORDING_RECEIVED, .values = {0, -1}}},
@@ -635,6 +692,7 @@ int main(void) {
         TEST(test_full_disk),       TEST(test_secrets),  TEST(test_truncated),
         TEST(test_flipped),         TEST(test_hostile),  TEST(test_differs),
         TEST(test_ranges),          TEST(test_version),  TEST(test_names),
+        TEST(test_seeds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
