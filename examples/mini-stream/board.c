@@ -126,15 +126,17 @@ static void board_failure(struct board *board, const struct mst_event *event,
     text_failure(&failure, event->link, board->error_text);
 }
 
-/* What is subscribed with an object may be missing from now on. */
-static void board_lost(struct board *board, size_t number, uint64_t now_ns) {
+/* What is subscribed with an object, on channels before this one, may be
+ * missing since then. */
+static void board_lost(struct board *board, size_t number,
+                       enum mst_channel before, uint64_t since_ns) {
     for (size_t i = 0; i < board->market_count; ++i) {
         struct board_market *market = &board->markets[i];
 
-        for (int c = MST_MARKET_DATA; c < MST_HEARTBEAT; ++c) {
+        for (int c = MST_MARKET_DATA; c < (int)before; ++c) {
             if (market->object == number && market->accepted &&
                 market->missing_ns[c] == 0) {
-                market->missing_ns[c] = now_ns;
+                market->missing_ns[c] = since_ns;
             }
         }
     }
@@ -165,7 +167,10 @@ static void board_closed(struct board *board, size_t number,
         object->open--;
         board->losses += failure->error != MST_OK;
         if (object->open == 0) {
-            board_lost(board, number, event->received_ns);
+            board_lost(board, number, MST_HEARTBEAT, event->received_ns);
+        } else if (event->link == object->leads) {
+            /* Executions come by the other link as well. */
+            board_lost(board, number, MST_EXECUTION_DATA, event->received_ns);
         }
     }
     if (board->open == 0) {

@@ -39,17 +39,81 @@ static uint64_t out_missing_ms(struct out *out, uint64_t *since) {
     return ms;
 }
 
+static void out_gap(struct out *out, struct board_market *market,
+                    enum mst_channel channel) {
+    if (market->missing_ns[channel] > 0) {
+        out->sequence++;
+        out->format->gap(out, market, channel,
+                         out_missing_ms(out, &market->missing_ns[channel]));
+    }
+}
+
+/* Puts a market into the list of those to be sampled. */
+static void out_later(struct out *out, struct board_market *market) {
+    if (!market->due) {
+        market->due = true;
+        market->next_due = out->due;
+        out->due = market;
+    }
+}
+
+/* Shows all of a book as a snapshot of this link: what led to it came by a link
+ * that did not lead. */
+static void out_whole(struct out *out, const struct mst_event *event,
+                      const struct board_market *market) {
+    const size_t bids = mst_book_depth(market->book, MST_BID);
+    const size_t all = bids + mst_book_depth(market->book, MST_ASK);
+    struct mst_level levels[MST_PART_LEVELS];
+    struct mst_event whole = {.type = MST_EVENT_PART,
+                              .link = event->link,
+                              .generation = event->generation,
+                              .received_ns = out->now_ns,
+                              .market = market->name,
+                              .book = market->book};
+    struct mst_part *part = &whole.as.part;
+    size_t done = 0;
+
+    *part = (struct mst_part){.market = market->name,
+                              .time_ns = mst_book_time(market->book),
+                              .levels = levels,
+                              .snapshot = true,
+                              .first = true};
+    out->board->bids = bids;
+    out->board->asks = all - bids;
+    while (!part->last) {
+        for (part->count = 0; part->count < MST_PART_LEVELS && done < all;
+             ++done) {
+            levels[part->count++] =
+                done < bids
+                    ? *mst_book_level(market->book, MST_BID, done)
+                    : *mst_book_level(market->book, MST_ASK, done - bids);
+        }
+        part->last = done == all;
+        out->sequence++;
+        out->format->data(out, &whole, market);
+        part->first = false;
+    }
+}
+
 /* Tells that a book's state has changed, if it has. What comes and goes within
  * a message is not told. */
-static void out_book(struct out *out, struct board_market *market) {
+static void out_book(struct out *out, const struct mst_event *event,
+                     struct board_market *market) {
     enum mst_book_state state = mst_book_state(market->book);
     enum mst_book_reason reason = mst_book_reason(market->book);
     unsigned flags = mst_book_flags(market->book);
     uint64_t *missing = &market->missing_ns[MST_MARKET_DATA];
 
-    if (state == MST_BOOK_BUILDING || reason == MST_BOOK_IN_MESSAGE ||
-        (state == market->told_state && reason == market->told_reason &&
-         flags == market->told_flags)) {
+    if (state == MST_BOOK_BUILDING || reason == MST_BOOK_IN_MESSAGE) {
+        return;
+    }
+    if (market->owed && state == MST_BOOK_LIVE &&
+        event->link == out->board->objects[market->object].leads) {
+        market->owed = false;
+        out_whole(out, event, market);
+    }
+    if (state == market->told_state && reason == market->told_reason &&
+        flags == market->told_flags) {
         return;
     }
     if (market->told_state == MST_BOOK_LIVE && state != MST_BOOK_LIVE &&
@@ -61,10 +125,31 @@ static void out_book(struct out *out, struct board_market *market) {
     market->told_flags = flags;
     out->sequence++;
     out->format->book(out, market);
-    if (state == MST_BOOK_LIVE && *missing > 0) {
-        out->sequence++;
-        out->format->gap(out, market, MST_MARKET_DATA,
-                         out_missing_ms(out, missing));
+    if (state == MST_BOOK_LIVE) {
+        out_gap(out, market, MST_MARKET_DATA);
+    }
+}
+
+/* Another link leads: so do its books, and what it sends from now on. */
+static void out_leader(struct out *out, const struct mst_event *event) {
+    struct board *board = out->board;
+    const size_t object = (size_t)event->link / 2;
+
+    for (size_t i = 0; i < board->market_count; ++i) {
+        struct board_market *market = &board->markets[i];
+
+        if (market->object != object) {
+            continue;
+        }
+        out_gap(out, market, MST_TOP_OF_BOOK);
+        if (!board_wants(board, MST_MARKET_DATA)) {
+            continue;
+        }
+        if (out->every_ns > 0) {
+            out_later(out, market);
+        } else {
+            market->owed = true;
+        }
     }
 }
 
@@ -88,22 +173,9 @@ static void out_entry(struct out *out, const struct mst_event *event,
         market->confirmed[entry->channel].generation = event->generation;
         market->confirmed[entry->channel].ns = out->now_ns;
     }
-    if (entry->success && entry->action == MST_SUBSCRIBE && market &&
-        entry->channel > MST_MARKET_DATA && entry->channel < MST_HEARTBEAT &&
-        market->missing_ns[entry->channel] > 0) {
-        out->sequence++;
-        out->format->gap(
-            out, market, entry->channel,
-            out_missing_ms(out, &market->missing_ns[entry->channel]));
-    }
-}
-
-/* Puts a market into the list of those to be sampled. */
-static void out_later(struct out *out, struct board_market *market) {
-    if (!market->due) {
-        market->due = true;
-        market->next_due = out->due;
-        out->due = market;
+    if (known && entry->action == MST_SUBSCRIBE &&
+        entry->channel > MST_MARKET_DATA) {
+        out_gap(out, market, entry->channel);
     }
 }
 
@@ -171,23 +243,26 @@ void out_event(struct out *out, const struct mst_event *event,
     switch (event->type) {
     case MST_EVENT_ENTRY: out_entry(out, event, market); break;
     case MST_EVENT_PART:
+        if (market && event->as.part.snapshot) {
+            market->owed = false; /* it has come by itself */
+        }
         if (market && out->every_ns > 0 && event->as.part.last) {
             out_later(out, market);
         }
         break;
+    case MST_EVENT_LEADER: out_leader(out, event); break;
     case MST_EVENT_CLOSED:
-    case MST_EVENT_ERROR:
-    case MST_EVENT_LEADER: market = NULL; break; /* any book may be stale */
+    case MST_EVENT_ERROR: market = NULL; break; /* any book may be stale */
     default: break;
     }
     if (!board_wants(board, MST_MARKET_DATA)) {
         return;
     }
     if (market) {
-        out_book(out, market);
+        out_book(out, event, market);
     } else if (event->type != MST_EVENT_HEARTBEAT) {
         for (size_t i = 0; i < board->market_count; ++i) {
-            out_book(out, &board->markets[i]);
+            out_book(out, event, &board->markets[i]);
         }
     }
 }
