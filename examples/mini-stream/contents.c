@@ -72,6 +72,7 @@ int contents_read(struct contents *contents, const char *path,
     struct hsearch_data names = {0};
     struct recording_item item;
     int rc = recording_open(&recording, path);
+    bool tells = raw || rc != 0;
     bool room = hcreate_r(2 * MARKETS_MAX, &names) != 0;
 
     contents->names = calloc(MARKETS_MAX, sizeof *contents->names);
@@ -92,7 +93,7 @@ int contents_read(struct contents *contents, const char *path,
         rc = 0;
     }
     hdestroy_r(&names);
-    if (rc < 0) {
+    if (rc < 0 && tells) {
         text_say(recording.error);
     } else if (!room) {
         fputs("mini-stream: more markets than there is memory for\n", stderr);
@@ -100,7 +101,7 @@ int contents_read(struct contents *contents, const char *path,
     contents->status = recording.status;
     contents->failed = recording.failed;
     recording_close(&recording);
-    return rc < 0 || !room ? EXITS_LOCAL : EXITS_OK;
+    return (rc < 0 && tells) || !room ? EXITS_LOCAL : EXITS_OK;
 }
 
 void contents_free(struct contents *contents) {

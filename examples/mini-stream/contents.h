@@ -23,7 +23,8 @@ struct contents {
 };
 
 /* Reads a whole recording; raw: and puts out its messages. Returns 0 or an exit
- * code, with a line on standard error. */
+ * code, with a line on standard error. Without raw, what is damaged further on
+ * is left for the replay to tell in its place, once all before it was shown. */
 int contents_read(struct contents *contents, const char *path, struct raw *raw);
 void contents_free(struct contents *contents);
 

@@ -110,12 +110,27 @@ static void stream_run(struct stream *stream) {
     } while (rc >= 0);
 }
 
+/* Whether the output is the recording's file, which it would empty. */
+static bool stream_onto_recording(const struct stream *stream) {
+    struct stat to, recorded;
+
+    return stream->out.path && stream->options.record &&
+           stat(stream->out.path, &to) == 0 &&
+           stat(stream->options.record, &recorded) == 0 &&
+           to.st_dev == recorded.st_dev && to.st_ino == recorded.st_ino;
+}
+
 /* Opens what the output goes to, and what looks on. */
 static int stream_begin(struct stream *stream) {
     struct run *run = &stream->run;
     struct raw *raw = &stream->raw;
     int result = metrics_begin(&stream->metrics, stream->options.metrics_port);
 
+    if (result == EXITS_OK && stream_onto_recording(stream)) {
+        fprintf(stderr, "mini-stream: --output %s: it is the recording\n",
+                stream->out.path);
+        result = EXITS_USAGE;
+    }
     if (result == EXITS_OK) { /* last: it empties a file */
         result = out_begin(&stream->out, &run->board, run->wall_ns);
     }

@@ -275,6 +275,30 @@ def test_onto_itself():
                 check("--output" in said and lab.read(name) == before, said)
 
 
+def test_output_onto_recording():
+    """The output of a run is not written over its recording."""
+    with lab_of() as lab:
+        process = lab.stream("--output", lab.path("r"), "-s", "1", "BTCUSD")
+        said = ended(process, 2)
+        check("it is the recording" in said, said)
+
+
+def test_damaged_end():
+    """What is good in front of the damage is shown, then the damage is told:
+    after a power loss the last blocks of a file may be zeros."""
+    with lab_of("--rate", "100") as lab:
+        ended(lab.stream("-f", "json", "-s", "3", "BTCUSD"))
+        good, lines = lab.read("r"), lab.read("live").splitlines()
+        with open(lab.path("bad"), "wb") as file:
+            file.write(good[:len(good) * 2 // 3] + bytes(4096))
+        said = lab.replay("-f", "json", status=7, recording="bad")
+        check("is damaged" in said, said)
+        shown = lab.read("again").splitlines()
+        check(len(shown) > 20, f"{len(shown)} of {len(lines)}")
+        check(shown[:-1] == lines[:len(shown) - 1], "another stream")
+        check(json.loads(shown[-1])["status"] == 7, shown[-1])
+
+
 def test_closed_pipe():
     """A reader that has left ends a replay, at once or in its midst."""
     with lab_of("--rate", "1000") as lab:
