@@ -1,6 +1,6 @@
 /*
  * The output as comma-separated values (RFC 4180): a row a thing, and a row a
- * level where it has levels. README.md beside this file lists the columns.
+ * level where it has levels. README.md beside this file explains the columns.
  *
  * SPDX-License-Identifier: 0BSD
  */

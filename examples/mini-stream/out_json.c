@@ -1,6 +1,6 @@
 /*
- * The output as JSON lines: one object a thing. README.md beside this file
- * lists the fields.
+ * The output as JSON lines: one object a thing. stream.schema.json beside this
+ * file has the fields.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -190,11 +190,18 @@ static void json_execution(json_t *object,
     }
 }
 
-static void json_failure(json_t *object, const struct mst_failure *failure) {
+static void json_failure(json_t *object, const struct mst_failure *failure,
+                         int link) {
+    char server[MST_HOST_MAX + sizeof "[]:65535"];
+
     json_object_set_new_nocheck(object, "error", json_integer(failure->error));
     if (failure->error != MST_OK) {
         json_word(object, "reason", mst_strerror(failure->error));
         json_word(object, "stage", mst_state_name(failure->stage));
+        if (text_target(link)[0] != '\0') {
+            text_clean(text_target(link), server, sizeof server);
+            json_object_set_new_nocheck(object, "server", json_string(server));
+        }
         json_object_set_new_nocheck(object, "permanent",
                                     json_boolean(failure->permanent));
         json_number(object, "retry_ms", failure->retry_ms);
@@ -263,7 +270,9 @@ static void json_note(struct out *out, const struct mst_event *event) {
         json_time(object, "time", event->as.heartbeat.time_ns);
         break;
     case MST_EVENT_CLOSED:
-    case MST_EVENT_ERROR: json_failure(object, &event->as.failure); break;
+    case MST_EVENT_ERROR:
+        json_failure(object, &event->as.failure, event->link);
+        break;
     case MST_EVENT_ENTRY: json_entry(object, &event->as.entry); break;
     case MST_EVENT_SERVICE_ERROR:
         json_text(object, "code", event->as.service_error.code_text);

@@ -136,8 +136,9 @@ def test_json():
         check(types[each] > 0, f"no {each}: {types}")
     check(things[-1] == {**things[-1], "type": "end", "status": 6}, things[-1])
     closed = next(each for each in things if each["type"] == "closed")
-    check((closed["close_code"], closed["text"]) ==
-          (1001, CLOSE["close"]["reason"]), closed)
+    check((closed["close_code"], closed["text"], closed["server"]) ==
+          (1001, CLOSE["close"]["reason"],
+           service.urls["ws_url"].split("/")[2]), closed)
     check([each["generation"] for each in things if each["type"] == "open"] ==
           [1, 2], "generations")
     refused = {each["channel"] for each in things if each["type"] == "refused"}
