@@ -31,12 +31,12 @@ struct metrics {
     size_t len;
 };
 
-/* One figure. A market is somebody's text: quotes, backslashes and line feeds
- * would end it (the text format's rules for labels). */
-static void metrics_market(FILE *file, const char *name, const char *market,
-                           double value) {
-    fprintf(file, "mini_stream_%s{market=\"", name);
-    for (const char *c = market; *c; ++c) {
+/* One figure of several. A market is somebody's text: quotes, backslashes and
+ * line feeds would end it (the text format's rules for labels). */
+static void metrics_of(FILE *file, const char *name, const char *label,
+                       const char *of, double value) {
+    fprintf(file, "mini_stream_%s{%s=\"", name, label);
+    for (const char *c = of; *c; ++c) {
         if (*c == '"' || *c == '\\') {
             putc('\\', file);
         }
@@ -74,6 +74,10 @@ static void metrics_counts(FILE *file, const struct board *board,
          stats->resyncs},
         {"unanswered_total", "Requests without an answer in time.",
          stats->unanswered},
+        {"unknown_total", "Messages and entries of unknown kinds.",
+         stats->unknown},
+        {"drifts_total", "Subscriptions that an audit had to mend.",
+         stats->drifts},
         {"repeats_total", "Executions marked as repeats.",
          (double)board->repeats},
     };
@@ -90,6 +94,28 @@ static void metrics_counts(FILE *file, const struct board *board,
     metrics_one(file, "lag_seconds", "gauge",
                 "How far the stream lags behind, at its last message.",
                 (double)stats->lag_ns / 1e9);
+    metrics_one(file, "lag_max_seconds", "gauge",
+                "The most of this on the connections that are open.",
+                (double)stats->lag_max_ns / 1e9);
+    if (stats->has_skew) {
+        metrics_one(file, "skew_seconds", "gauge",
+                    "This machine's clock less the service's.",
+                    (double)stats->skew_s);
+    }
+}
+
+static void metrics_errors(FILE *file, const struct mst_stats *stats) {
+    static const char *const layers[MST_BANDS] = {
+        "caller", "network",   "tls",     "http",
+        "access", "websocket", "message", "session"};
+
+    fputs("# HELP mini_stream_errors_total Errors of connections and messages, "
+          "by layer.\n"
+          "# TYPE mini_stream_errors_total counter\n",
+          file);
+    for (size_t i = 1; i < MST_BANDS; ++i) {
+        metrics_of(file, "errors_total", "layer", layers[i], stats->errors[i]);
+    }
 }
 
 static void metrics_books(FILE *file, const struct board *board) {
@@ -99,8 +125,8 @@ static void metrics_books(FILE *file, const struct board *board) {
     for (size_t i = 0; i < board->market_count; ++i) {
         const struct board_market *market = &board->markets[i];
 
-        metrics_market(file, "book_live", market->name,
-                       mst_book_state(market->book) == MST_BOOK_LIVE);
+        metrics_of(file, "book_live", "market", market->name,
+                   mst_book_state(market->book) == MST_BOOK_LIVE);
     }
 }
 
@@ -121,6 +147,7 @@ void metrics_update(struct metrics *metrics, const struct run *run,
     }
     run_sum(run, &stats);
     metrics_counts(file, &run->board, &stats);
+    metrics_errors(file, &stats);
     if (board_wants(&run->board, MST_MARKET_DATA)) {
         metrics_books(file, &run->board);
     }

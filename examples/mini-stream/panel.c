@@ -173,7 +173,8 @@ static void panel_top(const struct panel *panel,
     top_text(top->has_ask, mst_level_amount(&top->ask), market->amount_places,
              ask);
     snprintf(amounts, sizeof amounts, "  %s x %s", bid, ask);
-    if (2 * (panel->columns.price + panel->columns.amount) + 14 < area.width) {
+    if (2 * (panel->columns.price + panel->columns.amount) + 14 < area.width &&
+        strlen(amounts) <= (size_t)(end - x)) {
         draw_text(area.y, x, end - x, DRAW_FAINT, amounts);
     }
 }

@@ -514,9 +514,18 @@ def test_metrics():
         for line in text.splitlines():
             check(re.fullmatch(
                 r"# (HELP|TYPE) mini_stream_\w+ .+|"
-                r'mini_stream_\w+(\{market="\w+"\})? [0-9.e+-]+', line), line)
+                r'mini_stream_\w+(\{(market|layer)="\w+"\})? [0-9.e+-]+', line),
+                  line)
         check('mini_stream_book_live{market="ETHUSD"} 1' in text, text)
         check("mini_stream_open_connections 1" in text, text)
+        service.set(**CLOSE)
+        end = time.monotonic() + HANG_S
+        while 'errors_total{layer="websocket"} 1' not in text:
+            check(time.monotonic() < end, text)
+            text = figures(port)[1]
+        for name in ("unknown_total", "drifts_total", "lag_max_seconds",
+                     "skew_seconds"):
+            check(f"mini_stream_{name} " in text, f"{name}: {text}")
         check(figures(port, "evil.example")[0] == 403, "another host")
         check(figures(port, path="/")[0] == 404, "another path")
         idle = [socket.create_connection(("127.0.0.1", port))

@@ -406,6 +406,16 @@ def test_refused():
               terminal.text())
 
 
+def test_top_of_book_alone():
+    """Amounts beside the prices stand there whole, or not at all."""
+    with Desk() as desk:
+        terminal = desk.watch(80, 24, "--top", "BTCUSD", "ETHUSD")
+        terminal.until_has(" top 9", " top 3")
+        top = terminal.screen()[3]
+        check(re.fullmatch(r"( top [\d.]+ / [\d.]+(  [\d.]+ x [\d.]{9,})? *)+",
+                           top), top)
+
+
 def test_scrolling_stops_at_the_ends():
     with Desk("--markets", "30") as desk:
         names = MARKETS + [f"M{i}" for i in range(5, 31)]
