@@ -148,11 +148,12 @@ replay-day:
 	$(again) all
 	@REPLAY_MESSAGES=864000 $(PYTHON) test/real/e2e_replay.py "at length"
 
-## The tools as a person has them: on a terminal, with keys; installs what is missing
+## The tools as a person has them: keys, signals, full disks; installs what is missing
 test-tools:
 	@test/packages.sh build tool sandbox test tools
 	$(again) all
-	@test/run.sh tools
+	@test/run.sh tools $(addprefix real/e2e_,formats.py replay.py doctor.py \
+		doctor_way.py token.py put.py)
 
 ## A session through a year of outages in virtual time
 year:

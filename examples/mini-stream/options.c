@@ -69,11 +69,13 @@ static const struct argp_option run_options[] = {
      0},
     {0, 0, 0, 0, "How it is kept up:", 3},
     {"rotate", KEY_ROTATE, "SECONDS", 0,
-     "Take a new connection each so many seconds, without a gap: it leads once "
-     "its books are live",
+     "Take a new connection each so many seconds, 10 or more, without a "
+     "gap: it leads once its books are live",
      0},
     {"hot-standby", KEY_HOT_STANDBY, 0, 0,
-     "Keep two connections up: one that is lost costs no gap", 0},
+     "Keep two connections up: where one is lost, the books of the other one "
+     "are live",
+     0},
     {"lag", KEY_LAG, "SECONDS", 0,
      "Open a stream anew that has fallen behind by more", 0},
     {"token-file", KEY_TOKEN_FILE, "FILE", 0,
