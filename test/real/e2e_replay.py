@@ -10,6 +10,7 @@ Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import base64
+import json
 import os
 import random
 import signal
