@@ -177,11 +177,15 @@ static void figures_heartbeat(struct figures *figures,
     }
 }
 
-static size_t status_live(const struct board *board) {
+/* How many books are live, and not frozen. */
+static size_t status_live(const struct board *board, uint64_t now_ms) {
     size_t live = 0;
 
     for (size_t i = 0; i < board->market_count; ++i) {
-        live += mst_book_state(board->markets[i].book) == MST_BOOK_LIVE;
+        const struct board_market *market = &board->markets[i];
+
+        live += mst_book_state(market->book) == MST_BOOK_LIVE &&
+                board_silent_ms(board, market->object, now_ms) == 0;
     }
     return live;
 }
@@ -202,7 +206,7 @@ static void status_figures(const struct board *board,
                            const struct status *status, int row) {
     const struct mst_stats *stats = &status->stats;
     struct figures figures = {row, 1, false};
-    size_t live = status_live(board);
+    size_t live = status_live(board, status->now_ms);
     char text[TEXT_LEN];
 
     figures_add(&figures, DRAW_NORMAL, "%6.0f messages/s", status->rate);
@@ -334,6 +338,7 @@ int status_footer(const struct board *board, const struct status *status,
                   const char *position) {
     bool refused = board_refused(board) > 0;
     bool error = board->error != MST_OK;
+    uint64_t silent_ms;
     int row = LINES - 1;
 
     footer_keys(status, position, row--);
@@ -344,7 +349,9 @@ int status_footer(const struct board *board, const struct status *status,
         footer_refused(board, row--);
     }
     if (!error && !refused) {
-        draw_text(row--, 1, COLS - 1, DRAW_FAINT, "no errors");
+        (void)status_open(board, status->now_ms, &silent_ms);
+        draw_text(row--, 1, COLS - 1, silent_ms > 0 ? DRAW_BAD : DRAW_FAINT,
+                  silent_ms > 0 ? "nothing is received" : "no errors");
     }
     return LINES - 1 - row;
 }
