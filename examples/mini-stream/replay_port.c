@@ -105,8 +105,8 @@ static const struct replay_item *first_left(struct replay *r, int link,
  * left of it. Of what is in it one byte is kept back for as long as sends were
  * to come that did not take all. Several at a time, where nothing else happened
  * in between, are one here: there may have been more than there are bytes. */
-static int send_record(struct replay *r, int link, size_t len) {
-    const struct replay_item *item = replay_peek(r, link, USE_SEND);
+static int send_record(struct replay *r, int link,
+                       const struct replay_item *item, size_t len) {
     const struct replay_item *next = item, *out;
 
     if (!replay_is_next(r, link, item)) {
@@ -150,7 +150,7 @@ static int port_send(void *context, int link, const void *data, size_t len) {
         return (int)len;
     }
     if (line->tls && item->values[1] >= 0) {
-        return send_record(r, link, len);
+        return send_record(r, link, item, len);
     }
     if (!replay_is_next(r, link, item)) {
         return (int)len;
