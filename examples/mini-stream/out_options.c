@@ -22,7 +22,7 @@ static const struct argp_option out_options[] = {
     {0, 0, 0, 0, "What is put out:", 5},
     {"format", 'f', "FORMAT", 0,
      "text (default), json (an object a line) or csv (RFC 4180)", 0},
-    {"output", 'o', "FILE", 0, "To FILE instead of standard output", 0},
+    {"output", 'o', "FILE", 0, "To FILE instead of standard output ('-')", 0},
     {"depth", 'd', "N", 0,
      "With each update also the N best levels of each side of a live book, and "
      "the book's time (default 0: none)",
@@ -56,7 +56,7 @@ static error_t out_key(int key, char *arg, struct argp_state *state) {
 
     switch (key) {
     case 'f': out->format = out_format(state, arg); return 0;
-    case 'o': out->path = arg; return 0;
+    case 'o': out->path = strcmp(arg, "-") == 0 ? NULL : arg; return 0;
     case 'd':
         out->depth = options_number(state, "depth", arg, 0, DEPTH_MAX);
         return 0;

@@ -172,7 +172,9 @@ static void text_numbers(const struct mst_failure *failure, char *out) {
     if (failure->ws_code) {
         text_add(out, ", close code %d", failure->ws_code);
     }
-    if (failure->detail) {
+    /* These say what their errno would. */
+    if (failure->detail != 0 && failure->error != MST_ERR_REFUSED &&
+        failure->error != MST_ERR_RESET) {
         text_add(out, ", detail %d", failure->detail);
     }
     if (failure->error == MST_ERR_TLS_TIME && failure->clock_s > 0 &&

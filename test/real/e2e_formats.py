@@ -486,6 +486,13 @@ def test_output_that_cannot_be():
     check("/nowhere/at/all: No such file" in said, said)
 
 
+def test_output_that_is_standard_output():
+    with service_of() as service:
+        tool = service.stream("-o", "-", "-c", "heartbeat", "-s", "2", "-q")
+        said = tool.communicate(timeout=HANG_S)[0]
+    check("heartbeat" in said and not os.path.exists("-"), said)
+
+
 # ---------------------------------------------------------------------------
 # Figures
 # ---------------------------------------------------------------------------
