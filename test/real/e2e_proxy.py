@@ -66,7 +66,7 @@ class Proxy(Tinyproxy):
 
 def test_option():
     with Proxy() as proxy:
-        said = proxy.stream("--proxy", proxy.url, "--seconds", "3",
+        said = proxy.stream("--proxy", proxy.url, "--seconds", "6",
                             "--expect-all")
         check("live" in said, said)
         check(set(proxy.tunnels()) == proxy.servers(), proxy.tunnels())
@@ -77,7 +77,7 @@ def test_profile():
         profile = os.path.join(proxy.path, "profile.ini")
         with open(profile, "w", encoding="ascii") as file:
             file.write(f"[service]\nproxy = {proxy.url}\n")
-        proxy.stream("--profile", profile, "--seconds", "2", "--expect-all")
+        proxy.stream("--profile", profile, "--seconds", "6", "--expect-all")
         check(proxy.tunnels(), "not through the proxy")
 
 
@@ -87,7 +87,7 @@ def test_environment():
     with Proxy() as proxy:
         there = ("--seconds", "0.2", "--auth-url", f"https://{ELSEWHERE}:444")
         everywhere = {"https_proxy": "", "HTTPS_PROXY": proxy.url}
-        proxy.stream("--seconds", "2", "--expect-all", **everywhere)
+        proxy.stream("--seconds", "6", "--expect-all", **everywhere)
         proxy.stream("--proxy", "", *there, status=5, **everywhere)
         for names in ("*", "elsewhere.invalid", "example.com, .invalid",
                       "*.invalid", ELSEWHERE.upper(), "invalid:444"):
@@ -164,7 +164,7 @@ def test_scheme():
         for url in (proxy.url.replace("http", "HTTP"),
                     proxy.url.replace("http://", "")):
             count = len(proxy.tunnels())
-            proxy.stream("--proxy", url, "--seconds", "2", "--expect-all")
+            proxy.stream("--proxy", url, "--seconds", "6", "--expect-all")
             check(len(proxy.tunnels()) > count, url)
 
 
@@ -185,7 +185,7 @@ def test_openssl():
 
 def test_server_not_there():
     with Proxy() as proxy:
-        said = proxy.stream("--proxy", proxy.url, "--seconds", "2",
+        said = proxy.stream("--proxy", proxy.url, "--seconds", "6",
                             "--auth-url", f"https://localhost:{free_port()}",
                             status=5)
         check(re.search(r"proxy cannot reach the host \(stage connect through "
