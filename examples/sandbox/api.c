@@ -11,7 +11,11 @@
 #include <string.h>
 
 #define TRUTH_PATH "/sandbox/truth"
+#define EXECUTIONS_PATH TRUTH_PATH "/executions"
 #define FAULTS_PATH "/sandbox/faults"
+
+#define NS_PER_S INT64_C(1000000000)
+#define SECONDS_LEN 19 /* of a time's text up to its whole seconds */
 
 static void on_unknown_path(SoupServer *server, SoupServerMessage *message,
                             const char *path, GHashTable *query,
@@ -23,27 +27,94 @@ static void on_unknown_path(SoupServer *server, SoupServerMessage *message,
     http_reply_not_found(message);
 }
 
-static void on_truth(SoupServer *server, SoupServerMessage *message,
-                     const char *path, GHashTable *query, gpointer user_data) {
-    const struct feed *feed = user_data;
-    const char *symbol = query ? g_hash_table_lookup(query, "market") : NULL;
-    const struct market *market = symbol ? feed_find(feed, symbol) : NULL;
+/* ISO 8601, UTC, with up to 9 digits of a second's fraction; a year that ns
+ * since 1970 have no room for is none. */
+static bool read_time(const char *text, int64_t *time_ns) {
+    char *whole = g_strdup_printf("%.*sZ", SECONDS_LEN, text);
+    GDateTime *date = g_date_time_new_from_iso8601(whole, NULL);
+    int64_t seconds = date ? g_date_time_to_unix(date) : G_MAXINT64;
+    const char *rest = text + MIN(strlen(text), SECONDS_LEN);
+    int64_t fraction = 0;
+    int digits = 0;
 
-    (void)server;
-    if (strcmp(path, TRUTH_PATH) != 0) {
+    g_clear_pointer(&date, g_date_time_unref);
+    g_free(whole);
+    if (*rest == '.' && g_ascii_isdigit(rest[1])) {
+        for (rest++; g_ascii_isdigit(*rest) && digits < 9; rest++, digits++) {
+            fraction = fraction * 10 + g_ascii_digit_value(*rest);
+        }
+    }
+    for (; digits < 9; digits++) {
+        fraction *= 10;
+    }
+    if (strcmp(rest, "Z") != 0 || ABS(seconds) >= G_MAXINT64 / NS_PER_S) {
+        return false;
+    }
+    *time_ns = seconds * NS_PER_S + fraction;
+    return true;
+}
+
+static const char *query_value(GHashTable *query, const char *name) {
+    return query ? g_hash_table_lookup(query, name) : NULL;
+}
+
+/* The market that a GET of this path asks for; NULL: it was answered. */
+static const struct market *
+market_asked(const struct api_around *around, SoupServerMessage *message,
+             const char *path, const char *wanted_path, GHashTable *query) {
+    const char *symbol = query_value(query, "market");
+    const struct market *market = NULL;
+
+    if (strcmp(path, wanted_path) != 0) {
         http_reply_not_found(message);
     } else if (strcmp(soup_server_message_get_method(message), "GET") != 0) {
         http_reply_method(message, "GET");
     } else if (!symbol) {
         http_reply_problem(message, SOUP_STATUS_BAD_REQUEST,
                            "The query names no market.");
-    } else if (!market) {
-        http_reply_problem(message, SOUP_STATUS_NOT_FOUND,
-                           "There is no such market.");
     } else {
+        market = feed_find(around->feed, symbol);
+        if (!market) {
+            http_reply_problem(message, SOUP_STATUS_NOT_FOUND,
+                               "There is no such market.");
+        }
+    }
+    return market;
+}
+
+static void on_truth(SoupServer *server, SoupServerMessage *message,
+                     const char *path, GHashTable *query, gpointer user_data) {
+    const struct market *market =
+        market_asked(user_data, message, path, TRUTH_PATH, query);
+
+    (void)server;
+    if (market) {
         http_reply_json(message, SOUP_STATUS_OK, "application/json",
                         message_truth(market));
     }
+}
+
+static void on_executions(SoupServer *server, SoupServerMessage *message,
+                          const char *path, GHashTable *query,
+                          gpointer user_data) {
+    const struct api_around *around = user_data;
+    const struct market *market =
+        market_asked(around, message, path, EXECUTIONS_PATH, query);
+    const char *since = query_value(query, "since");
+    int64_t since_ns = 0;
+
+    (void)server;
+    if (!market) {
+        return;
+    }
+    if (since && !read_time(since, &since_ns)) {
+        http_reply_problem(message, SOUP_STATUS_BAD_REQUEST,
+                           "since must be a time such as "
+                           "2024-01-01T00:00:00.123Z.");
+        return;
+    }
+    http_reply_json(message, SOUP_STATUS_OK, "application/json",
+                    executions_json(around->executions, market, since_ns));
 }
 
 static void set_faults(struct faults *faults, SoupServerMessage *message) {
@@ -78,9 +149,12 @@ static void on_faults(SoupServer *server, SoupServerMessage *message,
     }
 }
 
-void api_add(SoupServer *server, const struct feed *feed,
-             struct faults *faults) {
-    soup_server_add_handler(server, TRUTH_PATH, on_truth, (gpointer)feed, NULL);
-    soup_server_add_handler(server, FAULTS_PATH, on_faults, faults, NULL);
+void api_add(SoupServer *server, const struct api_around *around) {
+    soup_server_add_handler(server, TRUTH_PATH, on_truth, (gpointer)around,
+                            NULL);
+    soup_server_add_handler(server, EXECUTIONS_PATH, on_executions,
+                            (gpointer)around, NULL);
+    soup_server_add_handler(server, FAULTS_PATH, on_faults, around->faults,
+                            NULL);
     soup_server_add_handler(server, NULL, on_unknown_path, NULL, NULL);
 }

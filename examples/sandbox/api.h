@@ -6,13 +6,20 @@
 #ifndef SANDBOX_API_H
 #define SANDBOX_API_H
 
+#include "executions.h"
 #include "faults.h"
 #include "feed.h"
 
 #include <libsoup/soup.h>
 
-/* Adds the API's paths to the server. Feed and faults must outlive it. */
-void api_add(SoupServer *server, const struct feed *feed,
-             struct faults *faults);
+/* What the API tells of, and sets. */
+struct api_around {
+    const struct feed *feed;
+    const struct executions *executions;
+    struct faults *faults;
+};
+
+/* Adds the API's paths to the server. What is around must outlive it. */
+void api_add(SoupServer *server, const struct api_around *around);
 
 #endif

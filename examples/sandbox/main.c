@@ -28,9 +28,11 @@ struct sandbox {
     struct faults *faults;
     struct token_store *tokens;
     struct feed *feed;
+    struct executions *executions;
     struct stream *stream;
     struct address_store *addresses;
     struct address_around address_around;
+    struct api_around api_around;
     SoupServer *ws_server;
     SoupServer *auth_server;
     SoupServer *api_server;
@@ -50,6 +52,7 @@ static void create_stream(struct sandbox *sandbox,
         .tokens = sandbox->tokens,
         .feed = sandbox->feed,
         .faults = sandbox->faults,
+        .executions = sandbox->executions,
     };
     const struct stream_options stream_options = {
         .quirks = options->quirks,
@@ -70,6 +73,7 @@ static void create_services(struct sandbox *sandbox,
     sandbox->tokens = token_store_new(options->token_lifetime, sandbox->faults);
     sandbox->feed = feed_new((uint32_t)options->seed, options->rate,
                              (guint)options->levels, (guint)options->markets);
+    sandbox->executions = executions_new((guint)options->executions);
     sandbox->ws_server = http_server_new(certificate);
     sandbox->auth_server = http_server_new(certificate);
     sandbox->api_server = http_server_new(certificate);
@@ -85,7 +89,12 @@ static void create_services(struct sandbox *sandbox,
         .faults = sandbox->faults,
     };
     address_add(sandbox->api_server, &sandbox->address_around);
-    api_add(sandbox->api_server, sandbox->feed, sandbox->faults);
+    sandbox->api_around = (struct api_around){
+        .feed = sandbox->feed,
+        .executions = sandbox->executions,
+        .faults = sandbox->faults,
+    };
+    api_add(sandbox->api_server, &sandbox->api_around);
 }
 
 static void free_services(struct sandbox *sandbox) {
@@ -96,6 +105,7 @@ static void free_services(struct sandbox *sandbox) {
     g_object_unref(sandbox->ws_server);
     g_object_unref(sandbox->auth_server);
     g_object_unref(sandbox->api_server);
+    executions_free(sandbox->executions);
     feed_free(sandbox->feed);
     token_store_free(sandbox->tokens);
     address_store_close(sandbox->addresses);

@@ -5,11 +5,6 @@
  */
 #include "message.h"
 
-/* Executions are late by at most so much. */
-#define LATE_MAX_MS 1000
-
-#define NS_PER_MS INT64_C(1000000)
-
 static const struct {
     const char *code;
     const char *text;
@@ -177,20 +172,17 @@ char *message_top(const struct writer *writer, const struct market *market) {
             levels_json(writer, spec, market_levels(market, MARKET_ASK), 1)));
 }
 
-char *message_trade(const struct writer *writer, const struct market *market,
-                    const struct market_level *taken, int64_t time_ns) {
-    const struct market_spec *spec = market_spec(market);
+char *message_trade(const struct writer *writer,
+                    const struct execution *execution) {
+    const struct market_spec *spec = market_spec(execution->market);
     char price[WRITER_SIZE];
     char amount[WRITER_SIZE];
     char time[WRITER_SIZE];
 
-    if (writer_chance(writer, QUIRK_LATE_EXECUTIONS, 2)) {
-        time_ns -=
-            NS_PER_MS * g_rand_int_range(writer->random, 1, LATE_MAX_MS + 1);
-    }
-    writer_decimal(writer, price, taken->price, spec->price_decimals);
-    writer_decimal(writer, amount, taken->amount, spec->amount_decimals);
-    writer_time(writer, time, time_ns, 3);
+    writer_decimal(writer, price, execution->taken.price, spec->price_decimals);
+    writer_decimal(writer, amount, execution->taken.amount,
+                   spec->amount_decimals);
+    writer_time(writer, time, execution->time_ns, 3);
     return writer_text(writer,
                        json_pack("{s:s, s:{s:s, s:s, s:s, s:s}}", "channel",
                                  "execution_data", "payload", "market",

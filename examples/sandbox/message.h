@@ -9,7 +9,7 @@
 #ifndef SANDBOX_MESSAGE_H
 #define SANDBOX_MESSAGE_H
 
-#include "market.h"
+#include "executions.h"
 #include "writer.h"
 
 /* At most this many bytes are a level in a message. */
@@ -42,8 +42,8 @@ char *message_update(const struct writer *writer, const struct market *market,
 char *message_top(const struct writer *writer, const struct market *market);
 
 /* execution_data */
-char *message_trade(const struct writer *writer, const struct market *market,
-                    const struct market_level *taken, int64_t time_ns);
+char *message_trade(const struct writer *writer,
+                    const struct execution *execution);
 
 /* heartbeat */
 char *message_heartbeat(const struct writer *writer, int64_t time_ns);

@@ -5,6 +5,7 @@
  */
 #include "options.h"
 
+#include "executions.h"
 #include "feed.h"
 
 #include <string.h>
@@ -88,6 +89,8 @@ static bool check_numbers(const struct options *options, GError **error) {
                      MARKET_DEPTH_MOST, error)) &&
            in_range("--markets", options->markets, 1, FEED_MARKETS_MAX,
                     error) &&
+           in_range("--executions", options->executions, 1, EXECUTIONS_KEPT_MAX,
+                    error) &&
            in_range("--lose", options->lose, 0, G_MAXINT32, error) &&
            in_range("--ping", options->ping, 0, PING_MAX, error) &&
            in_range("--seed", options->seed, 0, G_MAXUINT32, error);
@@ -163,6 +166,8 @@ bool options_parse(struct options *options, int argc, char **argv,
          "Levels of each side of a book (default: 100 to 150)", "N"},
         {"markets", 0, 0, G_OPTION_ARG_INT, &options->markets,
          "Number of markets (default 4; beyond, they are M5, M6...)", "N"},
+        {"executions", 0, 0, G_OPTION_ARG_INT, &options->executions,
+         "Executions that the truth keeps (default 1000000)", "N"},
         {"seed", 0, 0, G_OPTION_ARG_INT64, &options->seed,
          "Seed of the markets (default: random)", "N"},
         {"error-shape", 0, 0, G_OPTION_ARG_STRING, &texts.error_shape,
@@ -184,6 +189,7 @@ bool options_parse(struct options *options, int argc, char **argv,
     *options = (struct options){.token_lifetime = 3600,
                                 .rate = 10,
                                 .markets = FEED_MARKETS_DEFAULT,
+                                .executions = EXECUTIONS_KEPT_DEFAULT,
                                 .seed = g_random_int()};
     ok = read_command_line(entries, argc, argv, error) &&
          read_error_shape(options, texts.error_shape, error) &&

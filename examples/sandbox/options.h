@@ -19,6 +19,7 @@ struct options {
     int rate;
     int levels; /* 0: the markets' own number */
     int markets;
+    int executions;       /* that the truth keeps */
     int lose;             /* one of how many updates; 0: none */
     int ping;             /* s between pings; 0: none */
     int64_t seed;         /* 0 to 2^32 - 1 */

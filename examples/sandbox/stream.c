@@ -23,13 +23,19 @@
 /* What may pile up for a client beside a snapshot of each market. */
 #define BACKLOG_MAX ((size_t)4 << 20)
 
+/* Late executions are so late, at most. */
+#define LATE_MAX_MS 1000
+
+#define NS_PER_MS INT64_C(1000000)
+
 struct stream {
     struct stream_around around;
     struct writer writer;
     int lose;
     guint ping;
-    GRand *loss;         /* apart, so that nobody's requests change it */
-    struct early *early; /* NULL: without this quirk */
+    GRand *chance; /* what is lost or late: apart from the writer's, so that
+                      nobody's requests change it */
+    struct early *early;            /* NULL: without this quirk */
     struct delay_addresses *delays; /* NULL: without this quirk */
     guint serial;                   /* of the last subscription */
     size_t backlog_max;
@@ -312,13 +318,45 @@ static void publish_update(struct stream *stream, const struct market *market,
                            const struct market_change *change) {
     /* By the change, not by the message: the same seed loses the same ones. */
     bool lost = stream->lose > 0 &&
-                g_rand_int_range(stream->loss, 0, stream->lose) == 0;
+                g_rand_int_range(stream->chance, 0, stream->lose) == 0;
 
     if (!lost) {
         send_update(stream, market, change);
     }
     if (stream->early) {
         end_early(stream, market, !lost && removes_level(change));
+    }
+}
+
+/* When it was, as it will be sent. */
+static int64_t execution_time_ns(const struct stream *stream,
+                                 const struct market_change *change) {
+    bool late = quirk_on(stream->writer.quirks, QUIRK_LATE_EXECUTIONS) &&
+                g_rand_boolean(stream->chance);
+
+    return late ? change->time_ns -
+                      NS_PER_MS *
+                          g_rand_int_range(stream->chance, 1, LATE_MAX_MS + 1)
+                : change->time_ns;
+}
+
+static void publish_trades(const struct stream *stream,
+                           const struct market *market,
+                           const struct market_change *change) {
+    bool sent = wanted(stream, CHANNEL_EXECUTION_DATA, market);
+
+    for (guint i = 0; i < change->trades->len; i++) {
+        const struct execution execution = {
+            .market = market,
+            .time_ns = execution_time_ns(stream, change),
+            .taken = g_array_index(change->trades, struct market_level, i),
+        };
+
+        executions_add(stream->around.executions, &execution);
+        if (sent) {
+            publish_take(stream, CHANNEL_EXECUTION_DATA, market,
+                         message_trade(&stream->writer, &execution));
+        }
     }
 }
 
@@ -332,15 +370,7 @@ void stream_publish(const struct market *market,
         publish_take(stream, CHANNEL_TOP_OF_BOOK, market,
                      message_top(writer, market));
     }
-    if (wanted(stream, CHANNEL_EXECUTION_DATA, market)) {
-        for (guint i = 0; i < change->trades->len; i++) {
-            const struct market_level *taken =
-                &g_array_index(change->trades, struct market_level, i);
-
-            publish_take(stream, CHANNEL_EXECUTION_DATA, market,
-                         message_trade(writer, market, taken, change->time_ns));
-        }
-    }
+    publish_trades(stream, market, change);
 }
 
 /* To everyone, subscribed or not: nobody can have asked for them. */
@@ -417,7 +447,7 @@ struct stream *stream_new(const struct stream_around *around,
     stream->writer.random = g_rand_new_with_seed(options->seed);
     stream->lose = options->lose;
     stream->ping = options->ping;
-    stream->loss = g_rand_new_with_seed(options->seed);
+    stream->chance = g_rand_new_with_seed(options->seed);
     if (quirk_on(options->quirks, QUIRK_EARLY_UPDATES)) {
         stream->early = early_new();
     }
@@ -442,7 +472,7 @@ void stream_free(struct stream *stream) {
     g_clear_pointer(&stream->early, early_free);
     g_clear_pointer(&stream->delays, delay_addresses_free);
     g_rand_free(stream->writer.random);
-    g_rand_free(stream->loss);
+    g_rand_free(stream->chance);
     g_free(stream);
 }
 

@@ -6,6 +6,7 @@
 #ifndef SANDBOX_STREAM_H
 #define SANDBOX_STREAM_H
 
+#include "executions.h"
 #include "faults.h"
 #include "feed.h"
 #include "relay.h"
@@ -32,6 +33,7 @@ struct stream_around {
     struct token_store *tokens;
     const struct feed *feed;
     struct faults *faults;
+    struct executions *executions; /* that it adds to */
 };
 
 /* Serves the root path of the server. */

@@ -9,38 +9,27 @@ Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
 import asyncio
-import calendar
 import collections
 import contextlib
-import decimal
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
-import traceback
-
-import websockets
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import HANG_S, SANDBOX, Sandbox, check, finish, is_wanted
+from e2e import HANG_S, SANDBOX, check
+from stream_client import (BOOK, CHANNELS, EXECUTION, MARKETS, TOP, Book,
+                           Decimal, client_of, entries, milliseconds,
+                           parse_time, run_side_by_side)
 
-# Changes a second of each market: little, since a client that is slower than
-# the service never catches up.
-RATE = 30
-MARKETS = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD")
-CHANNELS = ("market_data", "market_data.top_of_book", "execution_data")
-BOOK, TOP, EXECUTION = CHANNELS
 FIELDS = {  # of the specification
     BOOK: {"market", "type", "time", "bids", "asks"},
     TOP: {"market", "type", "timestamp", "bids", "asks"},
     EXECUTION: {"market", "price", "amount", "executed_at"},
     "heartbeat": {"timestamp"},
 }
-Decimal = decimal.Decimal
 
 
 class Different(AssertionError):
@@ -49,177 +38,6 @@ class Different(AssertionError):
 
 class Missing(AssertionError):
     """There was no message of the truth's time."""
-
-
-def parse_time(text):
-    """RFC 3339 to (ns since 1970, digits of the fraction)."""
-    match = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.(\d{1,9}))?Z",
-                         text)
-    check(match, f"time {text!r}")
-    fraction = match[3] or ""
-    seconds = calendar.timegm(time.strptime(match[1], "%Y-%m-%dT%H:%M:%S"))
-    return seconds * 10**9 + int(fraction.ljust(9, "0")), len(fraction)
-
-
-def milliseconds(text):
-    """No two changes of a market share a millisecond."""
-    return parse_time(text)[0] // 10**6
-
-
-# ---------------------------------------------------------------------------
-# The reference
-# ---------------------------------------------------------------------------
-
-class Book:
-    """Bids and asks by price, as the field notes merge them."""
-
-    def __init__(self):
-        self.sides = None  # until the snapshot
-        self.snapshot_ns = None
-        self.waiting = []
-        self.history = collections.OrderedDict()  # milliseconds: sides
-
-    def change(self, update):
-        if parse_time(update["time"])[0] <= self.snapshot_ns:
-            return
-        for side in ("bids", "asks"):
-            for level in update.get(side, ()):
-                price, amount = Decimal(level["price"]), Decimal(
-                    level["amount"])
-                if amount == 0:
-                    self.sides[side].pop(price, None)
-                else:
-                    self.sides[side][price] = amount
-        self.remember(update)
-
-    def remember(self, message):
-        self.history[milliseconds(message["time"])] = {
-            side: dict(levels) for side, levels in self.sides.items()}
-        while len(self.history) > 2000:
-            self.history.popitem(last=False)
-
-    def take(self, message):
-        if message["type"] == "UPDATE" and self.sides is None:
-            self.waiting.append(message)
-        elif message["type"] == "UPDATE":
-            self.change(message)
-        else:
-            self.snapshot_ns = parse_time(message["time"])[0]
-            self.sides = {side: {Decimal(level["price"]):
-                                 Decimal(level["amount"])
-                                 for level in message[side]}
-                          for side in ("bids", "asks")}
-            self.remember(message)
-            waiting, self.waiting = self.waiting, []
-            for update in waiting:
-                self.change(update)
-
-
-# ---------------------------------------------------------------------------
-# Service and client
-# ---------------------------------------------------------------------------
-
-class Service(Sandbox):
-    """One running sandbox."""
-
-    def __init__(self, *options):
-        super().__init__(tempfile.mkdtemp(), *options)
-
-    def stop(self):
-        status = self.terminate()
-        shutil.rmtree(self.state)
-        return status
-
-    def http(self, url, method="GET", data=None):
-        """(status, content type, parsed body)"""
-        status, headers, body = self.fetch(url, data, method)
-        return status, headers.get_content_type(), json.loads(body)
-
-    def token(self):
-        return json.loads(self.fetch_token()[2])["access_token"]
-
-    def truth(self, query, method="GET"):
-        return self.http(self.urls["base_url"] + "/sandbox/truth" + query,
-                         method)
-
-
-class Client:
-    """One connection, and all that came over it."""
-
-    def __init__(self, service, socket):
-        self.service = service
-        self.socket = socket
-        self.raw = []
-        self.messages = []
-        self.books = {market: Book() for market in MARKETS}
-
-    async def receive(self):
-        raw = await asyncio.wait_for(self.socket.recv(), HANG_S)
-        message = json.loads(raw)
-        self.raw.append(raw)
-        self.messages.append(message)
-        if message.get("channel") == BOOK:
-            self.books[message["payload"]["market"]].take(message["payload"])
-        return message
-
-    async def until(self, condition, what, step=1):
-        """Receives until the condition of this client holds; looks each step
-        messages."""
-        end = time.monotonic() + HANG_S
-        while not condition(self):
-            check(time.monotonic() < end, f"never: {what}")
-            for _ in range(step):
-                await self.receive()
-
-    async def request(self, action, channels=None):
-        """The answer; what comes before it is kept, too."""
-        message = {"type": action}
-        if channels is not None:
-            message["channels"] = channels
-        await self.socket.send(json.dumps(message))
-        while True:
-            reply = await self.receive()
-            if reply.get("type") == action or "error" in reply:
-                return reply
-
-    async def subscribe(self, channels=CHANNELS, markets=MARKETS):
-        reply = await self.request("subscribe", entries(channels, markets))
-        check(all(entry["success"] for entry in reply["channels"]),
-              "subscribed")
-
-    def payloads(self, channel, market=None):
-        return [message["payload"] for message in self.messages
-                if message.get("channel") == channel and
-                market in (None, message["payload"]["market"])]
-
-    def updates(self):
-        return [book for book in self.payloads(BOOK)
-                if book["type"] == "UPDATE"]
-
-    def levels(self):
-        return [level for book in self.payloads(BOOK)
-                for side in ("bids", "asks") for level in book.get(side, ())]
-
-
-def entries(channels, markets):
-    return [{"type": channel, "params": {"market": market}}
-            for channel in channels for market in markets]
-
-
-@contextlib.asynccontextmanager
-async def client_of(*options, rate=RATE):
-    service = Service("--rate", str(rate), *options)
-    try:
-        await asyncio.to_thread(service.wait_ready)
-        token = await asyncio.to_thread(service.token)
-        async with websockets.connect(
-                service.urls["ws_url"], ssl=service.tls, max_size=None,
-                max_queue=None, ping_interval=None, compression=None,
-                extra_headers={"Authorization": f"Bearer {token}"}) as socket:
-            yield Client(service, socket)
-    finally:
-        status = await asyncio.to_thread(service.stop)
-    check(status == 0, f"the sandbox ended with {status}")
 
 
 # ---------------------------------------------------------------------------
@@ -684,24 +502,5 @@ def tests():
         yield f"quirk {name}", quirk_test(name)
 
 
-async def run(name, test, slots):
-    async with slots:
-        try:
-            await test()
-        except Exception:  # pylint: disable=broad-except
-            print(f"FAIL  {name}\n{traceback.format_exc()}")
-            return False
-    print(f"ok    {name}")
-    return True
-
-
-async def main():
-    slots = asyncio.Semaphore(4)
-    results = await asyncio.gather(
-        *(run(name, test, slots) for name, test in list(tests())
-          if is_wanted(name)))
-    return finish(results)
-
-
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    sys.exit(asyncio.run(run_side_by_side(dict(tests()))))

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""What the sandbox says was executed, compared with what it sent.
+
+Usage: e2e_executions.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import asyncio
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import check, tests_of
+from stream_client import (EXECUTION, MARKETS, client_of, milliseconds,
+                           numbers, parse_time, run_side_by_side)
+
+RATE = 100
+WANTED = 100  # executions of each market
+
+
+def enough(client):
+    return all(len(client.payloads(EXECUTION, market)) >= WANTED
+               for market in MARKETS)
+
+
+async def truth(client, market, since=None):
+    """The answer and its executions, while the client reads."""
+    fetch = asyncio.ensure_future(asyncio.to_thread(
+        client.service.executions, market, since))
+    while not fetch.done():
+        await client.receive()
+    return await fetch
+
+
+async def compare(client, market):
+    answer, true = await truth(client, market)
+    check(answer["market"] == market, "the market")
+    check(answer["truncated"] is False, "nothing is missing")
+    first = true.index(numbers(client.payloads(EXECUTION, market)[0]))
+    check(first > 0, "some were before it subscribed")
+    true = true[first:]
+    await client.until(
+        lambda c: len(c.payloads(EXECUTION, market)) >= len(true), "the last")
+    came = [numbers(each) for each in client.payloads(EXECUTION, market)]
+    check(came[:len(true)] == true, f"{market}: what came is not the truth")
+
+
+async def follow(*options):
+    async with client_of(*options, rate=RATE) as client:
+        await asyncio.sleep(1)
+        await client.subscribe((EXECUTION,))
+        await client.until(enough, "executions", 20)
+        for market in MARKETS:
+            await compare(client, market)
+
+
+async def test_what_was_sent_is_the_truth():
+    await follow()
+
+
+async def test_what_was_sent_with_every_quirk_is_the_truth():
+    await follow("--quirk", "all")
+
+
+async def test_the_text_is_that_of_the_message():
+    async with client_of(rate=RATE) as client:
+        await client.subscribe((EXECUTION,), ("SOLUSD",))
+        await client.until(lambda c: c.payloads(EXECUTION), "one")
+        sent = client.payloads(EXECUTION)[0]
+        answer, _ = await truth(client, "SOLUSD", sent["executed_at"])
+        true = answer["executions"][0]
+        check(true["price"] == sent["price"] and
+              true["amount"] == sent["amount"], f"{true} is not {sent}")
+        check(true["executed_at"].startswith(sent["executed_at"][:-1]) and
+              parse_time(true["executed_at"])[1] == 9, true["executed_at"])
+
+
+async def test_since():
+    """Late executions are out of order: the time decides, not the place."""
+    async with client_of("--quirk", "late-executions", rate=RATE) as client:
+        await client.subscribe((EXECUTION,))
+        await client.until(enough, "executions", 20)
+        whole = (await truth(client, "BTCUSD"))[0]["executions"]
+        since = whole[len(whole) // 2]["executed_at"]
+        wanted = [each for each in whole
+                  if parse_time(each["executed_at"]) >= parse_time(since)]
+        check(wanted != whole[-len(wanted):], "some are out of order")
+        answer = (await truth(client, "BTCUSD", since))[0]
+        check(answer["executions"][:len(wanted)] == wanted, "since then")
+        check(answer["truncated"] is False, "nothing is missing")
+        check(milliseconds(answer["time"]) >= milliseconds(
+            answer["executions"][-1]["executed_at"]), "the book's time")
+        answer = (await truth(client, "BTCUSD", "2200-01-01T00:00:00Z"))[0]
+        check(answer["executions"] == [], "the future")
+
+
+async def test_truncated():
+    async with client_of("--executions", "50", rate=RATE) as client:
+        await client.subscribe((EXECUTION,))
+        await client.until(enough, "executions", 20)
+        answer, true = await truth(client, "ETHUSD")
+        check(answer["truncated"] is True, "older ones are gone")
+        check(0 < len(true) <= 50, f"{len(true)} are kept")
+        answer = (await truth(client, "ETHUSD", "2001-01-01T00:00:00Z"))[0]
+        check(answer["truncated"] is True, "older ones are asked for")
+        since = answer["executions"][-1]["executed_at"]
+        answer, true = await truth(client, "ETHUSD", since)
+        check(answer["truncated"] is False and true, "the last is there")
+
+
+async def test_errors():
+    async with client_of() as client:
+        for query, method, status in (
+                ("?market=NOSUCH", "GET", 404), ("", "GET", 400),
+                ("?market=BTCUSD&since=yesterday", "GET", 400),
+                ("?market=BTCUSD&since=2024-01-01T00:00:00", "GET", 400),
+                ("?market=BTCUSD&since=2024-01-01T00:00:00.Z", "GET", 400),
+                ("?market=BTCUSD&since=2024-13-01T00:00:00Z", "GET", 400),
+                ("?market=BTCUSD&since=2024-01-01T00:00:00.1234567890Z",
+                 "GET", 400),
+                ("?market=BTCUSD&since=9999-01-01T00:00:00Z", "GET", 400),
+                ("?market=BTCUSD&since=", "GET", 400),
+                ("/x?market=BTCUSD", "GET", 404),
+                ("?market=BTCUSD", "POST", 405)):
+            got, kind, problem = await asyncio.to_thread(
+                client.service.truth, "/executions" + query, method)
+            check((got, kind) == (status, "application/problem+json"),
+                  f"{query}: {got} {kind}")
+            check(problem["status"] == status and problem["detail"], problem)
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(run_side_by_side(tests_of(globals()))))
