@@ -126,18 +126,12 @@ bool faults_set(struct faults *faults, const json_t *json,
 }
 
 bool faults_load(struct faults *faults, const char *path, GError **error) {
-    json_error_t reason;
-    json_t *json = json_load_file(path, JSON_REJECT_DUPLICATES, &reason);
+    json_t *json = schema_load(path, NULL, error);
     struct schema_error wrong;
     bool ok = json && faults_set(faults, json, &wrong);
 
-    if (!json) {
-        g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s:%d: %s",
-                    path, reason.line, reason.text);
-    } else if (!ok) {
-        g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s: %s %s",
-                    path, wrong.path, wrong.text);
-        schema_error_clear(&wrong);
+    if (json && !ok) {
+        schema_refuse_file(&wrong, path, error);
     }
     json_decref(json);
     return ok;

@@ -7,6 +7,7 @@
 #include "address.h"
 #include "api.h"
 #include "certificate.h"
+#include "endpoints.h"
 #include "http.h"
 #include "listener.h"
 #include "options.h"
@@ -14,7 +15,6 @@
 
 #include <errno.h>
 #include <glib-unix.h>
-#include <glib/gstdio.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,8 +37,7 @@ struct sandbox {
     SoupServer *auth_server;
     SoupServer *api_server;
     struct listener *api_listener;
-    const char *endpoints_path;
-    char *endpoints; /* what the file says while it is this sandbox's */
+    struct endpoints *endpoints;
     struct relay *ws_relay;
     struct relay *auth_relay;
     guint end_polls; /* since the end began; 0 before */
@@ -111,48 +110,37 @@ static void free_services(struct sandbox *sandbox) {
     address_store_close(sandbox->addresses);
     faults_free(sandbox->faults);
     g_main_loop_unref(sandbox->loop);
-    g_free(sandbox->endpoints);
 }
 
-/* Listens, and tells the endpoints in a file that is whole once it exists. */
-static bool open_endpoints(struct sandbox *sandbox,
-                           const struct options *options, GError **error) {
-    guint ws_port = (guint)options->ws_port;
-    guint auth_port = (guint)options->auth_port;
-    guint api_port = (guint)options->api_port;
-    json_t *json;
-
-    if (!relay_listen(sandbox->ws_relay, options->bind, &ws_port, error) ||
-        !relay_listen(sandbox->auth_relay, options->bind, &auth_port, error)) {
+static bool listen_all(struct sandbox *sandbox, const char *address,
+                       struct ports *ports, GError **error) {
+    if (!relay_listen(sandbox->ws_relay, address, &ports->ws, error) ||
+        !relay_listen(sandbox->auth_relay, address, &ports->auth, error)) {
         return false;
     }
-    sandbox->api_listener =
-        listener_new(options->bind, &api_port, http_server_accept,
-                     sandbox->api_server, error);
-    if (!sandbox->api_listener) {
-        return false;
-    }
-    json =
-        json_pack("{s:o, s:o, s:o}", "ws_url",
-                  json_sprintf("wss://localhost:%u/", ws_port), "auth_url",
-                  json_sprintf("https://localhost:%u", auth_port), "base_url",
-                  json_sprintf("https://localhost:%u", api_port));
-    sandbox->endpoints = json_dumps(json, JSON_COMPACT);
-    json_decref(json);
-    return g_file_set_contents(sandbox->endpoints_path, sandbox->endpoints, -1,
-                               error);
+    sandbox->api_listener = listener_new(
+        address, &ports->api, http_server_accept, sandbox->api_server, error);
+    return sandbox->api_listener != NULL;
 }
 
-/* Whoever waits for the next sandbox here is not to find this one's file; one
- * that another sandbox has put there stays. */
-static void remove_endpoints(const struct sandbox *sandbox) {
-    char *text = NULL;
+/* Listens, and tells where. */
+static bool open_endpoints(const struct options *options,
+                           struct sandbox *sandbox, GError **error) {
+    struct ports ports = {
+        .ws = (guint)options->ws_port,
+        .auth = (guint)options->auth_port,
+        .api = (guint)options->api_port,
+    };
 
-    if (g_file_get_contents(sandbox->endpoints_path, &text, NULL, NULL) &&
-        g_strcmp0(text, sandbox->endpoints) == 0) {
-        g_remove(sandbox->endpoints_path);
+    if (options->keep_ports &&
+        !endpoints_recall(sandbox->endpoints, &ports, error)) {
+        return false;
     }
-    g_free(text);
+    if (!listen_all(sandbox, options->bind, &ports, error)) {
+        g_prefix_error(error, options->keep_ports ? "--keep-ports: " : "");
+        return false;
+    }
+    return endpoints_tell(sandbox->endpoints, &ports, error);
 }
 
 static gboolean on_end_poll(gpointer user_data) {
@@ -171,7 +159,7 @@ static gboolean on_end_poll(gpointer user_data) {
 static gboolean on_signal(gpointer user_data) {
     struct sandbox *sandbox = user_data;
 
-    remove_endpoints(sandbox);
+    endpoints_end(sandbox->endpoints);
     relay_stop_listening(sandbox->ws_relay);
     relay_stop_listening(sandbox->auth_relay);
     g_clear_pointer(&sandbox->api_listener, listener_free);
@@ -194,13 +182,13 @@ static void end_by_signals(struct sandbox *sandbox) {
     }
 }
 
-static bool run(const struct options *options, const char *endpoints_path,
+static bool run(const struct options *options, struct endpoints *endpoints,
                 GTlsCertificate *certificate, GError **error) {
     const char *status =
         options->address_status ? options->address_status : "APPROVED";
     struct sandbox sandbox = {
         .addresses = address_store_open(options->state, status, error),
-        .endpoints_path = endpoints_path,
+        .endpoints = endpoints,
     };
     bool ok;
 
@@ -212,7 +200,7 @@ static bool run(const struct options *options, const char *endpoints_path,
     end_by_signals(&sandbox);
     ok = (!options->faults ||
           faults_load(sandbox.faults, options->faults, error)) &&
-         open_endpoints(&sandbox, options, error);
+         open_endpoints(options, &sandbox, error);
     if (ok) {
         feed_start(sandbox.feed, stream_publish, sandbox.stream);
         puts("ready");
@@ -224,7 +212,7 @@ static bool run(const struct options *options, const char *endpoints_path,
 }
 
 static bool prepare_and_run(const struct options *options, GError **error) {
-    char *path = g_build_filename(options->state, "endpoints.json", NULL);
+    struct endpoints *endpoints = endpoints_new(options->state);
     GTlsCertificate *certificate = NULL;
     bool ok = false;
 
@@ -234,16 +222,14 @@ static bool prepare_and_run(const struct options *options, GError **error) {
         g_set_error(error, G_FILE_ERROR, (gint)g_file_error_from_errno(saved),
                     "%s: %s", options->state, g_strerror(saved));
     } else {
-        /* One that was killed has left its file. */
-        g_remove(path);
         certificate =
             certificate_obtain(options->state, options->host_names, error);
     }
     if (certificate) {
-        ok = run(options, path, certificate, error);
+        ok = run(options, endpoints, certificate, error);
         g_object_unref(certificate);
     }
-    g_free(path);
+    endpoints_free(endpoints);
     return ok;
 }
 

@@ -145,6 +145,7 @@ static bool read_command_line(const GOptionEntry *entries, int argc,
 bool options_parse(struct options *options, int argc, char **argv,
                    GError **error) {
     struct texts texts = {.error_shape = NULL};
+    gboolean keep_ports = FALSE;
     const GOptionEntry entries[] = {
         {"state", 0, 0, G_OPTION_ARG_FILENAME, &options->state,
          "Directory for certificates and endpoints.json", "DIR"},
@@ -154,6 +155,8 @@ bool options_parse(struct options *options, int argc, char **argv,
          "Token endpoint's port (default 0)", "N"},
         {"api-port", 0, 0, G_OPTION_ARG_INT, &options->api_port,
          "HTTP API's port (default 0)", "N"},
+        {"keep-ports", 0, 0, G_OPTION_ARG_NONE, &keep_ports,
+         "Take the last start's ports in this state directory", NULL},
         {"bind", 0, 0, G_OPTION_ARG_STRING, &options->bind,
          "Listen on this IP address (default: loopback)", "ADDRESS"},
         {"host-name", 0, 0, G_OPTION_ARG_STRING_ARRAY, &options->host_names,
@@ -194,6 +197,7 @@ bool options_parse(struct options *options, int argc, char **argv,
     ok = read_command_line(entries, argc, argv, error) &&
          read_error_shape(options, texts.error_shape, error) &&
          read_quirks(options, texts.quirks, error) && check(options, error);
+    options->keep_ports = keep_ports;
     g_free(texts.error_shape);
     g_strfreev(texts.quirks);
     return ok;

@@ -13,6 +13,7 @@ struct options {
     int ws_port; /* 0: a free one; so the next two */
     int auth_port;
     int api_port;
+    bool keep_ports;    /* those that are 0 are those of the last time */
     char *bind;         /* NULL: loopback */
     char **host_names;  /* NULL: none beside localhost */
     int token_lifetime; /* s */

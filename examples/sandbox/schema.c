@@ -5,6 +5,7 @@
  */
 #include "schema.h"
 
+#include <gio/gio.h>
 #include <string.h>
 
 bool schema_refuse(struct schema_error *error, const char *path,
@@ -122,6 +123,31 @@ bool schema_check(const json_t *value, const char *path,
         }
     }
     return true;
+}
+
+void schema_refuse_file(struct schema_error *wrong, const char *path,
+                        GError **error) {
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s: %s%s%s", path,
+                wrong->path, *wrong->path ? " " : "", wrong->text);
+    schema_error_clear(wrong);
+}
+
+json_t *schema_load(const char *path, const struct schema_field *const *fields,
+                    GError **error) {
+    json_error_t reason;
+    json_t *json = json_load_file(path, JSON_REJECT_DUPLICATES, &reason);
+    struct schema_error wrong;
+
+    if (!json && reason.line < 0) {
+        g_set_error(error, G_IO_ERROR, G_IO_ERROR_FAILED, "%s", reason.text);
+    } else if (!json) {
+        g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s:%d: %s",
+                    path, reason.line, reason.text);
+    } else if (fields && !schema_check(json, "", fields, &wrong)) {
+        schema_refuse_file(&wrong, path, error);
+        g_clear_pointer(&json, json_decref);
+    }
+    return json;
 }
 
 void schema_fill(json_t *object, const struct schema_field *const *fields) {

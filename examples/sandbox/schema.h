@@ -43,6 +43,15 @@ bool schema_check(const json_t *value, const char *path,
                   const struct schema_field *const *fields,
                   struct schema_error *error);
 
+/* Reads a file with one JSON value; fields: what it must be an object of, or
+ * NULL. To be released; NULL, with an error that names file and line or key. */
+json_t *schema_load(const char *path, const struct schema_field *const *fields,
+                    GError **error);
+
+/* Makes an error of the file of it, and clears it. */
+void schema_refuse_file(struct schema_error *wrong, const char *path,
+                        GError **error);
+
 /* Adds what is absent and has a default. */
 void schema_fill(json_t *object, const struct schema_field *const *fields);
 

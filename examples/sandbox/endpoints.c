@@ -1,0 +1,101 @@
+/*
+ * The files that tell where the sandbox listens.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "endpoints.h"
+
+#include "schema.h"
+
+#include <gio/gio.h>
+#include <glib/gstdio.h>
+
+#define PORT \
+    .kind = SCHEMA_NUMBER, .required = true, .min = 1, .max = G_MAXUINT16
+
+static const struct schema_field ws = {"ws", PORT};
+static const struct schema_field auth = {"auth", PORT};
+static const struct schema_field api = {"api", PORT};
+
+struct endpoints {
+    char *path;       /* of endpoints.json */
+    char *ports_path; /* of ports.json */
+    char *text;       /* of endpoints.json while it is this sandbox's */
+};
+
+struct endpoints *endpoints_new(const char *state) {
+    struct endpoints *endpoints = g_new0(struct endpoints, 1);
+
+    endpoints->path = g_build_filename(state, "endpoints.json", NULL);
+    endpoints->ports_path = g_build_filename(state, "ports.json", NULL);
+    g_remove(endpoints->path);
+    return endpoints;
+}
+
+void endpoints_free(struct endpoints *endpoints) {
+    g_free(endpoints->path);
+    g_free(endpoints->ports_path);
+    g_free(endpoints->text);
+    g_free(endpoints);
+}
+
+static void recall(const json_t *json, const char *name, guint *port) {
+    if (*port == 0) {
+        *port = (guint)json_integer_value(json_object_get(json, name));
+    }
+}
+
+bool endpoints_recall(const struct endpoints *endpoints, struct ports *ports,
+                      GError **error) {
+    static const struct schema_field *const fields[] = {&ws, &auth, &api, NULL};
+    json_t *json;
+
+    if (!g_file_test(endpoints->ports_path, G_FILE_TEST_EXISTS)) {
+        return true;
+    }
+    json = schema_load(endpoints->ports_path, fields, error);
+    if (!json) {
+        return false;
+    }
+    recall(json, "ws", &ports->ws);
+    recall(json, "auth", &ports->auth);
+    recall(json, "api", &ports->api);
+    json_decref(json);
+    return true;
+}
+
+static bool write_whole(const char *path, const char *text, GError **error) {
+    return g_file_set_contents_full(path, text, -1,
+                                    G_FILE_SET_CONTENTS_CONSISTENT |
+                                        G_FILE_SET_CONTENTS_DURABLE,
+                                    0666, error);
+}
+
+bool endpoints_tell(struct endpoints *endpoints, const struct ports *ports,
+                    GError **error) {
+    json_t *json = json_pack("{s:i, s:i, s:i}", "ws", (int)ports->ws, "auth",
+                             (int)ports->auth, "api", (int)ports->api);
+    char *text = json_dumps(json, JSON_COMPACT);
+    bool ok = write_whole(endpoints->ports_path, text, error);
+
+    g_free(text);
+    json_decref(json);
+    json =
+        json_pack("{s:o, s:o, s:o}", "ws_url",
+                  json_sprintf("wss://localhost:%u/", ports->ws), "auth_url",
+                  json_sprintf("https://localhost:%u", ports->auth), "base_url",
+                  json_sprintf("https://localhost:%u", ports->api));
+    endpoints->text = json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    return ok && write_whole(endpoints->path, endpoints->text, error);
+}
+
+void endpoints_end(const struct endpoints *endpoints) {
+    char *text = NULL;
+
+    if (g_file_get_contents(endpoints->path, &text, NULL, NULL) &&
+        g_strcmp0(text, endpoints->text) == 0) {
+        g_remove(endpoints->path);
+    }
+    g_free(text);
+}

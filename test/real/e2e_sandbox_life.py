@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""How the sandbox begins and ends: its endpoints.json is whole whenever it is
+there, and there only while it listens; --keep-ports.
+
+Usage: e2e_sandbox_life.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import urllib.parse
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import HANG_S, SANDBOX, Sandbox, check, run_all, tests_of
+
+# inotify(7)
+MODIFIED, RENAMED, CREATED, REMOVED = 0x2, 0x80, 0x100, 0x200
+
+
+@contextlib.contextmanager
+def running(state, *options):
+    sandbox = Sandbox(state, *options)
+    try:
+        sandbox.wait_ready()
+        yield sandbox
+    finally:
+        sandbox.kill()
+
+
+def ports(sandbox):
+    return [urllib.parse.urlsplit(url).port for url in sandbox.urls.values()]
+
+
+def refusal(state, *options):
+    """What a sandbox says that does not begin."""
+    run = subprocess.run([SANDBOX, "--state", state, *options], text=True,
+                         capture_output=True, timeout=HANG_S, check=False)
+    check(run.returncode == 1 and run.stdout == "", run)
+    return run.stderr
+
+
+def test_signals_remove_the_file():
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        with tempfile.TemporaryDirectory() as state:
+            with running(state) as sandbox:
+                sandbox.process.send_signal(number)
+                check(sandbox.process.wait(HANG_S) == 0, number)
+                check(not os.path.exists(sandbox.endpoints), number)
+
+
+def test_the_file_of_one_that_was_killed_is_removed_first():
+    with tempfile.TemporaryDirectory() as state:
+        with running(state) as sandbox:
+            before = ports(sandbox)
+        check(os.path.exists(sandbox.endpoints), "kill -9 leaves it")
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            refusal(state, "--ws-port", str(taken.getsockname()[1]))
+        check(not os.path.exists(sandbox.endpoints), "that start removes it")
+        with running(state) as sandbox:
+            check(ports(sandbox) != before, "free ports")
+
+
+def test_the_file_of_another_stays():
+    with tempfile.TemporaryDirectory() as state:
+        with running(state) as first, running(state) as second:
+            check(first.terminate() == 0, "the first ends")
+            with open(second.endpoints, encoding="ascii") as file:
+                check(json.load(file) == second.urls, "the second's")
+
+
+def changes_of(watch, name):
+    """What inotify saw happen to the file of this name: masks."""
+    data, found = os.read(watch, 1 << 20), []
+    while data:
+        _, mask, _, length = struct.unpack_from("iIII", data)
+        if data[16:16 + length].rstrip(b"\0") == name:
+            found.append(mask)
+        data = data[16 + length:]
+    return found
+
+
+def test_the_file_is_whole_whenever_it_is_there():
+    """It is never written to: it gets its name when it is complete."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with tempfile.TemporaryDirectory() as state:
+        watch = libc.inotify_init1(os.O_NONBLOCK)
+        check(libc.inotify_add_watch(watch, state.encode(), MODIFIED | RENAMED
+                                     | CREATED | REMOVED) > 0, "inotify")
+        try:
+            with running(state) as sandbox:
+                check(set(sandbox.urls) >= {"ws_url", "auth_url", "base_url"},
+                      sandbox.urls)
+                sandbox.process.terminate()
+                sandbox.process.wait(HANG_S)
+            changes = changes_of(watch, b"endpoints.json")
+        finally:
+            os.close(watch)
+        check(changes == [RENAMED, REMOVED], f"changes {changes}")
+        left = set(os.listdir(state))
+        check(not any(name.startswith("endpoints") for name in left), left)
+
+
+def test_keep_ports():
+    with tempfile.TemporaryDirectory() as state:
+        with running(state, "--keep-ports") as sandbox:
+            kept = ports(sandbox)
+        with running(state, "--keep-ports") as sandbox:  # after kill -9, too
+            check(ports(sandbox) == kept, "the same ports")
+            error = refusal(state, "--keep-ports")
+            check(f"--keep-ports: cannot listen on port {kept[0]}" in error
+                  and "in use" in error, error)
+        with running(state) as sandbox:
+            check(ports(sandbox) != kept, "not asked, not kept")
+            last = ports(sandbox)
+        with running(state, "--keep-ports") as sandbox:
+            check(ports(sandbox) == last, "those of the last start")
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            other = free.getsockname()[1]
+        with running(state, "--keep-ports", "--ws-port", str(other)) as sandbox:
+            check(ports(sandbox) == [other, *last[1:]], "an option is first")
+
+
+def test_ports_that_are_damaged():
+    with tempfile.TemporaryDirectory() as state:
+        path = os.path.join(state, "ports.json")
+        for text, said in (
+                ("", f"{path}:1: "), ('{"ws":1,\n"auth"', f"{path}:2: "),
+                ("[]", f"{path}: must be an object"),
+                ('{"ws":1,"auth":1}', f"{path}: api is missing"),
+                ('{"ws":1,"auth":1,"api":"1"}', f"{path}: api must be"),
+                ('{"ws":1,"auth":0,"api":1}', f"{path}: auth must be a whole "
+                 "number from 1 to 65535")):
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
+            error = refusal(state, "--keep-ports")
+            check(said in error, f"{text!r}: {error}")
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), 4))
