@@ -16,12 +16,18 @@ static const struct market_spec known[] = {
     {"LTCUSD", 3, 6, 95000, 12, 800000000},
 };
 
+/* Markets with the same rate. */
+struct group {
+    int rate;
+    int64_t steps; /* of each market since the start */
+    GPtrArray *markets;
+};
+
 struct feed {
     GPtrArray *markets;
-    GHashTable *names; /* of them */
-    int rate;
+    GHashTable *names;  /* of them */
+    GArray *groups;     /* struct group */
     int64_t started_us; /* monotonic */
-    int64_t steps;      /* of each market since then */
     guint timer;
     feed_callback callback;
     void *user_data;
@@ -34,25 +40,62 @@ int64_t feed_now_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-struct feed *feed_new(uint32_t seed, int rate, guint levels, guint markets) {
-    struct feed *feed = g_new0(struct feed, 1);
+GArray *feed_default_markets(guint count, int rate, guint levels) {
+    GArray *markets = g_array_new(FALSE, FALSE, sizeof(struct feed_market));
 
-    feed->rate = rate;
-    feed->markets = g_ptr_array_new();
-    feed->names = g_hash_table_new(g_str_hash, g_str_equal);
-    for (guint i = 0; i < markets; i++) {
-        struct market_spec spec = known[i % G_N_ELEMENTS(known)];
-        struct market *market;
+    for (guint i = 0; i < count; i++) {
+        struct feed_market market = {
+            .spec = known[i % G_N_ELEMENTS(known)],
+            .rate = rate,
+            .levels = levels,
+        };
 
         if (i >= G_N_ELEMENTS(known)) {
             char *name = g_strdup_printf("M%u", i + 1);
 
-            spec.symbol = g_intern_string(name);
+            market.spec.symbol = g_intern_string(name);
             g_free(name);
         }
-        market = market_new(&spec, levels, seed + i, feed_now_ns());
+        g_array_append_val(markets, market);
+    }
+    return markets;
+}
+
+static void add_to_group(const struct feed *feed, struct market *market,
+                         int rate) {
+    struct group group = {.rate = rate, .markets = NULL};
+
+    for (guint i = 0; i < feed->groups->len; i++) {
+        const struct group *each =
+            &g_array_index(feed->groups, struct group, i);
+
+        if (each->rate == rate) {
+            g_ptr_array_add(each->markets, market);
+            return;
+        }
+    }
+    group.markets = g_ptr_array_new();
+    g_ptr_array_add(group.markets, market);
+    g_array_append_val(feed->groups, group);
+}
+
+struct feed *feed_new(const GArray *markets, uint32_t seed) {
+    struct feed *feed = g_new0(struct feed, 1);
+
+    feed->markets = g_ptr_array_new();
+    feed->names = g_hash_table_new(g_str_hash, g_str_equal);
+    feed->groups = g_array_new(FALSE, FALSE, sizeof(struct group));
+    for (guint i = 0; i < markets->len; i++) {
+        const struct feed_market *each =
+            &g_array_index(markets, struct feed_market, i);
+        struct market *market =
+            market_new(&each->spec, each->levels, seed + i, feed_now_ns());
+
         g_ptr_array_add(feed->markets, market);
-        g_hash_table_insert(feed->names, (gpointer)spec.symbol, market);
+        g_hash_table_insert(feed->names, (gpointer)each->spec.symbol, market);
+        if (each->rate > 0) {
+            add_to_group(feed, market, each->rate);
+        }
     }
     return feed;
 }
@@ -61,24 +104,54 @@ void feed_free(struct feed *feed) {
     if (feed->timer != 0) {
         g_source_remove(feed->timer);
     }
+    for (guint i = 0; i < feed->groups->len; i++) {
+        g_ptr_array_unref(g_array_index(feed->groups, struct group, i).markets);
+    }
     for (guint i = 0; i < feed->markets->len; i++) {
         market_free(g_ptr_array_index(feed->markets, i));
     }
+    g_array_unref(feed->groups);
     g_ptr_array_unref(feed->markets);
     g_hash_table_unref(feed->names);
     g_free(feed);
 }
 
+/* When the next step of the group is due, us after the start. */
+static int64_t next_us(const struct group *group) {
+    return (group->steps + 1) * G_USEC_PER_SEC / group->rate;
+}
+
+/* The group that is due first, at this time at the latest; NULL: none. */
+static struct group *first_due(const struct feed *feed, int64_t elapsed_us) {
+    struct group *first = NULL;
+
+    for (guint i = 0; i < feed->groups->len; i++) {
+        struct group *each = &g_array_index(feed->groups, struct group, i);
+
+        if (next_us(each) <= elapsed_us &&
+            (!first || next_us(each) < next_us(first))) {
+            first = each;
+        }
+    }
+    return first;
+}
+
 static gboolean on_tick(gpointer user_data) {
     struct feed *feed = user_data;
     int64_t elapsed_us = g_get_monotonic_time() - feed->started_us;
-    int64_t due = elapsed_us * feed->rate / G_USEC_PER_SEC;
+    struct group *group;
 
     /* After a stall, a second's worth at most is made up for. */
-    feed->steps = MAX(feed->steps, due - feed->rate);
-    for (; feed->steps < due; feed->steps++) {
-        for (guint i = 0; i < feed->markets->len; i++) {
-            struct market *market = g_ptr_array_index(feed->markets, i);
+    for (guint i = 0; i < feed->groups->len; i++) {
+        group = &g_array_index(feed->groups, struct group, i);
+        group->steps =
+            MAX(group->steps,
+                elapsed_us * group->rate / G_USEC_PER_SEC - group->rate);
+    }
+    while ((group = first_due(feed, elapsed_us)) != NULL) {
+        group->steps++;
+        for (guint i = 0; i < group->markets->len; i++) {
+            struct market *market = g_ptr_array_index(group->markets, i);
 
             feed->callback(market, market_step(market, feed_now_ns()),
                            feed->user_data);
@@ -88,13 +161,16 @@ static gboolean on_tick(gpointer user_data) {
 }
 
 void feed_start(struct feed *feed, feed_callback callback, void *user_data) {
-    /* Several ticks a step, so that steps are evenly spaced. */
-    int tick_ms = CLAMP(250 / feed->rate, 1, 25);
+    int rate = 1;
 
+    for (guint i = 0; i < feed->groups->len; i++) {
+        rate = MAX(rate, g_array_index(feed->groups, struct group, i).rate);
+    }
     feed->callback = callback;
     feed->user_data = user_data;
     feed->started_us = g_get_monotonic_time();
-    feed->timer = g_timeout_add((guint)tick_ms, on_tick, feed);
+    /* Several ticks a step, so that steps are evenly spaced. */
+    feed->timer = g_timeout_add((guint)CLAMP(250 / rate, 1, 25), on_tick, feed);
 }
 
 guint feed_levels(const struct feed *feed) {

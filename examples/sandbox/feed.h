@@ -22,12 +22,22 @@ typedef void (*feed_callback)(const struct market *market,
 /* Wall clock, ns since 1970. */
 int64_t feed_now_ns(void);
 
-/* rate: changes a second of each market, 1 to FEED_RATE_MAX; levels: see
- * market_new; markets: how many, 1 to FEED_MARKETS_MAX. */
-struct feed *feed_new(uint32_t seed, int rate, guint levels, guint markets);
+struct feed_market {
+    struct market_spec spec; /* the symbol outlives the feed */
+    int rate;                /* changes a second, 0 (none) to FEED_RATE_MAX */
+    guint levels;            /* see market_new */
+};
+
+/* So many markets: the four, then others like them; an array of struct
+ * feed_market, to be released. */
+GArray *feed_default_markets(guint count, int rate, guint levels);
+
+/* markets: of struct feed_market, with unique symbols. */
+struct feed *feed_new(const GArray *markets, uint32_t seed);
 void feed_free(struct feed *feed);
 
-/* Lets the markets move; every change goes to the callback. */
+/* Lets the markets move; every change goes to the callback. In which order they
+ * come depends on the rates alone. */
 void feed_start(struct feed *feed, feed_callback callback, void *user_data);
 
 /* Levels of all sides of all markets. */

@@ -43,6 +43,12 @@ struct sandbox {
     guint end_polls; /* since the end began; 0 before */
 };
 
+static void start_feed(void *user_data) {
+    struct sandbox *sandbox = user_data;
+
+    feed_start(sandbox->feed, stream_publish, sandbox->stream);
+}
+
 static void create_stream(struct sandbox *sandbox,
                           const struct options *options) {
     const struct stream_around around = {
@@ -52,6 +58,8 @@ static void create_stream(struct sandbox *sandbox,
         .feed = sandbox->feed,
         .faults = sandbox->faults,
         .executions = sandbox->executions,
+        .began = options->wait ? start_feed : NULL,
+        .user_data = sandbox,
     };
     const struct stream_options stream_options = {
         .quirks = options->quirks,
@@ -64,14 +72,22 @@ static void create_stream(struct sandbox *sandbox,
     sandbox->stream = stream_new(&around, &stream_options);
 }
 
+static void create_feed(struct sandbox *sandbox,
+                        const struct options *options) {
+    GArray *markets = feed_default_markets(
+        (guint)options->markets, options->rate, (guint)options->levels);
+
+    sandbox->feed = feed_new(markets, (uint32_t)options->seed);
+    g_array_unref(markets);
+}
+
 static void create_services(struct sandbox *sandbox,
                             const struct options *options,
                             GTlsCertificate *certificate) {
     sandbox->loop = g_main_loop_new(NULL, FALSE);
     sandbox->faults = faults_new();
     sandbox->tokens = token_store_new(options->token_lifetime, sandbox->faults);
-    sandbox->feed = feed_new((uint32_t)options->seed, options->rate,
-                             (guint)options->levels, (guint)options->markets);
+    create_feed(sandbox, options);
     sandbox->executions = executions_new((guint)options->executions);
     sandbox->ws_server = http_server_new(certificate);
     sandbox->auth_server = http_server_new(certificate);
@@ -202,7 +218,9 @@ static bool run(const struct options *options, struct endpoints *endpoints,
           faults_load(sandbox.faults, options->faults, error)) &&
          open_endpoints(options, &sandbox, error);
     if (ok) {
-        feed_start(sandbox.feed, stream_publish, sandbox.stream);
+        if (!options->wait) {
+            start_feed(&sandbox);
+        }
         puts("ready");
         fflush(stdout);
         g_main_loop_run(sandbox.loop);

@@ -22,6 +22,7 @@ struct market {
     GArray *levels[MARKET_SIDES]; /* struct market_level, best first */
     struct market_change change;
     int64_t time_ns;
+    guint steps;
 };
 
 static struct market_level *level_at(const GArray *levels, guint index) {
@@ -268,6 +269,10 @@ const GArray *market_levels(const struct market *market,
     return market->levels[side];
 }
 
+guint market_steps(const struct market *market) {
+    return market->steps;
+}
+
 int64_t market_time_ns(const struct market *market) {
     return market->time_ns;
 }
@@ -290,6 +295,7 @@ const struct market_change *market_step(struct market *market, int64_t now_ns) {
     struct market_level bid = best(market, MARKET_BID);
     struct market_level ask = best(market, MARKET_ASK);
 
+    market->steps++;
     clear_change(market);
     for (int n = g_rand_int_range(market->random, 1, 5); n > 0; n--) {
         act(market);

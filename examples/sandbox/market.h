@@ -56,6 +56,9 @@ const struct market_spec *market_spec(const struct market *market);
 /* The whole side, best level first, valid until the next step. Never empty. */
 const GArray *market_levels(const struct market *market, enum market_side side);
 
+/* How often it has moved on. */
+guint market_steps(const struct market *market);
+
 /* When the book last changed, ns since 1970. */
 int64_t market_time_ns(const struct market *market);
 

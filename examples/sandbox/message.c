@@ -25,6 +25,12 @@ static const struct {
                                        "unexpected server error"},
 };
 
+static void begin(const struct writer *writer, const char *kind,
+                  const struct market *market) {
+    writer_begin(writer, kind, market_spec(market)->symbol,
+                 market_steps(market));
+}
+
 static json_t *level_json(const struct writer *writer,
                           const struct market_spec *spec,
                           const struct market_level *level) {
@@ -131,6 +137,7 @@ char *message_snapshot(const struct writer *writer,
     static const char *const others[] = {"INITIAL", "FULL_REFRESH", "image"};
     const char *type = "SNAPSHOT";
 
+    begin(writer, "snapshot", market);
     if (quirk_on(writer->quirks, QUIRK_SNAPSHOT_TYPE)) {
         type =
             others[g_rand_int_range(writer->random, 0, G_N_ELEMENTS(others))];
@@ -151,6 +158,7 @@ static json_t *changed_json(const struct writer *writer,
 
 char *message_update(const struct writer *writer, const struct market *market,
                      const struct market_change *change) {
+    begin(writer, "update", market);
     return book_text(writer, market, "UPDATE", change->time_ns,
                      changed_json(writer, market, change->levels[MARKET_BID]),
                      changed_json(writer, market, change->levels[MARKET_ASK]));
@@ -160,6 +168,7 @@ char *message_top(const struct writer *writer, const struct market *market) {
     const struct market_spec *spec = market_spec(market);
     char time[WRITER_SIZE];
 
+    begin(writer, "top", market);
     writer_time(writer, time, market_time_ns(market), 9);
     return writer_text(
         writer,

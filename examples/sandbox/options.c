@@ -146,6 +146,7 @@ bool options_parse(struct options *options, int argc, char **argv,
                    GError **error) {
     struct texts texts = {.error_shape = NULL};
     gboolean keep_ports = FALSE;
+    gboolean wait = FALSE;
     const GOptionEntry entries[] = {
         {"state", 0, 0, G_OPTION_ARG_FILENAME, &options->state,
          "Directory for certificates and endpoints.json", "DIR"},
@@ -169,6 +170,8 @@ bool options_parse(struct options *options, int argc, char **argv,
          "Levels of each side of a book (default: 100 to 150)", "N"},
         {"markets", 0, 0, G_OPTION_ARG_INT, &options->markets,
          "Number of markets (default 4; beyond, they are M5, M6...)", "N"},
+        {"wait", 0, 0, G_OPTION_ARG_NONE, &wait,
+         "Let the markets stand until the first subscription", NULL},
         {"executions", 0, 0, G_OPTION_ARG_INT, &options->executions,
          "Executions that the truth keeps (default 1000000)", "N"},
         {"seed", 0, 0, G_OPTION_ARG_INT64, &options->seed,
@@ -198,6 +201,7 @@ bool options_parse(struct options *options, int argc, char **argv,
          read_error_shape(options, texts.error_shape, error) &&
          read_quirks(options, texts.quirks, error) && check(options, error);
     options->keep_ports = keep_ports;
+    options->wait = wait;
     g_free(texts.error_shape);
     g_strfreev(texts.quirks);
     return ok;

@@ -23,6 +23,7 @@ struct options {
     int executions;       /* that the truth keeps */
     int lose;             /* one of how many updates; 0: none */
     int ping;             /* s between pings; 0: none */
+    bool wait;            /* for a subscription, before the markets move */
     int64_t seed;         /* 0 to 2^32 - 1 */
     char *address_status; /* NULL: APPROVED */
     enum writer_error_shape error_shape;

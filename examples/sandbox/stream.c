@@ -41,6 +41,8 @@ struct stream {
     size_t backlog_max;
     GPtrArray *peers; /* struct peer, owned */
     guint second_timer;
+    guint seconds; /* that it has counted */
+    bool begun;    /* there was a subscription */
 };
 
 /* One client. */
@@ -48,7 +50,8 @@ struct peer {
     struct stream *stream;
     SoupWebsocketConnection *websocket;
     struct connection *connection;
-    GArray *held;              /* struct subscription */
+    GArray *held; /* struct subscription */
+    guint requests;
     struct delay_queue *delay; /* NULL: without this quirk */
 };
 
@@ -142,6 +145,7 @@ static void answer(struct peer *peer, const char *text, size_t len) {
     if (!carried_out) {
         return;
     }
+    writer_begin(&stream->writer, "answer", "", ++peer->requests);
     reply = request_answer(&stream->writer, text, len, stream->around.feed,
                            peer->held);
     if (!withheld) {
@@ -157,6 +161,12 @@ static void answer(struct peer *peer, const char *text, size_t len) {
     }
     for (guint i = first; i < peer->held->len; i++) {
         begin(peer, subscription_at(peer->held, i));
+    }
+    if (first < peer->held->len && !stream->begun) {
+        stream->begun = true;
+        if (stream->around.began) {
+            stream->around.began(stream->around.user_data);
+        }
     }
 }
 
@@ -345,6 +355,8 @@ static void publish_trades(const struct stream *stream,
                            const struct market_change *change) {
     bool sent = wanted(stream, CHANNEL_EXECUTION_DATA, market);
 
+    writer_begin(&stream->writer, "executions", market_spec(market)->symbol,
+                 market_steps(market));
     for (guint i = 0; i < change->trades->len; i++) {
         const struct execution execution = {
             .market = market,
@@ -389,8 +401,9 @@ static void send_unknown(const struct stream *stream) {
 }
 
 static gboolean on_second_timer(gpointer user_data) {
-    const struct stream *stream = user_data;
+    struct stream *stream = user_data;
 
+    writer_begin(&stream->writer, "second", "", ++stream->seconds);
     if (!faults_get(stream->around.faults, FAULT_NO_HEARTBEAT)) {
         publish_take(stream, CHANNEL_HEARTBEAT, NULL,
                      message_heartbeat(&stream->writer, feed_now_ns()));
@@ -444,6 +457,7 @@ struct stream *stream_new(const struct stream_around *around,
     stream->around = *around;
     stream->writer.quirks = options->quirks;
     stream->writer.error_shape = options->error_shape;
+    stream->writer.seed = options->seed;
     stream->writer.random = g_rand_new_with_seed(options->seed);
     stream->lose = options->lose;
     stream->ping = options->ping;

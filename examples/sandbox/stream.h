@@ -26,6 +26,9 @@ struct stream_options {
 
 struct stream;
 
+/* There is a first subscription; what it begins with was sent. */
+typedef void (*stream_began)(void *user_data);
+
 /* What the stream needs of the others, all of which must outlive it. */
 struct stream_around {
     SoupServer *server;
@@ -34,6 +37,8 @@ struct stream_around {
     const struct feed *feed;
     struct faults *faults;
     struct executions *executions; /* that it adds to */
+    stream_began began;            /* NULL: nobody waits for it */
+    void *user_data;               /* of it */
 };
 
 /* Serves the root path of the server. */

@@ -14,6 +14,16 @@
 /* An array with more elements is large. */
 #define SMALL_MAX 4
 
+void writer_begin(const struct writer *writer, const char *kind,
+                  const char *subject, uint32_t number) {
+    const guint32 seeds[] = {writer->seed, g_str_hash(kind),
+                             g_str_hash(subject), number};
+
+    if (writer->quirks != 0) {
+        g_rand_set_seed_array(writer->random, seeds, G_N_ELEMENTS(seeds));
+    }
+}
+
 bool writer_chance(const struct writer *writer, enum quirk quirk, int n) {
     return quirk_on(writer->quirks, quirk) &&
            g_rand_int_range(writer->random, 0, n) == 0;

@@ -27,7 +27,13 @@ struct writer {
     quirk_set quirks;
     enum writer_error_shape error_shape;
     GRand *random; /* NULL only without quirks */
+    uint32_t seed; /* of what is left to chance */
 };
+
+/* From here on chance depends on the seed and on this alone: what is written of
+ * a subject does not depend on what else was written, and for whom. */
+void writer_begin(const struct writer *writer, const char *kind,
+                  const char *subject, uint32_t number);
 
 /* True once in n times, where the quirk is on. */
 bool writer_chance(const struct writer *writer, enum quirk quirk, int n);

@@ -198,16 +198,23 @@ def entries(channels, markets):
 
 
 @contextlib.asynccontextmanager
+async def connected(service):
+    """A client of a service that is ready."""
+    token = await asyncio.to_thread(service.token)
+    async with websockets.connect(
+            service.urls["ws_url"], ssl=service.tls, max_size=None,
+            max_queue=None, ping_interval=None, compression=None,
+            extra_headers={"Authorization": f"Bearer {token}"}) as socket:
+        yield Client(service, socket)
+
+
+@contextlib.asynccontextmanager
 async def client_of(*options, rate=RATE):
     service = Service("--rate", str(rate), *options)
     try:
         await asyncio.to_thread(service.wait_ready)
-        token = await asyncio.to_thread(service.token)
-        async with websockets.connect(
-                service.urls["ws_url"], ssl=service.tls, max_size=None,
-                max_queue=None, ping_interval=None, compression=None,
-                extra_headers={"Authorization": f"Bearer {token}"}) as socket:
-            yield Client(service, socket)
+        async with connected(service) as client:
+            yield client
     finally:
         status = await asyncio.to_thread(service.stop)
     check(status == 0, f"the sandbox ended with {status}")

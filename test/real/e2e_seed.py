@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""The same seed gives the same messages, but for their times: byte by byte,
+through every quirk, whoever else is connected, and from wherever a client
+joins.
+
+Usage: e2e_seed.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import asyncio
+import contextlib
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import check, tests_of
+from stream_client import (BOOK, CHANNELS, MARKETS, TOP, client_of,
+                           connected, run_side_by_side)
+
+RATE = 50
+WANTED = 1000  # messages that are compared
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+
+
+def content(client):
+    """What markets sent, as text without its times."""
+    return [TIME.sub("", raw) for raw, message
+            in zip(client.raw, client.messages)
+            if message.get("channel") in CHANNELS]
+
+
+async def collect(*options, seed=7, beside=None):
+    """That, of a client that asks for all at once as soon as it is there."""
+    async with client_of("--seed", str(seed), *options, rate=RATE) as client:
+        async with contextlib.AsyncExitStack() as stack:
+            if beside:
+                other = await stack.enter_async_context(
+                    connected(client.service))
+                await beside(other)
+            await client.subscribe()
+            await client.until(lambda c: len(content(c)) >= WANTED,
+                               "messages", 50)
+        return content(client)[:WANTED]
+
+
+def check_same(first, second):
+    for at, (one, other) in enumerate(zip(first, second)):
+        check(one == other, f"message {at}: {one[:300]}\n{other[:300]}")
+    check(len(first) == len(second) == WANTED, "as many")
+
+
+async def test_twice_the_same():
+    first, second = await collect("--wait"), await collect("--wait")
+    check_same(first, second)
+    check(len(set(first)) > WANTED / 2, "different messages")
+
+
+async def test_twice_the_same_with_every_quirk():
+    """But the one that delays by the clock."""
+    names = ("early-updates", "mixed-precision", "trimmed-zeros",
+             "zero-spellings", "absent-sides", "late-executions",
+             "snapshot-type", "level-order", "key-order", "white-space",
+             "unknown-fields", "unknown-channels")
+    options = ["--wait", "--lose", "9", *(word for name in names
+                                          for word in ("--quirk", name))]
+    first, second = await collect(*options), await collect(*options)
+    check_same(first, second)
+
+
+async def test_another_seed_is_another_market():
+    first, second = await collect("--wait"), await collect("--wait", seed=8)
+    check(first[0] != second[0] and first != second, "the same")
+
+
+async def test_other_clients_change_nothing():
+    async def beside(other):
+        for _ in range(5):
+            await other.request("nonsense")
+            await other.request("subscription_list")
+
+    options = ("--wait", "--quirk", "key-order", "--quirk", "white-space",
+               "--quirk", "unknown-fields", "--quirk", "trimmed-zeros")
+    first, second = await collect(*options), await collect(*options,
+                                                           beside=beside)
+    check_same(first, second)
+
+
+def updates(client, market):
+    """The changes of a market: the sides as they are written."""
+    return [json.dumps([book["bids"], book["asks"]])
+            for book in client.payloads(BOOK, market)
+            if book["type"] == "UPDATE"]
+
+
+async def test_from_wherever_a_client_joins():
+    async with client_of("--seed", "9", rate=RATE) as first, \
+            client_of("--seed", "9", rate=RATE) as second:
+        await first.subscribe((BOOK, TOP))
+        await first.until(lambda c: len(c.updates()) > 40, "updates")
+        await second.subscribe((BOOK, TOP))
+        for client in (first, second):
+            await client.until(lambda c: len(c.updates()) > 1200, "updates",
+                               20)
+        for market in MARKETS:
+            early, late = updates(first, market), updates(second, market)
+            if late[0] not in early:
+                early, late = late, early
+            at = early.index(late[0])
+            common = min(len(early) - at, len(late))
+            check(common > 100, f"{common} in common")
+            check(early[at:at + common] == late[:common], market)
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(run_side_by_side(tests_of(globals()))))
