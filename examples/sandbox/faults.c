@@ -106,8 +106,9 @@ static gboolean on_timer(gpointer user_data) {
     return G_SOURCE_REMOVE;
 }
 
-bool faults_set(struct faults *faults, const json_t *json,
-                struct schema_error *error) {
+/* Activates a set; begun: those of its faults that begin now. */
+static bool activate(struct faults *faults, const json_t *json,
+                     const json_t *begun, struct schema_error *error) {
     int64_t now_us = g_get_monotonic_time();
     json_t *set = fault_set_read(json, error);
 
@@ -117,12 +118,38 @@ bool faults_set(struct faults *faults, const json_t *json,
     json_decref(faults->active);
     faults->active = set;
     for (enum fault i = 0; i < FAULT_COUNT; i++) {
-        faults->until_us[i] =
-            now_us + faults_number(faults_get(faults, i), "for_ms") * 1000;
+        if (json_object_get(begun, fault_name(i))) {
+            faults->until_us[i] =
+                now_us + faults_number(faults_get(faults, i), "for_ms") * 1000;
+        }
     }
     start_timer(faults);
     notify(faults);
     return true;
+}
+
+bool faults_set(struct faults *faults, const json_t *json,
+                struct schema_error *error) {
+    return activate(faults, json, json, error);
+}
+
+bool faults_change(struct faults *faults, const json_t *json,
+                   struct schema_error *error) {
+    json_t *set = json_deep_copy(faults->active);
+    const char *name;
+    json_t *value;
+    bool ok;
+
+    json_object_foreach((json_t *)json, name, value) {
+        if (json_is_null(value)) {
+            json_object_del(set, name);
+        } else {
+            json_object_set(set, name, value);
+        }
+    }
+    ok = activate(faults, json_is_object(json) ? set : json, json, error);
+    json_decref(set);
+    return ok;
 }
 
 bool faults_load(struct faults *faults, const char *path, GError **error) {

@@ -27,7 +27,12 @@ void faults_watch(struct faults *faults, faults_changed changed,
 bool faults_set(struct faults *faults, const json_t *json,
                 struct schema_error *error);
 
-/* The same with the JSON in a file. */
+/* The same, but what the set does not name stays as it is, and what is null
+ * ends. */
+bool faults_change(struct faults *faults, const json_t *json,
+                   struct schema_error *error);
+
+/* As faults_set, with the JSON in a file. */
 bool faults_load(struct faults *faults, const char *path, GError **error);
 
 /* The active set with what is left of each, to be released. */

@@ -26,6 +26,7 @@
 struct sandbox {
     GMainLoop *loop;
     struct faults *faults;
+    struct script *script;
     struct token_store *tokens;
     struct feed *feed;
     struct executions *executions;
@@ -58,6 +59,7 @@ static void create_stream(struct sandbox *sandbox,
         .feed = sandbox->feed,
         .faults = sandbox->faults,
         .executions = sandbox->executions,
+        .script = sandbox->script,
         .began = options->wait ? start_feed : NULL,
         .user_data = sandbox,
     };
@@ -72,22 +74,42 @@ static void create_stream(struct sandbox *sandbox,
     sandbox->stream = stream_new(&around, &stream_options);
 }
 
-static void create_feed(struct sandbox *sandbox,
-                        const struct options *options) {
-    GArray *markets = feed_default_markets(
-        (guint)options->markets, options->rate, (guint)options->levels);
+/* The script is read, whose markets these are if it has any. */
+static bool create_feed(struct sandbox *sandbox, const struct options *options,
+                        GError **error) {
+    guint levels = (guint)options->levels;
+    GArray *markets = NULL;
 
+    if (options->script &&
+        !script_load(sandbox->script, options->script, options->rate, levels,
+                     &markets, error)) {
+        g_clear_pointer(&markets, g_array_unref);
+        return false;
+    }
+    if (markets && options->markets > 0) {
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                    "--markets and the markets of %s exclude each other",
+                    options->script);
+        g_array_unref(markets);
+        return false;
+    }
+    if (!markets) {
+        guint count = options->markets > 0 ? (guint)options->markets
+                                           : FEED_MARKETS_DEFAULT;
+
+        markets = feed_default_markets(count, options->rate, levels);
+    }
     sandbox->feed = feed_new(markets, (uint32_t)options->seed);
     g_array_unref(markets);
+    return true;
 }
 
 static void create_services(struct sandbox *sandbox,
                             const struct options *options,
                             GTlsCertificate *certificate) {
     sandbox->loop = g_main_loop_new(NULL, FALSE);
-    sandbox->faults = faults_new();
-    sandbox->tokens = token_store_new(options->token_lifetime, sandbox->faults);
-    create_feed(sandbox, options);
+    sandbox->tokens = token_store_new(options->token_lifetime, sandbox->faults,
+                                      sandbox->script);
     sandbox->executions = executions_new((guint)options->executions);
     sandbox->ws_server = http_server_new(certificate);
     sandbox->auth_server = http_server_new(certificate);
@@ -123,8 +145,6 @@ static void free_services(struct sandbox *sandbox) {
     executions_free(sandbox->executions);
     feed_free(sandbox->feed);
     token_store_free(sandbox->tokens);
-    address_store_close(sandbox->addresses);
-    faults_free(sandbox->faults);
     g_main_loop_unref(sandbox->loop);
 }
 
@@ -198,6 +218,29 @@ static void end_by_signals(struct sandbox *sandbox) {
     }
 }
 
+static bool serve(struct sandbox *sandbox, const struct options *options,
+                  GTlsCertificate *certificate, GError **error) {
+    bool ok;
+
+    create_services(sandbox, options, certificate);
+    /* Before there is a file that tells of it. */
+    end_by_signals(sandbox);
+    ok = (!options->faults ||
+          faults_load(sandbox->faults, options->faults, error)) &&
+         open_endpoints(options, sandbox, error);
+    if (ok) {
+        script_happened(sandbox->script, SCRIPT_START);
+        if (!options->wait) {
+            start_feed(sandbox);
+        }
+        puts("ready");
+        fflush(stdout);
+        g_main_loop_run(sandbox->loop);
+    }
+    free_services(sandbox);
+    return ok;
+}
+
 static bool run(const struct options *options, struct endpoints *endpoints,
                 GTlsCertificate *certificate, GError **error) {
     const char *status =
@@ -211,21 +254,13 @@ static bool run(const struct options *options, struct endpoints *endpoints,
     if (!sandbox.addresses) {
         return false;
     }
-    create_services(&sandbox, options, certificate);
-    /* Before there is a file that tells of it. */
-    end_by_signals(&sandbox);
-    ok = (!options->faults ||
-          faults_load(sandbox.faults, options->faults, error)) &&
-         open_endpoints(options, &sandbox, error);
-    if (ok) {
-        if (!options->wait) {
-            start_feed(&sandbox);
-        }
-        puts("ready");
-        fflush(stdout);
-        g_main_loop_run(sandbox.loop);
-    }
-    free_services(&sandbox);
+    sandbox.faults = faults_new();
+    sandbox.script = script_new(sandbox.faults);
+    ok = create_feed(&sandbox, options, error) &&
+         serve(&sandbox, options, certificate, error);
+    script_free(sandbox.script);
+    faults_free(sandbox.faults);
+    address_store_close(sandbox.addresses);
     return ok;
 }
 

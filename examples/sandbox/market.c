@@ -6,7 +6,6 @@
 #include "market.h"
 
 #define DEPTH_MIN 100U
-#define DEPTH_MAX 150U
 
 /* Books deeper than this have a tick of a hundredth. */
 #define COARSE_DEPTH_MAX 1000U
@@ -235,7 +234,7 @@ struct market *market_new(const struct market_spec *spec, guint levels,
         market->spec.start_price *= 100;
     }
     market->depth_min = levels > 0 ? levels : DEPTH_MIN;
-    market->depth_max = levels > 0 ? levels : DEPTH_MAX;
+    market->depth_max = levels > 0 ? levels : MARKET_DEPTH_USUAL;
     market->random = g_rand_new_with_seed(seed);
     market->time_ns = now_ns;
     market->change.trades =

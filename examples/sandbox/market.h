@@ -16,6 +16,7 @@
 /* Bounds of what market_new takes as levels: a step may remove four. */
 #define MARKET_DEPTH_LEAST 8
 #define MARKET_DEPTH_MOST 80000
+#define MARKET_DEPTH_USUAL 150 /* at most, where nothing else is asked for */
 
 struct market_spec {
     const char *symbol;

@@ -87,8 +87,8 @@ static bool check_numbers(const struct options *options, GError **error) {
            (options->levels == 0 ||
             in_range("--levels", options->levels, MARKET_DEPTH_LEAST,
                      MARKET_DEPTH_MOST, error)) &&
-           in_range("--markets", options->markets, 1, FEED_MARKETS_MAX,
-                    error) &&
+           (options->markets == 0 || in_range("--markets", options->markets, 1,
+                                              FEED_MARKETS_MAX, error)) &&
            in_range("--executions", options->executions, 1, EXECUTIONS_KEPT_MAX,
                     error) &&
            in_range("--lose", options->lose, 0, G_MAXINT32, error) &&
@@ -186,6 +186,8 @@ bool options_parse(struct options *options, int argc, char **argv,
          "Ping each client so often (default 0: never)", "SECONDS"},
         {"address-status", 0, 0, G_OPTION_ARG_STRING, &options->address_status,
          "Status of an address that is created (default APPROVED)", "STATUS"},
+        {"script", 0, 0, G_OPTION_ARG_FILENAME, &options->script,
+         "Markets, and faults at stated times, from this file", "FILE"},
         {"faults", 0, 0, G_OPTION_ARG_FILENAME, &options->faults,
          "Begin with the faults in this file", "FILE"},
         G_OPTION_ENTRY_NULL,
@@ -194,7 +196,6 @@ bool options_parse(struct options *options, int argc, char **argv,
 
     *options = (struct options){.token_lifetime = 3600,
                                 .rate = 10,
-                                .markets = FEED_MARKETS_DEFAULT,
                                 .executions = EXECUTIONS_KEPT_DEFAULT,
                                 .seed = g_random_int()};
     ok = read_command_line(entries, argc, argv, error) &&
@@ -211,6 +212,7 @@ void options_free(struct options *options) {
     g_free(options->state);
     g_free(options->bind);
     g_free(options->faults);
+    g_free(options->script);
     g_free(options->address_status);
     g_strfreev(options->host_names);
 }

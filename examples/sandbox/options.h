@@ -18,8 +18,8 @@ struct options {
     char **host_names;  /* NULL: none beside localhost */
     int token_lifetime; /* s */
     int rate;
-    int levels; /* 0: the markets' own number */
-    int markets;
+    int levels;           /* 0: the markets' own number */
+    int markets;          /* 0: what is usual, or the script's */
     int executions;       /* that the truth keeps */
     int lose;             /* one of how many updates; 0: none */
     int ping;             /* s between pings; 0: none */
@@ -27,6 +27,7 @@ struct options {
     int64_t seed;         /* 0 to 2^32 - 1 */
     char *address_status; /* NULL: APPROVED */
     enum writer_error_shape error_shape;
+    char *script; /* file; NULL: none */
     char *faults; /* file; NULL: none to begin with */
     quirk_set quirks;
     bool quirk_help; /* only list the quirks */

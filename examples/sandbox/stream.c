@@ -135,16 +135,26 @@ static bool answer_withheld(const struct stream *stream, bool *carried_out) {
     return fault != NULL;
 }
 
+static void subscribed(struct stream *stream) {
+    script_happened(stream->around.script, SCRIPT_SUBSCRIBE);
+    if (!stream->begun && stream->around.began) {
+        stream->around.began(stream->around.user_data);
+    }
+    stream->begun = true;
+}
+
 static void answer(struct peer *peer, const char *text, size_t len) {
     struct stream *stream = peer->stream;
     bool carried_out;
     bool withheld = answer_withheld(stream, &carried_out);
     guint first = 0;
+    guint held;
     char *reply;
 
     if (!carried_out) {
         return;
     }
+    held = peer->held->len;
     writer_begin(&stream->writer, "answer", "", ++peer->requests);
     reply = request_answer(&stream->writer, text, len, stream->around.feed,
                            peer->held);
@@ -162,11 +172,10 @@ static void answer(struct peer *peer, const char *text, size_t len) {
     for (guint i = first; i < peer->held->len; i++) {
         begin(peer, subscription_at(peer->held, i));
     }
-    if (first < peer->held->len && !stream->begun) {
-        stream->begun = true;
-        if (stream->around.began) {
-            stream->around.began(stream->around.user_data);
-        }
+    if (first < peer->held->len) {
+        subscribed(stream);
+    } else if (peer->held->len < held) {
+        script_happened(stream->around.script, SCRIPT_UNSUBSCRIBE);
     }
 }
 
@@ -195,6 +204,7 @@ static void on_closed(SoupWebsocketConnection *websocket, gpointer user_data) {
     struct peer *peer = user_data;
 
     (void)websocket;
+    script_happened(peer->stream->around.script, SCRIPT_DISCONNECT);
     g_ptr_array_remove_fast(peer->stream->peers, peer);
 }
 
@@ -250,6 +260,7 @@ static void on_connection(SoupServer *server, SoupServerMessage *message,
     g_signal_connect(websocket, "message", G_CALLBACK(on_message), peer);
     g_signal_connect(websocket, "closed", G_CALLBACK(on_closed), peer);
     g_ptr_array_add(stream->peers, peer);
+    script_happened(stream->around.script, SCRIPT_CONNECT);
 }
 
 static bool wanted(const struct stream *stream, enum channel channel,

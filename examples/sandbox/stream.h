@@ -10,6 +10,7 @@
 #include "faults.h"
 #include "feed.h"
 #include "relay.h"
+#include "script.h"
 #include "token.h"
 #include "writer.h"
 
@@ -37,6 +38,7 @@ struct stream_around {
     const struct feed *feed;
     struct faults *faults;
     struct executions *executions; /* that it adds to */
+    struct script *script;         /* that is told what happens */
     stream_began began;            /* NULL: nobody waits for it */
     void *user_data;               /* of it */
 };

@@ -17,6 +17,7 @@ struct token_store {
     GHashTable *tokens; /* its text to struct token */
     int lifetime_s;
     struct faults *faults;
+    struct script *script;
 };
 
 struct token {
@@ -51,12 +52,14 @@ static void on_faults(void *user_data) {
     }
 }
 
-struct token_store *token_store_new(int lifetime_s, struct faults *faults) {
+struct token_store *token_store_new(int lifetime_s, struct faults *faults,
+                                    struct script *script) {
     struct token_store *store = g_new0(struct token_store, 1);
 
     store->tokens =
         g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     store->lifetime_s = lifetime_s;
+    store->script = script;
     store->faults = faults;
     faults_watch(faults, on_faults, store);
     return store;
@@ -233,6 +236,7 @@ static void grant(struct token_store *store, SoupServerMessage *message,
                               token_issue(store, client, scopes), "expires_in",
                               told_lifetime(store), "token_type", "bearer",
                               "scope", scope));
+    script_happened(store->script, SCRIPT_TOKEN);
 }
 
 static void on_token_request(SoupServer *server, SoupServerMessage *message,

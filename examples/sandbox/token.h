@@ -7,7 +7,7 @@
 #ifndef SANDBOX_TOKEN_H
 #define SANDBOX_TOKEN_H
 
-#include "faults.h"
+#include "script.h"
 
 #include <libsoup/soup.h>
 #include <stdbool.h>
@@ -26,8 +26,9 @@ struct token_client {
 
 struct token_store;
 
-/* The faults must outlive the store. */
-struct token_store *token_store_new(int lifetime_s, struct faults *faults);
+/* Faults and script must outlive the store. */
+struct token_store *token_store_new(int lifetime_s, struct faults *faults,
+                                    struct script *script);
 void token_store_free(struct token_store *store);
 
 /* Adds POST /oauth2/token to the server. */

@@ -142,7 +142,7 @@ class Client:
         self.socket = socket
         self.raw = []
         self.messages = []
-        self.books = {market: Book() for market in MARKETS}
+        self.books = collections.defaultdict(Book)
 
     async def receive(self):
         raw = await asyncio.wait_for(self.socket.recv(), HANG_S)

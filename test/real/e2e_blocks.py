@@ -14,6 +14,7 @@ is checked, and a block that says nothing, or something else, fails.
   console         "$ " and a command, which prints what follows
   cmake           a CMakeLists.txt: examples/first.c is built by it
   ini             a profile of mini-stream: the tool takes it
+  json script     a script of the sandbox, which takes it
   text            no code: output, a figure
 
 A block that is indented is told from a paragraph by nobody: it fails. So do
@@ -252,6 +253,17 @@ def check_ini(block):
             sandbox.kill()
 
 
+def check_json(block):
+    check(block.how == "script", f"{place(block)}: json {block.how}")
+    with tempfile.TemporaryDirectory() as folder:
+        script = os.path.join(folder, "script.json")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(block.text)
+        sandbox = Sandbox(os.path.join(folder, "state"), "--script", script)
+        sandbox.wait_ready()
+        sandbox.kill()
+
+
 def check_console(block):
     with Copy() as copy:
         command, _, expected = block.text.partition("\n")
@@ -265,7 +277,8 @@ def check_text(block):
 
 
 CHECKS = {"c": check_c, "sh": check_sh, "console": check_console,
-          "cmake": check_cmake, "ini": check_ini, "text": check_text}
+          "cmake": check_cmake, "ini": check_ini, "json": check_json,
+          "text": check_text}
 
 
 def check_document(document):

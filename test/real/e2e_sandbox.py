@@ -20,7 +20,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import HANG_S, SANDBOX, check
-from stream_client import (BOOK, CHANNELS, EXECUTION, MARKETS, TOP, Book,
+from stream_client import (BOOK, CHANNELS, EXECUTION, MARKETS, TOP,
                            Decimal, client_of, entries, milliseconds,
                            parse_time, run_side_by_side)
 
@@ -309,7 +309,7 @@ async def test_all_together_resubscribed():
             await client.subscribe((BOOK,))
             await follow(client, 1)
             await client.request("unsubscribe", entries((BOOK,), MARKETS))
-            client.books = {market: Book() for market in MARKETS}
+            client.books.clear()
 
 
 def book_seen(market):

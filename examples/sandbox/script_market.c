@@ -1,0 +1,130 @@
+/*
+ * A market as a script describes it.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "script_market.h"
+
+#include <string.h>
+
+#define SYMBOL_MAX 31
+#define DIGITS_MAX 15 /* of a price or amount */
+#define DECIMALS_MAX 9
+
+/* Between neighbouring levels there are at most so many ticks, and so few that
+ * a book as deep as this one spans the eighth of its price at most. */
+#define GAP_MAX 400
+#define SPAN_PART 8
+
+static const struct schema_field symbol = {
+    "symbol", SCHEMA_TEXT, .required = true, .min = 1, .max = SYMBOL_MAX};
+static const struct schema_field price = {
+    "price", SCHEMA_TEXT, .required = true, .min = 1, .max = DIGITS_MAX + 1};
+static const struct schema_field amount = {"amount", SCHEMA_TEXT, .min = 1,
+                                           .max = DIGITS_MAX + 1,
+                                           .otherwise = "\"2.00000000\""};
+static const struct schema_field rate = {"rate", SCHEMA_NUMBER,
+                                         .max = FEED_RATE_MAX};
+static const struct schema_field levels = {"levels", SCHEMA_NUMBER,
+                                           .min = MARKET_DEPTH_LEAST,
+                                           .max = MARKET_DEPTH_MOST};
+static const struct schema_field *const fields[] = {&symbol, &price,  &amount,
+                                                    &rate,   &levels, NULL};
+
+/* Text such as 95000.00: its digits as a number, and how many are behind the
+ * point. */
+static bool read_decimal(const char *text, int64_t *value, int *decimals) {
+    const char *point = strchr(text, '.');
+    size_t whole = strspn(text, "0123456789");
+    size_t fraction = point ? strspn(point + 1, "0123456789") : 0;
+
+    if (whole == 0 || text + whole != (point ? point : text + strlen(text)) ||
+        (point && (fraction == 0 || point[1 + fraction] != '\0')) ||
+        fraction > DECIMALS_MAX || whole + fraction > DIGITS_MAX) {
+        return false;
+    }
+    *value = 0;
+    *decimals = (int)fraction;
+    for (; *text != '\0'; text++) {
+        if (*text != '.') {
+            *value = *value * 10 + g_ascii_digit_value(*text);
+        }
+    }
+    return *value > 0;
+}
+
+static bool read_number(const json_t *json, const char *path, const char *name,
+                        int64_t *value, int *decimals,
+                        struct schema_error *error) {
+    const char *text = json_string_value(json_object_get(json, name));
+
+    return read_decimal(text, value, decimals) ||
+           schema_refuse(error, path, name,
+                         "must be a decimal such as 95000.00, above 0, of at "
+                         "most %d digits, %d of them behind the point",
+                         DIGITS_MAX, DECIMALS_MAX);
+}
+
+/* What a terminal shows as it is. */
+static bool is_symbol(const char *text) {
+    while (g_ascii_isgraph(*text)) {
+        text++;
+    }
+    return *text == '\0';
+}
+
+/* Sets prices and amounts. */
+static bool read_spec(const json_t *json, const char *path,
+                      struct market_spec *spec, guint depth,
+                      struct schema_error *error) {
+    int64_t most = 0;
+
+    if (!read_number(json, path, "price", &spec->start_price,
+                     &spec->price_decimals, error) ||
+        !read_number(json, path, "amount", &most, &spec->amount_decimals,
+                     error)) {
+        return false;
+    }
+    spec->max_gap =
+        (int)MIN(spec->start_price / SPAN_PART / (int64_t)depth, GAP_MAX);
+    spec->max_amount = (int)MIN(most, G_MAXINT32 - 1);
+    return (spec->max_gap > 0 ||
+            schema_refuse(error, path, "price",
+                          "has too few ticks for %u levels: write it with "
+                          "more digits",
+                          depth)) &&
+           (most < G_MAXINT32 ||
+            schema_refuse(error, path, "amount", "has too many digits"));
+}
+
+bool script_market_read(const json_t *json, const char *path,
+                        struct feed_market *market,
+                        struct schema_error *error) {
+    const json_t *given_rate = json_object_get(json, "rate");
+    const json_t *given_levels = json_object_get(json, "levels");
+    json_t *whole;
+    bool ok;
+
+    if (!schema_check(json, path, fields, error)) {
+        return false;
+    }
+    market->spec.symbol =
+        g_intern_string(json_string_value(json_object_get(json, "symbol")));
+    if (!is_symbol(market->spec.symbol)) {
+        return schema_refuse(error, path, "symbol",
+                             "must be printable ASCII without spaces");
+    }
+    if (given_rate) {
+        market->rate = (int)json_integer_value(given_rate);
+    }
+    if (given_levels) {
+        market->levels = (guint)json_integer_value(given_levels);
+    }
+    whole = json_copy((json_t *)json);
+    schema_fill(whole, fields);
+    ok = read_spec(whole, path, &market->spec,
+                   market->levels > 0 ? market->levels : MARKET_DEPTH_USUAL,
+                   error);
+    json_decref(whole);
+    return ok;
+}
