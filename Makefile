@@ -114,6 +114,7 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 .SUFFIXES:
 .SECONDARY:
 .PHONY: all packages demo test test-ports test-tools tests year objects lint tidy size bench bench-plot \
+	bench-sandbox \
 	count oracle plans fuzz windows windows-programs format help clean
 
 ## The library and the programs: mini-stream, sandbox, the examples (default)
@@ -207,6 +208,12 @@ bench:
 	@$(BUILD)/bench/book
 	@echo
 	@$(PYTHON) test/bench/run.py
+
+## What the sandbox costs with 1,000 connections, and with 1,000 markets
+bench-sandbox:
+	@test/packages.sh build tool sandbox test
+	$(again) $(BUILD)/sandbox
+	@$(PYTHON) test/bench/sandbox.py
 
 ## Instructions of units of work on an emulated Cortex-M4, and of one on an M3
 count:

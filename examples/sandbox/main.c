@@ -18,6 +18,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 /* How long connections have to close at the end. */
 #define END_POLL_MS 20
@@ -286,11 +287,23 @@ static bool prepare_and_run(const struct options *options, GError **error) {
     return ok;
 }
 
+/* A connection takes three descriptors; the usual limit is for programs that
+ * use select(). */
+static void raise_descriptor_limit(void) {
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 int main(int argc, char **argv) {
     struct options options;
     GError *error = NULL;
     bool ok;
 
+    raise_descriptor_limit();
     /* Like GLib, end where memory does. */
     json_set_alloc_funcs(g_malloc, g_free);
     ok = options_parse(&options, argc, argv, &error);

@@ -209,8 +209,8 @@ async def connected(service):
 
 
 @contextlib.asynccontextmanager
-async def client_of(*options, rate=RATE):
-    service = Service("--rate", str(rate), *options)
+async def client_of(*options, rate=RATE, kind=Service):
+    service = kind("--rate", str(rate), *options)
     try:
         await asyncio.to_thread(service.wait_ready)
         async with connected(service) as client:

@@ -21,8 +21,8 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import HANG_S, SANDBOX, check
 from stream_client import (BOOK, CHANNELS, EXECUTION, MARKETS, TOP,
-                           Decimal, client_of, entries, milliseconds,
-                           parse_time, run_side_by_side)
+                           Decimal, Service, client_of, connected, entries,
+                           milliseconds, parse_time, run_side_by_side)
 
 FIELDS = {  # of the specification
     BOOK: {"market", "type", "time", "bids", "asks"},
@@ -479,6 +479,21 @@ async def test_small_book():
         for book in client.books.values():
             for sides in list(book.history.values())[-20:]:
                 check(all(len(side) == 8 for side in sides.values()), "8")
+
+
+class Narrow(Service):
+    """Begins with few descriptors, though it may have more."""
+    command = ("bash", "-c", 'ulimit -Sn 100; exec "$@"', "bash", SANDBOX)
+
+
+async def test_many_connections():
+    async with client_of(kind=Narrow, rate=1) as first:
+        async with contextlib.AsyncExitStack() as stack:
+            for _ in range(100):
+                client = await stack.enter_async_context(
+                    connected(first.service))
+                await client.subscribe((BOOK,), ("BTCUSD",))
+            await client.until(book_seen("BTCUSD"), "the last's data")
 
 
 async def test_truth_errors():
