@@ -51,6 +51,8 @@ test     python3-jsonschema     python:jsonschema   checks them
 test     openssl                command:openssl     TLS peer and certificates
 test     python3                command:python3     runs the interop tests
 test     python3-websockets     python:websockets   WebSocket peer
+test     nodejs                 command:node        runs the next
+test     node-ws                none                a client of the sandbox
 test     tinyproxy-bin          command:tinyproxy   HTTP proxy
 tools    python3                command:python3     runs these tests
 tools    tmux                   command:tmux        a terminal to look at

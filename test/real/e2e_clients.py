@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""The clients that the sandbox's README shows, in Python and for Node: the best
+levels of their books are those of the top of book at like times.
+
+Usage: e2e_clients.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import asyncio
+import contextlib
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import HANG_S, check, environment_with, tests_of
+from stream_client import (TOP, Decimal, client_of, milliseconds,
+                           run_side_by_side)
+
+MARKET = "SOLUSD"
+WANTED = 100  # moments that are compared
+
+
+@contextlib.asynccontextmanager
+async def program(client, *command):
+    running = await asyncio.create_subprocess_exec(
+        *command, client.service.state, MARKET, stdout=asyncio.subprocess.PIPE,
+        env=environment_with(NODE_EXTRA_CA_CERTS=client.service.ca,
+                             NODE_PATH="/usr/share/nodejs"))
+    try:
+        yield running.stdout
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            running.kill()
+        await running.wait()
+
+
+def best(payload):
+    return [Decimal(payload[side][0]["price"]) for side in ("bids", "asks")]
+
+
+async def lines_of(output, lines):
+    """Its lines by their time in ms."""
+    async for line in output:
+        time, *prices = line.decode().split()
+        lines[milliseconds(time + "Z")] = [Decimal(each) for each in prices]
+
+
+def common(client, lines):
+    """Moments that both know: (the program's best levels, the tops)"""
+    tops = {milliseconds(top["timestamp"]): best(top)
+            for top in client.payloads(TOP)[1:]}
+    return [(lines[time], tops[time]) for time in lines.keys() & tops.keys()]
+
+
+async def follow(command, *options):
+    lines = {}
+    async with client_of(*options, rate=50) as client:
+        await client.subscribe((TOP,), (MARKET,))
+        async with program(client, *command) as output:
+            reader = asyncio.ensure_future(lines_of(output, lines))
+            await asyncio.wait_for(client.until(
+                lambda c: reader.done() or len(common(c, lines)) >= WANTED,
+                "moments", 10), HANG_S)
+            check(not reader.done(), "it goes on")
+            reader.cancel()
+        for shown, true in common(client, lines):
+            check(shown == true, f"{shown} is not {true}")
+
+
+PYTHON = (sys.executable, "examples/sandbox/follow.py")
+NODE = ("node", "examples/sandbox/follow.js")
+
+
+async def test_python():
+    await follow(PYTHON)
+
+
+async def test_python_with_every_quirk():
+    await follow(PYTHON, "--quirk", "all")
+
+
+async def test_node():
+    await follow(NODE)
+
+
+async def test_node_with_every_quirk():
+    await follow(NODE, "--quirk", "all")
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(run_side_by_side(tests_of(globals()))))
