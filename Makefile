@@ -34,14 +34,14 @@ BASE_LIBS = -lbearssl -pthread
 
 TOOL_MODULES = inih jansson ncursesw libcares libmicrohttpd openssl \
 	libzstd
-SANDBOX_MODULES = libsoup-3.0 jansson gnutls sqlite3
+SANDBOX_MODULES = libsoup-3.0 jansson gnutls sqlite3 libzstd
 TEST_MODULES = cmocka jansson libcares openssl libzstd
 PRIMITIVES_MODULES = libcrypto
 BENCH_MODULES = simdjson RapidJSON libcjson jansson libwebsockets openssl
 
 # Standard and include directories of each folder, for compiler and linter.
 flags = $(BASE_CPPFLAGS) $(strip \
-	$(if $(filter examples/sandbox/%,$(1)),-std=gnu11 \
+	$(if $(filter examples/sandbox/%,$(1)),-std=gnu11 $(TOOL_LIMITS) \
 		$(call system,$(SANDBOX_MODULES)), \
 	$(if $(filter examples/mini-stream/%,$(1)),-std=gnu11 $(TOOL_LIMITS) \
 		-Iport/proxy -Iport/openssl $(call system,$(TOOL_MODULES)), \
@@ -309,7 +309,10 @@ $(BUILD)/mini-stream: $(patsubst %.c,$(BUILD)/tool/%.o,$(TOOL_SRC) \
 	$(link) $(BASE_LIBS) $(primitives_libs) $(call libs,$(TOOL_MODULES)) \
 		$(LDLIBS)
 
-$(BUILD)/sandbox: $(SANDBOX_SRC:%.c=$(BUILD)/obj/%.o)
+# It reads the tool's recordings.
+$(BUILD)/sandbox: $(SANDBOX_SRC:%.c=$(BUILD)/obj/%.o) \
+		$(addprefix $(BUILD)/tool/examples/mini-stream/, \
+			recording.o recording_file.o)
 	$(link) $(call libs,$(SANDBOX_MODULES)) $(LDLIBS)
 
 $(BUILD)/ws-echo: $(BUILD)/obj/examples/ws_echo.o $(POSIX) $(LIBRARY)

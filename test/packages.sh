@@ -27,6 +27,7 @@ sandbox  libsoup-3.0-dev        module:libsoup-3.0  HTTP and WebSocket server
 sandbox  libjansson-dev         header:jansson.h    the server's JSON
 sandbox  libgnutls28-dev        module:gnutls       makes the sandbox's CA
 sandbox  libsqlite3-dev         header:sqlite3.h    keeps the addresses
+sandbox  libzstd-dev            module:libzstd      recordings
 sandbox  glib-networking        none                TLS for libsoup
 sandbox  libnss-myhostname      host:localhost      resolves localhost
 install  help2man               command:help2man    makes the manual pages

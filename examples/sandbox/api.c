@@ -7,15 +7,13 @@
 
 #include "http.h"
 #include "message.h"
+#include "text.h"
 
 #include <string.h>
 
 #define TRUTH_PATH "/sandbox/truth"
 #define EXECUTIONS_PATH TRUTH_PATH "/executions"
 #define FAULTS_PATH "/sandbox/faults"
-
-#define NS_PER_S INT64_C(1000000000)
-#define SECONDS_LEN 19 /* of a time's text up to its whole seconds */
 
 static void on_unknown_path(SoupServer *server, SoupServerMessage *message,
                             const char *path, GHashTable *query,
@@ -25,33 +23,6 @@ static void on_unknown_path(SoupServer *server, SoupServerMessage *message,
     (void)query;
     (void)user_data;
     http_reply_not_found(message);
-}
-
-/* ISO 8601, UTC, with up to 9 digits of a second's fraction; a year that ns
- * since 1970 have no room for is none. */
-static bool read_time(const char *text, int64_t *time_ns) {
-    char *whole = g_strdup_printf("%.*sZ", SECONDS_LEN, text);
-    GDateTime *date = g_date_time_new_from_iso8601(whole, NULL);
-    int64_t seconds = date ? g_date_time_to_unix(date) : G_MAXINT64;
-    const char *rest = text + MIN(strlen(text), SECONDS_LEN);
-    int64_t fraction = 0;
-    int digits = 0;
-
-    g_clear_pointer(&date, g_date_time_unref);
-    g_free(whole);
-    if (*rest == '.' && g_ascii_isdigit(rest[1])) {
-        for (rest++; g_ascii_isdigit(*rest) && digits < 9; rest++, digits++) {
-            fraction = fraction * 10 + g_ascii_digit_value(*rest);
-        }
-    }
-    for (; digits < 9; digits++) {
-        fraction *= 10;
-    }
-    if (strcmp(rest, "Z") != 0 || ABS(seconds) >= G_MAXINT64 / NS_PER_S) {
-        return false;
-    }
-    *time_ns = seconds * NS_PER_S + fraction;
-    return true;
 }
 
 static const char *query_value(GHashTable *query, const char *name) {
@@ -84,13 +55,23 @@ market_asked(const struct api_around *around, SoupServerMessage *message,
 
 static void on_truth(SoupServer *server, SoupServerMessage *message,
                      const char *path, GHashTable *query, gpointer user_data) {
+    const struct api_around *around = user_data;
     const struct market *market =
-        market_asked(user_data, message, path, TRUTH_PATH, query);
+        market_asked(around, message, path, TRUTH_PATH, query);
+    json_t *truth = NULL;
 
     (void)server;
-    if (market) {
-        http_reply_json(message, SOUP_STATUS_OK, "application/json",
-                        message_truth(market));
+    if (!market) {
+        return;
+    }
+    truth = around->played
+                ? played_truth(around->played, market_spec(market)->symbol)
+                : message_truth(market);
+    if (truth) {
+        http_reply_json(message, SOUP_STATUS_OK, "application/json", truth);
+    } else {
+        http_reply_problem(message, SOUP_STATUS_NOT_FOUND,
+                           "The recording has no such book yet.");
     }
 }
 
@@ -107,7 +88,12 @@ static void on_executions(SoupServer *server, SoupServerMessage *message,
     if (!market) {
         return;
     }
-    if (since && !read_time(since, &since_ns)) {
+    if (around->played) {
+        http_reply_problem(message, SOUP_STATUS_NOT_FOUND,
+                           "Of a recording no executions are kept.");
+        return;
+    }
+    if (since && !text_time(since, &since_ns)) {
         http_reply_problem(message, SOUP_STATUS_BAD_REQUEST,
                            "since must be a time such as "
                            "2024-01-01T00:00:00.123Z.");

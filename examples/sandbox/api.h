@@ -9,6 +9,7 @@
 #include "executions.h"
 #include "faults.h"
 #include "feed.h"
+#include "played.h"
 
 #include <libsoup/soup.h>
 
@@ -16,6 +17,7 @@
 struct api_around {
     const struct feed *feed;
     const struct executions *executions;
+    const struct played *played; /* a recording that is served; or NULL */
     struct faults *faults;
 };
 

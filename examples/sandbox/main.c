@@ -29,6 +29,7 @@ struct sandbox {
     struct faults *faults;
     struct script *script;
     struct token_store *tokens;
+    struct played *played; /* a recording that is served; or NULL */
     struct feed *feed;
     struct executions *executions;
     struct stream *stream;
@@ -48,7 +49,16 @@ struct sandbox {
 static void start_feed(void *user_data) {
     struct sandbox *sandbox = user_data;
 
-    feed_start(sandbox->feed, stream_publish, sandbox->stream);
+    if (sandbox->played) {
+        played_start(sandbox->played, stream_forward, sandbox->stream);
+    } else {
+        feed_start(sandbox->feed, stream_publish, sandbox->stream);
+    }
+}
+
+/* Whether nothing moves before there is a subscription. */
+static bool waits(const struct options *options) {
+    return options->wait || options->play;
 }
 
 static void create_stream(struct sandbox *sandbox,
@@ -61,7 +71,8 @@ static void create_stream(struct sandbox *sandbox,
         .faults = sandbox->faults,
         .executions = sandbox->executions,
         .script = sandbox->script,
-        .began = options->wait ? start_feed : NULL,
+        .played = sandbox->played,
+        .began = waits(options) ? start_feed : NULL,
         .user_data = sandbox,
     };
     const struct stream_options stream_options = {
@@ -73,6 +84,18 @@ static void create_stream(struct sandbox *sandbox,
     };
 
     sandbox->stream = stream_new(&around, &stream_options);
+}
+
+/* The markets of a recording: names, and books that never move. */
+static GArray *recorded_markets(const struct played *played) {
+    const GPtrArray *symbols = played_markets(played);
+    GArray *markets = feed_default_markets(symbols->len, 0, MARKET_DEPTH_LEAST);
+
+    for (guint i = 0; i < symbols->len; i++) {
+        g_array_index(markets, struct feed_market, i).spec.symbol =
+            g_ptr_array_index(symbols, i);
+    }
+    return markets;
 }
 
 /* The script is read, whose markets these are if it has any. */
@@ -87,14 +110,16 @@ static bool create_feed(struct sandbox *sandbox, const struct options *options,
         g_clear_pointer(&markets, g_array_unref);
         return false;
     }
-    if (markets && options->markets > 0) {
+    if (markets && (options->markets > 0 || sandbox->played)) {
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                    "--markets and the markets of %s exclude each other",
-                    options->script);
+                    "%s and the markets of %s exclude each other",
+                    sandbox->played ? "--play" : "--markets", options->script);
         g_array_unref(markets);
         return false;
     }
-    if (!markets) {
+    if (sandbox->played) {
+        markets = recorded_markets(sandbox->played);
+    } else if (!markets) {
         guint count = options->markets > 0 ? (guint)options->markets
                                            : FEED_MARKETS_DEFAULT;
 
@@ -130,6 +155,7 @@ static void create_services(struct sandbox *sandbox,
     sandbox->api_around = (struct api_around){
         .feed = sandbox->feed,
         .executions = sandbox->executions,
+        .played = sandbox->played,
         .faults = sandbox->faults,
     };
     api_add(sandbox->api_server, &sandbox->api_around);
@@ -231,7 +257,7 @@ static bool serve(struct sandbox *sandbox, const struct options *options,
          open_endpoints(options, sandbox, error);
     if (ok) {
         script_happened(sandbox->script, SCRIPT_START);
-        if (!options->wait) {
+        if (!waits(options)) {
             start_feed(sandbox);
         }
         puts("ready");
@@ -257,8 +283,12 @@ static bool run(const struct options *options, struct endpoints *endpoints,
     }
     sandbox.faults = faults_new();
     sandbox.script = script_new(sandbox.faults);
-    ok = create_feed(&sandbox, options, error) &&
+    ok = (!options->play ||
+          (sandbox.played = played_new(options->play, options->speed, error)) !=
+              NULL) &&
+         create_feed(&sandbox, options, error) &&
          serve(&sandbox, options, certificate, error);
+    g_clear_pointer(&sandbox.played, played_free);
     script_free(sandbox.script);
     faults_free(sandbox.faults);
     address_store_close(sandbox.addresses);

@@ -12,6 +12,8 @@
 
 #define TOKEN_LIFETIME_MAX 31536000 /* s: a year */
 #define STATUS_MAX 31
+#define SPEED_MIN 0.01
+#define SPEED_MAX 1000
 #define PING_MAX 86400 /* s: a day */
 
 /* What is a text on the command line, and something else in the options. */
@@ -122,6 +124,14 @@ static bool check(const struct options *options, GError **error) {
         return refuse("--address-status", "must be capitals and underscores",
                       error);
     }
+    /* Not a number is in no range. */
+    if (!(options->speed >= SPEED_MIN && options->speed <= SPEED_MAX)) {
+        return refuse("--speed", "must be from 0.01 to 1000", error);
+    }
+    if (options->play && (options->markets > 0 || options->lose > 0)) {
+        return refuse(options->markets > 0 ? "--markets" : "--lose",
+                      "is not for a recording", error);
+    }
     return check_numbers(options, error);
 }
 
@@ -186,6 +196,10 @@ bool options_parse(struct options *options, int argc, char **argv,
          "Ping each client so often (default 0: never)", "SECONDS"},
         {"address-status", 0, 0, G_OPTION_ARG_STRING, &options->address_status,
          "Status of an address that is created (default APPROVED)", "STATUS"},
+        {"play", 0, 0, G_OPTION_ARG_FILENAME, &options->play,
+         "Serve this recording instead of markets", "FILE"},
+        {"speed", 0, 0, G_OPTION_ARG_DOUBLE, &options->speed,
+         "So many times as fast as it was (default 1)", "FACTOR"},
         {"script", 0, 0, G_OPTION_ARG_FILENAME, &options->script,
          "Markets, and faults at stated times, from this file", "FILE"},
         {"faults", 0, 0, G_OPTION_ARG_FILENAME, &options->faults,
@@ -197,6 +211,7 @@ bool options_parse(struct options *options, int argc, char **argv,
     *options = (struct options){.token_lifetime = 3600,
                                 .rate = 10,
                                 .executions = EXECUTIONS_KEPT_DEFAULT,
+                                .speed = 1,
                                 .seed = g_random_int()};
     ok = read_command_line(entries, argc, argv, error) &&
          read_error_shape(options, texts.error_shape, error) &&
@@ -213,6 +228,7 @@ void options_free(struct options *options) {
     g_free(options->bind);
     g_free(options->faults);
     g_free(options->script);
+    g_free(options->play);
     g_free(options->address_status);
     g_strfreev(options->host_names);
 }

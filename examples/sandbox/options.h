@@ -27,6 +27,8 @@ struct options {
     int64_t seed;         /* 0 to 2^32 - 1 */
     char *address_status; /* NULL: APPROVED */
     enum writer_error_shape error_shape;
+    char *play;   /* a recording; NULL: none */
+    double speed; /* of it */
     char *script; /* file; NULL: none */
     char *faults; /* file; NULL: none to begin with */
     quirk_set quirks;

@@ -24,6 +24,16 @@ static const char *const channel_names[CHANNEL_COUNT] = {
     [CHANNEL_HEARTBEAT] = "heartbeat",
 };
 
+enum channel channel_find(const char *name) {
+    enum channel channel = CHANNEL_MARKET_DATA;
+
+    while (channel < CHANNEL_COUNT &&
+           strcmp(channel_names[channel], name) != 0) {
+        channel++;
+    }
+    return channel;
+}
+
 static void subscription_clear(gpointer data) {
     struct subscription *subscription = data;
 
@@ -104,16 +114,12 @@ static enum message_error read_entry(const json_t *entry,
                                      const struct feed *feed,
                                      struct subscription *wanted) {
     const char *name = json_string_value(json_object_get(entry, "type"));
-    int channel = 0;
+    enum channel channel = channel_find(name);
 
-    while (channel < CHANNEL_COUNT &&
-           strcmp(channel_names[channel], name) != 0) {
-        channel++;
-    }
     if (channel == CHANNEL_COUNT) {
         return MESSAGE_UNKNOWN_CHANNEL;
     }
-    *wanted = (struct subscription){.channel = (enum channel)channel};
+    *wanted = (struct subscription){.channel = channel};
     return read_params(json_object_get(entry, "params"), feed, wanted)
                ? MESSAGE_OK
                : MESSAGE_UNKNOWN_CHANNEL_PARAMS_CONFIGURATION;

@@ -37,6 +37,9 @@ struct subscription *subscription_at(const GArray *held, guint index);
 struct subscription *subscription_find(const GArray *held, enum channel channel,
                                        const struct market *market);
 
+/* The channel of this name; CHANNEL_COUNT: there is none. */
+enum channel channel_find(const char *name);
+
 /* Carries out one request and returns the answer's text, for g_free. held are
  * the subscriptions of the connection; those that the request begins are added
  * with serial 0. */

@@ -23,6 +23,9 @@
 /* What may pile up for a client beside a snapshot of each market. */
 #define BACKLOG_MAX ((size_t)4 << 20)
 
+/* And of a recording. */
+#define RECORDED_MAX ((size_t)64 << 20)
+
 /* Late executions are so late, at most. */
 #define LATE_MAX_MS 1000
 
@@ -92,11 +95,37 @@ static void send_delayed(void *user_data, guint serial, const char *text) {
     }
 }
 
+/* What a subscription begins with; NULL: a recording has nothing yet. */
+static char *first_book(const struct stream *stream,
+                        const struct market *market) {
+    return stream->around.played ? played_snapshot(stream->around.played,
+                                                   market_spec(market)->symbol)
+                                 : message_snapshot(&stream->writer, market);
+}
+
+static char *first_top(const struct stream *stream,
+                       const struct market *market) {
+    return stream->around.played
+               ? played_top(stream->around.played, market_spec(market)->symbol)
+               : message_top(&stream->writer, market);
+}
+
+static void begin_top(struct peer *peer, const struct subscription *begun) {
+    char *text = first_top(peer->stream, begun->market);
+
+    if (text) {
+        push_take(peer, begun->serial, text);
+    }
+}
+
 static void begin_book(struct peer *peer, struct subscription *begun) {
     struct stream *stream = peer->stream;
-    char *snapshot = message_snapshot(&stream->writer, begun->market);
+    char *snapshot = first_book(stream, begun->market);
     const GQueue *updates;
 
+    if (!snapshot) {
+        return;
+    }
     if (!stream->early) {
         push_take(peer, begun->serial, snapshot);
         return;
@@ -112,10 +141,7 @@ static void begin(struct peer *peer, struct subscription *begun) {
     begun->serial = ++peer->stream->serial;
     switch (begun->channel) {
     case CHANNEL_MARKET_DATA: begin_book(peer, begun); break;
-    case CHANNEL_TOP_OF_BOOK:
-        push_take(peer, begun->serial,
-                  message_top(&peer->stream->writer, begun->market));
-        break;
+    case CHANNEL_TOP_OF_BOOK: begin_top(peer, begun); break;
     case CHANNEL_EXECUTION_DATA:
     case CHANNEL_HEARTBEAT:
     case CHANNEL_COUNT: break;
@@ -396,17 +422,36 @@ void stream_publish(const struct market *market,
     publish_trades(stream, market, change);
 }
 
+static void send_all(const struct stream *stream, const char *text) {
+    for (guint i = 0; i < stream->peers->len; i++) {
+        const struct peer *peer = g_ptr_array_index(stream->peers, i);
+
+        connection_send(peer->connection, text);
+    }
+}
+
+void stream_forward(const char *channel, const char *market, const char *text,
+                    void *user_data) {
+    const struct stream *stream = user_data;
+    enum channel which = channel_find(channel);
+
+    if (which == CHANNEL_COUNT) {
+        send_all(stream, text);
+    } else if (which == CHANNEL_HEARTBEAT) {
+        publish_take(stream, which, NULL, g_strdup(text));
+    } else if (feed_find(stream->around.feed, market)) {
+        publish_take(stream, which, feed_find(stream->around.feed, market),
+                     g_strdup(text));
+    }
+}
+
 /* To everyone, subscribed or not: nobody can have asked for them. */
 static void send_unknown(const struct stream *stream) {
     char *channel = message_unknown_channel(&stream->writer, feed_now_ns());
     char *type = message_unknown_type(&stream->writer);
 
-    for (guint i = 0; i < stream->peers->len; i++) {
-        const struct peer *peer = g_ptr_array_index(stream->peers, i);
-
-        connection_send(peer->connection, channel);
-        connection_send(peer->connection, type);
-    }
+    send_all(stream, channel);
+    send_all(stream, type);
     g_free(channel);
     g_free(type);
 }
@@ -415,7 +460,9 @@ static gboolean on_second_timer(gpointer user_data) {
     struct stream *stream = user_data;
 
     writer_begin(&stream->writer, "second", "", ++stream->seconds);
-    if (!faults_get(stream->around.faults, FAULT_NO_HEARTBEAT)) {
+    /* A recording has its own heartbeats, at times of then. */
+    if (!stream->around.played &&
+        !faults_get(stream->around.faults, FAULT_NO_HEARTBEAT)) {
         publish_take(stream, CHANNEL_HEARTBEAT, NULL,
                      message_heartbeat(&stream->writer, feed_now_ns()));
     }
@@ -425,8 +472,11 @@ static gboolean on_second_timer(gpointer user_data) {
     return G_SOURCE_CONTINUE;
 }
 
-static size_t snapshots_size(const struct feed *feed) {
-    return (size_t)feed_levels(feed) * MESSAGE_LEVEL_SIZE;
+/* A recording's may be as long as a message there. */
+static size_t snapshots_size(const struct stream_around *around) {
+    return around->played
+               ? RECORDED_MAX
+               : (size_t)feed_levels(around->feed) * MESSAGE_LEVEL_SIZE;
 }
 
 static void close_all(const struct stream *stream, gushort code,
@@ -479,7 +529,7 @@ struct stream *stream_new(const struct stream_around *around,
     if (quirk_on(options->quirks, QUIRK_DELAYED_DATA)) {
         stream->delays = delay_addresses_new();
     }
-    stream->backlog_max = BACKLOG_MAX + snapshots_size(around->feed);
+    stream->backlog_max = BACKLOG_MAX + snapshots_size(around);
     stream->peers = g_ptr_array_new_with_free_func(peer_free);
     stream->second_timer = g_timeout_add(1000, on_second_timer, stream);
     soup_server_remove_websocket_extension(

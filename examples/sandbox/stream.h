@@ -9,6 +9,7 @@
 #include "executions.h"
 #include "faults.h"
 #include "feed.h"
+#include "played.h"
 #include "relay.h"
 #include "script.h"
 #include "token.h"
@@ -39,6 +40,7 @@ struct stream_around {
     struct faults *faults;
     struct executions *executions; /* that it adds to */
     struct script *script;         /* that is told what happens */
+    const struct played *played;   /* a recording that is served; or NULL */
     stream_began began;            /* NULL: nobody waits for it */
     void *user_data;               /* of it */
 };
@@ -52,6 +54,11 @@ void stream_free(struct stream *stream);
  * the stream. */
 void stream_publish(const struct market *market,
                     const struct market_change *change, void *user_data);
+
+/* A played_message: sends it to those who subscribed, or to all if it is of no
+ * channel that there is; user_data is the stream. */
+void stream_forward(const char *channel, const char *market, const char *text,
+                    void *user_data);
 
 /* Starts to close every connection, because the service ends. */
 void stream_close(struct stream *stream);

@@ -1,0 +1,442 @@
+/*
+ * A recording that is served.
+ *
+ * A recording has several clients, or pairs of connections that show the same:
+ * of each pair only one leads, whose messages are served, until it ends and the
+ * other one, whose books are the same by then, takes its place.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "played.h"
+
+#include "frames.h"
+#include "played_book.h"
+
+#include "examples/mini-stream/recording.h"
+
+#include <gio/gio.h>
+#include <stdio.h>
+
+#define NO_LINK RECORDING_NUMBERS
+
+/* So many pieces are taken before others have their turn. */
+#define TURN_MAX 64
+
+/* One market on one connection. */
+struct market {
+    struct played_book *book;
+    char *top; /* the last message; NULL: none */
+};
+
+/* One connection after another of a client. */
+struct link {
+    struct played *played;
+    guint number;
+    guint object;
+    struct frames *frames;
+    GHashTable *markets; /* symbol to struct market, both owned */
+};
+
+struct played {
+    char *path;
+    double speed;
+    GPtrArray *symbols;
+    GHashTable *known; /* of them */
+    struct recording recording;
+    bool is_open;
+    struct recording_item item; /* that is next, a RECORDING_IN */
+    int64_t time_ns;            /* of it, of then */
+    int64_t first_ns;           /* of the first one; -1: there was none */
+    int64_t started_us;         /* monotonic */
+    struct link *links[RECORDING_NUMBERS];
+    guint leads[RECORDING_NUMBERS]; /* of objects: links, or NO_LINK */
+    struct played_room room;
+    const char *trouble; /* it goes no further, and why; NULL: it does */
+    guint timer;
+    played_message message;
+    void *user_data;
+};
+
+/* ---- markets ---- */
+
+static void market_free(gpointer data) {
+    struct market *market = data;
+
+    played_book_free(market->book);
+    g_free(market->top);
+    g_free(market);
+}
+
+static struct market *market_of(const struct link *link, const char *symbol) {
+    struct market *market = g_hash_table_lookup(link->markets, symbol);
+
+    if (!market && g_hash_table_contains(link->played->known, symbol)) {
+        market = g_new0(struct market, 1);
+        market->book = played_book_new(&link->played->room);
+        g_hash_table_insert(link->markets, g_strdup(symbol), market);
+    }
+    return market;
+}
+
+/* Of the leading connections the first that knows it; NULL: none does. */
+static const struct market *leading_market(const struct played *played,
+                                           const char *symbol) {
+    for (guint i = 0; i < RECORDING_NUMBERS; i++) {
+        const struct link *link = played->leads[i] != NO_LINK
+                                      ? played->links[played->leads[i]]
+                                      : NULL;
+        const struct market *market =
+            link ? g_hash_table_lookup(link->markets, symbol) : NULL;
+
+        if (market) {
+            return market;
+        }
+    }
+    return NULL;
+}
+
+json_t *played_truth(const struct played *played, const char *symbol) {
+    const struct market *market = leading_market(played, symbol);
+    json_t *json = market ? played_book_json(market->book) : NULL;
+
+    if (json) {
+        json_object_set_new(json, "market", json_string(symbol));
+    }
+    return json;
+}
+
+static char *snapshot_text(const struct market *market, const char *symbol) {
+    json_t *payload = played_book_json(market->book);
+    json_t *message;
+    char *text;
+
+    if (!payload) {
+        return NULL;
+    }
+    json_object_set_new(payload, "market", json_string(symbol));
+    json_object_set_new(payload, "type", json_string("SNAPSHOT"));
+    message =
+        json_pack("{s:s, s:o}", "channel", "market_data", "payload", payload);
+    text = json_dumps(message, JSON_COMPACT);
+    json_decref(message);
+    return text;
+}
+
+char *played_snapshot(const struct played *played, const char *symbol) {
+    const struct market *market = leading_market(played, symbol);
+
+    return market ? snapshot_text(market, symbol) : NULL;
+}
+
+char *played_top(const struct played *played, const char *symbol) {
+    const struct market *market = leading_market(played, symbol);
+
+    return market ? g_strdup(market->top) : NULL;
+}
+
+/* ---- messages ---- */
+
+/* Keeps what a later subscription begins with. */
+static void keep(const struct link *link, const char *channel,
+                 const char *symbol, json_t *payload, const char *text) {
+    struct market *market = market_of(link, symbol);
+
+    if (!market) {
+        return;
+    }
+    if (g_str_equal(channel, "market_data") &&
+        !played_book_take(market->book, payload, strlen(text))) {
+        link->played->trouble = "its books need too much memory";
+    } else if (g_str_equal(channel, "market_data.top_of_book")) {
+        g_free(market->top);
+        market->top = g_strdup(text);
+    }
+}
+
+/* A frames_message. What answers a request, or is no JSON, is not served. */
+static void on_message(void *user_data, const char *data, gsize len) {
+    const struct link *link = user_data;
+    struct played *played = link->played;
+    json_t *json = json_loadb(data, len, 0, NULL);
+    const char *channel = json_string_value(json_object_get(json, "channel"));
+    json_t *payload = json_object_get(json, "payload");
+    const char *symbol = json_string_value(json_object_get(payload, "market"));
+
+    if (channel && !played->trouble) {
+        char *text = g_strndup(data, len);
+
+        if (symbol) {
+            keep(link, channel, symbol, payload, text);
+        }
+        if (played->leads[link->object] == link->number) {
+            played->message(channel, symbol ? symbol : "", text,
+                            played->user_data);
+        }
+        g_free(text);
+    }
+    json_decref(json);
+}
+
+/* ---- connections ---- */
+
+static void link_free(struct link *link) {
+    frames_free(link->frames);
+    g_hash_table_unref(link->markets);
+    g_free(link);
+}
+
+static void link_new(struct played *played, guint number, guint object) {
+    struct link *link = g_new0(struct link, 1);
+
+    g_clear_pointer(&played->links[number], link_free);
+    link->played = played;
+    link->number = number;
+    link->object = object;
+    link->frames = frames_new(on_message, link);
+    link->markets =
+        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, market_free);
+    played->links[number] = link;
+    played->leads[object] = NO_LINK;
+}
+
+static bool object_new(struct played *played,
+                       const struct recording_item *item) {
+    struct recording_setup setup;
+
+    if (!recording_setup_read(item->data, item->len, &setup)) {
+        return false;
+    }
+    link_new(played, (guint)setup.config.link, (guint)item->values[0]);
+    if (item->kind == RECORDING_PAIR) {
+        link_new(played, (guint)setup.config.link + 1, (guint)item->values[0]);
+    }
+    return true;
+}
+
+/* The books of another connection are now what its clients have to know. */
+static void tell_books(const struct link *link) {
+    GHashTableIter each;
+    gpointer symbol;
+    gpointer market;
+
+    g_hash_table_iter_init(&each, link->markets);
+    while (g_hash_table_iter_next(&each, &symbol, &market)) {
+        char *text = snapshot_text(market, symbol);
+
+        if (text) {
+            link->played->message("market_data", symbol, text,
+                                  link->played->user_data);
+        }
+        g_free(text);
+    }
+}
+
+/* The connection has ended: another one of its object leads, if it is open. */
+static void end_link(struct played *played, const struct link *link) {
+    if (played->leads[link->object] != link->number) {
+        return;
+    }
+    for (guint i = 0; i < RECORDING_NUMBERS; i++) {
+        const struct link *other = played->links[i];
+
+        if (other && other != link && other->object == link->object &&
+            frames_open(other->frames)) {
+            played->leads[link->object] = i;
+            tell_books(other);
+            return;
+        }
+    }
+}
+
+static void take_bytes(struct played *played,
+                       const struct recording_item *item) {
+    struct link *link = played->links[item->values[0]];
+    bool was_open = link && frames_open(link->frames);
+    guint lead;
+
+    if (!link) {
+        return;
+    }
+    lead = played->leads[link->object];
+    if (!was_open &&
+        (lead == NO_LINK || !frames_open(played->links[lead]->frames))) {
+        played->leads[link->object] = link->number;
+    }
+    frames_take(link->frames, item->data, item->len);
+}
+
+/* ---- the course of time ---- */
+
+static void take_item(struct played *played,
+                      const struct recording_item *item) {
+    struct link *link =
+        item->kind > RECORDING_FILE ? played->links[item->values[0]] : NULL;
+
+    switch (item->kind) {
+    case RECORDING_CLIENT:
+    case RECORDING_PAIR:
+        if (!object_new(played, item)) {
+            played->trouble = "a client in it is malformed";
+        }
+        break;
+    case RECORDING_OPEN:
+        if (link) {
+            frames_reset(link->frames);
+            g_hash_table_remove_all(link->markets);
+        }
+        break;
+    case RECORDING_STOP:
+        if (link) {
+            end_link(played, link);
+            frames_reset(link->frames);
+        }
+        break;
+    case RECORDING_RECEIVED: played->time_ns = item->values[1]; break;
+    default: break;
+    }
+}
+
+/* Reads up to the next bytes that the service sent; false: there are none. */
+static bool advance(struct played *played) {
+    int found;
+
+    while (!played->trouble &&
+           (found = recording_next(&played->recording, &played->item)) != 0) {
+        if (found < 0) {
+            played->trouble = played->recording.error;
+        } else if (played->item.kind == RECORDING_IN) {
+            if (played->first_ns < 0) {
+                played->first_ns = played->time_ns;
+            }
+            return true;
+        } else {
+            take_item(played, &played->item);
+        }
+    }
+    return false;
+}
+
+/* Until the item is due, us. */
+static int64_t rest_us(const struct played *played) {
+    double due_us =
+        (double)(played->time_ns - played->first_ns) / 1000 / played->speed;
+
+    return (int64_t)MIN(due_us, 1e15) -
+           (g_get_monotonic_time() - played->started_us);
+}
+
+static gboolean on_timer(gpointer user_data) {
+    struct played *played = user_data;
+    bool more = true;
+
+    played->timer = 0;
+    for (int i = 0; more && i < TURN_MAX && rest_us(played) <= 0; i++) {
+        take_bytes(played, &played->item);
+        more = advance(played);
+    }
+    if (more) {
+        played->timer = g_timeout_add(
+            (guint)CLAMP(rest_us(played) / 1000 + 1, 1, G_MAXINT32), on_timer,
+            played);
+    } else if (played->trouble) {
+        fprintf(stderr, "sandbox: %s: %s\n", played->path, played->trouble);
+    } else {
+        puts("the recording has ended");
+        fflush(stdout);
+    }
+    return G_SOURCE_REMOVE;
+}
+
+void played_start(struct played *played, played_message message,
+                  void *user_data) {
+    played->message = message;
+    played->user_data = user_data;
+    if (advance(played)) {
+        played->started_us = g_get_monotonic_time();
+        played->timer = g_timeout_add(0, on_timer, played);
+    }
+}
+
+/* ---- the file ---- */
+
+static bool open_recording(struct played *played, GError **error) {
+    played->is_open = true;
+    if (recording_open(&played->recording, played->path) == 0) {
+        return true;
+    }
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s",
+                played->recording.error);
+    return false;
+}
+
+static void close_recording(struct played *played) {
+    if (played->is_open) {
+        recording_close(&played->recording);
+        played->is_open = false;
+    }
+}
+
+/* Reads all of it, for its markets and for what is damaged. */
+static bool read_markets(struct played *played, GError **error) {
+    struct recording_item item;
+    int found;
+
+    while ((found = recording_next(&played->recording, &item)) > 0) {
+        char *symbol = item.kind == RECORDING_SUBSCRIBE && item.len > 0
+                           ? g_strndup((const char *)item.data, item.len)
+                           : NULL;
+
+        if (symbol && !g_hash_table_contains(played->known, symbol)) {
+            g_ptr_array_add(played->symbols, symbol);
+            g_hash_table_add(played->known, g_steal_pointer(&symbol));
+        }
+        g_free(symbol);
+    }
+    if (found < 0) {
+        g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s",
+                    played->recording.error);
+    } else if (played->symbols->len == 0) {
+        g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA,
+                    "%s: it has no market", played->path);
+    }
+    return found == 0 && played->symbols->len > 0;
+}
+
+struct played *played_new(const char *path, double speed, GError **error) {
+    struct played *played = g_new0(struct played, 1);
+    bool ok;
+
+    played->path = g_strdup(path);
+    played->speed = speed;
+    played->first_ns = -1;
+    played->symbols = g_ptr_array_new();
+    played->known =
+        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (guint i = 0; i < RECORDING_NUMBERS; i++) {
+        played->leads[i] = NO_LINK;
+    }
+    ok = open_recording(played, error) && read_markets(played, error);
+    close_recording(played);
+    if (!ok || !open_recording(played, error)) {
+        g_clear_pointer(&played, played_free);
+    }
+    return played;
+}
+
+void played_free(struct played *played) {
+    if (played->timer != 0) {
+        g_source_remove(played->timer);
+    }
+    close_recording(played);
+    for (guint i = 0; i < RECORDING_NUMBERS; i++) {
+        g_clear_pointer(&played->links[i], link_free);
+    }
+    g_ptr_array_unref(played->symbols);
+    g_hash_table_unref(played->known);
+    g_free(played->path);
+    g_free(played);
+}
+
+const GPtrArray *played_markets(const struct played *played) {
+    return played->symbols;
+}

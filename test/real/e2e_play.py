@@ -1,0 +1,374 @@
+#!/usr/bin/env python3
+"""A recording that the sandbox serves: what comes is what came when it was
+recorded, at its pace, also to those who come later; and files that are
+damaged, or made to do harm.
+
+Usage: e2e_play.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import asyncio
+import collections
+import contextlib
+import ctypes
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import BUILD, HANG_S, SANDBOX, check, environment_with, tests_of
+from stream_client import (BOOK, CHANNELS, EXECUTION, TOP, Book, client_of,
+                           connected, entries, milliseconds, run_side_by_side)
+
+TOOL = os.path.join(BUILD, "mini-stream")
+MARKETS = ("BTCUSD", "LTCUSD")  # of what is recorded
+SECONDS = 4
+
+
+async def record(client, path, seconds, *options):
+    """Has the tool record for some seconds what the client reads, too."""
+    running = await asyncio.create_subprocess_exec(
+        TOOL, "record", "--endpoints", client.service.endpoints, "--ca",
+        client.service.ca, "--client-id", "sandbox-client", "--quiet",
+        "--seconds", str(seconds), *options, path, *MARKETS,
+        stdout=asyncio.subprocess.DEVNULL, env=environment_with(
+            MINI_STREAM_CLIENT_SECRET="sandbox-secret",
+            HOME=client.service.state))
+    ended = asyncio.ensure_future(running.wait())
+    while not ended.done():
+        await client.receive()
+    check(await ended == 0, "recorded")
+    seen = len(client.messages)
+    await client.until(lambda c: len(c.messages) > seen + 20, "the rest")
+
+
+@contextlib.asynccontextmanager
+async def recording(*options, quirks=(), seconds=SECONDS):
+    """A recording, and all that was sent meanwhile: texts by channel and
+    market."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "recording")
+        async with client_of(*quirks) as client:
+            await client.subscribe(markets=MARKETS)
+            await record(client, path, seconds, *options)
+        yield path, client
+
+
+@contextlib.asynccontextmanager
+async def played(path, *options):
+    async with client_of("--play", path, *options) as client:
+        yield client
+
+
+def texts(client, channel, market):
+    """Their texts as they came, updates alone of a book."""
+    return [raw for raw, message in zip(client.raw, client.messages)
+            if message.get("channel") == channel and
+            message["payload"]["market"] == market and
+            message["payload"].get("type") not in ("SNAPSHOT", None)
+            or channel == EXECUTION and message.get("channel") == channel
+            and message["payload"]["market"] == market]
+
+
+def check_the_same(live, client, least):
+    """What was played is a part of what was sent, without a gap."""
+    for market in MARKETS:
+        for channel in CHANNELS:
+            sent, came = (texts(each, channel, market)
+                          for each in (live, client))
+            # The first top may be of another moment: that of the subscription.
+            came = came[channel == TOP:]
+            check(len(came) > least[channel], f"{len(came)} of {channel}")
+            first = sent.index(came[0])
+            check(sent[first:first + len(came)] == came,
+                  f"{channel} of {market}")
+
+
+async def until_the_end(client):
+    """Reads until the sandbox says that the recording has ended."""
+    end = asyncio.ensure_future(asyncio.to_thread(
+        client.service.process.stdout.readline))
+    while not end.done():
+        with contextlib.suppress(asyncio.TimeoutError):
+            raw = asyncio.ensure_future(client.receive())
+            await asyncio.wait({raw, end},
+                               return_when=asyncio.FIRST_COMPLETED)
+            if not raw.done():
+                raw.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await raw
+    check(await end == b"the recording has ended\n", "its end")
+
+
+LEAST = {BOOK: 30, TOP: 5, EXECUTION: 2}
+
+
+async def test_what_was_recorded_comes():
+    async with recording() as (path, live), played(path) as client:
+        begin = time.monotonic()
+        await client.subscribe(markets=MARKETS)
+        await until_the_end(client)
+        took = time.monotonic() - begin
+        check_the_same(live, client, LEAST)
+        for market in MARKETS:
+            books = client.payloads(BOOK, market)
+            check([book["type"] == "SNAPSHOT" for book in books] ==
+                  [True] + [False] * (len(books) - 1), "one snapshot, first")
+        # Not faster than it was; it was recorded for so long in all.
+        times = [milliseconds(book["time"])
+                 for book in client.payloads(BOOK, "BTCUSD")]
+        check(took > (times[-1] - times[0]) / 1000 - 0.1, f"took {took} s")
+
+
+async def test_every_quirk():
+    async with recording(quirks=("--quirk", "all")) as (path, live), played(
+            path, "--speed", "4") as client:
+        await client.subscribe(markets=MARKETS)
+        await until_the_end(client)
+        for market in MARKETS:
+            last = max(live.books[market].history.keys() &
+                       client.books[market].history.keys())
+            check(live.books[market].history[last] ==
+                  client.books[market].history[last], f"book of {market}")
+            true = (await asyncio.to_thread(
+                client.service.truth, f"?market={market}"))[2]
+            book = Book()
+            book.take({**true, "type": "SNAPSHOT"})
+            check(book.sides == client.books[market].sides,
+                  f"truth of {market}")
+
+
+async def test_speed():
+    async with recording() as (path, live):
+        took = {}
+        for speed in ("2", "50"):
+            async with played(path, "--speed", speed) as client:
+                begin = time.monotonic()
+                await client.subscribe(markets=MARKETS)
+                await until_the_end(client)
+                took[speed] = time.monotonic() - begin
+                check_the_same(live, client, LEAST)
+        check(took["2"] > SECONDS * 0.3 and took["50"] < took["2"] / 2, took)
+
+
+async def test_who_comes_later():
+    """A snapshot of what the book is by then, and all that follows."""
+    async with recording() as (path, _), played(path) as first:
+        await first.subscribe((BOOK, TOP), MARKETS)
+        await first.until(lambda c: len(c.updates()) > 40, "updates")
+        async with connected(first.service) as second:
+            await second.subscribe((BOOK, TOP), MARKETS)
+            await second.until(lambda c: len(c.updates()) > 40 and
+                               c.payloads(TOP), "updates")
+            await first.until(
+                lambda c: c.updates()[-1]["time"] >=
+                second.updates()[-1]["time"], "the same")
+            for market in MARKETS:
+                books = second.payloads(BOOK, market)
+                check(books[0]["type"] == "SNAPSHOT", "snapshot")
+                histories = [client.books[market].history
+                             for client in (first, second)]
+                common = histories[0].keys() & histories[1].keys()
+                check(len(common) > 10 and min(histories[1]) in common,
+                      "moments")
+                check(all(histories[0][at] == histories[1][at]
+                          for at in common), f"books of {market}")
+        # And once more, as who resynchronises.
+        for action in ("unsubscribe", "subscribe"):
+            reply = await first.request(action, [
+                {"type": BOOK, "params": {"market": "BTCUSD"}}])
+            check(reply["channels"][0]["success"], action)
+        seen = len(first.messages)
+        await first.until(
+            lambda c: any(book["type"] == "SNAPSHOT" for book in [
+                message["payload"] for message in c.messages[seen - 1:]
+                if message.get("channel") == BOOK]), "another snapshot")
+
+
+async def test_other_channels_and_markets():
+    async with recording("-c", "market_data,heartbeat") as (path, _), played(
+            path, "--speed", "4") as client:
+        reply = await client.request("subscribe", [
+            {"type": BOOK, "params": {"market": "ETHUSD"}},
+            {"type": TOP, "params": {"market": "BTCUSD"}},
+            {"type": "heartbeat"}])
+        check([entry["success"] for entry in reply["channels"]] ==
+              [False, True, True], reply)
+        check(reply["channels"][0]["error"] ==
+              "UNKNOWN_CHANNEL_PARAMS_CONFIGURATION", reply)
+        await until_the_end(client)
+        beats = [message["payload"]["timestamp"] for message in
+                 client.messages if message.get("channel") == "heartbeat"]
+        check(len(beats) in (SECONDS - 1, SECONDS, SECONDS + 1), beats)
+        check(not client.payloads(BOOK) and not client.payloads(TOP), "others")
+        status, _, problem = await asyncio.to_thread(
+            client.service.truth, "/executions?market=BTCUSD")
+        check(status == 404 and "recording" in problem["detail"], problem)
+
+
+async def test_a_pair_is_one_stream():
+    """For a while there were two connections, and then the other one led."""
+    async with recording("--rotate=10", seconds=14) as (path, live), played(
+            path, "--speed", "8") as client:
+        await client.subscribe(markets=MARKETS)
+        await until_the_end(client)
+        for market in MARKETS:
+            sent, came = (texts(each, EXECUTION, market)
+                          for each in (live, client))
+            first = sent.index(came[0])
+            missing = sent[first:first + len(came)] != came
+            check(len(came) > 5 and not missing, f"executions of {market}")
+            last = max(live.books[market].history.keys() &
+                       client.books[market].history.keys())
+            check(live.books[market].history[last] ==
+                  client.books[market].history[last], f"book of {market}")
+            snapshots = [book for book in client.payloads(BOOK, market)
+                         if book["type"] == "SNAPSHOT"]
+            check(len(snapshots) > 1, "another connection led")
+
+
+async def test_the_tool_sees_it():
+    async with recording() as (path, _), played(path, "--speed",
+                                                "2") as client:
+        run = await asyncio.to_thread(
+            subprocess.run,
+            [TOOL, "stream", "--endpoints", client.service.endpoints, "--ca",
+             client.service.ca, "--client-id", "sandbox-client", "--seconds",
+             "3", *MARKETS], env=environment_with(
+                 MINI_STREAM_CLIENT_SECRET="sandbox-secret",
+                 HOME=client.service.state), capture_output=True, text=True)
+        check(run.returncode == 0, run.stderr)
+        live = [line for line in run.stdout.splitlines()
+                if " market_data " in line and " live" in line]
+        check(len(live) > 50, f"{len(live)} books")
+        check("crossed" not in run.stdout, "crossed")
+
+
+# ---------------------------------------------------------------------------
+# Files that are no recordings, or are made to do harm
+# ---------------------------------------------------------------------------
+
+def refusal(path, *options):
+    with tempfile.TemporaryDirectory() as state:
+        run = subprocess.run([SANDBOX, "--state", state, "--play", path,
+                              *options], text=True, capture_output=True,
+                             timeout=HANG_S, check=False)
+    check(run.returncode == 1 and run.stdout == "", run)
+    return run.stderr
+
+
+async def test_what_is_refused():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "no")
+        for data in (b"", b"no recording", random.Random(1).randbytes(5000),
+                     frame(b"mini-stream recording 9\n")):
+            with open(path, "wb") as file:
+                file.write(data)
+            error = await asyncio.to_thread(refusal, path)
+            check(path in error and len(error.splitlines()) == 1, error)
+        error = await asyncio.to_thread(refusal, path + "t")
+        check("No such file" in error, error)
+        for options, said in ((("--speed", "0"), "--speed must be"),
+                              (("--speed", "nan"), "--speed must be"),
+                              (("--markets", "5"), "--markets is not for a")):
+            error = await asyncio.to_thread(refusal, path, *options)
+            check(said in error, error)
+
+
+async def test_what_is_damaged():
+    """Bits that flip are found before anything is served."""
+    async with recording() as (path, _):
+        with open(path, "rb") as file:
+            good = file.read()
+        chance = random.Random(2)
+        for _ in range(20):
+            at = chance.randrange(len(good))
+            with open(path, "wb") as file:
+                file.write(good[:at] + bytes([good[at] ^ 1 << chance.randrange(
+                    8)]) + good[at + 1:])
+            error = await asyncio.to_thread(refusal, path)
+            check(path in error, error)
+
+
+async def test_what_was_cut_off():
+    """The end is missing, as after a crash: what is there is served."""
+    async with recording() as (path, live):
+        os.truncate(path, os.path.getsize(path) * 2 // 3)
+        async with played(path, "--speed", "8") as client:
+            await client.subscribe(markets=MARKETS)
+            await until_the_end(client)
+            check_the_same(live, client, {BOOK: 5, TOP: 1, EXECUTION: 0})
+
+
+def frame(content):
+    """A frame of zstd that is not compressed, in which anything can stand."""
+    return (struct.pack("<IBI", 0xFD2FB528, 0xA0, len(content)) +
+            struct.pack("<I", len(content) << 3 | 1)[:3] + content)
+
+
+def contents(packed):
+    """What is in each of its frames."""
+    zstd, found, at = ctypes.CDLL("libzstd.so.1"), [], 0
+    zstd.ZSTD_findFrameCompressedSize.restype = ctypes.c_size_t
+    zstd.ZSTD_decompress.restype = ctypes.c_size_t
+    room = ctypes.create_string_buffer(1 << 16)
+    while at < len(packed):
+        rest = packed[at:]
+        size = zstd.ZSTD_findFrameCompressedSize(
+            rest, ctypes.c_size_t(len(rest)))
+        length = zstd.ZSTD_decompress(room, ctypes.c_size_t(len(room)), rest,
+                                      ctypes.c_size_t(size))
+        found.append(room.raw[:length])
+        at += size
+    return found
+
+
+async def play_hostile(path):
+    """It is refused, or comes to its end, and the sandbox ends well."""
+    with tempfile.TemporaryDirectory() as state:
+        run = await asyncio.create_subprocess_exec(
+            SANDBOX, "--state", state, "--play", path, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
+        said = await run.stdout.readline()
+        if said != b"ready\n":
+            check(said == b"" and await run.wait() == 1, said)
+            return "refused"
+        run.kill()
+        await run.wait()
+    async with played(path, "--speed", "1000") as client:
+        # There may be no such market any more.
+        await client.request("subscribe", entries(CHANNELS, MARKETS))
+        await asyncio.sleep(0.5)
+        await asyncio.to_thread(client.service.truth, "?market=BTCUSD")
+        check(client.service.process.poll() is None, "it is alive")
+    return "played"
+
+
+async def test_what_is_made_to_do_harm():
+    """Any byte of the content is changed, behind good checksums."""
+    async with recording() as (path, _):
+        with open(path, "rb") as file:
+            frames = contents(file.read())
+        with open(path, "wb") as file:
+            file.write(b"".join(map(frame, frames)))
+        check(await play_hostile(path) == "played", "as it is")
+        chance = random.Random(3)
+        ends = collections.Counter()
+        for _ in range(20):
+            bad = [bytearray(each) for each in frames]
+            for _ in range(chance.choice((1, 5, 50))):
+                which = chance.choice(bad)
+                which[chance.randrange(len(which))] = chance.randrange(256)
+            with open(path, "wb") as file:
+                file.write(b"".join(map(frame, bad)))
+            ends[await play_hostile(path)] += 1
+        check(len(ends) == 2, f"some of each: {ends}")
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(run_side_by_side(tests_of(globals()))))
