@@ -35,6 +35,7 @@ BASE_LIBS = -lbearssl -pthread
 TOOL_MODULES = inih jansson ncursesw libcares libmicrohttpd openssl \
 	libzstd
 SANDBOX_MODULES = libsoup-3.0 jansson gnutls sqlite3 libzstd
+GATEWAY_MODULES = $(TOOL_MODULES) libnats glib-2.0
 TEST_MODULES = cmocka jansson libcares openssl libzstd
 PRIMITIVES_MODULES = libcrypto
 BENCH_MODULES = simdjson RapidJSON libcjson jansson libwebsockets openssl
@@ -45,6 +46,9 @@ flags = $(BASE_CPPFLAGS) $(strip \
 		$(call system,$(SANDBOX_MODULES)), \
 	$(if $(filter examples/mini-stream/%,$(1)),-std=gnu11 $(TOOL_LIMITS) \
 		-Iport/proxy -Iport/openssl $(call system,$(TOOL_MODULES)), \
+	$(if $(filter examples/gateway/%,$(1)),-std=gnu11 $(TOOL_LIMITS) \
+		-Iexamples/mini-stream -Iport/proxy -Iport/openssl \
+		$(call system,$(GATEWAY_MODULES)), \
 	$(if $(filter test/bench/%,$(1)), \
 		$(if $(filter %.cc,$(1)),-std=c++17,-std=gnu11) -Itest/lib \
 		-Iport/openssl \
@@ -57,7 +61,7 @@ flags = $(BASE_CPPFLAGS) $(strip \
 	$(if $(filter test/%,$(1)),-std=gnu11 -Iport/mock -Iport/conform -Iport/proxy \
 		-Iport/openssl -Itest/lib -Iexamples/mini-stream \
 		$(call system,$(TEST_MODULES)), \
-	$(if $(filter examples/%,$(1)),-std=gnu11,-std=c99))))))))))
+	$(if $(filter examples/%,$(1)),-std=gnu11,-std=c99)))))))))))
 options = $(call flags,$<) $(CPPFLAGS) $(WARNINGS) $(CFLAGS) -MMD -MP
 compile = $(CC) $(options)
 
@@ -69,6 +73,7 @@ SANITIZE = -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined \
 TOOL_LIMITS = -DMST_SUBSCRIPTIONS_MAX=1024
 TOOL_SRC = $(wildcard examples/mini-stream/*.c)
 SANDBOX_SRC = $(wildcard examples/sandbox/*.c)
+GATEWAY_SRC = $(wildcard examples/gateway/*.c)
 POSIX_SRC = $(wildcard port/posix/*.c)
 # A program each; what they share is in lib/, see test/README.md.
 TEST_SRC = $(wildcard test/unit/*.c test/session/*.c test/real/*.c)
@@ -84,7 +89,7 @@ HELPER_SRC = $(wildcard test/lib/*.c port/mock/*.c port/conform/*.c) \
 	$(PLAYER_SRC) \
 	$(POSIX_SRC) $(PROXY_SRC) $(OPENSSL_SRC) $(PRIMITIVES_SRC) $(CARES_SRC)
 ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
-	$(sort $(HELPER_SRC)) $(TEST_SRC) \
+	$(GATEWAY_SRC) $(sort $(HELPER_SRC)) $(TEST_SRC) \
 	$(wildcard test/bench/*.c test/fuzz/*.c test/size/*.c)
 ALL_HEADERS = $(wildcard *.h port/*/*.h examples/*.h examples/*/*.h \
 	test/*/*.h test/size/*/*.h)
@@ -308,6 +313,16 @@ $(BUILD)/mini-stream: $(patsubst %.c,$(BUILD)/tool/%.o,$(TOOL_SRC) \
 		$(OPENSSL_SRC) $(PRIMITIVES_SRC))
 	$(link) $(BASE_LIBS) $(primitives_libs) $(call libs,$(TOOL_MODULES)) \
 		$(LDLIBS)
+
+# What the gateway takes of the tool's.
+$(BUILD)/tool/libtool.a: $(patsubst %.c,$(BUILD)/tool/%.o,$(TOOL_SRC) \
+	mini_stream.c $(POSIX_SRC) $(PROXY_SRC) $(CARES_SRC) $(OPENSSL_SRC) \
+	$(PRIMITIVES_SRC))
+
+$(BUILD)/mini-stream-gateway: $(GATEWAY_SRC:%.c=$(BUILD)/tool/%.o) \
+		$(BUILD)/tool/libtool.a
+	$(link) $(BASE_LIBS) $(primitives_libs) \
+		$(call libs,$(GATEWAY_MODULES)) $(LDLIBS)
 
 # It reads the tool's recordings.
 $(BUILD)/sandbox: $(SANDBOX_SRC:%.c=$(BUILD)/obj/%.o) \

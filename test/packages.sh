@@ -30,6 +30,9 @@ sandbox  libsqlite3-dev         header:sqlite3.h    keeps the addresses
 sandbox  libzstd-dev            module:libzstd      recordings
 sandbox  glib-networking        none                TLS for libsoup
 sandbox  libnss-myhostname      host:localhost      resolves localhost
+gateway  libnats-dev            module:libnats      speaks to the broker
+gateway  libglib2.0-dev         module:glib-2.0     queues and tables
+broker   nats-server            none                the broker
 install  help2man               command:help2man    makes the manual pages
 docs     doxygen                command:doxygen     makes the pages of the header
 docs     python3                command:python3     reads its comments

@@ -39,6 +39,10 @@ struct out_format {
 };
 extern const struct out_format out_text, out_json, out_csv;
 
+/* The line that out_json made last, with its line feed; without a file it goes
+ * nowhere else. */
+const char *out_json_line(const struct out *out, size_t *len);
+
 struct out {
     const struct out_format *format;
     bool raw; /* nothing is put out here: messages are, by raw.c */

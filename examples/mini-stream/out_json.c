@@ -87,8 +87,17 @@ static void json_end(const struct out *out, json_t *object) {
         json_add("\n", 1, json) != 0) {
         abort(); /* out of memory */
     }
-    fwrite(json->line, 1, json->len, out->file);
+    if (out->file) {
+        fwrite(json->line, 1, json->len, out->file);
+    }
     json_decref(object);
+}
+
+const char *out_json_line(const struct out *out, size_t *len) {
+    const struct json_out *json = out->state;
+
+    *len = json->len;
+    return json->line;
 }
 
 static json_t *json_decimal(struct mst_decimal value, int places) {

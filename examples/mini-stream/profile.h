@@ -38,10 +38,11 @@ void layer_set(struct layer *layer, enum setting setting, const char *value);
 /* Frees all values. */
 void layer_free(struct layer *layer);
 
-/* Reads a profile; a relative path in it counts from its folder. Returns
- * false with a line in error that names file and line. */
-bool profile_read(struct layer *layer, const char *path, char *error,
-                  size_t error_len);
+/* Reads a profile; a relative path in it counts from its folder. shared: other
+ * sections than [service] are somebody else's. Returns false with a line in
+ * error that names file and line. */
+bool profile_read(struct layer *layer, const char *path, bool shared,
+                  char *error, size_t error_len);
 
 /* Reads auth_url and one other URL from a JSON object. Returns false with a
  * line in error that names file, line and column where it can. */

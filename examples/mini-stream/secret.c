@@ -94,6 +94,19 @@ static const char *secret_read(struct secret *secret, int fd) {
     return NULL;
 }
 
+bool secret_check_file(const char *path, char *error, size_t error_len) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const char *problem = fd < 0 ? strerror(errno) : secret_objection(fd);
+
+    if (problem) {
+        snprintf(error, error_len, "secret file %s: %s", path, problem);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return !problem;
+}
+
 bool secret_from_file(struct secret *secret, const char *path, char *error,
                       size_t error_len) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);

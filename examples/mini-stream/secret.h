@@ -28,6 +28,10 @@ int secret_from_env(struct secret *secret, const char *name, char *error,
 bool secret_from_file(struct secret *secret, const char *path, char *error,
                       size_t error_len);
 
+/* Looks at a file that holds a secret but is read by others, in the same way.
+ * Returns false with a line in error. */
+bool secret_check_file(const char *path, char *error, size_t error_len);
+
 void secret_wipe(struct secret *secret);
 
 #endif

@@ -259,7 +259,8 @@ bool settings_resolve(struct settings *settings, struct mst_config *config,
     settings_env(&environment);
     ok = settings_take(settings, &options, "option", error) &&
          settings_take(settings, &environment, "environment", error) &&
-         (!path || (profile_read(&file, path, error, SETTINGS_ERROR_LEN) &&
+         (!path || (profile_read(&file, path, settings->profile_shared, error,
+                                 SETTINGS_ERROR_LEN) &&
                     settings_take(settings, &file, "profile", error))) &&
          settings_complete(settings, error) &&
          settings_secret(settings, secret_option, error) &&

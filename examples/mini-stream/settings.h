@@ -21,6 +21,7 @@ struct settings {
     enum setting url;     /* the one needed beside auth_url, or that itself */
     struct layer options; /* what the options say, then what holds */
     char *profile;        /* of the option, or NULL */
+    bool profile_shared;  /* has other sections as well */
     /* Where each was found: "option", "environment", "profile", "endpoints" or
      * NULL; the profile's path, or NULL; and where the secret was: a variable's
      * name or a path, borrowed, or NULL. */

@@ -1,0 +1,175 @@
+/*
+ * What a gateway finds or makes at the broker.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "broker_setup.h"
+
+#include <glib.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NS_PER_S INT64_C(1000000000)
+#define NS_PER_MS INT64_C(1000000)
+#define DAY_NS (86400 * NS_PER_S)
+#define MB INT64_C(1000000)
+
+/* The third word of a subject is the market, or the gateway. */
+static const struct stream {
+    const char *word; /* the second one of its subjects */
+    int64_t age_ns;   /* older messages go */
+    int64_t each;     /* messages kept of a subject, or -1 */
+    int64_t mb;       /* that it may take, or 0: as configured */
+} streams[BROKER_STREAMS] = {
+    [BROKER_BOOK] = {"book", 600 * NS_PER_S, 100000, 4000},
+    [BROKER_TOP] = {"top", DAY_NS, 1, 100},
+    [BROKER_EXECUTION] = {"execution", 7 * DAY_NS, -1, 0},
+    [BROKER_NOTE] = {"note", 7 * DAY_NS, -1, 100},
+};
+
+natsOptions *broker_options(const struct broker_config *config,
+                            natsConnectionHandler lost, void *context) {
+    natsOptions *options = NULL;
+    gchar **servers = g_strsplit(config->url, ",", 0);
+    natsStatus status = natsOptions_Create(&options);
+
+#define TRY(call) status = status == NATS_OK ? (call) : status
+    TRY(natsOptions_SetServers(options, (const char **)servers,
+                               (int)g_strv_length(servers)));
+    TRY(natsOptions_SetName(options, config->gateway));
+    TRY(natsOptions_SetTimeout(options, 2000));
+    TRY(natsOptions_SetPingInterval(options, 5000));
+    TRY(natsOptions_SetMaxPingsOut(options, 2));
+    TRY(natsOptions_SetAllowReconnect(options, false));
+    TRY(natsOptions_SetClosedCB(options, lost, context));
+    if (config->user) {
+        TRY(natsOptions_SetUserInfo(options, config->user, config->password));
+    }
+    if (config->credentials) {
+        TRY(natsOptions_SetUserCredentialsFromFiles(options,
+                                                    config->credentials, NULL));
+    }
+    if (config->ca) {
+        TRY(natsOptions_SetSecure(options, true));
+        TRY(natsOptions_LoadCATrustedCertificates(options, config->ca));
+    }
+    if (config->certificate) {
+        TRY(natsOptions_LoadCertificatesChain(options, config->certificate,
+                                              config->key));
+    }
+#undef TRY
+    g_strfreev(servers);
+    if (status != NATS_OK) {
+        natsOptions_Destroy(options);
+        return NULL;
+    }
+    return options;
+}
+
+/* Makes a stream, or looks at the one that is there. */
+static bool setup_stream(jsCtx *js, const struct broker_config *config,
+                         const struct stream *stream, char *why,
+                         size_t why_len) {
+    char subject[SUBJECT_LEN], name[SUBJECT_LEN];
+    const char *subjects[] = {subject};
+    jsStreamConfig wanted;
+    jsStreamInfo *info = NULL;
+    jsErrCode error = 0;
+    natsStatus status;
+    bool good;
+
+    snprintf(subject, sizeof subject, "%s.%s.*", config->prefix, stream->word);
+    snprintf(name, sizeof name, "%s_%s", config->prefix, stream->word);
+    jsStreamConfig_Init(&wanted);
+    wanted.Name = name;
+    wanted.Subjects = subjects;
+    wanted.SubjectsLen = 1;
+    wanted.MaxAge = stream->age_ns;
+    wanted.MaxMsgsPerSubject = stream->each;
+    wanted.MaxBytes = (stream->mb ? stream->mb : config->store_mb) * MB;
+    wanted.Storage = js_FileStorage;
+    wanted.Discard = js_DiscardOld;
+    wanted.Duplicates = config->duplicates_s * NS_PER_S;
+    wanted.AllowDirect = true;
+    status = js_GetStreamInfo(&info, js, name, NULL, &error);
+    if (status == NATS_NOT_FOUND) {
+        status = js_AddStream(&info, js, &wanted, NULL, &error);
+    }
+    good = status == NATS_OK;
+    if (!good) {
+        snprintf(why, why_len, "%s: %s (%d)", name, natsStatus_GetText(status),
+                 (int)error);
+    } else if (info->Config->Duplicates < wanted.Duplicates) {
+        snprintf(why, why_len,
+                 "%s remembers messages for %d s only, the configuration says "
+                 "%u s",
+                 name, (int)(info->Config->Duplicates / NS_PER_S),
+                 config->duplicates_s);
+        good = false;
+    }
+    jsStreamInfo_Destroy(info);
+    return good;
+}
+
+/* Opens a bucket, or makes it. */
+static bool setup_bucket(jsCtx *js, const struct broker_config *config,
+                         const char *word, int64_t ttl_ns, kvStore **store,
+                         char *why, size_t why_len) {
+    char name[SUBJECT_LEN];
+    kvConfig wanted;
+    natsStatus status;
+
+    if (*store) {
+        return true;
+    }
+    snprintf(name, sizeof name, "%s_%s", config->prefix, word);
+    kvConfig_Init(&wanted);
+    wanted.Bucket = name;
+    wanted.History = 1;
+    wanted.TTL = ttl_ns;
+    wanted.StorageType = js_FileStorage;
+    status = js_KeyValue(store, js, name);
+    if (status == NATS_NOT_FOUND) {
+        status = js_CreateKeyValue(store, js, &wanted);
+    }
+    if (status != NATS_OK) {
+        snprintf(why, why_len, "bucket %s: %s", name,
+                 natsStatus_GetText(status));
+    }
+    return status == NATS_OK;
+}
+
+bool broker_setup(jsCtx *js, const struct broker_config *config,
+                  kvStore **lease, kvStore **gateways, char *why,
+                  size_t why_len) {
+    kvStore *last = NULL;
+    bool good = true;
+
+    for (int i = 0; good && i < BROKER_STREAMS; ++i) {
+        good = setup_stream(js, config, &streams[i], why, why_len);
+    }
+    good =
+        good &&
+        setup_bucket(js, config, "lease", (int64_t)config->lease_ms * NS_PER_MS,
+                     lease, why, why_len) &&
+        setup_bucket(js, config, "gateways", 0, gateways, why, why_len) &&
+        setup_bucket(js, config, "last", 0, &last, why, why_len);
+    kvStore_Destroy(last);
+    return good;
+}
+
+void broker_stream_of(const struct broker_config *config, const char *subject,
+                      char name[SUBJECT_LEN]) {
+    const char *word = subject + strlen(config->prefix) + 1;
+
+    snprintf(name, SUBJECT_LEN, "%s_%.*s", config->prefix,
+             (int)strcspn(word, "."), word);
+}
+
+uint64_t broker_epoch_of(const char *text, size_t len) {
+    static const char head[] = "{\"epoch\":";
+
+    return text && len > sizeof head && memcmp(text, head, sizeof head - 1) == 0
+               ? g_ascii_strtoull(text + sizeof head - 1, NULL, 10)
+               : 0;
+}

@@ -1,0 +1,36 @@
+/*
+ * What a gateway finds or makes at the broker: how it connects, its streams and
+ * its buckets.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef BROKER_SETUP_H
+#define BROKER_SETUP_H
+
+#include <nats/nats.h>
+
+#include "broker.h"
+#include "subject.h"
+
+/* The key of the lease in its bucket. */
+#define BROKER_LEASE_KEY "holder"
+
+/* Options of a connection, or NULL. It does not reconnect by itself: what it
+ * holds back would go out later, when it is repeated without a mark. */
+natsOptions *broker_options(const struct broker_config *config,
+                            natsConnectionHandler lost, void *context);
+
+/* Makes the streams and buckets that are not there. Those that are stay as they
+ * are, but where that cannot do, which fails. Returns false with the reason. */
+bool broker_setup(jsCtx *js, const struct broker_config *config,
+                  kvStore **lease, kvStore **gateways, char *why,
+                  size_t why_len);
+
+/* Writes the name of the stream that a subject is in. */
+void broker_stream_of(const struct broker_config *config, const char *subject,
+                      char name[SUBJECT_LEN]);
+
+/* The epoch that a stored message names, or 0. */
+uint64_t broker_epoch_of(const char *text, size_t len);
+
+#endif

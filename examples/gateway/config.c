@@ -1,0 +1,271 @@
+/*
+ * The gateway's configuration: one INI file.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exits.h"
+#include "inifile.h"
+#include "subject.h"
+
+#define PASSWORD_KEY "password_file"
+
+struct reader {
+    struct config *config;
+    const char *path;
+    GHashTable *known; /* "[section] key" that came */
+    GPtrArray *texts, *arguments;
+};
+
+/* Keeps a text for as long as the configuration lives. */
+static char *reader_keep(struct reader *reader, char *text) {
+    g_ptr_array_add(reader->texts, text);
+    return text;
+}
+
+/* Keys whose values are texts: where each goes. */
+static const struct {
+    const char *section, *key;
+    size_t offset; /* in struct broker_config */
+    enum { TEXT_WORD, TEXT_ANY, TEXT_PATH, TEXT_SECRET } kind;
+} texts[] = {
+    {"gateway", "name", offsetof(struct broker_config, gateway), TEXT_WORD},
+    {"broker", "url", offsetof(struct broker_config, url), TEXT_ANY},
+    {"broker", "prefix", offsetof(struct broker_config, prefix), TEXT_WORD},
+    {"broker", "user", offsetof(struct broker_config, user), TEXT_ANY},
+    {"broker", "credentials", offsetof(struct broker_config, credentials),
+     TEXT_SECRET},
+    {"broker", "ca", offsetof(struct broker_config, ca), TEXT_PATH},
+    {"broker", "certificate", offsetof(struct broker_config, certificate),
+     TEXT_PATH},
+    {"broker", "key", offsetof(struct broker_config, key), TEXT_SECRET},
+};
+
+/* And those whose values are numbers. */
+static const struct {
+    const char *section, *key;
+    size_t offset; /* in struct publish_config */
+    unsigned min, max;
+} numbers[] = {
+    {"gateway", "lease_ms", offsetof(struct publish_config, broker.lease_ms),
+     500, 600000},
+    {"gateway", "duplicates_s",
+     offsetof(struct publish_config, broker.duplicates_s), 60, 86400},
+    {"gateway", "store_mb", offsetof(struct publish_config, broker.store_mb), 1,
+     1000000},
+    {"gateway", "answers", offsetof(struct publish_config, broker.answers), 0,
+     10000},
+    {"gateway", "last_book_ms", offsetof(struct publish_config, last_book_ms),
+     1000, 3600000},
+    {"gateway", "queue", offsetof(struct publish_config, queue), 16, 10000000},
+};
+
+static bool reader_text(struct reader *reader, size_t i, const char *value,
+                        char *what) {
+    char **where = (char **)(void *)((char *)&reader->config->publish.broker +
+                                     texts[i].offset);
+
+    if (texts[i].kind == TEXT_WORD && !subject_is_plain(value)) {
+        snprintf(what, INIFILE_WHAT_LEN,
+                 "%s has 1 to %d letters, digits, '-' and '_', which '%s' is "
+                 "not",
+                 texts[i].key, SUBJECT_PREFIX_MAX, value);
+        return false;
+    }
+    *where = reader_keep(reader, texts[i].kind >= TEXT_PATH
+                                     ? inifile_path(reader->path, value)
+                                     : g_strdup(value));
+    return texts[i].kind != TEXT_SECRET ||
+           secret_check_file(*where, what, INIFILE_WHAT_LEN);
+}
+
+static bool reader_number(struct reader *reader, size_t i, const char *value,
+                          char *what) {
+    gint64 number;
+    char *end;
+
+    errno = 0;
+    number = g_ascii_strtoll(value, &end, 10);
+    if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 ||
+        number < numbers[i].min || number > numbers[i].max) {
+        snprintf(what, INIFILE_WHAT_LEN,
+                 "%s is a whole number from %u to %u, not %s", numbers[i].key,
+                 numbers[i].min, numbers[i].max, value);
+        return false;
+    }
+    *(unsigned *)(void *)((char *)&reader->config->publish +
+                          numbers[i].offset) = (unsigned)number;
+    return true;
+}
+
+/* What `mini-stream stream` has as an option. */
+static bool reader_stream(struct reader *reader, const char *key,
+                          const char *value, char *what) {
+    gchar **words;
+
+    if (strcmp(key, "markets") == 0) {
+        words = g_strsplit_set(value, " \t,", 0);
+        for (gchar **word = words; *word; ++word) {
+            if (**word != '\0') {
+                g_ptr_array_add(reader->arguments,
+                                reader_keep(reader, g_strdup(*word)));
+            }
+        }
+        g_strfreev(words);
+    } else if (strcmp(value, "yes") == 0) {
+        g_ptr_array_add(reader->arguments,
+                        reader_keep(reader, g_strdup_printf("--%s", key)));
+    } else if (strcmp(key, "profile") == 0 || strcmp(key, "help") == 0) {
+        snprintf(what, INIFILE_WHAT_LEN, "%s has no place here", key);
+        return false;
+    } else if (strcmp(value, "no") != 0) {
+        g_ptr_array_add(
+            reader->arguments,
+            reader_keep(reader, g_strdup_printf("--%s=%s", key, value)));
+    }
+    return true;
+}
+
+static bool reader_value(void *context, const char *section, const char *name,
+                         const char *value, char what[INIFILE_WHAT_LEN]) {
+    struct reader *reader = context;
+    bool many = strcmp(section, "stream") == 0 &&
+                (strcmp(name, "markets") == 0 || strcmp(name, "set") == 0);
+
+    if (strcmp(section, "service") == 0) {
+        return true; /* the profile's: read by settings.c */
+    }
+    if (!g_hash_table_add(reader->known,
+                          g_strdup_printf("[%s] %s", section, name)) &&
+        !many) {
+        snprintf(what, INIFILE_WHAT_LEN, "set twice: %s", name);
+        return false;
+    }
+    if (strcmp(section, "stream") == 0) {
+        return reader_stream(reader, name, value, what);
+    }
+    if (strcmp(section, "broker") == 0 && strcmp(name, PASSWORD_KEY) == 0) {
+        struct config *config = reader->config;
+        char *path = reader_keep(reader, inifile_path(reader->path, value));
+
+        config->publish.broker.password = config->password.text;
+        return secret_from_file(&config->password, path, what,
+                                INIFILE_WHAT_LEN);
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); ++i) {
+        if (strcmp(section, texts[i].section) == 0 &&
+            strcmp(name, texts[i].key) == 0) {
+            return reader_text(reader, i, value, what);
+        }
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(numbers); ++i) {
+        if (strcmp(section, numbers[i].section) == 0 &&
+            strcmp(name, numbers[i].key) == 0) {
+            return reader_number(reader, i, value, what);
+        }
+    }
+    snprintf(what, INIFILE_WHAT_LEN, "unknown: %s in section [%s]", name,
+             section);
+    return false;
+}
+
+/* What no single key shows. */
+static const char *config_objection(const struct broker_config *broker) {
+    if (!broker->gateway) {
+        return "[gateway] has no name";
+    }
+    if (!broker->user != !broker->password) {
+        return "[broker] user and " PASSWORD_KEY " belong together";
+    }
+    if (!broker->certificate != !broker->key) {
+        return "[broker] certificate and key belong together";
+    }
+    if (broker->certificate && !broker->ca) {
+        return "[broker] certificate has no ca";
+    }
+    if ((broker->password || broker->credentials) && !broker->ca &&
+        !strstr(broker->url, "://127.0.0.1") &&
+        !strstr(broker->url, "://localhost")) {
+        return "[broker] a password or credentials go over TLS only: ca is "
+               "missing";
+    }
+    return NULL;
+}
+
+static _Noreturn void config_fail(const char *what) {
+    fprintf(stderr, "mini-stream-gateway: %s\n", what);
+    exit(EXITS_CONFIG);
+}
+
+static error_t config_parse(int key, char *arg, struct argp_state *state) {
+    struct config *config = state->input;
+
+    (void)arg;
+    if (key == ARGP_KEY_INIT) {
+        state->child_inputs[0] = &config->options;
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+void config_read(struct config *config, const char *path) {
+    static const struct argp_child children[] = {{&options_argp, 0, NULL, 0},
+                                                 {0}};
+    static const struct argp argp = {.parser = config_parse,
+                                     .children = children};
+    struct reader reader = {
+        config, path,
+        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
+        g_ptr_array_new(), g_ptr_array_new()};
+    char error[SETTINGS_ERROR_LEN] = "";
+    const char *objection;
+
+    *config =
+        (struct config){.publish = {.broker = {.url = "nats://127.0.0.1:4222",
+                                               .prefix = "mst",
+                                               .lease_ms = 3000,
+                                               .duplicates_s = 120,
+                                               .store_mb = 1000,
+                                               .answers = 100},
+                                    .queue = 100000,
+                                    .last_book_ms = 5000}};
+    g_ptr_array_add(reader.arguments, reader_keep(&reader, g_strdup(path)));
+    if (!inifile_read(path, "configuration", reader_value, &reader, error,
+                      sizeof error)) {
+        config_fail(error);
+    }
+    objection = config_objection(&config->publish.broker);
+    if (objection) {
+        snprintf(error, sizeof error, "%s: %s", path, objection);
+        config_fail(error);
+    }
+    g_hash_table_destroy(reader.known);
+    config->argument_count = reader.arguments->len;
+    g_ptr_array_add(reader.arguments, NULL);
+    config->arguments = (char **)g_ptr_array_free(reader.arguments, FALSE);
+    config->text_count = reader.texts->len;
+    config->texts = (char **)g_ptr_array_free(reader.texts, FALSE);
+
+    options_begin(&config->options);
+    config->options.settings.profile = config->texts[0];
+    config->options.settings.profile_shared = true;
+    argp_parse(&argp, (int)config->argument_count, config->arguments,
+               ARGP_NO_HELP, NULL, config);
+}
+
+void config_free(struct config *config) {
+    options_free(&config->options);
+    secret_wipe(&config->password);
+    for (size_t i = 0; i < config->text_count; ++i) {
+        free(config->texts[i]);
+    }
+    free(config->texts);
+    free(config->arguments);
+}

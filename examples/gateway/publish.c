@@ -1,0 +1,430 @@
+/*
+ * The output of a gateway's run.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "publish.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "exits.h"
+#include "subject.h"
+
+#define TICK_NS UINT64_C(1000000000)
+#define NS_PER_MS 1000000
+
+#define OWN_ID_LEN (SUBJECT_PREFIX_MAX + 48)
+
+/* How long the end waits for the broker. */
+#define END_MS 5000
+
+static struct publish *publish_of(const struct out *out) {
+    return out->state;
+}
+
+/* What makes lines, at the moment of the output. */
+static struct out *publish_json(struct publish *publish) {
+    publish->json.sequence = publish->out->sequence;
+    publish->json.now_ns = publish->out->now_ns;
+    return &publish->json;
+}
+
+/* Keeps a line for a subject, if there is room. */
+static bool publish_line(struct publish *publish, const char *subject,
+                         const char *id, uint64_t received_ns, bool repeat,
+                         const char *line, size_t len) {
+    if (!keep_has_room(&publish->keep)) {
+        return false;
+    }
+    keep_add(&publish->keep, subject, id, line, len, received_ns, repeat);
+    return true;
+}
+
+/* Writes the identifier of what no other gateway says. */
+static void publish_own_id(const struct publish *publish, char id[OWN_ID_LEN]) {
+    snprintf(id, OWN_ID_LEN, "%s|%" PRId64 "|%" PRIu64,
+             publish->config->broker.gateway, publish->start_us,
+             publish->keep.next);
+}
+
+/* Keeps the line that was made last, which no other gateway says. */
+static bool publish_own(struct publish *publish, const char *subject,
+                        uint64_t received_ns) {
+    char id[OWN_ID_LEN];
+    size_t len;
+    const char *line = out_json_line(&publish->json, &len);
+
+    publish_own_id(publish, id);
+    return publish_line(publish, subject, id, received_ns, true, line, len);
+}
+
+static void publish_note(struct publish *publish) {
+    publish->notes_lost +=
+        !publish_own(publish, publish->note, publish->out->now_ns);
+}
+
+static struct publish_market *
+publish_market(struct publish *publish, const struct board_market *market) {
+    return &publish->markets[market - publish->out->board->markets];
+}
+
+/* Tells which executions found no room. */
+static void publish_lost(struct publish *publish,
+                         const struct board_market *board_market) {
+    struct publish_market *market = publish_market(publish, board_market);
+    char from[MST_TIME_TEXT_LEN], to[MST_TIME_TEXT_LEN], now[MST_TIME_TEXT_LEN],
+        id[OWN_ID_LEN];
+    json_t *object;
+    char *line;
+
+    if (market->lost == 0 || !keep_has_room(&publish->keep)) {
+        return;
+    }
+    text_time_ns(market->lost_from_ns, from);
+    text_time_ns(market->lost_to_ns, to);
+    text_time_ns(out_wall(publish->out, publish->out->now_ns), now);
+    object = json_pack("{sisIsssssssssIssss}", "v", OUT_VERSION, "sequence",
+                       (json_int_t)publish->out->sequence, "type", "lost",
+                       "received", now, "channel",
+                       mst_channel_name(MST_EXECUTION_DATA), "market",
+                       board_market->name, "count", (json_int_t)market->lost,
+                       "from", from, "to", to);
+    line = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    if (!line) {
+        abort(); /* out of memory */
+    }
+    json_decref(object);
+    publish_own_id(publish, id);
+    /* With a place for the line feed that keep_add() expects. */
+    (void)publish_line(publish, market->subject, id, market->lost_received_ns,
+                       true, line, strlen(line) + 1);
+    free(line);
+    market->lost = 0;
+}
+
+static void publish_execution(struct publish *publish,
+                              const struct mst_event *event,
+                              const struct board_market *board_market) {
+    struct publish_market *market = publish_market(publish, board_market);
+    int64_t time_ns = event->as.execution.time_ns;
+    char id[EXECUTION_ID_LEN];
+    const char *line;
+    size_t len;
+
+    execution_id(&publish->executions, event, id);
+    publish_lost(publish, board_market);
+    out_json.data(publish_json(publish), event, board_market);
+    line = out_json_line(&publish->json, &len);
+    if (publish_line(publish, market->subject, id, event->received_ns,
+                     event->as.execution.repeat, line, len)) {
+        return;
+    }
+    if (market->lost == 0) {
+        market->lost_from_ns = market->lost_to_ns = time_ns;
+        market->lost_received_ns = event->received_ns;
+    }
+    if (time_ns < market->lost_from_ns) {
+        market->lost_from_ns = time_ns;
+    }
+    if (time_ns > market->lost_to_ns) {
+        market->lost_to_ns = time_ns;
+    }
+    market->lost++;
+    publish->lost++;
+}
+
+static bool publish_open(struct out *out) {
+    return out->state != NULL;
+}
+
+static void publish_start(struct out *out) {
+    struct publish *publish = publish_of(out);
+
+    out_json.begin(publish_json(publish));
+    publish_note(publish);
+}
+
+static void publish_data(struct out *out, const struct mst_event *event,
+                         const struct board_market *market) {
+    struct publish *publish = publish_of(out);
+
+    switch (event->type) {
+    case MST_EVENT_PART:
+        lane_data(&publish->lanes,
+                  lanes_find(&publish->lanes, market, MST_MARKET_DATA), event);
+        break;
+    case MST_EVENT_TOP:
+        lane_data(&publish->lanes,
+                  lanes_find(&publish->lanes, market, MST_TOP_OF_BOOK), event);
+        break;
+    default: publish_execution(publish, event, market); break;
+    }
+}
+
+static void publish_other(struct out *out, const struct mst_event *event) {
+    struct publish *publish = publish_of(out);
+
+    if (event->type != MST_EVENT_HEARTBEAT) {
+        out_json.note(publish_json(publish), event);
+        publish_note(publish);
+    }
+}
+
+static void publish_book(struct out *out, const struct board_market *market) {
+    struct publish *publish = publish_of(out);
+
+    lane_book(&publish->lanes,
+              lanes_find(&publish->lanes, market, MST_MARKET_DATA));
+}
+
+/* Executions may be missing from a time on: up to this moment, when they are
+ * subscribed. */
+static void publish_gap(struct out *out,
+                        const struct board_market *board_market,
+                        enum mst_channel channel, uint64_t ms) {
+    struct publish *publish = publish_of(out);
+    struct publish_market *market = publish_market(publish, board_market);
+    int64_t since_ns = out_wall(out, out->now_ns) - (int64_t)ms * NS_PER_MS;
+
+    if (channel != MST_EXECUTION_DATA) {
+        out_json.gap(publish_json(publish), board_market, channel, ms);
+        publish_note(publish);
+        return;
+    }
+    if (market->seen_ns > 0) { /* since before this start */
+        int64_t now_ns = out_wall(out, out->now_ns);
+
+        since_ns = market->seen_ns;
+        ms =
+            now_ns > since_ns ? (uint64_t)((now_ns - since_ns) / NS_PER_MS) : 0;
+        market->seen_ns = 0;
+    }
+    out_json.gap(publish_json(publish), board_market, channel, ms);
+    if (!publish_own(publish, market->subject, out->now_ns)) {
+        if (market->lost == 0) {
+            market->lost_from_ns = since_ns;
+            market->lost_received_ns = out->now_ns;
+        }
+        market->lost_to_ns = out_wall(out, out->now_ns);
+        market->lost++; /* of whatever came in that time */
+    }
+}
+
+static void publish_sample(struct out *out, const struct board_market *market) {
+    (void)out; /* lanes say what there is of a book */
+    (void)market;
+}
+
+static void publish_stop(struct out *out, int status,
+                         const struct mst_stats *stats) {
+    struct publish *publish = publish_of(out);
+
+    out_json.end(publish_json(publish), status, stats);
+    publish_note(publish);
+}
+
+static void publish_free(struct out *out) {
+    (void)out; /* publish_end() has done it */
+}
+
+const struct out_format publish_format = {
+    .name = "publish",
+    .open = publish_open,
+    .begin = publish_start,
+    .data = publish_data,
+    .note = publish_other,
+    .book = publish_book,
+    .gap = publish_gap,
+    .sample = publish_sample,
+    .end = publish_stop,
+    .free = publish_free,
+};
+
+int publish_begin(struct publish *publish, const struct publish_config *config,
+                  struct out *out) {
+    const struct broker_config *broker = &config->broker;
+    struct board *board = out->board;
+    char token[SUBJECT_TOKEN_LEN];
+
+    publish->config = config;
+    publish->out = out;
+    publish->json = *out;
+    publish->json.file = NULL;
+    publish->start_us = g_get_real_time();
+    if (!out_json.open(&publish->json)) {
+        fputs("gateway: out of memory\n", stderr);
+        return EXITS_LOCAL;
+    }
+    publish->broker = broker_begin(broker);
+    publish->note =
+        g_strdup_printf("%s.note.%s", broker->prefix, broker->gateway);
+    publish->markets = g_new0(struct publish_market, board->market_count + 1);
+    publish->tokens =
+        g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (size_t i = 0; i < board->market_count; ++i) {
+        subject_encode(board->markets[i].name, token);
+        publish->markets[i].subject =
+            g_strdup_printf("%s.execution.%s", broker->prefix, token);
+        g_hash_table_insert(publish->tokens, g_strdup(token),
+                            &board->markets[i]);
+    }
+    lanes_begin(&publish->lanes, publish->broker, out, broker->prefix,
+                (uint64_t)config->last_book_ms * NS_PER_MS);
+    publish->lanes.json.state = publish->json.state;
+    keep_begin(&publish->keep, publish->broker, broker->gateway, config->queue,
+               broker->duplicates_s);
+    executions_begin(&publish->executions);
+    return EXITS_OK;
+}
+
+/* What this gateway has seen before it was started: from then on to when a
+ * market's executions are subscribed they may be missing. */
+static void publish_seen(struct publish *publish, int64_t seen_ns) {
+    struct board *board = publish->out->board;
+
+    publish->seen_known = true;
+    for (size_t i = 0; seen_ns > 0 && i < board->market_count; ++i) {
+        struct board_market *market = &board->markets[i];
+
+        publish->markets[i].seen_ns = seen_ns;
+        if (market->confirmed[MST_EXECUTION_DATA].ns == 0) {
+            market->missing_ns[MST_EXECUTION_DATA] = 1; /* told once it is */
+        } else {
+            publish_gap(publish->out, market, MST_EXECUTION_DATA, 0);
+        }
+    }
+}
+
+static void publish_asked(struct publish *publish,
+                          const struct broker_report *report) {
+    const struct board_market *market =
+        g_hash_table_lookup(publish->tokens, report->market);
+
+    if (market) {
+        publish->answers++;
+        lane_answer(&publish->lanes,
+                    lanes_find(&publish->lanes, market, MST_MARKET_DATA),
+                    report->reply);
+    }
+}
+
+/* Up to when all executions of a market are stored, or told to be missing, as
+ * Unix ns: what a next start begins with. */
+static int64_t publish_seen_of(const struct publish *publish, size_t i) {
+    const struct board_market *market = &publish->out->board->markets[i];
+    const struct publish_market *mine = &publish->markets[i];
+    uint64_t missing_ns = market->missing_ns[MST_EXECUTION_DATA];
+    uint64_t since_ns = publish->out->now_ns;
+
+    if (market->refused[MST_EXECUTION_DATA][0] != '\0') {
+        return INT64_MAX;
+    }
+    if (mine->seen_ns > 0) {
+        return mine->seen_ns;
+    }
+    if (market->confirmed[MST_EXECUTION_DATA].ns == 0) {
+        return publish->start_us * 1000;
+    }
+    if (mine->lost > 0 && mine->lost_received_ns < since_ns) {
+        since_ns = mine->lost_received_ns;
+    }
+    if (missing_ns > 0 && missing_ns < since_ns) {
+        since_ns = missing_ns;
+    }
+    return out_wall(publish->out, since_ns);
+}
+
+/* Says so. */
+static void publish_say_seen(struct publish *publish) {
+    struct board *board = publish->out->board;
+    uint64_t oldest_ns = keep_oldest_ns(&publish->keep);
+    int64_t seen_ns = out_wall(publish->out, oldest_ns < publish->out->now_ns
+                                                 ? oldest_ns
+                                                 : publish->out->now_ns);
+    char text[32];
+
+    if (!publish->seen_known || !board_wants(board, MST_EXECUTION_DATA)) {
+        return;
+    }
+    for (size_t i = 0; i < board->market_count; ++i) {
+        int64_t market_ns = publish_seen_of(publish, i);
+
+        seen_ns = market_ns < seen_ns ? market_ns : seen_ns;
+    }
+    snprintf(text, sizeof text, "%" PRId64, seen_ns);
+    broker_order(publish->broker,
+                 &(struct broker_order){.kind = BROKER_SEEN,
+                                        .body = text,
+                                        .body_len = strlen(text)});
+}
+
+static void publish_report(struct publish *publish,
+                           const struct broker_report *report) {
+    switch (report->kind) {
+    case BROKER_SEEN_WAS: publish_seen(publish, (int64_t)report->epoch); break;
+    case BROKER_ASKED: publish_asked(publish, report); break;
+    case BROKER_KEPT:
+    case BROKER_NOT_KEPT:
+        keep_report(&publish->keep, report, publish->out->now_ns);
+        break;
+    case BROKER_IS_UP:
+    case BROKER_IS_DOWN:
+        keep_report(&publish->keep, report, publish->out->now_ns);
+        lanes_report(&publish->lanes, report);
+        break;
+    default: lanes_report(&publish->lanes, report); break;
+    }
+}
+
+void publish_go_on(struct publish *publish, uint64_t now_ns) {
+    struct broker_report report = {.kind = BROKER_IS_UP};
+
+    while (broker_report(publish->broker, &report)) {
+        publish_report(publish, &report);
+        broker_report_free(&report);
+    }
+    keep_send(&publish->keep, now_ns);
+    lanes_tick(&publish->lanes, now_ns);
+    if (now_ns >= publish->tick_ns) {
+        publish->tick_ns = now_ns + TICK_NS;
+        for (size_t i = 0; i < publish->out->board->market_count; ++i) {
+            publish_lost(publish, &publish->out->board->markets[i]);
+        }
+        publish_say_seen(publish);
+    }
+}
+
+void publish_end(struct publish *publish) {
+    if (!publish->broker) {
+        return;
+    }
+    for (int ms = 0;
+         ms < END_MS && keep_count(&publish->keep) > 0 && publish->keep.up;
+         ms += 10) {
+        publish_go_on(publish, publish->out->now_ns);
+        usleep(10000);
+    }
+    if (keep_count(&publish->keep) > 0) {
+        fprintf(stderr,
+                "gateway %s: %zu messages were not stored: the next start "
+                "tells of the gap\n",
+                publish->config->broker.gateway, keep_count(&publish->keep));
+    }
+    publish_say_seen(publish);
+    broker_end(publish->broker);
+    lanes_end(&publish->lanes);
+    keep_end(&publish->keep);
+    executions_end(&publish->executions);
+    g_hash_table_destroy(publish->tokens);
+    for (size_t i = 0; i < publish->out->board->market_count; ++i) {
+        g_free(publish->markets[i].subject);
+    }
+    g_free(publish->markets);
+    g_free(publish->note);
+    out_json.free(&publish->json);
+}

@@ -1,0 +1,113 @@
+/*
+ * Reads an INI file, with errors that name file and line.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#define _GNU_SOURCE /* asprintf() */
+
+#include "inifile.h"
+
+#include <errno.h>
+#include <ini.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A file being read. inih tells its handler no line number: the reader counts
+ * them. */
+struct inifile {
+    FILE *file;
+    const char *path;
+    inifile_value *take;
+    void *context;
+    int line, bad_line;
+    bool midway; /* inside of a line that is longer than inih's buffer */
+    char *error;
+    size_t error_len;
+};
+
+/* Keeps the first error, and where it was. */
+static void inifile_error(struct inifile *ini, const char *what) {
+    if (ini->bad_line == 0) {
+        ini->bad_line = ini->line;
+        snprintf(ini->error, ini->error_len, "%s:%d: %s", ini->path, ini->line,
+                 what);
+    }
+}
+
+static char *inifile_line(char *text, int len, void *context) {
+    struct inifile *ini = context;
+
+    if (!fgets(text, len, ini->file)) {
+        return NULL;
+    }
+    if (ini->midway) {
+        inifile_error(ini, "line is too long");
+    } else {
+        ++ini->line;
+    }
+    ini->midway = !strchr(text, '\n');
+    return text;
+}
+
+/* inih's handler: 1 for a good line, 0 for a bad one. */
+static int inifile_take(void *context, const char *section, const char *name,
+                        const char *value) {
+    struct inifile *ini = context;
+    char what[INIFILE_WHAT_LEN] = "";
+
+    if (value[0] == '\0') {
+        snprintf(what, sizeof what, "no value for %s", name);
+    }
+    if (what[0] == '\0' &&
+        ini->take(ini->context, section, name, value, what)) {
+        return 1;
+    }
+    inifile_error(ini, what);
+    return 0;
+}
+
+bool inifile_read(const char *path, const char *kind, inifile_value *take,
+                  void *context, char *error, size_t error_len) {
+    struct inifile ini = {.path = path,
+                          .take = take,
+                          .context = context,
+                          .error = error,
+                          .error_len = error_len};
+    int bad_line;
+    int failed;
+
+    ini.file = fopen(path, "re");
+    if (!ini.file) {
+        snprintf(error, error_len, "%s %s: %s", kind, path, strerror(errno));
+        return false;
+    }
+    bad_line = ini_parse_stream(inifile_line, &ini, inifile_take, &ini);
+    failed = ferror(ini.file) ? errno : 0;
+    fclose(ini.file);
+    if (failed || bad_line < 0) {
+        snprintf(error, error_len, "%s %s: %s", kind, path,
+                 failed ? strerror(failed) : "out of memory");
+        return false;
+    }
+    /* inih says only where the first bad line is; why is known here unless
+     * it was the syntax. */
+    if (bad_line > 0 && (ini.bad_line == 0 || bad_line < ini.bad_line)) {
+        ini.bad_line = 0;
+        ini.line = bad_line;
+        inifile_error(&ini, "neither [section] nor key = value");
+    }
+    return ini.bad_line == 0;
+}
+
+char *inifile_path(const char *path, const char *value) {
+    const char *slash = strrchr(path, '/');
+    char *joined;
+
+    if (asprintf(&joined, "%.*s%s",
+                 value[0] != '/' && slash ? (int)(slash + 1 - path) : 0, path,
+                 value) < 0) {
+        abort();
+    }
+    return joined;
+}
