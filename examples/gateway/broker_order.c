@@ -1,0 +1,235 @@
+/*
+ * Orders to the broker, up to their reports.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "broker_private.h"
+#include "broker_setup.h"
+
+/* An order in the queue, and until its report. */
+struct order {
+    enum broker_order_kind kind;
+    uint64_t number, after;
+    const char *subject;
+    char *id, *text;
+    size_t len;
+};
+
+void order_free(struct order *order) {
+    g_free(order->id);
+    g_free(order->text);
+    g_free(order);
+}
+
+/* What came of an order. */
+static void order_tell(struct broker *broker, const struct order *order,
+                       const jsPubAck *ack) {
+    struct broker_report report = {.number = order->number};
+
+    if (order->kind == BROKER_STORE) {
+        report.kind = ack ? BROKER_STORED : BROKER_FAILED;
+        report.sequence = ack ? ack->Sequence : 0;
+    } else if (order->kind == BROKER_KEEP) {
+        report.kind = ack ? BROKER_KEPT : BROKER_NOT_KEPT;
+        report.again = ack && ack->Duplicate;
+    } else {
+        return;
+    }
+    broker_tell(broker, &report);
+}
+
+void on_answer(jsCtx *js, natsMsg *message, jsPubAck *ack, jsPubAckErr *error,
+               void *context) {
+    struct broker *broker = context;
+    struct order *order;
+
+    (void)js;
+    g_mutex_lock(&broker->lock);
+    order = g_hash_table_lookup(broker->under, message);
+    g_hash_table_remove(broker->under, message);
+    if (!ack) {
+        ++broker->stats.failures;
+        broker->stats.conflicts +=
+            error && error->ErrCode == JSStreamWrongLastSequenceErr;
+    }
+    g_mutex_unlock(&broker->lock);
+    if (order) {
+        order_tell(broker, order, ack);
+        order_free(order);
+    }
+    natsMsg_Destroy(message);
+}
+
+/* Hands a message to the library. Returns whether on_answer() will come. */
+static bool broker_publish(struct broker *broker, struct order *order) {
+    char subject[2 * SUBJECT_LEN];
+    jsPubOptions options;
+    natsMsg *message = NULL, *sent;
+    natsStatus status;
+
+    jsPubOptions_Init(&options);
+    options.MaxWait = BROKER_ANSWER_MS;
+    options.MsgId = order->id;
+    if (order->kind == BROKER_STORE) {
+        options.ExpectLastSubjectSeq = order->after;
+        options.ExpectNoMessage = order->after == 0;
+    }
+    if (order->kind == BROKER_PUT) { /* as a bucket keeps its keys */
+        snprintf(subject, sizeof subject, "$KV.%s_last.%s",
+                 broker->config.prefix, order->subject);
+    } else {
+        snprintf(subject, sizeof subject, "%s", order->subject);
+    }
+    status =
+        natsMsg_Create(&message, subject, NULL, order->text, (int)order->len);
+    if (status != NATS_OK) {
+        return false;
+    }
+    g_mutex_lock(&broker->lock);
+    g_hash_table_insert(broker->under, message, order);
+    g_mutex_unlock(&broker->lock);
+    sent = message; /* the library clears what it has taken */
+    status = js_PublishMsgAsync(broker->js, &sent, &options);
+    if (status == NATS_OK) {
+        return true;
+    }
+    g_mutex_lock(&broker->lock);
+    g_hash_table_remove(broker->under, message);
+    g_mutex_unlock(&broker->lock);
+    natsMsg_Destroy(sent);
+    return false;
+}
+
+/* Asks which message of a lane is the last. */
+static void broker_last(struct broker *broker, const struct order *order) {
+    struct broker_report report = {.kind = BROKER_FAILED,
+                                   .number = order->number};
+    natsMsg *message = NULL;
+    char stream[SUBJECT_LEN];
+    jsErrCode error = 0;
+    natsStatus status;
+
+    broker_stream_of(&broker->config, order->subject, stream);
+    status = js_GetLastMsg(&message, broker->js, stream, order->subject, NULL,
+                           &error);
+
+    if (status == NATS_OK) {
+        report.kind = BROKER_LAST_IS;
+        report.sequence = natsMsg_GetSequence(message);
+        report.epoch = broker_epoch_of(natsMsg_GetData(message),
+                                       (size_t)natsMsg_GetDataLength(message));
+    } else if (error == JSNoMessageFoundErr || status == NATS_NOT_FOUND) {
+        report.kind = BROKER_LAST_IS;
+    }
+    natsMsg_Destroy(message);
+    broker_tell(broker, &report);
+}
+
+void order_do(struct broker *broker, struct order *order) {
+    natsStatus status;
+
+    switch (order->kind) {
+    case BROKER_STORE:
+    case BROKER_KEEP:
+    case BROKER_PUT:
+        if (broker->up && broker_publish(broker, order)) {
+            return; /* it is freed by on_answer() */
+        }
+        order_tell(broker, order, NULL);
+        break;
+    case BROKER_LAST:
+        if (broker->up) {
+            broker_last(broker, order);
+        } else {
+            broker_tell(broker,
+                        &(struct broker_report){.kind = BROKER_FAILED,
+                                                .number = order->number});
+        }
+        break;
+    case BROKER_SEEN:
+        status = broker->up ? kvStore_Put(NULL, broker->gateways,
+                                          broker->config.gateway, order->text,
+                                          (int)order->len)
+                            : NATS_OK;
+        if (status != NATS_OK) {
+            broker_count(broker, &broker->stats.failures);
+        }
+        break;
+    case BROKER_ANSWER:
+        if (broker->up) {
+            (void)natsConnection_Publish(broker->connection, order->id,
+                                         order->text, (int)order->len);
+        }
+        break;
+    }
+    order_free(order);
+}
+
+/* Only the holder answers, only into an inbox, and only so often. */
+void on_request(natsConnection *connection, natsSubscription *subscription,
+                natsMsg *message, void *context) {
+    static const char inbox[] = "_INBOX.";
+    struct broker *broker = context;
+    const char *reply = natsMsg_GetReply(message);
+    const char *token = strrchr(natsMsg_GetSubject(message), '.');
+    uint64_t second = (uint64_t)broker_now_ms() / 1000;
+    bool takes;
+
+    (void)connection;
+    (void)subscription;
+    g_mutex_lock(&broker->lock);
+    if (broker->answers_s != second) {
+        broker->answers_s = second;
+        broker->answered = 0;
+    }
+    takes = broker->answered < broker->config.answers;
+    broker->answered += takes;
+    broker->stats.turned += !takes;
+    g_mutex_unlock(&broker->lock);
+    if (takes && token && reply &&
+        strncmp(reply, inbox, sizeof inbox - 1) == 0) {
+        broker_tell(broker,
+                    &(struct broker_report){.kind = BROKER_ASKED,
+                                            .market = g_strdup(token + 1),
+                                            .reply = g_strdup(reply)});
+    }
+    natsMsg_Destroy(message);
+}
+
+void broker_order(struct broker *broker, const struct broker_order *order) {
+    struct order *copy = g_new0(struct order, 1);
+    const char *head = order->head ? order->head : "";
+    size_t head_len = strlen(head);
+
+    copy->kind = order->kind;
+    copy->number = order->number;
+    copy->after = order->after;
+    copy->subject = order->subject;
+    copy->id = g_strdup(order->id);
+    copy->len = head_len + order->body_len;
+    copy->text = g_malloc(copy->len + 1);
+    memcpy(copy->text, head, head_len);
+    memcpy(copy->text + head_len, order->body, order->body_len);
+    copy->text[copy->len] = '\0';
+    g_async_queue_push(broker->orders, copy);
+}
+
+void orders_give_up(struct broker *broker) {
+    GHashTable *under;
+    GHashTableIter at;
+    struct order *order;
+
+    g_mutex_lock(&broker->lock);
+    under = broker->under;
+    broker->under = g_hash_table_new(NULL, NULL);
+    g_mutex_unlock(&broker->lock);
+    g_hash_table_iter_init(&at, under);
+    while (g_hash_table_iter_next(&at, NULL, (gpointer *)&order)) {
+        order_tell(broker, order, NULL);
+        order_free(order);
+    }
+    g_hash_table_destroy(under);
+}

@@ -1,0 +1,81 @@
+/*
+ * What the parts of the broker share: the connection and what stands on it.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#ifndef BROKER_PRIVATE_H
+#define BROKER_PRIVATE_H
+
+#include <glib.h>
+#include <nats/nats.h>
+
+#include "broker.h"
+
+/* How long the broker has for an answer. */
+#define BROKER_ANSWER_MS 3000
+
+struct broker {
+    struct broker_config config;
+    natsConnection *connection;
+    jsCtx *js;
+    kvStore *lease, *gateways;
+    natsSubscription *requests;
+    GThread *thread;
+    GAsyncQueue *orders, *reports;
+    int fd;            /* an eventfd, readable while there are reports */
+    GMutex lock;       /* of what follows, up to the next comment */
+    GHashTable *under; /* natsMsg *: its order, until the broker answers */
+    struct broker_stats stats;
+    uint64_t answers_s, answered; /* requests answered in this second */
+    bool lost;                    /* the connection, says the library */
+    bool ending;
+    /* The thread's alone. */
+    bool up;
+    bool holds;
+    uint64_t revision; /* of the lease's entry, 0: not ours */
+    int64_t renewed_ms, tried_ms;
+    bool seen_told;
+};
+
+int64_t broker_now_ms(void);
+
+/* Says something on standard error. why: or NULL. */
+void broker_say(const struct broker *broker, const char *what, const char *why);
+
+/* Reports; what a report points to goes with it. */
+void broker_tell(struct broker *broker, const struct broker_report *report);
+void broker_tell_kind(struct broker *broker, enum broker_report_kind kind,
+                      uint64_t epoch);
+
+/* Adds one to a count of broker->stats. */
+void broker_count(struct broker *broker, uint64_t *count);
+
+/* broker_order.c: an order, from the caller up to its report. */
+
+struct order;
+
+/* Carries an order out, and frees it sooner or later. */
+void order_do(struct broker *broker, struct order *order);
+void order_free(struct order *order);
+/* Reports that nobody knows what came of the orders that are under way. */
+void orders_give_up(struct broker *broker);
+
+/* Callbacks of the library: the broker has answered, or has not in time;
+ * somebody asks for a snapshot. The context is the broker. */
+void on_answer(jsCtx *js, natsMsg *message, jsPubAck *ack, jsPubAckErr *error,
+               void *context);
+void on_request(natsConnection *connection, natsSubscription *subscription,
+                natsMsg *message, void *context);
+
+/* broker_lease.c */
+
+/* Takes the lease or renews it, if it is time. */
+void lease_go_on(struct broker *broker);
+/* Holds it no longer, whoever has it. */
+void lease_drop(struct broker *broker);
+/* Drops it if it was not renewed in time. */
+void lease_check(struct broker *broker);
+/* Gives it back, so that another gateway need not wait. */
+void lease_return(struct broker *broker);
+
+#endif
