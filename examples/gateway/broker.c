@@ -78,6 +78,18 @@ static bool broker_read_seen(struct broker *broker) {
     return true;
 }
 
+/* Says why it cannot go on, once for each reason. */
+static void broker_complain(struct broker *broker, const char *what,
+                            const char *why) {
+    char *text = g_strdup_printf("%s: %s", what, why);
+
+    if (g_strcmp0(text, broker->complaint) != 0) {
+        broker_say(broker, text, NULL);
+    }
+    g_free(broker->complaint);
+    broker->complaint = text;
+}
+
 /* Opens all that stands on a connection. Returns whether all is there. */
 static bool broker_prepare(struct broker *broker) {
     char why[256] = "", subject[SUBJECT_LEN];
@@ -94,7 +106,7 @@ static bool broker_prepare(struct broker *broker) {
     }
     if (!broker_setup(broker->js, &broker->config, &broker->lease,
                       &broker->gateways, why, sizeof why)) {
-        broker_say(broker, "the streams cannot be used", why);
+        broker_complain(broker, "the streams cannot be used", why);
         return false;
     }
     snprintf(subject, sizeof subject, "%s.snapshot.*", broker->config.prefix);
@@ -111,7 +123,7 @@ static bool broker_connect(struct broker *broker) {
 
     natsOptions_Destroy(options);
     if (status != NATS_OK) {
-        broker_say(broker, "no connection", natsStatus_GetText(status));
+        broker_complain(broker, "no connection", natsStatus_GetText(status));
         return false;
     }
     return broker_prepare(broker);
@@ -159,6 +171,7 @@ static bool broker_check(struct broker *broker) {
     if (broker->up) {
         broker_count(broker, &broker->stats.opens);
         broker_say(broker, "connected", NULL);
+        g_clear_pointer(&broker->complaint, g_free);
         broker_tell_kind(broker, BROKER_IS_UP, 0);
     } else {
         broker_disconnect(broker);
@@ -259,6 +272,7 @@ void broker_end(struct broker *broker) {
     g_async_queue_unref(broker->orders);
     g_async_queue_unref(broker->reports);
     g_mutex_clear(&broker->lock);
+    g_free(broker->complaint);
     close(broker->fd);
     g_free(broker);
 }

@@ -35,6 +35,7 @@ struct broker {
     uint64_t revision; /* of the lease's entry, 0: not ours */
     int64_t renewed_ms, tried_ms;
     bool seen_told;
+    char *complaint; /* that was said last, or NULL */
 };
 
 int64_t broker_now_ms(void);

@@ -147,7 +147,7 @@ static struct mst_event lane_event(const struct lanes *lanes,
     return (struct mst_event){.type = type,
                               .link = (int)lane->market->object,
                               .generation = lanes->out->board->generation,
-                              .received_ns = lanes->out->now_ns,
+                              .received_ns = lane->since_ns,
                               .market = lane->market->name};
 }
 
@@ -270,6 +270,9 @@ void lane_data(struct lanes *lanes, struct lane *lane,
 
     if (lanes->epoch == 0) {
         return; /* it begins with the whole */
+    }
+    if (!lane->due) {
+        lane->since_ns = event->received_ns;
     }
     if (event->type == MST_EVENT_PART) {
         lane->whole |= part->snapshot || lane->book != lane->market->book;

@@ -38,6 +38,7 @@ struct lane {
         LANE_SENT     /* one is under way */
     } phase;
     bool due;          /* there is something to say */
+    uint64_t since_ns; /* monotonic: when the first of it was received */
     uint64_t last;     /* the stream's number of the last message, 0: none */
     uint64_t messages; /* of this epoch: the last one's number */
     uint64_t ever;     /* messages stored */
