@@ -38,7 +38,8 @@ SANDBOX_MODULES = libsoup-3.0 jansson gnutls sqlite3 libzstd
 GATEWAY_MODULES = $(TOOL_MODULES) libnats glib-2.0
 TEST_MODULES = cmocka jansson libcares openssl libzstd
 PRIMITIVES_MODULES = libcrypto
-BENCH_MODULES = simdjson RapidJSON libcjson jansson libwebsockets openssl
+BENCH_MODULES = simdjson RapidJSON libcjson jansson libwebsockets openssl \
+	libnats
 
 # Standard and include directories of each folder, for compiler and linter.
 flags = $(BASE_CPPFLAGS) $(strip \
@@ -119,7 +120,7 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 .SUFFIXES:
 .SECONDARY:
 .PHONY: all packages demo test test-ports test-tools tests year objects lint tidy size bench bench-plot \
-	bench-sandbox \
+	bench-gateway bench-sandbox \
 	count oracle plans fuzz windows windows-programs format help clean
 
 ## The library and the programs: mini-stream, sandbox, the examples (default)
@@ -219,6 +220,12 @@ bench-sandbox:
 	@test/packages.sh build tool sandbox test
 	$(again) $(BUILD)/sandbox
 	@$(PYTHON) test/bench/sandbox.py
+
+## The gateway with 10, 100 and 1,000 markets: processor time, memory, latency
+bench-gateway:
+	@test/packages.sh build tool sandbox gateway broker
+	$(again) all $(BUILD)/mini-stream-gateway $(BUILD)/bench/gateway_reader
+	@$(PYTHON) test/bench/gateway.py
 
 ## Instructions of units of work on an emulated Cortex-M4, and of one on an M3
 count:
@@ -360,6 +367,10 @@ $(foreach kind,obj tool,$(ALL_SRC:%.c=$(BUILD)/$(kind)/%.o)) $(NO_TLS): \
 endif
 
 bench_objects = $(patsubst %,$(BUILD)/bench/obj/test/bench/%.o,$(1))
+$(BUILD)/bench/gateway_reader: $(BUILD)/bench/obj/test/bench/gateway_reader.o \
+		$(LIBRARY)
+	$(link) $(BASE_LIBS) $(call libs,libnats) $(LDLIBS)
+
 BENCH_OURS = $(addprefix $(BUILD)/bench/,decode book live peers scale \
 	client_mini_stream client_alone client_openssl many)
 BENCH = $(BENCH_OURS) $(addprefix $(BUILD)/bench/,server client_beast \

@@ -75,6 +75,7 @@ bench    libsimdjson-dev        module:simdjson     a peer
 bench    libipsec-mb-dev        header:intel-ipsec-mb.h  primitives for TLS
 bench    libssl-dev             module:openssl      and of server and peers
 bench    libwebsockets-dev      header:libwebsockets.h  a peer
+bench    libnats-dev            module:libnats      speaks to the broker
 bench    libwslay-dev           header:wslay/wslay.h  a peer
 bench    node-ws                none                a peer
 bench    jq                     command:jq          writes its lines

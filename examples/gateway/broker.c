@@ -35,6 +35,10 @@ void broker_tell(struct broker *broker, const struct broker_report *report) {
     const uint64_t one = 1;
 
     g_async_queue_push(broker->reports, g_memdup2(report, sizeof *report));
+    if ((report->kind == BROKER_STORED || report->kind == BROKER_KEPT) &&
+        !g_atomic_int_get(&broker->waiting)) {
+        return;
+    }
     (void)!write(broker->fd, &one, sizeof one); /* full is readable as well */
 }
 
@@ -216,6 +220,7 @@ struct broker *broker_begin(const struct broker_config *config) {
     broker->orders = g_async_queue_new();
     broker->reports = g_async_queue_new();
     broker->under = g_hash_table_new(NULL, NULL);
+    g_queue_init(&broker->held);
     g_mutex_init(&broker->lock);
     broker->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     broker->thread = g_thread_new("broker", broker_run, broker);
@@ -224,6 +229,23 @@ struct broker *broker_begin(const struct broker_config *config) {
 
 int broker_fd(const struct broker *broker) {
     return broker->fd;
+}
+
+void broker_flush(struct broker *broker) {
+    struct order *order;
+
+    if (g_queue_is_empty(&broker->held)) {
+        return;
+    }
+    g_async_queue_lock(broker->orders);
+    while ((order = g_queue_pop_head(&broker->held))) {
+        g_async_queue_push_unlocked(broker->orders, order);
+    }
+    g_async_queue_unlock(broker->orders);
+}
+
+void broker_set_waiting(struct broker *broker, bool waiting) {
+    g_atomic_int_set(&broker->waiting, waiting);
 }
 
 bool broker_report(struct broker *broker, struct broker_report *report) {
@@ -256,6 +278,7 @@ void broker_end(struct broker *broker) {
     struct broker_report report;
     struct order *order;
 
+    broker_flush(broker);
     g_mutex_lock(&broker->lock);
     broker->ending = true;
     g_mutex_unlock(&broker->lock);

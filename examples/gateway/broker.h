@@ -96,7 +96,13 @@ struct broker *broker_begin(const struct broker_config *config);
 /* Readable while there are reports. */
 int broker_fd(const struct broker *broker);
 
+/* Gives an order, which waits for broker_flush(). */
 void broker_order(struct broker *broker, const struct broker_order *order);
+/* Sends the thread to work, once for many orders. */
+void broker_flush(struct broker *broker);
+/* Whether reports of what is stored are waited for: if not, they come with the
+ * next one that wakes, or when they are asked for. */
+void broker_set_waiting(struct broker *broker, bool waiting);
 
 /* Takes the next report; false: there is none. broker_report_free() may
  * follow. */

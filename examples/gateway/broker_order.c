@@ -214,7 +214,7 @@ void broker_order(struct broker *broker, const struct broker_order *order) {
     memcpy(copy->text, head, head_len);
     memcpy(copy->text + head_len, order->body, order->body_len);
     copy->text[copy->len] = '\0';
-    g_async_queue_push(broker->orders, copy);
+    g_queue_push_tail(&broker->held, copy);
 }
 
 void orders_give_up(struct broker *broker) {

@@ -22,6 +22,8 @@ struct broker {
     natsSubscription *requests;
     GThread *thread;
     GAsyncQueue *orders, *reports;
+    GQueue held;       /* orders of the caller, not in the queue yet */
+    gint waiting;      /* atomic: broker_set_waiting() */
     int fd;            /* an eventfd, readable while there are reports */
     GMutex lock;       /* of what follows, up to the next comment */
     GHashTable *under; /* natsMsg *: its order, until the broker answers */

@@ -40,6 +40,7 @@ natsOptions *broker_options(const struct broker_config *config,
     TRY(natsOptions_SetTimeout(options, 2000));
     TRY(natsOptions_SetPingInterval(options, 5000));
     TRY(natsOptions_SetMaxPingsOut(options, 2));
+    TRY(natsOptions_SetSendAsap(options, true));
     TRY(natsOptions_SetAllowReconnect(options, false));
     TRY(natsOptions_SetClosedCB(options, lost, context));
     if (config->user) {

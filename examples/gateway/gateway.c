@@ -60,6 +60,7 @@ static void gateway_run(struct gateway *gateway) {
         }
         publish_go_on(&gateway->publish, now_ns);
         if (rc == 0) {
+            publish_flush(&gateway->publish);
             gateway_wait(gateway);
         }
     } while (rc >= 0);

@@ -219,11 +219,17 @@ static void lane_send(struct lanes *lanes, struct lane *lane) {
                                                        .body_len = len - 2});
 }
 
+static void lane_set_waits(struct lanes *lanes, struct lane *lane, bool waits) {
+    lanes->waiting += (size_t)waits - (size_t)lane->waits;
+    lane->waits = waits;
+}
+
 /* Goes on, if there is something to say and it may be said. */
 static void lane_go_on(struct lanes *lanes, struct lane *lane) {
     bool made;
 
     if (lanes->epoch == 0 || !lane->due) {
+        lane_set_waits(lanes, lane, false);
         return;
     }
     if (lane->phase == LANE_UNKNOWN) {
@@ -242,6 +248,7 @@ static void lane_go_on(struct lanes *lanes, struct lane *lane) {
             lane_send(lanes, lane);
         }
     }
+    lane_set_waits(lanes, lane, lane->due && lane->phase == LANE_SENT);
 }
 
 static void lane_note_change(struct lane *lane, const struct mst_level *level) {
@@ -391,6 +398,7 @@ void lanes_report(struct lanes *lanes, const struct broker_report *report) {
         break;
     case BROKER_FAILED:
         lane->phase = LANE_UNKNOWN; /* again at the next tick */
+        lane_set_waits(lanes, lane, false);
         lane->due = lane->whole = true;
         break;
     default: break;

@@ -38,6 +38,7 @@ struct lane {
         LANE_SENT     /* one is under way */
     } phase;
     bool due;          /* there is something to say */
+    bool waits;        /* for that: counted in lanes->waiting */
     uint64_t since_ns; /* monotonic: when the first of it was received */
     uint64_t last;     /* the stream's number of the last message, 0: none */
     uint64_t messages; /* of this epoch: the last one's number */
@@ -60,7 +61,8 @@ struct lanes {
     uint64_t put_every_ns; /* of a market's last book */
     struct lane *all;
     size_t count;
-    size_t turn; /* the one that is looked at next */
+    size_t turn;    /* the one that is looked at next */
+    size_t waiting; /* lanes with something to say once a message is stored */
     uint64_t tick_ns;
 };
 

@@ -399,6 +399,14 @@ void publish_go_on(struct publish *publish, uint64_t now_ns) {
     }
 }
 
+void publish_flush(struct publish *publish) {
+    bool full =
+        publish->keep.under_way > 0 && publish->keep.send < publish->keep.next;
+
+    broker_flush(publish->broker);
+    broker_set_waiting(publish->broker, publish->lanes.waiting > 0 || full);
+}
+
 void publish_end(struct publish *publish) {
     if (!publish->broker) {
         return;
@@ -407,6 +415,7 @@ void publish_end(struct publish *publish) {
          ms < END_MS && keep_count(&publish->keep) > 0 && publish->keep.up;
          ms += 10) {
         publish_go_on(publish, publish->out->now_ns);
+        publish_flush(publish);
         usleep(10000);
     }
     if (keep_count(&publish->keep) > 0) {

@@ -54,6 +54,8 @@ int publish_begin(struct publish *publish, const struct publish_config *config,
                   struct out *out);
 /* Takes what the broker has reported, and does what is due. */
 void publish_go_on(struct publish *publish, uint64_t now_ns);
+/* Sends out what there is to be sent: before each sleep. */
+void publish_flush(struct publish *publish);
 /* Waits a little for what is not stored yet, and ends. */
 void publish_end(struct publish *publish);
 

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Measures the gateway between a sandbox, a broker and a subscriber, with 10,
+100 and 1,000 markets: processor time a message, memory, messages a second, and
+how long after its receipt a message is with a subscriber of the stream.
+
+Usage: test/bench/gateway.py [MARKETS...]
+SPDX-License-Identifier: 0BSD
+"""
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from e2e import BUILD, Sandbox, environment_with  # noqa: E402
+
+SECONDS = float(os.environ.get("GATEWAY_SECONDS", "15"))
+RATES = {10: 50, 100: 10, 1000: 2}  # changes a second of each book
+NAMES = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"]  # of any sandbox
+READER = os.path.join(BUILD, "bench", "gateway_reader")
+CPU_US, MEMORY_MB = 20, 128  # the bars
+
+failed = []
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def broker(directory):
+    """A nats-server with its store in a directory; its URL and process."""
+    port = free_port()
+    program = shutil.which("nats-server", path="/usr/sbin:/usr/bin:/bin")
+    process = subprocess.Popen(
+        [program, "-js", "-sd", directory, "-a", "127.0.0.1", "-p", str(port)],
+        stderr=subprocess.DEVNULL)
+    for _ in range(200):
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return f"nats://127.0.0.1:{port}", process
+        except OSError:
+            time.sleep(0.05)
+    sys.exit("nats-server does not listen")
+
+
+def figure(port, name):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as reply:
+        text = reply.read().decode()
+    return float(re.search(rf"^mini_stream_{name} (\S+)$", text, re.M)[1])
+
+
+def cpu_s(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mb(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        return int(re.search(r"VmHWM:\s+(\d+)", file.read())[1]) / 1000
+
+
+def configuration(sandbox, directory, url, markets, port):
+    path = os.path.join(directory, "gateway.ini")
+    lines = "".join(f"markets = {' '.join(markets[i:i + 10])}\n"
+                    for i in range(0, len(markets), 10))
+    with open(path, "w", encoding="ascii") as file:
+        file.write(f"""[service]
+endpoints = {sandbox.state}/endpoints.json
+ca = {sandbox.state}/ca.pem
+client_id = sandbox-client
+[stream]
+{lines}levels = 300
+metrics = {port}
+quiet = yes
+[broker]
+url = {url}
+[gateway]
+name = bench
+""")
+    return path
+
+
+def symbols(count):
+    """The first markets of a sandbox."""
+    return (NAMES + [f"M{i}" for i in range(5, count + 1)])[:count]
+
+
+def holds(url):
+    """Whether books are published: they need the lease."""
+    reader = subprocess.Popen([READER, url, "mst"], stdout=subprocess.PIPE,
+                              text=True)
+    reader.stdout.readline()
+    time.sleep(1)
+    reader.terminate()
+    words = reader.communicate()[0].split()
+    return bool(words) and int(words[1]) > 0
+
+
+def figures(count, rate, url, port, gateway):
+    """One row, of a gateway that runs."""
+    reader = subprocess.Popen([READER, url, "mst"], stdout=subprocess.PIPE,
+                              text=True)
+    reader.stdout.readline()
+    messages, cpu = figure(port, "messages_total"), cpu_s(gateway.pid)
+    begin = time.monotonic()
+    time.sleep(SECONDS)
+    took = time.monotonic() - begin
+    time.sleep(1)  # the figures are those of the last second
+    messages = figure(port, "messages_total") - messages
+    cpu = cpu_s(gateway.pid) - cpu
+    reader.terminate()
+    streams = {line.split()[0]: [int(word) for word in line.split()[1:]]
+               for line in reader.communicate()[0].splitlines()}
+    each_us, memory = cpu / messages * 1e6, resident_mb(gateway.pid)
+    for what, value, limit in (("us a message", each_us, CPU_US),
+                               ("MB", memory, MEMORY_MB)):
+        if value > limit:
+            failed.append(f"{count} markets: {value:.1f} {what}, more than "
+                          f"{limit}")
+    row = [str(count), str(rate), f"{messages / (took + 1):.0f}",
+           f"{each_us:.1f}", f"{memory:.1f}"]
+    for word in "book", "execution":
+        number, p50, p999 = streams[word]
+        row += [f"{number / (took + 1):.0f}", f"{p50 / 1000:.2f}",
+                f"{p999 / 1000:.2f}"]
+    return row
+
+
+def measure(count):
+    rate = RATES.get(count, 10)
+    with tempfile.TemporaryDirectory() as directory:
+        url, server = broker(directory)
+        sandbox = Sandbox(os.path.join(directory, "sandbox"), "--markets",
+                          str(max(4, count)), "--rate", str(rate))
+        sandbox.wait_ready()
+        port = free_port()
+        gateway = subprocess.Popen(
+            [os.path.join(BUILD, "mini-stream-gateway"),
+             configuration(sandbox, directory, url, symbols(count),
+                           port)],
+            env=environment_with(HOME=directory,
+                                 MINI_STREAM_CLIENT_SECRET="sandbox-secret"))
+        try:
+            while not holds(url):
+                if gateway.poll() is not None:
+                    sys.exit("the gateway has ended")
+            time.sleep(5)  # the first wave has passed
+            return figures(count, rate, url, port, gateway)
+        finally:
+            for process in gateway, server:
+                process.terminate()
+                process.wait()
+            sandbox.terminate()
+
+
+def main():
+    rows = [measure(int(count)) for count in sys.argv[1:] or RATES]
+    head = ["markets", "rate", "messages/s", "us CPU each", "MB",
+            "books/s", "p50 ms", "p99.9 ms",
+            "executions/s", "p50 ms", "p99.9 ms"]
+    print("| " + " | ".join(head) + " |")
+    print("|" + "---|" * len(head))
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+    for line in failed:
+        print("MISSED:", line)
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
