@@ -74,7 +74,8 @@ SANITIZE = -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined \
 TOOL_LIMITS = -DMST_SUBSCRIPTIONS_MAX=1024
 TOOL_SRC = $(wildcard examples/mini-stream/*.c)
 SANDBOX_SRC = $(wildcard examples/sandbox/*.c)
-GATEWAY_SRC = $(wildcard examples/gateway/*.c)
+CONSUMER_SRC = $(addprefix examples/gateway/,consumer.c subject.c)
+GATEWAY_SRC = $(filter-out %/consumer.c,$(wildcard examples/gateway/*.c))
 POSIX_SRC = $(wildcard port/posix/*.c)
 # A program each; what they share is in lib/, see test/README.md.
 TEST_SRC = $(wildcard test/unit/*.c test/session/*.c test/real/*.c)
@@ -90,7 +91,7 @@ HELPER_SRC = $(wildcard test/lib/*.c port/mock/*.c port/conform/*.c) \
 	$(PLAYER_SRC) \
 	$(POSIX_SRC) $(PROXY_SRC) $(OPENSSL_SRC) $(PRIMITIVES_SRC) $(CARES_SRC)
 ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
-	$(GATEWAY_SRC) $(sort $(HELPER_SRC)) $(TEST_SRC) \
+	$(sort $(GATEWAY_SRC) $(CONSUMER_SRC)) $(sort $(HELPER_SRC)) $(TEST_SRC) \
 	$(wildcard test/bench/*.c test/fuzz/*.c test/size/*.c)
 ALL_HEADERS = $(wildcard *.h port/*/*.h examples/*.h examples/*/*.h \
 	test/*/*.h test/size/*/*.h)
@@ -119,7 +120,7 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all packages demo test test-ports test-tools tests year objects lint tidy size bench bench-plot \
+.PHONY: all packages demo test test-ports test-tools test-gateway tests year objects lint tidy size bench bench-plot \
 	bench-gateway bench-sandbox \
 	count oracle plans fuzz windows windows-programs format help clean
 
@@ -161,6 +162,13 @@ test-tools:
 	$(again) all
 	@test/run.sh tools $(addprefix real/e2e_,formats.py replay.py doctor.py \
 		doctor_way.py token.py put.py)
+
+## Gateways, a broker and consumers, and what goes wrong between them; installs what is missing
+test-gateway:
+	@test/packages.sh build tool sandbox gateway broker
+	$(again) $(addprefix $(BUILD)/,sandbox mini-stream-gateway \
+		gateway-consumer node/consumer.mjs)
+	@test/run.sh gateway
 
 ## A session through a year of outages in virtual time
 year:
@@ -330,6 +338,14 @@ $(BUILD)/mini-stream-gateway: $(GATEWAY_SRC:%.c=$(BUILD)/tool/%.o) \
 		$(BUILD)/tool/libtool.a
 	$(link) $(BASE_LIBS) $(primitives_libs) \
 		$(call libs,$(GATEWAY_MODULES)) $(LDLIBS)
+
+$(BUILD)/gateway-consumer: $(CONSUMER_SRC:%.c=$(BUILD)/tool/%.o)
+	$(link) $(call libs,jansson libnats) $(LDLIBS)
+
+# Node looks for packages beside the script.
+$(BUILD)/node/consumer.mjs: examples/gateway/consumer.mjs
+	@mkdir -p $(@D)
+	$(call quiet,copy) cp $< $@
 
 # It reads the tool's recordings.
 $(BUILD)/sandbox: $(SANDBOX_SRC:%.c=$(BUILD)/obj/%.o) \

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages that the groups named need and that are missing.
+# Installs the Debian packages that the groups named need and that are missing,
+# and those of npm, below the folder BUILD (default: build).
 # Usage: test/packages.sh [-n] GROUP...     (groups: first column of the table)
 #   -n   only says in a line what a build would miss, whoever installed it
 # SPDX-License-Identifier: 0BSD
@@ -8,7 +9,7 @@ set -eu
 # group, package, how to find it without dpkg, what it is for. Not needed is a
 # package whose directory is given (BEARSSL_DIR) or that is for another
 # processor, nor a resolver for localhost where /etc/hosts or another has it: a
-# minimal system may not.
+# minimal system may not; nor npm where nodejs, of whoever made it, brings it.
 table() {
     cat <<'END'
 build    libc6-dev              header:stdio.h      C library
@@ -33,6 +34,10 @@ sandbox  libnss-myhostname      host:localhost      resolves localhost
 gateway  libnats-dev            module:libnats      speaks to the broker
 gateway  libglib2.0-dev         module:glib-2.0     queues and tables
 broker   nats-server            none                the broker
+broker   python3                command:python3     runs its tests
+broker   nodejs                 command:node        a consumer
+broker   npm                    command:npm         installs the next
+broker   npm:nats               npm:nats            speaks to the broker
 install  help2man               command:help2man    makes the manual pages
 docs     doxygen                command:doxygen     makes the pages of the header
 docs     python3                command:python3     reads its comments
@@ -124,6 +129,7 @@ found() {
     command:*) command -v "$what" ;;
     python:*) python3 -c "import $what" ;;
     host:*) getent hosts "$what" ;;
+    npm:*) test -d "$node/node_modules/$what" ;;
     esac >/dev/null 2>&1
 }
 
@@ -134,13 +140,27 @@ wanted() {
         case $package in
         libbearssl-dev) [ -z "${BEARSSL_DIR:-}" ] || continue ;;
         libipsec-mb-dev) [ "$(uname -m)" = x86_64 ] || continue ;;
-        libnss-myhostname) ! found "$probe" || continue ;;
+        libnss-myhostname | npm | npm:*) ! found "$probe" || continue ;;
         esac
         echo "$package $probe $reason"
     done | sort -u -k 1,1
 }
 
+# Those of npm, for tests alone: nothing of the system is changed.
+install_npm() {
+    wanted | while read -r package _; do
+        case $package in
+        npm:*)
+            echo "Installing $package"
+            npm install --no-save --no-audit --no-fund --loglevel=error \
+                --prefix "$node" "${package#npm:}" >/dev/null
+            ;;
+        esac
+    done
+}
+
 CC=${CC:-cc}
+node=${BUILD:-build}/node
 only_look=
 if [ "${1:-}" = -n ]; then
     only_look=true
@@ -181,7 +201,7 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     exit 1
 fi
 
-packages=$(wanted | cut -d ' ' -f 1)
+packages=$(wanted | cut -d ' ' -f 1 | grep -v '^npm:') || true
 # shellcheck disable=SC2086 # a list of names
 installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' $packages \
     2>/dev/null | sed -n 's/ installed$//p') || true
@@ -193,7 +213,10 @@ $installed
 $package
 "*) ;; *) missing="$missing $package" ;; esac
 done
-[ -n "$missing" ] || exit 0
+[ -n "$missing" ] || {
+    install_npm
+    exit 0
+}
 missing=${missing# }
 
 echo "Packages needed that are not installed:"
@@ -220,3 +243,4 @@ $as_root apt-get update -qq
 # shellcheck disable=SC2086 # a list of names
 $as_root env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -qq --no-install-recommends $missing >/dev/null
+install_npm

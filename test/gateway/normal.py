@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""Two gateways, a broker and consumers, and nothing goes wrong: books equal the
+sandbox's, executions are those of the sandbox, one that joins late has the same.
+
+Usage: normal.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import check, run_all, tests_of
+from gateway import Lab, wait_for
+
+
+def test_books_and_executions():
+    with Lab() as lab:
+        lab.gateway("a")
+        lab.gateway("b")
+        lab.consume()
+        lab.wait_equal(30)
+        begin = time.time() * 1000
+        lab.consume()  # who joins late
+        lab.wait_equal(30)
+        end = time.time() * 1000
+        time.sleep(2)  # what is on its way
+        executed, published = lab.executions(), lab.published()
+        for market in lab.markets:
+            there = [each for each in executed[market]
+                     if begin <= each[0] <= end]
+            check(there, "nothing was executed")
+            check(not published[market].missing(there),
+                  published[market].missing(there))
+            check(not published[market].told, published[market].told)
+            check(not published[market].repeats, "repeats")
+        lab.check_books()
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), len(tests_of(globals()))))

@@ -1,0 +1,464 @@
+"""What the tests of the gateway share: a broker, gateways and consumers, each a
+process, the ways between them, a sandbox, and what is compared in the end.
+
+SPDX-License-Identifier: 0BSD
+"""
+import asyncio
+import collections
+import contextlib
+import decimal
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+from e2e import BUILD, HANG_S, Sandbox, check, environment_with, milliseconds
+from nats import Nats
+
+MARKETS = ("BTCUSD", "ETHUSD")
+LEASE_MS = 1500
+NODE = os.path.join(BUILD, "node", "consumer.mjs")
+
+
+def wait_for(condition, what, seconds=HANG_S):
+    end = time.monotonic() + seconds
+    while not condition():
+        check(time.monotonic() < end, f"never: {what}")
+        time.sleep(0.02)
+
+
+def end_process(process, number):
+    """Its exit status after a signal."""
+    if process.poll() is None:
+        process.send_signal(number)
+    try:
+        return process.wait(HANG_S)
+    finally:
+        process.kill()
+
+
+class Broker:
+    """A NATS server that keeps its store, on whatever port."""
+
+    def __init__(self, folder, prefix=()):
+        self.folder = folder
+        self.prefix = prefix
+        self.port = None
+        self.process = None
+        self.config = os.path.join(folder, "nats.conf")
+        with open(self.config, "w", encoding="ascii") as file:
+            file.write("listen: 127.0.0.1:-1\njetstream {\n"
+                       f"store_dir: {folder}/store\n"
+                       "max_file_store: 20GB\n}\n")
+        self.start()
+
+    def start(self):
+        for old in glob.glob(f"{self.folder}/*.ports"):
+            os.unlink(old)
+        with open(f"{self.folder}/nats.log", "ab") as log:
+            self.process = subprocess.Popen(
+                [*self.prefix, "nats-server", "-c", self.config,
+                 "--ports_file_dir", self.folder],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        wait_for(self.find_port, "the broker's port")
+
+    def find_port(self):
+        check(self.process.poll() is None, "the broker has ended")
+        for name in glob.glob(f"{self.folder}/*.ports"):
+            with contextlib.suppress(ValueError), open(
+                    name, encoding="ascii") as file:
+                self.port = int(json.load(file)["nats"][0].split(":")[-1])
+                return True
+        return False
+
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def restart(self):
+        self.kill()
+        self.start()
+
+
+class Way:
+    """A port that leads to the broker, wherever that is: it can be cut, and
+    each byte can take longer."""
+    loop = None
+
+    def __init__(self, broker):
+        if not Way.loop:
+            Way.loop = asyncio.new_event_loop()
+            threading.Thread(target=Way.loop.run_forever, daemon=True).start()
+        self.broker = broker
+        self.delay = 0.0
+        self.is_cut = False
+        self.writers = set()
+        self.server = self.call(asyncio.start_server(
+            self.serve, "127.0.0.1", 0))
+        self.port = self.server.sockets[0].getsockname()[1]
+
+    @staticmethod
+    def call(work):
+        return asyncio.run_coroutine_threadsafe(work, Way.loop).result(HANG_S)
+
+    async def serve(self, reader, writer):
+        pair = [writer]
+        try:
+            if not self.is_cut:
+                there = await asyncio.open_connection("127.0.0.1",
+                                                      self.broker.port)
+                pair.append(there[1])
+                self.writers.update(pair)
+                await asyncio.wait(
+                    [Way.loop.create_task(self.pump(reader, there[1])),
+                     Way.loop.create_task(self.pump(there[0], writer))],
+                    return_when=asyncio.FIRST_COMPLETED)
+        except OSError:
+            pass
+        for each in pair:
+            self.writers.discard(each)
+            each.close()
+
+    async def pump(self, reader, writer):
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65536):
+                if self.delay:
+                    await asyncio.sleep(self.delay)
+                writer.write(data)
+                await writer.drain()
+
+    async def close_all(self):
+        for writer in self.writers:
+            writer.close()
+
+    def cut(self):
+        self.is_cut = True
+        self.call(self.close_all())
+
+    def mend(self):
+        self.is_cut = False
+
+
+class Gateway:
+    """A gateway with a way of its own to the broker."""
+
+    def __init__(self, lab, name, **settings):
+        self.lab = lab
+        self.name = name
+        self.way = Way(lab.broker)
+        self.ini = os.path.join(lab.folder, name + ".ini")
+        self.log = os.path.join(lab.folder, name + ".log")
+        values = {"name": name, "lease_ms": LEASE_MS, "last_book_ms": 1000,
+                  **settings}
+        with open(self.ini, "w", encoding="ascii") as file:
+            file.write(
+                "[service]\nendpoints = sandbox/endpoints.json\n"
+                "client_id = sandbox-client\nsecret_file = secret\n"
+                "ca = sandbox/ca.pem\n"
+                f"[stream]\nmarkets = {' '.join(lab.markets)}\n"
+                f"levels = 400\n[broker]\n"
+                f"url = nats://127.0.0.1:{self.way.port}\n[gateway]\n")
+            file.writelines(f"{key} = {value}\n"
+                            for key, value in values.items())
+        self.process = None
+        self.start()
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [os.path.join(BUILD, "mini-stream-gateway"), self.ini],
+                env=environment_with(HOME=self.lab.folder),
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def said(self):
+        with open(self.log, encoding="utf-8") as file:
+            return file.read()
+
+    def holds(self):
+        """Whether it had the lease when it last spoke of it."""
+        said = self.said()
+        return said.rfind("holds the lease\n") > said.rfind("no longer")
+
+
+class Shown:
+    """A line of a consumer: a book."""
+
+    def __init__(self, line):
+        document = json.loads(line)
+        self.epoch, self.number = document["epoch"], document["number"]
+        self.live = document["live"]
+        self.time = milliseconds(document["time"]) if document["time"] else 0
+        self.sides = [[(decimal.Decimal(price), decimal.Decimal(amount))
+                       for price, amount in document[side]]
+                      for side in ("bids", "asks")]
+
+
+class Consumer:
+    """One that follows a market's book, and all it has printed."""
+
+    def __init__(self, lab, market, *command):
+        self.market = market
+        self.name = f"{os.path.basename(command[-1])} of {market}"
+        self.shown = []
+        self.compared = 0  # equal to the truth of the same time
+        self.next = 0  # line that is not compared yet
+        self.process = subprocess.Popen(
+            [*command, "--url", f"nats://127.0.0.1:{lab.way.port}",
+             "--depth", "1000", market],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.shown.append(Shown(line))
+
+    def is_live(self):
+        return bool(self.shown) and self.shown[-1].live
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        self.reader.join()
+        self.process.stdout.close()
+
+
+class Truths:
+    """The sandbox's books, asked for again and again: of each market, by the
+    time of the last change."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.books = collections.defaultdict(dict)
+        self.ending = False
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        while not self.ending:
+            for market in self.lab.markets:
+                with contextlib.suppress(OSError):
+                    self.ask(market)
+            time.sleep(0.03)
+
+    def ask(self, market):
+        book = self.lab.fetch(f"/sandbox/truth?market={market}")
+        self.books[market][milliseconds(book["time"])] = [
+            [(decimal.Decimal(level["price"]), decimal.Decimal(level["amount"]))
+             for level in book[side]] for side in ("bids", "asks")]
+
+
+class Lab:
+    """A sandbox, a broker and what is between them."""
+
+    def __init__(self, *options, markets=MARKETS, broker_prefix=()):
+        self.folder = tempfile.mkdtemp()
+        self.markets = markets
+        self.gateways, self.consumers = {}, []
+        self.options = ("--keep-ports", "--rate", "20", *options)
+        self.sandbox = self.broker = self.truths = None
+        self.executed = collections.defaultdict(list)  # of sandboxes that ended
+        with open(f"{self.folder}/secret", "w", encoding="ascii") as file:
+            file.write("sandbox-secret\n")
+        os.chmod(file.name, 0o600)
+        os.mkdir(f"{self.folder}/broker")
+        self.broker_prefix = broker_prefix
+
+    def __enter__(self):
+        try:
+            self.broker = Broker(f"{self.folder}/broker", self.broker_prefix)
+            self.way = Way(self.broker)
+            self.start_sandbox()
+            self.truths = Truths(self)
+        except BaseException:
+            self.__exit__(Exception)
+            raise
+        return self
+
+    def __exit__(self, error, *_):
+        if self.truths:
+            self.truths.ending = True
+            self.truths.thread.join()
+        for consumer in self.consumers:
+            consumer.stop()
+        for gateway in self.gateways.values():
+            with contextlib.suppress(OSError):
+                gateway.kill()
+            if error:
+                print(f"---- {gateway.name}\n{gateway.said()}")
+        if self.sandbox:
+            self.sandbox.kill()
+        if self.broker:
+            self.broker.kill()
+        if not os.environ.get("KEEP"):
+            shutil.rmtree(self.folder)
+
+    def start_sandbox(self):
+        self.sandbox = Sandbox(f"{self.folder}/sandbox", *self.options)
+        self.sandbox.wait_ready()
+
+    def restart_sandbox(self):
+        self.executed = self.executions()
+        self.sandbox.kill()
+        self.start_sandbox()
+
+    def fetch(self, path):
+        status, _, body = self.sandbox.fetch(
+            self.sandbox.urls["base_url"] + path)
+        check(status == 200, f"{path}: {status}")
+        return json.loads(body)
+
+    def nats(self):
+        return Nats(self.broker.port)
+
+    def gateway(self, name, **settings):
+        self.gateways[name] = Gateway(self, name, **settings)
+        return self.gateways[name]
+
+    def consume(self, *markets):
+        """One more consumer of either kind for each market."""
+        new = [Consumer(self, market, *command)
+               for market in markets or self.markets
+               for command in ((os.path.join(BUILD, "gateway-consumer"),),
+                               ("node", NODE))]
+        self.consumers += new
+        return new
+
+    # ---- books ----
+
+    def compare(self):
+        """Each book that was shown, with the truth of its time if that is
+        known."""
+        for consumer in self.consumers:
+            check(consumer.process.poll() is None, f"{consumer.name} ended")
+            while consumer.next < len(consumer.shown):
+                shown = consumer.shown[consumer.next]
+                consumer.next += 1
+                true = self.truths.books[consumer.market].get(shown.time)
+                if shown.live and true:
+                    for side in (0, 1):
+                        self.compare_side(consumer, shown, true, side)
+                    consumer.compared += 1
+
+    @staticmethod
+    def compare_side(consumer, shown, true, side):
+        if shown.sides[side] != true[side]:
+            wrong = set(shown.sides[side]) ^ set(true[side])
+            raise AssertionError(
+                f"{consumer.name}: {('bids', 'asks')[side]} of epoch "
+                f"{shown.epoch}, number {shown.number}: "
+                f"{sorted(map(str, wrong))[:6]}")
+
+    def wait_equal(self, moments=10, seconds=HANG_S):
+        """Until so many more books of each consumer were right."""
+        self.compare()
+        before = {id(each): each.compared for each in self.consumers}
+
+        def all_are():
+            self.compare()
+            return all(each.compared >= before[id(each)] + moments
+                       for each in self.consumers)
+
+        wait_for(all_are, "books that equal the truth", seconds)
+
+    # ---- what the streams have ----
+
+    def check_books(self):
+        """What holds of all that any gateway has ever published of a book: the
+        epochs never fall, numbers go up by one or with a whole book."""
+        at = {}
+        with self.nats() as nats:
+            messages = nats.stored("mst_book")
+        for message in messages:
+            line = json.loads(message.data)
+            epoch, number = line["epoch"], line["number"]
+            before = at.get(message.subject, (0, 0))
+            check((epoch, number) > before,
+                  f"{message}: after {before}")
+            check((epoch, number) == (before[0], before[1] + 1)
+                  or line["type"] in ("sample", "book"),
+                  f"{message}: after {before}")
+            at[message.subject] = epoch, number
+        return messages
+
+    def executions(self):
+        """All that the sandboxes have executed: by market, a list of (ms,
+        price, amount)."""
+        executed = collections.defaultdict(list, {
+            market: list(known) for market, known in self.executed.items()})
+        for market in self.markets:
+            truth = self.fetch(f"/sandbox/truth/executions?market={market}")
+            check(not truth["truncated"], "the reference is too short")
+            executed[market] += [
+                (milliseconds(each["executed_at"]),
+                 decimal.Decimal(each["price"]), decimal.Decimal(each["amount"]))
+                for each in truth["executions"]]
+        return executed
+
+    def published(self):
+        """What is stored of executions: Published of each market."""
+        with self.nats() as nats:
+            found = {market: Published() for market in self.markets}
+            for message in nats.stored("mst_execution"):
+                found[message.subject.split(".")[2]].add(message)
+        return found
+
+
+class Published:
+    """A market's stream of executions."""
+
+    def __init__(self):
+        self.first = {}  # those without a mark
+        self.counts = collections.Counter()  # of (ms, price, amount)
+        self.ids = set()
+        self.repeats = 0
+        self.told = []  # (type, from, to, count) in ms
+
+    def add(self, message):
+        line = json.loads(message.data)
+        if line["type"] == "execution":
+            self.add_execution(message.headers["Nats-Msg-Id"], line)
+        elif line["type"] == "gap":
+            received = milliseconds(line["received"])
+            self.told.append(("gap", received - line["ms"], received, None))
+        else:
+            check(line["type"] == "lost", message)
+            self.told.append(("lost", milliseconds(line["from"]),
+                              milliseconds(line["to"]), line["count"]))
+
+    def add_execution(self, identifier, line):
+        if identifier in self.ids:
+            check(line.get("repeat"), f"{identifier} twice, without a mark")
+            self.repeats += 1
+            return
+        self.ids.add(identifier)
+        self.counts[milliseconds(line["time"]), decimal.Decimal(line["price"]),
+                    decimal.Decimal(line["amount"])] += 1
+
+    def invented(self, executed):
+        """Those that are stored, and were not executed, or not so often."""
+        return list((self.counts - collections.Counter(executed)).items())
+
+    def missing(self, executed):
+        """Which of these are neither stored nor told to be missing."""
+        return [each for each, count in collections.Counter(executed).items()
+                if self.counts[each] < count and not any(
+                    start <= each[0] <= end for _, start, end, _ in self.told)]

@@ -1,0 +1,114 @@
+"""A client of a NATS server, as far as the tests of the gateway need one: it
+shares no code with the gateway's.
+
+SPDX-License-Identifier: 0BSD
+"""
+import base64
+import collections
+import json
+import socket
+import time
+
+from e2e import HANG_S, check
+
+Message = collections.namedtuple("Message", "subject reply data")
+# What a stream has stored: its number, subject, headers, text.
+Stored = collections.namedtuple("Stored", "number subject headers data")
+
+
+def headers_of(text):
+    return {name: value.strip() for name, _, value in
+            (line.partition(":") for line in text.splitlines()[1:] if line)}
+
+
+class Nats:
+    def __init__(self, port):
+        self.socket = socket.create_connection(("127.0.0.1", port), HANG_S)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.lines = self.socket.makefile("rb")
+        check(self.lines.readline().startswith(b"INFO "), "no INFO")
+        self.send(b'CONNECT {"verbose":false,"headers":true,'
+                  b'"no_responders":true}\r\nPING\r\n')
+        check(self.lines.readline() == b"PONG\r\n", "no PONG")
+        self.inboxes = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.lines.close()
+        self.socket.close()
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def publish(self, subject, data=b"", reply=""):
+        self.send(f"PUB {subject} {reply} {len(data)}\r\n".encode()
+                  + data + b"\r\n")
+
+    def subscribe(self, subject):
+        self.inboxes += 1
+        self.send(f"SUB {subject} {self.inboxes}\r\n".encode())
+
+    def next(self, seconds=HANG_S):
+        """The next message, or None."""
+        end = time.monotonic() + seconds
+        while True:
+            self.socket.settimeout(max(0.001, end - time.monotonic()))
+            try:
+                line = self.lines.readline()
+            except TimeoutError:
+                # The file is of no use any more once a read of it timed out.
+                self.lines = self.socket.makefile("rb")
+                return None
+            check(line, "the broker has ended the connection")
+            self.socket.settimeout(HANG_S)
+            words = line.decode().split()
+            if words[0] == "PING":
+                self.send(b"PONG\r\n")
+            elif words[0] in ("MSG", "HMSG"):
+                data = self.lines.read(int(words[-1]) + 2)[:-2]
+                if words[0] == "HMSG":
+                    data = data[int(words[-2]):]
+                sizes = 2 if words[0] == "HMSG" else 1
+                return Message(words[1], words[3] if len(words) == 4 + sizes
+                               else "", data)
+
+    def request(self, subject, data=b""):
+        inbox = f"_INBOX.test{id(self)}.{self.inboxes}"
+        self.subscribe(inbox)
+        self.publish(subject, data, inbox)
+        message = self.next()
+        check(message and message.subject == inbox, f"{subject}: {message}")
+        self.send(f"UNSUB {self.inboxes}\r\n".encode())
+        return message.data
+
+    def api(self, word, **fields):
+        """An answer of JetStream's, which may be an error."""
+        return json.loads(self.request(f"$JS.API.{word}",
+                                       json.dumps(fields).encode()))
+
+    def stored(self, stream):
+        """All that the stream has, in its order."""
+        state = self.api(f"STREAM.INFO.{stream}")["state"]
+        inbox = f"_INBOX.test{id(self)}.{self.inboxes}"
+        self.subscribe(inbox)
+        found = []
+        numbers = range(state["first_seq"], state["last_seq"] + 1)
+        for part in (numbers[i:i + 500] for i in range(0, len(numbers), 500)):
+            for number in part:
+                self.publish(f"$JS.API.STREAM.MSG.GET.{stream}",
+                             b'{"seq":%d}' % number, inbox)
+            found += [self.one_stored() for _ in part]
+        self.send(f"UNSUB {self.inboxes}\r\n".encode())
+        return sorted(filter(None, found))
+
+    def one_stored(self):
+        answer = json.loads(self.next().data)
+        if "error" in answer:
+            check(answer["error"]["code"] == 404, answer["error"])
+            return None
+        message = answer["message"]
+        headers = base64.b64decode(message.get("hdrs", "")).decode()
+        return Stored(message["seq"], message["subject"], headers_of(headers),
+                      base64.b64decode(message.get("data", "")).decode())
