@@ -131,11 +131,21 @@ class Way:
             each.close()
 
     async def pump(self, reader, writer):
+        """Each byte takes as long as the others do at that time."""
+        under_way = asyncio.Queue(1000)
+        carry = Way.loop.create_task(self.carry(under_way, writer))
         with contextlib.suppress(OSError):
             while data := await reader.read(65536):
-                if self.delay:
-                    await asyncio.sleep(self.delay)
-                writer.write(data)
+                await under_way.put((Way.loop.time() + self.delay, data))
+        await under_way.put((0, b""))
+        await carry
+
+    @staticmethod
+    async def carry(under_way, writer):
+        with contextlib.suppress(OSError):
+            while (each := await under_way.get())[1]:
+                await asyncio.sleep(each[0] - Way.loop.time())
+                writer.write(each[1])
                 await writer.drain()
 
     async def close_all(self):
@@ -206,9 +216,11 @@ class Shown:
         self.epoch, self.number = document["epoch"], document["number"]
         self.live = document["live"]
         self.time = milliseconds(document["time"]) if document["time"] else 0
-        self.sides = [[(decimal.Decimal(price), decimal.Decimal(amount))
-                       for price, amount in document[side]]
-                      for side in ("bids", "asks")]
+        self.texts = document["bids"], document["asks"]
+
+    def side(self, side):
+        return [(decimal.Decimal(price), decimal.Decimal(amount))
+                for price, amount in self.texts[side]]
 
 
 class Consumer:
@@ -360,8 +372,9 @@ class Lab:
 
     @staticmethod
     def compare_side(consumer, shown, true, side):
-        if shown.sides[side] != true[side]:
-            wrong = set(shown.sides[side]) ^ set(true[side])
+        levels = shown.side(side)
+        if levels != true[side]:
+            wrong = set(levels) ^ set(true[side])
             raise AssertionError(
                 f"{consumer.name}: {('bids', 'asks')[side]} of epoch "
                 f"{shown.epoch}, number {shown.number}: "
@@ -380,6 +393,24 @@ class Lab:
         wait_for(all_are, "books that equal the truth", seconds)
 
     # ---- what the streams have ----
+
+    def check_executions(self, begin, told=False, markets=None):
+        """From this time (s) on, all that was executed is stored, or told to be
+        missing if that may be; nothing else is stored; a repeat is marked."""
+        end = time.time() - 0.5
+        wait_for(lambda: time.time() > end + 2, "what is on its way")
+        published, executed = self.published(), self.executions()
+        for market in markets or self.markets:
+            mine = published[market]
+            there = [each for each in executed[market]
+                     if begin * 1000 <= each[0] <= end * 1000]
+            check(there, "nothing was executed")
+            check(not mine.missing(there),
+                  f"{market}: missing {mine.missing(there)}, {mine.told}")
+            check(not mine.invented(executed[market]),
+                  f"{market}: {mine.invented(executed[market])}")
+            check(told or not mine.told, f"{market}: {mine.told}")
+        return published
 
     def check_books(self):
         """What holds of all that any gateway has ever published of a book: the

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""A broker that is away, restarted, stopped, slow or full: the session with the
+service goes on meanwhile, books equal the sandbox's afterwards, and no execution
+is missing that is not told of.
+
+Usage: broker.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import check, run_all, tests_of
+from gateway import Lab, wait_for
+
+
+def begin(lab, *names, **settings):
+    """Gateways and consumers that are at work; returns since when."""
+    for name in names:
+        lab.gateway(name, **settings)
+    lab.consume()
+    lab.wait_equal()
+    return time.time()
+
+
+def check_sessions(lab):
+    """No gateway has ever lost its connection to the service."""
+    for gateway in lab.gateways.values():
+        check(gateway.said().count("open - generation") == 1, "another session")
+        check("closed" not in gateway.said(), "a session was closed")
+
+
+def test_broker_away():
+    with Lab() as lab:
+        since = begin(lab, "a", "b")
+        ways = [lab.way, *(each.way for each in lab.gateways.values())]
+        for way in ways:
+            way.cut()
+        time.sleep(5)
+        for way in ways:
+            way.mend()
+        lab.wait_equal()
+        lab.check_executions(since)
+        lab.check_books()
+        check_sessions(lab)
+
+
+def test_broker_restarted():
+    """Once in an orderly way, once not; what it had stored is there."""
+    with Lab() as lab:
+        since = begin(lab, "a", "b")
+        lab.broker.restart()
+        lab.wait_equal()
+        lab.broker.process.terminate()
+        lab.broker.process.wait()
+        time.sleep(1)
+        lab.broker.start()
+        lab.wait_equal()
+        lab.check_executions(since)
+        lab.check_books()
+        check_sessions(lab)
+
+
+def test_broker_stopped():
+    """It hears nothing, and the connections stay: shorter than anybody waits,
+    and longer."""
+    with Lab() as lab:
+        since = begin(lab, "a", "b")
+        for seconds in (1, 2, 20):
+            lab.broker.pause()
+            time.sleep(seconds)
+            lab.broker.go_on()
+            lab.wait_equal()
+        lab.check_executions(since)
+        lab.check_books()
+        check_sessions(lab)
+
+
+def test_broker_slow():
+    """Books are conflated: fewer messages, none of them out of date."""
+    with Lab("--rate", "50") as lab:
+        since = begin(lab, "a")
+        way = lab.gateways["a"].way
+        way.delay = 0.1
+        time.sleep(1)
+        before, first = time.time(), lab.consumers[0].shown[-1].number
+        time.sleep(5)
+        count = lab.consumers[0].shown[-1].number - first
+        most = (time.time() - before) / 0.2 + 2
+        check(most / 4 <= count <= most, f"{count} messages of {most}")
+        lab.wait_equal(3)
+        way.delay = 0
+        lab.wait_equal()
+        lab.check_executions(since)
+        lab.check_books()
+        check_sessions(lab)
+
+
+def test_queue_overflows():
+    """What found no room is counted, and its times are told."""
+    with Lab("--rate", "100") as lab:
+        since = begin(lab, "a", queue=16)
+        lab.broker.pause()
+        time.sleep(6)
+        lab.broker.go_on()
+        lab.wait_equal()
+        published = lab.check_executions(since, told=True)
+        executed = lab.executions()
+        lost = 0
+        for market in lab.markets:
+            for kind, first, last, count in published[market].told:
+                check(kind == "lost", kind)
+                gone = [each for each in executed[market]
+                        if first <= each[0] <= last
+                        and not published[market].counts[each]]
+                check(len(gone) == count, f"{count} told, {len(gone)} gone")
+                check(first == min(each[0] for each in gone), "the first one")
+                check(last == max(each[0] for each in gone), "the last one")
+                lost += count
+        check(lost > 0, "nothing was lost")
+        check_sessions(lab)
+
+
+def test_snapshot_requests():
+    """Answers go to inboxes only, and so many a second."""
+    with Lab() as lab:
+        lab.gateway("a", answers=7)
+        lab.consume("BTCUSD")
+        lab.wait_equal()
+        with lab.nats() as nats:
+            nats.subscribe("mst.book.*")
+            nats.subscribe("elsewhere")
+            nats.publish("mst.snapshot.BTCUSD", reply="elsewhere")
+            nats.publish("mst.snapshot.BTCUSD", reply="mst.book.BTCUSD")
+            nats.publish("mst.snapshot.BTCUSD")
+            end = time.time() + 1.5
+            while time.time() < end:
+                message = nats.next(0.1)
+                check(not message or b'"after"' not in message.data, message)
+        with lab.nats() as nats:
+            nats.subscribe("_INBOX.here")
+            wait_for(lambda: time.time() % 1 < 0.3, "a second's beginning")
+            answers = {}
+            end = time.time() + 5
+            while time.time() < end:
+                for _ in range(20):
+                    nats.publish("mst.snapshot.BTCUSD", reply="_INBOX.here")
+                while nats.next(0.1):
+                    answers[int(time.time())] = 1 + answers.get(
+                        int(time.time()), 0)
+            count = sum(answers.values())
+            check(4 * 7 <= count <= 6 * 7, answers)
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), 3))
