@@ -240,7 +240,7 @@ static void lane_go_on(struct lanes *lanes, struct lane *lane) {
                                             .number = lane->number,
                                             .subject = lane->subject,
                                             .body = ""});
-    } else if (lane->phase == LANE_READY) {
+    } else if (lane->phase == LANE_READY && !lane->midway) {
         made = lane->channel == MST_MARKET_DATA ? lane_make_book(lanes, lane)
                                                 : lane_make_top(lanes, lane);
         lane->due = lane->state || lane->change_count > 0;
@@ -275,6 +275,9 @@ void lane_data(struct lanes *lanes, struct lane *lane,
                const struct mst_event *event) {
     const struct mst_part *part = &event->as.part;
 
+    if (event->type == MST_EVENT_PART) {
+        lane->midway = !part->last && !part->aborted;
+    }
     if (lanes->epoch == 0) {
         return; /* it begins with the whole */
     }
@@ -296,6 +299,7 @@ void lane_data(struct lanes *lanes, struct lane *lane,
 
 void lane_book(struct lanes *lanes, struct lane *lane) {
     lane->state = true;
+    lane->midway &= mst_book_state(lane->market->book) == MST_BOOK_LIVE;
     lane->whole |= lane->book != lane->market->book ||
                    lane->market->told_state != MST_BOOK_LIVE;
     lane->due = true;
@@ -319,7 +323,7 @@ static const char *lane_snapshot(struct lanes *lanes, const struct lane *lane,
 static bool lane_has_snapshot(const struct lanes *lanes,
                               const struct lane *lane) {
     return lanes->epoch != 0 && lane->messages > 0 && !lane->whole &&
-           lane->phase >= LANE_READY &&
+           !lane->midway && lane->phase >= LANE_READY &&
            mst_book_state(lane->market->book) == MST_BOOK_LIVE;
 }
 

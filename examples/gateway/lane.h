@@ -37,6 +37,7 @@ struct lane {
         LANE_READY,   /* the next message may go */
         LANE_SENT     /* one is under way */
     } phase;
+    bool midway;       /* parts of a message are in the book, and not all */
     bool due;          /* there is something to say */
     bool waits;        /* for that: counted in lanes->waiting */
     uint64_t since_ns; /* monotonic: when the first of it was received */
