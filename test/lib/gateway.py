@@ -182,10 +182,12 @@ class Gateway:
             file.writelines(f"{key} = {value}\n"
                             for key, value in values.items())
         self.process = None
+        self.begin = 0  # of what it says since it was started
         self.start()
 
     def start(self):
         with open(self.log, "ab") as log:
+            self.begin = log.tell()
             self.process = subprocess.Popen(
                 [os.path.join(BUILD, "mini-stream-gateway"), self.ini],
                 env=environment_with(HOME=self.lab.folder),
@@ -200,12 +202,27 @@ class Gateway:
 
     def said(self):
         with open(self.log, encoding="utf-8") as file:
+            file.seek(self.begin)
             return file.read()
+
+    def start_again(self):
+        """Until it has told of each market's executions from when on it has
+        them."""
+        waiting = set(self.lab.markets)
+        with self.lab.nats() as nats:
+            nats.subscribe("mst.execution.*")
+            self.start()
+            while waiting:
+                message = nats.next()
+                check(message, f"{self.name} tells no gap")
+                line = json.loads(message.data)
+                if line["type"] == "gap" and line["gateway"] == self.name:
+                    waiting.discard(line["market"])
 
     def holds(self):
         """Whether it had the lease when it last spoke of it."""
         said = self.said()
-        return said.rfind("holds the lease\n") > said.rfind("no longer")
+        return self.process.poll() is None and said.rfind("holds the lease\n") > said.rfind("no longer")
 
 
 class Shown:
@@ -324,8 +341,9 @@ class Lab:
             shutil.rmtree(self.folder)
 
     def start_sandbox(self):
-        self.sandbox = Sandbox(f"{self.folder}/sandbox", *self.options)
-        self.sandbox.wait_ready()
+        sandbox = Sandbox(f"{self.folder}/sandbox", *self.options)
+        sandbox.wait_ready()
+        self.sandbox = sandbox
 
     def restart_sandbox(self):
         self.executed = self.executions()

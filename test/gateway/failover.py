@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Gateways that are killed, ended, stopped for longer than the lease, and a
+service that is killed: books equal the sandbox's afterwards, a former holder
+writes nothing, and no execution is missing that is not told of.
+
+Usage: failover.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build). SEED: of the moments (default:
+the time). KILLS: how many (default: 12).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import json
+import os
+import random
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import HANG_S, check, run_all, tests_of
+from gateway import LEASE_MS, Lab, wait_for
+
+SEED = int(os.environ.get("SEED", time.time()))
+KILLS = int(os.environ.get("KILLS", "12"))
+
+
+def begin(lab, **settings):
+    """Two gateways and consumers that are at work; returns since when."""
+    for name in "ab":
+        lab.gateway(name, **settings)
+    lab.consume()
+    lab.wait_equal()
+    for gateway in lab.gateways.values():
+        wait_for(lambda g=gateway: "open - " in g.said()
+                 and "broker: connected" in g.said(), "a gateway at work")
+    time.sleep(0.5)  # until it has subscribed
+    return time.time()
+
+
+def holder_of(lab):
+    """Who holds the lease, and who does not."""
+    wait_for(lambda: sum(each.holds() for each in lab.gateways.values()) == 1,
+             "a holder")
+    return sorted(lab.gateways.values(), key=lambda each: not each.holds())
+
+
+def test_killed_in_turn():
+    """One is always at work: nothing is missing."""
+    moments = random.Random(SEED)
+    with Lab() as lab:
+        since = begin(lab)
+        for i in range(KILLS):
+            gateway = lab.gateways["ab"[i % 2]]
+            time.sleep(moments.uniform(0, 1))
+            gateway.kill()
+            time.sleep(moments.uniform(0, 2))
+            gateway.start_again()
+        lab.wait_equal()
+        published = lab.check_executions(since, told=True)
+        for market, each in published.items():
+            executed = [one for one in lab.executions()[market]
+                        if since * 1000 <= one[0] <= time.time() * 1000 - 3000]
+            check(not [one for one in executed if not each.counts[one]],
+                  f"{market}: missing, though told of")
+        lab.check_books()
+
+
+def test_killed_at_random():
+    """Perhaps none is at work: what is missing is told of."""
+    moments = random.Random(SEED)
+    with Lab() as lab:
+        since = begin(lab)
+        for _ in range(KILLS):
+            gateway = moments.choice(list(lab.gateways.values()))
+            gateway.kill()
+            time.sleep(moments.uniform(0, 1))
+            gateway.start()
+            time.sleep(moments.uniform(0, 1.5))
+        for gateway in lab.gateways.values():  # both away for a while
+            gateway.kill()
+        time.sleep(moments.uniform(1, 3))
+        for gateway in lab.gateways.values():
+            gateway.start()
+        lab.wait_equal()
+        lab.check_executions(since, told=True)
+        lab.check_books()
+
+
+def test_ended():
+    """It hands over at once, and long before its lease would have ended."""
+    with Lab() as lab:
+        since = begin(lab, lease_ms=20000)
+        for _ in range(3):
+            holder, other = holder_of(lab)
+            holder.signal(signal.SIGTERM)
+            ended = time.monotonic()
+            check(holder.process.wait(HANG_S) == 0, "exit status")
+            wait_for(other.holds, "the other one holds")
+            took = time.monotonic() - ended
+            check(took < 10, f"handed over after {took:.1f} s")
+            print(f"handed over after {took:.2f} s")
+            lab.wait_equal(5)
+            holder.start_again()
+        lab.check_executions(since, told=True)
+        lab.check_books()
+
+
+def test_stopped_holder():
+    """It goes on after its lease: what it had to say has no effect."""
+    with Lab() as lab:
+        since = begin(lab)
+        for _ in range(3):
+            holder, other = holder_of(lab)
+            holder.signal(signal.SIGSTOP)
+            wait_for(other.holds, "the other one holds")
+            lab.wait_equal(3)
+            holder.signal(signal.SIGCONT)
+            time.sleep(LEASE_MS / 1000)
+            lab.wait_equal(3)
+            check(holder_of(lab) == [other, holder], "took the lease back")
+        lab.check_executions(since, told=True)
+        epochs = {json.loads(each.data)["epoch"] for each in lab.check_books()}
+        check(len(epochs) == 4, f"epochs {epochs}")
+
+
+def test_service_killed():
+    with Lab() as lab:
+        since = begin(lab)
+        for _ in range(2):
+            lab.restart_sandbox()
+            lab.wait_equal()
+        lab.check_executions(since, told=True)
+        lab.check_books()
+
+
+if __name__ == "__main__":
+    print(f"SEED={SEED}")
+    sys.exit(run_all(tests_of(globals()), 3))
