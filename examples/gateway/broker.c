@@ -96,7 +96,8 @@ static void broker_complain(struct broker *broker, const char *what,
 
 /* Opens all that stands on a connection. Returns whether all is there. */
 static bool broker_prepare(struct broker *broker) {
-    char why[256] = "", subject[SUBJECT_LEN];
+    char why[256] = "", subject[SUBJECT_LEN], answers[SUBJECT_LEN];
+    natsInbox *inbox = NULL;
     jsOptions options;
 
     jsOptions_Init(&options);
@@ -109,12 +110,22 @@ static bool broker_prepare(struct broker *broker) {
         return false;
     }
     if (!broker_setup(broker->js, &broker->config, &broker->lease,
-                      &broker->gateways, why, sizeof why)) {
+                      &broker->gateways, &broker->epoch_base, why,
+                      sizeof why)) {
         broker_complain(broker, "the streams cannot be used", why);
         return false;
     }
+    if (natsInbox_Create(&inbox) != NATS_OK) {
+        return false;
+    }
+    g_free(broker->inbox);
+    broker->inbox = g_strdup(inbox);
+    natsInbox_Destroy(inbox);
+    snprintf(answers, sizeof answers, "%s.*", broker->inbox);
     snprintf(subject, sizeof subject, "%s.snapshot.*", broker->config.prefix);
-    return natsConnection_Subscribe(&broker->requests, broker->connection,
+    return natsConnection_Subscribe(&broker->answers, broker->connection,
+                                    answers, on_last, broker) == NATS_OK &&
+           natsConnection_Subscribe(&broker->requests, broker->connection,
                                     subject, on_request, broker) == NATS_OK &&
            (broker->seen_told || broker_read_seen(broker));
 }
@@ -136,43 +147,47 @@ static bool broker_connect(struct broker *broker) {
 /* Closes all that stands on the connection. What is under way is stored, or it
  * is not: nobody knows. */
 static void broker_disconnect(struct broker *broker) {
+    natsConnection_Close(broker->connection); /* ends what the sender is at */
+    g_rw_lock_writer_lock(&broker->use);
     natsSubscription_Destroy(broker->requests);
+    natsSubscription_Destroy(broker->answers);
     kvStore_Destroy(broker->lease);
     kvStore_Destroy(broker->gateways);
     jsCtx_Destroy(broker->js);
-    natsConnection_Close(broker->connection);
     natsConnection_Destroy(broker->connection);
-    broker->requests = NULL;
+    broker->requests = broker->answers = NULL;
     broker->lease = broker->gateways = NULL;
     broker->js = NULL;
     broker->connection = NULL;
+    broker->up = false;
+    g_rw_lock_writer_unlock(&broker->use);
     g_mutex_lock(&broker->lock);
     broker->lost = false;
     g_mutex_unlock(&broker->lock);
     orders_give_up(broker);
 }
 
-/* Looks at the connection. Returns whether orders can be carried out. */
-static bool broker_check(struct broker *broker) {
+/* Looks at the connection, and makes it anew if it is time. */
+static void broker_check(struct broker *broker) {
     bool lost;
 
     g_mutex_lock(&broker->lock);
     lost = broker->lost;
     g_mutex_unlock(&broker->lock);
     if (broker->up && lost) {
-        broker->up = false;
         broker_say(broker, "the connection is lost", NULL);
         lease_drop(broker);
         broker_disconnect(broker);
         broker_tell_kind(broker, BROKER_IS_DOWN, 0);
     }
-    lease_check(broker);
     if (broker->up || broker_now_ms() - broker->tried_ms < RETRY_MS) {
-        return broker->up;
+        return;
     }
     broker->tried_ms = broker_now_ms();
-    broker->up = broker_connect(broker);
-    if (broker->up) {
+    if (broker_connect(broker)) {
+        g_rw_lock_writer_lock(&broker->use);
+        broker->up = true;
+        g_rw_lock_writer_unlock(&broker->use);
         broker_count(broker, &broker->stats.opens);
         broker_say(broker, "connected", NULL);
         g_clear_pointer(&broker->complaint, g_free);
@@ -180,35 +195,43 @@ static bool broker_check(struct broker *broker) {
     } else {
         broker_disconnect(broker);
     }
-    return broker->up;
 }
 
-static gpointer broker_run(gpointer context) {
+static bool broker_is_ending(struct broker *broker) {
+    bool ending;
+
+    g_mutex_lock(&broker->lock);
+    ending = broker->ending;
+    g_mutex_unlock(&broker->lock);
+    return ending;
+}
+
+static gpointer broker_keep(gpointer context) {
     struct broker *broker = context;
-    int64_t end_ms = 0;
 
-    for (;;) {
-        struct order *order =
-            g_async_queue_timeout_pop(broker->orders, WAIT_MS * 1000);
-        bool ending;
-
-        if (broker_check(broker)) {
+    while (!broker_is_ending(broker)) {
+        broker_check(broker);
+        lease_check(broker);
+        if (broker->up) {
             lease_go_on(broker);
         }
+        g_usleep(WAIT_MS * 1000);
+    }
+    lease_return(broker);
+    return NULL;
+}
+
+/* Carries orders out, at the end those that were given before. */
+static gpointer broker_send(gpointer context) {
+    struct broker *broker = context;
+    struct order *order;
+
+    do {
+        order = g_async_queue_timeout_pop(broker->orders, WAIT_MS * 1000);
         if (order) {
             order_do(broker, order);
         }
-        g_mutex_lock(&broker->lock);
-        ending = broker->ending;
-        g_mutex_unlock(&broker->lock);
-        if (ending && end_ms == 0) {
-            end_ms = broker_now_ms() + 1000;
-        }
-        if (ending && (!order || broker_now_ms() > end_ms)) {
-            break;
-        }
-    }
-    lease_return(broker);
+    } while (order || !broker_is_ending(broker));
     return NULL;
 }
 
@@ -223,7 +246,9 @@ struct broker *broker_begin(const struct broker_config *config) {
     g_queue_init(&broker->held);
     g_mutex_init(&broker->lock);
     broker->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    broker->thread = g_thread_new("broker", broker_run, broker);
+    g_rw_lock_init(&broker->use);
+    broker->keeper = g_thread_new("lease", broker_keep, broker);
+    broker->sender = g_thread_new("orders", broker_send, broker);
     return broker;
 }
 
@@ -248,14 +273,15 @@ void broker_set_waiting(struct broker *broker, bool waiting) {
     g_atomic_int_set(&broker->waiting, waiting);
 }
 
-bool broker_report(struct broker *broker, struct broker_report *report) {
-    struct broker_report *next = g_async_queue_try_pop(broker->reports);
+void broker_awake(struct broker *broker) {
     uint64_t count;
 
-    if (!next) { /* and once more: one may have come in between */
-        (void)!read(broker->fd, &count, sizeof count);
-        next = g_async_queue_try_pop(broker->reports);
-    }
+    (void)!read(broker->fd, &count, sizeof count);
+}
+
+bool broker_report(struct broker *broker, struct broker_report *report) {
+    struct broker_report *next = g_async_queue_try_pop(broker->reports);
+
     if (next) {
         *report = *next;
         g_free(next);
@@ -282,7 +308,8 @@ void broker_end(struct broker *broker) {
     g_mutex_lock(&broker->lock);
     broker->ending = true;
     g_mutex_unlock(&broker->lock);
-    g_thread_join(broker->thread);
+    g_thread_join(broker->sender);
+    g_thread_join(broker->keeper);
     broker_disconnect(broker);
     nats_CloseAndWait(0); /* no callback comes any more */
     while (broker_report(broker, &report)) {
@@ -295,6 +322,8 @@ void broker_end(struct broker *broker) {
     g_async_queue_unref(broker->orders);
     g_async_queue_unref(broker->reports);
     g_mutex_clear(&broker->lock);
+    g_rw_lock_clear(&broker->use);
+    g_free(broker->inbox);
     g_free(broker->complaint);
     close(broker->fd);
     g_free(broker);

@@ -40,6 +40,7 @@ enum broker_stream {
 /* What is asked of the broker. Each but BROKER_ANSWER and BROKER_PUT is
  * reported. */
 enum broker_order_kind {
+    BROKER_NOTHING,
     BROKER_STORE,  /* a lane's message, if the last one there is `after` */
     BROKER_LAST,   /* which message of a lane is the last? */
     BROKER_KEEP,   /* a message that the identifier says once */
@@ -93,8 +94,10 @@ struct broker;
  * standard error where it cannot be right. */
 struct broker *broker_begin(const struct broker_config *config);
 
-/* Readable while there are reports. */
+/* Readable when there are reports, until broker_awake(), which comes before
+ * they are taken. */
 int broker_fd(const struct broker *broker);
+void broker_awake(struct broker *broker);
 
 /* Gives an order, which waits for broker_flush(). */
 void broker_order(struct broker *broker, const struct broker_order *order);

@@ -35,7 +35,8 @@ void lease_go_on(struct broker *broker) {
         if (!broker->holds) {
             broker->holds = true;
             broker_say(broker, "holds the lease", NULL);
-            broker_tell_kind(broker, BROKER_HOLDS, broker->revision);
+            broker_tell_kind(broker, BROKER_HOLDS,
+                             broker->epoch_base + broker->revision);
         }
     } else if (status == NATS_ERR) { /* refused: another revision */
         broker->revision = 0;

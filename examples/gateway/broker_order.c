@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ static void order_tell(struct broker *broker, const struct order *order,
                        const jsPubAck *ack) {
     struct broker_report report = {.number = order->number};
 
-    if (order->kind == BROKER_STORE) {
+    if (order->kind == BROKER_STORE || order->kind == BROKER_LAST) {
         report.kind = ack ? BROKER_STORED : BROKER_FAILED;
         report.sequence = ack ? ack->Sequence : 0;
     } else if (order->kind == BROKER_KEEP) {
@@ -80,6 +81,9 @@ static bool broker_publish(struct broker *broker, struct order *order) {
     if (order->kind == BROKER_PUT) { /* as a bucket keeps its keys */
         snprintf(subject, sizeof subject, "$KV.%s_last.%s",
                  broker->config.prefix, order->subject);
+    } else if (order->kind == BROKER_SEEN) {
+        snprintf(subject, sizeof subject, "$KV.%s_gateways.%s",
+                 broker->config.prefix, broker->config.gateway);
     } else {
         snprintf(subject, sizeof subject, "%s", order->subject);
     }
@@ -103,69 +107,70 @@ static bool broker_publish(struct broker *broker, struct order *order) {
     return false;
 }
 
-/* Asks which message of a lane is the last. */
-static void broker_last(struct broker *broker, const struct order *order) {
-    struct broker_report report = {.kind = BROKER_FAILED,
-                                   .number = order->number};
-    natsMsg *message = NULL;
-    char stream[SUBJECT_LEN];
-    jsErrCode error = 0;
-    natsStatus status;
+/* Asks which message of a lane is the last: on_last() gets the answer. */
+static bool broker_last(struct broker *broker, const struct order *order) {
+    char stream[SUBJECT_LEN], subject[3 * SUBJECT_LEN], reply[SUBJECT_LEN];
 
     broker_stream_of(&broker->config, order->subject, stream);
-    status = js_GetLastMsg(&message, broker->js, stream, order->subject, NULL,
-                           &error);
+    snprintf(subject, sizeof subject, "$JS.API.DIRECT.GET.%s.%s", stream,
+             order->subject);
+    snprintf(reply, sizeof reply, "%s.%" PRIu64, broker->inbox, order->number);
+    return natsConnection_PublishRequest(broker->connection, subject, reply, "",
+                                         0) == NATS_OK;
+}
 
-    if (status == NATS_OK) {
+void on_last(natsConnection *connection, natsSubscription *subscription,
+             natsMsg *message, void *context) {
+    struct broker *broker = context;
+    const char *number = strrchr(natsMsg_GetSubject(message), '.');
+    const char *sequence = NULL, *status = NULL;
+    struct broker_report report = {
+        .kind = BROKER_FAILED,
+        .number = number ? g_ascii_strtoull(number + 1, NULL, 10) : 0};
+
+    (void)connection;
+    (void)subscription;
+    if (natsMsgHeader_Get(message, "Nats-Sequence", &sequence) == NATS_OK) {
         report.kind = BROKER_LAST_IS;
-        report.sequence = natsMsg_GetSequence(message);
+        report.sequence = g_ascii_strtoull(sequence, NULL, 10);
         report.epoch = broker_epoch_of(natsMsg_GetData(message),
                                        (size_t)natsMsg_GetDataLength(message));
-    } else if (error == JSNoMessageFoundErr || status == NATS_NOT_FOUND) {
-        report.kind = BROKER_LAST_IS;
+    } else if (natsMsgHeader_Get(message, "Status", &status) == NATS_OK &&
+               strcmp(status, "404") == 0) {
+        report.kind = BROKER_LAST_IS; /* there is none */
     }
-    natsMsg_Destroy(message);
     broker_tell(broker, &report);
+    natsMsg_Destroy(message);
 }
 
 void order_do(struct broker *broker, struct order *order) {
-    natsStatus status;
+    bool done = false;
 
-    switch (order->kind) {
+    g_rw_lock_reader_lock(&broker->use);
+    switch (broker->up ? order->kind : BROKER_NOTHING) {
+    case BROKER_NOTHING: break;
     case BROKER_STORE:
     case BROKER_KEEP:
     case BROKER_PUT:
-        if (broker->up && broker_publish(broker, order)) {
-            return; /* it is freed by on_answer() */
-        }
-        order_tell(broker, order, NULL);
-        break;
-    case BROKER_LAST:
-        if (broker->up) {
-            broker_last(broker, order);
-        } else {
-            broker_tell(broker,
-                        &(struct broker_report){.kind = BROKER_FAILED,
-                                                .number = order->number});
-        }
-        break;
     case BROKER_SEEN:
-        status = broker->up ? kvStore_Put(NULL, broker->gateways,
-                                          broker->config.gateway, order->text,
-                                          (int)order->len)
-                            : NATS_OK;
-        if (status != NATS_OK) {
-            broker_count(broker, &broker->stats.failures);
+        done = broker_publish(broker, order);
+        if (done) {
+            order = NULL; /* on_answer() has it, or had it */
         }
         break;
+    case BROKER_LAST: done = broker_last(broker, order); break;
     case BROKER_ANSWER:
-        if (broker->up) {
-            (void)natsConnection_Publish(broker->connection, order->id,
-                                         order->text, (int)order->len);
-        }
+        done = natsConnection_Publish(broker->connection, order->id,
+                                      order->text, (int)order->len) == NATS_OK;
         break;
     }
-    order_free(order);
+    g_rw_lock_reader_unlock(&broker->use);
+    if (!done) {
+        order_tell(broker, order, NULL);
+    }
+    if (order) {
+        order_free(order);
+    }
 }
 
 /* Only the holder answers, only into an inbox, and only so often. */

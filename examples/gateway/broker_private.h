@@ -14,30 +14,36 @@
 /* How long the broker has for an answer. */
 #define BROKER_ANSWER_MS 3000
 
+/* Two threads: one keeps up the connection and the lease, with calls that wait
+ * for the broker; one sends, and waits for nobody. */
 struct broker {
     struct broker_config config;
+    GThread *keeper, *sender;
+    GRWLock use; /* of what follows: the keeper changes it, the sender reads */
+    bool up;
     natsConnection *connection;
     jsCtx *js;
+    char *inbox; /* of answers to BROKER_LAST */
+    /* The keeper's alone. */
     kvStore *lease, *gateways;
-    natsSubscription *requests;
-    GThread *thread;
-    GAsyncQueue *orders, *reports;
-    GQueue held;       /* orders of the caller, not in the queue yet */
-    gint waiting;      /* atomic: broker_set_waiting() */
-    int fd;            /* an eventfd, readable while there are reports */
-    GMutex lock;       /* of what follows, up to the next comment */
-    GHashTable *under; /* natsMsg *: its order, until the broker answers */
-    struct broker_stats stats;
-    uint64_t answers_s, answered; /* requests answered in this second */
-    bool lost;                    /* the connection, says the library */
-    bool ending;
-    /* The thread's alone. */
-    bool up;
+    natsSubscription *requests, *answers;
+    uint64_t epoch_base; /* epochs are this and the lease's revision */
     bool holds;
     uint64_t revision; /* of the lease's entry, 0: not ours */
     int64_t renewed_ms, tried_ms;
     bool seen_told;
     char *complaint; /* that was said last, or NULL */
+    /* Everybody's. */
+    GAsyncQueue *orders, *reports;
+    GQueue held;       /* orders of the caller, not in the queue yet */
+    gint waiting;      /* atomic: broker_set_waiting() */
+    int fd;            /* an eventfd, readable while there are reports */
+    GMutex lock;       /* of what follows */
+    GHashTable *under; /* natsMsg *: its order, until the broker answers */
+    struct broker_stats stats;
+    uint64_t answers_s, answered; /* requests answered in this second */
+    bool lost;                    /* the connection, says the library */
+    bool ending;
 };
 
 int64_t broker_now_ms(void);
@@ -63,10 +69,13 @@ void order_free(struct order *order);
 /* Reports that nobody knows what came of the orders that are under way. */
 void orders_give_up(struct broker *broker);
 
-/* Callbacks of the library: the broker has answered, or has not in time;
- * somebody asks for a snapshot. The context is the broker. */
+/* Callbacks of the library: the broker has answered, or has not in time; it
+ * says which message is the last; somebody asks for a snapshot. The context is
+ * the broker. */
 void on_answer(jsCtx *js, natsMsg *message, jsPubAck *ack, jsPubAckErr *error,
                void *context);
+void on_last(natsConnection *connection, natsSubscription *subscription,
+             natsMsg *message, void *context);
 void on_request(natsConnection *connection, natsSubscription *subscription,
                 natsMsg *message, void *context);
 

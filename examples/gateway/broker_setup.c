@@ -40,7 +40,6 @@ natsOptions *broker_options(const struct broker_config *config,
     TRY(natsOptions_SetTimeout(options, 2000));
     TRY(natsOptions_SetPingInterval(options, 5000));
     TRY(natsOptions_SetMaxPingsOut(options, 2));
-    TRY(natsOptions_SetSendAsap(options, true));
     TRY(natsOptions_SetAllowReconnect(options, false));
     TRY(natsOptions_SetClosedCB(options, lost, context));
     if (config->user) {
@@ -140,9 +139,27 @@ static bool setup_bucket(jsCtx *js, const struct broker_config *config,
     return status == NATS_OK;
 }
 
+/* When the bucket of the lease was made. */
+static bool setup_epoch(jsCtx *js, const struct broker_config *config,
+                        uint64_t *epoch_base, char *why, size_t why_len) {
+    char name[SUBJECT_LEN];
+    jsStreamInfo *info = NULL;
+    natsStatus status;
+
+    snprintf(name, sizeof name, "KV_%s_lease", config->prefix);
+    status = js_GetStreamInfo(&info, js, name, NULL, NULL);
+    if (status == NATS_OK) {
+        *epoch_base = (uint64_t)(info->Created / NS_PER_MS);
+    } else {
+        snprintf(why, why_len, "%s: %s", name, natsStatus_GetText(status));
+    }
+    jsStreamInfo_Destroy(info);
+    return status == NATS_OK;
+}
+
 bool broker_setup(jsCtx *js, const struct broker_config *config,
-                  kvStore **lease, kvStore **gateways, char *why,
-                  size_t why_len) {
+                  kvStore **lease, kvStore **gateways, uint64_t *epoch_base,
+                  char *why, size_t why_len) {
     kvStore *last = NULL;
     bool good = true;
 
@@ -156,7 +173,7 @@ bool broker_setup(jsCtx *js, const struct broker_config *config,
         setup_bucket(js, config, "gateways", 0, gateways, why, why_len) &&
         setup_bucket(js, config, "last", 0, &last, why, why_len);
     kvStore_Destroy(last);
-    return good;
+    return good && setup_epoch(js, config, epoch_base, why, why_len);
 }
 
 void broker_stream_of(const struct broker_config *config, const char *subject,

@@ -21,10 +21,12 @@ natsOptions *broker_options(const struct broker_config *config,
                             natsConnectionHandler lost, void *context);
 
 /* Makes the streams and buckets that are not there. Those that are stay as they
- * are, but where that cannot do, which fails. Returns false with the reason. */
+ * are, but where that cannot do, which fails. epoch_base: when the bucket of
+ * the lease was made, ms, so that epochs go on where its revisions begin anew.
+ * Returns false with the reason. */
 bool broker_setup(jsCtx *js, const struct broker_config *config,
-                  kvStore **lease, kvStore **gateways, char *why,
-                  size_t why_len);
+                  kvStore **lease, kvStore **gateways, uint64_t *epoch_base,
+                  char *why, size_t why_len);
 
 /* Writes the name of the stream that a subject is in. */
 void broker_stream_of(const struct broker_config *config, const char *subject,

@@ -42,7 +42,10 @@ static void gateway_wait(struct gateway *gateway) {
 
         ms = due < ms ? due : ms;
     }
-    (void)poll(gateway->fds, count, (int)ms);
+    if (poll(gateway->fds, count, (int)ms) > 0 &&
+        gateway->fds[0].revents != 0) {
+        broker_awake(gateway->publish.broker);
+    }
 }
 
 static void gateway_run(struct gateway *gateway) {

@@ -17,6 +17,9 @@
 #define TICK_NS 100000000u
 #define TICKS 10
 
+/* The broker has so long to say which message is the last. */
+#define ASKED_NS UINT64_C(3000000000)
+
 /* What a message says before the line. */
 #define HEAD_LEN 256
 
@@ -234,6 +237,7 @@ static void lane_go_on(struct lanes *lanes, struct lane *lane) {
     }
     if (lane->phase == LANE_UNKNOWN) {
         lane->phase = LANE_ASKED;
+        lane->asked_ns = lanes->out->now_ns;
         lane->whole = true;
         broker_order(lanes->broker,
                      &(struct broker_order){.kind = BROKER_LAST,
@@ -418,6 +422,9 @@ void lanes_tick(struct lanes *lanes, uint64_t now_ns) {
         struct lane *lane = &lanes->all[lanes->turn];
 
         lanes->turn = (lanes->turn + 1) % lanes->count;
+        if (lane->phase == LANE_ASKED && now_ns - lane->asked_ns > ASKED_NS) {
+            lane->phase = LANE_UNKNOWN; /* no answer will come */
+        }
         lane_go_on(lanes, lane);
         lane_put(lanes, lane);
     }
