@@ -132,11 +132,17 @@ static bool broker_prepare(struct broker *broker) {
 
 static bool broker_connect(struct broker *broker) {
     natsOptions *options = broker_options(&broker->config, on_lost, broker);
+    natsConnection *connection = NULL;
     natsStatus status =
-        options ? natsConnection_Connect(&broker->connection, options)
-                : NATS_NO_MEMORY;
+        options ? loop_options(broker, options) : NATS_NO_MEMORY;
 
+    if (status == NATS_OK) {
+        status = natsConnection_Connect(&connection, options);
+    }
     natsOptions_Destroy(options);
+    g_rw_lock_writer_lock(&broker->use);
+    broker->connection = connection;
+    g_rw_lock_writer_unlock(&broker->use);
     if (status != NATS_OK) {
         broker_complain(broker, "no connection", natsStatus_GetText(status));
         return false;
@@ -221,20 +227,6 @@ static gpointer broker_keep(gpointer context) {
     return NULL;
 }
 
-/* Carries orders out, at the end those that were given before. */
-static gpointer broker_send(gpointer context) {
-    struct broker *broker = context;
-    struct order *order;
-
-    do {
-        order = g_async_queue_timeout_pop(broker->orders, WAIT_MS * 1000);
-        if (order) {
-            order_do(broker, order);
-        }
-    } while (order || !broker_is_ending(broker));
-    return NULL;
-}
-
 struct broker *broker_begin(const struct broker_config *config) {
     struct broker *broker = g_new0(struct broker, 1);
 
@@ -246,9 +238,11 @@ struct broker *broker_begin(const struct broker_config *config) {
     g_queue_init(&broker->held);
     g_mutex_init(&broker->lock);
     broker->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    broker->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    broker->socket = -1;
     g_rw_lock_init(&broker->use);
     broker->keeper = g_thread_new("lease", broker_keep, broker);
-    broker->sender = g_thread_new("orders", broker_send, broker);
+    broker->sender = g_thread_new("orders", loop_run, broker);
     return broker;
 }
 
@@ -267,6 +261,7 @@ void broker_flush(struct broker *broker) {
         g_async_queue_push_unlocked(broker->orders, order);
     }
     g_async_queue_unlock(broker->orders);
+    broker_wake(broker);
 }
 
 void broker_set_waiting(struct broker *broker, bool waiting) {
@@ -308,8 +303,10 @@ void broker_end(struct broker *broker) {
     g_mutex_lock(&broker->lock);
     broker->ending = true;
     g_mutex_unlock(&broker->lock);
-    g_thread_join(broker->sender);
     g_thread_join(broker->keeper);
+    g_atomic_int_set(&broker->unmoved, 1);
+    broker_wake(broker);
+    g_thread_join(broker->sender);
     broker_disconnect(broker);
     nats_CloseAndWait(0); /* no callback comes any more */
     while (broker_report(broker, &report)) {
@@ -326,5 +323,6 @@ void broker_end(struct broker *broker) {
     g_free(broker->inbox);
     g_free(broker->complaint);
     close(broker->fd);
+    close(broker->wake);
     g_free(broker);
 }

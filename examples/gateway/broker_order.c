@@ -72,7 +72,6 @@ static bool broker_publish(struct broker *broker, struct order *order) {
     natsStatus status;
 
     jsPubOptions_Init(&options);
-    options.MaxWait = BROKER_ANSWER_MS;
     options.MsgId = order->id;
     if (order->kind == BROKER_STORE) {
         options.ExpectLastSubjectSeq = order->after;

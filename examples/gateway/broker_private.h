@@ -14,8 +14,8 @@
 /* How long the broker has for an answer. */
 #define BROKER_ANSWER_MS 3000
 
-/* Two threads: one keeps up the connection and the lease, with calls that wait
- * for the broker; one sends, and waits for nobody. */
+/* Two threads: the keeper has the connection and the lease, with calls that
+ * wait for the broker; the sender, a loop, waits for nobody. */
 struct broker {
     struct broker_config config;
     GThread *keeper, *sender;
@@ -35,15 +35,18 @@ struct broker {
     char *complaint; /* that was said last, or NULL */
     /* Everybody's. */
     GAsyncQueue *orders, *reports;
-    GQueue held;       /* orders of the caller, not in the queue yet */
-    gint waiting;      /* atomic: broker_set_waiting() */
+    GQueue held;                /* orders of the caller, not in the queue yet */
+    gint waiting;               /* atomic: broker_set_waiting() */
+    int wake;                   /* an eventfd, for the loop */
+    gint socket, reads, writes; /* atomic: what the loop looks at */
     int fd;            /* an eventfd, readable while there are reports */
     GMutex lock;       /* of what follows */
     GHashTable *under; /* natsMsg *: its order, until the broker answers */
     struct broker_stats stats;
     uint64_t answers_s, answered; /* requests answered in this second */
     bool lost;                    /* the connection, says the library */
-    bool ending;
+    bool ending;                  /* the keeper is to end */
+    gint unmoved; /* atomic: it has ended, and nothing need be moved */
 };
 
 int64_t broker_now_ms(void);
@@ -58,6 +61,15 @@ void broker_tell_kind(struct broker *broker, enum broker_report_kind kind,
 
 /* Adds one to a count of broker->stats. */
 void broker_count(struct broker *broker, uint64_t *count);
+
+/* broker_loop.c */
+
+/* Wakes the loop: there are orders, or something else to look at. */
+void broker_wake(struct broker *broker);
+/* Makes a connection use the loop. */
+natsStatus loop_options(struct broker *broker, natsOptions *options);
+/* The thread; its context is the broker. */
+gpointer loop_run(gpointer context);
 
 /* broker_order.c: an order, from the caller up to its report. */
 

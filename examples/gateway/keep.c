@@ -15,6 +15,9 @@
 /* After one that was not stored, the next attempt. */
 #define RETRY_NS 500000000u
 
+/* The broker has so long to answer. */
+#define ANSWER_NS UINT64_C(5000000000)
+
 /* So much sooner than the broker forgets an identifier it may have forgotten:
  * the clocks of several machines, and what is on its way. */
 #define MARGIN_S 30
@@ -23,7 +26,7 @@ struct keep_message {
     const char *subject;
     char *id, *line; /* line without its first brace and its line feed */
     size_t len;
-    uint64_t received_ns;
+    uint64_t received_ns, sent_ns;
     bool repeat;
     enum { KEEP_WAITS, KEEP_SENT, KEEP_STORED } state;
 };
@@ -84,7 +87,18 @@ static void keep_order(struct keep *keep, uint64_t number, uint64_t now_ns) {
                                         .body = message->line,
                                         .body_len = message->len});
     message->state = KEEP_SENT;
+    message->sent_ns = now_ns;
     keep->under_way++;
+}
+
+/* Has what went out, and may not have come there, wait again. */
+static void keep_again(struct keep *keep, uint64_t number, uint64_t now_ns) {
+    keep_at(keep, number)->state = KEEP_WAITS;
+    keep->under_way--;
+    keep->retry_ns = now_ns + RETRY_NS;
+    if (number < keep->send) {
+        keep->send = number;
+    }
 }
 
 void keep_send(struct keep *keep, uint64_t now_ns) {
@@ -116,9 +130,9 @@ void keep_report(struct keep *keep, const struct broker_report *report,
     case BROKER_IS_UP: keep->up = true; break;
     case BROKER_IS_DOWN: keep->up = false; break;
     case BROKER_KEPT:
-        if (known && message->state == KEEP_SENT) {
+        if (known && message->state != KEEP_STORED) {
+            keep->under_way -= message->state == KEEP_SENT;
             message->state = KEEP_STORED;
-            keep->under_way--;
             keep->kept++;
             keep->again += report->again;
             keep_forget(keep);
@@ -126,15 +140,19 @@ void keep_report(struct keep *keep, const struct broker_report *report,
         break;
     case BROKER_NOT_KEPT:
         if (known && message->state == KEEP_SENT) {
-            message->state = KEEP_WAITS;
-            keep->under_way--;
-            keep->retry_ns = now_ns + RETRY_NS;
-            if (report->number < keep->send) {
-                keep->send = report->number;
-            }
+            keep_again(keep, report->number, now_ns);
         }
         break;
     default: break;
+    }
+}
+
+void keep_tick(struct keep *keep, uint64_t now_ns) {
+    for (uint64_t i = keep->first; keep->under_way > 0 && i < keep->next; ++i) {
+        if (keep_at(keep, i)->state == KEEP_SENT &&
+            now_ns - keep_at(keep, i)->sent_ns > ANSWER_NS) {
+            keep_again(keep, i, now_ns);
+        }
     }
 }
 

@@ -17,8 +17,8 @@
 #define TICK_NS 100000000u
 #define TICKS 10
 
-/* The broker has so long to say which message is the last. */
-#define ASKED_NS UINT64_C(3000000000)
+/* The broker has so long to answer. */
+#define ANSWER_NS UINT64_C(5000000000)
 
 /* What a message says before the line. */
 #define HEAD_LEN 256
@@ -212,6 +212,7 @@ static void lane_send(struct lanes *lanes, struct lane *lane) {
 
     lane->messages++;
     lane->phase = LANE_SENT;
+    lane->asked_ns = lanes->out->now_ns;
     lane_head(lanes, lane, false, head);
     broker_order(lanes->broker, &(struct broker_order){.kind = BROKER_STORE,
                                                        .number = lane->number,
@@ -379,6 +380,13 @@ static void lanes_epoch(struct lanes *lanes, uint64_t epoch) {
     }
 }
 
+/* What is stored there is not known: it is asked for at the next tick. */
+static void lane_fail(struct lanes *lanes, struct lane *lane) {
+    lane->phase = LANE_UNKNOWN;
+    lane->due = lane->whole = true;
+    lane_set_waits(lanes, lane, false);
+}
+
 void lanes_report(struct lanes *lanes, const struct broker_report *report) {
     struct lane *lane = &lanes->all[report->number];
 
@@ -404,11 +412,7 @@ void lanes_report(struct lanes *lanes, const struct broker_report *report) {
             lane_go_on(lanes, lane);
         }
         break;
-    case BROKER_FAILED:
-        lane->phase = LANE_UNKNOWN; /* again at the next tick */
-        lane_set_waits(lanes, lane, false);
-        lane->due = lane->whole = true;
-        break;
+    case BROKER_FAILED: lane_fail(lanes, lane); break;
     default: break;
     }
 }
@@ -422,8 +426,9 @@ void lanes_tick(struct lanes *lanes, uint64_t now_ns) {
         struct lane *lane = &lanes->all[lanes->turn];
 
         lanes->turn = (lanes->turn + 1) % lanes->count;
-        if (lane->phase == LANE_ASKED && now_ns - lane->asked_ns > ASKED_NS) {
-            lane->phase = LANE_UNKNOWN; /* no answer will come */
+        if ((lane->phase == LANE_ASKED || lane->phase == LANE_SENT) &&
+            now_ns - lane->asked_ns > ANSWER_NS) {
+            lane_fail(lanes, lane);
         }
         lane_go_on(lanes, lane);
         lane_put(lanes, lane);

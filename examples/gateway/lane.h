@@ -33,7 +33,7 @@ struct lane {
     size_t number;
     enum lane_phase {
         LANE_UNKNOWN, /* nobody knows what is stored last */
-        LANE_ASKED,   /* the broker was asked for it, at asked_ns */
+        LANE_ASKED,   /* the broker was asked for it */
         LANE_READY,   /* the next message may go */
         LANE_SENT     /* one is under way */
     } phase;
@@ -41,7 +41,7 @@ struct lane {
     bool due;          /* there is something to say */
     bool waits;        /* for that: counted in lanes->waiting */
     uint64_t since_ns; /* monotonic: when the first of it was received */
-    uint64_t asked_ns;
+    uint64_t asked_ns; /* when the phase began, if the broker is to answer */
     uint64_t last;     /* the stream's number of the last message, 0: none */
     uint64_t messages; /* of this epoch: the last one's number */
     uint64_t ever;     /* messages stored */

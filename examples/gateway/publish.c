@@ -395,6 +395,7 @@ void publish_go_on(struct publish *publish, uint64_t now_ns) {
         for (size_t i = 0; i < publish->out->board->market_count; ++i) {
             publish_lost(publish, &publish->out->board->markets[i]);
         }
+        keep_tick(&publish->keep, now_ns);
         publish_say_seen(publish);
     }
 }
