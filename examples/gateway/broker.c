@@ -13,6 +13,7 @@
 
 #include "broker_private.h"
 #include "broker_setup.h"
+#include "text.h"
 
 /* Between attempts to connect. */
 #define RETRY_MS 500
@@ -82,21 +83,45 @@ static bool broker_read_seen(struct broker *broker) {
     return true;
 }
 
-/* Says why it cannot go on, once for each reason. */
-static void broker_complain(struct broker *broker, const char *what,
-                            const char *why) {
+/* Says something, unless it was the last thing of its kind. */
+static void broker_say_once(struct broker *broker, char **last,
+                            const char *what, const char *why) {
     char *text = g_strdup_printf("%s: %s", what, why);
 
-    if (g_strcmp0(text, broker->complaint) != 0) {
+    g_mutex_lock(&broker->lock);
+    if (g_strcmp0(text, *last) != 0) {
         broker_say(broker, text, NULL);
     }
-    g_free(broker->complaint);
-    broker->complaint = text;
+    g_free(*last);
+    *last = text;
+    g_mutex_unlock(&broker->lock);
+}
+
+/* Says why it cannot go on. */
+static void broker_complain(struct broker *broker, const char *what,
+                            const char *why) {
+    broker_say_once(broker, &broker->complaint, what, why);
+}
+
+/* The library's callback: the broker has refused something, such as what the
+ * user may not publish. */
+static void on_error(natsConnection *connection, natsSubscription *subscription,
+                     natsStatus status, void *context) {
+    struct broker *broker = context;
+    const char *last = NULL;
+    char text[BROKER_WHY_LEN];
+
+    (void)subscription;
+    (void)natsConnection_GetLastError(connection, &last);
+    broker_say_once(
+        broker, &broker->trouble, "refused",
+        text_clean(last && *last ? last : natsStatus_GetText(status), text,
+                   sizeof text));
 }
 
 /* Opens all that stands on a connection. Returns whether all is there. */
 static bool broker_prepare(struct broker *broker) {
-    char why[256] = "", subject[SUBJECT_LEN], answers[SUBJECT_LEN];
+    char why[BROKER_WHY_LEN] = "", subject[SUBJECT_LEN], answers[SUBJECT_LEN];
     natsInbox *inbox = NULL;
     jsOptions options;
 
@@ -110,8 +135,7 @@ static bool broker_prepare(struct broker *broker) {
         return false;
     }
     if (!broker_setup(broker->js, &broker->config, &broker->lease,
-                      &broker->gateways, &broker->epoch_base, why,
-                      sizeof why)) {
+                      &broker->gateways, &broker->epoch_base, why)) {
         broker_complain(broker, "the streams cannot be used", why);
         return false;
     }
@@ -131,20 +155,25 @@ static bool broker_prepare(struct broker *broker) {
 }
 
 static bool broker_connect(struct broker *broker) {
-    natsOptions *options = broker_options(&broker->config, on_lost, broker);
+    char why[BROKER_WHY_LEN];
+    natsOptions *options =
+        broker_options(&broker->config, on_lost, on_error, broker, why);
     natsConnection *connection = NULL;
-    natsStatus status =
-        options ? loop_options(broker, options) : NATS_NO_MEMORY;
+    natsStatus status = NATS_OK;
 
-    if (status == NATS_OK) {
-        status = natsConnection_Connect(&connection, options);
+    if (options) {
+        status = loop_options(broker, options);
+        if (status == NATS_OK) {
+            status = natsConnection_Connect(&connection, options);
+        }
+        natsOptions_Destroy(options);
     }
-    natsOptions_Destroy(options);
     g_rw_lock_writer_lock(&broker->use);
     broker->connection = connection;
     g_rw_lock_writer_unlock(&broker->use);
-    if (status != NATS_OK) {
-        broker_complain(broker, "no connection", natsStatus_GetText(status));
+    if (!options || status != NATS_OK) {
+        broker_complain(broker, "no connection",
+                        options ? broker_why(status, why) : why);
         return false;
     }
     return broker_prepare(broker);
@@ -196,7 +225,9 @@ static void broker_check(struct broker *broker) {
         g_rw_lock_writer_unlock(&broker->use);
         broker_count(broker, &broker->stats.opens);
         broker_say(broker, "connected", NULL);
+        g_mutex_lock(&broker->lock);
         g_clear_pointer(&broker->complaint, g_free);
+        g_mutex_unlock(&broker->lock);
         broker_tell_kind(broker, BROKER_IS_UP, 0);
     } else {
         broker_disconnect(broker);
@@ -228,8 +259,16 @@ static gpointer broker_keep(gpointer context) {
 }
 
 struct broker *broker_begin(const struct broker_config *config) {
-    struct broker *broker = g_new0(struct broker, 1);
+    struct broker *broker;
+    char why[BROKER_WHY_LEN];
+    natsOptions *options = broker_options(config, NULL, NULL, NULL, why);
 
+    if (!options) {
+        fprintf(stderr, "gateway %s: broker: %s\n", config->gateway, why);
+        return NULL;
+    }
+    natsOptions_Destroy(options);
+    broker = g_new0(struct broker, 1);
     broker->config = *config;
     broker->tried_ms = broker_now_ms() - (int64_t)config->lease_ms - RETRY_MS;
     broker->orders = g_async_queue_new();
@@ -322,6 +361,7 @@ void broker_end(struct broker *broker) {
     g_rw_lock_clear(&broker->use);
     g_free(broker->inbox);
     g_free(broker->complaint);
+    g_free(broker->trouble);
     close(broker->fd);
     close(broker->wake);
     g_free(broker);

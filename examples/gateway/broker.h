@@ -18,7 +18,9 @@
 
 struct broker_config {
     const char *url; /* nats:// or tls://, several separated by commas */
+    bool tls;        /* nothing goes to a broker without it */
     const char *user, *password; /* or NULL */
+    const char *nkey, *seed;     /* the public key, a file, or NULL */
     const char *credentials;     /* a file with a JWT and a seed, or NULL */
     const char *ca, *certificate, *key; /* PEM files, or NULL */
     const char *prefix, *gateway;

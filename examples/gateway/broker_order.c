@@ -172,15 +172,21 @@ void order_do(struct broker *broker, struct order *order) {
     }
 }
 
+/* Whether a subject is where somebody waits for an answer: an inbox, or what
+ * the broker has put in the place of one of another account. */
+static bool is_inbox(const char *subject) {
+    return subject && (g_str_has_prefix(subject, "_INBOX.") ||
+                       g_str_has_prefix(subject, "_R_."));
+}
+
 /* Only the holder answers, only into an inbox, and only so often. */
 void on_request(natsConnection *connection, natsSubscription *subscription,
                 natsMsg *message, void *context) {
-    static const char inbox[] = "_INBOX.";
     struct broker *broker = context;
     const char *reply = natsMsg_GetReply(message);
     const char *token = strrchr(natsMsg_GetSubject(message), '.');
     uint64_t second = (uint64_t)broker_now_ms() / 1000;
-    bool takes;
+    bool asked = token && is_inbox(reply), takes;
 
     (void)connection;
     (void)subscription;
@@ -189,12 +195,11 @@ void on_request(natsConnection *connection, natsSubscription *subscription,
         broker->answers_s = second;
         broker->answered = 0;
     }
-    takes = broker->answered < broker->config.answers;
+    takes = asked && broker->answered < broker->config.answers;
     broker->answered += takes;
-    broker->stats.turned += !takes;
+    broker->stats.turned += !takes && asked;
     g_mutex_unlock(&broker->lock);
-    if (takes && token && reply &&
-        strncmp(reply, inbox, sizeof inbox - 1) == 0) {
+    if (takes) {
         broker_tell(broker,
                     &(struct broker_report){.kind = BROKER_ASKED,
                                             .market = g_strdup(token + 1),

@@ -32,7 +32,7 @@ struct broker {
     uint64_t revision; /* of the lease's entry, 0: not ours */
     int64_t renewed_ms, tried_ms;
     bool seen_told;
-    char *complaint; /* that was said last, or NULL */
+    char *complaint; /* said last of why it cannot go on, or NULL */
     /* Everybody's. */
     GAsyncQueue *orders, *reports;
     GQueue held;                /* orders of the caller, not in the queue yet */
@@ -45,8 +45,9 @@ struct broker {
     struct broker_stats stats;
     uint64_t answers_s, answered; /* requests answered in this second */
     bool lost;                    /* the connection, says the library */
-    bool ending;                  /* the keeper is to end */
-    gint unmoved; /* atomic: it has ended, and nothing need be moved */
+    char *trouble; /* said last of what the broker has refused, or NULL */
+    bool ending;   /* the keeper is to end */
+    gint unmoved;  /* atomic: it has ended, and nothing need be moved */
 };
 
 int64_t broker_now_ms(void);

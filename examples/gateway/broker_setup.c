@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text.h"
+
 #define NS_PER_S INT64_C(1000000000)
 #define NS_PER_MS INT64_C(1000000)
 #define DAY_NS (86400 * NS_PER_S)
@@ -27,30 +29,54 @@ static const struct stream {
     [BROKER_NOTE] = {"note", 7 * DAY_NS, -1, 100},
 };
 
+const char *broker_why(natsStatus status, char why[BROKER_WHY_LEN]) {
+    natsStatus last_status;
+    const char *last = nats_GetLastError(&last_status);
+    const char *text = natsStatus_GetText(status);
+    char *whole = last && last[0] != '\0' && last_status == status &&
+                          strcmp(last, text) != 0
+                      ? g_strdup_printf("%s: %s", text, last)
+                      : g_strdup(text);
+
+    text_clean(whole, why, BROKER_WHY_LEN);
+    g_free(whole);
+    return why;
+}
+
 natsOptions *broker_options(const struct broker_config *config,
-                            natsConnectionHandler lost, void *context) {
+                            natsConnectionHandler lost, natsErrHandler error,
+                            void *context, char why[BROKER_WHY_LEN]) {
     natsOptions *options = NULL;
+    char inbox[SUBJECT_PREFIX_MAX + 8]; /* which no consumer listens to */
     gchar **servers = g_strsplit(config->url, ",", 0);
     natsStatus status = natsOptions_Create(&options);
 
+    snprintf(inbox, sizeof inbox, "_INBOX_%s", config->prefix);
 #define TRY(call) status = status == NATS_OK ? (call) : status
     TRY(natsOptions_SetServers(options, (const char **)servers,
                                (int)g_strv_length(servers)));
     TRY(natsOptions_SetName(options, config->gateway));
+    TRY(natsOptions_SetCustomInboxPrefix(options, inbox));
     TRY(natsOptions_SetTimeout(options, 2000));
     TRY(natsOptions_SetPingInterval(options, 5000));
     TRY(natsOptions_SetMaxPingsOut(options, 2));
     TRY(natsOptions_SetAllowReconnect(options, false));
     TRY(natsOptions_SetClosedCB(options, lost, context));
+    TRY(natsOptions_SetErrorHandler(options, error, context));
     if (config->user) {
         TRY(natsOptions_SetUserInfo(options, config->user, config->password));
+    }
+    if (config->nkey) {
+        TRY(natsOptions_SetNKeyFromSeed(options, config->nkey, config->seed));
     }
     if (config->credentials) {
         TRY(natsOptions_SetUserCredentialsFromFiles(options,
                                                     config->credentials, NULL));
     }
-    if (config->ca) {
+    if (config->tls) {
         TRY(natsOptions_SetSecure(options, true));
+    }
+    if (config->ca) {
         TRY(natsOptions_LoadCATrustedCertificates(options, config->ca));
     }
     if (config->certificate) {
@@ -60,6 +86,7 @@ natsOptions *broker_options(const struct broker_config *config,
 #undef TRY
     g_strfreev(servers);
     if (status != NATS_OK) {
+        broker_why(status, why);
         natsOptions_Destroy(options);
         return NULL;
     }
@@ -68,9 +95,9 @@ natsOptions *broker_options(const struct broker_config *config,
 
 /* Makes a stream, or looks at the one that is there. */
 static bool setup_stream(jsCtx *js, const struct broker_config *config,
-                         const struct stream *stream, char *why,
-                         size_t why_len) {
-    char subject[SUBJECT_LEN], name[SUBJECT_LEN];
+                         const struct stream *stream,
+                         char why[BROKER_WHY_LEN]) {
+    char subject[SUBJECT_LEN], name[SUBJECT_LEN], reason[BROKER_WHY_LEN];
     const char *subjects[] = {subject};
     jsStreamConfig wanted;
     jsStreamInfo *info = NULL;
@@ -97,10 +124,11 @@ static bool setup_stream(jsCtx *js, const struct broker_config *config,
     }
     good = status == NATS_OK;
     if (!good) {
-        snprintf(why, why_len, "%s: %s (%d)", name, natsStatus_GetText(status),
+        broker_why(status, reason);
+        snprintf(why, BROKER_WHY_LEN, "%s: %.200s (%d)", name, reason,
                  (int)error);
     } else if (info->Config->Duplicates < wanted.Duplicates) {
-        snprintf(why, why_len,
+        snprintf(why, BROKER_WHY_LEN,
                  "%s remembers messages for %d s only, the configuration says "
                  "%u s",
                  name, (int)(info->Config->Duplicates / NS_PER_S),
@@ -114,8 +142,8 @@ static bool setup_stream(jsCtx *js, const struct broker_config *config,
 /* Opens a bucket, or makes it. */
 static bool setup_bucket(jsCtx *js, const struct broker_config *config,
                          const char *word, int64_t ttl_ns, kvStore **store,
-                         char *why, size_t why_len) {
-    char name[SUBJECT_LEN];
+                         char why[BROKER_WHY_LEN]) {
+    char name[SUBJECT_LEN], reason[BROKER_WHY_LEN];
     kvConfig wanted;
     natsStatus status;
 
@@ -133,15 +161,15 @@ static bool setup_bucket(jsCtx *js, const struct broker_config *config,
         status = js_CreateKeyValue(store, js, &wanted);
     }
     if (status != NATS_OK) {
-        snprintf(why, why_len, "bucket %s: %s", name,
-                 natsStatus_GetText(status));
+        broker_why(status, reason);
+        snprintf(why, BROKER_WHY_LEN, "bucket %s: %.200s", name, reason);
     }
     return status == NATS_OK;
 }
 
 /* When the bucket of the lease was made. */
 static bool setup_epoch(jsCtx *js, const struct broker_config *config,
-                        uint64_t *epoch_base, char *why, size_t why_len) {
+                        uint64_t *epoch_base, char why[BROKER_WHY_LEN]) {
     char name[SUBJECT_LEN];
     jsStreamInfo *info = NULL;
     natsStatus status;
@@ -151,7 +179,8 @@ static bool setup_epoch(jsCtx *js, const struct broker_config *config,
     if (status == NATS_OK) {
         *epoch_base = (uint64_t)(info->Created / NS_PER_MS);
     } else {
-        snprintf(why, why_len, "%s: %s", name, natsStatus_GetText(status));
+        snprintf(why, BROKER_WHY_LEN, "%s: %s", name,
+                 natsStatus_GetText(status));
     }
     jsStreamInfo_Destroy(info);
     return status == NATS_OK;
@@ -159,21 +188,20 @@ static bool setup_epoch(jsCtx *js, const struct broker_config *config,
 
 bool broker_setup(jsCtx *js, const struct broker_config *config,
                   kvStore **lease, kvStore **gateways, uint64_t *epoch_base,
-                  char *why, size_t why_len) {
+                  char why[BROKER_WHY_LEN]) {
     kvStore *last = NULL;
     bool good = true;
 
     for (int i = 0; good && i < BROKER_STREAMS; ++i) {
-        good = setup_stream(js, config, &streams[i], why, why_len);
+        good = setup_stream(js, config, &streams[i], why);
     }
-    good =
-        good &&
-        setup_bucket(js, config, "lease", (int64_t)config->lease_ms * NS_PER_MS,
-                     lease, why, why_len) &&
-        setup_bucket(js, config, "gateways", 0, gateways, why, why_len) &&
-        setup_bucket(js, config, "last", 0, &last, why, why_len);
+    good = good &&
+           setup_bucket(js, config, "lease",
+                        (int64_t)config->lease_ms * NS_PER_MS, lease, why) &&
+           setup_bucket(js, config, "gateways", 0, gateways, why) &&
+           setup_bucket(js, config, "last", 0, &last, why);
     kvStore_Destroy(last);
-    return good && setup_epoch(js, config, epoch_base, why, why_len);
+    return good && setup_epoch(js, config, epoch_base, why);
 }
 
 void broker_stream_of(const struct broker_config *config, const char *subject,

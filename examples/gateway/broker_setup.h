@@ -15,10 +15,19 @@
 /* The key of the lease in its bucket. */
 #define BROKER_LEASE_KEY "holder"
 
-/* Options of a connection, or NULL. It does not reconnect by itself: what it
- * holds back would go out later, when it is repeated without a mark. */
+/* Bytes of a line that says why something failed, with a NUL. */
+#define BROKER_WHY_LEN 512
+
+/* Writes what the library says of a call that failed just now in this thread.
+ * Returns why. */
+const char *broker_why(natsStatus status, char why[BROKER_WHY_LEN]);
+
+/* Options of a connection, or NULL with the reason. It does not reconnect by
+ * itself: what it holds back would go out later, when it is repeated without a
+ * mark. */
 natsOptions *broker_options(const struct broker_config *config,
-                            natsConnectionHandler lost, void *context);
+                            natsConnectionHandler lost, natsErrHandler error,
+                            void *context, char why[BROKER_WHY_LEN]);
 
 /* Makes the streams and buckets that are not there. Those that are stay as they
  * are, but where that cannot do, which fails. epoch_base: when the bucket of
@@ -26,7 +35,7 @@ natsOptions *broker_options(const struct broker_config *config,
  * Returns false with the reason. */
 bool broker_setup(jsCtx *js, const struct broker_config *config,
                   kvStore **lease, kvStore **gateways, uint64_t *epoch_base,
-                  char *why, size_t why_len);
+                  char why[BROKER_WHY_LEN]);
 
 /* Writes the name of the stream that a subject is in. */
 void broker_stream_of(const struct broker_config *config, const char *subject,

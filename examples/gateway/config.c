@@ -40,6 +40,8 @@ static const struct {
     {"broker", "url", offsetof(struct broker_config, url), TEXT_ANY},
     {"broker", "prefix", offsetof(struct broker_config, prefix), TEXT_WORD},
     {"broker", "user", offsetof(struct broker_config, user), TEXT_ANY},
+    {"broker", "nkey", offsetof(struct broker_config, nkey), TEXT_ANY},
+    {"broker", "seed", offsetof(struct broker_config, seed), TEXT_SECRET},
     {"broker", "credentials", offsetof(struct broker_config, credentials),
      TEXT_SECRET},
     {"broker", "ca", offsetof(struct broker_config, ca), TEXT_PATH},
@@ -176,10 +178,74 @@ static bool reader_value(void *context, const char *section, const char *name,
     return false;
 }
 
+/* Whether a server's address is fit, and what it says: whether it is this
+ * machine, and whether it asks for TLS. */
+static const char *server_objection(const char *server, bool *here, bool *tls) {
+    static const char *const loopback[] = {"127.0.0.1", "::1", "localhost"};
+    gchar *scheme = NULL, *user = NULL, *host = NULL;
+    const char *objection = NULL;
+
+    *here = false;
+    if (!g_uri_split(server, G_URI_FLAGS_NONE, &scheme, &user, &host, NULL,
+                     NULL, NULL, NULL, NULL) ||
+        !host || !scheme ||
+        (strcmp(scheme, "nats") != 0 && strcmp(scheme, "tls") != 0)) {
+        objection = "[broker] url is no nats://HOST:PORT or tls://HOST:PORT, "
+                    "or several with commas between them";
+    } else if (user) {
+        objection =
+            "[broker] url has no user in it: user and " PASSWORD_KEY " say who";
+    } else {
+        *tls |= strcmp(scheme, "tls") == 0;
+        for (size_t i = 0; i < G_N_ELEMENTS(loopback); ++i) {
+            *here |= strcmp(host, loopback[i]) == 0;
+        }
+    }
+    g_free(scheme);
+    g_free(user);
+    g_free(host);
+    return objection;
+}
+
+/* What is wrong with the servers, or with what they are told. */
+static const char *config_servers(struct broker_config *broker) {
+    gchar **servers = g_strsplit(broker->url, ",", 0);
+    const char *objection = NULL;
+    bool here, all_here = true;
+
+    broker->tls = broker->ca != NULL;
+    for (gchar **server = servers; *server && !objection; ++server) {
+        objection = server_objection(*server, &here, &broker->tls);
+        all_here &= here;
+    }
+    g_strfreev(servers);
+    if (!objection && !broker->tls && !all_here &&
+        (broker->password || broker->nkey || broker->credentials)) {
+        return "[broker] who this is goes over TLS only: url is no tls://";
+    }
+    return objection;
+}
+
+/* The library writes user and password between quotes, as they are. */
+static bool is_quotable(const char *text) {
+    return !text || !strpbrk(text, "\"\\");
+}
+
 /* What no single key shows. */
-static const char *config_objection(const struct broker_config *broker) {
+static const char *config_objection(struct broker_config *broker) {
     if (!broker->gateway) {
         return "[gateway] has no name";
+    }
+    if (!broker->nkey != !broker->seed) {
+        return "[broker] nkey and seed belong together";
+    }
+    if ((broker->user != NULL) + (broker->nkey != NULL) +
+            (broker->credentials != NULL) >
+        1) {
+        return "[broker] one of user, nkey and credentials says who this is";
+    }
+    if (!is_quotable(broker->user) || !is_quotable(broker->password)) {
+        return "[broker] neither user nor password has '\"' or '\\' in it";
     }
     if (!broker->user != !broker->password) {
         return "[broker] user and " PASSWORD_KEY " belong together";
@@ -187,16 +253,7 @@ static const char *config_objection(const struct broker_config *broker) {
     if (!broker->certificate != !broker->key) {
         return "[broker] certificate and key belong together";
     }
-    if (broker->certificate && !broker->ca) {
-        return "[broker] certificate has no ca";
-    }
-    if ((broker->password || broker->credentials) && !broker->ca &&
-        !strstr(broker->url, "://127.0.0.1") &&
-        !strstr(broker->url, "://localhost")) {
-        return "[broker] a password or credentials go over TLS only: ca is "
-               "missing";
-    }
-    return NULL;
+    return config_servers(broker);
 }
 
 static _Noreturn void config_fail(const char *what) {

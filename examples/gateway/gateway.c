@@ -11,6 +11,7 @@
 
 #include "config.h"
 #include "exits.h"
+#include "figures.h"
 #include "metrics.h"
 #include "publish.h"
 #include "run.h"
@@ -90,6 +91,7 @@ static int gateway_begin(struct gateway *gateway) {
     if (result == EXITS_OK) {
         result = metrics_begin(&gateway->metrics,
                                gateway->config.options.metrics_port);
+        metrics_add(gateway->metrics, figures_write, &gateway->publish);
     }
     return result;
 }

@@ -261,6 +261,10 @@ int publish_begin(struct publish *publish, const struct publish_config *config,
         return EXITS_LOCAL;
     }
     publish->broker = broker_begin(broker);
+    if (!publish->broker) {
+        out_json.free(&publish->json);
+        return EXITS_CONFIG;
+    }
     publish->note =
         g_strdup_printf("%s.note.%s", broker->prefix, broker->gateway);
     publish->markets = g_new0(struct publish_market, board->market_count + 1);

@@ -26,6 +26,8 @@ struct metrics {
     struct MHD_Daemon *daemon;
     unsigned port;
     uint64_t updated_ns;
+    void (*more)(void *context, FILE *file); /* or NULL */
+    void *more_context;
     pthread_mutex_t lock;
     char *text; /* what is served, and its length */
     size_t len;
@@ -45,8 +47,8 @@ static void metrics_of(FILE *file, const char *name, const char *label,
     fprintf(file, "\"} %.17g\n", value);
 }
 
-static void metrics_one(FILE *file, const char *name, const char *type,
-                        const char *help, double value) {
+void metrics_figure(FILE *file, const char *name, const char *type,
+                    const char *help, double value) {
     fprintf(file,
             "# HELP mini_stream_%s %s\n# TYPE mini_stream_%s %s\n"
             "mini_stream_%s %.17g\n",
@@ -83,24 +85,24 @@ static void metrics_counts(FILE *file, const struct board *board,
     };
 
     for (size_t i = 0; i < sizeof counters / sizeof *counters; ++i) {
-        metrics_one(file, counters[i].name, "counter", counters[i].help,
-                    counters[i].value);
+        metrics_figure(file, counters[i].name, "counter", counters[i].help,
+                       counters[i].value);
     }
-    metrics_one(file, "open_connections", "gauge", "Streams that are open.",
-                board->open);
-    metrics_one(file, "refused_subscriptions", "gauge",
-                "Subscriptions that stand refused.",
-                (double)board_refused(board));
-    metrics_one(file, "lag_seconds", "gauge",
-                "How far the stream lags behind, at its last message.",
-                (double)stats->lag_ns / 1e9);
-    metrics_one(file, "lag_max_seconds", "gauge",
-                "The most of this on the connections that are open.",
-                (double)stats->lag_max_ns / 1e9);
+    metrics_figure(file, "open_connections", "gauge", "Streams that are open.",
+                   board->open);
+    metrics_figure(file, "refused_subscriptions", "gauge",
+                   "Subscriptions that stand refused.",
+                   (double)board_refused(board));
+    metrics_figure(file, "lag_seconds", "gauge",
+                   "How far the stream lags behind, at its last message.",
+                   (double)stats->lag_ns / 1e9);
+    metrics_figure(file, "lag_max_seconds", "gauge",
+                   "The most of this on the connections that are open.",
+                   (double)stats->lag_max_ns / 1e9);
     if (stats->has_skew) {
-        metrics_one(file, "skew_seconds", "gauge",
-                    "This machine's clock less the service's.",
-                    (double)stats->skew_s);
+        metrics_figure(file, "skew_seconds", "gauge",
+                       "This machine's clock less the service's.",
+                       (double)stats->skew_s);
     }
 }
 
@@ -130,6 +132,14 @@ static void metrics_books(FILE *file, const struct board *board) {
     }
 }
 
+void metrics_add(struct metrics *metrics,
+                 void (*more)(void *context, FILE *file), void *context) {
+    if (metrics) {
+        metrics->more = more;
+        metrics->more_context = context;
+    }
+}
+
 void metrics_update(struct metrics *metrics, const struct run *run,
                     uint64_t now_ns) {
     struct mst_stats stats;
@@ -150,6 +160,9 @@ void metrics_update(struct metrics *metrics, const struct run *run,
     metrics_errors(file, &stats);
     if (board_wants(&run->board, MST_MARKET_DATA)) {
         metrics_books(file, &run->board);
+    }
+    if (metrics->more) {
+        metrics->more(metrics->more_context, file);
     }
     if (fclose(file) != 0) {
         free(text);

@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""examples/gateway/nats-server.conf with real certificates: a gateway
+publishes, consumers read, and only gateways publish; and who a gateway is, who
+its broker is, and whose its secret files are.
+
+Usage: broker_tls.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from broker import Gateway, running, started, wait_for
+from e2e import check, run_all, tests_of
+from nkeys import Key, make_operator
+
+AT_ONCE = 4
+TLS = """tls {{
+cert_file: "{0}/server.pem"
+key_file: "{0}/server.key"
+}}
+jetstream {{ store_dir: "{0}/store" }}
+"""
+
+
+def bucket(client, market):
+    """The market's last book, or None."""
+    head, body = client.request(
+        f"$JS.API.DIRECT.GET.KV_mst_last.$KV.mst_last.{market}")
+    return None if " 404 " in head else json.loads(body)
+
+
+def state_of(client, stream):
+    return client.api(f"STREAM.INFO.{stream}",
+                      subjects_filter=">")["state"]["subjects"]
+
+
+def test_read():
+    """A consumer has the last book, a snapshot, and what follows it; the
+    gateway does nothing that it may not."""
+    with started() as (broker, sandbox), running(broker, sandbox) as gateway, \
+            broker.client("CONSUMER") as consumer:
+        wait_for(lambda: bucket(consumer, "BTCUSD"), "a last book")
+        book = bucket(consumer, "BTCUSD")
+        check(len(book["bids"]) > 50 and book["market"] == "BTCUSD", book)
+        snapshot = json.loads(consumer.request("mst.snapshot.BTCUSD")[1])
+        check(snapshot["number"] >= book["number"], snapshot["number"])
+        inbox = "_INBOX.ordered.1"
+        stored = consumer.subscribe(inbox)
+        made = consumer.api(
+            "CONSUMER.CREATE.mst_book", stream_name="mst_book",
+            config={"deliver_subject": inbox, "ack_policy": "none",
+                    "deliver_policy": "by_start_sequence",
+                    "opt_start_seq": snapshot["after"] + 1,
+                    "filter_subject": "mst.book.BTCUSD", "flow_control": True,
+                    "idle_heartbeat": 1000000000, "mem_storage": True})
+        check("error" not in made, made)
+        first = json.loads(consumer.wait(stored).body)
+        check(first["number"] == snapshot["number"] + 1, first["number"])
+        check(not consumer.errors, consumer.errors)
+        said = gateway.said()
+        check("refused" not in said and "Violation" not in said, said)
+
+
+REFUSED = ("mst.book.BTCUSD", "mst.execution.BTCUSD", "mst.note.a",
+           "$KV.mst_lease.holder", "$KV.mst_last.BTCUSD",
+           "$KV.mst_gateways.a", "_INBOX.someone",
+           "$JS.API.STREAM.CREATE.more", "$JS.API.STREAM.UPDATE.mst_book",
+           "$JS.API.STREAM.PURGE.mst_book", "$JS.API.STREAM.DELETE.mst_book",
+           "$JS.API.STREAM.MSG.DELETE.mst_book")
+
+
+def test_only_gateways_publish():
+    """Neither straight nor by way of the broker, whose answers go where a
+    request says."""
+    with started() as (broker, sandbox), running(broker, sandbox), \
+            broker.client("CONSUMER") as consumer:
+        wait_for(lambda: bucket(consumer, "BTCUSD"), "a last book")
+        for subject in REFUSED:
+            check(consumer.publish(subject, b"{}") == [
+                f'Permissions Violation for Publish to "{subject}"'], subject)
+        for subject in ("mst.execution.EVIL", "mst.book.EVIL"):
+            consumer.subscribe(subject)
+            consumer.flush()
+            check(f'Permissions Violation for Subscription to "{subject}"'
+                  in consumer.errors, consumer.errors)
+            for ask, body in (("$JS.API.STREAM.INFO.mst_book", b""),
+                              ("$JS.API.INFO", b""),
+                              ("$JS.API.DIRECT.GET.mst_execution",
+                               b'{"seq":1}'),
+                              ("$JS.API.CONSUMER.CREATE.mst_book", b"{}"),
+                              ("mst.snapshot.BTCUSD", b"")):
+                check(not consumer.publish(ask, body, subject), ask)
+            for stream in ("mst_book", "mst_execution"):
+                consumer.api(f"CONSUMER.CREATE.{stream}", stream_name=stream,
+                             config={"deliver_subject": subject,
+                                     "ack_policy": "none",
+                                     "deliver_policy": "all"})
+        time.sleep(1)
+        for stream in ("mst_book", "mst_execution"):
+            subjects = set(state_of(consumer, stream))
+            check(subjects == {f"{stream.replace('_', '.')}.{market}"
+                               for market in ("BTCUSD", "ETHUSD")}, subjects)
+
+
+def test_gateway_may_no_more():
+    with started() as (broker, _), broker.client("GATEWAY_B") as gateway:
+        for subject in ("$JS.API.STREAM.DELETE.mst_book", "mst.snapshot.BTCUSD",
+                        "_INBOX.someone", "mst.other.BTCUSD"):
+            check(gateway.publish(subject), subject)
+
+
+def test_wrong_broker():
+    """Nothing is told to a broker that is not the right one."""
+    with started() as (broker, sandbox):
+        for settings, pattern in (
+                ({"ca": broker.path("other.pem")},
+                 "no connection: SSL Error: .*unable to get local issuer"),
+                ({"url": f"tls://127.0.0.1:{broker.port}"},
+                 "no connection: SSL Error: .*[mM]ismatch"),
+                ({"ca": None, "url": f"nats://localhost:{broker.port}"},
+                 "no connection: SSL Error: .*unable to get local issuer"),
+                ({"url": "tls://localhost:1"},
+                 "no connection: .*([Nn]o server|refused)"),
+                ({"password_file": broker.write("wrong", "gateway_b\n")},
+                 "no connection: .*Authorization Violation")):
+            gateway = Gateway(broker, sandbox, **settings)
+            gateway.until(pattern)
+            time.sleep(1.2)  # says so once, however often it tries
+            said = gateway.end()
+            check(said.count("no connection") == 1, said)
+            check("gateway_" not in said, said)
+
+
+def test_broker_without_tls():
+    """It is told neither name nor password."""
+    with started(lambda text: re.sub(r"tls \{.*?\n\}\n", "", text,
+                                     flags=re.S)) as (broker, sandbox):
+        gateway = Gateway(broker, sandbox)
+        gateway.until("no connection: .*[Ss]ecure")
+        gateway.end()
+        check("authentication error" not in broker.read("log"), "it was told")
+
+
+def test_files():
+    """What cannot be right ends it with 3, before anything is sent."""
+    with started() as (broker, sandbox):
+        for settings, pattern in (
+                ({"password_file": broker.write("p1", "gateway_a\n", 0o640)},
+                 "secret file .*p1: others have access to it: chmod 600"),
+                ({"password_file": broker.path("p0")},
+                 "secret file .*p0: No such file"),
+                ({"certificate": broker.path("client.pem"),
+                  "key": broker.write("k", "key", 0o644)},
+                 "secret file .*k: others have access"),
+                ({"user": None, "password_file": None,
+                  "credentials": broker.write("c", "c", 0o604)},
+                 "secret file .*c: others have access"),
+                ({"user": None, "password_file": None, "nkey": "U",
+                  "seed": broker.write("s", "s", 0o660)},
+                 "secret file .*s: others have access"),
+                ({"ca": broker.path("none.pem")}, "none.pem"),
+                ({"ca": broker.write("bad.pem", "bad\n")}, "bad.pem"),
+                ({"certificate": broker.path("client.pem")},
+                 "certificate and key belong together"),
+                ({"user": None}, "user and password_file belong together"),
+                ({"nkey": "U"}, "nkey and seed belong together"),
+                ({"credentials": broker.write("d", "d")},
+                 "one of user, nkey and credentials"),
+                ({"user": 'a"'}, "neither user nor password has"),
+                ({"ca": None, "url": "nats://broker.example"}, "TLS only"),
+                ({"ca": None, "url": "nats://127.0.0.1,nats://b.example"},
+                 "TLS only"),
+                ({"ca": None, "url": "nats://127.0.0.1.example"}, "TLS only"),
+                ({"url": "tls://a:b@localhost"}, "no user in it"),
+                ({"url": "http://localhost"}, "url is no nats://"),
+                ({"url": "localhost:4222"}, "url is no nats://")):
+            said = Gateway(broker, sandbox, **settings).wait(3)
+            check(re.search(pattern, said), said)
+            check("gateway_a" not in said, said)
+
+
+def test_certificates():
+    """The broker wants one of its clients."""
+    with started(lambda text: text.replace("# ca_file", "ca_file").replace(
+            "# verify", "verify").replace("clients.pem", "ca.pem")) as \
+            (broker, sandbox):
+        gateway = Gateway(broker, sandbox)
+        gateway.until("no connection: .")
+        gateway.end()
+        with running(broker, sandbox, certificate=broker.path("client.pem"),
+                     key=broker.path("client.key")):
+            pass
+
+
+def test_nkey():
+    """Of which the broker has the public half alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        key = Key(folder, "user")
+        with started(lambda text: text.replace(
+                '{user: "a"', f"{{nkey: {key.name}, permissions: "
+                '$GATEWAY_MAY}\n{user: "a"')) \
+                as (broker, sandbox), \
+                running(broker, sandbox, user=None, password_file=None,
+                        nkey=key.name, seed=broker.write("seed", key.seed)):
+            pass
+
+
+def test_credentials():
+    with tempfile.TemporaryDirectory() as folder:
+        config, credentials = make_operator(folder)
+    with started(lambda text: text + TLS.format(os.path.dirname(re.search(
+            r"# (\S+)", text)[1])), config=config + "# /etc/nats/x\n") as \
+            (broker, sandbox), \
+            running(broker, sandbox, user=None, password_file=None,
+                    credentials=broker.write("creds", credentials)):
+        pass
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), AT_ONCE))
