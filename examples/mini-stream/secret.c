@@ -33,6 +33,14 @@ int secret_from_env(struct secret *secret, const char *name, char *error,
     return 1;
 }
 
+/* Whether root has given a file of its own to this user by an access list, as
+ * systemd does with a credential of a service: the list stands where otherwise
+ * the group's rights do, and the group is root's. */
+static bool secret_is_given(const struct stat *status) {
+    return status->st_uid == 0 && status->st_gid == 0 &&
+           (status->st_mode & (S_IWGRP | S_IXGRP)) == 0;
+}
+
 /* Whether the open file is fit for a secret; else returns why not. */
 static const char *secret_objection(int fd) {
     struct stat status;
@@ -43,10 +51,11 @@ static const char *secret_objection(int fd) {
     if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)) {
         return "not a file";
     }
-    if (status.st_uid != geteuid()) {
+    if (status.st_uid != geteuid() && !secret_is_given(&status)) {
         return "belongs to another user";
     }
-    if (status.st_mode & (S_IRWXG | S_IRWXO)) {
+    if (status.st_mode &
+        (status.st_uid != geteuid() ? S_IRWXO : S_IRWXG | S_IRWXO)) {
         return "others have access to it: chmod 600 it";
     }
     return NULL;

@@ -24,7 +24,8 @@ int secret_from_env(struct secret *secret, const char *name, char *error,
                     size_t error_len);
 
 /* Reads the secret from a file: its only line. Refuses a file of another
- * owner or that others may access. Returns false with a line in error. */
+ * owner, unless root has given it to this user alone, or that others may
+ * access. Returns false with a line in error. */
 bool secret_from_file(struct secret *secret, const char *path, char *error,
                       size_t error_len);
 

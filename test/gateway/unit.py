@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""The systemd unit: what systemd thinks of it, that it starts what there is,
+and that a gateway takes the secrets that systemd gives it.
+
+systemd itself does not run here; what a credential of its looks like is made
+by hand, which needs to be root.
+
+Usage: unit.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import BUILD, check, environment_with, run_all, tests_of
+
+UNIT = os.path.join(os.path.dirname(__file__), "../../examples/gateway/"
+                    "mini-stream-gateway@.service")
+NOBODY = 65534
+GATEWAY = """[service]
+secret_file = secret
+[broker]
+user = a
+password_file = password
+url = what comes after the password
+[gateway]
+name = a
+"""
+# An access list: version 2; then tag, rights, id of owner, of a user, of the
+# group, of the list as a whole, of others.
+ACL = struct.pack("<I", 2) + b"".join(
+    struct.pack("<HHI", *entry) for entry in (
+        (1, 4, 2**32 - 1), (2, 4, NOBODY), (4, 0, 2**32 - 1),
+        (16, 4, 2**32 - 1), (32, 0, 2**32 - 1)))
+
+
+def analyze(*arguments):
+    return subprocess.run(["systemd-analyze", *arguments], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False)
+
+
+def test_security():
+    """Of 100, 20 at most; and the same with one thing less is more."""
+    done = analyze("security", "--offline=yes", "--threshold=20", UNIT)
+    check(done.returncode == 0, done.stdout)
+    with open(UNIT, encoding="ascii") as file:
+        text = file.read()
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, os.path.basename(UNIT))
+        with open(path, "w", encoding="ascii") as file:
+            file.write(re.sub(r"SystemCallFilter=.*\n", "", text))
+        done = analyze("security", "--offline=yes", "--threshold=20", path)
+        check(done.returncode != 0, done.stdout)
+
+
+def test_verify():
+    """Every line is known, and the program is there."""
+    with open(UNIT, encoding="ascii") as file:
+        text = file.read()
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, os.path.basename(UNIT))
+        program = os.path.abspath(os.path.join(BUILD, "mini-stream-gateway"))
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text.replace("/usr/local/bin/mini-stream-gateway",
+                                    program))
+        done = analyze("verify", path)
+        check(done.returncode == 0 and not done.stdout, done.stdout)
+
+
+def objection(folder, name, text, mode, owner, acl=None):
+    """What a gateway of the user nobody says of a file with its secret, or of
+    the address that comes after it."""
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+    os.chown(path, *owner)
+    os.chmod(path, mode)
+    if acl:
+        os.setxattr(path, "system.posix_acl_access", acl)
+    done = subprocess.run(
+        [os.path.join(folder, "gateway"), os.path.join(folder, "gateway.ini")],
+        user=NOBODY, group=NOBODY, extra_groups=[], text=True,
+        env=environment_with(), check=False, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT)
+    check(done.returncode == 3, done.stdout)
+    os.unlink(path)
+    return done.stdout
+
+
+def test_credentials():
+    check(os.geteuid() == 0, "needs to be root")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        shutil.copy(os.path.join(BUILD, "mini-stream-gateway"),
+                    os.path.join(folder, "gateway"))
+        with open(os.path.join(folder, "gateway.ini"), "w",
+                  encoding="ascii") as file:
+            file.write(GATEWAY)
+        for mode, owner, acl, pattern in (
+                (0o400, (NOBODY, NOBODY), None, "url is no nats"),
+                (0o440, (0, 0), ACL, "url is no nats"),
+                (0o440, (NOBODY, NOBODY), None, "others have access"),
+                (0o444, (0, 0), None, "others have access"),
+                (0o440, (0, NOBODY), None, "belongs to another user"),
+                (0o464, (0, 0), None, "belongs to another user"),
+                (0o440, (1, NOBODY), None, "belongs to another user")):
+            said = objection(folder, "password", "gateway_a\n", mode, owner,
+                             acl)
+            check(pattern in said, f"{mode:o} of {owner}: {said}")
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), 1))
