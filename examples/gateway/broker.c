@@ -143,7 +143,8 @@ static bool broker_prepare(struct broker *broker) {
         return false;
     }
     g_free(broker->inbox);
-    broker->inbox = g_strdup(inbox);
+    broker->inbox = g_strdup_printf(BROKER_INBOX "%s%s", broker->config.prefix,
+                                    strchr(inbox, '.'));
     natsInbox_Destroy(inbox);
     snprintf(answers, sizeof answers, "%s.*", broker->inbox);
     snprintf(subject, sizeof subject, "%s.snapshot.*", broker->config.prefix);

@@ -47,11 +47,11 @@ natsOptions *broker_options(const struct broker_config *config,
                             natsConnectionHandler lost, natsErrHandler error,
                             void *context, char why[BROKER_WHY_LEN]) {
     natsOptions *options = NULL;
-    char inbox[SUBJECT_PREFIX_MAX + 8]; /* which no consumer listens to */
+    char inbox[sizeof BROKER_INBOX + SUBJECT_PREFIX_MAX];
     gchar **servers = g_strsplit(config->url, ",", 0);
     natsStatus status = natsOptions_Create(&options);
 
-    snprintf(inbox, sizeof inbox, "_INBOX_%s", config->prefix);
+    snprintf(inbox, sizeof inbox, BROKER_INBOX "%s", config->prefix);
 #define TRY(call) status = status == NATS_OK ? (call) : status
     TRY(natsOptions_SetServers(options, (const char **)servers,
                                (int)g_strv_length(servers)));

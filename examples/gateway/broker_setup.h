@@ -15,6 +15,10 @@
 /* The key of the lease in its bucket. */
 #define BROKER_LEASE_KEY "holder"
 
+/* With the prefix behind it, where answers to gateways go: no consumer listens
+ * there. */
+#define BROKER_INBOX "_INBOX_"
+
 /* Bytes of a line that says why something failed, with a NUL. */
 #define BROKER_WHY_LEN 512
 
