@@ -146,7 +146,7 @@ static bool broker_prepare(struct broker *broker) {
     broker->inbox = g_strdup_printf(BROKER_INBOX "%s%s", broker->config.prefix,
                                     strchr(inbox, '.'));
     natsInbox_Destroy(inbox);
-    snprintf(answers, sizeof answers, "%s.*", broker->inbox);
+    snprintf(answers, sizeof answers, "%s.*.*", broker->inbox);
     snprintf(subject, sizeof subject, "%s.snapshot.*", broker->config.prefix);
     return natsConnection_Subscribe(&broker->answers, broker->connection,
                                     answers, on_last, broker) == NATS_OK &&

@@ -54,6 +54,7 @@ enum broker_order_kind {
 struct broker_order {
     enum broker_order_kind kind;
     uint64_t number;     /* the caller's: of a lane, or of a message to keep */
+    uint64_t tag;        /* the caller's: its report has it as well */
     uint64_t after;      /* the stream's number of the last one, 0: none */
     const char *subject; /* borrowed, up to the report; of the bucket: a key */
     const char *id;      /* the identifier, copied */
@@ -77,7 +78,7 @@ enum broker_report_kind {
 
 struct broker_report {
     enum broker_report_kind kind;
-    uint64_t number, sequence, epoch;
+    uint64_t number, tag, sequence, epoch;
     bool again;
     char *market, *reply; /* of BROKER_ASKED: token and subject */
 };

@@ -13,7 +13,7 @@
 /* An order in the queue, and until its report. */
 struct order {
     enum broker_order_kind kind;
-    uint64_t number, after;
+    uint64_t number, tag, after;
     const char *subject;
     char *id, *text;
     size_t len;
@@ -28,7 +28,7 @@ void order_free(struct order *order) {
 /* What came of an order. */
 static void order_tell(struct broker *broker, const struct order *order,
                        const jsPubAck *ack) {
-    struct broker_report report = {.number = order->number};
+    struct broker_report report = {.number = order->number, .tag = order->tag};
 
     if (order->kind == BROKER_STORE || order->kind == BROKER_LAST) {
         report.kind = ack ? BROKER_STORED : BROKER_FAILED;
@@ -113,7 +113,8 @@ static bool broker_last(struct broker *broker, const struct order *order) {
     broker_stream_of(&broker->config, order->subject, stream);
     snprintf(subject, sizeof subject, "$JS.API.DIRECT.GET.%s.%s", stream,
              order->subject);
-    snprintf(reply, sizeof reply, "%s.%" PRIu64, broker->inbox, order->number);
+    snprintf(reply, sizeof reply, "%s.%" PRIu64 ".%" PRIu64, broker->inbox,
+             order->number, order->tag);
     return natsConnection_PublishRequest(broker->connection, subject, reply, "",
                                          0) == NATS_OK;
 }
@@ -121,14 +122,18 @@ static bool broker_last(struct broker *broker, const struct order *order) {
 void on_last(natsConnection *connection, natsSubscription *subscription,
              natsMsg *message, void *context) {
     struct broker *broker = context;
-    const char *number = strrchr(natsMsg_GetSubject(message), '.');
+    gchar **words = g_strsplit(natsMsg_GetSubject(message), ".", 0);
+    guint count = g_strv_length(words);
     const char *sequence = NULL, *status = NULL;
-    struct broker_report report = {
-        .kind = BROKER_FAILED,
-        .number = number ? g_ascii_strtoull(number + 1, NULL, 10) : 0};
+    struct broker_report report = {.kind = BROKER_FAILED};
 
     (void)connection;
     (void)subscription;
+    if (count >= 2) { /* the last two are of broker_last() */
+        report.number = g_ascii_strtoull(words[count - 2], NULL, 10);
+        report.tag = g_ascii_strtoull(words[count - 1], NULL, 10);
+    }
+    g_strfreev(words);
     if (natsMsgHeader_Get(message, "Nats-Sequence", &sequence) == NATS_OK) {
         report.kind = BROKER_LAST_IS;
         report.sequence = g_ascii_strtoull(sequence, NULL, 10);
@@ -215,6 +220,7 @@ void broker_order(struct broker *broker, const struct broker_order *order) {
 
     copy->kind = order->kind;
     copy->number = order->number;
+    copy->tag = order->tag;
     copy->after = order->after;
     copy->subject = order->subject;
     copy->id = g_strdup(order->id);

@@ -216,6 +216,7 @@ static void lane_send(struct lanes *lanes, struct lane *lane) {
     lane_head(lanes, lane, false, head);
     broker_order(lanes->broker, &(struct broker_order){.kind = BROKER_STORE,
                                                        .number = lane->number,
+                                                       .tag = ++lane->tag,
                                                        .after = lane->last,
                                                        .subject = lane->subject,
                                                        .head = head,
@@ -243,6 +244,7 @@ static void lane_go_on(struct lanes *lanes, struct lane *lane) {
         broker_order(lanes->broker,
                      &(struct broker_order){.kind = BROKER_LAST,
                                             .number = lane->number,
+                                            .tag = ++lane->tag,
                                             .subject = lane->subject,
                                             .body = ""});
     } else if (lane->phase == LANE_READY && !lane->midway) {
@@ -387,6 +389,26 @@ static void lane_fail(struct lanes *lanes, struct lane *lane) {
     lane_set_waits(lanes, lane, false);
 }
 
+/* Takes a report about the lane's last order. */
+static void lane_report(struct lanes *lanes, struct lane *lane,
+                        const struct broker_report *report) {
+    if (report->kind == BROKER_FAILED) {
+        lane_fail(lanes, lane);
+        return;
+    }
+    if (report->epoch > lanes->epoch) {
+        lane->phase = LANE_UNKNOWN; /* the lease went to another one */
+        return;
+    }
+    lane->phase = LANE_READY;
+    lane->last = report->sequence;
+    if (report->kind == BROKER_STORED) {
+        lane->ever++;
+        lane_put(lanes, lane);
+    }
+    lane_go_on(lanes, lane);
+}
+
 void lanes_report(struct lanes *lanes, const struct broker_report *report) {
     struct lane *lane = &lanes->all[report->number];
 
@@ -394,26 +416,12 @@ void lanes_report(struct lanes *lanes, const struct broker_report *report) {
     case BROKER_HOLDS: lanes_epoch(lanes, report->epoch); break;
     case BROKER_HOLDS_NOT:
     case BROKER_IS_DOWN: lanes->epoch = 0; break;
-    case BROKER_STORED:
-        if (lane->phase == LANE_SENT) {
-            lane->phase = LANE_READY;
-            lane->last = report->sequence;
-            lane->ever++;
-            lane_put(lanes, lane);
-            lane_go_on(lanes, lane);
+    default:
+        if (report->tag == lane->tag &&
+            (lane->phase == LANE_ASKED || lane->phase == LANE_SENT)) {
+            lane_report(lanes, lane, report);
         }
         break;
-    case BROKER_LAST_IS:
-        if (lane->phase == LANE_ASKED && report->epoch > lanes->epoch) {
-            lane->phase = LANE_UNKNOWN; /* the lease went to another one */
-        } else if (lane->phase == LANE_ASKED) {
-            lane->phase = LANE_READY;
-            lane->last = report->sequence;
-            lane_go_on(lanes, lane);
-        }
-        break;
-    case BROKER_FAILED: lane_fail(lanes, lane); break;
-    default: break;
     }
 }
 
