@@ -23,7 +23,7 @@ static const struct stream {
     int64_t each;     /* messages kept of a subject, or -1 */
     int64_t mb;       /* that it may take, or 0: as configured */
 } streams[BROKER_STREAMS] = {
-    [BROKER_BOOK] = {"book", 600 * NS_PER_S, 100000, 4000},
+    [BROKER_BOOK] = {"book", 600 * NS_PER_S, 100000, 1000},
     [BROKER_TOP] = {"top", DAY_NS, 1, 100},
     [BROKER_EXECUTION] = {"execution", 7 * DAY_NS, -1, 0},
     [BROKER_NOTE] = {"note", 7 * DAY_NS, -1, 100},
