@@ -310,7 +310,6 @@ void config_read(struct config *config, const char *path) {
     config->text_count = reader.texts->len;
     config->texts = (char **)g_ptr_array_free(reader.texts, FALSE);
 
-    options_begin(&config->options);
     config->options.settings.profile = config->texts[0];
     config->options.settings.profile_shared = true;
     argp_parse(&argp, (int)config->argument_count, config->arguments,
