@@ -45,7 +45,7 @@ def end_process(process, number):
 class Broker:
     """A NATS server that keeps its store, on whatever port."""
 
-    def __init__(self, folder, prefix=()):
+    def __init__(self, folder, prefix=(), store=None):
         self.folder = folder
         self.prefix = prefix
         self.port = None
@@ -53,7 +53,7 @@ class Broker:
         self.config = os.path.join(folder, "nats.conf")
         with open(self.config, "w", encoding="ascii") as file:
             file.write("listen: 127.0.0.1:-1\njetstream {\n"
-                       f"store_dir: {folder}/store\n"
+                       f"store_dir: {store or folder}/store\n"
                        "max_file_store: 20GB\n}\n")
         self.start()
 
@@ -298,7 +298,8 @@ class Truths:
 class Lab:
     """A sandbox, a broker and what is between them."""
 
-    def __init__(self, *options, markets=MARKETS, broker_prefix=()):
+    def __init__(self, *options, markets=MARKETS, broker_prefix=(),
+                 store=None):
         self.folder = tempfile.mkdtemp()
         self.markets = markets
         self.gateways, self.consumers = {}, []
@@ -309,11 +310,11 @@ class Lab:
             file.write("sandbox-secret\n")
         os.chmod(file.name, 0o600)
         os.mkdir(f"{self.folder}/broker")
-        self.broker_prefix = broker_prefix
+        self.broker_options = broker_prefix, store
 
     def __enter__(self):
         try:
-            self.broker = Broker(f"{self.folder}/broker", self.broker_prefix)
+            self.broker = Broker(f"{self.folder}/broker", *self.broker_options)
             self.way = Way(self.broker)
             self.start_sandbox()
             self.truths = Truths(self)
