@@ -107,6 +107,23 @@ static bool reader_number(struct reader *reader, size_t i, const char *value,
     return true;
 }
 
+/* Whether an option has this name, in full. */
+static bool is_option(const struct argp *argp, const char *name) {
+    for (const struct argp_option *option = argp->options;
+         option && (option->name || option->key || option->doc); ++option) {
+        if (option->name && strcmp(option->name, name) == 0) {
+            return true;
+        }
+    }
+    for (const struct argp_child *child = argp->children; child && child->argp;
+         ++child) {
+        if (is_option(child->argp, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What `mini-stream stream` has as an option. */
 static bool reader_stream(struct reader *reader, const char *key,
                           const char *value, char *what) {
@@ -121,12 +138,13 @@ static bool reader_stream(struct reader *reader, const char *key,
             }
         }
         g_strfreev(words);
+    } else if (strcmp(key, "profile") == 0 || !is_option(&options_argp, key)) {
+        snprintf(what, INIFILE_WHAT_LEN, "unknown: %s in section [stream]",
+                 key);
+        return false;
     } else if (strcmp(value, "yes") == 0) {
         g_ptr_array_add(reader->arguments,
                         reader_keep(reader, g_strdup_printf("--%s", key)));
-    } else if (strcmp(key, "profile") == 0 || strcmp(key, "help") == 0) {
-        snprintf(what, INIFILE_WHAT_LEN, "%s has no place here", key);
-        return false;
     } else if (strcmp(value, "no") != 0) {
         g_ptr_array_add(
             reader->arguments,
@@ -188,7 +206,7 @@ static const char *server_objection(const char *server, bool *here, bool *tls) {
     *here = false;
     if (!g_uri_split(server, G_URI_FLAGS_NONE, &scheme, &user, &host, NULL,
                      NULL, NULL, NULL, NULL) ||
-        !host || !scheme ||
+        !scheme || !host || host[0] == '\0' ||
         (strcmp(scheme, "nats") != 0 && strcmp(scheme, "tls") != 0)) {
         objection = "[broker] url is no nats://HOST:PORT or tls://HOST:PORT, "
                     "or several with commas between them";

@@ -258,7 +258,8 @@ class Consumer:
 
     def read(self):
         for line in self.process.stdout:
-            self.shown.append(Shown(line))
+            if line.endswith("\n"):  # and was not killed meanwhile
+                self.shown.append(Shown(line))
 
     def is_live(self):
         return bool(self.shown) and self.shown[-1].live
@@ -424,8 +425,9 @@ class Lab:
             there = [each for each in executed[market]
                      if begin * 1000 <= each[0] <= end * 1000]
             check(there, "nothing was executed")
-            check(not mine.missing(there),
-                  f"{market}: missing {mine.missing(there)}, {mine.told}")
+            missing = mine.missing(there)
+            check(not missing, f"{market}: {len(missing)} of {len(there)} "
+                  f"missing, {missing[:5]} to {missing[-1:]}; {mine.told}")
             check(not mine.invented(executed[market]),
                   f"{market}: {mine.invented(executed[market])}")
             check(told or not mine.told, f"{market}: {mine.told}")

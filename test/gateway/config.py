@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Configurations that are wrong: one clear line, and an exit code.
+
+Usage: config.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import BUILD, HANG_S, check, environment_with, run_all, tests_of
+
+# What is right, by section.
+RIGHT = {
+    "service": {"endpoints": "endpoints.json", "client_id": "sandbox-client",
+                "secret_file": "secret"},
+    "stream": {"markets": "BTCUSD"},
+    "broker": {"url": "nats://127.0.0.1:1"},
+    "gateway": {"name": "a"},
+}
+
+# What is wrong: section, key, value (None: the key is not there); exit code;
+# what is said. Usage is that of `mini-stream stream`.
+WRONG = (
+    ("gateway", "name", None, 3, "[gateway] has no name"),
+    ("gateway", "name", "a.b", 3, "name has 1 to 32 letters, digits"),
+    ("gateway", "name", "n" * 33, 3, "name has 1 to 32 letters, digits"),
+    ("gateway", "nme", "a", 3, "unknown: nme in section [gateway]"),
+    ("broker", "prefix", "a.*", 3, "prefix has 1 to 32 letters, digits"),
+    ("broker", "urls", "nats://x", 3, "unknown: urls in section [broker]"),
+    ("brokers", "url", "nats://x", 3, "unknown: url in section [brokers]"),
+    ("gateway", "queue", "15", 3, "queue is a whole number from 16 to"),
+    ("gateway", "queue", "1e9", 3, "queue is a whole number from 16 to"),
+    ("gateway", "queue", "-16", 3, "queue is a whole number from 16 to"),
+    ("gateway", "lease_ms", "", 3, "no value for lease_ms"),
+    ("gateway", "duplicates_s", "59", 3, "duplicates_s is a whole number"),
+    ("gateway", "store_mb", "99999999999999999999", 3, "store_mb is a whole"),
+    ("broker", "user", "u", 3, "user and password_file belong together"),
+    ("broker", "key", "secret", 3, "certificate and key belong together"),
+    ("broker", "password_file", "absent", 3, "absent: No such file"),
+    ("broker", "password_file", "open", 3, "open: "),
+    ("broker", "credentials", "open", 3, "open: "),
+    ("broker", "credentials", "absent", 3, "absent: No such file"),
+    ("broker", "key", "open", 3, "open: "),
+    ("broker", "url", "http://127.0.0.1:1", 3, "url is no nats://HOST"),
+    ("broker", "url", "nats://", 3, "url is no nats://HOST"),
+    ("broker", "url", "127.0.0.1", 3, "url is no nats://HOST"),
+    ("broker", "url", "nats://127.0.0.1:99999", 3, "url is no nats://HOST"),
+    ("broker", "url", "nats://a,mqtt://b", 3, "url is no nats://HOST"),
+    ("broker", "url", "nats://me:secret@b", 3, "url has no user in it"),
+    ("broker", "ca", "absent", 3, "absent"),
+    ("service", "secret_file", "open", 3, "open: "),
+    ("service", "secret_file", "absent", 3, "absent: No such file"),
+    ("service", "client", "x", 3, "unknown key client"),
+    ("stream", "levels", "none", 2, "levels"),
+    ("stream", "level", "1000", 3, "unknown: level in section [stream]"),
+    ("stream", "help", "yes", 3, "unknown: help in section [stream]"),
+    ("stream", "markets", None, 2, "market"),
+    ("stream", "profile", "x", 3, "unknown: profile in section"),
+)
+
+
+def run(changes, *arguments):
+    """(exit code, standard error) with these values in the file."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, mode in (("secret", 0o600), ("open", 0o644)):
+            path = os.path.join(folder, name)
+            with open(path, "w", encoding="ascii") as file:
+                file.write("a secret that is told to nobody\n")
+            os.chmod(path, mode)
+        with open(f"{folder}/endpoints.json", "w", encoding="ascii") as file:
+            file.write('{"ws_url":"wss://localhost:1/","auth_url":'
+                       '"https://localhost:1","base_url":'
+                       '"https://localhost:1"}')
+        with open(f"{folder}/gateway.ini", "w", encoding="ascii") as file:
+            for section in {**RIGHT, **changes}:
+                values = {**RIGHT.get(section, {}), **changes.get(section, {})}
+                file.write(f"[{section}]\n")
+                file.writelines(f"{key} = {value}\n" for key, value
+                                in values.items() if value is not None)
+        process = subprocess.run(
+            [os.path.join(BUILD, "mini-stream-gateway"),
+             *(arguments or [file.name])], capture_output=True, text=True,
+            stdin=subprocess.DEVNULL, env=environment_with(HOME=folder),
+            timeout=10, check=False)
+        check("a secret" not in process.stdout + process.stderr, "a secret")
+        return process.returncode, process.stderr
+
+
+def check_wrong(section, key, value, code, what):
+    where = f"[{section}] {key} = {value}"
+    status, said = run({section: {key: value}})
+    check(status == code, f"{where}: status {status}, {said}")
+    check(what in said, f"{where}: {said}")
+    check(code != 3 or said.count("\n") == 1, f"{where}: {said}")
+
+
+def test_values():
+    failed = []
+    for each in WRONG:
+        try:
+            check_wrong(*each)
+        except AssertionError as error:
+            failed.append(str(error))
+        except subprocess.TimeoutExpired:
+            failed.append(f"{each}: it runs")
+    check(not failed, "\n".join(failed))
+
+
+def test_files():
+    status, said = run({}, "/absent.ini")
+    check(status == 3 and "/absent.ini: No such file" in said, said)
+    for arguments in (("--absent",), ("a", "b")):
+        status, said = run({}, *arguments)
+        check(status == 2 and "Usage: " in said, said)
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(b"[gateway]\nname = a\nname = b\n")
+        file.flush()
+        status, said = run({}, file.name)
+        check(status == 3 and ":3" in said and "set twice: name" in said, said)
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), len(tests_of(globals()))))
