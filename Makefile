@@ -35,7 +35,7 @@ BASE_LIBS = -lbearssl -pthread
 TOOL_MODULES = inih jansson ncursesw libcares libmicrohttpd openssl \
 	libzstd
 SANDBOX_MODULES = libsoup-3.0 jansson gnutls sqlite3 libzstd
-GATEWAY_MODULES = $(TOOL_MODULES) libnats glib-2.0
+GATEWAY_MODULES = $(TOOL_MODULES) libnats glib-2.0 libmosquitto
 TEST_MODULES = cmocka jansson libcares openssl libzstd
 PRIMITIVES_MODULES = libcrypto
 BENCH_MODULES = simdjson RapidJSON libcjson jansson libwebsockets openssl \
@@ -75,7 +75,9 @@ TOOL_LIMITS = -DMST_SUBSCRIPTIONS_MAX=1024
 TOOL_SRC = $(wildcard examples/mini-stream/*.c)
 SANDBOX_SRC = $(wildcard examples/sandbox/*.c)
 CONSUMER_SRC = $(addprefix examples/gateway/,consumer.c subject.c)
-GATEWAY_SRC = $(filter-out %/consumer.c,$(wildcard examples/gateway/*.c))
+MQTT_SRC = $(addprefix examples/gateway/,mqtt_top.c subject.c)
+GATEWAY_SRC = $(filter-out %/consumer.c %/mqtt_top.c, \
+	$(wildcard examples/gateway/*.c))
 POSIX_SRC = $(wildcard port/posix/*.c)
 # A program each; what they share is in lib/, see test/README.md.
 TEST_SRC = $(wildcard test/unit/*.c test/session/*.c test/real/*.c)
@@ -91,7 +93,8 @@ HELPER_SRC = $(wildcard test/lib/*.c port/mock/*.c port/conform/*.c) \
 	$(PLAYER_SRC) \
 	$(POSIX_SRC) $(PROXY_SRC) $(OPENSSL_SRC) $(PRIMITIVES_SRC) $(CARES_SRC)
 ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
-	$(sort $(GATEWAY_SRC) $(CONSUMER_SRC)) $(sort $(HELPER_SRC)) $(TEST_SRC) \
+	$(sort $(GATEWAY_SRC) $(CONSUMER_SRC) $(MQTT_SRC)) \
+	$(sort $(HELPER_SRC)) $(TEST_SRC) \
 	$(wildcard test/bench/*.c test/fuzz/*.c test/size/*.c)
 ALL_HEADERS = $(wildcard *.h port/*/*.h examples/*.h examples/*/*.h \
 	test/*/*.h test/size/*/*.h)
@@ -167,7 +170,7 @@ test-tools:
 test-gateway:
 	@test/packages.sh build tool sandbox gateway broker
 	$(again) $(addprefix $(BUILD)/,sandbox mini-stream-gateway \
-		gateway-consumer node/consumer.mjs)
+		gateway-consumer mqtt-top node/consumer.mjs)
 	@test/run.sh gateway
 
 ## A session through a year of outages in virtual time
@@ -346,6 +349,10 @@ $(BUILD)/gateway-consumer: $(CONSUMER_SRC:%.c=$(BUILD)/tool/%.o)
 $(BUILD)/node/consumer.mjs: examples/gateway/consumer.mjs
 	@mkdir -p $(@D)
 	$(call quiet,copy) cp $< $@
+
+$(BUILD)/mqtt-top: $(MQTT_SRC:%.c=$(BUILD)/tool/%.o) $(BUILD)/tool/libtool.a
+	$(link) $(BASE_LIBS) $(primitives_libs) \
+		$(call libs,$(GATEWAY_MODULES)) $(LDLIBS)
 
 # It reads the tool's recordings.
 $(BUILD)/sandbox: $(SANDBOX_SRC:%.c=$(BUILD)/obj/%.o) \

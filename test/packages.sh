@@ -33,11 +33,16 @@ sandbox  glib-networking        none                TLS for libsoup
 sandbox  libnss-myhostname      host:localhost      resolves localhost
 gateway  libnats-dev            module:libnats      speaks to the broker
 gateway  libglib2.0-dev         module:glib-2.0     queues and tables
+gateway  libmosquitto-dev       header:mosquitto.h  speaks MQTT
 broker   nats-server            none                the broker
 broker   python3                command:python3     runs its tests
 broker   nodejs                 command:node        a consumer
 broker   npm                    command:npm         installs the next
 broker   npm:nats               npm:nats            speaks to the broker
+broker   mosquitto              none                one of MQTT
+broker   mosquitto-clients      command:mosquitto_sub  and its consumer
+broker   systemd                command:systemd-analyze  judges the unit
+broker   openssl                command:openssl     certificates, keys
 install  help2man               command:help2man    makes the manual pages
 docs     doxygen                command:doxygen     makes the pages of the header
 docs     python3                command:python3     reads its comments

@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""mqtt-top with a real broker, mosquitto: who comes late has the best prices
+that the sandbox has, and knows when nobody says them any more.
+
+Usage: mqtt.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import contextlib
+import decimal
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from broker import wait_for
+from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, run_all,
+                 tests_of)
+from tls_certificates import ISSUER, SERVER, Certificates
+
+AT_ONCE = 3
+MARKETS = ("BTCUSD", "ETHUSD")
+MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
+LATE_S = 1  # within which a broker has said what it retains
+
+
+class Broker:
+    """mosquitto, in a folder; it cannot be told to take any port."""
+
+    def __init__(self, *lines, listen=()):
+        self.folder = tempfile.mkdtemp()
+        certificates = Certificates(self.folder)
+        for issuer in ("ca", "other"):
+            certificates.issue(issuer, issuer, ISSUER)
+        certificates.issue("server", "ca", SERVER.format("DNS:localhost"))
+        self.lines, self.listen, self.port = lines, listen, None
+        self.start()
+
+    def start(self):
+        for _ in range(10):
+            if not self.port:
+                with socket.socket() as each:
+                    each.bind(("127.0.0.1", 0))
+                    self.port = each.getsockname()[1]
+            self.write("conf", "\n".join([
+                "user root", *(line.format(self.folder) for line in self.lines),
+                f"listener {self.port} localhost",
+                *(line.format(self.folder) for line in self.listen), ""]))
+            with open(self.path("log"), "wb") as log:
+                self.process = subprocess.Popen(
+                    [MOSQUITTO, "-v", "-c", self.path("conf")],
+                    stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            wait_for(lambda: " running" in self.log()
+                     or self.process.poll() is not None, "a broker")
+            if self.process.poll() is None:
+                return
+            check("in use" in self.log(), self.log())
+            self.port = None
+        check(False, "no port")
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def log(self):
+        with open(self.path("log"), encoding="utf-8") as file:
+            return file.read()
+
+    def write(self, name, text, mode=0o600):
+        with open(self.path(name), "w", encoding="ascii") as file:
+            file.write(text)
+        os.chmod(self.path(name), mode)
+        return self.path(name)
+
+    def retained(self, *arguments):
+        """What somebody has who comes now: topics and what they say."""
+        done = subprocess.run(
+            ["mosquitto_sub", "-h", "localhost", "-p", str(self.port), "-t",
+             "mst/#", "-v", "--retained-only", "-W", str(LATE_S), *arguments],
+            text=True, check=False, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL)
+        return dict(line.split(" ", 1) for line in done.stdout.splitlines())
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+    def remove(self):
+        self.end()
+        shutil.rmtree(self.folder)
+
+
+class Program:
+    """A running mqtt-top."""
+
+    def __init__(self, broker, sandbox, *arguments, port=None):
+        self.log = broker.path(f"mqtt-top-{time.monotonic_ns()}")
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                [os.path.join(BUILD, "mqtt-top"), "--endpoints",
+                 sandbox.endpoints, "--ca", sandbox.ca, "--client-id",
+                 "sandbox-client", "--set", "backoff_ms=100", "--broker",
+                 f"localhost:{port or broker.port}", *arguments, *MARKETS],
+                env=environment_with(MINI_STREAM_CLIENT_SECRET="sandbox-secret",
+                                     HOME=broker.folder),
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def said(self):
+        with open(self.log, encoding="utf-8") as file:
+            return file.read()
+
+    def until(self, pattern):
+        wait_for(lambda: re.search(pattern, self.said())
+                 or self.process.poll() is not None, pattern)
+        check(re.search(pattern, self.said()), self.said())
+
+    def end(self, number=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.process.wait(HANG_S)
+
+
+@contextlib.contextmanager
+def started(*lines, options=("--rate", "1"), **more):
+    broker = Broker(*(lines or ("allow_anonymous true",)), **more)
+    sandbox = Sandbox(tempfile.mkdtemp(), *options)
+    try:
+        sandbox.wait_ready()
+        yield broker, sandbox
+    finally:
+        broker.remove()
+        sandbox.kill()
+        shutil.rmtree(sandbox.state)
+
+
+@contextlib.contextmanager
+def running(*arguments, **options):
+    program = Program(*arguments, **options)
+    try:
+        program.until("broker: connected")
+        yield program
+    finally:
+        program.end(signal.SIGKILL)
+
+
+def is_here(broker):
+    retained = broker.retained()
+    return retained.get("mst/state") == "here" and len(retained) == 3
+
+
+def truth(sandbox, market):
+    status, _, body = sandbox.fetch(sandbox.urls["base_url"]
+                                    + f"/sandbox/truth?market={market}")
+    check(status == 200, body)
+    return json.loads(body)
+
+
+def level(of):
+    return [decimal.Decimal(number) for number in of]
+
+
+def compare(broker, sandbox):
+    """What is retained with the truth, where that did not change meanwhile.
+    Returns how many markets were compared."""
+    compared = 0
+    before = {market: truth(sandbox, market) for market in MARKETS}
+    time.sleep(0.3)  # for what is on its way
+    now = {market: truth(sandbox, market) for market in MARKETS}
+    retained = broker.retained("-C", "3")  # all there are
+    for market in MARKETS:
+        true = truth(sandbox, market)
+        if before[market]["time"] == now[market]["time"] == true["time"]:
+            top = json.loads(retained[f"mst/top/{market}"])
+            check(top["market"] == market and top["v"] == 1, top)
+            check([level(top["bid"]), level(top["ask"])]
+                  == [level(true[side][0].values())
+                      for side in ("bids", "asks")],
+                  f"{top} {true['bids'][0]} {true['asks'][0]}")
+            compared += 1
+    return compared
+
+
+def compare_some(broker, sandbox, count):
+    end = time.monotonic() + HANG_S
+    while count > 0:
+        count -= compare(broker, sandbox)
+        check(time.monotonic() < end, "nothing could be compared")
+
+
+def test_retained():
+    """Who comes late has the truth, three times; so has who comes after the
+    broker has been away, which has kept nothing."""
+    with started() as (broker, sandbox), running(broker, sandbox):
+        wait_for(lambda: is_here(broker), "tops")
+        compare_some(broker, sandbox, 3)
+        broker.end()
+        broker.start()
+        check(not broker.retained(), "the broker has kept it")
+        wait_for(lambda: is_here(broker), "tops of another connection")
+        compare_some(broker, sandbox, 1)
+
+
+def test_gone():
+    """Whether it has time to say so or not; and it is here again."""
+    with started() as (broker, sandbox):
+        for number, status in ((signal.SIGTERM, 0), (signal.SIGKILL, -9)):
+            with running(broker, sandbox) as program:
+                wait_for(lambda: is_here(broker), "tops")
+                check(program.end(number) == status, program.said())
+                wait_for(lambda: broker.retained()["mst/state"] == "gone",
+                         "its end")
+
+
+def test_stream_lost():
+    """Tops that are not known any more are not retained."""
+    with started(options=("--rate", "20")) as (broker, sandbox), \
+            running(broker, sandbox):
+        wait_for(lambda: is_here(broker), "tops")
+        sandbox.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: broker.retained() == {"mst/state": "here"}, "no tops")
+
+
+def test_tls():
+    """Broker and program know each other, or it is said why not."""
+    folder = tempfile.mkdtemp()
+    users = os.path.join(folder, "users")
+    subprocess.run(["mosquitto_passwd", "-c", "-b", users, "top", "secret"],
+                   check=True)
+    with started("allow_anonymous false", "password_file " + users,
+                 listen=("certfile {0}/server.pem", "keyfile {0}/server.key")) \
+            as (broker, sandbox):
+        password = broker.write("password", "secret\n")
+        good = ("--broker-ca", broker.path("ca.pem"), "--broker-user", "top",
+                "--broker-password-file", password)
+        with running(broker, sandbox, *good) as program:
+            here = ("--cafile", broker.path("ca.pem"), "-u", "top", "-P",
+                    "secret")
+            wait_for(lambda: broker.retained(*here).get("mst/state") == "here",
+                     "tops over TLS")
+            check("secret" not in program.said(), program.said())
+        wrong = broker.write("wrong", "another\n")
+        for arguments, pattern in (
+                ((*good[:-1], wrong), "broker: .*not authori[sz]ed"),
+                ((), "broker: "),
+                (("--broker-ca", broker.path("other.pem"), *good[2:]),
+                 "broker: .*certificate verify failed")):
+            program = Program(broker, sandbox, *arguments)
+            try:
+                program.until(pattern)
+                check("connected" not in program.said(), program.said())
+            finally:
+                program.end(signal.SIGKILL)
+        for arguments, status, pattern in (
+                ((*good[:-1], broker.write("open", "secret\n", 0o640)), 3,
+                 "others have access"),
+                ((*good[2:], "--broker", "broker.example"), 2, "TLS only"),
+                (good[:4], 2, "belong together"),
+                (("--broker-ca", broker.path("none.pem"), *good[2:]), 3,
+                 "none.pem"),
+                (("--broker", "localhost:0"), 2, "port"),
+                (("--prefix", "a/b"), 2, "--prefix")):
+            program = Program(broker, sandbox, *arguments)
+            check(program.process.wait(HANG_S) == status, program.said())
+            check(re.search(pattern, program.said()), program.said())
+    shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), AT_ONCE))
