@@ -16,7 +16,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from broker import Gateway, running, started, wait_for
+from broker_lab import Gateway, running, started, wait_for
 from e2e import check, run_all, tests_of
 from nkeys import Key, make_operator
 

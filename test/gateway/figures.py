@@ -13,7 +13,7 @@ import sys
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from broker import running, started, wait_for
+from broker_lab import running, started, wait_for
 from e2e import HANG_S, check, run_all, tests_of
 
 AHEAD = "mini_stream_gateway_"

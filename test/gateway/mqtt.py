@@ -21,7 +21,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from broker import wait_for
+from broker_lab import wait_for
 from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, run_all,
                  tests_of)
 from tls_certificates import ISSUER, SERVER, Certificates
