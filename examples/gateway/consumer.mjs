@@ -113,8 +113,11 @@ function print() {
 
 // ---- the broker ----
 
+const { host, username, password } = new URL(options.url);
 const connection = await connect({
-  servers: options.url,
+  servers: host,
+  user: username || undefined,
+  pass: password || undefined,
   maxReconnectAttempts: -1,
   reconnectTimeWait: 500,
   tls: options.ca ? { caFile: options.ca } : undefined,

@@ -11,13 +11,14 @@ SPDX-License-Identifier: 0BSD
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from broker_lab import Gateway, running, started, wait_for
-from e2e import check, run_all, tests_of
+from e2e import BUILD, check, run_all, tests_of
 from nkeys import Key, make_operator
 
 AT_ONCE = 4
@@ -66,6 +67,29 @@ def test_read():
         check(not consumer.errors, consumer.errors)
         said = gateway.said()
         check("refused" not in said and "Violation" not in said, said)
+
+
+def test_consumers():
+    """The examples, in C and in Node, need no more than a consumer may."""
+    with started() as (broker, sandbox), running(broker, sandbox):
+        url = f"tls://consumer:consumer@localhost:{broker.port}"
+        for command in ((os.path.join(BUILD, "gateway-consumer"),),
+                        ("node", os.path.join(BUILD, "node/consumer.mjs"))):
+            with subprocess.Popen(
+                    [*command, "--url", url, "--ca", broker.path("ca.pem"),
+                     "BTCUSD"], stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE) as consumer:
+                try:
+                    numbers = set()
+                    while len(numbers) < 20:
+                        line = consumer.stdout.readline()
+                        check(line, f"{command} has ended")
+                        shown = json.loads(line)
+                        if shown["live"] and len(shown["bids"]) == 10:
+                            numbers.add(shown["number"])
+                finally:
+                    consumer.kill()
+        check("Violation" not in broker.read("log"), broker.read("log"))
 
 
 REFUSED = ("mst.book.BTCUSD", "mst.execution.BTCUSD", "mst.note.a",

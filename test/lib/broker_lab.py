@@ -177,7 +177,8 @@ def running(broker, sandbox, wanted="holds the lease", **settings):
         yield gateway
     except BaseException:
         gateway.process.kill()
+        gateway.process.wait()
+        print(gateway.said())
         raise
-    finally:
-        gateway.process.wait() if gateway.process.poll() is not None \
-            else gateway.end()
+    if gateway.process.poll() is None:
+        gateway.end()
