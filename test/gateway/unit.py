@@ -48,7 +48,8 @@ def analyze(*arguments):
 
 
 def test_security():
-    """Of 100, 20 at most; and the same with one thing less is more."""
+    """Of 100 points of exposure, 20 at most; and more where system calls are not
+    filtered."""
     done = analyze("security", "--offline=yes", "--threshold=20", UNIT)
     check(done.returncode == 0, done.stdout)
     with open(UNIT, encoding="ascii") as file:
