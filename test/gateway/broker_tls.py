@@ -199,7 +199,7 @@ def test_files():
                  "one of user, nkey and credentials"),
                 ({"user": 'a"'}, "neither user nor password has"),
                 ({"ca": None, "url": "nats://broker.example"}, "TLS only"),
-                ({"ca": None, "url": "nats://127.0.0.1,nats://b.example"},
+                ({"ca": None, "url": "nats://b.example,nats://127.0.0.1"},
                  "TLS only"),
                 ({"ca": None, "url": "nats://127.0.0.1.example"}, "TLS only"),
                 ({"url": "tls://a:b@localhost"}, "no user in it"),
