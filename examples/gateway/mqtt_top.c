@@ -143,9 +143,7 @@ static void mqtt_parse(struct mqtt *mqtt, int argc, char **argv) {
 
     mqtt->host = "localhost";
     mqtt->prefix = "mst";
-    options_begin(&mqtt->options);
     mqtt->options.channels = 1u << MST_TOP_OF_BOOK | 1u << MST_HEARTBEAT;
-    mqtt->options.levels = 1; /* there are no books */
     argp_err_exit_status = EXITS_USAGE;
     argp_parse(&argp, argc, argv, 0, NULL, mqtt);
 }

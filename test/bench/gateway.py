@@ -18,7 +18,7 @@ import time
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from e2e import BUILD, Sandbox, environment_with  # noqa: E402
+from e2e import BUILD, Sandbox, environment_with, free_port  # noqa: E402
 
 SECONDS = float(os.environ.get("GATEWAY_SECONDS", "15"))
 RATES = {10: 50, 100: 10, 1000: 2}  # changes a second of each book
@@ -27,12 +27,6 @@ READER = os.path.join(BUILD, "bench", "gateway_reader")
 CPU_US, MEMORY_MB = 20, 128  # the bars
 
 failed = []
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def broker(directory):

@@ -8,21 +8,14 @@ SPDX-License-Identifier: 0BSD
 """
 import os
 import re
-import socket
 import sys
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from broker_lab import running, started, wait_for
-from e2e import HANG_S, check, run_all, tests_of
+from e2e import HANG_S, check, free_port, run_all, tests_of
 
 AHEAD = "mini_stream_gateway_"
-
-
-def free_port():
-    with socket.socket() as each:
-        each.bind(("127.0.0.1", 0))
-        return each.getsockname()[1]
 
 
 def figures(port):
@@ -32,7 +25,7 @@ def figures(port):
     for line in text.splitlines():
         check(re.fullmatch(
             r"# (HELP|TYPE) mini_stream_\w+ .+|"
-            r'mini_stream_\w+(\{market="\w+"\})? [0-9.e+-]+', line), line)
+            r'mini_stream_\w+(\{(market|layer)="\w+"\})? [0-9.e+-]+', line), line)
     return {name: float(value) for name, value in re.findall(
         rf"^{AHEAD}(\w+) (\S+)$", text, re.M)}
 
