@@ -11,13 +11,16 @@
 /* How long a client has to answer a close frame. */
 #define CLOSE_GRACE_S 5
 
+/* How soon to look again whether a client's queue is empty. */
+#define DRAIN_MS 20
+
 struct connection {
     SoupWebsocketConnection *websocket;
     struct relay *relay;
     GSocketAddress *client;
     size_t backlog_max;
-    size_t backlog;       /* bytes sent since libsoup's queue was empty */
-    GSource *drain_watch; /* NULL while the backlog is 0 */
+    size_t backlog;    /* bytes sent since libsoup's queue was empty */
+    guint drain_watch; /* a source; 0 while the backlog is 0 */
     guint kill_timer;
     guint ping_timer;
     guint silent_ticks; /* of it, since the last pong */
@@ -37,9 +40,9 @@ struct connection *connection_new(SoupServerMessage *message,
 }
 
 static void stop_drain_watch(struct connection *connection) {
-    if (connection->drain_watch) {
-        g_source_destroy(connection->drain_watch);
-        g_clear_pointer(&connection->drain_watch, g_source_unref);
+    if (connection->drain_watch != 0) {
+        g_source_remove(connection->drain_watch);
+        connection->drain_watch = 0;
     }
 }
 
@@ -80,29 +83,26 @@ void connection_close(struct connection *connection, gushort code,
     }
 }
 
-static gboolean on_drained(GObject *output, gpointer user_data) {
-    struct connection *connection = user_data;
-
-    (void)output;
-    connection->backlog = 0;
-    stop_drain_watch(connection);
-    return G_SOURCE_REMOVE;
-}
-
 /* libsoup does not tell how much it has queued. But while it has anything, it
- * watches for the stream to become writable, at default priority; a watch at
- * a lower one is reached only once the queue is empty. */
-static void start_drain_watch(struct connection *connection) {
+ * watches for the stream to become writable, at default priority; what has a
+ * lower one comes to its turn only when the stream was not writable, or the queue
+ * is empty. A watch of the stream itself would cost as much as there are
+ * connections each time that one is sent to. */
+static gboolean on_drain_watch(gpointer user_data) {
+    struct connection *connection = user_data;
     GIOStream *io =
         soup_websocket_connection_get_io_stream(connection->websocket);
     GOutputStream *output = g_io_stream_get_output_stream(io);
 
-    connection->drain_watch = g_pollable_output_stream_create_source(
-        G_POLLABLE_OUTPUT_STREAM(output), NULL);
-    g_source_set_priority(connection->drain_watch, G_PRIORITY_LOW);
-    g_source_set_callback(connection->drain_watch, G_SOURCE_FUNC(on_drained),
-                          connection, NULL);
-    g_source_attach(connection->drain_watch, NULL);
+    if (g_pollable_output_stream_is_writable(
+            G_POLLABLE_OUTPUT_STREAM(output))) {
+        connection->backlog = 0;
+        connection->drain_watch = 0;
+    } else {
+        connection->drain_watch = g_timeout_add_full(
+            G_PRIORITY_LOW, DRAIN_MS, on_drain_watch, connection, NULL);
+    }
+    return G_SOURCE_REMOVE;
 }
 
 void connection_send(struct connection *connection, const char *text) {
@@ -115,8 +115,9 @@ void connection_send(struct connection *connection, const char *text) {
         connection_close(connection, SOUP_WEBSOCKET_CLOSE_POLICY_VIOLATION,
                          "reads too slowly");
     }
-    if (!connection->drain_watch) {
-        start_drain_watch(connection);
+    if (connection->drain_watch == 0) {
+        connection->drain_watch =
+            g_idle_add_full(G_PRIORITY_LOW, on_drain_watch, connection, NULL);
     }
 }
 

@@ -13,8 +13,10 @@
 
 enum { CONTINUATION = 0, TEXT = 1, CONTROL = 8 };
 
+enum state { FRAMES_HEAD, FRAMES_OPEN, FRAMES_OVER };
+
 struct frames {
-    enum { FRAMES_HEAD, FRAMES_OPEN, FRAMES_OVER } state;
+    enum state state;
     GByteArray *data;    /* that is not read yet */
     GByteArray *message; /* what there is of one in several frames */
     bool is_text;        /* it is one */
@@ -38,7 +40,7 @@ void frames_free(struct frames *frames) {
     g_free(frames);
 }
 
-static void restart(struct frames *frames, int state) {
+static void restart(struct frames *frames, enum state state) {
     frames->state = state;
     g_byte_array_set_size(frames->data, 0);
     g_byte_array_set_size(frames->message, 0);

@@ -171,6 +171,15 @@ def sandbox_of(*options, kind=Sandbox):
             sandbox.terminate()
 
 
+def refusal(*options):
+    """What a sandbox says that does not begin."""
+    with tempfile.TemporaryDirectory() as state:
+        run = subprocess.run([SANDBOX, "--state", state, *options], text=True,
+                             capture_output=True, timeout=HANG_S, check=False)
+    check(run.returncode == 1 and run.stdout == "", run)
+    return run.stderr
+
+
 def tests_of(names):
     """The functions test_... of a module's globals(), by their names."""
     return {name[5:].replace("_", " "): test for name, test in names.items()

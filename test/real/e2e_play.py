@@ -21,7 +21,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import BUILD, HANG_S, SANDBOX, check, environment_with, tests_of
+from e2e import (BUILD, SANDBOX, check, environment_with, refusal,
+                 tests_of)
 from stream_client import (BOOK, CHANNELS, EXECUTION, TOP, Book, client_of,
                            connected, entries, milliseconds, run_side_by_side)
 
@@ -90,7 +91,7 @@ def check_the_same(live, client, least):
 
 
 async def until_the_end(client):
-    """Reads until the sandbox says that the recording has ended."""
+    """Reads all up to the end of the recording, as the sandbox says."""
     end = asyncio.ensure_future(asyncio.to_thread(
         client.service.process.stdout.readline))
     while not end.done():
@@ -103,6 +104,7 @@ async def until_the_end(client):
                 with contextlib.suppress(asyncio.CancelledError):
                     await raw
     check(await end == b"the recording has ended\n", "its end")
+    await client.request("subscription_list")  # behind all data
 
 
 LEAST = {BOOK: 30, TOP: 5, EXECUTION: 2}
@@ -253,15 +255,6 @@ async def test_the_tool_sees_it():
 # Files that are no recordings, or are made to do harm
 # ---------------------------------------------------------------------------
 
-def refusal(path, *options):
-    with tempfile.TemporaryDirectory() as state:
-        run = subprocess.run([SANDBOX, "--state", state, "--play", path,
-                              *options], text=True, capture_output=True,
-                             timeout=HANG_S, check=False)
-    check(run.returncode == 1 and run.stdout == "", run)
-    return run.stderr
-
-
 async def test_what_is_refused():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "no")
@@ -269,14 +262,15 @@ async def test_what_is_refused():
                      frame(b"mini-stream recording 9\n")):
             with open(path, "wb") as file:
                 file.write(data)
-            error = await asyncio.to_thread(refusal, path)
+            error = await asyncio.to_thread(refusal, "--play", path)
             check(path in error and len(error.splitlines()) == 1, error)
-        error = await asyncio.to_thread(refusal, path + "t")
+        error = await asyncio.to_thread(refusal, "--play", path + "t")
         check("No such file" in error, error)
         for options, said in ((("--speed", "0"), "--speed must be"),
                               (("--speed", "nan"), "--speed must be"),
                               (("--markets", "5"), "--markets is not for a")):
-            error = await asyncio.to_thread(refusal, path, *options)
+            error = await asyncio.to_thread(refusal, "--play", path,
+                                            *options)
             check(said in error, error)
 
 
@@ -291,7 +285,7 @@ async def test_what_is_damaged():
             with open(path, "wb") as file:
                 file.write(good[:at] + bytes([good[at] ^ 1 << chance.randrange(
                     8)]) + good[at + 1:])
-            error = await asyncio.to_thread(refusal, path)
+            error = await asyncio.to_thread(refusal, "--play", path)
             check(path in error, error)
 
 

@@ -14,13 +14,12 @@ import os
 import signal
 import socket
 import struct
-import subprocess
 import sys
 import tempfile
 import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import HANG_S, SANDBOX, Sandbox, check, run_all, tests_of
+from e2e import HANG_S, Sandbox, check, refusal, run_all, tests_of
 
 # inotify(7)
 MODIFIED, RENAMED, CREATED, REMOVED = 0x2, 0x80, 0x100, 0x200
@@ -40,14 +39,6 @@ def ports(sandbox):
     return [urllib.parse.urlsplit(url).port for url in sandbox.urls.values()]
 
 
-def refusal(state, *options):
-    """What a sandbox says that does not begin."""
-    run = subprocess.run([SANDBOX, "--state", state, *options], text=True,
-                         capture_output=True, timeout=HANG_S, check=False)
-    check(run.returncode == 1 and run.stdout == "", run)
-    return run.stderr
-
-
 def test_signals_remove_the_file():
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         with tempfile.TemporaryDirectory() as state:
@@ -63,7 +54,7 @@ def test_the_file_of_one_that_was_killed_is_removed_first():
             before = ports(sandbox)
         check(os.path.exists(sandbox.endpoints), "kill -9 leaves it")
         with socket.create_server(("127.0.0.1", 0)) as taken:
-            refusal(state, "--ws-port", str(taken.getsockname()[1]))
+            refusal("--state", state, "--ws-port", str(taken.getsockname()[1]))
         check(not os.path.exists(sandbox.endpoints), "that start removes it")
         with running(state) as sandbox:
             check(ports(sandbox) != before, "free ports")
@@ -115,7 +106,7 @@ def test_keep_ports():
             kept = ports(sandbox)
         with running(state, "--keep-ports") as sandbox:  # after kill -9, too
             check(ports(sandbox) == kept, "the same ports")
-            error = refusal(state, "--keep-ports")
+            error = refusal("--state", state, "--keep-ports")
             check(f"--keep-ports: cannot listen on port {kept[0]}" in error
                   and "in use" in error, error)
         with running(state) as sandbox:
@@ -141,7 +132,7 @@ def test_ports_that_are_damaged():
                  "number from 1 to 65535")):
             with open(path, "w", encoding="ascii") as file:
                 file.write(text)
-            error = refusal(state, "--keep-ports")
+            error = refusal("--state", state, "--keep-ports")
             check(said in error, f"{text!r}: {error}")
 
 

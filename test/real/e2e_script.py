@@ -12,7 +12,6 @@ import contextlib
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,7 +19,7 @@ import time
 import websockets
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import HANG_S, SANDBOX, check, tests_of
+from e2e import HANG_S, check, refusal, tests_of
 from e2e_blocks import blocks_of
 from stream_client import (BOOK, Decimal, client_of, connected,
                            run_side_by_side)
@@ -301,31 +300,24 @@ WRONG = [
 ]
 
 
-def refusal(path, *options):
-    with tempfile.TemporaryDirectory() as state:
-        run = subprocess.run([SANDBOX, "--state", state, "--script", path,
-                              *options], text=True, capture_output=True,
-                             timeout=HANG_S, check=False)
-    check(run.returncode == 1 and run.stdout == "", run)
-    return run.stderr
-
-
 async def test_what_is_wrong():
     for script, said in WRONG:
         with file_of(script) as path:
-            error = await asyncio.to_thread(refusal, path)
+            error = await asyncio.to_thread(refusal, "--script", path)
             check(re.match(f"sandbox: {re.escape(path)}:?{said}", error),
                   f"{script!r}: {error}")
 
 
 async def test_no_such_file():
-    error = await asyncio.to_thread(refusal, "/nonexistent/script.json")
+    error = await asyncio.to_thread(refusal, "--script",
+                                    "/nonexistent/script.json")
     check("/nonexistent/script.json: No such file" in error, error)
 
 
 async def test_markets_twice():
     with file_of(one_market()) as path:
-        error = await asyncio.to_thread(refusal, path, "--markets", "5")
+        error = await asyncio.to_thread(refusal, "--script", path,
+                                        "--markets", "5")
         check("--markets and the markets of" in error, error)
 
 
