@@ -34,6 +34,11 @@ static const struct schema_field retry_after = {"retry_after", SCHEMA_NUMBER,
 static const struct schema_field retry_after_date = {
     "retry_after_date", SCHEMA_NUMBER, .max = SECONDS_MAX};
 static const struct schema_field value = {.name = "value", .kind = SCHEMA_ANY};
+static const struct schema_field token_type = {"token_type", SCHEMA_TEXT,
+                                               .min = 1, .max = REASON_MAX,
+                                               .otherwise = "\"bearer\""};
+static const struct schema_field scope = {"scope", SCHEMA_TEXT,
+                                          .max = REASON_MAX};
 static const struct schema_field code = {
     "code", SCHEMA_NUMBER, .required = true, .min = 1000, .max = 4999};
 static const struct schema_field reason = {
@@ -66,11 +71,13 @@ static const struct {
                      {&status, &error_code, &retry_after, &retry_after_date,
                       &count}},
     [FAULT_EXPIRES_IN] = {"expires_in", {&value, &count}},
+    [FAULT_GRANTED] = {"granted", {&token_type, &scope, &count}},
     [FAULT_REVOKE] = {"revoke", {NULL}},
     [FAULT_UPGRADE] = {"upgrade",
                        {&status, &retry_after, &retry_after_date, &count}},
     [FAULT_CLOSE] = {"close", {&code, &reason}},
     [FAULT_NO_ANSWER] = {"no_answer", {&carried_out, &count}},
+    [FAULT_INTERNAL_ERROR] = {"internal_error", {&count}},
     [FAULT_NO_HEARTBEAT] = {"no_heartbeat", {&for_ms}},
     [FAULT_GARBAGE] = {"garbage", {&text}},
     [FAULT_ADDRESS] = {"address",

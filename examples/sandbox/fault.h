@@ -20,11 +20,13 @@ enum fault {
     /* Of tokens: */
     FAULT_TOKEN,
     FAULT_EXPIRES_IN,
+    FAULT_GRANTED,
     FAULT_REVOKE,
     /* Of the stream: */
     FAULT_UPGRADE,
     FAULT_CLOSE,
     FAULT_NO_ANSWER,
+    FAULT_INTERNAL_ERROR,
     FAULT_NO_HEARTBEAT,
     FAULT_GARBAGE,
     /* Of addresses: */

@@ -169,6 +169,21 @@ static void subscribed(struct stream *stream) {
     stream->begun = true;
 }
 
+/* Whether a fault answers in the place of the service. */
+static bool answer_fails(const struct peer *peer) {
+    const struct stream *stream = peer->stream;
+    char *text;
+
+    if (!faults_get(stream->around.faults, FAULT_INTERNAL_ERROR)) {
+        return false;
+    }
+    faults_use(stream->around.faults, FAULT_INTERNAL_ERROR);
+    text = message_error(&stream->writer, MESSAGE_INTERNAL_SERVER_ERROR);
+    connection_send(peer->connection, text);
+    g_free(text);
+    return true;
+}
+
 static void answer(struct peer *peer, const char *text, size_t len) {
     struct stream *stream = peer->stream;
     bool carried_out;
@@ -177,7 +192,7 @@ static void answer(struct peer *peer, const char *text, size_t len) {
     guint held;
     char *reply;
 
-    if (!carried_out) {
+    if (!carried_out || (!withheld && answer_fails(peer))) {
         return;
     }
     held = peer->held->len;

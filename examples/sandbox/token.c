@@ -201,6 +201,25 @@ static json_t *told_lifetime(const struct token_store *store) {
     return value;
 }
 
+/* The answer with a token, whose type and scope a fault may tell otherwise. */
+static json_t *told_token(const struct token_store *store, const char *token,
+                          const char *scope) {
+    const json_t *fault = faults_get(store->faults, FAULT_GRANTED);
+    const char *type = fault ? faults_text(fault, "token_type") : "bearer";
+    json_t *json;
+
+    if (fault) {
+        scope = faults_text(fault, "scope");
+    }
+    json =
+        json_pack("{s:s, s:o*, s:s, s:s*}", "access_token", token, "expires_in",
+                  told_lifetime(store), "token_type", type, "scope", scope);
+    if (fault) {
+        faults_use(store->faults, FAULT_GRANTED);
+    }
+    return json;
+}
+
 static void grant(struct token_store *store, SoupServerMessage *message,
                   GHashTable *form) {
     const char *grant_type = g_hash_table_lookup(form, "grant_type");
@@ -231,11 +250,9 @@ static void grant(struct token_store *store, SoupServerMessage *message,
                "the scope is missing, unknown or not for this client");
         return;
     }
-    http_reply_json(message, SOUP_STATUS_OK, "application/json",
-                    json_pack("{s:s, s:o*, s:s, s:s}", "access_token",
-                              token_issue(store, client, scopes), "expires_in",
-                              told_lifetime(store), "token_type", "bearer",
-                              "scope", scope));
+    http_reply_json(
+        message, SOUP_STATUS_OK, "application/json",
+        told_token(store, token_issue(store, client, scopes), scope));
     script_happened(store->script, SCRIPT_TOKEN);
 }
 

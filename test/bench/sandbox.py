@@ -152,6 +152,7 @@ def measure(sandbox, count, markets):
 
 
 def run(count, markets, rate):
+    """Prints a row; whether all that was due came."""
     with tempfile.TemporaryDirectory() as state:
         sandbox = Sandbox(state, "--markets", str(markets), "--rate",
                           str(rate), "--seed", "1")
@@ -165,7 +166,7 @@ def run(count, markets, rate):
           f"{wanted:9} {found['rate']:9.0f} {found['cpu']:6.1%} "
           f"{found['us']:7.1f} {found['resident'] / 1e6:7.1f} "
           f"{found['each'] / 1e3:8.1f}", flush=True)
-    check(found["rate"] > 0.97 * wanted, "messages are missing")
+    return found["rate"] > 0.97 * wanted
 
 
 def main():
@@ -176,8 +177,10 @@ def main():
     print("connec-         rate of   opened  messages/s         cpu  us a "
           " resident   KB a\n tions markets each   a second   due      "
           "came          message     MB connection")
-    for row in [tuple(map(int, sys.argv[1:]))] if sys.argv[1:] else ROWS:
-        run(*row)
+    rows = [tuple(map(int, sys.argv[1:]))] if sys.argv[1:] else ROWS
+    if not all([run(*row) for row in rows]):
+        sys.exit("Messages came later than due: the machine is too busy, or "
+                 "the sandbox too slow.")
 
 
 if __name__ == "__main__":

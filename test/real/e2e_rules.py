@@ -140,6 +140,24 @@ async def test_requests_that_are_none():
                   f"{text}: {reply}")
 
 
+async def test_internal_error():
+    """As often as the fault says, and without effect."""
+    async with client_of() as client:
+        await asyncio.to_thread(
+            client.service.http,
+            client.service.urls["base_url"] + "/sandbox/faults", "POST",
+            b'{"internal_error": {"count": 2}}')
+        subscribe = json.dumps({"type": "subscribe",
+                                "channels": entries((BOOK,), MARKETS[:1])})
+        for _ in range(2):
+            reply = await answer(client, subscribe)
+            check(reply == {"type": "error",
+                            "error": "INTERNAL_SERVER_ERROR"}, reply)
+        reply = await client.request("subscription_list")
+        check(reply["channels"] == [], "no effect")
+        await client.subscribe((BOOK,), MARKETS[:1])
+
+
 # ---------------------------------------------------------------------------
 # Data
 # ---------------------------------------------------------------------------
@@ -242,6 +260,26 @@ async def test_token_refused():
                                                     **form)
             check(status == (401 if error == "invalid_client" else 400) and
                   reply["error"] == error, f"{form}: {status} {reply}")
+
+
+async def test_what_is_told_of_a_token():
+    """Its type in other letters, and another scope or none; it is as good."""
+    async with client_of() as client:
+        for fault, told in (({"token_type": "BEARER", "scope": SCOPE},
+                             ("BEARER", SCOPE)),
+                            ({"scope": "exchange:other"},
+                             ("bearer", "exchange:other")),
+                            ({}, ("bearer", None))):
+            await asyncio.to_thread(
+                client.service.http,
+                client.service.urls["base_url"] + "/sandbox/faults", "POST",
+                json.dumps({"granted": fault}).encode())
+            _, reply = await asyncio.to_thread(ask_token, client.service)
+            check((reply["token_type"], reply.get("scope")) == told, reply)
+            check(await handshake(client.service, Authorization=(
+                f"Bearer {reply['access_token']}")) == 101, "it is good")
+        _, reply = await asyncio.to_thread(ask_token, client.service)
+        check(reply["scope"] == SCOPE, "once")
 
 
 async def handshake(service, path="", **headers):
