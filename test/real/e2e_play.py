@@ -364,5 +364,86 @@ async def test_what_is_made_to_do_harm():
         check(len(ends) == 2, f"some of each: {ends}")
 
 
+# Of each kind of item in recording.c: how many values it has; which have data.
+VALUES = (2, 0, 3, 1, 1, 1, 6, 2, 2, 1, 1, 1, 1, 2, 2, 3, 3, 6, 4, 2, 2, 2, 1,
+          1, 1, 4, 2, 2, 2, 1, 2)
+DATA = {2, 4, 5, 6, 7, 8, 17, 19, 20, 21, 23, 24, 29}
+MAGIC = b"mini-stream recording 1\n"
+CLIENT, SUBSCRIBE, IN = 4, 6, 23
+
+
+def number_end(content, at):
+    while content[at] & 0x80:
+        at += 1
+    return at + 1
+
+
+def items(content, at):
+    """(kind, bytes) of each item."""
+    while at < len(content):
+        begin, kind = at, content[at]
+        at += 1
+        for _ in range(VALUES[kind]):
+            at = number_end(content, at)
+        if kind in DATA:
+            end = number_end(content, at)
+            at = end + sum((byte & 0x7F) << 7 * i
+                           for i, byte in enumerate(content[at:end]))
+        yield kind, content[begin:at]
+
+
+def in_item(link, data):
+    length = bytes([len(data) & 0x7F | 0x80, len(data) >> 7 & 0x7F | 0x80,
+                    len(data) >> 14])
+    return bytes([IN]) + link + length + data
+
+
+def too_much(good):
+    """A recording whose updates never have a snapshot."""
+    everything = list(items(b"".join(contents(good)), len(MAGIC)))
+    first = {kind: item for kind, item in reversed(everything)
+             if kind != SUBSCRIBE or b"BTCUSD" in item}
+    link = first[IN][1:number_end(first[IN], 1)]
+    text = b'{"channel":"market_data","payload":{"market":"BTCUSD",' + \
+        b'"type":"UPDATE","time":"2026-01-01T00:00:00Z","x":"' + \
+        b"x" * 30000 + b'"}}'
+    update = in_item(link, b"\x81\x7e" + struct.pack("!H", len(text)) + text)
+    yield MAGIC + everything[0][1] + first[CLIENT] + first[SUBSCRIBE] + \
+        in_item(link, b"HTTP/1.1 101 Good\r\n\r\n")
+    for _ in range(600):
+        yield update
+
+
+def stream_from(path):
+    """What a sandbox that serves this says while the tool reads it."""
+    with tempfile.TemporaryDirectory() as state:
+        sandbox = subprocess.Popen(
+            [SANDBOX, "--state", state, "--play", path, "--speed", "1000"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if sandbox.stdout.readline() != b"ready\n":
+            raise AssertionError(sandbox.communicate()[1])
+        subprocess.run(
+            [TOOL, "stream", "--endpoints", f"{state}/endpoints.json", "--ca",
+             f"{state}/ca.pem", "--client-id", "sandbox-client", "--quiet",
+             "--seconds", "3", "BTCUSD"], env=environment_with(
+                 MINI_STREAM_CLIENT_SECRET="sandbox-secret", HOME=state),
+            stdout=subprocess.DEVNULL, check=False)
+        sandbox.terminate()
+        _, said = sandbox.communicate()
+        check(sandbox.returncode == 0, "the sandbox ends well")
+        return said.decode()
+
+
+async def test_what_needs_too_much_memory():
+    async with recording() as (path, _):
+        with open(path, "rb") as file:
+            good = file.read()
+        with open(path, "wb") as file:
+            for content in too_much(good):
+                file.write(frame(content))
+        said = await asyncio.to_thread(stream_from, path)
+        check("its books need too much memory" in said, said)
+
+
 if __name__ == "__main__":
     sys.exit(asyncio.run(run_side_by_side(tests_of(globals()))))
