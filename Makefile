@@ -123,7 +123,7 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all packages demo test test-ports test-tools test-gateway tests year objects lint tidy size bench bench-plot \
+.PHONY: all packages demo test test-ports test-tools test-gateway test-page tests year objects lint tidy size bench bench-plot \
 	bench-gateway bench-sandbox \
 	count oracle plans fuzz windows windows-programs format help clean
 
@@ -172,6 +172,12 @@ test-gateway:
 	$(again) $(addprefix $(BUILD)/,sandbox mini-stream-gateway \
 		gateway-consumer mqtt-top node/consumer.mjs)
 	@test/run.sh gateway
+
+## The sandbox's page in headless Chromium; installs what is missing
+test-page:
+	@test/packages.sh build tool sandbox page
+	$(again) $(BUILD)/sandbox $(BUILD)/mini-stream
+	@test/run.sh page
 
 ## A session through a year of outages in virtual time
 year:
@@ -357,8 +363,16 @@ $(BUILD)/mqtt-top: $(MQTT_SRC:%.c=$(BUILD)/tool/%.o) $(BUILD)/tool/libtool.a
 # It reads the tool's recordings.
 $(BUILD)/sandbox: $(SANDBOX_SRC:%.c=$(BUILD)/obj/%.o) \
 		$(addprefix $(BUILD)/tool/examples/mini-stream/, \
-			recording.o recording_file.o)
+			recording.o recording_file.o) \
+		$(BUILD)/obj/examples/sandbox/page/files.o
 	$(link) $(call libs,$(SANDBOX_MODULES)) $(LDLIBS)
+
+# The page's files as they are, in the sandbox itself.
+PAGE_FILES = $(wildcard $(addprefix examples/sandbox/page/*.,html css svg js))
+$(BUILD)/obj/examples/sandbox/page/files.o: $(PAGE_FILES) Makefile
+	@mkdir -p $(@D)
+	$(call quiet,embed) (cd examples/sandbox/page && $(LD) -r -b binary \
+		-z noexecstack -o $(abspath $@) $(notdir $(PAGE_FILES)))
 
 $(BUILD)/ws-echo: $(BUILD)/obj/examples/ws_echo.o $(POSIX) $(LIBRARY)
 	$(link) $(BASE_LIBS) $(LDLIBS)

@@ -68,6 +68,11 @@ test     python3-websockets     python:websockets   WebSocket peer
 test     nodejs                 command:node        runs the next
 test     node-ws                none                a client of the sandbox
 test     tinyproxy-bin          command:tinyproxy   HTTP proxy
+page     chromium               command:chromium    opens the sandbox's page
+page     chromium-driver        command:chromedriver  for the next one
+page     python3                command:python3     runs these tests
+page     python3-selenium       python:selenium     drives it
+page     python3-websockets     python:websockets   a client of the stream
 tools    python3                command:python3     runs these tests
 tools    tmux                   command:tmux        a terminal to look at
 lint     gcc                    command:gcc         first compiler

@@ -71,7 +71,7 @@ report() {
 export -f run_one report
 
 rm -rf "$LOGS"
-mkdir -p "$LOGS"/{unit,session,real,tools,gateway}
+mkdir -p "$LOGS"/{unit,session,real,tools,gateway,page}
 
 # tests_in FOLDER...: their names. A program run_... is not one: a script runs
 # it.
@@ -86,7 +86,7 @@ names=()
 for name in "$@"; do
     name=${name#./} name=${name#test/} name=${name%/} name=${name%.c}
     case $name in
-    unit | session | real | tools | gateway)
+    unit | session | real | tools | gateway | page)
         mapfile -t -O "${#names[@]}" names < <(tests_in "$name")
         ;;
     *) names+=("$name") ;;

@@ -12,13 +12,17 @@
 #define ADDRESS_PATH "/v2/transfer/crypto-destination-address"
 
 /* Ends the connection without an answer, if a fault demands it. */
-static bool lose_answer(struct faults *faults, SoupServerMessage *message) {
+static bool lose_answer(const struct address_around *around,
+                        SoupServerMessage *message) {
     GIOStream *connection;
 
-    if (!faults_get(faults, FAULT_ADDRESS_LOST)) {
+    if (!faults_get(around->faults, FAULT_ADDRESS_LOST)) {
         return false;
     }
-    faults_use(faults, FAULT_ADDRESS_LOST);
+    faults_use(around->faults, FAULT_ADDRESS_LOST);
+    if (around->journal) {
+        journal_request(around->journal, "api", message);
+    }
     connection = soup_server_message_steal_connection(message);
     g_io_stream_close(connection, NULL, NULL);
     g_object_unref(connection);
@@ -32,7 +36,7 @@ static void put(const struct address_around *around,
     json_t *record =
         address_store_put(around->store, client->id, request, &error);
 
-    if (record && lose_answer(around->faults, message)) {
+    if (record && lose_answer(around, message)) {
         json_decref(record);
     } else if (record) {
         http_reply_json(message, SOUP_STATUS_OK, "application/json",
@@ -45,13 +49,6 @@ static void put(const struct address_around *around,
         http_reply_problem(message, SOUP_STATUS_NOT_FOUND,
                            "There is no address with this id.");
     }
-}
-
-static bool is_json(SoupServerMessage *message) {
-    const char *type = soup_message_headers_get_content_type(
-        soup_server_message_get_request_headers(message), NULL);
-
-    return type && g_ascii_strcasecmp(type, "application/json") == 0;
 }
 
 static void on_address(SoupServer *server, SoupServerMessage *message,
@@ -80,9 +77,7 @@ static void on_address(SoupServer *server, SoupServerMessage *message,
     if (!client) {
         return;
     }
-    if (!is_json(message)) {
-        http_reply_problem(message, SOUP_STATUS_UNSUPPORTED_MEDIA_TYPE,
-                           "The content type must be application/json.");
+    if (!http_check_json(message)) {
         return;
     }
     json = http_read_json(message, &error);

@@ -7,6 +7,7 @@
 #define SANDBOX_ADDRESS_H
 
 #include "address_store.h"
+#include "journal.h"
 #include "token.h"
 
 /* What the operation needs; all must outlive the server. */
@@ -14,6 +15,7 @@ struct address_around {
     struct address_store *store;
     struct token_store *tokens;
     struct faults *faults;
+    struct journal *journal; /* NULL: none */
 };
 
 /* Adds PUT /v2/transfer/crypto-destination-address to the server. */

@@ -31,9 +31,9 @@ static const char schema[] = "CREATE TABLE IF NOT EXISTS address ("
     " SET nickname = coalesce(:nickname, nickname),"   \
     " bookmarked = coalesce(:bookmarked, bookmarked)," \
     " travelrule_metadata = coalesce(:travelrule, travelrule_metadata)"
-#define RECORD                                                              \
-    " RETURNING id, crypto_network, address, nickname, status, created_at," \
-    " bookmarked"
+#define COLUMNS \
+    " id, crypto_network, address, nickname, status, created_at, bookmarked"
+#define RECORD " RETURNING" COLUMNS
 
 static const char put_by_address[] =
     "INSERT INTO address VALUES (:id, :client, :network, :address,"
@@ -44,6 +44,9 @@ static const char put_by_address[] =
 
 static const char put_by_id[] =
     "UPDATE address" CHANGES " WHERE id = :id AND client = :client" RECORD;
+
+static const char list[] =
+    "SELECT" COLUMNS ", client FROM address ORDER BY rowid DESC LIMIT :limit";
 
 struct address_store {
     sqlite3 *database;
@@ -168,4 +171,30 @@ json_t *address_store_put(struct address_store *store, const char *client,
     g_free(travelrule);
     g_free(id);
     return record;
+}
+
+json_t *address_store_list(const struct address_store *store, int limit) {
+    json_t *records = json_array();
+    sqlite3_stmt *statement;
+    int rc;
+
+    /* Nobody's stream waits for another process's transaction. */
+    sqlite3_busy_timeout(store->database, 0);
+    rc = sqlite3_prepare_v2(store->database, list, -1, &statement, NULL);
+    if (rc == SQLITE_OK) {
+        sqlite3_bind_int(statement, 1, limit);
+        while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
+            json_t *record = record_json(statement);
+
+            json_object_set_new(record, "client",
+                                json_string(column(statement, 7)));
+            json_array_append_new(records, record);
+        }
+    }
+    sqlite3_finalize(statement);
+    sqlite3_busy_timeout(store->database, BUSY_MS);
+    if (rc != SQLITE_DONE) {
+        g_clear_pointer(&records, json_decref);
+    }
+    return records;
 }

@@ -24,4 +24,8 @@ json_t *address_store_put(struct address_store *store, const char *client,
                           const struct address_request *request,
                           GError **error);
 
+/* The records of all clients, newest first, at most so many of them; each has
+ * its "client". To be released; NULL: the database failed. */
+json_t *address_store_list(const struct address_store *store, int limit);
+
 #endif

@@ -65,8 +65,9 @@ static void on_truth(SoupServer *server, SoupServerMessage *message,
         return;
     }
     truth = around->played
-                ? played_truth(around->played, market_spec(market)->symbol)
-                : message_truth(market);
+                ? played_truth(around->played, market_spec(market)->symbol,
+                               G_MAXUINT)
+                : message_truth(market, G_MAXUINT);
     if (truth) {
         http_reply_json(message, SOUP_STATUS_OK, "application/json", truth);
     } else {

@@ -19,7 +19,8 @@ struct connection {
     struct relay *relay;
     GSocketAddress *client;
     size_t backlog_max;
-    size_t backlog;    /* bytes sent since libsoup's queue was empty */
+    /* The backlog is counted since libsoup's queue was empty. */
+    struct connection_figures figures;
     guint drain_watch; /* a source; 0 while the backlog is 0 */
     guint kill_timer;
     guint ping_timer;
@@ -96,7 +97,7 @@ static gboolean on_drain_watch(gpointer user_data) {
 
     if (g_pollable_output_stream_is_writable(
             G_POLLABLE_OUTPUT_STREAM(output))) {
-        connection->backlog = 0;
+        connection->figures.backlog = 0;
         connection->drain_watch = 0;
     } else {
         connection->drain_watch = g_timeout_add_full(
@@ -110,8 +111,10 @@ void connection_send(struct connection *connection, const char *text) {
         return;
     }
     soup_websocket_connection_send_text(connection->websocket, text);
-    connection->backlog += strlen(text);
-    if (connection->backlog > connection->backlog_max) {
+    connection->figures.messages++;
+    connection->figures.bytes += strlen(text);
+    connection->figures.backlog += strlen(text);
+    if (connection->figures.backlog > connection->backlog_max) {
         connection_close(connection, SOUP_WEBSOCKET_CLOSE_POLICY_VIOLATION,
                          "reads too slowly");
     }
@@ -152,6 +155,11 @@ void connection_ping(struct connection *connection, guint seconds) {
                                                      seconds);
     connection->ping_timer =
         g_timeout_add_seconds(seconds, on_ping_timer, connection);
+}
+
+struct connection_figures
+connection_figures(const struct connection *connection) {
+    return connection->figures;
 }
 
 char *connection_address(const struct connection *connection) {

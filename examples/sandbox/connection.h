@@ -29,6 +29,16 @@ void connection_send(struct connection *connection, const char *text);
  * no answer. Called once at most. */
 void connection_ping(struct connection *connection, guint seconds);
 
+/* What was sent, and what of it libsoup may still have. */
+struct connection_figures {
+    uint64_t messages;
+    uint64_t bytes;
+    size_t backlog; /* bytes */
+};
+
+struct connection_figures
+connection_figures(const struct connection *connection);
+
 /* The client's IP address as text, for g_free. */
 char *connection_address(const struct connection *connection);
 

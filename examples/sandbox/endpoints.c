@@ -17,6 +17,9 @@ static const struct schema_field ws = {"ws", PORT};
 static const struct schema_field auth = {"auth", PORT};
 static const struct schema_field api = {"api", PORT};
 
+static const struct schema_field page = {"page", SCHEMA_NUMBER, .min = 1,
+                                         .max = G_MAXUINT16};
+
 struct endpoints {
     char *path;       /* of endpoints.json */
     char *ports_path; /* of ports.json */
@@ -47,7 +50,8 @@ static void recall(const json_t *json, const char *name, guint *port) {
 
 bool endpoints_recall(const struct endpoints *endpoints, struct ports *ports,
                       GError **error) {
-    static const struct schema_field *const fields[] = {&ws, &auth, &api, NULL};
+    static const struct schema_field *const fields[] = {&ws, &auth, &api, &page,
+                                                        NULL};
     json_t *json;
 
     if (!g_file_test(endpoints->ports_path, G_FILE_TEST_EXISTS)) {
@@ -60,6 +64,7 @@ bool endpoints_recall(const struct endpoints *endpoints, struct ports *ports,
     recall(json, "ws", &ports->ws);
     recall(json, "auth", &ports->auth);
     recall(json, "api", &ports->api);
+    recall(json, "page", &ports->page);
     json_decref(json);
     return true;
 }
@@ -75,9 +80,15 @@ bool endpoints_tell(struct endpoints *endpoints, const struct ports *ports,
                     GError **error) {
     json_t *json = json_pack("{s:i, s:i, s:i}", "ws", (int)ports->ws, "auth",
                              (int)ports->auth, "api", (int)ports->api);
-    char *text = json_dumps(json, JSON_COMPACT);
-    bool ok = write_whole(endpoints->ports_path, text, error);
+    bool has_page = ports->page != ENDPOINTS_NO_PAGE;
+    char *text;
+    bool ok;
 
+    if (has_page) {
+        json_object_set_new(json, "page", json_integer(ports->page));
+    }
+    text = json_dumps(json, JSON_COMPACT);
+    ok = write_whole(endpoints->ports_path, text, error);
     g_free(text);
     json_decref(json);
     json =
@@ -85,6 +96,10 @@ bool endpoints_tell(struct endpoints *endpoints, const struct ports *ports,
                   json_sprintf("wss://localhost:%u/", ports->ws), "auth_url",
                   json_sprintf("https://localhost:%u", ports->auth), "base_url",
                   json_sprintf("https://localhost:%u", ports->api));
+    if (has_page) {
+        json_object_set_new(json, "page_url",
+                            json_sprintf("http://127.0.0.1:%u/", ports->page));
+    }
     endpoints->text = json_dumps(json, JSON_COMPACT);
     json_decref(json);
     return ok && write_whole(endpoints->path, endpoints->text, error);

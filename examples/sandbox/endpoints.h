@@ -10,10 +10,13 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#define ENDPOINTS_NO_PAGE G_MAXUINT
+
 struct ports {
     guint ws;
     guint auth;
     guint api;
+    guint page; /* ENDPOINTS_NO_PAGE: there is none */
 };
 
 struct endpoints;

@@ -89,6 +89,20 @@ const char *fault_name(enum fault fault) {
     return faults[fault].name;
 }
 
+json_t *fault_fields(void) {
+    json_t *all = json_object();
+
+    for (int i = 0; i < FAULT_COUNT; i++) {
+        json_t *fields = json_array();
+
+        for (int n = 0; n < FIELDS_MAX && faults[i].fields[n]; n++) {
+            json_array_append_new(fields, schema_json(faults[i].fields[n]));
+        }
+        json_object_set_new(all, faults[i].name, fields);
+    }
+    return all;
+}
+
 /* Whether libsoup sends this close code: not what only an endpoint may see,
  * and of those that were registered after RFC 6455 none. */
 static bool is_sent(json_int_t number) {

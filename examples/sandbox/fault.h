@@ -37,6 +37,11 @@ enum fault {
 
 const char *fault_name(enum fault fault);
 
+/* What may stand in a set, to be released: for each fault an array with its
+ * fields, each as {"name", "kind", "required", "min", "max", "choices",
+ * "otherwise"}; "choices" and "otherwise" only where there are any. */
+json_t *fault_fields(void);
+
 /* Reads a set: an object with a member for each fault, or {"clear":true},
  * which is the empty set. Returns it with defaults for what it does not name,
  * to be released; NULL, with the error set, when anything is wrong. */

@@ -43,6 +43,9 @@ void feed_start(struct feed *feed, feed_callback callback, void *user_data);
 /* Levels of all sides of all markets. */
 guint feed_levels(const struct feed *feed);
 
+guint feed_count(const struct feed *feed);
+const struct market *feed_at(const struct feed *feed, guint index);
+
 /* NULL when there is no such market. */
 const struct market *feed_find(const struct feed *feed, const char *symbol);
 

@@ -1,5 +1,5 @@
 /*
- * What the three HTTPS servers have in common.
+ * What the servers have in common.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -55,18 +55,23 @@ void http_server_accept(GSocketConnection *connection, GSocketAddress *local,
     g_object_unref(tls);
 }
 
-void http_reply_json(SoupServerMessage *message, guint status,
-                     const char *content_type, json_t *json) {
-    char *text = json_dumps(json, JSON_COMPACT);
-
+void http_reply(SoupServerMessage *message, guint status, const char *type,
+                SoupMemoryUse use, const char *text, gsize len) {
     /* libsoup 3.2 keeps only those alive that it accepted itself, and of these
      * does not notice that a client closed them. */
     soup_message_headers_replace(
         soup_server_message_get_response_headers(message), "Connection",
         "close");
     soup_server_message_set_status(message, status, NULL);
-    soup_server_message_set_response(message, content_type, SOUP_MEMORY_TAKE,
-                                     text, strlen(text));
+    soup_server_message_set_response(message, type, use, text, len);
+}
+
+void http_reply_json(SoupServerMessage *message, guint status,
+                     const char *content_type, json_t *json) {
+    char *text = json_dumps(json, JSON_COMPACT);
+
+    http_reply(message, status, content_type, SOUP_MEMORY_TAKE, text,
+               strlen(text));
     json_decref(json);
 }
 
@@ -106,6 +111,22 @@ void http_reply_method(SoupServerMessage *message, const char *allowed) {
         soup_server_message_get_response_headers(message), "Allow", allowed);
     http_reply_problem(message, SOUP_STATUS_METHOD_NOT_ALLOWED,
                        "This path has no such method.");
+}
+
+bool http_has_type(SoupMessageHeaders *headers, const char *type) {
+    const char *given = soup_message_headers_get_content_type(headers, NULL);
+
+    return given && g_ascii_strcasecmp(given, type) == 0;
+}
+
+bool http_check_json(SoupServerMessage *message) {
+    if (http_has_type(soup_server_message_get_request_headers(message),
+                      "application/json")) {
+        return true;
+    }
+    http_reply_problem(message, SOUP_STATUS_UNSUPPORTED_MEDIA_TYPE,
+                       "The content type must be application/json.");
+    return false;
 }
 
 json_t *http_read_json(SoupServerMessage *message, struct schema_error *error) {

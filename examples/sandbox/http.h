@@ -1,5 +1,5 @@
 /*
- * What the three HTTPS servers have in common.
+ * What the servers have in common.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -10,7 +10,8 @@
 
 #include <libsoup/soup.h>
 
-/* A server that does not listen and refuses large request bodies. */
+/* A server that does not listen and refuses large request bodies; certificate
+ * NULL: it has plain HTTP. */
 SoupServer *http_server_new(GTlsCertificate *certificate);
 
 /* A listener_accepted: serves the connection with TLS, for one request;
@@ -18,8 +19,11 @@ SoupServer *http_server_new(GTlsCertificate *certificate);
 void http_server_accept(GSocketConnection *connection, GSocketAddress *local,
                         GSocketAddress *remote, void *user_data);
 
-/* Answers with a JSON body, and closes the connection after it; json is
- * released. */
+/* Answers with these bytes, and closes the connection after it. */
+void http_reply(SoupServerMessage *message, guint status, const char *type,
+                SoupMemoryUse use, const char *text, gsize len);
+
+/* The same with a JSON body; json is released. */
 void http_reply_json(SoupServerMessage *message, guint status,
                      const char *content_type, json_t *json);
 
@@ -35,6 +39,12 @@ void http_reply_not_found(SoupServerMessage *message);
 
 /* Answers 405. */
 void http_reply_method(SoupServerMessage *message, const char *allowed);
+
+/* Whether the header Content-Type says this. */
+bool http_has_type(SoupMessageHeaders *headers, const char *type);
+
+/* Whether the request's body is JSON by its type; if not, answers 415. */
+bool http_check_json(SoupServerMessage *message);
 
 /* The request's body, to be released; NULL, with the error set, if it is no
  * JSON or has a key twice. */

@@ -9,8 +9,10 @@
 #include "certificate.h"
 #include "endpoints.h"
 #include "http.h"
+#include "journal.h"
 #include "listener.h"
 #include "options.h"
+#include "page.h"
 #include "stream.h"
 
 #include <errno.h>
@@ -33,6 +35,8 @@ struct sandbox {
     struct feed *feed;
     struct executions *executions;
     struct stream *stream;
+    struct journal *journal; /* NULL: there is no page; so the next one */
+    struct page *page;
     struct address_store *addresses;
     struct address_around address_around;
     struct api_around api_around;
@@ -74,6 +78,7 @@ static void create_stream(struct sandbox *sandbox,
         .played = sandbox->played,
         .began = waits(options) ? start_feed : NULL,
         .user_data = sandbox,
+        .journal = sandbox->journal,
     };
     const struct stream_options stream_options = {
         .quirks = options->quirks,
@@ -130,6 +135,14 @@ static bool create_feed(struct sandbox *sandbox, const struct options *options,
     return true;
 }
 
+/* Before the stream, which writes to it. */
+static void create_journal(struct sandbox *sandbox) {
+    sandbox->journal = journal_new(sandbox->tokens);
+    journal_watch(sandbox->journal, sandbox->ws_server, "stream");
+    journal_watch(sandbox->journal, sandbox->auth_server, "token");
+    journal_watch(sandbox->journal, sandbox->api_server, "api");
+}
+
 static void create_services(struct sandbox *sandbox,
                             const struct options *options,
                             GTlsCertificate *certificate) {
@@ -144,12 +157,16 @@ static void create_services(struct sandbox *sandbox,
         relay_new(sandbox->ws_server, sandbox->faults, "stream");
     sandbox->auth_relay =
         relay_new(sandbox->auth_server, sandbox->faults, "token");
+    if (options->page_port != OPTIONS_NO_PAGE) {
+        create_journal(sandbox);
+    }
     create_stream(sandbox, options);
     token_endpoint_add(sandbox->tokens, sandbox->auth_server);
     sandbox->address_around = (struct address_around){
         .store = sandbox->addresses,
         .tokens = sandbox->tokens,
         .faults = sandbox->faults,
+        .journal = sandbox->journal,
     };
     address_add(sandbox->api_server, &sandbox->address_around);
     sandbox->api_around = (struct api_around){
@@ -163,6 +180,7 @@ static void create_services(struct sandbox *sandbox,
 
 static void free_services(struct sandbox *sandbox) {
     g_clear_pointer(&sandbox->api_listener, listener_free);
+    g_clear_pointer(&sandbox->page, page_free);
     stream_free(sandbox->stream);
     relay_free(sandbox->ws_relay);
     relay_free(sandbox->auth_relay);
@@ -170,20 +188,42 @@ static void free_services(struct sandbox *sandbox) {
     g_object_unref(sandbox->auth_server);
     g_object_unref(sandbox->api_server);
     executions_free(sandbox->executions);
+    g_clear_pointer(&sandbox->journal, journal_free);
     feed_free(sandbox->feed);
     token_store_free(sandbox->tokens);
     g_main_loop_unref(sandbox->loop);
 }
 
-static bool listen_all(struct sandbox *sandbox, const char *address,
+static bool open_page(struct sandbox *sandbox, const struct options *options,
+                      guint *port, GError **error) {
+    const struct page_around around = {
+        .feed = sandbox->feed,
+        .played = sandbox->played,
+        .stream = sandbox->stream,
+        .tokens = sandbox->tokens,
+        .addresses = sandbox->addresses,
+        .journal = sandbox->journal,
+        .faults = sandbox->faults,
+        .seed = options->seed,
+    };
+
+    sandbox->page = page_new(&around, port, error);
+    return sandbox->page != NULL;
+}
+
+static bool listen_all(struct sandbox *sandbox, const struct options *options,
                        struct ports *ports, GError **error) {
+    const char *address = options->bind;
+
     if (!relay_listen(sandbox->ws_relay, address, &ports->ws, error) ||
         !relay_listen(sandbox->auth_relay, address, &ports->auth, error)) {
         return false;
     }
     sandbox->api_listener = listener_new(
         address, &ports->api, http_server_accept, sandbox->api_server, error);
-    return sandbox->api_listener != NULL;
+    return sandbox->api_listener &&
+           (!sandbox->journal ||
+            open_page(sandbox, options, &ports->page, error));
 }
 
 /* Listens, and tells where. */
@@ -193,13 +233,15 @@ static bool open_endpoints(const struct options *options,
         .ws = (guint)options->ws_port,
         .auth = (guint)options->auth_port,
         .api = (guint)options->api_port,
+        .page =
+            sandbox->journal ? (guint)options->page_port : ENDPOINTS_NO_PAGE,
     };
 
     if (options->keep_ports &&
         !endpoints_recall(sandbox->endpoints, &ports, error)) {
         return false;
     }
-    if (!listen_all(sandbox, options->bind, &ports, error)) {
+    if (!listen_all(sandbox, options, &ports, error)) {
         g_prefix_error(error, options->keep_ports ? "--keep-ports: " : "");
         return false;
     }
@@ -229,6 +271,9 @@ static gboolean on_signal(gpointer user_data) {
     soup_server_disconnect(sandbox->ws_server);
     soup_server_disconnect(sandbox->auth_server);
     soup_server_disconnect(sandbox->api_server);
+    if (sandbox->page) {
+        page_close(sandbox->page);
+    }
     stream_close(sandbox->stream);
     g_timeout_add(END_POLL_MS, on_end_poll, sandbox);
     return G_SOURCE_REMOVE;
@@ -261,6 +306,9 @@ static bool serve(struct sandbox *sandbox, const struct options *options,
             start_feed(sandbox);
         }
         puts("ready");
+        if (sandbox->page) {
+            printf("page at http://127.0.0.1:%u/\n", page_port(sandbox->page));
+        }
         fflush(stdout);
         g_main_loop_run(sandbox->loop);
     }

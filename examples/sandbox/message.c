@@ -224,7 +224,7 @@ char *message_unknown_type(const struct writer *writer) {
                                          "channels", "type", "market_data"));
 }
 
-json_t *message_truth(const struct market *market) {
+json_t *message_truth(const struct market *market, guint levels) {
     const struct writer plain = {.quirks = 0};
     const struct market_spec *spec = market_spec(market);
     char time[WRITER_SIZE];
@@ -232,8 +232,7 @@ json_t *message_truth(const struct market *market) {
     writer_time(&plain, time, market_time_ns(market), 9);
     return json_pack(
         "{s:s, s:s, s:o, s:o}", "market", spec->symbol, "time", time, "bids",
-        levels_json(&plain, spec, market_levels(market, MARKET_BID), G_MAXUINT),
+        levels_json(&plain, spec, market_levels(market, MARKET_BID), levels),
         "asks",
-        levels_json(&plain, spec, market_levels(market, MARKET_ASK),
-                    G_MAXUINT));
+        levels_json(&plain, spec, market_levels(market, MARKET_ASK), levels));
 }

@@ -52,8 +52,8 @@ char *message_heartbeat(const struct writer *writer, int64_t time_ns);
 char *message_unknown_channel(const struct writer *writer, int64_t time_ns);
 char *message_unknown_type(const struct writer *writer);
 
-/* The whole book without quirks, for those who compare; the caller releases
- * it. */
-json_t *message_truth(const struct market *market);
+/* The book without quirks, for those who compare, with at most so many levels
+ * of each side; the caller releases it. */
+json_t *message_truth(const struct market *market, guint levels);
 
 #endif

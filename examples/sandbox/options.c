@@ -83,6 +83,9 @@ static bool check_numbers(const struct options *options, GError **error) {
     return in_range("--ws-port", options->ws_port, 0, G_MAXUINT16, error) &&
            in_range("--auth-port", options->auth_port, 0, G_MAXUINT16, error) &&
            in_range("--api-port", options->api_port, 0, G_MAXUINT16, error) &&
+           (options->page_port == OPTIONS_NO_PAGE ||
+            in_range("--page-port", options->page_port, 0, G_MAXUINT16,
+                     error)) &&
            in_range("--token-lifetime", options->token_lifetime, 1,
                     TOKEN_LIFETIME_MAX, error) &&
            in_range("--rate", options->rate, 1, FEED_RATE_MAX, error) &&
@@ -166,6 +169,8 @@ bool options_parse(struct options *options, int argc, char **argv,
          "Token endpoint's port (default 0)", "N"},
         {"api-port", 0, 0, G_OPTION_ARG_INT, &options->api_port,
          "HTTP API's port (default 0)", "N"},
+        {"page-port", 0, 0, G_OPTION_ARG_INT, &options->page_port,
+         "Show a page at this port of 127.0.0.1 (0: a free one)", "N"},
         {"keep-ports", 0, 0, G_OPTION_ARG_NONE, &keep_ports,
          "Take the last start's ports in this state directory", NULL},
         {"bind", 0, 0, G_OPTION_ARG_STRING, &options->bind,
@@ -208,7 +213,8 @@ bool options_parse(struct options *options, int argc, char **argv,
     };
     bool ok;
 
-    *options = (struct options){.token_lifetime = 3600,
+    *options = (struct options){.page_port = OPTIONS_NO_PAGE,
+                                .token_lifetime = 3600,
                                 .rate = 10,
                                 .executions = EXECUTIONS_KEPT_DEFAULT,
                                 .speed = 1,

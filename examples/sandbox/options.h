@@ -8,11 +8,14 @@
 
 #include "writer.h"
 
+#define OPTIONS_NO_PAGE G_MININT
+
 struct options {
     char *state; /* directory; NULL: quirk_help is set */
     int ws_port; /* 0: a free one; so the next two */
     int auth_port;
     int api_port;
+    int page_port;      /* OPTIONS_NO_PAGE: there is no page */
     bool keep_ports;    /* those that are 0 are those of the last time */
     char *bind;         /* NULL: loopback */
     char **host_names;  /* NULL: none beside localhost */

@@ -95,9 +95,10 @@ static const struct market *leading_market(const struct played *played,
     return NULL;
 }
 
-json_t *played_truth(const struct played *played, const char *symbol) {
+json_t *played_truth(const struct played *played, const char *symbol,
+                     guint levels) {
     const struct market *market = leading_market(played, symbol);
-    json_t *json = market ? played_book_json(market->book) : NULL;
+    json_t *json = market ? played_book_json(market->book, levels) : NULL;
 
     if (json) {
         json_object_set_new(json, "market", json_string(symbol));
@@ -106,7 +107,7 @@ json_t *played_truth(const struct played *played, const char *symbol) {
 }
 
 static char *snapshot_text(const struct market *market, const char *symbol) {
-    json_t *payload = played_book_json(market->book);
+    json_t *payload = played_book_json(market->book, G_MAXUINT);
     json_t *message;
     char *text;
 

@@ -33,7 +33,9 @@ void played_start(struct played *played, played_message message,
 char *played_snapshot(const struct played *played, const char *symbol);
 char *played_top(const struct played *played, const char *symbol);
 
-/* The book, to be released; NULL: there is none yet. */
-json_t *played_truth(const struct played *played, const char *symbol);
+/* The book with at most so many levels of each side, to be released; NULL:
+ * there is none yet. */
+json_t *played_truth(const struct played *played, const char *symbol,
+                     guint levels);
 
 #endif

@@ -164,13 +164,23 @@ bool played_book_take(struct played_book *book, json_t *payload, gsize len) {
     return true;
 }
 
-static gboolean add_level(gpointer price, gpointer amount, gpointer array) {
+struct written {
+    json_t *array;
+    guint levels; /* that it may have */
+};
+
+static gboolean add_level(gpointer price, gpointer amount, gpointer user_data) {
+    const struct written *side = user_data;
+
+    if (json_array_size(side->array) == side->levels) {
+        return TRUE;
+    }
     json_array_append_new(
-        array, json_pack("{s:s, s:s}", "price", price, "amount", amount));
+        side->array, json_pack("{s:s, s:s}", "price", price, "amount", amount));
     return FALSE;
 }
 
-json_t *played_book_json(const struct played_book *book) {
+json_t *played_book_json(const struct played_book *book, guint levels) {
     json_t *json;
 
     if (!book->time) {
@@ -178,10 +188,10 @@ json_t *played_book_json(const struct played_book *book) {
     }
     json = json_pack("{s:s}", "time", book->time);
     for (int side = 0; side < SIDES; side++) {
-        json_t *array = json_array();
+        struct written written = {.array = json_array(), .levels = levels};
 
-        g_tree_foreach(book->sides[side], add_level, array);
-        json_object_set_new(json, side_names[side], array);
+        g_tree_foreach(book->sides[side], add_level, &written);
+        json_object_set_new(json, side_names[side], written.array);
     }
     return json;
 }

@@ -27,7 +27,8 @@ void played_book_free(struct played_book *book);
  * where there is no more room for it. */
 bool played_book_take(struct played_book *book, json_t *payload, gsize len);
 
-/* Time, bids and asks, to be released; NULL: there was no snapshot yet. */
-json_t *played_book_json(const struct played_book *book);
+/* Time, bids and asks, at most so many of each, to be released; NULL: there was
+ * no snapshot yet. */
+json_t *played_book_json(const struct played_book *book, guint levels);
 
 #endif

@@ -34,6 +34,10 @@ enum channel channel_find(const char *name) {
     return channel;
 }
 
+const char *channel_name(enum channel channel) {
+    return channel_names[channel];
+}
+
 static void subscription_clear(gpointer data) {
     struct subscription *subscription = data;
 

@@ -18,6 +18,8 @@ enum channel {
     CHANNEL_COUNT,
 };
 
+const char *channel_name(enum channel channel);
+
 struct subscription {
     enum channel channel;
     const struct market *market; /* NULL for the heartbeat */

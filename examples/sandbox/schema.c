@@ -159,3 +159,30 @@ void schema_fill(json_t *object, const struct schema_field *const *fields) {
         }
     }
 }
+
+json_t *schema_json(const struct schema_field *field) {
+    static const char *const kinds[] = {
+        [SCHEMA_ANY] = "any",       [SCHEMA_NUMBER] = "number",
+        [SCHEMA_TEXT] = "text",     [SCHEMA_FLAG] = "flag",
+        [SCHEMA_CHOICE] = "choice", [SCHEMA_OBJECT] = "object",
+    };
+    json_t *json =
+        json_pack("{s:s, s:s, s:b, s:I, s:I}", "name", field->name, "kind",
+                  kinds[field->kind], "required", field->required, "min",
+                  (json_int_t)field->min, "max", (json_int_t)field->max);
+
+    if (field->choices) {
+        json_t *choices = json_array();
+
+        for (const char *const *each = field->choices; *each; each++) {
+            json_array_append_new(choices, json_string(*each));
+        }
+        json_object_set_new(json, "choices", choices);
+    }
+    if (field->otherwise) {
+        json_object_set_new(
+            json, "otherwise",
+            json_loads(field->otherwise, JSON_DECODE_ANY, NULL));
+    }
+    return json;
+}

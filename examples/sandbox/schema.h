@@ -55,6 +55,9 @@ void schema_refuse_file(struct schema_error *wrong, const char *path,
 /* Adds what is absent and has a default. */
 void schema_fill(json_t *object, const struct schema_field *const *fields);
 
+/* The field in JSON, see fault_fields, to be released. */
+json_t *schema_json(const struct schema_field *field);
+
 /* Sets the error, and returns false; name, if it is not NULL, is in the object
  * at the path. */
 bool schema_refuse(struct schema_error *error, const char *path,

@@ -5,7 +5,6 @@
  */
 #include "stream.h"
 
-#include "connection.h"
 #include "delay.h"
 #include "early.h"
 #include "http.h"
@@ -19,6 +18,9 @@
 /* At a larger frame libsoup drops the connection at once, so that no close
  * code arrives. It is given room to read what is merely too large. */
 #define FRAME_MAX ((guint64)256 * MESSAGE_MAX)
+
+/* Where a handshake's message has the client that was admitted. */
+#define CLIENT_KEY "sandbox-client"
 
 /* What may pile up for a client beside a snapshot of each market. */
 #define BACKLOG_MAX ((size_t)4 << 20)
@@ -41,6 +43,7 @@ struct stream {
     struct early *early;            /* NULL: without this quirk */
     struct delay_addresses *delays; /* NULL: without this quirk */
     guint serial;                   /* of the last subscription */
+    guint last_number;              /* of a peer */
     size_t backlog_max;
     GPtrArray *peers; /* struct peer, owned */
     guint second_timer;
@@ -51,6 +54,9 @@ struct stream {
 /* One client. */
 struct peer {
     struct stream *stream;
+    guint number; /* unique */
+    int64_t since_ns;
+    const struct token_client *client;
     SoupWebsocketConnection *websocket;
     struct connection *connection;
     GArray *held; /* struct subscription */
@@ -169,18 +175,28 @@ static void subscribed(struct stream *stream) {
     stream->begun = true;
 }
 
+static void note(const struct peer *peer, const char *text, size_t len,
+                 const char *reply) {
+    if (peer->stream->around.journal) {
+        journal_message(peer->stream->around.journal, peer->number, text, len,
+                        reply);
+    }
+}
+
 /* Whether a fault answers in the place of the service. */
-static bool answer_fails(const struct peer *peer) {
+static bool answer_fails(const struct peer *peer, const char *text,
+                         size_t len) {
     const struct stream *stream = peer->stream;
-    char *text;
+    char *reply;
 
     if (!faults_get(stream->around.faults, FAULT_INTERNAL_ERROR)) {
         return false;
     }
     faults_use(stream->around.faults, FAULT_INTERNAL_ERROR);
-    text = message_error(&stream->writer, MESSAGE_INTERNAL_SERVER_ERROR);
-    connection_send(peer->connection, text);
-    g_free(text);
+    reply = message_error(&stream->writer, MESSAGE_INTERNAL_SERVER_ERROR);
+    connection_send(peer->connection, reply);
+    note(peer, text, len, reply);
+    g_free(reply);
     return true;
 }
 
@@ -192,7 +208,11 @@ static void answer(struct peer *peer, const char *text, size_t len) {
     guint held;
     char *reply;
 
-    if (!carried_out || (!withheld && answer_fails(peer))) {
+    if (!carried_out) {
+        note(peer, text, len, NULL);
+        return;
+    }
+    if (!withheld && answer_fails(peer, text, len)) {
         return;
     }
     held = peer->held->len;
@@ -202,6 +222,7 @@ static void answer(struct peer *peer, const char *text, size_t len) {
     if (!withheld) {
         connection_send(peer->connection, reply);
     }
+    note(peer, text, len, withheld ? NULL : reply);
     g_free(reply);
     while (first < peer->held->len &&
            subscription_at(peer->held, first)->serial != 0) {
@@ -244,7 +265,11 @@ static void on_message(SoupWebsocketConnection *websocket,
 static void on_closed(SoupWebsocketConnection *websocket, gpointer user_data) {
     struct peer *peer = user_data;
 
-    (void)websocket;
+    if (peer->stream->around.journal) {
+        journal_ended(peer->stream->around.journal, peer->number,
+                      soup_websocket_connection_get_close_code(websocket),
+                      soup_websocket_connection_get_close_data(websocket));
+    }
     script_happened(peer->stream->around.script, SCRIPT_DISCONNECT);
     g_ptr_array_remove_fast(peer->stream->peers, peer);
 }
@@ -271,6 +296,7 @@ static void on_request(SoupServer *server, SoupServerMessage *message,
         http_reply_problem(message, SOUP_STATUS_FORBIDDEN,
                            "The client is not on the allow list.");
     }
+    g_object_set_data(G_OBJECT(message), CLIENT_KEY, (gpointer)client);
 }
 
 static void on_connection(SoupServer *server, SoupServerMessage *message,
@@ -282,6 +308,9 @@ static void on_connection(SoupServer *server, SoupServerMessage *message,
     (void)server;
     (void)path;
     peer->stream = stream;
+    peer->number = ++stream->last_number;
+    peer->since_ns = feed_now_ns();
+    peer->client = g_object_get_data(G_OBJECT(message), CLIENT_KEY);
     peer->websocket = g_object_ref(websocket);
     peer->connection = connection_new(message, websocket, stream->around.relay,
                                       stream->backlog_max);
@@ -301,6 +330,9 @@ static void on_connection(SoupServer *server, SoupServerMessage *message,
     g_signal_connect(websocket, "message", G_CALLBACK(on_message), peer);
     g_signal_connect(websocket, "closed", G_CALLBACK(on_closed), peer);
     g_ptr_array_add(stream->peers, peer);
+    if (stream->around.journal) {
+        journal_request(stream->around.journal, "stream", message);
+    }
     script_happened(stream->around.script, SCRIPT_CONNECT);
 }
 
@@ -501,6 +533,22 @@ static void close_all(const struct stream *stream, gushort code,
 
         connection_close(peer->connection, code, reason);
     }
+}
+
+guint stream_count(const struct stream *stream) {
+    return stream->peers->len;
+}
+
+struct stream_peer stream_peer_at(const struct stream *stream, guint index) {
+    const struct peer *peer = g_ptr_array_index(stream->peers, index);
+
+    return (struct stream_peer){
+        .number = peer->number,
+        .since_ns = peer->since_ns,
+        .client = peer->client,
+        .connection = peer->connection,
+        .held = peer->held,
+    };
 }
 
 /* A faults_changed. */

@@ -6,9 +6,11 @@
 #ifndef SANDBOX_STREAM_H
 #define SANDBOX_STREAM_H
 
+#include "connection.h"
 #include "executions.h"
 #include "faults.h"
 #include "feed.h"
+#include "journal.h"
 #include "played.h"
 #include "relay.h"
 #include "script.h"
@@ -43,6 +45,7 @@ struct stream_around {
     const struct played *played;   /* a recording that is served; or NULL */
     stream_began began;            /* NULL: nobody waits for it */
     void *user_data;               /* of it */
+    struct journal *journal; /* of what is asked and answered; NULL: none */
 };
 
 /* Serves the root path of the server. */
@@ -59,6 +62,19 @@ void stream_publish(const struct market *market,
  * channel that there is; user_data is the stream. */
 void stream_forward(const char *channel, const char *market, const char *text,
                     void *user_data);
+
+/* One client, for those who only look. */
+struct stream_peer {
+    guint number; /* unique */
+    int64_t since_ns;
+    const struct token_client *client;
+    const struct connection *connection;
+    const GArray *held; /* struct subscription */
+};
+
+/* How many there are, and one of them. */
+guint stream_count(const struct stream *stream);
+struct stream_peer stream_peer_at(const struct stream *stream, guint index);
 
 /* Starts to close every connection, because the service ends. */
 void stream_close(struct stream *stream);

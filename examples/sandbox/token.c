@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define TOKEN_SIZE 32
+G_STATIC_ASSERT(TOKEN_TEXT_LEN == (TOKEN_SIZE * 8 + 5) / 6); /* base64url */
 
 struct token_store {
     GHashTable *tokens; /* its text to struct token */
@@ -68,6 +69,23 @@ struct token_store *token_store_new(int lifetime_s, struct faults *faults,
 void token_store_free(struct token_store *store) {
     g_hash_table_unref(store->tokens);
     g_free(store);
+}
+
+bool token_known(const struct token_store *store, const char *text) {
+    return g_hash_table_contains(store->tokens, text);
+}
+
+const struct token_client *token_client_at(guint index) {
+    return index < G_N_ELEMENTS(clients) ? &clients[index] : NULL;
+}
+
+const struct token_client *token_client_find(const char *id) {
+    for (guint i = 0; i < G_N_ELEMENTS(clients); i++) {
+        if (strcmp(clients[i].id, id) == 0) {
+            return &clients[i];
+        }
+    }
+    return NULL;
 }
 
 static gboolean token_expired(gpointer key, gpointer value,
@@ -154,17 +172,6 @@ static GHashTable *read_form(SoupServerMessage *message) {
     return form;
 }
 
-static const struct token_client *find_client(const char *id,
-                                              const char *secret) {
-    for (guint i = 0; i < G_N_ELEMENTS(clients); i++) {
-        if (strcmp(clients[i].id, id) == 0 &&
-            strcmp(clients[i].secret, secret) == 0) {
-            return &clients[i];
-        }
-    }
-    return NULL;
-}
-
 /* Scopes by name, separated by single spaces; 0 if one of them is unknown. */
 static unsigned read_scopes(const char *text) {
     char **names = g_strsplit(text, " ", -1);
@@ -239,8 +246,8 @@ static void grant(struct token_store *store, SoupServerMessage *message,
                "only client_credentials is supported");
         return;
     }
-    client = find_client(id, secret);
-    if (!client) {
+    client = token_client_find(id);
+    if (!client || strcmp(client->secret, secret) != 0) {
         refuse(message, "invalid_client", "unknown client or wrong secret");
         return;
     }
@@ -262,7 +269,6 @@ static void on_token_request(SoupServer *server, SoupServerMessage *message,
     struct token_store *store = user_data;
     SoupMessageHeaders *in = soup_server_message_get_request_headers(message);
     SoupMessageHeaders *out = soup_server_message_get_response_headers(message);
-    const char *type = soup_message_headers_get_content_type(in, NULL);
     GHashTable *form;
 
     (void)server;
@@ -280,8 +286,7 @@ static void on_token_request(SoupServer *server, SoupServerMessage *message,
     if (faults_answer(store->faults, FAULT_TOKEN, message)) {
         return;
     }
-    if (!type ||
-        g_ascii_strcasecmp(type, "application/x-www-form-urlencoded") != 0) {
+    if (!http_has_type(in, "application/x-www-form-urlencoded")) {
         refuse(message, "invalid_request",
                "the content type must be application/x-www-form-urlencoded");
         return;

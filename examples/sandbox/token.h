@@ -12,6 +12,8 @@
 #include <libsoup/soup.h>
 #include <stdbool.h>
 
+#define TOKEN_TEXT_LEN 43 /* letters, digits, - and _ */
+
 enum token_scope {
     TOKEN_SCOPE_STREAM = 1 << 0,
     TOKEN_SCOPE_ADDRESS = 1 << 1,
@@ -30,6 +32,16 @@ struct token_store;
 struct token_store *token_store_new(int lifetime_s, struct faults *faults,
                                     struct script *script);
 void token_store_free(struct token_store *store);
+
+/* Whether this is a token that was issued, and neither expired long ago nor was
+ * revoked. */
+bool token_known(const struct token_store *store, const char *text);
+
+/* All clients, one after the other; NULL: there are no more. */
+const struct token_client *token_client_at(guint index);
+
+/* NULL: there is no such client. */
+const struct token_client *token_client_find(const char *id);
 
 /* Adds POST /oauth2/token to the server. */
 void token_endpoint_add(struct token_store *store, SoupServer *server);

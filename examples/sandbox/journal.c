@@ -1,0 +1,272 @@
+/*
+ * The last requests and answers, without their secrets.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "journal.h"
+
+#include "feed.h"
+#include "http.h"
+#include "mask.h"
+#include "writer.h"
+
+#include <string.h>
+
+#define ENTRIES_MAX 100
+
+#define CONTROL_PREFIX "/sandbox/"
+
+struct journal {
+    const struct token_store *tokens;
+    GQueue entries; /* json_t, owned, oldest first */
+    gint64 last;    /* number of the last one */
+};
+
+/* One exchange; the texts are masked, and taken over. NULL: there is none. */
+struct exchange {
+    char *place;
+    char *asked; /* a few words */
+    char *request;
+    char *outcome; /* a few words */
+    char *answer;
+};
+
+struct journal *journal_new(const struct token_store *tokens) {
+    struct journal *journal = g_new0(struct journal, 1);
+
+    journal->tokens = tokens;
+    g_queue_init(&journal->entries);
+    return journal;
+}
+
+static void entry_free(gpointer data) {
+    json_decref(data);
+}
+
+void journal_free(struct journal *journal) {
+    g_queue_clear_full(&journal->entries, entry_free);
+    g_free(journal);
+}
+
+/* Bytes of others need not be UTF-8, which JSON is. */
+static json_t *text_json(const char *text) {
+    char *valid = text ? g_utf8_make_valid(text, -1) : NULL;
+    json_t *json = valid ? json_string(valid) : json_null();
+
+    g_free(valid);
+    return json;
+}
+
+static void keep(struct journal *journal, struct exchange exchange) {
+    const struct writer plain = {.quirks = 0};
+    char time[WRITER_SIZE];
+
+    writer_time(&plain, time, feed_now_ns(), 3);
+    g_queue_push_tail(&journal->entries,
+                      json_pack("{s:I, s:s, s:o, s:o, s:o, s:o, s:o}", "number",
+                                (json_int_t)++journal->last, "time", time,
+                                "place", text_json(exchange.place), "asked",
+                                text_json(exchange.asked), "request",
+                                text_json(exchange.request), "outcome",
+                                text_json(exchange.outcome), "answer",
+                                text_json(exchange.answer)));
+    if (g_queue_get_length(&journal->entries) > ENTRIES_MAX) {
+        json_decref(g_queue_pop_head(&journal->entries));
+    }
+    g_free(exchange.place);
+    g_free(exchange.asked);
+    g_free(exchange.request);
+    g_free(exchange.outcome);
+    g_free(exchange.answer);
+}
+
+/* A body; NULL: there is none. */
+static char *body_text(const struct journal *journal,
+                       SoupMessageHeaders *headers, SoupMessageBody *body) {
+    GBytes *bytes = soup_message_body_flatten(body);
+    gsize len;
+    const char *data = g_bytes_get_data(bytes, &len);
+    char *text = NULL;
+
+    if (len > 0 &&
+        http_has_type(headers, "application/x-www-form-urlencoded")) {
+        text = mask_form_text(journal->tokens, data, len);
+    } else if (len > 0) {
+        text = mask_json_text(journal->tokens, data, len);
+    }
+    g_bytes_unref(bytes);
+    return text;
+}
+
+/* Header and body of a request, as far as they are of interest. */
+static char *request_text(const struct journal *journal,
+                          SoupServerMessage *message) {
+    SoupMessageHeaders *headers =
+        soup_server_message_get_request_headers(message);
+    const char *authorization =
+        soup_message_headers_get_one(headers, "Authorization");
+    char *body = body_text(journal, headers,
+                           soup_server_message_get_request_body(message));
+    char *value;
+    char *text;
+
+    if (!authorization) {
+        return body;
+    }
+    value = mask_authorization(authorization);
+    text =
+        g_strconcat("Authorization: ", value, body ? "\n" : NULL, body, NULL);
+    g_free(value);
+    g_free(body);
+    return text;
+}
+
+static const char *path_of(SoupServerMessage *message) {
+    return g_uri_get_path(soup_server_message_get_uri(message));
+}
+
+/* Method and path; of a query only that there was one. */
+static char *asked_text(const struct journal *journal,
+                        SoupServerMessage *message) {
+    const char *query = g_uri_get_query(soup_server_message_get_uri(message));
+    char *path = g_uri_unescape_string(path_of(message), NULL);
+    char *masked = mask_text(journal->tokens, path ? path : "/***");
+    char *text =
+        g_strdup_printf("%s %.200s%s", soup_server_message_get_method(message),
+                        masked, query ? "?\u2026" : "");
+
+    g_free(path);
+    g_free(masked);
+    return text;
+}
+
+void journal_request(struct journal *journal, const char *place,
+                     SoupServerMessage *message) {
+    guint status = soup_server_message_get_status(message);
+    struct exchange exchange = {
+        .place = g_strdup(place),
+        .asked = asked_text(journal, message),
+        .request = request_text(journal, message),
+        .outcome = status > 0 ? g_strdup_printf("%u %s", status,
+                                                soup_status_get_phrase(status))
+                              : g_strdup("no answer"),
+    };
+
+    if (status != SOUP_STATUS_SWITCHING_PROTOCOLS) {
+        exchange.answer = body_text(
+            journal, soup_server_message_get_response_headers(message),
+            soup_server_message_get_response_body(message));
+    }
+    keep(journal, exchange);
+}
+
+/* One server and its name, for the signals' callbacks. */
+struct watch {
+    struct journal *journal;
+    const char *place;
+};
+
+static void on_finished(SoupServer *server, SoupServerMessage *message,
+                        gpointer user_data) {
+    const struct watch *watch = user_data;
+
+    (void)server;
+    if (!g_str_has_prefix(path_of(message), CONTROL_PREFIX)) {
+        journal_request(watch->journal, watch->place, message);
+    }
+}
+
+static void watch_free(gpointer data, GClosure *closure) {
+    (void)closure;
+    g_free(data);
+}
+
+void journal_watch(struct journal *journal, SoupServer *server,
+                   const char *place) {
+    struct watch *watch = g_new0(struct watch, 1);
+
+    watch->journal = journal;
+    watch->place = place;
+    g_signal_connect_data(server, "request-finished", G_CALLBACK(on_finished),
+                          watch, watch_free, (GConnectFlags)0);
+}
+
+/* The type of a request that is one; else NULL, for g_free. */
+static char *type_of(const struct token_store *tokens, const char *text,
+                     size_t len) {
+    json_t *json = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+    const char *type = json_string_value(json_object_get(json, "type"));
+    char *shown = type ? mask_text(tokens, type) : NULL;
+
+    json_decref(json);
+    return shown;
+}
+
+/* How a request went, by its answer. */
+static const char *outcome_of(const char *answer) {
+    json_t *json = answer ? json_loads(answer, 0, NULL) : NULL;
+    const json_t *channels = json_object_get(json, "channels");
+    const char *outcome = "answered";
+    size_t i;
+    json_t *channel;
+
+    if (!answer) {
+        outcome = "no answer";
+    } else if (!channels) {
+        outcome = "error";
+    }
+    json_array_foreach(channels, i, channel) {
+        if (json_is_false(json_object_get(channel, "success"))) {
+            outcome = "refused in part";
+        }
+    }
+    json_decref(json);
+    return outcome;
+}
+
+static char *stream_name(guint stream) {
+    return g_strdup_printf("stream %u", stream);
+}
+
+void journal_message(struct journal *journal, guint stream, const char *text,
+                     size_t len, const char *answer) {
+    char *type = type_of(journal->tokens, text, len);
+    struct exchange exchange = {
+        .place = stream_name(stream),
+        .asked = g_strdup_printf("%.60s", type ? type : "message"),
+        .request = mask_json_text(journal->tokens, text, len),
+        .outcome = g_strdup(outcome_of(answer)),
+        .answer = answer
+                      ? mask_json_text(journal->tokens, answer, strlen(answer))
+                      : NULL,
+    };
+
+    g_free(type);
+    keep(journal, exchange);
+}
+
+void journal_ended(struct journal *journal, guint stream, gushort code,
+                   const char *reason) {
+    struct exchange exchange = {
+        .place = stream_name(stream),
+        .asked = g_strdup("connection"),
+        .outcome = code > 0 ? g_strdup_printf("closed with %u", code)
+                            : g_strdup("closed without a code"),
+        .answer = reason && *reason ? mask_text(journal->tokens, reason) : NULL,
+    };
+
+    keep(journal, exchange);
+}
+
+json_t *journal_since(const struct journal *journal, gint64 number) {
+    json_t *entries = json_array();
+
+    for (const GList *each = journal->entries.head; each; each = each->next) {
+        json_t *entry = each->data;
+
+        if (json_integer_value(json_object_get(entry, "number")) > number) {
+            json_array_append(entries, entry);
+        }
+    }
+    return entries;
+}

@@ -1,0 +1,126 @@
+"""Headless Chromium by ChromeDriver, and what it has done.
+
+SPDX-License-Identifier: 0BSD
+"""
+import base64
+import json
+import os
+import time
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+from e2e import HANG_S, check
+
+# It is to ask nobody by itself, and to reach nothing but this machine.
+OPTIONS = ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage",
+           "--disable-background-networking", "--disable-component-update",
+           "--no-first-run", "--hide-scrollbars",
+           "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
+
+# Before the page's own scripts: what they do wrong is remembered.
+WATCH = """
+window.seen = [];
+addEventListener("securitypolicyviolation",
+    (event) => seen.push("CSP: " + event.violatedDirective + " " +
+        event.blockedURI));
+addEventListener("error", (event) => seen.push("error: " + event.message));
+addEventListener("unhandledrejection",
+    (event) => seen.push("rejected: " + event.reason));
+"""
+
+
+class Browser:
+    """One window. As a context: ends the browser."""
+
+    def __init__(self):
+        options = webdriver.ChromeOptions()
+        options.binary_location = "/usr/bin/chromium"
+        for option in OPTIONS:
+            options.add_argument(option)
+        if os.geteuid() == 0:  # whose Chromium has no sandbox
+            options.add_argument("--no-sandbox")
+        options.set_capability("goog:loggingPrefs", {"performance": "ALL"})
+        self.driver = webdriver.Chrome(
+            service=Service("/usr/bin/chromedriver"), options=options)
+        self.added = []
+        self.size(1280, 900)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.driver.quit()
+
+    def command(self, name, **parameters):
+        return self.driver.execute_cdp_cmd(name, parameters)
+
+    def run(self, script, *arguments):
+        """A function's body; what it returns."""
+        return self.driver.execute_script(script, *arguments)
+
+    def open(self, url, before=""):
+        """before: a script that comes before those of the page."""
+        self.driver.get("about:blank")
+        for identifier in self.added:
+            self.command("Page.removeScriptToEvaluateOnNewDocument",
+                         identifier=identifier)
+        self.added = [self.command("Page.addScriptToEvaluateOnNewDocument",
+                                   source=WATCH + before)["identifier"]]
+        self.driver.get_log("performance")
+        self.driver.get(url)
+
+    def wait(self, script, *arguments):
+        """Until the function returns something that is true; returns it."""
+        end = time.monotonic() + HANG_S
+        while time.monotonic() < end:
+            value = self.run(script, *arguments)
+            if value:
+                return value
+            time.sleep(0.05)
+        check(False, f"never: {script} {arguments}")
+
+    def wait_text(self, selector, text):
+        return self.wait("""
+            const found = document.querySelector(arguments[0]);
+            return found && found.textContent.includes(arguments[1]);
+            """, selector, text)
+
+    def requests(self):
+        """The URLs that were asked for since the page was opened."""
+        messages = [json.loads(entry["message"])["message"]
+                    for entry in self.driver.get_log("performance")]
+        return [message["params"]["request"]["url"] for message in messages
+                if message["method"] == "Network.requestWillBeSent"]
+
+    def key(self, key, code=0, text=""):
+        """Presses and releases a key, such as "Tab"."""
+        for kind in ("keyDown", "keyUp"):
+            self.command("Input.dispatchKeyEvent", type=kind, key=key, code=key,
+                         windowsVirtualKeyCode=code,
+                         **({"text": text} if kind == "keyDown" else {}))
+
+    def size(self, width, height, ratio=1, dark=False):
+        self.command("Emulation.setDeviceMetricsOverride", width=width,
+                     height=height, deviceScaleFactor=ratio, mobile=False)
+        self.command("Emulation.setEmulatedMedia", features=[{
+            "name": "prefers-color-scheme",
+            "value": "dark" if dark else "light"}])
+        self.driver.execute_async_script("""
+            requestAnimationFrame(() => requestAnimationFrame(arguments[0]));
+            """)  # until the page has been told, and has drawn
+
+    def screenshot(self, path, whole=False):
+        data = self.command("Page.captureScreenshot",
+                            captureBeyondViewport=whole)["data"]
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(data))
+
+    def memory(self):
+        """Bytes of the scripts' heap, nodes and listeners, without garbage."""
+        self.command("HeapProfiler.collectGarbage")
+        self.command("Performance.enable")
+        found = {each["name"]: each["value"] for each in
+                 self.command("Performance.getMetrics")["metrics"]}
+        return (found["JSHeapUsedSize"], found["Nodes"],
+                found["JSEventListeners"])

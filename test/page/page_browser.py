@@ -1,0 +1,699 @@
+#!/usr/bin/env python3
+"""The sandbox's page in headless Chromium, as a person has it: what it shows
+is what the sandbox has, its chart in pixels, its buttons by keyboard, secrets
+and texts of others, and an hour of it.
+
+Usage: page_browser.py [PART_OF_A_TEST'S_NAME...]
+       page_browser.py --screenshot FOLDER   only makes pictures of it
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import contextlib
+import decimal
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from browser import Browser
+from e2e import (BUILD, HANG_S, Sandbox, attempt, check, environment_with,
+                 finish, is_wanted, tests_of)
+from secrets_planted import Planter
+
+os.environ["G_DEBUG"] = "fatal-criticals"  # of the sandbox's GLib
+
+MARKETS = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"]
+NICKNAME = "<img src=x onerror=\"document.title='hacked'\">"
+HOUR_UPDATES = 4 * 3600
+SEEN_UPDATES = 100
+WIDE = ".asked, select, #fault-list, .group"  # they are meant to be
+BROWSER = None  # one for all tests
+
+
+class Desk(contextlib.ExitStack):
+    """A sandbox whose page is open."""
+
+    def __init__(self, *options, before=""):
+        super().__init__()
+        self.folder = tempfile.mkdtemp()
+        self.callback(shutil.rmtree, self.folder, True)
+        try:
+            self.service = self.start("--page-port", "0", *options)
+            self.url = self.service.urls["page_url"]
+            BROWSER.open(self.url, before)
+            BROWSER.wait_text("#condition", "Running")
+        except BaseException:
+            self.close()
+            raise
+
+    def start(self, *options):
+        service = Sandbox(self.folder, "--seed", "1", *options)
+        self.callback(service.kill)
+        service.wait_ready()
+        return service
+
+    def truth(self, market="BTCUSD"):
+        return json.loads(self.service.fetch(
+            self.service.urls["base_url"] + "/sandbox/truth?market="
+            + market)[2])
+
+    def faults(self, *set_to):
+        body = json.dumps(*set_to).encode() if set_to else None
+        return json.loads(self.service.fetch(
+            self.service.urls["base_url"] + "/sandbox/faults", body)[2])
+
+    def stream(self, *markets):
+        """A client whose messages are in the file of the same name."""
+        client = self.service.stream("--format=text", *markets)
+        self.callback(client.stdout.close)
+        self.callback(client.wait)
+        self.callback(client.kill)
+        return client
+
+    def shown(self, market, script):
+        """What the function returns when the page shows this truth."""
+        end = time.monotonic() + HANG_S
+        while time.monotonic() < end:
+            truth = self.truth(market)
+            shown = BROWSER.wait("""
+                const {market, time} = document.querySelector("#depth").dataset;
+                return {market, time, value: (() => {%s})()};""" % script)
+            if (shown["market"], shown["time"]) == (market, truth["time"]):
+                return truth, shown["value"]
+            time.sleep(0.05)
+        return check(False, "the page never shows the truth")
+
+
+def grouped(text):
+    whole, _, fraction = text.partition(".")
+    return f"{int(whole):,}.{fraction}"
+
+
+# ---------------------------------------------------------------------------
+# What is shown
+# ---------------------------------------------------------------------------
+
+ROWS = """
+    return Object.fromEntries(["bids", "asks"].map((id) => [id,
+        [...document.querySelectorAll(`#${id} tbody tr`)].map((row) =>
+            [...row.cells].map((cell) => cell.textContent))]));
+"""
+
+
+def check_rows(truth, rows):
+    for side, backwards in (("bids", True), ("asks", False)):
+        total = decimal.Decimal(0)
+        check(len(rows[side]) == 10, rows[side])
+        for level, row in zip(truth[side], rows[side]):
+            total += decimal.Decimal(level["amount"])
+            price, amount, shown = row[::-1] if backwards else row
+            check(price == grouped(level["price"]), (price, level))
+            check(amount == grouped(level["amount"]), (amount, level))
+            check(abs(decimal.Decimal(shown.replace(",", "")) - total)
+                  <= decimal.Decimal("0.00011"), (shown, total))
+
+
+def test_levels():
+    with Desk("--rate", "2") as desk:
+        check_rows(*desk.shown("BTCUSD", ROWS))
+        names = BROWSER.run("""
+            return [...document.querySelectorAll("#tops b")].map(
+                (each) => each.textContent);""")
+        check(names == MARKETS, names)
+        first = desk.truth()["time"]
+        while desk.truth()["time"] == first:
+            time.sleep(0.1)
+        check_rows(*desk.shown("BTCUSD", ROWS))
+        BROWSER.run("document.querySelectorAll('#tops button')[2].click();")
+        check_rows(*desk.shown("SOLUSD", ROWS))
+        pressed = BROWSER.run("""
+            return [...document.querySelectorAll("#tops button")].map(
+                (each) => each.getAttribute("aria-pressed"));""")
+        check(pressed == ["false", "false", "true", "false"], pressed)
+        check(BROWSER.run("""
+            return getComputedStyle(document.querySelector("#bids td"))
+                .fontVariantNumeric;""") == "tabular-nums", "digits")
+
+
+def test_many_markets():
+    with Desk("--rate", "1", "--markets", "300"):
+        check(BROWSER.run("""
+            return document.querySelector("#market-select").length;""") == 300,
+              "markets")
+        BROWSER.run("""document.querySelector("#market-select").focus();""")
+        for key in "m250":
+            BROWSER.key(key, ord(key.upper()), key)
+        BROWSER.wait_text("#market-title", "M250")
+
+
+# Of each column of pixels: the topmost that is as blue as a bid's line or as
+# orange as an ask's, from the axis; 0 where there is none.
+COLUMNS = """
+    const canvas = document.querySelector("#depth");
+    const {width, height} = canvas;
+    const {data} = canvas.getContext("2d").getImageData(0, 0, width, height);
+    const scale = width / canvas.clientWidth;
+    const bottom = Math.round((canvas.clientHeight - 26) * scale);
+    const top = Math.round(44 * scale);
+    const hue = getComputedStyle(canvas);
+    const rgb = (name) => {
+        const hex = hue.getPropertyValue(name).trim();
+        return [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
+    };
+    const heights = (name) => {
+        const wanted = rgb(name);
+        return Array.from({length: width}, (_, x) => {
+            for (let y = top; y < bottom; y++) {
+                const i = 4 * (y * width + x);
+                if (data[i + 3] > 200 && wanted.every(
+                    (value, n) => Math.abs(value - data[i + n]) < 24)) {
+                    return (bottom - y) / scale;
+                }
+            }
+            return 0;
+        });
+    };
+    return {bids: heights("--bid"), asks: heights("--ask"), scale,
+        left: Math.round(46 * scale), height: (bottom - top) / scale,
+        width, range: canvas.dataset.scale.split(" ").map(Number)};
+"""
+
+
+def total_at(levels, price, side):
+    """What is offered up to this price."""
+    return sum(float(level["amount"]) for level in levels
+               if (float(level["price"]) >= price if side == "bids"
+                   else float(level["price"]) <= price))
+
+
+def check_stairs(truth, drawn):
+    low, high, most = drawn["range"]
+    left, width = drawn["left"], drawn["width"]
+    middle = (left + width) / 2
+    compared = 0
+    for side in ("bids", "asks"):
+        heights = drawn[side]
+        near = round(4 * drawn["scale"])
+        wrong = (range(round(middle) + near, width) if side == "bids"
+                 else range(left, round(middle) - near))
+        check(not any(heights[x] for x in wrong), f"{side} on the wrong side")
+        check(not any(heights[:left - near]), "left of the axis")
+        for x in range(left + near, width - near, 7):
+            price = low + (high - low) * (x - left) / (width - left)
+            per_pixel = (high - low) / (width - left)
+            if (x > middle - near if side == "bids" else x < middle + near):
+                continue
+            bounds = [total_at(truth[side], price + move * per_pixel, side)
+                      / most * drawn["height"] for move in (-2.5, 2.5)]
+            check(min(bounds) - 2.5 <= heights[x] <= max(bounds) + 2.5,
+                  (side, x, heights[x], bounds))
+            compared += 1
+    check(compared > 100, compared)
+    check(max(max(drawn["bids"]), max(drawn["asks"]))
+          > 0.5 * drawn["height"], "the stairs are low")
+
+
+def test_chart():
+    with Desk("--rate", "1") as desk:
+        for width, ratio, dark in ((1280, 1, False), (500, 2, False),
+                                   (900, 1.5, True)):
+            BROWSER.size(width, 900, ratio, dark)
+            truth, drawn = desk.shown("BTCUSD", COLUMNS)
+            check(abs(drawn["scale"] - ratio) < 0.02, drawn["scale"])
+            check_stairs(truth, drawn)
+        BROWSER.size(1280, 900)
+        truth, btc = desk.shown("BTCUSD", COLUMNS)
+        BROWSER.run("document.querySelectorAll('#tops button')[1].click();")
+        truth, eth = desk.shown("ETHUSD", COLUMNS)
+        check_stairs(truth, eth)
+        check(btc["bids"] != eth["bids"] and btc["range"] != eth["range"],
+              "another market looks the same")
+        label = BROWSER.run("""
+            return document.querySelector("#depth").getAttribute("aria-label");
+            """)
+        check(label.startswith("Depth of ETHUSD: best bid 3,"), label)
+
+
+def test_chart_moves():
+    with Desk("--rate", "20"):
+        pixels = """return document.querySelector("#depth").toDataURL();"""
+        first = BROWSER.run(pixels)
+        BROWSER.wait("""
+            return document.querySelector("#depth").toDataURL() !==
+                arguments[0];""", first)
+
+
+def test_connections():
+    with Desk() as desk:
+        BROWSER.wait_text("#connections-count", "none")
+        client = desk.stream("BTCUSD", "ETHUSD")
+        BROWSER.wait_text("#connections-count", "1 open")
+        BROWSER.wait_text(".chips", "execution_data ETHUSD")
+        check(BROWSER.run("""
+            return document.querySelector("#connection-list h3").textContent;
+            """) == "Stream 1: sandbox-client from 127.0.0.1", "title")
+        BROWSER.wait("""
+            const facts = document.querySelectorAll(".facts dd");
+            return Number(facts[1].textContent) > 20 &&
+                facts[2].textContent.endsWith(" kB");""")
+        for wanted in ("POST /oauth2/token200 OK", "GET /101 Switching",
+                       "stream 1subscribeanswered"):
+            BROWSER.wait_text("#request-list", wanted)
+        client.terminate()
+        BROWSER.wait_text("#connections-count", "none")
+        check(BROWSER.run("""
+            return document.querySelectorAll("#connection-list li").length;""")
+              == 0, "it is still there")
+        BROWSER.wait_text("#request-list", "stream 1connectionclosed")
+
+
+def test_hold():
+    with Desk() as desk:
+        planter = Planter(desk.service)
+        planter.ask_token()
+        BROWSER.wait_text("#requests-count", "1")
+        BROWSER.run("""document.querySelector("#hold").click();""")
+        planter.ask_token()
+        time.sleep(0.7)
+        check(BROWSER.run("""
+            return document.querySelectorAll("#request-list li").length;""")
+              == 1, "held")
+        check(BROWSER.run("""
+            return document.querySelector("#hold").ariaPressed;""") == "true",
+              "pressed")
+        BROWSER.run("""document.querySelector("#hold").click();""")
+        BROWSER.wait("""
+            return document.querySelectorAll("#request-list li").length === 2;
+            """)
+
+
+def test_recording():
+    with Desk("--rate", "20") as desk:
+        recording = os.path.join(desk.folder, "recording")
+        subprocess.run(
+            [os.path.join(BUILD, "mini-stream"), "record", "--seconds", "1",
+             "--endpoints", desk.service.endpoints, "--ca", desk.service.ca,
+             "--client-id", "sandbox-client", recording, "BTCUSD", "ETHUSD"],
+            env=environment_with(MINI_STREAM_CLIENT_SECRET="sandbox-secret"),
+            check=True, capture_output=True)
+        with Desk("--play", recording) as again:
+            BROWSER.wait_text("#levels-count", "no book yet")
+            check(BROWSER.run("""
+                return document.querySelector("#tops").innerText;""").split()
+                  == ["BTCUSD", "no", "bid", "ETHUSD", "no", "bid"], "tops")
+            check(BROWSER.run("return seen;") == [], "something went wrong")
+            again.stream("BTCUSD", "ETHUSD")
+            BROWSER.wait_text("#levels-count", " bids, ")
+            time.sleep(1.5)  # until its end: nothing moves any more
+            check_rows(*again.shown("BTCUSD", ROWS))
+            check_stairs(*again.shown("BTCUSD", COLUMNS))
+
+
+# ---------------------------------------------------------------------------
+# Texts of others
+# ---------------------------------------------------------------------------
+
+EVERYTHING = """
+    document.querySelectorAll("details").forEach((each) => each.open = true);
+    return document.documentElement.outerHTML + document.body.innerText +
+        [...document.querySelectorAll("input, select")].map(
+            (each) => each.value).join(" ") + JSON.stringify(localStorage) +
+        JSON.stringify(sessionStorage) + document.cookie;
+"""
+
+
+def test_secrets():
+    with Desk() as desk:
+        planter = Planter(desk.service)
+        planter.plant_all()
+        BROWSER.wait_text("#request-list", "stream 1connection")
+        BROWSER.wait_text("#request-list", "client_secret=***")
+        BROWSER.wait_text("#address-list", "my ******")
+        found = planter.found_in(BROWSER.run(EVERYTHING))
+        check(found == [], found)
+
+
+def test_nickname():
+    with Desk() as desk:
+        planter = Planter(desk.service)
+        token = planter.ask_token()
+        for nickname in (NICKNAME, "</li><script>document.title='hacked'"
+                         "</script>"):
+            planter.put_address(token, nickname=nickname)
+            BROWSER.wait("""
+                return document.querySelector("#address-list h3")
+                    ?.textContent === arguments[0];""", nickname)
+        BROWSER.wait_text("#request-list pre", "hacked")
+        check(BROWSER.run("""
+            return document.querySelectorAll("img, main script").length;""")
+              == 0, "it is an element")
+        check(BROWSER.run("return document.title;") == "Sandbox", "it has run")
+        check(BROWSER.run("return seen;") == [], BROWSER.run("return seen;"))
+
+
+def test_policy():
+    with Desk() as desk:
+        desk.stream("BTCUSD")
+        BROWSER.wait_text("#connections-count", "1 open")
+        time.sleep(1)
+        check(BROWSER.run("return seen;") == [], BROWSER.run("return seen;"))
+        asked = BROWSER.requests()
+        check(len(asked) > 8, asked)
+        check(all(url.startswith(desk.url) for url in asked), asked)
+        entries = BROWSER.run("""
+            return performance.getEntriesByType("resource").map(
+                (entry) => entry.name);""")
+        check(entries and all(url.startswith(desk.url) for url in entries),
+              entries)
+        # The policy is in force: neither script nor style of a text counts.
+        BROWSER.run("""
+            const script = document.createElement("script");
+            script.textContent = "document.title = 'hacked'";
+            document.body.append(script);
+            document.body.setAttribute("style", "display: none");
+            const image = new Image();
+            image.src = "http://localhost:1/x.png";""")
+        BROWSER.wait("return seen.length >= 3;")
+        check(BROWSER.run("return document.title;") == "Sandbox", "script")
+        check(BROWSER.run("""
+            return getComputedStyle(document.body).display;""") == "block",
+              "style")
+
+
+# ---------------------------------------------------------------------------
+# Keyboard and faults
+# ---------------------------------------------------------------------------
+
+FOCUSED = """
+    const element = document.activeElement;
+    if (!window.ids) {
+        window.ids = new Map();
+    }
+    if (!ids.has(element)) {
+        ids.set(element, ids.size);
+    }
+    const style = getComputedStyle(element);
+    return [ids.get(element), element.tagName, style.outlineStyle,
+        parseFloat(style.outlineWidth),
+        (element.getAttribute("aria-label") || element.innerText || "")];
+"""
+REACHABLE = """
+    return [...document.querySelectorAll("a, button, select, summary, input")]
+        .filter((each) => each.checkVisibility() && !each.disabled).length;
+"""
+
+
+def test_keyboard():
+    with Desk("--rate", "1") as desk:
+        Planter(desk.service).ask_token()
+        BROWSER.wait_text("#request-list", "token")
+        wanted = BROWSER.run(REACHABLE)
+        check(wanted > 40, wanted)
+        seen = {}
+        for _ in range(wanted):
+            BROWSER.key("Tab", 9)
+            number, tag, outline, width, name = BROWSER.run(FOCUSED)
+            check(tag in ("A", "BUTTON", "SELECT", "SUMMARY"), tag)
+            check(outline == "solid" and width >= 2, (name, outline, width))
+            check(name.strip(), f"{tag} has no name")
+            seen[number] = name
+        check(len(seen) == wanted, (len(seen), wanted))
+        check({"End latency", "Begin latency"} & set(seen.values()), seen)
+
+        BROWSER.run("document.querySelectorAll('#tops button')[3].focus();")
+        BROWSER.key("Enter", 13, "\r")
+        BROWSER.wait_text("#market-title", "LTCUSD")
+        BROWSER.run("document.querySelector('#request-list summary').focus();")
+        BROWSER.key(" ", 32, " ")
+        BROWSER.wait("return document.querySelector('#request-list [open]');")
+        BROWSER.run("""
+            document.querySelector("[data-key=no_heartbeat] button").focus();
+            """)
+        BROWSER.key("Enter", 13, "\r")
+        BROWSER.wait_text("[data-key=no_heartbeat]", "active, 30 s left")
+        check("no_heartbeat" in desk.faults(), desk.faults())
+
+
+def press(name):
+    BROWSER.run("""
+        document.querySelector(`[data-key=${arguments[0]}] button`).click();
+        """, name)
+
+
+def fill(name, **values):
+    BROWSER.run("""
+        const form = document.querySelector(`[data-key=${arguments[0]}]`);
+        form.querySelector("details").open = true;
+        for (const [name, value] of Object.entries(arguments[1])) {
+            form.elements[name].value = value;
+        }""", name, values)
+
+
+def fault_names():
+    with open("examples/sandbox/README.md", encoding="utf-8") as file:
+        table = file.read().split("| Fault | Fields |")[1].split("\n\n")[0]
+    return re.findall(r"^\| `(\w+)`", table, re.MULTILINE)
+
+
+def test_faults():
+    with Desk() as desk:
+        names = fault_names()
+        check(len(names) >= 17, names)
+        shown = BROWSER.run("""
+            return [...document.querySelectorAll(".fault")].map((form) =>
+                [form.dataset.key, form.querySelector(".aside").textContent]);
+            """)
+        check(sorted(name for name, _ in shown) == sorted(names), shown)
+        check(all(text for _, text in shown), shown)
+        check("Others" not in BROWSER.run("return document.body.innerText;"),
+              "a fault without a group")
+        once = {"revoke", "close", "garbage"}
+        for name in names:
+            press(name)
+            BROWSER.wait_text("#fault-result", name + (
+                " has happened" if name in once else " is active"))
+            check((name in desk.faults()) == (name not in once), name)
+        BROWSER.wait_text("#faults-count", f"{len(names) - len(once)} active")
+        BROWSER.wait_text("[data-key=freeze] .state", " s left")
+        press("freeze")
+        BROWSER.wait_text("[data-key=freeze] .state", "off")
+        check(len(desk.faults()) == len(names) - len(once) - 1, desk.faults())
+        BROWSER.run("document.querySelector('#end-all').click();")
+        BROWSER.wait_text("#faults-count", "none active")
+        check(desk.faults() == {}, desk.faults())
+        check(BROWSER.run("""
+            return document.querySelector("#end-all").disabled;"""),
+              "nothing to end")
+
+
+def test_values():
+    with Desk() as desk:
+        fill("latency", ms="7", at="all", for_ms="")
+        press("latency")
+        BROWSER.wait_text("[data-key=latency] .state", "active until ended")
+        check(desk.faults() == {"latency": {"ms": 7, "at": "all"}},
+              desk.faults())
+        fill("expires_in", value='"soon"', count="3")
+        press("expires_in")
+        BROWSER.wait_text("[data-key=expires_in] .state", "3 times left")
+        check(desk.faults()["expires_in"] == {"value": "soon", "count": 3},
+              desk.faults())
+        fill("close", code="1005")
+        press("close")
+        BROWSER.wait_text("#fault-result", "Refused: close.code must be")
+        # The browser itself refuses what is out of range.
+        fill("reset", count="0")
+        press("reset")
+        time.sleep(0.3)
+        check("reset" not in desk.faults(), desk.faults())
+        # What others begin is shown too.
+        desk.faults({"token": {"status": 429, "count": 2}})
+        BROWSER.wait_text("[data-key=token] .state", "active, 2 times left")
+        BROWSER.wait_text("[data-key=latency] .state", "off")
+        Planter(desk.service).send(
+            desk.service.urls["auth_url"] + "/oauth2/token", b"")
+        BROWSER.wait_text("[data-key=token] .state", "active, 1 time left")
+
+
+def test_client_feels_it():
+    with Desk() as desk:
+        client = desk.stream("BTCUSD")
+        BROWSER.wait_text("#connections-count", "1 open")
+        fill("close", code="4001", reason="by the page")
+        press("close")
+        for line in client.stdout:
+            if "4001" in line:
+                break
+        else:
+            check(False, "the client has ended")
+        BROWSER.wait_text("#connection-list", "Stream 2")
+
+
+# ---------------------------------------------------------------------------
+# Life
+# ---------------------------------------------------------------------------
+
+def test_away():
+    with Desk("--rate", "2") as desk:
+        port = desk.url.rstrip("/").rsplit(":", 1)[1]
+        for _ in range(3):
+            Planter(desk.service).ask_token()
+        BROWSER.wait_text("#requests-count", "3")
+        press("freeze")
+        BROWSER.wait_text("#fault-result", "freeze is active")
+        desk.service.terminate()
+        BROWSER.wait_text("#condition", "Away since")
+        press("slice")
+        BROWSER.wait_text("#fault-result", "does not answer")
+        desk.service = desk.start("--page-port", port, "--rate", "2")
+        BROWSER.wait_text("#condition", "Running")
+        BROWSER.wait_text("#requests-count", "none yet")
+        BROWSER.wait_text("#faults-count", "none active")
+        check_rows(*desk.shown("BTCUSD", ROWS))
+        Planter(desk.service).ask_token()
+        BROWSER.wait_text("#requests-count", "1")
+
+
+# Answers of its own, and no waiting: each has all that can change.
+HOUR = """
+    window.updates = 0;
+    const real = window.fetch;
+    const wait = window.setTimeout;
+    let template = null;
+    const {port1, port2} = new MessageChannel(); // sooner than any timer
+    let next = null;
+    port1.onmessage = () => next();
+    window.setTimeout = (callback, ms) => {
+        if (!template) {
+            return wait(callback, ms);
+        }
+        next = callback;
+        port2.postMessage(null);
+        return 0;
+    };
+    window.fetch = async (path, options) => {
+        if (!template || !path.startsWith("/state")) {
+            const reply = await real(path, options);
+            if (path.startsWith("/state")) {
+                const json = await reply.json();
+                if (window.about) {
+                    template = json;
+                }
+                window.about = true;
+                return {ok: true, json: async () => json};
+            }
+            return reply;
+        }
+        const n = ++window.updates;
+        return {ok: true, json: async () => ({...structuredClone(template),
+            time: new Date(Date.parse(template.time) + n * 250).toISOString(),
+            connections: {count: 3, list: [0, 1, 2].map((i) => ({
+                number: Math.floor(n / 3) + i, client: "sandbox-client",
+                address: "127.0.0.1", since: template.time, messages: n,
+                bytes: n, waiting: 0, held: 1,
+                subscriptions: [{channel: "c" + n}]}))},
+            journal: [{number: n, time: template.time, place: "token",
+                asked: "POST " + n, request: "x".repeat(300) + n,
+                outcome: "200 OK", answer: "y".repeat(300) + n}],
+            faults: n % 2 ? {latency: {ms: n, at: "stream", for_ms: n}} : {},
+            addresses: [0, 1].map((i) => ({id: "id" + (n + i),
+                nickname: "n" + n, address: "a" + n, crypto_network: "BITCOIN",
+                status: "APPROVED", bookmarked: false, client: "c",
+                created_at: template.time}))})};
+    };
+"""
+
+
+def run_updates(until):
+    """Most of them unseen, since drawing takes longer than all else."""
+    BROWSER.run("document.querySelector('main').style.display = 'none';")
+    BROWSER.wait("return updates >= arguments[0];", until - SEEN_UPDATES)
+    BROWSER.run("document.querySelector('main').style.display = '';")
+    BROWSER.wait("return updates >= arguments[0];", until)
+
+
+def test_an_hour():
+    """What the page holds after a quarter of an hour, and after an hour."""
+    BROWSER.size(400, 300)
+    with Desk("--rate", "1", "--levels", "20", before=HOUR):
+        found = []
+        for updates in (HOUR_UPDATES // 4, HOUR_UPDATES):
+            run_updates(updates)
+            found.append(BROWSER.memory())
+        check(BROWSER.run("""
+            return document.querySelectorAll("#request-list li").length;""")
+              == 100, "entries")
+        print(f"      heap, nodes, listeners: {found}")
+        (heap, nodes, listeners), later = found
+        check(later[0] < heap * 1.1 + 100_000, found)
+        check(later[1] <= nodes * 1.1 and later[2] <= listeners, found)
+    BROWSER.size(1280, 900)
+
+
+def test_sizes():
+    """Nothing is cut off to the side, whatever the width."""
+    with Desk("--rate", "5") as desk:
+        planter = Planter(desk.service)
+        token = planter.ask_token()
+        planter.put_address(token, nickname="n" * 120, address="a" * 120)
+        desk.stream("BTCUSD", "ETHUSD")
+        BROWSER.wait_text("#connections-count", "1 open")
+        for width in (320, 360, 600, 800, 1100, 1440, 2560):
+            BROWSER.size(width, 900)
+            time.sleep(0.1)
+            over = BROWSER.run("""
+                return [...document.querySelectorAll("body *")].filter((each) =>
+                    each.getBoundingClientRect().right > innerWidth + 1 ||
+                    each.clientWidth && !each.matches(arguments[0]) &&
+                    each.scrollWidth > each.clientWidth + 1)
+                    .map((each) => each.outerHTML.slice(0, 80));""", WIDE)
+            check(not over, (width, over[:3]))
+    BROWSER.size(1280, 900)
+
+
+def take_screenshots(folder):
+    """Of several widths, in both colours, and while the sandbox is away."""
+    os.makedirs(folder, exist_ok=True)
+    with Desk() as desk:
+        planter = Planter(desk.service)
+        token = planter.ask_token()
+        planter.put_address(token, nickname="Cold wallet")
+        planter.put_address(token, address="3FZbgi29cp", nickname=NICKNAME)
+        for _ in range(2):
+            desk.stream("BTCUSD", "ETHUSD")
+        BROWSER.wait_text("#connections-count", "2 open")
+        desk.faults({"latency": {"ms": 200, "for_ms": 60000},
+                     "token": {"status": 503, "count": 3}})
+        BROWSER.wait_text("#faults-count", "2 active")
+        for width, dark in ((1440, False), (1440, True), (800, False),
+                            (360, False), (360, True)):
+            BROWSER.size(width, 900, 1, dark)
+            time.sleep(0.6)
+            BROWSER.screenshot(os.path.join(
+                folder, f"{width}{'-dark' if dark else ''}.png"), True)
+        BROWSER.size(1440, 900)
+        desk.service.terminate()
+        BROWSER.wait_text("#condition", "Away")
+        time.sleep(0.5)
+        BROWSER.screenshot(os.path.join(folder, "away.png"))
+
+
+def main():
+    global BROWSER  # pylint: disable=global-statement
+    with Browser() as BROWSER:
+        if sys.argv[1:2] == ["--screenshot"]:
+            take_screenshots(sys.argv[2])
+            return 0
+        return finish([attempt(name, test)
+                       for name, test in tests_of(globals()).items()
+                       if is_wanted(name)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
