@@ -20,7 +20,8 @@
 #include "subject.h"
 
 #define ASK_MS 1000     /* between two requests, and for an answer */
-#define SILENCE_MS 5000 /* after so long the stream is subscribed again */
+#define SILENCE_MS 8000 /* after so long the stream is subscribed again */
+#define DEAD_MS 15000   /* after so long nobody publishes */
 
 static const char *const sides[] = {"bids", "asks"};
 
@@ -32,6 +33,7 @@ struct consumer {
     jsCtx *js;
     natsSubscription *messages;
     uint64_t next; /* the stream's number of the next message, 0: a new one */
+    uint64_t past; /* and of the last one that was there before us */
     /* The book. */
     uint64_t epoch, number; /* of the last record that is in it */
     enum {
@@ -42,6 +44,7 @@ struct consumer {
     char time[40];     /* the service's */
     json_t *levels[2]; /* of each side, price: amount */
     int64_t asked_ms, heard_ms;
+    int64_t said_ms; /* a gateway's last word about this book */
 };
 
 static int64_t now_ms(void) {
@@ -166,11 +169,17 @@ static json_t *best(const struct consumer *c, int side) {
     return array;
 }
 
+/* Whether the book is to be used: a gateway has a word about each book every
+ * five seconds. */
+static bool is_live(const struct consumer *c) {
+    return c->state == LIVE && now_ms() - c->said_ms < DEAD_MS;
+}
+
 static void print(const struct consumer *c) {
     json_t *book = json_pack(
         "{sssIsIsssbsoso}", "market", c->market, "epoch", (json_int_t)c->epoch,
-        "number", (json_int_t)c->number, "time", c->time, "live",
-        c->state == LIVE, "bids", best(c, 0), "asks", best(c, 1));
+        "number", (json_int_t)c->number, "time", c->time, "live", is_live(c),
+        "bids", best(c, 0), "asks", best(c, 1));
 
     json_dumpf(book, stdout, JSON_COMPACT);
     putchar('\n');
@@ -196,9 +205,15 @@ static bool take_text(struct consumer *c, const char *text, int len) {
 
 /* Subscribes the market's messages from the next one on. */
 static natsStatus follow(struct consumer *c) {
-    char subject[SUBJECT_LEN];
+    char subject[SUBJECT_LEN], stream[SUBJECT_LEN];
+    jsStreamInfo *info = NULL;
     jsSubOptions options;
 
+    snprintf(stream, sizeof stream, "%s_book", c->prefix);
+    if (js_GetStreamInfo(&info, c->js, stream, NULL, NULL) == NATS_OK) {
+        c->past = info->State.LastSeq;
+    }
+    jsStreamInfo_Destroy(info);
     natsSubscription_Destroy(c->messages);
     c->messages = NULL;
     c->heard_ms = now_ms();
@@ -240,6 +255,7 @@ static void ask(struct consumer *c) {
     if (natsConnection_RequestString(&answer, c->connection, subject, "",
                                      ASK_MS) == NATS_OK &&
         take_text(c, natsMsg_GetData(answer), natsMsg_GetDataLength(answer))) {
+        c->said_ms = now_ms();
         (void)follow(c);
     }
     natsMsg_Destroy(answer);
@@ -257,6 +273,9 @@ static void listen_once(struct consumer *c) {
         c->heard_ms = now_ms();
         if (natsMsg_GetMetaData(&meta, message) == NATS_OK) {
             c->next = meta->Sequence.Stream + 1;
+            if (meta->Sequence.Stream > c->past) {
+                c->said_ms = now_ms();
+            }
         }
         jsMsgMetaData_Destroy(meta);
         (void)take_text(c, natsMsg_GetData(message),
@@ -271,15 +290,14 @@ static void listen_once(struct consumer *c) {
 static void run(struct consumer *c) {
     int64_t end_ms = now_ms() + c->seconds * 1000;
     uint64_t epoch = 0, number = 0;
-    int state = MISSED;
+    bool live = false;
 
     join(c);
     while (c->seconds == 0 || now_ms() < end_ms) {
-        if (c->epoch != epoch || c->number != number ||
-            (int)c->state != state) {
+        if (c->epoch != epoch || c->number != number || is_live(c) != live) {
             epoch = c->epoch;
             number = c->number;
-            state = c->state;
+            live = is_live(c);
             print(c);
         }
         if (c->state == MISSED) {
@@ -360,7 +378,8 @@ int main(int argc, char **argv) {
     struct consumer c = {.url = "nats://127.0.0.1:4222",
                          .prefix = "mst",
                          .depth = 10,
-                         .asked_ms = -ASK_MS};
+                         .asked_ms = -ASK_MS,
+                         .said_ms = -DEAD_MS};
     natsStatus status;
 
     argp_err_exit_status = 2;

@@ -15,6 +15,7 @@ import { parseArgs } from "node:util";
 import { connect, credsAuthenticator } from "nats";
 
 const ASK_MS = 1000; // between two requests, and for an answer
+const DEAD_MS = 15000; // after so long nobody publishes
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -93,12 +94,19 @@ function take({ type, epoch, number, state, time, ...levels }) {
   }
 }
 
+let said; // when a gateway had its last word about this book
+
+// Whether the book is to be used: a gateway has a word about each book every
+// five seconds.
+const isLive = () => book.state === "live" && Date.now() - said < DEAD_MS;
+
 let printed = "";
 
 // Prints the book, if it is another one.
 function print() {
-  const { state, epoch, number, time } = book;
-  const now = `${state} ${epoch} ${number}`;
+  const { epoch, number, time } = book;
+  const live = isLive();
+  const now = `${live} ${epoch} ${number}`;
   if (now === printed) return;
   printed = now;
   const best = (side, sign) =>
@@ -106,7 +114,7 @@ function print() {
       .sort(([a], [b]) => sign * compare(a, b))
       .slice(0, Number(options.depth));
   console.log(JSON.stringify({
-    market, epoch, number, time, live: state === "live",
+    market, epoch, number, time, live,
     bids: best("bids", -1), asks: best("asks", 1),
   }));
 }
@@ -126,6 +134,7 @@ const connection = await connect({
     : undefined,
 });
 const jetstream = connection.jetstream();
+const manager = await connection.jetstreamManager();
 let next; // the stream's number of the next message; none: a new one
 let messages;
 
@@ -134,6 +143,8 @@ let messages;
 async function follow() {
   messages?.stop();
   messages = undefined;
+  const past = (await manager.streams.info(`${options.prefix}_book`)).state
+    .last_seq; // what is newer comes from a gateway that is there
   const consumer = await jetstream.consumers.get(`${options.prefix}_book`, {
     filterSubjects: `${options.prefix}.book.${token}`,
     ...(next ? { opt_start_seq: next } : { deliver_policy: "new" }),
@@ -144,6 +155,7 @@ async function follow() {
     for await (const message of mine) {
       if (mine !== messages) break;
       next = message.seq + 1;
+      if (message.seq > past) said = Date.now();
       take(message.json());
       print();
     }
@@ -171,10 +183,12 @@ for (;;) {
     if (book.state === "missed") {
       const answer = await connection.request(
         `${options.prefix}.snapshot.${token}`, "", { timeout: ASK_MS });
+      said = Date.now();
       if (takeSnapshot(answer.json())) await follow();
     }
   } catch {
     // Nobody answers, or the broker is away: again a little later.
   }
   await sleep(ASK_MS);
+  print(); // it may be live no longer
 }

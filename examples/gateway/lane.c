@@ -17,6 +17,10 @@
 #define TICK_NS 100000000u
 #define TICKS 10
 
+/* A lane that is right says so at least so often, though nothing changes: from
+ * a longer silence consumers know that nobody publishes. */
+#define BEAT_NS UINT64_C(5000000000)
+
 /* The broker has so long to answer. */
 #define ANSWER_NS UINT64_C(5000000000)
 
@@ -182,7 +186,7 @@ static bool lane_make_book(struct lanes *lanes, struct lane *lane) {
             .last = true,
         };
         lane->change_count = 0;
-        if (event.as.part.count == 0) {
+        if (event.as.part.count == 0 && !lane->beat) {
             return false;
         }
         out_json.data(lanes_json(lanes, 0), &event, market);
@@ -211,6 +215,7 @@ static void lane_send(struct lanes *lanes, struct lane *lane) {
     const char *line = out_json_line(&lanes->json, &len);
 
     lane->messages++;
+    lane->beat = false;
     lane->phase = LANE_SENT;
     lane->asked_ns = lanes->out->now_ns;
     lane_head(lanes, lane, false, head);
@@ -437,6 +442,10 @@ void lanes_tick(struct lanes *lanes, uint64_t now_ns) {
         if ((lane->phase == LANE_ASKED || lane->phase == LANE_SENT) &&
             now_ns - lane->asked_ns > ANSWER_NS) {
             lane_fail(lanes, lane);
+        }
+        if (lane->phase == LANE_READY && now_ns - lane->asked_ns > BEAT_NS) {
+            lane->beat = lane->due = true;
+            lane->since_ns = now_ns;
         }
         lane_go_on(lanes, lane);
         lane_put(lanes, lane);

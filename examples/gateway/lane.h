@@ -39,10 +39,11 @@ struct lane {
     } phase;
     bool midway;       /* parts of a message are in the book, and not all */
     bool due;          /* there is something to say */
+    bool beat;         /* though nothing has changed */
     bool waits;        /* for that: counted in lanes->waiting */
     uint64_t since_ns; /* monotonic: when the first of it was received */
     uint64_t tag; /* of the last order: reports of others are out of date */
-    uint64_t asked_ns; /* when the phase began, if the broker is to answer */
+    uint64_t asked_ns; /* when the broker was told or asked something */
     uint64_t last;     /* the stream's number of the last message, 0: none */
     uint64_t messages; /* of this epoch: the last one's number */
     uint64_t ever;     /* messages stored */

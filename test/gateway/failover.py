@@ -14,6 +14,7 @@ import os
 import random
 import signal
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
@@ -42,6 +43,31 @@ def holder_of(lab):
     wait_for(lambda: sum(each.holds() for each in lab.gateways.values()) == 1,
              "a holder")
     return sorted(lab.gateways.values(), key=lambda each: not each.holds())
+
+
+def test_nobody_publishes():
+    """Consumers notice, also those that come then; and that one is back. Of a
+    market without changes a gateway has a word all the same."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as script:
+        json.dump({"markets": [
+            {"symbol": "BTCUSD", "price": "95000.00"},
+            {"symbol": "QUIET", "price": "1.0000", "rate": 0}]}, script)
+        script.flush()
+        with Lab("--script", script.name, markets=("BTCUSD", "QUIET")) as lab:
+            lab.gateway("a")
+            lab.consume()
+            wait_for(lambda: all(each.is_live() for each in lab.consumers),
+                     "books")
+            time.sleep(17)
+            check(all(each.is_live() for each in lab.consumers),
+                  "a quiet market is taken for one that nobody publishes")
+            lab.gateways["a"].kill()
+            lab.consume()
+            wait_for(lambda: all(each.shown and not each.is_live()
+                                 for each in lab.consumers), "books not live")
+            lab.gateways["a"].start_again()
+            wait_for(lambda: all(each.is_live() for each in lab.consumers),
+                     "books again")
 
 
 def test_killed_in_turn():

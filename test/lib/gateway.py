@@ -22,6 +22,7 @@ from nats import Nats
 
 MARKETS = ("BTCUSD", "ETHUSD")
 LEASE_MS = 1500
+LATE_S = 20  # for what is on its way
 NODE = os.path.join(BUILD, "node", "consumer.mjs")
 
 
@@ -418,15 +419,25 @@ class Lab:
         """From this time (s) on, all that was executed is stored, or told to be
         missing if that may be; nothing else is stored; a repeat is marked."""
         end = time.time() - 0.5
-        wait_for(lambda: time.time() > end + 2, "what is on its way")
-        published, executed = self.published(), self.executions()
-        for market in markets or self.markets:
+        markets = markets or self.markets
+        executed = self.executions()
+        there = {market: [each for each in executed[market]
+                          if begin * 1000 <= each[0] <= end * 1000]
+                 for market in markets}
+        hang = time.monotonic() + LATE_S
+        while True:  # some is on its way
+            published = self.published()
+            if (time.monotonic() > hang or
+                    not any(published[market].missing(there[market])
+                            for market in markets)):
+                break
+            time.sleep(0.2)
+        executed = self.executions()
+        for market in markets:
             mine = published[market]
-            there = [each for each in executed[market]
-                     if begin * 1000 <= each[0] <= end * 1000]
-            check(there, "nothing was executed")
-            missing = mine.missing(there)
-            check(not missing, f"{market}: {len(missing)} of {len(there)} "
+            check(there[market], "nothing was executed")
+            missing = mine.missing(there[market])
+            check(not missing, f"{market}: {len(missing)} of {len(there[market])} "
                   f"missing, {missing[:5]} to {missing[-1:]}; {mine.told}")
             check(not mine.invented(executed[market]),
                   f"{market}: {mine.invented(executed[market])}")
