@@ -191,7 +191,7 @@ tests: $(TESTS)
 
 ## Check format, layering, symbols, scripts and analyse all code
 lint:
-	@test/packages.sh build tool sandbox test lint bench firmware size windows
+	@test/packages.sh build tool sandbox gateway test lint bench firmware size windows
 	+@MAKE="$(MAKE) --no-print-directory $(jobs)" \
 		test/lint.sh $(ALL_SRC) $(ALL_HEADERS) $(FIRMWARE_SRC) \
 		$(FIRMWARE_HEADERS) $(WINDOWS_SRC) $(BENCH_CXX)

@@ -42,6 +42,7 @@ broker   npm:nats               npm:nats            speaks to the broker
 broker   mosquitto              none                one of MQTT
 broker   mosquitto-clients      command:mosquitto_sub  and its consumer
 broker   systemd                command:systemd-analyze  judges the unit
+broker   strace                 command:strace      what a gateway calls
 broker   openssl                command:openssl     certificates, keys
 install  help2man               command:help2man    makes the manual pages
 docs     doxygen                command:doxygen     makes the pages of the header

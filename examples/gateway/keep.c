@@ -119,6 +119,9 @@ static void keep_forget(struct keep *keep) {
            keep_at(keep, keep->first)->state == KEEP_STORED) {
         keep_drop(keep_at(keep, keep->first++));
     }
+    if (keep->send < keep->first) {
+        keep->send = keep->first;
+    }
 }
 
 void keep_report(struct keep *keep, const struct broker_report *report,

@@ -440,7 +440,7 @@ void lanes_tick(struct lanes *lanes, uint64_t now_ns) {
 
         lanes->turn = (lanes->turn + 1) % lanes->count;
         if ((lane->phase == LANE_ASKED || lane->phase == LANE_SENT) &&
-            now_ns - lane->asked_ns > ANSWER_NS) {
+            now_ns > lane->asked_ns + ANSWER_NS) {
             lane_fail(lanes, lane);
         }
         if (lane->phase == LANE_READY && now_ns - lane->asked_ns > BEAT_NS) {

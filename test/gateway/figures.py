@@ -42,7 +42,7 @@ def test_figures():
     with started() as (broker, sandbox), \
             broker.client("CONSUMER") as consumer, \
             running(broker, sandbox, stream=f"metrics = {port}",
-                    gateway="answers = 2\nqueue = 16"):
+                    lines="answers = 2\nqueue = 16"):
         wait_for(lambda: figures(port).get("holds_lease") == 1, "the lease")
         wait_for(lambda: figures(port)["books_total"] > 20, "books")
         wait_for(lambda: figures(port)["kept_total"] > 5, "executions")

@@ -21,10 +21,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from broker_lab import wait_for
-from e2e import (BUILD, HANG_S, Sandbox, check, environment_with, run_all,
-                 tests_of)
-from tls_certificates import ISSUER, SERVER, Certificates
+from broker_lab import Folder, Logged, started, wait_for
+from e2e import BUILD, HANG_S, check, run_all, tests_of
 
 AT_ONCE = 3
 MARKETS = ("BTCUSD", "ETHUSD")
@@ -32,15 +30,11 @@ MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
 LATE_S = 1  # within which a broker has said what it retains
 
 
-class Broker:
+class Broker(Folder):
     """mosquitto, in a folder; it cannot be told to take any port."""
 
     def __init__(self, *lines, listen=()):
-        self.folder = tempfile.mkdtemp()
-        certificates = Certificates(self.folder)
-        for issuer in ("ca", "other"):
-            certificates.issue(issuer, issuer, ISSUER)
-        certificates.issue("server", "ca", SERVER.format("DNS:localhost"))
+        super().__init__()
         self.lines, self.listen, self.port = lines, listen, None
         self.start()
 
@@ -58,26 +52,13 @@ class Broker:
                 self.process = subprocess.Popen(
                     [MOSQUITTO, "-v", "-c", self.path("conf")],
                     stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-            wait_for(lambda: " running" in self.log()
+            wait_for(lambda: " running" in self.read("log")
                      or self.process.poll() is not None, "a broker")
             if self.process.poll() is None:
                 return
-            check("in use" in self.log(), self.log())
+            check("in use" in self.read("log"), self.read("log"))
             self.port = None
         check(False, "no port")
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def log(self):
-        with open(self.path("log"), encoding="utf-8") as file:
-            return file.read()
-
-    def write(self, name, text, mode=0o600):
-        with open(self.path(name), "w", encoding="ascii") as file:
-            file.write(text)
-        os.chmod(self.path(name), mode)
-        return self.path(name)
 
     def retained(self, *arguments):
         """What somebody has who comes now: topics and what they say."""
@@ -97,57 +78,33 @@ class Broker:
         shutil.rmtree(self.folder)
 
 
-class Program:
+class Program(Logged):
     """A running mqtt-top."""
 
-    def __init__(self, broker, sandbox, *arguments, port=None):
-        self.log = broker.path(f"mqtt-top-{time.monotonic_ns()}")
-        with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(
-                [os.path.join(BUILD, "mqtt-top"), "--endpoints",
-                 sandbox.endpoints, "--ca", sandbox.ca, "--client-id",
-                 "sandbox-client", "--set", "backoff_ms=100", "--broker",
-                 f"localhost:{port or broker.port}", *arguments, *MARKETS],
-                env=environment_with(MINI_STREAM_CLIENT_SECRET="sandbox-secret",
-                                     HOME=broker.folder),
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    def __init__(self, broker, sandbox, *arguments):
+        super().__init__(
+            broker.path(f"mqtt-top-{time.monotonic_ns()}"),
+            [os.path.join(BUILD, "mqtt-top"), "--endpoints", sandbox.endpoints,
+             "--ca", sandbox.ca, "--client-id", "sandbox-client", "--set",
+             "backoff_ms=100", "--broker", f"localhost:{broker.port}",
+             *arguments, *MARKETS],
+            MINI_STREAM_CLIENT_SECRET="sandbox-secret", HOME=broker.folder)
 
-    def said(self):
-        with open(self.log, encoding="utf-8") as file:
-            return file.read()
 
-    def until(self, pattern):
-        wait_for(lambda: re.search(pattern, self.said())
-                 or self.process.poll() is not None, pattern)
-        check(re.search(pattern, self.said()), self.said())
-
-    def end(self, number=signal.SIGTERM):
-        if self.process.poll() is None:
-            self.process.send_signal(number)
-        return self.process.wait(HANG_S)
+def begun(*lines, rate="1", listen=()):
+    """A broker and a sandbox."""
+    return started(*(lines or ("allow_anonymous true",)), kind=Broker,
+                   options=("--rate", rate), listen=listen)
 
 
 @contextlib.contextmanager
-def started(*lines, options=("--rate", "1"), **more):
-    broker = Broker(*(lines or ("allow_anonymous true",)), **more)
-    sandbox = Sandbox(tempfile.mkdtemp(), *options)
-    try:
-        sandbox.wait_ready()
-        yield broker, sandbox
-    finally:
-        broker.remove()
-        sandbox.kill()
-        shutil.rmtree(sandbox.state)
-
-
-@contextlib.contextmanager
-def running(*arguments, **options):
-    program = Program(*arguments, **options)
+def running(*arguments):
+    program = Program(*arguments)
     try:
         program.until("broker: connected")
         yield program
     finally:
-        program.end(signal.SIGKILL)
+        program.kill()
 
 
 def is_here(broker):
@@ -197,7 +154,7 @@ def compare_some(broker, sandbox, count):
 def test_retained():
     """Who comes late has the truth, three times; so has who comes after the
     broker has been away, which has kept nothing."""
-    with started() as (broker, sandbox), running(broker, sandbox):
+    with begun() as (broker, sandbox), running(broker, sandbox):
         wait_for(lambda: is_here(broker), "tops")
         compare_some(broker, sandbox, 3)
         broker.end()
@@ -209,18 +166,18 @@ def test_retained():
 
 def test_gone():
     """Whether it has time to say so or not; and it is here again."""
-    with started() as (broker, sandbox):
+    with begun() as (broker, sandbox):
         for number, status in ((signal.SIGTERM, 0), (signal.SIGKILL, -9)):
             with running(broker, sandbox) as program:
                 wait_for(lambda: is_here(broker), "tops")
-                check(program.end(number) == status, program.said())
+                program.end(number, status)
                 wait_for(lambda: broker.retained()["mst/state"] == "gone",
                          "its end")
 
 
 def test_stream_lost():
     """Tops that are not known any more are not retained."""
-    with started(options=("--rate", "20")) as (broker, sandbox), \
+    with begun(rate="20") as (broker, sandbox), \
             running(broker, sandbox):
         wait_for(lambda: is_here(broker), "tops")
         sandbox.process.send_signal(signal.SIGTERM)
@@ -233,7 +190,7 @@ def test_tls():
     users = os.path.join(folder, "users")
     subprocess.run(["mosquitto_passwd", "-c", "-b", users, "top", "secret"],
                    check=True)
-    with started("allow_anonymous false", "password_file " + users,
+    with begun("allow_anonymous false", "password_file " + users,
                  listen=("certfile {0}/server.pem", "keyfile {0}/server.key")) \
             as (broker, sandbox):
         password = broker.write("password", "secret\n")
@@ -256,7 +213,7 @@ def test_tls():
                 program.until(pattern)
                 check("connected" not in program.said(), program.said())
             finally:
-                program.end(signal.SIGKILL)
+                program.kill()
         for arguments, status, pattern in (
                 ((*good[:-1], broker.write("open", "secret\n", 0o640)), 3,
                  "others have access"),
@@ -267,8 +224,8 @@ def test_tls():
                 (("--broker", "localhost:0"), 2, "port"),
                 (("--prefix", "a/b"), 2, "--prefix")):
             program = Program(broker, sandbox, *arguments)
-            check(program.process.wait(HANG_S) == status, program.said())
-            check(re.search(pattern, program.said()), program.said())
+            said = program.wait(status)
+            check(re.search(pattern, said), said)
     shutil.rmtree(folder)
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The systemd unit: what systemd thinks of it, that it starts what there is,
-and that a gateway takes the secrets that systemd gives it.
+"""The systemd unit: what systemd thinks of it, that it starts what there is and
+refuses nothing that a gateway calls, and that a gateway takes the secrets that
+systemd gives it.
 
 systemd itself does not run here; what a credential of its looks like is made
 by hand, which needs to be root.
@@ -19,6 +20,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from broker_lab import running, started
 from e2e import BUILD, check, environment_with, run_all, tests_of
 
 UNIT = os.path.join(os.path.dirname(__file__), "../../examples/gateway/"
@@ -48,8 +50,8 @@ def analyze(*arguments):
 
 
 def test_security():
-    """Of 100 points of exposure, 20 at most; and more where system calls are not
-    filtered."""
+    """Of 100 points, 20 at most; and more where system calls are not filtered.
+    """
     done = analyze("security", "--offline=yes", "--threshold=20", UNIT)
     check(done.returncode == 0, done.stdout)
     with open(UNIT, encoding="ascii") as file:
@@ -74,6 +76,39 @@ def test_verify():
                                     program))
         done = analyze("verify", path)
         check(done.returncode == 0 and not done.stdout, done.stdout)
+
+
+def calls(group):
+    """The system calls of one of systemd's groups."""
+    found = set()
+    for line in analyze("syscall-filter", group).stdout.splitlines()[1:]:
+        word = line.strip()
+        if word.startswith("@"):
+            found |= calls(word)
+        elif word and not word.startswith("#"):
+            found.add(word)
+    return found
+
+
+def test_system_calls():
+    """A gateway at work calls nothing that the unit's filter refuses."""
+    with open(UNIT, encoding="ascii") as file:
+        filters = re.findall(r"^SystemCallFilter=(~?)(.*)", file.read(), re.M)
+    allowed = set()
+    for refused, groups in filters:
+        for group in groups.split():
+            allowed = allowed - calls(group) if refused else \
+                allowed | calls(group)
+    check(len(allowed) > 200, allowed)
+    with started() as (broker, sandbox):
+        trace = broker.path("trace")
+        with running(broker, sandbox,
+                     prefix=("strace", "-D", "-f", "-o", trace)):
+            with broker.client("CONSUMER") as consumer:
+                consumer.request("mst.snapshot.BTCUSD")
+        called = set(re.findall(r"^\d+ +(\w+)\(", broker.read("trace"), re.M))
+    check({"socket", "sendto"} & called, called)
+    check(called <= allowed, called - allowed)
 
 
 def objection(folder, name, text, mode, owner, acl=None):

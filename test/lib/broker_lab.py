@@ -1,10 +1,9 @@
-"""A broker with examples/gateway/nats-server.conf, and a gateway beside it.
+"""Brokers with real certificates, and programs that log beside them: NATS with
+examples/gateway/nats-server.conf, and a gateway.
 
 SPDX-License-Identifier: 0BSD
 """
 import contextlib
-import glob
-import json
 import os
 import re
 import shutil
@@ -14,8 +13,10 @@ import subprocess
 import tempfile
 import time
 
+import gateway
 from e2e import BUILD, HANG_S, Sandbox, check, environment_with
-from nats_client import Nats
+from gateway import wait_for
+from nats import Nats
 from tls_certificates import ISSUER, SERVER, Certificates
 
 CONFIG = os.path.join(os.path.dirname(__file__),
@@ -25,13 +26,6 @@ CLIENT = SERVER.replace("serverAuth", "clientAuth").replace(
 USERS = ("GATEWAY_A", "GATEWAY_B", "CONSUMER", "ADMIN")
 
 
-def wait_for(condition, what):
-    end = time.monotonic() + HANG_S
-    while not condition():
-        check(time.monotonic() < end, f"never: {what}")
-        time.sleep(0.05)
-
-
 def bcrypt(password):
     """With little work: the test is none of the hash."""
     return subprocess.run(
@@ -39,43 +33,17 @@ def bcrypt(password):
          password], check=True, capture_output=True, text=True).stdout
 
 
-class Broker:
-    """A broker with the configuration of examples/gateway/, whose folders are
-    the test's, or with another one."""
+class Folder:
+    """A folder of a broker's, with certificates: of a server and a client, of
+    one issuer, "ca", and another issuer."""
 
-    def __init__(self, change=lambda text: text, config=None):
+    def __init__(self):
         self.folder = tempfile.mkdtemp()
         certificates = Certificates(self.folder)
         for issuer in ("ca", "other"):
             certificates.issue(issuer, issuer, ISSUER)
         certificates.issue("server", "ca", SERVER.format("DNS:localhost"))
         certificates.issue("client", "ca", CLIENT)
-        with open(CONFIG, encoding="ascii") as file:
-            text = config or file.read()
-        text = text.replace("/etc/nats/", self.folder + "/").replace(
-            "/var/lib/nats", self.folder + "/store")
-        self.write("nats-server.conf", change(text))
-        self.write("nats-passwords.conf", "".join(
-            f'{user}: "{bcrypt(user.lower())}"\n' for user in USERS))
-        with open(self.path("log"), "wb") as log:
-            self.process = subprocess.Popen(
-                ["nats-server", "-c", self.path("nats-server.conf"), "-p", "-1",
-                 "--ports_file_dir", self.folder], stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log)
-        try:
-            wait_for(self.find_port, "the broker's port")
-        except BaseException:
-            self.kill()
-            raise
-
-    def find_port(self):
-        check(self.process.poll() is None, self.read("log"))
-        for name in glob.glob(self.path("*.ports")):
-            with contextlib.suppress(ValueError):
-                url = json.loads(self.read(os.path.basename(name)))["nats"][0]
-                self.port = int(url.rsplit(":", 1)[1])
-                return True
-        return False
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -90,49 +58,16 @@ class Broker:
         os.chmod(self.path(name), mode)
         return self.path(name)
 
-    def client(self, user):
-        context = ssl.create_default_context(cafile=self.path("ca.pem"))
-        return Nats(self.port, context, user=user.lower().replace(
-            "gateway_", ""), **{"pass": user.lower()})
 
-    def pause(self):
-        self.process.send_signal(signal.SIGSTOP)
+class Logged:
+    """A program whose output is kept."""
 
-    def go_on(self):
-        self.process.send_signal(signal.SIGCONT)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-        shutil.rmtree(self.folder)
-
-
-class Gateway:
-    """A gateway of a sandbox; settings of [broker] beside the usual ones, lines
-    of other sections."""
-
-    def __init__(self, broker, sandbox, name="a", stream="", gateway="",
-                 **settings):
-        values = {"url": f"tls://localhost:{broker.port}", "user": name,
-                  "password_file": broker.write(
-                      f"password-{name}", f"gateway_{name}\n"),
-                  "ca": broker.path("ca.pem"), **settings}
-        values = {key: value for key, value in values.items() if value}
-        broker.write("secret", "sandbox-secret\n")
-        ini = broker.write(f"{name}-{time.monotonic_ns()}.ini", "".join([
-            f"[service]\nendpoints = {sandbox.endpoints}\n"
-            f"client_id = sandbox-client\nsecret_file = secret\n"
-            f"ca = {sandbox.ca}\n"
-            f"[stream]\nmarkets = BTCUSD ETHUSD\n{stream}\n"
-            f"[gateway]\nname = {name}\nlease_ms = 1000\n"
-            f"last_book_ms = 1000\n{gateway}\n[broker]\n",
-            *(f"{key} = {value}\n" for key, value in values.items())]))
-        self.log = ini + ".log"
-        with open(self.log, "wb") as log:
+    def __init__(self, log, command, **variables):
+        self.log = log
+        with open(log, "wb") as file:
             self.process = subprocess.Popen(
-                [os.path.join(BUILD, "mini-stream-gateway"), ini],
-                env=environment_with(HOME=broker.folder, TZ="UTC"),
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                command, env=environment_with(**variables),
+                stdin=subprocess.DEVNULL, stdout=file, stderr=file)
 
     def said(self):
         with open(self.log, encoding="utf-8") as file:
@@ -147,17 +82,78 @@ class Gateway:
         check(self.process.wait(HANG_S) == status, self.said())
         return self.said()
 
-    def end(self):
-        self.process.send_signal(signal.SIGTERM)
-        return self.wait(0)
+    def end(self, number=signal.SIGTERM, status=0):
+        self.process.send_signal(number)
+        return self.wait(status)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Broker(gateway.Broker, Folder):
+    """A broker with the configuration of examples/gateway/, whose folders and
+    port are the test's, or with another one."""
+
+    def __init__(self, change=lambda text: text, config=None):
+        Folder.__init__(self)
+        with open(CONFIG, encoding="ascii") as file:
+            text = config or file.read()
+        for there, here in (("/etc/nats/", self.folder + "/"),
+                            ("/var/lib/nats", self.path("store")),
+                            ("port: 4222", "port: -1")):
+            text = text.replace(there, here)
+        self.config = self.write("nats-server.conf", change(text))
+        self.write("nats-passwords.conf", "".join(
+            f'{user}: "{bcrypt(user.lower())}"\n' for user in USERS))
+        self.prefix, self.port, self.process = (), None, None
+        try:
+            self.start()
+        except BaseException:
+            self.remove()
+            raise
+
+    def client(self, user):
+        context = ssl.create_default_context(cafile=self.path("ca.pem"))
+        return Nats(self.port, context, user=user.lower().replace(
+            "gateway_", ""), **{"pass": user.lower()})
+
+    def remove(self):
+        self.kill()
+        shutil.rmtree(self.folder)
+
+
+class Gateway(Logged):
+    """A gateway of a sandbox; settings of [broker] beside the usual ones, lines
+    of other sections."""
+
+    def __init__(self, broker, sandbox, name="a", stream="", lines="",
+                 prefix=(), **settings):
+        values = {"url": f"tls://localhost:{broker.port}", "user": name,
+                  "password_file": broker.write(
+                      f"password-{name}", f"gateway_{name}\n"),
+                  "ca": broker.path("ca.pem"), **settings}
+        values = {key: value for key, value in values.items() if value}
+        broker.write("secret", "sandbox-secret\n")
+        ini = broker.write(f"{name}-{time.monotonic_ns()}.ini", "".join([
+            f"[service]\nendpoints = {sandbox.endpoints}\n"
+            f"client_id = sandbox-client\nsecret_file = secret\n"
+            f"ca = {sandbox.ca}\n"
+            f"[stream]\nmarkets = BTCUSD ETHUSD\n{stream}\n"
+            f"[gateway]\nname = {name}\nlease_ms = 1000\n"
+            f"last_book_ms = 1000\n{lines}\n[broker]\n",
+            *(f"{key} = {value}\n" for key, value in values.items())]))
+        super().__init__(ini + ".log", [
+            *prefix, os.path.join(BUILD, "mini-stream-gateway"), ini],
+            HOME=broker.folder)
 
 
 @contextlib.contextmanager
-def started(*arguments, **options):
+def started(*arguments, kind=Broker, options=("--rate", "20"), **more):
     """A broker and a sandbox."""
-    broker = Broker(*arguments, **options)
+    broker = kind(*arguments, **more)
     try:
-        sandbox = Sandbox(tempfile.mkdtemp(), "--rate", "20")
+        sandbox = Sandbox(tempfile.mkdtemp(), *options)
         try:
             sandbox.wait_ready()
             yield broker, sandbox
@@ -165,20 +161,19 @@ def started(*arguments, **options):
             sandbox.kill()
             shutil.rmtree(sandbox.state)
     finally:
-        broker.kill()
+        broker.remove()
 
 
 @contextlib.contextmanager
 def running(broker, sandbox, wanted="holds the lease", **settings):
     """A gateway that has said this."""
-    gateway = Gateway(broker, sandbox, **settings)
+    program = Gateway(broker, sandbox, **settings)
     try:
-        gateway.until(f"broker: {wanted}")
-        yield gateway
+        program.until(f"broker: {wanted}")
+        yield program
     except BaseException:
-        gateway.process.kill()
-        gateway.process.wait()
-        print(gateway.said())
+        program.kill()
+        print(program.said())
         raise
-    if gateway.process.poll() is None:
-        gateway.end()
+    if program.process.poll() is None:
+        program.end()

@@ -22,13 +22,20 @@ def headers_of(text):
 
 
 class Nats:
-    def __init__(self, port):
+    """A connection. context: TLS, or None; who: what CONNECT says of that."""
+
+    def __init__(self, port, context=None, **who):
         self.socket = socket.create_connection(("127.0.0.1", port), HANG_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.lines = self.socket.makefile("rb")
         check(self.lines.readline().startswith(b"INFO "), "no INFO")
-        self.send(b'CONNECT {"verbose":false,"headers":true,'
-                  b'"no_responders":true}\r\nPING\r\n')
+        if context:
+            self.socket = context.wrap_socket(self.socket,
+                                              server_hostname="localhost")
+            self.lines = self.socket.makefile("rb")
+        hello = {"verbose": False, "headers": True, "no_responders": True,
+                 **who}
+        self.send(f"CONNECT {json.dumps(hello)}\r\nPING\r\n".encode())
         check(self.lines.readline() == b"PONG\r\n", "no PONG")
         self.inboxes = 0
 
@@ -49,6 +56,16 @@ class Nats:
     def subscribe(self, subject):
         self.inboxes += 1
         self.send(f"SUB {subject} {self.inboxes}\r\n".encode())
+
+    def refused(self, line):
+        """What the broker has against a line of the protocol, and says before
+        anything else."""
+        self.send(line.encode() + b"\r\nPING\r\n")
+        errors = []
+        while (said := self.lines.readline()) != b"PONG\r\n":
+            check(said.startswith(b"-ERR "), said)
+            errors.append(said[5:].decode().strip("' \r\n"))
+        return errors
 
     def next(self, seconds=HANG_S):
         """The next message, or None."""
@@ -91,13 +108,14 @@ class Nats:
     def stored(self, stream):
         """All that the stream has, in its order."""
         state = self.api(f"STREAM.INFO.{stream}")["state"]
+        check(not state.get("num_deleted"), state)
+        numbers = range(state["first_seq"], state["last_seq"] + 1)
         found = {}
+        end = time.monotonic() + HANG_S
         # One that is read while another is written may not be found (seen with
         # nats-server 2.9.10): it is asked for again.
-        for _ in range(3):
-            missing = [number for number in
-                       range(state["first_seq"], state["last_seq"] + 1)
-                       if number not in found]
+        while missing := [each for each in numbers if each not in found]:
+            check(time.monotonic() < end, f"{stream} does not show {missing}")
             for i in range(0, len(missing), 500):
                 found.update(self.some_stored(stream, missing[i:i + 500]))
         return [found[number] for number in sorted(found)]
