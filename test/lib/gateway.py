@@ -95,12 +95,10 @@ class Broker:
 class Way:
     """A port that leads to the broker, wherever that is: it can be cut, and
     each byte can take longer."""
-    loop = None
+    loop = asyncio.new_event_loop()  # of all, in a thread of its own
+    threading.Thread(target=loop.run_forever, daemon=True).start()
 
     def __init__(self, broker):
-        if not Way.loop:
-            Way.loop = asyncio.new_event_loop()
-            threading.Thread(target=Way.loop.run_forever, daemon=True).start()
         self.broker = broker
         self.delay = 0.0
         self.is_cut = False
