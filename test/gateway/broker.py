@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A broker that is away, restarted, stopped, slow or full: the session with the
-service goes on meanwhile, books equal the sandbox's afterwards, and no execution
-is missing that is not told of.
+service goes on meanwhile, books equal the sandbox's afterwards, and no
+execution is missing that is not told of.
 
 Usage: broker.py [PART_OF_A_TEST'S_NAME...]
 BUILD: where the programs are (default: build).

@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from urllib.parse import quote
 
 from e2e import BUILD, HANG_S, Sandbox, check, environment_with, milliseconds
 from nats import Nats
@@ -33,14 +34,11 @@ def wait_for(condition, what, seconds=HANG_S):
         time.sleep(0.02)
 
 
-def end_process(process, number):
-    """Its exit status after a signal."""
-    if process.poll() is None:
-        process.send_signal(number)
-    try:
-        return process.wait(HANG_S)
-    finally:
-        process.kill()
+def token(market):
+    """A market's name in subjects."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else
+                   "".join(f"={byte:02X}" for byte in c.encode())
+                   for c in market)
 
 
 class Broker:
@@ -221,7 +219,8 @@ class Gateway:
     def holds(self):
         """Whether it had the lease when it last spoke of it."""
         said = self.said()
-        return self.process.poll() is None and said.rfind("holds the lease\n") > said.rfind("no longer")
+        return (self.process.poll() is None and
+                said.rfind("holds the lease\n") > said.rfind("no longer"))
 
 
 class Shown:
@@ -289,7 +288,8 @@ class Truths:
             time.sleep(0.03)
 
     def ask(self, market):
-        book = self.lab.fetch(f"/sandbox/truth?market={market}")
+        book = self.lab.fetch("/sandbox/truth?market="
+                              + quote(market, safe=""))
         self.books[market][milliseconds(book["time"])] = [
             [(decimal.Decimal(level["price"]), decimal.Decimal(level["amount"]))
              for level in book[side]] for side in ("bids", "asks")]
@@ -466,21 +466,23 @@ class Lab:
         executed = collections.defaultdict(list, {
             market: list(known) for market, known in self.executed.items()})
         for market in self.markets:
-            truth = self.fetch(f"/sandbox/truth/executions?market={market}")
+            truth = self.fetch("/sandbox/truth/executions?market="
+                               + quote(market, safe=""))
             check(not truth["truncated"], "the reference is too short")
             executed[market] += [
                 (milliseconds(each["executed_at"]),
-                 decimal.Decimal(each["price"]), decimal.Decimal(each["amount"]))
+                 decimal.Decimal(each["price"]),
+                 decimal.Decimal(each["amount"]))
                 for each in truth["executions"]]
         return executed
 
     def published(self):
         """What is stored of executions: Published of each market."""
         with self.nats() as nats:
-            found = {market: Published() for market in self.markets}
+            found = {token(market): Published() for market in self.markets}
             for message in nats.stored("mst_execution"):
                 found[message.subject.split(".")[2]].add(message)
-        return found
+        return {market: found[token(market)] for market in self.markets}
 
 
 class Published:
