@@ -124,6 +124,22 @@ def test_queue_overflows():
         check_sessions(lab)
 
 
+def test_repeats():
+    """One gateway is away for longer than the broker remembers identifiers:
+    what the other one has stored meanwhile is stored again, with a mark."""
+    with Lab() as lab:
+        since = begin(lab, "a", "b", duplicates_s=60)
+        way = lab.gateways["a"].way
+        way.cut()
+        time.sleep(66)
+        way.mend()
+        lab.wait_equal()
+        published = lab.check_executions(since)
+        for market, each in published.items():
+            check(each.repeats > 20, f"{market}: {each.repeats} repeats")
+        check_sessions(lab)
+
+
 def test_snapshot_requests():
     """Answers go to inboxes only, and so many a second."""
     with Lab() as lab:
@@ -156,4 +172,4 @@ def test_snapshot_requests():
 
 
 if __name__ == "__main__":
-    sys.exit(run_all(tests_of(globals()), 3))
+    sys.exit(run_all(tests_of(globals()), 4))

@@ -19,7 +19,7 @@ from gateway import Lab
 
 
 def test_books_and_executions():
-    with Lab() as lab:
+    with Lab("--quirk", "all") as lab:
         lab.gateway("a")
         lab.gateway("b")
         lab.consume()
@@ -30,6 +30,27 @@ def test_books_and_executions():
         published = lab.check_executions(begin)
         check(not any(each.repeats for each in published.values()), "repeats")
         lab.check_books()
+
+
+def test_who_missed_something():
+    """Consumers come back, and what they did not see is gone."""
+    with Lab() as lab:
+        lab.gateway("a")
+        lab.consume()
+        lab.wait_equal()
+        lab.way.cut()
+        time.sleep(2)
+        with lab.nats() as nats:
+            for market in lab.markets:
+                answer = nats.api("STREAM.PURGE.mst_book", keep=1,
+                                  filter=f"mst.book.{market}")
+                check(answer["success"], answer)
+        before = [len(consumer.shown) for consumer in lab.consumers]
+        lab.way.mend()
+        lab.wait_equal()
+        for consumer, count in zip(lab.consumers, before):
+            check(not consumer.shown[count].live,
+                  f"{consumer.name} uses a book that has missed something")
 
 
 def test_names_of_markets():
