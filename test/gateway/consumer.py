@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""What consumers make of single records, which the test publishes in the place
+of a gateway.
+
+Usage: consumer.py [PART_OF_A_TEST'S_NAME...]
+BUILD: where the programs are (default: build).
+Ends with "N passed, N failed"; fails unless all passed.
+SPDX-License-Identifier: 0BSD
+"""
+import contextlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+import types
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import BUILD, check, run_all, tests_of
+from gateway import NODE, Broker, Consumer, Way, wait_for
+from nats import Nats
+
+TIME = "2026-01-01T00:00:00.5Z"
+
+
+def record(epoch, number, **fields):
+    return {"epoch": epoch, "number": number, "v": 1, "time": TIME, **fields}
+
+
+def sample(epoch, number, bids, asks, **fields):
+    return record(epoch, number, type="sample", bids=bids, asks=asks, **fields)
+
+
+def update(epoch, number, bids=(), asks=()):
+    return record(epoch, number, type="update", bids=bids, asks=asks)
+
+
+def book(epoch, number, state):
+    return record(epoch, number, type="book", state=state)
+
+
+@contextlib.contextmanager
+def following(first=None):
+    """A broker's client, and consumers of a market whose last book is the
+    first one, or which have nothing and ask for it."""
+    folder = tempfile.mkdtemp()
+    broker, consumers = Broker(folder), []
+    try:
+        lab = types.SimpleNamespace(way=Way(broker))
+        with Nats(broker.port) as nats:
+            for stream, subject in (("mst_book", "mst.book.*"),
+                                    ("KV_mst_last", "$KV.mst_last.>")):
+                answer = nats.api(
+                    f"STREAM.CREATE.{stream}", name=stream, subjects=[subject],
+                    allow_direct=True, allow_rollup_hdrs=True,
+                    max_msgs_per_subject=-1 if stream == "mst_book" else 1)
+                check("error" not in answer, answer)
+            nats.request("mst.book.other", b"{}")
+            if first:
+                nats.request("$KV.mst_last.X", json.dumps(first).encode())
+            consumers = [Consumer(lab, "X", *command) for command in (
+                (os.path.join(BUILD, "gateway-consumer"),), ("node", NODE))]
+            yield nats, consumers
+    finally:
+        for consumer in consumers:
+            consumer.stop()
+        broker.kill()
+        shutil.rmtree(folder)
+
+
+def answer_all(nats, consumers, document):
+    """Answers what they ask until they have the book."""
+    nats.subscribe("mst.snapshot.X")
+
+    def have_it():
+        message = nats.next(0.1)
+        if message and message.subject == "mst.snapshot.X":
+            nats.publish(message.reply, json.dumps(document).encode())
+        return all(each.is_live() for each in consumers)
+
+    wait_for(have_it, "books of those that asked")
+    nats.send(f"UNSUB {nats.inboxes}\r\n".encode())
+
+
+def show(nats, consumers, document, live, bids, asks):
+    """Publishes a record; then the consumers show this book."""
+    answer = json.loads(nats.request("mst.book.X",
+                                     json.dumps(document).encode()))
+    check("error" not in answer, answer)
+    for consumer in consumers:
+        def is_shown(consumer=consumer):
+            if not consumer.shown or consumer.shown[-1].live != live:
+                return False
+            return not live or [
+                [f"{price}x{amount}" for price, amount in side]
+                for side in consumer.shown[-1].texts] == [bids, asks]
+        try:
+            wait_for(is_shown, "the book", 10)
+        except AssertionError as error:
+            last = consumer.shown[-1] if consumer.shown else None
+            raise AssertionError(
+                f"{consumer.name} after {document}: "
+                f"{last and (last.live, last.texts)}") from error
+
+
+def test_records():
+    first = sample(5, 3, [["99.5", "1.0"], ["100", "2.0"]], [["101", "1"]],
+                   after=1)
+    with following(first) as (nats, consumers):
+        show(nats, consumers, update(5, 4, [["100.00", "7"]]), True,
+             ["100x7", "99.5x1.0"], ["101x1"])
+        # Whatever number of zeros, and in the order of numbers, not of texts.
+        show(nats, consumers,
+             update(5, 5, [["99.50", "0.00"], ["9", "1"], ["-1.5", "1"],
+                           ["-1", "1"]], [["101.0", "0"], ["1000", "1"],
+                                          ["200", "1"], ["200.25", "1"]]),
+             True, ["100x7", "9x1", "-1x1", "-1.5x1"],
+             ["200x1", "200.25x1", "1000x1"])
+        # Known already, and of a gateway that was replaced.
+        for old in (update(5, 5, [["1", "1"]]), update(4, 6, [["1", "1"]]),
+                    sample(4, 9, [["1", "1"]], [])):
+            nats.request("mst.book.X", json.dumps(old).encode())
+        show(nats, consumers, update(5, 6, [["9", "2"], ["-1", "0"]]), True,
+             ["100x7", "9x2", "-1.5x1"], ["200x1", "200.25x1", "1000x1"])
+        # A doubt changes nothing; a stale book waits for a whole one.
+        show(nats, consumers, book(5, 7, "live"), True,
+             ["100x7", "9x2", "-1.5x1"], ["200x1", "200.25x1", "1000x1"])
+        show(nats, consumers, book(5, 8, "stale"), False, [], [])
+        show(nats, consumers, sample(5, 10, [["8", "1"]], []), True,
+             ["8x1"], [])
+        # Another gateway begins with a whole book, or with none.
+        show(nats, consumers, sample(7, 1, [["7", "1"]], [["8", "1"]]), True,
+             ["7x1"], ["8x1"])
+        show(nats, consumers, book(9, 1, "stale"), False, [], [])
+        show(nats, consumers, sample(9, 2, [["6", "1"]], []), True,
+             ["6x1"], [])
+        # An update is missing, and so is the first one of a gateway.
+        show(nats, consumers, update(9, 4, [["5", "1"]]), False, [], [])
+        answer_all(nats, consumers,
+                   sample(9, 4, [["6", "1"], ["5", "1"]], [], after=14))
+        show(nats, consumers, update(9, 5, [["6", "0"]]), True, ["5x1"], [])
+        show(nats, consumers, update(11, 2, [["4", "1"]]), False, [], [])
+
+
+def test_nothing_to_begin_with():
+    """They ask, and go on behind the message that the answer names; who
+    answers that the book is stale is asked again."""
+    with following() as (nats, consumers):
+        for document in (sample(5, 1, [["1", "1"]], []),
+                         update(5, 2, [["2", "1"]]),
+                         update(5, 3, [["3", "1"]])):
+            nats.request("mst.book.X", json.dumps(document).encode())
+        nats.subscribe("mst.snapshot.X")
+        nats.publish(nats.next().reply, b'{"type":"stale"}')
+        nats.send(f"UNSUB {nats.inboxes}\r\n".encode())
+        check(not any(each.is_live() for each in consumers), "a book of none")
+        answer_all(nats, consumers,
+                   sample(5, 2, [["2", "1"], ["1", "1"]], [], after=2))
+        show(nats, consumers, update(5, 4, [["4", "1"]]), True,
+             ["4x1", "3x1", "2x1", "1x1"], [])
+
+
+if __name__ == "__main__":
+    sys.exit(run_all(tests_of(globals()), len(tests_of(globals()))))
