@@ -13,6 +13,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 import types
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
@@ -83,13 +84,19 @@ def answer_all(nats, consumers, document):
 
 
 def show(nats, consumers, document, live, bids, asks):
-    """Publishes a record; then the consumers show this book."""
-    answer = json.loads(nats.request("mst.book.X",
-                                     json.dumps(document).encode()))
-    check("error" not in answer, answer)
+    """Publishes a record; then the consumers show this book. Who subscribes
+    only now has to hear from the gateway again: the record is repeated."""
+    def publish():
+        answer = json.loads(nats.request("mst.book.X",
+                                         json.dumps(document).encode()))
+        check("error" not in answer, answer)
+
+    publish()
     for consumer in consumers:
         def is_shown(consumer=consumer):
             if not consumer.shown or consumer.shown[-1].live != live:
+                time.sleep(0.5)
+                publish()
                 return False
             return not live or [
                 [f"{price}x{amount}" for price, amount in side]
