@@ -131,6 +131,29 @@ def test_ended():
         lab.check_books()
 
 
+def test_ended_without_a_broker():
+    """It does not wait for one that hears nothing; the next start tells what
+    may be missing."""
+    with Lab() as lab:
+        since = begin(lab)
+        lab.broker.pause()
+        time.sleep(3)
+        for gateway in lab.gateways.values():
+            gateway.signal(signal.SIGTERM)
+        begun = time.monotonic()
+        for gateway in lab.gateways.values():
+            check(gateway.process.wait(HANG_S) == 0, "exit status")
+        took = time.monotonic() - begun
+        print(f"ended after {took:.1f} s")
+        check(took < 20, f"ended after {took:.1f} s")
+        lab.broker.go_on()
+        for gateway in lab.gateways.values():
+            gateway.start_again()
+        lab.wait_equal()
+        lab.check_executions(since, told=True)
+        lab.check_books()
+
+
 def test_stopped_holder():
     """It goes on after its lease: what it had to say has no effect."""
     with Lab() as lab:

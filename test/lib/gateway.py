@@ -492,6 +492,7 @@ class Published:
         self.first = {}  # those without a mark
         self.counts = collections.Counter()  # of (ms, price, amount)
         self.ids = set()
+        self.delays = []  # ms from when it was executed to when it came
         self.repeats = 0
         self.told = []  # (type, from, to, count) in ms
 
@@ -513,6 +514,8 @@ class Published:
             self.repeats += 1
             return
         self.ids.add(identifier)
+        self.delays.append(milliseconds(line["received"])
+                           - milliseconds(line["time"]))
         self.counts[milliseconds(line["time"]), decimal.Decimal(line["price"]),
                     decimal.Decimal(line["amount"])] += 1
 
