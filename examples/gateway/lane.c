@@ -382,7 +382,8 @@ static void lanes_epoch(struct lanes *lanes, uint64_t epoch) {
         lane->messages = lane->put_messages = 0;
         lane->whole = lane->due = true;
         lane->change_count = 0;
-        lane->state = mst_book_state(lane->market->book) != MST_BOOK_LIVE;
+        lane->state = lane->channel == MST_MARKET_DATA &&
+                      mst_book_state(lane->market->book) != MST_BOOK_LIVE;
         lane_go_on(lanes, lane);
     }
 }

@@ -182,6 +182,21 @@ def test_service_killed():
         lab.check_books()
 
 
+def test_lease_before_books():
+    """A gateway that publishes before its service is there says nothing more
+    often than there is something to say."""
+    with Lab() as lab:
+        lab.sandbox.kill()
+        lab.gateway("a")
+        wait_for(lab.gateways["a"].holds, "the lease")
+        lab.start_sandbox()
+        lab.consume()
+        lab.wait_equal()
+        with lab.nats() as nats:
+            state = nats.api("STREAM.INFO.mst_top")["state"]
+        check(state["last_seq"] < 2000, state)
+
+
 if __name__ == "__main__":
     print(f"SEED={SEED}")
     sys.exit(run_all(tests_of(globals()), 3))
