@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from e2e import BUILD, Sandbox, environment_with, free_port  # noqa: E402
 
 SECONDS = float(os.environ.get("GATEWAY_SECONDS", "15"))
-RATES = {10: 50, 100: 10, 1000: 2}  # changes a second of each book
+RATES = {10: 500, 100: 50, 1000: 5}  # changes a second of each book
 NAMES = ["BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD"]  # of any sandbox
 READER = os.path.join(BUILD, "bench", "gateway_reader")
 CPU_US, MEMORY_MB = 20, 128  # the bars
