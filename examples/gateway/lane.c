@@ -444,7 +444,7 @@ void lanes_tick(struct lanes *lanes, uint64_t now_ns) {
             now_ns > lane->asked_ns + ANSWER_NS) {
             lane_fail(lanes, lane);
         }
-        if (lane->phase == LANE_READY && now_ns - lane->asked_ns > BEAT_NS) {
+        if (lane->phase == LANE_READY && now_ns > lane->asked_ns + BEAT_NS) {
             lane->beat = lane->due = true;
             lane->since_ns = now_ns;
         }
