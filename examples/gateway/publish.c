@@ -60,7 +60,7 @@ static bool publish_own(struct publish *publish, const char *subject,
     const char *line = out_json_line(&publish->json, &len);
 
     publish_own_id(publish, id);
-    return publish_line(publish, subject, id, received_ns, true, line, len);
+    return publish_line(publish, subject, id, received_ns, false, line, len);
 }
 
 static void publish_note(struct publish *publish) {
@@ -102,7 +102,7 @@ static void publish_lost(struct publish *publish,
     publish_own_id(publish, id);
     /* With a place for the line feed that keep_add() expects. */
     (void)publish_line(publish, market->subject, id, market->lost_received_ns,
-                       true, line, strlen(line) + 1);
+                       false, line, strlen(line) + 1);
     free(line);
     market->lost = 0;
 }
