@@ -15,7 +15,8 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import check, run_all, tests_of
-from gateway import Lab, wait_for
+from gateway import Lab
+from gateway_parts import wait_for
 
 
 def begin(lab, *names, **settings):

@@ -18,7 +18,7 @@ import types
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import BUILD, check, run_all, tests_of
-from gateway import NODE, Broker, Consumer, Way, wait_for
+from gateway_parts import NODE, Broker, Consumer, Way, wait_for
 from nats import Nats
 
 TIME = "2026-01-01T00:00:00.5Z"

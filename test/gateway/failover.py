@@ -19,7 +19,8 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
 from e2e import HANG_S, check, run_all, tests_of
-from gateway import LEASE_MS, Lab, wait_for
+from gateway import Lab
+from gateway_parts import LEASE_MS, wait_for
 
 SEED = int(os.environ.get("SEED", time.time()))
 KILLS = int(os.environ.get("KILLS", "12"))

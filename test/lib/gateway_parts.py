@@ -1,0 +1,263 @@
+"""What the tests of the gateway run: a broker, gateways and consumers, each a
+process, and the ways between them.
+
+SPDX-License-Identifier: 0BSD
+"""
+import asyncio
+import contextlib
+import decimal
+import glob
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+
+from e2e import BUILD, HANG_S, check, environment_with, milliseconds
+
+MARKETS = ("BTCUSD", "ETHUSD")
+LEASE_MS = 1500
+NODE = os.path.join(BUILD, "node", "consumer.mjs")
+
+
+def wait_for(condition, what, seconds=HANG_S):
+    end = time.monotonic() + seconds
+    while not condition():
+        check(time.monotonic() < end, f"never: {what}")
+        time.sleep(0.02)
+
+
+def token(market):
+    """A market's name in subjects."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in "-_") else
+                   "".join(f"={byte:02X}" for byte in c.encode())
+                   for c in market)
+
+
+class Broker:
+    """A NATS server that keeps its store, on whatever port."""
+
+    def __init__(self, folder, prefix=(), store=None):
+        self.folder = folder
+        self.prefix = prefix
+        self.port = None
+        self.process = None
+        self.config = os.path.join(folder, "nats.conf")
+        with open(self.config, "w", encoding="ascii") as file:
+            file.write("listen: 127.0.0.1:-1\njetstream {\n"
+                       f"store_dir: {store or folder}/store\n"
+                       "max_file_store: 20GB\n}\n")
+        self.start()
+
+    def start(self):
+        for old in glob.glob(f"{self.folder}/*.ports"):
+            os.unlink(old)
+        with open(f"{self.folder}/nats.log", "ab") as log:
+            self.process = subprocess.Popen(
+                [*self.prefix, "nats-server", "-c", self.config,
+                 "--ports_file_dir", self.folder],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        wait_for(self.find_port, "the broker's port")
+
+    def find_port(self):
+        check(self.process.poll() is None, "the broker has ended")
+        for name in glob.glob(f"{self.folder}/*.ports"):
+            with contextlib.suppress(ValueError), open(
+                    name, encoding="ascii") as file:
+                self.port = int(json.load(file)["nats"][0].split(":")[-1])
+                return True
+        return False
+
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def restart(self):
+        self.kill()
+        self.start()
+
+
+class Way:
+    """A port that leads to the broker, wherever that is: it can be cut, and
+    each byte can take longer."""
+    loop = asyncio.new_event_loop()  # of all, in a thread of its own
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+
+    def __init__(self, broker):
+        self.broker = broker
+        self.delay = 0.0
+        self.is_cut = False
+        self.writers = set()
+        self.server = self.call(asyncio.start_server(
+            self.serve, "127.0.0.1", 0))
+        self.port = self.server.sockets[0].getsockname()[1]
+
+    @staticmethod
+    def call(work):
+        return asyncio.run_coroutine_threadsafe(work, Way.loop).result(HANG_S)
+
+    async def serve(self, reader, writer):
+        pair = [writer]
+        try:
+            if not self.is_cut:
+                there = await asyncio.open_connection("127.0.0.1",
+                                                      self.broker.port)
+                pair.append(there[1])
+                self.writers.update(pair)
+                await asyncio.wait(
+                    [Way.loop.create_task(self.pump(reader, there[1])),
+                     Way.loop.create_task(self.pump(there[0], writer))],
+                    return_when=asyncio.FIRST_COMPLETED)
+        except OSError:
+            pass
+        for each in pair:
+            self.writers.discard(each)
+            each.close()
+
+    async def pump(self, reader, writer):
+        """Each byte takes as long as the others do at that time."""
+        under_way = asyncio.Queue(1000)
+        carry = Way.loop.create_task(self.carry(under_way, writer))
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65536):
+                await under_way.put((Way.loop.time() + self.delay, data))
+        await under_way.put((0, b""))
+        await carry
+
+    @staticmethod
+    async def carry(under_way, writer):
+        with contextlib.suppress(OSError):
+            while (each := await under_way.get())[1]:
+                await asyncio.sleep(each[0] - Way.loop.time())
+                writer.write(each[1])
+                await writer.drain()
+
+    async def close_all(self):
+        for writer in self.writers:
+            writer.close()
+
+    def cut(self):
+        self.is_cut = True
+        self.call(self.close_all())
+
+    def mend(self):
+        self.is_cut = False
+
+
+class Gateway:
+    """A gateway with a way of its own to the broker."""
+
+    def __init__(self, lab, name, **settings):
+        self.lab = lab
+        self.name = name
+        self.way = Way(lab.broker)
+        self.ini = os.path.join(lab.folder, name + ".ini")
+        self.log = os.path.join(lab.folder, name + ".log")
+        values = {"name": name, "lease_ms": LEASE_MS, "last_book_ms": 1000,
+                  **settings}
+        with open(self.ini, "w", encoding="ascii") as file:
+            file.write(
+                "[service]\nendpoints = sandbox/endpoints.json\n"
+                "client_id = sandbox-client\nsecret_file = secret\n"
+                "ca = sandbox/ca.pem\n"
+                f"[stream]\nmarkets = {' '.join(lab.markets)}\n"
+                f"levels = 400\n[broker]\n"
+                f"url = nats://127.0.0.1:{self.way.port}\n[gateway]\n")
+            file.writelines(f"{key} = {value}\n"
+                            for key, value in values.items())
+        self.process = None
+        self.begin = 0  # of what it says since it was started
+        self.start()
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.begin = log.tell()
+            self.process = subprocess.Popen(
+                [os.path.join(BUILD, "mini-stream-gateway"), self.ini],
+                env=environment_with(HOME=self.lab.folder),
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def said(self):
+        with open(self.log, encoding="utf-8") as file:
+            file.seek(self.begin)
+            return file.read()
+
+    def start_again(self):
+        """Until it has told of each market's executions from when on it has
+        them."""
+        waiting = set(self.lab.markets)
+        with self.lab.nats() as nats:
+            nats.subscribe("mst.execution.*")
+            self.start()
+            while waiting:
+                message = nats.next()
+                check(message, f"{self.name} tells no gap")
+                line = json.loads(message.data)
+                if line["type"] == "gap" and line["gateway"] == self.name:
+                    waiting.discard(line["market"])
+
+    def holds(self):
+        """Whether it had the lease when it last spoke of it."""
+        said = self.said()
+        return (self.process.poll() is None and
+                said.rfind("holds the lease\n") > said.rfind("no longer"))
+
+
+class Shown:
+    """A line of a consumer: a book."""
+
+    def __init__(self, line):
+        document = json.loads(line)
+        self.epoch, self.number = document["epoch"], document["number"]
+        self.live = document["live"]
+        self.time = milliseconds(document["time"]) if document["time"] else 0
+        self.texts = document["bids"], document["asks"]
+
+    def side(self, side):
+        return [(decimal.Decimal(price), decimal.Decimal(amount))
+                for price, amount in self.texts[side]]
+
+
+class Consumer:
+    """One that follows a market's book, and all it has printed."""
+
+    def __init__(self, lab, market, *command):
+        self.market = market
+        self.name = f"{os.path.basename(command[-1])} of {market}"
+        self.shown = []
+        self.compared = 0  # equal to the truth of the same time
+        self.next = 0  # line that is not compared yet
+        self.process = subprocess.Popen(
+            [*command, "--url", f"nats://127.0.0.1:{lab.way.port}",
+             "--depth", "1000", market],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            if line.endswith("\n"):  # and was not killed meanwhile
+                self.shown.append(Shown(line))
+
+    def is_live(self):
+        return bool(self.shown) and self.shown[-1].live
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        self.reader.join()
+        self.process.stdout.close()
