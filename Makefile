@@ -399,8 +399,8 @@ $(BUILD)/.libraries:
 	@test/packages.sh -n build tool sandbox && mkdir -p $(@D) && touch $@
 
 ifneq ($(filter all,$(or $(MAKECMDGOALS),all)),)
-$(foreach kind,obj tool,$(ALL_SRC:%.c=$(BUILD)/$(kind)/%.o)) $(NO_TLS): \
-	| $(BUILD)/.libraries
+$(foreach kind,obj tool,$(ALL_SRC:%.c=$(BUILD)/$(kind)/%.o)) $(NO_TLS) \
+	$(BUILD)/obj/examples/sandbox/page/files.o: | $(BUILD)/.libraries
 endif
 
 bench_objects = $(patsubst %,$(BUILD)/bench/obj/test/bench/%.o,$(1))

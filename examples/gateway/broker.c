@@ -54,16 +54,6 @@ void broker_count(struct broker *broker, uint64_t *count) {
     g_mutex_unlock(&broker->lock);
 }
 
-/* The library's callback: the connection is closed. */
-static void on_lost(natsConnection *connection, void *context) {
-    struct broker *broker = context;
-
-    (void)connection;
-    g_mutex_lock(&broker->lock);
-    broker->lost = true;
-    g_mutex_unlock(&broker->lock);
-}
-
 /* Until when this gateway has missed nothing, as it said when it last ran. */
 static bool broker_read_seen(struct broker *broker) {
     kvEntry *entry = NULL;
@@ -158,7 +148,7 @@ static bool broker_prepare(struct broker *broker) {
 static bool broker_connect(struct broker *broker) {
     char why[BROKER_WHY_LEN];
     natsOptions *options =
-        broker_options(&broker->config, on_lost, on_error, broker, why);
+        broker_options(&broker->config, on_error, broker, why);
     natsConnection *connection = NULL;
     natsStatus status = NATS_OK;
 
@@ -197,21 +187,17 @@ static void broker_disconnect(struct broker *broker) {
     broker->connection = NULL;
     broker->up = false;
     g_rw_lock_writer_unlock(&broker->use);
-    g_mutex_lock(&broker->lock);
-    broker->lost = false;
-    g_mutex_unlock(&broker->lock);
     orders_give_up(broker);
 }
 
 /* Looks at the connection, and makes it anew if it is time. */
 static void broker_check(struct broker *broker) {
-    bool lost;
+    bool lost = broker->up && natsConnection_IsClosed(broker->connection);
+    bool stuck = broker->up && !lost && orders_are_stuck(broker);
 
-    g_mutex_lock(&broker->lock);
-    lost = broker->lost;
-    g_mutex_unlock(&broker->lock);
-    if (broker->up && lost) {
-        broker_say(broker, "the connection is lost", NULL);
+    if (lost || stuck) {
+        broker_say(broker, lost ? "the connection is lost" : "does not answer",
+                   NULL);
         lease_drop(broker);
         broker_disconnect(broker);
         broker_tell_kind(broker, BROKER_IS_DOWN, 0);
@@ -262,7 +248,7 @@ static gpointer broker_keep(gpointer context) {
 struct broker *broker_begin(const struct broker_config *config) {
     struct broker *broker;
     char why[BROKER_WHY_LEN];
-    natsOptions *options = broker_options(config, NULL, NULL, NULL, why);
+    natsOptions *options = broker_options(config, NULL, NULL, why);
 
     if (!options) {
         fprintf(stderr, "gateway %s: broker: %s\n", config->gateway, why);

@@ -17,6 +17,7 @@ struct order {
     const char *subject;
     char *id, *text;
     size_t len;
+    int64_t sent_ms;
 };
 
 void order_free(struct order *order) {
@@ -91,6 +92,7 @@ static bool broker_publish(struct broker *broker, struct order *order) {
     if (status != NATS_OK) {
         return false;
     }
+    order->sent_ms = broker_now_ms();
     g_mutex_lock(&broker->lock);
     g_hash_table_insert(broker->under, message, order);
     g_mutex_unlock(&broker->lock);
@@ -170,6 +172,7 @@ void order_do(struct broker *broker, struct order *order) {
     }
     g_rw_lock_reader_unlock(&broker->use);
     if (!done) {
+        broker_count(broker, &broker->stats.failures);
         order_tell(broker, order, NULL);
     }
     if (order) {
@@ -230,6 +233,21 @@ void broker_order(struct broker *broker, const struct broker_order *order) {
     memcpy(copy->text + head_len, order->body, order->body_len);
     copy->text[copy->len] = '\0';
     g_queue_push_tail(&broker->held, copy);
+}
+
+bool orders_are_stuck(struct broker *broker) {
+    const int64_t now = broker_now_ms();
+    GHashTableIter at;
+    struct order *order;
+    bool stuck = false;
+
+    g_mutex_lock(&broker->lock);
+    g_hash_table_iter_init(&at, broker->under);
+    while (!stuck && g_hash_table_iter_next(&at, NULL, (gpointer *)&order)) {
+        stuck = now - order->sent_ms > BROKER_STUCK_MS;
+    }
+    g_mutex_unlock(&broker->lock);
+    return stuck;
 }
 
 void orders_give_up(struct broker *broker) {

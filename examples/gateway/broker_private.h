@@ -13,6 +13,8 @@
 
 /* How long the broker has for an answer. */
 #define BROKER_ANSWER_MS 3000
+/* What was not answered for so long never will be, on this connection. */
+#define BROKER_STUCK_MS 15000
 
 /* Two threads: the keeper has the connection and the lease, with calls that
  * wait for the broker; the sender, a loop, waits for nobody. */
@@ -44,7 +46,6 @@ struct broker {
     GHashTable *under; /* natsMsg *: its order, until the broker answers */
     struct broker_stats stats;
     uint64_t answers_s, answered; /* requests answered in this second */
-    bool lost;                    /* the connection, says the library */
     char *trouble; /* said last of what the broker has refused, or NULL */
     bool ending;   /* the keeper is to end */
     gint unmoved;  /* atomic: it has ended, and nothing need be moved */
@@ -79,6 +80,8 @@ struct order;
 /* Carries an order out, and frees it sooner or later. */
 void order_do(struct broker *broker, struct order *order);
 void order_free(struct order *order);
+/* Whether an order waits for its answer for too long. */
+bool orders_are_stuck(struct broker *broker);
 /* Reports that nobody knows what came of the orders that are under way. */
 void orders_give_up(struct broker *broker);
 

@@ -44,8 +44,8 @@ const char *broker_why(natsStatus status, char why[BROKER_WHY_LEN]) {
 }
 
 natsOptions *broker_options(const struct broker_config *config,
-                            natsConnectionHandler lost, natsErrHandler error,
-                            void *context, char why[BROKER_WHY_LEN]) {
+                            natsErrHandler error, void *context,
+                            char why[BROKER_WHY_LEN]) {
     natsOptions *options = NULL;
     char inbox[sizeof BROKER_INBOX + SUBJECT_PREFIX_MAX];
     gchar **servers = g_strsplit(config->url, ",", 0);
@@ -61,7 +61,6 @@ natsOptions *broker_options(const struct broker_config *config,
     TRY(natsOptions_SetPingInterval(options, 5000));
     TRY(natsOptions_SetMaxPingsOut(options, 2));
     TRY(natsOptions_SetAllowReconnect(options, false));
-    TRY(natsOptions_SetClosedCB(options, lost, context));
     TRY(natsOptions_SetErrorHandler(options, error, context));
     if (config->user) {
         TRY(natsOptions_SetUserInfo(options, config->user, config->password));
@@ -117,6 +116,9 @@ static bool setup_stream(jsCtx *js, const struct broker_config *config,
     wanted.Storage = js_FileStorage;
     wanted.Discard = js_DiscardOld;
     wanted.Duplicates = config->duplicates_s * NS_PER_S;
+    if (wanted.Duplicates > stream->age_ns) { /* as the broker wants it */
+        wanted.Duplicates = stream->age_ns;
+    }
     wanted.AllowDirect = true;
     status = js_GetStreamInfo(&info, js, name, NULL, &error);
     if (status == NATS_NOT_FOUND) {
@@ -133,6 +135,9 @@ static bool setup_stream(jsCtx *js, const struct broker_config *config,
                  "%u s",
                  name, (int)(info->Config->Duplicates / NS_PER_S),
                  config->duplicates_s);
+        good = false;
+    } else if (!info->Config->AllowDirect) {
+        snprintf(why, BROKER_WHY_LEN, "%s does not allow direct access", name);
         good = false;
     }
     jsStreamInfo_Destroy(info);
@@ -167,23 +172,33 @@ static bool setup_bucket(jsCtx *js, const struct broker_config *config,
     return status == NATS_OK;
 }
 
-/* When the bucket of the lease was made. */
+/* When the bucket of the lease was made; and its entries have to expire when
+ * the configuration says. */
 static bool setup_epoch(jsCtx *js, const struct broker_config *config,
                         uint64_t *epoch_base, char why[BROKER_WHY_LEN]) {
     char name[SUBJECT_LEN];
     jsStreamInfo *info = NULL;
     natsStatus status;
+    bool good = false;
 
     snprintf(name, sizeof name, "KV_%s_lease", config->prefix);
     status = js_GetStreamInfo(&info, js, name, NULL, NULL);
-    if (status == NATS_OK) {
-        *epoch_base = (uint64_t)(info->Created / NS_PER_MS);
-    } else {
+
+    if (status != NATS_OK) {
         snprintf(why, BROKER_WHY_LEN, "%s: %s", name,
                  natsStatus_GetText(status));
+    } else if (info->Config->MaxAge != (int64_t)config->lease_ms * NS_PER_MS) {
+        snprintf(why, BROKER_WHY_LEN,
+                 "a lease lasts %d ms there, the configuration says %u ms: "
+                 "all gateways have the same, or delete the bucket %s_lease",
+                 (int)(info->Config->MaxAge / NS_PER_MS), config->lease_ms,
+                 config->prefix);
+    } else {
+        *epoch_base = (uint64_t)(info->Created / NS_PER_MS);
+        good = true;
     }
     jsStreamInfo_Destroy(info);
-    return status == NATS_OK;
+    return good;
 }
 
 bool broker_setup(jsCtx *js, const struct broker_config *config,

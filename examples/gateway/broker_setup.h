@@ -30,8 +30,8 @@ const char *broker_why(natsStatus status, char why[BROKER_WHY_LEN]);
  * itself: what it holds back would go out later, when it is repeated without a
  * mark. */
 natsOptions *broker_options(const struct broker_config *config,
-                            natsConnectionHandler lost, natsErrHandler error,
-                            void *context, char why[BROKER_WHY_LEN]);
+                            natsErrHandler error, void *context,
+                            char why[BROKER_WHY_LEN]);
 
 /* Makes the streams and buckets that are not there. Those that are stay as they
  * are, but where that cannot do, which fails. epoch_base: when the bucket of

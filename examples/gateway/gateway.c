@@ -19,6 +19,9 @@
 /* The longest sleep. */
 #define WAIT_MS 100
 
+/* So many events at a time before what they lead to goes out. */
+#define EVENTS_MAX 256
+
 struct gateway {
     struct config config;
     struct run run;
@@ -52,6 +55,7 @@ static void gateway_wait(struct gateway *gateway) {
 static void gateway_run(struct gateway *gateway) {
     struct run *run = &gateway->run;
     struct mst_event event;
+    unsigned events = 0;
     uint64_t now_ns;
     int rc;
 
@@ -63,8 +67,11 @@ static void gateway_run(struct gateway *gateway) {
             out_event(&gateway->out, &event, run->market);
         }
         publish_go_on(&gateway->publish, now_ns);
-        if (rc == 0) {
+        if (rc == 0 || ++events == EVENTS_MAX) {
             publish_flush(&gateway->publish);
+            events = 0;
+        }
+        if (rc == 0) {
             gateway_wait(gateway);
         }
     } while (rc >= 0);

@@ -416,13 +416,17 @@ static void lane_report(struct lanes *lanes, struct lane *lane,
 }
 
 void lanes_report(struct lanes *lanes, const struct broker_report *report) {
-    struct lane *lane = &lanes->all[report->number];
+    struct lane *lane;
 
     switch (report->kind) {
     case BROKER_HOLDS: lanes_epoch(lanes, report->epoch); break;
     case BROKER_HOLDS_NOT:
     case BROKER_IS_DOWN: lanes->epoch = 0; break;
     default:
+        if (report->number >= lanes->count) {
+            break; /* of an inbox, into which others may be able to write */
+        }
+        lane = &lanes->all[report->number];
         if (report->tag == lane->tag &&
             (lane->phase == LANE_ASKED || lane->phase == LANE_SENT)) {
             lane_report(lanes, lane, report);

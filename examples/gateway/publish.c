@@ -20,6 +20,10 @@
 
 #define OWN_ID_LEN (SUBJECT_PREFIX_MAX + 48)
 
+/* What was executed so long ago has come: the service is up to a second late,
+ * and its clock may be another one. */
+#define SLACK_NS INT64_C(2000000000)
+
 /* How long the end waits for the broker. */
 #define END_MS 5000
 
@@ -107,6 +111,16 @@ static void publish_lost(struct publish *publish,
     market->lost = 0;
 }
 
+/* When another gateway may have had an execution: at its time, if it was read
+ * here much later. */
+static uint64_t publish_since(const struct publish *publish,
+                              const struct mst_event *event) {
+    int64_t ns = event->as.execution.time_ns - publish->out->wall_ns;
+
+    return ns > 0 && (uint64_t)ns < event->received_ns ? (uint64_t)ns
+                                                       : event->received_ns;
+}
+
 static void publish_execution(struct publish *publish,
                               const struct mst_event *event,
                               const struct board_market *board_market) {
@@ -120,8 +134,9 @@ static void publish_execution(struct publish *publish,
     publish_lost(publish, board_market);
     out_json.data(publish_json(publish), event, board_market);
     line = out_json_line(&publish->json, &len);
-    if (publish_line(publish, market->subject, id, event->received_ns,
-                     event->as.execution.repeat, line, len)) {
+    if (publish_line(publish, market->subject, id,
+                     publish_since(publish, event), event->as.execution.repeat,
+                     line, len)) {
         return;
     }
     if (market->lost == 0) {
@@ -309,7 +324,7 @@ static void publish_asked(struct publish *publish,
     const struct board_market *market =
         g_hash_table_lookup(publish->tokens, report->market);
 
-    if (market) {
+    if (market && publish->lanes.epoch != 0) {
         publish->answers++;
         lane_answer(&publish->lanes,
                     lanes_find(&publish->lanes, market, MST_MARKET_DATA),
@@ -360,7 +375,7 @@ static void publish_say_seen(struct publish *publish) {
 
         seen_ns = market_ns < seen_ns ? market_ns : seen_ns;
     }
-    snprintf(text, sizeof text, "%" PRId64, seen_ns);
+    snprintf(text, sizeof text, "%" PRId64, seen_ns - SLACK_NS);
     broker_order(publish->broker,
                  &(struct broker_order){.kind = BROKER_SEEN,
                                         .body = text,

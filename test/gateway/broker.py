@@ -175,5 +175,14 @@ def test_snapshot_requests():
             check(4 * 7 <= count <= 6 * 7, answers)
 
 
+def test_other_lease():
+    """Gateways that mean different times by a lease do not share it."""
+    with Lab() as lab:
+        wait_for(lab.gateway("a").holds, "the lease")
+        other = lab.gateway("b", lease_ms=60000)
+        wait_for(lambda: "a lease lasts 1500 ms there, the configuration says "
+                 "60000 ms" in other.said(), "the reason")
+
+
 if __name__ == "__main__":
     sys.exit(run_all(tests_of(globals()), 4))
