@@ -50,6 +50,7 @@ void on_answer(jsCtx *js, natsMsg *message, jsPubAck *ack, jsPubAckErr *error,
 
     (void)js;
     g_mutex_lock(&broker->lock);
+    broker->answer_ms = broker_now_ms();
     order = g_hash_table_lookup(broker->under, message);
     g_hash_table_remove(broker->under, message);
     if (!ack) {
@@ -239,15 +240,17 @@ bool orders_are_stuck(struct broker *broker) {
     const int64_t now = broker_now_ms();
     GHashTableIter at;
     struct order *order;
-    bool stuck = false;
+    unsigned stuck = 0;
+    bool silent;
 
     g_mutex_lock(&broker->lock);
+    silent = now - broker->answer_ms > BROKER_STUCK_MS;
     g_hash_table_iter_init(&at, broker->under);
-    while (!stuck && g_hash_table_iter_next(&at, NULL, (gpointer *)&order)) {
-        stuck = now - order->sent_ms > BROKER_STUCK_MS;
+    while (g_hash_table_iter_next(&at, NULL, (gpointer *)&order)) {
+        stuck += now - order->sent_ms > BROKER_STUCK_MS;
     }
     g_mutex_unlock(&broker->lock);
-    return stuck;
+    return (silent && stuck > 0) || stuck > BROKER_STUCK_MAX;
 }
 
 void orders_give_up(struct broker *broker) {
