@@ -391,8 +391,8 @@ int main(int argc, char **argv) {
     if (status == NATS_OK) {
         run(&c);
     } else {
-        fprintf(stderr, "gateway-consumer: %s: %s\n", c.url,
-                natsStatus_GetText(status));
+        /* Not the URL, which may have a password in it. */
+        fprintf(stderr, "gateway-consumer: %s\n", natsStatus_GetText(status));
     }
     natsSubscription_Destroy(c.messages);
     jsCtx_Destroy(c.js);

@@ -11,13 +11,14 @@ import contextlib
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
 import types
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import BUILD, check, run_all, tests_of
+from e2e import BUILD, HANG_S, check, run_all, tests_of
 from gateway_parts import NODE, Broker, Consumer, Way, wait_for
 from nats import Nats
 
@@ -165,6 +166,16 @@ def test_nothing_to_begin_with():
                    sample(5, 2, [["2", "1"], ["1", "1"]], [], after=2))
         show(nats, consumers, update(5, 4, [["4", "1"]]), True,
              ["4x1", "3x1", "2x1", "1x1"], [])
+
+
+def test_no_broker():
+    """They end and say so, without the password of the URL."""
+    for command in ((os.path.join(BUILD, "gateway-consumer"),), ("node", NODE)):
+        done = subprocess.run(
+            [*command, "--url", "nats://user:a-password@127.0.0.1:1", "X"],
+            capture_output=True, text=True, timeout=HANG_S, check=False)
+        check(done.returncode != 0 and done.stderr, f"{command}: {done}")
+        check("a-password" not in done.stdout + done.stderr, command)
 
 
 if __name__ == "__main__":
