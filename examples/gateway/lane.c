@@ -166,6 +166,7 @@ static bool lane_make_book(struct lanes *lanes, struct lane *lane) {
     struct mst_event event = lane_event(lanes, lane, MST_EVENT_PART);
     bool live = mst_book_state(market->book) == MST_BOOK_LIVE;
 
+    lane->whole |= lane->book != market->book; /* another link leads */
     if (live && lane->whole) {
         out_json.sample(lanes_json(lanes, SIZE_MAX), market);
         lane->whole = lane->state = false;
@@ -335,7 +336,8 @@ static const char *lane_snapshot(struct lanes *lanes, const struct lane *lane,
 static bool lane_has_snapshot(const struct lanes *lanes,
                               const struct lane *lane) {
     return lanes->epoch != 0 && lane->messages > 0 && !lane->whole &&
-           !lane->midway && lane->phase >= LANE_READY &&
+           lane->book == lane->market->book && !lane->midway &&
+           lane->phase >= LANE_READY &&
            mst_book_state(lane->market->book) == MST_BOOK_LIVE;
 }
 
