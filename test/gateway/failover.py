@@ -183,6 +183,26 @@ def test_service_killed():
         lab.check_books()
 
 
+def test_hot_standby():
+    """A gateway with two connections, one of which is lost: nothing is missing,
+    and no gap is told."""
+    with Lab() as lab:
+        lab.gateway("a", stream="hot-standby = yes\n")
+        lab.consume()
+        lab.wait_equal()
+        wait_for(lambda: lab.gateways["a"].said().count("open - ") == 2,
+                 "two connections")
+        time.sleep(1)
+        since = time.time()
+        for count in (2, 3):
+            lab.sandbox.set(reset={"at": "stream", "count": 1})
+            wait_for(lambda n=count: lab.gateways["a"].said().count(
+                "open - ") > n, "another connection")
+            lab.wait_equal()
+        lab.check_executions(since)
+        lab.check_books()
+
+
 def test_lease_before_books():
     """A gateway that publishes before its service is there says nothing more
     often than there is something to say."""

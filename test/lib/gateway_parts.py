@@ -154,7 +154,7 @@ class Way:
 class Gateway:
     """A gateway with a way of its own to the broker."""
 
-    def __init__(self, lab, name, **settings):
+    def __init__(self, lab, name, stream="", **settings):
         self.lab = lab
         self.name = name
         self.way = Way(lab.broker)
@@ -168,7 +168,7 @@ class Gateway:
                 "client_id = sandbox-client\nsecret_file = secret\n"
                 "ca = sandbox/ca.pem\n"
                 f"[stream]\nmarkets = {' '.join(lab.markets)}\n"
-                f"levels = 400\n[broker]\n"
+                f"levels = 400\n{stream}[broker]\n"
                 f"url = nats://127.0.0.1:{self.way.port}\n[gateway]\n")
             file.writelines(f"{key} = {value}\n"
                             for key, value in values.items())
