@@ -192,12 +192,8 @@ static void broker_disconnect(struct broker *broker) {
 
 /* Looks at the connection, and makes it anew if it is time. */
 static void broker_check(struct broker *broker) {
-    bool lost = broker->up && natsConnection_IsClosed(broker->connection);
-    bool stuck = broker->up && !lost && orders_are_stuck(broker);
-
-    if (lost || stuck) {
-        broker_say(broker, lost ? "the connection is lost" : "does not answer",
-                   NULL);
+    if (broker->up && natsConnection_IsClosed(broker->connection)) {
+        broker_say(broker, "the connection is lost", NULL);
         lease_drop(broker);
         broker_disconnect(broker);
         broker_tell_kind(broker, BROKER_IS_DOWN, 0);

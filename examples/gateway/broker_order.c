@@ -17,7 +17,6 @@ struct order {
     const char *subject;
     char *id, *text;
     size_t len;
-    int64_t sent_ms;
 };
 
 void order_free(struct order *order) {
@@ -50,7 +49,6 @@ void on_answer(jsCtx *js, natsMsg *message, jsPubAck *ack, jsPubAckErr *error,
 
     (void)js;
     g_mutex_lock(&broker->lock);
-    broker->answer_ms = broker_now_ms();
     order = g_hash_table_lookup(broker->under, message);
     g_hash_table_remove(broker->under, message);
     if (!ack) {
@@ -75,6 +73,7 @@ static bool broker_publish(struct broker *broker, struct order *order) {
 
     jsPubOptions_Init(&options);
     options.MsgId = order->id;
+    options.MaxWait = BROKER_LATE_MS; /* without it, for ever */
     if (order->kind == BROKER_STORE) {
         options.ExpectLastSubjectSeq = order->after;
         options.ExpectNoMessage = order->after == 0;
@@ -93,7 +92,6 @@ static bool broker_publish(struct broker *broker, struct order *order) {
     if (status != NATS_OK) {
         return false;
     }
-    order->sent_ms = broker_now_ms();
     g_mutex_lock(&broker->lock);
     g_hash_table_insert(broker->under, message, order);
     g_mutex_unlock(&broker->lock);
@@ -234,23 +232,6 @@ void broker_order(struct broker *broker, const struct broker_order *order) {
     memcpy(copy->text + head_len, order->body, order->body_len);
     copy->text[copy->len] = '\0';
     g_queue_push_tail(&broker->held, copy);
-}
-
-bool orders_are_stuck(struct broker *broker) {
-    const int64_t now = broker_now_ms();
-    GHashTableIter at;
-    struct order *order;
-    unsigned stuck = 0;
-    bool silent;
-
-    g_mutex_lock(&broker->lock);
-    silent = now - broker->answer_ms > BROKER_STUCK_MS;
-    g_hash_table_iter_init(&at, broker->under);
-    while (g_hash_table_iter_next(&at, NULL, (gpointer *)&order)) {
-        stuck += now - order->sent_ms > BROKER_STUCK_MS;
-    }
-    g_mutex_unlock(&broker->lock);
-    return (silent && stuck > 0) || stuck > BROKER_STUCK_MAX;
 }
 
 void orders_give_up(struct broker *broker) {

@@ -13,11 +13,9 @@
 
 /* How long the broker has for an answer. */
 #define BROKER_ANSWER_MS 3000
-/* What was not answered for so long never will be, on this connection. It is
- * closed where nothing else was answered either, or where so many wait: a
- * single stream may be without a leader for a while. */
-#define BROKER_STUCK_MS 15000
-#define BROKER_STUCK_MAX 10000
+
+/* And for one to a message: less than whoever ordered it waits. */
+#define BROKER_LATE_MS 4000
 
 /* Two threads: the keeper has the connection and the lease, with calls that
  * wait for the broker; the sender, a loop, waits for nobody. */
@@ -47,7 +45,6 @@ struct broker {
     int fd;            /* an eventfd, readable while there are reports */
     GMutex lock;       /* of what follows */
     GHashTable *under; /* natsMsg *: its order, until the broker answers */
-    int64_t answer_ms; /* of the last answer to any */
     struct broker_stats stats;
     uint64_t answers_s, answered; /* requests answered in this second */
     char *trouble; /* said last of what the broker has refused, or NULL */
@@ -84,8 +81,6 @@ struct order;
 /* Carries an order out, and frees it sooner or later. */
 void order_do(struct broker *broker, struct order *order);
 void order_free(struct order *order);
-/* Whether orders wait for their answers for too long. */
-bool orders_are_stuck(struct broker *broker);
 /* Reports that nobody knows what came of the orders that are under way. */
 void orders_give_up(struct broker *broker);
 

@@ -8,13 +8,17 @@ BUILD: where the programs are (default: build).
 Ends with "N passed, N failed"; fails unless all passed.
 SPDX-License-Identifier: 0BSD
 """
+import contextlib
 import os
+import re
+import signal
 import statistics
 import sys
 import time
+import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
-from e2e import check, run_all, tests_of
+from e2e import HANG_S, check, free_port, run_all, tests_of
 from gateway import Lab
 from gateway_parts import wait_for
 
@@ -129,19 +133,78 @@ def test_queue_overflows():
 
 
 def test_repeats():
-    """One gateway is away for longer than the broker remembers identifiers:
-    what the other one has stored meanwhile is stored again, with a mark."""
+    """One gateway is away for longer than the broker remembers identifiers, and
+    one stands still: what the other one has stored meanwhile is stored again,
+    with a mark."""
     with Lab() as lab:
-        since = begin(lab, "a", "b", duplicates_s=60)
+        since = begin(lab, "a", "b", "c", duplicates_s=60)
         way = lab.gateways["a"].way
         way.cut()
+        lab.gateways["c"].signal(signal.SIGSTOP)
         time.sleep(66)
         way.mend()
+        lab.gateways["c"].signal(signal.SIGCONT)
         lab.wait_equal()
         published = lab.check_executions(since)
         for market, each in published.items():
             check(each.repeats > 20, f"{market}: {each.repeats} repeats")
         check_sessions(lab)
+
+
+def test_what_is_there_already():
+    """A stream that others have made, and that will not do."""
+    with Lab() as lab:
+        settings = {"storage": "file", "retention": "limits",
+                    "discard": "old", "duplicate_window": 120 * 10 ** 9}
+        with lab.nats() as nats:
+            nats.api("STREAM.CREATE.mst_book", name="mst_book",
+                     subjects=["mst.book.*"], **settings)
+            gateway = lab.gateway("a")
+            wait_for(lambda: "mst_book does not allow direct access" in
+                     gateway.said(), "a word about allow_direct")
+            nats.api("STREAM.DELETE.mst_book")
+            wait_for(gateway.holds, "the lease")
+
+
+def test_long_window():
+    """Identifiers are known for longer than books are kept."""
+    with Lab() as lab:
+        begin(lab, "a", duplicates_s=3600)
+
+
+def test_unanswered():
+    """A message that the broker never answers is given up."""
+    with Lab() as lab:
+        with lab.nats() as nats:
+            nats.api("STREAM.CREATE.mst_note", name="mst_note", no_ack=True,
+                     subjects=["mst.note.*"], storage="file",
+                     retention="limits", discard="old", allow_direct=True,
+                     duplicate_window=120 * 10 ** 9)
+        port = free_port()
+        lab.gateway("a", answers=f"100\n[stream]\nmetrics = {port}")
+        url = f"http://127.0.0.1:{port}/metrics"
+
+        def failures():
+            with contextlib.suppress(OSError), urllib.request.urlopen(
+                    url, timeout=HANG_S) as reply:
+                return re.search(r"failures_total [1-9]", reply.read().decode())
+
+        wait_for(failures, "a failure that is counted")
+
+
+def test_strange_answers():
+    """What comes to an inbox of the gateway's, and is no answer."""
+    with Lab() as lab:
+        gateway = lab.gateway("a")
+        with lab.nats() as nats:
+            nats.subscribe("$JS.API.DIRECT.GET.mst_book.>")
+            asked = nats.next()
+            inbox = asked.reply.rsplit(".", 2)[0]
+            for number in ("99999999999", "18446744073709551615", "-1", "x"):
+                nats.publish(f"{inbox}.{number}.1", b"x")
+        lab.consume()
+        lab.wait_equal()
+        check(gateway.process.poll() is None, "the gateway has ended")
 
 
 def test_snapshot_requests():
