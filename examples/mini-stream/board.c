@@ -14,6 +14,9 @@
 #define SILENT_MS 3000
 #define QUIET_MS 10000
 
+/* A leader that is replaced after such a silence had lost something. */
+#define SILENT_LEADER_NS 1000000000u
+
 /* The market of this name, or NULL. */
 static struct board_market *board_find(struct board *board, const char *name) {
     ENTRY entry = {.key = (char *)name}, *found;
@@ -183,8 +186,17 @@ static void board_closed(struct board *board, size_t number,
 }
 
 /* Another link leads: so do its books. */
-static void board_leader(struct board *board, size_t number, int link) {
-    board->objects[number].leads = link;
+static void board_leader(struct board *board, size_t number, int link,
+                         uint64_t now_ns) {
+    struct board_object *object = &board->objects[number];
+
+    /* The one that led was silent: what came by the other one was not shown.
+     * Executions are, of both. */
+    if (object->led_ns > 0 && now_ns > object->led_ns + SILENT_LEADER_NS) {
+        board_lost(board, number, MST_EXECUTION_DATA, object->led_ns);
+    }
+    object->leads = link;
+    object->led_ns = now_ns;
     for (size_t i = 0; i < board->market_count; ++i) {
         struct board_market *market = &board->markets[i];
         struct mst_book *book =
@@ -232,6 +244,13 @@ static void board_entry(struct board *board, struct board_market *market,
     }
 }
 
+/* Whether an event is something that the service has streamed. */
+static bool board_is_data(const struct mst_event *event) {
+    return event->type == MST_EVENT_PART || event->type == MST_EVENT_TOP ||
+           event->type == MST_EVENT_EXECUTION ||
+           event->type == MST_EVENT_HEARTBEAT;
+}
+
 struct board_market *board_take(struct board *board,
                                 const struct mst_event *event,
                                 uint64_t now_ns) {
@@ -243,13 +262,18 @@ struct board_market *board_take(struct board *board,
     if (event->type != MST_EVENT_CLOSED) {
         board->objects[number].heard_ms = now_ms;
     }
+    if (event->link == board->objects[number].leads && board_is_data(event)) {
+        board->objects[number].led_ns = event->received_ns;
+    }
     switch (event->type) {
     case MST_EVENT_OPEN:
         board_open(board, &board->objects[number], event, now_ms);
         break;
     case MST_EVENT_CLOSED: board_closed(board, number, event, now_ns); break;
     case MST_EVENT_ERROR: board_failure(board, event, now_ms); break;
-    case MST_EVENT_LEADER: board_leader(board, number, event->link); break;
+    case MST_EVENT_LEADER:
+        board_leader(board, number, event->link, now_ns);
+        break;
     case MST_EVENT_PART: board_part(board, market, event); break;
     case MST_EVENT_TOP: board_top(board, market, &event->as.top); break;
     case MST_EVENT_EXECUTION:

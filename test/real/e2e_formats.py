@@ -352,7 +352,8 @@ def test_pair_whose_leader_is_silent():
     follow_books(things)
     gaps = {each["channel"]: each["ms"] for each in things
             if each["type"] == "gap"}
-    check(all(gaps.get(channel, 0) >= 2000 for channel in (
+    # It may lead no longer before it is closed: the other one is ahead.
+    check(all(gaps.get(channel, 0) >= 1000 for channel in (
         "market_data", "market_data.top_of_book")), gaps)
     check("execution_data" not in gaps, gaps)
 

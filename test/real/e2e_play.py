@@ -224,7 +224,9 @@ async def test_a_pair_is_one_stream():
                           for each in (live, client))
             first = sent.index(came[0])
             missing = sent[first:first + len(came)] != came
-            check(len(came) > 5 and not missing, f"executions of {market}")
+            check(len(came) > 5 and not missing, f"executions of {market}: "
+                  f"{len(came)} of {len(sent)}, from {first}, "
+                  f"{[each for each in sent[first:] if each not in came][:3]}")
             last = max(live.books[market].history.keys() &
                        client.books[market].history.keys())
             check(live.books[market].history[last] ==
