@@ -54,9 +54,9 @@ struct board_market {
 
 /* An object of the library. */
 struct board_object {
-    unsigned open; /* of its links */
-    bool was_open; /* ever */
-    int leads;     /* the link whose data are shown */
+    unsigned open;   /* of its links */
+    bool was_open;   /* ever */
+    int leads;       /* the link whose data are shown */
     uint64_t led_ns; /* monotonic: when it last brought something */
     /* Monotonic ms: its last message, its last heartbeat, and how long after
      * the one before that came; 0: none yet. */
