@@ -1,5 +1,5 @@
 /*
- * The broker: NATS JetStream, spoken to by a thread of its own.
+ * The broker: NATS JetStream, spoken to by threads of its own.
  *
  * SPDX-License-Identifier: 0BSD
  */

@@ -1,11 +1,11 @@
 /*
- * The broker: NATS JetStream, spoken to by a thread of its own, so that the
+ * The broker: NATS JetStream, spoken to by threads of its own, so that the
  * session with the service never waits for it. Orders go there, reports come
  * back; neither waits for the other.
  *
  * One gateway of those with the same prefix holds the lease: a key of a bucket
- * whose entries expire. Its revision is the holder's epoch, higher than that of
- * any holder before.
+ * whose entries expire. Its revision, counted on from when the bucket was made,
+ * is the holder's epoch, higher than that of any holder before.
  *
  * SPDX-License-Identifier: 0BSD
  */
@@ -39,8 +39,8 @@ enum broker_stream {
     BROKER_STREAMS
 };
 
-/* What is asked of the broker. Each but BROKER_ANSWER and BROKER_PUT is
- * reported. */
+/* What is asked of the broker. What came of BROKER_STORE and BROKER_KEEP is
+ * always reported, of BROKER_LAST unless its answer is lost. */
 enum broker_order_kind {
     BROKER_NOTHING,
     BROKER_STORE,  /* a lane's message, if the last one there is `after` */

@@ -15,9 +15,6 @@
 /* After one that was not stored, the next attempt. */
 #define RETRY_NS 500000000u
 
-/* The broker has so long to answer. */
-#define ANSWER_NS UINT64_C(5000000000)
-
 /* So much sooner than the broker forgets an identifier it may have forgotten:
  * the clocks of several machines, and what is on its way. */
 #define MARGIN_S 30
@@ -26,7 +23,7 @@ struct keep_message {
     const char *subject;
     char *id, *line; /* line without its first brace and its line feed */
     size_t len;
-    uint64_t received_ns, sent_ns;
+    uint64_t received_ns;
     bool repeat;
     enum { KEEP_WAITS, KEEP_SENT, KEEP_STORED } state;
 };
@@ -87,7 +84,6 @@ static void keep_order(struct keep *keep, uint64_t number, uint64_t now_ns) {
                                         .body = message->line,
                                         .body_len = message->len});
     message->state = KEEP_SENT;
-    message->sent_ns = now_ns;
     keep->under_way++;
 }
 
@@ -147,15 +143,6 @@ void keep_report(struct keep *keep, const struct broker_report *report,
         }
         break;
     default: break;
-    }
-}
-
-void keep_tick(struct keep *keep, uint64_t now_ns) {
-    for (uint64_t i = keep->first; keep->under_way > 0 && i < keep->next; ++i) {
-        if (keep_at(keep, i)->state == KEEP_SENT &&
-            now_ns - keep_at(keep, i)->sent_ns > ANSWER_NS) {
-            keep_again(keep, i, now_ns);
-        }
     }
 }
 

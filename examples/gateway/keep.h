@@ -49,9 +49,6 @@ void keep_send(struct keep *keep, uint64_t now_ns);
 void keep_report(struct keep *keep, const struct broker_report *report,
                  uint64_t now_ns);
 
-/* Now and then: what was not answered is sent again. */
-void keep_tick(struct keep *keep, uint64_t now_ns);
-
 /* When the oldest message that is not stored yet was received; UINT64_MAX: all
  * are stored. */
 uint64_t keep_oldest_ns(const struct keep *keep);

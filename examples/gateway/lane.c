@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "subject.h"
@@ -21,7 +22,7 @@
  * a longer silence consumers know that nobody publishes. */
 #define BEAT_NS UINT64_C(5000000000)
 
-/* The broker has so long to answer. */
+/* The broker has so long to say which message is the last. */
 #define ANSWER_NS UINT64_C(5000000000)
 
 /* What a message says before the line. */
@@ -40,6 +41,9 @@ void lanes_begin(struct lanes *lanes, struct broker *broker,
         .broker = broker, .out = out, .put_every_ns = put_every_ns};
     lanes->json = *out;
     lanes->json.file = NULL;
+    if (!out_json.open(&lanes->json)) {
+        abort(); /* out of memory */
+    }
     lanes->all = g_new0(struct lane, 2 * board->market_count + 1);
     for (int c = MST_MARKET_DATA; c <= MST_TOP_OF_BOOK; ++c) {
         for (size_t i = 0; i < board->market_count; ++i) {
@@ -66,6 +70,7 @@ void lanes_end(struct lanes *lanes) {
         g_free(lanes->all[i].changes);
     }
     g_free(lanes->all);
+    out_json.free(&lanes->json);
 }
 
 struct lane *lanes_find(struct lanes *lanes, const struct board_market *market,
@@ -74,7 +79,7 @@ struct lane *lanes_find(struct lanes *lanes, const struct board_market *market,
                        (size_t)channel];
 }
 
-static struct out *lanes_json(struct lanes *lanes, size_t depth) {
+struct out *lanes_json(struct lanes *lanes, size_t depth) {
     lanes->json.sequence = lanes->out->sequence;
     lanes->json.now_ns = lanes->out->now_ns;
     lanes->json.depth = depth;
@@ -446,8 +451,7 @@ void lanes_tick(struct lanes *lanes, uint64_t now_ns) {
         struct lane *lane = &lanes->all[lanes->turn];
 
         lanes->turn = (lanes->turn + 1) % lanes->count;
-        if ((lane->phase == LANE_ASKED || lane->phase == LANE_SENT) &&
-            now_ns > lane->asked_ns + ANSWER_NS) {
+        if (lane->phase == LANE_ASKED && now_ns > lane->asked_ns + ANSWER_NS) {
             lane_fail(lanes, lane);
         }
         if (lane->phase == LANE_READY && now_ns > lane->asked_ns + BEAT_NS) {

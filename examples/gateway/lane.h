@@ -77,6 +77,9 @@ void lanes_begin(struct lanes *lanes, struct broker *broker,
                  uint64_t put_every_ns);
 void lanes_end(struct lanes *lanes);
 
+/* What makes lines, at the moment of the output. depth: levels of a side. */
+struct out *lanes_json(struct lanes *lanes, size_t depth);
+
 /* The lane of a market's channel, or NULL. */
 struct lane *lanes_find(struct lanes *lanes, const struct board_market *market,
                         enum mst_channel channel);

@@ -31,11 +31,8 @@ static struct publish *publish_of(const struct out *out) {
     return out->state;
 }
 
-/* What makes lines, at the moment of the output. */
 static struct out *publish_json(struct publish *publish) {
-    publish->json.sequence = publish->out->sequence;
-    publish->json.now_ns = publish->out->now_ns;
-    return &publish->json;
+    return lanes_json(&publish->lanes, 0);
 }
 
 /* Keeps a line for a subject, if there is room. */
@@ -61,7 +58,7 @@ static bool publish_own(struct publish *publish, const char *subject,
                         uint64_t received_ns) {
     char id[OWN_ID_LEN];
     size_t len;
-    const char *line = out_json_line(&publish->json, &len);
+    const char *line = out_json_line(&publish->lanes.json, &len);
 
     publish_own_id(publish, id);
     return publish_line(publish, subject, id, received_ns, false, line, len);
@@ -75,6 +72,21 @@ static void publish_note(struct publish *publish) {
 static struct publish_market *
 publish_market(struct publish *publish, const struct board_market *market) {
     return &publish->markets[market - publish->out->board->markets];
+}
+
+/* Counts what found no room: something of these times. */
+static void publish_miss(struct publish_market *market, int64_t from_ns,
+                         int64_t to_ns, uint64_t received_ns) {
+    if (market->lost == 0) {
+        market->lost_received_ns = received_ns;
+    }
+    if (market->lost == 0 || from_ns < market->lost_from_ns) {
+        market->lost_from_ns = from_ns;
+    }
+    if (market->lost == 0 || to_ns > market->lost_to_ns) {
+        market->lost_to_ns = to_ns;
+    }
+    market->lost++;
 }
 
 /* Tells which executions found no room. */
@@ -133,23 +145,13 @@ static void publish_execution(struct publish *publish,
     execution_id(&publish->executions, event, id);
     publish_lost(publish, board_market);
     out_json.data(publish_json(publish), event, board_market);
-    line = out_json_line(&publish->json, &len);
+    line = out_json_line(&publish->lanes.json, &len);
     if (publish_line(publish, market->subject, id,
                      publish_since(publish, event), event->as.execution.repeat,
                      line, len)) {
         return;
     }
-    if (market->lost == 0) {
-        market->lost_from_ns = market->lost_to_ns = time_ns;
-        market->lost_received_ns = event->received_ns;
-    }
-    if (time_ns < market->lost_from_ns) {
-        market->lost_from_ns = time_ns;
-    }
-    if (time_ns > market->lost_to_ns) {
-        market->lost_to_ns = time_ns;
-    }
-    market->lost++;
+    publish_miss(market, time_ns, time_ns, event->received_ns);
     publish->lost++;
 }
 
@@ -221,12 +223,8 @@ static void publish_gap(struct out *out,
     }
     out_json.gap(publish_json(publish), board_market, channel, ms);
     if (!publish_own(publish, market->subject, out->now_ns)) {
-        if (market->lost == 0) {
-            market->lost_from_ns = since_ns;
-            market->lost_received_ns = out->now_ns;
-        }
-        market->lost_to_ns = out_wall(out, out->now_ns);
-        market->lost++; /* of whatever came in that time */
+        publish_miss(market, since_ns, out_wall(out, out->now_ns),
+                     out->now_ns); /* whatever came in that time */
     }
 }
 
@@ -268,16 +266,9 @@ int publish_begin(struct publish *publish, const struct publish_config *config,
 
     publish->config = config;
     publish->out = out;
-    publish->json = *out;
-    publish->json.file = NULL;
     publish->start_us = g_get_real_time();
-    if (!out_json.open(&publish->json)) {
-        fputs("gateway: out of memory\n", stderr);
-        return EXITS_LOCAL;
-    }
     publish->broker = broker_begin(broker);
     if (!publish->broker) {
-        out_json.free(&publish->json);
         return EXITS_CONFIG;
     }
     publish->note =
@@ -294,7 +285,6 @@ int publish_begin(struct publish *publish, const struct publish_config *config,
     }
     lanes_begin(&publish->lanes, publish->broker, out, broker->prefix,
                 (uint64_t)config->last_book_ms * NS_PER_MS);
-    publish->lanes.json.state = publish->json.state;
     keep_begin(&publish->keep, publish->broker, broker->gateway, config->queue,
                broker->duplicates_s);
     executions_begin(&publish->executions);
@@ -414,7 +404,6 @@ void publish_go_on(struct publish *publish, uint64_t now_ns) {
         for (size_t i = 0; i < publish->out->board->market_count; ++i) {
             publish_lost(publish, &publish->out->board->markets[i]);
         }
-        keep_tick(&publish->keep, now_ns);
         publish_say_seen(publish);
     }
 }
@@ -455,5 +444,4 @@ void publish_end(struct publish *publish) {
     }
     g_free(publish->markets);
     g_free(publish->note);
-    out_json.free(&publish->json);
 }

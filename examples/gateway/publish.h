@@ -32,7 +32,6 @@ struct publish {
     const struct publish_config *config;
     struct broker *broker;
     struct out *out; /* whose state this is */
-    struct out json;
     struct lanes lanes;
     struct keep keep;
     struct executions executions;

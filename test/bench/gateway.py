@@ -8,9 +8,6 @@ SPDX-License-Identifier: 0BSD
 """
 import os
 import re
-import shutil
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +16,7 @@ import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from e2e import BUILD, Sandbox, environment_with, free_port  # noqa: E402
+from gateway_parts import Broker  # noqa: E402
 
 SECONDS = float(os.environ.get("GATEWAY_SECONDS", "15"))
 RATES = {10: 500, 100: 50, 1000: 5}  # changes a second of each book
@@ -27,22 +25,6 @@ READER = os.path.join(BUILD, "bench", "gateway_reader")
 CPU_US, MEMORY_MB = 20, 128  # the bars
 
 failed = []
-
-
-def broker(directory):
-    """A nats-server with its store in a directory; its URL and process."""
-    port = free_port()
-    program = shutil.which("nats-server", path="/usr/sbin:/usr/bin:/bin")
-    process = subprocess.Popen(
-        [program, "-js", "-sd", directory, "-a", "127.0.0.1", "-p", str(port)],
-        stderr=subprocess.DEVNULL)
-    for _ in range(200):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return f"nats://127.0.0.1:{port}", process
-        except OSError:
-            time.sleep(0.05)
-    sys.exit("nats-server does not listen")
 
 
 def figure(port, name):
@@ -132,7 +114,8 @@ def figures(count, rate, url, port, gateway):
 def measure(count):
     rate = RATES.get(count, 10)
     with tempfile.TemporaryDirectory() as directory:
-        url, server = broker(directory)
+        server = Broker(directory)
+        url = f"nats://127.0.0.1:{server.port}"
         sandbox = Sandbox(os.path.join(directory, "sandbox"), "--markets",
                           str(max(4, count)), "--rate", str(rate))
         sandbox.wait_ready()
@@ -150,9 +133,9 @@ def measure(count):
             time.sleep(5)  # the first wave has passed
             return figures(count, rate, url, port, gateway)
         finally:
-            for process in gateway, server:
-                process.terminate()
-                process.wait()
+            gateway.terminate()
+            gateway.wait()
+            server.kill()
             sandbox.terminate()
 
 
