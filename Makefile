@@ -286,7 +286,7 @@ help:
 		text && /^[a-z-]+:/ { sub(/:.*/, ""); \
 		printf "  make %-13s %s\n", $$0, text } { text = "" }' \
 		Makefile port/install/package.mk examples/firmware/firmware.mk \
-		test/cross.mk
+		test/cross.mk test/evidence.mk
 	@echo "Variables: CC CFLAGS BUILD BEARSSL_DIR PREFIX DESTDIR DEMO_SECONDS FUZZ_SECONDS ARCH V=1"
 
 # V=1 shows the commands.
@@ -476,6 +476,7 @@ $(BUILD)/bench/plans: $(PLANS_SRC:%.c=$(BUILD)/bench/obj/%.o)
 include port/install/package.mk
 include examples/firmware/firmware.mk
 include test/cross.mk
+include test/evidence.mk
 
 # For Windows: programs without TLS, and the library with it. Of BearSSL's
 # sources, which firmware has as well, the first need SHA-1.

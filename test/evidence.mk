@@ -1,0 +1,16 @@
+# The evidence: a target for each row of the table in test/evidence/README.md.
+# Each row has a file NAME.mk in test/evidence/ with the target evidence-NAME,
+# which calls $(row). SHORT=1 asks for the form that CI runs.
+# SPDX-License-Identifier: 0BSD
+
+row = @SHORT=$(SHORT) test/evidence/row.sh $(@:evidence-%=%)
+
+EVIDENCE = $(sort $(patsubst test/evidence/%.mk,%,$(wildcard test/evidence/*.mk)))
+
+.PHONY: evidence $(EVIDENCE:%=evidence-%)
+
+## All rows of the evidence, a line each (hours; SHORT=1: what CI runs)
+evidence:
+	@MAKE="$(MAKE) --no-print-directory" test/evidence/all.sh $(EVIDENCE)
+
+include $(wildcard test/evidence/*.mk)

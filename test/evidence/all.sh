@@ -1,0 +1,23 @@
+#!/bin/bash
+# Runs the rows of the evidence one after another, each by its target, and
+# prints a line for each: whether its bar is reached, its name, its figure.
+# Usage: test/evidence/all.sh NAME...     (make evidence names all)
+# MAKE: how to call make.
+# SPDX-License-Identifier: 0BSD
+set -uo pipefail
+
+dir=${BUILD:-build}/evidence
+read -ra make <<<"${MAKE:-make}"
+mkdir -p "$dir"
+failed=0
+for name; do
+    verdict=ok
+    if ! "${make[@]}" "evidence-$name" >"$dir/$name.out" 2>&1; then
+        verdict=FAIL
+        failed=$((failed + 1))
+    fi
+    printf '%-5s %-11s %s\n' "$verdict" "$name" \
+        "$(cat "$dir/$name.txt" 2>/dev/null || tail -n 1 "$dir/$name.out")"
+done
+echo "$(($# - failed)) of $# rows reach their bars"
+[ "$failed" -eq 0 ]
