@@ -19,8 +19,6 @@
 #define RETRY_MS 500
 /* The longest sleep. */
 #define WAIT_MS 100
-/* Messages on their way, more than a gateway ever has. */
-#define PENDING_MAX 100000
 
 int64_t broker_now_ms(void) {
     return g_get_monotonic_time() / 1000;
@@ -117,9 +115,6 @@ static bool broker_prepare(struct broker *broker) {
 
     jsOptions_Init(&options);
     options.Wait = BROKER_ANSWER_MS;
-    options.PublishAsync.MaxPending = PENDING_MAX;
-    options.PublishAsync.AckHandler = on_answer;
-    options.PublishAsync.AckHandlerClosure = broker;
     if (natsConnection_JetStream(&broker->js, broker->connection, &options) !=
         NATS_OK) {
         return false;
@@ -136,12 +131,14 @@ static bool broker_prepare(struct broker *broker) {
     broker->inbox = g_strdup_printf(BROKER_INBOX "%s%s", broker->config.prefix,
                                     strchr(inbox, '.'));
     natsInbox_Destroy(inbox);
-    snprintf(answers, sizeof answers, "%s.*.*", broker->inbox);
+    snprintf(answers, sizeof answers, "%s.*", broker->inbox);
     snprintf(subject, sizeof subject, "%s.snapshot.*", broker->config.prefix);
-    return natsConnection_Subscribe(&broker->answers, broker->connection,
-                                    answers, on_last, broker) == NATS_OK &&
-           natsConnection_Subscribe(&broker->requests, broker->connection,
-                                    subject, on_request, broker) == NATS_OK &&
+    return natsConnection_SubscribeSync(&broker->answers, broker->connection,
+                                        answers) == NATS_OK &&
+           natsSubscription_SetPendingLimits(broker->answers, -1, -1) ==
+               NATS_OK &&
+           natsConnection_SubscribeSync(&broker->requests, broker->connection,
+                                        subject) == NATS_OK &&
            (broker->seen_told || broker_read_seen(broker));
 }
 
@@ -186,8 +183,8 @@ static void broker_disconnect(struct broker *broker) {
     broker->js = NULL;
     broker->connection = NULL;
     broker->up = false;
-    g_rw_lock_writer_unlock(&broker->use);
     orders_give_up(broker);
+    g_rw_lock_writer_unlock(&broker->use);
 }
 
 /* Looks at the connection, and makes it anew if it is time. */
@@ -256,7 +253,9 @@ struct broker *broker_begin(const struct broker_config *config) {
     broker->tried_ms = broker_now_ms() - (int64_t)config->lease_ms - RETRY_MS;
     broker->orders = g_async_queue_new();
     broker->reports = g_async_queue_new();
-    broker->under = g_hash_table_new(NULL, NULL);
+    broker->under = g_hash_table_new(g_int64_hash, g_int64_equal);
+    broker->done =
+        g_ptr_array_new_with_free_func((GDestroyNotify)natsMsg_Destroy);
     g_queue_init(&broker->held);
     g_mutex_init(&broker->lock);
     broker->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -330,6 +329,7 @@ void broker_end(struct broker *broker) {
     broker_wake(broker);
     g_thread_join(broker->sender);
     broker_disconnect(broker);
+    g_ptr_array_free(broker->done, TRUE);
     nats_CloseAndWait(0); /* no callback comes any more */
     while (broker_report(broker, &report)) {
         broker_report_free(&report);

@@ -39,10 +39,9 @@ enum broker_stream {
     BROKER_STREAMS
 };
 
-/* What is asked of the broker. What came of BROKER_STORE and BROKER_KEEP is
- * always reported, of BROKER_LAST unless its answer is lost. */
+/* What is asked of the broker. What came of the first three is always
+ * reported. */
 enum broker_order_kind {
-    BROKER_NOTHING,
     BROKER_STORE,  /* a lane's message, if the last one there is `after` */
     BROKER_LAST,   /* which message of a lane is the last? */
     BROKER_KEEP,   /* a message that the identifier says once */

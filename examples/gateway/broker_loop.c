@@ -103,6 +103,7 @@ gpointer loop_run(gpointer context) {
         if (fds[1].revents != 0) {
             loop_move(broker, (fds[1].revents & ~POLLOUT) != 0);
         }
+        orders_go_on(broker);
         while ((order = g_async_queue_try_pop(broker->orders))) {
             order_do(broker, order);
         }

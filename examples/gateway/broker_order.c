@@ -4,11 +4,20 @@
  * SPDX-License-Identifier: 0BSD
  */
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "broker_private.h"
 #include "broker_setup.h"
+
+/* How often orders are looked at that the broker has not answered. */
+#define LOOK_MS 1000
+
+/* Messages to be destroyed together: the library wakes a thread for it. */
+#define DONE_MAX 256
+
+#define ORDER_SUBJECT_LEN (3 * SUBJECT_LEN)
 
 /* An order in the queue, and until its report. */
 struct order {
@@ -17,6 +26,8 @@ struct order {
     const char *subject;
     char *id, *text;
     size_t len;
+    uint64_t key; /* its place in broker->under, and the end of its inbox */
+    int64_t sent_ms;
 };
 
 void order_free(struct order *order) {
@@ -25,157 +36,205 @@ void order_free(struct order *order) {
     g_free(order);
 }
 
-/* What came of an order. */
-static void order_tell(struct broker *broker, const struct order *order,
-                       const jsPubAck *ack) {
-    struct broker_report report = {.number = order->number, .tag = order->tag};
+/* What the broker says of an order, or that it says nothing. */
+struct answer {
+    bool good, again;
+    uint64_t sequence, epoch;
+};
 
-    if (order->kind == BROKER_STORE || order->kind == BROKER_LAST) {
-        report.kind = ack ? BROKER_STORED : BROKER_FAILED;
-        report.sequence = ack ? ack->Sequence : 0;
-    } else if (order->kind == BROKER_KEEP) {
-        report.kind = ack ? BROKER_KEPT : BROKER_NOT_KEPT;
-        report.again = ack && ack->Duplicate;
-    } else {
-        return;
+static void order_tell(struct broker *broker, const struct order *order,
+                       const struct answer *answer) {
+    struct broker_report report = {.number = order->number,
+                                   .tag = order->tag,
+                                   .sequence = answer->sequence,
+                                   .epoch = answer->epoch,
+                                   .again = answer->again};
+
+    switch (order->kind) {
+    case BROKER_STORE:
+        report.kind = answer->good ? BROKER_STORED : BROKER_FAILED;
+        break;
+    case BROKER_LAST:
+        report.kind = answer->good ? BROKER_LAST_IS : BROKER_FAILED;
+        break;
+    case BROKER_KEEP:
+        report.kind = answer->good ? BROKER_KEPT : BROKER_NOT_KEPT;
+        break;
+    default: return;
     }
     broker_tell(broker, &report);
 }
 
-void on_answer(jsCtx *js, natsMsg *message, jsPubAck *ack, jsPubAckErr *error,
-               void *context) {
-    struct broker *broker = context;
+/* Nothing came of an order, or nobody knows what. Frees it. */
+static void order_fail(struct broker *broker, struct order *order) {
+    broker_count(broker, &broker->stats.failures);
+    order_tell(broker, order, &(struct answer){.good = false});
+    order_free(order);
+}
+
+/* Whether a stream has stored a message, in its own words. */
+static bool answer_of_stream(struct broker *broker, natsMsg *message,
+                             struct answer *answer) {
+    json_t *object = json_loadb(natsMsg_GetData(message),
+                                (size_t)natsMsg_GetDataLength(message),
+                                JSON_REJECT_DUPLICATES, NULL);
+    json_t *error = json_object_get(object, "error");
+    json_int_t sequence = json_integer_value(json_object_get(object, "seq"));
+
+    answer->again = json_is_true(json_object_get(object, "duplicate"));
+    answer->sequence = (uint64_t)sequence;
+    if (json_integer_value(json_object_get(error, "err_code")) ==
+        JSStreamWrongLastSequenceErr) {
+        broker_count(broker, &broker->stats.conflicts);
+    }
+    answer->good = !error && sequence > 0;
+    json_decref(object);
+    return answer->good;
+}
+
+/* Which message is a lane's last: that message, or that there is none. */
+static bool answer_of_last(natsMsg *message, struct answer *answer) {
+    const char *sequence = NULL, *status = NULL;
+
+    if (natsMsgHeader_Get(message, "Nats-Sequence", &sequence) == NATS_OK) {
+        answer->sequence = g_ascii_strtoull(sequence, NULL, 10);
+        answer->epoch = broker_epoch_of(natsMsg_GetData(message),
+                                        (size_t)natsMsg_GetDataLength(message));
+        answer->good = true;
+    } else {
+        answer->good =
+            natsMsgHeader_Get(message, "Status", &status) == NATS_OK &&
+            strcmp(status, "404") == 0;
+    }
+    return answer->good;
+}
+
+/* The message is needed no longer. */
+static void message_done(struct broker *broker, natsMsg *message) {
+    g_ptr_array_add(broker->done, message);
+    if (broker->done->len == DONE_MAX) {
+        g_ptr_array_set_size(broker->done, 0);
+    }
+}
+
+/* Takes an answer to the order that its subject ends with. */
+static void orders_answer(struct broker *broker, natsMsg *message) {
+    const char *word = strrchr(natsMsg_GetSubject(message), '.');
+    const uint64_t key = word ? g_ascii_strtoull(word + 1, NULL, 10) : 0;
+    struct order *order = g_hash_table_lookup(broker->under, &key);
+    struct answer answer = {.good = false};
+
+    if (!order) {
+        return; /* of an inbox, into which others may be able to write */
+    }
+    g_hash_table_remove(broker->under, &key);
+    if (order->kind == BROKER_LAST
+            ? answer_of_last(message, &answer)
+            : answer_of_stream(broker, message, &answer)) {
+        order_tell(broker, order, &answer);
+        order_free(order);
+    } else {
+        order_fail(broker, order);
+    }
+}
+
+/* Gives orders up that were sent until a time. */
+static void orders_fail(struct broker *broker, int64_t until_ms) {
+    GHashTableIter at;
     struct order *order;
 
-    (void)js;
-    g_mutex_lock(&broker->lock);
-    order = g_hash_table_lookup(broker->under, message);
-    g_hash_table_remove(broker->under, message);
-    if (!ack) {
-        ++broker->stats.failures;
-        broker->stats.conflicts +=
-            error && error->ErrCode == JSStreamWrongLastSequenceErr;
+    g_hash_table_iter_init(&at, broker->under);
+    while (g_hash_table_iter_next(&at, NULL, (gpointer *)&order)) {
+        if (order->sent_ms <= until_ms) {
+            g_hash_table_iter_remove(&at);
+            order_fail(broker, order);
+        }
     }
-    g_mutex_unlock(&broker->lock);
-    if (order) {
-        order_tell(broker, order, ack);
-        order_free(order);
-    }
-    natsMsg_Destroy(message);
 }
 
-/* Hands a message to the library. Returns whether on_answer() will come. */
-static bool broker_publish(struct broker *broker, struct order *order) {
-    char subject[2 * SUBJECT_LEN];
-    jsPubOptions options;
-    natsMsg *message = NULL, *sent;
+/* What is said of the messages of a stream goes with them. */
+static natsStatus order_headers(const struct order *order, natsMsg *message) {
+    char after[24];
+    natsStatus status = NATS_OK;
+
+    if (order->id) {
+        status = natsMsgHeader_Set(message, "Nats-Msg-Id", order->id);
+    }
+    if (status == NATS_OK && order->kind == BROKER_STORE) {
+        snprintf(after, sizeof after, "%" PRIu64, order->after);
+        status = natsMsgHeader_Set(
+            message, "Nats-Expected-Last-Subject-Sequence", after);
+    }
+    return status;
+}
+
+/* Where an order goes. */
+static void order_subject(const struct broker *broker,
+                          const struct order *order,
+                          char subject[ORDER_SUBJECT_LEN]) {
+    const char *prefix = broker->config.prefix;
+    char stream[SUBJECT_LEN];
+
+    switch (order->kind) {
+    case BROKER_PUT: /* as a bucket keeps its keys */
+        snprintf(subject, ORDER_SUBJECT_LEN, "$KV.%s_last.%s", prefix,
+                 order->subject);
+        break;
+    case BROKER_SEEN:
+        snprintf(subject, ORDER_SUBJECT_LEN, "$KV.%s_gateways.%s", prefix,
+                 broker->config.gateway);
+        break;
+    case BROKER_LAST:
+        broker_stream_of(&broker->config, order->subject, stream);
+        snprintf(subject, ORDER_SUBJECT_LEN, "$JS.API.DIRECT.GET.%s.%s", stream,
+                 order->subject);
+        break;
+    default: snprintf(subject, ORDER_SUBJECT_LEN, "%s", order->subject); break;
+    }
+}
+
+/* Sends an order whose answer comes into an inbox of its own. */
+static bool order_send(struct broker *broker, struct order *order) {
+    char subject[ORDER_SUBJECT_LEN], reply[ORDER_SUBJECT_LEN];
+    natsMsg *message = NULL;
     natsStatus status;
 
-    jsPubOptions_Init(&options);
-    options.MsgId = order->id;
-    options.MaxWait = BROKER_LATE_MS; /* without it, for ever */
-    if (order->kind == BROKER_STORE) {
-        options.ExpectLastSubjectSeq = order->after;
-        options.ExpectNoMessage = order->after == 0;
-    }
-    if (order->kind == BROKER_PUT) { /* as a bucket keeps its keys */
-        snprintf(subject, sizeof subject, "$KV.%s_last.%s",
-                 broker->config.prefix, order->subject);
-    } else if (order->kind == BROKER_SEEN) {
-        snprintf(subject, sizeof subject, "$KV.%s_gateways.%s",
-                 broker->config.prefix, broker->config.gateway);
-    } else {
-        snprintf(subject, sizeof subject, "%s", order->subject);
-    }
+    order->key = ++broker->key;
+    order_subject(broker, order, subject);
+    snprintf(reply, sizeof reply, "%s.%" PRIu64, broker->inbox, order->key);
     status =
-        natsMsg_Create(&message, subject, NULL, order->text, (int)order->len);
-    if (status != NATS_OK) {
-        return false;
-    }
-    g_mutex_lock(&broker->lock);
-    g_hash_table_insert(broker->under, message, order);
-    g_mutex_unlock(&broker->lock);
-    sent = message; /* the library clears what it has taken */
-    status = js_PublishMsgAsync(broker->js, &sent, &options);
+        natsMsg_Create(&message, subject, reply, order->text, (int)order->len);
     if (status == NATS_OK) {
-        return true;
+        status = order_headers(order, message);
     }
-    g_mutex_lock(&broker->lock);
-    g_hash_table_remove(broker->under, message);
-    g_mutex_unlock(&broker->lock);
-    natsMsg_Destroy(sent);
-    return false;
-}
-
-/* Asks which message of a lane is the last: on_last() gets the answer. */
-static bool broker_last(struct broker *broker, const struct order *order) {
-    char stream[SUBJECT_LEN], subject[3 * SUBJECT_LEN], reply[SUBJECT_LEN];
-
-    broker_stream_of(&broker->config, order->subject, stream);
-    snprintf(subject, sizeof subject, "$JS.API.DIRECT.GET.%s.%s", stream,
-             order->subject);
-    snprintf(reply, sizeof reply, "%s.%" PRIu64 ".%" PRIu64, broker->inbox,
-             order->number, order->tag);
-    return natsConnection_PublishRequest(broker->connection, subject, reply, "",
-                                         0) == NATS_OK;
-}
-
-void on_last(natsConnection *connection, natsSubscription *subscription,
-             natsMsg *message, void *context) {
-    struct broker *broker = context;
-    gchar **words = g_strsplit(natsMsg_GetSubject(message), ".", 0);
-    guint count = g_strv_length(words);
-    const char *sequence = NULL, *status = NULL;
-    struct broker_report report = {.kind = BROKER_FAILED};
-
-    (void)connection;
-    (void)subscription;
-    if (count >= 2) { /* the last two are of broker_last() */
-        report.number = g_ascii_strtoull(words[count - 2], NULL, 10);
-        report.tag = g_ascii_strtoull(words[count - 1], NULL, 10);
+    if (status == NATS_OK) {
+        status = natsConnection_PublishMsg(broker->connection, message);
     }
-    g_strfreev(words);
-    if (natsMsgHeader_Get(message, "Nats-Sequence", &sequence) == NATS_OK) {
-        report.kind = BROKER_LAST_IS;
-        report.sequence = g_ascii_strtoull(sequence, NULL, 10);
-        report.epoch = broker_epoch_of(natsMsg_GetData(message),
-                                       (size_t)natsMsg_GetDataLength(message));
-    } else if (natsMsgHeader_Get(message, "Status", &status) == NATS_OK &&
-               strcmp(status, "404") == 0) {
-        report.kind = BROKER_LAST_IS; /* there is none */
+    if (message) {
+        message_done(broker, message);
     }
-    broker_tell(broker, &report);
-    natsMsg_Destroy(message);
+    if (status == NATS_OK) {
+        order->sent_ms = broker_now_ms();
+        g_hash_table_insert(broker->under, &order->key, order);
+    }
+    return status == NATS_OK;
 }
 
 void order_do(struct broker *broker, struct order *order) {
-    bool done = false;
+    bool sent = false;
 
     g_rw_lock_reader_lock(&broker->use);
-    switch (broker->up ? order->kind : BROKER_NOTHING) {
-    case BROKER_NOTHING: break;
-    case BROKER_STORE:
-    case BROKER_KEEP:
-    case BROKER_PUT:
-    case BROKER_SEEN:
-        done = broker_publish(broker, order);
-        if (done) {
-            order = NULL; /* on_answer() has it, or had it */
-        }
-        break;
-    case BROKER_LAST: done = broker_last(broker, order); break;
-    case BROKER_ANSWER:
-        done = natsConnection_Publish(broker->connection, order->id,
-                                      order->text, (int)order->len) == NATS_OK;
-        break;
+    if (broker->up && order->kind == BROKER_ANSWER) {
+        (void)natsConnection_Publish(broker->connection, order->id, order->text,
+                                     (int)order->len);
+    } else if (broker->up) {
+        sent = order_send(broker, order);
     }
     g_rw_lock_reader_unlock(&broker->use);
-    if (!done) {
-        broker_count(broker, &broker->stats.failures);
-        order_tell(broker, order, NULL);
-    }
-    if (order) {
+    if (order->kind == BROKER_ANSWER) {
         order_free(order);
+    } else if (!sent) {
+        order_fail(broker, order);
     }
 }
 
@@ -187,32 +246,58 @@ static bool is_inbox(const char *subject) {
 }
 
 /* Only the holder answers, only into an inbox, and only so often. */
-void on_request(natsConnection *connection, natsSubscription *subscription,
-                natsMsg *message, void *context) {
-    struct broker *broker = context;
+static void orders_asked(struct broker *broker, natsMsg *message) {
     const char *reply = natsMsg_GetReply(message);
     const char *token = strrchr(natsMsg_GetSubject(message), '.');
     uint64_t second = (uint64_t)broker_now_ms() / 1000;
-    bool asked = token && is_inbox(reply), takes;
 
-    (void)connection;
-    (void)subscription;
-    g_mutex_lock(&broker->lock);
+    if (!token || !is_inbox(reply)) {
+        return;
+    }
     if (broker->answers_s != second) {
         broker->answers_s = second;
         broker->answered = 0;
     }
-    takes = asked && broker->answered < broker->config.answers;
-    broker->answered += takes;
-    broker->stats.turned += !takes && asked;
-    g_mutex_unlock(&broker->lock);
-    if (takes) {
-        broker_tell(broker,
-                    &(struct broker_report){.kind = BROKER_ASKED,
-                                            .market = g_strdup(token + 1),
-                                            .reply = g_strdup(reply)});
+    if (broker->answered == broker->config.answers) {
+        broker_count(broker, &broker->stats.turned);
+        return;
     }
-    natsMsg_Destroy(message);
+    broker->answered++;
+    broker_tell(broker, &(struct broker_report){.kind = BROKER_ASKED,
+                                                .market = g_strdup(token + 1),
+                                                .reply = g_strdup(reply)});
+}
+
+/* Takes what a subscription has. */
+static void orders_take(struct broker *broker, natsSubscription *subscription,
+                        void (*take)(struct broker *broker, natsMsg *message)) {
+    natsMsg *message = NULL;
+    natsStatus status;
+
+    /* Where nobody listens there is a word of it without a message. */
+    while ((status = natsSubscription_NextMsg(&message, subscription, 0)) ==
+               NATS_OK ||
+           status == NATS_NO_RESPONDERS) {
+        if (status == NATS_OK) {
+            take(broker, message);
+            message_done(broker, message);
+        }
+    }
+}
+
+void orders_go_on(struct broker *broker) {
+    const int64_t now_ms = broker_now_ms();
+
+    g_rw_lock_reader_lock(&broker->use);
+    if (broker->up) {
+        orders_take(broker, broker->answers, orders_answer);
+        orders_take(broker, broker->requests, orders_asked);
+    }
+    if (now_ms >= broker->look_ms) {
+        broker->look_ms = now_ms + LOOK_MS;
+        orders_fail(broker, now_ms - BROKER_ANSWER_MS);
+    }
+    g_rw_lock_reader_unlock(&broker->use);
 }
 
 void broker_order(struct broker *broker, const struct broker_order *order) {
@@ -235,18 +320,5 @@ void broker_order(struct broker *broker, const struct broker_order *order) {
 }
 
 void orders_give_up(struct broker *broker) {
-    GHashTable *under;
-    GHashTableIter at;
-    struct order *order;
-
-    g_mutex_lock(&broker->lock);
-    under = broker->under;
-    broker->under = g_hash_table_new(NULL, NULL);
-    g_mutex_unlock(&broker->lock);
-    g_hash_table_iter_init(&at, under);
-    while (g_hash_table_iter_next(&at, NULL, (gpointer *)&order)) {
-        order_tell(broker, order, NULL);
-        order_free(order);
-    }
-    g_hash_table_destroy(under);
+    orders_fail(broker, INT64_MAX);
 }

@@ -14,9 +14,6 @@
 /* How long the broker has for an answer. */
 #define BROKER_ANSWER_MS 3000
 
-/* And for one to a message: less than whoever ordered it waits. */
-#define BROKER_LATE_MS 4000
-
 /* Two threads: the keeper has the connection and the lease, with calls that
  * wait for the broker; the sender, a loop, waits for nobody. */
 struct broker {
@@ -26,27 +23,31 @@ struct broker {
     bool up;
     natsConnection *connection;
     jsCtx *js;
-    char *inbox; /* of answers to BROKER_LAST */
+    natsSubscription *requests, *answers;
+    char *inbox;       /* of answers: an order's has its key behind it */
+    GHashTable *under; /* the orders sent and not answered, by their keys */
     /* The keeper's alone. */
     kvStore *lease, *gateways;
-    natsSubscription *requests, *answers;
     uint64_t epoch_base; /* epochs are this and the lease's revision */
     bool holds;
     uint64_t revision; /* of the lease's entry, 0: not ours */
     int64_t renewed_ms, tried_ms;
     bool seen_told;
     char *complaint; /* said last of why it cannot go on, or NULL */
+    /* The sender's alone. */
+    uint64_t key;                 /* of the last order */
+    GPtrArray *done;              /* messages to be destroyed */
+    int64_t look_ms;              /* when old orders are looked for */
+    uint64_t answers_s, answered; /* requests answered in this second */
     /* Everybody's. */
     GAsyncQueue *orders, *reports;
     GQueue held;                /* orders of the caller, not in the queue yet */
     gint waiting;               /* atomic: broker_set_waiting() */
     int wake;                   /* an eventfd, for the loop */
     gint socket, reads, writes; /* atomic: what the loop looks at */
-    int fd;            /* an eventfd, readable while there are reports */
-    GMutex lock;       /* of what follows */
-    GHashTable *under; /* natsMsg *: its order, until the broker answers */
+    int fd;      /* an eventfd, readable while there are reports */
+    GMutex lock; /* of what follows */
     struct broker_stats stats;
-    uint64_t answers_s, answered; /* requests answered in this second */
     char *trouble; /* said last of what the broker has refused, or NULL */
     bool ending;   /* the keeper is to end */
     gint unmoved;  /* atomic: it has ended, and nothing need be moved */
@@ -81,18 +82,12 @@ struct order;
 /* Carries an order out, and frees it sooner or later. */
 void order_do(struct broker *broker, struct order *order);
 void order_free(struct order *order);
-/* Reports that nobody knows what came of the orders that are under way. */
+/* Takes the answers that have come, gives orders up that have none in time, and
+ * takes requests for snapshots. */
+void orders_go_on(struct broker *broker);
+/* Reports that nobody knows what came of the orders that are under way. The
+ * sender uses nothing meanwhile. */
 void orders_give_up(struct broker *broker);
-
-/* Callbacks of the library: the broker has answered, or has not in time; it
- * says which message is the last; somebody asks for a snapshot. The context is
- * the broker. */
-void on_answer(jsCtx *js, natsMsg *message, jsPubAck *ack, jsPubAckErr *error,
-               void *context);
-void on_last(natsConnection *connection, natsSubscription *subscription,
-             natsMsg *message, void *context);
-void on_request(natsConnection *connection, natsSubscription *subscription,
-                natsMsg *message, void *context);
 
 /* broker_lease.c */
 

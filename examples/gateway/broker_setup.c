@@ -58,6 +58,8 @@ natsOptions *broker_options(const struct broker_config *config,
     TRY(natsOptions_SetName(options, config->gateway));
     TRY(natsOptions_SetCustomInboxPrefix(options, inbox));
     TRY(natsOptions_SetTimeout(options, 2000));
+    /* Not by a thread of the library: the loop writes all that there is. */
+    TRY(natsOptions_SetSendAsap(options, true));
     TRY(natsOptions_SetPingInterval(options, 5000));
     TRY(natsOptions_SetMaxPingsOut(options, 2));
     TRY(natsOptions_SetAllowReconnect(options, false));

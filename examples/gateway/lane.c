@@ -22,9 +22,6 @@
  * a longer silence consumers know that nobody publishes. */
 #define BEAT_NS UINT64_C(5000000000)
 
-/* The broker has so long to say which message is the last. */
-#define ANSWER_NS UINT64_C(5000000000)
-
 /* What a message says before the line. */
 #define HEAD_LEN 256
 
@@ -223,7 +220,7 @@ static void lane_send(struct lanes *lanes, struct lane *lane) {
     lane->messages++;
     lane->beat = false;
     lane->phase = LANE_SENT;
-    lane->asked_ns = lanes->out->now_ns;
+    lane->sent_ns = lanes->out->now_ns;
     lane_head(lanes, lane, false, head);
     broker_order(lanes->broker, &(struct broker_order){.kind = BROKER_STORE,
                                                        .number = lane->number,
@@ -250,7 +247,6 @@ static void lane_go_on(struct lanes *lanes, struct lane *lane) {
     }
     if (lane->phase == LANE_UNKNOWN) {
         lane->phase = LANE_ASKED;
-        lane->asked_ns = lanes->out->now_ns;
         lane->whole = true;
         broker_order(lanes->broker,
                      &(struct broker_order){.kind = BROKER_LAST,
@@ -451,10 +447,7 @@ void lanes_tick(struct lanes *lanes, uint64_t now_ns) {
         struct lane *lane = &lanes->all[lanes->turn];
 
         lanes->turn = (lanes->turn + 1) % lanes->count;
-        if (lane->phase == LANE_ASKED && now_ns > lane->asked_ns + ANSWER_NS) {
-            lane_fail(lanes, lane);
-        }
-        if (lane->phase == LANE_READY && now_ns > lane->asked_ns + BEAT_NS) {
+        if (lane->phase == LANE_READY && now_ns > lane->sent_ns + BEAT_NS) {
             lane->beat = lane->due = true;
             lane->since_ns = now_ns;
         }

@@ -42,9 +42,9 @@ struct lane {
     bool beat;         /* though nothing has changed */
     bool waits;        /* for that: counted in lanes->waiting */
     uint64_t since_ns; /* monotonic: when the first of it was received */
-    uint64_t tag; /* of the last order: reports of others are out of date */
-    uint64_t asked_ns; /* when the broker was told or asked something */
-    uint64_t last;     /* the stream's number of the last message, 0: none */
+    uint64_t tag;     /* of the last order: reports of others are out of date */
+    uint64_t sent_ns; /* when the last message was sent */
+    uint64_t last;    /* the stream's number of the last message, 0: none */
     uint64_t messages; /* of this epoch: the last one's number */
     uint64_t ever;     /* messages stored */
     /* Of a book. */
