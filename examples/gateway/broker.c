@@ -91,6 +91,10 @@ static void broker_complain(struct broker *broker, const char *what,
     broker_say_once(broker, &broker->complaint, what, why);
 }
 
+void broker_refused(struct broker *broker, const char *why) {
+    broker_say_once(broker, &broker->trouble, "refused", why);
+}
+
 /* The library's callback: the broker has refused something, such as what the
  * user may not publish. */
 static void on_error(natsConnection *connection, natsSubscription *subscription,
@@ -101,10 +105,9 @@ static void on_error(natsConnection *connection, natsSubscription *subscription,
 
     (void)subscription;
     (void)natsConnection_GetLastError(connection, &last);
-    broker_say_once(
-        broker, &broker->trouble, "refused",
-        text_clean(last && *last ? last : natsStatus_GetText(status), text,
-                   sizeof text));
+    broker_refused(broker,
+                   text_clean(last && *last ? last : natsStatus_GetText(status),
+                              text, sizeof text));
 }
 
 /* Opens all that stands on a connection. Returns whether all is there. */

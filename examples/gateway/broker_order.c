@@ -213,6 +213,13 @@ static bool order_send(struct broker *broker, struct order *order) {
     if (message) {
         message_done(broker, message);
     }
+    if (status == NATS_MAX_PAYLOAD) {
+        snprintf(subject, sizeof subject,
+                 "a message of more than %" PRId64
+                 " bytes, the broker's max_payload",
+                 natsConnection_GetMaxPayload(broker->connection));
+        broker_refused(broker, subject);
+    }
     if (status == NATS_OK) {
         order->sent_ms = broker_now_ms();
         g_hash_table_insert(broker->under, &order->key, order);

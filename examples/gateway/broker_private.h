@@ -58,6 +58,9 @@ int64_t broker_now_ms(void);
 /* Says something on standard error. why: or NULL. */
 void broker_say(const struct broker *broker, const char *what, const char *why);
 
+/* Says what was refused, unless it was the last thing that was. */
+void broker_refused(struct broker *broker, const char *why);
+
 /* Reports; what a report points to goes with it. */
 void broker_tell(struct broker *broker, const struct broker_report *report);
 void broker_tell_kind(struct broker *broker, enum broker_report_kind kind,

@@ -199,12 +199,25 @@ def test_strange_answers():
         with lab.nats() as nats:
             nats.subscribe("$JS.API.DIRECT.GET.mst_book.>")
             asked = nats.next()
-            inbox = asked.reply.rsplit(".", 2)[0]
-            for number in ("99999999999", "18446744073709551615", "-1", "x"):
-                nats.publish(f"{inbox}.{number}.1", b"x")
+            inbox, number = asked.reply.rsplit(".", 1)
+            for other in ("0", "99999999999", "18446744073709551615", "-1", "x",
+                          *range(int(number), int(number) + 200)):
+                nats.publish(f"{inbox}.{other}", b"x")
+                nats.publish(f"{inbox}.{other}", b'{"seq":-1,"error":[]}')
         lab.consume()
         lab.wait_equal()
         check(gateway.process.poll() is None, "the gateway has ended")
+
+
+def test_too_long():
+    """A book that is longer than the broker takes is named."""
+    with Lab() as lab:
+        with open(lab.broker.config, "a", encoding="ascii") as file:
+            file.write("max_payload: 1200\n")
+        lab.broker.restart()
+        gateway = lab.gateway("a")
+        wait_for(lambda: "refused: a message of more than 1200 bytes"
+                 in gateway.said(), "what was refused")
 
 
 def test_snapshot_requests():
