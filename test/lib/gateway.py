@@ -36,10 +36,10 @@ class Truths:
 
     def run(self):
         while not self.ending:
-            for market in self.lab.markets:
+            for market in self.lab.watched:
                 with contextlib.suppress(OSError):
                     self.ask(market)
-            time.sleep(0.03)
+            time.sleep(self.lab.every_s)
 
     def ask(self, market):
         book = self.lab.fetch("/sandbox/truth?market="
@@ -52,10 +52,12 @@ class Truths:
 class Lab:
     """A sandbox, a broker and what is between them."""
 
-    def __init__(self, *options, markets=MARKETS, broker_prefix=(),
-                 store=None):
+    def __init__(self, *options, markets=MARKETS, watched=None, every_s=0.03,
+                 broker_prefix=(), store=None):
         self.folder = tempfile.mkdtemp()
         self.markets = markets
+        self.watched = watched or markets  # whose books are asked for,
+        self.every_s = every_s  # so often
         self.gateways, self.consumers = {}, []
         self.options = ("--keep-ports", "--rate", "20", *options)
         self.sandbox = self.broker = self.truths = None
@@ -124,7 +126,7 @@ class Lab:
     def consume(self, *markets):
         """One more consumer of either kind for each market."""
         new = [Consumer(self, market, *command)
-               for market in markets or self.markets
+               for market in markets or self.watched
                for command in ((os.path.join(BUILD, "gateway-consumer"),),
                                ("node", NODE))]
         self.consumers += new

@@ -167,7 +167,9 @@ class Gateway:
                 "[service]\nendpoints = sandbox/endpoints.json\n"
                 "client_id = sandbox-client\nsecret_file = secret\n"
                 "ca = sandbox/ca.pem\n"
-                f"[stream]\nmarkets = {' '.join(lab.markets)}\n"
+                "[stream]\n" + "".join(
+                    f"markets = {' '.join(lab.markets[i:i + 10])}\n"
+                    for i in range(0, len(lab.markets), 10)) +
                 f"levels = 400\n{stream}[broker]\n"
                 f"url = nats://127.0.0.1:{self.way.port}\n[gateway]\n")
             file.writelines(f"{key} = {value}\n"

@@ -11,7 +11,7 @@ import time
 
 from e2e import HANG_S, check
 
-Message = collections.namedtuple("Message", "subject reply data")
+Message = collections.namedtuple("Message", "subject reply data headers")
 # What a stream has stored: its number, subject, headers, text.
 Stored = collections.namedtuple("Stored", "number subject headers data")
 
@@ -85,11 +85,14 @@ class Nats:
                 self.send(b"PONG\r\n")
             elif words[0] in ("MSG", "HMSG"):
                 data = self.lines.read(int(words[-1]) + 2)[:-2]
+                headers = {}
                 if words[0] == "HMSG":
-                    data = data[int(words[-2]):]
+                    size = int(words[-2])
+                    headers = headers_of(data[:size].decode())
+                    data = data[size:]
                 sizes = 2 if words[0] == "HMSG" else 1
                 return Message(words[1], words[3] if len(words) == 4 + sizes
-                               else "", data)
+                               else "", data, headers)
 
     def request(self, subject, data=b""):
         inbox = f"_INBOX.test{id(self)}.{self.inboxes}"

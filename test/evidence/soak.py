@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""The full stack for an hour: a sandbox with 100 markets, two gateways, a
+broker and consumers, at 10,000 messages a second for each gateway, and every
+half minute something goes wrong. Books of consumers equal the sandbox's,
+whatever was executed is stored or told to be missing, and the memory of each
+process stays as it was.
+
+Usage: soak.py
+SOAK_SECONDS: how long (default: 3600; with SHORT=1 90). SOAK_RATE: changes a
+second of each book (default: 60). SEED: of the faults (default: the time).
+SPDX-License-Identifier: 0BSD
+"""
+import collections
+import decimal
+import json
+import os
+import random
+import re
+import statistics
+import sys
+import threading
+import time
+import urllib.request
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from e2e import check, free_port, milliseconds
+from gateway import Lab, Published
+from gateway_parts import token, wait_for
+
+SECONDS = int(os.environ.get("SOAK_SECONDS",
+                             90 if os.environ.get("SHORT") else 3600))
+RATE = os.environ.get("SOAK_RATE", "60")
+SEED = int(os.environ.get("SEED", time.time()))
+ROUND_S = 30
+MARKETS = ("BTCUSD", "ETHUSD", "SOLUSD", "LTCUSD",
+           *(f"M{i}" for i in range(5, 101)))
+WATCHED = MARKETS[:2]
+LATE_MS = 15000  # what is on its way
+
+# What the service does wrong, each for a while or once.
+FAULTS = (
+    {"close": {"code": 1001, "reason": "restart"}},
+    {"reset": {"at": "stream"}},
+    {"reset": {"at": "stream", "after_bytes": 100000, "count": 3}},
+    {"half_open": {"at": "stream"}},
+    {"restart": {"for_ms": 2000}},
+    {"freeze": {"for_ms": 3000}},
+    {"latency": {"ms": 200, "for_ms": 5000}},
+    {"slice": {"bytes": 50, "for_ms": 500}},
+    {"revoke": {}, "close": {"code": 1008, "reason": "token revoked"},
+     "token": {"status": 503, "count": 2}},
+    {"upgrade": {"status": 503, "retry_after": 2}, "close": {"code": 1011}},
+    {"garbage": {}},
+    {"no_answer": {"count": 5}, "close": {"code": 1001, "reason": ""}},
+    {"internal_error": {"count": 5}, "close": {"code": 1001, "reason": ""}},
+    {"no_heartbeat": {"for_ms": 15000}},
+)
+
+
+class Executions:
+    """What the broker's stream has said of executions, as it came, and up to
+    when it was compared with what was executed."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.lock = threading.Lock()
+        self.markets = {token(market): Published() for market in lab.markets}
+        self.compared_ms = time.time() * 1000
+        self.count = self.repeats = self.told = 0
+        self.ending = False
+        self.nats = lab.nats()
+        self.nats.subscribe("_INBOX.soak")
+        made = self.nats.api("CONSUMER.CREATE.mst_execution",
+                             stream_name="mst_execution", config={
+                                 "deliver_subject": "_INBOX.soak",
+                                 "ack_policy": "none",
+                                 "deliver_policy": "all"})
+        check("error" not in made, made)
+        self.thread = threading.Thread(target=self.read)
+        self.thread.start()
+
+    def read(self):
+        while not self.ending:
+            message = self.nats.next(1)
+            if message:
+                with self.lock:
+                    self.markets[message.subject.split(".")[2]].add(message)
+
+    def compare(self):
+        """Up to a while ago; what was compared is forgotten."""
+        until_ms = time.time() * 1000 - LATE_MS
+        since = time.strftime("%Y-%m-%dT%H:%M:%SZ",
+                              time.gmtime(self.compared_ms / 1000))
+        for market in self.lab.markets:
+            truth = self.lab.fetch("/sandbox/truth/executions?market="
+                                   f"{market}&since={since}")
+            check(not truth["truncated"], "the reference is too short")
+            executed = [(milliseconds(each["executed_at"]),
+                         decimal.Decimal(each["price"]),
+                         decimal.Decimal(each["amount"]))
+                        for each in truth["executions"]]
+            there = [each for each in executed
+                     if self.compared_ms <= each[0] < until_ms]
+            with self.lock:
+                self.compare_market(market, there, until_ms)
+        self.compared_ms = until_ms
+
+    def compare_market(self, market, there, until_ms):
+        mine = self.markets[token(market)]
+        missing = mine.missing(there)
+        check(not missing, f"{market}: {len(missing)} of {len(there)} missing, "
+              f"{missing[:5]}; {mine.told}")
+        self.count += len(there)
+        past = collections.Counter({
+            each: count for each, count in mine.counts.items()
+            if each[0] < until_ms})
+        invented = past - collections.Counter(there)
+        check(not any(each[0] >= self.compared_ms for each in invented),
+              f"{market}: never executed: {list(invented)[:5]}")
+        mine.counts -= past
+        self.told += sum(each[2] < until_ms for each in mine.told)
+        mine.told = [each for each in mine.told if each[2] >= until_ms]
+        self.repeats += mine.repeats
+        mine.repeats = 0
+        mine.delays.clear()
+
+    def end(self):
+        self.ending = True
+        self.thread.join()
+
+
+def wrong_gateway(lab, moments):
+    """Kills the gateway that may be killed; the other one goes on."""
+    lab.gateways["a"].kill()
+    time.sleep(moments.uniform(0, 3))
+    lab.gateways["a"].start()
+
+
+def wrong_way(lab, moments):
+    way = moments.choice([each.way for each in lab.gateways.values()])
+    way.cut()
+    time.sleep(moments.uniform(0, 4))
+    way.mend()
+
+
+def wrong_broker(lab, moments):
+    lab.broker.pause()
+    time.sleep(moments.uniform(0, 3))
+    lab.broker.go_on()
+
+
+def wrong_service(lab, moments):
+    lab.sandbox.set(**moments.choice(FAULTS))
+    time.sleep(6)
+    lab.sandbox.set()
+
+
+WRONG = (wrong_gateway, wrong_way, wrong_broker) + 5 * (wrong_service,)
+
+
+def resident_kb(process):
+    with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
+        return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1])
+
+
+def forget(lab):
+    """Of books what was compared."""
+    for consumer in lab.consumers:
+        del consumer.shown[:max(0, consumer.next - 1)]
+        consumer.next = min(1, len(consumer.shown))
+    for books in lab.truths.books.values():
+        for each in [each for each in list(books)
+                     if each < time.time() * 1000 - 60000]:
+            del books[each]
+
+
+def messages(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as reply:
+        return float(re.search(r"^mini_stream_messages_total (\S+)$",
+                               reply.read().decode(), re.M)[1])
+
+
+def growth(sizes):
+    """Of the last quarter, beside the second one."""
+    quarter = max(1, len(sizes) // 4)
+    before = statistics.median(sizes[quarter:2 * quarter] or sizes[:1])
+    return statistics.median(sizes[-quarter:]) - before, before
+
+
+def run(lab, port):
+    moments = random.Random(SEED)
+    executions = Executions(lab)
+    sizes = collections.defaultdict(list)
+    processes = {"sandbox": lab.sandbox.process, "gateway":
+                 lab.gateways["b"].process,
+                 **{each.name: each.process for each in lab.consumers}}
+    rounds = 0
+    begin, first = time.monotonic(), messages(port)
+    try:
+        while time.monotonic() - begin < SECONDS:
+            end = time.monotonic() + ROUND_S
+            what = moments.choice(WRONG)
+            print(f"{time.monotonic() - begin:6.0f} s  "
+                  f"{what.__name__.replace('_', ' ')}", flush=True)
+            what(lab, moments)
+            lab.wait_equal(5, 120)
+            executions.compare()
+            forget(lab)
+            rounds += 1
+            for name, process in processes.items():
+                sizes[name].append(resident_kb(process))
+            time.sleep(max(0, end - time.monotonic()))
+        time.sleep(LATE_MS / 1000)
+        executions.compare()
+    finally:
+        executions.end()
+    took = time.monotonic() - begin
+    rate = (messages(port) - first) / took
+    worst = 0
+    for name, each in sizes.items():
+        grown, before = growth(each)
+        worst = max(worst, 100 * grown / before)
+        print(f"{name}: {each[0]} kB at first, {each[-1]} kB at last")
+        check(grown <= 0.02 * before + 1024,
+              f"{name} has grown from {before:.0f} by {grown:.0f} kB")
+    books = sum(each.compared for each in lab.consumers)
+    print(f"{took:.0f} s at {rate:,.0f} messages a second, SEED={SEED}: "
+          f"{rounds} faults, {books:,} books equal, {executions.count:,} "
+          f"executions stored or told to be missing ({executions.told} gaps, "
+          f"{executions.repeats} repeats), memory {worst:+.1f} % at most")
+    return rate
+
+
+def main():
+    port = free_port()
+    with Lab("--rate", RATE, "--markets", str(len(MARKETS)),
+             "--executions", "400000", markets=MARKETS, watched=WATCHED,
+             every_s=0.2) as lab:
+        lab.gateway("b", stream=f"metrics = {port}\n")
+        lab.gateway("a")
+        for each in lab.gateways.values():
+            wait_for(lambda g=each: "open - " in g.said(), "a gateway")
+        lab.consume()
+        lab.wait_equal(5, 60)
+        time.sleep(5)
+        return run(lab, port) < 10000
+
+
+if __name__ == "__main__":
+    sys.exit(main())
