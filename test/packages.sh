@@ -119,6 +119,10 @@ firmware python3                command:python3     runs the test
 firmware python3-websockets     python:websockets   a stream of messages
 windows  gcc-mingw-w64-x86-64   command:x86_64-w64-mingw32-gcc  cross compiler
 windows  dpkg-dev               command:dpkg-source  unpacks BearSSL
+coverage clang-19               command:clang-19    counts conditions
+coverage libclang-rt-19-dev     none                its library of profiles
+coverage llvm-19                command:llvm-cov-19  reads what it counted
+coverage python3                command:python3     adds it up
 cross    qemu-user              command:qemu-aarch64  emulates the processor
 cross    dpkg-dev               command:dpkg-architecture  its names
 cross    pkg-config             command:pkg-config  finds its libraries

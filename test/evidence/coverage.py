@@ -1,0 +1,300 @@
+#!/usr/bin/python3
+"""What the tests cover of mini_stream.c and of the POSIX port: lines, branches,
+and conditions by MC/DC (each has been seen to decide by itself).
+
+make evidence-coverage builds the tests for it. A test that has passed since it
+was built is not run again. Not covered is listed as FILE:LINE:COLUMN, by
+section. A program that includes mini_stream.c has it with its own limits; what
+any program covers is covered.
+
+Usage: coverage.py [TEST...]    such as session/token, to run these alone
+BUILD: the project's; SHORT=1: without tests that are long and add nothing.
+SPDX-License-Identifier: 0BSD
+"""
+import concurrent.futures
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, "test/lib")
+from image import sections
+
+COVERAGE = os.path.join(os.environ.get("BUILD", "build"), "evidence/coverage")
+SOURCES = ["mini_stream.c", *sorted(glob.glob("port/posix/*.c"))]
+# These have everything else in them; the others include mini_stream.c.
+BASES = ["session/stream", "real/posix", "real/posix_token"]
+SCRIPTS = {"real/posix_conform.py": "real/run_conform"}
+LONG = []
+NEVER_MAX = 20
+
+LINE = re.compile(r" *(\d+)\| *([\d.]+[kMGTPEZY]?)\|")
+BRANCH = re.compile(r" *\|  Branch \((\d+):(\d+)\): "
+                    r"\[(Folded|True: ([^,]+), False: ([^\]]+))")
+DECISION = re.compile(r" *\|---> MC/DC Decision Region \((\d+):(\d+)\)")
+CONDITION = re.compile(r" *\|     Condition C\d+ --> \((\d+):(\d+)\)")
+VECTOR = re.compile(r" *\|  \d+ \{ ([TF\-, ]+?) +=+ ([TF]) +\}")
+FOLDED = re.compile(r" *\|  C(\d+)-Pair: constant folded")
+NEVER = re.compile(r"\bNEVER\(")
+NEVER_BLOCK = re.compile(r"( *)if \(NEVER\(")
+OPERATOR = re.compile(r"&&|\|\|")
+
+
+def program(name):
+    return os.path.join(COVERAGE, "test", name)
+
+
+def profiles(name):
+    return os.path.join(COVERAGE, "profiles", name)
+
+
+def tests():
+    """All that are programs, and scripts that run one over the POSIX port."""
+    names = [path[len("test/"):-len(".c")]
+             for path in sorted(glob.glob("test/unit/*.c") +
+                                glob.glob("test/session/*.c") +
+                                glob.glob("test/real/*.c"))
+             if not os.path.basename(path).startswith("run_")]
+    return [name for name in [*SCRIPTS, *names]
+            if not (os.environ.get("SHORT") and name in LONG)]
+
+
+def fresh(name):
+    """Whether the test has passed since its program was built."""
+    stamp = os.path.join(profiles(name), "passed")
+    of = program(SCRIPTS.get(name, name))
+    return os.path.exists(stamp) and \
+        os.path.getmtime(stamp) > os.path.getmtime(of)
+
+
+def run(name):
+    """Runs a test, with a folder for its profile: whether it has passed."""
+    shutil.rmtree(profiles(name), ignore_errors=True)
+    os.makedirs(profiles(name))
+    command = [sys.executable, f"test/{name}"] if name in SCRIPTS else \
+        [program(name)]
+    environment = dict(os.environ, BUILD=COVERAGE, PYTHON=sys.executable,
+                       LLVM_PROFILE_FILE=os.path.abspath(
+                           os.path.join(profiles(name), "%m.profraw")))
+    with open(os.path.join(profiles(name), "log"), "wb") as log:
+        status = subprocess.run(command, env=environment, stdout=log,
+                                stderr=log, stdin=subprocess.DEVNULL,
+                                check=False).returncode
+    if status == 0:
+        with open(os.path.join(profiles(name), "passed"), "wb"):
+            pass
+    return name, status
+
+
+def run_all(names):
+    """Runs them, as many at a time as there are processors: how many fail."""
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, status in pool.map(run, names):
+            if status != 0:
+                failed += 1
+                print(f"FAIL  {name}: status {status}, "
+                      f"see {profiles(name)}/log")
+    return failed
+
+
+def tool(*words):
+    return subprocess.run(words, check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+class File:
+    """A source file, and what any of the programs has covered of it."""
+
+    def __init__(self, path):
+        self.path = path
+        with open(path, encoding="utf-8") as file:
+            self.text = file.read().split("\n")
+        self.lines = {}
+        self.branches = {}  # by place: whether true, whether false
+        self.folded = set()  # places of what is constant
+        self.vectors = {}  # by place: of each run, its conditions and result
+        self.conditions = {}  # by place: their places
+        self.nevers = [number for number, line in enumerate(self.text, 1)
+                       if NEVER.search(line) and "#define" not in line]
+        self.excluded = self.never_lines()
+
+    def never_lines(self):
+        """Lines of blocks behind if (NEVER(...)), which nothing can reach."""
+        lines = set()
+        for number in self.nevers:
+            block = NEVER_BLOCK.match(self.text[number - 1])
+            while block and self.text[number] != block.group(1) + "}":
+                number += 1
+                lines.add(number)
+        return lines
+
+    def add_line(self, line):
+        """Takes a line of what llvm-cov shows of a program."""
+        if match := LINE.match(line):
+            number = int(match.group(1))
+            self.lines[number] = self.lines.get(number, False) or \
+                match.group(2) != "0"
+        elif match := BRANCH.match(line):
+            place = int(match.group(1)), int(match.group(2))
+            if match.group(3) == "Folded":
+                self.folded.add(place)
+            else:
+                true, false = self.branches.get(place, (False, False))
+                self.branches[place] = (true or match.group(4) != "0",
+                                        false or match.group(5) != "0")
+        elif match := DECISION.match(line):
+            self.decision = int(match.group(1)), int(match.group(2))
+            self.vectors.setdefault(self.decision, set())
+            self.conditions[self.decision] = []
+        elif match := CONDITION.match(line):
+            self.conditions[self.decision].append(
+                (int(match.group(1)), int(match.group(2))))
+        elif match := VECTOR.match(line):
+            self.vectors[self.decision].add(
+                (tuple(match.group(1).replace(" ", "").split(",")),
+                 match.group(2)))
+        elif match := FOLDED.match(line):
+            index = int(match.group(1)) - 1
+            self.folded.add(self.conditions[self.decision][index])
+
+    def decides(self, place, index):
+        """Whether two runs differ in this condition and in what comes out,
+        and in no other condition that was looked at in both."""
+        def alone(one, other):
+            return all((a == b or "-" in (a, b)) != (i == index)
+                       for i, (a, b) in enumerate(zip(one, other)))
+
+        runs = self.vectors[place]
+        return any(result != other_result and alone(one, other)
+                   for one, result in runs for other, other_result in runs)
+
+    def uncounted(self):
+        """Places of conditions in decisions of which clang keeps no runs."""
+        counted = {place for places in self.conditions.values()
+                   for place in places}
+        for row, column in self.branches:
+            line = self.text[row - 1]
+            before = line[:column - 1].rstrip(" (!") or \
+                self.text[row - 2].rstrip(" (!")
+            if (row, column) not in counted and \
+                    OPERATOR.search(before[-2:]):
+                yield row, column
+
+    def items(self):
+        """Each that counts: kind, place, whether covered, what is missing."""
+        for number, covered in self.lines.items():
+            if number not in self.excluded:
+                yield "lines", (number, 1), covered, "never run"
+        for place, (true, false) in self.branches.items():
+            if place[0] not in self.excluded and place not in self.folded:
+                yield "branches", place, true, "never true"
+                yield "branches", place, false, "never false"
+        for place, conditions in self.conditions.items():
+            for index, condition in enumerate(conditions):
+                if condition not in self.folded:
+                    yield "MC/DC", condition, self.decides(place, index), \
+                        "never decides"
+        for place in self.uncounted():
+            yield "MC/DC", place, False, "is in a decision that is not counted"
+
+
+def measure(names):
+    """The files, with what the tests of these names have covered."""
+    raw = [path for name in names
+           for path in glob.glob(profiles(name) + "/*.profraw")]
+    profile = os.path.join(COVERAGE, "all.profdata")
+    tool("llvm-profdata-19", "merge", "-sparse", "-o", profile, *raw)
+    files = {os.path.abspath(path): File(path) for path in SOURCES}
+    for name in tests():
+        depends = os.path.join(COVERAGE, "san/test", name + ".d")
+        if name in BASES or (name not in SCRIPTS and re.search(
+                r"\bmini_stream\.c\b", open(depends).read())):
+            show(name, profile, files)
+    return list(files.values())
+
+
+def show(name, profile, files):
+    file = None
+    for line in tool("llvm-cov-19", "show", program(name),
+                     f"-instr-profile={profile}", "-show-branches=count",
+                     "-show-mcdc", *files).split("\n"):
+        if line.endswith(":") and line[:-1] in files:
+            file = files[line[:-1]]
+        elif file:
+            file.add_line(line)
+
+
+class Sum:
+    """Of a section, file, or all: how many there are, how many covered."""
+
+    def __init__(self):
+        self.kinds = {"lines": [0, 0], "branches": [0, 0], "MC/DC": [0, 0]}
+
+    def add(self, kind, covered):
+        self.kinds[kind][0] += covered
+        self.kinds[kind][1] += 1
+
+    def row(self):
+        return "  ".join(f"{percent(covered, of):>6} {covered:>5} of {of:<5}"
+                         for covered, of in self.kinds.values())
+
+
+def percent(covered, of):
+    """100 only if all are."""
+    return f"{1000 * covered // of / 10:.1f}" if 0 < covered < of else \
+        "100" if covered == of else "0"
+
+
+def report(files):
+    """Prints sections and what is missing; the sums of library and port."""
+    missing = []
+    library, port = Sum(), Sum()
+    print(f"{'':32}  {'lines':20}  {'branches':20}  MC/DC")
+    for file in files:
+        names = sections("\n".join(file.text)) if file is files[0] else []
+        sums = {name: Sum() for _, name in names} or {file.path: Sum()}
+        for kind, place, covered, what in sorted(file.items(),
+                                                 key=lambda item: item[1]):
+            name = ([name for line, name in names if line <= place[0]] or
+                    [file.path])[-1]
+            sums[name].add(kind, covered)
+            (library if names else port).add(kind, covered)
+            if not covered:
+                text = file.text[place[0] - 1][place[1] - 1:].strip()
+                missing.append(f"{file.path}:{place[0]}:{place[1]}: "
+                               f"{kind}: {what}: {text}")
+        for name, total in sums.items():
+            print(f"{name:32}  {total.row()}")
+    print()
+    print("\n".join(missing))
+    return library, port
+
+
+def main():
+    names = tests()
+    to_run = sys.argv[1:] or [name for name in names if not fresh(name)]
+    failed = run_all(to_run)
+    files = measure(names)
+    library, port = report(files)
+    nevers = [(file.path, line) for file in files for line in file.nevers]
+    for path, line in nevers:
+        print(f"{path}:{line}: NEVER")
+    figures = []
+    short = failed > 0 or len(nevers) > NEVER_MAX
+    for title, total, kinds in (
+            ("library", library, ["lines", "branches", "MC/DC"]),
+            ("POSIX port", port, ["lines", "branches"])):
+        figures.append(title + " " + ", ".join(
+            f"{kind} {percent(*total.kinds[kind])} %" for kind in kinds))
+        short = short or any(covered < of for covered, of in
+                             (total.kinds[kind] for kind in kinds))
+    print(f"\n{'; '.join(figures)} (bar 100); NEVER {len(nevers)} (bar "
+          f"{NEVER_MAX}); {len(names)} tests, {failed} failed")
+    return short
+
+
+if __name__ == "__main__":
+    sys.exit(main())
