@@ -217,13 +217,13 @@ def measure(names):
 
 
 def show(name, profile, files):
-    file = None
+    file = next(iter(files.values()))  # named only if there are several
     for line in tool("llvm-cov-19", "show", program(name),
                      f"-instr-profile={profile}", "-show-branches=count",
                      "-show-mcdc", *files).split("\n"):
         if line.endswith(":") and line[:-1] in files:
             file = files[line[:-1]]
-        elif file:
+        else:
             file.add_line(line)
 
 
