@@ -36,6 +36,7 @@ BRANCH = re.compile(r" *\|  Branch \((\d+):(\d+)\): "
 DECISION = re.compile(r" *\|---> MC/DC Decision Region \((\d+):(\d+)\)")
 CONDITION = re.compile(r" *\|     Condition C\d+ --> \((\d+):(\d+)\)")
 VECTOR = re.compile(r" *\|  \d+ \{ ([TF\-, ]+?) +=+ ([TF]) +\}")
+END = re.compile(r" *\|  MC/DC Coverage for Decision: ")
 FOLDED = re.compile(r" *\|  C(\d+)-Pair: constant folded")
 NEVER = re.compile(r"\bNEVER\(")
 NEVER_BLOCK = re.compile(r"( *)if \(NEVER\(")
@@ -105,6 +106,37 @@ def tool(*words):
                           stdout=subprocess.PIPE).stdout
 
 
+class Decision:
+    """One with several conditions, as a program has run it."""
+
+    def __init__(self):
+        self.places = []  # of its conditions
+        self.folded = set()  # of them, those that are constant there
+        self.runs = set()  # conditions and result of each
+
+
+def merged(decisions, index):
+    """The runs of one decision in all programs where this condition is not
+    constant, together where the same others are."""
+    runs = {}
+    for decision in decisions:
+        if index not in decision.folded:
+            runs.setdefault(frozenset(decision.folded), set()).update(
+                decision.runs)
+    return runs.values()
+
+
+def decides(runs, index):
+    """Whether two runs differ in this condition and in what comes out, and in
+    no other condition that was looked at in both."""
+    def alone(one, other):
+        return all((a == b or "-" in (a, b)) != (i == index)
+                   for i, (a, b) in enumerate(zip(one, other)))
+
+    return any(result != other_result and alone(one, other)
+               for one, result in runs for other, other_result in runs)
+
+
 class File:
     """A source file, and what any of the programs has covered of it."""
 
@@ -115,8 +147,8 @@ class File:
         self.lines = {}
         self.branches = {}  # by place: whether true, whether false
         self.folded = set()  # places of what is constant
-        self.vectors = {}  # by place: of each run, its conditions and result
-        self.conditions = {}  # by place: their places
+        self.decisions = {}  # by place: as each program has run it
+        self.place = self.decision = None  # that is being read
         self.nevers = [number for number, line in enumerate(self.text, 1)
                        if NEVER.search(line) and "#define" not in line]
         self.excluded = self.never_lines()
@@ -146,35 +178,24 @@ class File:
                 self.branches[place] = (true or match.group(4) != "0",
                                         false or match.group(5) != "0")
         elif match := DECISION.match(line):
-            self.decision = int(match.group(1)), int(match.group(2))
-            self.vectors.setdefault(self.decision, set())
-            self.conditions[self.decision] = []
+            self.decision = Decision()
+            self.place = int(match.group(1)), int(match.group(2))
         elif match := CONDITION.match(line):
-            self.conditions[self.decision].append(
+            self.decision.places.append(
                 (int(match.group(1)), int(match.group(2))))
         elif match := VECTOR.match(line):
-            self.vectors[self.decision].add(
+            self.decision.runs.add(
                 (tuple(match.group(1).replace(" ", "").split(",")),
                  match.group(2)))
         elif match := FOLDED.match(line):
-            index = int(match.group(1)) - 1
-            self.folded.add(self.conditions[self.decision][index])
-
-    def decides(self, place, index):
-        """Whether two runs differ in this condition and in what comes out,
-        and in no other condition that was looked at in both."""
-        def alone(one, other):
-            return all((a == b or "-" in (a, b)) != (i == index)
-                       for i, (a, b) in enumerate(zip(one, other)))
-
-        runs = self.vectors[place]
-        return any(result != other_result and alone(one, other)
-                   for one, result in runs for other, other_result in runs)
+            self.decision.folded.add(int(match.group(1)) - 1)
+        elif END.match(line):
+            self.decisions.setdefault(self.place, []).append(self.decision)
 
     def uncounted(self):
         """Places of conditions in decisions of which clang keeps no runs."""
-        counted = {place for places in self.conditions.values()
-                   for place in places}
+        counted = {place for decisions in self.decisions.values()
+                   for decision in decisions for place in decision.places}
         for row, column in self.branches:
             line = self.text[row - 1]
             before = line[:column - 1].rstrip(" (!") or \
@@ -192,11 +213,12 @@ class File:
             if place[0] not in self.excluded and place not in self.folded:
                 yield "branches", place, true, "never true"
                 yield "branches", place, false, "never false"
-        for place, conditions in self.conditions.items():
-            for index, condition in enumerate(conditions):
-                if condition not in self.folded:
-                    yield "MC/DC", condition, self.decides(place, index), \
-                        "never decides"
+        for decisions in self.decisions.values():
+            for index, place in enumerate(decisions[0].places):
+                decided = [decides(runs, index)
+                           for runs in merged(decisions, index)]
+                if decided:
+                    yield "MC/DC", place, any(decided), "never decides"
         for place in self.uncounted():
             yield "MC/DC", place, False, "is in a decision that is not counted"
 
