@@ -286,11 +286,21 @@ static bool utf8_is_ascii(const uint8_t *p, size_t len) {
     return len >= 8 && ((seen | word_load(p + len - 8)) & WORD_OF(0x80)) == 0;
 }
 
+/* How many bytes follow this first one of a character, and the bounds of the
+ * next one: these alone keep out overlong forms, surrogates and what lies
+ * beyond U+10FFFF. */
+static inline uint32_t utf8_begin(uint8_t c, uint32_t *low, uint32_t *high) {
+    uint32_t follow = c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
+
+    *low = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80;
+    *high = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF;
+    return follow;
+}
+
 /*
  * Checks UTF-8 (RFC 3629) piece by piece. *state, 0 at the start and after
  * each whole character, holds how many bytes are missing and, above that,
- * the bounds of the next one: that alone keeps out overlong forms,
- * surrogates and what lies beyond U+10FFFF. Returns how many bytes are good.
+ * the bounds of the next one. Returns how many bytes are good.
  */
 static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len) {
     uint32_t need = *state & 3u, low = *state >> 8 & 255u, high = *state >> 16;
@@ -314,9 +324,7 @@ static size_t utf8_check(uint32_t *state, const uint8_t *p, size_t len) {
                 at += 8;
             }
         } else if (c >= 0xC2 && c <= 0xF4) {
-            need = c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
-            low = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80;
-            high = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF;
+            need = utf8_begin(c, &low, &high);
         } else {
             break;
         }
@@ -941,40 +949,59 @@ static bool time_minute(const char *text, int64_t *seconds) {
 
 #define TIME_LEN_MIN 20
 
+/* Reads the digits of a fraction of a second; returns what is behind them, or
+ * NULL where there are none. */
+static const char *time_fraction(const char *at, const char *end, int32_t *ns) {
+    const char *const digits = at;
+    int32_t unit = 1000000000;
+
+    for (; at < end && decimal_is_digit(*at); at++) {
+        unit /= 10; /* from the tenth digit on, 0 */
+        *ns += (*at - '0') * unit;
+    }
+    return at > digits ? at : NULL;
+}
+
+/* Reads a zone: 'Z', or an offset such as "+01:30" east of UTC. Returns what is
+ * behind it, or NULL. */
+static const char *time_zone(const char *at, const char *end,
+                             int32_t *offset_s) {
+    int32_t hours, minutes;
+
+    *offset_s = 0;
+    if (at < end && (*at | 0x20) == 'z') {
+        return at + 1;
+    }
+    if (end - at < 6 || (*at != '+' && *at != '-') || at[3] != ':') {
+        return NULL;
+    }
+    hours = time_pair(at + 1);
+    minutes = time_pair(at + 4);
+    *offset_s = (hours * 60 + minutes) * (*at == '-' ? -60 : 60);
+    return hours > 23 || minutes > 59 ? NULL : at + 6;
+}
+
 /* Reads the rest of a time of at least this length whose minute, in seconds,
- * is known: with 'Z', or an offset such as "+01:30" east of UTC. Returns what
- * is behind it, or NULL. */
+ * is known. Returns what is behind it, or NULL. */
 static const char *time_rest(const char *text, const char *end, int64_t seconds,
                              int64_t *ns) {
     const char *at = text + MST_MINUTE_LEN + 2;
-    int32_t second = time_pair(at - 2), hours, minutes;
-    int32_t nanos = 0, unit = 1000000000;
+    int32_t second = time_pair(at - 2), nanos = 0, offset_s;
 
     if (second > 60 || (second == 60 && memcmp(text + 14, "59", 2) != 0)) {
         return NULL;
     }
     if (*at == '.') {
-        for (at++; at < end && decimal_is_digit(*at); at++) {
-            unit /= 10; /* from the tenth digit on, 0 */
-            nanos += (*at - '0') * unit;
-        }
-        if (unit == 1000000000) {
+        at = time_fraction(at + 1, end, &nanos);
+        if (at == NULL) {
             return NULL;
         }
     }
-    if (at < end && (*at | 0x20) == 'z') {
-        at++;
-    } else if (end - at >= 6 && (*at == '+' || *at == '-') && at[3] == ':') {
-        hours = time_pair(at + 1);
-        minutes = time_pair(at + 4);
-        if (hours > 23 || minutes > 59) {
-            return NULL;
-        }
-        second -= (hours * 60 + minutes) * (*at == '-' ? -60 : 60);
-        at += 6;
-    } else {
+    at = time_zone(at, end, &offset_s);
+    if (at == NULL) {
         return NULL;
     }
+    second -= offset_s;
     *ns = (seconds + second) * 1000000000 + nanos;
     return seconds + second < 0 ? NULL : at;
 }
@@ -1322,6 +1349,15 @@ static int json_begin(struct mst_json *j, uint8_t c) {
     return JSON_MORE;
 }
 
+/* Behind a value: a comma, or the end of what it is in. */
+static int json_behind(struct mst_json *j, uint8_t c) {
+    if (c == ',') {
+        j->state = (j->arrays & 1) != 0 ? JSON_AT_VALUE : JSON_AT_KEY;
+        return JSON_MORE;
+    }
+    return c == '}' || c == ']' ? json_close(j, c == ']') : MST_ERR_JSON_SYNTAX;
+}
+
 /*
  * Scans data from *at until something is to be decided. At JSON_VALUE the
  * caller calls json_enter() or json_take() and comes back; the key of an
@@ -1339,15 +1375,7 @@ static int json_next(struct mst_json *j, const uint8_t *data, size_t len,
             continue;
         }
         switch ((enum json_state)j->state) {
-        case JSON_AT_COMMA:
-            if (c == ',') {
-                j->state = (j->arrays & 1) != 0 ? JSON_AT_VALUE : JSON_AT_KEY;
-            } else if (c == '}' || c == ']') {
-                stop = json_close(j, c == ']');
-            } else {
-                stop = MST_ERR_JSON_SYNTAX;
-            }
-            break;
+        case JSON_AT_COMMA: stop = json_behind(j, c); break;
         case JSON_AT_KEY_OR_CLOSE:
             if (c == '}') {
                 stop = json_close(j, false);
@@ -1610,12 +1638,19 @@ static bool object_fits(enum object_kind kind, char first) {
     }
 }
 
+/* The status that a text is, or 0. */
+static int object_status(const char *text) {
+    uint32_t status = 0;
+
+    (void)decimal_count(text, strlen(text), &status);
+    return status >= 100 && status < 600 ? (int)status : 0;
+}
+
 /* Takes in the value of a field: an item that the scanner has passed. */
 static int object_take(const struct object_field *f, const char *item,
                        size_t len, void *into) {
     const bool text = f->kind <= OBJECT_SCALAR;
     char scratch[64], *to = (char *)into + f->offset;
-    uint32_t status = 0;
     bool fits;
 
     if (!object_fits((enum object_kind)f->kind, item[0])) {
@@ -1632,10 +1667,7 @@ static int object_take(const struct object_field *f, const char *item,
     fits = object_text(text ? to : scratch, text ? f->room : sizeof scratch,
                        item, len, f->kind != OBJECT_TEXT);
     switch ((enum object_kind)f->kind) {
-    case OBJECT_STATUS:
-        (void)decimal_count(scratch, strlen(scratch), &status);
-        *(int *)(void *)to = status >= 100 && status < 600 ? (int)status : 0;
-        return 0;
+    case OBJECT_STATUS: *(int *)(void *)to = object_status(scratch); return 0;
     case OBJECT_TIME:
         return fits ? mst_time_parse(scratch, strlen(scratch),
                                      (int64_t *)(void *)to)
@@ -3040,10 +3072,8 @@ static unsigned address_travelrule_fault(const char *const texts[]) {
                         : ADDRESS_FAULT(MST_FIELD_VASP_ID, CONTRADICTS);
 }
 
-/* The first of all faults: exactly one identification form, each text by
- * itself, then what contradicts other fields. */
-static unsigned address_fault(const struct mst_address_request *r,
-                              const char *const texts[]) {
+/* Exactly one identification form. */
+static unsigned address_identity_fault(const struct mst_address_request *r) {
     if (r->id != NULL && (r->network != NULL || r->address != NULL)) {
         return ADDRESS_FAULT(MST_FIELD_ID, CONTRADICTS);
     }
@@ -3051,26 +3081,39 @@ static unsigned address_fault(const struct mst_address_request *r,
         return r->address == NULL ? ADDRESS_FAULT(MST_FIELD_IDENTITY, MISSING)
                                   : ADDRESS_FAULT(MST_FIELD_NETWORK, MISSING);
     }
-    if (r->id == NULL && r->address == NULL) {
-        return ADDRESS_FAULT(MST_FIELD_ADDRESS, MISSING);
+    return r->id == NULL && r->address == NULL
+               ? ADDRESS_FAULT(MST_FIELD_ADDRESS, MISSING)
+               : 0;
+}
+
+/* A text by itself. */
+static unsigned address_text_fault(unsigned field, const char *text) {
+    size_t len = text != NULL ? strlen(text) : 0;
+
+    if (text != NULL && len == 0 &&
+        (field < MST_FIELD_NICKNAME || field > MST_FIELD_INSTITUTION)) {
+        return ADDRESS_FAULT(field, EMPTY);
     }
-    for (unsigned i = MST_FIELD_ID; i < ADDRESS_TEXTS; i++) {
-        size_t len = texts[i] != NULL ? strlen(texts[i]) : 0;
-        if (texts[i] != NULL && len == 0 &&
-            (i < MST_FIELD_NICKNAME || i > MST_FIELD_INSTITUTION)) {
-            return ADDRESS_FAULT(i, EMPTY);
-        }
-        if (len > ((ADDRESS_WORDS >> i & 1u) != 0 ? MST_ADDRESS_WORD_MAX
+    if (len > ((ADDRESS_WORDS >> field & 1u) != 0 ? MST_ADDRESS_WORD_MAX
                                                   : MST_ADDRESS_TEXT_MAX)) {
-            return ADDRESS_FAULT(i, TOO_LONG);
-        }
-        if (!utf8_is(texts[i], len)) {
-            return ADDRESS_FAULT(i, UTF8);
-        }
+        return ADDRESS_FAULT(field, TOO_LONG);
     }
-    return (unsigned)r->bookmarked > MST_BOOKMARK_TRUE
-               ? ADDRESS_FAULT(MST_FIELD_BOOKMARKED, VALUE)
-               : address_travelrule_fault(texts);
+    return utf8_is(text, len) ? 0 : ADDRESS_FAULT(field, UTF8);
+}
+
+/* The first of all faults: those of the identity, each text's, then what
+ * contradicts other fields. */
+static unsigned address_fault(const struct mst_address_request *r,
+                              const char *const texts[]) {
+    unsigned fault = address_identity_fault(r);
+
+    for (unsigned i = MST_FIELD_ID; fault == 0 && i < ADDRESS_TEXTS; i++) {
+        fault = address_text_fault(i, texts[i]);
+    }
+    if (fault == 0 && (unsigned)r->bookmarked > MST_BOOKMARK_TRUE) {
+        fault = ADDRESS_FAULT(MST_FIELD_BOOKMARKED, VALUE);
+    }
+    return fault != 0 ? fault : address_travelrule_fault(texts);
 }
 
 int mst_address_check(const struct mst_address_request *request,
