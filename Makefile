@@ -467,9 +467,9 @@ $(BUILD)/bench/oracle: $(ORACLE_SRC:%.c=$(BUILD)/bench/obj/%.o)
 	$(link) $(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
 
 PLANS_SRC = mini_stream.c port/mock/mst_mock.c test/session/plans.c \
-	$(addprefix test/lib/,plan.c plan_exchange.c plan_feed.c plan_model.c \
-	plan_object.c plan_requests.c plan_text.c service.c service_address.c \
-	service_http.c service_stream.c support.c support_events.c)
+	$(wildcard test/lib/plan*.c) $(addprefix test/lib/,service.c \
+	service_address.c service_http.c service_stream.c support.c \
+	support_events.c)
 $(BUILD)/bench/plans: $(PLANS_SRC:%.c=$(BUILD)/bench/obj/%.o)
 	$(link) $(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
 

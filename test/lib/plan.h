@@ -16,6 +16,7 @@
 #define PLAN_CHANGES 8192  /* of a market's true book in one plan */
 #define PLAN_TEXT 16384    /* bytes of a message */
 #define PLAN_MESSAGES 1024 /* on the way on one connection */
+#define PLAN_CLIENTS 2     /* links of a client or a pair: 0 and 1 */
 #define PLAN_LATER 32      /* things that are done later */
 #define PLAN_SPELLS 8
 #define PLAN_SECOND 1000u
@@ -126,16 +127,19 @@ struct plan_book {
 };
 
 enum plan_says {
-    SAYS_UPDATE,   /* the changes from first to version */
-    SAYS_SNAPSHOT, /* the book of that version */
-    SAYS_BROKEN    /* the same changes, in a message that is malformed */
+    SAYS_OTHER,           /* nothing of a book, and it is no execution */
+    SAYS_UPDATE,          /* the changes from first to version */
+    SAYS_SNAPSHOT,        /* the book of that version */
+    SAYS_BROKEN,          /* the same changes, in a message that is malformed */
+    SAYS_EXECUTION,       /* the one of that number */
+    SAYS_BROKEN_EXECUTION /* the same, malformed */
 };
 
-/* What a message that is on the way says of a market's book. */
+/* What a message that is on the way says of a market. */
 struct plan_message {
     enum plan_says says;
     unsigned market;
-    uint32_t first, version;
+    uint32_t first, version; /* or the number of an execution */
     int64_t time_ns;
     uint64_t end; /* bytes of the connection, with this message's last */
 };
@@ -209,6 +213,23 @@ struct plan_later {
     size_t len;
 };
 
+/* Why what the service sends is no part of the stream any more. */
+enum plan_over {
+    OVER_NOT,
+    OVER_CLOSED, /* it has sent its close frame */
+    OVER_WRONG   /* its frames are wrong: what comes then is lost */
+};
+
+/* What the caller has heard of a connection: see plan_heard.c. */
+struct plan_heard {
+    bool open;     /* it was told so, and of no end */
+    bool released; /* it has closed: nothing more is told but the end */
+    bool due;      /* the client has looked at this, the caller was not told */
+    bool error;    /* it was told of an error in what is not yet whole */
+    struct plan_message message;
+    uint32_t lost; /* executions */
+};
+
 struct plan_link {
     bool open;   /* the service streams */
     bool client; /* so does the client: it has not seen an end */
@@ -217,6 +238,8 @@ struct plan_link {
     uint64_t read_ms;         /* when the client last read some */
     bool subscribed[MST_HEARTBEAT + 1][PLAN_MARKETS];
     bool strays; /* something else is subscribed, too */
+    enum plan_over over;
+    struct plan_heard heard;
     struct plan_message messages[PLAN_MESSAGES];
     uint32_t messages_at, messages_len;
     struct plan_known known[PLAN_MARKETS];
@@ -238,6 +261,8 @@ struct exchange {
     struct plan_later later[PLAN_LATER];
     char text[PLAN_TEXT];
     void (*note)(const char *format, ...); /* of the trace, or NULL */
+    const char *wrong;   /* what the caller was told or not told, or NULL */
+    uint64_t told, lost; /* executions of all plans */
 };
 
 /* Prepares a service over the mock for a plan. */
@@ -255,6 +280,12 @@ void exchange_behave(struct exchange *x);
 /* Is told when the client reads, and what its trace is. */
 void exchange_read(struct exchange *x, int link);
 void exchange_trace(struct exchange *x, const struct mst_trace *trace);
+
+/* Is told each event; that there is none for now; that the caller closes, or
+ * that it has wiped the object. */
+void exchange_event(struct exchange *x, const struct mst_event *event);
+void exchange_rest(struct exchange *x);
+void exchange_release(struct exchange *x, bool wiped);
 
 /* Does this connection have all that is wished for? */
 bool exchange_has(const struct exchange *x, int link);

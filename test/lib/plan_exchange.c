@@ -91,6 +91,7 @@ static void send_frames(struct exchange *x, int link, const char *text,
 bool exchange_send(struct exchange *x, int link, const char *text, size_t len,
                    unsigned opcode, const struct plan_message *message) {
     struct plan_link *l = &x->links[link];
+    struct plan_message m = {.says = SAYS_OTHER};
 
     if (!l->open || mst_mock_room(x->mock, link) == 0) {
         return false;
@@ -110,11 +111,17 @@ bool exchange_send(struct exchange *x, int link, const char *text, size_t len,
         service_link_frame(&x->service, link, 0x80, opcode, text, len);
     }
     NOTE(x, "link %d is sent %.*s", link, (int)len, text);
+    if (x->service.links[link].close_sent && l->over == OVER_NOT) {
+        l->over = OVER_CLOSED;
+    }
     if (message != NULL) {
-        struct plan_message *m =
-            &l->messages[(l->messages_at + l->messages_len++) % PLAN_MESSAGES];
-        *m = *message;
-        m->end = l->written;
+        m = *message;
+    }
+    if (m.says >= SAYS_EXECUTION && l->over != OVER_NOT) {
+        l->heard.lost += l->over == OVER_WRONG;
+    } else {
+        m.end = l->written;
+        l->messages[(l->messages_at + l->messages_len++) % PLAN_MESSAGES] = m;
     }
     return true;
 }
@@ -209,13 +216,18 @@ static void garbage_send(struct exchange *x, int link) {
         unsigned flags, opcode;
     } frames[] = {{0x80, 3}, {0xC0, 1}, {0, 9}, {0x80, 0}, {0, 2}};
     const char *text = plan_garbage(&x->random);
+    bool wrong = exchange_pick(x, 32) == 0;
 
-    if (exchange_pick(x, 32) == 0) {
+    if (wrong) {
         uint32_t at = exchange_pick(x, COUNT(frames));
         service_link_frame(&x->service, link, frames[at].flags,
                            frames[at].opcode, "ab", 2);
     } else {
         exchange_send(x, link, text, strlen(text), 1, NULL);
+        wrong = (text[0] & 0x80) != 0; /* it is not UTF-8 */
+    }
+    if (wrong && x->links[link].over == OVER_NOT) {
+        x->links[link].over = OVER_WRONG;
     }
 }
 
@@ -284,6 +296,7 @@ static void links_look(struct exchange *x) {
         l->open = l->client = true;
         memset(l->subscribed, 0, sizeof l->subscribed);
         l->strays = false;
+        l->over = OVER_NOT;
         l->messages_at = l->messages_len = 0;
         for (unsigned m = 0; m < x->plan->markets; m++) {
             plan_known_begin(&l->known[m], &x->books[m]);
@@ -355,7 +368,7 @@ void exchange_trace(struct exchange *x, const struct mst_trace *trace) {
     struct plan_link *l = &x->links[trace->link];
 
     if (trace->kind == MST_TRACE_END) {
-        l->client = false;
+        exchange_ended(x, trace->link);
     }
     if (trace->kind != MST_TRACE_IN) {
         return;
@@ -364,8 +377,7 @@ void exchange_trace(struct exchange *x, const struct mst_trace *trace) {
     while (l->messages_len > 0 &&
            l->messages[l->messages_at].end <= l->traced) {
         const struct plan_message *m = &l->messages[l->messages_at];
-        plan_known_give(&l->known[m->market], &x->books[m->market], m,
-                        l->read_ms);
+        exchange_look(x, trace->link, m);
         l->messages_at = (l->messages_at + 1) % PLAN_MESSAGES;
         l->messages_len--;
     }
@@ -494,6 +506,7 @@ void exchange_begin(struct exchange *x, const struct plan *plan,
     x->mock = mock;
     x->random = plan->seed ^ UINT64_C(0x5DEECE66D);
     x->serial = x->edge_ms = 0;
+    x->wrong = NULL;
     memset(x->strength, 0, sizeof x->strength);
     memset(x->offset_ns, 0, sizeof x->offset_ns);
     service_init(&x->service, mock);
@@ -511,6 +524,7 @@ void exchange_begin(struct exchange *x, const struct plan *plan,
     for (int i = 0; i < MST_MOCK_LINKS; i++) {
         x->links[i].open = x->links[i].client = false;
         x->links[i].messages_len = 0;
+        x->links[i].heard = (struct plan_heard){.open = false};
     }
     exchange_books(x);
     x->feed_due_ms = plan->feed_ms;

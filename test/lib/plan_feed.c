@@ -92,32 +92,58 @@ uint32_t exchange_delay(struct exchange *x, uint32_t most_ms) {
     return 1 + exchange_pick(x, ms < most_ms ? ms : most_ms);
 }
 
-/* Sends an update, or does not. */
-static void update_send(struct exchange *x, int link, struct plan_message m) {
-    struct plan_writer w = writer(x);
-    const struct plan_change *changes = &x->books[m.market].changes[m.first];
-    char time[40];
+/* Sends an update or an execution that is written: as it is or broken, later,
+ * or twice. */
+static void written_send(struct exchange *x, int link, struct plan_writer *w,
+                         struct plan_message m) {
     uint32_t ms = 0;
 
-    if (exchange_happens(x, FAULT_LOST)) {
-        return;
-    }
-    m.time_ns = exchange_time(x, CLOCK_UPDATES, time);
-    plan_write_update(&w, m.market, time, changes, m.version - m.first);
     if (exchange_happens(x, FAULT_BROKEN)) {
-        m.says = SAYS_BROKEN;
-        if (!plan_break(&w)) {
-            exchange_send(x, link, w.text, w.len, 2, &m);
+        m.says = m.says == SAYS_UPDATE ? SAYS_BROKEN : SAYS_BROKEN_EXECUTION;
+        if (!plan_break(w)) {
+            exchange_send(x, link, w->text, w->len, 2, &m);
             return;
         }
     }
     if (exchange_happens(x, FAULT_HELD)) {
         ms = exchange_delay(x, 20000);
     }
-    exchange_send_later(x, link, w.text, w.len, &m, ms);
+    exchange_send_later(x, link, w->text, w->len, &m, ms);
     if (exchange_happens(x, FAULT_AGAIN)) {
-        exchange_send_later(x, link, w.text, w.len, &m,
+        exchange_send_later(x, link, w->text, w->len, &m,
                             exchange_pick(x, 2) * exchange_delay(x, 5000));
+    }
+}
+
+/* Sends an update, or does not. */
+static void update_send(struct exchange *x, int link, struct plan_message m) {
+    struct plan_writer w = writer(x);
+    const struct plan_change *changes = &x->books[m.market].changes[m.first];
+    char time[40];
+
+    if (!exchange_happens(x, FAULT_LOST)) {
+        m.time_ns = exchange_time(x, CLOCK_UPDATES, time);
+        plan_write_update(&w, m.market, time, changes, m.version - m.first);
+        written_send(x, link, &w, m);
+    }
+}
+
+/* The same execution for all who have subscribed. */
+static void executions_send(struct exchange *x, unsigned market) {
+    struct plan_message m = {.says = SAYS_EXECUTION,
+                             .market = market,
+                             .version = (uint32_t)++x->serial};
+    char time[40];
+
+    m.time_ns = exchange_time(x, CLOCK_UPDATES, time);
+    for (int i = 0; i < PLAN_CLIENTS; i++) {
+        const struct plan_link *l = &x->links[i];
+        if (l->open && l->subscribed[MST_EXECUTION_DATA][market] &&
+            !exchange_happens(x, FAULT_LOST)) {
+            struct plan_writer w = writer(x);
+            plan_write_execution(&w, market, time, m.version);
+            written_send(x, i, &w, m);
+        }
     }
 }
 
@@ -189,12 +215,9 @@ void exchange_feed(struct exchange *x, unsigned market) {
             plan_write_top(&w, market, time, book);
             exchange_send(x, i, w.text, w.len, 1, NULL);
         }
-        if (l->subscribed[MST_EXECUTION_DATA][market] &&
-            exchange_pick(x, 4) == 0) {
-            (void)exchange_time(x, CLOCK_UPDATES, time);
-            plan_write_execution(&w, market, time, (uint32_t)++x->serial);
-            exchange_send(x, i, w.text, w.len, 1, NULL);
-        }
+    }
+    for (unsigned n = exchange_pick(x, 3); n > 0; n--) {
+        executions_send(x, market);
     }
 }
 

@@ -43,6 +43,11 @@ void exchange_clocks(struct exchange *x);
 void exchange_books(struct exchange *x);
 void exchange_feed(struct exchange *x, unsigned market);
 
+/* The client looks at a message; its connection has ended. */
+void exchange_look(struct exchange *x, int link,
+                   const struct plan_message *message);
+void exchange_ended(struct exchange *x, int link);
+
 /* Is handed each request of the client. */
 void exchange_request(void *context, int link, const char *text);
 

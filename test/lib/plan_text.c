@@ -221,12 +221,16 @@ void plan_write_top(struct plan_writer *w, unsigned market, const char *time,
 
 void plan_write_execution(struct plan_writer *w, unsigned market,
                           const char *time, uint32_t number) {
+    static const char *const forms[] = {
+        "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"%s\","
+        "\"price\":\"%u.5\",\"amount\":\"0.%u1\",\"executed_at\":\"%s\"}}",
+        "{ \"channel\" :\"execution_data\", \"news\":[{}], \"payload\":{"
+        "\"id\":7,\"market\":\"%s\",\n\"price\":\"%u.50\",\"amount\":\"0.%u1\","
+        "\"taker\":{\"market\":null},\"executed_at\":\"%s\"}}"};
+
     w->len = 0;
-    put_format(w,
-               "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"%s\","
-               "\"price\":\"%u.5\",\"amount\":\"0.%u1\",\"executed_at\":"
-               "\"%s\"}}",
-               plan_markets[market], 100 + number % 7, number % 10, time);
+    put_format(w, forms[w->odd], plan_markets[market], number, number % 10,
+               time);
 }
 
 void plan_write_beat(struct plan_writer *w, const char *time) {

@@ -281,9 +281,17 @@ static void leader_note(void) {
     books_check();
 }
 
+/* What the caller was told otherwise. */
+static void heard_check(void) {
+    if (run.exchange.wrong != NULL) {
+        plan_fail("%s", run.exchange.wrong);
+    }
+}
+
 static bool on_event(void *context, const struct mst_event *event) {
     (void)context;
     run.events++;
+    exchange_event(&run.exchange, event);
     if (run.told) {
         event_note(event);
     }
@@ -308,6 +316,7 @@ static bool on_event(void *context, const struct mst_event *event) {
     case MST_EVENT_LEADER: leader_note(); break;
     default: break;
     }
+    heard_check();
     /* A slow caller is busy with the event for a while. */
     if (exchange_happens(&run.exchange, FAULT_SLOW_CALLER) &&
         exchange_pick(&run.exchange, 16) == 0) {
@@ -431,6 +440,8 @@ static void run_until(uint64_t until_ms) {
         mst_mock_run_objects(&run.mock, run.object.paired ? &pair : &client, 1,
                              (uint32_t)(until_ms - now_ms()), on_event, NULL);
         books_check();
+        exchange_rest(&run.exchange);
+        heard_check();
     }
 }
 

@@ -1,0 +1,121 @@
+/*
+ * What a caller hears of each connection beside its books: see plan.h.
+ *
+ * Of every execution that the client has looked at the caller is told, once and
+ * as it was sent, before the client looks at anything else; of one that is
+ * malformed it is told as an error. Of one that was sent and that the client
+ * has not looked at, the caller is told by an end of the connection that has an
+ * error; and of each connection there is an end. Only a caller that closes is
+ * told of nothing but the end.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "plan_private.h"
+
+#include <string.h>
+
+static void is_wrong(struct exchange *x, const char *what) {
+    if (x->wrong == NULL) {
+        x->wrong = what;
+    }
+}
+
+void exchange_look(struct exchange *x, int link,
+                   const struct plan_message *message) {
+    struct plan_link *l = &x->links[link];
+    struct plan_heard *h = &l->heard;
+    bool broken = message->says == SAYS_BROKEN_EXECUTION;
+
+    if (message->says >= SAYS_EXECUTION && !h->released) {
+        exchange_rest(x);
+        h->due = !broken || !h->error;
+        h->message = *message;
+    } else if (message->says > SAYS_OTHER && message->says < SAYS_EXECUTION) {
+        plan_known_give(&l->known[message->market], &x->books[message->market],
+                        message, l->read_ms);
+    }
+    h->error = false;
+}
+
+void exchange_rest(struct exchange *x) {
+    for (int i = 0; i < PLAN_CLIENTS; i++) {
+        if (x->links[i].heard.due) {
+            is_wrong(x, "an execution has come, and the caller is not told");
+        }
+    }
+}
+
+void exchange_ended(struct exchange *x, int link) {
+    struct plan_link *l = &x->links[link];
+
+    l->client = false;
+    for (; l->messages_len > 0; l->messages_len--) {
+        l->heard.lost += l->messages[l->messages_at].says >= SAYS_EXECUTION;
+        l->messages_at = (l->messages_at + 1) % PLAN_MESSAGES;
+    }
+}
+
+/* Is it what was sent? */
+static bool is_same(const struct mst_execution *e,
+                    const struct plan_message *m) {
+    return strcmp(e->market, plan_markets[m->market]) == 0 &&
+           e->time_ns == m->time_ns && e->price.exponent == -1 &&
+           e->price.coefficient == 10 * (int64_t)m->version + 5 &&
+           e->amount.exponent == -2 &&
+           e->amount.coefficient == 10 * (int64_t)(m->version % 10) + 1;
+}
+
+static void execution_hear(struct exchange *x, struct plan_heard *h,
+                           const struct mst_execution *execution) {
+    if (!h->due || h->message.says != SAYS_EXECUTION ||
+        !is_same(execution, &h->message)) {
+        is_wrong(x, "an execution that was not sent so, or is told twice");
+    }
+    h->due = false;
+    x->told++;
+}
+
+static void end_hear(struct exchange *x, struct plan_heard *h, int error) {
+    if (error == MST_OK && h->lost > 0 && !h->released) {
+        is_wrong(x, "executions are lost, and the end has no error");
+    }
+    h->open = false;
+    x->lost += h->lost;
+    h->lost = 0;
+}
+
+void exchange_event(struct exchange *x, const struct mst_event *event) {
+    struct plan_heard *h = &x->links[event->link].heard;
+    int error = event->as.failure.error;
+
+    switch (event->type) {
+    case MST_EVENT_OPEN:
+        if (h->open) {
+            is_wrong(x, "of the end of a connection the caller is not told");
+        }
+        h->open = true;
+        break;
+    case MST_EVENT_CLOSED: end_hear(x, h, error); break;
+    case MST_EVENT_EXECUTION: execution_hear(x, h, &event->as.execution); break;
+    case MST_EVENT_ERROR:
+        if (error <= MST_ERR_JSON_SYNTAX && error > MST_ERR_TIMEOUT) {
+            h->error = !h->due; /* it may be told before all has come */
+            h->due &= h->message.says == SAYS_EXECUTION;
+        }
+        break;
+    default: break;
+    }
+}
+
+void exchange_release(struct exchange *x, bool wiped) {
+    for (int i = 0; i < PLAN_CLIENTS; i++) {
+        struct plan_link *l = &x->links[i];
+        if (wiped) {
+            exchange_ended(x, i);
+            l->heard = (struct plan_heard){.open = false};
+        } else {
+            l->heard.released = true;
+            l->heard.due = false;
+        }
+    }
+}
