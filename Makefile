@@ -66,8 +66,8 @@ flags = $(BASE_CPPFLAGS) $(strip \
 options = $(call flags,$<) $(CPPFLAGS) $(WARNINGS) $(CFLAGS) -MMD -MP
 compile = $(CC) $(options)
 
-SANITIZE = -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined \
-	-fno-sanitize-recover=all
+SANITIZE = -g -O1 -DMST_TEST -fno-omit-frame-pointer \
+	-fsanitize=address,undefined -fno-sanitize-recover=all
 
 # The tool has many markets on one connection: all of it is built with more
 # subscriptions, the library and the ports as well.

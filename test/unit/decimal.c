@@ -152,6 +152,20 @@ static void exponents_out_of_range_are_named_as_wide(void **state) {
     expect_parsed(cases, COUNT(cases));
 }
 
+/* Digits are counted in 32 bits: a million are enough for any number. */
+static void a_text_of_more_than_a_million_bytes_is_wide(void **state) {
+    static char text[1000002];
+    struct mst_decimal number;
+
+    (void)state;
+    memset(text, '0', sizeof text);
+    text[1] = '.';
+    assert_int_equal(mst_decimal_parse(text, 1000000, &number), 0);
+    assert_int_equal(number.coefficient, 0);
+    assert_int_equal(mst_decimal_parse(text, 1000001, &number),
+                     MST_ERR_DECIMAL_WIDE);
+}
+
 static void texts_that_are_not_json_numbers_are_refused(void **state) {
     static const char *const texts[] = {
         "",      "-",     "+1",   "007",  "00",         "-01",   "01.5",
@@ -389,6 +403,8 @@ static void numbers_are_written_in_plain_notation(void **state) {
         {999999999999999999, 0, "999999999999999999"},
         {-999999999999999999, -18, "-0.999999999999999999"},
         {-999999999999999999, -17, "-9.99999999999999999"},
+        {INT64_MAX, 0, "9223372036854775807"},
+        {INT64_MIN, -1, "-922337203685477580.8"},
         {1, 63, "1" ZEROS_60 "000"},
         {-999999999999999999, 63, "-999999999999999999" ZEROS_60 "000"},
         {1, -64, "0." ZEROS_60 "0001"},
@@ -465,6 +481,7 @@ int main(void) {
         TEST(numbers_are_kept_without_trailing_zeros),
         TEST(eighteen_digits_are_exact_and_further_ones_are_cut),
         TEST(exponents_out_of_range_are_named_as_wide),
+        TEST(a_text_of_more_than_a_million_bytes_is_wide),
         TEST(texts_that_are_not_json_numbers_are_refused),
         TEST(the_grammar_is_that_of_json_and_no_other),
         TEST(comparing_is_exact_at_all_exponents),

@@ -400,6 +400,7 @@ static void a_similar_name_is_another_name(void **state) {
         "a name of 23 characters",
         "a name of 24 characters!",
         "a name that is so long that it is not kept as a whole at all",
+        "a name of 24 characters!\\u0061nd an escape",
         ("\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u006"
          "1"
          "\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u0061\\u006"
@@ -511,6 +512,37 @@ static void expect_unknown(size_t len) {
     text_free(&expected);
 }
 
+/* A message may end with a piece that has no bytes and no address. */
+static void the_end_of_a_message_may_be_told_without_bytes(void **state) {
+    static const char message[] = "{\"channel\":\"candles\"}";
+    uint8_t buffer[256];
+    struct mst_decoder decoder;
+    struct mst_event event;
+
+    (void)state;
+    assert_int_equal(mst_decoder_init(&decoder, buffer, sizeof buffer, 0), 0);
+    mst_decoder_feed(&decoder, message, sizeof message - 1, false);
+    assert_int_equal(mst_decoder_next(&decoder, &event), 0);
+    mst_decoder_feed(&decoder, NULL, 0, true);
+    assert_int_equal(mst_decoder_next(&decoder, &event), 1);
+    assert_int_equal(event.type, MST_EVENT_UNKNOWN);
+    assert_int_equal(event.as.unknown.len, sizeof message - 1);
+    assert_memory_equal(event.as.unknown.text, message, sizeof message - 1);
+}
+
+static void a_decoder_without_its_memory_is_refused(void **state) {
+    uint8_t buffer[256];
+    struct mst_decoder decoder;
+
+    (void)state;
+    assert_int_equal(mst_decoder_init(NULL, buffer, sizeof buffer, 0),
+                     MST_ERR_ARGUMENT);
+    assert_int_equal(mst_decoder_init(&decoder, NULL, sizeof buffer, 0),
+                     MST_ERR_ARGUMENT);
+    assert_int_equal(mst_decoder_init(&decoder, buffer, 255, 0),
+                     MST_ERR_ARGUMENT);
+}
+
 static void the_text_of_an_unknown_message_is_given_if_it_fits(void **state) {
     (void)state;
     expect_unknown(255);
@@ -539,6 +571,8 @@ int main(void) {
         TEST(a_message_may_be_larger_than_the_buffer),
         TEST(unknown_messages_are_given_as_they_came),
         TEST(the_text_of_an_unknown_message_is_given_if_it_fits),
+        TEST(the_end_of_a_message_may_be_told_without_bytes),
+        TEST(a_decoder_without_its_memory_is_refused),
     };
 
     return cmocka_run_group_tests_name("decoder", tests, NULL, NULL);

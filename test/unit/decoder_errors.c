@@ -224,6 +224,11 @@ static void a_missing_field_is_an_error_of_shape(void **state) {
         "\"price\":\"1\",\"executed_at\":\"" TIME "\"}}",
         "{\"channel\":\"execution_data\",\"payload\":{\"market\":\"BTCUSD\","
         "\"price\":\"1\",\"amount\":\"2\"}}",
+        /* What has a channel of data is no response and no error. */
+        "{\"type\":\"subscribe\",\"channel\":\"heartbeat\","
+        "\"payload\":" HEARTBEAT_PAYLOAD "}",
+        "{\"channel\":\"heartbeat\",\"type\":\"error\","
+        "\"payload\":" HEARTBEAT_PAYLOAD "}",
         "{\"type\":\"subscribe\"}",
         "{\"type\":\"subscribe\",\"channels\":[{}]}",
         "{\"type\":\"subscribe\",\"channels\":[{\"success\":true}]}",
@@ -287,6 +292,20 @@ static void a_value_that_does_not_fit_costs_its_message(void **state) {
     }
 }
 
+/* An error of the service is read as a whole: with its text, if it fits. */
+static void an_error_message_larger_than_the_buffer_is_one(void **state) {
+    char message[400], spaces[300];
+
+    (void)state;
+    memset(spaces, ' ', sizeof spaces - 1);
+    spaces[sizeof spaces - 1] = '\0';
+    snprintf(message, sizeof message,
+             "{\"type\":\"error\",\"error\":\"busy\"%s}", spaces);
+    expect_error(message, 256, 0, "MESSAGE_SIZE \"\"");
+    expect_decoded(message, sizeof message, 0,
+                   "service_error OTHER \"busy\" \"\"\n");
+}
+
 /* A fault is one only if its field matters, whether that is known before or
  * after it; a message that must be read again for it has to fit. */
 static void a_fault_before_its_channel_costs_what_it_does_behind(void **state) {
@@ -313,6 +332,9 @@ static void a_fault_before_its_channel_costs_what_it_does_behind(void **state) {
 
 /* ---- Bad numbers and times ---- */
 
+#define ZEROS_64 \
+    "0000000000000000000000000000000000000000000000000000000000000000"
+
 static void a_bad_number_is_named_with_its_text(void **state) {
     static const struct message_case cases[] = {
         {BOOK_MESSAGE("UPDATE", LEVEL("1,5", "2"), ""), "DECIMAL \"1,5\""},
@@ -335,6 +357,11 @@ static void a_bad_number_is_named_with_its_text(void **state) {
         {EXECUTION("-1", "2"), "DECIMAL \"-1\""},
         {EXECUTION("1", "x"), "DECIMAL \"x\""},
         {EXECUTION("1e99", "2"), "DECIMAL_WIDE \"1e99\""},
+        {EXECUTION("1" ZEROS_64, "2"), "DECIMAL_WIDE \"1" ZEROS_64 "\""},
+        {EXECUTION("1", "0." ZEROS_64 "1"), "DECIMAL_WIDE \"0." ZEROS_64 "1\""},
+        /* One that is escaped and longer than what is kept of a text. */
+        {EXECUTION("\\u0031" ZEROS_64 ZEROS_64, "2"),
+         "DECIMAL_WIDE \"1" ZEROS_64 "000000000000000000000000000000\""},
     };
 
     (void)state;
@@ -448,6 +475,7 @@ int main(void) {
         TEST(a_missing_field_is_an_error_of_shape),
         TEST(a_market_too_long_to_be_kept_costs_its_message),
         TEST(a_value_that_does_not_fit_costs_its_message),
+        TEST(an_error_message_larger_than_the_buffer_is_one),
         TEST(a_fault_before_its_channel_costs_what_it_does_behind),
         TEST(a_bad_number_is_named_with_its_text),
         TEST(a_long_bad_number_is_cut_at_a_characters_boundary),

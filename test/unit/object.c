@@ -275,6 +275,17 @@ static void a_table_enters_one_object(void **state) {
     }
 }
 
+/* What is no UTF-8, as text of the caller's may be, is cut all the same. */
+static void a_text_of_no_characters_is_cut_to_nothing(void **state) {
+    char to[4] = "abc";
+
+    (void)state;
+    text_copy(to, sizeof to, "\x80\x80\x80\x80\x80", 5);
+    assert_string_equal(to, "");
+    text_copy(to, sizeof to, "a\xe2\x82\xac", 4);
+    assert_string_equal(to, "a");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_value_of_a_wrong_type_is_an_error_of_shape),
@@ -283,6 +294,7 @@ int main(void) {
         TEST(a_text_fits_is_cut_between_characters_or_is_refused),
         TEST(what_stands_in_gives_way),
         TEST(a_table_enters_one_object),
+        TEST(a_text_of_no_characters_is_cut_to_nothing),
     };
 
     return cmocka_run_group_tests_name("objects", tests, NULL, NULL);

@@ -500,6 +500,9 @@ static void a_buffer_too_small_for_the_request_is_refused(void **state) {
                    mst_ws_upgrade_write((char *)guard_room(&guard, len), len,
                                         "localhost", "/", KEY, "Bearer x"));
     }
+    expect_int("more than an int can say", whole,
+               mst_ws_upgrade_write(request, SIZE_MAX, "localhost", "/", KEY,
+                                    "Bearer x"));
     expect_int("just fits", whole,
                mst_ws_upgrade_write(
                    (char *)guard_room(&guard, (size_t)whole + 1),
