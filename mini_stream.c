@@ -258,6 +258,10 @@ static bool text_is_nocase(const char *text, size_t len, const char *word) {
     return same;
 }
 
+static bool text_is_control(char c) {
+    return (uint8_t)c < 0x20 || c == 0x7F;
+}
+
 /* Copies as much as fits, cut between characters, and a NUL. Control
  * characters become spaces: the text may end up in a log. */
 static void text_copy(char *to, size_t cap, const char *from, size_t len) {
@@ -267,15 +271,14 @@ static void text_copy(char *to, size_t cap, const char *from, size_t len) {
         n--;
     }
     for (size_t i = 0; i < n; i++) {
-        uint8_t c = (uint8_t)from[i];
-        to[i] = c < 0x20u || c == 0x7Fu ? ' ' : from[i];
+        to[i] = text_is_control(from[i]) ? ' ' : from[i];
     }
     to[n] = '\0';
 }
 
 /* True where every byte may stand in a header's value or a request line. */
 static bool text_is_field(const char *text) {
-    while ((uint8_t)*text >= 0x20u && (uint8_t)*text != 0x7Fu) {
+    while (!text_is_control(*text)) {
         text++;
     }
     return *text == '\0';
@@ -4627,45 +4630,65 @@ static int http_status_line(struct mst_http *h) {
     return status == 101 && h->close ? MST_ERR_HTTP_SYNTAX : HTTP_MORE;
 }
 
-/*
- * A date in any of the three forms of RFC 9110, section 5.6.7, in Unix
- * seconds, or 0 where it is none. They have the same five numbers: day and
- * year in this order, and a time, whose numbers have colons between them.
- */
-static int64_t http_date(const char *text, size_t len) {
-    const char *months =
+/* What a date consists of: its day and year, in this order, and its time. */
+struct http_date {
+    uint32_t date[2], time[3];
+    uint8_t dates, times;
+    uint8_t month; /* from 0 */
+};
+
+/* Takes in a word of a date; false where it does not belong there. The numbers
+ * of a time have colons between them. */
+static bool http_date_word(struct http_date *d, const char *word, size_t len,
+                           bool colon) {
+    static const char months[] =
         "Jan\0Feb\0Mar\0Apr\0May\0Jun\0Jul\0Aug\0Sep\0Oct\0Nov\0Dec\0";
-    uint32_t date[2] = {0}, time[3] = {0}, value;
-    unsigned dates = 0, times = 0;
-    uint8_t month = 12; /* from 0 */
-    int32_t year;
+    uint32_t value;
+
+    if (!decimal_count(word, len, &value)) {
+        d->month = d->month < 12 ? d->month : text_lookup(months, word, len);
+        return !decimal_is_digit(*word);
+    }
+    if (d->times == 2 || (d->times < 2 && colon)) {
+        d->time[d->times++] = value;
+        return true;
+    }
+    if (d->dates == 2 || len > 4) {
+        return false;
+    }
+    d->date[d->dates++] = value;
+    return true;
+}
+
+/* A date in Unix seconds, or 0 where something is missing or cannot be. */
+static int64_t http_date_seconds(const struct http_date *d) {
+    int32_t year = (int32_t)d->date[1];
+
+    year += year < 70 ? 2000 : year < 100 ? 1900 : 0;
+    if (d->month == 12 || d->dates < 2 || d->times < 3 || d->date[0] < 1 ||
+        d->date[0] > 31 || year < 1970 || d->time[0] > 23 || d->time[1] > 59 ||
+        d->time[2] > 60) {
+        return 0;
+    }
+    return (int64_t)time_days(year, d->month + 1, (int32_t)d->date[0]) * 86400 +
+           d->time[0] * 3600 + d->time[1] * 60 + d->time[2];
+}
+
+/* The same for a text, in any of the three forms of RFC 9110, section 5.6.7,
+ * which have the same words. */
+static int64_t http_date(const char *text, size_t len) {
+    struct http_date d = {.month = 12};
 
     for (size_t at = 0, word; at < len; at += word + 1) {
         for (word = 0; at + word < len && http_is_word(text[at + word], "");) {
             word++;
         }
-        if (!decimal_count(text + at, word, &value)) {
-            if (decimal_is_digit(text[at])) {
-                return 0;
-            }
-            month = month < 12 ? month : text_lookup(months, text + at, word);
-        } else if (times == 2 ||
-                   (times < 2 && at + word < len && text[at + word] == ':')) {
-            time[times++] = value;
-        } else if (dates < 2 && word <= 4) {
-            date[dates++] = value;
-        } else {
+        if (!http_date_word(&d, text + at, word,
+                            at + word < len && text[at + word] == ':')) {
             return 0;
         }
     }
-    year = (int32_t)date[1];
-    year += year < 70 ? 2000 : year < 100 ? 1900 : 0;
-    if (month == 12 || dates < 2 || times < 3 || date[0] < 1 || date[0] > 31 ||
-        year < 1970 || time[0] > 23 || time[1] > 59 || time[2] > 60) {
-        return 0;
-    }
-    return (int64_t)time_days(year, month + 1, (int32_t)date[0]) * 86400 +
-           time[0] * 3600 + time[1] * 60 + time[2];
+    return http_date_seconds(&d);
 }
 
 /* Headers that matter. */
@@ -4690,6 +4713,15 @@ static const char http_headers[] =
 
 static bool http_has(const struct mst_http *h, enum http_header header) {
     return (h->has & BIT(header)) != 0;
+}
+
+/* Seconds, or a date. */
+static void http_retry_after(struct mst_http *h, const char *value,
+                             size_t len) {
+    h->has_retry_after = decimal_count(value, len, &h->retry_after_s);
+    if (!h->has_retry_after) {
+        h->retry_at_s = http_date(value, len);
+    }
 }
 
 /* A header that matters: the response has it if its value is good. */
@@ -4726,12 +4758,7 @@ static int http_header(struct mst_http *h, enum http_header header,
         break;
     case HTTP_EXTENSIONS:
     case HTTP_PROTOCOL: return upgraded ? MST_ERR_WS_EXTENSION : 0;
-    case HTTP_RETRY_AFTER:
-        h->has_retry_after = decimal_count(value, len, &h->retry_after_s);
-        if (!h->has_retry_after) {
-            h->retry_at_s = http_date(value, len);
-        }
-        break;
+    case HTTP_RETRY_AFTER: http_retry_after(h, value, len); break;
     case HTTP_DATE: h->date_s = http_date(value, len); break;
     case HTTP_OTHER: break;
     }
@@ -4767,6 +4794,11 @@ static int http_header_line(struct mst_http *h, size_t len) {
     return http_header(h, (enum http_header)header, value, len);
 }
 
+/* True where a response has no body, whatever its headers say. */
+static bool http_is_bodiless(int status) {
+    return status == 101 || status == 204 || status == 304;
+}
+
 /* The empty line behind the headers: how long the body is (RFC 9112,
  * section 6.3). */
 static int http_head(struct mst_http *h) {
@@ -4787,8 +4819,7 @@ static int http_head(struct mst_http *h) {
     if (sized && h->left > MST_BODY_MAX) {
         return MST_ERR_HTTP_BODY;
     }
-    if (h->status == 101 || h->status == 204 || h->status == 304 ||
-        (sized && h->left == 0)) {
+    if (http_is_bodiless(h->status) || (sized && h->left == 0)) {
         h->state = HTTP_OVER;
     } else if (chunked) {
         h->state = HTTP_CHUNK_SIZE;
@@ -4856,8 +4887,7 @@ static int http_line(struct mst_http *h, char c) {
         h->cr = true;
         return HTTP_MORE;
     }
-    if (((uint8_t)c < 0x20 && c != '\t') || c == 0x7F ||
-        h->state == HTTP_CHUNK_END ||
+    if ((text_is_control(c) && c != '\t') || h->state == HTTP_CHUNK_END ||
         (h->state == HTTP_CHUNK_SIZE && !http_chunk_size(h, c))) {
         return malformed;
     }
@@ -4988,13 +5018,42 @@ int mst_ws_upgrade_read(struct mst_http *http, const uint8_t *data, size_t len,
     return http_has(http, HTTP_ACCEPT) ? 1 : MST_ERR_WS_ACCEPT;
 }
 
-/* Reads a URL of this scheme ("ws") or, with an s behind it, the secure one;
- * its host may be in brackets. */
+/* Reads a URL's host, which may be in brackets; returns what is behind it, or
+ * NULL. */
+static const char *http_url_host(const char *url, char host[MST_HOST_MAX + 1]) {
+    const bool bracket = *url == '[';
+    size_t len = 0;
+
+    url += bracket;
+    while (http_is_word(*url, bracket ? "-._:" : "-._")) {
+        if (len == MST_HOST_MAX) {
+            return NULL;
+        }
+        host[len++] = *url++;
+    }
+    return len == 0 || (bracket && *url != ']') ? NULL : url + bracket;
+}
+
+/* Reads a URL's port, if it has one; returns what is behind it, or NULL. */
+static const char *http_url_port(const char *url, uint16_t *port) {
+    uint32_t value;
+    size_t len;
+
+    if (*url != ':') {
+        return url;
+    }
+    len = strspn(++url, "0123456789");
+    if (!decimal_count(url, len, &value) || value < 1 || value > 65535) {
+        return NULL;
+    }
+    *port = (uint16_t)value;
+    return url + len;
+}
+
+/* Reads a URL of this scheme ("ws") or, with an s behind it, the secure one. */
 static int http_url(const char *url, const char *scheme,
                     struct mst_endpoint *out) {
     size_t len = strlen(scheme);
-    uint32_t port;
-    bool bracket;
 
     memset(out, 0, sizeof *out);
     if (strncmp(url, scheme, len) != 0) {
@@ -5006,28 +5065,12 @@ static int http_url(const char *url, const char *scheme,
     if (strncmp(url, "://", 3) != 0) {
         return MST_ERR_URL;
     }
-    url += 3;
-    bracket = *url == '[';
-    url += bracket;
-    len = 0;
-    while (http_is_word(*url, bracket ? "-._:" : "-._")) {
-        if (len == MST_HOST_MAX) {
-            return MST_ERR_URL;
-        }
-        out->host[len++] = *url++;
-    }
-    if (len == 0 || (bracket && *url++ != ']')) {
+    out->port = out->tls ? 443 : 80;
+    url = http_url_host(url + 3, out->host);
+    url = url != NULL ? http_url_port(url, &out->port) : NULL;
+    if (url == NULL) {
         return MST_ERR_URL;
     }
-    port = out->tls ? 443 : 80;
-    if (*url == ':') {
-        len = strspn(++url, "0123456789");
-        if (!decimal_count(url, len, &port) || port < 1 || port > 65535) {
-            return MST_ERR_URL;
-        }
-        url += len;
-    }
-    out->port = (uint16_t)port;
     len = strlen(url);
     if ((*url != '\0' && *url != '/') || len > MST_PATH_MAX ||
         !text_is_field(url) || strpbrk(url, " #") != NULL) {
