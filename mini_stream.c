@@ -4750,7 +4750,11 @@ static int http_header(struct mst_http *h, enum http_header header,
         good = http_list_has(value, "upgrade");
         h->close |= http_list_has(value, "close");
         break;
-    case HTTP_UPGRADE: good = http_list_has(value, "websocket"); break;
+    case HTTP_UPGRADE:
+        if (upgraded && !text_is_nocase(value, len, "websocket")) {
+            return MST_ERR_WS_UPGRADE;
+        }
+        break;
     case HTTP_ACCEPT:
         if (upgraded && (again || !text_is(value, len, h->accept))) {
             return MST_ERR_WS_ACCEPT;

@@ -170,6 +170,8 @@ static void a_wrong_answer_to_the_key_is_named(void **state) {
          "WS_ACCEPT, 101"},
         {STATUS_101 UPGRADE CONNECTION "Sec-WebSocket-Accept:\r\n\r\n",
          "WS_ACCEPT, 101"},
+        /* It may be there only once (section 11.3.3). */
+        {GOOD ACCEPTED "\r\n", "WS_ACCEPT, 101"},
     };
 
     (void)state;
@@ -184,6 +186,11 @@ static void a_101_without_its_headers_is_no_upgrade(void **state) {
         {STATUS_101 "Upgrade: h2c\r\n" CONNECTION ACCEPTED "\r\n",
          "WS_UPGRADE, 101"},
         {STATUS_101 "Upgrade: websockets\r\n" CONNECTION ACCEPTED "\r\n",
+         "WS_UPGRADE, 101"},
+        /* To two protocols at once. */
+        {STATUS_101 "Upgrade: websocket, h2c\r\n" CONNECTION ACCEPTED "\r\n",
+         "WS_UPGRADE, 101"},
+        {STATUS_101 "Upgrade: h2c\r\n" UPGRADE CONNECTION ACCEPTED "\r\n",
          "WS_UPGRADE, 101"},
         {STATUS_101 UPGRADE "Connection: keep-alive\r\n" ACCEPTED "\r\n",
          "WS_UPGRADE, 101"},
