@@ -1,0 +1,342 @@
+/*
+ * Certificates that a client must not take, and those that it must, by BearSSL
+ * and by port/openssl: the same chains from the same server. What is refused is
+ * refused before anything is sent.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "mst_openssl.h"
+#include "openssl_peer.h"
+#include "session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMES "DNS:" SERVICE_AUTH_HOST ",DNS:" SERVICE_WS_HOST
+#define LEAF "basicConstraints=CA:false\\n"
+#define SIGNS "keyUsage=digitalSignature\\nextendedKeyUsage=serverAuth\\n"
+#define SAN(names) "subjectAltName=" names "\\n"
+#define ISSUER "basicConstraints=critical,CA:true\\nkeyUsage=keyCertSign\\n"
+/* A name with a NUL in it, then another domain. */
+#define NAME_WITH_NUL                                                        \
+    "DER:30:1A:82:18:61:75:74:68:2E:65:78:61:6D:70:6C:65:00:2E:65:76:69:6C:" \
+    "2E:65:78:61:6D:70:6C:65"
+
+enum client { BEARSSL, OPENSSL, CLIENTS };
+
+/* A certificate, and what becomes of it: 0 where it is taken. */
+struct certificate {
+    const char *name, *issuer; /* NULL: ca */
+    const char *subject;       /* NULL: x */
+    const char *extensions;    /* NULL: those of a good one */
+    const char *key;           /* bits of RSA; NULL: P-256 */
+    const char *digest;        /* NULL: sha256 */
+    const char *years;         /* from and until; NULL: 2020 2040 */
+    bool chained;              /* the issuer's certificate goes with it */
+    bool issues;               /* it is not for test_chains() */
+    int errors[CLIENTS];
+};
+
+#define BOTH(error) \
+    { error, error }
+#define NOT_NAMED BOTH(MST_ERR_TLS_NAME)
+#define NOT_NOW BOTH(MST_ERR_TLS_TIME)
+#define NOT_TRUSTED BOTH(MST_ERR_TLS_ISSUER)
+#define UNFIT BOTH(MST_ERR_TLS_CERTIFICATE)
+
+static const struct certificate certificates[] = {
+    {.name = "good"},
+    /* Names. */
+    {.name = "another host",
+     .extensions = LEAF SIGNS SAN("DNS:other.example"),
+     .errors = NOT_NAMED},
+    {.name = "a common name beside other names",
+     .subject = SERVICE_AUTH_HOST,
+     .extensions = LEAF SIGNS SAN("DNS:other.example"),
+     .errors = NOT_NAMED},
+    {.name = "a common name alone",
+     .subject = "*.example",
+     .extensions = LEAF SIGNS,
+     .errors = {0, MST_ERR_TLS_NAME}},
+    {.name = "a wildcard for the label",
+     .extensions = LEAF SIGNS SAN("DNS:*.example"),
+     .errors = {0, MST_ERR_TLS_NAME}},
+    {.name = "a wildcard below the name",
+     .extensions = LEAF SIGNS SAN("DNS:*." SERVICE_AUTH_HOST),
+     .errors = NOT_NAMED},
+    {.name = "a wildcard within a label",
+     .extensions = LEAF SIGNS SAN("DNS:a*.example"),
+     .errors = NOT_NAMED},
+    {.name = "a wildcard for everything",
+     .extensions = LEAF SIGNS SAN("DNS:*,DNS:*.*"),
+     .errors = NOT_NAMED},
+    {.name = "a name with a NUL",
+     .extensions = LEAF SIGNS SAN(NAME_WITH_NUL),
+     .errors = {MST_ERR_TLS_CERTIFICATE, MST_ERR_TLS_NAME}},
+    /* Times. */
+    {.name = "expired", .years = "2020 2021", .errors = NOT_NOW},
+    {.name = "not yet valid", .years = "2039 2040", .errors = NOT_NOW},
+    /* Chains. */
+    {.name = "between", .extensions = ISSUER, .issues = true},
+    {.name = "below", .issuer = "between", .chained = true},
+    {.name = "intermediate missing",
+     .issuer = "between",
+     .errors = NOT_TRUSTED},
+    {.name = "old between",
+     .extensions = ISSUER,
+     .years = "2020 2021",
+     .issues = true},
+    {.name = "intermediate expired",
+     .issuer = "old between",
+     .chained = true,
+     .errors = NOT_NOW},
+    {.name = "another root", .issuer = "other", .errors = NOT_TRUSTED},
+    {.name = "self-signed", .issuer = "self-signed", .errors = NOT_TRUSTED},
+    {.name = "issued by a server",
+     .issuer = "good",
+     .chained = true,
+     .errors = UNFIT},
+    /* Usage. The first is served by a peer that does not mind. */
+    {.name = "a key for encryption alone",
+     .extensions = LEAF "keyUsage=critical,keyEncipherment\\n" SAN(NAMES),
+     .issues = true},
+    {.name = "for clients alone",
+     .extensions = LEAF "keyUsage=digitalSignature\\n"
+                        "extendedKeyUsage=clientAuth\\n" SAN(NAMES),
+     .errors = {0, MST_ERR_TLS_CERTIFICATE}},
+    {.name = "an unknown critical extension",
+     .extensions = LEAF SIGNS SAN(NAMES) "1.2.3.4=critical,ASN1:NULL\\n",
+     .errors = UNFIT},
+    /* Strength. */
+    {.name = "RSA of 2048 bits", .key = "2048"},
+    {.name = "RSA of 1024 bits", .key = "1024", .errors = UNFIT},
+    {.name = "signed with SHA-1", .digest = "sha1", .errors = UNFIT},
+};
+
+static char folder[64];
+
+/* Makes one: NAME.pem, with its issuer's behind it, and NAME.key. */
+static bool make(const struct certificate *c) {
+    static const char script[] =
+        "cd '%s' && exec 2>>log && set -e && export NAMES=DNS:none\n"
+        "name='%s' issuer='%s' key=%s subject='%s' extensions='%s' md=%s\n"
+        "set -- %s\n"
+        "if [ $key = ec ]; then\n"
+        "  openssl ecparam -genkey -name prime256v1 -noout -out \"$name.key\"\n"
+        "else\n"
+        "  openssl genrsa -out \"$name.key\" $key\n"
+        "fi\n"
+        "openssl req -new -config conf -key \"$name.key\" \\\n"
+        "  -subj \"/CN=$subject\" -out csr\n"
+        "printf \"$extensions\" >ext\n"
+        "[ \"$name\" != \"$issuer\" ] || self=-selfsign\n"
+        "openssl ca -batch -config conf -notext -in csr -out new.pem $self \\\n"
+        "  -cert \"$issuer.pem\" -keyfile \"$issuer.key\" -md $md \\\n"
+        "  -extfile ext -startdate ${1}0101000000Z -enddate ${2}0101000000Z\n"
+        "! %s || cat \"$issuer.pem\" >>new.pem\n"
+        "mv new.pem \"$name.pem\"\n";
+    const char *key = c->key != NULL ? c->key : "ec";
+    const char *issuer = c->issuer != NULL ? c->issuer : "ca";
+    char command[4096];
+
+    snprintf(command, sizeof command, script, folder, c->name, issuer, key,
+             c->subject != NULL ? c->subject : "x",
+             c->extensions != NULL ? c->extensions : LEAF SIGNS SAN(NAMES),
+             c->digest != NULL ? c->digest : "sha256",
+             c->years != NULL ? c->years : "2020 2040",
+             c->chained ? "true" : "false");
+    return system(command) == 0;
+}
+
+static int make_certificates(void **state) {
+    bool made = tls_make_certificates(folder, NAMES);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(certificates) && made; i++) {
+        made = make(&certificates[i]);
+        if (!made) {
+            print_error("  %s: see %s/log\n", certificates[i].name, folder);
+        }
+    }
+    return made ? 0 : -1;
+}
+
+static int remove_certificates(void **state) {
+    (void)state;
+    tls_remove_certificates(folder);
+    return 0;
+}
+
+/* ---- a session of either client ---- */
+
+static struct mst_openssl openssl;
+static struct mst_openssl_link links[MST_MOCK_LINKS];
+static struct mst_port below;
+static struct openssl_peer peer;
+
+static void begin(enum client client) {
+    char ca[80];
+
+    snprintf(ca, sizeof ca, "%s/ca.pem", folder);
+    session_begin();
+    session.port.flags = 0;
+    assert_true(tls_anchor_load(&session.anchor, folder));
+    if (client == OPENSSL) {
+        session.config.anchors = NULL;
+        session.config.anchors_len = 0;
+        below = session.port;
+        assert_int_equal(mst_openssl_init(&openssl, ca, &below, links,
+                                          COUNT(links), &session.port),
+                         0);
+    }
+}
+
+static void begin_with(enum client client, const char *certificate,
+                       int version) {
+    begin(client);
+    openssl_peer_init(&peer, &session.mock, folder, certificate, version);
+    session.service.sink =
+        (struct service_sink){&peer, openssl_peer_write, openssl_peer_end};
+}
+
+static void end(enum client client) {
+    session_end();
+    if (client == OPENSSL) {
+        mst_openssl_free(&openssl);
+    }
+    openssl_peer_free(&peer);
+}
+
+/* Nothing has been sent, no event says that there was a connection, and it goes
+ * on by itself once the certificate is good. */
+static void expect_refused(const char *name, int error) {
+    if (!session_until(MST_EVENT_CLOSED, SESSION_MINUTE)) {
+        expect_failed("%s: is taken", name);
+        return;
+    }
+    expect_int(name, error, session.seen.closed.error);
+    expect_int(name, 0, (long long)session.service.tokens.count);
+    expect_int(name, 0, session.seen.events[MST_EVENT_OPEN]);
+    if (error == MST_ERR_TLS_TIME) {
+        expect_int("clock_s", mst_mock_wall(&session.mock) / 1000000000,
+                   (long long)session.seen.closed.clock_s);
+    }
+}
+
+static void expect_certificate(const struct certificate *c, enum client client,
+                               int version) {
+    char name[128];
+
+    snprintf(name, sizeof name, "%s, %s", c->name,
+             client == BEARSSL           ? "BearSSL"
+             : version == TLS1_3_VERSION ? "TLS 1.3"
+                                         : "TLS 1.2");
+    begin_with(client, c->name, version);
+    session_start();
+    session_subscribe();
+    if (c->errors[client] != 0) {
+        expect_refused(name, c->errors[client]);
+        openssl_peer_anew(&peer, folder, "localhost", version);
+    }
+    if (!session_until_subscribed(15 * SESSION_MINUTE)) {
+        expect_failed("%s: is not subscribed", name);
+    }
+    end(client);
+}
+
+static void test_chains(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(certificates); i++) {
+        if (certificates[i].issues) {
+            continue;
+        }
+        expect_certificate(&certificates[i], BEARSSL, TLS1_2_VERSION);
+        expect_certificate(&certificates[i], OPENSSL, TLS1_2_VERSION);
+        expect_certificate(&certificates[i], OPENSSL, TLS1_3_VERSION);
+    }
+}
+
+/* ---- what OpenSSL as a server would not send ---- */
+
+/* A peer of BearSSL, which sends whatever it is given. */
+static void begin_below(enum client client, const char *certificate) {
+    begin(client);
+    assert_true(tls_identity_load(&session.identity, folder, certificate));
+    tls_peer_init(&session.tls, &session.mock, &session.identity);
+    session.service.sink =
+        (struct service_sink){&session.tls, tls_peer_write, tls_peer_end};
+}
+
+static void end_below(enum client client, const char *name, int error) {
+    session_start();
+    session_subscribe();
+    if (error == 0 ? !session_until_subscribed(SESSION_MINUTE)
+                   : session.seen.events[MST_EVENT_OPEN] > 0) {
+        expect_failed("%s: is not as it should be", name);
+    }
+    if (error != 0) {
+        expect_refused(name, error);
+    }
+    session_end();
+    if (client == OPENSSL) {
+        mst_openssl_free(&openssl);
+    }
+}
+
+/* The certificate's key may not sign, and ECDHE has it sign. */
+static void test_key_usage(void **state) {
+    (void)state;
+    begin_below(BEARSSL, "good");
+    end_below(BEARSSL, "good", 0);
+    begin_below(BEARSSL, "a key for encryption alone");
+    end_below(BEARSSL, "BearSSL", MST_ERR_TLS_CERTIFICATE);
+    begin_below(OPENSSL, "a key for encryption alone");
+    end_below(OPENSSL, "OpenSSL", MST_ERR_TLS_CERTIFICATE);
+}
+
+/* A chain that ends within its certificate, or before its first. */
+static void test_chain_cut_short(void **state) {
+    (void)state;
+    for (int client = 0; client < CLIENTS; client++) {
+        begin_below((enum client)client, "good");
+        size_t whole = session.identity.chain[0].data_len;
+        session_end();
+        if (client == OPENSSL) {
+            mst_openssl_free(&openssl);
+        }
+        for (size_t len = 0; len < whole; len += len < 8 ? 1 : 23) {
+            begin_below((enum client)client, "good");
+            session.identity.chain[0].data_len = len;
+            end_below((enum client)client, "cut", MST_ERR_TLS_CERTIFICATE);
+        }
+        begin_below((enum client)client, "good");
+        session.identity.chain_len = 0;
+        end_below((enum client)client, "empty", MST_ERR_TLS_PROTOCOL);
+    }
+}
+
+/* ---- the server's name ---- */
+
+/* It is said in the handshake (RFC 6066), of each server its own. */
+static void test_the_server_is_named(void **state) {
+    (void)state;
+    begin_with(BEARSSL, "good", TLS1_2_VERSION);
+    session_start();
+    assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
+    expect_text("stream", SERVICE_WS_HOST, peer.name);
+    expect_int("handshakes", 2, peer.full);
+    end(BEARSSL);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        TEST(test_chains),
+        TEST(test_key_usage),
+        TEST(test_chain_cut_short),
+        TEST(test_the_server_is_named),
+    };
+
+    return cmocka_run_group_tests_name("certificates", tests, make_certificates,
+                                       remove_certificates);
+}
