@@ -5,6 +5,16 @@
 
 row = @SHORT=$(SHORT) test/evidence/row.sh $(@:evidence-%=%)
 
+# A row that is a table of rules, each shown by tests by name; what their scripts
+# need beside the test programs.
+define rules
+	@test/packages.sh build tool sandbox test
+	$(again) $(1) $$($(PYTHON) test/evidence/rules.py --programs \
+		test/evidence/$(@:evidence-%=%).txt)
+	$(row) $(PYTHON) test/evidence/rules.py \
+		test/evidence/$(@:evidence-%=%).txt
+endef
+
 EVIDENCE = $(sort $(patsubst test/evidence/%.mk,%,$(wildcard test/evidence/*.mk)))
 
 .PHONY: evidence $(EVIDENCE:%=evidence-%)

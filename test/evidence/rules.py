@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Shows a table of rules: each one by tests that exist, run and pass.
+
+Usage: rules.py TABLE            runs the tests; the figure comes last
+       rules.py --check TABLE... only looks whether what they name is there
+       rules.py --programs TABLE what is to be built for it
+
+In a table a line is a rule; the indented lines below it are the tests that
+show it, each a program below test/, a test of it and, where that has a table
+of cases, the name of one case:
+
+    5.1  A masked frame from a server ends the connection.
+        unit/ws malformed_frames_are_named: masked ping
+        real/interop_tls.py expired
+
+test/run.sh runs the programs. BUILD: where they are.
+SPDX-License-Identifier: 0BSD
+"""
+import collections
+import os
+import re
+import subprocess
+import sys
+
+BUILD = os.environ.get("BUILD", "build")
+Rule = collections.namedtuple("Rule", "text shown")
+Shown = collections.namedtuple("Shown", "program test case")
+
+
+def read_table(path):
+    rules = []
+    with open(path, encoding="utf-8") as table:
+        for line in table:
+            if not line.strip() or line.startswith("#"):
+                continue
+            if not line[0].isspace():
+                rules.append(Rule(line.strip(), []))
+                continue
+            program, name = line.split(maxsplit=1)
+            test, case = name.strip(), ""
+            if not program.endswith(".py"):
+                test, _, case = test.partition(": ")
+            rules[-1].shown.append(Shown(program, test, case))
+    return rules
+
+
+def programs_of(rules):
+    return sorted({each.program for rule in rules for each in rule.shown})
+
+
+def source_of(program):
+    name = program if program.endswith(".py") else program + ".c"
+    path = os.path.join("test", name)
+    if not os.path.exists(path):
+        return ""
+    with open(path, encoding="utf-8") as source:
+        return source.read()
+
+
+def is_there(shown, source):
+    """Whether the program's source has such a test, and such a case."""
+    if shown.program.endswith(".py"):
+        return shown.test in source
+    registered = rf"\b(TEST|cmocka_unit_test\w*)\(\s*{shown.test}\b"
+    return (re.search(registered, source) is not None and
+            (not shown.case or f'"{shown.case}"' in source))
+
+
+def stale(path, rules):
+    """What the table names and is not there."""
+    sources = {program: source_of(program) for program in programs_of(rules)}
+    said = [f"{path}: no test for: {rule.text}"
+            for rule in rules if not rule.shown]
+    said += [f"{path}: not there: {each.program} {each.test} {each.case}"
+             for rule in rules for each in rule.shown
+             if not is_there(each, sources[each.program])]
+    texts = [rule.text for rule in rules]
+    return said + [f"{path}: twice: {text}" for text in sorted(set(texts))
+                   if texts.count(text) > 1]
+
+
+def passed_in(program):
+    """The tests of a program that ran and passed, each time they ran."""
+    log = os.path.join(BUILD, "test", "log", program)
+    with open(log, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    with open(log + ".count", encoding="ascii") as file:
+        failed = int(file.read().split()[1])
+    if program.endswith(".py"):
+        good = re.findall(r"^ok    (.*)$", text, re.MULTILINE)
+        bad = re.findall(r"^FAIL  (.*?): ", text, re.MULTILINE)
+    else:
+        good = re.findall(r"^\[       OK \] (\w+)", text, re.MULTILINE)
+        bad = re.findall(r"^\[  (?:FAILED|ERROR  |SKIPPED)\s*\] (\w+)", text,
+                         re.MULTILINE)
+    # One that fails without a test that does: its end was no good one.
+    return set() if failed and not bad else set(good) - set(bad)
+
+
+def show(path):
+    rules = read_table(path)
+    programs = programs_of(rules)
+    missing = stale(path, rules)
+    print("\n".join(missing), flush=bool(missing))
+    subprocess.run(["test/run.sh", *programs], check=False)
+    passed = {program: passed_in(program) for program in programs}
+    shown = 0
+    for rule in rules:
+        lacks = [each for each in rule.shown
+                 if each.test not in passed[each.program]]
+        for each in lacks:
+            print(f"not shown: {rule.text}\n    {each.program} {each.test}")
+        shown += bool(rule.shown) and not lacks
+    print(f"{len(rules)} rules, {shown} shown by tests that pass")
+    return shown == len(rules) and not missing
+
+
+def main(arguments):
+    if arguments[:1] == ["--check"]:
+        said = [line for path in arguments[1:]
+                for line in stale(path, read_table(path))]
+        print("\n".join(said), end="\n" if said else "")
+        return not said
+    if arguments[:1] == ["--programs"]:
+        built = [program for program in programs_of(read_table(arguments[1]))
+                 if not program.endswith(".py")]
+        print(*(os.path.join(BUILD, "test", program) for program in built))
+        return True
+    return show(arguments[0])
+
+
+if __name__ == "__main__":
+    sys.exit(0 if main(sys.argv[1:]) else 1)

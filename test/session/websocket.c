@@ -1,0 +1,377 @@
+/*
+ * What RFC 6455 asks of a client on a connection: what it sends, and with which
+ * close code it ends what it must not go on with. Frames by themselves are in
+ * unit/ws.c and unit/ws_large.c.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#define _GNU_SOURCE
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the opening handshake ---- */
+
+/* However long the answer takes: the wishes of a program wait for it. */
+static void test_nothing_is_sent_before_the_101(void **state) {
+    (void)state;
+    session_begin();
+    session.service.upgrade.delay_ms = 5000;
+    session_start();
+    session_subscribe();
+    session_run(4000);
+    expect_int("state", MST_STATE_UPGRADE,
+               mst_link_state(&session.client.link));
+    expect_int("upgrades", 1, (long long)session.service.upgrades.count);
+    expect_int("requests", 0, (long long)session.service.requests.count);
+    expect_int("pings", 0, (long long)session.service.pings.count);
+    expect_text("wrong", "", session.service.wrong);
+    assert_true(session_until_subscribed(5000));
+    session_end();
+}
+
+/* Sent anywhere but where it was configured to go, a token is lost. */
+static void test_redirects_are_not_followed(void **state) {
+    static const char *const statuses[] = {"301 Moved", "302 Found",
+                                           "303 See Other", "307 Temporary",
+                                           "308 Permanent"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(statuses); i++) {
+        char raw[128];
+
+        snprintf(raw, sizeof raw,
+                 "HTTP/1.1 %s\r\nLocation: ws://evil.example/\r\n"
+                 "Content-Length: 0\r\n\r\n",
+                 statuses[i]);
+        session_begin();
+        session.service.upgrade.raw = raw;
+        session_start();
+        session_subscribe();
+        assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
+        session_expect_closed(statuses[i], MST_ERR_WS_UPGRADE,
+                              MST_STATE_UPGRADE);
+        session_run(10 * SESSION_MINUTE);
+        session.service.upgrade.raw = NULL;
+        assert_true(session_until_subscribed(10 * SESSION_MINUTE));
+        session_end();
+    }
+}
+
+/* ---- keys and masks ---- */
+
+/* Collects what is sent, and takes it apart: the port's send stands below. */
+static struct {
+    int (*send)(void *context, int link, const void *data, size_t len);
+    struct text sent;
+} wire;
+
+static int wire_send(void *context, int link, const void *data, size_t len) {
+    int n = wire.send(context, link, data, len);
+
+    if (n > 0) {
+        text_add_bytes(&wire.sent, data, (size_t)n);
+    }
+    return n;
+}
+
+static void wire_begin(void) {
+    text_clear(&wire.sent);
+    wire.send = session.port.send;
+    session.port.send = wire_send;
+}
+
+static void wire_end(void) {
+    text_free(&wire.sent);
+    memset(&wire, 0, sizeof wire);
+}
+
+/* A nonce chosen anew for each connection (section 4.1). */
+static void test_each_connection_has_a_key_of_its_own(void **state) {
+    static const char name[] = "Sec-WebSocket-Key: ";
+    char keys[20][25];
+    size_t count = 0;
+
+    (void)state;
+    session_begin();
+    wire_begin();
+    session_open();
+    for (int i = 1; i < 20; i++) {
+        service_end(&session.service, MST_ERR_EOF);
+        assert_true(session_until(MST_EVENT_CLOSED, 1000));
+        assert_true(session_until_subscribed(SESSION_HOUR));
+    }
+    const char *at = wire.sent.data, *end = at + wire.sent.len;
+    while (count < COUNT(keys) &&
+           (at = memmem(at, (size_t)(end - at), name, strlen(name))) != NULL) {
+        at += strlen(name);
+        snprintf(keys[count], sizeof keys[count], "%s", at);
+        for (size_t i = 0; i < count; i++) {
+            assert_string_not_equal(keys[i], keys[count]);
+        }
+        count++;
+    }
+    expect_int("keys", COUNT(keys), (long long)count);
+    session_end();
+    wire_end();
+}
+
+/* Each frame has a fresh mask, drawn like the nonce from the port's random
+ * bytes (section 5.3): none repeats, and no bit of them is always the same. */
+static void test_each_frame_has_a_mask_of_its_own(void **state) {
+    enum { FRAMES = 500 };
+    static uint32_t masks[FRAMES];
+    uint32_t ones = 0, zeros = 0;
+    size_t at = 0, count = 0;
+
+    (void)state;
+    session_begin();
+    session_open();
+    wire_begin();
+    for (int i = 0; i < FRAMES; i++) {
+        service_frame(&session.service, 0x80, MST_WS_PING, "ping", 4);
+        session_run(1);
+    }
+    while (at < wire.sent.len && count < FRAMES) {
+        const uint8_t *frame = (const uint8_t *)wire.sent.data + at;
+        size_t len = frame[1] & 0x7Fu;
+
+        assert_int_equal(frame[0], 0x80 | MST_WS_PONG);
+        assert_int_equal(frame[1], 0x80 | 4);
+        memcpy(&masks[count], frame + 2, 4);
+        for (size_t i = 0; i < count; i++) {
+            assert_int_not_equal(masks[i], masks[count]);
+        }
+        ones |= masks[count];
+        zeros |= ~masks[count];
+        count++;
+        at += 6 + len;
+    }
+    expect_int("frames", FRAMES, (long long)count);
+    expect_int("bits that are always 0", 0, ~ones);
+    expect_int("bits that are always 1", 0, ~zeros);
+    session_end();
+    wire_end();
+}
+
+/* Without random bytes there is no mask, and hence no frame. */
+static void test_no_frame_without_random_bytes(void **state) {
+    uint64_t pongs = 0;
+
+    (void)state;
+    session_begin();
+    session_open();
+    session.mock.plan.entropy_none = true;
+    for (int i = 0; i < 100 && session.seen.events[MST_EVENT_CLOSED] == 0;
+         i++) {
+        pongs = session.service.pongs.count;
+        service_frame(&session.service, 0x80, MST_WS_PING, "ping", 4);
+        session_run(1);
+    }
+    session_expect_closed("no entropy", MST_ERR_ENTROPY, MST_STATE_OPEN);
+    expect_int("pongs to the last ping", 0,
+               (long long)(session.service.pongs.count - pongs));
+    session.mock.plan.entropy_none = false;
+    assert_true(session_until_subscribed(SESSION_MINUTE));
+    session_end();
+}
+
+/* ---- control frames ---- */
+
+/* A pong that nobody asked for is nothing, nor is it answered. */
+static void test_pongs_are_not_answered(void **state) {
+    (void)state;
+    session_begin();
+    session_open();
+    wire_begin();
+    for (int i = 0; i < 10; i++) {
+        service_frame(&session.service, 0x80, MST_WS_PONG, "unasked", 7);
+    }
+    session_run(10);
+    expect_int("bytes sent", 0, (long long)wire.sent.len);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    session_end();
+    wire_end();
+}
+
+/* A ping is answered between the fragments of a message, and what had begun is
+ * not disturbed. */
+static void test_a_ping_between_fragments(void **state) {
+    static const char text[] =
+        "{\"channel\":\"news\",\"payload\":\"\xE2\x82\xAC\"}";
+
+    (void)state;
+    session_begin();
+    session_open();
+    for (size_t i = 0; i + 1 < sizeof text; i++) {
+        char payload[4];
+
+        snprintf(payload, sizeof payload, "%03zu", i);
+        service_frame(&session.service, i + 2 == sizeof text ? 0x80 : 0,
+                      i == 0 ? MST_WS_TEXT : MST_WS_CONTINUATION, text + i, 1);
+        service_frame(&session.service, 0x80, MST_WS_PING, payload, 3);
+        session_run(1);
+        expect_text("pong", payload, session.service.pong);
+    }
+    expect_int("messages", 1, session.seen.events[MST_EVENT_UNKNOWN]);
+    assert_non_null(strstr(text_get(&session.seen.record), text));
+    session_end();
+}
+
+/* ---- the closing handshake ---- */
+
+/* Every code that a server may send is answered with itself, none with none:
+ * 1004, 1005, 1006 and 1015 never go out (section 7.4.1). */
+static void test_a_close_is_answered_with_its_code(void **state) {
+    static const unsigned codes[] = {1000, 1001, 1002, 1003, 1005, 1007,
+                                     1008, 1009, 1010, 1011, 1012, 1013,
+                                     1014, 3000, 3999, 4000, 4999};
+
+    (void)state;
+    session_begin();
+    session_open();
+    for (size_t i = 0; i < COUNT(codes); i++) {
+        uint64_t closes = session.service.closes.count;
+
+        if (codes[i] == 1005) {
+            service_frame(&session.service, 0x80, MST_WS_CLOSE, "", 0);
+            session.service.links[0].close_sent = true;
+        } else {
+            service_close(&session.service, codes[i], "bye");
+        }
+        assert_true(session_until(MST_EVENT_CLOSED, 5000));
+        session_expect_closed("close", MST_ERR_WS_CLOSED, MST_STATE_OPEN);
+        expect_int("code", codes[i], session.seen.closed.ws_code);
+        expect_text("reason", codes[i] == 1005 ? "" : "bye",
+                    session.seen.closed.text);
+        expect_int("answer", codes[i], session.service.close_code);
+        expect_int("answers", 1,
+                   (long long)(session.service.closes.count - closes));
+        assert_true(session_until_subscribed(SESSION_HOUR));
+        session_run(SESSION_MINUTE);
+    }
+    session_end();
+}
+
+/* What follows the peer's close frame is no part of the stream, whatever it
+ * is: nothing of it is delivered or answered. */
+static void test_nothing_counts_behind_a_close(void **state) {
+    static const struct {
+        const char *bytes;
+        size_t len;
+    } behind[] = {
+        {BYTES("\x81\x13{\"channel\":\"news\"} ")},
+        {BYTES("\x89\x04ping")},
+        {BYTES("\x88\x02\x03\xE9")},
+        {BYTES("\x82\x01x")},
+        {BYTES("\xFF\xFF\xFF\xFF")},
+        {BYTES("\x81\x7F\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF")},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(behind); i++) {
+        session_begin();
+        session_open();
+        session.service.links[0].close_sent = true;
+        service_bytes(&session.service, BYTES("\x88\x02\x0F\xA0"));
+        service_bytes(&session.service, behind[i].bytes, behind[i].len);
+        assert_true(session_until(MST_EVENT_CLOSED, 5000));
+        session_expect_closed("close", MST_ERR_WS_CLOSED, MST_STATE_OPEN);
+        expect_int("code", 4000, session.seen.closed.ws_code);
+        expect_int("answer", 4000, session.service.close_code);
+        expect_int("answers", 1, (long long)session.service.closes.count);
+        expect_int("messages", 0, session.seen.events[MST_EVENT_UNKNOWN]);
+        expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
+        expect_int("pongs", 0, (long long)session.service.pongs.count);
+        assert_true(session_until_subscribed(SESSION_MINUTE));
+        session_end();
+    }
+}
+
+/* Once the program has closed, no request, pong or ping follows the close
+ * frame, however much is wished for or asked: the service would say so. */
+static void test_nothing_is_sent_behind_our_close(void **state) {
+    (void)state;
+    session_begin();
+    session.service.rules.no_echo = true;
+    session.config.ping_ms = 100;
+    session_open();
+    assert_int_equal(mst_unsubscribe(&session.client, MST_HEARTBEAT, NULL), 0);
+    assert_int_equal(mst_subscription_list(&session.client), 0);
+    uint64_t requests = session.service.requests.count;
+    mst_close(&session.client);
+    for (int i = 0; i < 100; i++) {
+        service_frame(&session.service, 0x80, MST_WS_PING, "ping", 4);
+        session_run(10);
+    }
+    expect_int("code", 1000, session.service.close_code);
+    expect_int("closes", 1, (long long)session.service.closes.count);
+    expect_int("pongs", 0, (long long)session.service.pongs.count);
+    expect_int("requests", (long long)requests,
+               (long long)session.service.requests.count);
+    session_end();
+}
+
+/* Both close at the same time: that is the end, without an error. */
+static void test_both_close_at_once(void **state) {
+    (void)state;
+    session_begin();
+    session.mock.plan.data_ms = 20;
+    session_open();
+    service_close(&session.service, 1001, "bye");
+    mst_close(&session.client);
+    uint64_t begin = mst_mock_elapsed(&session.mock);
+    session_run(SESSION_MINUTE);
+    expect_int("state", MST_STATE_OFF, mst_link_state(&session.client.link));
+    session_expect_closed("end", MST_OK, MST_STATE_CLOSING);
+    expect_int("code", 1000, session.service.close_code);
+    expect_int("closes", 1, (long long)session.service.closes.count);
+    assert_in_range(mst_mock_elapsed(&session.mock) - begin, 20, 100);
+    session_end();
+}
+
+/* ---- large and many ---- */
+
+/* Bytes of a message as a stream: fragments of one byte, each behind an empty
+ * one, a ping here and there. */
+static void test_65536_fragments_are_one_message(void **state) {
+    enum { FRAGMENTS = 65536 };
+
+    (void)state;
+    session_begin();
+    session_open();
+    service_frame(&session.service, 0, MST_WS_TEXT, "{", 1);
+    for (unsigned i = 2; i < FRAGMENTS; i += 2) {
+        service_frame(&session.service, 0, MST_WS_CONTINUATION, "", 0);
+        service_frame(&session.service, 0, MST_WS_CONTINUATION, " ", 1);
+        if (i % 1024 == 0) {
+            session_run(1);
+        }
+    }
+    service_frame(&session.service, 0x80, MST_WS_CONTINUATION, "}", 1);
+    session_run(10);
+    expect_int("messages", 1, session.seen.events[MST_EVENT_UNKNOWN]);
+    expect_int("closed", 0, session.seen.events[MST_EVENT_CLOSED]);
+    expect_int("errors", 0, session.seen.events[MST_EVENT_ERROR]);
+    session_end();
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        TEST(test_nothing_is_sent_before_the_101),
+        TEST(test_redirects_are_not_followed),
+        TEST(test_each_connection_has_a_key_of_its_own),
+        TEST(test_each_frame_has_a_mask_of_its_own),
+        TEST(test_no_frame_without_random_bytes),
+        TEST(test_pongs_are_not_answered),
+        TEST(test_a_ping_between_fragments),
+        TEST(test_a_close_is_answered_with_its_code),
+        TEST(test_nothing_counts_behind_a_close),
+        TEST(test_nothing_is_sent_behind_our_close),
+        TEST(test_both_close_at_once),
+        TEST(test_65536_fragments_are_one_message),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
