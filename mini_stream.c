@@ -1152,12 +1152,17 @@ static int json_value_end(struct mst_json *j) {
     return JSON_MORE;
 }
 
-/* One byte of an escape sequence. escape counts down: 5 behind the backslash,
- * 4 to 1 for hexadecimal digits; at 0, code is the character, or the half of
- * one, that the sequence stands for. */
+/* One byte of an escape sequence. escape counts down: 6 before the backslash of
+ * a surrogate pair's low half, 5 behind a backslash, 4 to 1 for hexadecimal
+ * digits; at 0, code is the character, or the low half of one, that the
+ * sequence stands for. A half without the other one is no character. */
 static int json_escape(struct mst_json *j, uint8_t c) {
     int digit = json_hex(c);
 
+    if (j->escape == 6) {
+        j->escape = 5;
+        return c == '\\' ? 0 : MST_ERR_JSON_SYNTAX;
+    }
     if (j->escape == 5) {
         j->code = json_escaped(c);
         j->escape = c == 'u' ? 4 : 0;
@@ -1169,6 +1174,14 @@ static int json_escape(struct mst_json *j, uint8_t c) {
         j->escape--;
     } else {
         return MST_ERR_JSON_SYNTAX;
+    }
+    if (j->escape == 0) {
+        const unsigned half = j->code & 0xFC00u;
+        if ((half == 0xDC00) != j->low) {
+            return MST_ERR_JSON_SYNTAX;
+        }
+        j->low = half == 0xD800;
+        j->escape = j->low ? 6 : 0;
     }
     if (j->escape == 0 && j->state == JSON_IN_KEY) {
         if (j->code == 0 || j->code > 0x7F) {
@@ -1470,20 +1483,17 @@ static uint32_t json_unescape_half(const char *text, size_t *at) {
     return code;
 }
 
-/* The same of the two that a surrogate pair takes. A surrogate without its
- * other half, and NUL, become U+FFFD: texts here end with a NUL. */
-static uint32_t json_unescape_one(const char *text, size_t len, size_t *at) {
-    uint32_t code = json_unescape_half(text, at), low;
-    size_t next = *at + 1;
+/* The same of the two that a surrogate pair takes. NUL becomes U+FFFD: texts
+ * here end with a NUL. */
+static uint32_t json_unescape_one(const char *text, size_t *at) {
+    uint32_t code = json_unescape_half(text, at);
 
-    if ((code & 0xFC00) == 0xD800 && *at < len && text[*at] == '\\') {
-        low = json_unescape_half(text, &next);
-        if ((low & 0xFC00) == 0xDC00) {
-            *at = next;
-            return 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-        }
+    if ((code & 0xFC00) == 0xD800) {
+        ++*at;
+        code = 0x10000 + ((code - 0xD800) << 10);
+        return code + (json_unescape_half(text, at) - 0xDC00);
     }
-    return code == 0 || (code & 0xF800) == 0xD800 ? 0xFFFD : code;
+    return code == 0 ? 0xFFFD : code;
 }
 
 /* Unescapes the inside of a string that the scanner has passed; in place is
@@ -1496,7 +1506,7 @@ static size_t json_unescape(const char *text, size_t len, char *to, size_t cap,
     while (at < len && put > 0) {
         if (text[at] == '\\') {
             at++;
-            put = json_put(to + n, cap - n, json_unescape_one(text, len, &at));
+            put = json_put(to + n, cap - n, json_unescape_one(text, &at));
         } else if (n < cap) {
             to[n] = text[at++];
             put = 1;
@@ -6583,7 +6593,7 @@ APART int link_reply_field(struct mst_link *l) {
     }
 }
 
-/* Reads on in the reply's body. */
+/* Reads on in the reply's body; what is not UTF-8 is not JSON. */
 static int link_reply_read(struct mst_link *l, const uint8_t *data,
                            size_t len) {
     struct mst_reply *r = &l->reply;
@@ -6593,6 +6603,9 @@ static int link_reply_read(struct mst_link *l, const uint8_t *data,
     size_t at = 0, from = 0;
     int rc = 0, stop = JSON_VALUE;
 
+    if (utf8_check(&r->utf8, data, len) < len) {
+        return MST_ERR_TOKEN_SHAPE;
+    }
     while (rc == 0 && stop != JSON_MORE) {
         unsigned field = REPLY_OTHER;
         stop = json_next(&r->json, data, len, &at);

@@ -534,6 +534,7 @@ struct mst_json {
     uint8_t state, depth, deepest, take_depth, mode;
     uint8_t escape, literal, key_len;
     uint16_t code;   /* of the escape sequence at hand */
+    bool low;        /* it is to be the low half of a surrogate pair */
     uint32_t arrays; /* a bit for each container, the innermost lowest */
     char key[MST_KEY_MAX + 1];
 };
@@ -683,7 +684,7 @@ int mst_address_write(char *out, size_t len,
                       const struct mst_address_request *request);
 
 /* An address record. Texts are the service's, or ""; control characters in them
- * are not for a log. NUL and halves of surrogates became U+FFFD. */
+ * are not for a log. NUL became U+FFFD. */
 struct mst_address {
     int64_t created_ns; /* 0: not said */
     bool bookmarked;
@@ -1279,6 +1280,7 @@ struct mst_addresses {
 /* The reply of the token endpoint, as it is read. */
 struct mst_reply {
     struct mst_json json;
+    uint32_t utf8;
     uint32_t item_len;        /* of the field at hand */
     uint32_t life_ms;         /* of the token; UINT32_MAX: it has no end */
     uint8_t seen, set, field; /* by enum reply_field */

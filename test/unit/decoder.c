@@ -174,7 +174,7 @@ static void escapes_in_names_and_values_mean_their_characters(void **state) {
          "\"\\\"\\\\\",\"price\":\"1\",\"amount\":\"2\","
          "\"executed_at\":\"" TIME "\"}}",
          "execution \"\\ " NS ": 1 2\n"},
-        {"{\"channel\":\"heartbeat\",\"\\ud800\":\"\\udc00\\ud800x\","
+        {"{\"channel\":\"heartbeat\",\"\\ud800\\udc00\":\"\\u0000x\","
          "\"payload\":" HEARTBEAT_PAYLOAD "}",
          "heartbeat " NS "\n"},
     };
@@ -391,7 +391,7 @@ static void a_similar_name_is_another_name(void **state) {
         "payload ",
         "payload\\u0000",
         "payload\\u0000x",
-        "payload\\ud800",
+        "payload\\ud800\\udc00",
         "\\u0050ayload",
         "p\\\\u0061yload",
         "channe",
