@@ -50,6 +50,7 @@ const char *const plan_fault_names[FAULTS] = {
     [FAULT_NO_CONNECT] = "no connection",
     [FAULT_TOKEN] = "no token",
     [FAULT_UPGRADE] = "no upgrade",
+    [FAULT_ADDRESS] = "no address",
     [FAULT_SHORT_TOKENS] = "short tokens",
     [FAULT_NO_BEATS] = "no heartbeats",
     [FAULT_NO_PONGS] = "no pongs",
@@ -144,11 +145,14 @@ void plan_draw(struct plan *plan, uint64_t seed) {
     for (unsigned i = 1 + random_below(&random, PLAN_SPELLS); i > 0; i--) {
         spell_draw(plan, &random);
     }
+    plan->addresses = random_below(&random, 2) == 0;
+    plan->shares = random_below(&random, 2) == 0;
+    plan->put_ms = (10 + random_below(&random, 50)) * PLAN_SECOND;
 }
 
 void plan_describe(const struct plan *plan, struct text *text) {
     text_add(text,
-             "  %u markets%s%s%s, %s, books of %u levels%s, thin below "
+             "  %u markets%s%s%s, %s%s%s, books of %u levels%s, thin below "
              "%u, %u s, an update each %u ms, message buffer %zu\n",
              plan->markets, plan->tops ? ", tops" : "",
              plan->executions ? ", executions" : "",
@@ -156,7 +160,9 @@ void plan_describe(const struct plan *plan, struct text *text) {
              plan->links == 1 ? "a client"
              : plan->standby  ? "a pair in hot standby"
                               : "a pair",
-             plan->capacity, plan->spare ? " and spare ones" : "", plan->thin,
+             plan->addresses ? ", addresses" : "",
+             plan->shares ? ", a shared access" : "", plan->capacity,
+             plan->spare ? " and spare ones" : "", plan->thin,
              plan->length_ms / PLAN_SECOND, plan->feed_ms, plan->message);
     if (plan->links == 2) {
         text_add(text, "  it rotates after %u ms, markets with one book: %x\n",

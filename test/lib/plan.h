@@ -73,13 +73,14 @@ enum plan_fault {
     FAULT_NO_CONNECT,   /* does not resolve or connect, or hangs */
     FAULT_TOKEN,        /* the token endpoint refuses, or hangs */
     FAULT_UPGRADE,      /* so does the other */
+    FAULT_ADDRESS,      /* and that of addresses */
     FAULT_SHORT_TOKENS, /* tokens live for a short while */
     FAULT_NO_BEATS,
     FAULT_NO_PONGS,
     FAULT_SILENCE, /* nothing is sent */
     /* of the caller: */
     FAULT_SLOW_CALLER,
-    FAULT_CALLS, /* resync, list, rotate, wishes that go and come */
+    FAULT_CALLS, /* resync, list, rotate, wishes that go and come, close */
     FAULTS
 };
 
@@ -95,6 +96,8 @@ struct plan {
     uint64_t seed;
     unsigned markets, links; /* two: a pair */
     bool tops, executions, beats, spare, fine;
+    bool addresses;    /* requests for them, by a transfer beside it */
+    bool shares;       /* both share an access */
     bool standby;      /* a pair in hot standby */
     unsigned only_one; /* markets with one book in a pair, a bit each */
     unsigned capacity, thin, depth; /* of books; levels of the true ones */
@@ -104,6 +107,7 @@ struct plan {
     struct mst_config config; /* but the endpoints */
     size_t message;           /* bytes of the message buffer */
     uint32_t rotate_ms;       /* of a pair */
+    uint32_t put_ms;          /* of a transfer */
     unsigned port_flags;
 };
 
@@ -306,6 +310,7 @@ int64_t plan_price(unsigned market, unsigned price);
 struct plan_object {
     const struct plan *plan;
     bool paired;
+    struct mst_access access; /* where it is shared */
     struct mst_client client;
     struct mst_pair pair;
     struct mst_memory memory[2];
@@ -331,9 +336,51 @@ bool plan_object_has_one_book(const struct plan_object *object,
 /* The library's calls of these names. */
 int plan_object_subscribe(struct plan_object *object, enum mst_channel channel,
                           unsigned market);
-int plan_object_unsubscribe(struct plan_object *object, unsigned market);
+int plan_object_unsubscribe(struct plan_object *object,
+                            enum mst_channel channel, unsigned market);
 int plan_object_resync(struct plan_object *object, unsigned market);
 int plan_object_list(struct plan_object *object);
+void plan_object_close(struct plan_object *object);
+void plan_object_wipe(struct plan_object *object);
+
+/* The credentials are replaced, by the same ones. */
+void plan_object_renew(struct plan_object *object);
+
+/* ---- requests for addresses ---- */
+
+#define PLAN_PUT_LINK 2
+
+/* A caller with a transfer. What is wrong is told to the exchange. */
+struct plan_put {
+    struct exchange *x;
+    const struct mst_port *port;
+    struct mst_config config;
+    struct mst_memory memory;
+    unsigned char
+        bytes[MST_MEMORY_LEN(MST_RECORD_IN_MIN, MST_RECORD_OUT_MIN, 1024, 0)];
+    struct mst_transfer transfer;
+    struct mst_address_request request;
+    char nickname[16];
+    struct mst_address record;
+    bool under_way, well;    /* the last one that has ended came through */
+    uint64_t since_ms;       /* it is under way, and the caller was here */
+    uint64_t records;        /* of the service by then */
+    uint64_t back_ms;        /* the next one is not held back */
+    uint32_t serial;         /* of the last one */
+    uint64_t requests, done; /* of all plans, and those that came through */
+};
+
+void plan_put_begin(struct plan_put *put, const struct plan_object *object,
+                    struct exchange *x, const struct mst_port *port);
+
+/* What a caller may do at any time; a request, where none is under way. */
+void plan_put_call(struct plan_put *put);
+void plan_put_request(struct plan_put *put);
+
+/* Is told each event; that there is none for now; that the caller was away. */
+void plan_put_event(struct plan_put *put, const struct mst_event *event);
+void plan_put_rest(struct plan_put *put);
+void plan_put_away(struct plan_put *put, uint32_t ms);
 
 /* ---- the text of messages ---- */
 

@@ -49,8 +49,7 @@ static void plain_end(void *context, int link, int error) {
     mst_mock_end(context, link, error);
 }
 
-/* The connection ends, in an orderly way or not. */
-static void link_end(struct exchange *x, int link) {
+void exchange_link_end(struct exchange *x, int link) {
     int error = exchange_pick(x, 2) == 0 ? MST_ERR_RESET : MST_ERR_EOF;
 
     NOTE(x, "link %d is ended by the service", link);
@@ -66,7 +65,7 @@ static void send_torn(struct exchange *x, int link, const char *text,
     service_write(&x->service, link, head, head_len);
     service_write(&x->service, link, text,
                   len > 0 ? exchange_pick(x, (uint32_t)len) : 0);
-    link_end(x, link);
+    exchange_link_end(x, link);
 }
 
 /* In several frames, maybe with pings in between. */
@@ -98,7 +97,7 @@ bool exchange_send(struct exchange *x, int link, const char *text, size_t len,
     }
     if (mst_mock_room(x->mock, link) < 2 * len + 1024 ||
         l->messages_len == PLAN_MESSAGES) {
-        link_end(x, link); /* who does not read is let go */
+        exchange_link_end(x, link); /* who does not read is let go */
         return false;
     }
     if (opcode == 1 && exchange_happens(x, FAULT_TORN)) {
@@ -232,8 +231,9 @@ static void garbage_send(struct exchange *x, int link) {
 }
 
 static void link_work(struct exchange *x, int link) {
-    static const uint16_t codes[] = {1000, 1001, 1002, 1006, 1008,
-                                     1011, 1012, 1013, 3000, 4999};
+    static const uint16_t codes[] = {1000, 1001, 1002, 1006, 1008, 1011,
+                                     1012, 1013, 3000, 4999, 0,    999};
+    uint32_t code = exchange_pick(x, 2 * COUNT(codes));
     struct plan_link *l = &x->links[link];
 
     subscriptions_work(x, l);
@@ -243,10 +243,12 @@ static void link_work(struct exchange *x, int link) {
     if (exchange_happens(x, FAULT_CLOSE)) {
         NOTE(x, "link %d is closed by the service", link);
         service_link_close(&x->service, link,
-                           codes[exchange_pick(x, COUNT(codes))], "as planned");
+                           code < COUNT(codes) ? codes[code]
+                                               : exchange_pick(x, 65536),
+                           "as planned");
     }
     if (exchange_happens(x, FAULT_RESET)) {
-        link_end(x, link);
+        exchange_link_end(x, link);
     }
     if (exchange_happens(x, FAULT_FREEZE) && exchange_pick(x, 4) == 0) {
         NOTE(x, "link %d is half-open", link);
@@ -381,123 +383,6 @@ void exchange_trace(struct exchange *x, const struct mst_trace *trace) {
         l->messages_at = (l->messages_at + 1) % PLAN_MESSAGES;
         l->messages_len--;
     }
-}
-
-/* ---- spells ---- */
-
-static void script_draw(struct exchange *x, struct service_script *script) {
-    static const int statuses[] = {401, 403, 404, 429, 500, 503};
-
-    switch (exchange_pick(x, 4)) {
-    case 0: script->never = true; break;
-    case 1: script->delay_ms = exchange_pick(x, 8000); break;
-    default:
-        script->status = statuses[exchange_pick(x, COUNT(statuses))];
-        script->retry_s =
-            exchange_pick(x, 2) == 0 ? 0 : 1 + exchange_pick(x, 119);
-        script->retry_date = exchange_pick(x, 2) == 0;
-        script->dated = true;
-        break;
-    }
-}
-
-static void connect_draw(struct exchange *x) {
-    static const int errors[] = {MST_ERR_REFUSED, MST_ERR_UNREACHABLE,
-                                 MST_ERR_TLS_TIME, MST_MOCK_NEVER};
-    int error = errors[exchange_pick(x, COUNT(errors))];
-
-    if (exchange_pick(x, 3) == 0) {
-        x->mock->plan.resolve_error =
-            exchange_pick(x, 2) == 0 ? MST_MOCK_NEVER : MST_ERR_RESOLVE;
-    }
-    x->mock->plan.connect_error[0] = error;
-    x->mock->plan.connect_error[1] = exchange_pick(x, 3) == 0 ? 0 : error;
-}
-
-static void line_draw(struct exchange *x) {
-    struct mst_mock_plan *plan = &x->mock->plan;
-
-    *plan = (struct mst_mock_plan){
-        .resolve_ms = 20, .connect_ms = 30, .data_ms = 10, .addresses = 2};
-    if (x->strength[FAULT_SLICES] > 0) {
-        plan->recv_max = 1 + exchange_pick(x, 40);
-        plan->send_max = 1 + exchange_pick(x, 40);
-    }
-    if (x->strength[FAULT_SLOW] > 0) {
-        plan->data_ms = 100 + exchange_pick(x, 4000);
-        plan->resolve_ms = exchange_pick(x, 6000);
-        plan->connect_ms = exchange_pick(x, 6000);
-        plan->drip =
-            exchange_pick(x, 3) == 0 ? 300 + exchange_pick(x, 5000) : 0;
-    }
-    plan->send_stall = x->strength[FAULT_STALL] > 0;
-    if (x->strength[FAULT_NO_CONNECT] > 0) {
-        connect_draw(x);
-    }
-}
-
-static void exchange_change(struct exchange *x) {
-    struct service *s = &x->service;
-    bool refuses = x->strength[FAULT_TOKEN] > 0 ||
-                   x->strength[FAULT_UPGRADE] > 0 ||
-                   x->strength[FAULT_NO_CONNECT] > 0;
-
-    line_draw(x);
-    s->token = s->upgrade = (struct service_script){.dated = true};
-    if (x->strength[FAULT_TOKEN] > 0) {
-        script_draw(x, &s->token);
-    }
-    if (x->strength[FAULT_UPGRADE] > 0) {
-        script_draw(x, &s->upgrade);
-    }
-    s->expires_in =
-        x->strength[FAULT_SHORT_TOKENS] > 0 ? 20 + exchange_pick(x, 200) : 3600;
-    s->rules.no_pong = x->strength[FAULT_NO_PONGS] > 0;
-    for (int i = 0; i < MST_MOCK_LINKS && refuses; i++) {
-        if (x->links[i].open && exchange_pick(x, 2) == 0) {
-            link_end(x, i);
-        }
-    }
-}
-
-/* The spells of this moment. */
-static void spells_set(struct exchange *x, uint64_t at_ms) {
-    x->edge_ms = x->plan->length_ms;
-    memset(x->strength, 0, sizeof x->strength);
-    for (unsigned i = 0; i < x->plan->spells_len; i++) {
-        const struct plan_spell *s = &x->plan->spells[i];
-        uint64_t edge = at_ms < s->from_ms ? s->from_ms : s->until_ms;
-        if (at_ms < edge && edge < x->edge_ms) {
-            x->edge_ms = edge;
-        }
-        if (at_ms >= s->from_ms && at_ms < s->until_ms &&
-            s->strength > x->strength[s->fault]) {
-            x->strength[s->fault] = s->strength;
-        }
-    }
-    exchange_change(x);
-}
-
-uint64_t exchange_next_ms(struct exchange *x) {
-    uint64_t at_ms = now_ms(x), next_ms;
-
-    if (at_ms >= x->edge_ms) {
-        spells_set(x, at_ms);
-    }
-    next_ms = at_ms + 1 + exchange_pick(x, x->plan->length_ms / 16);
-    return next_ms < x->edge_ms ? next_ms : x->edge_ms;
-}
-
-void exchange_behave(struct exchange *x) {
-    memset(x->strength, 0, sizeof x->strength);
-    memset(x->offset_ns, 0, sizeof x->offset_ns);
-    for (size_t i = 0; i < PLAN_LATER; i++) {
-        later_free(&x->later[i]);
-    }
-    for (int i = 0; i < MST_MOCK_LINKS; i++) {
-        mst_mock_stall(x->mock, i, false);
-    }
-    exchange_change(x);
 }
 
 void exchange_begin(struct exchange *x, const struct plan *plan,

@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-static void is_wrong(struct exchange *x, const char *what) {
+void exchange_wrong(struct exchange *x, const char *what) {
     if (x->wrong == NULL) {
         x->wrong = what;
     }
@@ -40,7 +40,8 @@ void exchange_look(struct exchange *x, int link,
 void exchange_rest(struct exchange *x) {
     for (int i = 0; i < PLAN_CLIENTS; i++) {
         if (x->links[i].heard.due) {
-            is_wrong(x, "an execution has come, and the caller is not told");
+            exchange_wrong(x,
+                           "an execution has come, and the caller is not told");
         }
     }
 }
@@ -69,7 +70,8 @@ static void execution_hear(struct exchange *x, struct plan_heard *h,
                            const struct mst_execution *execution) {
     if (!h->due || h->message.says != SAYS_EXECUTION ||
         !is_same(execution, &h->message)) {
-        is_wrong(x, "an execution that was not sent so, or is told twice");
+        exchange_wrong(x,
+                       "an execution that was not sent so, or is told twice");
     }
     h->due = false;
     x->told++;
@@ -77,7 +79,7 @@ static void execution_hear(struct exchange *x, struct plan_heard *h,
 
 static void end_hear(struct exchange *x, struct plan_heard *h, int error) {
     if (error == MST_OK && h->lost > 0 && !h->released) {
-        is_wrong(x, "executions are lost, and the end has no error");
+        exchange_wrong(x, "executions are lost, and the end has no error");
     }
     h->open = false;
     x->lost += h->lost;
@@ -91,7 +93,8 @@ void exchange_event(struct exchange *x, const struct mst_event *event) {
     switch (event->type) {
     case MST_EVENT_OPEN:
         if (h->open) {
-            is_wrong(x, "of the end of a connection the caller is not told");
+            exchange_wrong(x,
+                           "of the end of a connection the caller is not told");
         }
         h->open = true;
         break;

@@ -40,6 +40,7 @@ static void book_begin(struct plan_object *object, unsigned which,
 void plan_object_prepare(struct plan_object *object, const struct plan *plan) {
     object->plan = plan;
     object->paired = plan->links == 2;
+    assert_int_equal(mst_access_init(&object->access, &plan->config), 0);
     for (unsigned i = 0; i < 2; i++) {
         object->memory[i] = (struct mst_memory){
             object->bytes[i],   sizeof object->bytes[i], MST_RECORD_IN_ANY,
@@ -52,11 +53,13 @@ void plan_object_prepare(struct plan_object *object, const struct plan *plan) {
 
 int plan_object_init(struct plan_object *object, const struct mst_port *port) {
     const struct plan *plan = object->plan;
+    struct mst_config config = plan->config;
 
+    config.access = plan->shares ? &object->access : NULL;
     return object->paired
-               ? mst_pair_init(&object->pair, &plan->config, plan->rotate_ms,
-                               port, &object->memory[0], &object->memory[1])
-               : mst_client_init(&object->client, &plan->config, port,
+               ? mst_pair_init(&object->pair, &config, plan->rotate_ms, port,
+                               &object->memory[0], &object->memory[1])
+               : mst_client_init(&object->client, &config, port,
                                  &object->memory[0]);
 }
 
@@ -81,12 +84,12 @@ int plan_object_subscribe(struct plan_object *object, enum mst_channel channel,
                : mst_subscribe(&object->client, channel, name, book);
 }
 
-int plan_object_unsubscribe(struct plan_object *object, unsigned market) {
-    const char *name = plan_markets[market];
+int plan_object_unsubscribe(struct plan_object *object,
+                            enum mst_channel channel, unsigned market) {
+    const char *name = channel == MST_HEARTBEAT ? NULL : plan_markets[market];
 
-    return object->paired
-               ? mst_pair_unsubscribe(&object->pair, MST_MARKET_DATA, name)
-               : mst_unsubscribe(&object->client, MST_MARKET_DATA, name);
+    return object->paired ? mst_pair_unsubscribe(&object->pair, channel, name)
+                          : mst_unsubscribe(&object->client, channel, name);
 }
 
 int plan_object_resync(struct plan_object *object, unsigned market) {
@@ -100,4 +103,27 @@ int plan_object_resync(struct plan_object *object, unsigned market) {
 int plan_object_list(struct plan_object *object) {
     return object->paired ? mst_pair_subscription_list(&object->pair)
                           : mst_subscription_list(&object->client);
+}
+
+void plan_object_close(struct plan_object *object) {
+    if (object->paired) {
+        mst_pair_close(&object->pair);
+    } else {
+        mst_close(&object->client);
+    }
+}
+
+void plan_object_wipe(struct plan_object *object) {
+    if (object->paired) {
+        mst_pair_wipe(&object->pair);
+    } else {
+        mst_client_wipe(&object->client);
+    }
+}
+
+void plan_object_renew(struct plan_object *object) {
+    struct mst_link *link =
+        object->paired ? &object->pair.clients[0].link : &object->client.link;
+
+    (void)mst_access_set_credentials(link->access, SERVICE_ID, SERVICE_SECRET);
 }

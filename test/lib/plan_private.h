@@ -43,6 +43,17 @@ void exchange_clocks(struct exchange *x);
 void exchange_books(struct exchange *x);
 void exchange_feed(struct exchange *x, unsigned market);
 
+/* A connection ends, in an orderly way or not. */
+void exchange_link_end(struct exchange *x, int link);
+
+/* How the service answers changes, as the strengths of this moment are; how it
+ * answers requests for addresses. */
+void exchange_change(struct exchange *x);
+void exchange_address(struct exchange *x);
+
+/* Keeps the first thing that is wrong. */
+void exchange_wrong(struct exchange *x, const char *what);
+
 /* The client looks at a message; its connection has ended. */
 void exchange_look(struct exchange *x, int link,
                    const struct plan_message *message);

@@ -1,23 +1,33 @@
 #!/bin/bash
 # Runs plans (see test/session/plans.c) on all processors, each of which takes
-# a part of the seeds, and says which have failed.
-# Usage: test/lib/plans.sh PROGRAM
+# a part of the seeds, and says which have failed. The last line adds up.
+# Usage: test/lib/plans.sh PROGRAM [CHECKED]
+# CHECKED, the program with sanitizers, takes every twentieth part.
 # PLANS: how many (100000); PLANS_SEED: the first one's seed (from the clock).
+# PLANS_KEEP: a folder that remembers the parts that are done, of these very
+# programs, so that a run that was interrupted goes on.
 # SPDX-License-Identifier: 0BSD
 set -uo pipefail
 
 plans=${PLANS:-100000}
 seed=${PLANS_SEED:-$(($(date +%s) * 1000000))}
-part=5000
+part=500
 [ "$plans" -gt 1 ] || exec env PLANS=1 PLANS_SEED="$seed" "$1"
 
-# run PROGRAM FIRST LAST: the plans of these seeds, in one process; of those
-# that do not fail, a line.
+keep=${PLANS_KEEP:-$(mktemp -d)}
+[ -n "${PLANS_KEEP:-}" ] || trap 'rm -rf "$keep"' EXIT
+keep=$keep/$(cat "$@" | sha256sum | cut -c 1-16)
+mkdir -p "$keep"
+
+# run KEEP PROGRAM FIRST LAST: the plans of these seeds, in one process, whose
+# line is kept where none fails; else what it prints.
 # shellcheck disable=SC2317 # it is called by the inner shell
 run() {
-    local output
-    if output=$(PLANS=$(($3 - $2 + 1)) PLANS_SEED=$2 "$1" 2>&1); then
-        grep -a '^PLANS_SEED' <<<"$output"
+    local output done=$1/$3-$4
+    [ -e "$done" ] && return 0
+    if output=$(PLANS=$(($4 - $3 + 1)) PLANS_SEED=$3 "$2" 2>&1); then
+        grep -a '^PLANS_SEED' <<<"$output" >"$done.new" &&
+            mv "$done.new" "$done"
     else
         grep -av '^\[' <<<"$output"
         return 1
@@ -26,13 +36,37 @@ run() {
 export -f run
 
 last=$((seed + plans - 1))
-begin=$(date +%s)
-failed=0
+# Lines of KEEP PROGRAM FIRST LAST
+parts() {
+    local first end n=0 program
+    for ((first = seed; first <= last; first += part)); do
+        end=$((first + part - 1))
+        program=$1
+        [ $((n++ % 20)) -ne 0 ] || program=${2:-$1}
+        printf '%s %s %s %s\n' "$keep" "$program" "$first" \
+            "$((end < last ? end : last))"
+    done
+}
+
 # shellcheck disable=SC2016 # the inner shell expands it
-for ((first = seed; first <= last; first += part)); do
-    end=$((first + part - 1))
-    printf '%s %s\n' "$first" "$((end < last ? end : last))"
-done | xargs -P "$(nproc)" -n 2 bash -c 'run "$0" "$1" "$2"' "$1" || failed=1
-echo "$plans plans from PLANS_SEED=$seed in $(($(date +%s) - begin)) s"
-[ "$failed" -eq 0 ] || echo "Some have failed: see above."
-exit "$failed"
+parts "$@" | xargs -P "$(nproc)" -n 4 bash -c 'run "$0" "$@"' || failed=1
+[ -z "${failed:-}" ] || echo "Some have failed: see above."
+
+# Of all parts that are done, the numbers before each word of their lines.
+parts "$@" | while read -r folder _ first end; do
+    cat "$folder/$first-$end" 2>/dev/null
+done | awk -v plans="$plans" -v seed="$seed" -v last="$last" '
+    { gsub(/[(),;]/, ""); done += $3
+      for (i = 4; i <= NF; i++) {
+          if ($i == "executions") told += $(i - 1)
+          if ($i == "counted") lost += $(i - 1)
+          if ($i == "live") looks += $(i - 4)
+          if ($i == "addresses") asked += $(i - 1)
+          if ($i == "most" && $(i - 3) > most) most = $(i - 3)
+      } }
+    END { printf "%d plans, %s, seeds %d..%d; %d looks at live books, %d " \
+                 "executions told and %d counted as lost, %d addresses " \
+                 "asked for, well after %d s at most\n",
+          done, done == plans ? "0 failed" : plans - done " failed or not run",
+          seed, last, looks, told, lost, asked, most }'
+exit "${failed:-0}"

@@ -147,6 +147,7 @@ struct service {
     /* For the test to read. */
     struct service_count connects, tokens, upgrades, requests, pings, pongs,
         closes, puts;
+    uint64_t records;        /* of addresses that were sent */
     uint64_t address_tokens; /* tokens asked for with that scope */
     uint64_t subscribes, unsubscribes, lists;
     uint64_t duplicates; /* entries that subscribed what was subscribed */

@@ -74,6 +74,7 @@ void service_address_request(struct service *service, int link,
 
 void service_address_answer(struct service *service, int link) {
     if (!service_script_says(service, &service->address, link)) {
+        service->records++;
         service_respond(service, &service->address, link, "200 OK",
                         "application/json", service->record);
     }

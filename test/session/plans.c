@@ -1,9 +1,15 @@
 /*
- * Whatever the service does for a while: once it behaves, everything wished
- * for is subscribed and live within a bound, and at no moment is a book live
- * and without a flag though a message has come that tells otherwise: of a
- * client, and of a pair that rotates or is in hot standby. Plans are drawn from
- * seeds (plan.h); what can be told is in plan_model.c.
+ * Whatever the service does for a while, and whatever the caller does:
+ *
+ * - once the service behaves, everything wished for is subscribed and live
+ *   within a bound, and a request for an address comes through;
+ * - at no moment is a book live and without a flag though a message has come
+ *   that tells otherwise, level by level (plan_model.c);
+ * - no execution is lost without being counted (plan_heard.c);
+ * - every request for an address ends in exactly one event (plan_put.c).
+ *
+ * The caller has a client, or a pair that rotates or is in hot standby, and a
+ * transfer beside it. Plans are drawn from seeds (plan.h).
  *
  * PLANS: how many plans; PLANS_SEED: the first one's seed. One plan alone is
  * told with all that happens.
@@ -37,6 +43,9 @@
  * so for longer each time: 10 min, 20, 40. A plan lasts for an hour. */
 #define DRIFT_MS (4 * MST_RESYNC_EVERY_MS)
 
+/* A caller that closes is told that all is over, ms. */
+#define CLOSING_MS 2000u
+
 /* Meanwhile, and always: so many attempts of all links in a row take so long at
  * least, and requests are apart. */
 #define ATTEMPTS 64
@@ -58,6 +67,9 @@ static struct {
     int (*recv)(void *context, int link, void *data, size_t len);
     struct exchange exchange;
     struct plan_object object;
+    struct plan_put put;
+    uint64_t closing_ms;       /* since when the object closes, or 0 */
+    bool over;                 /* the last poll said so */
     bool wished[PLAN_MARKETS]; /* for the market's book */
     bool listed[MST_MOCK_LINKS][PLAN_MARKETS + 1];
     struct tops tops[PLAN_MARKETS + 1];
@@ -65,7 +77,7 @@ static struct {
     uint64_t request_ms;                      /* of the last, or 0 */
     bool failed, told;
     /* Of all plans. */
-    uint64_t events, live, changes;
+    uint64_t events, live, changes, closed;
     uint64_t recover_ms, recover_most_ms, recover_most_seed;
 } run;
 
@@ -288,10 +300,22 @@ static void heard_check(void) {
     }
 }
 
+/* The caller does not poll for a while. */
+static void away(uint32_t most_ms) {
+    uint32_t ms = exchange_pick(&run.exchange, most_ms);
+
+    plan_put_away(&run.put, ms);
+    mst_mock_advance(&run.mock, ms);
+}
+
 static bool on_event(void *context, const struct mst_event *event) {
     (void)context;
     run.events++;
-    exchange_event(&run.exchange, event);
+    if (event->link == PLAN_PUT_LINK) {
+        plan_put_event(&run.put, event);
+    } else {
+        exchange_event(&run.exchange, event);
+    }
     if (run.told) {
         event_note(event);
     }
@@ -320,7 +344,7 @@ static bool on_event(void *context, const struct mst_event *event) {
     /* A slow caller is busy with the event for a while. */
     if (exchange_happens(&run.exchange, FAULT_SLOW_CALLER) &&
         exchange_pick(&run.exchange, 16) == 0) {
-        mst_mock_advance(&run.mock, exchange_pick(&run.exchange, 20000));
+        away(20000);
     }
     return !run.failed;
 }
@@ -374,23 +398,38 @@ static void wish(unsigned market) {
     }
 }
 
-static void wishes_begin(void) {
+/* Wishes for all there is, as far as it is not wished for. */
+static void wishes_make(void) {
     for (unsigned m = 0; m < run.plan.markets; m++) {
-        wish(m);
-        assert_true(run.wished[m]);
+        if (!run.wished[m]) {
+            wish(m);
+        }
         if (run.plan.tops) {
-            assert_int_equal(
-                plan_object_subscribe(&run.object, MST_TOP_OF_BOOK, m), 0);
+            (void)plan_object_subscribe(&run.object, MST_TOP_OF_BOOK, m);
         }
         if (run.plan.executions) {
-            assert_int_equal(
-                plan_object_subscribe(&run.object, MST_EXECUTION_DATA, m), 0);
+            (void)plan_object_subscribe(&run.object, MST_EXECUTION_DATA, m);
         }
     }
     if (run.plan.beats) {
-        assert_int_equal(plan_object_subscribe(&run.object, MST_HEARTBEAT, 0),
-                         0);
+        (void)plan_object_subscribe(&run.object, MST_HEARTBEAT, 0);
     }
+}
+
+/* The object begins, maybe anew. What it asked for before, with an access of
+ * its own, it does not know of. */
+static void object_begin(void) {
+    if (!run.plan.shares) {
+        run.attempts = run.request_ms = 0;
+    }
+    run.closing_ms = 0;
+    run.over = false;
+    memset(run.tops, 0, sizeof run.tops);
+    memset(run.listed, 0, sizeof run.listed);
+    memset(run.wished, 0, sizeof run.wished);
+    exchange_release(&run.exchange, true);
+    assert_int_equal(plan_object_init(&run.object, &run.port), 0);
+    wishes_make();
 }
 
 static int reading(void *context, int link, void *data, size_t len) {
@@ -406,8 +445,6 @@ static void run_begin(uint64_t seed) {
     struct mst_config *config = &run.plan.config;
 
     run.failed = false;
-    memset(run.tops, 0, sizeof run.tops);
-    memset(run.listed, 0, sizeof run.listed);
     run.attempts = run.request_ms = 0;
     run.exchange.note = run.told ? note : NULL;
     plan_begin(&run.plan, seed, &run.mock, &run.port, &run.exchange);
@@ -416,66 +453,126 @@ static void run_begin(uint64_t seed) {
     config->flags |= MST_TRACE_ALL;
     config->trace = on_trace;
     plan_object_prepare(&run.object, &run.plan);
-    assert_int_equal(plan_object_init(&run.object, &run.port), 0);
-    wishes_begin();
+    object_begin();
+    plan_put_begin(&run.put, &run.object, &run.exchange, &run.port);
 }
 
 static int poll_client(void *object, struct mst_event *event) {
-    return mst_poll(object, event);
+    int rc = mst_poll(object, event);
+
+    run.over = rc < 0;
+    return rc;
 }
 
 static int poll_pair(void *object, struct mst_event *event) {
-    return mst_pair_poll(object, event);
+    int rc = mst_pair_poll(object, event);
+
+    run.over = rc < 0;
+    return rc;
+}
+
+static int poll_put(void *object, struct mst_event *event) {
+    return mst_transfer_poll(object, event);
+}
+
+/* A caller that closes is told of each end, and that all is over, in time. */
+static void closing_check(void) {
+    if (run.closing_ms == 0) {
+        return;
+    }
+    if (!run.over && now_ms() > run.closing_ms + CLOSING_MS) {
+        plan_fail("it is closed, and does not end");
+    }
+    for (int i = 0; i < PLAN_CLIENTS && run.over; i++) {
+        if (run.exchange.links[i].heard.open) {
+            plan_fail("it is over, and of the end the caller is not told");
+        }
+    }
 }
 
 static void run_until(uint64_t until_ms) {
-    const struct mst_mock_object client = {
-        poll_client, &run.object.client, {&run.object.client.link}};
-    const struct mst_mock_object pair = {
-        poll_pair,
-        &run.object.pair,
-        {&run.object.pair.clients[0].link, &run.object.pair.clients[1].link}};
+    const struct mst_mock_object objects[] = {
+        run.object.paired
+            ? (struct mst_mock_object){poll_pair,
+                                       &run.object.pair,
+                                       {&run.object.pair.clients[0].link,
+                                        &run.object.pair.clients[1].link}}
+            : (struct mst_mock_object){poll_client,
+                                       &run.object.client,
+                                       {&run.object.client.link}},
+        {poll_put, &run.put.transfer, {&run.put.transfer.link}}};
 
     if (until_ms > now_ms() && !run.failed) {
-        mst_mock_run_objects(&run.mock, run.object.paired ? &pair : &client, 1,
+        mst_mock_run_objects(&run.mock, objects, COUNT(objects),
                              (uint32_t)(until_ms - now_ms()), on_event, NULL);
         books_check();
         exchange_rest(&run.exchange);
+        plan_put_rest(&run.put);
+        closing_check();
         heard_check();
     }
 }
 
+/* The caller closes, or is gone at once. */
+static void object_close(bool wipes) {
+    if (wipes) {
+        plan_object_wipe(&run.object);
+        run.over = true;
+    } else {
+        plan_object_close(&run.object);
+        run.closing_ms = now_ms() > 0 ? now_ms() : 1;
+    }
+    run.closed++;
+    exchange_release(&run.exchange, wipes);
+    memset(run.wished, 0, sizeof run.wished);
+    books_check();
+}
+
 static void unwish(unsigned market) {
-    (void)plan_object_unsubscribe(&run.object, market);
+    (void)plan_object_unsubscribe(&run.object, MST_MARKET_DATA, market);
     run.wished[market] = false;
 }
 
-/* What a program asks of the service or of the pair. */
-static void request_make(unsigned which, unsigned market) {
-    if (which == 0) {
-        (void)plan_object_resync(&run.object, market);
-    } else if (which == 1) {
-        (void)plan_object_list(&run.object);
+/* A wish for a book goes and comes, maybe before the service knows; so does one
+ * for another channel. */
+static void wishes_change(unsigned market) {
+    unsigned channel = exchange_pick(&run.exchange, MST_HEARTBEAT + 3);
+
+    if (channel > MST_MARKET_DATA && channel <= MST_HEARTBEAT) {
+        (void)plan_object_unsubscribe(&run.object, (enum mst_channel)channel,
+                                      channel == MST_HEARTBEAT ? 0 : market);
+    } else if (!run.wished[market]) {
+        wishes_make();
     } else {
-        (void)mst_pair_rotate(&run.object.pair);
+        unwish(market);
+        if (exchange_pick(&run.exchange, 2) == 0) {
+            wish(market);
+        }
     }
 }
 
 /* What a program may do at any time. */
 static void calls_make(void) {
     unsigned m = exchange_pick(&run.exchange, run.plan.markets);
-    unsigned requests = run.object.paired ? 3 : 2;
-    unsigned which = exchange_pick(&run.exchange, requests + 2);
 
-    if (which < requests) {
-        request_make(which, m);
-    } else if (run.wished[m]) {
-        unwish(m);
-        if (exchange_pick(&run.exchange, 2) == 0) {
-            wish(m); /* before the service knows */
+    if (run.over) {
+        object_begin();
+        return;
+    }
+    switch (exchange_pick(&run.exchange, 12)) {
+    case 0:
+    case 1: (void)plan_object_resync(&run.object, m); break;
+    case 2: (void)plan_object_list(&run.object); break;
+    case 3: plan_object_renew(&run.object); break;
+    case 4:
+    case 5:
+        if (run.object.paired) {
+            (void)mst_pair_rotate(&run.object.pair);
         }
-    } else {
-        wish(m);
+        break;
+    case 6: object_close(false); break;
+    case 7: object_close(true); break;
+    default: wishes_change(m);
     }
 }
 
@@ -485,8 +582,11 @@ static void plan_play(void) {
         if (exchange_happens(&run.exchange, FAULT_CALLS)) {
             calls_make();
         }
+        if (run.plan.addresses && exchange_pick(&run.exchange, 2) == 0) {
+            plan_put_call(&run.put);
+        }
         if (exchange_happens(&run.exchange, FAULT_SLOW_CALLER)) {
-            mst_mock_advance(&run.mock, exchange_pick(&run.exchange, 60000));
+            away(60000);
         }
     }
 }
@@ -499,6 +599,7 @@ static bool is_well(void) {
     bool well = both ? exchange_has(x, 0) && exchange_has(x, 1)
                      : exchange_has(x, 0) || exchange_has(x, 1);
 
+    well &= !run.plan.addresses || run.put.well;
     for (unsigned m = 0; m < run.plan.markets; m++) {
         well &=
             is_sure(shown(m)) && (!both || (is_sure(&run.object.books[0][m]) &&
@@ -519,6 +620,8 @@ static void unwell_fail(void) {
                  mst_state_name(mst_link_state(&c->link)),
                  exchange_has(x, i) ? "has all" : "lacks something");
     }
+    text_add(&text, "addresses %s\n",
+             !run.plan.addresses || run.put.well ? "well" : "not well");
     books_note(&text);
     plan_fail("not well in time: %s", text_get(&text));
     text_free(&text);
@@ -538,20 +641,33 @@ static bool is_drifting(void) {
     return drifts;
 }
 
+/* The caller closes and waits for the end. */
+static void plan_close(void) {
+    object_close(false);
+    run_until(now_ms() + CLOSING_MS + 1);
+}
+
 static void plan_recover(void) {
-    uint64_t begin_ms = now_ms();
-    uint64_t end_ms = begin_ms + BOUND_MS;
+    uint64_t begin_ms, end_ms;
 
     if (run.told) {
         note("the service behaves");
     }
     exchange_behave(&run.exchange);
-    for (unsigned m = 0; m < run.plan.markets; m++) {
-        if (!run.wished[m]) {
-            wish(m);
-        }
+    if (run.closing_ms > 0) {
+        run_until(now_ms() + CLOSING_MS + 1);
     }
+    if (run.over) {
+        object_begin();
+    }
+    begin_ms = now_ms();
+    end_ms = begin_ms + BOUND_MS;
+    wishes_make();
     while (!run.failed && !is_well() && now_ms() < end_ms) {
+        if (run.plan.addresses && !run.put.under_way && !run.put.well &&
+            now_ms() >= run.put.back_ms) {
+            plan_put_request(&run.put);
+        }
         run_until(now_ms() + PLAN_SECOND);
         if (now_ms() >= end_ms && is_drifting()) {
             end_ms = begin_ms + BOUND_MS + DRIFT_MS;
@@ -578,6 +694,7 @@ static bool plan_test(uint64_t seed) {
     }
     plan_play();
     plan_recover();
+    plan_close();
     if (run.exchange.service.wrong[0] != '\0') {
         plan_fail("what the service found wrong: %s",
                   run.exchange.service.wrong);
@@ -587,6 +704,23 @@ static bool plan_test(uint64_t seed) {
     }
     exchange_end(&run.exchange);
     return !run.failed;
+}
+
+/* One line, of which test/lib/plans.sh adds up the numbers. */
+static void totals_print(uint64_t seed, uint64_t plans, uint64_t done,
+                         unsigned failures) {
+    print_message(
+        "PLANS_SEED=%" PRIu64 " PLANS=%" PRIu64 ": %" PRIu64
+        " plans, %u failed; %" PRIu64 " events, %" PRIu64
+        " looks at a live book, %" PRIu64 " changes of leader, %" PRIu64
+        " closed by the caller, %" PRIu64 " executions told, %" PRIu64
+        " counted as lost, %" PRIu64 " addresses asked for, %" PRIu64
+        " obtained; well after %" PRIu64 " s, %" PRIu64 " s at most (%" PRIu64
+        ")\n",
+        seed, plans, done, failures, run.events, run.live, run.changes,
+        run.closed, run.exchange.told, run.exchange.lost, run.put.requests,
+        run.put.done, done > 0 ? run.recover_ms / done / 1000 : 0,
+        run.recover_most_ms / 1000, run.recover_most_seed);
 }
 
 static void test_plans(void **state) {
@@ -600,13 +734,7 @@ static void test_plans(void **state) {
     for (; done < plans && failures < PLANS_FAILURES; done++) {
         failures += !plan_test(seed + done);
     }
-    print_message("PLANS_SEED=%" PRIu64 " PLANS=%" PRIu64 ": %" PRIu64
-                  " plans, %u failed; %" PRIu64 " events, %" PRIu64
-                  " looks at a live book, %" PRIu64 " changes of leader; well "
-                  "after %" PRIu64 " s, %" PRIu64 " s at most (%" PRIu64 ")\n",
-                  seed, plans, done, failures, run.events, run.live,
-                  run.changes, done > 0 ? run.recover_ms / done / 1000 : 0,
-                  run.recover_most_ms / 1000, run.recover_most_seed);
+    totals_print(seed, plans, done, failures);
     expect_int("plans that failed", 0, failures);
 }
 

@@ -135,7 +135,7 @@ static void calls_make(void) {
     case 3:
         recorder_named(&played.recorder, RECORDING_UNSUBSCRIBE, 0,
                        MST_MARKET_DATA, name);
-        (void)plan_object_unsubscribe(&run.object, m);
+        (void)plan_object_unsubscribe(&run.object, MST_MARKET_DATA, m);
         break;
     default: subscribe(MST_MARKET_DATA, m);
     }

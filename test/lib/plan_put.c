@@ -1,0 +1,151 @@
+/*
+ * A caller with a transfer, which asks for addresses: see plan.h.
+ *
+ * Every request that is taken ends in one event, in put_ms, or when the caller
+ * closes; one that is refused in none. It came through only if the service said
+ * so of this one; where it has, and the client does not know, it says that the
+ * request may be done.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "plan_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LATE_MS 2000u
+
+static void put_open(struct plan_put *p) {
+    assert_int_equal(
+        mst_transfer_init(&p->transfer, &p->config, p->port, &p->memory), 0);
+}
+
+void plan_put_begin(struct plan_put *put, const struct plan_object *object,
+                    struct exchange *x, const struct mst_port *port) {
+    const struct plan *plan = object->plan;
+
+    put->x = x;
+    put->port = port;
+    put->config = plan->config;
+    put->config.trace = NULL;
+    put->config.link = PLAN_PUT_LINK;
+    put->config.base_url = "https://" SERVICE_API_HOST;
+    put->config.put_ms = plan->put_ms;
+    put->config.access =
+        plan->shares ? (struct mst_access *)&object->access : NULL;
+    put->memory = (struct mst_memory){put->bytes,
+                                      sizeof put->bytes,
+                                      MST_RECORD_IN_MIN,
+                                      MST_RECORD_OUT_MIN,
+                                      1024,
+                                      0};
+    put->under_way = put->well = false;
+    put->back_ms = 0;
+    put_open(put);
+}
+
+/* Another one is refused while one is under way, and so is one that breaks a
+ * rule. */
+static void refused_request(struct plan_put *p) {
+    static const struct mst_address_request good = {.id = "id"},
+                                            bad = {.id = "id", .network = "X"};
+    int rc = mst_address_put(&p->transfer, &bad, &p->record);
+
+    if (rc != (p->under_way ? MST_ERR_BUSY : MST_ERR_ADDRESS) ||
+        (p->under_way &&
+         mst_address_put(&p->transfer, &good, &p->record) != MST_ERR_BUSY)) {
+        exchange_wrong(p->x, "a request is taken that is to be refused");
+    }
+}
+
+void plan_put_request(struct plan_put *put) {
+    bool named = exchange_pick(put->x, 2) == 0;
+
+    exchange_address(put->x);
+    snprintf(put->nickname, sizeof put->nickname, "n%u", ++put->serial);
+    put->request = (struct mst_address_request){
+        .id = named ? "an-id" : NULL,
+        .network = named ? NULL : "BITCOIN",
+        .address = named ? NULL : "bc1qknown",
+        .nickname = put->nickname,
+        .bookmarked = (enum mst_bookmark)exchange_pick(put->x, 3),
+    };
+    put->records = put->x->service.records;
+    put->since_ms = mst_mock_elapsed(put->x->mock);
+    if (mst_address_put(&put->transfer, &put->request, &put->record) != 0) {
+        exchange_wrong(put->x, "a request is refused");
+    }
+    put->under_way = true;
+    put->requests++;
+}
+
+/* The caller closes, and begins anew. */
+static void put_close(struct plan_put *p) {
+    struct mst_event event;
+    int rc = 0;
+
+    mst_transfer_close(&p->transfer);
+    for (int i = 0; i < 4 && rc >= 0; i++) {
+        rc = mst_transfer_poll(&p->transfer, &event);
+        if (rc == 1) {
+            plan_put_event(p, &event);
+        }
+    }
+    if (p->under_way || rc != MST_ERR_CLOSED) {
+        exchange_wrong(p->x, "a transfer is closed, and does not end");
+    }
+    if (mst_address_put(&p->transfer, &p->request, &p->record) !=
+        MST_ERR_CLOSED) {
+        exchange_wrong(p->x, "a request is taken after the end");
+    }
+    put_open(p);
+}
+
+void plan_put_call(struct plan_put *put) {
+    switch (exchange_pick(put->x, 8)) {
+    case 0: refused_request(put); break;
+    case 1: put_close(put); break;
+    default:
+        if (!put->under_way) {
+            plan_put_request(put);
+        }
+        break;
+    }
+}
+
+void plan_put_event(struct plan_put *put, const struct mst_event *event) {
+    const struct mst_address_result *r = &event->as.address;
+    bool answered = put->x->service.records > put->records;
+
+    if (event->type == MST_EVENT_CLOSED) {
+        return; /* of the next token, which a transfer may fetch ahead */
+    }
+    if (event->type != MST_EVENT_ADDRESS || !put->under_way) {
+        exchange_wrong(put->x, "an event of a request that is none or over");
+        return;
+    }
+    put->under_way = false;
+    put->well = r->error == MST_OK;
+    put->done += put->well;
+    put->back_ms = mst_mock_elapsed(put->x->mock) + r->retry_ms;
+    if (put->well && (!answered || r->record != &put->record ||
+                      strcmp(put->record.nickname, put->nickname) != 0)) {
+        exchange_wrong(put->x, "a record that the service did not send");
+    } else if (!put->well && answered && !r->maybe_done) {
+        exchange_wrong(put->x, "a request is done, and the caller told it "
+                               "is not");
+    }
+}
+
+void plan_put_rest(struct plan_put *put) {
+    uint64_t now_ms = mst_mock_elapsed(put->x->mock);
+
+    if (put->under_way &&
+        now_ms > put->since_ms + put->config.put_ms + LATE_MS) {
+        exchange_wrong(put->x, "a request does not end in its time");
+    }
+}
+
+void plan_put_away(struct plan_put *put, uint32_t ms) {
+    put->since_ms += ms;
+}

@@ -1,0 +1,168 @@
+/*
+ * What goes wrong with a service that acts on a plan, from one moment to the
+ * next: see plan.h.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "plan_private.h"
+
+#include <string.h>
+
+#define BODY(body) "Content-Length: " body
+
+/* Whole responses that are no good, and some that end too early. */
+static const char *const responses[] = {
+    "HTTP/1.1 400 No\r\n" BODY("26\r\n\r\n{\"error\":\"invalid_client\"}"),
+    "HTTP/1.1 400 No\r\n" BODY("25\r\n\r\n{\"error\":\"invalid_scope\"}"),
+    "HTTP/1.1 401 No\r\n" BODY("30\r\n\r\n{\"error\":\"unauthorized_client\"}"),
+    "HTTP/1.1 400 No\r\n" BODY("17\r\n\r\n{\"error\":\"\xC3\xA9!\"}"),
+    "HTTP/1.1 422 No\r\nContent-Type: application/problem+json\r\n" BODY(
+        "30\r\n\r\n{\"title\":\"no\",\"status\":\"422\"}"),
+    "HTTP/1.1 200 OK\r\n" BODY("2\r\n\r\n{}"),
+    "HTTP/1.1 200 OK\r\n" BODY("7\r\n\r\nno JSON"),
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"acc",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "HTTP/1.1 200 OK\r\n\r\n{\"address\":{\"id\":7}}",
+    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n",
+    "HTTP/1.1 307 Elsewhere\r\nLocation: https://other.example/\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Le",
+    "HTTP/2 200\r\n\r\n",
+    "what?\r\n",
+    "",
+};
+
+/* Any status but those of success, the usual ones mostly. */
+static int status_draw(struct exchange *x) {
+    static const int statuses[] = {401, 403, 404, 408, 429, 500, 503};
+    uint32_t at = exchange_pick(x, 2 * COUNT(statuses));
+
+    return at < COUNT(statuses) ? statuses[at]
+                                : 300 + (int)exchange_pick(x, 300);
+}
+
+static void script_draw(struct exchange *x, struct service_script *script) {
+    static const int ends[] = {0, MST_ERR_EOF, MST_ERR_RESET};
+
+    switch (exchange_pick(x, 5)) {
+    case 0: script->never = true; break;
+    case 1: script->delay_ms = exchange_pick(x, 8000); break;
+    case 2:
+        script->raw = responses[exchange_pick(x, COUNT(responses))];
+        script->raw_end = ends[exchange_pick(x, COUNT(ends))];
+        break;
+    default:
+        script->status = status_draw(x);
+        script->retry_s =
+            exchange_pick(x, 2) == 0 ? 0 : 1 + exchange_pick(x, 119);
+        script->retry_date = exchange_pick(x, 2) == 0;
+        script->dated = true;
+        break;
+    }
+}
+
+static void connect_draw(struct exchange *x) {
+    static const int errors[] = {MST_ERR_REFUSED, MST_ERR_UNREACHABLE,
+                                 MST_ERR_TLS_TIME, MST_MOCK_NEVER};
+    int error = errors[exchange_pick(x, COUNT(errors))];
+
+    if (exchange_pick(x, 3) == 0) {
+        x->mock->plan.resolve_error =
+            exchange_pick(x, 2) == 0 ? MST_MOCK_NEVER : MST_ERR_RESOLVE;
+    }
+    x->mock->plan.connect_error[0] = error;
+    x->mock->plan.connect_error[1] = exchange_pick(x, 3) == 0 ? 0 : error;
+}
+
+static void line_draw(struct exchange *x) {
+    struct mst_mock_plan *plan = &x->mock->plan;
+
+    *plan = (struct mst_mock_plan){
+        .resolve_ms = 20, .connect_ms = 30, .data_ms = 10, .addresses = 2};
+    if (x->strength[FAULT_SLICES] > 0) {
+        plan->recv_max = 1 + exchange_pick(x, 40);
+        plan->send_max = 1 + exchange_pick(x, 40);
+    }
+    if (x->strength[FAULT_SLOW] > 0) {
+        plan->data_ms = 100 + exchange_pick(x, 4000);
+        plan->resolve_ms = exchange_pick(x, 6000);
+        plan->connect_ms = exchange_pick(x, 6000);
+        plan->drip =
+            exchange_pick(x, 3) == 0 ? 300 + exchange_pick(x, 5000) : 0;
+    }
+    plan->send_stall = x->strength[FAULT_STALL] > 0;
+    if (x->strength[FAULT_NO_CONNECT] > 0) {
+        connect_draw(x);
+    }
+}
+
+void exchange_address(struct exchange *x) {
+    x->service.address = (struct service_script){.dated = true};
+    if (exchange_happens(x, FAULT_ADDRESS)) {
+        script_draw(x, &x->service.address);
+    }
+}
+
+void exchange_change(struct exchange *x) {
+    struct service *s = &x->service;
+    bool refuses = x->strength[FAULT_TOKEN] > 0 ||
+                   x->strength[FAULT_UPGRADE] > 0 ||
+                   x->strength[FAULT_NO_CONNECT] > 0;
+
+    line_draw(x);
+    s->token = s->upgrade = (struct service_script){.dated = true};
+    if (x->strength[FAULT_TOKEN] > 0) {
+        script_draw(x, &s->token);
+    }
+    if (x->strength[FAULT_UPGRADE] > 0) {
+        script_draw(x, &s->upgrade);
+    }
+    exchange_address(x);
+    s->framing =
+        (enum service_framing)exchange_pick(x, SERVICE_UNTIL_CLOSE + 1);
+    s->expires_in =
+        x->strength[FAULT_SHORT_TOKENS] > 0 ? 20 + exchange_pick(x, 200) : 3600;
+    s->rules.no_pong = x->strength[FAULT_NO_PONGS] > 0;
+    for (int i = 0; i < MST_MOCK_LINKS && refuses; i++) {
+        if (x->links[i].open && exchange_pick(x, 2) == 0) {
+            exchange_link_end(x, i);
+        }
+    }
+}
+
+/* The spells of this moment. */
+static void spells_set(struct exchange *x, uint64_t at_ms) {
+    x->edge_ms = x->plan->length_ms;
+    memset(x->strength, 0, sizeof x->strength);
+    for (unsigned i = 0; i < x->plan->spells_len; i++) {
+        const struct plan_spell *s = &x->plan->spells[i];
+        uint64_t edge = at_ms < s->from_ms ? s->from_ms : s->until_ms;
+        if (at_ms < edge && edge < x->edge_ms) {
+            x->edge_ms = edge;
+        }
+        if (at_ms >= s->from_ms && at_ms < s->until_ms &&
+            s->strength > x->strength[s->fault]) {
+            x->strength[s->fault] = s->strength;
+        }
+    }
+    exchange_change(x);
+}
+
+uint64_t exchange_next_ms(struct exchange *x) {
+    uint64_t at_ms = mst_mock_elapsed(x->mock), next_ms;
+
+    if (at_ms >= x->edge_ms) {
+        spells_set(x, at_ms);
+    }
+    next_ms = at_ms + 1 + exchange_pick(x, x->plan->length_ms / 16);
+    return next_ms < x->edge_ms ? next_ms : x->edge_ms;
+}
+
+void exchange_behave(struct exchange *x) {
+    memset(x->strength, 0, sizeof x->strength);
+    memset(x->offset_ns, 0, sizeof x->offset_ns);
+    exchange_end(x);
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
+        mst_mock_stall(x->mock, i, false);
+    }
+    exchange_change(x);
+}
