@@ -100,6 +100,11 @@ bench    python3                command:python3     runs the contenders
 bench    rapidjson-dev          module:RapidJSON    a peer
 plot     python3                command:python3     runs the next
 plot     python3-matplotlib     python:matplotlib   draws the figures
+wp       frama-c-base           command:frama-c     generates what is to be proved
+wp       why3                   command:why3        hands it to provers
+wp       z3                     command:z3          a prover
+wp       cvc4                   command:cvc4        another prover
+wp       python3                command:python3     runs them
 size     gcc-arm-none-eabi      command:arm-none-eabi-gcc  cross compiler
 size     libnewlib-arm-none-eabi  none              its C library
 size     gcc-riscv64-unknown-elf  command:riscv64-unknown-elf-gcc  for RISC-V
