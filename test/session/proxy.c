@@ -4,94 +4,11 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include "mst_proxy.h"
-#include "session.h"
+#include "proxy_peer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define TUNNEL "HTTP/1.1 200 Connection established\r\n\r\n"
-
-static struct mst_proxy proxy;
-static struct mst_proxy_link links[MST_MOCK_LINKS];
-static struct mst_port below;
-
-/* The proxy before the service. */
-static struct {
-    struct mst_mock_peer behind;
-    const char *answer; /* to each request; NULL: none */
-    const char *direct; /* a host that is reached without it, or NULL */
-    unsigned refused;   /* so many requests are, first */
-    bool silently;      /* they are not answered */
-    unsigned asked;
-    char request[2048]; /* the last one */
-    char hosts[2048];   /* that connections were made to */
-    struct {
-        size_t len;
-        bool tunnel;
-    } link[MST_MOCK_LINKS];
-} far;
-
-static void far_opened(void *context, int link,
-                       const struct mst_endpoint *endpoint) {
-    size_t len = strlen(far.hosts);
-
-    (void)context;
-    far.link[link].len = 0;
-    far.link[link].tunnel = false;
-    snprintf(far.hosts + len, sizeof far.hosts - len, "%s:%u%s ",
-             endpoint->host, endpoint->port, endpoint->tls ? " tls" : "");
-    if (far.direct != NULL && strcmp(far.direct, endpoint->host) == 0) {
-        far.link[link].tunnel = true;
-        far.behind.opened(far.behind.context, link, endpoint);
-    }
-}
-
-static void far_received(void *context, int link, const void *data,
-                         size_t len) {
-    static const char refusal[] = "HTTP/1.1 503 Not now\r\n\r\n";
-    struct mst_endpoint endpoint = {.tls = true};
-
-    (void)context;
-    if (far.link[link].tunnel) {
-        far.behind.received(far.behind.context, link, data, len);
-        return;
-    }
-    assert_true(far.link[link].len + len < sizeof far.request);
-    memcpy(far.request + far.link[link].len, data, len);
-    far.link[link].len += len;
-    far.request[far.link[link].len] = '\0';
-    if (strstr(far.request, "\r\n\r\n") == NULL) {
-        return;
-    }
-    if (far.asked++ < far.refused) {
-        if (far.silently) {
-            return;
-        }
-        (void)mst_mock_write(&session.mock, link, refusal, sizeof refusal - 1);
-    } else if (far.answer != NULL) {
-        (void)mst_mock_write(&session.mock, link, far.answer,
-                             strlen(far.answer));
-        if (strcmp(far.answer, TUNNEL) == 0) {
-            const char *host = far.request + strlen("CONNECT ");
-            size_t host_len = strcspn(host, ":");
-
-            assert_in_range(host_len, 1, MST_HOST_MAX);
-            memcpy(endpoint.host, host, host_len);
-            endpoint.port = (uint16_t)strtoul(host + host_len + 1, NULL, 10);
-            far.link[link].tunnel = true;
-            far.behind.opened(far.behind.context, link, &endpoint);
-        }
-    }
-}
-
-static void far_closed(void *context, int link) {
-    (void)context;
-    if (far.link[link].tunnel) {
-        far.behind.closed(far.behind.context, link);
-    }
-}
 
 /* As session_begin() or session_begin_tls(), through a proxy. */
 static void begin(const char *certificate, const char *url) {
@@ -104,17 +21,7 @@ static void begin(const char *certificate, const char *url) {
         session.config.base_url = "http://" SERVICE_API_HOST;
         session.config.flags |= MST_ALLOW_PLAIN;
     }
-    memset(&far, 0, sizeof far);
-    far.answer = TUNNEL;
-    far.behind = session.mock.peer;
-    session.mock.peer.opened = far_opened;
-    session.mock.peer.received = far_received;
-    session.mock.peer.closed = far_closed;
-    below = session.port;
-    below.flags &= ~(unsigned)MST_PORT_SECURE;
-    assert_int_equal(
-        mst_proxy_init(&proxy, url, &below, links, COUNT(links), &session.port),
-        0);
+    proxy_peer_begin(url);
 }
 
 static void test_request(void **state) {
@@ -123,22 +30,24 @@ static void test_request(void **state) {
     session_start();
     assert_true(session_until(MST_EVENT_OPEN, 10000));
     /* RFC 7617, section 2 */
-    assert_string_equal(far.request,
+    assert_string_equal(proxy_peer.request,
                         "CONNECT " SERVICE_WS_HOST ":80 HTTP/1.1\r\n"
                         "Host: " SERVICE_WS_HOST ":80\r\n"
                         "Proxy-Authorization: Basic "
                         "QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n\r\n");
-    assert_string_equal(far.hosts, "proxy.example:3128 proxy.example:3128 ");
+    assert_string_equal(proxy_peer.hosts,
+                        "proxy.example:3128 proxy.example:3128 ");
     session_end();
     begin(NULL, "http://[2001:db8::7]");
     session.config.ws_url = "ws://[2001:db8::1]:8080";
     session.config.auth_url = "http://[2001:db8::1]:65535";
-    far.answer = NULL;
+    proxy_peer.answer = NULL;
     session_start();
     session_run(100);
-    assert_string_equal(far.request, "CONNECT [2001:db8::1]:65535 HTTP/1.1\r\n"
-                                     "Host: [2001:db8::1]:65535\r\n\r\n");
-    assert_string_equal(far.hosts, "2001:db8::7:80 ");
+    assert_string_equal(proxy_peer.request,
+                        "CONNECT [2001:db8::1]:65535 HTTP/1.1\r\n"
+                        "Host: [2001:db8::1]:65535\r\n\r\n");
+    assert_string_equal(proxy_peer.hosts, "2001:db8::7:80 ");
     session_end();
 }
 
@@ -157,7 +66,7 @@ static void test_streams(void **state) {
         if (i % 2 == 0) {
             session_run(5 * SESSION_HOUR);
             assert_true(session_until_subscribed(10000));
-            assert_true(far.asked > 5);
+            assert_true(proxy_peer.asked > 5);
         }
         session_end();
     }
@@ -167,8 +76,9 @@ static void test_tls_through_it(void **state) {
     (void)state;
     begin("localhost", "http://user:secret@proxy.example");
     session_open();
-    assert_int_equal(strstr(far.request, "CONNECT " SERVICE_WS_HOST ":443 "),
-                     far.request);
+    assert_int_equal(
+        strstr(proxy_peer.request, "CONNECT " SERVICE_WS_HOST ":443 "),
+        proxy_peer.request);
     session_end();
 }
 
@@ -216,7 +126,7 @@ static void test_refusals(void **state) {
     for (size_t i = 0; i < COUNT(cases); i++) {
         const char *name = cases[i].answer ? cases[i].answer : "nothing";
         begin(NULL, "http://user:secret@proxy.example");
-        far.answer = cases[i].answer;
+        proxy_peer.answer = cases[i].answer;
         session_start();
         if (!session_until(MST_EVENT_CLOSED, SESSION_MINUTE)) {
             expect_failed("%s: goes on", name);
@@ -228,7 +138,7 @@ static void test_refusals(void **state) {
                    session.seen.closed.permanent);
         expect_int(name, 0, (long long)session.service.tokens.count);
         /* It is tried again, and comes through once the proxy lets it. */
-        far.answer = TUNNEL;
+        proxy_peer.answer = PROXY_PEER_TUNNEL;
         if (!session_until(MST_EVENT_OPEN, SESSION_HOUR)) {
             expect_failed("%s: does not come back", name);
         }
@@ -247,7 +157,7 @@ static void test_long_head(void **state) {
         snprintf(answer, sizeof answer, HEAD "%s\r\nX: %*s\r\n\r\n%s",
                  i < 2 ? "403 No" : "100 ", fills[i], "",
                  i < 2 ? "" : HEAD "403 No\r\n\r\n");
-        far.answer = answer;
+        proxy_peer.answer = answer;
         session_start();
         assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
         expect_int("long head",
@@ -263,13 +173,13 @@ static void test_next_address(void **state) {
     for (unsigned refused = 1; refused <= 3; refused++) {
         begin(NULL, "http://proxy.example");
         session.mock.plan.addresses = 3;
-        far.refused = refused;
+        proxy_peer.refused = refused;
         session_start();
         assert_int_equal(session_until(MST_EVENT_CLOSED, 100), refused == 3);
         if (refused == 3) {
             expect_int("all refuse", MST_ERR_PROXY_GATEWAY,
                        session.seen.closed.error);
-            assert_int_equal(far.asked, 3);
+            assert_int_equal(proxy_peer.asked, 3);
         } else {
             assert_int_equal(session.seen.events[MST_EVENT_OPEN], 1);
         }
@@ -277,15 +187,15 @@ static void test_next_address(void **state) {
     }
     begin(NULL, "http://user:secret@proxy.example");
     session.mock.plan.addresses = 3;
-    far.answer = HEAD "407 No\r\n\r\n";
+    proxy_peer.answer = HEAD "407 No\r\n\r\n";
     session_start();
     assert_true(session_until(MST_EVENT_CLOSED, 100));
-    assert_int_equal(far.asked, 1); /* it would say the same again */
+    assert_int_equal(proxy_peer.asked, 1); /* it would say the same again */
     session_end();
     begin(NULL, "http://proxy.example");
     session.mock.plan.addresses = 2;
-    far.refused = 1;
-    far.silently = true;
+    proxy_peer.refused = 1;
+    proxy_peer.silently = true;
     session_start();
     assert_true(session_until(MST_EVENT_OPEN, SESSION_MINUTE));
     assert_int_equal(session.seen.events[MST_EVENT_CLOSED], 0);
@@ -296,7 +206,7 @@ static void test_next_address(void **state) {
 static void test_detail(void **state) {
     (void)state;
     begin(NULL, "http://proxy.example");
-    far.refused = 1;
+    proxy_peer.refused = 1;
     session_start();
     assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
     assert_int_equal(session.seen.closed.detail, 503);
@@ -321,13 +231,14 @@ static void test_direct(void **state) {
     (void)state;
     begin(NULL, "http://proxy.example");
     session.mock.plan.resolve_ms = 100;
-    proxy.direct = token_is_direct;
-    proxy.direct_context = &asked;
-    far.direct = SERVICE_AUTH_HOST;
+    proxy_peer.proxy.direct = token_is_direct;
+    proxy_peer.proxy.direct_context = &asked;
+    proxy_peer.direct = SERVICE_AUTH_HOST;
     session_start();
     assert_true(session_until(MST_EVENT_OPEN, 1000));
-    assert_string_equal(far.hosts, SERVICE_AUTH_HOST ":80 proxy.example:80 ");
-    assert_int_equal(far.asked, 1);
+    assert_string_equal(proxy_peer.hosts,
+                        SERVICE_AUTH_HOST ":80 proxy.example:80 ");
+    assert_int_equal(proxy_peer.asked, 1);
     assert_int_equal(asked, 2); /* once for each connection */
     session_end();
 }
@@ -340,7 +251,7 @@ static void test_connection_lost(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(ends); i++) {
         begin(NULL, "http://proxy.example");
-        far.answer = NULL;
+        proxy_peer.answer = NULL;
         session_start();
         session.mock.plan.send_stall = true;
         session_run(100);
@@ -348,7 +259,7 @@ static void test_connection_lost(void **state) {
                          MST_WANT_READ | MST_WANT_WRITE);
         session.mock.plan.send_stall = false;
         session_run(100);
-        assert_int_equal(far.asked, 1);
+        assert_int_equal(proxy_peer.asked, 1);
         assert_int_equal(mst_wants(&session.client.link), MST_WANT_READ);
         mst_mock_end(&session.mock, 0, ends[i][0]);
         assert_true(session_until(MST_EVENT_CLOSED, 1000));
@@ -364,14 +275,14 @@ static void test_secrets(void **state) {
     (void)state;
     begin(NULL, "http://user:secret@proxy.example");
     session_open();
-    assert_non_null(strstr(far.request, secret));
-    for (size_t i = 0; i < sizeof links[0].request; i++) {
-        assert_int_equal(links[0].request[i], 0);
+    assert_non_null(strstr(proxy_peer.request, secret));
+    for (size_t i = 0; i < sizeof proxy_peer.links[0].request; i++) {
+        assert_int_equal(proxy_peer.links[0].request[i], 0);
     }
-    assert_string_equal(proxy.login, secret);
-    mst_proxy_wipe(&proxy);
-    for (size_t i = 0; i < sizeof proxy.login; i++) {
-        assert_int_equal(proxy.login[i], 0);
+    assert_string_equal(proxy_peer.proxy.login, secret);
+    mst_proxy_wipe(&proxy_peer.proxy);
+    for (size_t i = 0; i < sizeof proxy_peer.proxy.login; i++) {
+        assert_int_equal(proxy_peer.proxy.login[i], 0);
     }
     session_end();
 }
@@ -450,16 +361,18 @@ static void told_begin(const char *answer, int end) {
     told.end = end;
     told.taken = -1;
     told.addresses = 2;
-    below = (struct mst_port){.resolve = told_resolve,
-                              .connect = told_connect,
-                              .send = told_send,
-                              .recv = told_recv,
-                              .close = told_close,
-                              .now_ms = told_now_ms,
-                              .detail = told_detail,
-                              .wants = told_wants};
-    assert_int_equal(
-        mst_proxy_init(&proxy, "http://u:p@proxy", &below, links, 1, &port), 0);
+    proxy_peer.below = (struct mst_port){.resolve = told_resolve,
+                                         .connect = told_connect,
+                                         .send = told_send,
+                                         .recv = told_recv,
+                                         .close = told_close,
+                                         .now_ms = told_now_ms,
+                                         .detail = told_detail,
+                                         .wants = told_wants};
+    assert_int_equal(mst_proxy_init(&proxy_peer.proxy, "http://u:p@proxy",
+                                    &proxy_peer.below, proxy_peer.links, 1,
+                                    &port),
+                     0);
     assert_int_equal(port.resolve(port.context, 0, &endpoint), 2);
 }
 
@@ -473,11 +386,11 @@ static void test_ends(void **state) {
         const char *answer;
         int end, rc, detail;
     } cases[] = {
-        {TUNNEL, 0, 1, 111},
-        {TUNNEL, MST_ERR_EOF, MST_ERR_PROXY_ANSWER, 200},
-        {TUNNEL, MST_ERR_RESET, MST_ERR_RESET, 111},
-        {TUNNEL "x", 0, MST_ERR_PROXY_ANSWER, 200},
-        {HEAD "100 \r\n\r\n" TUNNEL, 0, 1, 111},
+        {PROXY_PEER_TUNNEL, 0, 1, 111},
+        {PROXY_PEER_TUNNEL, MST_ERR_EOF, MST_ERR_PROXY_ANSWER, 200},
+        {PROXY_PEER_TUNNEL, MST_ERR_RESET, MST_ERR_RESET, 111},
+        {PROXY_PEER_TUNNEL "x", 0, MST_ERR_PROXY_ANSWER, 200},
+        {HEAD "100 \r\n\r\n" PROXY_PEER_TUNNEL, 0, 1, 111},
         {HEAD "4", MST_ERR_RESET, MST_ERR_RESET, 111},
         {HEAD "4", MST_ERR_EOF, MST_ERR_PROXY_ANSWER, 0},
         {HEAD "40\r\n\r\n", 0, MST_ERR_PROXY_ANSWER, 0},
@@ -491,7 +404,7 @@ static void test_ends(void **state) {
         expect_int(name, cases[i].rc, told_go_on(0));
         expect_int(name, cases[i].detail, port.detail(port.context, 0));
     }
-    told_begin(TUNNEL, 0);
+    told_begin(PROXY_PEER_TUNNEL, 0);
     assert_int_equal(told_go_on(0), 1);
     assert_int_equal(told_go_on(0), 1); /* and stays connected */
     assert_int_equal(told.connects, 1);
@@ -505,8 +418,8 @@ static void test_early_answer(void **state) {
     } cases[] = {
         {HEAD "403 No\r\n\r\n", 0, MST_ERR_PROXY_REFUSED},
         {HEAD "403 No\r\n\r\n", MST_ERR_RESET, MST_ERR_PROXY_REFUSED},
-        {TUNNEL, 0, MST_ERR_PROXY_ANSWER},
-        {TUNNEL, MST_ERR_RESET, MST_ERR_PROXY_ANSWER},
+        {PROXY_PEER_TUNNEL, 0, MST_ERR_PROXY_ANSWER},
+        {PROXY_PEER_TUNNEL, MST_ERR_RESET, MST_ERR_PROXY_ANSWER},
         {HEAD "403 ", MST_ERR_RESET, MST_ERR_RESET},
         {"", MST_ERR_RESET, MST_ERR_RESET},
         {"", 0, 0},
@@ -519,12 +432,12 @@ static void test_early_answer(void **state) {
         told.taken = cases[i].taken;
         expect_int(name, cases[i].rc, told_go_on(0));
         expect_int(name, 1, told.sends);
-        expect_int(name, cases[i].rc == 0, links[0].request[0] != 0);
+        expect_int(name, cases[i].rc == 0, proxy_peer.links[0].request[0] != 0);
         if (cases[i].rc == 0) {
             expect_int(name, MST_WANT_READ | MST_WANT_WRITE,
                        (int)port.wants(port.context, 0, MST_WANT_WRITE));
-            mst_proxy_wipe(&proxy);
-            expect_int(name, 0, links[0].request[0]);
+            mst_proxy_wipe(&proxy_peer.proxy);
+            expect_int(name, 0, proxy_peer.links[0].request[0]);
         }
     }
 }
@@ -546,7 +459,7 @@ static void test_resolves_anew(void **state) {
     assert_int_equal(told.closes, 3);
     assert_int_equal(told.connects, 1);
     told.addresses = 2;
-    told.answer = TUNNEL;
+    told.answer = PROXY_PEER_TUNNEL;
     assert_int_equal(told_go_on(1), 1);
     assert_int_equal(told.resolves, 6);
     assert_int_equal(told.closes, 3);
@@ -568,7 +481,8 @@ static void test_silent_addresses(void **state) {
     told.now_ms += 9000;
     assert_int_equal(told_go_on(1), 0); /* the same one, but anew */
     told.now_ms += 9000;
-    told.answer = TUNNEL; /* an answer that is there counts, however late */
+    told.answer =
+        PROXY_PEER_TUNNEL; /* an answer that is there counts, however late */
     assert_int_equal(told_go_on(1), 1);
     told_begin("", 0);
     told.hangs = true;
@@ -598,9 +512,10 @@ static void test_silence(void **state) {
         begin(NULL, "http://proxy.example");
         session.mock.plan.resolve_ms = session.mock.plan.connect_ms = 30;
         session.config.connect_ms = cases[i].connect_ms;
-        proxy.answer_ms =
-            cases[i].answer_ms > 0 ? cases[i].answer_ms : proxy.answer_ms;
-        far.answer = NULL;
+        proxy_peer.proxy.answer_ms = cases[i].answer_ms > 0
+                                         ? cases[i].answer_ms
+                                         : proxy_peer.proxy.answer_ms;
+        proxy_peer.answer = NULL;
         session_start();
         assert_true(session_until(MST_EVENT_CLOSED, SESSION_MINUTE));
         expect_int("error", cases[i].error, session.seen.closed.error);
@@ -616,7 +531,7 @@ static void test_other_links(void **state) {
     static const struct mst_endpoint endpoint = {.host = "a", .port = 443};
 
     (void)state;
-    told_begin(TUNNEL, 0);
+    told_begin(PROXY_PEER_TUNNEL, 0);
     for (size_t i = 0; i < COUNT(others); i++) {
         int other = others[i];
         assert_int_equal(port.resolve(port.context, other, &endpoint),
@@ -672,27 +587,32 @@ static void test_urls(void **state) {
     for (size_t i = 0; i < COUNT(cases); i++) {
         const char *name = cases[i].url;
         expect_int(name, cases[i].rc,
-                   mst_proxy_init(&proxy, name, &below, links, 1, &port));
+                   mst_proxy_init(&proxy_peer.proxy, name, &proxy_peer.below,
+                                  proxy_peer.links, 1, &port));
         if (cases[i].rc == 0) {
-            expect_int(name, 0, strcmp(cases[i].host, proxy.endpoint.host));
-            expect_int(name, cases[i].port, proxy.endpoint.port);
+            expect_int(name, 0,
+                       strcmp(cases[i].host, proxy_peer.proxy.endpoint.host));
+            expect_int(name, cases[i].port, proxy_peer.proxy.endpoint.port);
         } else {
-            expect_int(name, 0, proxy.login[0]);
+            expect_int(name, 0, proxy_peer.proxy.login[0]);
         }
     }
     for (int i = 0; i < 2; i++) { /* the longest, and one beyond */
         snprintf(url, sizeof url, "http://a:%0*d@proxy",
                  MST_PROXY_LOGIN_MAX - 2 + i, 0);
         expect_int("credentials", i == 0 ? 0 : MST_ERR_URL,
-                   mst_proxy_init(&proxy, url, &below, links, 1, &port));
+                   mst_proxy_init(&proxy_peer.proxy, url, &proxy_peer.below,
+                                  proxy_peer.links, 1, &port));
         snprintf(url, sizeof url, "http://%0*d", MST_HOST_MAX + i, 0);
         expect_int("host", i == 0 ? 0 : MST_ERR_URL,
-                   mst_proxy_init(&proxy, url, &below, links, 1, &port));
+                   mst_proxy_init(&proxy_peer.proxy, url, &proxy_peer.below,
+                                  proxy_peer.links, 1, &port));
     }
-    below.flags |= MST_PORT_SECURE;
-    assert_int_equal(
-        mst_proxy_init(&proxy, "http://proxy", &below, links, 1, &port),
-        MST_ERR_ARGUMENT);
+    proxy_peer.below.flags |= MST_PORT_SECURE;
+    assert_int_equal(mst_proxy_init(&proxy_peer.proxy, "http://proxy",
+                                    &proxy_peer.below, proxy_peer.links, 1,
+                                    &port),
+                     MST_ERR_ARGUMENT);
 }
 
 /* The longest names there are. */
@@ -706,13 +626,13 @@ static void test_longest(void **state) {
     snprintf(ws_url, sizeof ws_url, "http://%0*d:65535", MST_HOST_MAX, 0);
     begin(NULL, url);
     session.config.auth_url = ws_url;
-    far.answer = NULL;
+    proxy_peer.answer = NULL;
     session_start();
     session_run(100);
-    len = strlen(far.request);
+    len = strlen(proxy_peer.request);
     assert_true(len > 2 * MST_HOST_MAX + MST_PROXY_LOGIN_MAX &&
                 len <= MST_PROXY_REQUEST_LEN);
-    assert_string_equal(far.request + len - 4, "\r\n\r\n");
+    assert_string_equal(proxy_peer.request + len - 4, "\r\n\r\n");
     session_end();
 }
 
