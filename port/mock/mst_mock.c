@@ -149,7 +149,8 @@ static int mock_resolve(void *context, int link,
         l->endpoint = endpoint;
         l->due_ms = mock->elapsed_ms + plan->resolve_ms;
     }
-    if (mock->elapsed_ms < l->due_ms || plan->resolve_error == MST_MOCK_NEVER) {
+    if (mock->elapsed_ms < l->due_ms || l->frozen ||
+        plan->resolve_error == MST_MOCK_NEVER) {
         return 0;
     }
     l->stage = plan->resolve_error < 0 ? IDLE : RESOLVED;
@@ -192,10 +193,11 @@ static int mock_connect(void *context, int link, int address) {
     if (l->stage == RESOLVED || l->address != address) {
         l->stage = CONNECTING;
         l->address = address;
+        l->frozen = false;
         l->due_ms = mock->elapsed_ms + plan->connect_ms;
     }
     int result = plan->connect_error[address % MST_MOCK_ADDRESSES];
-    if (mock->elapsed_ms < l->due_ms || result == MST_MOCK_NEVER) {
+    if (mock->elapsed_ms < l->due_ms || l->frozen || result == MST_MOCK_NEVER) {
         return 0;
     }
     if (result < 0) {
@@ -600,7 +602,7 @@ static bool mock_link_ready(const struct mst_mock *mock, int link,
                             unsigned wants) {
     const struct mst_mock_link *l = &mock->links[link];
     const struct mst_mock_plan *plan = &mock->plan;
-    bool due = mock->elapsed_ms >= l->due_ms;
+    bool due = mock->elapsed_ms >= l->due_ms && !l->frozen;
     if (l->stage == RESOLVING) {
         return due && plan->resolve_error != MST_MOCK_NEVER;
     }

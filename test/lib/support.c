@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: 0BSD
  */
+#define _GNU_SOURCE /* memmem() */
 #include "support.h"
 
 #include <stdio.h>
@@ -29,6 +30,10 @@ int expect_end(void **state) {
         print_error("  and %u more\n", failures - FAILURES_SHOWN);
     }
     return failures == 0 ? 0 : -1;
+}
+
+unsigned expect_failures(void) {
+    return failures;
 }
 
 void expect_failed(const char *format, ...) {
@@ -118,14 +123,7 @@ const char *text_get(const struct text *text) {
 
 bool bytes_contain(const void *data, size_t len, const void *what,
                    size_t what_len) {
-    const char *bytes = data;
-
-    for (size_t i = 0; i + what_len <= len; i++) {
-        if (memcmp(bytes + i, what, what_len) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return memmem(data, len, what, what_len) != NULL;
 }
 
 /* ---- Memory that ends at a protected page ---- */

@@ -35,6 +35,9 @@ int expect_end(void **state);
 void expect_failed(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
+/* How many expectations of the test at hand have failed. */
+unsigned expect_failures(void);
+
 /* Expects two texts to be equal; name tells the case. */
 void expect_text(const char *name, const char *expected, const char *got);
 

@@ -1,0 +1,312 @@
+/*
+ * One run of a scenario, and what must hold in it: see torture.h.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "torture_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* From the last fault until all is well: at most so long, ms. */
+#define RECOVERY_MS 100000u
+/* From the caller's close to the end, and a little for a slow line. */
+#define CLOSING_MS (3000u + 100u)
+
+#define OBJECTS 4 /* client, both of a pair, transfer */
+
+/* The scenario at hand, and what it comes to without a fault. */
+static const struct torture_scenario *scenario;
+static struct {
+    struct mst_stats stats[OBJECTS];
+    struct text record[MST_MOCK_LINKS];
+} usual;
+
+void torture_failed(const char *format, ...) {
+    char what[400];
+    va_list args;
+
+    if (torture_seen.failed) {
+        return;
+    }
+    torture_seen.failed = true;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    expect_failed("TORTURE=\"%s\", at %llu ms: %s", torture_seen.what,
+                  (unsigned long long)session_now(), what);
+}
+
+const char *torture_what(void) {
+    return torture_seen.what;
+}
+
+/* ---- for a scenario ---- */
+
+void torture_pass(uint32_t ms) {
+    session_run_with(ms, torture_event);
+    (void)torture_books_check(torture_is_held());
+}
+
+void torture_change(void) {
+    torture_books_change();
+}
+
+void torture_trade(void) {
+    assert_true(torture_seen.trades < TORTURE_TRADES);
+    torture_books_trade(torture_seen.trades++);
+}
+
+void torture_parts(void) {
+    struct text levels = {0};
+
+    for (int i = 0; i < MST_PART_LEVELS + 3; i++) {
+        text_add(&levels, "%s{\"price\":\"%d\",\"amount\":\"1\"}",
+                 i > 0 ? "," : "", 500 - i);
+    }
+    service_book(&session.service, "LTCUSD", "UPDATE",
+                 mst_mock_wall(&session.mock), text_get(&levels), "");
+    text_free(&levels);
+}
+
+void torture_put(void) {
+    /* The one before has ended, or takes its time. */
+    for (int i = 0; i < 60 && torture_seen.addresses < torture_seen.puts; i++) {
+        torture_pass(1000);
+    }
+    torture_seen.puts++;
+    if (session_put() != 0) {
+        torture_failed("a request for an address is not taken");
+    }
+}
+
+/* ---- recovery ---- */
+
+static bool is_open(const struct mst_client *client) {
+    return mst_link_state(&client->link) == MST_STATE_OPEN;
+}
+
+static bool is_well(void) {
+    const struct session *s = &session;
+    bool standby = (s->config.flags & MST_HOT_STANDBY) != 0;
+
+    if (torture_is_held() || torture_seen.addresses < torture_seen.puts) {
+        return false;
+    }
+    if (!s->has_client && !s->has_pair) {
+        return true;
+    }
+    return is_open(session_leader()) && session_subscribed() &&
+           (!standby ||
+            (is_open(&s->pair.clients[0]) && is_open(&s->pair.clients[1])));
+}
+
+static bool is_late(void) {
+    return session_now() > torture_port.fired_ms + RECOVERY_MS;
+}
+
+/* Lets time pass until all that is wished for is there, and follows what
+ * changes. Returns how long it took since the last fault. */
+static uint32_t recover(void) {
+    uint64_t end_ms;
+    bool good;
+
+    do {
+        while (!is_well() && !is_late() && !torture_seen.failed) {
+            torture_pass(500);
+        }
+        end_ms = session_now();
+        torture_change();
+        torture_pass(50);
+        good = torture_books_check(torture_is_held()) && is_well();
+    } while (!good && !is_late() && !torture_seen.failed);
+    if (!good) {
+        torture_failed("not well %u ms after the last fault",
+                       (unsigned)(session_now() - torture_port.fired_ms));
+    }
+    return torture_fired() > 0 && end_ms > torture_port.fired_ms
+               ? (uint32_t)(end_ms - torture_port.fired_ms)
+               : 0;
+}
+
+/* ---- what it came to ---- */
+
+static const struct mst_stats *stats_of(int object) {
+    struct session *s = &session;
+
+    return mst_link_stats(object == 0   ? &s->client.link
+                          : object == 3 ? &s->transfer.link
+                                        : &s->pair.clients[object - 1].link);
+}
+
+static void expect_same(const char *name, uint64_t expected, uint64_t got) {
+    if (expected != got) {
+        torture_failed("%s: %llu instead of %llu", name,
+                       (unsigned long long)got, (unsigned long long)expected);
+    }
+}
+
+/* What a fault may not change; an answer or a snapshot may be asked for again
+ * where nothing comes for long. */
+static void stats_check(int object) {
+    const struct mst_stats *got = stats_of(object);
+    const struct mst_stats *expected = &usual.stats[object];
+
+    expect_same("bad messages", expected->bad_messages, got->bad_messages);
+    expect_same("unknown messages", expected->unknown, got->unknown);
+    if (torture_is_quick()) {
+        expect_same("resyncs", expected->resyncs, got->resyncs);
+        expect_same("unanswered", expected->unanswered, got->unanswered);
+        expect_same("drifts", expected->drifts, got->drifts);
+    }
+}
+
+/* Nor may one that is harmless. */
+static void stats_compare(int object) {
+    const struct mst_stats *got = stats_of(object);
+    const struct mst_stats *expected = &usual.stats[object];
+
+    expect_same("bytes in", expected->bytes_in, got->bytes_in);
+    expect_same("bytes out", expected->bytes_out, got->bytes_out);
+    expect_same("messages", expected->messages, got->messages);
+    expect_same("opens", expected->opens, got->opens);
+    expect_same("failures", expected->failures, got->failures);
+    expect_same("resumed", expected->resumed, got->resumed);
+    expect_same("rotations", expected->rotations, got->rotations);
+    expect_same("last error", 0,
+                (uint64_t)(expected->last_error - got->last_error));
+}
+
+static unsigned tokens_of(const struct mst_stats stats[OBJECTS]) {
+    unsigned tokens = 0;
+
+    for (int i = 0; i < OBJECTS; i++) {
+        tokens += stats[i].tokens;
+    }
+    return tokens;
+}
+
+static void state_check(bool equal) {
+    for (int i = 0; i < OBJECTS; i++) {
+        stats_check(i);
+        if (equal) {
+            stats_compare(i);
+        }
+    }
+    if ((scenario->flags & TORTURE_RENEWS) == 0 || equal) {
+        expect_same("tokens", tokens_of(usual.stats), session_tokens());
+    }
+}
+
+/* Closes, and looks at what is left. */
+static void finish(void) {
+    uint64_t begin_ms = session_now();
+    unsigned failures = expect_failures();
+
+    if (session.has_client) {
+        mst_close(&session.client);
+    }
+    if (session.has_pair) {
+        mst_pair_close(&session.pair);
+    }
+    if (session.has_transfer) {
+        mst_transfer_close(&session.transfer);
+    }
+    session_run_with(SESSION_MINUTE, torture_event);
+    if (session_now() > begin_ms + CLOSING_MS) {
+        torture_failed("closed after %u ms",
+                       (unsigned)(session_now() - begin_ms));
+    }
+    expect_same("requests for an address", torture_seen.puts,
+                torture_seen.addresses);
+    session_end();
+    session_expect_clean(torture_seen.what);
+    if (torture_port.broken != NULL) {
+        torture_failed("the port's contract: %s", torture_port.broken);
+    }
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
+        if (torture_seen.open[i] || torture_port.links[i].in_use ||
+            mst_mock_in_use(&session.mock, i)) {
+            torture_failed("link %d is not closed", i);
+        }
+    }
+    if (expect_failures() != failures) {
+        torture_failed("see above");
+    }
+}
+
+/* ---- runs ---- */
+
+static void what_write(const struct torture_fault *faults, size_t len) {
+    char *out = torture_seen.what;
+    size_t at =
+        (size_t)snprintf(out, sizeof torture_seen.what, "%s", scenario->name);
+
+    for (size_t i = 0; i < len; i++) {
+        char text[40];
+        torture_fault_write(text, &faults[i]);
+        at += (size_t)snprintf(out + at, sizeof torture_seen.what - at, " %s",
+                               text);
+    }
+}
+
+static void run_begin(const struct torture_fault *faults, size_t len,
+                      bool equal, bool loud) {
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
+        text_free(&torture_seen.record[i]);
+    }
+    memset(&torture_seen, 0, sizeof torture_seen);
+    torture_seen.loud = loud;
+    torture_seen.scenario = scenario;
+    what_write(faults, len);
+    scenario->begin();
+    torture_port_begin(faults, len);
+    torture_seen.recorded = equal && torture_is_harmless();
+    torture_books_begin();
+    scenario->start();
+    scenario->play();
+}
+
+static void run_end(struct torture_result *result) {
+    memcpy(result->at, torture_port.at, sizeof result->at);
+    memcpy(result->kinds, torture_port.kinds, sizeof result->kinds);
+    result->fired = torture_fired();
+    result->failed = torture_seen.failed;
+}
+
+void torture_reference(const struct torture_scenario *of,
+                       struct torture_result *result) {
+    scenario = of;
+    run_begin(NULL, 0, true, false);
+    result->recovery_ms = recover();
+    for (int i = 0; i < OBJECTS; i++) {
+        usual.stats[i] = *stats_of(i);
+    }
+    finish();
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
+        text_free(&usual.record[i]);
+        usual.record[i] = torture_seen.record[i];
+        torture_seen.record[i] = (struct text){0};
+    }
+    run_end(result);
+}
+
+void torture_run(const struct torture_fault *faults, size_t len, bool loud,
+                 struct torture_result *result) {
+    bool equal = (scenario->flags & TORTURE_EITHER) == 0;
+
+    run_begin(faults, len, equal, loud);
+    equal &= torture_is_harmless();
+    result->recovery_ms = recover();
+    state_check(equal);
+    finish();
+    for (int i = 0; i < MST_MOCK_LINKS && equal && !torture_seen.failed; i++) {
+        if (strcmp(text_get(&usual.record[i]),
+                   text_get(&torture_seen.record[i])) != 0) {
+            torture_failed("events differ");
+            expect_text("events", text_get(&usual.record[i]),
+                        text_get(&torture_seen.record[i]));
+        }
+    }
+    run_end(result);
+}

@@ -1,0 +1,124 @@
+/*
+ * The events of a scenario: see torture.h.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "torture_private.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+struct torture_seen torture_seen;
+
+/* Longer runs of digits are times: a fault may cost a millisecond. */
+#define DIGITS_MAX 15
+
+static void record_add(struct text *record, const struct text *line) {
+    const char *at = text_get(line);
+
+    while (*at != '\0') {
+        size_t digits = strspn(at, "0123456789");
+        size_t len = digits > 0 ? digits : strcspn(at, "0123456789");
+        text_add_bytes(record, at, digits > DIGITS_MAX ? 0 : len);
+        at += len;
+    }
+}
+
+static void event_record(const struct mst_event *event) {
+    struct text line = {0};
+
+    if (event->type == MST_EVENT_OPEN) {
+        text_add(&line, "open\n");
+    } else if (event->type == MST_EVENT_CLOSED) {
+        text_add(&line, "closed %s in %s \"%s\"\n",
+                 error_name(event->as.failure.error),
+                 mst_state_name(event->as.failure.stage),
+                 event->as.failure.text);
+    } else if (event->type == MST_EVENT_ADDRESS) {
+        text_add(&line, "address %s %d\n", error_name(event->as.address.error),
+                 event->as.address.http_status);
+    } else {
+        record_event(&line, event);
+    }
+    record_add(&torture_seen.record[event->link], &line);
+    if (torture_seen.loud) {
+        printf("%8llu ms  link %d: %s", (unsigned long long)session_now(),
+               event->link, text_get(&line));
+    }
+    text_free(&line);
+}
+
+/* A trade's number is its amount: 0.N1. */
+static void execution_look(const struct mst_execution *execution) {
+    int64_t number = execution->amount.coefficient / 10;
+
+    if (execution->repeat) {
+        return;
+    }
+    if (number < 0 || number >= TORTURE_TRADES) {
+        torture_failed("a trade that was not made");
+    } else if (++torture_seen.delivered[number] > 1) {
+        torture_failed("trade %d was delivered twice", (int)number);
+    }
+}
+
+static void address_look(const struct mst_address_result *result) {
+    const struct torture_scenario *scenario = torture_seen.scenario;
+
+    if (++torture_seen.addresses > torture_seen.puts) {
+        torture_failed("a request for an address ended twice");
+    }
+    if (result->error == MST_ERR_JSON_SYNTAX && result->maybe_done &&
+        (scenario->flags & TORTURE_OPEN) != 0 && torture_fired() > 0) {
+        return;
+    }
+    if (scenario->error != result->error ||
+        scenario->status != result->http_status) {
+        torture_failed("address: %s, http %d", error_name(result->error),
+                       result->http_status);
+    }
+}
+
+/* What came by a connection counts while that is open. */
+static void data_look(const struct mst_event *event) {
+    int link = event->link;
+
+    if (!torture_seen.open[link]) {
+        torture_failed("event %d after the end of its connection",
+                       (int)event->type);
+    } else if (event->generation != torture_seen.generation[link]) {
+        torture_failed("event %d of generation %u, and open is %u",
+                       (int)event->type, event->generation,
+                       torture_seen.generation[link]);
+    }
+}
+
+bool torture_event(void *context, const struct mst_event *event) {
+    struct torture_seen *seen = &torture_seen;
+
+    (void)context;
+    assert_in_range(event->link, 0, MST_MOCK_LINKS - 1);
+    if (seen->recorded || seen->loud) {
+        event_record(event);
+    }
+    switch (event->type) {
+    case MST_EVENT_OPEN:
+        if (seen->open[event->link]) {
+            torture_failed("opened twice");
+        }
+        seen->open[event->link] = true;
+        seen->generation[event->link] = event->generation;
+        break;
+    case MST_EVENT_CLOSED: seen->open[event->link] = false; break;
+    case MST_EVENT_LEADER: break;
+    case MST_EVENT_ADDRESS: address_look(&event->as.address); break;
+    case MST_EVENT_EXECUTION:
+        execution_look(&event->as.execution);
+        data_look(event);
+        break;
+    default: data_look(event); break;
+    }
+    torture_books_look();
+    return true;
+}

@@ -1,0 +1,348 @@
+/*
+ * The port that has faults: see torture.h. It stands right over the mock, below
+ * whatever else a scenario puts there.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "torture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct torture_port torture_port;
+
+/* What the calls say where their peer has closed, and where they fail; 0: they
+ * cannot say so. */
+static const struct {
+    int end, error;
+} says[TORTURE_KINDS] = {
+    [TORTURE_RESOLVE] = {0, MST_ERR_RESOLVE},
+    [TORTURE_CONNECT] = {MST_ERR_RESET, MST_ERR_REFUSED},
+    [TORTURE_SEND] = {MST_ERR_RESET, MST_ERR_PORT},
+    [TORTURE_RECV] = {MST_ERR_EOF, MST_ERR_RESET},
+    [TORTURE_UNIX_NS] = {0, MST_ERR_CLOCK},
+    [TORTURE_ENTROPY] = {0, MST_ERR_ENTROPY},
+    [TORTURE_LOAD] = {0, MST_ERR_PORT},
+};
+
+bool torture_applies(enum torture_kind kind, enum torture_action action) {
+    bool moves = kind == TORTURE_SEND || kind == TORTURE_RECV;
+
+    switch (action) {
+    case TORTURE_ONE: return moves;
+    case TORTURE_LATER:
+    case TORTURE_NEVER: return kind <= TORTURE_RECV;
+    case TORTURE_END: return says[kind].end != 0;
+    default: return true;
+    }
+}
+
+bool torture_is_harmless(void) {
+    bool harmless = true;
+
+    for (size_t i = 0; i < torture_port.len; i++) {
+        harmless &= torture_port.faults[i].action <= TORTURE_LATER;
+    }
+    return harmless;
+}
+
+bool torture_is_quick(void) {
+    bool quick = true;
+
+    for (size_t i = 0; i < torture_port.len; i++) {
+        quick &= torture_port.faults[i].action != TORTURE_NEVER;
+    }
+    return quick;
+}
+
+unsigned torture_fired(void) {
+    unsigned fired = 0;
+
+    for (size_t i = 0; i < torture_port.len; i++) {
+        fired += torture_port.fired[i];
+    }
+    return fired;
+}
+
+bool torture_is_held(void) {
+    bool held = false;
+
+    for (int i = 0; i < MST_MOCK_LINKS; i++) {
+        held |= torture_port.links[i].held || torture_port.links[i].ended;
+    }
+    return held;
+}
+
+static void breach(const char *what) {
+    if (torture_port.broken == NULL) {
+        torture_port.broken = what;
+    }
+}
+
+/* ---- which fault ---- */
+
+static void fire(size_t i) {
+    torture_port.fired[i] = true;
+    torture_port.fired_ms = session_now();
+}
+
+/* Counts a call; returns what happens at it, or TORTURE_ACTIONS. */
+static enum torture_action enter(enum torture_kind kind) {
+    struct torture_port *p = &torture_port;
+    uint32_t n = p->at[TORTURE_CALL]++;
+
+    if (n < TORTURE_CALLS) {
+        p->kinds[n] = (uint8_t)kind;
+    }
+    for (size_t i = 0; i < p->len; i++) {
+        const struct torture_fault *f = &p->faults[i];
+        if (f->where == TORTURE_CALL && f->at == n + 1 && !p->fired[i] &&
+            torture_applies(kind, f->action)) {
+            fire(i);
+            return f->action;
+        }
+    }
+    return TORTURE_ACTIONS;
+}
+
+/* Cuts what is moved at the next byte where something happens; returns that,
+ * where it is this byte, or TORTURE_ACTIONS. */
+static enum torture_action reach(enum torture_where where, size_t *len) {
+    struct torture_port *p = &torture_port;
+    enum torture_action action = TORTURE_ACTIONS;
+
+    for (size_t i = 0; i < p->len; i++) {
+        const struct torture_fault *f = &p->faults[i];
+        if (f->where != where || p->fired[i] || f->at < p->at[where]) {
+            continue;
+        }
+        if (f->at > p->at[where]) {
+            size_t left = f->at - p->at[where];
+            *len = *len < left ? *len : left;
+        } else if (action == TORTURE_ACTIONS) {
+            action = f->action;
+            fire(i);
+        }
+    }
+    return action;
+}
+
+/* ---- calls ---- */
+
+/* The mock fails with this error, once: a link that it was for is dead. */
+static void fail_next(enum mst_mock_call call, int error) {
+    struct mst_mock *mock = &session.mock;
+
+    mock->plan.fail_call = call;
+    mock->plan.fail_at = mock->calls[call] + 1;
+    mock->plan.fail_error = error;
+}
+
+static int error_of(enum torture_kind kind, enum torture_action action) {
+    return action == TORTURE_END ? says[kind].end : says[kind].error;
+}
+
+/* What happens to a call of resolve or connect, which was made before or not:
+ * true where it is not made now. What is later has not begun, or takes a call
+ * more. */
+static bool is_put_off(enum torture_kind kind, enum torture_action action,
+                       bool before, uint32_t *takes_ms) {
+    if (action == TORTURE_LATER || action == TORTURE_NEVER) {
+        *takes_ms += before ? 0 : 1;
+        return before;
+    }
+    if (action != TORTURE_ACTIONS) {
+        fail_next(kind == TORTURE_RESOLVE ? MST_MOCK_RESOLVE : MST_MOCK_CONNECT,
+                  error_of(kind, action));
+    }
+    return false;
+}
+
+static int port_resolve(void *context, int link,
+                        const struct mst_endpoint *endpoint) {
+    struct torture_link *l = &torture_port.links[link];
+    uint32_t *takes_ms = &session.mock.plan.resolve_ms, usual = *takes_ms;
+    enum torture_action action = enter(TORTURE_RESOLVE);
+    int rc = 0;
+
+    if (!is_put_off(TORTURE_RESOLVE, action, l->resolves, takes_ms)) {
+        rc = torture_port.below.resolve(context, link, endpoint);
+    }
+    if (action == TORTURE_NEVER) {
+        l->held = true;
+        mst_mock_freeze(&session.mock, link);
+    }
+    l->in_use = true;
+    l->resolves = rc == 0;
+    l->address = -1;
+    *takes_ms = usual;
+    session.mock.plan.fail_at = 0;
+    return rc;
+}
+
+static int port_connect(void *context, int link, int address) {
+    struct torture_link *l = &torture_port.links[link];
+    uint32_t *takes_ms = &session.mock.plan.connect_ms, usual = *takes_ms;
+    enum torture_action action = enter(TORTURE_CONNECT);
+    bool before = l->address == address;
+    int rc = 0;
+
+    if (!is_put_off(TORTURE_CONNECT, action, before, takes_ms)) {
+        rc = torture_port.below.connect(context, link, address);
+    }
+    l->held &= before;
+    if (action == TORTURE_NEVER) {
+        l->held = true;
+        mst_mock_freeze(&session.mock, link);
+    }
+    l->address = rc == 0 ? address : -1;
+    *takes_ms = usual;
+    session.mock.plan.fail_at = 0;
+    return rc;
+}
+
+/* What happens to a call that moves bytes. */
+static enum torture_action moves(enum torture_kind kind, size_t *len) {
+    enum torture_where where = kind == TORTURE_SEND ? TORTURE_OUT : TORTURE_IN;
+    enum torture_action action = enter(kind);
+
+    if (action == TORTURE_ACTIONS) {
+        action = reach(where, len);
+    }
+    if (action == TORTURE_ONE) {
+        *len = 1;
+    } else if (action == TORTURE_END || action == TORTURE_ERROR) {
+        fail_next(kind == TORTURE_SEND ? MST_MOCK_SEND : MST_MOCK_RECV,
+                  error_of(kind, action));
+    }
+    return action;
+}
+
+static int port_send(void *context, int link, const void *data, size_t len) {
+    struct torture_link *l = &torture_port.links[link];
+    enum torture_action action = moves(TORTURE_SEND, &len);
+    int n;
+
+    if (l->no_send) {
+        breach("send after an error of send");
+    }
+    if (action == TORTURE_LATER) {
+        return 0;
+    }
+    if (action == TORTURE_NEVER) {
+        l->held = true;
+        mst_mock_stall(&session.mock, link, true);
+    }
+    if (l->ended && session.mock.plan.fail_at == 0) {
+        n = (int)len;
+    } else {
+        n = torture_port.below.send(context, link, data, len);
+    }
+    session.mock.plan.fail_at = 0;
+    l->no_send |= n < 0;
+    torture_port.at[TORTURE_OUT] += n > 0 ? (uint32_t)n : 0;
+    return n;
+}
+
+static int port_recv(void *context, int link, void *data, size_t len) {
+    struct torture_link *l = &torture_port.links[link];
+    enum torture_action action = moves(TORTURE_RECV, &len);
+    int n;
+
+    if (l->no_recv) {
+        breach("recv after its end, or an error");
+    }
+    if (action == TORTURE_LATER) {
+        return 0;
+    }
+    if (action == TORTURE_NEVER) {
+        l->held = true;
+        mst_mock_freeze(&session.mock, link);
+    }
+    n = torture_port.below.recv(context, link, data, len);
+    session.mock.plan.fail_at = 0;
+    l->no_recv |= n < 0;
+    l->ended |= action == TORTURE_END;
+    torture_port.at[TORTURE_IN] += n > 0 ? (uint32_t)n : 0;
+    return n;
+}
+
+static void port_close(void *context, int link) {
+    torture_port.closes++;
+    memset(&torture_port.links[link], 0, sizeof torture_port.links[link]);
+    mst_mock_stall(&session.mock, link, false);
+    torture_port.below.close(context, link);
+}
+
+static int port_unix_ns(void *context, int64_t *ns) {
+    enum torture_action action = enter(TORTURE_UNIX_NS);
+
+    return action == TORTURE_ACTIONS ? torture_port.below.unix_ns(context, ns)
+                                     : error_of(TORTURE_UNIX_NS, action);
+}
+
+static int port_entropy(void *context, void *data, size_t len) {
+    enum torture_action action = enter(TORTURE_ENTROPY);
+
+    return action == TORTURE_ACTIONS
+               ? torture_port.below.entropy(context, data, len)
+               : error_of(TORTURE_ENTROPY, action);
+}
+
+static int port_load(void *context, uint32_t key, char *token, size_t cap,
+                     int64_t *until_s) {
+    enum torture_action action = enter(TORTURE_LOAD);
+
+    return action == TORTURE_ACTIONS ? torture_port.below.token_load(
+                                           context, key, token, cap, until_s)
+                                     : error_of(TORTURE_LOAD, action);
+}
+
+void torture_port_begin(const struct torture_fault *faults, size_t len) {
+    struct torture_port *p = &torture_port;
+    struct mst_port *port = &session.port;
+
+    memset(p, 0, sizeof *p);
+    for (; p->len < len; p->len++) {
+        p->faults[p->len] = faults[p->len];
+    }
+    p->below = *port;
+    port->resolve = port_resolve;
+    port->connect = port_connect;
+    port->send = port_send;
+    port->recv = port_recv;
+    port->close = port_close;
+    port->unix_ns = port_unix_ns;
+    port->entropy = port_entropy;
+    port->token_load = port->token_load != NULL ? port_load : NULL;
+}
+
+/* ---- as text ---- */
+
+static const char *const wheres[TORTURE_WHERES] = {"call", "in", "out"};
+static const char *const actions[TORTURE_ACTIONS] = {"one", "later", "never",
+                                                     "end", "error"};
+
+void torture_fault_write(char out[40], const struct torture_fault *fault) {
+    snprintf(out, 40, "%s:%u:%s", wheres[fault->where], fault->at,
+             actions[fault->action]);
+}
+
+bool torture_fault_read(const char *text, struct torture_fault *fault) {
+    char where[8], action[8];
+    unsigned at, w = 0, a = 0;
+
+    if (sscanf(text, "%7[a-z]:%u:%7[a-z]", where, &at, action) != 3) {
+        return false;
+    }
+    while (w < TORTURE_WHERES && strcmp(where, wheres[w]) != 0) {
+        w++;
+    }
+    while (a < TORTURE_ACTIONS && strcmp(action, actions[a]) != 0) {
+        a++;
+    }
+    *fault = (struct torture_fault){(enum torture_where)w, at,
+                                    (enum torture_action)a};
+    return w < TORTURE_WHERES && a < TORTURE_ACTIONS;
+}

@@ -1,0 +1,311 @@
+/*
+ * The scenarios that are tortured: see torture.h.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "proxy_peer.h"
+#include "torture.h"
+
+#include <string.h>
+
+/* ---- how they begin ---- */
+
+static void begin_usual(void) {
+    session_begin();
+}
+
+/* Of an hour of tokens, a minute is left. */
+static void begin_renewal(void) {
+    session_begin();
+    session.service.expires_in = 60;
+    session.service.rules.expire = true;
+}
+
+static void begin_until_close(void) {
+    session_begin();
+    session.service.framing = SERVICE_UNTIL_CLOSE;
+}
+
+/* Nothing is there at once, or whole, and the reply of the token endpoint comes
+ * in chunks. */
+static void begin_slow(void) {
+    struct mst_mock_plan *plan = &session.mock.plan;
+
+    session_begin();
+    session.service.framing = SERVICE_CHUNKED;
+    plan->addresses = 2;
+    plan->resolve_ms = 2;
+    plan->connect_ms = 3;
+    plan->data_ms = 2;
+    plan->recv_max = 150;
+    plan->send_max = 150;
+}
+
+/* The first token is not accepted, after the token endpoint has had trouble. */
+static void begin_refused(void) {
+    session_begin();
+    session.service.token.raw =
+        "HTTP/1.1 503 Later\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n";
+    session.service.token.raw_times = 1;
+    session.service.upgrade.raw =
+        "HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\n{}";
+    session.service.upgrade.raw_times = 1;
+}
+
+static void begin_plain(void) {
+    session_begin();
+    session.config.ws_url = "ws://" SERVICE_WS_HOST;
+    session.config.auth_url = "http://" SERVICE_AUTH_HOST;
+    session.config.flags |= MST_ALLOW_PLAIN;
+}
+
+static void begin_tls(void) {
+    session_begin_tls("localhost");
+}
+
+/* A token that an earlier life has kept. */
+static struct {
+    char token[MST_TOKEN_MAX];
+    size_t len;
+    int64_t until_s;
+} store;
+
+static int store_load(void *context, uint32_t key, char *token, size_t cap,
+                      int64_t *until_s) {
+    (void)context;
+    (void)key;
+    assert_true(store.len <= cap);
+    memcpy(token, store.token, store.len);
+    *until_s = store.until_s;
+    return (int)store.len;
+}
+
+static void store_save(void *context, uint32_t key, const char *token,
+                       size_t len, int64_t until_s) {
+    (void)context;
+    (void)key;
+    assert_true(len <= sizeof store.token);
+    if (len > 0) {
+        memcpy(store.token, token, len);
+    }
+    store.len = len;
+    store.until_s = until_s;
+}
+
+static void begin_store(void) {
+    session_begin();
+    store_save(NULL, 0, SERVICE_TOKEN, strlen(SERVICE_TOKEN),
+               MST_MOCK_WALL_NS / 1000000000 + 3600);
+    session.port.token_load = store_load;
+    session.port.token_save = store_save;
+}
+
+static const struct mst_address_request request = {
+    .network = "BITCOIN", .address = "bc1qexample", .nickname = "cold"};
+
+static void begin_put(void) {
+    session_begin();
+    session.config.ws_url = NULL;
+    session.request = request;
+}
+
+static void begin_put_chunked(void) {
+    begin_put();
+    session.service.framing = SERVICE_CHUNKED;
+}
+
+static void begin_put_until_close(void) {
+    begin_put();
+    session.service.framing = SERVICE_UNTIL_CLOSE;
+}
+
+static void begin_put_201(void) {
+    begin_put();
+    session.service.address.raw =
+        "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\n"
+        "Content-Length: 16\r\n\r\n{\"address\":null}";
+}
+
+static void begin_put_422(void) {
+    begin_put();
+    session.service.address.raw =
+        "HTTP/1.1 422 Not So\r\nContent-Type: application/problem+json\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n"
+        "11\r\n{\"title\":\"Not so\"\r\n"
+        "1a\r\n,\"detail\":\"No such chain\"}\r\n0\r\n\r\n";
+}
+
+static void begin_put_tls(void) {
+    session_begin_tls("localhost");
+    session.config.ws_url = NULL;
+    session.request = request;
+}
+
+static void begin_beside(void) {
+    session_begin();
+    session.request = request;
+}
+
+/* ---- what is initialised ---- */
+
+static void start_client(void) {
+    session_start();
+    session_subscribe();
+}
+
+static void start_proxied(void) {
+    proxy_peer_begin("http://user:secret@proxy.example");
+    start_client();
+}
+
+static void start_pair(void) {
+    session_start_pair(0);
+    session_subscribe();
+}
+
+static void start_standby(void) {
+    session.config.flags |= MST_HOT_STANDBY;
+    start_pair();
+}
+
+static void start_beside(void) {
+    start_client();
+    session_start_transfer();
+}
+
+/* ---- what happens ---- */
+
+/* All is subscribed, and followed for a while. */
+static void play_stream(void) {
+    torture_pass(500);
+    torture_change();
+    torture_trade();
+    torture_pass(500);
+    torture_parts();
+    torture_pass(600);
+    torture_change();
+    torture_pass(500);
+}
+
+/* The stream ends with its token. */
+static void play_renewal(void) {
+    torture_pass(500);
+    torture_change();
+    torture_pass(62000);
+    torture_change();
+    torture_pass(500);
+}
+
+/* The connection is lost twice, once in the midst of a message. */
+static void play_reconnect(void) {
+    torture_pass(500);
+    torture_change();
+    torture_pass(500);
+    session.tls.truncate = true;
+    service_end(&session.service, MST_ERR_RESET);
+    torture_pass(3000);
+    session.tls.truncate = false;
+    torture_change();
+    torture_pass(500);
+    service_bytes(&session.service, "\x81\x10{\"channel\":", 13);
+    service_end(&session.service, MST_ERR_EOF);
+    torture_pass(5000);
+    torture_change();
+    torture_pass(500);
+}
+
+static void play_rotation(void) {
+    torture_pass(500);
+    torture_change();
+    (void)mst_pair_rotate(&session.pair);
+    for (int i = 0; i < 4; i++) {
+        torture_pass(1000);
+        torture_change();
+        torture_trade();
+    }
+    torture_pass(500);
+}
+
+/* The leader's connection is lost. */
+static void play_standby(void) {
+    torture_pass(1500);
+    torture_change();
+    torture_pass(500);
+    session.service.sink.end(session.service.sink.context,
+                             session_leader()->link.config.link, MST_ERR_RESET);
+    torture_pass(100);
+    torture_change();
+    torture_trade();
+    torture_pass(4000);
+    torture_change();
+    torture_pass(500);
+}
+
+/* Pings go both ways, and the service closes. */
+static void play_pings(void) {
+    torture_pass(500);
+    service_frame(&session.service, 0x80, 9, "are you there", 13);
+    torture_pass(21000);
+    torture_change();
+    torture_pass(500);
+    service_close(&session.service, 1001, "away");
+    torture_pass(4000);
+    torture_change();
+    torture_pass(500);
+}
+
+/* The second request may go by the connection of the first. */
+static void play_put(void) {
+    torture_pass(100);
+    torture_put();
+    torture_pass(2000);
+    torture_put();
+    torture_pass(2000);
+}
+
+static void play_beside(void) {
+    torture_pass(500);
+    torture_change();
+    torture_put();
+    torture_pass(500);
+    torture_change();
+    torture_pass(500);
+}
+
+#define PUT(name, begin, flags, error, status) \
+    { name, begin, session_start_transfer, play_put, flags, error, status }
+
+const struct torture_scenario torture_scenarios[] = {
+    {"stream", begin_usual, start_client, play_stream, 0, 0, 0},
+    {"slow", begin_slow, start_client, play_stream, 0, 0, 0},
+    {"renewal", begin_renewal, start_client, play_renewal, TORTURE_RENEWS, 0,
+     0},
+    {"reconnect", begin_until_close, start_client, play_reconnect, 0, 0, 0},
+    {"refused", begin_refused, start_client, play_stream, TORTURE_RENEWS, 0, 0},
+    {"store", begin_store, start_client, play_reconnect, TORTURE_RENEWS, 0, 0},
+    {"pings", begin_usual, start_client, play_pings, 0, 0, 0},
+    {"proxy", begin_plain, start_proxied, play_stream, 0, 0, 0},
+    {"rotation", begin_usual, start_pair, play_rotation, 0, 0, 0},
+    {"standby", begin_usual, start_standby, play_standby, TORTURE_EITHER, 0, 0},
+    PUT("put", begin_put, 0, MST_OK, 200),
+    PUT("put-chunked", begin_put_chunked, 0, MST_OK, 200),
+    PUT("put-until-close", begin_put_until_close, TORTURE_OPEN, MST_OK, 200),
+    PUT("put-201", begin_put_201, 0, MST_ERR_HTTP_STATUS, 201),
+    PUT("put-422", begin_put_422, 0, MST_ERR_HTTP_STATUS, 422),
+    {"beside", begin_beside, start_beside, play_beside, 0, MST_OK, 200},
+    {"tls", begin_tls, start_client, play_stream, TORTURE_TLS, 0, 0},
+    {"tls-reconnect", begin_tls, start_client, play_reconnect, TORTURE_TLS, 0,
+     0},
+    PUT("tls-put", begin_put_tls, TORTURE_TLS, MST_OK, 200),
+};
+
+const size_t torture_scenarios_len = COUNT(torture_scenarios);
+
+const struct torture_scenario *torture_scenario(const char *name) {
+    for (size_t i = 0; i < torture_scenarios_len; i++) {
+        if (strcmp(torture_scenarios[i].name, name) == 0) {
+            return &torture_scenarios[i];
+        }
+    }
+    return NULL;
+}

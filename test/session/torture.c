@@ -1,0 +1,299 @@
+/*
+ * Transport torture: at every call of the port and every byte of the line, in
+ * every scenario (test/lib/torture.h): one byte, not now, never, the end, an
+ * error; and at two points of one run.
+ *
+ * Of itself a share of the single points, in some seconds. Else:
+ *
+ *     TORTURE="rotation call:17:end in:812:later"    plays that, and tells it
+ *     TORTURE_PART="list"                what there is, a line each
+ *     TORTURE_PART="NAME calls FROM TO"  single calls of these numbers
+ *     TORTURE_PART="NAME in FROM TO"     single offsets of what is received
+ *     TORTURE_PART="NAME out FROM TO"    of what is sent
+ *                                        (and STEP: of the points, with their
+ *                                        actions, one in so many)
+ *     TORTURE_PART="NAME pairs FROM TO"  pairs of calls, the first of which has
+ *                                        one of these numbers
+ *     TORTURE_PART="any random SEED N"   so many pairs of offsets
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "torture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHARE 60     /* of each scenario, and kind of point */
+#define FAILURES 10u /* after so many, a part is given up */
+
+static struct torture_result usual; /* of the scenario at hand, untroubled */
+
+static bool is_tls; /* that scenario */
+
+static bool has_certificates;
+
+static void begin(const struct torture_scenario *scenario) {
+    is_tls = (scenario->flags & TORTURE_TLS) != 0;
+    if (is_tls && !has_certificates) {
+        assert_int_equal(session_certificates(NULL), 0);
+        has_certificates = true;
+    }
+    torture_reference(scenario, &usual);
+}
+
+static struct {
+    uint64_t runs, failed;
+    uint32_t recovery_ms;
+} done;
+
+static bool stopped(void) {
+    return done.failed >= FAILURES;
+}
+
+static void run(const struct torture_fault *faults, size_t len,
+                struct torture_result *result) {
+    torture_run(faults, len, false, result);
+    done.failed += result->failed;
+    if (result->recovery_ms > done.recovery_ms) {
+        done.recovery_ms = result->recovery_ms;
+    }
+}
+
+/* ---- single points ---- */
+
+static bool applies(const struct torture_result *result,
+                    const struct torture_fault *fault) {
+    return fault->where != TORTURE_CALL ||
+           torture_applies((enum torture_kind)result->kinds[fault->at - 1],
+                           fault->action);
+}
+
+static void single(const struct torture_fault *fault) {
+    struct torture_result result;
+
+    if (!applies(&usual, fault)) {
+        return;
+    }
+    run(fault, 1, &result);
+    done.runs++;
+    if (result.fired == 0 && !is_tls) { /* there lengths vary by some bytes */
+        expect_failed("%s: call or byte %u is missing", torture_what(),
+                      fault->at);
+        done.failed++;
+    }
+}
+
+/* Points of this kind, with their actions. */
+static uint32_t points(enum torture_where where) {
+    return usual.at[where] * TORTURE_ACTIONS;
+}
+
+static void singles(enum torture_where where, uint32_t from, uint32_t to,
+                    uint32_t step) {
+    uint32_t end = to < points(where) ? to : points(where);
+
+    for (uint32_t i = from; i < end && !stopped(); i += step) {
+        const struct torture_fault fault = {
+            where, i / TORTURE_ACTIONS + (where == TORTURE_CALL),
+            (enum torture_action)(i % TORTURE_ACTIONS)};
+        single(&fault);
+    }
+}
+
+/* ---- pairs ---- */
+
+/* A call, and each that comes after it in the run that it leads to. */
+static void pairs_of(const struct torture_fault *first) {
+    struct torture_fault faults[2] = {*first};
+    struct torture_result one, two;
+
+    if (!applies(&usual, first)) {
+        return;
+    }
+    run(first, 1, &one);
+    for (uint32_t at = first->at + 1;
+         at <= one.at[TORTURE_CALL] && at <= TORTURE_CALLS; at++) {
+        for (int action = 0; action < TORTURE_ACTIONS && !stopped(); action++) {
+            faults[1] = (struct torture_fault){TORTURE_CALL, at,
+                                               (enum torture_action)action};
+            if (applies(&one, &faults[1])) {
+                run(faults, 2, &two);
+                done.runs++;
+            }
+        }
+    }
+}
+
+static void pairs(uint32_t from, uint32_t to) {
+    uint32_t end = to < points(TORTURE_CALL) ? to : points(TORTURE_CALL);
+
+    for (uint32_t i = from; i < end && !stopped(); i++) {
+        const struct torture_fault first = {
+            TORTURE_CALL, i / TORTURE_ACTIONS + 1,
+            (enum torture_action)(i % TORTURE_ACTIONS)};
+        pairs_of(&first);
+    }
+}
+
+/* ---- random pairs ---- */
+
+static struct torture_fault offset_draw(uint64_t *seed) {
+    enum torture_where where = random_below(seed, 2) ? TORTURE_IN : TORTURE_OUT;
+
+    return (struct torture_fault){
+        where, random_below(seed, usual.at[where]),
+        (enum torture_action)random_below(seed, TORTURE_ACTIONS)};
+}
+
+/* So many pairs that happen, of all scenarios; of those with TLS, whose
+ * handshakes take long, one in eight. */
+static void random_pairs(uint64_t seed, uint64_t count) {
+    while (done.runs < count && !stopped()) {
+        const struct torture_scenario *scenario =
+            &torture_scenarios[random_below(&seed,
+                                            (uint32_t)torture_scenarios_len)];
+        uint32_t row = 50;
+        if ((scenario->flags & TORTURE_TLS) != 0 &&
+            random_below(&seed, 8) != 0) {
+            continue;
+        }
+        begin(scenario);
+        while (row-- > 0 && done.runs < count && !stopped()) {
+            struct torture_fault faults[2] = {offset_draw(&seed),
+                                              offset_draw(&seed)};
+            struct torture_result result;
+            run(faults, 2, &result);
+            done.runs += result.fired == 2;
+        }
+    }
+}
+
+/* ---- parts ---- */
+
+static void list(void) {
+    for (size_t i = 0; i < torture_scenarios_len; i++) {
+        begin(&torture_scenarios[i]);
+        printf("scenario %s calls %u in %u out %u tls %d\n",
+               torture_scenarios[i].name, usual.at[TORTURE_CALL],
+               usual.at[TORTURE_IN], usual.at[TORTURE_OUT], is_tls);
+    }
+}
+
+static void share(void) {
+    for (size_t i = 0; i < torture_scenarios_len; i++) {
+        begin(&torture_scenarios[i]);
+        uint32_t count = is_tls ? SHARE / 8 : SHARE;
+        for (int w = 0; w < TORTURE_WHERES; w++) {
+            enum torture_where where = (enum torture_where)w;
+            uint32_t step = points(where) / count | 1u;
+            singles(where, 0, points(where), step);
+        }
+    }
+}
+
+static void part(const char *text) {
+    char name[32], mode[8];
+    unsigned long long from = 0, to = 0, step = 1;
+
+    if (strcmp(text, "list") == 0) {
+        list();
+        return;
+    }
+    if (sscanf(text, "%31s %7s %llu %llu %llu", name, mode, &from, &to, &step) <
+        4) {
+        fail_msg("TORTURE_PART=\"%s\"", text);
+    }
+    if (strcmp(mode, "random") == 0) {
+        random_pairs(from, to);
+        return;
+    }
+    const struct torture_scenario *scenario = torture_scenario(name);
+    assert_non_null(scenario);
+    begin(scenario);
+    uint32_t first = (uint32_t)from * TORTURE_ACTIONS;
+    uint32_t last = (uint32_t)to * TORTURE_ACTIONS;
+    if (strcmp(mode, "pairs") == 0) {
+        pairs(first, last);
+    } else {
+        singles(strcmp(mode, "calls") == 0 ? TORTURE_CALL
+                : strcmp(mode, "in") == 0  ? TORTURE_IN
+                                           : TORTURE_OUT,
+                first, last, (uint32_t)step);
+    }
+}
+
+/* Plays one run, and tells what happens. */
+static void play(const char *text) {
+    struct torture_fault faults[TORTURE_FAULTS];
+    struct torture_result result;
+    char *words = strdup(text), *word = strtok(words, " ");
+    size_t len = 0;
+
+    assert_non_null(word);
+    const struct torture_scenario *scenario = torture_scenario(word);
+    assert_non_null(scenario);
+    while ((word = strtok(NULL, " ")) != NULL) {
+        assert_true(len < TORTURE_FAULTS &&
+                    torture_fault_read(word, &faults[len++]));
+    }
+    begin(scenario);
+    torture_run(faults, len, true, &result);
+    printf("%u calls, %u bytes in, %u out, %u faults, well after %u ms\n",
+           result.at[TORTURE_CALL], result.at[TORTURE_IN],
+           result.at[TORTURE_OUT], result.fired, result.recovery_ms);
+    free(words);
+}
+
+static bool finished;
+
+static void test_torture(void **state) {
+    const char *one = getenv("TORTURE"), *some = getenv("TORTURE_PART");
+
+    (void)state;
+    if (one != NULL) {
+        play(one);
+    } else {
+        if (some != NULL) {
+            part(some);
+        } else {
+            share();
+        }
+        printf("part %s: %llu runs, %llu failed, well after %u ms\n",
+               some != NULL ? some : "of all", (unsigned long long)done.runs,
+               (unsigned long long)done.failed, done.recovery_ms);
+    }
+    finished = true;
+}
+
+/* A sanitizer has found something, or an assertion of the tests' own has
+ * ended it. */
+static void tell(void) {
+    if (!finished) {
+        fprintf(stderr, "stopped in TORTURE=\"%s\"\n", torture_what());
+    }
+}
+
+static int end(void **state) {
+    tell();
+    return expect_end(state);
+}
+
+static int no_certificates(void **state) {
+    return has_certificates ? session_no_certificates(state) : 0;
+}
+
+/* Of the sanitizers, where they are built in. */
+void __sanitizer_set_death_callback(void (*callback)(void))
+    __attribute__((weak));
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_torture, expect_begin, end),
+    };
+
+    if (__sanitizer_set_death_callback != NULL) {
+        __sanitizer_set_death_callback(tell);
+    }
+    return cmocka_run_group_tests(tests, NULL, no_certificates);
+}
