@@ -9,7 +9,6 @@ WERROR ?= -Werror
 BUILD ?= build
 BEARSSL_DIR ?=
 DEMO_SECONDS ?= 10
-FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 DESTDIR ?=
 CROSS ?= arm-none-eabi-
@@ -80,7 +79,7 @@ GATEWAY_SRC = $(filter-out %/consumer.c %/mqtt_top.c, \
 	$(wildcard examples/gateway/*.c))
 POSIX_SRC = $(wildcard port/posix/*.c)
 # A program each; what they share is in lib/, see test/README.md.
-TEST_SRC = $(wildcard test/unit/*.c test/session/*.c test/real/*.c)
+TEST_SRC = $(wildcard $(addprefix test/,$(addsuffix /*.c,unit session real fuzz)))
 PROXY_SRC = port/proxy/mst_proxy.c
 OPENSSL_SRC = port/openssl/mst_openssl.c
 PRIMITIVES_SRC = port/primitives/mst_primitives.c
@@ -95,7 +94,7 @@ HELPER_SRC = $(wildcard test/lib/*.c port/mock/*.c port/conform/*.c) \
 ALL_SRC = mini_stream.c $(wildcard examples/*.c) $(TOOL_SRC) $(SANDBOX_SRC) \
 	$(sort $(GATEWAY_SRC) $(CONSUMER_SRC) $(MQTT_SRC)) \
 	$(sort $(HELPER_SRC)) $(TEST_SRC) \
-	$(wildcard test/bench/*.c test/fuzz/*.c test/size/*.c)
+	$(wildcard test/bench/*.c test/size/*.c)
 ALL_HEADERS = $(wildcard *.h port/*/*.h examples/*.h examples/*/*.h \
 	test/*/*.h test/size/*/*.h)
 BENCH_CXX = $(wildcard test/bench/*.cc)
@@ -125,7 +124,7 @@ again = +@$(MAKE) --no-print-directory $(jobs)
 .SECONDARY:
 .PHONY: all packages demo test test-ports test-tools test-gateway test-page tests year objects lint tidy size bench bench-plot \
 	bench-gateway bench-sandbox \
-	count oracle plans fuzz windows windows-programs format help clean
+	count oracle plans windows windows-programs format help clean
 
 ## The library and the programs: mini-stream, sandbox, the examples (default)
 all: $(PROGRAMS) $(LIBRARY)
@@ -210,18 +209,6 @@ windows:
 	@test/packages.sh build windows
 	$(again) windows-programs
 
-## Fuzz the decoder's two lanes, then replay, in FUZZ_SECONDS (60) together
-fuzz:
-	@test/packages.sh build test lint
-	$(again) $(FUZZ) $(BUILD)/test/session/recording
-	@mkdir -p $(FUZZ:%=%.corpus) $(BUILD)/fuzz/replay.seeds
-	FUZZ_SEEDS=$(BUILD)/fuzz/replay.seeds $(BUILD)/test/session/recording
-	$(BUILD)/fuzz/lanes -max_total_time=$(FUZZ_HALF) \
-		-artifact_prefix=$(BUILD)/fuzz/ $(BUILD)/fuzz/lanes.corpus
-	$(BUILD)/fuzz/replay -max_total_time=$(FUZZ_HALF) \
-		-artifact_prefix=$(BUILD)/fuzz/ -max_len=65536 \
-		$(BUILD)/fuzz/replay.corpus $(BUILD)/fuzz/replay.seeds
-
 ## Speed, memory and latency beside other libraries; installs them
 bench:
 	@test/packages.sh build bench
@@ -286,8 +273,8 @@ help:
 		text && /^[a-z-]+:/ { sub(/:.*/, ""); \
 		printf "  make %-13s %s\n", $$0, text } { text = "" }' \
 		Makefile port/install/package.mk examples/firmware/firmware.mk \
-		test/cross.mk test/evidence.mk
-	@echo "Variables: CC CFLAGS BUILD BEARSSL_DIR PREFIX DESTDIR DEMO_SECONDS FUZZ_SECONDS ARCH V=1"
+		test/cross.mk test/evidence.mk $(wildcard test/evidence/*.mk)
+	@echo "Variables: CC CFLAGS BUILD BEARSSL_DIR PREFIX DESTDIR DEMO_SECONDS ARCH V=1"
 
 # V=1 shows the commands.
 quiet = $(if $(V),,@echo "$(1) $@" &&)
@@ -521,20 +508,6 @@ $(TESTS): $(BUILD)/%: $(BUILD)/san/%.o $(BUILD)/san/libhelpers.a \
 		$(BUILD)/san/libmini_stream.a
 	$(link) $(SANITIZE) $(BASE_LIBS) $(primitives_libs) \
 		$(call libs,$(TEST_MODULES)) $(LDLIBS)
-
-# libFuzzer comes with clang. The lanes' test includes the library.
-FUZZ = $(BUILD)/fuzz/lanes $(BUILD)/fuzz/replay
-FUZZ_HALF = $$(($(FUZZ_SECONDS) / 2))
-$(BUILD)/fuzz/lanes: test/unit/fast_lane.c
-$(BUILD)/fuzz/replay: test/fuzz/replay.c mini_stream.c test/lib/played.c \
-	port/mock/mst_mock.c $(PLAYER_SRC)
-$(FUZZ): test/lib/support.c test/lib/support_events.c mini_stream.h Makefile
-	$(call quiet,link) mkdir -p $(@D) && clang $(call flags,$<) $(WARNINGS) \
-		-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION $(SANITIZE) \
-		-fsanitize=fuzzer $(BASE_LDFLAGS) -o $@ \
-		$(filter-out $(if $(filter %/lanes,$@),mini_stream.c),$(filter %.c,$^)) \
-		$(BASE_LIBS) $(call libs,$(TEST_MODULES)) $(LDLIBS)
-$(BUILD)/fuzz/lanes: mini_stream.c
 
 # Everything compiled, nothing linked: for lint, with either compiler.
 objects: $(ALL_SRC:%.c=$(BUILD)/obj/%.o) $(NO_TLS)

@@ -82,6 +82,8 @@ lint     clang-format           command:clang-format  checks the format
 lint     clang-tidy             command:clang-tidy  static analysis
 lint     shellcheck             command:shellcheck  checks the scripts
 lint     python3                command:python3     runs the layering check
+fuzz     clang                  command:clang       compiler with libFuzzer
+fuzz     python3                command:python3     runs the targets
 bench    g++                    command:g++         C++ compiler
 bench    libboost-dev           header:boost/version.hpp  Beast, a peer
 bench    libcjson-dev           header:cjson/cJSON.h  a peer

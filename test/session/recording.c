@@ -4,7 +4,7 @@
  * else has written.
  *
  * HOSTILE: how many recordings are spoilt; HOSTILE_SEED: the first one's seed.
- * FUZZ_SEEDS: a folder that gets contents to begin with (make fuzz).
+ * FUZZ_SEEDS: a folder that gets contents for the fuzz target to begin with.
  *
  * SPDX-License-Identifier: 0BSD
  */

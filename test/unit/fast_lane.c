@@ -4,127 +4,16 @@
  * of them in pieces.
  *
  * FAST_LANE_CASES sets how many messages are tried, FAST_LANE_SEED which. The
- * same comparison is a fuzz target (make fuzz).
+ * same comparison is a fuzz target, test/fuzz/message.c.
  *
  * SPDX-License-Identifier: 0BSD
  */
-#include <stdbool.h>
-
-static bool fast_lane;
-
-#define MESSAGE_FAST fast_lane
-#include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
-
-#include "support.h"
+#include "lanes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MESSAGE_MAX (1 << 18)
 #define CASES 100000
-
-/* A decoder for each lane; they live on from message to message. */
-struct lanes {
-    struct decoding usual, scanned;
-    struct text usual_record, scanned_record;
-    struct guard guard;
-};
-
-static const struct {
-    size_t buffer_len;
-    unsigned flags;
-} kinds[] = {
-    {256, 0}, {300, MST_STRICT_AMOUNTS}, {2048, 0}, {2048, MST_STRICT_AMOUNTS}};
-
-static void lanes_open(struct lanes *lanes, size_t kind) {
-    *lanes = (struct lanes){0};
-    decoding_open(&lanes->usual, kinds[kind].buffer_len, kinds[kind].flags);
-    decoding_open(&lanes->scanned, kinds[kind].buffer_len, kinds[kind].flags);
-    guard_open(&lanes->guard, MESSAGE_MAX);
-}
-
-static void lanes_close(struct lanes *lanes) {
-    decoding_close(&lanes->usual);
-    decoding_close(&lanes->scanned);
-    text_free(&lanes->usual_record);
-    text_free(&lanes->scanned_record);
-    guard_close(&lanes->guard);
-}
-
-/* How a message is cut: after the first bytes, then at random into pieces of
- * up to so many bytes. */
-struct cuts {
-    size_t first, most;
-    uint64_t seed;
-};
-
-static void decode(struct decoding *decoding, const struct guard *guard,
-                   const char *message, size_t len, struct cuts cuts,
-                   struct text *record) {
-    size_t at = 0, piece = cuts.first;
-
-    text_clear(record);
-    do {
-        uint8_t *data;
-
-        piece = piece < len - at ? piece : len - at;
-        data = guard_put(guard, message + at, piece);
-        at += piece;
-        decoding_feed(decoding, data, piece, at == len, record);
-        memset(data, 0xA5, piece);
-        piece = cuts.most < len
-                    ? (size_t)(random_next(&cuts.seed) % (cuts.most + 1))
-                    : len;
-    } while (at < len);
-    text_add(record, "depth %u\n", decoding->decoder.json.deepest);
-}
-
-/* Decodes a message by both lanes; true if they say the same. */
-static bool lanes_agree(struct lanes *lanes, const char *message, size_t len,
-                        struct cuts cuts) {
-    fast_lane = true;
-    decode(&lanes->usual, &lanes->guard, message, len, cuts,
-           &lanes->usual_record);
-    fast_lane = false;
-    decode(&lanes->scanned, &lanes->guard, message, len, cuts,
-           &lanes->scanned_record);
-    return strcmp(text_get(&lanes->usual_record),
-                  text_get(&lanes->scanned_record)) == 0;
-}
-
-#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-
-/* The first byte chooses the decoder, whether amounts are taken to vary, and the
- * pieces; a line is a message. */
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len) {
-    struct lanes lanes;
-    const char *at = (const char *)data + 1, *end = (const char *)data + len;
-    struct cuts cuts = {0};
-
-    if (len == 0 || len > MESSAGE_MAX) {
-        return 0;
-    }
-    lanes_open(&lanes, data[0] % COUNT(kinds));
-    lanes.usual.decoder.variety = (data[0] & 0x40) != 0 ? UINT8_MAX : 0;
-    cuts.most = (data[0] >> 2) < 32 ? MESSAGE_MAX : (size_t)(data[0] >> 2);
-    while (at < end) {
-        const char *line = memchr(at, '\n', (size_t)(end - at));
-
-        line = line != NULL ? line : end;
-        if (!lanes_agree(&lanes, at, (size_t)(line - at), cuts)) {
-            printf("fast lane:\n%sscanner:\n%s", text_get(&lanes.usual_record),
-                   text_get(&lanes.scanned_record));
-            abort();
-        }
-        at = line + 1;
-    }
-    lanes_close(&lanes);
-    return 0;
-}
-
-#else
 
 /* ---- Messages ---- */
 
@@ -605,7 +494,7 @@ static void a_time_of_any_form_is_read_alike(void **state) {
 }
 
 static void both_lanes_give_the_same_events(void **state) {
-    static struct lanes lanes[COUNT(kinds)];
+    static struct lanes lanes[COUNT(lanes_kinds)];
     const unsigned long cases = number_from("FAST_LANE_CASES", CASES);
     struct text message = {0};
 
@@ -613,7 +502,7 @@ static void both_lanes_give_the_same_events(void **state) {
     seed = number_from("FAST_LANE_SEED", 7);
     printf("FAST_LANE_SEED=%llu FAST_LANE_CASES=%lu\n",
            (unsigned long long)seed, cases);
-    for (size_t kind = 0; kind < COUNT(kinds); kind++) {
+    for (size_t kind = 0; kind < COUNT(lanes_kinds); kind++) {
         lanes_open(&lanes[kind], kind);
     }
     for (unsigned long n = 0; n < cases; n++) {
@@ -633,7 +522,7 @@ static void both_lanes_give_the_same_events(void **state) {
             break;
         }
     }
-    for (size_t kind = 0; kind < COUNT(kinds); kind++) {
+    for (size_t kind = 0; kind < COUNT(lanes_kinds); kind++) {
         lanes_close(&lanes[kind]);
     }
     text_free(&message);
@@ -649,5 +538,3 @@ int main(void) {
 
     return cmocka_run_group_tests_name("fast lane", tests, NULL, NULL);
 }
-
-#endif

@@ -1,0 +1,44 @@
+# Fuzzing: a target is a file test/fuzz/NAME.c, with NAME.seeds to begin with and
+# NAME.dict. libFuzzer comes with clang; all is built with its instructions and
+# the sanitizers.
+# SPDX-License-Identifier: 0BSD
+
+FUZZ_TARGETS ?= $(sort $(patsubst test/fuzz/%.c,%,$(wildcard test/fuzz/*.c)))
+FUZZ = $(addprefix $(BUILD)/fuzz/,$(FUZZ_TARGETS))
+# Their main() is libFuzzer's. Recordings to begin with are made by a test.
+FUZZ_HELPER_SRC = $(filter-out test/lib/fuzz_main.c,$(sort $(HELPER_SRC)))
+FUZZ_SEEDS = $(if $(filter recording,$(FUZZ_TARGETS)), \
+	$(BUILD)/test/session/recording)
+
+.PHONY: fuzz fuzz-programs evidence-fuzz
+
+## Fuzz targets (FUZZ_TARGETS: all), each as often as CI has time for
+fuzz:
+	@test/packages.sh build test fuzz
+	$(again) fuzz-programs
+	@SHORT=1 $(PYTHON) test/evidence/fuzz.py $(FUZZ_TARGETS)
+
+## Fuzz targets, each as often as before a release: goes on where it stopped
+evidence-fuzz:
+	@test/packages.sh build test fuzz
+	$(again) fuzz-programs
+	$(row) $(PYTHON) test/evidence/fuzz.py $(FUZZ_TARGETS)
+
+fuzz-programs: $(FUZZ) $(FUZZ_SEEDS)
+	@:
+
+$(PLAYER_SRC:%.c=$(BUILD)/fuzz/obj/%.o): CPPFLAGS += -UMST_SUBSCRIPTIONS_MAX
+$(BUILD)/fuzz/obj/%.o: %.c Makefile test/evidence/fuzz.mk
+	@mkdir -p $(@D)
+	$(call quiet,compile) clang $(options) $(SANITIZE) \
+		-fsanitize=fuzzer-no-link -c -o $@ $<
+
+$(BUILD)/fuzz/libmini_stream.a: $(BUILD)/fuzz/obj/mini_stream.o
+$(BUILD)/fuzz/libhelpers.a: $(FUZZ_HELPER_SRC:%.c=$(BUILD)/fuzz/obj/%.o)
+
+# Only what a target reaches is in its program, and measured in each run.
+$(FUZZ): $(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/test/fuzz/%.o \
+		$(BUILD)/fuzz/libhelpers.a $(BUILD)/fuzz/libmini_stream.a
+	$(call quiet,link) clang $(BASE_LDFLAGS) $(LDFLAGS) $(SANITIZE) \
+		-fsanitize=fuzzer -o $@ $^ $(BASE_LIBS) $(primitives_libs) \
+		$(call libs,$(TEST_MODULES)) $(LDLIBS)
