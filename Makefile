@@ -296,6 +296,9 @@ $(BUILD)/san/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call quiet,compile) $(compile) $(SANITIZE) -c -o $@ $<
 
+# It counts the basic blocks that it goes through (test/lib/work.h).
+$(BUILD)/san/test/unit/linear.o: CFLAGS += -fsanitize-coverage=trace-pc
+
 # Measured at -O2 whatever CFLAGS says.
 $(BUILD)/bench/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)

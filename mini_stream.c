@@ -2638,6 +2638,9 @@ static int message_misfit(const struct mst_decoder *d) {
 static int message_read(struct mst_decoder *d) {
     const char *data = (const char *)d->data, *end = data + d->len;
     const char *begin = data + d->at + 1, *at = NULL;
+    const char *most = (size_t)(end - begin) < d->kept.buffer_len
+                           ? end
+                           : begin + d->kept.buffer_len - 1;
     struct mst_decimal *number;
     struct json_text t = {begin, 0, true, false};
 
@@ -2647,13 +2650,12 @@ static int message_read(struct mst_decoder *d) {
     if (d->field >= FIELD_PRICE) {
         number = &d->numbers[d->field - FIELD_PRICE];
         number->inexact = false;
-        at = message_number_pass(begin, end, &number->coefficient,
+        at = message_number_pass(begin, most, &number->coefficient,
                                  &number->exponent);
     } else if (d->field >= FIELD_TIME) {
-        at = message_time(d, begin, end, &d->time.of[d->field - FIELD_TIME]);
+        at = message_time(d, begin, most, &d->time.of[d->field - FIELD_TIME]);
     }
-    if (at != NULL && at < end && *at == '"' &&
-        (size_t)(at - begin) + 2 <= d->kept.buffer_len) {
+    if (at != NULL && at < most && *at == '"') {
         d->at = (size_t)(at + 1 - data);
         d->json.state = JSON_AT_COMMA;
         return message_taken(d);

@@ -125,6 +125,12 @@ void service_restart(struct service *service, int error) {
     }
 }
 
+/* Whether a client may send it (RFC 6455, section 7.4). */
+static bool is_close_code(unsigned code) {
+    return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
+           (code >= 3000 && code <= 4999);
+}
+
 /* A control frame of the client. */
 static void frame_control(struct service *service, int number, unsigned opcode,
                           const unsigned char *data, size_t len) {
@@ -149,6 +155,10 @@ static void frame_control(struct service *service, int number, unsigned opcode,
         }
         service->close_code =
             (uint16_t)(len < 2 ? 1005 : data[0] << 8 | data[1]);
+        if (len > 0 && !is_close_code(service->close_code)) {
+            service_wrong(service, "a close frame with %u",
+                          service->close_code);
+        }
         if (service->rules.no_echo && !link->close_sent) {
             return;
         }

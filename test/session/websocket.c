@@ -331,6 +331,23 @@ static void test_both_close_at_once(void **state) {
     session_end();
 }
 
+/* Once both close frames are there it is over: a peer that does not hang up is
+ * not waited for. */
+static void test_after_both_closes_it_is_over(void **state) {
+    (void)state;
+    session_begin();
+    session.service.rules.no_echo = true; /* nor does it hang up */
+    session_open();
+    mst_close(&session.client);
+    session_run(100);
+    uint64_t begin = mst_mock_elapsed(&session.mock);
+    service_bytes(&session.service, BYTES("\x88\x02\x03\xE8"));
+    session_run(SESSION_MINUTE);
+    session_expect_closed("end", MST_OK, MST_STATE_CLOSING);
+    expect_int("ms", 0, (long long)(session.seen.closed_ms - begin));
+    session_end();
+}
+
 /* ---- large and many ---- */
 
 /* Bytes of a message as a stream: fragments of one byte, each behind an empty
@@ -370,6 +387,7 @@ int main(void) {
         TEST(test_nothing_counts_behind_a_close),
         TEST(test_nothing_is_sent_behind_our_close),
         TEST(test_both_close_at_once),
+        TEST(test_after_both_closes_it_is_over),
         TEST(test_65536_fragments_are_one_message),
     };
 

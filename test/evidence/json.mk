@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: 0BSD
+
+## Each rule of RFC 8259, shown by tests by name
+evidence-json:
+	$(call rules)

@@ -1,0 +1,329 @@
+/*
+ * All readers of JSON that there are, against jansson: of messages (with the
+ * frames that they come in, which are checked to be UTF-8), of address records
+ * and of token replies. What one of them takes, all take, and what is not
+ * looked at is checked like the rest.
+ *
+ * JSON_CASES and JSON_SEED: how many texts, and which.
+ * SPDX-License-Identifier: 0BSD
+ */
+#define json_string scanner_string /* jansson has one, too */
+#include "mini_stream.c"           /* NOLINT(bugprone-suspicious-include) */
+#undef json_string
+
+#include "support.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TEXT_MAX 4096
+
+/* ---- the readers: whether they take a text, which comes so many bytes at a
+ * time ---- */
+
+/* What a client makes of a text frame. */
+static bool message_reads(const uint8_t *text, size_t len, size_t step) {
+    static uint8_t buffer[2048], frame[TEXT_MAX + 4];
+    static struct mst_decoder decoder;
+    struct mst_event event;
+    struct mst_ws ws;
+    size_t head = len < 126 ? 2 : 4, whole = head + len;
+    bool taken = false;
+
+    frame[0] = 0x81;
+    frame[1] = (uint8_t)(head == 2 ? len : 126);
+    frame[2] = (uint8_t)(len >> 8);
+    frame[3] = (uint8_t)len;
+    if (len > 0) {
+        memcpy(frame + head, text, len);
+    }
+    mst_ws_init(&ws);
+    mst_decoder_init(&decoder, buffer, sizeof buffer, 0);
+    for (size_t at = 0, used; at < whole; at += used) {
+        struct mst_ws_piece piece;
+        int rc =
+            mst_ws_read(&ws, frame + at, whole - at < step ? whole - at : step,
+                        &used, &piece);
+        if (rc < 0) {
+            return false;
+        }
+        if (rc == 1) {
+            mst_decoder_feed(&decoder, piece.data, piece.len, piece.last);
+        }
+        while (rc == 1 && mst_decoder_next(&decoder, &event) == 1) {
+            taken |= event.type != MST_EVENT_ERROR ||
+                     (event.as.failure.error != MST_ERR_JSON_SYNTAX &&
+                      event.as.failure.error != MST_ERR_JSON_DEPTH);
+        }
+    }
+    return taken;
+}
+
+static bool record_reads(const uint8_t *text, size_t len, size_t step) {
+    struct mst_address address;
+    int rc = mst_address_read(text, len, &address);
+
+    (void)step;
+    return rc != MST_ERR_JSON_SYNTAX && rc != MST_ERR_JSON_DEPTH;
+}
+
+static bool reply_reads(const uint8_t *text, size_t len, size_t step) {
+    static struct mst_link link;
+    static struct mst_token token;
+    int rc = 0;
+
+    memset(&link, 0, sizeof link);
+    link.http.status = 200;
+    link.grant.token = &token;
+    link.reply.field = REPLY_OTHER;
+    json_init(&link.reply.json);
+    for (size_t at = 0; at < len && rc == 0; at += step) {
+        rc = link_reply_read(&link, text + at,
+                             len - at < step ? len - at : step);
+    }
+    return rc == 0 && json_whole(&link.reply.json);
+}
+
+static const struct {
+    const char *name;
+    bool (*reads)(const uint8_t *text, size_t len, size_t step);
+} readers[] = {
+    {"message", message_reads},
+    {"record", record_reads},
+    {"reply", reply_reads},
+};
+
+/* 1 where jansson takes a text, 0 where it does not, -1 where it has a limit
+ * of its own. */
+static int jansson_reads(const char *text, size_t len) {
+    json_error_t error;
+    json_t *json =
+        json_loadb(text, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
+    enum json_error_code code = json_error_code(&error);
+    bool taken = json != NULL;
+
+    json_decref(json);
+    return taken ? 1
+           : code == json_error_numeric_overflow ||
+                   code == json_error_null_byte_in_key
+               ? -1
+               : 0;
+}
+
+/* All readers do as expected, whatever pieces the text comes in. */
+static void expect_read(const char *text, size_t len, bool expected) {
+    static const size_t steps[] = {TEXT_MAX + 4, 1, 3, 7};
+    struct guard guard;
+
+    guard_open(&guard, TEXT_MAX);
+    for (size_t r = 0; r < COUNT(readers); r++) {
+        for (size_t i = 0; i < COUNT(steps); i++) {
+            if (readers[r].reads(guard_put(&guard, text, len), len, steps[i]) !=
+                expected) {
+                expect_failed("%s, %zu at a time, should %s: %.*s",
+                              readers[r].name, steps[i],
+                              expected ? "take" : "refuse", (int)len, text);
+                break;
+            }
+        }
+    }
+    guard_close(&guard);
+}
+
+/* ---- UTF-8 (RFC 8259, section 8.1) ---- */
+
+static void utf_8_is_checked_everywhere(void **state) {
+    static const struct {
+        const char *name, *bytes;
+    } cases[] = {
+        {"overlong in 2 bytes", "\xC0\xAF"},
+        {"overlong in 3 bytes", "\xE0\x80\xAF"},
+        {"overlong in 4 bytes", "\xF0\x80\x80\xAF"},
+        {"a surrogate", "\xED\xA0\xBD"},
+        {"a surrogate pair", "\xED\xA0\xBD\xED\xB8\x80"},
+        {"beyond U+10FFFF", "\xF4\x90\x80\x80"},
+        {"5 bytes", "\xF8\x88\x80\x80\x80"},
+        {"cut off after 1 of 2", "\xC3"},
+        {"cut off after 2 of 3", "\xE2\x82"},
+        {"cut off after 3 of 4", "\xF0\x9F\x98"},
+        {"a tail alone", "\x80"},
+        {"no byte of UTF-8", "\xFF"},
+    };
+    static const char *const places[] = {
+        "\"%s\"",       "{\"%s\":1}",           "{\"a\":\"%s\"}",
+        "[1,[\"%s\"]]", "{\"a\":[{\"%s\":0}]}", "[] %s",
+        "%s[]",         "\"\\n%s\\n\"",         "{\"a\":\"x%sy\",\"b\":[]}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        for (size_t k = 0; k < COUNT(places); k++) {
+            char text[128];
+            int len = snprintf(text, sizeof text, "%.*s%s%s",
+                               (int)strcspn(places[k], "%"), places[k],
+                               cases[i].bytes, strchr(places[k], '%') + 2);
+
+            expect_int(cases[i].name, 0, jansson_reads(text, (size_t)len));
+            expect_read(text, (size_t)len, false);
+        }
+    }
+    expect_read(BYTES("{\"\xC3\xA9\":\"\xE2\x82\xAC\xF0\x9F\x98\x80\"}"), true);
+    expect_read(BYTES("\xEF\xBB\xBF{}"), false); /* a byte order mark */
+}
+
+/* ---- generated texts ---- */
+
+static const char *const scalars[] = {
+    "0",
+    "-0",
+    "7",
+    "-12",
+    "0.5",
+    "-1.25",
+    "3e5",
+    "4E-2",
+    "6e+1",
+    "true",
+    "false",
+    "null",
+    "\"\"",
+    "\"abc\"",
+    "\"\\\"\\\\\\/\"",
+    "\"\\b\\f\\n\\r\\t\"",
+    "\"\\u0041\\u00e9\"",
+    "\"\\ud83d\\ude00\"",
+    "\"\\u0000\"",
+    "\"\xC3\xA9\xE2\x82\xAC\"",
+    "\"\xF0\x9F\x98\x80\"",
+};
+static const char *const spaces[] = {"", "", "", " ", "\n\t", "\r"};
+static const char *const keys[] = {"\"a\"", "\"\"", "\"k\\u0041\"",
+                                   "\"\xC3\xA9\"", "\"\\ud83d\\ude00\""};
+
+#define PICK(seed, array) (array)[random_below(seed, COUNT(array))]
+
+/* A value, with white space around its tokens. Opened containers lie on a
+ * stack: '[' or '{'. */
+static void value_add(struct text *text, uint64_t *seed) {
+    char open[8];
+    size_t depth = 0;
+
+    do {
+        bool first = false;
+
+        if (depth < sizeof open && random_below(seed, 3) == 0) {
+            open[depth] = random_below(seed, 2) ? '[' : '{';
+            text_add(text, "%c%s", open[depth++], PICK(seed, spaces));
+            first = true;
+        } else {
+            text_add(text, "%s%s", PICK(seed, scalars), PICK(seed, spaces));
+        }
+        while (depth > 0 && random_below(seed, 5) < 2) {
+            text_add(text, "%c%s", open[--depth] == '[' ? ']' : '}',
+                     PICK(seed, spaces));
+            first = false;
+        }
+        if (depth > 0) {
+            text_add(text, "%s%s", first ? "" : ",", PICK(seed, spaces));
+            if (open[depth - 1] == '{') {
+                text_add(text, "%s%s:%s", PICK(seed, keys), PICK(seed, spaces),
+                         PICK(seed, spaces));
+            }
+        }
+    } while (depth > 0 && text->len < TEXT_MAX / 2);
+}
+
+/* Changes a text in one place: a byte or token more, less or other, two places
+ * swapped, or the rest of it gone. */
+static void text_damage(struct text *text, uint64_t *seed) {
+    static const char *const tokens[] = {",",
+                                         ":",
+                                         "[",
+                                         "]",
+                                         "{",
+                                         "}",
+                                         "\"",
+                                         "\\",
+                                         "-",
+                                         "+",
+                                         ".",
+                                         "0",
+                                         "1",
+                                         "e",
+                                         "E",
+                                         "u",
+                                         "\\u",
+                                         "\\ud83d",
+                                         "\\ude00",
+                                         "tru",
+                                         "null",
+                                         " ",
+                                         "\f",
+                                         "\x01",
+                                         "\x7F",
+                                         "\x80",
+                                         "\xC3",
+                                         "\xED\xA0\x80",
+                                         "\xF4\x90\x80\x80",
+                                         "\xC0\x80",
+                                         "/*x*/",
+                                         "'",
+                                         "NaN",
+                                         "Infinity",
+                                         "//",
+                                         "\xEF\xBB\xBF"};
+    size_t at = random_below(seed, (uint32_t)text->len + 1);
+    size_t most = text->len - at;
+    size_t gone = random_below(seed, 3) == 0 ? most < 2 ? most : 1 : 0;
+    struct text changed = {0};
+
+    text_add_bytes(&changed, text_get(text), at);
+    switch (random_below(seed, 8)) {
+    case 0: gone = most; break;
+    case 1: gone = most < 4 ? most : random_below(seed, 4); break;
+    case 2:
+        text_add_bytes(&changed, text_get(text), most < at ? most : 0);
+        break;
+    default: text_add(&changed, "%s", PICK(seed, tokens));
+    }
+    text_add_bytes(&changed, text_get(text) + at + gone, most - gone);
+    text_free(text);
+    *text = changed;
+}
+
+static void generated_texts_are_judged_as_jansson_judges_them(void **state) {
+    uint64_t cases = setting("JSON_CASES", 20000);
+    uint64_t seed = setting("JSON_SEED", 8259), valid = 0, invalid = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < cases; i++) {
+        struct text text = {0};
+        int expected;
+
+        value_add(&text, &seed);
+        for (uint32_t n = random_below(&seed, 4); n > 0; n--) {
+            text_damage(&text, &seed);
+        }
+        expected = jansson_reads(text_get(&text), text.len);
+        if (expected >= 0 && text.len < TEXT_MAX) {
+            expect_read(text_get(&text), text.len, expected == 1);
+            valid += expected == 1;
+            invalid += expected == 0;
+        }
+        text_free(&text);
+    }
+    if (valid < cases / 5 || invalid < cases / 5) {
+        expect_failed("%d valid and %d invalid texts", (int)valid,
+                      (int)invalid);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(utf_8_is_checked_everywhere),
+        TEST(generated_texts_are_judged_as_jansson_judges_them),
+    };
+
+    return cmocka_run_group_tests_name("JSON", tests, NULL, NULL);
+}

@@ -1,0 +1,322 @@
+/*
+ * Reading takes time in proportion to what is read, whatever it is: ten times
+ * the input at most twelve times the work. Work is counted: basic blocks (the
+ * Makefile compiles this file for that), and bytes that the C library's
+ * functions look at.
+ *
+ * SPDX-License-Identifier: 0BSD
+ */
+#include "support.h"
+#include "work.h"
+
+#include <string.h>
+
+static void *counted_move(void *to, const void *from, size_t len) {
+    work_done += len;
+    return memmove(to, from, len);
+}
+
+static void *counted_set(void *to, int c, size_t len) {
+    work_done += len;
+    return memset(to, c, len);
+}
+
+static const void *counted_find(const void *in, int c, size_t len) {
+    const char *found = memchr(in, c, len);
+
+    work_done += found != NULL ? (size_t)(found - (const char *)in) : len;
+    return found;
+}
+
+static size_t counted_len(const char *text) {
+    work_done += strlen(text);
+    return strlen(text);
+}
+
+#define memmove counted_move
+#define memcpy counted_move
+#define memset counted_set
+#define memchr counted_find
+#define strlen counted_len
+#include "mini_stream.c" /* NOLINT(bugprone-suspicious-include) */
+#undef memmove
+#undef memcpy
+#undef memset
+#undef memchr
+#undef strlen
+
+#include <stdio.h>
+
+#define TIMES 10
+#define MOST 12
+
+/* ---- the readers ---- */
+
+static void message_reads(const uint8_t *data, size_t len, size_t step) {
+    static uint8_t buffer[4096];
+    static struct mst_decoder decoder;
+    struct mst_event event;
+
+    mst_decoder_init(&decoder, buffer, sizeof buffer, 0);
+    for (size_t at = 0; at < len; at += step) {
+        size_t n = len - at < step ? len - at : step;
+
+        mst_decoder_feed(&decoder, data + at, n, at + n == len);
+        while (mst_decoder_next(&decoder, &event) == 1) {}
+    }
+}
+
+static void record_reads(const uint8_t *data, size_t len, size_t step) {
+    struct mst_address address;
+
+    (void)step;
+    (void)mst_address_read(data, len, &address);
+}
+
+static void reply_reads(const uint8_t *data, size_t len, size_t step) {
+    static struct mst_link link;
+    static struct mst_token token;
+    static char room[MST_TOKEN_ROOM];
+    int rc = 0;
+
+    memset(&link, 0, sizeof link);
+    token.text = room;
+    token.scope = "";
+    link.http.status = 200;
+    link.grant.token = &token;
+    link.reply.field = REPLY_OTHER;
+    json_init(&link.reply.json);
+    for (size_t at = 0; at < len && rc == 0; at += step) {
+        rc = link_reply_read(&link, data + at,
+                             len - at < step ? len - at : step);
+    }
+}
+
+static void frames_read(const uint8_t *data, size_t len, size_t step) {
+    struct mst_ws_piece piece;
+    struct mst_ws ws;
+    size_t used;
+
+    mst_ws_init(&ws);
+    for (size_t at = 0; at < len; at += used) {
+        if (mst_ws_read(&ws, data + at, len - at < step ? len - at : step,
+                        &used, &piece) < 0) {
+            return;
+        }
+    }
+}
+
+static void response_reads(const uint8_t *data, size_t len, size_t step) {
+    static struct mst_http http;
+    int rc = 0;
+
+    memset(&http, 0, sizeof http);
+    for (size_t at = 0; at < len && rc >= 0 && rc != HTTP_END; at += step) {
+        size_t n = len - at < step ? len - at : step, used = 0, piece = 0;
+
+        do {
+            rc = http_read(&http, data + at, n, &used, &piece);
+        } while (rc == HTTP_HEAD || rc == HTTP_BODY);
+    }
+}
+
+/* ---- what they read ---- */
+
+/* A text: what comes first, what comes n times, what comes last. */
+struct grown {
+    const char *name, *before, *unit, *after;
+};
+
+static void grown_add(struct text *text, const struct grown *g, size_t n) {
+    text_clear(text);
+    text_add(text, "%s", g->before);
+    for (size_t i = 0; i < n; i++) {
+        text_add(text, "%s", g->unit);
+    }
+    text_add(text, "%s", g->after);
+}
+
+static uint64_t work_of(void (*reads)(const uint8_t *, size_t, size_t),
+                        const struct text *text, size_t step) {
+    uint64_t before = work_done;
+
+    reads((const uint8_t *)text->data, text->len, step);
+    return work_done - before;
+}
+
+/* Of sizes below and above those of all buffers, in pieces of several sizes. */
+static void expect_linear(void (*reads)(const uint8_t *, size_t, size_t),
+                          const struct grown *g) {
+    static const size_t counts[] = {30, 300, 3000},
+                        steps[] = {1, 100, SIZE_MAX};
+    struct text text = {0};
+
+    for (size_t i = 0; i < COUNT(counts); i++) {
+        for (size_t k = 0; k < COUNT(steps); k++) {
+            uint64_t one, many;
+
+            grown_add(&text, g, counts[i]);
+            one = work_of(reads, &text,
+                          steps[k] < text.len ? steps[k] : text.len);
+            grown_add(&text, g, TIMES * counts[i]);
+            many = work_of(reads, &text,
+                           steps[k] < text.len ? steps[k] : text.len);
+            assert_true(one > 0);
+            if (many > MOST * one) {
+                expect_failed("%s, %zu, %zu at a time: %d for %d", g->name,
+                              counts[i], steps[k], (int)many, (int)one);
+            }
+        }
+    }
+    text_free(&text);
+}
+
+static const struct grown texts[] = {
+    {"a string", "{\"x\":\"", "a", "\"}"},
+    {"a string that does not end", "{\"x\":\"", "a", ""},
+    {"a string with a control character", "{\"x\":\"", "a", "\n\"}"},
+    {"escapes", "{\"x\":\"", "\\n", "\"}"},
+    {"escapes in numbers", "{\"x\":\"", "\\u0041", "\"}"},
+    {"surrogate pairs", "{\"x\":\"", "\\ud83d\\ude00", "\"}"},
+    {"backslashes", "{\"x\":\"", "\\\\", "\"}"},
+    {"a key", "{\"", "k", "\":1}"},
+    {"a key of escapes", "{\"", "\\u0041", "\":1}"},
+    {"a number", "{\"x\":1", "0", "}"},
+    {"a fraction", "{\"x\":0.", "1", "}"},
+    {"an exponent", "{\"x\":1e", "1", "}"},
+    {"a number with a letter", "{\"x\":1", "0", "x}"},
+    {"white space", "{", " ", "}"},
+    {"white space behind", "{}", "\n", ""},
+    {"white space, then something", "{}", "\n", "x"},
+    {"members", "{\"a\":0", ",\"b\":true", "}"},
+    {"members of one name", "{\"a\":0", ",\"a\":0", "}"},
+    {"values", "{\"x\":[0", ",1", "]}"},
+    {"values without commas", "{\"x\":[0", " 1", "]}"},
+    {"objects", "{\"x\":[{}", ",{\"a\":[[]]}", "]}"},
+    {"brackets", "{\"x\":", "[", ""},
+    {"brackets of both kinds", "{\"x\":", "[{\"x\":", ""},
+    {"nesting up and down", "{\"x\":[", "[[[[{\"a\":{}}]]]],", "0]}"},
+    {"commas", "{\"x\":[", ",", "]}"},
+    {"colons", "{\"x\"", ":", "1}"},
+    {"quotes", "{", "\"", "}"},
+};
+
+static void every_text_is_read_in_linear_time(void **state) {
+    (void)state;
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        expect_linear(message_reads, &texts[i]);
+        expect_linear(record_reads, &texts[i]);
+        expect_linear(reply_reads, &texts[i]);
+    }
+}
+
+#define BOOK "{\"channel\":\"market_data\",\"payload\":{\"market\":\"B\","
+#define HEAD BOOK "\"type\":\"SNAPSHOT\",\"time\":\"" TIME "\","
+#define ENTRY "{\"type\":\"heartbeat\",\"success\":true}"
+
+static void every_message_is_read_in_linear_time(void **state) {
+    static const struct grown messages[] = {
+        {"levels", HEAD "\"bids\":[" LEVEL("1", "2"), "," LEVEL("3.5", "4"),
+         "]}}"},
+        {"levels with more in them", HEAD "\"bids\":[" LEVEL("1", "2"),
+         ",{\"x\":[{}],\"price\":\"1\",\"y\":\"\\n\",\"amount\":\"2\"}", "]}}"},
+        {"levels with white space", HEAD "\"bids\":[" LEVEL("1", "2"),
+         " , { \"price\" : \"1\" , \"amount\" : \"2\" }", "]}}"},
+        {"levels before their market",
+         "{\"channel\":\"market_data\",\"payload\":{\"bids\":[" LEVEL("1", "2"),
+         "," LEVEL("3.5", "4"),
+         "],\"market\":\"B\",\"type\":\"UPDATE\",\"time\":\"" TIME "\"}}"},
+        {"levels before their channel",
+         "{\"payload\":{\"market\":\"B\",\"type\":\"UPDATE\",\"time\":\"" TIME
+         "\",\"bids\":[" LEVEL("1", "2"),
+         "," LEVEL("3.5", "4"), "]},\"channel\":\"market_data\"}"},
+        {"a level that is malformed", HEAD "\"bids\":[" LEVEL("1", "2"),
+         "," LEVEL("3.5", "4"), ",{]}}"},
+        {"a price", HEAD "\"bids\":[{\"amount\":\"1\",\"price\":\"1", "1",
+         "\"}]}}"},
+        {"a price of zeros", HEAD "\"bids\":[{\"amount\":\"1\",\"price\":\"0.",
+         "0", "1\"}]}}"},
+        {"a market", "{\"channel\":\"market_data\",\"payload\":{\"market\":\"",
+         "M", "\"}}"},
+        {"a market of escapes",
+         "{\"channel\":\"market_data\",\"payload\":{\"market\":\"", "\\u004D",
+         "\"}}"},
+        {"a time", BOOK "\"time\":\"2026-01-02T03:04:05.", "1", "Z\"}}"},
+        {"entries", "{\"type\":\"subscribe\",\"channels\":[" ENTRY, "," ENTRY,
+         "]}"},
+        {"entries before their type", "{\"channels\":[" ENTRY, "," ENTRY,
+         "],\"type\":\"subscribe\"}"},
+        {"an entry", "{\"type\":\"subscribe\",\"channels\":[{\"type\":\"x\"",
+         ",\"y\":0", "}]}"},
+        {"an error's text", "{\"error\":{\"code\":\"X\",\"message\":\"",
+         "\\u20ac", "\"}}"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(messages); i++) {
+        expect_linear(message_reads, &messages[i]);
+    }
+}
+
+static void every_reply_is_read_in_linear_time(void **state) {
+    static const struct grown replies[] = {
+        {"a token", "{\"access_token\":\"", "t", "\"}"},
+        {"a token of escapes", "{\"access_token\":\"", "\\u0041", "\"}"},
+        {"a scope", "{\"scope\":\"a", " b", "\"}"},
+        {"an error", "{\"error\":\"", "e", "\"}"},
+    };
+    static const struct grown records[] = {
+        {"an id", "{\"address\":{\"id\":\"", "i", "\"}}"},
+        {"a nickname of escapes", "{\"address\":{\"id\":\"i\",\"nickname\":\"",
+         "\\u20ac", "\"}}"},
+        {"members", "{\"address\":{\"id\":\"i\"", ",\"x\":{\"id\":1}", "}}"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(replies); i++) {
+        expect_linear(reply_reads, &replies[i]);
+    }
+    for (size_t i = 0; i < COUNT(records); i++) {
+        expect_linear(record_reads, &records[i]);
+    }
+}
+
+static void frames_and_responses_are_read_in_linear_time(void **state) {
+    static const struct grown frames[] = {
+        {"pings", "", "\x89\x01p", ""},
+        {"messages", "", "\x81\x02\xC3\xA9", ""},
+        {"a message", "\x82\x7F\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF", "x", ""},
+        {"a text", "\x81\x7F\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF", "\xC3\xA9", ""},
+    };
+    static const struct grown responses[] = {
+        {"a header", "HTTP/1.1 200 OK\r\nX: ", "a", "\r\n\r\n"},
+        {"headers", "HTTP/1.1 200 OK\r\n", "X: a\r\n", "\r\n"},
+        {"a list", "HTTP/1.1 200 OK\r\nConnection: ", "a,", "\r\n\r\n"},
+        {"a body", "HTTP/1.1 200 OK\r\n\r\n", "a", ""},
+        {"chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+         "1\r\na\r\n", "0\r\n\r\n"},
+        {"an extension",
+         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+         "1;",
+         "x", "\r\na\r\n0\r\n\r\n"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(responses); i++) {
+        expect_linear(response_reads, &responses[i]);
+    }
+    for (size_t i = 0; i < COUNT(frames); i++) {
+        expect_linear(frames_read, &frames[i]);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(every_text_is_read_in_linear_time),
+        TEST(every_message_is_read_in_linear_time),
+        TEST(every_reply_is_read_in_linear_time),
+        TEST(frames_and_responses_are_read_in_linear_time),
+    };
+
+    return cmocka_run_group_tests_name("linear", tests, NULL, NULL);
+}
