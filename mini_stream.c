@@ -4316,8 +4316,11 @@ struct mst_book_calls {
     void (*stale)(struct mst_book *book, enum mst_book_reason reason);
 };
 
-static const struct mst_book_calls book_calls = {mst_book_apply, mst_book_check,
-                                                 mst_book_stale};
+static const struct mst_book_calls book_calls = {
+    .apply = mst_book_apply,
+    .check = mst_book_check,
+    .stale = mst_book_stale,
+};
 
 int mst_book_init(struct mst_book *book, struct mst_level *levels,
                   size_t capacity) {
@@ -6230,24 +6233,69 @@ static void link_restart(struct mst_link *l) {
     link_stop(l, 0, 0);
 }
 
-/* Ends the attempt or connection for an error. The first one wins. One that
- * lasts is told once. */
-static void link_fail(struct mst_link *l, int error) {
-    const bool with_token = l->state == l->user->request;
-    const bool local = error == MST_ERR_CLOCK || error == MST_ERR_ENTROPY;
-    uint32_t least, wait, retry_ms = 0;
-    struct mst_failure *f;
+/* An error of this machine, whoever the peer is. */
+static bool link_is_local(int error) {
+    return error == MST_ERR_CLOCK || error == MST_ERR_ENTROPY;
+}
 
-    if (l->state == MST_STATE_WAIT && !local) {
-        return;
-    }
+/* What is told where an attempt or connection ends for this error. */
+static int link_cause(const struct mst_link *l, int error) {
     if (l->state == MST_STATE_PUT && l->http.status >= 300) {
         /* It says more than what is wrong with its body. */
         error = http_status_error(l->http.status, MST_ERR_HTTP_STATUS);
     }
-    if (error == MST_ERR_FORBIDDEN && with_token && l->grant.token->loaded) {
-        error = MST_ERR_UNAUTHORIZED; /* a new token may have other rights */
+    return error == MST_ERR_FORBIDDEN && l->state == l->user->request &&
+                   l->grant.token->loaded
+               ? MST_ERR_UNAUTHORIZED /* a new token may have other rights */
+               : error;
+}
+
+/* Forgets the TLS session where it may be what the server minds. */
+static void link_forget_session(struct mst_link *l) {
+#ifndef MST_NO_TLS
+    if (transport_error(&l->transport) != 0 || l->state == MST_STATE_TLS) {
+        mem_wipe(access_resume(l->access, &l->endpoint),
+                 sizeof *l->access->resume);
     }
+#else
+    (void)l;
+#endif
+}
+
+/* How long to wait after a failure, ms, if the service asks for this least. */
+static uint32_t link_retry(struct mst_link *l, uint32_t least) {
+    const struct mst_failure *f = &l->failure;
+
+    if (link_is_local(f->error)) {
+        return LINK_LOCAL_MS;
+    }
+    if (l->state < MST_STATE_OPEN || l->timers[MST_TIMER_TOKEN].armed ||
+        l->timers[MST_TIMER_STABLE].armed) {
+        return link_backoff(l, f->error, f->permanent, least);
+    }
+    return 0; /* that it served until its token's end is no reason to wait */
+}
+
+/* One that lasts is told once. */
+static void link_tell_once(struct mst_link *l, int error) {
+    const bool lasts = l->failure.permanent || link_is_local(error);
+
+    if (lasts && l->reported_error == error) {
+        l->report = MST_EVENT_NONE;
+    }
+    l->reported_error = lasts ? error : 0;
+}
+
+/* Ends the attempt or connection for an error. The first one wins. */
+static void link_fail(struct mst_link *l, int error) {
+    const bool with_token = l->state == l->user->request;
+    uint32_t least, wait, retry_ms;
+    struct mst_failure *f;
+
+    if (l->state == MST_STATE_WAIT && !link_is_local(error)) {
+        return;
+    }
+    error = link_cause(l, error);
     f = link_note(l, MST_EVENT_CLOSED, error,
                   l->state == MST_STATE_CLOSING ? MST_STATE_OPEN : l->state);
     f->permanent = link_is_permanent(l, error);
@@ -6261,31 +6309,16 @@ static void link_fail(struct mst_link *l, int error) {
     }
     least = link_retry_after(l, error);
     link_count_failure(l, least);
-#ifndef MST_NO_TLS
-    if (transport_error(&l->transport) != 0 || l->state == MST_STATE_TLS) {
-        /* It may be what the server minds. */
-        mem_wipe(access_resume(l->access, &l->endpoint),
-                 sizeof *l->access->resume);
-    }
-#endif
+    link_forget_session(l);
     if (with_token &&
         (error == MST_ERR_UNAUTHORIZED || error == MST_ERR_FORBIDDEN)) {
         link_drop_token(l);
     }
-    if (local) {
-        retry_ms = LINK_LOCAL_MS;
-    } else if (l->state < MST_STATE_OPEN || l->timers[MST_TIMER_TOKEN].armed ||
-               l->timers[MST_TIMER_STABLE].armed) {
-        /* One that has served until its token's end is no reason to wait. */
-        retry_ms = link_backoff(l, error, f->permanent, least);
-    }
+    retry_ms = link_retry(l, least);
     if (least > 0) { /* for all that share the access */
         access_hold(l->access, l->purpose, least);
     }
-    if ((f->permanent || local) && l->reported_error == error) {
-        l->report = MST_EVENT_NONE;
-    }
-    l->reported_error = f->permanent || local ? error : 0;
+    link_tell_once(l, error);
     link_stop(l, error, retry_ms);
     if (!l->closing) {
         wait = link_wait(l);
@@ -6979,6 +7012,21 @@ static bool link_ends(const struct mst_link *l) {
     return l->transport.end != 0;
 }
 
+/* A send took n of so many bytes, or ended with an error. */
+static void link_sent(struct mst_link *l, int n, size_t len) {
+    if (n > 0) {
+        transport_wire_sent(&l->transport, (size_t)n);
+        l->connection.drained = false; /* it may be answered at once */
+    } else if (n < 0) {
+        /* What the peer sent before is still to be read. */
+        l->transport.send_error = n;
+        link_take_detail(l);
+    }
+    if (n < 0 || (size_t)n < len) {
+        link_trace_port(l, true, n);
+    }
+}
+
 /* Sends what there is to send; true where something was. */
 static bool link_flush(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
@@ -7002,17 +7050,7 @@ static bool link_flush(struct mst_link *l) {
     }
     link_high(&l->stats.high.unsent, len);
     n = l->port->send(l->port->context, l->config.link, data, len);
-    if (n > 0) {
-        transport_wire_sent(t, (size_t)n);
-        l->connection.drained = false; /* it may be answered at once */
-    } else if (n < 0) {
-        /* What the peer sent before is still to be read. */
-        t->send_error = n;
-        link_take_detail(l);
-    }
-    if (n < 0 || (size_t)n < len) {
-        link_trace_port(l, true, n);
-    }
+    link_sent(l, n, len);
 #ifndef MST_NO_TLS
     if (n == 0 && t->end == 0 && l->state > MST_STATE_TLS &&
         transport_state(t) == BR_SSL_SENDREC) {
@@ -7064,6 +7102,40 @@ static void link_got(struct mst_link *l, uint64_t ns) {
     }
 }
 
+/* There is no room for what comes: TLS has ended, or cannot go on because
+ * nothing can be sent; or there is plaintext to be read first. */
+static void link_stuck(struct mst_transport *t) {
+    size_t len;
+
+    (void)transport_received(t, &len);
+    t->end = transport_ended(t);
+    if (t->send_error != 0 &&
+        (t->end == MST_ERR_EOF || (t->end == 0 && len == 0))) {
+        t->end = t->send_error;
+    }
+}
+
+/* True where the port has said just now that there is no more. Whether an end
+ * has come must be known at once where nothing can be sent, and before a
+ * connection is used once more; whether more has come, before something that
+ * is due ends it, for a port's wait may have read long ago. */
+static bool link_is_drained(const struct mst_link *l) {
+    return l->connection.drained && l->transport.send_error == 0 &&
+           l->state != MST_STATE_IDLE && link_left(l) > 0;
+}
+
+/* Nothing has come but this: 0, or why no more will. */
+static void link_got_none(struct mst_link *l, int n) {
+    struct mst_transport *t = &l->transport;
+
+    if (t->send_error != 0 && (n == 0 || n == MST_ERR_EOF)) {
+        t->end = t->send_error;
+    } else if (n < 0) {
+        t->end = n == MST_ERR_EOF && t->secured ? MST_ERR_TLS_TRUNCATED : n;
+        link_take_detail(l);
+    }
+}
+
 /* Takes in what has come; true where something did, or the end. */
 static bool link_receive(struct mst_link *l) {
     struct mst_transport *t = &l->transport;
@@ -7081,22 +7153,10 @@ static bool link_receive(struct mst_link *l) {
     }
     to = transport_room(t, &len);
     if (len == 0) {
-        /* TLS has ended, or cannot go on because nothing can be sent; or there
-         * is plaintext to be read first. */
-        (void)transport_received(t, &len);
-        t->end = transport_ended(t);
-        if (t->send_error != 0 &&
-            (t->end == MST_ERR_EOF || (t->end == 0 && len == 0))) {
-            t->end = t->send_error;
-        }
+        link_stuck(t);
         return link_ends(l);
     }
-    /* The port may have said just now that there is no more. Whether an end
-     * has come must be known at once where nothing can be sent, and before a
-     * connection is used once more; whether more has come, before something
-     * that is due ends it, for a port's wait may have read long ago. */
-    if (l->connection.drained && t->send_error == 0 &&
-        l->state != MST_STATE_IDLE && link_left(l) > 0) {
+    if (link_is_drained(l)) {
         return false;
     }
     n = port->recv(port->context, l->config.link, to, len);
@@ -7110,12 +7170,7 @@ static bool link_receive(struct mst_link *l) {
         link_got(l, ns);
         return true;
     }
-    if (t->send_error != 0 && (n == 0 || n == MST_ERR_EOF)) {
-        t->end = t->send_error;
-    } else if (n < 0) {
-        t->end = n == MST_ERR_EOF && t->secured ? MST_ERR_TLS_TRUNCATED : n;
-        link_take_detail(l);
-    }
+    link_got_none(l, n);
     return link_ends(l);
 }
 
@@ -7147,18 +7202,23 @@ static void link_drop(struct mst_link *l) {
  * 18 link: polling
  * ------------------------------------------------------------------------ */
 
+/* A round of a link that is down. Returns 0 if it got nowhere, else 2. */
+static int link_round_down(struct mst_link *l) {
+    link_drop(l);
+    if (l->state == MST_STATE_OFF || link_wait(l) > 0) {
+        return 0;
+    }
+    link_try(l);
+    return l->state != MST_STATE_WAIT || l->report != MST_EVENT_NONE ? 2 : 0;
+}
+
 /* One round. Returns 1 with an event, 0 if it got nowhere, else 2. */
 static int link_round(struct mst_link *l, struct mst_event *event) {
     enum mst_state before = l->state;
     bool moved = false;
 
     if (before <= MST_STATE_WAIT) {
-        link_drop(l);
-        if (before == MST_STATE_OFF || link_wait(l) > 0) {
-            return 0;
-        }
-        link_try(l);
-        return l->state != before || l->report != MST_EVENT_NONE ? 2 : 0;
+        return link_round_down(l);
     }
     if (before <= MST_STATE_CONNECT ||
         (before == MST_STATE_TLS && link_is_secure(l))) {
@@ -7293,6 +7353,20 @@ static bool link_tell(struct mst_link *l, struct mst_event *event) {
     return told;
 }
 
+/* Tells what there is to tell, or goes round once, the last time before a timer
+ * has its turn whatever moves. Returns as link_round(). */
+static int link_turn(struct mst_link *l, struct mst_event *event, bool last) {
+    int rc = link_tell(l, event) ? 1 : link_round(l, event);
+
+    if (rc == 1) {
+        return 1;
+    }
+    if ((rc == 0 || last) && link_expire(l)) {
+        return 2;
+    }
+    return l->report != MST_EVENT_NONE ? 2 : rc;
+}
+
 /* Goes round until there is an event, or nothing gets further. */
 COLD int link_poll(struct mst_link *l, struct mst_event *event) {
     unsigned rounds = (l->config.flags & MST_NO_BURST) != 0
@@ -7303,14 +7377,8 @@ COLD int link_poll(struct mst_link *l, struct mst_event *event) {
     l->changes++;
     link_wake(l);
     do {
-        rc = link_tell(l, event) ? 1 : link_round(l, event);
         rounds--;
-        if (rc != 1 && ((rc == 0 || rounds == 0) && link_expire(l))) {
-            rc = 2;
-        }
-        if (rc == 0 && l->report != MST_EVENT_NONE) {
-            rc = 2;
-        }
+        rc = link_turn(l, event, rounds == 0);
     } while (rc == 2 && rounds > 0);
     if (l->access->save_due) {
         link_save_tokens(l);
