@@ -4572,12 +4572,13 @@ static void ws_accept(const char *key, char accept[MST_WS_ACCEPT_LEN + 1]) {
  * ------------------------------------------------------------------------ */
 
 enum http_state {
-    /* In lines, of which those up to the extension of a chunk's size count
+    /* In lines, of which those up to the blanks behind a chunk's size count
      * towards MST_HEADERS_MAX. */
     HTTP_STATUS_LINE,
     HTTP_HEADER_LINE,
     HTTP_TRAILER,
     HTTP_CHUNK_EXTENSION,
+    HTTP_CHUNK_BLANKS, /* behind a chunk's size */
     HTTP_CHUNK_SIZE,
     HTTP_CHUNK_END, /* CR LF behind a chunk */
     /* In a body, or behind all. */
@@ -4875,16 +4876,17 @@ static int http_line_end(struct mst_http *h) {
     return HTTP_MORE;
 }
 
-/* Goes on with a chunk's size, or from it to its extension; false where it is
- * malformed. */
+/* Goes on with a chunk's size, or with blanks behind it, to its extension;
+ * false where it is malformed. */
 static bool http_chunk_size(struct mst_http *h, char c) {
     int digit = json_hex((uint8_t)c);
 
-    if (digit >= 0 && h->left <= UINT32_MAX >> 4) {
+    if (h->state == HTTP_CHUNK_SIZE && digit >= 0 &&
+        h->left <= UINT32_MAX >> 4) {
         h->left = h->left << 4 | (uint32_t)digit;
         return true;
     }
-    h->state = HTTP_CHUNK_EXTENSION;
+    h->state = c == ';' ? HTTP_CHUNK_EXTENSION : HTTP_CHUNK_BLANKS;
     return h->line_len > 0 && (c == ';' || c == ' ' || c == '\t');
 }
 
@@ -4894,8 +4896,7 @@ static int http_line(struct mst_http *h, char c) {
     const int malformed = h->state < HTTP_CHUNK_EXTENSION ? MST_ERR_HTTP_SYNTAX
                                                           : MST_ERR_HTTP_LENGTH;
 
-    if (h->state <= HTTP_CHUNK_EXTENSION &&
-        ++h->headers_len > MST_HEADERS_MAX) {
+    if (h->state <= HTTP_CHUNK_BLANKS && ++h->headers_len > MST_HEADERS_MAX) {
         return MST_ERR_HTTP_HEADER;
     }
     if (h->cr) {
@@ -4907,7 +4908,7 @@ static int http_line(struct mst_http *h, char c) {
         return HTTP_MORE;
     }
     if ((text_is_control(c) && c != '\t') || h->state == HTTP_CHUNK_END ||
-        (h->state == HTTP_CHUNK_SIZE && !http_chunk_size(h, c))) {
+        (h->state >= HTTP_CHUNK_BLANKS && !http_chunk_size(h, c))) {
         return malformed;
     }
     if (h->state <= HTTP_HEADER_LINE && h->line_len < MST_LINE_MAX) {

@@ -66,6 +66,8 @@ static void bodies_end_where_they_say(void **state) {
     expect_response(CHUNKED "3\r\nabc\r\n00a;x=y\r\n0123456789\r\n0\r\n\r\n",
                     HTTP_END, "abc0123456789");
     expect_response(CHUNKED "1\r\na\r\n0\r\nTrailer: 1\r\n\r\n", HTTP_END, "a");
+    expect_response(CHUNKED "1 \r\na\r\n1\t ;x\r\nb\r\n0  \r\n\r\n", HTTP_END,
+                    "ab");
     expect_response("HTTP/1.1 100 Continue\r\n\r\n" HEAD
                     "Content-Length: 1\r\n\r\nx",
                     HTTP_END, "x");
@@ -77,13 +79,39 @@ static void lengths_that_conflict_are_refused(void **state) {
     static const char *const heads[] = {
         "Content-Length: 3\r\nContent-Length: 3\r\n",
         "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
+        "Content-Length: 3\r\nContent-Length: 4\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n",
         "Content-Length: -1\r\n",
+        "Content-Length: +3\r\n",
+        "Content-Length: 0x3\r\n",
+        "Content-Length: 3 3\r\n",
+        "Content-Length: 3.0\r\n",
         "Content-Length: 1x\r\n",
         "Content-Length: \r\n",
         "Content-Length: 3, 3\r\n",
     };
     static const char *const chunks[] = {
-        "\r\n", "x\r\n", "3\r\nabcd\r\n", "3\nabc", "fffffffff\r\n", ";\r\n",
+        "\r\n",
+        "x\r\n",
+        "3\r\nabcd\r\n",
+        "3\nabc",
+        ";\r\n",
+        " 3\r\nabc",
+        "-3\r\nabc",
+        "+3\r\nabc",
+        "0x3\r\nabc",
+        "3x\r\nabc",
+        "3 x\r\nabc",
+        "3 3\r\nabc",
+        "3\t;\x01\r\nabc",
+        "3,\r\nabc",
+        "3\rabc",
+        "3\r\nabc\n",
+        "3\r\nabc0\r\n\r\n",
+        "100000000\r\n\r\n",
+        "100000003\r\nabc\r\n0\r\n\r\n",
+        "fffffffff\r\n",
+        "10000000000000003\r\nabc\r\n0\r\n\r\n",
     };
 
     (void)state;
@@ -127,6 +155,12 @@ static void a_body_has_a_limit(void **state) {
     expect_response(text_get(&text), MST_ERR_HTTP_BODY, "");
     text_free(&text);
 
+    /* 3, in 32 and in 64 bits. */
+    expect_response(HEAD "Content-Length: 4294967299\r\n\r\nabc",
+                    MST_ERR_HTTP_BODY, "");
+    expect_response(HEAD "Content-Length: 18446744073709551619\r\n\r\nabc",
+                    MST_ERR_HTTP_BODY, "");
+
     text_add(&text, HEAD "\r\n");
     add_many(&text, "x", MST_BODY_MAX + 1);
     expect_response(text_get(&text), MST_ERR_HTTP_BODY, "");
@@ -157,6 +191,15 @@ static void headers_trailers_and_extensions_have_a_limit(void **state) {
     add_many(&text, "x", MST_HEADERS_MAX + 1);
     expect_response(text_get(&text), MST_ERR_HTTP_HEADER, "");
     text_free(&text);
+
+    text_add(&text, CHUNKED "1");
+    add_many(&text, " ", MST_HEADERS_MAX + 1);
+    expect_response(text_get(&text), MST_ERR_HTTP_HEADER, "");
+    text_free(&text);
+
+    add_many(&text, "HTTP/1.1 100 Continue\r\n\r\n", MST_HEADERS_MAX / 25 + 1);
+    expect_response(text_get(&text), MST_ERR_HTTP_HEADER, "");
+    text_free(&text);
 }
 
 static void the_token_path_follows_the_url(void **state) {
@@ -185,6 +228,33 @@ static void the_token_path_follows_the_url(void **state) {
     }
 }
 
+/* A host and a path as long as they may be, and one byte more. */
+static void a_url_fits_to_the_byte(void **state) {
+    struct mst_endpoint endpoint;
+
+    (void)state;
+    for (size_t over = 0; over < 2; over++) {
+        struct text host = {0}, path = {0};
+
+        text_add(&host, "wss://");
+        add_many(&host, "h", MST_HOST_MAX + over);
+        text_add(&path, "wss://h/");
+        add_many(&path, "p", MST_PATH_MAX - 1 + over);
+        expect_int("host", over ? MST_ERR_URL : 0,
+                   http_url(text_get(&host), "ws", &endpoint));
+        if (over == 0) {
+            expect_int("host", MST_HOST_MAX, (long long)strlen(endpoint.host));
+        }
+        expect_int("path", over ? MST_ERR_URL : 0,
+                   http_url(text_get(&path), "ws", &endpoint));
+        if (over == 0) {
+            expect_int("path", MST_PATH_MAX, (long long)strlen(endpoint.path));
+        }
+        text_free(&host);
+        text_free(&path);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(bodies_end_where_they_say),
@@ -193,6 +263,7 @@ int main(void) {
         TEST(a_body_has_a_limit),
         TEST(headers_trailers_and_extensions_have_a_limit),
         TEST(the_token_path_follows_the_url),
+        TEST(a_url_fits_to_the_byte),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
